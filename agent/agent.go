@@ -1,0 +1,38 @@
+// Package agent is the loop between a model and its tools. It turns prompts into numbered events: a model's
+// answer streamed, its tool calls run, results fed back, until a stop reason. It never changes a file and never
+// sees an editor: tools do the one, the sidecar the other.
+//
+//	rt := agent.New(agent.Options{Store: st, Models: models, Tools: makeTools})
+//	s, err := rt.NewSession(ctx, agent.SessionOptions{Cwd: dir})
+//	stop := s.Subscribe(0, func(e agent.Event) { … })
+//	end, err := s.Prompt(ctx, agent.Prompt{Parts: []provider.Part{{Type: provider.PartText, Text: "fix all errors"}}})
+package agent
+
+import (
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// Mode says where an agent may be used.
+type Mode string
+
+// Modes of OpenCode's agents.
+const (
+	ModePrimary  Mode = "primary"
+	ModeSubagent Mode = "subagent"
+	ModeAll      Mode = "all"
+)
+
+// Agent is a way of working: a prompt, a model, rules and tools.
+type Agent struct {
+	Name        string
+	Description string
+	Mode        Mode
+	Prompt      string // replaces the base prompt's task part; empty: the built-in one
+	Model       string // provider/model; empty: the session's
+	Temperature *float64
+	TopP        *float64
+	Steps       int // model steps a turn may take; 0: DefaultSteps
+	Rules       permission.Ruleset
+	Tools       map[string]bool // switches by tool name, wildcards allowed
+	Hidden      bool
+}

@@ -1,0 +1,182 @@
+package agent
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/tools"
+)
+
+// Event is one numbered entry of a session. A session *is* its events: panels, terminals, session/load and export
+// are readers of this sequence. Seq counts from 1 without holes.
+type Event struct {
+	Seq  int64           `json:"seq"`
+	Time time.Time       `json:"time"`
+	Type EventType       `json:"type"`
+	Data json.RawMessage `json:"data"`
+	// Value is the decoded Data while the event is fresh in this process; readers of stored events decode Data.
+	Value any `json:"-"`
+}
+
+// EventType names the shape of Data.
+type EventType string
+
+// The closed set of events, with the type of each one's data.
+const (
+	EventSession  EventType = "session"  // SessionInfo: created, or renamed, or another model or agent
+	EventPrompt   EventType = "prompt"   // PromptData: the person's message; a turn begins
+	EventMessage  EventType = "message"  // MessageData: an assistant message (one model step) begins
+	EventText     EventType = "text"     // TextData: a piece of the answer
+	EventThinking EventType = "thinking" // TextData
+	EventTool     EventType = "tool"     // ToolData: a tool call, as it is now (upsert by callID)
+	EventStep     EventType = "step"     // StepData: the step's message as it goes into the history, with usage
+	EventPlan     EventType = "plan"     // PlanData: the todo list
+	EventChange   EventType = "change"   // ChangeData: a change set proposed, decided, applied (upsert by set id)
+	EventAsk      EventType = "ask"      // AskData: a permission asked and answered
+	EventNotice   EventType = "notice"   // NoticeData: something the person should know (retry, compaction, a missing server)
+	EventTurn     EventType = "turn"     // TurnData: the turn is over
+)
+
+// SessionInfo is a session's head.
+type SessionInfo struct {
+	ID      string    `json:"id"`
+	Cwd     string    `json:"cwd"`
+	Extra   []string  `json:"extra,omitempty"` // additional directories
+	Title   string    `json:"title,omitempty"`
+	Agent   string    `json:"agent"`
+	Model   string    `json:"model"` // provider/model
+	Effort  string    `json:"effort,omitempty"`
+	Parent  string    `json:"parent,omitempty"`
+	Created time.Time `json:"created"`
+	Updated time.Time `json:"updated"`
+}
+
+// PromptData is the person's message.
+type PromptData struct {
+	MessageID string          `json:"messageID"`
+	Parts     []provider.Part `json:"parts"`
+	Agent     string          `json:"agent"`
+	Model     string          `json:"model"`
+}
+
+// MessageData begins an assistant message.
+type MessageData struct {
+	MessageID string `json:"messageID"`
+	Model     string `json:"model"`
+	Step      int    `json:"step"` // counts from 1 in a turn
+}
+
+// TextData is a piece of text or thought. Deltas that waited together are one event.
+type TextData struct {
+	MessageID string `json:"messageID"`
+	Text      string `json:"text"`
+}
+
+// ToolStatus is a call's state.
+type ToolStatus string
+
+// OpenCode's tool part states.
+const (
+	ToolPending   ToolStatus = "pending" // arguments are streaming
+	ToolRunning   ToolStatus = "running"
+	ToolCompleted ToolStatus = "completed"
+	ToolError     ToolStatus = "error"
+)
+
+// ToolData is a tool call as it is now. Stored updates carry every field that is known.
+type ToolData struct {
+	MessageID   string             `json:"messageID"`
+	CallID      string             `json:"callID"` // unique in the session, made by the loop
+	Tool        string             `json:"tool"`
+	Kind        tools.Kind         `json:"kind"`
+	Status      ToolStatus         `json:"status"`
+	Input       json.RawMessage    `json:"input,omitempty"`
+	Title       string             `json:"title,omitempty"`
+	Output      string             `json:"output,omitempty"`
+	Error       string             `json:"error,omitempty"`
+	ErrorKind   string             `json:"errorKind,omitempty"`
+	Metadata    map[string]any     `json:"metadata,omitempty"`
+	Locations   []tools.Location   `json:"locations,omitempty"`
+	Attachments []tools.Attachment `json:"attachments,omitempty"`
+	Started     time.Time          `json:"started,omitzero"`
+	Ended       time.Time          `json:"ended,omitzero"`
+}
+
+// StepData closes an assistant message: what the history keeps.
+type StepData struct {
+	Message provider.Message    `json:"message"`
+	Results *provider.Message   `json:"results,omitempty"` // the tool results, RoleTool
+	Usage   provider.Usage      `json:"usage"`
+	Cost    float64             `json:"cost,omitempty"` // USD
+	Stop    provider.StopReason `json:"stop"`
+	Error   string              `json:"error,omitempty"`
+}
+
+// PlanData is the todo list.
+type PlanData struct {
+	Todos []tools.Todo `json:"todos"`
+}
+
+// ChangeState is where a change set stands.
+type ChangeState string
+
+// The life of a change set.
+const (
+	ChangeProposed ChangeState = "proposed"
+	ChangeApplied  ChangeState = "applied"
+	ChangeRejected ChangeState = "rejected"
+	ChangeFailed   ChangeState = "failed"
+)
+
+// ChangeData carries a *change.Set as JSON; agent does not look inside.
+type ChangeData struct {
+	CallID string          `json:"callID"`
+	State  ChangeState     `json:"state"`
+	Set    json.RawMessage `json:"set"`
+	Value  any             `json:"-"` // *change.Set, fresh in this process
+}
+
+// AskData is a permission request and its answer.
+type AskData struct {
+	ID         string   `json:"id"`
+	CallID     string   `json:"callID"`
+	Permission string   `json:"permission"`
+	Patterns   []string `json:"patterns"`
+	Reply      string   `json:"reply"` // "" while it waits; once, always, reject, cancelled
+	Message    string   `json:"message,omitempty"`
+}
+
+// NoticeData is a line for the person.
+type NoticeData struct {
+	Level string `json:"level"` // info, warning, error
+	Text  string `json:"text"`
+	// Retry: the loop waits until then before attempt number Attempt.
+	Until   time.Time `json:"until,omitzero"`
+	Attempt int       `json:"attempt,omitempty"`
+}
+
+// StopReason is why a turn ended; the first five are ACP's.
+type StopReason string
+
+// Why a turn ended. TurnError means a failure that retrying did not cure; TurnData.Error says which.
+const (
+	TurnEnd       StopReason = "end_turn"
+	TurnMaxTokens StopReason = "max_tokens"
+	TurnMaxSteps  StopReason = "max_turn_requests"
+	TurnRefusal   StopReason = "refusal"
+	TurnCancelled StopReason = "cancelled"
+	TurnError     StopReason = "error"
+)
+
+// TurnData ends a turn.
+type TurnData struct {
+	Stop  StopReason     `json:"stop"`
+	Error string         `json:"error,omitempty"` // for a person, with the next move
+	Usage provider.Usage `json:"usage"`           // sum of the turn's steps
+	Cost  float64        `json:"cost,omitempty"`
+	Steps int            `json:"steps"`
+	// ContextUsed and ContextSize in tokens, for a meter; size 0 is unknown.
+	ContextUsed int `json:"contextUsed,omitempty"`
+	ContextSize int `json:"contextSize,omitempty"`
+}

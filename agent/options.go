@@ -1,0 +1,50 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/agent/store"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// Options are what a Runtime is made of. The functions are called when a session starts or changes, never at New.
+type Options struct {
+	Store  *store.Store
+	Models Models
+	// Agents and Rules are the configuration's for a directory; Rules come after the defaults, before the agent's own.
+	Agents func(cwd string) []Agent
+	Rules  func(cwd string) permission.Ruleset
+	// Tools makes a session's tools, all of them; the loop offers those that fit agent and model.
+	Tools func(ctx context.Context, s SessionInfo) ([]tools.Tool, error)
+	// Instructions are extra system prompt blocks (AGENTS.md and the like).
+	Instructions func(cwd string) []string
+
+	Asker     permission.Asker // the person; Request.SessionID says whose question it is
+	Questions tools.Questioner // nil: nobody answers questions
+	Log       *slog.Logger
+}
+
+// Models finds a model by "provider/model"; the empty id is the default one.
+type Models interface {
+	Resolve(ctx context.Context, id string) (provider.Provider, provider.Model, error)
+}
+
+// SessionOptions start a session. Empty Agent is "build", empty Model the default one.
+type SessionOptions struct {
+	Cwd    string // absolute
+	Extra  []string
+	Title  string
+	Agent  string
+	Model  string
+	Effort string
+	Parent string
+}
+
+// Prompt is the person's message.
+type Prompt struct {
+	MessageID string // empty: made here
+	Parts     []provider.Part
+}

@@ -1,0 +1,190 @@
+// Package provider is the seam every model goes through: a Request goes in, Events come out. One adapter a wire
+// format, over the official SDKs. It knows no tools (only their schemas), no sessions and no files.
+//
+//	err := p.Stream(ctx, req, func(e provider.Event) error { … })
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Provider streams one model answer. It calls emit from one goroutine, in order, at the end of each SSE event at
+// the latest; an error from emit ends the stream. A failure is always an *Error.
+type Provider interface {
+	Stream(ctx context.Context, req *Request, emit func(Event) error) error
+}
+
+// Request is one step of a conversation.
+type Request struct {
+	Model       Model
+	System      []string  // blocks, the stable ones first (prompt caches)
+	Messages    []Message // append-only between steps, so that adapters can keep what they encoded
+	Tools       []ToolSpec
+	MaxOutput   int // tokens; 0: the model's own limit
+	Temperature *float64
+	TopP        *float64
+	Effort      string // thinking effort: "", "low", "medium", "high"
+	SessionID   string // for prompt caches
+}
+
+// ToolSpec is a tool as a model sees it.
+type ToolSpec struct {
+	Name        string
+	Description string
+	Parameters  json.RawMessage // JSON Schema as the tool made it; adapters transform it for their provider
+}
+
+// Role of a message.
+type Role string
+
+// Tool results travel in messages of RoleTool, whatever the provider makes of them.
+const (
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+	RoleTool      Role = "tool"
+)
+
+// Message is one entry of the history. It is immutable once appended.
+type Message struct {
+	ID    string `json:"id"`
+	Role  Role   `json:"role"`
+	Parts []Part `json:"parts"`
+	Model string `json:"model,omitempty"` // provider/model that wrote it (assistant)
+}
+
+// PartType tells which fields of a Part count.
+type PartType string
+
+// The parts of a message.
+const (
+	PartText       PartType = "text"        // Text
+	PartThinking   PartType = "thinking"    // Text, Signature
+	PartToolCall   PartType = "tool_call"   // CallID, Name, Input
+	PartToolResult PartType = "tool_result" // CallID, Name, Text, IsError, Files
+	PartFile       PartType = "file"        // Files[0]: an image or PDF from the person
+)
+
+// Part is one piece of a message.
+type Part struct {
+	Type      PartType        `json:"type"`
+	Text      string          `json:"text,omitempty"`
+	Signature string          `json:"signature,omitempty"` // opaque provider state: Anthropic's signature, OpenAI's encrypted reasoning item, Gemini's thought signature
+	CallID    string          `json:"callID,omitempty"`
+	Name      string          `json:"name,omitempty"`
+	Input     json.RawMessage `json:"input,omitempty"` // the arguments as the model wrote them; may be invalid JSON held as a JSON string
+	IsError   bool            `json:"isError,omitempty"`
+	Files     []File          `json:"files,omitempty"`
+	Synthetic bool            `json:"synthetic,omitempty"` // written by Pillion, not by the person
+}
+
+// File is an attachment.
+type File struct {
+	Mime string `json:"mime"`
+	Name string `json:"name,omitempty"`
+	Data []byte `json:"data"`
+}
+
+// EventType tells which fields of an Event count.
+type EventType string
+
+// What a stream says.
+const (
+	EventText      EventType = "text"       // Text
+	EventThinking  EventType = "thinking"   // Text; Signature when the block ends
+	EventToolStart EventType = "tool_start" // Index, CallID, Name
+	EventToolDelta EventType = "tool_delta" // Index, Text: a piece of the arguments
+	EventToolEnd   EventType = "tool_end"   // Index, CallID, Name, Text: the whole arguments as written, Signature
+	EventUsage     EventType = "usage"      // Usage, cumulative for this request
+	EventStop      EventType = "stop"       // Stop; the last event of a good stream
+)
+
+// Event is one piece of a streamed answer.
+type Event struct {
+	Type      EventType
+	Index     int // distinguishes parallel calls
+	Text      string
+	Signature string
+	CallID    string
+	Name      string
+	Usage     Usage
+	Stop      StopReason
+}
+
+// StopReason is why the model stopped.
+type StopReason string
+
+// Stop reasons, the union of what providers say.
+const (
+	StopEnd       StopReason = "end_turn"
+	StopTools     StopReason = "tool_use"
+	StopMaxTokens StopReason = "max_tokens"
+	StopRefusal   StopReason = "refusal" // refusals and content filters
+)
+
+// Usage in tokens. Input counts what was neither read from nor written to a cache.
+type Usage struct {
+	Input      int `json:"input"`
+	Output     int `json:"output"` // without reasoning
+	Reasoning  int `json:"reasoning,omitempty"`
+	CacheRead  int `json:"cacheRead,omitempty"`
+	CacheWrite int `json:"cacheWrite,omitempty"`
+}
+
+// ErrorKind decides what the loop does about an error.
+type ErrorKind string
+
+// Kinds of failure. Retriable: rate_limit, overloaded, server, network, cut.
+const (
+	ErrAuth          ErrorKind = "auth"       // missing or wrong key
+	ErrNotFound      ErrorKind = "not_found"  // no such model
+	ErrInvalid       ErrorKind = "invalid"    // the provider refuses the request as written
+	ErrRateLimit     ErrorKind = "rate_limit" // 429
+	ErrOverloaded    ErrorKind = "overloaded" // 529, 503
+	ErrServer        ErrorKind = "server"     // other 5xx
+	ErrNetwork       ErrorKind = "network"    // no connection, time-out
+	ErrCut           ErrorKind = "cut"        // the stream ended before its end
+	ErrContextLength ErrorKind = "context_length"
+	ErrQuota         ErrorKind = "quota" // no credit: do not retry
+)
+
+// Error is every failure of a provider, in words a person can act on; it never holds a key.
+type Error struct {
+	Kind       ErrorKind
+	Status     int // HTTP status, 0 where there was none
+	Message    string
+	RetryAfter time.Duration // as the provider asked; 0: it did not
+	Err        error
+}
+
+func (e *Error) Error() string { return e.Message }
+func (e *Error) Unwrap() error { return e.Err }
+
+// Retriable reports whether the same request may succeed later.
+func (e *Error) Retriable() bool {
+	switch e.Kind {
+	case ErrRateLimit, ErrOverloaded, ErrServer, ErrNetwork, ErrCut:
+		return true
+	}
+	return false
+}
+
+// Model is what is known of a model. Zero limits mean unknown: safe defaults apply.
+type Model struct {
+	Provider  string  `json:"provider"` // configuration's provider id: anthropic, openai, google, builtin, or the user's own
+	ID        string  `json:"id"`       // as the provider's API knows it
+	Name      string  `json:"name,omitempty"`
+	Context   int     `json:"context,omitempty"` // tokens
+	Output    int     `json:"output,omitempty"`  // tokens
+	Images    bool    `json:"images,omitempty"`
+	PDF       bool    `json:"pdf,omitempty"`
+	Thinking  bool    `json:"thinking,omitempty"`
+	CostIn    float64 `json:"costIn,omitempty"` // USD per million tokens
+	CostOut   float64 `json:"costOut,omitempty"`
+	CostRead  float64 `json:"costRead,omitempty"`
+	CostWrite float64 `json:"costWrite,omitempty"`
+}
+
+// String is provider/model, as people write it.
+func (m Model) String() string { return m.Provider + "/" + m.ID }

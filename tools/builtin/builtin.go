@@ -1,0 +1,51 @@
+// Package builtin holds Pillion's own tools, one file each, beside the words the model reads (x.txt).
+// Every tool that changes a file goes through change.go; nothing else in the program writes project files.
+//
+//	all := builtin.All(env) // in a stable order
+package builtin
+
+import (
+	"context"
+
+	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/files"
+)
+
+// Env is what the tools of one session share.
+type Env struct {
+	Cwd      string   // session directory, absolute
+	Root     string   // git worktree root, or Cwd without git: what counts as inside
+	Extra    []string // additional directories that count as inside
+	StateDir string   // spill files go to StateDir/tool-output
+
+	Buffers files.Buffers // the editor's open documents; nil without an editor
+	Tracker *files.Tracker
+	Locks   *files.Locks
+	Bridge  Bridge  // nil: no language servers
+	Applier Applier // nil: straight to the disk
+	Journal files.Journal
+	Format  Formatter
+}
+
+// Bridge is what the tools need of the language servers; *lspbridge.Manager implements it.
+type Bridge interface {
+	// Check overlays the proposal, diffs the problems and rolls back. It returns within the context's deadline.
+	Check(ctx context.Context, files []lspbridge.Proposal) lspbridge.Delta
+	// Changed tells the servers what is now on disk (or in the editor) and waits for the problems of those versions.
+	Changed(ctx context.Context, files []lspbridge.Proposal) lspbridge.Delta
+	// Diagnostics of one file as it is now.
+	Diagnostics(ctx context.Context, path string) lspbridge.FileReport
+	// Warm starts the servers for a file in the background.
+	Warm(path string)
+}
+
+// Applier writes an accepted set where the person sees it: an editor's WorkspaceEdit, or the disk.
+type Applier interface {
+	Apply(ctx context.Context, set *change.Set) error
+}
+
+// Formatter runs the configured formatter on a text; ok is false where none is configured for the path.
+type Formatter interface {
+	Format(ctx context.Context, path, text string) (formatted string, name string, ok bool, err error)
+}

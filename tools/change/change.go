@@ -1,0 +1,106 @@
+// Package change holds change sets: what a tool proposes to do to files, cut into hunks a person decides on.
+// Text in, text out: it knows no disk, no editor and no language server.
+//
+//	set := change.New("c1", []change.File{{Path: "/p/a.go", Kind: change.Edit, Old: old, New: text}})
+//	decided, err := set.Decide(change.Decisions{Hunks: map[string]change.Decision{set.Files[0].Hunks[1].ID: {Verdict: change.Reject}}})
+package change
+
+// Kind says what happens to a file.
+type Kind string
+
+// The members of a change set.
+const (
+	Edit   Kind = "edit"
+	Create Kind = "create"
+	Delete Kind = "delete"
+	Rename Kind = "rename" // NewPath, and the text may change too
+)
+
+// Set is one proposal: all or nothing, whatever the number of files.
+type Set struct {
+	ID          string       `json:"id"`
+	Title       string       `json:"title,omitempty"`
+	Tool        string       `json:"tool,omitempty"`
+	SessionID   string       `json:"sessionID,omitempty"`
+	CallID      string       `json:"callID,omitempty"`
+	Files       []File       `json:"files"`
+	Diagnostics *Diagnostics `json:"diagnostics,omitempty"` // nil until checked
+}
+
+// File is one member. Old and New are decoded text (UTF-8, no BOM, line endings as in the file).
+type File struct {
+	Path       string `json:"path"` // absolute
+	NewPath    string `json:"newPath,omitempty"`
+	Kind       Kind   `json:"kind"`
+	Old        string `json:"old"`
+	New        string `json:"new"`
+	BaseHash   string `json:"baseHash,omitempty"`    // sha256 hex of the bytes Old was read from; empty: did not exist
+	BaseBuffer *int32 `json:"baseVersion,omitempty"` // version of the open buffer Old was read from
+	Hunks      []Hunk `json:"hunks"`
+}
+
+// Hunk is a run of changed lines without context. Lines count from 1; OldStart of a pure insertion is the line before it (git's convention).
+type Hunk struct {
+	ID       string `json:"id"` // stable across rebases within the set
+	OldStart int    `json:"oldStart"`
+	OldLines int    `json:"oldLines"`
+	NewStart int    `json:"newStart"`
+	NewLines int    `json:"newLines"`
+	OldText  string `json:"oldText"`
+	NewText  string `json:"newText"`
+}
+
+// Verdict is a decision on a hunk.
+type Verdict string
+
+// The verdicts of the editor protocol.
+const (
+	Accept  Verdict = "accept"
+	Reject  Verdict = "reject"
+	Replace Verdict = "edit" // accept with the person's own text
+)
+
+// Decision is what the person said about one hunk.
+type Decision struct {
+	Verdict Verdict `json:"decision"`
+	NewText string  `json:"newText,omitempty"` // with Replace
+	Comment string  `json:"comment,omitempty"`
+}
+
+// Decisions answer a set. A hunk that is missing gets Default (empty: accept).
+type Decisions struct {
+	Default Verdict             `json:"default,omitempty"`
+	Hunks   map[string]Decision `json:"hunks,omitempty"` // by hunk id
+	Comment string              `json:"comment,omitempty"`
+}
+
+// Problem is a diagnostic as a person and a model read it. Line and Column count from 1, Column in UTF-16 units.
+type Problem struct {
+	Path     string `json:"path"`
+	Line     int    `json:"line"`
+	Column   int    `json:"column"`
+	Severity string `json:"severity"` // error, warning, information, hint
+	Source   string `json:"source,omitempty"`
+	Code     string `json:"code,omitempty"`
+	Message  string `json:"message"`
+}
+
+// Certainty of a check; the three answers of R17 plus partial.
+type Certainty string
+
+// A check is fresh, partial (some servers cannot see all of it), not yet known, or unavailable.
+const (
+	Fresh       Certainty = "fresh"
+	Partial     Certainty = "partial"
+	Pending     Certainty = "pending"
+	Unavailable Certainty = "unavailable"
+)
+
+// Diagnostics is what a set would do to the project's problems.
+type Diagnostics struct {
+	Certainty  Certainty `json:"certainty"`
+	Reason     string    `json:"reason,omitempty"` // why it is not fresh
+	Introduced []Problem `json:"introduced"`
+	Fixed      []Problem `json:"fixed"`
+	Unchanged  int       `json:"unchanged"`
+}

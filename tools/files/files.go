@@ -1,0 +1,37 @@
+// Package files is the door to the project's files: text with its encoding and hash, read tracking per session,
+// locks per real path, and writes that are atomic over one or many files. It knows no tool and no editor; an
+// editor's open buffers come in through Buffers.
+//
+//	f, err := files.Open(path, bufs)   // the text the person sees
+//	err = tracker.Check(f)             // read before, unchanged since?
+//	err = files.Commit(ctx, ops, journal)
+package files
+
+// Encoding names how a file's bytes hold its text.
+type Encoding string
+
+// The encodings that survive an edit byte for byte. Bytes is text that is none of the others: every byte is
+// kept as one rune U+0000..U+00FF (Latin-1), so untouched bytes come back as they were.
+const (
+	UTF8    Encoding = "utf-8"
+	UTF8BOM Encoding = "utf-8-bom"
+	UTF16LE Encoding = "utf-16le" // with BOM
+	UTF16BE Encoding = "utf-16be" // with BOM
+	Bytes   Encoding = "latin-1"
+)
+
+// Buffers are an editor's open documents. Implementations answer from memory.
+type Buffers interface {
+	// Buffer returns the live text of an open document by absolute path.
+	Buffer(path string) (Buffer, bool)
+	// List returns the open documents whose text differs from the disk.
+	Dirty() []Buffer
+}
+
+// Buffer is an open document: unsaved text wins over the disk.
+type Buffer struct {
+	Path    string
+	Text    string
+	Version int32
+	Dirty   bool
+}

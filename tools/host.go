@@ -1,0 +1,67 @@
+package tools
+
+import (
+	"context"
+
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// Host is what a tool may need from outside. A nil field means nobody is there to answer: the registry
+// does not offer tools that need it.
+type Host struct {
+	Gate      Gate       // always there
+	Questions Questioner // a person who can answer
+	Spawner   Spawner    // sub-agents
+	Todos     Todos      // the session's plan
+}
+
+// Gate asks for permission; *permission.Gate is the one implementation.
+// It returns an error matching permission.ErrDenied or permission.ErrRejected when the answer is no.
+type Gate interface {
+	Ask(ctx context.Context, r permission.Request) (permission.Reply, error)
+}
+
+// Question is one question to the person.
+type Question struct {
+	Question string   `json:"question"`
+	Header   string   `json:"header" jsonschema:"very short label, at most 30 characters"`
+	Options  []Option `json:"options"`
+	Multiple bool     `json:"multiple,omitempty"`
+	Custom   *bool    `json:"custom,omitempty"` // free text offered; nil means yes
+}
+
+// Option is one answer to choose.
+type Option struct {
+	Label       string `json:"label"`
+	Description string `json:"description"`
+}
+
+// Questioner asks the person; answers are labels or free text, one list per question.
+// It returns ErrDismissed when the person closed the questions.
+type Questioner interface {
+	AskQuestions(ctx context.Context, call *Call, qs []Question) ([][]string, error)
+}
+
+// Spawner starts a sub-agent for the task tool.
+type Spawner interface {
+	Spawn(ctx context.Context, call *Call, t Task) (TaskResult, error)
+}
+
+// Task is a job for a sub-agent; ID resumes an earlier one.
+type Task struct{ Agent, Description, Prompt, ID string }
+
+// TaskResult is the sub-agent's last message.
+type TaskResult struct{ ID, Text string }
+
+// Todos is the session's todo list.
+type Todos interface {
+	Get() []Todo
+	Set(ctx context.Context, todos []Todo) error
+}
+
+// Todo is one line of the plan.
+type Todo struct {
+	Content  string `json:"content"`
+	Status   string `json:"status" jsonschema:"pending, in_progress, completed or cancelled"`
+	Priority string `json:"priority" jsonschema:"high, medium or low"`
+}

@@ -1,0 +1,111 @@
+// Package permission decides whether a call may go on: rules say allow, ask or deny, and a Gate asks a person
+// for the rest and remembers "always". It does not know what a tool, a file or an editor is.
+//
+//	gate := permission.NewGate(permission.Options{Rules: rules, Asker: person})
+//	_, err := gate.Ask(ctx, permission.Request{Permission: "edit", Patterns: []string{"a.go"}, Always: []string{"*"}})
+//	if errors.Is(err, permission.ErrRejected) { … }
+package permission
+
+import (
+	"context"
+	"errors"
+)
+
+// Action is what a rule says.
+type Action string
+
+// The three actions of OpenCode's configuration.
+const (
+	Allow Action = "allow"
+	Ask   Action = "ask"
+	Deny  Action = "deny"
+)
+
+// Rule is one line of a ruleset; both fields take the wildcards * and ?.
+type Rule struct {
+	Permission string `json:"permission"`
+	Pattern    string `json:"pattern"`
+	Action     Action `json:"action"`
+	Origin     string `json:"origin,omitempty"` // file:line, "default", "session", "project", "agent plan"
+}
+
+// Ruleset is judged from its end: the last matching rule wins.
+type Ruleset []Rule
+
+// Request is what a call wants to do.
+type Request struct {
+	ID         string   `json:"id"` // made by the gate when empty
+	SessionID  string   `json:"sessionID"`
+	CallID     string   `json:"callID"`
+	Tool       string   `json:"tool"`       // the tool's id; rules written for it count too
+	Permission string   `json:"permission"` // read edit glob grep list bash task external_directory …
+	Patterns   []string `json:"patterns"`   // every one is judged; any deny denies, else any ask asks
+	Always     []string `json:"always"`     // what "always" would remember; empty: not offered
+	Title      string   `json:"title"`      // one line for the person
+	Why        string   `json:"why"`        // why it is asked, for the person
+	// MustAsk asks even when a rule allows (never when one denies): protected paths, opaque commands, loops.
+	MustAsk  bool           `json:"mustAsk,omitempty"`
+	Metadata map[string]any `json:"metadata,omitempty"`
+	Subject  any            `json:"-"` // what is decided: *change.Set for edits, *shell.Analysis for commands
+}
+
+// ReplyKind is the person's answer.
+type ReplyKind string
+
+// OpenCode's three replies.
+const (
+	Once   ReplyKind = "once"
+	Always ReplyKind = "always"
+	Reject ReplyKind = "reject"
+)
+
+// Scope says how long an "always" lasts.
+type Scope string
+
+// Scopes, from short to long.
+const (
+	ScopeSession Scope = "session"
+	ScopeProject Scope = "project"
+)
+
+// Reply is the answer to a Request.
+type Reply struct {
+	Kind      ReplyKind
+	Scope     Scope  // with Always; empty is ScopeSession
+	Message   string // with Reject: words for the model
+	Decisions any    // change.Decisions for edits; nil accepts the whole
+	Asked     bool   // a person answered (false: a rule did)
+}
+
+// Asker is the person. It returns the context's error when the question dies with its turn.
+type Asker interface {
+	AskPermission(ctx context.Context, r Request) (Reply, error)
+}
+
+// ErrDenied: a rule forbids it. ErrRejected: the person said no; without a message that ends the turn.
+var (
+	ErrDenied   = errors.New("denied by a permission rule")
+	ErrRejected = errors.New("rejected by the person")
+)
+
+// RejectedError carries the person's words. errors.Is(err, ErrRejected) holds.
+type RejectedError struct{ Message string }
+
+func (e *RejectedError) Error() string {
+	if e.Message == "" {
+		return "The user rejected permission to use this specific tool call."
+	}
+	return "The user rejected permission to use this specific tool call with the following feedback: " + e.Message
+}
+func (e *RejectedError) Is(t error) bool { return t == ErrRejected }
+
+// DeniedError carries the rules that matter. errors.Is(err, ErrDenied) holds.
+type DeniedError struct {
+	Permission, Pattern string
+	Rule                Rule
+}
+
+func (e *DeniedError) Error() string {
+	return "A permission rule denies " + e.Permission + " for " + e.Pattern + " (rule " + e.Rule.Permission + ": " + e.Rule.Pattern + " = deny, from " + e.Rule.Origin + "). Do it another way or ask the user to change the rule."
+}
+func (e *DeniedError) Is(t error) bool { return t == ErrDenied }

@@ -1,0 +1,108 @@
+// Package tools is the contract between a model and what it may do: a Tool has an id, words the model reads,
+// a JSON Schema for its parameters and a function. It knows nothing of models, editors or files; the tools
+// themselves are in tools/builtin, the people who answer their questions are behind Host.
+//
+//	var Echo = tools.New("echo", "Repeats a text.", func(ctx context.Context, p struct {
+//		Text string `json:"text" jsonschema:"what to repeat"`
+//	}, call *tools.Call) (tools.Result, error) {
+//		return tools.Result{Title: "echo", Output: p.Text}, nil
+//	})
+package tools
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// Tool is one thing a model can call. Tools are values: made once per session, safe for concurrent calls.
+type Tool struct {
+	ID          string          // the name the model calls, [a-z0-9_]
+	Description string          // what the model reads
+	Parameters  json.RawMessage // JSON Schema (object) of the input
+	Permission  string          // permission that hides the tool when denied for "*"; edit for every tool that changes files
+	ReadOnly    bool            // may run beside other read-only calls of the same step
+	Kind        Kind            // for the person's card; ACP's word
+
+	// Run does the work. input has been validated and coerced against Parameters.
+	Run func(ctx context.Context, input json.RawMessage, call *Call) (Result, error)
+	// FormatInvalid, when set, words a validation error itself.
+	FormatInvalid func(err error) string
+}
+
+// Kind is ACP's tool kind, chosen for icons and grouping.
+type Kind string
+
+// ACP v1's closed set of tool kinds.
+const (
+	KindRead    Kind = "read"
+	KindEdit    Kind = "edit"
+	KindDelete  Kind = "delete"
+	KindMove    Kind = "move"
+	KindSearch  Kind = "search"
+	KindExecute Kind = "execute"
+	KindThink   Kind = "think"
+	KindFetch   Kind = "fetch"
+	KindOther   Kind = "other"
+)
+
+// Call is the context of one call. Its methods are safe for concurrent use.
+type Call struct {
+	SessionID string
+	MessageID string
+	CallID    string
+	Agent     string
+	Tool      string // the tool's id
+	Host      Host
+
+	// OnMetadata receives live updates; nil drops them.
+	OnMetadata func(Update)
+}
+
+// Update is what a running call shows of itself. Empty fields leave what was shown before.
+type Update struct {
+	Title     string         `json:"title,omitempty"`
+	Metadata  map[string]any `json:"metadata,omitempty"` // merged key by key
+	Locations []Location     `json:"locations,omitempty"`
+	// Changes is a *change.Set for the card's diff, ChangeState where it stands: proposed, applied, rejected, failed.
+	Changes     any    `json:"-"`
+	ChangeState string `json:"-"`
+}
+
+// Location is a place the call reads or changes, so an editor can follow. Line counts from 1; 0 is the whole file.
+type Location struct {
+	Path string `json:"path"`
+	Line int    `json:"line,omitempty"`
+}
+
+// Report sends an update of the running call.
+func (c *Call) Report(u Update) {
+	if c.OnMetadata != nil {
+		c.OnMetadata(u)
+	}
+}
+
+// Result is what a call gives back. Output is for the model; Metadata for people and machines.
+type Result struct {
+	Title       string         `json:"title"`
+	Output      string         `json:"output"`
+	Metadata    map[string]any `json:"metadata,omitempty"` // "truncated" set by a tool means: I capped it myself
+	Attachments []Attachment   `json:"attachments,omitempty"`
+	Locations   []Location     `json:"locations,omitempty"`
+}
+
+// Attachment is a file the model sees as such: an image or a PDF.
+type Attachment struct {
+	Mime string `json:"mime"`
+	Name string `json:"name,omitempty"`
+	Data []byte `json:"data"` // raw bytes; base64 in JSON
+}
+
+// Error is a tool error with a kind that machines can test; its text is for the model.
+type Error struct {
+	Kind    string // e.g. not_found, multiple, stale, unread: TOOLS.md lists them per tool
+	Message string
+	Err     error // optional cause
+}
+
+func (e *Error) Error() string { return e.Message }
+func (e *Error) Unwrap() error { return e.Err }
