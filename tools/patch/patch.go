@@ -1,0 +1,98 @@
+package patch
+
+import "io/fs"
+
+// Kinds of refusal; stable, they appear in machine output.
+const (
+	EmptyText           = "empty_text"
+	BadEnvelope         = "bad_envelope"
+	EmptyPatch          = "empty_patch"
+	NoHunks             = "no_hunks"
+	ContextNotFound     = "context_not_found"
+	LinesNotFound       = "lines_not_found"
+	UpdateTargetMissing = "update_target_missing"
+	DeleteFailed        = "delete_failed"
+	WriteFailed         = "write_failed" // for the one who writes; never returned here
+	Exists              = "exists"
+)
+
+// Error says which part of a patch cannot be done and what to do instead.
+type Error struct {
+	Kind    string // one of the constants above
+	Path    string // the file concerned, as the patch names it; empty for the whole patch
+	Message string
+	Line    int   // 1-based line of the patch text, 0 when unknown
+	Lines   []int // 1-based lines of the file: the nearest miss, or the places that match alike
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Kind is what happens to a file.
+type Kind string
+
+const (
+	Add    Kind = "add"
+	Delete Kind = "delete"
+	Update Kind = "update"
+	Move   Kind = "move"
+)
+
+// Patch is a parsed patch: what it wants done, file by file, in its order.
+type Patch struct {
+	Ops     []Op
+	Unified bool // a unified diff, not a *** Begin Patch envelope
+}
+
+// Op is one section.
+type Op struct {
+	Kind    Kind
+	Path    string
+	NewPath string // Move (and a copy's Add): the other path
+	Copy    bool   // git's "copy from": Path stays, NewPath is added
+	Hunks   []Hunk
+	Content string      // Add of an envelope: the whole text
+	Mode    fs.FileMode // permission bits git states, 0 when it states none
+	Line    int         // 1-based line of the section in the patch text
+}
+
+// Hunk is one change within a file.
+type Hunk struct {
+	Context  []string // the texts after @@, outermost first
+	Lines    []Line
+	EOF      bool // *** End of File: the hunk's last line is the file's last
+	OldStart int  // 1-based line a unified diff states, 0 when unknown
+	Line     int  // 1-based line of the hunk in the patch text
+}
+
+// Line is one line of a hunk.
+type Line struct {
+	Op    byte   // ' ' stays, '-' goes, '+' comes
+	Text  string // without its line ending
+	NoEOL bool   // "\ No newline at end of file" follows
+}
+
+// FileChange is what Apply wants done to one file. Old and New are whole texts.
+type FileChange struct {
+	Kind     Kind
+	Path     string
+	NewPath  string // Move: where it goes
+	Old, New string
+	Mode     fs.FileMode // permission bits to set, 0: keep
+	// Overwrites tells an Add (or Move) whose destination exists on disk but is deleted or moved away by the same patch.
+	Overwrites bool
+}
+
+// Paths lists every path the patch touches, both ends of a move, in order, each once: what to ask permission for.
+func (p *Patch) Paths() []string {
+	var out []string
+	seen := map[string]bool{"": true}
+	for _, op := range p.Ops {
+		for _, path := range []string{op.Path, op.NewPath} {
+			if !seen[path] {
+				seen[path] = true
+				out = append(out, path)
+			}
+		}
+	}
+	return out
+}
