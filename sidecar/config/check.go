@@ -1,0 +1,236 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// check compares a tree with the Go type that will hold it and reports unknown keys and wrong values. What is wrong
+// is taken out of the tree, so that the rest still counts.
+func check(n *node, t reflect.Type, path string) []Problem {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t {
+	case reflect.TypeFor[Any]():
+		return nil
+	case reflect.TypeFor[Permission]():
+		return checkPermission(n, path)
+	case reflect.TypeFor[Models]():
+		if n.kind == kindArray {
+			return checkElems(n, reflect.TypeFor[string](), path)
+		}
+	}
+	if strings.HasPrefix(t.Name(), "Switch[") {
+		if n.kind == kindBool {
+			return nil
+		}
+		by, _ := t.FieldByName("By")
+		return check(n, by.Type, path)
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		if n.kind != kindObject {
+			return []Problem{wrong(n, path, "an object")}
+		}
+		return checkStruct(n, t, path)
+	case reflect.Map:
+		if n.kind != kindObject {
+			return []Problem{wrong(n, path, "an object")}
+		}
+		return checkMembers(n, func(m member) []Problem { return check(m.value, t.Elem(), join(path, m.key)) })
+	case reflect.Slice:
+		if n.kind != kindArray {
+			return []Problem{wrong(n, path, "a list")}
+		}
+		return checkElems(n, t.Elem(), path)
+	case reflect.String:
+		if n.kind != kindString {
+			return []Problem{wrong(n, path, "a string")}
+		}
+	case reflect.Bool:
+		if n.kind != kindBool {
+			return []Problem{wrong(n, path, "true or false")}
+		}
+	case reflect.Int:
+		if n.kind != kindNumber || !isInteger(n.text) {
+			return []Problem{wrong(n, path, "a whole number")}
+		}
+	case reflect.Float64:
+		if n.kind != kindNumber {
+			return []Problem{wrong(n, path, "a number")}
+		}
+	}
+	return nil
+}
+
+func checkStruct(n *node, t reflect.Type, path string) []Problem {
+	fields := map[string]reflect.StructField{}
+	var names []string
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.IsExported() && name != "" {
+			fields[name] = f
+			names = append(names, name)
+		}
+	}
+	return checkMembers(n, func(m member) []Problem {
+		f, ok := fields[m.key]
+		if !ok {
+			if path == "" && ignored[m.key] {
+				return nil
+			}
+			return []Problem{m.at.problem("unknown key %q%s%s", m.key, in(path), didYouMean(m.key, names))}
+		}
+		if m.value.kind == kindNull {
+			return nil
+		}
+		ps := check(m.value, f.Type, join(path, m.key))
+		if enum := f.Tag.Get("enum"); enum != "" && len(ps) == 0 {
+			values := strings.Split(enum, ",")
+			if !slices.Contains(values, m.value.text) {
+				ps = append(ps, m.value.problem("%q is not a value of %s; it takes %s%s", m.value.text, join(path, m.key), oneOf(values), didYouMean(m.value.text, values)))
+			}
+		}
+		return ps
+	})
+}
+
+// ignored are OpenCode's keys that mean nothing here and need no warning.
+var ignored = map[string]bool{"theme": true, "share": true, "autoupdate": true, "username": true, "keybinds": true, "tui": true, "snapshot": true,
+	"mcp": true, "command": true, "plugin": true, "skills": true, "experimental": true, "small_model": true, "disabled_providers": true, "enabled_providers": true,
+	"watcher": true, "server": true, "compaction": true, "tool_output": true, "logLevel": true, "references": true, "attachment": true}
+
+// checkMembers drops the members that f finds fault with (only those whose own value is wrong: deeper faults have
+// been dropped deeper).
+func checkMembers(n *node, f func(member) []Problem) []Problem {
+	var out []Problem
+	kept := n.members[:0:0]
+	for _, m := range n.members {
+		ps := f(m)
+		out = append(out, ps...)
+		bad := false
+		for _, p := range ps {
+			if (p.Line == m.value.line && p.Column == m.value.column) || (p.Line == m.at.line && p.Column == m.at.column) {
+				bad = true
+			}
+		}
+		if !bad {
+			kept = append(kept, m)
+		}
+	}
+	n.members = kept
+	return out
+}
+
+func checkElems(n *node, t reflect.Type, path string) []Problem {
+	var out []Problem
+	kept := n.elems[:0:0]
+	for i, e := range n.elems {
+		ps := check(e, t, fmt.Sprintf("%s[%d]", path, i))
+		out = append(out, ps...)
+		if len(ps) == 0 {
+			kept = append(kept, e)
+		}
+	}
+	n.elems = kept
+	return out
+}
+
+var actions = []string{"allow", "ask", "deny"}
+
+// checkPermission looks at OpenCode's grammar: an action, or an object of actions or of {pattern: action}.
+func checkPermission(n *node, path string) []Problem {
+	action := func(v *node, where string) []Problem {
+		if v.kind == kindString && slices.Contains(actions, v.text) {
+			return nil
+		}
+		if v.kind == kindString {
+			return []Problem{v.problem("%q is not an action for %s; write allow, ask or deny%s", v.text, where, didYouMean(v.text, actions))}
+		}
+		return []Problem{wrong(v, where, `"allow", "ask" or "deny"`)}
+	}
+	if n.kind != kindObject {
+		return action(n, path)
+	}
+	return checkMembers(n, func(m member) []Problem {
+		if m.value.kind != kindObject {
+			return action(m.value, join(path, m.key))
+		}
+		return checkMembers(m.value, func(p member) []Problem { return action(p.value, join(join(path, m.key), p.key)) })
+	})
+}
+
+func wrong(n *node, path, want string) Problem {
+	got := kindName(n.kind)
+	if n.kind == kindString {
+		got = fmt.Sprintf("the string %q", n.text)
+	} else if n.kind == kindNumber {
+		got = n.text
+	}
+	if path == "" {
+		path = "the file"
+	}
+	return n.problem("%s takes %s, not %s", path, want, got)
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func in(path string) string {
+	if path == "" {
+		return ""
+	}
+	return " in " + path
+}
+
+func oneOf(values []string) string {
+	if len(values) < 2 {
+		return strings.Join(values, "")
+	}
+	return strings.Join(values[:len(values)-1], ", ") + " or " + values[len(values)-1]
+}
+
+// didYouMean names the closest known word, when one is close.
+func didYouMean(word string, known []string) string {
+	best, at := 3, ""
+	for _, k := range known {
+		if strings.EqualFold(k, word) {
+			return fmt.Sprintf("; did you mean %q?", k)
+		}
+		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < best && d < len(k) {
+			best, at = d, k
+		}
+	}
+	if at == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", at)
+}
+
+// distance is Levenshtein's, over bytes: keys are short and ASCII.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		last := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			last, row[j] = row[j], min(row[j]+1, row[j-1]+1, last+cost)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,205 @@
+// Package config reads Pillion's settings: JSONC files of the project and the person, the editor's settings and the
+// environment, merged in that order of increasing nearness to the person. Every value keeps the place it came from,
+// and what is wrong is reported as file:line:column with what was probably meant.
+//
+//	c, problems := config.Load(config.Sources{Cwd: dir, Root: root, Env: os.Getenv, Home: home})
+//	fmt.Println(c.Model, c.Origin("model"))
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// Config is the merged configuration. Field comments are the words of the generated JSON Schema.
+type Config struct {
+	Schema       string               `json:"$schema,omitempty" doc:"JSON Schema of this file, for editors"`
+	Model        string               `json:"model,omitempty" doc:"default model as provider/model, e.g. anthropic/claude-sonnet-4-5"`
+	DefaultAgent string               `json:"default_agent,omitempty" doc:"agent of a new session: build or plan or one of your own"`
+	Provider     map[string]Provider  `json:"provider,omitempty" doc:"model providers by id"`
+	Permission   Permission           `json:"permission,omitempty" doc:"allow, ask or deny, by permission and pattern; the last match wins"`
+	Agent        map[string]Agent     `json:"agent,omitempty" doc:"agents by name: change the built-in ones or add your own"`
+	Tools        map[string]bool      `json:"tools,omitempty" doc:"switch tools on or off by name; * is a wildcard"`
+	LSP          Switch[Server]       `json:"lsp,omitempty" doc:"false turns language servers off; an object changes or adds some by id"`
+	Formatter    Switch[FormatterDef] `json:"formatter,omitempty" doc:"false turns formatters off; an object changes or adds some by id"`
+	Instructions []string             `json:"instructions,omitempty" doc:"more instruction files (globs relative to the project)"`
+	Shell        string               `json:"shell,omitempty" doc:"shell of the bash tool; default: $SHELL when it is bash, zsh or sh"`
+	Ripgrep      string               `json:"ripgrep,omitempty" doc:"path of the rg program; default: the one on PATH"`
+	Review       string               `json:"review,omitempty" doc:"preview (ask before a change) or follow (apply at once, keep or undo after)" enum:"preview,follow"`
+	Steps        int                  `json:"steps,omitempty" doc:"model steps one turn may take"`
+	LogLevel     string               `json:"log_level,omitempty" doc:"debug, info, warn or error" enum:"debug,info,warn,error"`
+
+	origins map[string]string
+}
+
+// Provider is one model provider. Options is OpenCode's nesting of the same settings.
+type Provider struct {
+	Name    string            `json:"name,omitempty" doc:"name shown to people"`
+	API     string            `json:"api,omitempty" doc:"wire format" enum:"openai-compatible,openai,responses,anthropic,gemini"`
+	NPM     string            `json:"npm,omitempty" doc:"OpenCode's package name, from which the wire format is taken"`
+	BaseURL string            `json:"baseURL,omitempty" doc:"base URL of the API, e.g. http://127.0.0.1:11434/v1"`
+	Key     string            `json:"key,omitempty" doc:"API key; better {env:NAME} than the key itself"`
+	APIKey  string            `json:"apiKey,omitempty" doc:"the same as key"`
+	Headers map[string]string `json:"headers,omitempty" doc:"HTTP headers sent with every request"`
+	Models  Models            `json:"models,omitempty" doc:"models by id, or a list of ids"`
+	Options *ProviderOptions  `json:"options,omitempty" doc:"OpenCode's place for baseURL, apiKey and headers"`
+}
+
+// ProviderOptions is where OpenCode keeps a provider's settings.
+type ProviderOptions struct {
+	BaseURL string            `json:"baseURL,omitempty" doc:"base URL of the API"`
+	APIKey  string            `json:"apiKey,omitempty" doc:"API key"`
+	Headers map[string]string `json:"headers,omitempty" doc:"HTTP headers sent with every request"`
+	Timeout Any               `json:"timeout,omitempty" doc:"read and ignored"`
+}
+
+// Model overrides what is known of a model.
+type Model struct {
+	ID       string  `json:"id,omitempty" doc:"the id the provider's API knows; default: the key"`
+	Name     string  `json:"name,omitempty" doc:"name shown to people"`
+	Context  int     `json:"context,omitempty" doc:"context window in tokens"`
+	Output   int     `json:"output,omitempty" doc:"longest answer in tokens"`
+	Limit    *Limit  `json:"limit,omitempty" doc:"OpenCode's place for context and output"`
+	Images   *bool   `json:"images,omitempty" doc:"whether it reads images"`
+	PDF      *bool   `json:"pdf,omitempty" doc:"whether it reads PDF"`
+	Thinking *bool   `json:"thinking,omitempty" doc:"whether it thinks aloud"`
+	CostIn   float64 `json:"cost_input,omitempty" doc:"USD per million input tokens"`
+	CostOut  float64 `json:"cost_output,omitempty" doc:"USD per million output tokens"`
+}
+
+// Limit is OpenCode's nesting of a model's limits, in tokens.
+type Limit struct {
+	Context int `json:"context,omitempty" doc:"context window in tokens"`
+	Output  int `json:"output,omitempty" doc:"longest answer in tokens"`
+}
+
+// Agent configures one agent.
+type Agent struct {
+	Description string          `json:"description,omitempty" doc:"when to use it; shown to people and to other agents"`
+	Mode        string          `json:"mode,omitempty" doc:"where it may be used" enum:"primary,subagent,all"`
+	Model       string          `json:"model,omitempty" doc:"provider/model; default: the session's"`
+	Prompt      string          `json:"prompt,omitempty" doc:"its instructions"`
+	Temperature *float64        `json:"temperature,omitempty" doc:"sampling temperature"`
+	TopP        *float64        `json:"top_p,omitempty" doc:"nucleus sampling"`
+	Steps       int             `json:"steps,omitempty" doc:"model steps one turn may take"`
+	Permission  Permission      `json:"permission,omitempty" doc:"rules that come after the general ones"`
+	Tools       map[string]bool `json:"tools,omitempty" doc:"switch tools on or off by name"`
+	Disable     bool            `json:"disable,omitempty" doc:"take it away"`
+	Hidden      bool            `json:"hidden,omitempty" doc:"do not offer it in menus"`
+	Color       string          `json:"color,omitempty" doc:"colour in menus"`
+}
+
+// Server changes or adds a language server.
+type Server struct {
+	Command        []string          `json:"command,omitempty" doc:"program and arguments"`
+	Extensions     []string          `json:"extensions,omitempty" doc:"file extensions with their dot"`
+	Env            map[string]string `json:"env,omitempty" doc:"environment variables"`
+	Initialization Any               `json:"initialization,omitempty" doc:"initializationOptions as the server wants them"`
+	Settings       Any               `json:"settings,omitempty" doc:"answers to workspace/configuration by section"`
+	Disabled       bool              `json:"disabled,omitempty" doc:"never start it"`
+}
+
+// FormatterDef changes or adds a formatter.
+type FormatterDef struct {
+	Command     []string          `json:"command,omitempty" doc:"program and arguments; $FILE is the file"`
+	Extensions  []string          `json:"extensions,omitempty" doc:"file extensions with their dot"`
+	Environment map[string]string `json:"environment,omitempty" doc:"environment variables"`
+	Disabled    bool              `json:"disabled,omitempty" doc:"never run it"`
+}
+
+// Any is a value that is passed on as it stands.
+type Any json.RawMessage
+
+// MarshalJSON writes the value as it was read.
+func (a Any) MarshalJSON() ([]byte, error) {
+	if len(a) == 0 {
+		return []byte("null"), nil
+	}
+	return a, nil
+}
+
+// UnmarshalJSON keeps the value as it is.
+func (a *Any) UnmarshalJSON(b []byte) error { *a = append((*a)[:0], b...); return nil }
+
+// Switch is either a bool or an object of definitions by id.
+type Switch[T any] struct {
+	Set bool // given at all
+	On  bool // true, or an object
+	By  map[string]T
+}
+
+// UnmarshalJSON reads either form.
+func (s *Switch[T]) UnmarshalJSON(b []byte) error {
+	s.Set = true
+	if err := json.Unmarshal(b, &s.On); err == nil {
+		return nil
+	}
+	s.On = true
+	return json.Unmarshal(b, &s.By)
+}
+
+// MarshalJSON writes the form that was read.
+func (s Switch[T]) MarshalJSON() ([]byte, error) {
+	if s.By != nil {
+		return json.Marshal(s.By)
+	}
+	return json.Marshal(s.On)
+}
+
+// IsZero reports whether the key was absent.
+func (s Switch[T]) IsZero() bool { return !s.Set }
+
+// Models are a provider's models: an object by id, or a plain list of ids.
+type Models map[string]Model
+
+// UnmarshalJSON reads either form.
+func (m *Models) UnmarshalJSON(b []byte) error {
+	var ids []string
+	if json.Unmarshal(b, &ids) == nil {
+		*m = Models{}
+		for _, id := range ids {
+			(*m)[id] = Model{}
+		}
+		return nil
+	}
+	return json.Unmarshal(b, (*map[string]Model)(m))
+}
+
+// Permission is the permission section: its rules in the order they were written, layer after layer.
+type Permission struct {
+	Rules permission.Ruleset
+	raw   json.RawMessage
+}
+
+// MarshalJSON writes the section as rules, for people.
+func (p Permission) MarshalJSON() ([]byte, error) { return json.Marshal(p.Rules) }
+
+// UnmarshalJSON keeps the text; Load reads it with positions.
+func (p *Permission) UnmarshalJSON(b []byte) error {
+	p.raw = append(p.raw[:0], b...)
+	return nil
+}
+
+// IsZero reports whether there are no rules.
+func (p Permission) IsZero() bool { return len(p.Rules) == 0 && len(p.raw) == 0 }
+
+// Origin says where a value came from, as file:line:column or a variable's name; path is dotted ("provider.local.baseURL").
+func (c *Config) Origin(path string) string { return c.origins[path] }
+
+// Origins returns every leaf's origin by dotted path.
+func (c *Config) Origins() map[string]string { return c.origins }
+
+// Problem is something wrong in a configuration file. Line and Column count from 1, Column in bytes.
+type Problem struct {
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+	Column  int    `json:"column"`
+	Message string `json:"message"`
+	Fatal   bool   `json:"fatal,omitempty"` // the file could not be read at all
+}
+
+func (p Problem) String() string {
+	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
+}

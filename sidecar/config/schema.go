@@ -1,0 +1,73 @@
+package config
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+)
+
+// SchemaID is where the generated schema says it lives; editors only use it as a name.
+const SchemaID = "https://pillion.dev/schema/pillion.json"
+
+// JSONSchema describes the configuration file for editors (JSON Schema 2020-12), made from Config's own fields.
+func JSONSchema() []byte {
+	s := schemaOf(reflect.TypeFor[Config]())
+	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	s["$id"] = SchemaID
+	s["title"] = "Pillion configuration"
+	b, _ := json.MarshalIndent(s, "", "  ")
+	return append(b, '\n')
+}
+
+func schemaOf(t reflect.Type) map[string]any {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t {
+	case reflect.TypeFor[Any]():
+		return map[string]any{}
+	case reflect.TypeFor[Permission]():
+		action := map[string]any{"enum": actions}
+		byPattern := map[string]any{"type": "object", "additionalProperties": action}
+		return map[string]any{"anyOf": []any{action, map[string]any{"type": "object", "additionalProperties": map[string]any{"anyOf": []any{action, byPattern}}}}}
+	case reflect.TypeFor[Models]():
+		return map[string]any{"anyOf": []any{
+			map[string]any{"type": "array", "items": map[string]any{"type": "string"}},
+			map[string]any{"type": "object", "additionalProperties": schemaOf(reflect.TypeFor[Model]())}}}
+	}
+	if strings.HasPrefix(t.Name(), "Switch[") {
+		by, _ := t.FieldByName("By")
+		return map[string]any{"anyOf": []any{map[string]any{"type": "boolean"}, schemaOf(by.Type)}}
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		props := map[string]any{}
+		for i := range t.NumField() {
+			f := t.Field(i)
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if !f.IsExported() || name == "" {
+				continue
+			}
+			p := schemaOf(f.Type)
+			if doc := f.Tag.Get("doc"); doc != "" {
+				p["description"] = doc
+			}
+			if enum := f.Tag.Get("enum"); enum != "" {
+				p["enum"] = strings.Split(enum, ",")
+			}
+			props[name] = p
+		}
+		return map[string]any{"type": "object", "properties": props, "additionalProperties": false}
+	case reflect.Map:
+		return map[string]any{"type": "object", "additionalProperties": schemaOf(t.Elem())}
+	case reflect.Slice:
+		return map[string]any{"type": "array", "items": schemaOf(t.Elem())}
+	case reflect.Bool:
+		return map[string]any{"type": "boolean"}
+	case reflect.Int:
+		return map[string]any{"type": "integer"}
+	case reflect.Float64:
+		return map[string]any{"type": "number"}
+	}
+	return map[string]any{"type": "string"}
+}

@@ -1,0 +1,234 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tailscale/hujson"
+)
+
+// node is a JSON value that remembers the place it was written.
+type node struct {
+	file    string
+	line    int // 1-based
+	column  int // 1-based, bytes
+	kind    byte
+	text    string // string: decoded; number, true, false, null: as written
+	members []member
+	elems   []*node
+	// offset and source let the permission section be read with its own positions.
+	offset int
+	source []byte
+}
+
+// Kinds of a node.
+const (
+	kindObject = '{'
+	kindArray  = '['
+	kindString = '"'
+	kindNumber = '0'
+	kindBool   = 't'
+	kindNull   = 'n'
+)
+
+type member struct {
+	key   string
+	at    *node // position of the key
+	value *node
+}
+
+func (n *node) origin() string { return fmt.Sprintf("%s:%d:%d", n.file, n.line, n.column) }
+
+func (n *node) problem(format string, a ...any) Problem {
+	return Problem{File: n.file, Line: n.line, Column: n.column, Message: fmt.Sprintf(format, a...)}
+}
+
+func (n *node) get(key string) *node {
+	for i := len(n.members) - 1; i >= 0; i-- {
+		if n.members[i].key == key {
+			return n.members[i].value
+		}
+	}
+	return nil
+}
+
+// parse reads JSONC. A file that is not JSONC at all yields one fatal problem.
+func parse(file string, src []byte) (*node, *Problem) {
+	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
+	if len(bytes.TrimSpace(src)) == 0 {
+		return &node{file: file, line: 1, column: 1, kind: kindObject}, nil
+	}
+	v, err := hujson.Parse(src)
+	if err != nil {
+		p := Problem{File: file, Line: 1, Column: 1, Fatal: true, Message: err.Error()}
+		// hujson says "line L, column C: what"
+		var l, c int
+		if i := strings.Index(p.Message, "line "); i >= 0 {
+			if n, _ := fmt.Sscanf(p.Message[i:], "line %d, column %d", &l, &c); n == 2 {
+				p.Line, p.Column = l, c
+				if j := strings.Index(p.Message[i:], ": "); j >= 0 {
+					p.Message = p.Message[i+j+2:]
+				}
+			}
+		}
+		return nil, &p
+	}
+	r := reader{file: file, src: src}
+	return r.node(&v), nil
+}
+
+type reader struct {
+	file string
+	src  []byte
+	// line and at advance together: offsets only grow while walking.
+	line, lineStart, at int
+}
+
+func (r *reader) place(offset int) (line, column int) {
+	if offset < r.at {
+		r.line, r.lineStart, r.at = 0, 0, 0
+	}
+	for i := r.at; i < offset && i < len(r.src); i++ {
+		if r.src[i] == '\n' {
+			r.line++
+			r.lineStart = i + 1
+		}
+	}
+	r.at = offset
+	return r.line + 1, offset - r.lineStart + 1
+}
+
+func (r *reader) node(v *hujson.Value) *node {
+	n := &node{file: r.file, offset: v.StartOffset, source: r.src}
+	n.line, n.column = r.place(v.StartOffset)
+	switch x := v.Value.(type) {
+	case *hujson.Object:
+		n.kind = kindObject
+		for i := range x.Members {
+			m := &x.Members[i]
+			key := r.node(&m.Name)
+			n.members = append(n.members, member{key: key.text, at: key, value: r.node(&m.Value)})
+		}
+	case *hujson.Array:
+		n.kind = kindArray
+		for i := range x.Elements {
+			n.elems = append(n.elems, r.node(&x.Elements[i]))
+		}
+	case hujson.Literal:
+		switch x.Kind() {
+		case '"':
+			n.kind, n.text = kindString, x.String()
+		case 't', 'f':
+			n.kind, n.text = kindBool, string(x)
+		case 'n':
+			n.kind, n.text = kindNull, "null"
+		default:
+			n.kind, n.text = kindNumber, string(x)
+		}
+	}
+	return n
+}
+
+// merge lays over onto base: objects key by key, everything else is replaced. Lists named in concat are joined.
+func merge(base, over *node, path string) *node {
+	if base == nil || base.kind != kindObject || over.kind != kindObject {
+		if path == "instructions" && base != nil && base.kind == kindArray && over.kind == kindArray {
+			joined := *over
+			joined.elems = append(append([]*node(nil), base.elems...), over.elems...)
+			return &joined
+		}
+		return over
+	}
+	out := *base
+	out.members = append([]member(nil), base.members...)
+next:
+	for _, m := range over.members {
+		sub := m.key
+		if path != "" {
+			sub = path + "." + m.key
+		}
+		for i := range out.members {
+			if out.members[i].key == m.key {
+				out.members[i].value = merge(out.members[i].value, m.value, sub)
+				out.members[i].at = m.at
+				continue next
+			}
+		}
+		out.members = append(out.members, m)
+	}
+	return &out
+}
+
+// json writes the node as standard JSON.
+func (n *node) json(b *bytes.Buffer) {
+	switch n.kind {
+	case kindObject:
+		b.WriteByte('{')
+		for i, m := range n.members {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			k, _ := json.Marshal(m.key)
+			b.Write(k)
+			b.WriteByte(':')
+			m.value.json(b)
+		}
+		b.WriteByte('}')
+	case kindArray:
+		b.WriteByte('[')
+		for i, e := range n.elems {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			e.json(b)
+		}
+		b.WriteByte(']')
+	case kindString:
+		s, _ := json.Marshal(n.text)
+		b.Write(s)
+	default:
+		b.WriteString(n.text)
+	}
+}
+
+// leaves calls f for every value that is not an object, with its dotted path.
+func (n *node) leaves(path string, f func(path string, n *node)) {
+	if n.kind != kindObject {
+		f(path, n)
+		return
+	}
+	for _, m := range n.members {
+		sub := m.key
+		if path != "" {
+			sub = path + "." + m.key
+		}
+		m.value.leaves(sub, f)
+	}
+}
+
+// fromJSON makes a node tree of plain JSON that has no file, such as an editor's settings or a variable.
+func fromJSON(source string, src []byte) (*node, *Problem) { return parse(source, src) }
+
+func kindName(k byte) string {
+	switch k {
+	case kindObject:
+		return "an object"
+	case kindArray:
+		return "a list"
+	case kindString:
+		return "a string"
+	case kindNumber:
+		return "a number"
+	case kindBool:
+		return "true or false"
+	}
+	return "null"
+}
+
+func isInteger(s string) bool {
+	_, err := strconv.ParseInt(s, 10, 64)
+	return err == nil
+}
