@@ -1,0 +1,98 @@
+package diff
+
+import "strings"
+
+// slide moves pure insertions and deletions to the place a person would cut at, and joins edits that come to touch.
+// A block that repeats what stands before or after it can sit in several places; the best begins after a blank
+// line or at the smallest indentation, the last of equals (as git's default).
+func slide(a, b []string, edits []Edit) []Edit {
+	out := edits[:0]
+	for k, e := range edits {
+		end := len(a) // first old line of the next edit
+		if k+1 < len(edits) {
+			end = edits[k+1].A0
+		}
+		start := 0 // old line after the edit before
+		if len(out) > 0 {
+			start = out[len(out)-1].A1
+		}
+		switch {
+		case e.A0 == e.A1:
+			d := shift(b, e.B0, e.B1, e.A0-start, end-e.A1)
+			e = Edit{e.A0 + d, e.A1 + d, e.B0 + d, e.B1 + d}
+		case e.B0 == e.B1:
+			d := shift(a, e.A0, e.A1, e.A0-start, end-e.A1)
+			e = Edit{e.A0 + d, e.A1 + d, e.B0 + d, e.B1 + d}
+		}
+		if n := len(out); n > 0 && out[n-1].A1 == e.A0 && out[n-1].B1 == e.B0 {
+			out[n-1].A1, out[n-1].B1 = e.A1, e.B1
+			continue
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// shift says by how many lines the block l[i:j] had better move, at most up lines back and down lines on.
+func shift(l []string, i, j, up, down int) int {
+	lo, hi := 0, 0
+	const most = 100 // lines; beyond that no place is better
+	for -lo < min(up, most) && l[i+lo-1] == l[j+lo-1] {
+		lo--
+	}
+	for hi < min(down, most) && j+hi < len(l) && l[i+hi] == l[j+hi] {
+		hi++
+	}
+	best, score := 0, 0
+	for d := lo; d <= hi; d++ {
+		if s := cut(l, i+d, j+d); d == lo || s >= score {
+			best, score = d, s
+		}
+	}
+	return best
+}
+
+// cut rates a block's ends: higher is better.
+func cut(l []string, i, j int) int {
+	s := 0
+	for _, at := range [2]int{i, j} { // the borders lie before line i and before line j
+		switch {
+		case at == 0 || at == len(l):
+			s += 60
+		case blank(l[at-1]):
+			s += 50
+		}
+		if at < len(l) && !blank(l[at]) {
+			s -= 2 * min(indent(l[at]), 20)
+		}
+		if at < len(l) && closes(l[at]) {
+			s -= 30 // a border before a closing bracket cuts a block in two
+		}
+	}
+	if blank(l[i]) && !blank(l[j-1]) {
+		s -= 10 // a block that ends with its blank line reads better than one that begins with it
+	}
+	return s
+}
+
+func blank(s string) bool { return strings.TrimSpace(s) == "" }
+
+func closes(s string) bool {
+	s = strings.TrimLeft(s, " \t")
+	return s != "" && strings.IndexByte("})]", s[0]) >= 0 || strings.HasPrefix(s, "end")
+}
+
+func indent(s string) int {
+	n := 0
+	for _, c := range s {
+		switch c {
+		case ' ':
+			n++
+		case '\t':
+			n += 4
+		default:
+			return n
+		}
+	}
+	return n
+}

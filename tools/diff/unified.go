@@ -1,0 +1,197 @@
+package diff
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Context is the number of unchanged lines around a change in unified text.
+const Context = 3
+
+// Unified is the difference of two texts as unified text, "" when they are equal.
+func Unified(oldName, newName, old, new string) string {
+	if old == new {
+		return ""
+	}
+	return Compute(old, new).Unified(oldName, newName)
+}
+
+// Unified prints the script with three lines of context. Names are quoted as git quotes them; /dev/null stands for
+// a file that is not there.
+func (s *Script) Unified(oldName, newName string) string {
+	if len(s.Edits) == 0 {
+		return ""
+	}
+	var sb strings.Builder
+	sb.WriteString("--- " + quote(oldName) + "\n+++ " + quote(newName) + "\n")
+	for i := 0; i < len(s.Edits); {
+		j := i + 1
+		for j < len(s.Edits) && s.Edits[j].A0-s.Edits[j-1].A1 <= 2*Context {
+			j++
+		}
+		s.hunk(&sb, s.Edits[i:j])
+		i = j
+	}
+	return sb.String()
+}
+
+func (s *Script) hunk(sb *strings.Builder, edits []Edit) {
+	first, last := edits[0], edits[len(edits)-1]
+	back := min(Context, first.A0)
+	on := min(Context, len(s.A)-last.A1)
+	fmt.Fprintf(sb, "@@ -%s +%s @@\n", span(first.A0-back, last.A1+on), span(first.B0-back, last.B1+on))
+	at := first.A0 - back
+	for _, e := range edits {
+		put(sb, ' ', s.A[at:e.A0])
+		put(sb, '-', s.A[e.A0:e.A1])
+		put(sb, '+', s.B[e.B0:e.B1])
+		at = e.A1
+	}
+	put(sb, ' ', s.A[at:at+on])
+}
+
+func span(from, to int) string {
+	switch to - from {
+	case 0:
+		return strconv.Itoa(from) + ",0"
+	case 1:
+		return strconv.Itoa(from + 1)
+	}
+	return strconv.Itoa(from+1) + "," + strconv.Itoa(to-from)
+}
+
+func put(sb *strings.Builder, c byte, lines []string) {
+	for _, l := range lines {
+		sb.WriteByte(c)
+		sb.WriteString(l)
+		if l[len(l)-1] != '\n' {
+			sb.WriteString("\n\\ No newline at end of file\n")
+		}
+	}
+}
+
+// quote writes a name as git does: in quotes with escapes when it holds control characters, quotes, backslashes or
+// bytes that are not UTF-8; with a tab behind when it holds a blank, so that patch sees where it ends.
+func quote(name string) string {
+	odd := !utf8.ValidString(name)
+	for i := 0; i < len(name) && !odd; i++ {
+		odd = name[i] < ' ' || name[i] == '"' || name[i] == '\\' || name[i] == 0x7f
+	}
+	if !odd {
+		if strings.ContainsRune(name, ' ') {
+			return name + "\t"
+		}
+		return name
+	}
+	var sb strings.Builder
+	sb.WriteByte('"')
+	for i := 0; i < len(name); i++ {
+		switch c := name[i]; {
+		case c == '"' || c == '\\':
+			sb.WriteByte('\\')
+			sb.WriteByte(c)
+		case c == '\n':
+			sb.WriteString(`\n`)
+		case c == '\t':
+			sb.WriteString(`\t`)
+		case c < ' ' || c >= 0x7f:
+			fmt.Fprintf(&sb, `\%03o`, c)
+		default:
+			sb.WriteByte(c)
+		}
+	}
+	sb.WriteByte('"')
+	return sb.String()
+}
+
+// ErrMismatch: a patch's lines are not where it says they are.
+var ErrMismatch = errors.New("the patch does not fit the text")
+
+// Apply applies unified text of one file strictly: every line must stand where the hunk says. It is Unified's
+// inverse; to apply a model's patch see package patch.
+func Apply(text, patch string) (string, error) {
+	src := Lines(text)
+	var out strings.Builder
+	at := 0
+	copyTo := func(n int) {
+		for ; at < n; at++ {
+			out.WriteString(src[at])
+		}
+	}
+	ls := Lines(patch)
+	for i := 0; i < len(ls); i++ {
+		if !strings.HasPrefix(ls[i], "@@ ") {
+			continue
+		}
+		var from, olds, news int
+		if err := header(ls[i], &from, &olds, &news); err != nil {
+			return "", err
+		}
+		if from < at || from > len(src) {
+			return "", fmt.Errorf("%w: hunk %q starts outside the text (%d lines)", ErrMismatch, strings.TrimSpace(ls[i]), len(src))
+		}
+		copyTo(from)
+		for olds > 0 || news > 0 {
+			i++
+			if i >= len(ls) {
+				return "", fmt.Errorf("%w: the last hunk is cut off", ErrMismatch)
+			}
+			l := ls[i]
+			body := l[1:]
+			if i+1 < len(ls) && strings.HasPrefix(ls[i+1], `\`) {
+				body = strings.TrimSuffix(body, "\n")
+				i++
+			}
+			switch l[0] {
+			case ' ', '-':
+				if at >= len(src) || src[at] != body {
+					return "", fmt.Errorf("%w: line %d", ErrMismatch, at+1)
+				}
+				at++
+				olds--
+				if l[0] == ' ' {
+					out.WriteString(body)
+					news--
+				}
+			case '+':
+				out.WriteString(body)
+				news--
+			default:
+				return "", fmt.Errorf("%w: patch line %d begins with %q", ErrMismatch, i+1, l[0])
+			}
+		}
+	}
+	copyTo(len(src))
+	return out.String(), nil
+}
+
+// header reads "@@ -1,2 +3,4 @@"; from becomes 0-based.
+func header(l string, from, olds, news *int) error {
+	f := strings.Fields(l)
+	if len(f) < 4 || f[1][0] != '-' || f[2][0] != '+' {
+		return fmt.Errorf("%w: bad hunk header %q", ErrMismatch, strings.TrimSpace(l))
+	}
+	part := func(s string) (start, n int, err error) {
+		a, b, ok := strings.Cut(s[1:], ",")
+		n = 1
+		if start, err = strconv.Atoi(a); err == nil && ok {
+			n, err = strconv.Atoi(b)
+		}
+		if err != nil || start < 0 || n < 0 {
+			return 0, 0, fmt.Errorf("%w: bad hunk header %q", ErrMismatch, strings.TrimSpace(l))
+		}
+		return start, n, nil
+	}
+	var err error
+	if *from, *olds, err = part(f[1]); err != nil {
+		return err
+	}
+	if *olds > 0 {
+		*from--
+	}
+	_, *news, err = part(f[2])
+	return err
+}

@@ -1,0 +1,89 @@
+package diff
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+// Span is a part of a line; byte offsets, half-open.
+type Span struct{ Start, End int }
+
+const maxWords = 20_000 // bytes of a line pair that are compared word by word
+
+// Words compares a changed line with its replacement and returns what differs in each, word by word. Lines with
+// little in common, or too long to look into, differ as a whole.
+func Words(old, new string) (olds, news []Span) {
+	whole := func() ([]Span, []Span) {
+		var o, n []Span
+		if old != "" {
+			o = []Span{{0, len(old)}}
+		}
+		if new != "" {
+			n = []Span{{0, len(new)}}
+		}
+		return o, n
+	}
+	if old == new {
+		return nil, nil
+	}
+	if len(old)+len(new) > maxWords {
+		return whole()
+	}
+	a, b := tokens(old), tokens(new)
+	edits := Strings(a, b)
+	offs := func(t []string) []int {
+		o := make([]int, len(t)+1)
+		for i, s := range t {
+			o[i+1] = o[i] + len(s)
+		}
+		return o
+	}
+	oa, ob := offs(a), offs(b)
+	changed := 0
+	for _, e := range edits {
+		if e.A1 > e.A0 {
+			olds = append(olds, Span{oa[e.A0], oa[e.A1]})
+			changed += oa[e.A1] - oa[e.A0]
+		}
+		if e.B1 > e.B0 {
+			news = append(news, Span{ob[e.B0], ob[e.B1]})
+			changed += ob[e.B1] - ob[e.B0]
+		}
+	}
+	if changed*4 > (len(old)+len(new))*3 { // under a quarter in common: highlights would only be noise
+		return whole()
+	}
+	return olds, news
+}
+
+// tokens cuts a line into words, runs of white space and single other characters; invalid bytes stand alone.
+func tokens(s string) []string {
+	var out []string
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		k := class(r)
+		j := i + n
+		for k != 0 && j < len(s) {
+			r, n := utf8.DecodeRuneInString(s[j:])
+			if class(r) != k {
+				break
+			}
+			j += n
+		}
+		out = append(out, s[i:j])
+		i = j
+	}
+	return out
+}
+
+func class(r rune) int {
+	switch {
+	case r == utf8.RuneError:
+		return 0
+	case r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r):
+		return 1
+	case unicode.IsSpace(r):
+		return 2
+	}
+	return 0
+}
