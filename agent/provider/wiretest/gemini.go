@@ -1,0 +1,57 @@
+package wiretest
+
+import "strconv"
+
+// writeGemini writes streamGenerateContent's events (alt=sse).
+func writeGemini(s *stream) {
+	u := s.usage()
+	usage := obj{
+		"promptTokenCount": u.Input + u.CacheRead + u.CacheWrite, "candidatesTokenCount": u.Output,
+		"totalTokenCount": u.Input + u.CacheRead + u.CacheWrite + u.Output + u.Reasoning,
+	}
+	if u.Reasoning > 0 {
+		usage["thoughtsTokenCount"] = u.Reasoning
+	}
+	if u.CacheRead > 0 {
+		usage["cachedContentTokenCount"] = u.CacheRead
+	}
+	chunk := func(finish string, parts ...obj) {
+		if parts == nil {
+			parts = []obj{}
+		}
+		cand := obj{"index": 0, "content": obj{"role": "model", "parts": parts}}
+		if finish != "" {
+			cand["finishReason"] = finish
+		}
+		s.event("", obj{"candidates": []any{cand}, "usageMetadata": usage, "modelVersion": s.model, "responseId": "r" + strconv.Itoa(s.n)})
+	}
+	for _, t := range s.pieces(s.step.Thinking) {
+		chunk("", obj{"text": t, "thought": true})
+	}
+	for _, t := range s.texts() {
+		chunk("", obj{"text": t})
+	}
+	for i, c := range s.step.Calls {
+		part := obj{"functionCall": obj{"name": c.Name, "args": jsonArgs(c)}}
+		if c.Signature != "" {
+			part["thoughtSignature"] = c.Signature
+		} else if i == 0 && (s.step.Signature != "" || s.step.Thinking != "") {
+			part["thoughtSignature"] = s.signature()
+		}
+		chunk("", part)
+	}
+	if s.step.Error != nil {
+		s.event("", s.step.Error.shape(Gemini))
+		return
+	}
+	s.end()
+	finish := map[string]string{"end_turn": "STOP", "tool_use": "STOP", "max_tokens": "MAX_TOKENS", "refusal": "SAFETY"}[s.stop()]
+	if finish == "" {
+		finish = s.stop()
+	}
+	last := []obj{}
+	if len(s.step.Calls) == 0 && s.step.Signature != "" {
+		last = append(last, obj{"text": "", "thoughtSignature": s.step.Signature})
+	}
+	chunk(finish, last...)
+}

@@ -1,0 +1,49 @@
+package wiretest
+
+import "strconv"
+
+// writeChat writes Chat Completions chunks.
+func writeChat(s *stream) {
+	chunk := func(delta obj, finish any) {
+		s.event("", s.chatChunk([]any{obj{"index": 0, "delta": delta, "logprobs": nil, "finish_reason": finish}}))
+	}
+	chunk(obj{"role": "assistant", "content": ""}, nil)
+	for _, t := range s.pieces(s.step.Thinking) {
+		chunk(obj{"reasoning_content": t}, nil)
+	}
+	for _, t := range s.texts() {
+		chunk(obj{"content": t}, nil)
+	}
+	for i, c := range s.step.Calls {
+		chunk(obj{"tool_calls": []any{obj{"index": i, "id": c.ID, "type": "function",
+			"function": obj{"name": c.Name, "arguments": ""}}}}, nil)
+		for _, t := range s.pieces(c.args()) {
+			chunk(obj{"tool_calls": []any{obj{"index": i, "function": obj{"arguments": t}}}}, nil)
+		}
+	}
+	if s.step.Error != nil {
+		s.event("", s.step.Error.shape(Chat))
+		return
+	}
+	s.end()
+	finish := map[string]string{"end_turn": "stop", "tool_use": "tool_calls", "max_tokens": "length", "refusal": "content_filter"}[s.stop()]
+	if finish == "" {
+		finish = s.stop()
+	}
+	chunk(obj{}, finish)
+	u := s.usage()
+	last := s.chatChunk([]any{})
+	last["usage"] = obj{
+		"prompt_tokens": u.Input + u.CacheRead + u.CacheWrite, "completion_tokens": u.Output + u.Reasoning,
+		"total_tokens":              u.Input + u.CacheRead + u.CacheWrite + u.Output + u.Reasoning,
+		"prompt_tokens_details":     obj{"cached_tokens": u.CacheRead},
+		"completion_tokens_details": obj{"reasoning_tokens": u.Reasoning},
+	}
+	s.event("", last)
+	s.write("data: [DONE]\n\n")
+}
+
+func (s *stream) chatChunk(choices []any) obj {
+	return obj{"id": "chatcmpl-" + strconv.Itoa(s.n), "object": "chat.completion.chunk", "created": 1700000000,
+		"model": s.model, "choices": choices}
+}

@@ -1,0 +1,270 @@
+package wiretest
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+)
+
+// Format is a wire format.
+type Format string
+
+// The formats, by the paths they are asked on.
+const (
+	Anthropic Format = "anthropic" // …/messages
+	Chat      Format = "openai"    // …/chat/completions
+	Responses Format = "responses" // …/responses
+	Gemini    Format = "gemini"    // …:streamGenerateContent
+)
+
+var writers = map[Format]func(*stream){
+	Anthropic: writeAnthropic,
+	Chat:      writeChat,
+	Responses: writeResponses,
+	Gemini:    writeGemini,
+}
+
+// stream writes one answer and cuts it where the step says.
+type stream struct {
+	w     http.ResponseWriter
+	ctx   context.Context
+	step  Step
+	model string
+	n     int // of the request, from 1; ids are made of it
+	limit int // bytes left until the cut, -1: none
+}
+
+// obj is a JSON object whose keys are sorted when it is written.
+type obj map[string]any
+
+// event writes one SSE event; an empty name leaves the event line out.
+func (s *stream) event(name string, data any) {
+	b, err := json.Marshal(data)
+	if err != nil {
+		panic(err) // a bug in this package
+	}
+	if name != "" {
+		s.write("event: " + name + "\ndata: " + string(b) + "\n\n")
+	} else {
+		s.write("data: " + string(b) + "\n\n")
+	}
+	if !s.step.Burst {
+		s.flush()
+	}
+}
+
+func (s *stream) write(text string) {
+	if s.limit >= 0 && len(text) >= s.limit {
+		s.raw(text[:s.limit])
+		s.cut()
+	}
+	if s.limit >= 0 {
+		s.limit -= len(text)
+	}
+	s.raw(text)
+}
+
+func (s *stream) raw(text string) {
+	if _, err := s.w.Write([]byte(text)); err != nil {
+		panic(http.ErrAbortHandler) // the client went away
+	}
+}
+
+func (s *stream) flush() {
+	if f, ok := s.w.(http.Flusher); ok {
+		f.Flush()
+	}
+}
+
+// cut ends the response here.
+func (s *stream) cut() {
+	s.flush()
+	if s.step.CutClean {
+		panic(cleanEnd{})
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// cleanEnd unwinds to a regular end of the response.
+type cleanEnd struct{}
+
+// end is called between the content and the closing events.
+func (s *stream) end() {
+	s.flush()
+	if s.step.Cut < 0 {
+		s.cut()
+	}
+	if s.step.Hang {
+		<-s.ctx.Done()
+		panic(http.ErrAbortHandler)
+	}
+	if s.step.Pause != nil {
+		select {
+		case <-s.step.Pause:
+		case <-s.ctx.Done():
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+func (s *stream) stop() string {
+	if s.step.Stop == "" {
+		if len(s.step.Calls) > 0 {
+			return "tool_use"
+		}
+		return "end_turn"
+	}
+	return s.step.Stop
+}
+
+func (s *stream) usage() Usage {
+	if s.step.Usage != nil {
+		return *s.step.Usage
+	}
+	return Usage{Input: 100, Output: 10 + len(s.step.Text)/4}
+}
+
+func (s *stream) signature() string {
+	if s.step.Signature != "" {
+		return s.step.Signature
+	}
+	return "c2ln" + strconv.Itoa(s.n)
+}
+
+func (s *stream) texts() []string {
+	if s.step.Deltas != nil {
+		return s.step.Deltas
+	}
+	return s.pieces(s.step.Text)
+}
+
+// pieces cuts a text into the step's chunks, between characters.
+func (s *stream) pieces(text string) []string {
+	size := s.step.Chunk
+	if size == 0 {
+		size = 16
+	}
+	if text == "" {
+		return nil
+	}
+	if size < 0 {
+		return []string{text}
+	}
+	var out []string
+	n, start := 0, 0
+	for i := range text {
+		if n == size {
+			out = append(out, text[start:i])
+			n, start = 0, i
+		}
+		n++
+	}
+	return append(out, text[start:])
+}
+
+// jsonArgs are a call's arguments for formats that carry them as a value.
+func jsonArgs(c Call) json.RawMessage {
+	if a := c.args(); json.Valid([]byte(a)) {
+		return json.RawMessage(a)
+	}
+	b, _ := json.Marshal(c.args())
+	return b
+}
+
+func (e Error) status() int {
+	if e.Status == 0 {
+		return http.StatusInternalServerError
+	}
+	return e.Status
+}
+
+func (e Error) message() string {
+	if e.Message == "" {
+		return "scripted failure: " + http.StatusText(e.status())
+	}
+	return e.Message
+}
+
+// shape is the failure as the format's provider writes it.
+func (e Error) shape(f Format) obj {
+	kind := e.Type
+	if kind == "" {
+		kind = errorType(f, e.status())
+	}
+	switch f {
+	case Anthropic:
+		return obj{"type": "error", "error": obj{"type": kind, "message": e.message()}}
+	case Gemini:
+		return obj{"error": obj{"code": e.status(), "message": e.message(), "status": kind}}
+	}
+	var code any
+	if e.Code != "" {
+		code = e.Code
+	}
+	return obj{"error": obj{"message": e.message(), "type": kind, "param": nil, "code": code}}
+}
+
+func errorType(f Format, status int) string {
+	switch f {
+	case Anthropic:
+		switch status {
+		case 401:
+			return "authentication_error"
+		case 403:
+			return "permission_error"
+		case 404:
+			return "not_found_error"
+		case 413:
+			return "request_too_large"
+		case 429:
+			return "rate_limit_error"
+		case 529:
+			return "overloaded_error"
+		}
+		if status >= 500 {
+			return "api_error"
+		}
+		return "invalid_request_error"
+	case Gemini:
+		switch status {
+		case 401:
+			return "UNAUTHENTICATED"
+		case 403:
+			return "PERMISSION_DENIED"
+		case 404:
+			return "NOT_FOUND"
+		case 429:
+			return "RESOURCE_EXHAUSTED"
+		case 503:
+			return "UNAVAILABLE"
+		}
+		if status >= 500 {
+			return "INTERNAL"
+		}
+		return "INVALID_ARGUMENT"
+	}
+	switch {
+	case status == 429:
+		return "rate_limit_error"
+	case status >= 500:
+		return "server_error"
+	}
+	return "invalid_request_error"
+}
+
+func writeError(w http.ResponseWriter, f Format, e Error) {
+	w.Header().Set("Content-Type", "application/json")
+	if e.RetryAfter != "" {
+		w.Header().Set("Retry-After", e.RetryAfter)
+	}
+	for k, v := range e.Headers {
+		w.Header().Set(k, v)
+	}
+	w.WriteHeader(e.status())
+	if e.Body != "" {
+		_, _ = w.Write([]byte(e.Body))
+		return
+	}
+	_ = json.NewEncoder(w).Encode(e.shape(f))
+}
