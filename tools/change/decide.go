@@ -1,0 +1,226 @@
+package change
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools/diff"
+)
+
+// Decided is a set after the person spoke.
+type Decided struct {
+	Set      *Set     // what is to be written: members with the accepted text; those wholly rejected are left out
+	Rulings  []Ruling // hunks that are not written as proposed, in order
+	Accepted int      // hunks written as proposed
+	Comment  string   // on the whole
+}
+
+// Ruling is a hunk that was rejected, changed or commented on.
+type Ruling struct {
+	Path     string
+	Kind     Kind
+	Hunk     Hunk
+	Decision Decision // NewText as it is written
+}
+
+// Decide works out what is written. It refuses ids and verdicts it does not know: such an answer is for another set.
+func (s *Set) Decide(d Decisions) (*Decided, error) {
+	if err := s.check(d); err != nil {
+		return nil, err
+	}
+	out := &Decided{Comment: d.Comment, Set: &Set{
+		ID: s.ID, Title: s.Title, Tool: s.Tool, SessionID: s.SessionID, CallID: s.CallID, Diagnostics: s.Diagnostics,
+	}}
+	for i, f := range s.Files {
+		n, rulings := f.decide(d)
+		for _, r := range rulings {
+			if r.Decision.Verdict == Accept {
+				out.Accepted++
+			}
+		}
+		out.Accepted += len(f.Hunks) - len(rulings)
+		out.Rulings = append(out.Rulings, rulings...)
+		if n.Kind != "" {
+			n.Hunks = rehunk(fmt.Sprint(i+1), f.Hunks, n)
+			out.Set.Files = append(out.Set.Files, n)
+		}
+	}
+	return out, nil
+}
+
+func (s *Set) check(d Decisions) error {
+	known := map[string]bool{}
+	for _, f := range s.Files {
+		for _, h := range f.Hunks {
+			known[h.ID] = true
+		}
+	}
+	verdict := func(v Verdict) error {
+		if v != "" && v != Accept && v != Reject && v != Replace {
+			return fmt.Errorf("unknown decision %q; it is accept, reject or edit", v)
+		}
+		return nil
+	}
+	if d.Default == Replace {
+		return fmt.Errorf("the default decision is accept or reject, not edit")
+	}
+	if err := verdict(d.Default); err != nil {
+		return err
+	}
+	ids := make([]string, 0, len(d.Hunks))
+	for id := range d.Hunks {
+		ids = append(ids, id)
+	}
+	sort.Strings(ids)
+	for _, id := range ids {
+		if !known[id] {
+			return fmt.Errorf("no hunk %q in change set %s", id, s.ID)
+		}
+		if err := verdict(d.Hunks[id].Verdict); err != nil {
+			return fmt.Errorf("hunk %s: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// decide builds a member's accepted text; an empty Kind means nothing of it is left.
+func (f File) decide(d Decisions) (File, []Ruling) {
+	var rulings []Ruling
+	var sb strings.Builder
+	old := diff.Lines(f.Old)
+	at, moved, touched := 0, true, 0
+	out := f
+	replaced := false
+	for _, h := range f.Hunks {
+		v, ok := d.Hunks[h.ID]
+		if !ok || v.Verdict == "" {
+			v.Verdict = d.Default
+		}
+		if v.Verdict == "" {
+			v.Verdict = Accept
+		}
+		from, to := h.old()
+		if v.Verdict == Replace {
+			v.NewText = f.fit(v.NewText, h, to == len(old))
+			switch {
+			case v.NewText == h.NewText:
+				v.Verdict = Accept
+			case v.NewText == h.OldText && f.Kind != Create && f.Kind != Delete:
+				v.Verdict = Reject
+			}
+		}
+		if v.Verdict != Accept || v.Comment != "" {
+			rulings = append(rulings, Ruling{f.Path, f.Kind, h, v})
+		}
+		sb.WriteString(strings.Join(old[at:from], ""))
+		at = to
+		switch v.Verdict {
+		case Reject:
+			sb.WriteString(h.OldText)
+			if h.whole() {
+				moved = false
+			}
+			continue
+		case Replace:
+			sb.WriteString(v.NewText)
+			replaced = true
+		default:
+			sb.WriteString(h.NewText)
+		}
+		touched++
+	}
+	sb.WriteString(strings.Join(old[at:], ""))
+	out.New = sb.String()
+	switch {
+	case f.Kind == Rename && !moved:
+		out.Kind, out.NewPath = Edit, ""
+		if out.New == out.Old {
+			return File{}, rulings
+		}
+	case f.Kind == Delete && replaced: // the person keeps the file with a text of their own
+		out.Kind = Edit
+		if out.New == out.Old {
+			return File{}, rulings
+		}
+	case touched == 0:
+		return File{}, rulings
+	}
+	return out, rulings
+}
+
+// fit gives the person's text the file's line ending, and a final one where other lines follow.
+func (f File) fit(text string, h Hunk, last bool) string {
+	if text == "" {
+		return ""
+	}
+	eol := "\n"
+	if like := h.OldText + h.NewText; strings.Contains(like, "\r\n") {
+		eol = "\r\n"
+		text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\n", "\r\n")
+	}
+	ends := func(s string) bool { return s == "" || strings.HasSuffix(s, "\n") }
+	if !strings.HasSuffix(text, "\n") && (!last || ends(h.NewText) && ends(h.OldText)) {
+		text += eol
+	}
+	return text
+}
+
+// Report tells the model what the person did not take as it was proposed; "" when everything was written so.
+func (d *Decided) Report(name func(string) string) string {
+	var rejected, changed, said strings.Builder
+	nr, nc := 0, 0
+	for _, r := range d.Rulings {
+		where := name(r.Path)
+		switch r.Decision.Verdict {
+		case Reject:
+			nr++
+			if r.Hunk.whole() {
+				fmt.Fprintf(&rejected, "%s: the %s as such\n", where, r.Kind)
+			} else {
+				show(&rejected, where, r.Hunk, r.Hunk.OldText, r.Hunk.NewText)
+			}
+		case Replace:
+			nc++
+			show(&changed, where, r.Hunk, r.Hunk.NewText, r.Decision.NewText)
+		}
+		if r.Decision.Comment != "" {
+			fmt.Fprintf(&said, "%s line %d: %s\n", where, max(r.Hunk.NewStart, 1), r.Decision.Comment)
+		}
+	}
+	var sb strings.Builder
+	total := d.Accepted + nr + nc
+	if nr > 0 {
+		fmt.Fprintf(&sb, "The user rejected %d of %d changes. These were NOT written; do not propose them again unchanged:\n%s", nr, total, &rejected)
+	}
+	if nc > 0 {
+		fmt.Fprintf(&sb, "The user changed %d of %d changes before accepting them (- as you proposed, + as it was written):\n%s", nc, total, &changed)
+	}
+	if said.Len() > 0 {
+		fmt.Fprintf(&sb, "The user's comments:\n%s", &said)
+	}
+	if d.Comment != "" {
+		fmt.Fprintf(&sb, "The user said: %s\n", d.Comment)
+	}
+	return strings.TrimSuffix(sb.String(), "\n")
+}
+
+// show prints a change of some lines under the line where it stands in the old file.
+func show(sb *strings.Builder, where string, h Hunk, old, new string) {
+	fmt.Fprintf(sb, "@@ %s line %d @@\n", where, max(h.OldStart, 1))
+	s := diff.Compute(old, new)
+	at := 0
+	line := func(c byte, ls []string) {
+		for _, l := range ls {
+			sb.WriteByte(c)
+			sb.WriteString(strings.TrimRight(l, "\r\n") + "\n")
+		}
+	}
+	for _, e := range s.Edits {
+		line(' ', s.A[at:e.A0])
+		line('-', s.A[e.A0:e.A1])
+		line('+', s.B[e.B0:e.B1])
+		at = e.A1
+	}
+	line(' ', s.A[at:])
+}

@@ -1,0 +1,135 @@
+package change
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools/diff"
+)
+
+// New makes a set of files and cuts them into hunks. A member whose text does not change (a plain rename, an empty
+// file made or deleted) gets one hunk without lines, so that every member can be decided on by its hunks.
+//
+// Hunk ids are "<file>.<hunk>", both counted from 1 in the order given; 0 is the hunk without lines. The "0" of a
+// rename is the move itself, decided apart from the edits of its text.
+func New(id string, files []File) *Set {
+	s := &Set{ID: id, Files: files}
+	for i := range s.Files {
+		f := &s.Files[i]
+		f.Hunks = cut(*f)
+		for k := range f.Hunks {
+			n := k + 1
+			if f.Hunks[0].whole() {
+				n = k
+			}
+			f.Hunks[k].ID = fmt.Sprintf("%d.%d", i+1, n)
+		}
+	}
+	return s
+}
+
+// whole says that a hunk stands for the member itself.
+func (h Hunk) whole() bool { return h.OldLines == 0 && h.NewLines == 0 }
+
+func cut(f File) []Hunk {
+	var hunks []Hunk
+	if f.Kind == Rename {
+		hunks = append(hunks, Hunk{OldStart: 0, NewStart: 0})
+	}
+	if f.Kind == Delete {
+		f.New = ""
+	}
+	s := diff.Compute(f.Old, f.New)
+	for _, e := range s.Edits {
+		hunks = append(hunks, hunkOf(s, e))
+	}
+	if len(hunks) == 0 && (f.Kind == Create || f.Kind == Delete) {
+		hunks = append(hunks, Hunk{})
+	}
+	return hunks
+}
+
+func hunkOf(s *diff.Script, e diff.Edit) Hunk {
+	start := func(from, to int) int { // git's convention for empty sides
+		if from == to {
+			return from
+		}
+		return from + 1
+	}
+	return Hunk{
+		OldStart: start(e.A0, e.A1), OldLines: e.A1 - e.A0, OldText: s.OldText(e),
+		NewStart: start(e.B0, e.B1), NewLines: e.B1 - e.B0, NewText: s.NewText(e),
+	}
+}
+
+// old gives the hunk's old lines, 0-based and half-open.
+func (h Hunk) old() (from, to int) {
+	if h.OldLines == 0 {
+		return h.OldStart, h.OldStart
+	}
+	return h.OldStart - 1, h.OldStart - 1 + h.OldLines
+}
+
+// Stat counts the lines a member adds and removes.
+func (f File) Stat() (added, removed int) {
+	for _, h := range f.Hunks {
+		added += h.NewLines
+		removed += h.OldLines
+	}
+	return added, removed
+}
+
+// Stat counts the lines of all members.
+func (s *Set) Stat() (added, removed int) {
+	for _, f := range s.Files {
+		a, r := f.Stat()
+		added += a
+		removed += r
+	}
+	return added, removed
+}
+
+// Unified is the member as unified text; name prints a path for the reader. A rename says so above its lines.
+func (f File) Unified(name func(string) string) string {
+	from, to := name(f.Path), name(f.Path)
+	new := f.New
+	head := ""
+	switch f.Kind {
+	case Create:
+		from = "/dev/null"
+	case Delete:
+		to, new = "/dev/null", ""
+	case Rename:
+		to = name(f.NewPath)
+		head = "rename from " + from + "\nrename to " + to + "\n"
+	}
+	text := diff.Unified(from, to, f.Old, new)
+	if text == "" && (f.Kind == Create || f.Kind == Delete) {
+		text = "--- " + from + "\n+++ " + to + "\n"
+	}
+	return head + text
+}
+
+// Unified is the whole set as unified text.
+func (s *Set) Unified(name func(string) string) string {
+	var sb strings.Builder
+	for _, f := range s.Files {
+		sb.WriteString(f.Unified(name))
+	}
+	return sb.String()
+}
+
+// Paths are all places the set touches, both ends of a rename, in order and once.
+func (s *Set) Paths() []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, f := range s.Files {
+		for _, p := range []string{f.Path, f.NewPath} {
+			if p != "" && !seen[p] {
+				seen[p] = true
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}

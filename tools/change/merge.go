@@ -1,0 +1,186 @@
+package change
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools/diff"
+)
+
+// Conflict is a place where two changes of one text meet. Lines count from 1, in the base text.
+type Conflict struct {
+	Path   string
+	HunkID string // the hunk of ours, when there is one
+	Line   int    // first base line
+	Base   string
+	Ours   string
+	Theirs string
+}
+
+// ConflictError says where a merge would have to guess.
+type ConflictError struct{ Conflicts []Conflict }
+
+func (e *ConflictError) Error() string {
+	c := e.Conflicts[0]
+	s := fmt.Sprintf("%s: both sides changed line %d", c.Path, c.Line)
+	if n := len(e.Conflicts) - 1; n > 0 {
+		s += fmt.Sprintf(" (and %d more places)", n)
+	}
+	return s
+}
+
+// Merge takes the changes base→ours and base→theirs together. Changes of the same lines are a conflict unless they
+// are identical; so are changes that touch without a line between them, when strict (git's rule). Without strict
+// only insertions at one and the same place are ambiguous. The text is valid only without conflicts.
+func Merge(base, ours, theirs string, strict bool) (string, []Conflict) {
+	switch {
+	case base == theirs || ours == theirs:
+		return ours, nil
+	case base == ours:
+		return theirs, nil
+	}
+	a, b := diff.Compute(base, ours), diff.Compute(base, theirs)
+	var sb strings.Builder
+	var conflicts []Conflict
+	lines := a.A
+	at := 0
+	take := func(s *diff.Script, e diff.Edit) {
+		sb.WriteString(strings.Join(lines[at:e.A0], ""))
+		sb.WriteString(s.NewText(e))
+		at = e.A1
+	}
+	i, j := 0, 0
+	for i < len(a.Edits) || j < len(b.Edits) {
+		switch {
+		case j == len(b.Edits) || i < len(a.Edits) && before(a.Edits[i], b.Edits[j], strict):
+			take(a, a.Edits[i])
+			i++
+		case i == len(a.Edits) || before(b.Edits[j], a.Edits[i], strict):
+			take(b, b.Edits[j])
+			j++
+		case a.Edits[i].A0 == b.Edits[j].A0 && a.Edits[i].A1 == b.Edits[j].A1 && a.NewText(a.Edits[i]) == b.NewText(b.Edits[j]):
+			take(a, a.Edits[i])
+			i++
+			j++
+		default:
+			// Widen until neither side goes on into the other.
+			i1, j1 := i+1, j+1
+			lo, hi := min(a.Edits[i].A0, b.Edits[j].A0), max(a.Edits[i].A1, b.Edits[j].A1)
+			for {
+				if i1 < len(a.Edits) && a.Edits[i1].A0 <= hi {
+					hi = max(hi, a.Edits[i1].A1)
+					i1++
+				} else if j1 < len(b.Edits) && b.Edits[j1].A0 <= hi {
+					hi = max(hi, b.Edits[j1].A1)
+					j1++
+				} else {
+					break
+				}
+			}
+			conflicts = append(conflicts, Conflict{
+				Line: lo + 1, Base: strings.Join(lines[lo:hi], ""),
+				Ours: side(a, a.Edits[i:i1], lo, hi), Theirs: side(b, b.Edits[j:j1], lo, hi),
+			})
+			i, j, at = i1, j1, hi
+		}
+	}
+	if len(conflicts) > 0 {
+		return "", conflicts
+	}
+	sb.WriteString(strings.Join(lines[at:], ""))
+	return sb.String(), nil
+}
+
+// before says that x lies wholly before y and the order of their texts is certain.
+func before(x, y diff.Edit, strict bool) bool {
+	if strict {
+		return x.A1 < y.A0
+	}
+	return x.A1 < y.A0 || x.A1 == y.A0 && (x.A0 < x.A1 || y.A0 < y.A1) && x.A0 < y.A1
+}
+
+// side is one side's text of the base lines [lo,hi).
+func side(s *diff.Script, edits []diff.Edit, lo, hi int) string {
+	var sb strings.Builder
+	for _, e := range edits {
+		sb.WriteString(strings.Join(s.A[lo:e.A0], ""))
+		sb.WriteString(s.NewText(e))
+		lo = e.A1
+	}
+	sb.WriteString(strings.Join(s.A[lo:hi], ""))
+	return sb.String()
+}
+
+// Rebase moves a member's proposal onto the text the file has now. Hunks keep their ids. It fails with a
+// *ConflictError, and guesses nothing, when the file changed where the proposal does.
+func (f File) Rebase(now string) (File, error) {
+	if now == f.Old {
+		return f, nil
+	}
+	out := f
+	switch f.Kind {
+	case Create:
+		return f, &ConflictError{[]Conflict{{Path: f.Path, Line: 1, Ours: f.New, Theirs: now}}}
+	case Delete: // what was to go is not what is there
+		return f, &ConflictError{[]Conflict{{Path: f.Path, Line: 1, Base: f.Old, Theirs: now}}}
+	}
+	merged, conflicts := Merge(f.Old, f.New, now, true)
+	if len(conflicts) > 0 {
+		for i := range conflicts {
+			conflicts[i].Path = f.Path
+			conflicts[i].HunkID = f.hunkAt(conflicts[i].Line)
+		}
+		return f, &ConflictError{conflicts}
+	}
+	out.Old, out.New = now, merged
+	out.Hunks = rehunk("", f.Hunks, out)
+	return out, nil
+}
+
+func (f File) hunkAt(line int) string {
+	for _, h := range f.Hunks {
+		if from, to := h.old(); !h.whole() && line-1 <= to && line >= from {
+			return h.ID
+		}
+	}
+	return ""
+}
+
+// rehunk cuts a member anew and gives its hunks the ids of the old ones they come from: the same replacement in
+// order, else the same removed or inserted text. Hunks without a forerunner get new ids above the old numbers.
+func rehunk(file string, olds []Hunk, f File) []Hunk {
+	hunks := cut(f)
+	used := make([]bool, len(olds))
+	top := 0
+	for _, h := range olds {
+		var a, b int
+		if _, err := fmt.Sscanf(h.ID, "%d.%d", &a, &b); err == nil {
+			file = fmt.Sprint(a)
+			top = max(top, b)
+		}
+	}
+	match := func(same func(o, n Hunk) bool) {
+		from := 0
+		for i := range hunks {
+			if hunks[i].ID != "" {
+				continue
+			}
+			for k := from; k < len(olds); k++ {
+				if !used[k] && same(olds[k], hunks[i]) {
+					hunks[i].ID, used[k], from = olds[k].ID, true, k+1
+					break
+				}
+			}
+		}
+	}
+	match(func(o, n Hunk) bool { return o.whole() == n.whole() && o.OldText == n.OldText && o.NewText == n.NewText })
+	match(func(o, n Hunk) bool { return !o.whole() && !n.whole() && o.OldText == n.OldText && o.OldText != "" })
+	match(func(o, n Hunk) bool { return !o.whole() && !n.whole() && o.NewText == n.NewText && o.NewText != "" })
+	for i := range hunks {
+		if hunks[i].ID == "" {
+			top++
+			hunks[i].ID = file + "." + fmt.Sprint(top)
+		}
+	}
+	return hunks
+}

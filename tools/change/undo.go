@@ -1,0 +1,131 @@
+package change
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools/diff"
+)
+
+// Present says what a file is now; exists is false when there is none.
+type Present func(path string) (text string, exists bool)
+
+// Undo proposes to take back hunks of an applied set, as a new set with the given id. The texts that were applied,
+// the texts without those hunks and what the files are now are merged three-way, so later edits elsewhere in a file
+// stay. No ids means all hunks. It fails with a *ConflictError where later edits changed the same lines.
+//
+// Undoing an undo set brings the hunks back.
+func (s *Set) Undo(id string, hunks []string, now Present) (*Set, error) {
+	want := map[string]bool{}
+	for _, h := range hunks {
+		want[h] = true
+	}
+	var files []File
+	var conflicts []Conflict
+	for _, f := range s.Files {
+		var mine []Hunk
+		for _, h := range f.Hunks {
+			if len(hunks) == 0 || want[h.ID] {
+				mine = append(mine, h)
+				delete(want, h.ID)
+			}
+		}
+		if len(mine) == 0 {
+			continue
+		}
+		u, cs := f.undo(mine, now)
+		conflicts = append(conflicts, cs...)
+		if u.Kind != "" {
+			files = append(files, u)
+		}
+	}
+	for h := range want {
+		return nil, fmt.Errorf("no hunk %q in change set %s", h, s.ID)
+	}
+	if len(conflicts) > 0 {
+		return nil, &ConflictError{conflicts}
+	}
+	u := New(id, files)
+	u.Title, u.SessionID = "Undo "+s.Title, s.SessionID
+	if s.Title == "" {
+		u.Title = "Undo"
+	}
+	return u, nil
+}
+
+func (f File) undo(mine []Hunk, now Present) (File, []Conflict) {
+	at := f.Path
+	if f.Kind == Rename {
+		at = f.NewPath
+	}
+	text, exists := now(at)
+	clash := func() (File, []Conflict) {
+		return File{}, []Conflict{{Path: at, HunkID: mine[0].ID, Line: 1, Base: f.New, Ours: f.Old, Theirs: text}}
+	}
+	switch f.Kind {
+	case Delete:
+		if exists {
+			if text == f.Old {
+				return File{}, nil // it is back already
+			}
+			return clash()
+		}
+		return File{Path: f.Path, Kind: Create, New: f.Old}, nil
+	case Create:
+		if !exists {
+			return File{}, nil
+		}
+		if text == f.New {
+			return File{Path: f.Path, Kind: Delete, Old: text}, nil
+		}
+		return clash()
+	}
+	if !exists {
+		return clash()
+	}
+	back, move := f.without(mine)
+	merged, conflicts := Merge(f.New, back, text, false)
+	if len(conflicts) > 0 {
+		for i := range conflicts {
+			conflicts[i].Path, conflicts[i].HunkID = at, mine[0].ID
+			for _, h := range mine {
+				if !h.whole() && h.NewStart <= conflicts[i].Line {
+					conflicts[i].HunkID = h.ID
+				}
+			}
+		}
+		return File{}, conflicts
+	}
+	out := File{Path: at, Kind: Edit, Old: text, New: merged}
+	if move {
+		if _, taken := now(f.Path); taken {
+			return clash()
+		}
+		out.Kind, out.NewPath = Rename, f.Path
+	} else if merged == text {
+		return File{}, nil
+	}
+	return out, nil
+}
+
+// without is the applied text with some hunks taken back; move says that the rename is one of them.
+func (f File) without(mine []Hunk) (text string, move bool) {
+	lines := diff.Lines(f.New)
+	var sb strings.Builder
+	at := 0
+	for _, h := range mine {
+		if h.whole() {
+			move = true
+			continue
+		}
+		from := h.NewStart
+		if h.NewLines > 0 {
+			from--
+		}
+		sb.WriteString(strings.Join(lines[at:from], ""))
+		sb.WriteString(h.OldText)
+		at = from + h.NewLines
+	}
+	sb.WriteString(strings.Join(lines[at:], ""))
+	return sb.String(), move
+}
