@@ -1,0 +1,136 @@
+package rpc
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"go.lsp.dev/jsonrpc2"
+)
+
+// lineStream frames one message per line, as ACP does.
+type lineStream struct {
+	r    io.Reader
+	w    io.Writer
+	in   *bufio.Reader
+	o    StreamOptions
+	acc  []byte   // the line being read; reused while small
+	more [][]byte // frames taken out of a batch
+}
+
+// NewLineStream reads and writes one JSON-RPC message per line. A line that is no message is answered with its error
+// (-32700, -32600) and the stream lives on; blank lines are skipped; the last line may lack its newline. A line beyond
+// MaxMessage is read to its end, thrown away and answered with -32600. Close closes w, then r, where they can be closed.
+func NewLineStream(r io.Reader, w io.Writer, o StreamOptions) Stream {
+	o.defaults()
+	return &lineStream{r: r, w: w, in: bufio.NewReaderSize(r, 64<<10), o: o}
+}
+
+// edge is how much of an over-long message is kept to find its id, in bytes.
+const edge = 4 << 10
+
+// line reads up to a newline. size is the line's whole length; it exceeds len(text) when the line was too long.
+func (s *lineStream) line() (text []byte, size int64, err error) {
+	acc := s.acc[:0]
+	if cap(acc) > 1<<20 {
+		acc = nil
+	}
+	for {
+		chunk, err := s.in.ReadSlice('\n')
+		size += int64(len(chunk))
+		if size <= int64(s.o.MaxMessage)+1 { // the newline is not part of the message
+			acc = append(acc, chunk...)
+		} else if acc = acc[:min(len(acc), edge)]; len(acc) < edge {
+			acc = append(acc, chunk[:min(len(chunk), edge-len(acc))]...)
+		}
+		switch {
+		case err == nil, errors.Is(err, io.EOF) && size > 0:
+			s.acc = acc
+			return acc, size, nil
+		case errors.Is(err, bufio.ErrBufferFull):
+		default:
+			return nil, size, err
+		}
+	}
+}
+
+// ReadFrame returns the next message. The slice is valid until the next call.
+func (s *lineStream) ReadFrame(ctx context.Context) ([]byte, int64, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, 0, err
+		}
+		if len(s.more) > 0 {
+			f := s.more[0]
+			s.more = s.more[1:]
+			return f, 0, nil
+		}
+		line, size, err := s.line()
+		if err != nil {
+			return nil, 0, err
+		}
+		var j judged
+		if size > int64(len(line)) {
+			j = tooLong(line, nil, size, s.o.MaxMessage)
+		} else if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		} else {
+			if s.o.Trace != nil {
+				s.o.Trace('<', line)
+			}
+			j = check(line, false)
+		}
+		switch j.verdict {
+		case deliver:
+			s.more = append(s.more, j.more...)
+			return j.frame, size, nil
+		case refuse:
+			s.o.OnBad(fmt.Errorf("refused a message: %s", j.reason))
+			if _, err := s.WriteFrame(ctx, errorResponse(j.id, j.code, j.reason)); err != nil {
+				return nil, 0, err
+			}
+		case drop:
+			s.o.OnBad(fmt.Errorf("dropped a message: %s", j.reason))
+		}
+	}
+}
+
+// Read implements jsonrpc2.Stream.
+func (s *lineStream) Read(ctx context.Context) (jsonrpc2.Message, int64, error) {
+	return decode(ctx, s)
+}
+
+// Write implements jsonrpc2.Stream.
+func (s *lineStream) Write(_ context.Context, msg jsonrpc2.Message) (int64, error) {
+	return s.send(jsonrpc2.AppendMessage(make([]byte, 0, 256), msg))
+}
+
+// WriteFrame sends a message that is already encoded.
+func (s *lineStream) WriteFrame(_ context.Context, data []byte) (int64, error) {
+	return s.send(append(make([]byte, 0, len(data)+1), data...))
+}
+
+func (s *lineStream) send(b []byte) (int64, error) {
+	oneLine(b)
+	if s.o.Trace != nil {
+		s.o.Trace('>', b)
+	}
+	return send(s.w, append(b, '\n'))
+}
+
+// Close implements jsonrpc2.Stream.
+func (s *lineStream) Close() error { return closeBoth(s.w, s.r) }
+
+func closeBoth(w io.Writer, r io.Reader) error {
+	var errs []error
+	if c, ok := w.(io.Closer); ok {
+		errs = append(errs, c.Close())
+	}
+	if c, ok := r.(io.Closer); ok {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,257 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"go.lsp.dev/jsonrpc2"
+)
+
+// Names of the cancel notification.
+const (
+	CancelACP = "$/cancel_request" // params {requestId}
+	CancelLSP = "$/cancelRequest"  // params {id}
+)
+
+// CodeCancelled answers a request that was cancelled, in ACP and in LSP.
+const CodeCancelled jsonrpc2.Code = -32800
+
+// Request is one message from the peer. It and its Params belong to the handler.
+type Request struct {
+	ID     jsonrpc2.ID // zero for a notification
+	Method string
+	Params json.RawMessage // nil when absent or null
+	IsCall bool            // an answer is expected
+
+	async func()
+}
+
+// Async lets the next message be handled while this one goes on. Further calls do nothing.
+func (r *Request) Async() {
+	if r.async != nil {
+		r.async()
+		r.async = nil
+	}
+}
+
+// Handler answers the peer. Its context ends when the peer cancels the request or the connection ends. Errors of
+// notifications are logged, panics are answered and logged; neither ends the connection.
+type Handler func(ctx context.Context, r *Request) (any, error)
+
+// PeerOptions of NewPeer.
+type PeerOptions struct {
+	Handler Handler        // nil: every call is answered with MethodNotFound
+	Codec   jsonrpc2.Codec // nil: JSON
+	Cancel  string         // the notification Call sends when its context ends: CancelACP (default) or CancelLSP
+	// Log hears of panics and of notifications that failed. It must not block.
+	Log func(error)
+}
+
+// Peer is one end of a connection. Its methods are safe for concurrent use.
+type Peer struct {
+	conn   jsonrpc2.Conn
+	stream *guarded
+	o      PeerOptions
+	stop   context.CancelFunc
+
+	mu      sync.Mutex
+	running map[jsonrpc2.ID]context.CancelCauseFunc // guarded by mu: calls of the peer we work on
+}
+
+// ErrCancelledByPeer is the cause of a request's context when the peer cancelled it.
+var ErrCancelledByPeer = errors.New("cancelled by the peer")
+
+// NewPeer serves stream until it ends.
+func NewPeer(stream Stream, o PeerOptions) *Peer {
+	if o.Codec == nil {
+		o.Codec = JSON
+	}
+	if o.Cancel == "" {
+		o.Cancel = CancelACP
+	}
+	if o.Log == nil {
+		o.Log = func(error) {}
+	}
+	if o.Handler == nil {
+		o.Handler = func(_ context.Context, r *Request) (any, error) { return nil, MethodNotFound(r.Method) }
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	p := &Peer{o: o, stop: stop, running: map[jsonrpc2.ID]context.CancelCauseFunc{}}
+	p.stream = &guarded{Stream: stream, ended: stop}
+	p.conn = jsonrpc2.NewConn(p.stream, jsonrpc2.WithCodec(o.Codec))
+	p.conn.Go(ctx, p.handle)
+	return p
+}
+
+// Stream is a jsonrpc2.Stream with the frame methods Conn reads and answers batches through; ours have them.
+type Stream interface {
+	jsonrpc2.Stream
+	ReadFrame(context.Context) ([]byte, int64, error)
+	WriteFrame(context.Context, []byte) (int64, error)
+}
+
+// guarded ends the handlers' contexts as soon as the reading side ends (Conn itself waits for the handlers), and closes
+// the stream once.
+type guarded struct {
+	Stream
+	ended func()
+	once  sync.Once
+	err   error
+}
+
+func (g *guarded) ReadFrame(ctx context.Context) ([]byte, int64, error) {
+	b, n, err := g.Stream.ReadFrame(ctx)
+	if err != nil {
+		g.ended()
+	}
+	return b, n, err
+}
+
+func (g *guarded) Close() error {
+	g.once.Do(func() { g.err = g.Stream.Close() })
+	return g.err
+}
+
+// handle is the guard around the handler: it never returns an error for a notification and never panics.
+func (p *Peer) handle(ctx context.Context, req *jsonrpc2.Request) (result any, err error) {
+	// The method and the parameters are borrowed from the read buffer: take them before anything else.
+	r := &Request{ID: req.ID(), Method: strings.Clone(req.Method()), Params: bytes.Clone(req.Params()), IsCall: req.IsCall()}
+	if r.Method == CancelACP || r.Method == CancelLSP {
+		p.cancel(r.Params)
+		return nil, nil
+	}
+	parent := jsonrpc2.DetachContext(ctx)
+	work, cancel := context.WithCancelCause(parent)
+	if r.IsCall {
+		// Registered before the handler can go async: the next message may be its cancellation.
+		if !p.register(r.ID, cancel) {
+			cancel(nil)
+			return nil, jsonrpc2.Errorf(jsonrpc2.InvalidRequest, "request id %v is still being worked on", r.ID)
+		}
+	}
+	var released atomic.Bool
+	r.async = func() {
+		if released.CompareAndSwap(false, true) {
+			jsonrpc2.Async(ctx)
+		}
+	}
+	defer func() {
+		if x := recover(); x != nil {
+			p.o.Log(fmt.Errorf("%s panicked: %v\n%s", r.Method, x, debug.Stack()))
+			result, err = nil, nil
+			if r.IsCall {
+				err = jsonrpc2.Errorf(jsonrpc2.InternalError, "internal error in %s: %v", r.Method, x)
+			}
+		}
+		if r.IsCall {
+			p.mu.Lock()
+			delete(p.running, r.ID)
+			p.mu.Unlock()
+		} else if err != nil {
+			p.o.Log(fmt.Errorf("%s: %w", r.Method, err))
+			result, err = nil, nil
+		}
+		if err != nil && errors.Is(context.Cause(work), ErrCancelledByPeer) && errors.Is(err, context.Canceled) {
+			err = jsonrpc2.NewError(CodeCancelled, "Request cancelled")
+		}
+		if err == nil && r.IsCall && result == nil {
+			result = json.RawMessage("null") // a call's answer always has a result
+		}
+		cancel(nil)
+	}()
+	return p.o.Handler(work, r)
+}
+
+func (p *Peer) register(id jsonrpc2.ID, cancel context.CancelCauseFunc) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, taken := p.running[id]; taken {
+		return false
+	}
+	p.running[id] = cancel
+	return true
+}
+
+func (p *Peer) cancel(params json.RawMessage) {
+	var c struct{ ID, RequestID json.RawMessage }
+	_ = json.Unmarshal(params, &c)
+	raw := c.ID
+	if raw == nil {
+		raw = c.RequestID
+	}
+	raw, ok := canonicalID(raw)
+	if !ok || raw == nil {
+		return
+	}
+	var id jsonrpc2.ID
+	if raw[0] == '"' {
+		var s string
+		_ = json.Unmarshal(raw, &s)
+		id = jsonrpc2.NewStringID(s)
+	} else {
+		var n int64
+		_ = json.Unmarshal(raw, &n)
+		id = jsonrpc2.NewNumberID(n)
+	}
+	p.mu.Lock()
+	cancel := p.running[id]
+	p.mu.Unlock()
+	if cancel != nil {
+		cancel(ErrCancelledByPeer)
+	}
+}
+
+// Call asks the peer and waits. When ctx ends first it tells the peer, and returns ctx's error at once. A result of nil
+// throws the answer away. The peer's error is a *jsonrpc2.Error.
+func (p *Peer) Call(ctx context.Context, method string, params, result any) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	id, err := p.conn.Call(ctx, method, params, result)
+	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) && id.IsValid() {
+		key := "requestId"
+		if p.o.Cancel == CancelLSP {
+			key = "id"
+		}
+		n, _ := id.Number()
+		_ = p.conn.Notify(context.WithoutCancel(ctx), p.o.Cancel, json.RawMessage(fmt.Sprintf(`{%q:%d}`, key, n)))
+	}
+	return err
+}
+
+// Notify tells the peer.
+func (p *Peer) Notify(ctx context.Context, method string, params any) error {
+	return p.conn.Notify(ctx, method, params)
+}
+
+// Done is closed when the connection has ended and every handler has returned.
+func (p *Peer) Done() <-chan struct{} { return p.conn.Done() }
+
+// Err says why the connection ended; nil for a clean end.
+func (p *Peer) Err() error { return p.conn.Err() }
+
+// Close ends the connection: handlers' contexts end, calls that wait fail, and it waits for the handlers.
+func (p *Peer) Close() error {
+	p.stop()
+	// The stream first: Conn's own Close waits for answers a silent peer never gives.
+	err := p.stream.Close()
+	_ = p.conn.Close()
+	return err
+}
+
+// MethodNotFound is the answer to a method nobody handles.
+func MethodNotFound(method string) error {
+	return jsonrpc2.Errorf(jsonrpc2.MethodNotFound, "method not found: %s", method)
+}
+
+// InvalidParams is the answer to parameters that cannot be used; the text says why.
+func InvalidParams(format string, args ...any) error {
+	return jsonrpc2.Errorf(jsonrpc2.InvalidParams, format, args...)
+}
