@@ -1,7 +1,7 @@
 // Package permission decides whether a call may go on: rules say allow, ask or deny, and a Gate asks a person
 // for the rest and remembers "always". It does not know what a tool, a file or an editor is.
 //
-//	gate := permission.NewGate(permission.Options{Rules: rules, Asker: person})
+//	gate := permission.NewGate(permission.GateOptions{Rules: rules, Asker: person, Grants: store, Project: root})
 //	_, err := gate.Ask(ctx, permission.Request{Permission: "edit", Patterns: []string{"a.go"}, Always: []string{"*"}})
 //	if errors.Is(err, permission.ErrRejected) { … }
 package permission
@@ -41,8 +41,16 @@ type Request struct {
 	Permission string   `json:"permission"` // read edit glob grep list bash task external_directory …
 	Patterns   []string `json:"patterns"`   // every one is judged; any deny denies, else any ask asks
 	Always     []string `json:"always"`     // what "always" would remember; empty: not offered
-	Title      string   `json:"title"`      // one line for the person
-	Why        string   `json:"why"`        // why it is asked, for the person
+	// Also are other spellings of what the patterns name (the absolute or resolved path, the command as it was
+	// typed). They can only deny: an allow must match the pattern itself.
+	Also []string `json:"also,omitempty"`
+	// NoGrant are those of Patterns that a remembered "always" never covers: wrappers, shells, interpreters.
+	NoGrant []string `json:"noGrant,omitempty"`
+	// ReadOnly: a command known to change nothing; see ReadOnlyCommands.
+	ReadOnly bool `json:"readOnly,omitempty"`
+
+	Title string `json:"title"` // one line for the person
+	Why   string `json:"why"`   // why it is asked, for the person
 	// MustAsk asks even when a rule allows (never when one denies): protected paths, opaque commands, loops.
 	MustAsk  bool           `json:"mustAsk,omitempty"`
 	Metadata map[string]any `json:"metadata,omitempty"`
@@ -75,6 +83,7 @@ type Reply struct {
 	Message   string // with Reject: words for the model
 	Decisions any    // change.Decisions for edits; nil accepts the whole
 	Asked     bool   // a person answered (false: a rule did)
+	Granted   bool   // not asked, because of a remembered "always"
 }
 
 // Asker is the person. It returns the context's error when the question dies with its turn.

@@ -1,0 +1,213 @@
+package permission
+
+import (
+	"context"
+	"crypto/rand"
+	"slices"
+	"sync"
+	"time"
+)
+
+// GateOptions are what a Gate is made of.
+type GateOptions struct {
+	Rules   func() Ruleset // asked for each request, so a changed configuration counts at once; nil: Default
+	Asker   Asker          // nil: nobody is there, so what would be asked is rejected with that message
+	Grants  Grants         // nil: "always" lasts for the session only
+	Project string         // what project grants belong to: the worktree root, absolute
+	// Notify, when set, hears of each question and of its end; it must not block. For events and logs.
+	Notify func(Request, *Outcome)
+}
+
+// Outcome is how a question ended.
+type Outcome struct {
+	Reply Reply
+	Err   error // ErrRejected, ErrDenied, the context's error, or nil
+}
+
+// Gate lets calls through, stops them, or asks. It is safe for concurrent use: several questions may be open at
+// once, each with its own id.
+type Gate struct {
+	o       GateOptions
+	state   *gateState // shared with the gates made by Child
+	inherit []string   // sessions whose grants count here too: those this one was started from
+}
+
+type gateState struct {
+	mu      sync.Mutex
+	grants  map[string]Ruleset // by session; guarded by mu
+	pending map[*question]bool // guarded by mu
+}
+
+// question is an open ask. Whoever deletes it from pending owns its answer.
+type question struct {
+	gate     *Gate
+	request  Request
+	answered chan Outcome // buffered: the one answer
+}
+
+// NewGate makes a gate.
+func NewGate(o GateOptions) *Gate {
+	return &Gate{o: o, state: &gateState{grants: map[string]Ruleset{}, pending: map[*question]bool{}}}
+}
+
+// Child is a gate for a sub-agent of a session: its own rules, the same person and open questions. What the person
+// allowed for the parent session is allowed for the sub-agent too, not the other way round.
+func (g *Gate) Child(rules func() Ruleset, parentSession string) *Gate {
+	child := &Gate{o: g.o, state: g.state, inherit: append(slices.Clone(g.inherit), parentSession)}
+	child.o.Rules = rules
+	return child
+}
+
+// Ask returns when the call may go on, or with an error: *DeniedError, *RejectedError, or the context's error as
+// soon as it ends, even while the person is thinking.
+func (g *Gate) Ask(ctx context.Context, r Request) (Reply, error) {
+	if err := ctx.Err(); err != nil {
+		return Reply{}, err
+	}
+	if r.ID == "" {
+		r.ID = "per_" + rand.Text()
+	}
+	v := g.judge(ctx, r)
+	if v.action != Ask {
+		return v.reply(r)
+	}
+	if g.o.Asker == nil {
+		return Reply{}, &RejectedError{Message: "nobody is here to answer, and the rules ask about " + r.Permission + "; do it another way, or the user allows it in the configuration"}
+	}
+	q := &question{gate: g, request: r, answered: make(chan Outcome, 1)}
+	g.state.mu.Lock()
+	g.state.pending[q] = true
+	g.state.mu.Unlock()
+	if g.o.Notify != nil {
+		g.o.Notify(r, nil)
+	}
+	// An "always" may have been given between the judgement and now.
+	if v := g.judge(ctx, r); v.action != Ask {
+		reply, err := v.reply(r)
+		q.answer(Outcome{reply, err})
+	} else {
+		askCtx, cancel := context.WithCancel(ctx)
+		defer cancel() // takes the question off the screen when somebody else answered it
+		go func() {
+			reply, err := g.o.Asker.AskPermission(askCtx, r)
+			g.replied(ctx, q, reply, err)
+		}()
+	}
+	var end Outcome
+	select {
+	case end = <-q.answered:
+	case <-ctx.Done():
+		q.answer(Outcome{Err: ctx.Err()})
+		end = <-q.answered
+	}
+	if g.o.Notify != nil {
+		g.o.Notify(r, &end)
+	}
+	return end.Reply, end.Err
+}
+
+// answer ends the question, once.
+func (q *question) answer(o Outcome) bool {
+	s := q.gate.state
+	s.mu.Lock()
+	open := s.pending[q]
+	delete(s.pending, q)
+	s.mu.Unlock()
+	if open {
+		q.answered <- o
+	}
+	return open
+}
+
+// replied acts on the person's answer: it remembers an "always" and settles the session's other open questions.
+func (g *Gate) replied(ctx context.Context, q *question, reply Reply, err error) {
+	reply.Asked = true
+	switch {
+	case err != nil:
+		q.answer(Outcome{Err: err})
+	case reply.Kind == Reject:
+		no := &RejectedError{Message: reply.Message}
+		if !q.answer(Outcome{Reply: reply, Err: no}) {
+			return
+		}
+		for _, other := range g.open(q.request.SessionID) {
+			other.answer(Outcome{Reply: Reply{Kind: Reject, Message: reply.Message}, Err: no})
+		}
+	case reply.Kind == Always && len(q.request.Always) > 0:
+		// The grant comes before the answer: the call it lets go on may ask again at once.
+		if !g.isOpen(q) {
+			return
+		}
+		g.remember(ctx, q.request, reply.Scope)
+		q.answer(Outcome{Reply: reply})
+		for _, other := range g.open("") {
+			if v := other.gate.judge(ctx, other.request); v.action == Allow {
+				r, err := v.reply(other.request)
+				other.answer(Outcome{r, err})
+			}
+		}
+	case reply.Kind == Once || reply.Kind == Always:
+		q.answer(Outcome{Reply: reply})
+	default:
+		q.answer(Outcome{Err: &RejectedError{Message: "the answer " + string(reply.Kind) + " is not known; counted as no"}})
+	}
+}
+
+func (g *Gate) isOpen(q *question) bool {
+	g.state.mu.Lock()
+	defer g.state.mu.Unlock()
+	return g.state.pending[q]
+}
+
+// open lists the open questions of a session, of all sessions when it is empty.
+func (g *Gate) open(session string) []*question {
+	g.state.mu.Lock()
+	defer g.state.mu.Unlock()
+	var out []*question
+	for q := range g.state.pending {
+		if session == "" || q.request.SessionID == session {
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+// remember keeps the request's Always patterns. What cannot be stored for the project still holds for the session.
+func (g *Gate) remember(ctx context.Context, r Request, scope Scope) {
+	var session Ruleset
+	for _, pattern := range r.Always {
+		if scope == ScopeProject && g.o.Grants != nil {
+			_, err := g.o.Grants.Add(context.WithoutCancel(ctx), Grant{Project: g.o.Project, Permission: r.Permission, Pattern: pattern, Created: time.Now()})
+			if err == nil {
+				continue
+			}
+		}
+		session = append(session, Rule{Permission: r.Permission, Pattern: pattern, Action: Allow, Origin: "session"})
+	}
+	g.state.mu.Lock()
+	defer g.state.mu.Unlock()
+	for _, rule := range session {
+		if !slices.Contains(g.state.grants[r.SessionID], rule) {
+			g.state.grants[r.SessionID] = append(g.state.grants[r.SessionID], rule)
+		}
+	}
+}
+
+// EndSession forgets the session's grants and rejects what it still asks.
+func (g *Gate) EndSession(session string) {
+	for _, q := range g.open(session) {
+		if session != "" {
+			q.answer(Outcome{Err: context.Canceled})
+		}
+	}
+	g.state.mu.Lock()
+	defer g.state.mu.Unlock()
+	delete(g.state.grants, session)
+}
+
+// SessionGrants lists what "always" has allowed in a session so far, as rules.
+func (g *Gate) SessionGrants(session string) Ruleset {
+	g.state.mu.Lock()
+	defer g.state.mu.Unlock()
+	return slices.Clone(g.state.grants[session])
+}

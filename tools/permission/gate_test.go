@@ -1,0 +1,307 @@
+package permission
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+)
+
+// person answers from a script: what is asked waits until the test answers it by its first pattern.
+type person struct {
+	mu    sync.Mutex
+	asked []Request
+	wait  map[string]chan Reply
+	deaf  bool // ignores its context
+}
+
+func (p *person) AskPermission(ctx context.Context, r Request) (Reply, error) {
+	answer := p.channel(r.Patterns[0], &r)
+	if p.deaf {
+		return <-answer, nil
+	}
+	select {
+	case reply := <-answer:
+		return reply, nil
+	case <-ctx.Done():
+		return Reply{}, ctx.Err()
+	}
+}
+
+func (p *person) channel(pattern string, r *Request) chan Reply {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r != nil {
+		p.asked = append(p.asked, *r)
+	}
+	if p.wait == nil {
+		p.wait = map[string]chan Reply{}
+	}
+	if p.wait[pattern] == nil {
+		p.wait[pattern] = make(chan Reply, 1)
+	}
+	return p.wait[pattern]
+}
+
+func (p *person) answer(pattern string, r Reply) { p.channel(pattern, nil) <- r }
+
+type end struct {
+	reply Reply
+	err   error
+}
+
+func ask(g *Gate, r Request) chan end {
+	c := make(chan end, 1)
+	go func() {
+		reply, err := g.Ask(context.Background(), r)
+		c <- end{reply, err}
+	}()
+	return c
+}
+
+func bash(pattern string, always ...string) Request {
+	return Request{SessionID: "s", Permission: "bash", Patterns: []string{pattern}, Always: always}
+}
+
+func fixed(rs Ruleset) func() Ruleset { return func() Ruleset { return rs } }
+
+func TestRulesAnswerWithoutThePerson(t *testing.T) {
+	p := &person{}
+	g := NewGate(GateOptions{Asker: p, Rules: fixed(rules(t, `{"bash":{"*":"allow","rm *":"deny"}}`))})
+	if r, err := g.Ask(t.Context(), bash("ls")); err != nil || r.Asked || r.Kind != Once {
+		t.Errorf("allowed: %+v, %v", r, err)
+	}
+	for name, r := range map[string]Request{
+		"any pattern": {Permission: "bash", Patterns: []string{"ls", "rm x"}},
+		"also":        {Permission: "bash", Patterns: []string{"/bin/rm x"}, Also: []string{"rm x"}},
+		"must ask":    {Permission: "bash", Patterns: []string{"rm x"}, MustAsk: true},
+	} {
+		_, err := g.Ask(t.Context(), r)
+		var denied *DeniedError
+		if !errors.Is(err, ErrDenied) || !errors.As(err, &denied) || denied.Rule.Pattern != "rm *" || denied.Pattern != "rm x" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if len(p.asked) != 0 {
+		t.Errorf("asked %v", p.asked)
+	}
+}
+
+func TestOnceAsksAgain(t *testing.T) {
+	p := &person{}
+	g := NewGate(GateOptions{Asker: p})
+	for range 2 {
+		p.answer("make", Reply{Kind: Once})
+		if r, err := g.Ask(t.Context(), bash("make", "make *")); err != nil || !r.Asked {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+	if len(p.asked) != 2 || p.asked[0].ID == "" || p.asked[0].ID == p.asked[1].ID {
+		t.Errorf("asked %+v", p.asked)
+	}
+}
+
+func TestAlwaysCoversTheSessionOnly(t *testing.T) {
+	p := &person{}
+	g := NewGate(GateOptions{Asker: p})
+	p.answer("make", Reply{Kind: Always})
+	g.Ask(t.Context(), bash("make", "make *"))
+	if r, err := g.Ask(t.Context(), bash("make test")); err != nil || r.Asked || !r.Granted {
+		t.Errorf("same session: %+v, %v", r, err)
+	}
+	p.answer("make all", Reply{Kind: Once})
+	other := bash("make all")
+	other.SessionID = "other"
+	if r, _ := g.Ask(t.Context(), other); !r.Asked {
+		t.Error("another session was not asked")
+	}
+	g.EndSession("s")
+	if len(g.SessionGrants("s")) != 0 {
+		t.Error("grants outlive their session")
+	}
+}
+
+func TestAlwaysForTheProject(t *testing.T) {
+	p, grants := &person{}, &MemoryGrants{}
+	g := NewGate(GateOptions{Asker: p, Grants: grants, Project: "/p"})
+	p.answer("make", Reply{Kind: Always, Scope: ScopeProject})
+	g.Ask(t.Context(), bash("make", "make *"))
+
+	list, _ := grants.List(t.Context(), "/p")
+	if len(list) != 1 || list[0].Pattern != "make *" || list[0].Permission != "bash" {
+		t.Fatalf("grants %+v", list)
+	}
+	later := NewGate(GateOptions{Asker: p, Grants: grants, Project: "/p"})
+	if r, err := later.Ask(t.Context(), Request{SessionID: "new", Permission: "bash", Patterns: []string{"make test"}}); err != nil || r.Asked {
+		t.Errorf("after a restart: %+v, %v", r, err)
+	}
+	elsewhere := NewGate(GateOptions{Grants: grants, Project: "/q"})
+	if _, err := elsewhere.Ask(t.Context(), bash("make")); !errors.Is(err, ErrRejected) {
+		t.Errorf("another project: %v", err)
+	}
+	if err := grants.Revoke(t.Context(), list[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	p.answer("make x", Reply{Kind: Once})
+	if r, _ := later.Ask(t.Context(), bash("make x")); !r.Asked {
+		t.Error("a revoked grant still counts")
+	}
+	if err := grants.Revoke(t.Context(), 99); !errors.Is(err, ErrNoGrant) {
+		t.Errorf("unknown id: %v", err)
+	}
+}
+
+func TestAlwaysNeverBeatsDeny(t *testing.T) {
+	p := &person{}
+	g := NewGate(GateOptions{Asker: p, Rules: fixed(rules(t, `{"edit":{"*":"ask","secret/*":"deny"}}`))})
+	p.answer("e.txt", Reply{Kind: Always})
+	if _, err := g.Ask(t.Context(), Request{SessionID: "s", Permission: "edit", Patterns: []string{"e.txt"}, Always: []string{"*"}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Ask(t.Context(), Request{SessionID: "s", Permission: "edit", Patterns: []string{"secret/k"}}); !errors.Is(err, ErrDenied) {
+		t.Errorf("secret/k: %v", err)
+	}
+}
+
+func TestGrantsLeaveWhatMustBeAsked(t *testing.T) {
+	p := &person{}
+	g := NewGate(GateOptions{Asker: p})
+	p.answer("rm x", Reply{Kind: Always})
+	g.Ask(t.Context(), bash("rm x", "*"))
+	for name, r := range map[string]Request{
+		"wrapper":  {SessionID: "s", Permission: "bash", Patterns: []string{"sudo rm y"}, NoGrant: []string{"sudo rm y"}},
+		"must ask": {SessionID: "s", Permission: "bash", Patterns: []string{"rm z"}, MustAsk: true},
+	} {
+		p.answer(r.Patterns[0], Reply{Kind: Once})
+		if reply, err := g.Ask(t.Context(), r); err != nil || !reply.Asked {
+			t.Errorf("%s: %+v, %v", name, reply, err)
+		}
+	}
+}
+
+func TestAlwaysSettlesOtherQuestionsItCovers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &person{}
+		g := NewGate(GateOptions{Asker: p})
+		first := ask(g, bash("go test a", "go test *"))
+		covered := ask(g, bash("go test b"))
+		open := ask(g, bash("rm x"))
+		must := bash("go test c")
+		must.MustAsk = true
+		still := ask(g, must)
+		synctest.Wait()
+		p.answer("go test a", Reply{Kind: Always})
+		synctest.Wait()
+		if e := <-first; e.err != nil || !e.reply.Asked {
+			t.Errorf("first: %+v", e)
+		}
+		if e := <-covered; e.err != nil || e.reply.Asked {
+			t.Errorf("covered: %+v", e)
+		}
+		select {
+		case e := <-open:
+			t.Errorf("rm x was settled: %+v", e)
+		case e := <-still:
+			t.Errorf("MustAsk was settled: %+v", e)
+		default:
+		}
+		p.answer("rm x", Reply{Kind: Reject, Message: "use trash"})
+		var no *RejectedError
+		if e := <-open; !errors.As(e.err, &no) || no.Message != "use trash" {
+			t.Errorf("rejected: %+v", e)
+		}
+		if e := <-still; !errors.Is(e.err, ErrRejected) {
+			t.Errorf("the session's other question outlived a no: %+v", e)
+		}
+	})
+}
+
+func TestRejectLeavesOtherSessions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &person{}
+		g := NewGate(GateOptions{Asker: p})
+		mine := ask(g, bash("a"))
+		theirs := Request{SessionID: "other", Permission: "bash", Patterns: []string{"b"}}
+		other := ask(g, theirs)
+		synctest.Wait()
+		p.answer("a", Reply{Kind: Reject})
+		<-mine
+		synctest.Wait()
+		select {
+		case e := <-other:
+			t.Errorf("%+v", e)
+		default:
+		}
+		p.answer("b", Reply{Kind: Once})
+		if e := <-other; e.err != nil {
+			t.Error(e.err)
+		}
+	})
+}
+
+func TestCancelEndsAQuestionAtOnceEvenWhenThePersonIsDeaf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &person{deaf: true}
+		var ended *Outcome
+		g := NewGate(GateOptions{Asker: p, Notify: func(_ Request, o *Outcome) { ended = o }})
+		ctx, cancel := context.WithCancel(context.Background())
+		c := make(chan error, 1)
+		go func() {
+			_, err := g.Ask(ctx, bash("a", "a"))
+			c <- err
+		}()
+		synctest.Wait()
+		cancel()
+		if err := <-c; !errors.Is(err, context.Canceled) {
+			t.Errorf("%v", err)
+		}
+		synctest.Wait()
+		if ended == nil || !errors.Is(ended.Err, context.Canceled) {
+			t.Errorf("notified %+v", ended)
+		}
+		p.answer("a", Reply{Kind: Always}) // too late: remembers nothing
+		synctest.Wait()
+		if got := g.SessionGrants("s"); len(got) != 0 {
+			t.Errorf("a late answer granted %v", got)
+		}
+		if _, err := g.Ask(ctx, bash("b")); !errors.Is(err, context.Canceled) {
+			t.Errorf("a dead turn asked: %v", err)
+		}
+	})
+}
+
+func TestChildHearsTheParentsGrants(t *testing.T) {
+	p := &person{}
+	g := NewGate(GateOptions{Asker: p})
+	p.answer("make", Reply{Kind: Always})
+	g.Ask(t.Context(), bash("make", "make *"))
+	child := g.Child(fixed(Default()), "s")
+	sub := bash("make test")
+	sub.SessionID = "sub"
+	if r, err := child.Ask(t.Context(), sub); err != nil || r.Asked {
+		t.Errorf("%+v, %v", r, err)
+	}
+	strict := g.Child(fixed(rules(t, `"deny"`)), "s")
+	if _, err := strict.Ask(t.Context(), sub); !errors.Is(err, ErrDenied) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestNobodyThereIsANo(t *testing.T) {
+	if _, err := NewGate(GateOptions{}).Ask(t.Context(), bash("make")); !errors.Is(err, ErrRejected) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAlwaysWithoutAnOfferIsOnce(t *testing.T) {
+	p := &person{}
+	g := NewGate(GateOptions{Asker: p})
+	p.answer("sudo x", Reply{Kind: Always})
+	if r, err := g.Ask(t.Context(), bash("sudo x")); err != nil || !r.Asked {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if got := g.SessionGrants("s"); len(got) != 0 {
+		t.Errorf("remembered %v", got)
+	}
+}

@@ -1,0 +1,85 @@
+package permission
+
+import (
+	"context"
+	"slices"
+)
+
+// verdict is what rules and grants say of a request.
+type verdict struct {
+	action  Action
+	pattern string // the one that is denied
+	rule    Rule   // the rule that denies
+	granted bool   // allowed only because of a grant
+}
+
+func (v verdict) reply(r Request) (Reply, error) {
+	if v.action == Deny {
+		return Reply{}, &DeniedError{Permission: r.Permission, Pattern: v.pattern, Rule: v.rule}
+	}
+	return Reply{Kind: Once, Granted: v.granted}, nil
+}
+
+// judge weighs every pattern: any deny denies, else any ask asks. Grants only turn an ask into an allow, and only
+// where the request says they may.
+func (g *Gate) judge(ctx context.Context, r Request) verdict {
+	var rules Ruleset
+	if g.o.Rules != nil {
+		rules = g.o.Rules()
+	} else {
+		rules = Default()
+	}
+	patterns := r.Patterns
+	if len(patterns) == 0 {
+		patterns = []string{"*"}
+	}
+	for _, list := range [...][]string{patterns, r.Also} {
+		for _, p := range list {
+			if a, rule := rules.Judge(r, p); a == Deny {
+				return verdict{action: Deny, pattern: p, rule: *rule}
+			}
+		}
+	}
+	if r.MustAsk {
+		return verdict{action: Ask}
+	}
+	var grants Ruleset
+	out := verdict{action: Allow}
+	for _, p := range patterns {
+		if a, _ := rules.Judge(r, p); a == Allow {
+			continue
+		}
+		if grants == nil {
+			grants = g.grants(ctx, r.SessionID)
+		}
+		if slices.Contains(r.NoGrant, p) {
+			return verdict{action: Ask}
+		}
+		// A grant speaks for its own permission only, so no aliases here.
+		if a, rule := grants.evaluate([]string{r.Permission}, p); rule == nil || a != Allow {
+			return verdict{action: Ask}
+		}
+		out.granted = true
+	}
+	return out
+}
+
+// grants are those of the session and of the project. A store that cannot be read grants nothing.
+func (g *Gate) grants(ctx context.Context, session string) Ruleset {
+	out := g.SessionGrants(session)
+	for _, parent := range g.inherit {
+		out = append(out, g.SessionGrants(parent)...)
+	}
+	if g.o.Grants != nil {
+		list, err := g.o.Grants.List(context.WithoutCancel(ctx), g.o.Project)
+		if err == nil {
+			for _, grant := range list {
+				out = append(out, Rule{Permission: grant.Permission, Pattern: grant.Pattern, Action: Allow, Origin: "project"})
+			}
+		}
+	}
+	if out == nil {
+		out = Ruleset{}
+	}
+	return out
+}

@@ -1,0 +1,119 @@
+package permission
+
+// Evaluate returns what the rules say about one pattern of a permission, and the rule that decided: the last one
+// that matches both. Without any, the answer is Ask and the rule nil.
+//
+// The tools that change files (edit, write, multiedit, apply_patch, patch) are one permission, edit; a rule for the
+// tool's own name counts beside it. ls is list, and todo covers todowrite and todoread.
+func (rs Ruleset) Evaluate(permission, pattern string) (Action, *Rule) {
+	return rs.evaluate(names(permission, ""), pattern)
+}
+
+// Judge is Evaluate for one pattern of a request: rules for the tool's own name count too.
+func (rs Ruleset) Judge(r Request, pattern string) (Action, *Rule) {
+	who := names(r.Permission, r.Tool)
+	action, rule := rs.evaluate(who, pattern)
+	if !r.ReadOnly || action == Allow {
+		return action, rule
+	}
+	// A command known to change nothing is let through by the rules of bash_readonly. A rule that names commands
+	// is more exact than that table and stays; so does a deny that was written after it.
+	if rule != nil && rule.Pattern != "*" {
+		return action, rule
+	}
+	safe, table := rs.evaluate([]string{ReadOnlyCommands}, pattern)
+	if safe != Allow || action == Deny && !rs.after(table, rule) {
+		return action, rule
+	}
+	return safe, table
+}
+
+// ReadOnlyCommands is the permission that lets commands known to change nothing run where the rule for bash would
+// ask for everything. {"bash_readonly": "ask"} switches it off.
+const ReadOnlyCommands = "bash_readonly"
+
+func (rs Ruleset) evaluate(names []string, pattern string) (Action, *Rule) {
+	text := slashed(pattern)
+	for i := len(rs) - 1; i >= 0; i-- {
+		if rs[i].covers(names) && match(slashed(expandHome(rs[i].Pattern, homeDir)), text) {
+			return rs[i].Action, &rs[i]
+		}
+	}
+	return Ask, nil
+}
+
+// after reports whether rule a stands behind rule b; both point into rs.
+func (rs Ruleset) after(a, b *Rule) bool {
+	for i := range rs {
+		switch &rs[i] {
+		case a:
+			return false
+		case b:
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Rule) covers(names []string) bool {
+	for _, name := range names {
+		if r.Permission == name || match(r.Permission, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// names are all the words under which rules may speak of a request.
+func names(permission, tool string) []string {
+	out := []string{permission}
+	add := func(name string) {
+		for _, have := range out {
+			if have == name {
+				return
+			}
+		}
+		out = append(out, name)
+	}
+	if tool != "" && sameFamily(permission, tool) {
+		add(tool)
+	}
+	for _, name := range out {
+		switch name {
+		case "write", "multiedit":
+			add("edit")
+		case "apply_patch", "patch":
+			add("edit")
+			add("apply_patch")
+			add("patch")
+		case "list", "ls":
+			add("list")
+			add("ls")
+		case "todowrite", "todoread":
+			add("todo")
+		}
+	}
+	return out
+}
+
+// sameFamily says whether a rule for the tool's own name may speak of this permission. Only the tools that share
+// edit have a name beside their permission; what else a tool asks (the outside folder, the loop) is not the tool.
+func sameFamily(permission, tool string) bool {
+	switch tool {
+	case "edit", "write", "multiedit", "apply_patch", "patch":
+		return permission == "edit"
+	}
+	return false
+}
+
+// Check is Evaluate in the shape of `pillion permission check`.
+func Check(rs Ruleset, permission, pattern string) Checked {
+	action, rule := rs.Evaluate(permission, pattern)
+	return Checked{Action: action, Rule: rule}
+}
+
+// Checked is the answer of Check: the action and the rule that decided, nil when none matched.
+type Checked struct {
+	Action Action `json:"action"`
+	Rule   *Rule  `json:"rule"`
+}

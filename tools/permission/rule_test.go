@@ -1,0 +1,100 @@
+package permission
+
+import "testing"
+
+func rules(t *testing.T, config string) Ruleset {
+	t.Helper()
+	rs, err := Parse([]byte(config), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rs
+}
+
+func TestEvaluate(t *testing.T) {
+	for _, c := range []struct {
+		name, config, permission, pattern string
+		want                              Action
+	}{
+		{"no rule asks", `{}`, "bash", "ls", Ask},
+		{"a word for all", `"allow"`, "bash", "ls", Allow},
+		{"the last match wins", `{"bash":{"*":"ask","git *":"allow","git push *":"deny"}}`, "bash", "git push origin", Deny},
+		{"a general rule at the end undoes the others", `{"bash":{"git *":"allow","*":"ask"}}`, "bash", "git log", Ask},
+		{"order of names counts too", `{"bash":"deny","*":"allow"}`, "bash", "ls", Allow},
+		{"wildcard in the name", `{"*":"allow","my_srv_*":"deny"}`, "my_srv_query", "*", Deny},
+		{"write is edit", `{"edit":"deny"}`, "write", "a.go", Deny},
+		{"apply_patch is edit", `{"*":"allow","edit":{"secret/*":"deny"}}`, "apply_patch", "secret/k", Deny},
+		{"a rule for write counts for write", `{"edit":"allow","write":"deny"}`, "write", "a.go", Deny},
+		{"a rule for write leaves edit", `{"edit":"allow","write":"deny"}`, "edit", "a.go", Allow},
+		{"patch is apply_patch", `{"*":"allow","patch":"deny"}`, "apply_patch", "a.go", Deny},
+		{"ls is list", `{"*":"allow","list":"deny"}`, "ls", "src", Deny},
+		{"todo covers both", `{"*":"allow","todo":"deny"}`, "todowrite", "*", Deny},
+		{"duplicate keys stay in order", `{"bash":{"a":"allow","a":"deny"}}`, "bash", "a", Deny},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got, _ := rules(t, c.config).Evaluate(c.permission, c.pattern); got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestJudgeReadOnlyCommands(t *testing.T) {
+	ls := Request{Permission: "bash", Patterns: []string{"ls -la"}, ReadOnly: true}
+	for _, c := range []struct {
+		name, config string
+		want         Action
+	}{
+		{"on by default", `{}`, Allow},
+		{"a general ask for bash leaves them", `{"bash":"ask"}`, Allow},
+		{"switched off", `{"bash_readonly":"ask"}`, Ask},
+		{"an ask for everything asks", `"ask"`, Ask},
+		{"a rule naming the command stays", `{"bash":{"ls *":"ask"}}`, Ask},
+		{"a deny stays", `{"bash":"deny"}`, Deny},
+		{"a deny with the table after it", `{"bash":"deny","bash_readonly":"allow"}`, Allow},
+		{"only some", `{"bash_readonly":{"*":"ask","ls *":"allow"}}`, Allow},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			rs := append(Default(), rules(t, c.config)...)
+			if got, _ := rs.Judge(ls, "ls -la"); got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	for _, c := range []struct {
+		permission, pattern string
+		ours, permissive    Action
+	}{
+		{"edit", "a.go", Ask, Allow},
+		{"bash", "make", Ask, Allow},
+		{"read", "main.go", Allow, Allow},
+		{"read", ".env", Ask, Ask},
+		{"read", "config/prod.env", Ask, Ask},
+		{"read", ".env.local", Ask, Ask},
+		{"read", ".env.example", Allow, Allow},
+		{"external_directory", "/etc/*", Ask, Ask},
+		{"doom_loop", "read", Ask, Ask},
+		{"grep", "x", Allow, Allow},
+	} {
+		if got, _ := Default().Evaluate(c.permission, c.pattern); got != c.ours {
+			t.Errorf("Default: %s %s = %s", c.permission, c.pattern, got)
+		}
+		if got, _ := Permissive().Evaluate(c.permission, c.pattern); got != c.permissive {
+			t.Errorf("Permissive: %s %s = %s", c.permission, c.pattern, got)
+		}
+	}
+}
+
+func TestToolNameCountsOnlyForItsOwnFamily(t *testing.T) {
+	rs := rules(t, `{"external_directory":"ask","bash":"allow","write":"deny","edit":"allow"}`)
+	if a, _ := rs.Judge(Request{Permission: "external_directory", Tool: "bash"}, "/etc/*"); a != Ask {
+		t.Errorf("external_directory by bash: %s", a)
+	}
+	rs = rules(t, `{"edit":"allow","write":"deny"}`)
+	if a, _ := rs.Judge(Request{Permission: "edit", Tool: "write"}, "x"); a != Deny {
+		t.Errorf("edit by write: %s", a)
+	}
+}

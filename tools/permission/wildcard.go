@@ -1,0 +1,80 @@
+package permission
+
+import (
+	"os"
+	"strings"
+	"unicode/utf8"
+)
+
+// Match reports whether a wildcard pattern covers the whole of text. `*` stands for any run of characters, also
+// none, also with "/" and line ends in it; `?` for exactly one character; a pattern that ends in " *" also covers
+// the text without what follows the blank ("ls *" covers "ls"). A leading ~ or $HOME is the home directory, and
+// backslashes count as "/" on both sides. Upper and lower case differ.
+func Match(pattern, text string) bool {
+	return match(slashed(expandHome(pattern, homeDir)), slashed(text))
+}
+
+func match(pattern, text string) bool {
+	if short, ok := strings.CutSuffix(pattern, " *"); ok && glob(short, text) {
+		return true
+	}
+	return glob(pattern, text)
+}
+
+// glob is the usual two-pointer match: on a mismatch only the latest star takes one character more, so the time
+// is at most len(pattern)·len(text).
+func glob(pattern, text string) bool {
+	p, t := 0, 0
+	star, from := -1, 0 // the latest star, and where the text after its run begins
+	for t < len(text) {
+		if p < len(pattern) {
+			switch c := pattern[p]; {
+			case c == '*':
+				star, from = p, t
+				p++
+				continue
+			case c == '?':
+				_, n := utf8.DecodeRuneInString(text[t:])
+				p, t = p+1, t+n
+				continue
+			case c == text[t]:
+				p, t = p+1, t+1
+				continue
+			}
+		}
+		if star < 0 {
+			return false
+		}
+		_, n := utf8.DecodeRuneInString(text[from:])
+		from += n
+		p, t = star+1, from
+	}
+	for p < len(pattern) && pattern[p] == '*' {
+		p++
+	}
+	return p == len(pattern)
+}
+
+// expandHome replaces ~, ~/…, $HOME and $HOME/… at the start of a pattern; ~name and $HOMEX stay.
+func expandHome(pattern string, home func() string) string {
+	for _, mark := range [...]string{"~", "$HOME"} {
+		rest, ok := strings.CutPrefix(pattern, mark)
+		if !ok || rest != "" && rest[0] != '/' && rest[0] != '\\' {
+			continue
+		}
+		if h := home(); h != "" {
+			return strings.TrimSuffix(h, "/") + rest
+		}
+	}
+	return pattern
+}
+
+func homeDir() string {
+	h, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	return h
+}
+
+func slashed(s string) string { return strings.ReplaceAll(s, `\`, "/") }
