@@ -1,13 +1,24 @@
-// Package store keeps sessions in one SQLite file: heads, numbered events, remembered permissions and the journal
-// of changes being written. It does not know what an event means. One goroutine writes; what waits together is
-// one transaction. Several processes may share the file.
+// Package store keeps sessions in one SQLite file: heads, numbered events, remembered permissions, the journal
+// of changes being written and the history of those that were. It does not know what an event means. One goroutine
+// writes; what waits together is one transaction. Several processes may share the file.
 //
 //	st := store.New(path)            // touches nothing yet
 //	st.Append(id, events...)         // queued in order
 //	err := st.Sync(ctx)              // all that was appended is on disk
+//
+// A commit survives the end of the process at any moment (kill -9 included); WAL with synchronous NORMAL means that
+// a power failure may cost the last commits but never tears the file. When the file cannot be written (full disk,
+// locked, damaged, made by a newer Pillion) what was appended stays in memory, readers see it, and the writer tries
+// again; OnProblem tells.
 package store
 
-import "time"
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+	"time"
+)
 
 // Event is one entry of a session's sequence.
 type Event struct {
@@ -37,5 +48,93 @@ type Grant struct {
 	Created    time.Time
 }
 
+// ErrNotFound: no such session, grant or change.
+var ErrNotFound = errors.New("not in the store")
+
+// ErrClosed: the store was closed.
+var ErrClosed = errors.New("the session store is closed")
+
 // Store is the file. The zero value is not usable; see New.
-type Store struct{}
+type Store struct {
+	path        string        // "" keeps everything in memory
+	busyTimeout time.Duration // how long a write waits for another process
+
+	mu        sync.Mutex
+	queue     []op          // guarded by mu: not yet committed, in order; the writer removes from the front
+	wake      chan struct{} // capacity 1: the queue grew, or close
+	running   bool          // guarded by mu: the writer goroutine was started
+	closed    bool          // guarded by mu
+	problem   error         // guarded by mu: why the last commit failed; nil when all is well
+	onProblem func(error)   // guarded by mu
+	done      chan struct{} // closed when the writer has ended
+
+	openMu sync.Mutex
+	write  *sql.DB // guarded by openMu; one connection, the writer's
+	read   *sql.DB // guarded by openMu
+}
+
+// New makes a store on a file that need not exist. Nothing is opened before the first use. The empty path keeps
+// everything in memory, for tests and for runs that want no trace.
+func New(path string) *Store {
+	return &Store{path: path, busyTimeout: 5 * time.Second, wake: make(chan struct{}, 1), done: make(chan struct{})}
+}
+
+// Path is the file.
+func (s *Store) Path() string { return s.path }
+
+// OnProblem sets what is called when writing begins to fail, with the reason and the next move for a person, and
+// with nil when all that waited is on disk after all. It is called from the writer's goroutine.
+func (s *Store) OnProblem(f func(error)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.onProblem = f
+}
+
+// Problem is the present reason why writing fails, nil when it does not.
+func (s *Store) Problem() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.problem
+}
+
+// Sync waits until everything queued before it is committed, or says why that is not possible now.
+func (s *Store) Sync(ctx context.Context) error {
+	s.mu.Lock()
+	idle := len(s.queue) == 0
+	s.mu.Unlock()
+	if idle {
+		return nil
+	}
+	return s.do(ctx, nil)
+}
+
+// Close writes what waits and closes the file. The error says what could not be saved.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	running := s.running
+	s.mu.Unlock()
+	s.poke()
+	if running {
+		<-s.done
+	}
+	s.openMu.Lock()
+	defer s.openMu.Unlock()
+	if s.read != nil && s.read != s.write {
+		s.read.Close()
+	}
+	if s.write != nil {
+		s.write.Close()
+	}
+	s.read, s.write = nil, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) > 0 {
+		return s.problem
+	}
+	return nil
+}

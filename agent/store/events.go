@@ -1,0 +1,131 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+)
+
+// Append queues events of a session; it never waits for the disk. Data must not be changed afterwards.
+func (s *Store) Append(session string, events ...Event) {
+	if len(events) == 1 {
+		e := events[0]
+		s.enqueue(op{session: session, event: &e})
+		return
+	}
+	ops := make([]op, len(events))
+	for i := range events {
+		ops[i] = op{session: session, event: &events[i]}
+	}
+	s.enqueue(ops...)
+}
+
+// pageSize is how many rows are read at a time: a reader must not hold a read transaction while its consumer
+// thinks, or the WAL grows without end.
+const pageSize = 256
+
+// Events yields a session's events after from (0: all), in order: those on disk and those still queued. yield may
+// use the store. A session that does not exist has none.
+func (s *Store) Events(ctx context.Context, session string, from int64, yield func(Event) error) error {
+	queued := s.queuedEvents(session) // before the disk is read, so that what is committed meanwhile is in either
+	next := from
+	err := s.storedEvents(ctx, session, from, func(e Event) error {
+		next = e.Seq
+		return yield(e)
+	})
+	if err != nil && len(queued) == 0 {
+		return err
+	}
+	if err != nil && s.Problem() == nil {
+		return err // the consumer's own error, or the context's
+	}
+	for _, e := range queued {
+		if e.Seq <= next {
+			continue
+		}
+		next = e.Seq
+		if err := yield(*e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// LastSeq is the number of a session's last event, 0 when there is none.
+func (s *Store) LastSeq(ctx context.Context, session string) (int64, error) {
+	var last int64
+	for _, e := range s.queuedEvents(session) {
+		last = max(last, e.Seq)
+	}
+	db, err := s.reader()
+	if err == nil {
+		var key sql.NullInt64
+		err = s.explain(db.QueryRowContext(ctx, `SELECT max(key) FROM events, (SELECT num FROM sessions WHERE id = ?)
+			WHERE key BETWEEN num << 32 AND num << 32 | 4294967295`, session).Scan(&key))
+		last = max(last, key.Int64&maxSeq)
+	}
+	if err != nil && last > 0 {
+		err = nil // it lives in memory
+	}
+	return last, err
+}
+
+func (s *Store) queuedEvents(session string) []*Event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []*Event
+	for i := range s.queue {
+		if o := &s.queue[i]; o.event != nil && o.session == session {
+			out = append(out, o.event)
+		}
+	}
+	return out
+}
+
+func (s *Store) storedEvents(ctx context.Context, session string, from int64, yield func(Event) error) error {
+	db, err := s.reader()
+	if err != nil {
+		return err
+	}
+	var num int64
+	if err := db.QueryRowContext(ctx, "SELECT num FROM sessions WHERE id = ?", session).Scan(&num); err != nil {
+		if err == sql.ErrNoRows {
+			return nil
+		}
+		return s.explain(err)
+	}
+	for {
+		page, err := readPage(ctx, db, num, from)
+		if err != nil {
+			return s.explain(err)
+		}
+		for _, e := range page {
+			from = e.Seq
+			if err := yield(e); err != nil {
+				return err
+			}
+		}
+		if len(page) < pageSize {
+			return nil
+		}
+	}
+}
+
+func readPage(ctx context.Context, db *sql.DB, num, from int64) ([]Event, error) {
+	rows, err := db.QueryContext(ctx, "SELECT key, time, type, data FROM events WHERE key > ? AND key <= ? ORDER BY key LIMIT ?",
+		eventKey(num, from), eventKey(num, maxSeq), pageSize)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var page []Event
+	for rows.Next() {
+		var e Event
+		var key, micro int64
+		if err := rows.Scan(&key, &micro, &e.Type, &e.Data); err != nil {
+			return nil, err
+		}
+		e.Seq, e.Time = key&maxSeq, unixMicro(micro)
+		page = append(page, e)
+	}
+	return page, rows.Err()
+}

@@ -1,0 +1,61 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"time"
+)
+
+// AddGrant remembers a permission for a project; the same one twice is one. It returns when it is committed.
+func (s *Store) AddGrant(ctx context.Context, g Grant) (Grant, error) {
+	if g.Created.IsZero() {
+		g.Created = time.Now()
+	}
+	err := s.do(ctx, func(tx *sql.Tx) error {
+		var created int64
+		err := tx.QueryRow(`INSERT INTO grants(project, permission, pattern, created) VALUES (?,?,?,?)
+			ON CONFLICT(project, permission, pattern) DO UPDATE SET pattern = excluded.pattern RETURNING id, created`,
+			g.Project, g.Permission, g.Pattern, g.Created.UnixMicro()).Scan(&g.ID, &created)
+		g.Created = unixMicro(created)
+		return err
+	})
+	return g, err
+}
+
+// Grants lists what is remembered for a project ("" is all), the oldest first.
+func (s *Store) Grants(ctx context.Context, project string) ([]Grant, error) {
+	db, err := s.reader()
+	if err != nil {
+		return nil, err
+	}
+	rows, err := db.QueryContext(ctx, "SELECT id, project, permission, pattern, created FROM grants WHERE ?1 = '' OR project = ?1 ORDER BY id", project)
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	defer rows.Close()
+	var all []Grant
+	for rows.Next() {
+		var g Grant
+		var created int64
+		if err := rows.Scan(&g.ID, &g.Project, &g.Permission, &g.Pattern, &created); err != nil {
+			return nil, s.explain(err)
+		}
+		g.Created = unixMicro(created)
+		all = append(all, g)
+	}
+	return all, s.explain(rows.Err())
+}
+
+// RevokeGrant forgets one. ErrNotFound.
+func (s *Store) RevokeGrant(ctx context.Context, id int64) error {
+	return s.do(ctx, func(tx *sql.Tx) error {
+		res, err := tx.Exec("DELETE FROM grants WHERE id = ?", id)
+		if err != nil {
+			return err
+		}
+		if n, _ := res.RowsAffected(); n == 0 {
+			return ErrNotFound
+		}
+		return nil
+	})
+}

@@ -1,0 +1,107 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// LockedError: another process is writing the session. PID is 0 when it is not known.
+type LockedError struct {
+	Session string
+	PID     int
+}
+
+func (e *LockedError) Error() string {
+	who := "another Pillion process"
+	if e.PID != 0 {
+		who = fmt.Sprintf("another Pillion process (pid %d)", e.PID)
+	}
+	return fmt.Sprintf("session %s is at work in %s; wait until its turn is over, or cancel it there", e.Session, who)
+}
+
+// errHeld is what the platform's tryLock returns when somebody else has the lock.
+var errHeld = errors.New("held")
+
+// Lock makes this caller the session's only writer among all processes until unlock; the system lets go when the
+// process dies. It waits a moment for a turn that is just ending, then gives a *LockedError. When the folder cannot
+// be written the lock is granted without a file: the session then lives in memory anyway.
+func (s *Store) Lock(ctx context.Context, session string) (unlock func(), err error) {
+	if s.path == "" {
+		return func() {}, nil
+	}
+	dir := filepath.Join(filepath.Dir(s.path), "locks")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return func() {}, nil
+	}
+	path := filepath.Join(dir, lockName(session))
+	deadline := time.Now().Add(s.lockPatience())
+	for {
+		f, err := lockFile(path)
+		if err == nil {
+			return func() {
+				os.Remove(path) // first, so that whoever opens it next makes a new one
+				f.Close()
+			}, nil
+		}
+		if !errors.Is(err, errHeld) {
+			return func() {}, nil
+		}
+		if time.Now().After(deadline) {
+			return nil, &LockedError{Session: session, PID: readPID(path)}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func (s *Store) lockPatience() time.Duration { return min(s.busyTimeout, 300*time.Millisecond) }
+
+// lockName keeps a hostile id inside the folder.
+func lockName(session string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
+			return r
+		}
+		return '.'
+	}, session) + ".lock"
+}
+
+// lockFile opens and locks. The previous owner may have removed the file between our open and our lock; then the
+// lock is on nothing and the next round makes a new file.
+func lockFile(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := tryLock(f); err != nil {
+		f.Close()
+		return nil, err
+	}
+	mine, err1 := f.Stat()
+	there, err2 := os.Stat(path)
+	if err1 != nil || err2 != nil || !os.SameFile(mine, there) {
+		f.Close()
+		return nil, errHeld
+	}
+	f.Truncate(0)
+	fmt.Fprintf(f, "%d\n", os.Getpid())
+	return f, nil
+}
+
+func readPID(path string) (pid int) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	fmt.Fscan(f, &pid)
+	return pid
+}

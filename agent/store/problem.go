@@ -1,0 +1,84 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+
+	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+)
+
+// ProblemKind says what is wrong with the file.
+type ProblemKind string
+
+// Why a store cannot be used.
+const (
+	ProblemFull     ProblemKind = "full"
+	ProblemLocked   ProblemKind = "locked"
+	ProblemReadOnly ProblemKind = "read_only"
+	ProblemDamaged  ProblemKind = "damaged"
+	ProblemNewer    ProblemKind = "newer"
+	ProblemForeign  ProblemKind = "foreign"
+	ProblemOther    ProblemKind = "other"
+)
+
+// Problem is a failure of the file, in words a person can act on.
+type Problem struct {
+	Kind    ProblemKind
+	Path    string
+	Message string
+	Err     error
+}
+
+func (p *Problem) Error() string { return p.Message }
+func (p *Problem) Unwrap() error { return p.Err }
+
+// explain turns what SQLite or the system says into a Problem with the next move.
+func (s *Store) explain(err error) error {
+	var p *Problem
+	if err == nil || errors.As(err, &p) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrNotFound) {
+		return err
+	}
+	say := func(kind ProblemKind, format string, args ...any) error {
+		return &Problem{Kind: kind, Path: s.path, Message: fmt.Sprintf(format, args...), Err: err}
+	}
+	switch code := sqliteCode(err); {
+	case code == lib.SQLITE_FULL || errors.Is(err, syscall.ENOSPC):
+		return say(ProblemFull, "the disk is full: %s cannot grow; free some space and the session is saved by itself", s.path)
+	case code == lib.SQLITE_BUSY || code == lib.SQLITE_LOCKED:
+		return say(ProblemLocked, "%s has been locked by another process for %v; close what holds it (fuser %[1]s names it)", s.path, s.busyTimeout)
+	case code == lib.SQLITE_READONLY || code == lib.SQLITE_PERM || errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.EROFS):
+		return say(ProblemReadOnly, "%s cannot be written (%v); check its owner and mode, or point XDG_STATE_HOME at another folder", s.path, err)
+	case code == lib.SQLITE_NOTADB || code == lib.SQLITE_CORRUPT:
+		return say(ProblemDamaged, "%s is damaged (%v). It is left as it is: copy it away for rescue (sqlite3 %[1]s .recover), then move it so that a new one is made", s.path, err)
+	case code == lib.SQLITE_CANTOPEN || code == lib.SQLITE_IOERR:
+		return say(ProblemOther, "%s cannot be opened or written (%v); check the folder, the disk and the free space", s.path, err)
+	}
+	return say(ProblemOther, "the session store %s failed: %v", s.path, err)
+}
+
+func sqliteCode(err error) int {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		return e.Code() & 0xff // the low byte is the primary code
+	}
+	return 0
+}
+
+func isBusy(err error) bool {
+	c := sqliteCode(err)
+	return c == lib.SQLITE_BUSY || c == lib.SQLITE_LOCKED || err != nil && strings.Contains(err.Error(), "database is locked")
+}
+
+// isDisk reports failures of the file rather than of one statement.
+func isDisk(err error) bool {
+	switch sqliteCode(err) {
+	case lib.SQLITE_FULL, lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_READONLY, lib.SQLITE_NOTADB, lib.SQLITE_CORRUPT, lib.SQLITE_CANTOPEN, lib.SQLITE_IOERR:
+		return true
+	}
+	return false
+}

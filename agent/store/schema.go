@@ -1,0 +1,104 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+)
+
+// migrations lead forward only; the index plus one is the version. A line that was released is never changed.
+var migrations = []string{
+	`CREATE TABLE sessions(
+		num INTEGER PRIMARY KEY AUTOINCREMENT, -- never used again, so a straggler's events cannot reach another session
+		id TEXT NOT NULL UNIQUE, cwd TEXT NOT NULL, title TEXT NOT NULL, parent TEXT NOT NULL,
+		created INTEGER NOT NULL, updated INTEGER NOT NULL, -- microseconds since 1970
+		info BLOB NOT NULL);
+	CREATE INDEX sessions_parent ON sessions(parent) WHERE parent <> '';
+	CREATE TABLE events(
+		key INTEGER PRIMARY KEY, -- sessions.num << 32 | seq: one b-tree, in reading order, unique per session and seq
+		time INTEGER NOT NULL, type TEXT NOT NULL, data BLOB NOT NULL);
+	CREATE TABLE grants(
+		id INTEGER PRIMARY KEY, project TEXT NOT NULL, permission TEXT NOT NULL, pattern TEXT NOT NULL, created INTEGER NOT NULL,
+		UNIQUE(project, permission, pattern));
+	CREATE TABLE journal(id TEXT PRIMARY KEY, data BLOB NOT NULL, created INTEGER NOT NULL, pid INTEGER NOT NULL);
+	CREATE TABLE changes(
+		id TEXT NOT NULL, session TEXT NOT NULL, time INTEGER NOT NULL, state TEXT NOT NULL, data BLOB NOT NULL,
+		PRIMARY KEY(session, id));`,
+}
+
+const maxSeq = 1<<32 - 1
+
+func eventKey(num, seq int64) int64 { return num<<32 | seq }
+
+// migrate brings the file to our version. Two processes that start together take turns.
+func migrate(ctx context.Context, db *sql.DB, path string) error {
+	v, err := version(ctx, db)
+	if err != nil {
+		return err
+	}
+	if v == len(migrations) {
+		return nil
+	}
+	if v > len(migrations) {
+		return &Problem{Kind: ProblemNewer, Path: path, Message: fmt.Sprintf(
+			"%s was written by a newer Pillion (schema %d, this one knows %d). It is left as it is: update Pillion, or point XDG_STATE_HOME at another folder", path, v, len(migrations))}
+	}
+	if v == 0 {
+		if err := foreign(ctx, db, path); err != nil {
+			return err
+		}
+		// WAL is a property of the file, set once; a file that is not ours must not even change its header.
+		if _, err := db.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
+			return err
+		}
+	}
+	tx, err := db.BeginTx(ctx, nil) // immediate: see dsn
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if v, err = version(ctx, tx); err != nil {
+		return err
+	}
+	if v == 0 {
+		if _, err := tx.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS schema_version(version INTEGER PRIMARY KEY, applied INTEGER NOT NULL)"); err != nil {
+			return err
+		}
+	}
+	for ; v < len(migrations); v++ {
+		if _, err := tx.ExecContext(ctx, migrations[v]); err != nil {
+			return fmt.Errorf("bringing %s to schema %d: %w", path, v+1, err)
+		}
+		if _, err := tx.ExecContext(ctx, "INSERT INTO schema_version VALUES (?, ?)", v+1, time.Now().UnixMicro()); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}
+
+type queryer interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// version is 0 for a file without our tables.
+func version(ctx context.Context, db queryer) (v int, err error) {
+	var n int
+	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master WHERE name = 'schema_version'").Scan(&n); err != nil || n == 0 {
+		return 0, err
+	}
+	err = db.QueryRowContext(ctx, "SELECT coalesce(max(version), 0) FROM schema_version").Scan(&v)
+	return v, err
+}
+
+// foreign refuses a database that is not ours: writing tables into somebody's file helps nobody.
+func foreign(ctx context.Context, db queryer, path string) error {
+	var n int
+	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'schema_version'").Scan(&n); err != nil {
+		return err
+	}
+	if n > 0 {
+		return &Problem{Kind: ProblemForeign, Path: path, Message: path + " is a database of another program. It is left as it is: move it away, or point XDG_STATE_HOME at another folder"}
+	}
+	return nil
+}

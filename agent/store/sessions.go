@@ -1,0 +1,139 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"sort"
+	"time"
+)
+
+func unixMicro(us int64) time.Time { return time.UnixMicro(us).UTC() }
+
+// PutSession queues a head: it is made or replaced.
+func (s *Store) PutSession(h Session) { s.enqueue(op{head: &h}) }
+
+// Session reads one head. ErrNotFound.
+func (s *Store) Session(ctx context.Context, id string) (Session, error) {
+	if h, ok := s.queuedHeads()[id]; ok {
+		return *h, nil
+	}
+	all, err := s.heads(ctx, "WHERE id = ?", id)
+	if err != nil {
+		return Session{}, err
+	}
+	if len(all) == 0 {
+		return Session{}, ErrNotFound
+	}
+	return all[0], nil
+}
+
+// Sessions lists the heads of a directory ("" is all), the newest first.
+func (s *Store) Sessions(ctx context.Context, cwd string) ([]Session, error) {
+	queued := s.queuedHeads()
+	where, args := "", []any(nil)
+	if cwd != "" {
+		where, args = "WHERE cwd = ?", []any{cwd}
+	}
+	all, err := s.heads(ctx, where, args...)
+	if err != nil && len(queued) == 0 {
+		return nil, err
+	}
+	for i := range all {
+		if h, ok := queued[all[i].ID]; ok {
+			all[i] = *h
+			delete(queued, h.ID)
+		}
+	}
+	for _, h := range queued {
+		if cwd == "" || h.Cwd == cwd {
+			all = append(all, *h)
+		}
+	}
+	sort.SliceStable(all, func(i, j int) bool {
+		if !all[i].Updated.Equal(all[j].Updated) {
+			return all[i].Updated.After(all[j].Updated)
+		}
+		return all[i].ID > all[j].ID
+	})
+	return all, nil
+}
+
+// Delete removes sessions with their events, changes and child sessions. An unknown id is ErrNotFound.
+func (s *Store) Delete(ctx context.Context, id string) error {
+	return s.do(ctx, func(tx *sql.Tx) error {
+		rows, err := tx.Query(`WITH RECURSIVE t(num, id) AS (SELECT num, id FROM sessions WHERE id = ?
+			UNION SELECT s.num, s.id FROM sessions s JOIN t ON s.parent = t.id) SELECT num, id FROM t`, id)
+		if err != nil {
+			return err
+		}
+		type session struct {
+			num int64
+			id  string
+		}
+		var all []session
+		for rows.Next() {
+			var one session
+			if err := rows.Scan(&one.num, &one.id); err != nil {
+				rows.Close()
+				return err
+			}
+			all = append(all, one)
+		}
+		if err := rows.Err(); err != nil {
+			return err
+		}
+		if len(all) == 0 {
+			return ErrNotFound
+		}
+		for _, one := range all {
+			for _, step := range []struct {
+				q    string
+				args []any
+			}{
+				{"DELETE FROM events WHERE key BETWEEN ? AND ?", []any{eventKey(one.num, 0), eventKey(one.num, maxSeq)}},
+				{"DELETE FROM changes WHERE session = ?", []any{one.id}},
+				{"DELETE FROM sessions WHERE num = ?", []any{one.num}},
+			} {
+				if _, err := tx.Exec(step.q, step.args...); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+func (s *Store) queuedHeads() map[string]*Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	heads := map[string]*Session{}
+	for i := range s.queue {
+		if h := s.queue[i].head; h != nil {
+			heads[h.ID] = h
+		}
+	}
+	return heads
+}
+
+func (s *Store) heads(ctx context.Context, where string, args ...any) ([]Session, error) {
+	db, err := s.reader()
+	if err != nil {
+		return nil, err
+	}
+	rows, err := db.QueryContext(ctx, "SELECT id, cwd, title, parent, created, updated, info FROM sessions "+where, args...)
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	defer rows.Close()
+	var all []Session
+	for rows.Next() {
+		var h Session
+		var created, updated int64
+		if err := rows.Scan(&h.ID, &h.Cwd, &h.Title, &h.Parent, &created, &updated, &h.Info); err != nil {
+			return nil, s.explain(err)
+		}
+		h.Created, h.Updated = unixMicro(created), unixMicro(updated)
+		all = append(all, h)
+	}
+	return all, s.explain(rows.Err())
+}
