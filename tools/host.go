@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"errors"
 
 	"github.com/pillion-dev/pillion/tools/permission"
 )
@@ -29,6 +30,9 @@ type Question struct {
 	Multiple bool     `json:"multiple,omitempty"`
 	Custom   *bool    `json:"custom,omitempty"` // free text offered; nil means yes
 }
+
+// ErrDismissed: the person closed the questions without an answer.
+var ErrDismissed = errors.New("The user dismissed this question")
 
 // Option is one answer to choose.
 type Option struct {

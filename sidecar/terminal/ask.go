@@ -1,0 +1,340 @@
+package terminal
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// Keys reads the person's answers.
+type Keys interface {
+	// Key waits for one of the keys; other keys are passed over. Ctrl-C and Ctrl-D are returned as 'q'.
+	Key(ctx context.Context, keys string) (byte, error)
+	// Line reads a line as typed.
+	Line(ctx context.Context) (string, error)
+	// Suspend gives the terminal to another program while f runs.
+	Suspend(f func() error) error
+}
+
+// nobody is what the model hears when there is no one to ask.
+const nobody = "Not applied: nobody can be asked in this run (no terminal, or --approve none). Do not try it another way; go on with what needs no approval and say in the end what you would have done."
+
+// AskPermission shows the request and asks.
+func (t *Terminal) AskPermission(ctx context.Context, r permission.Request) (permission.Reply, error) {
+	t.asking.Lock()
+	defer t.asking.Unlock()
+	if err := ctx.Err(); err != nil {
+		return permission.Reply{}, err
+	}
+	set, _ := r.Subject.(*change.Set)
+	t.mu.Lock()
+	t.wait("")
+	t.clear()
+	t.newline()
+	interactive := t.Approve == Ask && t.Keys != nil
+	if set != nil {
+		t.shown[set.ID] = true
+		if interactive {
+			t.head(set)
+		} else {
+			t.set(set)
+		}
+	} else {
+		t.line("")
+		t.line(t.paint(bold, "? "+r.Permission) + " " + Clean(firstLine(r.Title)))
+		for _, p := range r.Patterns {
+			if p != r.Title && p != "*" {
+				t.line("    " + Clean(p))
+			}
+		}
+	}
+	if r.Why != "" {
+		t.line(t.paint(dim, "  "+Clean(r.Why)))
+	}
+	t.mu.Unlock()
+	switch {
+	case t.Approve == All:
+		return permission.Reply{Kind: permission.Once, Asked: true}, nil
+	case !interactive:
+		return permission.Reply{Kind: permission.Reject, Message: nobody, Asked: true}, nil
+	case set != nil:
+		return t.askSet(ctx, r, set)
+	}
+	return t.askPlain(ctx, r)
+}
+
+func (t *Terminal) askPlain(ctx context.Context, r permission.Request) (permission.Reply, error) {
+	keys := "ynq?"
+	if len(r.Always) > 0 {
+		keys = "ynAq?"
+	}
+	for {
+		k, err := t.key(ctx, "Allow", keys)
+		if err != nil {
+			return permission.Reply{}, err
+		}
+		switch k {
+		case 'y':
+			return permission.Reply{Kind: permission.Once, Asked: true}, nil
+		case 'A':
+			t.say(dim, "  allowed until this session ends: "+strings.Join(r.Always, ", "))
+			return permission.Reply{Kind: permission.Always, Scope: permission.ScopeSession, Asked: true}, nil
+		case 'n':
+			text, err := t.words(ctx, "  tell the model why (enter for nothing): ")
+			if err != nil {
+				return permission.Reply{}, err
+			}
+			if text == "" {
+				text = "The user said no to this; go on without it."
+			}
+			return permission.Reply{Kind: permission.Reject, Message: text, Asked: true}, nil
+		case 'q':
+			return permission.Reply{Kind: permission.Reject, Asked: true}, nil
+		case '?':
+			t.say(dim, "  y  allow it this once\n  n  no, and go on\n"+helpAlways(r)+"  q  no, and stop the turn")
+		}
+	}
+}
+
+func helpAlways(r permission.Request) string {
+	if len(r.Always) == 0 {
+		return ""
+	}
+	return "  A  always in this session: " + strings.Join(r.Always, ", ") + "\n"
+}
+
+const hunkHelp = `  y  accept this hunk
+  n  reject it
+  e  edit it in $EDITOR, then accept what you wrote
+  a  accept this and the rest of this change
+  A  always: accept everything of this kind until the session ends
+  c  comment to the model, then decide
+  q  stop: reject this and the rest, end the turn
+  ?  this help`
+
+// askSet asks hunk by hunk.
+func (t *Terminal) askSet(ctx context.Context, r permission.Request, set *change.Set) (permission.Reply, error) {
+	d := change.Decisions{Hunks: map[string]change.Decision{}}
+	reply := permission.Reply{Kind: permission.Once, Asked: true}
+	accepted := 0
+	var all, stop bool
+	for i := range set.Files {
+		f := &set.Files[i]
+		hunks := f.Hunks
+		if len(hunks) == 0 { // a pure rename, an empty file, a deletion of one
+			hunks = []change.Hunk{{ID: ""}}
+		}
+		for j := range hunks {
+			h := &hunks[j]
+			if stop {
+				d.Hunks[h.ID] = change.Decision{Verdict: change.Reject}
+				continue
+			}
+			if all {
+				d.Hunks[h.ID] = change.Decision{Verdict: change.Accept}
+				continue
+			}
+			t.mu.Lock()
+			if j == 0 {
+				t.fileHead(f)
+			}
+			if h.ID != "" {
+				t.hunk(f, h)
+			}
+			t.mu.Unlock()
+			v, what, err := t.askHunk(ctx, r, f, h)
+			if err != nil {
+				return permission.Reply{}, err
+			}
+			switch what {
+			case 'a':
+				all = true
+			case 'A':
+				all = true
+				reply.Kind, reply.Scope = permission.Always, permission.ScopeSession
+			case 'q':
+				stop = true
+			}
+			if h.ID == "" {
+				if v.Verdict == change.Reject {
+					d.Default = change.Reject
+				}
+			} else {
+				d.Hunks[h.ID] = v
+			}
+			if v.Verdict != change.Reject {
+				accepted++
+			}
+		}
+	}
+	if stop && accepted == 0 {
+		return permission.Reply{Kind: permission.Reject, Asked: true}, nil
+	}
+	if stop {
+		t.mu.Lock()
+		t.stopping = r.CallID
+		t.mu.Unlock()
+	}
+	reply.Decisions = d
+	return reply, nil
+}
+
+func (t *Terminal) askHunk(ctx context.Context, r permission.Request, f *change.File, h *change.Hunk) (change.Decision, byte, error) {
+	comment := ""
+	keys := "yneaAcq?"
+	if len(r.Always) == 0 {
+		keys = "yneacq?"
+	}
+	if h.ID == "" || len(t.Editor) == 0 {
+		keys = strings.ReplaceAll(keys, "e", "")
+	}
+	for {
+		k, err := t.key(ctx, "Accept this hunk", keys)
+		if err != nil {
+			return change.Decision{}, 0, err
+		}
+		switch k {
+		case 'y', 'a', 'A':
+			return change.Decision{Verdict: change.Accept, Comment: comment}, k, nil
+		case 'n', 'q':
+			return change.Decision{Verdict: change.Reject, Comment: comment}, k, nil
+		case 'c':
+			if comment, err = t.words(ctx, "  comment: "); err != nil {
+				return change.Decision{}, 0, err
+			}
+		case 'e':
+			text, changed, err := t.edit(f, h)
+			if err != nil {
+				t.say(yellow, "  "+err.Error())
+				continue
+			}
+			if !changed {
+				t.say(dim, "  unchanged")
+				continue
+			}
+			return change.Decision{Verdict: change.Replace, NewText: text, Comment: comment}, k, nil
+		case '?':
+			t.say(dim, hunkHelp)
+		}
+	}
+}
+
+// edit opens the proposed text of a hunk in the person's editor.
+func (t *Terminal) edit(f *change.File, h *change.Hunk) (text string, changed bool, err error) {
+	ext := ""
+	if i := strings.LastIndexByte(f.Path, '.'); i > strings.LastIndexByte(f.Path, '/') {
+		ext = f.Path[i:]
+	}
+	tmp, err := os.CreateTemp("", "pillion-hunk-*"+ext)
+	if err != nil {
+		return "", false, err
+	}
+	defer os.Remove(tmp.Name())
+	if _, err = tmp.WriteString(h.NewText); err == nil {
+		err = tmp.Close()
+	}
+	if err != nil {
+		return "", false, err
+	}
+	run := func() error {
+		c := exec.Command(t.Editor[0], append(t.Editor[1:len(t.Editor):len(t.Editor)], tmp.Name())...)
+		c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
+		return c.Run()
+	}
+	if err := t.Keys.Suspend(run); err != nil {
+		return "", false, fmt.Errorf("%s: %v; nothing is decided yet", t.Editor[0], err)
+	}
+	b, err := os.ReadFile(tmp.Name())
+	if err != nil {
+		return "", false, err
+	}
+	return string(b), string(b) != h.NewText, nil
+}
+
+// AskQuestions asks the question tool's questions, one after the other.
+func (t *Terminal) AskQuestions(ctx context.Context, _ *tools.Call, qs []tools.Question) ([][]string, error) {
+	if t.Keys == nil || t.Approve != Ask {
+		return nil, tools.ErrDismissed
+	}
+	t.asking.Lock()
+	defer t.asking.Unlock()
+	var out [][]string
+	for _, q := range qs {
+		t.mu.Lock()
+		t.wait("")
+		t.newline()
+		t.line("")
+		t.line(t.paint(bold, "? "+Clean(q.Question)))
+		for i, o := range q.Options {
+			t.line(fmt.Sprintf("  %d  %s  %s", i+1, Clean(o.Label), t.paint(dim, Clean(o.Description))))
+		}
+		t.mu.Unlock()
+		how := "  number"
+		if q.Multiple {
+			how = "  numbers, separated by commas"
+		}
+		if q.Custom == nil || *q.Custom {
+			how += " or your own words"
+		}
+		answer, err := t.words(ctx, how+" (enter dismisses): ")
+		if err != nil {
+			return nil, err
+		}
+		if answer == "" {
+			return nil, tools.ErrDismissed
+		}
+		out = append(out, choose(q, answer))
+	}
+	return out, nil
+}
+
+// choose turns "1, 3" into labels; anything else is the person's own words.
+func choose(q tools.Question, answer string) []string {
+	var labels []string
+	for _, part := range strings.Split(answer, ",") {
+		var n int
+		if _, err := fmt.Sscanf(strings.TrimSpace(part), "%d", &n); err != nil || n < 1 || n > len(q.Options) {
+			return []string{answer}
+		}
+		labels = append(labels, q.Options[n-1].Label)
+	}
+	return labels
+}
+
+func (t *Terminal) key(ctx context.Context, question, keys string) (byte, error) {
+	t.mu.Lock()
+	t.print(t.paint(bold, question) + " [" + strings.Join(strings.Split(keys, ""), ",") + "]? ")
+	t.mu.Unlock()
+	k, err := t.Keys.Key(ctx, keys)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err == nil {
+		t.print(string(k))
+	}
+	t.newline()
+	return k, err
+}
+
+func (t *Terminal) words(ctx context.Context, prompt string) (string, error) {
+	t.mu.Lock()
+	t.print(prompt)
+	t.mu.Unlock()
+	s, err := t.Keys.Line(ctx)
+	t.mu.Lock()
+	t.midLine = false // the person's enter
+	t.mu.Unlock()
+	return strings.TrimSpace(s), err
+}
+
+func (t *Terminal) say(style, text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.newline()
+	t.line(t.paint(style, text))
+}

@@ -1,0 +1,164 @@
+package terminal
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools/change"
+)
+
+const (
+	contextLines  = 3    // around a hunk
+	maxShownLines = 2000 // of one set's diff; a person does not read more, and asks per hunk show each hunk whole
+)
+
+// set prints a whole change set: its head, its problems and every hunk. Callers hold mu.
+func (t *Terminal) set(s *change.Set) {
+	t.head(s)
+	lines := 0
+	for i := range s.Files {
+		t.fileHead(&s.Files[i])
+		for j := range s.Files[i].Hunks {
+			if lines > maxShownLines {
+				t.line(t.paint(dim, "  … the rest of the diff is not shown"))
+				return
+			}
+			lines += t.hunk(&s.Files[i], &s.Files[i].Hunks[j])
+		}
+	}
+}
+
+// head prints "3 files, 5 hunks · fixes 2 problems, introduces 0" and the problems in question.
+func (t *Terminal) head(s *change.Set) {
+	t.newline()
+	hunks := 0
+	for _, f := range s.Files {
+		hunks += len(f.Hunks)
+	}
+	what := plural(hunks, "hunk")
+	if len(s.Files) != 1 {
+		what = plural(len(s.Files), "file") + ", " + what
+	}
+	t.line("")
+	title := s.Title
+	if title == "" && len(s.Files) > 0 {
+		title = s.Files[0].Path
+	}
+	t.line(t.paint(bold, Clean(t.rel(title))) + " · " + what + " · " + t.verdict(s.Diagnostics))
+	if d := s.Diagnostics; d != nil {
+		for i, p := range d.Introduced {
+			if i == 5 {
+				t.line(t.paint(dim, fmt.Sprintf("    … and %d more", len(d.Introduced)-i)))
+				break
+			}
+			t.line(t.paint(red, "  + ") + t.problem(p))
+		}
+		for i, p := range d.Fixed {
+			if i == 5 {
+				t.line(t.paint(dim, fmt.Sprintf("    … and %d more", len(d.Fixed)-i)))
+				break
+			}
+			t.line(t.paint(green, "  − ") + t.paint(dim, t.plainProblem(p)))
+		}
+	}
+}
+
+func (t *Terminal) verdict(d *change.Diagnostics) string {
+	if d == nil || d.Certainty == change.Pending {
+		return t.paint(yellow, "not checked yet")
+	}
+	if d.Certainty == change.Unavailable {
+		s := "not checked"
+		if d.Reason != "" {
+			s += ": " + Clean(d.Reason)
+		}
+		return t.paint(dim, s)
+	}
+	intro := fmt.Sprintf("introduces %d", len(d.Introduced))
+	if len(d.Introduced) > 0 {
+		intro = t.paint(red, intro)
+	}
+	fixes := "fixes " + plural(len(d.Fixed), "problem")
+	if len(d.Fixed) > 0 {
+		fixes = t.paint(green, fixes)
+	}
+	s := fixes + ", " + intro
+	if d.Certainty == change.Partial {
+		s += t.paint(yellow, " (partly checked: "+Clean(d.Reason)+")")
+	}
+	return s
+}
+
+func (t *Terminal) problem(p change.Problem) string {
+	color := yellow
+	if p.Severity == "error" {
+		color = red
+	}
+	return fmt.Sprintf("%s %s %s", t.paint(cyan, fmt.Sprintf("%s:%d:%d", Clean(t.rel(p.Path)), p.Line, p.Column)), t.paint(color, p.Severity), Clean(firstLine(p.Message)))
+}
+
+func (t *Terminal) plainProblem(p change.Problem) string {
+	return fmt.Sprintf("%s:%d:%d %s", Clean(t.rel(p.Path)), p.Line, p.Column, Clean(firstLine(p.Message)))
+}
+
+func (t *Terminal) fileHead(f *change.File) {
+	name := Clean(t.rel(f.Path))
+	switch f.Kind {
+	case change.Create:
+		t.line(t.paint(bold, "new file "+name))
+	case change.Delete:
+		t.line(t.paint(bold, "delete "+name))
+	case change.Rename:
+		t.line(t.paint(bold, "move "+name+" → "+Clean(t.rel(f.NewPath))))
+	default:
+		t.line(t.paint(bold, name))
+	}
+}
+
+// hunk prints one hunk with its context and returns the number of lines.
+func (t *Terminal) hunk(f *change.File, h *change.Hunk) int {
+	old := splitLines(f.Old)
+	first := h.OldStart // 1-based; of a pure insertion the line before it
+	if h.OldLines == 0 {
+		first++
+	}
+	from := max(1, first-contextLines)
+	to := min(len(old), first+h.OldLines-1+contextLines)
+	t.line(t.paint(cyan, fmt.Sprintf("@@ -%d,%d +%d,%d @@", h.OldStart, h.OldLines, h.NewStart, h.NewLines)))
+	n := 1
+	put := func(mark, style, text string) {
+		missing := !strings.HasSuffix(text, "\n")
+		t.line(t.paint(style, mark+Clean(strings.TrimSuffix(text, "\n"))))
+		n++
+		if missing {
+			t.line(t.paint(dim, `\ No newline at end of file`))
+		}
+	}
+	for _, l := range old[from-1 : max(from-1, min(first-1, len(old)))] {
+		put(" ", "", l)
+	}
+	for _, l := range splitLines(h.OldText) {
+		put("-", red, l)
+	}
+	for _, l := range splitLines(h.NewText) {
+		put("+", green, l)
+	}
+	if after := first - 1 + h.OldLines; after < to {
+		for _, l := range old[after:to] {
+			put(" ", "", l)
+		}
+	}
+	return n
+}
+
+// splitLines keeps each line's newline.
+func splitLines(s string) []string {
+	if s == "" {
+		return nil
+	}
+	l := strings.SplitAfter(s, "\n")
+	if l[len(l)-1] == "" {
+		l = l[:len(l)-1]
+	}
+	return l
+}

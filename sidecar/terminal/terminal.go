@@ -1,0 +1,352 @@
+// Package terminal is the terminal as an editor: it prints a session's events as they come, shows every proposed
+// change as a coloured diff headed by what it does to the problems, and asks per hunk. It writes no file itself.
+//
+//	t := terminal.New(terminal.Options{Out: os.Stdout, Color: true, Keys: keys})
+//	stop := session.Subscribe(0, t.Event)
+package terminal
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/tools/change"
+)
+
+// Approve says what happens to what would be asked.
+type Approve string
+
+// Ask asks (or refuses where nobody can answer), All says yes, None says no.
+const (
+	Ask  Approve = "ask"
+	All  Approve = "all"
+	None Approve = "none"
+)
+
+// Options are what a Terminal is made of.
+type Options struct {
+	Out     io.Writer
+	Cwd     string // paths are shown relative to it
+	Color   bool
+	Live    bool // Out is a terminal: a status line may come and go
+	Approve Approve
+	Keys    Keys     // nil: nobody can answer
+	Editor  []string // $EDITOR, for e
+	Stop    func()   // ends the running turn, for q
+	Width   int      // columns; 0: 80
+	Now     func() time.Time
+}
+
+// Terminal prints and asks. Its methods are safe for concurrent use; one thing is on the screen at a time.
+type Terminal struct {
+	Options
+	asking sync.Mutex // one question at a time; taken before mu
+
+	mu       sync.Mutex // guards what follows and the screen
+	midLine  bool       // the cursor is not at the start of a line
+	thinking bool
+	status   bool // a status line is on the screen
+	waiting  string
+	since    time.Time
+	tools    map[string]agent.ToolStatus // last status printed by call
+	shown    map[string]bool             // change sets whose diff was printed
+	stopping string                      // call after which the turn is to end
+	summary  Summary
+	text     strings.Builder // the answer after the last tool call
+	done     chan struct{}
+}
+
+// Summary is what a turn did, for its last lines and for --json.
+type Summary struct {
+	Stop       agent.StopReason `json:"stop"`
+	Error      string           `json:"error,omitempty"`
+	Text       string           `json:"text"`
+	Changes    []Change         `json:"changes"`
+	Fixed      int              `json:"fixed"`
+	Introduced int              `json:"introduced"`
+	Left       []change.Problem `json:"left"`
+	LeftKnown  bool             `json:"leftKnown"` // false: no language server could say
+	Usage      any              `json:"usage,omitempty"`
+	Cost       float64          `json:"cost,omitempty"`
+	Steps      int              `json:"steps"`
+	SessionID  string           `json:"sessionID"`
+}
+
+// Change is one file a turn touched or wanted to.
+type Change struct {
+	Path      string `json:"path"`
+	State     string `json:"state"` // applied, rejected, failed
+	Additions int    `json:"additions"`
+	Deletions int    `json:"deletions"`
+}
+
+// New makes a Terminal; Close ends its status line.
+func New(o Options) *Terminal {
+	if o.Width <= 0 {
+		o.Width = 80
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	t := &Terminal{Options: o, tools: map[string]agent.ToolStatus{}, shown: map[string]bool{}, done: make(chan struct{})}
+	if o.Live {
+		go t.tick()
+	}
+	return t
+}
+
+// Close takes the status line away.
+func (t *Terminal) Close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.clear()
+	select {
+	case <-t.done:
+	default:
+		close(t.done)
+	}
+}
+
+// Summary is what has been seen so far.
+func (t *Terminal) Summary() Summary {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.summary
+	s.Text = t.text.String()
+	return s
+}
+
+// decode takes an event's data as T, whether it is fresh or stored.
+func decode[T any](e agent.Event) (out T, ok bool) {
+	switch v := e.Value.(type) {
+	case T:
+		return v, true
+	case *T:
+		return *v, true
+	}
+	return out, json.Unmarshal(e.Data, &out) == nil
+}
+
+// Event prints one event.
+func (t *Terminal) Event(e agent.Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch e.Type {
+	case agent.EventPrompt, agent.EventMessage:
+		t.wait("thinking")
+		if e.Type == agent.EventMessage {
+			t.text.Reset()
+		}
+	case agent.EventText:
+		if d, ok := decode[agent.TextData](e); ok {
+			t.clear()
+			if t.thinking {
+				t.newline()
+				t.thinking = false
+			}
+			t.text.WriteString(d.Text)
+			t.print(Clean(d.Text))
+			t.wait("")
+		}
+	case agent.EventThinking:
+		if d, ok := decode[agent.TextData](e); ok {
+			t.clear()
+			if !t.thinking {
+				t.newline()
+				t.thinking = true
+			}
+			t.print(t.paint(dim, Clean(d.Text)))
+		}
+	case agent.EventTool:
+		if d, ok := decode[agent.ToolData](e); ok {
+			t.tool(d)
+		}
+	case agent.EventChange:
+		if d, ok := decode[agent.ChangeData](e); ok {
+			t.change(d)
+		}
+	case agent.EventPlan:
+		if d, ok := decode[agent.PlanData](e); ok {
+			t.plan(d)
+		}
+	case agent.EventNotice:
+		if d, ok := decode[agent.NoticeData](e); ok {
+			t.newline()
+			color := dim
+			if d.Level != "info" {
+				color = yellow
+			}
+			t.line(t.paint(color, "! "+Clean(d.Text)))
+		}
+	case agent.EventTurn:
+		if d, ok := decode[agent.TurnData](e); ok {
+			t.wait("")
+			t.clear()
+			t.newline()
+			t.summary.Stop, t.summary.Error, t.summary.Usage, t.summary.Cost, t.summary.Steps = d.Stop, d.Error, d.Usage, d.Cost, d.Steps
+		}
+	}
+}
+
+// tool prints a line when a call ends (and its title while it runs, as the status).
+func (t *Terminal) tool(d agent.ToolData) {
+	title := d.Title
+	if title == "" {
+		title = inputTitle(d.Input)
+	}
+	switch d.Status {
+	case agent.ToolPending, agent.ToolRunning:
+		t.wait(strings.TrimSpace(d.Tool + " " + title))
+	case agent.ToolCompleted, agent.ToolError:
+		if t.tools[d.CallID] == d.Status {
+			return
+		}
+		t.newline()
+		mark, color := "✓", green
+		if d.Status == agent.ToolError {
+			mark, color = "✗", red
+		}
+		took := ""
+		if s := d.Ended.Sub(d.Started); s >= time.Second {
+			took = t.paint(dim, fmt.Sprintf("  %.1fs", s.Seconds()))
+		}
+		t.line(t.paint(color, mark) + " " + t.paint(bold, d.Tool) + " " + cut(Clean(t.rel(title)), t.Width-len(d.Tool)-12) + took)
+		if d.Status == agent.ToolError {
+			t.line(t.paint(dim, "  "+cut(Clean(firstLine(d.Error)), t.Width-4)))
+		}
+		t.wait("thinking")
+		if t.stopping == d.CallID && t.Stop != nil {
+			t.stopping = ""
+			go t.Stop() // not under mu: it may send events
+		}
+	}
+	t.tools[d.CallID] = d.Status
+}
+
+func (t *Terminal) change(d agent.ChangeData) {
+	set, ok := d.Value.(*change.Set)
+	if !ok {
+		set = &change.Set{}
+		if json.Unmarshal(d.Set, set) != nil {
+			return
+		}
+	}
+	if d.State == agent.ChangeProposed {
+		return // AskPermission shows it, or it is applied at once
+	}
+	if !t.shown[set.ID] {
+		t.shown[set.ID] = true
+		t.set(set)
+	}
+	for _, f := range set.Files {
+		c := Change{Path: f.Path, State: string(d.State)}
+		for _, h := range f.Hunks {
+			c.Additions += h.NewLines
+			c.Deletions += h.OldLines
+		}
+		t.summary.Changes = append(t.summary.Changes, c)
+	}
+	if d.State == agent.ChangeApplied && set.Diagnostics != nil {
+		t.summary.Fixed += len(set.Diagnostics.Fixed)
+		t.summary.Introduced += len(set.Diagnostics.Introduced)
+	}
+}
+
+func (t *Terminal) plan(d agent.PlanData) {
+	t.newline()
+	for _, todo := range d.Todos {
+		box := map[string]string{"completed": t.paint(green, "☑"), "in_progress": t.paint(yellow, "▶"), "cancelled": "☒"}[todo.Status]
+		if box == "" {
+			box = "☐"
+		}
+		t.line("  " + box + " " + Clean(todo.Content))
+	}
+}
+
+// Result prints the last lines of a turn.
+func (t *Terminal) Result(s Summary) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.clear()
+	t.newline()
+	applied, refused := 0, 0
+	seen := map[string]bool{}
+	for _, c := range s.Changes {
+		if c.State == string(agent.ChangeApplied) {
+			if !seen[c.Path] {
+				applied++
+			}
+			seen[c.Path] = true
+		} else {
+			refused++
+		}
+	}
+	parts := []string{}
+	if applied > 0 {
+		parts = append(parts, t.paint(green, plural(applied, "file")+" changed")+fmt.Sprintf(", fixes %s, introduces %d", plural(s.Fixed, "problem"), s.Introduced))
+	}
+	if refused > 0 {
+		parts = append(parts, plural(refused, "change")+" not applied")
+	}
+	if s.LeftKnown {
+		if len(s.Left) == 0 {
+			parts = append(parts, t.paint(green, "no problems left"))
+		} else {
+			parts = append(parts, t.paint(yellow, plural(len(s.Left), "problem")+" left"))
+		}
+	}
+	if len(parts) > 0 {
+		t.line("")
+		t.line(t.paint(bold, "» ") + strings.Join(parts, " · "))
+	}
+	for i, p := range s.Left {
+		if i == 20 {
+			t.line(t.paint(dim, fmt.Sprintf("  … and %d more", len(s.Left)-i)))
+			break
+		}
+		t.line("  " + t.problem(p))
+	}
+	switch s.Stop {
+	case agent.TurnCancelled:
+		t.line(t.paint(yellow, "stopped"))
+	case agent.TurnError:
+		t.line(t.paint(red, "error: ") + Clean(s.Error))
+	case agent.TurnMaxSteps:
+		t.line(t.paint(yellow, "stopped at the step limit; run it again with --continue to go on"))
+	case agent.TurnRefusal:
+		t.line(t.paint(yellow, "the model refused to go on"))
+	case agent.TurnMaxTokens:
+		t.line(t.paint(yellow, "the answer was cut at the model's limit; run it again with --continue to go on"))
+	}
+	if refused > 0 && applied == 0 && t.Keys == nil && t.Approve == Ask {
+		t.line(t.paint(dim, "nothing was applied: there is no terminal to ask on; --approve all applies what is proposed"))
+	}
+}
+
+func (t *Terminal) rel(path string) string {
+	if t.Cwd != "" && filepath.IsAbs(path) {
+		if r, err := filepath.Rel(t.Cwd, path); err == nil && !strings.HasPrefix(r, "..") {
+			return r
+		}
+	}
+	return path
+}
+
+// inputTitle picks the telling argument of a call that has no title yet.
+func inputTitle(input json.RawMessage) string {
+	var m map[string]any
+	if json.Unmarshal(input, &m) != nil {
+		return ""
+	}
+	for _, k := range []string{"filePath", "command", "pattern", "path", "url", "query", "description", "operation"} {
+		if s, ok := m[k].(string); ok && s != "" {
+			return firstLine(s)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,171 @@
+package terminal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// script is a person who answers from a list.
+type script struct {
+	keys  string
+	lines []string
+}
+
+func (s *script) Key(ctx context.Context, keys string) (byte, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	for s.keys != "" {
+		k := s.keys[0]
+		s.keys = s.keys[1:]
+		if strings.IndexByte(keys, k) >= 0 {
+			return k, nil
+		}
+	}
+	return 0, errors.New("the script ran out of keys")
+}
+
+func (s *script) Line(context.Context) (string, error) {
+	l := s.lines[0]
+	s.lines = s.lines[1:]
+	return l, nil
+}
+func (s *script) Suspend(f func() error) error { return f() }
+
+func twoHunks() *change.Set {
+	return &change.Set{ID: "c1", Files: []change.File{{Path: "/p/a.go", Kind: change.Edit, Old: "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n", New: "ONE\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nNINE\n",
+		Hunks: []change.Hunk{
+			{ID: "h1", OldStart: 1, OldLines: 1, NewStart: 1, NewLines: 1, OldText: "one\n", NewText: "ONE\n"},
+			{ID: "h2", OldStart: 9, OldLines: 1, NewStart: 9, NewLines: 1, OldText: "nine\n", NewText: "NINE\n"},
+		}}},
+		Diagnostics: &change.Diagnostics{Certainty: change.Fresh, Fixed: []change.Problem{{Path: "/p/a.go", Line: 1, Column: 2, Severity: "error", Message: "undefined: one"}, {Path: "/p/a.go", Line: 9, Column: 2, Severity: "error", Message: "x"}}}}
+}
+
+func ask(t *testing.T, keys string, lines ...string) (permission.Reply, error, string, *Terminal) {
+	t.Helper()
+	var out bytes.Buffer
+	term := New(Options{Out: &out, Cwd: "/p", Approve: Ask, Keys: &script{keys: keys, lines: lines}})
+	r, err := term.AskPermission(context.Background(), permission.Request{CallID: "call", Permission: "edit", Patterns: []string{"a.go"}, Always: []string{"*"}, Subject: twoHunks()})
+	return r, err, out.String(), term
+}
+
+func verdicts(r permission.Reply) string {
+	d, _ := r.Decisions.(change.Decisions)
+	return string(d.Hunks["h1"].Verdict) + " " + string(d.Hunks["h2"].Verdict)
+}
+
+func TestEachKeyDecidesItsHunk(t *testing.T) {
+	for _, c := range []struct {
+		name, keys, want string
+		kind             permission.ReplyKind
+	}{
+		{"yes then no", "yn", "accept reject", permission.Once},
+		{"rest of this change", "a", "accept accept", permission.Once},
+		{"always", "A", "accept accept", permission.Always},
+		{"unknown keys are passed over", "xz\ryn", "accept reject", permission.Once},
+		{"help asks again", "?n?y", "reject accept", permission.Once},
+		{"stop after one keeps the one", "yq", "accept reject", permission.Once},
+		{"stop at once", "q", " ", permission.Reject},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, err, _, _ := ask(t, c.keys)
+			if err != nil || r.Kind != c.kind || verdicts(r) != c.want {
+				t.Errorf("got %v %q %v, want %v %q", r.Kind, verdicts(r), err, c.kind, c.want)
+			}
+		})
+	}
+}
+
+func TestCommentGoesWithItsHunk(t *testing.T) {
+	r, err, _, _ := ask(t, "cny", "use the constant")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := r.Decisions.(change.Decisions)
+	if h := d.Hunks["h1"]; h.Verdict != change.Reject || h.Comment != "use the constant" {
+		t.Errorf("%+v", h)
+	}
+}
+
+func TestEditedTextIsTheDecision(t *testing.T) {
+	var out bytes.Buffer
+	term := New(Options{Out: &out, Approve: Ask, Keys: &script{keys: "ey"}, Editor: []string{"sh", "-c", `printf 'mine\n' > "$0"`}})
+	r, err := term.AskPermission(context.Background(), permission.Request{Permission: "edit", Always: []string{"*"}, Subject: twoHunks()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := r.Decisions.(change.Decisions).Hunks["h1"]
+	if h.Verdict != change.Replace || h.NewText != "mine\n" {
+		t.Errorf("%+v", h)
+	}
+}
+
+func TestHeadSaysWhatTheChangeDoesToTheProblems(t *testing.T) {
+	_, _, out, _ := ask(t, "yy")
+	for _, want := range []string{"2 hunks · fixes 2 problems, introduces 0", "a.go:1:2 undefined: one", "@@ -1,1 +1,1 @@\n-one\n+ONE\n two\n", "-nine\n+NINE\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+}
+
+func TestNobodyToAskAppliesNothingButShowsTheDiff(t *testing.T) {
+	for _, approve := range []Approve{Ask, None, All} {
+		var out bytes.Buffer
+		term := New(Options{Out: &out, Approve: approve})
+		r, err := term.AskPermission(context.Background(), permission.Request{Permission: "edit", Subject: twoHunks()})
+		want := permission.Reject
+		if approve == All {
+			want = permission.Once
+		}
+		if err != nil || r.Kind != want || (want == permission.Reject) != (r.Message != "") {
+			t.Errorf("%s: %+v %v", approve, r, err)
+		}
+		if !strings.Contains(out.String(), "+NINE") {
+			t.Errorf("%s: no diff in %s", approve, out.String())
+		}
+	}
+}
+
+func TestACancelledTurnEndsItsQuestion(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	term := New(Options{Out: &bytes.Buffer{}, Approve: Ask, Keys: &script{keys: "y"}})
+	if _, err := term.AskPermission(ctx, permission.Request{Subject: twoHunks()}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestEscapeSequencesFromAModelAreShownNotObeyed(t *testing.T) {
+	var out bytes.Buffer
+	term := New(Options{Out: &out})
+	for _, text := range []string{"a\x1b[2Jb", "c\r\nd", "e\u202ef", "\x9b31m"} {
+		data, _ := json.Marshal(agent.TextData{Text: text})
+		term.Event(agent.Event{Type: agent.EventText, Data: data})
+	}
+	if strings.ContainsAny(out.String(), "\x1b\r\u202e\u009b") {
+		t.Errorf("%q", out.String())
+	}
+	if !strings.Contains(out.String(), "a␛[2Jb") || !strings.Contains(out.String(), "c\nd") {
+		t.Errorf("%q", out.String())
+	}
+}
+
+func FuzzClean(f *testing.F) {
+	f.Add("a\x1b]0;t\x07b\xff\u2066")
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, r := range Clean(s) {
+			if r != '\n' && r != '\t' && r < 0x20 || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0x202e {
+				t.Fatalf("%q kept %U", s, r)
+			}
+		}
+	})
+}
