@@ -1,0 +1,270 @@
+package protocol
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// DecodeError says where in a message the trouble is.
+type DecodeError struct {
+	Path string // e.g. prompt[0].text; empty is the whole
+	Text string // e.g. want a string, got a number
+}
+
+func (e *DecodeError) Error() string {
+	if e.Path == "" {
+		return e.Text
+	}
+	return e.Path + ": " + e.Text
+}
+
+// Decode reads JSON into one of this package's types. Unlike encoding/json it knows which members are required, tells
+// exactly where a value is wrong, and matches names exactly. Members marked lenient in the schema fall back to their
+// default when they are wrong, as ACP asks; unknown members are ignored.
+func Decode(data []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var tree any
+	if err := d.Decode(&tree); err != nil {
+		return &DecodeError{Text: "not valid JSON: " + err.Error()}
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return &DecodeError{Text: "more than one JSON value"}
+	}
+	return Assign(tree, v)
+}
+
+// Assign is Decode for a value that is already a tree of map[string]any, []any, string, json.Number, bool and nil, as
+// _meta members are.
+func Assign(tree, v any) error { return assign("", tree, reflect.ValueOf(v).Elem()) }
+
+var (
+	rawType = reflect.TypeFor[json.RawMessage]()
+)
+
+// tagged is a union told apart by a member.
+type tagged interface {
+	variant(tag string) (key string, value any, ok bool)
+}
+
+func assign(path string, tree any, dst reflect.Value) error {
+	if dst.Type() == rawType {
+		raw, err := json.Marshal(tree)
+		dst.SetBytes(raw)
+		return err
+	}
+	if dst.CanAddr() {
+		if u, ok := dst.Addr().Interface().(tagged); ok {
+			return assignTagged(path, tree, dst, u)
+		}
+	}
+	switch dst.Kind() {
+	case reflect.Pointer:
+		if tree == nil {
+			return nil
+		}
+		p := reflect.New(dst.Type().Elem())
+		if err := assign(path, tree, p.Elem()); err != nil {
+			return err
+		}
+		dst.Set(p)
+	case reflect.Interface:
+		if tree != nil {
+			dst.Set(reflect.ValueOf(tree))
+		}
+	case reflect.Struct:
+		m, ok := tree.(map[string]any)
+		if !ok {
+			return mismatch(path, "an object", tree)
+		}
+		return assignStruct(path, m, dst)
+	case reflect.Slice:
+		list, ok := tree.([]any)
+		if !ok {
+			return mismatch(path, "an array", tree)
+		}
+		s := reflect.MakeSlice(dst.Type(), len(list), len(list))
+		for i, x := range list {
+			if err := assign(path+"["+strconv.Itoa(i)+"]", x, s.Index(i)); err != nil {
+				return err
+			}
+		}
+		dst.Set(s)
+	case reflect.Map:
+		m, ok := tree.(map[string]any)
+		if !ok {
+			return mismatch(path, "an object", tree)
+		}
+		out := reflect.MakeMapWithSize(dst.Type(), len(m))
+		for k, x := range m {
+			e := reflect.New(dst.Type().Elem()).Elem()
+			if err := assign(join(path, k), x, e); err != nil {
+				return err
+			}
+			out.SetMapIndex(reflect.ValueOf(k), e)
+		}
+		dst.Set(out)
+	case reflect.String:
+		s, ok := tree.(string)
+		if !ok {
+			return mismatch(path, "a string", tree)
+		}
+		dst.SetString(s)
+	case reflect.Bool:
+		b, ok := tree.(bool)
+		if !ok {
+			return mismatch(path, "true or false", tree)
+		}
+		dst.SetBool(b)
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		return assignInt(path, tree, dst)
+	case reflect.Float64:
+		n, ok := tree.(json.Number)
+		f, err := n.Float64()
+		if !ok || err != nil {
+			return mismatch(path, "a number", tree)
+		}
+		dst.SetFloat(f)
+	default:
+		return &DecodeError{path, "cannot hold " + dst.Type().String()}
+	}
+	return nil
+}
+
+func assignInt(path string, tree any, dst reflect.Value) error {
+	n, ok := tree.(json.Number)
+	if !ok {
+		return mismatch(path, "an integer", tree)
+	}
+	i, err := n.Int64()
+	if err != nil {
+		f, ferr := n.Float64()
+		if ferr != nil || f != float64(int64(f)) {
+			return mismatch(path, "an integer", tree)
+		}
+		i = int64(f)
+	}
+	if dst.OverflowInt(i) {
+		return &DecodeError{path, fmt.Sprintf("%d is out of range", i)}
+	}
+	dst.SetInt(i)
+	return nil
+}
+
+func assignStruct(path string, m map[string]any, dst reflect.Value) error {
+	t := dst.Type()
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		rule := f.Tag.Get("acp")
+		x, there := m[name]
+		if !there || x == nil && rule != "required" {
+			if rule == "required" {
+				return &DecodeError{join(path, name), "is missing"}
+			}
+			continue
+		}
+		if err := assign(join(path, name), x, dst.Field(i)); err != nil {
+			if rule != "lenient" {
+				return err
+			}
+			dst.Field(i).SetZero()
+		}
+	}
+	return nil
+}
+
+func assignTagged(path string, tree any, dst reflect.Value, u tagged) error {
+	m, ok := tree.(map[string]any)
+	if !ok {
+		return mismatch(path, "an object", tree)
+	}
+	key, _, _ := u.variant("")
+	tag, isString := m[key].(string)
+	if x, there := m[key]; there && !isString && x != nil {
+		return mismatch(join(path, key), "a string", x)
+	}
+	_, value, ok := u.variant(tag)
+	if !ok {
+		if tag == "" {
+			return &DecodeError{join(path, key), "is missing"}
+		}
+		return &DecodeError{join(path, key), fmt.Sprintf("unknown value %q", clip(tag))}
+	}
+	if value != nil {
+		if err := assign(path, tree, reflect.ValueOf(value).Elem()); err != nil {
+			return err
+		}
+		dst.Field(1).Set(reflect.ValueOf(value))
+	}
+	dst.Field(0).SetString(tag)
+	return nil
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+func mismatch(path, want string, got any) error {
+	kind := "null"
+	switch got.(type) {
+	case string:
+		kind = "a string"
+	case json.Number:
+		kind = "a number"
+	case bool:
+		kind = "a boolean"
+	case []any:
+		kind = "an array"
+	case map[string]any:
+		kind = "an object"
+	}
+	return &DecodeError{path, "want " + want + ", got " + kind}
+}
+
+func clip(s string) string {
+	if len(s) > 60 {
+		return strings.ToValidUTF8(s[:60], "") + "…"
+	}
+	return s
+}
+
+// marshalTagged writes an object with its tag first.
+func marshalTagged(key, tag string, value any) ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	if tag != "" {
+		k, _ := json.Marshal(key)
+		t, _ := json.Marshal(tag)
+		b.Write(k)
+		b.WriteByte(':')
+		b.Write(t)
+	}
+	if value == nil {
+		b.WriteByte('}')
+		return b.Bytes(), nil
+	}
+	start := b.Len()
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(value); err != nil {
+		return nil, err
+	}
+	out := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	switch {
+	case out[start] != '{':
+		return nil, fmt.Errorf("%s %q: the value is no object", key, tag)
+	case out[start+1] == '}' || tag == "":
+		return append(out[:start], out[start+1:]...), nil
+	}
+	out[start] = ','
+	return out, nil
+}
