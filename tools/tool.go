@@ -12,6 +12,8 @@ package tools
 import (
 	"context"
 	"encoding/json"
+
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // Tool is one thing a model can call. Tools are values: made once per session, safe for concurrent calls.
@@ -22,11 +24,14 @@ type Tool struct {
 	Permission  string          // permission that hides the tool when denied for "*"; edit for every tool that changes files
 	ReadOnly    bool            // may run beside other read-only calls of the same step
 	Kind        Kind            // for the person's card; ACP's word
+	Keep        Keep            // which part of a long output survives the cap; empty is Head
 
 	// Run does the work. input has been validated and coerced against Parameters.
 	Run func(ctx context.Context, input json.RawMessage, call *Call) (Result, error)
 	// FormatInvalid, when set, words a validation error itself.
 	FormatInvalid func(err error) string
+
+	typed *jsonschema.Schema // Parameters as New made them; nil for tools from elsewhere
 }
 
 // Kind is ACP's tool kind, chosen for icons and grouping.
@@ -56,6 +61,8 @@ type Call struct {
 
 	// OnMetadata receives live updates; nil drops them.
 	OnMetadata func(Update)
+	// Hooks stand around the call, the first outermost.
+	Hooks []Hook
 }
 
 // Update is what a running call shows of itself. Empty fields leave what was shown before.

@@ -1,0 +1,499 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// FieldError is one bad field of an input. Path is like ["edits"][0]["oldString"], empty for the input itself.
+type FieldError struct {
+	Path    string
+	Problem string // "Missing key", "Expected string, got 5"
+}
+
+// InvalidInput lists every bad field of one call.
+type InvalidInput struct {
+	Tool   string
+	Fields []FieldError
+}
+
+func (e *InvalidInput) Error() string {
+	var b strings.Builder
+	for i, f := range e.Fields {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(f.Problem)
+		if f.Path != "" {
+			b.WriteString(" at " + f.Path)
+		}
+	}
+	return b.String()
+}
+
+// Decode checks an input against the tool's parameters and returns it as the tool may rely on: numbers and
+// booleans that came as strings are numbers and booleans, null for an optional field is no field, defaults are
+// filled in and unknown keys are gone (both only where the tool was made by New), an input that came as a JSON
+// string is unwrapped. The error is an *Error of kind "invalid" that wraps an *InvalidInput.
+func Decode(t Tool, raw json.RawMessage) (json.RawMessage, error) {
+	v, bad := parse(raw)
+	if bad != nil {
+		return nil, t.invalid([]FieldError{*bad})
+	}
+	d := decoder{root: t.schema(), typed: t.typed != nil}
+	if _, ok := v.(map[string]any); !ok {
+		return nil, t.invalid([]FieldError{{Problem: "Expected object, got " + show(v)}})
+	}
+	if d.root == nil {
+		d.root = &jsonschema.Schema{}
+	}
+	v = d.value(d.root, v, "", 0)
+	if len(d.errs) > 0 {
+		return nil, t.invalid(d.errs)
+	}
+	out, err := encode(v)
+	if err != nil {
+		return nil, t.invalid([]FieldError{{Problem: err.Error()}})
+	}
+	return out, nil
+}
+
+func (t Tool) invalid(fields []FieldError) error {
+	cause := &InvalidInput{Tool: t.ID, Fields: fields}
+	text := fmt.Sprintf("The %s tool was called with invalid arguments: %s.\nPlease rewrite the input so it satisfies the expected schema.", t.ID, cause)
+	if t.FormatInvalid != nil {
+		text = t.FormatInvalid(cause)
+	}
+	return &Error{Kind: "invalid", Message: text, Err: cause}
+}
+
+// parse reads JSON, looking through strings that hold an object. No input at all is the empty object: models
+// send that for tools without required parameters.
+func parse(raw []byte) (any, *FieldError) {
+	for range 4 {
+		raw = bytes.TrimSpace(raw)
+		if len(raw) == 0 || string(raw) == "null" {
+			return map[string]any{}, nil
+		}
+		dec := json.NewDecoder(bytes.NewReader(raw))
+		dec.UseNumber()
+		var v any
+		err := dec.Decode(&v)
+		if err == nil {
+			if rest := bytes.TrimSpace(raw[dec.InputOffset():]); len(rest) > 0 {
+				return nil, notJSON(raw, dec.InputOffset()+1, "there is text after the end of the object")
+			}
+			s, ok := v.(string)
+			if !ok {
+				return v, nil
+			}
+			raw = []byte(s)
+			continue
+		}
+		var syntax *json.SyntaxError
+		switch {
+		case errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input":
+			return nil, notJSON(raw, int64(len(raw))+1, "it ends too early; it may have been cut off, so send it whole or as several smaller calls")
+		case errors.As(err, &syntax):
+			return nil, notJSON(raw, syntax.Offset, syntax.Error())
+		}
+		return nil, notJSON(raw, dec.InputOffset()+1, err.Error())
+	}
+	return nil, &FieldError{Problem: "Expected object, got a string within strings"}
+}
+
+// notJSON says where, for offset counted from 1 as encoding/json does.
+func notJSON(raw []byte, offset int64, why string) *FieldError {
+	at := min(max(int(offset)-1, 0), len(raw))
+	line := 1 + bytes.Count(raw[:at], []byte("\n"))
+	column := 1 + utf8.RuneCount(raw[bytes.LastIndexByte(raw[:at], '\n')+1:at])
+	near := strings.ToValidUTF8(string(raw[max(0, at-30):min(len(raw), at+10)]), "")
+	return &FieldError{Problem: fmt.Sprintf("the input is not valid JSON at line %d, column %d (near %s): %s", line, column, strconv.Quote(near), why)}
+}
+
+func encode(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // code is full of < and >
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// decoder walks a value beside its schema and collects what is wrong. Keywords it does not know are left to the
+// tool: an MCP server checks its own input again.
+type decoder struct {
+	root  *jsonschema.Schema
+	typed bool // made by New: drop unknown keys, fill in defaults
+	errs  []FieldError
+}
+
+const (
+	maxErrors = 20 // bad fields told at once; more help nobody
+	maxDepth  = 64 // of $ref and nesting
+)
+
+func (d *decoder) fail(path, format string, a ...any) {
+	if len(d.errs) < maxErrors {
+		d.errs = append(d.errs, FieldError{Path: path, Problem: fmt.Sprintf(format, a...)})
+	}
+}
+
+func (d *decoder) value(s *jsonschema.Schema, v any, path string, depth int) any {
+	s = d.resolve(s)
+	if s == nil || depth > maxDepth {
+		return v
+	}
+	for _, sub := range s.AllOf {
+		v = d.value(sub, v, path, depth+1)
+	}
+	for _, alternatives := range [][]*jsonschema.Schema{s.AnyOf, s.OneOf} {
+		if len(alternatives) > 0 {
+			v = d.choose(alternatives, v, path, depth+1)
+		}
+	}
+	want := s.Types
+	if s.Type != "" {
+		want = []string{s.Type}
+	}
+	if len(want) > 0 {
+		fit, ok := coerce(want, v)
+		if !ok {
+			d.fail(path, "Expected %s, got %s", strings.Join(want, " | "), show(v))
+			return v
+		}
+		v = fit
+	}
+	v = d.enum(s, v, path)
+	switch x := v.(type) {
+	case map[string]any:
+		return d.object(s, x, path, depth)
+	case []any:
+		return d.array(s, x, path, depth)
+	case string:
+		n := utf8.RuneCountInString(x)
+		if s.MinLength != nil && n < *s.MinLength {
+			d.fail(path, "Expected at least %d characters, got %d", *s.MinLength, n)
+		}
+		if s.MaxLength != nil && n > *s.MaxLength {
+			d.fail(path, "Expected at most %d characters, got %d", *s.MaxLength, n)
+		}
+	case json.Number:
+		d.limits(s, x, path)
+	}
+	return v
+}
+
+// resolve follows local references.
+func (d *decoder) resolve(s *jsonschema.Schema) *jsonschema.Schema {
+	for range maxDepth {
+		if s == nil || s.Ref == "" {
+			return s
+		}
+		if s.Ref == "#" {
+			s = d.root
+			continue
+		}
+		name, ok := strings.CutPrefix(s.Ref, "#/$defs/")
+		defs := d.root.Defs
+		if !ok {
+			name, ok = strings.CutPrefix(s.Ref, "#/definitions/")
+			defs = d.root.Definitions
+		}
+		if !ok {
+			return nil
+		}
+		s = defs[name]
+	}
+	return nil
+}
+
+// choose takes the first alternative the value fits as it is, else the first it fits after coercion.
+func (d *decoder) choose(alternatives []*jsonschema.Schema, v any, path string, depth int) any {
+	var closest []FieldError
+	for _, exact := range []bool{true, false} {
+		for _, s := range alternatives {
+			r := d.resolve(s)
+			if r == nil {
+				return v
+			}
+			if exact && !slices.ContainsFunc(append(slices.Clone(r.Types), r.Type), func(t string) bool { return t == "" || is(t, v) }) {
+				continue
+			}
+			try := decoder{root: d.root, typed: d.typed}
+			out := try.value(r, v, path, depth)
+			if len(try.errs) == 0 {
+				return out
+			}
+			if exact && closest == nil {
+				closest = try.errs
+			}
+		}
+	}
+	if closest == nil {
+		var names []string
+		for _, s := range alternatives {
+			if r := d.resolve(s); r != nil {
+				names = append(names, append(slices.Clone(r.Types), r.Type)...)
+			}
+		}
+		names = slices.DeleteFunc(names, func(n string) bool { return n == "" })
+		closest = []FieldError{{Path: path, Problem: fmt.Sprintf("Expected %s, got %s", strings.Join(names, " | "), show(v))}}
+	}
+	d.errs = append(d.errs, closest...)
+	return v
+}
+
+func (d *decoder) enum(s *jsonschema.Schema, v any, path string) any {
+	allowed := s.Enum
+	if s.Const != nil {
+		allowed = []any{*s.Const}
+	}
+	if allowed == nil {
+		return v
+	}
+	var shown []string
+	for _, a := range allowed {
+		if equal(a, v) {
+			return v
+		}
+		shown = append(shown, show(a))
+	}
+	if str, ok := v.(string); ok { // "Markdown" is meant as "markdown"
+		for _, a := range allowed {
+			if as, ok := a.(string); ok && strings.EqualFold(as, strings.TrimSpace(str)) {
+				return as
+			}
+		}
+	}
+	d.fail(path, "Expected %s, got %s", strings.Join(shown, " | "), show(v))
+	return v
+}
+
+func (d *decoder) limits(s *jsonschema.Schema, n json.Number, path string) {
+	f, _ := n.Float64()
+	if s.Minimum != nil && f < *s.Minimum {
+		d.fail(path, "Expected a value greater than or equal to %v, got %s", *s.Minimum, n)
+	}
+	if s.Maximum != nil && f > *s.Maximum {
+		d.fail(path, "Expected a value less than or equal to %v, got %s", *s.Maximum, n)
+	}
+	if s.ExclusiveMinimum != nil && f <= *s.ExclusiveMinimum {
+		d.fail(path, "Expected a value greater than %v, got %s", *s.ExclusiveMinimum, n)
+	}
+	if s.ExclusiveMaximum != nil && f >= *s.ExclusiveMaximum {
+		d.fail(path, "Expected a value less than %v, got %s", *s.ExclusiveMaximum, n)
+	}
+}
+
+func (d *decoder) array(s *jsonschema.Schema, a []any, path string, depth int) any {
+	if s.MinItems != nil && len(a) < *s.MinItems {
+		d.fail(path, "Expected at least %d items, got %d", *s.MinItems, len(a))
+	}
+	if s.MaxItems != nil && len(a) > *s.MaxItems {
+		d.fail(path, "Expected at most %d items, got %d", *s.MaxItems, len(a))
+	}
+	if s.Items != nil {
+		for i := range a {
+			a[i] = d.value(s.Items, a[i], path+"["+strconv.Itoa(i)+"]", depth+1)
+		}
+	}
+	return a
+}
+
+func (d *decoder) object(s *jsonschema.Schema, m map[string]any, path string, depth int) any {
+	if s.Properties == nil && s.AdditionalProperties == nil && len(s.Required) == 0 {
+		return m
+	}
+	var unknown []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		if s.Properties[k] == nil {
+			unknown = append(unknown, k)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		p := s.Properties[name]
+		v, there := m[name]
+		if !there { // file_path for filePath
+			if i := slices.IndexFunc(unknown, func(k string) bool { return fold(k) == fold(name) }); i >= 0 {
+				v, there = m[unknown[i]], true
+				delete(m, unknown[i])
+				unknown = slices.Delete(unknown, i, i+1)
+			}
+		}
+		required := slices.Contains(s.Required, name)
+		if there && v == nil && !required && !nullable(d.resolve(p)) {
+			there = false
+			delete(m, name)
+		}
+		if !there {
+			if d.typed && p.Default != nil {
+				def, _ := parseDefault(p.Default)
+				m[name] = def
+			}
+			continue
+		}
+		m[name] = d.value(p, v, path+"["+strconv.Quote(name)+"]", depth+1)
+	}
+	for _, k := range unknown {
+		switch {
+		case s.AdditionalProperties != nil && !never(s.AdditionalProperties):
+			m[k] = d.value(s.AdditionalProperties, m[k], path+"["+strconv.Quote(k)+"]", depth+1)
+		case d.typed && s.Properties != nil || never(s.AdditionalProperties):
+			delete(m, k)
+		}
+	}
+	for _, name := range s.Required {
+		if _, ok := m[name]; ok {
+			continue
+		}
+		hint := ""
+		if len(unknown) > 0 {
+			hint = fmt.Sprintf(" (unknown key %q was ignored)", unknown[0])
+		}
+		d.fail(path+"["+strconv.Quote(name)+"]", "Missing key%s", hint)
+	}
+	return m
+}
+
+func parseDefault(raw json.RawMessage) (any, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var v any
+	err := dec.Decode(&v)
+	return v, err
+}
+
+// fold makes file_path, FilePath and file-path one.
+func fold(name string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
+}
+
+// never is the schema "false".
+func never(s *jsonschema.Schema) bool {
+	return s != nil && s.Not != nil && s.Type == "" && s.Types == nil && s.Not.Type == "" && s.Not.Types == nil && s.Not.Properties == nil && s.Not.Enum == nil && s.Not.Const == nil
+}
+
+func nullable(s *jsonschema.Schema) bool {
+	return s != nil && (s.Type == "null" || slices.Contains(s.Types, "null") || slices.Contains(s.Enum, nil) ||
+		slices.ContainsFunc(s.AnyOf, nullable) || slices.ContainsFunc(s.OneOf, nullable))
+}
+
+// coerce returns v as one of the wanted JSON types. Only text is ever converted.
+func coerce(want []string, v any) (any, bool) {
+	for _, t := range want {
+		if is(t, v) {
+			if n, ok := v.(json.Number); ok && t == "integer" {
+				return whole(n)
+			}
+			return v, true
+		}
+	}
+	s, ok := v.(string)
+	if !ok {
+		return v, false
+	}
+	s = strings.TrimSpace(s)
+	for _, t := range want {
+		switch t {
+		case "boolean":
+			if strings.EqualFold(s, "true") || strings.EqualFold(s, "false") {
+				return strings.EqualFold(s, "true"), true
+			}
+		case "integer", "number", "array", "object":
+			got, err := parseDefault(json.RawMessage(s))
+			if err != nil || !json.Valid([]byte(s)) || !is(t, got) {
+				continue
+			}
+			if n, ok := got.(json.Number); ok && t == "integer" {
+				return whole(n)
+			}
+			return got, true
+		}
+	}
+	return v, false
+}
+
+// is reports whether v has the JSON type; 10.0 is an integer, as JSON Schema has it.
+func is(t string, v any) bool {
+	switch x := v.(type) {
+	case nil:
+		return t == "null"
+	case bool:
+		return t == "boolean"
+	case string:
+		return t == "string"
+	case []any:
+		return t == "array"
+	case map[string]any:
+		return t == "object"
+	case json.Number:
+		if t == "integer" {
+			f, err := x.Float64()
+			return err == nil && f == math.Trunc(f)
+		}
+		return t == "number"
+	}
+	return false
+}
+
+// whole writes an integral number without fraction or exponent, so that it fits a Go integer.
+func whole(n json.Number) (any, bool) {
+	if _, err := n.Int64(); err == nil {
+		return n, true
+	}
+	f, err := n.Float64()
+	if err != nil {
+		return n, false
+	}
+	if math.Abs(f) < 1<<63 {
+		return json.Number(strconv.FormatInt(int64(f), 10)), true
+	}
+	return n, true
+}
+
+func equal(a, b any) bool {
+	if n, ok := b.(json.Number); ok {
+		x, err := n.Float64()
+		y, isFloat := a.(float64)
+		return err == nil && isFloat && x == y
+	}
+	switch a.(type) {
+	case []any, map[string]any:
+		return show(a) == show(b)
+	}
+	switch b.(type) {
+	case []any, map[string]any:
+		return false
+	}
+	return a == b
+}
+
+// show is a value as it goes into an error: JSON, cut.
+func show(v any) string {
+	raw, err := encode(v)
+	if err != nil {
+		return "an unprintable value"
+	}
+	const most = 80 // bytes
+	if len(raw) > most {
+		cut := most
+		for cut > 0 && !utf8.RuneStart(raw[cut]) {
+			cut--
+		}
+		return string(raw[:cut]) + "…"
+	}
+	return string(raw)
+}

@@ -1,0 +1,199 @@
+package tools
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// OfferOptions say for whom the tools are chosen.
+type OfferOptions struct {
+	UsesPatch     bool               // apply_patch instead of edit, multiedit and write; see UsesPatch
+	Rules         permission.Ruleset // the agent's effective rules
+	Switches      map[string]bool    // by tool id or permission, wildcards allowed; the most specific counts
+	HasQuestioner bool               // somebody can answer questions
+	HasSpawner    bool               // sub-agents can be started
+	Without       []string           // ids that miss what they need: a key, a server
+}
+
+// Offer returns the tools a model sees, sorted by id: the same set is always the same bytes, for prompt caches.
+// Of two tools with one id the first counts, so a custom tool never stands in for a built-in one.
+func Offer(all []Tool, o OfferOptions) []Tool {
+	seen := map[string]bool{}
+	var out []Tool
+	for _, t := range all {
+		if seen[t.ID] {
+			continue
+		}
+		seen[t.ID] = true
+		if o.fits(t.ID) && o.on(t) && !hidden(t, o.Rules) {
+			out = append(out, t)
+		}
+	}
+	slices.SortFunc(out, func(a, b Tool) int { return cmp.Compare(a.ID, b.ID) })
+	return out
+}
+
+func (o OfferOptions) fits(id string) bool {
+	switch id {
+	case "invalid":
+		return false
+	case "edit", "write", "multiedit":
+		return !o.UsesPatch
+	case "apply_patch", "patch":
+		return o.UsesPatch
+	case "question", "plan_enter", "plan_exit":
+		return o.HasQuestioner
+	case "task":
+		return o.HasSpawner
+	}
+	return !slices.Contains(o.Without, id)
+}
+
+// on reads the switches: the tool's own name, then its permission, then wildcards, the longest first. Off wins a tie.
+func (o OfferOptions) on(t Tool) bool {
+	for _, name := range []string{t.ID, t.Permission} {
+		if v, ok := o.Switches[name]; ok {
+			return v
+		}
+	}
+	best, on := -1, true
+	for pattern, v := range o.Switches {
+		if !wild(pattern, t.ID) || len(pattern) < best || len(pattern) == best && !on {
+			continue
+		}
+		best, on = len(pattern), v
+	}
+	return on
+}
+
+// hidden: the last rule about the tool's permission (or its own name) denies everything. Grants are skipped,
+// since they never override a configured deny.
+func hidden(t Tool, rules permission.Ruleset) bool {
+	for _, r := range slices.Backward(rules) {
+		if r.Origin == "session" || r.Origin == "project" {
+			continue
+		}
+		if wild(r.Permission, cmp.Or(t.Permission, t.ID)) || wild(r.Permission, t.ID) {
+			return r.Pattern == "*" && r.Action == permission.Deny
+		}
+	}
+	return false
+}
+
+// wild matches a name against a pattern with * and ?.
+func wild(pattern, name string) bool {
+	star, mark := -1, 0
+	p, n := 0, 0
+	for n < len(name) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, mark = p, n
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
+			p++
+			n++
+		case star >= 0:
+			mark++
+			p, n = star+1, mark
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
+}
+
+// UsesPatch reports whether a model was trained on apply_patch: GPT-5 and later, not the open ones.
+func UsesPatch(model string) bool {
+	m := strings.ToLower(model)
+	return strings.Contains(m, "gpt-") && !strings.Contains(m, "oss") && !strings.Contains(m, "gpt-4") && !strings.Contains(m, "gpt-3")
+}
+
+// Repair finds the tool a model meant by a name that is not offered: other case, blanks, quotes, a namespace
+// ("functions.read"), channel marks, an old name.
+func Repair(name string, offered []Tool) (Tool, bool) {
+	name, _, _ = strings.Cut(name, "<|")
+	name = strings.ToLower(strings.Trim(name, " \t\r\n\"'`"))
+	for _, prefix := range []string{"functions.", "tools.", "default_api.", "default_api:"} {
+		name = strings.TrimPrefix(name, prefix)
+	}
+	names := []string{name}
+	switch name {
+	case "ls":
+		names = append(names, "list")
+	case "patch", "applypatch":
+		names = append(names, "apply_patch")
+	}
+	for _, n := range names {
+		if i := slices.IndexFunc(offered, func(t Tool) bool { return strings.ToLower(t.ID) == n }); i >= 0 {
+			return offered[i], true
+		}
+	}
+	return Tool{}, false
+}
+
+// Unavailable words the error for a name that Repair could not place, for the tool invalid.
+func Unavailable(name string, offered []Tool) string {
+	ids := make([]string, len(offered))
+	for i, t := range offered {
+		ids[i] = t.ID
+	}
+	near := ""
+	if c := Close(name, offered); len(c) > 0 {
+		near = " Did you mean " + strings.Join(c, " or ") + "?"
+	}
+	return fmt.Sprintf("Model tried to call unavailable tool '%s'.%s Available tools: %s.", name, near, strings.Join(ids, ", "))
+}
+
+// Close returns up to three offered names like the one given, the likeliest first.
+func Close(name string, offered []Tool) []string {
+	type scored struct {
+		id string
+		d  int
+	}
+	name = strings.ToLower(name)
+	if len(name) > 100 {
+		return nil
+	}
+	var all []scored
+	for _, t := range offered {
+		id := strings.ToLower(t.ID)
+		d := distance(name, id)
+		if len(id) > 2 && len(name) > 2 && (strings.Contains(name, id) || strings.Contains(id, name)) {
+			d = min(d, 1)
+		}
+		if d <= max(1, min(len(name), len(id))/3) {
+			all = append(all, scored{t.ID, d})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b scored) int { return cmp.Or(a.d-b.d, cmp.Compare(a.id, b.id)) })
+	var out []string
+	for _, s := range all[:min(3, len(all))] {
+		out = append(out, s.id)
+	}
+	return out
+}
+
+// distance is Levenshtein's, over bytes.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
