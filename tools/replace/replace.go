@@ -1,23 +1,149 @@
-// Package replace finds a loosely quoted passage of a text and replaces it.
+// Package replace finds a loosely quoted passage of a text and replaces it. Text in, text out: it knows no files,
+// no tools and no models.
+//
+// Nine stages look for the passage, the strictest first; the first that finds exactly one place decides. A stage
+// that finds several does not guess: a later stage may only narrow them down to one, else the answer is "multiple".
+//
+//	r, err := replace.Apply("a = 1\n\tb = 2\n", "b = 2 ", "b = 3", false)
+//	// r.Text == "a = 1\n\tb = 3\n", r.Stage == "line_trimmed", r.Replaced == "\tb = 2"
+//
+// Stages, thresholds and candidates are OpenCode's, so that a model feels at home. Where OpenCode is unsafe:
+//
+//	case                                        OpenCode 1.18                        here
+//	exact match in several places               a looser stage may pick one          multiple
+//	several loosely matching places             the first unique text wins           the one closest in indentation, else multiple
+//	several best blocks on a tie                the first                            multiple
+//	two quoted lines as block anchors           swallows the line between            needs three lines, a final newline not counted
+//	oldString of white space only               matches empty text, inserts anywhere only real white space
+//	$&, $1, $$ in newString with replaceAll     expanded                             literal
+//	whole lines matched, file has CRLF          the last CR is lost                  kept
+//	oldString ends in a newline, lines matched  one newline too many                 the file's own newline stays, or its absence
+//	lines matched at another indentation        newString as quoted                  newString re-indented by the difference
+//	blanks around oldString, not in the file    written anyway                       those newString shares with oldString are left out
+//	blanks around oldString, file has a word    matches inside the word              no match: " if " is not in "xifx"
+//	mixed line endings                          all CRLF                             unchanged lines keep theirs
+//	bytes that are not UTF-8                    become U+FFFD                        kept
+//	white space                                 ECMAScript's                         Unicode's (U+0085 too)
+//	similarity                                  UTF-16 units                         code points
+//	time                                        quadratic and worse                  bounded; beyond it the stage finds nothing
 package replace
 
-import "strings"
+import (
+	"strings"
+)
 
-// Apply replaces old by new in text: the one place where old stands, or with all every place.
-// The error is an *Error.
+// Stages are the names of the nine replacers in the order they are asked.
+var Stages = [...]string{"simple", "line_trimmed", "block_anchor", "whitespace_normalized", "indentation_flexible",
+	"escape_normalized", "trimmed_boundary", "context_aware", "multi_occurrence"}
+
+var finders = [...]func(*query) []place{simple, lineTrimmed, blockAnchor, whitespaceNormalized, indentationFlexible,
+	escapeNormalized, trimmedBoundary, contextAware, multiOccurrence}
+
+// Apply replaces old by new in text: the one place where old stands, or with all every place where the text
+// of the first match stands. A byte order mark has been taken off by the caller; old and new may have any line
+// endings, the text's own are kept. The error is an *Error.
 func Apply(text, old, new string, all bool) (Result, error) {
+	old, new = toLF(old), toLF(new)
 	switch {
 	case old == new:
-		return Result{}, &Error{Kind: Identical, Message: "oldString and newString are identical; nothing would change"}
+		return Result{}, &Error{Kind: Identical, Message: "oldString and newString are identical, so there is nothing to change; give the text as it should become in newString"}
 	case old == "":
-		return Result{}, &Error{Kind: EmptyOld, Message: "oldString is empty; quote the text to replace, or use write to replace the whole file"}
+		return Result{}, &Error{Kind: EmptyOld, Message: "oldString is empty but the file exists; quote the text to replace, or use write to replace the whole file"}
 	}
-	n := strings.Count(text, old)
-	if n == 0 {
-		return Result{}, &Error{Kind: NotFound, Message: "oldString not found"}
+	q := newQuery(text, old)
+	var pending []place // what the first stage that could not decide found
+	for i, find := range finders {
+		places := find(q)
+		if len(places) == 0 {
+			continue
+		}
+		first := places[0]
+		if oversize(q.src.text[first.start:first.end], old) {
+			return Result{}, q.oversize(first)
+		}
+		if all {
+			hits := occurrences(q.src.text, q.src.text[first.start:first.end])
+			return q.result(Stages[i], first, hits, places, new), nil
+		}
+		weighed := places
+		if pending != nil {
+			places, weighed = common(places, pending), pending
+		}
+		if len(places) == 1 && q.alone(places[0], weighed) {
+			return q.result(Stages[i], places[0], places, nil, new), nil
+		}
+		switch {
+		case i == 0: // quoted exactly: nothing looser may choose
+			return Result{}, q.multiple(Stages[0], occurrences(q.src.text, old))
+		case pending == nil && len(places) == 1: // the same text stands where this stage does not look
+			return Result{}, q.multiple(Stages[i], occurrences(q.src.text, q.src.text[first.start:first.end]))
+		case pending == nil:
+			pending, q.undecided = places, Stages[i]
+		}
 	}
-	if n > 1 && !all {
-		return Result{}, &Error{Kind: Multiple, Message: "oldString matches several places; add lines around it, or set replaceAll"}
+	if pending != nil {
+		return Result{}, q.multiple(q.undecided, pending)
 	}
-	return Result{Text: strings.ReplaceAll(text, old, new), Stage: "simple"}, nil
+	return Result{}, q.notFound()
+}
+
+// place is a half-open range of the LF text that a stage proposes.
+type place struct {
+	start, end int // byte offsets in source.text
+	line, n    int // 0-based first line and number of lines when whole lines matched, n 0 otherwise
+}
+
+// common keeps the places that are in both lists.
+func common(places, of []place) []place {
+	known := make(map[place]bool, len(of))
+	for _, p := range of {
+		known[p] = true
+	}
+	var out []place
+	for _, p := range places {
+		if known[p] {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// alone says that p's text stands nowhere but in the places weighed against each other, overlaps included.
+func (q *query) alone(p place, weighed []place) bool {
+	text, want := q.src.text, q.src.text[p.start:p.end]
+	for from := 0; ; {
+		i := strings.Index(text[from:], want)
+		if i < 0 {
+			return true
+		}
+		from += i
+		inside := false
+		for _, w := range weighed {
+			if inside = from >= w.start && from+len(want) <= w.end; inside {
+				break
+			}
+		}
+		if !inside || !q.spend(len(weighed)) {
+			return false
+		}
+		from++
+	}
+}
+
+// oversize is OpenCode's guard against a match that swallows far more than was quoted: lines first, then, for
+// several lines, characters.
+func oversize(match, old string) bool {
+	n, m := strings.Count(old, "\n")+1, strings.Count(match, "\n")+1
+	if m >= max(n+3, 2*n) {
+		return true
+	}
+	if n == 1 {
+		return false
+	}
+	have := runeLen(trim(match))
+	if have <= 500 { // cheaper than counting the other
+		return false
+	}
+	quoted := runeLen(trim(old))
+	return have > max(quoted+500, 4*quoted)
 }

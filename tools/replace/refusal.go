@@ -1,0 +1,189 @@
+package replace
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+func (q *query) multiple(stage string, places []place) *Error {
+	e := &Error{Kind: Multiple}
+	for _, p := range places {
+		if line := q.src.lineAt(p.start) + 1; len(e.Lines) == 0 || e.Lines[len(e.Lines)-1] != line {
+			e.Lines = append(e.Lines, line)
+		}
+	}
+	const shown = 20
+	names := make([]string, 0, shown)
+	for _, line := range e.Lines[:min(len(e.Lines), shown)] {
+		names = append(names, strconv.Itoa(line))
+	}
+	list := strings.Join(names, ", ")
+	if len(e.Lines) > shown {
+		list += ", …"
+	}
+	word := "lines"
+	if len(e.Lines) == 1 {
+		word = "line"
+	}
+	if stage == Stages[0] {
+		e.Message = fmt.Sprintf("oldString matches %d places (%s %s); add lines around it until it is unique, or set replaceAll", len(places), word, list)
+	} else {
+		e.Message = fmt.Sprintf("oldString is nowhere exactly as quoted, and %d places match it loosely (%s, %s %s); add lines around it, copied exactly with their indentation, until it is unique, or set replaceAll", len(places), stage, word, list)
+	}
+	return e
+}
+
+func (q *query) oversize(p place) *Error {
+	first, last := q.src.lineAt(p.start)+1, q.src.lineAt(p.end)+1
+	return &Error{Kind: Oversize, Lines: []int{first}, Message: fmt.Sprintf(
+		"the closest match (%s, %d bytes) is much larger than oldString (%d lines, %d bytes) and would swallow text that was not quoted; read these lines and quote all of them exactly",
+		lineRange(first, last), p.end-p.start, strings.Count(q.old, "\n")+1, len(q.old))}
+}
+
+func (q *query) notFound() *Error {
+	e := &Error{Kind: NotFound, Message: "oldString not found"}
+	if numbered(q.lines) {
+		e.Message += ": it begins with line numbers, which are not part of the file; leave them out"
+		return e
+	}
+	first, n, ok := q.nearest()
+	if !ok {
+		e.Message += ", nor anything close to it; read the file again and copy the text exactly"
+		return e
+	}
+	e.Lines = []int{first + 1}
+	e.Message += ": closest match at " + lineRange(first+1, first+n)
+	for k, want := range q.lines {
+		if first+k >= q.src.count() {
+			e.Message += fmt.Sprintf(", where the file ends before oldString does (%s)", show(want, 0))
+			break
+		}
+		if have := q.src.line(first + k); trim(have) != trim(want) {
+			at := differAt(trim(have), trim(want))
+			e.Message += fmt.Sprintf(", differs in line %d: the file has %s, oldString has %s", first+k+1, show(trim(have), at), show(trim(want), at))
+			break
+		}
+	}
+	e.Message += "; copy the lines exactly as they are now"
+	return e
+}
+
+func lineRange(first, last int) string {
+	if first == last {
+		return fmt.Sprintf("line %d", first)
+	}
+	return fmt.Sprintf("lines %d–%d", first, last)
+}
+
+// numbered says that every line begins as the read tool shows lines: a number and a colon, bar or tab.
+func numbered(lines []string) bool {
+	seen := false
+	for _, line := range lines {
+		t := trim(line)
+		if t == "" {
+			continue
+		}
+		digits := len(t) - len(strings.TrimLeft(t, "0123456789"))
+		if digits == 0 || digits == len(t) || !strings.ContainsRune(":|\t", rune(t[digits])) {
+			return false
+		}
+		seen = true
+	}
+	return seen
+}
+
+// differAt is the byte offset of the first difference, at a character boundary.
+func differAt(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	for n > 0 && n < len(a) && !utf8.RuneStart(a[n]) {
+		n--
+	}
+	return n
+}
+
+// show quotes a line, cut to what a reader needs around offset at.
+func show(s string, at int) string {
+	const before, after = 60, 100 // bytes
+	from, to := 0, len(s)
+	if at > before+20 {
+		from = at - before
+	}
+	if to-from > before+after {
+		to = from + before + after
+	}
+	for from > 0 && !utf8.RuneStart(s[from]) {
+		from--
+	}
+	for to < len(s) && !utf8.RuneStart(s[to]) {
+		to--
+	}
+	out := strconv.Quote(s[from:to])
+	if from > 0 {
+		out = "…" + out
+	}
+	if to < len(s) {
+		out += "…"
+	}
+	return out
+}
+
+// nearest is the run of lines most like the quotation: by the lines they have in common, long ones counting
+// more, else by the line most similar to the longest quoted one. Bounded like the stages, with a purse of its own.
+func (q *query) nearest() (first, n int, ok bool) {
+	q.number()
+	n = min(len(q.lines), q.src.count())
+	where := map[int32][]int{} // quoted lines by number
+	for k, id := range q.quotes {
+		if len(where[id]) < 16 {
+			where[id] = append(where[id], k)
+		}
+	}
+	votes := map[int]int{}
+	best, most := 0, 0
+	for i, id := range q.ids {
+		if id < 0 || len(votes) > 1<<16 {
+			continue
+		}
+		weight := min(len(trim(q.src.line(i))), 40)
+		for _, k := range where[id] {
+			start := i - k
+			if start < 0 || start+n > q.src.count()+n/2 {
+				continue
+			}
+			votes[start] += weight
+			if v := votes[start]; v > most || v == most && start < best {
+				best, most = start, v
+			}
+		}
+	}
+	if most > 8 {
+		return best, min(n, q.src.count()-best), true
+	}
+	longest := 0
+	for k, line := range q.lines {
+		if len(trim(line)) > len(trim(q.lines[longest])) {
+			longest = k
+		}
+	}
+	want := trim(q.lines[longest])
+	purse, top := work/4, 0.6
+	for i := range q.src.count() {
+		have := trim(q.src.line(i))
+		if long, short := max(len(have), len(want)), min(len(have), len(want)); long == 0 || float64(short) < top*float64(long) {
+			continue
+		}
+		if purse -= steps(have, want) + 64; purse < 0 {
+			break
+		}
+		score := 1 - float64(distance(have, want))/float64(max(runeLen(have), runeLen(want)))
+		if score > top {
+			first, top, ok = max(0, i-longest), score, true
+		}
+	}
+	return first, min(n, q.src.count()-first), ok
+}

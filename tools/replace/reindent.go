@@ -1,0 +1,182 @@
+package replace
+
+import "strings"
+
+// reindent moves new by the difference between the quoted lines' indentation and the file's. old and have are
+// the quoted lines and the file's; new keeps its own line structure. A new text that already stands at the
+// file's indentation, unlike the quotation, is left as it is.
+func reindent(old, have []string, new string) string {
+	was, is := pair(old, have)
+	if len(was) == 0 {
+		return new
+	}
+	lines := strings.Split(new, "\n")
+	if shallowest(lines) == shallowest(have) && shallowest(old) != shallowest(have) {
+		return new
+	}
+	move := fitting(was, is)
+	first := false // the first line has a rule of its own
+	if move == nil && len(was) > 1 {
+		// A model that starts quoting behind the indentation has only the first line wrong.
+		move = fitting(was[1:], is[1:])
+		first = move != nil
+	}
+	if move == nil {
+		known := make(map[string]string, len(was))
+		for i := len(was) - 1; i >= 0; i-- {
+			known[was[i]] = is[i]
+		}
+		move = func(in string) string {
+			if to, ok := known[in]; ok {
+				return to
+			}
+			return in
+		}
+	}
+	for i, line := range lines {
+		in := indent(line)
+		if len(in) == len(line) {
+			continue
+		}
+		if i == 0 && first && in == was[0] {
+			lines[i] = is[0] + line[len(in):]
+			continue
+		}
+		lines[i] = move(in) + line[len(in):]
+	}
+	return strings.Join(lines, "\n")
+}
+
+// pair gives the indentations of the lines that correspond: all, when there are as many, else those that agree
+// from both ends; blank ones not.
+func pair(old, have []string) (was, is []string) {
+	add := func(o, h string) {
+		if trim(o) != "" && trim(h) != "" {
+			was, is = append(was, indent(o)), append(is, indent(h))
+		}
+	}
+	if len(old) == len(have) {
+		for i := range old {
+			add(old[i], have[i])
+		}
+		return was, is
+	}
+	n := min(len(old), len(have))
+	top := 0
+	for top < n && trim(old[top]) == trim(have[top]) {
+		add(old[top], have[top])
+		top++
+	}
+	for k := 1; k <= n-top && trim(old[len(old)-k]) == trim(have[len(have)-k]); k++ {
+		add(old[len(old)-k], have[len(have)-k])
+	}
+	if len(was) == 0 {
+		add(old[0], have[0])
+	}
+	return was, is
+}
+
+// shallowest is the shortest indentation of the lines that are not blank, "-" when all are.
+func shallowest(lines []string) string {
+	least, found := "-", false
+	for _, line := range lines {
+		if in := indent(line); len(in) < len(line) && (!found || len(in) < len(least)) {
+			least, found = in, true
+		}
+	}
+	return least
+}
+
+// fitting finds the one rule that turns each was into its is, nil when there is none: the same, a prefix more,
+// a prefix less, or other units (tabs for spaces, four for two, from another base).
+func fitting(was, is []string) func(string) string {
+	all := func(rule func(string) string) bool {
+		for i := range was {
+			if rule(was[i]) != is[i] {
+				return false
+			}
+		}
+		return true
+	}
+	same := func(in string) string { return in }
+	if all(same) {
+		return same
+	}
+	if more, ok := strings.CutSuffix(is[0], was[0]); ok {
+		if add := func(in string) string { return more + in }; all(add) {
+			return add
+		}
+	}
+	if less, ok := strings.CutSuffix(was[0], is[0]); ok {
+		cut := func(in string) string {
+			n := 0
+			for n < len(in) && n < len(less) && in[n] == less[n] {
+				n++
+			}
+			return in[n:]
+		}
+		if all(cut) {
+			return cut
+		}
+	}
+	if unit := units(was, is); unit != nil && all(unit) {
+		return unit
+	}
+	return nil
+}
+
+// units is the linear rule: so many of one character for so many of another, from a base.
+func units(was, is []string) func(string) string {
+	from, ok1 := only(was)
+	to, ok2 := only(is)
+	if !ok1 || !ok2 || from == 0 || to == 0 {
+		return nil
+	}
+	lo, hi := 0, 0
+	for i := range was {
+		if len(was[i]) < len(was[lo]) {
+			lo = i
+		}
+		if len(was[i]) > len(was[hi]) {
+			hi = i
+		}
+	}
+	x0, y0 := len(was[lo]), len(is[lo])
+	dx, dy := len(was[hi])-x0, len(is[hi])-y0
+	if dx == 0 { // one depth only: count from the margin
+		x0, y0, dx, dy = 0, 0, len(was[hi]), len(is[hi])
+	}
+	if dx <= 0 || dy <= 0 {
+		return nil
+	}
+	return func(in string) string {
+		n := 0
+		for n < len(in) && in[n] == from {
+			n++
+		}
+		y := y0*dx + (n-x0)*dy // in units of 1/dx
+		if y < 0 {
+			y = 0
+		}
+		out := strings.Repeat(string(rune(to)), y/dx)
+		if left := y % dx; left != 0 && from == ' ' && to == '\t' {
+			out += strings.Repeat(" ", (left+dy-1)/dy) // alignment that is no full tab
+		}
+		return out + in[n:]
+	}
+}
+
+// only is the one character all the indentations are made of; 0 when they are all empty.
+func only(indents []string) (c byte, ok bool) {
+	for _, in := range indents {
+		for i := range len(in) {
+			if c == 0 {
+				c = in[i]
+			}
+			if in[i] != c {
+				return 0, false
+			}
+		}
+	}
+	return c, true
+}

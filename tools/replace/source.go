@@ -1,0 +1,208 @@
+package replace
+
+import (
+	"sort"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// work is how many word steps (a few nanoseconds each) the loose stages of one call may take together, about
+// 60 ms; a stage that would need more finds nothing, for a guess made from half the evidence is worse than a refusal.
+const work = 20 << 20
+
+// mostPlaces bounds what one stage proposes: enough to know that it is ambiguous and to name some lines.
+const mostPlaces = 4096
+
+// query is one call's text and quotation, with what several stages need worked out once.
+type query struct {
+	src       *source
+	old       string   // LF
+	lines     []string // old's lines; an empty last one (old ends in a newline) is not counted
+	ended     bool     // old ends in a newline
+	undecided string   // the stage that found several places
+	spent     int      // word steps so far, see work
+	quotes    []int32  // old's lines as numbers: equal after trimming ⇔ equal number
+	ids       []int32  // the text's lines likewise, -1 when old has no such line
+}
+
+func newQuery(text, old string) *query {
+	q := &query{src: newSource(text), old: old, lines: strings.Split(old, "\n")}
+	if n := len(q.lines); n > 1 && q.lines[n-1] == "" {
+		q.lines, q.ended = q.lines[:n-1], true
+	}
+	return q
+}
+
+// spend says whether the budget covers n more steps.
+func (q *query) spend(n int) bool {
+	q.spent += n
+	return q.spent <= work
+}
+
+// blank says that old is white space only: it must not match empty text.
+func (q *query) blank() bool { return trim(q.old) == "" }
+
+// number gives equal numbers to lines that are equal after trimming, so that looking for many of them costs
+// one comparison of integers a line.
+func (q *query) number() {
+	if q.quotes != nil {
+		return
+	}
+	known := make(map[string]int32, len(q.lines))
+	var lengths [64]bool // of quoted lines, modulo 64: most lines of the text are told apart without hashing
+	for _, line := range q.lines {
+		t := trim(line)
+		id, ok := known[t]
+		if !ok {
+			id = int32(len(known))
+			known[t] = id
+			lengths[len(t)%64] = true
+		}
+		q.quotes = append(q.quotes, id)
+	}
+	q.ids = make([]int32, q.src.count())
+	for i := range q.ids {
+		q.ids[i] = -1
+		t := trim(q.src.line(i))
+		if !lengths[len(t)%64] {
+			continue
+		}
+		if id, ok := known[t]; ok {
+			q.ids[i] = id
+		}
+	}
+}
+
+// block is the place of n whole lines from line i.
+func (q *query) block(i, n int) place {
+	return place{start: q.src.starts[i], end: q.src.lineEnd(i + n - 1), line: i, n: n}
+}
+
+// source is a text seen through LF endings, able to go back to its own bytes.
+type source struct {
+	raw    string
+	text   string // raw with every CRLF as LF
+	crs    []int  // offsets in text of the newlines that are CRLF in raw, ascending
+	starts []int  // offset in text of each line
+}
+
+func newSource(raw string) *source {
+	s := &source{raw: raw, text: raw}
+	if n := strings.Count(raw, "\r\n"); n > 0 {
+		s.crs = make([]int, 0, n)
+		var b strings.Builder
+		b.Grow(len(raw) - n)
+		for rest := raw; ; {
+			i := strings.Index(rest, "\r\n")
+			if i < 0 {
+				b.WriteString(rest)
+				break
+			}
+			b.WriteString(rest[:i])
+			s.crs = append(s.crs, b.Len())
+			b.WriteByte('\n')
+			rest = rest[i+2:]
+		}
+		s.text = b.String()
+	}
+	return s
+}
+
+// split finds the lines, once; a text without a final newline and one with it have the same lines but for an
+// empty last one.
+func (s *source) split() {
+	if s.starts != nil {
+		return
+	}
+	s.starts = make([]int, 1, strings.Count(s.text, "\n")+1)
+	for i := 0; ; {
+		j := strings.IndexByte(s.text[i:], '\n')
+		if j < 0 {
+			return
+		}
+		i += j + 1
+		s.starts = append(s.starts, i)
+	}
+}
+
+func (s *source) count() int {
+	s.split()
+	return len(s.starts)
+}
+
+// lineEnd is the offset of line i's newline, or the end of the text.
+func (s *source) lineEnd(i int) int {
+	if i+1 < len(s.starts) {
+		return s.starts[i+1] - 1
+	}
+	return len(s.text)
+}
+
+func (s *source) line(i int) string { return s.text[s.starts[i]:s.lineEnd(i)] }
+
+// lineAt is the 0-based line that holds the offset.
+func (s *source) lineAt(offset int) int {
+	s.split()
+	return sort.SearchInts(s.starts, offset+1) - 1
+}
+
+// rawOffset turns an offset of text into one of raw; a newline's offset becomes that of its CR.
+func (s *source) rawOffset(offset int) int { return offset + sort.SearchInts(s.crs, offset) }
+
+// span turns a place into offsets and lines of raw.
+func (s *source) span(start, end int) Span {
+	last := end
+	if last > start && s.text[last-1] == '\n' {
+		last-- // the line a newline ends, not the one after
+	}
+	return Span{Start: s.rawOffset(start), End: s.rawOffset(end), StartLine: s.lineAt(start) + 1, EndLine: s.lineAt(last) + 1}
+}
+
+func toLF(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
+
+// isSpace is Unicode's white space and the byte order mark, which ECMAScript trims too.
+func isSpace(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' }
+
+func trim(s string) string { return trimRight(trimLeft(s)) }
+
+func trimLeft(s string) string {
+	for len(s) > 0 {
+		if c := s[0]; c < utf8.RuneSelf {
+			if c != ' ' && (c < '\t' || c > '\r') {
+				return s
+			}
+			s = s[1:]
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s)
+		if !isSpace(r) {
+			return s
+		}
+		s = s[n:]
+	}
+	return s
+}
+
+func trimRight(s string) string {
+	for len(s) > 0 {
+		if c := s[len(s)-1]; c < utf8.RuneSelf {
+			if c != ' ' && (c < '\t' || c > '\r') {
+				return s
+			}
+			s = s[:len(s)-1]
+			continue
+		}
+		r, n := utf8.DecodeLastRuneInString(s)
+		if !isSpace(r) {
+			return s
+		}
+		s = s[:len(s)-n]
+	}
+	return s
+}
+
+// indent is the white space a line begins with.
+func indent(line string) string { return line[:len(line)-len(trimLeft(line))] }
+
+func runeLen(s string) int { return utf8.RuneCountInString(s) }
