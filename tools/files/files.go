@@ -4,7 +4,7 @@
 //
 //	f, err := files.Open(path, bufs)   // the text the person sees
 //	err = tracker.Check(f)             // read before, unchanged since?
-//	err = files.Commit(ctx, ops, journal)
+//	err = files.Commit(ctx, ops, &files.DirJournal{Dir: dir})
 package files
 
 // Encoding names how a file's bytes hold its text.
@@ -24,7 +24,7 @@ const (
 type Buffers interface {
 	// Buffer returns the live text of an open document by absolute path.
 	Buffer(path string) (Buffer, bool)
-	// List returns the open documents whose text differs from the disk.
+	// Dirty returns the open documents whose text differs from the disk.
 	Dirty() []Buffer
 }
 

@@ -1,0 +1,94 @@
+//go:build unix
+
+package files
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// inPlace says that a file must keep its inode: it has other names, it belongs to somebody we cannot give it back
+// to, or its folder takes no new files.
+func inPlace(path string, fi fs.FileInfo) bool {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	if !ok {
+		return false
+	}
+	euid := os.Geteuid()
+	return st.Nlink > 1 || euid != 0 && int(st.Uid) != euid || !mayWrite(dirOf(path)) || roDir(dirOf(path))
+}
+
+func dirOf(path string) string {
+	if i := strings.LastIndexByte(path, '/'); i > 0 {
+		return path[:i]
+	}
+	return "/"
+}
+
+func roDir(dir string) bool {
+	fi, err := os.Stat(dir)
+	return err == nil && fi.Mode().Perm()&0o222 == 0
+}
+
+func mayWrite(path string) bool { return unix.Access(path, unix.W_OK) == nil }
+
+// copyAttrs gives f the owner, the mode and the extended attributes of another file.
+func copyAttrs(from string, f *os.File) error {
+	fi, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+		// Our own files may belong to another of our groups; where that cannot be kept the mode still is.
+		if err := f.Chown(int(st.Uid), int(st.Gid)); err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EINVAL) {
+			return err
+		}
+	}
+	copyXattrs(from, f.Name())
+	return f.Chmod(fi.Mode().Perm()) // after chown, which clears bits, and after the ACL, which sets them
+}
+
+func syncDir(dir string) {
+	if d, err := os.Open(dir); err == nil {
+		_ = d.Sync() // some file systems cannot; the renames are atomic all the same
+		d.Close()
+	}
+}
+
+// lockFile takes an advisory lock that dies with the process; ok is false when somebody holds it.
+func lockFile(path string) (unlock func(), ok bool) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return func() {}, true
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		return nil, false
+	}
+	return func() { f.Close() }, true
+}
+
+func processRuns(pid int) bool {
+	err := syscall.Kill(pid, 0)
+	return err == nil || errors.Is(err, syscall.EPERM)
+}
+
+// processStart is the start time of a process as /proc tells it, "" where there is none.
+func processStart(pid int) string {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return ""
+	}
+	s := string(b)
+	f := strings.Fields(s[strings.LastIndexByte(s, ')')+1:])
+	if len(f) < 20 {
+		return ""
+	}
+	return f[19]
+}

@@ -1,0 +1,340 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// OpKind says what an Op does.
+type OpKind string
+
+// What can be done to a path.
+const (
+	Write  OpKind = "write"  // Data becomes the file's bytes; a symbolic link stays and its target is written
+	Remove OpKind = "remove" // the name goes; of a symbolic link only the link
+	Move   OpKind = "move"   // the name becomes NewPath; Data, when not nil, its new bytes
+)
+
+// Op is one step of a commit. Paths are absolute.
+type Op struct {
+	Kind    OpKind
+	Path    string
+	NewPath string // Move
+	Data    []byte
+	Base    string      // Hash of the bytes that must be there now; "" for a Write: nothing may be there
+	Mode    fs.FileMode // permission bits to set; 0: as the file has, or as the umask says for new ones
+}
+
+// Errors of Commit besides *BaseError and the system's own. In every case the files are as they were.
+var (
+	ErrReadOnly = errors.New("is read-only")
+	ErrExists   = errors.New("already exists")
+)
+
+// BaseError: a file is not what the change was made from. errors.Is(err, ErrStale) holds.
+type BaseError struct{ Path string }
+
+func (e *BaseError) Error() string {
+	return fmt.Sprintf("%s changed on the disk while the change was being prepared; nothing was written", e.Path)
+}
+func (e *BaseError) Is(t error) bool { return t == ErrStale }
+
+// Commit makes all ops true or none: bytes go to temporary files beside their targets, are flushed, and then take
+// the targets' names. Mode, owner and extended attributes stay; a file with hard links, or one whose folder or owner
+// does not allow another way, is written in place. With a journal a crash (kill -9, power) between the first and
+// the last rename is repaired by Recover; j may be nil.
+func Commit(ctx context.Context, ops []Op, j Journal) error {
+	p, err := newPlan(ops)
+	if err != nil {
+		return err
+	}
+	if len(p.Steps) == 0 {
+		return nil
+	}
+	t := &transaction{plan: p, journal: j}
+	return t.run(ctx)
+}
+
+// want is what a path shall be in the end.
+type want struct {
+	path   string // where the name is, links before it resolved
+	old    *present
+	data   []byte // nil: nothing shall be there
+	exists bool   // data may be empty
+	mode   fs.FileMode
+	attrs  string // path whose mode, owner and attributes a new file takes
+}
+
+// present is a path as it is now.
+type present struct {
+	info fs.FileInfo
+	data []byte
+	hash string
+	link bool
+}
+
+// look reads what is at a path; nil when there is nothing.
+func look(path string) (*present, error) {
+	fi, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if fi.Mode()&fs.ModeSymlink != 0 {
+		return &present{info: fi, link: true}, nil
+	}
+	r, err := OpenRaw(path)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	if r.Size > MaxText {
+		return nil, tooBig(path, r.Size)
+	}
+	b, err := readAll(r, r.Size)
+	if err != nil {
+		return nil, err
+	}
+	return &present{info: r.Info, data: b, hash: Hash(b)}, nil
+}
+
+// at is where a name is: the links of its folder are resolved, the last part is not.
+func at(path string) (string, error) {
+	dir, err := Real(filepath.Dir(path))
+	return filepath.Join(dir, filepath.Base(path)), err
+}
+
+// newPlan checks every base and works out the steps.
+func newPlan(ops []Op) (*plan, error) {
+	wants := map[string]*want{}
+	var order []string
+	get := func(path string) (*want, error) {
+		if w := wants[path]; w != nil {
+			return w, nil
+		}
+		old, err := look(path)
+		if err != nil {
+			return nil, err
+		}
+		w := &want{path: path, old: old}
+		if old != nil {
+			w.data, w.exists = old.data, true
+			if !old.link {
+				w.attrs = path
+			}
+		}
+		wants[path] = w
+		order = append(order, path)
+		return w, nil
+	}
+	base := func(w *want, op Op) error {
+		if w.old == nil && op.Base != "" || w.old != nil && !w.old.link && w.old.hash != op.Base {
+			if w.old != nil && op.Base == "" {
+				return fmt.Errorf("%s %w", op.Path, ErrExists)
+			}
+			return &BaseError{op.Path}
+		}
+		return nil
+	}
+	if len(ops) == 1 && ops[0].Kind == Move && ops[0].Data == nil && ops[0].Mode == 0 {
+		return renamePlan(ops[0])
+	}
+	for _, op := range ops {
+		if op.Kind == Write {
+			path, err := Real(op.Path)
+			if err != nil {
+				return nil, err
+			}
+			if name, err := at(op.Path); err == nil && wants[name] != nil {
+				path = name // removed, or moved onto, in this same commit
+			}
+			w, err := get(path)
+			if err != nil {
+				return nil, err
+			}
+			if w.exists || op.Base != "" { // after a Remove of the same path the base was checked there
+				if err := base(w, op); err != nil {
+					return nil, err
+				}
+			}
+			w.data, w.exists = op.Data, true
+			if op.Mode != 0 {
+				w.mode = op.Mode
+			}
+			continue
+		}
+		path, err := at(op.Path)
+		if err != nil {
+			return nil, err
+		}
+		from, err := get(path)
+		if err != nil {
+			return nil, err
+		}
+		if err := base(from, op); err != nil {
+			return nil, err
+		}
+		if from.old == nil {
+			return nil, &fs.PathError{Op: string(op.Kind), Path: op.Path, Err: fs.ErrNotExist}
+		}
+		from.exists = false
+		if op.Kind == Remove {
+			continue
+		}
+		if from.old.link {
+			return nil, fmt.Errorf("%s is a symbolic link; move it with the shell, or name the file it points to", op.Path)
+		}
+		if path, err = at(op.NewPath); err != nil {
+			return nil, err
+		}
+		to, err := get(path)
+		if err != nil {
+			return nil, err
+		}
+		if to.exists {
+			return nil, fmt.Errorf("%s %w", op.NewPath, ErrExists)
+		}
+		to.exists, to.data, to.mode, to.attrs = true, op.Data, op.Mode, from.path
+		if op.Data == nil {
+			to.data = from.old.data
+		}
+	}
+	p := startPlan()
+	for _, path := range order {
+		w := wants[path]
+		switch {
+		case !w.exists && w.old == nil:
+			continue
+		case w.exists && w.old != nil && !w.old.link && w.mode == 0 && bytes.Equal(w.data, w.old.data):
+			continue
+		}
+		s, err := w.step(p)
+		if err != nil {
+			return nil, err
+		}
+		p.Steps = append(p.Steps, s)
+	}
+	return p, nil
+}
+
+// renamePlan is for a move that keeps its bytes: any size, and links too.
+func renamePlan(op Op) (*plan, error) {
+	from, err := at(op.Path)
+	if err != nil {
+		return nil, err
+	}
+	to, err := at(op.NewPath)
+	if err != nil {
+		return nil, err
+	}
+	fi, err := os.Lstat(from)
+	if err != nil {
+		return nil, err
+	}
+	if fi.IsDir() {
+		return nil, fmt.Errorf("%s %w", op.Path, ErrIsDir)
+	}
+	if t, err := os.Lstat(to); err == nil && !os.SameFile(fi, t) { // the same file: only its case changes
+		return nil, fmt.Errorf("%s %w", op.NewPath, ErrExists)
+	}
+	if fi.Mode().IsRegular() && fi.Size() <= MaxText && op.Base != "" {
+		now, err := look(from)
+		if err != nil {
+			return nil, err
+		}
+		if now == nil || now.hash != op.Base {
+			return nil, &BaseError{op.Path}
+		}
+	}
+	for _, dir := range []string{filepath.Dir(from), filepath.Dir(to)} {
+		if err := writableDir(dir); err != nil {
+			return nil, err
+		}
+	}
+	p := startPlan()
+	p.Dirs = missingDirs(nil, filepath.Dir(to))
+	p.Steps = []step{{Kind: stepRename, Path: from, To: to, info: fi}}
+	return p, nil
+}
+
+// step chooses how a path gets what is wanted of it.
+func (w *want) step(p *plan) (step, error) {
+	dir := filepath.Dir(w.path)
+	s := step{Path: w.path, Mode: w.mode, attrs: w.attrs, data: w.data}
+	if w.exists {
+		s.NewHash = Hash(w.data)
+	}
+	if w.old != nil {
+		s.OldHash, s.info = w.old.hash, w.old.info
+		if !w.old.link && w.old.info.Mode().Perm()&0o222 == 0 {
+			return s, fmt.Errorf("%s %w (mode %04o); make it writable first if it may change", w.path, ErrReadOnly, w.old.info.Mode().Perm())
+		}
+	}
+	n := len(p.Steps)
+	switch {
+	case w.old == nil:
+		s.Kind, s.Temp = stepCreate, p.side(w.path, n, "tmp")
+		p.Dirs = missingDirs(p.Dirs, dir)
+	case !w.exists:
+		s.Kind, s.Backup = stepRemove, p.side(w.path, n, "bak")
+	case inPlace(w.path, w.old.info):
+		s.Kind, s.Old, s.New = stepInPlace, w.old.data, w.data
+		return s, nil
+	default:
+		s.Kind, s.Temp, s.Backup = stepReplace, p.side(w.path, n, "tmp"), p.side(w.path, n, "bak")
+	}
+	return s, writableDir(dir)
+}
+
+// missingDirs adds the folders that must be made for dir, outermost first.
+func missingDirs(have []string, dir string) []string {
+	var miss []string
+	for {
+		if _, err := os.Lstat(dir); err == nil || !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		miss = append([]string{dir}, miss...)
+		up := filepath.Dir(dir)
+		if up == dir {
+			break
+		}
+		dir = up
+	}
+	for _, d := range miss {
+		found := false
+		for _, h := range have {
+			found = found || h == d
+		}
+		if !found {
+			have = append(have, d)
+		}
+	}
+	return have
+}
+
+// writableDir refuses folders where no entry may be made or removed; of a missing one its nearest parent counts.
+func writableDir(dir string) error {
+	for {
+		fi, err := os.Stat(dir)
+		if errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
+			dir = filepath.Dir(dir)
+			continue
+		}
+		switch {
+		case err != nil:
+			return err
+		case !fi.IsDir():
+			return fmt.Errorf("%s is not a directory", dir)
+		case fi.Mode().Perm()&0o222 == 0 || !mayWrite(dir):
+			return fmt.Errorf("the folder %s %w (mode %04o)", dir, ErrReadOnly, fi.Mode().Perm())
+		}
+		return nil
+	}
+}

@@ -1,0 +1,140 @@
+package files
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// ErrUnencodable: a text holds a character that its file's encoding cannot.
+var ErrUnencodable = errors.New("cannot be written in the file's encoding")
+
+var (
+	bom8  = []byte{0xEF, 0xBB, 0xBF}
+	bomLE = []byte{0xFF, 0xFE}
+	bomBE = []byte{0xFE, 0xFF}
+)
+
+// Decode reads a file's bytes as text. Encode gives exactly the same bytes back.
+func Decode(b []byte) (string, Encoding) {
+	switch {
+	case bytes.HasPrefix(b, bom8) && utf8.Valid(b[3:]):
+		return string(b[3:]), UTF8BOM
+	case bytes.HasPrefix(b, bomLE):
+		if s, ok := decode16(b[2:], binary.LittleEndian); ok {
+			return s, UTF16LE
+		}
+	case bytes.HasPrefix(b, bomBE):
+		if s, ok := decode16(b[2:], binary.BigEndian); ok {
+			return s, UTF16BE
+		}
+	}
+	if utf8.Valid(b) {
+		return string(b), UTF8
+	}
+	var sb strings.Builder
+	sb.Grow(len(b) + len(b)/8)
+	for _, c := range b {
+		sb.WriteRune(rune(c))
+	}
+	return sb.String(), Bytes
+}
+
+// decode16 refuses what would not come back the same: odd lengths, lone surrogates, and UTF-32's zero code units.
+func decode16(b []byte, order binary.ByteOrder) (string, bool) {
+	if len(b)%2 != 0 || len(b) >= 2 && b[0] == 0 && b[1] == 0 {
+		return "", false
+	}
+	var sb strings.Builder
+	sb.Grow(len(b))
+	for i := 0; i < len(b); i += 2 {
+		u := order.Uint16(b[i:])
+		if !utf16.IsSurrogate(rune(u)) {
+			sb.WriteRune(rune(u))
+			continue
+		}
+		if i+4 > len(b) {
+			return "", false
+		}
+		r := utf16.DecodeRune(rune(u), rune(order.Uint16(b[i+2:])))
+		if r == utf8.RuneError {
+			return "", false
+		}
+		sb.WriteRune(r)
+		i += 2
+	}
+	return sb.String(), true
+}
+
+// Encode writes a text in an encoding; an empty encoding is UTF-8. The error matches ErrUnencodable and says which
+// character it is and where.
+func Encode(text string, e Encoding) ([]byte, error) {
+	switch e {
+	case UTF8BOM:
+		return append(bytes.Clone(bom8), text...), nil
+	case UTF16LE, UTF16BE:
+		var order binary.AppendByteOrder = binary.LittleEndian
+		b := make([]byte, 0, 2*len(text)+2)
+		if e == UTF16BE {
+			order = binary.BigEndian
+			b = append(b, bomBE...)
+		} else {
+			b = append(b, bomLE...)
+		}
+		for i, r := range text {
+			if r == utf8.RuneError {
+				if _, n := utf8.DecodeRuneInString(text[i:]); n == 1 {
+					return nil, fmt.Errorf("line %d holds bytes that are not text: %w (%s)", 1+strings.Count(text[:i], "\n"), ErrUnencodable, e)
+				}
+			}
+			if r >= 0x10000 {
+				hi, lo := utf16.EncodeRune(r)
+				b = order.AppendUint16(order.AppendUint16(b, uint16(hi)), uint16(lo))
+			} else {
+				b = order.AppendUint16(b, uint16(r))
+			}
+		}
+		return b, nil
+	case Bytes:
+		b := make([]byte, 0, len(text))
+		for i, r := range text {
+			if r > 0xFF {
+				return nil, fmt.Errorf("%q (%U, line %d) %w: it is not UTF-8, so only the characters U+0000 to U+00FF fit; write it without that character, or convert the file to UTF-8 first",
+					r, r, 1+strings.Count(text[:i], "\n"), ErrUnencodable)
+			}
+			b = append(b, byte(r))
+		}
+		return b, nil
+	}
+	return []byte(text), nil
+}
+
+// EOL is how a text ends its lines.
+type EOL string
+
+// The line endings of a text; None is a text without any.
+const (
+	None  EOL = ""
+	LF    EOL = "\n"
+	CRLF  EOL = "\r\n"
+	Mixed EOL = "mixed"
+)
+
+// EOLOf looks at every line ending.
+func EOLOf(text string) EOL {
+	crlf := strings.Count(text, "\r\n")
+	all := strings.Count(text, "\n")
+	switch {
+	case all == 0:
+		return None
+	case crlf == 0:
+		return LF
+	case crlf == all:
+		return CRLF
+	}
+	return Mixed
+}

@@ -1,0 +1,192 @@
+package files
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+)
+
+// Journal keeps the plans of commits that have begun and not ended.
+type Journal interface {
+	// Begin makes data durable under id before it returns; a pending entry of that id is replaced.
+	Begin(ctx context.Context, id string, data []byte) error
+	// End drops the entry.
+	End(ctx context.Context, id string) error
+	// Pending lists what began and did not end, oldest first.
+	Pending(ctx context.Context) ([]Entry, error)
+}
+
+// Entry is a pending plan.
+type Entry struct {
+	ID   string
+	Data []byte
+}
+
+// noter keeps a plan that needs to survive a kill but not a power failure.
+type noter interface {
+	Note(id string, data []byte) error
+}
+
+// DirJournal keeps each plan in a file of its own, so that crash safety needs no database. Several processes may
+// share the folder. It is made on the first commit.
+type DirJournal struct{ Dir string }
+
+func (j *DirJournal) path(id string) string { return filepath.Join(j.Dir, id+".json") }
+
+// Begin implements Journal.
+func (j *DirJournal) Begin(ctx context.Context, id string, data []byte) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return j.write(id, data, true)
+}
+
+// Note is Begin without waiting for the disk.
+func (j *DirJournal) Note(id string, data []byte) error { return j.write(id, data, false) }
+
+func (j *DirJournal) write(id string, data []byte, sync bool) (err error) {
+	tmp := filepath.Join(j.Dir, "."+id+".tmp")
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(j.Dir, 0o700); err == nil {
+			f, err = os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(tmp)
+		}
+	}()
+	if _, err = f.Write(data); err == nil && sync {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return err
+	}
+	if err = os.Rename(tmp, j.path(id)); err == nil && sync {
+		syncDir(j.Dir)
+	}
+	return err
+}
+
+// End implements Journal.
+func (j *DirJournal) End(_ context.Context, id string) error {
+	err := os.Remove(j.path(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Pending implements Journal.
+func (j *DirJournal) Pending(ctx context.Context) ([]Entry, error) {
+	des, err := os.ReadDir(j.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	type dated struct {
+		Entry
+		at int64
+	}
+	var found []dated
+	for _, de := range des {
+		id, ok := strings.CutSuffix(de.Name(), ".json")
+		if !ok {
+			continue
+		}
+		fi, err := de.Info()
+		if err != nil {
+			continue // ended meanwhile
+		}
+		b, err := os.ReadFile(j.path(id))
+		if err != nil {
+			continue
+		}
+		found = append(found, dated{Entry{id, b}, fi.ModTime().UnixNano()})
+	}
+	sort.SliceStable(found, func(a, b int) bool { return found[a].at < found[b].at })
+	out := make([]Entry, len(found))
+	for i, f := range found {
+		out[i] = f.Entry
+	}
+	return out, ctx.Err()
+}
+
+// lock keeps two processes that start together from recovering the same commit.
+func (j *DirJournal) lock() (unlock func(), ok bool) {
+	if _, err := os.Stat(j.Dir); err != nil {
+		return func() {}, true // Pending says what is wrong
+	}
+	return lockFile(filepath.Join(j.Dir, ".lock"))
+}
+
+// Outcome is how an interrupted commit ended.
+type Outcome string
+
+// What Recover did.
+const (
+	Finished   Outcome = "finished"    // all files have their new bytes
+	RolledBack Outcome = "rolled back" // all files have their old bytes
+	Left       Outcome = "left"        // some file was changed by somebody else since; Detail says which and where the backup is
+)
+
+// Recovered tells what became of one interrupted commit.
+type Recovered struct {
+	ID      string
+	Outcome Outcome
+	Files   []string
+	Detail  string
+}
+
+// Recover finishes or rolls back every commit that a dead process left behind. Call it at start; it leaves alone
+// what a living process is working on.
+func Recover(ctx context.Context, j Journal) ([]Recovered, error) {
+	if l, ok := j.(interface{ lock() (func(), bool) }); ok {
+		unlock, ok := l.lock()
+		if !ok {
+			return nil, nil // another process is at it, or there is nothing
+		}
+		defer unlock()
+	}
+	entries, err := j.Pending(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []Recovered
+	for _, e := range entries {
+		if err := ctx.Err(); err != nil {
+			return out, err
+		}
+		var p plan
+		if err := json.Unmarshal(e.Data, &p); err != nil || p.ID == "" {
+			continue // not ours, or from a version to come
+		}
+		if p.alive() {
+			continue
+		}
+		r, err := p.recover()
+		if err != nil {
+			return out, fmt.Errorf("recovering %s: %w", e.ID, err)
+		}
+		if err := j.End(ctx, e.ID); err != nil {
+			return out, err
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}

@@ -1,0 +1,153 @@
+package files
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// MaxText is the most bytes Open takes into memory; larger files can be read as a stream but not edited.
+const MaxText = 64 << 20
+
+// Errors that Open and OpenRaw return, wrapped with the path.
+var (
+	ErrTooBig     = errors.New("too big to edit")
+	ErrNotRegular = errors.New("not a regular file")
+	ErrIsDir      = errors.New("is a directory, not a file")
+	ErrBlocks     = errors.New("has nothing to read right now; reading would wait")
+)
+
+// File is a file as the person sees it.
+type File struct {
+	Path     string // absolute, clean
+	Real     string // with all symbolic links resolved: where a write lands
+	Exists   bool   // on the disk
+	Text     string // the open buffer's when it is dirty, else the disk's
+	Encoding Encoding
+	EOL      EOL
+	Hash     string      // sha256 hex of the bytes on the disk; empty when it does not exist
+	Mode     fs.FileMode // on the disk
+	Version  *int32      // of the open buffer, nil when it is not open
+	Dirty    bool        // Text is unsaved
+}
+
+// Open reads a whole file. A path that does not exist gives a File with Exists false and no error.
+// It never waits: FIFOs, devices and sockets are ErrNotRegular, directories ErrIsDir, files above MaxText ErrTooBig.
+func Open(path string, bufs Buffers) (*File, error) {
+	real, err := Real(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{Path: filepath.Clean(path), Real: real, Encoding: UTF8}
+	r, err := OpenRaw(real)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, err
+	default:
+		defer r.Close()
+		f.Exists, f.Mode = true, r.Mode
+		if r.Size > MaxText {
+			return nil, tooBig(f.Path, r.Size)
+		}
+		b, err := readAll(r, r.Size)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Path, err)
+		}
+		if len(b) > MaxText {
+			return nil, tooBig(f.Path, int64(len(b)))
+		}
+		f.Hash = Hash(b)
+		f.Text, f.Encoding = Decode(b)
+	}
+	if bufs != nil {
+		b, ok := bufs.Buffer(f.Path)
+		if !ok && real != f.Path {
+			b, ok = bufs.Buffer(real)
+		}
+		if ok {
+			v := b.Version
+			f.Version = &v
+			// A clean buffer follows the disk; a dirty one is what the person sees.
+			if b.Dirty || !f.Exists {
+				f.Text, f.Dirty = b.Text, true
+			}
+		}
+	}
+	f.EOL = EOLOf(f.Text)
+	return f, nil
+}
+
+func tooBig(path string, size int64) error {
+	return fmt.Errorf("%s is %w: it has %d bytes, the limit is %d; use the shell for files of this size", path, ErrTooBig, size, MaxText)
+}
+
+func readAll(r io.Reader, size int64) ([]byte, error) {
+	b := make([]byte, 0, min(size, MaxText)+512)
+	for {
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if err == io.EOF {
+			return b, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(b) > MaxText {
+			return b, nil
+		}
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+	}
+}
+
+// Hash is the hash files are compared by: sha256 in hex.
+func Hash(b []byte) string {
+	h := sha256.Sum256(b)
+	return hex.EncodeToString(h[:])
+}
+
+// State is the hash of the text the person sees; it does not depend on the encoding.
+func (f *File) State() string {
+	if f.Exists && !f.Dirty && f.Encoding == UTF8 {
+		return f.Hash
+	}
+	return Hash([]byte(f.Text))
+}
+
+// Raw is an open regular file that never makes its reader wait.
+type Raw struct {
+	Size int64
+	Mode fs.FileMode
+	Info fs.FileInfo
+	file *os.File
+	read func(p []byte) (int, error)
+}
+
+func (r *Raw) Read(p []byte) (int, error) { return r.read(p) }
+
+// Close closes the file.
+func (r *Raw) Close() error { return r.file.Close() }
+
+// kind refuses what is not a regular file.
+func kind(path string, fi fs.FileInfo) error {
+	switch m := fi.Mode(); {
+	case m.IsRegular():
+		return nil
+	case m.IsDir():
+		return fmt.Errorf("%s %w", path, ErrIsDir)
+	case m&fs.ModeNamedPipe != 0:
+		return fmt.Errorf("%s is %w but a named pipe", path, ErrNotRegular)
+	case m&fs.ModeSocket != 0:
+		return fmt.Errorf("%s is %w but a socket", path, ErrNotRegular)
+	case m&fs.ModeDevice != 0:
+		return fmt.Errorf("%s is %w but a device", path, ErrNotRegular)
+	}
+	return fmt.Errorf("%s is %w", path, ErrNotRegular)
+}

@@ -1,0 +1,28 @@
+//go:build !unix
+
+package files
+
+import "os"
+
+// OpenRaw opens a regular file for reading.
+func OpenRaw(path string) (*Raw, error) {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := kind(path, fi); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if fi, err = f.Stat(); err == nil {
+		err = kind(path, fi)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &Raw{Size: fi.Size(), Mode: fi.Mode(), Info: fi, file: f, read: f.Read}, nil
+}

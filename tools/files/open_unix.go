@@ -1,0 +1,53 @@
+//go:build unix
+
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// OpenRaw opens a regular file for reading without ever waiting for it: not for a writer of a FIFO, not for the
+// next event of a file under /proc or /sys.
+func OpenRaw(path string) (*Raw, error) {
+	fi, err := os.Stat(path) // before opening: opening a device can already do something
+	if err != nil {
+		return nil, err
+	}
+	if err := kind(path, fi); err != nil {
+		return nil, err
+	}
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), path)
+	if fi, err = f.Stat(); err == nil {
+		err = kind(path, fi)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &Raw{Size: fi.Size(), Mode: fi.Mode(), Info: fi, file: f, read: func(p []byte) (int, error) {
+		for {
+			// The raw call: os.File would park until the descriptor becomes readable.
+			n, err := unix.Read(fd, p)
+			switch {
+			case errors.Is(err, unix.EINTR):
+			case errors.Is(err, unix.EAGAIN):
+				return 0, fmt.Errorf("%s %w", path, ErrBlocks)
+			case err != nil:
+				return 0, &os.PathError{Op: "read", Path: path, Err: err}
+			case n == 0 && len(p) > 0:
+				return 0, io.EOF
+			default:
+				return n, nil
+			}
+		}
+	}}, nil
+}

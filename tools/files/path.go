@@ -1,0 +1,75 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+const maxLinks = 255 // symbolic links followed in one path
+
+// Real resolves all symbolic links of an absolute path, also those that dangle and those before a part that does
+// not exist yet: it is where a write would land. An unreadable folder is an error, so that nobody judges a guess.
+func Real(path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		return "", fmt.Errorf("%s is not an absolute path", path)
+	}
+	path = filepath.Clean(path)
+	if r, err := filepath.EvalSymlinks(path); err == nil {
+		return r, nil
+	}
+	root := filepath.VolumeName(path) + string(filepath.Separator)
+	cur, links := root, 0
+	rest := parts(path[len(root)-1:])
+	for len(rest) > 0 {
+		part := rest[0]
+		rest = rest[1:]
+		if part == ".." {
+			cur = filepath.Dir(cur)
+			continue
+		}
+		next := filepath.Join(cur, part)
+		fi, err := os.Lstat(next)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
+			return filepath.Join(append([]string{next}, rest...)...), nil
+		case err != nil:
+			return "", err
+		case fi.Mode()&fs.ModeSymlink == 0:
+			cur = next
+			continue
+		}
+		if links++; links > maxLinks {
+			return "", fmt.Errorf("%s: too many symbolic links", path)
+		}
+		to, err := os.Readlink(next)
+		if err != nil {
+			return "", err
+		}
+		if filepath.IsAbs(to) {
+			cur = root
+		}
+		rest = append(parts(to), rest...)
+	}
+	return cur, nil
+}
+
+func parts(p string) []string {
+	var out []string
+	for _, s := range strings.Split(filepath.ToSlash(p), "/") {
+		if s != "" && s != "." {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Within says whether a real path is the directory or lies in it.
+func Within(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}

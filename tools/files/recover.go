@@ -1,0 +1,185 @@
+package files
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// state is how far a step had come.
+type state int
+
+const (
+	ready   state = iota // not applied; can be
+	unready              // not applied; its temporary file is missing or cut off
+	applied
+	foreign // the path holds what neither the old nor the new plan put there
+)
+
+// recover finishes the plan when every step that is missing can still be made, else takes back what was done.
+// A plan of which nothing had been done yet is rolled back: its call never said that it succeeded.
+func (p *plan) recover() (Recovered, error) {
+	r := Recovered{ID: p.ID, Files: p.paths()}
+	if p.Applied {
+		p.cleanUp()
+		r.Outcome = Finished
+		return r, nil
+	}
+	states := make([]state, len(p.Steps))
+	done, stuck := 0, 0
+	for i := range p.Steps {
+		st, err := p.Steps[i].state()
+		if err != nil {
+			return r, err
+		}
+		states[i] = st
+		switch st {
+		case applied:
+			done++
+		case unready, foreign:
+			stuck++
+		}
+	}
+	if done > 0 && stuck == 0 {
+		t := &transaction{plan: p}
+		for i := range p.Steps {
+			if states[i] != ready {
+				continue
+			}
+			s := &p.Steps[i]
+			if s.Backup != "" {
+				os.Remove(s.Backup) // a link made just before the crash
+			}
+			s.info = nil
+			if err := t.apply(s); err != nil {
+				return r, err
+			}
+		}
+		p.syncDirs()
+		p.cleanUp()
+		r.Outcome = Finished
+		return r, nil
+	}
+	var left []string
+	for i := len(p.Steps) - 1; i >= 0; i-- {
+		s := &p.Steps[i]
+		switch {
+		case states[i] == applied || states[i] == ready && s.Kind == stepInPlace:
+			if err := s.undo(); err != nil {
+				left = append(left, s.Path+" ("+err.Error()+")")
+				s.Backup = ""
+			}
+		case states[i] == foreign && done > 0:
+			if s.Backup != "" {
+				if _, err := os.Lstat(s.Backup); err == nil {
+					left = append(left, s.Path+" (was changed since; its text before is in "+s.Backup+")")
+					s.Backup = ""
+				}
+			}
+		}
+	}
+	p.syncDirs()
+	p.cleanUp()
+	for i := len(p.Dirs) - 1; i >= 0; i-- {
+		os.Remove(p.Dirs[i]) // only when empty
+	}
+	r.Outcome = RolledBack
+	if len(left) > 0 {
+		r.Outcome, r.Detail = Left, strings.Join(left, "; ")
+	}
+	return r, nil
+}
+
+// state compares a step with the disk.
+func (s *step) state() (state, error) {
+	now, err := hashAt(s.Path)
+	if err != nil {
+		return foreign, nil // a folder stands there now, or it cannot be read
+	}
+	staged, err := hashAt(s.Temp)
+	if err != nil {
+		return foreign, err
+	}
+	switch s.Kind {
+	case stepRename:
+		to, err := os.Lstat(s.To)
+		switch {
+		case err == nil && now == "":
+			return applied, nil
+		case err == nil && to != nil:
+			return foreign, nil
+		case now == "":
+			return foreign, nil
+		}
+		return ready, nil
+	case stepRemove:
+		_, err := os.Lstat(s.Backup)
+		switch {
+		case err == nil && now == "":
+			return applied, nil
+		case now == s.OldHash || s.OldHash == "":
+			return ready, nil
+		}
+		return foreign, nil
+	case stepInPlace:
+		b, err := os.ReadFile(s.Path)
+		switch {
+		case err != nil:
+			return foreign, nil
+		case bytes.Equal(b, s.New):
+			return applied, nil
+		case torn(b, s.Old, s.New):
+			return ready, nil
+		}
+		return foreign, nil
+	}
+	backed := false
+	if s.Backup != "" {
+		_, err := os.Lstat(s.Backup)
+		backed = err == nil
+	}
+	switch {
+	case s.Temp != "" && staged == s.NewHash && now == s.OldHash:
+		return ready, nil
+	case staged == "" && now == s.NewHash && (backed || s.OldHash != s.NewHash):
+		return applied, nil
+	case now == s.OldHash:
+		return unready, nil
+	}
+	return foreign, nil
+}
+
+// hashAt is the hash of a file's bytes, "" when there is none.
+func hashAt(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return Hash(b), nil
+}
+
+// torn says whether b is old being overwritten by new: a head of the new bytes and the old ones behind.
+func torn(b, old, new []byte) bool {
+	if len(b) > max(len(old), len(new)) || len(b) < min(len(old), len(new)) {
+		return false
+	}
+	k := 0
+	for k < len(b) && k < len(new) && b[k] == new[k] {
+		k++
+	}
+	// The seam is at or before k; behind it everything is old, or the old text has ended.
+	for i := k; i < len(b); i++ {
+		if i >= len(old) || b[i] != old[i] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,8 +1,0 @@
-package files
-
-// Placeholders until their files land.
-type (
-	Tracker struct{}
-	Locks   struct{}
-	Journal interface{}
-)

@@ -1,0 +1,367 @@
+package files
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// transaction carries a plan out.
+type transaction struct {
+	*plan
+	journal Journal
+	noted   bool // the journal knows of it
+	done    int  // steps applied
+	made    int  // folders made
+}
+
+// crash is set by tests to die at a point of a commit; nil otherwise.
+var crash func(point string) error
+
+func die(point string) error {
+	if crash != nil {
+		return crash(point)
+	}
+	return nil
+}
+
+// errCrash is what a test's crash returns: leave everything as it lies.
+var errCrash = errors.New("crash")
+
+func (t *transaction) run(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil && !errors.Is(err, errCrash) {
+			err = t.giveUp(err)
+		}
+	}()
+	if err := t.begin(ctx); err != nil {
+		return err
+	}
+	if err := t.stage(ctx); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err // the last moment a cancel stops it
+	}
+	for i := range t.Steps {
+		if err := die("apply"); err != nil {
+			return err
+		}
+		if err := t.apply(&t.Steps[i]); err != nil {
+			return err
+		}
+		t.done = i + 1
+	}
+	return t.finish(context.WithoutCancel(ctx))
+}
+
+// begin writes the plan down. A single rename is atomic by itself: its note only serves to clean up after a crash.
+func (t *transaction) begin(ctx context.Context) error {
+	if t.journal == nil {
+		return nil
+	}
+	data, err := json.Marshal(t.plan)
+	if err != nil {
+		return err
+	}
+	if len(t.Steps) == 1 && t.Steps[0].Kind != stepInPlace {
+		n, ok := t.journal.(noter)
+		if !ok {
+			return nil
+		}
+		if n.Note(t.ID, data) == nil { // a missing note costs a stray temporary file at worst
+			t.noted = true
+		}
+		return nil
+	}
+	if err := t.journal.Begin(ctx, t.ID, data); err != nil {
+		return fmt.Errorf("the change journal cannot be written, so nothing was changed: %w", err)
+	}
+	t.noted = true
+	return die("begun")
+}
+
+// stage makes folders and temporary files.
+func (t *transaction) stage(ctx context.Context) error {
+	for _, d := range t.Dirs {
+		if err := os.Mkdir(d, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+			return explain(d, err)
+		}
+		t.made++
+	}
+	for i := range t.Steps {
+		s := &t.Steps[i]
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := die("stage"); err != nil {
+			return err
+		}
+		if s.Temp == "" {
+			continue
+		}
+		if err := s.writeTemp(); err != nil {
+			return explain(s.Path, err)
+		}
+	}
+	return nil
+}
+
+func (s *step) writeTemp() (err error) {
+	perm := fs.FileMode(0o600) // nobody else looks in before the mode is set
+	if s.attrs == "" {
+		perm = 0o666 // less the umask
+	}
+	f, err := os.OpenFile(s.Temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := f.Close(); err == nil {
+			err = e
+		}
+	}()
+	if _, err := f.Write(s.data); err != nil {
+		return err
+	}
+	if s.attrs != "" {
+		if err := copyAttrs(s.attrs, f); err != nil {
+			return err
+		}
+	}
+	if s.Mode != 0 {
+		if err := f.Chmod(s.Mode.Perm()); err != nil {
+			return err
+		}
+	}
+	return f.Sync()
+}
+
+// apply makes one step true.
+func (t *transaction) apply(s *step) error {
+	if err := s.unchanged(); err != nil {
+		return err
+	}
+	switch s.Kind {
+	case stepCreate:
+		return explain(s.Path, renameNew(s.Temp, s.Path))
+	case stepRemove:
+		return explain(s.Path, os.Rename(s.Path, s.Backup))
+	case stepRename:
+		if fi, err := os.Lstat(s.To); err == nil && os.SameFile(fi, s.info) {
+			return explain(s.Path, os.Rename(s.Path, s.To))
+		}
+		return explain(s.To, renameNew(s.Path, s.To))
+	case stepInPlace:
+		if err := overwrite(s.Path, s.Old, s.New); err != nil || s.Mode == 0 {
+			return explain(s.Path, err)
+		}
+		return explain(s.Path, os.Chmod(s.Path, s.Mode.Perm()))
+	}
+	if len(t.Steps) == 1 {
+		err := os.Rename(s.Temp, s.Path)
+		if errors.Is(err, syscall.EBUSY) { // a mount point: only its bytes can be changed
+			old, e := os.ReadFile(s.Path)
+			if e != nil {
+				return explain(s.Path, e)
+			}
+			os.Remove(s.Temp)
+			return explain(s.Path, overwrite(s.Path, old, s.data))
+		}
+		return explain(s.Path, err)
+	}
+	if err := os.Link(s.Path, s.Backup); err != nil { // a file system without hard links
+		if err := copyFile(s.Path, s.Backup); err != nil {
+			return explain(s.Path, err)
+		}
+	}
+	if err := die("linked"); err != nil {
+		return err
+	}
+	return explain(s.Path, os.Rename(s.Temp, s.Path))
+}
+
+// unchanged looks once more, just before the step, whether the file is the one whose bytes were compared.
+func (s *step) unchanged() error {
+	if s.info == nil {
+		return nil
+	}
+	fi, err := os.Lstat(s.Path)
+	if err != nil || !os.SameFile(fi, s.info) || fi.Size() != s.info.Size() || !fi.ModTime().Equal(s.info.ModTime()) {
+		return &BaseError{s.Path}
+	}
+	return nil
+}
+
+// overwrite changes a file's bytes and puts the old ones back when that fails.
+func overwrite(path string, old, new []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	put := func(b []byte) error {
+		if _, err := f.WriteAt(b, 0); err != nil {
+			return err
+		}
+		if err := f.Truncate(int64(len(b))); err != nil {
+			return err
+		}
+		return f.Sync()
+	}
+	if err := put(new); err != nil {
+		if e := put(old); e != nil {
+			return fmt.Errorf("%w; and the old text could not be put back: %v", err, e)
+		}
+		return err
+	}
+	return nil
+}
+
+func copyFile(from, to string) error {
+	b, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := copyAttrs(from, f); err != nil {
+		return err
+	}
+	if _, err := f.Write(b); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// finish makes the renames durable, drops the backups and closes the journal.
+func (t *transaction) finish(ctx context.Context) error {
+	if t.noted && (len(t.Steps) > 1 || t.Steps[0].Kind == stepInPlace) {
+		t.syncDirs()
+		// From here on the change stands, whatever happens: without this mark a recovery that finds some backups
+		// gone and a file edited since could not tell.
+		data, err := json.Marshal(&plan{ID: t.ID, Host: t.Host, PID: t.PID, Start: t.Start, Applied: true, Steps: bare(t.Steps)})
+		if err == nil {
+			err = t.journal.Begin(ctx, t.ID, data)
+		}
+		if err != nil {
+			return fmt.Errorf("the change journal cannot be written, so the change was taken back: %w", err)
+		}
+	}
+	t.Applied = true
+	if err := die("applied"); err != nil {
+		return err
+	}
+	t.cleanUp()
+	if err := die("cleaned"); err != nil {
+		return err
+	}
+	if t.noted {
+		// A leftover entry says Applied and is harmless: Recover drops it.
+		_ = t.journal.End(ctx, t.ID)
+	}
+	return nil
+}
+
+// bare drops the bytes that are no longer needed.
+func bare(steps []step) []step {
+	out := make([]step, len(steps))
+	for i, s := range steps {
+		s.Old, s.New = nil, nil
+		out[i] = s
+	}
+	return out
+}
+
+func (p *plan) cleanUp() {
+	for _, s := range p.Steps {
+		for _, f := range []string{s.Temp, s.Backup} {
+			if f != "" {
+				os.Remove(f)
+			}
+		}
+	}
+}
+
+func (p *plan) syncDirs() {
+	seen := map[string]bool{}
+	for _, s := range p.paths() {
+		d := filepath.Dir(s)
+		if !seen[d] {
+			seen[d] = true
+			syncDir(d)
+		}
+	}
+}
+
+// giveUp takes back what was done; the error says so.
+func (t *transaction) giveUp(cause error) error {
+	if t.Applied {
+		return nil // it stands
+	}
+	var left []string
+	for i := t.done - 1; i >= 0; i-- {
+		if err := t.Steps[i].undo(); err != nil {
+			left = append(left, fmt.Sprintf("%s: %v", t.Steps[i].Path, err))
+		}
+	}
+	if len(left) > 0 { // keep backups and journal: Recover tries again
+		return fmt.Errorf("%w; taking the change back failed too: %v", cause, left)
+	}
+	t.cleanUp()
+	for i := t.made - 1; i >= 0; i-- {
+		os.Remove(t.Dirs[i]) // only when empty
+	}
+	if t.noted {
+		_ = t.journal.End(context.Background(), t.ID)
+	}
+	return cause
+}
+
+// undo takes an applied step back.
+func (s *step) undo() error {
+	switch s.Kind {
+	case stepCreate:
+		return os.Remove(s.Path)
+	case stepRemove:
+		return renameNew(s.Backup, s.Path)
+	case stepRename:
+		return renameNew(s.To, s.Path)
+	case stepInPlace:
+		return overwrite(s.Path, s.New, s.Old)
+	}
+	return os.Rename(s.Backup, s.Path)
+}
+
+// explain words a system error for the one who must act; every failed commit leaves the files as they were.
+func explain(path string, err error) error {
+	hint := ""
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errCrash) || errors.Is(err, ErrStale):
+		return err
+	case errors.Is(err, syscall.ENOSPC):
+		hint = "the disk is full; free some space and try again"
+	case errors.Is(err, syscall.EDQUOT):
+		hint = "the disk quota is used up; free some space and try again"
+	case errors.Is(err, syscall.EROFS):
+		hint = "the file system is mounted read-only"
+	case errors.Is(err, fs.ErrPermission):
+		hint = "check the permissions of the file and its folder"
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("%s %w", path, ErrExists)
+	}
+	if hint == "" {
+		return fmt.Errorf("cannot write %s, nothing was changed: %w", path, err)
+	}
+	return fmt.Errorf("cannot write %s, nothing was changed (%s): %w", path, hint, err)
+}

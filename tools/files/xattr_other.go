@@ -1,0 +1,5 @@
+//go:build unix && !linux && !darwin
+
+package files
+
+func copyXattrs(from, to string) {}

@@ -1,0 +1,34 @@
+//go:build linux || darwin
+
+package files
+
+import (
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// copyXattrs copies what it may: labels and capabilities are the system's to give.
+func copyXattrs(from, to string) {
+	n, err := unix.Llistxattr(from, nil)
+	if err != nil || n <= 0 {
+		return
+	}
+	names := make([]byte, n)
+	if n, err = unix.Llistxattr(from, names); err != nil {
+		return
+	}
+	for _, name := range strings.Split(string(names[:n]), "\x00") {
+		if name == "" || name == "security.capability" { // a write drops capabilities; so do we
+			continue
+		}
+		n, err := unix.Lgetxattr(from, name, nil)
+		if err != nil {
+			continue
+		}
+		v := make([]byte, n)
+		if n, err = unix.Lgetxattr(from, name, v); err == nil {
+			_ = unix.Lsetxattr(to, name, v[:n], 0)
+		}
+	}
+}
