@@ -1,0 +1,119 @@
+package permission
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// Protected says whether writing to a path could make another program run something, or loosen these rules: such
+// writes are asked about even where a rule allows them. realPath is absolute with its symbolic links resolved; home
+// and root (the worktree) are absolute, and may be empty. The reason is for the person. Letter case never counts,
+// because on some file systems it does not.
+func Protected(realPath, home, root string) (reason string, ok bool) {
+	p := slashed(realPath)
+	base := p[strings.LastIndexByte(p, '/')+1:]
+	for _, d := range protectedDirs {
+		if strings.Contains(p+"/", "/"+d.name+"/") {
+			return d.reason, true
+		}
+	}
+	if reason, ok := protectedNames[base]; ok {
+		return reason, true
+	}
+	for _, f := range protectedTails {
+		if strings.HasSuffix(p, "/"+f.name) {
+			return f.reason, true
+		}
+	}
+	if strings.HasSuffix(base, ".code-workspace") {
+		return "the editor runs tasks and settings from it", true
+	}
+	for _, pre := range [...]string{".prettierrc.", "prettier.config.", ".eslintrc.", "eslint.config."} {
+		if ext, ok := strings.CutPrefix(base, pre); ok && (strings.HasSuffix(ext, "js") || strings.HasSuffix(ext, "ts")) {
+			return "formatters and linters run it as a program", true
+		}
+	}
+	if strings.HasPrefix(p, "/etc/") || p == "/etc" || strings.HasPrefix(p, "/private/etc/") {
+		return "it configures the whole system", true
+	}
+	if home == "" {
+		return "", false
+	}
+	rel, inside := strings.CutPrefix(p, slashed(home)+"/")
+	if !inside {
+		return "", false
+	}
+	if reason, ok := protectedHome[rel]; ok {
+		return reason, true
+	}
+	// A worktree below one of these folders is a project like any other.
+	if root != "" && root != home {
+		if r := slashed(root); p == r || strings.HasPrefix(p, r+"/") {
+			return "", false
+		}
+	}
+	for _, d := range protectedHomeDirs {
+		if strings.HasPrefix(rel+"/", d.name+"/") {
+			return d.reason, true
+		}
+	}
+	return "", false
+}
+
+func slashed(p string) string {
+	return strings.ToLower(strings.TrimSuffix(filepath.ToSlash(filepath.Clean(p)), "/"))
+}
+
+type named struct{ name, reason string }
+
+const (
+	runsGit    = "git runs programs named in it"
+	runsEditor = "the editor runs tasks and settings from it"
+	runsShell  = "every new shell runs it"
+	runsLogin  = "it is run at login"
+	runsPM     = "package managers take registries, credentials and scripts from it"
+	ownRules   = "it holds the agent's own rules"
+	access     = "it decides who gets access to this account"
+)
+
+// Folders anywhere; names in lower case.
+var protectedDirs = [...]named{
+	{".git", runsGit}, {".husky", runsGit}, {".githooks", runsGit},
+	{".pillion", ownRules}, {".opencode", ownRules}, {".config/pillion", ownRules}, {".config/opencode", ownRules},
+	{".idea", runsEditor}, {".devcontainer", runsEditor},
+	{"node_modules/.bin", "tools run the programs in it"},
+	{".ssh", access},
+}
+
+// Files anywhere, by their base name.
+var protectedNames = map[string]string{
+	"pillion.json": ownRules, "pillion.jsonc": ownRules, "opencode.json": ownRules, "opencode.jsonc": ownRules, ".mcp.json": ownRules,
+	".envrc": "direnv runs it when a shell enters the folder", ".mise.toml": "mise runs programs named in it", "mise.toml": "mise runs programs named in it",
+	".gitconfig": runsGit, ".gitmodules": runsGit, ".exrc": runsEditor, ".nvimrc": runsEditor, ".nvim.lua": runsEditor, ".vimrc": runsEditor, ".dir-locals.el": runsEditor,
+	".npmrc": runsPM, ".yarnrc": runsPM, ".yarnrc.yml": runsPM, ".pnpmfile.cjs": runsPM, "pip.conf": runsPM, ".pypirc": runsPM, ".gemrc": runsPM, ".condarc": runsPM, ".netrc": access,
+	"authorized_keys": access, "sudoers": access,
+	".bashrc": runsShell, ".bash_profile": runsShell, ".bash_login": runsShell, ".bash_logout": runsShell, ".bash_aliases": runsShell, ".profile": runsShell,
+	".zshrc": runsShell, ".zshenv": runsShell, ".zprofile": runsShell, ".zlogin": runsShell, ".zlogout": runsShell, ".kshrc": runsShell, ".cshrc": runsShell, ".tcshrc": runsShell, ".login": runsShell,
+	".inputrc": runsShell, ".xprofile": runsLogin, ".xinitrc": runsLogin, ".xsession": runsLogin, ".xsessionrc": runsLogin, "crontab": runsLogin,
+}
+
+// Files anywhere, by the end of their path.
+var protectedTails = [...]named{
+	{".vscode/settings.json", runsEditor}, {".vscode/tasks.json", runsEditor}, {".vscode/launch.json", runsEditor}, {".vscode/mcp.json", runsEditor}, {".vscode/extensions.json", runsEditor},
+	{".zed/settings.json", runsEditor}, {".zed/tasks.json", runsEditor}, {".claude/settings.json", ownRules}, {".claude/settings.local.json", ownRules},
+	{".cargo/config", runsPM}, {".cargo/config.toml", runsPM}, {".bundle/config", runsPM}, {".m2/settings.xml", runsPM}, {".gradle/init.gradle", runsPM}, {".docker/config.json", access},
+}
+
+// Files below the home folder.
+var protectedHome = map[string]string{
+	".gradle/gradle.properties": runsPM, ".emacs": runsEditor, ".tmux.conf": runsShell, ".screenrc": runsShell, ".wgetrc": "downloads take options from it", ".curlrc": "downloads take options from it",
+}
+
+// Folders below the home folder.
+var protectedHomeDirs = [...]named{
+	{".config/git", runsGit}, {".config/fish", runsShell}, {".config/nushell", runsShell}, {".config/powershell", runsShell}, {".bashrc.d", runsShell}, {".oh-my-zsh", runsShell},
+	{".config/autostart", runsLogin}, {".config/systemd", runsLogin}, {".config/environment.d", runsLogin}, {"library/launchagents", runsLogin},
+	{".config/nvim", runsEditor}, {".vim", runsEditor}, {".emacs.d", runsEditor}, {".config/emacs", runsEditor}, {".config/code/user", runsEditor}, {"library/application support/code/user", runsEditor},
+	{".config/pip", runsPM}, {".pip", runsPM}, {".gnupg", access}, {".aws", access}, {".kube", access}, {".azure", access}, {".config/gcloud", access},
+	{".local/bin", "the shell finds programs in it"}, {"bin", "the shell finds programs in it"}, {".local/share/pillion", ownRules}, {".local/state/pillion", ownRules},
+}

@@ -1,0 +1,51 @@
+package permission
+
+import "testing"
+
+func TestProtected(t *testing.T) {
+	for path, want := range map[string]bool{
+		"/p/.git/hooks/pre-commit":      true,
+		"/p/.git/config":                true,
+		"/p/.git":                       true,
+		"/p/sub/.GIT/config":            true,
+		"/p/.gitignore":                 false,
+		"/p/my.git/config":              false,
+		"/p/.vscode/settings.json":      true,
+		"/p/.vscode/tasks.json":         true,
+		"/p/.vscode/launch.json":        true,
+		"/p/.vscode/notes.json":         false,
+		"/p/pillion.jsonc":              true,
+		"/p/.pillion/rules":             true,
+		"/p/opencode.json":              true,
+		"/p/.opencode/agent/a.md":       true,
+		"/p/.envrc":                     true,
+		"/p/.env":                       false,
+		"/p/x.code-workspace":           true,
+		"/p/node_modules/.bin/tsc":      true,
+		"/p/node_modules/a/index.js":    false,
+		"/p/prettier.config.mjs":        true,
+		"/p/.prettierrc.json":           false,
+		"/p/.npmrc":                     true,
+		"/p/.cargo/config.toml":         true,
+		"/p/Cargo.toml":                 false,
+		"/h/u/.bashrc":                  true,
+		"/h/u/.ssh/authorized_keys":     true,
+		"/h/u/.config/fish/config.fish": true,
+		"/h/u/.local/bin/ls":            true,
+		"/h/u/notes/bin/x":              false,
+		"/h/u/.config/nvim/init.lua":    true,
+		"/etc/profile":                  true,
+		"/h/u/.config/nvim":             true,
+		"/p/src/main.go":                false,
+	} {
+		if _, got := Protected(path, "/h/u", "/p"); got != want {
+			t.Errorf("%s: %v, want %v", path, got, want)
+		}
+	}
+	if _, ok := Protected("/h/u/.config/nvim/init.lua", "/h/u", "/h/u/.config/nvim"); ok {
+		t.Error("a worktree of dot files asks for each of its files")
+	}
+	if _, ok := Protected("/h/u/.config/nvim/.git/config", "/h/u", "/h/u/.config/nvim"); !ok {
+		t.Error("git's folder in it is not protected")
+	}
+}
