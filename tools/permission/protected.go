@@ -10,7 +10,7 @@ import (
 // and root (the worktree) are absolute, and may be empty. The reason is for the person. Letter case never counts,
 // because on some file systems it does not.
 func Protected(realPath, home, root string) (reason string, ok bool) {
-	p := slashed(realPath)
+	p := lowerPath(realPath)
 	base := p[strings.LastIndexByte(p, '/')+1:]
 	for _, d := range protectedDirs {
 		if strings.Contains(p+"/", "/"+d.name+"/") {
@@ -39,7 +39,7 @@ func Protected(realPath, home, root string) (reason string, ok bool) {
 	if home == "" {
 		return "", false
 	}
-	rel, inside := strings.CutPrefix(p, slashed(home)+"/")
+	rel, inside := strings.CutPrefix(p, lowerPath(home)+"/")
 	if !inside {
 		return "", false
 	}
@@ -48,7 +48,7 @@ func Protected(realPath, home, root string) (reason string, ok bool) {
 	}
 	// A worktree below one of these folders is a project like any other.
 	if root != "" && root != home {
-		if r := slashed(root); p == r || strings.HasPrefix(p, r+"/") {
+		if r := lowerPath(root); p == r || strings.HasPrefix(p, r+"/") {
 			return "", false
 		}
 	}
@@ -60,7 +60,7 @@ func Protected(realPath, home, root string) (reason string, ok bool) {
 	return "", false
 }
 
-func slashed(p string) string {
+func lowerPath(p string) string {
 	return strings.ToLower(strings.TrimSuffix(filepath.ToSlash(filepath.Clean(p)), "/"))
 }
 
