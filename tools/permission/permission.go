@@ -46,8 +46,8 @@ type Request struct {
 	Also []string `json:"also,omitempty"`
 	// NoGrant are those of Patterns that a remembered "always" never covers: wrappers, shells, interpreters.
 	NoGrant []string `json:"noGrant,omitempty"`
-	// ReadOnly: a command known to change nothing; see ReadOnlyCommands.
-	ReadOnly bool `json:"readOnly,omitempty"`
+	// ReadOnly are those of Patterns that are commands known to change nothing; see ReadOnlyCommands.
+	ReadOnly []string `json:"readOnly,omitempty"`
 
 	Title string `json:"title"` // one line for the person
 	Why   string `json:"why"`   // why it is asked, for the person

@@ -1,5 +1,7 @@
 package permission
 
+import "slices"
+
 // Evaluate returns what the rules say about one pattern of a permission, and the rule that decided: the last one
 // that matches both. Without any, the answer is Ask and the rule nil.
 //
@@ -13,7 +15,7 @@ func (rs Ruleset) Evaluate(permission, pattern string) (Action, *Rule) {
 func (rs Ruleset) Judge(r Request, pattern string) (Action, *Rule) {
 	who := names(r.Permission, r.Tool)
 	action, rule := rs.evaluate(who, pattern)
-	if !r.ReadOnly || action == Allow {
+	if action == Allow || !slices.Contains(r.ReadOnly, pattern) {
 		return action, rule
 	}
 	// A command known to change nothing is let through by the rules of bash_readonly. A rule that names commands

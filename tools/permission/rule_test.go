@@ -40,7 +40,7 @@ func TestEvaluate(t *testing.T) {
 }
 
 func TestJudgeReadOnlyCommands(t *testing.T) {
-	ls := Request{Permission: "bash", Patterns: []string{"ls -la"}, ReadOnly: true}
+	ls := Request{Permission: "bash", Patterns: []string{"ls -la"}, ReadOnly: []string{"ls -la"}}
 	for _, c := range []struct {
 		name, config string
 		want         Action
