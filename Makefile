@@ -1,0 +1,54 @@
+# Everything sets itself up; every step is skipped when it has been done.
+#
+#   make run     build, then fix the broken example with the built-in model (DIR=… PROMPT=… for your own project)
+#   make test    every test, real language servers and real ACP clients included
+#   make bench   the benchmarks behind docs/BENCHMARKS.md
+
+SHELL   := /bin/bash
+CACHE   := $(CURDIR)/.cache
+BIN     := bin/pillion
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+GOFILES := $(shell find agent lspbridge sidecar tools -name '*.go' -o -name '*.txt' -not -path '*/testdata/*' 2>/dev/null) go.mod go.sum
+PROMPT  ?= fix all errors
+export PATH := $(CACHE)/bin:$(CACHE)/node_modules/.bin:$(PATH)
+
+.PHONY: run build test test-go test-e2e lint bench fuzz setup clean
+
+run: setup-run build
+	@./scripts/run.sh "$(DIR)" "$(PROMPT)"
+
+build: $(BIN)
+
+$(BIN): $(GOFILES)
+	go build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./sidecar
+
+# The programs that the main job uses: a C compiler for the shell parser, ripgrep, gopls.
+.PHONY: setup-run
+setup-run:
+	@./scripts/setup.sh run "$(CACHE)"
+
+.PHONY: setup-test
+setup-test:
+	@./scripts/setup.sh test "$(CACHE)"
+
+test: setup-test build lint test-go test-e2e
+
+lint:
+	@test -z "$$(gofmt -l agent lspbridge sidecar tools bench)" || { gofmt -l agent lspbridge sidecar tools bench; echo "run gofmt -w on these"; exit 1; }
+	go vet ./...
+
+test-go:
+	PILLION_TEST_SERVERS=$(CACHE)/servers/node_modules/.bin go test -race -timeout 20m ./...
+
+test-e2e: build
+	npm run --silent test:e2e
+
+bench: setup-test build
+	go run ./bench
+
+fuzz:
+	@./scripts/fuzz.sh $(or $(FUZZTIME),30s)
+
+clean:
+	rm -rf bin .cache dist node_modules

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/pillion-dev/pillion/"
+
+// allowed reads the import table of ARCHITECTURE.md.
+func allowed(t *testing.T) map[string][]string {
+	t.Helper()
+	f, err := os.Open("../ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	code := regexp.MustCompile("`([^`]+)`")
+	words := func(cell string) (out []string) {
+		for _, m := range code.FindAllStringSubmatch(cell, -1) {
+			out = append(out, m[1])
+		}
+		return out
+	}
+	table := map[string][]string{}
+	in := false
+	for s := bufio.NewScanner(f); s.Scan(); {
+		line := s.Text()
+		switch {
+		case strings.HasPrefix(line, "## "):
+			in = strings.HasPrefix(line, "## Who may import whom")
+		case in && strings.HasPrefix(line, "| `"):
+			cells := strings.Split(line, "|")
+			may := words(cells[2])
+			if strings.Contains(cells[2], "anything") {
+				may = []string{"*"}
+			}
+			for _, p := range words(cells[1]) {
+				table[p] = may
+			}
+		}
+	}
+	if len(table) < 10 {
+		t.Fatalf("the table was not found: %v", table)
+	}
+	return table
+}
+
+func TestImportsFollowTheTableInArchitecture(t *testing.T) {
+	table := allowed(t)
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "../agent/...", "../lspbridge/...", "../tools/...", "../sidecar/...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d := json.NewDecoder(strings.NewReader(string(out))); d.More(); {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := d.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimPrefix(p.ImportPath, module)
+		may, ok := table[name]
+		if !ok {
+			if strings.HasPrefix(name, "sidecar/") || name == "sidecar" {
+				may = []string{"*"}
+			} else {
+				t.Errorf("%s has no row in the table of ARCHITECTURE.md", name)
+				continue
+			}
+		}
+		for _, i := range p.Imports {
+			to, ours := strings.CutPrefix(i, module)
+			if !ours {
+				continue
+			}
+			if to == "sidecar" || strings.HasPrefix(to, "sidecar/") && !strings.HasPrefix(name, "sidecar") {
+				t.Errorf("%s imports %s: nothing below may know the sidecar", name, to)
+			}
+			if !slices.ContainsFunc(may, func(pattern string) bool {
+				ok, _ := path.Match(pattern, to)
+				return ok || pattern == "*"
+			}) {
+				t.Errorf("%s imports %s, which the table of ARCHITECTURE.md does not allow", name, to)
+			}
+		}
+	}
+}
