@@ -11,7 +11,8 @@ import (
 )
 
 // Provider streams one model answer. It calls emit from one goroutine, in order, at the end of each SSE event at
-// the latest; an error from emit ends the stream. A failure is always an *Error.
+// the latest; an error from emit ends the stream and is returned as it is. A failure is always an *Error, also a
+// cancelled ctx (ErrCanceled, which unwraps to ctx's error).
 type Provider interface {
 	Stream(ctx context.Context, req *Request, emit func(Event) error) error
 }
@@ -92,7 +93,7 @@ type EventType string
 // What a stream says.
 const (
 	EventText      EventType = "text"       // Text
-	EventThinking  EventType = "thinking"   // Text; Signature when the block ends
+	EventThinking  EventType = "thinking"   // Text; Signature when the block ends (with no Text before it: a block of its own)
 	EventToolStart EventType = "tool_start" // Index, CallID, Name
 	EventToolDelta EventType = "tool_delta" // Index, Text: a piece of the arguments
 	EventToolEnd   EventType = "tool_end"   // Index, CallID, Name, Text: the whole arguments as written, Signature
@@ -146,7 +147,8 @@ const (
 	ErrNetwork       ErrorKind = "network"    // no connection, time-out
 	ErrCut           ErrorKind = "cut"        // the stream ended before its end
 	ErrContextLength ErrorKind = "context_length"
-	ErrQuota         ErrorKind = "quota" // no credit: do not retry
+	ErrQuota         ErrorKind = "quota"     // no credit: do not retry
+	ErrCanceled      ErrorKind = "cancelled" // the caller's ctx ended
 )
 
 // Error is every failure of a provider, in words a person can act on; it never holds a key.

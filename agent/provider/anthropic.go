@@ -1,0 +1,392 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
+)
+
+// redactedThinking marks a signature that is a redacted_thinking block's data.
+const redactedThinking = "redacted:"
+
+// anthropicProvider speaks the Messages API. The SDK does transport, authentication and headers; the body comes
+// encoded from the conversation's cache, and the events are decoded here, because the SDK's generic decoding is the
+// slowest part of a stream.
+type anthropicProvider struct {
+	base
+	once   sync.Once
+	client anthropic.Client
+}
+
+// Stream implements Provider.
+func (p *anthropicProvider) Stream(ctx context.Context, req *Request, emit func(Event) error) error {
+	optional := []string{"output_config", "effort", "display", "temperature", "top_p", "cache_control"}
+	try := func() error {
+		return p.attempt(ctx, req.Model.ID, func(without []string) ([]string, error) {
+			body := p.body(req, without)
+			return optional, p.run(ctx, req.Model.ID, func(ctx context.Context) (*http.Response, error) {
+				return p.open(ctx, req, body)
+			}, &anthropicAnswer{out: emitter{emit: emit}})
+		})
+	}
+	err := try()
+	// Thinking is bound to the conversation it came from; after a compaction or with another account it is refused.
+	if e, ok := err.(*Error); ok && e.Kind == ErrInvalid && refusesThinking(e.Message) && p.dropThinking(req) {
+		err = try()
+	}
+	return err
+}
+
+func refusesThinking(message string) bool {
+	m := strings.ToLower(message)
+	return strings.Contains(m, "thinking") && (strings.Contains(m, "signature") || strings.Contains(m, "block"))
+}
+
+// dropThinking leaves the signed thinking of the messages so far out of this conversation from now on; false when
+// that was so already.
+func (p *anthropicProvider) dropThinking(req *Request) bool {
+	conv := p.cache.acquire(req.SessionID, req.Model.String())
+	defer p.cache.release(conv)
+	if conv.thinkFrom >= len(req.Messages) {
+		return false
+	}
+	conv.thinkFrom = len(req.Messages)
+	conv.entries = nil
+	return true
+}
+
+func (p *anthropicProvider) open(ctx context.Context, req *Request, body []byte) (*http.Response, error) {
+	p.once.Do(func() {
+		opts := []option.RequestOption{
+			option.WithoutEnvironmentDefaults(),
+			option.WithHTTPClient(p.httpClient()),
+			option.WithMaxRetries(0), // the loop repeats, visibly
+			option.WithMiddleware(boundErrorBody),
+		}
+		if p.cfg.BaseURL != "" {
+			opts = append(opts, option.WithBaseURL(strings.TrimSuffix(strings.TrimRight(p.cfg.BaseURL, "/"), "/v1")))
+		}
+		if p.cfg.Token != "" {
+			opts = append(opts, option.WithAuthToken(p.cfg.Token))
+		}
+		if p.cfg.Key != "" {
+			opts = append(opts, option.WithAPIKey(p.cfg.Key))
+		}
+		for k, v := range p.cfg.Headers {
+			opts = append(opts, option.WithHeader(k, v))
+		}
+		p.client = anthropic.NewClient(opts...)
+	})
+	var opts []option.RequestOption
+	if claudeVersion(req.Model.ID) < 460 && req.Effort != "" && len(req.Tools) > 0 && p.official() {
+		opts = append(opts, option.WithHeaderAdd("anthropic-beta", "interleaved-thinking-2025-05-14"))
+	}
+	var resp *http.Response
+	err := p.client.Execute(ctx, http.MethodPost, "v1/messages", body, &resp, opts...)
+	var api *anthropic.Error
+	if errors.As(err, &api) && api.Response != nil {
+		return nil, failedResponse(api.Response)
+	}
+	return resp, err
+}
+
+func (p *anthropicProvider) official() bool {
+	u, err := url.Parse(p.cfg.BaseURL)
+	return err == nil && (u.Host == "" || strings.HasSuffix(u.Hostname(), "anthropic.com"))
+}
+
+// claudeVersion is 460 for claude-opus-4-6, 500 for claude-sonnet-5, 370 for claude-3-7-sonnet; models without a
+// number (mythos-preview) are new, other makers' are 0.
+func claudeVersion(id string) int {
+	i := strings.Index(id, "claude-")
+	if i < 0 {
+		return 0
+	}
+	version, digits := 0, 0
+	for _, part := range strings.FieldsFunc(id[i+len("claude-"):], func(r rune) bool { return r == '-' || r == '.' || r == '@' || r == ':' }) {
+		n, err := strconv.Atoi(part)
+		if err != nil || n > 99 { // a date
+			if digits > 0 {
+				break
+			}
+			continue
+		}
+		if digits == 0 {
+			version = n * 100
+		} else {
+			version += n * 10
+			digits++
+			break
+		}
+		digits++
+	}
+	if digits == 0 {
+		return 500
+	}
+	return version
+}
+
+// body builds the request.
+func (p *anthropicProvider) body(req *Request, without []string) []byte {
+	conv := p.cache.acquire(req.SessionID, req.Model.String())
+	defer p.cache.release(conv)
+	if conv.thinkFrom > len(req.Messages) {
+		conv.thinkFrom = 0 // the history was rewritten
+	}
+	entries := conv.encode(req.Messages, func(i int, m *Message, e *entry) {
+		encodeAnthropic(m, e, req.Model, i >= conv.thinkFrom)
+	})
+	caching := !p.cfg.Quirks.NoCache && !slices.Contains(without, "cache_control")
+	system := conv.encodeSystem(req.System, func() []byte { return encodeAnthropicSystem(req.System, caching) })
+	tools := conv.encodeTools(req.Tools, func() []byte { return encodeAnthropicTools(req.Tools) })
+
+	size := len(system) + len(tools) + 1024
+	for i := range entries {
+		size += len(entries[i].enc) + 96
+	}
+	b := append(make([]byte, 0, size), '{')
+	b = appendStringField(b, "model", req.Model.ID)
+	b = anthropicSettings(b, req, entries, without)
+	b = append(b, `,"stream":true`...)
+	if len(system) > 0 {
+		b = append(append(append(appendField(b, "system"), '['), system...), ']')
+	}
+	if len(tools) > 0 {
+		b = append(append(append(appendField(b, "tools"), '['), tools...), ']')
+	}
+	b = append(appendField(b, "messages"), '[')
+	b = appendAnthropicMessages(b, entries, caching)
+	return append(b, ']', '}')
+}
+
+// anthropicSettings appends max_tokens, thinking and sampling as the model takes them.
+func anthropicSettings(b []byte, req *Request, entries []entry, without []string) []byte {
+	limit := req.MaxOutput
+	if limit <= 0 {
+		limit = req.Model.Output
+	}
+	if limit <= 0 {
+		limit = 8192
+	}
+	leave := func(param string) bool { return slices.Contains(without, param) }
+	version := claudeVersion(req.Model.ID)
+	effort := req.Effort != "" && req.Effort != "none"
+	thinks := false
+	switch {
+	case leave("thinking"):
+	case version >= 500 || version >= 460 && effort: // the model decides how much, within an effort
+		thinks = true
+		b = append(appendField(b, "thinking"), `{"type":"adaptive"`...)
+		if !leave("display") {
+			b = append(b, `,"display":"summarized"`...)
+		}
+		b = append(b, '}')
+		if effort && !leave("effort") && !leave("output_config") {
+			b = append(appendField(b, "output_config"), `{"effort":`...)
+			b = append(appendString(b, req.Effort), '}')
+		}
+	case effort && limit >= 4096 && thinkingMayStart(entries):
+		budget := map[string]int{"low": 4096, "medium": 12000}[req.Effort]
+		if budget == 0 {
+			budget = 31999
+		}
+		budget = max(1024, min(budget, limit-2048))
+		thinks = true
+		b = append(appendField(b, "thinking"), `{"type":"enabled","budget_tokens":`...)
+		b = append(strconv.AppendInt(b, int64(budget), 10), '}')
+	}
+	b = appendIntField(b, "max_tokens", limit)
+	if sampling := version < 470 && !thinks; sampling { // newer models refuse sampling parameters
+		if req.Temperature != nil && !leave("temperature") {
+			b = appendFloatField(b, "temperature", *req.Temperature)
+		} else if req.TopP != nil && !leave("top_p") { // one of the two at most
+			b = appendFloatField(b, "top_p", *req.TopP)
+		}
+	}
+	return b
+}
+
+// thinkingMayStart: with a thinking budget, the assistant message that made the calls just answered must begin with
+// signed thinking; one of another model, or made without thinking, does not.
+func thinkingMayStart(entries []entry) bool {
+	for i := len(entries) - 1; i >= 0; i-- {
+		switch e := &entries[i]; e.role {
+		case RoleUser:
+			return true
+		case RoleAssistant:
+			if e.calls > 0 {
+				return e.thinking
+			}
+		}
+	}
+	return true
+}
+
+const cacheMark = `,"cache_control":{"type":"ephemeral"}`
+
+// encodeAnthropicSystem marks the first (most stable) and the last block as ends of cached prefixes; tools come
+// before the system prompt in the prefix and are covered by them.
+func encodeAnthropicSystem(system []string, caching bool) []byte {
+	var b []byte
+	var blocks []string
+	for _, s := range system {
+		if strings.TrimSpace(s) != "" {
+			blocks = append(blocks, s)
+		}
+	}
+	for i, s := range blocks {
+		b = append(appendComma(b), `{"type":"text","text":`...)
+		b = appendString(b, s)
+		if caching && (i == 0 || i == len(blocks)-1) {
+			b = append(b, cacheMark...)
+		}
+		b = append(b, '}')
+	}
+	return b
+}
+
+func encodeAnthropicTools(tools []ToolSpec) []byte {
+	var b []byte
+	for _, t := range tools {
+		b = append(appendComma(b), '{')
+		b = appendStringField(b, "name", t.Name)
+		b = appendStringField(b, "description", t.Description)
+		b = append(appendField(b, "input_schema"), TransformSchema(KindAnthropic, t.Parameters)...)
+		b = append(b, '}')
+	}
+	return b
+}
+
+// encodeAnthropic encodes a message's blocks, without the brackets, so that neighbours of one role can be joined.
+func encodeAnthropic(m *Message, e *entry, model Model, keepThinking bool) {
+	var b []byte
+	open := func(kind string) {
+		b = append(appendComma(b), `{"type":"`...)
+		b = append(b, kind...)
+		b = append(b, '"')
+	}
+	text := func(s string) {
+		if strings.TrimSpace(s) != "" { // empty text is refused
+			open("text")
+			b = append(appendStringField(b, "text", s), '}')
+		}
+	}
+	file := func(f File) {
+		if !sendable(model, f) {
+			text(fileText(model, f))
+			return
+		}
+		if isPDF(f.Mime) {
+			open("document")
+		} else {
+			open("image")
+		}
+		b = append(appendField(b, "source"), `{"type":"base64","media_type":`...)
+		b = appendString(b, f.Mime)
+		b = append(appendBase64(appendField(b, "data"), f.Data), '}', '}')
+	}
+	for _, p := range m.Parts {
+		switch p.Type {
+		case PartText:
+			text(p.Text)
+		case PartFile:
+			for _, f := range p.Files {
+				file(f)
+			}
+		case PartThinking:
+			if p.Signature == "" || !keepThinking || m.Role != RoleAssistant || !sameProvider(*m, model) {
+				continue
+			}
+			e.thinking = true
+			if data, ok := strings.CutPrefix(p.Signature, redactedThinking); ok {
+				open("redacted_thinking")
+				b = append(appendStringField(b, "data", data), '}')
+				continue
+			}
+			open("thinking")
+			b = appendStringField(b, "thinking", p.Text)
+			b = append(appendStringField(b, "signature", p.Signature), '}')
+		case PartToolCall:
+			e.calls++
+			open("tool_use")
+			b = appendStringField(b, "id", callID(p.CallID, 64))
+			b = appendStringField(b, "name", p.Name)
+			b = append(append(appendField(b, "input"), objectInput(p.Input)...), '}')
+		case PartToolResult:
+			open("tool_result")
+			b = appendStringField(b, "tool_use_id", callID(p.CallID, 64))
+			if p.IsError {
+				b = append(b, `,"is_error":true`...)
+			}
+			b = append(appendField(b, "content"), '[')
+			text(p.Text)
+			for _, f := range p.Files {
+				file(f)
+			}
+			b = append(b, ']', '}')
+		}
+	}
+	e.enc = b
+}
+
+// appendAnthropicMessages joins neighbours of one role and marks the ends of the last two turns that are not the
+// assistant's as ends of cached prefixes: the one before is what the last request cached.
+func appendAnthropicMessages(b []byte, entries []entry, caching bool) []byte {
+	marks := map[int]bool{}
+	if caching {
+		for i, last := len(entries)-1, ""; i >= 0 && len(marks) < 2; i-- {
+			if len(entries[i].enc) == 0 {
+				continue
+			}
+			role := anthropicRole(entries[i].role)
+			if role == "user" && last != "user" {
+				marks[i] = true
+			}
+			last = role
+		}
+	}
+	current := ""
+	for i := range entries {
+		e := &entries[i]
+		if len(e.enc) == 0 {
+			continue
+		}
+		if role := anthropicRole(e.role); role != current {
+			if current != "" {
+				b = append(b, ']', '}')
+			}
+			b = append(appendComma(b), `{"role":"`...)
+			b = append(b, role...)
+			b = append(b, `","content":[`...)
+			current = role
+		} else {
+			b = append(b, ',')
+		}
+		if marks[i] {
+			b = append(b, e.enc[:len(e.enc)-1]...) // into the last block's braces
+			b = append(b, cacheMark...)
+			b = append(b, '}')
+		} else {
+			b = append(b, e.enc...)
+		}
+	}
+	if current != "" {
+		b = append(b, ']', '}')
+	}
+	return b
+}
+
+func anthropicRole(r Role) string {
+	if r == RoleAssistant {
+		return "assistant"
+	}
+	return "user"
+}

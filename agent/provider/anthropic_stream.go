@@ -1,0 +1,241 @@
+package provider
+
+import (
+	"encoding/json"
+	"strconv"
+)
+
+// anthropicAnswer reads the events of one answer.
+type anthropicAnswer struct {
+	out    emitter
+	blocks map[int]*anthropicBlock
+	calls  int
+	ids    idSet
+	usage  Usage
+	stop   StopReason
+	over   bool // message_stop, or a stop reason: everything was said
+}
+
+type anthropicBlock struct {
+	kind      string
+	id, name  string
+	index     int // of the call
+	args      []byte
+	signature string
+}
+
+type anthropicEvent struct {
+	Type  string `json:"type"`
+	Index int    `json:"index"`
+	Delta struct {
+		Type        string `json:"type"`
+		Text        string `json:"text"`
+		Thinking    string `json:"thinking"`
+		Signature   string `json:"signature"`
+		PartialJSON string `json:"partial_json"`
+		StopReason  string `json:"stop_reason"`
+	} `json:"delta"`
+	ContentBlock *struct {
+		Type      string          `json:"type"`
+		ID        string          `json:"id"`
+		Name      string          `json:"name"`
+		Text      string          `json:"text"`
+		Thinking  string          `json:"thinking"`
+		Signature string          `json:"signature"`
+		Data      string          `json:"data"`
+		Input     json.RawMessage `json:"input"`
+	} `json:"content_block"`
+	Message *struct {
+		Usage *anthropicUsage `json:"usage"`
+	} `json:"message"`
+	Usage *anthropicUsage `json:"usage"`
+}
+
+type anthropicUsage struct {
+	Input      *int `json:"input_tokens"`
+	Output     *int `json:"output_tokens"`
+	CacheRead  *int `json:"cache_read_input_tokens"`
+	CacheWrite *int `json:"cache_creation_input_tokens"`
+}
+
+func (a *anthropicAnswer) event(data []byte) (progress, error) {
+	var ev anthropicEvent
+	if err := json.Unmarshal(data, &ev); err != nil {
+		return more, errBadEvent
+	}
+	switch ev.Type {
+	case "content_block_delta":
+		return more, a.delta(&ev)
+	case "content_block_start":
+		return more, a.start(&ev)
+	case "content_block_stop":
+		return more, a.close(ev.Index)
+	case "message_start":
+		if ev.Message != nil {
+			return more, a.count(ev.Message.Usage)
+		}
+	case "message_delta":
+		if r := ev.Delta.StopReason; r != "" {
+			a.stop, a.over = anthropicStop(r), true
+		}
+		if err := a.count(ev.Usage); err != nil {
+			return more, err
+		}
+		if a.over {
+			return finished, nil
+		}
+	case "message_stop":
+		a.over = true
+		return done, nil
+	case "error", "":
+		f := parseFailure(0, nil, data)
+		if ev.Type == "" && f.message == string(data) {
+			return more, nil // an object that says nothing
+		}
+		return more, f
+	}
+	return more, nil
+}
+
+func anthropicStop(reason string) StopReason {
+	switch reason {
+	case "tool_use":
+		return StopTools
+	case "max_tokens", "model_context_window_exceeded":
+		return StopMaxTokens
+	case "refusal":
+		return StopRefusal
+	}
+	return StopEnd
+}
+
+func (a *anthropicAnswer) count(u *anthropicUsage) error {
+	if u == nil {
+		return nil
+	}
+	for _, f := range []struct {
+		to   *int
+		from *int
+	}{{&a.usage.Input, u.Input}, {&a.usage.Output, u.Output}, {&a.usage.CacheRead, u.CacheRead}, {&a.usage.CacheWrite, u.CacheWrite}} {
+		if f.from != nil {
+			*f.to = *f.from
+		}
+	}
+	return a.out.send(Event{Type: EventUsage, Usage: a.usage})
+}
+
+func (a *anthropicAnswer) start(ev *anthropicEvent) error {
+	c := ev.ContentBlock
+	if c == nil {
+		return nil
+	}
+	if a.blocks == nil {
+		a.blocks = map[int]*anthropicBlock{}
+	}
+	bl := &anthropicBlock{kind: c.Type, signature: c.Signature}
+	a.blocks[ev.Index] = bl
+	switch c.Type {
+	case "text":
+		if c.Text != "" {
+			return a.out.send(Event{Type: EventText, Text: c.Text})
+		}
+	case "thinking":
+		if c.Thinking != "" {
+			return a.out.send(Event{Type: EventThinking, Text: c.Thinking})
+		}
+	case "redacted_thinking":
+		bl.signature = redactedThinking + c.Data
+	case "tool_use":
+		bl.index, bl.id, bl.name = a.calls, a.ids.unique(c.ID), c.Name
+		a.calls++
+		if err := a.out.send(Event{Type: EventToolStart, Index: bl.index, CallID: bl.id, Name: bl.name}); err != nil {
+			return err
+		}
+		// Some compatible servers put the whole input here instead of streaming it.
+		if in := string(c.Input); in != "" && in != "{}" && in != "null" {
+			bl.args = append(bl.args, in...)
+			return a.out.send(Event{Type: EventToolDelta, Index: bl.index, Text: in})
+		}
+	}
+	return nil
+}
+
+func (a *anthropicAnswer) delta(ev *anthropicEvent) error {
+	d := &ev.Delta
+	switch d.Type {
+	case "text_delta":
+		if d.Text != "" {
+			return a.out.send(Event{Type: EventText, Text: d.Text})
+		}
+	case "thinking_delta":
+		if d.Thinking != "" {
+			return a.out.send(Event{Type: EventThinking, Text: d.Thinking})
+		}
+	case "signature_delta":
+		if bl := a.blocks[ev.Index]; bl != nil {
+			bl.signature += d.Signature
+		}
+	case "input_json_delta":
+		bl := a.blocks[ev.Index]
+		if bl == nil || bl.kind != "tool_use" || d.PartialJSON == "" {
+			return nil
+		}
+		bl.args = append(bl.args, d.PartialJSON...)
+		return a.out.send(Event{Type: EventToolDelta, Index: bl.index, Text: d.PartialJSON})
+	}
+	return nil
+}
+
+// close ends a block: a call is whole, a thought is signed.
+func (a *anthropicAnswer) close(index int) error {
+	bl := a.blocks[index]
+	if bl == nil {
+		return nil
+	}
+	delete(a.blocks, index)
+	switch bl.kind {
+	case "tool_use":
+		return a.out.send(Event{Type: EventToolEnd, Index: bl.index, CallID: bl.id, Name: bl.name, Text: wrapArguments(string(bl.args))})
+	case "thinking", "redacted_thinking":
+		if bl.signature != "" {
+			return a.out.send(Event{Type: EventThinking, Signature: bl.signature})
+		}
+	}
+	return nil
+}
+
+func (a *anthropicAnswer) end() error {
+	if !a.over {
+		return errCut
+	}
+	for i := 0; len(a.blocks) > 0 && i <= 1<<16; i++ { // blocks nobody closed, in order
+		if err := a.close(i); err != nil {
+			return err
+		}
+	}
+	switch {
+	case a.calls > 0 && (a.stop == StopEnd || a.stop == ""):
+		a.stop = StopTools
+	case a.calls == 0 && a.stop == StopTools, a.stop == "":
+		a.stop = StopEnd
+	}
+	return a.out.send(Event{Type: EventStop, Stop: a.stop})
+}
+
+// idSet makes the call ids of one answer unique, and makes one up where there is none.
+type idSet struct{ seen map[string]bool }
+
+func (s *idSet) unique(id string) string {
+	if s.seen == nil {
+		s.seen = map[string]bool{}
+	}
+	if id == "" {
+		id = newCallID()
+	}
+	base := id
+	for n := 2; s.seen[id]; n++ {
+		id = base + "_" + strconv.Itoa(n)
+	}
+	s.seen[id] = true
+	return id
+}

@@ -1,0 +1,162 @@
+package provider
+
+import (
+	"bytes"
+	"sync"
+	"time"
+)
+
+const (
+	// maxCached bounds the encoded bytes one provider keeps for all its conversations, besides the one in use.
+	maxCached = 32 << 20
+	// idleConversation is when an unused conversation's encoding is dropped.
+	idleConversation = 10 * time.Minute
+)
+
+// cache keeps what was encoded of each conversation, so that a step encodes only what is new. It belongs to one
+// provider instance; a conversation is one session with one model, because the model decides what is sent (images,
+// signatures). An entry is used again only for the same message: the same place, id, role and parts slice (by
+// address; messages are immutable). A compacted or forked history therefore encodes again what changed, and nothing
+// has to be told to forget. The parts of the cached entries stay reachable until their conversation is dropped:
+// idle for 10 minutes, or least recently used when all together hold more than 32 MiB.
+type cache struct {
+	mu    sync.Mutex // guards what follows; never held while encoding
+	convs map[string]*conversation
+}
+
+// conversation is guarded by its own mutex while a body is built from it.
+type conversation struct {
+	mu      sync.Mutex
+	entries []entry
+
+	system, tools block
+	thinkFrom     int // signed thinking of messages before this one is left out
+
+	used time.Time // guarded by cache.mu
+	size int       // guarded by cache.mu: encoded bytes at the last release
+}
+
+// entry is one encoded message. What the bytes are is the adapter's business.
+type entry struct {
+	first *Part
+	parts int
+	id    string
+	role  Role
+	enc   []byte
+	// marks are what the adapter must know of a message to put it together with its neighbours.
+	thinking bool // holds signed thinking
+	calls    int  // tool calls
+}
+
+func (e *entry) is(m *Message) bool {
+	return e.parts == len(m.Parts) && e.role == m.Role && e.id == m.ID &&
+		(e.parts == 0 || e.first == &m.Parts[0])
+}
+
+// block is an encoded part of the request that rarely changes, with what it was made of.
+type block struct {
+	system []string
+	tools  []ToolSpec
+	enc    []byte
+}
+
+// acquire returns the conversation, locked. release must follow.
+func (c *cache) acquire(session, model string) *conversation {
+	key := session + "\x00" + model
+	now := time.Now()
+	c.mu.Lock()
+	conv := c.convs[key]
+	if conv == nil {
+		if c.convs == nil {
+			c.convs = map[string]*conversation{}
+		}
+		conv = &conversation{}
+		c.convs[key] = conv
+	}
+	conv.used = now
+	total := 0
+	for k, o := range c.convs {
+		if o != conv && now.Sub(o.used) > idleConversation {
+			delete(c.convs, k)
+			continue
+		}
+		total += o.size
+	}
+	for total > maxCached && len(c.convs) > 1 {
+		oldest := ""
+		for k, o := range c.convs {
+			if o != conv && (oldest == "" || o.used.Before(c.convs[oldest].used)) {
+				oldest = k
+			}
+		}
+		total -= c.convs[oldest].size
+		delete(c.convs, oldest)
+	}
+	c.mu.Unlock()
+	conv.mu.Lock()
+	return conv
+}
+
+func (c *cache) release(conv *conversation) {
+	size := len(conv.system.enc) + len(conv.tools.enc)
+	for i := range conv.entries {
+		size += len(conv.entries[i].enc)
+	}
+	conv.mu.Unlock()
+	c.mu.Lock()
+	conv.size = size
+	c.mu.Unlock()
+}
+
+// reset forgets everything; streams under way keep what they hold.
+func (c *cache) reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.convs = nil
+}
+
+// encode brings the entries up to date with the messages and returns them.
+func (c *conversation) encode(messages []Message, enc func(i int, m *Message, e *entry)) []entry {
+	for i := range messages {
+		m := &messages[i]
+		if i < len(c.entries) && c.entries[i].is(m) {
+			continue
+		}
+		e := entry{parts: len(m.Parts), id: m.ID, role: m.Role}
+		if len(m.Parts) > 0 {
+			e.first = &m.Parts[0]
+		}
+		enc(i, m, &e)
+		if i < len(c.entries) {
+			c.entries[i] = e
+		} else {
+			c.entries = append(c.entries, e)
+		}
+	}
+	clear(c.entries[len(messages):])
+	c.entries = c.entries[:len(messages)]
+	return c.entries
+}
+
+func (c *conversation) encodeSystem(system []string, enc func() []byte) []byte {
+	same := len(system) == len(c.system.system) && c.system.enc != nil
+	for i := 0; same && i < len(system); i++ {
+		same = system[i] == c.system.system[i]
+	}
+	if !same {
+		c.system = block{system: append([]string(nil), system...), enc: enc()}
+	}
+	return c.system.enc
+}
+
+func (c *conversation) encodeTools(tools []ToolSpec, enc func() []byte) []byte {
+	same := len(tools) == len(c.tools.tools) && c.tools.enc != nil
+	for i := 0; same && i < len(tools); i++ {
+		a, b := &tools[i], &c.tools.tools[i]
+		same = a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Parameters, b.Parameters)
+	}
+	if !same {
+		c.tools = block{tools: append([]ToolSpec(nil), tools...), enc: enc()}
+	}
+	return c.tools.enc
+}

@@ -1,0 +1,208 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Kind is a wire format.
+type Kind string
+
+// The wire formats. Compatible is Chat Completions as everybody else speaks it.
+const (
+	KindAnthropic  Kind = "anthropic"
+	KindOpenAI     Kind = "openai"    // Chat Completions at OpenAI
+	KindResponses  Kind = "responses" // OpenAI's Responses API
+	KindGemini     Kind = "gemini"
+	KindCompatible Kind = "openai-compatible"
+)
+
+// Kinds are all of them, in the order a person would list them.
+func Kinds() []Kind {
+	return []Kind{KindAnthropic, KindOpenAI, KindResponses, KindGemini, KindCompatible}
+}
+
+// Config describes one provider. New keeps it; nothing in it is read from the environment.
+type Config struct {
+	ID      string // the configuration's provider id, for messages; empty: the Kind
+	Kind    Kind
+	BaseURL string            // empty: the provider's own; required for KindCompatible
+	Key     string            // may be empty for a local server or with Token or Headers
+	Token   string            // bearer token instead of a key (ANTHROPIC_AUTH_TOKEN, gateways)
+	Headers map[string]string // sent with every request, after the SDK's own
+	Quirks  Quirks
+
+	HTTPClient *http.Client // nil: one shared by all providers
+	// Idle ends a stream that says nothing for so long; 0: 5 minutes. The first byte gets twice that: a local
+	// model may read a long prompt before it speaks.
+	Idle time.Duration
+}
+
+// Quirks are what an OpenAI-compatible server does differently. The zero value lets the adapter find out: a
+// parameter that the server refuses by name is left out from then on.
+type Quirks struct {
+	NoStreamUsage   bool   // refuses stream_options
+	NoParallelCalls bool   // one tool call an answer: parallel_tool_calls:false is sent
+	ReturnReasoning bool   // wants reasoning_content back with an assistant's tool calls (DeepSeek, Kimi: known by name)
+	SystemRole      string // "system" when empty; "developer" or "user" where a template wants it
+	MaxTokensField  string // max_tokens or max_completion_tokens; empty: by kind
+	ShortCallIDs    bool   // call ids of nine letters and digits (Mistral: known by name)
+	NoCache         bool   // Anthropic format without cache_control
+}
+
+// New makes a provider. It builds nothing and connects to nothing before the first Stream, and is cheap enough to
+// call for every configured provider. The result may be used from several goroutines.
+func New(cfg Config) (Provider, error) {
+	if cfg.ID == "" {
+		cfg.ID = string(cfg.Kind)
+	}
+	if cfg.BaseURL != "" {
+		u, err := url.Parse(cfg.BaseURL)
+		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+			return nil, fmt.Errorf("provider %s: baseURL %q is not an http(s) URL; write it as https://host/v1", cfg.ID, redactURL(cfg.BaseURL))
+		}
+	}
+	if cfg.Idle <= 0 {
+		cfg.Idle = 5 * time.Minute
+	}
+	switch cfg.Kind {
+	case KindAnthropic:
+		return &anthropicProvider{base: base{cfg: cfg}}, nil
+	case KindOpenAI:
+		return &chatProvider{base: base{cfg: cfg}}, nil
+	case KindCompatible:
+		if cfg.BaseURL == "" {
+			return nil, fmt.Errorf("provider %s: an OpenAI-compatible provider needs a baseURL, for example http://localhost:11434/v1", cfg.ID)
+		}
+		return &chatProvider{base: base{cfg: cfg}}, nil
+	case KindResponses:
+		return &responsesProvider{base: base{cfg: cfg}}, nil
+	case KindGemini:
+		return &geminiProvider{base: base{cfg: cfg}}, nil
+	}
+	names := make([]string, 0, 5)
+	for _, k := range Kinds() {
+		names = append(names, string(k))
+	}
+	return nil, fmt.Errorf("provider %s: unknown kind %q; use one of %s", cfg.ID, cfg.Kind, strings.Join(names, ", "))
+}
+
+// base is what the adapters share.
+type base struct {
+	cfg   Config
+	cache cache
+
+	mu      sync.Mutex
+	dropped map[string][]string // guarded by mu; by model: parameters the server refused
+}
+
+// refused tells which parameters a model's server refused so far.
+func (b *base) refused(model string) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.dropped[model])
+}
+
+// learn notes a refused parameter; false when it was known already.
+func (b *base) learn(model, param string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if slices.Contains(b.dropped[model], param) {
+		return false
+	}
+	if b.dropped == nil {
+		b.dropped = map[string][]string{}
+	}
+	b.dropped[model] = append(b.dropped[model], param)
+	return true
+}
+
+// httpClient is the configured client, or the shared one. It is made without a time-out: a stream may be long, and
+// run watches it.
+func (b *base) httpClient() *http.Client {
+	if b.cfg.HTTPClient != nil {
+		return b.cfg.HTTPClient
+	}
+	return sharedClient()
+}
+
+// sharedClient keeps connections of all providers, so that a step does not pay for a handshake.
+var sharedClient = sync.OnceValue(func() *http.Client {
+	dial := &net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}
+	return &http.Client{
+		Transport: &http.Transport{
+			Proxy:               http.ProxyFromEnvironment,
+			DialContext:         dial.DialContext,
+			ForceAttemptHTTP2:   true,
+			MaxIdleConns:        64,
+			MaxIdleConnsPerHost: 16,
+			IdleConnTimeout:     90 * time.Second,
+			TLSHandshakeTimeout: 15 * time.Second,
+			WriteBufferSize:     64 << 10,
+			ReadBufferSize:      32 << 10,
+			DisableCompression:  true, // a compressed stream is held back by the compressor
+		},
+		// A key must not follow a redirect to another host; net/http knows only Authorization as a secret.
+		CheckRedirect: func(req *http.Request, via []*http.Request) error {
+			if first := via[0].URL; req.URL.Host != first.Host || req.URL.Scheme != first.Scheme || len(via) > 5 {
+				return errRedirect
+			}
+			return nil
+		},
+	}
+})
+
+var errRedirect = errors.New("the server redirects to another place; set the provider's baseURL to that place if it is right")
+
+// attempt streams, and streams again when the server refused a parameter by name that the request can do without.
+// stream is told what to leave out and says which optional parameters it sent. A refused attempt has emitted
+// nothing.
+func (b *base) attempt(ctx context.Context, model string, stream func(without []string) (sent []string, err error)) error {
+	for {
+		sent, err := stream(b.refused(model))
+		e, ok := err.(*Error)
+		if !ok || e.Kind != ErrInvalid || ctx.Err() != nil {
+			return err
+		}
+		param := ""
+		for _, p := range sent {
+			if containsWord(e.Message, p) {
+				param = p
+				break
+			}
+		}
+		if param == "" || !b.learn(model, param) {
+			return err
+		}
+		b.cache.reset()
+	}
+}
+
+// containsWord reports whether s has w with no letter, digit or underscore on either side.
+func containsWord(s, w string) bool {
+	for i := 0; ; {
+		j := strings.Index(s[i:], w)
+		if j < 0 {
+			return false
+		}
+		i += j
+		before := i == 0 || !wordByte(s[i-1])
+		after := i+len(w) == len(s) || !wordByte(s[i+len(w)])
+		if before && after {
+			return true
+		}
+		i += len(w)
+	}
+}
+
+func wordByte(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}

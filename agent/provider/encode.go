@@ -1,0 +1,207 @@
+package provider
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"hash/fnv"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// appendString appends s as a JSON string. Invalid UTF-8 becomes U+FFFD, as encoding/json does it; HTML is not
+// escaped.
+func appendString(b []byte, s string) []byte {
+	b = append(b, '"')
+	b = appendEscaped(b, s)
+	return append(b, '"')
+}
+
+func appendEscaped(b []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= 0x20 && c != '"' && c != '\\' && c < utf8.RuneSelf {
+			i++
+			continue
+		}
+		if c >= utf8.RuneSelf {
+			r, n := utf8.DecodeRuneInString(s[i:])
+			if r == utf8.RuneError && n == 1 {
+				b = append(b, s[start:i]...)
+				b = append(b, `\ufffd`...)
+				i++
+				start = i
+				continue
+			}
+			i += n
+			continue
+		}
+		b = append(b, s[start:i]...)
+		switch c {
+		case '"', '\\':
+			b = append(b, '\\', c)
+		case '\n':
+			b = append(b, '\\', 'n')
+		case '\r':
+			b = append(b, '\\', 'r')
+		case '\t':
+			b = append(b, '\\', 't')
+		default:
+			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		}
+		i++
+		start = i
+	}
+	return append(b, s[start:]...)
+}
+
+// appendField appends ,"name": — or without the comma after an opening brace or at the start of a fragment.
+func appendField(b []byte, name string) []byte {
+	b = appendComma(b)
+	b = append(b, '"')
+	b = append(b, name...)
+	return append(b, '"', ':')
+}
+
+// appendComma appends a comma unless b is empty or ends with an opening bracket or a comma.
+func appendComma(b []byte) []byte {
+	if n := len(b); n > 0 {
+		switch b[n-1] {
+		case '{', '[', ',':
+		default:
+			b = append(b, ',')
+		}
+	}
+	return b
+}
+
+func appendStringField(b []byte, name, value string) []byte {
+	return appendString(appendField(b, name), value)
+}
+
+func appendIntField(b []byte, name string, value int) []byte {
+	return strconv.AppendInt(appendField(b, name), int64(value), 10)
+}
+
+func appendFloatField(b []byte, name string, value float64) []byte {
+	return strconv.AppendFloat(appendField(b, name), value, 'g', -1, 64)
+}
+
+// appendDataURL appends "data:<mime>;base64,…" as a JSON string.
+func appendDataURL(b []byte, f File) []byte {
+	b = append(b, `"data:`...)
+	b = appendEscaped(b, f.Mime)
+	b = append(b, ";base64,"...)
+	b = base64.StdEncoding.AppendEncode(b, f.Data)
+	return append(b, '"')
+}
+
+// appendBase64 appends data as a JSON string.
+func appendBase64(b []byte, data []byte) []byte {
+	b = append(b, '"')
+	b = base64.StdEncoding.AppendEncode(b, data)
+	return append(b, '"')
+}
+
+// objectInput is a call's arguments as a JSON object: providers, and model servers that parse the history, take
+// nothing else. Arguments that are none are kept under one key, so that the model sees what it wrote.
+func objectInput(input json.RawMessage) []byte {
+	in := strings.TrimSpace(string(input))
+	if in == "" {
+		return []byte("{}")
+	}
+	if in[0] == '{' && json.Valid([]byte(in)) {
+		return []byte(in)
+	}
+	if s := rawText(input); in[0] == '"' {
+		in = s
+	}
+	b := appendString([]byte(`{"invalid_arguments":`), in)
+	return append(b, '}')
+}
+
+// wrapArguments is what EventToolEnd carries: the arguments as written, {} for none.
+func wrapArguments(args string) string {
+	if strings.TrimSpace(args) == "" {
+		return "{}"
+	}
+	return args
+}
+
+// callID makes an id acceptable: letters, digits, _ and -, at most max bytes; the same id always becomes the same.
+func callID(id string, max int) string {
+	ok := id != "" && len(id) <= max
+	for i := 0; ok && i < len(id); i++ {
+		ok = wordByte(id[i]) || id[i] == '-'
+	}
+	if ok {
+		return id
+	}
+	return "call_" + hashID(id, min(16, max-5))
+}
+
+// hashID is n letters and digits made of id.
+func hashID(id string, n int) string {
+	const digits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	h := fnv.New128a()
+	_, _ = h.Write([]byte(id))
+	sum := h.Sum(nil)
+	out := make([]byte, n)
+	for i := range out {
+		out[i] = digits[int(sum[i%len(sum)]^byte(i/len(sum)))%len(digits)]
+	}
+	return string(out)
+}
+
+// isImage and isPDF sort attachments; the rest is text or nothing a model can read.
+func isImage(mime string) bool {
+	switch mime {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		return true
+	}
+	return false
+}
+
+func isPDF(mime string) bool { return mime == "application/pdf" }
+
+func isText(f File) bool {
+	return (strings.HasPrefix(f.Mime, "text/") || f.Mime == "application/json") && utf8.Valid(f.Data)
+}
+
+// fileText is what a model is told about an attachment it cannot be given: the text itself, or why it is missing.
+func fileText(m Model, f File) string {
+	name := f.Name
+	if name == "" {
+		name = f.Mime
+	}
+	switch {
+	case isText(f):
+		return "File " + name + ":\n" + string(f.Data)
+	case isImage(f.Mime) && !m.Images:
+		return "[image " + name + " left out: this model cannot see images]"
+	case isPDF(f.Mime) && !m.PDF:
+		return "[PDF " + name + " left out: this model cannot read PDF files]"
+	}
+	return "[file " + name + " left out: files of type " + f.Mime + " cannot be sent to a model]"
+}
+
+// sendable reports whether a file goes as it is.
+func sendable(m Model, f File) bool {
+	return isImage(f.Mime) && m.Images || isPDF(f.Mime) && m.PDF
+}
+
+// sameProvider reports whether m's opaque state (signatures) was made by the provider that will read it.
+func sameProvider(m Message, model Model) bool {
+	provider, _, _ := strings.Cut(m.Model, "/")
+	return m.Model == "" || provider == model.Provider
+}
+
+// newCallID makes an id for a call that came without one. It is unique beyond one answer.
+func newCallID() string { return "call_" + rand.Text()[:16] }
+
+func appendIntValue(b []byte, v int) []byte { return strconv.AppendInt(b, int64(v), 10) }
+
+func appendFloatValue(b []byte, v float64) []byte { return strconv.AppendFloat(b, v, 'g', -1, 64) }

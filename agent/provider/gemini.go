@@ -1,0 +1,315 @@
+package provider
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"google.golang.org/genai"
+)
+
+// noSignature is what Gemini 3 takes for a call that another model made.
+const noSignature = "skip_thought_signature_validator"
+
+// geminiProvider speaks generateContent. The SDK makes the URL, the headers and the authentication; it allows no
+// encoded body and decodes every event into maps, so a transport of ours puts the body in and takes the response
+// out. The SDK's own retries are off by default.
+type geminiProvider struct {
+	base
+	once   sync.Once
+	client *genai.Client
+	err    error
+}
+
+// Stream implements Provider.
+func (p *geminiProvider) Stream(ctx context.Context, req *Request, emit func(Event) error) error {
+	return p.attempt(ctx, req.Model.ID, func(without []string) ([]string, error) {
+		body, sent := p.body(req, without)
+		return sent, p.run(ctx, req.Model.ID, func(ctx context.Context) (*http.Response, error) {
+			return p.open(ctx, req.Model.ID, body)
+		}, &geminiAnswer{out: emitter{emit: emit}})
+	})
+}
+
+// geminiCall travels in the request's context to the transport: the SDK hands through nothing else untouched.
+type geminiCall struct {
+	body []byte
+	resp *http.Response
+	err  error
+}
+
+type geminiCallKey struct{}
+
+// geminiTransport sends the call's body instead of the SDK's and keeps a good response for itself; the SDK sees an
+// empty one. Failures go through the SDK as they are, but for their headers and status, which are noted.
+type geminiTransport struct {
+	next  http.RoundTripper
+	keyed bool
+}
+
+func (t geminiTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	call, ok := req.Context().Value(geminiCallKey{}).(*geminiCall)
+	if !ok {
+		return t.next.RoundTrip(req)
+	}
+	req = req.Clone(req.Context())
+	if !t.keyed {
+		req.Header.Del("x-goog-api-key")
+	}
+	req.Body = io.NopCloser(bytes.NewReader(call.body))
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(call.body)), nil }
+	req.ContentLength = int64(len(call.body))
+	resp, err := t.next.RoundTrip(req)
+	if err != nil {
+		call.err = err
+		return nil, err
+	}
+	if resp.StatusCode < 300 {
+		call.resp = resp
+		empty := *resp
+		empty.Body = http.NoBody
+		return &empty, nil
+	}
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	_ = resp.Body.Close()
+	call.err = parseFailure(resp.StatusCode, resp.Header, body)
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return resp, nil
+}
+
+func (p *geminiProvider) open(ctx context.Context, model string, body []byte) (*http.Response, error) {
+	p.once.Do(func() {
+		client := *p.httpClient()
+		next := client.Transport
+		if next == nil {
+			next = http.DefaultTransport
+		}
+		client.Transport = geminiTransport{next: next, keyed: p.cfg.Key != ""}
+		cc := &genai.ClientConfig{Backend: genai.BackendGeminiAPI, APIKey: p.cfg.Key, HTTPClient: &client}
+		if cc.APIKey == "" {
+			cc.APIKey = "none" // the SDK insists, or takes the environment's; the transport removes it
+		}
+		cc.HTTPOptions.BaseURL = strings.TrimSuffix(strings.TrimRight(p.cfg.BaseURL, "/"), "/v1beta")
+		if cc.HTTPOptions.BaseURL == "" {
+			cc.HTTPOptions.BaseURL = "https://generativelanguage.googleapis.com/"
+		}
+		cc.HTTPOptions.Headers = http.Header{}
+		for k, v := range p.cfg.Headers {
+			cc.HTTPOptions.Headers.Set(k, v)
+		}
+		if p.cfg.Token != "" {
+			cc.HTTPOptions.Headers.Set("Authorization", "Bearer "+p.cfg.Token)
+		}
+		p.client, p.err = genai.NewClient(context.Background(), cc)
+	})
+	if p.err != nil {
+		return nil, &Error{Kind: ErrInvalid, Message: "the Gemini client could not be made; check the provider's settings"}
+	}
+	call := &geminiCall{body: body}
+	var err error
+	for _, e := range p.client.Models.GenerateContentStream(context.WithValue(ctx, geminiCallKey{}, call), model, nil, nil) {
+		err = e
+	}
+	switch {
+	case call.resp != nil:
+		return call.resp, nil
+	case call.err != nil:
+		return nil, call.err
+	case err == nil:
+		err = errors.New("no request was made")
+	}
+	return nil, err
+}
+
+func (p *geminiProvider) body(req *Request, without []string) (body []byte, sent []string) {
+	conv := p.cache.acquire(req.SessionID, req.Model.String())
+	defer p.cache.release(conv)
+	version := geminiVersion(req.Model.ID)
+	entries := conv.encode(req.Messages, func(_ int, m *Message, e *entry) { encodeGemini(m, e, req.Model, version) })
+	system := conv.encodeSystem(req.System, func() []byte { return encodeGeminiSystem(req.System) })
+	tools := conv.encodeTools(req.Tools, func() []byte { return encodeGeminiTools(req.Tools) })
+
+	size := len(system) + len(tools) + 1024
+	for i := range entries {
+		size += len(entries[i].enc) + 40
+	}
+	b := append(make([]byte, 0, size), '{')
+	if len(system) > 0 {
+		b = append(append(append(b, `"systemInstruction":{"parts":[`...), system...), ']', '}')
+	}
+	if len(tools) > 0 {
+		b = append(append(append(appendField(b, "tools"), `[{"functionDeclarations":[`...), tools...), `]}]`...)
+	}
+	b = append(appendField(b, "generationConfig"), '{')
+	if limit := req.MaxOutput; limit > 0 {
+		b = appendIntField(b, "maxOutputTokens", limit)
+	}
+	if req.Temperature != nil {
+		b = appendFloatField(b, "temperature", *req.Temperature)
+	}
+	if req.TopP != nil {
+		b = appendFloatField(b, "topP", *req.TopP)
+	}
+	if (req.Model.Thinking || req.Effort != "") && !slices.Contains(without, "thinking_config") && !slices.Contains(without, "thinkingConfig") {
+		sent = append(sent, "thinking_config", "thinkingConfig")
+		b = append(appendField(b, "thinkingConfig"), `{"includeThoughts":true`...)
+		b = appendGeminiEffort(b, req.Effort, version)
+		b = append(b, '}')
+	}
+	b = append(b, '}')
+	b = append(appendField(b, "contents"), '[')
+	current := ""
+	for i := range entries {
+		e := &entries[i]
+		if len(e.enc) == 0 {
+			continue
+		}
+		role := "user"
+		if e.role == RoleAssistant {
+			role = "model"
+		}
+		if role == current {
+			b = append(b, ',')
+		} else {
+			if current != "" {
+				b = append(b, ']', '}')
+			}
+			b = append(append(append(appendComma(b), `{"role":"`...), role...), `","parts":[`...)
+			current = role
+		}
+		b = append(b, e.enc...)
+	}
+	if current != "" {
+		b = append(b, ']', '}')
+	}
+	return append(b, ']', '}'), sent
+}
+
+// geminiVersion is 25 for gemini-2.5-pro, 30 for gemini-3-…; 0 when the id has no number.
+func geminiVersion(id string) int {
+	_, rest, ok := strings.Cut(id, "gemini-")
+	if !ok {
+		return 0
+	}
+	number, _, _ := strings.Cut(rest, "-")
+	v, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		return 30 // gemini-flash-latest
+	}
+	return int(v*10 + 0.5)
+}
+
+// appendGeminiEffort says how much to think: in levels from Gemini 3 on, in tokens before.
+func appendGeminiEffort(b []byte, effort string, version int) []byte {
+	if effort == "" {
+		return b
+	}
+	if version >= 30 {
+		level := map[string]string{"minimal": "MINIMAL", "low": "LOW", "medium": "MEDIUM"}[effort]
+		if level == "" {
+			level = "HIGH"
+		}
+		return appendStringField(b, "thinkingLevel", level)
+	}
+	budget := map[string]int{"minimal": 512, "low": 2048, "medium": 8192}[effort]
+	if budget == 0 {
+		budget = 24576
+	}
+	return appendIntField(b, "thinkingBudget", budget)
+}
+
+func encodeGeminiSystem(system []string) []byte {
+	b := []byte{}
+	for _, s := range system {
+		if s != "" {
+			b = append(appendString(append(appendComma(b), `{"text":`...), s), '}')
+		}
+	}
+	return b
+}
+
+func encodeGeminiTools(tools []ToolSpec) []byte {
+	b := []byte{}
+	for _, t := range tools {
+		b = append(appendComma(b), '{')
+		b = appendStringField(b, "name", t.Name)
+		b = appendStringField(b, "description", t.Description)
+		// A function without parameters must not have an empty object of them.
+		if s := TransformSchema(KindGemini, t.Parameters); !bytes.Contains(s, []byte(`"properties":{}`)) || bytes.Count(s, []byte(`"properties"`)) > 1 {
+			b = append(appendField(b, "parameters"), s...)
+		}
+		b = append(b, '}')
+	}
+	return b
+}
+
+// encodeGemini encodes a message's parts without the brackets, so that neighbours of one role can be joined.
+func encodeGemini(m *Message, e *entry, model Model, version int) {
+	var b []byte
+	text := func(s string) {
+		b = append(appendString(append(appendComma(b), `{"text":`...), s), '}')
+	}
+	file := func(f File) {
+		if !sendable(model, f) {
+			text(fileText(model, f))
+			return
+		}
+		b = append(appendString(append(appendComma(b), `{"inlineData":{"mimeType":`...), f.Mime), `,"data":`...)
+		b = append(appendBase64(b, f.Data), '}', '}')
+	}
+	own := sameProvider(*m, model)
+	calls := 0
+	for _, p := range m.Parts {
+		switch p.Type {
+		case PartText:
+			if p.Text != "" {
+				text(p.Text)
+			}
+		case PartFile:
+			for _, f := range p.Files {
+				file(f)
+			}
+		case PartThinking:
+			// Summaries stay here; a signature that came with text goes back in its place.
+			if sig, ok := strings.CutPrefix(p.Signature, textSignature); ok && own {
+				b = append(appendString(append(appendComma(b), `{"text":"","thoughtSignature":`...), sig), '}')
+			}
+		case PartToolCall:
+			b = append(appendComma(b), `{"functionCall":{`...)
+			b = appendStringField(b, "id", callID(p.CallID, 64))
+			b = appendStringField(b, "name", p.Name)
+			b = append(append(appendField(b, "args"), objectInput(p.Input)...), '}')
+			switch {
+			case own && p.Signature != "":
+				b = appendStringField(b, "thoughtSignature", p.Signature)
+			case calls == 0 && version >= 30:
+				b = appendStringField(b, "thoughtSignature", noSignature)
+			}
+			b = append(b, '}')
+			calls++
+		case PartToolResult:
+			b = append(appendComma(b), `{"functionResponse":{`...)
+			b = appendStringField(b, "id", callID(p.CallID, 64))
+			b = appendStringField(b, "name", p.Name)
+			key := "output"
+			if p.IsError {
+				key = "error"
+			}
+			b = append(appendStringField(append(appendField(b, "response"), '{'), key, p.Text), '}', '}', '}')
+		}
+	}
+	for _, p := range m.Parts { // after all responses, which must come together
+		if p.Type == PartToolResult {
+			for _, f := range p.Files {
+				file(f)
+			}
+		}
+	}
+	e.enc = b
+}

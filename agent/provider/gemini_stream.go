@@ -1,0 +1,168 @@
+package provider
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// textSignature marks a thought signature that came with text.
+const textSignature = "text:"
+
+// geminiAnswer reads the chunks of one answer. Calls come whole.
+type geminiAnswer struct {
+	out     emitter
+	calls   int
+	ids     idSet
+	finish  string
+	blocked string
+	usage   *geminiUsage
+}
+
+type geminiChunk struct {
+	Candidates []struct {
+		Index   int `json:"index"`
+		Content struct {
+			Parts []geminiPart `json:"parts"`
+		} `json:"content"`
+		FinishReason  string `json:"finishReason"`
+		FinishMessage string `json:"finishMessage"`
+	} `json:"candidates"`
+	PromptFeedback *struct {
+		BlockReason string `json:"blockReason"`
+	} `json:"promptFeedback"`
+	Usage *geminiUsage    `json:"usageMetadata"`
+	Error json.RawMessage `json:"error"`
+}
+
+type geminiPart struct {
+	Text         string `json:"text"`
+	Thought      bool   `json:"thought"`
+	Signature    string `json:"thoughtSignature"`
+	FunctionCall *struct {
+		ID   string          `json:"id"`
+		Name string          `json:"name"`
+		Args json.RawMessage `json:"args"`
+	} `json:"functionCall"`
+}
+
+type geminiUsage struct {
+	Prompt   int `json:"promptTokenCount"`
+	Tools    int `json:"toolUsePromptTokenCount"`
+	Cached   int `json:"cachedContentTokenCount"`
+	Answer   int `json:"candidatesTokenCount"`
+	Thoughts int `json:"thoughtsTokenCount"`
+}
+
+func (a *geminiAnswer) event(data []byte) (progress, error) {
+	var ch geminiChunk
+	if err := json.Unmarshal(data, &ch); err != nil {
+		var typeErr *json.UnmarshalTypeError
+		if !errors.As(err, &typeErr) {
+			return more, errBadEvent
+		}
+	}
+	if len(ch.Error) > 0 && string(ch.Error) != "null" {
+		f := parseFailure(0, nil, data)
+		return more, f
+	}
+	if ch.PromptFeedback != nil && ch.PromptFeedback.BlockReason != "" {
+		a.blocked = ch.PromptFeedback.BlockReason
+	}
+	if ch.Usage != nil {
+		a.usage = ch.Usage
+	}
+	for i := range ch.Candidates {
+		c := &ch.Candidates[i]
+		if c.Index != 0 {
+			continue
+		}
+		for j := range c.Content.Parts {
+			if err := a.part(&c.Content.Parts[j]); err != nil {
+				return more, err
+			}
+		}
+		if c.FinishReason != "" && c.FinishReason != "FINISH_REASON_UNSPECIFIED" {
+			a.finish = c.FinishReason
+			if f := geminiFailure(c.FinishReason, c.FinishMessage); f != nil {
+				return more, f
+			}
+		}
+	}
+	if a.finish != "" || a.blocked != "" {
+		return finished, nil
+	}
+	return more, nil
+}
+
+// geminiFailure: some reasons mean that the model stumbled, and asking again helps.
+func geminiFailure(reason, message string) error {
+	switch reason {
+	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "OTHER", "MISSING_THOUGHT_SIGNATURE", "MALFORMED_RESPONSE":
+		return &apiFailure{message: fmt.Sprintf("the model stopped with %s %s", reason, message), kind: "server_error"}
+	}
+	return nil
+}
+
+func (a *geminiAnswer) part(p *geminiPart) error {
+	if f := p.FunctionCall; f != nil {
+		at, id := a.calls, a.ids.unique(f.ID)
+		a.calls++
+		args := wrapArguments(string(f.Args))
+		if args == "null" {
+			args = "{}"
+		}
+		for _, ev := range []Event{
+			{Type: EventToolStart, Index: at, CallID: id, Name: f.Name},
+			{Type: EventToolDelta, Index: at, Text: args},
+			{Type: EventToolEnd, Index: at, CallID: id, Name: f.Name, Text: args, Signature: p.Signature},
+		} {
+			if err := a.out.send(ev); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if p.Text != "" {
+		kind := EventText
+		if p.Thought {
+			kind = EventThinking
+		}
+		if err := a.out.send(Event{Type: kind, Text: p.Text}); err != nil {
+			return err
+		}
+	}
+	if p.Signature != "" && !p.Thought {
+		return a.out.send(Event{Type: EventThinking, Signature: textSignature + p.Signature})
+	}
+	return nil
+}
+
+func (a *geminiAnswer) end() error {
+	if a.finish == "" && a.blocked == "" {
+		return errCut
+	}
+	if u := a.usage; u != nil {
+		usage := Usage{Input: max(0, u.Prompt+u.Tools-u.Cached), Output: u.Answer, Reasoning: u.Thoughts, CacheRead: u.Cached}
+		if err := a.out.send(Event{Type: EventUsage, Usage: usage}); err != nil {
+			return err
+		}
+	}
+	return a.out.send(Event{Type: EventStop, Stop: a.stopReason()})
+}
+
+func (a *geminiAnswer) stopReason() StopReason {
+	if a.blocked != "" {
+		return StopRefusal
+	}
+	switch a.finish {
+	case "MAX_TOKENS":
+		return StopMaxTokens
+	case "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY":
+		return StopRefusal
+	}
+	if a.calls > 0 {
+		return StopTools
+	}
+	return StopEnd
+}

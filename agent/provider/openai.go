@@ -1,0 +1,333 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+)
+
+// chatProvider speaks Chat Completions: OpenAI's and everybody else's.
+type chatProvider struct {
+	base
+	openaiClient
+}
+
+// openaiClient is the SDK's client for Chat Completions and Responses. It is made without the SDK's defaults from
+// the environment: they would send OpenAI's key and organisation to any base URL.
+type openaiClient struct {
+	once   sync.Once
+	client openai.Client
+}
+
+func (c *openaiClient) open(ctx context.Context, b *base, model, path string, body []byte) (*http.Response, error) {
+	c.once.Do(func() {
+		opts := []option.RequestOption{
+			option.WithEnvironmentProduction(),
+			option.WithHTTPClient(b.httpClient()),
+			option.WithMaxRetries(0), // the loop repeats, visibly
+			option.WithMiddleware(boundErrorBody),
+		}
+		if b.cfg.BaseURL != "" {
+			opts = append(opts, option.WithBaseURL(strings.TrimRight(b.cfg.BaseURL, "/")+"/"))
+		}
+		if key := b.cfg.Key + b.cfg.Token; key != "" {
+			if b.cfg.Token != "" {
+				key = b.cfg.Token
+			}
+			opts = append(opts, option.WithAPIKey(key))
+		}
+		for k, v := range b.cfg.Headers {
+			opts = append(opts, option.WithHeader(k, v))
+		}
+		c.client = openai.Client{Options: opts}
+	})
+	if slices.Contains(b.refused(baseURLQuirk), "/v1") {
+		path = "v1/" + path
+	}
+	var resp *http.Response
+	err := c.client.Execute(ctx, http.MethodPost, path, body, &resp)
+	var api *openai.Error
+	if errors.As(err, &api) && api.Response != nil {
+		f := failedResponse(api.Response)
+		// A base URL without a path is tried as it is written, and then with the usual /v1.
+		if f.status == http.StatusNotFound && b.bareURL() && b.learn(baseURLQuirk, "/v1") {
+			return c.open(ctx, b, model, path, body)
+		}
+		return nil, f
+	}
+	return resp, err
+}
+
+// baseURLQuirk is the key under which base.learn keeps what was found out about the base URL.
+const baseURLQuirk = "\x00url"
+
+func (b *base) bareURL() bool {
+	u, err := url.Parse(b.cfg.BaseURL)
+	return err == nil && b.cfg.BaseURL != "" && strings.Trim(u.Path, "/") == ""
+}
+
+// Stream implements Provider.
+func (p *chatProvider) Stream(ctx context.Context, req *Request, emit func(Event) error) error {
+	return p.attempt(ctx, req.Model.ID, func(without []string) ([]string, error) {
+		body, sent := p.body(req, without)
+		return sent, p.run(ctx, req.Model.ID, func(ctx context.Context) (*http.Response, error) {
+			return p.open(ctx, &p.base, req.Model.ID, "chat/completions", body)
+		}, &chatAnswer{out: emitter{emit: emit}})
+	})
+}
+
+// body builds the request and names its optional parameters.
+func (p *chatProvider) body(req *Request, without []string) (body []byte, sent []string) {
+	conv := p.cache.acquire(req.SessionID, req.Model.String())
+	defer p.cache.release(conv)
+	enc := chatEncoder{model: req.Model, short: p.shortIDs(req.Model.ID), reasoning: p.returnsReasoning(req.Model.ID)}
+	entries := conv.encode(req.Messages, func(_ int, m *Message, e *entry) { enc.message(m, e) })
+	system := conv.encodeSystem(req.System, func() []byte { return encodeChatSystem(req.System, p.cfg.Quirks.SystemRole) })
+	tools := conv.encodeTools(req.Tools, func() []byte { return encodeChatTools(p.cfg.Kind, req.Tools) })
+
+	size := len(system) + len(tools) + 1024
+	for i := range entries {
+		size += len(entries[i].enc) + 1
+	}
+	b := append(make([]byte, 0, size), '{')
+	b = appendStringField(b, "model", req.Model.ID)
+	b = append(b, `,"stream":true`...)
+	optional := func(name string, add bool) bool {
+		if !add || slices.Contains(without, name) {
+			return false
+		}
+		sent = append(sent, name)
+		b = appendField(b, name)
+		return true
+	}
+	if optional("stream_options", !p.cfg.Quirks.NoStreamUsage) {
+		b = append(b, `{"include_usage":true}`...)
+	}
+	if name := p.maxTokensField(without); optional(name, req.MaxOutput > 0) {
+		b = appendIntValue(b, req.MaxOutput)
+	}
+	if req.Temperature != nil && optional("temperature", true) {
+		b = appendFloatValue(b, *req.Temperature)
+	}
+	if req.TopP != nil && optional("top_p", true) {
+		b = appendFloatValue(b, *req.TopP)
+	}
+	if optional("reasoning_effort", req.Effort != "") {
+		b = appendString(b, req.Effort)
+	}
+	if optional("prompt_cache_key", p.cfg.Kind == KindOpenAI && req.SessionID != "") {
+		b = appendString(b, req.SessionID)
+	}
+	if len(tools) > 0 {
+		b = append(append(append(appendField(b, "tools"), '['), tools...), ']')
+		if optional("parallel_tool_calls", p.cfg.Quirks.NoParallelCalls) {
+			b = append(b, "false"...)
+		}
+	}
+	b = append(appendField(b, "messages"), '[')
+	b = append(b, system...)
+	for i := range entries {
+		if len(entries[i].enc) > 0 {
+			b = append(appendComma(b), entries[i].enc...)
+		}
+	}
+	return append(b, ']', '}'), sent
+}
+
+// maxTokensField is the name of the output limit: OpenAI's newer models take only the long one, everybody else the
+// short one; whichever is refused, the other is tried.
+func (p *chatProvider) maxTokensField(without []string) string {
+	long, short := "max_completion_tokens", "max_tokens"
+	if f := p.cfg.Quirks.MaxTokensField; f != "" {
+		return f
+	}
+	if p.cfg.Kind != KindOpenAI {
+		long, short = short, long
+	}
+	if slices.Contains(without, long) {
+		return short
+	}
+	return long
+}
+
+func (p *chatProvider) shortIDs(model string) bool {
+	m := strings.ToLower(model)
+	return p.cfg.Quirks.ShortCallIDs || strings.Contains(p.cfg.BaseURL, "mistral.ai") ||
+		strings.Contains(m, "mistral") || strings.Contains(m, "devstral") || strings.Contains(m, "codestral")
+}
+
+func (p *chatProvider) returnsReasoning(model string) bool {
+	m := strings.ToLower(model)
+	return p.cfg.Quirks.ReturnReasoning || strings.Contains(m, "deepseek") || strings.Contains(m, "kimi")
+}
+
+// encodeChatSystem makes one system message: many chat templates know no second one.
+func encodeChatSystem(system []string, role string) []byte {
+	text := strings.Join(slices.DeleteFunc(slices.Clone(system), func(s string) bool { return strings.TrimSpace(s) == "" }), "\n\n")
+	if text == "" {
+		return []byte{}
+	}
+	if role == "" {
+		role = "system"
+	}
+	b := appendStringField([]byte{'{'}, "role", role)
+	return append(appendStringField(b, "content", text), '}')
+}
+
+func encodeChatTools(kind Kind, tools []ToolSpec) []byte {
+	b := []byte{}
+	for _, t := range tools {
+		b = append(appendComma(b), `{"type":"function","function":{`...)
+		b = appendStringField(b, "name", t.Name)
+		b = appendStringField(b, "description", t.Description)
+		b = append(appendField(b, "parameters"), TransformSchema(kind, t.Parameters)...)
+		b = append(b, '}', '}')
+	}
+	return b
+}
+
+// chatEncoder encodes messages; a RoleTool message becomes one message for each result.
+type chatEncoder struct {
+	model     Model
+	short     bool
+	reasoning bool
+}
+
+func (c chatEncoder) id(id string) string {
+	if c.short && (len(id) != 9 || strings.ContainsAny(id, "_-")) {
+		return hashID(id, 9)
+	}
+	return callID(id, 40) // OpenAI's limit
+}
+
+func (c chatEncoder) message(m *Message, e *entry) {
+	switch m.Role {
+	case RoleAssistant:
+		e.enc = c.assistant(m)
+	case RoleTool:
+		var b []byte
+		var files []File
+		for _, p := range m.Parts {
+			if p.Type != PartToolResult {
+				continue
+			}
+			text := p.Text
+			for _, f := range p.Files {
+				if sendable(c.model, f) {
+					files = append(files, f)
+					continue
+				}
+				text += "\n" + fileText(c.model, f)
+			}
+			b = append(appendComma(b), `{"role":"tool"`...)
+			b = appendStringField(b, "tool_call_id", c.id(p.CallID))
+			b = append(appendStringField(b, "content", text), '}')
+		}
+		if len(files) > 0 { // tool messages carry text only
+			parts := []Part{{Type: PartText, Text: "The tool's result contains:"}}
+			for _, f := range files {
+				parts = append(parts, Part{Type: PartFile, Files: []File{f}})
+			}
+			b = append(appendComma(b), c.user(parts)...)
+		}
+		e.enc = b
+	default:
+		e.enc = c.user(m.Parts)
+	}
+}
+
+func (c chatEncoder) user(parts []Part) []byte {
+	var text []string
+	var files []File
+	for _, p := range parts {
+		switch p.Type {
+		case PartText:
+			if p.Text != "" {
+				text = append(text, p.Text)
+			}
+		case PartFile:
+			for _, f := range p.Files {
+				if sendable(c.model, f) {
+					files = append(files, f)
+				} else {
+					text = append(text, fileText(c.model, f))
+				}
+			}
+		}
+	}
+	joined := strings.Join(text, "\n\n")
+	b := []byte(`{"role":"user"`)
+	if len(files) == 0 {
+		if joined == "" {
+			return nil
+		}
+		return append(appendStringField(b, "content", joined), '}')
+	}
+	b = append(appendField(b, "content"), '[')
+	if joined != "" {
+		b = append(appendStringField(append(b, `{"type":"text"`...), "text", joined), '}')
+	}
+	for _, f := range files {
+		if isPDF(f.Mime) {
+			name := f.Name
+			if name == "" {
+				name = "document.pdf"
+			}
+			b = append(appendComma(b), `{"type":"file","file":{`...)
+			b = appendStringField(b, "filename", name)
+			b = append(appendDataURL(appendField(b, "file_data"), f), '}', '}')
+			continue
+		}
+		b = append(appendComma(b), `{"type":"image_url","image_url":{"url":`...)
+		b = append(appendDataURL(b, f), '}', '}')
+	}
+	return append(b, ']', '}')
+}
+
+func (c chatEncoder) assistant(m *Message) []byte {
+	var text, reasoning strings.Builder
+	var details string
+	var calls []byte
+	for _, p := range m.Parts {
+		switch p.Type {
+		case PartText:
+			text.WriteString(p.Text)
+		case PartThinking:
+			reasoning.WriteString(p.Text)
+			if d, ok := strings.CutPrefix(p.Signature, reasoningDetails); ok && sameProvider(*m, c.model) && json.Valid([]byte(d)) {
+				details = d
+			}
+		case PartToolCall:
+			calls = append(appendComma(calls), `{"type":"function"`...)
+			calls = appendStringField(calls, "id", c.id(p.CallID))
+			calls = append(appendStringField(append(appendField(calls, "function"), '{'), "name", p.Name), `,"arguments":`...)
+			calls = append(appendString(calls, string(objectInput(p.Input))), '}', '}')
+		}
+	}
+	if text.Len() == 0 && len(calls) == 0 {
+		return nil
+	}
+	b := []byte(`{"role":"assistant"`)
+	if text.Len() > 0 {
+		b = appendStringField(b, "content", text.String())
+	} else {
+		b = append(b, `,"content":null`...)
+	}
+	if details != "" {
+		b = append(appendField(b, "reasoning_details"), details...)
+	} else if c.reasoning && len(calls) > 0 && sameProvider(*m, c.model) {
+		b = appendStringField(b, "reasoning_content", reasoning.String())
+	}
+	if len(calls) > 0 {
+		b = append(append(append(appendField(b, "tool_calls"), '['), calls...), ']')
+	}
+	return append(b, '}')
+}

@@ -1,0 +1,442 @@
+package provider
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+)
+
+// reasoningDetails marks a signature that is OpenRouter's reasoning_details array.
+const reasoningDetails = "details:"
+
+// chatAnswer reads Chat Completions chunks, with what the many servers do differently.
+type chatAnswer struct {
+	out     emitter
+	calls   []*chatCall
+	ids     idSet
+	tags    thinkTags
+	details []chatDetail
+	finish  string
+	said    bool // anything came: text, thinking, a call
+	refused bool
+	usage   Usage
+	counted bool // usage is known and not emitted yet
+	over    bool // [DONE]
+}
+
+// chatCall is a call being put together.
+type chatCall struct {
+	index   int // the server's, -1 when it gives none
+	at      int // ours
+	id      string
+	rawID   string // as the server wrote it
+	name    string
+	args    []byte
+	last    int // where the last piece begins in args
+	pieces  int
+	grows   bool // each piece so far repeats the one before and adds to it
+	repeats bool // the last piece is everything before it, once more
+}
+
+type chatChunk struct {
+	Choices []struct {
+		Index        int        `json:"index"`
+		Delta        *chatDelta `json:"delta"`
+		Message      *chatDelta `json:"message"` // a server that does not stream
+		FinishReason string     `json:"finish_reason"`
+	} `json:"choices"`
+	Usage *chatUsage      `json:"usage"`
+	Error json.RawMessage `json:"error"`
+	XGroq *struct {
+		Usage *chatUsage      `json:"usage"`
+		Error json.RawMessage `json:"error"`
+	} `json:"x_groq"`
+	Object string `json:"object"`
+}
+
+type chatDelta struct {
+	Content          json.RawMessage `json:"content"`
+	ReasoningContent json.RawMessage `json:"reasoning_content"`
+	Reasoning        json.RawMessage `json:"reasoning"`
+	ReasoningDetails []chatDetail    `json:"reasoning_details"`
+	Refusal          json.RawMessage `json:"refusal"`
+	ToolCalls        []chatToolDelta `json:"tool_calls"`
+	FunctionCall     *chatFunction   `json:"function_call"`
+}
+
+type chatDetail struct {
+	Type      string `json:"type"`
+	Text      string `json:"text,omitempty"`
+	Summary   string `json:"summary,omitempty"`
+	Data      string `json:"data,omitempty"`
+	Signature string `json:"signature,omitempty"`
+	ID        string `json:"id,omitempty"`
+	Format    string `json:"format,omitempty"`
+	Index     *int   `json:"index,omitempty"`
+}
+
+type chatToolDelta struct {
+	Index    *int            `json:"index"`
+	ID       json.RawMessage `json:"id"`
+	Function chatFunction    `json:"function"`
+}
+
+type chatFunction struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+type chatUsage struct {
+	Prompt     int `json:"prompt_tokens"`
+	Completion int `json:"completion_tokens"`
+	CacheHit   int `json:"prompt_cache_hit_tokens"` // DeepSeek
+	PromptMore *struct {
+		Cached int `json:"cached_tokens"`
+		Write  int `json:"cache_write_tokens"`
+	} `json:"prompt_tokens_details"`
+	CompletionMore *struct {
+		Reasoning int `json:"reasoning_tokens"`
+	} `json:"completion_tokens_details"`
+}
+
+func (u *chatUsage) usage() Usage {
+	out := Usage{Input: u.Prompt, Output: u.Completion, CacheRead: u.CacheHit}
+	if u.PromptMore != nil {
+		out.CacheRead = max(out.CacheRead, u.PromptMore.Cached)
+		out.CacheWrite = u.PromptMore.Write
+	}
+	if u.CompletionMore != nil {
+		out.Reasoning = u.CompletionMore.Reasoning
+	}
+	// Servers disagree whether the parts are inside the sums; none is ever negative.
+	out.Input = max(0, out.Input-out.CacheRead-out.CacheWrite)
+	if out.Reasoning <= out.Output {
+		out.Output -= out.Reasoning
+	}
+	return out
+}
+
+func (a *chatAnswer) event(data []byte) (progress, error) {
+	if bytes.HasPrefix(data, []byte("[DONE]")) {
+		a.over = true
+		return done, nil
+	}
+	var ch chatChunk
+	if err := json.Unmarshal(data, &ch); err != nil {
+		var typeErr *json.UnmarshalTypeError
+		if !errors.As(err, &typeErr) { // a field of an unexpected type is left out, the rest counts
+			return more, errBadEvent
+		}
+	}
+	if len(ch.Error) > 0 && string(ch.Error) != "null" || ch.Object == "error" {
+		return more, parseFailure(0, nil, data)
+	}
+	if ch.XGroq != nil {
+		if ch.Usage == nil {
+			ch.Usage = ch.XGroq.Usage
+		}
+		if len(ch.XGroq.Error) > 0 && string(ch.XGroq.Error) != "null" {
+			return more, &apiFailure{message: rawText(ch.XGroq.Error)}
+		}
+	}
+	if ch.Usage != nil {
+		a.usage, a.counted = ch.Usage.usage(), true
+	}
+	for i := range ch.Choices {
+		c := &ch.Choices[i]
+		if c.Index != 0 {
+			continue
+		}
+		d := c.Delta
+		if d == nil {
+			d = c.Message
+		}
+		if d != nil {
+			if err := a.delta(d); err != nil {
+				return more, err
+			}
+		}
+		if c.FinishReason != "" && c.FinishReason != "null" {
+			a.finish = c.FinishReason
+		}
+	}
+	if a.finish != "" {
+		return finished, nil
+	}
+	return more, nil
+}
+
+func (a *chatAnswer) delta(d *chatDelta) error {
+	thought := jsonText(d.ReasoningContent)
+	if thought == "" {
+		thought = jsonText(d.Reasoning)
+	}
+	for _, more := range d.ReasoningDetails {
+		a.detail(more)
+	}
+	if thought != "" {
+		a.said = true
+		if err := a.out.send(Event{Type: EventThinking, Text: thought}); err != nil {
+			return err
+		}
+	}
+	text := jsonText(d.Content)
+	if text == "" && len(d.Content) > 0 && d.Content[0] == '[' {
+		var err error
+		if text, err = a.contentList(d.Content); err != nil {
+			return err
+		}
+	}
+	if r := jsonText(d.Refusal); r != "" {
+		a.refused = true
+		text += r
+	}
+	if text != "" {
+		a.said = true
+		if err := a.tags.split(text, a.out.send); err != nil {
+			return err
+		}
+	}
+	for i := range d.ToolCalls {
+		if err := a.call(&d.ToolCalls[i]); err != nil {
+			return err
+		}
+	}
+	if f := d.FunctionCall; f != nil { // the API before tools
+		zero := 0
+		return a.call(&chatToolDelta{Index: &zero, Function: *f})
+	}
+	return nil
+}
+
+// contentList reads content in parts, as Mistral's thinking models send it.
+func (a *chatAnswer) contentList(raw json.RawMessage) (string, error) {
+	var parts []struct {
+		Type     string          `json:"type"`
+		Text     string          `json:"text"`
+		Thinking json.RawMessage `json:"thinking"`
+	}
+	_ = json.Unmarshal(raw, &parts)
+	text := ""
+	for _, p := range parts {
+		if p.Type == "thinking" {
+			var inner []struct {
+				Text string `json:"text"`
+			}
+			thought := jsonText(p.Thinking)
+			if json.Unmarshal(p.Thinking, &inner) == nil {
+				for _, t := range inner {
+					thought += t.Text
+				}
+			}
+			if thought != "" {
+				a.said = true
+				if err := a.out.send(Event{Type: EventThinking, Text: thought}); err != nil {
+					return "", err
+				}
+			}
+			continue
+		}
+		text += p.Text
+	}
+	return text, nil
+}
+
+// detail adds a piece of reasoning_details; pieces of one text are joined, the rest is kept as it came.
+func (a *chatAnswer) detail(d chatDetail) {
+	if n := len(a.details); n > 0 {
+		last := &a.details[n-1]
+		if last.Type == d.Type && last.Signature == "" && last.Data == "" && d.Data == "" && sameInt(last.Index, d.Index) &&
+			(d.Type == "reasoning.text" || d.Type == "reasoning.summary") {
+			last.Text += d.Text
+			last.Summary += d.Summary
+			last.Signature = d.Signature
+			return
+		}
+	}
+	a.details = append(a.details, d)
+}
+
+func sameInt(a, b *int) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// call adds a piece of a call. A piece belongs to the call with its index or, where servers give none or the same to
+// all, to the one with its id; without either it belongs to the last call, unless that one is whole and the piece
+// names a tool again.
+func (a *chatAnswer) call(d *chatToolDelta) error {
+	a.said = true
+	id := jsonText(d.ID)
+	if id == "" && len(d.ID) > 0 && d.ID[0] != '"' && string(d.ID) != "null" {
+		id = string(d.ID) // a number
+	}
+	index := -1
+	if d.Index != nil {
+		index = *d.Index
+	}
+	args := d.Function.Arguments
+	piece := jsonText(args)
+	if piece == "" && len(args) > 0 && args[0] == '{' {
+		piece = string(args) // an object instead of a string
+	}
+	c := a.find(index, id, d.Function.Name, piece)
+	if c == nil {
+		c = &chatCall{index: index, at: len(a.calls), rawID: id, id: a.ids.unique(id), name: d.Function.Name}
+		a.calls = append(a.calls, c)
+		if err := a.out.send(Event{Type: EventToolStart, Index: c.at, CallID: c.id, Name: c.name}); err != nil {
+			return err
+		}
+	} else if name := d.Function.Name; name != "" && name != c.name && len(c.args) == 0 {
+		c.name += name // a name in pieces; a repeated one is equal
+	}
+	if piece == "" {
+		return nil
+	}
+	previous := c.args[c.last:]
+	c.repeats = c.pieces > 0 && piece == string(c.args)
+	c.grows = c.pieces > 0 && (c.pieces == 1 || c.grows) && len(piece) >= len(previous) && piece[:len(previous)] == string(previous)
+	if c.repeats && json.Valid(c.args) {
+		return nil // everything once more at the end
+	}
+	c.last = len(c.args)
+	c.pieces++
+	c.args = append(c.args, piece...)
+	return a.out.send(Event{Type: EventToolDelta, Index: c.at, Text: piece})
+}
+
+func (a *chatAnswer) find(index int, id, name, piece string) *chatCall {
+	if len(a.calls) == 0 {
+		return nil
+	}
+	last := a.calls[len(a.calls)-1]
+	if index < 0 {
+		if id != "" {
+			for _, c := range a.calls {
+				if c.rawID == id {
+					return c
+				}
+			}
+			return nil
+		}
+		if name != "" && (last.followedBy(piece) || name != last.name && (len(last.args) > 0 || last.rawID != "")) {
+			return nil
+		}
+		return last
+	}
+	for i := len(a.calls) - 1; i >= 0; i-- {
+		c := a.calls[i]
+		if c.index != index {
+			continue
+		}
+		if id != "" && c.rawID != "" && c.rawID != id { // all calls at index 0
+			for _, o := range a.calls {
+				if o.index == index && o.rawID == id {
+					return o
+				}
+			}
+			return nil
+		}
+		if id == "" && name != "" && c.followedBy(piece) {
+			continue // another call under the same index
+		}
+		return c
+	}
+	return nil
+}
+
+// followedBy reports whether a piece that names a tool begins another call: this one is whole, and the piece is not
+// its arguments once more.
+func (c *chatCall) followedBy(piece string) bool {
+	n := len(c.args)
+	return n > 0 && c.args[n-1] == '}' && strings.HasPrefix(piece, "{") && !strings.HasPrefix(piece, string(c.args)) && json.Valid(c.args)
+}
+
+// arguments are a call's arguments as written, without the repetitions some servers add.
+func (c *chatCall) arguments() string {
+	whole := string(c.args)
+	if c.pieces < 2 || json.Valid(c.args) {
+		return wrapArguments(whole)
+	}
+	if last := whole[c.last:]; (c.grows || c.repeats || last == whole[:c.last]) && strings.HasPrefix(last, "{") && json.Valid([]byte(last)) {
+		return last
+	}
+	return whole
+}
+
+var errEmptyAnswer = &apiFailure{message: "the answer was empty", kind: "server_error"}
+
+func (a *chatAnswer) end() error {
+	if a.finish == "" && !a.over {
+		return errCut
+	}
+	if a.finish == "" && !a.said {
+		return errEmptyAnswer
+	}
+	switch a.finish {
+	case "error":
+		return &apiFailure{message: "the model's server reported an error and gave no reason", kind: "server_error"}
+	case "insufficient_system_resource":
+		return &apiFailure{message: a.finish, kind: "overloaded"}
+	case "abort":
+		return errCut
+	}
+	if err := a.tags.flush(a.out.send); err != nil {
+		return err
+	}
+	if len(a.details) > 0 {
+		if b, err := json.Marshal(a.details); err == nil {
+			if err := a.out.send(Event{Type: EventThinking, Signature: reasoningDetails + string(b)}); err != nil {
+				return err
+			}
+		}
+	}
+	for _, c := range a.calls {
+		if err := a.out.send(Event{Type: EventToolEnd, Index: c.at, CallID: c.id, Name: c.name, Text: c.arguments()}); err != nil {
+			return err
+		}
+	}
+	if a.counted {
+		if err := a.out.send(Event{Type: EventUsage, Usage: a.usage}); err != nil {
+			return err
+		}
+	}
+	return a.out.send(Event{Type: EventStop, Stop: a.stopReason()})
+}
+
+func (a *chatAnswer) stopReason() StopReason {
+	switch a.finish {
+	case "length", "max_tokens", "model_length":
+		return StopMaxTokens
+	case "content_filter", "refusal", "safety":
+		return StopRefusal
+	}
+	switch {
+	case a.refused:
+		return StopRefusal
+	case len(a.calls) > 0: // also where the server says stop
+		return StopTools
+	}
+	return StopEnd
+}
+
+// jsonText is a JSON string's value; "" for anything else. Most strings need no decoding.
+func jsonText(raw json.RawMessage) string {
+	n := len(raw)
+	if n < 2 || raw[0] != '"' {
+		return ""
+	}
+	if bytes.IndexByte(raw, '\\') < 0 && asciiOnly(raw) {
+		return string(raw[1 : n-1])
+	}
+	var s string
+	_ = json.Unmarshal(raw, &s)
+	return s
+}
+
+func asciiOnly(b []byte) bool {
+	for _, c := range b {
+		if c >= 0x80 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,48 @@
+package quickfix
+
+import "testing"
+
+func TestThePersonsWordsAreRead(t *testing.T) {
+	for prompt, want := range map[string]request{
+		"fix all errors":                         {verb: verbFix},
+		"Fix all errors.":                        {verb: verbFix},
+		"please fix the errors in shop/money.go": {verb: verbFix, where: "shop/money.go"},
+		"fix errors in `cmd/till`":               {verb: verbFix, where: "cmd/till"},
+		"fix":                                    {verb: verbFix},
+		"fix the build":                          {verb: verbFix},
+		"fix main.go":                            {verb: verbFix, where: "main.go"},
+		"fix compile errors in the project":      {verb: verbFix},
+		"make it compile":                        {verb: verbFix},
+		"could you fix all the problems in @store.go?":    {verb: verbFix, where: "store.go"},
+		"rename Total to Sum":                             {verb: verbRename, name: "Total", to: "Sum"},
+		"rename the function `longest` to widest in r.go": {verb: verbRename, name: "longest", to: "widest", where: "r.go"},
+		"organise imports":                                {verb: verbOrganize},
+		"organize the imports of shop/money.go":           {verb: verbOrganize, where: "shop/money.go"},
+		"format a.go":                                     {verb: verbFormat, where: "a.go"},
+		"format":                                          {verb: verbFormat},
+		"format the code":                                 {verb: verbFormat},
+		"explain errors":                                  {verb: verbExplain},
+		"explain the errors in a.go":                      {verb: verbExplain, where: "a.go"},
+		"what is wrong with a.go?":                        {verb: verbExplain, where: "a.go"},
+		"find uses of ParseCents":                         {verb: verbUses, name: "ParseCents"},
+		"where is Basket.Total() used?":                   {verb: verbUses, name: "Basket.Total"},
+		"who calls longest in report.go":                  {verb: verbUses, name: "longest", where: "report.go"},
+		"write a web server":                              {},
+		"prefix the names":                                {},
+		"":                                                {},
+	} {
+		if got := parsePrompt(prompt); got != want {
+			t.Errorf("%q: got %+v, want %+v", prompt, got, want)
+		}
+	}
+}
+
+func FuzzParsePrompt(f *testing.F) {
+	f.Add("rename a to b in c")
+	f.Fuzz(func(t *testing.T, s string) {
+		r := parsePrompt(s)
+		if r.verb == verbRename && (r.name == "" && r.to == "") {
+			t.Skip() // "rename ` to `": quotes only; the script says that a name is missing
+		}
+	})
+}

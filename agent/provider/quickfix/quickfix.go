@@ -1,0 +1,161 @@
+// Package quickfix is the built-in model: it needs no key and no network, and is honest about what it is. It reads
+// the request with a small grammar and works through the same loop, tools, permissions and previews as any model:
+// it emits text and tool calls, reads the results as text, tries the next quick fix, and says what is left.
+//
+// It keeps no state. Every step replays its script over the conversation so far: a call that has been answered
+// returns its recorded result, the first one that has not is what the step emits.
+//
+//	p := quickfix.Provider{}
+//	err := p.Stream(ctx, req, emit) // req.Messages ends with the person's "fix all errors"
+package quickfix
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+)
+
+// Model is what people see of it.
+var Model = provider.Model{Provider: "builtin", ID: "quickfix", Name: "Built-in quick fixes (no network)", Context: 1 << 20, Output: 1 << 16}
+
+// Provider streams the built-in model's answers.
+type Provider struct{}
+
+// Stream plays the script to its frontier and emits what comes next. It fails only when ctx ends.
+func (Provider) Stream(ctx context.Context, req *provider.Request, emit func(provider.Event) error) error {
+	if err := ctx.Err(); err != nil {
+		return &provider.Error{Kind: provider.ErrNetwork, Message: "cancelled", Err: err}
+	}
+	w := newWalk(req)
+	w.play(func() { run(w) })
+	stop := provider.StopEnd
+	for _, line := range w.text {
+		// word by word, as a person reads; the loop joins what waits
+		for _, word := range strings.SplitAfter(line, " ") {
+			if err := emit(provider.Event{Type: provider.EventText, Text: word}); err != nil {
+				return err
+			}
+		}
+	}
+	for i, c := range w.pending {
+		stop = provider.StopTools
+		id := fmt.Sprintf("qf_%d_%d", len(w.answered), i)
+		for _, e := range []provider.Event{
+			{Type: provider.EventToolStart, Index: i, CallID: id, Name: c.name},
+			{Type: provider.EventToolDelta, Index: i, Text: string(c.input)},
+			{Type: provider.EventToolEnd, Index: i, CallID: id, Name: c.name, Text: string(c.input)},
+		} {
+			if err := emit(e); err != nil {
+				return err
+			}
+		}
+	}
+	if err := emit(provider.Event{Type: provider.EventUsage}); err != nil {
+		return err
+	}
+	return emit(provider.Event{Type: provider.EventStop, Stop: stop})
+}
+
+// result is what a tool answered, as any model sees it.
+type result struct {
+	text   string
+	failed bool
+}
+
+type call struct {
+	name  string
+	input json.RawMessage
+}
+
+// walk is one replay of a script over the conversation since the person's last message.
+type walk struct {
+	prompt   string
+	offered  map[string]bool
+	answered []result // in call order
+	next     int
+	text     []string // said since the last answered call
+	pending  []call
+	files    map[string]string // attachments of the prompt by uri, unused by the scripts so far
+}
+
+// frontier unwinds a script at its first unanswered call.
+type frontier struct{}
+
+func newWalk(req *provider.Request) *walk {
+	w := &walk{offered: map[string]bool{}}
+	for _, t := range req.Tools {
+		w.offered[t.Name] = true
+	}
+	from := 0
+	for i, m := range req.Messages {
+		if m.Role != provider.RoleUser {
+			continue
+		}
+		var words []string
+		for _, p := range m.Parts {
+			if p.Type == provider.PartText && !p.Synthetic {
+				words = append(words, p.Text)
+			}
+		}
+		if len(words) > 0 {
+			w.prompt, from = strings.Join(words, "\n"), i
+		}
+	}
+	byID := map[string]result{}
+	var order []string
+	for _, m := range req.Messages[min(from, len(req.Messages)):] {
+		for _, p := range m.Parts {
+			switch p.Type {
+			case provider.PartToolCall:
+				order = append(order, p.CallID)
+			case provider.PartToolResult:
+				byID[p.CallID] = result{text: p.Text, failed: p.IsError}
+			}
+		}
+	}
+	for _, id := range order {
+		w.answered = append(w.answered, byID[id])
+	}
+	return w
+}
+
+func (w *walk) play(script func()) {
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ok := r.(frontier); !ok {
+				panic(r)
+			}
+		}
+	}()
+	script()
+}
+
+// say adds a line of the answer.
+func (w *walk) say(format string, a ...any) {
+	w.text = append(w.text, fmt.Sprintf(format, a...))
+}
+
+// call returns the answer of a tool, or ends this step with the call.
+func (w *walk) call(name string, input any) result {
+	return w.calls(call{name, encode(input)})[0]
+}
+
+// calls makes several calls of one step, to run side by side where the tools allow it.
+func (w *walk) calls(cs ...call) []result {
+	if w.next+len(cs) <= len(w.answered) {
+		out := w.answered[w.next : w.next+len(cs)]
+		w.next += len(cs)
+		w.text = nil // it was said before
+		return out
+	}
+	w.pending = cs
+	panic(frontier{})
+}
+
+func encode(v any) json.RawMessage {
+	b, _ := json.Marshal(v) // maps of strings and numbers always encode
+	return b
+}

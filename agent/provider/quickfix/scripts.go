@@ -1,0 +1,3 @@
+package quickfix
+
+func run(w *walk) {}

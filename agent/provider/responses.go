@@ -1,0 +1,233 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// responsesProvider speaks OpenAI's Responses API. Nothing is stored there: the reasoning items come back encrypted
+// and are sent again with the conversation.
+type responsesProvider struct {
+	base
+	openaiClient
+}
+
+// Stream implements Provider.
+func (p *responsesProvider) Stream(ctx context.Context, req *Request, emit func(Event) error) error {
+	return p.attempt(ctx, req.Model.ID, func(without []string) ([]string, error) {
+		body, sent := p.body(req, without)
+		return sent, p.run(ctx, req.Model.ID, func(ctx context.Context) (*http.Response, error) {
+			return p.open(ctx, &p.base, req.Model.ID, "responses", body)
+		}, &responsesAnswer{out: emitter{emit: emit}})
+	})
+}
+
+// reasoningItem is what Part.Signature holds: enough to write the item again.
+type reasoningItem struct {
+	ID        string          `json:"id"`
+	Summary   json.RawMessage `json:"summary,omitempty"`
+	Encrypted string          `json:"encrypted_content"`
+}
+
+func (p *responsesProvider) body(req *Request, without []string) (body []byte, sent []string) {
+	conv := p.cache.acquire(req.SessionID, req.Model.String())
+	defer p.cache.release(conv)
+	entries := conv.encode(req.Messages, func(_ int, m *Message, e *entry) { encodeResponses(m, e, req.Model) })
+	system := conv.encodeSystem(req.System, func() []byte { return appendString(nil, strings.Join(req.System, "\n\n")) })
+	tools := conv.encodeTools(req.Tools, func() []byte { return encodeResponsesTools(req.Tools) })
+
+	size := len(system) + len(tools) + 1024
+	for i := range entries {
+		size += len(entries[i].enc) + 1
+	}
+	b := append(make([]byte, 0, size), '{')
+	b = appendStringField(b, "model", req.Model.ID)
+	b = append(b, `,"stream":true,"store":false`...)
+	optional := func(name string, add bool) bool {
+		if !add || slices.Contains(without, name) {
+			return false
+		}
+		sent = append(sent, name)
+		b = appendField(b, name)
+		return true
+	}
+	if req.MaxOutput > 0 && optional("max_output_tokens", true) {
+		b = appendIntValue(b, req.MaxOutput)
+	}
+	if req.Temperature != nil && optional("temperature", true) {
+		b = appendFloatValue(b, *req.Temperature)
+	}
+	if req.TopP != nil && optional("top_p", true) {
+		b = appendFloatValue(b, *req.TopP)
+	}
+	if thinks := req.Model.Thinking || req.Effort != ""; thinks {
+		if optional("include", true) {
+			b = append(b, `["reasoning.encrypted_content"]`...)
+		}
+		// Summaries want a verified organisation; a refusal names the summary, and the request goes without.
+		summary := !slices.Contains(without, "summary") && !slices.Contains(without, "summaries")
+		if (summary || req.Effort != "") && optional("reasoning", true) {
+			b = append(b, '{')
+			if req.Effort != "" {
+				b = appendStringField(b, "effort", req.Effort)
+			}
+			if summary {
+				sent = append([]string{"summary", "summaries"}, sent...)
+				b = appendStringField(b, "summary", "auto")
+			}
+			b = append(b, '}')
+		}
+	}
+	if optional("prompt_cache_key", req.SessionID != "") {
+		b = appendString(b, req.SessionID)
+	}
+	if len(req.System) > 0 {
+		b = append(appendField(b, "instructions"), system...)
+	}
+	if len(tools) > 0 {
+		b = append(append(append(appendField(b, "tools"), '['), tools...), ']')
+		if optional("parallel_tool_calls", p.cfg.Quirks.NoParallelCalls) {
+			b = append(b, "false"...)
+		}
+	}
+	b = append(appendField(b, "input"), '[')
+	for i := range entries {
+		if len(entries[i].enc) > 0 {
+			b = append(appendComma(b), entries[i].enc...)
+		}
+	}
+	return append(b, ']', '}'), sent
+}
+
+// encodeResponsesTools says strict:false, because the API's default would demand every parameter.
+func encodeResponsesTools(tools []ToolSpec) []byte {
+	b := []byte{}
+	for _, t := range tools {
+		b = append(appendComma(b), `{"type":"function"`...)
+		b = appendStringField(b, "name", t.Name)
+		b = appendStringField(b, "description", t.Description)
+		b = append(appendField(b, "parameters"), TransformSchema(KindResponses, t.Parameters)...)
+		b = append(b, `,"strict":false}`...)
+	}
+	return b
+}
+
+// encodeResponses encodes a message as input items.
+func encodeResponses(m *Message, e *entry, model Model) {
+	var b []byte
+	content := func(f File) {
+		if isPDF(f.Mime) {
+			name := f.Name
+			if name == "" {
+				name = "document.pdf"
+			}
+			b = appendStringField(append(appendComma(b), `{"type":"input_file"`...), "filename", name)
+			b = append(appendDataURL(appendField(b, "file_data"), f), '}')
+			return
+		}
+		b = append(appendComma(b), `{"type":"input_image","detail":"auto","image_url":`...)
+		b = append(appendDataURL(b, f), '}')
+	}
+	inputText := func(s string) {
+		b = append(appendComma(b), `{"type":"input_text","text":`...)
+		b = append(appendString(b, s), '}')
+	}
+	switch m.Role {
+	case RoleTool:
+		for _, p := range m.Parts {
+			if p.Type != PartToolResult {
+				continue
+			}
+			text := p.Text
+			var files []File
+			for _, f := range p.Files {
+				if sendable(model, f) {
+					files = append(files, f)
+				} else {
+					text += "\n" + fileText(model, f)
+				}
+			}
+			b = appendStringField(append(appendComma(b), `{"type":"function_call_output"`...), "call_id", callID(p.CallID, 64))
+			b = appendField(b, "output")
+			if len(files) == 0 {
+				b = append(appendString(b, text), '}')
+				continue
+			}
+			b = append(b, '[')
+			if text != "" {
+				inputText(text)
+			}
+			for _, f := range files {
+				content(f)
+			}
+			b = append(b, ']', '}')
+		}
+	case RoleAssistant:
+		for i, p := range m.Parts {
+			switch p.Type {
+			case PartThinking:
+				// An item of reasoning must be followed by what it led to.
+				if i+1 < len(m.Parts) && sameProvider(*m, model) {
+					b = appendReasoning(b, p.Signature)
+				}
+			case PartText:
+				if p.Text == "" {
+					continue
+				}
+				b = append(appendComma(b), `{"type":"message","role":"assistant","content":[{"type":"output_text","text":`...)
+				b = append(appendString(b, p.Text), `,"annotations":[]}]}`...)
+			case PartToolCall:
+				b = appendStringField(append(appendComma(b), `{"type":"function_call"`...), "call_id", callID(p.CallID, 64))
+				b = appendStringField(b, "name", p.Name)
+				b = append(appendStringField(b, "arguments", string(objectInput(p.Input))), '}')
+			}
+		}
+	default:
+		start := len(b)
+		b = append(b, `{"type":"message","role":"user","content":[`...)
+		empty := len(b)
+		for _, p := range m.Parts {
+			switch p.Type {
+			case PartText:
+				if p.Text != "" {
+					inputText(p.Text)
+				}
+			case PartFile:
+				for _, f := range p.Files {
+					if sendable(model, f) {
+						content(f)
+					} else {
+						inputText(fileText(model, f))
+					}
+				}
+			}
+		}
+		if len(b) == empty {
+			b = b[:start]
+		} else {
+			b = append(b, ']', '}')
+		}
+	}
+	e.enc = b
+}
+
+func appendReasoning(b []byte, signature string) []byte {
+	var item reasoningItem
+	if !strings.HasPrefix(signature, "{") || json.Unmarshal([]byte(signature), &item) != nil || item.Encrypted == "" {
+		return b // another provider's, or none
+	}
+	b = append(appendComma(b), `{"type":"reasoning"`...)
+	if item.ID != "" {
+		b = appendStringField(b, "id", item.ID)
+	}
+	b = appendField(b, "summary")
+	if len(item.Summary) > 0 {
+		b = append(b, item.Summary...)
+	} else {
+		b = append(b, '[', ']')
+	}
+	return append(appendStringField(b, "encrypted_content", item.Encrypted), '}')
+}

@@ -1,0 +1,307 @@
+package provider
+
+import (
+	"encoding/json"
+	"errors"
+)
+
+// responsesAnswer reads the events of one response.
+type responsesAnswer struct {
+	out      emitter
+	calls    map[int]*responsesCall // by output index
+	count    int
+	ids      idSet
+	said     map[int]bool // output indexes whose text or summary was streamed
+	thought  bool         // a summary was streamed: the next part of it begins a paragraph
+	refused  bool
+	stop     StopReason
+	over     bool
+	usage    Usage
+	hasUsage bool
+}
+
+type responsesCall struct {
+	at       int
+	id, name string
+	args     []byte
+	ended    bool
+}
+
+type responsesEvent struct {
+	Type        string          `json:"type"`
+	OutputIndex int             `json:"output_index"`
+	Delta       json.RawMessage `json:"delta"`
+	Arguments   string          `json:"arguments"`
+	Item        *responsesItem  `json:"item"`
+	Response    *struct {
+		Status     string `json:"status"`
+		Incomplete *struct {
+			Reason string `json:"reason"`
+		} `json:"incomplete_details"`
+		Error  json.RawMessage `json:"error"`
+		Output []responsesItem `json:"output"`
+		Usage  *struct {
+			Input  int `json:"input_tokens"`
+			Output int `json:"output_tokens"`
+			InMore struct {
+				Cached int `json:"cached_tokens"`
+				Write  int `json:"cache_write_tokens"`
+			} `json:"input_tokens_details"`
+			OutMore struct {
+				Reasoning int `json:"reasoning_tokens"`
+			} `json:"output_tokens_details"`
+		} `json:"usage"`
+	} `json:"response"`
+}
+
+type responsesItem struct {
+	Type      string          `json:"type"`
+	ID        string          `json:"id"`
+	CallID    string          `json:"call_id"`
+	Name      string          `json:"name"`
+	Arguments string          `json:"arguments"`
+	Summary   json.RawMessage `json:"summary"`
+	Encrypted string          `json:"encrypted_content"`
+	Content   []struct {
+		Type    string `json:"type"`
+		Text    string `json:"text"`
+		Refusal string `json:"refusal"`
+	} `json:"content"`
+}
+
+func (a *responsesAnswer) event(data []byte) (progress, error) {
+	if len(data) > 0 && data[0] == '[' { // [DONE], from gateways
+		return more, nil
+	}
+	var ev responsesEvent
+	if err := json.Unmarshal(data, &ev); err != nil {
+		var typeErr *json.UnmarshalTypeError
+		if !errors.As(err, &typeErr) {
+			return more, errBadEvent
+		}
+	}
+	switch ev.Type {
+	case "response.output_text.delta":
+		return more, a.text(ev.OutputIndex, jsonText(ev.Delta))
+	case "response.refusal.delta":
+		a.refused = true
+		return more, a.text(ev.OutputIndex, jsonText(ev.Delta))
+	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
+		a.mark(ev.OutputIndex)
+		a.thought = true
+		if t := jsonText(ev.Delta); t != "" {
+			return more, a.out.send(Event{Type: EventThinking, Text: t})
+		}
+	case "response.reasoning_summary_part.added":
+		if a.thought {
+			return more, a.out.send(Event{Type: EventThinking, Text: "\n\n"})
+		}
+	case "response.function_call_arguments.delta":
+		if c := a.calls[ev.OutputIndex]; c != nil && !c.ended {
+			if t := jsonText(ev.Delta); t != "" {
+				c.args = append(c.args, t...)
+				return more, a.out.send(Event{Type: EventToolDelta, Index: c.at, Text: t})
+			}
+		}
+	case "response.function_call_arguments.done":
+		if c := a.calls[ev.OutputIndex]; c != nil && ev.Arguments != "" {
+			c.args = []byte(ev.Arguments)
+		}
+	case "response.output_item.added":
+		if it := ev.Item; it != nil && it.Type == "function_call" {
+			_, err := a.begin(ev.OutputIndex, it)
+			return more, err
+		}
+		a.thought = false
+	case "response.output_item.done":
+		return more, a.item(ev.OutputIndex, ev.Item)
+	case "response.completed", "response.incomplete", "response.done":
+		return done, a.close(&ev)
+	case "response.failed", "response.cancelled", "error", "":
+		return more, responsesFailure(&ev, data)
+	}
+	return more, nil
+}
+
+// responsesFailure finds the failure in any of its places.
+func responsesFailure(ev *responsesEvent, data []byte) error {
+	if ev.Response != nil && len(ev.Response.Error) > 0 && string(ev.Response.Error) != "null" {
+		return parseFailure(0, nil, append(append([]byte(`{"error":`), ev.Response.Error...), '}'))
+	}
+	f := parseFailure(0, nil, data)
+	if f.message == string(data) {
+		f.message = "the response ended as " + ev.Type
+	}
+	return f
+}
+
+func (a *responsesAnswer) mark(index int) {
+	if a.said == nil {
+		a.said = map[int]bool{}
+	}
+	a.said[index] = true
+}
+
+func (a *responsesAnswer) text(index int, t string) error {
+	if t == "" {
+		return nil
+	}
+	if !a.said[index] {
+		a.mark(index)
+	}
+	return a.out.send(Event{Type: EventText, Text: t})
+}
+
+func (a *responsesAnswer) begin(index int, it *responsesItem) (*responsesCall, error) {
+	if c := a.calls[index]; c != nil {
+		return c, nil
+	}
+	id := it.CallID
+	if id == "" {
+		id = it.ID
+	}
+	c := &responsesCall{at: a.count, id: a.ids.unique(id), name: it.Name}
+	a.count++
+	if a.calls == nil {
+		a.calls = map[int]*responsesCall{}
+	}
+	a.calls[index] = c
+	return c, a.out.send(Event{Type: EventToolStart, Index: c.at, CallID: c.id, Name: c.name})
+}
+
+// item ends an output item. Items that were not streamed piece by piece are told whole.
+func (a *responsesAnswer) item(index int, it *responsesItem) error {
+	if it == nil {
+		return nil
+	}
+	switch it.Type {
+	case "function_call":
+		c, err := a.begin(index, it)
+		if err != nil || c.ended {
+			return err
+		}
+		if it.Arguments != "" {
+			c.args = []byte(it.Arguments)
+		}
+		if it.Name != "" {
+			c.name = it.Name
+		}
+		return a.endCall(c)
+	case "reasoning":
+		a.thought = false
+		if it.Encrypted == "" {
+			return nil
+		}
+		sig, err := json.Marshal(reasoningItem{ID: it.ID, Summary: it.Summary, Encrypted: it.Encrypted})
+		if err != nil {
+			return nil
+		}
+		if !a.said[index] {
+			a.mark(index)
+			for _, s := range summaryTexts(it.Summary) {
+				if err := a.out.send(Event{Type: EventThinking, Text: s}); err != nil {
+					return err
+				}
+			}
+		}
+		return a.out.send(Event{Type: EventThinking, Signature: string(sig)})
+	case "message":
+		if a.said[index] {
+			return nil
+		}
+		for _, c := range it.Content {
+			if c.Refusal != "" {
+				a.refused = true
+			}
+			if err := a.text(index, c.Text+c.Refusal); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func summaryTexts(raw json.RawMessage) []string {
+	var list []struct {
+		Text string `json:"text"`
+	}
+	_ = json.Unmarshal(raw, &list)
+	var out []string
+	for _, s := range list {
+		if s.Text != "" {
+			out = append(out, s.Text)
+		}
+	}
+	return out
+}
+
+func (a *responsesAnswer) endCall(c *responsesCall) error {
+	c.ended = true
+	return a.out.send(Event{Type: EventToolEnd, Index: c.at, CallID: c.id, Name: c.name, Text: wrapArguments(string(c.args))})
+}
+
+// close takes the closing event.
+func (a *responsesAnswer) close(ev *responsesEvent) error {
+	a.over = true
+	r := ev.Response
+	if r == nil {
+		return nil
+	}
+	if r.Incomplete != nil {
+		switch r.Incomplete.Reason {
+		case "max_output_tokens":
+			a.stop = StopMaxTokens
+		case "content_filter":
+			a.stop = StopRefusal
+		}
+	}
+	if u := r.Usage; u != nil {
+		a.hasUsage = true
+		a.usage = Usage{
+			Input:  max(0, u.Input-u.InMore.Cached-u.InMore.Write),
+			Output: max(0, u.Output-u.OutMore.Reasoning), Reasoning: u.OutMore.Reasoning,
+			CacheRead: u.InMore.Cached, CacheWrite: u.InMore.Write,
+		}
+	}
+	// A gateway may leave out item events; the closing event has everything.
+	for i := range r.Output {
+		it := &r.Output[i]
+		if it.Type == "function_call" && (a.calls[i] == nil || !a.calls[i].ended) || it.Type != "function_call" && it.Type != "reasoning" && !a.said[i] {
+			if err := a.item(i, it); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (a *responsesAnswer) end() error {
+	if !a.over {
+		return errCut
+	}
+	for i := 0; i < a.count; i++ {
+		for _, c := range a.calls {
+			if c.at == i && !c.ended {
+				if err := a.endCall(c); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if a.hasUsage {
+		if err := a.out.send(Event{Type: EventUsage, Usage: a.usage}); err != nil {
+			return err
+		}
+	}
+	stop := a.stop
+	switch {
+	case stop != "":
+	case a.refused:
+		stop = StopRefusal
+	case a.count > 0:
+		stop = StopTools
+	default:
+		stop = StopEnd
+	}
+	return a.out.send(Event{Type: EventStop, Stop: stop})
+}

@@ -1,0 +1,164 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// progress is how far an answer has come.
+type progress int
+
+const (
+	more     progress = iota // the answer goes on
+	finished                 // everything was said; what may follow (usage) is worth a short wait
+	done                     // the closing event: nothing after it counts
+)
+
+// answer turns one stream's events into ours. Adapters make one for each Stream.
+type answer interface {
+	// event takes one event's data, which it must not keep. A syntax error is errBadEvent.
+	event(data []byte) (progress, error)
+	// end is called once, after done or at the end of the stream, to emit what closes the answer. It returns errCut
+	// when the answer is not whole.
+	end() error
+}
+
+var (
+	errBadEvent = errors.New("an event of the stream is not JSON")
+	errCut      = errors.New("the stream ended before the answer did")
+	errIdle     = errors.New("the stream went silent")
+)
+
+// finishGrace is how long an answer whose end was said may stay open for its usage.
+const finishGrace = 5 * time.Second
+
+// emitError marks an error of the caller's emit, which goes back as it is.
+type emitError struct{ err error }
+
+func (e emitError) Error() string { return e.err.Error() }
+func (e emitError) Unwrap() error { return e.err }
+
+// emitter calls emit and remembers that anything went out.
+type emitter struct {
+	emit func(Event) error
+	sent bool
+}
+
+func (e *emitter) send(ev Event) error {
+	e.sent = true
+	if err := e.emit(ev); err != nil {
+		return emitError{err}
+	}
+	return nil
+}
+
+// run opens a stream and feeds it to an answer. open does the request through the SDK and returns its response,
+// whose body run closes.
+func (b *base) run(ctx context.Context, model string, open func(context.Context) (*http.Response, error), a answer) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	idle := time.AfterFunc(2*b.cfg.Idle, func() { cancel(errIdle) })
+	resp, err := open(ctx)
+	if err != nil {
+		idle.Stop()
+		err = b.fail(ctx, model, err)
+		cancel(nil)
+		return err
+	}
+	w := &watched{r: resp.Body, idle: idle, wait: b.cfg.Idle}
+	clean := false
+	defer func() {
+		idle.Stop()
+		if clean {
+			drain(resp.Body, cancel)
+			return
+		}
+		cancel(nil)
+		_ = resp.Body.Close()
+	}()
+	switch kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind {
+	case "text/html":
+		return b.fail(ctx, model, errNoAPI)
+	case "application/json":
+		// A server that does not stream, or a failure with status 200.
+		data, err := io.ReadAll(io.LimitReader(w, maxEvent))
+		if err == nil {
+			_, err = a.event(data)
+		}
+		if err == nil {
+			err = a.end()
+		}
+		return b.fail(ctx, model, err)
+	}
+	events := newSSEReader(w)
+	state := more
+	for {
+		data, last, err := events.next()
+		if err != nil {
+			if ctx.Err() != nil && !(state == finished && context.Cause(ctx) == errIdle) {
+				return b.fail(ctx, model, err)
+			}
+			end := a.end()
+			if end == errCut && err != io.EOF {
+				end = cutBy(err)
+			}
+			return b.fail(ctx, model, end)
+		}
+		p, err := a.event(data)
+		if err != nil {
+			if errors.Is(err, errBadEvent) && last {
+				err = a.end() // the cut went through this event
+			}
+			return b.fail(ctx, model, err)
+		}
+		if p == done {
+			clean = true
+			return b.fail(ctx, model, a.end())
+		}
+		if p == finished && state == more {
+			state = finished
+			w.wait = finishGrace
+			idle.Reset(finishGrace)
+		}
+	}
+}
+
+// watched resets the idle timer at each read.
+type watched struct {
+	r    io.Reader
+	idle *time.Timer
+	wait time.Duration
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.r.Read(p)
+	if w.wait != finishGrace {
+		w.idle.Reset(w.wait)
+	}
+	return n, err
+}
+
+var draining atomic.Int32 // streams whose connection is being kept for the next request
+
+// drain reads the few bytes after the closing event, so that the connection can be used again, and gives up on a
+// server that goes on talking. It does not make the caller wait.
+func drain(body io.ReadCloser, cancel context.CancelCauseFunc) {
+	if draining.Add(1) > 16 {
+		draining.Add(-1)
+		cancel(nil)
+		_ = body.Close()
+		return
+	}
+	go func() {
+		defer draining.Add(-1)
+		giveUp := time.AfterFunc(200*time.Millisecond, func() { cancel(nil) })
+		defer giveUp.Stop()
+		_, _ = io.CopyN(io.Discard, body, 16<<10)
+		_ = body.Close()
+		cancel(nil)
+	}()
+}

@@ -1,0 +1,466 @@
+package provider
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// maxRefDepth ends the inlining of a schema that refers to itself; deeper down anything is accepted.
+const maxRefDepth = 6
+
+// maxSchemaNodes bounds what inlining may blow a schema up to.
+const maxSchemaNodes = 4000
+
+// TransformSchema makes a tool's JSON Schema one that the provider accepts and that means the same as far as it
+// can. A schema that is no object, or no JSON, becomes the empty object schema. Keys come out sorted, so the same
+// schema always gives the same bytes (prompt caches).
+//
+//	anthropic           $schema, $id, $defs go, references are inlined; a top-level anyOf becomes one object
+//	openai, responses   as above, and without what the subset lacks (bounds, patterns, formats, defaults); not strict:
+//	                    optional stays optional
+//	openai-compatible   references inlined; a single type where there is a list; constants as enums: small servers
+//	                    turn schemas into grammars
+//	gemini              only the OpenAPI subset: string enums, nullable, items on every array, required only for
+//	                    existing properties, no additionalProperties
+func TransformSchema(kind Kind, schema json.RawMessage) json.RawMessage {
+	var root any
+	dec := json.NewDecoder(bytes.NewReader(schema))
+	dec.UseNumber()
+	if dec.Decode(&root) != nil {
+		root = nil
+	}
+	top, _ := root.(map[string]any)
+	if top == nil {
+		top = map[string]any{}
+	}
+	t := transformer{kind: kind, root: top, nodes: new(int)}
+	out := t.schema(top, 0)
+	out = t.topLevel(out)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(out) != nil {
+		return json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	return json.RawMessage(bytes.TrimSpace(b.Bytes()))
+}
+
+type transformer struct {
+	kind  Kind
+	root  map[string]any
+	nodes *int
+}
+
+// topLevel makes sure that the whole is an object with properties, which every provider demands.
+func (t transformer) topLevel(s map[string]any) map[string]any {
+	for _, key := range []string{"anyOf", "oneOf", "allOf"} {
+		variants, ok := s[key].([]any)
+		if !ok {
+			continue
+		}
+		delete(s, key)
+		merge(s, variants, key == "allOf")
+	}
+	s["type"] = "object"
+	if _, ok := s["properties"].(map[string]any); !ok {
+		s["properties"] = map[string]any{}
+	}
+	delete(s, "nullable")
+	delete(s, "enum")
+	delete(s, "not")
+	return s
+}
+
+// merge puts the variants' properties into s. A property is required when every variant (or, for allOf, any)
+// requires it.
+func merge(s map[string]any, variants []any, all bool) {
+	props, _ := s["properties"].(map[string]any)
+	if props == nil {
+		props = map[string]any{}
+	}
+	count := map[string]int{}
+	n := 0
+	for _, v := range variants {
+		m, ok := v.(map[string]any)
+		if !ok {
+			continue
+		}
+		n++
+		if p, ok := m["properties"].(map[string]any); ok {
+			for k, v := range p {
+				if _, ok := props[k]; !ok {
+					props[k] = v
+				}
+			}
+		}
+		for _, r := range stringsOf(m["required"]) {
+			count[r]++
+		}
+	}
+	required := stringsOf(s["required"])
+	for k, c := range count {
+		if (all || c == n) && !slices.Contains(required, k) {
+			required = append(required, k)
+		}
+	}
+	s["properties"] = props
+	if len(required) > 0 {
+		slices.Sort(required)
+		s["required"] = anySlice(required)
+	}
+}
+
+// dropped keywords, by kind.
+var (
+	metaKeywords   = []string{"$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "$vocabulary", "$dynamicRef", "$dynamicAnchor"}
+	openaiDropped  = []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern", "format", "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains", "minProperties", "maxProperties", "patternProperties", "propertyNames", "unevaluatedProperties", "unevaluatedItems", "dependentRequired", "dependentSchemas", "dependencies", "if", "then", "else", "not", "examples", "contentEncoding", "contentMediaType", "readOnly", "writeOnly", "deprecated"}
+	anthropicGone  = []string{"unevaluatedProperties", "unevaluatedItems", "dependencies"}
+	compatibleGone = []string{"unevaluatedProperties", "unevaluatedItems", "dependentRequired", "dependentSchemas", "dependencies", "if", "then", "else", "not", "propertyNames", "contains", "patternProperties", "examples", "contentEncoding", "contentMediaType"}
+	geminiKept     = []string{"type", "description", "enum", "properties", "required", "items", "anyOf", "nullable", "minItems", "maxItems", "minimum", "maximum", "title", "format"}
+)
+
+// schema transforms one schema and those below it.
+func (t transformer) schema(in map[string]any, depth int) map[string]any {
+	in = t.resolve(in, &depth)
+	*t.nodes++
+	if depth > maxRefDepth || *t.nodes > maxSchemaNodes {
+		return map[string]any{"type": "object"}
+	}
+	out := make(map[string]any, len(in))
+	for k, v := range in {
+		switch k {
+		case "properties", "patternProperties", "dependentSchemas":
+			if m, ok := v.(map[string]any); ok {
+				props := make(map[string]any, len(m))
+				for name, p := range m {
+					props[name] = t.sub(p, depth)
+				}
+				out[k] = props
+			}
+		case "items", "contains", "propertyNames", "not", "if", "then", "else", "unevaluatedItems":
+			if list, ok := v.([]any); ok { // a tuple in the old manner
+				v = tupleItem(list)
+			}
+			out[k] = t.sub(v, depth)
+		case "additionalProperties", "unevaluatedProperties":
+			if _, ok := v.(map[string]any); ok {
+				v = t.sub(v, depth)
+			}
+			out[k] = v
+		case "anyOf", "oneOf", "allOf", "prefixItems":
+			if list, ok := v.([]any); ok && len(list) > 0 {
+				subs := make([]any, len(list))
+				for i := range list {
+					subs[i] = t.sub(list[i], depth)
+				}
+				out[k] = subs
+			}
+		default:
+			out[k] = v
+		}
+	}
+	remove(out, metaKeywords)
+	if list, ok := out["prefixItems"].([]any); ok { // nobody takes tuples
+		delete(out, "prefixItems")
+		if _, ok := out["items"].(map[string]any); !ok {
+			out["items"] = tupleItem(list)
+		}
+	}
+	if out["additionalProperties"] == true {
+		delete(out, "additionalProperties")
+	}
+	switch t.kind {
+	case KindAnthropic:
+		remove(out, anthropicGone)
+	case KindOpenAI, KindResponses:
+		remove(out, openaiDropped)
+		t.arrays(out)
+	case KindCompatible:
+		remove(out, compatibleGone)
+		constToEnum(out)
+		t.singleType(out, false)
+		t.arrays(out)
+	case KindGemini:
+		t.gemini(out)
+	}
+	if list := stringsOf(out["required"]); out["required"] != nil {
+		if props, ok := out["properties"].(map[string]any); ok || t.kind == KindGemini {
+			list = slices.DeleteFunc(list, func(name string) bool { _, ok := props[name]; return !ok })
+		}
+		if len(list) == 0 {
+			delete(out, "required")
+		} else {
+			out["required"] = anySlice(list)
+		}
+	}
+	return out
+}
+
+// sub transforms a schema in any of its spellings; true and false become the empty one.
+func (t transformer) sub(v any, depth int) any {
+	if m, ok := v.(map[string]any); ok {
+		return t.schema(m, depth+boolInt(m["$ref"] != nil))
+	}
+	if t.kind == KindGemini {
+		return map[string]any{"type": "string"}
+	}
+	return map[string]any{}
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// resolve follows a $ref within the schema; its siblings (a description) stay. An unknown reference accepts anything.
+func (t transformer) resolve(in map[string]any, depth *int) map[string]any {
+	for range 16 {
+		ref, ok := in["$ref"].(string)
+		if !ok {
+			return in
+		}
+		out := map[string]any{}
+		if *depth <= maxRefDepth {
+			if target := t.lookup(ref); target != nil {
+				for k, v := range target {
+					out[k] = v
+				}
+			}
+		}
+		for k, v := range in {
+			if k != "$ref" {
+				out[k] = v
+			}
+		}
+		in = out
+	}
+	return map[string]any{}
+}
+
+func (t transformer) lookup(ref string) map[string]any {
+	path, ok := strings.CutPrefix(ref, "#")
+	if !ok {
+		return nil
+	}
+	var at any = t.root
+	for _, step := range strings.Split(strings.Trim(path, "/"), "/") {
+		if step == "" {
+			continue
+		}
+		m, ok := at.(map[string]any)
+		if !ok {
+			return nil
+		}
+		at = m[strings.NewReplacer("~1", "/", "~0", "~").Replace(step)]
+	}
+	m, _ := at.(map[string]any)
+	return m
+}
+
+func tupleItem(list []any) any {
+	if len(list) == 1 {
+		return list[0]
+	}
+	return map[string]any{"anyOf": list}
+}
+
+// arrays gives every array items.
+func (t transformer) arrays(s map[string]any) {
+	if s["type"] == "array" && s["items"] == nil {
+		s["items"] = map[string]any{"type": "string"}
+	}
+}
+
+func constToEnum(s map[string]any) {
+	if c, ok := s["const"]; ok {
+		delete(s, "const")
+		s["enum"] = []any{c}
+	}
+}
+
+// singleType turns a list of types into one type; null among them becomes nullable where the provider has that word,
+// and is left out otherwise.
+func (t transformer) singleType(s map[string]any, nullable bool) {
+	list, ok := s["type"].([]any)
+	if !ok {
+		return
+	}
+	var types []string
+	null := false
+	for _, v := range stringsOf(list) {
+		if v == "null" {
+			null = true
+		} else {
+			types = append(types, v)
+		}
+	}
+	delete(s, "type")
+	switch {
+	case len(types) == 1:
+		s["type"] = types[0]
+	case len(types) > 1:
+		variants := make([]any, len(types))
+		for i, ty := range types {
+			variant := map[string]any{"type": ty}
+			if ty == "array" {
+				variant["items"] = map[string]any{"type": "string"}
+			}
+			variants[i] = variant
+		}
+		if s["anyOf"] == nil {
+			s["anyOf"] = variants
+		}
+	}
+	if null && nullable {
+		s["nullable"] = true
+	}
+}
+
+// gemini reduces a schema to Gemini's subset of OpenAPI.
+func (t transformer) gemini(s map[string]any) {
+	constToEnum(s)
+	t.singleType(s, true)
+	if list, ok := s["oneOf"].([]any); ok && s["anyOf"] == nil {
+		s["anyOf"] = list
+	}
+	if list, ok := s["allOf"].([]any); ok {
+		for _, v := range list {
+			if m, ok := v.(map[string]any); ok {
+				for k, v := range m {
+					if _, ok := s[k]; !ok {
+						s[k] = v
+					}
+				}
+			}
+		}
+		merge(s, list, true)
+		if props, _ := s["properties"].(map[string]any); len(props) == 0 && s["type"] != "object" {
+			delete(s, "properties")
+		}
+	}
+	if list, ok := s["anyOf"].([]any); ok {
+		t.geminiAnyOf(s, list)
+	}
+	for k := range s {
+		if !slices.Contains(geminiKept, k) {
+			delete(s, k)
+		}
+	}
+	if enum, ok := s["enum"].([]any); ok {
+		var words []any
+		for _, v := range enum {
+			switch v := v.(type) {
+			case string:
+				if v != "" {
+					words = append(words, v)
+				}
+			case nil:
+				s["nullable"] = true
+			default:
+				b, _ := json.Marshal(v)
+				words = append(words, string(b))
+			}
+		}
+		s["enum"] = words
+		s["type"] = "string"
+		if len(words) == 0 {
+			delete(s, "enum")
+		}
+	}
+	if s["type"] == nil && s["anyOf"] == nil {
+		switch {
+		case s["properties"] != nil:
+			s["type"] = "object"
+		case s["items"] != nil:
+			s["type"] = "array"
+		default:
+			s["type"] = "string"
+		}
+	}
+	switch s["type"] {
+	case "array":
+		if s["items"] == nil {
+			s["items"] = map[string]any{"type": "string"}
+		}
+	case "string":
+		if f := s["format"]; f != "enum" && f != "date-time" {
+			delete(s, "format")
+		}
+	default:
+		delete(s, "format")
+	}
+	if s["type"] != "object" {
+		delete(s, "properties")
+		delete(s, "required")
+	}
+	if s["type"] != "array" {
+		delete(s, "items")
+		delete(s, "minItems")
+		delete(s, "maxItems")
+	}
+	if s["type"] != "number" && s["type"] != "integer" {
+		delete(s, "minimum")
+		delete(s, "maximum")
+	}
+}
+
+// geminiAnyOf takes null out of the variants, dissolves a single one, and leaves nothing but a description beside
+// several: Gemini refuses other siblings.
+func (t transformer) geminiAnyOf(s map[string]any, list []any) {
+	var variants []any
+	for _, v := range list {
+		if m, ok := v.(map[string]any); ok && m["type"] == "null" {
+			s["nullable"] = true
+			continue
+		}
+		variants = append(variants, v)
+	}
+	delete(s, "anyOf")
+	switch len(variants) {
+	case 0:
+	case 1:
+		if m, ok := variants[0].(map[string]any); ok {
+			for k, v := range m {
+				if _, ok := s[k]; !ok {
+					s[k] = v
+				}
+			}
+		}
+	default:
+		for k := range s {
+			if k != "description" && k != "nullable" && k != "title" {
+				delete(s, k)
+			}
+		}
+		s["anyOf"] = variants
+	}
+}
+
+func remove(m map[string]any, keys []string) {
+	for _, k := range keys {
+		delete(m, k)
+	}
+}
+
+func stringsOf(v any) []string {
+	list, _ := v.([]any)
+	var out []string
+	for _, e := range list {
+		if s, ok := e.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func anySlice(list []string) []any {
+	out := make([]any, len(list))
+	for i, s := range list {
+		out[i] = s
+	}
+	return out
+}

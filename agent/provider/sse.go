@@ -1,0 +1,127 @@
+package provider
+
+import (
+	"bytes"
+	"errors"
+	"io"
+)
+
+// maxEvent bounds one SSE event in bytes. A 20 MB delta passes; a server that never ends an event does not eat the
+// machine.
+const maxEvent = 64 << 20
+
+var errEventTooLong = errors.New("an event of the stream is longer than 64 MiB")
+
+// sseReader reads server-sent events: LF or CRLF, comments, several data lines. It holds nothing back: an event is
+// returned at its blank line. It allocates only when an event outgrows its buffers.
+type sseReader struct {
+	r          io.Reader
+	buf        []byte
+	start, end int // unread bytes of buf
+	seen       int // bytes after start that hold no newline
+	data       []byte
+	has        bool // data lines were seen, even empty ones
+	err        error
+}
+
+func newSSEReader(r io.Reader) *sseReader {
+	return &sseReader{r: r, buf: make([]byte, 32<<10)}
+}
+
+// next returns the data of the next event; it is valid until the next call. At the end of the stream an event
+// without its blank line is returned too (some servers leave it out after the last one), with last set, and then
+// the error: io.EOF, or what cut the stream.
+func (s *sseReader) next() (data []byte, last bool, err error) {
+	s.data, s.has = s.data[:0], false
+	for {
+		line, ok := s.line()
+		if !ok {
+			if s.has && len(s.data) > 0 {
+				s.has = false
+				return s.data, true, nil
+			}
+			return nil, true, s.err
+		}
+		if len(line) == 0 {
+			if s.has && len(s.data) > 0 {
+				return s.data, false, nil
+			}
+			s.has = false
+			continue
+		}
+		value, ok := bytes.CutPrefix(line, []byte("data"))
+		if !ok {
+			// event, id, retry and comments: the formats repeat what matters in the data. A body that is no event
+			// stream at all (an error as plain JSON) is taken as data, so that its message is found.
+			if line[0] != '{' {
+				continue
+			}
+			value = line
+		} else if len(value) > 0 {
+			if value[0] != ':' {
+				continue // a field that only begins with data
+			}
+			value = bytes.TrimPrefix(value[1:], []byte(" "))
+		}
+		if s.has {
+			s.data = append(s.data, '\n')
+		}
+		s.has = true
+		if len(s.data)+len(value) > maxEvent {
+			s.err = errEventTooLong
+			s.has = false
+			return nil, true, s.err
+		}
+		s.data = append(s.data, value...)
+	}
+}
+
+// line returns the next line without its end; ok is false when the stream has ended and err is set.
+func (s *sseReader) line() ([]byte, bool) {
+	for {
+		if i := bytes.IndexByte(s.buf[s.start+s.seen:s.end], '\n'); i >= 0 {
+			line := s.buf[s.start : s.start+s.seen+i]
+			s.start += s.seen + i + 1
+			s.seen = 0
+			return bytes.TrimSuffix(line, []byte("\r")), true
+		}
+		s.seen = s.end - s.start
+		if s.err != nil {
+			if s.seen == 0 {
+				return nil, false
+			}
+			line := s.buf[s.start:s.end]
+			s.start, s.seen = s.end, 0
+			return line, true
+		}
+		s.fill()
+	}
+}
+
+func (s *sseReader) fill() {
+	if s.start > 0 {
+		copy(s.buf, s.buf[s.start:s.end])
+		s.end -= s.start
+		s.start = 0
+	}
+	if s.end == len(s.buf) {
+		if len(s.buf) > maxEvent {
+			s.err = errEventTooLong
+			s.start, s.end, s.seen = 0, 0, 0
+			return
+		}
+		s.buf = append(s.buf, make([]byte, len(s.buf))...)
+	}
+	for range 100 { // a reader that returns nothing, for ever, is broken
+		n, err := s.r.Read(s.buf[s.end:])
+		s.end += n
+		if err != nil {
+			s.err = err
+			return
+		}
+		if n > 0 {
+			return
+		}
+	}
+	s.err = io.ErrNoProgress
+}
