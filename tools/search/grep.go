@@ -1,0 +1,339 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+	"unicode/utf8"
+)
+
+// GrepQuery asks for lines.
+type GrepQuery struct {
+	Root    string            // absolute; a folder or a file
+	Pattern string            // regular expression, one line at a time
+	Include string            // glob for names, relative to Root; empty is all
+	Limit   int               // lines returned; 0: DefaultLimit
+	Show    func(string) bool // nil shows all; called at once from several goroutines
+	Buffers []Buffer          // unsaved text, searched instead of what is on disk
+}
+
+const (
+	DefaultLimit = 100  // lines or names; OpenCode's figure
+	MaxText      = 2000 // characters of one line that are shown
+)
+
+// Match is one matching line.
+type Match struct {
+	Path string // absolute
+	Line int    // counts from 1
+	Text string // without its end; cut to MaxText characters around the match
+}
+
+// Lines is what a grep found, newest file first, a file's lines in order.
+type Lines struct {
+	Matches []Match
+	More    bool // there are more than Limit
+	Partial bool // time was up
+	Unread  Unread
+}
+
+// engine finds text. Both engines answer alike; the tests hold them to it.
+type engine interface {
+	// files calls emit, possibly from several goroutines, for every file with a match.
+	files(ctx context.Context, j *grepJob, emit func(path string)) error
+	// lines calls each for the matching lines of the given files, in order, until it returns false.
+	lines(ctx context.Context, j *grepJob, paths []string, each func(path string, h hit) bool) error
+	// text is lines for an unsaved buffer.
+	text(ctx context.Context, j *grepJob, text string, each func(hit) bool) error
+}
+
+// grepJob is a query made ready.
+type grepJob struct {
+	root    string
+	pattern string // normalized
+	include *Pattern
+	limit   int
+	bare    bool // the ignore files above root do not count
+	scope   *scope
+	prune   []string
+	show    *matcher // to find the match in a long line; nil when Go cannot read the pattern
+	unread  func(text string)
+}
+
+// errEngine wraps the failure of an engine that another may not have.
+type errEngine struct{ error }
+
+// Grep finds lines.
+func (s *Searcher) Grep(ctx context.Context, q GrepQuery) (Lines, error) {
+	if q.Pattern == "" {
+		return Lines{}, &PatternError{"pattern is required"}
+	}
+	if q.Limit <= 0 {
+		q.Limit = DefaultLimit
+	}
+	j := &grepJob{root: q.Root, pattern: normalize(q.Pattern), limit: q.Limit}
+	if q.Include != "" {
+		var err error
+		if j.include, err = ParsePattern(q.Include); err != nil {
+			return Lines{}, &PatternError{err.Error()}
+		}
+	}
+	m, invalid := compile(j.pattern)
+	j.show = m
+	info, err := os.Stat(q.Root)
+	isBuffer := slices.ContainsFunc(q.Buffers, func(b Buffer) bool { return b.Path == q.Root })
+	if err != nil && !isBuffer {
+		return Lines{}, notFound(q.Root, err)
+	}
+	if insideGit(q.Root) {
+		return Lines{}, nil
+	}
+
+	run := func(e engine) (Lines, error) {
+		limited, cancel := context.WithTimeout(ctx, s.timeout())
+		defer cancel()
+		var out Lines
+		var err error
+		if isBuffer || !info.IsDir() {
+			err = grepFile(limited, e, j, q, info, &out)
+		} else {
+			err = grepFolder(limited, e, j, q, &out)
+		}
+		if ctx.Err() != nil {
+			return Lines{}, ctx.Err()
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			out.Partial, err = true, nil
+		}
+		return out, err
+	}
+	if err == nil && info.IsDir() {
+		j.scope, j.bare = start(q.Root)
+		j.prune = s.private(q.Root)
+	}
+	if rg := s.find(); rg != "" {
+		out, err := run(ripgrep{rg})
+		var broken errEngine
+		if !errors.As(err, &broken) {
+			return out, err
+		}
+	}
+	if invalid != nil {
+		return Lines{}, invalid
+	}
+	return run(goEngine{m})
+}
+
+// take collects lines up to the limit and notices whether there is one more.
+func (out *Lines) take(j *grepJob, path string, h hit) bool {
+	if len(out.Matches) == j.limit {
+		out.More = true
+		return false
+	}
+	out.Matches = append(out.Matches, Match{Path: path, Line: h.line, Text: j.cut(h)})
+	return true
+}
+
+func grepFile(ctx context.Context, e engine, j *grepJob, q GrepQuery, info os.FileInfo, out *Lines) error {
+	j.root = filepath.Dir(q.Root)
+	if q.Show != nil && !q.Show(q.Root) {
+		return nil
+	}
+	j.unread = out.Unread.add
+	for _, b := range q.Buffers {
+		if b.Path == q.Root {
+			return e.text(ctx, j, b.Text, func(h hit) bool { return out.take(j, b.Path, h) })
+		}
+	}
+	if !info.Mode().IsRegular() {
+		return &PathError{Message: "not a file that can be searched: " + q.Root}
+	}
+	if binary, err := isBinary(q.Root); err != nil {
+		return err
+	} else if binary {
+		return &PathError{Message: "binary file, not searched: " + q.Root}
+	}
+	return e.lines(ctx, j, []string{q.Root}, func(path string, h hit) bool { return out.take(j, path, h) })
+}
+
+// grepFolder first finds which files match at all, then reads lines from the newest of them until there are
+// enough: a common word in a large project costs little more than finding the files.
+func grepFolder(ctx context.Context, e engine, j *grepJob, q GrepQuery, out *Lines) error {
+	dirty := map[string]string{}
+	for _, b := range q.Buffers {
+		if within(j.root, b.Path) && j.inScope(b.Path) && (q.Show == nil || q.Show(b.Path)) {
+			dirty[b.Path] = b.Text
+		}
+	}
+	unread := make(chan string, 64)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for text := range unread {
+			out.Unread.add(text)
+		}
+	}()
+	j.unread = func(text string) { unread <- text }
+
+	top := newest{n: j.limit + 1} // every file holds a line at least
+	err := e.files(ctx, j, func(path string) {
+		if _, ok := dirty[path]; ok || !j.wants(path) || q.Show != nil && !q.Show(path) {
+			return
+		}
+		top.add(path)
+	})
+	close(unread)
+	<-done
+	j.unread = func(string) {} // told already
+	late := errors.Is(err, context.DeadlineExceeded)
+	if err != nil && !late {
+		return err
+	}
+	if late { // show what there is: a little time for that
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+	}
+	found := map[string][]Match{}
+	for path, text := range dirty {
+		part := Lines{}
+		if err := e.text(ctx, j, text, func(h hit) bool {
+			part.take(j, path, h)
+			return len(part.Matches) <= j.limit && !part.More
+		}); err != nil {
+			return err
+		}
+		if len(part.Matches) > 0 {
+			found[path] = part.Matches
+			out.More = out.More || part.More
+			top.put(aged{path, time.Now()}) // what is being written is newest
+		}
+	}
+	if err := out.collect(ctx, e, j, top.files, found); err != nil {
+		return err
+	}
+	if late {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// collect reads lines of the files in order; those of buffers are there already.
+func (out *Lines) collect(ctx context.Context, e engine, j *grepJob, files []aged, found map[string][]Match) error {
+	for len(files) > 0 {
+		if ms, ok := found[files[0].path]; ok {
+			for _, m := range ms {
+				if len(out.Matches) == j.limit {
+					out.More = true
+					return nil
+				}
+				out.Matches = append(out.Matches, m)
+			}
+			files = files[1:]
+			continue
+		}
+		n := 0
+		var paths []string
+		for n < len(files) && found[files[n].path] == nil {
+			paths = append(paths, files[n].path)
+			n++
+		}
+		full := false
+		if err := e.lines(ctx, j, paths, func(path string, h hit) bool {
+			full = !out.take(j, path, h)
+			return !full
+		}); err != nil || full {
+			return err
+		}
+		files = files[n:]
+	}
+	return nil
+}
+
+// wants applies the include to an absolute path.
+func (j *grepJob) wants(path string) bool {
+	return j.include == nil || j.include.Wants(filepath.ToSlash(path[len(withSeparator(j.root)):]))
+}
+
+// inScope reports whether a walk from root would come across the path.
+func (j *grepJob) inScope(path string) bool {
+	if !j.wants(path) || insideGit(path) {
+		return false
+	}
+	rel, err := filepath.Rel(j.root, path)
+	if err != nil {
+		return false
+	}
+	sc, dir := j.scope, j.root
+	sc = sc.enter(dir, specialNames(dir))
+	for i := 0; i < len(rel); i++ {
+		if rel[i] != filepath.Separator {
+			continue
+		}
+		dir = filepath.Join(j.root, rel[:i])
+		if sc.ignored(dir, true) || slices.Contains(j.prune, dir) {
+			return false
+		}
+		sc = sc.enter(dir, specialNames(dir))
+	}
+	return !sc.ignored(path, false)
+}
+
+// cut shortens a long line to MaxText characters that hold the match.
+func (j *grepJob) cut(h hit) string {
+	text := h.text
+	if n := len(text); n > 0 && text[n-1] == '\r' {
+		text = text[:n-1]
+	}
+	if len(text) <= MaxText || utf8.RuneCount(text[:min(len(text), 4*MaxText+1)]) <= MaxText {
+		return string(text)
+	}
+	at := h.at
+	if at < 0 { // ripgrep did not say where
+		at = 0
+		if j.show != nil {
+			at, _ = j.show.find(text, 0)
+		}
+	}
+	from := 0
+	if at > MaxText/2 && utf8.RuneCount(text[:at]) >= MaxText {
+		from = max(0, at-MaxText/4)
+		for from > 0 && !utf8.RuneStart(text[from]) {
+			from--
+		}
+	}
+	end := from
+	for range MaxText {
+		if end >= len(text) {
+			break
+		}
+		_, n := utf8.DecodeRune(text[end:])
+		end += n
+	}
+	out := string(text[from:end])
+	if from > 0 {
+		out = "..." + out
+	}
+	if end < len(text) {
+		out += "..."
+	}
+	return out
+}
+
+// isBinary looks for a NUL in the beginning of a file that is no UTF-16.
+func isBinary(path string) (bool, error) {
+	f, err := open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	start := make([]byte, firstRead)
+	n, err := f.Read(start)
+	if n == 0 && err != nil && err.Error() != "EOF" {
+		return false, err
+	}
+	return decoded(start[:n], nil) == nil && slices.Contains(start[:n], 0), nil
+}

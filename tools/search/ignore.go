@@ -1,0 +1,285 @@
+package search
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// The ignore files of one folder, the strongest first. .gitignore counts with or without a repository around it.
+var ignoreNames = [...]string{".rgignore", ".ignore", ".gitignore"}
+
+const (
+	kindGit     = 2 // index of .gitignore in ignoreNames
+	kindExclude = 3 // .git/info/exclude
+	kindGlobal  = 4 // core.excludesFile
+	ignoreKinds = 5
+)
+
+// maxIgnoreFile is how much of one ignore file is read, in bytes; real ones are a few KB.
+const maxIgnoreFile = 4 << 20
+
+// scope is what the ignore files of one folder and its parents say. Folders without any share their parent's.
+type scope struct {
+	parent *scope
+	base   string // absolute, with a separator at its end
+	rules  [ignoreKinds]*ruleSet
+	hasGit bool // a repository begins here: .gitignore files further up do not count
+}
+
+// ignored judges a path. As in ripgrep a stronger kind of file decides before a nearer folder.
+func (s *scope) ignored(abs string, isDir bool) bool { return s.hides(abs, isDir, false) }
+
+// hides is ignored; shielded leaves out what only counts within one repository.
+func (s *scope) hides(abs string, isDir, shielded bool) bool {
+	name := abs[strings.LastIndexByte(abs, filepath.Separator)+1:]
+	for kind := range ignoreKinds {
+		local := kind == kindGit || kind == kindExclude
+		if local && shielded {
+			continue
+		}
+		for at := s; at != nil; at = at.parent {
+			if r := at.rules[kind]; r != nil {
+				rel := name // of a folder above a search, for the global file
+				if len(abs) > len(at.base) {
+					rel = filepath.ToSlash(abs[len(at.base):])
+				}
+				if verdict := r.match(rel, name, isDir); verdict != 0 {
+					return verdict > 0
+				}
+			}
+			if at.hasGit && local {
+				break
+			}
+		}
+	}
+	return false
+}
+
+// ruleSet is one ignore file. Most lines name a file or an ending; those are looked up, the rest is tried.
+type ruleSet struct {
+	rules   []rule
+	names   map[string][]int // by base name, ascending
+	endings map[string][]int // by what follows the last dot, with the dot
+	others  []int
+}
+
+type rule struct {
+	path    path
+	negate  bool
+	dirOnly bool
+}
+
+// match returns 1 for ignored, -1 for explicitly not, 0 when no line matches; the last line that matches decides.
+func (rs *ruleSet) match(rel, name string, isDir bool) int {
+	best := -1
+	try := func(list []int, sure bool) {
+		for _, i := range slices.Backward(list) {
+			if i <= best {
+				return
+			}
+			r := &rs.rules[i]
+			if (isDir || !r.dirOnly) && (sure || r.path.match(rel)) {
+				best = i
+				return
+			}
+		}
+	}
+	try(rs.names[name], true)
+	if dot := strings.LastIndexByte(name, '.'); dot >= 0 {
+		try(rs.endings[name[dot:]], true)
+	}
+	try(rs.others, false)
+	switch {
+	case best < 0:
+		return 0
+	case rs.rules[best].negate:
+		return -1
+	}
+	return 1
+}
+
+// parseIgnore reads gitignore lines. A line that is no valid pattern is skipped, as ripgrep does.
+func parseIgnore(text []byte) *ruleSet {
+	rs := &ruleSet{names: map[string][]int{}, endings: map[string][]int{}}
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+	for raw := range bytes.SplitSeq(text, []byte("\n")) {
+		line := strings.TrimSuffix(string(raw), "\r")
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		if !strings.HasSuffix(line, `\ `) {
+			line = strings.TrimRight(line, " \t")
+		}
+		var r rule
+		anchored := false
+		switch {
+		case strings.HasPrefix(line, `\!`), strings.HasPrefix(line, `\#`):
+			line = line[1:]
+		case strings.HasPrefix(line, "!"):
+			r.negate, line = true, line[1:]
+		}
+		if strings.HasPrefix(line, "/") {
+			anchored, line = true, line[1:]
+		}
+		if strings.HasSuffix(line, "/") {
+			r.dirOnly, line = true, line[:len(line)-1]
+			line = strings.TrimSuffix(line, `\`)
+		}
+		if line == "" {
+			continue
+		}
+		alts, err := expand(line)
+		if err != nil {
+			continue
+		}
+		for _, a := range alts {
+			if anchored || strings.Contains(line, "/") {
+				a = "/" + a
+			}
+			if r.path, err = compilePath(a); err == nil {
+				rs.add(r)
+			}
+		}
+	}
+	if len(rs.rules) == 0 {
+		return nil
+	}
+	return rs
+}
+
+func (rs *ruleSet) add(r rule) {
+	i := len(rs.rules)
+	rs.rules = append(rs.rules, r)
+	if r.path.single {
+		switch seg := r.path.comps[1]; {
+		case seg.kind == segmentLiteral:
+			rs.names[seg.text] = append(rs.names[seg.text], i)
+			return
+		case seg.kind == segmentSuffix && strings.LastIndexByte(seg.text, '.') == 0:
+			rs.endings[seg.text] = append(rs.endings[seg.text], i)
+			return
+		}
+	}
+	rs.others = append(rs.others, i)
+}
+
+// enter returns the scope of a folder whose entries include the given special names (.git and ignore files).
+func (s *scope) enter(dir string, special []string) *scope {
+	if len(special) == 0 {
+		return s
+	}
+	in := &scope{parent: s, base: withSeparator(dir)}
+	for _, name := range special {
+		if name == ".git" {
+			in.hasGit = true
+			in.rules[kindExclude] = readIgnore(filepath.Join(dir, ".git", "info", "exclude"))
+			continue
+		}
+		in.rules[slices.Index(ignoreNames[:], name)] = readIgnore(filepath.Join(dir, name))
+	}
+	return in
+}
+
+func withSeparator(dir string) string {
+	if strings.HasSuffix(dir, string(filepath.Separator)) {
+		return dir
+	}
+	return dir + string(filepath.Separator)
+}
+
+// specialNames are the names in a folder that change what is ignored below it.
+func specialNames(dir string) []string {
+	var out []string
+	for _, name := range append(ignoreNames[:], ".git") {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// above is the scope of everything over root, with the person's global excludes at its far end.
+func above(root string) *scope {
+	var dirs []string
+	for dir := filepath.Dir(root); ; dir = filepath.Dir(dir) {
+		dirs = append(dirs, dir)
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	s := &scope{base: withSeparator(root)}
+	s.rules[kindGlobal] = readIgnore(globalExcludes())
+	for _, dir := range slices.Backward(dirs) {
+		s = s.enter(dir, specialNames(dir))
+	}
+	return s
+}
+
+func readIgnore(path string) *ruleSet {
+	if path == "" {
+		return nil
+	}
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() { // a FIFO would block
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxIgnoreFile))
+	if err != nil {
+		return nil
+	}
+	return parseIgnore(text)
+}
+
+// globalExcludes is the file git reads for every repository of the person.
+func globalExcludes() string {
+	home, _ := os.UserHomeDir()
+	config := os.Getenv("XDG_CONFIG_HOME")
+	if config == "" && home != "" {
+		config = filepath.Join(home, ".config")
+	}
+	var files []string
+	if home != "" {
+		files = append(files, filepath.Join(home, ".gitconfig"))
+	}
+	if config != "" {
+		files = append(files, filepath.Join(config, "git", "config"))
+	}
+	for _, file := range files {
+		if p := excludesFile(file); p != "" {
+			if rest, ok := strings.CutPrefix(p, "~/"); ok && home != "" {
+				p = filepath.Join(home, rest)
+			}
+			return p
+		}
+	}
+	if config == "" {
+		return ""
+	}
+	return filepath.Join(config, "git", "ignore")
+}
+
+func excludesFile(config string) string {
+	f, err := os.Open(config)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(io.LimitReader(f, maxIgnoreFile))
+	for lines.Scan() {
+		key, value, ok := strings.Cut(lines.Text(), "=")
+		if ok && strings.EqualFold(strings.TrimSpace(key), "excludesfile") {
+			return strings.Trim(strings.TrimSpace(value), `" `)
+		}
+	}
+	return ""
+}

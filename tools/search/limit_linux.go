@@ -1,0 +1,12 @@
+package search
+
+import "golang.org/x/sys/unix"
+
+// maxChild is how much memory of its own ripgrep may take, in bytes. It reads a line whole, however long; when it
+// would need more than this it dies and the Go engine, which reads such lines in pieces, takes over.
+const maxChild = 64 << 20
+
+func limitMemory(pid int) {
+	// Best effort: without the limit the search is still right.
+	_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: maxChild, Max: maxChild}, nil)
+}

@@ -1,0 +1,403 @@
+package search
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// matcher finds a pattern in text whose lines end in \n. No match ever spans two lines. It is the pure-Go twin of
+// what ripgrep does with the same pattern; what differs is listed at compile.
+type matcher struct {
+	re      *regexp.Regexp
+	literal []byte   // the whole pattern is this text
+	needs   []needle // a matching line holds at least one of these; empty: unknown
+}
+
+// needle is a text that must occur; fold ignores the case of ASCII letters.
+type needle struct {
+	text []byte
+	fold bool
+}
+
+// errMultiline is the answer to patterns that would have to match across lines, on both engines.
+var errMultiline = errors.New(`the pattern holds a line break (\n), but lines are searched one at a time; search for one of its lines, then read the file around it`)
+
+// PatternError is a pattern no engine can use. Its text is the engine's.
+type PatternError struct{ Message string }
+
+func (e *PatternError) Error() string { return e.Message }
+
+// compile builds a matcher. Known differences to Rust's regular expressions: \b and \B know ASCII words only;
+// (?x), set operations in classes and the R and u flags are errors; counted repetitions end at 1,000.
+func compile(pattern string) (*matcher, error) {
+	re, err := syntax.Parse(unicodeClasses(pattern), syntax.Perl|syntax.UnicodeGroups)
+	if err != nil {
+		var e *syntax.Error
+		if errors.As(err, &e) {
+			return nil, &PatternError{fmt.Sprintf("regex parse error: %s: `%s`", e.Code, e.Expr)}
+		}
+		return nil, &PatternError{"regex parse error: " + err.Error()}
+	}
+	re, ok := oneLine(re)
+	if !ok {
+		return nil, &PatternError{errMultiline.Error()}
+	}
+	re = re.Simplify()
+	m := &matcher{}
+	if re.Op == syntax.OpLiteral && re.Flags&syntax.FoldCase == 0 {
+		m.literal = []byte(string(re.Rune))
+		return m, nil
+	}
+	if m.re, err = regexp.Compile(re.String()); err != nil {
+		return nil, &PatternError{"regex parse error: " + err.Error()}
+	}
+	m.needs = needles(re)
+	return m, nil
+}
+
+// oneLine takes \n out of everything that could match it, and makes ^ and $ hold at line ends.
+func oneLine(re *syntax.Regexp) (*syntax.Regexp, bool) {
+	switch re.Op {
+	case syntax.OpLiteral:
+		for _, r := range re.Rune {
+			if r == '\n' {
+				return nil, false
+			}
+		}
+	case syntax.OpAnyChar:
+		re.Op = syntax.OpAnyCharNotNL
+	case syntax.OpBeginText:
+		re.Op = syntax.OpBeginLine
+	case syntax.OpEndText:
+		re.Op = syntax.OpEndLine
+	case syntax.OpCharClass:
+		if len(re.Rune) == 2 && re.Rune[0] == '\n' && re.Rune[1] == '\n' {
+			return nil, false
+		}
+		var out []rune
+		for i := 0; i < len(re.Rune); i += 2 {
+			lo, hi := re.Rune[i], re.Rune[i+1]
+			if lo > '\n' || hi < '\n' {
+				out = append(out, lo, hi)
+				continue
+			}
+			if lo < '\n' {
+				out = append(out, lo, '\n'-1)
+			}
+			if hi > '\n' {
+				out = append(out, '\n'+1, hi)
+			}
+		}
+		re.Rune = out
+		if len(out) == 0 {
+			re.Op = syntax.OpNoMatch
+		}
+	}
+	for i, sub := range re.Sub {
+		one, ok := oneLine(sub)
+		if !ok {
+			return nil, false
+		}
+		re.Sub[i] = one
+	}
+	return re, true
+}
+
+// needles finds texts of which every match holds one; nil where there is no such list.
+func needles(re *syntax.Regexp) []needle {
+	switch re.Op {
+	case syntax.OpLiteral:
+		text := string(re.Rune)
+		if re.Flags&syntax.FoldCase == 0 {
+			return []needle{{text: []byte(text)}}
+		}
+		if t := foldable(text); t != "" {
+			return []needle{{text: []byte(t), fold: true}}
+		}
+	case syntax.OpCapture, syntax.OpPlus:
+		return needles(re.Sub[0])
+	case syntax.OpRepeat:
+		if re.Min > 0 {
+			return needles(re.Sub[0])
+		}
+	case syntax.OpConcat:
+		var best []needle
+		for _, sub := range re.Sub {
+			if n := needles(sub); better(n, best) {
+				best = n
+			}
+		}
+		return best
+	case syntax.OpAlternate:
+		var all []needle
+		for _, sub := range re.Sub {
+			n := needles(sub)
+			if n == nil || len(all)+len(n) > 16 {
+				return nil
+			}
+			all = append(all, n...)
+		}
+		return all
+	}
+	return nil
+}
+
+// better prefers lists whose shortest text is longer, and shorter lists.
+func better(a, b []needle) bool {
+	shortest := func(ns []needle) int {
+		n := 0
+		for i, x := range ns {
+			if i == 0 || len(x.text) < n {
+				n = len(x.text)
+			}
+		}
+		return n
+	}
+	x, y := shortest(a), shortest(b)
+	return x > y || x == y && len(a) < len(b)
+}
+
+// foldable returns the longest part whose letters have no case variants outside ASCII (k and s have: K and ſ),
+// in lower case.
+func foldable(text string) string {
+	best, start := "", 0
+	for i := 0; i <= len(text); i++ {
+		if i < len(text) && text[i] < utf8.RuneSelf && !strings.ContainsRune("kKsS", rune(text[i])) {
+			continue
+		}
+		if i-start > len(best) {
+			best = text[start:i]
+		}
+		start = i + 1
+	}
+	return strings.ToLower(best)
+}
+
+// find returns the bounds of the first match at or after from, or -1. data holds whole lines.
+func (m *matcher) find(data []byte, from int) (start, end int) {
+	if m.re == nil {
+		i := bytes.Index(data[from:], m.literal)
+		if i < 0 {
+			return -1, -1
+		}
+		return from + i, from + i + len(m.literal)
+	}
+	for len(m.needs) == 1 && from <= len(data) {
+		i := m.needs[0].index(data[from:])
+		if i < 0 {
+			return -1, -1
+		}
+		lineStart := from + bytes.LastIndexByte(data[from:from+i], '\n') + 1
+		lineEnd := len(data)
+		if j := bytes.IndexByte(data[from+i:], '\n'); j >= 0 {
+			lineEnd = from + i + j
+		}
+		if at := m.re.FindIndex(data[lineStart:lineEnd]); at != nil {
+			return lineStart + at[0], lineStart + at[1]
+		}
+		from = lineEnd + 1
+	}
+	if from > len(data) || !m.possible(data[from:]) {
+		return -1, -1
+	}
+	// from is a line's start, so ^ holds there as it should.
+	at := m.re.FindIndex(data[from:])
+	if at == nil || from+at[0] == len(data) && len(data) > 0 && data[len(data)-1] == '\n' {
+		return -1, -1 // after the last \n there is no line
+	}
+	return from + at[0], from + at[1]
+}
+
+// possible is a cheap no for most files.
+func (m *matcher) possible(data []byte) bool {
+	if len(m.needs) == 0 {
+		return true
+	}
+	for _, n := range m.needs {
+		if n.index(data) >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (n needle) index(data []byte) int {
+	if !n.fold {
+		return bytes.Index(data, n.text)
+	}
+	// Jump from one candidate of the first letter to the next, in either case.
+	lower, upper := n.text[0], byte(unicode.ToUpper(rune(n.text[0])))
+	nextLower, nextUpper := -1, -1
+	for i := 0; i+len(n.text) <= len(data); i++ {
+		if nextLower < i {
+			nextLower = indexFrom(data, i, lower)
+		}
+		if nextUpper < i {
+			nextUpper = indexFrom(data, i, upper)
+		}
+		if i = min(nextLower, nextUpper); i+len(n.text) > len(data) {
+			return -1
+		}
+		if equalFold(data[i:i+len(n.text)], n.text) {
+			return i
+		}
+	}
+	return -1
+}
+
+// indexFrom returns len(data) when there is none.
+func indexFrom(data []byte, from int, c byte) int {
+	if i := bytes.IndexByte(data[from:], c); i >= 0 {
+		return from + i
+	}
+	return len(data)
+}
+
+func equalFold(data, lower []byte) bool {
+	for i, c := range data {
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if c != lower[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// normalize rewrites what models take from other dialects and what both engines would read differently: a brace
+// that counts nothing is a brace (interface{}), and an escaped character that needs no escape is itself (\/ \" \<).
+func normalize(pattern string) string {
+	var b strings.Builder
+	class := 0 // depth of [
+	for i := 0; i < len(pattern); i++ {
+		c := pattern[i]
+		switch {
+		case c == '\\' && i+1 < len(pattern):
+			i++
+			next := pattern[i]
+			if next >= utf8.RuneSelf || isLetterOrDigit(next) || strings.IndexByte(`\.+*?()|[]{}^$#&-~`, next) >= 0 {
+				b.WriteByte('\\')
+			}
+			b.WriteByte(next)
+			if (next == 'p' || next == 'P' || next == 'x' || next == 'u' || next == 'U') && i+1 < len(pattern) && pattern[i+1] == '{' {
+				if end := strings.IndexByte(pattern[i:], '}'); end > 0 {
+					b.WriteString(pattern[i+1 : i+end+1])
+					i += end
+				}
+			}
+			continue
+		case c == '[':
+			class++
+			if rest := pattern[i+1:]; class == 1 { // ] and ^] at the start are members
+				for _, start := range []string{"^]", "]", "^"} {
+					if strings.HasPrefix(rest, start) {
+						b.WriteByte('[')
+						b.WriteString(start)
+						i += len(start)
+						c = 0
+						break
+					}
+				}
+				if c == 0 {
+					continue
+				}
+			}
+		case c == ']' && class > 0:
+			class--
+		case c == '{' && class == 0 && !isCount(pattern[i:]):
+			b.WriteByte('\\')
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}
+
+func isLetterOrDigit(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
+
+// isCount reports whether s begins with a counted repetition: {3} {3,} {3,5}.
+func isCount(s string) bool {
+	end := strings.IndexByte(s, '}')
+	if end < 2 {
+		return false
+	}
+	lo, hi, _ := strings.Cut(s[1:end], ",")
+	digits := func(s string) bool { return strings.Trim(s, "0123456789") == "" }
+	return lo != "" && digits(lo) && digits(hi)
+}
+
+// unicodeClasses widens \d \w \s and their opposites from ASCII to Unicode, as Rust has them.
+func unicodeClasses(pattern string) string {
+	if !strings.Contains(pattern, `\`) {
+		return pattern
+	}
+	const word, space = `\p{L}\p{M}\p{Nd}\p{Pc}`, `\t\n\v\f\r \x{85}\p{Z}`
+	var b strings.Builder
+	class := false
+	for i := 0; i < len(pattern); i++ {
+		c := pattern[i]
+		if c == '[' && !class {
+			class = true
+			b.WriteByte(c)
+			for _, start := range []string{"^]", "]"} { // ] at the start is a member
+				if strings.HasPrefix(pattern[i+1:], start) {
+					b.WriteString(start)
+					i += len(start)
+					break
+				}
+			}
+			continue
+		}
+		if c == ']' {
+			class = false
+		}
+		if c != '\\' || i+1 == len(pattern) {
+			b.WriteByte(c)
+			continue
+		}
+		i++
+		wrap := func(s string) {
+			if class {
+				b.WriteString(s)
+			} else {
+				b.WriteString("[" + s + "]")
+			}
+		}
+		switch next := pattern[i]; {
+		case next == 'd':
+			b.WriteString(`\p{Nd}`)
+		case next == 'D':
+			b.WriteString(`\P{Nd}`)
+		case next == 'w':
+			wrap(word)
+		case next == 's':
+			wrap(space)
+		case next == 'W' && !class:
+			b.WriteString("[^" + word + "]")
+		case next == 'S' && !class:
+			b.WriteString("[^" + space + "]")
+		case next == 'u' || next == 'U': // \u00e9, \u{e9}
+			n := 4
+			if next == 'U' {
+				n = 8
+			}
+			b.WriteString(`\x`)
+			if i+n < len(pattern) && pattern[i+1] != '{' {
+				b.WriteString("{" + pattern[i+1:i+1+n] + "}")
+				i += n
+			}
+		default:
+			b.WriteByte('\\')
+			b.WriteByte(next)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,385 @@
+package search
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Pattern is a compiled glob over slash-separated relative paths: * and ? within one component, ** across
+// components, [abc] [a-z] [!x], {a,b} (also nested), \ escapes. A pattern without a slash matches the last
+// component anywhere; one with a slash is anchored where the search begins. It is ripgrep's -g in all of this,
+// except that it never brings back ignored files.
+type Pattern struct {
+	Text   string
+	Negate bool // the pattern began with !
+	alts   []path
+}
+
+// path is one alternative: components, of which ** are nil.
+type path struct {
+	comps  []*segment
+	single bool // one component that may be anywhere: only the base name is looked at
+}
+
+// maxAlternatives bounds what braces may expand to; {a,b}{c,d}… doubles with each pair.
+const maxAlternatives = 1024
+
+// ParsePattern compiles a glob as a model writes it.
+func ParsePattern(text string) (*Pattern, error) {
+	p := &Pattern{Text: text}
+	s := strings.TrimPrefix(text, "./")
+	if strings.HasPrefix(s, "!") {
+		p.Negate, s = true, s[1:]
+	}
+	if strings.HasSuffix(s, "/") { // a folder means what is in it
+		s += "**"
+	}
+	return p, p.compile(s)
+}
+
+func (p *Pattern) compile(s string) error {
+	if s == "" {
+		return fmt.Errorf("error parsing glob '%s': it is empty", p.Text)
+	}
+	alts, err := expand(s)
+	if err != nil {
+		return fmt.Errorf("error parsing glob '%s': %w", p.Text, err)
+	}
+	for _, a := range alts {
+		one, err := compilePath(a)
+		if err != nil {
+			return fmt.Errorf("error parsing glob '%s': %w", p.Text, err)
+		}
+		p.alts = append(p.alts, one)
+	}
+	return nil
+}
+
+func compilePath(s string) (path, error) {
+	anywhere := !strings.Contains(s, "/")
+	s = strings.TrimPrefix(s, "/")
+	if anywhere && s != "**" {
+		s = "**/" + s
+	}
+	var out path
+	for _, c := range strings.Split(s, "/") {
+		if c == "**" {
+			if n := len(out.comps); n == 0 || out.comps[n-1] != nil {
+				out.comps = append(out.comps, nil)
+			}
+			continue
+		}
+		seg, err := compileSegment(c)
+		if err != nil {
+			return path{}, err
+		}
+		out.comps = append(out.comps, seg)
+	}
+	out.single = len(out.comps) == 2 && out.comps[0] == nil && out.comps[1] != nil
+	return out, nil
+}
+
+// Match reports whether the pattern (without its negation) matches a slash-separated relative path.
+func (p *Pattern) Match(rel string) bool {
+	for i := range p.alts {
+		if p.alts[i].match(rel) {
+			return true
+		}
+	}
+	return false
+}
+
+// Wants is Match with the negation applied: !x wants everything but x.
+func (p *Pattern) Wants(rel string) bool { return p == nil || p.Match(rel) != p.Negate }
+
+func (a *path) match(rel string) bool {
+	if a.single {
+		return a.comps[1].match(rel[strings.LastIndexByte(rel, '/')+1:])
+	}
+	return matchComps(a.comps, rel, true)
+}
+
+// matchComps matches components against a path; more says that rel still holds a component (which may be empty).
+// ** backtracks, but only the last one matters, so the work is at most components times path length.
+func matchComps(comps []*segment, rel string, more bool) bool {
+	var backComps []*segment // where to resume after the last **
+	var backRel string
+	back := false
+	for {
+		switch {
+		case len(comps) == 0 && !more:
+			return true
+		case len(comps) > 0 && comps[0] == nil:
+			if len(comps) == 1 {
+				return more // a trailing ** wants at least one component
+			}
+			comps = comps[1:]
+			backComps, backRel, back = comps, rel, more
+			continue
+		case len(comps) > 0 && more:
+			name, rest, ok := strings.Cut(rel, "/")
+			if comps[0].match(name) {
+				comps, rel, more = comps[1:], rest, ok
+				continue
+			}
+		}
+		if !back {
+			return false
+		}
+		_, rest, ok := strings.Cut(backRel, "/")
+		if !ok {
+			return false
+		}
+		comps, rel, more = backComps, rest, true
+		backRel = rest
+	}
+}
+
+// segment matches one path component. The common shapes have a fast path.
+type segment struct {
+	kind   segmentKind
+	text   string // literal, prefix or suffix
+	tokens []token
+}
+
+type segmentKind byte
+
+const (
+	segmentGeneral segmentKind = iota
+	segmentAny                 // *
+	segmentLiteral             // Makefile
+	segmentSuffix              // *.go
+	segmentPrefix              // test_*
+)
+
+type token struct {
+	kind   tokenKind
+	r      rune
+	negate bool
+	ranges [][2]rune
+}
+
+type tokenKind byte
+
+const (
+	tokenRune tokenKind = iota
+	tokenOne            // ?
+	tokenStar
+	tokenClass
+)
+
+func compileSegment(s string) (*segment, error) {
+	seg := &segment{}
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		i += n
+		switch r {
+		case '*':
+			if k := len(seg.tokens); k == 0 || seg.tokens[k-1].kind != tokenStar {
+				seg.tokens = append(seg.tokens, token{kind: tokenStar})
+			}
+		case '?':
+			seg.tokens = append(seg.tokens, token{kind: tokenOne})
+		case '[':
+			t, used, err := compileClass(s[i:])
+			if err != nil {
+				return nil, err
+			}
+			i += used
+			seg.tokens = append(seg.tokens, t)
+		case '\\':
+			if i == len(s) {
+				return nil, fmt.Errorf("dangling '\\'")
+			}
+			r, n = utf8.DecodeRuneInString(s[i:])
+			i += n
+			fallthrough
+		default:
+			seg.tokens = append(seg.tokens, token{r: runeOrByte(s[i-n:i], r)})
+		}
+	}
+	seg.classify()
+	return seg, nil
+}
+
+// runeOrByte keeps bytes that are no UTF-8 apart from each other: file names are bytes.
+func runeOrByte(s string, r rune) rune {
+	if r == utf8.RuneError && len(s) == 1 {
+		return -1 - rune(s[0])
+	}
+	return r
+}
+
+func (g *segment) classify() {
+	literal := func(ts []token) (string, bool) {
+		var b strings.Builder
+		for _, t := range ts {
+			if t.kind != tokenRune {
+				return "", false
+			}
+			if t.r < 0 {
+				b.WriteByte(byte(-1 - t.r))
+			} else {
+				b.WriteRune(t.r)
+			}
+		}
+		return b.String(), true
+	}
+	n := len(g.tokens)
+	var ok bool
+	if g.text, ok = literal(g.tokens); ok {
+		g.kind = segmentLiteral
+		return
+	}
+	if n == 1 && g.tokens[0].kind == tokenStar {
+		g.kind = segmentAny
+		return
+	}
+	if g.tokens[0].kind == tokenStar {
+		if g.text, ok = literal(g.tokens[1:]); ok {
+			g.kind = segmentSuffix
+			return
+		}
+	}
+	if g.tokens[n-1].kind == tokenStar {
+		if g.text, ok = literal(g.tokens[:n-1]); ok {
+			g.kind = segmentPrefix
+		}
+	}
+}
+
+func compileClass(s string) (token, int, error) {
+	t := token{kind: tokenClass}
+	i := 0
+	if i < len(s) && (s[i] == '!' || s[i] == '^') {
+		t.negate = true
+		i++
+	}
+	for first := true; i < len(s); first = false {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == ']' && !first {
+			return t, i + 1, nil
+		}
+		i += n
+		last := len(t.ranges) - 1
+		if r == '-' && !first && i < len(s) && s[i] != ']' && t.ranges[last][0] == t.ranges[last][1] {
+			hi, m := utf8.DecodeRuneInString(s[i:])
+			i += m
+			if hi < t.ranges[last][0] {
+				return t, 0, fmt.Errorf("invalid range; '%c' > '%c'", t.ranges[last][0], hi)
+			}
+			t.ranges[last][1] = hi
+			continue
+		}
+		t.ranges = append(t.ranges, [2]rune{r, r})
+	}
+	return t, 0, fmt.Errorf("unclosed character class; missing ']'")
+}
+
+func (t *token) matches(r rune) bool {
+	switch t.kind {
+	case tokenRune:
+		return t.r == r
+	case tokenOne:
+		return true
+	}
+	for _, x := range t.ranges {
+		if x[0] <= r && r <= x[1] {
+			return !t.negate
+		}
+	}
+	return t.negate
+}
+
+func (g *segment) match(name string) bool {
+	switch g.kind {
+	case segmentAny:
+		return true
+	case segmentLiteral:
+		return name == g.text
+	case segmentSuffix:
+		return strings.HasSuffix(name, g.text)
+	case segmentPrefix:
+		return strings.HasPrefix(name, g.text)
+	}
+	star, mark := -1, 0
+	t, i := 0, 0
+	for i < len(name) {
+		r, n := utf8.DecodeRuneInString(name[i:])
+		switch {
+		case t < len(g.tokens) && g.tokens[t].kind == tokenStar:
+			star, mark = t, i
+			t++
+		case t < len(g.tokens) && g.tokens[t].matches(runeOrByte(name[i:i+n], r)):
+			t++
+			i += n
+		case star >= 0:
+			_, n := utf8.DecodeRuneInString(name[mark:])
+			mark += n
+			t, i = star+1, mark
+		default:
+			return false
+		}
+	}
+	for t < len(g.tokens) && g.tokens[t].kind == tokenStar {
+		t++
+	}
+	return t == len(g.tokens)
+}
+
+// expand resolves braces.
+func expand(s string) ([]string, error) {
+	open, depth := -1, 0
+	var commas []int
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '[':
+			if _, used, err := compileClass(s[i+1:]); err == nil {
+				i += used
+			}
+		case '{':
+			if depth++; depth == 1 {
+				open, commas = i, nil
+			}
+		case ',':
+			if depth == 1 {
+				commas = append(commas, i)
+			}
+		case '}':
+			if depth--; depth < 0 {
+				return nil, fmt.Errorf("unopened alternate group; missing '{' (maybe escape '}' with '[}]'?)")
+			}
+			if depth > 0 {
+				continue
+			}
+			tails, err := expand(s[i+1:])
+			if err != nil {
+				return nil, err
+			}
+			var out []string
+			from := open + 1
+			for _, to := range append(commas, i) {
+				inner, err := expand(s[from:to])
+				if err != nil {
+					return nil, err
+				}
+				for _, in := range inner {
+					for _, t := range tails {
+						if out = append(out, s[:open]+in+t); len(out) > maxAlternatives {
+							return nil, fmt.Errorf("its braces stand for more than %d patterns", maxAlternatives)
+						}
+					}
+				}
+				from = to + 1
+			}
+			return out, nil
+		}
+	}
+	if depth > 0 {
+		return nil, fmt.Errorf("unclosed alternate group; missing '}' (maybe escape '{' with '[{]'?)")
+	}
+	return []string{s}, nil
+}

@@ -1,0 +1,242 @@
+package search
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ripgrep searches with the rg program, version 12 or later.
+type ripgrep struct{ program string }
+
+// maxKept is how much of one line is kept to show a part of it, in bytes; the rest streams by.
+const maxKept = 1 << 20
+
+func (r ripgrep) files(ctx context.Context, j *grepJob, emit func(string)) error {
+	args := []string{"--files-with-matches", "--null", "--hidden", "--no-require-git", "--glob=!.git"}
+	for _, dir := range j.prune {
+		if rel, err := filepath.Rel(j.root, dir); err == nil {
+			args = append(args, "--glob=!/"+quoteGlob(filepath.ToSlash(rel)))
+		}
+	}
+	if j.bare {
+		args = append(args, "--no-ignore-parent", "--no-ignore-global", "--no-ignore-exclude")
+	}
+	// -g would bring back ignored files; a type does not. It only looks at base names, the rest is checked later.
+	if g := baseGlob(j.include); g != "" {
+		args = append(args, "--type-add=pillion:"+g, "--type=pillion")
+	}
+	args = append(args, "--regexp="+j.pattern, "--", "."+string(filepath.Separator))
+	return r.run(ctx, j, args, nil, func(out *bufio.Reader) error {
+		for {
+			path, err := out.ReadString(0)
+			if err != nil {
+				return nil
+			}
+			emit(filepath.Join(j.root, strings.TrimSuffix(path, "\x00")))
+		}
+	})
+}
+
+func (r ripgrep) lines(ctx context.Context, j *grepJob, paths []string, each func(string, hit) bool) error {
+	const room = 24 << 10 // bytes of arguments; Windows takes 32 KiB in all
+	for len(paths) > 0 {
+		// One thread and no mapping: the given order is kept, and a large file takes no memory.
+		args := []string{"--null", "--with-filename", "--line-number", "--no-heading", "--text", "--threads=1", "--no-mmap",
+			"--max-count=" + strconv.Itoa(j.limit+1), "--regexp=" + j.pattern, "--"}
+		used := 0
+		n := 0
+		for n < len(paths) && (n == 0 || used+len(paths[n]) < room) {
+			used += len(paths[n]) + 3
+			args = append(args, paths[n])
+			n++
+		}
+		full := false
+		err := r.run(ctx, j, args, nil, func(out *bufio.Reader) error {
+			for {
+				path, err := out.ReadString(0)
+				if err != nil {
+					return nil
+				}
+				h, err := readHit(out)
+				if err != nil {
+					return err
+				}
+				if full = !each(strings.TrimSuffix(path, "\x00"), h); full {
+					return errStop
+				}
+			}
+		})
+		if err != nil || full {
+			return err
+		}
+		paths = paths[n:]
+	}
+	return nil
+}
+
+func (r ripgrep) text(ctx context.Context, j *grepJob, text string, each func(hit) bool) error {
+	args := []string{"--line-number", "--no-heading", "--text", "--max-count=" + strconv.Itoa(j.limit+1), "--regexp=" + j.pattern, "--", "-"}
+	return r.run(ctx, j, args, strings.NewReader(text), func(out *bufio.Reader) error {
+		for {
+			if _, err := out.Peek(1); err != nil {
+				return nil
+			}
+			h, err := readHit(out)
+			if err != nil {
+				return err
+			}
+			if !each(h) {
+				return errStop
+			}
+		}
+	})
+}
+
+var errStop = errors.New("enough")
+
+// readHit reads "12:text\n" and keeps the beginning of a very long text.
+func readHit(out *bufio.Reader) (hit, error) {
+	number, err := out.ReadString(':')
+	if err != nil {
+		return hit{}, fmt.Errorf("ripgrep's output ended early: %w", err)
+	}
+	h := hit{at: -1}
+	if h.line, err = strconv.Atoi(strings.TrimSuffix(number, ":")); err != nil {
+		return hit{}, fmt.Errorf("ripgrep's output is not as expected: %w", err)
+	}
+	for {
+		part, err := out.ReadSlice('\n')
+		if room := maxKept - len(h.text); room > 0 {
+			h.text = append(h.text, part[:min(room, len(part))]...)
+		}
+		if err != bufio.ErrBufferFull {
+			h.text = bytes.TrimSuffix(h.text, []byte("\n"))
+			return h, nil
+		}
+	}
+}
+
+// run starts rg and hands its output to read. Messages about single files go to j.unread.
+func (r ripgrep) run(ctx context.Context, j *grepJob, args []string, in io.Reader, read func(*bufio.Reader) error) error {
+	ctx2, cancel := context.WithCancel(ctx)
+	defer cancel()
+	cmd := exec.CommandContext(ctx2, r.program, append([]string{"--no-config", "--color=never"}, args...)...)
+	cmd.Dir = j.root
+	cmd.Stdin = in
+	cmd.WaitDelay = time.Second
+	var messages limitedBuffer
+	cmd.Stderr = &messages
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return errEngine{err}
+	}
+	if err := cmd.Start(); err != nil {
+		return errEngine{err}
+	}
+	limitMemory(cmd.Process.Pid)
+	readErr := read(bufio.NewReaderSize(stdout, 64<<10))
+	if readErr != nil {
+		cancel() // nobody reads on
+	}
+	err = cmd.Wait()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if readErr == errStop {
+		return nil
+	}
+	if readErr != nil {
+		return errEngine{readErr}
+	}
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &exit):
+		return errEngine{err}
+	case exit.ExitCode() == 1: // no match
+		return nil
+	case exit.ExitCode() != 2:
+		return errEngine{err}
+	}
+	return judgeMessages(messages.String(), j)
+}
+
+// judgeMessages tells a bad pattern from unreadable files from a program that does not know its flags.
+func judgeMessages(text string, j *grepJob) error {
+	text = strings.TrimPrefix(strings.TrimSpace(text), "rg: ")
+	if strings.Contains(text, `the literal '"\n"' is not allowed`) || strings.Contains(text, `the literal "\n" is not allowed`) {
+		return &PatternError{errMultiline.Error()}
+	}
+	if strings.HasPrefix(text, "regex parse error") || strings.Contains(text, "is not allowed in a regex") || strings.Contains(text, "exceeds size limit") {
+		text, _, _ = strings.Cut(text, "\n\nConsider enabling PCRE2") // nobody here can
+		return &PatternError{strings.TrimSpace(text)}
+	}
+	var files []string
+	for line := range strings.SplitSeq(text, "\n") {
+		if line = strings.TrimPrefix(strings.TrimSpace(line), "rg: "); line == "" {
+			continue
+		}
+		if !strings.Contains(line, "(os error ") {
+			return errEngine{errors.New(line)}
+		}
+		line, _, _ = strings.Cut(line, " (os error ")
+		if rest, ok := strings.CutPrefix(line, "."+string(filepath.Separator)); ok {
+			line = withSeparator(j.root) + rest
+		}
+		files = append(files, line)
+	}
+	for _, f := range files {
+		j.unread(f)
+	}
+	return nil
+}
+
+// baseGlob is a glob for base names that lets through at least what the pattern wants.
+func baseGlob(p *Pattern) string {
+	if p == nil || p.Negate {
+		return ""
+	}
+	s := strings.TrimPrefix(p.Text, "./")
+	if i := strings.LastIndexByte(s, '/'); i >= 0 {
+		if strings.ContainsAny(s[:i], `{}[]\`) { // a slash inside braces
+			return ""
+		}
+		s = s[i+1:]
+	}
+	if s == "" || s == "**" || strings.ContainsAny(s, `\[`) || strings.HasPrefix(s, "include:") || strings.Count(s, "{") > 1 {
+		return ""
+	}
+	return s
+}
+
+func quoteGlob(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if strings.ContainsRune(`*?[]{}\!`, r) {
+			b.WriteString("[" + string(r) + "]")
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// limitedBuffer keeps the first 64 KiB.
+type limitedBuffer struct{ bytes.Buffer }
+
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	if room := 64<<10 - b.Len(); room > 0 {
+		b.Buffer.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}

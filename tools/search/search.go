@@ -1,0 +1,183 @@
+// Package search finds text and names in a project the way a person with an editor would: ignore files are
+// respected, hidden files are searched, .git never is, unsaved buffers count instead of what is on disk, and the
+// newest files come first. Text is searched by ripgrep where there is one, else (and whenever ripgrep fails) by an
+// engine in pure Go that reads the same patterns and ignore files. Names are always found by the Go walker, which
+// is faster than starting ripgrep. It asks nobody: what may be seen is a function in the query.
+//
+//	s := search.New(search.Options{})
+//	found, err := s.Grep(ctx, search.GrepQuery{Root: dir, Pattern: `func \w+`, Include: "*.go", Limit: 100})
+//	names, err := s.Glob(ctx, search.GlobQuery{Root: dir, Pattern: "**/*.go", Limit: 100})
+//
+// Ignored files are left out of both, unless the search begins in an ignored folder: then only the ignore files
+// inside it count. A glob whose fixed beginning names a folder (dist/**/*.js) begins there, so naming an ignored
+// folder finds what is in it, and * or **/*.js never does. An include never brings back an ignored file.
+package search
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// Options say where ripgrep is.
+type Options struct {
+	// Ripgrep is the program to use; empty looks in PATH, then at Candidates. "off" uses the Go engine.
+	Ripgrep    string
+	Candidates []string // an editor's own copy, npm's @vscode/ripgrep
+	// Private are folders that are not entered unless the search begins in them; nil is the system's list.
+	Private []string
+	Timeout time.Duration // of one search; 0: DefaultTimeout
+}
+
+// DefaultTimeout is when a search stops and tells what it has.
+const DefaultTimeout = 30 * time.Second
+
+// Searcher searches. It is safe for concurrent use and holds nothing between searches.
+type Searcher struct {
+	o    Options
+	find func() string // path of ripgrep, "" without one
+}
+
+// New makes a Searcher; it looks for ripgrep at the first search.
+func New(o Options) *Searcher {
+	return &Searcher{o: o, find: sync.OnceValue(func() string { return findRipgrep(o) })}
+}
+
+// Engine names what searches text: ripgrep's path, or "go".
+func (s *Searcher) Engine() string {
+	if rg := s.find(); rg != "" {
+		return rg
+	}
+	return "go"
+}
+
+func findRipgrep(o Options) string {
+	switch o.Ripgrep {
+	case "off":
+		return ""
+	case "":
+	default:
+		return o.Ripgrep // configured: if it does not run, every search falls back
+	}
+	if rg, err := exec.LookPath("rg"); err == nil {
+		return rg
+	}
+	for _, c := range o.Candidates {
+		if rg, err := exec.LookPath(c); err == nil && filepath.IsAbs(rg) {
+			return rg
+		}
+	}
+	return ""
+}
+
+// Buffer is an open document with unsaved text.
+type Buffer struct {
+	Path string // absolute
+	Text string
+}
+
+// Unread tells what could not be searched.
+type Unread struct {
+	Count int
+	First []string // a few of them, with the reason
+}
+
+func (u *Unread) add(text string) {
+	if u.Count++; len(u.First) < 3 {
+		u.First = append(u.First, text)
+	}
+}
+
+func (s *Searcher) timeout() time.Duration {
+	if s.o.Timeout > 0 {
+		return s.o.Timeout
+	}
+	return DefaultTimeout
+}
+
+// private lists the folders below root that are not entered.
+func (s *Searcher) private(root string) []string {
+	list := s.o.Private
+	if list == nil {
+		list = privateFolders(runtime.GOOS)
+	}
+	var out []string
+	for _, dir := range list {
+		if dir != root && within(root, dir) {
+			out = append(out, dir)
+		}
+	}
+	return out
+}
+
+// privateFolders are those that macOS guards: looking inside shows the person a question that has nothing to do
+// with what they asked for, and blocks until it is answered.
+func privateFolders(goos string) []string {
+	home, err := os.UserHomeDir()
+	if goos != "darwin" || err != nil {
+		return nil
+	}
+	var out []string
+	for _, name := range []string{"Library", "Desktop", "Documents", "Downloads", "Movies", "Music", "Pictures", "Public", ".Trash"} {
+		out = append(out, filepath.Join(home, name))
+	}
+	return out
+}
+
+// within reports whether path is dir or below it.
+func within(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// start decides what the ignore files above root mean for a search in root: nothing when they hide root itself.
+// A repository between the two shields root from the .gitignore files outside it.
+func start(root string) (sc *scope, ignored bool) {
+	sc = above(root)
+	shielded := false
+	for dir := root; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			shielded = true
+		}
+		if sc.upTo(dir).hides(dir, true, shielded) {
+			return &scope{base: withSeparator(root)}, true
+		}
+	}
+	return sc, false
+}
+
+// upTo is the part of the scope that was known before entering dir.
+func (s *scope) upTo(dir string) *scope {
+	for s.parent != nil && within(dir, s.base) {
+		s = s.parent
+	}
+	return s
+}
+
+// notFound is the error for a root that is not there, with what was perhaps meant.
+func notFound(path string, err error) error {
+	if !os.IsNotExist(err) {
+		return err
+	}
+	text := fmt.Sprintf("Search path not found: %s", path)
+	for i, near := range neighbours(path) {
+		if i == 0 {
+			text += "\n\nDid you mean one of these?"
+		}
+		text += "\n" + near
+	}
+	return &PathError{Message: text, Err: err}
+}
+
+// PathError is a root that cannot be searched. Its text says what to do.
+type PathError struct {
+	Message string
+	Err     error
+}
+
+func (e *PathError) Error() string { return e.Message }
+func (e *PathError) Unwrap() error { return e.Err }

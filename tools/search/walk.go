@@ -1,0 +1,194 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+)
+
+// walk visits the regular files under root that no ignore file hides: hidden ones too, .git never, symbolic links
+// never followed. visit runs on several goroutines at once, each with a worker number below workers.
+type walk struct {
+	root    string
+	prune   []string // absolute folders that are not entered
+	include *Pattern // nil: all
+	visit   func(worker int, path string)
+	failed  func(path string, err error) // a folder or file that could not be read
+	scope   *scope                       // what holds above root
+	mu      sync.Mutex
+	more    sync.Cond // on mu
+	todo    []job     // guarded by mu; a stack, so that memory follows the depth, not the size
+	busy    int       // guarded by mu
+	stopped bool      // guarded by mu
+}
+
+// job is a folder to read, or a batch of files of one folder, so that one large folder feeds every worker.
+type job struct {
+	dir   string
+	scope *scope
+	files []string
+}
+
+const (
+	batchFiles   = 64   // files in one job
+	maxBatches   = 1024 // waiting jobs; beyond, whoever reads the folder visits the files too
+	chunkEntries = 4096 // folder entries read at once; a folder with a million of them is never held whole
+)
+
+// maxWorkers as in ripgrep: more threads than this only fight over the file system.
+const maxWorkers = 12
+
+func workers() int { return min(maxWorkers, max(2, runtime.GOMAXPROCS(0))) }
+
+func (w *walk) run(ctx context.Context) error {
+	w.more.L = &w.mu
+	w.todo = []job{{dir: w.root, scope: w.scope}}
+	stop := context.AfterFunc(ctx, func() {
+		w.mu.Lock()
+		w.stopped = true
+		w.mu.Unlock()
+		w.more.Broadcast()
+	})
+	defer stop()
+	var wg sync.WaitGroup
+	for n := range workers() {
+		wg.Go(func() { w.work(ctx, n) })
+	}
+	wg.Wait()
+	return ctx.Err()
+}
+
+func (w *walk) work(ctx context.Context, n int) {
+	for {
+		w.mu.Lock()
+		for len(w.todo) == 0 && w.busy > 0 && !w.stopped {
+			w.more.Wait()
+		}
+		if len(w.todo) == 0 || w.stopped {
+			w.mu.Unlock()
+			w.more.Broadcast()
+			return
+		}
+		j := w.todo[len(w.todo)-1]
+		w.todo[len(w.todo)-1] = job{}
+		w.todo = w.todo[:len(w.todo)-1]
+		w.busy++
+		w.mu.Unlock()
+
+		if j.files == nil {
+			w.read(ctx, n, j)
+		} else {
+			w.visitAll(ctx, n, j)
+		}
+
+		w.mu.Lock()
+		w.busy--
+		if w.busy == 0 || len(w.todo) > 0 {
+			w.more.Broadcast()
+		}
+		w.mu.Unlock()
+	}
+}
+
+func (w *walk) visitAll(ctx context.Context, n int, j job) {
+	for _, name := range j.files {
+		if ctx.Err() != nil {
+			return
+		}
+		w.visit(n, j.dir+name)
+	}
+}
+
+func (w *walk) push(jobs ...job) {
+	w.mu.Lock()
+	w.todo = append(w.todo, jobs...)
+	w.mu.Unlock()
+	w.more.Broadcast()
+}
+
+func (w *walk) read(ctx context.Context, n int, j job) {
+	f, err := os.Open(j.dir)
+	if err != nil {
+		w.fail(j.dir, err)
+		return
+	}
+	defer f.Close()
+	prefix := withSeparator(j.dir)
+	base := len(withSeparator(w.root))
+	scope := j.scope
+	for first := true; ctx.Err() == nil; first = false {
+		entries, err := f.ReadDir(chunkEntries)
+		if first {
+			special := specialEntries(entries)
+			if len(entries) == chunkEntries { // more may follow
+				special = specialNames(j.dir)
+			}
+			scope = j.scope.enter(j.dir, special)
+		}
+		var files []string
+		var dirs []job
+		for _, e := range entries {
+			name := e.Name()
+			isDir := e.IsDir()
+			if name == ".git" || !isDir && !e.Type().IsRegular() {
+				continue
+			}
+			path := prefix + name
+			if !isDir && w.include != nil && !w.include.Wants(filepath.ToSlash(path[base:])) {
+				continue
+			}
+			if scope.ignored(path, isDir) {
+				continue
+			}
+			if !isDir {
+				files = append(files, name)
+			} else if !slices.Contains(w.prune, path) {
+				dirs = append(dirs, job{dir: path, scope: scope})
+			}
+		}
+		w.share(ctx, n, prefix, files, dirs)
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				w.fail(j.dir, err)
+			}
+			return
+		}
+	}
+}
+
+// share leaves folders and all but one batch of files to whoever is free and does the last batch itself.
+func (w *walk) share(ctx context.Context, n int, prefix string, files []string, dirs []job) {
+	w.mu.Lock()
+	room := maxBatches - len(w.todo)
+	w.mu.Unlock()
+	for ; len(files) > batchFiles && room > 0; room-- {
+		dirs = append(dirs, job{dir: prefix, files: files[:batchFiles]})
+		files = files[batchFiles:]
+	}
+	if len(dirs) > 0 {
+		w.push(dirs...)
+	}
+	w.visitAll(ctx, n, job{dir: prefix, files: files})
+}
+
+func (w *walk) fail(path string, err error) {
+	if w.failed != nil && !errors.Is(err, fs.ErrNotExist) { // gone since: no news
+		w.failed(path, err)
+	}
+}
+
+func specialEntries(entries []fs.DirEntry) []string {
+	var out []string
+	for _, e := range entries {
+		if name := e.Name(); name[0] == '.' && (name == ".git" || slices.Contains(ignoreNames[:], name)) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
