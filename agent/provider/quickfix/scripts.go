@@ -1,3 +1,292 @@
 package quickfix
 
-func run(w *walk) {}
+import (
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// run plays the script that the person's words ask for.
+func run(w *walk) {
+	r := parsePrompt(w.prompt)
+	switch r.verb {
+	case verbFix:
+		fix(w, r.where)
+	case verbRename:
+		rename(w, r)
+	case verbOrganize:
+		eachFile(w, r.where, "organizeImports", "Imports organised in")
+	case verbFormat:
+		eachFile(w, r.where, "format", "Formatted")
+	case verbExplain:
+		explain(w, r.where)
+	case verbUses:
+		uses(w, r)
+	default:
+		w.say("%s", help)
+	}
+}
+
+const help = `I am Pillion's built-in model. I need no key and no network, and I know only what your language servers know:
+
+- fix [errors] [in FILE]
+- rename A to B
+- organise imports [in FILE]
+- format [FILE]
+- explain errors [in FILE]
+- find uses of A
+
+For everything else add a model: set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or name any OpenAI-compatible
+server in pillion.jsonc: {"provider": {"local": {"baseURL": "http://127.0.0.1:11434/v1", "models": ["…"]}}}.
+` + "`pillion models` lists what can be used here."
+
+// symbol is a place where a name is declared.
+type symbol struct {
+	path         string
+	line, column string
+	rest         string
+}
+
+// locate finds the declaration of a name. It says why when there is none, or several.
+func locate(w *walk, name, where string) (symbol, bool) {
+	if !w.offered["lsp"] {
+		w.say("I work through language servers, and the `lsp` tool is switched off here.")
+		return symbol{}, false
+	}
+	short := name[strings.LastIndexAny(name, ".#")+1:]
+	input := map[string]any{"operation": "workspaceSymbol", "query": short}
+	if where != "" {
+		input["filePath"] = where
+	}
+	r := w.call("lsp", input)
+	if r.failed {
+		w.say("The language servers could not look for %s: %s", name, r.text)
+		return symbol{}, false
+	}
+	var found []symbol
+	for _, line := range strings.Split(r.text, "\n") {
+		m := placeLine().FindStringSubmatch(line)
+		if m == nil || !declares(m[4], name, short) || where != "" && !within(m[1], where) {
+			continue
+		}
+		found = append(found, symbol{path: m[1], line: m[2], column: m[3], rest: strings.TrimSpace(m[4])})
+	}
+	switch len(found) {
+	case 1:
+		return found[0], true
+	case 0:
+		w.say("I found no declaration of %s%s. Names are case-sensitive.", name, in(where))
+	default:
+		w.say("%s is declared in %s:\n\n", name, plural(len(found), "place"))
+		for _, s := range found {
+			w.say("- %s:%s:%s %s\n", s.path, s.line, s.column, s.rest)
+		}
+		w.say("\nSay which one, for example: … in %s", found[0].path)
+	}
+	return symbol{}, false
+}
+
+// declares reports whether a symbol line's tail ("function Total in Basket") names exactly what was asked for.
+func declares(rest, name, short string) bool {
+	hit := false
+	for _, word := range strings.FieldsFunc(rest, func(r rune) bool { return strings.ContainsRune(" \t()*,[]`\"", r) }) {
+		if word == name || word == short || strings.HasSuffix(word, "."+short) {
+			hit = true
+		}
+	}
+	if owner, _, qualified := strings.Cut(name, "."); hit && qualified {
+		return strings.Contains(rest, owner)
+	}
+	return hit
+}
+
+func within(path, where string) bool {
+	where = strings.TrimSuffix(where, "/")
+	return path == where || strings.HasSuffix(path, "/"+where) || strings.HasPrefix(path, where+"/") || strings.Contains(path, "/"+where+"/")
+}
+
+func rename(w *walk, q request) {
+	if q.name == "" || q.to == "" {
+		w.say("Say both names: rename OLD to NEW.")
+		return
+	}
+	s, ok := locate(w, q.name, q.where)
+	if !ok {
+		return
+	}
+	to := q.to[strings.LastIndexAny(q.to, ".#")+1:]
+	r := w.call("lsp", map[string]any{"operation": "rename", "filePath": s.path, "line": number(s.line), "character": number(s.column), "newName": to})
+	switch {
+	case r.failed && refused(r.text):
+		w.say("Not renamed: the change was not accepted.")
+	case r.failed:
+		w.say("%s could not be renamed: %s", q.name, r.text)
+	default:
+		w.say("Renamed %s to %s.", q.name, to)
+	}
+}
+
+func uses(w *walk, q request) {
+	s, ok := locate(w, q.name, q.where)
+	if !ok {
+		return
+	}
+	r := w.call("lsp", map[string]any{"operation": "findReferences", "filePath": s.path, "line": number(s.line), "character": number(s.column)})
+	if r.failed {
+		w.say("The uses of %s could not be found: %s", q.name, r.text)
+		return
+	}
+	files := map[string][]string{}
+	n := 0
+	for _, line := range strings.Split(r.text, "\n") {
+		m := placeLine().FindStringSubmatch(line)
+		if m == nil || m[1] == s.path && m[2] == s.line && m[3] == s.column {
+			continue // the declaration itself
+		}
+		files[m[1]] = append(files[m[1]], "line "+m[2]+strings.TrimRight(m[4], " \t"))
+		n++
+	}
+	if n == 0 {
+		w.say("%s (%s:%s) is used nowhere.", q.name, s.path, s.line)
+		return
+	}
+	w.say("%s, declared at %s:%s, has %s in %s:\n\n", q.name, s.path, s.line, plural(n, "use"), plural(len(files), "file"))
+	for _, path := range sorted(files) {
+		w.say("%s\n", path)
+		for _, l := range files[path] {
+			w.say("  %s\n", l)
+		}
+	}
+}
+
+// eachFile runs one operation over a file, or over the source files of a folder or the project.
+func eachFile(w *walk, where, operation, done string) {
+	if !w.offered["lsp"] {
+		w.say("I work through language servers, and the `lsp` tool is switched off here.")
+		return
+	}
+	paths := []string{where}
+	if where == "" || !strings.Contains(where[strings.LastIndexByte(where, '/')+1:], ".") {
+		if paths = sources(w, where); len(paths) == 0 {
+			return
+		}
+	}
+	var changedFiles, failures []string
+	refusals := 0
+	for _, p := range paths {
+		r := w.call("lsp", map[string]any{"operation": operation, "filePath": p})
+		switch {
+		case r.failed && refused(r.text):
+			refusals++
+		case r.failed:
+			failures = append(failures, p+": "+firstLine(r.text))
+		case changed(r.text):
+			changedFiles = append(changedFiles, p)
+		}
+	}
+	switch {
+	case len(changedFiles) > 0:
+		w.say("%s %s: %s.\n", done, plural(len(changedFiles), "file"), strings.Join(changedFiles, ", "))
+	case refusals == 0 && len(failures) == 0:
+		w.say("Nothing to do: %s already in order.\n", plural(len(paths), "file"))
+	}
+	if refusals > 0 {
+		w.say("%s not accepted.\n", plural(refusals, "change"))
+	}
+	for _, f := range failures {
+		w.say("- %s\n", f)
+	}
+}
+
+// sources lists the files that language servers format.
+func sources(w *walk, where string) []string {
+	input := map[string]any{"pattern": "**/*.{go,ts,tsx,js,jsx,mjs,cjs,py,rs,c,cc,cpp,h,hpp,json,css,html,yaml,yml,lua,zig,dart}"}
+	if where != "" {
+		input["path"] = where
+	}
+	r := w.call("glob", input)
+	if r.failed {
+		w.say("The files%s could not be listed: %s", in(where), r.text)
+		return nil
+	}
+	var out []string
+	for _, line := range strings.Split(r.text, "\n") {
+		if strings.HasPrefix(line, "/") || len(line) > 2 && line[1] == ':' {
+			out = append(out, strings.TrimSpace(line))
+		}
+	}
+	sort.Strings(out)
+	if len(out) == 0 {
+		w.say("There are no source files%s that I know.", in(where))
+	}
+	return out
+}
+
+// explain shows each problem with its line and what the language server offers for it.
+func explain(w *walk, where string) {
+	d := diagnose(w, where)
+	if !d.ok {
+		return
+	}
+	list := d.problems
+	if len(list) == 0 {
+		w.say("There are no problems%s.", in(where))
+		return
+	}
+	const most = 20
+	shown := list
+	if len(shown) > most {
+		shown = shown[:most]
+	}
+	var asks []call
+	for _, p := range shown {
+		asks = append(asks,
+			call{"read", encode(map[string]any{"filePath": p.path, "offset": p.line, "limit": 1})},
+			call{"lsp", encode(map[string]any{"operation": "codeActions", "filePath": p.path, "line": p.line, "character": p.column})})
+	}
+	answers := w.calls(asks...)
+	w.say("%s in %s:\n", plural(len(list), "problem"), plural(len(byFile(list)), "file"))
+	for i, p := range shown {
+		w.say("\n**%s:%d** %s: %s\n", p.path, p.line, p.severity, p.message)
+		if line := sourceLine(answers[2*i].text, p.line); line != "" {
+			w.say("    %s\n", line)
+		}
+		var offers []string
+		for _, a := range parseActions(answers[2*i+1].text) {
+			if strings.HasPrefix(a.kind, "quickfix") {
+				offers = append(offers, a.title)
+			}
+		}
+		if len(offers) > 0 {
+			w.say("  A quick fix would be: %s.\n", strings.Join(offers, "; "))
+		} else {
+			w.say("  There is no quick fix.\n")
+		}
+	}
+	if len(list) > most {
+		w.say("\n… and %d more.\n", len(list)-most)
+	}
+	w.say("\n`fix errors` tries the quick fixes.")
+}
+
+// sourceLine picks "12: text" out of the read tool's output.
+func sourceLine(text string, n int) string {
+	prefix := strconv.Itoa(n) + ": "
+	for _, line := range strings.Split(text, "\n") {
+		if rest, ok := strings.CutPrefix(strings.TrimLeft(line, " "), prefix); ok {
+			return strings.TrimSpace(rest)
+		}
+	}
+	return ""
+}
+
+func number(s string) int { n, _ := strconv.Atoi(s); return n }
+
+func sorted[V any](m map[string]V) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	sort.Strings(out)
+	return out
+}

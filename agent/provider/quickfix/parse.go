@@ -1,0 +1,172 @@
+package quickfix
+
+import (
+	"fmt"
+	"regexp"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// problem is a line of the lsp tool's diagnostics: "path:line:col: severity: message [source code]".
+type problem struct {
+	path         string
+	line, column int // 1-based
+	severity     string
+	message      string
+}
+
+// key stays the same while lines above it come and go.
+func (p problem) key() string { return p.path + "\x00" + p.message }
+
+// action is a line of the lsp tool's codeActions: `id  title  (kind, preferred)  fixes 1, introduces 0`.
+type action struct {
+	id, title, kind   string
+	preferred         bool
+	effectKnown       bool
+	fixes, introduces int
+}
+
+type diagnosis struct {
+	ok       bool
+	problems []problem
+}
+
+func (d diagnosis) errors() []problem {
+	var out []problem
+	for _, p := range d.problems {
+		if p.severity == "error" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// diagnose asks for the problems of a file, a folder or the whole project. When there is no answer it says so.
+func diagnose(w *walk, where string) diagnosis {
+	if !w.offered["lsp"] {
+		w.say("I work through language servers, and the `lsp` tool is switched off here. Switch it on, or choose another model (`pillion models`).")
+		return diagnosis{}
+	}
+	input := map[string]any{"operation": "diagnostics"}
+	if where != "" {
+		input["filePath"] = where
+	}
+	r := w.call("lsp", input)
+	if r.failed {
+		w.say("The language servers could not say what is wrong%s: %s", in(where), r.text)
+		return diagnosis{}
+	}
+	return diagnosis{ok: true, problems: parseProblems(r.text)}
+}
+
+// Compiled at first use: the built-in model costs nothing where another one is used.
+var (
+	problemLine = lazy(`^\s*(.+?):(\d+):(\d+):? (error|warning|information|hint): (.*)$`)
+	actionLine  = lazy(`^\s*(\S+)  (.*?)  \(([^()]*)\)(?:  fixes (\d+), introduces (\d+))?`)
+	placeLine   = lazy(`^\s*(.+?):(\d+):(\d+)\b(.*)$`)
+)
+
+func lazy(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
+
+// parseProblems reads the tool's lines; indented lines go on with the message before them.
+func parseProblems(text string) []problem {
+	var out []problem
+	for _, line := range strings.Split(text, "\n") {
+		m := problemLine().FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		l, _ := strconv.Atoi(m[2])
+		c, _ := strconv.Atoi(m[3])
+		out = append(out, problem{path: m[1], line: l, column: c, severity: m[4], message: m[5]})
+	}
+	sort.SliceStable(out, func(i, j int) bool {
+		if out[i].path != out[j].path {
+			return out[i].path < out[j].path
+		}
+		return out[i].line < out[j].line
+	})
+	return out
+}
+
+
+func parseActions(text string) []action {
+	var out []action
+	for _, line := range strings.Split(text, "\n") {
+		m := actionLine().FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		a := action{id: m[1], title: m[2]}
+		for i, word := range strings.Split(m[3], ",") {
+			switch word = strings.TrimSpace(word); {
+			case i == 0:
+				a.kind = word
+			case word == "preferred":
+				a.preferred = true
+			}
+		}
+		if m[4] != "" {
+			a.effectKnown = true
+			a.fixes, _ = strconv.Atoi(m[4])
+			a.introduces, _ = strconv.Atoi(m[5])
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// changed tells an edit that was applied from a result that says there was nothing to do.
+func changed(text string) bool {
+	t := strings.ToLower(text)
+	return !strings.HasPrefix(t, "nothing to") && !strings.HasPrefix(t, "no change") && !strings.HasPrefix(t, "already")
+}
+
+// refused tells a person's no (or a rule's) from a failure.
+func refused(text string) bool {
+	t := strings.ToLower(text)
+	for _, word := range []string{"reject", "not applied", "permission", "declined", "denies", "said no"} {
+		if strings.Contains(t, word) {
+			return true
+		}
+	}
+	return false
+}
+
+func byFile(ps []problem) map[string][]problem {
+	out := map[string][]problem{}
+	for _, p := range ps {
+		out[p.path] = append(out[p.path], p)
+	}
+	return out
+}
+
+func in(where string) string {
+	if where == "" {
+		return ""
+	}
+	return " in " + where
+}
+
+func isAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	return s
+}
