@@ -1,7 +1,223 @@
 package patch
 
-// Apply works the whole patch out in memory: read gives a file's text and whether it exists. Changes come in the
-// order they should be made, at most one per file; an error (an *Error, or read's own) means nothing should be done.
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// Apply works the whole patch out in memory: read gives a file's text and whether it exists. There is at most one
+// change per file, and their order does not matter; an error (an *Error, or read's own) means nothing should be done.
+// Sections of an envelope are done one after the other, each on the result so far. A git diff speaks of the files
+// as they were, so there two files may change names with each other.
 func (p *Patch) Apply(read func(path string) (text string, exists bool, err error)) ([]FileChange, error) {
-	return nil, nil
+	t := &tree{read: read, files: map[string]*file{}, unified: p.Unified, leaving: map[string]bool{}}
+	for _, op := range p.Ops {
+		if p.Unified && (op.Kind == Delete || op.Kind == Move) {
+			t.leaving[key(op.Path)] = true
+		}
+	}
+	for i := range p.Ops {
+		if err := t.do(&p.Ops[i]); err != nil {
+			return nil, err
+		}
+	}
+	return t.changes(), nil
+}
+
+// key is a path in the form in which two spellings of it agree.
+func key(p string) string { return path.Clean(strings.ReplaceAll(p, "\\", "/")) }
+
+// tree is the files the patch touches, as they were and as they become.
+type tree struct {
+	read    func(string) (string, bool, error)
+	files   map[string]*file // by key
+	order   []*file          // as first named
+	unified bool
+	leaving map[string]bool // unified: files that are deleted or moved away somewhere in the patch
+}
+
+type file struct {
+	path    string // as first spelled
+	was     string
+	existed bool
+	is      content
+	exists  bool
+	spent   bool // unified: what it was has gone elsewhere or away
+}
+
+// content is a text and where it came from.
+type content struct {
+	text   string
+	origin *file // the file whose text this was; nil for a new one
+	mode   fs.FileMode
+}
+
+func (t *tree) file(name string) (*file, error) {
+	if f := t.files[key(name)]; f != nil {
+		return f, nil
+	}
+	text, exists, err := t.read(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	f := &file{path: name, was: text, existed: exists, exists: exists}
+	f.is = content{text: text, origin: f}
+	t.files[key(name)] = f
+	t.order = append(t.order, f)
+	return f, nil
+}
+
+func (t *tree) do(op *Op) error {
+	f, err := t.file(op.Path)
+	if err != nil {
+		return err
+	}
+	switch op.Kind {
+	case Add:
+		if op.Copy {
+			return t.move(op, f)
+		}
+		return t.add(op, f)
+	case Delete:
+		return t.remove(op, f)
+	case Move:
+		return t.move(op, f)
+	}
+	if !f.exists && op.Instead != "" {
+		if f, err = t.file(op.Instead); err != nil {
+			return err
+		}
+	}
+	if !f.exists && t.unified && len(op.Hunks) == 1 && op.Hunks[0].Top && len(op.Hunks[0].old()) == 0 {
+		if f, err = t.file(op.Path); err != nil {
+			return err
+		}
+		return t.add(op, f)
+	}
+	if !f.exists {
+		return missing(op)
+	}
+	text, err := update(op, f.path, f.is.text, t.unified)
+	if err != nil {
+		return err
+	}
+	f.is.text = text
+	if op.Mode != 0 {
+		f.is.mode = op.Mode
+	}
+	return nil
+}
+
+func missing(op *Op) error {
+	return &Error{Kind: UpdateTargetMissing, Path: op.Path, Line: op.Line, Message: fmt.Sprintf("%s does not exist, so it cannot be updated; check the path, or use \"*** Add File: %s\"", op.Path, op.Path)}
+}
+
+func (t *tree) add(op *Op, f *file) error {
+	if f.exists && !t.leaves(f) {
+		return &Error{Kind: Exists, Path: op.Path, Line: op.Line, Message: fmt.Sprintf("%s exists already; update it, or delete it earlier in the same patch to replace it", op.Path)}
+	}
+	text := op.Content
+	if len(op.Hunks) > 0 {
+		var err error
+		if text, err = update(op, op.Path, "", t.unified); err != nil {
+			return err
+		}
+	}
+	f.exists, f.is = true, content{text: text, mode: op.Mode}
+	return nil
+}
+
+// leaves says that the file there now goes away later in the patch (a diff names files in alphabetical order).
+func (t *tree) leaves(f *file) bool { return t.leaving[key(f.path)] && f.is.origin == f && f.existed }
+
+func (t *tree) remove(op *Op, f *file) error {
+	if !f.exists && !(t.unified && f.existed && !f.spent) {
+		return &Error{Kind: DeleteFailed, Path: op.Path, Line: op.Line, Message: fmt.Sprintf("%s does not exist, so it cannot be deleted; leave the section out if it is gone already", op.Path)}
+	}
+	now := t.source(f)
+	if len(op.Hunks) > 0 { // a diff says what it deletes
+		left, err := update(op, op.Path, now.text, t.unified)
+		if err != nil {
+			return err
+		}
+		if left != "" {
+			return &Error{Kind: LinesNotFound, Path: op.Path, Line: op.Line, Message: fmt.Sprintf("%s has other lines than the diff deletes; read it again, then delete it if it should still go", op.Path)}
+		}
+	}
+	t.gone(f)
+	return nil
+}
+
+// source is what is at f now, or, for a diff whose earlier part put another text there, what was.
+func (t *tree) source(f *file) content {
+	if t.unified && f.existed && !f.spent && f.is.origin != f {
+		return content{text: f.was, origin: f}
+	}
+	return f.is
+}
+
+// gone takes away what source gave.
+func (t *tree) gone(f *file) {
+	if f.is.origin == f || !t.unified || f.spent {
+		f.exists, f.is = false, content{}
+	}
+	f.spent = true
+}
+
+func (t *tree) move(op *Op, f *file) error {
+	if key(op.Path) == key(op.NewPath) {
+		return &Error{Kind: Exists, Path: op.NewPath, Line: op.Line, Message: fmt.Sprintf("%s cannot be moved onto itself; leave \"*** Move to:\" out", op.Path)}
+	}
+	if !f.exists && !(t.unified && f.existed && !f.spent) {
+		return missing(op)
+	}
+	to, err := t.file(op.NewPath)
+	if err != nil {
+		return err
+	}
+	if to.exists && !t.leaves(to) {
+		return &Error{Kind: Exists, Path: op.NewPath, Line: op.Line, Message: fmt.Sprintf("%s cannot be moved to %s, which exists already; delete that earlier in the same patch if it should go", op.Path, op.NewPath)}
+	}
+	now := t.source(f)
+	if now.text, err = update(op, op.Path, now.text, t.unified); err != nil {
+		return err
+	}
+	if op.Mode != 0 {
+		now.mode = op.Mode
+	}
+	if op.Copy {
+		now.origin = nil
+	} else {
+		t.gone(f)
+	}
+	to.exists, to.is = true, now
+	return nil
+}
+
+// changes compares before and after. A file whose name another takes is an update, and a move whose destination
+// existed is that and a deletion, so that no change depends on another.
+func (t *tree) changes() []FileChange {
+	var out []FileChange
+	moved := map[*file]bool{}
+	for _, f := range t.order {
+		if o := f.is.origin; f.exists && !f.existed && o != nil && !o.exists {
+			moved[o] = true
+		}
+	}
+	for _, f := range t.order {
+		o, mode := f.is.origin, f.is.mode
+		switch {
+		case f.exists && !f.existed && o != nil && moved[o]:
+			out = append(out, FileChange{Kind: Move, Path: o.path, NewPath: f.path, Old: o.was, New: f.is.text, Mode: mode})
+		case f.exists && !f.existed:
+			out = append(out, FileChange{Kind: Add, Path: f.path, New: f.is.text, Mode: mode})
+		case f.exists && (f.is.text != f.was || mode != 0):
+			out = append(out, FileChange{Kind: Update, Path: f.path, Old: f.was, New: f.is.text, Mode: mode})
+		case f.existed && !f.exists && !moved[f]:
+			out = append(out, FileChange{Kind: Delete, Path: f.path, Old: f.was})
+		}
+	}
+	return out
 }

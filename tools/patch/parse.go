@@ -1,7 +1,306 @@
-// Package patch reads patches and works out what they make of files.
+// Package patch reads patches and works out what they make of files. Text in, text out: whoever calls it reads and
+// writes the files.
+//
+//	p, err := patch.Parse("*** Begin Patch\n*** Update File: a.go\n@@ func main() {\n-\tx()\n+\ty()\n*** End Patch")
+//	changes, err := p.Apply(read) // nothing is returned unless every section can be done
+//
+// Two grammars: the *** Begin Patch envelope (what OpenAI's models are trained on) and unified diffs, git's or plain.
+// Lines are sought by content, in passes: exactly, trailing white space ignored, all surrounding white space
+// ignored, Unicode punctuation folded. Where this differs from OpenCode 1.18:
+//
+//	case                                            OpenCode                       here
+//	Add File where a file exists                    overwrites it                  exists, unless the patch deletes it
+//	Move to itself or onto a file                   overwrites it                  exists, unless the patch deletes it
+//	lines that stand in several places, no @@,      the first                      refused with the lines, unless the patch has
+//	  no line number, no End of File                                               as many equal hunks as there are places
+//	an insert under @@ context                      goes to the end of the file    goes under the context
+//	several sections for one file, hunks after EOF  lost                           applied in order
+//	hunks out of order                              not found                      found if they stand in one place only
+//	unknown line, line without prefix               skipped                        bad_envelope with its number
+//	context found loosely                           rewritten as the patch has it  the file's own bytes stay
+//	CRLF                                            becomes LF                     stays
+//	no newline at the end of the file               one is added                   stays so, unless a diff says otherwise
+//	unified diffs                                   refused                        applied
 package patch
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
 
 // Parse reads a patch in the *** Begin Patch grammar or a unified diff. The error is an *Error.
 func Parse(text string) (*Patch, error) {
-	return nil, &Error{Kind: BadEnvelope, Message: "not a patch"}
+	if strings.TrimSpace(text) == "" {
+		return nil, &Error{Kind: EmptyText, Message: "patchText is empty; give a patch that starts with *** Begin Patch"}
+	}
+	lines := strings.Split(text, "\n")
+	if lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	begin := -1
+	for i, line := range lines {
+		if strings.TrimSpace(line) == "*** Begin Patch" {
+			begin = i
+			break
+		}
+	}
+	if begin < 0 {
+		if looksUnified(lines) {
+			return parseUnified(lines, 0)
+		}
+		return nil, bad(0, `the patch has no "*** Begin Patch" line and is no unified diff; wrap it in "*** Begin Patch" and "*** End Patch"`)
+	}
+	if strings.HasSuffix(lines[begin], "\r") { // the whole text came with CRLF: no statement about files
+		for i := range lines {
+			lines[i] = strings.TrimSuffix(lines[i], "\r")
+		}
+	}
+	e := envelope{lines: lines, i: begin + 1, margin: lines[begin][:strings.Index(lines[begin], "*")]}
+	end := -1
+	for i := begin + 1; i < len(lines); i++ {
+		if e.ends(lines[i]) {
+			end = i
+			break
+		}
+	}
+	if end < 0 {
+		return nil, bad(0, `the patch has "*** Begin Patch" but no "*** End Patch" line; it may have been cut off, send the whole of it`)
+	}
+	body := lines[begin+1 : end]
+	sections := false
+	for _, line := range body {
+		if _, _, ok := section(line); ok {
+			sections = true
+			break
+		}
+	}
+	if !sections {
+		if strings.TrimSpace(strings.Join(body, "")) == "" {
+			return nil, &Error{Kind: EmptyPatch, Message: "the patch is empty: there is no section between Begin Patch and End Patch"}
+		}
+		if looksUnified(body) {
+			return parseUnified(body, begin+1)
+		}
+		return nil, &Error{Kind: NoHunks, Line: begin + 2, Message: `the patch has no section; start each file with "*** Add File: path", "*** Update File: path" or "*** Delete File: path"`}
+	}
+	return e.parse()
+}
+
+func bad(line int, format string, args ...any) *Error {
+	msg := fmt.Sprintf(format, args...)
+	if line > 0 {
+		msg = "line " + strconv.Itoa(line) + " of the patch: " + msg
+	}
+	return &Error{Kind: BadEnvelope, Line: line, Message: msg}
+}
+
+// envelope is the state of reading the *** Begin Patch grammar.
+type envelope struct {
+	lines  []string
+	i      int    // next line
+	margin string // white space before Begin Patch, allowed before End Patch too
+}
+
+func (e *envelope) ends(line string) bool {
+	line = strings.TrimRight(line, " \t\r")
+	return line == "*** End Patch" || line == e.margin+"*** End Patch"
+}
+
+// section reads a line that starts a file.
+func section(line string) (kind Kind, path string, ok bool) {
+	for _, s := range []struct {
+		head string
+		kind Kind
+	}{{"*** Add File:", Add}, {"*** Delete File:", Delete}, {"*** Update File:", Update}} {
+		if rest, ok := strings.CutPrefix(line, s.head); ok {
+			return s.kind, strings.TrimSpace(rest), true
+		}
+	}
+	return "", "", false
+}
+
+func (e *envelope) parse() (*Patch, error) {
+	p := &Patch{}
+	for inside := true; e.i < len(e.lines); {
+		line := e.lines[e.i]
+		if !inside { // after End Patch only another patch counts
+			inside = strings.TrimSpace(line) == "*** Begin Patch"
+			e.i++
+			continue
+		}
+		kind, path, ok := section(line)
+		switch {
+		case e.ends(line):
+			inside = false
+			e.i++
+			continue
+		case ok && path == "":
+			return nil, bad(e.i+1, "%q names no file", line)
+		case ok:
+			op := Op{Kind: kind, Path: path, Line: e.i + 1}
+			e.i++
+			if err := e.body(&op); err != nil {
+				return nil, err
+			}
+			p.Ops = append(p.Ops, op)
+			continue
+		case strings.TrimSpace(line) == "":
+			e.i++
+			continue
+		}
+		return nil, bad(e.i+1, `%s is no section; use "*** Add File:", "*** Update File:" or "*** Delete File:"`, show(line))
+	}
+	return p, nil
+}
+
+// over says that the section ends here: another one, the end of the patch or of the text.
+func (e *envelope) over() bool {
+	if e.i >= len(e.lines) || e.ends(e.lines[e.i]) {
+		return true
+	}
+	_, _, ok := section(e.lines[e.i])
+	return ok
+}
+
+func (e *envelope) body(op *Op) error {
+	switch op.Kind {
+	case Add:
+		return e.add(op)
+	case Update:
+		return e.update(op)
+	}
+	for ; !e.over(); e.i++ {
+		if strings.TrimSpace(e.lines[e.i]) != "" {
+			return bad(e.i+1, "%s follows Delete File: %s, which takes no lines", show(e.lines[e.i]), op.Path)
+		}
+	}
+	return nil
+}
+
+// add reads the lines of a new file. An empty line between + lines is one of the file's.
+func (e *envelope) add(op *Op) error {
+	var b strings.Builder
+	gap := 0
+	for ; !e.over(); e.i++ {
+		line := e.lines[e.i]
+		switch {
+		case strings.HasPrefix(line, "+"):
+			for ; gap > 0; gap-- {
+				b.WriteByte('\n')
+			}
+			b.WriteString(line[1:])
+			b.WriteByte('\n')
+		case strings.TrimSpace(line) == "":
+			gap++
+		case strings.HasPrefix(line, `\ `) && b.Len() > 0:
+			text := strings.TrimSuffix(b.String(), "\n")
+			b.Reset()
+			b.WriteString(text)
+		case strings.TrimSpace(line) == "*** End of File":
+		default:
+			return bad(e.i+1, "%s in Add File: %s does not begin with +", show(line), op.Path)
+		}
+	}
+	op.Content = b.String()
+	return nil
+}
+
+// update reads Move to and the hunks of a changed file.
+func (e *envelope) update(op *Op) error {
+	var h *Hunk
+	open := false // the last line was an @@ without lines yet
+	start := func() {
+		op.Hunks = append(op.Hunks, Hunk{Line: e.i + 1})
+		h = &op.Hunks[len(op.Hunks)-1]
+	}
+	for ; !e.over(); e.i++ {
+		line := e.lines[e.i]
+		if to, ok := strings.CutPrefix(line, "*** Move to:"); ok {
+			if op.NewPath != "" || h != nil {
+				return bad(e.i+1, `"*** Move to:" comes once, right after "*** Update File: %s"`, op.Path)
+			}
+			if op.NewPath = strings.TrimSpace(to); op.NewPath == "" {
+				return bad(e.i+1, "%q names no file", line)
+			}
+			op.Kind = Move
+			continue
+		}
+		switch {
+		case strings.HasPrefix(line, "@@"):
+			context, at := hunkContext(line)
+			if !open {
+				start()
+			}
+			h.Top = at == 0 && context == "" && strings.HasPrefix(line, "@@ -0,0 ")
+			open = true
+			if context != "" {
+				h.Context = append(h.Context, context)
+			}
+			if at > 0 {
+				h.OldStart = at
+			}
+		case strings.TrimSpace(line) == "*** End of File":
+			if h == nil {
+				start()
+			}
+			h.EOF, open = true, false
+		case strings.HasPrefix(line, `\ `) && h != nil && len(h.Lines) > 0:
+			h.Lines[len(h.Lines)-1].NoEOL = true
+		case line == "" || line == "\r" || strings.ContainsRune(" +-", rune(line[0])):
+			if h == nil && strings.TrimSpace(line) == "" {
+				continue // before the first hunk
+			}
+			if h == nil || h.EOF {
+				if strings.TrimSpace(line) == "" {
+					continue // after End of File
+				}
+				start()
+			}
+			open = false
+			l := Line{Op: ' '}
+			if line != "" && line != "\r" {
+				l = Line{Op: line[0], Text: line[1:]}
+			}
+			h.Lines = append(h.Lines, l)
+		case strings.HasPrefix(line, "***"):
+			return bad(e.i+1, "%s is not known here; after Update File come \"*** Move to:\", @@, lines and \"*** End of File\"", show(line))
+		default:
+			return bad(e.i+1, "%s in Update File: %s begins with none of space, +, - and @@; put a space before a line that stays", show(line), op.Path)
+		}
+	}
+	kept := op.Hunks[:0]
+	for _, h := range op.Hunks {
+		if h.changes() {
+			kept = append(kept, h)
+		}
+	}
+	if op.Hunks = kept; len(kept) == 0 && op.Kind != Move {
+		return &Error{Kind: NoHunks, Path: op.Path, Line: op.Line, Message: fmt.Sprintf("Update File: %s changes nothing: it has no + or - lines; add a hunk, or leave the section out", op.Path)}
+	}
+	return nil
+}
+
+func (h *Hunk) changes() bool {
+	for _, l := range h.Lines {
+		if l.Op != ' ' {
+			return true
+		}
+	}
+	return false
+}
+
+// hunkContext reads an @@ line: the line of the file it names, or the 1-based line number of a unified diff's header.
+func hunkContext(line string) (context string, at int) {
+	if head, ok := parseRange(line); ok {
+		return "", head.oldStart
+	}
+	return strings.TrimRight(strings.TrimPrefix(strings.TrimPrefix(line, "@@"), " "), "\r"), 0
+}
+
+func show(s string) string {
+	if len(s) > 120 {
+		s = strings.ToValidUTF8(s[:120], "") + "…"
+	}
+	return strconv.Quote(s)
 }

@@ -52,6 +52,7 @@ type Op struct {
 	Hunks   []Hunk
 	Content string      // Add of an envelope: the whole text
 	Mode    fs.FileMode // permission bits git states, 0 when it states none
+	Instead string      // plain diff -u with two names: the file meant when there is none at Path
 	Line    int         // 1-based line of the section in the patch text
 }
 
@@ -61,6 +62,7 @@ type Hunk struct {
 	Lines    []Line
 	EOF      bool // *** End of File: the hunk's last line is the file's last
 	OldStart int  // 1-based line a unified diff states, 0 when unknown
+	Top      bool // a unified diff states line 0: before the first line
 	Line     int  // 1-based line of the hunk in the patch text
 }
 
@@ -78,8 +80,6 @@ type FileChange struct {
 	NewPath  string // Move: where it goes
 	Old, New string
 	Mode     fs.FileMode // permission bits to set, 0: keep
-	// Overwrites tells an Add (or Move) whose destination exists on disk but is deleted or moved away by the same patch.
-	Overwrites bool
 }
 
 // Paths lists every path the patch touches, both ends of a move, in order, each once: what to ask permission for.
@@ -87,7 +87,7 @@ func (p *Patch) Paths() []string {
 	var out []string
 	seen := map[string]bool{"": true}
 	for _, op := range p.Ops {
-		for _, path := range []string{op.Path, op.NewPath} {
+		for _, path := range []string{op.Path, op.NewPath, op.Instead} {
 			if !seen[path] {
 				seen[path] = true
 				out = append(out, path)

@@ -1,0 +1,105 @@
+package patch
+
+import "strings"
+
+// diffName reads what follows "--- " or "+++ ": a name, quoted or not, and what comes after a tab (a time).
+func diffName(s string) (name, time string) {
+	s = strings.TrimRight(s, "\r")
+	if strings.HasPrefix(s, `"`) {
+		name, rest := quoted(s)
+		return name, strings.TrimSpace(rest)
+	}
+	name, time, _ = strings.Cut(s, "\t")
+	return strings.TrimRight(name, " "), strings.TrimSpace(time)
+}
+
+// epoch says that diff -N wrote the time of a file that does not exist.
+func epoch(time string) bool {
+	return strings.HasPrefix(time, "1970-01-01 ") || strings.HasPrefix(time, "1969-12-31 ")
+}
+
+// strip takes the a/ and b/ (or git's mnemonic letters) off a pair of names, if both have them; for diff -u's
+// "x.orig" and "x" too.
+func strip(old, new string, git bool) (string, string) {
+	o, oldOK := prefixed(old)
+	n, newOK := prefixed(new)
+	switch {
+	case old == "/dev/null" && newOK && (git || new[0] == 'b'):
+		return old, n
+	case new == "/dev/null" && oldOK && (git || old[0] == 'a'):
+		return o, new
+	case oldOK && newOK && old[0] != new[0] && (o == n || git || old[0] == 'a' && new[0] == 'b'):
+		return o, n
+	}
+	return old, new
+}
+
+func prefixed(name string) (rest string, ok bool) {
+	if len(name) > 2 && name[1] == '/' && strings.IndexByte("abciow12", name[0]) >= 0 {
+		return name[2:], true
+	}
+	return name, false
+}
+
+// headerNames reads "a/x b/x" of a diff --git line; only needed where no other line names the file, and then both
+// names are the same.
+func headerNames(s string) (old, new string) {
+	s = strings.TrimRight(s, "\r")
+	if strings.HasPrefix(s, `"`) {
+		name, rest := quoted(s)
+		return strip(name, unquote(strings.TrimPrefix(rest, " ")), true)
+	}
+	if i := strings.Index(s, ` "`); i > 0 && strings.HasSuffix(s, `"`) {
+		return strip(s[:i], unquote(s[i+1:]), true)
+	}
+	for i := range len(s) {
+		if s[i] != ' ' {
+			continue
+		}
+		if o, n := strip(s[:i], s[i+1:], true); o == n {
+			return o, n
+		}
+	}
+	return "", ""
+}
+
+// unquote is the name in git's quotes, or the text itself.
+func unquote(s string) string {
+	s = strings.TrimRight(s, "\r")
+	if !strings.HasPrefix(s, `"`) {
+		return s
+	}
+	name, _ := quoted(s)
+	return name
+}
+
+// quoted reads a name in C quotes, with octal escapes for bytes, and returns what follows.
+func quoted(s string) (name, rest string) {
+	var b strings.Builder
+	for i := 1; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"':
+			return b.String(), s[i+1:]
+		case c == '\\' && i+1 < len(s):
+			i++
+			if k := strings.IndexByte(`abtnvfr`, s[i]); k >= 0 {
+				b.WriteByte("\a\b\t\n\v\f\r"[k])
+				continue
+			}
+			if s[i] < '0' || s[i] > '7' {
+				b.WriteByte(s[i])
+				continue
+			}
+			v := 0
+			end := min(i+3, len(s))
+			for ; i < end && s[i] >= '0' && s[i] <= '7'; i++ {
+				v = v<<3 | int(s[i]-'0')
+			}
+			i--
+			b.WriteByte(byte(v))
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String(), ""
+}

@@ -1,0 +1,172 @@
+package patch
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// where names the hunk in the patch text.
+func where(h *Hunk) string {
+	if h.Line == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (hunk at line %d of the patch)", h.Line)
+}
+
+func (u *updater) contextNotFound(h *Hunk, context string) *Error {
+	e := &Error{Kind: ContextNotFound, Path: u.path, Line: h.Line}
+	e.Message = fmt.Sprintf("%s has no line %s%s", u.path, show(context), where(h))
+	if i, ok := u.nearest([]string{context}); ok {
+		e.Lines = []int{i + 1}
+		e.Message += fmt.Sprintf("; closest is line %d: %s", i+1, show(u.text.lines[i]))
+	} else if u.pos > 0 {
+		if i := u.text.seekContext(context, 0); len(i) > 0 {
+			e.Lines = numbers(i)
+			e.Message += fmt.Sprintf(" after the hunk before; it stands in %s", list(e.Lines))
+		}
+	}
+	e.Message += "; after @@ goes one whole line of the file as it is now"
+	return e
+}
+
+func (u *updater) linesNotFound(h *Hunk, old []string) *Error {
+	e := &Error{Kind: LinesNotFound, Path: u.path, Line: h.Line}
+	e.Message = fmt.Sprintf("the lines to change are not in %s%s:\n%s", u.path, where(h), cut(old))
+	first, ok := u.nearest(old)
+	if !ok {
+		e.Message += "\nnor anything close to them; read the file again and copy the lines exactly"
+		return e
+	}
+	last := min(first+len(old), len(u.text.lines))
+	e.Lines = []int{first + 1}
+	if last == first+1 {
+		e.Message += fmt.Sprintf("\nclosest match at line %d", last)
+	} else {
+		e.Message += fmt.Sprintf("\nclosest match at lines %d–%d", first+1, last)
+	}
+	final := len(passes) - 1
+	differs := false
+	for k, want := range old {
+		if first+k >= len(u.text.lines) {
+			e.Message += fmt.Sprintf(", where the file ends before %s", show(want))
+			differs = true
+			break
+		}
+		if have := u.text.lines[first+k]; passes[final](have) != passes[final](want) {
+			e.Message += fmt.Sprintf(", differs in line %d: the file has %s, the patch has %s", first+k+1, show(strings.TrimSuffix(have, "\r")), show(want))
+			differs = true
+			break
+		}
+	}
+	if !differs {
+		e.Message += ", before or inside what an earlier hunk changes or its @@ names; put the hunks in the file's order"
+		return e
+	}
+	e.Message += "; copy the lines as they are now"
+	return e
+}
+
+func (u *updater) ambiguous(h *Hunk, places []int) *Error {
+	e := &Error{Kind: LinesNotFound, Path: u.path, Line: h.Line, Lines: numbers(places)}
+	e.Message = fmt.Sprintf("%s has %d places that fit the hunk%s: %s; add lines around it, or an @@ line that names the function it is in", u.path, len(places), where(h), list(e.Lines))
+	return e
+}
+
+func numbers(places []int) []int {
+	out := make([]int, len(places))
+	for i, p := range places {
+		out[i] = p + 1
+	}
+	return out
+}
+
+// list names lines, twenty at most.
+func list(lines []int) string {
+	const shown = 20
+	var names []string
+	for _, n := range lines[:min(len(lines), shown)] {
+		names = append(names, strconv.Itoa(n))
+	}
+	text := strings.Join(names, ", ")
+	if len(lines) > shown {
+		text += ", …"
+	}
+	if len(lines) == 1 {
+		return "line " + text
+	}
+	return "lines " + text
+}
+
+// cut shows the first lines of a hunk.
+func cut(lines []string) string {
+	const shown = 12
+	var b strings.Builder
+	for i, line := range lines {
+		if i == shown {
+			fmt.Fprintf(&b, "… (%d more)", len(lines)-shown)
+			break
+		}
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		if len(line) > 200 {
+			line = strings.ToValidUTF8(line[:200], "") + "…"
+		}
+		b.WriteString(line)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// nearest is where most of the lines stand as sought, long ones counting more; a line that begins alike counts
+// half when none is the same.
+func (u *updater) nearest(want []string) (first int, ok bool) {
+	final := len(passes) - 1
+	u.text.number(final)
+	sought := map[int32][]int{}
+	for k, line := range want {
+		if id, ok := u.text.known[final][passes[final](line)]; ok && len(sought[id]) < 16 {
+			sought[id] = append(sought[id], k)
+		}
+	}
+	votes := map[int]int{}
+	best, most := 0, 0
+	for i, id := range u.text.ids[final] {
+		for _, k := range sought[id] {
+			if i < k || len(votes) > 1<<16 {
+				continue
+			}
+			votes[i-k] += min(len(strings.TrimSpace(u.text.lines[i])), 40)
+			if v := votes[i-k]; v > most {
+				best, most = i-k, v
+			}
+		}
+	}
+	if most > 4 {
+		return best, true
+	}
+	for k, line := range want { // none of the lines: the longest common beginning with one of the first few
+		w := strings.TrimSpace(line)
+		if k == 8 {
+			break
+		}
+		for i, have := range u.text.lines {
+			if i < k {
+				continue
+			}
+			n := shared(strings.TrimSpace(have), w)
+			if n > most && n >= 8 && n*2 >= len(w) {
+				best, most = i-k, n
+			}
+		}
+	}
+	return best, most > 4
+}
+
+func shared(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,177 @@
+package patch
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// passes are how lines are compared, strictest first. The first asks for the very bytes, CR included, and is used
+// for diffs only: models do not see a CR.
+var passes = [...]func(string) string{
+	func(s string) string { return s },
+	func(s string) string { return strings.TrimSuffix(s, "\r") },
+	func(s string) string { return strings.TrimRightFunc(s, unicode.IsSpace) },
+	strings.TrimSpace,
+	func(s string) string { return fold(strings.TrimSpace(s)) },
+}
+
+// fold replaces typographic punctuation and blanks, which models and editors exchange for plain ones.
+func fold(s string) string {
+	plain := true
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return s
+	}
+	var b strings.Builder
+	for i, r := range s {
+		switch {
+		case r >= '‘' && r <= '‛':
+			b.WriteByte('\'')
+		case r >= '“' && r <= '‟':
+			b.WriteByte('"')
+		case r >= '‐' && r <= '―' || r == '−':
+			b.WriteByte('-')
+		case r == '…':
+			b.WriteString("...")
+		case r >= utf8.RuneSelf && unicode.IsSpace(r):
+			b.WriteByte(' ')
+		case r == utf8.RuneError:
+			_, n := utf8.DecodeRuneInString(s[i:])
+			b.WriteString(s[i : i+n])
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// text is a file in lines, numbered for fast search in each pass.
+type text struct {
+	lines []string // without the newline, with the CR
+	final bool     // the last line has its newline
+	ids   [len(passes)][]int32
+	known [len(passes)]map[string]int32
+}
+
+func newText(s string) *text {
+	t := &text{final: true}
+	if s == "" {
+		return t
+	}
+	t.lines = strings.Split(s, "\n")
+	if n := len(t.lines) - 1; t.lines[n] == "" {
+		t.lines = t.lines[:n]
+	} else {
+		t.final = false
+	}
+	return t
+}
+
+func (t *text) number(pass int) {
+	if t.known[pass] != nil {
+		return
+	}
+	known, ids := make(map[string]int32, len(t.lines)), make([]int32, len(t.lines))
+	for i, line := range t.lines {
+		n := passes[pass](line)
+		id, ok := known[n]
+		if !ok {
+			id = int32(len(known))
+			known[n] = id
+		}
+		ids[i] = id
+	}
+	t.known[pass], t.ids[pass] = known, ids
+}
+
+// find is where want stands, compared as the pass says, from line from on; overlapping places too. Linear
+// (Knuth, Morris, Pratt), and nothing at all to do when a line stands nowhere.
+func (t *text) find(pass int, want []string, from int) []int {
+	if len(want) == 0 || from+len(want) > len(t.lines) {
+		return nil
+	}
+	t.number(pass)
+	pattern := make([]int32, len(want))
+	for i, line := range want {
+		id, ok := t.known[pass][passes[pass](line)]
+		if !ok {
+			return nil
+		}
+		pattern[i] = id
+	}
+	border := make([]int, len(pattern)+1)
+	for i, k := 1, 0; i < len(pattern); i++ {
+		for k > 0 && pattern[i] != pattern[k] {
+			k = border[k]
+		}
+		if pattern[i] == pattern[k] {
+			k++
+		}
+		border[i+1] = k
+	}
+	var out []int
+	ids := t.ids[pass]
+	for i, k := from, 0; i < len(ids); i++ {
+		for k > 0 && ids[i] != pattern[k] {
+			k = border[k]
+		}
+		if ids[i] == pattern[k] {
+			k++
+		}
+		if k == len(pattern) {
+			out = append(out, i+1-k)
+			k = border[k]
+		}
+	}
+	return out
+}
+
+// at says whether want stands at line i in the pass.
+func (t *text) at(pass int, want []string, i int) bool {
+	if i < 0 || i+len(want) > len(t.lines) {
+		return false
+	}
+	for k, line := range want {
+		if passes[pass](t.lines[i+k]) != passes[pass](line) {
+			return false
+		}
+	}
+	return true
+}
+
+// seek is find in the first pass that finds something.
+func (t *text) seek(first int, want []string, from int) (places []int, pass int) {
+	for pass = first; pass < len(passes); pass++ {
+		if places = t.find(pass, want, from); len(places) > 0 {
+			return places, pass
+		}
+	}
+	return nil, pass
+}
+
+// seekContext finds the lines an @@ names: the line itself, without a closing @@, or, if there is just one such
+// line, one that begins so.
+func (t *text) seekContext(context string, from int) []int {
+	for _, c := range []string{context, strings.TrimSpace(strings.TrimSuffix(context, "@@"))} {
+		if places, _ := t.seek(1, []string{c}, from); len(places) > 0 {
+			return places
+		}
+	}
+	want := strings.TrimSpace(context)
+	var out []int
+	for i := from; i < len(t.lines) && len(want) > 2 && len(out) < 2; i++ {
+		if strings.HasPrefix(strings.TrimSpace(t.lines[i]), want) {
+			out = append(out, i)
+		}
+	}
+	if len(out) == 1 {
+		return out
+	}
+	return nil
+}
