@@ -93,7 +93,6 @@ func parseProblems(text string) []problem {
 	return out
 }
 
-
 func parseActions(text string) []action {
 	var out []action
 	for _, line := range strings.Split(text, "\n") {
