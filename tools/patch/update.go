@@ -37,6 +37,7 @@ type updater struct {
 	pos    int  // 0-based line after the last hunk's
 	drift  int  // found minus stated position of the last hunk
 	edits  []edit
+	same   []int // see alike
 	final  *bool // the diff says whether the last line ends in a newline
 }
 
@@ -138,17 +139,17 @@ func (u *updater) insert(i int, lines []Line, context int, places []int) error {
 
 // alike counts this hunk and the later ones that look for the same.
 func (u *updater) alike(i int) int {
-	same := func(a, b *Hunk) bool {
-		return strings.Join(a.Context, "\n") == strings.Join(b.Context, "\n") &&
-			strings.Join(oldTexts(a.Lines), "\n") == strings.Join(oldTexts(b.Lines), "\n")
-	}
-	n := 0
-	for k := i; k < len(u.op.Hunks); k++ {
-		if same(&u.op.Hunks[i], &u.op.Hunks[k]) {
-			n++
+	if u.same == nil {
+		u.same = make([]int, len(u.op.Hunks))
+		seen := map[string]int{}
+		for k := len(u.op.Hunks) - 1; k >= 0; k-- {
+			h := &u.op.Hunks[k]
+			key := strings.Join(h.Context, "\n") + "\x00" + strings.Join(oldTexts(h.Lines), "\n")
+			seen[key]++
+			u.same[k] = seen[key]
 		}
 	}
-	return n
+	return u.same[i]
 }
 
 // place decides where the old lines stand. Without anything to tell several places apart it refuses.
