@@ -1,0 +1,222 @@
+package provider
+
+import (
+	_ "embed"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// CatalogDate is when catalog.tsv was written.
+const CatalogDate = "2026-11-20"
+
+//go:embed catalog.tsv
+var catalogText string
+
+// catalogEntry is a model and its price for long prompts.
+type catalogEntry struct {
+	Model
+	longAt          int     // tokens of prompt above which the whole request costs more; 0: never
+	longIn, longOut float64 // factors
+}
+
+// catalog is read on first use: 5 KB, about 50 µs.
+var catalog = sync.OnceValue(func() []catalogEntry {
+	var out []catalogEntry
+	for line := range strings.Lines(catalogText) {
+		f := strings.Split(strings.TrimRight(line, "\n"), "\t")
+		if strings.HasPrefix(line, "#") || len(f) < 11 {
+			continue
+		}
+		e := catalogEntry{Model: Model{
+			Provider: f[0], ID: f[1], Name: f[2],
+			Images: strings.Contains(f[5], "i"), PDF: strings.Contains(f[5], "p"), Thinking: strings.Contains(f[5], "t"),
+			CostIn: price(f[6]), CostOut: price(f[7]), CostRead: price(f[8]), CostWrite: price(f[9]),
+		}}
+		e.Context, _ = strconv.Atoi(f[3])
+		e.Output, _ = strconv.Atoi(f[4])
+		if long := strings.Split(f[10], "/"); len(long) == 3 {
+			e.longAt, _ = strconv.Atoi(long[0])
+			e.longIn, e.longOut = price(long[1]), price(long[2])
+		}
+		out = append(out, e)
+	}
+	return out
+})
+
+func price(s string) float64 {
+	v, _ := strconv.ParseFloat(s, 64)
+	return v
+}
+
+// Limits of a model nobody knows.
+const (
+	unknownContext = 128_000 // tokens
+	localContext   = 32_768  // tokens; model servers on small machines
+	unknownOutput  = 8_192   // tokens
+)
+
+// localProviders are the ids Discover gives.
+var localProviders = []string{"ollama", "lmstudio", "llamacpp", "vllm", "local"}
+
+// Lookup says what is known of a model. provider is the configuration's id. A dated or aliased id finds its base
+// (claude-haiku-4-5-20251001), and a gateway's id its maker's model (openrouter: anthropic/claude-sonnet-5.5), then
+// without prices, which the gateway sets. An unknown model gets safe limits, text only, and no price.
+func Lookup(provider, id string) Model {
+	if e := find(provider, id); e != nil {
+		m := e.Model
+		m.ID = id
+		return m
+	}
+	name := id
+	if i := strings.LastIndexByte(name, '/'); i >= 0 {
+		name = name[i+1:]
+	}
+	name, _, _ = strings.Cut(name, ":") // openrouter's :free, bedrock's :0
+	for _, maker := range []string{"anthropic", "openai", "google"} {
+		for _, candidate := range []string{name, strings.ReplaceAll(name, ".", "-")} {
+			if e := find(maker, candidate); e != nil {
+				m := e.Model
+				m.Provider, m.ID = provider, id
+				m.CostIn, m.CostOut, m.CostRead, m.CostWrite = 0, 0, 0, 0
+				return m
+			}
+		}
+	}
+	m := Model{Provider: provider, ID: id, Name: id, Context: unknownContext, Output: unknownOutput}
+	lower := strings.ToLower(id)
+	switch {
+	case provider == "anthropic" || strings.Contains(lower, "claude-"): // every Claude of the last years
+		m.Context, m.Images, m.PDF, m.Thinking = 200_000, true, true, true
+	case provider == "openai" || strings.Contains(lower, "gemini-"):
+		m.Images, m.PDF = true, true
+		m.Thinking = usesPatch(lower) || strings.Contains(lower, "gemini-")
+	case slices.Contains(localProviders, provider):
+		m.Context, m.Output = localContext, 0
+	}
+	return m
+}
+
+func find(provider, id string) *catalogEntry {
+	if provider == "gemini" {
+		provider = "google"
+	}
+	id = strings.TrimPrefix(id, "models/")
+	list := catalog()
+	for _, candidate := range []string{id, strings.TrimSuffix(id, "-latest"), withoutDate(id)} {
+		for i := range list {
+			if list[i].Provider == provider && list[i].ID == candidate {
+				return &list[i]
+			}
+		}
+	}
+	return nil
+}
+
+// withoutDate cuts -20251001, -2025-08-07 or @20251001 off an id.
+func withoutDate(id string) string {
+	for _, n := range []int{len("-2006-01-02"), len("-20060102")} {
+		if len(id) <= n {
+			continue
+		}
+		tail := id[len(id)-n:]
+		if (tail[0] == '-' || tail[0] == '@') && strings.HasPrefix(tail[1:], "20") && strings.Trim(tail[1:], "0123456789-") == "" {
+			return id[:len(id)-n]
+		}
+	}
+	return id
+}
+
+// Models are the catalogue's models of a provider, the newest and best first.
+func Models(provider string) []Model {
+	if provider == "gemini" {
+		provider = "google"
+	}
+	var out []Model
+	for _, e := range catalog() {
+		if e.Provider == provider {
+			out = append(out, e.Model)
+		}
+	}
+	return out
+}
+
+// DefaultModel is the model id to use where a provider is configured and no model is; "" for unknown providers.
+func DefaultModel(provider string) string {
+	switch provider {
+	case "anthropic":
+		return "claude-sonnet-5-5"
+	case "openai":
+		return "gpt-6.1-sol"
+	case "google", "gemini":
+		return "gemini-3.8-flash"
+	}
+	return ""
+}
+
+// SmallModel is a cheap one for titles and summaries; "": use the session's own.
+func SmallModel(provider string) string {
+	switch provider {
+	case "anthropic":
+		return "claude-haiku-5-5"
+	case "openai":
+		return "gpt-6-luna"
+	case "google", "gemini":
+		return "gemini-3.5-flash-lite"
+	}
+	return ""
+}
+
+// DefaultKind is the wire format of a well-known provider id; everybody else is OpenAI-compatible. A caller that
+// points openai at another base URL takes KindOpenAI: few others speak Responses.
+func DefaultKind(provider string) Kind {
+	switch provider {
+	case "anthropic":
+		return KindAnthropic
+	case "openai":
+		return KindResponses
+	case "google", "gemini":
+		return KindGemini
+	}
+	return KindCompatible
+}
+
+// UsesPatch tells which edit tools suit a model: apply_patch for GPT-5 and later (not the gpt-oss ones), edit and
+// write for all others. id may carry a gateway's prefix.
+func UsesPatch(id string) bool { return usesPatch(strings.ToLower(id)) }
+
+func usesPatch(id string) bool {
+	if strings.Contains(id, "oss") {
+		return false
+	}
+	_, rest, ok := strings.Cut(id, "gpt-")
+	if !ok {
+		return false
+	}
+	end := 0
+	for end < len(rest) && rest[end] >= '0' && rest[end] <= '9' {
+		end++
+	}
+	major, err := strconv.Atoi(rest[:end])
+	return err == nil && major >= 5
+}
+
+// Cost of a request in USD, by the model's prices and, for a model of the catalogue, its surcharge for long prompts.
+func Cost(m Model, u Usage) float64 {
+	in, out := 1.0, 1.0
+	if e := find(m.Provider, m.ID); e != nil && e.longAt > 0 && u.Input+u.CacheRead+u.CacheWrite > e.longAt &&
+		e.CostIn == m.CostIn && e.CostOut == m.CostOut {
+		in, out = e.longIn, e.longOut
+	}
+	write := m.CostWrite
+	if write == 0 {
+		write = m.CostIn // no extra price for writing
+	}
+	read := m.CostRead
+	if read == 0 {
+		read = m.CostIn
+	}
+	return (in*(float64(u.Input)*m.CostIn+float64(u.CacheRead)*read+float64(u.CacheWrite)*write) +
+		out*float64(u.Output+u.Reasoning)*m.CostOut) / 1e6
+}

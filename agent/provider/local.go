@@ -1,0 +1,182 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+)
+
+// LocalServer is a model server found on this machine. Its Config is ready for New.
+type LocalServer struct {
+	ID      string  `json:"id"` // ollama, lmstudio, llamacpp, vllm
+	Name    string  `json:"name"`
+	BaseURL string  `json:"baseURL"` // with /v1
+	Models  []Model `json:"models"`  // as the server lists them; may be empty
+}
+
+// Config for New.
+func (s LocalServer) Config() Config {
+	return Config{ID: s.ID, Kind: KindCompatible, BaseURL: s.BaseURL}
+}
+
+// Probe is a place where a model server may listen.
+type Probe struct {
+	ID, Name string
+	URL      string // without a path
+}
+
+// DefaultProbes are the usual ports.
+func DefaultProbes() []Probe {
+	return []Probe{
+		{ID: "ollama", Name: "Ollama", URL: "http://127.0.0.1:11434"},
+		{ID: "lmstudio", Name: "LM Studio", URL: "http://127.0.0.1:1234"},
+		{ID: "llamacpp", Name: "llama.cpp", URL: "http://127.0.0.1:8080"},
+		{ID: "vllm", Name: "vLLM", URL: "http://127.0.0.1:8000"},
+	}
+}
+
+const (
+	probeTimeout  = 200 * time.Millisecond // to connect, and again to begin to answer
+	probeListTime = 500 * time.Millisecond // all of it
+	maxModelList  = 1 << 20                // bytes
+)
+
+// Discover asks all probes at once which models they have, and returns those that answered, in the probes' order,
+// within half a second. It is for when a person asks or no model is configured: nothing calls it by itself.
+func Discover(ctx context.Context, probes []Probe) []LocalServer {
+	client := &http.Client{
+		Transport: &http.Transport{ // no proxy: this is about this machine
+			DialContext:           (&net.Dialer{Timeout: probeTimeout}).DialContext,
+			ResponseHeaderTimeout: probeTimeout,
+			DisableKeepAlives:     true,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	found := make([]*LocalServer, len(probes))
+	var wg sync.WaitGroup
+	for i, p := range probes {
+		wg.Go(func() { found[i] = ask(ctx, client, p) })
+	}
+	wg.Wait()
+	var out []LocalServer
+	for _, s := range found {
+		if s != nil {
+			out = append(out, *s)
+		}
+	}
+	return out
+}
+
+func ask(ctx context.Context, client *http.Client, p Probe) *LocalServer {
+	ctx, cancel := context.WithTimeout(ctx, probeListTime)
+	defer cancel()
+	s := &LocalServer{ID: p.ID, Name: p.Name, BaseURL: strings.TrimRight(p.URL, "/") + "/v1"}
+	list, err := listModels(ctx, client, s.BaseURL+"/models", "", s.ID)
+	if err != nil && !refusedConnection(err) {
+		// Ollama before it spoke OpenAI's format.
+		list, err = listModels(ctx, client, strings.TrimRight(p.URL, "/")+"/api/tags", "", s.ID)
+	}
+	if err != nil {
+		return nil
+	}
+	s.Models = list
+	return s
+}
+
+func refusedConnection(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// ListModels asks an OpenAI-compatible server (cfg.BaseURL with /models) which models it has.
+func ListModels(ctx context.Context, cfg Config) ([]Model, error) {
+	b := base{cfg: cfg}
+	if b.cfg.ID == "" {
+		b.cfg.ID = string(cfg.Kind)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	list, err := listModels(ctx, b.httpClient(), strings.TrimRight(cfg.BaseURL, "/")+"/models", cfg.Key, b.cfg.ID)
+	return list, b.fail(ctx, "", err)
+}
+
+func listModels(ctx context.Context, client *http.Client, url, key, provider string) ([]Model, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxModelList))
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, parseFailure(resp.StatusCode, resp.Header, body)
+	}
+	return parseModels(body, provider)
+}
+
+// parseModels reads {"data":[{"id":…}]} and Ollama's {"models":[{"name":…}]}, with the context size where a server
+// tells it. Names come from whoever listens on the port: strange ones are left out.
+func parseModels(body []byte, provider string) ([]Model, error) {
+	type entry struct {
+		ID       string `json:"id"`
+		Name     string `json:"name"`
+		MaxModel int    `json:"max_model_len"`  // vLLM
+		Length   int    `json:"context_length"` // OpenRouter and others
+		Meta     struct {
+			Context int `json:"n_ctx"`
+			Train   int `json:"n_ctx_train"`
+		} `json:"meta"` // llama.cpp
+	}
+	var list struct {
+		Data   []entry `json:"data"`
+		Models []entry `json:"models"`
+	}
+	if err := json.Unmarshal(body, &list); err != nil || list.Data == nil && list.Models == nil {
+		return nil, fmt.Errorf("no list of models: %w", errNoAPI)
+	}
+	if list.Data == nil {
+		list.Data = list.Models
+	}
+	out := []Model{}
+	for _, e := range list.Data {
+		id := e.ID
+		if id == "" {
+			id = e.Name
+		}
+		if id == "" || len(id) > 200 || strings.ContainsFunc(id, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }) || notForChat(id) {
+			continue
+		}
+		m := Lookup(provider, id)
+		for _, n := range []int{e.MaxModel, e.Length, e.Meta.Context, e.Meta.Train} {
+			if n > 0 {
+				m.Context = n
+				break
+			}
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// notForChat leaves out embedding models, which every local server lists among the others.
+func notForChat(id string) bool {
+	id = strings.ToLower(id)
+	return strings.Contains(id, "embed") || strings.Contains(id, "rerank") || strings.Contains(id, "whisper")
+}
