@@ -35,4 +35,5 @@ type Agent struct {
 	Rules       permission.Ruleset
 	Tools       map[string]bool // switches by tool name, wildcards allowed
 	Hidden      bool
+	Disabled    bool // in a configuration: take the default agent of this name away
 }

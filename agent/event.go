@@ -111,6 +111,8 @@ type StepData struct {
 	Cost    float64             `json:"cost,omitempty"` // USD
 	Stop    provider.StopReason `json:"stop"`
 	Error   string              `json:"error,omitempty"`
+	// Dropped: kept in the transcript, not in the history; the request was repeated.
+	Dropped bool `json:"dropped,omitempty"`
 }
 
 // PlanData is the todo list.

@@ -19,11 +19,14 @@ type Options struct {
 	Rules  func(cwd string) permission.Ruleset
 	// Tools makes a session's tools, all of them; the loop offers those that fit agent and model.
 	Tools func(ctx context.Context, s SessionInfo) ([]tools.Tool, error)
-	// Instructions are extra system prompt blocks (AGENTS.md and the like).
+	// Instructions are extra system prompt blocks (AGENTS.md and the like). Nil: what Instructions finds.
 	Instructions func(cwd string) []string
+	Hooks        []tools.Hook // around every tool call, the first outermost
+	StateDir     string       // long outputs go to StateDir/tool-output; empty: they are cut without a copy
 
-	Asker     permission.Asker // the person; Request.SessionID says whose question it is
-	Questions tools.Questioner // nil: nobody answers questions
+	Asker     permission.Asker  // the person; Request.SessionID says whose question it is
+	Questions tools.Questioner  // nil: nobody answers questions
+	Grants    permission.Grants // permissions remembered for a project; nil: in the store
 	Log       *slog.Logger
 }
 

@@ -15,29 +15,29 @@ type JournalEntry struct {
 	PID     int // the process that began it; it may still be at work
 }
 
-// Begin writes down that a change starts; it is committed before Begin returns.
-func (s *Store) Begin(id string, data []byte) error {
-	return s.do(context.Background(), func(tx *sql.Tx) error {
-		_, err := tx.Exec("INSERT INTO journal(id, data, created, pid) VALUES (?,?,?,?)", id, data, time.Now().UnixMicro(), os.Getpid())
+// Begin writes down that a change starts; it is committed before Begin returns. An entry of that id is replaced.
+func (s *Store) Begin(ctx context.Context, id string, data []byte) error {
+	return s.do(ctx, func(tx *sql.Tx) error {
+		_, err := tx.Exec("INSERT OR REPLACE INTO journal(id, data, created, pid) VALUES (?,?,?,?)", id, data, time.Now().UnixMicro(), os.Getpid())
 		return err
 	})
 }
 
 // End takes the entry out: the change is complete, or was rolled back. An unknown id is fine.
-func (s *Store) End(id string) error {
-	return s.do(context.Background(), func(tx *sql.Tx) error {
+func (s *Store) End(ctx context.Context, id string) error {
+	return s.do(ctx, func(tx *sql.Tx) error {
 		_, err := tx.Exec("DELETE FROM journal WHERE id = ?", id)
 		return err
 	})
 }
 
 // Pending lists what was begun and not ended, by any process, the oldest first.
-func (s *Store) Pending() ([]JournalEntry, error) {
+func (s *Store) Pending(ctx context.Context) ([]JournalEntry, error) {
 	db, err := s.reader()
 	if err != nil {
 		return nil, err
 	}
-	rows, err := db.Query("SELECT id, data, created, pid FROM journal ORDER BY created, id")
+	rows, err := db.QueryContext(ctx, "SELECT id, data, created, pid FROM journal ORDER BY created, id")
 	if err != nil {
 		return nil, s.explain(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -261,20 +260,20 @@ func TestJournalKeepsWhatWasNotEnded(t *testing.T) {
 	path := file(t)
 	s := New(path)
 	for _, id := range []string{"one", "two"} {
-		if err := s.Begin(id, []byte("data "+id)); err != nil {
+		if err := s.Begin(t.Context(), id, []byte("data "+id)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Begin("one", nil); err == nil {
-		t.Error("the same id twice was accepted")
+	if err := s.Begin(t.Context(), "two", []byte("again")); err != nil {
+		t.Fatal(err)
 	}
-	if err := s.End("one"); err != nil {
+	if err := s.End(t.Context(), "one"); err != nil {
 		t.Fatal(err)
 	}
 	s.Close()
 	s = newStore(t, path)
-	got, err := s.Pending()
-	if err != nil || len(got) != 1 || got[0].ID != "two" || string(got[0].Data) != "data two" || got[0].PID != os.Getpid() {
+	got, err := s.Pending(t.Context())
+	if err != nil || len(got) != 1 || got[0].ID != "two" || string(got[0].Data) != "again" || got[0].PID != os.Getpid() {
 		t.Fatalf("got %+v, %v", got, err)
 	}
 }
@@ -296,17 +295,11 @@ func TestANumberTakenTwiceLosesNothing(t *testing.T) {
 	}
 }
 
-// problems counts what OnProblem says.
-type problems struct {
-	mu  sync.Mutex
-	all []error
-	ch  chan error
-}
-
-func watch(s *Store) *problems {
-	p := &problems{ch: make(chan error, 16)}
-	s.OnProblem(func(err error) { p.ch <- err })
-	return p
+// watch hears what OnProblem says.
+func watch(s *Store) <-chan error {
+	said := make(chan error, 16)
+	s.OnProblem(func(err error) { said <- err })
+	return said
 }
 
 func TestFullDiskKeepsTheSessionInMemoryAndSavesLater(t *testing.T) {
@@ -332,7 +325,7 @@ func TestFullDiskKeepsTheSessionInMemoryAndSavesLater(t *testing.T) {
 	if err := s.Sync(t.Context()); !errors.As(err, &p) || p.Kind != ProblemFull || !strings.Contains(err.Error(), "free some space") {
 		t.Fatalf("got %v", err)
 	}
-	if err := <-seen.ch; err == nil {
+	if err := <-seen; err == nil {
 		t.Fatal("OnProblem said nil first")
 	}
 	if _, err := s.AddGrant(t.Context(), Grant{Project: "/" + strings.Repeat("x", 100_000)}); !errors.As(err, &p) {
@@ -348,7 +341,7 @@ func TestFullDiskKeepsTheSessionInMemoryAndSavesLater(t *testing.T) {
 	if err := s.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-seen.ch; err != nil {
+	if err := <-seen; err != nil {
 		t.Fatalf("not told that it is well again: %v", err)
 	}
 	wantSeqs(t, read(t, s, "a", 0), 1, 3)

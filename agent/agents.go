@@ -1,0 +1,132 @@
+package agent
+
+import (
+	"slices"
+
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// DefaultSteps is how many model steps a turn may take when the agent does not say.
+const DefaultSteps = 200
+
+// DefaultAgent is used where none is named.
+const DefaultAgent = "build"
+
+// DefaultAgents are the agents that are always there. A configured one of the same name changes what it sets.
+func DefaultAgents() []Agent {
+	rule := func(agent string, pairs ...string) permission.Ruleset {
+		var rules permission.Ruleset
+		for i := 0; i < len(pairs); i += 3 {
+			rules = append(rules, permission.Rule{Permission: pairs[i], Pattern: pairs[i+1], Action: permission.Action(pairs[i+2]), Origin: "agent " + agent})
+		}
+		return rules
+	}
+	return []Agent{
+		{
+			Name: "build", Mode: ModePrimary,
+			Description: "Does the work: reads, edits, runs. Changes and commands are asked first.",
+		},
+		{
+			Name: "plan", Mode: ModePrimary,
+			Description: "Reads and plans; changes nothing but plan files.",
+			// Commands known to change nothing pass; every other one asks, whatever the configuration allows in build.
+			Rules: rule("plan", "edit", "*", "deny", "edit", ".pillion/plans/*.md", "ask", "edit", ".opencode/plans/*.md", "ask", "bash", "*", "ask"),
+		},
+		{
+			Name: "general", Mode: ModeSubagent,
+			Description: "Takes a whole job with many steps off your hands, or several at once in parallel.",
+			Rules:       rule("general", "todowrite", "*", "deny", "todoread", "*", "deny"),
+		},
+		{
+			Name: "explore", Mode: ModeSubagent,
+			Description: "Finds things out in the code base quickly, read-only. Say what to find and how thorough to be.",
+			// Commands known to change nothing pass, every other one is denied. The rule for the empty command
+			// stands last so that the tool is offered: one whose last rule denies "*" is not.
+			Rules: rule("explore", "*", "*", "deny",
+				"read", "*", "allow", "read", "*.env", "ask", "read", "*.env.*", "ask", "read", "*.envrc", "ask", "read", "*.env.example", "allow",
+				"grep", "*", "allow", "glob", "*", "allow", "list", "*", "allow", "lsp", "*", "allow",
+				"webfetch", "*", "ask", "websearch", "*", "ask", "codesearch", "*", "ask", "skill", "*", "allow",
+				"external_directory", "*", "ask", "doom_loop", "*", "ask",
+				"bash", "*", "deny", permission.ReadOnlyCommands, "*", "allow", "bash", "", "deny"),
+		},
+	}
+}
+
+// merge lays the configured agents over the defaults.
+func merge(defaults, configured []Agent) []Agent {
+	out := slices.Clone(defaults)
+	for _, c := range configured {
+		i := slices.IndexFunc(out, func(a Agent) bool { return a.Name == c.Name })
+		if c.Disabled {
+			if i >= 0 {
+				out = slices.Delete(out, i, i+1)
+			}
+			continue
+		}
+		if i < 0 {
+			if c.Mode == "" {
+				c.Mode = ModeAll
+			}
+			out = append(out, c)
+			continue
+		}
+		out[i] = overlay(out[i], c)
+	}
+	return out
+}
+
+func overlay(a, c Agent) Agent {
+	set := func(to *string, v string) {
+		if v != "" {
+			*to = v
+		}
+	}
+	set(&a.Description, c.Description)
+	set((*string)(&a.Mode), string(c.Mode))
+	set(&a.Prompt, c.Prompt)
+	set(&a.Model, c.Model)
+	if c.Temperature != nil {
+		a.Temperature = c.Temperature
+	}
+	if c.TopP != nil {
+		a.TopP = c.TopP
+	}
+	if c.Steps != 0 {
+		a.Steps = c.Steps
+	}
+	if c.Tools != nil {
+		a.Tools = c.Tools
+	}
+	a.Hidden = a.Hidden || c.Hidden
+	a.Rules = append(slices.Clone(a.Rules), c.Rules...)
+	return a
+}
+
+// Agents are those of a directory: the defaults with the configuration's over them.
+func (r *Runtime) Agents(cwd string) []Agent {
+	var configured []Agent
+	if r.o.Agents != nil {
+		configured = r.o.Agents(cwd)
+	}
+	return merge(DefaultAgents(), configured)
+}
+
+// agent finds one by name.
+func (r *Runtime) agent(cwd, name string) (Agent, bool) {
+	all := r.Agents(cwd)
+	i := slices.IndexFunc(all, func(a Agent) bool { return a.Name == name })
+	if i < 0 {
+		return Agent{}, false
+	}
+	return all[i], true
+}
+
+// rules are what a session's calls are judged by: the defaults, the configuration's, the agent's own. What the
+// person grants is the gate's business.
+func (r *Runtime) rules(cwd string, a Agent) permission.Ruleset {
+	rules := permission.Default()
+	if r.o.Rules != nil {
+		rules = append(rules, r.o.Rules(cwd)...)
+	}
+	return append(rules, a.Rules...)
+}

@@ -1,0 +1,406 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// maxParallel is how many read-only calls of a step run at once.
+const maxParallel = 8
+
+// What the model reads of calls that did not run to their end.
+const (
+	cancelledText = "This call was cancelled by the user."
+	cutText       = "Your answer was cut at the output limit in the middle of this call, so it was not run. Send it again in smaller pieces: several calls, or a smaller change each."
+	brokenText    = "Your answer broke off in the middle of this call, so it was not run. Send it again."
+	notRunText    = "Not run: the user rejected another call of this step."
+)
+
+// call is one tool call, a model's or one by hand.
+type call struct {
+	s         *Session
+	agent     string
+	message   string // empty: by hand
+	id        string
+	name      string
+	offered   []tools.Tool
+	tool      tools.Tool
+	known     bool
+	raw       strings.Builder // the arguments as written
+	signature string
+	complete  bool   // the arguments are whole
+	started   bool   // it runs or ran
+	cut       bool   // the end of the answer cut it
+	note      string // added to the result, for the model only
+	seen      bool   // the loop watch has counted it
+
+	mu   sync.Mutex
+	data ToolData // guarded by mu
+	over bool     // guarded by mu: it is answered; what comes later is dropped
+}
+
+func (a *answer) newCall(id, name string) *call {
+	used := a.t.s.hist.callIDs
+	if id == "" || len(id) > 64 || used[id] {
+		id = newID("call_")
+	}
+	used[id] = true
+	c := &call{s: a.t.s, agent: a.set.info.Agent, message: a.id, id: id, offered: a.set.offered}
+	c.data = ToolData{MessageID: a.id, CallID: id}
+	c.resolve(name)
+	return c
+}
+
+// resolve finds the tool a name means, other case and small slips included.
+func (c *call) resolve(name string) {
+	c.name = name
+	for _, t := range c.offered {
+		if t.ID == name {
+			c.tool, c.known = t, true
+		}
+	}
+	if !c.known && name != "" {
+		c.tool, c.known = tools.Repair(name, c.offered)
+	}
+	kind := tools.KindOther
+	if c.known {
+		c.name = c.tool.ID
+		if c.tool.Kind != "" {
+			kind = c.tool.Kind
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.data.Tool, c.data.Kind = c.name, kind
+}
+
+func (c *call) readOnly() bool { return c.known && c.tool.ReadOnly }
+
+// show tells the call's state.
+func (c *call) show(status ToolStatus) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return
+	}
+	c.data.Status = status
+	if status == ToolRunning {
+		c.data.Input, c.data.Started = inputJSON([]byte(c.raw.String())), now()
+	}
+	c.s.log.emit(EventTool, c.data)
+}
+
+func (c *call) snapshot() ToolData {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.data
+}
+
+// fail answers a call that does not run, or no longer matters.
+func (c *call) fail(kind, why string) {
+	c.settle(func(d *ToolData) { d.Status, d.ErrorKind, d.Error = ToolError, kind, why })
+}
+
+// settle answers the call, once.
+func (c *call) settle(f func(*ToolData)) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return false
+	}
+	c.over = true
+	if c.data.Input == nil {
+		c.data.Input = inputJSON([]byte(c.raw.String()))
+	}
+	c.data.Ended = now()
+	f(&c.data)
+	c.s.log.emit(EventTool, c.data)
+	return true
+}
+
+// outcome is what a tool came back with.
+type outcome struct {
+	result tools.Result
+	err    error
+}
+
+// run makes the call and answers it. A tool that does not end with its context is left behind after a grace: it
+// goes on in its goroutine until it notices, and nothing it says is heard.
+func (c *call) run(ctx context.Context) error {
+	if ctx.Err() != nil {
+		c.fail("cancelled", cancelledText)
+		return nil
+	}
+	c.show(ToolRunning)
+	done := make(chan outcome, 1)
+	go func() {
+		r, err := c.invoke(ctx)
+		done <- outcome{r, err}
+	}()
+	var out outcome
+	select {
+	case out = <-done:
+	case <-ctx.Done():
+		timer := time.NewTimer(cancelGrace)
+		defer timer.Stop()
+		select {
+		case out = <-done:
+		case <-timer.C:
+			out.err = ctx.Err()
+			c.forget()
+		}
+	}
+	c.end(ctx, out)
+	return out.err
+}
+
+func (c *call) invoke(ctx context.Context) (tools.Result, error) {
+	o := c.s.rt.o
+	limit := tools.CapOptions{}
+	if o.StateDir != "" {
+		limit.Dir = filepath.Join(o.StateDir, "tool-output")
+	}
+	for _, t := range c.offered {
+		limit.CanDelegate = limit.CanDelegate || t.ID == "task"
+	}
+	env := &tools.Call{SessionID: c.s.ID(), MessageID: c.message, CallID: c.id, Agent: c.agent, OnMetadata: c.update, Hooks: o.Hooks,
+		Host: tools.Host{Gate: c.s.gate, Questions: o.Questions, Todos: todoList{c.s}}}
+	if c.known {
+		return tools.Invoke(ctx, c.tool, json.RawMessage(c.raw.String()), env, limit)
+	}
+	why := tools.Unavailable(c.name, c.offered)
+	for _, t := range c.s.tools {
+		if t.ID == "invalid" {
+			input, _ := json.Marshal(map[string]string{"tool": c.name, "error": why})
+			r, err := tools.Invoke(ctx, t, input, env, limit)
+			if err == nil {
+				err = &tools.Error{Kind: "unknown_tool", Message: r.Output}
+			}
+			return tools.Result{Title: r.Title}, err
+		}
+	}
+	return tools.Result{}, &tools.Error{Kind: "unknown_tool", Message: why}
+}
+
+// end answers the call with what the tool came back with.
+func (c *call) end(ctx context.Context, out outcome) {
+	c.settle(func(d *ToolData) {
+		r := out.result
+		if r.Title != "" {
+			d.Title = r.Title
+		}
+		if len(r.Metadata) > 0 {
+			d.Metadata = merged(d.Metadata, r.Metadata)
+		}
+		if len(r.Locations) > 0 {
+			d.Locations = r.Locations
+		}
+		d.Output, d.Attachments, d.Status = r.Output, r.Attachments, ToolCompleted
+		if out.err == nil {
+			return
+		}
+		d.Status, d.Error, d.ErrorKind = ToolError, out.err.Error(), "error"
+		var known *tools.Error
+		switch {
+		case ctx.Err() != nil && errors.Is(out.err, ctx.Err()):
+			d.Error, d.ErrorKind = cancelledText, "cancelled"
+		case errors.Is(out.err, permission.ErrRejected):
+			d.ErrorKind = "rejected"
+		case errors.Is(out.err, permission.ErrDenied):
+			d.ErrorKind = "denied"
+		case errors.Is(out.err, tools.ErrDismissed):
+			d.ErrorKind = "dismissed"
+		case errors.As(out.err, &known) && known.Kind != "":
+			d.ErrorKind = known.Kind
+		}
+	})
+}
+
+// wordless reports a rejection without a message: it ends the turn.
+func wordless(err error) bool {
+	if !errors.Is(err, permission.ErrRejected) {
+		return false
+	}
+	var r *permission.RejectedError
+	return !errors.As(err, &r) || r.Message == ""
+}
+
+// update shows what a running call tells of itself.
+func (c *call) update(u tools.Update) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return
+	}
+	if u.Title != "" {
+		c.data.Title = u.Title
+	}
+	if len(u.Metadata) > 0 {
+		c.data.Metadata = merged(c.data.Metadata, u.Metadata)
+	}
+	if u.Locations != nil {
+		c.data.Locations = u.Locations
+	}
+	if u.Title != "" || len(u.Metadata) > 0 || u.Locations != nil {
+		stored := c.data
+		stored.Metadata = brief(stored.Metadata)
+		c.s.log.update(c.data, stored)
+	}
+	if u.Changes != nil {
+		c.s.log.emitNow(EventChange, ChangeData{CallID: c.id, State: ChangeState(u.ChangeState), Set: encode(u.Changes), Value: u.Changes})
+	}
+}
+
+// forget keeps of a tool's live metadata only what was already written down: the tool that is left behind may
+// still change the maps it gave us.
+func (c *call) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kept := map[string]any{}
+	for k, v := range c.data.Metadata {
+		switch v.(type) {
+		case string, bool, int, int64, float64, nil:
+			kept[k] = v
+		}
+	}
+	c.data.Metadata = kept
+}
+
+// merged is a new map: the old one may be on its way to a subscriber.
+func merged(a, b map[string]any) map[string]any {
+	out := make(map[string]any, len(a)+len(b))
+	maps.Copy(out, a)
+	maps.Copy(out, b)
+	return out
+}
+
+// maxLive is how much of a string a stored update of a running call keeps, in bytes, from its end: a build that
+// prints for minutes would fill the store otherwise. The end of the call stores the whole.
+const maxLive = 2 << 10
+
+func brief(m map[string]any) map[string]any {
+	out := m
+	for k, v := range m {
+		if s, ok := v.(string); ok && len(s) > maxLive {
+			if len(out) == len(m) {
+				out = maps.Clone(m)
+			}
+			s = s[len(s)-maxLive:]
+			for len(s) > 0 && !utf8.RuneStart(s[0]) {
+				s = s[1:]
+			}
+			out[k] = "…" + s
+		}
+	}
+	return out
+}
+
+// batch runs the calls of one step.
+type batch struct {
+	a     *answer
+	wg    sync.WaitGroup
+	slots chan struct{}
+}
+
+func newBatch(a *answer) *batch { return &batch{a: a, slots: make(chan struct{}, maxParallel)} }
+
+// ready is told when a call's arguments are whole, while the answer still streams. A read-only call starts at once
+// when only read-only ones stand before it. The answer's mu is held.
+func (b *batch) ready(ctx context.Context, c *call) {
+	for _, before := range b.a.calls {
+		if !before.readOnly() {
+			return
+		}
+		if before == c {
+			b.start(ctx, c)
+			return
+		}
+	}
+}
+
+// start runs a call beside others.
+func (b *batch) start(ctx context.Context, c *call) {
+	c.started = true
+	b.wg.Go(func() {
+		select {
+		case b.slots <- struct{}{}:
+			defer func() { <-b.slots }()
+		case <-ctx.Done():
+		}
+		b.one(ctx, c)
+	})
+}
+
+func (b *batch) one(ctx context.Context, c *call) {
+	if b.a.t.loop.isBlocked(c) {
+		c.fail("doom_loop", blockedText)
+		return
+	}
+	if wordless(c.run(ctx)) {
+		b.a.t.rejected.Store(true)
+	}
+}
+
+// calls runs what has not run yet and returns when every call is answered: read-only ones beside each other, others
+// alone and in order.
+func (t *turn) calls(ctx context.Context, set *setup, a *answer, failed error) {
+	for _, c := range a.calls {
+		if c.started {
+			continue
+		}
+		if raw := c.raw.String(); !c.complete && failed == nil && a.stop != provider.StopMaxTokens && raw != "" && json.Valid([]byte(raw)) {
+			c.complete = true // whole, only its end was not announced
+		} else if c.complete && a.stop == provider.StopMaxTokens && raw != "" && !json.Valid([]byte(raw)) {
+			c.complete = false // announced, but cut
+		}
+		if !c.readOnly() {
+			a.batch.wg.Wait()
+		}
+		switch {
+		case ctx.Err() != nil:
+			c.fail("cancelled", cancelledText)
+		case !c.complete && a.stop == provider.StopMaxTokens:
+			c.cut = true
+			c.fail("cut", cutText)
+		case !c.complete:
+			c.fail("cut", brokenText)
+		case t.rejected.Load():
+			c.fail("not_run", notRunText)
+		case c.readOnly():
+			a.batch.start(ctx, c)
+		default:
+			c.started = true
+			a.batch.one(ctx, c)
+		}
+	}
+	a.batch.wg.Wait()
+	t.watch(ctx, a.calls)
+}
+
+// byHand is Session.Tool on the runner.
+func (s *Session) byHand(ctx context.Context, name string, input json.RawMessage) (ToolData, error) {
+	if err := s.makeTools(ctx); err != nil {
+		return ToolData{}, err
+	}
+	c := &call{s: s, agent: s.Info().Agent, id: newID("call_"), offered: s.tools, complete: true}
+	c.data = ToolData{CallID: c.id}
+	c.resolve(name)
+	c.raw.Write(input)
+	_ = c.run(ctx) // it is in the data
+	return c.snapshot(), nil
+}
+
+// blockedText is the result of a call that a loop rule forbids to repeat.
+var blockedText = fmt.Sprintf("Not run: this call was made %d times with the same result, and repeating it is forbidden. Do something else, or end your turn and say what stops you.", loopLength)

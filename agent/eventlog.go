@@ -1,0 +1,246 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent/store"
+)
+
+// eventLog numbers a session's events, stores them and hands them to the subscribers, in one order for all. Whoever
+// emits does not wait for any of that: a pump does it, which runs while there is something to do. Text that waits
+// for the pump is joined; nothing is held back so that it might be.
+type eventLog struct {
+	session string
+	st      *store.Store
+
+	mu      sync.Mutex
+	waiting []entry    // guarded by mu: emitted, not yet numbered
+	in, out int64      // guarded by mu: entries emitted, delivered
+	pumping bool       // guarded by mu
+	moved   *sync.Cond // on mu: out has grown
+
+	deliver sync.Mutex      // held while events are numbered and handed out
+	seq     int64           // guarded by deliver
+	subs    []*subscription // guarded by mu; replaced, never changed in place
+}
+
+// entry is an event before it has a number.
+type entry struct {
+	time  time.Time
+	typ   EventType
+	value any    // nil for text
+	data  []byte // value as JSON, when it had to be written down at once
+	msg   string // text: the message
+	text  []byte // text: what is joined
+	call  string // running tool updates: the call, so that the newest replaces the one that waits
+}
+
+type subscription struct {
+	next    int64 // guarded by deliver: numbers up to next were delivered
+	sink    func(Event)
+	stopped atomic.Bool
+}
+
+func newEventLog(session string, st *store.Store, last int64) *eventLog {
+	l := &eventLog{session: session, st: st, seq: last}
+	l.moved = sync.NewCond(&l.mu)
+	return l
+}
+
+// now is a time as the store keeps it.
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+
+// emit adds an event whose value is never changed again.
+func (l *eventLog) emit(typ EventType, value any) {
+	l.add(entry{time: now(), typ: typ, value: value})
+}
+
+// emitNow is emit for a value that others may change later: it is written down before emitNow returns.
+func (l *eventLog) emitNow(typ EventType, value any) { l.add(frozen(typ, value, value)) }
+
+// update is emitNow for a running tool call. What goes to the store may be smaller than what is shown.
+func (l *eventLog) update(shown, stored ToolData) {
+	e := frozen(EventTool, shown, stored)
+	e.call = shown.CallID
+	l.add(e)
+}
+
+func frozen(typ EventType, shown, stored any) entry {
+	return entry{time: now(), typ: typ, value: shown, data: encode(stored)}
+}
+
+// text adds a piece of an answer.
+func (l *eventLog) text(typ EventType, message, text string) {
+	l.mu.Lock()
+	if n := len(l.waiting); n > 0 {
+		if last := &l.waiting[n-1]; last.typ == typ && last.msg == message {
+			last.text = append(last.text, text...)
+			l.mu.Unlock()
+			return
+		}
+	}
+	l.mu.Unlock()
+	l.add(entry{time: now(), typ: typ, msg: message, text: []byte(text)})
+}
+
+func (l *eventLog) add(e entry) {
+	l.mu.Lock()
+	if n := len(l.waiting); e.call != "" && n > 0 && l.waiting[n-1].call == e.call {
+		l.waiting[n-1] = e
+	} else {
+		l.waiting = append(l.waiting, e)
+		l.in++
+	}
+	if !l.pumping {
+		l.pumping = true
+		go l.pump()
+	}
+	l.mu.Unlock()
+}
+
+// pump ends when nothing waits.
+func (l *eventLog) pump() {
+	var spare []entry
+	for {
+		l.mu.Lock()
+		if len(l.waiting) == 0 {
+			l.pumping = false
+			l.mu.Unlock()
+			return
+		}
+		batch := l.waiting
+		l.waiting = spare[:0]
+		subs := l.subs
+		l.mu.Unlock()
+
+		l.deliver.Lock()
+		for i := range batch {
+			l.number(&batch[i], subs)
+		}
+		l.deliver.Unlock()
+
+		l.mu.Lock()
+		l.out += int64(len(batch))
+		l.moved.Broadcast()
+		l.mu.Unlock()
+		clear(batch)
+		spare = batch
+	}
+}
+
+// number makes an event of an entry. deliver is held.
+func (l *eventLog) number(e *entry, subs []*subscription) {
+	if e.value == nil {
+		e.value = TextData{MessageID: e.msg, Text: string(e.text)}
+	}
+	if e.data == nil {
+		e.data = encode(e.value)
+	}
+	l.seq++
+	event := Event{Seq: l.seq, Time: e.time, Type: e.typ, Data: e.data, Value: e.value}
+	l.st.Append(l.session, store.Event{Seq: event.Seq, Time: event.Time, Type: string(event.Type), Data: event.Data})
+	hand(event, subs)
+}
+
+func hand(e Event, subs []*subscription) {
+	for _, s := range subs {
+		if e.Seq > s.next {
+			s.next = e.Seq
+			if !s.stopped.Load() {
+				s.sink(e)
+			}
+		}
+	}
+}
+
+// encode never fails on our own types; a tool's metadata may hold what JSON cannot say.
+func encode(v any) []byte {
+	data, err := json.Marshal(v)
+	if err == nil {
+		return data
+	}
+	if t, ok := v.(ToolData); ok {
+		t.Metadata = map[string]any{"unprintable": err.Error()}
+		if !json.Valid(t.Input) {
+			t.Input = nil
+		}
+		if data, err = json.Marshal(t); err == nil {
+			return data
+		}
+	}
+	data, _ = json.Marshal(map[string]string{"unprintable": err.Error()})
+	return data
+}
+
+// flush returns when everything emitted before it was stored and handed to every subscriber.
+func (l *eventLog) flush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for until := l.in; l.out < until; {
+		l.moved.Wait()
+	}
+}
+
+// subscribe replays what is stored after from, and then hands on what comes, without a hole between the two.
+func (l *eventLog) subscribe(from int64, sink func(Event)) (stop func()) {
+	s := &subscription{next: from, sink: sink}
+	l.replay(s) // the bulk, while the session goes on
+	l.deliver.Lock()
+	l.replay(s) // what was added meanwhile; now nothing can be
+	l.mu.Lock()
+	l.subs = append(append([]*subscription(nil), l.subs...), s)
+	l.mu.Unlock()
+	l.deliver.Unlock()
+	return func() {
+		s.stopped.Store(true)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		kept := make([]*subscription, 0, len(l.subs))
+		for _, other := range l.subs {
+			if other != s {
+				kept = append(kept, other)
+			}
+		}
+		l.subs = kept
+	}
+}
+
+func (l *eventLog) replay(s *subscription) {
+	// A store that cannot be read still yields what it holds in memory; its problem is told elsewhere.
+	_ = l.st.Events(context.Background(), l.session, s.next, func(e store.Event) error {
+		s.next = e.Seq
+		s.sink(fromStore(e))
+		return nil
+	})
+}
+
+// catchUp takes over what another process has added to the session, and tells the subscribers.
+func (l *eventLog) catchUp(ctx context.Context, seen func(Event)) error {
+	last, err := l.st.LastSeq(ctx, l.session)
+	if err != nil {
+		return nil // in memory then; the store reports its own problem
+	}
+	l.deliver.Lock()
+	defer l.deliver.Unlock()
+	if last <= l.seq {
+		return nil
+	}
+	l.mu.Lock()
+	subs := l.subs
+	l.mu.Unlock()
+	return l.st.Events(ctx, l.session, l.seq, func(e store.Event) error {
+		l.seq = e.Seq
+		event := fromStore(e)
+		seen(event)
+		hand(event, subs)
+		return nil
+	})
+}
+
+func fromStore(e store.Event) Event {
+	return Event{Seq: e.Seq, Time: e.Time, Type: EventType(e.Type), Data: e.Data}
+}

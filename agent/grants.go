@@ -1,0 +1,40 @@
+package agent
+
+import (
+	"context"
+	"errors"
+
+	"github.com/pillion-dev/pillion/agent/store"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// storeGrants keeps project grants in the session store.
+type storeGrants struct{ st *store.Store }
+
+// Grants makes the gate's memory out of a store, for those who list and revoke.
+func Grants(st *store.Store) permission.Grants { return storeGrants{st} }
+
+func (g storeGrants) Add(ctx context.Context, p permission.Grant) (permission.Grant, error) {
+	got, err := g.st.AddGrant(ctx, store.Grant{Project: p.Project, Permission: p.Permission, Pattern: p.Pattern, Created: p.Created})
+	return permission.Grant{ID: got.ID, Project: got.Project, Permission: got.Permission, Pattern: got.Pattern, Created: got.Created}, err
+}
+
+func (g storeGrants) List(ctx context.Context, project string) ([]permission.Grant, error) {
+	all, err := g.st.Grants(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]permission.Grant, len(all))
+	for i, one := range all {
+		out[i] = permission.Grant{ID: one.ID, Project: one.Project, Permission: one.Permission, Pattern: one.Pattern, Created: one.Created}
+	}
+	return out, nil
+}
+
+func (g storeGrants) Revoke(ctx context.Context, id int64) error {
+	err := g.st.RevokeGrant(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return permission.ErrNoGrant
+	}
+	return err
+}

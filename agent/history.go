@@ -1,0 +1,246 @@
+package agent
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/tools"
+)
+
+// history is what a model is sent, rebuilt from a session's events, and what of a turn stands open at their end.
+// The session's runner owns it.
+type history struct {
+	messages []provider.Message // append-only; the values never change
+	callIDs  map[string]bool    // taken in this session
+	info     SessionInfo        // as the last session event has it
+	todos    []tools.Todo
+	used     int // tokens of context, after the last step
+	prompts  int
+
+	turn  *TurnData           // the open turn's sums; nil between turns
+	msg   *MessageData        // the message that no step has closed yet
+	text  strings.Builder     // its text so far
+	calls []string            // its calls in order
+	last  map[string]rawEvent // each open call's newest state; calls by hand too
+}
+
+// rawEvent is a tool event that is decoded when it is needed.
+type rawEvent struct {
+	data  []byte
+	value any
+}
+
+func (e rawEvent) tool() (t ToolData) {
+	if v, ok := e.value.(ToolData); ok {
+		return v
+	}
+	_ = json.Unmarshal(e.data, &t)
+	return t
+}
+
+func newHistory() *history {
+	return &history{callIDs: map[string]bool{}, last: map[string]rawEvent{}}
+}
+
+// open reports whether the last turn, or a call by hand, has no end.
+func (h *history) open() bool { return h.turn != nil || len(h.last) > 0 }
+
+// apply takes the next event in.
+func (h *history) apply(e Event) {
+	switch e.Type {
+	case EventSession:
+		h.info = decode[SessionInfo](e)
+	case EventPrompt:
+		p := decode[PromptData](e)
+		h.messages = append(h.messages, provider.Message{ID: p.MessageID, Role: provider.RoleUser, Parts: p.Parts})
+		h.prompts++
+		h.turn = &TurnData{}
+		h.clear()
+	case EventMessage:
+		m := decode[MessageData](e)
+		h.clear()
+		h.msg = &m
+	case EventText:
+		if t := decode[TextData](e); h.msg != nil && t.MessageID == h.msg.MessageID {
+			h.text.WriteString(t.Text)
+		}
+	case EventTool:
+		h.tool(e)
+	case EventStep:
+		h.step(decode[StepData](e))
+	case EventPlan:
+		h.todos = decode[PlanData](e).Todos
+	case EventTurn:
+		t := decode[TurnData](e)
+		if t.ContextUsed > 0 {
+			h.used = t.ContextUsed
+		}
+		h.turn = nil
+		h.clear()
+	}
+}
+
+// tool keeps a call's newest state. Outputs can be long, so only what tells calls apart is decoded.
+func (h *history) tool(e Event) {
+	t := decode[struct {
+		MessageID string
+		CallID    string
+		Status    ToolStatus
+	}](e)
+	if t.MessageID == "" { // by hand
+		if h.last[t.CallID] = (rawEvent{e.Data, e.Value}); t.Status == ToolCompleted || t.Status == ToolError {
+			delete(h.last, t.CallID)
+		}
+		return
+	}
+	if h.msg == nil || t.MessageID != h.msg.MessageID {
+		return
+	}
+	if _, known := h.last[t.CallID]; !known {
+		h.calls = append(h.calls, t.CallID)
+	}
+	h.last[t.CallID] = rawEvent{e.Data, e.Value}
+}
+
+func (h *history) step(s StepData) {
+	if h.turn != nil {
+		h.turn.Steps++
+		h.turn.Usage = sum(h.turn.Usage, s.Usage)
+		h.turn.Cost += s.Cost
+	}
+	if !s.Dropped {
+		h.add(s.Message, s.Results)
+	}
+	h.clear()
+}
+
+// add appends a step. A message without parts is none: providers refuse it.
+func (h *history) add(m provider.Message, results *provider.Message) {
+	if len(m.Parts) > 0 {
+		h.messages = append(h.messages, m)
+	}
+	for _, p := range m.Parts {
+		if p.Type == provider.PartToolCall {
+			h.callIDs[p.CallID] = true
+		}
+	}
+	if results != nil && len(results.Parts) > 0 {
+		h.messages = append(h.messages, *results)
+	}
+}
+
+func (h *history) clear() {
+	h.msg = nil
+	h.text.Reset()
+	for _, id := range h.calls {
+		delete(h.last, id)
+	}
+	h.calls = nil
+}
+
+// decode reads an event's data. Of one that cannot be read what can be is used.
+func decode[T any](e Event) (v T) {
+	if have, ok := e.Value.(T); ok {
+		return have
+	}
+	_ = json.Unmarshal(e.Data, &v)
+	return v
+}
+
+func sum(a, b provider.Usage) provider.Usage {
+	return provider.Usage{Input: a.Input + b.Input, Output: a.Output + b.Output, Reasoning: a.Reasoning + b.Reasoning,
+		CacheRead: a.CacheRead + b.CacheRead, CacheWrite: a.CacheWrite + b.CacheWrite}
+}
+
+const interrupted = "This call was interrupted: Pillion ended before it was done. What it has changed until then stands; look before you repeat it."
+
+// repair closes what the death of a process left open. Called before the session is live, or by its runner.
+func (s *Session) repair() {
+	h := s.hist
+	var results []provider.Part
+	var parts []provider.Part
+	if text := h.text.String(); text != "" {
+		parts = append(parts, provider.Part{Type: provider.PartText, Text: text})
+	}
+	closeCall := func(id string) ToolData {
+		t := h.last[id].tool()
+		if t.Status != ToolCompleted && t.Status != ToolError {
+			t.Status, t.Error, t.ErrorKind, t.Ended = ToolError, interrupted, "interrupted", now()
+			s.log.emit(EventTool, t)
+		}
+		return t
+	}
+	for _, id := range h.calls {
+		t := closeCall(id)
+		parts = append(parts, provider.Part{Type: provider.PartToolCall, CallID: t.CallID, Name: safeName(t.Tool), Input: inputJSON(t.Input)})
+		results = append(results, resultPart(t))
+		delete(h.last, id)
+	}
+	for id := range h.last {
+		closeCall(id)
+		delete(h.last, id)
+	}
+	if h.turn == nil {
+		return
+	}
+	if h.msg != nil {
+		step := StepData{Message: provider.Message{ID: h.msg.MessageID, Role: provider.RoleAssistant, Parts: parts, Model: h.msg.Model},
+			Error: "interrupted: Pillion ended in the middle of this answer"}
+		if len(results) > 0 {
+			step.Results = &provider.Message{ID: h.msg.MessageID + "r", Role: provider.RoleTool, Parts: results}
+		}
+		s.log.emit(EventStep, step)
+		h.step(step)
+	}
+	end := *h.turn
+	end.Stop, end.Error = TurnCancelled, "Pillion ended in the middle of this turn. What was done until then is kept; ask again to go on."
+	s.log.emit(EventTurn, end)
+	h.turn = nil
+	h.clear()
+}
+
+// resultPart is a finished call as the model reads it.
+func resultPart(t ToolData) provider.Part {
+	p := provider.Part{Type: provider.PartToolResult, CallID: t.CallID, Name: safeName(t.Tool), Text: t.Output}
+	if t.Status == ToolError {
+		p.IsError = true
+		p.Text = t.Error
+		if t.Output != "" && t.Output != t.Error {
+			p.Text = t.Output + "\n\n" + t.Error
+		}
+	}
+	for _, a := range t.Attachments {
+		p.Files = append(p.Files, provider.File{Mime: a.Mime, Name: a.Name, Data: a.Data})
+	}
+	if p.Text == "" && len(p.Files) == 0 {
+		p.Text = "(no output)" // providers refuse an empty result
+	}
+	return p
+}
+
+// safeName is a tool name that every provider takes back; a model may write any.
+func safeName(name string) string {
+	clean := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
+			return r
+		}
+		return '_'
+	}, name)
+	if clean == "" {
+		return "invalid"
+	}
+	return clean[:min(len(clean), 64)]
+}
+
+// inputJSON is the arguments as JSON: as written when they are valid, else as a JSON string.
+func inputJSON(raw []byte) json.RawMessage {
+	if len(strings.TrimSpace(string(raw))) == 0 {
+		return json.RawMessage("{}")
+	}
+	if json.Valid(raw) {
+		return json.RawMessage(raw)
+	}
+	quoted, _ := json.Marshal(string(raw))
+	return quoted
+}

@@ -1,0 +1,12 @@
+package agent
+
+import (
+	"crypto/rand"
+
+	"github.com/oklog/ulid/v2"
+)
+
+// newID makes an identifier that sorts by time and cannot be guessed: "ses_01J…".
+func newID(prefix string) string {
+	return prefix + ulid.MustNew(ulid.Now(), rand.Reader).String()
+}

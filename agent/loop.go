@@ -1,0 +1,250 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/tools"
+)
+
+// turn is one prompt's way through the loop. The session's runner owns it.
+type turn struct {
+	s      *Session
+	system []string
+	loop   loopWatch
+	end    TurnData
+	step   int
+	cut    int // steps in a row that the output limit cut inside a call
+	empty  int // empty answers in a row
+
+	// rejected: the person said no without a word; the turn ends and what has not run does not run.
+	rejected atomic.Bool
+}
+
+// setup is what a step runs with; agent and model may change between steps.
+type setup struct {
+	info    SessionInfo
+	agent   Agent
+	model   provider.Model
+	via     provider.Provider
+	offered []tools.Tool
+	specs   []provider.ToolSpec
+}
+
+// turn runs a prompt to its stop reason. Everything it says is an event.
+func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
+	if p.MessageID == "" {
+		p.MessageID = newID("msg_")
+	}
+	info := s.Info()
+	s.log.emit(EventPrompt, PromptData{MessageID: p.MessageID, Parts: p.Parts, Agent: info.Agent, Model: info.Model})
+	s.hist.messages = append(s.hist.messages, provider.Message{ID: p.MessageID, Role: provider.RoleUser, Parts: p.Parts})
+	s.hist.prompts++
+	if info.Title == "" {
+		if title := titleOf(p.Parts); title != "" {
+			s.change(func(i *SessionInfo) { i.Title = title })
+		}
+	}
+	s.touch()
+
+	t := &turn{s: s}
+	stop, err := t.run(ctx)
+	t.end.Stop = stop
+	if err != nil {
+		t.end.Error = err.Error()
+	}
+	if ctx.Err() != nil && stop != TurnEnd {
+		t.end.Stop, t.end.Error = TurnCancelled, ""
+	}
+	if t.end.ContextUsed == 0 {
+		t.end.ContextUsed = s.hist.used
+	}
+	s.hist.used = t.end.ContextUsed
+	s.log.emit(EventTurn, t.end)
+	s.touch()
+	return t.end
+}
+
+// run takes step after step. An error comes with TurnError.
+func (t *turn) run(ctx context.Context) (StopReason, error) {
+	for {
+		if ctx.Err() != nil {
+			return TurnCancelled, nil
+		}
+		set, err := t.setup(ctx)
+		if err != nil {
+			return TurnError, err
+		}
+		if t.system == nil {
+			t.system = t.s.systemPrompt(set.agent)
+		}
+		t.step++
+		last := t.step > steps(set.agent)
+		if last {
+			set.offered, set.specs = nil, nil
+		}
+		a, err := t.answer(ctx, set, last)
+		if err != nil && a == nil {
+			if ctx.Err() != nil {
+				return TurnCancelled, nil
+			}
+			return TurnError, err
+		}
+		stop, over := t.finish(ctx, set, a, err)
+		if last && !over {
+			stop, over = TurnMaxSteps, true
+		}
+		if last && stop == TurnEnd {
+			stop = TurnMaxSteps
+		}
+		if over {
+			if stop == TurnError {
+				return stop, err
+			}
+			return stop, nil
+		}
+	}
+}
+
+func steps(a Agent) int {
+	if a.Steps > 0 {
+		return a.Steps
+	}
+	return DefaultSteps
+}
+
+// setup reads agent and model as they are now and chooses the tools.
+func (t *turn) setup(ctx context.Context) (*setup, error) {
+	s := t.s
+	set := &setup{info: s.Info()}
+	var ok bool
+	if set.agent, ok = s.rt.agent(set.info.Cwd, set.info.Agent); !ok {
+		return nil, s.rt.noAgent(set.info.Cwd, set.info.Agent)
+	}
+	if s.rt.o.Models == nil {
+		return nil, errors.New("no model is configured; `pillion models` shows what there is and how to add one")
+	}
+	var err error
+	if set.via, set.model, err = s.rt.o.Models.Resolve(ctx, set.info.Model); err != nil {
+		return nil, err
+	}
+	if set.info.Model == "" { // the default could not be told when the session was made
+		s.change(func(i *SessionInfo) { i.Model = set.model.String() })
+	}
+	if err := s.makeTools(ctx); err != nil {
+		return nil, err
+	}
+	set.offered = s.offer(set.agent, set.model.ID)
+	set.specs = make([]provider.ToolSpec, len(set.offered))
+	for i, tool := range set.offered {
+		set.specs[i] = provider.ToolSpec{Name: tool.ID, Description: tool.Description, Parameters: tool.Parameters}
+	}
+	t.end.ContextSize = set.model.Context
+	return set, nil
+}
+
+// makeTools makes the session's tools once; they carry its read state.
+func (s *Session) makeTools(ctx context.Context) error {
+	if s.tools != nil || s.rt.o.Tools == nil {
+		return nil
+	}
+	made, err := s.rt.o.Tools(ctx, s.Info())
+	if err != nil {
+		return fmt.Errorf("the tools could not be made: %w", err)
+	}
+	s.tools = made
+	return nil
+}
+
+func (s *Session) offer(a Agent, model string) []tools.Tool {
+	return tools.Offer(s.tools, tools.OfferOptions{
+		UsesPatch: tools.UsesPatch(model), Rules: s.rt.rules(s.Info().Cwd, a), Switches: a.Tools,
+		HasQuestioner: s.rt.o.Questions != nil,
+	})
+}
+
+// finish makes the answer's message final, runs its calls, stores the step and says whether the turn is over.
+// failed is why the answer is not whole.
+func (t *turn) finish(ctx context.Context, set *setup, a *answer, failed error) (stop StopReason, over bool) {
+	t.calls(ctx, set, a, failed)
+	message, results := a.messages(set.model.String(), failed == nil && ctx.Err() == nil)
+	step := StepData{Message: message, Results: results, Usage: a.usage, Cost: cost(set.model, a.usage), Stop: a.stop}
+	switch {
+	case ctx.Err() != nil:
+		step.Error = "cancelled"
+	case failed != nil:
+		step.Error = failed.Error()
+	}
+	t.s.log.emit(EventStep, step)
+	t.s.hist.add(step.Message, step.Results)
+	t.end.Steps++
+	t.spend(step)
+
+	answered := len(a.calls) > 0
+	switch {
+	case ctx.Err() != nil:
+		return TurnCancelled, true
+	case t.rejected.Load():
+		t.notice("info", "The call was rejected, so the turn ends here. Say how to go on.")
+		return TurnEnd, true
+	case answered && a.stop == provider.StopMaxTokens && a.cutCalls():
+		if t.cut++; t.cut >= 3 {
+			t.notice("warning", "The model's answers were cut at its output limit three times in a row, in the middle of a call.")
+			return TurnMaxTokens, true
+		}
+		return "", false
+	case answered:
+		t.cut, t.empty = 0, 0
+		return "", false
+	case failed != nil:
+		return TurnError, true
+	case a.stop == provider.StopMaxTokens:
+		return TurnMaxTokens, true
+	case a.stop == provider.StopRefusal:
+		t.notice("warning", "The model declined to answer, or its provider's filter stopped it. Put the request another way, or choose another model.")
+		return TurnRefusal, true
+	case len(message.Parts) == 0 || a.onlyThought():
+		if t.empty++; t.empty < 2 {
+			return "", false // it happens after tool results; asking again helps
+		}
+		t.notice("warning", "The model gave an empty answer twice. Ask again, or choose another model.")
+		return TurnEnd, true
+	}
+	return TurnEnd, true
+}
+
+// spend adds a step's tokens to the turn.
+func (t *turn) spend(step StepData) {
+	t.end.Usage = sum(t.end.Usage, step.Usage)
+	t.end.Cost += step.Cost
+	if u := step.Usage; u != (provider.Usage{}) {
+		t.end.ContextUsed = u.Input + u.CacheRead + u.CacheWrite + u.Output + u.Reasoning
+		t.s.hist.used = t.end.ContextUsed
+	}
+}
+
+// cost in USD.
+func cost(m provider.Model, u provider.Usage) float64 {
+	return (float64(u.Input)*m.CostIn + float64(u.Output+u.Reasoning)*m.CostOut +
+		float64(u.CacheRead)*m.CostRead + float64(u.CacheWrite)*m.CostWrite) / 1e6
+}
+
+func (t *turn) notice(level, text string) {
+	t.s.log.emit(EventNotice, NoticeData{Level: level, Text: text})
+}
+
+// pause waits, or returns false when the turn is cancelled.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

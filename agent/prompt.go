@@ -1,0 +1,65 @@
+package agent
+
+import (
+	"embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+//go:embed prompts/*.txt
+var prompts embed.FS
+
+func promptText(name string) string {
+	b, err := prompts.ReadFile("prompts/" + name + ".txt")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+func stepsPrompt() string { return promptText("steps") }
+
+// systemPrompt is made once a turn: the words that never change first, so that prompt caches hold, then the
+// agent's, the environment, and the project's own instructions.
+func (s *Session) systemPrompt(a Agent) []string {
+	task := a.Prompt
+	if task == "" {
+		task = promptText(a.Name)
+	}
+	if task == "" {
+		task = promptText("build")
+		if a.Mode == ModeSubagent {
+			task = promptText("general")
+		}
+	}
+	blocks := []string{promptText("core") + "\n\n" + strings.TrimSpace(task), s.environment()}
+	if s.rt.o.Instructions != nil {
+		return append(blocks, s.rt.o.Instructions(s.Info().Cwd)...)
+	}
+	return append(blocks, Instructions(s.Info().Cwd)...)
+}
+
+// environment says where the agent is.
+func (s *Session) environment() string {
+	info := s.Info()
+	git := "no"
+	if exists(filepath.Join(s.root, ".git")) {
+		git = "yes"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "<env>\nWorking directory: %s\nProject root: %s\nGit repository: %s\nPlatform: %s/%s\nDate: %s\n",
+		info.Cwd, s.root, git, runtime.GOOS, runtime.GOARCH, time.Now().Format("Monday, 2 January 2006"))
+	for _, dir := range info.Extra {
+		fmt.Fprintf(&b, "Also open: %s\n", dir)
+	}
+	return b.String() + "</env>"
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

@@ -1,0 +1,307 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/agent/store"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// ErrNoSession: neither live nor in the store.
+var ErrNoSession = errors.New("no such session; `pillion sessions list` shows those there are")
+
+// ErrNoAgent: the directory has no agent of that name.
+var ErrNoAgent = errors.New("no such agent")
+
+// ErrClosed: the session or the runtime was closed.
+var ErrClosed = errors.New("the session is closed")
+
+// Runtime makes and keeps the live sessions.
+type Runtime struct {
+	o       Options
+	st      *store.Store
+	grants  permission.Grants
+	backoff func(attempt int, err *provider.Error) time.Duration
+
+	mu      sync.Mutex
+	live    map[string]*Session      // guarded by mu
+	loading map[string]chan struct{} // guarded by mu: closed when the load is over
+	closed  bool                     // guarded by mu
+}
+
+// New makes a runtime; nothing is opened or started before the first session.
+func New(o Options) *Runtime {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Store == nil {
+		o.Store = store.New("")
+	}
+	r := &Runtime{o: o, st: o.Store, grants: o.Grants, backoff: provider.Backoff,
+		live: map[string]*Session{}, loading: map[string]chan struct{}{}}
+	if r.grants == nil {
+		r.grants = storeGrants{o.Store}
+	}
+	o.Store.OnProblem(r.storeProblem)
+	return r
+}
+
+// storeProblem tells every live session what became of its storage.
+func (r *Runtime) storeProblem(problem error) {
+	n := NoticeData{Level: "info", Text: "The session is being saved again; nothing was lost."}
+	if problem != nil {
+		r.o.Log.Warn("store", "err", problem)
+		n = storeNotice(problem)
+	}
+	for _, s := range r.sessions() {
+		s.log.emit(EventNotice, n)
+	}
+}
+
+func storeNotice(problem error) NoticeData {
+	return NoticeData{Level: "warning", Text: "This session is not being saved: " + problem.Error() + ". It goes on in memory."}
+}
+
+func (r *Runtime) sessions() []*Session {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := make([]*Session, 0, len(r.live))
+	for _, s := range r.live {
+		all = append(all, s)
+	}
+	return all
+}
+
+// NewSession starts a session in a directory. The error says what is wrong with the directory, the agent or the
+// model; a default model that cannot be resolved is reported by the first prompt instead.
+func (r *Runtime) NewSession(ctx context.Context, o SessionOptions) (*Session, error) {
+	if err := checkDir(o.Cwd); err != nil {
+		return nil, err
+	}
+	at := now()
+	info := SessionInfo{ID: newID("ses_"), Cwd: filepath.Clean(o.Cwd), Extra: o.Extra, Title: o.Title, Agent: o.Agent,
+		Model: o.Model, Effort: o.Effort, Parent: o.Parent, Created: at, Updated: at}
+	if info.Agent == "" {
+		info.Agent = DefaultAgent
+	}
+	a, ok := r.agent(info.Cwd, info.Agent)
+	if !ok {
+		return nil, r.noAgent(info.Cwd, info.Agent)
+	}
+	explicit := info.Model
+	if info.Model == "" {
+		info.Model = a.Model
+	}
+	if r.o.Models != nil {
+		_, m, err := r.o.Models.Resolve(ctx, info.Model)
+		switch {
+		case err == nil:
+			info.Model = m.String()
+		case explicit != "":
+			return nil, err
+		}
+	}
+	s := r.newSession(info, 0)
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return nil, ErrClosed
+	}
+	r.live[info.ID] = s
+	r.mu.Unlock()
+	s.saveHead(info)
+	s.log.emit(EventSession, info)
+	if problem := r.st.Problem(); problem != nil {
+		s.log.emit(EventNotice, storeNotice(problem))
+	}
+	return s, nil
+}
+
+// checkDir says what is wrong with a session directory.
+func checkDir(dir string) error {
+	if !filepath.IsAbs(dir) {
+		return fmt.Errorf("the session directory %q is not an absolute path", dir)
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			return fmt.Errorf("the session directory %s does not exist", dir)
+		case errors.Is(err, os.ErrPermission):
+			return fmt.Errorf("the session directory %s cannot be read: permission denied", dir)
+		}
+		return fmt.Errorf("the session directory cannot be opened: %w", err)
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || !st.IsDir() {
+		return fmt.Errorf("%s is not a directory; a session needs one", dir)
+	}
+	return nil
+}
+
+func (r *Runtime) noAgent(cwd, name string) error {
+	var names []string
+	for _, a := range r.Agents(cwd) {
+		if !a.Hidden {
+			names = append(names, a.Name)
+		}
+	}
+	return fmt.Errorf("%w %q; there are %v", ErrNoAgent, name, names)
+}
+
+// LoadSession brings a stored session back; a live one is returned as it is. A turn that was cut off when its
+// process died is closed: every tool call gets a result, partial text is kept. ErrNoSession.
+func (r *Runtime) LoadSession(ctx context.Context, id string) (*Session, error) {
+	for {
+		r.mu.Lock()
+		if s, ok := r.live[id]; ok || r.closed {
+			r.mu.Unlock()
+			if !ok {
+				return nil, ErrClosed
+			}
+			return s, nil
+		}
+		wait, busy := r.loading[id]
+		if !busy {
+			r.loading[id] = make(chan struct{})
+		}
+		r.mu.Unlock()
+		if !busy {
+			break
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	s, err := r.load(ctx, id)
+	r.mu.Lock()
+	close(r.loading[id])
+	delete(r.loading, id)
+	if err == nil && r.closed {
+		err = ErrClosed
+	}
+	if err == nil {
+		r.live[id] = s
+	}
+	r.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (r *Runtime) load(ctx context.Context, id string) (*Session, error) {
+	head, err := r.st.Session(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, fmt.Errorf("%w: %q", ErrNoSession, id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := r.newSession(infoOf(head), 0)
+	if err := s.log.catchUp(ctx, s.hist.apply); err != nil {
+		return nil, err
+	}
+	s.adopt()
+	if !s.hist.open() {
+		return s, nil
+	}
+	// A turn stands open: either another process is at it, or its process died.
+	unlock, err := r.st.Lock(ctx, id)
+	if err != nil {
+		var locked *store.LockedError
+		if errors.As(err, &locked) {
+			return s, nil
+		}
+		return nil, err
+	}
+	defer unlock()
+	if err := s.log.catchUp(ctx, s.hist.apply); err != nil {
+		return nil, err
+	}
+	s.repair()
+	s.log.flush()
+	_ = r.st.Sync(ctx) // what fails here is reported through OnProblem
+	return s, nil
+}
+
+// infoOf reads a head; the columns make up for an Info that cannot be read.
+func infoOf(h store.Session) SessionInfo {
+	var info SessionInfo
+	_ = json.Unmarshal(h.Info, &info)
+	info.ID, info.Cwd, info.Title, info.Parent = h.ID, h.Cwd, h.Title, h.Parent
+	info.Created, info.Updated = h.Created, h.Updated
+	if info.Agent == "" {
+		info.Agent = DefaultAgent
+	}
+	return info
+}
+
+// Session finds a live session.
+func (r *Runtime) Session(id string) (*Session, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s, ok := r.live[id]
+	return s, ok
+}
+
+// List gives the sessions of a directory ("" is all), the newest first, sub-agents' among them (Parent is set).
+func (r *Runtime) List(ctx context.Context, cwd string) ([]SessionInfo, error) {
+	if cwd != "" {
+		cwd = filepath.Clean(cwd)
+	}
+	heads, err := r.st.Sessions(ctx, cwd)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]SessionInfo, len(heads))
+	for i, h := range heads {
+		out[i] = infoOf(h)
+	}
+	return out, nil
+}
+
+// Delete ends a session, and removes it with its events and its sub-agents' sessions. ErrNoSession.
+func (r *Runtime) Delete(ctx context.Context, id string) error {
+	for _, s := range r.sessions() {
+		if s.ID() == id || s.Info().Parent == id {
+			s.Close(ctx)
+		}
+	}
+	unlock, err := r.st.Lock(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	err = r.st.Delete(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("%w: %q", ErrNoSession, id)
+	}
+	return err
+}
+
+// Close ends every turn, closes the sessions and writes everything to the store, which stays open.
+func (r *Runtime) Close(ctx context.Context) error {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	all := r.sessions()
+	for _, s := range all {
+		s.Cancel() // all at once; Close then only waits
+	}
+	for _, s := range all {
+		s.Close(ctx)
+	}
+	return r.st.Sync(ctx)
+}

@@ -1,0 +1,451 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/agent/store"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// ErrEmptyPrompt: a prompt without parts.
+var ErrEmptyPrompt = errors.New("the prompt is empty; say what to do")
+
+// Session is a live session. Its methods are safe for concurrent use. While it has something to do one goroutine,
+// the runner, owns its history and does one job after the other.
+type Session struct {
+	rt   *Runtime
+	log  *eventLog
+	gate *permission.Gate
+	root string // worktree root, or the directory without git
+
+	hist  *history     // owned by the runner
+	tools []tools.Tool // owned by the runner: made at the first turn
+
+	mu      sync.Mutex
+	info    SessionInfo   // guarded by mu
+	todos   []tools.Todo  // guarded by mu
+	queue   []*job        // guarded by mu: what the runner has not begun
+	now     *job          // guarded by mu: what it is doing
+	running chan struct{} // guarded by mu: closed when the runner ends; nil without one
+	closed  bool          // guarded by mu
+}
+
+// job is a turn or a call by hand.
+type job struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	run    func(ctx context.Context)
+	failed func(error) // it cannot be begun: the error, or context.Canceled
+	done   chan struct{}
+}
+
+func (r *Runtime) newSession(info SessionInfo, last int64) *Session {
+	s := &Session{rt: r, info: info, hist: newHistory(), root: worktree(info.Cwd)}
+	s.hist.info = info
+	s.log = newEventLog(info.ID, r.st, last)
+	s.gate = permission.NewGate(permission.GateOptions{
+		Rules: s.rules, Asker: r.o.Asker, Grants: r.grants, Project: s.root, Notify: s.asked,
+	})
+	return s
+}
+
+// rules are asked for each request, so that a changed agent or configuration counts at once.
+func (s *Session) rules() permission.Ruleset {
+	info := s.Info()
+	a, ok := s.rt.agent(info.Cwd, info.Agent)
+	if !ok { // the configuration lost it: the strictest of ours
+		a, _ = s.rt.agent(info.Cwd, "plan")
+	}
+	return s.rt.rules(info.Cwd, a)
+}
+
+// asked makes events of permission questions.
+func (s *Session) asked(r permission.Request, end *permission.Outcome) {
+	d := AskData{ID: r.ID, CallID: r.CallID, Permission: r.Permission, Patterns: r.Patterns}
+	if end != nil {
+		var rejected *permission.RejectedError
+		switch {
+		case errors.As(end.Err, &rejected):
+			d.Reply, d.Message = string(permission.Reject), rejected.Message
+		case errors.Is(end.Err, permission.ErrDenied), errors.Is(end.Err, permission.ErrRejected):
+			d.Reply = string(permission.Reject)
+		case end.Err != nil:
+			d.Reply = "cancelled"
+		default:
+			d.Reply, d.Message = string(end.Reply.Kind), end.Reply.Message
+		}
+	}
+	s.log.emit(EventAsk, d)
+}
+
+// ID names the session.
+func (s *Session) ID() string { return s.log.session }
+
+// Info is the session's head as it is now.
+func (s *Session) Info() SessionInfo {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.info
+}
+
+// Prompt runs a turn and returns when it is over and every subscriber has seen its end. The end of ctx cancels the
+// turn. While another turn runs the prompt waits its turn. The error says that no turn could begin; what went wrong
+// in a turn is in TurnData.
+func (s *Session) Prompt(ctx context.Context, p Prompt) (TurnData, error) {
+	if len(p.Parts) == 0 {
+		return TurnData{}, ErrEmptyPrompt
+	}
+	var end TurnData
+	var failed error
+	err := s.do(ctx, func(ctx context.Context) { end = s.turn(ctx, p) }, func(err error) { failed = err })
+	if err == nil {
+		err = failed
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return TurnData{Stop: TurnCancelled}, nil
+	}
+	return end, err
+}
+
+// Tool makes one tool call by hand, through the same gate, hooks, cap and events as a model's. It waits for a turn
+// that runs. A failed call is in ToolData; the error says that it could not be made.
+func (s *Session) Tool(ctx context.Context, name string, input json.RawMessage) (ToolData, error) {
+	var data ToolData
+	var failed error
+	err := s.do(ctx, func(ctx context.Context) { data, failed = s.byHand(ctx, name, input) }, func(err error) { failed = err })
+	if err == nil {
+		err = failed
+	}
+	return data, err
+}
+
+// Cancel ends what runs and drops what waits; each is answered as cancelled.
+func (s *Session) Cancel() {
+	s.mu.Lock()
+	dropped := s.queue
+	s.queue = nil
+	if s.now != nil {
+		s.now.cancel()
+	}
+	s.mu.Unlock()
+	for _, j := range dropped {
+		j.fail(context.Canceled)
+	}
+}
+
+func (j *job) fail(err error) {
+	j.failed(err)
+	j.cancel()
+	close(j.done)
+}
+
+// do queues a job and waits for its end.
+func (s *Session) do(ctx context.Context, run func(context.Context), failed func(error)) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	j := &job{run: run, failed: failed, done: make(chan struct{})}
+	j.ctx, j.cancel = context.WithCancel(ctx)
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		j.cancel()
+		return ErrClosed
+	}
+	s.queue = append(s.queue, j)
+	if s.running == nil {
+		s.running = make(chan struct{})
+		go s.runner(s.running)
+	}
+	s.mu.Unlock()
+	select {
+	case <-j.done:
+		return nil
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	for i, waiting := range s.queue {
+		if waiting == j { // it never began
+			s.queue = append(s.queue[:i:i], s.queue[i+1:]...)
+			s.mu.Unlock()
+			j.cancel()
+			return ctx.Err()
+		}
+	}
+	s.mu.Unlock()
+	<-j.done
+	return nil
+}
+
+// runner does the queued jobs and ends. It holds the session's lock among processes from its first job to the end
+// of its last, and takes over first what another process has added.
+func (s *Session) runner(ended chan struct{}) {
+	var unlock func()
+	for {
+		s.mu.Lock()
+		if len(s.queue) == 0 {
+			if unlock != nil {
+				s.mu.Unlock()
+				// What the next owner must see is on disk before it can get the lock.
+				s.syncBriefly()
+				unlock()
+				unlock = nil
+				continue // a job may have come meanwhile
+			}
+			s.running = nil
+			s.mu.Unlock()
+			close(ended)
+			return
+		}
+		j := s.queue[0]
+		s.queue = s.queue[1:]
+		s.now = j
+		s.mu.Unlock()
+
+		var err error
+		if unlock == nil {
+			unlock, err = s.own(j.ctx)
+		}
+		if err == nil {
+			err = j.ctx.Err()
+		}
+		if err == nil {
+			j.run(j.ctx)
+			s.log.flush()
+		}
+		s.mu.Lock()
+		s.now = nil
+		s.mu.Unlock()
+		if err != nil {
+			j.fail(err)
+		} else {
+			j.cancel()
+			close(j.done)
+		}
+	}
+}
+
+// syncBriefly waits for the store, unless it is in trouble: that is reported through OnProblem.
+func (s *Session) syncBriefly() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = s.rt.st.Sync(ctx)
+}
+
+// own makes this process the only writer of the session.
+func (s *Session) own(ctx context.Context) (unlock func(), err error) {
+	unlock, err = s.rt.st.Lock(ctx, s.ID())
+	if err != nil {
+		return nil, err
+	}
+	s.log.flush()
+	s.hist.info, s.hist.todos = s.Info(), todoList{s}.Get()
+	changed := false
+	err = s.log.catchUp(ctx, func(e Event) {
+		s.hist.apply(e)
+		changed = true
+	})
+	if err != nil {
+		unlock()
+		return nil, err
+	}
+	if changed {
+		s.adopt()
+	}
+	if s.hist.open() {
+		s.repair()
+	}
+	return unlock, nil
+}
+
+// adopt takes over what the events say of the session's head and plan.
+func (s *Session) adopt() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h := s.hist.info; h.ID == s.info.ID && h.Cwd != "" {
+		h.Updated = s.info.Updated
+		s.info = h
+	}
+	s.todos = s.hist.todos
+}
+
+// Subscribe replays the stored events after from to sink, and then hands on new ones as they come, in order and
+// without a hole. When it returns, what was stored before has been replayed. sink is called by one goroutine at a
+// time, must not block long, and must not subscribe. After stop no call begins.
+func (s *Session) Subscribe(from int64, sink func(Event)) (stop func()) {
+	return s.log.subscribe(from, sink)
+}
+
+// Events yields the stored events after from.
+func (s *Session) Events(ctx context.Context, from int64, yield func(Event) error) error {
+	s.log.flush()
+	return s.rt.st.Events(ctx, s.ID(), from, func(e store.Event) error { return yield(fromStore(e)) })
+}
+
+// SetAgent changes the agent, for what comes next. ErrNoAgent. An agent with a model of its own brings it along.
+func (s *Session) SetAgent(name string) error {
+	cwd := s.Info().Cwd
+	a, ok := s.rt.agent(cwd, name)
+	if !ok {
+		return s.rt.noAgent(cwd, name)
+	}
+	s.change(func(i *SessionInfo) {
+		i.Agent = name
+		if a.Model != "" {
+			i.Model = a.Model
+		}
+	})
+	return nil
+}
+
+// SetModel changes the model, from the next step on. The error is the one of Models.
+func (s *Session) SetModel(id string) error {
+	if s.rt.o.Models != nil {
+		_, m, err := s.rt.o.Models.Resolve(context.Background(), id)
+		if err != nil {
+			return err
+		}
+		id = m.String()
+	}
+	s.change(func(i *SessionInfo) { i.Model = id })
+	return nil
+}
+
+// SetEffort changes the thinking effort, from the next step on; empty is the model's own.
+func (s *Session) SetEffort(effort string) error {
+	switch effort {
+	case "", "low", "medium", "high":
+	default:
+		return errors.New("effort is low, medium, high, or empty for the model's own; not " + effort)
+	}
+	s.change(func(i *SessionInfo) { i.Effort = effort })
+	return nil
+}
+
+// SetTitle renames the session.
+func (s *Session) SetTitle(title string) error {
+	title = strings.TrimSpace(title)
+	if title == "" {
+		return errors.New("the title is empty")
+	}
+	s.change(func(i *SessionInfo) { i.Title = title })
+	return nil
+}
+
+// change makes a new head and tells it, when it differs.
+func (s *Session) change(f func(*SessionInfo)) {
+	s.mu.Lock()
+	before := s.info
+	f(&s.info)
+	after := s.info
+	same := after.Agent == before.Agent && after.Model == before.Model && after.Effort == before.Effort && after.Title == before.Title
+	if !same {
+		s.info.Updated = now()
+		after = s.info
+		s.saveHead(after) // under the lock, so that the last change is the last stored
+		s.log.emit(EventSession, after)
+	}
+	s.mu.Unlock()
+}
+
+// touch says that the session was used.
+func (s *Session) touch() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.info.Updated = now()
+	s.saveHead(s.info)
+}
+
+func (s *Session) saveHead(info SessionInfo) {
+	s.rt.st.PutSession(store.Session{ID: info.ID, Cwd: info.Cwd, Title: info.Title, Parent: info.Parent,
+		Created: info.Created, Updated: info.Updated, Info: encode(info)})
+}
+
+// Close cancels what runs, waits for it, and takes the session out of memory; it stays in the store.
+func (s *Session) Close(ctx context.Context) {
+	s.mu.Lock()
+	s.closed = true
+	running := s.running
+	s.mu.Unlock()
+	s.Cancel()
+	if running != nil {
+		select {
+		case <-running:
+		case <-ctx.Done():
+		}
+	}
+	s.gate.EndSession(s.ID())
+	s.log.flush()
+	s.rt.mu.Lock()
+	if s.rt.live[s.ID()] == s {
+		delete(s.rt.live, s.ID())
+	}
+	s.rt.mu.Unlock()
+}
+
+// todoList is the session's plan as tools see it.
+type todoList struct{ s *Session }
+
+func (t todoList) Get() []tools.Todo {
+	t.s.mu.Lock()
+	defer t.s.mu.Unlock()
+	return append([]tools.Todo(nil), t.s.todos...)
+}
+
+func (t todoList) Set(ctx context.Context, todos []tools.Todo) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	todos = append([]tools.Todo(nil), todos...)
+	t.s.mu.Lock()
+	defer t.s.mu.Unlock()
+	t.s.todos = todos
+	t.s.log.emit(EventPlan, PlanData{Todos: todos})
+	return nil
+}
+
+// worktree is the folder above dir that holds .git, or dir.
+func worktree(dir string) string {
+	for d := dir; ; d = filepath.Dir(d) {
+		if exists(filepath.Join(d, ".git")) {
+			return d
+		}
+		if d == filepath.Dir(d) {
+			return dir
+		}
+	}
+}
+
+// titleOf makes a title of a prompt: its first line of text, cut at a word.
+func titleOf(parts []provider.Part) string {
+	const most = 72 // characters
+	for _, p := range parts {
+		if p.Type != provider.PartText || p.Synthetic {
+			continue
+		}
+		for _, line := range strings.Split(p.Text, "\n") {
+			line = strings.Join(strings.Fields(strings.ToValidUTF8(line, "")), " ")
+			if line == "" {
+				continue
+			}
+			if utf8.RuneCountInString(line) <= most {
+				return line
+			}
+			cut := string([]rune(line)[:most])
+			if i := strings.LastIndexByte(cut, ' '); i > most/2 {
+				cut = cut[:i]
+			}
+			return cut + "…"
+		}
+	}
+	return ""
+}
