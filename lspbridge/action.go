@@ -1,0 +1,227 @@
+package lspbridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/pillion-dev/pillion/lspbridge/lsp"
+	"go.lsp.dev/protocol"
+)
+
+// ErrUnsupported: no server for the file can do that.
+var ErrUnsupported = errors.New("not supported")
+
+// CodeActions are what the servers offer for a range of a file: quick fixes, refactorings, source actions. only filters
+// by kind (a kind includes its sub-kinds); diags are the problems it is about, nil for those known at the range.
+func (m *Manager) CodeActions(ctx context.Context, path string, r Range, only []string, diags []Diagnostic) ([]Action, error) {
+	var out []Action
+	err := m.ask(ctx, path, true, func(k *capabilities) bool { return has(k.CodeAction) }, "code actions", func(ctx context.Context, c *client) error {
+		about := []json.RawMessage{}
+		if diags == nil {
+			for _, d := range c.snapshot()[path].items() {
+				if touches(d.Range, r) {
+					about = append(about, d.Raw)
+				}
+			}
+		}
+		for _, d := range diags {
+			if d.Raw != nil && d.Server == c.spec.ID {
+				about = append(about, d.Raw)
+			}
+		}
+		where := map[string]any{"diagnostics": about, "triggerKind": 1}
+		if len(only) > 0 {
+			where["only"] = only
+		}
+		var list []lsp.CodeAction
+		err := c.call(ctx, protocol.MethodTextDocumentCodeAction, map[string]any{"textDocument": map[string]any{"uri": pathURI(path)},
+			"range": c.converter().outRange(path, r), "context": where}, &list)
+		for _, a := range list {
+			if a.Title == "" || !wantedKind(a.Kind, only) {
+				continue
+			}
+			out = append(out, Action{Title: a.Title, Kind: a.Kind, IsPreferred: a.IsPreferred, Disabled: a.Disabled, Server: c.spec.ID, Path: path, Raw: a.Raw})
+		}
+		return err
+	})
+	return out, err
+}
+
+func touches(a, b Range) bool {
+	before := func(x, y Position) bool { return x.Line < y.Line || x.Line == y.Line && x.Character < y.Character }
+	return !before(a.End, b.Start) && !before(b.End, a.Start)
+}
+
+// wantedKind: some servers ignore the filter.
+func wantedKind(kind string, only []string) bool {
+	if len(only) == 0 {
+		return true
+	}
+	for _, o := range only {
+		if kind == o || strings.HasPrefix(kind, o+".") {
+			return true
+		}
+	}
+	return false
+}
+
+// ResolveAction is what an action would change. Nothing is written: an edit the server wants to apply itself while it
+// runs a command is caught and comes back like any other.
+func (m *Manager) ResolveAction(ctx context.Context, a Action) ([]FileEdit, error) {
+	if a.Disabled != "" {
+		return nil, fmt.Errorf("%s: %s", a.Title, a.Disabled)
+	}
+	var edits []FileEdit
+	found := false
+	err := m.ask(ctx, a.Path, true, func(k *capabilities) bool { return has(k.CodeAction) }, "code actions", func(ctx context.Context, c *client) error {
+		if c.spec.ID != a.Server {
+			return nil
+		}
+		found = true
+		var err error
+		edits, err = c.resolveAction(ctx, a)
+		return err
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("%s does not run for %s any more", a.Server, a.Path)
+	}
+	return edits, err
+}
+
+func (c *client) resolveAction(ctx context.Context, a Action) ([]FileEdit, error) {
+	var act lsp.CodeAction
+	if err := json.Unmarshal(a.Raw, &act); err != nil {
+		return nil, err
+	}
+	var provider struct{ ResolveProvider bool }
+	_ = json.Unmarshal(c.caps.CodeAction, &provider)
+	if act.Edit == nil && provider.ResolveProvider && (act.HasData || act.Command == nil) {
+		var full lsp.CodeAction
+		if err := c.call(ctx, protocol.MethodCodeActionResolve, act.Raw, &full); err != nil {
+			return nil, fmt.Errorf("%s: %w", a.Title, err)
+		}
+		act.Edit = full.Edit
+		if full.Command != nil {
+			act.Command = full.Command
+		}
+	}
+	switch {
+	case act.Edit != nil: // a command beside an edit is for afterwards: selections, renames in place
+		return c.fileEdits(*act.Edit)
+	case act.Command == nil:
+		return nil, fmt.Errorf("%s: the server sent neither an edit nor a command", a.Title)
+	}
+	return c.execute(ctx, act.Command)
+}
+
+// execute runs a command and collects the edits it makes the server ask for.
+func (c *client) execute(ctx context.Context, cmd *lsp.Command) ([]FileEdit, error) {
+	if c.caps.Execute == nil || !contains(c.caps.Execute.Commands, cmd.Command) {
+		return nil, fmt.Errorf("%q is a command of an editor, not of %s", cmd.Command, c.spec.ID)
+	}
+	var caught []lsp.WorkspaceEdit
+	c.mu.Lock()
+	c.collect = &caught
+	c.mu.Unlock()
+	params := map[string]any{"command": cmd.Command}
+	if len(cmd.Arguments) > 0 {
+		params["arguments"] = cmd.Arguments
+	}
+	err := c.call(ctx, protocol.MethodWorkspaceExecuteCommand, params, nil)
+	c.mu.Lock()
+	c.collect = nil
+	c.mu.Unlock()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", cmd.Command, err)
+	}
+	if len(caught) > 1 {
+		return nil, fmt.Errorf("%s changes files in %d steps, which cannot be shown as one change", cmd.Command, len(caught))
+	}
+	if len(caught) == 0 {
+		return nil, nil
+	}
+	return c.fileEdits(caught[0])
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+// Rename renames what stands at a position everywhere.
+func (m *Manager) Rename(ctx context.Context, path string, p Position, newName string) ([]FileEdit, error) {
+	var edits []FileEdit
+	err := m.one(ctx, path, func(k *capabilities) bool { return has(k.Rename) }, "rename", func(ctx context.Context, c *client) error {
+		params := c.at(path, p)
+		params["newName"] = newName
+		var e *lsp.WorkspaceEdit
+		if err := c.call(ctx, protocol.MethodTextDocumentRename, params, &e); err != nil {
+			return err
+		}
+		if e == nil {
+			return errors.New("nothing to rename there")
+		}
+		var err error
+		edits, err = c.fileEdits(*e)
+		return err
+	})
+	return edits, err
+}
+
+// Format formats a whole file.
+func (m *Manager) Format(ctx context.Context, path string) ([]FileEdit, error) {
+	var edits []FileEdit
+	err := m.one(ctx, path, func(k *capabilities) bool { return has(k.Format) }, "formatting", func(ctx context.Context, c *client) error {
+		text, _ := c.host.text(path)
+		var list []lsp.TextEdit
+		if err := c.call(ctx, protocol.MethodTextDocumentFormatting, map[string]any{"textDocument": map[string]any{"uri": pathURI(path)}, "options": indentation(text)}, &list); err != nil {
+			return err
+		}
+		var err error
+		edits, err = c.fileEdits(lsp.WorkspaceEdit{Changes: map[string][]lsp.TextEdit{string(pathURI(path)): list}})
+		return err
+	})
+	return edits, err
+}
+
+// indentation is how the file indents so far: formatting must not change that for servers without an opinion.
+func indentation(text string) map[string]any {
+	size, spaces := 4, true
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "\t") {
+			spaces = false
+			break
+		}
+		if n := len(line) - len(strings.TrimLeft(line, " ")); n > 1 && n <= 8 && strings.TrimSpace(line) != "" && line[n] != '*' {
+			size = n
+			break
+		}
+	}
+	return map[string]any{"tabSize": size, "insertSpaces": spaces, "insertFinalNewline": strings.HasSuffix(text, "\n")}
+}
+
+// OrganizeImports sorts a file's imports, adds the missing and drops the unused ones, as far as the server does that.
+func (m *Manager) OrganizeImports(ctx context.Context, path string) ([]FileEdit, error) {
+	const kind = "source.organizeImports"
+	text, ok := m.text(path)
+	if !ok {
+		return nil, fmt.Errorf("%s cannot be read", path)
+	}
+	actions, err := m.CodeActions(ctx, path, Range{End: OffsetPosition(text, len(text))}, []string{kind}, []Diagnostic{})
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range actions {
+		if a.Disabled == "" {
+			return m.ResolveAction(ctx, a)
+		}
+	}
+	return nil, nil
+}

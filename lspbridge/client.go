@@ -1,0 +1,318 @@
+package lspbridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/pillion-dev/pillion/lspbridge/lsp"
+	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"go.lsp.dev/protocol"
+)
+
+// maxMessage is what one message of a server may weigh, in bytes: symbols of a big project run to tens of megabytes.
+const maxMessage = 64 << 20
+
+// client is one run of one server: its connection, what it can do, and what it said. A restart makes a new one.
+type client struct {
+	spec Server
+	root string
+	host host
+	log  *slog.Logger
+	peer *rpc.Peer
+	proc *process      // nil for a server over pipes
+	gone chan struct{} // closed when the connection has ended
+
+	caps capabilities // written by initialize, before anything else reads it
+	enc  Encoding
+
+	txn chan struct{} // holds one token: who takes it may change documents for a transaction
+
+	mu       sync.Mutex // guards what follows
+	changed  chan struct{}
+	docs     map[string]*document
+	versions map[string]int32 // last version used per path; survives didClose
+	files    map[string]*fileDiags
+	overlay  *overlay          // the transaction that publishes belong to now
+	tokens   map[string]string // open progress: token → title
+	sent     map[string]int    // notifications by the cause EndMarker servers report
+	ended    map[string]int    // diagnoses that ended, by cause
+	regs     map[string]registration
+	collect  *[]lsp.WorkspaceEdit // applyEdit during a command of ours
+	seq      uint64               // counts everything that may change diagnostics
+	refresh  uint64               // counts workspace/diagnostic/refresh
+	idleFile map[string]uint64    // clangd: seq at which a file was reported idle
+	latency  time.Duration        // learned time from a change to an unversioned publish
+	ready    bool
+	useTick  uint64
+	disk     []fileEvent // changes on disk to tell of
+	telling  bool        // a goroutine is at it
+}
+
+// host is what a client needs of its manager.
+type host struct {
+	text   func(path string) (string, bool) // what the person sees: buffer, else disk
+	apply  func(ctx context.Context, label string, edit lsp.WorkspaceEdit, c *client) error
+	notice func(server, text string) // something a person should know, once
+}
+
+// capabilities are what initialize answered, as far as we ask.
+type capabilities struct {
+	Encoding       string                       `json:"positionEncoding"`
+	Sync           json.RawMessage              `json:"textDocumentSync"`
+	Diagnostic     json.RawMessage              `json:"diagnosticProvider"`
+	CodeAction     json.RawMessage              `json:"codeActionProvider"`
+	Execute        *struct{ Commands []string } `json:"executeCommandProvider"`
+	Definition     json.RawMessage              `json:"definitionProvider"`
+	TypeDefinition json.RawMessage              `json:"typeDefinitionProvider"`
+	Implementation json.RawMessage              `json:"implementationProvider"`
+	References     json.RawMessage              `json:"referencesProvider"`
+	Hover          json.RawMessage              `json:"hoverProvider"`
+	DocSymbol      json.RawMessage              `json:"documentSymbolProvider"`
+	WorkSymbol     json.RawMessage              `json:"workspaceSymbolProvider"`
+	CallHierarchy  json.RawMessage              `json:"callHierarchyProvider"`
+	TypeHierarchy  json.RawMessage              `json:"typeHierarchyProvider"`
+	Rename         json.RawMessage              `json:"renameProvider"`
+	Format         json.RawMessage              `json:"documentFormattingProvider"`
+
+	change int  // 0 none, 1 full, 2 incremental
+	save   bool // wants didSave
+	text   bool // … with the text
+	info   string
+}
+
+// has reports a provider: true or an object.
+func has(raw json.RawMessage) bool {
+	return len(raw) > 0 && string(raw) != "false" && string(raw) != "null"
+}
+
+// registration is a capability the server registered later.
+type registration struct {
+	Method string
+	globs  []watchGlob // of didChangeWatchedFiles
+}
+
+func newClient(spec Server, root string, h host, log *slog.Logger) *client {
+	c := &client{spec: spec, root: root, host: h, log: log, gone: make(chan struct{}), txn: make(chan struct{}, 1), enc: UTF16,
+		changed: make(chan struct{}), docs: map[string]*document{}, versions: map[string]int32{}, files: map[string]*fileDiags{},
+		tokens: map[string]string{}, sent: map[string]int{}, ended: map[string]int{}, regs: map[string]registration{}, idleFile: map[string]uint64{}}
+	c.txn <- struct{}{}
+	return c
+}
+
+// connect starts talking over a server's output and input. It takes both over.
+func (c *client) connect(r io.ReadCloser, w io.WriteCloser) {
+	out := rpc.NewOutbox(w, rpc.OutboxOptions{}) // never blocks its writers, so a server that stopped reading stops nobody
+	stream := rpc.NewHeaderStream(r, out, rpc.StreamOptions{MaxMessage: maxMessage, OnBad: func(err error) { c.log.Warn("bad message", "server", c.spec.ID, "err", err) }})
+	c.peer = rpc.NewPeer(stream, rpc.PeerOptions{Handler: c.handle, Codec: rpc.LSP, Cancel: rpc.CancelLSP,
+		Log: func(err error) { c.log.Warn("server message", "server", c.spec.ID, "err", err) }})
+	go func() {
+		<-c.peer.Done()
+		close(c.gone)
+		c.mu.Lock()
+		c.ready = false
+		c.bump()
+		c.mu.Unlock()
+	}()
+}
+
+// bump wakes everybody who waits for a change of state. c.mu is held.
+func (c *client) bump() {
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+var errGone = errors.New("the language server stopped")
+
+// await waits until cond, asked with c.mu held, is true.
+func (c *client) await(ctx context.Context, cond func() bool) error {
+	for {
+		select {
+		case <-c.gone: // what it said last is no answer any more
+			return errGone
+		default:
+		}
+		c.mu.Lock()
+		ok, ch := cond(), c.changed
+		c.mu.Unlock()
+		if ok {
+			return nil
+		}
+		select {
+		case <-ch:
+		case <-c.gone:
+			return errGone
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// initialize does the handshake.
+func (c *client) initialize(ctx context.Context) error {
+	folder := []map[string]any{{"uri": pathURI(c.root), "name": filepath.Base(c.root)}}
+	params := map[string]any{
+		"processId": os.Getpid(), "clientInfo": map[string]string{"name": "pillion"}, "locale": "en",
+		"rootUri": pathURI(c.root), "rootPath": c.root, "workspaceFolders": folder,
+		"capabilities": json.RawMessage(clientCapabilities), "trace": "off",
+	}
+	if c.spec.Init != "" {
+		params["initializationOptions"] = json.RawMessage(c.spec.Init)
+	}
+	var answer struct {
+		Capabilities capabilities                   `json:"capabilities"`
+		ServerInfo   struct{ Name, Version string } `json:"serverInfo"`
+	}
+	if err := c.call(ctx, protocol.MethodInitialize, params, &answer); err != nil {
+		return fmt.Errorf("initialize: %w", err)
+	}
+	c.caps = answer.Capabilities
+	c.caps.readSync()
+	c.caps.info = answer.ServerInfo.Name + " " + answer.ServerInfo.Version
+	switch e := Encoding(c.caps.Encoding); e {
+	case UTF8, UTF16, UTF32:
+		c.enc = e
+	}
+	if c.spec.Quirks.Encoding != "" {
+		c.enc = c.spec.Quirks.Encoding
+	}
+	if err := c.notify(protocol.MethodInitialized, map[string]any{}); err != nil {
+		return err
+	}
+	if c.spec.Settings != "" && !c.spec.Quirks.EndMarker { // gopls has them from initialize, and would diagnose everything again
+		_ = c.notify(protocol.MethodWorkspaceDidChangeConfiguration, map[string]any{"settings": json.RawMessage(c.spec.Settings)})
+	}
+	c.mu.Lock()
+	c.ready = true
+	c.bump()
+	c.mu.Unlock()
+	return nil
+}
+
+// readSync reads textDocumentSync: a number or an object.
+func (k *capabilities) readSync() {
+	var n int
+	if json.Unmarshal(k.Sync, &n) == nil {
+		k.change, k.save = n, n > 0
+		return
+	}
+	var o struct {
+		Change int             `json:"change"`
+		Save   json.RawMessage `json:"save"`
+	}
+	_ = json.Unmarshal(k.Sync, &o)
+	k.change, k.save = o.Change, has(o.Save)
+	var save struct{ IncludeText bool }
+	_ = json.Unmarshal(o.Save, &save)
+	k.text = save.IncludeText
+}
+
+// call asks the server. result is decoded with encoding/json, which forgives more than the protocol library.
+func (c *client) call(ctx context.Context, method string, params, result any) error {
+	p, err := json.Marshal(params)
+	if err != nil {
+		return err
+	}
+	if params == nil {
+		p = nil
+	}
+	var raw json.RawMessage
+	var send any
+	if p != nil {
+		send = json.RawMessage(p)
+	}
+	if err := c.peer.Call(ctx, method, send, &raw); err != nil {
+		select {
+		case <-c.gone:
+			return errGone
+		default:
+			return err
+		}
+	}
+	if result == nil {
+		return nil
+	}
+	if r, ok := result.(*json.RawMessage); ok {
+		*r = raw
+		return nil
+	}
+	if len(raw) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(raw, result); err != nil {
+		return fmt.Errorf("%s: the answer has the wrong shape: %w", method, err)
+	}
+	return nil
+}
+
+// notify queues a notification; it never waits for the server.
+func (c *client) notify(method string, params any) error {
+	p, err := json.Marshal(params)
+	if err != nil {
+		return err
+	}
+	return c.peer.Notify(context.Background(), method, json.RawMessage(p))
+}
+
+// Times a server gets to go by itself.
+const (
+	shutdownWait = time.Second
+	exitWait     = 500 * time.Millisecond
+)
+
+// stop ends the server: shutdown, exit, closed pipe, then the whole group is killed.
+func (c *client) stop(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, shutdownWait)
+	defer cancel()
+	select {
+	case <-c.gone:
+	default:
+		if err := c.call(ctx, protocol.MethodShutdown, nil, nil); err == nil {
+			_ = c.peer.Notify(ctx, protocol.MethodExit, nil)
+			if c.proc != nil {
+				select {
+				case <-c.proc.exited:
+				case <-ctx.Done():
+				case <-time.After(exitWait):
+				}
+			}
+		}
+	}
+	if c.proc != nil {
+		select {
+		case <-c.proc.exited:
+		default:
+			c.proc.kill()
+			<-c.proc.exited
+		}
+	}
+	_ = c.peer.Close()
+}
+
+// clientCapabilities is what we can do. Nothing is announced that handlers.go or edit.go does not honour.
+const clientCapabilities = `{
+"general":{"positionEncodings":["utf-16","utf-8","utf-32"],"staleRequestSupport":{"cancel":true,"retryOnContentModified":["textDocument/diagnostic"]},"markdown":{"parser":"marked"}},
+"window":{"workDoneProgress":true,"showMessage":{"messageActionItem":{"additionalPropertiesSupport":false}},"showDocument":{"support":false}},
+"workspace":{"applyEdit":true,"workspaceFolders":true,"configuration":true,
+ "workspaceEdit":{"documentChanges":true,"resourceOperations":["create","rename","delete"],"failureHandling":"transactional","normalizesLineEndings":false,"changeAnnotationSupport":{"groupsOnLabel":false}},
+ "didChangeConfiguration":{"dynamicRegistration":true},"didChangeWatchedFiles":{"dynamicRegistration":true,"relativePatternSupport":true},
+ "symbol":{"dynamicRegistration":false,"resolveSupport":{"properties":["location.range"]}},
+ "executeCommand":{"dynamicRegistration":false},"diagnostics":{"refreshSupport":true},"fileOperations":{"willRename":true,"didRename":true}},
+"textDocument":{
+ "synchronization":{"dynamicRegistration":true,"didSave":true},
+ "publishDiagnostics":{"relatedInformation":true,"tagSupport":{"valueSet":[1,2]},"versionSupport":true,"codeDescriptionSupport":true,"dataSupport":true},
+ "diagnostic":{"dynamicRegistration":true,"relatedDocumentSupport":true},
+ "definition":{"linkSupport":true},"typeDefinition":{"linkSupport":true},"implementation":{"linkSupport":true},"references":{},
+ "hover":{"contentFormat":["markdown","plaintext"]},
+ "documentSymbol":{"hierarchicalDocumentSymbolSupport":true},
+ "callHierarchy":{},"typeHierarchy":{},
+ "codeAction":{"codeActionLiteralSupport":{"codeActionKind":{"valueSet":["quickfix","refactor","refactor.extract","refactor.inline","refactor.rewrite","source","source.organizeImports","source.fixAll"]}},"isPreferredSupport":true,"disabledSupport":true,"dataSupport":true,"resolveSupport":{"properties":["edit","command"]},"honorsChangeAnnotations":false},
+ "rename":{"prepareSupport":true,"honorsChangeAnnotations":false},"formatting":{}},
+"experimental":{"serverStatusNotification":true}}`

@@ -1,0 +1,90 @@
+package lspbridge
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// diffDiagnostics compares a file's problems before and after. Lines move when text is edited, so problems are matched
+// by what they say, nearest line first; each old problem answers for one new one.
+func diffDiagnostics(before, after []Diagnostic) (introduced, fixed []Diagnostic, unchanged int) {
+	old := map[string][]Diagnostic{}
+	for _, d := range before {
+		old[problemKey(d)] = append(old[problemKey(d)], d)
+	}
+	now := map[string][]Diagnostic{}
+	var order []string
+	for _, d := range after {
+		k := problemKey(d)
+		if now[k] == nil {
+			order = append(order, k)
+		}
+		now[k] = append(now[k], d)
+	}
+	for _, k := range order {
+		a, b := now[k], old[k]
+		delete(old, k)
+		unchanged += min(len(a), len(b))
+		// The surplus is what lies farthest from anything on the other side.
+		introduced = append(introduced, surplus(a, b)...)
+		fixed = append(fixed, surplus(b, a)...)
+	}
+	for _, d := range before {
+		if rest := old[problemKey(d)]; len(rest) > 0 {
+			fixed = append(fixed, rest...)
+			delete(old, problemKey(d))
+		}
+	}
+	return introduced, fixed, unchanged
+}
+
+// surplus is the len(a)-len(b) of a that no line of b explains best.
+func surplus(a, b []Diagnostic) []Diagnostic {
+	n := len(a) - len(b)
+	if n <= 0 {
+		return nil
+	}
+	if n == len(a) {
+		return a
+	}
+	distance := func(d Diagnostic) int {
+		best := 1 << 30
+		for _, o := range b {
+			best = min(best, max(d.Range.Start.Line-o.Range.Start.Line, o.Range.Start.Line-d.Range.Start.Line))
+		}
+		return best
+	}
+	s := slices.Clone(a)
+	slices.SortStableFunc(s, func(x, y Diagnostic) int { return cmp.Compare(distance(y), distance(x)) })
+	return s[:n]
+}
+
+// problemKey is what a problem says, without the positions servers put into their messages.
+func problemKey(d Diagnostic) string {
+	var b strings.Builder
+	b.WriteByte(byte('0' + d.Severity))
+	for _, s := range []string{d.Server, d.Source, d.Code} {
+		b.WriteString(s)
+		b.WriteByte(0)
+	}
+	m := d.Message
+	for i := 0; i < len(m); i++ {
+		if m[i] == ':' && i+1 < len(m) && m[i+1] >= '0' && m[i+1] <= '9' { // :12:5
+			for i+1 < len(m) && m[i+1] >= '0' && m[i+1] <= '9' {
+				i++
+			}
+			continue
+		}
+		b.WriteByte(m[i])
+	}
+	return b.String()
+}
+
+// sortDiagnostics puts errors first, then by file and place.
+func sortDiagnostics(list []Diagnostic) {
+	slices.SortStableFunc(list, func(a, b Diagnostic) int {
+		return cmp.Or(cmp.Compare(a.Severity, b.Severity), strings.Compare(a.Path, b.Path),
+			cmp.Compare(a.Range.Start.Line, b.Range.Start.Line), cmp.Compare(a.Range.Start.Character, b.Range.Start.Character))
+	})
+}

@@ -1,0 +1,187 @@
+package lspbridge
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pillion-dev/pillion/lspbridge/lsp"
+	"go.lsp.dev/protocol"
+)
+
+// document is a file as the server has it open.
+type document struct {
+	text    string
+	version int32
+	used    uint64 // for closing the longest unused
+}
+
+// maxOpen is how many documents stay open in one server.
+const maxOpen = 200
+
+// Causes as gopls words them: what a notification makes it diagnose.
+const (
+	causeOpen    = "opened files"
+	causeChange  = "changed files"
+	causeSave    = "saved files"
+	causeClose   = "closed files"
+	causeWatched = "files changed on disk"
+	causeInitial = "initial workspace load"
+)
+
+// put makes the server's text of path be text: it opens the document or sends the difference. c.mu is held, so that
+// versions and the wire keep one order; the outbox never waits. It reports whether anything was sent.
+func (c *client) put(path, text string) (version int32, sent bool) {
+	text = validUTF8(text)
+	c.useTick++
+	d := c.docs[path]
+	if d == nil {
+		c.versions[path]++
+		d = &document{text: text, version: c.versions[path], used: c.useTick}
+		c.docs[path] = d
+		c.mark(causeOpen)
+		_ = c.notify(protocol.MethodTextDocumentDidOpen, &protocol.DidOpenTextDocumentParams{TextDocument: protocol.TextDocumentItem{
+			URI: pathURI(path), LanguageID: protocol.LanguageKind(languageID(path)), Version: d.version, Text: text}})
+		return d.version, true
+	}
+	d.used = c.useTick
+	if d.text == text {
+		return d.version, false
+	}
+	c.versions[path]++
+	d.version = c.versions[path]
+	c.mark(causeChange)
+	change := map[string]any{"text": text}
+	if c.caps.change == 2 {
+		if r, with, ok := lineEdit(d.text, text, c.enc); ok {
+			change = map[string]any{"range": r, "text": with}
+		}
+	}
+	params := map[string]any{"textDocument": map[string]any{"uri": pathURI(path), "version": d.version}, "contentChanges": []any{change}}
+	if c.spec.Quirks.WantDiagnostics {
+		params["wantDiagnostics"] = true
+	}
+	d.text = text
+	_ = c.notify(protocol.MethodTextDocumentDidChange, params)
+	return d.version, true
+}
+
+// close closes a document. c.mu is held.
+func (c *client) close(path string) {
+	if c.docs[path] == nil {
+		return
+	}
+	delete(c.docs, path)
+	c.mark(causeClose)
+	_ = c.notify(protocol.MethodTextDocumentDidClose, &protocol.DidCloseTextDocumentParams{TextDocument: protocol.TextDocumentIdentifier{URI: pathURI(path)}})
+}
+
+// save tells of a save where the server wants to know. c.mu is held.
+func (c *client) save(path string) {
+	d := c.docs[path]
+	if d == nil || !c.caps.save {
+		return
+	}
+	p := &protocol.DidSaveTextDocumentParams{TextDocument: protocol.TextDocumentIdentifier{URI: pathURI(path)}}
+	if c.caps.text {
+		p.Text = &d.text
+	}
+	c.mark(causeSave)
+	_ = c.notify(protocol.MethodTextDocumentDidSave, p)
+}
+
+// fileEvent is a change on disk: 1 created, 2 changed, 3 deleted.
+type fileEvent struct {
+	path string
+	kind int
+}
+
+// watched tells of changes on disk. c.mu is held.
+func (c *client) watched(events []fileEvent) {
+	if len(events) == 0 {
+		return
+	}
+	out := make([]map[string]any, len(events))
+	for i, e := range events {
+		out[i] = map[string]any{"uri": pathURI(e.path), "type": e.kind}
+	}
+	c.mark(causeWatched)
+	_ = c.notify(protocol.MethodWorkspaceDidChangeWatchedFiles, map[string]any{"changes": out})
+}
+
+// mark counts a notification that may change diagnostics. c.mu is held.
+func (c *client) mark(cause string) {
+	c.seq++
+	if c.spec.Quirks.EndMarker {
+		c.sent[cause]++
+	}
+}
+
+// sync opens the files or brings them up to what the person sees; a file that is gone is closed. It reports whether the
+// server was told anything.
+func (c *client) sync(paths []string) (told bool) {
+	texts := make([]string, len(paths))
+	there := make([]bool, len(paths))
+	for i, p := range paths { // reading comes before the lock
+		texts[i], there[i] = c.host.text(p)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, p := range paths {
+		if !there[i] {
+			if c.docs[p] != nil {
+				c.close(p)
+				told = true
+			}
+			continue
+		}
+		if _, sent := c.put(p, texts[i]); sent {
+			told = true
+		}
+	}
+	c.trim(paths)
+	return told
+}
+
+// trim closes the longest unused documents. c.mu is held.
+func (c *client) trim(keep []string) {
+	for len(c.docs) > max(maxOpen, len(keep)) {
+		oldest := ""
+		for p, d := range c.docs {
+			if !slices.Contains(keep, p) && (oldest == "" || d.used < c.docs[oldest].used) {
+				oldest = p
+			}
+		}
+		if oldest == "" {
+			return
+		}
+		c.close(oldest)
+	}
+}
+
+// lineEdit is the smallest edit by whole lines that makes new of old. ok is false when whole lines cannot say it.
+func lineEdit(old, new string, enc Encoding) (r lsp.Range, with string, ok bool) {
+	if loneCR(old) || loneCR(new) {
+		return r, "", false
+	}
+	head, lines := 0, 0
+	for i := 0; i < min(len(old), len(new)) && old[i] == new[i]; i++ {
+		if old[i] == '\n' {
+			head, lines = i+1, lines+1
+		}
+	}
+	o, n := old[head:], new[head:]
+	tail := 0 // bytes of the common end, from a line's start on
+	for i := 1; i <= min(len(o), len(n)) && o[len(o)-i] == n[len(n)-i]; i++ {
+		// The end may start where a line does, in both texts.
+		if (i == len(o) || o[len(o)-i-1] == '\n') && (i == len(n) || n[len(n)-i-1] == '\n') {
+			tail = i
+		}
+	}
+	r.Start.Line = lsp.Uint(lines)
+	cut := o[:len(o)-tail]
+	r.End.Line = lsp.Uint(lines + strings.Count(cut, "\n"))
+	if last := cut[strings.LastIndexByte(cut, '\n')+1:]; last != "" {
+		r.End.Character = lsp.Uint(column(last, len(last), UTF8, enc))
+	}
+	return r, n[:len(n)-tail], true
+}

@@ -1,0 +1,260 @@
+package lspbridge
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pillion-dev/pillion/lspbridge/lsp"
+)
+
+// Source is what a workspace edit is computed from. Version is that of the open document, 0 when it is not open.
+type Source func(path string) (text string, version int32, ok bool)
+
+// resolveEdit turns a server's workspace edit into whole files. It is pure: nothing is written. It refuses edits that
+// overlap, that are for another version of an open document, or that it cannot say faithfully.
+func resolveEdit(edit lsp.WorkspaceEdit, enc Encoding, src Source) ([]FileEdit, error) {
+	p := plan{src: src, enc: enc, files: map[string]*FileEdit{}}
+	if edit.DocumentChanges != nil { // preferred over changes, in order
+		for _, ch := range edit.DocumentChanges {
+			if err := p.change(ch); err != nil {
+				return nil, err
+			}
+		}
+		return p.result(), nil
+	}
+	uris := make([]string, 0, len(edit.Changes))
+	for u := range edit.Changes {
+		uris = append(uris, u)
+	}
+	slices.Sort(uris)
+	for _, u := range uris {
+		path := uriPath(u)
+		if path == "" {
+			return nil, fmt.Errorf("the server wants to change %q, which is no file", u)
+		}
+		if _, ok := p.present(path); !ok {
+			p.add(&FileEdit{Path: path, Kind: "create"}) // tsls creates files this way
+		}
+		if err := p.edit(path, nil, edit.Changes[u]); err != nil {
+			return nil, err
+		}
+	}
+	return p.result(), nil
+}
+
+// plan is the files as the edit leaves them so far, by their present name.
+type plan struct {
+	src   Source
+	enc   Encoding
+	files map[string]*FileEdit
+	order []*FileEdit
+	gone  map[string]bool
+}
+
+func (p *plan) add(f *FileEdit) {
+	key := f.Path
+	if f.NewPath != "" {
+		key = f.NewPath
+	}
+	p.files[key] = f
+	if !slices.Contains(p.order, f) {
+		p.order = append(p.order, f)
+	}
+}
+
+// present finds a file by the name it has after the changes so far.
+func (p *plan) present(path string) (*FileEdit, bool) {
+	if f := p.files[path]; f != nil {
+		return f, f.Kind != "delete"
+	}
+	if p.gone[path] {
+		return nil, false
+	}
+	text, _, ok := p.src(path)
+	if !ok {
+		return nil, false
+	}
+	f := &FileEdit{Path: path, Kind: "edit", Old: text, New: text}
+	p.add(f)
+	return f, true
+}
+
+func (p *plan) change(ch lsp.DocumentChange) error {
+	path := func(u string) (string, error) {
+		if s := uriPath(u); s != "" {
+			return s, nil
+		}
+		return "", fmt.Errorf("the server wants to change %q, which is no file", u)
+	}
+	switch ch.Kind {
+	case "":
+		f, err := path(ch.TextDocument.URI)
+		if err != nil {
+			return err
+		}
+		return p.edit(f, ch.TextDocument.Version, ch.Edits)
+	case "create":
+		f, err := path(ch.URI)
+		if err != nil {
+			return err
+		}
+		old, there := p.present(f)
+		switch {
+		case there && ch.Options.Overwrite:
+			old.New = ""
+		case there && ch.Options.IgnoreIfExists:
+		case there:
+			return fmt.Errorf("the server wants to create %s, which exists", f)
+		case old != nil: // deleted before: it is written anew
+			old.Kind, old.New = "edit", ""
+		default:
+			p.add(&FileEdit{Path: f, Kind: "create"})
+		}
+	case "delete":
+		f, err := path(ch.URI)
+		if err != nil {
+			return err
+		}
+		old, there := p.present(f)
+		switch {
+		case !there && ch.Options.IgnoreIfNotExists:
+		case !there:
+			return fmt.Errorf("the server wants to delete %s, which is no file that exists", f)
+		case old.Kind == "create":
+			p.drop(old, f)
+		default:
+			old.Kind, old.New, old.NewPath = "delete", "", ""
+			delete(p.files, f)
+			p.files[old.Path] = old
+		}
+	case "rename":
+		from, err := path(ch.OldURI)
+		if err != nil {
+			return err
+		}
+		to, err := path(ch.NewURI)
+		if err != nil {
+			return err
+		}
+		old, there := p.present(from)
+		if !there {
+			return fmt.Errorf("the server wants to rename %s, which is no file that exists", from)
+		}
+		if hit, exists := p.present(to); exists && from != to {
+			switch {
+			case ch.Options.Overwrite:
+				hit.Kind, hit.New = "delete", ""
+			case ch.Options.IgnoreIfExists:
+				return nil
+			default:
+				return fmt.Errorf("the server wants to rename %s to %s, which exists", from, to)
+			}
+		}
+		delete(p.files, from)
+		if p.gone == nil {
+			p.gone = map[string]bool{}
+		}
+		p.gone[from] = true
+		if old.Kind == "create" {
+			old.Path = to
+		} else if old.Kind, old.NewPath = "rename", to; to == old.Path {
+			old.Kind, old.NewPath = "edit", ""
+		}
+		p.files[to] = old
+	default:
+		return fmt.Errorf("the server sent a change of the unknown kind %q", ch.Kind)
+	}
+	return nil
+}
+
+func (p *plan) drop(f *FileEdit, key string) {
+	delete(p.files, key)
+	p.order = slices.DeleteFunc(p.order, func(o *FileEdit) bool { return o == f })
+}
+
+func (p *plan) edit(path string, version *int32, edits []lsp.TextEdit) error {
+	f, ok := p.present(path)
+	if !ok {
+		return fmt.Errorf("the server wants to edit %s, which does not exist", path)
+	}
+	// gopls says 0 and pyright null for documents that are not open.
+	if version != nil && *version > 0 {
+		if _, now, _ := p.src(path); now > 0 && now != *version {
+			return fmt.Errorf("the server's edit is for version %d of %s, which is at version %d; ask again", *version, path, now)
+		}
+	}
+	text, err := applyTextEdits(f.New, edits, p.enc)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	f.New = text
+	return nil
+}
+
+// result leaves out what does not change anything.
+func (p *plan) result() []FileEdit {
+	out := make([]FileEdit, 0, len(p.order))
+	for _, f := range p.order {
+		if f.Kind != "edit" || f.Old != f.New {
+			out = append(out, *f)
+		}
+	}
+	return out
+}
+
+// errOverlap: LSP forbids it, and any order would be a guess.
+var errOverlap = errors.New("the server's edits overlap")
+
+// applyTextEdits applies edits that all refer to text. Inserts at one place keep their order.
+func applyTextEdits(text string, edits []lsp.TextEdit, enc Encoding) (string, error) {
+	type span struct {
+		from, to int
+		with     string
+	}
+	spans := make([]span, 0, len(edits))
+	for _, e := range edits {
+		if len(e.Snippet) > 0 {
+			return "", errors.New("the server sent a snippet edit, which was not asked for")
+		}
+		s := span{offset(text, int(e.Range.Start.Line), int(e.Range.Start.Character), enc), offset(text, int(e.Range.End.Line), int(e.Range.End.Character), enc), e.NewText}
+		if s.to < s.from {
+			s.from, s.to = s.to, s.from
+		}
+		spans = append(spans, s)
+	}
+	slices.SortStableFunc(spans, func(a, b span) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
+	var b strings.Builder
+	at := 0
+	for _, s := range spans {
+		if s.from < at {
+			return "", errOverlap
+		}
+		b.WriteString(text[at:s.from])
+		b.WriteString(s.with)
+		at = s.to
+	}
+	b.WriteString(text[at:])
+	return b.String(), nil
+}
+
+// fileEdits resolves an edit of this server against what it has open and what the person sees.
+func (c *client) fileEdits(edit lsp.WorkspaceEdit) ([]FileEdit, error) {
+	return resolveEdit(edit, c.enc, func(path string) (string, int32, bool) {
+		c.mu.Lock()
+		d := c.docs[path]
+		var version int32
+		if d != nil {
+			version = d.version
+		}
+		c.mu.Unlock()
+		text, ok := c.host.text(filepath.Clean(path))
+		if ok && d != nil && validUTF8(text) != d.text {
+			version = -1 // it moved on since the server saw it
+		}
+		return text, version, ok
+	})
+}

@@ -1,0 +1,219 @@
+package lspbridge
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/pillion-dev/pillion/lspbridge/lsp"
+	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"go.lsp.dev/protocol"
+)
+
+// handle answers what the server sends. Everything runs in the order of the wire, except an edit of the server's own
+// accord, which may ask a person.
+func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
+	switch r.Method {
+	case protocol.MethodTextDocumentPublishDiagnostics:
+		var p lsp.Publish
+		if err := json.Unmarshal(r.Params, &p); err != nil {
+			return nil, err
+		}
+		c.published(p)
+		return nil, nil
+	case protocol.MethodProgress:
+		var p struct {
+			Token json.RawMessage
+			Value struct{ Kind, Title string }
+		}
+		if err := json.Unmarshal(r.Params, &p); err != nil {
+			return nil, err
+		}
+		c.progress(string(p.Token), p.Value.Kind, p.Value.Title)
+		return nil, nil
+	case protocol.MethodWorkspaceConfiguration:
+		var p struct{ Items []struct{ Section string } }
+		if err := json.Unmarshal(r.Params, &p); err != nil {
+			return nil, rpc.InvalidParams("%v", err)
+		}
+		out := make([]json.RawMessage, len(p.Items)) // exactly as many answers as items
+		for i, it := range p.Items {
+			out[i] = section(c.spec.Settings, it.Section)
+		}
+		b, err := json.Marshal(out)
+		return json.RawMessage(b), err
+	case protocol.MethodClientRegisterCapability, protocol.MethodClientUnregisterCapability:
+		c.register(r.Params)
+		return nil, nil
+	case protocol.MethodWorkspaceWorkspaceFolders:
+		b, err := json.Marshal([]map[string]any{{"uri": pathURI(c.root), "name": c.root}})
+		return json.RawMessage(b), err
+	case protocol.MethodWorkspaceApplyEdit:
+		return c.applyEdit(ctx, r)
+	case protocol.MethodWindowShowDocument:
+		return json.RawMessage(`{"success":false}`), nil // the person's windows are the editor's
+	case protocol.MethodWindowShowMessage, protocol.MethodWindowShowMessageRequest:
+		var p struct {
+			Type    lsp.Uint
+			Message string
+		}
+		_ = json.Unmarshal(r.Params, &p)
+		c.log.Info("server message", "server", c.spec.ID, "text", p.Message)
+		if p.Type == 1 && p.Message != "" {
+			c.host.notice(c.spec.ID, p.Message)
+		}
+		return nil, nil // null: no button was pressed
+	case protocol.MethodWindowLogMessage, protocol.MethodLogTrace, "telemetry/event":
+		c.log.Debug("server log", "server", c.spec.ID, "params", string(r.Params))
+		return nil, nil
+	case protocol.MethodWindowWorkDoneProgressCreate:
+		return nil, nil
+	case protocol.MethodWorkspaceDiagnosticRefresh:
+		c.mu.Lock()
+		c.refresh++
+		c.bump()
+		c.mu.Unlock()
+		return nil, nil
+	case "textDocument/clangd.fileStatus":
+		var p struct{ URI, State string }
+		_ = json.Unmarshal(r.Params, &p)
+		c.mu.Lock()
+		if path := uriPath(p.URI); strings.HasPrefix(p.State, "idle") {
+			c.idleFile[path] = c.seq
+		} else {
+			c.idleFile[path] = 0
+		}
+		c.bump()
+		c.mu.Unlock()
+		return nil, nil
+	case "eslint/confirmESLintExecution":
+		return 4, nil // approved: the server runs only where its configuration stands
+	case "eslint/noLibrary", "eslint/probeFailed", "eslint/openDoc":
+		return nil, nil
+	}
+	if strings.HasSuffix(r.Method, "/refresh") {
+		return nil, nil
+	}
+	if r.IsCall {
+		return nil, rpc.MethodNotFound(r.Method)
+	}
+	return nil, nil
+}
+
+// section finds a dotted section of the settings; "" is the whole. Nothing there is null.
+func section(settings, name string) json.RawMessage {
+	cur := json.RawMessage(settings)
+	if name == "" {
+		var whole map[string]json.RawMessage
+		if json.Unmarshal(cur, &whole) == nil && whole[""] != nil {
+			return whole[""] // eslint asks for a section without a name
+		}
+	} else {
+		for part := range strings.SplitSeq(name, ".") {
+			var m map[string]json.RawMessage
+			if json.Unmarshal(cur, &m) != nil || m[part] == nil {
+				return json.RawMessage("null")
+			}
+			cur = m[part]
+		}
+	}
+	if len(cur) == 0 {
+		return json.RawMessage("null")
+	}
+	return cur
+}
+
+// register takes registrations and (LSP spells it so) unregisterations.
+func (c *client) register(params json.RawMessage) {
+	var p struct {
+		Registrations []struct {
+			ID, Method      string
+			RegisterOptions json.RawMessage
+		}
+		Unregisterations []struct{ ID string }
+	}
+	_ = json.Unmarshal(params, &p)
+	c.mu.Lock()
+	for _, r := range p.Registrations {
+		reg := registration{Method: r.Method}
+		if r.Method == protocol.MethodWorkspaceDidChangeWatchedFiles {
+			reg.globs = c.watchGlobs(r.RegisterOptions)
+		}
+		c.regs[r.ID] = reg
+	}
+	for _, r := range p.Unregisterations {
+		delete(c.regs, r.ID)
+	}
+	c.bump()
+	c.mu.Unlock()
+}
+
+// registered reports a dynamic registration of a method. c.mu is held.
+func (c *client) registered(method string) bool {
+	for _, r := range c.regs {
+		if r.Method == method {
+			return true
+		}
+	}
+	return false
+}
+
+// applyEdit keeps the edit when a command of ours made the server ask, and takes it to the person otherwise.
+func (c *client) applyEdit(ctx context.Context, r *rpc.Request) (any, error) {
+	var p struct {
+		Label string
+		Edit  lsp.WorkspaceEdit
+	}
+	if err := json.Unmarshal(r.Params, &p); err != nil {
+		return nil, rpc.InvalidParams("%v", err)
+	}
+	c.mu.Lock()
+	ours := c.collect
+	if ours != nil {
+		*ours = append(*ours, p.Edit)
+	}
+	c.mu.Unlock()
+	if ours != nil {
+		return map[string]bool{"applied": true}, nil
+	}
+	r.Async()
+	if err := c.host.apply(ctx, p.Label, p.Edit, c); err != nil {
+		return map[string]any{"applied": false, "failureReason": err.Error()}, nil
+	}
+	return map[string]bool{"applied": true}, nil
+}
+
+const diagnosing = "diagnosing "
+
+func (c *client) progress(token, kind, title string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch kind {
+	case "begin":
+		c.tokens[token] = title
+	case "end":
+		if cause, ok := strings.CutPrefix(c.tokens[token], diagnosing); ok {
+			if strings.HasPrefix(cause, "close") { // gopls has called it "close files" and "closed files"
+				cause = causeClose
+			}
+			c.ended[cause]++
+		}
+		delete(c.tokens, token)
+	default:
+		return
+	}
+	c.bump()
+}
+
+// loading is the title of a progress that is open and not a diagnosis of ours; "" when none is. c.mu is held.
+func (c *client) loading() string {
+	for _, title := range c.tokens {
+		if !strings.HasPrefix(title, diagnosing) {
+			if title == "" {
+				title = "working"
+			}
+			return title
+		}
+	}
+	return ""
+}

@@ -1,0 +1,267 @@
+package lspbridge
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// testBins is where testdata/install-servers.sh puts what npm installs.
+func testBins(t *testing.T) []string {
+	dir := os.Getenv("PILLION_TEST_SERVERS")
+	if dir == "" {
+		dir = filepath.Join("..", ".cache", "servers")
+	}
+	abs, err := filepath.Abs(filepath.Join(dir, "node_modules", ".bin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{abs}
+}
+
+// project writes files into a new directory and gives a manager for it. The server must be installed.
+func project(t *testing.T, server string, files map[string]string) (*Manager, string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("real servers are slow")
+	}
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		write(t, filepath.Join(root, name), text)
+	}
+	m := New(Options{Root: root, Bin: testBins(t), Idle: -1})
+	for _, l := range m.Doctor() {
+		if l.ID == server && !l.Found {
+			t.Skipf("%s is not installed: %s, or testdata/install-servers.sh", server, l.Install)
+		}
+	}
+	t.Cleanup(func() { m.Close(context.Background()) })
+	return m, root
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func longer(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func messages(list []Diagnostic) string {
+	var out []string
+	for _, d := range list {
+		out = append(out, filepath.Base(d.Path)+": "+d.Message)
+	}
+	return strings.Join(out, "\n")
+}
+
+// at is the position of the first occurrence of a word in a text.
+func at(text, word string) Position { return OffsetPosition(text, strings.Index(text, word)) }
+
+const goMain = `package main
+
+import (
+	"fmt"
+	"os"
+)
+
+func main() {
+	fmt.Println(Add(1, 2))
+	undefinedThing()
+}
+`
+
+const goLib = `package main
+
+// Add adds.
+func Add(a, b int) int { return a + b }
+`
+
+func goProject(t *testing.T) (*Manager, string) {
+	return project(t, "gopls", map[string]string{"go.mod": "module x\n\ngo 1.24\n", "main.go": goMain, "lib.go": goLib,
+		"sub/sub.go": "package sub\n\nfunc F() int { return \"x\" }\n"})
+}
+
+func TestGoplsProject(t *testing.T) {
+	m, root := goProject(t)
+	main, lib := filepath.Join(root, "main.go"), filepath.Join(root, "lib.go")
+	ctx := longer(t)
+
+	reports := m.ProjectDiagnostics(ctx)
+	all := ""
+	for _, r := range reports {
+		if r.State != Fresh {
+			t.Errorf("%s is %s: %s", r.Path, r.State, r.Reason)
+		}
+		all += messages(r.Items) + "\n"
+	}
+	for _, want := range []string{`main.go: "os" imported and not used`, "main.go: undefined: undefinedThing", `sub.go: cannot use "x"`} {
+		if !strings.Contains(all, want) {
+			t.Errorf("the project lacks %q:\n%s", want, all)
+		}
+	}
+
+	// Before approval: a fix, and a break that only other files show.
+	fixed := strings.Replace(strings.Replace(goMain, "\tundefinedThing()\n", "", 1), "\t\"os\"\n", "", 1)
+	d := m.Check(ctx, []Proposal{{Path: main, Text: fixed}})
+	if d.State != Fresh || len(d.Fixed) != 2 || len(d.Introduced) != 0 {
+		t.Errorf("fixing both: %s %q, fixed %q, introduced %q", d.State, d.Reason, messages(d.Fixed), messages(d.Introduced))
+	}
+	d = m.Check(ctx, []Proposal{{Path: lib, Text: strings.Replace(goLib, "a, b int", "a int", 1)}})
+	if got := messages(d.Introduced); d.State != Fresh || !strings.Contains(got, "main.go: too many arguments") || !strings.Contains(got, "lib.go: undefined: b") {
+		t.Errorf("breaking the importer: %s %q", d.State, got)
+	}
+	d = m.Check(ctx, []Proposal{
+		{Path: filepath.Join(root, "new", "new.go"), Text: "package new\n\nfunc N() {}\n"},
+		{Path: main, Text: strings.NewReplacer("\"os\"", "\"x/new\"", "undefinedThing", "new.N").Replace(goMain)},
+	})
+	if d.State != Fresh || len(d.Introduced) != 0 || len(d.Fixed) != 2 {
+		t.Errorf("a new package and its importer: %s, fixed %q, introduced %q", d.State, messages(d.Fixed), messages(d.Introduced))
+	}
+	d = m.Check(ctx, []Proposal{{Path: lib, Delete: true}})
+	if d.State != Partial || !strings.Contains(messages(d.Introduced), "undefined: Add") {
+		t.Errorf("deleting a file: %s, introduced %q", d.State, messages(d.Introduced))
+	}
+	if r := m.Diagnostics(ctx, main); r.State != Fresh || len(r.Items) != 2 {
+		t.Errorf("the proposals left traces: %s %q", r.State, messages(r.Items))
+	}
+
+	// After the write.
+	write(t, main, fixed)
+	d = m.Changed(ctx, []Proposal{{Path: main, Text: fixed}})
+	if d.State != Fresh || len(d.Fixed) != 2 || len(d.Files) != 1 || len(d.Files[0].Items) != 0 {
+		t.Errorf("after the write: %s %q, fixed %q", d.State, d.Reason, messages(d.Fixed))
+	}
+}
+
+func TestGoplsActionsAndQueries(t *testing.T) {
+	m, root := goProject(t)
+	main, lib := filepath.Join(root, "main.go"), filepath.Join(root, "lib.go")
+	ctx := longer(t)
+	if r := m.Diagnostics(ctx, main); len(r.Items) != 2 {
+		t.Fatalf("%s %s: %q", r.State, r.Reason, messages(r.Items))
+	}
+	p := at(goMain, "undefinedThing")
+	actions, err := m.CodeActions(ctx, main, Range{p, p}, []string{"quickfix"}, nil)
+	i := slices.IndexFunc(actions, func(a Action) bool { return strings.Contains(a.Title, "undefinedThing") })
+	if err != nil || i < 0 {
+		t.Fatalf("actions %v, %v", actions, err)
+	}
+	edits, err := m.ResolveAction(ctx, actions[i])
+	if err != nil || len(edits) != 1 || !strings.Contains(edits[0].New, "func undefinedThing()") || edits[0].Old != goMain {
+		t.Errorf("%s gives %+v, %v", actions[i].Title, edits, err)
+	}
+	edits, err = m.OrganizeImports(ctx, main)
+	if err != nil || len(edits) != 1 || strings.Contains(edits[0].New, `"os"`) {
+		t.Errorf("organize imports gives %+v, %v", edits, err)
+	}
+	edits, err = m.Rename(ctx, lib, at(goLib, "Add("), "Sum")
+	if err != nil || len(edits) != 2 {
+		t.Errorf("rename gives %+v, %v", edits, err)
+	}
+	if _, err = m.Rename(ctx, lib, at(goLib, "return"), "Sum"); err == nil {
+		t.Error("a keyword was renamed")
+	}
+	locs, err := m.Definition(ctx, main, at(goMain, "Add("))
+	if err != nil || len(locs) != 1 || locs[0].Path != lib || locs[0].Range.Start != at(goLib, "Add(") {
+		t.Errorf("definition %+v, %v", locs, err)
+	}
+	if locs, err = m.References(ctx, lib, at(goLib, "Add(")); err != nil || len(locs) != 2 {
+		t.Errorf("references %+v, %v", locs, err)
+	}
+	if text, err := m.Hover(ctx, main, at(goMain, "Add(")); err != nil || !strings.Contains(text, "Add adds.") {
+		t.Errorf("hover %q, %v", text, err)
+	}
+	syms, err := m.DocumentSymbols(ctx, lib)
+	if err != nil || len(syms) != 1 || syms[0].Name != "Add" {
+		t.Errorf("symbols %+v, %v", syms, err)
+	}
+	if syms, err = m.WorkspaceSymbols(ctx, "", "Add"); err != nil || len(syms) == 0 {
+		t.Errorf("workspace symbols %+v, %v", syms, err)
+	}
+	in, err := m.IncomingCalls(ctx, lib, at(goLib, "Add("))
+	if err != nil || len(in) != 1 || in[0].Name != "main" || len(in[0].FromRanges) != 1 {
+		t.Errorf("incoming %+v, %v", in, err)
+	}
+	out, err := m.OutgoingCalls(ctx, main, at(goMain, "main()"))
+	if err != nil || !slices.ContainsFunc(out, func(c CallItem) bool { return c.Name == "Add" }) {
+		t.Errorf("outgoing %+v, %v", out, err)
+	}
+	edits, err = m.Format(ctx, lib)
+	if err != nil || len(edits) != 0 {
+		t.Errorf("formatting what is formatted: %+v, %v", edits, err)
+	}
+}
+
+func TestGoplsIsKilledAndComesBack(t *testing.T) {
+	m, root := goProject(t)
+	main := filepath.Join(root, "main.go")
+	ctx := longer(t)
+	if r := m.Diagnostics(ctx, main); r.State != Fresh {
+		t.Fatalf("%s: %s", r.State, r.Reason)
+	}
+	c := m.running()[0].current()
+	c.proc.kill()
+	<-c.gone
+	if r := m.Diagnostics(ctx, main); r.State != Fresh || len(r.Items) != 2 {
+		t.Errorf("after the crash %s %q: %q", r.State, r.Reason, messages(r.Items))
+	}
+	again := m.running()[0].current() // a second process
+	if again == c || again == nil {
+		t.Error("the dead client was used")
+	}
+	m.Close(ctx)
+	select {
+	case <-again.proc.exited:
+	default:
+		t.Error("Close left the process running")
+	}
+}
+
+func TestColdServerDoesNotHoldTheEdit(t *testing.T) {
+	m, root := goProject(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	d := m.Check(ctx, []Proposal{{Path: filepath.Join(root, "main.go"), Text: goMain}})
+	if d.State != Pending || !strings.Contains(d.Reason, "gopls") {
+		t.Errorf("%s %q", d.State, d.Reason)
+	}
+}
+
+func TestOtherProgramsChangesAreSeen(t *testing.T) {
+	m, root := goProject(t)
+	main := filepath.Join(root, "main.go")
+	ctx := longer(t)
+	if r := m.Diagnostics(ctx, main); len(r.Items) != 2 {
+		t.Fatalf("%s: %s", r.State, r.Reason)
+	}
+	if out, err := exec.Command("sh", "-c", "mkdir -p "+root+"/deep/er && printf 'package main\\n\\nfunc undefinedThing() {}\\n' > "+root+"/thing.go").CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v", out, err)
+	}
+	for {
+		r := m.Diagnostics(ctx, main)
+		if r.State == Fresh && len(r.Items) == 1 {
+			break
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("still %s %q", r.State, messages(r.Items))
+		}
+		time.Sleep(20 * time.Millisecond) // nothing announces that the server was told
+	}
+}

@@ -1,0 +1,313 @@
+// Package lsp holds the wire types of the Language Server Protocol that go.lsp.dev/protocol lacks or reads too strictly
+// for real servers: answers are decoded here member by member, so that one odd item does not cost the whole answer, and
+// items that go back to the server (diagnostics, code actions, call hierarchy items) keep their raw form.
+// What we send uses go.lsp.dev/protocol where its types fit.
+package lsp
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+)
+
+// Position counts from 0; Character in the negotiated encoding.
+type Position struct {
+	Line      Uint `json:"line"`
+	Character Uint `json:"character"`
+}
+
+// Uint is a count as servers send it: -1 and out-of-range values are cut, 1.0 is 1.
+type Uint int
+
+// UnmarshalJSON never fails on a number.
+func (u *Uint) UnmarshalJSON(b []byte) error {
+	f, err := strconv.ParseFloat(string(b), 64)
+	if err != nil {
+		return nil // null, "": leave 0
+	}
+	*u = Uint(max(0, min(f, 1<<31-1)))
+	return nil
+}
+
+// Range is half-open.
+type Range struct {
+	Start Position `json:"start"`
+	End   Position `json:"end"`
+}
+
+// Location in a document.
+type Location struct {
+	URI   string `json:"uri"`
+	Range Range  `json:"range"`
+}
+
+// Diagnostic is an item of publishDiagnostics or of a pull report.
+type Diagnostic struct {
+	Range    Range
+	Severity int
+	Code     string
+	Source   string
+	Message  string
+	Raw      json.RawMessage
+}
+
+// Diagnostics decodes a list item by item; items without a range or a message are left out.
+func Diagnostics(raw []json.RawMessage) []Diagnostic {
+	out := make([]Diagnostic, 0, len(raw))
+	for _, r := range raw {
+		var d struct {
+			Range    *Range          `json:"range"`
+			Severity Uint            `json:"severity"`
+			Code     json.RawMessage `json:"code"`
+			Source   json.RawMessage `json:"source"`
+			Message  json.RawMessage `json:"message"`
+		}
+		if err := json.Unmarshal(r, &d); err != nil || d.Range == nil {
+			continue
+		}
+		sev := int(d.Severity)
+		if sev < 1 || sev > 4 {
+			sev = 1 // LSP leaves it to the client; an unmarked problem is taken seriously
+		}
+		out = append(out, Diagnostic{Range: *d.Range, Severity: sev, Code: code(d.Code), Source: text(d.Source), Message: text(d.Message), Raw: bytes.Clone(r)})
+	}
+	return out
+}
+
+// code reads "x", 12 and {"value": …, "target": …}.
+func code(raw json.RawMessage) string {
+	if len(raw) == 0 || string(raw) == "null" {
+		return ""
+	}
+	if raw[0] == '{' {
+		var v struct{ Value json.RawMessage }
+		_ = json.Unmarshal(raw, &v)
+		return code(v.Value)
+	}
+	if s := text(raw); s != "" || raw[0] == '"' {
+		return s
+	}
+	return string(raw)
+}
+
+// text reads a string, MarkupContent, a MarkedString or a list of those.
+func text(raw json.RawMessage) string {
+	if len(raw) == 0 {
+		return ""
+	}
+	switch raw[0] {
+	case '"':
+		var s string
+		_ = json.Unmarshal(raw, &s)
+		return s
+	case '{':
+		var m struct{ Value, Language string }
+		_ = json.Unmarshal(raw, &m)
+		if m.Language != "" {
+			return "```" + m.Language + "\n" + m.Value + "\n```"
+		}
+		return m.Value
+	case '[':
+		var list []json.RawMessage
+		_ = json.Unmarshal(raw, &list)
+		var b []byte
+		for _, r := range list {
+			if s := text(r); s != "" {
+				if b != nil {
+					b = append(b, "\n\n"...)
+				}
+				b = append(b, s...)
+			}
+		}
+		return string(b)
+	}
+	return ""
+}
+
+// HoverText is the text of a hover's contents in whatever of its five shapes.
+func HoverText(contents json.RawMessage) string { return text(contents) }
+
+// Publish is textDocument/publishDiagnostics.
+type Publish struct {
+	URI         string            `json:"uri"`
+	Version     *int32            `json:"version"`
+	Diagnostics []json.RawMessage `json:"diagnostics"`
+}
+
+// Report is the answer to textDocument/diagnostic. gopls sends "kind":"".
+type Report struct {
+	Kind     string            `json:"kind"`
+	ResultID string            `json:"resultId"`
+	Items    []json.RawMessage `json:"items"`
+	Related  map[string]Report `json:"relatedDocuments"`
+}
+
+// Locations decodes Location, []Location, LocationLink and []LocationLink.
+func Locations(raw json.RawMessage) []Location {
+	var list []json.RawMessage
+	raw = bytes.TrimSpace(raw)
+	switch {
+	case len(raw) == 0 || raw[0] == 'n':
+		return nil
+	case raw[0] == '{':
+		list = []json.RawMessage{raw}
+	default:
+		_ = json.Unmarshal(raw, &list)
+	}
+	out := make([]Location, 0, len(list))
+	for _, r := range list {
+		var l struct {
+			Location
+			TargetURI            string `json:"targetUri"`
+			TargetRange          Range  `json:"targetRange"`
+			TargetSelectionRange *Range `json:"targetSelectionRange"`
+		}
+		if json.Unmarshal(r, &l) != nil {
+			continue
+		}
+		if l.URI == "" && l.TargetURI != "" {
+			l.URI, l.Range = l.TargetURI, l.TargetRange
+			if l.TargetSelectionRange != nil {
+				l.Range = *l.TargetSelectionRange
+			}
+		}
+		if l.URI != "" {
+			out = append(out, l.Location)
+		}
+	}
+	return out
+}
+
+// Symbol is DocumentSymbol, SymbolInformation or WorkspaceSymbol in one.
+type Symbol struct {
+	Name          string   `json:"name"`
+	Detail        string   `json:"detail"`
+	Kind          Uint     `json:"kind"`
+	ContainerName string   `json:"containerName"`
+	Range         *Range   `json:"range"`
+	Selection     *Range   `json:"selectionRange"`
+	Children      []Symbol `json:"children"`
+	Location      *struct {
+		URI   string `json:"uri"`
+		Range *Range `json:"range"` // a WorkspaceSymbol may have none
+	} `json:"location"`
+}
+
+// CallItem of a call or type hierarchy; Raw goes back to the server.
+type CallItem struct {
+	Name      string `json:"name"`
+	Detail    string `json:"detail"`
+	Kind      Uint   `json:"kind"`
+	URI       string `json:"uri"`
+	Range     Range  `json:"range"`
+	Selection Range  `json:"selectionRange"`
+	Raw       json.RawMessage
+}
+
+// UnmarshalJSON keeps the raw form.
+func (c *CallItem) UnmarshalJSON(b []byte) error {
+	type plain CallItem
+	var p plain
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	*c = CallItem(p)
+	c.Raw = bytes.Clone(b)
+	return nil
+}
+
+// Call is an edge of the call hierarchy.
+type Call struct {
+	From       *CallItem `json:"from"`
+	To         *CallItem `json:"to"`
+	FromRanges []Range   `json:"fromRanges"`
+}
+
+// TextEdit replaces a range. A Snippet edit is none we can apply.
+type TextEdit struct {
+	Range        Range           `json:"range"`
+	NewText      string          `json:"newText"`
+	AnnotationID string          `json:"annotationId"`
+	Snippet      json.RawMessage `json:"snippet"`
+}
+
+// DocumentChange is TextDocumentEdit, CreateFile, RenameFile or DeleteFile, told apart by Kind.
+type DocumentChange struct {
+	Kind         string `json:"kind"` // "", create, rename, delete
+	TextDocument struct {
+		URI     string `json:"uri"`
+		Version *int32 `json:"version"`
+	} `json:"textDocument"`
+	Edits   []TextEdit `json:"edits"`
+	URI     string     `json:"uri"`
+	OldURI  string     `json:"oldUri"`
+	NewURI  string     `json:"newUri"`
+	Options struct {
+		Overwrite         bool `json:"overwrite"`
+		IgnoreIfExists    bool `json:"ignoreIfExists"`
+		IgnoreIfNotExists bool `json:"ignoreIfNotExists"`
+		Recursive         bool `json:"recursive"`
+	} `json:"options"`
+}
+
+// WorkspaceEdit as servers send it.
+type WorkspaceEdit struct {
+	Changes         map[string][]TextEdit `json:"changes"`
+	DocumentChanges []DocumentChange      `json:"documentChanges"`
+}
+
+// Command of a code action.
+type Command struct {
+	Title     string          `json:"title"`
+	Command   string          `json:"command"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+}
+
+// CodeAction or a bare Command, which then stands in Command.
+type CodeAction struct {
+	Title       string
+	Kind        string
+	IsPreferred bool
+	Disabled    string
+	HasData     bool
+	Edit        *WorkspaceEdit
+	Command     *Command
+	Diagnostics []json.RawMessage
+	Raw         json.RawMessage
+}
+
+// UnmarshalJSON reads either shape.
+func (a *CodeAction) UnmarshalJSON(b []byte) error {
+	var w struct {
+		Title       string                   `json:"title"`
+		Kind        string                   `json:"kind"`
+		IsPreferred bool                     `json:"isPreferred"`
+		Disabled    *struct{ Reason string } `json:"disabled"`
+		Edit        *WorkspaceEdit           `json:"edit"`
+		Command     json.RawMessage          `json:"command"`
+		Diagnostics []json.RawMessage        `json:"diagnostics"`
+		Data        json.RawMessage          `json:"data"`
+	}
+	if err := json.Unmarshal(b, &w); err != nil {
+		return err
+	}
+	*a = CodeAction{Title: w.Title, Kind: w.Kind, IsPreferred: w.IsPreferred, Edit: w.Edit, Diagnostics: w.Diagnostics, Raw: bytes.Clone(b),
+		HasData: len(w.Data) > 0 && string(w.Data) != "null"}
+	if w.Disabled != nil {
+		a.Disabled = w.Disabled.Reason
+		if a.Disabled == "" {
+			a.Disabled = "disabled by the server"
+		}
+	}
+	if len(w.Command) > 0 {
+		a.Command = new(Command)
+		src := []byte(w.Command)
+		if w.Command[0] == '"' {
+			src = b
+		}
+		if w.Command[0] == 'n' || json.Unmarshal(src, a.Command) != nil {
+			a.Command = nil
+		}
+	}
+	return nil
+}

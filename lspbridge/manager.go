@@ -1,0 +1,303 @@
+package lspbridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pillion-dev/pillion/lspbridge/lsp"
+)
+
+// Options of New. Only Root is needed.
+type Options struct {
+	Root    string                  // the project: absolute; servers' roots are looked for below it
+	Servers map[string]ServerConfig // overrides by id; see Servers for the ids
+	// Buffer is the live text of an open document; ok is false when the disk has the say.
+	Buffer func(path string) (text string, ok bool)
+	// ApplyEdit takes an edit a server asks for by itself to the person. nil refuses.
+	ApplyEdit func(ctx context.Context, label string, edits []FileEdit) error
+	// Notice is told what a person should know once: a server that crashed for good, a server's error message.
+	Notice func(server, text string)
+	Log    *slog.Logger
+	// Bin are directories looked into before PATH, e.g. Pillion's own cache of installed servers.
+	Bin []string
+	// Trusted allows programs out of the project itself (node_modules/.bin): what a checkout brings along then runs.
+	Trusted bool
+	Idle    time.Duration // a server nobody used for so long is stopped; 0 is ten minutes, negative never
+	NoWatch bool          // no file watcher
+	// Dial replaces the start of a process, for tests. What it returns is the server's output and input.
+	Dial func(s Server, root string) (io.ReadCloser, io.WriteCloser, error)
+}
+
+// Manager runs one server per table row and root. Its methods are safe for concurrent use.
+type Manager struct {
+	o    Options
+	rows func() []Server
+	log  *slog.Logger
+
+	mu       sync.Mutex // guards what follows; servers start outside it
+	slots    map[slotKey]*slot
+	closed   bool
+	watcher  *watcher
+	noticed  map[string]bool
+	newFiles map[string]bool // proposed and not on disk when checked: their first write is a creation
+}
+
+type slotKey struct{ id, root string }
+
+// New makes a manager. Nothing is started or looked up before it is needed.
+func New(o Options) *Manager {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Idle == 0 {
+		o.Idle = 10 * time.Minute
+	}
+	o.Root = filepath.Clean(o.Root)
+	return &Manager{o: o, log: o.Log, rows: sync.OnceValue(func() []Server { return configured(o.Servers) }),
+		slots: map[slotKey]*slot{}, noticed: map[string]bool{}, newFiles: map[string]bool{}}
+}
+
+// text is what the person sees of a file: the buffer, else the disk.
+func (m *Manager) text(path string) (string, bool) {
+	if m.o.Buffer != nil {
+		if t, ok := m.o.Buffer(path); ok {
+			return t, true
+		}
+	}
+	if fi, err := os.Stat(path); err != nil || !fi.Mode().IsRegular() || fi.Size() > maxMessage/4 {
+		return "", false
+	}
+	b, err := os.ReadFile(path)
+	return string(b), err == nil
+}
+
+// slotsFor are the servers that answer for a file, the main one first.
+func (m *Manager) slotsFor(path string) []*slot {
+	var main, extra []*slot
+	for _, row := range m.rows() {
+		if !row.matches(path) || !row.Extra && len(main) > 0 {
+			continue
+		}
+		root := findRoot(path, m.o.Root, row.Markers)
+		if row.Required && !hasMarker(root, row.Markers) {
+			continue
+		}
+		if len(row.Excluded) > 0 && hasMarker(findRoot(path, m.o.Root, row.Excluded), row.Excluded) {
+			continue
+		}
+		if s := m.slot(row, root, path); row.Extra {
+			extra = append(extra, s)
+		} else {
+			main = append(main, s)
+		}
+	}
+	return append(main, extra...)
+}
+
+// slot finds or makes the place of a server. A file outside the project is answered by a server that already runs.
+func (m *Manager) slot(row Server, root, path string) *slot {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !inside(m.o.Root, path) {
+		for k, s := range m.slots {
+			if k.id == row.ID && inside(m.o.Root, k.root) {
+				return s
+			}
+		}
+	}
+	key := slotKey{row.ID, root}
+	s := m.slots[key]
+	if s == nil {
+		s = &slot{m: m, spec: row, root: root, changed: make(chan struct{})}
+		m.slots[key] = s
+	}
+	return s
+}
+
+func (m *Manager) running() []*slot {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := make([]*slot, 0, len(m.slots))
+	for _, s := range m.slots {
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b *slot) int { return strings.Compare(a.spec.ID+"\x00"+a.root, b.spec.ID+"\x00"+b.root) })
+	return out
+}
+
+// Warm starts the servers for a file in the background.
+func (m *Manager) Warm(path string) {
+	go func() {
+		for _, s := range m.slotsFor(path) {
+			s.start()
+		}
+	}()
+}
+
+// Close stops every server. It waits for them, at most about two seconds each, side by side.
+func (m *Manager) Close(ctx context.Context) {
+	m.mu.Lock()
+	m.closed = true
+	w := m.watcher
+	m.watcher = nil
+	m.mu.Unlock()
+	if w != nil {
+		w.close()
+	}
+	var wg sync.WaitGroup
+	for _, s := range m.running() {
+		wg.Go(func() { s.stop(ctx, "the session ended") })
+	}
+	wg.Wait()
+}
+
+func (m *Manager) notice(server, text string) {
+	m.mu.Lock()
+	first := !m.noticed[server+text]
+	m.noticed[server+text] = true
+	m.mu.Unlock()
+	if first && m.o.Notice != nil {
+		m.o.Notice(server, text)
+	}
+}
+
+func (m *Manager) host() host {
+	return host{text: m.text, notice: m.notice,
+		apply: func(ctx context.Context, label string, edit lsp.WorkspaceEdit, c *client) error {
+			if m.o.ApplyEdit == nil {
+				return errors.New("edits of a server's own accord are not accepted here")
+			}
+			edits, err := c.fileEdits(edit)
+			if err != nil {
+				return err
+			}
+			return m.o.ApplyEdit(ctx, label, edits)
+		}}
+}
+
+// resolve finds the program of a row: the configured directories, the trusted project, then PATH.
+func (m *Manager) resolve(row Server, root string) (Server, []string, error) {
+	if row.ID == "typescript" && len(row.Commands) > 1 {
+		if argv := m.typescript7(root); argv != nil { // pull diagnostics, no tsserver behind it
+			row.Quirks = Quirks{BlindToNew: "dir", EmptyText: "export {}\n"}
+			row.Init = ""
+			return row, argv, nil
+		}
+	}
+	for _, cmd := range row.Commands {
+		if p := m.lookPath(cmd[0], root); p != "" {
+			return row, append([]string{p}, cmd[1:]...), nil
+		}
+	}
+	name := row.ID
+	if len(row.Commands) > 0 {
+		name = row.Commands[0][0]
+	}
+	hint := row.Install
+	if !strings.HasPrefix(hint, "http") && !strings.HasPrefix(hint, "see ") {
+		hint = "install it with " + hint
+	}
+	return row, nil, fmt.Errorf("%s not found; %s, or set lsp.%s.command", name, hint, row.ID)
+}
+
+func (m *Manager) lookPath(name, root string) string {
+	dirs := m.o.Bin
+	if m.o.Trusted {
+		for dir := root; ; dir = filepath.Dir(dir) {
+			dirs = append(slices.Clone(dirs), filepath.Join(dir, "node_modules", ".bin"))
+			if dir == m.o.Root || dir == filepath.Dir(dir) || !inside(m.o.Root, dir) {
+				break
+			}
+		}
+	}
+	if strings.ContainsRune(name, filepath.Separator) {
+		dirs = nil
+	}
+	for _, d := range dirs {
+		if p, err := exec.LookPath(filepath.Join(d, name)); err == nil {
+			return p
+		}
+	}
+	if p, err := exec.LookPath(name); err == nil {
+		return p
+	}
+	for _, d := range wellKnownBins() { // editors started from a desktop often lack these in PATH
+		if p, err := exec.LookPath(filepath.Join(d, name)); err == nil && !strings.ContainsRune(name, filepath.Separator) {
+			return p
+		}
+	}
+	return ""
+}
+
+func wellKnownBins() []string {
+	var out []string
+	if d := os.Getenv("GOBIN"); d != "" {
+		out = append(out, d)
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		out = append(out, filepath.Join(home, "go", "bin"), filepath.Join(home, ".cargo", "bin"), filepath.Join(home, ".local", "bin"))
+	}
+	if runtime.GOOS != "windows" {
+		out = append(out, "/usr/local/bin", "/opt/homebrew/bin", "/usr/local/go/bin")
+	}
+	return out
+}
+
+// typescript7 is the native compiler as a language server, when that is the TypeScript of the project or of ours.
+func (m *Manager) typescript7(root string) []string {
+	var tries []string // node_modules directories
+	for _, d := range m.o.Bin {
+		if filepath.Base(d) == ".bin" {
+			tries = append(tries, filepath.Dir(d))
+		}
+	}
+	if m.o.Trusted {
+		tries = append([]string{filepath.Join(root, "node_modules"), filepath.Join(m.o.Root, "node_modules")}, tries...)
+	}
+	for _, d := range tries {
+		b, err := os.ReadFile(filepath.Join(d, "typescript", "package.json"))
+		if err != nil {
+			continue
+		}
+		var pkg struct{ Version string }
+		_ = json.Unmarshal(b, &pkg)
+		major, _, _ := strings.Cut(pkg.Version, ".")
+		if len(major) > 1 || major >= "7" {
+			return []string{filepath.Join(d, ".bin", "tsc"), "--lsp", "--stdio"}
+		}
+		return nil // the nearest one decides
+	}
+	return nil
+}
+
+// Lookup says of every server of the table whether it can be started, for pillion doctor.
+type Lookup struct {
+	ID, Path, Install string
+	Extensions        []string
+	Found             bool
+}
+
+// Doctor looks every server up. It starts none.
+func (m *Manager) Doctor() []Lookup {
+	var out []Lookup
+	for _, row := range m.rows() {
+		l := Lookup{ID: row.ID, Install: row.Install, Extensions: append(slices.Clone(row.Extensions), row.Filenames...)}
+		if _, argv, err := m.resolve(row, m.o.Root); err == nil {
+			l.Found, l.Path = true, argv[0]
+		}
+		out = append(out, l)
+	}
+	return out
+}

@@ -1,0 +1,113 @@
+package lspbridge
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+)
+
+// process is a running server: its pipes, the end of its stderr, and its death.
+type process struct {
+	stdin  io.WriteCloser
+	stdout io.ReadCloser
+	stderr *tail
+	exited chan struct{} // closed when it has ended and was reaped
+	err    error         // why it ended; read after exited
+	kill   func()        // the whole group, now
+}
+
+// startProcess runs argv in dir. The process gets its own group, and dies with us where the platform can see to it.
+func startProcess(argv []string, dir string, env []string) (*process, error) {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), env...)
+	cmd.SysProcAttr = processAttributes()
+	p := &process{stderr: &tail{max: 64 << 10}, exited: make(chan struct{})}
+	cmd.Stderr = p.stderr
+	// A child of the server may keep stderr open; do not wait for it once the server is gone.
+	cmd.WaitDelay = 500 * time.Millisecond
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	// Our own pipe: Wait must not close it before the last message has been read.
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stdout = w
+	started := make(chan error)
+	go func() {
+		// "Die with your parent" means the parent's thread, so that thread must live as long as the server.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
+		p.err = cmd.Wait()
+		killGroup(cmd) // what it left behind
+		close(p.exited)
+	}()
+	err = <-started
+	_ = w.Close()
+	if err != nil {
+		_ = r.Close()
+		return nil, fmt.Errorf("starting %s: %w", argv[0], err)
+	}
+	p.stdin, p.stdout = stdin, r
+	p.kill = func() { killGroup(cmd) }
+	return p, nil
+}
+
+// death says why the process ended, with the last line it said.
+func (p *process) death() error {
+	text := "ended by itself"
+	var exit *exec.ExitError
+	if errors.As(p.err, &exit) {
+		text = exit.Error()
+	}
+	if last := p.stderr.lastLine(); last != "" {
+		text += ": " + last
+	}
+	return errors.New(text)
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu  sync.Mutex
+	buf []byte // guarded by mu
+	max int
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, p...)
+	if over := len(t.buf) - t.max; over > 0 {
+		t.buf = append(t.buf[:0], t.buf[over:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.buf)
+}
+
+func (t *tail) lastLine() string {
+	s := strings.TrimSpace(t.String())
+	s = s[strings.LastIndexByte(s, '\n')+1:]
+	if len(s) > 300 {
+		s = s[:300] + "…"
+	}
+	return strings.ToValidUTF8(s, "")
+}

@@ -1,0 +1,13 @@
+//go:build unix && !linux
+
+package lspbridge
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// Without PDEATHSIG a server notices our death by its closed stdin and by processId.
+func processAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+func killGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

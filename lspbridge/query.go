@@ -1,0 +1,286 @@
+package lspbridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/pillion-dev/pillion/lspbridge/lsp"
+	"go.lsp.dev/protocol"
+)
+
+// queryBudget is how long a question waits when its context has no deadline: a person or a model asked for it.
+const queryBudget = 20 * time.Second
+
+// ask puts a question to every server of a file that can answer it; several answers add up. sync brings the file up to
+// what the person sees first.
+func (m *Manager) ask(ctx context.Context, path string, several bool, can func(*capabilities) bool, what string, f func(context.Context, *client) error) error {
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, queryBudget)
+		defer cancel()
+	}
+	slots := m.slotsFor(path)
+	if len(slots) == 0 {
+		return fmt.Errorf("no language server for %s: %w", filepath.Base(path), ErrUnsupported)
+	}
+	asked := false
+	var errs []error
+	for _, s := range slots {
+		c, err := s.get(ctx)
+		if err != nil {
+			if !s.spec.Extra {
+				errs = append(errs, err)
+			}
+			continue
+		}
+		if !can(&c.caps) {
+			continue
+		}
+		asked = true
+		release, err := c.lock(ctx)
+		if err == nil {
+			c.sync([]string{path})
+			err = f(ctx, c)
+			release()
+		}
+		if err != nil {
+			if ctx.Err() != nil {
+				err = errors.New(c.why(ctx, err))
+			}
+			errs = append(errs, err)
+		} else if !several {
+			return nil
+		}
+	}
+	if !asked && len(errs) == 0 {
+		return fmt.Errorf("%s: %w by the language server of %s", what, ErrUnsupported, filepath.Base(path))
+	}
+	if several && asked && len(errs) < len(slots) {
+		return nil // somebody answered
+	}
+	return errors.Join(errs...)
+}
+
+func (m *Manager) one(ctx context.Context, path string, can func(*capabilities) bool, what string, f func(context.Context, *client) error) error {
+	return m.ask(ctx, path, false, can, what, f)
+}
+
+// at is TextDocumentPositionParams.
+func (c *client) at(path string, p Position) map[string]any {
+	return map[string]any{"textDocument": map[string]any{"uri": pathURI(path)}, "position": c.converter().out(path, p)}
+}
+
+func (m *Manager) locations(ctx context.Context, path string, p Position, method, what string, can func(*capabilities) bool, more map[string]any) ([]Location, error) {
+	var out []Location
+	err := m.one(ctx, path, can, what, func(ctx context.Context, c *client) error {
+		params := c.at(path, p)
+		for k, v := range more {
+			params[k] = v
+		}
+		var raw json.RawMessage
+		if err := c.call(ctx, method, params, &raw); err != nil {
+			return err
+		}
+		conv := c.converter()
+		for _, l := range lsp.Locations(raw) {
+			if file := uriPath(l.URI); file != "" {
+				out = append(out, Location{file, conv.in(file, l.Range)})
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// Definition of what stands at a position.
+func (m *Manager) Definition(ctx context.Context, path string, p Position) ([]Location, error) {
+	return m.locations(ctx, path, p, protocol.MethodTextDocumentDefinition, "go to definition", func(k *capabilities) bool { return has(k.Definition) }, nil)
+}
+
+// TypeDefinition of what stands at a position.
+func (m *Manager) TypeDefinition(ctx context.Context, path string, p Position) ([]Location, error) {
+	return m.locations(ctx, path, p, protocol.MethodTextDocumentTypeDefinition, "go to type definition", func(k *capabilities) bool { return has(k.TypeDefinition) }, nil)
+}
+
+// Implementation of what stands at a position.
+func (m *Manager) Implementation(ctx context.Context, path string, p Position) ([]Location, error) {
+	return m.locations(ctx, path, p, protocol.MethodTextDocumentImplementation, "go to implementation", func(k *capabilities) bool { return has(k.Implementation) }, nil)
+}
+
+// References to what stands at a position, its declaration included.
+func (m *Manager) References(ctx context.Context, path string, p Position) ([]Location, error) {
+	return m.locations(ctx, path, p, protocol.MethodTextDocumentReferences, "find references", func(k *capabilities) bool { return has(k.References) },
+		map[string]any{"context": map[string]bool{"includeDeclaration": true}})
+}
+
+// Hover is what the server says about a position, in Markdown; empty when it says nothing.
+func (m *Manager) Hover(ctx context.Context, path string, p Position) (string, error) {
+	var text string
+	err := m.one(ctx, path, func(k *capabilities) bool { return has(k.Hover) }, "hover", func(ctx context.Context, c *client) error {
+		var h *struct{ Contents json.RawMessage }
+		if err := c.call(ctx, protocol.MethodTextDocumentHover, c.at(path, p), &h); err != nil || h == nil {
+			return err
+		}
+		text = lsp.HoverText(h.Contents)
+		return nil
+	})
+	return text, err
+}
+
+// DocumentSymbols is the outline of a file; flat when the server knows no other.
+func (m *Manager) DocumentSymbols(ctx context.Context, path string) ([]Symbol, error) {
+	var out []Symbol
+	err := m.one(ctx, path, func(k *capabilities) bool { return has(k.DocSymbol) }, "document symbols", func(ctx context.Context, c *client) error {
+		var list []lsp.Symbol
+		if err := c.call(ctx, protocol.MethodTextDocumentDocumentSymbol, map[string]any{"textDocument": map[string]any{"uri": pathURI(path)}}, &list); err != nil {
+			return err
+		}
+		out = c.symbols(path, list)
+		return nil
+	})
+	return out, err
+}
+
+func (c *client) symbols(path string, in []lsp.Symbol) []Symbol {
+	conv := c.converter()
+	out := make([]Symbol, 0, len(in))
+	for _, s := range in {
+		file := path
+		r := s.Range
+		if s.Location != nil {
+			if p := uriPath(s.Location.URI); p != "" {
+				file = p
+			}
+			r = s.Location.Range
+		}
+		sym := Symbol{Name: s.Name, Detail: s.Detail, Container: s.ContainerName, Kind: int(s.Kind), Path: file}
+		if r != nil {
+			sym.Range = conv.in(file, *r)
+			sym.Selection = sym.Range
+		}
+		if s.Selection != nil {
+			sym.Selection = conv.in(file, *s.Selection)
+		}
+		sym.Children = c.symbols(file, s.Children)
+		out = append(out, sym)
+	}
+	return out
+}
+
+// WorkspaceSymbols finds symbols by name in all servers that run; path names a file whose servers are started if none
+// does, and may be empty.
+func (m *Manager) WorkspaceSymbols(ctx context.Context, path, query string) ([]Symbol, error) {
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, queryBudget)
+		defer cancel()
+	}
+	slots := m.running()
+	if path != "" {
+		slots = m.slotsFor(path)
+	}
+	var out []Symbol
+	var errs []error
+	asked := false
+	for _, s := range slots {
+		c := s.current()
+		if path != "" {
+			var err error
+			if c, err = s.get(ctx); err != nil {
+				errs = append(errs, err)
+			}
+		}
+		if c == nil || !has(c.caps.WorkSymbol) {
+			continue
+		}
+		asked = true
+		if path != "" {
+			if release, err := c.lock(ctx); err == nil {
+				c.sync([]string{path}) // tsls answers only with a file open
+				release()
+			}
+		}
+		var list []lsp.Symbol
+		if err := c.call(ctx, protocol.MethodWorkspaceSymbol, map[string]any{"query": query}, &list); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", c.spec.ID, err))
+			continue
+		}
+		out = append(out, c.symbols("", list)...)
+	}
+	if !asked && len(errs) == 0 {
+		return nil, fmt.Errorf("workspace symbols: %w: no language server that can answer is running; name a filePath", ErrUnsupported)
+	}
+	if len(out) > 0 {
+		return out, nil
+	}
+	return out, errors.Join(errs...)
+}
+
+// PrepareCallHierarchy names the callable at a position.
+func (m *Manager) PrepareCallHierarchy(ctx context.Context, path string, p Position) ([]CallItem, error) {
+	var out []CallItem
+	err := m.one(ctx, path, func(k *capabilities) bool { return has(k.CallHierarchy) }, "call hierarchy", func(ctx context.Context, c *client) error {
+		list, err := c.prepare(ctx, path, p)
+		for _, i := range list {
+			out = append(out, c.callItem(i, path, nil))
+		}
+		return err
+	})
+	return out, err
+}
+
+func (c *client) prepare(ctx context.Context, path string, p Position) (list []lsp.CallItem, err error) {
+	err = c.call(ctx, protocol.MethodTextDocumentPrepareCallHierarchy, c.at(path, p), &list)
+	return list, err
+}
+
+// callItem converts; from is the file FromRanges are in.
+func (c *client) callItem(i lsp.CallItem, from string, ranges []lsp.Range) CallItem {
+	conv := c.converter()
+	file := uriPath(i.URI)
+	out := CallItem{Name: i.Name, Detail: i.Detail, Kind: int(i.Kind), Path: file, Range: conv.in(file, i.Range), Selection: conv.in(file, i.Selection)}
+	for _, r := range ranges {
+		out.FromRanges = append(out.FromRanges, conv.in(from, r))
+	}
+	return out
+}
+
+// IncomingCalls are the callers of what stands at a position; FromRanges are in the caller's file.
+func (m *Manager) IncomingCalls(ctx context.Context, path string, p Position) ([]CallItem, error) {
+	return m.calls(ctx, path, p, protocol.MethodCallHierarchyIncomingCalls)
+}
+
+// OutgoingCalls are what the callable at a position calls; FromRanges are in its own file.
+func (m *Manager) OutgoingCalls(ctx context.Context, path string, p Position) ([]CallItem, error) {
+	return m.calls(ctx, path, p, protocol.MethodCallHierarchyOutgoingCalls)
+}
+
+func (m *Manager) calls(ctx context.Context, path string, p Position, method string) ([]CallItem, error) {
+	var out []CallItem
+	err := m.one(ctx, path, func(k *capabilities) bool { return has(k.CallHierarchy) }, "call hierarchy", func(ctx context.Context, c *client) error {
+		items, err := c.prepare(ctx, path, p)
+		if err != nil {
+			return err
+		}
+		for _, item := range items {
+			var list []lsp.Call
+			if err := c.call(ctx, method, map[string]any{"item": item.Raw}, &list); err != nil {
+				return err
+			}
+			for _, call := range list {
+				switch {
+				case call.From != nil:
+					out = append(out, c.callItem(*call.From, uriPath(call.From.URI), call.FromRanges))
+				case call.To != nil:
+					out = append(out, c.callItem(*call.To, uriPath(item.URI), call.FromRanges))
+				}
+			}
+		}
+		return nil
+	})
+	return out, err
+}

@@ -1,0 +1,176 @@
+package lspbridge
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Diagnostics are the problems of one file as the person sees it now.
+func (m *Manager) Diagnostics(ctx context.Context, path string) FileReport {
+	ctx, cancel := budget(ctx)
+	defer cancel()
+	d := m.each(ctx, []Proposal{{Path: path}}, func(ctx context.Context, c *client, _ []Proposal) verdictOf {
+		return c.report(ctx, []string{path}, false)
+	})
+	if len(d.Files) == 0 {
+		return FileReport{Path: path, State: d.State, Reason: d.Reason}
+	}
+	return d.Files[0]
+}
+
+// report settles the files as they are and says what is known of them; all opens every one of them for servers that
+// only look at open documents.
+func (c *client) report(ctx context.Context, paths []string, all bool) verdictOf {
+	release, err := c.lock(ctx)
+	if err != nil {
+		return verdictOf{state: Pending, reason: err.Error()}
+	}
+	defer release()
+	v := verdictOf{state: Fresh, versions: map[string]int32{}}
+	ask := paths
+	c.mu.Lock()
+	w := c.way()
+	c.mu.Unlock()
+	switch {
+	case w == byMarker && all:
+		paths = nil // the whole workspace is watched anyway
+	case w == byTSServer && all:
+		paths = paths[:min(len(paths), 1)] // one open file loads the project; the others are asked for by path
+	case all && len(paths) > maxOpen:
+		v.state, v.reason = Partial, fmt.Sprintf("%s looked at %d of %d files", c.spec.ID, maxOpen, len(paths))
+		paths = paths[:maxOpen]
+		ask = paths
+	}
+	c.sync(c.open(paths, all))
+	if w != byTSServer {
+		ask = c.stillThere(ask)
+	}
+	if err := c.settle(ctx, ask); err != nil {
+		v.state, v.reason = Pending, c.why(ctx, err)
+	}
+	v.files = c.snapshot()
+	c.mu.Lock()
+	for p, d := range c.docs {
+		v.versions[p] = d.version
+	}
+	c.mu.Unlock()
+	return v
+}
+
+// open is paths and, for the whole project, what is open already: its text may have changed as well.
+func (c *client) open(paths []string, all bool) []string {
+	if !all {
+		return paths
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := slices.Clone(paths)
+	for p := range c.docs {
+		if !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// ProjectDiagnostics are the problems of the whole project: the servers for the files found below the given paths (the
+// project's root without any) are started and waited for, as long as ctx has. A report without items is not listed,
+// except to say why something is not known: then its Path is the server's root.
+func (m *Manager) ProjectDiagnostics(ctx context.Context, paths ...string) []FileReport {
+	ctx, cancel := budget(ctx)
+	defer cancel()
+	if len(paths) == 0 {
+		paths = []string{m.o.Root}
+	}
+	groups := map[*slot][]string{}
+	var order []*slot
+	for _, top := range paths {
+		for _, f := range projectFiles(ctx, top) {
+			for _, s := range m.slotsFor(f) {
+				if groups[s] == nil {
+					order = append(order, s)
+				}
+				groups[s] = append(groups[s], f)
+			}
+		}
+	}
+	out := make([][]FileReport, len(order))
+	var wg sync.WaitGroup
+	for i, s := range order {
+		wg.Go(func() { out[i] = s.report(ctx, groups[s], paths) })
+	}
+	wg.Wait()
+	all := slices.Concat(out...)
+	slices.SortStableFunc(all, func(a, b FileReport) int { return strings.Compare(a.Path, b.Path) })
+	return all
+}
+
+func (s *slot) report(ctx context.Context, files, tops []string) []FileReport {
+	c, err := s.get(ctx)
+	if err != nil {
+		if s.spec.Extra && failState(err) == Unavailable {
+			return nil
+		}
+		return []FileReport{{Path: s.root, State: failState(err), Reason: err.Error()}}
+	}
+	v := c.report(ctx, files, true)
+	var out []FileReport
+	if v.state != Fresh {
+		out = append(out, FileReport{Path: s.root, State: v.state, Reason: v.reason})
+	}
+	for p, f := range v.files {
+		items := slices.Clone(f.items())
+		if len(items) == 0 || !slices.ContainsFunc(tops, func(t string) bool { return t == p || inside(t, p) }) {
+			continue
+		}
+		sortDiagnostics(items)
+		out = append(out, FileReport{Path: p, Version: v.versions[p], State: v.state, Reason: v.reason, Items: items})
+	}
+	return out
+}
+
+// maxProjectFiles bounds what is looked at in a project.
+const maxProjectFiles = 50_000
+
+// skippedDirs are never looked into: not the person's own code.
+func skippedDir(name string) bool {
+	return name == "node_modules" || name == "vendor" || name == "target" || name == "__pycache__" || len(name) > 1 && name[0] == '.'
+}
+
+// projectFiles lists the files below a directory, or the file itself: what git knows and does not ignore, else a walk.
+func projectFiles(ctx context.Context, top string) []string {
+	cmd := exec.CommandContext(ctx, "git", "-c", "core.fsmonitor=", "ls-files", "-co", "--exclude-standard", "-z", "--", ".")
+	cmd.Dir = top
+	if b, err := cmd.Output(); err == nil {
+		var out []string
+		for name := range strings.SplitSeq(strings.TrimSuffix(string(b), "\x00"), "\x00") {
+			if name != "" && len(out) < maxProjectFiles {
+				out = append(out, filepath.Join(top, name))
+			}
+		}
+		return out
+	}
+	var out []string
+	_ = filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil || len(out) >= maxProjectFiles:
+			return filepath.SkipAll
+		case err != nil:
+			if d != nil && d.IsDir() {
+				return filepath.SkipDir
+			}
+		case d.IsDir() && p != top && skippedDir(d.Name()):
+			return filepath.SkipDir
+		case d.Type().IsRegular():
+			out = append(out, p)
+		}
+		return nil
+	})
+	return out
+}

@@ -1,0 +1,285 @@
+package lspbridge
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Server is a row of the table: a language server, the files it is for and how it is started.
+type Server struct {
+	ID         string
+	Extensions []string   // with the dot; "" entries never match
+	Filenames  []string   // whole base names, e.g. Dockerfile
+	Markers    []string   // what the project's root holds; globs allowed; the nearest one wins
+	Required   bool       // without a marker the server is not for the file (linters, Deno)
+	Excluded   []string   // a nearer marker of these hands the file to another server
+	Commands   [][]string // tried in order: the first whose program is found
+	Env        []string   // KEY=value
+	Init       string     // JSON: initializationOptions
+	Settings   string     // JSON object: answers workspace/configuration by dotted section
+	Install    string     // how a person gets it
+	Extra      bool       // answers beside another server for the same file (linters): diagnostics and actions only
+	Quirks     Quirks
+}
+
+// Quirks are what must be known of a server because it cannot be asked.
+type Quirks struct {
+	// EndMarker: it brackets every diagnosis of ours with progress titled "diagnosing <cause>" (gopls).
+	EndMarker bool
+	// TSServer: typescript.tsserverRequest answers diagnostics at once; pushes are late and unversioned.
+	TSServer bool
+	// WantDiagnostics: didChange takes wantDiagnostics (clangd), which skips its debounce.
+	WantDiagnostics bool
+	// BlindToNew: what it cannot see before it is on disk: "" nothing, "file" any new file, "dir" files in new directories.
+	BlindToNew string
+	// Encoding, when it counts columns in another way than it says.
+	Encoding Encoding
+	// EmptyText stands for a deleted file in an overlay: LSP has no way to say "gone".
+	EmptyText string
+}
+
+// ServerConfig overrides a row, or adds one when the id is new; OpenCode's lsp.<id>.
+type ServerConfig struct {
+	Command        []string          `json:"command,omitempty"`
+	Extensions     []string          `json:"extensions,omitempty"`
+	Env            map[string]string `json:"env,omitempty"`
+	Initialization json.RawMessage   `json:"initialization,omitempty"`
+	Settings       json.RawMessage   `json:"settings,omitempty"`
+	Roots          []string          `json:"roots,omitempty"` // root markers
+	Disabled       bool              `json:"disabled,omitempty"`
+}
+
+var (
+	jsExt   = []string{".ts", ".tsx", ".js", ".jsx", ".mjs", ".cjs", ".mts", ".cts"}
+	jsRoots = []string{"tsconfig.json", "jsconfig.json", "package.json", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lockb", "bun.lock"}
+	cExt    = []string{".c", ".cpp", ".cc", ".cxx", ".c++", ".h", ".hpp", ".hh", ".hxx", ".h++", ".m", ".mm", ".cu"}
+	pyRoots = []string{"pyproject.toml", "pyrightconfig.json", "setup.py", "setup.cfg", "requirements.txt", "Pipfile"}
+)
+
+// Servers is the table, most specific first. Rows are values: change what you get as you like.
+func Servers() []Server {
+	npm := func(pkg string) string { return "npm i -g " + pkg }
+	return []Server{
+		{ID: "gopls", Extensions: []string{".go"}, Filenames: []string{"go.mod", "go.work"}, Markers: []string{"go.work", "go.mod"},
+			Commands: [][]string{{"gopls"}}, Install: "go install golang.org/x/tools/gopls@latest",
+			Init:     `{"verboseWorkDoneProgress":true,"diagnosticsDelay":"0s"}`,
+			Settings: `{"gopls":{"verboseWorkDoneProgress":true,"diagnosticsDelay":"0s"}}`,
+			Quirks:   Quirks{EndMarker: true, EmptyText: "package "}},
+		{ID: "deno", Extensions: jsExt, Markers: []string{"deno.json", "deno.jsonc"}, Required: true, Commands: [][]string{{"deno", "lsp"}},
+			Init: `{"enable":true}`, Settings: `{"deno":{"enable":true}}`, Install: "https://deno.com"},
+		// TypeScript 7 is a language server itself: a tenth of the memory and the time.
+		{ID: "typescript", Extensions: jsExt, Markers: jsRoots, Excluded: []string{"deno.json", "deno.jsonc"},
+			Commands: [][]string{{"typescript-language-server", "--stdio"}, {"vtsls", "--stdio"}},
+			Init:     `{"preferences":{"includeCompletionsForModuleExports":true},"disableAutomaticTypingAcquisition":true}`,
+			Install:  npm("typescript-language-server typescript"), Quirks: Quirks{TSServer: true, BlindToNew: "dir", EmptyText: "export {}\n"}},
+		{ID: "pyright", Extensions: []string{".py", ".pyi"}, Markers: pyRoots, Commands: [][]string{{"pyright-langserver", "--stdio"}, {"basedpyright-langserver", "--stdio"}},
+			Settings: `{"python":{"analysis":{"autoSearchPaths":true,"useLibraryCodeForTypes":true,"diagnosticMode":"openFilesOnly"}}}`,
+			Install:  npm("pyright"), Quirks: Quirks{BlindToNew: "file"}},
+		{ID: "ty", Extensions: []string{".py", ".pyi"}, Markers: []string{"ty.toml"}, Required: true, Commands: [][]string{{"ty", "server"}}, Install: "uv tool install ty", Extra: true},
+		{ID: "ruff", Extensions: []string{".py", ".pyi"}, Markers: []string{"ruff.toml", ".ruff.toml"}, Required: true, Commands: [][]string{{"ruff", "server"}}, Install: "uv tool install ruff", Extra: true},
+		{ID: "clangd", Extensions: cExt, Markers: []string{"compile_commands.json", "compile_flags.txt", ".clangd", "CMakeLists.txt", "Makefile", "meson.build"},
+			Commands: [][]string{{"clangd", "--background-index", "--use-dirty-headers", "--log=error"}, {"clangd-19", "--background-index", "--use-dirty-headers", "--log=error"}},
+			Init:     `{"clangdFileStatus":true}`, Install: "apt install clangd (or https://clangd.llvm.org/installation)", Quirks: Quirks{WantDiagnostics: true}},
+		{ID: "rust-analyzer", Extensions: []string{".rs"}, Markers: []string{"Cargo.toml", "rust-project.json"}, Commands: [][]string{{"rust-analyzer"}}, Install: "rustup component add rust-analyzer"},
+		{ID: "bash", Extensions: []string{".sh", ".bash", ".ksh"}, Filenames: []string{".bashrc", ".bash_profile", ".profile"}, Commands: [][]string{{"bash-language-server", "start"}},
+			Settings: `{"bashIde":{"backgroundAnalysisMaxFiles":100,"enableSourceErrorDiagnostics":true}}`,
+			Install:  npm("bash-language-server") + " (and shellcheck)", Quirks: Quirks{Encoding: UTF32}},
+		{ID: "json", Extensions: []string{".json", ".jsonc"}, Commands: [][]string{{"vscode-json-language-server", "--stdio"}},
+			Init: `{"provideFormatter":true,"handledSchemaProtocols":["file"]}`, Settings: `{"json":{"validate":{"enable":true},"format":{"enable":true}}}`, Install: npm("vscode-langservers-extracted")},
+		{ID: "css", Extensions: []string{".css", ".scss", ".less"}, Commands: [][]string{{"vscode-css-language-server", "--stdio"}},
+			Init: `{"provideFormatter":true}`, Settings: `{"css":{"validate":true},"scss":{"validate":true},"less":{"validate":true}}`, Install: npm("vscode-langservers-extracted")},
+		{ID: "html", Extensions: []string{".html", ".htm"}, Commands: [][]string{{"vscode-html-language-server", "--stdio"}},
+			Init: `{"provideFormatter":true,"embeddedLanguages":{"css":true,"javascript":true}}`, Settings: `{"html":{"validate":{"scripts":true,"styles":true}}}`, Install: npm("vscode-langservers-extracted")},
+		{ID: "yaml", Extensions: []string{".yaml", ".yml"}, Commands: [][]string{{"yaml-language-server", "--stdio"}},
+			Settings: `{"yaml":{"validate":true,"schemaStore":{"enable":false},"format":{"enable":true}},"redhat":{"telemetry":{"enabled":false}}}`, Install: npm("yaml-language-server")},
+		{ID: "eslint", Extensions: append(slices.Clone(jsExt), ".vue", ".svelte"), Extra: true, Required: true,
+			Markers:  []string{"eslint.config.js", "eslint.config.mjs", "eslint.config.cjs", "eslint.config.ts", ".eslintrc", ".eslintrc.js", ".eslintrc.cjs", ".eslintrc.json", ".eslintrc.yml", ".eslintrc.yaml"},
+			Commands: [][]string{{"vscode-eslint-language-server", "--stdio"}},
+			Settings: `{"":{"validate":"on","run":"onType","problems":{"shortenToSingleLine":false},"nodePath":"","rulesCustomizations":[],"experimental":{},"codeActionOnSave":{"enable":false,"mode":"all"},"codeAction":{"disableRuleComment":{"enable":true,"location":"separateLine"},"showDocumentation":{"enable":true}},"onIgnoredFiles":"off","quiet":false,"format":false,"workingDirectory":{"mode":"location"}}}`,
+			Install:  npm("vscode-langservers-extracted")},
+		{ID: "biome", Extensions: append(slices.Clone(jsExt), ".json", ".jsonc", ".css", ".graphql"), Markers: []string{"biome.json", "biome.jsonc"}, Required: true, Extra: true,
+			Commands: [][]string{{"biome", "lsp-proxy"}}, Install: npm("@biomejs/biome")},
+		{ID: "oxlint", Extensions: jsExt, Markers: []string{".oxlintrc.json"}, Required: true, Extra: true, Commands: [][]string{{"oxlint", "--lsp"}, {"oxc_language_server"}}, Install: npm("oxlint")},
+		{ID: "vue", Extensions: []string{".vue"}, Markers: jsRoots, Commands: [][]string{{"vue-language-server", "--stdio"}}, Install: npm("@vue/language-server")},
+		{ID: "svelte", Extensions: []string{".svelte"}, Markers: jsRoots, Commands: [][]string{{"svelteserver", "--stdio"}}, Install: npm("svelte-language-server")},
+		{ID: "astro", Extensions: []string{".astro"}, Markers: jsRoots, Commands: [][]string{{"astro-ls", "--stdio"}}, Install: npm("@astrojs/language-server")},
+		{ID: "zls", Extensions: []string{".zig", ".zon"}, Markers: []string{"build.zig"}, Commands: [][]string{{"zls"}}, Install: "https://zigtools.org/zls/install"},
+		{ID: "jdtls", Extensions: []string{".java"}, Markers: []string{"pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", ".project"}, Commands: [][]string{{"jdtls"}}, Install: "https://github.com/eclipse-jdtls/eclipse.jdt.ls"},
+		{ID: "kotlin-ls", Extensions: []string{".kt", ".kts"}, Markers: []string{"settings.gradle.kts", "settings.gradle", "build.gradle.kts", "build.gradle", "pom.xml"}, Commands: [][]string{{"kotlin-lsp", "--stdio"}, {"kotlin-language-server"}}, Install: "https://github.com/Kotlin/kotlin-lsp"},
+		{ID: "csharp", Extensions: []string{".cs", ".csx"}, Markers: []string{"*.sln", "*.slnx", "*.csproj"}, Commands: [][]string{{"csharp-ls"}, {"OmniSharp", "-lsp"}}, Install: "dotnet tool install -g csharp-ls"},
+		{ID: "fsharp", Extensions: []string{".fs", ".fsi", ".fsx"}, Markers: []string{"*.sln", "*.fsproj"}, Commands: [][]string{{"fsautocomplete"}}, Init: `{"AutomaticWorkspaceInit":true}`, Install: "dotnet tool install -g fsautocomplete"},
+		{ID: "sourcekit", Extensions: []string{".swift"}, Markers: []string{"Package.swift", "*.xcodeproj", "*.xcworkspace"}, Commands: [][]string{{"sourcekit-lsp"}}, Install: "https://www.swift.org/install"},
+		{ID: "lua-ls", Extensions: []string{".lua"}, Markers: []string{".luarc.json", ".luarc.jsonc", ".luacheckrc", ".stylua.toml", "stylua.toml"}, Commands: [][]string{{"lua-language-server"}},
+			Settings: `{"Lua":{"telemetry":{"enable":false}}}`, Install: "https://luals.github.io/#install"},
+		{ID: "php", Extensions: []string{".php"}, Markers: []string{"composer.json", "composer.lock"}, Commands: [][]string{{"intelephense", "--stdio"}, {"phpactor", "language-server"}}, Install: npm("intelephense")},
+		{ID: "ruby-lsp", Extensions: []string{".rb", ".rake", ".gemspec", ".ru"}, Filenames: []string{"Gemfile", "Rakefile"}, Markers: []string{"Gemfile"}, Commands: [][]string{{"ruby-lsp"}, {"solargraph", "stdio"}}, Install: "gem install ruby-lsp"},
+		{ID: "elixir-ls", Extensions: []string{".ex", ".exs"}, Markers: []string{"mix.exs"}, Commands: [][]string{{"elixir-ls"}, {"expert", "--stdio"}}, Install: "https://github.com/elixir-lsp/elixir-ls"},
+		{ID: "dart", Extensions: []string{".dart"}, Markers: []string{"pubspec.yaml"}, Commands: [][]string{{"dart", "language-server", "--lsp"}}, Install: "https://dart.dev/get-dart"},
+		{ID: "ocaml-lsp", Extensions: []string{".ml", ".mli"}, Markers: []string{"dune-project", "dune-workspace", "*.opam"}, Commands: [][]string{{"ocamllsp"}}, Install: "opam install ocaml-lsp-server"},
+		{ID: "terraform", Extensions: []string{".tf", ".tfvars"}, Markers: []string{".terraform.lock.hcl", ".terraform", "*.tf"}, Commands: [][]string{{"terraform-ls", "serve"}}, Install: "https://github.com/hashicorp/terraform-ls"},
+		{ID: "texlab", Extensions: []string{".tex", ".bib"}, Markers: []string{".latexmkrc", "latexmkrc", ".texlabroot"}, Commands: [][]string{{"texlab"}}, Install: "cargo install --locked texlab"},
+		{ID: "dockerfile", Extensions: []string{".dockerfile"}, Filenames: []string{"Dockerfile", "Containerfile"}, Commands: [][]string{{"docker-langserver", "--stdio"}}, Install: npm("dockerfile-language-server-nodejs")},
+		{ID: "gleam", Extensions: []string{".gleam"}, Markers: []string{"gleam.toml"}, Commands: [][]string{{"gleam", "lsp"}}, Install: "https://gleam.run/getting-started/installing"},
+		{ID: "clojure-lsp", Extensions: []string{".clj", ".cljs", ".cljc", ".edn"}, Markers: []string{"deps.edn", "project.clj", "shadow-cljs.edn", "bb.edn", "build.boot"}, Commands: [][]string{{"clojure-lsp"}}, Install: "https://clojure-lsp.io/installation"},
+		{ID: "nixd", Extensions: []string{".nix"}, Markers: []string{"flake.nix"}, Commands: [][]string{{"nixd"}, {"nil"}}, Install: "nix profile install nixpkgs#nixd"},
+		{ID: "tinymist", Extensions: []string{".typ", ".typc"}, Markers: []string{"typst.toml"}, Commands: [][]string{{"tinymist", "lsp"}}, Install: "cargo install --locked tinymist-cli"},
+		{ID: "haskell", Extensions: []string{".hs", ".lhs"}, Markers: []string{"hie.yaml", "stack.yaml", "cabal.project", "*.cabal", "package.yaml"}, Commands: [][]string{{"haskell-language-server-wrapper", "--lsp"}}, Install: "ghcup install hls"},
+		{ID: "prisma", Extensions: []string{".prisma"}, Markers: []string{"schema.prisma", "package.json"}, Commands: [][]string{{"prisma-language-server", "--stdio"}}, Install: npm("@prisma/language-server")},
+		{ID: "julials", Extensions: []string{".jl"}, Markers: []string{"Project.toml", "JuliaProject.toml"},
+			Commands: [][]string{{"julia", "--startup-file=no", "--history-file=no", "-e", "using LanguageServer; runserver()"}}, Install: `julia -e 'using Pkg; Pkg.add("LanguageServer")'`},
+		{ID: "taplo", Extensions: []string{".toml"}, Commands: [][]string{{"taplo", "lsp", "stdio"}}, Install: npm("@taplo/cli")},
+		{ID: "cmake", Extensions: []string{".cmake"}, Filenames: []string{"CMakeLists.txt"}, Commands: [][]string{{"neocmakelsp", "stdio"}, {"cmake-language-server"}}, Install: "cargo install neocmakelsp"},
+	}
+}
+
+// configured applies the overrides to the table: changed rows keep their place, new ones come first.
+func configured(over map[string]ServerConfig) []Server {
+	rows := Servers()
+	known := map[string]bool{}
+	kept := rows[:0]
+	for _, r := range rows {
+		known[r.ID] = true
+		c, ok := over[r.ID]
+		if ok && c.Disabled {
+			continue
+		}
+		if ok {
+			r = c.apply(r)
+		}
+		kept = append(kept, r)
+	}
+	var added []Server
+	for id, c := range over {
+		if !known[id] && !c.Disabled && len(c.Command) > 0 {
+			added = append(added, c.apply(Server{ID: id, Install: "see lsp." + id + ".command in the configuration"}))
+		}
+	}
+	slices.SortFunc(added, func(a, b Server) int { return strings.Compare(a.ID, b.ID) })
+	return append(added, kept...)
+}
+
+func (c ServerConfig) apply(r Server) Server {
+	if len(c.Command) > 0 {
+		r.Commands = [][]string{c.Command}
+	}
+	if len(c.Extensions) > 0 {
+		r.Extensions = c.Extensions
+	}
+	for k, v := range c.Env {
+		r.Env = append(r.Env, k+"="+v)
+	}
+	if len(c.Initialization) > 0 {
+		r.Init = mergeJSON(r.Init, c.Initialization)
+	}
+	if len(c.Settings) > 0 {
+		r.Settings = mergeJSON(r.Settings, c.Settings)
+	}
+	if len(c.Roots) > 0 {
+		r.Markers = c.Roots
+	}
+	return r
+}
+
+// mergeJSON lays an object over another, key by key on the first level: what makes a server's answers reliable stays.
+func mergeJSON(base string, over json.RawMessage) string {
+	var a, b map[string]json.RawMessage
+	if json.Unmarshal([]byte(base), &a) != nil || json.Unmarshal(over, &b) != nil {
+		return string(over)
+	}
+	for k, v := range b {
+		a[k] = v
+	}
+	out, _ := json.Marshal(a)
+	return string(out)
+}
+
+func (s Server) matches(path string) bool {
+	base := filepath.Base(path)
+	if slices.Contains(s.Filenames, base) {
+		return true
+	}
+	ext := strings.ToLower(filepath.Ext(base))
+	return ext != "" && slices.Contains(s.Extensions, ext)
+}
+
+// languageID is LSP's name for a file's language.
+func languageID(path string) string {
+	switch base := filepath.Base(path); base {
+	case "go.mod":
+		return "go.mod"
+	case "go.work":
+		return "go.work"
+	case "Dockerfile", "Containerfile":
+		return "dockerfile"
+	case "CMakeLists.txt":
+		return "cmake"
+	case "Gemfile", "Rakefile":
+		return "ruby"
+	case ".bashrc", ".bash_profile", ".profile":
+		return "shellscript"
+	}
+	switch ext := strings.ToLower(filepath.Ext(path)); ext {
+	case ".ts", ".mts", ".cts":
+		return "typescript"
+	case ".tsx":
+		return "typescriptreact"
+	case ".js", ".mjs", ".cjs":
+		return "javascript"
+	case ".jsx":
+		return "javascriptreact"
+	case ".py", ".pyi":
+		return "python"
+	case ".c", ".h":
+		return "c"
+	case ".cpp", ".cc", ".cxx", ".c++", ".hpp", ".hh", ".hxx", ".h++":
+		return "cpp"
+	case ".cu":
+		return "cuda-cpp"
+	case ".m":
+		return "objective-c"
+	case ".mm":
+		return "objective-cpp"
+	case ".rs":
+		return "rust"
+	case ".sh", ".bash", ".ksh":
+		return "shellscript"
+	case ".yml", ".yaml":
+		return "yaml"
+	case ".htm", ".html":
+		return "html"
+	case ".kt", ".kts":
+		return "kotlin"
+	case ".cs", ".csx":
+		return "csharp"
+	case ".fs", ".fsi", ".fsx":
+		return "fsharp"
+	case ".rb", ".rake", ".gemspec", ".ru":
+		return "ruby"
+	case ".ex", ".exs":
+		return "elixir"
+	case ".ml", ".mli":
+		return "ocaml"
+	case ".tf":
+		return "terraform"
+	case ".tfvars":
+		return "terraform-vars"
+	case ".tex":
+		return "latex"
+	case ".bib":
+		return "bibtex"
+	case ".hs":
+		return "haskell"
+	case ".lhs":
+		return "literate haskell"
+	case ".jl":
+		return "julia"
+	case ".clj", ".cljs", ".cljc", ".edn":
+		return "clojure"
+	case ".typ", ".typc":
+		return "typst"
+	default: // go, java, json, jsonc, css, scss, less, lua, php, swift, zig, dart, vue, svelte, astro, nix, prisma, gleam, toml …
+		return strings.TrimPrefix(ext, ".")
+	}
+}

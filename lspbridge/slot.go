@@ -1,0 +1,270 @@
+package lspbridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// slot is the place of one server for one root over its restarts.
+type slot struct {
+	m    *Manager
+	spec Server
+	root string
+
+	mu      sync.Mutex // guards what follows
+	changed chan struct{}
+	state   slotState
+	cur     *client
+	err     error // why there is none, for a person
+	crashes []time.Time
+	used    time.Time
+	idle    *time.Timer
+	run     int // counts starts, so that an old run's end is told from the present one's
+}
+
+type slotState int
+
+const (
+	absent   slotState = iota
+	starting           // being started and initialised
+	running
+	waiting // crashed, to be started again
+	off     // not found, or crashed too often
+)
+
+// A server that crashes is started again after longer and longer waits; too many crashes turn it off.
+const (
+	initTimeout  = 45 * time.Second
+	maxCrashes   = 5
+	crashWindow  = 10 * time.Minute
+	firstBackoff = 500 * time.Millisecond
+)
+
+// unavailable is an error that waiting does not cure.
+type unavailable struct{ error }
+
+func (s *slot) name() string { return s.spec.ID }
+
+// get is the running client, started if need be. It waits as long as ctx.
+func (s *slot) get(ctx context.Context) (*client, error) {
+	s.start()
+	for {
+		s.mu.Lock()
+		state, c, err, ch := s.state, s.cur, s.err, s.changed
+		s.used = time.Now()
+		s.mu.Unlock()
+		switch state {
+		case running:
+			select {
+			case <-c.gone: // it is just being noticed
+			default:
+				return c, nil
+			}
+		case off:
+			return nil, unavailable{err}
+		case absent:
+			return nil, unavailable{errors.New(s.name() + " was stopped")}
+		}
+		select {
+		case <-ch:
+		case <-ctx.Done():
+			if err == nil {
+				err = fmt.Errorf("%s is starting", s.name())
+			}
+			return nil, err
+		}
+	}
+}
+
+// current is the running client without starting one.
+func (s *slot) current() *client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state != running {
+		return nil
+	}
+	return s.cur
+}
+
+// set changes the state. s.mu is held.
+func (s *slot) set(st slotState, c *client, err error) {
+	s.state, s.cur, s.err = st, c, err
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// start starts the server in the background when it does not run.
+func (s *slot) start() {
+	s.m.mu.Lock()
+	closed := s.m.closed
+	s.m.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if closed || s.state != absent {
+		return
+	}
+	s.set(starting, nil, nil)
+	s.run++
+	go s.bring(s.run, nil)
+}
+
+// bring starts a process and initialises it; reopen are the documents of the run before.
+func (s *slot) bring(run int, reopen []string) {
+	c, err := s.launch()
+	s.mu.Lock()
+	if run != s.run || s.state != starting && s.state != waiting { // stopped meanwhile
+		s.mu.Unlock()
+		if c != nil {
+			c.stop(context.Background())
+		}
+		return
+	}
+	var gone unavailable
+	switch {
+	case errors.As(err, &gone):
+		s.set(off, nil, gone.error)
+		s.mu.Unlock()
+		return
+	case err != nil:
+		s.mu.Unlock()
+		s.crashed(run, err, reopen)
+		return
+	}
+	s.set(running, c, nil)
+	s.used = time.Now()
+	if s.m.o.Idle > 0 && s.idle == nil {
+		s.idle = time.AfterFunc(s.m.o.Idle, s.checkIdle)
+	}
+	s.mu.Unlock()
+	if len(reopen) > 0 {
+		c.sync(reopen)
+	}
+	s.m.watchSoon()
+	<-c.gone
+	c.mu.Lock()
+	open := make([]string, 0, len(c.docs))
+	for p := range c.docs {
+		open = append(open, p)
+	}
+	c.mu.Unlock()
+	err = errGone
+	if c.proc != nil {
+		select {
+		case <-c.proc.exited:
+			err = c.proc.death()
+		case <-time.After(exitWait):
+			c.proc.kill() // it closed its pipes and lives on
+			<-c.proc.exited
+		}
+	}
+	_ = c.peer.Close()
+	s.crashed(run, err, open)
+}
+
+// launch starts one run and does the handshake.
+func (s *slot) launch() (*client, error) {
+	if s.m.o.Dial != nil {
+		r, w, err := s.m.o.Dial(s.spec, s.root)
+		if err != nil {
+			return nil, err
+		}
+		c := newClient(s.spec, s.root, s.m.host(), s.m.log)
+		c.connect(r, w)
+		return c, s.handshake(c)
+	}
+	row, argv, err := s.m.resolve(s.spec, s.root)
+	if err != nil {
+		return nil, unavailable{err}
+	}
+	proc, err := startProcess(argv, s.root, row.Env)
+	if err != nil {
+		return nil, err
+	}
+	c := newClient(row, s.root, s.m.host(), s.m.log)
+	c.proc = proc
+	c.connect(proc.stdout, proc.stdin)
+	return c, s.handshake(c)
+}
+
+func (s *slot) handshake(c *client) error {
+	ctx, cancel := context.WithTimeout(context.Background(), initTimeout)
+	defer cancel()
+	err := c.initialize(ctx)
+	if err == nil {
+		return nil
+	}
+	if c.proc != nil {
+		c.proc.kill()
+		<-c.proc.exited
+		if errors.Is(err, errGone) {
+			err = c.proc.death()
+		}
+	}
+	_ = c.peer.Close()
+	return err
+}
+
+// crashed plans the next start, or turns the server off.
+func (s *slot) crashed(run int, err error, reopen []string) {
+	s.mu.Lock()
+	if run != s.run || s.state == absent {
+		s.mu.Unlock()
+		return // it was stopped on purpose
+	}
+	now := time.Now()
+	recent := s.crashes[:0]
+	for _, t := range s.crashes {
+		if now.Sub(t) < crashWindow {
+			recent = append(recent, t)
+		}
+	}
+	s.crashes = append(recent, now)
+	n := len(s.crashes)
+	if n >= maxCrashes {
+		err = fmt.Errorf("%s crashed %d times in %d minutes and is off now: %w", s.name(), n, int(crashWindow.Minutes()), err)
+		s.set(off, nil, err)
+		s.mu.Unlock()
+		s.m.notice(s.name(), err.Error())
+		return
+	}
+	wait := min(firstBackoff<<(2*(n-1)), 8*time.Second)
+	s.set(waiting, nil, fmt.Errorf("%s stopped (%w) and is started again in %v", s.name(), err, wait))
+	s.run++
+	next := s.run
+	s.mu.Unlock()
+	s.m.log.Warn("server crashed", "server", s.name(), "err", err, "again", wait)
+	time.AfterFunc(wait, func() { s.bring(next, reopen) })
+}
+
+// checkIdle stops the server when nobody used it for long, or looks again later.
+func (s *slot) checkIdle() {
+	s.mu.Lock()
+	rest := s.m.o.Idle - time.Since(s.used)
+	if rest > 0 || s.state != running {
+		s.idle.Reset(max(rest, time.Second))
+		s.mu.Unlock()
+		return
+	}
+	s.mu.Unlock()
+	s.stop(context.Background(), "idle")
+}
+
+// stop ends the server; the next use starts it again.
+func (s *slot) stop(ctx context.Context, why string) {
+	s.mu.Lock()
+	c := s.cur
+	s.run++
+	if s.idle != nil {
+		s.idle.Stop()
+		s.idle = nil
+	}
+	s.set(absent, nil, nil)
+	s.mu.Unlock()
+	if c != nil {
+		s.m.log.Info("stopping server", "server", s.name(), "why", why)
+		c.stop(ctx)
+	}
+}

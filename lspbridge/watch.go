@@ -1,0 +1,423 @@
+package lspbridge
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
+	"github.com/fsnotify/fsnotify"
+	"go.lsp.dev/protocol"
+)
+
+// Bounds of watching.
+const (
+	maxWatchedDirs = 20_000                 // inotify's watches are shared by everything a person runs
+	quietFor       = 50 * time.Millisecond  // a batch ends when nothing happened for so long …
+	batchFor       = 250 * time.Millisecond // … or when it has grown for so long
+	watchLock      = 10 * time.Second       // how long a batch waits for a server's transaction
+)
+
+// watchGlob is one pattern a server wants to hear of.
+type watchGlob struct {
+	base    string // directory the pattern is relative to; "" matches whole paths
+	pattern string
+	kinds   int // 1 create, 2 change, 4 delete
+}
+
+// watchGlobs reads the options of a didChangeWatchedFiles registration.
+func (c *client) watchGlobs(options json.RawMessage) []watchGlob {
+	var o struct {
+		Watchers []struct {
+			GlobPattern json.RawMessage
+			Kind        *int
+		}
+	}
+	_ = json.Unmarshal(options, &o)
+	var out []watchGlob
+	for _, w := range o.Watchers {
+		g := watchGlob{kinds: 7}
+		if w.Kind != nil {
+			g.kinds = *w.Kind
+		}
+		if json.Unmarshal(w.GlobPattern, &g.pattern) != nil {
+			var rel struct {
+				BaseURI json.RawMessage
+				Pattern string
+			}
+			_ = json.Unmarshal(w.GlobPattern, &rel)
+			var base string
+			if json.Unmarshal(rel.BaseURI, &base) != nil {
+				var folder struct{ URI string }
+				_ = json.Unmarshal(rel.BaseURI, &folder)
+				base = folder.URI
+			}
+			g.pattern, g.base = rel.Pattern, uriPath(base)
+			if g.base == "" {
+				continue
+			}
+		} else if !strings.HasPrefix(g.pattern, "/") && !filepath.IsAbs(g.pattern) {
+			g.base = c.root
+		}
+		if doublestar.ValidatePattern(g.pattern) {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+func (g watchGlob) match(e fileEvent) bool {
+	if g.kinds&(1<<(e.kind-1)) == 0 {
+		return false
+	}
+	name := e.path
+	if g.base != "" {
+		if !inside(g.base, e.path) {
+			return false
+		}
+		name, _ = filepath.Rel(g.base, e.path)
+	}
+	ok, _ := doublestar.Match(g.pattern, filepath.ToSlash(name))
+	return ok
+}
+
+// wanted are the events the server registered for. c.mu is held.
+func (c *client) wanted(events []fileEvent) []fileEvent {
+	var out []fileEvent
+	for _, e := range events {
+		for _, r := range c.regs {
+			if r.Method == protocol.MethodWorkspaceDidChangeWatchedFiles && r.wants(e) {
+				out = append(out, e)
+				break
+			}
+		}
+	}
+	return out
+}
+
+func (r registration) wants(e fileEvent) bool {
+	for _, g := range r.globs {
+		if g.match(e) {
+			return true
+		}
+	}
+	return false
+}
+
+// queueDisk hands events to the one goroutine per client that tells them, in order.
+func (c *client) queueDisk(events []fileEvent) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.disk = append(c.disk, events...)
+	if !c.telling {
+		c.telling = true
+		go c.tellDisk()
+	}
+}
+
+func (c *client) tellDisk() {
+	for {
+		c.mu.Lock()
+		events := c.disk
+		c.disk = nil
+		c.telling = len(events) > 0
+		c.mu.Unlock()
+		if len(events) == 0 {
+			return
+		}
+		c.onDisk(events)
+	}
+}
+
+// onDisk tells the server of changes somebody else made.
+func (c *client) onDisk(events []fileEvent) {
+	ctx, cancel := context.WithTimeout(context.Background(), watchLock)
+	defer cancel()
+	release, err := c.lock(ctx)
+	if err != nil {
+		return
+	}
+	defer release()
+	var open []string
+	c.mu.Lock()
+	c.watched(c.wanted(events))
+	for _, e := range events {
+		if c.docs[e.path] != nil {
+			open = append(open, e.path) // otherwise the server's buffer would win over the disk
+		}
+		if e.kind == 3 {
+			delete(c.files, e.path)
+		}
+	}
+	c.mu.Unlock()
+	if len(open) > 0 {
+		c.sync(open)
+	}
+}
+
+// watcher follows the project's directories. It is only a source of hints: what counts is what is on disk when a batch
+// is read.
+type watcher struct {
+	m     *Manager
+	fs    *fsnotify.Watcher
+	done  chan struct{}
+	again chan struct{} // asks for a rescan
+
+	known map[string]bool // files; belongs to run
+	dirs  map[string]bool // watched; belongs to run
+	since time.Time       // of the last batch; belongs to run
+
+	mu      sync.Mutex          // guards written
+	written map[string][32]byte // what we wrote ourselves, by path; zero: deleted
+}
+
+// watchSoon starts the watcher with the first server.
+func (m *Manager) watchSoon() {
+	m.mu.Lock()
+	if m.o.NoWatch || m.closed || m.watcher != nil {
+		m.mu.Unlock()
+		return
+	}
+	n, err := fsnotify.NewWatcher()
+	if err != nil {
+		m.mu.Unlock()
+		m.log.Warn("files are not watched", "err", err)
+		return
+	}
+	w := &watcher{m: m, fs: n, done: make(chan struct{}), again: make(chan struct{}, 1), known: map[string]bool{}, dirs: map[string]bool{}, written: map[string][32]byte{}}
+	m.watcher = w
+	m.mu.Unlock()
+	go w.run()
+}
+
+// Rescan looks for changes on disk now, e.g. after a shell command where watching is not possible.
+func (m *Manager) Rescan() {
+	m.mu.Lock()
+	w := m.watcher
+	m.mu.Unlock()
+	if w != nil {
+		select {
+		case w.again <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (w *watcher) close() {
+	_ = w.fs.Close()
+	<-w.done
+}
+
+// own notes what we are about to be told of, because we wrote it.
+func (w *watcher) own(files []Proposal) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.written) > 10_000 {
+		clear(w.written)
+	}
+	for _, f := range files {
+		if f.Delete {
+			w.written[f.Path] = [32]byte{}
+		} else {
+			w.written[f.Path] = sha256.Sum256([]byte(f.Text))
+		}
+	}
+}
+
+// echo reports that the disk is as we left it.
+func (w *watcher) echo(path string) bool {
+	w.mu.Lock()
+	want, ours := w.written[path]
+	w.mu.Unlock()
+	if !ours {
+		return false
+	}
+	b, err := os.ReadFile(path)
+	var got [32]byte
+	if err == nil {
+		got = sha256.Sum256(b)
+	}
+	if got == want {
+		return true
+	}
+	w.mu.Lock()
+	delete(w.written, path)
+	w.mu.Unlock()
+	return false
+}
+
+func (w *watcher) run() {
+	defer close(w.done)
+	w.since = time.Now()
+	w.scan()
+	touched := map[string]bool{}
+	var first time.Time
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	overflow := false
+	for {
+		select {
+		case e, ok := <-w.fs.Events:
+			if !ok {
+				return
+			}
+			if e.Op == fsnotify.Chmod {
+				continue
+			}
+			if len(touched) == 0 {
+				first = time.Now()
+			}
+			touched[e.Name] = true
+			timer.Reset(min(quietFor, max(0, batchFor-time.Since(first))))
+		case err, ok := <-w.fs.Errors:
+			if !ok {
+				return
+			}
+			if errors.Is(err, fsnotify.ErrEventOverflow) {
+				overflow = true
+				timer.Reset(quietFor)
+			}
+		case <-w.again:
+			overflow = true
+			timer.Reset(0)
+		case <-timer.C:
+			started := time.Now()
+			events := w.read(touched)
+			if overflow {
+				events = append(events, w.rescan(touched)...)
+			}
+			clear(touched)
+			overflow, w.since = false, started
+			w.deliver(events)
+		}
+	}
+}
+
+// scan learns the project's files and watches their directories.
+func (w *watcher) scan() {
+	w.watchDir(w.m.o.Root)
+	for _, f := range projectFiles(context.Background(), w.m.o.Root) {
+		w.known[f] = true
+		for dir := filepath.Dir(f); !w.dirs[dir] && inside(w.m.o.Root, dir); dir = filepath.Dir(dir) {
+			if !w.watchDir(dir) {
+				return
+			}
+		}
+	}
+}
+
+func (w *watcher) watchDir(dir string) bool {
+	if w.dirs[dir] {
+		return true
+	}
+	if len(w.dirs) >= maxWatchedDirs {
+		w.m.log.Warn("too many directories to watch all of them", "watched", len(w.dirs))
+		return false
+	}
+	if err := w.fs.Add(dir); err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			w.m.log.Warn("directory is not watched", "dir", dir, "err", err)
+		}
+		return !errors.Is(err, fsnotify.ErrClosed)
+	}
+	w.dirs[dir] = true
+	return true
+}
+
+// read turns touched paths into events by looking at the disk.
+func (w *watcher) read(touched map[string]bool) []fileEvent {
+	var out []fileEvent
+	for p := range touched {
+		fi, err := os.Lstat(p)
+		switch {
+		case err != nil && w.dirs[p]:
+			delete(w.dirs, p)
+			for f := range w.known {
+				if inside(p, f) {
+					delete(w.known, f)
+					out = append(out, fileEvent{f, 3})
+				}
+			}
+		case err != nil:
+			if w.known[p] && !w.echo(p) {
+				out = append(out, fileEvent{p, 3})
+			}
+			delete(w.known, p)
+		case fi.IsDir():
+			if skippedDir(fi.Name()) {
+				continue
+			}
+			// What was made inside before the watch stood has no event of its own.
+			_ = filepath.WalkDir(p, func(q string, d fs.DirEntry, err error) error {
+				switch {
+				case err != nil:
+					return nil
+				case d.IsDir() && q != p && skippedDir(d.Name()):
+					return filepath.SkipDir
+				case d.IsDir():
+					w.watchDir(q)
+				case !w.known[q]:
+					w.known[q] = true
+					out = append(out, fileEvent{q, 1})
+				}
+				return nil
+			})
+		case fi.Mode().IsRegular():
+			kind := 2
+			if !w.known[p] {
+				kind = 1
+			}
+			w.known[p] = true
+			if !w.echo(p) {
+				out = append(out, fileEvent{p, kind})
+			}
+		}
+	}
+	return out
+}
+
+// rescan compares everything with what is known.
+func (w *watcher) rescan(done map[string]bool) []fileEvent {
+	var out []fileEvent
+	now := map[string]bool{}
+	for _, f := range projectFiles(context.Background(), w.m.o.Root) {
+		fi, err := os.Lstat(f)
+		if err != nil {
+			continue
+		}
+		now[f] = true
+		w.watchDir(filepath.Dir(f))
+		switch {
+		case done[f]:
+		case !w.known[f]:
+			out = append(out, fileEvent{f, 1})
+		case fi.ModTime().After(w.since.Add(-time.Second)) && !w.echo(f):
+			out = append(out, fileEvent{f, 2})
+		}
+	}
+	for f := range w.known {
+		if !now[f] && !done[f] {
+			out = append(out, fileEvent{f, 3})
+		}
+	}
+	w.known = now
+	return out
+}
+
+func (w *watcher) deliver(events []fileEvent) {
+	if len(events) == 0 {
+		return
+	}
+	for _, s := range w.m.running() {
+		if c := s.current(); c != nil {
+			c.queueDisk(events)
+		}
+	}
+}
