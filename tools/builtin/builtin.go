@@ -8,6 +8,7 @@ import (
 	"context"
 
 	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/files"
 )
@@ -18,14 +19,22 @@ type Env struct {
 	Root     string   // git worktree root, or Cwd without git: what counts as inside
 	Extra    []string // additional directories that count as inside
 	StateDir string   // spill files go to StateDir/tool-output
+	Home     string   // the person's home folder, for protected paths; empty: not known
 
 	Buffers files.Buffers // the editor's open documents; nil without an editor
 	Tracker *files.Tracker
 	Locks   *files.Locks
-	Bridge  Bridge  // nil: no language servers
-	Applier Applier // nil: straight to the disk
-	Journal files.Journal
-	Format  Formatter
+	Bridge  Bridge        // nil: no language servers
+	Applier Applier       // nil: straight to the disk
+	Journal files.Journal // nil: no repair after a crash between two files; see files.DirJournal
+	Format  Formatter     // nil: none
+}
+
+// All lists the tools, in the order they are offered.
+func All(env Env) []tools.Tool {
+	return []tools.Tool{
+		Read(env), Write(env), Edit(env), MultiEdit(env), ApplyPatch(env),
+	}
 }
 
 // Bridge is what the tools need of the language servers; *lspbridge.Manager implements it.

@@ -36,6 +36,7 @@ type File struct {
 	New        string `json:"new"`
 	BaseHash   string `json:"baseHash,omitempty"`    // sha256 hex of the bytes Old was read from; empty: did not exist
 	BaseBuffer *int32 `json:"baseVersion,omitempty"` // version of the open buffer Old was read from
+	Mode       uint32 `json:"mode,omitempty"`        // permission bits to set; 0 keeps the file's own
 	Hunks      []Hunk `json:"hunks"`
 }
 

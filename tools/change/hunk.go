@@ -43,7 +43,7 @@ func cut(f File) []Hunk {
 	for _, e := range s.Edits {
 		hunks = append(hunks, hunkOf(s, e))
 	}
-	if len(hunks) == 0 && (f.Kind == Create || f.Kind == Delete) {
+	if len(hunks) == 0 && (f.Kind == Create || f.Kind == Delete || f.Mode != 0) {
 		hunks = append(hunks, Hunk{})
 	}
 	return hunks
@@ -132,4 +132,15 @@ func (s *Set) Paths() []string {
 		}
 	}
 	return out
+}
+
+// With is the member with another new text; hunks that are the same keep their ids.
+func (f File) With(text string) File {
+	if text == f.New {
+		return f
+	}
+	olds := f.Hunks
+	f.New = text
+	f.Hunks = rehunk("", olds, f)
+	return f
 }

@@ -1,0 +1,259 @@
+package builtin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/diff"
+	"github.com/pillion-dev/pillion/tools/files"
+)
+
+// carriedOut is a set that was written.
+type carriedOut struct {
+	set   *change.Set // as written: merged, formatted
+	notes []string    // for the model
+}
+
+// carryOut writes what was accepted, under the locks of all its paths.
+func (e Env) carryOut(ctx context.Context, d *change.Decided, p proposal) (*carriedOut, error) {
+	real := map[string]string{} // where each path led when it was judged
+	for _, m := range p.members {
+		real[m.Path] = m.base.Real
+		if m.to != nil {
+			real[m.to.path] = m.to.real
+		}
+	}
+	unlock, err := e.lock(ctx, d.Set)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	for _, path := range d.Set.Paths() {
+		now, err := files.Real(path)
+		if err != nil {
+			return nil, pathError(path, err)
+		}
+		if now != real[path] {
+			return nil, &tools.Error{Kind: "stale", Message: fmt.Sprintf("%s led to %s when it was allowed and leads to %s now; nothing was written", path, real[path], now)}
+		}
+	}
+	set, notes, err := e.rebase(d.Set)
+	if err != nil {
+		return nil, err
+	}
+	notes = append(notes, e.format(ctx, set)...)
+	if err := e.write(ctx, set); err != nil {
+		return nil, writeError(err)
+	}
+	notes = append(notes, e.track(set)...)
+	return &carriedOut{set, notes}, nil
+}
+
+func (e Env) lock(ctx context.Context, set *change.Set) (func(), error) {
+	if e.Locks == nil {
+		return func() {}, nil
+	}
+	var real []string
+	for _, p := range set.Paths() {
+		r, err := files.Real(p)
+		if err != nil {
+			return nil, pathError(p, err)
+		}
+		real = append(real, r)
+	}
+	return e.Locks.Lock(ctx, real...)
+}
+
+// rebase compares every base with what is there now. What moved elsewhere in a file is merged and told; what moved
+// where the change is, is an error with the lines as they are.
+func (e Env) rebase(set *change.Set) (*change.Set, []string, error) {
+	out := *set
+	out.Files = slices.Clone(set.Files)
+	var notes []string
+	for i := range out.Files {
+		f := &out.Files[i]
+		now, err := files.Open(f.Path, e.Buffers)
+		if err != nil {
+			return nil, nil, pathError(f.Path, err)
+		}
+		there := now.Exists || now.Dirty
+		switch {
+		case f.Kind == change.Create && there:
+			return nil, nil, &tools.Error{Kind: "exists", Message: f.Path + " was created by somebody else meanwhile; nothing was written. Read it, then change it with edit."}
+		case f.Kind != change.Create && !there:
+			return nil, nil, &tools.Error{Kind: "stale", Message: "File " + f.Path + " was deleted meanwhile; nothing was written."}
+		case f.Kind != change.Create && now.Text != f.Old:
+			moved, err := f.Rebase(now.Text)
+			if err != nil {
+				return nil, nil, &tools.Error{Kind: "stale", Err: err, Message: fmt.Sprintf("File %s changed while this was being decided, in the same lines; nothing was written.%s", f.Path, e.told(now, f.Old))}
+			}
+			notes = append(notes, fmt.Sprintf("%s had changed meanwhile in other lines; your change was merged with that:\n%s",
+				e.rel(f.Path), capLines(diff.Unified(e.rel(f.Path), e.rel(f.Path), f.Old, now.Text), 100)))
+			*f = moved
+		}
+		f.BaseHash, f.BaseBuffer = now.Hash, now.Version
+	}
+	return &out, notes, nil
+}
+
+// told says what changed since old, and when that is all of it notes the file as read: the model knows it now.
+func (e Env) told(now *files.File, old string) string {
+	text := diff.Unified(e.rel(now.Path), e.rel(now.Path), old, now.Text)
+	short := capLines(text, 200)
+	if short != text {
+		return " Read it again. What changed begins with:\n" + short
+	}
+	e.Tracker.Read(now)
+	return " It is now known to you with this difference; make your change against the present text:\n" + short
+}
+
+// capLines keeps the first n lines and at most 8 KiB of a text.
+func capLines(text string, n int) string {
+	l := diff.Lines(text)
+	if len(l) > n {
+		l = l[:n]
+	}
+	s := strings.Join(l, "")
+	if len(s) > 8<<10 {
+		s = strings.ToValidUTF8(s[:8<<10], "")
+	}
+	if s != text {
+		return strings.TrimRight(s, "\n") + "\n… (cut)"
+	}
+	return strings.TrimRight(s, "\n")
+}
+
+func (e Env) write(ctx context.Context, set *change.Set) error {
+	if e.Applier != nil {
+		return e.Applier.Apply(ctx, set)
+	}
+	return e.WriteDisk(ctx, set)
+}
+
+// WriteDisk writes a set's new texts to the disk, all or nothing, in the files' own encodings. BaseHash of each
+// member must be what is there. It is what an Applier falls back on for files that no editor has open.
+func (e Env) WriteDisk(ctx context.Context, set *change.Set) error {
+	var ops []files.Op
+	for _, f := range set.Files {
+		now, err := files.Open(f.Path, nil)
+		if err != nil {
+			return err
+		}
+		if e.Applier == nil && e.Buffers != nil {
+			if b, ok := e.Buffers.Buffer(f.Path); ok && b.Dirty {
+				return fmt.Errorf("%s has unsaved changes in the editor, which cannot take edits; save or close it first", f.Path)
+			}
+		}
+		op := files.Op{Kind: files.Write, Path: f.Path, Base: f.BaseHash, Mode: fs.FileMode(f.Mode)}
+		switch f.Kind {
+		case change.Delete:
+			op.Kind = files.Remove
+		default:
+			enc := now.Encoding
+			text := f.New
+			if !now.Exists {
+				if t, ok := strings.CutPrefix(text, "\ufeff"); ok {
+					text, enc = t, files.UTF8BOM
+				}
+			}
+			if op.Data, err = files.Encode(text, enc); err != nil {
+				return fmt.Errorf("%s: %w", f.Path, err)
+			}
+		}
+		if f.Kind == change.Rename {
+			op.Kind, op.NewPath = files.Move, f.NewPath
+			if f.New == f.Old && f.Mode == 0 {
+				op.Data = nil
+			}
+		}
+		ops = append(ops, op)
+	}
+	return files.Commit(ctx, ops, e.Journal)
+}
+
+// Apply writes a set that a person already decided on, such as an undo, where files are shown: it compares the
+// bases under lock first. The model's read state is left alone, so its next edit of these files is told what changed.
+func (e Env) Apply(ctx context.Context, set *change.Set) (*change.Set, error) {
+	unlock, err := e.lock(ctx, set)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	moved, _, err := e.rebase(set)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.write(ctx, moved); err != nil {
+		return nil, writeError(err)
+	}
+	return moved, nil
+}
+
+// Present is what a file is now, as the person sees it; for change.Set.Undo.
+func (e Env) Present(path string) (text string, exists bool) {
+	f, err := files.Open(path, e.Buffers)
+	if err != nil {
+		return "", true // something is there that is no text: never overwritten
+	}
+	return f.Text, f.Exists || f.Dirty
+}
+
+// track notes what the session now knows, and tells when a file is not what was written: an editor's own clean-up.
+func (e Env) track(set *change.Set) (notes []string) {
+	for _, f := range set.Files {
+		path := f.Path
+		if f.Kind == change.Rename || f.Kind == change.Delete {
+			if r, err := files.Real(f.Path); err == nil {
+				e.Tracker.Forget(r)
+			}
+			path = f.NewPath
+		}
+		if path == "" {
+			continue
+		}
+		now, err := files.Open(path, e.Buffers)
+		if err != nil || !now.Exists && !now.Dirty {
+			continue
+		}
+		e.Tracker.Read(now)
+		if want := strings.TrimPrefix(f.New, "\ufeff"); now.Text != want {
+			notes = append(notes, fmt.Sprintf("%s was changed further when it was written (by the editor):\n%s",
+				e.rel(path), capLines(diff.Unified(e.rel(path), e.rel(path), want, now.Text), 100)))
+		}
+	}
+	return notes
+}
+
+// format runs the configured formatters on the accepted texts, so that one write and one undo step hold both.
+// A formatter that fails never fails the edit.
+func (e Env) format(ctx context.Context, set *change.Set) (notes []string) {
+	if e.Format == nil {
+		return nil
+	}
+	for i := range set.Files {
+		f := &set.Files[i]
+		path := f.Path
+		if f.Kind == change.Rename {
+			path = f.NewPath
+		}
+		if f.Kind == change.Delete || f.New == f.Old {
+			continue
+		}
+		text, name, ok, err := e.Format.Format(ctx, path, f.New)
+		switch {
+		case err != nil && !errors.Is(err, context.Canceled):
+			notes = append(notes, fmt.Sprintf("The formatter %s failed on %s, which was written unformatted: %s", name, e.rel(path), capLines(err.Error(), 10)))
+		case ok && err == nil && text != f.New:
+			notes = append(notes, fmt.Sprintf("The formatter %s changed %s; quote these lines as they are now:\n%s",
+				name, e.rel(path), capLines(diff.Unified(e.rel(path), e.rel(path), f.New, text), 100)))
+			*f = f.With(text)
+		}
+	}
+	return notes
+}

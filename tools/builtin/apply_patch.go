@@ -1,0 +1,110 @@
+package builtin
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/files"
+	"github.com/pillion-dev/pillion/tools/patch"
+)
+
+//go:embed apply_patch.txt
+var applyPatchText string
+
+type applyPatchParams struct {
+	PatchText string `json:"patchText" jsonschema:"the whole patch, from *** Begin Patch to *** End Patch"`
+}
+
+// ApplyPatch changes several files by one patch, all or nothing. It needs no read before: the patch quotes the
+// lines it changes, and they are compared.
+func ApplyPatch(env Env) tools.Tool {
+	return tools.New("apply_patch", applyPatchText, func(ctx context.Context, p applyPatchParams, call *tools.Call) (tools.Result, error) {
+		parsed, err := patch.Parse(p.PatchText)
+		if err != nil {
+			return tools.Result{}, patchError(err)
+		}
+		opened, places, err := env.openAll(ctx, call, parsed.Paths())
+		if err != nil {
+			return tools.Result{}, err
+		}
+		changes, err := parsed.Apply(func(path string) (string, bool, error) {
+			f := opened[path]
+			if f == nil {
+				return "", false, &tools.Error{Kind: "io", Message: "the patch reads " + path + ", which it does not name"}
+			}
+			return f.Text, f.Exists || f.Dirty, nil
+		})
+		if err != nil {
+			return tools.Result{}, patchError(err)
+		}
+		prop := proposal{}
+		var done strings.Builder
+		done.WriteString("Success. Updated the following files:")
+		for _, c := range changes {
+			f := opened[c.Path]
+			if f == nil {
+				return tools.Result{}, &tools.Error{Kind: "io", Message: "the patch changes " + c.Path + ", which it does not name"}
+			}
+			m := member{File: change.File{Path: f.Path, Old: c.Old, New: c.New, Mode: uint32(c.Mode)}, base: f}
+			line := ""
+			switch c.Kind {
+			case patch.Add:
+				m.Kind, line = change.Create, "A "+env.rel(f.Path)
+			case patch.Delete:
+				m.Kind, line = change.Delete, "D "+env.rel(f.Path)
+			case patch.Move:
+				to := places[c.NewPath]
+				m.Kind, m.NewPath, m.to = change.Rename, to.path, &to
+				line = "M " + env.rel(to.path) + " (moved from " + env.rel(f.Path) + ")"
+			default:
+				m.Kind, line = change.Edit, "M "+env.rel(f.Path)
+			}
+			done.WriteString("\n" + line)
+			prop.members = append(prop.members, m)
+		}
+		prop.done = done.String()
+		return env.propose(ctx, call, prop)
+	}, tools.WithPermission("edit"), tools.WithKind(tools.KindEdit))
+}
+
+// openAll asks once for all places outside the project and reads every file.
+func (e Env) openAll(ctx context.Context, call *tools.Call, paths []string) (map[string]*files.File, map[string]place, error) {
+	places := map[string]place{}
+	var list []place
+	for _, name := range paths {
+		path, err := e.abs(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		p, err := e.place(path)
+		if err != nil {
+			return nil, nil, err
+		}
+		places[name] = p
+		list = append(list, p)
+	}
+	if err := e.askOutside(ctx, call, list...); err != nil {
+		return nil, nil, err
+	}
+	opened := map[string]*files.File{}
+	for name, p := range places {
+		f, err := e.openPlace(p)
+		if err != nil {
+			return nil, nil, err
+		}
+		opened[name] = f
+	}
+	return opened, places, nil
+}
+
+func patchError(err error) error {
+	var p *patch.Error
+	if errors.As(err, &p) {
+		return &tools.Error{Kind: p.Kind, Message: "apply_patch verification failed: " + p.Message, Err: err}
+	}
+	return err
+}

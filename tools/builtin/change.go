@@ -1,0 +1,269 @@
+package builtin
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/files"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// proposal is what a tool wants to do to files. Nothing is written before propose says so.
+type proposal struct {
+	title   string // the call's title; empty: the paths
+	done    string // the result's first words when all of it is applied
+	note    string // for the model, after them: how a passage was found, and the like
+	members []member
+	meta    map[string]any // added to the result's metadata
+}
+
+// member is a change with the file it was made from. The place of a new name is judged too.
+type member struct {
+	change.File
+	base *files.File // as opened by open; nil for a Create of nothing
+	to   *place      // Rename: where it goes
+}
+
+// changeFiles takes edits that were computed elsewhere (a language server's rename or code action) the way all
+// edits go: the paths are judged, the texts compared with what they were computed from, and propose does the rest.
+func (e Env) changeFiles(ctx context.Context, call *tools.Call, title string, edits []lspbridge.FileEdit) (tools.Result, error) {
+	var places []place
+	for _, ed := range edits {
+		for _, path := range []string{ed.Path, ed.NewPath} {
+			if path == "" {
+				continue
+			}
+			p, err := e.place(filepath.Clean(path))
+			if err != nil {
+				return tools.Result{}, err
+			}
+			places = append(places, p)
+		}
+	}
+	if err := e.askOutside(ctx, call, places...); err != nil {
+		return tools.Result{}, err
+	}
+	p := proposal{title: title, done: "Change applied successfully."}
+	for _, ed := range edits {
+		here := places[0]
+		places = places[1:]
+		f, err := e.openPlace(here)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		m := member{File: change.File{Path: here.path, Kind: change.Kind(ed.Kind), Old: f.Text, New: ed.New}, base: f}
+		if ed.NewPath != "" {
+			m.to, m.NewPath = &places[0], places[0].path
+			places = places[1:]
+		}
+		switch m.Kind {
+		case change.Create:
+			if f.Exists || f.Dirty {
+				return tools.Result{}, &tools.Error{Kind: "exists", Message: here.path + " exists already"}
+			}
+		case change.Delete:
+			m.New = ""
+		case change.Rename, change.Edit:
+			if !f.Exists && !f.Dirty {
+				return tools.Result{}, missing(here.path)
+			}
+			if m.Kind == change.Rename && ed.Old == "" && ed.New == "" {
+				m.New = f.Text // only the name changes
+			} else if ed.Old != f.Text {
+				r, err := change.File{Path: here.path, Kind: change.Edit, Old: ed.Old, New: ed.New}.Rebase(f.Text)
+				if err != nil {
+					return tools.Result{}, &tools.Error{Kind: "stale", Message: here.path + " changed while the edit was computed; try again", Err: err}
+				}
+				m.New = r.New
+			}
+		default:
+			return tools.Result{}, fmt.Errorf("unknown kind of file edit %q", ed.Kind)
+		}
+		p.members = append(p.members, m)
+	}
+	return e.propose(ctx, call, p)
+}
+
+// propose is the one way a tool changes files: show → check → ask → compare again → write → settle → tell.
+func (e Env) propose(ctx context.Context, call *tools.Call, p proposal) (tools.Result, error) {
+	set := e.set(call, p)
+	if empty(set) {
+		return tools.Result{Title: set.Title, Output: "Nothing to do: the file already has exactly this content. Nothing was written.",
+			Metadata: e.metadata(set, p.meta)}, nil
+	}
+	r := e.request(set, p)
+	e.show(call, set, "proposed")
+	stop := func() {}
+	if asks(ctx, call, r) {
+		stop = e.check(ctx, call, set)
+	}
+	reply, err := askReply(ctx, call, r)
+	stop()
+	if err != nil {
+		e.show(call, set, "rejected")
+		return tools.Result{}, err
+	}
+	d, err := decide(set, reply)
+	if err != nil {
+		e.show(call, set, "failed")
+		return tools.Result{}, err
+	}
+	if len(d.Set.Files) == 0 {
+		e.show(call, set, "rejected")
+		return tools.Result{}, rejected(d, e.rel)
+	}
+	done, err := e.carryOut(ctx, d, p)
+	if err != nil {
+		e.show(call, set, "failed")
+		return tools.Result{}, err
+	}
+	delta := e.settle(ctx, done.set)
+	done.set.Diagnostics = diagnostics(delta)
+	e.show(call, done.set, "applied")
+	return e.result(p, d, done, delta), nil
+}
+
+// set is the proposal as people see it.
+func (e Env) set(call *tools.Call, p proposal) *change.Set {
+	list := make([]change.File, len(p.members))
+	for i, m := range p.members {
+		list[i] = m.File
+		if m.base != nil {
+			list[i].BaseHash, list[i].BaseBuffer = m.base.Hash, m.base.Version
+		}
+	}
+	s := change.New("chg_"+rand.Text(), list)
+	s.Tool, s.SessionID, s.CallID, s.Title = call.Tool, call.SessionID, call.CallID, p.title
+	if s.Title == "" {
+		s.Title = e.names(s)
+	}
+	return s
+}
+
+func empty(s *change.Set) bool {
+	for _, f := range s.Files {
+		if len(f.Hunks) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// names is the set's paths for a title.
+func (e Env) names(s *change.Set) string {
+	var out []string
+	for _, p := range s.Paths() {
+		out = append(out, e.rel(p))
+	}
+	if len(out) > 3 {
+		return fmt.Sprintf("%s and %d more", strings.Join(out[:2], ", "), len(out)-2)
+	}
+	return strings.Join(out, ", ")
+}
+
+// request asks for every path, both ends of a rename, as named and as resolved.
+func (e Env) request(set *change.Set, p proposal) permission.Request {
+	r := permission.Request{Permission: "edit", Always: []string{"*"}, Subject: set, Title: "Edit " + set.Title}
+	add := func(path, real string) {
+		for _, pat := range e.patterns(path, real) {
+			r.Patterns = append(r.Patterns, pat)
+		}
+		r.Also = append(r.Also, filepath.ToSlash(path))
+		if real != path {
+			r.Also = append(r.Also, filepath.ToSlash(real))
+		}
+		for _, x := range []string{real, path} {
+			if why, ok := permission.Protected(x, e.home(), e.root()); ok && !r.MustAsk {
+				r.MustAsk, r.Why = true, e.rel(path)+" is protected: "+why
+			}
+		}
+	}
+	for _, m := range p.members {
+		add(m.Path, m.base.Real)
+		if m.to != nil {
+			add(m.to.path, m.to.real)
+		}
+	}
+	meta := e.metadata(set, nil)
+	r.Metadata = map[string]any{"filepath": set.Title, "diff": meta["diff"], "files": meta["files"]}
+	if len(set.Files) == 1 {
+		r.Metadata["filepath"] = set.Files[0].Path
+	}
+	return r
+}
+
+func (e Env) home() string {
+	if e.Home != "" {
+		return e.Home
+	}
+	h, _ := os.UserHomeDir()
+	return h
+}
+
+// asks says whether a person will be asked; a gate that cannot tell might.
+func asks(ctx context.Context, call *tools.Call, r permission.Request) bool {
+	g, ok := call.Host.Gate.(interface {
+		Would(context.Context, permission.Request) permission.Action
+	})
+	r.SessionID, r.CallID, r.Tool = call.SessionID, call.CallID, call.Tool
+	return !ok || g.Would(ctx, r) == permission.Ask
+}
+
+// decide reads the person's answer. What it does not understand is not a yes.
+func decide(set *change.Set, reply permission.Reply) (*change.Decided, error) {
+	var d change.Decisions
+	switch x := reply.Decisions.(type) {
+	case nil:
+	case change.Decisions:
+		d = x
+	case *change.Decisions:
+		if x != nil {
+			d = *x
+		}
+	default:
+		return nil, fmt.Errorf("the answer to change set %s is a %T; nothing was written", set.ID, x)
+	}
+	out, err := set.Decide(d)
+	if err != nil {
+		return nil, fmt.Errorf("the answer does not fit the change: %w; nothing was written", err)
+	}
+	return out, nil
+}
+
+// rejected is the error when no hunk was accepted. With words of the person the turn goes on.
+func rejected(d *change.Decided, name func(string) string) error {
+	said := d.Comment != ""
+	for _, r := range d.Rulings {
+		said = said || r.Decision.Comment != ""
+	}
+	cause := &permission.RejectedError{}
+	if said {
+		cause.Message = d.Report(name)
+	}
+	return &tools.Error{Kind: "rejected", Message: cause.Error(), Err: cause}
+}
+
+// writeError gives an error of the writing a kind.
+func writeError(err error) error {
+	var t *tools.Error
+	kind := "write_failed"
+	switch {
+	case errors.As(err, &t) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.Is(err, files.ErrStale):
+		kind = "stale"
+	case errors.Is(err, files.ErrExists):
+		kind = "exists"
+	case errors.Is(err, files.ErrUnencodable):
+		kind = "encoding"
+	}
+	return &tools.Error{Kind: kind, Message: err.Error(), Err: err}
+}

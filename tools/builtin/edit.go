@@ -1,0 +1,126 @@
+package builtin
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/files"
+	"github.com/pillion-dev/pillion/tools/replace"
+)
+
+//go:embed edit.txt
+var editText string
+
+type editParams struct {
+	FilePath string `json:"filePath" jsonschema:"the file to change, absolute or relative to the working directory"`
+	replacement
+}
+
+// replacement is one passage and what comes in its place.
+type replacement struct {
+	OldString  string `json:"oldString" jsonschema:"the passage to replace, as it stands in the file"`
+	NewString  string `json:"newString" jsonschema:"the text in its place"`
+	ReplaceAll bool   `json:"replaceAll,omitempty" jsonschema:"replace every occurrence, not just one"`
+}
+
+// Edit replaces one passage of a file. The passage may be quoted loosely; see package replace.
+func Edit(env Env) tools.Tool {
+	return tools.New("edit", editText, func(ctx context.Context, p editParams, call *tools.Call) (tools.Result, error) {
+		return env.edit(ctx, call, p.FilePath, []replacement{p.replacement})
+	}, tools.WithPermission("edit"), tools.WithKind(tools.KindEdit))
+}
+
+// edit makes replacements in one file, each on the result of those before: all or none.
+func (e Env) edit(ctx context.Context, call *tools.Call, path string, rs []replacement) (tools.Result, error) {
+	which := func(i int) string {
+		if len(rs) == 1 {
+			return ""
+		}
+		return fmt.Sprintf("edit %d of %d: ", i+1, len(rs))
+	}
+	for i, r := range rs { // before anybody is asked about a file
+		if r.OldString == r.NewString {
+			return tools.Result{}, &tools.Error{Kind: replace.Identical, Message: which(i) + "No changes to apply: oldString and newString are identical."}
+		}
+	}
+	f, err := e.open(ctx, call, path)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	m := member{File: change.File{Path: f.Path, Kind: change.Edit, Old: f.Text}, base: f}
+	exists := f.Exists || f.Dirty
+	text := f.Text
+	if !exists {
+		if rs[0].OldString != "" {
+			return tools.Result{}, missing(f.Path)
+		}
+		if err := e.known(f); err != nil {
+			return tools.Result{}, err
+		}
+		m.Kind, text = change.Create, rs[0].NewString
+	} else if err := e.known(f); err != nil {
+		return tools.Result{}, err
+	}
+	var notes []string
+	replaced := 0
+	for i, r := range rs {
+		if i == 0 && !exists {
+			replaced++
+			continue
+		}
+		res, err := passage(f, text, r)
+		if err != nil {
+			return tools.Result{}, inFile(e.rel(f.Path), which(i), err)
+		}
+		text = res.Text
+		replaced += len(res.Spans)
+		if n := howFound(res); n != "" {
+			notes = append(notes, which(i)+n)
+		}
+	}
+	m.New = text
+	return e.propose(ctx, call, proposal{
+		done: "Edit applied successfully.", note: strings.Join(notes, "\n"), members: []member{m},
+		meta: map[string]any{"replacements": replaced},
+	})
+}
+
+func passage(f *files.File, text string, r replacement) (replace.Result, error) {
+	if r.OldString == "" {
+		return replace.Result{}, &replace.Error{Kind: replace.EmptyOld,
+			Message: "oldString cannot be empty when editing an existing file. Provide the exact text to replace, or use write for an intentional full-file replacement."}
+	}
+	return replace.Apply(text, strings.TrimPrefix(r.OldString, "\ufeff"), strings.TrimPrefix(r.NewString, "\ufeff"), r.ReplaceAll)
+}
+
+func inFile(rel, which string, err error) error {
+	var r *replace.Error
+	if errors.As(err, &r) {
+		return &tools.Error{Kind: r.Kind, Message: fmt.Sprintf("%s: %s%s", rel, which, r.Message), Err: err}
+	}
+	return err
+}
+
+// howFound tells what a loose quotation was taken for, so that the model learns what the file really says.
+func howFound(r replace.Result) string {
+	var sb strings.Builder
+	if r.Stage != "simple" && len(r.Spans) > 0 {
+		s := r.Spans[0]
+		fmt.Fprintf(&sb, "oldString does not stand in the file exactly as quoted; it was found at lines %d-%d by the %s match.", s.StartLine, s.EndLine, r.Stage)
+	}
+	if r.Replaced != "" {
+		fmt.Fprintf(&sb, " These lines were really replaced:\n%s", capLines(r.Replaced, 60))
+	}
+	if r.Written != "" {
+		fmt.Fprintf(&sb, "\nnewString was adapted to fit; this was written:\n%s", capLines(r.Written, 60))
+	}
+	if len(r.Similar) > 0 {
+		fmt.Fprintf(&sb, "\nSimilar passages at lines %s are not the same text and were left alone.", strings.Trim(fmt.Sprint(r.Similar), "[]"))
+	}
+	return strings.TrimSpace(sb.String())
+}

@@ -1,0 +1,93 @@
+package builtin
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pillion-dev/pillion/tools/files"
+)
+
+const maxInstructions = 32 << 10 // bytes shown of one instruction file
+
+// instructionNames in order; the first that a folder has counts.
+var instructionNames = []string{"AGENTS.md", "CLAUDE.md", "CONTEXT.md"}
+
+// instructions appends the instruction files of the folders above a file that is read, each once a session. Those of
+// the session's own folder and above it are in the system prompt already.
+type instructions struct {
+	env   Env
+	mu    sync.Mutex
+	given map[string]bool // by real path; guarded by mu
+}
+
+// above returns what is new, outermost first, and the paths.
+func (in *instructions) above(at place) (text string, loaded []string) {
+	loaded = []string{}
+	e := in.env
+	root, err := files.Real(e.root())
+	if err != nil || !files.Within(root, at.real) {
+		return "", loaded
+	}
+	cwd, err := files.Real(e.Cwd)
+	if err != nil {
+		return "", loaded
+	}
+	var dirs []string
+	for d := filepath.Dir(at.real); files.Within(root, d) && !files.Within(d, cwd); d = filepath.Dir(d) {
+		dirs = append(dirs, d)
+	}
+	slices.Reverse(dirs)
+	var sb strings.Builder
+	for _, d := range dirs {
+		for _, name := range instructionNames {
+			path := filepath.Join(d, name)
+			body, ok := in.load(path, root, at.real)
+			if !ok {
+				continue
+			}
+			if body != "" {
+				fmt.Fprintf(&sb, "\n\n<system-reminder>\nInstructions from: %s\n%s\n</system-reminder>", path, body)
+				loaded = append(loaded, path)
+			}
+			break
+		}
+	}
+	return sb.String(), loaded
+}
+
+// load reads an instruction file; ok says that the folder has this one. A link that leads to anything but another
+// instruction file of the project is not followed: nobody was asked about its target.
+func (in *instructions) load(path, root, reading string) (body string, ok bool) {
+	real, err := files.Real(path)
+	if err != nil || !files.Within(root, real) || !slices.Contains(instructionNames, filepath.Base(real)) {
+		return "", false
+	}
+	f, err := files.OpenRaw(real)
+	if err != nil {
+		return "", false
+	}
+	defer f.Close()
+	in.mu.Lock()
+	seen := in.given[real]
+	if in.given == nil {
+		in.given = map[string]bool{}
+	}
+	in.given[real] = true
+	in.mu.Unlock()
+	if seen || real == reading {
+		return "", true
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxInstructions+1))
+	if err != nil {
+		return "", true
+	}
+	text, _ := files.Decode(b)
+	if len(text) > maxInstructions {
+		text = strings.ToValidUTF8(text[:maxInstructions], "") + "\n… (cut; read the file for the rest)"
+	}
+	return strings.TrimSpace(text), true
+}

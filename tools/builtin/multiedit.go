@@ -1,0 +1,23 @@
+package builtin
+
+import (
+	"context"
+	_ "embed"
+
+	"github.com/pillion-dev/pillion/tools"
+)
+
+//go:embed multiedit.txt
+var multiEditText string
+
+type multiEditParams struct {
+	FilePath string        `json:"filePath" jsonschema:"the file to change, absolute or relative to the working directory"`
+	Edits    []replacement `json:"edits" minItems:"1" jsonschema:"the replacements, made in this order"`
+}
+
+// MultiEdit makes several replacements in one file, all or nothing, and asks once.
+func MultiEdit(env Env) tools.Tool {
+	return tools.New("multiedit", multiEditText, func(ctx context.Context, p multiEditParams, call *tools.Call) (tools.Result, error) {
+		return env.edit(ctx, call, p.FilePath, p.Edits)
+	}, tools.WithPermission("edit"), tools.WithKind(tools.KindEdit))
+}

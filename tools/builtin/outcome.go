@@ -1,0 +1,108 @@
+package builtin
+
+import (
+	"maps"
+	"strings"
+
+	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
+)
+
+// show puts the set, and where it stands, on the call's card.
+func (e Env) show(call *tools.Call, set *change.Set, state string) {
+	call.Report(tools.Update{Title: set.Title, Metadata: e.metadata(set, nil), Locations: locations(set), Changes: set, ChangeState: state})
+}
+
+// locations are the places an editor may follow: each file at its first hunk.
+func locations(set *change.Set) []tools.Location {
+	var out []tools.Location
+	for _, f := range set.Files {
+		l := tools.Location{Path: f.Path}
+		if f.Kind == change.Rename {
+			l.Path = f.NewPath
+		}
+		for _, h := range f.Hunks {
+			if h.OldLines+h.NewLines > 0 {
+				l.Line = max(h.NewStart, 1)
+				break
+			}
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// metadata has OpenCode's names: diff of all, filediff of the first file, files each.
+func (e Env) metadata(set *change.Set, more map[string]any) map[string]any {
+	var all strings.Builder
+	list := make([]map[string]any, 0, len(set.Files))
+	for _, f := range set.Files {
+		patch := f.Unified(e.rel)
+		all.WriteString(patch)
+		added, removed := f.Stat()
+		m := map[string]any{
+			"filePath": f.Path, "relativePath": e.rel(f.Path), "type": fileType(f.Kind), "patch": patch, "additions": added, "deletions": removed,
+		}
+		if f.Kind == change.Rename {
+			m["movePath"] = f.NewPath
+		}
+		list = append(list, m)
+	}
+	out := map[string]any{"diff": all.String(), "files": list}
+	if len(list) > 0 {
+		f := list[0]
+		out["filediff"] = map[string]any{"file": f["filePath"], "patch": f["patch"], "additions": f["additions"], "deletions": f["deletions"]}
+	}
+	maps.Copy(out, more)
+	return out
+}
+
+func fileType(k change.Kind) string {
+	switch k {
+	case change.Create:
+		return "add"
+	case change.Delete:
+		return "delete"
+	case change.Rename:
+		return "move"
+	}
+	return "update"
+}
+
+// result tells the model what became of its proposal.
+func (e Env) result(p proposal, d *change.Decided, done *carriedOut, delta *lspbridge.Delta) tools.Result {
+	var sb strings.Builder
+	said := d.Report(e.rel)
+	if said != "" && partly(d) {
+		sb.WriteString("The change was applied in part.")
+	} else {
+		sb.WriteString(p.done)
+	}
+	for _, part := range append([]string{p.note, said}, done.notes...) {
+		if part != "" {
+			sb.WriteString("\n\n" + part)
+		}
+	}
+	sb.WriteString(problemText(delta, done.set))
+	meta := e.metadata(done.set, p.meta)
+	byFile := map[string]any{}
+	if delta != nil {
+		for _, r := range delta.Files {
+			byFile[r.Path] = problems(r.Items)
+		}
+		meta["certainty"] = string(delta.State)
+	}
+	meta["diagnostics"] = byFile
+	return tools.Result{Title: done.set.Title, Output: sb.String(), Metadata: meta, Locations: locations(done.set)}
+}
+
+// partly says that something was not written as proposed.
+func partly(d *change.Decided) bool {
+	for _, r := range d.Rulings {
+		if r.Decision.Verdict != change.Accept {
+			return true
+		}
+	}
+	return false
+}

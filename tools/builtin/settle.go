@@ -1,0 +1,199 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
+)
+
+const (
+	checkBudget  = 1500 * time.Millisecond // the question waits this long for the problems of a proposal
+	checkLonger  = 30 * time.Second        // the card is updated when they come later
+	settleBudget = 3 * time.Second         // the model's result waits this long for the problems of what was written
+
+	maxProblems   = 20 // errors shown of one file; OpenCode's figure
+	maxOtherFiles = 5  // other files shown; OpenCode's figure
+)
+
+// check finds out what problems the proposal would bring. It returns after the budget at the latest; an answer
+// that comes later updates the card. stop ends it and waits for the servers to be as they were.
+func (e Env) check(ctx context.Context, call *tools.Call, set *change.Set) (stop func()) {
+	if e.Bridge == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkLonger)
+	answer := make(chan *change.Diagnostics, 1)
+	taken, late := make(chan struct{}), make(chan struct{}) // one of them is closed: the answer came in time, or not
+	ended := make(chan struct{})
+	proposed := proposals(set)
+	go func() {
+		defer close(ended)
+		delta := e.Bridge.Check(ctx, proposed)
+		d := diagnostics(&delta)
+		answer <- d
+		select {
+		case <-taken:
+		case <-ctx.Done():
+		case <-late:
+			if ctx.Err() == nil && d.Certainty != change.Pending {
+				next := *set
+				next.Diagnostics = d
+				e.show(call, &next, "proposed")
+			}
+		}
+	}()
+	timer := time.NewTimer(checkBudget)
+	defer timer.Stop()
+	select {
+	case set.Diagnostics = <-answer:
+		close(taken)
+	case <-timer.C:
+		set.Diagnostics = &change.Diagnostics{Certainty: change.Pending, Reason: "not checked yet: the language servers are still at it"}
+		close(late)
+	case <-ctx.Done():
+	}
+	if set.Diagnostics != nil && ctx.Err() == nil {
+		e.show(call, set, "proposed")
+	}
+	return func() { cancel(); <-ended }
+}
+
+// settle tells the servers what was written and waits for its problems, not for ever.
+func (e Env) settle(ctx context.Context, set *change.Set) *lspbridge.Delta {
+	if e.Bridge == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, settleBudget)
+	defer cancel()
+	d := e.Bridge.Changed(ctx, proposals(set))
+	return &d
+}
+
+func proposals(set *change.Set) []lspbridge.Proposal {
+	var out []lspbridge.Proposal
+	for _, f := range set.Files {
+		switch f.Kind {
+		case change.Delete:
+			out = append(out, lspbridge.Proposal{Path: f.Path, Delete: true})
+		case change.Rename:
+			out = append(out, lspbridge.Proposal{Path: f.NewPath, Text: f.New}, lspbridge.Proposal{Path: f.Path, Delete: true})
+		default:
+			out = append(out, lspbridge.Proposal{Path: f.Path, Text: f.New})
+		}
+	}
+	return out
+}
+
+// diagnostics is a delta in the words of a change set; nil without a bridge.
+func diagnostics(delta *lspbridge.Delta) *change.Diagnostics {
+	if delta == nil {
+		return nil
+	}
+	return &change.Diagnostics{
+		Certainty: change.Certainty(delta.State), Reason: delta.Reason, Unchanged: delta.Unchanged,
+		Introduced: problems(delta.Introduced), Fixed: problems(delta.Fixed),
+	}
+}
+
+func problems(ds []lspbridge.Diagnostic) []change.Problem {
+	out := make([]change.Problem, 0, len(ds))
+	for _, d := range ds {
+		out = append(out, change.Problem{
+			Path: d.Path, Line: d.Range.Start.Line + 1, Column: d.Range.Start.Character + 1,
+			Severity: severity(d.Severity), Source: d.Source, Code: d.Code, Message: d.Message,
+		})
+	}
+	return out
+}
+
+func severity(s lspbridge.Severity) string {
+	switch s {
+	case lspbridge.SeverityWarning:
+		return "warning"
+	case lspbridge.SeverityInformation:
+		return "information"
+	case lspbridge.SeverityHint:
+		return "hint"
+	}
+	return "error"
+}
+
+// problemText tells the model the errors a change brought, first those of its own files, or that nobody knows yet.
+func problemText(d *lspbridge.Delta, set *change.Set) string {
+	if d == nil {
+		return ""
+	}
+	own := map[string]bool{}
+	for _, p := range set.Paths() {
+		own[p] = true
+	}
+	byFile := map[string][]lspbridge.Diagnostic{}
+	var order []string
+	for _, x := range d.Introduced {
+		if x.Severity > lspbridge.SeverityError {
+			continue
+		}
+		if byFile[x.Path] == nil {
+			order = append(order, x.Path)
+		}
+		byFile[x.Path] = append(byFile[x.Path], x)
+	}
+	var sb strings.Builder
+	others := 0
+	for _, mine := range []bool{true, false} {
+		for _, path := range order {
+			if own[path] != mine {
+				continue
+			}
+			head := "LSP errors detected in this file, please fix:"
+			if len(own) > 1 {
+				head = "LSP errors detected in " + path + ", please fix:"
+			}
+			if !mine {
+				if others++; others > maxOtherFiles {
+					continue
+				}
+				head = "LSP errors detected in other files:"
+			}
+			fmt.Fprintf(&sb, "\n\n%s\n<diagnostics file=%q>\n", head, path)
+			list := byFile[path]
+			for _, x := range list[:min(len(list), maxProblems)] {
+				fmt.Fprintf(&sb, "ERROR [%d:%d] %s\n", x.Range.Start.Line+1, x.Range.Start.Character+1, x.Message)
+			}
+			if n := len(list) - maxProblems; n > 0 {
+				fmt.Fprintf(&sb, "... and %d more\n", n)
+			}
+			sb.WriteString("</diagnostics>")
+		}
+	}
+	if n := others - maxOtherFiles; n > 0 {
+		fmt.Fprintf(&sb, "\n\n... and new errors in %d more files", n)
+	}
+	reason := ""
+	if d.Reason != "" {
+		reason = " (" + d.Reason + ")"
+	}
+	switch {
+	case d.State == lspbridge.Pending:
+		sb.WriteString("\n\nThe language servers have not checked this yet" + reason + "; do not take it for free of errors.")
+	case d.State == lspbridge.Partial:
+		sb.WriteString("\n\nThe language servers checked this only in part" + reason + ".")
+	case d.State == lspbridge.Unavailable && d.Reason != "":
+		sb.WriteString("\n\nNot checked by a language server" + reason + ".")
+	case d.State == lspbridge.Fresh && len(d.Fixed) > 0:
+		fmt.Fprintf(&sb, "\n\nThis fixed %d problem%s.", len(d.Fixed), plural(len(d.Fixed)))
+	}
+	return sb.String()
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
+}

@@ -1,0 +1,100 @@
+package builtin
+
+import (
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+)
+
+const (
+	maxSimilar = 3
+	maxScanned = 5000 // entries of a folder looked at
+)
+
+// similar lists neighbours of a missing path with a name like it, best first. When the folder is missing too, its
+// nearest existing parent is searched for a folder like the missing one.
+func similar(path string) []string {
+	dir, name := filepath.Dir(path), filepath.Base(path)
+	for range 8 {
+		d, err := os.Open(dir)
+		if err != nil {
+			up := filepath.Dir(dir)
+			if up == dir {
+				return nil
+			}
+			dir, name = up, filepath.Base(dir)
+			continue
+		}
+		names, _ := d.Readdirnames(maxScanned)
+		d.Close()
+		type scored struct {
+			name string
+			s    int
+		}
+		var found []scored
+		for _, n := range names {
+			if s := likeness(strings.ToLower(name), strings.ToLower(n)); s > 0 {
+				found = append(found, scored{n, s})
+			}
+		}
+		sort.Slice(found, func(i, j int) bool {
+			if found[i].s != found[j].s {
+				return found[i].s > found[j].s
+			}
+			return found[i].name < found[j].name
+		})
+		var out []string
+		for _, f := range found[:min(len(found), maxSimilar)] {
+			out = append(out, filepath.Join(dir, f.name))
+		}
+		return out
+	}
+	return nil
+}
+
+// likeness rates two lower-case names: 0 is not alike.
+func likeness(want, have string) int {
+	switch {
+	case want == have:
+		return 100
+	case stem(want) == stem(have) && len(stem(want)) > 0:
+		return 90
+	}
+	if d := distance(want, have); d <= max(1, len(want)/4) {
+		return 80 - d
+	}
+	if len(have) > 1 && len(want) > 1 && (strings.Contains(have, want) || strings.Contains(want, have)) {
+		return 40 - min(30, max(len(have)-len(want), len(want)-len(have)))
+	}
+	if s := stem(want); len(s) > 2 && strings.Contains(have, s) {
+		return 5
+	}
+	return 0
+}
+
+func stem(name string) string { return strings.TrimSuffix(name, filepath.Ext(name)) }
+
+// distance is Levenshtein's, in bytes: file names are short.
+func distance(a, b string) int {
+	if len(a) > 255 || len(b) > 255 {
+		return 255
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		last := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := last
+			if a[i] != b[j] {
+				cost++
+			}
+			last = row[j+1]
+			row[j+1] = min(cost, row[j]+1, last+1)
+		}
+	}
+	return row[len(b)]
+}
