@@ -1,0 +1,270 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// Ids of the options of a permission request. Their kinds are ACP's closed set.
+const (
+	optionOnce    = "once"
+	optionSession = "always-session"
+	optionProject = "always-project"
+	optionReject  = "reject"
+)
+
+// askPermission asks the person in the editor. There is no limit; the question ends with its turn, or with the
+// connection. Whatever goes wrong, the answer is no.
+func (s *Server) askPermission(ctx context.Context, session string, r permission.Request) (permission.Reply, error) {
+	set, _ := r.Subject.(*change.Set)
+	request := protocol.RequestPermissionRequest{SessionID: session, ToolCall: s.permissionCall(session, r, set), Options: permissionOptions(r)}
+	var answer protocol.RequestPermissionResponse
+	if err := s.call(ctx, protocol.MethodSessionRequestPermission, request, &answer); err != nil {
+		if ctx.Err() != nil {
+			return permission.Reply{}, ctx.Err()
+		}
+		if s.ctx.Err() != nil {
+			return permission.Reply{}, context.Canceled // the editor is gone: the turn ends with it
+		}
+		return permission.Reply{}, &permission.RejectedError{Message: "the editor could not ask the user: " + err.Error()}
+	}
+	selected, ok := answer.Outcome.Value.(*protocol.SelectedPermissionOutcome)
+	if !ok { // cancelled: nothing is written and the turn ends
+		if es := s.lookup(session); es != nil {
+			go es.cancelAll()
+		}
+		return permission.Reply{}, context.Canceled
+	}
+	var meta protocol.DecisionMeta
+	for _, m := range []map[string]any{answer.Meta, selected.Meta} {
+		if tree, ok := m["pillion"]; ok {
+			if err := protocol.Assign(tree, &meta); err != nil {
+				return permission.Reply{}, fmt.Errorf("the editor's decision is malformed (_meta.pillion.%v); nothing was written", err)
+			}
+		}
+	}
+	if meta.Stale {
+		return permission.Reply{}, &tools.Error{Kind: "stale", Message: "the text changed in the editor while the change was under review; nothing was written. Read it again, then propose the change anew"}
+	}
+	return replyOf(selected.OptionID, meta, set)
+}
+
+// replyOf is the person's answer in the gate's words.
+func replyOf(option string, meta protocol.DecisionMeta, set *change.Set) (permission.Reply, error) {
+	reply := permission.Reply{Asked: true, Message: meta.Comment}
+	verdict := change.Accept
+	switch option {
+	case optionOnce:
+		reply.Kind = permission.Once
+	case optionSession:
+		reply.Kind, reply.Scope = permission.Always, permission.ScopeSession
+	case optionProject:
+		reply.Kind, reply.Scope = permission.Always, permission.ScopeProject
+	case optionReject:
+		reply.Kind, verdict = permission.Reject, change.Reject
+	default:
+		return permission.Reply{}, fmt.Errorf("the editor chose an option that was not offered (%q); nothing was done", option)
+	}
+	if len(meta.Hunks) == 0 && meta.Comment == "" || set == nil {
+		return reply, nil
+	}
+	d := change.Decisions{Default: verdict, Hunks: map[string]change.Decision{}, Comment: meta.Comment}
+	known := map[string]bool{}
+	for _, f := range set.Files {
+		for _, h := range f.Hunks {
+			known[h.ID] = true
+		}
+	}
+	accepted := false
+	for id, h := range meta.Hunks {
+		if !known[id] {
+			return permission.Reply{}, fmt.Errorf("the editor decided about hunk %q, which change %s does not have; nothing was written", id, set.ID)
+		}
+		x := change.Decision{Verdict: change.Verdict(h.Decision), Comment: h.Comment}
+		switch x.Verdict {
+		case change.Accept:
+			accepted = true
+		case change.Replace:
+			accepted = true
+			if len(h.NewLines) > 0 {
+				x.NewText = strings.Join(h.NewLines, "\n") + "\n"
+			}
+		case change.Reject:
+		default:
+			return permission.Reply{}, fmt.Errorf("the editor's decision about hunk %q is %q, not accept, reject or edit; nothing was written", id, h.Decision)
+		}
+		d.Hunks[id] = x
+	}
+	if reply.Kind == permission.Reject {
+		if !accepted {
+			reply.Message = rejection(d)
+			return reply, nil
+		}
+		reply.Kind = permission.Once // some hunks are wanted, the others are not
+	}
+	reply.Decisions = d
+	return reply, nil
+}
+
+// rejection puts the person's comments on a rejected change together for the model.
+func rejection(d change.Decisions) string {
+	var parts []string
+	if d.Comment != "" {
+		parts = append(parts, d.Comment)
+	}
+	for _, h := range d.Hunks {
+		if h.Comment != "" {
+			parts = append(parts, h.Comment)
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// permissionCall describes what is asked completely: some editors show the request alone.
+func (s *Server) permissionCall(session string, r permission.Request, set *change.Set) protocol.ToolCallUpdate {
+	u := protocol.ToolCallUpdate{ToolCallID: r.CallID, Title: r.Title, Name: r.Tool, Kind: permissionKind(r), Status: protocol.ToolCallStatusPending}
+	if u.ToolCallID == "" {
+		u.ToolCallID = r.ID
+	}
+	if u.Title == "" {
+		u.Title = strings.TrimSpace(r.Permission + " " + strings.Join(r.Patterns, ", "))
+	}
+	if es := s.lookup(session); es != nil {
+		if d, ok := es.view.call(r.CallID); ok {
+			u.RawInput, u.Locations = d.Input, locations(d.Locations)
+			if d.Kind != "" {
+				u.Kind = toolKind(d.Kind)
+			}
+		}
+	}
+	if len(u.RawInput) == 0 {
+		u.RawInput = rawJSON(map[string]any{"permission": r.Permission, "patterns": r.Patterns, "metadata": r.Metadata})
+	}
+	meta := protocol.ToolCallMeta{Permission: r.Permission, Patterns: r.Patterns, Always: r.Always, Why: r.Why}
+	if set != nil {
+		u.Content = diffContent(set)
+		u.Locations = nil
+		for _, f := range set.Files {
+			for _, l := range changeLocations(f) {
+				u.Locations = append(u.Locations, l)
+			}
+		}
+		if text := diagnosticsText(set); text != "" {
+			u.Content = append(u.Content, textContent(text))
+		}
+		meta.ChangeSet, meta.Files, meta.Diagnostics = set.ID, fileChanges(set), changeDiagnostics(set)
+	} else if r.Permission == "bash" {
+		command, _ := r.Metadata["command"].(string)
+		if command == "" {
+			command = strings.Join(r.Patterns, "\n")
+		}
+		u.Content = append(u.Content, textContent(fenced(command)))
+	} else if len(r.Patterns) > 0 {
+		u.Content = append(u.Content, textContent(r.Permission+": "+strings.Join(r.Patterns, ", ")))
+	}
+	if r.Why != "" {
+		u.Content = append(u.Content, textContent("Asked because "+r.Why))
+	}
+	u.Meta = map[string]any{"pillion": meta}
+	return u
+}
+
+func changeLocations(f change.File) []protocol.ToolCallLocation {
+	at := func(path string, line int) protocol.ToolCallLocation {
+		l := protocol.ToolCallLocation{Path: path}
+		if line > 0 {
+			n := int64(line)
+			l.Line = &n
+		}
+		return l
+	}
+	line := 0
+	if len(f.Hunks) > 0 {
+		line = max(f.Hunks[0].OldStart, 1)
+	}
+	out := []protocol.ToolCallLocation{at(f.Path, line)}
+	if f.NewPath != "" {
+		out = append(out, at(f.NewPath, 0))
+	}
+	return out
+}
+
+func permissionKind(r permission.Request) protocol.ToolKind {
+	switch r.Permission {
+	case "edit":
+		return protocol.ToolKindEdit
+	case "bash":
+		return protocol.ToolKindExecute
+	case "read", "external_directory", "list":
+		return protocol.ToolKindRead
+	case "glob", "grep", "codesearch":
+		return protocol.ToolKindSearch
+	case "webfetch", "websearch":
+		return protocol.ToolKindFetch
+	case "task", "todowrite", "skill":
+		return protocol.ToolKindThink
+	}
+	return protocol.ToolKindOther
+}
+
+// diagnosticsText is the line a person reads first: what the change does to the problems.
+func diagnosticsText(set *change.Set) string {
+	d := set.Diagnostics
+	if d == nil {
+		return ""
+	}
+	switch d.Certainty {
+	case change.Pending:
+		return "Problems not checked yet" + because(d.Reason)
+	case change.Unavailable:
+		return "Problems cannot be checked" + because(d.Reason)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Fixes %s, introduces %d", count(len(d.Fixed), "problem"), len(d.Introduced))
+	if d.Certainty == change.Partial {
+		b.WriteString(" (checked in part" + because(d.Reason) + ")")
+	}
+	const most = 10
+	for i, p := range d.Introduced {
+		if i == most {
+			fmt.Fprintf(&b, "\n… and %d more", len(d.Introduced)-most)
+			break
+		}
+		fmt.Fprintf(&b, "\n%s:%d:%d: %s: %s", p.Path, p.Line, p.Column, p.Severity, p.Message)
+	}
+	return b.String()
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}
+
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+func permissionOptions(r permission.Request) []protocol.PermissionOption {
+	out := []protocol.PermissionOption{{OptionID: optionOnce, Name: "Allow", Kind: protocol.PermissionOptionKindAllowOnce}}
+	if len(r.Always) > 0 {
+		what := r.Permission + " " + strings.Join(r.Always, ", ")
+		out = append(out,
+			protocol.PermissionOption{OptionID: optionSession, Name: "Always allow " + what + " in this session", Kind: protocol.PermissionOptionKindAllowAlways},
+			protocol.PermissionOption{OptionID: optionProject, Name: "Always allow " + what + " in this project", Kind: protocol.PermissionOptionKindAllowAlways})
+	}
+	return append(out, protocol.PermissionOption{OptionID: optionReject, Name: "Reject", Kind: protocol.PermissionOptionKindRejectOnce})
+}
+
+func encodeBase64(b []byte) string { return base64.StdEncoding.EncodeToString(b) }

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/tools/files"
+)
+
+// Buffers are the documents an editor has open, as it reports them. The editor owns the truth; this is its mirror.
+// It is safe for concurrent use.
+type Buffers struct {
+	mu   sync.Mutex
+	docs map[string]*document // by cleaned path; guarded by mu
+	real map[string]string    // path without symlinks → the path the editor uses; guarded by mu
+}
+
+type document struct {
+	path    string
+	uri     string
+	text    string
+	version int32
+	dirty   bool
+}
+
+var _ files.Buffers = (*Buffers)(nil)
+
+// NewBuffers makes an empty mirror.
+func NewBuffers() *Buffers { return &Buffers{docs: map[string]*document{}, real: map[string]string{}} }
+
+// Buffer implements files.Buffers.
+func (b *Buffers) Buffer(path string) (files.Buffer, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	d := b.find(path)
+	if d == nil {
+		return files.Buffer{}, false
+	}
+	return files.Buffer{Path: d.path, Text: d.text, Version: d.version, Dirty: d.dirty}, true
+}
+
+// Dirty implements files.Buffers.
+func (b *Buffers) Dirty() []files.Buffer {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var out []files.Buffer
+	for _, d := range b.docs {
+		if d.dirty {
+			out = append(out, files.Buffer{Path: d.path, Text: d.text, Version: d.version, Dirty: true})
+		}
+	}
+	return out
+}
+
+// find looks a document up under its own path or through symlinks. b.mu is held.
+func (b *Buffers) find(path string) *document {
+	path = filepath.Clean(path)
+	if d := b.docs[path]; d != nil {
+		return d
+	}
+	if p, ok := b.real[path]; ok {
+		return b.docs[p]
+	}
+	return nil
+}
+
+// uri is how the editor names an open document, or the plain file URI.
+func (b *Buffers) uri(path string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if d := b.find(path); d != nil {
+		return d.uri
+	}
+	return pathURI(path)
+}
+
+func (b *Buffers) didOpen(p protocol.DidOpenParams) {
+	path, ok := uriPath(p.TextDocument.URI)
+	if !ok {
+		return // untitled documents and the like are no files
+	}
+	real, err := filepath.EvalSymlinks(path)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.docs[path] = &document{path: path, uri: p.TextDocument.URI, text: p.TextDocument.Text, version: p.TextDocument.Version, dirty: p.TextDocument.Dirty}
+	if err == nil && real != path {
+		b.real[real] = path
+	}
+}
+
+// didChange applies LSP content changes, one after the other. A change for a document that is not open is ignored; one
+// with an older version is, too: it has been overtaken.
+func (b *Buffers) didChange(p protocol.DidChangeParams) {
+	path, ok := uriPath(p.TextDocument.URI)
+	if !ok {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	d := b.docs[path]
+	if d == nil {
+		return
+	}
+	if v := p.TextDocument.Version; v != nil {
+		if *v < d.version {
+			return
+		}
+		d.version = *v
+	} else {
+		d.version++
+	}
+	for _, c := range p.ContentChanges {
+		if c.Range == nil {
+			d.text = c.Text
+			continue
+		}
+		from, to := PositionOffset(d.text, c.Range.Start), PositionOffset(d.text, c.Range.End)
+		if to < from {
+			from, to = to, from
+		}
+		d.text = d.text[:from] + c.Text + d.text[to:]
+	}
+	d.dirty = p.Dirty == nil || *p.Dirty
+}
+
+func (b *Buffers) didSave(p protocol.DidSaveParams) {
+	path, ok := uriPath(p.TextDocument.URI)
+	if !ok {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if d := b.docs[path]; d != nil {
+		d.dirty = false
+	}
+}
+
+func (b *Buffers) didClose(p protocol.DidCloseParams) {
+	path, ok := uriPath(p.TextDocument.URI)
+	if !ok {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.docs, path)
+	for real, p := range b.real {
+		if p == path {
+			delete(b.real, real)
+		}
+	}
+}
+
+// applied sets what a workspace edit left in a buffer, until the editor's own didChange says so too.
+func (b *Buffers) applied(path, text string, version int32) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if d := b.find(path); d != nil && version > d.version {
+		d.text, d.version, d.dirty = text, version, true
+	}
+}
+
+// uriPath gives the absolute path of a file URI (or of a plain absolute path).
+func uriPath(uri string) (string, bool) {
+	if filepath.IsAbs(uri) {
+		return filepath.Clean(uri), true
+	}
+	u, err := url.Parse(uri)
+	if err != nil || u.Scheme != "file" || u.Path == "" {
+		return "", false
+	}
+	p := u.Path
+	if len(p) > 2 && p[0] == '/' && p[2] == ':' {
+		p = p[1:] // /C:/x
+	}
+	return filepath.Clean(filepath.FromSlash(p)), true
+}
+
+// pathURI is the file URI of an absolute path.
+func pathURI(path string) string {
+	p := filepath.ToSlash(path)
+	if !strings.HasPrefix(p, "/") {
+		p = "/" + p
+	}
+	return (&url.URL{Scheme: "file", Path: p}).String()
+}
+
+// lineEnd finds the end of the line that starts at i: the offset of its break (or of the end) and of the next line.
+// Breaks are LSP's: \n, \r\n and \r. next is len(text)+1 when there is no break.
+func lineEnd(text string, i int) (end, next int) {
+	n := strings.IndexAny(text[i:], "\r\n")
+	if n < 0 {
+		return len(text), len(text) + 1
+	}
+	end = i + n
+	if text[end] == '\r' && end+1 < len(text) && text[end+1] == '\n' {
+		return end, end + 2
+	}
+	return end, end + 1
+}
+
+// PositionOffset turns a position (line and UTF-16 character from 0) into a byte offset. What lies beyond the line or
+// the text is clamped, as LSP asks; a character inside a surrogate pair is its start.
+func PositionOffset(text string, p protocol.Position) int {
+	if p.Line < 0 {
+		return 0
+	}
+	i := 0
+	for range p.Line {
+		_, next := lineEnd(text, i)
+		if next > len(text) {
+			return len(text)
+		}
+		i = next
+	}
+	end, _ := lineEnd(text, i)
+	for units := int64(0); i < end && units < p.Character; {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		if units += int64(utf16.RuneLen(r)); units > p.Character {
+			break
+		}
+		i += n
+	}
+	return i
+}
+
+// OffsetPosition turns a byte offset into a position (line and UTF-16 character from 0).
+func OffsetPosition(text string, offset int) protocol.Position {
+	offset = min(max(offset, 0), len(text))
+	var p protocol.Position
+	i := 0
+	for {
+		_, next := lineEnd(text, i)
+		if next > offset {
+			break
+		}
+		i = next
+		p.Line++
+	}
+	for _, r := range text[i:offset] {
+		p.Character += int64(max(utf16.RuneLen(r), 1))
+	}
+	return p
+}

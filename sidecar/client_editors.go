@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/files"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// Applier writes an accepted change set; it has builtin.Applier's shape.
+type Applier interface {
+	Apply(ctx context.Context, set *change.Set) error
+}
+
+// Editors know which editor has which session open. They are the person as the agent sees one: questions and
+// permission requests go to the session's editor, and so do reads and writes of what it has open. A sub-agent's
+// session belongs to the editor of the session it was started from.
+//
+//	editors := NewEditors()
+//	rt := agent.New(agent.Options{Asker: editors, Questions: editors, Tools: func(…) { env.Buffers = editors.Files(s.ID); … }})
+//	NewServer(ServerOptions{Runtime: rt, Editors: editors, …})
+type Editors struct {
+	mu      sync.Mutex
+	servers map[*Server]bool   // guarded by mu
+	bound   map[string]*Server // by session; guarded by mu
+}
+
+var (
+	_ permission.Asker = (*Editors)(nil)
+	_ tools.Questioner = (*Editors)(nil)
+)
+
+// NewEditors knows no editor yet.
+func NewEditors() *Editors {
+	return &Editors{servers: map[*Server]bool{}, bound: map[string]*Server{}}
+}
+
+func (e *Editors) attach(s *Server) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.servers[s] = true
+}
+
+func (e *Editors) detach(s *Server) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.servers, s)
+	for id, have := range e.bound {
+		if have == s {
+			delete(e.bound, id)
+		}
+	}
+}
+
+func (e *Editors) bind(session string, s *Server) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.bound[session] = s
+}
+
+func (e *Editors) unbind(session string, s *Server) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.bound[session] == s {
+		delete(e.bound, session)
+	}
+}
+
+// errNoEditor: nobody can be asked. It fails closed.
+var errNoEditor = errors.New("no editor is connected to this session, so nobody can answer")
+
+// maxParents is how deep sub-agents may nest before a cycle is assumed.
+const maxParents = 16
+
+// of finds the editor of a session, and the session it knows: the session itself or the one that started it.
+func (e *Editors) of(session string) (*Server, string, bool) {
+	e.mu.Lock()
+	var any *Server
+	for s := range e.servers {
+		any = s
+	}
+	e.mu.Unlock()
+	for range maxParents {
+		e.mu.Lock()
+		s := e.bound[session]
+		e.mu.Unlock()
+		if s != nil {
+			return s, session, true
+		}
+		if any == nil {
+			break
+		}
+		live, ok := any.o.Runtime.Session(session)
+		if !ok || live.Info().Parent == "" {
+			break
+		}
+		session = live.Info().Parent
+	}
+	return nil, "", false
+}
+
+// AskPermission implements permission.Asker.
+func (e *Editors) AskPermission(ctx context.Context, r permission.Request) (permission.Reply, error) {
+	s, session, ok := e.of(r.SessionID)
+	if !ok {
+		return permission.Reply{}, &permission.RejectedError{Message: errNoEditor.Error()}
+	}
+	return s.askPermission(ctx, session, r)
+}
+
+// AskQuestions implements tools.Questioner.
+func (e *Editors) AskQuestions(ctx context.Context, call *tools.Call, qs []tools.Question) ([][]string, error) {
+	s, session, ok := e.of(call.SessionID)
+	if !ok {
+		return nil, errNoEditor
+	}
+	return s.askQuestions(ctx, session, call, qs)
+}
+
+// Files are a session's open documents, whichever editor has it open when they are asked for.
+func (e *Editors) Files(session string) files.Buffers { return sessionFiles{e, session} }
+
+// Applier writes a session's changes where its editor shows them, and the rest through disk.
+func (e *Editors) Applier(session string, disk Applier) Applier {
+	return sessionApplier{e, session, disk}
+}

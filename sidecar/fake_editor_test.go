@@ -1,0 +1,481 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/agent/store"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/files"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// pipe is both ends of an in-memory stdio.
+type pipe struct {
+	io.Reader
+	io.Writer
+	close func() error
+}
+
+func (p pipe) Close() error { return p.close() }
+
+func pipes() (editor, server io.ReadWriteCloser) {
+	er, sw := io.Pipe()
+	sr, ew := io.Pipe()
+	return pipe{er, ew, func() error { _ = er.Close(); return ew.Close() }}, pipe{sr, sw, func() error { _ = sr.Close(); return sw.Close() }}
+}
+
+// scripted is a model that says what the test wrote down: one step for each request.
+type scripted struct {
+	mu    sync.Mutex
+	steps []func(ctx context.Context, req *provider.Request, emit func(provider.Event) error) error
+	seen  []*provider.Request
+}
+
+func (m *scripted) Resolve(context.Context, string, string) (provider.Provider, provider.Model, error) {
+	return m, provider.Model{Provider: "test", ID: "model", Name: "Test model", Context: 1000, Thinking: true}, nil
+}
+
+func (m *scripted) Stream(ctx context.Context, req *provider.Request, emit func(provider.Event) error) error {
+	m.mu.Lock()
+	m.seen = append(m.seen, req)
+	var step func(context.Context, *provider.Request, func(provider.Event) error) error
+	if len(m.steps) > 0 {
+		step, m.steps = m.steps[0], m.steps[1:]
+	}
+	m.mu.Unlock()
+	if step == nil {
+		step = says("Done.")
+	}
+	if err := step(ctx, req, emit); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return err
+	}
+	return nil
+}
+
+func says(text string) func(context.Context, *provider.Request, func(provider.Event) error) error {
+	return func(_ context.Context, _ *provider.Request, emit func(provider.Event) error) error {
+		if err := emit(provider.Event{Type: provider.EventText, Text: text}); err != nil {
+			return err
+		}
+		return emit(provider.Event{Type: provider.EventStop, Stop: provider.StopEnd})
+	}
+}
+
+func callsTool(name, input string) func(context.Context, *provider.Request, func(provider.Event) error) error {
+	return func(_ context.Context, _ *provider.Request, emit func(provider.Event) error) error {
+		for _, e := range []provider.Event{
+			{Type: provider.EventToolStart, CallID: "call", Name: name},
+			{Type: provider.EventToolEnd, CallID: "call", Name: name, Text: input},
+			{Type: provider.EventStop, Stop: provider.StopTools},
+		} {
+			if err := emit(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func hangs(started chan<- struct{}) func(context.Context, *provider.Request, func(provider.Event) error) error {
+	return func(ctx context.Context, _ *provider.Request, emit func(provider.Event) error) error {
+		_ = emit(provider.Event{Type: provider.EventText, Text: "thinking about it "})
+		close(started)
+		<-ctx.Done()
+		return ctx.Err()
+	}
+}
+
+// testTools are the change pipeline in small: what tools/builtin does at length.
+func testTools(e *Editors) func(context.Context, agent.SessionInfo) ([]tools.Tool, error) {
+	return func(_ context.Context, info agent.SessionInfo) ([]tools.Tool, error) {
+		type readParams struct {
+			Path string `json:"path"`
+		}
+		type editParams struct {
+			Path string `json:"path"`
+			Old  string `json:"old"`
+			New  string `json:"new"`
+		}
+		abs := func(p string) string {
+			if filepath.IsAbs(p) {
+				return p
+			}
+			return filepath.Join(info.Cwd, p)
+		}
+		read := tools.New("read", "Reads.", func(_ context.Context, p readParams, _ *tools.Call) (tools.Result, error) {
+			f, err := files.Open(abs(p.Path), e.Files(info.ID))
+			if err != nil {
+				return tools.Result{}, err
+			}
+			return tools.Result{Title: p.Path, Output: f.Text, Locations: []tools.Location{{Path: f.Path, Line: 1}}}, nil
+		})
+		read.Kind, read.ReadOnly = tools.KindRead, true
+		edit := tools.New("edit", "Edits.", func(ctx context.Context, p editParams, call *tools.Call) (tools.Result, error) {
+			f, err := files.Open(abs(p.Path), e.Files(info.ID))
+			if err != nil {
+				return tools.Result{}, err
+			}
+			kind := change.Edit
+			if !f.Exists {
+				kind = change.Create
+			}
+			set := change.New("ch_"+call.CallID, []change.File{{Path: f.Path, Kind: kind, Old: f.Text, New: strings.ReplaceAll(f.Text, p.Old, p.New), BaseHash: f.Hash, BaseBuffer: f.Version}})
+			if kind == change.Create {
+				set = change.New("ch_"+call.CallID, []change.File{{Path: f.Path, Kind: kind, New: p.New}})
+			}
+			set.Title, set.CallID = "Edit "+p.Path, call.CallID
+			call.Report(tools.Update{Title: "Edit " + p.Path, Changes: set, ChangeState: "proposed", Locations: []tools.Location{{Path: f.Path, Line: 1}}})
+			reply, err := call.Host.Gate.Ask(ctx, permission.Request{SessionID: info.ID, CallID: call.CallID, Tool: "edit", Permission: "edit", Patterns: []string{p.Path}, Always: []string{"*"}, Title: "Edit " + p.Path, Subject: set})
+			if err != nil {
+				call.Report(tools.Update{Changes: set, ChangeState: "rejected"})
+				return tools.Result{}, err
+			}
+			d, _ := reply.Decisions.(change.Decisions)
+			decided, err := set.Decide(d)
+			if err != nil {
+				return tools.Result{}, err
+			}
+			if err := e.Applier(info.ID, DiskApplier{}).Apply(ctx, decided.Set); err != nil {
+				call.Report(tools.Update{Changes: set, ChangeState: "failed"})
+				return tools.Result{}, err
+			}
+			call.Report(tools.Update{Changes: decided.Set, ChangeState: "applied"})
+			return tools.Result{Title: "Edit " + p.Path, Output: "Edited. " + decided.Report(func(s string) string { return s })}, nil
+		})
+		edit.Kind, edit.Permission = tools.KindEdit, "edit"
+		ask := tools.New("question", "Asks.", func(ctx context.Context, p struct {
+			Questions []tools.Question `json:"questions"`
+		}, call *tools.Call) (tools.Result, error) {
+			a, err := call.Host.Questions.AskQuestions(ctx, call, p.Questions)
+			return tools.Result{Title: "question", Output: fmt.Sprintf("%q", a)}, err
+		})
+		todo := tools.New("todowrite", "Plans.", func(ctx context.Context, p struct {
+			Todos []tools.Todo `json:"todos"`
+		}, call *tools.Call) (tools.Result, error) {
+			return tools.Result{Title: "plan", Output: "ok"}, call.Host.Todos.Set(ctx, p.Todos)
+		})
+		return []tools.Tool{read, edit, ask, todo}, nil
+	}
+}
+
+// rig is a server with everything real but the model and the editor.
+type rig struct {
+	t      *testing.T
+	cwd    string
+	model  *scripted
+	rt     *agent.Runtime
+	server *Server
+	ed     *editor
+	served chan error
+}
+
+// testStore is a store file of its own.
+func testStore(t testing.TB) *store.Store {
+	st := store.New(filepath.Join(t.TempDir(), "pillion.db"))
+	t.Cleanup(func() { _ = st.Close() })
+	return st
+}
+
+func newRig(t *testing.T, st *store.Store, cwd string) *rig {
+	t.Helper()
+	m := &scripted{}
+	editors := NewEditors()
+	rules := permission.Ruleset{{Permission: "*", Pattern: "*", Action: permission.Allow}, {Permission: "edit", Pattern: "*", Action: permission.Ask, Origin: "test"}}
+	rt := agent.New(agent.Options{Store: st, Models: m, Tools: testTools(editors), Asker: editors, Questions: editors,
+		Rules: func(string) permission.Ruleset { return rules }, Instructions: func(string) []string { return nil }})
+	a, b := pipes()
+	r := &rig{t: t, cwd: cwd, model: m, rt: rt, served: make(chan error, 1)}
+	r.server = NewServer(ServerOptions{Runtime: rt, Conn: b, Editors: editors, Version: "0.0.0-test", Disk: DiskApplier{},
+		Models: func(string) []ModelInfo {
+			return []ModelInfo{{ID: "test/model", Name: "Test model", Efforts: []string{"low", "high"}}, {ID: "test/other", Name: "Other"}}
+		},
+		Rules:  func(string, string) permission.Ruleset { return rules },
+		Grants: agent.Grants(st),
+	})
+	go func() { r.served <- r.server.Serve(context.Background()) }()
+	r.ed = newEditor(t, a)
+	t.Cleanup(func() {
+		_ = a.Close()
+		<-r.served
+		_ = rt.Close(context.Background())
+	})
+	return r
+}
+
+// editor is a client that sends and expects raw messages.
+type editor struct {
+	t    *testing.T
+	conn io.ReadWriteCloser
+	in   chan string
+	vars map[string]string
+	next int
+}
+
+func newEditor(t *testing.T, conn io.ReadWriteCloser) *editor {
+	e := &editor{t: t, conn: conn, in: make(chan string, 100000), vars: map[string]string{}}
+	go func() {
+		defer close(e.in)
+		s := bufio.NewReaderSize(conn, 1<<20)
+		for {
+			line, err := s.ReadString('\n')
+			if line != "" {
+				e.in <- strings.TrimSuffix(line, "\n")
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return e
+}
+
+func (e *editor) send(line string) {
+	e.t.Helper()
+	for k, v := range e.vars {
+		line = strings.ReplaceAll(line, "$"+k, v)
+	}
+	if _, err := io.WriteString(e.conn, line+"\n"); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// patience is how long a message may take before the test fails. It is no measurement.
+const patience = 20 * time.Second
+
+// receive gives the next message, checked against the schema.
+func (e *editor) receive() (map[string]any, string) {
+	e.t.Helper()
+	select {
+	case line, ok := <-e.in:
+		if !ok {
+			e.t.Fatal("the server closed the connection")
+		}
+		var m map[string]any
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			e.t.Fatalf("not a JSON object: %.200s", line)
+		}
+		checkSchema(e.t, m, line)
+		return m, line
+	case <-time.After(patience):
+		e.t.Fatal("no message came")
+	}
+	return nil, ""
+}
+
+// expect skips messages until one matches the pattern, a JSON text: objects match when the members named match, "*"
+// matches anything, "$name" remembers a string.
+func (e *editor) expect(pattern string) map[string]any {
+	e.t.Helper()
+	for k, v := range e.vars {
+		pattern = strings.ReplaceAll(pattern, "$"+k, v)
+	}
+	var want any
+	if err := json.Unmarshal([]byte(pattern), &want); err != nil {
+		e.t.Fatalf("pattern %s: %v", pattern, err)
+	}
+	var skipped []string
+	for {
+		select {
+		case line, ok := <-e.in:
+			if !ok {
+				e.t.Fatalf("the connection ended; want %s\nskipped:\n%s", pattern, strings.Join(skipped, "\n"))
+			}
+			var m map[string]any
+			if err := json.Unmarshal([]byte(line), &m); err != nil {
+				var batch []any
+				if json.Unmarshal([]byte(line), &batch) != nil {
+					e.t.Fatalf("not JSON: %.200s", line)
+				}
+				m = map[string]any{"batch": batch}
+			} else {
+				checkSchema(e.t, m, line)
+			}
+			found := map[string]string{}
+			if matches(want, m, found) {
+				for k, v := range found {
+					e.vars[k] = v
+				}
+				return m
+			}
+			skipped = append(skipped, line)
+		case <-time.After(patience):
+			e.t.Fatalf("no message matches %s\nskipped:\n%s", pattern, strings.Join(skipped, "\n"))
+		}
+	}
+}
+
+// expectAll expects messages that may come in any order.
+func (e *editor) expectAll(patterns ...string) {
+	e.t.Helper()
+	left := map[string]any{}
+	for _, p := range patterns {
+		for k, v := range e.vars {
+			p = strings.ReplaceAll(p, "$"+k, v)
+		}
+		var want any
+		if err := json.Unmarshal([]byte(p), &want); err != nil {
+			e.t.Fatalf("pattern %s: %v", p, err)
+		}
+		left[p] = want
+	}
+	for len(left) > 0 {
+		m, _ := e.receive()
+		for p, want := range left {
+			if matches(want, m, map[string]string{}) {
+				delete(left, p)
+			}
+		}
+	}
+}
+
+func matches(want, got any, found map[string]string) bool {
+	switch w := want.(type) {
+	case map[string]any:
+		g, ok := got.(map[string]any)
+		if !ok {
+			return false
+		}
+		for k, x := range w {
+			y, there := g[k]
+			if !there || !matches(x, y, found) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		g, ok := got.([]any)
+		if !ok || len(g) != len(w) {
+			return false
+		}
+		for i := range w {
+			if !matches(w[i], g[i], found) {
+				return false
+			}
+		}
+		return true
+	case string:
+		if w == "*" {
+			return true
+		}
+		if strings.HasPrefix(w, "$") {
+			switch g := got.(type) {
+			case string:
+				found[w[1:]] = g
+			case float64:
+				found[w[1:]] = fmt.Sprint(int64(g))
+			default:
+				return false
+			}
+			return true
+		}
+		if g, ok := got.(string); ok && strings.HasSuffix(w, "…") {
+			return strings.HasPrefix(g, strings.TrimSuffix(w, "…"))
+		}
+		return want == got
+	}
+	return want == got
+}
+
+// request sends one and gives its result; updates that come meanwhile are thrown away.
+func (e *editor) request(method, params string) map[string]any {
+	e.t.Helper()
+	e.next++
+	e.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"r%d","method":%q,"params":%s}`, e.next, method, params))
+	m := e.expect(fmt.Sprintf(`{"id":"r%d"}`, e.next))
+	if x, bad := m["error"]; bad {
+		e.t.Fatalf("%s: %v", method, x)
+	}
+	r, _ := m["result"].(map[string]any)
+	return r
+}
+
+// start initializes and opens a session.
+func (r *rig) start(clientParams string) string {
+	r.t.Helper()
+	if clientParams == "" {
+		clientParams = `{"protocolVersion":1,"clientCapabilities":{}}`
+	}
+	r.ed.request("initialize", clientParams)
+	id, _ := r.ed.request("session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[]}`, r.cwd))["sessionId"].(string)
+	r.ed.vars["S"] = id
+	return id
+}
+
+// schemas compiles a definition of the protocol's schemas once.
+var schemas = struct {
+	sync.Mutex
+	defs map[string]*jsonschema.Schema
+	byID map[string]*jsonschema.Resolved
+}{byID: map[string]*jsonschema.Resolved{}}
+
+func schemaOf(name string) (*jsonschema.Resolved, error) {
+	schemas.Lock()
+	defer schemas.Unlock()
+	if s := schemas.byID[name]; s != nil {
+		return s, nil
+	}
+	if schemas.defs == nil {
+		schemas.defs = map[string]*jsonschema.Schema{}
+		for _, f := range []string{"acp", "pillion"} {
+			b, err := os.ReadFile("protocol/gen/" + f + ".schema.json")
+			if err != nil {
+				return nil, err
+			}
+			var file struct {
+				Defs map[string]*jsonschema.Schema `json:"$defs"`
+			}
+			if err := json.Unmarshal(b, &file); err != nil {
+				return nil, err
+			}
+			for k, v := range file.Defs {
+				schemas.defs[k] = v
+			}
+		}
+	}
+	root := &jsonschema.Schema{Ref: "#/$defs/" + name, Defs: schemas.defs}
+	r, err := root.CloneSchemas().Resolve(&jsonschema.ResolveOptions{})
+	if err == nil {
+		schemas.byID[name] = r
+	}
+	return r, err
+}
+
+// checkSchema holds every message the server sends against the schema of its method.
+func checkSchema(t *testing.T, m map[string]any, line string) {
+	t.Helper()
+	method, _ := m["method"].(string)
+	if method == "" {
+		return
+	}
+	def, ok := protocol.FindMethod(method)
+	if !ok || def.Side == "agent" {
+		t.Errorf("the server sent a method that is not the editor's: %.300s", line)
+		return
+	}
+	s, err := schemaOf(def.Params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Validate(m["params"]); err != nil {
+		t.Errorf("%s does not fit its schema: %v\n%.600s", method, err, line)
+	}
+}

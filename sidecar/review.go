@@ -1,0 +1,374 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/files"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+type extension func(ctx context.Context, r *rpc.Request) (any, error)
+
+// extensions are the _pillion methods that work with what this server was given; these and no others are announced.
+func (s *Server) extensions() map[string]extension {
+	m := map[string]extension{
+		protocol.MethodPillionBufferDidOpen:   notification(s.o.Buffers.didOpen),
+		protocol.MethodPillionBufferDidChange: notification(s.o.Buffers.didChange),
+		protocol.MethodPillionBufferDidSave:   notification(s.o.Buffers.didSave),
+		protocol.MethodPillionBufferDidClose:  notification(s.o.Buffers.didClose),
+		protocol.MethodPillionChangeList:      inSession(s, func(p *protocol.ChangeListRequest) string { return p.SessionID }, s.changeList),
+		protocol.MethodPillionChangeKeep:      inSession(s, func(p *protocol.ChangeKeepRequest) string { return p.SessionID }, s.changeKeep),
+		protocol.MethodPillionToolCall:        inSession(s, func(p *protocol.ToolCallRequest) string { return p.SessionID }, s.toolCall),
+		protocol.MethodPillionSessionRename:   inSession(s, func(p *protocol.SessionRenameRequest) string { return p.SessionID }, s.rename),
+		protocol.MethodPillionSessionExport:   inSession(s, func(p *protocol.SessionExportRequest) string { return p.SessionID }, s.export),
+	}
+	if s.o.Disk != nil {
+		m[protocol.MethodPillionChangeUndo] = inSession(s, func(p *protocol.ChangeUndoRequest) string { return p.SessionID }, s.changeUndo)
+	}
+	if s.o.Rules != nil {
+		m[protocol.MethodPillionPermissionList] = inSession(s, func(p *protocol.PermissionListRequest) string { return p.SessionID }, s.permissionList)
+		m[protocol.MethodPillionPermissionExplain] = inSession(s, func(p *protocol.PermissionExplainRequest) string { return p.SessionID }, s.permissionExplain)
+	}
+	if s.o.Grants != nil {
+		m[protocol.MethodPillionPermissionRevoke] = inSession(s, func(p *protocol.PermissionRevokeRequest) string { return p.SessionID }, s.permissionRevoke)
+	}
+	return m
+}
+
+// notification is handled in place, in the order of the wire.
+func notification[P any](f func(P)) extension {
+	return func(_ context.Context, r *rpc.Request) (any, error) {
+		p, err := decode[P](r)
+		if err != nil {
+			return nil, err
+		}
+		f(*p)
+		return nil, nil
+	}
+}
+
+// inSession is a request about an open session, answered beside those that follow it.
+func inSession[P, R any](s *Server, id func(*P) string, f func(context.Context, *editorSession, *P) (R, error)) extension {
+	return func(ctx context.Context, r *rpc.Request) (any, error) {
+		p, err := decode[P](r)
+		if err != nil {
+			return nil, err
+		}
+		r.Async()
+		es, err := s.find(ctx, id(p))
+		if err != nil {
+			return nil, err
+		}
+		return result(f(ctx, es, p))
+	}
+}
+
+func (s *Server) changeList(_ context.Context, es *editorSession, _ *protocol.ChangeListRequest) (*protocol.ChangeListResponse, error) {
+	out := &protocol.ChangeListResponse{Changes: []protocol.ChangeInfo{}}
+	es.view.mu.Lock()
+	defer es.view.mu.Unlock()
+	for _, id := range es.view.order {
+		out.Changes = append(out.Changes, changeInfo(es.view.changes[id]))
+	}
+	return out, nil
+}
+
+// change finds a change set and checks that the hunks named are its own; no hunks means all.
+func (es *editorSession) change(id string, hunks []string) (*changeView, []string, error) {
+	es.view.mu.Lock()
+	defer es.view.mu.Unlock()
+	c := es.view.changes[id]
+	if c == nil {
+		return nil, nil, errNotFound{fmt.Sprintf("no change %q in this session; _pillion/change/list shows them", id)}
+	}
+	if c.state != agent.ChangeApplied {
+		return nil, nil, rpc.InvalidParams("changeSet: %s was %s, not applied", id, c.state)
+	}
+	var all []string
+	for _, f := range c.set.Files {
+		for _, h := range f.Hunks {
+			all = append(all, h.ID)
+		}
+	}
+	for _, h := range hunks {
+		if !slices.Contains(all, h) {
+			return nil, nil, rpc.InvalidParams("hunks: change %s has no hunk %q", id, h)
+		}
+	}
+	if len(hunks) == 0 {
+		for _, h := range all {
+			if !slices.Contains(c.undone, h) {
+				hunks = append(hunks, h)
+			}
+		}
+	}
+	return c, hunks, nil
+}
+
+func (s *Server) changeKeep(_ context.Context, es *editorSession, p *protocol.ChangeKeepRequest) (*protocol.ChangeKeepResponse, error) {
+	c, hunks, err := es.change(p.ChangeSet, p.Hunks)
+	if err != nil {
+		return nil, err
+	}
+	es.view.mu.Lock()
+	for _, h := range hunks {
+		if slices.Contains(c.undone, h) {
+			es.view.mu.Unlock()
+			return nil, rpc.InvalidParams("hunks: %s was undone already", h)
+		}
+		if !slices.Contains(c.kept, h) {
+			c.kept = append(c.kept, h)
+		}
+	}
+	info := changeInfo(c)
+	es.view.mu.Unlock()
+	es.view.tellChange(info)
+	return &protocol.ChangeKeepResponse{Change: info}, nil
+}
+
+// changeUndo takes hunks back as a change of its own, merged with what was written since. The person asked for it, so
+// nobody is asked again.
+func (s *Server) changeUndo(ctx context.Context, es *editorSession, p *protocol.ChangeUndoRequest) (*protocol.ChangeUndoResponse, error) {
+	c, hunks, err := es.change(p.ChangeSet, p.Hunks)
+	if err != nil {
+		return nil, err
+	}
+	es.view.mu.Lock()
+	set := c.set
+	for _, h := range hunks {
+		if slices.Contains(c.undone, h) {
+			es.view.mu.Unlock()
+			return nil, rpc.InvalidParams("hunks: %s was undone already", h)
+		}
+	}
+	n := len(c.undone)
+	es.view.mu.Unlock()
+	if len(hunks) == 0 {
+		return nil, rpc.InvalidParams("changeSet: everything in %s was undone already", p.ChangeSet)
+	}
+	open := s.o.Editors.Files(es.ID())
+	undo, err := set.Undo(set.ID+"-undo-"+strconv.Itoa(n+1), hunks, func(path string) (string, bool) {
+		f, err := files.Open(path, open)
+		if err != nil {
+			return "", false
+		}
+		return f.Text, f.Exists || f.Dirty
+	})
+	if err != nil {
+		return nil, err
+	}
+	undo.CallID = set.CallID
+	if len(undo.Files) > 0 {
+		if err := s.o.Editors.Applier(es.ID(), s.o.Disk).Apply(ctx, undo); err != nil {
+			return nil, err
+		}
+	}
+	es.view.mu.Lock()
+	c.undone = append(c.undone, hunks...)
+	info := changeInfo(c)
+	es.view.mu.Unlock()
+	es.view.tellChange(info)
+	return &protocol.ChangeUndoResponse{Change: info}, nil
+}
+
+// toolCall runs a tool as the model would, with the same gate; what it changes is asked for all the same.
+func (s *Server) toolCall(ctx context.Context, es *editorSession, p *protocol.ToolCallRequest) (*protocol.ToolCallResponse, error) {
+	input := p.Input
+	if len(input) == 0 || string(input) == "null" {
+		input = json.RawMessage("{}")
+	}
+	d, err := es.Session.Tool(ctx, p.Tool, input)
+	if err != nil {
+		return nil, err
+	}
+	out := &protocol.ToolCallResponse{Title: d.Title, Output: d.Output}
+	if len(d.Metadata) > 0 {
+		out.Metadata = rawJSON(d.Metadata)
+	}
+	if d.Status == agent.ToolError {
+		out.Error = &protocol.ToolCallError{Kind: d.ErrorKind, Message: d.Error}
+	}
+	return out, nil
+}
+
+func (s *Server) rename(_ context.Context, es *editorSession, p *protocol.SessionRenameRequest) (*protocol.SessionRenameResponse, error) {
+	if err := es.SetTitle(p.Title); err != nil {
+		return nil, rpc.InvalidParams("title: %v", err)
+	}
+	return &protocol.SessionRenameResponse{}, nil
+}
+
+func (s *Server) rules(es *editorSession) permission.Ruleset {
+	info := es.Info()
+	return s.o.Rules(info.Cwd, info.Agent)
+}
+
+// project is what remembered permissions belong to: the folder that holds .git, or the session's own.
+func project(dir string) string {
+	for d := filepath.Clean(dir); ; d = filepath.Dir(d) {
+		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
+			return d
+		}
+		if d == filepath.Dir(d) {
+			return filepath.Clean(dir)
+		}
+	}
+}
+
+func wireRule(r permission.Rule) protocol.PermissionRule {
+	return protocol.PermissionRule{Permission: r.Permission, Pattern: r.Pattern, Action: string(r.Action), Origin: r.Origin}
+}
+
+func (s *Server) permissionList(ctx context.Context, es *editorSession, _ *protocol.PermissionListRequest) (*protocol.PermissionListResponse, error) {
+	out := &protocol.PermissionListResponse{Rules: []protocol.PermissionRule{}}
+	for _, r := range s.rules(es) {
+		out.Rules = append(out.Rules, wireRule(r))
+	}
+	if s.o.Grants == nil {
+		return out, nil
+	}
+	grants, err := s.o.Grants.List(ctx, project(es.Info().Cwd))
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range grants {
+		out.Rules = append(out.Rules, protocol.PermissionRule{ID: strconv.FormatInt(g.ID, 10), Permission: g.Permission, Pattern: g.Pattern, Action: string(permission.Allow), Origin: "project"})
+	}
+	return out, nil
+}
+
+func (s *Server) permissionRevoke(ctx context.Context, es *editorSession, p *protocol.PermissionRevokeRequest) (*protocol.PermissionRevokeResponse, error) {
+	id, err := strconv.ParseInt(p.ID, 10, 64)
+	if err != nil {
+		return nil, rpc.InvalidParams("id: %q is not the id of a remembered rule", p.ID)
+	}
+	// Only what belongs to this project: an id is no key to the others.
+	grants, err := s.o.Grants.List(ctx, project(es.Info().Cwd))
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(grants, func(g permission.Grant) bool { return g.ID == id }) {
+		return &protocol.PermissionRevokeResponse{}, nil
+	}
+	switch err := s.o.Grants.Revoke(ctx, id); {
+	case errors.Is(err, permission.ErrNoGrant):
+		return &protocol.PermissionRevokeResponse{}, nil
+	case err != nil:
+		return nil, err
+	}
+	return &protocol.PermissionRevokeResponse{Revoked: true}, nil
+}
+
+func (s *Server) permissionExplain(ctx context.Context, es *editorSession, p *protocol.PermissionExplainRequest) (*protocol.PermissionExplainResponse, error) {
+	action, rule := s.rules(es).Evaluate(p.Permission, p.Pattern)
+	out := &protocol.PermissionExplainResponse{Action: string(action)}
+	if rule != nil {
+		r := wireRule(*rule)
+		out.Rule = &r
+	}
+	if action == permission.Ask && s.o.Grants != nil {
+		grants, err := s.o.Grants.List(ctx, project(es.Info().Cwd))
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range grants {
+			granted := permission.Ruleset{{Permission: g.Permission, Pattern: g.Pattern, Action: permission.Allow, Origin: "project"}}
+			if a, r := granted.Evaluate(p.Permission, p.Pattern); a == permission.Allow {
+				w := wireRule(*r)
+				w.ID = strconv.FormatInt(g.ID, 10)
+				out.Action, out.Rule = string(a), &w
+			}
+		}
+	}
+	return out, nil
+}
+
+// export writes a session down as Markdown for people or as JSON lines of its events.
+func (s *Server) export(ctx context.Context, es *editorSession, p *protocol.SessionExportRequest) (*protocol.SessionExportResponse, error) {
+	var b strings.Builder
+	var add func(agent.Event) error
+	switch p.Format {
+	case "", "markdown":
+		p.Format = "markdown"
+		fmt.Fprintf(&b, "# %s\n\n%s, in %s\n", es.Info().Title, es.Info().Created.Format("2006-01-02 15:04"), es.Info().Cwd)
+		add = markdown(&b)
+	case "json":
+		add = func(e agent.Event) error {
+			line, err := rpc.JSON.Marshal(e)
+			b.Write(line)
+			b.WriteByte('\n')
+			return err
+		}
+	default:
+		return nil, rpc.InvalidParams("format: unknown format %q; known are markdown and json", p.Format)
+	}
+	err := es.Events(ctx, 0, func(e agent.Event) error {
+		if b.Len() > maxUpdate {
+			return fmt.Errorf("the session is larger than %d bytes; export it with `pillion sessions export`", maxUpdate)
+		}
+		return add(e)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &protocol.SessionExportResponse{Format: p.Format, Content: b.String()}, nil
+}
+
+// markdown adds events as a person reads them.
+func markdown(b *strings.Builder) func(agent.Event) error {
+	return func(e agent.Event) error {
+		switch e.Type {
+		case agent.EventPrompt:
+			d, _ := value[agent.PromptData](e)
+			b.WriteString("\n## You\n\n")
+			for _, p := range d.Parts {
+				if p.Type == provider.PartText && !p.Synthetic {
+					b.WriteString(p.Text + "\n")
+				}
+			}
+		case agent.EventMessage:
+			d, _ := value[agent.MessageData](e)
+			if d.Step == 1 {
+				b.WriteString("\n## Pillion (" + d.Model + ")\n\n")
+			}
+		case agent.EventText:
+			d, _ := value[agent.TextData](e)
+			b.WriteString(d.Text)
+		case agent.EventTool:
+			d, _ := value[agent.ToolData](e)
+			switch d.Status {
+			case agent.ToolCompleted:
+				fmt.Fprintf(b, "\n\n- %s: %s\n\n", d.Tool, d.Title)
+			case agent.ToolError:
+				fmt.Fprintf(b, "\n\n- %s failed: %s\n\n", d.Tool, d.Error)
+			}
+		case agent.EventChange:
+			d, _ := value[agent.ChangeData](e)
+			var set change.Set
+			if d.State == agent.ChangeApplied && json.Unmarshal(d.Set, &set) == nil {
+				text := set.Unified(func(p string) string { return p })
+				b.WriteString("\n```diff\n" + strings.TrimSuffix(text, "\n") + "\n```\n")
+			}
+		case agent.EventTurn:
+			d, _ := value[agent.TurnData](e)
+			if d.Error != "" {
+				b.WriteString("\n\n(" + d.Error + ")\n")
+			}
+			b.WriteString("\n")
+		}
+		return nil
+	}
+}

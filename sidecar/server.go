@@ -1,0 +1,355 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"go.lsp.dev/jsonrpc2"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// ServerOptions are what a Server is made of. Only Runtime and Conn are needed.
+type ServerOptions struct {
+	Runtime *agent.Runtime
+	Conn    io.ReadWriteCloser // the editor
+	Editors *Editors           // where questions of the runtime's sessions arrive; nil makes its own
+	Buffers *Buffers           // nil makes its own
+	Version string             // Pillion's
+	Log     *slog.Logger       // nil is silent
+
+	Modes    func(cwd string) []agent.Agent // the agents to choose from; nil: the runtime's
+	Models   func(cwd string) []ModelInfo   // the models to choose from; nil offers none
+	Commands func(cwd string) []Command     // slash commands besides the built-in ones
+
+	Disk   Applier                                    // writes what no editor has open; nil: no undo
+	Rules  func(cwd, agent string) permission.Ruleset // the rules in force; nil: not shown
+	Grants permission.Grants                          // remembered permissions; nil: not shown
+
+	AuthMethods  []protocol.AuthMethod // ways to get a key; none is needed for the built-in model
+	Authenticate func(ctx context.Context, method string) error
+	Logout       func(ctx context.Context) error // nil: not announced
+	// MCP is told of the MCP servers an editor passes in, before its session starts; nil: they are refused with a notice.
+	MCP func(cwd string, servers []protocol.MCPServer) error
+}
+
+// ModelInfo is a model to choose.
+type ModelInfo struct {
+	ID          string // provider/model
+	Name        string
+	Description string
+	Efforts     []string // thinking efforts it knows, e.g. low medium high; empty: none
+}
+
+// Server is one connection to an editor: the Agent Client Protocol on one side, the agent's sessions on the other.
+type Server struct {
+	o    ServerOptions
+	log  *slog.Logger
+	wire *wire
+	ctx  context.Context // ends with the connection; the one place a context is kept, for work no request started
+	stop context.CancelFunc
+
+	mu       sync.Mutex
+	client   *client                   // guarded by mu
+	sessions map[string]*editorSession // guarded by mu
+}
+
+type rawMessage = json.RawMessage
+
+// NewServer makes a Server; nothing is read before Serve.
+func NewServer(o ServerOptions) *Server {
+	if o.Editors == nil {
+		o.Editors = NewEditors()
+	}
+	if o.Buffers == nil {
+		o.Buffers = NewBuffers()
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Modes == nil && o.Runtime != nil {
+		o.Modes = o.Runtime.Agents
+	}
+	s := &Server{o: o, log: o.Log, sessions: map[string]*editorSession{}, client: &client{}}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	return s
+}
+
+// How long things may take once the editor is gone; together under two seconds.
+const (
+	shutdownLimit = 1200 * time.Millisecond // sessions, to end their turns
+	answerLimit   = 250 * time.Millisecond  // answers, to leave; three times at most
+)
+
+// Serve answers the editor until it goes away or ctx ends; then it cancels what runs and ends the sessions. It returns
+// within two seconds of that, with the connection's error, if it had one.
+func (s *Server) Serve(ctx context.Context) error {
+	s.wire = newWire(s.o.Conn, s.handle, func(err error) { s.log.Warn("editor", "err", err) })
+	s.o.Editors.attach(s)
+	defer s.o.Editors.detach(s)
+	select {
+	case <-ctx.Done():
+	case <-s.wire.ended:
+	}
+	s.stop()
+	s.endSessions()
+	if ctx.Err() == nil {
+		// What was asked before the editor closed its end is still answered; it may be a pipe that somebody reads.
+		within(answerLimit, func() { <-s.wire.peer.Done() })
+	}
+	flush, cancel := context.WithTimeout(context.Background(), answerLimit)
+	defer cancel()
+	_ = s.wire.out.Flush(flush)
+	within(answerLimit, func() { _ = s.wire.peer.Close() }) // a write nobody reads cannot be ended
+	if ctx.Err() != nil {
+		return nil
+	}
+	return s.wire.peer.Err()
+}
+
+// within waits for f, but not longer than limit.
+func within(limit time.Duration, f func()) {
+	done := make(chan struct{})
+	go func() { f(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(limit):
+	}
+}
+
+// endSessions cancels every turn and ends the sessions, all at once.
+func (s *Server) endSessions() {
+	s.mu.Lock()
+	var all []*editorSession
+	for _, es := range s.sessions {
+		all = append(all, es)
+	}
+	clear(s.sessions)
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownLimit)
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, es := range all {
+		wg.Go(func() {
+			if err := es.end(ctx); err != nil {
+				s.log.Warn("session did not end well", "session", es.ID(), "err", err)
+			}
+		})
+	}
+	within(shutdownLimit, wg.Wait)
+}
+
+// currentClient is what the editor announced.
+func (s *Server) currentClient() *client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.client
+}
+
+// handle dispatches one message. Quick ones run here, one after the other in the order they came; what may take time
+// goes async after its place in its session's order is taken.
+func (s *Server) handle(ctx context.Context, r *rpc.Request) (any, error) {
+	result, err := s.dispatch(ctx, r)
+	return result, wireError(err)
+}
+
+func (s *Server) dispatch(ctx context.Context, r *rpc.Request) (any, error) {
+	switch r.Method {
+	case protocol.MethodInitialize:
+		return handle(r, s.initialize)
+	case protocol.MethodAuthenticate:
+		return async(ctx, r, s.authenticate)
+	case protocol.MethodLogout:
+		return async(ctx, r, s.logout)
+	case protocol.MethodSessionNew:
+		return s.newSession(ctx, r)
+	case protocol.MethodSessionLoad:
+		return s.loadSession(ctx, r)
+	case protocol.MethodSessionResume:
+		return s.resumeSession(ctx, r)
+	case protocol.MethodSessionList:
+		return async(ctx, r, s.listSessions)
+	case protocol.MethodSessionClose:
+		return async(ctx, r, s.closeSession)
+	case protocol.MethodSessionDelete:
+		return async(ctx, r, s.deleteSession)
+	case protocol.MethodSessionPrompt:
+		return s.prompt(ctx, r)
+	case protocol.MethodSessionCancel:
+		return handle(r, s.cancel)
+	case protocol.MethodSessionSetMode:
+		return inOrder(ctx, s, r, func(p *protocol.SetSessionModeRequest) string { return p.SessionID }, s.setMode)
+	case protocol.MethodSessionSetConfigOption:
+		return inOrder(ctx, s, r, func(p *protocol.SetSessionConfigOptionRequest) string { return p.SessionID }, s.setConfigOption)
+	case protocol.MethodSessionSteering:
+		return s.steer(ctx, r)
+	}
+	if f, ok := s.extensions()[r.Method]; ok {
+		return f(ctx, r)
+	}
+	if !r.IsCall {
+		s.log.Debug("ignored a notification", "method", r.Method)
+		return nil, nil
+	}
+	return nil, rpc.MethodNotFound(r.Method)
+}
+
+// decode reads a request's parameters.
+func decode[P any](r *rpc.Request) (*P, error) {
+	p := new(P)
+	raw := r.Params
+	if raw == nil {
+		raw = []byte("{}")
+	}
+	if err := protocol.Decode(raw, p); err != nil {
+		return nil, rpc.InvalidParams("invalid params: %v", err)
+	}
+	return p, nil
+}
+
+// handle answers a quick request in place.
+func handle[P, R any](r *rpc.Request, f func(*P) (R, error)) (any, error) {
+	p, err := decode[P](r)
+	if err != nil {
+		return nil, err
+	}
+	return result(f(p))
+}
+
+// async answers a request beside those that follow it.
+func async[P, R any](ctx context.Context, r *rpc.Request, f func(context.Context, *P) (R, error)) (any, error) {
+	p, err := decode[P](r)
+	if err != nil {
+		return nil, err
+	}
+	r.Async()
+	return result(f(ctx, p))
+}
+
+func result[R any](v R, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// errNotFound is answered with ACP's "resource not found".
+type errNotFound struct{ text string }
+
+func (e errNotFound) Error() string { return e.text }
+
+// wireError gives an error its JSON-RPC code.
+func wireError(err error) error {
+	var coded *jsonrpc2.Error
+	var missing errNotFound
+	switch {
+	case err == nil, errors.As(err, &coded), errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &missing):
+		return jsonrpc2.NewError(jsonrpc2.Code(protocol.ErrorCodeResourceNotFound), missing.text)
+	}
+	return jsonrpc2.NewError(jsonrpc2.InternalError, err.Error())
+}
+
+func (s *Server) initialize(p *protocol.InitializeRequest) (*protocol.InitializeResponse, error) {
+	c := newClient(*p)
+	s.mu.Lock()
+	s.client = c
+	s.mu.Unlock()
+	s.log.Info("editor connected", "name", c.name, "version", c.version, "protocol", p.ProtocolVersion, "pillion", c.pillion.Version)
+	caps := &protocol.AgentCapabilities{
+		LoadSession:        true,
+		PromptCapabilities: &protocol.PromptCapabilities{Image: true, EmbeddedContext: true},
+		MCPCapabilities:    &protocol.MCPCapabilities{HTTP: s.o.MCP != nil, SSE: s.o.MCP != nil},
+		SessionCapabilities: &protocol.SessionCapabilities{
+			List: &protocol.SessionListCapabilities{}, Delete: &protocol.SessionDeleteCapabilities{}, Resume: &protocol.SessionResumeCapabilities{},
+			Close: &protocol.SessionCloseCapabilities{}, AdditionalDirectories: &protocol.SessionAdditionalDirectoriesCapabilities{},
+		},
+	}
+	if s.o.Logout != nil {
+		caps.Auth = &protocol.AgentAuthCapabilities{Logout: &protocol.LogoutCapabilities{}}
+	}
+	return &protocol.InitializeResponse{
+		ProtocolVersion:   protocol.Version, // the only one we speak: the editor decides whether that will do
+		AgentCapabilities: caps,
+		AgentInfo:         &protocol.Implementation{Name: "pillion", Title: "Pillion", Version: s.o.Version},
+		AuthMethods:       s.authMethods(c),
+		Meta:              s.meta(),
+	}, nil
+}
+
+func (s *Server) meta() map[string]any {
+	m := map[string]any{"pillion": protocol.Capabilities{Version: protocol.ExtensionVersion, Methods: s.announced(), Hunks: true, Buffers: true}}
+	if _, ok := any((*agent.Session)(nil)).(steerer); ok {
+		m["steering"] = map[string]any{"supported": true}
+	}
+	return m
+}
+
+// announced are the _pillion methods that work here.
+func (s *Server) announced() []string {
+	var out []string
+	for name := range s.extensions() {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// authMethods leaves out what this editor cannot do: a terminal of its own.
+func (s *Server) authMethods(c *client) []protocol.AuthMethod {
+	out := []protocol.AuthMethod{}
+	for _, m := range s.o.AuthMethods {
+		if m.Type == "terminal" && (c.caps.Auth == nil || !c.caps.Auth.Terminal) {
+			continue
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func (s *Server) authenticate(ctx context.Context, p *protocol.AuthenticateRequest) (*protocol.AuthenticateResponse, error) {
+	known := []string{}
+	for _, m := range s.o.AuthMethods {
+		id := ""
+		switch v := m.Value.(type) {
+		case *protocol.AuthMethodAgent:
+			id = v.ID
+		case *protocol.AuthMethodTerminal:
+			id = v.ID
+		}
+		if id == p.MethodID {
+			if s.o.Authenticate != nil {
+				if err := s.o.Authenticate(ctx, id); err != nil {
+					return nil, err
+				}
+			}
+			return &protocol.AuthenticateResponse{}, nil
+		}
+		known = append(known, id)
+	}
+	if len(known) == 0 {
+		return nil, rpc.InvalidParams("no authentication is needed; models' keys come from the environment or `pillion auth login`")
+	}
+	return nil, rpc.InvalidParams("methodId: unknown method %q; known are %q", p.MethodID, known)
+}
+
+func (s *Server) logout(ctx context.Context, _ *protocol.LogoutRequest) (*protocol.LogoutResponse, error) {
+	if s.o.Logout == nil {
+		return nil, rpc.MethodNotFound(protocol.MethodLogout)
+	}
+	if err := s.o.Logout(ctx); err != nil {
+		return nil, fmt.Errorf("logout: %w", err)
+	}
+	return &protocol.LogoutResponse{}, nil
+}

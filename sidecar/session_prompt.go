@@ -1,0 +1,160 @@
+package main
+
+import (
+	"encoding/base64"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+)
+
+// promptParts turns an editor's content blocks into parts of a message. What came as a resource becomes text that names
+// its uri, so that the model knows what it reads.
+func promptParts(blocks []protocol.ContentBlock) ([]provider.Part, error) {
+	var out []provider.Part
+	text := func(s string) { out = append(out, provider.Part{Type: provider.PartText, Text: s}) }
+	for i, b := range blocks {
+		switch v := b.Value.(type) {
+		case *protocol.TextContent:
+			if v.Text != "" {
+				text(v.Text)
+			}
+		case *protocol.ImageContent:
+			f, err := attachment(fmt.Sprintf("prompt[%d].data", i), v.Data, v.MimeType, v.URI)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, f)
+		case *protocol.ResourceLink:
+			text(linkText(v))
+		case *protocol.EmbeddedResource:
+			r := v.Resource
+			switch {
+			case r.Text != nil:
+				text(resourceText(r.URI, *r.Text))
+			case r.Blob != nil && (strings.HasPrefix(r.MimeType, "image/") || r.MimeType == "application/pdf"):
+				f, err := attachment(fmt.Sprintf("prompt[%d].resource.blob", i), *r.Blob, r.MimeType, r.URI)
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, f)
+			case r.Blob != nil:
+				text(fmt.Sprintf("(%s is a binary file, %s, %d bytes; its content was not sent)", place(r.URI), r.MimeType, base64.StdEncoding.DecodedLen(len(*r.Blob))))
+			default:
+				return nil, rpc.InvalidParams("prompt[%d].resource: has neither text nor blob", i)
+			}
+		case *protocol.AudioContent:
+			return nil, rpc.InvalidParams("prompt[%d]: audio is not supported (promptCapabilities.audio is false)", i)
+		}
+	}
+	if len(out) == 0 {
+		return nil, rpc.InvalidParams("prompt: is empty")
+	}
+	return out, nil
+}
+
+func attachment(where, data, mime, uri string) (provider.Part, error) {
+	raw, err := base64.StdEncoding.DecodeString(data)
+	if err != nil {
+		return provider.Part{}, rpc.InvalidParams("%s: is not base64: %v", where, err)
+	}
+	name := ""
+	if uri != "" {
+		name = path.Base(place(uri))
+	}
+	return provider.Part{Type: provider.PartFile, Files: []provider.File{{Mime: mime, Name: name, Data: raw}}}, nil
+}
+
+// place is a uri as a person and the tools name it: files by path.
+func place(uri string) string {
+	if p, ok := uriPath(uri); ok {
+		return p
+	}
+	return uri
+}
+
+func linkText(l *protocol.ResourceLink) string {
+	s := "See " + place(l.URI)
+	if name := l.Name; name != "" && !strings.HasSuffix(l.URI, name) {
+		s += " (" + name + ")"
+	}
+	return s
+}
+
+func resourceText(uri, text string) string {
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	end := ""
+	if !strings.HasSuffix(text, "\n") {
+		end = "\n"
+	}
+	return "Content of " + place(uri) + ":\n" + fence + "\n" + text + end + fence
+}
+
+// Command is a slash command. Expand makes the prompt from what follows the name.
+type Command struct {
+	Name        string
+	Description string
+	Hint        string // what may follow; empty: nothing
+	Expand      func(args string) string
+}
+
+func ownCommands() []Command {
+	with := func(base string) func(string) string {
+		return func(args string) string { return strings.TrimSpace(base + " " + args) }
+	}
+	return []Command{
+		{Name: "fix", Description: "Fix the errors the language servers report", Hint: "file or folder (optional)", Expand: func(args string) string {
+			if args == "" {
+				return "fix all errors"
+			}
+			return "fix errors in " + args
+		}},
+		{Name: "explain", Description: "Explain the errors the language servers report", Hint: "file or folder (optional)", Expand: func(args string) string {
+			if args == "" {
+				return "explain errors"
+			}
+			return "explain errors in " + args
+		}},
+		{Name: "organize-imports", Description: "Organise imports", Hint: "file (optional)", Expand: with("organise imports")},
+		{Name: "format", Description: "Format", Hint: "file (optional)", Expand: with("format")},
+	}
+}
+
+// commands are the configuration's and the built-in ones it does not replace.
+func (s *Server) commands(cwd string) []Command {
+	var out []Command
+	if s.o.Commands != nil {
+		out = append(out, s.o.Commands(cwd)...)
+	}
+	for _, c := range ownCommands() {
+		known := false
+		for _, have := range out {
+			known = known || have.Name == c.Name
+		}
+		if !known {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// expandCommand replaces "/name args" at the start of a prompt by what the command stands for.
+func (es *editorSession) expandCommand(parts []provider.Part) []provider.Part {
+	if len(parts) == 0 || parts[0].Type != provider.PartText || !strings.HasPrefix(parts[0].Text, "/") {
+		return parts
+	}
+	name, args, _ := strings.Cut(parts[0].Text[1:], " ")
+	for _, c := range es.server.commands(es.Info().Cwd) {
+		if c.Name == strings.TrimSpace(name) && c.Expand != nil {
+			parts[0].Text = c.Expand(strings.TrimSpace(args))
+			break
+		}
+	}
+	return parts
+}

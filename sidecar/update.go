@@ -1,0 +1,449 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
+)
+
+// view turns a session's events into updates for one editor, in order, and keeps what later updates and permission
+// requests refer to.
+type view struct {
+	es *editorSession
+
+	mu      sync.Mutex
+	info    agent.SessionInfo      // as last shown; guarded by mu
+	calls   map[string]*callView   // by call id; guarded by mu
+	changes map[string]*changeView // by change set id; guarded by mu
+	order   []string               // of changes; guarded by mu
+}
+
+// callView is a tool call as the editor has it.
+type callView struct {
+	tool  agent.ToolData
+	title string
+	diffs []protocol.ToolCallContent
+}
+
+// changeView is a change set and where it stands.
+type changeView struct {
+	set    *change.Set
+	call   string
+	state  agent.ChangeState
+	kept   []string
+	undone []string
+}
+
+func newView(es *editorSession) *view {
+	return &view{es: es, calls: map[string]*callView{}, changes: map[string]*changeView{}}
+}
+
+// value gives an event's data typed, whether it is fresh or stored.
+func value[T any](e agent.Event) (T, bool) {
+	if v, ok := e.Value.(T); ok {
+		return v, true
+	}
+	if p, ok := e.Value.(*T); ok && p != nil {
+		return *p, true
+	}
+	var v T
+	return v, json.Unmarshal(e.Data, &v) == nil
+}
+
+// remember takes in a stored event without showing it.
+func (v *view) remember(e agent.Event) {
+	switch e.Type {
+	case agent.EventSession:
+		if d, ok := value[agent.SessionInfo](e); ok {
+			v.mu.Lock()
+			v.info = d
+			v.mu.Unlock()
+		}
+	case agent.EventChange:
+		v.takeChange(e)
+	}
+}
+
+// show sends what an event means to the editor. replay is set for what happened before the editor was there.
+func (v *view) show(e agent.Event, replay bool) {
+	switch e.Type {
+	case agent.EventSession:
+		if d, ok := value[agent.SessionInfo](e); ok {
+			v.showInfo(d)
+		}
+	case agent.EventPrompt:
+		if d, ok := value[agent.PromptData](e); ok && replay {
+			v.showPrompt(d)
+		}
+	case agent.EventText, agent.EventThinking:
+		kind := "agent_message_chunk"
+		if e.Type == agent.EventThinking {
+			kind = "agent_thought_chunk"
+		}
+		if d, ok := value[agent.TextData](e); ok && d.Text != "" {
+			v.es.send(kind, &protocol.ContentChunk{Content: textBlock(d.Text), MessageID: d.MessageID})
+		}
+	case agent.EventTool:
+		if d, ok := value[agent.ToolData](e); ok {
+			v.showTool(d)
+		}
+	case agent.EventChange:
+		v.showChange(e, replay)
+	case agent.EventPlan:
+		if d, ok := value[agent.PlanData](e); ok {
+			v.es.send("plan", planUpdate(d.Todos))
+		}
+	case agent.EventNotice:
+		if d, ok := value[agent.NoticeData](e); ok && !replay {
+			v.notice(d.Level, d.Text)
+		}
+	case agent.EventTurn:
+		if d, ok := value[agent.TurnData](e); ok {
+			v.showUsage(d)
+		}
+	}
+}
+
+// settle is called when a turn is over: what only a running call needs is let go.
+func (v *view) settle() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for id, c := range v.calls {
+		if c.tool.Status == agent.ToolCompleted || c.tool.Status == agent.ToolError {
+			delete(v.calls, id)
+		}
+	}
+}
+
+func (v *view) showInfo(d agent.SessionInfo) {
+	v.mu.Lock()
+	was := v.info
+	v.info = d
+	v.mu.Unlock()
+	if d.Title != was.Title {
+		v.es.send("session_info_update", &protocol.SessionInfoUpdate{Title: d.Title, UpdatedAt: d.Updated.UTC().Format(time.RFC3339)})
+	}
+	if was.ID == "" {
+		return // the answer that made the session says the rest
+	}
+	if d.Agent != was.Agent {
+		v.es.send("current_mode_update", &protocol.CurrentModeUpdate{CurrentModeID: d.Agent})
+	}
+	if d.Agent != was.Agent || d.Model != was.Model || d.Effort != was.Effort {
+		if opts := v.es.server.configOptions(d); opts != nil {
+			v.es.send("config_option_update", &protocol.ConfigOptionUpdate{ConfigOptions: opts})
+		}
+	}
+}
+
+func (v *view) showPrompt(d agent.PromptData) {
+	for _, p := range d.Parts {
+		switch {
+		case p.Synthetic:
+		case p.Type == provider.PartText:
+			v.es.send("user_message_chunk", &protocol.ContentChunk{Content: textBlock(p.Text), MessageID: d.MessageID})
+		case p.Type == provider.PartFile:
+			for _, f := range p.Files {
+				block := textBlock("(" + f.Mime + " " + f.Name + ")")
+				if strings.HasPrefix(f.Mime, "image/") {
+					block = protocol.ContentBlock{Type: "image", Value: &protocol.ImageContent{MimeType: f.Mime, Data: encodeBase64(f.Data)}}
+				}
+				v.es.send("user_message_chunk", &protocol.ContentChunk{Content: block, MessageID: d.MessageID})
+			}
+		}
+	}
+}
+
+var toolStatus = map[agent.ToolStatus]protocol.ToolCallStatus{
+	agent.ToolPending:   protocol.ToolCallStatusPending,
+	agent.ToolRunning:   protocol.ToolCallStatusInProgress,
+	agent.ToolCompleted: protocol.ToolCallStatusCompleted,
+	agent.ToolError:     protocol.ToolCallStatusFailed,
+}
+
+// showTool sends a call's card once, then only what changed of it.
+func (v *view) showTool(d agent.ToolData) {
+	v.mu.Lock()
+	c := v.calls[d.CallID]
+	fresh := c == nil
+	if fresh {
+		c = &callView{}
+		v.calls[d.CallID] = c
+	}
+	was := c.tool
+	c.tool = d
+	title := d.Title
+	if title == "" {
+		title = d.Tool
+	}
+	content := v.toolContent(c)
+	u := protocol.ToolCallUpdate{ToolCallID: d.CallID}
+	if title != c.title {
+		u.Title, c.title = title, title
+	}
+	if d.Status != was.Status {
+		u.Status = toolStatus[d.Status]
+	}
+	if len(d.Input) > 0 && !slices.Equal(d.Input, was.Input) && json.Valid(d.Input) {
+		u.RawInput = d.Input
+	}
+	if locs := locations(d.Locations); len(locs) > 0 && !slices.Equal(d.Locations, was.Locations) {
+		u.Locations = locs
+	}
+	if d.Status == agent.ToolCompleted || d.Status == agent.ToolError {
+		u.RawOutput = rawOutput(d)
+	}
+	v.mu.Unlock()
+	if len(content) > 0 {
+		u.Content = content
+	}
+	if fresh {
+		v.es.send("tool_call", &protocol.ToolCall{
+			ToolCallID: d.CallID, Title: title, Name: d.Tool, Kind: toolKind(d.Kind), Status: toolStatus[d.Status],
+			Content: u.Content, Locations: u.Locations, RawInput: u.RawInput, RawOutput: u.RawOutput,
+		})
+		return
+	}
+	v.es.send("tool_call_update", &u)
+}
+
+// toolContent is what a call's card shows: its diffs, then its output or error. v.mu is held.
+func (v *view) toolContent(c *callView) []protocol.ToolCallContent {
+	d := c.tool
+	var text string
+	switch d.Status {
+	case agent.ToolCompleted:
+		text = d.Output
+	case agent.ToolError:
+		text = d.Error
+	default:
+		text, _ = d.Metadata["output"].(string) // a running command shows what it has said so far
+	}
+	out := slices.Clone(c.diffs)
+	if text != "" {
+		if d.Kind == tools.KindExecute || d.Kind == tools.KindRead || d.Kind == tools.KindSearch {
+			text = fenced(text)
+		}
+		out = append(out, textContent(text))
+	}
+	for _, a := range d.Attachments {
+		if strings.HasPrefix(a.Mime, "image/") {
+			out = append(out, protocol.ToolCallContent{Type: "content", Value: &protocol.Content{
+				Content: protocol.ContentBlock{Type: "image", Value: &protocol.ImageContent{MimeType: a.Mime, Data: encodeBase64(a.Data)}}}})
+		}
+	}
+	return out
+}
+
+func rawOutput(d agent.ToolData) json.RawMessage {
+	out := map[string]any{}
+	if d.Output != "" {
+		out["output"] = d.Output
+	}
+	if d.Error != "" {
+		out["error"] = map[string]string{"kind": d.ErrorKind, "message": d.Error}
+	}
+	if len(d.Metadata) > 0 {
+		out["metadata"] = d.Metadata
+	}
+	return rawJSON(out)
+}
+
+func toolKind(k tools.Kind) protocol.ToolKind {
+	if k == "" {
+		return protocol.ToolKindOther
+	}
+	return protocol.ToolKind(k)
+}
+
+func locations(list []tools.Location) []protocol.ToolCallLocation {
+	var out []protocol.ToolCallLocation
+	for _, l := range list {
+		p := protocol.ToolCallLocation{Path: l.Path}
+		if l.Line > 0 {
+			n := int64(l.Line)
+			p.Line = &n
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// fenced is text as a block of code.
+func fenced(text string) string {
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	return fence + "\n" + strings.TrimSuffix(text, "\n") + "\n" + fence
+}
+
+func planUpdate(todos []tools.Todo) *protocol.Plan {
+	p := &protocol.Plan{Entries: []protocol.PlanEntry{}}
+	for _, t := range todos {
+		if t.Status == "cancelled" {
+			continue // a plan has no word for it
+		}
+		e := protocol.PlanEntry{Content: t.Content, Priority: protocol.PlanEntryPriority(t.Priority), Status: protocol.PlanEntryStatus(t.Status)}
+		switch e.Priority {
+		case protocol.PlanEntryPriorityHigh, protocol.PlanEntryPriorityMedium, protocol.PlanEntryPriorityLow:
+		default:
+			e.Priority = protocol.PlanEntryPriorityMedium
+		}
+		switch e.Status {
+		case protocol.PlanEntryStatusInProgress, protocol.PlanEntryStatusCompleted:
+		default:
+			e.Status = protocol.PlanEntryStatusPending
+		}
+		p.Entries = append(p.Entries, e)
+	}
+	return p
+}
+
+// notice tells the person something: as a notice where the editor shows them, else as a thought, which every editor shows.
+func (v *view) notice(level, text string) {
+	if text == "" {
+		return
+	}
+	if v.es.server.currentClient().showsNotices() {
+		title, rest, _ := strings.Cut(text, "\n")
+		v.es.send("notice", &protocol.Notice{Severity: protocol.NoticeSeverity(level), Title: title, Description: rest})
+		return
+	}
+	v.es.send("agent_thought_chunk", &protocol.ContentChunk{Content: textBlock("[" + level + "] " + text + "\n")})
+}
+
+func (v *view) showUsage(d agent.TurnData) {
+	if d.ContextSize <= 0 {
+		return
+	}
+	u := &protocol.UsageUpdate{Used: int64(d.ContextUsed), Size: int64(d.ContextSize)}
+	if d.Cost > 0 {
+		u.Cost = &protocol.Cost{Amount: d.Cost, Currency: "USD"}
+	}
+	v.es.send("usage_update", u)
+}
+
+// takeChange remembers a change set; nil when the event cannot be read.
+func (v *view) takeChange(e agent.Event) *changeView {
+	d, ok := value[agent.ChangeData](e)
+	if !ok {
+		return nil
+	}
+	set, ok := d.Value.(*change.Set)
+	if !ok {
+		set = new(change.Set)
+		if json.Unmarshal(d.Set, set) != nil {
+			return nil
+		}
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	c := v.changes[set.ID]
+	if c == nil {
+		c = &changeView{call: d.CallID}
+		v.changes[set.ID] = c
+		v.order = append(v.order, set.ID)
+	}
+	c.set, c.state = set, d.State
+	if call := v.calls[d.CallID]; call != nil {
+		call.diffs = diffContent(set)
+	}
+	return c
+}
+
+// showChange puts a change's diff on its call's card, and tells an editor that knows changes where it stands.
+func (v *view) showChange(e agent.Event, replay bool) {
+	c := v.takeChange(e)
+	if c == nil {
+		return
+	}
+	v.mu.Lock()
+	call := v.calls[c.call]
+	var content []protocol.ToolCallContent
+	if call != nil {
+		content = v.toolContent(call)
+	}
+	info := changeInfo(c)
+	v.mu.Unlock()
+	if len(content) > 0 {
+		v.es.send("tool_call_update", &protocol.ToolCallUpdate{ToolCallID: c.call, Content: content})
+	}
+	if !replay {
+		v.tellChange(info)
+	}
+}
+
+// tellChange sends _pillion/change/updated where it is understood.
+func (v *view) tellChange(info protocol.ChangeInfo) {
+	s := v.es.server
+	if s.currentClient().does(protocol.MethodPillionChangeUpdated) {
+		_ = s.wire.peer.Notify(s.ctx, protocol.MethodPillionChangeUpdated, protocol.ChangeUpdated{SessionID: v.es.ID(), Change: info})
+	}
+}
+
+// call is a tool call the editor has been shown.
+func (v *view) call(id string) (agent.ToolData, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	c := v.calls[id]
+	if c == nil {
+		return agent.ToolData{}, false
+	}
+	return c.tool, true
+}
+
+// maxDiffText is how many bytes of a file's text a diff carries whole; beyond it only the changed places are shown.
+const maxDiffText = 4 << 20
+
+// diffContent is a change as ACP shows it: one diff for each file.
+func diffContent(set *change.Set) []protocol.ToolCallContent {
+	var out []protocol.ToolCallContent
+	for _, f := range set.Files {
+		d := &protocol.Diff{Path: f.Path, NewText: f.New}
+		old := f.Old
+		if len(f.Old)+len(f.New) > maxDiffText {
+			old, d.NewText = excerpts(f)
+		}
+		if f.Kind != change.Create {
+			d.OldText = &old
+		}
+		switch f.Kind {
+		case change.Delete:
+			d.NewText = ""
+		case change.Rename:
+			out = append(out, textContent(fmt.Sprintf("Rename %s to %s", f.Path, f.NewPath)))
+			d.Path = f.NewPath
+			if f.Old == f.New {
+				continue
+			}
+		}
+		out = append(out, protocol.ToolCallContent{Type: "diff", Value: d})
+	}
+	return out
+}
+
+// excerpts are the changed places of a file too large to show whole.
+func excerpts(f change.File) (old, now string) {
+	var a, b strings.Builder
+	for _, h := range f.Hunks {
+		head := fmt.Sprintf("… line %d …\n", h.OldStart)
+		if a.Len()+b.Len()+len(h.OldText)+len(h.NewText) > maxDiffText {
+			a.WriteString("… and more …\n")
+			b.WriteString("… and more …\n")
+			break
+		}
+		a.WriteString(head + h.OldText)
+		b.WriteString(head + h.NewText)
+	}
+	return a.String(), b.String()
+}
