@@ -53,7 +53,7 @@ func (m *model) Stream(ctx context.Context, req *provider.Request, emit func(pro
 	return next(ctx, req, emit)
 }
 
-func (m *model) Resolve(_ context.Context, id string) (provider.Provider, provider.Model, error) {
+func (m *model) Resolve(_ context.Context, _, id string) (provider.Provider, provider.Model, error) {
 	if id == "fake/missing" {
 		return nil, provider.Model{}, errors.New("no model fake/missing; `pillion models` lists them")
 	}

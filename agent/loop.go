@@ -129,7 +129,7 @@ func (t *turn) setup(ctx context.Context) (*setup, error) {
 		return nil, errors.New("no model is configured; `pillion models` shows what there is and how to add one")
 	}
 	var err error
-	if set.via, set.model, err = s.rt.o.Models.Resolve(ctx, set.info.Model); err != nil {
+	if set.via, set.model, err = s.rt.o.Models.Resolve(ctx, set.info.Cwd, set.info.Model); err != nil {
 		return nil, err
 	}
 	if set.info.Model == "" { // the default could not be told when the session was made

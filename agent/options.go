@@ -30,9 +30,9 @@ type Options struct {
 	Log       *slog.Logger
 }
 
-// Models finds a model by "provider/model"; the empty id is the default one.
+// Models finds a model by "provider/model"; the empty id is the default one of the directory.
 type Models interface {
-	Resolve(ctx context.Context, id string) (provider.Provider, provider.Model, error)
+	Resolve(ctx context.Context, cwd, id string) (provider.Provider, provider.Model, error)
 }
 
 // SessionOptions start a session. Empty Agent is "build", empty Model the default one.

@@ -102,7 +102,7 @@ func (r *Runtime) NewSession(ctx context.Context, o SessionOptions) (*Session, e
 		info.Model = a.Model
 	}
 	if r.o.Models != nil {
-		_, m, err := r.o.Models.Resolve(ctx, info.Model)
+		_, m, err := r.o.Models.Resolve(ctx, info.Cwd, info.Model)
 		switch {
 		case err == nil:
 			info.Model = m.String()

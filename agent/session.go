@@ -310,7 +310,7 @@ func (s *Session) SetAgent(name string) error {
 // SetModel changes the model, from the next step on. The error is the one of Models.
 func (s *Session) SetModel(id string) error {
 	if s.rt.o.Models != nil {
-		_, m, err := s.rt.o.Models.Resolve(context.Background(), id)
+		_, m, err := s.rt.o.Models.Resolve(context.Background(), s.Info().Cwd, id)
 		if err != nil {
 			return err
 		}

@@ -261,3 +261,28 @@ func between(root, dir string) []string {
 	}
 	return out
 }
+
+// Stamp changes when a file that Load would read appears, goes or changes, or a variable that it looks at does.
+func Stamp(s Sources) string {
+	var b strings.Builder
+	add := func(path string) {
+		if info, err := os.Stat(path); err == nil {
+			fmt.Fprintf(&b, "%s %d %d;", path, info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	for _, dir := range between(s.Root, s.Cwd) {
+		for _, name := range names {
+			add(filepath.Join(dir, name))
+		}
+	}
+	if s.UserDir != "" {
+		add(filepath.Join(s.UserDir, "pillion.json"))
+		add(filepath.Join(s.UserDir, "pillion.jsonc"))
+	}
+	if s.Env != nil {
+		add(s.Env("PILLION_CONFIG"))
+		fmt.Fprintf(&b, "%q %q", s.Env("PILLION_CONFIG_CONTENT"), s.Env("PILLION_MODEL"))
+	}
+	b.Write(s.Editor)
+	return b.String()
+}

@@ -1,0 +1,100 @@
+package models
+
+import (
+	"context"
+	"slices"
+	"sort"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/agent/provider/quickfix"
+)
+
+// Info is a model that can be used.
+type Info struct {
+	ID      string         `json:"id"` // provider/model
+	Name    string         `json:"name"`
+	Origin  string         `json:"origin"` // the key, file or address that makes it usable
+	Default bool           `json:"default"`
+	Model   provider.Model `json:"model"`
+}
+
+// List returns the usable models of a directory, the default one first. local also asks the model servers on this
+// machine, which takes up to a fifth of a second.
+func (m *Models) List(ctx context.Context, cwd string, local bool) []Info {
+	def, _ := m.Default(cwd)
+	var out []Info
+	add := func(model provider.Model, key, origin string) {
+		id := model.Provider + "/" + key
+		if slices.ContainsFunc(out, func(i Info) bool { return i.ID == id }) {
+			return
+		}
+		name := model.Name
+		if name == "" {
+			name = key
+		}
+		out = append(out, Info{ID: id, Name: name, Origin: origin, Default: id == def, Model: model})
+	}
+	for _, s := range m.providers(cwd) {
+		if !s.usable {
+			continue
+		}
+		keys := make([]string, 0, len(s.models))
+		for k := range s.models {
+			keys = append(keys, k)
+		}
+		sort.Strings(keys)
+		if s.fallback != "" {
+			keys = append([]string{s.fallback}, keys...)
+		}
+		if s.cfg.Kind != provider.KindCompatible {
+			for _, known := range provider.Models(s.id) {
+				keys = append(keys, known.ID)
+			}
+		}
+		for _, k := range keys {
+			add(s.model(k), k, s.origin)
+		}
+	}
+	if local {
+		for _, server := range m.findLocal(ctx) {
+			for _, model := range server.Models {
+				model.Provider = server.ID
+				add(model, model.ID, server.BaseURL)
+			}
+		}
+	}
+	add(quickfix.Model, quickfix.Model.ID, "built in")
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Default && !out[j].Default })
+	return out
+}
+
+func (m *Models) findLocal(ctx context.Context) []provider.LocalServer {
+	found := m.Local(ctx)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.local = found
+	return found
+}
+
+// resolveLocal finds a model of a server on this machine, asking them when they have not been asked yet.
+func (m *Models) resolveLocal(ctx context.Context, pid, mid string) (provider.Provider, provider.Model, bool) {
+	m.mu.Lock()
+	known := m.local
+	m.mu.Unlock()
+	if known == nil {
+		known = m.findLocal(ctx)
+	}
+	for _, s := range known {
+		if s.ID != pid {
+			continue
+		}
+		p, err := m.provider(s.Config())
+		if err != nil {
+			return nil, provider.Model{}, false
+		}
+		model := provider.Lookup(s.ID, mid)
+		model.Provider, model.ID = s.ID, mid
+		return p, model, true
+	}
+	return nil, provider.Model{}, false
+}

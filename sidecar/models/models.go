@@ -1,0 +1,316 @@
+// Package models finds the model a session talks to: from the configuration, the environment's keys, the stored
+// keys, model servers on this machine, and the built-in model that is always there. It connects to nothing.
+//
+//	m := models.New(models.Options{Config: configFor, Env: os.Getenv})
+//	p, model, err := m.Resolve(ctx, "/home/me/project", "anthropic/claude-sonnet-4-5")
+package models
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/agent/provider/quickfix"
+	"github.com/pillion-dev/pillion/sidecar/config"
+)
+
+// Options are where keys and settings come from.
+type Options struct {
+	Config func(cwd string) *config.Config
+	Env    func(name string) string
+	Keys   func() map[string]string // stored keys by provider id; nil: none
+	// Local finds model servers on this machine; nil: provider.Discover on the usual ports.
+	Local func(ctx context.Context) []provider.LocalServer
+}
+
+// Models is the agent's source of models. It is safe for concurrent use.
+type Models struct {
+	Options
+	mu    sync.Mutex
+	live  map[string]provider.Provider // guarded by mu; by id and settings: a provider keeps what it encoded
+	local []provider.LocalServer       // guarded by mu; as last found
+}
+
+// New makes Models; nothing is read before the first question.
+func New(o Options) *Models {
+	if o.Local == nil {
+		o.Local = func(ctx context.Context) []provider.LocalServer {
+			return provider.Discover(ctx, provider.DefaultProbes())
+		}
+	}
+	return &Models{Options: o, live: map[string]provider.Provider{}}
+}
+
+// Builtin is the id of the built-in model.
+const Builtin = "builtin/quickfix"
+
+// settings are what is known of one provider from all sources.
+type settings struct {
+	id, origin string
+	cfg        provider.Config
+	models     config.Models
+	usable     bool   // a key or an address is there
+	fallback   string // the model when none is named
+	missing    string // what to do to make it usable
+}
+
+// native are the providers with a wire format of their own.
+var native = []struct {
+	id    string
+	keys  []string // variables that hold the key
+	base  string   // variable of the base URL
+	model string   // variable that names the model
+}{
+	{"anthropic", []string{"ANTHROPIC_API_KEY"}, "ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL"},
+	{"openai", []string{"OPENAI_API_KEY"}, "OPENAI_BASE_URL", "OPENAI_MODEL"},
+	{"google", []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, "GEMINI_BASE_URL", "GEMINI_MODEL"},
+}
+
+// kindOf takes OpenCode's npm names as well as our own.
+func kindOf(p config.Provider) (provider.Kind, bool) {
+	if p.API != "" {
+		return provider.Kind(p.API), true
+	}
+	switch {
+	case p.NPM == "@ai-sdk/anthropic":
+		return provider.KindAnthropic, true
+	case p.NPM == "@ai-sdk/openai":
+		return provider.KindResponses, true
+	case strings.HasPrefix(p.NPM, "@ai-sdk/google"):
+		return provider.KindGemini, true
+	case p.NPM != "":
+		return provider.KindCompatible, true
+	}
+	return "", false
+}
+
+// providers gathers every provider: the native ones in their order, then the configured ones by name.
+func (m *Models) providers(cwd string) []settings {
+	c := m.config(cwd)
+	stored := map[string]string{}
+	if m.Keys != nil {
+		stored = m.Keys()
+	}
+	var out []settings
+	for _, n := range native {
+		s := settings{id: n.id, cfg: provider.Config{ID: n.id, Kind: provider.DefaultKind(n.id), BaseURL: m.env(n.base)}, fallback: provider.DefaultModel(n.id)}
+		for _, k := range n.keys {
+			if v := m.env(k); v != "" && s.cfg.Key == "" {
+				s.cfg.Key, s.origin = v, k
+			}
+		}
+		if n.id == "anthropic" && s.cfg.Key == "" {
+			if s.cfg.Token = m.env("ANTHROPIC_AUTH_TOKEN"); s.cfg.Token != "" {
+				s.origin = "ANTHROPIC_AUTH_TOKEN"
+			}
+		}
+		if s.cfg.Key == "" && s.cfg.Token == "" && stored[n.id] != "" {
+			s.cfg.Key, s.origin = stored[n.id], "pillion auth"
+		}
+		if v := m.env(n.model); v != "" {
+			s.fallback = v
+		}
+		if n.id == "openai" && s.cfg.BaseURL != "" && !strings.Contains(s.cfg.BaseURL, "api.openai.com") {
+			s.cfg.Kind = provider.KindCompatible // somebody else's server: what everybody else speaks
+		}
+		if s.origin == "" && s.cfg.BaseURL != "" {
+			s.origin = n.base
+		}
+		s.usable = s.origin != ""
+		s.missing = "set " + n.keys[0] + " or run: pillion auth login " + n.id
+		out = append(out, configured(s, c.Provider[n.id], c))
+	}
+	names := make([]string, 0, len(c.Provider))
+	for id := range c.Provider {
+		if id != "builtin" && !slices.ContainsFunc(out, func(s settings) bool { return s.id == id }) {
+			names = append(names, id)
+		}
+	}
+	sort.Strings(names)
+	for _, id := range names {
+		s := settings{id: id, cfg: provider.Config{ID: id, Kind: provider.DefaultKind(id), Key: stored[id]}, missing: "set provider." + id + ".baseURL in pillion.jsonc"}
+		out = append(out, configured(s, c.Provider[id], c))
+	}
+	return out
+}
+
+// configured lays a configuration's section over what the environment said.
+func configured(s settings, p config.Provider, c *config.Config) settings {
+	base, key, headers := p.BaseURL, p.Key, p.Headers
+	if key == "" {
+		key = p.APIKey
+	}
+	if o := p.Options; o != nil {
+		if base == "" {
+			base = o.BaseURL
+		}
+		if key == "" {
+			key = o.APIKey
+		}
+		if headers == nil {
+			headers = o.Headers
+		}
+	}
+	kind, given := kindOf(p)
+	if base != "" {
+		s.cfg.BaseURL = base
+		s.origin = c.Origin("provider." + s.id + ".baseURL")
+		if s.id == "openai" && !given && !strings.Contains(base, "api.openai.com") {
+			kind, given = provider.KindCompatible, true
+		}
+	}
+	if given {
+		s.cfg.Kind = kind
+	}
+	if key != "" {
+		s.cfg.Key, s.origin = key, c.Origin("provider."+s.id+".key")
+	}
+	if headers != nil {
+		s.cfg.Headers = headers
+	}
+	if s.origin == "" && (base != "" || key != "") {
+		s.origin = "configuration"
+	}
+	s.models = p.Models
+	s.usable = s.usable || base != "" || key != ""
+	if len(p.Models) > 0 && s.fallback == "" {
+		ids := make([]string, 0, len(p.Models))
+		for id := range p.Models {
+			ids = append(ids, id)
+		}
+		sort.Strings(ids)
+		s.fallback = ids[0]
+	}
+	return s
+}
+
+func (m *Models) config(cwd string) *config.Config {
+	if m.Config != nil {
+		if c := m.Config(cwd); c != nil {
+			return c
+		}
+	}
+	return &config.Config{}
+}
+
+func (m *Models) env(name string) string {
+	if m.Env == nil {
+		return ""
+	}
+	return m.Env(name)
+}
+
+// Default is the model a new session gets, with where that was said. It is the built-in one where nothing else is
+// configured.
+func (m *Models) Default(cwd string) (id, origin string) {
+	c := m.config(cwd)
+	if c.Model != "" {
+		return c.Model, c.Origin("model")
+	}
+	for _, s := range m.providers(cwd) {
+		if s.usable && s.fallback != "" {
+			return s.id + "/" + s.fallback, s.origin
+		}
+	}
+	return Builtin, "default: no model is configured"
+}
+
+// Resolve finds a model by "provider/model"; the empty id is the default. Its errors say what to configure.
+func (m *Models) Resolve(ctx context.Context, cwd, id string) (provider.Provider, provider.Model, error) {
+	if id == "" {
+		id, _ = m.Default(cwd)
+	}
+	pid, mid, ok := strings.Cut(id, "/")
+	if !ok || pid == "" || mid == "" {
+		return nil, provider.Model{}, fmt.Errorf("model %q: write it as provider/model, for example %s; pillion models lists what there is", id, Builtin)
+	}
+	if pid == "builtin" {
+		if id != Builtin {
+			return nil, provider.Model{}, fmt.Errorf("model %q: the built-in model is %s", id, Builtin)
+		}
+		return quickfix.Provider{}, quickfix.Model, nil
+	}
+	all := m.providers(cwd)
+	i := slices.IndexFunc(all, func(s settings) bool { return s.id == pid })
+	if i < 0 {
+		if p, model, ok := m.resolveLocal(ctx, pid, mid); ok {
+			return p, model, nil
+		}
+		return nil, provider.Model{}, fmt.Errorf("model %q: no provider %q; set provider.%s.baseURL in pillion.jsonc, or see pillion models", id, pid, pid)
+	}
+	s := all[i]
+	if !s.usable {
+		return nil, provider.Model{}, fmt.Errorf("model %q: provider %s has no key; %s", id, pid, s.missing)
+	}
+	model := s.model(mid)
+	p, err := m.provider(s.cfg)
+	return p, model, err
+}
+
+// model is the catalogue's knowledge with the configuration's laid over it.
+func (s settings) model(id string) provider.Model {
+	over, named := s.models[id]
+	for _, m := range s.models {
+		if !named && m.ID == id { // a session remembers the API's id, not the configuration's name for it
+			over, named = m, true
+		}
+	}
+	api := id
+	if named && over.ID != "" {
+		api = over.ID
+	}
+	model := provider.Lookup(s.id, api)
+	model.Provider, model.ID = s.id, api
+	if !named {
+		return model
+	}
+	if over.Name != "" {
+		model.Name = over.Name
+	}
+	if over.Limit != nil {
+		model.Context, model.Output = max(model.Context, over.Limit.Context), over.Limit.Output
+		if over.Limit.Context > 0 {
+			model.Context = over.Limit.Context
+		}
+	}
+	if over.Context > 0 {
+		model.Context = over.Context
+	}
+	if over.Output > 0 {
+		model.Output = over.Output
+	}
+	for _, b := range []struct {
+		from *bool
+		to   *bool
+	}{{over.Images, &model.Images}, {over.PDF, &model.PDF}, {over.Thinking, &model.Thinking}} {
+		if b.from != nil {
+			*b.to = *b.from
+		}
+	}
+	if over.CostIn > 0 {
+		model.CostIn = over.CostIn
+	}
+	if over.CostOut > 0 {
+		model.CostOut = over.CostOut
+	}
+	return model
+}
+
+// provider keeps one instance for the same settings: it holds what it has encoded of its conversations.
+func (m *Models) provider(cfg provider.Config) (provider.Provider, error) {
+	key := fmt.Sprintf("%s|%s|%s|%s|%s|%v", cfg.ID, cfg.Kind, cfg.BaseURL, cfg.Key, cfg.Token, cfg.Headers)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p := m.live[key]; p != nil {
+		return p, nil
+	}
+	p, err := provider.New(cfg)
+	if err == nil {
+		m.live[key] = p
+	}
+	return p, err
+}

@@ -1,0 +1,99 @@
+package models
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/sidecar/config"
+)
+
+func source(t *testing.T, text string, env map[string]string) *Models {
+	t.Helper()
+	dir := t.TempDir()
+	if text != "" {
+		if err := os.WriteFile(filepath.Join(dir, "pillion.jsonc"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	get := func(k string) string { return env[k] }
+	c, problems := config.Load(config.Sources{Cwd: dir, Root: dir, Env: get})
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return New(Options{Config: func(string) *config.Config { return c }, Env: get, Local: func(context.Context) []provider.LocalServer {
+		return []provider.LocalServer{{ID: "ollama", BaseURL: "http://127.0.0.1:1/v1", Models: []provider.Model{{ID: "qwen"}}}}
+	}})
+}
+
+func TestTheNearestSourceOfAModelWins(t *testing.T) {
+	const local = `{"provider": {"local": {"baseURL": "http://127.0.0.1:9/v1", "models": {"b": {}, "a": {"context": 1000}}}}}`
+	for _, c := range []struct {
+		name, config, want string
+		env                map[string]string
+	}{
+		{"nothing configured", "", Builtin, nil},
+		{"a key alone", "", "anthropic/" + provider.DefaultModel("anthropic"), map[string]string{"ANTHROPIC_API_KEY": "k"}},
+		{"a key and a model", "", "openai/my-model", map[string]string{"OPENAI_API_KEY": "k", "OPENAI_MODEL": "my-model"}},
+		{"a base URL without a key", "", "openai/m", map[string]string{"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_MODEL": "m"}},
+		{"the configuration's provider", local, "local/a", nil},
+		{"the configuration's model over a key", `{"model": "x/y"}`, "x/y", map[string]string{"OPENAI_API_KEY": "k"}},
+		{"PILLION_MODEL over the configuration", `{"model": "x/y"}`, "z/w", map[string]string{"PILLION_MODEL": "z/w"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got, origin := source(t, c.config, c.env).Default("/"); got != c.want || origin == "" {
+				t.Errorf("got %s from %q, want %s", got, origin, c.want)
+			}
+		})
+	}
+}
+
+func TestAnUnusableModelSaysWhatToDo(t *testing.T) {
+	m := source(t, "", nil)
+	for id, want := range map[string]string{
+		"nonsense":    "write it as provider/model",
+		"nobody/m":    "provider.nobody.baseURL",
+		"anthropic/x": "ANTHROPIC_API_KEY",
+		"builtin/gpt": Builtin,
+	} {
+		if _, _, err := m.Resolve(context.Background(), "/", id); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+}
+
+func TestConfiguredLimitsAndOpenCodesNestingCount(t *testing.T) {
+	m := source(t, `{"provider": {"p": {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": "http://127.0.0.1:9/v1", "apiKey": "k"},
+		"models": {"short": {"id": "vendor/long-name", "limit": {"context": 5000, "output": 700}, "images": true}}}}}`, nil)
+	for _, id := range []string{"p/short", "p/vendor/long-name"} {
+		_, model, err := m.Resolve(context.Background(), "/", id)
+		if err != nil || model.ID != "vendor/long-name" || model.Context != 5000 || model.Output != 700 || !model.Images {
+			t.Errorf("%s: %+v %v", id, model, err)
+		}
+	}
+}
+
+func TestTheSameSettingsShareOneProvider(t *testing.T) {
+	m := source(t, `{"provider": {"p": {"baseURL": "http://127.0.0.1:9/v1"}}}`, nil)
+	a, _, err := m.Resolve(context.Background(), "/", "p/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, _, _ := m.Resolve(context.Background(), "/", "p/y"); a != b {
+		t.Error("two providers: what one encoded of a conversation is lost to the other")
+	}
+}
+
+func TestAServerOnThisMachineIsListedAndUsable(t *testing.T) {
+	m := source(t, "", nil)
+	list := m.List(context.Background(), "/", true)
+	if list[0].ID != Builtin || !list[0].Default {
+		t.Errorf("the default does not come first: %+v", list)
+	}
+	if _, model, err := m.Resolve(context.Background(), "/", "ollama/qwen"); err != nil || model.String() != "ollama/qwen" {
+		t.Errorf("%v %v", model, err)
+	}
+}
