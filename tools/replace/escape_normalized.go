@@ -18,19 +18,36 @@ func escapeNormalized(q *query) []place {
 		return nil
 	}
 	lines := strings.Split(want, "\n")
-	n := len(lines)
+	n := len(lines) - 1 // but for the last, whose newline is not quoted
+	known := make(map[string]int32, n)
+	sought := make([]int32, n)
+	for k, line := range lines[:n] {
+		id, ok := known[line]
+		if !ok {
+			id = int32(len(known))
+			known[line] = id
+		}
+		sought[k] = id
+	}
+	ids := make([]int32, q.src.count())
+	var starts []int
+	for i := range ids {
+		if n == 0 {
+			starts = append(starts, i)
+			continue
+		}
+		ids[i] = -1
+		if id, ok := known[unescapeLine(q.src.line(i), false)]; ok {
+			ids[i] = id
+		}
+	}
+	if n > 0 {
+		starts = runs(ids, sought)
+	}
 	var out []place
-	for i := 0; i+n <= q.src.count() && len(out) < mostPlaces; i++ {
-		for k := 0; ; k++ {
-			line := q.src.line(i + k)
-			if !q.spend(1 + len(line)/64) {
-				return nil
-			}
-			if unescapeLine(line, k == n-1) != lines[k] {
-				break
-			}
-			if k == n-1 {
-				out = append(out, q.block(i, n))
+	for _, i := range starts {
+		if i+n < len(ids) && unescapeLine(q.src.line(i+n), true) == lines[n] {
+			if out = append(out, q.block(i, n+1)); len(out) == mostPlaces {
 				break
 			}
 		}

@@ -47,31 +47,31 @@ func reindent(old, have []string, new string) string {
 	return strings.Join(lines, "\n")
 }
 
-// pair gives the indentations of the lines that correspond: all, when there are as many, else those that agree
-// from both ends; blank ones not.
+// pair gives the indentations of the lines that correspond: those that say the same, line by line when there are
+// as many, else from both ends; the first line's when none does.
 func pair(old, have []string) (was, is []string) {
-	add := func(o, h string) {
-		if trim(o) != "" && trim(h) != "" {
+	add := func(o, h string) bool {
+		same := trim(o) == trim(h) || collapse(o) == collapse(h)
+		if same && trim(o) != "" {
 			was, is = append(was, indent(o)), append(is, indent(h))
 		}
+		return same
 	}
 	if len(old) == len(have) {
 		for i := range old {
 			add(old[i], have[i])
 		}
-		return was, is
+	} else {
+		n := min(len(old), len(have))
+		top := 0
+		for top < n && add(old[top], have[top]) {
+			top++
+		}
+		for k := 1; k <= n-top && add(old[len(old)-k], have[len(have)-k]); k++ {
+		}
 	}
-	n := min(len(old), len(have))
-	top := 0
-	for top < n && trim(old[top]) == trim(have[top]) {
-		add(old[top], have[top])
-		top++
-	}
-	for k := 1; k <= n-top && trim(old[len(old)-k]) == trim(have[len(have)-k]); k++ {
-		add(old[len(old)-k], have[len(have)-k])
-	}
-	if len(was) == 0 {
-		add(old[0], have[0])
+	if len(was) == 0 && trim(old[0]) != "" && trim(have[0]) != "" {
+		return []string{indent(old[0])}, []string{indent(have[0])}
 	}
 	return was, is
 }

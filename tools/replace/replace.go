@@ -65,11 +65,10 @@ func Apply(text, old, new string, all bool) (Result, error) {
 			hits := occurrences(q.src.text, q.src.text[first.start:first.end])
 			return q.result(Stages[i], first, hits, places, new), nil
 		}
-		weighed := places
 		if pending != nil {
-			places, weighed = common(places, pending), pending
+			places = common(places, pending)
 		}
-		if len(places) == 1 && q.alone(places[0], weighed) {
+		if len(places) == 1 && q.alone(places[0]) {
 			return q.result(Stages[i], places[0], places, nil, new), nil
 		}
 		switch {
@@ -108,26 +107,10 @@ func common(places, of []place) []place {
 	return out
 }
 
-// alone says that p's text stands nowhere but in the places weighed against each other, overlaps included.
-func (q *query) alone(p place, weighed []place) bool {
-	text, want := q.src.text, q.src.text[p.start:p.end]
-	for from := 0; ; {
-		i := strings.Index(text[from:], want)
-		if i < 0 {
-			return true
-		}
-		from += i
-		inside := false
-		for _, w := range weighed {
-			if inside = from >= w.start && from+len(want) <= w.end; inside {
-				break
-			}
-		}
-		if !inside || !q.spend(len(weighed)) {
-			return false
-		}
-		from++
-	}
+// alone says that p's text stands nowhere else, overlaps included.
+func (q *query) alone(p place) bool {
+	want := q.src.text[p.start:p.end]
+	return strings.Index(q.src.text, want) == strings.LastIndex(q.src.text, want)
 }
 
 // oversize is OpenCode's guard against a match that swallows far more than was quoted: lines first, then, for

@@ -1,0 +1,207 @@
+package replace
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What a refusal says, and which lines it names.
+func TestRefusals(t *testing.T) {
+	fifty := strings.Repeat("k()\n", 50)
+	for _, c := range []struct {
+		name, text, old, new string
+		kind                 string
+		lines                []int
+		say                  []string
+	}{
+		{"identical", "a", "a", "a", Identical, nil, []string{"identical", "newString"}},
+		{"empty", "a", "", "b", EmptyOld, nil, []string{"empty", "use write"}},
+		{"exactly in three places", "k\nx\nk\nk\n", "k", "j", Multiple, []int{1, 3, 4}, []string{"matches 3 places (lines 1, 3, 4)", "add lines around it", "set replaceAll"}},
+		{"twice in one line", "k k\n", "k", "j", Multiple, []int{1}, []string{"matches 2 places (line 1)"}},
+		{"loosely in two places", "  k()\n\tk()\n", "    k()", "j()", Multiple, []int{1, 2}, []string{"nowhere exactly", "line_trimmed, lines 1, 2", "indentation"}},
+		{"in very many places", fifty, "k()", "j()", Multiple, nil, []string{"50 places", "19, 20, …)"}},
+		{"near miss", "package a\n\nfunc f() {\n\tprintln(\"hello\")\n}\n", "func f() {\n\tprintln(\"hullo, world\")\n\treturn\n", "x", NotFound, []int{3},
+			[]string{"closest match at lines 3–5", `differs in line 4: the file has "println(\"hello\")", oldString has "println(\"hullo, world\")"`}},
+		{"one line, nearly", "alpha beta gamma\ndelta\n", "alpha beta gamna delta", "x", NotFound, []int{1}, []string{"closest match at line 1", "gamna"}},
+		{"case", "Alpha Beta\n", "alpha beta", "x", NotFound, []int{1}, []string{`the file has "Alpha Beta"`}},
+		{"file ends first", "the first line\nthe second line\n", "the first line\nthe second line\nthe third line", "x", NotFound, []int{1}, []string{"differs in line 3"}},
+		{"nothing like it", "a\nb\n", "something quite different", "x", NotFound, nil, []string{"nor anything close", "read the file again"}},
+		{"line numbers quoted", "a\nb\n", "1: a\n2: b", "x", NotFound, nil, []string{"line numbers", "leave them out"}},
+		{"oversize", "start\nshort one\n" + strings.Repeat("x", 700) + "\nend\n", "start\nshort one!\nend", "X", Oversize, []int{1}, []string{"lines 1–4", "much larger", "quote all of them"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Apply(c.text, c.old, c.new, false)
+			var e *Error
+			if !errors.As(err, &e) || e.Kind != c.kind {
+				t.Fatalf("%v", err)
+			}
+			if c.lines != nil && !slices.Equal(e.Lines, c.lines) {
+				t.Errorf("lines %v, want %v", e.Lines, c.lines)
+			}
+			for _, s := range c.say {
+				if !strings.Contains(e.Error(), s) {
+					t.Errorf("%q does not say %q", e.Message, s)
+				}
+			}
+		})
+	}
+}
+
+func TestResultTellsWhatWasDone(t *testing.T) {
+	r, err := Apply("a\r\n\tk( x)\r\nb\r\n\tk( x)\r\n  k( x)\r\n", "k( x) ", "one()\ntwo()", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Result{
+		Text:     "a\r\n\tone()\r\n\ttwo()\r\nb\r\n\tone()\r\n\ttwo()\r\n  k( x)\r\n",
+		Stage:    "line_trimmed",
+		Spans:    []Span{{3, 9, 2, 2}, {14, 20, 4, 4}},
+		Inside:   []Span{{3, 17, 2, 3}, {22, 36, 5, 6}},
+		Replaced: "\tk( x)",
+		Written:  "\tone()\n\ttwo()",
+		Similar:  []int{5},
+	}
+	if fmt.Sprint(r) != fmt.Sprint(want) {
+		t.Errorf("got  %+v\nwant %+v", r, want)
+	}
+	r, err = Apply("a\nb\nc\n", "b\n", "", false)
+	if err != nil || r.Replaced != "" || r.Written != "" || r.Spans[0] != (Span{2, 4, 2, 2}) || r.Inside[0] != (Span{2, 2, 2, 2}) {
+		t.Errorf("%+v %v", r, err)
+	}
+}
+
+func TestReindent(t *testing.T) {
+	for _, c := range []struct{ name, old, have, new, want string }{
+		{"the same", "  a\n b", "  a\n b", "x\n y", "x\n y"},
+		{"a prefix more", "a\n  b", "\ta\n\t  b", "a\n\n    c", "\ta\n\n\t    c"},
+		{"a prefix less", "    a\n      b", "  a\n    b", "    x\n        y\nz", "  x\n      y\nz"},
+		{"tabs for spaces at a depth of one", "    a", "\ta", "    x\n        y", "\tx\n\t\ty"},
+		{"tabs for spaces from another base", "a\n    b", "\ta\n\t\tb", "x\n    y\n        z", "\tx\n\t\ty\n\t\t\tz"},
+		{"alignment that is no full tab", "    a\n        b", "\ta\n\t\tb", "    x\n          y", "\tx\n\t\t  y"},
+		{"only the first line", "a\n\tb\n\tc", "\ta\n\tb\n\tc", "x\n\ty\nz", "\tx\n\ty\nz"},
+		{"only the first line, the rest in tabs", "a\n        b\n    c", "\ta\n\t\tb\n\tc", "x\n        y\n    z", "\tx\n\t\ty\n\tz"},
+		{"no rule: as the lines quoted alike", "a\n  b\n    c\n      d", "\t\ta\n b\n\tc\nd", "x\n    y\n  z", "\t\tx\n\ty\n z"},
+		{"lines that say other things do not count", "a\n  q\nc", "  a\n  b\n  c", "x\n  y", "  x\n    y"},
+		{"stands there already", "a\nb", "  a\n  b", "  x\n    y", "  x\n    y"},
+		{"blank lines", "a\n\nb", "\ta\n\n\tb", "a\n\n\t\nb", "\ta\n\n\t\n\tb"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := reindent(strings.Split(c.old, "\n"), strings.Split(c.have, "\n"), c.new); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// indentation_flexible proposes what is equal without the common indentation, closest first.
+func TestIndentationFlexible(t *testing.T) {
+	q := newQuery("\tif x\n\t\ty\nif x\n    y\n  if x\n      y\n", "if x\n    y")
+	if got := indentationFlexible(q); len(got) != 1 || got[0].line != 2 {
+		t.Errorf("exactly as quoted: %+v", got)
+	}
+	q = newQuery("\tif x\n\t\ty\n  if x\n      y\n", "if x\n    y")
+	if got := indentationFlexible(q); len(got) != 1 || got[0].line != 2 {
+		t.Errorf("shifted: %+v", got)
+	}
+}
+
+func TestDistance(t *testing.T) {
+	parts := []string{"", "a", "abc", "é", "日本", "\xff", "\xfe", "aaaa", "bbbb", strings.Repeat("xyz", 30), "q", strings.Repeat("é", 70)}
+	for i := range parts {
+		for j := range parts {
+			for k := range parts {
+				a, b := parts[i]+parts[j]+parts[k], parts[k]+parts[i]+"b"
+				if got, want := distance(a, b), slowDistance(runes(a), runes(b)); got != want {
+					t.Fatalf("%q %q: %d, want %d", a, b, got, want)
+				}
+			}
+		}
+	}
+}
+
+// Inputs that make a naive cascade quadratic or worse stay within the bound. The limit is generous: it is a
+// factor of ten thousand for the naive form, not a benchmark.
+func TestBoundedTime(t *testing.T) {
+	const size = 1 << 20
+	fill := func(s string) string { return strings.Repeat(s, size/len(s)) }
+	for name, c := range hard(fill) {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			_, err := Apply(c[0], c[1], "new", false)
+			if took := time.Since(start); took > 3*time.Second {
+				t.Errorf("%v (%.80v)", took, err)
+			}
+		})
+	}
+}
+
+// hard are texts of about a megabyte and quotations that cost the stages most.
+func hard(fill func(string) string) map[string][2]string {
+	return map[string][2]string{
+		"equal lines, long quotation":      {fill("a\n"), strings.Repeat("a\n", 50_000) + "b"},
+		"empty lines":                      {fill("\n"), strings.Repeat(" \n", 20_000) + "b"},
+		"anchors everywhere":               {fill("{\nx y z\n}\n"), "{\nqqqqqqqq\n}"},
+		"anchors around long lines":        {fill("{\n" + strings.Repeat("abcdefgh", 500) + "\n}\n"), "{\n" + strings.Repeat("hgfedcba", 500) + "\n}"},
+		"two huge lines":                   {"{\n" + fill("ab") + "\n}\n", "{\n" + fill("ba")[1:] + "\n}"},
+		"many words in one line":           {fill("a "), strings.Repeat("a  ", 50_000) + "b"},
+		"many overlapping matches in line": {fill("a "), strings.Repeat("a  ", 1000)},
+		"reflowed":                         {fill("a b\n"), strings.Repeat("a\nb ", 30_000) + "c"},
+		"backslashes":                      {fill("\\\\n\\t\n"), strings.Repeat("\\\\n\\t\n", 30_000) + "z"},
+		"boundaries":                       {fill("ab"), "  " + strings.Repeat("ab", 1000) + "  "},
+		"nested blocks":                    {fill("a\n") + fill("b\n"), "a\n" + strings.Repeat("q\n", 1000) + "b"},
+		"no match at all":                  {fill("some words on a line 0123\n"), "something else on a line 4567\nand more"},
+		"context":                          {fill("s\nx1\nx2\ne\n"), "s\nx1\nqq\ne"},
+		"white space":                      {fill(" \t"), "\u00a0x"},
+		"indented differently":             {fill("  k()\n\tk()\n"), "    k()"},
+	}
+}
+
+func bench(b *testing.B, text, old string) {
+	b.ReportAllocs()
+	for b.Loop() {
+		_, _ = Apply(text, old, "new", false)
+	}
+}
+
+// eighth is a file of so many lines in which only context_aware matches, once.
+func eighth(lines int) (text, old string) {
+	var s strings.Builder
+	for i := range lines {
+		if i == lines/2 {
+			s.WriteString("func target() {\n\tkept one\n\tkept two\n\tzzzzzzzzzzzzzzzz\n\twwwwwwwwwwwwwwww\n}\n")
+		}
+		fmt.Fprintf(&s, "func f%d(a int) { return a + %d } // of many\n", i, i)
+	}
+	return s.String(), "func target() {\n\tkept one\n\tkept two\n\tq\n\tr\n}"
+}
+
+func TestEighthReplacerAlone(t *testing.T) {
+	text, old := eighth(1000)
+	r, err := Apply(text, old, "new", false)
+	if err != nil || r.Stage != "context_aware" {
+		t.Fatalf("%s %v", r.Stage, err)
+	}
+}
+
+func BenchmarkEighthReplacer10000Lines(b *testing.B) {
+	text, old := eighth(10_000)
+	bench(b, text, old)
+}
+
+func BenchmarkHardMegabyte(b *testing.B) {
+	for name, c := range hard(func(s string) string { return strings.Repeat(s, 1<<20/len(s)) }) {
+		b.Run(strings.ReplaceAll(name, " ", "_"), func(b *testing.B) { bench(b, c[0], c[1]) })
+	}
+}
+
+// The plain rendering, for the ratio.
+func BenchmarkOpenCodeEighthReplacer10000Lines(b *testing.B) {
+	text, old := eighth(10_000)
+	for b.Loop() {
+		openCode(text, old, "new", false)
+	}
+}
