@@ -1,4 +1,85 @@
-// Command pillion is the coding agent that rides behind your editor.
+// Command pillion is the coding agent that rides behind your editor: one binary that editors start (pillion acp),
+// that people run in a terminal (pillion run), and that scripts ask (pillion tool, permission, sessions …).
 package main
 
-func main() {}
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by the linker: -X main.version=1.2.3.
+var version = "0.1.0-dev"
+
+// Exit codes, documented in `pillion --help`.
+const (
+	exitOK        = 0
+	exitError     = 1
+	exitUsage     = 2
+	exitCancelled = 130
+)
+
+// exitCode is an error that only carries the process's exit code; what there was to say has been said.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit %d", int(e)) }
+
+func main() { os.Exit(execute(os.Args[1:])) }
+
+func execute(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	root := rootCommand()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var code exitCode
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &code):
+		return int(code)
+	case errors.Is(err, context.Canceled):
+		return exitCancelled
+	}
+	fmt.Fprintln(os.Stderr, "pillion:", err)
+	var usage usageError
+	if errors.As(err, &usage) {
+		return exitUsage
+	}
+	return exitError
+}
+
+// usageError is a command line that cannot be understood.
+type usageError struct{ error }
+
+func usagef(format string, a ...any) error { return usageError{fmt.Errorf(format, a...)} }
+
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "pillion",
+		Short: "The coding agent that rides behind your editor",
+		Long: `The coding agent that rides behind your editor.
+
+Try it now, without a key or a network:  pillion run "fix all errors"
+
+Exit codes: 0 done, 1 failed, 2 the command line is wrong, 130 cancelled.`,
+		SilenceUsage: true, SilenceErrors: true,
+		Version: version,
+	}
+	root.SetVersionTemplate("pillion {{.Version}}\n")
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usagef("%w; see %s --help", err, c.CommandPath())
+	})
+	root.AddCommand(acpCommand(), runCommand(), toolCommand(), sessionsCommand(), modelsCommand(), configCommand(), doctorCommand(), versionCommand())
+	for _, c := range root.Commands() {
+		if c.Args == nil && !c.HasSubCommands() {
+			c.Args = cobra.NoArgs
+		}
+	}
+	return root
+}

@@ -89,7 +89,7 @@ func (e Env) result(p proposal, d *change.Decided, done *carriedOut, delta *lspb
 	byFile := map[string]any{}
 	if delta != nil {
 		for _, r := range delta.Files {
-			byFile[r.Path] = problems(r.Items)
+			byFile[r.Path] = Problems(r.Items)
 		}
 		meta["certainty"] = string(delta.State)
 	}

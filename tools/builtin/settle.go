@@ -96,11 +96,12 @@ func diagnostics(delta *lspbridge.Delta) *change.Diagnostics {
 	}
 	return &change.Diagnostics{
 		Certainty: change.Certainty(delta.State), Reason: delta.Reason, Unchanged: delta.Unchanged,
-		Introduced: problems(delta.Introduced), Fixed: problems(delta.Fixed),
+		Introduced: Problems(delta.Introduced), Fixed: Problems(delta.Fixed),
 	}
 }
 
-func problems(ds []lspbridge.Diagnostic) []change.Problem {
+// Problems are diagnostics in the words of a change set: lines and columns from 1.
+func Problems(ds []lspbridge.Diagnostic) []change.Problem {
 	out := make([]change.Problem, 0, len(ds))
 	for _, d := range ds {
 		out = append(out, change.Problem{

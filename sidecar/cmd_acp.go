@@ -1,0 +1,30 @@
+package main
+
+import (
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+func acpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "acp",
+		Short: "Serve the Agent Client Protocol on stdin and stdout (editors start this)",
+		Long:  "Serve the Agent Client Protocol on standard input and output. Standard output carries nothing else; logs go to a file under the state folder and warnings to standard error.",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return serveACP(c.Context(), stdio{os.Stdin, os.Stdout})
+		},
+	}
+}
+
+type stdio struct {
+	io.ReadCloser
+	io.WriteCloser
+}
+
+func (s stdio) Close() error {
+	_ = s.ReadCloser.Close()
+	return s.WriteCloser.Close()
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pillion-dev/pillion/sidecar/config"
+)
+
+func configCommand() *cobra.Command {
+	c := &cobra.Command{Use: "config", Short: "Check and show the configuration"}
+	c.AddCommand(configCheck(), configShow(), &cobra.Command{
+		Use: "schema", Short: "Print the JSON Schema of pillion.jsonc", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			_, err := c.OutOrStdout().Write(config.JSONSchema())
+			return err
+		},
+	})
+	return c
+}
+
+func configCheck() *cobra.Command {
+	var asJSON bool
+	var cwd string
+	c := &cobra.Command{
+		Use: "check", Short: "Report mistakes in the configuration as file:line:column", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			dir, err := directory(cwd)
+			if err != nil {
+				return err
+			}
+			_, problems := newWorkplace().config(dir)
+			if asJSON {
+				if problems == nil {
+					problems = []config.Problem{}
+				}
+				if err := json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"ok": len(problems) == 0, "problems": problems}); err != nil {
+					return err
+				}
+			} else {
+				for _, p := range problems {
+					fmt.Fprintln(c.OutOrStdout(), p)
+				}
+				if len(problems) == 0 {
+					fmt.Fprintln(c.OutOrStdout(), "the configuration is fine")
+				}
+			}
+			if len(problems) > 0 {
+				return exitCode(exitError)
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
+	return c
+}
+
+func configShow() *cobra.Command {
+	var origin bool
+	var cwd string
+	c := &cobra.Command{
+		Use: "show", Short: "Print the merged configuration; keys are masked", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			dir, err := directory(cwd)
+			if err != nil {
+				return err
+			}
+			conf, problems := newWorkplace().config(dir)
+			warn(c.ErrOrStderr(), problems)
+			if origin {
+				origins := conf.Origins()
+				paths := make([]string, 0, len(origins))
+				for p := range origins {
+					paths = append(paths, p)
+				}
+				slices.Sort(paths)
+				for _, p := range paths {
+					fmt.Fprintf(c.OutOrStdout(), "%-40s %s\n", p, origins[p])
+				}
+				return nil
+			}
+			mask(conf)
+			e := json.NewEncoder(c.OutOrStdout())
+			e.SetIndent("", "  ")
+			return e.Encode(conf)
+		},
+	}
+	c.Flags().BoolVar(&origin, "origin", false, "print where each value comes from")
+	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
+	return c
+}
+
+// mask hides what must not be on a screen that may be shared.
+func mask(c *config.Config) {
+	hide := func(s *string) {
+		if *s != "" {
+			*s = "********"
+		}
+	}
+	for id, p := range c.Provider {
+		hide(&p.Key)
+		hide(&p.APIKey)
+		headers := map[string]string{}
+		for k := range p.Headers {
+			headers[k] = "********"
+		}
+		if p.Headers != nil {
+			p.Headers = headers
+		}
+		if p.Options != nil {
+			o := *p.Options
+			hide(&o.APIKey)
+			if o.Headers != nil {
+				o.Headers = map[string]string{}
+				for k := range p.Options.Headers {
+					o.Headers[k] = "********"
+				}
+			}
+			p.Options = &o
+		}
+		c.Provider[id] = p
+	}
+}

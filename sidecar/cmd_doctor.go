@@ -1,0 +1,123 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pillion-dev/pillion/lspbridge"
+)
+
+// finding is one line of the doctor's report.
+type finding struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Needed bool   `json:"needed"` // without it something that everybody uses does not work
+	Detail string `json:"detail"`
+	Fix    string `json:"fix,omitempty"`
+}
+
+func doctorCommand() *cobra.Command {
+	var asJSON bool
+	var cwd string
+	c := &cobra.Command{
+		Use: "doctor", Short: "Say what is installed, what is missing, and how to get it", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			dir, err := directory(cwd)
+			if err != nil {
+				return err
+			}
+			found := diagnose(dir)
+			if asJSON {
+				return json.NewEncoder(c.OutOrStdout()).Encode(found)
+			}
+			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
+			for _, f := range found {
+				mark := "✓"
+				if !f.OK {
+					mark = "·"
+					if f.Needed {
+						mark = "✗"
+					}
+				}
+				line := f.Detail
+				if f.Fix != "" && !f.OK {
+					line = strings.TrimSpace(line + " → " + f.Fix)
+				}
+				fmt.Fprintf(w, "%s %s\t%s\n", mark, f.Name, line)
+			}
+			return w.Flush()
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
+	return c
+}
+
+func diagnose(dir string) []finding {
+	p := newWorkplace()
+	var out []finding
+	conf, problems := p.config(dir)
+	if len(problems) == 0 {
+		out = append(out, finding{Name: "configuration", OK: true, Needed: true, Detail: "no mistakes"})
+	}
+	for _, pr := range problems {
+		out = append(out, finding{Name: "configuration", Needed: true, Detail: pr.String()})
+	}
+	out = append(out, writable("state folder", p.state))
+	program := func(name, what, fix string, needed bool) {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			out = append(out, finding{Name: name, Needed: needed, Detail: "not found: " + what, Fix: fix})
+			return
+		}
+		out = append(out, finding{Name: name, OK: true, Needed: needed, Detail: path})
+	}
+	program("git", "files are told apart as inside or outside by folder only", "install git with your package manager", false)
+	rg := "rg"
+	if conf.Ripgrep != "" {
+		rg = conf.Ripgrep
+	}
+	program(rg, "searches use the built-in engine, which is slower in large projects", "apt install ripgrep, brew install ripgrep", false)
+	program("bash", "commands run in sh", "install bash", false)
+	a := newApp(appOptions{place: p, ephemeral: true})
+	defer a.close()
+	id, origin := a.models.Default(dir)
+	out = append(out, finding{Name: "model", OK: true, Needed: true, Detail: id + " (" + origin + ")"})
+	servers := lspbridge.New(lspbridge.Options{Root: worktree(dir), Servers: lspConfig(conf), NoWatch: true})
+	for _, s := range servers.Doctor() {
+		f := finding{Name: "language server " + s.ID, OK: s.Found, Detail: strings.Join(s.Extensions, " "), Fix: s.Install}
+		if s.Found {
+			f.Detail = s.Path + "  " + f.Detail
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// writable tries the folder for real: permissions and full disks show only then.
+func writable(name, dir string) finding {
+	f := finding{Name: name, Needed: true, Detail: dir, Fix: "make it writable, or set XDG_STATE_HOME"}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		f.Detail = err.Error()
+		return f
+	}
+	t, err := os.CreateTemp(dir, ".doctor-*")
+	if err != nil {
+		f.Detail = err.Error()
+		return f
+	}
+	_, err = t.Write(make([]byte, 1<<16))
+	if err = errors.Join(err, t.Close(), os.Remove(t.Name())); err != nil {
+		f.Detail = err.Error()
+		return f
+	}
+	f.OK = true
+	return f
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+)
+
+func modelsCommand() *cobra.Command {
+	var asJSON, local bool
+	var cwd string
+	c := &cobra.Command{
+		Use: "models", Short: "List the models that can be used here, and the default", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			dir, err := directory(cwd)
+			if err != nil {
+				return err
+			}
+			a := newApp(appOptions{place: newWorkplace()})
+			defer a.close()
+			_, problems := a.place.config(dir)
+			warn(c.ErrOrStderr(), problems)
+			list := a.models.List(c.Context(), dir, local)
+			if asJSON {
+				return writeLines(c.OutOrStdout(), list)
+			}
+			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
+			for _, m := range list {
+				mark := " "
+				if m.Default {
+					mark = "*"
+				}
+				fmt.Fprintf(w, "%s %s\t%s\t%s\n", mark, m.ID, m.Name, m.Origin)
+			}
+			return w.Flush()
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON lines")
+	c.Flags().BoolVar(&local, "local", true, "look for model servers on this machine")
+	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
+	return c
+}

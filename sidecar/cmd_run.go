@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/sidecar/terminal"
+)
+
+type runFlags struct {
+	cwd, model, agent, session, approve string
+	asJSON, resume                      bool
+}
+
+func runCommand() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "run [prompt]",
+		Short: "Ask in the terminal: see the diffs, decide per hunk",
+		Long: `Ask in the terminal. The prompt is the arguments, or standard input when there are none.
+
+Every proposed change is shown as a diff, headed by the problems it fixes and introduces, and asked per hunk.
+Without a terminal it shows the same and applies nothing, unless --approve all is given.`,
+		Example: `  pillion run "fix all errors"
+  pillion run --model anthropic/claude-sonnet-4-5 "add a test for the parser"
+  pillion run --approve all --json "format" | jq .`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			return run(c.Context(), f, args, c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	fl := c.Flags()
+	fl.StringVarP(&f.cwd, "cwd", "C", "", "project directory (default: this one)")
+	fl.StringVarP(&f.model, "model", "m", "", "model as provider/model (pillion models lists them)")
+	fl.StringVar(&f.agent, "agent", "", "agent: build, plan or one of your own")
+	fl.StringVarP(&f.session, "session", "s", "", "go on with this session")
+	fl.BoolVarP(&f.resume, "continue", "c", false, "go on with the last session of this directory")
+	fl.StringVar(&f.approve, "approve", "ask", "what to do about what would be asked: ask, all or none")
+	fl.BoolVar(&f.asJSON, "json", false, "print events and the result as JSON lines")
+	return c
+}
+
+func run(ctx context.Context, f runFlags, args []string, out, errOut io.Writer) error {
+	approve, err := parseApprove(f.approve)
+	if err != nil {
+		return err
+	}
+	cwd, err := directory(f.cwd)
+	if err != nil {
+		return err
+	}
+	stdin, stdout := isTerminal(os.Stdin), isTerminal(out)
+	prompt := strings.Join(args, " ")
+	if len(args) == 0 && !stdin {
+		b, err := io.ReadAll(io.LimitReader(os.Stdin, 8<<20))
+		if err != nil {
+			return err
+		}
+		prompt = string(b)
+	}
+	if strings.TrimSpace(prompt) == "" {
+		return usagef(`say what to do, for example: pillion run "fix all errors"`)
+	}
+
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	o := terminal.Options{Out: out, Cwd: cwd, Approve: approve, Live: stdout && !f.asJSON, Color: stdout && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", Editor: textEditor()}
+	if f.asJSON {
+		o.Out, o.Color = io.Discard, false
+	} else if stdout {
+		if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+			o.Width = w
+		}
+		if tty := keyboard(stdin); tty != nil {
+			o.Keys = terminal.TTY{File: tty}
+		}
+	}
+	var session *agent.Session
+	o.Stop = func() { session.Cancel() }
+	t := terminal.New(o)
+	defer t.Close()
+
+	a := newApp(appOptions{place: newWorkplace(), asker: t, questions: t})
+	defer a.close()
+	_, problems := a.place.config(cwd)
+	warn(errOut, problems)
+
+	if session, err = openSession(ctx, a, f, cwd); err != nil {
+		return err
+	}
+	if !f.asJSON {
+		fmt.Fprintf(out, "%s in %s\n", session.Info().Model, cwd)
+	}
+	lines := &jsonLines{w: out}
+	var last int64 // what was before this prompt is not printed again
+	if err := session.Events(ctx, 0, func(e agent.Event) error { last = e.Seq; return nil }); err != nil {
+		return err
+	}
+	stop := session.Subscribe(last, func(e agent.Event) {
+		if f.asJSON {
+			lines.event(e)
+		}
+		t.Event(e)
+	})
+	defer stop()
+	defer interrupts(session.Cancel)()
+
+	turn, err := session.Prompt(ctx, agent.Prompt{Parts: []provider.Part{{Type: provider.PartText, Text: prompt}}})
+	if err != nil && turn.Stop == "" {
+		return err
+	}
+	s := t.Summary()
+	s.SessionID = session.ID()
+	left, cancelLeft := context.WithTimeout(ctx, 5*time.Second)
+	s.Left, s.LeftKnown = a.problems(left, cwd)
+	cancelLeft()
+	if f.asJSON {
+		lines.result(s)
+	} else {
+		t.Result(s)
+	}
+	switch turn.Stop {
+	case agent.TurnError:
+		return exitCode(exitError)
+	case agent.TurnCancelled:
+		return exitCode(exitCancelled)
+	}
+	return nil
+}
+
+func openSession(ctx context.Context, a *app, f runFlags, cwd string) (*agent.Session, error) {
+	id := f.session
+	if f.resume && id == "" {
+		list, err := a.runtime.List(ctx, cwd)
+		if err != nil {
+			return nil, err
+		}
+		if len(list) == 0 {
+			return nil, fmt.Errorf("there is no session in %s to continue; leave --continue out to start one", cwd)
+		}
+		id = list[0].ID
+	}
+	if id == "" {
+		return a.runtime.NewSession(ctx, agent.SessionOptions{Cwd: cwd, Model: f.model, Agent: f.agent})
+	}
+	s, err := a.runtime.LoadSession(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if f.model != "" {
+		if err := s.SetModel(f.model); err != nil {
+			return nil, err
+		}
+	}
+	if f.agent != "" {
+		if err := s.SetAgent(f.agent); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// interrupts cancels the turn at the first Ctrl-C; at the second the process ends as by default.
+func interrupts(cancel func()) (stop func()) {
+	c := make(chan os.Signal, 2)
+	signal.Notify(c, os.Interrupt)
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-c:
+			signal.Stop(c)
+			cancel()
+		case <-done:
+		}
+	}()
+	return func() { signal.Stop(c); close(done) }
+}
+
+// jsonLines writes events as they come, one object a line.
+type jsonLines struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (j *jsonLines) event(e agent.Event) {
+	if len(e.Data) == 0 && e.Value != nil {
+		e.Data, _ = json.Marshal(e.Value)
+	}
+	j.write(e)
+}
+
+func (j *jsonLines) result(s terminal.Summary) {
+	j.write(struct {
+		Type string `json:"type"`
+		terminal.Summary
+	}{"result", s})
+}
+
+func (j *jsonLines) write(v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return // a value of ours that cannot be encoded would be a fault caught by the tests
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	_, _ = j.w.Write(append(b, '\n')) // a reader that went away ends the process by SIGPIPE
+}
+
+func parseApprove(s string) (terminal.Approve, error) {
+	switch a := terminal.Approve(s); a {
+	case terminal.Ask, terminal.All, terminal.None:
+		return a, nil
+	}
+	return "", usagef("--approve takes all, none or ask, not %q", s)
+}
+
+func isTerminal(f any) bool {
+	file, ok := f.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// keyboard is where answers come from: standard input, or the controlling terminal when a prompt was piped in.
+func keyboard(stdin bool) *os.File {
+	if stdin {
+		return os.Stdin
+	}
+	f, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err != nil {
+		return nil
+	}
+	return f
+}
+
+func textEditor() []string {
+	for _, name := range []string{"VISUAL", "EDITOR"} {
+		if e := strings.Fields(os.Getenv(name)); len(e) > 0 {
+			return e
+		}
+	}
+	return []string{"vi"}
+}

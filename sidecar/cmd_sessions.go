@@ -1,0 +1,137 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/sidecar/terminal"
+)
+
+func sessionsCommand() *cobra.Command {
+	c := &cobra.Command{Use: "sessions", Short: "List, show, export and delete sessions"}
+	c.AddCommand(sessionsList(), sessionsShow(), sessionsExport(), &cobra.Command{
+		Use: "delete ID...", Short: "Delete sessions for good", Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, ids []string) error {
+			a := newApp(appOptions{place: newWorkplace()})
+			defer a.close()
+			for _, id := range ids {
+				if err := a.runtime.Delete(c.Context(), id); err != nil {
+					return sessionError(id, err)
+				}
+				fmt.Fprintln(c.OutOrStdout(), "deleted", id)
+			}
+			return nil
+		},
+	})
+	return c
+}
+
+func sessionError(id string, err error) error {
+	if errors.Is(err, agent.ErrNoSession) {
+		return fmt.Errorf("there is no session %s; pillion sessions list --all shows them", id)
+	}
+	return err
+}
+
+func sessionsList() *cobra.Command {
+	var asJSON, all bool
+	var cwd string
+	c := &cobra.Command{
+		Use: "list", Short: "List the sessions of this directory, newest first", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			dir := ""
+			if !all {
+				var err error
+				if dir, err = directory(cwd); err != nil {
+					return err
+				}
+			}
+			a := newApp(appOptions{place: newWorkplace()})
+			defer a.close()
+			list, err := a.runtime.List(c.Context(), dir)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return writeLines(c.OutOrStdout(), list)
+			}
+			if len(list) == 0 {
+				fmt.Fprintln(c.OutOrStdout(), "no sessions here; --all lists those of other directories")
+				return nil
+			}
+			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
+			for _, s := range list {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.ID, s.Updated.Local().Format(time.DateTime), s.Model, terminal.Clean(s.Title))
+			}
+			return w.Flush()
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON lines")
+	c.Flags().BoolVar(&all, "all", false, "of every directory")
+	c.Flags().StringVarP(&cwd, "cwd", "C", "", "directory (default: this one)")
+	return c
+}
+
+func sessionsShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show ID", Short: "Print a session as it was seen", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			a := newApp(appOptions{place: newWorkplace()})
+			defer a.close()
+			s, err := a.runtime.LoadSession(c.Context(), args[0])
+			if err != nil {
+				return sessionError(args[0], err)
+			}
+			t := terminal.New(terminal.Options{Out: c.OutOrStdout(), Cwd: s.Info().Cwd, Color: isTerminal(c.OutOrStdout())})
+			defer t.Close()
+			return s.Events(c.Context(), 0, func(e agent.Event) error {
+				if e.Type == agent.EventPrompt {
+					var p agent.PromptData
+					if json.Unmarshal(e.Data, &p) == nil {
+						for _, part := range p.Parts {
+							if part.Type == provider.PartText && !part.Synthetic {
+								fmt.Fprintf(c.OutOrStdout(), "\n> %s\n\n", terminal.Clean(part.Text))
+							}
+						}
+					}
+				}
+				t.Event(e)
+				return nil
+			})
+		},
+	}
+}
+
+func sessionsExport() *cobra.Command {
+	return &cobra.Command{
+		Use: "export ID", Short: "Print every event of a session as JSON lines", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			a := newApp(appOptions{place: newWorkplace()})
+			defer a.close()
+			s, err := a.runtime.LoadSession(c.Context(), args[0])
+			if err != nil {
+				return sessionError(args[0], err)
+			}
+			lines := &jsonLines{w: c.OutOrStdout()}
+			return s.Events(c.Context(), 0, func(e agent.Event) error { lines.event(e); return nil })
+		},
+	}
+}
+
+func writeLines[T any](w io.Writer, list []T) error {
+	e := json.NewEncoder(w)
+	for _, v := range list {
+		if err := e.Encode(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}

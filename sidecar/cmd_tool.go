@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/sidecar/terminal"
+	"github.com/pillion-dev/pillion/tools"
+)
+
+func toolCommand() *cobra.Command {
+	c := &cobra.Command{Use: "tool", Short: "List the tools, show a schema, call a tool by hand"}
+	c.AddCommand(toolList(), toolSchema(), toolCall())
+	return c
+}
+
+// sessionTools makes the tools of a throw-away session in dir.
+func sessionTools(ctx context.Context, dir string) ([]tools.Tool, func(), error) {
+	a := newApp(appOptions{place: newWorkplace(), ephemeral: true})
+	list, err := a.tools(ctx, agent.SessionInfo{Cwd: dir})
+	return list, a.close, err
+}
+
+func toolList() *cobra.Command {
+	var asJSON bool
+	var cwd string
+	c := &cobra.Command{
+		Use: "list", Short: "List the tools a model is offered", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			dir, err := directory(cwd)
+			if err != nil {
+				return err
+			}
+			list, done, err := sessionTools(c.Context(), dir)
+			if err != nil {
+				return err
+			}
+			defer done()
+			if asJSON {
+				type row struct {
+					ID          string `json:"id"`
+					Kind        string `json:"kind"`
+					Permission  string `json:"permission"`
+					ReadOnly    bool   `json:"readOnly"`
+					Description string `json:"description"`
+				}
+				var rows []row
+				for _, t := range list {
+					rows = append(rows, row{t.ID, string(t.Kind), t.Permission, t.ReadOnly, t.Description})
+				}
+				return writeLines(c.OutOrStdout(), rows)
+			}
+			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
+			for _, t := range list {
+				first, _, _ := strings.Cut(strings.TrimSpace(t.Description), "\n")
+				fmt.Fprintf(w, "%s\t%s\t%s\n", t.ID, t.Permission, first)
+			}
+			return w.Flush()
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON lines")
+	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
+	return c
+}
+
+func toolSchema() *cobra.Command {
+	var cwd string
+	c := &cobra.Command{
+		Use: "schema NAME", Short: "Print the JSON Schema of a tool's input", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			dir, err := directory(cwd)
+			if err != nil {
+				return err
+			}
+			list, done, err := sessionTools(c.Context(), dir)
+			if err != nil {
+				return err
+			}
+			defer done()
+			t, ok := tools.Repair(args[0], list)
+			if !ok {
+				return fmt.Errorf("%s", tools.Unavailable(args[0], list))
+			}
+			var b bytes.Buffer
+			if err := json.Indent(&b, t.Parameters, "", "  "); err != nil {
+				return err
+			}
+			fmt.Fprintln(c.OutOrStdout(), b.String())
+			return nil
+		},
+	}
+	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
+	return c
+}
+
+// toolAnswer is one line of `pillion tool call`.
+type toolAnswer struct {
+	ID          json.RawMessage    `json:"id,omitempty"`
+	Title       string             `json:"title"`
+	Output      string             `json:"output"`
+	Metadata    map[string]any     `json:"metadata"`
+	Attachments []tools.Attachment `json:"attachments"`
+	Error       *toolFailure       `json:"error,omitempty"`
+}
+
+type toolFailure struct {
+	Kind    string `json:"kind"`
+	Message string `json:"message"`
+}
+
+func toolCall() *cobra.Command {
+	var cwd, approve, input string
+	var lines, asJSON, noLSP bool
+	c := &cobra.Command{
+		Use:   "call [NAME --input JSON]",
+		Short: "Call a tool through the same permissions and previews as a model's",
+		Example: `  pillion tool call read --input '{"filePath":"go.mod"}'
+  echo '{"tool":"grep","input":{"pattern":"TODO"}}' | pillion tool call --jsonl`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			how, err := parseApprove(approve)
+			if err != nil {
+				return err
+			}
+			dir, err := directory(cwd)
+			if err != nil {
+				return err
+			}
+			o := terminal.Options{Out: c.ErrOrStderr(), Cwd: dir, Approve: how, Editor: textEditor()}
+			if lines || asJSON {
+				o.Out = io.Discard
+			}
+			if !lines && isTerminal(os.Stdin) && isTerminal(c.ErrOrStderr()) {
+				o.Keys, o.Out, o.Color = terminal.TTY{File: os.Stdin}, c.ErrOrStderr(), os.Getenv("NO_COLOR") == ""
+			}
+			t := terminal.New(o)
+			defer t.Close()
+			a := newApp(appOptions{place: newWorkplace(), asker: t, questions: t, ephemeral: true, noLSP: noLSP})
+			defer a.close()
+			s, err := a.runtime.NewSession(c.Context(), agent.SessionOptions{Cwd: dir})
+			if err != nil {
+				return err
+			}
+			call := func(id json.RawMessage, name string, input json.RawMessage) toolAnswer {
+				d, err := s.Tool(c.Context(), name, input)
+				return answer(id, d, err)
+			}
+			if lines {
+				return jsonl(c, func(line []byte) any {
+					var q struct {
+						ID    json.RawMessage `json:"id"`
+						Tool  string          `json:"tool"`
+						Input json.RawMessage `json:"input"`
+					}
+					if err := json.Unmarshal(line, &q); err != nil {
+						return answer(nil, agent.ToolData{}, &tools.Error{Kind: "invalid", Message: "the line is not a JSON object with tool and input: " + err.Error()})
+					}
+					return call(q.ID, q.Tool, q.Input)
+				})
+			}
+			if len(args) != 1 {
+				return usagef("say which tool: pillion tool call read --input '{\"filePath\":\"go.mod\"}'")
+			}
+			if input == "" || input == "-" {
+				b, err := io.ReadAll(io.LimitReader(c.InOrStdin(), maxLine))
+				if err != nil {
+					return err
+				}
+				input = string(b)
+			}
+			x := call(nil, args[0], json.RawMessage(input))
+			if asJSON {
+				e := json.NewEncoder(c.OutOrStdout())
+				e.SetEscapeHTML(false)
+				if err := e.Encode(x); err != nil {
+					return err
+				}
+			} else if x.Error == nil {
+				fmt.Fprintln(c.OutOrStdout(), x.Output)
+			}
+			if x.Error != nil {
+				if !asJSON {
+					fmt.Fprintln(c.ErrOrStderr(), "pillion:", x.Error.Message)
+				}
+				return exitCode(exitError)
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&input, "input", "", "the tool's input as JSON; - or nothing reads standard input")
+	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
+	c.Flags().StringVar(&approve, "approve", "ask", "what to do about what would be asked: ask, all or none")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&lines, "jsonl", false, `read {"id"?,"tool","input"} lines from standard input; all share one session`)
+	c.Flags().BoolVar(&noLSP, "no-lsp", false, "do not start language servers")
+	return c
+}
+
+// answer words a call's end: a failure of the call itself and a failure inside the tool look alike to a script.
+func answer(id json.RawMessage, d agent.ToolData, err error) toolAnswer {
+	x := toolAnswer{ID: id, Title: d.Title, Output: d.Output, Metadata: d.Metadata, Attachments: d.Attachments}
+	if x.Metadata == nil {
+		x.Metadata = map[string]any{}
+	}
+	if x.Attachments == nil {
+		x.Attachments = []tools.Attachment{}
+	}
+	if d.Status == agent.ToolError {
+		x.Error = &toolFailure{Kind: d.ErrorKind, Message: d.Error}
+	}
+	if err != nil && x.Error == nil {
+		x.Error = &toolFailure{Kind: tools.ErrorKind(err), Message: err.Error()}
+	}
+	if x.Error != nil && x.Error.Kind == "" {
+		x.Error.Kind = "error"
+	}
+	return x
+}

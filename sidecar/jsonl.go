@@ -1,0 +1,43 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+const maxLine = 16 << 20 // bytes of one JSON line on standard input
+
+// jsonl answers each line of standard input with one line, in order. A line that is not JSON is answered too.
+func jsonl(c *cobra.Command, answer func(line []byte) any) error {
+	in := bufio.NewScanner(c.InOrStdin())
+	in.Buffer(nil, maxLine)
+	out := bufio.NewWriter(c.OutOrStdout())
+	e := json.NewEncoder(out)
+	e.SetEscapeHTML(false)
+	for in.Scan() {
+		if len(strings.TrimSpace(in.Text())) == 0 {
+			continue
+		}
+		if err := e.Encode(answer(in.Bytes())); err != nil {
+			return err
+		}
+		if err := out.Flush(); err != nil { // a script may wait for each answer
+			return err
+		}
+	}
+	return in.Err()
+}
+
+// lineError answers a line that could not be carried out.
+type lineError struct {
+	ID    json.RawMessage `json:"id,omitempty"`
+	Error toolFailure     `json:"error"`
+}
+
+func badLine(id json.RawMessage, kind, format string, a ...any) lineError {
+	return lineError{ID: id, Error: toolFailure{Kind: kind, Message: fmt.Sprintf(format, a...)}}
+}

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/agent/store"
+	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/sidecar/config"
+	"github.com/pillion-dev/pillion/sidecar/models"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/builtin"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/files"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// appOptions say who sits in front of the agent.
+type appOptions struct {
+	place     *workplace
+	asker     permission.Asker
+	questions tools.Questioner
+	editors   *Editors // nil: no editor, files are read from and written to the disk
+	buffers   *Buffers // with editors: what they have open
+	ephemeral bool     // nothing is stored: scripts
+	noLSP     bool
+	log       *slog.Logger
+}
+
+// app is the one place where concrete parts meet. Making it opens and starts nothing.
+type app struct {
+	o       appOptions
+	place   *workplace
+	store   *store.Store
+	grants  permission.Grants
+	models  *models.Models
+	runtime *agent.Runtime
+	journal files.Journal
+	locks   *files.Locks
+
+	recover sync.Once
+
+	mu      sync.Mutex
+	bridges map[string]*lspbridge.Manager // guarded by mu; by worktree root
+}
+
+func newApp(o appOptions) *app {
+	if o.log == nil {
+		o.log = slog.New(slog.DiscardHandler)
+	}
+	a := &app{o: o, place: o.place, locks: &files.Locks{}, bridges: map[string]*lspbridge.Manager{}}
+	path := filepath.Join(a.place.state, "pillion.db")
+	if o.ephemeral {
+		path = ""
+	}
+	a.store = store.New(path)
+	a.grants = agent.Grants(a.store)
+	a.journal = &files.DirJournal{Dir: filepath.Join(a.place.state, "journal")}
+	a.models = models.New(models.Options{Config: a.configOf, Env: os.Getenv})
+	a.runtime = agent.New(agent.Options{
+		Store: a.store, Models: a.models, Grants: a.grants, Asker: o.asker, Questions: o.questions, StateDir: a.place.state, Log: o.log,
+		Agents: a.agents,
+		Rules:  func(cwd string) permission.Ruleset { return a.configOf(cwd).Permission.Rules },
+		Tools:  a.tools,
+	})
+	return a
+}
+
+func (a *app) configOf(cwd string) *config.Config {
+	c, _ := a.place.config(cwd)
+	return c
+}
+
+// agents are the configured ones; the runtime lays them over its own.
+func (a *app) agents(cwd string) []agent.Agent {
+	c := a.configOf(cwd)
+	var out []agent.Agent
+	for name, x := range c.Agent {
+		out = append(out, agent.Agent{Name: name, Description: x.Description, Mode: agent.Mode(x.Mode), Prompt: x.Prompt, Model: x.Model, Temperature: x.Temperature,
+			TopP: x.TopP, Steps: x.Steps, Rules: x.Permission.Rules, Tools: x.Tools, Hidden: x.Hidden, Disabled: x.Disable})
+	}
+	return out
+}
+
+// tools makes a session's tools.
+func (a *app) tools(ctx context.Context, s agent.SessionInfo) ([]tools.Tool, error) {
+	a.recoverOnce(ctx)
+	c := a.configOf(s.Cwd)
+	root := worktree(s.Cwd)
+	env := builtin.Env{
+		Cwd: s.Cwd, Root: root, Extra: s.Extra, StateDir: a.place.state, Home: a.place.home,
+		Tracker: &files.Tracker{}, Locks: a.locks, Journal: a.journal,
+	}
+	if a.o.editors != nil {
+		env.Buffers = a.o.editors.Files(s.ID)
+		env.Applier = a.o.editors.Applier(s.ID, disk{env})
+	}
+	if m := a.bridge(root, c); m != nil {
+		env.Bridge = m
+	}
+	return builtin.All(env), nil
+}
+
+// disk writes a set in the encodings its files have.
+type disk struct{ env builtin.Env }
+
+func (d disk) Apply(ctx context.Context, set *change.Set) error { return d.env.WriteDisk(ctx, set) }
+
+// recoverOnce ends what a crash left half-done, before the first tool of this process can look at a file.
+func (a *app) recoverOnce(ctx context.Context) {
+	a.recover.Do(func() {
+		done, err := files.Recover(ctx, a.journal)
+		if err != nil {
+			a.o.log.Error("recovery", "err", err)
+		}
+		for _, r := range done {
+			a.o.log.Warn("recovered an interrupted change", "what", r)
+		}
+	})
+}
+
+// bridge is the language servers' manager of a worktree, nil where they are switched off.
+func (a *app) bridge(root string, c *config.Config) *lspbridge.Manager {
+	if a.o.noLSP || c.LSP.Set && !c.LSP.On {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if m := a.bridges[root]; m != nil {
+		return m
+	}
+	o := lspbridge.Options{Root: root, Servers: lspConfig(c), Log: a.o.log}
+	if a.o.buffers != nil {
+		o.Buffer = func(path string) (string, bool) {
+			b, ok := a.o.buffers.Buffer(path)
+			return b.Text, ok
+		}
+	}
+	m := lspbridge.New(o)
+	a.bridges[root] = m
+	return m
+}
+
+func lspConfig(c *config.Config) map[string]lspbridge.ServerConfig {
+	out := map[string]lspbridge.ServerConfig{}
+	for id, s := range c.LSP.By {
+		out[id] = lspbridge.ServerConfig{Command: s.Command, Extensions: s.Extensions, Env: s.Env, Initialization: json.RawMessage(s.Initialization), Settings: json.RawMessage(s.Settings), Disabled: s.Disabled}
+	}
+	return out
+}
+
+// problems is what is still wrong in a project, for the end of a turn. ok is false when no server has been asked.
+func (a *app) problems(ctx context.Context, cwd string) (left []change.Problem, ok bool) {
+	root := worktree(cwd)
+	a.mu.Lock()
+	m := a.bridges[root]
+	a.mu.Unlock()
+	left = []change.Problem{}
+	if m == nil {
+		return left, false
+	}
+	for _, f := range m.ProjectDiagnostics(ctx) {
+		if f.State != lspbridge.Fresh && f.State != lspbridge.Partial {
+			continue
+		}
+		ok = true
+		for _, p := range builtin.Problems(f.Items) {
+			if p.Severity == "error" && files.Within(cwd, p.Path) {
+				left = append(left, p)
+			}
+		}
+	}
+	return left, ok
+}
+
+// close ends everything that was started: turns, then servers, then the store.
+func (a *app) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if err := a.runtime.Close(ctx); err != nil {
+		a.o.log.Error("closing sessions", "err", err)
+	}
+	a.mu.Lock()
+	bridges := a.bridges
+	a.bridges = map[string]*lspbridge.Manager{}
+	a.mu.Unlock()
+	var wait sync.WaitGroup
+	for _, m := range bridges {
+		wait.Go(func() { m.Close(ctx) })
+	}
+	wait.Wait()
+	if err := a.store.Close(); err != nil {
+		a.o.log.Error("closing the store", "err", err)
+	}
+}
+
+// serveACP serves one editor until it goes away.
+func serveACP(ctx context.Context, conn io.ReadWriteCloser) error {
+	p := newWorkplace()
+	log, done := p.logger()
+	defer done()
+	editors, buffers := NewEditors(), NewBuffers()
+	a := newApp(appOptions{place: p, asker: editors, questions: editors, editors: editors, buffers: buffers, log: log})
+	defer a.close()
+	s := NewServer(ServerOptions{
+		Runtime: a.runtime, Conn: conn, Editors: editors, Buffers: buffers, Version: version, Log: log,
+		Modes: a.runtime.Agents,
+		Models: func(cwd string) []ModelInfo {
+			var out []ModelInfo
+			for _, m := range a.models.List(ctx, cwd, false) {
+				info := ModelInfo{ID: m.ID, Name: m.Name, Description: m.Origin}
+				if m.Model.Thinking {
+					info.Efforts = []string{"low", "medium", "high"}
+				}
+				out = append(out, info)
+			}
+			return out
+		},
+		Rules: a.place.rules,
+	})
+	return s.Serve(ctx)
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/pillion-dev/pillion/sidecar/config"
+)
+
+// workplace is where Pillion runs: its folders and the configuration of each project directory.
+type workplace struct {
+	home   string
+	state  string // $XDG_STATE_HOME/pillion: sessions, long outputs, logs
+	user   string // $XDG_CONFIG_HOME/pillion
+	editor []byte // the editor's settings, JSON
+
+	mu      sync.Mutex
+	configs map[string]loaded // guarded by mu; by directory, with the stamp of the files it was read from
+}
+
+type loaded struct {
+	config   *config.Config
+	problems []config.Problem
+	stamp    string
+}
+
+func newWorkplace() *workplace {
+	home, _ := os.UserHomeDir()
+	xdg := func(name, fallback string) string {
+		if d := os.Getenv(name); filepath.IsAbs(d) {
+			return filepath.Join(d, "pillion")
+		}
+		if home == "" {
+			return filepath.Join(os.TempDir(), fmt.Sprintf("pillion-%d", os.Getuid()), fallback)
+		}
+		return filepath.Join(home, fallback, "pillion")
+	}
+	return &workplace{home: home, state: xdg("XDG_STATE_HOME", ".local/state"), user: xdg("XDG_CONFIG_HOME", ".config"), configs: map[string]loaded{}}
+}
+
+// config loads a directory's configuration; it is read again when one of its files has changed.
+func (p *workplace) config(cwd string) (*config.Config, []config.Problem) {
+	root := worktree(cwd)
+	s := config.Sources{Cwd: cwd, Root: root, UserDir: p.user, Editor: p.editor, Env: os.Getenv}
+	stamp := config.Stamp(s)
+	p.mu.Lock()
+	defer p.mu.Unlock() // reading a few small files; nobody needs a configuration without waiting for it
+	if l, ok := p.configs[cwd]; ok && l.stamp == stamp {
+		return l.config, l.problems
+	}
+	c, problems := config.Load(s)
+	p.configs[cwd] = loaded{c, problems, stamp}
+	return c, problems
+}
+
+// worktree is the git worktree's root that holds dir, or dir itself without git. It looks for .git only: starting
+// git would cost more than everything else at start-up.
+func worktree(dir string) string {
+	for at := dir; ; {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return at
+		}
+		up := filepath.Dir(at)
+		if up == at {
+			return dir
+		}
+		at = up
+	}
+}
+
+// directory makes a --cwd absolute, with symlinks resolved, and checks that it can be worked in.
+func directory(path string) (string, error) {
+	if path == "" {
+		var err error
+		if path, err = os.Getwd(); err != nil {
+			return "", fmt.Errorf("the current directory cannot be found (%w); change to one that exists", err)
+		}
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		abs = real
+	}
+	info, err := os.Stat(abs)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return "", fmt.Errorf("%s does not exist", abs)
+	case err != nil:
+		return "", err
+	case !info.IsDir():
+		return "", fmt.Errorf("%s is not a directory", abs)
+	}
+	d, err := os.Open(abs)
+	if err != nil {
+		return "", fmt.Errorf("%s cannot be read: %w", abs, err)
+	}
+	return abs, d.Close()
+}
+
+// warn prints configuration mistakes.
+func warn(w io.Writer, problems []config.Problem) {
+	for _, p := range problems {
+		fmt.Fprintln(w, "configuration:", p)
+	}
+}
+
+// inside reports whether path lies in dir.
+func inside(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+const maxLog = 8 << 20 // bytes; a log that has grown beyond is moved to .1 at the next start
+
+// logger writes to a file under the state folder, made at the first line, and warnings to standard error too.
+func (p *workplace) logger() (*slog.Logger, func()) {
+	f := &lazyFile{path: filepath.Join(p.state, "log", "pillion.log")}
+	level := slog.LevelInfo
+	if l := os.Getenv("PILLION_LOG_LEVEL"); l != "" {
+		_ = level.UnmarshalText([]byte(l)) // an unknown word keeps info
+	}
+	return slog.New(slog.NewTextHandler(f, &slog.HandlerOptions{Level: level})), f.close
+}
+
+// lazyFile opens at the first write, so that a start that logs nothing touches nothing.
+type lazyFile struct {
+	path string
+	mu   sync.Mutex
+	f    *os.File
+	err  error
+}
+
+func (l *lazyFile) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.f == nil && l.err == nil {
+		if l.err = os.MkdirAll(filepath.Dir(l.path), 0o700); l.err == nil {
+			if info, err := os.Stat(l.path); err == nil && info.Size() > maxLog {
+				_ = os.Rename(l.path, l.path+".1")
+			}
+			l.f, l.err = os.OpenFile(l.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		}
+	}
+	if l.err != nil {
+		return len(b), nil // no log is no reason to stop
+	}
+	return l.f.Write(b)
+}
+
+func (l *lazyFile) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.f != nil {
+		_ = l.f.Close()
+	}
+}
