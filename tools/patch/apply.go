@@ -12,10 +12,14 @@ import (
 // Sections of an envelope are done one after the other, each on the result so far. A git diff speaks of the files
 // as they were, so there two files may change names with each other.
 func (p *Patch) Apply(read func(path string) (text string, exists bool, err error)) ([]FileChange, error) {
-	t := &tree{read: read, files: map[string]*file{}, unified: p.Unified, leaving: map[string]bool{}}
+	key := p.Key
+	if key == nil {
+		key = lexical
+	}
+	t := &tree{key: key, read: read, files: map[string]*file{}, unified: p.Unified, leaving: map[string]bool{}}
 	for _, op := range p.Ops {
 		if p.Unified && (op.Kind == Delete || op.Kind == Move) {
-			t.leaving[key(op.Path)] = true
+			t.leaving[t.key(op.Path)] = true
 		}
 	}
 	for i := range p.Ops {
@@ -26,11 +30,12 @@ func (p *Patch) Apply(read func(path string) (text string, exists bool, err erro
 	return t.changes(), nil
 }
 
-// key is a path in the form in which two spellings of it agree.
-func key(p string) string { return path.Clean(strings.ReplaceAll(p, "\\", "/")) }
+// lexical is a path in the form in which two spellings of it agree.
+func lexical(p string) string { return path.Clean(strings.ReplaceAll(p, "\\", "/")) }
 
 // tree is the files the patch touches, as they were and as they become.
 type tree struct {
+	key     func(string) string
 	read    func(string) (string, bool, error)
 	files   map[string]*file // by key
 	order   []*file          // as first named
@@ -55,7 +60,7 @@ type content struct {
 }
 
 func (t *tree) file(name string) (*file, error) {
-	if f := t.files[key(name)]; f != nil {
+	if f := t.files[t.key(name)]; f != nil {
 		return f, nil
 	}
 	text, exists, err := t.read(name)
@@ -64,7 +69,7 @@ func (t *tree) file(name string) (*file, error) {
 	}
 	f := &file{path: name, was: text, existed: exists, exists: exists}
 	f.is = content{text: text, origin: f}
-	t.files[key(name)] = f
+	t.files[t.key(name)] = f
 	t.order = append(t.order, f)
 	return f, nil
 }
@@ -130,7 +135,7 @@ func (t *tree) add(op *Op, f *file) error {
 }
 
 // leaves says that the file there now goes away later in the patch (a diff names files in alphabetical order).
-func (t *tree) leaves(f *file) bool { return t.leaving[key(f.path)] && f.is.origin == f && f.existed }
+func (t *tree) leaves(f *file) bool { return t.leaving[t.key(f.path)] && f.is.origin == f && f.existed }
 
 func (t *tree) remove(op *Op, f *file) error {
 	if !f.exists && !(t.unified && f.existed && !f.spent) {
@@ -167,7 +172,7 @@ func (t *tree) gone(f *file) {
 }
 
 func (t *tree) move(op *Op, f *file) error {
-	if key(op.Path) == key(op.NewPath) {
+	if t.key(op.Path) == t.key(op.NewPath) {
 		return &Error{Kind: Exists, Path: op.NewPath, Line: op.Line, Message: fmt.Sprintf("%s cannot be moved onto itself; leave \"*** Move to:\" out", op.Path)}
 	}
 	if !f.exists && !(t.unified && f.existed && !f.spent) {

@@ -41,6 +41,10 @@ const (
 type Patch struct {
 	Ops     []Op
 	Unified bool // a unified diff, not a *** Begin Patch envelope
+
+	// Key gives every spelling of a file the same name, so that "a.go" and "/project/a.go" are one file to Apply.
+	// The caller sets it, who knows directories and links; nil compares the spellings, ./ and .. resolved.
+	Key func(path string) string
 }
 
 // Op is one section.

@@ -287,3 +287,16 @@ func TestReadFails(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// Two spellings that only the caller knows to be one file.
+func TestKey(t *testing.T) {
+	p, err := Parse("*** Begin Patch\n*** Update File: f\n@@\n-a\n+A\n*** Update File: /p/f\n@@\n-b\n+B\n*** End Patch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Key = func(path string) string { return strings.TrimPrefix(path, "/p/") }
+	changes, err := p.Apply(files{"f": abc}.read)
+	if err != nil || len(changes) != 1 || changes[0].Path != "f" || changes[0].New != "A\nB\nc\n" {
+		t.Fatalf("%+v %v", changes, err)
+	}
+}

@@ -15,7 +15,7 @@ import (
 type files map[string]string
 
 func (f files) read(p string) (string, bool, error) {
-	text, ok := f[key(p)]
+	text, ok := f[lexical(p)]
 	return text, ok, nil
 }
 
@@ -28,22 +28,22 @@ func (f files) after(t testing.TB, changes []FileChange) files {
 	seen := map[string]bool{}
 	for _, c := range changes {
 		for _, p := range []string{c.Path, c.NewPath} {
-			if p != "" && seen[key(p)] {
+			if p != "" && seen[lexical(p)] {
 				t.Errorf("two changes touch %s: %+v", p, changes)
 			}
-			seen[key(p)] = true
+			seen[lexical(p)] = true
 		}
-		if c.Kind != Add && f[key(c.Path)] != c.Old {
+		if c.Kind != Add && f[lexical(c.Path)] != c.Old {
 			t.Errorf("%s: Old is not what was there", c.Path)
 		}
 		switch c.Kind {
 		case Delete:
-			delete(out, key(c.Path))
+			delete(out, lexical(c.Path))
 		case Move:
-			delete(out, key(c.Path))
-			out[key(c.NewPath)] = c.New
+			delete(out, lexical(c.Path))
+			out[lexical(c.NewPath)] = c.New
 		default:
-			out[key(c.Path)] = c.New
+			out[lexical(c.Path)] = c.New
 		}
 	}
 	return out

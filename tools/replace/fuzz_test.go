@@ -3,6 +3,7 @@ package replace
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // Whatever is asked, nothing outside the spans changes by a byte, and the spans are where the result says.
@@ -69,7 +70,7 @@ func FuzzNoBolderThanOpenCode(f *testing.F) {
 	f.Add("s\na 1\ne\ns\na 2\ne\n", "s\na 3\ne", false)
 	f.Add("k \n  k\n", "k  ", true)
 	f.Fuzz(func(t *testing.T, text, old string, all bool) {
-		if strings.Contains(text+old, "\r") || len(text)+len(old) > 400 {
+		if strings.Contains(text+old, "\r") || len(text)+len(old) > 400 || !utf8.ValidString(text) || !utf8.ValidString(old) {
 			return
 		}
 		_, kind := openCode(text, old, "NEW", all)

@@ -7,8 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-func (q *query) multiple(stage string, places []place) *Error {
+func (q *query) multiple(stage string, places []place, total int) *Error {
 	e := &Error{Kind: Multiple}
+	total = max(total, len(places)) // overlapping ones are not counted
 	for _, p := range places {
 		if line := q.src.lineAt(p.start) + 1; len(e.Lines) == 0 || e.Lines[len(e.Lines)-1] != line {
 			e.Lines = append(e.Lines, line)
@@ -28,9 +29,9 @@ func (q *query) multiple(stage string, places []place) *Error {
 		word = "line"
 	}
 	if stage == Stages[0] {
-		e.Message = fmt.Sprintf("oldString matches %d places (%s %s); add lines around it until it is unique, or set replaceAll", len(places), word, list)
+		e.Message = fmt.Sprintf("oldString matches %d places (%s %s); add lines around it until it is unique, or set replaceAll", total, word, list)
 	} else {
-		e.Message = fmt.Sprintf("oldString is nowhere exactly as quoted, and %d places match it loosely (%s, %s %s); add lines around it, copied exactly with their indentation, until it is unique, or set replaceAll", len(places), stage, word, list)
+		e.Message = fmt.Sprintf("oldString is nowhere exactly as quoted, and %d places match it loosely (%s, %s %s); add lines around it, copied exactly with their indentation, until it is unique, or set replaceAll", total, stage, word, list)
 	}
 	return e
 }

@@ -146,7 +146,7 @@ func units(was, is []string) func(string) string {
 	if dx == 0 { // one depth only: count from the margin
 		x0, y0, dx, dy = 0, 0, len(was[hi]), len(is[hi])
 	}
-	if dx <= 0 || dy <= 0 {
+	if dx <= 0 || dy <= 0 || dy > 16*dx || dx > 16*dy { // beyond that it is no unit but chance
 		return nil
 	}
 	return func(in string) string {

@@ -29,6 +29,7 @@
 package replace
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -63,6 +64,9 @@ func Apply(text, old, new string, all bool) (Result, error) {
 		}
 		if all {
 			hits := occurrences(q.src.text, q.src.text[first.start:first.end])
+			if i > 0 && first.n == 0 { // the white space that is quoted but not there kept words apart
+				hits = slices.DeleteFunc(hits, func(p place) bool { return !q.apart(p) })
+			}
 			return q.result(Stages[i], first, hits, places, new), nil
 		}
 		if pending != nil {
@@ -73,15 +77,16 @@ func Apply(text, old, new string, all bool) (Result, error) {
 		}
 		switch {
 		case i == 0: // quoted exactly: nothing looser may choose
-			return Result{}, q.multiple(Stages[0], occurrences(q.src.text, old))
+			return Result{}, q.multiple(Stages[0], bounded(q.src.text, old), strings.Count(q.src.text, old))
 		case pending == nil && len(places) == 1: // the same text stands where this stage does not look
-			return Result{}, q.multiple(Stages[i], occurrences(q.src.text, q.src.text[first.start:first.end]))
+			same := q.src.text[first.start:first.end]
+			return Result{}, q.multiple(Stages[i], bounded(q.src.text, same), strings.Count(q.src.text, same))
 		case pending == nil:
 			pending, q.undecided = places, Stages[i]
 		}
 	}
 	if pending != nil {
-		return Result{}, q.multiple(q.undecided, pending)
+		return Result{}, q.multiple(q.undecided, pending, len(pending))
 	}
 	return Result{}, q.notFound()
 }

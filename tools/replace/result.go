@@ -37,7 +37,7 @@ type Span struct {
 type Error struct {
 	Kind    string // Identical, EmptyOld, NotFound, Multiple, Oversize
 	Message string
-	Lines   []int // 1-based first lines of the places meant: all matches, or the nearest miss
+	Lines   []int // 1-based first lines of the places meant: the matches (4,096 at most), or the nearest miss
 }
 
 func (e *Error) Error() string { return e.Message }

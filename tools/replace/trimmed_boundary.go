@@ -12,12 +12,7 @@ func trimmedBoundary(q *query) []place {
 	if want == q.old || want == "" {
 		return nil
 	}
-	var alone []place
-	for _, p := range bounded(q.src.text, want) {
-		if q.apart(p) {
-			alone = append(alone, p)
-		}
-	}
+	alone := q.apartFirst(bounded(q.src.text, want))
 	if len(alone) < 2 {
 		return alone
 	}

@@ -33,9 +33,7 @@ func whitespaceNormalized(q *query) []place {
 		norm, at = collapseInto(norm[:0], at[:0], line)
 		for base := q.src.starts[i]; len(parts) < mostPlaces; {
 			end := from + len(want)
-			if p := (place{start: base + at[from], end: base + at[end-1] + 1}); q.apart(p) {
-				parts = append(parts, p)
-			}
+			parts = append(parts, place{start: base + at[from], end: base + at[end-1] + 1})
 			if !q.spend(len(want)/16 + 1) {
 				return nil
 			}
@@ -47,7 +45,7 @@ func whitespaceNormalized(q *query) []place {
 		}
 	}
 	// OpenCode takes them in the file's order; a line that is the quotation is no worse a match than a part.
-	out := merge(whole, parts)
+	out := q.apartFirst(merge(whole, parts))
 	if len(q.lines) > 1 && len(out) == 0 {
 		out = q.reflowed(want)
 	}
@@ -144,6 +142,23 @@ func (q *query) apart(p place) bool {
 		}
 	}
 	return true
+}
+
+// apartFirst puts the matches that cut a word last; when there are no others there is no match. They still make
+// the quotation ambiguous.
+func (q *query) apartFirst(places []place) []place {
+	var good, cut []place
+	for _, p := range places {
+		if p.n > 0 || q.apart(p) {
+			good = append(good, p)
+		} else {
+			cut = append(cut, p)
+		}
+	}
+	if good == nil {
+		return nil
+	}
+	return append(good, cut...)
 }
 
 func collapse(s string) string {
