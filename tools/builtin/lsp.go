@@ -1,0 +1,275 @@
+package builtin
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+//go:embed lsp.txt
+var lspText string
+
+type lspParams struct {
+	Operation string `json:"operation" enum:"diagnostics,goToDefinition,typeDefinition,goToImplementation,findReferences,hover,documentSymbol,workspaceSymbol,prepareCallHierarchy,incomingCalls,outgoingCalls,codeActions,rename,organizeImports,format" jsonschema:"what to do"`
+	FilePath  string `json:"filePath,omitempty" jsonschema:"the file it is about, absolute or relative to the working directory; diagnostics also takes a folder, or nothing for the whole project"`
+	Line      int    `json:"line,omitempty" minimum:"1" jsonschema:"line, counted from 1"`
+	Character int    `json:"character,omitempty" minimum:"1" jsonschema:"character in the line, counted from 1"`
+	Query     string `json:"query,omitempty" jsonschema:"workspaceSymbol: the name or a part of it"`
+	NewName   string `json:"newName,omitempty" jsonschema:"rename: the new name"`
+	Apply     string `json:"apply,omitempty" jsonschema:"codeActions: the id of the action to carry out"`
+	Kind      string `json:"kind,omitempty" jsonschema:"codeActions: only actions of this kind, e.g. quickfix, refactor, source.fixAll"`
+}
+
+// intelligence is what the lsp tool needs beyond Bridge; *lspbridge.Manager has it.
+type intelligence interface {
+	ProjectDiagnostics(ctx context.Context, paths ...string) []lspbridge.FileReport
+	Definition(ctx context.Context, path string, p lspbridge.Position) ([]lspbridge.Location, error)
+	TypeDefinition(ctx context.Context, path string, p lspbridge.Position) ([]lspbridge.Location, error)
+	Implementation(ctx context.Context, path string, p lspbridge.Position) ([]lspbridge.Location, error)
+	References(ctx context.Context, path string, p lspbridge.Position) ([]lspbridge.Location, error)
+	Hover(ctx context.Context, path string, p lspbridge.Position) (string, error)
+	DocumentSymbols(ctx context.Context, path string) ([]lspbridge.Symbol, error)
+	WorkspaceSymbols(ctx context.Context, path, query string) ([]lspbridge.Symbol, error)
+	PrepareCallHierarchy(ctx context.Context, path string, p lspbridge.Position) ([]lspbridge.CallItem, error)
+	IncomingCalls(ctx context.Context, path string, p lspbridge.Position) ([]lspbridge.CallItem, error)
+	OutgoingCalls(ctx context.Context, path string, p lspbridge.Position) ([]lspbridge.CallItem, error)
+	CodeActions(ctx context.Context, path string, r lspbridge.Range, only []string, diags []lspbridge.Diagnostic) ([]lspbridge.Action, error)
+	ResolveAction(ctx context.Context, a lspbridge.Action) ([]lspbridge.FileEdit, error)
+	Rename(ctx context.Context, path string, p lspbridge.Position, newName string) ([]lspbridge.FileEdit, error)
+	OrganizeImports(ctx context.Context, path string) ([]lspbridge.FileEdit, error)
+	Format(ctx context.Context, path string) ([]lspbridge.FileEdit, error)
+}
+
+// How long a question may take: somebody asked for it and waits, and the first one starts the server.
+const (
+	lspBudget     = 20 * time.Second
+	projectBudget = 60 * time.Second
+)
+
+// LSP asks the language servers by meaning, and changes code through the change pipeline.
+func LSP(env Env) tools.Tool {
+	offered := &offeredActions{byID: map[string]offeredAction{}}
+	return tools.New("lsp", lspText, func(ctx context.Context, p lspParams, call *tools.Call) (tools.Result, error) {
+		return (&lspCall{env, p, call, offered, nil, ""}).run(ctx)
+	}, tools.WithKind(tools.KindSearch))
+}
+
+// lspCall is one call.
+type lspCall struct {
+	Env
+	p       lspParams
+	call    *tools.Call
+	offered *offeredActions
+	lsp     intelligence
+	path    string // absolute; "" without filePath
+}
+
+func (c *lspCall) run(ctx context.Context) (tools.Result, error) {
+	c.lsp, _ = c.Bridge.(intelligence)
+	if c.lsp == nil {
+		return tools.Result{}, &tools.Error{Kind: "unavailable", Message: "There are no language servers here. Use grep and read instead."}
+	}
+	if err := c.allowed(ctx); err != nil {
+		return tools.Result{}, err
+	}
+	budget := lspBudget
+	if c.p.Operation == "diagnostics" {
+		budget = projectBudget
+	}
+	asking, cancel := context.WithTimeout(ctx, budget)
+	defer cancel()
+	r, err := c.do(ctx, asking)
+	if err != nil {
+		var known *tools.Error
+		switch {
+		case ctx.Err() != nil:
+			return tools.Result{}, ctx.Err()
+		case errors.As(err, &known):
+			return tools.Result{}, err
+		case errors.Is(err, lspbridge.ErrUnsupported):
+			return tools.Result{}, &tools.Error{Kind: "unsupported", Message: err.Error(), Err: err}
+		}
+		return tools.Result{}, &tools.Error{Kind: "lsp", Message: err.Error(), Err: err}
+	}
+	if r.Title == "" {
+		r.Title = c.title()
+	}
+	if r.Metadata == nil {
+		r.Metadata = map[string]any{}
+	}
+	r.Metadata["operation"] = c.p.Operation
+	return r, nil
+}
+
+func (c *lspCall) title() string {
+	t := c.p.Operation
+	if c.path != "" {
+		t += " " + c.rel(c.path)
+		if c.p.Line > 0 {
+			t += fmt.Sprintf(":%d:%d", c.p.Line, max(c.p.Character, 1))
+		}
+	}
+	return t
+}
+
+// allowed asks for the tool, and for the file like read does: a server's answers quote it.
+func (c *lspCall) allowed(ctx context.Context) error {
+	needed := c.p.Operation != "diagnostics" && c.p.Operation != "workspaceSymbol" && c.p.Apply == ""
+	switch {
+	case c.p.FilePath == "" && needed:
+		return &tools.Error{Kind: "invalid", Message: c.p.Operation + " needs filePath"}
+	case c.p.Operation == "rename" && c.p.NewName == "":
+		return &tools.Error{Kind: "invalid", Message: "rename needs newName"}
+	case c.p.Operation == "workspaceSymbol" && c.p.Query == "":
+		return &tools.Error{Kind: "invalid", Message: "workspaceSymbol needs query, the symbol's name or a part of it"}
+	}
+	if err := ask(ctx, c.call, permission.Request{Permission: "lsp", Patterns: []string{"*"}, Always: []string{"*"}, Title: "Ask the language server: " + c.p.Operation,
+		Metadata: map[string]any{"operation": c.p.Operation, "filePath": c.p.FilePath}}); err != nil {
+		return err
+	}
+	if c.p.FilePath == "" {
+		return nil
+	}
+	path, err := c.abs(c.p.FilePath)
+	if err != nil {
+		return err
+	}
+	at, err := c.place(path)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(path); err != nil && !c.isBuffer(path) {
+		return missing(path)
+	}
+	if at.dir && c.p.Operation != "diagnostics" {
+		return &tools.Error{Kind: "is_directory", Message: c.p.Operation + " needs a file; " + path + " is a folder"}
+	}
+	c.path = path
+	return c.askRead(ctx, c.call, at)
+}
+
+func (c *lspCall) isBuffer(path string) bool {
+	if c.Buffers == nil {
+		return false
+	}
+	_, ok := c.Buffers.Buffer(path)
+	return ok
+}
+
+// do carries out the operation. asking limits the servers; ctx is the call's own, for questions to a person.
+func (c *lspCall) do(ctx, asking context.Context) (tools.Result, error) {
+	switch c.p.Operation {
+	case "diagnostics":
+		return c.diagnostics(asking)
+	case "documentSymbol":
+		list, err := c.lsp.DocumentSymbols(asking, c.path)
+		return c.symbols(list), err
+	case "workspaceSymbol":
+		list, err := c.lsp.WorkspaceSymbols(asking, c.path, c.p.Query)
+		return c.symbols(list), err
+	case "codeActions":
+		if c.p.Apply != "" {
+			return c.applyAction(ctx, asking)
+		}
+		return c.codeActions(asking)
+	case "organizeImports":
+		return c.change(ctx, "Organize imports", func() ([]lspbridge.FileEdit, error) { return c.lsp.OrganizeImports(asking, c.path) })
+	case "format":
+		return c.change(ctx, "Format", func() ([]lspbridge.FileEdit, error) { return c.lsp.Format(asking, c.path) })
+	}
+	at, err := c.position()
+	if err != nil {
+		return tools.Result{}, err
+	}
+	switch c.p.Operation {
+	case "goToDefinition":
+		return c.locations(c.lsp.Definition(asking, c.path, at))
+	case "typeDefinition":
+		return c.locations(c.lsp.TypeDefinition(asking, c.path, at))
+	case "goToImplementation":
+		return c.locations(c.lsp.Implementation(asking, c.path, at))
+	case "findReferences":
+		return c.locations(c.lsp.References(asking, c.path, at))
+	case "hover":
+		text, err := c.lsp.Hover(asking, c.path, at)
+		r := tools.Result{Output: text, Metadata: map[string]any{"text": text}}
+		if text == "" {
+			r.Output = "The language server has nothing to say about that position."
+		}
+		return r, err
+	case "prepareCallHierarchy":
+		return c.calls(c.lsp.PrepareCallHierarchy(asking, c.path, at))
+	case "incomingCalls":
+		return c.calls(c.lsp.IncomingCalls(asking, c.path, at))
+	case "outgoingCalls":
+		return c.calls(c.lsp.OutgoingCalls(asking, c.path, at))
+	case "rename":
+		return c.change(ctx, "Rename to "+c.p.NewName, func() ([]lspbridge.FileEdit, error) {
+			return c.lsp.Rename(asking, c.path, at, c.p.NewName)
+		})
+	}
+	return tools.Result{}, &tools.Error{Kind: "invalid", Message: "unknown operation " + c.p.Operation}
+}
+
+// position is where the call points to, in the file as the person sees it. Without a character it is the line's first
+// word.
+func (c *lspCall) position() (lspbridge.Position, error) {
+	if c.p.Line < 1 {
+		return lspbridge.Position{}, &tools.Error{Kind: "invalid", Message: c.p.Operation + " needs line and character, both counted from 1"}
+	}
+	line, n, err := c.line(c.p.Line)
+	if err != nil {
+		return lspbridge.Position{}, err
+	}
+	if c.p.Line > n {
+		return lspbridge.Position{}, &tools.Error{Kind: "out_of_range", Message: fmt.Sprintf("%s has %d lines; line %d is beyond its end", c.rel(c.path), n, c.p.Line)}
+	}
+	char := c.p.Character - 1
+	if char < 0 {
+		char = len(line) - len(strings.TrimLeft(line, " \t"))
+	}
+	return lspbridge.Position{Line: c.p.Line - 1, Character: char}, nil
+}
+
+// line is a line (from 1) of the file, and how many there are.
+func (c *lspCall) line(n int) (text string, lines int, err error) {
+	f, err := c.openPlace(place{path: c.path, real: c.realOf()})
+	if err != nil {
+		return "", 0, err
+	}
+	all := strings.Split(f.Text, "\n")
+	if n >= 1 && n <= len(all) {
+		text = strings.TrimSuffix(all[n-1], "\r")
+	}
+	return text, len(all), nil
+}
+
+func (c *lspCall) realOf() string {
+	if p, err := c.place(c.path); err == nil {
+		return p.real
+	}
+	return c.path
+}
+
+// change takes edits of a server through the change pipeline.
+func (c *lspCall) change(ctx context.Context, title string, compute func() ([]lspbridge.FileEdit, error)) (tools.Result, error) {
+	edits, err := compute()
+	if err != nil {
+		return tools.Result{}, err
+	}
+	if c.path != "" && !strings.Contains(title, " to ") {
+		title += " in " + c.rel(c.path)
+	}
+	if len(edits) == 0 {
+		return tools.Result{Title: title, Output: title + ": there is nothing to change.", Metadata: map[string]any{"files": []any{}}}, nil
+	}
+	return c.changeFiles(ctx, c.call, title, edits)
+}

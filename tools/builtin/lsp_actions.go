@@ -1,0 +1,221 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/tools"
+)
+
+// offeredActions are the code actions a session was shown; their ids stay valid while it lasts.
+type offeredActions struct {
+	mu   sync.Mutex // guards what follows
+	byID map[string]offeredAction
+	last int
+}
+
+// offeredAction remembers where it was offered, so that it can be asked for again when the file has changed.
+type offeredAction struct {
+	action lspbridge.Action
+	text   string // the file then
+	rng    lspbridge.Range
+	only   []string
+	diags  []string // messages it was offered for
+}
+
+// maxOffered bounds what is remembered; the oldest ids then stop working.
+const maxOffered = 5000
+
+func (o *offeredActions) add(a offeredAction) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.last++
+	delete(o.byID, "a"+strconv.Itoa(o.last-maxOffered))
+	id := "a" + strconv.Itoa(o.last)
+	o.byID[id] = a
+	return id
+}
+
+func (o *offeredActions) get(id string) (offeredAction, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	a, ok := o.byID[id]
+	return a, ok
+}
+
+// codeActions lists what is offered at a place, or for every problem of a file.
+func (c *lspCall) codeActions(ctx context.Context) (tools.Result, error) {
+	text, ok := c.Present(c.path)
+	if !ok {
+		return tools.Result{}, missing(c.path)
+	}
+	report := c.Bridge.Diagnostics(ctx, c.path)
+	r := lspbridge.Range{End: lspbridge.OffsetPosition(text, len(text))}
+	about := slices.Clone(report.Items)
+	if c.p.Line > 0 {
+		at, err := c.position()
+		if err != nil {
+			return tools.Result{}, err
+		}
+		r, about = around(at, report.Items)
+	}
+	var only []string
+	if c.p.Kind != "" {
+		only = []string{c.p.Kind}
+	}
+	if about == nil {
+		about = []lspbridge.Diagnostic{}
+	}
+	actions, err := c.lsp.CodeActions(ctx, c.path, r, only, about)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	type wireAction struct {
+		ID        string `json:"id"`
+		Title     string `json:"title"`
+		Kind      string `json:"kind,omitempty"`
+		Preferred bool   `json:"preferred,omitempty"`
+		Disabled  string `json:"disabled,omitempty"`
+		Server    string `json:"server,omitempty"`
+	}
+	wire := []wireAction{}
+	var out strings.Builder
+	for _, a := range actions {
+		var said []string
+		for _, d := range about {
+			said = append(said, d.Message)
+		}
+		id := c.offered.add(offeredAction{a, text, r, only, said})
+		wire = append(wire, wireAction{id, a.Title, a.Kind, a.IsPreferred, a.Disabled, a.Server})
+		fmt.Fprintf(&out, "%s  %s", id, a.Title)
+		if a.Kind != "" {
+			fmt.Fprintf(&out, " [%s]", a.Kind)
+		}
+		if a.IsPreferred {
+			out.WriteString(" (preferred)")
+		}
+		if a.Disabled != "" {
+			out.WriteString(" (not now: " + a.Disabled + ")")
+		}
+		out.WriteByte('\n')
+	}
+	res := tools.Result{Output: strings.TrimSuffix(out.String(), "\n"), Metadata: map[string]any{"actions": wire, "state": string(report.State), "reason": report.Reason}}
+	if len(actions) == 0 {
+		res.Output = "No code actions are offered there."
+	}
+	if report.State != lspbridge.Fresh {
+		res.Output += fmt.Sprintf("\n(%s: %s; there may be more)", report.State, report.Reason)
+	}
+	return res, nil
+}
+
+// around is the range to ask for: the problems at the position, else those of its line, else the position alone.
+func around(at lspbridge.Position, items []lspbridge.Diagnostic) (lspbridge.Range, []lspbridge.Diagnostic) {
+	before := func(a, b lspbridge.Position) bool {
+		return a.Line < b.Line || a.Line == b.Line && a.Character < b.Character
+	}
+	var here, line []lspbridge.Diagnostic
+	for _, d := range items {
+		if d.Range.Start.Line <= at.Line && at.Line <= d.Range.End.Line {
+			line = append(line, d)
+			if !before(at, d.Range.Start) && !before(d.Range.End, at) {
+				here = append(here, d)
+			}
+		}
+	}
+	if len(here) > 0 {
+		line = here
+	}
+	r := lspbridge.Range{Start: at, End: at}
+	for _, d := range line {
+		if before(d.Range.Start, r.Start) {
+			r.Start = d.Range.Start
+		}
+		if before(r.End, d.Range.End) {
+			r.End = d.Range.End
+		}
+	}
+	return r, line
+}
+
+// applyAction carries an offered action out. When the file has changed since, it is asked for again at the place its
+// line went to: what a server was told of old text would be applied to the wrong place.
+func (c *lspCall) applyAction(ctx, asking context.Context) (tools.Result, error) {
+	o, ok := c.offered.get(c.p.Apply)
+	if !ok {
+		return tools.Result{}, &tools.Error{Kind: "unknown_action", Message: fmt.Sprintf("There is no action %q; list them with operation codeActions, filePath and line.", c.p.Apply)}
+	}
+	if c.path != "" && c.path != o.action.Path {
+		return tools.Result{}, &tools.Error{Kind: "unknown_action", Message: fmt.Sprintf("The action %s was offered for %s, not for %s.", c.p.Apply, c.show(o.action.Path), c.show(c.path))}
+	}
+	c.path = o.action.Path
+	at, err := c.place(c.path)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	if err := c.askRead(ctx, c.call, at); err != nil {
+		return tools.Result{}, err
+	}
+	return c.change(ctx, o.action.Title, func() ([]lspbridge.FileEdit, error) {
+		a := o.action
+		if now, _ := c.Present(c.path); now != o.text {
+			if a, err = c.again(asking, o, now); err != nil {
+				return nil, err
+			}
+		}
+		return c.lsp.ResolveAction(asking, a)
+	})
+}
+
+// again finds the same action in the text as it is now.
+func (c *lspCall) again(ctx context.Context, o offeredAction, now string) (lspbridge.Action, error) {
+	gone := &tools.Error{Kind: "stale", Message: fmt.Sprintf("%s has changed, and %q is not offered there any more; list the actions again", c.show(c.path), o.action.Title)}
+	report := c.Bridge.Diagnostics(ctx, c.path)
+	r, about := lspbridge.Range{End: lspbridge.OffsetPosition(now, len(now))}, []lspbridge.Diagnostic{}
+	whole := o.rng.Start == (lspbridge.Position{}) && o.rng.End == lspbridge.OffsetPosition(o.text, len(o.text))
+	if !whole {
+		line, ok := moved(o.text, now, o.rng.Start.Line)
+		if !ok {
+			return lspbridge.Action{}, gone
+		}
+		shift := line - o.rng.Start.Line
+		r = o.rng
+		r.Start.Line, r.End.Line = r.Start.Line+shift, r.End.Line+shift
+	}
+	for _, d := range report.Items {
+		if slices.Contains(o.diags, d.Message) && (whole || d.Range.Start.Line >= r.Start.Line && d.Range.Start.Line <= r.End.Line) {
+			about = append(about, d)
+		}
+	}
+	list, err := c.lsp.CodeActions(ctx, c.path, r, o.only, about)
+	if err != nil {
+		return lspbridge.Action{}, err
+	}
+	for _, a := range list {
+		if a.Title == o.action.Title && a.Kind == o.action.Kind && a.Server == o.action.Server {
+			return a, nil
+		}
+	}
+	return lspbridge.Action{}, gone
+}
+
+// moved is where a line (from 0) of old stands in now: the nearest line that says the same.
+func moved(old, now string, line int) (int, bool) {
+	a, b := strings.Split(old, "\n"), strings.Split(now, "\n")
+	if line >= len(a) {
+		return 0, false
+	}
+	for d := range max(len(a), len(b)) + 1 {
+		for _, at := range []int{line - d, line + d} {
+			if at >= 0 && at < len(b) && b[at] == a[line] {
+				return at, true
+			}
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,288 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/tools"
+)
+
+// What one answer shows at most; the rest is counted.
+const (
+	maxShownProblems  = 200
+	maxShownLocations = 200
+	maxShownSymbols   = 500
+)
+
+// show is a path for the model: relative to the session's folder where it lies below it.
+func (c *lspCall) show(path string) string {
+	if r := relTo(c.Cwd, path); !strings.HasPrefix(r, "../") && r != ".." {
+		return r
+	}
+	return path
+}
+
+func (c *lspCall) diagnostics(ctx context.Context) (tools.Result, error) {
+	var reports []lspbridge.FileReport
+	isFile := false
+	if c.path != "" {
+		fi, err := os.Stat(c.path)
+		isFile = err != nil || !fi.IsDir()
+	}
+	switch {
+	case isFile:
+		reports = []lspbridge.FileReport{c.Bridge.Diagnostics(ctx, c.path)}
+	case c.path != "":
+		reports = c.lsp.ProjectDiagnostics(ctx, c.path)
+	default:
+		reports = c.lsp.ProjectDiagnostics(ctx, c.Cwd)
+	}
+	return c.problems(reports), nil
+}
+
+// wireProblem is a problem in the metadata; all numbers count from 1, columns in UTF-16.
+type wireProblem struct {
+	Path      string `json:"path"`
+	Line      int    `json:"line"`
+	Column    int    `json:"column"`
+	EndLine   int    `json:"endLine"`
+	EndColumn int    `json:"endColumn"`
+	Severity  string `json:"severity"`
+	Source    string `json:"source,omitempty"`
+	Code      string `json:"code,omitempty"`
+	Server    string `json:"server,omitempty"`
+	Message   string `json:"message"`
+}
+
+func (c *lspCall) problems(reports []lspbridge.FileReport) tools.Result {
+	list := []wireProblem{}
+	count := map[string]int{}
+	state, reasons := lspbridge.Fresh, []string{}
+	worst := map[lspbridge.State]int{lspbridge.Fresh: 0, lspbridge.Partial: 1, lspbridge.Pending: 2, lspbridge.Unavailable: 3}
+	var body strings.Builder
+	shown, files := 0, 0
+	for _, r := range reports {
+		if worst[r.State] > worst[state] {
+			state = r.State
+		}
+		if r.State != lspbridge.Fresh && r.Reason != "" && !strings.Contains(strings.Join(reasons, "\n"), r.Reason) {
+			reasons = append(reasons, r.Reason)
+		}
+		if len(r.Items) == 0 {
+			continue
+		}
+		files++
+		for _, d := range r.Items {
+			sev := severity(d.Severity)
+			count[sev]++
+			list = append(list, wireProblem{d.Path, d.Range.Start.Line + 1, d.Range.Start.Character + 1, d.Range.End.Line + 1, d.Range.End.Character + 1,
+				sev, d.Source, d.Code, d.Server, d.Message})
+			if shown++; shown > maxShownProblems {
+				continue
+			}
+			fmt.Fprintf(&body, "%s %s:%d:%d %s", strings.ToUpper(sev), c.show(d.Path), d.Range.Start.Line+1, d.Range.Start.Character+1, strings.ReplaceAll(d.Message, "\n", "\n    "))
+			if tag := strings.TrimSpace(d.Source + " " + d.Code); tag != "" {
+				fmt.Fprintf(&body, " [%s]", tag)
+			}
+			body.WriteByte('\n')
+		}
+	}
+	var counts []string
+	for _, s := range []string{"error", "warning", "information", "hint"} {
+		if n := count[s]; n > 0 {
+			word := s + plural(n)
+			if s == "information" {
+				word = "information"
+			}
+			counts = append(counts, fmt.Sprintf("%d %s", n, word))
+		}
+	}
+	head := "No problems."
+	switch {
+	case len(counts) > 0:
+		head = fmt.Sprintf("%s in %d file%s.", strings.Join(counts, ", "), files, plural(files))
+	case state == lspbridge.Pending:
+		head = "Not known yet."
+	case state == lspbridge.Unavailable:
+		head = "Not known."
+	}
+	reason := strings.Join(reasons, "; ")
+	if state != lspbridge.Fresh {
+		head += fmt.Sprintf(" (%s: %s)", state, reason)
+	}
+	out := head
+	if body.Len() > 0 {
+		out += "\n\n" + strings.TrimSuffix(body.String(), "\n")
+	}
+	if shown > maxShownProblems {
+		out += fmt.Sprintf("\n… and %d more; name a file or a folder to see them", shown-maxShownProblems)
+	}
+	return tools.Result{Output: out, Metadata: map[string]any{"diagnostics": list, "state": string(state), "reason": reason}}
+}
+
+// wireLocation is a place in the metadata; numbers count from 1.
+type wireLocation struct {
+	Path      string `json:"path"`
+	Line      int    `json:"line"`
+	Column    int    `json:"column"`
+	EndLine   int    `json:"endLine"`
+	EndColumn int    `json:"endColumn"`
+}
+
+func wirePlace(path string, r lspbridge.Range) wireLocation {
+	return wireLocation{path, r.Start.Line + 1, r.Start.Character + 1, r.End.Line + 1, r.End.Character + 1}
+}
+
+func (c *lspCall) locations(list []lspbridge.Location, err error) (tools.Result, error) {
+	if err != nil {
+		return tools.Result{}, err
+	}
+	wire := []wireLocation{}
+	var places []tools.Location
+	var out strings.Builder
+	lines := c.lineReader()
+	for i, l := range list {
+		wire = append(wire, wirePlace(l.Path, l.Range))
+		places = append(places, tools.Location{Path: l.Path, Line: l.Range.Start.Line + 1})
+		if i < maxShownLocations {
+			fmt.Fprintf(&out, "%s:%d:%d%s\n", c.show(l.Path), l.Range.Start.Line+1, l.Range.Start.Character+1, lines(l.Path, l.Range.Start.Line))
+		}
+	}
+	text := strings.TrimSuffix(out.String(), "\n")
+	switch n := len(list) - maxShownLocations; {
+	case len(list) == 0:
+		text = "Nothing found at that position."
+	case n > 0:
+		text += fmt.Sprintf("\n… and %d more", n)
+	}
+	return tools.Result{Output: text, Locations: places, Metadata: map[string]any{"locations": wire}}, nil
+}
+
+// lineReader quotes lines (from 0) of files inside the project; of others only the place is told.
+func (c *lspCall) lineReader() func(path string, line int) string {
+	texts := map[string][]string{}
+	return func(path string, line int) string {
+		lines, seen := texts[path]
+		if !seen {
+			if p, err := c.place(path); err == nil && c.inside(p.real) && !p.dir {
+				if f, err := c.openPlace(p); err == nil {
+					lines = strings.Split(f.Text, "\n")
+				}
+			}
+			texts[path] = lines
+		}
+		if line < 0 || line >= len(lines) {
+			return ""
+		}
+		s := strings.TrimSpace(lines[line])
+		if len(s) > 160 {
+			s = strings.ToValidUTF8(s[:160], "") + "…"
+		}
+		return "  " + s
+	}
+}
+
+// wireSymbol is a symbol in the metadata.
+type wireSymbol struct {
+	Name      string       `json:"name"`
+	Kind      string       `json:"kind"`
+	Detail    string       `json:"detail,omitempty"`
+	Container string       `json:"container,omitempty"`
+	Location  wireLocation `json:"location"`
+	Selection wireLocation `json:"selection"`
+	Children  []wireSymbol `json:"children,omitempty"`
+}
+
+func wireSymbols(list []lspbridge.Symbol) []wireSymbol {
+	out := make([]wireSymbol, 0, len(list))
+	for _, s := range list {
+		out = append(out, wireSymbol{s.Name, symbolKind(s.Kind), s.Detail, s.Container, wirePlace(s.Path, s.Range), wirePlace(s.Path, s.Selection), wireSymbols(s.Children)})
+	}
+	return out
+}
+
+func (c *lspCall) symbols(list []lspbridge.Symbol) tools.Result {
+	var out strings.Builder
+	n := 0
+	var walk func(list []lspbridge.Symbol, depth int)
+	walk = func(list []lspbridge.Symbol, depth int) {
+		for _, s := range list {
+			if n++; n <= maxShownSymbols {
+				fmt.Fprintf(&out, "%s%s %s", strings.Repeat("  ", depth), symbolKind(s.Kind), s.Name)
+				if s.Detail != "" {
+					out.WriteString(" " + strings.ReplaceAll(s.Detail, "\n", " "))
+				}
+				if s.Container != "" {
+					out.WriteString(" in " + s.Container)
+				}
+				if c.p.Operation == "documentSymbol" {
+					fmt.Fprintf(&out, "  %d:%d-%d\n", s.Selection.Start.Line+1, s.Selection.Start.Character+1, s.Range.End.Line+1)
+				} else {
+					fmt.Fprintf(&out, "  %s:%d:%d\n", c.show(s.Path), s.Selection.Start.Line+1, s.Selection.Start.Character+1)
+				}
+			}
+			walk(s.Children, depth+1)
+		}
+	}
+	walk(list, 0)
+	text := strings.TrimSuffix(out.String(), "\n")
+	switch {
+	case n == 0:
+		text = "No symbols found."
+	case n > maxShownSymbols:
+		text += fmt.Sprintf("\n… and %d more", n-maxShownSymbols)
+	}
+	return tools.Result{Output: text, Metadata: map[string]any{"symbols": wireSymbols(list)}}
+}
+
+// symbolKind is LSP's SymbolKind in words.
+func symbolKind(k int) string {
+	names := [...]string{"file", "module", "namespace", "package", "class", "method", "property", "field", "constructor", "enum", "interface", "function",
+		"variable", "constant", "string", "number", "boolean", "array", "object", "key", "null", "enum member", "struct", "event", "operator", "type parameter"}
+	if k < 1 || k > len(names) {
+		return "symbol"
+	}
+	return names[k-1]
+}
+
+func (c *lspCall) calls(list []lspbridge.CallItem, err error) (tools.Result, error) {
+	if err != nil {
+		return tools.Result{}, err
+	}
+	type wireCall struct {
+		Name     string         `json:"name"`
+		Kind     string         `json:"kind"`
+		Detail   string         `json:"detail,omitempty"`
+		Location wireLocation   `json:"location"`
+		Calls    []wireLocation `json:"calls,omitempty"`
+	}
+	wire := []wireCall{}
+	var out strings.Builder
+	for _, i := range list {
+		from := i.Path // incoming: the calls stand in the caller's file
+		if c.p.Operation == "outgoingCalls" {
+			from = c.path
+		}
+		w := wireCall{Name: i.Name, Kind: symbolKind(i.Kind), Detail: i.Detail, Location: wirePlace(i.Path, i.Selection)}
+		fmt.Fprintf(&out, "%s %s  %s:%d:%d", w.Kind, i.Name, c.show(i.Path), w.Location.Line, w.Location.Column)
+		for n, r := range i.FromRanges {
+			w.Calls = append(w.Calls, wirePlace(from, r))
+			if n == 0 {
+				out.WriteString("  called at ")
+			} else {
+				out.WriteString(", ")
+			}
+			fmt.Fprintf(&out, "%s:%d:%d", c.show(from), r.Start.Line+1, r.Start.Character+1)
+		}
+		out.WriteByte('\n')
+		wire = append(wire, w)
+	}
+	text := strings.TrimSuffix(out.String(), "\n")
+	if len(list) == 0 {
+		text = "No calls found at that position."
+	}
+	return tools.Result{Output: text, Metadata: map[string]any{"calls": wire}}, nil
+}

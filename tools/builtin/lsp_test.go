@@ -1,0 +1,143 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/files"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+const brokenGo = `package main
+
+import "fmt"
+
+func main() {
+	fmt.Println(helper(1))
+	missing()
+}
+
+func helper(n int) int { return n }
+`
+
+// lspSession is the lsp tool on a project, with everything allowed.
+type lspSession struct {
+	t    *testing.T
+	dir  string
+	tool tools.Tool
+	call *tools.Call
+}
+
+func newLSPSession(t *testing.T, bridge func(dir string) Bridge, rules ...permission.Rule) *lspSession {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(dir, "go.mod"), "module x\n\ngo 1.24\n")
+	put(t, filepath.Join(dir, "main.go"), brokenGo)
+	put(t, filepath.Join(dir, ".env"), "SECRET=1\n")
+	env := Env{Cwd: dir, Root: dir, StateDir: t.TempDir(), Tracker: &files.Tracker{}, Locks: &files.Locks{}, Bridge: bridge(dir)}
+	rules = append([]permission.Rule{{Permission: "*", Pattern: "*", Action: permission.Allow}}, rules...)
+	gate := permission.NewGate(permission.GateOptions{Rules: func() permission.Ruleset { return rules }})
+	return &lspSession{t, dir, LSP(env), &tools.Call{SessionID: "s", CallID: "c", Tool: "lsp", Host: tools.Host{Gate: gate}}}
+}
+
+func (s *lspSession) run(input string) (tools.Result, error) {
+	return s.tool.Run(s.t.Context(), json.RawMessage(input), s.call)
+}
+
+func (s *lspSession) must(input, want string) tools.Result {
+	s.t.Helper()
+	r, err := s.run(input)
+	if err != nil {
+		s.t.Fatalf("%s: %v", input, err)
+	}
+	if !strings.Contains(r.Output, want) {
+		s.t.Errorf("%s says\n%s\nwhich lacks\n%s", input, r.Output, want)
+	}
+	return r
+}
+
+func gopls(t *testing.T) func(string) Bridge {
+	return func(dir string) Bridge {
+		m := lspbridge.New(lspbridge.Options{Root: dir})
+		t.Cleanup(func() { m.Close(context.Background()) })
+		for _, l := range m.Doctor() {
+			if l.ID == "gopls" && !l.Found {
+				t.Skip("gopls is not installed: " + l.Install)
+			}
+		}
+		return m
+	}
+}
+
+// The whole ride of the built-in model: find the problems, list the fixes, apply one, look again.
+func TestLSPFixesAProblem(t *testing.T) {
+	s := newLSPSession(t, gopls(t))
+	r := s.must(`{"operation":"diagnostics"}`, "1 error in 1 file.\n\nERROR main.go:7:2 undefined: missing [compiler UndeclaredName]")
+	problems := r.Metadata["diagnostics"].([]wireProblem)
+	if len(problems) != 1 || problems[0].Line != 7 || problems[0].Path != filepath.Join(s.dir, "main.go") || r.Metadata["state"] != "fresh" {
+		t.Errorf("metadata %+v", r.Metadata)
+	}
+	s.must(`{"operation":"codeActions","filePath":"main.go","line":7,"character":9,"kind":"quickfix"}`, "a1  Create function missing [quickfix]")
+	// The lines move before the action is applied.
+	moved := strings.Replace(brokenGo, "func main", "// main starts.\nfunc main", 1)
+	put(t, filepath.Join(s.dir, "main.go"), moved)
+	s.must(`{"operation":"codeActions","apply":"a1"}`, "Change applied successfully.")
+	b, _ := os.ReadFile(filepath.Join(s.dir, "main.go"))
+	if !strings.Contains(string(b), "// main starts.") || !strings.Contains(string(b), "func missing()") {
+		t.Errorf("the file is now\n%s", b)
+	}
+	s.must(`{"operation":"diagnostics","filePath":"main.go"}`, "No problems.")
+}
+
+func TestLSPAnswers(t *testing.T) {
+	s := newLSPSession(t, gopls(t))
+	s.must(`{"operation":"goToDefinition","filePath":"main.go","line":6,"character":15}`, "main.go:10:6  func helper(n int) int { return n }")
+	s.must(`{"operation":"findReferences","filePath":"main.go","line":10,"character":6}`, "main.go:6:14  fmt.Println(helper(1))")
+	s.must(`{"operation":"hover","filePath":"main.go","line":10,"character":6}`, "func helper(n int) int")
+	s.must(`{"operation":"documentSymbol","filePath":"main.go"}`, "function helper func(n int) int  10:6-10")
+	s.must(`{"operation":"workspaceSymbol","query":"helper"}`, "main.go:10:6")
+	s.must(`{"operation":"incomingCalls","filePath":"main.go","line":10,"character":6}`, "function main  main.go:5:6  called at main.go:6:14")
+	s.must(`{"operation":"outgoingCalls","filePath":"main.go","line":5,"character":6}`, "helper  main.go:10:6  called at main.go:6:14")
+	s.must(`{"operation":"rename","filePath":"main.go","line":10,"newName":"twice","character":6}`, "Change applied successfully.")
+	s.must(`{"operation":"goToDefinition","filePath":"main.go","line":6,"character":15}`, "main.go:10:6  func twice(n int) int")
+	s.must(`{"operation":"format","filePath":"main.go"}`, "there is nothing to change")
+	s.must(`{"operation":"goToDefinition","filePath":"main.go","line":2,"character":1}`, "") // an empty line
+}
+
+func TestLSPRefuses(t *testing.T) {
+	s := newLSPSession(t, func(dir string) Bridge { return lspbridge.New(lspbridge.Options{Root: dir}) },
+		permission.Rule{Permission: "read", Pattern: "*.env", Action: permission.Deny})
+	for _, c := range []struct{ input, want string }{
+		{`{"operation":"hover"}`, "hover needs filePath"},
+		{`{"operation":"hover","filePath":"main.go"}`, "needs line and character"},
+		{`{"operation":"hover","filePath":"main.go","line":99}`, "main.go has 11 lines; line 99 is beyond its end"},
+		{`{"operation":"hover","filePath":"mian.go","line":1}`, "Did you mean one of these?"},
+		{`{"operation":"hover","filePath":".","line":1}`, "is a folder"},
+		{`{"operation":"hover","filePath":".env","line":1}`, "denies read"},
+		{`{"operation":"rename","filePath":"main.go","line":1}`, "rename needs newName"},
+		{`{"operation":"workspaceSymbol"}`, "needs query"},
+		{`{"operation":"codeActions","apply":"a7"}`, `There is no action "a7"`},
+		{`{"operation":"documentSymbol","filePath":"go.sum"}`, "File not found"},
+		{`{"operation":"documentSymbol","filePath":"notes.txt"}`, "no language server for notes.txt"},
+	} {
+		put(t, filepath.Join(s.dir, "notes.txt"), "x")
+		if _, err := s.run(c.input); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.input, err, c.want)
+		}
+	}
+	none := newLSPSession(t, func(string) Bridge { return nil })
+	var e *tools.Error
+	if _, err := none.run(`{"operation":"diagnostics"}`); !errors.As(err, &e) || e.Kind != "unavailable" {
+		t.Errorf("without servers: %v", err)
+	}
+}
