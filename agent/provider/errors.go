@@ -214,6 +214,11 @@ func (b *base) keyVariable(before string) string {
 }
 
 func failureKind(f *apiFailure) ErrorKind {
+	if code, err := strconv.Atoi(f.code); err == nil && f.status == 0 && code >= 400 && code < 600 {
+		g := *f // a gateway's failure in the stream carries its status as the code
+		g.status, g.code = code, ""
+		return failureKind(&g)
+	}
 	text := strings.ToLower(f.message)
 	words := strings.ToLower(f.kind + " " + f.code)
 	has := func(list ...string) bool {
@@ -250,11 +255,6 @@ func failureKind(f *apiFailure) ErrorKind {
 		return ErrServer
 	case f.status == 0 && !has("invalid", "bad_request", "bad request", "not supported", "unsupported"):
 		return ErrServer // a failure in the middle of an answer that nobody blames on the request
-	}
-	if code, err := strconv.Atoi(f.code); err == nil && f.status == 0 && code >= 400 && code < 600 {
-		g := *f
-		g.status, g.code = code, ""
-		return failureKind(&g)
 	}
 	return ErrInvalid
 }
