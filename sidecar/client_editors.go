@@ -16,12 +16,21 @@ type Applier interface {
 	Apply(ctx context.Context, set *change.Set) error
 }
 
+// ApplierFunc is a function as an Applier.
+type ApplierFunc func(context.Context, *change.Set) error
+
+// Apply implements Applier.
+func (f ApplierFunc) Apply(ctx context.Context, set *change.Set) error { return f(ctx, set) }
+
 // Editors know which editor has which session open. They are the person as the agent sees one: questions and
 // permission requests go to the session's editor, and so do reads and writes of what it has open. A sub-agent's
 // session belongs to the editor of the session it was started from.
 //
 //	editors := NewEditors()
-//	rt := agent.New(agent.Options{Asker: editors, Questions: editors, Tools: func(…) { env.Buffers = editors.Files(s.ID); … }})
+//	rt := agent.New(agent.Options{Asker: editors, Questions: editors, Tools: func(…) {
+//		env.Buffers = editors.Files(info.ID)
+//		env.Applier = editors.Applier(info.ID, ApplierFunc(env.WriteDisk))
+//	}})
 //	NewServer(ServerOptions{Runtime: rt, Editors: editors, …})
 type Editors struct {
 	mu      sync.Mutex

@@ -20,7 +20,7 @@ import (
 	"github.com/pillion-dev/pillion/agent/store"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools"
-	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/builtin"
 	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
@@ -104,76 +104,32 @@ func hangs(started chan<- struct{}) func(context.Context, *provider.Request, fun
 	}
 }
 
-// testTools are the change pipeline in small: what tools/builtin does at length.
-func testTools(e *Editors) func(context.Context, agent.SessionInfo) ([]tools.Tool, error) {
+// sessions keeps each session's tools' surroundings, as the wiring does.
+type sessions struct {
+	mu   sync.Mutex
+	envs map[string]builtin.Env
+}
+
+// tools are the real ones for files, and stand-ins for those that only talk to the person.
+func (x *sessions) tools(e *Editors, state string) func(context.Context, agent.SessionInfo) ([]tools.Tool, error) {
 	return func(_ context.Context, info agent.SessionInfo) ([]tools.Tool, error) {
-		type readParams struct {
-			Path string `json:"path"`
-		}
-		type editParams struct {
-			Path string `json:"path"`
-			Old  string `json:"old"`
-			New  string `json:"new"`
-		}
-		abs := func(p string) string {
-			if filepath.IsAbs(p) {
-				return p
-			}
-			return filepath.Join(info.Cwd, p)
-		}
-		read := tools.New("read", "Reads.", func(_ context.Context, p readParams, _ *tools.Call) (tools.Result, error) {
-			f, err := files.Open(abs(p.Path), e.Files(info.ID))
-			if err != nil {
-				return tools.Result{}, err
-			}
-			return tools.Result{Title: p.Path, Output: f.Text, Locations: []tools.Location{{Path: f.Path, Line: 1}}}, nil
-		})
-		read.Kind, read.ReadOnly = tools.KindRead, true
-		edit := tools.New("edit", "Edits.", func(ctx context.Context, p editParams, call *tools.Call) (tools.Result, error) {
-			f, err := files.Open(abs(p.Path), e.Files(info.ID))
-			if err != nil {
-				return tools.Result{}, err
-			}
-			kind := change.Edit
-			if !f.Exists {
-				kind = change.Create
-			}
-			set := change.New("ch_"+call.CallID, []change.File{{Path: f.Path, Kind: kind, Old: f.Text, New: strings.ReplaceAll(f.Text, p.Old, p.New), BaseHash: f.Hash, BaseBuffer: f.Version}})
-			if kind == change.Create {
-				set = change.New("ch_"+call.CallID, []change.File{{Path: f.Path, Kind: kind, New: p.New}})
-			}
-			set.Title, set.CallID = "Edit "+p.Path, call.CallID
-			call.Report(tools.Update{Title: "Edit " + p.Path, Changes: set, ChangeState: "proposed", Locations: []tools.Location{{Path: f.Path, Line: 1}}})
-			reply, err := call.Host.Gate.Ask(ctx, permission.Request{SessionID: info.ID, CallID: call.CallID, Tool: "edit", Permission: "edit", Patterns: []string{p.Path}, Always: []string{"*"}, Title: "Edit " + p.Path, Subject: set})
-			if err != nil {
-				call.Report(tools.Update{Changes: set, ChangeState: "rejected"})
-				return tools.Result{}, err
-			}
-			d, _ := reply.Decisions.(change.Decisions)
-			decided, err := set.Decide(d)
-			if err != nil {
-				return tools.Result{}, err
-			}
-			if err := e.Applier(info.ID, DiskApplier{}).Apply(ctx, decided.Set); err != nil {
-				call.Report(tools.Update{Changes: set, ChangeState: "failed"})
-				return tools.Result{}, err
-			}
-			call.Report(tools.Update{Changes: decided.Set, ChangeState: "applied"})
-			return tools.Result{Title: "Edit " + p.Path, Output: "Edited. " + decided.Report(func(s string) string { return s })}, nil
-		})
-		edit.Kind, edit.Permission = tools.KindEdit, "edit"
-		ask := tools.New("question", "Asks.", func(ctx context.Context, p struct {
+		env := builtin.Env{Cwd: info.Cwd, Root: info.Cwd, StateDir: state, Buffers: e.Files(info.ID), Tracker: &files.Tracker{}, Locks: &files.Locks{}}
+		env.Applier = e.Applier(info.ID, ApplierFunc(env.WriteDisk))
+		x.mu.Lock()
+		x.envs[info.ID] = env
+		x.mu.Unlock()
+		ask := tools.New("ask_person", "Asks.", func(ctx context.Context, p struct {
 			Questions []tools.Question `json:"questions"`
 		}, call *tools.Call) (tools.Result, error) {
 			a, err := call.Host.Questions.AskQuestions(ctx, call, p.Questions)
 			return tools.Result{Title: "question", Output: fmt.Sprintf("%q", a)}, err
 		})
-		todo := tools.New("todowrite", "Plans.", func(ctx context.Context, p struct {
+		plan := tools.New("make_plan", "Plans.", func(ctx context.Context, p struct {
 			Todos []tools.Todo `json:"todos"`
 		}, call *tools.Call) (tools.Result, error) {
 			return tools.Result{Title: "plan", Output: "ok"}, call.Host.Todos.Set(ctx, p.Todos)
 		})
-		return []tools.Tool{read, edit, ask, todo}, nil
+		return append(builtin.All(env), ask, plan), nil
 	}
 }
 
@@ -198,13 +154,22 @@ func testStore(t testing.TB) *store.Store {
 func newRig(t *testing.T, st *store.Store, cwd string) *rig {
 	t.Helper()
 	m := &scripted{}
+	env := &sessions{envs: map[string]builtin.Env{}}
 	editors := NewEditors()
 	rules := permission.Ruleset{{Permission: "*", Pattern: "*", Action: permission.Allow}, {Permission: "edit", Pattern: "*", Action: permission.Ask, Origin: "test"}}
-	rt := agent.New(agent.Options{Store: st, Models: m, Tools: testTools(editors), Asker: editors, Questions: editors,
+	rt := agent.New(agent.Options{Store: st, Models: m, Tools: env.tools(editors, t.TempDir()), Asker: editors, Questions: editors,
 		Rules: func(string) permission.Ruleset { return rules }, Instructions: func(string) []string { return nil }})
 	a, b := pipes()
 	r := &rig{t: t, cwd: cwd, model: m, rt: rt, served: make(chan error, 1)}
-	r.server = NewServer(ServerOptions{Runtime: rt, Conn: b, Editors: editors, Version: "0.0.0-test", Disk: DiskApplier{},
+	r.server = NewServer(ServerOptions{Runtime: rt, Conn: b, Editors: editors, Version: "0.0.0-test",
+		Review: func(id string) Reviewer {
+			env.mu.Lock()
+			defer env.mu.Unlock()
+			if e, ok := env.envs[id]; ok {
+				return e
+			}
+			return nil
+		},
 		Models: func(string) []ModelInfo {
 			return []ModelInfo{{ID: "test/model", Name: "Test model", Efforts: []string{"low", "high"}}, {ID: "test/other", Name: "Other"}}
 		},

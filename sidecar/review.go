@@ -16,7 +16,6 @@ import (
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools/change"
-	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
@@ -35,7 +34,7 @@ func (s *Server) extensions() map[string]extension {
 		protocol.MethodPillionSessionRename:   inSession(s, func(p *protocol.SessionRenameRequest) string { return p.SessionID }, s.rename),
 		protocol.MethodPillionSessionExport:   inSession(s, func(p *protocol.SessionExportRequest) string { return p.SessionID }, s.export),
 	}
-	if s.o.Disk != nil {
+	if s.o.Review != nil {
 		m[protocol.MethodPillionChangeUndo] = inSession(s, func(p *protocol.ChangeUndoRequest) string { return p.SessionID }, s.changeUndo)
 	}
 	if s.o.Rules != nil {
@@ -159,20 +158,17 @@ func (s *Server) changeUndo(ctx context.Context, es *editorSession, p *protocol.
 	if len(hunks) == 0 {
 		return nil, rpc.InvalidParams("changeSet: everything in %s was undone already", p.ChangeSet)
 	}
-	open := s.o.Editors.Files(es.ID())
-	undo, err := set.Undo(set.ID+"-undo-"+strconv.Itoa(n+1), hunks, func(path string) (string, bool) {
-		f, err := files.Open(path, open)
-		if err != nil {
-			return "", false
-		}
-		return f.Text, f.Exists || f.Dirty
-	})
+	review := s.o.Review(es.ID())
+	if review == nil {
+		return nil, errors.New("this session has written nothing yet")
+	}
+	undo, err := set.Undo(set.ID+"-undo-"+strconv.Itoa(n+1), hunks, review.Present)
 	if err != nil {
 		return nil, err
 	}
 	undo.CallID = set.CallID
 	if len(undo.Files) > 0 {
-		if err := s.o.Editors.Applier(es.ID(), s.o.Disk).Apply(ctx, undo); err != nil {
+		if _, err := review.Apply(ctx, undo); err != nil {
 			return nil, err
 		}
 	}

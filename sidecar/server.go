@@ -16,6 +16,7 @@ import (
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
@@ -32,7 +33,8 @@ type ServerOptions struct {
 	Models   func(cwd string) []ModelInfo   // the models to choose from; nil offers none
 	Commands func(cwd string) []Command     // slash commands besides the built-in ones
 
-	Disk   Applier                                    // writes what no editor has open; nil: no undo
+	// Review writes what a person decided outside a turn (undo) in a session; nil: no undo.
+	Review func(session string) Reviewer
 	Rules  func(cwd, agent string) permission.Ruleset // the rules in force; nil: not shown
 	Grants permission.Grants                          // remembered permissions; nil: not shown
 
@@ -41,6 +43,12 @@ type ServerOptions struct {
 	Logout       func(ctx context.Context) error // nil: not announced
 	// MCP is told of the MCP servers an editor passes in, before its session starts; nil: they are refused with a notice.
 	MCP func(cwd string, servers []protocol.MCPServer) error
+}
+
+// Reviewer compares a change with the files as they are now and writes it; builtin.Env is one.
+type Reviewer interface {
+	Apply(ctx context.Context, set *change.Set) (*change.Set, error)
+	Present(path string) (text string, exists bool)
 }
 
 // ModelInfo is a model to choose.
