@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -218,7 +219,11 @@ func answer(id json.RawMessage, d agent.ToolData, err error) toolAnswer {
 		x.Error = &toolFailure{Kind: d.ErrorKind, Message: d.Error}
 	}
 	if err != nil && x.Error == nil {
-		x.Error = &toolFailure{Kind: tools.ErrorKind(err), Message: err.Error()}
+		x.Error = &toolFailure{Message: err.Error()}
+		var e *tools.Error
+		if errors.As(err, &e) {
+			x.Error.Kind = e.Kind
+		}
 	}
 	if x.Error != nil && x.Error.Kind == "" {
 		x.Error.Kind = "error"

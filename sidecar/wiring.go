@@ -89,6 +89,17 @@ func (a *app) agents(cwd string) []agent.Agent {
 	return out
 }
 
+// rules are the effective ones of an agent, in the order the gate judges them.
+func (a *app) rules(cwd, name string) permission.Ruleset {
+	rules := a.place.rules(cwd)
+	for _, x := range a.runtime.Agents(cwd) {
+		if x.Name == name {
+			rules = append(rules, x.Rules...)
+		}
+	}
+	return rules
+}
+
 // tools makes a session's tools.
 func (a *app) tools(ctx context.Context, s agent.SessionInfo) ([]tools.Tool, error) {
 	a.recoverOnce(ctx)
@@ -223,7 +234,7 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser) error {
 			}
 			return out
 		},
-		Rules: a.place.rules,
+		Rules: a.rules,
 	})
 	return s.Serve(ctx)
 }

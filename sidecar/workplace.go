@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/pillion-dev/pillion/sidecar/config"
+	"github.com/pillion-dev/pillion/tools/permission"
 )
 
 // workplace is where Pillion runs: its folders and the configuration of each project directory.
@@ -57,6 +58,12 @@ func (p *workplace) config(cwd string) (*config.Config, []config.Problem) {
 	c, problems := config.Load(s)
 	p.configs[cwd] = loaded{c, problems, stamp}
 	return c, problems
+}
+
+// rules are the effective ones of the default agent in a directory.
+func (p *workplace) rules(dir string) permission.Ruleset {
+	c, _ := p.config(dir)
+	return append(permission.Default(), c.Permission.Rules...)
 }
 
 // worktree is the git worktree's root that holds dir, or dir itself without git. It looks for .git only: starting
