@@ -105,28 +105,31 @@ func (e Env) rebase(set *change.Set) (*change.Set, []string, error) {
 // told says what changed since old, and when that is all of it notes the file as read: the model knows it now.
 func (e Env) told(now *files.File, old string) string {
 	text := diff.Unified(e.rel(now.Path), e.rel(now.Path), old, now.Text)
-	short := capLines(text, 200)
-	if short != text {
+	short, all := head(text, 200)
+	if !all {
 		return " Read it again. What changed begins with:\n" + short
 	}
 	e.Tracker.Read(now)
 	return " It is now known to you with this difference; make your change against the present text:\n" + short
 }
 
-// capLines keeps the first n lines and at most 8 KiB of a text.
-func capLines(text string, n int) string {
+// head keeps the first n lines and at most 8 KiB of a text; all says that nothing was cut.
+func head(text string, n int) (kept string, all bool) {
 	l := diff.Lines(text)
-	if len(l) > n {
-		l = l[:n]
-	}
-	s := strings.Join(l, "")
+	s := strings.Join(l[:min(n, len(l))], "")
 	if len(s) > 8<<10 {
 		s = strings.ToValidUTF8(s[:8<<10], "")
 	}
-	if s != text {
-		return strings.TrimRight(s, "\n") + "\n… (cut)"
+	return strings.TrimRight(s, "\n"), s == text
+}
+
+// capLines is head with a mark where it cuts.
+func capLines(text string, n int) string {
+	s, all := head(text, n)
+	if !all {
+		s += "\n… (cut)"
 	}
-	return strings.TrimRight(s, "\n")
+	return s
 }
 
 func (e Env) write(ctx context.Context, set *change.Set) error {

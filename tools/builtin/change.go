@@ -99,6 +99,9 @@ func (e Env) propose(ctx context.Context, call *tools.Call, p proposal) (tools.R
 		return tools.Result{Title: set.Title, Output: "Nothing to do: the file already has exactly this content. Nothing was written.",
 			Metadata: e.metadata(set, p.meta)}, nil
 	}
+	if err := writable(p); err != nil {
+		return tools.Result{}, writeError(err)
+	}
 	r := e.request(set, p)
 	e.show(call, set, "proposed")
 	stop := func() {}
@@ -146,6 +149,21 @@ func (e Env) set(call *tools.Call, p proposal) *change.Set {
 		s.Title = e.names(s)
 	}
 	return s
+}
+
+// writable finds what could never be written, before a person thinks about it.
+func writable(p proposal) error {
+	for _, m := range p.members {
+		if m.base.Exists && m.Kind != change.Create && m.base.Mode.Perm()&0o222 == 0 {
+			return fmt.Errorf("%s %w (mode %04o); make it writable first if it may change", m.Path, files.ErrReadOnly, m.base.Mode.Perm())
+		}
+		if m.Kind != change.Delete && m.base.Exists {
+			if _, err := files.Encode(m.New, m.base.Encoding); err != nil {
+				return fmt.Errorf("%s: %w", m.Path, err)
+			}
+		}
+	}
+	return nil
 }
 
 func empty(s *change.Set) bool {

@@ -435,7 +435,7 @@ func parseProblems(t *testing.T, work, text string) fakeBridge {
 	d := lspbridge.Delta{State: lspbridge.Fresh}
 	for _, l := range lines(text) {
 		f := strings.SplitN(l, " ", 5)
-		if len(f) < 5 {
+		if f[0] != "introduced" && f[0] != "fixed" {
 			state, reason, _ := strings.Cut(l, " ")
 			d.State, d.Reason = lspbridge.State(state), reason
 			continue

@@ -15,7 +15,7 @@ const (
 // similar lists neighbours of a missing path with a name like it, best first. When the folder is missing too, its
 // nearest existing parent is searched for a folder like the missing one.
 func similar(path string) []string {
-	dir, name := filepath.Dir(path), filepath.Base(path)
+	dir, name, rest := filepath.Dir(path), filepath.Base(path), ""
 	for range 8 {
 		d, err := os.Open(dir)
 		if err != nil {
@@ -23,6 +23,7 @@ func similar(path string) []string {
 			if up == dir {
 				return nil
 			}
+			rest = filepath.Join(name, rest)
 			dir, name = up, filepath.Base(dir)
 			continue
 		}
@@ -46,7 +47,11 @@ func similar(path string) []string {
 		})
 		var out []string
 		for _, f := range found[:min(len(found), maxSimilar)] {
-			out = append(out, filepath.Join(dir, f.name))
+			p := filepath.Join(dir, f.name)
+			if _, err := os.Lstat(filepath.Join(p, rest)); err == nil {
+				p = filepath.Join(p, rest)
+			}
+			out = append(out, p)
 		}
 		return out
 	}
@@ -75,26 +80,28 @@ func likeness(want, have string) int {
 
 func stem(name string) string { return strings.TrimSuffix(name, filepath.Ext(name)) }
 
-// distance is Levenshtein's, in bytes: file names are short.
+// distance counts the letters to add, drop, change or swap with their neighbour, in bytes: file names are short.
 func distance(a, b string) int {
 	if len(a) > 255 || len(b) > 255 {
 		return 255
 	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
+	for j := range rows[1] {
+		rows[1][j] = j
 	}
-	for i := range len(a) {
-		last := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := last
-			if a[i] != b[j] {
-				cost++
+	for i := 1; i <= len(a); i++ {
+		old, last, row := rows[(i-1)%3], rows[i%3], rows[(i+1)%3]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
 			}
-			last = row[j+1]
-			row[j+1] = min(cost, row[j]+1, last+1)
+			row[j] = min(last[j-1]+cost, last[j]+1, row[j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], old[j-2]+1)
+			}
 		}
 	}
-	return row[len(b)]
+	return rows[(len(a)+1)%3][len(b)]
 }

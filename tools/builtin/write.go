@@ -50,8 +50,12 @@ func (e Env) known(f *files.File) error {
 		return &tools.Error{Kind: "unread", Message: err.Error(), Err: err}
 	case *files.StaleError:
 		msg := err.Error()
+		if !x.Now.Exists && !x.Now.Dirty {
+			e.Tracker.Forget(f.Real)
+			msg = "File " + x.Path + " has been deleted since it was last read; nothing was written. If it should exist again, repeat this call."
+		}
 		if x.HasThen && x.Now.Exists {
-			msg = "File " + x.Path + " has been modified since it was last read (" + x.LastRead.Format("15:04:05") + "); nothing was written." + e.told(f, x.Then)
+			msg = "File " + x.Path + " has been modified since it was last read; nothing was written." + e.told(f, x.Then)
 		}
 		return &tools.Error{Kind: "stale", Message: msg, Err: err}
 	}

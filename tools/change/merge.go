@@ -173,7 +173,9 @@ func rehunk(file string, olds []Hunk, f File) []Hunk {
 			}
 		}
 	}
-	match(func(o, n Hunk) bool { return o.whole() == n.whole() && o.OldText == n.OldText && o.NewText == n.NewText })
+	match(func(o, n Hunk) bool {
+		return o.whole() == n.whole() && o.OldText == n.OldText && o.NewText == n.NewText
+	})
 	match(func(o, n Hunk) bool { return !o.whole() && !n.whole() && o.OldText == n.OldText && o.OldText != "" })
 	match(func(o, n Hunk) bool { return !o.whole() && !n.whole() && o.NewText == n.NewText && o.NewText != "" })
 	for i := range hunks {

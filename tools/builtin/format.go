@@ -1,0 +1,303 @@
+package builtin
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pillion-dev/pillion/tools/files"
+)
+
+// FormatRule is a formatter of the configuration. In Command "$FILE" stands for a file with the text, which the
+// program changes; without it the text goes in at stdin and comes out at stdout. "$NAME" stands for the path the
+// text has in the project.
+type FormatRule struct {
+	Name       string // a row of the built-in table is changed by its name
+	Command    []string
+	Extensions []string // with their dot
+	Env        map[string]string
+	Disabled   bool
+}
+
+// FormatOptions say which formatters run.
+type FormatOptions struct {
+	Root    string       // the worktree; nothing outside is formatted
+	Rules   []FormatRule // asked first, in order
+	Detect  bool         // also the first row of the table whose marker is in the project and whose program is there
+	Project bool         // programs out of the project count too (node_modules/.bin, vendor/bin): they are the project's code
+	Timeout time.Duration
+}
+
+// NewFormatter makes a Formatter. It looks for programs when a file is formatted, not before.
+func NewFormatter(o FormatOptions) Formatter {
+	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
+	return &formatter{o}
+}
+
+type formatter struct{ o FormatOptions }
+
+// formatRow is a formatter Pillion knows.
+type formatRow struct {
+	name    string
+	exts    string   // separated by blanks, without dots
+	command []string // as FormatRule.Command; "$EDITION" is Cargo.toml's
+	markers []string // one must be in the file's folder or above; "name:text": a file that holds the text. None: the program is enough
+	exit1   bool     // exit status 1 only means that complaints are left
+	byName  bool     // never detected, only switched on in the configuration
+}
+
+func (f *formatter) Format(ctx context.Context, path, text string) (string, string, bool, error) {
+	if f.o.Root != "" && !files.Within(f.o.Root, path) {
+		return text, "", false, nil
+	}
+	row, env, dir, ok := f.choose(path)
+	if !ok {
+		return text, "", false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.o.Timeout)
+	defer cancel()
+	out, err := f.run(ctx, row, env, dir, path, text)
+	if err != nil {
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			err = fmt.Errorf("it took longer than %v", f.o.Timeout)
+		}
+		return text, row.name, true, err
+	}
+	if files.EOLOf(text) == files.CRLF && files.EOLOf(out) == files.LF {
+		out = strings.ReplaceAll(out, "\n", "\r\n")
+	}
+	return out, row.name, true, nil
+}
+
+// choose finds the formatter of a path: of the configuration, else of the table.
+func (f *formatter) choose(path string) (row formatRow, env map[string]string, dir string, ok bool) {
+	ext := strings.TrimPrefix(filepath.Ext(path), ".")
+	byName := map[string]FormatRule{}
+	for _, r := range f.o.Rules {
+		known := tableRow(r.Name)
+		if len(r.Command) == 0 && known != nil {
+			r.Command = known.command
+		}
+		byName[r.Name] = r
+		fits := slices.Contains(r.Extensions, "."+ext) || len(r.Extensions) == 0 && known != nil && known.has(ext)
+		if r.Disabled || !fits || len(r.Command) == 0 {
+			continue
+		}
+		row := formatRow{name: r.Name, command: r.Command}
+		if known != nil {
+			row.exit1 = known.exit1
+		}
+		return row, r.Env, f.cwd(path), true
+	}
+	if !f.o.Detect {
+		return formatRow{}, nil, "", false
+	}
+	for _, row := range formatTable {
+		if _, configured := byName[row.name]; configured || row.byName || !row.has(ext) {
+			continue
+		}
+		dir, ok := f.marked(path, row.markers)
+		if !ok {
+			continue
+		}
+		prog, ok := f.program(row.command[0], filepath.Dir(path))
+		if !ok {
+			continue
+		}
+		row.command = append([]string{prog}, row.command[1:]...)
+		return row, nil, dir, true
+	}
+	return formatRow{}, nil, "", false
+}
+
+func (r *formatRow) has(ext string) bool {
+	return ext != "" && slices.Contains(strings.Fields(r.exts), ext)
+}
+
+func tableRow(name string) *formatRow {
+	for i := range formatTable {
+		if formatTable[i].name == name {
+			return &formatTable[i]
+		}
+	}
+	return nil
+}
+
+func (f *formatter) cwd(path string) string {
+	if f.o.Root != "" {
+		return f.o.Root
+	}
+	return filepath.Dir(path)
+}
+
+// marked finds the folder with one of the markers, from the file's up to the worktree.
+func (f *formatter) marked(path string, markers []string) (dir string, ok bool) {
+	if len(markers) == 0 {
+		return filepath.Dir(path), true
+	}
+	for d := filepath.Dir(path); ; d = filepath.Dir(d) {
+		for _, m := range markers {
+			name, needle, look := strings.Cut(m, ":")
+			p := filepath.Join(d, name)
+			if fi, err := os.Stat(p); err != nil || !fi.Mode().IsRegular() || fi.Size() > 1<<20 {
+				continue
+			}
+			if look {
+				if b, err := os.ReadFile(p); err != nil || !bytes.Contains(b, []byte(needle)) {
+					continue
+				}
+			}
+			return d, true
+		}
+		if d == f.o.Root || d == filepath.Dir(d) {
+			return "", false
+		}
+	}
+}
+
+// program finds a formatter's program; one that lies in the project only where that is allowed.
+func (f *formatter) program(name, dir string) (string, bool) {
+	if f.o.Project {
+		for d := dir; ; d = filepath.Dir(d) {
+			for _, bin := range [...]string{"node_modules/.bin", "vendor/bin"} {
+				if p, err := exec.LookPath(filepath.Join(d, bin, name)); err == nil {
+					return p, true
+				}
+			}
+			if d == f.o.Root || d == filepath.Dir(d) {
+				break
+			}
+		}
+	}
+	p, err := exec.LookPath(name)
+	if err != nil || !filepath.IsAbs(p) || f.o.Root != "" && files.Within(f.o.Root, p) && !f.o.Project {
+		return "", false
+	}
+	return p, true
+}
+
+func (f *formatter) run(ctx context.Context, row formatRow, env map[string]string, dir, path, text string) (string, error) {
+	command := slices.Clone(row.command)
+	temp := ""
+	for i, a := range command {
+		if strings.Contains(a, "$FILE") {
+			if temp == "" {
+				var err error
+				if temp, err = formatCopy(path, text); err != nil {
+					return "", err
+				}
+				defer os.Remove(temp)
+			}
+			a = strings.ReplaceAll(a, "$FILE", temp)
+		}
+		a = strings.ReplaceAll(a, "$NAME", path)
+		if strings.Contains(a, "$EDITION") {
+			a = strings.ReplaceAll(a, "$EDITION", edition(dir))
+		}
+		command[i] = a
+	}
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Dir = dir
+	if _, err := os.Stat(dir); err != nil { // a new folder that is not there yet
+		cmd.Dir = f.o.Root
+	}
+	cmd.Env = os.Environ()
+	for k, v := range env {
+		cmd.Env = append(cmd.Env, k+"="+v)
+	}
+	ownGroup(cmd)
+	cmd.WaitDelay = time.Second
+	var out, errs limited
+	out.max, errs.max = files.MaxText, 8<<10
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if temp == "" {
+		cmd.Stdin = strings.NewReader(text)
+	}
+	err := cmd.Run()
+	if x := (*exec.ExitError)(nil); row.exit1 && errors.As(err, &x) && x.ExitCode() == 1 {
+		err = nil
+	}
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return "", fmt.Errorf("%s is not installed", command[0])
+	case err != nil:
+		return "", fmt.Errorf("%w: %s", err, strings.TrimSpace(errs.String()))
+	case out.over:
+		return "", errors.New("its output is too long")
+	}
+	if temp == "" {
+		if out.Len() == 0 && strings.TrimSpace(text) != "" {
+			return "", errors.New("it printed nothing")
+		}
+		return out.String(), nil
+	}
+	b, err := os.ReadFile(temp)
+	if err != nil {
+		return "", err
+	}
+	if len(b) == 0 && strings.TrimSpace(text) != "" {
+		return "", errors.New("it emptied the file")
+	}
+	return string(b), nil
+}
+
+// formatCopy puts the text into a hidden file beside the real one, where a formatter finds its settings.
+func formatCopy(path, text string) (string, error) {
+	dir := filepath.Dir(path)
+	for {
+		f, err := os.CreateTemp(dir, ".pillion-fmt-*-"+filepath.Base(path))
+		if errors.Is(err, os.ErrNotExist) && dir != filepath.Dir(dir) {
+			dir = filepath.Dir(dir)
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		_, err = io.WriteString(f, text)
+		if e := f.Close(); err == nil {
+			err = e
+		}
+		if err != nil {
+			os.Remove(f.Name())
+			return "", err
+		}
+		return f.Name(), nil
+	}
+}
+
+// edition is what Cargo.toml says; rustfmt by itself assumes that of 2015.
+func edition(dir string) string {
+	b, _ := os.ReadFile(filepath.Join(dir, "Cargo.toml"))
+	for l := range strings.Lines(string(b)) {
+		k, v, ok := strings.Cut(l, "=")
+		if ok && strings.TrimSpace(k) == "edition" {
+			return strings.Trim(strings.TrimSpace(v), `"'`)
+		}
+	}
+	return "2021"
+}
+
+// limited keeps the first max bytes and swallows the rest.
+type limited struct {
+	bytes.Buffer
+	max  int
+	over bool
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	if room := l.max - l.Len(); len(p) > room {
+		l.over = true
+		l.Buffer.Write(p[:max(room, 0)])
+		return len(p), nil
+	}
+	return l.Buffer.Write(p)
+}

@@ -1,0 +1,5 @@
+package builtin
+
+import "os/exec"
+
+func ownGroup(*exec.Cmd) {}
