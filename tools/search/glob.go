@@ -15,7 +15,6 @@ type GlobQuery struct {
 	Pattern string            // see Pattern
 	Limit   int               // names returned; 0 is all
 	Show    func(string) bool // nil shows all; called at once from several goroutines
-	Buffers []Buffer          // open documents; those that are not on disk yet count too
 }
 
 // Names is what a glob found, newest first.
@@ -28,6 +27,9 @@ type Names struct {
 
 // Glob finds files by name.
 func (s *Searcher) Glob(ctx context.Context, q GlobQuery) (Names, error) {
+	if q.Pattern == "" {
+		return Names{}, &PatternError{"pattern is required"}
+	}
 	root, pattern := SplitPattern(q.Root, q.Pattern)
 	p, err := ParsePattern(pattern)
 	if err != nil {
@@ -51,9 +53,20 @@ func (s *Searcher) Glob(ctx context.Context, q GlobQuery) (Names, error) {
 	sc, _ := start(root)
 	w := walk{
 		root: root, prune: s.private(root), include: p, scope: sc,
-		visit: func(_ int, path string) {
-			if q.Show == nil || q.Show(path) {
-				top.add(path)
+		visit: func(_ int, dir string, names []string) {
+			d, err := openFolder(dir)
+			if err != nil {
+				return // gone since it was read
+			}
+			defer d.Close()
+			for _, name := range names {
+				path := filepath.Join(dir, name)
+				if q.Show != nil && !q.Show(path) {
+					continue
+				}
+				if at, err := d.modTime(name); err == nil {
+					top.put(aged{path, at})
+				}
 			}
 		},
 		failed: func(path string, err error) {
@@ -78,20 +91,25 @@ func (s *Searcher) Glob(ctx context.Context, q GlobQuery) (Names, error) {
 }
 
 // SplitPattern moves the fixed folders at the beginning of a pattern into the root, so that src/**/*.go is walked
-// from src, and absolute patterns work. The rest stays anchored where it was.
+// from src, and absolute patterns work. The rest stays anchored where it was. A leading slash means the root of
+// the search, as in ignore files, unless the pattern names a folder of the file system that root does not have.
 func SplitPattern(root, pattern string) (dir, rest string) {
 	pattern = strings.TrimPrefix(pattern, "./")
-	abs := filepath.IsAbs(pattern)
 	slashed := filepath.ToSlash(pattern)
 	dir = root
+	abs := filepath.IsAbs(pattern) && namesAbsolute(root, slashed)
 	if abs {
 		volume := filepath.VolumeName(pattern)
 		dir, slashed = volume+string(filepath.Separator), strings.TrimPrefix(slashed[len(volume):], "/")
+	} else if strings.HasPrefix(slashed, "/") && len(slashed) > 1 {
+		if slashed = slashed[1:]; !strings.Contains(slashed, "/") {
+			return dir, "/" + slashed
+		}
 	}
 	anchored := abs
 	for {
 		comp, tail, ok := strings.Cut(slashed, "/")
-		if !ok || strings.ContainsAny(comp, `*?[]{}\!`) {
+		if !ok || strings.ContainsAny(comp, meta) {
 			break
 		}
 		next := filepath.Join(dir, filepath.FromSlash(comp))
@@ -108,6 +126,29 @@ func SplitPattern(root, pattern string) (dir, rest string) {
 	}
 	return dir, slashed
 }
+
+func namesAbsolute(root, pattern string) bool {
+	if volume := filepath.VolumeName(pattern); volume != "" {
+		return true
+	}
+	if strings.HasPrefix(pattern, withSlash(filepath.ToSlash(root))) {
+		return true
+	}
+	first, _, ok := strings.Cut(pattern[1:], "/")
+	if !ok || first == "" || strings.ContainsAny(first, meta) {
+		return false
+	}
+	if _, err := os.Lstat(filepath.Join(root, first)); err == nil {
+		return false
+	}
+	_, err := os.Lstat("/" + first)
+	return err == nil
+}
+
+func withSlash(s string) string { return strings.TrimSuffix(s, "/") + "/" }
+
+// meta are the characters that make a component a pattern.
+const meta = `*?[]{}\!`
 
 // insideGit reports whether a path is git's own folder or in it. Nothing there is ever searched.
 func insideGit(path string) bool {

@@ -2,7 +2,10 @@ package search
 
 import (
 	"context"
+	"errors"
 	"io"
+	"io/fs"
+	"path/filepath"
 	"strings"
 )
 
@@ -13,14 +16,24 @@ func (e goEngine) files(ctx context.Context, j *grepJob, emit func(string)) erro
 	scanners := make([]scanner, workers())
 	w := walk{
 		root: j.root, prune: j.prune, include: j.include, scope: j.scope,
-		visit: func(n int, path string) {
-			f, err := open(path)
-			if err == nil {
-				err = scanners[n].scan(ctx, f, e.m, false, func(hit) bool { emit(path); return false })
-				f.Close()
+		visit: func(n int, dir string, names []string) {
+			d, err := openFolder(dir)
+			if err != nil {
+				return // gone since it was read
 			}
-			if err != nil && ctx.Err() == nil {
-				j.unread(describe(path, err))
+			defer d.Close()
+			for _, name := range names {
+				if ctx.Err() != nil {
+					return
+				}
+				f, err := d.open(name)
+				if err == nil {
+					err = scanners[n].scan(ctx, f, e.m, false, func(hit) bool { emit(filepath.Join(dir, name)); return false })
+					f.Close()
+				}
+				if err != nil && ctx.Err() == nil && !errors.Is(err, fs.ErrNotExist) {
+					j.unread(describe(filepath.Join(dir, name), err))
+				}
 			}
 		},
 		failed: func(path string, err error) { j.unread(describe(path, err)) },

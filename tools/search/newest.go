@@ -2,7 +2,6 @@ package search
 
 import (
 	"cmp"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -27,8 +26,8 @@ func (a aged) compare(b aged) int {
 
 // add looks up the file's time. One that is gone since is not counted.
 func (t *newest) add(path string) {
-	if info, err := os.Lstat(path); err == nil {
-		t.put(aged{path, info.ModTime()})
+	if at, err := modTime(path); err == nil {
+		t.put(aged{path, at})
 	}
 }
 

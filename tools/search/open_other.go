@@ -2,8 +2,32 @@
 
 package search
 
-import "os"
+import (
+	"os"
+	"path/filepath"
+	"time"
+)
+
+type folder string
+
+func openFolder(dir string) (folder, error) { return folder(dir), nil }
+
+func (d folder) open(name string) (file, error) { return open(filepath.Join(string(d), name)) }
+
+func (d folder) modTime(name string) (time.Time, error) {
+	return modTime(filepath.Join(string(d), name))
+}
+
+func (d folder) Close() error { return nil }
 
 type file = *os.File
 
 func open(path string) (file, error) { return os.Open(path) }
+
+func modTime(path string) (time.Time, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return info.ModTime(), nil
+}

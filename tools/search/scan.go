@@ -11,8 +11,8 @@ import (
 const (
 	firstRead = 64 << 10 // bytes; a NUL in them makes a file binary, as in ripgrep
 	// maxLine is the longest line searched as a whole, in bytes. What is longer is searched in pieces of this
-	// size, so that a file of one line cannot take the memory of the whole.
-	maxLine = 16 << 20
+	// size, so that a file of one line cannot take the memory of the whole; a match across two pieces is missed.
+	maxLine = 4 << 20
 )
 
 // scanner reads files piece by piece. One per goroutine: it keeps its buffer.
@@ -34,7 +34,14 @@ func (s *scanner) scan(ctx context.Context, r io.Reader, m *matcher, count bool,
 		s.buf = make([]byte, firstRead)
 	}
 	n := 0 // bytes in buf, beginning at a line's start
-	line := 1
+	line, last := 1, 0
+	once := func(h hit) bool { // a line searched in pieces is one line
+		if h.line != 0 && h.line == last {
+			return true
+		}
+		last = h.line
+		return each(h)
+	}
 	for first := true; ctx.Err() == nil; {
 		if n == len(s.buf) {
 			s.buf = append(s.buf, make([]byte, len(s.buf))...)
@@ -67,11 +74,11 @@ func (s *scanner) scan(ctx context.Context, r io.Reader, m *matcher, count bool,
 				end = n
 			}
 		}
-		if !search(s.buf[:end], m, count, &line, each) || err == io.EOF {
+		if !search(s.buf[:end], m, count, &line, once) || err == io.EOF {
 			return nil
 		}
 		n = copy(s.buf, s.buf[end:n])
-		if len(s.buf) > 4<<20 && n < firstRead { // a long line is over: its memory goes
+		if len(s.buf) > 1<<20 && n < firstRead { // a long line is over: its memory goes
 			s.buf = append(make([]byte, 0, firstRead), s.buf[:n]...)[:firstRead]
 		}
 	}

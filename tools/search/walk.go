@@ -13,12 +13,13 @@ import (
 )
 
 // walk visits the regular files under root that no ignore file hides: hidden ones too, .git never, symbolic links
-// never followed. visit runs on several goroutines at once, each with a worker number below workers.
+// never followed. visit runs on several goroutines at once, each with a worker number below workers; it gets some
+// of the files of one folder.
 type walk struct {
 	root    string
 	prune   []string // absolute folders that are not entered
 	include *Pattern // nil: all
-	visit   func(worker int, path string)
+	visit   func(worker int, dir string, names []string)
 	failed  func(path string, err error) // a folder or file that could not be read
 	scope   *scope                       // what holds above root
 	mu      sync.Mutex
@@ -84,7 +85,7 @@ func (w *walk) work(ctx context.Context, n int) {
 		if j.files == nil {
 			w.read(ctx, n, j)
 		} else {
-			w.visitAll(ctx, n, j)
+			w.visit(n, j.dir, j.files)
 		}
 
 		w.mu.Lock()
@@ -93,15 +94,6 @@ func (w *walk) work(ctx context.Context, n int) {
 			w.more.Broadcast()
 		}
 		w.mu.Unlock()
-	}
-}
-
-func (w *walk) visitAll(ctx context.Context, n int, j job) {
-	for _, name := range j.files {
-		if ctx.Err() != nil {
-			return
-		}
-		w.visit(n, j.dir+name)
 	}
 }
 
@@ -152,7 +144,7 @@ func (w *walk) read(ctx context.Context, n int, j job) {
 				dirs = append(dirs, job{dir: path, scope: scope})
 			}
 		}
-		w.share(ctx, n, prefix, files, dirs)
+		w.share(ctx, n, j.dir, files, dirs)
 		if err != nil {
 			if !errors.Is(err, io.EOF) {
 				w.fail(j.dir, err)
@@ -163,18 +155,20 @@ func (w *walk) read(ctx context.Context, n int, j job) {
 }
 
 // share leaves folders and all but one batch of files to whoever is free and does the last batch itself.
-func (w *walk) share(ctx context.Context, n int, prefix string, files []string, dirs []job) {
+func (w *walk) share(ctx context.Context, n int, dir string, files []string, dirs []job) {
 	w.mu.Lock()
 	room := maxBatches - len(w.todo)
 	w.mu.Unlock()
 	for ; len(files) > batchFiles && room > 0; room-- {
-		dirs = append(dirs, job{dir: prefix, files: files[:batchFiles]})
+		dirs = append(dirs, job{dir: dir, files: files[:batchFiles]})
 		files = files[batchFiles:]
 	}
 	if len(dirs) > 0 {
 		w.push(dirs...)
 	}
-	w.visitAll(ctx, n, job{dir: prefix, files: files})
+	if len(files) > 0 && ctx.Err() == nil {
+		w.visit(n, dir, files)
+	}
 }
 
 func (w *walk) fail(path string, err error) {
