@@ -215,6 +215,7 @@ func TestUnified(t *testing.T) {
 		{name: "bare @@", patch: "--- f\n+++ f\n@@\n a\n-b\n+B\n", old: files{"f": abc}, want: files{"f": "a\nB\nc\n"}},
 		{name: "counts too small", patch: "--- f\n+++ f\n@@ -1,1 +1,1 @@\n a\n-b\n+B\n c\n", old: files{"f": abc}, want: files{"f": "a\nB\nc\n"}},
 		{name: "counts too large", patch: "--- f\n+++ f\n@@ -1,9 +1,9 @@\n a\n-b\n+B\n c\n", old: files{"f": abc}, want: files{"f": "a\nB\nc\n"}},
+		{name: "counts too large inside a fence", patch: "Here:\n```diff\n--- f\n+++ f\n@@ -1,9 +1,9 @@\n a\n-b\n+B\n c\n```\nDone.\n", old: files{"f": abc}, want: files{"f": "a\nB\nc\n"}},
 		{name: "counts too large before another file", patch: "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1,9 +1,9 @@\n-a\n+A\ndiff --git a/g b/g\n--- a/g\n+++ b/g\n@@ -1,9 +1,9 @@\n-a\n+B\n", old: files{"f": abc, "g": abc}, want: files{"f": "A\nb\nc\n", "g": "B\nb\nc\n"}},
 		{name: "removed line that looks like a header", patch: "--- f\n+++ f\n@@ -1,2 +1,2 @@\n--- a\n+++ b\n c\n", old: files{"f": "-- a\nc\n"}, want: files{"f": "++ b\nc\n"}},
 		{name: "blank context line without its blank", patch: "--- f\n+++ f\n@@ -1,3 +1,3 @@\n a\n\n-b\n+B\n", old: files{"f": "a\n\nb\n"}, want: files{"f": "a\n\nB\n"}},

@@ -225,8 +225,8 @@ func (u *unified) body(h *Hunk, i int, head span) (int, error) {
 				h.Lines[len(h.Lines)-1].NoEOL = true
 			}
 			continue
-		case strings.HasPrefix(line, "@@") || strings.HasPrefix(line, "diff --git "):
-			return i, nil
+		case strings.HasPrefix(line, "@@") || strings.HasPrefix(line, "diff --git ") || strings.HasPrefix(line, "```"):
+			return i, nil // a fence closes what a model quotes
 		case line == "":
 			if !due && !u.goesOn(i) {
 				return i, nil

@@ -142,11 +142,11 @@ func ocAnchor(text, old string) []string {
 func ocSpace(text, old string) (out []string) {
 	squash := func(s string) string { return collapse(s) }
 	want := squash(old)
-	words := strings.Fields(old)
+	words := strings.FieldsFunc(old, isSpace)
 	for i := range words {
 		words[i] = regexp.QuoteMeta(words[i])
 	}
-	re := regexp.MustCompile(strings.Join(words, `\s+`))
+	re := regexp.MustCompile(strings.Join(words, `[\s\v\x{85}\x{feff}\p{Z}]+`))
 	for _, line := range strings.Split(text, "\n") {
 		if squash(line) == want {
 			out = append(out, line)
