@@ -106,7 +106,8 @@ func (e Env) propose(ctx context.Context, call *tools.Call, p proposal) (tools.R
 	e.show(call, set, "proposed")
 	stop := func() {}
 	if asks(ctx, call, r) {
-		stop = e.check(ctx, call, set)
+		set, stop = e.check(ctx, call, set)
+		r.Subject = set
 	}
 	reply, err := askReply(ctx, call, r)
 	stop()

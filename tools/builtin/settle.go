@@ -20,17 +20,18 @@ const (
 	maxOtherFiles = 5  // other files shown; OpenCode's figure
 )
 
-// check finds out what problems the proposal would bring. It returns after the budget at the latest; an answer
-// that comes later updates the card. stop ends it and waits for the servers to be as they were.
-func (e Env) check(ctx context.Context, call *tools.Call, set *change.Set) (stop func()) {
+// check finds out what problems the proposal would bring: the set it returns carries them. It returns after the
+// budget at the latest; an answer that comes later updates the card. stop ends it and waits for the servers to be
+// as they were. Sets that were shown are never written to: others may be reading them.
+func (e Env) check(ctx context.Context, call *tools.Call, set *change.Set) (checked *change.Set, stop func()) {
 	if e.Bridge == nil {
-		return func() {}
+		return set, func() {}
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkLonger)
 	answer := make(chan *change.Diagnostics, 1)
 	taken, late := make(chan struct{}), make(chan struct{}) // one of them is closed: the answer came in time, or not
 	ended := make(chan struct{})
-	proposed := proposals(set)
+	proposed, proposedSet := proposals(set), set
 	go func() {
 		defer close(ended)
 		delta := e.Bridge.Check(ctx, proposed)
@@ -41,26 +42,31 @@ func (e Env) check(ctx context.Context, call *tools.Call, set *change.Set) (stop
 		case <-ctx.Done():
 		case <-late:
 			if ctx.Err() == nil && d.Certainty != change.Pending {
-				next := *set
-				next.Diagnostics = d
-				e.show(call, &next, "proposed")
+				e.show(call, with(proposedSet, d), "proposed")
 			}
 		}
 	}()
 	timer := time.NewTimer(checkBudget)
 	defer timer.Stop()
 	select {
-	case set.Diagnostics = <-answer:
+	case d := <-answer:
+		set = with(set, d)
 		close(taken)
 	case <-timer.C:
-		set.Diagnostics = &change.Diagnostics{Certainty: change.Pending, Reason: "not checked yet: the language servers are still at it"}
+		set = with(set, &change.Diagnostics{Certainty: change.Pending, Reason: "not checked yet: the language servers are still at it"})
 		close(late)
 	case <-ctx.Done():
 	}
 	if set.Diagnostics != nil && ctx.Err() == nil {
 		e.show(call, set, "proposed")
 	}
-	return func() { cancel(); <-ended }
+	return set, func() { cancel(); <-ended }
+}
+
+func with(set *change.Set, d *change.Diagnostics) *change.Set {
+	next := *set
+	next.Diagnostics = d
+	return &next
 }
 
 // settle tells the servers what was written and waits for its problems, not for ever.
