@@ -214,7 +214,8 @@ func (c *client) why(ctx context.Context, err error) string {
 	case ctx.Err() != nil:
 		return c.spec.ID + " has not answered yet"
 	}
-	return c.spec.ID + ": " + err.Error()
+	text, _, _ := strings.Cut(err.Error(), "\n") // servers send whole stacks
+	return c.spec.ID + ": " + text
 }
 
 // related are documents a change may touch beside its own: what is open, for servers that only speak when asked.
@@ -283,7 +284,7 @@ func (c *client) check(ctx context.Context, files []Proposal) (v verdictOf) {
 	paths := pathsOf(files)
 	c.sync(paths)
 	scope := c.scope(paths)
-	if err := c.settle(ctx, scope); err != nil {
+	if err := c.settle(ctx, c.stillThere(scope)); err != nil {
 		release()
 		return verdictOf{state: Pending, reason: c.why(ctx, err), files: c.snapshot()}
 	}

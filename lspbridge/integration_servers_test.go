@@ -1,0 +1,120 @@
+package lspbridge
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// serverCase is one small project per server, with one broken file.
+type serverCase struct {
+	server string
+	files  map[string]string
+	broken string   // the file with the problem
+	says   string   // part of the message, lower case
+	fix    []string // old, new: makes it clean
+}
+
+// Every installed server answers the same questions: what is wrong, what would a proposal fix and break, is the answer
+// of the text as it is now.
+func TestServers(t *testing.T) {
+	for _, c := range []serverCase{
+		{"typescript", map[string]string{"tsconfig.json": `{"compilerOptions":{"strict":true},"include":["*.ts"]}`,
+			"a.ts": "import { twice } from './b';\nconst s: string = twice(2);\nconsole.log(s);\n", "b.ts": "export function twice(n: number): number { return 2 * n; }\n"},
+			"a.ts", "type 'number' is not assignable to type 'string'", []string{"s: string", "s: number"}},
+		{"pyright", map[string]string{"pyproject.toml": "", "a.py": "from b import twice\n\ns: str = twice(2)\nprint(s)\n", "b.py": "def twice(n: int) -> int:\n    return 2 * n\n"},
+			"a.py", "not assignable to", []string{"s: str", "s: int"}},
+		{"clangd", map[string]string{"compile_flags.txt": "-std=c++17\n", "a.cpp": "#include \"b.h\"\nint main() { return twice(undefined_name); }\n", "b.h": "#pragma once\ninline int twice(int n) { return 2 * n; }\n"},
+			"a.cpp", "use of undeclared identifier", []string{"undefined_name", "2"}},
+		{"bash", map[string]string{"a.sh": "#!/bin/bash\necho $1\nif true; then\n  echo \"$2\"\nfi\n"}, "a.sh", "double quote", []string{"echo $1", "echo \"$1\""}},
+		{"json", map[string]string{"a.json": "{\"a\": 1,,}\n"}, "a.json", "property expected", []string{",,", ""}},
+		{"css", map[string]string{"a.css": "p { colour: red; color }\n"}, "a.css", "", []string{"colour: red; color ", "color: red;"}},
+		{"yaml", map[string]string{"a.yaml": "a: [1, 2\nb: 3\n"}, "a.yaml", "", []string{"[1, 2", "[1, 2]"}},
+	} {
+		t.Run(c.server, func(t *testing.T) {
+			t.Parallel()
+			m, root := project(t, c.server, c.files)
+			path := filepath.Join(root, c.broken)
+			old := c.files[c.broken]
+			ctx := longer(t)
+			r := m.Diagnostics(ctx, path)
+			if r.State != Fresh || len(r.Items) == 0 || !strings.Contains(strings.ToLower(messages(r.Items)), c.says) {
+				t.Fatalf("%s %q: %q", r.State, r.Reason, messages(r.Items))
+			}
+			fixed := strings.Replace(old, c.fix[0], c.fix[1], 1)
+			for round := range 3 { // again and again: nothing may be left over from the round before
+				d := m.Check(ctx, []Proposal{{Path: path, Text: fixed}})
+				if d.State != Fresh || len(d.Fixed) == 0 || len(d.Introduced) != 0 {
+					t.Errorf("round %d: the fix is %s %q, fixed %q, introduced %q", round, d.State, d.Reason, messages(d.Fixed), messages(d.Introduced))
+				}
+				if r := m.Diagnostics(ctx, path); r.State != Fresh || len(r.Items) == 0 {
+					t.Errorf("round %d: after rolling back %s %q: %q", round, r.State, r.Reason, messages(r.Items))
+				}
+			}
+			write(t, path, fixed)
+			d := m.Changed(ctx, []Proposal{{Path: path, Text: fixed}})
+			if d.State != Fresh || len(d.Fixed) == 0 || len(d.Introduced) != 0 || len(d.Files[0].Items) != 0 {
+				t.Errorf("after the write %s %q, fixed %q, left %q", d.State, d.Reason, messages(d.Fixed), messages(d.Files[0].Items))
+			}
+			d = m.Check(ctx, []Proposal{{Path: path, Text: old}})
+			if d.State != Fresh || len(d.Introduced) == 0 {
+				t.Errorf("breaking it again: %s %q, introduced %q", d.State, d.Reason, messages(d.Introduced))
+			}
+		})
+	}
+}
+
+// Servers that see only part of a proposal say so instead of crying wolf.
+func TestNewFilesInProposals(t *testing.T) {
+	for _, c := range []struct {
+		server, importer, from, to, file, text string
+		state                                  State
+	}{
+		{"typescript", "a.ts", "export {};\n", "import { n } from './new';\nconsole.log(n);\n", "new.ts", "export const n = 1;\n", Fresh},
+		{"typescript", "a.ts", "export {};\n", "import { n } from './dir/new';\nconsole.log(n);\n", "dir/new.ts", "export const n = 1;\n", Partial},
+		{"pyright", "a.py", "print(1)\n", "from new import n\nprint(n)\n", "new.py", "n = 1\n", Partial},
+	} {
+		t.Run(c.server+" "+c.file, func(t *testing.T) {
+			t.Parallel()
+			m, root := project(t, c.server, map[string]string{c.importer: c.from, "tsconfig.json": "{}", "pyproject.toml": ""})
+			ctx := longer(t)
+			importer, file := filepath.Join(root, c.importer), filepath.Join(root, c.file)
+			files := []Proposal{{Path: importer, Text: c.to}, {Path: file, Text: c.text}}
+			d := m.Check(ctx, files)
+			if d.State != c.state || slices.ContainsFunc(d.Introduced, func(d Diagnostic) bool { return d.Severity == SeverityError }) {
+				t.Errorf("before: %s %q, introduced %q", d.State, d.Reason, messages(d.Introduced))
+			}
+			write(t, importer, c.to)
+			write(t, file, c.text)
+			d = m.Changed(ctx, files)
+			if d.State != Fresh || slices.ContainsFunc(d.Introduced, func(d Diagnostic) bool { return d.Severity == SeverityError }) {
+				t.Errorf("written: %s %q, introduced %q", d.State, d.Reason, messages(d.Introduced))
+			}
+		})
+	}
+}
+
+func TestTypeScriptActions(t *testing.T) {
+	const a = "console.log(twice(2));\nexport {};\n"
+	m, root := project(t, "typescript", map[string]string{"tsconfig.json": "{}", "a.ts": a, "b.ts": "export function twice(n: number) { return 2 * n; }\n"})
+	path := filepath.Join(root, "a.ts")
+	ctx := longer(t)
+	r := m.Diagnostics(ctx, path)
+	if r.State != Fresh || len(r.Items) == 0 {
+		t.Fatalf("%s %q: %q", r.State, r.Reason, messages(r.Items))
+	}
+	actions, err := m.CodeActions(ctx, path, r.Items[0].Range, []string{"quickfix"}, r.Items[:1])
+	i := slices.IndexFunc(actions, func(a Action) bool { return strings.Contains(a.Title, "import") })
+	if err != nil || i < 0 {
+		t.Fatalf("%+v %v", actions, err)
+	}
+	edits, err := m.ResolveAction(ctx, actions[i])
+	if err != nil || len(edits) != 1 || !strings.HasPrefix(edits[0].New, "import { twice } from") {
+		t.Errorf("%+v %v", edits, err)
+	}
+	edits, err = m.Rename(ctx, filepath.Join(root, "b.ts"), Position{0, 17}, "double")
+	if err != nil || len(edits) == 0 || !strings.Contains(edits[0].New, "function double") {
+		t.Errorf("%+v %v", edits, err)
+	}
+}
