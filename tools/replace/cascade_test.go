@@ -104,6 +104,7 @@ func TestCascade(t *testing.T) {
 		{"boundary, within a word", "xfoox\n", " foo ", "bar", false, "xbarx\n", "<not_found>", ""},
 		{"boundary, once within a word, once not", "xfoo + foo\n", "foo  ", "bar", false, "<multiple>", same, ""},
 		{"boundary, once within a word, once not, all", "foox + foo\n", "foo  ", "bar", true, "barx + bar\n", "foox + bar\n", "whitespace_normalized"},
+		{"boundary, overlapping the end of a word, all", "0b bbb", "bb  ", "X", true, "0b Xb", "0b bX", "whitespace_normalized"},
 		{"boundary, two lines inside", "a { b\nc } d\n", "  b\nc  ", "z", false, "a { z } d\n", same, "trimmed_boundary"},
 		{"context, half of the middle", "s\na\nzzzzzzzz\ne\n", "s\na\nq\ne", "X", false, "X\n", same, "context_aware"},
 		{"context, less than half", "s\nyyyyyyyy\nxxxxxxxx\nzzzzzzzz\ne\n", "s\nyyyyyyyy\nq\nr\ne", "X", false, "<not_found>", same, ""},

@@ -49,6 +49,10 @@ func (q *query) notFound() *Error {
 		e.Message += ": it begins with line numbers, which are not part of the file; leave them out"
 		return e
 	}
+	if q.spent > work {
+		e.Message += " exactly, and it is too much text to compare loosely; copy the text exactly, or quote fewer lines"
+		return e
+	}
 	first, n, ok := q.nearest()
 	if !ok {
 		e.Message += ", nor anything close to it; read the file again and copy the text exactly"

@@ -29,7 +29,7 @@
 package replace
 
 import (
-	"slices"
+	"fmt"
 	"strings"
 )
 
@@ -63,9 +63,14 @@ func Apply(text, old, new string, all bool) (Result, error) {
 			return Result{}, q.oversize(first)
 		}
 		if all {
-			hits := occurrences(q.src.text, q.src.text[first.start:first.end])
+			var fits func(place) bool
 			if i > 0 && first.n == 0 { // the white space that is quoted but not there kept words apart
-				hits = slices.DeleteFunc(hits, func(p place) bool { return !q.apart(p) })
+				fits = q.apart
+			}
+			hits := occurrences(q.src.text, q.src.text[first.start:first.end], fits)
+			if grown := len(hits) * max(0, len(new)-(first.end-first.start)); grown > mostGrowth {
+				return Result{}, &Error{Kind: Oversize, Message: fmt.Sprintf(
+					"replacing all %d places would make the file %d MiB larger; that is hardly meant, quote more so that fewer places match", len(hits), grown>>20)}
 			}
 			return q.result(Stages[i], first, hits, places, new), nil
 		}
@@ -90,6 +95,10 @@ func Apply(text, old, new string, all bool) (Result, error) {
 	}
 	return Result{}, q.notFound()
 }
+
+// mostGrowth is how many bytes replacing all may add; a short old in a large file times a long new is a way to
+// fill the memory.
+const mostGrowth = 64 << 20
 
 // place is a half-open range of the LF text that a stage proposes.
 type place struct {
