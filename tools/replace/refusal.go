@@ -142,25 +142,26 @@ func show(s string, at int) string {
 func (q *query) nearest() (first, n int, ok bool) {
 	q.number()
 	n = min(len(q.lines), q.src.count())
-	where := map[int32][]int{} // quoted lines by number
+	where := make([][]int32, len(q.quotes)) // quoted lines by number, the first few of each
+	weight := make([]int32, len(q.quotes))
 	for k, id := range q.quotes {
-		if len(where[id]) < 16 {
-			where[id] = append(where[id], k)
+		if len(where[id]) < 8 {
+			where[id] = append(where[id], int32(k))
 		}
+		weight[id] = int32(min(len(trim(q.lines[k])), 40))
 	}
-	votes := map[int]int{}
-	best, most := 0, 0
+	votes := make([]int32, q.src.count())
+	best, most := 0, int32(0)
 	for i, id := range q.ids {
-		if id < 0 || len(votes) > 1<<16 {
+		if id < 0 || weight[id] == 0 {
 			continue
 		}
-		weight := min(len(trim(q.src.line(i))), 40)
 		for _, k := range where[id] {
-			start := i - k
+			start := i - int(k)
 			if start < 0 || start+n > q.src.count()+n/2 {
 				continue
 			}
-			votes[start] += weight
+			votes[start] += weight[id]
 			if v := votes[start]; v > most || v == most && start < best {
 				best, most = start, v
 			}

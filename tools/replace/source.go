@@ -8,8 +8,8 @@ import (
 )
 
 // work is how many word steps (a few nanoseconds each) the loose stages of one call may take together, about
-// 60 ms; a stage that would need more finds nothing, for a guess made from half the evidence is worse than a refusal.
-const work = 20 << 20
+// 30 ms; a stage that would need more finds nothing, for a guess made from half the evidence is worse than a refusal.
+const work = 8 << 20
 
 // mostPlaces bounds what one stage proposes: enough to know that it is ambiguous and to name some lines.
 const mostPlaces = 4096

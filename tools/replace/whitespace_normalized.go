@@ -13,14 +13,22 @@ func whitespaceNormalized(q *query) []place {
 	if want == "" {
 		return nil
 	}
+	rarest, ok := q.words()
+	if !ok {
+		return nil
+	}
 	var whole, parts []place
 	var norm, sought = []byte(nil), []byte(want)
 	at := make([]int, 0, 256) // for each byte of norm its offset in the line
-	for i := range q.src.count() {
-		line := q.src.line(i)
-		if len(line) < len(want) || len(whole)+len(parts) >= mostPlaces {
-			continue
+	q.src.split()
+	for next := 0; len(whole)+len(parts) < mostPlaces; { // only lines with that word can match
+		j := strings.Index(q.src.text[next:], rarest)
+		if j < 0 {
+			break
 		}
+		i := q.src.lineAt(next + j)
+		next = min(q.src.lineEnd(i)+1, len(q.src.text))
+		line := q.src.line(i)
 		norm, _ = collapseInto(norm[:0], nil, line)
 		from := bytes.Index(norm, sought)
 		if from < 0 {
@@ -50,6 +58,26 @@ func whitespaceNormalized(q *query) []place {
 		out = q.reflowed(want)
 	}
 	return out
+}
+
+// words gives old's longest word; ok is false when one of its (many) words stands nowhere in the text, and so
+// nothing that differs in white space only can.
+func (q *query) words() (longest string, ok bool) {
+	words := strings.FieldsFunc(q.old, isSpace)
+	seen := map[string]bool{}
+	for _, w := range words {
+		if len(w) > len(longest) {
+			longest = w
+		}
+		if seen[w] || len(seen) == 32 {
+			continue
+		}
+		seen[w] = true
+		if !strings.Contains(q.src.text, w) {
+			return "", false
+		}
+	}
+	return longest, longest != ""
 }
 
 // reflowed are the blocks of as many lines as quoted whose words are the quoted ones, wherever the lines break.
