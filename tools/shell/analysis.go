@@ -1,0 +1,130 @@
+// Package shell says what a bash command would run and touch before it runs, and runs it. The analysis names every
+// program in every position, the paths outside the project it reads or writes, and what it cannot determine: such a
+// command is opaque, and nobody may let it through by a pattern. It knows no rules; who may do what is decided by the
+// caller.
+//
+//	a := shell.Analyze(shell.Request{Command: "cd web && npm test > /tmp/log", Dir: dir, Root: dir})
+//	a.Calls[0].Text // "npm test"
+//	a.External      // [{/tmp/log write}]
+package shell
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxCommand is the longest command that is looked at, in bytes. Longer ones could exhaust a parser's stack, which
+// ends the process, so they are refused unread.
+const MaxCommand = 64 << 10
+
+// Access is what happens to a path.
+type Access string
+
+// Write includes creating, removing and changing the mode.
+const (
+	Read  Access = "read"
+	Write Access = "write"
+)
+
+// Request is a command and where it would run. All paths are absolute.
+type Request struct {
+	Command string
+	Dir     string   // where it starts
+	Root    string   // the worktree: what counts as inside, beside Dir and Extra
+	Extra   []string // more folders that count as inside
+	// ReadDirs may be read, not written, without counting as outside: the folder of capped tool output.
+	ReadDirs []string
+	Home     string                           // for ~ and $HOME
+	Getenv   func(name string) (string, bool) // the environment the command gets; nil: an empty one
+	// Protected says whether a path (absolute, links resolved) must always be asked, and why; nil: none is.
+	Protected func(realPath string) (reason string, ok bool)
+}
+
+// PathAccess is a path that a command touches, absolute and with links resolved.
+type PathAccess struct {
+	Path   string `json:"path"`
+	Access Access `json:"access"`
+}
+
+// ProtectedPath is a path that must always be asked.
+type ProtectedPath struct {
+	Path   string `json:"path"`
+	Access Access `json:"access"`
+	Reason string `json:"reason"`
+}
+
+// Call is one program the command would start, or a builtin of the shell that does something.
+type Call struct {
+	Text     string   // as rules see it: inline assignments, quotes and redirections taken away
+	Also     []string // other spellings, for rules that deny: without the folder, as typed
+	Program  string   // first word of Text without its folder
+	ReadOnly bool     // known to change nothing, with these options
+	Silent   bool     // changes nothing but the shell (cd, export): asked only where a rule denies it
+	NoGrant  bool     // wrappers, shells, interpreters: no remembered pattern may cover it
+	Always   string   // what "always" would remember; empty: nothing
+}
+
+// Analysis is what could be found out about a command.
+type Analysis struct {
+	Command   string
+	Calls     []Call
+	External  []PathAccess    // outside the project
+	Protected []ProtectedPath // inside or outside
+	Reads     []string        // files inside the project that are named and read, absolute, links resolved
+	Writes    []string        // files inside the project that are named and written
+	// Opaque: something could not be determined, so no pattern may allow the command. Refused: it must not run at all.
+	Opaque  bool
+	Refused bool
+	Why     string // the first reasons for Opaque or Refused, for a person
+	// ReadOnly: every call is, and nothing is written, outside, protected or opaque.
+	ReadOnly bool
+}
+
+// Commands are the texts of all calls, each once.
+func (a *Analysis) Commands() []string {
+	out := []string{}
+	for _, c := range a.Calls {
+		if !slices.Contains(out, c.Text) {
+			out = append(out, c.Text)
+		}
+		for _, also := range c.Also {
+			if !slices.Contains(out, also) && !strings.ContainsAny(also, "\"'\\") {
+				out = append(out, also)
+			}
+		}
+	}
+	return out
+}
+
+// Analyze looks at a command. It never fails: what it cannot understand is opaque. It reads directory entries and
+// links to resolve paths, no file contents, and its time is bounded.
+func Analyze(r Request) *Analysis {
+	a := &Analysis{Command: r.Command}
+	switch {
+	case strings.ContainsRune(r.Command, 0):
+		a.refuse("it contains a NUL byte, which no shell can run")
+		return a
+	case len(r.Command) > MaxCommand:
+		a.refuse(fmt.Sprintf("it is %d bytes long, the limit is %d; write it to a script file and run that", len(r.Command), MaxCommand))
+		return a
+	}
+	w := newWalker(r, a)
+	if why := deceptive(r.Command); why != "" {
+		w.opaque(why)
+	}
+	if !utf8.ValidString(r.Command) {
+		w.opaque("it is not valid UTF-8")
+	} else {
+		st := state{dirs: []string{r.Dir}}
+		w.record(literal(r.Dir), Read, &st)
+		w.script(r.Command, &st)
+	}
+	w.finish()
+	return a
+}
+
+func (a *Analysis) refuse(why string) {
+	a.Refused, a.Opaque, a.Why = true, true, why
+}

@@ -1,0 +1,292 @@
+package shell
+
+import (
+	"path"
+	"path/filepath"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// isBuiltin lists the builtins that need more than a look at their paths. echo, printf, test and [ are programs like
+// any other here.
+func isBuiltin(name string) bool {
+	switch name {
+	case "cd", "chdir", "pushd", "popd", "exit", "return", "break", "continue", "eval", "source", ".", "trap", "set", "shopt", "alias", "unalias",
+		"export", "declare", "typeset", "local", "readonly", "unset", "read", "mapfile", "readarray", "getopts", "wait", "hash", "enable",
+		"complete", "compgen", "compopt", "bind", "fc", "history", "let", ":", "shift", "times", "umask", "ulimit", "jobs", "fg", "bg", "disown", "dirs", "type", "suspend", "logout", "caller", "help", "true", "false":
+		return true
+	}
+	return false
+}
+
+// builtin looks at a builtin of the shell. Those that only change the shell itself raise no pattern: entry.Silent
+// is set.
+func (w *walker) builtin(name string, c *call, entry *Call) (fail state) {
+	entry.ReadOnly = true
+	fail = *c.st
+	switch name {
+	case "cd", "chdir":
+		entry.Silent = true
+		return w.cd(c.args[1:], c.st)
+	case "pushd":
+		entry.Silent = true
+		return w.pushd(c.args[1:], c.st)
+	case "popd":
+		entry.Silent = true
+		if n := len(c.st.stack); n > 0 && len(c.args) == 1 {
+			c.st.dirs, c.st.stack = c.st.stack[n-1], c.st.stack[:n-1]
+		} else {
+			c.st.unknown = true
+		}
+		return *c.st
+	case "exit", "return", "logout":
+		entry.Silent = true
+		if c.wrapped {
+			return fail
+		}
+		c.st.dead = true
+		fail.dead = true
+		return fail
+	case "eval":
+		w.opaque("eval runs what its words say")
+		entry.ReadOnly, entry.NoGrant = false, true
+		if s, ok := expandedText(c.args[1:]); ok {
+			w.script(s, c.st)
+		}
+	case "source", ".":
+		w.opaque("it runs what stands in a file, as part of this shell")
+		entry.ReadOnly, entry.NoGrant = false, true
+		if len(c.args) > 1 {
+			w.recordArg(c.args[1], Read, c.st)
+		}
+	case "trap":
+		w.trap(c)
+	case "alias":
+		for _, a := range c.args[1:] {
+			if strings.Contains(a.src, "=") || !a.known() {
+				w.opaque("an alias changes what words mean")
+			}
+		}
+	case "shopt", "set":
+		w.options(c)
+	case "enable", "hash", "complete", "bind", "fc", "compgen", "history":
+		if len(c.args) > 1 || name == "fc" {
+			w.opaque(name + " may load or run code")
+			entry.ReadOnly = false
+		}
+	case "export", "declare", "typeset", "local", "readonly":
+		for _, a := range c.args[1:] {
+			w.declared(a)
+		}
+	case "read", "mapfile", "readarray", "unset", "getopts", "wait":
+		w.setsNames(name, c)
+	case "let":
+		w.opaque("let evaluates its words")
+	}
+	switch name {
+	case "source", ".", "eval", "trap", "enable", "hash", "complete", "bind", "fc", "alias":
+	default:
+		entry.Silent = true
+	}
+	return fail
+}
+
+// cd moves the shell. It may fail, and leave the shell where it was, unless the folder is there now.
+func (w *walker) cd(args []arg, st *state) (fail state) {
+	fail = *st
+	var target *arg
+	for i := range args {
+		s, _ := args[i].one()
+		if target == nil && (s == "-L" || s == "-P" || s == "-e" || s == "-@" || s == "--") {
+			continue
+		}
+		if target != nil {
+			return fail // too many arguments: cd does nothing
+		}
+		target = &args[i]
+	}
+	if target == nil {
+		home := plainArg(w.req.Home)
+		home.vals = w.variable("HOME", st)
+		target = &home
+	}
+	before := st.dirs
+	if s, ok := target.one(); ok && s == "-" {
+		if len(st.prev) == 0 {
+			st.unknown = true
+		}
+		st.dirs, st.prev = st.prev, before
+		return fail
+	}
+	dirs, sure := w.targets(*target, st)
+	if dirs == nil {
+		st.unknown = true
+		return fail
+	}
+	for _, d := range dirs {
+		w.paths.add(d, Read)
+	}
+	st.dirs, st.prev, st.unknown = dirs, before, false
+	if len(dirs) > maxDirs {
+		st.unknown = true
+	}
+	if sure {
+		return *st
+	}
+	return fail
+}
+
+// targets are the folders cd may go to; nil when nobody can tell. sure: it cannot fail.
+func (w *walker) targets(a arg, st *state) (dirs []string, sure bool) {
+	sure = !w.removes
+	for _, v := range a.vals {
+		switch {
+		case v.s == "":
+			dirs = union(dirs, st.dirs)
+			if a.many { // cd $EMPTY is cd
+				dirs = union(dirs, []string{w.req.Home})
+			}
+			continue
+		case v.known() && v.glob && !strings.Contains(v.s, hole) && (!st.unknown || strings.HasPrefix(v.s, "/")):
+			found, ok := w.folders(v, st)
+			if !ok {
+				return nil, false
+			}
+			dirs = union(dirs, found)
+			continue
+		case !v.exact():
+			return nil, false
+		case strings.HasPrefix(v.s, "/"):
+			dirs = union(dirs, []string{path.Clean(v.s)})
+		case st.unknown:
+			return nil, false
+		default:
+			for _, d := range st.dirs {
+				dirs = union(dirs, []string{path.Join(d, v.s)})
+			}
+		}
+	}
+	for _, d := range dirs {
+		sure = sure && w.paths.stat(w.paths.real(d)).dir
+	}
+	if a.many || len(dirs) > 1 {
+		sure = false
+	}
+	return dirs, sure
+}
+
+// folders are those a wildcard finds now.
+func (w *walker) folders(v value, st *state) ([]string, bool) {
+	var out []string
+	bases := st.dirs
+	if strings.HasPrefix(v.s, "/") {
+		bases = []string{""}
+	}
+	for _, d := range bases {
+		if w.paths.lookups += 100; w.paths.lookups > maxLookups {
+			w.paths.exhausted = true
+			return nil, false
+		}
+		pattern := v.pat
+		if d != "" {
+			pattern = escapeGlob(d) + "/" + v.pat
+		}
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) > maxDirs {
+			return nil, false
+		}
+		for _, f := range found {
+			out = append(out, path.Clean(f))
+		}
+	}
+	if len(out) == 0 {
+		out = bases // nothing to go to
+	}
+	return out, true
+}
+
+func (w *walker) pushd(args []arg, st *state) (fail state) {
+	fail = *st
+	if len(args) != 1 || strings.HasPrefix(args[0].text, "+") || strings.HasPrefix(args[0].text, "-") {
+		st.unknown = true
+		return fail
+	}
+	old := st.dirs
+	fail = w.cd(args, st)
+	st.stack = append(st.stack[:len(st.stack):len(st.stack)], old)
+	if fail.same(st) {
+		fail.stack = st.stack
+	}
+	return fail
+}
+
+func (w *walker) trap(c *call) {
+	args := c.args[1:]
+	if len(args) > 0 && args[0].text == "--" {
+		args = args[1:]
+	}
+	if len(args) < 2 {
+		return
+	}
+	s, ok := args[0].one()
+	if !ok {
+		w.opaque("a trap runs what cannot be read off the command")
+		return
+	}
+	if s == "-" || s == "" || s == "-l" || s == "-p" {
+		return
+	}
+	// It may run at any time, from any folder the shell was in.
+	inner := *c.st
+	w.script(s, &inner)
+}
+
+func (w *walker) options(c *call) {
+	for _, a := range c.args[1:] {
+		s, ok := a.one()
+		if !ok {
+			if c.args[0].text == "shopt" {
+				w.opaque("which option is set cannot be said")
+			}
+			continue
+		}
+		switch s {
+		case "expand_aliases", "extglob", "lastpipe", "autocd", "cdable_vars", "sourcepath", "extdebug", "posix", "keyword", "-k", "globstar", "dotglob", "nullglob":
+			if s != "nullglob" {
+				w.opaque("the option " + s + " changes how the rest is read")
+			}
+		}
+	}
+}
+
+// setsNames checks the names of variables that a builtin sets: a name such as a[$(cmd)] runs the command.
+func (w *walker) setsNames(name string, c *call) {
+	takesValue := map[string]string{"read": "dinNptu", "mapfile": "dnOsutCc", "readarray": "dnOsutCc", "wait": "p"}[name]
+	skip := false
+	for i, a := range c.args[1:] {
+		s, ok := a.one()
+		switch {
+		case skip:
+			skip = false
+		case name == "getopts" && i == 0:
+		case strings.HasPrefix(a.text, "-") && len(a.text) > 1:
+			if strings.ContainsRune(a.text, 'C') && name != "read" {
+				w.opaque(name + " -C runs a command")
+			}
+			skip = len(a.text) == 2 && strings.IndexByte(takesValue, a.text[1]) >= 0
+		case name == "wait":
+		case ok && syntax.ValidName(s):
+			if name != "unset" {
+				w.dangerousName(s, nil)
+			} else if dangerous(s) {
+				w.opaque("it unsets " + s + ", which changes what programs do")
+			}
+		default:
+			if name == "getopts" && i > 1 {
+				continue
+			}
+			w.opaque(name + " is given " + a.src + ", which is not the plain name of a variable")
+		}
+	}
+}

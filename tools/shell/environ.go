@@ -1,0 +1,195 @@
+package shell
+
+import (
+	"path"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// dangerous lists the variables that change what programs run or load.
+func dangerous(name string) bool {
+	switch name {
+	case "PATH", "ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "IFS", "CDPATH", "PS4", "PROMPT_COMMAND", "GLOBIGNORE", "HOME", "SHELL", "ZDOTDIR",
+		"PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONINSPECT", "PYTHONBREAKPOINT", "PERL5LIB", "PERL5OPT", "PERLLIB", "PERL5DB", "RUBYOPT", "RUBYLIB", "LUA_PATH", "LUA_CPATH", "LUA_INIT",
+		"NODE_OPTIONS", "NODE_PATH", "NODE_REPL_EXTERNAL_MODULE", "BUN_OPTIONS", "DENO_DIR", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "JAVA_HOME", "CLASSPATH", "MAVEN_OPTS", "MAVEN_ARGS", "GRADLE_OPTS", "JAVA_OPTS",
+		"EDITOR", "VISUAL", "PAGER", "MANPAGER", "BROWSER", "LESSOPEN", "LESSCLOSE", "LESS", "SSH_ASKPASS", "SUDO_ASKPASS", "SUDO_EDITOR",
+		"CC", "CXX", "LD", "AR", "AS", "CPP", "MAKE", "MAKEFLAGS", "MAKEFILES", "GNUMAKEFLAGS", "CFLAGS_EXEC", "RUSTC", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "RUSTDOC", "RUSTFLAGS", "CARGO_HOME", "RUSTUP_TOOLCHAIN", "RUSTUP_HOME",
+		"GOROOT", "GOPATH", "GOBIN", "GOTOOLDIR", "GOPROXY", "GONOSUMDB", "GOFLAGS", "GOENV", "GOTOOLCHAIN", "GOCACHEPROG", "TAR_OPTIONS", "RSYNC_RSH", "RSYNC_PROXY", "CVS_RSH", "GREP_OPTIONS", "RIPGREP_CONFIG_PATH", "FZF_DEFAULT_COMMAND",
+		"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CONFIG_DIRS", "GCONV_PATH", "TERMINFO", "HOSTALIASES", "LOCPATH", "OPENSSL_CONF", "OPENSSL_ENGINES", "CURL_HOME", "WGETRC", "DOCKER_HOST", "DOCKER_CONFIG", "KUBECONFIG", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_CONFIG_FILE", "UV_INDEX_URL",
+		"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy", "SSL_CERT_FILE", "NODE_TLS_REJECT_UNAUTHORIZED", "NODE_EXTRA_CA_CERTS", "TMPDIR", "FPATH", "HISTFILE", "INPUTRC", "BASH_COMPAT", "EXECIGNORE", "FIGNORE", "DOTNET_STARTUP_HOOKS", "PSModulePath", "ELECTRON_RUN_AS_NODE", "PHPRC", "PHP_INI_SCAN_DIR", "R_PROFILE", "R_ENVIRON", "JULIA_LOAD_PATH", "OPAMSWITCH", "SHELL_SESSION_DIR":
+		return true
+	}
+	for _, prefix := range [...]string{"LD_", "DYLD_", "GIT_", "npm_config_", "NPM_CONFIG_", "BASH_FUNC_", "COR_", "CORECLR_", "CARGO_TARGET_", "CARGO_BUILD_", "CARGO_ALIAS_", "SSH_", "PILLION_"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// dangerousName makes the command opaque when an assignment to name changes what runs. vals nil: any value.
+func (w *walker) dangerousName(name string, vals []value) {
+	if !dangerous(name) {
+		return
+	}
+	switch name {
+	case "PYTHONPATH", "NODE_PATH", "GOBIN", "GOPATH", "TMPDIR", "RUBYLIB", "CLASSPATH":
+		if w.allInside(vals) {
+			return
+		}
+	case "GOFLAGS", "GOPROXY", "GOTOOLCHAIN", "RUSTFLAGS":
+		if safeFlags(vals) {
+			return
+		}
+	case "GIT_PAGER", "PAGER", "MANPAGER":
+		if len(vals) == 1 && (vals[0].s == "cat" || vals[0].s == "") {
+			return
+		}
+	case "GIT_TERMINAL_PROMPT", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_DATE", "GIT_OPTIONAL_LOCKS", "GIT_TRACE_PERFORMANCE":
+		return
+	case "GIT_EDITOR", "EDITOR", "VISUAL":
+		if len(vals) == 1 && (vals[0].s == "true" || vals[0].s == ":") {
+			return
+		}
+	case "CC", "CXX":
+		if len(vals) == 1 {
+			switch vals[0].s {
+			case "gcc", "clang", "cc", "g++", "clang++", "c++":
+				return
+			}
+		}
+	}
+	w.opaque("it sets " + name + ", which changes what programs run or load")
+}
+
+func (w *walker) allInside(vals []value) bool {
+	if len(vals) == 0 {
+		return false
+	}
+	for _, v := range vals {
+		if !v.exact() {
+			return false
+		}
+		for part := range strings.SplitSeq(v.s, ":") {
+			if part != "" && !strings.HasPrefix(part, "/") {
+				part = path.Join(w.req.Dir, part)
+			}
+			if part != "" && !w.paths.inside(w.paths.real(part), Write) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func safeFlags(vals []value) bool {
+	for _, v := range vals {
+		if !v.exact() || strings.Contains(v.s, "exec") || strings.Contains(v.s, "linker") || strings.Contains(v.s, "://") || strings.Contains(v.s, "vettool") || strings.Contains(v.s, "overlay") || strings.Contains(v.s, "/") {
+			return false
+		}
+	}
+	return len(vals) > 0
+}
+
+// assignment looks at NAME=value in front of a call or alone.
+func (w *walker) assignment(a *syntax.Assign, st *state, readsIFS bool) {
+	w.inside(a.Value, st)
+	if a.Index != nil {
+		w.arithmIndex(a.Index, st)
+	}
+	if a.Array != nil {
+		for _, e := range a.Array.Elems {
+			if e.Index != nil {
+				w.arithmIndex(e.Index, st)
+			}
+			w.inside(e.Value, st)
+		}
+	}
+	if a.Name == nil {
+		return
+	}
+	var vals []value
+	if a.Value != nil {
+		vals = w.parts(a.Value.Parts, true, st)
+	} else if a.Array == nil {
+		vals = []value{{}}
+	}
+	if a.Name.Value == "IFS" && readsIFS {
+		return
+	}
+	w.dangerousName(a.Name.Value, vals)
+}
+
+// arithmIndex looks at an index; a quoted or plain word may be the key of an associative array.
+func (w *walker) arithmIndex(x syntax.ArithmExpr, st *state) {
+	if word, ok := x.(*syntax.Word); ok {
+		w.inside(word, st)
+		for _, v := range w.parts(word.Parts, true, st) {
+			if strings.ContainsAny(v.s, "$`[("+wild) {
+				w.opaque("the index of an array is evaluated")
+			}
+		}
+		return
+	}
+	w.arithm(x, st)
+}
+
+// declare looks at export, declare, local, readonly, typeset.
+func (w *walker) declare(c *syntax.DeclClause, st *state) {
+	w.at = int(c.Pos().Offset())
+	w.addCall(Call{Text: w.source(c), Program: c.Variant.Value, ReadOnly: true, Silent: true})
+	var text []string
+	evaluates := false
+	for _, a := range c.Args {
+		if a.Naked && a.Name == nil {
+			w.inside(a.Value, st)
+			lit := a.Value.Lit()
+			if lit == "" || !strings.HasPrefix(lit, "-") && !strings.HasPrefix(lit, "+") {
+				for _, field := range w.args(a.Value, st) {
+					w.declared(field)
+				}
+			}
+			if strings.HasPrefix(lit, "-") && (strings.Contains(lit, "i") || strings.Contains(lit, "n")) {
+				evaluates = true
+			}
+			continue
+		}
+		if !a.Naked {
+			w.assignment(a, st, false)
+			if evaluates && a.Value != nil {
+				w.number(a.Value, st)
+			}
+			if evaluates && a.Array != nil {
+				w.opaque("its values are evaluated")
+			}
+		}
+		text = append(text, a.Name.Value)
+	}
+	if evaluates {
+		// An integer variable evaluates every later assignment too.
+		for _, name := range text {
+			for _, as := range w.vars[name] {
+				if as.word == nil {
+					w.opaque("the value of " + name + " is evaluated as arithmetic")
+				} else {
+					w.number(as.word, st)
+				}
+			}
+		}
+	}
+}
+
+// declared checks an argument of export and the like that is only known after expansion.
+func (w *walker) declared(a arg) {
+	for _, v := range a.vals {
+		name, val, assigned := strings.Cut(v.s, "=")
+		switch {
+		case strings.HasPrefix(v.s, "-"):
+		case !syntax.ValidName(name):
+			w.opaque("which variable is set cannot be said: " + a.src)
+		case assigned:
+			w.dangerousName(name, []value{literal(val)})
+		}
+	}
+}

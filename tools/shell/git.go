@@ -1,0 +1,254 @@
+package shell
+
+import "strings"
+
+// git looks at git: where it works, which of its options run other programs, and the files it is told to write.
+func (w *walker) git(c *call, entry *Call) {
+	args := c.args[1:]
+	st := *c.st
+	i := 0
+	for ; i < len(args) && strings.HasPrefix(args[i].text, "-"); i++ {
+		s, ok := args[i].one()
+		if !ok {
+			w.opaque("an option of git cannot be read off the command")
+			continue
+		}
+		key, val, has := strings.Cut(s, "=")
+		value := plainArg(val)
+		take := func() {
+			if !has && i+1 < len(args) {
+				i++
+				value = args[i]
+			}
+		}
+		switch key {
+		case "-C":
+			take()
+			w.recordArg(value, Write, &st)
+			if dirs, _ := w.targets(value, &st); dirs != nil {
+				st.dirs = dirs
+			} else {
+				st.unknown = true
+			}
+		case "--git-dir", "--work-tree":
+			take()
+			w.recordArg(value, Write, &st)
+			w.opaque("git " + key + " takes another repository's settings, which may run programs")
+		case "-c", "--config-env":
+			take()
+			if !harmlessSetting(value.text) || key == "--config-env" {
+				w.opaque("git " + key + " " + value.text + " may change what git runs")
+			}
+		case "--exec-path":
+			if has {
+				w.opaque("git --exec-path changes what git runs")
+			}
+		case "--namespace", "--super-prefix", "--attr-source":
+			take()
+		}
+	}
+	moved := *c
+	moved.st = &st
+	if i >= len(args) {
+		return
+	}
+	sub := args[i].text
+	if _, ok := args[i].one(); !ok {
+		w.opaque("which git command runs cannot be said")
+		return
+	}
+	rest := args[i+1:]
+	if i == 0 {
+		if noAlways["git "+sub] {
+			entry.NoGrant = true
+		} else {
+			entry.Always = alwaysOf(entry.Text, c.args, "git")
+		}
+	}
+	w.gitCommand(sub, rest, &moved, entry)
+	w.runIn(&moved, false)
+}
+
+// harmlessSetting knows the -c settings that people and tools use every day.
+func harmlessSetting(s string) bool {
+	key, _, _ := strings.Cut(strings.ToLower(s), "=")
+	switch key {
+	case "color.ui", "user.name", "user.email", "commit.gpgsign", "tag.gpgsign", "advice.detachedhead", "core.quotepath", "core.autocrlf", "init.defaultbranch", "pull.rebase", "diff.context", "log.showsignature", "core.abbrev", "gc.auto", "protocol.version", "http.lowspeedlimit", "merge.conflictstyle", "rebase.autostash":
+		return true
+	case "core.pager":
+		return s == "core.pager=cat" || s == "core.pager="
+	}
+	return strings.HasPrefix(key, "color.") || strings.HasPrefix(key, "advice.")
+}
+
+func (w *walker) gitCommand(sub string, rest []arg, c *call, entry *Call) {
+	next := func(i int) arg {
+		if i+1 < len(rest) {
+			return rest[i+1]
+		}
+		return plainArg("")
+	}
+	runs := func(a arg) {
+		entry.NoGrant = true
+		w.nested(a, c.st, "git "+sub)
+	}
+	for i, a := range rest {
+		s := a.text
+		key, val, has := strings.Cut(s, "=")
+		switch {
+		case strings.HasPrefix(s, "ext::"), strings.HasPrefix(s, "--upload-pack"), strings.HasPrefix(s, "--receive-pack"), strings.HasPrefix(s, "--uplo"), strings.HasPrefix(s, "--rece"):
+			w.opaque("git " + sub + " " + key + " runs another program")
+			entry.NoGrant = true
+		case key == "--output" || s == "-o" && (sub == "archive" || sub == "format-patch"):
+			if has {
+				w.recordArg(plainArg(val), Write, c.st)
+			} else {
+				w.recordArg(next(i), Write, c.st)
+			}
+			w.writes = true
+		case strings.HasPrefix(s, "-o/") || strings.HasPrefix(s, "-o."):
+			w.recordArg(plainArg(s[2:]), Write, c.st)
+		case strings.HasPrefix(s, "-O") && sub == "grep", strings.HasPrefix(s, "--open-files-in-pager"), strings.HasPrefix(s, "--ext-diff"), strings.HasPrefix(s, "--textconv"):
+			w.opaque("git " + sub + " " + s + " runs another program")
+			entry.NoGrant = true
+		case (s == "-x" || s == "--exec") && sub == "rebase", (s == "-x" || s == "--extcmd") && sub == "difftool":
+			runs(next(i))
+		case has && (key == "--exec" && sub == "rebase" || key == "--extcmd"):
+			runs(plainArg(val))
+		case strings.HasPrefix(s, "-x") && len(s) > 2 && (sub == "rebase" || sub == "difftool"):
+			runs(plainArg(s[2:]))
+		case sub == "filter-branch" && strings.HasSuffix(s, "-filter"):
+			runs(next(i))
+		case sub == "push" && (key == "--exec"), sub == "send-email" && strings.HasPrefix(s, "--"):
+			w.opaque("git " + sub + " " + s + " may run another program")
+		}
+	}
+	var words []arg
+	for _, a := range rest {
+		if !strings.HasPrefix(a.text, "-") {
+			words = append(words, a)
+		}
+	}
+	switch sub {
+	case "submodule":
+		if len(words) > 1 && words[0].text == "foreach" {
+			if s, ok := expandedText(words[1:]); ok {
+				runs(plainArg(s))
+			} else {
+				w.opaque("git submodule foreach runs what cannot be read off the command")
+			}
+			return
+		}
+	case "bisect":
+		if len(words) > 1 && words[0].text == "run" {
+			entry.NoGrant = true
+			w.run(&call{args: words[1:], st: c.st, wrapped: true})
+			return
+		}
+	case "config":
+		w.gitConfig(rest, words, c, entry)
+		return
+	case "remote":
+		if len(words) > 0 && words[0].text != "show" && words[0].text != "get-url" && words[0].text != "-v" {
+			w.protectedFile(".git/config", c.st)
+		}
+		return
+	case "clone", "init":
+		// A repository brings hooks only through templates; where it goes is what matters.
+		for i, a := range words {
+			if sub == "clone" && i == 0 && (strings.Contains(a.text, "://") || strings.Contains(a.text, "@")) {
+				continue
+			}
+			w.recordArg(a, Write, c.st)
+		}
+		for _, a := range rest {
+			if strings.HasPrefix(a.text, "--templ") || strings.HasPrefix(a.text, "--config") || a.text == "-c" || a.text == "-u" {
+				w.opaque("git " + sub + " " + a.text + " may bring programs along")
+			}
+		}
+		return
+	case "worktree":
+		if len(words) > 1 {
+			w.recordArg(words[1], Write, c.st)
+		}
+		return
+	case "commit", "tag", "notes", "stash", "merge", "log", "shortlog", "branch", "checkout", "switch", "fetch", "pull", "push", "rebase", "cherry-pick", "reset", "revert", "describe", "rev-parse", "rev-list", "show-ref", "for-each-ref", "ls-remote", "reflog", "name-rev", "merge-base", "cat-file", "symbolic-ref":
+		for i, a := range rest {
+			if (a.text == "-F" || a.text == "--file") && (sub == "commit" || sub == "tag" || sub == "notes" || sub == "merge") {
+				w.recordArg(next(i), Read, c.st)
+			} else if f, ok := strings.CutPrefix(a.text, "--file="); ok {
+				w.recordArg(plainArg(f), Read, c.st)
+			}
+			if sub == "fetch" || sub == "pull" || sub == "push" {
+				if strings.HasPrefix(a.text, "/") || strings.HasPrefix(a.text, "../") || strings.HasPrefix(a.text, "~") || strings.HasPrefix(a.text, "file://") {
+					w.recordArg(plainArg(strings.TrimPrefix(a.text, "file://")), Write, c.st)
+				}
+			}
+		}
+		return
+	}
+	// add, mv, rm, diff, show, apply, am, blame, restore, grep …: words may be paths, also unknown ones: git itself
+	// refuses paths outside its worktree, but for diff --no-index, apply, am and hash-object.
+	free := sub == "diff" || sub == "apply" || sub == "am" || sub == "hash-object" || sub == "grep"
+	skip := sub == "grep"
+	for i, a := range rest {
+		if i > 0 && (rest[i-1].text == "-e" || rest[i-1].text == "-m" || rest[i-1].text == "-S" || rest[i-1].text == "-G" || rest[i-1].text == "--author" || rest[i-1].text == "--format" || rest[i-1].text == "--grep") {
+			continue
+		}
+		if strings.HasPrefix(a.text, "-") {
+			continue
+		}
+		if skip {
+			skip = false
+			continue
+		}
+		if !a.known() && !free {
+			continue
+		}
+		w.genericArg(a, Read, c.st)
+	}
+}
+
+// gitConfig tells asking from setting: a setting can make git run anything.
+func (w *walker) gitConfig(rest, words []arg, c *call, entry *Call) {
+	entry.NoGrant = true
+	reads := len(words) == 1
+	global := false
+	for i, a := range rest {
+		switch s := a.text; {
+		case s == "--get" || s == "--get-all" || s == "--get-regexp" || s == "--get-urlmatch" || s == "-l" || s == "--list" || s == "--show-origin" || s == "get" || s == "list" || s == "--get-color":
+			reads = true
+		case s == "--global" || s == "--system":
+			global = true
+		case s == "-f" || s == "--file":
+			if i+1 < len(rest) {
+				w.recordArg(rest[i+1], Write, c.st)
+			}
+		case strings.HasPrefix(s, "--file="):
+			w.recordArg(plainArg(s[len("--file="):]), Write, c.st)
+		case s == "-e" || s == "--edit" || s == "--unset" || s == "--unset-all" || s == "--add" || s == "--replace-all" || s == "--remove-section" || s == "--rename-section":
+			reads = false
+			words = append(words, plainArg(""), plainArg(""))
+		}
+	}
+	if reads && len(words) < 3 {
+		return
+	}
+	if global {
+		w.recordArg(plainArg(w.req.Home+"/.gitconfig"), Write, c.st)
+		return
+	}
+	w.protectedFile(".git/config", c.st)
+}
+
+// protectedFile notes a write to a file that a program changes without being given its name.
+func (w *walker) protectedFile(name string, st *state) {
+	base := w.req.Root
+	if base == "" {
+		base = w.req.Dir
+	}
+	w.paths.add(base+"/"+name, Write)
+	if w.req.Protected == nil {
+		w.opaque("it changes " + name)
+	}
+}

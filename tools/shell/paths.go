@@ -1,0 +1,326 @@
+package shell
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// maxLookups bounds how often the file system is asked in one analysis.
+const maxLookups = 20_000
+
+// maxEntries is the largest directory a wildcard is looked up in; in larger ones nobody knows what it finds.
+const maxEntries = 4_000
+
+// paths resolves what a command names and keeps what lies outside, is protected, read or written.
+type paths struct {
+	req       Request
+	roots     []string // resolved
+	readRoots []string // resolved
+	links     map[string]link
+	lookups   int
+	exhausted bool
+
+	outside   map[string]Access
+	order     []string
+	protected []ProtectedPath
+	reads     []string
+	writes    []string
+}
+
+// link is what a path is on disk.
+type link struct {
+	target string // of a symbolic link
+	exists bool
+	dir    bool
+}
+
+func newPaths(r Request) *paths {
+	p := &paths{req: r, links: map[string]link{}, outside: map[string]Access{}}
+	for _, root := range append([]string{r.Root, r.Dir}, r.Extra...) {
+		// A root of "/" means that there is no project around the directory.
+		if root != "" && filepath.Clean(root) != "/" {
+			p.roots = append(p.roots, p.real(root))
+		}
+	}
+	for _, dir := range r.ReadDirs {
+		if dir != "" {
+			p.readRoots = append(p.readRoots, p.real(dir))
+		}
+	}
+	return p
+}
+
+func (p *paths) external() []PathAccess {
+	var out []PathAccess
+	for _, path := range p.order {
+		out = append(out, PathAccess{path, p.outside[path]})
+	}
+	return out
+}
+
+func within(path string, roots []string) bool {
+	for _, root := range roots {
+		if path == root || strings.HasPrefix(path, root) && (root == "/" || path[len(root)] == '/') {
+			return true
+		}
+	}
+	return false
+}
+
+// inside reports whether a resolved path needs no asking because of where it is.
+func (p *paths) inside(real string, access Access) bool {
+	return within(real, p.roots) || access == Read && within(real, p.readRoots)
+}
+
+// add notes one access. It reports false for the devices that hold no data.
+func (p *paths) add(abs string, access Access) bool {
+	if harmlessDevice(abs) {
+		return false
+	}
+	real := p.real(abs)
+	if harmlessDevice(real) {
+		return false
+	}
+	if !p.inside(real, access) {
+		if have, ok := p.outside[real]; !ok {
+			p.order = append(p.order, real)
+			p.outside[real] = access
+		} else if have == Read {
+			p.outside[real] = access
+		}
+	} else if access == Write || !p.stat(real).dir {
+		if list := p.list(access); len(*list) < 1000 && !slices.Contains(*list, real) {
+			*list = append(*list, real)
+		}
+	}
+	p.guard(real, access)
+	return true
+}
+
+func (p *paths) list(access Access) *[]string {
+	if access == Write {
+		return &p.writes
+	}
+	return &p.reads
+}
+
+// sensitive are the protected files that a change of a folder above them would change too.
+var sensitive = [...]string{
+	".git/config", ".git/hooks/pre-commit", "config", "hooks/pre-commit", ".vscode/settings.json", ".vscode/tasks.json", "settings.json", ".envrc",
+	".bashrc", ".profile", ".ssh/authorized_keys", "authorized_keys", ".npmrc", "pillion.jsonc",
+}
+
+func (p *paths) guard(real string, access Access) {
+	if p.req.Protected == nil {
+		return
+	}
+	if reason, ok := p.req.Protected(real); ok {
+		p.protect(real, access, reason)
+		return
+	}
+	if access != Write || !p.stat(real).dir {
+		return
+	}
+	for _, name := range sensitive {
+		below := path.Join(real, name)
+		if reason, ok := p.req.Protected(below); ok && p.stat(path.Dir(below)).dir && (p.stat(below).exists || strings.Contains(name, "hooks/")) {
+			p.protect(below, access, reason)
+			return
+		}
+	}
+}
+
+func (p *paths) protect(real string, access Access, reason string) {
+	for i, have := range p.protected {
+		if have.Path == real {
+			if access == Write {
+				p.protected[i].Access = Write
+			}
+			return
+		}
+	}
+	p.protected = append(p.protected, ProtectedPath{real, access, reason})
+}
+
+// harmlessDevice are files without contents. /dev/tcp and the disks are not among them.
+func harmlessDevice(p string) bool {
+	switch p {
+	case "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty":
+		return true
+	}
+	n, ok := strings.CutPrefix(p, "/dev/fd/")
+	return ok && n != "" && strings.Trim(n, "0123456789") == ""
+}
+
+// real resolves links as the kernel would, ".." after a link included; what does not exist keeps its name.
+func (p *paths) real(abs string) string {
+	if strings.HasPrefix(abs, "/proc/") || strings.HasPrefix(abs, "/sys/") {
+		return path.Clean(abs) // /proc/self is another process then
+	}
+	rest := abs
+	out := ""
+	hops := 0
+	for rest != "" {
+		var part string
+		part, rest, _ = strings.Cut(rest, "/")
+		switch part {
+		case "", ".":
+			continue
+		case "..":
+			out = out[:max(0, strings.LastIndexByte(out, '/'))]
+			continue
+		}
+		next := out + "/" + part
+		l := p.stat(next)
+		if l.target == "" {
+			out = next
+			continue
+		}
+		if hops++; hops > 40 {
+			p.exhausted = true
+			return path.Clean(abs)
+		}
+		if strings.HasPrefix(l.target, "/") {
+			out = ""
+		}
+		rest = l.target + "/" + rest
+	}
+	if out == "" {
+		return "/"
+	}
+	return out
+}
+
+func (p *paths) stat(abs string) link {
+	if l, ok := p.links[abs]; ok {
+		return l
+	}
+	if p.lookups++; p.lookups > maxLookups {
+		p.exhausted = true
+		return link{}
+	}
+	var l link
+	if info, err := os.Lstat(abs); err == nil {
+		l.exists, l.dir = true, info.IsDir()
+		if info.Mode()&os.ModeSymlink != 0 {
+			l.target, _ = os.Readlink(abs)
+		}
+	}
+	p.links[abs] = l
+	return l
+}
+
+// addPattern notes what a wildcard finds: the folder it looks in when that is outside, else the names that match.
+// pat is an absolute pattern with its literal characters escaped; holes match any name.
+func (p *paths) addPattern(pat string, access Access) bool {
+	parts := strings.Split(strings.ReplaceAll(pat, hole, "*"), "/")
+	return p.expand("/", parts, access)
+}
+
+func (p *paths) expand(base string, parts []string, access Access) bool {
+	for i, part := range parts {
+		if !strings.ContainsAny(part, `*?[\`) {
+			base = strings.TrimSuffix(base, "/") + "/" + part
+			continue
+		}
+		if !strings.ContainsAny(strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(part, `\*`, ""), `\?`, ""), `\[`, ""), "*?[") {
+			base = strings.TrimSuffix(base, "/") + "/" + unescapeGlob(part)
+			continue
+		}
+		folder := p.real(base)
+		if !p.inside(folder, access) {
+			return p.add(base, access)
+		}
+		if p.lookups += 20; p.lookups > maxLookups {
+			p.exhausted = true
+			return true
+		}
+		entries, err := os.ReadDir(folder)
+		if err != nil || len(entries) > maxEntries {
+			if len(entries) > maxEntries {
+				p.exhausted = true
+			}
+			return p.add(base, access)
+		}
+		found := false
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), ".") && !strings.HasPrefix(part, ".") && !strings.HasPrefix(part, `\.`) {
+				continue
+			}
+			if ok, _ := path.Match(part, e.Name()); !ok {
+				continue
+			}
+			if p.lookups++; p.lookups > maxLookups {
+				p.exhausted = true
+				return true
+			}
+			found = true
+			child := folder + "/" + e.Name()
+			if i == len(parts)-1 {
+				p.add(child, access)
+			} else if e.IsDir() || e.Type()&os.ModeSymlink != 0 {
+				p.expand(child, parts[i+1:], access)
+			}
+		}
+		if !found || slices.Contains(parts[i+1:], "..") {
+			p.add(base, access)
+		}
+		// A name made up here (for i in 1 2; do touch out$i) stays in the folder; ".." behind it may leave again.
+		if up := strings.Count(strings.Join(parts[i+1:], "/")+"/", "../"); up > 1 {
+			p.add(path.Join(folder, strings.Repeat("../", up-1)), access)
+		}
+		return true
+	}
+	return p.add(base, access)
+}
+
+func unescapeGlob(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) {
+			i++
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// record notes an access to what a value names, from every directory the shell may be in.
+func (w *walker) record(v value, access Access, st *state) bool {
+	if v.s == "" {
+		return false
+	}
+	if !v.known() {
+		w.opaque("it cannot be said which path it touches")
+		if i := strings.Index(v.s, wild); i > 0 && strings.Contains(v.s[:i], "/") {
+			w.record(literal(v.s[:strings.LastIndexByte(v.s[:i], '/')+1]), access, st)
+		}
+		return true
+	}
+	if strings.HasPrefix(v.s, "/dev/tcp/") || strings.HasPrefix(v.s, "/dev/udp/") {
+		w.opaque("it opens a network connection")
+	}
+	if strings.HasPrefix(v.s, "/") {
+		return w.recordAbs(v, "", access)
+	}
+	if st.unknown {
+		w.opaque("it cannot be said in which directory it runs")
+		return true
+	}
+	real := false
+	for _, dir := range st.dirs {
+		real = w.recordAbs(v, strings.TrimSuffix(dir, "/")+"/", access) || real
+	}
+	return real
+}
+
+func (w *walker) recordAbs(v value, dir string, access Access) bool {
+	if v.exact() {
+		return w.paths.add(dir+v.s, access)
+	}
+	// A pattern that finds nothing is taken literally, so its own text counts as well.
+	return w.paths.addPattern(escapeGlob(dir)+v.pat, access)
+}

@@ -1,0 +1,299 @@
+package shell
+
+import (
+	"path"
+	"strings"
+)
+
+// runsArg names the options of programs whose value is itself a command.
+var runsArg = map[string]string{
+	"go": "-exec -toolexec -vettool", "rg": "--pre --hostname-bin", "sort": "--compress-program", "tar": "--to-command --use-compress-program -I --rsh-command -F --info-script --new-volume-script --checkpoint-action",
+	"gtar": "--to-command --use-compress-program -I --rsh-command -F --info-script --new-volume-script --checkpoint-action", "bsdtar": "--use-compress-program", "rsync": "-e --rsh --rsync-path", "scp": "-S -o", "sftp": "-S -o", "zip": "-TT --unzip-command",
+	"man": "-P -H --pager --html", "split": "--filter", "fd": "-x -X --exec --exec-batch", "fdfind": "-x -X --exec --exec-batch", "cargo": "--config", "docker": "--entrypoint", "wget": "--use-askpass", "curl": "-K --config", "make": "--eval -E SHELL= MAKE= .SHELLFLAGS=",
+	"pytest": "-p -c", "npm": "--script-shell --shell --node-options", "gcc": "-wrapper -B -fplugin", "g++": "-wrapper -B -fplugin", "clang": "-B -fplugin", "less": "-k --lesskey-file", "install": "--strip-program", "ctags": "--options", "tcpdump": "-z", "mktemp": "", "nmap": "--script", "jest": "--config", "eslint": "--rulesdir --resolve-plugins-relative-to",
+	"gh": "", "nc": "-e -c", "ncat": "-e -c --exec --sh-exec", "socat": "", "git-upload-pack": "", "ld": "-plugin", "cmake": "-P", "ninja": "", "svn": "--diff-cmd --editor-cmd --config-option", "hg": "--config", "tig": "", "bat": "--pager", "fzf": "--preview --bind --execute", "delta": "--pager", "terraform": "",
+}
+
+// runners looks at programs that start others by a subcommand or an option. It reports true when it has looked at
+// the paths as well.
+func (w *walker) runners(name string, c *call, entry *Call) bool {
+	args := c.args[1:]
+	for i, a := range args {
+		s := a.text
+		for f := range strings.FieldsSeq(runsArg[name]) {
+			long := strings.HasPrefix(f, "--")
+			key, val, has := strings.Cut(s, "=")
+			match := s == f || long && has && key == f || long && len(key) > 4 && strings.HasPrefix(f, key) ||
+				!long && len(f) == 2 && strings.HasPrefix(s, f) && len(s) > 2 || strings.HasSuffix(f, "=") && strings.HasPrefix(s, f) ||
+				!long && len(f) > 2 && has && (key == f || key == "-"+f)
+			if !match {
+				continue
+			}
+			w.opaque(name + " " + f + " runs another program")
+			entry.NoGrant = true
+			if !has && i+1 < len(args) && len(s) <= len(f) {
+				w.salvage(textOf(args[i+1:]))
+			} else if has {
+				w.salvage(strings.TrimPrefix(val, "exec="))
+			}
+		}
+	}
+	if name == "make" || name == "gmake" {
+		for _, a := range args {
+			if name, val, ok := strings.Cut(a.text, "="); ok && (name == "CC" || name == "CXX" || name == "LD" || name == "AR") {
+				w.dangerousName(name, []value{literal(val)})
+			}
+		}
+	}
+	if name == "socat" || name == "nc" || name == "ncat" {
+		entry.NoGrant = true
+		for _, a := range args {
+			if up := strings.ToUpper(a.text); strings.Contains(up, "EXEC:") || strings.Contains(up, "SYSTEM:") {
+				w.opaque(name + " runs another program")
+			}
+		}
+	}
+	if len(args) == 0 {
+		return false
+	}
+	sub := args[0].text
+	inner := 0 // how many words stand before the command
+	switch name {
+	case "npm":
+		if sub == "exec" || sub == "x" {
+			inner = 2
+		}
+	case "pnpm", "yarn":
+		if sub == "exec" || sub == "dlx" {
+			inner = 2
+		}
+	case "bun":
+		switch sub {
+		case "x", "exec":
+			inner = 2
+		case "-e", "--eval", "-p", "--print", "-":
+			w.opaque("bun runs code that is given as text")
+		}
+		entry.NoGrant = sub != "install" && sub != "i" && sub != "test" && sub != "add" && sub != "run" && sub != "build"
+	case "deno":
+		if sub == "eval" || sub == "repl" {
+			w.opaque("deno runs code that is given as text")
+		}
+		entry.NoGrant = sub == "run" || sub == "eval"
+	case "uv", "poetry", "pipenv", "pdm", "hatch", "rye":
+		if sub == "run" {
+			inner = 2
+		}
+	case "bundle", "mise", "asdf", "rbenv", "pyenv", "conda", "mamba", "volta", "nvm", "fnm", "opam", "cabal", "stack", "dotenvx", "doppler", "op", "chamber", "aws-vault":
+		if sub == "exec" || sub == "run" || sub == "x" {
+			inner = 2
+		}
+	case "rustup":
+		if sub == "run" {
+			inner = 3
+		}
+	case "nix-shell", "nix", "guix":
+		entry.NoGrant = true
+		w.opaque(name + " may run any program")
+	case "docker", "podman", "kubectl", "nerdctl", "oc", "lxc":
+		if sub == "run" || sub == "exec" || sub == "compose" || sub == "create" {
+			entry.NoGrant = true
+		}
+		w.container(name, c)
+		return true
+	case "osascript", "crontab", "at", "batch":
+		entry.NoGrant = true
+		w.opaque(name + " runs commands later or in another language")
+	}
+	if inner > 0 {
+		entry.NoGrant = true
+		rest := args[inner-1:]
+		for len(rest) > 0 && strings.HasPrefix(rest[0].text, "-") {
+			if rest[0].text == "-c" || rest[0].text == "--call" || rest[0].text == "--with" || rest[0].text == "--package" || rest[0].text == "-p" || rest[0].text == "-n" || rest[0].text == "--python" || rest[0].text == "--directory" || rest[0].text == "--project" {
+				if (rest[0].text == "-c" || rest[0].text == "--call") && len(rest) > 1 {
+					w.nested(rest[1], c.st, name)
+				} else if rest[0].text == "--directory" && len(rest) > 1 {
+					w.recordArg(rest[1], Write, c.st)
+				}
+				rest = rest[min(2, len(rest)):]
+				continue
+			}
+			rest = rest[1:]
+		}
+		if len(rest) > 0 {
+			w.run(&call{args: rest, st: c.st, in: c.in, wrapped: true})
+		}
+		return true
+	}
+	return false
+}
+
+// container looks at docker and the like: only the host's side of a mount is a path here.
+func (w *walker) container(name string, c *call) {
+	args := c.args[1:]
+	next := func(i int) arg {
+		if i+1 < len(args) {
+			return args[i+1]
+		}
+		return plainArg("")
+	}
+	host := func(a arg) {
+		for _, v := range a.vals {
+			s, _, _ := strings.Cut(v.s, ":")
+			if strings.HasPrefix(s, "/") || strings.HasPrefix(s, ".") || strings.HasPrefix(s, "~") || strings.Contains(s, wild) {
+				w.record(literal(s), Write, c.st)
+			}
+		}
+	}
+	for i, a := range args {
+		s := a.text
+		switch {
+		case s == "-v" || s == "--volume":
+			host(next(i))
+		case strings.HasPrefix(s, "--volume="), strings.HasPrefix(s, "-v") && len(s) > 2 && !strings.HasPrefix(s, "-vv"):
+			trimmed := a
+			trimmed.vals = nil
+			for _, v := range a.vals {
+				trimmed.vals = append(trimmed.vals, literal(strings.TrimPrefix(strings.TrimPrefix(v.s, "--volume="), "-v")))
+			}
+			host(trimmed)
+		case s == "--mount" || strings.HasPrefix(s, "--mount="):
+			m := s
+			if s == "--mount" {
+				m = next(i).text
+			}
+			for f := range strings.SplitSeq(strings.TrimPrefix(m, "--mount="), ",") {
+				if src, ok := strings.CutPrefix(f, "source="); ok {
+					host(plainArg(src))
+				} else if src, ok := strings.CutPrefix(f, "src="); ok {
+					host(plainArg(src))
+				}
+			}
+		case s == "--privileged" || strings.HasPrefix(s, "--pid=host"):
+			w.opaque(name + " " + s + " gives the container the machine")
+		case name == "kubectl" && (s == "-f" || s == "--filename" || s == "-k" || s == "--kubeconfig"), s == "--env-file":
+			w.recordArg(next(i), Read, c.st)
+		case name == "docker" && s == "-f" && i > 0 && (args[0].text == "build" || args[0].text == "compose"), s == "--file":
+			w.recordArg(next(i), Read, c.st)
+		}
+	}
+	if args[0].text == "cp" || args[0].text == "build" && len(args) > 1 {
+		for i, a := range args[1:] {
+			if !strings.HasPrefix(a.text, "-") && !strings.Contains(a.text, ":") && !strings.Contains(a.text, "://") && (args[0].text == "cp" || i == len(args)-2) {
+				access := Read
+				if args[0].text == "cp" && i == len(args)-2 {
+					access = Write
+				}
+				w.recordArg(a, access, c.st)
+			}
+		}
+	}
+}
+
+// find looks at find: where it searches, what it deletes or writes, what it runs.
+func (w *walker) find(c *call, entry *Call) {
+	args := c.args[1:]
+	entry.ReadOnly = true
+	i := 0
+	follow := false
+	for ; i < len(args) && (args[i].text == "-H" || args[i].text == "-L" || args[i].text == "-P" || strings.HasPrefix(args[i].text, "-O") || args[i].text == "-D"); i++ {
+		follow = follow || args[i].text == "-L"
+		if args[i].text == "-D" {
+			i++
+		}
+	}
+	var roots []arg
+	for ; i < len(args); i++ {
+		s := args[i].text
+		if strings.HasPrefix(s, "-") || s == "(" || s == "!" || s == "," || s == ")" {
+			break
+		}
+		roots = append(roots, args[i])
+	}
+	if len(roots) == 0 {
+		roots = []arg{plainArg(".")}
+	}
+	access := Read
+	for ; i < len(args); i++ {
+		switch s := args[i].text; s {
+		case "-delete":
+			access, entry.ReadOnly = Write, false
+		case "-fprint", "-fprint0", "-fls", "-fprintf":
+			entry.ReadOnly = false
+			if i+1 < len(args) {
+				w.recordArg(args[i+1], Write, c.st)
+			}
+		case "-follow":
+			follow = true
+		case "-newer", "-anewer", "-cnewer", "-samefile", "-files0-from":
+			if i+1 < len(args) {
+				w.recordArg(args[i+1], Read, c.st)
+			}
+		case "-exec", "-execdir", "-ok", "-okdir":
+			entry.ReadOnly, entry.NoGrant = false, true
+			var inner []arg
+			for i++; i < len(args) && args[i].text != ";" && !(args[i].text == "+" && args[i-1].text == "{}"); i++ {
+				inner = append(inner, args[i])
+			}
+			w.findExec(inner, roots, c)
+			access = Write
+		default:
+			if !args[i].known() && !strings.HasPrefix(s, "-") && i > 0 && !takesText(args[i-1].text) {
+				w.opaque("an expression of find cannot be read off the command")
+			}
+		}
+	}
+	if follow {
+		entry.ReadOnly = false
+	}
+	for _, r := range roots {
+		if !r.known() {
+			w.opaque("it cannot be said where find searches")
+		}
+		w.recordArg(r, access, c.st)
+	}
+}
+
+func takesText(option string) bool {
+	switch option {
+	case "-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-type", "-mtime", "-size", "-maxdepth", "-mindepth", "-newermt", "-user", "-group", "-perm", "-mmin", "-printf":
+		return true
+	}
+	return false
+}
+
+// findExec looks at what find runs: its {} are names below the places it searches.
+func (w *walker) findExec(inner []arg, roots []arg, c *call) {
+	if len(inner) == 0 {
+		return
+	}
+	shown := textOf(inner)
+	probe := make([]arg, len(inner))
+	for i, a := range inner {
+		probe[i] = a
+		if !strings.Contains(a.text, "{}") {
+			continue
+		}
+		if i == 0 {
+			w.opaque("find runs the files it finds")
+			return
+		}
+		probe[i].static = false
+		probe[i].vals = nil
+		probe[i].text = a.text
+		if a.text != "{}" {
+			// sh -c 'rm {}': file names become part of a script.
+			probe[i].vals = []value{{s: strings.ReplaceAll(a.text, "{}", wild), pat: wild}}
+			continue
+		}
+		for _, r := range roots {
+			for _, v := range r.vals {
+				probe[i].vals = append(probe[i].vals, join(v, value{s: "/" + hole, pat: "/" + hole}))
+			}
+		}
+	}
+	w.run(&call{args: probe, st: c.st, wrapped: true, more: true})
+	if _, ok := w.calls[shown]; !ok {
+		w.addCall(Call{Text: shown, Program: path.Base(inner[0].text), NoGrant: true})
+	}
+}

@@ -1,0 +1,466 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+)
+
+// spec says which arguments of a program are paths. It is written as "options | words": an option with a value is
+// -o=k, words are a list of kinds whose last may be repeated with *. Kinds: r read, w write, x not a path, g a path
+// when it looks like one. An option marked ^ replaces the first x among the words (grep -e).
+//
+//	"grep": "-e=x^ -f=r^ -A=x | x r*"
+type spec struct {
+	options []option
+	words   []kind
+	repeat  bool
+	single  bool // long options have one dash: go, openssl, java
+	unknown bool // the program is not in the table
+}
+
+type option struct {
+	name  string
+	kind  kind
+	first bool // stands for the first word
+}
+
+type kind byte
+
+const (
+	kindRead    kind = 'r'
+	kindWrite   kind = 'w'
+	kindText    kind = 'x'
+	kindGeneric kind = 'g'
+)
+
+// generic looks at every argument that looks like a path.
+var generic = spec{words: []kind{kindGeneric}, repeat: true, unknown: true}
+
+// specOf parses the table's line for a program. It is done at each use: the lines are short and most are never used.
+func specOf(name string) spec {
+	line, ok := specs[name]
+	if !ok {
+		if _, ok := arity[name]; ok || textOnly[name] {
+			return spec{words: []kind{kindGeneric}, repeat: true}
+		}
+		return generic
+	}
+	return parseSpec(line)
+}
+
+func (s *spec) option(name string) (option, bool) {
+	for _, o := range s.options {
+		if o.name == name {
+			return o, true
+		}
+	}
+	if strings.HasPrefix(name, "--") && len(name) > 3 {
+		for _, o := range s.options {
+			if strings.HasPrefix(o.name, name) {
+				return o, true // GNU programs take abbreviations
+			}
+		}
+	}
+	return option{}, false
+}
+
+// word is the kind of the i-th word of n.
+func (s *spec) word(i, n int) kind {
+	k := len(s.words)
+	switch {
+	case k == 0:
+		return kindText
+	case s.repeat && i >= k-1:
+		return s.words[k-1]
+	case !s.repeat && k > 1 && i == n-1 && strings.ContainsRune("w", rune(s.words[k-1])):
+		return s.words[k-1] // the last word is the target: cp a b c dir
+	case !s.repeat && i >= k-1 && k > 1:
+		return s.words[k-2]
+	case i < k:
+		return s.words[i]
+	}
+	return s.words[k-1]
+}
+
+// pathArgs notes the paths among a call's arguments.
+func (w *walker) pathArgs(c *call, s spec) {
+	name := c.args[0].text
+	switch name {
+	case "rm", "rmdir", "mv", "chmod", "rsync":
+		w.removes = true
+	case "dd":
+		w.dd(c)
+		return
+	case "test", "[":
+		w.testCall(c)
+		return
+	case "tar", "gtar", "bsdtar":
+		w.tar(c)
+		return
+	case "ln":
+		w.ln(c)
+		return
+	case "curl":
+		for i, a := range c.args[1:] {
+			if a.text == "-O" || a.text == "--remote-name" || a.text == "-OJ" || a.text == "-LO" || a.text == "-fsSLO" || a.text == "-sLO" || a.text == "-sSLO" || a.text == "-J" {
+				w.record(literal("."), Write, c.st)
+			}
+			// @file in data and forms is read.
+			if i > 0 {
+				for _, v := range a.vals {
+					if at := strings.IndexByte(v.s, '@'); at >= 0 && (at == 0 || v.s[at-1] == '=') && strings.HasPrefix(c.args[i].text, "-") && !strings.Contains(v.s, "://") {
+						w.record(literal(strings.TrimPrefix(v.s[at:], "@")), Read, c.st)
+					}
+				}
+			}
+		}
+	}
+	w.applySpec(c, s)
+}
+
+// applySpec goes through the arguments as getopt would.
+func (w *walker) applySpec(c *call, s spec) {
+	args := c.args[1:]
+	var words []arg
+	words0 := s.words
+	take := func(o option, a arg) {
+		if o.first && len(words0) > 0 && words0[0] == kindText {
+			words0 = words0[1:]
+		}
+		w.ofKind(o.kind, a, c)
+	}
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		t := a.text
+		if v, ok := a.one(); ok {
+			t = v
+		}
+		switch {
+		case t == "--":
+			words = append(words, args[i+1:]...)
+			i = len(args)
+			continue
+		case len(t) < 2 || t[0] != '-' || w.negative(t):
+			words = append(words, a)
+			continue
+		}
+		if key, _, has := strings.Cut(t, "="); strings.HasPrefix(t, "--") || s.single {
+			if s.single && strings.HasPrefix(key, "--") {
+				key = key[1:]
+			}
+			o, ok := s.option(key)
+			switch {
+			case ok && has:
+				take(o, a.cut("="))
+			case ok && i+1 < len(args):
+				i++
+				take(o, args[i])
+			case !ok && has:
+				w.genericArg(a.cut("="), Write, c.st)
+			case !ok && !a.known():
+				w.ofKind(kindGeneric, a, c)
+			}
+			continue
+		}
+		// A cluster of letters: the first that takes a value takes the rest, or the next word.
+		matched := false
+		for j := 1; j < len(t); j++ {
+			o, ok := s.option("-" + t[j:j+1])
+			if !ok {
+				continue
+			}
+			matched = true
+			if j+1 < len(t) {
+				rest := a
+				rest.vals = nil
+				for _, v := range a.vals {
+					if len(v.s) > j {
+						rest.vals = append(rest.vals, literal(strings.TrimPrefix(v.s[min(j+1, len(v.s)):], "=")))
+					}
+				}
+				rest.text = t[j+1:]
+				take(o, rest)
+			} else if i+1 < len(args) {
+				i++
+				take(o, args[i])
+			}
+			break
+		}
+		if !matched {
+			w.genericArg(a, Write, c.st)
+		}
+	}
+	s.words = words0
+	for i, a := range words {
+		w.ofKind(s.word(i, len(words)), a, c)
+	}
+	if s.unknown {
+		for _, a := range args {
+			if !a.known() {
+				w.opaque("it cannot be said which paths " + c.args[0].text + " is given")
+				break
+			}
+		}
+	}
+}
+
+// negative numbers are words: head -5 is an option, seq -1 is not; neither is a path.
+func (w *walker) negative(t string) bool { return strings.Trim(t[1:], "0123456789") == "" }
+
+// cut is the argument's value behind a separator.
+func (a arg) cut(sep string) arg {
+	out := a
+	out.vals = nil
+	for _, v := range a.vals {
+		if _, s, ok := strings.Cut(v.s, sep); ok {
+			_, p, _ := strings.Cut(v.pat, sep)
+			out.vals = append(out.vals, value{s: s, pat: p, glob: v.glob})
+		}
+	}
+	_, out.text, _ = strings.Cut(a.text, sep)
+	return out
+}
+
+func (w *walker) ofKind(k kind, a arg, c *call) {
+	switch k {
+	case kindRead:
+		w.recordArg(a, Read, c.st)
+	case kindWrite:
+		w.recordArg(a, Write, c.st)
+	case kindGeneric:
+		w.genericArg(a, Write, c.st)
+	}
+}
+
+func (w *walker) recordArg(a arg, access Access, st *state) {
+	for _, v := range a.vals {
+		if v.s == "-" && !v.glob {
+			continue
+		}
+		if strings.HasPrefix(v.s, "~/") || v.s == "~" { // programs expand it themselves, or it was quoted: both are looked at
+			w.record(literal(w.req.Home+v.s[1:]), access, st)
+		}
+		w.record(v, access, st)
+	}
+}
+
+// genericArg notes an argument that looks like a path, whatever the program does with it.
+func (w *walker) genericArg(a arg, access Access, st *state) {
+	for _, v := range a.vals {
+		for _, p := range pathish(v.s) {
+			switch {
+			case p == v.s:
+				w.record(v, access, st)
+			case strings.HasPrefix(p, "~"):
+				w.record(literal(w.req.Home+p[1:]), access, st)
+			default:
+				w.record(literal(p), access, st)
+			}
+		}
+		if v.exact() && len(v.s) < 256 && !strings.HasPrefix(v.s, "-") && !strings.ContainsAny(v.s, "\n ") && !st.unknown {
+			// A plain word may be a link that leads outside.
+			for _, d := range st.dirs {
+				if l := w.paths.stat(w.paths.real(d) + "/" + v.s); l.exists && !strings.HasPrefix(v.s, "/") {
+					w.paths.addLinked(d+"/"+v.s, access)
+				}
+			}
+		} else if v.glob && v.known() && strings.Contains(v.pat, "*") && !strings.HasPrefix(v.s, "-") && !st.unknown {
+			w.record(v, access, st)
+		}
+	}
+}
+
+// addLinked notes a word of a program nobody knows: it counts only where it leads outside or is protected.
+func (p *paths) addLinked(abs string, access Access) {
+	real := p.real(abs)
+	if !p.inside(real, access) {
+		if p.inside(p.real(abs[:strings.LastIndexByte(abs, '/')]), access) {
+			p.add(abs, access)
+		}
+		return
+	}
+	p.guard(real, access)
+}
+
+// pathish finds what looks like a path in an argument.
+func pathish(s string) []string {
+	if s == "" || strings.Contains(s, "://") && !strings.HasPrefix(s, "file://") || strings.ContainsRune(s, '\n') {
+		return nil
+	}
+	if rest, ok := strings.CutPrefix(s, "file://"); ok {
+		return []string{rest}
+	}
+	var out []string
+	switch {
+	case strings.HasPrefix(s, "--"):
+		if _, val, ok := strings.Cut(s, "="); ok {
+			return pathish(val)
+		}
+		return nil
+	case strings.HasPrefix(s, "-"):
+		if _, val, ok := strings.Cut(s, "="); ok {
+			return pathish(val)
+		}
+		if len(s) > 3 && (s[2] == '/' || s[2] == '~' || strings.HasPrefix(s[2:], "../")) {
+			return pathish(s[2:])
+		}
+		return nil
+	case s == "..", s == "~", strings.HasPrefix(s, "/"), strings.HasPrefix(s, "~/"), strings.HasPrefix(s, "../"), strings.HasPrefix(s, "./"), strings.Contains(s, "/../"), strings.HasSuffix(s, "/.."):
+		out = append(out, s)
+	case strings.Contains(s, wild) && !strings.Contains(s, " "):
+		out = append(out, s)
+	}
+	if name, val, ok := strings.Cut(s, "="); ok && !strings.ContainsAny(name, "/ ") {
+		out = append(out, pathish(val)...)
+	}
+	if strings.HasPrefix(s, "@") {
+		out = append(out, pathish(s[1:])...)
+	}
+	if strings.Contains(s, ":") && !strings.Contains(s, " ") {
+		for part := range strings.SplitSeq(s, ":") {
+			if part != s && (strings.HasPrefix(part, "/") || strings.HasPrefix(part, "~/") || strings.HasPrefix(part, "../")) && !slices.Contains(out, part) {
+				out = append(out, part)
+			}
+		}
+	}
+	return out
+}
+
+func (w *walker) dd(c *call) {
+	for _, a := range c.args[1:] {
+		switch {
+		case strings.HasPrefix(a.text, "of="):
+			w.recordArg(a.cut("="), Write, c.st)
+		case strings.HasPrefix(a.text, "if="):
+			w.recordArg(a.cut("="), Read, c.st)
+		case !a.known():
+			w.opaque("it cannot be said which files dd is given")
+		}
+	}
+}
+
+// tar looks at tar's three styles: tar -xzf a -C d, tar xzf a, tar --extract --file=a.
+func (w *walker) tar(c *call) {
+	args := append([]arg(nil), c.args...)
+	if len(args) > 1 && !strings.HasPrefix(args[1].text, "-") {
+		old := args[1].text
+		// Old style: the letters take their values from the words that follow, in order.
+		rest := args[2:]
+		args = []arg{args[0], plainArg("-" + strings.NewReplacer("f", "", "C", "", "b", "").Replace(old))}
+		for _, l := range old {
+			if strings.ContainsRune("fCb", l) && len(rest) > 0 {
+				args = append(args, plainArg("-"+string(l)), rest[0])
+				rest = rest[1:]
+			}
+		}
+		args = append(args, rest...)
+	}
+	create, extract := false, false
+	for _, a := range args[1:] {
+		t := a.text
+		if strings.HasPrefix(t, "-") && !strings.HasPrefix(t, "--") {
+			create = create || strings.ContainsAny(t, "cru")
+			extract = extract || strings.Contains(t, "x")
+		}
+		create = create || strings.HasPrefix(t, "--cre") || strings.HasPrefix(t, "--app") || strings.HasPrefix(t, "--upd")
+		extract = extract || strings.HasPrefix(t, "--ext") || t == "--get"
+		if strings.HasPrefix(t, "-P") || strings.HasPrefix(t, "--absolute-n") {
+			w.opaque("tar " + t + " may write anywhere")
+		}
+	}
+	archive, words := "r", "x*"
+	if create {
+		archive, words = "w", "r*"
+	}
+	line := "-f=" + archive + " --file=" + archive + " -C=w --directory=w -X=r --exclude-from=r -T=r --files-from=r -b=x --exclude=x --transform=x --strip-components=x --owner=x --group=x --mode=x --mtime=x -g=w --listed-incremental=w --one-top-level=w -H=x --format=x -s=x --xform=x --wildcards-match=x | " + words
+	s := parseSpec(line)
+	inner := *c
+	inner.args = args
+	st := *c.st
+	inner.st = &st
+	if create {
+		// -C moves tar for the names that follow.
+		for i, a := range args {
+			dir := plainArg("")
+			if a.text == "-C" || a.text == "--directory" {
+				if i+1 < len(args) {
+					dir = args[i+1]
+				}
+			} else if d, ok := strings.CutPrefix(a.text, "--directory="); ok {
+				dir = plainArg(d)
+			} else if strings.HasPrefix(a.text, "-C") {
+				dir = plainArg(a.text[2:])
+			}
+			if dir.text == "" {
+				continue
+			}
+			if dirs, _ := w.targets(dir, &st); dirs != nil {
+				st.dirs = union(st.dirs, dirs)
+			} else {
+				st.unknown = true
+			}
+		}
+	}
+	w.applySpec(&inner, s)
+}
+
+func parseSpec(line string) spec {
+	opts, words, _ := strings.Cut(line, "|")
+	var s spec
+	for f := range strings.FieldsSeq(opts) {
+		if f == "@single" {
+			s.single = true
+			continue
+		}
+		name, k, _ := strings.Cut(f, "=")
+		s.options = append(s.options, option{name, kind(k[0]), strings.HasSuffix(k, "^")})
+	}
+	for f := range strings.FieldsSeq(words) {
+		s.words = append(s.words, kind(f[0]))
+		s.repeat = strings.HasSuffix(f, "*")
+	}
+	return s
+}
+
+// ln looks at links: a link that leads outside opens the outside to whoever follows it.
+func (w *walker) ln(c *call) {
+	symbolic := false
+	into := ""
+	var words []arg
+	for i, a := range c.args[1:] {
+		if strings.HasPrefix(a.text, "-") && len(a.text) > 1 {
+			symbolic = symbolic || !strings.HasPrefix(a.text, "--") && strings.Contains(a.text, "s") || strings.HasPrefix(a.text, "--sym")
+			if a.text == "-t" && i+2 < len(c.args) || strings.HasPrefix(a.text, "-t") || strings.HasPrefix(a.text, "--tar") {
+				into = "?"
+			}
+			continue
+		}
+		words = append(words, a)
+	}
+	if !symbolic || len(words) < 2 || into != "" {
+		w.applySpec(c, specOf("ln"))
+		return
+	}
+	// A relative target counts from the folder of the link.
+	last := words[len(words)-1]
+	w.recordArg(last, Write, c.st)
+	st := *c.st
+	if name, ok := last.one(); ok {
+		name = strings.TrimRight(name, "/")
+		folder := name
+		if i := strings.LastIndexByte(name, '/'); i > 0 {
+			folder = name[:i]
+		} else if !st.unknown && len(st.dirs) == 1 && !w.paths.stat(w.paths.real(st.dirs[0])+"/"+name).dir {
+			folder = ""
+		}
+		if dirs, _ := w.targets(plainArg(folder), &st); folder != "" && dirs != nil {
+			st.dirs = dirs
+			if w.paths.stat(w.paths.real(dirs[0] + "/" + name[len(folder):])).dir {
+				st.dirs = []string{dirs[0] + name[len(folder):]}
+			}
+		}
+	}
+	for _, target := range words[:len(words)-1] {
+		w.recordArg(target, Write, &st)
+	}
+}

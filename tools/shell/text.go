@@ -1,0 +1,81 @@
+package shell
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// deceptive says why a command may not be what a person sees: control characters, invisible ones, look-alikes.
+// An empty answer means it is plain.
+func deceptive(command string) string {
+	ascii := true
+	for i := 0; i < len(command); i++ {
+		switch c := command[i]; {
+		case c == '\n' || c == '\t':
+		case c == '\r':
+			return "it contains a carriage return (CRLF line ends?), which becomes part of a word"
+		case c < ' ' || c == 0x7f:
+			return fmt.Sprintf("it contains the control character U+%04X", c)
+		case c >= 0x80:
+			ascii = false
+		}
+	}
+	if ascii {
+		return ""
+	}
+	for _, r := range command {
+		switch {
+		case r < 0x80:
+		case hidden(r):
+			return fmt.Sprintf("it contains the invisible character U+%04X", r)
+		case unicode.IsSpace(r) || r == 0x2800 || unicode.Is(unicode.Zs, r):
+			return fmt.Sprintf("it contains U+%04X, which looks like a blank but is not one", r)
+		}
+	}
+	for word := range strings.FieldsFuncSeq(command, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) }) {
+		if mixed(word) {
+			return fmt.Sprintf("the word %q mixes scripts, so its letters may be look-alikes", word)
+		}
+	}
+	return ""
+}
+
+// hidden characters take no place on the screen or change the order of others.
+func hidden(r rune) bool {
+	switch {
+	case unicode.Is(unicode.Cf, r), unicode.Is(unicode.Co, r), unicode.Is(unicode.Cc, r):
+		return true
+	case r == 0x034F, r == 0x115F, r == 0x1160, r == 0x17B4, r == 0x17B5, r == 0x3164, r == 0xFFA0,
+		r == 0x2028, r == 0x2029, r >= 0x180B && r <= 0x180F, r >= 0xFE00 && r <= 0xFE0F, r >= 0xE0000 && r <= 0xE0FFF:
+		return true
+	}
+	return false
+}
+
+// mixed reports a word with Latin letters beside letters that are made to be mistaken for them.
+func mixed(word string) bool {
+	latin, other := false, false
+	for _, r := range word {
+		switch {
+		case r < 0x80 || unicode.Is(unicode.Latin, r) && (r < 0xFF00 || r > 0xFFEF):
+			latin = true
+		case unicode.In(r, unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee, unicode.Coptic, unicode.Lisu), r >= 0xFF00 && r <= 0xFFEF, r >= 0x1D400 && r <= 0x1D7FF:
+			other = true
+		}
+	}
+	return latin && other
+}
+
+// Visible shows what a terminal would hide: control and invisible characters and unusual blanks become ‹U+…›.
+func Visible(command string) string {
+	var b strings.Builder
+	for _, r := range command {
+		if r != '\n' && r != '\t' && (r < ' ' || r == 0x7f || hidden(r) || r > 0x7f && unicode.IsSpace(r) || r == 0x2800 || r == 0xFFFD) {
+			fmt.Fprintf(&b, "‹U+%04X›", r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

@@ -1,0 +1,506 @@
+package shell
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// maxSteps bounds the statements and words that are looked at, loops and functions included.
+const maxSteps = 60_000
+
+// maxDepth bounds scripts within scripts (sh -c "sh -c …") and functions that call functions.
+const maxDepth = 12
+
+// walker goes through a script as the shell would.
+type walker struct {
+	req   Request
+	a     *Analysis
+	paths *paths
+
+	// Of the script being walked; nested scripts save and restore them.
+	src       string
+	vars      variables
+	outer     variables // of the script around this one
+	chainEnds []chainSpan
+	at        int // offset of the call being looked at
+
+	visiting map[string]bool
+	funcs    map[string]*function
+	calls    map[string]int // index in a.Calls by text
+	steps    int
+	depth    int
+	why      []string
+	inArith  bool // variables are looked up for arithmetic
+	removes  bool // something before may have removed a directory
+	writes   bool // a redirection or a program writes a named file
+}
+
+// function is a shell function with the script it stands in.
+type function struct {
+	body      *syntax.Stmt
+	src       string
+	vars      variables
+	chainEnds []chainSpan
+}
+
+// input is where a command's stdin comes from.
+type input struct {
+	kind string       // "", "pipe", "here", "file"
+	from *syntax.Stmt // of a pipe
+	text string       // of a here document or string, and of a pipe from echo or cat <<
+	ok   bool         // text is known
+}
+
+func newWalker(r Request, a *Analysis) *walker {
+	w := &walker{req: r, a: a, visiting: map[string]bool{}, funcs: map[string]*function{}, calls: map[string]int{}}
+	w.paths = newPaths(r)
+	return w
+}
+
+// opaque notes that something cannot be determined.
+func (w *walker) opaque(why string) {
+	w.a.Opaque = true
+	if len(w.why) < 3 && !slices.Contains(w.why, why) {
+		w.why = append(w.why, why)
+	}
+}
+
+func (w *walker) finish() {
+	a := w.a
+	if w.paths.exhausted {
+		w.opaque("it names too many paths to look at them all")
+	}
+	if a.Why == "" {
+		a.Why = strings.Join(w.why, "; ")
+	}
+	a.External = w.paths.external()
+	a.Protected = w.paths.protected
+	a.Reads, a.Writes = w.paths.reads, w.paths.writes
+	a.ReadOnly = !a.Opaque && !w.writes && len(a.External) == 0 && len(a.Protected) == 0
+	for _, c := range a.Calls {
+		a.ReadOnly = a.ReadOnly && c.ReadOnly
+	}
+}
+
+// script analyses a text as bash: the command itself, or a string given to a shell.
+func (w *walker) script(text string, st *state) {
+	if w.depth >= maxDepth {
+		w.opaque("scripts are nested too deeply")
+		return
+	}
+	if len(text) > MaxCommand {
+		w.opaque("a script in it is too long")
+		return
+	}
+	file, err := parse(text)
+	if err != nil {
+		w.opaque("it cannot be parsed: " + err.Error())
+		w.salvage(text)
+		return
+	}
+	if why := disagreement(file, text); why != "" {
+		w.opaque(why)
+	}
+	src, vars, outer, ends, at := w.src, w.vars, w.outer, w.chainEnds, w.at
+	w.src, w.outer, w.chainEnds, w.at = text, around(vars, outer), nil, 0
+	w.depth++
+	w.collect(file)
+	w.stmts(file.Stmts, st, input{})
+	w.depth--
+	w.src, w.vars, w.outer, w.chainEnds, w.at = src, vars, outer, ends, at
+}
+
+// around joins the variables of all scripts around one.
+func around(vars, outer variables) variables {
+	if len(outer) == 0 || len(vars) == 0 {
+		if len(vars) == 0 {
+			return outer
+		}
+		return vars
+	}
+	out := maps.Clone(outer)
+	maps.Copy(out, vars)
+	return out
+}
+
+// salvage names the programs of a text nobody can parse as well as it can be done, so that rules that deny have
+// something to match. The command is opaque already.
+func (w *walker) salvage(text string) {
+	if len(text) > 4096 {
+		text = text[:4096]
+	}
+	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("\n;|&(){}`", r) }) {
+		if part = strings.TrimSpace(part); part != "" {
+			w.addCall(Call{Text: part, Program: strings.Fields(part)[0], NoGrant: true})
+		}
+	}
+}
+
+// disagreement compares where the two parsers see commands.
+func disagreement(file *syntax.File, text string) string {
+	seen, why := witness(text)
+	if why != "" {
+		return why
+	}
+	ours := map[int]bool{}
+	excused := map[int]bool{} // starts that only one of the two calls a command
+	syntax.Walk(file, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CallExpr:
+			if len(n.Args) > 0 {
+				at := int(n.Args[0].Pos().Offset())
+				switch n.Args[0].Lit() {
+				case "[", "unset", "test":
+					excused[at] = true
+				}
+				ours[at] = true
+			}
+		case *syntax.TimeClause:
+			excused[int(n.Pos().Offset())] = true
+			if n.Stmt != nil {
+				excuse(n.Stmt, excused)
+			}
+		case *syntax.LetClause:
+			excused[int(n.Pos().Offset())] = true
+		case *syntax.DeclClause:
+			excused[int(n.Pos().Offset())] = true
+		}
+		return true
+	})
+	for _, at := range seen {
+		if !ours[at] && !excused[at] {
+			return "two parsers disagree about the commands in it"
+		}
+		delete(ours, at)
+	}
+	for at := range ours {
+		if !excused[at] {
+			return "two parsers disagree about the commands in it"
+		}
+	}
+	return ""
+}
+
+// excuse marks the call that `time` runs: tree-sitter takes its name for an argument of time.
+func excuse(s *syntax.Stmt, excused map[int]bool) {
+	switch c := s.Cmd.(type) {
+	case *syntax.CallExpr:
+		if len(c.Args) > 0 {
+			excused[int(c.Args[0].Pos().Offset())] = true
+		}
+	case *syntax.BinaryCmd:
+		excuse(c.X, excused)
+	}
+}
+
+// stmts walks statements in order. It leaves the state after the last, and returns the state when the last failed.
+func (w *walker) stmts(list []*syntax.Stmt, st *state, in input) state {
+	fail := *st
+	for _, s := range list {
+		fail = w.stmt(s, st, in)
+		if s != list[len(list)-1] {
+			*st = merge(*st, fail)
+		}
+	}
+	return fail
+}
+
+func (w *walker) step() bool {
+	w.steps++
+	if w.steps > maxSteps {
+		w.opaque("it is too long to be looked at in full")
+		return false
+	}
+	return true
+}
+
+// stmt walks one statement: st becomes the state after its success, the result is the state after its failure.
+func (w *walker) stmt(s *syntax.Stmt, st *state, in input) state {
+	if s == nil || !w.step() {
+		return *st
+	}
+	before := *st
+	in = w.redirects(s, st, in)
+	fail := w.command(s, st, in)
+	switch {
+	case s.Background || s.Coprocess:
+		*st = before
+		return before
+	case s.Negated:
+		*st, fail = fail, *st
+	}
+	return fail
+}
+
+func (w *walker) command(s *syntax.Stmt, st *state, in input) state {
+	switch c := s.Cmd.(type) {
+	case nil:
+		return *st
+	case *syntax.CallExpr:
+		return w.callExpr(s, c, st, in)
+	case *syntax.BinaryCmd:
+		return w.binary(c, st, in)
+	case *syntax.Block:
+		return w.stmts(c.Stmts, st, in)
+	case *syntax.Subshell:
+		inner := *st
+		w.stmts(c.Stmts, &inner, in)
+	case *syntax.IfClause:
+		w.ifClause(c, st, in)
+	case *syntax.WhileClause:
+		w.loop(st, func(st *state) {
+			fail := w.stmts(c.Cond, st, in)
+			after := merge(*st, fail)
+			w.stmts(c.Do, st, in)
+			*st = merge(*st, after)
+		})
+	case *syntax.ForClause:
+		switch l := c.Loop.(type) {
+		case *syntax.WordIter:
+			for _, item := range l.Items {
+				w.inside(item, st)
+			}
+			w.dangerousName(l.Name.Value, nil)
+		case *syntax.CStyleLoop:
+			w.arithm(l.Init, st)
+			w.arithm(l.Cond, st)
+			w.arithm(l.Post, st)
+		}
+		w.loop(st, func(st *state) { w.stmts(c.Do, st, in) })
+	case *syntax.CaseClause:
+		w.inside(c.Word, st)
+		after := *st
+		for _, item := range c.Items {
+			for _, p := range item.Patterns {
+				w.inside(p, st)
+			}
+			branch := *st
+			fail := w.stmts(item.Stmts, &branch, in)
+			after = merge(after, merge(branch, fail))
+		}
+		*st = after
+	case *syntax.FuncDecl:
+		w.function(c, st)
+	case *syntax.ArithmCmd:
+		w.arithm(c.X, st)
+	case *syntax.LetClause:
+		for _, x := range c.Exprs {
+			w.arithm(x, st)
+		}
+	case *syntax.TestClause:
+		w.test(c.X, st)
+	case *syntax.DeclClause:
+		w.declare(c, st)
+	case *syntax.TimeClause:
+		if c.Stmt != nil {
+			return w.stmt(c.Stmt, st, in)
+		}
+	case *syntax.CoprocClause:
+		inner := *st
+		w.stmt(c.Stmt, &inner, in)
+	default:
+		w.opaque("it holds a construct that is not understood")
+	}
+	return *st
+}
+
+func (w *walker) binary(c *syntax.BinaryCmd, st *state, in input) state {
+	switch c.Op {
+	case syntax.AndStmt:
+		fail := w.stmt(c.X, st, in)
+		return merge(fail, w.stmt(c.Y, st, in))
+	case syntax.OrStmt:
+		other := w.stmt(c.X, st, in)
+		fail := w.stmt(c.Y, &other, in)
+		*st = merge(*st, other)
+		return fail
+	default: // each side of a pipe is a shell of its own
+		left, right := *st, *st
+		w.stmt(c.X, &left, in)
+		from := c.X
+		for {
+			b, ok := from.Cmd.(*syntax.BinaryCmd)
+			if !ok || b.Op != syntax.Pipe && b.Op != syntax.PipeAll {
+				break
+			}
+			from = b.Y
+		}
+		piped := input{kind: "pipe", from: from}
+		piped.text, piped.ok = w.prints(from, st)
+		w.stmt(c.Y, &right, piped)
+		return *st
+	}
+}
+
+// prints is what a statement writes to a pipe, where that can be read off it: echo, printf without formats, and cat
+// with a here document.
+func (w *walker) prints(s *syntax.Stmt, st *state) (string, bool) {
+	call, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) == 0 {
+		return "", false
+	}
+	var words []string
+	for _, word := range call.Args[1:] {
+		if lit := word.Lit(); lit != "" && strings.HasPrefix(lit, "-") {
+			continue
+		}
+		for _, a := range w.args(word, st) {
+			v, ok := a.one()
+			if !ok {
+				return "", false
+			}
+			words = append(words, v)
+		}
+	}
+	switch call.Args[0].Lit() {
+	case "echo", "printf":
+		return strings.ReplaceAll(strings.Join(words, " "), `\n`, "\n"), true
+	case "cat":
+		for _, r := range s.Redirs {
+			if r.Hdoc != nil {
+				return w.hereText(r, st)
+			}
+		}
+	}
+	return "", false
+}
+
+func (w *walker) ifClause(c *syntax.IfClause, st *state, in input) {
+	other := *st
+	if len(c.Cond) > 0 {
+		other = w.stmts(c.Cond, st, in)
+	}
+	fail := w.stmts(c.Then, st, in)
+	*st = merge(*st, fail)
+	switch {
+	case c.Else == nil:
+	case len(c.Else.Cond) == 0:
+		fail = w.stmts(c.Else.Then, &other, in)
+		other = merge(other, fail)
+	default:
+		w.ifClause(c.Else, &other, in)
+	}
+	*st = merge(*st, other)
+}
+
+// loop walks a body until the state stays the same, twice at most; what still changes then is unknown.
+func (w *walker) loop(st *state, body func(*state)) {
+	before := *st
+	body(st)
+	*st = merge(before, *st)
+	if st.same(&before) {
+		return
+	}
+	again := *st
+	body(st)
+	*st = merge(again, *st)
+	if !st.same(&again) {
+		st.unknown = true
+		body(st)
+	}
+}
+
+func (w *walker) function(c *syntax.FuncDecl, st *state) {
+	if c.Name == nil {
+		w.opaque("it declares a function without a name")
+		return
+	}
+	w.funcs[c.Name.Value] = &function{c.Body, w.src, w.vars, w.chainEnds}
+	inner := *st
+	w.stmt(c.Body, &inner, input{})
+}
+
+// invoke walks a function's body where it is called.
+func (w *walker) invoke(f *function, st *state, in input) {
+	if w.depth >= maxDepth {
+		w.opaque("functions call each other too deeply")
+		return
+	}
+	src, vars, ends, at := w.src, w.vars, w.chainEnds, w.at
+	w.src, w.vars, w.chainEnds = f.src, f.vars, f.chainEnds
+	w.depth++
+	fail := w.stmt(f.body, st, in)
+	*st = merge(*st, fail)
+	st.dead = false // return leaves the function only; exit is not told apart
+	w.depth--
+	w.src, w.vars, w.chainEnds, w.at = src, vars, ends, at
+}
+
+// inside walks the substitutions within a word: they run whatever the word is for.
+func (w *walker) inside(word *syntax.Word, st *state) {
+	if word == nil {
+		return
+	}
+	for _, p := range word.Parts {
+		w.insidePart(p, st)
+	}
+}
+
+func (w *walker) insidePart(p syntax.WordPart, st *state) {
+	if !w.step() {
+		return
+	}
+	switch p := p.(type) {
+	case *syntax.SglQuoted:
+		w.single(p)
+	case *syntax.DblQuoted:
+		for _, q := range p.Parts {
+			w.insidePart(q, st)
+		}
+	case *syntax.CmdSubst:
+		inner := *st
+		w.stmts(p.Stmts, &inner, input{})
+	case *syntax.ProcSubst:
+		inner := *st
+		w.stmts(p.Stmts, &inner, input{})
+	case *syntax.ArithmExp:
+		w.arithm(p.X, st)
+	case *syntax.ExtGlob:
+		w.opaque("extended globs may hide commands")
+	case *syntax.ParamExp:
+		w.insideParam(p, st)
+	}
+}
+
+func (w *walker) insideParam(p *syntax.ParamExp, st *state) {
+	if p.Excl && p.Names == 0 {
+		w.opaque("${!name} takes the name of a variable from another one")
+	}
+	if p.NestedParam != nil || p.Flags != nil {
+		w.opaque("it holds an expansion bash does not have")
+	}
+	if p.Index != nil && !isAll(p) {
+		w.arithm(p.Index, st)
+	}
+	if p.Slice != nil {
+		w.arithm(p.Slice.Offset, st)
+		w.arithm(p.Slice.Length, st)
+	}
+	if p.Repl != nil {
+		w.inside(p.Repl.Orig, st)
+		w.inside(p.Repl.With, st)
+	}
+	if p.Exp != nil {
+		w.inside(p.Exp.Word, st)
+		switch p.Exp.Op {
+		case syntax.OtherParamOps:
+			if p.Exp.Word.Lit() != "Q" && p.Exp.Word.Lit() != "L" && p.Exp.Word.Lit() != "U" && p.Exp.Word.Lit() != "u" {
+				w.opaque("${name@" + p.Exp.Word.Lit() + "} may run what the variable holds")
+			}
+		case syntax.AssignUnset, syntax.AssignUnsetOrNull:
+			if p.Param != nil {
+				w.dangerousName(p.Param.Value, w.parts(wordParts(p.Exp.Word), false, st))
+			}
+		}
+	}
+}
+
+func wordParts(word *syntax.Word) []syntax.WordPart {
+	if word == nil {
+		return nil
+	}
+	return word.Parts
+}

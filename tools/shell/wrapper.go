@@ -1,0 +1,444 @@
+package shell
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// wrappers run the command that follows their own options. The text lists the options that take a value; "#n" says
+// that n words come before the command, "!" that a string is given to a shell instead.
+var wrappers = map[string]string{
+	"sudo":    "-u -g -h -p -C -T -R -D -r -t -U --user --group --host --prompt --close-from --command-timeout --chroot --chdir --role --type --other-user",
+	"doas":    "-u -C",
+	"nohup":   " ",
+	"timeout": "-s -k --signal --kill-after #1", "gtimeout": "-s -k --signal --kill-after #1",
+	"nice": "-n --adjustment", "ionice": "-c -n -p -P -u --class --classdata",
+	"time": "-f -o --format --output", "gtime": "-f -o --format --output",
+	"command": " ", "builtin": " ", "exec": "-a",
+	"stdbuf": "-i -o -e --input --output --error", "setsid": " ", "unbuffer": " ", "chronic": " ", "caffeinate": "-t -w",
+	"strace": "-o -e -p -s -u -a -I -O -P -S -b -E -X --output --trace", "ltrace": "-o -e -p -s -u -n -a", "valgrind": " ",
+	"chroot": "--userspec --groups #1", "unshare": "--map-user --map-group --setuid --setgid --root --wd -R -w -S -G", "nsenter": "-t -S -G --target --setuid --setgid",
+	"flock": "-w -E --wait --timeout --conflict-exit-code #1", "taskset": "#1", "chrt": "#1", "numactl": "-C -N -m -p -i --cpunodebind --physcpubind --membind --interleave", "prlimit": " ",
+	"watch": "-n --interval !", "busybox": " ", "toybox": " ", "pkexec": "--user", "runuser": "-u -g -G -c", "setpriv": "--reuid --regid --groups",
+	"tini": " ", "dumb-init": " ", "catchsegv": " ", "proxychains": "-f", "proxychains4": "-f", "torsocks": " ", "firejail": " ", "bwrap": " ", "systemd-run": "-p -u --unit --property", "systemd-inhibit": " ",
+	"dbus-run-session": " ", "xvfb-run": "-s -n -e -f -p -w --server-args --server-num --error-file --auth-file", "faketime": "#1", "rlwrap": " ", "script": "-c -T -O -I -B -E !", "parallel": "-j --jobs -S -N -n -I --delay --timeout --joblog --results -a --arg-file -C --colsep !",
+	"ccache": " ", "sccache": " ", "distcc": " ", "entr": " ", "hyperfine": "-w -r -m -M -p -c -s -n -N --warmup --runs --export-json --export-markdown --prepare --cleanup !", "perf": "-o -e -p -F #1",
+	"npx": "-p --package -c --call", "pnpx": "-p --package", "bunx": "-p --package", "uvx": "--from --with -p --python", "pipx": "--spec --python #1",
+	"direnv": "#2", "dotenv": "-f -e", "cross-env": " ", "cross-env-shell": "!", "concurrently": "-n -c -k --names --prefix-colors !", "nodemon": "-w -e --watch --ext --ignore -x --exec", "su": "-c -s -g -G --command --shell !", "coproc": " ",
+}
+
+// wrapper looks at a program that runs another one: both get a pattern, and nothing that is remembered covers it.
+func (w *walker) wrapper(name string, c *call, entry *Call) {
+	entry.NoGrant = true
+	args := c.args[1:]
+	switch name {
+	case "env":
+		w.env(args, c, entry)
+		return
+	case "xargs":
+		w.xargs(args, c)
+		return
+	case "command":
+		for _, a := range args {
+			if strings.HasPrefix(a.text, "-") && strings.ContainsAny(a.text, "vV") {
+				entry.ReadOnly, entry.NoGrant = true, false // says where a program is
+				return
+			}
+			if !strings.HasPrefix(a.text, "-") {
+				break
+			}
+		}
+	case "exec":
+		if len(args) == 0 {
+			entry.ReadOnly, entry.NoGrant, entry.Silent = true, false, true
+			return // redirections only
+		}
+	}
+	takes, skip, shell := splitWrapper(wrappers[name])
+	rest, strs := w.ownOptions(name, args, takes, c.st)
+	for _, s := range strs {
+		w.nested(s, c.st, name)
+	}
+	if len(strs) > 0 && name != "sudo" {
+		return
+	}
+	for ; skip > 0 && len(rest) > 0; skip-- {
+		if name == "chroot" || name == "flock" {
+			w.recordArg(rest[0], Write, c.st)
+		}
+		rest = rest[1:]
+	}
+	if name == "sudo" || name == "doas" || name == "cross-env" {
+		rest = w.assignments(rest)
+	}
+	if name == "flock" && len(rest) > 1 && (rest[0].text == "-c" || rest[0].text == "--command") {
+		w.nested(rest[1], c.st, name)
+		return
+	}
+	if name == "parallel" {
+		w.parallel(rest, c)
+		return
+	}
+	if len(rest) == 0 {
+		if name == "sudo" || name == "doas" || name == "su" || name == "parallel" {
+			w.opaque(name + " starts a shell")
+		}
+		return
+	}
+	if shell {
+		if name == "su" || name == "script" {
+			return // a user's name, a file
+		}
+		s, ok := expandedText(rest)
+		if name == "concurrently" || name == "hyperfine" {
+			for _, a := range rest {
+				w.nested(a, c.st, name)
+			}
+			return
+		}
+		if !ok {
+			w.opaque(name + " runs a string that cannot be read off the command")
+			return
+		}
+		w.nested(plainArg(s), c.st, name)
+		return
+	}
+	switch name {
+	case "npx", "pnpx", "bunx", "uvx", "pipx":
+		// What a package's program is called and does is not the shell's business: its name alone is listed.
+		w.addCall(Call{Text: textOf(rest), NoGrant: true})
+		w.pathArgs(&call{args: rest, st: c.st}, generic)
+		return
+	}
+	// timeout 5 ls changes as little as ls does.
+	before := len(w.a.Calls)
+	w.run(&call{args: rest, st: c.st, in: c.in, wrapped: true})
+	switch name {
+	case "timeout", "nice", "command", "builtin", "time", "stdbuf":
+		entry.ReadOnly = len(w.a.Calls) > before
+		for _, inner := range w.a.Calls[before:] {
+			entry.ReadOnly = entry.ReadOnly && inner.ReadOnly
+		}
+		if entry.ReadOnly {
+			entry.NoGrant = false
+		}
+	}
+}
+
+func splitWrapper(spec string) (takes map[string]bool, skip int, shell bool) {
+	takes = map[string]bool{}
+	for f := range strings.FieldsSeq(spec) {
+		switch {
+		case f[0] == '#':
+			skip = int(f[1] - '0')
+		case f == "!":
+			shell = true
+		default:
+			takes[f] = true
+		}
+	}
+	return takes, skip, shell
+}
+
+// ownOptions skips a wrapper's own options. strs are the strings among them that a shell will run.
+func (w *walker) ownOptions(name string, args []arg, takes map[string]bool, st *state) (rest, strs []arg) {
+	for len(args) > 0 {
+		a := args[0]
+		s, ok := a.one()
+		if !ok || s == "" || s[0] != '-' && !(name == "nice" && s[0] == '+') || s == "-" {
+			break
+		}
+		args = args[1:]
+		if s == "--" {
+			break
+		}
+		key, val, has := strings.Cut(s, "=")
+		if !strings.HasPrefix(s, "--") {
+			// The last letter of a cluster may take the next word; an earlier one takes the rest of this word.
+			key, val, has = "-"+s[len(s)-1:], "", false
+			for i := 1; i < len(s)-1; i++ {
+				if takes["-"+s[i:i+1]] {
+					key, val, has = "-"+s[i:i+1], s[i+1:], true
+					break
+				}
+			}
+		} else if !takes[key] && !has {
+			for long := range takes {
+				if strings.HasPrefix(long, key) && len(key) > 3 {
+					key = long // GNU programs take abbreviations
+				}
+			}
+		}
+		if !takes[key] {
+			continue
+		}
+		value := plainArg(val)
+		if !has {
+			if len(args) == 0 {
+				break
+			}
+			value, args = args[0], args[1:]
+		}
+		switch {
+		case runsString(name, key):
+			strs = append(strs, value)
+		case name == "sudo" && (key == "-D" || key == "--chdir" || key == "-R" || key == "--chroot"), name == "unshare" && (key == "-R" || key == "-w" || key == "--root" || key == "--wd"):
+			w.moveTo(value, st)
+		case (name == "time" || name == "gtime" || name == "strace" || name == "ltrace" || name == "perf") && (key == "-o" || key == "--output"):
+			w.recordArg(value, Write, st)
+			w.writes = true
+		}
+	}
+	return args, strs
+}
+
+// runsString names the options whose value is a command line.
+func runsString(name, key string) bool {
+	switch name {
+	case "su", "runuser", "script":
+		return key == "-c" || key == "--command"
+	case "npx":
+		return key == "-c" || key == "--call"
+	case "hyperfine":
+		return key == "-p" || key == "-c" || key == "-s" || key == "--prepare" || key == "--cleanup"
+	case "nodemon":
+		return key == "-x" || key == "--exec"
+	}
+	return false
+}
+
+// moveTo is a wrapper's option that changes the directory for what it runs.
+func (w *walker) moveTo(a arg, st *state) {
+	w.recordArg(a, Write, st)
+	inner, _ := w.targets(a, st)
+	if inner == nil {
+		w.opaque("it cannot be said in which directory it runs")
+		return
+	}
+	st.dirs = union(st.dirs, inner)
+}
+
+// nested is a string that some program gives to a shell.
+func (w *walker) nested(a arg, st *state, by string) {
+	s, ok := a.one()
+	if !ok {
+		w.opaque(by + " runs a string that cannot be read off the command")
+		if !a.static {
+			w.salvage(a.text)
+		}
+		return
+	}
+	inner := *st
+	w.script(s, &inner)
+}
+
+// assignments skips NAME=value words in front of a command, and looks at them.
+func (w *walker) assignments(args []arg) []arg {
+	for len(args) > 0 {
+		a := args[0]
+		name, _, ok := strings.Cut(a.text, "=")
+		if !ok || !syntax.ValidName(name) {
+			break
+		}
+		var vals []value
+		for _, v := range a.vals {
+			_, val, _ := strings.Cut(v.s, "=")
+			vals = append(vals, literal(val))
+		}
+		w.dangerousName(name, vals)
+		args = args[1:]
+	}
+	return args
+}
+
+// env looks at env: options, assignments, command.
+func (w *walker) env(args []arg, c *call, entry *Call) {
+	st := *c.st
+	for len(args) > 0 && strings.HasPrefix(args[0].text, "-") {
+		s, ok := args[0].one()
+		args = args[1:]
+		switch {
+		case !ok:
+			w.opaque("an option of env cannot be read off the command")
+		case s == "-u" || s == "--unset":
+			if len(args) > 0 {
+				args = args[1:]
+			}
+		case s == "-C" || s == "--chdir":
+			if len(args) > 0 {
+				w.moveTo(args[0], &st)
+				args = args[1:]
+			}
+		case strings.HasPrefix(s, "--chdir="):
+			w.moveTo(plainArg(s[len("--chdir="):]), &st)
+		case strings.HasPrefix(s, "-C"):
+			w.moveTo(plainArg(s[2:]), &st)
+		case strings.HasPrefix(s, "-S") || strings.HasPrefix(s, "--split-string") || !strings.HasPrefix(s, "--") && strings.ContainsRune(s, 'S'):
+			w.opaque("env -S takes a string apart by its own rules")
+			for _, a := range args {
+				w.salvage(a.text)
+			}
+			w.salvage(strings.TrimPrefix(strings.TrimPrefix(s, "-S"), "--split-string="))
+			return
+		}
+	}
+	rest := w.assignments(args)
+	if len(rest) == 0 {
+		return // prints the environment, keys included: not read-only
+	}
+	w.run(&call{args: rest, st: &st, in: c.in, wrapped: true})
+	entry.ReadOnly = false
+}
+
+// xargs adds words from its input to the command.
+func (w *walker) xargs(args []arg, c *call) {
+	takes := map[string]bool{}
+	for _, o := range strings.Fields("-I -n -P -L -d -E -s -a -R -J -S --max-args --max-procs --max-lines --delimiter --max-chars --arg-file --process-slot-var") {
+		takes[o] = true
+	}
+	rest := args
+	for len(rest) > 0 && strings.HasPrefix(rest[0].text, "-") {
+		s := rest[0].text
+		rest = rest[1:]
+		if s == "--" {
+			break
+		}
+		if key, val, has := strings.Cut(s, "="); has && key == "--arg-file" {
+			w.recordArg(plainArg(val), Read, c.st)
+			continue
+		}
+		if strings.HasPrefix(s, "-a") && len(s) > 2 {
+			w.recordArg(plainArg(s[2:]), Read, c.st)
+		}
+		if takes[s] && len(rest) > 0 {
+			if s == "-a" || s == "--arg-file" {
+				w.recordArg(rest[0], Read, c.st)
+			}
+			rest = rest[1:]
+		}
+	}
+	if len(rest) == 0 {
+		rest = []arg{plainArg("echo")}
+	}
+	if mark := replacement(args[:len(args)-len(rest)]); mark != "" {
+		replaced := append([]arg(nil), rest...)
+		for i, a := range replaced {
+			if strings.Contains(a.text, mark) {
+				replaced[i].vals = []value{{s: strings.ReplaceAll(a.text, mark, wild), pat: wild}}
+				replaced[i].static = false
+				if a.text == mark && w.fedInside(c) {
+					replaced[i].vals = []value{{s: hole, pat: hole}}
+				}
+			}
+		}
+		w.run(&call{args: replaced, st: c.st, wrapped: true, more: true})
+		return
+	}
+	added := arg{vals: anything, many: true, hidden: true}
+	if w.fedInside(c) {
+		added.vals = []value{{s: hole, pat: hole}}
+	}
+	// The words come at the end, or wherever the replacement string stands: at the end they are any word.
+	w.run(&call{args: append(rest[:len(rest):len(rest)], added), st: c.st, wrapped: true, more: true})
+}
+
+// replacement is the string that xargs replaces by its input, where it was given one.
+func replacement(options []arg) string {
+	for i, a := range options {
+		s := a.text
+		switch {
+		case s == "-I" || s == "-J":
+			if i+1 < len(options) {
+				return options[i+1].text
+			}
+		case strings.HasPrefix(s, "-I"):
+			return s[2:]
+		case s == "-i" || s == "--replace":
+			return "{}"
+		case strings.HasPrefix(s, "-i"):
+			return s[2:]
+		case strings.HasPrefix(s, "--replace="):
+			return s[len("--replace="):]
+		}
+	}
+	return ""
+}
+
+func (w *walker) fedInside(c *call) bool {
+	return c.in.kind == "pipe" && w.listsInside(c.in.from, c.st)
+}
+
+// listsInside reports a producer of file names that surely lie in the project: find, git ls-files, rg -l and the like.
+func (w *walker) listsInside(s *syntax.Stmt, st *state) bool {
+	call, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) == 0 || len(call.Assigns) > 0 {
+		return false
+	}
+	var words []string
+	for _, word := range call.Args {
+		for _, a := range w.args(word, st) {
+			v, ok := a.one()
+			if !ok {
+				return false
+			}
+			words = append(words, v)
+		}
+	}
+	if w.funcs[words[0]] != nil {
+		return false
+	}
+	for _, word := range words[1:] {
+		if strings.HasPrefix(word, "/") || strings.HasPrefix(word, "~") || strings.Contains(word, "..") || strings.HasPrefix(word, "-printf") || strings.HasPrefix(word, "--format") || strings.HasPrefix(word, "-exec") || strings.HasPrefix(word, "--files-from") || strings.HasPrefix(word, "--replace") || word == "-L" || word == "--follow" || word == "-r" && words[0] == "rg" {
+			return false
+		}
+	}
+	if !w.home(st) && !w.allDirsInside(st) {
+		return false
+	}
+	switch words[0] {
+	case "find", "fd", "ls":
+		return true
+	case "git":
+		return len(words) > 1 && (words[1] == "ls-files" || words[1] == "diff" && contains(words, "--name-only"))
+	case "rg", "grep":
+		return contains(words, "-l") || contains(words, "--files") || contains(words, "--files-with-matches") || contains(words, "-rl") || contains(words, "-lr")
+	}
+	return false
+}
+
+func (w *walker) allDirsInside(st *state) bool {
+	if st.unknown {
+		return false
+	}
+	for _, d := range st.dirs {
+		if !w.paths.inside(w.paths.real(d), Write) {
+			return false
+		}
+	}
+	return true
+}
+
+func contains(list []string, s string) bool {
+	for _, have := range list {
+		if have == s {
+			return true
+		}
+	}
+	return false
+}
+
+// parallel builds command lines from a template and hands them to a shell.
+func (w *walker) parallel(rest []arg, c *call) {
+	var template []arg
+	for _, a := range rest {
+		if strings.HasPrefix(a.text, ":::") {
+			break
+		}
+		template = append(template, a)
+	}
+	w.opaque("parallel hands lines to a shell that are put together while it runs")
+	if s, ok := expandedText(template); ok && s != "" {
+		w.nested(plainArg(s), c.st, "parallel")
+	}
+}
