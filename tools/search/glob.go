@@ -13,14 +13,14 @@ import (
 type GlobQuery struct {
 	Root    string            // absolute folder
 	Pattern string            // see Pattern
-	Limit   int               // names returned; 0 is all
+	Limit   int               // names returned; 0: DefaultLimit
 	Show    func(string) bool // nil shows all; called at once from several goroutines
 }
 
 // Names is what a glob found, newest first.
 type Names struct {
 	Paths   []string // absolute
-	Total   int      // how many there are
+	More    bool     // there are more than Limit
 	Partial bool     // time was up
 	Unread  Unread
 }
@@ -45,9 +45,9 @@ func (s *Searcher) Glob(ctx context.Context, q GlobQuery) (Names, error) {
 	}
 	limit := q.Limit
 	if limit <= 0 {
-		limit = 1 << 30
+		limit = DefaultLimit
 	}
-	top := newest{n: limit}
+	top := newest{n: limit + 1, show: q.Show}
 	var out Names
 	var mu sync.Mutex // out.Unread
 	sc, _ := start(root)
@@ -60,12 +60,8 @@ func (s *Searcher) Glob(ctx context.Context, q GlobQuery) (Names, error) {
 			}
 			defer d.Close()
 			for _, name := range names {
-				path := filepath.Join(dir, name)
-				if q.Show != nil && !q.Show(path) {
-					continue
-				}
 				if at, err := d.modTime(name); err == nil {
-					top.put(aged{path, at})
+					top.put(aged{withSeparator(dir) + name, at})
 				}
 			}
 		},
@@ -83,8 +79,8 @@ func (s *Searcher) Glob(ctx context.Context, q GlobQuery) (Names, error) {
 		}
 		out.Partial = true
 	}
-	out.Total = top.total
-	for _, f := range top.files {
+	out.More = len(top.files) > limit
+	for _, f := range top.files[:min(limit, len(top.files))] {
 		out.Paths = append(out.Paths, f.path)
 	}
 	return out, nil

@@ -54,7 +54,7 @@ func TestGlob(t *testing.T) {
 		{"!*.go", "src", "src/e.tsx src/d.ts"},
 	} {
 		got, err := s.Glob(t.Context(), GlobQuery{Root: filepath.Join(root, c.sub), Pattern: c.pattern})
-		if err != nil || names(root, got) != c.want || got.Total != len(got.Paths) {
+		if err != nil || names(root, got) != c.want || got.More {
 			t.Errorf("%s in %q:\n got %s, %v\nwant %s", c.pattern, c.sub, names(root, got), err, c.want)
 		}
 	}
@@ -64,7 +64,7 @@ func TestGlob(t *testing.T) {
 			t.Errorf("%q: %v", pattern, err)
 		}
 	}
-	if _, err := s.Glob(t.Context(), GlobQuery{Root: filepath.Join(root, "srk"), Pattern: "*"}); err == nil || !strings.Contains(err.Error(), "Did you mean one of these?\n"+filepath.Join(root, "src")) {
+	if _, err := s.Glob(t.Context(), GlobQuery{Root: filepath.Join(root, "srk"), Pattern: "*"}); err == nil || !strings.Contains(err.Error(), "Search path not found: "+filepath.Join(root, "srk")) {
 		t.Error(err)
 	}
 	if _, err := s.Glob(t.Context(), GlobQuery{Root: filepath.Join(root, "main.go"), Pattern: "*"}); err == nil || !strings.Contains(err.Error(), "must be a directory") {
@@ -81,16 +81,16 @@ func TestGlobCountsHonestly(t *testing.T) {
 	root := tree(t, files...)
 	s := New(Options{})
 	q := GlobQuery{Root: root, Pattern: "*", Limit: 100}
-	if n, err := s.Glob(t.Context(), q); err != nil || len(n.Paths) != 100 || n.Total != 100 || filepath.Base(n.Paths[0]) != "f099" {
-		t.Errorf("%d of %d, %v", len(n.Paths), n.Total, err)
+	if n, err := s.Glob(t.Context(), q); err != nil || len(n.Paths) != 100 || n.More || filepath.Base(n.Paths[0]) != "f099" {
+		t.Errorf("%d, %v", len(n.Paths), err)
 	}
 	q.Limit = 99
-	if n, _ := s.Glob(t.Context(), q); len(n.Paths) != 99 || n.Total != 100 {
-		t.Errorf("%d of %d", len(n.Paths), n.Total)
+	if n, _ := s.Glob(t.Context(), q); len(n.Paths) != 99 || !n.More {
+		t.Errorf("%d, more %v", len(n.Paths), n.More)
 	}
 	q.Show = func(p string) bool { return strings.HasSuffix(p, "7") }
-	if n, _ := s.Glob(t.Context(), q); n.Total != 10 {
-		t.Errorf("hidden files were counted: %d", n.Total)
+	if n, _ := s.Glob(t.Context(), q); len(n.Paths) != 10 || n.More {
+		t.Errorf("hidden files were counted: %d", len(n.Paths))
 	}
 }
 
@@ -101,8 +101,8 @@ func TestManyFilesInOneFolder(t *testing.T) {
 		files = append(files, fmt.Sprintf("f%d.%s", i, []string{"a", "b"}[i%2]), "")
 	}
 	root := tree(t, append(files, ".gitignore", "*.b\n")...)
-	n, err := New(Options{}).Glob(t.Context(), GlobQuery{Root: root, Pattern: "f*", Limit: 10})
-	if err != nil || n.Total != 4500 || len(n.Paths) != 10 {
-		t.Errorf("%d, %v", n.Total, err)
+	n, err := New(Options{}).Glob(t.Context(), GlobQuery{Root: root, Pattern: "f*", Limit: 5000})
+	if err != nil || n.More || len(n.Paths) != 4500 {
+		t.Errorf("%d, %v", len(n.Paths), err)
 	}
 }

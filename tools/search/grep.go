@@ -178,9 +178,9 @@ func grepFolder(ctx context.Context, e engine, j *grepJob, q GrepQuery, out *Lin
 	}()
 	j.unread = func(text string) { unread <- text }
 
-	top := newest{n: j.limit + 1} // every file holds a line at least
+	top := newest{n: j.limit + 1, show: q.Show} // every file holds a line at least
 	err := e.files(ctx, j, func(path string) {
-		if _, ok := dirty[path]; ok || !j.wants(path) || q.Show != nil && !q.Show(path) {
+		if _, ok := dirty[path]; ok || !j.wants(path) {
 			return
 		}
 		top.add(path)

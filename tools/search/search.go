@@ -14,7 +14,6 @@
 package search
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -158,19 +157,11 @@ func (s *scope) upTo(dir string) *scope {
 	return s
 }
 
-// notFound is the error for a root that is not there, with what was perhaps meant.
 func notFound(path string, err error) error {
 	if !os.IsNotExist(err) {
 		return err
 	}
-	text := fmt.Sprintf("Search path not found: %s", path)
-	for i, near := range neighbours(path) {
-		if i == 0 {
-			text += "\n\nDid you mean one of these?"
-		}
-		text += "\n" + near
-	}
-	return &PathError{Message: text, Err: err}
+	return &PathError{Message: "Search path not found: " + path, Err: err}
 }
 
 // PathError is a root that cannot be searched. Its text says what to do.
