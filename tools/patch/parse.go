@@ -15,6 +15,8 @@
 //	  no line number, no End of File                                               as many equal hunks as there are places
 //	an insert under @@ context                      goes to the end of the file    goes under the context
 //	several sections for one file, hunks after EOF  lost                           applied in order
+//	@@ with only the beginning of a line            not found                      found if one line begins so
+//	@@ with the hunk's own first line               not found                      found
 //	hunks out of order                              not found                      found if they stand in one place only
 //	unknown line, line without prefix               skipped                        bad_envelope with its number
 //	context found loosely                           rewritten as the patch has it  the file's own bytes stay

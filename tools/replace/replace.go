@@ -21,6 +21,9 @@
 //	lines matched at another indentation        newString as quoted                  newString re-indented by the difference
 //	blanks around oldString, not in the file    written anyway                       those newString shares with oldString are left out
 //	blanks around oldString, file has a word    matches inside the word              no match: " if " is not in "xifx"
+//	the same lines once in CRLF, once in LF     the CRLF ones                        multiple: a model sees no CR
+//	one of several matches cuts a word, all     replaced too                         left
+//	replaceAll that would add over 64 MiB       done                                 oversize
 //	mixed line endings                          all CRLF                             unchanged lines keep theirs
 //	bytes that are not UTF-8                    become U+FFFD                        kept
 //	white space                                 ECMAScript's                         Unicode's (U+0085 too)
