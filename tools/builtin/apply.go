@@ -98,6 +98,9 @@ func (e Env) rebase(set *change.Set) (*change.Set, []string, error) {
 			*f = moved
 		}
 		f.BaseHash, f.BaseBuffer = now.Hash, now.Version
+		if there {
+			f.Encoding = string(now.Encoding)
+		}
 	}
 	return &out, notes, nil
 }
@@ -144,10 +147,6 @@ func (e Env) write(ctx context.Context, set *change.Set) error {
 func (e Env) WriteDisk(ctx context.Context, set *change.Set) error {
 	var ops []files.Op
 	for _, f := range set.Files {
-		now, err := files.Open(f.Path, nil)
-		if err != nil {
-			return err
-		}
 		if e.Applier == nil && e.Buffers != nil {
 			if b, ok := e.Buffers.Buffer(f.Path); ok && b.Dirty {
 				return fmt.Errorf("%s has unsaved changes in the editor, which cannot take edits; save or close it first", f.Path)
@@ -158,13 +157,18 @@ func (e Env) WriteDisk(ctx context.Context, set *change.Set) error {
 		case change.Delete:
 			op.Kind = files.Remove
 		default:
-			enc := now.Encoding
-			text := f.New
-			if !now.Exists {
-				if t, ok := strings.CutPrefix(text, "\ufeff"); ok {
-					text, enc = t, files.UTF8BOM
+			enc, text := files.Encoding(f.Encoding), f.New
+			if enc == "" && f.Kind != change.Create {
+				now, err := files.Open(f.Path, nil)
+				if err != nil {
+					return err
 				}
+				enc = now.Encoding
 			}
+			if t, ok := strings.CutPrefix(text, "\ufeff"); ok && f.Kind == change.Create {
+				text, enc = t, files.UTF8BOM
+			}
+			var err error
 			if op.Data, err = files.Encode(text, enc); err != nil {
 				return fmt.Errorf("%s: %w", f.Path, err)
 			}
@@ -218,6 +222,12 @@ func (e Env) track(set *change.Set) (notes []string) {
 			path = f.NewPath
 		}
 		if path == "" {
+			continue
+		}
+		if e.Applier == nil { // nobody but us wrote it
+			if real, err := files.Real(path); err == nil {
+				e.Tracker.Know(real, strings.TrimPrefix(f.New, "\ufeff"))
+			}
 			continue
 		}
 		now, err := files.Open(path, e.Buffers)

@@ -458,3 +458,13 @@ func BenchmarkReadSmall(b *testing.B) {
 		s.updates = nil
 	}
 }
+
+// countOutside allows all and counts the questions about places outside.
+type countOutside struct{ n *int }
+
+func (c countOutside) Ask(_ context.Context, r permission.Request) (permission.Reply, error) {
+	if r.Permission == "external_directory" {
+		*c.n++
+	}
+	return permission.Reply{}, nil
+}

@@ -37,7 +37,10 @@ type File struct {
 	BaseHash   string `json:"baseHash,omitempty"`    // sha256 hex of the bytes Old was read from; empty: did not exist
 	BaseBuffer *int32 `json:"baseVersion,omitempty"` // version of the open buffer Old was read from
 	Mode       uint32 `json:"mode,omitempty"`        // permission bits to set; 0 keeps the file's own
+	Encoding   string `json:"encoding,omitempty"`    // of the bytes, in package files' words; empty: not known, UTF-8 for new files
 	Hunks      []Hunk `json:"hunks"`
+
+	diffed diffed // the script Hunks were cut from; recomputed when the texts are others
 }
 
 // Hunk is a run of changed lines without context. Lines count from 1; OldStart of a pure insertion is the line before it (git's convention).

@@ -42,7 +42,9 @@ func (s *Set) Decide(d Decisions) (*Decided, error) {
 		out.Accepted += len(f.Hunks) - len(rulings)
 		out.Rulings = append(out.Rulings, rulings...)
 		if n.Kind != "" {
-			n.Hunks = rehunk(fmt.Sprint(i+1), f.Hunks, n)
+			if n.New != f.New || n.Kind != f.Kind {
+				n.Hunks = rehunk(fmt.Sprint(i+1), f.Hunks, &n)
+			}
 			out.Set.Files = append(out.Set.Files, n)
 		}
 	}
@@ -87,8 +89,11 @@ func (s *Set) check(d Decisions) error {
 // decide builds a member's accepted text; an empty Kind means nothing of it is left.
 func (f File) decide(d Decisions) (File, []Ruling) {
 	var rulings []Ruling
+	if f.plainYes(d) {
+		return f, nil
+	}
 	var sb strings.Builder
-	old := diff.Lines(f.Old)
+	old := f.script().A
 	at, moved, touched := 0, true, 0
 	out := f
 	replaced := false
@@ -147,6 +152,19 @@ func (f File) decide(d Decisions) (File, []Ruling) {
 		return File{}, rulings
 	}
 	return out, rulings
+}
+
+// plainYes says that every hunk is accepted without a word.
+func (f File) plainYes(d Decisions) bool {
+	if d.Default == Reject || len(f.Hunks) == 0 {
+		return false
+	}
+	for _, h := range f.Hunks {
+		if v := d.Hunks[h.ID]; v.Comment != "" || v.Verdict != "" && v.Verdict != Accept {
+			return false
+		}
+	}
+	return true
 }
 
 // fit gives the person's text the file's line ending, and a final one where other lines follow.

@@ -16,7 +16,7 @@ func New(id string, files []File) *Set {
 	s := &Set{ID: id, Files: files}
 	for i := range s.Files {
 		f := &s.Files[i]
-		f.Hunks = cut(*f)
+		f.Hunks = f.cut()
 		for k := range f.Hunks {
 			n := k + 1
 			if f.Hunks[0].whole() {
@@ -31,15 +31,30 @@ func New(id string, files []File) *Set {
 // whole says that a hunk stands for the member itself.
 func (h Hunk) whole() bool { return h.OldLines == 0 && h.NewLines == 0 }
 
-func cut(f File) []Hunk {
+// diffed remembers a comparison, which costs more than the rest of a change of a big file.
+type diffed struct {
+	old, new string
+	script   *diff.Script
+}
+
+// script compares the texts, once.
+func (f *File) script() *diff.Script {
+	if f.Kind == Delete {
+		f.New = ""
+	}
+	if d := f.diffed; d.script != nil && d.old == f.Old && d.new == f.New {
+		return d.script
+	}
+	f.diffed = diffed{f.Old, f.New, diff.Compute(f.Old, f.New)}
+	return f.diffed.script
+}
+
+func (f *File) cut() []Hunk {
 	var hunks []Hunk
 	if f.Kind == Rename {
 		hunks = append(hunks, Hunk{OldStart: 0, NewStart: 0})
 	}
-	if f.Kind == Delete {
-		f.New = ""
-	}
-	s := diff.Compute(f.Old, f.New)
+	s := f.script()
 	for _, e := range s.Edits {
 		hunks = append(hunks, hunkOf(s, e))
 	}
@@ -92,18 +107,17 @@ func (s *Set) Stat() (added, removed int) {
 // Unified is the member as unified text; name prints a path for the reader. A rename says so above its lines.
 func (f File) Unified(name func(string) string) string {
 	from, to := name(f.Path), name(f.Path)
-	new := f.New
 	head := ""
 	switch f.Kind {
 	case Create:
 		from = "/dev/null"
 	case Delete:
-		to, new = "/dev/null", ""
+		to = "/dev/null"
 	case Rename:
 		to = name(f.NewPath)
 		head = "rename from " + from + "\nrename to " + to + "\n"
 	}
-	text := diff.Unified(from, to, f.Old, new)
+	text := f.script().Unified(from, to)
 	if text == "" && (f.Kind == Create || f.Kind == Delete) {
 		text = "--- " + from + "\n+++ " + to + "\n"
 	}
@@ -139,8 +153,7 @@ func (f File) With(text string) File {
 	if text == f.New {
 		return f
 	}
-	olds := f.Hunks
 	f.New = text
-	f.Hunks = rehunk("", olds, f)
+	f.Hunks = rehunk("", f.Hunks, &f)
 	return f
 }

@@ -133,7 +133,7 @@ func (f File) Rebase(now string) (File, error) {
 		return f, &ConflictError{conflicts}
 	}
 	out.Old, out.New = now, merged
-	out.Hunks = rehunk("", f.Hunks, out)
+	out.Hunks = rehunk("", f.Hunks, &out)
 	return out, nil
 }
 
@@ -148,8 +148,8 @@ func (f File) hunkAt(line int) string {
 
 // rehunk cuts a member anew and gives its hunks the ids of the old ones they come from: the same replacement in
 // order, else the same removed or inserted text. Hunks without a forerunner get new ids above the old numbers.
-func rehunk(file string, olds []Hunk, f File) []Hunk {
-	hunks := cut(f)
+func rehunk(file string, olds []Hunk, f *File) []Hunk {
+	hunks := f.cut()
 	used := make([]bool, len(olds))
 	top := 0
 	for _, h := range olds {

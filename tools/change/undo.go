@@ -70,13 +70,13 @@ func (f File) undo(mine []Hunk, now Present) (File, []Conflict) {
 			}
 			return clash()
 		}
-		return File{Path: f.Path, Kind: Create, New: f.Old}, nil
+		return File{Path: f.Path, Kind: Create, New: f.Old, Encoding: f.Encoding}, nil
 	case Create:
 		if !exists {
 			return File{}, nil
 		}
 		if text == f.New {
-			return File{Path: f.Path, Kind: Delete, Old: text}, nil
+			return File{Path: f.Path, Kind: Delete, Old: text, Encoding: f.Encoding}, nil
 		}
 		return clash()
 	}
@@ -96,7 +96,7 @@ func (f File) undo(mine []Hunk, now Present) (File, []Conflict) {
 		}
 		return File{}, conflicts
 	}
-	out := File{Path: at, Kind: Edit, Old: text, New: merged}
+	out := File{Path: at, Kind: Edit, Old: text, New: merged, Encoding: f.Encoding}
 	if move {
 		if _, taken := now(f.Path); taken {
 			return clash()

@@ -67,6 +67,13 @@ func (t *Tracker) Read(f *File) {
 	t.note(f.Real, seen{state: f.State(), at: time.Now(), text: f.Text, has: len(f.Text) <= keepText})
 }
 
+// Know is Read for a file that was just written with this text.
+func (t *Tracker) Know(real, text string) {
+	if t != nil {
+		t.note(real, seen{state: Hash([]byte(text)), at: time.Now(), text: text, has: len(text) <= keepText})
+	}
+}
+
 // Note is Read for a file that was streamed: its real path and the State its text has.
 func (t *Tracker) Note(real, state string) {
 	if t != nil {
