@@ -14,11 +14,11 @@ func reindent(old, have []string, new string) string {
 	if shallowest(lines) == shallowest(have) && shallowest(old) != shallowest(have) {
 		return new
 	}
-	move := fitting(was, is)
+	move := fitting(was, is, lines)
 	first := false // the first line has a rule of its own
 	if move == nil && len(was) > 1 {
 		// A model that starts quoting behind the indentation has only the first line wrong.
-		move = fitting(was[1:], is[1:])
+		move = fitting(was[1:], is[1:], lines)
 		first = move != nil
 	}
 	if move == nil {
@@ -88,8 +88,9 @@ func shallowest(lines []string) string {
 }
 
 // fitting finds the one rule that turns each was into its is, nil when there is none: the same, a prefix more,
-// a prefix less, or other units (tabs for spaces, four for two, from another base).
-func fitting(was, is []string) func(string) string {
+// a prefix less, or other units (tabs for spaces, four for two, from another base). lines are the new
+// ones, whose indentation may show the unit.
+func fitting(was, is, lines []string) func(string) string {
 	all := func(rule func(string) string) bool {
 		for i := range was {
 			if rule(was[i]) != is[i] {
@@ -119,14 +120,14 @@ func fitting(was, is []string) func(string) string {
 			return cut
 		}
 	}
-	if unit := units(was, is); unit != nil && all(unit) {
+	if unit := units(was, is, lines); unit != nil && all(unit) {
 		return unit
 	}
 	return nil
 }
 
 // units is the linear rule: so many of one character for so many of another, from a base.
-func units(was, is []string) func(string) string {
+func units(was, is, lines []string) func(string) string {
 	from, ok1 := only(was)
 	to, ok2 := only(is)
 	if !ok1 || !ok2 || from == 0 || to == 0 {
@@ -143,8 +144,8 @@ func units(was, is []string) func(string) string {
 	}
 	x0, y0 := len(was[lo]), len(is[lo])
 	dx, dy := len(was[hi])-x0, len(is[hi])-y0
-	if dx == 0 { // one depth only: count from the margin
-		x0, y0, dx, dy = 0, 0, len(was[hi]), len(is[hi])
+	if dx == 0 { // one depth only: how much a further one is must be guessed
+		dx, dy = step(x0, y0, from, to, lines)
 	}
 	if dx <= 0 || dy <= 0 || dy > 16*dx || dx > 16*dy { // beyond that it is no unit but chance
 		return nil
@@ -164,6 +165,31 @@ func units(was, is []string) func(string) string {
 		}
 		return out + in[n:]
 	}
+}
+
+// step guesses the unit from one depth, x of one character for y of another: a tab stands for as many spaces as
+// divide all the indentations in sight, and for four where that is one or none.
+func step(x, y int, from, to byte, lines []string) (dx, dy int) {
+	switch {
+	case from == ' ' && to == '\t':
+		unit := x
+		for _, line := range lines {
+			if in := indent(line); len(in) < len(line) {
+				for n := len(in); n != 0; {
+					unit, n = n, unit%n
+				}
+			}
+		}
+		if unit < 2 {
+			unit = 4
+		}
+		return unit, 1
+	case from == '\t' && to == ' ' && y%x == 0 && y/x <= 4:
+		return 1, y / x
+	case from == '\t' && to == ' ':
+		return 1, 4
+	}
+	return x, y
 }
 
 // only is the one character all the indentations are made of; 0 when they are all empty.
