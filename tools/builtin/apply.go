@@ -22,11 +22,11 @@ type carriedOut struct {
 
 // carryOut writes what was accepted, under the locks of all its paths.
 func (e Env) carryOut(ctx context.Context, d *change.Decided, p proposal) (*carriedOut, error) {
-	real := map[string]string{} // where each path led when it was judged
+	led := map[string]string{} // where each path led when it was judged
 	for _, m := range p.members {
-		real[m.Path] = m.base.Real
+		led[m.Path] = m.base.Real
 		if m.to != nil {
-			real[m.to.path] = m.to.real
+			led[m.to.path] = m.to.real
 		}
 	}
 	unlock, err := e.lock(ctx, d.Set)
@@ -34,20 +34,17 @@ func (e Env) carryOut(ctx context.Context, d *change.Decided, p proposal) (*carr
 		return nil, err
 	}
 	defer unlock()
-	for _, path := range d.Set.Paths() {
-		now, err := files.Real(path)
-		if err != nil {
-			return nil, pathError(path, err)
-		}
-		if now != real[path] {
-			return nil, &tools.Error{Kind: "stale", Message: fmt.Sprintf("%s led to %s when it was allowed and leads to %s now; nothing was written", path, real[path], now)}
-		}
+	if err := unmoved(d.Set, led); err != nil {
+		return nil, err
 	}
 	set, notes, err := e.rebase(d.Set)
 	if err != nil {
 		return nil, err
 	}
 	notes = append(notes, e.format(ctx, set)...)
+	if err := unmoved(set, led); err != nil { // a formatter takes its time
+		return nil, err
+	}
 	if err := e.write(ctx, set); err != nil {
 		return nil, writeError(err)
 	}
@@ -55,19 +52,33 @@ func (e Env) carryOut(ctx context.Context, d *change.Decided, p proposal) (*carr
 	return &carriedOut{set, notes}, nil
 }
 
+// unmoved says that every path still leads where it led when it was judged.
+func unmoved(set *change.Set, led map[string]string) error {
+	for _, path := range set.Paths() {
+		now, err := files.Real(path)
+		if err != nil {
+			return pathError(path, err)
+		}
+		if now != led[path] {
+			return &tools.Error{Kind: "stale", Message: fmt.Sprintf("%s led to %s when it was allowed and leads to %s now; nothing was written", path, led[path], now)}
+		}
+	}
+	return nil
+}
+
 func (e Env) lock(ctx context.Context, set *change.Set) (func(), error) {
 	if e.Locks == nil {
 		return func() {}, nil
 	}
-	var real []string
+	var paths []string
 	for _, p := range set.Paths() {
 		r, err := files.Real(p)
 		if err != nil {
 			return nil, pathError(p, err)
 		}
-		real = append(real, r)
+		paths = append(paths, r)
 	}
-	return e.Locks.Lock(ctx, real...)
+	return e.Locks.Lock(ctx, paths...)
 }
 
 // rebase compares every base with what is there now. What moved elsewhere in a file is merged and told; what moved
@@ -148,7 +159,7 @@ func (e Env) WriteDisk(ctx context.Context, set *change.Set) error {
 	var ops []files.Op
 	for _, f := range set.Files {
 		if e.Applier == nil && e.Buffers != nil {
-			if b, ok := e.Buffers.Buffer(f.Path); ok && b.Dirty {
+			if e.dirty(place{path: f.Path, real: real(f.Path)}) {
 				return fmt.Errorf("%s has unsaved changes in the editor, which cannot take edits; save or close it first", f.Path)
 			}
 		}
@@ -184,6 +195,14 @@ func (e Env) WriteDisk(ctx context.Context, set *change.Set) error {
 	return files.Commit(ctx, ops, e.Journal)
 }
 
+// real is files.Real for a path that was resolved before.
+func real(path string) string {
+	if r, err := files.Real(path); err == nil {
+		return r
+	}
+	return path
+}
+
 // Apply writes a set that a person already decided on, such as an undo, where files are shown: it compares the
 // bases under lock first. The model's read state is left alone, so its next edit of these files is told what changed.
 func (e Env) Apply(ctx context.Context, set *change.Set) (*change.Set, error) {
@@ -216,18 +235,14 @@ func (e Env) track(set *change.Set) (notes []string) {
 	for _, f := range set.Files {
 		path := f.Path
 		if f.Kind == change.Rename || f.Kind == change.Delete {
-			if r, err := files.Real(f.Path); err == nil {
-				e.Tracker.Forget(r)
-			}
+			e.Tracker.Forget(real(f.Path))
 			path = f.NewPath
 		}
 		if path == "" {
 			continue
 		}
 		if e.Applier == nil { // nobody but us wrote it
-			if real, err := files.Real(path); err == nil {
-				e.Tracker.Know(real, strings.TrimPrefix(f.New, "\ufeff"))
-			}
+			e.Tracker.Know(real(path), strings.TrimPrefix(f.New, "\ufeff"))
 			continue
 		}
 		now, err := files.Open(path, e.Buffers)

@@ -28,7 +28,7 @@ type proposal struct {
 // member is a change with the file it was made from. The place of a new name is judged too.
 type member struct {
 	change.File
-	base *files.File // as opened by open; nil for a Create of nothing
+	base *files.File // as opened by open; of a Create too
 	to   *place      // Rename: where it goes
 }
 
@@ -94,6 +94,9 @@ func (e Env) changeFiles(ctx context.Context, call *tools.Call, title string, ed
 
 // propose is the one way a tool changes files: show → check → ask → compare again → write → settle → tell.
 func (e Env) propose(ctx context.Context, call *tools.Call, p proposal) (tools.Result, error) {
+	if err := once(p); err != nil {
+		return tools.Result{}, err
+	}
 	set := e.set(call, p)
 	if empty(set) {
 		return tools.Result{Title: set.Title, Output: "Nothing to do: the file already has exactly this content. Nothing was written.",
@@ -140,9 +143,7 @@ func (e Env) set(call *tools.Call, p proposal) *change.Set {
 	list := make([]change.File, len(p.members))
 	for i, m := range p.members {
 		list[i] = m.File
-		if m.base != nil {
-			list[i].BaseHash, list[i].BaseBuffer = m.base.Hash, m.base.Version
-		}
+		list[i].BaseHash, list[i].BaseBuffer = m.base.Hash, m.base.Version
 	}
 	s := change.New("chg_"+rand.Text(), list)
 	s.Tool, s.SessionID, s.CallID, s.Title = call.Tool, call.SessionID, call.CallID, p.title
@@ -150,6 +151,18 @@ func (e Env) set(call *tools.Call, p proposal) *change.Set {
 		s.Title = e.names(s)
 	}
 	return s
+}
+
+// once refuses two changes of one file in a proposal: each was made without the other.
+func once(p proposal) error {
+	seen := map[string]bool{}
+	for _, m := range p.members {
+		if seen[m.base.Real] {
+			return &tools.Error{Kind: "write_failed", Message: m.Path + " would be changed twice by one call; nothing was written. Put all changes of a file into one section."}
+		}
+		seen[m.base.Real] = true
+	}
+	return nil
 }
 
 // writable finds what could never be written, before a person thinks about it.
@@ -201,7 +214,8 @@ func (e Env) request(set *change.Set, p proposal) permission.Request {
 		}
 		for _, x := range []string{real, path} {
 			if why, ok := permission.Protected(x, e.home(), e.root()); ok && !r.MustAsk {
-				r.MustAsk, r.Why = true, e.rel(path)+" is protected: "+why
+				// An "always" would not cover the next one either, so it is not offered.
+				r.MustAsk, r.Always, r.Why = true, nil, e.rel(path)+" is protected: "+why
 			}
 		}
 	}

@@ -33,13 +33,20 @@ func locations(set *change.Set) []tools.Location {
 	return out
 }
 
+const maxPatch = 256 << 10 // bytes of unified text in the metadata of one file; it is stored with the call
+
 // metadata has OpenCode's names: diff of all, filediff of the first file, files each.
 func (e Env) metadata(set *change.Set, more map[string]any) map[string]any {
 	var all strings.Builder
 	list := make([]map[string]any, 0, len(set.Files))
 	for _, f := range set.Files {
 		patch := f.Unified(e.rel)
-		all.WriteString(patch)
+		if len(patch) > maxPatch {
+			patch = patch[:strings.LastIndexByte(patch[:maxPatch], '\n')+1] + "… (cut; the whole is in the change set)\n"
+		}
+		if all.Len() < maxPatch {
+			all.WriteString(patch)
+		}
 		added, removed := f.Stat()
 		m := map[string]any{
 			"filePath": f.Path, "relativePath": e.rel(f.Path), "type": fileType(f.Kind), "patch": patch, "additions": added, "deletions": removed,

@@ -197,6 +197,9 @@ func pathError(path string, err error) error {
 // missing is the error for a file that is not there, with up to three names like it.
 func missing(path string) error {
 	msg := "File not found: " + path
+	if strings.Contains(path, "/~/") || strings.HasSuffix(path, "/~") {
+		msg += " (\"~\" is not expanded here; give the absolute path)"
+	}
 	if names := similar(path); len(names) > 0 {
 		msg += "\n\nDid you mean one of these?\n" + strings.Join(names, "\n")
 	}
