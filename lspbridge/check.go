@@ -454,7 +454,9 @@ func (c *client) compare(before, after map[string]*fileDiags, paths []string) ve
 			in, fixed, same := diffDiagnostics(before[p].items(), after[p].items())
 			v.introduced = append(v.introduced, in...)
 			v.fixed = append(v.fixed, fixed...)
-			v.unchanged += same
+			if slices.Contains(paths, p) { // of other files a server may or may not have spoken again
+				v.unchanged += same
+			}
 		}
 	}
 	return v

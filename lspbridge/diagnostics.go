@@ -383,7 +383,7 @@ func (c *client) settlePush(ctx context.Context, paths []string) error {
 		case f.pushVer > 0:
 			return f.pushVer >= d.version
 		}
-		return f.pushSeq >= seq
+		return f.pushSeq >= d.seq
 	}
 	all := func() bool { return !slices.ContainsFunc(paths, func(p string) bool { return !fresh(p) }) }
 	already := all()

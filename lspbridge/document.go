@@ -12,6 +12,7 @@ import (
 type document struct {
 	text    string
 	version int32
+	seq     uint64 // client.seq when this text was sent
 	used    uint64 // for closing the longest unused
 }
 
@@ -39,6 +40,7 @@ func (c *client) put(path, text string) (version int32, sent bool) {
 		d = &document{text: text, version: c.versions[path], used: c.useTick}
 		c.docs[path] = d
 		c.mark(causeOpen)
+		d.seq = c.seq
 		_ = c.notify(protocol.MethodTextDocumentDidOpen, &protocol.DidOpenTextDocumentParams{TextDocument: protocol.TextDocumentItem{
 			URI: pathURI(path), LanguageID: protocol.LanguageKind(languageID(path)), Version: d.version, Text: text}})
 		return d.version, true
@@ -50,6 +52,7 @@ func (c *client) put(path, text string) (version int32, sent bool) {
 	c.versions[path]++
 	d.version = c.versions[path]
 	c.mark(causeChange)
+	d.seq = c.seq
 	change := map[string]any{"text": text}
 	if c.caps.change == 2 {
 		if r, with, ok := lineEdit(d.text, text, c.enc); ok {

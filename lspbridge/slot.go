@@ -22,7 +22,9 @@ type slot struct {
 	crashes []time.Time
 	used    time.Time
 	idle    *time.Timer
-	run     int // counts starts, so that an old run's end is told from the present one's
+	abort   func()        // ends a start that is under way
+	started chan struct{} // closed when the start under way has come to its end
+	run     int           // counts starts, so that an old run's end is told from the present one's
 }
 
 type slotState int
@@ -108,20 +110,34 @@ func (s *slot) start() {
 	}
 	s.set(starting, nil, nil)
 	s.run++
-	go s.bring(s.run, nil)
+	s.begin(s.run, nil)
 }
 
-// bring starts a process and initialises it; reopen are the documents of the run before.
-func (s *slot) bring(run int, reopen []string) {
-	c, err := s.launch()
+// begin starts a run in the background. s.mu is held.
+func (s *slot) begin(run int, reopen []string) {
+	ctx, abort := context.WithTimeout(context.Background(), initTimeout)
+	s.abort, s.started = abort, make(chan struct{})
+	started := s.started
+	go func() {
+		c, err := s.launch(ctx)
+		abort()
+		s.bring(run, reopen, c, err, started)
+	}()
+}
+
+// bring takes a run over when it has started (or not), and stays with it to its end; reopen are the documents of the
+// run before.
+func (s *slot) bring(run int, reopen []string, c *client, err error, started chan struct{}) {
 	s.mu.Lock()
 	if run != s.run || s.state != starting && s.state != waiting { // stopped meanwhile
 		s.mu.Unlock()
-		if c != nil {
+		if err == nil {
 			c.stop(context.Background())
 		}
+		close(started)
 		return
 	}
+	close(started)
 	var gone unavailable
 	switch {
 	case errors.As(err, &gone):
@@ -165,7 +181,7 @@ func (s *slot) bring(run int, reopen []string) {
 }
 
 // launch starts one run and does the handshake.
-func (s *slot) launch() (*client, error) {
+func (s *slot) launch(ctx context.Context) (*client, error) {
 	if s.m.o.Dial != nil {
 		r, w, err := s.m.o.Dial(s.spec, s.root)
 		if err != nil {
@@ -173,7 +189,7 @@ func (s *slot) launch() (*client, error) {
 		}
 		c := newClient(s.spec, s.root, s.m.host(), s.m.log)
 		c.connect(r, w)
-		return c, s.handshake(c)
+		return c, s.handshake(ctx, c)
 	}
 	row, argv, err := s.m.resolve(s.spec, s.root)
 	if err != nil {
@@ -186,12 +202,10 @@ func (s *slot) launch() (*client, error) {
 	c := newClient(row, s.root, s.m.host(), s.m.log)
 	c.proc = proc
 	c.connect(proc.stdout, proc.stdin)
-	return c, s.handshake(c)
+	return c, s.handshake(ctx, c)
 }
 
-func (s *slot) handshake(c *client) error {
-	ctx, cancel := context.WithTimeout(context.Background(), initTimeout)
-	defer cancel()
+func (s *slot) handshake(ctx context.Context, c *client) error {
 	err := c.initialize(ctx)
 	if err == nil {
 		return nil
@@ -236,7 +250,13 @@ func (s *slot) crashed(run int, err error, reopen []string) {
 	next := s.run
 	s.mu.Unlock()
 	s.m.log.Warn("server crashed", "server", s.name(), "err", err, "again", wait)
-	time.AfterFunc(wait, func() { s.bring(next, reopen) })
+	time.AfterFunc(wait, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if next == s.run && s.state == waiting { // not stopped meanwhile
+			s.begin(next, reopen)
+		}
+	})
 }
 
 // checkIdle stops the server when nobody used it for long, or looks again later.
@@ -255,7 +275,7 @@ func (s *slot) checkIdle() {
 // stop ends the server; the next use starts it again.
 func (s *slot) stop(ctx context.Context, why string) {
 	s.mu.Lock()
-	c := s.cur
+	c, abort, started := s.cur, s.abort, s.started
 	s.run++
 	if s.idle != nil {
 		s.idle.Stop()
@@ -263,6 +283,10 @@ func (s *slot) stop(ctx context.Context, why string) {
 	}
 	s.set(absent, nil, nil)
 	s.mu.Unlock()
+	if abort != nil {
+		abort()
+		<-started
+	}
 	if c != nil {
 		s.m.log.Info("stopping server", "server", s.name(), "why", why)
 		c.stop(ctx)

@@ -1,0 +1,474 @@
+package lspbridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pillion-dev/pillion/lspbridge/fakelsp"
+)
+
+// bubble is synctest.Test. jsonrpc2 keeps channels in a sync.Pool, and a channel of one bubble must not be met in
+// another: two collections empty it.
+func bubble(t *testing.T, f func(*testing.T)) {
+	t.Helper()
+	runtime.GC()
+	runtime.GC()
+	synctest.Test(t, f)
+	runtime.GC()
+	runtime.GC()
+}
+
+// faked is a manager whose one server is scripted. Time in these tests is synctest's.
+type faked struct {
+	*Manager
+	t       *testing.T
+	mu      sync.Mutex
+	texts   map[string]string // what the person sees
+	servers []*fakelsp.Server
+	notices []string
+	path    string
+}
+
+func newFaked(t *testing.T, quirks Quirks, o fakelsp.Options, files map[string]string) *faked {
+	t.Helper()
+	f := &faked{t: t, texts: map[string]string{}, path: filepath.FromSlash("/p/a.fake")}
+	for name, text := range files {
+		f.texts[filepath.Join(filepath.FromSlash("/p"), name)] = text
+	}
+	f.Manager = New(Options{Root: filepath.FromSlash("/p"), NoWatch: true, Idle: -1,
+		Buffer: func(path string) (string, bool) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			text, ok := f.texts[path]
+			return text, ok
+		},
+		Notice: func(_, text string) { f.mu.Lock(); f.notices = append(f.notices, text); f.mu.Unlock() },
+		Dial: func(Server, string) (io.ReadCloser, io.WriteCloser, error) {
+			s := fakelsp.New(o)
+			f.mu.Lock()
+			f.servers = append(f.servers, s)
+			f.mu.Unlock()
+			r, w := s.Pipes()
+			return r, w, nil
+		}})
+	f.rows = func() []Server { return []Server{{ID: "fake", Extensions: []string{".fake"}, Quirks: quirks}} }
+	return f
+}
+
+func (f *faked) server() *fakelsp.Server {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.servers[len(f.servers)-1]
+}
+
+func (f *faked) edit(text string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.texts[f.path] = text
+}
+
+func (f *faked) ctx(d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	f.t.Cleanup(cancel)
+	return ctx
+}
+
+// The same questions to every kind of server: what is wrong, what would a proposal change, is everything put back.
+func TestEveryStrategy(t *testing.T) {
+	for name, c := range map[string]struct {
+		q Quirks
+		o fakelsp.Options
+	}{
+		"marker":           {Quirks{EndMarker: true}, fakelsp.Options{Push: true, Versions: true, Marker: true}},
+		"pull":             {Quirks{}, fakelsp.Options{Pull: true}},
+		"pull and push":    {Quirks{}, fakelsp.Options{Pull: true, Push: true, Versions: true}},
+		"versioned push":   {Quirks{}, fakelsp.Options{Push: true, Versions: true}},
+		"unversioned push": {Quirks{}, fakelsp.Options{Push: true}},
+		"full sync":        {Quirks{}, fakelsp.Options{Push: true, Versions: true, Capabilities: map[string]any{"textDocumentSync": map[string]any{"openClose": true, "change": 1, "save": true}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				const text = "fine\nBAD one\nBAD two\n"
+				f := newFaked(t, c.q, c.o, map[string]string{"a.fake": text, "b.fake": "BAD b\n"})
+				defer f.Close(context.Background())
+				ctx := f.ctx(time.Minute)
+				if r := f.Diagnostics(ctx, f.path); r.State != Fresh || messages(r.Items) != "a.fake: one\na.fake: two" {
+					t.Fatalf("%s %q: %q", r.State, r.Reason, messages(r.Items))
+				}
+				for range 3 {
+					d := f.Check(ctx, []Proposal{
+						{Path: f.path, Text: "a line more\nfine\nBAD two\nBAD three\n"},
+						{Path: filepath.FromSlash("/p/new.fake"), Text: "BAD new\n"},
+						{Path: filepath.FromSlash("/p/b.fake"), Delete: true},
+					})
+					if d.State != Partial || messages(d.Introduced) != "a.fake: three\nnew.fake: new" || messages(d.Fixed) != "a.fake: one\nb.fake: b" || d.Unchanged != 1 {
+						t.Fatalf("%s %q: introduced %q, fixed %q, unchanged %d", d.State, d.Reason, messages(d.Introduced), messages(d.Fixed), d.Unchanged)
+					}
+				}
+				synctest.Wait()
+				if got, _, _ := f.server().Text("file:///p/a.fake"); got != text {
+					t.Errorf("the overlay stayed: %q", got)
+				}
+				if _, _, open := f.server().Text("file:///p/new.fake"); open {
+					t.Error("the new file stayed open")
+				}
+				if r := f.Diagnostics(ctx, f.path); r.State != Fresh || messages(r.Items) != "a.fake: one\na.fake: two" {
+					t.Errorf("afterwards %s %q: %q", r.State, r.Reason, messages(r.Items))
+				}
+				f.edit("BAD two\n")
+				d := f.Changed(ctx, []Proposal{{Path: f.path, Text: "BAD two\n"}})
+				if d.State != Fresh || messages(d.Fixed) != "a.fake: one" || len(d.Introduced) != 0 || d.Unchanged != 1 || messages(d.Files[0].Items) != "a.fake: two" {
+					t.Errorf("written: %s %q, fixed %q, introduced %q", d.State, d.Reason, messages(d.Fixed), messages(d.Introduced))
+				}
+			})
+		})
+	}
+}
+
+// Each of these servers is broken in one way. The question ends in time and with the truth.
+func TestFaults(t *testing.T) {
+	publishes := fakelsp.Options{Push: true, Versions: true}
+	for _, c := range []struct {
+		name   string
+		o      fakelsp.Options
+		state  State
+		reason string
+		says   string
+	}{
+		{"never initialises", fakelsp.Options{On: func(ctx context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+			if m == "initialize" {
+				<-ctx.Done()
+			}
+			return nil, false, nil
+		}}, Pending, "fake is starting", ""},
+		{"never publishes", fakelsp.Options{}, Pending, "has not answered yet", ""},
+		{"publishes for an older version only", fakelsp.Options{Versions: true, On: func(ctx context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+			if m == "textDocument/didOpen" {
+				s.Publish("file:///p/a.fake", 0, nil)
+			}
+			return nil, false, nil
+		}}, Fresh, "", ""}, // unversioned: it is taken for what it is
+		{"logs to stdout", fakelsp.Options{Push: true, Versions: true, On: func(ctx context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+			s.Raw("debug: got " + m + "\n\n")
+			return nil, false, nil
+		}}, Fresh, "", "a.fake: one"},
+		{"sends what is no JSON", fakelsp.Options{Push: true, Versions: true, On: func(ctx context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+			s.Raw("Content-Length: 7\r\n\r\n{nope} ")
+			return nil, false, nil
+		}}, Fresh, "", "a.fake: one"},
+		{"asks what nobody knows", fakelsp.Options{Push: true, Versions: true, On: func(ctx context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+			if m == "textDocument/didOpen" {
+				if err := s.Peer().Call(context.Background(), "fake/whoAreYou", nil, nil); err == nil {
+					return nil, true, nil // then nothing is published, and the test fails
+				}
+				var conf []json.RawMessage
+				err := s.Peer().Call(context.Background(), "workspace/configuration", json.RawMessage(`{"items":[{"section":"x"},{}]}`), &conf)
+				return nil, err != nil || len(conf) != 2, nil
+			}
+			return nil, false, nil
+		}}, Fresh, "", "a.fake: one"},
+		{"has one odd problem among good ones", fakelsp.Options{On: func(ctx context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+			if m == "textDocument/didOpen" {
+				const list = `[null,7,{"message":"no range"},{"range":{"start":{"line":-1,"character":1.0},"end":{"line":99999999999,"character":0}},"severity":null,"code":{"value":3,"target":"x"},"message":"one"}]`
+				_ = s.Peer().Notify(context.Background(), "textDocument/publishDiagnostics", json.RawMessage(`{"uri":"file:///p/a.fake","version":1,"diagnostics":`+list+`}`))
+			}
+			return nil, true, nil
+		}}, Fresh, "", "a.fake: one"},
+		{"publishes twice, the empty one first", fakelsp.Options{Versions: true, On: func(ctx context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+			if m == "textDocument/didOpen" {
+				s.Publish("file:///p/a.fake", 1, nil)
+				time.Sleep(100 * time.Millisecond)
+				s.Publish("file:///p/a.fake", 1, fakelsp.Problems("BAD one"))
+			}
+			return nil, false, nil
+		}}, Fresh, "", "a.fake: one"},
+		{"pull answers null", fakelsp.Options{Pull: true, On: func(_ context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+			return nil, m == "textDocument/diagnostic", nil
+		}}, Fresh, "", ""},
+		{"pull answers the wrong shape", fakelsp.Options{Pull: true, On: func(_ context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+			return "what?", m == "textDocument/diagnostic", nil
+		}}, Pending, "wrong shape", ""},
+		{"pull fails", fakelsp.Options{Pull: true, On: func(_ context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+			return nil, m == "textDocument/diagnostic", errors.New("boom\nstack")
+		}}, Pending, "fake: boom", ""},
+		{"never answers a pull", fakelsp.Options{Pull: true, On: func(ctx context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+			if m == "textDocument/diagnostic" {
+				<-ctx.Done()
+			}
+			return nil, false, nil
+		}}, Pending, "has not answered yet", ""},
+		{"never answers shutdown", fakelsp.Options{Push: true, Versions: true, On: func(ctx context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+			if m == "shutdown" {
+				<-ctx.Done()
+			}
+			return nil, m == "exit", nil
+		}}, Fresh, "", "a.fake: one"},
+		{"is fine", publishes, Fresh, "", "a.fake: one"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				f := newFaked(t, Quirks{}, c.o, map[string]string{"a.fake": "BAD one\n"})
+				r := f.Diagnostics(f.ctx(3*time.Second), f.path)
+				if r.State != c.state || !strings.Contains(r.Reason, c.reason) || messages(r.Items) != c.says {
+					t.Errorf("%s %q: %q", r.State, r.Reason, messages(r.Items))
+				}
+				if strings.Contains(r.Reason, "\n") {
+					t.Errorf("the reason has several lines: %q", r.Reason)
+				}
+				start := time.Now()
+				f.Close(context.Background())
+				if d := time.Since(start); d > 3*time.Second {
+					t.Errorf("Close took %v", d)
+				}
+			})
+		})
+	}
+}
+
+// A late publish is for the version it names, and not for the one we asked about.
+func TestLatePublishesAreNotFresh(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		held := true
+		f := newFaked(t, Quirks{}, fakelsp.Options{Push: true, Versions: true, Hold: func(_ string, v int32) bool { return v == 1 || !held }},
+			map[string]string{"a.fake": "BAD one\n"})
+		defer f.Close(context.Background())
+		if r := f.Diagnostics(f.ctx(3*time.Second), f.path); r.State != Fresh {
+			t.Fatal(r)
+		}
+		f.edit("fine\n")
+		d := f.Changed(f.ctx(time.Second), []Proposal{{Path: f.path, Text: "fine\n"}})
+		if d.State != Pending || len(d.Fixed) != 0 {
+			t.Errorf("nothing was said of version 2, but the answer is %s, fixed %q", d.State, messages(d.Fixed))
+		}
+		f.server().Publish("file:///p/a.fake", 1, fakelsp.Problems("BAD late"))
+		synctest.Wait()
+		if r := f.Diagnostics(f.ctx(time.Second), f.path); r.State != Pending || strings.Contains(messages(r.Items), "late") {
+			t.Errorf("version 1's publish counted: %s %q", r.State, messages(r.Items))
+		}
+		f.server().Publish("file:///p/a.fake", 2, nil)
+		if r := f.Diagnostics(f.ctx(time.Second), f.path); r.State != Fresh || len(r.Items) != 0 {
+			t.Errorf("version 2's did not: %s %q", r.State, messages(r.Items))
+		}
+	})
+}
+
+// An unversioned server that says nothing on a clean edit: "not known" after a while, never an old answer as a new one.
+func TestCleanEditWithoutPublish(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFaked(t, Quirks{}, fakelsp.Options{Push: true, Hold: func(_ string, v int32) bool { return v == 1 }}, map[string]string{"a.fake": "BAD one\n"})
+		defer f.Close(context.Background())
+		if r := f.Diagnostics(f.ctx(3*time.Second), f.path); r.State != Fresh {
+			t.Fatal(r)
+		}
+		start := time.Now()
+		f.edit("fine\n")
+		d := f.Changed(f.ctx(time.Minute), []Proposal{{Path: f.path, Text: "fine\n"}})
+		if took := time.Since(start); d.State != Pending || !strings.Contains(d.Reason, "published nothing") || took > 5*time.Second {
+			t.Errorf("%s %q after %v", d.State, d.Reason, took)
+		}
+	})
+}
+
+func TestDeathBetweenChangeAndDiagnostics(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		deaths := 0
+		f := newFaked(t, Quirks{}, fakelsp.Options{Push: true, Versions: true, On: func(ctx context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+			if m == "textDocument/didChange" && deaths == 0 {
+				deaths++
+				s.Die()
+			}
+			return nil, false, nil
+		}}, map[string]string{"a.fake": "BAD one\n"})
+		defer f.Close(context.Background())
+		if r := f.Diagnostics(f.ctx(3*time.Second), f.path); r.State != Fresh {
+			t.Fatal(r)
+		}
+		d := f.Check(f.ctx(10*time.Second), []Proposal{{Path: f.path, Text: "fine\n"}})
+		if d.State != Fresh || messages(d.Fixed) != "a.fake: one" {
+			t.Errorf("%s %q, fixed %q", d.State, d.Reason, messages(d.Fixed))
+		}
+		if len(f.servers) != 2 {
+			t.Errorf("%d starts", len(f.servers))
+		}
+	})
+}
+
+func TestServerThatCrashesAlways(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFaked(t, Quirks{}, fakelsp.Options{On: func(ctx context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+			s.Die()
+			return nil, true, nil
+		}}, map[string]string{"a.fake": "x"})
+		defer f.Close(context.Background())
+		r := f.Diagnostics(f.ctx(time.Minute), f.path)
+		if r.State != Unavailable || !strings.Contains(r.Reason, "crashed 5 times") {
+			t.Errorf("%s %q", r.State, r.Reason)
+		}
+		for range 3 {
+			f.Diagnostics(f.ctx(time.Minute), f.path)
+		}
+		if len(f.servers) != 5 || len(f.notices) != 1 {
+			t.Errorf("%d starts, notices %q", len(f.servers), f.notices)
+		}
+	})
+}
+
+// Two proposals at once do not see one another, and neither leaves anything behind.
+func TestProposalsSideBySide(t *testing.T) {
+	for name, q := range map[string]Quirks{"marker": {EndMarker: true}, "push": {}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				f := newFaked(t, q, fakelsp.Options{Push: true, Versions: true, Marker: q.EndMarker}, map[string]string{"a.fake": "fine\n"})
+				defer f.Close(context.Background())
+				var wg sync.WaitGroup
+				for i := range 20 {
+					wg.Go(func() {
+						says := fmt.Sprintf("mistake %d", i)
+						d := f.Check(f.ctx(time.Minute), []Proposal{{Path: f.path, Text: "BAD " + says + "\n"}})
+						if d.State != Fresh || messages(d.Introduced) != "a.fake: "+says {
+							t.Errorf("%d: %s %q introduced %q", i, d.State, d.Reason, messages(d.Introduced))
+						}
+					})
+				}
+				wg.Wait()
+				if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.State != Fresh || len(r.Items) != 0 {
+					t.Errorf("afterwards %s: %q", r.State, messages(r.Items))
+				}
+			})
+		})
+	}
+}
+
+func TestCancelledCheckRollsBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFaked(t, Quirks{}, fakelsp.Options{Push: true, Versions: true, Hold: func(_ string, v int32) bool { return v == 1 }}, map[string]string{"a.fake": "fine\n"})
+		defer f.Close(context.Background())
+		if r := f.Diagnostics(f.ctx(3*time.Second), f.path); r.State != Fresh {
+			t.Fatal(r)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		time.AfterFunc(100*time.Millisecond, cancel)
+		start := time.Now()
+		if d := f.Check(ctx, []Proposal{{Path: f.path, Text: "BAD x\n"}}); d.State != Pending {
+			t.Errorf("%s", d.State)
+		}
+		if took := time.Since(start); took > 150*time.Millisecond {
+			t.Errorf("cancelled after 100 ms, back after %v", took)
+		}
+		synctest.Wait()
+		if text, _, _ := f.server().Text("file:///p/a.fake"); text != "fine\n" {
+			t.Errorf("the overlay stayed: %q", text)
+		}
+	})
+}
+
+// A server's edits of its own accord go to the person; those of a command we run come back as ours.
+func TestApplyEdit(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		edit := json.RawMessage(`{"label":"tidy","edit":{"changes":{"file:///p/a.fake":[{"range":{"start":{"line":0,"character":0},"end":{"line":0,"character":4}},"newText":"FINE"}]}}}`)
+		answers := make(chan string, 1)
+		f := newFaked(t, Quirks{}, fakelsp.Options{Pull: true,
+			Capabilities: map[string]any{"codeActionProvider": true, "executeCommandProvider": map[string]any{"commands": []string{"tidy"}}},
+			On: func(ctx context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+				switch m {
+				case "textDocument/codeAction":
+					return json.RawMessage(`[{"title":"Tidy","command":"tidy","arguments":[1]},null,{"title":"Editor's","command":{"title":"x","command":"editor.show"}}]`), true, nil
+				case "workspace/executeCommand":
+					var r struct{ Applied bool }
+					err := s.Peer().Call(context.Background(), "workspace/applyEdit", edit, &r)
+					return nil, true, err
+				}
+				return nil, false, nil
+			}}, map[string]string{"a.fake": "fine\n"})
+		defer f.Close(context.Background())
+		f.o.ApplyEdit = func(_ context.Context, label string, edits []FileEdit) error {
+			if label != "tidy" || len(edits) != 1 || edits[0].New != "FINE\n" {
+				t.Errorf("asked for %q %+v", label, edits)
+			}
+			return errors.New("the person said no")
+		}
+		ctx := f.ctx(time.Minute)
+		actions, err := f.CodeActions(ctx, f.path, Range{}, nil, nil)
+		if err != nil || len(actions) != 2 {
+			t.Fatalf("%+v %v", actions, err)
+		}
+		edits, err := f.ResolveAction(ctx, actions[0])
+		if err != nil || len(edits) != 1 || edits[0].New != "FINE\n" || edits[0].Old != "fine\n" {
+			t.Errorf("%+v %v", edits, err)
+		}
+		if _, err := f.ResolveAction(ctx, actions[1]); err == nil || !strings.Contains(err.Error(), "editor.show") {
+			t.Errorf("an editor's command: %v", err)
+		}
+		go func() {
+			var r struct {
+				Applied       bool
+				FailureReason string
+			}
+			err := f.server().Peer().Call(context.Background(), "workspace/applyEdit", edit, &r)
+			answers <- fmt.Sprint(r.Applied, r.FailureReason, err)
+		}()
+		if got := <-answers; got != "falsethe person said no<nil>" {
+			t.Errorf("the server was told %q", got)
+		}
+	})
+}
+
+// Answers of null and of odd shapes are empty answers or errors, never a crash.
+func TestNullAnswers(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		all := map[string]any{}
+		for _, k := range []string{"hover", "definition", "references", "documentSymbol", "workspaceSymbol", "callHierarchy", "rename", "documentFormatting", "codeAction"} {
+			all[k+"Provider"] = true
+		}
+		f := newFaked(t, Quirks{}, fakelsp.Options{Capabilities: all, On: func(_ context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+			own := m == "initialize" || m == "shutdown" || strings.Contains(m, "/did")
+			return nil, !own, nil
+		}}, map[string]string{"a.fake": "fine\n"})
+		defer f.Close(context.Background())
+		ctx, at := f.ctx(time.Minute), Position{}
+		_, e1 := f.Hover(ctx, f.path, at)
+		_, e2 := f.Definition(ctx, f.path, at)
+		_, e3 := f.DocumentSymbols(ctx, f.path)
+		_, e4 := f.WorkspaceSymbols(ctx, f.path, "x")
+		_, e5 := f.IncomingCalls(ctx, f.path, at)
+		_, e6 := f.Format(ctx, f.path)
+		_, e7 := f.CodeActions(ctx, f.path, Range{}, nil, nil)
+		if err := errors.Join(e1, e2, e3, e4, e5, e6, e7); err != nil {
+			t.Error(err)
+		}
+		if _, err := f.Rename(ctx, f.path, at, "x"); err == nil {
+			t.Error("renaming nothing went well")
+		}
+		if _, err := f.TypeDefinition(ctx, f.path, at); !errors.Is(err, ErrUnsupported) {
+			t.Errorf("what was not announced was asked: %v", err)
+		}
+		if slices.Contains(f.server().Seen(), "textDocument/typeDefinition") {
+			t.Error("what was not announced was asked")
+		}
+	})
+}
+
+func TestIdleServerIsStoppedAndComesBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFaked(t, Quirks{}, fakelsp.Options{Pull: true}, map[string]string{"a.fake": "BAD one\n"})
+		f.o.Idle = 10 * time.Minute
+		defer f.Close(context.Background())
+		f.Diagnostics(f.ctx(3*time.Second), f.path)
+		first := f.server()
+		<-first.Done()
+		if r := f.Diagnostics(f.ctx(3*time.Second), f.path); r.State != Fresh || len(r.Items) != 1 || f.server() == first {
+			t.Errorf("%s %q", r.State, r.Reason)
+		}
+	})
+}
