@@ -14,6 +14,7 @@ type anthropicAnswer struct {
 	usage  Usage
 	stop   StopReason
 	over   bool // message_stop, or a stop reason: everything was said
+	like   template
 }
 
 type anthropicBlock struct {
@@ -28,12 +29,12 @@ type anthropicEvent struct {
 	Type  string `json:"type"`
 	Index int    `json:"index"`
 	Delta struct {
-		Type        string `json:"type"`
-		Text        string `json:"text"`
-		Thinking    string `json:"thinking"`
-		Signature   string `json:"signature"`
-		PartialJSON string `json:"partial_json"`
-		StopReason  string `json:"stop_reason"`
+		Type        string          `json:"type"`
+		Text        json.RawMessage `json:"text"`
+		Thinking    json.RawMessage `json:"thinking"`
+		Signature   string          `json:"signature"`
+		PartialJSON json.RawMessage `json:"partial_json"`
+		StopReason  string          `json:"stop_reason"`
 	} `json:"delta"`
 	ContentBlock *struct {
 		Type      string          `json:"type"`
@@ -59,13 +60,17 @@ type anthropicUsage struct {
 }
 
 func (a *anthropicAnswer) event(data []byte) (progress, error) {
+	if ok, err := a.like.try(data); ok {
+		return more, err
+	}
+	a.like.clear()
 	var ev anthropicEvent
 	if err := json.Unmarshal(data, &ev); err != nil {
 		return more, errBadEvent
 	}
 	switch ev.Type {
 	case "content_block_delta":
-		return more, a.delta(&ev)
+		return more, a.delta(&ev, data)
 	case "content_block_start":
 		return more, a.start(&ev)
 	case "content_block_stop":
@@ -160,30 +165,41 @@ func (a *anthropicAnswer) start(ev *anthropicEvent) error {
 	return nil
 }
 
-func (a *anthropicAnswer) delta(ev *anthropicEvent) error {
+func (a *anthropicAnswer) delta(ev *anthropicEvent, data []byte) error {
 	d := &ev.Delta
+	var raw json.RawMessage
+	var apply func(string) error
 	switch d.Type {
 	case "text_delta":
-		if d.Text != "" {
-			return a.out.send(Event{Type: EventText, Text: d.Text})
-		}
+		raw, apply = d.Text, func(t string) error { return a.out.send(Event{Type: EventText, Text: t}) }
 	case "thinking_delta":
-		if d.Thinking != "" {
-			return a.out.send(Event{Type: EventThinking, Text: d.Thinking})
-		}
+		raw, apply = d.Thinking, func(t string) error { return a.out.send(Event{Type: EventThinking, Text: t}) }
+	case "input_json_delta":
+		index := ev.Index
+		raw, apply = d.PartialJSON, func(t string) error { return a.arguments(index, t) }
 	case "signature_delta":
 		if bl := a.blocks[ev.Index]; bl != nil {
 			bl.signature += d.Signature
 		}
-	case "input_json_delta":
-		bl := a.blocks[ev.Index]
-		if bl == nil || bl.kind != "tool_use" || d.PartialJSON == "" {
-			return nil
-		}
-		bl.args = append(bl.args, d.PartialJSON...)
-		return a.out.send(Event{Type: EventToolDelta, Index: bl.index, Text: d.PartialJSON})
+		return nil
+	default:
+		return nil
 	}
-	return nil
+	text := jsonText(raw)
+	if text == "" {
+		return nil
+	}
+	a.like.learn(data, raw, apply)
+	return apply(text)
+}
+
+func (a *anthropicAnswer) arguments(index int, piece string) error {
+	bl := a.blocks[index]
+	if bl == nil || bl.kind != "tool_use" {
+		return nil
+	}
+	bl.args = append(bl.args, piece...)
+	return a.out.send(Event{Type: EventToolDelta, Index: bl.index, Text: piece})
 }
 
 // close ends a block: a call is whole, a thought is signed.

@@ -14,6 +14,7 @@ const reasoningDetails = "details:"
 type chatAnswer struct {
 	out     emitter
 	calls   []*chatCall
+	last    *chatCall // the one the last piece belonged to
 	ids     idSet
 	tags    thinkTags
 	details []chatDetail
@@ -23,6 +24,7 @@ type chatAnswer struct {
 	usage   Usage
 	counted bool // usage is known and not emitted yet
 	over    bool // [DONE]
+	like    template
 }
 
 // chatCall is a call being put together.
@@ -122,6 +124,10 @@ func (a *chatAnswer) event(data []byte) (progress, error) {
 		a.over = true
 		return done, nil
 	}
+	if ok, err := a.like.try(data); ok {
+		return more, err
+	}
+	a.like.clear()
 	var ch chatChunk
 	if err := json.Unmarshal(data, &ch); err != nil {
 		var typeErr *json.UnmarshalTypeError
@@ -164,7 +170,40 @@ func (a *chatAnswer) event(data []byte) (progress, error) {
 	if a.finish != "" {
 		return finished, nil
 	}
+	if len(ch.Choices) == 1 && ch.Choices[0].Index == 0 && ch.Choices[0].Delta != nil && ch.Usage == nil {
+		a.learn(data, ch.Choices[0].Delta)
+	}
 	return more, nil
+}
+
+// learn makes a delta with one text and nothing else the template.
+func (a *chatAnswer) learn(data []byte, d *chatDelta) {
+	if len(d.ReasoningDetails) > 0 || d.FunctionCall != nil || jsonText(d.Refusal) != "" {
+		return
+	}
+	content, calls := jsonText(d.Content) != "", len(d.ToolCalls)
+	thought := jsonText(d.ReasoningContent) != "" || jsonText(d.Reasoning) != ""
+	switch {
+	case content && !thought && calls == 0:
+		a.like.learn(data, d.Content, a.text)
+	case thought && !content && calls == 0 && jsonText(d.ReasoningContent) == "":
+		a.like.learn(data, d.Reasoning, a.think)
+	case thought && !content && calls == 0 && jsonText(d.Reasoning) == "":
+		a.like.learn(data, d.ReasoningContent, a.think)
+	case calls == 1 && !content && !thought && d.ToolCalls[0].Function.Name == "" && len(jsonText(d.ToolCalls[0].ID)) == 0 && a.last != nil:
+		c := a.last
+		a.like.learn(data, d.ToolCalls[0].Function.Arguments, func(piece string) error { return a.piece(c, piece) })
+	}
+}
+
+func (a *chatAnswer) think(t string) error {
+	a.said = true
+	return a.out.send(Event{Type: EventThinking, Text: t})
+}
+
+func (a *chatAnswer) text(t string) error {
+	a.said = true
+	return a.tags.split(t, a.out.send)
 }
 
 func (a *chatAnswer) delta(d *chatDelta) error {
@@ -176,8 +215,7 @@ func (a *chatAnswer) delta(d *chatDelta) error {
 		a.detail(more)
 	}
 	if thought != "" {
-		a.said = true
-		if err := a.out.send(Event{Type: EventThinking, Text: thought}); err != nil {
+		if err := a.think(thought); err != nil {
 			return err
 		}
 	}
@@ -193,8 +231,7 @@ func (a *chatAnswer) delta(d *chatDelta) error {
 		text += r
 	}
 	if text != "" {
-		a.said = true
-		if err := a.tags.split(text, a.out.send); err != nil {
+		if err := a.text(text); err != nil {
 			return err
 		}
 	}
@@ -231,8 +268,7 @@ func (a *chatAnswer) contentList(raw json.RawMessage) (string, error) {
 				}
 			}
 			if thought != "" {
-				a.said = true
-				if err := a.out.send(Event{Type: EventThinking, Text: thought}); err != nil {
+				if err := a.think(thought); err != nil {
 					return "", err
 				}
 			}
@@ -288,9 +324,15 @@ func (a *chatAnswer) call(d *chatToolDelta) error {
 	} else if name := d.Function.Name; name != "" && name != c.name && len(c.args) == 0 {
 		c.name += name // a name in pieces; a repeated one is equal
 	}
+	a.last = c
 	if piece == "" {
 		return nil
 	}
+	return a.piece(c, piece)
+}
+
+// piece adds to a call's arguments.
+func (a *chatAnswer) piece(c *chatCall, piece string) error {
 	previous := c.args[c.last:]
 	c.repeats = c.pieces > 0 && piece == string(c.args)
 	c.grows = c.pieces > 0 && (c.pieces == 1 || c.grows) && len(piece) >= len(previous) && piece[:len(previous)] == string(previous)

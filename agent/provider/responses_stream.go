@@ -18,6 +18,7 @@ type responsesAnswer struct {
 	over     bool
 	usage    Usage
 	hasUsage bool
+	like     template
 }
 
 type responsesCall struct {
@@ -73,6 +74,10 @@ func (a *responsesAnswer) event(data []byte) (progress, error) {
 	if len(data) > 0 && data[0] == '[' { // [DONE], from gateways
 		return more, nil
 	}
+	if ok, err := a.like.try(data); ok {
+		return more, err
+	}
+	a.like.clear()
 	var ev responsesEvent
 	if err := json.Unmarshal(data, &ev); err != nil {
 		var typeErr *json.UnmarshalTypeError
@@ -82,7 +87,9 @@ func (a *responsesAnswer) event(data []byte) (progress, error) {
 	}
 	switch ev.Type {
 	case "response.output_text.delta":
-		return more, a.text(ev.OutputIndex, jsonText(ev.Delta))
+		index := ev.OutputIndex
+		a.like.learn(data, ev.Delta, func(t string) error { return a.text(index, t) })
+		return more, a.text(index, jsonText(ev.Delta))
 	case "response.refusal.delta":
 		a.refused = true
 		return more, a.text(ev.OutputIndex, jsonText(ev.Delta))
@@ -98,9 +105,13 @@ func (a *responsesAnswer) event(data []byte) (progress, error) {
 		}
 	case "response.function_call_arguments.delta":
 		if c := a.calls[ev.OutputIndex]; c != nil && !c.ended {
-			if t := jsonText(ev.Delta); t != "" {
+			add := func(t string) error {
 				c.args = append(c.args, t...)
-				return more, a.out.send(Event{Type: EventToolDelta, Index: c.at, Text: t})
+				return a.out.send(Event{Type: EventToolDelta, Index: c.at, Text: t})
+			}
+			if t := jsonText(ev.Delta); t != "" {
+				a.like.learn(data, ev.Delta, add)
+				return more, add(t)
 			}
 		}
 	case "response.function_call_arguments.done":

@@ -12,35 +12,31 @@ func writeAnthropic(s *stream) {
 	}})
 	s.event("ping", obj{"type": "ping"})
 	index := 0
-	block := func(start obj, deltas ...obj) {
+	delta := func(kind, key string, texts ...string) {
+		s.deltas("content_block_delta", texts, func(t string) any {
+			return obj{"type": "content_block_delta", "index": index, "delta": obj{"type": kind, key: t}}
+		})
+	}
+	block := func(start obj, deltas func()) {
 		s.event("content_block_start", obj{"type": "content_block_start", "index": index, "content_block": start})
-		for _, d := range deltas {
-			s.event("content_block_delta", obj{"type": "content_block_delta", "index": index, "delta": d})
-		}
+		deltas()
 		s.event("content_block_stop", obj{"type": "content_block_stop", "index": index})
 		index++
 	}
 	if s.step.Thinking != "" || s.step.Signature != "" {
-		var deltas []obj
-		for _, t := range s.pieces(s.step.Thinking) {
-			deltas = append(deltas, obj{"type": "thinking_delta", "thinking": t})
-		}
-		deltas = append(deltas, obj{"type": "signature_delta", "signature": s.signature()})
-		block(obj{"type": "thinking", "thinking": "", "signature": ""}, deltas...)
+		block(obj{"type": "thinking", "thinking": "", "signature": ""}, func() {
+			delta("thinking_delta", "thinking", s.pieces(s.step.Thinking)...)
+			delta("signature_delta", "signature", s.signature())
+		})
 	}
 	if texts := s.texts(); len(texts) > 0 {
-		var deltas []obj
-		for _, t := range texts {
-			deltas = append(deltas, obj{"type": "text_delta", "text": t})
-		}
-		block(obj{"type": "text", "text": ""}, deltas...)
+		block(obj{"type": "text", "text": ""}, func() { delta("text_delta", "text", texts...) })
 	}
 	for _, c := range s.step.Calls {
-		deltas := []obj{{"type": "input_json_delta", "partial_json": ""}}
-		for _, t := range s.pieces(c.args()) {
-			deltas = append(deltas, obj{"type": "input_json_delta", "partial_json": t})
-		}
-		block(obj{"type": "tool_use", "id": c.ID, "name": c.Name, "input": obj{}}, deltas...)
+		block(obj{"type": "tool_use", "id": c.ID, "name": c.Name, "input": obj{}}, func() {
+			delta("input_json_delta", "partial_json", "")
+			delta("input_json_delta", "partial_json", s.pieces(c.args())...)
+		})
 	}
 	if s.step.Error != nil {
 		s.event("error", s.step.Error.shape(Anthropic))

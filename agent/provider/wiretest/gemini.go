@@ -25,12 +25,14 @@ func writeGemini(s *stream) {
 		}
 		s.event("", obj{"candidates": []any{cand}, "usageMetadata": usage, "modelVersion": s.model, "responseId": "r" + strconv.Itoa(s.n)})
 	}
-	for _, t := range s.pieces(s.step.Thinking) {
-		chunk("", obj{"text": t, "thought": true})
+	deltas := func(texts []string, build func(t string) obj) {
+		s.deltas("", texts, func(t string) any {
+			cand := obj{"index": 0, "content": obj{"role": "model", "parts": []obj{build(t)}}}
+			return obj{"candidates": []any{cand}, "usageMetadata": usage, "modelVersion": s.model, "responseId": "r" + strconv.Itoa(s.n)}
+		})
 	}
-	for _, t := range s.texts() {
-		chunk("", obj{"text": t})
-	}
+	deltas(s.pieces(s.step.Thinking), func(t string) obj { return obj{"text": t, "thought": true} })
+	deltas(s.texts(), func(t string) obj { return obj{"text": t} })
 	for i, c := range s.step.Calls {
 		part := obj{"functionCall": obj{"name": c.Name, "args": jsonArgs(c)}}
 		if c.Signature != "" {

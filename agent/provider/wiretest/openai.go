@@ -7,19 +7,20 @@ func writeChat(s *stream) {
 	chunk := func(delta obj, finish any) {
 		s.event("", s.chatChunk([]any{obj{"index": 0, "delta": delta, "logprobs": nil, "finish_reason": finish}}))
 	}
+	deltas := func(texts []string, build func(t string) obj) {
+		s.deltas("", texts, func(t string) any {
+			return s.chatChunk([]any{obj{"index": 0, "delta": build(t), "logprobs": nil, "finish_reason": nil}})
+		})
+	}
 	chunk(obj{"role": "assistant", "content": ""}, nil)
-	for _, t := range s.pieces(s.step.Thinking) {
-		chunk(obj{"reasoning_content": t}, nil)
-	}
-	for _, t := range s.texts() {
-		chunk(obj{"content": t}, nil)
-	}
+	deltas(s.pieces(s.step.Thinking), func(t string) obj { return obj{"reasoning_content": t} })
+	deltas(s.texts(), func(t string) obj { return obj{"content": t} })
 	for i, c := range s.step.Calls {
 		chunk(obj{"tool_calls": []any{obj{"index": i, "id": c.ID, "type": "function",
 			"function": obj{"name": c.Name, "arguments": ""}}}}, nil)
-		for _, t := range s.pieces(c.args()) {
-			chunk(obj{"tool_calls": []any{obj{"index": i, "function": obj{"arguments": t}}}}, nil)
-		}
+		deltas(s.pieces(c.args()), func(t string) obj {
+			return obj{"tool_calls": []any{obj{"index": i, "function": obj{"arguments": t}}}}
+		})
 	}
 	if s.step.Error != nil {
 		s.event("", s.step.Error.shape(Chat))

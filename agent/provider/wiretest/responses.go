@@ -1,6 +1,9 @@
 package wiretest
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // writeResponses writes the Responses API's events.
 func writeResponses(s *stream) {
@@ -10,6 +13,15 @@ func writeResponses(s *stream) {
 		fields["sequence_number"] = seq
 		seq++
 		s.event(kind, fields)
+	}
+	// The deltas of one text carry the number of its first: what tells them apart is their order.
+	deltas := func(kind string, texts []string, fields obj) {
+		fields["type"], fields["sequence_number"] = kind, seq
+		seq += len(texts)
+		s.deltas(kind, texts, func(t string) any {
+			fields["delta"] = t
+			return fields
+		})
 	}
 	id := "resp_" + strconv.Itoa(s.n)
 	response := obj{"id": id, "object": "response", "status": "in_progress", "model": s.model, "output": []any{}, "error": nil, "incomplete_details": nil}
@@ -30,25 +42,18 @@ func writeResponses(s *stream) {
 			obj{"type": "reasoning", "summary": []any{obj{"type": "summary_text", "text": s.step.Thinking}}, "encrypted_content": s.signature()},
 			func(index int) {
 				event("response.reasoning_summary_part.added", obj{"item_id": "rs_" + n, "output_index": index, "summary_index": 0, "part": obj{"type": "summary_text", "text": ""}})
-				for _, t := range s.pieces(s.step.Thinking) {
-					event("response.reasoning_summary_text.delta", obj{"item_id": "rs_" + n, "output_index": index, "summary_index": 0, "delta": t})
-				}
+				deltas("response.reasoning_summary_text.delta", s.pieces(s.step.Thinking), obj{"item_id": "rs_" + n, "output_index": index, "summary_index": 0})
 				event("response.reasoning_summary_text.done", obj{"item_id": "rs_" + n, "output_index": index, "summary_index": 0, "text": s.step.Thinking})
 			})
 	}
 	if texts := s.texts(); len(texts) > 0 {
-		whole := ""
-		for _, t := range texts {
-			whole += t
-		}
+		whole := strings.Join(texts, "")
 		part := obj{"type": "output_text", "text": whole, "annotations": []any{}}
 		item("msg_"+n, obj{"type": "message", "role": "assistant", "status": "in_progress", "content": []any{}},
 			obj{"type": "message", "role": "assistant", "status": "completed", "content": []any{part}},
 			func(index int) {
 				event("response.content_part.added", obj{"item_id": "msg_" + n, "output_index": index, "content_index": 0, "part": obj{"type": "output_text", "text": "", "annotations": []any{}}})
-				for _, t := range texts {
-					event("response.output_text.delta", obj{"item_id": "msg_" + n, "output_index": index, "content_index": 0, "delta": t})
-				}
+				deltas("response.output_text.delta", texts, obj{"item_id": "msg_" + n, "output_index": index, "content_index": 0})
 				event("response.output_text.done", obj{"item_id": "msg_" + n, "output_index": index, "content_index": 0, "text": whole})
 				event("response.content_part.done", obj{"item_id": "msg_" + n, "output_index": index, "content_index": 0, "part": part})
 			})
@@ -58,9 +63,7 @@ func writeResponses(s *stream) {
 		item(fid, obj{"type": "function_call", "status": "in_progress", "call_id": c.ID, "name": c.Name, "arguments": ""},
 			obj{"type": "function_call", "status": "completed", "call_id": c.ID, "name": c.Name, "arguments": c.args()},
 			func(index int) {
-				for _, t := range s.pieces(c.args()) {
-					event("response.function_call_arguments.delta", obj{"item_id": fid, "output_index": index, "delta": t})
-				}
+				deltas("response.function_call_arguments.delta", s.pieces(c.args()), obj{"item_id": fid, "output_index": index})
 				event("response.function_call_arguments.done", obj{"item_id": fid, "output_index": index, "arguments": c.args()})
 			})
 	}

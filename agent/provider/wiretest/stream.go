@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
 )
 
 // Format is a wire format.
@@ -51,6 +52,38 @@ func (s *stream) event(name string, data any) {
 	}
 	if !s.step.Burst {
 		s.flush()
+	}
+}
+
+// marker stands for a delta's text in an event made once for many.
+const marker = "\ufdd0text\ufdd0"
+
+// deltas writes one event for each text; build makes the event for a text.
+func (s *stream) deltas(name string, texts []string, build func(text string) any) {
+	if len(texts) < 4 {
+		for _, t := range texts {
+			s.event(name, build(t))
+		}
+		return
+	}
+	b, err := json.Marshal(build(marker))
+	if err != nil {
+		panic(err) // a bug in this package
+	}
+	before, after, _ := strings.Cut(string(b), marker)
+	before = "data: " + before
+	if name != "" {
+		before = "event: " + name + "\n" + before
+	}
+	after += "\n\n"
+	var line []byte
+	for _, t := range texts {
+		q, _ := json.Marshal(t)
+		line = append(append(append(line[:0], before...), q[1:len(q)-1]...), after...)
+		s.write(string(line))
+		if !s.step.Burst {
+			s.flush()
+		}
 	}
 }
 

@@ -1,0 +1,75 @@
+package provider_test
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/agent/provider/wiretest"
+)
+
+func TestDiscoverFindsServersAndNothingElse(t *testing.T) {
+	scripted := wiretest.New(t, wiretest.Step{Text: "hello"})
+	scripted.Models = []string{"qwen3:8b", "nomic-embed-text", "evil\nname"}
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("<html>")) }))
+	defer web.Close()
+	tags := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/api/tags" {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write([]byte(`{"models":[{"name":"llama3"}]}`))
+	}))
+	defer tags.Close()
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := "http://" + gone.Addr().String()
+	gone.Close()
+
+	start := time.Now()
+	found := provider.Discover(t.Context(), []provider.Probe{
+		{ID: "nobody", URL: nobody}, {ID: "silent", URL: "http://" + silent.Addr().String()}, {ID: "web", URL: web.URL},
+		{ID: "ollama", Name: "Ollama", URL: scripted.URL}, {ID: "old", URL: tags.URL},
+	})
+	if d := time.Since(start); d > 3*time.Second {
+		t.Errorf("took %s", d)
+	}
+	if len(found) != 2 || found[0].ID != "ollama" || len(found[0].Models) != 1 || found[0].Models[0].ID != "qwen3:8b" || found[1].Models[0].ID != "llama3" {
+		t.Fatalf("%+v", found)
+	}
+	p, err := provider.New(found[0].Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := stream(t, p, &provider.Request{Model: found[0].Models[0], Messages: user("hi")}); err != nil || r.Text != "hello" {
+		t.Errorf("%+v %v", r, err)
+	}
+}
+
+func TestListModelsReadsContextSizesAndExplainsFailures(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+secret {
+			w.WriteHeader(401)
+			return
+		}
+		_, _ = w.Write([]byte(`{"data":[{"id":"a","max_model_len":40960},{"id":"b","meta":{"n_ctx":8192}},{"id":"c"}]}`))
+	}))
+	defer srv.Close()
+	list, err := provider.ListModels(t.Context(), provider.Config{ID: "vllm", BaseURL: srv.URL + "/v1", Key: secret})
+	if err != nil || len(list) != 3 || list[0].Context != 40960 || list[1].Context != 8192 || list[2].Context == 0 {
+		t.Errorf("%+v %v", list, err)
+	}
+	if _, err := provider.ListModels(t.Context(), provider.Config{ID: "vllm", BaseURL: srv.URL + "/v1"}); kindOf(err) != provider.ErrAuth {
+		t.Error(err)
+	}
+}
