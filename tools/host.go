@@ -22,6 +22,12 @@ type Gate interface {
 	Ask(ctx context.Context, r permission.Request) (permission.Reply, error)
 }
 
+// Foreteller is what a Gate may also know: how it would answer, without asking anybody. Searches use it to leave
+// out files that may not be read.
+type Foreteller interface {
+	Would(ctx context.Context, r permission.Request) permission.Action
+}
+
 // Question is one question to the person.
 type Question struct {
 	Question string   `json:"question"`

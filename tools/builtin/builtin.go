@@ -11,6 +11,7 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/files"
+	"github.com/pillion-dev/pillion/tools/search"
 )
 
 // Env is what the tools of one session share.
@@ -28,12 +29,15 @@ type Env struct {
 	Applier Applier       // nil: straight to the disk
 	Journal files.Journal // nil: no repair after a crash between two files; see files.DirJournal
 	Format  Formatter     // nil: none
+
+	Search *search.Searcher // nil: one with the default options
 }
 
 // All lists the tools, in the order they are offered.
 func All(env Env) []tools.Tool {
 	return []tools.Tool{
 		Read(env), Write(env), Edit(env), MultiEdit(env), ApplyPatch(env),
+		List(env), Glob(env), Grep(env), TodoWrite(env), TodoRead(env), Invalid(),
 	}
 }
 

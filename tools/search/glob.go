@@ -11,8 +11,8 @@ import (
 
 // GlobQuery asks for file names.
 type GlobQuery struct {
-	Root    string            // absolute folder
-	Pattern string            // see Pattern
+	Root    string            // absolute folder; nothing outside it is looked at
+	Pattern string            // see Pattern; SplitPattern first moves its fixed folders into Root
 	Limit   int               // names returned; 0: DefaultLimit
 	Show    func(string) bool // nil shows all; called at once from several goroutines
 }
@@ -30,8 +30,8 @@ func (s *Searcher) Glob(ctx context.Context, q GlobQuery) (Names, error) {
 	if q.Pattern == "" {
 		return Names{}, &PatternError{"pattern is required"}
 	}
-	root, pattern := SplitPattern(q.Root, q.Pattern)
-	p, err := ParsePattern(pattern)
+	root := q.Root
+	p, err := ParsePattern(q.Pattern)
 	if err != nil {
 		return Names{}, &PatternError{err.Error()}
 	}

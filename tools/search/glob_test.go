@@ -53,7 +53,8 @@ func TestGlob(t *testing.T) {
 		{"missing/**", "", ""},
 		{"!*.go", "src", "src/e.tsx src/d.ts"},
 	} {
-		got, err := s.Glob(t.Context(), GlobQuery{Root: filepath.Join(root, c.sub), Pattern: c.pattern})
+		dir, pattern := SplitPattern(filepath.Join(root, c.sub), c.pattern)
+		got, err := s.Glob(t.Context(), GlobQuery{Root: dir, Pattern: pattern})
 		if err != nil || names(root, got) != c.want || got.More {
 			t.Errorf("%s in %q:\n got %s, %v\nwant %s", c.pattern, c.sub, names(root, got), err, c.want)
 		}
@@ -66,6 +67,16 @@ func TestGlob(t *testing.T) {
 	}
 	if _, err := s.Glob(t.Context(), GlobQuery{Root: filepath.Join(root, "srk"), Pattern: "*"}); err == nil || !strings.Contains(err.Error(), "Search path not found: "+filepath.Join(root, "srk")) {
 		t.Error(err)
+	}
+	for pattern, want := range map[string]string{"src//etc/*": "src etc/*", "//etc/*": " etc/*", "/*.go": " /*.go", "src/deep/*.go": "src/deep /*.go", "src/[d]eep/c.go": "src [d]eep/c.go"} {
+		dir, rest := SplitPattern(root, pattern)
+		rel, _ := filepath.Rel(root, dir)
+		if got := strings.TrimPrefix(rel, ".") + " " + rest; got != want {
+			t.Errorf("%s is split into %q", pattern, got)
+		}
+		if again, _ := SplitPattern(dir, rest); again != dir {
+			t.Errorf("%s: splitting twice leads on to %s", pattern, again)
+		}
 	}
 	if _, err := s.Glob(t.Context(), GlobQuery{Root: filepath.Join(root, "main.go"), Pattern: "*"}); err == nil || !strings.Contains(err.Error(), "must be a directory") {
 		t.Error(err)

@@ -20,7 +20,7 @@ func openFolder(dir string) (folder, error) {
 }
 
 func (d folder) open(name string) (file, error) {
-	fd, err := openat(int(d), name, 0)
+	fd, err := openat(int(d), name, unix.O_NOFOLLOW) // a link that took its place may lead anywhere
 	return file(fd), err
 }
 

@@ -6,11 +6,12 @@
 //
 //	s := search.New(search.Options{})
 //	found, err := s.Grep(ctx, search.GrepQuery{Root: dir, Pattern: `func \w+`, Include: "*.go", Limit: 100})
-//	names, err := s.Glob(ctx, search.GlobQuery{Root: dir, Pattern: "**/*.go", Limit: 100})
+//	dir, pattern := search.SplitPattern(dir, "src/**/*.go")
+//	names, err := s.Glob(ctx, search.GlobQuery{Root: dir, Pattern: pattern, Limit: 100})
 //
 // Ignored files are left out of both, unless the search begins in an ignored folder: then only the ignore files
-// inside it count. A glob whose fixed beginning names a folder (dist/**/*.js) begins there, so naming an ignored
-// folder finds what is in it, and * or **/*.js never does. An include never brings back an ignored file.
+// inside it count. A glob whose fixed beginning names a folder (dist/**/*.js) begins there (see SplitPattern), so
+// naming an ignored folder finds what is in it, and * or **/*.js never does. An include never brings back an ignored file.
 package search
 
 import (

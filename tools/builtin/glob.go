@@ -1,0 +1,80 @@
+package builtin
+
+import (
+	"context"
+	_ "embed"
+	"path/filepath"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/search"
+)
+
+//go:embed glob.txt
+var globText string
+
+type globParams struct {
+	Pattern string `json:"pattern" jsonschema:"the glob to match file paths against, such as **/*.js or src/**/*.{ts,tsx}"`
+	Path    string `json:"path,omitempty" jsonschema:"the folder to search in; the working directory by default"`
+}
+
+// Glob finds files by name.
+func Glob(env Env) tools.Tool {
+	s := env.searcher()
+	return tools.New("glob", globText, func(ctx context.Context, p globParams, call *tools.Call) (tools.Result, error) {
+		if p.Pattern == "" {
+			return tools.Result{}, &tools.Error{Kind: "bad_pattern", Message: "pattern is required"}
+		}
+		root := env.Cwd
+		if p.Path != "" {
+			var err error
+			if root, err = env.abs(p.Path); err != nil {
+				return tools.Result{}, err
+			}
+		}
+		dir, pattern := search.SplitPattern(root, p.Pattern) // ../x/*.go leads elsewhere than path
+		at, err := env.searchPlace(dir)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		if err := env.askSearch(ctx, call, at); err != nil {
+			return tools.Result{}, err
+		}
+		if err := ask(ctx, call, permission.Request{
+			Permission: "glob", Patterns: []string{p.Pattern}, Always: []string{"*"}, Title: "Find files " + p.Pattern,
+			Metadata: map[string]any{"pattern": p.Pattern, "path": p.Path},
+		}); err != nil {
+			return tools.Result{}, err
+		}
+		call.Report(tools.Update{Title: p.Pattern, Locations: []tools.Location{{Path: at.path}}})
+		found, err := s.Glob(ctx, search.GlobQuery{Root: at.real, Pattern: pattern, Show: env.visible(ctx, call, at, false)})
+		if err != nil {
+			return tools.Result{}, searchError(at, err)
+		}
+		return globResult(p.Pattern, at, found), nil
+	}, tools.WithKind(tools.KindSearch), tools.WithReadOnly())
+}
+
+func globResult(title string, at place, found search.Names) tools.Result {
+	r := tools.Result{Title: title, Metadata: map[string]any{"count": len(found.Paths)}}
+	lines := make([]string, 0, len(found.Paths)+1)
+	for i, p := range found.Paths {
+		lines = append(lines, at.named(p))
+		if i < maxLocations {
+			r.Locations = append(r.Locations, tools.Location{Path: filepath.Clean(lines[i])})
+		}
+	}
+	if len(lines) == 0 {
+		lines = append(lines, "No files found")
+	}
+	r.Output = strings.Join(lines, "\n")
+	if found.More {
+		r.Output += "\n\n(Results are truncated: showing first 100 results. Consider using a more specific path or pattern.)"
+	}
+	if n := notes(found.Partial, found.Unread); n != "" {
+		r.Output += "\n" + n
+	}
+	markTruncated(&r, found.More || found.Partial)
+	return r
+}

@@ -1,0 +1,98 @@
+package builtin
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/search"
+)
+
+//go:embed grep.txt
+var grepText string
+
+type grepParams struct {
+	Pattern string `json:"pattern" jsonschema:"the regular expression to search for in file contents"`
+	Path    string `json:"path,omitempty" jsonschema:"the folder or file to search in; the working directory by default"`
+	Include string `json:"include,omitempty" jsonschema:"only files whose names match this glob, such as *.js or *.{ts,tsx}"`
+}
+
+const maxLocations = 20 // files an editor is told about
+
+// Grep finds lines by a regular expression.
+func Grep(env Env) tools.Tool {
+	s := env.searcher()
+	return tools.New("grep", grepText, func(ctx context.Context, p grepParams, call *tools.Call) (tools.Result, error) {
+		if p.Pattern == "" {
+			return tools.Result{}, &tools.Error{Kind: "bad_pattern", Message: "pattern is required"}
+		}
+		at, err := env.searchPlace(p.Path)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		if at.dir {
+			err = env.askSearch(ctx, call, at)
+		} else { // one file by name is reading it
+			err = env.askRead(ctx, call, at)
+		}
+		if err != nil {
+			return tools.Result{}, err
+		}
+		if err := ask(ctx, call, permission.Request{
+			Permission: "grep", Patterns: []string{p.Pattern}, Always: []string{"*"}, Title: "Search for " + p.Pattern,
+			Metadata: map[string]any{"pattern": p.Pattern, "path": p.Path, "include": p.Include},
+		}); err != nil {
+			return tools.Result{}, err
+		}
+		q := search.GrepQuery{Root: at.real, Pattern: p.Pattern, Include: p.Include, Buffers: env.unsaved()}
+		if at.dir {
+			q.Show = env.visible(ctx, call, at, true)
+		}
+		call.Report(tools.Update{Title: p.Pattern, Locations: []tools.Location{{Path: at.path}}})
+		found, err := s.Grep(ctx, q)
+		if err != nil {
+			return tools.Result{}, searchError(at, err)
+		}
+		return grepResult(p.Pattern, at, found), nil
+	}, tools.WithKind(tools.KindSearch), tools.WithReadOnly())
+}
+
+func grepResult(title string, at place, found search.Lines) tools.Result {
+	r := tools.Result{Title: title, Metadata: map[string]any{"matches": len(found.Matches)}}
+	var b strings.Builder
+	if len(found.Matches) == 0 {
+		b.WriteString("No files found")
+	} else {
+		fmt.Fprintf(&b, "Found %d matches", len(found.Matches))
+		if found.More {
+			b.WriteString(" (more matches available)")
+		}
+	}
+	last := ""
+	for _, m := range found.Matches {
+		if m.Path != last {
+			if last != "" {
+				b.WriteByte('\n')
+			}
+			last = m.Path
+			path := at.named(m.Path)
+			b.WriteString("\n" + path + ":")
+			if len(r.Locations) < maxLocations {
+				r.Locations = append(r.Locations, tools.Location{Path: path, Line: m.Line})
+			}
+		}
+		fmt.Fprintf(&b, "\n  Line %d: %s", m.Line, m.Text)
+	}
+	if found.More {
+		b.WriteString("\n\n(Results truncated. Consider using a more specific path or pattern.)")
+	}
+	if n := notes(found.Partial, found.Unread); n != "" {
+		b.WriteString("\n" + n)
+	}
+	r.Output = b.String()
+	markTruncated(&r, found.More || found.Partial)
+	return r
+}
