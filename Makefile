@@ -21,7 +21,7 @@ run: setup-run build
 build: $(BIN)
 
 $(BIN): $(GOFILES)
-	go build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./sidecar
+	go build -ldflags '$(LDFLAGS)' -o $@ ./sidecar
 
 # The programs that the main job uses: a C compiler for the shell parser, ripgrep, gopls.
 .PHONY: setup-run

@@ -212,6 +212,9 @@ func (a *app) close() {
 	}
 }
 
+// startUp is when an editor's handshake is over and the memory of starting can go.
+const startUp = 250 * time.Millisecond
+
 // serveACP serves one editor until it goes away.
 func serveACP(ctx context.Context, conn io.ReadWriteCloser) error {
 	p := newWorkplace()
@@ -236,5 +239,7 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser) error {
 		},
 		Rules: a.rules,
 	})
+	settle := time.AfterFunc(startUp, giveBack)
+	defer settle.Stop()
 	return s.Serve(ctx)
 }
