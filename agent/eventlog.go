@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -95,11 +96,17 @@ func (l *eventLog) add(e entry) {
 		l.waiting = append(l.waiting, e)
 		l.in++
 	}
-	if !l.pumping {
+	starts := !l.pumping
+	if starts {
 		l.pumping = true
 		go l.pump()
 	}
 	l.mu.Unlock()
+	if starts && e.msg != "" {
+		// Nothing was under way, so this is what the person waits for: the pump goes first, before a provider
+		// with a full buffer keeps this processor to itself.
+		runtime.Gosched()
+	}
 }
 
 // pump ends when nothing waits.
@@ -114,10 +121,10 @@ func (l *eventLog) pump() {
 		}
 		batch := l.waiting
 		l.waiting = spare[:0]
-		subs := l.subs
 		l.mu.Unlock()
 
 		l.deliver.Lock()
+		subs := l.subscribers() // only now: one who subscribes meanwhile has replayed up to here
 		for i := range batch {
 			l.number(&batch[i], subs)
 		}
@@ -130,6 +137,12 @@ func (l *eventLog) pump() {
 		clear(batch)
 		spare = batch
 	}
+}
+
+func (l *eventLog) subscribers() []*subscription {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.subs
 }
 
 // number makes an event of an entry. deliver is held.
@@ -229,9 +242,7 @@ func (l *eventLog) catchUp(ctx context.Context, seen func(Event)) error {
 	if last <= l.seq {
 		return nil
 	}
-	l.mu.Lock()
-	subs := l.subs
-	l.mu.Unlock()
+	subs := l.subscribers()
 	return l.st.Events(ctx, l.session, l.seq, func(e store.Event) error {
 		l.seq = e.Seq
 		event := fromStore(e)
