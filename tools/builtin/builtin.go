@@ -36,8 +36,8 @@ type Env struct {
 // All lists the tools, in the order they are offered.
 func All(env Env) []tools.Tool {
 	return []tools.Tool{
-		Read(env), Write(env), Edit(env), MultiEdit(env), ApplyPatch(env),
-		List(env), Glob(env), Grep(env), TodoWrite(env), TodoRead(env), Invalid(),
+		Read(env), Write(env), Edit(env), MultiEdit(env), ApplyPatch(env), List(env), Glob(env), Grep(env),
+		LSP(env), TodoWrite(env), TodoRead(env), Invalid(),
 	}
 }
 
