@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"go.lsp.dev/protocol"
 )
 
 // defaultBudget is how long an edit waits when its context has no deadline.
@@ -315,9 +317,9 @@ func (c *client) check(ctx context.Context, files []Proposal) (v verdictOf) {
 // lay begins the overlay: new files first, so that what imports them finds them. undo puts everything back.
 func (c *client) lay(files []Proposal) (undo func()) {
 	files = slices.Clone(files)
-	slices.SortStableFunc(files, func(a, b Proposal) int { return c.rank(a) - c.rank(b) })
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	slices.SortStableFunc(files, func(a, b Proposal) int { return c.rank(a) - c.rank(b) })
 	base := map[string]*string{}
 	c.overlay = &overlay{files: maps.Clone(c.files), versions: map[string]int32{}}
 	for _, f := range files {
@@ -373,10 +375,8 @@ func (c *client) lay(files []Proposal) (undo func()) {
 	}
 }
 
-// rank orders a proposal: files the server does not know, then the others, deletions last. c.mu is not held.
+// rank orders a proposal: files the server does not know, then the others, deletions last. c.mu is held.
 func (c *client) rank(f Proposal) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	switch {
 	case f.Delete:
 		return 2
@@ -425,20 +425,69 @@ func (c *client) blind(v *verdictOf, files []Proposal) {
 		return
 	}
 	v.state, v.reason = Partial, fmt.Sprintf("%s sees new files only once they are written", c.spec.ID)
-	v.introduced = slices.DeleteFunc(v.introduced, func(d Diagnostic) bool {
-		msg := strings.ToLower(d.Message)
-		if !strings.Contains(msg, "cannot find module") && !strings.Contains(msg, "could not be resolved") && !strings.Contains(msg, "unknown import symbol") {
-			return false
+	v.introduced = slices.DeleteFunc(v.introduced, func(d Diagnostic) bool { return missesModule(d, unseen) })
+}
+
+// missesModule reports a complaint that one of these files cannot be imported.
+func missesModule(d Diagnostic, files []string) bool {
+	msg := strings.ToLower(d.Message)
+	if !strings.Contains(msg, "cannot find module") && !strings.Contains(msg, "could not be resolved") && !strings.Contains(msg, "unknown import symbol") {
+		return false
+	}
+	return slices.ContainsFunc(files, func(p string) bool {
+		base := filepath.Base(p)
+		stem := strings.ToLower(strings.TrimSuffix(base, filepath.Ext(base)))
+		if stem == "__init__" || stem == "index" {
+			stem = strings.ToLower(filepath.Base(filepath.Dir(p)))
 		}
-		return slices.ContainsFunc(unseen, func(p string) bool {
-			base := filepath.Base(p)
-			stem := strings.ToLower(strings.TrimSuffix(base, filepath.Ext(base)))
-			if stem == "__init__" || stem == "index" {
-				stem = strings.ToLower(filepath.Base(filepath.Dir(p)))
-			}
-			return strings.Contains(msg, stem)
-		})
+		return strings.Contains(msg, stem)
 	})
+}
+
+// Servers that are blind to new files find out about written ones in their own time.
+const (
+	discoverTries = 5
+	discoverPause = 150 * time.Millisecond
+)
+
+// discover asks again while a server still complains that a file which has just been written cannot be imported.
+func (c *client) discover(ctx context.Context, files []Proposal, scope []string) error {
+	if c.spec.Quirks.BlindToNew == "" {
+		return nil
+	}
+	var written []string
+	for _, f := range files {
+		if !f.Delete {
+			written = append(written, f.Path)
+		}
+	}
+	for try := range discoverTries {
+		complains := false
+		now := c.snapshot()
+		for _, p := range scope {
+			complains = complains || slices.ContainsFunc(now[p].items(), func(d Diagnostic) bool { return missesModule(d, written) })
+		}
+		if !complains {
+			return nil
+		}
+		if try == 1 && c.spec.Quirks.TSServer { // its own watching has missed a new directory
+			short, cancel := context.WithTimeout(ctx, time.Second)
+			_ = c.call(short, protocol.MethodWorkspaceExecuteCommand, map[string]any{"command": tsserverRequest, "arguments": []any{"reloadProjects"}}, nil)
+			cancel()
+		}
+		select {
+		case <-time.After(discoverPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		c.mu.Lock()
+		c.seq++ // what was pulled is old
+		c.mu.Unlock()
+		if err := c.settle(ctx, scope); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // compare makes a server's part of the delta out of two snapshots.
@@ -482,7 +531,12 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 	paths := pathsOf(files)
 	before, known := c.snapshot(), c.known(paths)
 	c.tell(files, created)
-	if err := c.settle(ctx, c.scope(c.stillThere(paths))); err != nil {
+	scope := c.scope(c.stillThere(paths))
+	err := c.settle(ctx, scope)
+	if err == nil {
+		err = c.discover(ctx, files, scope)
+	}
+	if err != nil {
 		return verdictOf{state: Pending, reason: c.why(ctx, err), files: c.snapshot()}
 	}
 	v := c.compare(before, c.snapshot(), paths)
@@ -535,6 +589,8 @@ func (c *client) tell(files []Proposal, created map[string]bool) {
 	}
 	// New files are announced before what uses them is changed.
 	c.watched(c.wanted(events))
+	files = slices.Clone(files)
+	slices.SortStableFunc(files, func(a, b Proposal) int { return c.rank(a) - c.rank(b) })
 	for _, f := range files {
 		if !f.Delete {
 			c.put(f.Path, f.Text)

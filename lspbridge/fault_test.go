@@ -318,6 +318,8 @@ func TestServerThatCrashesAlways(t *testing.T) {
 		for range 3 {
 			f.Diagnostics(f.ctx(time.Minute), f.path)
 		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
 		if len(f.servers) != 5 || len(f.notices) != 1 {
 			t.Errorf("%d starts, notices %q", len(f.servers), f.notices)
 		}
