@@ -2,11 +2,12 @@ package search
 
 import "golang.org/x/sys/unix"
 
-// maxChild is how much memory of its own ripgrep may take, in bytes. It reads a line whole, however long; when it
-// would need more than this it dies and the Go engine, which reads such lines in pieces, takes over.
-const maxChild = 64 << 20
+// maxChild is how much memory of its own ripgrep may take, in bytes: 64 MB with two threads. It reads a line whole,
+// however long; when it would need more than this it dies and the Go engine, which reads such lines in pieces,
+// takes over.
+func maxChild() uint64 { return uint64(48<<20 + workers()*(8<<20)) }
 
 func limitMemory(pid int) {
 	// Best effort: without the limit the search is still right.
-	_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: maxChild, Max: maxChild}, nil)
+	_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: maxChild(), Max: maxChild()}, nil)
 }

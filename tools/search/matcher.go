@@ -44,7 +44,7 @@ func compile(pattern string) (*matcher, error) {
 		}
 		return nil, &PatternError{"regex parse error: " + err.Error()}
 	}
-	re, ok := oneLine(re)
+	re, ok := oneLine(re, endsCRLF(pattern))
 	if !ok {
 		return nil, &PatternError{errMultiline.Error()}
 	}
@@ -61,8 +61,14 @@ func compile(pattern string) (*matcher, error) {
 	return m, nil
 }
 
-// oneLine takes \n out of everything that could match it, and makes ^ and $ hold at line ends.
-func oneLine(re *syntax.Regexp) (*syntax.Regexp, bool) {
+// endsCRLF reports whether $ must hold before \r\n as well. Patterns that speak of \r themselves mean it.
+func endsCRLF(pattern string) bool {
+	return strings.Contains(pattern, "$") && !strings.Contains(pattern, `\r`)
+}
+
+// oneLine takes line ends out of everything that could match them, and makes ^ and $ hold there. With crlf \r is
+// part of the line end, as with ripgrep's --crlf. It is false for a pattern that demands a line end.
+func oneLine(re *syntax.Regexp, crlf bool) (*syntax.Regexp, bool) {
 	switch re.Op {
 	case syntax.OpLiteral:
 		for _, r := range re.Rune {
@@ -70,43 +76,58 @@ func oneLine(re *syntax.Regexp) (*syntax.Regexp, bool) {
 				return nil, false
 			}
 		}
-	case syntax.OpAnyChar:
+	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
 		re.Op = syntax.OpAnyCharNotNL
+		if crlf {
+			re = &syntax.Regexp{Op: syntax.OpCharClass, Rune: []rune{0, '\n' - 1, '\n' + 1, '\r' - 1, '\r' + 1, unicode.MaxRune}}
+		}
 	case syntax.OpBeginText:
 		re.Op = syntax.OpBeginLine
-	case syntax.OpEndText:
-		re.Op = syntax.OpEndLine
+	case syntax.OpEndText, syntax.OpEndLine:
+		re = &syntax.Regexp{Op: syntax.OpEndLine}
+		if crlf {
+			cr := &syntax.Regexp{Op: syntax.OpQuest, Sub: []*syntax.Regexp{{Op: syntax.OpLiteral, Rune: []rune{'\r'}}}}
+			return &syntax.Regexp{Op: syntax.OpConcat, Sub: []*syntax.Regexp{cr, re}}, true
+		}
 	case syntax.OpCharClass:
 		if len(re.Rune) == 2 && re.Rune[0] == '\n' && re.Rune[1] == '\n' {
 			return nil, false
 		}
-		var out []rune
-		for i := 0; i < len(re.Rune); i += 2 {
-			lo, hi := re.Rune[i], re.Rune[i+1]
-			if lo > '\n' || hi < '\n' {
-				out = append(out, lo, hi)
-				continue
-			}
-			if lo < '\n' {
-				out = append(out, lo, '\n'-1)
-			}
-			if hi > '\n' {
-				out = append(out, '\n'+1, hi)
-			}
+		re.Rune = without(re.Rune, '\n')
+		if crlf {
+			re.Rune = without(re.Rune, '\r')
 		}
-		re.Rune = out
-		if len(out) == 0 {
+		if len(re.Rune) == 0 {
 			re.Op = syntax.OpNoMatch
 		}
 	}
 	for i, sub := range re.Sub {
-		one, ok := oneLine(sub)
+		one, ok := oneLine(sub, crlf)
 		if !ok {
 			return nil, false
 		}
 		re.Sub[i] = one
 	}
 	return re, true
+}
+
+// without takes one character out of the ranges of a class.
+func without(ranges []rune, r rune) []rune {
+	var out []rune
+	for i := 0; i < len(ranges); i += 2 {
+		lo, hi := ranges[i], ranges[i+1]
+		if lo > r || hi < r {
+			out = append(out, lo, hi)
+			continue
+		}
+		if lo < r {
+			out = append(out, lo, r-1)
+		}
+		if hi > r {
+			out = append(out, r+1, hi)
+		}
+	}
+	return out
 }
 
 // needles finds texts of which every match holds one; nil where there is no such list.

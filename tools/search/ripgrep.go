@@ -129,7 +129,11 @@ func readHit(out *bufio.Reader) (hit, error) {
 func (r ripgrep) run(ctx context.Context, j *grepJob, args []string, in io.Reader, read func(*bufio.Reader) error) error {
 	ctx2, cancel := context.WithCancel(ctx)
 	defer cancel()
-	cmd := exec.CommandContext(ctx2, r.program, append([]string{"--no-config", "--color=never"}, args...)...)
+	common := []string{"--no-config", "--color=never"}
+	if endsCRLF(j.pattern) {
+		common = append(common, "--crlf")
+	}
+	cmd := exec.CommandContext(ctx2, r.program, append(common, args...)...)
 	cmd.Dir = j.root
 	cmd.Stdin = in
 	cmd.WaitDelay = time.Second
@@ -174,7 +178,7 @@ func (r ripgrep) run(ctx context.Context, j *grepJob, args []string, in io.Reade
 // judgeMessages tells a bad pattern from unreadable files from a program that does not know its flags.
 func judgeMessages(text string, j *grepJob) error {
 	text = strings.TrimPrefix(strings.TrimSpace(text), "rg: ")
-	if strings.Contains(text, `the literal '"\n"' is not allowed`) || strings.Contains(text, `the literal "\n" is not allowed`) {
+	if strings.Contains(text, `the literal '"\n"' is not allowed`) || strings.Contains(text, `the literal "\n" is not allowed`) || strings.Contains(text, `the literal '"\r"' is not allowed`) {
 		return &PatternError{errMultiline.Error()}
 	}
 	if strings.HasPrefix(text, "regex parse error") || strings.Contains(text, "is not allowed in a regex") || strings.Contains(text, "exceeds size limit") {

@@ -68,7 +68,7 @@ func TestASearchEndsWhenTimeIsUp(t *testing.T) {
 		t.Skip("ripgrep is not installed")
 	}
 	slow := script(t, `case "$*" in *files-with*) printf './a\0'; exec sleep 100;; *) exec `+rg+` "$@";; esac`)
-	out, err := New(Options{Ripgrep: slow, Timeout: 200 * time.Millisecond}).Grep(t.Context(), GrepQuery{Root: root, Pattern: "x"})
+	out, err := New(Options{Ripgrep: slow, Timeout: 2 * time.Second}).Grep(t.Context(), GrepQuery{Root: root, Pattern: "x"})
 	if err != nil || short(root, out) != "a:1:x\npartial\n" {
 		t.Errorf("%v %v", out, err)
 	}

@@ -124,6 +124,8 @@ var grepScenarios = []struct {
 	{name: "UTF-16 with a mark", files: []string{"le", "\xff\xfea\x00\n\x00x\x00\xe9\x00\n\x00", "be", "\xfe\xff\x00x\x00\n"}, q: GrepQuery{Pattern: "x"}, want: "be:1:x\nle:2:xé\n"},
 	{name: "UTF-8 with a mark", files: []string{"bom", "\xef\xbb\xbfpackage a\n"}, q: GrepQuery{Pattern: "^package"}, want: "bom:1:package a\n"},
 	{name: "CRLF", files: []string{"dos", "a\r\nx b\r\n"}, q: GrepQuery{Pattern: "x"}, want: "dos:2:x b\n"},
+	{name: "$ holds before CRLF too", files: []string{"dos", "a;\r\n\r\nb; \r\n"}, q: GrepQuery{Pattern: ";$|^$"}, want: "dos:1:a;\ndos:2:\n"},
+	{name: "\\r is found where it is asked for", files: []string{"dos", "a\r\nb\n"}, q: GrepQuery{Pattern: `\r$`}, want: "dos:1:a\n"},
 	{name: "no final newline", files: []string{"a", "b\nx"}, q: GrepQuery{Pattern: "x$"}, want: "a:2:x\n"},
 	{name: "empty lines", files: []string{"a", "b\n\nc\n", "empty", ""}, q: GrepQuery{Pattern: "^$"}, want: "a:2:\n"},
 	{name: "a line of 70,000 bytes, match in front", files: []string{"a", "x" + strings.Repeat("y", 70000) + "\nx\n"}, q: GrepQuery{Pattern: "x"}, want: "a:1:x" + strings.Repeat("y", 1999) + "...\na:2:x\n"},
