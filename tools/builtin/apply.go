@@ -250,6 +250,9 @@ func (e Env) track(set *change.Set) (notes []string) {
 			continue
 		}
 		e.Tracker.Read(now)
+		if now.Dirty {
+			notes = append(notes, e.rel(path)+" is open in the user's editor with unsaved changes: your change is there, but not on disk before the user saves, so commands do not see it yet.")
+		}
 		if want := strings.TrimPrefix(f.New, "\ufeff"); now.Text != want {
 			notes = append(notes, fmt.Sprintf("%s was changed further when it was written (by the editor):\n%s",
 				e.rel(path), capLines(diff.Unified(e.rel(path), e.rel(path), want, now.Text), 100)))

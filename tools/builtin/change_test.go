@@ -468,3 +468,17 @@ func (c countOutside) Ask(_ context.Context, r permission.Request) (permission.R
 	}
 	return permission.Reply{}, nil
 }
+
+// The page's number for a step is 5 ms, model, events and question included.
+func BenchmarkEditSmall(b *testing.B) {
+	s := newBench(b, yes)
+	s.put("a", big(50)+"x 0\n")
+	s.know("a")
+	edit := Edit(s.env)
+	for i := 0; b.Loop(); i++ {
+		if _, err := s.call(edit, fmt.Sprintf(`{"filePath":"a","oldString":"x %d\n","newString":"x %d\n"}`, i, i+1)); err != nil {
+			b.Fatal(err)
+		}
+		s.updates = nil
+	}
+}

@@ -176,6 +176,7 @@ func (e Env) readText(at place, from, limit int) (tools.Result, error) {
 	}
 	if f.Dirty {
 		r.Metadata["unsaved"] = true
+		r.Output = strings.TrimSuffix(r.Output, "</content>") + "(This is the text in the user's editor, with unsaved changes; commands see the file on disk, which differs.)\n</content>"
 	}
 	if f.Encoding != files.UTF8 {
 		r.Metadata["encoding"] = string(f.Encoding)
