@@ -14,6 +14,10 @@ import (
 // Source is what a workspace edit is computed from. Version is that of the open document, 0 when it is not open.
 type Source func(path string) (text string, version int32, ok bool)
 
+// ErrMoved: an edit was made for another version of a document than the server has now. Asked again, the server makes
+// it for this one.
+var ErrMoved = errors.New("the server's edit is out of date")
+
 // resolveEdit turns a server's workspace edit into whole files. It is pure: nothing is written. It refuses edits that
 // overlap, that are for another version of an open document, or that it cannot say faithfully.
 func resolveEdit(edit lsp.WorkspaceEdit, enc Encoding, src Source) ([]FileEdit, error) {
@@ -184,7 +188,7 @@ func (p *plan) edit(path string, version *int32, edits []lsp.TextEdit) error {
 	// gopls says 0 and pyright null for documents that are not open.
 	if version != nil && *version > 0 {
 		if _, now, _ := p.src(path); now > 0 && now != *version {
-			return fmt.Errorf("the server's edit is for version %d of %s, which is at version %d; ask again", *version, path, now)
+			return fmt.Errorf("%w: it is for version %d of %s, which is at version %d; ask again", ErrMoved, *version, path, now)
 		}
 	}
 	text, err := applyTextEdits(f.New, edits, p.enc)

@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -76,22 +77,24 @@ func (c *lspCall) codeActions(ctx context.Context) (tools.Result, error) {
 		return tools.Result{}, err
 	}
 	type wireAction struct {
-		ID        string `json:"id"`
-		Title     string `json:"title"`
-		Kind      string `json:"kind,omitempty"`
-		Preferred bool   `json:"preferred,omitempty"`
-		Disabled  string `json:"disabled,omitempty"`
-		Server    string `json:"server,omitempty"`
+		ID        string  `json:"id"`
+		Title     string  `json:"title"`
+		Kind      string  `json:"kind,omitempty"`
+		Preferred bool    `json:"preferred,omitempty"`
+		Disabled  string  `json:"disabled,omitempty"`
+		Server    string  `json:"server,omitempty"`
+		Effect    *effect `json:"effect,omitempty"`
 	}
+	effects := c.effects(ctx, actions)
 	wire := []wireAction{}
 	var out strings.Builder
-	for _, a := range actions {
+	for i, a := range actions {
 		var said []string
 		for _, d := range about {
 			said = append(said, d.Message)
 		}
 		id := c.offered.add(offeredAction{a, text, r, only, said})
-		wire = append(wire, wireAction{id, a.Title, a.Kind, a.IsPreferred, a.Disabled, a.Server})
+		wire = append(wire, wireAction{id, a.Title, a.Kind, a.IsPreferred, a.Disabled, a.Server, effects[i]})
 		fmt.Fprintf(&out, "%s  %s", id, a.Title)
 		if a.Kind != "" {
 			fmt.Fprintf(&out, " [%s]", a.Kind)
@@ -101,6 +104,9 @@ func (c *lspCall) codeActions(ctx context.Context) (tools.Result, error) {
 		}
 		if a.Disabled != "" {
 			out.WriteString(" (not now: " + a.Disabled + ")")
+		}
+		if e := effects[i]; e != nil {
+			fmt.Fprintf(&out, "  fixes %d, introduces %d", e.Fixes, e.Introduces)
 		}
 		out.WriteByte('\n')
 	}
@@ -168,7 +174,15 @@ func (c *lspCall) applyAction(ctx, asking context.Context) (tools.Result, error)
 				return nil, err
 			}
 		}
-		return c.lsp.ResolveAction(asking, a)
+		edits, err := c.lsp.ResolveAction(asking, a)
+		if errors.Is(err, lspbridge.ErrMoved) { // the text is the same, but proposals were checked meanwhile
+			now, _ := c.Present(c.path)
+			if a, err = c.again(asking, o, now); err != nil {
+				return nil, err
+			}
+			return c.lsp.ResolveAction(asking, a)
+		}
+		return edits, err
 	})
 }
 

@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"regexp"
 	"sort"
-	"strconv"
 	"strings"
 	"sync"
 )
 
-// problem is a line of the lsp tool's diagnostics: "path:line:col: severity: message [source code]".
+// problem is a line of the lsp tool's diagnostics: "ERROR path:line:col message [source code]".
 type problem struct {
 	path         string
 	line, column int // 1-based
@@ -18,9 +17,9 @@ type problem struct {
 }
 
 // key stays the same while lines above it come and go.
-func (p problem) key() string { return p.path + "\x00" + p.message }
+func (p problem) key() string { return fmt.Sprintf("%s\x00%d\x00%s", p.path, p.column, p.message) }
 
-// action is a line of the lsp tool's codeActions: `id  title  (kind, preferred)  fixes 1, introduces 0`.
+// action is a line of the lsp tool's codeActions: "a1  title [kind] (preferred)  fixes 1, introduces 0".
 type action struct {
 	id, title, kind   string
 	preferred         bool
@@ -63,9 +62,10 @@ func diagnose(w *walk, where string) diagnosis {
 
 // Compiled at first use: the built-in model costs nothing where another one is used.
 var (
-	problemLine = lazy(`^\s*(.+?):(\d+):(\d+):? (error|warning|information|hint): (.*)$`)
-	actionLine  = lazy(`^\s*(\S+)  (.*?)  \(([^()]*)\)(?:  fixes (\d+), introduces (\d+))?`)
-	placeLine   = lazy(`^\s*(.+?):(\d+):(\d+)\b(.*)$`)
+	problemLine = lazy(`^(ERROR|WARNING|INFORMATION|HINT) (.+?):(\d+):(\d+) (.*?)(?: \[[^\[\]]*\])?$`)
+	actionLine  = lazy(`^(a\d+)  (.*?)(?: \[([a-zA-Z0-9_.]+)\])?( \(preferred\))?( \(not now: .*\))?(?:  fixes (\d+), introduces (\d+))?$`)
+	placeLine   = lazy(`^(.+?):(\d+):(\d+)(?:  (.*))?$`)
+	symbolLine  = lazy(`^\s*(.+)  (\S.*?):(\d+):(\d+)$`)
 )
 
 func lazy(pattern string) func() *regexp.Regexp {
@@ -80,9 +80,7 @@ func parseProblems(text string) []problem {
 		if m == nil {
 			continue
 		}
-		l, _ := strconv.Atoi(m[2])
-		c, _ := strconv.Atoi(m[3])
-		out = append(out, problem{path: m[1], line: l, column: c, severity: m[4], message: m[5]})
+		out = append(out, problem{path: m[2], line: number(m[3]), column: number(m[4]), severity: strings.ToLower(m[1]), message: m[5]})
 	}
 	sort.SliceStable(out, func(i, j int) bool {
 		if out[i].path != out[j].path {
@@ -100,19 +98,9 @@ func parseActions(text string) []action {
 		if m == nil {
 			continue
 		}
-		a := action{id: m[1], title: m[2]}
-		for i, word := range strings.Split(m[3], ",") {
-			switch word = strings.TrimSpace(word); {
-			case i == 0:
-				a.kind = word
-			case word == "preferred":
-				a.preferred = true
-			}
-		}
-		if m[4] != "" {
-			a.effectKnown = true
-			a.fixes, _ = strconv.Atoi(m[4])
-			a.introduces, _ = strconv.Atoi(m[5])
+		a := action{id: m[1], title: m[2], kind: m[3], preferred: m[4] != "", effectKnown: m[6] != "", fixes: number(m[6]), introduces: number(m[7])}
+		if m[5] != "" {
+			continue // the server says: not now
 		}
 		out = append(out, a)
 	}
@@ -121,8 +109,7 @@ func parseActions(text string) []action {
 
 // changed tells an edit that was applied from a result that says there was nothing to do.
 func changed(text string) bool {
-	t := strings.ToLower(text)
-	return !strings.HasPrefix(t, "nothing to") && !strings.HasPrefix(t, "no change") && !strings.HasPrefix(t, "already")
+	return !strings.Contains(text, "there is nothing to change")
 }
 
 // refused tells a person's no (or a rule's) from a failure.

@@ -54,22 +54,18 @@ func locate(w *walk, name, where string) (symbol, bool) {
 		return symbol{}, false
 	}
 	short := name[strings.LastIndexAny(name, ".#")+1:]
-	input := map[string]any{"operation": "workspaceSymbol", "query": short}
-	if where != "" {
-		input["filePath"] = where
-	}
-	r := w.call("lsp", input)
+	r := w.call("lsp", map[string]any{"operation": "workspaceSymbol", "query": short})
 	if r.failed {
 		w.say("The language servers could not look for %s: %s", name, r.text)
 		return symbol{}, false
 	}
 	var found []symbol
 	for _, line := range strings.Split(r.text, "\n") {
-		m := placeLine().FindStringSubmatch(line)
-		if m == nil || !declares(m[4], name, short) || where != "" && !within(m[1], where) {
+		m := symbolLine().FindStringSubmatch(line)
+		if m == nil || !declares(m[1], name, short) || where != "" && !within(m[2], where) {
 			continue
 		}
-		found = append(found, symbol{path: m[1], line: m[2], column: m[3], rest: strings.TrimSpace(m[4])})
+		found = append(found, symbol{path: m[2], line: m[3], column: m[4], rest: m[1]})
 	}
 	switch len(found) {
 	case 1:
@@ -143,7 +139,7 @@ func uses(w *walk, q request) {
 		if m == nil || m[1] == s.path && m[2] == s.line && m[3] == s.column {
 			continue // the declaration itself
 		}
-		files[m[1]] = append(files[m[1]], "line "+m[2]+strings.TrimRight(m[4], " \t"))
+		files[m[1]] = append(files[m[1]], strings.TrimSpace(m[2]+"  "+m[4]))
 		n++
 	}
 	if n == 0 {

@@ -22,9 +22,9 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	coupon, err := shop.ParseCents("3.50")
-	if err != nil {
+	if _, err := shop.ParseCents("3.50"); err != nil {
 		log.Fatal(err)
 	}
+	coupon := shop.Cents(350)
 	fmt.Println("receipt", id, "of", s.Len(), "with tax", tax(b.Total()))
 }
