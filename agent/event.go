@@ -36,6 +36,7 @@ const (
 	EventAsk      EventType = "ask"      // AskData: a permission asked and answered
 	EventNotice   EventType = "notice"   // NoticeData: something the person should know (retry, compaction, a missing server)
 	EventTurn     EventType = "turn"     // TurnData: the turn is over
+	EventPrune    EventType = "prune"    // PruneData: old tool outputs left the history
 )
 
 // SessionInfo is a session's head.
@@ -147,6 +148,12 @@ type AskData struct {
 	Patterns   []string `json:"patterns"`
 	Reply      string   `json:"reply"` // "" while it waits; once, always, reject, cancelled
 	Message    string   `json:"message,omitempty"`
+}
+
+// PruneData names the calls whose results no longer go to the model.
+type PruneData struct {
+	CallIDs []string `json:"callIDs"`
+	Tokens  int      `json:"tokens"` // estimated
 }
 
 // NoticeData is a line for the person.

@@ -96,15 +96,14 @@ func (l *eventLog) add(e entry) {
 		l.waiting = append(l.waiting, e)
 		l.in++
 	}
-	starts := !l.pumping
-	if starts {
+	if !l.pumping {
 		l.pumping = true
 		go l.pump()
 	}
 	l.mu.Unlock()
-	if starts && e.msg != "" {
-		// Nothing was under way, so this is what the person waits for: the pump goes first, before a provider
-		// with a full buffer keeps this processor to itself.
+	if e.msg != "" {
+		// Text that begins to wait is what the person waits for: the pump goes first, before a provider with a
+		// full buffer keeps this processor to itself. What is joined to it does not yield again.
 		runtime.Gosched()
 	}
 }

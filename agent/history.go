@@ -71,6 +71,12 @@ func (h *history) apply(e Event) {
 		h.step(decode[StepData](e))
 	case EventPlan:
 		h.todos = decode[PlanData](e).Todos
+	case EventPrune:
+		ids := map[string]bool{}
+		for _, id := range decode[PruneData](e).CallIDs {
+			ids[id] = true
+		}
+		h.prune(ids)
 	case EventTurn:
 		t := decode[TurnData](e)
 		if t.ContextUsed > 0 {

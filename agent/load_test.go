@@ -150,6 +150,9 @@ func TestTwoProcessesOnOneSession(t *testing.T) {
 	h := newHarness(t, says("from one"), says("from two"), calls(`read {"text":"wait"}`), says("late"))
 	s := h.session()
 	h.prompt(s, "first")
+	if err := h.st.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	st2 := store.New(h.path)
 	other := New(Options{Store: st2, Models: h.model, Tools: h.tools, Asker: h.person, Instructions: func(string) []string { return nil }})
 	defer func() {
@@ -164,9 +167,6 @@ func TestTwoProcessesOnOneSession(t *testing.T) {
 	var seen []Event
 	defer s.Subscribe(0, func(e Event) { seen = append(seen, e) })()
 	if _, err := s2.Prompt(t.Context(), words("second")); err != nil {
-		t.Fatal(err)
-	}
-	if err := st2.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	// While one is at work the other is told so, and sees afterwards what was done.

@@ -82,6 +82,7 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 		if t.system == nil {
 			t.system = t.s.systemPrompt(set.agent)
 		}
+		t.prune()
 		t.step++
 		last := t.step > steps(set.agent)
 		if last {
