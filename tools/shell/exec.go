@@ -1,0 +1,274 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Grace is how long a command that must end has between TERM and KILL.
+const Grace = 200 * time.Millisecond
+
+// Command is what to run. The zero Shell is the one Detect finds.
+type Command struct {
+	Text    string
+	Shell   string        // path of the shell
+	Dir     string        // absolute, must exist
+	Env     []string      // nil: Environ()
+	Timeout time.Duration // 0: none
+	// SpillDir is where output that is too long for memory goes, in a file of its own; made when needed. Empty: the
+	// middle is lost, and the result says so.
+	SpillDir string
+	// OnOutput hears of new output, with the last LiveOutput bytes of it made readable, at most ten times a second
+	// and once at the end.
+	OnOutput func(tail string)
+	// Stdin, when set, is the command's input; it is closed when the command ends.
+	Stdin io.ReadCloser
+}
+
+// LiveOutput is how much of the output OnOutput gets, in characters; OpenCode's figure.
+const LiveOutput = 30_000
+
+// Outcome is how a command ended.
+type Outcome struct {
+	Output   Output
+	Exit     int    // exit code; -1 when a signal ended it or it still runs
+	Signal   string // name of the signal that ended it
+	TimedOut bool
+	Canceled bool
+	Left     int // processes it left running in the background
+	Took     time.Duration
+}
+
+// Runner runs commands and knows what they left behind. The zero value is ready.
+type Runner struct {
+	mu   sync.Mutex
+	jobs map[*job]bool // running, or with processes left; guarded by mu
+	wg   sync.WaitGroup
+}
+
+var lastJob atomic.Int64
+
+// job is one command with all processes that descend from it.
+type job struct {
+	id   int64
+	cmd  *exec.Cmd
+	pid  int
+	done chan struct{} // the shell has ended
+	gone func()        // called when nothing of it is left
+
+	mu   sync.Mutex
+	seen map[int]bool // processes found to belong to it; guarded by mu
+}
+
+// Run runs a command to its end, its time limit or the end of ctx, whichever is first. It returns when the shell
+// exits, even if something it started keeps the output open; that is counted in Left and ended by Close. After a
+// time-out nothing is left. After a cancel Run returns at once and what is left gets Grace to end, then is killed.
+//
+// The error is for commands that could not be started; how a command fails is in the Outcome.
+func (r *Runner) Run(ctx context.Context, c Command) (Outcome, error) {
+	if err := ctx.Err(); err != nil {
+		return Outcome{Exit: -1, Canceled: true}, nil
+	}
+	j, out, err := r.start(c)
+	if err != nil {
+		return Outcome{}, err
+	}
+	began := time.Now()
+	live := out.report(c.OnOutput)
+	var limit <-chan time.Time
+	if c.Timeout > 0 {
+		t := time.NewTimer(c.Timeout)
+		defer t.Stop()
+		limit = t.C
+	}
+	res := Outcome{Exit: -1}
+	select {
+	case <-j.done:
+	case <-limit:
+		res.TimedOut = true
+		r.end(j)
+	case <-ctx.Done():
+		res.Canceled = true
+		j.signal(termSignal)
+		r.wg.Add(1)
+		go func() { defer r.wg.Done(); r.end(j) }()
+	}
+	out.settle(res.Canceled)
+	live()
+	res.Took = time.Since(began)
+	if !res.Canceled {
+		<-j.done
+		res.Exit, res.Signal = exitOf(j.cmd.ProcessState)
+		if res.TimedOut {
+			res.Exit = -1
+		}
+		res.Left = r.leave(j)
+	}
+	res.Output = out.result()
+	if c.OnOutput != nil {
+		c.OnOutput(out.tail(LiveOutput))
+	}
+	return res, nil
+}
+
+// start starts the shell with both outputs on one pipe, so that they arrive in order.
+func (r *Runner) start(c Command) (*job, *collector, error) {
+	shell := c.Shell
+	if shell == "" {
+		var err error
+		if shell, err = Detect(""); err != nil {
+			return nil, nil, err
+		}
+	}
+	info, err := os.Stat(c.Dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil, fmt.Errorf("the directory %s does not exist (any more); give another workdir", c.Dir)
+	case err != nil:
+		return nil, nil, fmt.Errorf("the directory %s cannot be used: %w", c.Dir, err)
+	case !info.IsDir():
+		return nil, nil, fmt.Errorf("%s is not a directory; give another workdir", c.Dir)
+	}
+	pr, pw, err := os.Pipe()
+	if err != nil {
+		return nil, nil, fmt.Errorf("no pipe for the command's output: %w", err)
+	}
+	j := &job{id: lastJob.Add(1), done: make(chan struct{})}
+	cmd := exec.Command(shell, shellArgs(shell, c.Text)...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = c.Dir, pw, pw
+	cmd.Env = c.Env
+	if cmd.Env == nil {
+		cmd.Env = Environ(os.Environ())
+	}
+	cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], j.mark(), "PWD="+c.Dir)
+	if f, ok := c.Stdin.(*os.File); ok {
+		cmd.Stdin = f
+	}
+	j.cmd = cmd
+	err = spawn(j)
+	pw.Close()
+	if err != nil {
+		pr.Close()
+		return nil, nil, fmt.Errorf("%s cannot be started: %w", shell, err)
+	}
+	r.mu.Lock()
+	if r.jobs == nil {
+		r.jobs = map[*job]bool{}
+	}
+	r.jobs[j] = true
+	r.mu.Unlock()
+	j.gone = func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.jobs, j)
+	}
+	out := newCollector(pr, c.SpillDir)
+	r.wg.Add(2)
+	go func() { defer r.wg.Done(); out.read() }()
+	go func() {
+		defer r.wg.Done()
+		_ = cmd.Wait() // how it ended is in ProcessState
+		if c.Stdin != nil {
+			c.Stdin.Close()
+		}
+		close(j.done)
+	}()
+	return j, out, nil
+}
+
+// end makes sure that nothing of a job is left.
+func (r *Runner) end(j *job) {
+	j.kill()
+	<-j.done
+	j.gone()
+}
+
+// leave forgets a job that has nothing running any more, and counts what is.
+func (r *Runner) leave(j *job) int {
+	left := j.left()
+	if left == 0 {
+		j.gone()
+	}
+	return left
+}
+
+// Close ends everything that commands left running and waits for it.
+func (r *Runner) Close() {
+	r.mu.Lock()
+	var jobs []*job
+	for j := range r.jobs {
+		jobs = append(jobs, j)
+	}
+	r.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, j := range jobs {
+		wg.Go(func() { r.end(j) })
+	}
+	wg.Wait()
+	r.wg.Wait()
+}
+
+// mark is put into the environment of all that a job starts.
+func (j *job) mark() string { return fmt.Sprintf("PILLION_JOB=%d.%d", os.Getpid(), j.id) }
+
+// Environ is the environment commands get: that of the program without what makes bash read or run more than the
+// command, and without questions nobody can answer.
+func Environ(env []string) []string {
+	out := make([]string, 0, len(env)+4)
+	for _, e := range env {
+		name, _, _ := strings.Cut(e, "=")
+		switch name {
+		case "BASH_ENV", "ENV", "CDPATH", "PROMPT_COMMAND", "SHELLOPTS", "BASHOPTS", "GLOBIGNORE", "PS4", "PWD", "OLDPWD", "PILLION_JOB", "GIT_TERMINAL_PROMPT":
+			continue
+		}
+		if strings.HasPrefix(name, "BASH_FUNC_") {
+			continue
+		}
+		out = append(out, e)
+	}
+	return append(out, "PILLION=1", "GIT_TERMINAL_PROMPT=0")
+}
+
+// Detect finds the shell: the configured one, else bash, since commands are written and analysed as bash; else the
+// person's own or sh. fish, nu and other shells with a grammar of their own are never taken by themselves.
+func Detect(configured string) (string, error) {
+	if configured != "" {
+		p, err := exec.LookPath(configured)
+		if err != nil {
+			return "", fmt.Errorf("the configured shell %s is not there: %w; change shell in the configuration", configured, err)
+		}
+		return p, nil
+	}
+	candidates := []string{"bash"}
+	switch own := os.Getenv("SHELL"); strings.TrimSuffix(filepath.Base(own), ".exe") {
+	case "bash":
+		candidates = []string{own, "bash"}
+	case "zsh", "sh", "dash", "ksh":
+		candidates = append(candidates, own)
+	}
+	for _, name := range append(candidates, otherShells...) {
+		if p, err := exec.LookPath(name); err == nil {
+			return p, nil
+		}
+	}
+	return "", errors.New("no shell found; install bash or set shell in the configuration")
+}
+
+// Bash reports whether a shell reads commands as the analysis does.
+func Bash(shell string) bool {
+	switch strings.TrimSuffix(filepath.Base(shell), ".exe") {
+	case "bash", "sh", "dash", "ash":
+		return true
+	}
+	return false
+}
