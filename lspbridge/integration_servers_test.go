@@ -1,6 +1,7 @@
 package lspbridge
 
 import (
+	"context"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -116,5 +117,31 @@ func TestTypeScriptActions(t *testing.T) {
 	edits, err = m.Rename(ctx, filepath.Join(root, "b.ts"), Position{0, 17}, "double")
 	if err != nil || len(edits) == 0 || !strings.Contains(edits[0].New, "function double") {
 		t.Errorf("%+v %v", edits, err)
+	}
+}
+
+// TypeScript 7 is a server itself; it is taken where it is the TypeScript that is installed.
+func TestTypeScript7(t *testing.T) {
+	m, root := project(t, "typescript", map[string]string{"tsconfig.json": "{}", "a.ts": "const s: string = 1;\nexport { s };\n"})
+	bin := filepath.Join(filepath.Dir(filepath.Dir(m.o.Bin[0])), "ts7", "node_modules", ".bin")
+	m = New(Options{Root: root, Bin: []string{bin}, Idle: -1})
+	t.Cleanup(func() { m.Close(context.Background()) })
+	if m.typescript7(root) == nil {
+		t.Skip("TypeScript 7 is not installed: testdata/install-servers.sh")
+	}
+	ctx, path := longer(t), filepath.Join(root, "a.ts")
+	if r := m.Diagnostics(ctx, path); r.State != Fresh || !strings.Contains(messages(r.Items), "is not assignable") {
+		t.Fatalf("%s %q: %q", r.State, r.Reason, messages(r.Items))
+	}
+	if c := m.running()[0].current(); c.way() != byPull {
+		t.Errorf("diagnostics come by way %d", c.way())
+	}
+	d := m.Check(ctx, []Proposal{
+		{Path: path, Text: "import { n } from './new';\nconst c = '𝄞', s: string = n;\nexport { c, s };\n"},
+		{Path: filepath.Join(root, "new.ts"), Text: "export const n = 1;\n"},
+	})
+	// The pair before it makes the column tell whether the negotiated encoding (UTF-8 here) was converted.
+	if d.State != Fresh || len(d.Files) != 2 || len(d.Files[0].Items) == 0 || d.Files[0].Items[0].Range.Start != (Position{1, 16}) {
+		t.Errorf("%s %q: %+v", d.State, d.Reason, d.Files)
 	}
 }

@@ -20,6 +20,7 @@ type process struct {
 	exited chan struct{} // closed when it has ended and was reaped
 	err    error         // why it ended; read after exited
 	kill   func()        // the whole group, now
+	pid    int
 }
 
 // startProcess runs argv in dir. The process gets its own group, and dies with us where the platform can see to it.
@@ -62,7 +63,7 @@ func startProcess(argv []string, dir string, env []string) (*process, error) {
 		_ = r.Close()
 		return nil, fmt.Errorf("starting %s: %w", argv[0], err)
 	}
-	p.stdin, p.stdout = stdin, r
+	p.stdin, p.stdout, p.pid = stdin, r, cmd.Process.Pid
 	p.kill = func() { killGroup(cmd) }
 	return p, nil
 }

@@ -1,0 +1,88 @@
+package lspbridge
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A sidecar that is killed with -9 takes its servers along.
+func TestServersDieWithUs(t *testing.T) {
+	if os.Getenv("PILLION_TEST_PARENT") != "" {
+		p, err := startProcess([]string{"sleep", "600"}, t.TempDir(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		os.Stdout.WriteString("child " + strconv.Itoa(p.pid) + "\n")
+		<-p.exited
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestServersDieWithUs$")
+	cmd.Env = append(os.Environ(), "PILLION_TEST_PARENT=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := ""
+	for s := bufio.NewScanner(out); pid == "" && s.Scan(); {
+		pid, _ = strings.CutPrefix(s.Text(), "child ")
+		pid = strings.TrimSpace(pid)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	if pid == "" {
+		t.Fatal("the helper started nothing")
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) { // nobody tells us of its death
+		b, err := os.ReadFile("/proc/" + pid + "/stat")
+		if err != nil || strings.Contains(string(b), ") Z ") {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("process %s lives on: %s", pid, b)
+		}
+	}
+}
+
+func TestProcessThatEndsAtOnce(t *testing.T) {
+	p, err := startProcess([]string{"sh", "-c", "echo one >&2; echo no such option >&2; exit 3"}, t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-p.exited
+	if got := p.death().Error(); got != "exit status 3: no such option" {
+		t.Errorf("%q", got)
+	}
+	if _, err := startProcess([]string{"/no/such/server"}, t.TempDir(), nil); err == nil {
+		t.Error("a program that is not there was started")
+	}
+}
+
+// Children of the server go with it: they would keep its files and its memory.
+func TestKillTakesTheGroup(t *testing.T) {
+	p, err := startProcess([]string{"sh", "-c", "sleep 600 & echo $!; wait"}, t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := bufio.NewScanner(p.stdout)
+	s.Scan()
+	pid := s.Text()
+	p.kill()
+	<-p.exited
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		b, err := os.ReadFile("/proc/" + pid + "/stat")
+		if err != nil || strings.Contains(string(b), ") Z ") {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("grandchild %s lives on", pid)
+		}
+	}
+}
