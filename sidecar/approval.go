@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"math"
 	"strings"
 
+	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/change"
@@ -24,6 +26,9 @@ const (
 // connection. Whatever goes wrong, the answer is no.
 func (s *Server) askPermission(ctx context.Context, session string, r permission.Request) (permission.Reply, error) {
 	set, _ := r.Subject.(*change.Set)
+	if err := s.shown(ctx, session); err != nil {
+		return permission.Reply{}, err
+	}
 	request := protocol.RequestPermissionRequest{SessionID: session, ToolCall: s.permissionCall(session, r, set), Options: permissionOptions(r)}
 	var answer protocol.RequestPermissionResponse
 	if err := s.call(ctx, protocol.MethodSessionRequestPermission, request, &answer); err != nil {
@@ -38,7 +43,11 @@ func (s *Server) askPermission(ctx context.Context, session string, r permission
 	selected, ok := answer.Outcome.Value.(*protocol.SelectedPermissionOutcome)
 	if !ok { // cancelled: nothing is written and the turn ends
 		if es := s.lookup(session); es != nil {
-			go es.cancelAll()
+			es.cancelAll()
+		}
+		select {
+		case <-ctx.Done():
+		case <-s.ctx.Done():
 		}
 		return permission.Reply{}, context.Canceled
 	}
@@ -54,6 +63,26 @@ func (s *Server) askPermission(ctx context.Context, session string, r permission
 		return permission.Reply{}, &tools.Error{Kind: "stale", Message: "the text changed in the editor while the change was under review; nothing was written. Read it again, then propose the change anew"}
 	}
 	return replyOf(selected.OptionID, meta, set)
+}
+
+// shown waits until the editor has been sent everything that happened in a session so far, so that no question comes
+// before the call it is about.
+func (s *Server) shown(ctx context.Context, session string) error {
+	es := s.lookup(session)
+	if es == nil {
+		return nil
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = es.Events(ctx, math.MaxInt64-1, func(agent.Event) error { return nil }) // it hands out what waits, first
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // replyOf is the person's answer in the gate's words.

@@ -224,7 +224,7 @@ func (e *editor) send(line string) {
 }
 
 // patience is how long a message may take before the test fails. It is no measurement.
-const patience = 20 * time.Second
+const patience = 5 * time.Second
 
 // receive gives the next message, checked against the schema.
 func (e *editor) receive() (map[string]any, string) {
@@ -247,7 +247,7 @@ func (e *editor) receive() (map[string]any, string) {
 }
 
 // expect skips messages until one matches the pattern, a JSON text: objects match when the members named match, "*"
-// matches anything, "$name" remembers a string.
+// matches anything, "?name" remembers a string or an integer for "$name".
 func (e *editor) expect(pattern string) map[string]any {
 	e.t.Helper()
 	for k, v := range e.vars {
@@ -341,7 +341,7 @@ func matches(want, got any, found map[string]string) bool {
 		if w == "*" {
 			return true
 		}
-		if strings.HasPrefix(w, "$") {
+		if strings.HasPrefix(w, "?") {
 			switch g := got.(type) {
 			case string:
 				found[w[1:]] = g

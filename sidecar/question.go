@@ -14,6 +14,9 @@ import (
 // askQuestions asks by a form where the editor has one, else by a choice shaped like a permission request. A question
 // without options cannot be put that way: the model is told to ask in plain text.
 func (s *Server) askQuestions(ctx context.Context, session string, call *tools.Call, qs []tools.Question) ([][]string, error) {
+	if err := s.shown(ctx, session); err != nil {
+		return nil, err
+	}
 	if s.currentClient().asksForms() {
 		return s.askForm(ctx, session, call, qs)
 	}

@@ -243,7 +243,7 @@ func TestCancelWithdrawsThePermissionRequest(t *testing.T) {
 	write(t, filepath.Join(r.cwd, "a.txt"), "one\n")
 	r.model.steps = append(r.model.steps, callsTool("read", `{"filePath":"a.txt"}`), callsTool("edit", `{"filePath":"a.txt","oldString":"one","newString":"two"}`))
 	r.ed.send(`{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"$S","prompt":[{"type":"text","text":"x"}]}}`)
-	r.ed.expect(`{"id":"$P","method":"session/request_permission"}`)
+	r.ed.expect(`{"id":"?P","method":"session/request_permission"}`)
 	r.ed.send(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"$S"}}`)
 	r.ed.expectAll(`{"method":"$/cancel_request","params":{"requestId":$P}}`, `{"id":1,"result":{"stopReason":"cancelled"}}`)
 	r.ed.send(`{"jsonrpc":"2.0","id":$P,"result":{"outcome":{"outcome":"selected","optionId":"once"}}}`) // too late

@@ -609,7 +609,7 @@ type ElicitationURLMode struct {
 type InitializeResponse struct {
 	ProtocolVersion   int64              `json:"protocolVersion" acp:"required"`
 	AgentCapabilities *AgentCapabilities `json:"agentCapabilities,omitempty" acp:"lenient"` // Capabilities supported by the agent.
-	AuthMethods       []AuthMethod       `json:"authMethods,omitempty" acp:"lenient"`       // Authentication methods supported by the agent.
+	AuthMethods       []AuthMethod       `json:"authMethods" acp:"lenient"`                 // Authentication methods supported by the agent.
 	AgentInfo         *Implementation    `json:"agentInfo,omitempty" acp:"lenient"`         // Information about the Agent name and version sent to the Client.
 	Meta              map[string]any     `json:"_meta,omitempty" acp:"lenient"`
 }

@@ -45,6 +45,9 @@ func goName(s string) string {
 // pointers are optional members for which empty differs from absent.
 var pointers = []string{"Diff.oldText", "EmbeddedResourceResource.text", "EmbeddedResourceResource.blob"}
 
+// alwaysSent are optional members that go out even when empty: clients look at them without a check.
+var alwaysSent = []string{"InitializeResponse.authMethods"}
+
 // golang writes the Go twin.
 func golang(d *defs) ([]byte, error) {
 	var b strings.Builder
@@ -97,7 +100,7 @@ func golang(d *defs) ([]byte, error) {
 			p("type %s struct {", name)
 			for _, m := range d.members(n) {
 				opts, typ := "", goType(d, n, m)
-				if !m.Required {
+				if !m.Required && !slices.Contains(alwaysSent, n+"."+m.Name) {
 					opts = ",omitempty"
 				}
 				acp := ""
