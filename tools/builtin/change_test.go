@@ -482,3 +482,29 @@ func BenchmarkEditSmall(b *testing.B) {
 		s.updates = nil
 	}
 }
+
+func TestErrorsAreCappedPerFileAndInFiles(t *testing.T) {
+	set := change.New("c", []change.File{{Path: "/p/own.go", Kind: change.Edit, Old: "a", New: "b"}})
+	d := &lspbridge.Delta{State: lspbridge.Fresh}
+	for i := range 8 {
+		path := fmt.Sprintf("/p/other%d.go", i)
+		if i == 7 {
+			path = "/p/own.go"
+		}
+		for k := range 25 {
+			x := lspbridge.Diagnostic{Path: path, Severity: lspbridge.SeverityError, Message: fmt.Sprint("m", k)}
+			x.Range.Start.Line = k
+			d.Introduced = append(d.Introduced, x)
+		}
+	}
+	got := problemText(d, set)
+	if n := strings.Count(got, "ERROR ["); n != 20*6 {
+		t.Errorf("%d errors told, want 20 of the file and 20 each of 5 others", n)
+	}
+	if strings.Count(got, "... and 5 more") != 6 || !strings.Contains(got, "new errors in 2 more files") {
+		t.Errorf("the rest is not mentioned:\n%s", got)
+	}
+	if !strings.HasPrefix(got, "\n\nLSP errors detected in this file, please fix:\n<diagnostics file=\"/p/own.go\">\nERROR [1:1] m0\n") {
+		t.Errorf("begins with %.200q", got)
+	}
+}

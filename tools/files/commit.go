@@ -332,8 +332,10 @@ func writableDir(dir string) error {
 			return err
 		case !fi.IsDir():
 			return fmt.Errorf("%s is not a directory", dir)
-		case fi.Mode().Perm()&0o222 == 0 || !mayWrite(dir):
-			return fmt.Errorf("the folder %s %w (mode %04o)", dir, ErrReadOnly, fi.Mode().Perm())
+		case fi.Mode().Perm()&0o222 == 0:
+			return fmt.Errorf("the folder %s %w (mode %04o); make it writable first if files in it may come and go", dir, ErrReadOnly, fi.Mode().Perm())
+		case !mayWrite(dir):
+			return fmt.Errorf("no file can be made or removed in the folder %s: it does not belong to this user: %w", dir, fs.ErrPermission)
 		}
 		return nil
 	}

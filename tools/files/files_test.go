@@ -586,3 +586,58 @@ func TestRecoverKeepsLaterEdits(t *testing.T) {
 	}
 	clean(t, dir)
 }
+
+// failing is a journal that stops working at its nth Begin.
+type failing struct {
+	DirJournal
+	n int
+}
+
+func (j *failing) Begin(ctx context.Context, id string, data []byte) error {
+	if j.n--; j.n < 0 {
+		return syscall.ENOSPC
+	}
+	return j.DirJournal.Begin(ctx, id, data)
+}
+
+func TestFailureInTheMiddleTakesAllBack(t *testing.T) {
+	defer func() { crash = nil }()
+	for _, c := range []struct {
+		name  string
+		n     int // Begins that work
+		spoil int // before this step somebody changes the last file; 0: never
+	}{
+		{"journal cannot begin", 0, 0},
+		{"journal fails at the end", 1, 0},
+		{"a file changes at the last moment", 9, 17},
+	} {
+		dir := t.TempDir()
+		ops, old, _ := patch20(t, dir, rand.New(rand.NewPCG(3, 3)))
+		last := ops[len(ops)-1].Path
+		step := 0
+		crash = func(p string) error {
+			if p == "apply" {
+				if step++; step == c.spoil {
+					old[last] = "theirs"
+					return os.WriteFile(last, []byte("theirs"), 0o644)
+				}
+			}
+			return nil
+		}
+		j := &failing{DirJournal{filepath.Join(t.TempDir(), "j")}, c.n}
+		err := Commit(bg, ops, j)
+		crash = nil
+		if err == nil || c.spoil > 0 && !errors.Is(err, ErrStale) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if got := tree(dir); !equal(got, old) {
+			t.Errorf("%s: the files are %v", c.name, got)
+		}
+		if p, _ := j.Pending(bg); len(p) != 0 {
+			t.Errorf("%s: still pending", c.name)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "fresh")); err == nil {
+			t.Errorf("%s: made folders stay", c.name)
+		}
+	}
+}

@@ -14,10 +14,13 @@ import (
 	"time"
 )
 
-// TestMain is also the child of TestKill: it commits back and forth until it is killed.
+// TestMain is also the child of TestKill, which commits until it is killed, and of TestAsAnotherUser.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("PILLION_TEST_KILL"); dir != "" {
-		commitForEver(dir)
+		commitOnce(dir)
+	}
+	if dir := os.Getenv("PILLION_TEST_NOBODY"); dir != "" {
+		asNobody(dir)
 	}
 	os.Exit(m.Run())
 }
@@ -27,7 +30,7 @@ type killCase struct {
 	Old, New map[string]string
 }
 
-func commitForEver(dir string) {
+func commitOnce(dir string) {
 	b, err := os.ReadFile(filepath.Join(dir, "case.json"))
 	if err != nil {
 		panic(err)
