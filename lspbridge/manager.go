@@ -27,6 +27,9 @@ type Options struct {
 	Buffer func(path string) (text string, ok bool)
 	// ApplyEdit takes an edit a server asks for by itself to the person. nil refuses.
 	ApplyEdit func(ctx context.Context, label string, edits []FileEdit) error
+	// Diagnostics hears of every file whose problems have changed, when they are final or change again; never of a
+	// proposal's. It must not call the Manager and must not block. nil: nobody listens.
+	Diagnostics func(FileReport)
 	// Notice is told what a person should know once: a server that crashed for good, a server's error message.
 	Notice func(server, text string)
 	Log    *slog.Logger
@@ -51,7 +54,8 @@ type Manager struct {
 	closed   bool
 	watcher  *watcher
 	noticed  map[string]bool
-	newFiles map[string]bool // proposed and not on disk when checked: their first write is a creation
+	told     map[string]FileReport // what Diagnostics heard last; files without problems are not kept
+	newFiles map[string]bool       // proposed and not on disk when checked: their first write is a creation
 }
 
 type slotKey struct{ id, root string }
@@ -66,7 +70,7 @@ func New(o Options) *Manager {
 	}
 	o.Root = filepath.Clean(o.Root)
 	return &Manager{o: o, log: o.Log, rows: sync.OnceValue(func() []Server { return configured(o.Servers) }),
-		slots: map[slotKey]*slot{}, noticed: map[string]bool{}, newFiles: map[string]bool{}}
+		slots: map[slotKey]*slot{}, noticed: map[string]bool{}, told: map[string]FileReport{}, newFiles: map[string]bool{}}
 }
 
 // text is what the person sees of a file: the buffer, else the disk.
@@ -137,6 +141,9 @@ func (m *Manager) running() []*slot {
 	return out
 }
 
+// Running reports whether any server has been started and is there.
+func (m *Manager) Running() bool { return len(m.running()) > 0 }
+
 // Warm starts the servers for a file in the background.
 func (m *Manager) Warm(path string) {
 	go func() {
@@ -174,7 +181,11 @@ func (m *Manager) notice(server, text string) {
 }
 
 func (m *Manager) host() host {
-	return host{text: m.text, notice: m.notice,
+	var changed func([]string)
+	if m.o.Diagnostics != nil {
+		changed = m.live
+	}
+	return host{text: m.text, changed: changed, notice: m.notice,
 		apply: func(ctx context.Context, label string, edit lsp.WorkspaceEdit, c *client) error {
 			if m.o.ApplyEdit == nil {
 				return errors.New("edits of a server's own accord are not accepted here")

@@ -174,7 +174,7 @@ func (a *app) problems(ctx context.Context, cwd string) (left []change.Problem, 
 	m := a.bridges[root]
 	a.mu.Unlock()
 	left = []change.Problem{}
-	if m == nil {
+	if m == nil || !m.Running() { // what was not needed for the turn is not started for its last line
 		return left, false
 	}
 	for _, f := range m.ProjectDiagnostics(ctx) {

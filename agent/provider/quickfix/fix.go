@@ -80,17 +80,24 @@ func (f *fixer) attempt(p problem) bool {
 			return false
 		}
 	}
-	r := f.call("lsp", map[string]any{"operation": "codeActions", "filePath": p.path, "line": p.line, "character": p.column})
-	if r.failed {
-		f.why[p.key()] = "the language server could not say what would help: " + firstLine(r.text)
-		return false
+	a, ok := f.ask(p, p)
+	if !ok && !f.triedAny(p) {
+		// An analyser may report the same trouble a few columns on, and the fix may hang there; servers run analysers
+		// on open files only, so the whole project's list does not show it.
+		if near := diagnose(f.walk, p.path); near.ok {
+			for _, q := range near.problems {
+				if !ok && q.line == p.line && q.column != p.column {
+					a, ok = f.ask(p, q)
+				}
+			}
+		}
 	}
-	a, ok := f.choose(p, parseActions(r.text))
 	if !ok {
 		return false
 	}
+	delete(f.why, p.key()) // what another place said
 	f.tried[p.key()+"\x00"+a.title] = true
-	r = f.call("lsp", map[string]any{"operation": "codeActions", "filePath": p.path, "apply": a.id})
+	r := f.call("lsp", map[string]any{"operation": "codeActions", "filePath": p.path, "apply": a.id})
 	switch {
 	case r.failed && refused(r.text):
 		f.refused++
@@ -105,6 +112,16 @@ func (f *fixer) attempt(p problem) bool {
 		f.stubs = append(f.stubs, fmt.Sprintf("%s (%s)", a.title, p.path))
 	}
 	return true
+}
+
+// ask lists what is offered for p at a place and chooses.
+func (f *fixer) ask(p, at problem) (action, bool) {
+	r := f.call("lsp", map[string]any{"operation": "codeActions", "filePath": at.path, "line": at.line, "character": at.column})
+	if r.failed {
+		f.why[p.key()] = "the language server could not say what would help: " + firstLine(r.text)
+		return action{}, false
+	}
+	return f.choose(p, parseActions(r.text))
 }
 
 // choose takes the untried quick fix that cures most and causes nothing; what would cause as much as it cures is not
