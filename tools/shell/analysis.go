@@ -38,8 +38,8 @@ type Request struct {
 	ReadDirs []string
 	Home     string                           // for ~ and $HOME
 	Getenv   func(name string) (string, bool) // the environment the command gets; nil: an empty one
-	// Protected says whether a path (absolute, links resolved) must always be asked, and why; nil: none is.
-	Protected func(realPath string) (reason string, ok bool)
+	// Protected says whether an access to a path (absolute, links resolved) must always be asked, and why; nil: none.
+	Protected func(realPath string, access Access) (reason string, ok bool)
 }
 
 // PathAccess is a path that a command touches, absolute and with links resolved.

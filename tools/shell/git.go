@@ -244,7 +244,7 @@ func (w *walker) gitConfig(rest, words []arg, c *call, entry *Call) {
 // protectedFile notes a write to a file that a program changes without being given its name.
 func (w *walker) protectedFile(name string, st *state) {
 	base := w.req.Root
-	if base == "" {
+	if base == "" || base == "/" {
 		base = w.req.Dir
 	}
 	w.paths.add(base+"/"+name, Write)

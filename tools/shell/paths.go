@@ -22,6 +22,7 @@ type paths struct {
 	links     map[string]link
 	lookups   int
 	exhausted bool
+	deep      bool // the program at hand changes folders with all that is in them
 
 	outside   map[string]Access
 	order     []string
@@ -39,9 +40,11 @@ type link struct {
 
 func newPaths(r Request) *paths {
 	p := &paths{req: r, links: map[string]link{}, outside: map[string]Access{}}
-	for _, root := range append([]string{r.Root, r.Dir}, r.Extra...) {
-		// A root of "/" means that there is no project around the directory.
-		if root != "" && filepath.Clean(root) != "/" {
+	if r.Root == "" || filepath.Clean(r.Root) == "/" { // "/" means that there is no project around the directory
+		r.Root = r.Dir
+	}
+	for _, root := range append([]string{r.Root}, r.Extra...) {
+		if root != "" {
 			p.roots = append(p.roots, p.real(root))
 		}
 	}
@@ -117,16 +120,16 @@ func (p *paths) guard(real string, access Access) {
 	if p.req.Protected == nil {
 		return
 	}
-	if reason, ok := p.req.Protected(real); ok {
+	if reason, ok := p.req.Protected(real, access); ok {
 		p.protect(real, access, reason)
 		return
 	}
-	if access != Write || !p.stat(real).dir {
+	if access != Write || !p.deep || !p.stat(real).dir {
 		return
 	}
 	for _, name := range sensitive {
 		below := path.Join(real, name)
-		if reason, ok := p.req.Protected(below); ok && p.stat(path.Dir(below)).dir && (p.stat(below).exists || strings.Contains(name, "hooks/")) {
+		if reason, ok := p.req.Protected(below, Write); ok && p.stat(path.Dir(below)).dir && (p.stat(below).exists || strings.Contains(name, "hooks/")) {
 			p.protect(below, access, reason)
 			return
 		}

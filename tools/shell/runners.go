@@ -213,8 +213,9 @@ func (w *walker) find(c *call, entry *Call) {
 	if len(roots) == 0 {
 		roots = []arg{plainArg(".")}
 	}
-	access := Read
+	access, narrow := Read, false
 	for ; i < len(args); i++ {
+		narrow = narrow || takesText(args[i].text)
 		switch s := args[i].text; s {
 		case "-delete":
 			access, entry.ReadOnly = Write, false
@@ -246,6 +247,8 @@ func (w *walker) find(c *call, entry *Call) {
 	if follow {
 		entry.ReadOnly = false
 	}
+	w.paths.deep = access == Write && !narrow
+	defer func() { w.paths.deep = false }()
 	for _, r := range roots {
 		if !r.known() {
 			w.opaque("it cannot be said where find searches")

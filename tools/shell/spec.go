@@ -86,8 +86,10 @@ func (s *spec) word(i, n int) kind {
 func (w *walker) pathArgs(c *call, s spec) {
 	name := c.args[0].text
 	switch name {
-	case "rm", "rmdir", "mv", "chmod", "rsync":
+	case "rm", "rmdir", "mv", "chmod", "chown", "chgrp", "rsync":
 		w.removes = true
+		w.paths.deep = true
+		defer func() { w.paths.deep = false }()
 	case "dd":
 		w.dd(c)
 		return
