@@ -17,6 +17,7 @@ type geminiAnswer struct {
 	finish  string
 	blocked string
 	usage   *geminiUsage
+	like    template
 }
 
 type geminiChunk struct {
@@ -36,9 +37,9 @@ type geminiChunk struct {
 }
 
 type geminiPart struct {
-	Text         string `json:"text"`
-	Thought      bool   `json:"thought"`
-	Signature    string `json:"thoughtSignature"`
+	Text         json.RawMessage `json:"text"`
+	Thought      bool            `json:"thought"`
+	Signature    string          `json:"thoughtSignature"`
 	FunctionCall *struct {
 		ID   string          `json:"id"`
 		Name string          `json:"name"`
@@ -55,6 +56,10 @@ type geminiUsage struct {
 }
 
 func (a *geminiAnswer) event(data []byte) (progress, error) {
+	if ok, err := a.like.try(data); ok {
+		return more, err
+	}
+	a.like.clear()
 	var ch geminiChunk
 	if err := json.Unmarshal(data, &ch); err != nil {
 		var typeErr *json.UnmarshalTypeError
@@ -92,7 +97,21 @@ func (a *geminiAnswer) event(data []byte) (progress, error) {
 	if a.finish != "" || a.blocked != "" {
 		return finished, nil
 	}
+	if len(ch.Candidates) == 1 && ch.Candidates[0].Index == 0 && len(ch.Candidates[0].Content.Parts) == 1 {
+		if p := &ch.Candidates[0].Content.Parts[0]; p.Signature == "" && p.FunctionCall == nil {
+			kind := p.kind()
+			a.like.learn(data, p.Text, func(t string) error { return a.out.send(Event{Type: kind, Text: t}) })
+		}
+	}
 	return more, nil
+}
+
+// kind of event a part's text makes.
+func (p *geminiPart) kind() EventType {
+	if p.Thought {
+		return EventThinking
+	}
+	return EventText
 }
 
 // geminiFailure: some reasons mean that the model stumbled, and asking again helps.
@@ -123,12 +142,8 @@ func (a *geminiAnswer) part(p *geminiPart) error {
 		}
 		return nil
 	}
-	if p.Text != "" {
-		kind := EventText
-		if p.Thought {
-			kind = EventThinking
-		}
-		if err := a.out.send(Event{Type: kind, Text: p.Text}); err != nil {
+	if text := jsonText(p.Text); text != "" {
+		if err := a.out.send(Event{Type: p.kind(), Text: text}); err != nil {
 			return err
 		}
 	}

@@ -121,7 +121,7 @@ func FuzzOtherAnswers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		fuzzAnswer(t, in, func(e emitter, off bool) answer { return &anthropicAnswer{out: e, like: template{off: off}} })
 		fuzzAnswer(t, in, func(e emitter, off bool) answer { return &responsesAnswer{out: e, like: template{off: off}} })
-		fuzzAnswer(t, in, func(e emitter, _ bool) answer { return &geminiAnswer{out: e} })
+		fuzzAnswer(t, in, func(e emitter, off bool) answer { return &geminiAnswer{out: e, like: template{off: off}} })
 	})
 }
 
