@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -389,111 +388,4 @@ func never(s *jsonschema.Schema) bool {
 func nullable(s *jsonschema.Schema) bool {
 	return s != nil && (s.Type == "null" || slices.Contains(s.Types, "null") || slices.Contains(s.Enum, nil) ||
 		slices.ContainsFunc(s.AnyOf, nullable) || slices.ContainsFunc(s.OneOf, nullable))
-}
-
-// coerce returns v as one of the wanted JSON types. Only text is ever converted.
-func coerce(want []string, v any) (any, bool) {
-	for _, t := range want {
-		if is(t, v) {
-			if n, ok := v.(json.Number); ok && t == "integer" {
-				return whole(n)
-			}
-			return v, true
-		}
-	}
-	s, ok := v.(string)
-	if !ok {
-		return v, false
-	}
-	s = strings.TrimSpace(s)
-	for _, t := range want {
-		switch t {
-		case "boolean":
-			if strings.EqualFold(s, "true") || strings.EqualFold(s, "false") {
-				return strings.EqualFold(s, "true"), true
-			}
-		case "integer", "number", "array", "object":
-			got, err := parseDefault(json.RawMessage(s))
-			if err != nil || !json.Valid([]byte(s)) || !is(t, got) {
-				continue
-			}
-			if n, ok := got.(json.Number); ok && t == "integer" {
-				return whole(n)
-			}
-			return got, true
-		}
-	}
-	return v, false
-}
-
-// is reports whether v has the JSON type; 10.0 is an integer, as JSON Schema has it.
-func is(t string, v any) bool {
-	switch x := v.(type) {
-	case nil:
-		return t == "null"
-	case bool:
-		return t == "boolean"
-	case string:
-		return t == "string"
-	case []any:
-		return t == "array"
-	case map[string]any:
-		return t == "object"
-	case json.Number:
-		if t == "integer" {
-			f, err := x.Float64()
-			return err == nil && f == math.Trunc(f)
-		}
-		return t == "number"
-	}
-	return false
-}
-
-// whole writes an integral number without fraction or exponent, so that it fits a Go integer.
-func whole(n json.Number) (any, bool) {
-	if _, err := n.Int64(); err == nil {
-		return n, true
-	}
-	f, err := n.Float64()
-	if err != nil {
-		return n, false
-	}
-	if math.Abs(f) < 1<<63 {
-		return json.Number(strconv.FormatInt(int64(f), 10)), true
-	}
-	return n, true
-}
-
-func equal(a, b any) bool {
-	if n, ok := b.(json.Number); ok {
-		x, err := n.Float64()
-		y, isFloat := a.(float64)
-		return err == nil && isFloat && x == y
-	}
-	switch a.(type) {
-	case []any, map[string]any:
-		return show(a) == show(b)
-	}
-	switch b.(type) {
-	case []any, map[string]any:
-		return false
-	}
-	return a == b
-}
-
-// show is a value as it goes into an error: JSON, cut.
-func show(v any) string {
-	raw, err := encode(v)
-	if err != nil {
-		return "an unprintable value"
-	}
-	const most = 80 // bytes
-	if len(raw) > most {
-		cut := most
-		for cut > 0 && !utf8.RuneStart(raw[cut]) {
-			cut--
-		}
-		return string(raw[:cut]) + "…"
-	}
-	return string(raw)
 }

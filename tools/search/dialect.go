@@ -1,0 +1,137 @@
+package search
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// normalize rewrites what models take from other dialects and what both engines would read differently: a brace
+// that counts nothing is a brace (interface{}), and an escaped character that needs no escape is itself (\/ \" \<).
+func normalize(pattern string) string {
+	var b strings.Builder
+	class := 0 // depth of [
+	for i := 0; i < len(pattern); i++ {
+		c := pattern[i]
+		switch {
+		case c == '\\' && i+1 < len(pattern):
+			i++
+			next := pattern[i]
+			if next >= utf8.RuneSelf || isLetterOrDigit(next) || strings.IndexByte(`\.+*?()|[]{}^$#&-~`, next) >= 0 {
+				b.WriteByte('\\')
+			}
+			b.WriteByte(next)
+			if (next == 'p' || next == 'P' || next == 'x' || next == 'u' || next == 'U') && i+1 < len(pattern) && pattern[i+1] == '{' {
+				if end := strings.IndexByte(pattern[i:], '}'); end > 0 {
+					b.WriteString(pattern[i+1 : i+end+1])
+					i += end
+				}
+			}
+			continue
+		case c == '[':
+			class++
+			if rest := pattern[i+1:]; class == 1 { // ] and ^] at the start are members
+				for _, start := range []string{"^]", "]", "^"} {
+					if strings.HasPrefix(rest, start) {
+						b.WriteByte('[')
+						b.WriteString(start)
+						i += len(start)
+						c = 0
+						break
+					}
+				}
+				if c == 0 {
+					continue
+				}
+			}
+		case c == ']' && class > 0:
+			class--
+		case c == '{' && class == 0 && !isCount(pattern[i:]):
+			b.WriteByte('\\')
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}
+
+func isLetterOrDigit(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
+
+// isCount reports whether s begins with a counted repetition: {3} {3,} {3,5}.
+func isCount(s string) bool {
+	end := strings.IndexByte(s, '}')
+	if end < 2 {
+		return false
+	}
+	lo, hi, _ := strings.Cut(s[1:end], ",")
+	digits := func(s string) bool { return strings.Trim(s, "0123456789") == "" }
+	return lo != "" && digits(lo) && digits(hi)
+}
+
+// unicodeClasses widens \d \w \s and their opposites from ASCII to Unicode, as Rust has them.
+func unicodeClasses(pattern string) string {
+	if !strings.Contains(pattern, `\`) {
+		return pattern
+	}
+	const word, space = `\p{L}\p{M}\p{Nd}\p{Pc}`, `\t\n\v\f\r \x{85}\p{Z}`
+	var b strings.Builder
+	class := false
+	for i := 0; i < len(pattern); i++ {
+		c := pattern[i]
+		if c == '[' && !class {
+			class = true
+			b.WriteByte(c)
+			for _, start := range []string{"^]", "]"} { // ] at the start is a member
+				if strings.HasPrefix(pattern[i+1:], start) {
+					b.WriteString(start)
+					i += len(start)
+					break
+				}
+			}
+			continue
+		}
+		if c == ']' {
+			class = false
+		}
+		if c != '\\' || i+1 == len(pattern) {
+			b.WriteByte(c)
+			continue
+		}
+		i++
+		wrap := func(s string) {
+			if class {
+				b.WriteString(s)
+			} else {
+				b.WriteString("[" + s + "]")
+			}
+		}
+		switch next := pattern[i]; {
+		case next == 'd':
+			b.WriteString(`\p{Nd}`)
+		case next == 'D':
+			b.WriteString(`\P{Nd}`)
+		case next == 'w':
+			wrap(word)
+		case next == 's':
+			wrap(space)
+		case next == 'W' && !class:
+			b.WriteString("[^" + word + "]")
+		case next == 'S' && !class:
+			b.WriteString("[^" + space + "]")
+		case next == 'u' || next == 'U': // \u00e9, \u{e9}
+			n := 4
+			if next == 'U' {
+				n = 8
+			}
+			b.WriteString(`\x`)
+			if i+n < len(pattern) && pattern[i+1] != '{' {
+				b.WriteString("{" + pattern[i+1:i+1+n] + "}")
+				i += n
+			}
+		default:
+			b.WriteByte('\\')
+			b.WriteByte(next)
+		}
+	}
+	return b.String()
+}
