@@ -49,6 +49,9 @@ type Request struct {
 	// ReadOnly are those of Patterns that are commands known to change nothing; see ReadOnlyCommands.
 	ReadOnly []string `json:"readOnly,omitempty"`
 
+	// AskIf weakens an ask that comes after another one of the same call; a deny counts always.
+	AskIf AskIf `json:"-"`
+
 	Title string `json:"title"` // one line for the person
 	Why   string `json:"why"`   // why it is asked, for the person
 	// MustAsk asks even when a rule allows (never when one denies): protected paths, opaque commands, loops.
@@ -56,6 +59,16 @@ type Request struct {
 	Metadata map[string]any `json:"metadata,omitempty"`
 	Subject  any            `json:"-"` // what is decided: *change.Set for edits, *shell.Analysis for commands
 }
+
+// AskIf says which rules may make a request ask.
+type AskIf string
+
+// Any rule that says ask, only those that name more than "*", or none.
+const (
+	AskIfAny      AskIf = ""
+	AskIfSpecific AskIf = "specific"
+	AskIfNone     AskIf = "none"
+)
 
 // ReplyKind is the person's answer.
 type ReplyKind string

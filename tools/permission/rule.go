@@ -15,6 +15,9 @@ func (rs Ruleset) Evaluate(permission, pattern string) (Action, *Rule) {
 func (rs Ruleset) Judge(r Request, pattern string) (Action, *Rule) {
 	who := names(r.Permission, r.Tool)
 	action, rule := rs.evaluate(who, pattern)
+	if action == Ask && (r.AskIf == AskIfNone || r.AskIf == AskIfSpecific && (rule == nil || rule.Pattern == "*")) {
+		return Allow, rule
+	}
 	if action == Allow || !slices.Contains(r.ReadOnly, pattern) {
 		return action, rule
 	}

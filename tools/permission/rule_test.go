@@ -98,3 +98,19 @@ func TestToolNameCountsOnlyForItsOwnFamily(t *testing.T) {
 		t.Errorf("edit by write: %s", a)
 	}
 }
+
+func TestJudgeAskIf(t *testing.T) {
+	rs := rules(t, `{"edit":{"*":"ask","docs/*":"ask","secret/*":"deny"}}`)
+	for _, c := range []struct {
+		askIf   AskIf
+		pattern string
+		want    Action
+	}{
+		{AskIfAny, "a.go", Ask}, {AskIfSpecific, "a.go", Allow}, {AskIfSpecific, "docs/x", Ask}, {AskIfNone, "docs/x", Allow},
+		{AskIfSpecific, "secret/k", Deny}, {AskIfNone, "secret/k", Deny},
+	} {
+		if got, _ := rs.Judge(Request{Permission: "edit", AskIf: c.askIf}, c.pattern); got != c.want {
+			t.Errorf("%q %s: %s", c.askIf, c.pattern, got)
+		}
+	}
+}
