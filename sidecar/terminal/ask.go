@@ -33,6 +33,12 @@ func (t *Terminal) AskPermission(ctx context.Context, r permission.Request) (per
 		return permission.Reply{}, err
 	}
 	set, _ := r.Subject.(*change.Set)
+	began := t.Now()
+	defer func() {
+		t.mu.Lock()
+		t.asked[r.CallID] += t.Now().Sub(began)
+		t.mu.Unlock()
+	}()
 	t.mu.Lock()
 	t.wait("")
 	t.clear()

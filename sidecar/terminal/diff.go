@@ -94,11 +94,21 @@ func (t *Terminal) problem(p change.Problem) string {
 	if p.Severity == "error" {
 		color = red
 	}
-	return fmt.Sprintf("%s %s %s", t.paint(cyan, fmt.Sprintf("%s:%d:%d", Clean(t.rel(p.Path)), p.Line, p.Column)), t.paint(color, p.Severity), Clean(firstLine(p.Message)))
+	at := fmt.Sprintf("%s:%d:%d", Clean(t.rel(p.Path)), p.Line, p.Column)
+	return fmt.Sprintf("%s %s %s", t.paint(cyan, at), t.paint(color, p.Severity), t.fit(Clean(firstLine(p.Message)), len(at)+len(p.Severity)+6))
 }
 
 func (t *Terminal) plainProblem(p change.Problem) string {
-	return fmt.Sprintf("%s:%d:%d %s", Clean(t.rel(p.Path)), p.Line, p.Column, Clean(firstLine(p.Message)))
+	at := fmt.Sprintf("%s:%d:%d", Clean(t.rel(p.Path)), p.Line, p.Column)
+	return at + " " + t.fit(Clean(firstLine(p.Message)), len(at)+5)
+}
+
+// fit cuts a message to what is left of the line on a terminal; a file or a pipe gets all of it.
+func (t *Terminal) fit(s string, used int) string {
+	if !t.Live {
+		return s
+	}
+	return cut(s, t.Width-used)
 }
 
 func (t *Terminal) fileHead(f *change.File) {

@@ -56,6 +56,7 @@ type Terminal struct {
 	tools    map[string]agent.ToolStatus // last status printed by call
 	shown    map[string]bool             // change sets whose diff was printed
 	stopping string                      // call after which the turn is to end
+	asked    map[string]time.Duration    // by call: what the person took to answer
 	summary  Summary
 	text     strings.Builder // the answer after the last tool call
 	done     chan struct{}
@@ -93,7 +94,7 @@ func New(o Options) *Terminal {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	t := &Terminal{Options: o, tools: map[string]agent.ToolStatus{}, shown: map[string]bool{}, done: make(chan struct{})}
+	t := &Terminal{Options: o, tools: map[string]agent.ToolStatus{}, shown: map[string]bool{}, asked: map[string]time.Duration{}, done: make(chan struct{})}
 	if o.Live {
 		go t.tick()
 	}
@@ -212,7 +213,7 @@ func (t *Terminal) tool(d agent.ToolData) {
 			mark, color = "✗", red
 		}
 		took := ""
-		if s := d.Ended.Sub(d.Started); s >= time.Second {
+		if s := d.Ended.Sub(d.Started) - t.asked[d.CallID]; s >= time.Second {
 			took = t.paint(dim, fmt.Sprintf("  %.1fs", s.Seconds()))
 		}
 		t.line(t.paint(color, mark) + " " + t.paint(bold, d.Tool) + " " + cut(Clean(t.rel(title)), t.Width-len(d.Tool)-12) + took)
