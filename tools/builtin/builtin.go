@@ -31,12 +31,13 @@ type Env struct {
 	Format  Formatter     // nil: none
 
 	Search *search.Searcher // nil: one with the default options
+	Shell  BashOptions
 }
 
 // All lists the tools, in the order they are offered.
 func All(env Env) []tools.Tool {
 	return []tools.Tool{
-		Read(env), Write(env), Edit(env), MultiEdit(env), ApplyPatch(env), List(env), Glob(env), Grep(env),
+		Read(env), Write(env), Edit(env), MultiEdit(env), ApplyPatch(env), List(env), Glob(env), Grep(env), Bash(env),
 		LSP(env), TodoWrite(env), TodoRead(env), Invalid(),
 	}
 }

@@ -1,0 +1,170 @@
+package builtin
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/shell"
+)
+
+//go:embed bash.txt
+var bashText string
+
+type bashParams struct {
+	Command     string `json:"command" jsonschema:"the command line to run in bash"`
+	Timeout     *int   `json:"timeout,omitempty" jsonschema:"time limit in milliseconds, 120000 when left out"`
+	Workdir     string `json:"workdir,omitempty" jsonschema:"the directory to run it in, the session's by default; use this instead of cd"`
+	Description string `json:"description,omitempty" jsonschema:"what the command does, in five to ten words"`
+}
+
+// defaultTimeout is OpenCode's figure.
+const defaultTimeout = 2 * time.Minute
+
+// BashOptions are the bash tool's settings. The zero value is ready.
+type BashOptions struct {
+	Shell   string        // path or name of the shell; empty: found by shell.Detect
+	Runner  *shell.Runner // ends what commands leave running; nil: one for the tool's life, never closed
+	Timeout time.Duration // when the call gives none; 0: two minutes
+	// Environ is the environment of commands; nil: this program's, cleaned by shell.Environ.
+	Environ func() []string
+}
+
+// Bash runs a command, after the analysis in package shell has said what must be asked.
+func Bash(env Env) tools.Tool {
+	o := env.Shell
+	if o.Runner == nil {
+		o.Runner = &shell.Runner{}
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = defaultTimeout
+	}
+	if o.Environ == nil {
+		o.Environ = func() []string { return shell.Environ(os.Environ()) }
+	}
+	return tools.New("bash", bashText, func(ctx context.Context, p bashParams, call *tools.Call) (tools.Result, error) {
+		limit := o.Timeout
+		if p.Timeout != nil {
+			if *p.Timeout <= 0 {
+				return tools.Result{}, &tools.Error{Kind: "bad_timeout", Message: fmt.Sprintf("Invalid timeout value: %d. Timeout must be a positive number.", *p.Timeout)}
+			}
+			limit = time.Duration(*p.Timeout) * time.Millisecond
+		}
+		dir := p.Workdir
+		if dir == "" {
+			dir = env.Cwd
+		} else if !filepath.IsAbs(dir) {
+			dir = filepath.Join(env.Cwd, dir)
+		}
+		dir = filepath.Clean(dir)
+		sh, err := shell.Detect(o.Shell)
+		if err != nil {
+			return tools.Result{}, &tools.Error{Kind: "no_shell", Message: err.Error(), Err: err}
+		}
+		environ := o.Environ()
+		a := shell.Analyze(env.shellRequest(p.Command, dir, environ))
+		if !shell.Bash(sh) && !a.Refused {
+			a.Opaque = true
+			a.Why = strings.TrimPrefix(a.Why+"; "+filepath.Base(sh)+" runs it, whose grammar is not bash's", "; ")
+		}
+		title := p.Description
+		if title == "" {
+			title = shell.Visible(p.Command)
+		}
+		call.Report(tools.Update{Title: title, Metadata: map[string]any{"description": p.Description, "output": ""}})
+		if err := env.askCommand(ctx, call, a, p, dir); err != nil {
+			return tools.Result{}, err
+		}
+		out, err := o.Runner.Run(ctx, shell.Command{
+			Text: p.Command, Shell: sh, Dir: dir, Env: environ, Timeout: limit, SpillDir: env.spillDir(),
+			OnOutput: func(tail string) {
+				call.Report(tools.Update{Metadata: map[string]any{"output": tail, "description": p.Description}})
+			},
+		})
+		if err != nil {
+			return tools.Result{}, &tools.Error{Kind: "not_started", Message: err.Error(), Err: err}
+		}
+		return bashResult(title, p.Description, out, limit), nil
+	}, tools.WithKind(tools.KindExecute), tools.WithKeep(tools.HeadTail))
+}
+
+func (e Env) spillDir() string {
+	if e.StateDir == "" {
+		return ""
+	}
+	return filepath.Join(e.StateDir, "tool-output")
+}
+
+// bashResult is what the model reads: the output, then notes it can rely on, the exit code first.
+func bashResult(title, description string, out shell.Outcome, limit time.Duration) tools.Result {
+	o := out.Output
+	var b strings.Builder
+	b.WriteString(o.Head)
+	if o.Truncated {
+		fmt.Fprintf(&b, "\n\n... %d bytes cut out here ...\n\n%s", o.Cut, o.Tail)
+	}
+	text := strings.TrimRight(b.String(), "\n")
+	if strings.TrimSpace(text) == "" {
+		text = "(no output)"
+	}
+	notes := bashNotes(out, limit)
+	meta := map[string]any{"description": description, "truncated": o.Truncated, "output": lastRunes(text, shell.LiveOutput), "exit": nil}
+	if out.Exit >= 0 {
+		meta["exit"] = out.Exit
+	}
+	if out.Signal != "" {
+		meta["signal"] = out.Signal
+	}
+	if o.Path != "" {
+		meta["outputPath"] = o.Path
+	}
+	return tools.Result{
+		Title:    title,
+		Output:   text + "\n\n<bash_metadata>\n" + strings.Join(notes, "\n") + "\n</bash_metadata>",
+		Metadata: meta,
+	}
+}
+
+func bashNotes(out shell.Outcome, limit time.Duration) []string {
+	var notes []string
+	switch {
+	case out.TimedOut:
+		notes = append(notes, fmt.Sprintf("bash tool terminated command after exceeding timeout %d ms. If it is expected to take longer and is not waiting for interactive input, retry with a larger timeout value in milliseconds.", limit.Milliseconds()))
+	case out.Canceled:
+		notes = append(notes, "User aborted the command")
+	case out.Signal != "":
+		notes = append(notes, "ended by signal: "+out.Signal)
+	default:
+		notes = append(notes, fmt.Sprintf("exit code: %d", out.Exit))
+	}
+	o := out.Output
+	switch {
+	case o.Truncated && o.Path != "":
+		notes = append(notes, fmt.Sprintf("%d of %d bytes are shown. The whole output is in %s; use grep on it, or read with offset and limit.", o.Bytes-o.Cut, o.Bytes, o.Path))
+		if o.SpillErr != "" {
+			notes = append(notes, "That file is not complete: "+o.SpillErr)
+		}
+	case o.Truncated:
+		notes = append(notes, fmt.Sprintf("%d of %d bytes are shown; the rest is lost: %s.", o.Bytes-o.Cut, o.Bytes, o.SpillErr))
+	}
+	if out.Left > 0 {
+		notes = append(notes, fmt.Sprintf("%d process(es) it started still run in the background; they end with the session.", out.Left))
+	}
+	return notes
+}
+
+func lastRunes(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	r := []rune(s)
+	if len(r) <= n {
+		return s
+	}
+	return "...\n\n" + string(r[len(r)-n+5:])
+}

@@ -1,0 +1,208 @@
+package builtin
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/shell"
+)
+
+// shellRequest is what the analysis needs to know of a session. environ is what the command will get.
+func (e Env) shellRequest(command, dir string, environ []string) shell.Request {
+	return shell.Request{
+		Command: command, Dir: dir, Root: e.root(), Extra: append([]string{e.Cwd}, e.Extra...), ReadDirs: []string{e.spillDir()}, Home: e.Home,
+		Getenv: func(name string) (string, bool) {
+			for i := len(environ) - 1; i >= 0; i-- {
+				if k, v, ok := strings.Cut(environ[i], "="); ok && k == name {
+					return v, true
+				}
+			}
+			return "", false
+		},
+		Protected: func(real string, access shell.Access) (string, bool) {
+			if access == shell.Read && !secretive(real) {
+				return "", false
+			}
+			return permission.Protected(real, e.Home, e.root())
+		},
+	}
+}
+
+// secretive names the protected files that are asked even for reading: they hold credentials, or say what the agent
+// may do. Reading an editor's settings harms nobody.
+func secretive(real string) bool {
+	p := strings.ToLower(filepath.ToSlash(real))
+	for _, part := range [...]string{"/.git/config", "/.git/hooks", "/.ssh/", "/.aws/", "/.gnupg/", "/.kube/", "/.config/gcloud/", "/.azure/", "/.pillion/", "/.config/pillion/", "/.local/share/pillion", "/.local/state/pillion"} {
+		if strings.Contains(p+"/", part) {
+			return true
+		}
+	}
+	switch filepath.Base(p) {
+	case ".envrc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", "pip.conf", ".netrc", ".gemrc", "authorized_keys", "pillion.json", "pillion.jsonc", ".git-credentials":
+		return true
+	case "settings.json", "tasks.json", "launch.json":
+		return strings.Contains(p, "/.vscode/")
+	}
+	return false
+}
+
+// commandRequests are the asks of a command, in order: the folders outside, the command, then the files it reads and
+// writes inside, whose rules count as they do for the tools read and edit.
+func (e Env) commandRequests(a *shell.Analysis) []permission.Request {
+	var out []permission.Request
+	if r, ok := outsideRequest(a); ok {
+		out = append(out, r)
+	}
+	out = append(out, callsRequest(a))
+	if len(a.Reads) > 0 {
+		out = append(out, e.filesRequest("read", a.Reads))
+	}
+	if len(a.Writes) > 0 {
+		r := e.filesRequest("edit", a.Writes)
+		r.AskIf = permission.AskIfSpecific
+		out = append(out, r)
+	}
+	return out
+}
+
+func outsideRequest(a *shell.Analysis) (permission.Request, bool) {
+	var patterns, always []string
+	for _, p := range a.External {
+		dir := p.Path
+		if fi, err := os.Stat(dir); err != nil || !fi.IsDir() {
+			dir = filepath.Dir(dir)
+		}
+		pattern := folderPattern(dir)
+		if slices.Contains(patterns, pattern) {
+			continue
+		}
+		patterns = append(patterns, pattern)
+		if !strings.ContainsAny(dir, "*?") && dir != "/" {
+			always = append(always, pattern)
+		}
+	}
+	if len(always) < len(patterns) || a.Opaque || len(a.Protected) > 0 {
+		always = nil
+	}
+	return permission.Request{
+		Permission: "external_directory", Patterns: patterns, Always: always,
+		Title: "Use " + strings.Join(patterns, ", ") + ", outside the project", Why: "the command reads or writes outside the project",
+		Metadata: map[string]any{"command": a.Command, "externalPaths": a.External},
+	}, len(patterns) > 0
+}
+
+// callsRequest is the ask for the programs themselves.
+func callsRequest(a *shell.Analysis) permission.Request {
+	r := permission.Request{
+		Permission: "bash", Title: shell.Visible(a.Command), Why: a.Why, Subject: a,
+		MustAsk: a.Opaque || len(a.Protected) > 0,
+	}
+	add := func(list *[]string, s string) {
+		if !slices.Contains(*list, s) {
+			*list = append(*list, s)
+		}
+	}
+	readOnly := func(c shell.Call) bool { return c.ReadOnly && (!redirects(a) || len(a.Calls) > 1) }
+	for _, c := range a.Calls {
+		for _, also := range c.Also {
+			add(&r.Also, also)
+		}
+		if c.Silent {
+			add(&r.Also, c.Text)
+			continue
+		}
+		add(&r.Patterns, c.Text)
+		if c.NoGrant {
+			add(&r.NoGrant, c.Text)
+		}
+		if readOnly(c) {
+			add(&r.ReadOnly, c.Text)
+		}
+		if c.Always != "" {
+			add(&r.Always, c.Always)
+		}
+	}
+	command := strings.TrimSpace(a.Command)
+	switch {
+	case a.Opaque:
+		add(&r.Patterns, command)
+	case len(r.Patterns) == 0 && command != "": // only assignments, cd, redirections
+		add(&r.Patterns, command)
+		if a.ReadOnly {
+			add(&r.ReadOnly, command)
+		}
+	case redirects(a) && len(r.ReadOnly) == len(r.Patterns): // echo x > file: only the redirection does something
+		r.ReadOnly = nil
+	}
+	if r.MustAsk {
+		r.Always = nil
+	}
+	if r.Why == "" {
+		r.Why = "it runs " + strings.Join(r.Patterns, ", ")
+	}
+	for _, p := range a.Protected {
+		r.Why += "; " + p.Path + ": " + p.Reason
+	}
+	if len(a.External) > 0 || len(a.Protected) > 0 {
+		r.Metadata = map[string]any{"externalPaths": a.External, "protectedPaths": a.Protected}
+	}
+	return r
+}
+
+// redirects reports a command that writes files inside the project.
+func redirects(a *shell.Analysis) bool { return len(a.Writes) > 0 || writesOutside(a) }
+
+func writesOutside(a *shell.Analysis) bool {
+	return slices.ContainsFunc(a.External, func(p shell.PathAccess) bool { return p.Access == shell.Write })
+}
+
+func (e Env) filesRequest(name string, paths []string) permission.Request {
+	r := permission.Request{Permission: name, Title: "Let the command " + name + " ", Why: "the command names these files"}
+	for _, p := range paths {
+		r.Patterns = append(r.Patterns, e.rel(p))
+	}
+	r.Also = paths
+	r.Title += strings.Join(r.Patterns[:min(3, len(paths))], ", ")
+	if name == "read" {
+		r.Always = slices.Clone(r.Patterns)
+	}
+	return r
+}
+
+// askCommand asks for all a command does; nil means it may run.
+func (e Env) askCommand(ctx context.Context, call *tools.Call, a *shell.Analysis, p bashParams, dir string) error {
+	if a.Refused {
+		return &tools.Error{Kind: "refused", Message: "This command is not run: " + a.Why + "."}
+	}
+	askIf := permission.AskIfAny
+	for _, r := range e.commandRequests(a) {
+		if r.Metadata == nil {
+			r.Metadata = map[string]any{}
+		}
+		r.Metadata["command"], r.Metadata["workdir"] = p.Command, dir
+		if p.Description != "" {
+			r.Metadata["description"] = p.Description
+			if r.Permission == "bash" {
+				r.Title = p.Description
+			}
+		}
+		if askIf != permission.AskIfAny && (r.AskIf == permission.AskIfAny || askIf == permission.AskIfNone) && r.Permission != "bash" {
+			r.AskIf = askIf
+		}
+		reply, err := askReply(ctx, call, r)
+		if err != nil {
+			return err
+		}
+		if r.Permission == "bash" {
+			if reply.Asked { // the person has seen the files
+				askIf = permission.AskIfNone
+			}
+		}
+	}
+	return nil
+}
