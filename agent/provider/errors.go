@@ -20,8 +20,10 @@ import (
 
 const (
 	maxBackoff = 30 * time.Second
-	// maxRetryAfter bounds what a provider may ask for: a wrong clock or a typo must not stop a session for hours.
-	maxRetryAfter = 5 * time.Minute
+	// maxRetryAfter bounds what a provider may ask for. A wait this long is for the person to decide about.
+	maxRetryAfter = time.Hour
+	// absurdRetryAfter is a wrong clock or a typo, and is ignored.
+	absurdRetryAfter = 24 * time.Hour
 	// maxErrorBody is how much of a failure's body is read, in bytes.
 	maxErrorBody = 64 << 10
 )
@@ -284,36 +286,38 @@ func tooLong(text, words string) bool {
 }
 
 // retryAfter reads Retry-After-Ms and Retry-After in seconds or as a date. A date is measured against the
-// response's own Date where there is one, so a wrong clock on either side does not matter.
+// response's own Date, so a wrong clock on either side does not matter; without one it must be near to be believed.
+// The result is at most an hour; 0 stands for nothing asked and for nonsense.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	if h == nil {
 		return 0
 	}
-	var d time.Duration
 	if ms, err := strconv.ParseFloat(strings.TrimSpace(h.Get("Retry-After-Ms")), 64); err == nil {
-		d = seconds(ms / 1000)
-	} else if v := strings.TrimSpace(h.Get("Retry-After")); v != "" {
-		if s, err := strconv.ParseFloat(v, 64); err == nil {
-			d = seconds(s)
-		} else if t, err := http.ParseTime(v); err == nil {
-			if sent, err := http.ParseTime(h.Get("Date")); err == nil {
-				now = sent
-			}
-			d = t.Sub(now)
-		}
+		return seconds(ms / 1000)
 	}
-	return min(max(d, 0), maxRetryAfter)
-}
-
-// seconds is a duration of s seconds; nonsense and overflow are bounded.
-func seconds(s float64) time.Duration {
-	if !(s > 0) { // also NaN
+	v := strings.TrimSpace(h.Get("Retry-After"))
+	if s, err := strconv.ParseFloat(v, 64); err == nil {
+		return seconds(s)
+	}
+	t, err := http.ParseTime(v)
+	if err != nil {
 		return 0
 	}
-	if s > maxRetryAfter.Seconds() {
-		return maxRetryAfter
+	sent, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		if sent = now; t.Sub(now) > 10*time.Minute {
+			return 0
+		}
 	}
-	return time.Duration(s * float64(time.Second))
+	return seconds(t.Sub(sent).Seconds())
+}
+
+// seconds is a wait of s seconds, bounded.
+func seconds(s float64) time.Duration {
+	if !(s > 0 && s <= absurdRetryAfter.Seconds()) { // also NaN
+		return 0
+	}
+	return min(time.Duration(s*float64(time.Second)), maxRetryAfter)
 }
 
 // shorten makes a provider's message one line of at most 400 characters, and drops web pages.
@@ -412,7 +416,7 @@ func parseFailure(status int, header http.Header, body []byte) *apiFailure {
 				f.kind += " " + d.Reason
 			}
 			if wait, err := time.ParseDuration(d.RetryDelay); err == nil {
-				f.delay = min(max(wait, 0), maxRetryAfter)
+				f.delay = seconds(wait.Seconds())
 			}
 		}
 		// OpenRouter passes the upstream provider's own words here.

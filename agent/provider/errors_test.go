@@ -86,8 +86,10 @@ func TestRetryAfterIsReadAndBounded(t *testing.T) {
 		"our clock is fast": {map[string]string{"Retry-After": date(-time.Hour + 20*time.Second), "Date": date(-time.Hour)}, 20 * time.Second},
 		"past":              {map[string]string{"Retry-After": date(-time.Minute)}, 0},
 		"negative":          {map[string]string{"Retry-After": "-3"}, 0},
-		"a day":             {map[string]string{"Retry-After": "86400"}, maxRetryAfter},
-		"overflow":          {map[string]string{"Retry-After": "1e300"}, maxRetryAfter},
+		"two hours":         {map[string]string{"Retry-After": "7200"}, maxRetryAfter},
+		"overflow":          {map[string]string{"Retry-After": "1e300"}, 0},
+		"next century":      {map[string]string{"Retry-After": "Wed, 21 Oct 2099 07:28:00 GMT", "Date": date(0)}, 0},
+		"no Date, far":      {map[string]string{"Retry-After": date(time.Hour)}, 0},
 		"not a number":      {map[string]string{"Retry-After": "NaN"}, 0},
 		"words":             {map[string]string{"Retry-After": "soon"}, 0},
 	}
