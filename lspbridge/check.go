@@ -580,6 +580,7 @@ func (c *client) tell(files []Proposal, created map[string]bool) {
 		case f.Delete:
 			c.close(f.Path)
 			delete(c.files, f.Path)
+			c.news(f.Path)
 			events = append(events, fileEvent{f.Path, 3})
 		case created[f.Path]:
 			events = append(events, fileEvent{f.Path, 1})

@@ -52,15 +52,17 @@ type client struct {
 	latency  time.Duration        // learned time from a change to an unversioned publish
 	ready    bool
 	useTick  uint64
-	disk     []fileEvent // changes on disk to tell of
-	telling  bool        // a goroutine is at it
+	disk     []fileEvent     // changes on disk to tell of
+	telling  bool            // a goroutine is at it
+	fresh    map[string]bool // files whose problems changed and nobody was told; nil when none
 }
 
 // host is what a client needs of its manager.
 type host struct {
-	text   func(path string) (string, bool) // what the person sees: buffer, else disk
-	apply  func(ctx context.Context, label string, edit lsp.WorkspaceEdit, c *client) error
-	notice func(server, text string) // something a person should know, once
+	text    func(path string) (string, bool) // what the person sees: buffer, else disk
+	apply   func(ctx context.Context, label string, edit lsp.WorkspaceEdit, c *client) error
+	notice  func(server, text string) // something a person should know, once
+	changed func(paths []string)      // problems changed outside a proposal; nil when nobody listens
 }
 
 // capabilities are what initialize answered, as far as we ask.

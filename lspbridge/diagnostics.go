@@ -109,6 +109,7 @@ func (c *client) published(p lsp.Publish) {
 	}
 	if c.way() != byTSServer { // its pushes come late and say the same
 		files[path] = &f
+		c.news(path)
 	}
 	c.bump()
 }
@@ -179,17 +180,10 @@ const markerLost = 10 * time.Second
 // settleMarker waits until every diagnosis we caused has ended: then the whole workspace is final.
 func (c *client) settleMarker(ctx context.Context) error {
 	done := func() bool {
-		if c.ended[causeInitial] == 0 {
+		if !c.allEnded() {
 			return false
 		}
-		for cause, n := range c.sent {
-			if c.ended[cause] < n {
-				return false
-			}
-		}
-		if c.overlay != nil && c.overlay.over {
-			c.files, c.overlay = c.overlay.files, nil
-		}
+		c.promote()
 		return true
 	}
 	for {
@@ -278,6 +272,7 @@ func (c *client) pull(ctx context.Context, path string, w way) error {
 			}
 			f.pulled, f.hasPull, f.pullSeq, f.pullRef = items, true, seq, ref
 			c.store()[path] = &f
+			c.news(path)
 		}
 		set(path, items)
 		for p, it := range related {

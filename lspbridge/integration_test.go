@@ -2,6 +2,7 @@ package lspbridge
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -231,6 +232,41 @@ func TestGoplsIsKilledAndComesBack(t *testing.T) {
 	case <-again.proc.exited:
 	default:
 		t.Error("Close left the process running")
+	}
+}
+
+// Edits in quick succession: every answer is of its own text, never of the one before.
+func TestGoplsNeverAnswersStale(t *testing.T) {
+	m, root := goProject(t)
+	path := filepath.Join(root, "lib.go")
+	ctx := longer(t)
+	for i := range 60 {
+		text := goLib
+		if i%3 != 2 {
+			text += fmt.Sprintf("\nvar x int = \"mistake %d\"\n", i)
+		}
+		own := fmt.Sprintf("mistake %d\"", i)
+		var now []Diagnostic
+		if i%2 == 0 {
+			d := m.Check(ctx, []Proposal{{Path: path, Text: text}})
+			if d.State != Fresh {
+				t.Fatalf("%d: %s %q", i, d.State, d.Reason)
+			}
+			now = d.Files[0].Items
+		} else {
+			d := m.Changed(ctx, []Proposal{{Path: path, Text: text}})
+			if d.State != Fresh {
+				t.Fatalf("%d: %s %q", i, d.State, d.Reason)
+			}
+			now = d.Files[0].Items
+		}
+		if said := messages(now); text == goLib && said != "" || text != goLib && (len(now) != 1 || !strings.Contains(said, own)) {
+			t.Fatalf("round %d is answered with %q", i, said)
+		}
+		write(t, path, text)
+		if i%2 == 0 { // what was only proposed is put back
+			write(t, path, goLib)
+		}
 	}
 }
 

@@ -84,7 +84,10 @@ func (m *Manager) text(path string) (string, bool) {
 		return "", false
 	}
 	b, err := os.ReadFile(path)
-	return string(b), err == nil
+	if err != nil {
+		return "", false
+	}
+	return decodeText(b), true
 }
 
 // slotsFor are the servers that answer for a file, the main one first.
@@ -94,7 +97,10 @@ func (m *Manager) slotsFor(path string) []*slot {
 		if !row.matches(path) || !row.Extra && len(main) > 0 {
 			continue
 		}
-		root := findRoot(path, m.o.Root, row.Markers)
+		root := findRoot(path, m.o.Root, row.Workspace)
+		if len(row.Workspace) == 0 || !hasMarker(root, row.Workspace) {
+			root = findRoot(path, m.o.Root, row.Markers)
+		}
 		if row.Required && !hasMarker(root, row.Markers) {
 			continue
 		}

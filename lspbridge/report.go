@@ -80,8 +80,8 @@ func (c *client) open(paths []string, all bool) []string {
 }
 
 // ProjectDiagnostics are the problems of the whole project: the servers for the files found below the given paths (the
-// project's root without any) are started and waited for, as long as ctx has. A report without items is not listed,
-// except to say why something is not known: then its Path is the server's root.
+// project's root without any) are started and waited for, as long as ctx has. Beside the files with problems
+// there is one report without items per server, whose Path is the server's root: how certain all of it is.
 func (m *Manager) ProjectDiagnostics(ctx context.Context, paths ...string) []FileReport {
 	ctx, cancel := budget(ctx)
 	defer cancel()
@@ -120,10 +120,7 @@ func (s *slot) report(ctx context.Context, files, tops []string) []FileReport {
 		return []FileReport{{Path: s.root, State: failState(err), Reason: err.Error()}}
 	}
 	v := c.report(ctx, files, true)
-	var out []FileReport
-	if v.state != Fresh {
-		out = append(out, FileReport{Path: s.root, State: v.state, Reason: v.reason})
-	}
+	out := []FileReport{{Path: s.root, State: v.state, Reason: v.reason}}
 	for p, f := range v.files {
 		items := slices.Clone(f.items())
 		if len(items) == 0 || !slices.ContainsFunc(tops, func(t string) bool { return t == p || inside(t, p) }) {

@@ -12,6 +12,7 @@ type Server struct {
 	ID         string
 	Extensions []string   // with the dot; "" entries never match
 	Filenames  []string   // whole base names, e.g. Dockerfile
+	Workspace  []string   // what the root of many projects holds; looked for before Markers, so that one server serves them all
 	Markers    []string   // what the project's root holds; globs allowed; the nearest one wins
 	Required   bool       // without a marker the server is not for the file (linters, Deno)
 	Excluded   []string   // a nearer marker of these hands the file to another server
@@ -53,7 +54,8 @@ type ServerConfig struct {
 
 var (
 	jsExt   = []string{".ts", ".tsx", ".js", ".jsx", ".mjs", ".cjs", ".mts", ".cts"}
-	jsRoots = []string{"tsconfig.json", "jsconfig.json", "package.json", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lockb", "bun.lock"}
+	jsLocks = []string{"package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lockb", "bun.lock"}
+	jsRoots = []string{"tsconfig.json", "jsconfig.json", "package.json"}
 	cExt    = []string{".c", ".cpp", ".cc", ".cxx", ".c++", ".h", ".hpp", ".hh", ".hxx", ".h++", ".m", ".mm", ".cu"}
 	pyRoots = []string{"pyproject.toml", "pyrightconfig.json", "setup.py", "setup.cfg", "requirements.txt", "Pipfile"}
 )
@@ -62,7 +64,7 @@ var (
 func Servers() []Server {
 	npm := func(pkg string) string { return "npm i -g " + pkg }
 	return []Server{
-		{ID: "gopls", Extensions: []string{".go"}, Filenames: []string{"go.mod", "go.work"}, Markers: []string{"go.work", "go.mod"},
+		{ID: "gopls", Extensions: []string{".go"}, Filenames: []string{"go.mod", "go.work"}, Workspace: []string{"go.work"}, Markers: []string{"go.mod"},
 			Commands: [][]string{{"gopls"}}, Install: "go install golang.org/x/tools/gopls@latest",
 			Init:     `{"verboseWorkDoneProgress":true,"diagnosticsDelay":"0s"}`,
 			Settings: `{"gopls":{"verboseWorkDoneProgress":true,"diagnosticsDelay":"0s"}}`,
@@ -70,7 +72,7 @@ func Servers() []Server {
 		{ID: "deno", Extensions: jsExt, Markers: []string{"deno.json", "deno.jsonc"}, Required: true, Commands: [][]string{{"deno", "lsp"}},
 			Init: `{"enable":true}`, Settings: `{"deno":{"enable":true}}`, Install: "https://deno.com"},
 		// TypeScript 7 is a language server itself: a tenth of the memory and the time.
-		{ID: "typescript", Extensions: jsExt, Markers: jsRoots, Excluded: []string{"deno.json", "deno.jsonc"},
+		{ID: "typescript", Extensions: jsExt, Workspace: jsLocks, Markers: jsRoots, Excluded: []string{"deno.json", "deno.jsonc"},
 			Commands: [][]string{{"typescript-language-server", "--stdio"}, {"vtsls", "--stdio"}},
 			Init:     `{"preferences":{"includeCompletionsForModuleExports":true},"disableAutomaticTypingAcquisition":true}`,
 			Install:  npm("typescript-language-server typescript"), Quirks: Quirks{TSServer: true, BlindToNew: "dir", EmptyText: "export {}\n"}},
@@ -82,7 +84,7 @@ func Servers() []Server {
 		{ID: "clangd", Extensions: cExt, Markers: []string{"compile_commands.json", "compile_flags.txt", ".clangd", "CMakeLists.txt", "Makefile", "meson.build"},
 			Commands: [][]string{{"clangd", "--background-index", "--use-dirty-headers", "--log=error"}, {"clangd-19", "--background-index", "--use-dirty-headers", "--log=error"}},
 			Init:     `{"clangdFileStatus":true}`, Install: "apt install clangd (or https://clangd.llvm.org/installation)", Quirks: Quirks{WantDiagnostics: true}},
-		{ID: "rust-analyzer", Extensions: []string{".rs"}, Markers: []string{"Cargo.toml", "rust-project.json"}, Commands: [][]string{{"rust-analyzer"}}, Install: "rustup component add rust-analyzer"},
+		{ID: "rust-analyzer", Extensions: []string{".rs"}, Workspace: []string{"Cargo.lock"}, Markers: []string{"Cargo.toml", "rust-project.json"}, Commands: [][]string{{"rust-analyzer"}}, Install: "rustup component add rust-analyzer"},
 		{ID: "bash", Extensions: []string{".sh", ".bash", ".ksh"}, Filenames: []string{".bashrc", ".bash_profile", ".profile"}, Commands: [][]string{{"bash-language-server", "start"}},
 			Settings: `{"bashIde":{"backgroundAnalysisMaxFiles":100,"enableSourceErrorDiagnostics":true}}`,
 			Install:  npm("bash-language-server") + " (and shellcheck)", Quirks: Quirks{Encoding: UTF32}},
@@ -102,9 +104,9 @@ func Servers() []Server {
 		{ID: "biome", Extensions: append(slices.Clone(jsExt), ".json", ".jsonc", ".css", ".graphql"), Markers: []string{"biome.json", "biome.jsonc"}, Required: true, Extra: true,
 			Commands: [][]string{{"biome", "lsp-proxy"}}, Install: npm("@biomejs/biome")},
 		{ID: "oxlint", Extensions: jsExt, Markers: []string{".oxlintrc.json"}, Required: true, Extra: true, Commands: [][]string{{"oxlint", "--lsp"}, {"oxc_language_server"}}, Install: npm("oxlint")},
-		{ID: "vue", Extensions: []string{".vue"}, Markers: jsRoots, Commands: [][]string{{"vue-language-server", "--stdio"}}, Install: npm("@vue/language-server")},
-		{ID: "svelte", Extensions: []string{".svelte"}, Markers: jsRoots, Commands: [][]string{{"svelteserver", "--stdio"}}, Install: npm("svelte-language-server")},
-		{ID: "astro", Extensions: []string{".astro"}, Markers: jsRoots, Commands: [][]string{{"astro-ls", "--stdio"}}, Install: npm("@astrojs/language-server")},
+		{ID: "vue", Extensions: []string{".vue"}, Workspace: jsLocks, Markers: jsRoots, Commands: [][]string{{"vue-language-server", "--stdio"}}, Install: npm("@vue/language-server")},
+		{ID: "svelte", Extensions: []string{".svelte"}, Workspace: jsLocks, Markers: jsRoots, Commands: [][]string{{"svelteserver", "--stdio"}}, Install: npm("svelte-language-server")},
+		{ID: "astro", Extensions: []string{".astro"}, Workspace: jsLocks, Markers: jsRoots, Commands: [][]string{{"astro-ls", "--stdio"}}, Install: npm("@astrojs/language-server")},
 		{ID: "zls", Extensions: []string{".zig", ".zon"}, Markers: []string{"build.zig"}, Commands: [][]string{{"zls"}}, Install: "https://zigtools.org/zls/install"},
 		{ID: "jdtls", Extensions: []string{".java"}, Markers: []string{"pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", ".project"}, Commands: [][]string{{"jdtls"}}, Install: "https://github.com/eclipse-jdtls/eclipse.jdt.ls"},
 		{ID: "kotlin-ls", Extensions: []string{".kt", ".kts"}, Markers: []string{"settings.gradle.kts", "settings.gradle", "build.gradle.kts", "build.gradle", "pom.xml"}, Commands: [][]string{{"kotlin-lsp", "--stdio"}, {"kotlin-language-server"}}, Install: "https://github.com/Kotlin/kotlin-lsp"},
@@ -177,7 +179,7 @@ func (c ServerConfig) apply(r Server) Server {
 		r.Settings = mergeJSON(r.Settings, c.Settings)
 	}
 	if len(c.Roots) > 0 {
-		r.Markers = c.Roots
+		r.Workspace, r.Markers = nil, c.Roots
 	}
 	return r
 }

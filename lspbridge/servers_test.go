@@ -51,7 +51,8 @@ func TestOverrides(t *testing.T) {
 
 func TestSlotsFor(t *testing.T) {
 	root := t.TempDir()
-	for _, f := range []string{"go.mod", "a/go.mod", "a/x.go", "b/x.go", "web/package.json", "web/x.ts", "deno/deno.json", "deno/x.ts", "web/.eslintrc.json", "x.py"} {
+	for _, f := range []string{"go.mod", "a/go.mod", "a/x.go", "b/x.go", "web/package.json", "web/x.ts", "deno/deno.json", "deno/x.ts", "web/.eslintrc.json", "x.py",
+		"work/go.work", "work/m/go.mod", "work/m/x.go", "mono/yarn.lock", "mono/pkg/package.json", "mono/pkg/x.ts"} {
 		write(t, filepath.Join(root, f), "")
 	}
 	m := New(Options{Root: root, NoWatch: true})
@@ -62,6 +63,8 @@ func TestSlotsFor(t *testing.T) {
 		{"web/x.ts", "typescript web, eslint web"},
 		{"deno/x.ts", "deno deno"},
 		{"x.py", "pyright ."},
+		{"work/m/x.go", "gopls work"},
+		{"mono/pkg/x.ts", "typescript mono"},
 		{"x.unknown", ""},
 	} {
 		var got []string

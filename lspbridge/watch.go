@@ -154,6 +154,7 @@ func (c *client) onDisk(events []fileEvent) {
 		}
 		if e.kind == 3 {
 			delete(c.files, e.path)
+			c.news(e.path)
 		}
 	}
 	c.mu.Unlock()
@@ -168,6 +169,7 @@ type watcher struct {
 	m     *Manager
 	fs    *fsnotify.Watcher
 	done  chan struct{}
+	ready chan struct{} // closed when everything is watched
 	again chan struct{} // asks for a rescan
 
 	known map[string]bool // files; belongs to run
@@ -191,7 +193,7 @@ func (m *Manager) watchSoon() {
 		m.log.Warn("files are not watched", "err", err)
 		return
 	}
-	w := &watcher{m: m, fs: n, done: make(chan struct{}), again: make(chan struct{}, 1), known: map[string]bool{}, dirs: map[string]bool{}, written: map[string][32]byte{}}
+	w := &watcher{m: m, fs: n, done: make(chan struct{}), ready: make(chan struct{}), again: make(chan struct{}, 1), known: map[string]bool{}, dirs: map[string]bool{}, written: map[string][32]byte{}}
 	m.watcher = w
 	m.mu.Unlock()
 	go w.run()
@@ -257,6 +259,7 @@ func (w *watcher) run() {
 	defer close(w.done)
 	w.since = time.Now()
 	w.scan()
+	close(w.ready)
 	touched := map[string]bool{}
 	var first time.Time
 	timer := time.NewTimer(time.Hour)

@@ -43,6 +43,7 @@ type Server struct {
 	docs  map[string]doc
 	seen  []string // methods, in order
 	token int
+	last  chan struct{} // closed when the message before has been handled
 }
 
 type doc struct {
@@ -97,7 +98,20 @@ func (s *Server) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	s.seen = append(s.seen, r.Method)
 	s.mu.Unlock()
 	if s.o.On != nil {
-		r.Async() // a script may hold an answer back
+		// A script may ask the client something, so reading must go on; but one message is handled after the other.
+		mine := make(chan struct{})
+		defer close(mine)
+		s.mu.Lock()
+		before := s.last
+		s.last = mine
+		s.mu.Unlock()
+		r.Async()
+		if before != nil {
+			select {
+			case <-before:
+			case <-ctx.Done():
+			}
+		}
 		if result, handled, err := s.o.On(ctx, s, r.Method, r.Params); handled {
 			return result, err
 		}

@@ -1,0 +1,42 @@
+package lspbridge
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// decodeText is a file's text as the rest of the program sees it (tools/files): without a byte order mark, UTF-16 with
+// one decoded, and bytes that are no UTF-8 as one rune each, U+0000 to U+00FF.
+func decodeText(b []byte) string {
+	if rest, ok := bytes.CutPrefix(b, []byte("\xef\xbb\xbf")); ok && utf8.Valid(rest) {
+		return string(rest)
+	}
+	if len(b) >= 2 && len(b)%2 == 0 {
+		var order binary.ByteOrder
+		switch [2]byte(b[:2]) {
+		case [2]byte{0xff, 0xfe}:
+			order = binary.LittleEndian
+		case [2]byte{0xfe, 0xff}:
+			order = binary.BigEndian
+		}
+		if order != nil {
+			units := make([]uint16, 0, len(b)/2)
+			for i := 2; i < len(b); i += 2 {
+				units = append(units, order.Uint16(b[i:]))
+			}
+			return string(utf16.Decode(units))
+		}
+	}
+	if utf8.Valid(b) {
+		return string(b)
+	}
+	var s strings.Builder
+	s.Grow(len(b) + len(b)/8)
+	for _, c := range b {
+		s.WriteRune(rune(c))
+	}
+	return s.String()
+}
