@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/tools"
 )
 
 // BenchmarkStep is the loop's own time for a step with one read: from the model's last event to its next request.
@@ -116,4 +117,25 @@ func BenchmarkLoad(b *testing.B) {
 			b.Fatal(events)
 		}
 	}
+}
+
+// BenchmarkCancel is from Cancel to the end of Prompt, with a tool that does not listen.
+func BenchmarkCancel(b *testing.B) {
+	h := newHarness(b)
+	h.model.def = calls(`read {"text":"deaf"}`)
+	at, leave := make(chan struct{}, 1), make(chan struct{})
+	h.special["deaf"] = func(context.Context, *tools.Call, string) error { at <- struct{}{}; <-leave; return nil }
+	s := h.session()
+	var worst time.Duration
+	for b.Loop() {
+		done := make(chan struct{})
+		go func() { h.prompt(s, "go"); close(done) }()
+		<-at
+		began := time.Now()
+		s.Cancel()
+		<-done
+		worst = max(worst, time.Since(began))
+	}
+	close(leave)
+	b.ReportMetric(float64(worst.Milliseconds()), "ms-worst")
 }

@@ -292,3 +292,24 @@ func killedChild(t *testing.T, path string) {
 	}
 	h.prompt(s, "go")
 }
+
+// FuzzStoredEvents: whatever a damaged or foreign store holds, loading neither panics nor leaves a turn open.
+func FuzzStoredEvents(f *testing.F) {
+	f.Add("prompt", `{"parts":[{"type":"text"}]}`, "message", `{"messageID":"m"}`, "tool", `{"messageID":"m","callID":"c","status":"running"}`)
+	f.Add("prompt", `{}`, "step", `{"message":{"parts":[{"type":"tool_call"}]},"results":{}}`, "prune", `{"callIDs":["c"]}`)
+	f.Add("tool", `{"callID":"c"}`, "plan", `{"todos":[{}]}`, "session", `null`)
+	f.Fuzz(func(t *testing.T, t1, d1, t2, d2, t3, d3 string) {
+		rt := New(Options{})
+		rt.st.Close() // what is emitted goes nowhere: SQLite under the fuzzer's instrumentation takes seconds
+		s := rt.newSession(SessionInfo{ID: "s", Cwd: "/"}, 0)
+		for i, e := range []Event{{Type: EventType(t1), Data: []byte(d1)}, {Type: EventType(t2), Data: []byte(d2)}, {Type: EventType(t3), Data: []byte(d3)}} {
+			e.Seq = int64(i + 1)
+			s.hist.apply(e)
+		}
+		s.repair()
+		s.log.flush()
+		if s.hist.open() {
+			t.Error("it stands open")
+		}
+	})
+}

@@ -280,7 +280,8 @@ func (s *Session) adopt() {
 
 // Subscribe replays the stored events after from to sink, and then hands on new ones as they come, in order and
 // without a hole. When it returns, what was stored before has been replayed. sink is called by one goroutine at a
-// time, must not block long, and must not subscribe. After stop no call begins.
+// time, must not block long, and must not call what waits for events (Prompt, Tool, Events, Subscribe, Close). After
+// stop no call begins.
 func (s *Session) Subscribe(from int64, sink func(Event)) (stop func()) {
 	return s.log.subscribe(from, sink)
 }
