@@ -84,7 +84,7 @@ func diagnose(dir string) []finding {
 	if conf.Ripgrep != "" {
 		rg = conf.Ripgrep
 	}
-	program(rg, "searches use the built-in engine, which is slower in large projects", "apt install ripgrep, brew install ripgrep", false)
+	program(rg, "searches use the built-in engine", "apt install ripgrep, brew install ripgrep", false)
 	program("bash", "commands run in sh", "install bash", false)
 	a := newApp(appOptions{place: p, ephemeral: true})
 	defer a.close()

@@ -20,6 +20,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/search"
 )
 
 // appOptions say who sits in front of the agent.
@@ -49,13 +50,14 @@ type app struct {
 
 	mu      sync.Mutex
 	bridges map[string]*lspbridge.Manager // guarded by mu; by worktree root
+	search  map[string]*search.Searcher   // guarded by mu; by configured ripgrep
 }
 
 func newApp(o appOptions) *app {
 	if o.log == nil {
 		o.log = slog.New(slog.DiscardHandler)
 	}
-	a := &app{o: o, place: o.place, locks: &files.Locks{}, bridges: map[string]*lspbridge.Manager{}}
+	a := &app{o: o, place: o.place, locks: &files.Locks{}, bridges: map[string]*lspbridge.Manager{}, search: map[string]*search.Searcher{}}
 	path := filepath.Join(a.place.state, "pillion.db")
 	if o.ephemeral {
 		path = ""
@@ -107,7 +109,7 @@ func (a *app) tools(ctx context.Context, s agent.SessionInfo) ([]tools.Tool, err
 	root := worktree(s.Cwd)
 	env := builtin.Env{
 		Cwd: s.Cwd, Root: root, Extra: s.Extra, StateDir: a.place.state, Home: a.place.home,
-		Tracker: &files.Tracker{}, Locks: a.locks, Journal: a.journal,
+		Tracker: &files.Tracker{}, Locks: a.locks, Journal: a.journal, Search: a.searcher(c.Ripgrep),
 	}
 	if a.o.editors != nil {
 		env.Buffers = a.o.editors.Files(s.ID)
@@ -117,6 +119,18 @@ func (a *app) tools(ctx context.Context, s agent.SessionInfo) ([]tools.Tool, err
 		env.Bridge = m
 	}
 	return builtin.All(env), nil
+}
+
+// searcher is shared by sessions: it looks for rg once.
+func (a *app) searcher(ripgrep string) *search.Searcher {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.search[ripgrep]
+	if s == nil {
+		s = search.New(search.Options{Ripgrep: ripgrep})
+		a.search[ripgrep] = s
+	}
+	return s
 }
 
 // disk writes a set in the encodings its files have.
