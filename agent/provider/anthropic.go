@@ -67,6 +67,7 @@ func (p *anthropicProvider) open(ctx context.Context, req *Request, body []byte)
 	p.once.Do(func() {
 		opts := []option.RequestOption{
 			option.WithoutEnvironmentDefaults(),
+			option.WithoutOpenTelemetry(),
 			option.WithHTTPClient(p.httpClient()),
 			option.WithMaxRetries(0), // the loop repeats, visibly
 			option.WithMiddleware(boundErrorBody),

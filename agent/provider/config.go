@@ -169,7 +169,7 @@ func (b *base) attempt(ctx context.Context, model string, stream func(without []
 	for {
 		sent, err := stream(b.refused(model))
 		e, ok := err.(*Error)
-		if !ok || e.Kind != ErrInvalid || ctx.Err() != nil {
+		if !ok || e.Kind != ErrInvalid || ctx.Err() != nil || !refusesParameter(e.Message) {
 			return err
 		}
 		param := ""
@@ -184,6 +184,17 @@ func (b *base) attempt(ctx context.Context, model string, stream func(without []
 		}
 		b.cache.reset()
 	}
+}
+
+// refusesParameter tells a refusal of a parameter from complaints that only mention one.
+func refusesParameter(message string) bool {
+	m := strings.ToLower(message)
+	for _, w := range []string{"support", "recognized", "unknown", "unexpected", "not permitted", "not allowed", "cannot", "deprecated", "invalid", "must be verified", "extra", "additional propert"} {
+		if strings.Contains(m, w) {
+			return true
+		}
+	}
+	return false
 }
 
 // containsWord reports whether s has w with no letter, digit or underscore on either side.

@@ -101,6 +101,8 @@ func (b *base) explain(ctx context.Context, model string, err error) *Error {
 	switch {
 	case errors.Is(err, errNoAPI):
 		return &Error{Kind: ErrInvalid, Message: fmt.Sprintf("%s answered with a web page, not with a model's answer; check the provider's baseURL (%s)", id, b.where())}
+	case errors.Is(err, errRedirect):
+		return &Error{Kind: ErrInvalid, Message: fmt.Sprintf("%s: %v (%s)", id, errRedirect, b.where())}
 	case errors.Is(err, errEventTooLong):
 		return &Error{Kind: ErrServer, Message: fmt.Sprintf("%s: %v", id, errEventTooLong)}
 	case errors.Is(err, errCut), errors.Is(err, io.ErrUnexpectedEOF):

@@ -156,8 +156,8 @@ func (p *geminiProvider) body(req *Request, without []string) (body []byte, sent
 	if req.TopP != nil {
 		b = appendFloatField(b, "topP", *req.TopP)
 	}
-	if (req.Model.Thinking || req.Effort != "") && !slices.Contains(without, "thinking_config") && !slices.Contains(without, "thinkingConfig") {
-		sent = append(sent, "thinking_config", "thinkingConfig")
+	if (req.Model.Thinking || req.Effort != "") && !slices.ContainsFunc(without, isThinkingConfig) {
+		sent = append(sent, "thinking_config", "thinkingConfig", "Thinking")
 		b = append(appendField(b, "thinkingConfig"), `{"includeThoughts":true`...)
 		b = appendGeminiEffort(b, req.Effort, version)
 		b = append(b, '}')
@@ -189,6 +189,11 @@ func (p *geminiProvider) body(req *Request, without []string) (body []byte, sent
 		b = append(b, ']', '}')
 	}
 	return append(b, ']', '}'), sent
+}
+
+// isThinkingConfig recognises the setting by the names refusals use.
+func isThinkingConfig(param string) bool {
+	return param == "thinking_config" || param == "thinkingConfig" || param == "Thinking"
 }
 
 // geminiVersion is 25 for gemini-2.5-pro, 30 for gemini-3-…; 0 when the id has no number.

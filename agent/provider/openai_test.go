@@ -174,6 +174,21 @@ func TestAParameterTheServerRefusesIsLeftOutFromThenOn(t *testing.T) {
 	}
 }
 
+func TestAComplaintThatOnlyMentionsAParameterIsNotRepeated(t *testing.T) {
+	srv := wiretest.New(t, wiretest.Step{Error: &wiretest.Error{Status: 400, Message: "Item 'rs_1' of type 'reasoning' was provided without its required following item."}})
+	_, err := stream(t, newProvider(t, provider.KindResponses, srv), &provider.Request{Model: provider.Model{ID: "m"}, Effort: "low", Messages: user("hi")})
+	if kindOf(err) != provider.ErrInvalid || len(srv.Requests()) != 1 {
+		t.Errorf("%v after %d requests", err, len(srv.Requests()))
+	}
+}
+
+func TestAGeminiModelThatCannotThinkIsAskedWithout(t *testing.T) {
+	srv := wiretest.New(t, wiretest.Step{Error: &wiretest.Error{Status: 400, Message: "Thinking is not supported for this model."}}, wiretest.Step{Text: "ok"})
+	if _, err := stream(t, newProvider(t, provider.KindGemini, srv), &provider.Request{Model: provider.Model{ID: "m"}, Effort: "low", Messages: user("hi")}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestABaseURLWithoutAPathFindsV1(t *testing.T) {
 	srv := wiretest.New(t, wiretest.Step{Error: &wiretest.Error{Status: 404, Body: "404 page not found"}}, wiretest.Step{Text: "one"}, wiretest.Step{Text: "two"})
 	p, err := provider.New(provider.Config{Kind: provider.KindCompatible, BaseURL: srv.URL})
