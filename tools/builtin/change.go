@@ -106,16 +106,20 @@ func (e Env) propose(ctx context.Context, call *tools.Call, p proposal) (tools.R
 		return tools.Result{}, writeError(err)
 	}
 	r := e.request(set, p)
-	e.show(call, set, "proposed")
 	stop := func() {}
-	if asks(ctx, call, r) {
+	if asks(ctx, call, r) { // a rule that allows or denies waits for nothing
+		e.show(call, set, "proposed")
 		set, stop = e.check(ctx, call, set)
 		r.Subject = set
 	}
 	reply, err := askReply(ctx, call, r)
 	stop()
 	if err != nil {
-		e.show(call, set, "rejected")
+		state := "failed"
+		if errors.Is(err, permission.ErrRejected) || errors.Is(err, permission.ErrDenied) {
+			state = "rejected"
+		}
+		e.show(call, set, state)
 		return tools.Result{}, err
 	}
 	d, err := decide(set, reply)
@@ -132,9 +136,12 @@ func (e Env) propose(ctx context.Context, call *tools.Call, p proposal) (tools.R
 		e.show(call, set, "failed")
 		return tools.Result{}, err
 	}
-	delta := e.settle(ctx, done.set)
-	done.set.Diagnostics = diagnostics(delta)
 	e.show(call, done.set, "applied")
+	delta := e.settle(ctx, done.set)
+	if delta != nil {
+		done.set = with(done.set, diagnostics(delta))
+		e.show(call, done.set, "applied")
+	}
 	return e.result(p, d, done, delta), nil
 }
 
@@ -271,17 +278,14 @@ func decide(set *change.Set, reply permission.Reply) (*change.Decided, error) {
 	return out, nil
 }
 
-// rejected is the error when no hunk was accepted. With words of the person the turn goes on.
+// rejected is the error when the person decided on each hunk and accepted none. Unlike a plain no to the whole, which
+// ends the turn, it lets the model go on: the next proposal may be the right one.
 func rejected(d *change.Decided, name func(string) string) error {
-	said := d.Comment != ""
-	for _, r := range d.Rulings {
-		said = said || r.Decision.Comment != ""
+	text := "The user looked at this change and rejected all of it; nothing was written. Do not propose the same again: ask what is wanted, do it another way, or go on with the rest."
+	if report := d.Report(name); report != "" {
+		text += "\n\n" + report
 	}
-	cause := &permission.RejectedError{}
-	if said {
-		cause.Message = d.Report(name)
-	}
-	return &tools.Error{Kind: "rejected", Message: cause.Error(), Err: cause}
+	return &tools.Error{Kind: "rejected", Message: text}
 }
 
 // writeError gives an error of the writing a kind.

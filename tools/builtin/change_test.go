@@ -231,7 +231,7 @@ func TestCardShowsHowItStands(t *testing.T) {
 			t.Errorf("update %+v", u)
 		}
 	}
-	if got := strings.Join(states, " "); got != "proposed proposed+1 applied+1" {
+	if got := strings.Join(states, " "); got != "proposed proposed+1 applied applied+1" {
 		t.Errorf("states %q", got)
 	}
 }

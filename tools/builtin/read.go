@@ -4,9 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"errors"
-	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/pillion-dev/pillion/tools"
@@ -188,81 +186,6 @@ func (e Env) readText(at place, from, limit int) (tools.Result, error) {
 	return r, nil
 }
 
-// page collects the lines that are asked for and counts all of them.
-type page struct {
-	from, limit int
-	shown       []string
-	bytes       int
-	total       int
-	capped      bool // the byte limit ended it
-	open        bool // total is not known: the file goes on
-}
-
-// line takes the next line, without its newline; it says whether later ones can still be shown.
-func (p *page) line(s string) bool {
-	p.total++
-	if p.total < p.from || p.full() {
-		return !p.full()
-	}
-	s = cutLine(strings.TrimSuffix(s, "\r"))
-	if p.bytes+len(s)+1 > readBytes && len(p.shown) > 0 {
-		p.capped = true
-		return false
-	}
-	p.bytes += len(s) + 1
-	p.shown = append(p.shown, s)
-	return !p.full()
-}
-
-func (p *page) full() bool { return p.capped || len(p.shown) >= p.limit }
-
-// cutLine keeps the first characters of a long line.
-func cutLine(s string) string {
-	if len(s) <= readLine {
-		return s
-	}
-	n := 0
-	for i := range s {
-		if n == readLine {
-			return s[:i] + fmt.Sprintf("... (line truncated to %d chars)", readLine)
-		}
-		n++
-	}
-	return s
-}
-
-func (p *page) result(path string) (tools.Result, error) {
-	if p.from > max(p.total, 1) {
-		return tools.Result{}, &tools.Error{Kind: "out_of_range", Message: fmt.Sprintf("Offset %d is out of range for this file (%d lines)", p.from, p.total)}
-	}
-	var sb strings.Builder
-	fmt.Fprintf(&sb, "<path>%s</path>\n<type>file</type>\n<content>\n", path)
-	for i, s := range p.shown {
-		fmt.Fprintf(&sb, "%d: %s\n", p.from+i, s)
-	}
-	last := p.from + len(p.shown) - 1
-	of := fmt.Sprintf(" of %d", p.total)
-	if p.open {
-		of = ""
-	}
-	more := p.open || last < p.total
-	switch {
-	case p.total == 0 && !p.open:
-		sb.WriteString("(End of file - total 0 lines; the file is empty)")
-	case p.capped:
-		fmt.Fprintf(&sb, "\n(Output capped at 50 KB. Showing lines %d-%d%s. Use offset=%d to continue.)", p.from, last, of, last+1)
-	case more:
-		fmt.Fprintf(&sb, "\n(Showing lines %d-%d%s. Use offset=%d to continue.)", p.from, last, of, last+1)
-	default:
-		fmt.Fprintf(&sb, "\n(End of file - total %d lines)", p.total)
-	}
-	sb.WriteString("\n</content>")
-	return tools.Result{Output: sb.String(), Metadata: map[string]any{
-		"preview": strings.Join(p.shown[:min(len(p.shown), readPreview)], "\n"), "truncated": more,
-		"display": map[string]any{"type": "file", "path": path, "lineStart": p.from, "lineEnd": last, "totalLines": p.total, "truncated": more},
-	}}, nil
-}
-
 // binaryName knows files by their name that are never text.
 func binaryName(path string) bool {
 	i := strings.LastIndexByte(path, '.')
@@ -304,52 +227,4 @@ func even(b []byte) []byte {
 		b = b[:n-2]
 	}
 	return b
-}
-
-// readDir lists a folder.
-func (e Env) readDir(at place, from, limit int) (tools.Result, error) {
-	des, err := os.ReadDir(at.real)
-	if err != nil {
-		return tools.Result{}, pathError(at.path, err)
-	}
-	names := make([]string, len(des))
-	for i, de := range des {
-		names[i] = entryName(at.real, de)
-	}
-	sortNames(names)
-	if from > max(len(names), 1) {
-		return tools.Result{}, &tools.Error{Kind: "out_of_range", Message: fmt.Sprintf("Offset %d is out of range for this folder (%d entries)", from, len(names))}
-	}
-	shown := names[min(from-1, len(names)):]
-	shown = shown[:min(limit, len(shown))]
-	for i, n := 0, 0; i < len(shown); i++ {
-		if n += len(shown[i]) + 1; n > readBytes {
-			shown = shown[:i]
-			break
-		}
-	}
-	last := from + len(shown) - 1
-	var sb strings.Builder
-	fmt.Fprintf(&sb, "<path>%s</path>\n<type>directory</type>\n<entries>\n", at.path)
-	for _, n := range shown {
-		sb.WriteString(n + "\n")
-	}
-	if last < len(names) || from > 1 {
-		fmt.Fprintf(&sb, "\n(Showing entries %d-%d of %d.", from, last, len(names))
-		if last < len(names) {
-			fmt.Fprintf(&sb, " Use offset=%d to continue.", last+1)
-		}
-		sb.WriteString(")")
-	} else {
-		word := "entries"
-		if len(names) == 1 {
-			word = "entry"
-		}
-		fmt.Fprintf(&sb, "\n(%d %s)", len(names), word)
-	}
-	sb.WriteString("\n</entries>")
-	return tools.Result{Output: sb.String(), Metadata: map[string]any{
-		"preview": strings.Join(shown[:min(len(shown), readPreview)], "\n"), "truncated": last < len(names),
-		"display": map[string]any{"type": "directory", "path": at.path, "entries": shown, "offset": from, "totalEntries": len(names)},
-	}}, nil
 }

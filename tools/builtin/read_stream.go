@@ -9,10 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"sort"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -139,33 +136,4 @@ func readAttachment(path, mime string, sample []byte, raw *files.Raw) (tools.Res
 		Output: out, Metadata: map[string]any{"preview": out, "truncated": false},
 		Attachments: []tools.Attachment{{Mime: mime, Name: filepath.Base(path), Data: append(sample, rest...)}},
 	}, nil
-}
-
-// entryName is an entry of a folder as shown: folders, and links to them, end in "/".
-func entryName(dir string, de os.DirEntry) string {
-	name := de.Name()
-	isDir := de.IsDir()
-	if de.Type()&os.ModeSymlink != 0 {
-		if fi, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			isDir = fi.IsDir()
-		}
-	}
-	if q := strconv.Quote(name); !utf8.ValidString(name) || strings.ContainsAny(name, "\n\r\t") {
-		name = q // so that one entry is one line
-	}
-	if isDir {
-		name += "/"
-	}
-	return name
-}
-
-// sortNames orders as people read: letter case counts last.
-func sortNames(names []string) {
-	sort.Slice(names, func(i, j int) bool {
-		a, b := strings.ToLower(names[i]), strings.ToLower(names[j])
-		if a != b {
-			return a < b
-		}
-		return names[i] < names[j]
-	})
 }

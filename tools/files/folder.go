@@ -1,0 +1,57 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// missingDirs adds the folders that must be made for dir, outermost first.
+func missingDirs(have []string, dir string) []string {
+	var miss []string
+	for {
+		if _, err := os.Lstat(dir); err == nil || !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		miss = append([]string{dir}, miss...)
+		up := filepath.Dir(dir)
+		if up == dir {
+			break
+		}
+		dir = up
+	}
+	for _, d := range miss {
+		found := false
+		for _, h := range have {
+			found = found || h == d
+		}
+		if !found {
+			have = append(have, d)
+		}
+	}
+	return have
+}
+
+// writableDir refuses folders where no entry may be made or removed; of a missing one its nearest parent counts.
+func writableDir(dir string) error {
+	for {
+		fi, err := os.Stat(dir)
+		if errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
+			dir = filepath.Dir(dir)
+			continue
+		}
+		switch {
+		case err != nil:
+			return err
+		case !fi.IsDir():
+			return fmt.Errorf("%s is not a directory", dir)
+		case fi.Mode().Perm()&0o222 == 0:
+			return fmt.Errorf("the folder %s %w (mode %04o); make it writable first if files in it may come and go", dir, ErrReadOnly, fi.Mode().Perm())
+		case !mayWrite(dir):
+			return fmt.Errorf("no file can be made or removed in the folder %s: it does not belong to this user: %w", dir, fs.ErrPermission)
+		}
+		return nil
+	}
+}
