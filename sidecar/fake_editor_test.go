@@ -135,7 +135,7 @@ func (x *sessions) tools(e *Editors, state string) func(context.Context, agent.S
 
 // rig is a server with everything real but the model and the editor.
 type rig struct {
-	t      *testing.T
+	t      testing.TB
 	cwd    string
 	model  *scripted
 	rt     *agent.Runtime
@@ -151,7 +151,7 @@ func testStore(t testing.TB) *store.Store {
 	return st
 }
 
-func newRig(t *testing.T, st *store.Store, cwd string) *rig {
+func newRig(t testing.TB, st *store.Store, cwd string) *rig {
 	t.Helper()
 	m := &scripted{}
 	env := &sessions{envs: map[string]builtin.Env{}}
@@ -188,14 +188,14 @@ func newRig(t *testing.T, st *store.Store, cwd string) *rig {
 
 // editor is a client that sends and expects raw messages.
 type editor struct {
-	t    *testing.T
+	t    testing.TB
 	conn io.ReadWriteCloser
 	in   chan string
 	vars map[string]string
 	next int
 }
 
-func newEditor(t *testing.T, conn io.ReadWriteCloser) *editor {
+func newEditor(t testing.TB, conn io.ReadWriteCloser) *editor {
 	e := &editor{t: t, conn: conn, in: make(chan string, 100000), vars: map[string]string{}}
 	go func() {
 		defer close(e.in)
@@ -425,7 +425,7 @@ func schemaOf(name string) (*jsonschema.Resolved, error) {
 }
 
 // checkSchema holds every message the server sends against the schema of its method.
-func checkSchema(t *testing.T, m map[string]any, line string) {
+func checkSchema(t testing.TB, m map[string]any, line string) {
 	t.Helper()
 	method, _ := m["method"].(string)
 	if method == "" {

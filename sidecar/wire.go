@@ -38,7 +38,7 @@ type wire struct {
 }
 
 func newWire(conn io.ReadWriteCloser, handler rpc.Handler, log func(error)) *wire {
-	w := &wire{out: rpc.NewOutbox(conn, rpc.OutboxOptions{}), room: make(chan struct{}), after: map[string]func(){}}
+	w := &wire{out: rpc.NewOutbox(conn, rpc.OutboxOptions{MaxBytes: maxWaiting}), room: make(chan struct{}), after: map[string]func(){}}
 	in := &reader{r: conn, ended: make(chan struct{})}
 	w.ended = in.ended
 	stream := rpc.NewLineStream(in, answers{w}, rpc.StreamOptions{OnBad: log})
