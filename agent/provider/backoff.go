@@ -1,0 +1,62 @@
+package provider
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Backoff is how long to wait before attempt number attempt (1: the first repetition): 1 s doubled each time up to
+// 30 s, of which up to a quarter is taken off at random, but never shorter than the provider asked for.
+func Backoff(attempt int, err *Error) time.Duration {
+	d := maxBackoff
+	if attempt < 1 {
+		attempt = 1
+	}
+	if attempt < 6 {
+		d = time.Second << (attempt - 1)
+	}
+	d -= rand.N(d/4 + 1)
+	if err != nil && err.RetryAfter > 0 {
+		// Everybody who was told the same second comes back a little later.
+		d = max(d, min(err.RetryAfter, maxRetryAfter)+rand.N(250*time.Millisecond))
+	}
+	return d
+}
+
+// retryAfter reads Retry-After-Ms and Retry-After in seconds or as a date. A date is measured against the
+// response's own Date, so a wrong clock on either side does not matter; without one it must be near to be believed.
+// The result is at most an hour; 0 stands for nothing asked and for nonsense.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	if h == nil {
+		return 0
+	}
+	if ms, err := strconv.ParseFloat(strings.TrimSpace(h.Get("Retry-After-Ms")), 64); err == nil {
+		return seconds(ms / 1000)
+	}
+	v := strings.TrimSpace(h.Get("Retry-After"))
+	if s, err := strconv.ParseFloat(v, 64); err == nil {
+		return seconds(s)
+	}
+	t, err := http.ParseTime(v)
+	if err != nil {
+		return 0
+	}
+	sent, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		if sent = now; t.Sub(now) > 10*time.Minute {
+			return 0
+		}
+	}
+	return seconds(t.Sub(sent).Seconds())
+}
+
+// seconds is a wait of s seconds, bounded.
+func seconds(s float64) time.Duration {
+	if !(s > 0 && s <= absurdRetryAfter.Seconds()) { // also NaN
+		return 0
+	}
+	return min(time.Duration(s*float64(time.Second)), maxRetryAfter)
+}

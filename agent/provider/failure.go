@@ -1,0 +1,187 @@
+package provider
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// apiFailure is a failure as a provider reported it.
+type apiFailure struct {
+	status  int // 0: reported inside a stream
+	header  http.Header
+	kind    string // the provider's type or status word
+	code    string
+	message string
+	delay   time.Duration // RetryInfo in the body
+}
+
+func (f *apiFailure) Error() string { return f.message }
+
+func failureKind(f *apiFailure) ErrorKind {
+	if code, err := strconv.Atoi(f.code); err == nil && f.status == 0 && code >= 400 && code < 600 {
+		g := *f // a gateway's failure in the stream carries its status as the code
+		g.status, g.code = code, ""
+		return failureKind(&g)
+	}
+	text := strings.ToLower(f.message)
+	words := strings.ToLower(f.kind + " " + f.code)
+	has := func(list ...string) bool {
+		for _, w := range list {
+			if strings.Contains(text, w) || strings.Contains(words, w) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case f.status == http.StatusUnauthorized:
+		return ErrAuth
+	case has("insufficient_quota", "credit balance", "insufficient credit", "insufficient balance", "exceeded your current quota, please check your plan", "billing_error", "billing hard limit") &&
+		!(strings.Contains(words, "resource_exhausted") && f.delay > 0):
+		return ErrQuota
+	case f.status == http.StatusPaymentRequired:
+		return ErrQuota
+	case f.status != http.StatusForbidden && f.status != http.StatusNotFound && tooLong(text, words):
+		return ErrContextLength
+	case has("api key not valid", "api_key_invalid", "invalid_api_key", "invalid api key", "incorrect api key", "authentication_error", "unauthenticated"):
+		return ErrAuth
+	case f.status == http.StatusForbidden, f.status == 0 && has("permission_error", "permission_denied"):
+		return ErrAuth
+	case f.status == http.StatusNotFound, has("model_not_found", "not_found_error"):
+		return ErrNotFound
+	case f.status == http.StatusTooManyRequests, f.status == 0 && has("rate_limit", "resource_exhausted", "too many requests"):
+		return ErrRateLimit
+	case f.status == http.StatusServiceUnavailable, f.status == 529, has("overloaded", "slow_down", "engine is currently overloaded", "unavailable") && f.status != http.StatusBadRequest:
+		return ErrOverloaded
+	case f.status == http.StatusRequestTimeout, f.status == http.StatusGatewayTimeout:
+		return ErrNetwork
+	case f.status == http.StatusConflict, f.status == http.StatusTooEarly, f.status >= 500:
+		return ErrServer
+	case f.status == 0 && !has("invalid", "bad_request", "bad request", "not supported", "unsupported"):
+		return ErrServer // a failure in the middle of an answer that nobody blames on the request
+	}
+	return ErrInvalid
+}
+
+// tooLong recognises a context overflow in the words of the providers and of the usual model servers.
+func tooLong(text, words string) bool {
+	for _, w := range []string{"context_length_exceeded", "request_too_large", "exceed_context_size", "context_window_exceeded", "model_max_prompt_tokens_exceeded"} {
+		if strings.Contains(words, w) || strings.Contains(text, w) {
+			return true
+		}
+	}
+	for _, w := range []string{
+		"prompt is too long", "input is too long", "prompt too long", // Anthropic, Bedrock
+		"exceed context limit", "exceeds the context window", "exceeds the context limit", // Anthropic, OpenAI Responses
+		"maximum context length", "reduce the length of", // OpenAI, vLLM, Groq, Mistral
+		"exceeds the maximum number of tokens", "input token count", // Gemini
+		"maximum prompt length", "maximum model length", "max_model_len", // xAI, vLLM
+		"exceeds the available context size", "context size has been exceeded", // llama.cpp
+		"when context the overflows", "context overflow", "greater than the context length", // LM Studio
+		"too many tokens", "request too large for", "longer than the model's context", "exceeds context length", "context length exceeded",
+	} {
+		if strings.Contains(text, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// parseFailure reads a failure's body in any provider's shape:
+// {"error":{…}} (all), {"error":"…"} and {"message":"…"}, {"detail":…} (model servers), [{"error":{…}}] (Gemini).
+func parseFailure(status int, header http.Header, body []byte) *apiFailure {
+	f := &apiFailure{status: status, header: header}
+	var list []json.RawMessage
+	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
+		body = list[0]
+	}
+	var top struct {
+		Error   json.RawMessage `json:"error"`
+		Message json.RawMessage `json:"message"`
+		Detail  json.RawMessage `json:"detail"`
+		Type    string          `json:"type"`
+		Code    json.RawMessage `json:"code"`
+	}
+	if json.Unmarshal(body, &top) != nil {
+		f.message = string(body)
+		return f
+	}
+	var inner struct {
+		Message  string          `json:"message"`
+		Type     string          `json:"type"`
+		Status   string          `json:"status"`
+		Code     json.RawMessage `json:"code"`
+		Metadata struct {
+			Raw json.RawMessage `json:"raw"`
+		} `json:"metadata"`
+		Details []struct {
+			Reason     string `json:"reason"`
+			RetryDelay string `json:"retryDelay"`
+		} `json:"details"`
+	}
+	switch {
+	case len(top.Error) > 0 && json.Unmarshal(top.Error, &inner) == nil:
+		f.message, f.kind, f.code = inner.Message, inner.Type, rawText(inner.Code)
+		if f.kind == "" {
+			f.kind = inner.Status
+		}
+		for _, d := range inner.Details {
+			if d.Reason != "" {
+				f.kind += " " + d.Reason
+			}
+			if wait, err := time.ParseDuration(d.RetryDelay); err == nil {
+				f.delay = seconds(wait.Seconds())
+			}
+		}
+		// OpenRouter passes the upstream provider's own words here.
+		if raw := rawText(inner.Metadata.Raw); raw != "" {
+			f.message += ": " + raw
+		}
+	case len(top.Error) > 0:
+		f.message, f.kind, f.code = rawText(top.Error), top.Type, rawText(top.Code)
+	case len(top.Message) > 0:
+		f.message, f.kind, f.code = rawText(top.Message), top.Type, rawText(top.Code)
+	case len(top.Detail) > 0:
+		f.message = rawText(top.Detail)
+	default:
+		f.message = string(body)
+	}
+	return f
+}
+
+// rawText is a JSON string's value, or the JSON as it is.
+func rawText(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	if string(raw) == "null" {
+		return ""
+	}
+	return string(raw)
+}
+
+// failedResponse reads a failure that an SDK left in its response; the SDK has read and replaced the body.
+func failedResponse(resp *http.Response) *apiFailure {
+	var body []byte
+	if resp.Body != nil {
+		body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	}
+	return parseFailure(resp.StatusCode, resp.Header, body)
+}
+
+// boundErrorBody keeps an SDK, which reads a failure's body whole, from reading without end.
+func boundErrorBody(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	resp, err := next(req)
+	if err == nil && resp.StatusCode >= 400 {
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(resp.Body, maxErrorBody), resp.Body}
+	}
+	return resp, err
+}

@@ -1,0 +1,170 @@
+package provider
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// encodeChatSystem makes one system message: many chat templates know no second one.
+func encodeChatSystem(system []string, role string) []byte {
+	text := strings.Join(slices.DeleteFunc(slices.Clone(system), func(s string) bool { return strings.TrimSpace(s) == "" }), "\n\n")
+	if text == "" {
+		return []byte{}
+	}
+	if role == "" {
+		role = "system"
+	}
+	b := appendStringField([]byte{'{'}, "role", role)
+	return append(appendStringField(b, "content", text), '}')
+}
+
+func encodeChatTools(kind Kind, tools []ToolSpec) []byte {
+	b := []byte{}
+	for _, t := range tools {
+		b = append(appendComma(b), `{"type":"function","function":{`...)
+		b = appendStringField(b, "name", t.Name)
+		b = appendStringField(b, "description", t.Description)
+		b = append(appendField(b, "parameters"), TransformSchema(kind, t.Parameters)...)
+		b = append(b, '}', '}')
+	}
+	return b
+}
+
+// chatEncoder encodes messages; a RoleTool message becomes one message for each result.
+type chatEncoder struct {
+	model     Model
+	short     bool
+	reasoning bool
+}
+
+func (c chatEncoder) id(id string) string {
+	if c.short && (len(id) != 9 || strings.ContainsAny(id, "_-")) {
+		return hashID(id, 9)
+	}
+	return callID(id, 40) // OpenAI's limit
+}
+
+func (c chatEncoder) message(m *Message, e *entry) {
+	switch m.Role {
+	case RoleAssistant:
+		e.enc = c.assistant(m)
+	case RoleTool:
+		var b []byte
+		var files []File
+		for _, p := range m.Parts {
+			if p.Type != PartToolResult {
+				continue
+			}
+			text := p.Text
+			for _, f := range p.Files {
+				if sendable(c.model, f) {
+					files = append(files, f)
+					continue
+				}
+				text += "\n" + fileText(c.model, f)
+			}
+			b = append(appendComma(b), `{"role":"tool"`...)
+			b = appendStringField(b, "tool_call_id", c.id(p.CallID))
+			b = append(appendStringField(b, "content", text), '}')
+		}
+		if len(files) > 0 { // tool messages carry text only
+			parts := []Part{{Type: PartText, Text: "The tool's result contains:"}}
+			for _, f := range files {
+				parts = append(parts, Part{Type: PartFile, Files: []File{f}})
+			}
+			b = append(appendComma(b), c.user(parts)...)
+		}
+		e.enc = b
+	default:
+		e.enc = c.user(m.Parts)
+	}
+}
+
+func (c chatEncoder) user(parts []Part) []byte {
+	var text []string
+	var files []File
+	for _, p := range parts {
+		switch p.Type {
+		case PartText:
+			if p.Text != "" {
+				text = append(text, p.Text)
+			}
+		case PartFile:
+			for _, f := range p.Files {
+				if sendable(c.model, f) {
+					files = append(files, f)
+				} else {
+					text = append(text, fileText(c.model, f))
+				}
+			}
+		}
+	}
+	joined := strings.Join(text, "\n\n")
+	b := []byte(`{"role":"user"`)
+	if len(files) == 0 {
+		if joined == "" {
+			return nil
+		}
+		return append(appendStringField(b, "content", joined), '}')
+	}
+	b = append(appendField(b, "content"), '[')
+	if joined != "" {
+		b = append(appendStringField(append(b, `{"type":"text"`...), "text", joined), '}')
+	}
+	for _, f := range files {
+		if isPDF(f.Mime) {
+			name := f.Name
+			if name == "" {
+				name = "document.pdf"
+			}
+			b = append(appendComma(b), `{"type":"file","file":{`...)
+			b = appendStringField(b, "filename", name)
+			b = append(appendDataURL(appendField(b, "file_data"), f), '}', '}')
+			continue
+		}
+		b = append(appendComma(b), `{"type":"image_url","image_url":{"url":`...)
+		b = append(appendDataURL(b, f), '}', '}')
+	}
+	return append(b, ']', '}')
+}
+
+func (c chatEncoder) assistant(m *Message) []byte {
+	var text, reasoning strings.Builder
+	var details string
+	var calls []byte
+	for _, p := range m.Parts {
+		switch p.Type {
+		case PartText:
+			text.WriteString(p.Text)
+		case PartThinking:
+			reasoning.WriteString(p.Text)
+			if d, ok := strings.CutPrefix(p.Signature, reasoningDetails); ok && sameProvider(*m, c.model) && json.Valid([]byte(d)) {
+				details = d
+			}
+		case PartToolCall:
+			calls = append(appendComma(calls), `{"type":"function"`...)
+			calls = appendStringField(calls, "id", c.id(p.CallID))
+			calls = append(appendStringField(append(appendField(calls, "function"), '{'), "name", p.Name), `,"arguments":`...)
+			calls = append(appendString(calls, string(objectInput(p.Input))), '}', '}')
+		}
+	}
+	if text.Len() == 0 && len(calls) == 0 {
+		return nil
+	}
+	b := []byte(`{"role":"assistant"`)
+	if text.Len() > 0 {
+		b = appendStringField(b, "content", text.String())
+	} else {
+		b = append(b, `,"content":null`...)
+	}
+	if details != "" {
+		b = append(appendField(b, "reasoning_details"), details...)
+	} else if c.reasoning && len(calls) > 0 && sameProvider(*m, c.model) {
+		b = appendStringField(b, "reasoning_content", reasoning.String())
+	}
+	if len(calls) > 0 {
+		b = append(append(append(appendField(b, "tool_calls"), '['), calls...), ']')
+	}
+	return append(b, '}')
+}
