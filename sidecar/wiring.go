@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -84,7 +86,8 @@ func (a *app) configOf(cwd string) *config.Config {
 func (a *app) agents(cwd string) []agent.Agent {
 	c := a.configOf(cwd)
 	var out []agent.Agent
-	for name, x := range c.Agent {
+	for _, name := range slices.Sorted(maps.Keys(c.Agent)) {
+		x := c.Agent[name]
 		out = append(out, agent.Agent{Name: name, Description: x.Description, Mode: agent.Mode(x.Mode), Prompt: x.Prompt, Model: x.Model, Temperature: x.Temperature,
 			TopP: x.TopP, Steps: x.Steps, Rules: x.Permission.Rules, Tools: x.Tools, Hidden: x.Hidden, Disabled: x.Disable})
 	}
