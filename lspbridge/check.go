@@ -84,6 +84,7 @@ func (m *Manager) noteNew(files []Proposal) {
 
 // each asks every server concerned, side by side, and puts the answers together.
 func (m *Manager) each(ctx context.Context, files []Proposal, ask func(context.Context, *client, []Proposal) verdictOf) Delta {
+	m.flushIfBusy(ctx)
 	groups := map[*slot][]Proposal{}
 	var order []*slot
 	for _, f := range files {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pillion-dev/pillion/lspbridge/lsp"
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"go.lsp.dev/jsonrpc2"
 	"go.lsp.dev/protocol"
 )
 
@@ -231,12 +232,16 @@ func (c *client) call(ctx context.Context, method string, params, result any) er
 		send = json.RawMessage(p)
 	}
 	if err := c.peer.Call(ctx, method, send, &raw); err != nil {
-		select {
-		case <-c.gone:
-			return errGone
-		default:
-			return err
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, jsonrpc2.ErrClientClosing) {
+			select { // the connection is ending; whoever asks next must see that it has
+			case <-c.gone:
+			case <-ctx.Done():
+			}
 		}
+		if c.dead() {
+			return errGone
+		}
+		return err
 	}
 	if result == nil {
 		return nil

@@ -88,6 +88,7 @@ func (m *Manager) ProjectDiagnostics(ctx context.Context, paths ...string) []Fil
 	if len(paths) == 0 {
 		paths = []string{m.o.Root}
 	}
+	m.Flush(ctx)
 	groups := map[*slot][]string{}
 	var order []*slot
 	for _, top := range paths {

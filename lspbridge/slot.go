@@ -103,6 +103,9 @@ func (s *slot) start() {
 	s.m.mu.Lock()
 	closed := s.m.closed
 	s.m.mu.Unlock()
+	if !closed {
+		s.m.watchSoon() // looks at the files while the server starts
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if closed || s.state != absent {
@@ -158,7 +161,6 @@ func (s *slot) bring(run int, reopen []string, c *client, err error, started cha
 	if len(reopen) > 0 {
 		c.sync(reopen)
 	}
-	s.m.watchSoon()
 	<-c.gone
 	c.mu.Lock()
 	open := make([]string, 0, len(c.docs))

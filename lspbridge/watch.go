@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -22,6 +23,7 @@ const (
 	maxWatchedDirs = 20_000                 // inotify's watches are shared by everything a person runs
 	quietFor       = 50 * time.Millisecond  // a batch ends when nothing happened for so long …
 	batchFor       = 250 * time.Millisecond // … or when it has grown for so long
+	askedQuiet     = 10 * time.Millisecond  // … or sooner, when somebody waits for it
 	watchLock      = 10 * time.Second       // how long a batch waits for a server's transaction
 )
 
@@ -127,7 +129,9 @@ func (c *client) tellDisk() {
 		c.mu.Lock()
 		events := c.disk
 		c.disk = nil
-		c.telling = len(events) > 0
+		if c.telling = len(events) > 0; !c.telling {
+			c.bump()
+		}
 		c.mu.Unlock()
 		if len(events) == 0 {
 			return
@@ -169,8 +173,10 @@ type watcher struct {
 	m     *Manager
 	fs    *fsnotify.Watcher
 	done  chan struct{}
-	ready chan struct{} // closed when everything is watched
-	again chan struct{} // asks for a rescan
+	ready chan struct{}      // closed when everything is watched
+	again chan struct{}      // asks for a rescan
+	asks  chan chan struct{} // asks to be told of what happened so far
+	busy  atomic.Bool        // something happened that the servers do not know yet
 
 	known map[string]bool // files; belongs to run
 	dirs  map[string]bool // watched; belongs to run
@@ -193,7 +199,7 @@ func (m *Manager) watchSoon() {
 		m.log.Warn("files are not watched", "err", err)
 		return
 	}
-	w := &watcher{m: m, fs: n, done: make(chan struct{}), ready: make(chan struct{}), again: make(chan struct{}, 1), known: map[string]bool{}, dirs: map[string]bool{}, written: map[string][32]byte{}}
+	w := &watcher{m: m, fs: n, done: make(chan struct{}), ready: make(chan struct{}), again: make(chan struct{}, 1), asks: make(chan chan struct{}), known: map[string]bool{}, dirs: map[string]bool{}, written: map[string][32]byte{}}
 	m.watcher = w
 	m.mu.Unlock()
 	go w.run()
@@ -265,6 +271,12 @@ func (w *watcher) run() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	overflow := false
+	var asked []chan struct{}
+	defer func() {
+		for _, a := range asked {
+			close(a)
+		}
+	}()
 	for {
 		select {
 		case e, ok := <-w.fs.Events:
@@ -278,7 +290,12 @@ func (w *watcher) run() {
 				first = time.Now()
 			}
 			touched[e.Name] = true
-			timer.Reset(min(quietFor, max(0, batchFor-time.Since(first))))
+			w.busy.Store(true)
+			quiet := quietFor
+			if len(asked) > 0 {
+				quiet = askedQuiet
+			}
+			timer.Reset(min(quiet, max(0, batchFor-time.Since(first))))
 		case err, ok := <-w.fs.Errors:
 			if !ok {
 				return
@@ -290,6 +307,9 @@ func (w *watcher) run() {
 		case <-w.again:
 			overflow = true
 			timer.Reset(0)
+		case a := <-w.asks:
+			asked = append(asked, a)
+			timer.Reset(askedQuiet)
 		case <-timer.C:
 			started := time.Now()
 			events := w.read(touched)
@@ -299,7 +319,51 @@ func (w *watcher) run() {
 			clear(touched)
 			overflow, w.since = false, started
 			w.deliver(events)
+			w.busy.Store(false)
+			for _, a := range asked {
+				close(a)
+			}
+			asked = nil
 		}
+	}
+}
+
+// Flush waits until the servers have been told of what other programs changed on disk so far: a question asked right
+// after a shell command is then about what the command left.
+func (m *Manager) Flush(ctx context.Context) {
+	m.mu.Lock()
+	w := m.watcher
+	m.mu.Unlock()
+	if w == nil {
+		return
+	}
+	a := make(chan struct{})
+	select {
+	case w.asks <- a:
+	case <-w.done:
+		return
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-a:
+	case <-ctx.Done():
+		return
+	}
+	for _, s := range m.running() {
+		if c := s.current(); c != nil {
+			_ = c.await(ctx, func() bool { return !c.telling })
+		}
+	}
+}
+
+// flushIfBusy is Flush when something has been seen that the servers do not know.
+func (m *Manager) flushIfBusy(ctx context.Context) {
+	m.mu.Lock()
+	w := m.watcher
+	m.mu.Unlock()
+	if w != nil && w.busy.Load() {
+		m.Flush(ctx)
 	}
 }
 
