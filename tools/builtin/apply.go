@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -12,6 +13,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/diff"
 	"github.com/pillion-dev/pillion/tools/files"
 )
+
+const maxTries = 3 // of comparing and writing, while somebody types in the same file
 
 // carriedOut is a set that was written.
 type carriedOut struct {
@@ -33,22 +36,27 @@ func (e Env) carryOut(ctx context.Context, d *change.Decided, p proposal) (*carr
 		return nil, err
 	}
 	defer unlock()
-	if err := unmoved(d.Set, led); err != nil {
-		return nil, err
+	for try := 1; ; try++ {
+		if err := unmoved(d.Set, led); err != nil {
+			return nil, err
+		}
+		set, notes, err := e.rebase(d.Set)
+		if err != nil {
+			return nil, err
+		}
+		notes = append(notes, e.format(ctx, set)...)
+		if err := unmoved(set, led); err != nil { // a formatter takes its time
+			return nil, err
+		}
+		err = e.write(ctx, set)
+		if errors.Is(err, files.ErrStale) && try < maxTries {
+			continue // somebody typed between the comparison and the write
+		}
+		if err != nil {
+			return nil, writeError(err)
+		}
+		return &carriedOut{set, append(notes, e.track(set)...)}, nil
 	}
-	set, notes, err := e.rebase(d.Set)
-	if err != nil {
-		return nil, err
-	}
-	notes = append(notes, e.format(ctx, set)...)
-	if err := unmoved(set, led); err != nil { // a formatter takes its time
-		return nil, err
-	}
-	if err := e.write(ctx, set); err != nil {
-		return nil, writeError(err)
-	}
-	notes = append(notes, e.track(set)...)
-	return &carriedOut{set, notes}, nil
 }
 
 // unmoved says that every path still leads where it led when it was judged.

@@ -508,3 +508,26 @@ func TestErrorsAreCappedPerFileAndInFiles(t *testing.T) {
 		t.Errorf("begins with %.200q", got)
 	}
 }
+
+// The person types just while the editor is told: the change is merged onto the new text and tried again.
+func TestTypingBetweenComparisonAndWrite(t *testing.T) {
+	b := newBench(t, yes)
+	p := b.put("a", "disk\n")
+	bufs := buffers{p: {Path: p, Text: "1\n2\n3\n4\n", Version: 1, Dirty: true}}
+	b.env.Buffers = bufs
+	tries := 0
+	b.env.Applier = applierFunc(func(ctx context.Context, set *change.Set) error {
+		if tries++; tries == 1 {
+			bufs[p] = files.Buffer{Path: p, Text: "1\n2\n3\n4\ntyped\n", Version: 2, Dirty: true}
+		}
+		return editor{bufs, &b.env}.Apply(ctx, set)
+	})
+	b.know("a")
+	r, err := b.call(Edit(b.env), `{"filePath":"a","oldString":"1","newString":"one"}`)
+	if err != nil || tries != 2 || bufs[p].Text != "one\n2\n3\n4\ntyped\n" || !strings.Contains(r.Output, "+typed") {
+		t.Errorf("%v after %d tries: %q\n%s", err, tries, bufs[p].Text, r.Output)
+	}
+	if b.text("a") != "disk\n" {
+		t.Error("the disk was written")
+	}
+}

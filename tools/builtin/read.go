@@ -122,7 +122,12 @@ func (e Env) readFile(ctx context.Context, at place, from, limit int) (tools.Res
 		return tools.Result{}, pathError(at.path, err)
 	}
 	if mime := mediaType(sample); mime != "" {
-		return readAttachment(at.path, mime, sample, raw)
+		r, err := readAttachment(at.path, mime, sample, raw)
+		if err == nil {
+			text, _ := files.Decode(r.Attachments[0].Data)
+			e.Tracker.Note(at.real, files.Hash([]byte(text))) // seen, so write may replace it
+		}
+		return r, err
 	}
 	if binaryName(at.path) || binaryBytes(sample) {
 		return tools.Result{}, &tools.Error{Kind: "binary", Message: "Cannot read binary file: " + at.path + ". Use the shell to look into it (file, strings, hexdump, unzip -l …)."}
