@@ -1,0 +1,45 @@
+// A scripted model: a local HTTP server that speaks OpenAI's chat completions. Each request takes the next step; a step
+// is a text, or {tool, input}, or {hang: true}.
+import { createServer } from "node:http";
+
+export async function startModel(steps) {
+  const seen = [];
+  const waiting = [];
+  const server = createServer((request, response) => {
+    let body = "";
+    request.on("data", (piece) => (body += piece));
+    request.on("end", () => {
+      if (!request.url.endsWith("/chat/completions")) {
+        response.writeHead(404).end();
+        return;
+      }
+      seen.push(JSON.parse(body));
+      const step = steps.shift() ?? "Done.";
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      const send = (delta, finish = null) =>
+        response.write(`data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "scripted", choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`);
+      if (typeof step === "string") {
+        for (const piece of step.match(/.{1,4}/gs) ?? []) send({ role: "assistant", content: piece });
+        send({}, "stop");
+      } else if (step.hang) {
+        send({ role: "assistant", content: "thinking" });
+        waiting.splice(0).forEach((wake) => wake());
+        return;
+      } else {
+        send({ role: "assistant", tool_calls: [{ index: 0, id: `call_${seen.length}`, type: "function", function: { name: step.tool, arguments: JSON.stringify(step.input) } }] });
+        send({}, "tool_calls");
+      }
+      response.end("data: [DONE]\n\n");
+    });
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${server.address().port}/v1`,
+    seen,
+    hanging: () => new Promise((resolve) => waiting.push(resolve)),
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
