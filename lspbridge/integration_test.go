@@ -80,7 +80,6 @@ const goMain = `package main
 
 import (
 	"fmt"
-	"log/slog"
 	"os"
 )
 
