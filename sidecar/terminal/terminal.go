@@ -218,7 +218,11 @@ func (t *Terminal) tool(d agent.ToolData) {
 		}
 		t.line(t.paint(color, mark) + " " + t.paint(bold, d.Tool) + " " + cut(Clean(t.rel(title)), t.Width-len(d.Tool)-12) + took)
 		if d.Status == agent.ToolError {
-			t.line(t.paint(dim, "  "+cut(Clean(firstLine(d.Error)), t.Width-4)))
+			text := firstLine(d.Error)
+			if d.ErrorKind == "rejected" {
+				text = "not applied" // the rest is for the model; the person has just said it
+			}
+			t.line(t.paint(dim, "  "+cut(Clean(text), t.Width-4)))
 		}
 		t.wait("thinking")
 		if t.stopping == d.CallID && t.Stop != nil {
