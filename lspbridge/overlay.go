@@ -1,0 +1,216 @@
+package lspbridge
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// lock keeps others from changing documents, until release.
+func (c *client) lock(ctx context.Context) (release func(), err error) {
+	select {
+	case <-c.txn:
+		return func() { c.txn <- struct{}{} }, nil
+	default:
+	}
+	select {
+	case <-c.txn:
+		return func() { c.txn <- struct{}{} }, nil
+	case <-c.gone:
+		return nil, errGone
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%s is checking another proposal", c.spec.ID)
+	}
+}
+
+// check is the overlay transaction on one server.
+func (c *client) check(ctx context.Context, files []Proposal) (v verdictOf) {
+	release, err := c.lock(ctx)
+	if err != nil {
+		return verdictOf{state: Pending, reason: err.Error()}
+	}
+	paths := pathsOf(files)
+	c.sync(paths)
+	scope := c.scope(paths)
+	if err := c.settle(ctx, c.stillThere(scope)); err != nil {
+		release()
+		return verdictOf{state: Pending, reason: c.why(ctx, err), files: c.snapshot()}
+	}
+	before := c.snapshot()
+	undo := c.lay(files)
+	err = c.settle(ctx, scope)
+	after := c.snapshot()
+	v = c.compare(before, after, paths)
+	c.mu.Lock()
+	v.versions = map[string]int32{}
+	for _, p := range paths {
+		if d := c.docs[p]; d != nil {
+			v.versions[p] = d.version
+		}
+	}
+	c.mu.Unlock()
+	undo()
+	release()
+	if err != nil {
+		v.state, v.reason = Pending, c.why(ctx, err)
+		v.introduced, v.fixed, v.unchanged = nil, nil, 0
+		return v
+	}
+	c.blind(&v, files)
+	return v
+}
+
+// lay begins the overlay: new files first, so that what imports them finds them. undo puts everything back.
+func (c *client) lay(files []Proposal) (undo func()) {
+	files = slices.Clone(files)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	slices.SortStableFunc(files, func(a, b Proposal) int { return c.rank(a) - c.rank(b) })
+	base := map[string]*string{}
+	c.overlay = &overlay{files: maps.Clone(c.files), versions: map[string]int32{}}
+	for _, f := range files {
+		if _, seen := base[f.Path]; !seen {
+			base[f.Path] = nil
+			if d := c.docs[f.Path]; d != nil {
+				base[f.Path] = &d.text
+				t := d.text
+				base[f.Path] = &t
+			}
+		}
+		text := f.Text
+		if f.Delete {
+			if base[f.Path] == nil {
+				continue
+			}
+			text = c.emptied(*base[f.Path])
+		}
+		c.overlay.versions[f.Path], _ = c.put(f.Path, text)
+	}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, f := range files {
+			t, ok := base[f.Path]
+			if !ok {
+				continue
+			}
+			delete(base, f.Path)
+			if t == nil {
+				c.close(f.Path)
+			} else {
+				c.put(f.Path, *t)
+			}
+		}
+		if c.way() == byMarker {
+			c.overlay.over = true // settleMarker makes it the truth once it is
+			return
+		}
+		// Elsewhere pushes say their version, and pulls were asked for: the old answers hold for the old texts again.
+		for p, f := range c.files {
+			d := c.docs[p]
+			if _, touched := c.overlay.versions[p]; !touched || d == nil {
+				continue
+			}
+			g := *f
+			if g.pushVer > 0 {
+				g.pushVer = d.version
+			}
+			c.files[p] = &g
+		}
+		c.overlay = nil
+	}
+}
+
+// rank orders a proposal: files the server does not know, then the others, deletions last. c.mu is held.
+func (c *client) rank(f Proposal) int {
+	switch {
+	case f.Delete:
+		return 2
+	case c.docs[f.Path] == nil:
+		return 0
+	}
+	return 1
+}
+
+// emptied is what a deleted file is overlaid with.
+func (c *client) emptied(old string) string {
+	e := c.spec.Quirks.EmptyText
+	if e != "package " {
+		return e
+	}
+	for line := range strings.Lines(old) {
+		if name, ok := strings.CutPrefix(line, e); ok {
+			if f := strings.Fields(name); len(f) > 0 {
+				return e + f[0] + "\n"
+			}
+		}
+	}
+	return ""
+}
+
+// blind says what the server could not see, and takes back what it only complains of for that reason.
+func (c *client) blind(v *verdictOf, files []Proposal) {
+	var unseen []string
+	deleted := false
+	for _, f := range files {
+		deleted = deleted || f.Delete
+		if f.Delete {
+			continue
+		}
+		_, err := os.Lstat(f.Path)
+		_, errDir := os.Lstat(filepath.Dir(f.Path))
+		switch q := c.spec.Quirks.BlindToNew; {
+		case q == "file" && err != nil, q == "dir" && errDir != nil:
+			unseen = append(unseen, f.Path)
+		}
+	}
+	if deleted {
+		v.state, v.reason = Partial, "deleted files were checked as empty ones"
+	}
+	if len(unseen) == 0 {
+		return
+	}
+	v.state, v.reason = Partial, fmt.Sprintf("%s sees new files only once they are written", c.spec.ID)
+	v.introduced = slices.DeleteFunc(v.introduced, func(d Diagnostic) bool { return missesModule(d, unseen) })
+}
+
+// missesModule reports a complaint that one of these files cannot be imported.
+func missesModule(d Diagnostic, files []string) bool {
+	msg := strings.ToLower(d.Message)
+	if !strings.Contains(msg, "cannot find module") && !strings.Contains(msg, "could not be resolved") && !strings.Contains(msg, "unknown import symbol") {
+		return false
+	}
+	return slices.ContainsFunc(files, func(p string) bool {
+		base := filepath.Base(p)
+		stem := strings.ToLower(strings.TrimSuffix(base, filepath.Ext(base)))
+		if stem == "__init__" || stem == "index" {
+			stem = strings.ToLower(filepath.Base(filepath.Dir(p)))
+		}
+		return strings.Contains(msg, stem)
+	})
+}
+
+// compare makes a server's part of the delta out of two snapshots.
+func (c *client) compare(before, after map[string]*fileDiags, paths []string) verdictOf {
+	v := verdictOf{state: Fresh, files: after}
+	seen := map[string]bool{}
+	for _, files := range []map[string]*fileDiags{after, before} {
+		for p := range files {
+			if seen[p] || before[p] == after[p] && !slices.Contains(paths, p) {
+				continue
+			}
+			seen[p] = true
+			in, fixed, same := diffDiagnostics(before[p].items(), after[p].items())
+			v.introduced = append(v.introduced, in...)
+			v.fixed = append(v.fixed, fixed...)
+			if slices.Contains(paths, p) { // of other files a server may or may not have spoken again
+				v.unchanged += same
+			}
+		}
+	}
+	return v
+}

@@ -1,0 +1,88 @@
+package lspbridge
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+)
+
+// errQuiet ends a wait for a push that never came: nothing can be said.
+var errQuiet = errors.New("published nothing for this version")
+
+// Times of the push way.
+const (
+	pushSettle = 200 * time.Millisecond // after a publish, for the second one of the same version
+	idleSettle = 300 * time.Millisecond // for the idle report of servers that send them
+	quietMin   = time.Second            // without a publish from an unversioned server
+)
+
+// settlePush waits for a publish of the present version of every path, and for the server to be done with it.
+func (c *client) settlePush(ctx context.Context, paths []string) error {
+	c.mu.Lock()
+	start, seq := time.Now(), c.seq
+	fresh := func(p string) bool {
+		f, d := c.store()[p], c.docs[p]
+		switch {
+		case d == nil: // closed: nothing is said of it any more
+			return true
+		case f == nil || !f.hasPush:
+			return false
+		case f.pushVer > 0:
+			return f.pushVer >= d.version
+		}
+		return f.pushSeq >= d.seq
+	}
+	all := func() bool { return !slices.ContainsFunc(paths, func(p string) bool { return !fresh(p) }) }
+	already := all()
+	unversioned := false
+	for _, f := range c.files {
+		unversioned = unversioned || f.hasPush && f.pushVer == 0
+	}
+	patience := max(quietMin, 3*c.latency)
+	other := false
+	c.mu.Unlock()
+	if already {
+		return nil
+	}
+	wait, cancel := ctx, context.CancelFunc(func() {})
+	if unversioned {
+		wait, cancel = context.WithTimeout(ctx, patience)
+	}
+	defer cancel()
+	err := c.await(wait, func() bool {
+		other = c.way() != byPush
+		return other || all()
+	})
+	switch {
+	case other:
+		return errOtherWay
+	case err != nil && ctx.Err() == nil && wait.Err() != nil:
+		return errQuiet
+	case err != nil:
+		return err
+	}
+	c.mu.Lock()
+	c.latency = (3*c.latency + time.Since(start)) / 4
+	reports, settle := len(c.idleFile) > 0, pushSettle
+	if unversioned {
+		settle = max(150*time.Millisecond, c.latency)
+	}
+	c.mu.Unlock()
+	if reports {
+		done, cancel := context.WithTimeout(ctx, idleSettle)
+		defer cancel()
+		_ = c.await(done, func() bool {
+			return !slices.ContainsFunc(paths, func(p string) bool { return c.docs[p] != nil && c.idleFile[p] < seq })
+		})
+		return ctx.Err()
+	}
+	select {
+	case <-time.After(settle):
+		return nil
+	case <-c.gone:
+		return errGone
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,145 @@
+package lspbridge
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"go.lsp.dev/protocol"
+)
+
+// written is Changed on one server.
+func (c *client) written(ctx context.Context, files []Proposal, created map[string]bool) verdictOf {
+	select {
+	case <-c.txn:
+	case <-ctx.Done():
+		// Not while somebody's overlay lies on the documents: it tells the server as soon as that is gone.
+		go func() {
+			select {
+			case <-c.txn:
+				c.tell(files, created)
+				c.txn <- struct{}{}
+			case <-c.gone:
+			}
+		}()
+		return verdictOf{state: Pending, reason: c.spec.ID + " is checking another proposal"}
+	}
+	defer func() { c.txn <- struct{}{} }()
+	paths := pathsOf(files)
+	before, known := c.snapshot(), c.known(paths)
+	c.tell(files, created)
+	scope := c.scope(c.stillThere(paths))
+	err := c.settle(ctx, scope)
+	if err == nil {
+		err = c.discover(ctx, files, scope)
+	}
+	if err != nil {
+		return verdictOf{state: Pending, reason: c.why(ctx, err), files: c.snapshot()}
+	}
+	v := c.compare(before, c.snapshot(), paths)
+	if !known {
+		v.reason = "what was wrong before this change is not known"
+	}
+	c.mu.Lock()
+	v.versions = map[string]int32{}
+	for _, p := range paths {
+		if d := c.docs[p]; d != nil {
+			v.versions[p] = d.version
+		}
+	}
+	c.mu.Unlock()
+	return v
+}
+
+func (c *client) stillThere(paths []string) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return c.docs[p] == nil })
+}
+
+// known reports whether the server's word on the files was final before the change.
+func (c *client) known(paths []string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.way() == byMarker {
+		return c.ended[causeInitial] > 0
+	}
+	return !slices.ContainsFunc(paths, func(p string) bool { return c.files[p] == nil })
+}
+
+// tell sends didOpen or didChange, didSave and the watched file events of a write.
+func (c *client) tell(files []Proposal, created map[string]bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var events []fileEvent
+	for _, f := range files {
+		switch {
+		case f.Delete:
+			c.close(f.Path)
+			delete(c.files, f.Path)
+			c.news(f.Path)
+			events = append(events, fileEvent{f.Path, 3})
+		case created[f.Path]:
+			events = append(events, fileEvent{f.Path, 1})
+		default:
+			events = append(events, fileEvent{f.Path, 2})
+		}
+	}
+	// New files are announced before what uses them is changed.
+	c.watched(c.wanted(events))
+	files = slices.Clone(files)
+	slices.SortStableFunc(files, func(a, b Proposal) int { return c.rank(a) - c.rank(b) })
+	for _, f := range files {
+		if !f.Delete {
+			c.put(f.Path, f.Text)
+			c.save(f.Path)
+		}
+	}
+	c.trim(pathsOf(files))
+}
+
+// Servers that are blind to new files find out about written ones in their own time.
+const (
+	discoverTries = 5
+	discoverPause = 150 * time.Millisecond
+)
+
+// discover asks again while a server still complains that a file which has just been written cannot be imported.
+func (c *client) discover(ctx context.Context, files []Proposal, scope []string) error {
+	if c.spec.Quirks.BlindToNew == "" {
+		return nil
+	}
+	var written []string
+	for _, f := range files {
+		if !f.Delete {
+			written = append(written, f.Path)
+		}
+	}
+	for try := range discoverTries {
+		complains := false
+		now := c.snapshot()
+		for _, p := range scope {
+			complains = complains || slices.ContainsFunc(now[p].items(), func(d Diagnostic) bool { return missesModule(d, written) })
+		}
+		if !complains {
+			return nil
+		}
+		if try == 1 && c.spec.Quirks.TSServer { // its own watching has missed a new directory
+			short, cancel := context.WithTimeout(ctx, time.Second)
+			_ = c.call(short, protocol.MethodWorkspaceExecuteCommand, map[string]any{"command": tsserverRequest, "arguments": []any{"reloadProjects"}}, nil)
+			cancel()
+		}
+		select {
+		case <-time.After(discoverPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		c.mu.Lock()
+		c.seq++ // what was pulled is old
+		c.mu.Unlock()
+		if err := c.settle(ctx, scope); err != nil {
+			return err
+		}
+	}
+	return nil
+}
