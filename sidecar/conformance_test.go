@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	acp "github.com/coder/acp-go-sdk"
+)
+
+// coderClient is an editor written with somebody else's library.
+type coderClient struct {
+	mu      sync.Mutex
+	text    strings.Builder
+	kinds   []string
+	asked   []acp.RequestPermissionRequest
+	choose  string
+	content map[string]string
+}
+
+func (c *coderClient) ReadTextFile(_ context.Context, p acp.ReadTextFileRequest) (acp.ReadTextFileResponse, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	text, ok := c.content[p.Path]
+	if !ok {
+		return acp.ReadTextFileResponse{}, errors.New("no such document")
+	}
+	return acp.ReadTextFileResponse{Content: text}, nil
+}
+
+func (c *coderClient) WriteTextFile(_ context.Context, p acp.WriteTextFileRequest) (acp.WriteTextFileResponse, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.content[p.Path] = p.Content
+	return acp.WriteTextFileResponse{}, nil
+}
+
+func (c *coderClient) RequestPermission(_ context.Context, p acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked = append(c.asked, p)
+	return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeSelected(acp.PermissionOptionId(c.choose))}, nil
+}
+
+func (c *coderClient) SessionUpdate(_ context.Context, n acp.SessionNotification) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch u := n.Update; {
+	case u.AgentMessageChunk != nil && u.AgentMessageChunk.Content.Text != nil:
+		c.text.WriteString(u.AgentMessageChunk.Content.Text.Text)
+	case u.ToolCall != nil:
+		c.kinds = append(c.kinds, string(u.ToolCall.Kind))
+	}
+	return nil
+}
+
+var errNotOffered = errors.New("not announced")
+
+func (c *coderClient) CreateTerminal(context.Context, acp.CreateTerminalRequest) (acp.CreateTerminalResponse, error) {
+	return acp.CreateTerminalResponse{}, errNotOffered
+}
+func (c *coderClient) KillTerminal(context.Context, acp.KillTerminalRequest) (acp.KillTerminalResponse, error) {
+	return acp.KillTerminalResponse{}, errNotOffered
+}
+func (c *coderClient) TerminalOutput(context.Context, acp.TerminalOutputRequest) (acp.TerminalOutputResponse, error) {
+	return acp.TerminalOutputResponse{}, errNotOffered
+}
+func (c *coderClient) ReleaseTerminal(context.Context, acp.ReleaseTerminalRequest) (acp.ReleaseTerminalResponse, error) {
+	return acp.ReleaseTerminalResponse{}, errNotOffered
+}
+func (c *coderClient) WaitForTerminalExit(context.Context, acp.WaitForTerminalExitRequest) (acp.WaitForTerminalExitResponse, error) {
+	return acp.WaitForTerminalExitResponse{}, errNotOffered
+}
+
+func TestConformanceWithCodersClient(t *testing.T) {
+	r := newRig(t, testStore(t), t.TempDir())
+	path := filepath.Join(r.cwd, "a.txt")
+	write(t, path, "one\ntwo\n")
+	c := &coderClient{choose: "once", content: map[string]string{path: "one\ntwo\n"}}
+	// The rig's own editor reads the same pipe; this client takes its place.
+	a, b := pipes()
+	server := r.server.o
+	server.Conn = b
+	served := make(chan error, 1)
+	go func() { served <- NewServer(server).Serve(context.Background()) }()
+	conn := acp.NewClientSideConnection(c, a, a)
+	ctx := t.Context()
+	init, err := conn.Initialize(ctx, acp.InitializeRequest{ProtocolVersion: acp.ProtocolVersionNumber, ClientCapabilities: acp.ClientCapabilities{Fs: acp.FileSystemCapabilities{ReadTextFile: true}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if init.ProtocolVersion != 1 || !init.AgentCapabilities.LoadSession {
+		t.Errorf("initialize: %+v", init)
+	}
+	session, err := conn.NewSession(ctx, acp.NewSessionRequest{Cwd: r.cwd, McpServers: []acp.McpServer{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.model.steps = append(r.model.steps, callsTool("read", `{"filePath":"a.txt"}`), callsTool("edit", `{"filePath":"a.txt","oldString":"two","newString":"TWO"}`), says("Done."))
+	end, err := conn.Prompt(ctx, acp.PromptRequest{SessionId: session.SessionId, Prompt: []acp.ContentBlock{acp.TextBlock("go")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if end.StopReason != acp.StopReasonEndTurn {
+		t.Errorf("stop reason %s", end.StopReason)
+	}
+	started := make(chan struct{})
+	r.model.steps = append(r.model.steps, hangs(started))
+	go func() {
+		<-started
+		_ = conn.Cancel(ctx, acp.CancelNotification{SessionId: session.SessionId})
+	}()
+	if end, err = conn.Prompt(ctx, acp.PromptRequest{SessionId: session.SessionId, Prompt: []acp.ContentBlock{acp.TextBlock("hang")}}); err != nil || end.StopReason != acp.StopReasonCancelled {
+		t.Errorf("cancel: %+v, %v", end, err)
+	}
+	if _, err := conn.SetSessionMode(ctx, acp.SetSessionModeRequest{SessionId: session.SessionId, ModeId: "plan"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := conn.SetSessionMode(ctx, acp.SetSessionModeRequest{SessionId: session.SessionId, ModeId: "none"}); err == nil {
+		t.Error("an unknown mode was accepted")
+	}
+	_ = a.Close()
+	<-served
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if got := read(t, path); got != "one\nTWO\n" {
+		t.Errorf("the file is %q", got)
+	}
+	if got := strings.Join(c.kinds, " "); got != "read edit" {
+		t.Errorf("tool calls: %s", got)
+	}
+	if !strings.HasPrefix(c.text.String(), "Done.") {
+		t.Errorf("text: %q", c.text.String())
+	}
+	if len(c.asked) != 1 || len(c.asked[0].ToolCall.Content) == 0 || c.asked[0].ToolCall.Content[0].Diff == nil {
+		t.Errorf("asked: %+v", c.asked)
+	}
+}
