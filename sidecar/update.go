@@ -402,17 +402,26 @@ func (v *view) call(id string) (agent.ToolData, bool) {
 	return c.tool, true
 }
 
-// maxDiffText is how many bytes of a file's text a diff carries whole; beyond it only the changed places are shown.
-const maxDiffText = 4 << 20
+// How many bytes of text a change's diffs carry: of one file whole, beyond it only the changed places; and of all files,
+// beyond which they are only named. One message must stay below what editors read.
+const (
+	maxDiffText  = 4 << 20
+	maxDiffTotal = 10 << 20
+)
 
 // diffContent is a change as ACP shows it: one diff for each file.
 func diffContent(set *change.Set) []protocol.ToolCallContent {
 	var out []protocol.ToolCallContent
+	total := 0
 	for _, f := range set.Files {
 		d := &protocol.Diff{Path: f.Path, NewText: f.New}
 		old := f.Old
 		if len(f.Old)+len(f.New) > maxDiffText {
 			old, d.NewText = excerpts(f)
+		}
+		if total += len(old) + len(d.NewText); total > maxDiffTotal {
+			out = append(out, textContent(fmt.Sprintf("%s %s: too large to show beside the others", f.Kind, f.Path)))
+			continue
 		}
 		if f.Kind != change.Create {
 			d.OldText = &old

@@ -18,7 +18,8 @@ import (
 const (
 	maxWaiting  = 16 << 20 // bytes of updates that may wait for a slow editor before its sessions wait too
 	maxMerged   = 1 << 20  // bytes of text one chunk may grow to while it waits
-	maxUpdate   = 24 << 20 // bytes of one update; the npm SDK drops a connection at 32 MiB
+	maxText     = 4 << 20  // bytes of text one chunk carries; quoted it may grow sixfold
+	maxUpdate   = 12 << 20 // bytes of one update, unquoted; the npm SDK drops a connection at 32 MiB
 	updateEntry = 300      // bytes an update weighs besides its texts
 )
 
@@ -112,6 +113,9 @@ func (w *wire) update(ctx context.Context, session string, u protocol.SessionUpd
 	x := &pendingUpdate{w: w, session: session, update: u}
 	if c, ok := u.Value.(*protocol.ContentChunk); ok && c.Meta == nil {
 		if t, ok := c.Content.Value.(*protocol.TextContent); ok && t.Meta == nil && t.Annotations == nil {
+			if len(t.Text) > maxText {
+				return w.pieces(ctx, session, u.SessionUpdate, c.MessageID, t.Text)
+			}
 			x.text, x.message = append(x.text, t.Text...), c.MessageID
 			x.isText = true
 		}
@@ -125,6 +129,22 @@ func (w *wire) update(ctx context.Context, session string, u protocol.SessionUpd
 		w.release(x.size)
 	}
 	return err
+}
+
+// pieces sends a long text as several chunks, cut between characters.
+func (w *wire) pieces(ctx context.Context, session, kind, message, text string) error {
+	for len(text) > 0 {
+		n := min(len(text), maxText)
+		for n < len(text) && n > maxText-utf8.UTFMax && !utf8.RuneStart(text[n]) {
+			n--
+		}
+		err := w.update(ctx, session, protocol.SessionUpdate{SessionUpdate: kind, Value: &protocol.ContentChunk{Content: textBlock(text[:n]), MessageID: message}})
+		if err != nil {
+			return err
+		}
+		text = text[n:]
+	}
+	return nil
 }
 
 // admit waits until size more bytes may wait, and counts them.

@@ -207,8 +207,8 @@ func TestAMessageOf31MBGoesBothWays(t *testing.T) {
 		return says(last)(context.Background(), req, emit)
 	})
 	r.ed.send(`{"jsonrpc":"2.0","id":"p","method":"session/prompt","params":{"sessionId":"$S","prompt":[{"type":"text","text":"` + big + `"}]}}`)
-	if got := r.ed.collect("p"); got == "" {
-		t.Error("nothing came back")
+	if got := r.ed.collect("p"); got != big {
+		t.Errorf("%d bytes came back", len(got))
 	}
 }
 
