@@ -53,13 +53,14 @@ type app struct {
 	mu      sync.Mutex
 	bridges map[string]*lspbridge.Manager // guarded by mu; by worktree root
 	search  map[string]*search.Searcher   // guarded by mu; by configured ripgrep
+	envs    map[string]builtin.Env        // guarded by mu; by session
 }
 
 func newApp(o appOptions) *app {
 	if o.log == nil {
 		o.log = slog.New(slog.DiscardHandler)
 	}
-	a := &app{o: o, place: o.place, locks: &files.Locks{}, bridges: map[string]*lspbridge.Manager{}, search: map[string]*search.Searcher{}}
+	a := &app{o: o, place: o.place, locks: &files.Locks{}, bridges: map[string]*lspbridge.Manager{}, search: map[string]*search.Searcher{}, envs: map[string]builtin.Env{}}
 	path := filepath.Join(a.place.state, "pillion.db")
 	if o.ephemeral {
 		path = ""
@@ -108,9 +109,20 @@ func (a *app) rules(cwd, name string) permission.Ruleset {
 // tools makes a session's tools.
 func (a *app) tools(ctx context.Context, s agent.SessionInfo) ([]tools.Tool, error) {
 	a.recoverOnce(ctx)
+	return builtin.All(a.env(s)), nil
+}
+
+// env is what the tools of a session share; it lasts as long as the session's read state must.
+func (a *app) env(s agent.SessionInfo) builtin.Env {
+	a.mu.Lock()
+	env, ok := a.envs[s.ID]
+	a.mu.Unlock()
+	if ok {
+		return env
+	}
 	c := a.configOf(s.Cwd)
 	root := worktree(s.Cwd)
-	env := builtin.Env{
+	env = builtin.Env{
 		Cwd: s.Cwd, Root: root, Extra: s.Extra, StateDir: a.place.state, Home: a.place.home,
 		Tracker: &files.Tracker{}, Locks: a.locks, Journal: a.journal, Search: a.searcher(c.Ripgrep),
 	}
@@ -121,7 +133,22 @@ func (a *app) tools(ctx context.Context, s agent.SessionInfo) ([]tools.Tool, err
 	if m := a.bridge(root, c); m != nil {
 		env.Bridge = m
 	}
-	return builtin.All(env), nil
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if had, ok := a.envs[s.ID]; ok { // made twice at once: the first one counts
+		return had
+	}
+	a.envs[s.ID] = env
+	return env
+}
+
+// review takes changes back for the person, through the session's own locks and editor.
+func (a *app) review(session string) Reviewer {
+	s, ok := a.runtime.Session(session)
+	if !ok {
+		return nil
+	}
+	return a.env(s.Info())
 }
 
 // searcher is shared by sessions: it looks for rg once.
@@ -254,7 +281,7 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser) error {
 			}
 			return out
 		},
-		Rules: a.rules,
+		Rules: a.rules, Grants: a.grants, Review: a.review,
 	})
 	settle := time.AfterFunc(startUp, giveBack)
 	defer settle.Stop()
