@@ -148,7 +148,7 @@ func (t *Terminal) askSet(ctx context.Context, r permission.Request, set *change
 			}
 			t.mu.Lock()
 			if j == 0 {
-				t.fileHead(f)
+				t.fileHead(set, f)
 			}
 			if h.ID != "" {
 				t.hunk(f, h)

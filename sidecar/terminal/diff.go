@@ -9,6 +9,7 @@ import (
 
 const (
 	contextLines  = 3    // around a hunk
+	maxLine       = 2000 // bytes shown of one line
 	maxShownLines = 2000 // of one set's diff; a person does not read more, and asks per hunk show each hunk whole
 )
 
@@ -17,7 +18,7 @@ func (t *Terminal) set(s *change.Set) {
 	t.head(s)
 	lines := 0
 	for i := range s.Files {
-		t.fileHead(&s.Files[i])
+		t.fileHead(s, &s.Files[i])
 		for j := range s.Files[i].Hunks {
 			if lines > maxShownLines {
 				t.line(t.paint(dim, "  … the rest of the diff is not shown"))
@@ -40,11 +41,7 @@ func (t *Terminal) head(s *change.Set) {
 		what = plural(len(s.Files), "file") + ", " + what
 	}
 	t.line("")
-	title := s.Title
-	if title == "" && len(s.Files) > 0 {
-		title = s.Files[0].Path
-	}
-	t.line(t.paint(bold, Clean(t.rel(title))) + " · " + what + " · " + t.verdict(s.Diagnostics))
+	t.line(t.paint(bold, Clean(t.rel(heading(s)))) + " · " + what + " · " + t.verdict(s.Diagnostics))
 	if d := s.Diagnostics; d != nil {
 		for i, p := range d.Introduced {
 			if i == 5 {
@@ -61,6 +58,14 @@ func (t *Terminal) head(s *change.Set) {
 			t.line(t.paint(green, "  − ") + t.paint(dim, t.plainProblem(p)))
 		}
 	}
+}
+
+// heading is what a set is called.
+func heading(s *change.Set) string {
+	if s.Title == "" && len(s.Files) > 0 {
+		return s.Files[0].Path
+	}
+	return s.Title
 }
 
 func (t *Terminal) verdict(d *change.Diagnostics) string {
@@ -111,7 +116,8 @@ func (t *Terminal) fit(s string, used int) string {
 	return cut(s, t.Width-used)
 }
 
-func (t *Terminal) fileHead(f *change.File) {
+// fileHead names a file, unless the set's heading has just done so.
+func (t *Terminal) fileHead(s *change.Set, f *change.File) {
 	name := Clean(t.rel(f.Path))
 	switch f.Kind {
 	case change.Create:
@@ -121,7 +127,9 @@ func (t *Terminal) fileHead(f *change.File) {
 	case change.Rename:
 		t.line(t.paint(bold, "move "+name+" → "+Clean(t.rel(f.NewPath))))
 	default:
-		t.line(t.paint(bold, name))
+		if len(s.Files) > 1 || Clean(t.rel(heading(s))) != name {
+			t.line(t.paint(bold, name))
+		}
 	}
 }
 
@@ -138,7 +146,7 @@ func (t *Terminal) hunk(f *change.File, h *change.Hunk) int {
 	n := 1
 	put := func(mark, style, text string) {
 		missing := !strings.HasSuffix(text, "\n")
-		t.line(t.paint(style, mark+Clean(strings.TrimSuffix(text, "\n"))))
+		t.line(t.paint(style, mark+Clean(longLine(strings.TrimSuffix(text, "\n")))))
 		n++
 		if missing {
 			t.line(t.paint(dim, `\ No newline at end of file`))
@@ -159,6 +167,15 @@ func (t *Terminal) hunk(f *change.File, h *change.Hunk) int {
 		}
 	}
 	return n
+}
+
+// longLine keeps a minified file from filling the screen, and says what it leaves out.
+func longLine(s string) string {
+	if len(s) <= maxLine {
+		return s
+	}
+	head := strings.ToValidUTF8(s[:maxLine], "")
+	return fmt.Sprintf("%s … %d more bytes in this line", head, len(s)-len(head))
 }
 
 // splitLines keeps each line's newline.

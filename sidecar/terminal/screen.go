@@ -48,7 +48,7 @@ func (t *Terminal) newline() {
 // wait names what the person waits for; the status line shows it after a second of silence.
 func (t *Terminal) wait(what string) {
 	if t.waiting != what || what == "" {
-		t.since = t.Now()
+		t.since, t.until = t.Now(), time.Time{}
 	}
 	t.waiting = what
 }
@@ -73,12 +73,20 @@ func (t *Terminal) tick() {
 		t.mu.Lock()
 		if waited := t.Now().Sub(t.since); t.waiting != "" && waited >= time.Second && !t.midLine {
 			t.clear()
-			text := fmt.Sprintf("%c %s  %ds  (ctrl-c stops)", frames[n%len(frames)], Clean(t.rel(t.waiting)), int(waited.Seconds()))
+			text := fmt.Sprintf("%c %s  %s  (ctrl-c stops)", frames[n%len(frames)], Clean(t.rel(t.waiting)), t.clock(waited))
 			fmt.Fprint(t.Out, t.paint(dim, cut(text, t.Width-1)))
 			t.status = true
 		}
 		t.mu.Unlock()
 	}
+}
+
+// clock is how long it has lasted, or how long it will where that is known.
+func (t *Terminal) clock(waited time.Duration) string {
+	if left := t.until.Sub(t.Now()); left > 0 {
+		return fmt.Sprintf("%ds left", int((left + time.Second - 1).Seconds()))
+	}
+	return fmt.Sprintf("%ds", int(waited.Seconds()))
 }
 
 // Clean makes text from a model, a file or a command safe to print: control characters (escape sequences, carriage

@@ -53,6 +53,7 @@ type Terminal struct {
 	status   bool // a status line is on the screen
 	waiting  string
 	since    time.Time
+	until    time.Time                   // when what is waited for comes, if that is known
 	tools    map[string]agent.ToolStatus // last status printed by call
 	shown    map[string]bool             // change sets whose diff was printed
 	stopping string                      // call after which the turn is to end
@@ -183,6 +184,10 @@ func (t *Terminal) Event(e agent.Event) {
 				color = yellow
 			}
 			t.line(t.paint(color, "! "+Clean(d.Text)))
+			if d.Until.After(t.Now()) {
+				t.wait("waiting to try again")
+				t.until = d.Until
+			}
 		}
 	case agent.EventTurn:
 		if d, ok := decode[agent.TurnData](e); ok {
@@ -323,8 +328,7 @@ func (t *Terminal) Result(s Summary) {
 		t.line(t.paint(red, "error: ") + Clean(s.Error))
 	case agent.TurnMaxSteps:
 		t.line(t.paint(yellow, "stopped at the step limit; run it again with --continue to go on"))
-	case agent.TurnRefusal:
-		t.line(t.paint(yellow, "the model refused to go on"))
+	case agent.TurnRefusal: // its notice has said so
 	case agent.TurnMaxTokens:
 		t.line(t.paint(yellow, "the answer was cut at the model's limit; run it again with --continue to go on"))
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/tools/change"
@@ -132,6 +133,48 @@ func TestNobodyToAskAppliesNothingButShowsTheDiff(t *testing.T) {
 		if !strings.Contains(out.String(), "+NINE") {
 			t.Errorf("%s: no diff in %s", approve, out.String())
 		}
+	}
+}
+
+func TestOneFileIsNamedOnceSeveralEach(t *testing.T) {
+	var out bytes.Buffer
+	term := New(Options{Out: &out, Cwd: "/p"})
+	set := twoHunks()
+	term.set(set)
+	if strings.Count(out.String(), "a.go\n") != 0 || !strings.HasPrefix(out.String(), "\na.go · 2 hunks") {
+		t.Errorf("%s", out.String())
+	}
+	out.Reset()
+	set.Files = append(set.Files, change.File{Path: "/p/b.go", Kind: change.Edit})
+	set.Title = "a.go"
+	term.set(set)
+	if !strings.Contains(out.String(), "\na.go\n") || !strings.Contains(out.String(), "\nb.go\n") {
+		t.Errorf("%s", out.String())
+	}
+}
+
+func TestALineOfAMinifiedFileDoesNotFillTheScreen(t *testing.T) {
+	var out bytes.Buffer
+	term := New(Options{Out: &out})
+	long := strings.Repeat("é", 50_000)
+	term.set(&change.Set{Files: []change.File{{Path: "a.js", Kind: change.Edit, Old: long, New: long + "x",
+		Hunks: []change.Hunk{{ID: "1", OldStart: 1, OldLines: 1, NewStart: 1, NewLines: 1, OldText: long, NewText: long + "x"}}}}})
+	if out.Len() > 3*maxLine || !strings.Contains(out.String(), "… 98001 more bytes in this line") {
+		t.Errorf("%d bytes: …%s", out.Len(), out.String()[max(0, out.Len()-200):])
+	}
+}
+
+func TestARetryCountsDown(t *testing.T) {
+	now := time.Unix(1000, 0)
+	term := New(Options{Out: &bytes.Buffer{}, Now: func() time.Time { return now }})
+	term.Event(agent.Event{Type: agent.EventNotice, Value: agent.NoticeData{Level: "warning", Text: "Trying again in 6s.", Until: now.Add(6 * time.Second)}})
+	now = now.Add(1500 * time.Millisecond)
+	if got := term.waiting + " " + term.clock(1500*time.Millisecond); got != "waiting to try again 5s left" {
+		t.Error(got)
+	}
+	term.Event(agent.Event{Type: agent.EventMessage})
+	if got := term.clock(time.Second); got != "1s" {
+		t.Error(got)
 	}
 }
 
