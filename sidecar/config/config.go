@@ -23,15 +23,22 @@ type Config struct {
 	Agent        map[string]Agent     `json:"agent,omitempty" doc:"agents by name: change the built-in ones or add your own"`
 	Tools        map[string]bool      `json:"tools,omitempty" doc:"switch tools on or off by name; * is a wildcard"`
 	LSP          Switch[Server]       `json:"lsp,omitempty" doc:"false turns language servers off; an object changes or adds some by id"`
-	Formatter    Switch[FormatterDef] `json:"formatter,omitempty" doc:"false turns formatters off; an object changes or adds some by id"`
+	Formatter    Switch[FormatterDef] `json:"formatter,omitempty" doc:"true formats files after an edit with the formatter their project uses; an object does and changes or adds some by id; off by default"`
 	Instructions []string             `json:"instructions,omitempty" doc:"more instruction files (globs relative to the project)"`
 	Shell        string               `json:"shell,omitempty" doc:"shell of the bash tool; default: $SHELL when it is bash, zsh or sh"`
-	Ripgrep      string               `json:"ripgrep,omitempty" doc:"path of the rg program; default: the one on PATH"`
+	Ripgrep      string               `json:"ripgrep,omitempty" doc:"path of the rg program, or off for the built-in search engine; default: the rg on PATH"`
 	Review       string               `json:"review,omitempty" doc:"preview (ask before a change) or follow (apply at once, keep or undo after)" enum:"preview,follow"`
 	Steps        int                  `json:"steps,omitempty" doc:"model steps one turn may take"`
 	LogLevel     string               `json:"log_level,omitempty" doc:"debug, info, warn or error" enum:"debug,info,warn,error"`
 
+	Sandbox          string   `json:"sandbox,omitempty" doc:"off, ask or on: run commands where they can write only to the project, temporary folders and caches. ask: what cannot run in it is asked; on: it is not run" enum:"off,ask,on"`
+	SandboxNetwork   bool     `json:"sandbox_network,omitempty" doc:"let commands in the sandbox use the network"`
+	SandboxAutoAllow bool     `json:"sandbox_auto_allow,omitempty" doc:"do not ask for commands that run in the sandbox and stay in the project, where no rule names them"`
+	SandboxWritable  []string `json:"sandbox_writable,omitempty" doc:"more folders that commands in the sandbox may write to, such as caches; ~ is the home folder"`
+
 	origins map[string]string
+	held    []Held
+	trusted bool
 }
 
 // Provider is one model provider. Options is OpenCode's nesting of the same settings.
@@ -103,7 +110,7 @@ type Server struct {
 
 // FormatterDef changes or adds a formatter.
 type FormatterDef struct {
-	Command     []string          `json:"command,omitempty" doc:"program and arguments; $FILE is the file"`
+	Command     []string          `json:"command,omitempty" doc:"program and arguments; $FILE is a copy it changes, without it the text goes through stdin and stdout; $NAME is the path in the project"`
 	Extensions  []string          `json:"extensions,omitempty" doc:"file extensions with their dot"`
 	Environment map[string]string `json:"environment,omitempty" doc:"environment variables"`
 	Disabled    bool              `json:"disabled,omitempty" doc:"never run it"`

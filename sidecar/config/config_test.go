@@ -40,7 +40,7 @@ func TestLayersMergeTowardsThePerson(t *testing.T) {
 }`)
 	write(t, filepath.Join(root, "sub", "pillion.jsonc"), `{"model": "a/two", "instructions": ["x.md"]}`)
 	write(t, filepath.Join(user, "pillion.jsonc"), `{"provider": {"local": {"key": "{env:K}"}}, "permission": {"bash": "deny"}}`)
-	c, problems := Load(Sources{Cwd: filepath.Join(root, "sub"), Root: root, UserDir: user, Env: env("K=secret", "PILLION_MODEL=b/three")})
+	c, problems := Load(Sources{Cwd: filepath.Join(root, "sub"), Root: root, UserDir: user, Env: env("K=secret", "PILLION_MODEL=b/three"), Trusted: true})
 	if len(problems) != 0 {
 		t.Fatal(problems)
 	}

@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pillion-dev/pillion/tools/permission"
@@ -22,6 +25,9 @@ type Sources struct {
 	Editor   []byte                   // the editor's settings, JSON
 	Env      func(name string) string // the environment
 	MaxBytes int64                    // a file larger than this is refused; 0: 4 MiB
+	// Trusted: the person trusts the folder, so its files may start programs, redirect models and allow calls.
+	// Otherwise Config.Held tells what was left out.
+	Trusted bool
 }
 
 // names of a configuration file, in the order they are read within one folder.
@@ -37,11 +43,7 @@ func Load(s Sources) (*Config, []Problem) {
 	if l.MaxBytes == 0 {
 		l.MaxBytes = 4 << 20
 	}
-	for _, dir := range between(s.Root, s.Cwd) {
-		for _, name := range names {
-			l.file(filepath.Join(dir, name), false)
-		}
-	}
+	l.project()
 	if s.UserDir != "" {
 		l.file(filepath.Join(s.UserDir, "pillion.json"), false)
 		l.file(filepath.Join(s.UserDir, "pillion.jsonc"), false)
@@ -67,43 +69,102 @@ type loader struct {
 	tree     *node
 	rules    permission.Ruleset
 	agents   map[string]permission.Ruleset
+	brought  bool                          // set while an untrusted project's files are read
+	theirs   map[string]permission.Ruleset // rules for agents out of untrusted files
+	person   permission.Ruleset            // general rules of everybody else
+	held     []Held
 	problems []Problem
 	origins  map[string]string
 }
 
+// project reads the files that come with the project.
+func (l *loader) project() {
+	var files []*node
+	for _, dir := range between(l.Root, l.Cwd) {
+		for _, name := range names {
+			path := filepath.Join(dir, name)
+			src, ok := l.read(path, false)
+			if !ok {
+				continue
+			}
+			if n := l.parse(path, src); n != nil {
+				files = append(files, n)
+			}
+		}
+	}
+	if !l.Trusted {
+		u := untrusted{root: l.Root, remote: map[string]bool{}}
+		if u.root == "" {
+			u.root = l.Cwd
+		}
+		for _, n := range files {
+			u.remotes(n)
+		}
+		for _, n := range files {
+			u.prune(n)
+		}
+		l.held = u.held
+	}
+	l.theirs = map[string]permission.Ruleset{}
+	l.brought = !l.Trusted
+	for _, n := range files {
+		l.add(n)
+	}
+	l.brought = false
+}
+
 func (l *loader) file(path string, must bool) {
+	if src, ok := l.read(path, must); ok {
+		l.text(path, src)
+	}
+}
+
+// read reads a file that may be missing.
+func (l *loader) read(path string, must bool) (src []byte, ok bool) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		if must || !(errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), "not a directory")) {
 			l.problems = append(l.problems, Problem{File: path, Line: 1, Column: 1, Fatal: true, Message: "cannot be read: " + cause(err)})
 		}
-		return
+		return nil, false
 	case !info.Mode().IsRegular():
 		l.problems = append(l.problems, Problem{File: path, Line: 1, Column: 1, Fatal: true, Message: "is not a regular file"})
-		return
+		return nil, false
 	case info.Size() > l.MaxBytes:
 		l.problems = append(l.problems, Problem{File: path, Line: 1, Column: 1, Fatal: true, Message: fmt.Sprintf("is larger than %d bytes", l.MaxBytes)})
-		return
+		return nil, false
 	}
-	src, err := os.ReadFile(path)
+	src, err = os.ReadFile(path)
 	if err != nil {
 		l.problems = append(l.problems, Problem{File: path, Line: 1, Column: 1, Fatal: true, Message: "cannot be read: " + cause(err)})
-		return
+		return nil, false
 	}
-	l.text(path, src)
+	return src, true
 }
 
 func (l *loader) text(name string, src []byte) {
+	if n := l.parse(name, src); n != nil {
+		l.add(n)
+	}
+}
+
+// parse reads a layer; nil means that it is none, which has been reported.
+func (l *loader) parse(name string, src []byte) *node {
 	n, bad := parse(name, src)
 	if bad != nil {
 		l.problems = append(l.problems, *bad)
-		return
+		return nil
 	}
 	if n.kind != kindObject {
 		l.problems = append(l.problems, wrong(n, "", "an object"))
-		return
+		return nil
 	}
+	return n
+}
+
+// add lays one layer over what is there.
+func (l *loader) add(n *node) {
 	l.problems = append(l.problems, l.substitute(n)...)
 	l.problems = append(l.problems, check(n, reflect.TypeFor[Config](), "")...)
 	l.takeRules(n)
@@ -113,7 +174,13 @@ func (l *loader) text(name string, src []byte) {
 // takeRules gathers permission sections layer by layer: merging objects would lose the order that decides.
 func (l *loader) takeRules(n *node) {
 	if p := n.get("permission"); p != nil {
-		l.rules = append(l.rules, rules(p)...)
+		own := rules(p)
+		if l.brought {
+			own = projectRules(own, l.holdRule)
+		} else {
+			l.person = append(l.person, own...)
+		}
+		l.rules = append(l.rules, own...)
 	}
 	agents := n.get("agent")
 	if agents == nil {
@@ -124,6 +191,10 @@ func (l *loader) takeRules(n *node) {
 			continue
 		}
 		if p := m.value.get("permission"); p != nil {
+			if l.brought { // weighed when the person's rules are known
+				l.theirs[m.key] = append(l.theirs[m.key], rules(p)...)
+				continue
+			}
 			if l.agents == nil {
 				l.agents = map[string]permission.Ruleset{}
 			}
@@ -163,11 +234,37 @@ func (l *loader) finish() (*Config, []Problem) {
 	}
 	c.origins = l.origins
 	c.Permission = Permission{Rules: l.rules}
-	for name, a := range c.Agent {
-		a.Permission = Permission{Rules: l.agents[name]}
+	for _, name := range slices.Sorted(maps.Keys(c.Agent)) {
+		a := c.Agent[name]
+		a.Permission = Permission{Rules: append(agentRules(name, l.theirs[name], l.person, l.holdRule), l.agents[name]...)}
 		c.Agent[name] = a
 	}
+	c.held, c.trusted = l.held, l.Trusted
 	return c, l.problems
+}
+
+// holdRule reports a rule that does not count as it was written.
+func (l *loader) holdRule(r permission.Rule, prefix string) {
+	h := Held{Setting: prefix + "permission." + r.Permission, Reason: loosens}
+	if r.Pattern != "*" {
+		h.Setting += "." + r.Pattern
+	}
+	h.File, h.Line, h.Column = place(r.Origin)
+	l.held = append(l.held, h)
+}
+
+// place takes a rule's origin, file:line:column, apart.
+func place(origin string) (file string, line, column int) {
+	file = origin
+	for _, n := range []*int{&column, &line} {
+		i := strings.LastIndexByte(file, ':')
+		if i < 0 {
+			break
+		}
+		*n, _ = strconv.Atoi(file[i+1:])
+		file = file[:i]
+	}
+	return file, line, column
 }
 
 // substitute replaces {env:NAME} and {file:path} inside strings; paths are relative to the file they stand in.
@@ -284,5 +381,6 @@ func Stamp(s Sources) string {
 		fmt.Fprintf(&b, "%q %q", s.Env("PILLION_CONFIG_CONTENT"), s.Env("PILLION_MODEL"))
 	}
 	b.Write(s.Editor)
+	fmt.Fprintf(&b, " %v", s.Trusted)
 	return b.String()
 }

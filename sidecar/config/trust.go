@@ -1,0 +1,311 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Held is a setting that came with a project and does not count until the person trusts its folder. Line and Column
+// count from 1, Column in bytes.
+type Held struct {
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+	Column  int    `json:"column"`
+	Setting string `json:"setting"` // dotted path
+	Reason  string `json:"reason"`  // what it would have done
+}
+
+func (h Held) String() string {
+	return fmt.Sprintf("%s:%d:%d: %s is held back: %s", h.File, h.Line, h.Column, h.Setting, h.Reason)
+}
+
+// Held lists what was left out because the folder is not trusted, in the order it was read.
+func (c *Config) Held() []Held { return c.held }
+
+// Trusted reports whether the project's own settings count in full.
+func (c *Config) Trusted() bool { return c.trusted }
+
+// Why a setting waits for trust.
+const (
+	startsProgram = "it would start a program that the project chose"
+	redirects     = "it would send your requests and keys elsewhere"
+	readsSecrets  = "it would put a secret or a file of yours into what a model reads"
+	loosens       = "it would loosen what you are asked"
+)
+
+// untrusted takes out of a project's file all that a stranger's repository must not decide: which programs start,
+// where model traffic goes, which secrets are read. It works on the file as it was written, before anything is
+// substituted. What is not known to be harmless is held back.
+type untrusted struct {
+	root   string          // {file:…} may read below it
+	remote map[string]bool // providers whose address is not on this machine, from all of the project's files
+	held   []Held
+}
+
+func (u *untrusted) hold(at *node, setting, reason string) {
+	u.held = append(u.held, Held{File: at.file, Line: at.line, Column: at.column, Setting: setting, Reason: reason})
+}
+
+// harmless top-level settings need no trust. permission and agent's rules are weighed rule by rule elsewhere.
+var harmless = []string{"$schema", "default_agent", "steps", "log_level", "permission", "tools", "sandbox"}
+
+// prune removes what is held back from a parsed file.
+func (u *untrusted) prune(n *node) {
+	if n.kind != kindObject {
+		return
+	}
+	u.keep(n, "", func(m member) bool {
+		v := m.value
+		switch m.key {
+		case "provider":
+			u.keep(v, "provider", func(p member) bool { return u.provider(p) })
+			return true
+		case "lsp":
+			u.keep(v, "lsp", func(s member) bool {
+				u.drop(s.value, "lsp."+s.key, startsProgram, "command", "env", "initialization", "settings")
+				return true
+			})
+		case "formatter":
+			if v.kind == kindBool && v.text == "true" {
+				u.hold(m.at, "formatter", startsProgram)
+				return false
+			}
+			u.keep(v, "formatter", func(s member) bool {
+				u.drop(s.value, "formatter."+s.key, startsProgram, "command", "environment")
+				return true
+			})
+		case "shell", "ripgrep":
+			u.hold(m.at, m.key, startsProgram)
+			return false
+		case "model":
+			if !u.model(m, "model") {
+				return false
+			}
+		case "agent":
+			u.keep(v, "agent", func(a member) bool { u.agent(a); return true })
+		case "instructions":
+			u.instructions(v)
+		case "review":
+			if v.text == "follow" {
+				u.hold(m.at, "review", loosens)
+				return false
+			}
+		case "sandbox_network", "sandbox_auto_allow", "sandbox_writable":
+			if v.kind != kindBool || v.text != "false" {
+				u.hold(m.at, m.key, loosens)
+				return false
+			}
+		default:
+			if !slices.Contains(harmless, m.key) && known(m.key) {
+				u.hold(m.at, m.key, loosens)
+				return false
+			}
+		}
+		return u.plain(v, m.key)
+	})
+}
+
+// keep filters an object's members.
+func (u *untrusted) keep(n *node, path string, f func(member) bool) {
+	kept := n.members[:0:0]
+	for _, m := range n.members {
+		if f(m) {
+			kept = append(kept, m)
+		}
+	}
+	n.members = kept
+}
+
+// drop holds back the named members of an object.
+func (u *untrusted) drop(n *node, path, reason string, names ...string) {
+	u.keep(n, path, func(m member) bool {
+		if slices.Contains(names, m.key) {
+			u.hold(m.at, path+"."+m.key, reason)
+			return false
+		}
+		return true
+	})
+}
+
+// provider decides on one provider's section. One that only talks to this machine is taken whole; one with another
+// address is left out whole; one without an address keeps what describes its models.
+func (u *untrusted) provider(p member) bool {
+	path := "provider." + p.key
+	switch addressOf(p.value) {
+	case addressLocal:
+		return true
+	case addressRemote:
+		u.hold(p.at, path, redirects)
+		return false
+	}
+	u.drop(p.value, path, redirects, "baseURL", "headers", "key", "apiKey", "options")
+	return u.plain(p.value, path)
+}
+
+const (
+	addressNone = iota
+	addressLocal
+	addressRemote
+)
+
+// addressOf says where a provider's section would send requests: remote as soon as one of its addresses is.
+func addressOf(section *node) int {
+	out := addressNone
+	look := func(n *node) {
+		for _, m := range n.members {
+			if m.key != "baseURL" {
+				continue
+			}
+			if m.value.kind != kindString || !Loopback(m.value.text) {
+				out = addressRemote
+			} else if out == addressNone {
+				out = addressLocal
+			}
+		}
+	}
+	look(section)
+	for _, m := range section.members {
+		if m.key == "options" {
+			look(m.value)
+		}
+	}
+	return out
+}
+
+// Loopback reports whether a base URL stays on this machine: localhost or a loopback address, over http or https.
+func Loopback(base string) bool {
+	u, err := url.Parse(base)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || strings.ContainsAny(base, "{}\\ ") {
+		return false
+	}
+	host := u.Hostname()
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// remotes remembers the providers that a project's file gives an address elsewhere.
+func (u *untrusted) remotes(n *node) {
+	for _, m := range n.members {
+		if m.key != "provider" {
+			continue
+		}
+		for _, p := range m.value.members {
+			if addressOf(p.value) == addressRemote {
+				u.remote[p.key] = true
+			}
+		}
+	}
+}
+
+func (u *untrusted) model(m member, path string) bool {
+	id, _, _ := strings.Cut(m.value.text, "/")
+	if m.value.kind == kindString && u.remote[id] {
+		u.hold(m.at, path, redirects)
+		return false
+	}
+	return true
+}
+
+func (u *untrusted) agent(a member) {
+	path := "agent." + a.key
+	u.keep(a.value, path, func(m member) bool {
+		switch m.key {
+		case "model":
+			return u.model(m, path+".model")
+		case "tools":
+			u.keep(m.value, path+".tools", func(t member) bool {
+				if t.value.text != "false" {
+					u.hold(t.at, path+".tools."+t.key, loosens)
+					return false
+				}
+				return true
+			})
+		}
+		return true
+	})
+}
+
+// instructions keeps the globs that stay in the project.
+func (u *untrusted) instructions(n *node) {
+	kept := n.elems[:0:0]
+	for _, e := range n.elems {
+		s := filepath.ToSlash(e.text)
+		out := strings.HasPrefix(s, "~") || strings.HasPrefix(s, "/") || filepath.IsAbs(e.text) || strings.Contains(s, ":") || slices.Contains(strings.Split(s, "/"), "..")
+		if e.kind == kindString && out {
+			u.hold(e, "instructions", readsSecrets)
+			continue
+		}
+		kept = append(kept, e)
+	}
+	n.elems = kept
+}
+
+// plain holds back what reads the environment, or a file outside the project.
+func (u *untrusted) plain(n *node, path string) bool {
+	if n.kind == kindString {
+		if u.reads(n) {
+			u.hold(n, path, readsSecrets)
+			return false
+		}
+		return true
+	}
+	u.keep(n, path, func(m member) bool { return u.plain(m.value, join(path, m.key)) })
+	kept := n.elems[:0:0]
+	for _, e := range n.elems {
+		if u.plain(e, path) {
+			kept = append(kept, e)
+		}
+	}
+	n.elems = kept
+	return true
+}
+
+// reads reports a {env:…}, or a {file:…} that does not stay in the project.
+func (u *untrusted) reads(n *node) bool {
+	for rest := n.text; ; {
+		i := strings.IndexByte(rest, '{')
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+1:]
+		inner, _, closed := strings.Cut(rest, "}")
+		switch kind, arg, _ := strings.Cut(inner, ":"); {
+		case !closed:
+			return false
+		case kind == "env":
+			return true
+		case kind == "file":
+			if strings.HasPrefix(arg, "~") || filepath.IsAbs(arg) {
+				return true
+			}
+			real, err := filepath.EvalSymlinks(filepath.Join(filepath.Dir(n.file), arg))
+			if err != nil {
+				continue // not there: said when it is read
+			}
+			root, err := filepath.EvalSymlinks(u.root)
+			rel, err2 := filepath.Rel(root, real)
+			if err != nil || err2 != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+				return true
+			}
+		}
+	}
+}
+
+// known reports a key of the configuration; others are reported as mistakes anyway.
+func known(key string) bool {
+	t := reflect.TypeFor[Config]()
+	for i := range t.NumField() {
+		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name == key && name != "" {
+			return true
+		}
+	}
+	return false
+}
