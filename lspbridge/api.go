@@ -57,11 +57,13 @@ type FileReport struct {
 	Items   []Diagnostic
 }
 
-// Proposal is the text a file would have. Delete wins over Text; a rename is a Delete and a new file.
+// Proposal is the text a file would have. Delete wins over Text; a rename is a Delete and a new file whose From is the
+// name before.
 type Proposal struct {
 	Path   string
 	Text   string
 	Delete bool
+	From   string
 }
 
 // Delta is the difference a proposal or a change makes.

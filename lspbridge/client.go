@@ -84,6 +84,7 @@ type capabilities struct {
 	TypeHierarchy  json.RawMessage              `json:"typeHierarchyProvider"`
 	Rename         json.RawMessage              `json:"renameProvider"`
 	Format         json.RawMessage              `json:"documentFormattingProvider"`
+	Workspace      workspaceCaps                `json:"workspace"`
 
 	change int  // 0 none, 1 full, 2 incremental
 	save   bool // wants didSave

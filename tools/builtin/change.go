@@ -23,6 +23,8 @@ type proposal struct {
 	note    string // for the model, after them: how a passage was found, and the like
 	members []member
 	meta    map[string]any // added to the result's metadata
+
+	complete bool // a server computed it: what follows from its moves is in it already
 }
 
 // member is a change with the file it was made from. The place of a new name is judged too.
@@ -51,7 +53,7 @@ func (e Env) changeFiles(ctx context.Context, call *tools.Call, title string, ed
 	if err := e.askOutside(ctx, call, places...); err != nil {
 		return tools.Result{}, err
 	}
-	p := proposal{title: title, done: "Change applied successfully."}
+	p := proposal{title: title, done: "Change applied successfully.", complete: true}
 	for _, ed := range edits {
 		here := places[0]
 		places = places[1:]
@@ -94,6 +96,7 @@ func (e Env) changeFiles(ctx context.Context, call *tools.Call, title string, ed
 
 // propose is the one way a tool changes files: show → check → ask → compare again → write → settle → tell.
 func (e Env) propose(ctx context.Context, call *tools.Call, p proposal) (tools.Result, error) {
+	e.followMoves(ctx, call, &p)
 	if err := once(p); err != nil {
 		return tools.Result{}, err
 	}

@@ -18,7 +18,7 @@ import (
 var lspText string
 
 type lspParams struct {
-	Operation string `json:"operation" enum:"diagnostics,goToDefinition,typeDefinition,goToImplementation,findReferences,hover,documentSymbol,workspaceSymbol,prepareCallHierarchy,incomingCalls,outgoingCalls,codeActions,rename,organizeImports,format" jsonschema:"what to do"`
+	Operation string `json:"operation" enum:"diagnostics,goToDefinition,typeDefinition,goToImplementation,findReferences,hover,documentSymbol,workspaceSymbol,prepareCallHierarchy,incomingCalls,outgoingCalls,typeHierarchy,codeActions,rename,organizeImports,format" jsonschema:"what to do"`
 	FilePath  string `json:"filePath,omitempty" jsonschema:"the file it is about, absolute or relative to the working directory; diagnostics also takes a folder, or nothing for the whole project"`
 	Line      int    `json:"line,omitempty" minimum:"1" jsonschema:"line, counted from 1"`
 	Character int    `json:"character,omitempty" minimum:"1" jsonschema:"character in the line, counted from 1"`
@@ -41,6 +41,7 @@ type intelligence interface {
 	PrepareCallHierarchy(ctx context.Context, path string, p lspbridge.Position) ([]lspbridge.CallItem, error)
 	IncomingCalls(ctx context.Context, path string, p lspbridge.Position) ([]lspbridge.CallItem, error)
 	OutgoingCalls(ctx context.Context, path string, p lspbridge.Position) ([]lspbridge.CallItem, error)
+	TypeHierarchy(ctx context.Context, path string, p lspbridge.Position) ([]lspbridge.TypeTree, error)
 	CodeActions(ctx context.Context, path string, r lspbridge.Range, only []string, diags []lspbridge.Diagnostic) ([]lspbridge.Action, error)
 	ResolveAction(ctx context.Context, a lspbridge.Action) ([]lspbridge.FileEdit, error)
 	Rename(ctx context.Context, path string, p lspbridge.Position, newName string) ([]lspbridge.FileEdit, error)
@@ -215,6 +216,8 @@ func (c *lspCall) do(ctx, asking context.Context) (tools.Result, error) {
 		return c.calls(c.lsp.IncomingCalls(asking, c.path, at))
 	case "outgoingCalls":
 		return c.calls(c.lsp.OutgoingCalls(asking, c.path, at))
+	case "typeHierarchy":
+		return c.types(c.lsp.TypeHierarchy(asking, c.path, at))
 	case "rename":
 		return c.change(ctx, "Rename to "+c.p.NewName, func() ([]lspbridge.FileEdit, error) {
 			return c.lsp.Rename(asking, c.path, at, c.p.NewName)

@@ -286,3 +286,48 @@ func (c *lspCall) calls(list []lspbridge.CallItem, err error) (tools.Result, err
 	}
 	return tools.Result{Output: text, Metadata: map[string]any{"calls": wire}}, nil
 }
+
+// types shows the relatives of each type.
+func (c *lspCall) types(list []lspbridge.TypeTree, err error) (tools.Result, error) {
+	if err != nil {
+		return tools.Result{}, err
+	}
+	type wireType struct {
+		Name     string       `json:"name"`
+		Kind     string       `json:"kind"`
+		Detail   string       `json:"detail,omitempty"`
+		Location wireLocation `json:"location"`
+	}
+	type wireTree struct {
+		wireType
+		Supertypes []wireType `json:"supertypes"`
+		Subtypes   []wireType `json:"subtypes"`
+	}
+	var out strings.Builder
+	show := func(indent, role string, i lspbridge.CallItem) wireType {
+		w := wireType{i.Name, symbolKind(i.Kind), i.Detail, wirePlace(i.Path, i.Selection)}
+		fmt.Fprintf(&out, "%s%s%s %s  %s:%d:%d\n", indent, role, w.Kind, i.Name, c.show(i.Path), w.Location.Line, w.Location.Column)
+		return w
+	}
+	wire := []wireTree{}
+	for _, t := range list {
+		w := wireTree{wireType: show("", "", t.Type), Supertypes: []wireType{}, Subtypes: []wireType{}}
+		for _, s := range t.Supertypes[:min(len(t.Supertypes), maxShownLocations)] {
+			w.Supertypes = append(w.Supertypes, show("  ", "supertype: ", s))
+		}
+		for _, s := range t.Subtypes[:min(len(t.Subtypes), maxShownLocations)] {
+			w.Subtypes = append(w.Subtypes, show("  ", "subtype: ", s))
+		}
+		if n := len(t.Supertypes) + len(t.Subtypes) - len(w.Supertypes) - len(w.Subtypes); n > 0 {
+			fmt.Fprintf(&out, "  … and %d more\n", n)
+		} else if len(t.Supertypes)+len(t.Subtypes) == 0 {
+			out.WriteString("  no super- or subtypes\n")
+		}
+		wire = append(wire, w)
+	}
+	text := strings.TrimSuffix(out.String(), "\n")
+	if len(list) == 0 {
+		text = "There is no type at that position."
+	}
+	return tools.Result{Output: text, Metadata: map[string]any{"types": wire}}, nil
+}

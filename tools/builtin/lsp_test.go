@@ -108,6 +108,8 @@ func TestLSPAnswers(t *testing.T) {
 	s.must(`{"operation":"workspaceSymbol","query":"helper"}`, "main.go:10:6")
 	s.must(`{"operation":"incomingCalls","filePath":"main.go","line":10,"character":6}`, "function main  main.go:5:6  called at main.go:6:14")
 	s.must(`{"operation":"outgoingCalls","filePath":"main.go","line":5,"character":6}`, "helper  main.go:10:6  called at main.go:6:14")
+	put(t, filepath.Join(s.dir, "types.go"), "package main\n\ntype named interface{ name() string }\n\ntype dog struct{}\n\nfunc (dog) name() string { return \"\" }\n")
+	s.must(`{"operation":"typeHierarchy","filePath":"types.go","line":5,"character":6}`, "class dog  types.go:5:6\n  supertype: interface named  types.go:3:6")
 	s.must(`{"operation":"rename","filePath":"main.go","line":10,"newName":"twice","character":6}`, "Change applied successfully.")
 	s.must(`{"operation":"goToDefinition","filePath":"main.go","line":6,"character":15}`, "main.go:10:6  func twice(n int) int")
 	s.must(`{"operation":"format","filePath":"main.go"}`, "there is nothing to change")

@@ -87,7 +87,7 @@ func proposals(set *change.Set) []lspbridge.Proposal {
 		case change.Delete:
 			out = append(out, lspbridge.Proposal{Path: f.Path, Delete: true})
 		case change.Rename:
-			out = append(out, lspbridge.Proposal{Path: f.NewPath, Text: f.New}, lspbridge.Proposal{Path: f.Path, Delete: true})
+			out = append(out, lspbridge.Proposal{Path: f.NewPath, Text: f.New, From: f.Path}, lspbridge.Proposal{Path: f.Path, Delete: true})
 		default:
 			out = append(out, lspbridge.Proposal{Path: f.Path, Text: f.New})
 		}

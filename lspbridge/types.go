@@ -1,0 +1,44 @@
+package lspbridge
+
+import (
+	"context"
+
+	"github.com/pillion-dev/pillion/lspbridge/lsp"
+	"go.lsp.dev/protocol"
+)
+
+// TypeTree is a type with its direct super- and subtypes.
+type TypeTree struct {
+	Type       CallItem
+	Supertypes []CallItem
+	Subtypes   []CallItem
+}
+
+// TypeHierarchy is about the type at a position: usually one tree, none when no type stands there.
+func (m *Manager) TypeHierarchy(ctx context.Context, path string, p Position) ([]TypeTree, error) {
+	var out []TypeTree
+	err := m.one(ctx, path, func(k *capabilities) bool { return has(k.TypeHierarchy) }, "type hierarchy", func(ctx context.Context, c *client) error {
+		var items []lsp.CallItem
+		if err := c.call(ctx, protocol.MethodTextDocumentPrepareTypeHierarchy, c.at(path, p), &items); err != nil {
+			return err
+		}
+		for _, item := range items {
+			t := TypeTree{Type: c.callItem(item, path, nil)}
+			for _, q := range []struct {
+				method string
+				to     *[]CallItem
+			}{{protocol.MethodTypeHierarchySupertypes, &t.Supertypes}, {protocol.MethodTypeHierarchySubtypes, &t.Subtypes}} {
+				var list []lsp.CallItem
+				if err := c.call(ctx, q.method, map[string]any{"item": item.Raw}, &list); err != nil {
+					return err
+				}
+				for _, i := range list {
+					*q.to = append(*q.to, c.callItem(i, path, nil))
+				}
+			}
+			out = append(out, t)
+		}
+		return nil
+	})
+	return out, err
+}

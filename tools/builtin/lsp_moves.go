@@ -1,0 +1,112 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// mover knows what else changes when files get other names; *lspbridge.Manager does.
+type mover interface {
+	WillRename(ctx context.Context, renames []lspbridge.FileRename) ([]lspbridge.FileEdit, error)
+}
+
+// moveBudget is how long a move waits for the servers: imports that are not found out now stay broken.
+const moveBudget = 5 * time.Second
+
+// followMoves adds to a proposal that moves files what the language servers say follows from it: imports in other files,
+// and in the moved ones. What cannot be joined is told, and left to the problems that the check then finds.
+func (e Env) followMoves(ctx context.Context, call *tools.Call, p *proposal) {
+	m, ok := e.Bridge.(mover)
+	if !ok || p.complete {
+		return
+	}
+	var renames []lspbridge.FileRename
+	for _, x := range p.members {
+		if x.Kind == change.Rename {
+			renames = append(renames, lspbridge.FileRename{Old: x.Path, New: x.NewPath})
+		}
+	}
+	if len(renames) == 0 {
+		return
+	}
+	asking, cancel := context.WithTimeout(ctx, moveBudget)
+	defer cancel()
+	edits, err := m.WillRename(asking, renames)
+	var followed, left []string
+	for _, ed := range edits {
+		if ed.Kind != "edit" {
+			left = append(left, e.rel(ed.Path))
+			continue
+		}
+		if done, why := e.joinEdit(ctx, call, p, ed); done {
+			followed = append(followed, e.rel(ed.Path))
+		} else if why != "" {
+			left = append(left, e.rel(ed.Path)+" ("+why+")")
+		}
+	}
+	var notes []string
+	if len(followed) > 0 {
+		notes = append(notes, "The language server adapted the imports in "+strings.Join(followed, ", ")+".")
+	}
+	if len(left) > 0 {
+		notes = append(notes, "These would have to follow the move and were left alone: "+strings.Join(left, ", ")+".")
+	}
+	if err != nil {
+		notes = append(notes, fmt.Sprintf("Imports may have to follow the move; the language server could not say: %v.", err))
+	}
+	if len(notes) > 0 {
+		p.note = strings.TrimSpace(p.note + "\n" + strings.Join(notes, "\n"))
+	}
+}
+
+// joinEdit makes a server's edit part of a proposal. Where the proposal changes the same file itself, it is merged.
+func (e Env) joinEdit(ctx context.Context, call *tools.Call, p *proposal, ed lspbridge.FileEdit) (done bool, why string) {
+	at, err := e.place(filepath.Clean(ed.Path))
+	if err != nil {
+		return false, err.Error()
+	}
+	for i := range p.members {
+		m := &p.members[i]
+		if m.base.Real != at.real && (m.to == nil || m.to.real != at.real) {
+			continue
+		}
+		if m.Kind == change.Delete {
+			return false, ""
+		}
+		merged, err := change.File{Path: m.Path, Kind: change.Edit, Old: ed.Old, New: ed.New}.Rebase(m.New)
+		if err != nil {
+			return false, "it changes the same lines"
+		}
+		m.New = merged.New
+		return true, ""
+	}
+	if !e.inside(at.real) {
+		return false, "outside the project"
+	}
+	f, err := e.openPlace(at)
+	if err != nil {
+		return false, err.Error()
+	}
+	if g, ok := call.Host.Gate.(interface {
+		Would(context.Context, permission.Request) permission.Action
+	}); ok {
+		r := permission.Request{Permission: "edit", Patterns: e.patterns(at.path, at.real), Also: []string{at.path, at.real}, SessionID: call.SessionID, CallID: call.CallID, Tool: call.Tool}
+		if g.Would(ctx, r) == permission.Deny {
+			return false, "editing it is denied"
+		}
+	}
+	merged, err := change.File{Path: at.path, Kind: change.Edit, Old: ed.Old, New: ed.New}.Rebase(f.Text)
+	if err != nil {
+		return false, "it changed meanwhile"
+	}
+	p.members = append(p.members, member{File: change.File{Path: at.path, Kind: change.Edit, Old: f.Text, New: merged.New}, base: f})
+	return true, ""
+}
