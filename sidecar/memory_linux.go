@@ -18,21 +18,41 @@ func giveBack() {
 	if err != nil {
 		return
 	}
-	maps, err := os.ReadFile("/proc/self/maps")
+	smaps, err := os.ReadFile("/proc/self/smaps")
 	if err != nil {
 		return
 	}
-	for s := bufio.NewScanner(bytes.NewReader(maps)); s.Scan(); {
-		// 00400000-01000000 r-xp 00000000 fe:00 1234   /path
+	for _, p := range neverWritten(smaps, exe) {
+		_, _, _ = unix.Syscall(unix.SYS_MADVISE, p.start, p.end-p.start, unix.MADV_DONTNEED) // advice: a refusal changes nothing
+	}
+}
+
+// span is a range of addresses.
+type span struct{ start, end uintptr }
+
+// neverWritten finds the mappings of a program file that still are what the file says: dropping them loses nothing.
+// Read-only is not enough: the dynamic linker writes the addresses of libc's functions into a page (RELRO) before it
+// takes the right to write away. Such pages count as anonymous.
+func neverWritten(smaps []byte, exe string) []span {
+	var out []span
+	var at span // the mapping whose lines these are; zero: of no interest
+	for s := bufio.NewScanner(bytes.NewReader(smaps)); s.Scan(); {
 		f := strings.Fields(s.Text())
-		if len(f) < 6 || f[5] != exe || (f[1] != "r-xp" && f[1] != "r--p") {
-			continue // only what was never written: dropping it loses nothing
-		}
-		from, to, _ := strings.Cut(f[0], "-")
-		start, err1 := strconv.ParseUint(from, 16, 64)
-		end, err2 := strconv.ParseUint(to, 16, 64)
-		if err1 == nil && err2 == nil {
-			_, _, _ = unix.Syscall(unix.SYS_MADVISE, uintptr(start), uintptr(end-start), unix.MADV_DONTNEED) // advice: a refusal changes nothing
+		switch {
+		case len(f) >= 5 && strings.Contains(f[0], "-"): // 00400000-01000000 r-xp 00000000 fe:00 1234   /path
+			at = span{}
+			if len(f) != 6 || f[5] != exe || (f[1] != "r-xp" && f[1] != "r--p") {
+				continue
+			}
+			from, to, _ := strings.Cut(f[0], "-")
+			start, err1 := strconv.ParseUint(from, 16, 64)
+			end, err2 := strconv.ParseUint(to, 16, 64)
+			if err1 == nil && err2 == nil {
+				at = span{uintptr(start), uintptr(end)}
+			}
+		case len(f) == 3 && f[0] == "Anonymous:" && f[1] == "0" && at != span{}: // Anonymous:             4 kB
+			out = append(out, at)
 		}
 	}
+	return out
 }
