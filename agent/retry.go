@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/pillion-dev/pillion/agent/provider"
@@ -71,12 +72,8 @@ func (t *turn) drop(set *setup, a *answer, why error) {
 func (t *turn) giveUp(set *setup, a *answer, err *provider.Error, attempt int, wait time.Duration) (*answer, error) {
 	text := trimDot(err.Message)
 	switch {
-	case err.Kind == provider.ErrContextLength:
-		size := ""
-		if set.model.Context > 0 {
-			size = fmt.Sprintf(" of %d tokens", set.model.Context)
-		}
-		text = fmt.Sprintf("The conversation no longer fits into the context window%s of %s (%s). Start a new session, or choose a model with a larger window", size, set.model, text)
+	case err.Kind == provider.ErrContextLength && !strings.Contains(text, "start a new session"):
+		text += "; start a new session or choose a model with a larger context"
 	case wait > longestWait && err.Retriable():
 		text += fmt.Sprintf(". The provider asks to wait %s: prompt again then, or choose another model", wait.Round(time.Second))
 	case attempt > 1:

@@ -2,17 +2,20 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pillion-dev/pillion/sidecar/models"
 )
 
 func modelsCommand() *cobra.Command {
 	var asJSON, local bool
 	var cwd string
 	c := &cobra.Command{
-		Use: "models", Short: "List the models that can be used here, and the default", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
+		Use: "models [provider]", Short: "List the models that can be used here, and the default", Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
 			dir, err := directory(cwd)
 			if err != nil {
 				return err
@@ -22,6 +25,12 @@ func modelsCommand() *cobra.Command {
 			_, problems := a.place.config(dir)
 			warn(c.ErrOrStderr(), problems)
 			list := a.models.List(c.Context(), dir, local)
+			if len(args) == 1 {
+				list = slices.DeleteFunc(list, func(m models.Info) bool { return m.Model.Provider != args[0] })
+				if len(list) == 0 {
+					return fmt.Errorf("no model of a provider %q can be used here; pillion models lists all that can", args[0])
+				}
+			}
 			if asJSON {
 				return writeLines(c.OutOrStdout(), list)
 			}

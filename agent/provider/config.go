@@ -36,6 +36,7 @@ type Config struct {
 	Kind    Kind
 	BaseURL string            // empty: the provider's own; required for KindCompatible
 	Key     string            // may be empty for a local server or with Token or Headers
+	KeyFrom string            // where the key comes from or was looked for (a variable, file:line:column), for messages
 	Token   string            // bearer token instead of a key (ANTHROPIC_AUTH_TOKEN, gateways)
 	Headers map[string]string // sent with every request, after the SDK's own
 	Quirks  Quirks

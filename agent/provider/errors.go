@@ -131,9 +131,9 @@ func (b *base) classify(model string, f *apiFailure) *Error {
 	switch e.Kind {
 	case ErrAuth:
 		if b.cfg.Key == "" && b.cfg.Token == "" {
-			e.Message = fmt.Sprintf("%s wants an API key%s; run \"pillion auth login %s\"%s", id, said, id, b.keyVariable("or set "))
+			e.Message = fmt.Sprintf("%s wants an API key%s; set %s", id, said, b.keyPlace())
 		} else {
-			e.Message = fmt.Sprintf("%s refused the API key%s; run \"pillion auth login %s\"%s", id, said, id, b.keyVariable("or correct "))
+			e.Message = fmt.Sprintf("%s refused the API key%s; correct %s", id, said, b.keyPlace())
 		}
 		if f.status == http.StatusForbidden {
 			e.Message = fmt.Sprintf("%s does not allow this key to use %s%s; check the key's rights and region, or choose another model", id, name, said)
@@ -154,7 +154,7 @@ func (b *base) classify(model string, f *apiFailure) *Error {
 	case ErrQuota:
 		e.Message = fmt.Sprintf("%s: no credit left%s; add credit or choose another model", id, said)
 	case ErrContextLength:
-		e.Message = fmt.Sprintf("the conversation is too long for %s%s; compact it (/compact) or choose a model with a larger context", name, said)
+		e.Message = fmt.Sprintf("the conversation is too long for %s%s; start a new session or choose a model with a larger context", name, said)
 	default:
 		e.Message = fmt.Sprintf("%s refused the request%s%s", id, statusText(f.status), said)
 		if containsWord(strings.ToLower(f.message), "tools") && strings.Contains(f.message, "support") {
@@ -171,15 +171,21 @@ func statusText(status int) string {
 	return fmt.Sprintf(" (HTTP %d)", status)
 }
 
-// keyVariable names the environment variable of the well-known providers.
-func (b *base) keyVariable(before string) string {
+// keyPlace names where the key comes from, or where it would.
+func (b *base) keyPlace() string {
+	if from := b.cfg.KeyFrom; from != "" {
+		if strings.Contains(from, ":") {
+			return "the key at " + from
+		}
+		return from
+	}
 	switch b.cfg.Kind {
 	case KindAnthropic:
-		return " " + before + "ANTHROPIC_API_KEY"
+		return "ANTHROPIC_API_KEY"
 	case KindOpenAI, KindResponses:
-		return " " + before + "OPENAI_API_KEY"
+		return "OPENAI_API_KEY"
 	case KindGemini:
-		return " " + before + "GEMINI_API_KEY"
+		return "GEMINI_API_KEY"
 	}
-	return " " + before + "the provider's key in pillion.jsonc"
+	return "provider." + b.cfg.ID + ".key in pillion.jsonc"
 }

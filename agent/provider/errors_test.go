@@ -144,6 +144,15 @@ func TestConnectionFailuresSayWhatToDoWithoutTheURLsSecrets(t *testing.T) {
 	}
 }
 
+func TestARefusedKeyIsNamedByItsPlace(t *testing.T) {
+	for from, want := range map[string]string{"MY_KEY": "correct MY_KEY", "/p/pillion.jsonc:3:9": "correct the key at /p/pillion.jsonc:3:9", "": "correct provider.prov.key in pillion.jsonc"} {
+		b := &base{cfg: Config{ID: "prov", Kind: KindCompatible, Key: "k-123456", KeyFrom: from}}
+		if got := b.classify("m", &apiFailure{status: 401}).Message; !strings.HasSuffix(got, want) {
+			t.Errorf("%s: %s", from, got)
+		}
+	}
+}
+
 func TestWhatLooksLikeAKeyIsRemoved(t *testing.T) {
 	b := &base{cfg: Config{Headers: map[string]string{"X-Key": "topsecretvalue"}, Token: "tok-abcdef"}}
 	in := "wrong sk-proj-abc123def and AIzaSyD1234567 and sk-ab****yz or topsecretvalue, tok-abcdef; task-force and skeleton stay"

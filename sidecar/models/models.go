@@ -100,12 +100,12 @@ func (m *Models) providers(cwd string) []settings {
 		s := settings{id: n.id, cfg: provider.Config{ID: n.id, Kind: provider.DefaultKind(n.id), BaseURL: m.env(n.base)}, fallback: provider.DefaultModel(n.id)}
 		for _, k := range n.keys {
 			if v := m.env(k); v != "" && s.cfg.Key == "" {
-				s.cfg.Key, s.origin = v, k
+				s.cfg.Key, s.cfg.KeyFrom, s.origin = v, k, k
 			}
 		}
 		if n.id == "anthropic" && s.cfg.Key == "" {
 			if s.cfg.Token = m.env("ANTHROPIC_AUTH_TOKEN"); s.cfg.Token != "" {
-				s.origin = "ANTHROPIC_AUTH_TOKEN"
+				s.origin, s.cfg.KeyFrom = "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN"
 			}
 		}
 		if s.cfg.Key == "" && s.cfg.Token == "" && stored[n.id] != "" {
@@ -121,7 +121,10 @@ func (m *Models) providers(cwd string) []settings {
 			s.origin = n.base
 		}
 		s.usable = s.origin != ""
-		s.missing = "set " + n.keys[0] + " or run: pillion auth login " + n.id
+		if s.cfg.KeyFrom == "" {
+			s.cfg.KeyFrom = n.keys[0]
+		}
+		s.missing = "set " + n.keys[0] + ", or provider." + n.id + ".key in pillion.jsonc"
 		out = append(out, configured(s, c.Provider[n.id], c))
 	}
 	names := make([]string, 0, len(c.Provider))
@@ -167,7 +170,8 @@ func configured(s settings, p config.Provider, c *config.Config) settings {
 		s.cfg.Kind = kind
 	}
 	if key != "" {
-		s.cfg.Key, s.origin = key, c.Origin("provider."+s.id+".key")
+		s.origin = c.Origin("provider." + s.id + ".key")
+		s.cfg.Key, s.cfg.KeyFrom = key, s.origin
 	}
 	if headers != nil {
 		s.cfg.Headers = headers
