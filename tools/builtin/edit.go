@@ -9,7 +9,6 @@ import (
 
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/change"
-	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/replace"
 )
 
@@ -44,8 +43,11 @@ func (e Env) edit(ctx context.Context, call *tools.Call, path string, rs []repla
 		return fmt.Sprintf("edit %d of %d: ", i+1, len(rs))
 	}
 	for i, r := range rs { // before anybody is asked about a file
-		if r.OldString == r.NewString {
+		if sameText(r.OldString, r.NewString) {
 			return tools.Result{}, &tools.Error{Kind: replace.Identical, Message: which(i) + "No changes to apply: oldString and newString are identical."}
+		}
+		if i > 0 && r.OldString == "" {
+			return tools.Result{}, emptyOld(which(i))
 		}
 	}
 	f, err := e.open(ctx, call, path)
@@ -63,6 +65,8 @@ func (e Env) edit(ctx context.Context, call *tools.Call, path string, rs []repla
 			return tools.Result{}, err
 		}
 		m.Kind, text = change.Create, rs[0].NewString
+	} else if rs[0].OldString == "" { // wrong whatever the file says; reading it first would not help
+		return tools.Result{}, emptyOld(e.rel(f.Path) + ": " + which(0))
 	} else if err := e.known(f); err != nil {
 		return tools.Result{}, err
 	}
@@ -73,7 +77,7 @@ func (e Env) edit(ctx context.Context, call *tools.Call, path string, rs []repla
 			replaced++
 			continue
 		}
-		res, err := passage(f, text, r)
+		res, err := passage(text, r)
 		if err != nil {
 			return tools.Result{}, inFile(e.rel(f.Path), which(i), err)
 		}
@@ -90,11 +94,17 @@ func (e Env) edit(ctx context.Context, call *tools.Call, path string, rs []repla
 	})
 }
 
-func passage(f *files.File, text string, r replacement) (replace.Result, error) {
-	if r.OldString == "" {
-		return replace.Result{}, &replace.Error{Kind: replace.EmptyOld,
-			Message: "oldString cannot be empty when editing an existing file. Provide the exact text to replace, or use write for an intentional full-file replacement."}
-	}
+// sameText says that two texts differ at most in their line endings, which are the file's own anyway.
+func sameText(a, b string) bool {
+	return strings.ReplaceAll(a, "\r\n", "\n") == strings.ReplaceAll(b, "\r\n", "\n")
+}
+
+func emptyOld(which string) error {
+	return &tools.Error{Kind: replace.EmptyOld,
+		Message: which + "oldString cannot be empty when editing an existing file. Provide the exact text to replace, or use write for an intentional full-file replacement."}
+}
+
+func passage(text string, r replacement) (replace.Result, error) {
 	return replace.Apply(text, strings.TrimPrefix(r.OldString, "\ufeff"), strings.TrimPrefix(r.NewString, "\ufeff"), r.ReplaceAll)
 }
 

@@ -29,9 +29,9 @@ func (q *query) multiple(stage string, places []place, total int) *Error {
 		word = "line"
 	}
 	if stage == Stages[0] {
-		e.Message = fmt.Sprintf("oldString matches %d places (%s %s); add lines around it until it is unique, or set replaceAll", total, word, list)
+		e.Message = fmt.Sprintf("oldString matches %d places (%s %s); provide more surrounding lines until it is unique, or set replaceAll", total, word, list)
 	} else {
-		e.Message = fmt.Sprintf("oldString is nowhere exactly as quoted, and %d places match it loosely (%s, %s %s); add lines around it, copied exactly with their indentation, until it is unique, or set replaceAll", total, stage, word, list)
+		e.Message = fmt.Sprintf("oldString is nowhere exactly as quoted, and %d places match it loosely (%s, %s %s); provide more surrounding lines, copied exactly with their indentation, until it is unique, or set replaceAll", total, stage, word, list)
 	}
 	return e
 }

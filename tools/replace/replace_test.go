@@ -20,7 +20,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"identical", "a", "a", "a", Identical, nil, []string{"identical", "newString"}},
 		{"empty", "a", "", "b", EmptyOld, nil, []string{"empty", "use write"}},
-		{"exactly in three places", "k\nx\nk\nk\n", "k", "j", Multiple, []int{1, 3, 4}, []string{"matches 3 places (lines 1, 3, 4)", "add lines around it", "set replaceAll"}},
+		{"exactly in three places", "k\nx\nk\nk\n", "k", "j", Multiple, []int{1, 3, 4}, []string{"matches 3 places (lines 1, 3, 4)", "provide more surrounding lines", "set replaceAll"}},
 		{"twice in one line", "k k\n", "k", "j", Multiple, []int{1}, []string{"matches 2 places (line 1)"}},
 		{"loosely in two places", "  k()\n\tk()\n", "    k()", "j()", Multiple, []int{1, 2}, []string{"nowhere exactly", "line_trimmed, lines 1, 2", "indentation"}},
 		{"in very many places", fifty, "k()", "j()", Multiple, nil, []string{"50 places", "19, 20, …)"}},
