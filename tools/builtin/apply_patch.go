@@ -27,7 +27,8 @@ func ApplyPatch(env Env) tools.Tool {
 		if err != nil {
 			return tools.Result{}, patchError(err)
 		}
-		opened, places, err := env.openAll(ctx, call, parsed.Paths())
+		parsed.Key = env.oneName
+		opened, places, err := env.openAll(ctx, call, parsed)
 		if err != nil {
 			return tools.Result{}, err
 		}
@@ -59,7 +60,7 @@ func ApplyPatch(env Env) tools.Tool {
 			case patch.Move:
 				to := places[c.NewPath]
 				m.Kind, m.NewPath, m.to = change.Rename, to.path, &to
-				line = "M " + env.rel(to.path) + " (moved from " + env.rel(f.Path) + ")"
+				line = "M " + env.rel(to.path)
 			default:
 				m.Kind, line = change.Edit, "M "+env.rel(f.Path)
 			}
@@ -71,18 +72,28 @@ func ApplyPatch(env Env) tools.Tool {
 	}, tools.WithPermission("edit"), tools.WithKind(tools.KindEdit))
 }
 
+// oneName gives all spellings of a file one name: relative, absolute, through links.
+func (e Env) oneName(name string) string {
+	path, err := e.abs(name)
+	if err != nil {
+		return name
+	}
+	return real(path)
+}
+
 // openAll asks once for all places outside the project and reads every file.
-func (e Env) openAll(ctx context.Context, call *tools.Call, paths []string) (map[string]*files.File, map[string]place, error) {
+func (e Env) openAll(ctx context.Context, call *tools.Call, parsed *patch.Patch) (map[string]*files.File, map[string]place, error) {
 	places := map[string]place{}
 	var list []place
+	paths := parsed.Paths()
 	for _, name := range paths {
 		path, err := e.abs(name)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, sectionError(parsed, name, err)
 		}
 		p, err := e.place(path)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, sectionError(parsed, name, err)
 		}
 		places[name] = p
 		list = append(list, p)
@@ -91,14 +102,39 @@ func (e Env) openAll(ctx context.Context, call *tools.Call, paths []string) (map
 		return nil, nil, err
 	}
 	opened := map[string]*files.File{}
-	for name, p := range places {
-		f, err := e.openPlace(p)
+	for _, name := range paths {
+		f, err := e.openPlace(places[name])
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, sectionError(parsed, name, err)
 		}
 		opened[name] = f
 	}
 	return opened, places, nil
+}
+
+// sectionError gives what is wrong with a file the kind of the section that names it.
+func sectionError(parsed *patch.Patch, name string, err error) error {
+	var t *tools.Error
+	if !errors.As(err, &t) || t.Kind == "stale" {
+		return err
+	}
+	kind := t.Kind
+	for _, op := range parsed.Ops {
+		switch {
+		case op.Path != name && op.NewPath != name && op.Instead != name:
+			continue
+		case op.Kind == patch.Delete:
+			kind = patch.DeleteFailed
+		case (op.Kind == patch.Add || op.NewPath == name) && t.Kind == "is_directory":
+			kind = patch.Exists
+		case op.Kind == patch.Add || op.NewPath == name:
+			kind = patch.WriteFailed
+		default:
+			kind = patch.UpdateTargetMissing
+		}
+		break
+	}
+	return &tools.Error{Kind: kind, Message: "apply_patch verification failed: " + t.Message, Err: err}
 }
 
 func patchError(err error) error {

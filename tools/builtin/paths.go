@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"syscall"
 
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/files"
@@ -186,6 +187,8 @@ func pathError(path string, err error) error {
 		kind = "too_big"
 	case errors.Is(err, files.ErrNotRegular):
 		kind = "not_regular"
+	case errors.Is(err, syscall.ENOTDIR):
+		kind, msg = "file_missing", "File not found: "+path+" (a part of the path is a file, not a folder)"
 	case errors.Is(err, fs.ErrNotExist):
 		kind = "file_missing"
 	case errors.Is(err, fs.ErrPermission):
@@ -200,7 +203,9 @@ func missing(path string) error {
 	if strings.Contains(path, "/~/") || strings.HasSuffix(path, "/~") {
 		msg += " (\"~\" is not expanded here; give the absolute path)"
 	}
-	if names := similar(path); len(names) > 0 {
+	if to, err := os.Readlink(path); err == nil {
+		msg += " (it is a link to " + to + ", which does not exist)"
+	} else if names := similar(path); len(names) > 0 {
 		msg += "\n\nDid you mean one of these?\n" + strings.Join(names, "\n")
 	}
 	return &tools.Error{Kind: "file_missing", Message: msg}

@@ -165,6 +165,15 @@ func (e *envelope) over() bool {
 	return ok
 }
 
+// diffHead says that a unified diff's "---" and "+++" lines stand here, before its first hunk: models mix the two.
+func (e *envelope) diffHead() bool {
+	if e.i+2 >= len(e.lines) || !strings.HasPrefix(e.lines[e.i], "--- ") || !strings.HasPrefix(e.lines[e.i+1], "+++ ") {
+		return false
+	}
+	_, ok := parseRange(e.lines[e.i+2])
+	return ok
+}
+
 func (e *envelope) body(op *Op) error {
 	switch op.Kind {
 	case Add:
@@ -226,6 +235,10 @@ func (e *envelope) update(op *Op) error {
 				return bad(e.i+1, "%q names no file", line)
 			}
 			op.Kind = Move
+			continue
+		}
+		if h == nil && e.diffHead() { // the file was named already
+			e.i++
 			continue
 		}
 		switch {
@@ -297,7 +310,11 @@ func hunkContext(line string) (context string, at int) {
 	if head, ok := parseRange(line); ok {
 		return "", head.oldStart
 	}
-	return strings.TrimRight(strings.TrimPrefix(strings.TrimPrefix(line, "@@"), " "), "\r"), 0
+	context = strings.TrimRight(strings.TrimPrefix(strings.TrimPrefix(line, "@@"), " "), "\r")
+	if strings.TrimSpace(context) == "@@" { // "@@ @@": nothing between
+		context = ""
+	}
+	return context, 0
 }
 
 func show(s string) string {
