@@ -41,17 +41,13 @@ func (e Env) readDir(at place, from, limit int) (tools.Result, error) {
 		sb.WriteString(n + "\n")
 	}
 	if last < len(names) || from > 1 {
-		fmt.Fprintf(&sb, "\n(Showing entries %d-%d of %d.", from, last, len(names))
+		fmt.Fprintf(&sb, "\n(Showing %d of %d entries.", len(shown), len(names))
 		if last < len(names) {
-			fmt.Fprintf(&sb, " Use offset=%d to continue.", last+1)
+			fmt.Fprintf(&sb, " Use 'offset' parameter to read beyond entry %d", last)
 		}
 		sb.WriteString(")")
 	} else {
-		word := "entries"
-		if len(names) == 1 {
-			word = "entry"
-		}
-		fmt.Fprintf(&sb, "\n(%d %s)", len(names), word)
+		fmt.Fprintf(&sb, "\n(%d entries)", len(names))
 	}
 	sb.WriteString("\n</entries>")
 	return tools.Result{Output: sb.String(), Metadata: map[string]any{

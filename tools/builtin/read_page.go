@@ -67,9 +67,9 @@ func (p *page) result(path string) (tools.Result, error) {
 	more := p.open || last < p.total
 	switch {
 	case p.total == 0 && !p.open:
-		sb.WriteString("(End of file - total 0 lines; the file is empty)")
+		sb.WriteString("\n(End of file - total 0 lines)\n(The file is empty.)")
 	case p.capped:
-		fmt.Fprintf(&sb, "\n(Output capped at 50 KB. Showing lines %d-%d%s. Use offset=%d to continue.)", p.from, last, of, last+1)
+		fmt.Fprintf(&sb, "\n(Output capped at 50 KB. Showing lines %d-%d. Use offset=%d to continue.)", p.from, last, last+1)
 	case more:
 		fmt.Fprintf(&sb, "\n(Showing lines %d-%d%s. Use offset=%d to continue.)", p.from, last, of, last+1)
 	default:

@@ -25,7 +25,7 @@ func TestReadLimits(t *testing.T) {
 		{"limit above 2000", many(2500, "x"), `{"filePath":"f","limit":2400}`, "(Showing lines 1-2400 of 2500. Use offset=2401", ""},
 		{"long line", strings.Repeat("ä", 2001) + "\n", `{"filePath":"f"}`, strings.Repeat("ä", 2000) + "... (line truncated to 2000 chars)\n", strings.Repeat("ä", 2001)},
 		{"line of exactly 2000", strings.Repeat("ä", 2000) + "\n", `{"filePath":"f"}`, strings.Repeat("ä", 2000) + "\n", "truncated to"},
-		{"50 KB", many(1000, strings.Repeat("x", 99)), `{"filePath":"f"}`, "(Output capped at 50 KB. Showing lines 1-512 of 1000. Use offset=513 to continue.)", "513: x"},
+		{"50 KB", many(1000, strings.Repeat("x", 99)), `{"filePath":"f"}`, "(Output capped at 50 KB. Showing lines 1-512. Use offset=513 to continue.)", "513: x"},
 		{"offset 0 is 1", "a\n", `{"filePath":"f","offset":0}`, "1: a", ""},
 		{"blank lines count", "\n\n", `{"filePath":"f"}`, "1: \n2: \n\n(End of file - total 2 lines)", ""},
 	} {
