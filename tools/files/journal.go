@@ -153,6 +153,20 @@ type Recovered struct {
 	Detail  string
 }
 
+// String names the outcome and the files, for people.
+func (r Recovered) String() string {
+	files := r.Files
+	more := ""
+	if n := len(files) - 5; n > 0 {
+		files, more = files[:5], fmt.Sprintf(" and %d more", n)
+	}
+	s := fmt.Sprintf("%s: %s%s", r.Outcome, strings.Join(files, ", "), more)
+	if r.Detail != "" {
+		s += "; " + r.Detail
+	}
+	return s
+}
+
 // Recover finishes or rolls back every commit that a dead process left behind. Call it at start; it leaves alone
 // what a living process is working on.
 func Recover(ctx context.Context, j Journal) ([]Recovered, error) {
