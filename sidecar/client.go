@@ -19,6 +19,7 @@ type client struct {
 	caps          protocol.ClientCapabilities
 	pillion       protocol.Capabilities // zero for a generic ACP editor
 	quirks        quirks
+	trusted       *bool // what it says about its folders (workspace trust); nil: nothing
 }
 
 func newClient(p protocol.InitializeRequest) *client {
@@ -34,6 +35,11 @@ func newClient(p protocol.InitializeRequest) *client {
 			if protocol.Assign(tree, &c.pillion) != nil {
 				c.pillion = protocol.Capabilities{} // a version we cannot read: treat the editor as a generic one
 			}
+		}
+	}
+	for _, meta := range []map[string]any{p.Meta, c.caps.Meta} {
+		if c.trusted == nil {
+			c.trusted = trustIn(meta)
 		}
 	}
 	c.quirks = quirksOf(c.name)

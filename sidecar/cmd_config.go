@@ -32,17 +32,27 @@ func configCheck() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, problems := newWorkplace().config(dir)
+			conf, problems := newWorkplace().config(dir)
 			if asJSON {
+				held := conf.Held()
 				if problems == nil {
 					problems = []config.Problem{}
 				}
-				if err := json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"ok": len(problems) == 0, "problems": problems}); err != nil {
+				if held == nil {
+					held = []config.Held{}
+				}
+				if err := json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"ok": len(problems) == 0, "problems": problems, "trusted": conf.Trusted(), "held": held}); err != nil {
 					return err
 				}
 			} else {
 				for _, p := range problems {
 					fmt.Fprintln(c.OutOrStdout(), p)
+				}
+				for _, h := range conf.Held() {
+					fmt.Fprintln(c.OutOrStdout(), h)
+				}
+				if len(conf.Held()) > 0 {
+					fmt.Fprintln(c.OutOrStdout(), "what is held back counts after: pillion trust "+quoteArg(worktree(dir)))
 				}
 				if len(problems) == 0 {
 					fmt.Fprintln(c.OutOrStdout(), "the configuration is fine")
@@ -71,6 +81,7 @@ func configShow() *cobra.Command {
 			}
 			conf, problems := newWorkplace().config(dir)
 			warn(c.ErrOrStderr(), problems)
+			warnHeld(c.ErrOrStderr(), conf, worktree(dir))
 			if origin {
 				origins := conf.Origins()
 				paths := make([]string, 0, len(origins))

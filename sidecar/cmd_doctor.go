@@ -70,6 +70,7 @@ func diagnose(dir string) []finding {
 	for _, pr := range problems {
 		out = append(out, finding{Name: "configuration", Needed: true, Detail: pr.String()})
 	}
+	out = append(out, p.trustFinding(worktree(dir), conf))
 	out = append(out, writable("state folder", p.state))
 	program := func(name, what, fix string, needed bool) {
 		path, err := exec.LookPath(name)
@@ -90,7 +91,7 @@ func diagnose(dir string) []finding {
 	defer a.close()
 	id, origin := a.models.Default(dir)
 	out = append(out, finding{Name: "model", OK: true, Needed: true, Detail: id + " (" + origin + ")"})
-	servers := lspbridge.New(lspbridge.Options{Root: worktree(dir), Servers: lspConfig(conf), NoWatch: true})
+	servers := lspbridge.New(lspbridge.Options{Root: worktree(dir), Servers: lspConfig(conf), NoWatch: true, Trusted: conf.Trusted()})
 	for _, s := range servers.Doctor() {
 		f := finding{Name: "language server " + s.ID, OK: s.Found, Detail: strings.Join(s.Extensions, " "), Fix: s.Install}
 		if s.Found {

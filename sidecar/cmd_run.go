@@ -21,7 +21,7 @@ import (
 
 type runFlags struct {
 	cwd, model, agent, session, approve string
-	asJSON, resume                      bool
+	asJSON, resume, trust               bool
 }
 
 func runCommand() *cobra.Command {
@@ -48,6 +48,7 @@ Without a terminal it shows the same and applies nothing, unless --approve all i
 	fl.StringVarP(&f.session, "session", "s", "", "go on with this session")
 	fl.BoolVarP(&f.resume, "continue", "c", false, "go on with the last session of this directory")
 	fl.StringVar(&f.approve, "approve", "ask", "what to do about what would be asked: ask, all or none")
+	fl.BoolVar(&f.trust, "trust", false, "let the project's own configuration count in full, this time (pillion trust remembers it)")
 	fl.BoolVar(&f.asJSON, "json", false, "print events and the result as JSON lines")
 	return c
 }
@@ -92,10 +93,16 @@ func run(ctx context.Context, f runFlags, args []string, out, errOut io.Writer) 
 	t := terminal.New(o)
 	defer t.Close()
 
-	a := newApp(appOptions{place: newWorkplace(), asker: t, questions: t})
+	a := newApp(appOptions{place: newWorkplace(), asker: t, questions: t, notices: errOut})
 	defer a.close()
 	_, problems := a.place.config(cwd)
 	warn(errOut, problems)
+	if f.trust {
+		a.place.trustFor(cwd, true)
+	}
+	if err := askTrust(a.place, cwd, o.Keys != nil, errOut); err != nil {
+		return err
+	}
 
 	if session, err = openSession(ctx, a, f, cwd); err != nil {
 		return err

@@ -75,7 +75,7 @@ Exit codes: 0 done, 1 failed, 2 the command line is wrong, 130 cancelled.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%w; see %s --help", err, c.CommandPath())
 	})
-	root.AddCommand(acpCommand(), runCommand(), toolCommand(), sessionsCommand(), modelsCommand(), configCommand(), doctorCommand(), versionCommand())
+	root.AddCommand(acpCommand(), runCommand(), toolCommand(), permissionCommand(), sessionsCommand(), modelsCommand(), configCommand(), trustCommand(), doctorCommand(), versionCommand())
 	for _, c := range root.Commands() {
 		if c.Args == nil && !c.HasSubCommands() {
 			c.Args = cobra.NoArgs

@@ -41,6 +41,9 @@ type ServerOptions struct {
 	AuthMethods  []protocol.AuthMethod // ways to get a key; none is needed for the built-in model
 	Authenticate func(ctx context.Context, method string) error
 	Logout       func(ctx context.Context) error // nil: not announced
+	// Trust is told what the editor says about a folder, nil for nothing, and returns what the person must know about
+	// its configuration; nil: not asked.
+	Trust func(cwd string, said *bool) (note string)
 	// MCP is told of the MCP servers an editor passes in, before its session starts; nil: they are refused with a notice.
 	MCP func(cwd string, servers []protocol.MCPServer) error
 }

@@ -108,6 +108,8 @@ type sessionChoice struct {
 	Model  string `json:"model,omitempty"`
 	Effort string `json:"effort,omitempty"`
 	Title  string `json:"title,omitempty"`
+	// Trusted is the editor's word on the folder (workspace trust); without it what the person stored counts.
+	Trusted *bool `json:"trusted,omitempty"`
 }
 
 func (s *Server) newSession(ctx context.Context, r *rpc.Request) (any, error) {
@@ -126,6 +128,7 @@ func (s *Server) newSession(ctx context.Context, r *rpc.Request) (any, error) {
 		}
 	}
 	note := s.passMCP(p.Cwd, p.MCPServers)
+	note = s.trust(p.Cwd, choice.Trusted, note)
 	live, err := s.o.Runtime.NewSession(ctx, agent.SessionOptions{
 		Cwd: filepath.Clean(p.Cwd), Extra: p.AdditionalDirectories,
 		Agent: choice.Agent, Model: choice.Model, Effort: choice.Effort, Title: choice.Title,
@@ -252,6 +255,7 @@ func (s *Server) loadSession(ctx context.Context, r *rpc.Request) (any, error) {
 		return nil, err
 	}
 	r.Async()
+	note := s.trust(p.Cwd, trustIn(p.Meta), "")
 	es, had, err := s.open(ctx, p.SessionID, p.Cwd, p.AdditionalDirectories)
 	if err != nil {
 		return nil, err
@@ -276,7 +280,7 @@ func (s *Server) loadSession(ctx context.Context, r *rpc.Request) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("session %s cannot be replayed: %w", p.SessionID, err)
 	}
-	go es.welcome(s.passMCP(p.Cwd, p.MCPServers))
+	go es.welcome(joinNotes(s.passMCP(p.Cwd, p.MCPServers), note))
 	info := es.Info()
 	return &protocol.LoadSessionResponse{Modes: s.modes(info), ConfigOptions: s.configOptions(info)}, nil
 }
@@ -288,6 +292,7 @@ func (s *Server) resumeSession(ctx context.Context, r *rpc.Request) (any, error)
 		return nil, err
 	}
 	r.Async()
+	note := s.trust(p.Cwd, trustIn(p.Meta), "")
 	es, had, err := s.open(ctx, p.SessionID, p.Cwd, p.AdditionalDirectories)
 	if err != nil {
 		return nil, err
@@ -308,7 +313,7 @@ func (s *Server) resumeSession(ctx context.Context, r *rpc.Request) (any, error)
 			return nil, fmt.Errorf("session %s cannot be resumed: %w", p.SessionID, err)
 		}
 	}
-	go es.welcome(s.passMCP(p.Cwd, p.MCPServers))
+	go es.welcome(joinNotes(s.passMCP(p.Cwd, p.MCPServers), note))
 	info := es.Info()
 	return &protocol.ResumeSessionResponse{Modes: s.modes(info), ConfigOptions: s.configOptions(info)}, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -35,6 +36,7 @@ type appOptions struct {
 	ephemeral bool     // nothing is stored: scripts
 	noLSP     bool
 	log       *slog.Logger
+	notices   io.Writer // what a person at a terminal should know; nil: only the log
 }
 
 // app is the one place where concrete parts meet. Making it opens and starts nothing.
@@ -51,7 +53,7 @@ type app struct {
 	recover sync.Once
 
 	mu      sync.Mutex
-	bridges map[string]*lspbridge.Manager // guarded by mu; by worktree root
+	bridges map[string]*lspbridge.Manager // guarded by mu; by worktree root, and whether it is trusted
 	search  map[string]*search.Searcher   // guarded by mu; by configured ripgrep
 	envs    map[string]builtin.Env        // guarded by mu; by session
 }
@@ -124,7 +126,7 @@ func (a *app) env(s agent.SessionInfo) builtin.Env {
 	root := worktree(s.Cwd)
 	env = builtin.Env{
 		Cwd: s.Cwd, Root: root, Extra: s.Extra, StateDir: a.place.state, Home: a.place.home,
-		Tracker: &files.Tracker{}, Locks: a.locks, Journal: a.journal, Search: a.searcher(c.Ripgrep),
+		Tracker: &files.Tracker{}, Locks: a.locks, Journal: a.journal, Search: a.searcher(c.Ripgrep), Format: formatter(root, c),
 	}
 	if a.o.editors != nil {
 		env.Buffers = a.o.editors.Files(s.ID)
@@ -163,6 +165,20 @@ func (a *app) searcher(ripgrep string) *search.Searcher {
 	return s
 }
 
+// formatter runs after edits only where the configuration asks for it: a text that comes out other than it was
+// accepted is nothing to surprise people with.
+func formatter(root string, c *config.Config) builtin.Formatter {
+	if !c.Formatter.On {
+		return nil
+	}
+	o := builtin.FormatOptions{Root: root, Detect: true, Project: c.Trusted()}
+	for _, name := range slices.Sorted(maps.Keys(c.Formatter.By)) {
+		d := c.Formatter.By[name]
+		o.Rules = append(o.Rules, builtin.FormatRule{Name: name, Command: d.Command, Extensions: d.Extensions, Env: d.Environment, Disabled: d.Disabled})
+	}
+	return builtin.NewFormatter(o)
+}
+
 // disk writes a set in the encodings its files have.
 type disk struct{ env builtin.Env }
 
@@ -177,6 +193,9 @@ func (a *app) recoverOnce(ctx context.Context) {
 		}
 		for _, r := range done {
 			a.o.log.Warn("recovered an interrupted change", "what", r)
+			if a.o.notices != nil {
+				fmt.Fprintln(a.o.notices, "pillion: a change that was interrupted earlier:", r)
+			}
 		}
 	})
 }
@@ -188,10 +207,14 @@ func (a *app) bridge(root string, c *config.Config) *lspbridge.Manager {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if m := a.bridges[root]; m != nil {
+	key := root
+	if c.Trusted() { // a folder may come to be trusted while we run; servers started before stay as they are
+		key += "\x00trusted"
+	}
+	if m := a.bridges[key]; m != nil {
 		return m
 	}
-	o := lspbridge.Options{Root: root, Servers: lspConfig(c), Log: a.o.log}
+	o := lspbridge.Options{Root: root, Servers: lspConfig(c), Log: a.o.log, Trusted: c.Trusted()}
 	if a.o.buffers != nil {
 		o.Buffer = func(path string) (string, bool) {
 			b, ok := a.o.buffers.Buffer(path)
@@ -199,7 +222,7 @@ func (a *app) bridge(root string, c *config.Config) *lspbridge.Manager {
 		}
 	}
 	m := lspbridge.New(o)
-	a.bridges[root] = m
+	a.bridges[key] = m
 	return m
 }
 
@@ -213,10 +236,7 @@ func lspConfig(c *config.Config) map[string]lspbridge.ServerConfig {
 
 // problems is what is still wrong in a project, for the end of a turn. ok is false when no server has been asked.
 func (a *app) problems(ctx context.Context, cwd string) (left []change.Problem, ok bool) {
-	root := worktree(cwd)
-	a.mu.Lock()
-	m := a.bridges[root]
-	a.mu.Unlock()
+	m := a.bridge(worktree(cwd), a.configOf(cwd))
 	left = []change.Problem{}
 	if m == nil || !m.Running() { // what was not needed for the turn is not started for its last line
 		return left, false
@@ -281,7 +301,7 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser) error {
 			}
 			return out
 		},
-		Rules: a.rules, Grants: a.grants, Review: a.review,
+		Rules: a.rules, Grants: a.grants, Review: a.review, Trust: p.editorTrust,
 	})
 	settle := time.AfterFunc(startUp, giveBack)
 	defer settle.Stop()

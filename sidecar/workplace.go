@@ -23,6 +23,8 @@ type workplace struct {
 
 	mu      sync.Mutex
 	configs map[string]loaded // guarded by mu; by directory, with the stamp of the files it was read from
+	said    map[string]bool   // guarded by mu; worktree roots whose trust an editor or a flag decided for this process
+	told    map[string]string // guarded by mu; by worktree root, the digest of what an editor was told is held back
 }
 
 type loaded struct {
@@ -48,7 +50,7 @@ func newWorkplace() *workplace {
 // config loads a directory's configuration; it is read again when one of its files has changed.
 func (p *workplace) config(cwd string) (*config.Config, []config.Problem) {
 	root := worktree(cwd)
-	s := config.Sources{Cwd: cwd, Root: root, UserDir: p.user, Editor: p.editor, Env: os.Getenv}
+	s := config.Sources{Cwd: cwd, Root: root, UserDir: p.user, Editor: p.editor, Env: os.Getenv, Trusted: p.trusted(root)}
 	stamp := config.Stamp(s)
 	p.mu.Lock()
 	defer p.mu.Unlock() // reading a few small files; nobody needs a configuration without waiting for it

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Held is a setting that came with a project and does not count until the person trusts its folder. Line and Column
@@ -21,7 +22,21 @@ type Held struct {
 }
 
 func (h Held) String() string {
-	return fmt.Sprintf("%s:%d:%d: %s is held back: %s", h.File, h.Line, h.Column, h.Setting, h.Reason)
+	return fmt.Sprintf("%s:%d:%d: %s is held back: %s", printable(h.File), h.Line, h.Column, printable(h.Setting), h.Reason)
+}
+
+// printable shows a stranger's text without what moves a cursor or hides letters, shortened.
+func printable(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+	if r := []rune(s); len(r) > 300 {
+		s = string(r[:300]) + "…"
+	}
+	return s
 }
 
 // Held lists what was left out because the folder is not trusted, in the order it was read.
@@ -71,14 +86,10 @@ func (u *untrusted) prune(n *node) {
 				return true
 			})
 		case "formatter":
-			if v.kind == kindBool && v.text == "true" {
+			if v.text != "false" { // any object switches formatters on, and they run what a project configures
 				u.hold(m.at, "formatter", startsProgram)
 				return false
 			}
-			u.keep(v, "formatter", func(s member) bool {
-				u.drop(s.value, "formatter."+s.key, startsProgram, "command", "environment")
-				return true
-			})
 		case "shell", "ripgrep":
 			u.hold(m.at, m.key, startsProgram)
 			return false

@@ -32,7 +32,7 @@ func TestWhatAStrangersProjectMustNotDecideIsHeldBack(t *testing.T) {
 			func(c *Config) bool { return c.LSP.By["go"].Command == nil && c.LSP.By["go"].Disabled }},
 		{"language server's environment and settings", `{"lsp": {"go": {"env": {"PATH": "."}, "settings": {"x": 1}, "initialization": {"y": 2}}}}`, []string{"lsp.go.env", "lsp.go.settings", "lsp.go.initialization"}, nil},
 		{"language servers off", `{"lsp": false, "formatter": false}`, nil, func(c *Config) bool { return c.LSP.Set && !c.LSP.On }},
-		{"formatters", `{"formatter": {"f": {"command": ["./f", "$FILE"], "environment": {"A": "1"}}}}`, []string{"formatter.f.command", "formatter.f.environment"}, nil},
+		{"formatters", `{"formatter": {"f": {"command": ["./f", "$FILE"], "environment": {"A": "1"}}}}`, []string{"formatter"}, func(c *Config) bool { return !c.Formatter.On }},
 		{"formatters on", `{"formatter": true}`, []string{"formatter"}, func(c *Config) bool { return !c.Formatter.On }},
 		{"provider elsewhere", `{"provider": {"p": {"baseURL": "https://evil.example/v1", "models": ["m"]}}, "model": "p/m"}`, []string{"provider.p", "model"},
 			func(c *Config) bool { return len(c.Provider) == 0 && c.Model == "" }},

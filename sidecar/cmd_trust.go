@@ -1,0 +1,130 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pillion-dev/pillion/sidecar/config"
+)
+
+func trustCommand() *cobra.Command {
+	var revoke, list, below, asJSON bool
+	c := &cobra.Command{
+		Use:   "trust [DIR]",
+		Short: "Let a project's own configuration count in full",
+		Long: `Let a project's own configuration count in full.
+
+Configuration that comes with a repository cannot start programs, send requests elsewhere or loosen permissions
+until you trust its folder. Trust is kept in your state folder, for the whole worktree that holds DIR (default: this
+directory), by its real path.`,
+		Example: `  pillion trust
+  pillion trust ~/work --below
+  pillion trust --list --json
+  pillion trust --revoke ~/work`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			p := newWorkplace()
+			if list {
+				if len(args) > 0 || revoke || below {
+					return usagef("--list takes no directory and no other flag but --json")
+				}
+				return printTrust(p, c.OutOrStdout(), c.ErrOrStderr(), asJSON)
+			}
+			if revoke && below {
+				return usagef("--below goes with trusting, not with --revoke")
+			}
+			arg := ""
+			if len(args) == 1 {
+				arg = args[0]
+			}
+			dir, err := directory(arg)
+			if err != nil {
+				if !revoke || arg == "" {
+					return err
+				}
+				dir = arg // it may be gone
+			}
+			if revoke {
+				return revokeTrust(p, c.OutOrStdout(), dir, asJSON)
+			}
+			return giveTrust(p, c.OutOrStdout(), dir, below, asJSON)
+		},
+	}
+	c.Flags().BoolVar(&revoke, "revoke", false, "trust it no longer")
+	c.Flags().BoolVar(&list, "list", false, "list what is trusted")
+	c.Flags().BoolVar(&below, "below", false, "trust DIR and every project below it")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func giveTrust(p *workplace, out io.Writer, dir string, below, asJSON bool) error {
+	root := dir
+	if !below {
+		root = realPath(worktree(dir))
+	}
+	before, _ := p.config(dir)
+	if err := p.trust(root, below); err != nil {
+		return fmt.Errorf("trust could not be stored: %w", err)
+	}
+	held := before.Held()
+	if asJSON {
+		if held == nil {
+			held = []config.Held{}
+		}
+		return json.NewEncoder(out).Encode(map[string]any{"path": root, "trusted": true, "below": below, "released": held})
+	}
+	fmt.Fprintf(out, "%s is trusted\n", root)
+	for _, h := range held {
+		fmt.Fprintf(out, "now counts: %s:%d:%d: %s\n", h.File, h.Line, h.Column, h.Setting)
+	}
+	return nil
+}
+
+func revokeTrust(p *workplace, out io.Writer, dir string, asJSON bool) error {
+	// A folder that was trusted with --below is named itself; otherwise it is the worktree that holds DIR.
+	var done bool
+	for _, path := range []string{dir, worktree(dir)} {
+		was, err := p.revoke(path)
+		if err != nil {
+			return fmt.Errorf("trust could not be revoked: %w", err)
+		}
+		done = done || was
+	}
+	still := p.trusted(worktree(dir))
+	if asJSON {
+		return json.NewEncoder(out).Encode(map[string]any{"path": realPath(worktree(dir)), "revoked": done, "trusted": still})
+	}
+	switch {
+	case still:
+		fmt.Fprintf(out, "%s is still trusted, by a folder above it or by PILLION_TRUST; see pillion trust --list\n", worktree(dir))
+	case done:
+		fmt.Fprintf(out, "%s is trusted no longer\n", worktree(dir))
+	default:
+		fmt.Fprintf(out, "%s was not trusted\n", worktree(dir))
+	}
+	return nil
+}
+
+func printTrust(p *workplace, out, errOut io.Writer, asJSON bool) error {
+	list, bad := p.trustList()
+	for _, err := range bad {
+		fmt.Fprintln(errOut, "trust:", err)
+	}
+	if asJSON {
+		return writeLines(out, list)
+	}
+	for _, r := range list {
+		if r.Below {
+			fmt.Fprintf(out, "%s and all below\n", r.Path)
+		} else {
+			fmt.Fprintln(out, r.Path)
+		}
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(out, "no folder is trusted")
+	}
+	return nil
+}

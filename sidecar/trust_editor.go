@@ -1,0 +1,57 @@
+package main
+
+// An editor with workspace trust says in _meta.pillion.trusted of initialize or of session/new, load and resume
+// whether the person trusts the folder. It counts for that folder, in this process, and is not stored.
+
+// trustIn reads _meta.pillion.trusted; nil when the editor says nothing.
+func trustIn(meta map[string]any) *bool {
+	tree, ok := meta["pillion"].(map[string]any)
+	if !ok {
+		return nil
+	}
+	said, ok := tree["trusted"].(bool)
+	if !ok {
+		return nil
+	}
+	return &said
+}
+
+// trust passes the editor's word on, the session's before that of initialize, and adds to the note what the person
+// must know.
+func (s *Server) trust(cwd string, said *bool, note string) string {
+	if s.o.Trust == nil || checkDir("cwd", cwd) != nil {
+		return note
+	}
+	if said == nil {
+		said = s.currentClient().trusted
+	}
+	return joinNotes(note, s.o.Trust(cwd, said))
+}
+
+func joinNotes(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n" + b
+}
+
+// editorTrust is the Server's Trust. What is held back is told once in the life of the process.
+func (p *workplace) editorTrust(cwd string, said *bool) string {
+	if said != nil {
+		p.trustFor(cwd, *said)
+	}
+	c, _ := p.config(cwd)
+	root := realPath(worktree(cwd))
+	digest := heldDigest(c.Held())
+	p.mu.Lock()
+	same := p.told[root] == digest
+	if p.told == nil {
+		p.told = map[string]string{}
+	}
+	p.told[root] = digest
+	p.mu.Unlock()
+	if same {
+		return ""
+	}
+	return heldNotice(c, root)
+}
