@@ -145,7 +145,7 @@ func toolCall() *cobra.Command {
 			}
 			t := terminal.New(o)
 			defer t.Close()
-			a := newApp(appOptions{place: newWorkplace(), asker: t, questions: t, ephemeral: true, noLSP: noLSP})
+			a := newApp(appOptions{place: newWorkplace(), asker: t, questions: t, ephemeral: true, noLSP: noLSP, notices: c.ErrOrStderr()})
 			defer a.close()
 			s, err := a.runtime.NewSession(c.Context(), agent.SessionOptions{Cwd: dir})
 			if err != nil {

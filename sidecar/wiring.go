@@ -190,6 +190,9 @@ func (a *app) recoverOnce(ctx context.Context) {
 		done, err := files.Recover(ctx, a.journal)
 		if err != nil {
 			a.o.log.Error("recovery", "err", err)
+			if a.o.notices != nil {
+				fmt.Fprintln(a.o.notices, "pillion: a change that was interrupted earlier could not be ended:", err)
+			}
 		}
 		for _, r := range done {
 			a.o.log.Warn("recovered an interrupted change", "what", r)

@@ -182,9 +182,10 @@ func Recover(ctx context.Context, j Journal) ([]Recovered, error) {
 		return nil, err
 	}
 	var out []Recovered
+	var failed []error
 	for _, e := range entries {
 		if err := ctx.Err(); err != nil {
-			return out, err
+			return out, errors.Join(append(failed, err)...)
 		}
 		var p plan
 		if err := json.Unmarshal(e.Data, &p); err != nil || p.ID == "" {
@@ -194,13 +195,13 @@ func Recover(ctx context.Context, j Journal) ([]Recovered, error) {
 			continue
 		}
 		r, err := p.recover()
-		if err != nil {
-			return out, fmt.Errorf("recovering %s: %w", e.ID, err)
+		if err == nil {
+			out = append(out, r)
+			err = j.End(ctx, e.ID)
 		}
-		if err := j.End(ctx, e.ID); err != nil {
-			return out, err
+		if err != nil { // the next start tries again; the others are not its hostages
+			failed = append(failed, fmt.Errorf("recovering %s (%s): %w", e.ID, strings.Join(p.paths(), ", "), err))
 		}
-		out = append(out, r)
 	}
-	return out, nil
+	return out, errors.Join(failed...)
 }
