@@ -641,3 +641,22 @@ func TestFailureInTheMiddleTakesAllBack(t *testing.T) {
 		}
 	}
 }
+
+// A kill between writing a plan and giving it its name leaves a file that nobody asks for.
+func TestJournalSweepsWhatItLeft(t *testing.T) {
+	j := &DirJournal{t.TempDir()}
+	old, fresh := write(t, filepath.Join(j.Dir, ".w1.tmp"), "{"), write(t, filepath.Join(j.Dir, ".w2.tmp"), "{")
+	hours := time.Now().Add(-2 * time.Hour)
+	if err := os.Chtimes(old, hours, hours); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Recover(t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(old); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the old one is still there: %v", err)
+	}
+	if _, err := os.Stat(fresh); err != nil {
+		t.Errorf("the one that may be in use is gone: %v", err)
+	}
+}

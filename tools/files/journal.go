@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+	"time"
 )
 
 // Journal keeps the plans of commits that have begun and not ended.
@@ -105,13 +106,16 @@ func (j *DirJournal) Pending(ctx context.Context) ([]Entry, error) {
 	}
 	var found []dated
 	for _, de := range des {
-		id, ok := strings.CutSuffix(de.Name(), ".json")
-		if !ok {
-			continue
-		}
 		fi, err := de.Info()
 		if err != nil {
 			continue // ended meanwhile
+		}
+		id, ok := strings.CutSuffix(de.Name(), ".json")
+		if !ok {
+			if strings.HasSuffix(id, ".tmp") && time.Since(fi.ModTime()) > time.Hour { // of a Begin that was killed
+				os.Remove(filepath.Join(j.Dir, id))
+			}
+			continue
 		}
 		b, err := os.ReadFile(j.path(id))
 		if err != nil {
