@@ -100,7 +100,16 @@ func (a *Analysis) Commands() []string {
 
 // Analyze looks at a command. It never fails: what it cannot understand is opaque. It reads directory entries and
 // links to resolve paths, no file contents, and its time is bounded.
-func Analyze(r Request) *Analysis {
+func Analyze(r Request) (a *Analysis) {
+	defer func() {
+		if p := recover(); p != nil { // a mistake here must cost a question, never a session
+			a = &Analysis{Command: r.Command, Opaque: true, Why: fmt.Sprintf("the analysis failed: %v", p)}
+		}
+	}()
+	return analyze(r)
+}
+
+func analyze(r Request) *Analysis {
 	a := &Analysis{Command: r.Command}
 	switch {
 	case strings.ContainsRune(r.Command, 0):

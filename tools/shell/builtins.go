@@ -170,7 +170,7 @@ func (w *walker) targets(a arg, st *state) (dirs []string, sure bool) {
 	for _, d := range dirs {
 		sure = sure && w.paths.stat(w.paths.real(d)).dir
 	}
-	if a.many || len(dirs) > 1 {
+	if a.many {
 		sure = false
 	}
 	return dirs, sure

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -186,7 +187,23 @@ func (w *walker) locate(name string, st *state) (base string, foreign bool) {
 		return base, false
 	}
 	w.record(literal(name), Read, st)
+	w.madeHere(name, st)
 	return base, true
+}
+
+// madeHere makes the command opaque when it runs a file that it has written itself: what is in it nobody has seen.
+func (w *walker) madeHere(name string, st *state) {
+	for _, d := range st.dirs {
+		if !strings.HasPrefix(name, "/") {
+			d += "/" + name
+		} else {
+			d = name
+		}
+		real := w.paths.real(d)
+		if slices.Contains(w.paths.writes, real) || w.paths.outside[real] == Write {
+			w.opaque("it runs " + name + ", which it has written itself")
+		}
+	}
 }
 
 func (w *walker) addCall(c Call) {

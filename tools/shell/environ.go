@@ -128,6 +128,8 @@ func (w *walker) arithmIndex(x syntax.ArithmExpr, st *state) {
 		for _, v := range w.parts(word.Parts, true, st) {
 			if strings.ContainsAny(v.s, "$`[("+wild) {
 				w.opaque("the index of an array is evaluated")
+			} else if syntax.ValidName(v.s) {
+				w.number(word, st)
 			}
 		}
 		return
@@ -150,8 +152,11 @@ func (w *walker) declare(c *syntax.DeclClause, st *state) {
 					w.declared(field)
 				}
 			}
-			if strings.HasPrefix(lit, "-") && (strings.Contains(lit, "i") || strings.Contains(lit, "n")) {
+			if strings.HasPrefix(lit, "-") && strings.Contains(lit, "i") {
 				evaluates = true
+			}
+			if strings.HasPrefix(lit, "-") && strings.Contains(lit, "n") && c.Variant.Value != "export" {
+				w.opaque("a name reference makes one variable stand for another")
 			}
 			continue
 		}

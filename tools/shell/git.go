@@ -192,6 +192,13 @@ func (w *walker) gitCommand(sub string, rest []arg, c *call, entry *Call) {
 	free := sub == "diff" || sub == "apply" || sub == "am" || sub == "hash-object" || sub == "grep"
 	skip := sub == "grep"
 	for i, a := range rest {
+		if sub == "grep" && (a.text == "-e" || a.text == "-f") {
+			skip = false
+		}
+		if sub == "grep" && i > 0 && rest[i-1].text == "-f" {
+			w.recordArg(a, Read, c.st)
+			continue
+		}
 		if i > 0 && (rest[i-1].text == "-e" || rest[i-1].text == "-m" || rest[i-1].text == "-S" || rest[i-1].text == "-G" || rest[i-1].text == "--author" || rest[i-1].text == "--format" || rest[i-1].text == "--grep") {
 			continue
 		}

@@ -62,6 +62,7 @@ func (w *walker) shell(name string, c *call, entry *Call) {
 		w.nested(args[0], c.st, name+" -c")
 	case len(args) > 0 && !stdin && args[0].text != "-":
 		w.recordArg(args[0], Read, c.st)
+		w.madeHere(args[0].text, c.st)
 		if len(args[0].vals) == 1 && strings.HasPrefix(args[0].vals[0].s, "/dev/") {
 			w.opaque(name + " runs what it reads")
 		}
@@ -144,6 +145,11 @@ func (w *walker) interpreter(name string, c *call, entry *Call) {
 		if c.in.kind != "" {
 			w.opaque(name + " obeys what it reads from its input")
 		}
+		for _, a := range c.args[1:] {
+			if strings.HasPrefix(a.text, "+") || strings.HasPrefix(a.text, "--cmd") {
+				w.opaque(name + " runs code that is given as text: " + a.text)
+			}
+		}
 	}
 	python := strings.HasPrefix(name, "py") || name == "ipython"
 	args := c.args[1:]
@@ -157,6 +163,8 @@ func (w *walker) interpreter(name string, c *call, entry *Call) {
 				w.opaque(name + " runs what it reads from its input")
 			} else if a.known() && len(a.vals) == 1 && strings.HasPrefix(a.vals[0].s, "/dev/") {
 				w.opaque(name + " runs what it reads")
+			} else {
+				w.madeHere(s, c.st)
 			}
 			if i == 0 || !strings.HasPrefix(args[i-1].text, "-") || !python {
 				break

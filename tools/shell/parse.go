@@ -3,13 +3,14 @@ package shell
 import (
 	"errors"
 	"io"
+	"strings"
 	"time"
 
 	"mvdan.cc/sh/v3/syntax"
 )
 
 // parseTime bounds each parser. Ordinary commands take microseconds; only hostile ones come near.
-const parseTime = 40 * time.Millisecond
+const parseTime = 25 * time.Millisecond
 
 // maxNesting is the deepest run of open brackets that is parsed at all. The parsers recurse.
 const maxNesting = 100
@@ -18,7 +19,7 @@ var errSlow = errors.New("it takes too long to parse")
 
 // parse is the first witness: mvdan.cc/sh, whose tree is walked.
 func parse(text string) (*syntax.File, error) {
-	if nesting(text) > maxNesting {
+	if nesting(text) > maxNesting || strings.Count(text, "`") > 2*maxNesting {
 		return nil, errors.New("it is nested too deeply to be understood")
 	}
 	p := syntax.NewParser(syntax.Variant(syntax.LangBash))

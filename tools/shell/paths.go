@@ -6,10 +6,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // maxLookups bounds how often the file system is asked in one analysis.
 const maxLookups = 20_000
+
+// maxPath is the longest path that is looked at, in bytes: the kernel's limit.
+const maxPath = 4096
 
 // maxEntries is the largest directory a wildcard is looked up in; in larger ones nobody knows what it finds.
 const maxEntries = 4_000
@@ -22,13 +26,24 @@ type paths struct {
 	links     map[string]link
 	lookups   int
 	exhausted bool
-	deep      bool // the program at hand changes folders with all that is in them
+	end       time.Time // when to give up
+	asked     int       // how often late was called
+	nofollow  bool      // the program at hand works on links, not on what they lead to
+	deep      bool      // the program at hand changes folders with all that is in them
 
 	outside   map[string]Access
 	order     []string
 	protected []ProtectedPath
 	reads     []string
 	writes    []string
+}
+
+// late reports that the time is up. The clock is looked at now and then only.
+func (p *paths) late() bool {
+	if p.asked++; p.asked%16 == 0 && !p.exhausted && time.Now().After(p.end) {
+		p.exhausted = true
+	}
+	return p.exhausted
 }
 
 // link is what a path is on disk.
@@ -39,7 +54,7 @@ type link struct {
 }
 
 func newPaths(r Request) *paths {
-	p := &paths{req: r, links: map[string]link{}, outside: map[string]Access{}}
+	p := &paths{req: r, end: time.Now().Add(walkTime), links: map[string]link{}, outside: map[string]Access{}}
 	if r.Root == "" || filepath.Clean(r.Root) == "/" { // "/" means that there is no project around the directory
 		r.Root = r.Dir
 	}
@@ -84,6 +99,9 @@ func (p *paths) add(abs string, access Access) bool {
 		return false
 	}
 	real := p.real(abs)
+	if i := strings.LastIndexByte(abs, '/'); p.nofollow && i >= 0 && abs[i+1:] != "" && abs[i+1:] != "." && abs[i+1:] != ".." {
+		real = strings.TrimSuffix(p.real(abs[:i+1]), "/") + abs[i:] // rm takes the link away, not what it leads to
+	}
 	if harmlessDevice(real) {
 		return false
 	}
@@ -160,6 +178,10 @@ func harmlessDevice(p string) bool {
 
 // real resolves links as the kernel would, ".." after a link included; what does not exist keeps its name.
 func (p *paths) real(abs string) string {
+	if len(abs) > maxPath {
+		p.exhausted = true
+		return path.Clean(abs)
+	}
 	if strings.HasPrefix(abs, "/proc/") || strings.HasPrefix(abs, "/sys/") {
 		return path.Clean(abs) // /proc/self is another process then
 	}
@@ -201,7 +223,7 @@ func (p *paths) stat(abs string) link {
 	if l, ok := p.links[abs]; ok {
 		return l
 	}
-	if p.lookups++; p.lookups > maxLookups {
+	if p.lookups++; p.lookups > maxLookups || len(abs) > maxPath || p.late() {
 		p.exhausted = true
 		return link{}
 	}

@@ -86,10 +86,10 @@ func (s *spec) word(i, n int) kind {
 func (w *walker) pathArgs(c *call, s spec) {
 	name := c.args[0].text
 	switch name {
-	case "rm", "rmdir", "mv", "chmod", "chown", "chgrp", "rsync":
+	case "rm", "rmdir", "mv", "chmod", "chown", "chgrp":
 		w.removes = true
-		w.paths.deep = true
-		defer func() { w.paths.deep = false }()
+		w.paths.deep, w.paths.nofollow = true, name == "rm"
+		defer func() { w.paths.deep, w.paths.nofollow = false, false }()
 	case "dd":
 		w.dd(c)
 		return
@@ -101,6 +101,17 @@ func (w *walker) pathArgs(c *call, s spec) {
 		return
 	case "ln":
 		w.ln(c)
+		return
+	case "mktemp":
+		named := false
+		for _, a := range c.args[1:] {
+			named = named || !strings.HasPrefix(a.text, "-") || strings.HasPrefix(a.text, "-p") || strings.HasPrefix(a.text, "--tmpdir=")
+		}
+		if !named {
+			w.record(literal(w.tempDir()), Write, c.st)
+		}
+	case "scp", "sftp", "rsync":
+		w.remote(c, s)
 		return
 	case "curl":
 		for i, a := range c.args[1:] {
@@ -326,6 +337,22 @@ func pathish(s string) []string {
 		}
 	}
 	return out
+}
+
+// remote looks at scp and rsync: host:path is elsewhere, the last word is written.
+func (w *walker) remote(c *call, s spec) {
+	w.removes = true // rsync --delete
+	local := *c
+	local.args = nil
+	for _, a := range c.args {
+		colon, slash := strings.IndexByte(a.text, ':'), strings.IndexByte(a.text, '/')
+		if colon > 0 && (slash < 0 || colon < slash) && !strings.HasPrefix(a.text, "-") {
+			a = arg{vals: []value{{}}, text: "''", src: a.src}
+		}
+		local.args = append(local.args, a)
+	}
+	s.words, s.repeat = []kind{kindRead, kindWrite}, false
+	w.applySpec(&local, s)
 }
 
 func (w *walker) dd(c *call) {

@@ -175,7 +175,7 @@ func (w *walker) variable(name string, st *state) []value {
 		}
 		return w.environment(name)
 	}
-	if w.visiting[name] || len(w.vars) > maxVariables {
+	if w.visiting[name] || len(w.vars) > maxVariables || len(as) > maxValues || w.paths.exhausted {
 		return anything
 	}
 	w.visiting[name] = true

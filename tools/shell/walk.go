@@ -4,12 +4,16 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"mvdan.cc/sh/v3/syntax"
 )
 
 // maxSteps bounds the statements and words that are looked at, loops and functions included.
 const maxSteps = 60_000
+
+// walkTime bounds the whole walk. Ordinary commands take a fraction of a millisecond.
+const walkTime = 40 * time.Millisecond
 
 // maxDepth bounds scripts within scripts (sh -c "sh -c …") and functions that call functions.
 const maxDepth = 12
@@ -210,7 +214,7 @@ func (w *walker) stmts(list []*syntax.Stmt, st *state, in input) state {
 
 func (w *walker) step() bool {
 	w.steps++
-	if w.steps > maxSteps {
+	if w.steps > maxSteps || w.paths.late() {
 		w.opaque("it is too long to be looked at in full")
 		return false
 	}

@@ -386,12 +386,23 @@ func (w *walker) substituted(c *syntax.CmdSubst, st *state) []value {
 			out = append(out, literal(d))
 		}
 		return out
+	case text == "mktemp" || text == "mktemp -d":
+		return []value{{s: w.tempDir() + "/" + hole, pat: escapeGlob(w.tempDir()) + "/" + hole}}
 	case text == "git rev-parse --show-toplevel" && w.home(st):
 		return []value{literal(w.req.Root)}
 	case harmless[text], strings.HasPrefix(text, "date +") && !strings.ContainsAny(text, "/D"), strings.HasPrefix(text, "date -u +") && !strings.ContainsAny(text, "/D"):
 		return []value{{s: hole, pat: hole}}
 	}
 	return anything
+}
+
+func (w *walker) tempDir() string {
+	for _, v := range w.environment("TMPDIR") {
+		if v.exact() && strings.HasPrefix(v.s, "/") {
+			return v.s
+		}
+	}
+	return "/tmp"
 }
 
 // counts reports a statement that prints one number: wc -l at the end of a pipe or with its input redirected.

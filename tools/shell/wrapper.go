@@ -55,6 +55,23 @@ func (w *walker) wrapper(name string, c *call, entry *Call) {
 			return // redirections only
 		}
 	}
+	if name == "su" { // its options may stand behind the user's name
+		found := false
+		for i, a := range args {
+			switch {
+			case (a.text == "-c" || a.text == "--command") && i+1 < len(args):
+				w.nested(args[i+1], c.st, name)
+				found = true
+			case strings.HasPrefix(a.text, "--command="):
+				w.nested(plainArg(a.text[len("--command="):]), c.st, name)
+				found = true
+			}
+		}
+		if !found {
+			w.opaque("su starts a shell")
+		}
+		return
+	}
 	takes, skip, shell := splitWrapper(wrappers[name])
 	rest, strs := w.ownOptions(name, args, takes, c.st)
 	for _, s := range strs {
@@ -318,10 +335,11 @@ func (w *walker) xargs(args []arg, c *call) {
 			rest = rest[1:]
 		}
 	}
+	options := args[:len(args)-len(rest)]
 	if len(rest) == 0 {
 		rest = []arg{plainArg("echo")}
 	}
-	if mark := replacement(args[:len(args)-len(rest)]); mark != "" {
+	if mark := replacement(options); mark != "" {
 		replaced := append([]arg(nil), rest...)
 		for i, a := range replaced {
 			if strings.Contains(a.text, mark) {
