@@ -62,8 +62,12 @@ func (e Env) commandRequests(a *shell.Analysis) []permission.Request {
 	if len(a.Reads) > 0 {
 		out = append(out, e.filesRequest("read", a.Reads))
 	}
-	if len(a.Writes) > 0 {
-		r := e.filesRequest("edit", a.Writes)
+	if len(a.Redirected) > 0 {
+		out = append(out, e.filesRequest("edit", a.Redirected))
+	}
+	named := slices.DeleteFunc(slices.Clone(a.Writes), func(p string) bool { return slices.Contains(a.Redirected, p) })
+	if len(named) > 0 {
+		r := e.filesRequest("edit", named)
 		r.AskIf = permission.AskIfSpecific
 		out = append(out, r)
 	}
@@ -107,7 +111,8 @@ func callsRequest(a *shell.Analysis) permission.Request {
 			*list = append(*list, s)
 		}
 	}
-	readOnly := func(c shell.Call) bool { return c.ReadOnly && (!redirects(a) || len(a.Calls) > 1) }
+	// echo changes nothing, echo > file does.
+	readOnly := func(c shell.Call) bool { return c.ReadOnly && !a.Redirects }
 	for _, c := range a.Calls {
 		for _, also := range c.Also {
 			add(&r.Also, also)
@@ -136,8 +141,6 @@ func callsRequest(a *shell.Analysis) permission.Request {
 		if a.ReadOnly {
 			add(&r.ReadOnly, command)
 		}
-	case redirects(a) && len(r.ReadOnly) == len(r.Patterns): // echo x > file: only the redirection does something
-		r.ReadOnly = nil
 	}
 	if r.MustAsk {
 		r.Always = nil
@@ -152,13 +155,6 @@ func callsRequest(a *shell.Analysis) permission.Request {
 		r.Metadata = map[string]any{"externalPaths": a.External, "protectedPaths": a.Protected}
 	}
 	return r
-}
-
-// redirects reports a command that writes files inside the project.
-func redirects(a *shell.Analysis) bool { return len(a.Writes) > 0 || writesOutside(a) }
-
-func writesOutside(a *shell.Analysis) bool {
-	return slices.ContainsFunc(a.External, func(p shell.PathAccess) bool { return p.Access == shell.Write })
 }
 
 func (e Env) filesRequest(name string, paths []string) permission.Request {
@@ -179,8 +175,15 @@ func (e Env) askCommand(ctx context.Context, call *tools.Call, a *shell.Analysis
 	if a.Refused {
 		return &tools.Error{Kind: "refused", Message: "This command is not run: " + a.Why + "."}
 	}
-	askIf := permission.AskIfAny
+	var program permission.Reply // the answer about the programs, which weakens what is asked about files
 	for _, r := range e.commandRequests(a) {
+		switch {
+		case r.Permission != "edit" && r.Permission != "read":
+		case program.Asked: // the person has seen the files
+			r.AskIf = permission.AskIfNone
+		case r.Permission == "edit" && !program.Granted:
+			r.AskIf = permission.AskIfSpecific // who allows a command by a rule allows what it writes
+		}
 		if r.Metadata == nil {
 			r.Metadata = map[string]any{}
 		}
@@ -191,17 +194,12 @@ func (e Env) askCommand(ctx context.Context, call *tools.Call, a *shell.Analysis
 				r.Title = p.Description
 			}
 		}
-		if askIf != permission.AskIfAny && (r.AskIf == permission.AskIfAny || askIf == permission.AskIfNone) && r.Permission != "bash" {
-			r.AskIf = askIf
-		}
 		reply, err := askReply(ctx, call, r)
 		if err != nil {
 			return err
 		}
 		if r.Permission == "bash" {
-			if reply.Asked { // the person has seen the files
-				askIf = permission.AskIfNone
-			}
+			program = reply
 		}
 	}
 	return nil

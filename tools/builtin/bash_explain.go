@@ -44,6 +44,9 @@ func (e Env) Explain(command, dir string, rules permission.Ruleset) Explanation 
 		return x
 	}
 	for _, r := range e.commandRequests(a) {
+		if r.Permission == "edit" {
+			r.AskIf = permission.AskIfSpecific // as after a command that a rule allows
+		}
 		action, why := judge(rules, r)
 		if action != permission.Allow && x.Why == "" {
 			x.Why = why

@@ -74,6 +74,9 @@ type Analysis struct {
 	Protected []ProtectedPath // inside or outside
 	Reads     []string        // files inside the project that are named and read, absolute, links resolved
 	Writes    []string        // files inside the project that are named and written
+	// Redirected are those of Writes that the shell itself writes (> file), whatever the programs do.
+	Redirected []string
+	Redirects  bool // a file, inside or outside, is written by the shell itself
 	// Opaque: something could not be determined, so no pattern may allow the command. Refused: it must not run at all.
 	Opaque  bool
 	Refused bool

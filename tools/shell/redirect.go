@@ -60,9 +60,11 @@ func (w *walker) redirects(s *syntax.Stmt, st *state, in input) input {
 }
 
 func (w *walker) writeTo(word *syntax.Word, st *state) {
+	before := len(w.paths.writes)
 	if w.pathWord(word, Write, st) {
 		w.writes = true
 	}
+	w.a.Redirected = append(w.a.Redirected, w.paths.writes[before:]...)
 }
 
 // hereText is the body of a here document, where nothing in it is expanded or what is expanded is known.

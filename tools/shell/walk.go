@@ -82,7 +82,7 @@ func (w *walker) finish() {
 	}
 	a.External = w.paths.external()
 	a.Protected = w.paths.protected
-	a.Reads, a.Writes = w.paths.reads, w.paths.writes
+	a.Reads, a.Writes, a.Redirects = w.paths.reads, w.paths.writes, w.writes
 	a.ReadOnly = !a.Opaque && !w.writes && len(a.External) == 0 && len(a.Protected) == 0
 	for _, c := range a.Calls {
 		a.ReadOnly = a.ReadOnly && c.ReadOnly

@@ -75,6 +75,9 @@ var anything = []value{{s: wild, pat: wild}}
 
 // args expands a word into its arguments: one, or several where it has braces.
 func (w *walker) args(word *syntax.Word, st *state) []arg {
+	if len(word.Parts) == 0 { // x=
+		return []arg{{vals: []value{{}}, static: true}}
+	}
 	src := w.source(word)
 	if lit := word.Lit(); lit != "" && !strings.ContainsAny(lit, "\\*?[{~") {
 		return []arg{plainArg(lit)}
@@ -107,14 +110,35 @@ func braces(word *syntax.Word) ([]*syntax.Word, bool) {
 	if !syntax.SplitBraces(&copied) {
 		return nil, false
 	}
+	unknown := []*syntax.Word{{Parts: []syntax.WordPart{&syntax.ParamExp{Param: &syntax.Lit{Value: "?unknown"}}}}}
+	if countBraces(&copied) > maxBraces {
+		return unknown, true
+	}
 	var out []*syntax.Word
 	for part, err := range expand.BracesSeq(nil, &copied) {
 		if err != nil || len(out) > 256 {
-			return []*syntax.Word{{Parts: []syntax.WordPart{&syntax.ParamExp{Param: &syntax.Lit{Value: "?unknown"}}}}}, true
+			return unknown, true
 		}
 		out = append(out, part)
 	}
 	return out, true
+}
+
+// maxBraces is how many braces of one word are expanded. The expansion recurses into each and copies what is left of
+// the word: thousands in a row take minutes for their first result.
+const maxBraces = 64
+
+func countBraces(word *syntax.Word) int {
+	n := 0
+	for _, p := range word.Parts {
+		if b, ok := p.(*syntax.BraceExp); ok {
+			n++
+			for _, e := range b.Elems {
+				n += countBraces(e)
+			}
+		}
+	}
+	return n
 }
 
 func (w *walker) argOf(word *syntax.Word, src string, st *state) arg {
