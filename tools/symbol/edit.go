@@ -1,0 +1,153 @@
+package symbol
+
+import (
+	"fmt"
+	"strings"
+)
+
+// FixedError says why a declaration cannot be cut out.
+type FixedError struct {
+	Symbol Symbol
+	Why    string
+}
+
+func (e *FixedError) Error() string {
+	return fmt.Sprintf("%s cannot be edited as a whole: %s; use edit instead", e.Symbol, e.Why)
+}
+
+func free(s Symbol) error {
+	if s.Fixed != "" {
+		return &FixedError{s, s.Fixed}
+	}
+	return nil
+}
+
+// Read is the declaration with all that belongs to it, whole lines, and the line (from 0) it begins in.
+func Read(text string, s Symbol) (decl string, line int) {
+	from := strings.LastIndexByte(text[:s.Start], '\n') + 1
+	return text[from:s.End], strings.Count(text[:from], "\n")
+}
+
+// Replace puts another declaration in a symbol's place. The comment above stays when the new one brings none of its own,
+// and so do decorators when it brings neither.
+func Replace(text string, s Symbol, body string) (string, error) {
+	if err := free(s); err != nil {
+		return "", err
+	}
+	from := s.Start
+	switch lead := strings.TrimSpace(body); {
+	case strings.HasPrefix(lead, "//"), strings.HasPrefix(lead, "/*"), strings.HasPrefix(lead, "#") && !strings.HasPrefix(lead, "#[") && !strings.HasPrefix(lead, "#define"):
+	case strings.HasPrefix(lead, "@"), strings.HasPrefix(lead, "#["), strings.HasPrefix(lead, "template"), strings.HasPrefix(lead, "[["):
+		from = s.Deco
+	default:
+		from = s.Bare
+	}
+	return text[:from] + fit(text, indentAt(text, from), body)[len(indentAt(text, from)):] + text[s.End:], nil
+}
+
+// Before and After put a declaration next to a symbol, at its indentation, with a blank line between unless both are
+// one-liners that stand close.
+func Before(text string, s Symbol, body string) (string, error) {
+	if err := free(s); err != nil {
+		return "", err
+	}
+	from := strings.LastIndexByte(text[:s.Start], '\n') + 1
+	nl := newline(text)
+	block := fit(text, indentAt(text, s.Start), body) + nl
+	if airy(text, s, body) {
+		block += nl
+	}
+	return text[:from] + block + text[from:], nil
+}
+
+// After is Before, behind it.
+func After(text string, s Symbol, body string) (string, error) {
+	if err := free(s); err != nil {
+		return "", err
+	}
+	nl := newline(text)
+	block := nl + fit(text, indentAt(text, s.Start), body)
+	if airy(text, s, body) {
+		block = nl + block
+	}
+	return text[:s.End] + block + text[s.End:], nil
+}
+
+// Delete takes a symbol out, and one of the blank lines around it.
+func Delete(text string, s Symbol) (string, error) {
+	if err := free(s); err != nil {
+		return "", err
+	}
+	from := strings.LastIndexByte(text[:s.Start], '\n') + 1
+	to := len(text)
+	if i := strings.IndexByte(text[s.End:], '\n'); i >= 0 {
+		to = s.End + i + 1
+	}
+	head, tail := text[:from], text[to:]
+	first, _, _ := strings.Cut(tail, "\n")
+	above := strings.TrimRight(head, " \t\r\n")
+	blankAbove := strings.Count(head[len(above):], "\n") > 1 || above == ""
+	switch {
+	case strings.TrimSpace(tail) == "": // the last one: no blank lines at the file's end
+		head, tail = above, ""
+		if above != "" {
+			head += newline(text)
+		}
+	case strings.TrimSpace(first) == "" && blankAbove:
+		tail = strings.TrimPrefix(tail[len(first):], "\n")
+	case blankAbove && strings.IndexAny(strings.TrimSpace(first), ")]}") == 0:
+		head = above + newline(text)
+	}
+	return head + tail, nil
+}
+
+func newline(text string) string {
+	if strings.Contains(text, "\r\n") {
+		return "\r\n"
+	}
+	return "\n"
+}
+
+// indentAt is the white space before an offset on its line.
+func indentAt(text string, at int) string {
+	line := text[strings.LastIndexByte(text[:at], '\n')+1 : at]
+	return line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+}
+
+// airy: declarations of several lines, and those that keep their distance already, are set apart by a blank line.
+func airy(text string, s Symbol, body string) bool {
+	if strings.Contains(strings.TrimSpace(body), "\n") || strings.Contains(text[s.Bare:s.End], "\n") {
+		return true
+	}
+	gap := func(t string) bool { return strings.Count(t[:len(t)-len(strings.TrimLeft(t, " \t\r\n"))], "\n") > 1 }
+	head := strings.TrimRight(text[:s.Start], " \t\r\n")
+	return gap(text[s.End:]) || strings.Count(text[len(head):s.Start], "\n") > 1
+}
+
+// fit gives a body the file's line ends and the indentation of its place. A body whose first line alone lacks the
+// indentation was copied from the middle of a line.
+func fit(text, indent, body string) string {
+	lines := strings.Split(strings.ReplaceAll(strings.Trim(body, "\r\n"), "\r\n", "\n"), "\n")
+	lines[len(lines)-1] = strings.TrimRight(lines[len(lines)-1], " \t")
+	first := lines[0][:len(lines[0])-len(strings.TrimLeft(lines[0], " \t"))]
+	// Copied so, the others are deeper than its place, but for the bracket that closes it.
+	only := first == "" && indent != "" && len(lines) > 1
+	for i, l := range lines[1:] {
+		deeper, ok := strings.CutPrefix(l, indent)
+		ok = ok && deeper != "" && (deeper[0] == ' ' || deeper[0] == '\t' || i == len(lines)-2 && strings.ContainsRune(")]}", rune(deeper[0])))
+		only = only && (strings.TrimSpace(l) == "" || ok)
+	}
+	for i, l := range lines {
+		switch {
+		case strings.TrimSpace(l) == "":
+			lines[i] = ""
+		case i > 0 && only:
+		default:
+			lines[i] = indent + strings.TrimPrefix(l, first)
+			if first != "" && !strings.HasPrefix(l, first) {
+				lines[i] = l // less indented than the first line: as it is
+			}
+		}
+	}
+	return strings.Join(lines, newline(text))
+}

@@ -1,0 +1,109 @@
+package symbol
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Lines makes a symbol of a language server's range, for languages without a grammar: it takes the whole lines, with what
+// servers leave out (modifiers before, a semicolon behind, comments, attributes and templates above). start and end are
+// the server's range, at the place of the name, all in bytes. Fixed says why when that would be a guess.
+func Lines(path, text string, names []string, kind string, start, end, at int) Symbol {
+	s := Symbol{Path: names, Kind: kind, At: at}
+	from := strings.LastIndexByte(text[:start], '\n') + 1
+	s.Bare = from + len(text[from:start]) - len(strings.TrimLeft(text[from:start], " \t"))
+	s.Start, s.Deco, s.End = s.Bare, s.Bare, end
+	for s.End > start && (text[s.End-1] == '\n' || text[s.End-1] == '\r') {
+		s.End--
+	}
+	fix := func(why string) Symbol { s.Fixed = why; return s }
+	if strings.ContainsAny(text[s.Bare:start], ";{}()=,") {
+		return fix("it shares its first line with other code")
+	}
+	rest := text[s.End:]
+	if i := strings.IndexByte(rest, '\n'); i >= 0 {
+		rest = rest[:i]
+	}
+	rest = strings.TrimSuffix(rest, "\r")
+	tail := strings.TrimLeft(rest, " \t")
+	switch {
+	case tail == "":
+	case tail[0] == ';':
+		s.End += len(rest) - len(tail) + 1
+		if more := strings.TrimSpace(tail[1:]); more != "" && !comment(path, more) {
+			return fix("it shares its last line with other code")
+		}
+	case !comment(path, tail):
+		return fix("the server's range ends in the middle of a line")
+	}
+	if !balanced(text[s.Bare:s.End]) {
+		return fix("its brackets do not match, so its end is not certain")
+	}
+	s.above(path, text, from)
+	return s
+}
+
+func cLike(path string) bool {
+	return slices.Contains([]string{".c", ".h", ".cc", ".cpp", ".cxx", ".c++", ".hh", ".hpp", ".hxx", ".h++", ".cu", ".m", ".mm", ".cs"}, strings.ToLower(filepath.Ext(path)))
+}
+
+// comment reports a line that begins with a comment of the language.
+func comment(path, line string) bool {
+	switch {
+	case strings.HasPrefix(line, "//"), strings.HasPrefix(line, "/*"):
+		return true
+	case strings.HasPrefix(line, "#"):
+		return !cLike(path) && !strings.HasPrefix(line, "#!")
+	case strings.HasPrefix(line, "--"):
+		return slices.Contains([]string{".lua", ".hs", ".sql", ".elm"}, filepath.Ext(path))
+	}
+	return false
+}
+
+var template = regexp.MustCompile(`^(template\s*<.*>|requires\b.*|\[\[.*\]\]|\[[A-Z].*\])\s*$`)
+
+// above takes in the lines right above that belong to the declaration; from is where its first line starts.
+func (s *Symbol) above(path, text string, from int) {
+	block := false // inside a /* */ seen from below
+	for from > 0 {
+		line := strings.LastIndexByte(text[:from-1], '\n') + 1
+		said := strings.TrimSpace(text[line : from-1])
+		indent := line + len(text[line:from-1]) - len(strings.TrimLeft(text[line:from-1], " \t"))
+		switch {
+		case block:
+			block = !strings.HasPrefix(said, "/*")
+		case strings.HasSuffix(said, "*/"):
+			if i := strings.LastIndex(said, "/*"); i > 0 {
+				return // behind code
+			}
+			block = !strings.HasPrefix(said, "/*")
+		case strings.HasPrefix(said, "@") && !cLike(path), template.MatchString(said):
+			s.Deco = indent
+		case said == "" || !comment(path, said):
+			return
+		}
+		if !block {
+			s.Start = indent
+		}
+		from = line
+	}
+}
+
+// balanced counts brackets without reading strings: a mismatch is a doubt, and a doubt is a no.
+func balanced(text string) bool {
+	var open []byte
+	for i := range len(text) {
+		switch c := text[i]; c {
+		case '(', '[', '{':
+			open = append(open, c)
+		case ')', ']', '}':
+			if len(open) == 0 || open[len(open)-1] != map[byte]byte{')': '(', ']': '[', '}': '{'}[c] {
+				return false
+			}
+			open = open[:len(open)-1]
+		}
+	}
+	return len(open) == 0
+}

@@ -1,0 +1,234 @@
+package symbol
+
+import (
+	"strings"
+)
+
+// node is a syntax tree's, copied out of the parser's memory.
+type node struct {
+	kind, field string
+	word        string // text of short leaves
+	start, end  int
+	parent      *node
+	index       int // among the parent's
+	kids        []*node
+}
+
+func (n *node) child(field string) *node {
+	for _, k := range n.kids {
+		if k.field == field {
+			return k
+		}
+	}
+	return nil
+}
+
+// find is the first node of a kind below n.
+func (n *node) find(kind string) *node {
+	for _, k := range n.kids {
+		if k.kind == kind {
+			return k
+		}
+		if f := k.find(kind); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// span is a stretch of text that the parser could not read.
+type span struct{ start, end int }
+
+type outliner struct {
+	g      *grammar
+	text   string
+	broken []span
+	out    []Symbol
+	last   []*node // the declaration of each symbol
+}
+
+func (o *outliner) walk(n *node, path []string, local bool) {
+	for _, k := range n.kids {
+		d, ok := o.g.decls[k.kind]
+		if !ok {
+			o.walk(k, path, local)
+			continue
+		}
+		names := d.names(k, o.text)
+		if len(names) == 0 {
+			o.walk(k, path, local)
+			continue
+		}
+		inside := path
+		for _, nm := range names {
+			own := append([]string(nil), path...)
+			for p := range strings.SplitSeq(nm.text, ".") {
+				if p != "" {
+					own = append(own, p)
+				}
+			}
+			if len(own) == len(path) {
+				continue
+			}
+			if !d.silent {
+				o.add(k, d, own, nm.at, local, len(names) > 1)
+			}
+			inside = own
+		}
+		o.walk(k, inside, local || d.sealed)
+	}
+}
+
+// add makes a symbol of a declaration.
+func (o *outliner) add(n *node, d decl, path []string, at int, local, several bool) {
+	s := Symbol{Path: path, Kind: d.kind, At: at, Local: local}
+	if d.kindOf != nil {
+		s.Kind = d.kindOf(n, d.kind)
+	}
+	top := n
+	for top.parent != nil {
+		group, wraps := o.g.wraps[top.parent.kind]
+		if !wraps {
+			break
+		}
+		if o.declared(top.parent) > 1 {
+			if group {
+				break
+			}
+			several = true
+		}
+		top = top.parent
+	}
+	s.Bare, s.End = top.start, top.end
+	for len(s.Path) > 0 && s.End > s.Bare && (o.text[s.End-1] == '\n' || o.text[s.End-1] == '\r') { // some nodes take the line's end along
+		s.End--
+	}
+	// Decorators may be children of what they decorate.
+	for _, k := range top.kids {
+		if o.g.leads[k.kind] == 0 {
+			s.Bare = k.start
+			break
+		}
+	}
+	s.Start, s.Deco = s.Bare, s.Bare
+	for _, k := range top.kids {
+		if kind := o.g.leads[k.kind]; kind != 0 && k.start < s.Bare {
+			o.lead(&s, k, kind)
+		}
+	}
+	o.before(&s, top)
+	o.behind(&s, top)
+	switch {
+	case several:
+		s.Fixed = "it is declared together with others in one statement"
+	case !o.ownLines(s):
+		s.Fixed = "it shares its lines with other code"
+	}
+	for _, b := range o.broken {
+		if b.start <= s.End && b.end >= s.Start {
+			s.Fixed = "there is a syntax error in it or next to it"
+		}
+	}
+	// Overloads and their implementation are one.
+	if i := len(o.out) - 1; i >= 0 && strings.HasSuffix(o.last[i].kind, "_signature") && !strings.HasPrefix(o.last[i].kind, "property") && (n.kind == "function_declaration" || n.kind == "method_definition" || n.kind == o.last[i].kind) &&
+		o.out[i].String() == s.String() && strings.TrimSpace(o.text[o.out[i].End:s.Start]) == "" {
+		p := &o.out[i]
+		p.End, p.At = s.End, s.At
+		if p.Fixed == "" {
+			p.Fixed = s.Fixed
+		}
+		o.last[i] = n
+		return
+	}
+	o.out, o.last = append(o.out, s), append(o.last, n)
+}
+
+// declared counts the declarations right inside a wrapper.
+func (o *outliner) declared(n *node) int {
+	c := 0
+	for _, k := range n.kids {
+		if _, ok := o.g.decls[k.kind]; ok {
+			c++
+		} else if _, ok := o.g.wraps[k.kind]; ok {
+			c += o.declared(k)
+		}
+	}
+	return c
+}
+
+func (o *outliner) lead(s *Symbol, k *node, kind byte) {
+	s.Start = min(s.Start, k.start)
+	if kind == 'd' {
+		s.Deco = min(s.Deco, k.start)
+	}
+}
+
+// before takes in the comments and decorators right above.
+func (o *outliner) before(s *Symbol, top *node) {
+	if top.parent == nil {
+		return
+	}
+	for i := top.index - 1; i >= 0; i-- {
+		k := top.parent.kids[i]
+		kind := o.g.leads[k.kind]
+		if kind == 0 || k.end > s.Start {
+			return
+		}
+		gap := o.text[len(strings.TrimRight(o.text[:k.end], " \t\r\n")):s.Start]
+		if strings.TrimSpace(gap) != "" || strings.Count(gap, "\n") > 1 {
+			return
+		}
+		line := strings.LastIndexByte(o.text[:k.start], '\n') + 1
+		if strings.TrimSpace(o.text[line:k.start]) != "" { // a comment at the end of somebody else's line
+			return
+		}
+		if kind == 'c' && strings.HasPrefix(o.text[k.start:], "#!") {
+			return
+		}
+		o.lead(s, k, kind)
+	}
+}
+
+// behind takes in a semicolon and a comment on the same line.
+func (o *outliner) behind(s *Symbol, top *node) {
+	if top.parent == nil {
+		return
+	}
+	for _, k := range top.parent.kids[top.index+1:] {
+		if k.start < s.End {
+			continue
+		}
+		gap := o.text[s.End:k.start]
+		if strings.ContainsRune(gap, '\n') || strings.TrimSpace(gap) != "" {
+			return
+		}
+		if k.kind != ";" && (o.g.leads[k.kind] != 'c' || strings.ContainsRune(strings.TrimRight(o.text[k.start:k.end], "\r\n"), '\n')) {
+			return
+		}
+		s.End = k.start + len(strings.TrimRight(o.text[k.start:k.end], "\r\n"))
+	}
+}
+
+func (o *outliner) ownLines(s Symbol) bool {
+	from := strings.LastIndexByte(o.text[:s.Start], '\n') + 1
+	to := len(o.text)
+	if i := strings.IndexByte(o.text[s.End:], '\n'); i >= 0 {
+		to = s.End + i
+	}
+	return strings.Trim(o.text[from:s.Start], " \t\ufeff") == "" && strings.TrimSpace(o.text[s.End:to]) == ""
+}
+
+// result leaves out what is declared inside its own declaration again: typedef struct S {…} S.
+func (o *outliner) result() []Symbol {
+	out := o.out[:0:0]
+	for _, s := range o.out {
+		double := false
+		for i := len(out) - 1; i >= 0 && !double && out[i].End > s.Start; i-- {
+			double = out[i].Start <= s.Start && s.End <= out[i].End && out[i].Name() == s.Name() && (s.Kind == "struct" || s.Kind == "enum") && out[i].Kind == "class"
+		}
+		if !double {
+			out = append(out, s)
+		}
+	}
+	return out
+}

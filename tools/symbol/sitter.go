@@ -1,0 +1,108 @@
+//go:build cgo
+
+package symbol
+
+import (
+	"context"
+
+	sitter "github.com/smacker/go-tree-sitter"
+	"github.com/smacker/go-tree-sitter/bash"
+	"github.com/smacker/go-tree-sitter/c"
+	"github.com/smacker/go-tree-sitter/golang"
+	"github.com/smacker/go-tree-sitter/java"
+	"github.com/smacker/go-tree-sitter/javascript"
+	"github.com/smacker/go-tree-sitter/python"
+	"github.com/smacker/go-tree-sitter/rust"
+	"github.com/smacker/go-tree-sitter/typescript/tsx"
+	"github.com/smacker/go-tree-sitter/typescript/typescript"
+)
+
+const hasParser = true
+
+const parseTime = 2_000_000 // microseconds a parse may take
+
+func language(name string) *sitter.Language {
+	switch name {
+	case "go":
+		return golang.GetLanguage()
+	case "typescript":
+		return typescript.GetLanguage()
+	case "tsx":
+		return tsx.GetLanguage()
+	case "javascript":
+		return javascript.GetLanguage()
+	case "python":
+		return python.GetLanguage()
+	case "rust":
+		return rust.GetLanguage()
+	case "c":
+		return c.GetLanguage()
+	case "java":
+		return java.GetLanguage()
+	}
+	return bash.GetLanguage()
+}
+
+// parse copies the tree out, so that nothing of the parser is left when it returns. A parser is made for each text and
+// closed: a shared one crashes, a cancelled one stays poisoned, an unclosed one leaks megabytes.
+func parse(lang, text string) (*node, []span, error) {
+	p := sitter.NewParser()
+	defer p.Close()
+	l := language(lang)
+	p.SetLanguage(l)
+	p.SetOperationLimit(parseTime)
+	tree, err := p.ParseCtx(context.Background(), nil, []byte(text))
+	if err != nil || tree == nil {
+		return nil, nil, ErrSlow
+	}
+	defer tree.Close()
+	r := reader{text: text, names: map[sitter.Symbol]string{}, lang: l, cursor: sitter.NewTreeCursor(tree.RootNode())}
+	defer r.cursor.Close()
+	root := r.read(nil, 0, 0)
+	return root, r.broken, nil
+}
+
+type reader struct {
+	text   string
+	lang   *sitter.Language
+	names  map[sitter.Symbol]string
+	cursor *sitter.TreeCursor
+	broken []span
+}
+
+const maxDepth = 400 // of nested syntax; deeper there is no declaration anybody names
+
+func (r *reader) read(parent *node, index, depth int) *node {
+	cur := r.cursor.CurrentNode()
+	sym := cur.Symbol()
+	kind, ok := r.names[sym]
+	if !ok {
+		kind = cur.Type()
+		r.names[sym] = kind
+	}
+	n := &node{kind: kind, start: int(cur.StartByte()), end: int(cur.EndByte()), parent: parent, index: index}
+	if parent != nil {
+		n.field = r.cursor.CurrentFieldName()
+	}
+	if kind == "ERROR" || cur.IsMissing() && r.real(n) {
+		r.broken = append(r.broken, span{n.start, n.end})
+	}
+	if depth >= maxDepth {
+		return n
+	}
+	if r.cursor.GoToFirstChild() {
+		for i := 0; ; i++ {
+			n.kids = append(n.kids, r.read(n, i, depth+1))
+			if !r.cursor.GoToNextSibling() {
+				break
+			}
+		}
+		r.cursor.GoToParent()
+	} else if n.end-n.start < 20 {
+		n.word = r.text[n.start:n.end]
+	}
+	return n
+}
+
+// real: Go's grammar wants a line's end where Go does not.
+func (r *reader) real(n *node) bool { return n.kind != "\n" && n.kind != "\x00" }

@@ -1,0 +1,141 @@
+// Package symbol finds declarations in a text and cuts them out whole: with their doc comment, decorators, export and
+// template, which is what a person means by "the function" and what a language server's ranges leave out. Text in, spans
+// out; it knows no disk and no server. Syntax trees come from tree-sitter (with cgo); where there is no grammar, Lines
+// widens a server's range by whole lines, and refuses when that would be a guess.
+//
+//	list, err := symbol.Outline("a.go", text)
+//	found := symbol.Find(list, "Server.Start")
+//	text, err = symbol.Replace(text, found[0], "func (s *Server) Start() error { return nil }")
+package symbol
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Symbol is a declaration. Offsets are bytes from 0.
+type Symbol struct {
+	Path  []string // the names of what it stands in, and its own
+	Kind  string   // LSP's words: function, method, class …
+	At    int      // where its name begins
+	Start int      // of all that belongs to it: doc comment, decorators, export
+	Deco  int      // of the first decorator or attribute; Bare when there is none
+	Bare  int      // of the declaration itself
+	End   int      // behind it, a comment on its last line included; before the line's end
+	Local bool     // inside a function
+	// Fixed says why it cannot be cut out; "" when it can.
+	Fixed string
+}
+
+// Name is the last part of the path.
+func (s Symbol) Name() string { return s.Path[len(s.Path)-1] }
+
+// String is the name path.
+func (s Symbol) String() string { return strings.Join(s.Path, ".") }
+
+// Errors of Outline.
+var (
+	ErrNoGrammar = errors.New("no grammar for this kind of file")
+	ErrTooBig    = errors.New("the file is too big to be parsed")
+	ErrSlow      = errors.New("parsing took too long")
+	ErrNotText   = errors.New("the file is not clean UTF-8 text")
+)
+
+const maxText = 2 << 20 // bytes; a tree weighs some twenty times its text
+
+// Outline lists all declarations of a text, in its order; path only names the language.
+func Outline(path, text string) ([]Symbol, error) {
+	g := grammarOf(path)
+	if g == nil {
+		return nil, ErrNoGrammar
+	}
+	if len(text) > maxText {
+		return nil, ErrTooBig
+	}
+	if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 { // scanners of tree-sitter have hung on less
+		return nil, ErrNotText
+	}
+	root, broken, err := parse(g.name, text)
+	if err != nil {
+		return nil, err
+	}
+	o := outliner{g: g, text: text, broken: broken}
+	o.walk(root, nil, false)
+	return o.result(), nil
+}
+
+// Broken reports whether tree-sitter finds mistakes in a text; ok is false when it cannot say.
+func Broken(path, text string) (broken, ok bool) {
+	g := grammarOf(path)
+	if g == nil || len(text) > maxText || !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
+		return false, false
+	}
+	_, bad, err := parse(g.name, text)
+	return len(bad) > 0, err == nil
+}
+
+// Split takes a name path apart: Type.method, ns::Type::method, Type/method. A leading separator means the whole path.
+func Split(path string) (parts []string, whole bool) {
+	path = strings.NewReplacer("::", ".", "/", ".", "#", ".").Replace(path)
+	whole = strings.HasPrefix(path, ".")
+	for p := range strings.SplitSeq(path, ".") {
+		if p = clean(p); p != "" {
+			parts = append(parts, p)
+		}
+	}
+	return parts, whole
+}
+
+// clean takes Go's receiver marks and type parameters off a name.
+func clean(p string) string {
+	p = strings.Trim(strings.TrimSpace(p), "()*& ")
+	if i := strings.IndexAny(p, "([<{"); i > 0 {
+		p = p[:i]
+	}
+	return strings.TrimSpace(p)
+}
+
+// Find returns the symbols whose path ends in the name path, those not inside functions first.
+func Find(list []Symbol, path string) []Symbol {
+	parts, whole := Split(path)
+	if len(parts) == 0 {
+		return nil
+	}
+	var out []Symbol
+	for _, s := range list {
+		if Matches(s.Path, parts, whole) {
+			out = append(out, s)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Symbol) int {
+		switch {
+		case a.Local == b.Local:
+			return 0
+		case a.Local:
+			return 1
+		}
+		return -1
+	})
+	return out
+}
+
+// Matches reports whether a symbol's path ends in parts, or is parts.
+func Matches(path, parts []string, whole bool) bool {
+	if len(parts) > len(path) || whole && len(parts) != len(path) {
+		return false
+	}
+	return slices.Equal(path[len(path)-len(parts):], parts)
+}
+
+// Enclosing is the innermost symbol around an offset.
+func Enclosing(list []Symbol, at int) (Symbol, bool) {
+	best, ok := Symbol{}, false
+	for _, s := range list {
+		if s.Start <= at && at < s.End && (!ok || s.End-s.Start <= best.End-best.Start) {
+			best, ok = s, true
+		}
+	}
+	return best, ok
+}
