@@ -18,7 +18,7 @@ func fix(w *walk, where string) {
 	}
 	start := d.errors()
 	if len(start) == 0 {
-		w.say("There are no errors%s.", in(where))
+		w.say("There are no errors%s%s.", in(where), d.asFarAs())
 		if n := len(d.problems); n > 0 {
 			w.say(" %s of lesser weight %s left as they are; `explain problems` lists them.", plural(n, "problem"), isAre(n))
 		}
@@ -40,7 +40,7 @@ func fix(w *walk, where string) {
 		}
 		current = d.errors()
 	}
-	f.report(start, current)
+	f.report(start, current, d.asFarAs())
 }
 
 type fixer struct {
@@ -176,11 +176,11 @@ func (f *fixer) triedAny(p problem) bool {
 }
 
 // report says what was fixed, what is left and why.
-func (f *fixer) report(start, left []problem) {
+func (f *fixer) report(start, left []problem, asFarAs string) {
 	gone := len(start) - len(left)
 	switch {
 	case len(left) == 0:
-		f.say("Done: %s fixed, none left.\n", plural(len(start), "error"))
+		f.say("Done: %s fixed, none left%s.\n", plural(len(start), "error"), asFarAs)
 	case gone > 0:
 		f.say("Fixed %d of %s; %d left.\n", gone, plural(len(start), "error"), len(left))
 	case f.refused > 0:

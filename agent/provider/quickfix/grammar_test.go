@@ -1,6 +1,49 @@
 package quickfix
 
-import "testing"
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+)
+
+// answer plays a prompt whose one lsp call has been answered.
+func answer(t *testing.T, prompt, result string) string {
+	t.Helper()
+	req := &provider.Request{Tools: []provider.ToolSpec{{Name: "lsp"}}, Messages: []provider.Message{
+		{Role: provider.RoleUser, Parts: []provider.Part{{Type: provider.PartText, Text: prompt}}},
+		{Role: provider.RoleAssistant, Parts: []provider.Part{{Type: provider.PartToolCall, CallID: "1", Name: "lsp", Input: json.RawMessage(`{"operation":"diagnostics"}`)}}},
+		{Role: provider.RoleTool, Parts: []provider.Part{{Type: provider.PartToolResult, CallID: "1", Name: "lsp", Text: result}}},
+	}}
+	var text strings.Builder
+	if err := (Provider{}).Stream(context.Background(), req, func(e provider.Event) error {
+		if e.Type == provider.EventText {
+			text.WriteString(e.Text)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
+
+func TestNoErrorsIsNotSaidWhenNobodyCouldLook(t *testing.T) {
+	for result, want := range map[string]string{
+		"Not known. (unavailable: gopls crashed: exit status 3)": "I do not know what is wrong: gopls crashed: exit status 3.",
+		"Not known yet. (pending: gopls is starting)":            "I do not know what is wrong: gopls is starting.",
+		"No problems. (partial: gopls cannot see b.go)":          "as far as the language servers can say (gopls cannot see b.go).",
+		"No problems.": "There are no",
+	} {
+		for _, prompt := range []string{"fix all errors", "explain errors"} {
+			got := answer(t, prompt, result)
+			if !strings.Contains(got, want) || strings.HasPrefix(result, "Not known") && strings.Contains(got, "no errors") {
+				t.Errorf("%s after %q: %q", prompt, result, got)
+			}
+		}
+	}
+}
 
 func TestThePersonsWordsAreRead(t *testing.T) {
 	for prompt, want := range map[string]request{

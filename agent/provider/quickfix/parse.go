@@ -30,6 +30,7 @@ type action struct {
 type diagnosis struct {
 	ok       bool
 	problems []problem
+	doubt    string // why there may be more problems than these
 }
 
 func (d diagnosis) errors() []problem {
@@ -57,7 +58,33 @@ func diagnose(w *walk, where string) diagnosis {
 		w.say("The language servers could not say what is wrong%s: %s", in(where), r.text)
 		return diagnosis{}
 	}
-	return diagnosis{ok: true, problems: parseProblems(r.text)}
+	known, doubt := certainty(r.text)
+	if !known {
+		w.say("I do not know what is wrong%s: %s.", in(where), doubt)
+		return diagnosis{}
+	}
+	return diagnosis{ok: true, problems: parseProblems(r.text), doubt: doubt}
+}
+
+// certainty reads the first line of the tool's answer: "Not known. (unavailable: why)" or "No problems. (partial: why)".
+// "No errors" must not be said for "nobody could look".
+func certainty(text string) (known bool, doubt string) {
+	head, _, _ := strings.Cut(text, "\n")
+	if i := strings.Index(head, " ("); i >= 0 && strings.HasSuffix(head, ")") {
+		doubt = head[i+2 : len(head)-1]
+		for _, state := range []string{"unavailable: ", "pending: ", "partial: "} {
+			doubt = strings.TrimPrefix(doubt, state)
+		}
+	}
+	return !strings.HasPrefix(head, "Not known"), doubt
+}
+
+// asFarAs qualifies "there are no errors".
+func (d diagnosis) asFarAs() string {
+	if d.doubt == "" {
+		return ""
+	}
+	return " as far as the language servers can say (" + d.doubt + ")"
 }
 
 // Compiled at first use: the built-in model costs nothing where another one is used.

@@ -226,7 +226,7 @@ func explain(w *walk, where string) {
 	}
 	list := d.problems
 	if len(list) == 0 {
-		w.say("There are no problems%s.", in(where))
+		w.say("There are no problems%s%s.", in(where), d.asFarAs())
 		return
 	}
 	const most = 20
