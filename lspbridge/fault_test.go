@@ -304,14 +304,45 @@ func TestDeathBetweenChangeAndDiagnostics(t *testing.T) {
 	})
 }
 
-func TestServerThatCrashesAlways(t *testing.T) {
+func TestServerThatNeverStarts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFaked(t, Quirks{}, fakelsp.Options{On: func(ctx context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
 			s.Die()
 			return nil, true, nil
 		}}, map[string]string{"a.fake": "x"})
 		defer f.Close(context.Background())
+		began := time.Now()
 		r := f.Diagnostics(f.ctx(time.Minute), f.path)
+		if r.State != Unavailable || !strings.Contains(r.Reason, "does not start") || !strings.Contains(r.Reason, "pillion doctor") {
+			t.Errorf("%s %q", r.State, r.Reason)
+		}
+		if took := time.Since(began); took > firstBackoff {
+			t.Errorf("the answer took %v", took)
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if len(f.servers) != 2 || len(f.notices) != 1 {
+			t.Errorf("%d starts, notices %q", len(f.servers), f.notices)
+		}
+	})
+}
+
+func TestServerThatCrashesAlways(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFaked(t, Quirks{}, fakelsp.Options{On: func(ctx context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+			if m == "initialize" {
+				return nil, false, nil
+			}
+			s.Die()
+			return nil, true, nil
+		}}, map[string]string{"a.fake": "x"})
+		defer f.Close(context.Background())
+		var r FileReport
+		for range maxCrashes {
+			if r = f.Diagnostics(f.ctx(time.Minute), f.path); r.State == Unavailable {
+				break
+			}
+		}
 		if r.State != Unavailable || !strings.Contains(r.Reason, "crashed 5 times") {
 			t.Errorf("%s %q", r.State, r.Reason)
 		}

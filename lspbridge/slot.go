@@ -19,6 +19,7 @@ type slot struct {
 	state   slotState
 	cur     *client
 	err     error // why there is none, for a person
+	ran     bool // it has been initialised at least once
 	crashes []time.Time
 	used    time.Time
 	idle    *time.Timer
@@ -41,6 +42,7 @@ const (
 const (
 	initTimeout  = 45 * time.Second
 	maxCrashes   = 5
+	maxStarts    = 2 // of a server that was never initialised: waiting does not cure a broken command
 	crashWindow  = 10 * time.Minute
 	firstBackoff = 500 * time.Millisecond
 )
@@ -153,6 +155,7 @@ func (s *slot) bring(run int, reopen []string, c *client, err error, started cha
 		return
 	}
 	s.set(running, c, nil)
+	s.ran = true
 	s.used = time.Now()
 	if s.m.o.Idle > 0 && s.idle == nil {
 		s.idle = time.AfterFunc(s.m.o.Idle, s.checkIdle)
@@ -239,8 +242,12 @@ func (s *slot) crashed(run int, err error, reopen []string) {
 	}
 	s.crashes = append(recent, now)
 	n := len(s.crashes)
-	if n >= maxCrashes {
-		err = fmt.Errorf("%s crashed %d times in %d minutes and is off now: %w", s.name(), n, int(crashWindow.Minutes()), err)
+	if n >= maxCrashes || n >= maxStarts && !s.ran {
+		if s.ran {
+			err = fmt.Errorf("%s crashed %d times in %d minutes and is off now: %w", s.name(), n, int(crashWindow.Minutes()), err)
+		} else {
+			err = fmt.Errorf("%s does not start: %w; run pillion doctor, or set lsp.%s.command", s.name(), err, s.spec.ID)
+		}
 		s.set(off, nil, err)
 		s.mu.Unlock()
 		s.m.notice(s.name(), err.Error())
