@@ -127,7 +127,11 @@ func common(places, of []place) []place {
 // alone says that p's text stands nowhere else, overlaps included.
 func (q *query) alone(p place) bool {
 	want := q.src.text[p.start:p.end]
-	return strings.Index(q.src.text, want) == strings.LastIndex(q.src.text, want)
+	if want == "" {
+		return false
+	}
+	first := strings.Index(q.src.text, want)
+	return !strings.Contains(q.src.text[first+1:], want) // LastIndex would go back byte by byte
 }
 
 // oversize is OpenCode's guard against a match that swallows far more than was quoted: lines first, then, for
