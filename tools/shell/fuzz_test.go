@@ -61,7 +61,7 @@ func TestWhatNoShellRunsIsRefused(t *testing.T) {
 // hostile are inputs made to be slow or deep, 64 KiB each.
 var hostile = map[string]string{
 	"parentheses": strings.Repeat("(", MaxCommand), "substitutions": strings.Repeat("$(", MaxCommand/2), "pipes": strings.Repeat("a|", MaxCommand/2-1) + "a", "backticks": strings.Repeat("`", MaxCommand),
-	"ifs": strings.Repeat("if a;then ", MaxCommand/10), "words": strings.Repeat("a ", MaxCommand/2), "globs": "ls " + strings.Repeat("* ", MaxCommand/2-2), "braces": "ls " + strings.Repeat("{a,b}", 100), "functions": strings.Repeat("f(){ f;f;};", MaxCommand/11), "assignments": strings.Repeat("a=$a$a;", MaxCommand/7),
+	"ifs": strings.Repeat("if a;then ", MaxCommand/10), "words": strings.Repeat("a ", MaxCommand/2), "globs": "ls " + strings.Repeat("* ", MaxCommand/2-2), "braces": "ls " + strings.Repeat("{a,b}", 100), "a long run of braces": "ls " + strings.Repeat("{a,b}", MaxCommand/5-1), "a deep glob": "ls " + strings.Repeat("*/", MaxCommand/2-2), "functions": strings.Repeat("f(){ f;f;};", MaxCommand/11), "assignments": strings.Repeat("a=$a$a;", MaxCommand/7),
 	"loops": strings.Repeat("for i in a b;do cd $i;", 2000) + strings.Repeat("done;", 2000), "redirections": "a" + strings.Repeat(" >b", 20000), "paths": "cat" + strings.Repeat(" a/b/c", 9000), "heredocs": strings.Repeat("a <<E\n$(b)\nE\n", 5000), "chain": strings.Repeat("cd a&&", 10000) + "b", "nested sh": strings.Repeat("sh -c ", 10000),
 }
 

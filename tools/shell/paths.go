@@ -294,7 +294,13 @@ func (p *paths) expand(base string, parts []string, access Access) bool {
 			p.add(base, access)
 		}
 		// A name made up here (for i in 1 2; do touch out$i) stays in the folder; ".." behind it may leave again.
-		if up := strings.Count(strings.Join(parts[i+1:], "/")+"/", "../"); up > 1 {
+		up := 0
+		for _, later := range parts[i+1:] {
+			if strings.HasSuffix(later, "..") {
+				up++
+			}
+		}
+		if up > 1 {
 			p.add(path.Join(folder, strings.Repeat("../", up-1)), access)
 		}
 		return true
