@@ -1,0 +1,178 @@
+// Command bench measures the real binary beside peers and physical limits, both in one run and in turns, and writes
+// docs/BENCHMARKS.md. Nothing of it is a test: figures on a busy machine are figures of a busy machine, and the page
+// says the load.
+//
+//	make build && go run ./bench                      everything, about ten minutes
+//	go run ./bench -only start,step -scale 0.1        two parts with a tenth of the rounds, printed, page updated
+//	go run ./bench -scale 0.05 -page ""               does it work at all?
+//
+// A part is a file: start.go, step.go, stream.go, sessions.go, edit.go, engine.go, diff.go, search.go, shell.go, lsp.go.
+// limit is the agent that does nothing but what the wire demands: how fast any agent could be here.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// part is a section of the page.
+type part struct {
+	name, title, how string
+	run              func(*bench)
+}
+
+// parts in the order of the page.
+var parts = []part{
+	{"start", "Cold start and idle memory", howStart, (*bench).start},
+	{"step", "A step of the loop", howStep, (*bench).step},
+	{"stream", "Streaming", howStream, (*bench).stream},
+	{"sessions", "Sessions", howSessions, (*bench).sessions},
+	{"edit", "Edit of a large file", howEdit, (*bench).edit},
+	{"engine", "The edit engine", howEngine, (*bench).engine},
+	{"diff", "Diff and patch", howDiff, (*bench).diff},
+	{"search", "Search", howSearch, (*bench).search},
+	{"shell", "Shell", howShell, (*bench).shell},
+	{"lsp", "Language servers", howLSP, (*bench).lsp},
+}
+
+// bench is one part's surroundings.
+type bench struct {
+	bin   string // the binary measured, a copy of its own
+	limit string // the agent that does nothing
+	dir   string // scratch, this part's own, removed afterwards
+	scale float64
+	ctx   context.Context
+	rows  []Row
+}
+
+// rounds is how often something is measured.
+func (b *bench) rounds(n int) int { return max(3, int(float64(n)*b.scale)) }
+
+func (b *bench) add(r Row) {
+	b.rows = append(b.rows, r)
+	fmt.Println("  " + r.Line())
+}
+
+func main() {
+	only := flag.String("only", "", "parts to run, comma separated (default: all)")
+	bin := flag.String("bin", "bin/pillion", "the binary to measure, as make build leaves it")
+	scale := flag.Float64("scale", 1, "how many rounds, as a share of the usual number")
+	page := flag.String("page", "docs/BENCHMARKS.md", "where the page goes; empty writes none")
+	flag.Parse()
+	if err := run(*only, *bin, *scale, *page); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(only, bin string, scale float64, page string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	chosen := strings.Split(only, ",")
+	for _, name := range chosen {
+		if only != "" && !slices.ContainsFunc(parts, func(p part) bool { return p.name == name }) {
+			return fmt.Errorf("there is no part %q; see go doc ./bench", name)
+		}
+	}
+	dir, err := os.MkdirTemp("", "pillion-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	ours, err := copyProgram(bin, filepath.Join(dir, "pillion"))
+	if err != nil {
+		return fmt.Errorf("%w; run make build first", err)
+	}
+	limit := filepath.Join(dir, "limit")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w", "-o", limit, "./bench/limit").CombinedOutput(); err != nil {
+		return fmt.Errorf("building bench/limit: %w\n%s", err, out)
+	}
+	results := loadResults()
+	failed := []string{}
+	for _, p := range parts {
+		if only != "" && !slices.Contains(chosen, p.name) {
+			continue
+		}
+		fmt.Println(p.name)
+		b := &bench{bin: ours, limit: limit, dir: filepath.Join(dir, p.name), scale: scale, ctx: ctx}
+		if err := os.MkdirAll(b.dir, 0o755); err != nil {
+			return err
+		}
+		r := startResult(bin)
+		if err := b.guarded(p.run); err != nil {
+			fmt.Fprintln(os.Stderr, "  FAILED:", err)
+			failed = append(failed, p.name)
+			r.Failure = err.Error()
+		}
+		_ = os.RemoveAll(b.dir)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		r.Rows = b.rows
+		r.Rounds = scale
+		r.finish()
+		results[p.name] = r
+	}
+	if page != "" {
+		if err := saveResults(results); err != nil {
+			return err
+		}
+		if err := writePage(page, results); err != nil {
+			return err
+		}
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("these parts could not be measured: %s", strings.Join(failed, ", "))
+	}
+	return nil
+}
+
+// failure carries what went wrong out of a measurement; guarded catches it.
+type failure struct{ error }
+
+func (b *bench) guarded(part func(*bench)) (err error) {
+	defer func() {
+		if f, ok := recover().(failure); ok {
+			err = f.error
+		}
+	}()
+	part(b)
+	return nil
+}
+
+// check ends the part that is being measured. It must be called from the part's own goroutine.
+func check(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+// failf is check with a text.
+func failf(format string, a ...any) { check(fmt.Errorf(format, a...)) }
+
+// copyProgram keeps what is measured from being rebuilt meanwhile.
+func copyProgram(from, to string) (string, error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o755)
+	if err != nil {
+		return "", err
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		out.Close()
+		return "", err
+	}
+	return to, out.Close()
+}

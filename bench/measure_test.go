@@ -1,0 +1,60 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestSamplesInterpolate(t *testing.T) {
+	s := Samples{4, 1, 3, 2}
+	if s.Min() != 1 || s.Median() != 2.5 || s.at(1) != 4 || s.Spread() != 100*(3.25-1.75)/2.5 {
+		t.Errorf("min %v, median %v, max %v, spread %v", s.Min(), s.Median(), s.at(1), s.Spread())
+	}
+	if s[0] != 4 {
+		t.Error("the samples were reordered")
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		ours, beside float64
+		target       Target
+		met          bool
+		text         string
+	}{
+		{"at most, on the line", 20, 0, Target{AtMost: 20}, true, "met"},
+		{"at most, over", 30, 0, Target{AtMost: 20}, false, "1.50 ×"},
+		{"at least", 100, 0, Target{AtLeast: 100}, true, "met"},
+		{"at least, half", 50, 0, Target{AtLeast: 100}, false, "2.00 ×"},
+		{"ratio", 11, 10, Target{Ratio: 1.10}, true, "1.10 ×"},
+		{"ratio, over", 12, 10, Target{Ratio: 1.10}, false, "1.20 ×"},
+		{"over a limit", 5, 2, Target{Over: 3}, true, "+3"},
+		{"over a limit, too much", 6, 2, Target{Over: 3}, false, "+4"},
+		{"nothing promised", 6, 2, Target{}, true, "3.00 ×"},
+	} {
+		r := Row{Unit: "ms", Ours: Samples{c.ours}, Target: c.target}
+		if c.beside > 0 {
+			r.Beside = Samples{c.beside}
+		}
+		if met, text := r.Verdict(); met != c.met || !strings.Contains(text, c.text) || strings.Contains(text, "missed") == met {
+			t.Errorf("%s: %v %q", c.name, met, text)
+		}
+	}
+}
+
+func TestInTurnsAlternates(t *testing.T) {
+	var order strings.Builder
+	got := inTurns(3, func() float64 { order.WriteByte('a'); return 1 }, func() float64 { order.WriteByte('b'); return 2 })
+	if order.String() != "baabbaab" || len(got[0]) != 3 || got[1][2] != 2 {
+		t.Errorf("%s %v", order.String(), got)
+	}
+}
+
+func TestFigures(t *testing.T) {
+	for v, want := range map[float64]string{1234567: "1,234,567", 12345: "12,345", 1234: "1234", 12.34: "12.3", 1.234: "1.23", 0.01234: "0.0123", 0: "0.00"} {
+		if got := figure(v); got != want {
+			t.Errorf("%v: %s", v, got)
+		}
+	}
+}

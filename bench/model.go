@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent/provider/wiretest"
+)
+
+// model is the scripted model behind a clock: when each request had arrived whole, and when the last bytes of each
+// answer were handed to the kernel.
+type model struct {
+	*wiretest.Server
+	url  string
+	http *http.Server
+
+	mu    sync.Mutex // guards what follows
+	turns []exchange
+	mark  []byte    // when this was first handed to the kernel …
+	sent  time.Time // … is kept here
+}
+
+// exchange is one request's times.
+type exchange struct{ arrived, ended time.Time }
+
+func newModel() *model {
+	s, err := wiretest.Start()
+	check(err)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	check(err)
+	m := &model{Server: s, url: "http://" + ln.Addr().String() + "/v1"}
+	m.http = &http.Server{Handler: http.HandlerFunc(m.serve)}
+	go func() { _ = m.http.Serve(ln) }()
+	return m
+}
+
+func (m *model) close() {
+	_ = m.http.Close()
+	_ = m.Server.Close()
+}
+
+// config names the model to Pillion, language servers off.
+func (m *model) config() map[string]any {
+	return map[string]any{"lsp": false, "model": "scripted/m", "small_model": "scripted/m",
+		"provider": map[string]any{"scripted": map[string]any{"baseURL": m.url, "key": "none", "models": []string{"m"}}}}
+}
+
+func (m *model) serve(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		m.Server.ServeHTTP(w, r)
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the client went away
+	}
+	at := time.Now()
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	c := &clock{ResponseWriter: w, m: m}
+	m.Server.ServeHTTP(c, r)
+	m.mu.Lock()
+	m.turns = append(m.turns, exchange{at, c.last})
+	m.mu.Unlock()
+}
+
+// clock notes when bytes leave.
+type clock struct {
+	http.ResponseWriter
+	m    *model
+	last time.Time
+}
+
+func (c *clock) Write(p []byte) (int, error) {
+	c.m.mu.Lock()
+	if c.m.mark != nil && bytes.Contains(p, c.m.mark) {
+		c.m.mark, c.m.sent = nil, time.Now()
+	}
+	c.m.mu.Unlock()
+	return c.ResponseWriter.Write(p)
+}
+
+// Flush notes the time before it: nothing can be answered that has not left.
+func (c *clock) Flush() {
+	c.last = time.Now()
+	c.ResponseWriter.(http.Flusher).Flush()
+}
+
+// watch waits for a text among the bytes that leave.
+func (m *model) watch(mark string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mark, m.sent = []byte(mark), time.Time{}
+}
+
+func (m *model) seen() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.sent
+}
+
+// take returns the exchanges since the last call, in order.
+func (m *model) take() []exchange {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := m.turns
+	m.turns = nil
+	return t
+}
+
+// gaps are the times from an answer's end to the next request's arrival, in milliseconds.
+func gaps(turns []exchange) Samples {
+	var out Samples
+	for i := 1; i < len(turns); i++ {
+		out = append(out, ms(turns[i].arrived.Sub(turns[i-1].ended)))
+	}
+	return out
+}
+
+// calls is a step that calls one tool.
+func calls(tool string, input map[string]any) wiretest.Step {
+	data, err := json.Marshal(input)
+	check(err)
+	return wiretest.Step{Chunk: -1, Calls: []wiretest.Call{{Name: tool, Input: data}}}
+}
+
+var says = wiretest.Step{Text: "Done.", Chunk: -1}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// memory is what the kernel says of a process, in MB of 2^20 bytes.
+type memory struct{ rss, private, peak float64 }
+
+// memoryOf reads /proc; elsewhere than on Linux it fails, and the rows are left out.
+func memoryOf(pid int) (m memory, err error) {
+	kb := func(file string, into map[string]*float64) error {
+		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
+		if err != nil {
+			return err
+		}
+		for s := bufio.NewScanner(bytes.NewReader(data)); s.Scan(); {
+			f := strings.Fields(s.Text())
+			if len(f) >= 2 && into[f[0]] != nil {
+				n, _ := strconv.ParseFloat(f[1], 64)
+				*into[f[0]] += n / 1024
+			}
+		}
+		return nil
+	}
+	var clean, dirty float64
+	if err := kb("smaps_rollup", map[string]*float64{"Rss:": &m.rss, "Private_Clean:": &clean, "Private_Dirty:": &dirty}); err != nil {
+		return m, err
+	}
+	m.private = clean + dirty
+	return m, kb("status", map[string]*float64{"VmHWM:": &m.peak})
+}
+
+// forgetPeak makes memoryOf's peak start again from now.
+func forgetPeak(pid int) error {
+	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
+}
+
+// cpuOf is the time a process's present threads have run, to the nanosecond; children do not count.
+func cpuOf(pid int) (time.Duration, error) {
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil || len(tasks) == 0 {
+		return 0, fmt.Errorf("the kernel does not tell the threads' time: %v", err)
+	}
+	var sum time.Duration
+	for _, t := range tasks {
+		data, err := os.ReadFile(t)
+		if err != nil {
+			continue // the thread has ended
+		}
+		first, _, _ := strings.Cut(string(data), " ")
+		n, _ := strconv.ParseInt(first, 10, 64)
+		sum += time.Duration(n)
+	}
+	return sum, nil
+}

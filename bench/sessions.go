@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent/provider/wiretest"
+)
+
+const howSessions = `20 sessions of one process prompted at once; each reads a file and edits it with permission. CPU is that of the process's
+threads by the kernel's schedstat. Loading: a fresh process, session/load of a session of three turns with a read each, from the
+request to its answer, the store opened on the way.`
+
+func (b *bench) sessions() {
+	r := b.rig()
+	defer r.close()
+	const many = 20
+	var cpu [2]Samples
+	round := 0
+	atOnce := func(i int, c *client) func() float64 {
+		return func() float64 {
+			round++
+			ids := make([]string, many)
+			for k := range ids {
+				path := filepath.Join(r.cwd, fmt.Sprintf("r%d-%02d.txt", round, k))
+				b.write(path, "one\ntwo\n")
+				ids[k] = c.newSession(r.cwd)
+				when := marker(round, k)
+				read, edit := calls("read", map[string]any{"filePath": path}), calls("edit", map[string]any{"filePath": path, "oldString": "two", "newString": "three"})
+				for _, s := range []wiretest.Step{read, edit, says} {
+					s.When = when
+					r.m.Add(s)
+				}
+			}
+			pid := c.cmd.Process.Pid
+			before, err := cpuOf(pid)
+			check(err)
+			began := time.Now()
+			var wg sync.WaitGroup
+			errs := make([]error, many)
+			for k, id := range ids {
+				wg.Go(func() { _, errs[k] = c.prompt(id, marker(round, k)) })
+			}
+			wg.Wait()
+			took := ms(time.Since(began))
+			for _, err := range errs {
+				check(err)
+			}
+			after, err := cpuOf(pid)
+			check(err)
+			cpu[i] = append(cpu[i], ms(after-before))
+			return took
+		}
+	}
+	s := inTurns(b.rounds(15), atOnce(0, r.ours), atOnce(1, r.limit))
+	b.add(Row{What: "20 sessions, read and edit: own CPU", Unit: "ms", Ours: cpu[0][1:], Beside: cpu[1][1:], BesideName: "the limit", Target: Target{AtMost: 100}})
+	b.add(Row{What: "20 sessions, read and edit: wall", Unit: "ms", Ours: s[0], Beside: s[1], BesideName: "the limit"})
+
+	path := filepath.Join(r.cwd, "load.txt")
+	b.write(path, "one\n")
+	id := r.ours.newSession(r.cwd)
+	for range 3 {
+		r.m.Add(calls("read", map[string]any{"filePath": path}), says)
+		_, err := r.ours.prompt(id, "read it")
+		check(err)
+	}
+	r.ours.close()
+	var load Samples
+	for range b.rounds(30) {
+		c := b.agent(b.home("rig", r.m.config()), b.bin, "acp")
+		c.initialize()
+		updates := 0
+		c.listen(func([]byte, time.Time) { updates++ })
+		began := time.Now()
+		_, at, err := c.call("session/load", map[string]any{"sessionId": id, "cwd": r.cwd, "mcpServers": []any{}})
+		check(err)
+		c.listen(nil)
+		c.close()
+		if updates < 9 {
+			failf("session/load replayed %d updates", updates)
+		}
+		load = append(load, ms(at.Sub(began)))
+	}
+	b.add(Row{What: "session/load of a short session", Unit: "ms", Ours: load, Target: Target{AtMost: 30}})
+}
+
+func marker(round, k int) string { return fmt.Sprintf("prompt-%d-%02d-end", round, k) }

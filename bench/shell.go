@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools/shell"
+)
+
+const howShell = "tools/shell's analysis alone: a typical command, everyday ones, and commands of 64 KB made to be slow. Starting: `bash` with `true` through " +
+	"`pillion tool call --jsonl` (analysis, rules, run, output) and tools/shell's Runner alone, beside a bare `bash -c true`."
+
+func (b *bench) shell() {
+	dir := b.project("shell")
+	for i := range 100 {
+		b.write(filepath.Join(dir, fmt.Sprintf("a%d/b%d/file.txt", i/5, i%5)), "x\n")
+	}
+	analyse := func(text string) *shell.Analysis {
+		return shell.Analyze(shell.Request{Command: text, Dir: dir, Root: dir, Home: b.dir, Getenv: os.LookupEnv})
+	}
+	const typical = `cd sub && git status --short | grep -v '^??' > out.txt && go test ./... 2>&1 | tail -n 20`
+	var s Samples
+	analyse(typical)
+	for range b.rounds(500) {
+		s = append(s, timed(func() { analyse(typical) }))
+	}
+	b.add(Row{What: "analysis of a typical command", Unit: "ms", Ours: s, Target: Target{AtMost: 1}})
+
+	fill := func(s string) string { return strings.Repeat(s, (shell.MaxCommand-1)/len(s)) }
+	nest := func(open, body, end string, n int) string {
+		return strings.Repeat(open, n) + body + strings.Repeat(end, n)
+	}
+	hostile := []struct{ name, text string }{
+		{"commands", fill("echo a b; ")},
+		{"a pipeline", "true" + fill(" | cat")},
+		{"paths", "cat" + fill(" ../../x")},
+		{"nested substitutions", nest("$(", "true", ")", 15_000)},
+		{"nested groups", nest("{ ", "true", "; }", 10_000)},
+		{"nested subshells", nest("(", "true", ")", 30_000)},
+		{"nested quotes", nest(`"$(echo `, "x", `)"`, 5_000)},
+		{"open brackets", fill("( [[ {")},
+		{"backquotes", fill("`")},
+		{"heredocs", fill("cat <<E\nx\nE\n")},
+		{"one word", "echo " + fill("x")[:60_000]},
+		{"globs", "ls " + fill("*/")[:60_000]},
+		{"wrappers", fill("sudo env nice ")[:60_000] + " true"},
+		{"redirects", "true" + fill(" >a")},
+		{"assignments", fill("a=$b ")},
+		{"brace expansion", "echo " + fill("{a,b}")[:60_000]},
+		{"case", "case x in " + fill("a) b;; ")[:60_000] + " esac"},
+	}
+	worst, name := 0.0, ""
+	for _, h := range hostile {
+		best := timed(func() { analyse(h.text) })
+		for range 2 {
+			best = min(best, timed(func() { analyse(h.text) }))
+		}
+		if best > worst {
+			worst, name = best, h.name
+		}
+	}
+	b.add(Row{What: fmt.Sprintf("worst of %d hostile commands of 64 KB", len(hostile)), Unit: "ms", Ours: Samples{worst}, Target: Target{AtMost: 100}, Note: name})
+
+	n := max(1000, int(100_000*b.scale))
+	for range n / 10 {
+		analyse(typical)
+	}
+	runtime.GC()
+	before, err := memoryOf(os.Getpid())
+	check(err)
+	for range n {
+		analyse(typical)
+	}
+	runtime.GC()
+	after, err := memoryOf(os.Getpid())
+	check(err)
+	b.add(Row{What: fmt.Sprintf("growth over %d analyses", n), Unit: "MB", Ours: Samples{max(0, after.rss-before.rss)}, Target: Target{AtMost: 1}, Note: "resident"})
+
+	l := b.toolCalls(b.home("shell", map[string]any{"lsp": false}), dir)
+	defer l.close()
+	bash, err := shell.Detect("")
+	check(err)
+	var r shell.Runner
+	defer r.Close()
+	got := inTurns(b.rounds(100), func() float64 {
+		_, took := l.call("bash", map[string]any{"command": "true", "description": "nothing"})
+		return took
+	}, func() float64 {
+		return timed(func() { check(exec.CommandContext(b.ctx, "bash", "-c", "true").Run()) })
+	}, func() float64 {
+		return timed(func() {
+			_, err := r.Run(context.Background(), shell.Command{Text: "true", Shell: bash, Dir: dir})
+			check(err)
+		})
+	})
+	b.add(Row{What: "bash tool, true", Unit: "ms", Ours: got[0], Beside: got[1], BesideName: "bash -c true", Target: Target{Over: 3}})
+	b.add(Row{What: "Runner alone, true", Unit: "ms", Ours: got[2], Beside: got[1], BesideName: "bash -c true", Target: Target{Over: 3}})
+}
