@@ -1,5 +1,7 @@
 package replace
 
+import "slices"
+
 const alike = 0.65 // least similarity of the middle lines, on average; OpenCode's figure
 
 // blockAnchor proposes the block that begins and ends like the quoted one (three lines or more), is about as
@@ -27,7 +29,9 @@ func blockAnchor(q *query) []place {
 			break
 		}
 		if size := next - i + 1; size >= n-slack && size <= n+slack {
-			blocks = append(blocks, q.block(i, size))
+			if b := q.block(i, size); !q.elsewhere(b) {
+				blocks = append(blocks, b)
+			}
 		}
 	}
 	best := alike
@@ -48,6 +52,34 @@ func blockAnchor(q *query) []place {
 		}
 	}
 	return out
+}
+
+const telling = 16 // bytes from which a line says which block it belongs to
+
+// elsewhere says that a telling middle line of the quotation does not stand in the block but, exactly so, in
+// another place: then that is the place that was meant, and the block only looks like it.
+func (q *query) elsewhere(b place) bool {
+	if q.counts == nil {
+		q.counts = make([]int32, len(q.quotes)) // by number, so longer than needed
+		for _, id := range q.ids {
+			if id >= 0 {
+				q.counts[id]++
+			}
+		}
+	}
+	for k := 1; k < len(q.quotes)-1; k++ {
+		id := q.quotes[k]
+		if q.counts[id] == 0 || k < b.n && q.ids[b.line+k] == id || len(trim(q.lines[k])) < telling {
+			continue
+		}
+		if !q.spend(b.n/8 + 1) {
+			return false // the stage finds nothing any more
+		}
+		if !slices.Contains(q.ids[b.line:b.line+b.n], id) {
+			return true
+		}
+	}
+	return false
 }
 
 // similarity is the average over the middle lines, line by line from the top, stopping early when it cannot

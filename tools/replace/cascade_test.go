@@ -72,6 +72,7 @@ func TestCascade(t *testing.T) {
 		{"block anchor, size beyond a quarter", "start\na1\na2\na3\nend\n", "start\na1\nend", "X", false, "<not_found>", same, ""},
 		{"block anchor, two lines with a newline", "first\nmiddle\nlast\n", "first\nlast\n", "X\n", false, "X\n\n", "<not_found>", ""},
 		{"block anchor, best of two", "s\nalpha one\ne\ns\nalpha two\ne\n", "s\nalpha twoo\ne", "X", false, "s\nalpha one\ne\nX\n", same, "block_anchor"},
+		{"block anchor, a telling line stands in another block", "s\ncase \"GIT_EDITOR\", \"EDITOR\":\nreturn 1\ne\n-\ns\nq\nq\ncase \"GIT_VIEWER\", \"VIEWER\":\nreturn 1\ne\n", "s\ncase \"GIT_VIEWER\", \"VIEWER\":\nreturn 1\ne", "X", false, "X\n-\ns\nq\nq\ncase \"GIT_VIEWER\", \"VIEWER\":\nreturn 1\ne\n", "<not_found>", ""},
 		{"block anchor, tie", "s\nalpha 1\ne\n-\ns\nalpha 2\ne\n", "s\nalpha 3\ne", "X", false, "X\n-\ns\nalpha 2\ne\n", "<multiple>", ""},
 		{"block anchor, nearest last line only", "{\nif\n}\nreturn 12\n}\n", "{\nif\n  x\nreturn 13\n}", "X", false, "<not_found>", same, ""},
 		{"block anchor, exactly 0.65", "s\nabcdefghijklmnopqrst\ne\n", "s\nabcdefghijklm1234567\ne", "X", false, "X\n", same, "block_anchor"},

@@ -20,7 +20,7 @@ func contextAware(q *query) []place {
 			for next = i + 2; next < len(q.ids) && q.ids[next] != last; next++ {
 			}
 		}
-		if next != i+n-1 {
+		if next != i+n-1 || !q.spend(n) || q.elsewhere(q.block(i, n)) {
 			continue
 		}
 		equal, total := 0, 0

@@ -22,16 +22,7 @@ func reindent(old, have []string, new string) string {
 		first = move != nil
 	}
 	if move == nil {
-		known := make(map[string]string, len(was))
-		for i := len(was) - 1; i >= 0; i-- {
-			known[was[i]] = is[i]
-		}
-		move = func(in string) string {
-			if to, ok := known[in]; ok {
-				return to
-			}
-			return in
-		}
+		return strings.Join(byLines(old, have, lines), "\n")
 	}
 	for i, line := range lines {
 		in := indent(line)

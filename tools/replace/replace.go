@@ -13,12 +13,15 @@
 //	exact match in several places               a looser stage may pick one          multiple
 //	several loosely matching places             the first unique text wins           the one closest in indentation, else multiple
 //	several best blocks on a tie                the first                            multiple
+//	block like the quoted, a telling line of    replaced                         not found
+//	  which stands exactly in another place
 //	two quoted lines as block anchors           swallows the line between            needs three lines, a final newline not counted
 //	oldString of white space only               matches empty text, inserts anywhere only real white space
 //	$&, $1, $$ in newString with replaceAll     expanded                             literal
 //	whole lines matched, file has CRLF          the last CR is lost                  kept
 //	oldString ends in a newline, lines matched  one newline too many                 the file's own newline stays, or its absence
-//	lines matched at another indentation        newString as quoted                  newString re-indented by the difference
+//	lines matched at another indentation        newString as quoted                  newString re-indented by the difference, line by
+//	                                                                                 line where no one difference explains all
 //	blanks around oldString, not in the file    written anyway                       those newString shares with oldString are left out
 //	blanks around oldString, file has a word    matches inside the word              no match: " if " is not in "xifx"
 //	the same lines once in CRLF, once in LF     the CRLF ones                        multiple: a model sees no CR

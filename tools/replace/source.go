@@ -24,6 +24,7 @@ type query struct {
 	spent     int      // word steps so far, see work
 	quotes    []int32  // old's lines as numbers: equal after trimming ⇔ equal number
 	ids       []int32  // the text's lines likewise, -1 when old has no such line
+	counts    []int32  // how many of the text's lines have each number; made by elsewhere
 }
 
 func newQuery(text, old string) *query {
