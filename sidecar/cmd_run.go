@@ -130,17 +130,19 @@ func run(ctx context.Context, f runFlags, args []string, out, errOut io.Writer) 
 	}
 	s := t.Summary()
 	s.SessionID = session.ID()
-	left, cancelLeft := context.WithTimeout(ctx, 5*time.Second)
-	s.Left, s.LeftKnown = a.problems(left, cwd)
-	cancelLeft()
+	if turn.Stop != agent.TurnCancelled { // who stops it does not want to wait
+		left, cancelLeft := context.WithTimeout(ctx, 5*time.Second)
+		s.Left, s.LeftKnown = a.problems(left, cwd)
+		cancelLeft()
+	}
 	if f.asJSON {
 		lines.result(s)
 	} else {
 		t.Result(s)
 	}
 	switch turn.Stop {
-	case agent.TurnError:
-		return exitCode(exitError)
+	case agent.TurnError, agent.TurnRefusal, agent.TurnMaxTokens, agent.TurnMaxSteps:
+		return exitCode(exitError) // what was asked is not done
 	case agent.TurnCancelled:
 		return exitCode(exitCancelled)
 	}

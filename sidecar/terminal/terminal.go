@@ -71,6 +71,8 @@ type Summary struct {
 	Changes    []Change         `json:"changes"`
 	Fixed      int              `json:"fixed"`
 	Introduced int              `json:"introduced"`
+	Checked    int              `json:"checked"`   // applied changes whose effect on the problems is known
+	Unchecked  int              `json:"unchecked"` // applied changes no language server could judge
 	Left       []change.Problem `json:"left"`
 	LeftKnown  bool             `json:"leftKnown"` // false: no language server could say
 	Usage      any              `json:"usage,omitempty"`
@@ -261,9 +263,15 @@ func (t *Terminal) change(d agent.ChangeData) {
 		}
 		t.summary.Changes = append(t.summary.Changes, c)
 	}
-	if d.State == agent.ChangeApplied && set.Diagnostics != nil {
-		t.summary.Fixed += len(set.Diagnostics.Fixed)
-		t.summary.Introduced += len(set.Diagnostics.Introduced)
+	if d.State != agent.ChangeApplied {
+		return
+	}
+	if diags := set.Diagnostics; diags == nil || diags.Certainty == change.Pending || diags.Certainty == change.Unavailable {
+		t.summary.Unchecked++
+	} else {
+		t.summary.Checked++
+		t.summary.Fixed += len(diags.Fixed)
+		t.summary.Introduced += len(diags.Introduced)
 	}
 }
 
@@ -298,7 +306,14 @@ func (t *Terminal) Result(s Summary) {
 	}
 	parts := []string{}
 	if applied > 0 {
-		parts = append(parts, t.paint(green, plural(applied, "file")+" changed")+fmt.Sprintf(", fixes %s, introduces %d", plural(s.Fixed, "problem"), s.Introduced))
+		effect := ""
+		if s.Checked > 0 {
+			effect = fmt.Sprintf(", fixes %s, introduces %d", plural(s.Fixed, "problem"), s.Introduced)
+		}
+		if s.Unchecked > 0 {
+			effect += ", " + unchecked(s)
+		}
+		parts = append(parts, t.paint(green, plural(applied, "file")+" changed")+effect)
 	}
 	if refused > 0 {
 		parts = append(parts, plural(refused, "change")+" not applied")
@@ -335,6 +350,14 @@ func (t *Terminal) Result(s Summary) {
 	if refused > 0 && applied == 0 && t.Keys == nil && t.Approve == Ask {
 		t.line(t.paint(dim, "nothing was applied: there is no terminal to ask on; --approve all applies what is proposed"))
 	}
+}
+
+// unchecked says how much of what was applied nobody could judge.
+func unchecked(s Summary) string {
+	if s.Checked == 0 {
+		return "not checked by a language server"
+	}
+	return plural(s.Unchecked, "change") + " not checked"
 }
 
 func (t *Terminal) rel(path string) string {

@@ -178,6 +178,25 @@ func TestARetryCountsDown(t *testing.T) {
 	}
 }
 
+func TestTheSummaryCountsOnlyWhatWasChecked(t *testing.T) {
+	none := &change.Set{ID: "u", Files: []change.File{{Path: "b.txt", Kind: change.Edit}}, Diagnostics: &change.Diagnostics{Certainty: change.Unavailable}}
+	for want, sets := range map[string][]*change.Set{
+		"1 file changed, fixes 2 problems, introduces 0\n":                        {twoHunks()},
+		"1 file changed, not checked by a language server\n":                      {none},
+		"2 files changed, fixes 2 problems, introduces 0, 1 change not checked\n": {twoHunks(), none},
+	} {
+		var out bytes.Buffer
+		term := New(Options{Out: &out, Cwd: "/p"})
+		for _, set := range sets {
+			term.Event(agent.Event{Type: agent.EventChange, Value: agent.ChangeData{State: agent.ChangeApplied, Value: set}})
+		}
+		term.Result(term.Summary())
+		if !strings.HasSuffix(out.String(), want) {
+			t.Errorf("want %q in\n%s", want, out.String())
+		}
+	}
+}
+
 func TestACancelledTurnEndsItsQuestion(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
