@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pillion-dev/pillion/tools/shell"
 )
 
 // version is set by the linker: -X main.version=1.2.3.
@@ -29,7 +31,12 @@ type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 
-func main() { os.Exit(execute(os.Args[1:])) }
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == shell.SandboxArg { // we are a command about to start in the sandbox
+		os.Exit(shell.SandboxMain(os.Args[2:]))
+	}
+	os.Exit(execute(os.Args[1:]))
+}
 
 func execute(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)

@@ -31,6 +31,8 @@ type Command struct {
 	// OnOutput hears of new output, with the last LiveOutput bytes of it made readable, at most ten times a second
 	// and once at the end.
 	OnOutput func(tail string)
+	// Sandbox, when set, is what the command may do.
+	Sandbox *Sandbox
 	// Stdin, when set, is the command's input; it is closed when the command ends.
 	Stdin io.ReadCloser
 }
@@ -65,6 +67,7 @@ type job struct {
 	pid  int
 	done chan struct{} // the shell has ended
 	gone func()        // called when nothing of it is left
+	box  *Sandbox      // nil: none
 
 	mu   sync.Mutex
 	seen map[int]bool // processes found to belong to it; guarded by mu
@@ -144,11 +147,23 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 		return nil, nil, fmt.Errorf("no pipe for the command's output: %w", err)
 	}
 	j := &job{id: lastJob.Add(1), done: make(chan struct{})}
-	cmd := exec.Command(shell, shellArgs(shell, c.Text)...)
+	name, args := shell, shellArgs(shell, c.Text)
+	if c.Sandbox != nil {
+		if name, args, err = c.Sandbox.argv(name, args); err != nil {
+			pr.Close()
+			pw.Close()
+			return nil, nil, err
+		}
+		j.box = c.Sandbox
+	}
+	cmd := exec.Command(name, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.Dir, pw, pw
 	cmd.Env = c.Env
 	if cmd.Env == nil {
 		cmd.Env = Environ(os.Environ())
+	}
+	if c.Sandbox != nil {
+		cmd.Env = SandboxEnviron(cmd.Env)
 	}
 	cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], j.mark(), "PWD="+c.Dir)
 	if f, ok := c.Stdin.(*os.File); ok {
@@ -168,6 +183,9 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 	r.jobs[j] = true
 	r.mu.Unlock()
 	j.gone = func() {
+		if j.box != nil {
+			j.box.release(j.pid)
+		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		delete(r.jobs, j)

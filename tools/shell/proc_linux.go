@@ -48,6 +48,9 @@ func spawn(j *job) error {
 func (j *job) startMarked() error {
 	limit, ok := j.limit()
 	attr := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, Ptrace: ok && !noTrace.Load()}
+	if j.box != nil {
+		j.box.attributes(attr)
+	}
 	j.cmd.SysProcAttr = attr
 	err := j.cmd.Start()
 	if err != nil && attr.Ptrace {
