@@ -47,8 +47,14 @@ const (
 	firstBackoff = 500 * time.Millisecond
 )
 
+// ErrUnavailable: the language server for the file is not installed, or is off.
+var ErrUnavailable = errors.New("the language server is not available")
+
 // unavailable is an error that waiting does not cure.
 type unavailable struct{ error }
+
+// Is lets errors.Is find ErrUnavailable.
+func (unavailable) Is(target error) bool { return target == ErrUnavailable }
 
 func (s *slot) name() string { return s.spec.ID }
 

@@ -38,7 +38,8 @@ type Env struct {
 func All(env Env) []tools.Tool {
 	return []tools.Tool{
 		Read(env), Write(env), Edit(env), MultiEdit(env), ApplyPatch(env), List(env), Glob(env), Grep(env), Bash(env),
-		LSP(env), TodoWrite(env), TodoRead(env), Invalid(),
+		LSP(env), SymbolFind(env), SymbolRead(env), SymbolReplace(env), SymbolInsertBefore(env), SymbolInsertAfter(env), SymbolReferences(env), SymbolRename(env), SymbolDelete(env),
+		TodoWrite(env), TodoRead(env), Invalid(),
 	}
 }
 

@@ -1,0 +1,219 @@
+package builtin
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/symbol"
+)
+
+//go:embed symbol_find.txt
+var symbolFindText string
+
+//go:embed symbol_read.txt
+var symbolReadText string
+
+//go:embed symbol_replace.txt
+var symbolReplaceText string
+
+//go:embed symbol_insert_before.txt
+var symbolBeforeText string
+
+//go:embed symbol_insert_after.txt
+var symbolAfterText string
+
+//go:embed symbol_references.txt
+var symbolReferencesText string
+
+//go:embed symbol_rename.txt
+var symbolRenameText string
+
+//go:embed symbol_delete.txt
+var symbolDeleteText string
+
+// symbolParams name one symbol.
+type symbolParams struct {
+	Symbol   string `json:"symbol" jsonschema:"the symbol's name path, e.g. Server.Start, parseURL or MyClass.method"`
+	FilePath string `json:"filePath,omitempty" jsonschema:"the file it is declared in; found by name without it"`
+	Line     int    `json:"line,omitempty" minimum:"1" jsonschema:"a line of the declaration, counted from 1, when several have that name"`
+}
+
+type symbolBodyParams struct {
+	Symbol   string `json:"symbol" jsonschema:"the symbol's name path, e.g. Server.Start, parseURL or MyClass.method"`
+	Body     string `json:"body" jsonschema:"the whole declaration, signature included"`
+	FilePath string `json:"filePath,omitempty" jsonschema:"the file it is declared in; found by name without it"`
+	Line     int    `json:"line,omitempty" minimum:"1" jsonschema:"a line of the declaration, counted from 1, when several have that name"`
+}
+
+type symbolRenameParams struct {
+	Symbol   string `json:"symbol" jsonschema:"the symbol's name path, e.g. Server.Start, parseURL or MyClass.method"`
+	NewName  string `json:"newName" jsonschema:"the new name, without a path"`
+	FilePath string `json:"filePath,omitempty" jsonschema:"the file it is declared in; found by name without it"`
+	Line     int    `json:"line,omitempty" minimum:"1" jsonschema:"a line of the declaration, counted from 1, when several have that name"`
+}
+
+// SymbolRead shows one declaration whole.
+func SymbolRead(env Env) tools.Tool {
+	return symbolTool("symbol_read", symbolReadText, "lsp", tools.KindRead, func(ctx, asking context.Context, p symbolParams, call *tools.Call) (tools.Result, error) {
+		c, t, err := env.symbolAt(ctx, asking, call, p)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		return c.read(t), nil
+	})
+}
+
+// SymbolReplace puts a new declaration in one's place.
+func SymbolReplace(env Env) tools.Tool {
+	return symbolEdit(env, "symbol_replace", symbolReplaceText, "Replace", symbol.Replace)
+}
+
+// SymbolInsertBefore puts a declaration in front of one.
+func SymbolInsertBefore(env Env) tools.Tool {
+	return symbolEdit(env, "symbol_insert_before", symbolBeforeText, "Insert before", symbol.Before)
+}
+
+// SymbolInsertAfter puts a declaration behind one.
+func SymbolInsertAfter(env Env) tools.Tool {
+	return symbolEdit(env, "symbol_insert_after", symbolAfterText, "Insert after", symbol.After)
+}
+
+func symbolEdit(env Env, id, words, title string, apply func(string, symbol.Symbol, string) (string, error)) tools.Tool {
+	return symbolTool(id, words, "edit", tools.KindEdit, func(ctx, asking context.Context, p symbolBodyParams, call *tools.Call) (tools.Result, error) {
+		if strings.TrimSpace(p.Body) == "" {
+			return tools.Result{}, &tools.Error{Kind: "invalid", Message: id + " needs body, the whole declaration; to take a symbol out use symbol_delete"}
+		}
+		c, t, err := env.symbolAt(ctx, asking, call, symbolParams{p.Symbol, p.FilePath, p.Line})
+		if err != nil {
+			return tools.Result{}, err
+		}
+		text, err := apply(t.text, t.sym, p.Body)
+		if err != nil {
+			return tools.Result{}, symbolError(err)
+		}
+		if err := c.sound(asking, t, text); err != nil {
+			return tools.Result{}, err
+		}
+		return c.write(ctx, title, t, text)
+	})
+}
+
+// SymbolReferences lists where a symbol is used.
+func SymbolReferences(env Env) tools.Tool {
+	return symbolTool("symbol_references", symbolReferencesText, "lsp", tools.KindSearch, func(ctx, asking context.Context, p symbolParams, call *tools.Call) (tools.Result, error) {
+		c, t, err := env.symbolAt(ctx, asking, call, p)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		return c.references(asking, t)
+	})
+}
+
+// SymbolRename renames a symbol everywhere.
+func SymbolRename(env Env) tools.Tool {
+	return symbolTool("symbol_rename", symbolRenameText, "edit", tools.KindEdit, func(ctx, asking context.Context, p symbolRenameParams, call *tools.Call) (tools.Result, error) {
+		if p.NewName == "" {
+			return tools.Result{}, &tools.Error{Kind: "invalid", Message: "symbol_rename needs newName"}
+		}
+		c, t, err := env.symbolAt(ctx, asking, call, symbolParams{p.Symbol, p.FilePath, p.Line})
+		if err != nil {
+			return tools.Result{}, err
+		}
+		return c.rename(ctx, asking, t, p.NewName)
+	})
+}
+
+// SymbolDelete takes an unused symbol out.
+func SymbolDelete(env Env) tools.Tool {
+	return symbolTool("symbol_delete", symbolDeleteText, "edit", tools.KindEdit, func(ctx, asking context.Context, p symbolParams, call *tools.Call) (tools.Result, error) {
+		c, t, err := env.symbolAt(ctx, asking, call, p)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		return c.remove(ctx, asking, t)
+	})
+}
+
+// symbolTool is what the tools have in common: how long servers are asked, and how errors are told. asking limits the
+// servers; ctx is the call's own, for questions to a person.
+func symbolTool[P any](id, words, perm string, kind tools.Kind, run func(ctx, asking context.Context, p P, call *tools.Call) (tools.Result, error)) tools.Tool {
+	return tools.New(id, words, func(ctx context.Context, p P, call *tools.Call) (tools.Result, error) {
+		asking, cancel := context.WithTimeout(ctx, lspBudget)
+		defer cancel()
+		r, err := run(ctx, asking, p, call)
+		if err != nil {
+			if ctx.Err() != nil {
+				err = ctx.Err()
+			}
+			return tools.Result{}, symbolError(err)
+		}
+		return r, nil
+	}, tools.WithPermission(perm), tools.WithKind(kind))
+}
+
+func symbolError(err error) error {
+	var known *tools.Error
+	var fixed *symbol.FixedError
+	switch {
+	case errors.As(err, &known), errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &fixed):
+		return &tools.Error{Kind: "not_whole", Message: err.Error(), Err: err}
+	case errors.Is(err, lspbridge.ErrUnsupported), errors.Is(err, lspbridge.ErrUnavailable):
+		return &tools.Error{Kind: "unsupported", Message: err.Error(), Err: err}
+	}
+	return &tools.Error{Kind: "lsp", Message: err.Error(), Err: err}
+}
+
+// symbolCall is one call.
+type symbolCall struct {
+	lspCall
+	notes []string // what the reader should know of how the answer came about
+}
+
+func (e Env) symbols(call *tools.Call) *symbolCall {
+	c := &symbolCall{lspCall: lspCall{Env: e, call: call}}
+	c.lsp, _ = e.Bridge.(intelligence)
+	return c
+}
+
+func (c *symbolCall) note(format string, args ...any) {
+	n := fmt.Sprintf(format, args...)
+	for _, have := range c.notes {
+		if have == n {
+			return
+		}
+	}
+	c.notes = append(c.notes, n)
+}
+
+func (c *symbolCall) noted(text string) string {
+	for _, n := range c.notes {
+		text += "\n(" + n + ")"
+	}
+	return text
+}
+
+// symbolAt asks for the servers and for reading the file, and finds the one symbol that is meant.
+func (e Env) symbolAt(ctx, asking context.Context, call *tools.Call, p symbolParams) (*symbolCall, *target, error) {
+	c := e.symbols(call)
+	if strings.TrimSpace(p.Symbol) == "" {
+		return nil, nil, &tools.Error{Kind: "invalid", Message: call.Tool + " needs symbol, a name path such as Type.method"}
+	}
+	if err := c.askLSP(ctx, p.Symbol); err != nil {
+		return nil, nil, err
+	}
+	t, err := c.target(ctx, asking, p)
+	return c, t, err
+}
+
+func (c *symbolCall) askLSP(ctx context.Context, what string) error {
+	return ask(ctx, c.call, permission.Request{Permission: "lsp", Patterns: []string{"*"}, Always: []string{"*"}, Title: "Find the symbol " + what,
+		Metadata: map[string]any{"operation": c.call.Tool, "symbol": what}})
+}

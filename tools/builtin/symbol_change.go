@@ -1,0 +1,156 @@
+package builtin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/search"
+	"github.com/pillion-dev/pillion/tools/symbol"
+)
+
+// write takes the file's new text through the change pipeline.
+func (c *symbolCall) write(ctx context.Context, title string, t *target, text string) (tools.Result, error) {
+	r, err := c.changeFiles(ctx, c.call, fmt.Sprintf("%s %s in %s", title, t.sym, c.rel(t.path)), []lspbridge.FileEdit{{Path: t.path, Kind: "edit", Old: t.text, New: text}})
+	if err != nil {
+		return r, err
+	}
+	r.Output = c.noted(r.Output)
+	return r, nil
+}
+
+// sound refuses a text that has lost its shape: what was put in must be a declaration where one stood, and a text that
+// could be parsed must still be. What a newer language allows and the grammar does not, the server may excuse.
+func (c *symbolCall) sound(asking context.Context, t *target, text string) error {
+	list, err := symbol.Outline(t.path, text)
+	if err != nil || text == t.text {
+		return nil // no grammar: the server's word after the overlay is all there is
+	}
+	up := t.sym.Path[:len(t.sym.Path)-1]
+	from := len(commonHead(t.text, text))
+	to := len(text) - len(commonTail(t.text[from:], text[from:]))
+	declared := slices.ContainsFunc(list, func(s symbol.Symbol) bool {
+		return s.Start < to && s.End > from && len(s.Path) > len(up) && slices.Equal(s.Path[:len(up)], up)
+	})
+	was, _ := symbol.Broken(t.path, t.text)
+	is, ok := symbol.Broken(t.path, text)
+	if declared && (was || !is || !ok) {
+		return nil
+	}
+	why := "body is not a whole declaration; give it with its signature, as symbol_read shows it"
+	if declared {
+		why = "with this body the file would have a syntax error"
+		if c.Bridge != nil {
+			d := c.Bridge.Check(asking, []lspbridge.Proposal{{Path: t.path, Text: text}})
+			if d.State == lspbridge.Fresh && !slices.ContainsFunc(d.Introduced, func(x lspbridge.Diagnostic) bool { return x.Severity == lspbridge.SeverityError }) {
+				return nil
+			}
+			for _, x := range d.Introduced {
+				why += fmt.Sprintf("\nERROR [%d:%d] %s", x.Range.Start.Line+1, x.Range.Start.Character+1, x.Message)
+				if strings.Count(why, "\n") == 5 {
+					break
+				}
+			}
+		}
+	}
+	return &tools.Error{Kind: "not_whole", Message: fmt.Sprintf("%s %s: %s. Nothing was written.", c.call.Tool, t.sym, why)}
+}
+
+func commonHead(a, b string) string {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return a[:n]
+}
+
+func commonTail(a, b string) string {
+	n := 0
+	for n < min(len(a), len(b)) && a[len(a)-1-n] == b[len(b)-1-n] {
+		n++
+	}
+	return a[len(a)-n:]
+}
+
+func (c *symbolCall) rename(ctx, asking context.Context, t *target, name string) (tools.Result, error) {
+	if c.lsp == nil {
+		return tools.Result{}, &tools.Error{Kind: "unsupported", Message: "There are no language servers here, so nobody knows all uses; change them with edit."}
+	}
+	edits, err := c.lsp.Rename(asking, t.path, t.position(), name)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	if len(edits) == 0 {
+		return tools.Result{}, &tools.Error{Kind: "lsp", Message: fmt.Sprintf("the language server changes nothing for %s → %s", t.sym, name)}
+	}
+	return c.changeFiles(ctx, c.call, fmt.Sprintf("Rename %s to %s", t.sym, name), edits)
+}
+
+// remove takes a symbol out when nothing uses it. Where no server can tell, its name must not appear anywhere else.
+func (c *symbolCall) remove(ctx, asking context.Context, t *target) (tools.Result, error) {
+	text, err := symbol.Delete(t.text, t.sym)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	uses, err := c.uses(ctx, asking, t)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	if len(uses) > 0 {
+		var b strings.Builder
+		fmt.Fprintf(&b, "%s is still used in %d place%s; nothing was deleted. Change these first:", t.sym, len(uses), plural(len(uses)))
+		for i, u := range uses {
+			if i == maxAmbiguous {
+				fmt.Fprintf(&b, "\n… and %d more", len(uses)-i)
+				break
+			}
+			b.WriteString("\n" + u)
+		}
+		return tools.Result{}, &tools.Error{Kind: "referenced", Message: c.noted(b.String())}
+	}
+	return c.write(ctx, "Delete", t, text)
+}
+
+// uses are the places outside the declaration where the symbol is named.
+func (c *symbolCall) uses(ctx, asking context.Context, t *target) ([]string, error) {
+	quote := c.lineReader()
+	err := fmt.Errorf("no language servers here: %w", lspbridge.ErrUnsupported)
+	if c.lsp != nil {
+		var list []lspbridge.Location
+		if list, err = c.lsp.References(asking, t.path, t.position()); err == nil {
+			var out []string
+			for _, l := range list {
+				if at := lspbridge.PositionOffset(t.text, l.Range.Start); l.Path == t.path && t.sym.Start <= at && at < t.sym.End {
+					continue
+				}
+				out = append(out, fmt.Sprintf("%s:%d:%d%s", c.show(l.Path), l.Range.Start.Line+1, l.Range.Start.Character+1, quote(l.Path, l.Range.Start.Line)))
+			}
+			return out, nil
+		}
+		if !errors.Is(err, lspbridge.ErrUnsupported) && !errors.Is(err, lspbridge.ErrUnavailable) {
+			return nil, fmt.Errorf("nobody knows whether %s is used: %w", t.sym, err)
+		}
+	}
+	c.note("uses were looked for by name only: %v", err)
+	at, err := c.place(c.Cwd)
+	if err != nil {
+		return nil, err
+	}
+	found, err := c.searcher().Grep(asking, search.GrepQuery{Root: at.real, Pattern: `\b` + regexp.QuoteMeta(t.sym.Name()) + `\b`, Limit: 1000, Show: c.visible(ctx, c.call, at, true), Buffers: c.unsaved()})
+	if err != nil {
+		return nil, searchError(at, err)
+	}
+	var out []string
+	from, to := t.lines()
+	for _, m := range found.Matches {
+		if path := at.named(m.Path); path != t.path || m.Line < from || m.Line > to {
+			out = append(out, fmt.Sprintf("%s:%d  %s", c.show(path), m.Line, strings.TrimSpace(m.Text)))
+		}
+	}
+	return out, nil
+}

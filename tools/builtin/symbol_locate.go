@@ -1,0 +1,300 @@
+package builtin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/files"
+	"github.com/pillion-dev/pillion/tools/search"
+	"github.com/pillion-dev/pillion/tools/symbol"
+)
+
+// target is a symbol that was found.
+type target struct {
+	path string
+	text string
+	file *files.File
+	sym  symbol.Symbol
+}
+
+func (t *target) lines() (from, to int) {
+	return strings.Count(t.text[:t.sym.Start], "\n") + 1, strings.Count(t.text[:t.sym.End], "\n") + 1
+}
+
+func (t *target) position() lspbridge.Position { return lspbridge.OffsetPosition(t.text, t.sym.At) }
+
+// What a search for a name looks at, at most.
+const (
+	maxNamedFiles = 50 // files that are looked into for declarations
+	maxAmbiguous  = 20 // declarations listed when a name is not enough
+)
+
+// outline lists a file's declarations: by the language server's word on what there is, cut out by tree-sitter. Without
+// the server tree-sitter says both; without a grammar the server does.
+func (c *symbolCall) outline(asking context.Context, path string) (*files.File, []symbol.Symbol, error) {
+	at, err := c.place(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := c.openPlace(at)
+	if err != nil {
+		return nil, nil, err
+	}
+	own, treeErr := symbol.Outline(path, f.Text)
+	var said []lspbridge.Symbol
+	lspErr := fmt.Errorf("no language servers here: %w", lspbridge.ErrUnsupported)
+	if c.lsp != nil {
+		said, lspErr = c.lsp.DocumentSymbols(asking, path)
+	}
+	switch {
+	case lspErr == nil && (len(said) > 0 || treeErr != nil):
+		return f, joinSymbols(path, f.Text, said, own, treeErr == nil), nil
+	case treeErr == nil:
+		if lspErr != nil {
+			c.note("by tree-sitter, without the language server: %v", lspErr)
+		}
+		return f, own, nil
+	case errors.Is(treeErr, symbol.ErrNoGrammar):
+		return nil, nil, lspErr
+	}
+	return nil, nil, errors.Join(lspErr, treeErr)
+}
+
+// joinSymbols puts the server's list and tree-sitter's together, by where the names stand.
+func joinSymbols(path, text string, said []lspbridge.Symbol, own []symbol.Symbol, grammar bool) []symbol.Symbol {
+	out := slices.Clone(own)
+	var walk func(list []lspbridge.Symbol, in []string)
+	walk = func(list []lspbridge.Symbol, in []string) {
+		for _, s := range list {
+			names, _ := symbol.Split(s.Name)
+			if len(names) == 0 || s.Path != path {
+				continue
+			}
+			names = append(slices.Clone(in), names...)
+			if s.Container != "" && len(in) == 0 {
+				up, _ := symbol.Split(s.Container)
+				names = append(up, names...)
+			}
+			at := lspbridge.PositionOffset(text, s.Selection.Start)
+			start, end := lspbridge.PositionOffset(text, s.Range.Start), lspbridge.PositionOffset(text, s.Range.End)
+			same := slices.IndexFunc(out, func(o symbol.Symbol) bool {
+				return o.Name() == names[len(names)-1] && (o.At == at || s.Selection == s.Range && start <= o.At && o.At < end)
+			})
+			if same < 0 {
+				one := symbol.Lines(path, text, names, symbolKind(s.Kind), start, end, at)
+				if grammar && one.Fixed == "" {
+					one.Fixed = "its syntax tree shows no declaration there"
+				}
+				out = append(out, one)
+			} else {
+				names = out[same].Path
+			}
+			walk(s.Children, names)
+		}
+	}
+	walk(said, nil)
+	slices.SortStableFunc(out, func(a, b symbol.Symbol) int { return a.At - b.At })
+	return out
+}
+
+// target finds the one symbol that a call means.
+func (c *symbolCall) target(ctx, asking context.Context, p symbolParams) (*target, error) {
+	var paths []string
+	if p.FilePath != "" {
+		path, err := c.symbolFile(ctx, p.FilePath)
+		if err != nil {
+			return nil, err
+		}
+		paths = []string{path}
+	} else {
+		parts, _ := symbol.Split(p.Symbol)
+		if len(parts) == 0 {
+			return nil, &tools.Error{Kind: "invalid", Message: fmt.Sprintf("%q is no name path", p.Symbol)}
+		}
+		var err error
+		if paths, err = c.filesNaming(ctx, asking, c.Cwd, parts[len(parts)-1], true); err != nil {
+			return nil, err
+		}
+	}
+	var found []*target
+	var names []string
+	var failed error
+	for _, path := range paths {
+		f, list, err := c.outline(asking, path)
+		if err != nil {
+			failed = err
+			if p.FilePath != "" {
+				return nil, err
+			}
+			continue
+		}
+		for _, s := range symbol.Find(list, p.Symbol) {
+			found = append(found, &target{path, f.Text, f, s})
+		}
+		for _, s := range list {
+			if !s.Local {
+				names = append(names, s.String())
+			}
+		}
+	}
+	found = choose(found, p.Line)
+	switch {
+	case len(found) == 1:
+		if p.FilePath == "" { // by name it was found without reading; now it is read
+			if _, err := c.symbolFile(ctx, found[0].path); err != nil {
+				return nil, err
+			}
+		}
+		return found[0], nil
+	case len(found) > 1:
+		return nil, c.ambiguous(p, found)
+	case failed != nil:
+		return nil, failed
+	}
+	return nil, c.unknown(p, names)
+}
+
+// choose narrows several of one name down: by the line, else those that are not inside functions.
+func choose(found []*target, line int) []*target {
+	keep := func(ok func(*target) bool) {
+		if some := slices.Collect(func(yield func(*target) bool) {
+			for _, t := range found {
+				if ok(t) && !yield(t) {
+					return
+				}
+			}
+		}); len(some) > 0 || line > 0 {
+			found = some
+		}
+	}
+	if line > 0 {
+		keep(func(t *target) bool { from, to := t.lines(); return from <= line && line <= to })
+		slices.SortStableFunc(found, func(a, b *target) int { return (a.sym.End - a.sym.Start) - (b.sym.End - b.sym.Start) })
+		return found[:min(len(found), 1)] // the innermost
+	}
+	keep(func(t *target) bool { return !t.sym.Local })
+	return found
+}
+
+func (c *symbolCall) ambiguous(p symbolParams, found []*target) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d symbols are called %s; give filePath, line or a longer name path:", len(found), p.Symbol)
+	for i, t := range found {
+		if i == maxAmbiguous {
+			fmt.Fprintf(&b, "\n… and %d more", len(found)-i)
+			break
+		}
+		from, to := t.lines()
+		fmt.Fprintf(&b, "\n%s %s  %s:%d-%d", t.sym.Kind, t.sym, c.show(t.path), from, to)
+	}
+	return &tools.Error{Kind: "multiple", Message: b.String()}
+}
+
+func (c *symbolCall) unknown(p symbolParams, names []string) error {
+	where := "in this project"
+	if p.FilePath != "" {
+		where = "in " + p.FilePath
+	}
+	msg := fmt.Sprintf("There is no symbol %s %s", p.Symbol, where)
+	if p.Line > 0 {
+		msg += fmt.Sprintf(" around line %d", p.Line)
+	}
+	parts, _ := symbol.Split(p.Symbol)
+	var like []string
+	for _, n := range names {
+		l := strings.ToLower(n[strings.LastIndexByte(n, '.')+1:])
+		if w := strings.ToLower(parts[len(parts)-1]); len(like) < 10 && (strings.Contains(l, w) || strings.Contains(w, l) && len(l) > 2) {
+			like = append(like, n)
+		}
+	}
+	if len(like) > 0 {
+		msg += "; there are " + strings.Join(like, ", ")
+	} else {
+		msg += "; symbol_find lists what there is"
+	}
+	return &tools.Error{Kind: "not_found", Message: c.noted(msg)}
+}
+
+// symbolFile resolves a file and asks for reading it.
+func (c *symbolCall) symbolFile(ctx context.Context, name string) (string, error) {
+	path, err := c.abs(name)
+	if err != nil {
+		return "", err
+	}
+	at, err := c.place(path)
+	if err != nil {
+		return "", err
+	}
+	if at.dir {
+		return "", &tools.Error{Kind: "is_directory", Message: c.call.Tool + " needs a file; " + path + " is a folder"}
+	}
+	if err := c.askRead(ctx, c.call, at); err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(path); err != nil && !c.isBuffer(path) {
+		return "", missing(path)
+	}
+	return path, nil
+}
+
+// filesNaming are the files below dir that may declare a name: by the servers that run, else by their text.
+func (c *symbolCall) filesNaming(ctx, asking context.Context, dir, name string, exact bool) ([]string, error) {
+	at, err := c.place(dir)
+	if err != nil {
+		return nil, err
+	}
+	readable := c.visible(ctx, c.call, at, true)
+	var out []string
+	add := func(path string) {
+		p, err := c.place(path)
+		if err == nil && !p.dir && files.Within(at.real, p.real) && readable(p.real) && !slices.Contains(out, path) && len(out) < maxNamedFiles {
+			out = append(out, path)
+		}
+	}
+	if c.lsp != nil {
+		list, err := c.lsp.WorkspaceSymbols(asking, "", name)
+		if err != nil && asking.Err() != nil {
+			return nil, err
+		}
+		for _, s := range list {
+			if parts, _ := symbol.Split(s.Name); len(parts) > 0 && (parts[len(parts)-1] == name || !exact && strings.Contains(strings.ToLower(s.Name), strings.ToLower(name))) {
+				add(s.Path)
+			}
+		}
+		if len(out) > 0 && exact {
+			return out, nil
+		}
+	}
+	pattern := regexp.QuoteMeta(name)
+	if exact {
+		pattern = `\b` + pattern + `\b`
+	} else {
+		pattern = "(?i)" + pattern
+	}
+	found, err := c.searcher().Grep(asking, search.GrepQuery{Root: at.real, Pattern: pattern, Limit: 5000, Show: readable, Buffers: c.unsaved()})
+	if err != nil {
+		return nil, searchError(at, err)
+	}
+	for _, m := range found.Matches {
+		if path := at.named(m.Path); symbol.Supported(path) || c.lsp != nil && !proseFile(path) {
+			add(path)
+		}
+	}
+	if len(out) == maxNamedFiles {
+		c.note("only the first %d files with that name were looked into", maxNamedFiles)
+	}
+	return out, nil
+}
+
+// proseFile: no declarations are looked for in these.
+func proseFile(path string) bool {
+	return slices.Contains([]string{"", ".md", ".txt", ".json", ".jsonc", ".yaml", ".yml", ".toml", ".lock", ".sum", ".mod", ".svg", ".html", ".xml", ".csv", ".log"}, strings.ToLower(filepath.Ext(path)))
+}
