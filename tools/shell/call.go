@@ -207,8 +207,11 @@ func (w *walker) madeHere(name string, st *state) {
 }
 
 func (w *walker) addCall(c Call) {
+	if strings.TrimSpace(c.Text) == "" {
+		c.Text = "''"
+	}
 	if c.Program == "" {
-		c.Program, _, _ = strings.Cut(c.Text, " ")
+		c.Program, _, _ = strings.Cut(strings.TrimSpace(c.Text), " ")
 	}
 	if i, ok := w.calls[c.Text]; ok {
 		have := &w.a.Calls[i]

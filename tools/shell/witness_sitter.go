@@ -19,7 +19,8 @@ var commandQuery = sync.OnceValues(func() (*sitter.Query, error) {
 // of commands begin. ok is false when the text is not bash to it or when it took too long.
 //
 // A parser is made for each text and closed: a shared one crashes, a cancelled one stays poisoned, an unclosed one
-// leaks megabytes.
+// leaks megabytes. It sees ASCII only: the grammar's scanner looks characters up in tables of libc that end at 255,
+// and a rare code point ("T{" and U+659A6) takes the process down. To bash all such bytes are letters of a word.
 func witness(text string) (names []int, why string) {
 	query, err := commandQuery()
 	if err != nil {
@@ -29,7 +30,13 @@ func witness(text string) (names []int, why string) {
 	defer p.Close()
 	p.SetLanguage(bash.GetLanguage())
 	p.SetOperationLimit(int(parseTime.Microseconds()))
-	tree, err := p.ParseCtx(context.Background(), nil, []byte(text))
+	ascii := []byte(text)
+	for i, b := range ascii {
+		if b >= 0x80 {
+			ascii[i] = 'x'
+		}
+	}
+	tree, err := p.ParseCtx(context.Background(), nil, ascii)
 	if err != nil || tree == nil {
 		return nil, errSlow.Error()
 	}
