@@ -21,6 +21,8 @@ import (
 // Approve says what happens to what would be asked.
 type Approve string
 
+const maxError = 600 // characters shown of a call's error
+
 // Ask asks (or refuses where nobody can answer), All says yes, None says no.
 const (
 	Ask  Approve = "ask"
@@ -229,7 +231,7 @@ func (t *Terminal) tool(d agent.ToolData) {
 			if d.ErrorKind == "rejected" {
 				text = "not applied" // the rest is for the model; the person has just said it
 			}
-			t.line(t.paint(dim, "  "+cut(Clean(text), t.Width-4)))
+			t.line(t.paint(dim, "  "+cut(Clean(text), maxError))) // whole: its end says what to do
 		}
 		t.wait("thinking")
 		if t.stopping == d.CallID && t.Stop != nil {
@@ -329,12 +331,8 @@ func (t *Terminal) Result(s Summary) {
 		t.line("")
 		t.line(t.paint(bold, "» ") + strings.Join(parts, " · "))
 	}
-	for i, p := range s.Left {
-		if i == 20 {
-			t.line(t.paint(dim, fmt.Sprintf("  … and %d more", len(s.Left)-i)))
-			break
-		}
-		t.line("  " + t.problem(p))
+	if !named(s) {
+		t.left(s.Left)
 	}
 	switch s.Stop {
 	case agent.TurnCancelled:
@@ -358,6 +356,26 @@ func unchecked(s Summary) string {
 		return "not checked by a language server"
 	}
 	return plural(s.Unchecked, "change") + " not checked"
+}
+
+// named reports whether the answer has just listed every problem that is left.
+func named(s Summary) bool {
+	for _, p := range s.Left {
+		if !strings.Contains(s.Text, fmt.Sprintf("%s:%d", filepath.Base(p.Path), p.Line)) {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *Terminal) left(problems []change.Problem) {
+	for i, p := range problems {
+		if i == 20 {
+			t.line(t.paint(dim, fmt.Sprintf("  … and %d more", len(problems)-i)))
+			break
+		}
+		t.line("  " + t.problem(p))
+	}
 }
 
 func (t *Terminal) rel(path string) string {

@@ -3,6 +3,7 @@ package quickfix
 import (
 	"fmt"
 	"sort"
+	"strconv"
 	"strings"
 )
 
@@ -76,7 +77,7 @@ func (f *fixer) attempt(p problem) bool {
 		}
 		if r.failed && refused(r.text) {
 			f.refused++
-			f.why[p.key()] = "you did not accept the change of its imports"
+			f.why[p.key()] = notAccepted(r.text, "the change of its imports")
 			return false
 		}
 	}
@@ -101,7 +102,7 @@ func (f *fixer) attempt(p problem) bool {
 	switch {
 	case r.failed && refused(r.text):
 		f.refused++
-		f.why[p.key()] = fmt.Sprintf("you did not accept %q", a.title)
+		f.why[p.key()] = notAccepted(r.text, strconv.Quote(a.title))
 		return false
 	case r.failed:
 		f.why[p.key()] = fmt.Sprintf("%q failed: %s", a.title, firstLine(r.text))
@@ -112,6 +113,14 @@ func (f *fixer) attempt(p problem) bool {
 		f.stubs = append(f.stubs, fmt.Sprintf("%s (%s)", a.title, p.path))
 	}
 	return true
+}
+
+// notAccepted tells a person's no from a run in which nobody could be asked.
+func notAccepted(text, what string) string {
+	if strings.Contains(text, "nobody can be asked") {
+		return what + " was proposed and not applied: nobody could be asked"
+	}
+	return "you did not accept " + what
 }
 
 // ask lists what is offered for p at a place and chooses.
@@ -184,7 +193,7 @@ func (f *fixer) report(start, left []problem, asFarAs string) {
 	case gone > 0:
 		f.say("Fixed %d of %s; %d left.\n", gone, plural(len(start), "error"), len(left))
 	case f.refused > 0:
-		f.say("Nothing was changed: the proposals were not accepted.\n")
+		f.say("Nothing was changed: what I proposed was not applied.\n")
 	default:
 		f.say("I could fix none of the %s.\n", plural(len(start), "error"))
 	}
