@@ -55,6 +55,7 @@ func TestCascade(t *testing.T) {
 		{"final newline quoted, nothing new", "a()\nb()\nc()\n", "b() \n", "", false, "a()\n\nc()\n", "a()\nc()\n", "line_trimmed"},
 		{"final newline quoted, nothing new, file has none", "a()\nb()", "b() \n", "", false, "a()\n", "a()", "line_trimmed"},
 		{"final newline quoted, not in new", "a()\nb()\nc()\n", "b() \n", "x()", false, "a()\nx()\nc()\n", same, "line_trimmed"},
+		{"final newline quoted, nothing new, neighbours, all", "x\nx", "x \n", "", true, "\n", "", "line_trimmed"},
 		{"no-break space", "a\u00a0\nb\n", "a\nb", "c\nd", false, "c\nd\n", same, "line_trimmed"},
 		{"next-line character is white space", "a\u0085\nb\n", "a\nb", "c\nd", false, "c\nd\n", same, "line_trimmed"},
 		{"byte order mark in the quotation", "a\nb\n", "\ufeffa\nb", "c\nd", false, "c\nd\n", same, "line_trimmed"},

@@ -16,12 +16,14 @@ func (q *query) result(stage string, first place, hits, weighed []place, new str
 	}
 	var b strings.Builder
 	b.Grow(len(s.raw) + len(hits)*max(0, len(written)-len(matched)))
-	done := 0
+	done, before := 0, 0 // ends of the last hit: in raw, in text
 	for _, h := range hits {
 		start, end := h.start, h.end
 		if gone {
 			start, end = s.wholeLine(start, end)
+			start = max(start, before) // the newline between two hits goes once
 		}
+		before = end
 		span := s.span(start, end)
 		b.WriteString(s.raw[done:span.Start])
 		from := b.Len()
