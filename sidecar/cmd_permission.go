@@ -52,7 +52,7 @@ func permissionExplain() *cobra.Command {
 						Workdir string          `json:"workdir"`
 					}
 					if err := json.Unmarshal(line, &q); err != nil {
-						return badLine(nil, "invalid", "the line is not a JSON object with a command: %v", err)
+						return badLine(nil, "invalid", "the line is not a JSON object with a command: %s", jsonFault(err))
 					}
 					if q.Command == nil {
 						return badLine(q.ID, "invalid", "command is missing")
@@ -126,7 +126,7 @@ func permissionCheck() *cobra.Command {
 						Pattern    string          `json:"pattern"`
 					}
 					if err := json.Unmarshal(line, &q); err != nil {
-						return badLine(nil, "invalid", "the line is not a JSON object: %v", err)
+						return badLine(nil, "invalid", "the line is not a JSON object: %s", jsonFault(err))
 					}
 					rules := p.rules(dir)
 					if len(q.Config) > 0 && string(q.Config) != "null" {

@@ -163,7 +163,7 @@ func toolCall() *cobra.Command {
 						Input json.RawMessage `json:"input"`
 					}
 					if err := json.Unmarshal(line, &q); err != nil {
-						return answer(nil, agent.ToolData{}, &tools.Error{Kind: "invalid", Message: "the line is not a JSON object with tool and input: " + err.Error()})
+						return answer(nil, agent.ToolData{}, &tools.Error{Kind: "invalid", Message: "the line is not a JSON object with tool and input: " + jsonFault(err)})
 					}
 					return call(q.ID, q.Tool, q.Input)
 				})

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -40,4 +41,16 @@ type lineError struct {
 
 func badLine(id json.RawMessage, kind, format string, a ...any) lineError {
 	return lineError{ID: id, Error: toolFailure{Kind: kind, Message: fmt.Sprintf(format, a...)}}
+}
+
+// jsonFault says what is wrong with a line without the names of our Go types.
+func jsonFault(err error) string {
+	var t *json.UnmarshalTypeError
+	switch {
+	case !errors.As(err, &t):
+		return err.Error()
+	case t.Field == "":
+		return "it is a JSON " + t.Value
+	}
+	return t.Field + " cannot be a " + t.Value
 }
