@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/tools/permission"
@@ -104,7 +105,9 @@ func TestMoveIsFollowedByTypescript(t *testing.T) {
 	for name, text := range map[string]string{"tsconfig.json": "{}", "b.ts": "import { x } from './x'\nexport const y = x\n// last\n", "x.ts": "export const x = 1\n", "c.ts": "import { y } from './b'\nconsole.log(y)\n"} {
 		put(t, filepath.Join(s.dir, name), text)
 	}
-	m.Diagnostics(t.Context(), filepath.Join(s.dir, "b.ts"))
+	warm, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	m.Diagnostics(warm, filepath.Join(s.dir, "b.ts"))
 	tool := ApplyPatch(Env{Cwd: s.dir, Root: s.dir, StateDir: t.TempDir(), Bridge: m})
 	input, _ := json.Marshal(map[string]string{"patchText": strings.NewReplacer("-last", "-// last", "+LAST", "+// LAST").Replace(movePatch)})
 	r, err := tool.Run(t.Context(), input, s.call)

@@ -4,6 +4,8 @@ package symbol
 
 import (
 	"context"
+	"unicode"
+	"unicode/utf8"
 
 	sitter "github.com/smacker/go-tree-sitter"
 	"github.com/smacker/go-tree-sitter/bash"
@@ -51,7 +53,7 @@ func parse(lang, text string) (*node, []span, error) {
 	l := language(lang)
 	p.SetLanguage(l)
 	p.SetOperationLimit(parseTime)
-	tree, err := p.ParseCtx(context.Background(), nil, []byte(text))
+	tree, err := p.ParseCtx(context.Background(), nil, ascii(text))
 	if err != nil || tree == nil {
 		return nil, nil, ErrSlow
 	}
@@ -60,6 +62,25 @@ func parse(lang, text string) (*node, []span, error) {
 	defer r.cursor.Close()
 	root := r.read(nil, 0, 0)
 	return root, r.broken, nil
+}
+
+// ascii is a text of the same length in which other letters are x and other white space is blank: the grammars' scanners
+// look characters up in tables of libc, and a rare code point takes the process down.
+func ascii(text string) []byte {
+	b := []byte(text)
+	for i, r := range text {
+		if r < utf8.RuneSelf {
+			continue
+		}
+		with := byte('x')
+		if unicode.IsSpace(r) || r == '\ufeff' {
+			with = ' '
+		}
+		for n := range utf8.RuneLen(r) {
+			b[i+n] = with
+		}
+	}
+	return b
 }
 
 type reader struct {

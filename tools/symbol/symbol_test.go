@@ -242,6 +242,12 @@ Q.m.l field 8 local it shares its lines with other code
 			t.Errorf("%s:\n%s", c.path, out.String())
 		}
 	}
+	if list, err := Outline("a.sh", "T{\U000659a6\n"); err != nil || len(list) != 0 { // took the process down
+		t.Error(list, err)
+	}
+	if list, err := Outline("a.py", "\ufeffdef größe(x):\n    '日本'\n\ndef f(): pass\n"); err != nil || len(list) != 2 || list[0].Name() != "größe" || list[1].Name() != "f" {
+		t.Error(list, err)
+	}
 	if _, err := Outline("a.txt", ""); !errors.Is(err, ErrNoGrammar) {
 		t.Error(err)
 	}
