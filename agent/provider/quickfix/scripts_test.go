@@ -1,0 +1,223 @@
+package quickfix
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+)
+
+// project answers the model's calls like the tools would, and remembers them.
+type project struct {
+	t      *testing.T
+	answer func(name string, in map[string]any) (text string, failed bool)
+	calls  []string
+}
+
+// converse plays a prompt through Stream, step by step, until the model stops calling. It returns all it said.
+func (p *project) converse(prompt string) string {
+	p.t.Helper()
+	req := &provider.Request{Model: Model, Tools: []provider.ToolSpec{{Name: "lsp"}, {Name: "glob"}, {Name: "read"}},
+		Messages: []provider.Message{{Role: provider.RoleUser, Parts: []provider.Part{{Type: provider.PartText, Text: prompt}}}}}
+	var said strings.Builder
+	for range 100 {
+		answer := provider.Message{Role: provider.RoleAssistant}
+		results := provider.Message{Role: provider.RoleTool}
+		var stop provider.StopReason
+		err := Provider{}.Stream(context.Background(), req, func(e provider.Event) error {
+			switch e.Type {
+			case provider.EventText:
+				said.WriteString(e.Text)
+			case provider.EventToolEnd:
+				var in map[string]any
+				if err := json.Unmarshal([]byte(e.Text), &in); err != nil {
+					return err
+				}
+				p.calls = append(p.calls, fmt.Sprint(e.Name, " ", in["operation"], " ", in["apply"]))
+				text, failed := p.answer(e.Name, in)
+				answer.Parts = append(answer.Parts, provider.Part{Type: provider.PartToolCall, CallID: e.CallID, Name: e.Name, Input: json.RawMessage(e.Text)})
+				results.Parts = append(results.Parts, provider.Part{Type: provider.PartToolResult, CallID: e.CallID, Name: e.Name, Text: text, IsError: failed})
+			case provider.EventStop:
+				stop = e.Stop
+			}
+			return nil
+		})
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if stop != provider.StopTools {
+			return said.String()
+		}
+		req.Messages = append(req.Messages, answer, results)
+	}
+	p.t.Fatal("the model never stopped calling")
+	return ""
+}
+
+// broken is a project with errors that vanish when their action is applied.
+type broken struct {
+	errors  []string          // lines of the diagnostics
+	actions map[string]string // error's place → lines of codeActions
+	cures   map[string]string // action id → text of the error that it takes away
+	refuse  map[string]string // action id → words of the refusal
+	imports func() (text string, failed bool)
+}
+
+func (b *broken) answer(_ string, in map[string]any) (string, bool) {
+	switch in["operation"] {
+	case "diagnostics":
+		if len(b.errors) == 0 {
+			return "No problems.", false
+		}
+		return fmt.Sprintf("%d errors in 1 file.\n\n%s", len(b.errors), strings.Join(b.errors, "\n")), false
+	case "organizeImports":
+		if b.imports != nil {
+			return b.imports()
+		}
+		return "Organize imports in a.go: there is nothing to change.", false
+	case "codeActions":
+		id, _ := in["apply"].(string)
+		if id == "" {
+			if list := b.actions[fmt.Sprint(in["filePath"], ":", in["line"], ":", in["character"])]; list != "" {
+				return list, false
+			}
+			return "No code actions are offered there.", false
+		}
+		if why := b.refuse[id]; why != "" {
+			return why, true
+		}
+		var left []string
+		for _, e := range b.errors {
+			if b.cures[id] == "" || !strings.Contains(e, b.cures[id]) {
+				left = append(left, e)
+			}
+		}
+		b.errors = left
+		return "Applied.", false
+	}
+	return "unexpected", true
+}
+
+func TestFixTakesTheQuickFixThatCuresAndSaysWhatIsLeft(t *testing.T) {
+	b := &broken{
+		errors:  []string{`ERROR a.go:3:5 declared and not used: x [compiler UnusedVar]`, `ERROR a.go:9:2 cannot use "s" as int [compiler]`},
+		actions: map[string]string{"a.go:3:5": "a1  Worse idea [quickfix]  fixes 1, introduces 3\na2  Remove variable x [quickfix] (preferred)  fixes 1, introduces 0\na3  Extract [refactor.extract]"},
+		cures:   map[string]string{"a2": "not used: x"},
+	}
+	p := &project{t: t, answer: b.answer}
+	said := p.converse("fix all errors")
+	for _, want := range []string{"Found 2 errors in 1 file.", "Fixed 1 of 2 errors; 1 left.", `a.go:9:2 cannot use "s" as int — the language server offers no quick fix`} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is not in:\n%s", want, said)
+		}
+	}
+	for _, c := range p.calls {
+		if strings.Contains(c, "a1") || strings.Contains(c, "a3") {
+			t.Errorf("it applied %s", c)
+		}
+	}
+}
+
+func TestFixOrganisesImportsOnceAFile(t *testing.T) {
+	b := &broken{errors: []string{`ERROR a.go:1:1 "os" imported and not used [compiler]`, `ERROR a.go:5:1 undefined: strings [compiler]`}}
+	b.imports = func() (string, bool) { b.errors = nil; return "Applied.", false }
+	p := &project{t: t, answer: b.answer}
+	if said := p.converse("fix errors"); !strings.Contains(said, "Done: 2 errors fixed, none left.") {
+		t.Error(said)
+	}
+}
+
+func TestFixNeverRepeatsWhatDidNotCure(t *testing.T) {
+	b := &broken{errors: []string{`ERROR a.go:3:5 stubborn [compiler]`}, actions: map[string]string{"a.go:3:5": "a1  Try this [quickfix]"}}
+	p := &project{t: t, answer: b.answer}
+	said := p.converse("fix")
+	n := 0
+	for _, c := range p.calls {
+		if strings.Contains(c, "a1") {
+			n++
+		}
+	}
+	if n != 1 || !strings.Contains(said, "its quick fixes did not cure it") {
+		t.Errorf("applied %d times:\n%s", n, said)
+	}
+}
+
+func TestFixFindsTheTwinOfAnErrorOnItsLine(t *testing.T) {
+	b := &broken{errors: []string{"ERROR a.go:26:2 no new variables [compiler]", "WARNING a.go:26:4 no new variables [nonewvars default]"},
+		actions: map[string]string{"a.go:26:4": "a1  Change ':=' to '=' [quickfix]  fixes 2, introduces 0"}, cures: map[string]string{"a1": "no new variables"}}
+	p := &project{t: t, answer: b.answer}
+	if said := p.converse("fix"); !strings.Contains(said, "Done: 1 error fixed") {
+		t.Error(said)
+	}
+}
+
+func TestARefusalIsHeardAndNotAskedAgain(t *testing.T) {
+	for words, want := range map[string]string{
+		"The user looked at this change and rejected all of it; nothing was written.":               `you did not accept "Remove variable x"`,
+		"Not applied: nobody can be asked in this run (no terminal, or --approve none). Do not try": "nobody could be asked",
+	} {
+		b := &broken{errors: []string{"ERROR a.go:3:5 declared and not used: x [compiler]"}, actions: map[string]string{"a.go:3:5": "a1  Remove variable x [quickfix]"}, refuse: map[string]string{"a1": words}}
+		p := &project{t: t, answer: b.answer}
+		if said := p.converse("fix"); !strings.Contains(said, want) || strings.Contains(said, "choose a larger model") {
+			t.Errorf("want %q in:\n%s", want, said)
+		}
+	}
+}
+
+func TestRenameFindsTheDeclarationAndAsksWhenThereAreTwo(t *testing.T) {
+	symbols := "function longest in report  report/report.go:24:6"
+	p := &project{t: t, answer: func(_ string, in map[string]any) (string, bool) {
+		if in["operation"] == "workspaceSymbol" {
+			return symbols, false
+		}
+		return "Applied.", fmt.Sprint(in["filePath"], in["line"], in["character"], in["newName"]) != "report/report.go24 6widest"
+	}}
+	if said := p.converse("rename longest to widest"); said != "Renamed longest to widest." {
+		t.Error(said)
+	}
+	symbols += "\nvariable longest in shop  shop/a.go:3:1\nfunction longestOf in shop  shop/a.go:9:1"
+	if said := p.converse("rename longest to widest"); !strings.Contains(said, "declared in 2 places") {
+		t.Error(said)
+	}
+	if said := p.converse("rename longest to widest in shop/a.go"); !strings.Contains(said, "could not be renamed") {
+		t.Error(said) // it went for shop/a.go:3:1, which this project refuses
+	}
+}
+
+func TestUsesLeaveTheDeclarationOut(t *testing.T) {
+	p := &project{t: t, answer: func(_ string, in map[string]any) (string, bool) {
+		if in["operation"] == "workspaceSymbol" {
+			return "method Basket.Total in shop  shop/b.go:29:18", false
+		}
+		return "shop/b.go:29:18  func (b *Basket) Total() Cents {\ncmd/main.go:26:4  x := b.Total()", false
+	}}
+	if said := p.converse("find uses of Basket.Total"); !strings.Contains(said, "has 1 use in 1 file") || !strings.Contains(said, "26  x := b.Total()") {
+		t.Error(said)
+	}
+}
+
+func TestWhatItCannotDoItSaysAndHowToAddAModel(t *testing.T) {
+	p := &project{t: t}
+	if said := p.converse("write a web server"); !strings.Contains(said, "ANTHROPIC_API_KEY") || len(p.calls) != 0 {
+		t.Error(said, p.calls)
+	}
+}
+
+func TestExplainAsksForAllProblemsSideBySide(t *testing.T) {
+	b := &broken{errors: []string{"ERROR a.go:3:5 undefined: y [compiler]"}, actions: map[string]string{"a.go:3:5": "a1  Create variable y [quickfix]"}}
+	p := &project{t: t, answer: func(name string, in map[string]any) (string, bool) {
+		if name == "read" {
+			return "<content>\n3: \treturn y\n</content>", false
+		}
+		return b.answer(name, in)
+	}}
+	said := p.converse("explain errors")
+	for _, want := range []string{"**a.go:3** error: undefined: y", "return y", "A quick fix would be: Create variable y"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is not in\n%s", want, said)
+		}
+	}
+}
