@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -40,6 +41,8 @@ type Request struct {
 	Getenv   func(name string) (string, bool) // the environment the command gets; nil: an empty one
 	// Protected says whether an access to a path (absolute, links resolved) must always be asked, and why; nil: none.
 	Protected func(realPath string, access Access) (reason string, ok bool)
+
+	patience time.Duration // 0: the usual limits; tests on a busy machine want more
 }
 
 // PathAccess is a path that a command touches, absolute and with links resolved.

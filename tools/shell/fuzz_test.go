@@ -44,7 +44,7 @@ func TestDeceptiveCommandsAreOpaqueAndShown(t *testing.T) {
 		}
 	}
 	for _, command := range []string{"echo 日本語", "git commit -m 'größer'", "echo привет мир", "ls \t-la"} {
-		if a := Analyze(Request{Command: command, Dir: "/", Root: "/"}); a.Opaque {
+		if a := Analyze(Request{patience: time.Minute, Command: command, Dir: "/", Root: "/"}); a.Opaque {
 			t.Errorf("%s is opaque: %s", command, a.Why)
 		}
 	}

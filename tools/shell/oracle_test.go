@@ -82,7 +82,7 @@ func (o *oracle) run(t testing.TB, command string) []string {
 
 func (o *oracle) check(t testing.TB, command string) {
 	t.Helper()
-	a := analyze(Request{Command: command, Dir: o.dir, Root: o.dir, Home: o.dir})
+	a := analyze(Request{patience: time.Minute, Command: command, Dir: o.dir, Root: o.dir, Home: o.dir})
 	if len(a.External) > 0 {
 		t.Fatalf("%s would leave the directory: %v", command, a.External)
 	}

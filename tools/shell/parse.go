@@ -18,12 +18,12 @@ const maxNesting = 100
 var errSlow = errors.New("it takes too long to parse")
 
 // parse is the first witness: mvdan.cc/sh, whose tree is walked.
-func parse(text string) (*syntax.File, error) {
+func parse(text string, limit time.Duration) (*syntax.File, error) {
 	if nesting(text) > maxNesting || strings.Count(text, "`") > 2*maxNesting {
 		return nil, errors.New("it is nested too deeply to be understood")
 	}
 	p := syntax.NewParser(syntax.Variant(syntax.LangBash))
-	return p.Parse(&deadlineReader{text: text, end: time.Now().Add(parseTime)}, "")
+	return p.Parse(&deadlineReader{text: text, end: time.Now().Add(limit)}, "")
 }
 
 // deadlineReader hands the text out in pieces and stops the parser, which has no other way to be stopped.

@@ -54,7 +54,7 @@ type link struct {
 }
 
 func newPaths(r Request) *paths {
-	p := &paths{req: r, end: time.Now().Add(walkTime), links: map[string]link{}, outside: map[string]Access{}}
+	p := &paths{req: r, end: time.Now().Add(max(walkTime, r.patience)), links: map[string]link{}, outside: map[string]Access{}}
 	if r.Root == "" || filepath.Clean(r.Root) == "/" { // "/" means that there is no project around the directory
 		r.Root = r.Dir
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 var update = flag.Bool("update", false, "rewrite the expectations in testdata/*.txt")
@@ -103,7 +104,7 @@ func newFixture(t testing.TB) fixture {
 
 func (f fixture) request(command string) Request {
 	return Request{
-		Command: command, Dir: f.work, Root: f.work, Home: f.home,
+		patience: time.Minute, Command: command, Dir: f.work, Root: f.work, Home: f.home,
 		Getenv: func(name string) (string, bool) {
 			v, ok := map[string]string{"USER": "me", "LANG": "C", "GOPATH": f.home + "/go"}[name]
 			return v, ok

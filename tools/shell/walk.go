@@ -99,13 +99,14 @@ func (w *walker) script(text string, st *state) {
 		w.opaque("a script in it is too long")
 		return
 	}
-	file, err := parse(text)
+	limit := max(parseTime, w.req.patience)
+	file, err := parse(text, limit)
 	if err != nil {
 		w.opaque("it cannot be parsed: " + err.Error())
 		w.salvage(text)
 		return
 	}
-	if why := disagreement(file, text); why != "" {
+	if why := disagreement(file, text, limit); why != "" {
 		w.opaque(why)
 	}
 	src, vars, outer, ends, at := w.src, w.vars, w.outer, w.chainEnds, w.at
@@ -144,8 +145,8 @@ func (w *walker) salvage(text string) {
 }
 
 // disagreement compares where the two parsers see commands.
-func disagreement(file *syntax.File, text string) string {
-	seen, why := witness(text)
+func disagreement(file *syntax.File, text string, limit time.Duration) string {
+	seen, why := witness(text, limit)
 	if why != "" {
 		return why
 	}

@@ -5,6 +5,7 @@ package shell
 import (
 	"context"
 	"sync"
+	"time"
 
 	sitter "github.com/smacker/go-tree-sitter"
 	"github.com/smacker/go-tree-sitter/bash"
@@ -21,7 +22,7 @@ var commandQuery = sync.OnceValues(func() (*sitter.Query, error) {
 // A parser is made for each text and closed: a shared one crashes, a cancelled one stays poisoned, an unclosed one
 // leaks megabytes. It sees ASCII only: the grammar's scanner looks characters up in tables of libc that end at 255,
 // and a rare code point ("T{" and U+659A6) takes the process down. To bash all such bytes are letters of a word.
-func witness(text string) (names []int, why string) {
+func witness(text string, limit time.Duration) (names []int, why string) {
 	query, err := commandQuery()
 	if err != nil {
 		return nil, "the second parser is not available: " + err.Error()
@@ -29,7 +30,7 @@ func witness(text string) (names []int, why string) {
 	p := sitter.NewParser()
 	defer p.Close()
 	p.SetLanguage(bash.GetLanguage())
-	p.SetOperationLimit(int(parseTime.Microseconds()))
+	p.SetOperationLimit(int(limit.Microseconds()))
 	ascii := []byte(text)
 	for i, b := range ascii {
 		if b >= 0x80 {
