@@ -21,6 +21,8 @@ type bashParams struct {
 	Timeout     *int   `json:"timeout,omitempty" jsonschema:"time limit in milliseconds, 120000 when left out"`
 	Workdir     string `json:"workdir,omitempty" jsonschema:"the directory to run it in, the session's by default; use this instead of cd"`
 	Description string `json:"description,omitempty" jsonschema:"what the command does, in five to ten words"`
+
+	unsandboxed bool // outside the sandbox, which is asked
 }
 
 // defaultTimeout is OpenCode's figure.
@@ -33,6 +35,7 @@ type BashOptions struct {
 	Timeout time.Duration // when the call gives none; 0: two minutes
 	// Environ is the environment of commands; nil: this program's, cleaned by shell.Environ.
 	Environ func() []string
+	Sandbox SandboxSettings
 }
 
 // Bash runs a command, after the analysis in package shell has said what must be asked.
@@ -47,7 +50,7 @@ func Bash(env Env) tools.Tool {
 	if o.Environ == nil {
 		o.Environ = func() []string { return shell.Environ(os.Environ()) }
 	}
-	return tools.New("bash", bashText, func(ctx context.Context, p bashParams, call *tools.Call) (tools.Result, error) {
+	run := func(ctx context.Context, p bashParams, call *tools.Call) (tools.Result, error) {
 		limit := o.Timeout
 		if p.Timeout != nil {
 			if *p.Timeout <= 0 {
@@ -80,17 +83,51 @@ func Bash(env Env) tools.Tool {
 		if err := env.askCommand(ctx, call, a, p, dir); err != nil {
 			return tools.Result{}, err
 		}
-		out, err := o.Runner.Run(ctx, shell.Command{
-			Text: p.Command, Shell: sh, Dir: dir, Env: environ, Timeout: limit, SpillDir: env.spillDir(),
+		box, err := env.box(a, p, dir)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		c := shell.Command{
+			Text: p.Command, Shell: sh, Dir: dir, Env: environ, Timeout: limit, SpillDir: env.spillDir(), Sandbox: box,
 			OnOutput: func(tail string) {
 				call.Report(tools.Update{Metadata: map[string]any{"output": tail, "description": p.Description}})
 			},
-		})
+		}
+		out, err := o.Runner.Run(ctx, c)
 		if err != nil {
 			return tools.Result{}, &tools.Error{Kind: "not_started", Message: err.Error(), Err: err}
 		}
-		return bashResult(title, p.Description, out, limit), nil
-	}, tools.WithKind(tools.KindExecute), tools.WithKeep(tools.HeadTail))
+		if box == nil {
+			return bashResult(title, p.Description, out, limit), nil
+		}
+		why, notes := boxNote(box, out)
+		if why != "" && o.Sandbox.Mode == SandboxAsk {
+			again, err := env.leave(ctx, call, a, p, dir, why)
+			if err != nil {
+				return tools.Result{}, err
+			}
+			if c.Sandbox = nil; again {
+				if out, err = o.Runner.Run(ctx, c); err != nil {
+					return tools.Result{}, &tools.Error{Kind: "not_started", Message: err.Error(), Err: err}
+				}
+				notes[len(notes)-1] = "The sandbox had stopped it first; the user let it run again outside, and this is how that ended."
+				why = ""
+			}
+		}
+		r := annotate(bashResult(title, p.Description, out, limit), notes)
+		r.Metadata["sandbox"] = c.Sandbox != nil || why != ""
+		if why != "" {
+			r.Metadata["sandboxStopped"] = why
+		}
+		return r, nil
+	}
+	kind, keep := tools.WithKind(tools.KindExecute), tools.WithKeep(tools.HeadTail)
+	if !o.Sandbox.active() {
+		return tools.New("bash", bashText, run, kind, keep)
+	}
+	return tools.New("bash", strings.TrimRight(bashText, "\n")+sandboxText, func(ctx context.Context, p sandboxedParams, call *tools.Call) (tools.Result, error) {
+		return run(ctx, p.plain(), call)
+	}, kind, keep)
 }
 
 func (e Env) spillDir() string {

@@ -177,6 +177,7 @@ func (e Env) askCommand(ctx context.Context, call *tools.Call, a *shell.Analysis
 	}
 	var program permission.Reply // the answer about the programs, which weakens what is asked about files
 	for _, r := range e.commandRequests(a) {
+		r = e.boxed(r, a, p.unsandboxed)
 		switch {
 		case r.Permission != "edit" && r.Permission != "read":
 		case program.Asked: // the person has seen the files

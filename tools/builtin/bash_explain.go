@@ -44,6 +44,7 @@ func (e Env) Explain(command, dir string, rules permission.Ruleset) Explanation 
 		return x
 	}
 	for _, r := range e.commandRequests(a) {
+		r = e.boxed(r, a, false)
 		if r.Permission == "edit" {
 			r.AskIf = permission.AskIfSpecific // as after a command that a rule allows
 		}

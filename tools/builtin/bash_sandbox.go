@@ -1,0 +1,151 @@
+package builtin
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/shell"
+)
+
+// SandboxSettings say whether commands run in the sandbox. The zero value is off.
+type SandboxSettings struct {
+	// Mode is off, ask or on. With on a command that cannot run in the sandbox does not run, and only the model's
+	// wish, which is asked, leads outside. With ask the person is asked instead, also when the sandbox has stopped one.
+	Mode      string
+	Network   bool     // commands may use the network
+	AutoAllow bool     // commands that stay in the project are not asked, where no rule names them
+	Writable  []string // more folders they may write to
+	Processes int      // 0: enough for a build
+	Support   func() shell.SandboxSupport
+}
+
+// Modes of the sandbox.
+const (
+	SandboxOff = "off"
+	SandboxAsk = "ask"
+	SandboxOn  = "on"
+)
+
+func (s SandboxSettings) active() bool { return s.Mode == SandboxOn || s.Mode == SandboxAsk }
+
+func (s SandboxSettings) support() shell.SandboxSupport {
+	if s.Support != nil {
+		return s.Support()
+	}
+	return shell.ProbeSandbox()
+}
+
+// sandboxedParams are offered where there is a sandbox.
+type sandboxedParams struct {
+	Command     string `json:"command" jsonschema:"the command line to run in bash"`
+	Timeout     *int   `json:"timeout,omitempty" jsonschema:"time limit in milliseconds, 120000 when left out"`
+	Workdir     string `json:"workdir,omitempty" jsonschema:"the directory to run it in, the session's by default; use this instead of cd"`
+	Description string `json:"description,omitempty" jsonschema:"what the command does, in five to ten words"`
+	Unsandboxed bool   `json:"unsandboxed,omitempty" jsonschema:"run it outside the sandbox, after one that the sandbox stopped; the person is always asked"`
+}
+
+func (p sandboxedParams) plain() bashParams {
+	return bashParams{Command: p.Command, Timeout: p.Timeout, Workdir: p.Workdir, Description: p.Description, unsandboxed: p.Unsandboxed}
+}
+
+const sandboxText = `
+- Commands run in a sandbox: they can write only in the project, temporary folders and build caches, not to .git/hooks, .git/config or editor settings, and have no network unless the person opened it. When that stops a command the result says so; call again with unsandboxed then, if it is worth asking the person.`
+
+// boxed fits the ask for a command to where it will run.
+func (e Env) boxed(r permission.Request, a *shell.Analysis, unsandboxed bool) permission.Request {
+	s := e.Shell.Sandbox
+	if r.Permission != "bash" || !s.active() {
+		return r
+	}
+	why := ""
+	if unsandboxed {
+		why = "it is to run outside the sandbox"
+	} else if support := s.support(); !support.Usable() {
+		why = "it cannot run in the sandbox: " + support.Why
+	}
+	switch {
+	case why != "":
+		r.MustAsk, r.Always = true, nil
+		r.Why = strings.TrimSuffix(why+"; "+r.Why, "; ")
+	case s.AutoAllow && !r.MustAsk && !a.Opaque && len(a.External) == 0 && len(a.Protected) == 0:
+		r.AskIf = permission.AskIfSpecific
+	}
+	return r
+}
+
+// box is the sandbox of a command that may run; nil runs it without one.
+func (e Env) box(a *shell.Analysis, p bashParams, dir string) (*shell.Sandbox, error) {
+	s := e.Shell.Sandbox
+	if !s.active() || p.unsandboxed {
+		return nil, nil
+	}
+	if support := s.support(); !support.Usable() {
+		if s.Mode == SandboxAsk {
+			return nil, nil // the person was asked
+		}
+		return nil, &tools.Error{Kind: "no_sandbox", Message: "This command was not run: the sandbox is on, and there is none here: " + support.Why + `. The user can set "sandbox" to "ask" or "off" in the configuration.`}
+	}
+	o := shell.SandboxOptions{
+		Root: e.root(), Dir: dir, Extra: append([]string{e.Cwd}, e.Extra...), Home: e.Home, Writable: s.Writable, Network: s.Network, Processes: s.Processes, Support: s.Support,
+		Protected: func(real string) (string, bool) { return permission.Protected(real, e.Home, e.root()) },
+	}
+	if e.StateDir != "" {
+		o.Quarantine = filepath.Join(e.StateDir, "quarantine")
+	}
+	// What was asked about and allowed can be done.
+	for _, x := range a.External {
+		if x.Access != shell.Write || strings.ContainsAny(x.Path, "*?") {
+			continue
+		}
+		place := x.Path
+		if info, err := os.Stat(place); err != nil || !info.IsDir() {
+			place = filepath.Dir(place) // the folder, as in the question
+		}
+		o.Writable = append(o.Writable, place)
+	}
+	for _, x := range a.Protected {
+		o.Allowed = append(o.Allowed, x.Path)
+	}
+	return shell.NewSandbox(o), nil
+}
+
+// boxNote tells of what the sandbox did to a command. When it may have stopped it, why says how, and the last note is
+// about that.
+func boxNote(box *shell.Sandbox, out shell.Outcome) (why string, notes []string) {
+	notes = box.Settle()
+	if why = box.Stopped(out); why != "" {
+		notes = append(notes, "The sandbox may have stopped this command: "+why+`. If it needs more than that, call bash again with "unsandboxed": true; the user is asked.`)
+	}
+	return why, notes
+}
+
+// leave asks whether a command that the sandbox has stopped shall run again outside of it.
+func (e Env) leave(ctx context.Context, call *tools.Call, a *shell.Analysis, p bashParams, dir, why string) (bool, error) {
+	r := callsRequest(a)
+	r.MustAsk, r.Always = true, nil
+	r.Title = "Run again outside the sandbox: " + shell.Visible(p.Command)
+	r.Why = "the sandbox may have stopped it: " + why
+	if r.Metadata == nil {
+		r.Metadata = map[string]any{}
+	}
+	r.Metadata["command"], r.Metadata["workdir"], r.Metadata["unsandboxed"] = p.Command, dir, true
+	_, err := askReply(ctx, call, r)
+	if errors.Is(err, permission.ErrRejected) || errors.Is(err, permission.ErrDenied) {
+		return false, nil // the first run's result stands
+	}
+	return err == nil, err
+}
+
+// annotate adds notes where the model reads how the command ended.
+func annotate(r tools.Result, notes []string) tools.Result {
+	const end = "\n</bash_metadata>"
+	if body, ok := strings.CutSuffix(r.Output, end); ok && len(notes) > 0 {
+		r.Output = body + "\n" + strings.Join(notes, "\n") + end
+	}
+	return r
+}

@@ -1,0 +1,198 @@
+//go:build linux && cgo
+
+package builtin
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/shell"
+)
+
+// The test binary is its own helper.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == shell.SandboxArg {
+		os.Exit(shell.SandboxMain(os.Args[2:]))
+	}
+	os.Exit(m.Run())
+}
+
+// boxedSession is a session with the sandbox, in a project that is not below /tmp, where everybody may write.
+func boxedSession(t *testing.T, config string, box SandboxSettings) *bashSession {
+	t.Helper()
+	if support := shell.ProbeSandbox(); !support.Usable() {
+		t.Skip("no sandbox here:", support.Why)
+	}
+	wd, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	scratch := filepath.Join(wd, "..", "..", ".scratch")
+	if err := os.MkdirAll(scratch, 0o755); err != nil {
+		t.Skip(err)
+	}
+	base, err := os.MkdirTemp(scratch, "box-*")
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(base) })
+	if base, err = filepath.EvalSymlinks(base); err != nil {
+		t.Fatal(err)
+	}
+	s := newBashSession(t, config)
+	old := s.env.Cwd
+	s.env.Cwd, s.env.Root, s.env.Home = filepath.Join(base, "home", "work"), filepath.Join(base, "home", "work"), filepath.Join(base, "home")
+	if err := os.MkdirAll(s.env.Home, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(old, s.env.Cwd); err != nil {
+		if err := os.CopyFS(s.env.Cwd, os.DirFS(old)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.env.Shell.Sandbox = box
+	return s
+}
+
+// hidden is a command whose writes the analysis cannot see.
+func hidden(t *testing.T, s *bashSession, script string) map[string]any {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(s.env.Cwd, "run.sh"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return map[string]any{"command": "./run.sh"}
+}
+
+func TestTheSandboxStopsWhatTheAnalysisCannotSee(t *testing.T) {
+	s := boxedSession(t, `"ask"`, SandboxSettings{Mode: SandboxOn})
+	r, err := s.call(hidden(t, s, "#!/bin/sh\necho x >inside\necho x >../outside\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(s.env.Home, "outside")); err == nil {
+		t.Error("it wrote outside")
+	}
+	if _, err := os.Stat(filepath.Join(s.env.Cwd, "inside")); err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(r.Output, "The sandbox may have stopped this command: it allows writing only in "+s.env.Cwd) || !strings.Contains(r.Output, `"unsandboxed": true`) || !strings.HasSuffix(r.Output, "</bash_metadata>") {
+		t.Errorf("%s", r.Output)
+	}
+	if r.Metadata["sandbox"] != true || r.Metadata["sandboxStopped"] == nil {
+		t.Errorf("%v", r.Metadata)
+	}
+	if len(s.asked) != 1 {
+		t.Errorf("asked %v", s.asks())
+	}
+}
+
+func TestRunningOutsideTheSandboxIsAlwaysAsked(t *testing.T) {
+	s := boxedSession(t, `"allow"`, SandboxSettings{Mode: SandboxOn, AutoAllow: true})
+	in := hidden(t, s, "#!/bin/sh\necho x >../outside\n")
+	in["unsandboxed"] = true
+	if _, err := s.call(in); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.asked) != 1 || !s.asked[0].MustAsk || s.asked[0].Always != nil || !strings.Contains(s.asked[0].Why, "outside the sandbox") {
+		t.Errorf("%+v", s.asked)
+	}
+	if _, err := os.Stat(filepath.Join(s.env.Home, "outside")); err != nil {
+		t.Error(err)
+	}
+	s.answer = permission.Reply{Kind: permission.Reject}
+	if _, err := s.call(in); err == nil {
+		t.Error("it ran though the person said no")
+	}
+}
+
+func TestAskModeAsksAtOnceWhetherToLeave(t *testing.T) {
+	s := boxedSession(t, `"allow"`, SandboxSettings{Mode: SandboxAsk})
+	in := hidden(t, s, "#!/bin/sh\necho x >>../outside || exit 3\n")
+	s.answer = permission.Reply{Kind: permission.Reject}
+	r, err := s.call(in)
+	if err != nil || !strings.Contains(r.Output, "exit code: 3") || len(s.asked) != 1 || !strings.HasPrefix(s.asked[0].Title, "Run again outside the sandbox") {
+		t.Errorf("a no: %v %s %+v", err, r.Output, s.asked)
+	}
+	s.answer = permission.Reply{Kind: permission.Once}
+	r, err = s.call(in)
+	if err != nil || !strings.Contains(r.Output, "exit code: 0") || !strings.Contains(r.Output, "run again outside") || r.Metadata["sandbox"] != false {
+		t.Errorf("a yes: %v %s %v", err, r.Output, r.Metadata)
+	}
+	if b, _ := os.ReadFile(filepath.Join(s.env.Home, "outside")); string(b) != "x\n" {
+		t.Errorf("outside: %q", b)
+	}
+}
+
+func TestWhatThePersonAllowedCanBeDoneInTheSandbox(t *testing.T) {
+	s := boxedSession(t, `"ask"`, SandboxSettings{Mode: SandboxOn})
+	if err := os.MkdirAll(filepath.Join(s.env.Home, "other"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.call(map[string]any{"command": "echo x >../other/f && echo y >.envrc && echo z >>.git/config"})
+	if err != nil || !strings.Contains(r.Output, "exit code: 0") || r.Metadata["sandbox"] != true {
+		t.Errorf("%v %s", err, r.Output)
+	}
+	for p, want := range map[string]string{"../other/f": "x\n", ".envrc": "y\n", ".git/config": "z\n"} {
+		if b, err := os.ReadFile(filepath.Join(s.env.Cwd, p)); err != nil || string(b) != want {
+			t.Errorf("%s: %q %v", p, b, err)
+		}
+	}
+}
+
+func TestAutoAllowInTheSandbox(t *testing.T) {
+	s := boxedSession(t, `{"bash": {"./gone.sh *": "ask", "make *": "deny"}}`, SandboxSettings{Mode: SandboxOn, AutoAllow: true})
+	for command, asked := range map[string]int{
+		"touch made":           0,
+		"./run.sh":             0,
+		"./gone.sh":            1, // a rule names it
+		"echo x >../f":         1, // outside
+		"$X made":              1, // not to be understood
+		"echo x >.git/config":  1, // protected
+		"echo x >.git/hooks/a": 1,
+	} {
+		hidden(t, s, "#!/bin/sh\n:")
+		_, err := s.call(map[string]any{"command": command})
+		if err != nil {
+			t.Errorf("%s: %v", command, err)
+		}
+		if n := len(s.asked); (n > 0) != (asked > 0) {
+			t.Errorf("%s: asked %v", command, s.asks())
+		}
+		x := s.env.Explain(command, "", append(permission.Default(), permission.Rule{Permission: "bash", Pattern: "./gone.sh *", Action: permission.Ask}))
+		if (x.Decision == "ask") != (asked > 0) {
+			t.Errorf("%s: explain says %s", command, x.Decision)
+		}
+	}
+	if _, err := s.call(map[string]any{"command": "make all"}); err == nil {
+		t.Error("a denied command ran")
+	}
+}
+
+func TestWithoutASandboxOnRunsNothingAndAskAsks(t *testing.T) {
+	none := func() shell.SandboxSupport { return shell.SandboxSupport{Why: "no Landlock"} }
+	s := boxedSession(t, `"allow"`, SandboxSettings{Mode: SandboxOn, Support: none})
+	if _, err := s.call(map[string]any{"command": "touch made"}); err == nil || !strings.Contains(err.Error(), "no Landlock") {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(filepath.Join(s.env.Cwd, "made")); err == nil {
+		t.Error("it ran")
+	}
+	s = boxedSession(t, `"allow"`, SandboxSettings{Mode: SandboxAsk, Support: none})
+	if _, err := s.call(map[string]any{"command": "touch made"}); err != nil || len(s.asked) != 1 || !s.asked[0].MustAsk {
+		t.Errorf("%v %+v", err, s.asked)
+	}
+}
+
+func TestProtectedFilesThatComeIntoBeingAreTold(t *testing.T) {
+	s := boxedSession(t, `"allow"`, SandboxSettings{Mode: SandboxOn})
+	r, err := s.call(hidden(t, s, "#!/bin/sh\necho evil >.envrc\n"))
+	if err != nil || !strings.Contains(r.Output, ".envrc came into being") {
+		t.Errorf("%v %s", err, r.Output)
+	}
+	if _, err := os.Stat(filepath.Join(s.env.Cwd, ".envrc")); err == nil {
+		t.Error("it is still there")
+	}
+}
