@@ -87,6 +87,7 @@ func diagnose(dir string) []finding {
 	}
 	program(rg, "searches use the built-in engine", "apt install ripgrep, brew install ripgrep", false)
 	program("bash", "commands run in sh", "install bash", false)
+	out = append(out, sandboxFinding(conf))
 	a := newApp(appOptions{place: p, ephemeral: true})
 	defer a.close()
 	id, origin := a.models.Default(dir)

@@ -24,6 +24,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/search"
+	"github.com/pillion-dev/pillion/tools/shell"
 )
 
 // appOptions say who sits in front of the agent.
@@ -51,6 +52,7 @@ type app struct {
 	locks   *files.Locks
 
 	recover sync.Once
+	runner  shell.Runner // of all sessions
 
 	mu      sync.Mutex
 	bridges map[string]*lspbridge.Manager // guarded by mu; by worktree root, and whether it is trusted
@@ -127,6 +129,7 @@ func (a *app) env(s agent.SessionInfo) builtin.Env {
 	env = builtin.Env{
 		Cwd: s.Cwd, Root: root, Extra: s.Extra, StateDir: a.place.state, Home: a.place.home,
 		Tracker: &files.Tracker{}, Locks: a.locks, Journal: a.journal, Search: a.searcher(c.Ripgrep), Format: formatter(root, c),
+		Shell: a.shell(c),
 	}
 	if a.o.editors != nil {
 		env.Buffers = a.o.editors.Files(s.ID)
@@ -163,6 +166,13 @@ func (a *app) searcher(ripgrep string) *search.Searcher {
 		a.search[ripgrep] = s
 	}
 	return s
+}
+
+// shell is how commands run. What they leave running ends with the app.
+func (a *app) shell(c *config.Config) builtin.BashOptions {
+	return builtin.BashOptions{Shell: c.Shell, Runner: &a.runner, Sandbox: builtin.SandboxSettings{
+		Mode: c.Sandbox, Network: c.SandboxNetwork, AutoAllow: c.SandboxAutoAllow, Writable: c.SandboxWritable,
+	}}
 }
 
 // formatter runs after edits only where the configuration asks for it: a text that comes out other than it was
@@ -265,6 +275,7 @@ func (a *app) close() {
 	if err := a.runtime.Close(ctx); err != nil {
 		a.o.log.Error("closing sessions", "err", err)
 	}
+	a.runner.Close()
 	a.mu.Lock()
 	bridges := a.bridges
 	a.bridges = map[string]*lspbridge.Manager{}
