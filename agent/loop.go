@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync/atomic"
 	"time"
 
@@ -163,9 +164,22 @@ func (s *Session) makeTools(ctx context.Context) error {
 
 func (s *Session) offer(a Agent, model string) []tools.Tool {
 	return tools.Offer(s.tools, tools.OfferOptions{
-		UsesPatch: tools.UsesPatch(model), Rules: s.rt.rules(s.Info().Cwd, a), Switches: a.Tools,
+		UsesPatch: tools.UsesPatch(model), Rules: s.rt.rules(s.Info().Cwd, a), Switches: s.rt.switches(s.Info().Cwd, a),
 		HasQuestioner: s.rt.o.Questions != nil,
 	})
+}
+
+// switches are everybody's, and the agent's own over them.
+func (rt *Runtime) switches(cwd string, a Agent) map[string]bool {
+	if rt.o.Switches == nil {
+		return a.Tools
+	}
+	all := maps.Clone(rt.o.Switches(cwd))
+	if all == nil {
+		return a.Tools
+	}
+	maps.Copy(all, a.Tools)
+	return all
 }
 
 // finish makes the answer's message final, runs its calls, stores the step and says whether the turn is over.

@@ -17,6 +17,8 @@ type Options struct {
 	// Agents and Rules are the configuration's for a directory; Rules come after the defaults, before the agent's own.
 	Agents func(cwd string) []Agent
 	Rules  func(cwd string) permission.Ruleset
+	// Switches are the configuration's tools switched on or off, for all agents; an agent's own come first. Nil: none.
+	Switches func(cwd string) map[string]bool
 	// Tools makes a session's tools, all of them; the loop offers those that fit agent and model.
 	Tools func(ctx context.Context, s SessionInfo) ([]tools.Tool, error)
 	// Instructions are extra system prompt blocks (AGENTS.md and the like). Nil: what Instructions finds.

@@ -3,9 +3,13 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -118,5 +122,69 @@ func TestRecoveryIsTold(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(dir, "a.txt"))
 	if want := "interrupted earlier: rolled back: " + filepath.Join(dir, "a.txt"); err != nil || string(text) != "old a\n" || !strings.Contains(said, want) {
 		t.Errorf("said %q; a.txt: %q %v", said, text, err)
+	}
+}
+
+// The switches of the configuration reach the model's list, and choose between the two ways to edit.
+func TestToolSwitchesOfTheConfiguration(t *testing.T) {
+	for _, c := range []struct{ model, config, with, without string }{
+		{"openai/gpt-5", `{}`, "apply_patch bash", "edit write"},
+		{"openai/qwen3", `{}`, "edit write multiedit", "apply_patch"},
+		{"openai/gpt-5", `{"tools": {"apply_patch": false}}`, "edit write", "apply_patch"},
+		{"openai/qwen3", `{"tools": {"apply_patch": true}}`, "apply_patch", "edit write multiedit"},
+		{"openai/qwen3", `{"tools": {"todo*": false, "bash": false}, "agent": {"build": {"tools": {"bash": true}}}}`, "bash edit", "todowrite todoread"},
+	} {
+		home := atHome(t)
+		dir := t.TempDir()
+		put(t, filepath.Join(home, "config", "pillion", "pillion.jsonc"), c.config)
+		offered := make(chan []string, 1)
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var q struct {
+				Tools []struct {
+					Function struct {
+						Name string `json:"name"`
+					} `json:"function"`
+				} `json:"tools"`
+			}
+			if json.NewDecoder(r.Body).Decode(&q) == nil && q.Tools != nil {
+				var names []string
+				for _, x := range q.Tools {
+					names = append(names, x.Function.Name)
+				}
+				select {
+				case offered <- names:
+				default:
+				}
+			}
+			w.Header().Set("Content-Type", "text/event-stream")
+			io.WriteString(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"ok\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+		}))
+		t.Setenv("PILLION_MODEL", c.model)
+		t.Setenv("OPENAI_BASE_URL", s.URL+"/v1")
+		t.Setenv("OPENAI_API_KEY", "k")
+		cmd := runCommand()
+		cmd.SetArgs([]string{"--approve", "none", "-C", dir, "hi"})
+		cmd.SetIn(strings.NewReader(""))
+		cmd.SetOut(io.Discard)
+		cmd.SetErr(io.Discard)
+		if err := cmd.ExecuteContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		select {
+		case names := <-offered:
+			for _, n := range strings.Fields(c.with) {
+				if !slices.Contains(names, n) {
+					t.Errorf("%s %s: no %s in %v", c.model, c.config, n, names)
+				}
+			}
+			for _, n := range strings.Fields(c.without) {
+				if slices.Contains(names, n) {
+					t.Errorf("%s %s: %s in %v", c.model, c.config, n, names)
+				}
+			}
+		default:
+			t.Errorf("%s %s: the model was not asked with tools", c.model, c.config)
+		}
 	}
 }

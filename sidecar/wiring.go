@@ -75,9 +75,10 @@ func newApp(o appOptions) *app {
 	a.models = models.New(models.Options{Config: a.configOf, Env: os.Getenv})
 	a.runtime = agent.New(agent.Options{
 		Store: a.store, Models: a.models, Grants: a.grants, Asker: o.asker, Questions: o.questions, StateDir: a.place.state, Log: o.log,
-		Agents: a.agents,
-		Rules:  func(cwd string) permission.Ruleset { return a.configOf(cwd).Permission.Rules },
-		Tools:  a.tools,
+		Agents:   a.agents,
+		Rules:    func(cwd string) permission.Ruleset { return a.configOf(cwd).Permission.Rules },
+		Switches: func(cwd string) map[string]bool { return a.configOf(cwd).Tools },
+		Tools:    a.tools,
 	})
 	return a
 }

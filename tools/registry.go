@@ -11,7 +11,7 @@ import (
 
 // OfferOptions say for whom the tools are chosen.
 type OfferOptions struct {
-	UsesPatch     bool               // apply_patch instead of edit, multiedit and write; see UsesPatch
+	UsesPatch     bool               // apply_patch instead of edit, multiedit and write; see UsesPatch. A switch for apply_patch overrides it
 	Rules         permission.Ruleset // the agent's effective rules
 	Switches      map[string]bool    // by tool id or permission, wildcards allowed; the most specific counts
 	HasQuestioner bool               // somebody can answer questions
@@ -22,6 +22,9 @@ type OfferOptions struct {
 // Offer returns the tools a model sees, sorted by id: the same set is always the same bytes, for prompt caches.
 // Of two tools with one id the first counts, so a custom tool never stands in for a built-in one.
 func Offer(all []Tool, o OfferOptions) []Tool {
+	if v, ok := o.Switches["apply_patch"]; ok { // said outright: one of the two ways to edit must be left
+		o.UsesPatch = v
+	}
 	seen := map[string]bool{}
 	var out []Tool
 	for _, t := range all {

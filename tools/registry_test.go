@@ -51,6 +51,8 @@ func TestOffer(t *testing.T) {
 		{"wildcards in names", OfferOptions{Rules: permission.Ruleset{deny("g?_*", "*")}}, "bash edit grep list multiedit my_tool read todowrite write"},
 		{"switches", OfferOptions{Switches: map[string]bool{"bash": false, "gh_*": false}}, "edit grep list multiedit my_tool read todowrite write"},
 		{"all off but two", OfferOptions{Switches: map[string]bool{"*": false, "read": true, "gr*": true}}, "grep read"},
+		{"apply_patch switched off for a model that was trained on it", OfferOptions{UsesPatch: true, Switches: map[string]bool{"apply_patch": false}}, "bash edit gh_issue grep list multiedit my_tool read todowrite write"},
+		{"apply_patch switched on for another", OfferOptions{Switches: map[string]bool{"apply_patch": true}}, "apply_patch bash gh_issue grep list my_tool read todowrite"},
 		{"a permission's switch", OfferOptions{Switches: map[string]bool{"edit": false, "write": true}}, "bash gh_issue grep list my_tool read todowrite write"},
 		{"a missing key", OfferOptions{Without: []string{"gh_issue"}}, "bash edit grep list multiedit my_tool read todowrite write"},
 	} {

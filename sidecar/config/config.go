@@ -21,7 +21,7 @@ type Config struct {
 	Provider     map[string]Provider  `json:"provider,omitempty" doc:"model providers by id"`
 	Permission   Permission           `json:"permission,omitempty" doc:"allow, ask or deny, by permission and pattern; the last match wins"`
 	Agent        map[string]Agent     `json:"agent,omitempty" doc:"agents by name: change the built-in ones or add your own"`
-	Tools        map[string]bool      `json:"tools,omitempty" doc:"switch tools on or off by name; * is a wildcard"`
+	Tools        map[string]bool      `json:"tools,omitempty" doc:"switch tools on or off by name; * is a wildcard. apply_patch also chooses: true offers it instead of edit and write, false the reverse; by default the model decides"`
 	LSP          Switch[Server]       `json:"lsp,omitempty" doc:"false turns language servers off; an object changes or adds some by id"`
 	Formatter    Switch[FormatterDef] `json:"formatter,omitempty" doc:"true formats files after an edit with the formatter their project uses; an object does and changes or adds some by id; off by default"`
 	Instructions []string             `json:"instructions,omitempty" doc:"more instruction files (globs relative to the project)"`
