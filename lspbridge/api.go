@@ -70,6 +70,7 @@ type Proposal struct {
 type Delta struct {
 	State      State
 	Reason     string
+	Unserved   bool         // no server is known for files of these kinds: there was nothing to ask, and nothing to tell a model
 	Introduced []Diagnostic // in touched files and, where the server says so, in others
 	Fixed      []Diagnostic
 	Unchanged  int

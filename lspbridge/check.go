@@ -93,7 +93,7 @@ func (m *Manager) each(ctx context.Context, files []Proposal, ask func(context.C
 		}
 	}
 	if len(order) == 0 {
-		return Delta{State: Unavailable, Reason: "no language server for " + kinds(files)}
+		return Delta{State: Unavailable, Unserved: true, Reason: "no language server for " + kinds(files)}
 	}
 	parts := make([]verdictOf, len(order))
 	var wg sync.WaitGroup

@@ -190,7 +190,7 @@ func problemText(d *lspbridge.Delta, set *change.Set) string {
 		sb.WriteString("\n\nThe language servers have not checked this yet" + reason + "; do not take it for free of errors.")
 	case d.State == lspbridge.Partial:
 		sb.WriteString("\n\nThe language servers checked this only in part" + reason + ".")
-	case d.State == lspbridge.Unavailable && d.Reason != "":
+	case d.State == lspbridge.Unavailable && d.Reason != "" && !d.Unserved:
 		sb.WriteString("\n\nNot checked by a language server" + reason + ".")
 	case d.State == lspbridge.Fresh && len(d.Fixed) > 0:
 		fmt.Fprintf(&sb, "\n\nThis fixed %d problem%s.", len(d.Fixed), plural(len(d.Fixed)))
