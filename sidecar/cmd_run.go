@@ -34,7 +34,7 @@ func runCommand() *cobra.Command {
 Every proposed change is shown as a diff, headed by the problems it fixes and introduces, and asked per hunk.
 Without a terminal it shows the same and applies nothing, unless --approve all is given.`,
 		Example: `  pillion run "fix all errors"
-  pillion run --model anthropic/claude-sonnet-4-5 "add a test for the parser"
+  pillion run --model anthropic/claude-sonnet-5-5 "add a test for the parser"
   pillion run --approve all --json "format" | jq .`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {

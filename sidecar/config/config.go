@@ -16,7 +16,7 @@ import (
 // Config is the merged configuration. Field comments are the words of the generated JSON Schema.
 type Config struct {
 	Schema       string               `json:"$schema,omitempty" doc:"JSON Schema of this file, for editors"`
-	Model        string               `json:"model,omitempty" doc:"default model as provider/model, e.g. anthropic/claude-sonnet-4-5"`
+	Model        string               `json:"model,omitempty" doc:"default model as provider/model, e.g. anthropic/claude-sonnet-5-5"`
 	DefaultAgent string               `json:"default_agent,omitempty" doc:"agent of a new session: build or plan or one of your own"`
 	Provider     map[string]Provider  `json:"provider,omitempty" doc:"model providers by id"`
 	Permission   Permission           `json:"permission,omitempty" doc:"allow, ask or deny, by permission and pattern; the last match wins"`

@@ -2,7 +2,7 @@
 // keys, model servers on this machine, and the built-in model that is always there. It connects to nothing.
 //
 //	m := models.New(models.Options{Config: configFor, Env: os.Getenv})
-//	p, model, err := m.Resolve(ctx, "/home/me/project", "anthropic/claude-sonnet-4-5")
+//	p, model, err := m.Resolve(ctx, "/home/me/project", "anthropic/claude-sonnet-5-5")
 package models
 
 import (
