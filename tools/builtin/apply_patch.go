@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/pillion-dev/pillion/tools"
@@ -32,6 +33,13 @@ func ApplyPatch(env Env) tools.Tool {
 		if err != nil {
 			return tools.Result{}, err
 		}
+		for _, op := range parsed.Ops { // under another name other rules would let it be read
+			if at, ok := places[op.Path]; ok && (op.Kind == patch.Move || op.Copy) && opened[op.Path].Exists {
+				if err := env.askContent(ctx, call, at); err != nil {
+					return tools.Result{}, err
+				}
+			}
+		}
 		changes, err := parsed.Apply(func(path string) (string, bool, error) {
 			f := opened[path]
 			if f == nil {
@@ -39,8 +47,9 @@ func ApplyPatch(env Env) tools.Tool {
 			}
 			return f.Text, f.Exists || f.Dirty, nil
 		})
+		secret := env.withheld(ctx, call, opened)
 		if err != nil {
-			return tools.Result{}, patchError(err)
+			return tools.Result{}, patchError(silent(err, secret))
 		}
 		prop := proposal{}
 		var done strings.Builder
@@ -68,8 +77,36 @@ func ApplyPatch(env Env) tools.Tool {
 			prop.members = append(prop.members, m)
 		}
 		prop.done = done.String()
-		return env.propose(ctx, call, prop)
+		r, err := env.propose(ctx, call, prop)
+		for _, f := range secret { // the model knows the lines it quoted, not the file
+			env.Tracker.Forget(f.Real)
+		}
+		return r, err
 	}, tools.WithPermission("edit"), tools.WithKind(tools.KindEdit))
+}
+
+// withheld are the files, by the patch's names, whose text must not show in an error: the session has not read them,
+// and reading them would be asked about or denied.
+func (e Env) withheld(ctx context.Context, call *tools.Call, opened map[string]*files.File) map[string]*files.File {
+	out := map[string]*files.File{}
+	for name, f := range opened {
+		if (f.Exists || f.Dirty) && e.Tracker.Check(f) != nil && !e.visible(ctx, call, place{path: f.Path, real: f.Real}, true)(f.Real) {
+			out[name] = f
+		}
+	}
+	return out
+}
+
+// silent takes a file's lines out of an error.
+func silent(err error, secret map[string]*files.File) error {
+	var p *patch.Error
+	if !errors.As(err, &p) || secret[p.Path] == nil || p.Kind != patch.ContextNotFound && p.Kind != patch.LinesNotFound {
+		return err
+	}
+	q := *p
+	q.Lines = nil
+	q.Message = fmt.Sprintf("the lines that the hunk at line %d of the patch quotes are not in %s as quoted; what is there cannot be shown, because reading it needs permission: use the read tool first", p.Line, p.Path)
+	return &q
 }
 
 // oneName gives all spellings of a file one name: relative, absolute, through links.

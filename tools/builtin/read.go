@@ -84,6 +84,11 @@ func (e Env) askRead(ctx context.Context, call *tools.Call, at place) error {
 			return err
 		}
 	}
+	return e.askContent(ctx, call, at)
+}
+
+// askContent judges the reading of a place that is inside, or was asked about.
+func (e Env) askContent(ctx context.Context, call *tools.Call, at place) error {
 	return ask(ctx, call, permission.Request{
 		Permission: "read", Patterns: e.patterns(at.path, at.real), Also: []string{at.path, at.real}, Always: []string{"*"}, Title: "Read " + e.rel(at.path),
 		Metadata: map[string]any{"filepath": at.path},
