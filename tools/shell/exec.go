@@ -68,6 +68,7 @@ type job struct {
 	done chan struct{} // the shell has ended
 	gone func()        // called when nothing of it is left
 	box  *Sandbox      // nil: none
+	tty  bool          // its standard input becomes its terminal
 
 	mu   sync.Mutex
 	seen map[int]bool // processes found to belong to it; guarded by mu
@@ -176,6 +177,23 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 		pr.Close()
 		return nil, nil, fmt.Errorf("%s cannot be started: %w", shell, err)
 	}
+	r.add(j)
+	out := newCollector(pr, c.SpillDir)
+	r.wg.Add(2)
+	go func() { defer r.wg.Done(); out.read() }()
+	go func() {
+		defer r.wg.Done()
+		_ = j.cmd.Wait() // how it ended is in ProcessState; it may have been started anew
+		if c.Stdin != nil {
+			c.Stdin.Close()
+		}
+		close(j.done)
+	}()
+	return j, out, nil
+}
+
+// add remembers a job that has been started.
+func (r *Runner) add(j *job) {
 	r.mu.Lock()
 	if r.jobs == nil {
 		r.jobs = map[*job]bool{}
@@ -190,18 +208,6 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 		defer r.mu.Unlock()
 		delete(r.jobs, j)
 	}
-	out := newCollector(pr, c.SpillDir)
-	r.wg.Add(2)
-	go func() { defer r.wg.Done(); out.read() }()
-	go func() {
-		defer r.wg.Done()
-		_ = cmd.Wait() // how it ended is in ProcessState
-		if c.Stdin != nil {
-			c.Stdin.Close()
-		}
-		close(j.done)
-	}()
-	return j, out, nil
 }
 
 // end makes sure that nothing of a job is left.

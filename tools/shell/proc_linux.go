@@ -47,7 +47,7 @@ func spawn(j *job) error {
 // stops after exec until it is let go.
 func (j *job) startMarked() error {
 	limit, ok := j.limit()
-	attr := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, Ptrace: ok && !noTrace.Load()}
+	attr := &syscall.SysProcAttr{Setsid: true, Setctty: j.tty, Pdeathsig: syscall.SIGKILL, Ptrace: ok && !noTrace.Load()}
 	if j.box != nil {
 		j.box.attributes(attr)
 	}

@@ -10,7 +10,7 @@ import (
 // Without /proc only the process group is known: what leaves it on purpose is not found again.
 
 func spawn(j *job) error {
-	j.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	j.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !j.tty, Setsid: j.tty, Setctty: j.tty}
 	if err := j.cmd.Start(); err != nil {
 		return err
 	}

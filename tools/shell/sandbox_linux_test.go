@@ -499,3 +499,19 @@ func TestSandboxByLandlockAlone(t *testing.T) {
 		t.Errorf("connected: %+v", out)
 	}
 }
+
+func TestATerminalInTheSandbox(t *testing.T) {
+	needSandbox(t)
+	base := outsideTemp(t)
+	root := filepath.Join(base, "project")
+	put(t, filepath.Join(root, "a"), "")
+	term := terminal(t, TerminalCommand{Text: "stty size; echo x >in && ! echo x >../out", Dir: root, Rows: 5, Cols: 6, Sandbox: boxFor(t, root)})
+	code, _, err := term.Wait(t.Context())
+	data, _ := term.Scrollback()
+	if err != nil || code != 0 || !strings.HasPrefix(string(data), "5 6\r\n") {
+		t.Errorf("%d %v %q", code, err, data)
+	}
+	if _, err := os.Stat(filepath.Join(base, "out")); err == nil {
+		t.Error("it wrote outside")
+	}
+}
