@@ -211,6 +211,7 @@ func (t *Terminal) tool(d agent.ToolData) {
 	}
 	switch d.Status {
 	case agent.ToolPending, agent.ToolRunning:
+		t.newline() // what it says next is the status, which never follows half a line
 		t.wait(strings.TrimSpace(d.Tool + " " + title))
 	case agent.ToolCompleted, agent.ToolError:
 		if t.tools[d.CallID] == d.Status {

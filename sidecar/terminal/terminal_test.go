@@ -164,6 +164,15 @@ func TestALineOfAMinifiedFileDoesNotFillTheScreen(t *testing.T) {
 	}
 }
 
+func TestACallsStatusIsSeenAfterHalfALine(t *testing.T) {
+	term := New(Options{Out: &bytes.Buffer{}})
+	term.Event(agent.Event{Type: agent.EventText, Value: agent.TextData{Text: "Now I run it."}})
+	term.Event(agent.Event{Type: agent.EventTool, Value: agent.ToolData{CallID: "1", Tool: "bash", Status: agent.ToolRunning, Title: "make"}})
+	if term.midLine || term.waiting != "bash make" {
+		t.Errorf("%v %q", term.midLine, term.waiting)
+	}
+}
+
 func TestARetryCountsDown(t *testing.T) {
 	now := time.Unix(1000, 0)
 	term := New(Options{Out: &bytes.Buffer{}, Now: func() time.Time { return now }})
