@@ -47,6 +47,7 @@ type overlay struct {
 	files    map[string]*fileDiags
 	versions map[string]int32 // of the proposed texts
 	over     bool             // rolled back: once the server has settled, files is the truth again
+	seq      uint64           // client.seq when it was rolled back: while that is so, client.files is the truth already
 }
 
 // way is how a server's diagnostics become final; see LSP.md section 2.

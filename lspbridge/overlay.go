@@ -36,9 +36,11 @@ func (c *client) check(ctx context.Context, files []Proposal) (v verdictOf) {
 	paths := pathsOf(files)
 	c.sync(paths)
 	scope := c.scope(paths)
-	if err := c.settle(ctx, c.stillThere(scope)); err != nil {
-		release()
-		return verdictOf{state: Pending, reason: c.why(ctx, err), files: c.snapshot()}
+	if !c.settled() {
+		if err := c.settle(ctx, c.stillThere(scope)); err != nil {
+			release()
+			return verdictOf{state: Pending, reason: c.why(ctx, err), files: c.snapshot()}
+		}
 	}
 	before := c.snapshot()
 	undo := c.lay(files)
@@ -64,6 +66,14 @@ func (c *client) check(ctx context.Context, files []Proposal) (v verdictOf) {
 	return v
 }
 
+// settled: all that was sent since the last final word is an overlay and its roll-back, so that word still holds, and
+// the server's second diagnosis of the same texts need not be waited for.
+func (c *client) settled() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.overlay != nil && c.overlay.over && c.overlay.seq == c.seq
+}
+
 // lay begins the overlay: new files first, so that what imports them finds them. undo puts everything back.
 func (c *client) lay(files []Proposal) (undo func()) {
 	files = slices.Clone(files)
@@ -71,7 +81,11 @@ func (c *client) lay(files []Proposal) (undo func()) {
 	defer c.mu.Unlock()
 	slices.SortStableFunc(files, func(a, b Proposal) int { return c.rank(a) - c.rank(b) })
 	base := map[string]*string{}
-	c.overlay = &overlay{files: maps.Clone(c.files), versions: map[string]int32{}}
+	seq, said := c.seq, c.files
+	if c.overlay != nil { // the last one's roll-back is still being diagnosed: servers publish only what differs from that
+		said = c.overlay.files
+	}
+	c.overlay = &overlay{files: maps.Clone(said), versions: map[string]int32{}}
 	for _, f := range files {
 		if _, seen := base[f.Path]; !seen {
 			base[f.Path] = nil
@@ -106,18 +120,18 @@ func (c *client) lay(files []Proposal) (undo func()) {
 			}
 		}
 		if c.way() == byMarker {
-			c.overlay.over = true // settleMarker makes it the truth once it is
+			c.overlay.over, c.overlay.seq = true, c.seq // settleMarker makes it the truth once it is
 			return
 		}
 		// Elsewhere pushes say their version, and pulls were asked for: the old answers hold for the old texts again.
 		for p, f := range c.files {
 			d := c.docs[p]
-			if _, touched := c.overlay.versions[p]; !touched || d == nil {
-				continue
-			}
 			g := *f
-			if g.pushVer > 0 {
+			if _, touched := c.overlay.versions[p]; touched && d != nil && g.pushVer > 0 {
 				g.pushVer = d.version
+			}
+			if g.hasPull && g.pullSeq == seq {
+				g.pullSeq = c.seq
 			}
 			c.files[p] = &g
 		}

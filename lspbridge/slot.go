@@ -19,7 +19,7 @@ type slot struct {
 	state   slotState
 	cur     *client
 	err     error // why there is none, for a person
-	ran     bool // it has been initialised at least once
+	ran     bool  // it has been initialised at least once
 	crashes []time.Time
 	used    time.Time
 	idle    *time.Timer
