@@ -259,7 +259,7 @@ func (c *call) update(u tools.Update) {
 		c.s.log.update(c.data, stored)
 	}
 	if u.Changes != nil {
-		c.s.log.emitNow(EventChange, ChangeData{CallID: c.id, State: ChangeState(u.ChangeState), Set: encode(u.Changes), Value: u.Changes})
+		c.s.log.emitNow(EventChange, ChangeData{CallID: c.id, State: ChangeState(u.ChangeState), Set: c.s.log.encode(u.Changes), Value: u.Changes})
 	}
 }
 

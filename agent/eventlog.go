@@ -63,17 +63,25 @@ func (l *eventLog) emit(typ EventType, value any) {
 }
 
 // emitNow is emit for a value that others may change later: it is written down before emitNow returns.
-func (l *eventLog) emitNow(typ EventType, value any) { l.add(frozen(typ, value, value)) }
+func (l *eventLog) emitNow(typ EventType, value any) { l.add(l.frozen(typ, value, value)) }
 
 // update is emitNow for a running tool call. What goes to the store may be smaller than what is shown.
 func (l *eventLog) update(shown, stored ToolData) {
-	e := frozen(EventTool, shown, stored)
+	e := l.frozen(EventTool, shown, stored)
 	e.call = shown.CallID
 	l.add(e)
 }
 
-func frozen(typ EventType, shown, stored any) entry {
-	return entry{time: now(), typ: typ, value: shown, data: encode(stored)}
+func (l *eventLog) frozen(typ EventType, shown, stored any) entry {
+	return entry{time: now(), typ: typ, value: shown, data: l.encode(stored)}
+}
+
+// encode is nil for a store that keeps no events; subscribers then have the value only.
+func (l *eventLog) encode(v any) []byte {
+	if !l.st.KeepsEvents() {
+		return nil
+	}
+	return encode(v)
 }
 
 // text adds a piece of an answer.
@@ -152,7 +160,7 @@ func (l *eventLog) number(e *entry, subs []*subscription) {
 		e.value = TextData{MessageID: e.msg, Text: string(e.text)}
 	}
 	if e.data == nil {
-		e.data = encode(e.value)
+		e.data = l.encode(e.value)
 	}
 	l.seq++
 	event := Event{Seq: l.seq, Time: e.time, Type: e.typ, Data: e.data, Value: e.value}

@@ -65,11 +65,11 @@ func newApp(o appOptions) *app {
 		o.log = slog.New(slog.DiscardHandler)
 	}
 	a := &app{o: o, place: o.place, locks: &files.Locks{}, bridges: map[string]*lspbridge.Manager{}, search: map[string]*search.Searcher{}, envs: map[string]builtin.Env{}}
-	path := filepath.Join(a.place.state, "pillion.db")
 	if o.ephemeral {
-		path = ""
+		a.store = store.NewForgetful()
+	} else {
+		a.store = store.New(filepath.Join(a.place.state, "pillion.db"))
 	}
-	a.store = store.New(path)
 	a.grants = agent.Grants(a.store)
 	a.journal = &files.DirJournal{Dir: filepath.Join(a.place.state, "journal")}
 	a.models = models.New(models.Options{Config: a.configOf, Env: os.Getenv})

@@ -7,6 +7,9 @@ import (
 
 // Append queues events of a session; it never waits for the disk. Data must not be changed afterwards.
 func (s *Store) Append(session string, events ...Event) {
+	if s.forgetful {
+		return
+	}
 	if len(events) == 1 {
 		e := events[0]
 		s.enqueue(op{session: session, event: &e})

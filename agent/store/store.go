@@ -58,6 +58,7 @@ var ErrClosed = errors.New("the session store is closed")
 type Store struct {
 	path        string        // "" keeps everything in memory
 	busyTimeout time.Duration // how long a write waits for another process
+	forgetful   bool          // events are dropped
 
 	mu        sync.Mutex
 	queue     []op          // guarded by mu: not yet committed, in order; the writer removes from the front
@@ -78,6 +79,17 @@ type Store struct {
 func New(path string) *Store {
 	return &Store{path: path, busyTimeout: 5 * time.Second, wake: make(chan struct{}, 1), done: make(chan struct{})}
 }
+
+// NewForgetful makes a store for sessions that nobody comes back to: it keeps what New("") keeps but for the events,
+// which would fill the memory with every text that was ever edited.
+func NewForgetful() *Store {
+	s := New("")
+	s.forgetful = true
+	return s
+}
+
+// KeepsEvents says whether Append does anything.
+func (s *Store) KeepsEvents() bool { return !s.forgetful }
 
 // Path is the file.
 func (s *Store) Path() string { return s.path }

@@ -668,3 +668,18 @@ func BenchmarkAppendAndSync(b *testing.B) {
 		}
 	}
 }
+
+func TestForgetfulKeepsEverythingButEvents(t *testing.T) {
+	s := NewForgetful()
+	defer s.Close()
+	s.Append("s", Event{Seq: 1, Type: "x", Data: []byte("{}")})
+	if err := s.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Events(t.Context(), "s", 0, func(Event) error { t.Error("an event"); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if s.KeepsEvents() || !New("").KeepsEvents() {
+		t.Error("the wrong one forgets")
+	}
+}
