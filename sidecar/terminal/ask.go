@@ -201,7 +201,7 @@ func (t *Terminal) askHunk(ctx context.Context, r permission.Request, f *change.
 		keys = strings.ReplaceAll(keys, "e", "")
 	}
 	for {
-		k, err := t.key(ctx, "Accept this hunk", keys)
+		k, err := t.key(ctx, asks(f, h), keys)
 		if err != nil {
 			return change.Decision{}, 0, err
 		}
@@ -230,6 +230,22 @@ func (t *Terminal) askHunk(ctx context.Context, r permission.Request, f *change.
 		}
 	}
 }
+
+// asks words the question about a hunk; a file that comes, goes or moves is asked about as what it is.
+func asks(f *change.File, h *change.Hunk) string {
+	switch {
+	case f.Kind == change.Create:
+		return "Create this file"
+	case f.Kind == change.Delete:
+		return "Delete this file"
+	case f.Kind == change.Rename && textless(h):
+		return "Move this file"
+	}
+	return "Accept this hunk"
+}
+
+// textless reports whether a hunk stands for the file itself: its move, its creation or deletion while empty.
+func textless(h *change.Hunk) bool { return h.OldLines == 0 && h.NewLines == 0 }
 
 // edit opens the proposed text of a hunk in the person's editor.
 func (t *Terminal) edit(f *change.File, h *change.Hunk) (text string, changed bool, err error) {
@@ -315,11 +331,13 @@ func choose(q tools.Question, answer string) []string {
 
 func (t *Terminal) key(ctx context.Context, question, keys string) (byte, error) {
 	t.mu.Lock()
-	t.print(t.paint(bold, question) + " [" + strings.Join(strings.Split(keys, ""), ",") + "]? ")
+	t.prompt = t.paint(bold, question) + " [" + strings.Join(strings.Split(keys, ""), ",") + "]? "
+	t.print(t.prompt)
 	t.mu.Unlock()
 	k, err := t.Keys.Key(ctx, keys)
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.prompt = ""
 	if err == nil {
 		t.print(string(k))
 	}
@@ -329,11 +347,12 @@ func (t *Terminal) key(ctx context.Context, question, keys string) (byte, error)
 
 func (t *Terminal) words(ctx context.Context, prompt string) (string, error) {
 	t.mu.Lock()
+	t.prompt = prompt
 	t.print(prompt)
 	t.mu.Unlock()
 	s, err := t.Keys.Line(ctx)
 	t.mu.Lock()
-	t.midLine = false // the person's enter
+	t.prompt, t.midLine = "", false // the person's enter
 	t.mu.Unlock()
 	return strings.TrimSpace(s), err
 }

@@ -135,6 +135,9 @@ func (t *Terminal) fileHead(s *change.Set, f *change.File) {
 
 // hunk prints one hunk with its context and returns the number of lines.
 func (t *Terminal) hunk(f *change.File, h *change.Hunk) int {
+	if textless(h) {
+		return 0 // the file's head says it all
+	}
 	old := splitLines(f.Old)
 	first := h.OldStart // 1-based; of a pure insertion the line before it
 	if h.OldLines == 0 {

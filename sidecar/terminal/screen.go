@@ -45,6 +45,13 @@ func (t *Terminal) newline() {
 	t.thinking = false
 }
 
+// again repeats the question when something was printed below it meanwhile.
+func (t *Terminal) again() {
+	if t.prompt != "" && !t.midLine {
+		t.print(t.prompt)
+	}
+}
+
 // wait names what the person waits for; the status line shows it after a second of silence.
 func (t *Terminal) wait(what string) {
 	if t.waiting != what || what == "" {
@@ -71,7 +78,7 @@ func (t *Terminal) tick() {
 		case <-ticker.C:
 		}
 		t.mu.Lock()
-		if waited := t.Now().Sub(t.since); t.waiting != "" && waited >= time.Second && !t.midLine {
+		if waited := t.Now().Sub(t.since); t.waiting != "" && waited >= time.Second && !t.midLine && t.prompt == "" {
 			t.clear()
 			text := fmt.Sprintf("%c %s  %s  (ctrl-c stops)", frames[n%len(frames)], Clean(t.rel(t.waiting)), t.clock(waited))
 			fmt.Fprint(t.Out, t.paint(dim, cut(text, t.Width-1)))

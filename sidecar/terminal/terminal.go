@@ -53,6 +53,7 @@ type Terminal struct {
 	midLine  bool       // the cursor is not at the start of a line
 	thinking bool
 	status   bool // a status line is on the screen
+	prompt   string // the question on the screen, "" when there is none
 	waiting  string
 	since    time.Time
 	until    time.Time                   // when what is waited for comes, if that is known
@@ -142,6 +143,7 @@ func decode[T any](e agent.Event) (out T, ok bool) {
 func (t *Terminal) Event(e agent.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	defer t.again()
 	switch e.Type {
 	case agent.EventPrompt, agent.EventMessage:
 		t.wait("thinking")
@@ -211,7 +213,9 @@ func (t *Terminal) tool(d agent.ToolData) {
 	}
 	switch d.Status {
 	case agent.ToolPending, agent.ToolRunning:
-		t.newline() // what it says next is the status, which never follows half a line
+		if t.prompt == "" {
+			t.newline() // what it says next is the status, which never follows half a line
+		}
 		t.wait(strings.TrimSpace(d.Tool + " " + title))
 	case agent.ToolCompleted, agent.ToolError:
 		if t.tools[d.CallID] == d.Status {

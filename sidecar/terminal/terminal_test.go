@@ -173,6 +173,59 @@ func TestACallsStatusIsSeenAfterHalfALine(t *testing.T) {
 	}
 }
 
+// interrupted prints an event while the question stands.
+type interrupted struct {
+	script
+	term  *Terminal
+	event agent.Event
+}
+
+func (i *interrupted) Key(ctx context.Context, keys string) (byte, error) {
+	i.term.Event(i.event)
+	return i.script.Key(ctx, keys)
+}
+
+func TestAQuestionStaysOnTheScreen(t *testing.T) {
+	for name, c := range map[string]struct {
+		event agent.ToolData
+		want  string
+	}{
+		"its own progress":  {agent.ToolData{CallID: "1", Tool: "edit", Status: agent.ToolRunning}, "Allow [y,n,q,?]? y\n"},
+		"another call ends": {agent.ToolData{CallID: "2", Tool: "read", Title: "a.go", Status: agent.ToolCompleted}, "Allow [y,n,q,?]? \n✓ read a.go\nAllow [y,n,q,?]? y\n"},
+	} {
+		var out bytes.Buffer
+		keys := &interrupted{script: script{keys: "y"}, event: agent.Event{Type: agent.EventTool, Value: c.event}}
+		keys.term = New(Options{Out: &out, Approve: Ask, Keys: keys})
+		if _, err := keys.term.AskPermission(context.Background(), permission.Request{CallID: "1", Permission: "bash", Title: "make"}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(out.String(), c.want) {
+			t.Errorf("%s: %q", name, out.String())
+		}
+	}
+}
+
+func TestAFileThatMovesIsAskedAboutAsSuch(t *testing.T) {
+	var out bytes.Buffer
+	term := New(Options{Out: &out, Approve: Ask, Keys: &script{keys: "yyy"}})
+	set := &change.Set{Files: []change.File{
+		{Path: "a", NewPath: "b", Kind: change.Rename, Old: "x\n", New: "x\n", Hunks: []change.Hunk{{ID: "1"}}},
+		{Path: "c", Kind: change.Delete, Hunks: []change.Hunk{{ID: "2"}}},
+		{Path: "d", Kind: change.Create, New: "y\n", Hunks: []change.Hunk{{ID: "3", NewStart: 1, NewLines: 1, NewText: "y\n"}}},
+	}}
+	if _, err := term.AskPermission(context.Background(), permission.Request{Permission: "edit", Subject: set}); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(out.String(), "@@ -0,0 +0,0 @@") {
+		t.Errorf("%s", out.String())
+	}
+	for _, want := range []string{"move a → b\nMove this file [", "delete c\nDelete this file [", "+y\nCreate this file ["} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, out.String())
+		}
+	}
+}
+
 func TestARetryCountsDown(t *testing.T) {
 	now := time.Unix(1000, 0)
 	term := New(Options{Out: &bytes.Buffer{}, Now: func() time.Time { return now }})
