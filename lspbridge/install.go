@@ -1,0 +1,97 @@
+package lspbridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// ErrNotInstallable: the server comes in a way that only a person can carry out.
+var ErrNotInstallable = errors.New("it cannot be installed from here")
+
+// Installation is how a server gets into a cache of ours. Nothing outside Dir is written, and packages run no scripts
+// of their own.
+type Installation struct {
+	ID   string
+	Argv []string // the package manager's command line
+	Env  []string // KEY=value beside the environment
+	Dir  string   // the cache; absolute
+	Bin  string   // where the programs come to lie
+}
+
+// String is the command as a person would type it.
+func (i Installation) String() string {
+	return strings.Join(append(append([]string(nil), i.Env...), i.Argv...), " ")
+}
+
+// CacheBins are the directories of a cache that hold programs, for Options.Bin. They need not exist.
+func CacheBins(dir string) []string {
+	return []string{filepath.Join(dir, "go", "bin"), filepath.Join(dir, "npm", "node_modules", ".bin")}
+}
+
+// PlanInstall says what Install would do for a server of the table: go install or npm. ErrNotInstallable for the others.
+func PlanInstall(id, dir string) (Installation, error) {
+	for _, row := range Servers() {
+		if row.ID != id {
+			continue
+		}
+		how, _, _ := strings.Cut(row.Install, " (")
+		bins := CacheBins(dir)
+		if module, ok := strings.CutPrefix(how, "go install "); ok {
+			return Installation{ID: id, Argv: []string{"go", "install", module}, Env: []string{"GOBIN=" + bins[0]}, Dir: dir, Bin: bins[0]}, nil
+		}
+		if packages, ok := strings.CutPrefix(how, "npm i -g "); ok {
+			argv := append([]string{"npm", "install", "--prefix", filepath.Join(dir, "npm"), "--ignore-scripts", "--no-audit", "--no-fund"}, strings.Fields(packages)...)
+			return Installation{ID: id, Argv: argv, Dir: dir, Bin: bins[1]}, nil
+		}
+		return Installation{}, fmt.Errorf("%s: %w; %s", id, ErrNotInstallable, row.Install)
+	}
+	return Installation{}, fmt.Errorf("there is no language server %q in the table; pillion doctor lists them", id)
+}
+
+// Install carries a plan out: it asks nobody, so ask before. What the package manager says goes to out. It returns the
+// server's program.
+func Install(ctx context.Context, plan Installation, out io.Writer) (program string, err error) {
+	tool, err := exec.LookPath(plan.Argv[0])
+	if err != nil {
+		return "", fmt.Errorf("%s is needed to install %s and was not found; install it first", plan.Argv[0], plan.ID)
+	}
+	if err := os.MkdirAll(plan.Bin, 0o755); err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, tool, plan.Argv[1:]...)
+	cmd.Dir = plan.Dir // not the project's: its .npmrc and go.work have no say
+	cmd.Env = append(os.Environ(), plan.Env...)
+	if plan.Argv[0] == "go" {
+		cmd.Env = append(cmd.Env, "GOFLAGS=", "GOWORK=off")
+	}
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.SysProcAttr = processAttributes()
+	cmd.Cancel = func() error { killGroup(cmd); return nil }
+	// Killed with its parent's thread, where there is such a thing: the thread must stay.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		return "", fmt.Errorf("%s: %w", plan, err)
+	}
+	for _, row := range Servers() {
+		if row.ID != plan.ID {
+			continue
+		}
+		for _, argv := range row.Commands {
+			if p, err := exec.LookPath(filepath.Join(plan.Bin, argv[0])); err == nil {
+				return p, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("%s ended well, but %s holds no program of %s", plan, plan.Bin, plan.ID)
+}
