@@ -147,6 +147,8 @@ func toolCall() *cobra.Command {
 			defer t.Close()
 			a := newApp(appOptions{place: newWorkplace(), asker: t, questions: t, ephemeral: true, noLSP: noLSP, notices: c.ErrOrStderr()})
 			defer a.close()
+			conf, _ := a.place.config(dir)
+			warnHeld(c.ErrOrStderr(), conf, realPath(worktree(dir)))
 			s, err := a.runtime.NewSession(c.Context(), agent.SessionOptions{Cwd: dir})
 			if err != nil {
 				return err

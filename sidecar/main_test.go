@@ -1,0 +1,16 @@
+package main
+
+import (
+	"os"
+	"testing"
+
+	"github.com/pillion-dev/pillion/tools/shell"
+)
+
+// The test binary is Pillion itself where a test needs a process: with PILLION_TEST_MAIN=1, and as the sandbox's helper.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == shell.SandboxArg || os.Getenv("PILLION_TEST_MAIN") == "1" {
+		main()
+	}
+	os.Exit(m.Run())
+}
