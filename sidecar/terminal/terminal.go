@@ -52,7 +52,7 @@ type Terminal struct {
 	mu       sync.Mutex // guards what follows and the screen
 	midLine  bool       // the cursor is not at the start of a line
 	thinking bool
-	status   bool // a status line is on the screen
+	status   bool   // a status line is on the screen
 	prompt   string // the question on the screen, "" when there is none
 	waiting  string
 	since    time.Time
