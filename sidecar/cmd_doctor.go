@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -24,14 +25,21 @@ type finding struct {
 }
 
 func doctorCommand() *cobra.Command {
-	var asJSON bool
-	var cwd string
+	var asJSON, yes bool
+	var cwd, install string
 	c := &cobra.Command{
 		Use: "doctor", Short: "Say what is installed, what is missing, and how to get it", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			dir, err := directory(cwd)
 			if err != nil {
 				return err
+			}
+			if install != "" {
+				var in io.Reader
+				if isTerminal(c.InOrStdin()) {
+					in = c.InOrStdin()
+				}
+				return installServer(c.Context(), install, newWorkplace().servers(), yes, in, c.ErrOrStderr())
 			}
 			found := diagnose(dir)
 			if asJSON {
@@ -56,6 +64,8 @@ func doctorCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().StringVar(&install, "install", "", "install this language server into Pillion's own cache (go install, npm); asks first")
+	c.Flags().BoolVar(&yes, "yes", false, "with --install: do not ask")
 	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
 	return c
 }
@@ -92,9 +102,12 @@ func diagnose(dir string) []finding {
 	defer a.close()
 	id, origin := a.models.Default(dir)
 	out = append(out, finding{Name: "model", OK: true, Needed: true, Detail: id + " (" + origin + ")"})
-	servers := lspbridge.New(lspbridge.Options{Root: worktree(dir), Servers: lspConfig(conf), NoWatch: true, Trusted: conf.Trusted()})
+	servers := lspbridge.New(lspbridge.Options{Root: worktree(dir), Servers: lspConfig(conf), NoWatch: true, Bin: lspbridge.CacheBins(p.servers()), Trusted: conf.Trusted()})
 	for _, s := range servers.Doctor() {
 		f := finding{Name: "language server " + s.ID, OK: s.Found, Detail: strings.Join(s.Extensions, " "), Fix: s.Install}
+		if _, err := lspbridge.PlanInstall(s.ID, p.servers()); err == nil {
+			f.Fix = "pillion doctor --install " + s.ID + ", or " + s.Install
+		}
 		if s.Found {
 			f.Detail = s.Path + "  " + f.Detail
 		}

@@ -228,7 +228,7 @@ func (a *app) bridge(root string, c *config.Config) *lspbridge.Manager {
 	if m := a.bridges[key]; m != nil {
 		return m
 	}
-	o := lspbridge.Options{Root: root, Servers: lspConfig(c), Log: a.o.log, Trusted: c.Trusted()}
+	o := lspbridge.Options{Root: root, Servers: lspConfig(c), Log: a.o.log, Trusted: c.Trusted(), Bin: lspbridge.CacheBins(a.place.servers())}
 	if a.o.buffers != nil {
 		o.Buffer = func(path string) (string, bool) {
 			b, ok := a.o.buffers.Buffer(path)

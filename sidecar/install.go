@@ -1,0 +1,45 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/pillion-dev/pillion/lspbridge"
+)
+
+// servers is the cache of language servers that Pillion installed itself.
+func (p *workplace) servers() string { return filepath.Join(p.state, "servers") }
+
+// installServer gets a language server into the cache, after a yes. in is nil where nobody can be asked: then only
+// yes, given beforehand, will do.
+func installServer(ctx context.Context, id, cache string, yes bool, in io.Reader, out io.Writer) error {
+	plan, err := lspbridge.PlanInstall(id, cache)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "This fetches %s from the internet into %s:\n  %s\n", id, cache, plan)
+	if !yes {
+		if in == nil {
+			return errors.New("nobody can be asked here; nothing was installed. Say --yes to install without a question")
+		}
+		fmt.Fprint(out, "Install it? [y/N] ")
+		answer, err := bufio.NewReader(in).ReadString('\n')
+		if err != nil && answer == "" {
+			fmt.Fprintln(out)
+		}
+		if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+			return errors.New("nothing was installed")
+		}
+	}
+	program, err := lspbridge.Install(ctx, plan, out)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "Installed: %s\n", program)
+	return nil
+}
