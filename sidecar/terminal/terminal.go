@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -61,8 +62,9 @@ type Terminal struct {
 	shown    map[string]bool             // change sets whose diff was printed
 	stopping string                      // call after which the turn is to end
 	asked    map[string]time.Duration    // by call: what the person took to answer
-	summary  Summary
-	text     strings.Builder // the answer after the last tool call
+	changes  []outcome                   // in the order they came
+	summary  Summary                     // of what was last told about the turn; Summary adds the rest
+	text     strings.Builder             // the answer after the last tool call
 	done     chan struct{}
 }
 
@@ -125,6 +127,10 @@ func (t *Terminal) Summary() Summary {
 	defer t.mu.Unlock()
 	s := t.summary
 	s.Text = t.text.String()
+	s.Changes, s.Left = []Change{}, []change.Problem{} // lists, never null, for those who read JSON
+	for _, o := range t.changes {
+		o.count(&s)
+	}
 	return s
 }
 
@@ -262,23 +268,40 @@ func (t *Terminal) change(d agent.ChangeData) {
 		t.shown[set.ID] = true
 		t.set(set)
 	}
-	for _, f := range set.Files {
-		c := Change{Path: f.Path, State: string(d.State)}
+	// A change is told again when its problems are known: the last word counts.
+	now := outcome{d.State, set}
+	if i := slices.IndexFunc(t.changes, func(o outcome) bool { return o.set.ID == set.ID }); i >= 0 {
+		t.changes[i] = now
+	} else {
+		t.changes = append(t.changes, now)
+	}
+}
+
+// outcome is what became of a change set.
+type outcome struct {
+	state agent.ChangeState
+	set   *change.Set
+}
+
+// count puts the outcome into a summary.
+func (o outcome) count(s *Summary) {
+	for _, f := range o.set.Files {
+		c := Change{Path: f.Path, State: string(o.state)}
 		for _, h := range f.Hunks {
 			c.Additions += h.NewLines
 			c.Deletions += h.OldLines
 		}
-		t.summary.Changes = append(t.summary.Changes, c)
+		s.Changes = append(s.Changes, c)
 	}
-	if d.State != agent.ChangeApplied {
+	if o.state != agent.ChangeApplied {
 		return
 	}
-	if diags := set.Diagnostics; diags == nil || diags.Certainty == change.Pending || diags.Certainty == change.Unavailable {
-		t.summary.Unchecked++
+	if d := o.set.Diagnostics; d == nil || d.Certainty == change.Pending || d.Certainty == change.Unavailable {
+		s.Unchecked++
 	} else {
-		t.summary.Checked++
-		t.summary.Fixed += len(diags.Fixed)
-		t.summary.Introduced += len(diags.Introduced)
+		s.Checked++
+		s.Fixed += len(d.Fixed)
+		s.Introduced += len(d.Introduced)
 	}
 }
 

@@ -250,11 +250,17 @@ func TestTheSummaryCountsOnlyWhatWasChecked(t *testing.T) {
 		var out bytes.Buffer
 		term := New(Options{Out: &out, Cwd: "/p"})
 		for _, set := range sets {
+			early := *set
+			early.Diagnostics = nil // it is applied before its problems are known, and told again then
+			term.Event(agent.Event{Type: agent.EventChange, Value: agent.ChangeData{State: agent.ChangeApplied, Value: &early}})
 			term.Event(agent.Event{Type: agent.EventChange, Value: agent.ChangeData{State: agent.ChangeApplied, Value: set}})
 		}
 		term.Result(term.Summary())
 		if !strings.HasSuffix(out.String(), want) {
 			t.Errorf("want %q in\n%s", want, out.String())
+		}
+		if n := len(term.Summary().Changes); n != len(sets) {
+			t.Errorf("%d changes for %d", n, len(sets))
 		}
 	}
 }
