@@ -48,7 +48,17 @@ func (e *BaseError) Is(t error) bool { return t == ErrStale }
 // the targets' names. Mode, owner and extended attributes stay; a file with hard links, or one whose folder or owner
 // does not allow another way, is written in place. With a journal a crash (kill -9, power) between the first and
 // the last rename is repaired by Recover; j may be nil.
+//
+// Processes that share a DirJournal commit one after the other, so that none renames over what another has just
+// written behind its comparison.
 func Commit(ctx context.Context, ops []Op, j Journal) error {
+	if s, ok := j.(sharedJournal); ok {
+		unlock, err := s.writing(ctx)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+	}
 	p, err := newPlan(ops)
 	if err != nil {
 		return err

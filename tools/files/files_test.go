@@ -6,12 +6,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -658,5 +660,54 @@ func TestJournalSweepsWhatItLeft(t *testing.T) {
 	}
 	if _, err := os.Stat(fresh); err != nil {
 		t.Errorf("the one that may be in use is gone: %v", err)
+	}
+}
+
+// Two writers that both compared the same base: the second must see what the first wrote, never write over it.
+func TestWritersOfOneFileLoseNothing(t *testing.T) {
+	dir := t.TempDir()
+	path := write(t, filepath.Join(dir, "f"), "")
+	const writers, each = 4, 25
+	var wait sync.WaitGroup
+	for w := range writers {
+		j := &DirJournal{filepath.Join(dir, "j")} // one each, as of as many processes
+		wait.Go(func() {
+			for n := 0; n < each; {
+				b, err := os.ReadFile(path)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				err = Commit(t.Context(), []Op{{Kind: Write, Path: path, Data: fmt.Appendf(b, "%d %d\n", w, n), Base: Hash(b)}}, j)
+				if err == nil {
+					n++
+				} else if !errors.Is(err, ErrStale) {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wait.Wait()
+	b, err := os.ReadFile(path)
+	if got := strings.Count(string(b), "\n"); err != nil || got != writers*each {
+		t.Errorf("%d of %d lines are there: %v", got, writers*each, err)
+	}
+}
+
+// A commit that cannot have its turn ends with its call.
+func TestWaitingForAnotherWriterIsCancelled(t *testing.T) {
+	dir := t.TempDir()
+	path := write(t, filepath.Join(dir, "f"), "a")
+	j := &DirJournal{filepath.Join(dir, "j")}
+	unlock, err := j.writing(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := Commit(ctx, []Op{{Kind: Write, Path: path, Data: []byte("b"), Base: Hash([]byte("a"))}}, j); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }

@@ -139,6 +139,38 @@ func (j *DirJournal) lock() (unlock func(), ok bool) {
 	return lockFile(filepath.Join(j.Dir, ".lock"))
 }
 
+// sharedJournal is one that several processes use.
+type sharedJournal interface {
+	writing(ctx context.Context) (unlock func(), err error)
+}
+
+const (
+	mostWait  = 5 * time.Second // for others' commits, which take milliseconds; then one of them has been stopped
+	firstWait = time.Millisecond
+	longWait  = 16 * time.Millisecond
+)
+
+// writing waits for its turn among the processes. Who waited too long goes on: what is there is compared in any case.
+func (j *DirJournal) writing(ctx context.Context) (func(), error) {
+	if err := os.MkdirAll(j.Dir, 0o700); err != nil {
+		return func() {}, nil // Begin says so, if it matters
+	}
+	path, until := filepath.Join(j.Dir, ".write.lock"), time.Now().Add(mostWait)
+	for wait := firstWait; ; wait = min(2*wait, longWait) {
+		if unlock, ok := lockFile(path); ok {
+			return unlock, nil
+		}
+		if time.Now().After(until) {
+			return func() {}, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+}
+
 // Outcome is how an interrupted commit ended.
 type Outcome string
 
@@ -184,6 +216,13 @@ func Recover(ctx context.Context, j Journal) ([]Recovered, error) {
 	entries, err := j.Pending(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if s, ok := j.(sharedJournal); ok && len(entries) > 0 {
+		unlock, err := s.writing(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer unlock()
 	}
 	var out []Recovered
 	var failed []error
