@@ -67,7 +67,7 @@ func (u *untrusted) hold(at *node, setting, reason string) {
 }
 
 // harmless top-level settings need no trust. permission and agent's rules are weighed rule by rule elsewhere.
-var harmless = []string{"$schema", "default_agent", "steps", "log_level", "permission", "tools", "sandbox"}
+var harmless = []string{"$schema", "default_agent", "steps", "log_level", "permission", "sandbox"}
 
 // prune removes what is held back from a parsed file.
 func (u *untrusted) prune(n *node) {
@@ -99,6 +99,8 @@ func (u *untrusted) prune(n *node) {
 			}
 		case "agent":
 			u.keep(v, "agent", func(a member) bool { u.agent(a); return true })
+		case "tools":
+			u.tools(v, "tools")
 		case "instructions":
 			u.instructions(v)
 		case "review":
@@ -232,13 +234,18 @@ func (u *untrusted) agent(a member) {
 		case "model":
 			return u.model(m, path+".model")
 		case "tools":
-			u.keep(m.value, path+".tools", func(t member) bool {
-				if t.value.text != "false" {
-					u.hold(t.at, path+".tools."+t.key, loosens)
-					return false
-				}
-				return true
-			})
+			u.tools(m.value, path+".tools")
+		}
+		return true
+	})
+}
+
+// tools may be switched off: the person's wildcard that switches all off would lose to a name.
+func (u *untrusted) tools(n *node, path string) {
+	u.keep(n, path, func(t member) bool {
+		if t.value.text != "false" {
+			u.hold(t.at, path+"."+t.key, loosens)
+			return false
 		}
 		return true
 	})

@@ -56,6 +56,7 @@ func TestWhatAStrangersProjectMustNotDecideIsHeldBack(t *testing.T) {
 		{"preview", `{"review": "preview", "steps": 3, "tools": {"bash": false}}`, nil, func(c *Config) bool { return c.Review == "preview" && c.Steps == 3 }},
 		{"the sandbox loosened", `{"sandbox": "on", "sandbox_network": true, "sandbox_auto_allow": true, "sandbox_writable": ["/"]}`, []string{"sandbox_network", "sandbox_auto_allow", "sandbox_writable"},
 			func(c *Config) bool { return c.Sandbox == "on" && !c.SandboxNetwork && c.SandboxWritable == nil }},
+		{"tools", `{"tools": {"bash": true, "write": false}}`, []string{"tools.bash"}, func(c *Config) bool { return len(c.Tools) == 1 }},
 		{"an agent's tools", `{"agent": {"plan": {"tools": {"bash": true, "write": false}}}}`, []string{"agent.plan.tools.bash"}, nil},
 		{"an agent's model elsewhere", `{"provider": {"p": {"baseURL": "http://10.0.0.1"}}, "agent": {"a": {"model": "p/m"}}}`, []string{"provider.p", "agent.a.model"}, nil},
 	} {
@@ -183,7 +184,7 @@ func TestLoopback(t *testing.T) {
 
 // A setting that nobody has thought about is held back.
 func TestEverySettingIsWeighed(t *testing.T) {
-	weighed := append(slices.Clone(harmless), "provider", "lsp", "formatter", "shell", "ripgrep", "model", "agent", "instructions", "review", "sandbox_network", "sandbox_auto_allow", "sandbox_writable")
+	weighed := append(slices.Clone(harmless), "provider", "lsp", "formatter", "tools", "shell", "ripgrep", "model", "agent", "instructions", "review", "sandbox_network", "sandbox_auto_allow", "sandbox_writable")
 	for i := range reflect.TypeFor[Config]().NumField() {
 		f := reflect.TypeFor[Config]().Field(i)
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); f.IsExported() && !slices.Contains(weighed, name) {

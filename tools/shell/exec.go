@@ -164,7 +164,7 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 		cmd.Env = Environ(os.Environ())
 	}
 	if c.Sandbox != nil {
-		cmd.Env = SandboxEnviron(cmd.Env)
+		cmd.Env = c.Sandbox.environ(cmd.Env)
 	}
 	cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], j.mark(), "PWD="+c.Dir)
 	if f, ok := c.Stdin.(*os.File); ok {

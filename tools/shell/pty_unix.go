@@ -63,7 +63,7 @@ func (ts *Terminals) start(id string, c TerminalCommand) (*Terminal, error) {
 		if name, args, err = c.Sandbox.argv(name, args); err != nil {
 			return nil, err
 		}
-		env = SandboxEnviron(env)
+		env = c.Sandbox.environ(env)
 	}
 	ours, theirs, err := openPTY()
 	if err != nil {

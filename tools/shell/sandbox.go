@@ -186,9 +186,10 @@ func (b *Sandbox) argv(name string, args []string) (string, []string, error) {
 	return helper[0], slices.Concat(helper[1:], []string{string(spec), name}, args), nil
 }
 
-// SandboxEnviron takes out what leads to programs that would act outside of the sandbox for the command.
-func SandboxEnviron(env []string) []string {
-	return slices.DeleteFunc(slices.Clone(env), func(e string) bool {
+// environ takes out what leads to programs that would act outside of the sandbox for the command. Without a network
+// package managers are told not to try again for a minute.
+func (b *Sandbox) environ(env []string) []string {
+	out := slices.DeleteFunc(slices.Clone(env), func(e string) bool {
 		name, _, _ := strings.Cut(e, "=")
 		switch name {
 		case "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "NVIM", "NVIM_LISTEN_ADDRESS", "TMUX", "DOCKER_HOST", "GPG_AGENT_INFO":
@@ -196,6 +197,10 @@ func SandboxEnviron(env []string) []string {
 		}
 		return strings.HasPrefix(name, "VSCODE_IPC") || strings.HasPrefix(name, "VSCODE_GIT")
 	})
+	if !b.Network {
+		out = append(out, "npm_config_fetch_retries=0", "PIP_RETRIES=0", "CARGO_NET_RETRY=0")
+	}
+	return out
 }
 
 // below reports whether path lies below dir; both are clean.

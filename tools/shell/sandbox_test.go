@@ -63,7 +63,7 @@ func TestWritablePlacesNeverOpenTheHomeFolder(t *testing.T) {
 }
 
 func TestSandboxEnviron(t *testing.T) {
-	got := SandboxEnviron([]string{"PATH=/bin", "SSH_AUTH_SOCK=/x", "VSCODE_IPC_HOOK_CLI=/y", "TMUX=1", "VSCODE=1"})
+	got := (&Sandbox{Network: true}).environ([]string{"PATH=/bin", "SSH_AUTH_SOCK=/x", "VSCODE_IPC_HOOK_CLI=/y", "TMUX=1", "VSCODE=1"})
 	if !slices.Equal(got, []string{"PATH=/bin", "VSCODE=1"}) {
 		t.Errorf("%q", got)
 	}
