@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// texts are the files below dir by relative path.
+func texts(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(p)
+		rel, _ := filepath.Rel(dir, p)
+		out[rel] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// The whole program is killed while it applies a patch of twenty files; the next start ends what it left, says
+// which way, and every file is old or every file is new. Package files does the same 200 times to the commit alone.
+func TestKilledInTheMiddleOfAPatch(t *testing.T) {
+	runs := 60
+	if testing.Short() {
+		runs = 10
+	}
+	home := atHome(t)
+	journal := filepath.Join(home, "state", "pillion", "journal", "*.json")
+	patch, old, now := "*** Begin Patch\n", map[string]string{}, map[string]string{}
+	body := strings.Repeat("line\n", 2000)
+	for i := range 20 {
+		name, moved := fmt.Sprintf("f%d", i), fmt.Sprintf("sub/g%d", i)
+		head := fmt.Sprintf("head %d\n", i)
+		switch i % 4 {
+		case 0:
+			patch += "*** Add File: " + name + "\n+" + head
+			now[name] = head
+			continue
+		case 1:
+			patch += "*** Update File: " + name + "\n@@\n-" + head + "+new\n"
+			now[name] = "new\n" + body
+		case 2:
+			patch += "*** Update File: " + name + "\n*** Move to: " + moved + "\n@@\n-" + head + "+new\n"
+			now[moved] = "new\n" + body
+		case 3:
+			patch += "*** Delete File: " + name + "\n"
+		}
+		old[name] = head + body
+	}
+	line, err := json.Marshal(map[string]any{"tool": "apply_patch", "input": map[string]string{"patchText": patch + "*** End Patch"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(uint64(os.Getpid()), 2))
+	outcomes := map[string]int{}
+	for i := range runs {
+		dir := t.TempDir()
+		for name, text := range old {
+			put(t, filepath.Join(dir, name), text)
+		}
+		cmd := exec.Command(os.Args[0], "tool", "call", "--jsonl", "--no-lsp", "--approve", "all", "-C", dir)
+		cmd.Env = append(os.Environ(), "PILLION_TEST_MAIN=1")
+		cmd.Stdin = bytes.NewReader(append(line, '\n'))
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		delay := time.Duration(r.Int64N(int64(8 * time.Millisecond)))
+		var begun time.Time
+		for alive := true; alive; {
+			if found, _ := filepath.Glob(journal); len(found) > 0 && begun.IsZero() {
+				begun = time.Now()
+			}
+			if !begun.IsZero() && time.Since(begun) >= delay {
+				cmd.Process.Kill()
+				<-ended
+				break
+			}
+			select {
+			case <-ended:
+				alive = false
+			default:
+			}
+		}
+		torn := texts(t, dir)
+		_, said := callTools(t, dir, `{"tool":"list","input":{}}`)
+		got := texts(t, dir)
+		what := "old"
+		switch {
+		case maps.Equal(got, now):
+			what = "new"
+		case !maps.Equal(got, old):
+			t.Fatalf("run %d: neither old nor new after %q", i, said)
+		}
+		if !maps.Equal(torn, got) {
+			what += " after repair"
+			if !strings.Contains(said, "interrupted earlier: "+map[string]string{"old after repair": "rolled back", "new after repair": "finished"}[what]) {
+				t.Errorf("run %d: %s, but it said %q", i, what, said)
+			}
+		}
+		outcomes[what]++
+	}
+	t.Log(outcomes)
+	if n := outcomes["old after repair"] + outcomes["new after repair"]; n < runs/10 {
+		t.Errorf("only %d of %d kills hit the commit: %v", n, runs, outcomes)
+	}
+}
