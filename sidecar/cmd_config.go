@@ -70,7 +70,7 @@ func configCheck() *cobra.Command {
 }
 
 func configShow() *cobra.Command {
-	var origin bool
+	var origin, asJSON bool
 	var cwd string
 	c := &cobra.Command{
 		Use: "show", Short: "Print the merged configuration; keys are masked", Args: cobra.NoArgs,
@@ -84,6 +84,9 @@ func configShow() *cobra.Command {
 			warnHeld(c.ErrOrStderr(), conf, worktree(dir))
 			if origin {
 				origins := conf.Origins()
+				if asJSON {
+					return json.NewEncoder(c.OutOrStdout()).Encode(origins)
+				}
 				paths := make([]string, 0, len(origins))
 				for p := range origins {
 					paths = append(paths, p)
@@ -101,6 +104,7 @@ func configShow() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&origin, "origin", false, "print where each value comes from")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON (with --origin too; the configuration always is)")
 	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
 	return c
 }

@@ -89,7 +89,11 @@ func toolSchema() *cobra.Command {
 			defer done()
 			t, ok := tools.Repair(args[0], list)
 			if !ok {
-				return fmt.Errorf("%s", tools.Unavailable(args[0], list))
+				near := ""
+				if c := tools.Close(args[0], list); len(c) > 0 {
+					near = "; did you mean " + strings.Join(c, " or ") + "?"
+				}
+				return fmt.Errorf("there is no tool %q%s (pillion tool list shows all)", args[0], near)
 			}
 			var b bytes.Buffer
 			if err := json.Indent(&b, t.Parameters, "", "  "); err != nil {

@@ -61,11 +61,6 @@ func execute(args []string) int {
 	return exitError
 }
 
-// usageError is a command line that cannot be understood.
-type usageError struct{ error }
-
-func usagef(format string, a ...any) error { return usageError{fmt.Errorf(format, a...)} }
-
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "pillion",
@@ -83,10 +78,6 @@ Exit codes: 0 done, 1 failed, 2 the command line is wrong, 130 cancelled.`,
 		return usagef("%w; see %s --help", err, c.CommandPath())
 	})
 	root.AddCommand(acpCommand(), runCommand(), toolCommand(), permissionCommand(), sessionsCommand(), modelsCommand(), configCommand(), trustCommand(), doctorCommand(), versionCommand())
-	for _, c := range root.Commands() {
-		if c.Args == nil && !c.HasSubCommands() {
-			c.Args = cobra.NoArgs
-		}
-	}
+	strict(root)
 	return root
 }

@@ -19,11 +19,11 @@ type Config struct {
 	Model        string               `json:"model,omitempty" doc:"default model as provider/model, e.g. anthropic/claude-sonnet-5-5"`
 	DefaultAgent string               `json:"default_agent,omitempty" doc:"agent of a new session: build or plan or one of your own"`
 	Provider     map[string]Provider  `json:"provider,omitempty" doc:"model providers by id"`
-	Permission   Permission           `json:"permission,omitempty" doc:"allow, ask or deny, by permission and pattern; the last match wins"`
+	Permission   Permission           `json:"permission,omitzero" doc:"allow, ask or deny, by permission and pattern; the last match wins"`
 	Agent        map[string]Agent     `json:"agent,omitempty" doc:"agents by name: change the built-in ones or add your own"`
 	Tools        map[string]bool      `json:"tools,omitempty" doc:"switch tools on or off by name; * is a wildcard. apply_patch also chooses: true offers it instead of edit and write, false the reverse; by default the model decides"`
-	LSP          Switch[Server]       `json:"lsp,omitempty" doc:"false turns language servers off; an object changes or adds some by id"`
-	Formatter    Switch[FormatterDef] `json:"formatter,omitempty" doc:"true formats files after an edit with the formatter their project uses; an object does and changes or adds some by id; off by default"`
+	LSP          Switch[Server]       `json:"lsp,omitzero" doc:"false turns language servers off; an object changes or adds some by id"`
+	Formatter    Switch[FormatterDef] `json:"formatter,omitzero" doc:"true formats files after an edit with the formatter their project uses; an object does and changes or adds some by id; off by default"`
 	Instructions []string             `json:"instructions,omitempty" doc:"more instruction files (globs relative to the project)"`
 	Shell        string               `json:"shell,omitempty" doc:"shell of the bash tool; default: $SHELL when it is bash, zsh or sh"`
 	Ripgrep      string               `json:"ripgrep,omitempty" doc:"path of the rg program, or off for the built-in search engine; default: the rg on PATH"`
@@ -91,7 +91,7 @@ type Agent struct {
 	Temperature *float64        `json:"temperature,omitempty" doc:"sampling temperature"`
 	TopP        *float64        `json:"top_p,omitempty" doc:"nucleus sampling"`
 	Steps       int             `json:"steps,omitempty" doc:"model steps one turn may take"`
-	Permission  Permission      `json:"permission,omitempty" doc:"rules that come after the general ones"`
+	Permission  Permission      `json:"permission,omitzero" doc:"rules that come after the general ones"`
 	Tools       map[string]bool `json:"tools,omitempty" doc:"switch tools on or off by name"`
 	Disable     bool            `json:"disable,omitempty" doc:"take it away"`
 	Hidden      bool            `json:"hidden,omitempty" doc:"do not offer it in menus"`
