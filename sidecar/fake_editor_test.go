@@ -161,7 +161,7 @@ func newRig(t testing.TB, st *store.Store, cwd string) *rig {
 		Rules: func(string) permission.Ruleset { return rules }, Instructions: func(string) []string { return nil }})
 	a, b := pipes()
 	r := &rig{t: t, cwd: cwd, model: m, rt: rt, served: make(chan error, 1)}
-	r.server = NewServer(ServerOptions{Runtime: rt, Conn: b, Editors: editors, Version: "0.0.0-test",
+	r.server = NewServer(ServerOptions{Runtime: rt, Conn: b, Editors: editors, Live: &liveProblems{}, Version: "0.0.0-test",
 		Review: func(id string) Reviewer {
 			env.mu.Lock()
 			defer env.mu.Unlock()

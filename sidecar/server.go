@@ -14,6 +14,7 @@ import (
 	"go.lsp.dev/jsonrpc2"
 
 	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools/change"
@@ -26,6 +27,7 @@ type ServerOptions struct {
 	Conn    io.ReadWriteCloser // the editor
 	Editors *Editors           // where questions of the runtime's sessions arrive; nil makes its own
 	Buffers *Buffers           // nil makes its own
+	Live    *liveProblems      // changed problems, for editors that follow them; nil: none
 	Version string             // Pillion's
 	Log     *slog.Logger       // nil is silent
 
@@ -105,7 +107,13 @@ const (
 // Serve answers the editor until it goes away or ctx ends; then it cancels what runs and ends the sessions. It returns
 // within two seconds of that, with the connection's error, if it had one.
 func (s *Server) Serve(ctx context.Context) error {
+	wired := make(chan struct{})
+	if s.o.Live != nil {
+		s.o.Live.follow(func(r lspbridge.FileReport) { <-wired; s.tellProblems(r) })
+		defer s.o.Live.follow(nil)
+	}
 	s.wire = newWire(s.o.Conn, s.handle, func(err error) { s.log.Warn("editor", "err", err) })
+	close(wired)
 	s.o.Editors.attach(s)
 	defer s.o.Editors.detach(s)
 	select {

@@ -37,7 +37,8 @@ type appOptions struct {
 	ephemeral bool     // nothing is stored: scripts
 	noLSP     bool
 	log       *slog.Logger
-	notices   io.Writer // what a person at a terminal should know; nil: only the log
+	problems  *liveProblems // where changed problems go; nil: nobody listens
+	notices   io.Writer     // what a person at a terminal should know; nil: only the log
 }
 
 // app is the one place where concrete parts meet. Making it opens and starts nothing.
@@ -235,6 +236,9 @@ func (a *app) bridge(root string, c *config.Config) *lspbridge.Manager {
 			return b.Text, ok
 		}
 	}
+	if a.o.problems != nil {
+		o.Diagnostics = a.o.problems.put
+	}
 	m := lspbridge.New(o)
 	a.bridges[key] = m
 	return m
@@ -299,11 +303,11 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser) error {
 	p := newWorkplace()
 	log, done := p.logger()
 	defer done()
-	editors, buffers := NewEditors(), NewBuffers()
-	a := newApp(appOptions{place: p, asker: editors, questions: editors, editors: editors, buffers: buffers, log: log})
+	editors, buffers, live := NewEditors(), NewBuffers(), &liveProblems{}
+	a := newApp(appOptions{place: p, problems: live, asker: editors, questions: editors, editors: editors, buffers: buffers, log: log})
 	defer a.close()
 	s := NewServer(ServerOptions{
-		Runtime: a.runtime, Conn: conn, Editors: editors, Buffers: buffers, Version: version, Log: log,
+		Runtime: a.runtime, Conn: conn, Editors: editors, Buffers: buffers, Live: live, Version: version, Log: log,
 		Modes: a.runtime.Agents,
 		Models: func(cwd string) []ModelInfo {
 			var out []ModelInfo

@@ -16,6 +16,7 @@ const (
 	MethodPillionChangeList         = "_pillion/change/list"         // agent
 	MethodPillionChangeUndo         = "_pillion/change/undo"         // agent
 	MethodPillionChangeUpdated      = "_pillion/change/updated"      // client
+	MethodPillionDiagnosticsUpdated = "_pillion/diagnostics/updated" // client
 	MethodPillionPermissionExplain  = "_pillion/permission/explain"  // agent
 	MethodPillionPermissionList     = "_pillion/permission/list"     // agent
 	MethodPillionPermissionRevoke   = "_pillion/permission/revoke"   // agent
@@ -61,6 +62,7 @@ var Methods = []Method{
 	{"_pillion/change/list", "agent", "ChangeListRequest", "ChangeListResponse"},
 	{"_pillion/change/undo", "agent", "ChangeUndoRequest", "ChangeUndoResponse"},
 	{"_pillion/change/updated", "client", "ChangeUpdated", ""},
+	{"_pillion/diagnostics/updated", "client", "DiagnosticsUpdated", ""},
 	{"_pillion/permission/explain", "agent", "PermissionExplainRequest", "PermissionExplainResponse"},
 	{"_pillion/permission/list", "agent", "PermissionListRequest", "PermissionListResponse"},
 	{"_pillion/permission/revoke", "agent", "PermissionRevokeRequest", "PermissionRevokeResponse"},
@@ -1671,6 +1673,24 @@ type DecisionMeta struct {
 type ChangeUpdated struct {
 	SessionID string     `json:"sessionId" acp:"required"`
 	Change    ChangeInfo `json:"change" acp:"required"`
+}
+
+// DiagnosticsUpdated: The problems of a file are others than before, or have become certain.
+type DiagnosticsUpdated struct {
+	URI         string           `json:"uri" acp:"required"`
+	Version     *int64           `json:"version,omitempty"`
+	Certainty   string           `json:"certainty" acp:"required"` // fresh, partial, pending or unavailable.
+	Reason      string           `json:"reason,omitempty"`
+	Diagnostics []FileDiagnostic `json:"diagnostics" acp:"required"`
+}
+
+// FileDiagnostic: A problem, in LSP's shape.
+type FileDiagnostic struct {
+	Range    Range  `json:"range" acp:"required"`
+	Severity int64  `json:"severity" acp:"required"` // 1 error, 2 warning, 3 information, 4 hint.
+	Code     string `json:"code,omitempty"`
+	Source   string `json:"source,omitempty"`
+	Message  string `json:"message" acp:"required"`
 }
 
 // ChangeInfo: A change set and where it stands.

@@ -1169,6 +1169,22 @@
 ---@field sessionId string
 ---@field change pillion.ChangeInfo
 
+---The problems of a file are others than before, or have become certain.
+---@class pillion.DiagnosticsUpdated
+---@field uri string
+---@field version? integer
+---@field certainty string
+---@field reason? string
+---@field diagnostics pillion.FileDiagnostic[]
+
+---A problem, in LSP's shape.
+---@class pillion.FileDiagnostic
+---@field range pillion.Range
+---@field severity integer
+---@field code? string
+---@field source? string
+---@field message string
+
 ---A change set and where it stands.
 ---@class pillion.ChangeInfo
 ---@field id string
@@ -1303,6 +1319,7 @@ return {
     pillion_change_list = "_pillion/change/list",
     pillion_change_undo = "_pillion/change/undo",
     pillion_change_updated = "_pillion/change/updated",
+    pillion_diagnostics_updated = "_pillion/diagnostics/updated",
     pillion_permission_explain = "_pillion/permission/explain",
     pillion_permission_list = "_pillion/permission/list",
     pillion_permission_revoke = "_pillion/permission/revoke",

@@ -12,6 +12,7 @@ export const methods = {
   pillionChangeList: "_pillion/change/list",
   pillionChangeUndo: "_pillion/change/undo",
   pillionChangeUpdated: "_pillion/change/updated",
+  pillionDiagnosticsUpdated: "_pillion/diagnostics/updated",
   pillionPermissionExplain: "_pillion/permission/explain",
   pillionPermissionList: "_pillion/permission/list",
   pillionPermissionRevoke: "_pillion/permission/revoke",
@@ -1339,6 +1340,24 @@ export interface DecisionMeta {
 export interface ChangeUpdated {
   sessionId: string;
   change: ChangeInfo;
+}
+
+/** The problems of a file are others than before, or have become certain. */
+export interface DiagnosticsUpdated {
+  uri: string;
+  version?: number;
+  certainty: string;
+  reason?: string;
+  diagnostics: FileDiagnostic[];
+}
+
+/** A problem, in LSP's shape. */
+export interface FileDiagnostic {
+  range: Range;
+  severity: number;
+  code?: string;
+  source?: string;
+  message: string;
 }
 
 /** A change set and where it stands. */

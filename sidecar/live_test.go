@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/pillion-dev/pillion/lspbridge"
+)
+
+// Who is slow gets the newest word on each file, in the order the files were first named; who has gone gets nothing.
+func TestLiveProblemsAreCoalesced(t *testing.T) {
+	l := &liveProblems{}
+	l.put(lspbridge.FileReport{Path: "before"}) // nobody listens yet
+	got, more := make(chan string), make(chan bool)
+	l.follow(func(r lspbridge.FileReport) {
+		got <- fmt.Sprint(r.Path, r.Version)
+		<-more
+	})
+	l.put(lspbridge.FileReport{Path: "a", Version: 1})
+	if s := <-got; s != "a1" {
+		t.Errorf("told %s", s)
+	}
+	for v := range int32(100) { // while the listener is at a1
+		l.put(lspbridge.FileReport{Path: "b", Version: v + 1})
+		l.put(lspbridge.FileReport{Path: "a", Version: v + 2})
+	}
+	for _, want := range []string{"b100", "a101"} {
+		more <- true
+		if s := <-got; s != want {
+			t.Errorf("told %s, want %s", s, want)
+		}
+	}
+	l.put(lspbridge.FileReport{Path: "c"})
+	l.follow(nil)
+	more <- true
+	l.put(lspbridge.FileReport{Path: "d"})
+	select {
+	case s := <-got:
+		t.Errorf("told %s after the end", s)
+	default:
+	}
+}
+
+func TestProblemsReachAnEditorThatFollowsThem(t *testing.T) {
+	r := newRig(t, testStore(t), t.TempDir())
+	path := filepath.Join(r.cwd, "a b.go")
+	report := lspbridge.FileReport{Path: path, Version: 3, State: lspbridge.Pending, Reason: "being checked", Items: []lspbridge.Diagnostic{{Path: path, Range: lspbridge.Range{Start: lspbridge.Position{Line: 1, Character: 2}, End: lspbridge.Position{Line: 1, Character: 4}},
+		Severity: lspbridge.SeverityError, Code: "E1", Source: "compiler", Message: "no"}}}
+	r.ed.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}`)
+	r.ed.expect(`{"id":1}`)
+	r.server.o.Live.put(lspbridge.FileReport{Path: path, Reason: "to one that did not announce it"})
+	r.ed.send(`{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"_meta":{"pillion":{"version":1,"methods":["_pillion/diagnostics/updated"]}}}}}`)
+	r.ed.expect(`{"id":2}`)
+	r.server.o.Live.put(report)
+	r.ed.expect(`{"method":"_pillion/diagnostics/updated","params":{"uri":"` + pathURI(path) + `","version":3,"certainty":"pending","reason":"being checked","diagnostics":[{"range":{"start":{"line":1,"character":2},"end":{"line":1,"character":4}},"severity":1,"code":"E1","source":"compiler","message":"no"}]}}`)
+	r.server.o.Live.put(lspbridge.FileReport{Path: path, State: lspbridge.Fresh})
+	r.ed.expect(`{"method":"_pillion/diagnostics/updated","params":{"certainty":"fresh","diagnostics":[]}}`)
+}
