@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -61,6 +63,9 @@ directory), by its real path.`,
 }
 
 func giveTrust(p *workplace, out io.Writer, dir string, below, asJSON bool) error {
+	if os.Getenv("PILLION") == "1" { // set for what the agent runs
+		return errors.New("a command that the agent runs cannot trust a folder; run pillion trust yourself, in a terminal of your own")
+	}
 	root := dir
 	if !below {
 		root = realPath(worktree(dir))

@@ -21,6 +21,7 @@ func strangersProject(t *testing.T) (root string) {
 		t.Setenv(name, t.TempDir())
 	}
 	t.Setenv("PILLION_TRUST", "")
+	t.Setenv("PILLION", "")
 	root = realPath(t.TempDir())
 	for _, d := range []string{".git", "sub"} {
 		if err := os.MkdirAll(filepath.Join(root, d), 0o700); err != nil {
@@ -146,6 +147,14 @@ func TestATrustFileOthersCanWriteCountsForNothing(t *testing.T) {
 	write(t, p.trustFile(root), string(other))
 	if p.trusted(root) {
 		t.Error("another folder's record counts")
+	}
+}
+
+func TestACommandOfTheAgentCannotTrust(t *testing.T) {
+	root := strangersProject(t)
+	t.Setenv("PILLION", "1")
+	if out, err := command(t, "trust", root); err == nil || newWorkplace().trusted(root) {
+		t.Errorf("%q %v", out, err)
 	}
 }
 
