@@ -35,6 +35,7 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == shell.SandboxArg { // we are a command about to start in the sandbox
 		os.Exit(shell.SandboxMain(os.Args[2:]))
 	}
+	tuneHeap()
 	os.Exit(execute(os.Args[1:]))
 }
 

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+)
+
+// smallHeap is what the heap may grow to, in bytes, before it is collected, however little of it lives. Go's own
+// minimum of 4 MB makes a small sidecar collect several times for each edit of a large file: a fifth of its time.
+const smallHeap = 32 << 20
+
+// tuneHeap collects a small heap less often and leaves a large one to Go's own pace: memory in use at most doubles.
+// GOGC in the environment has the say.
+func tuneHeap() {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	var tune func(*sentinel)
+	last := 0
+	tune = func(*sentinel) {
+		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		metrics.Read(live)
+		if p := heapPercent(live[0].Value.Uint64()); p != last {
+			last = p
+			debug.SetGCPercent(p)
+		}
+		runtime.SetFinalizer(new(sentinel), tune) // runs after the next collection, in the one goroutine for finalizers
+	}
+	tune(nil)
+}
+
+// sentinel dies with every collection.
+type sentinel struct{ _ *sentinel }
+
+// heapPercent is GOGC for a heap of which live bytes survived: 100 to 400, in steps, since a change stops the world.
+func heapPercent(live uint64) int {
+	const step = 50
+	p := smallHeap*100/max(live, 1<<20) - 100
+	if live >= smallHeap/2 {
+		p = 100
+	}
+	return int(min(max(p/step*step, 100), 400))
+}
