@@ -68,6 +68,7 @@ func TestGoplsSoak(t *testing.T) {
 				}
 			}
 			fresh.Close(ctx)
+			t.Logf("%d edits", i+1)
 		}
 	}
 }

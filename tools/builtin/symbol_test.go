@@ -222,3 +222,47 @@ func TestSymbolsWithoutAGrammar(t *testing.T) {
 	}
 	s.says("symbol_delete", `{"symbol":"Box","filePath":"a.cpp"}`, "referenced: n.Box is still used", "a.cpp:")
 }
+
+// What servers leave out of their ranges (export, decorators, the value of a variable) belongs to the declaration.
+func TestSymbolsOfOtherServers(t *testing.T) {
+	if !symbol.Supported("a.go") || testing.Short() {
+		t.Skip("needs cgo and real servers")
+	}
+	bin, _ := filepath.Abs("../../.cache/servers/node_modules/.bin")
+	for _, c := range []struct{ server, file, text, find, read, name, body, want, used, deleted string }{
+		{"typescript", "a.ts", "/** Doc. */\nexport const twice = (n: number) => {\n  return n * 2;\n};\n\nexport class Box {\n  // Size of it.\n  size(): number { return twice(2); }\n}\n\ndescribe('x', () => { const y = 1; });\ndeclare function describe(name: string, f: () => void): void;\n",
+			"  function twice  1-4\n", "1: /** Doc. */\n2: export const twice = ", "Box.size", "size(): number {\n  return twice(3);\n}", "  // Size of it.\n  size(): number {\n    return twice(3);\n  }\n}\n", "in Box.size", "Box"},
+		{"pyright", "a.py", "import functools\n\nLIMIT = 3\n\n\n@functools.cache\ndef twice(n):\n    return n * LIMIT\n\n\nclass Box:\n    # Size of it.\n    def size(self):\n        return twice(2)\n",
+			"  function twice  6-8\n", "6: @functools.cache\n7: def twice", "Box.size", "def size(self):\n    return twice(3)", "    # Size of it.\n    def size(self):\n        return twice(3)\n", "in Box.size", "Box"},
+	} {
+		t.Run(c.server, func(t *testing.T) {
+			s := newSymbolSession(t, func(dir string) Bridge {
+				put(t, filepath.Join(dir, "tsconfig.json"), "{}")
+				m := lspbridge.New(lspbridge.Options{Root: dir, Bin: []string{bin}})
+				t.Cleanup(func() { m.Close(context.Background()) })
+				for _, l := range m.Doctor() {
+					if l.ID == c.server && !l.Found {
+						t.Skip(c.server + " is not installed: " + l.Install)
+					}
+				}
+				return m
+			})
+			put(t, filepath.Join(s.dir, c.file), c.text)
+			in := func(name string) string { return `{"symbol":"` + name + `","filePath":"` + c.file + `"}` }
+			if out := s.says("symbol_find", `{"path":"`+c.file+`"}`, c.find); strings.Contains(out, "tree-sitter") {
+				t.Errorf("the server was not asked: %s", out)
+			}
+			s.says("symbol_read", in("twice"), c.read)
+			body, _ := json.Marshal(c.body)
+			s.says("symbol_replace", `{"symbol":"`+c.name+`","body":`+string(body)+`}`, "Change applied successfully.")
+			if !strings.Contains(s.file(c.file), c.want) {
+				t.Errorf("lacks\n%s\nin\n%s", c.want, s.file(c.file))
+			}
+			s.says("symbol_references", in("twice"), c.used)
+			s.says("symbol_delete", in("twice"), "referenced: twice is still used in 1 place")
+			s.says("symbol_delete", in(c.deleted), "Change applied successfully.")
+			s.says("symbol_delete", in("twice"), "Change applied successfully.")
+			s.says("symbol_rename", `{"symbol":"nothing","newName":"x","filePath":"`+c.file+`"}`, "not_found")
+		})
+	}
+}
