@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -182,8 +183,9 @@ func (v *view) showTool(d agent.ToolData) {
 	was := c.tool
 	c.tool = d
 	title := d.Title
+	said := announce(d, v.info.Cwd)
 	if title == "" {
-		title = d.Tool
+		title = strings.TrimSpace(d.Tool + " " + said.what)
 	}
 	content := v.toolContent(c)
 	u := protocol.ToolCallUpdate{ToolCallID: d.CallID}
@@ -198,6 +200,8 @@ func (v *view) showTool(d agent.ToolData) {
 	}
 	if locs := locations(d.Locations); len(locs) > 0 && !slices.Equal(d.Locations, was.Locations) {
 		u.Locations = locs
+	} else if len(locs) == 0 && said.path != "" && d.Status != was.Status && d.Status == agent.ToolRunning {
+		u.Locations = []protocol.ToolCallLocation{{Path: said.path}}
 	}
 	if d.Status == agent.ToolCompleted || d.Status == agent.ToolError {
 		u.RawOutput = rawOutput(d)
@@ -214,6 +218,33 @@ func (v *view) showTool(d agent.ToolData) {
 		return
 	}
 	v.es.send("tool_call_update", &u)
+}
+
+// announcement is what a call's input already says before the tool has words of its own.
+type announcement struct{ what, path string }
+
+func announce(d agent.ToolData, cwd string) (a announcement) {
+	var in map[string]json.RawMessage
+	if d.Title != "" && len(d.Locations) > 0 || json.Unmarshal(d.Input, &in) != nil {
+		return a
+	}
+	for _, key := range []string{"filePath", "command", "pattern", "path", "url", "query", "description", "operation"} {
+		var text string
+		if json.Unmarshal(in[key], &text) != nil || text == "" {
+			continue
+		}
+		if a.what == "" {
+			line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+			a.what = line
+		}
+		if key == "filePath" {
+			a.path = text
+			if !filepath.IsAbs(text) {
+				a.path = filepath.Join(cwd, text)
+			}
+		}
+	}
+	return a
 }
 
 // toolContent is what a call's card shows: its diffs, then its output or error. v.mu is held.
