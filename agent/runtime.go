@@ -204,7 +204,7 @@ func (r *Runtime) LoadSession(ctx context.Context, id string) (*Session, error) 
 func (r *Runtime) load(ctx context.Context, id string) (*Session, error) {
 	head, err := r.st.Session(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, fmt.Errorf("%w: %q", ErrNoSession, id)
+		return nil, fmt.Errorf("%q: %w", id, ErrNoSession)
 	}
 	if err != nil {
 		return nil, err
@@ -286,7 +286,7 @@ func (r *Runtime) Delete(ctx context.Context, id string) error {
 	defer unlock()
 	err = r.st.Delete(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return fmt.Errorf("%w: %q", ErrNoSession, id)
+		return fmt.Errorf("%q: %w", id, ErrNoSession)
 	}
 	return err
 }

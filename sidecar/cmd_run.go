@@ -77,7 +77,7 @@ func run(ctx context.Context, f runFlags, args []string, out, errOut io.Writer) 
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	o := terminal.Options{Out: out, Cwd: cwd, Approve: approve, Live: stdout && !f.asJSON, Color: stdout && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", Editor: textEditor()}
+	o := terminal.Options{Out: out, Cwd: cwd, Approve: approve, Live: stdout && !f.asJSON && os.Getenv("TERM") != "dumb", Color: stdout && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", Editor: textEditor()}
 	if f.asJSON {
 		o.Out, o.Color = io.Discard, false
 	} else if stdout {

@@ -358,7 +358,7 @@ func (s *Server) authenticate(ctx context.Context, p *protocol.AuthenticateReque
 		known = append(known, id)
 	}
 	if len(known) == 0 {
-		return nil, rpc.InvalidParams("no authentication is needed; models' keys come from the environment or `pillion auth login`")
+		return nil, rpc.InvalidParams("no authentication is needed; models' keys come from the environment or pillion.jsonc")
 	}
 	return nil, rpc.InvalidParams("methodId: unknown method %q; known are %q", p.MethodID, known)
 }
