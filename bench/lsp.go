@@ -66,7 +66,7 @@ func (b *bench) language(l language) {
 	if r := m.Diagnostics(ctx, path); r.State != lspbridge.Fresh {
 		failf("%s: the first diagnostics are %s: %s", l.id, r.State, r.Reason)
 	}
-	check(s.warm())
+	check(s.warm(l.ways == "pull"))
 
 	i := 0
 	bridged := func() float64 {

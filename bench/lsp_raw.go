@@ -169,8 +169,11 @@ func (s *rawServer) change(line string) error {
 	})
 }
 
-// warm waits for the first diagnostics of the file.
-func (s *rawServer) warm() error {
+// warm waits for the first diagnostics of the file; a server that is pulled does not push any.
+func (s *rawServer) warm(pulls bool) error {
+	if pulls {
+		return s.peer.Call(context.Background(), "textDocument/diagnostic", map[string]any{"textDocument": map[string]any{"uri": s.uri}}, nil)
+	}
 	return s.until(func() bool { return s.pushed != "" || len(s.tokens) == 0 && s.pushes > 0 }, "the first diagnostics")
 }
 

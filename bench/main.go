@@ -77,6 +77,7 @@ func main() {
 func run(only, bin string, scale float64, page string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends a measurement that cannot be cancelled
 	chosen := strings.Split(only, ",")
 	for _, name := range chosen {
 		if only != "" && !slices.ContainsFunc(parts, func(p part) bool { return p.name == name }) {

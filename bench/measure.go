@@ -118,7 +118,7 @@ func (r Row) Verdict() (met bool, text string) {
 		if !met {
 			text = "**missed**"
 		}
-		return met, text + fmt.Sprintf(" (%+.2g %s)", ours-other, r.Unit)
+		return met, text + fmt.Sprintf(" (%s %s more)", figure(ours-other), r.Unit)
 	}
 	if len(r.Beside) > 0 {
 		return true, figure(ours/other) + " ×"

@@ -29,8 +29,8 @@ func TestVerdicts(t *testing.T) {
 		{"at least, half", 50, 0, Target{AtLeast: 100}, false, "2.00 ×"},
 		{"ratio", 11, 10, Target{Ratio: 1.10}, true, "1.10 ×"},
 		{"ratio, over", 12, 10, Target{Ratio: 1.10}, false, "1.20 ×"},
-		{"over a limit", 5, 2, Target{Over: 3}, true, "+3"},
-		{"over a limit, too much", 6, 2, Target{Over: 3}, false, "+4"},
+		{"over a limit", 5, 2, Target{Over: 3}, true, "(3.00 ms more"},
+		{"over a limit, too much", 6, 2, Target{Over: 3}, false, "(4.00 ms more"},
 		{"nothing promised", 6, 2, Target{}, true, "3.00 ×"},
 	} {
 		r := Row{Unit: "ms", Ours: Samples{c.ours}, Target: c.target}

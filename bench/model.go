@@ -20,7 +20,7 @@ type model struct {
 	http *http.Server
 
 	mu    sync.Mutex // guards what follows
-	turns []exchange
+	turns []*exchange
 	mark  []byte    // when this was first handed to the kernel …
 	sent  time.Time // … is kept here
 }
@@ -61,18 +61,18 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	at := time.Now()
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	c := &clock{ResponseWriter: w, m: m}
-	m.Server.ServeHTTP(c, r)
+	turn := &exchange{arrived: at}
 	m.mu.Lock()
-	m.turns = append(m.turns, exchange{at, c.last})
+	m.turns = append(m.turns, turn) // now: the next request may arrive before this handler goes on after its last flush
 	m.mu.Unlock()
+	m.Server.ServeHTTP(&clock{ResponseWriter: w, m: m, turn: turn}, r)
 }
 
 // clock notes when bytes leave.
 type clock struct {
 	http.ResponseWriter
 	m    *model
-	last time.Time
+	turn *exchange
 }
 
 func (c *clock) Write(p []byte) (int, error) {
@@ -86,7 +86,9 @@ func (c *clock) Write(p []byte) (int, error) {
 
 // Flush notes the time before it: nothing can be answered that has not left.
 func (c *clock) Flush() {
-	c.last = time.Now()
+	c.m.mu.Lock()
+	c.turn.ended = time.Now()
+	c.m.mu.Unlock()
 	c.ResponseWriter.(http.Flusher).Flush()
 }
 
@@ -107,9 +109,12 @@ func (m *model) seen() time.Time {
 func (m *model) take() []exchange {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	t := m.turns
+	var out []exchange
+	for _, t := range m.turns {
+		out = append(out, *t)
+	}
 	m.turns = nil
-	return t
+	return out
 }
 
 // gaps are the times from an answer's end to the next request's arrival, in milliseconds.
@@ -121,11 +126,11 @@ func gaps(turns []exchange) Samples {
 	return out
 }
 
-// calls is a step that calls one tool.
+// calls is a step that calls one tool; Burst sends its last event and the end of the stream together.
 func calls(tool string, input map[string]any) wiretest.Step {
 	data, err := json.Marshal(input)
 	check(err)
-	return wiretest.Step{Chunk: -1, Calls: []wiretest.Call{{Name: tool, Input: data}}}
+	return wiretest.Step{Chunk: -1, Burst: true, Calls: []wiretest.Call{{Name: tool, Input: data}}}
 }
 
-var says = wiretest.Step{Text: "Done.", Chunk: -1}
+var says = wiretest.Step{Text: "Done.", Chunk: -1, Burst: true}

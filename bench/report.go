@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -83,6 +84,9 @@ Machine: %s.
 		fmt.Fprintf(&p, " Missed: %s.", strings.Join(missed, "; "))
 	}
 	p.WriteString("\n")
+	if busy := busyParts(all); len(busy) > 0 {
+		fmt.Fprintf(&p, "\nOther work kept the processors busy (load above the number of cores) during: %s. Ratios hold, the two being measured in turns;\nabsolute figures are pessimistic, their minima are nearer to a quiet machine.\n", strings.Join(busy, ", "))
+	}
 	for _, part := range parts {
 		r := all[part.name]
 		if r == nil {
@@ -115,6 +119,19 @@ Machine: %s.
 		return err
 	}
 	return os.WriteFile(path, []byte(p.String()), 0o644)
+}
+
+// busyParts are the parts during which more wanted to run than there are cores.
+func busyParts(all map[string]*Result) []string {
+	var out []string
+	for _, part := range parts {
+		if r := all[part.name]; r != nil {
+			if l, err := strconv.ParseFloat(r.LoadBefore, 64); err == nil && l > float64(runtime.NumCPU())+1 {
+				out = append(out, part.name)
+			}
+		}
+	}
+	return out
 }
 
 // machine is what the figures depend on.

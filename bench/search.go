@@ -44,6 +44,7 @@ func (b *bench) search() {
 			return took
 		}
 	}
+	rg("--count", "--regexp=rare_word_here", "./")() // from the disk into the page cache, on a slow day for minutes
 	n := b.rounds(20)
 	note := fmt.Sprintf("%d files", count)
 	s := inTurns(n, tool(withRG, "grep", "rare_word_here", "rare_word_here"), rg("--line-number", "--with-filename", "--no-heading", "--regexp=rare_word_here", "./"), tool(withGo, "grep", "rare_word_here", "rare_word_here"))
@@ -51,8 +52,9 @@ func (b *bench) search() {
 	b.add(Row{What: "the same, engine in Go", Unit: "ms", Ours: s[2], Beside: s[1], BesideName: "rg", Target: Target{Ratio: 2}})
 	s = inTurns(n, tool(withRG, "glob", "**/rare*", "/rare"), rg("--files", "--glob=**/rare*"))
 	b.add(Row{What: "glob of ten files", Unit: "ms", Ours: s[0], Beside: s[1], BesideName: "rg --files", Target: Target{Ratio: 1.10}})
-	s = inTurns(n, tool(withRG, "glob", "**/*.go", ".go"), rg("--files", "--glob=**/*.go"))
-	b.add(Row{What: "glob of half of the files", Unit: "ms", Ours: s[0], Beside: s[1], BesideName: "rg --files", Target: Target{Ratio: 1.10}, Note: "ours sorted by time"})
+	s = inTurns(n, tool(withRG, "glob", "**/*.go", ".go"), rg("--files", "--glob=**/*.go"), rg("--files", "--sortr=modified", "--glob=**/*.go"))
+	b.add(Row{What: "glob of half of the files", Unit: "ms", Ours: s[0], Beside: s[1], BesideName: "rg --files", Target: Target{Ratio: 1.10}, Note: "ours sorted by time: 25,000 calls of stat"})
+	b.add(Row{What: "the same", Unit: "ms", Ours: s[0], Beside: s[2], BesideName: "rg --files --sortr=modified"})
 	s = inTurns(n, tool(withRG, "grep", "context", "context"), rg("--line-number", "--with-filename", "--no-heading", "--max-count=101", "--regexp=context", "./"), tool(withGo, "grep", "context", "context"))
 	b.add(Row{What: "grep of a word in every file", Unit: "ms", Ours: s[0], Beside: s[1], BesideName: "rg", Note: "ours: the newest 100"})
 	b.add(Row{What: "the same, engine in Go", Unit: "ms", Ours: s[2], Beside: s[1], BesideName: "rg"})
