@@ -21,7 +21,7 @@ import (
 
 const hasParser = true
 
-const parseTime = 2_000_000 // microseconds a parse may take
+const parseTime = 1_000_000 // microseconds a parse may take
 
 func language(name string) *sitter.Language {
 	switch name {
@@ -48,6 +48,9 @@ func language(name string) *sitter.Language {
 // parse copies the tree out, so that nothing of the parser is left when it returns. A parser is made for each text and
 // closed: a shared one crashes, a cancelled one stays poisoned, an unclosed one leaks megabytes.
 func parse(lang, text string) (*node, []span, error) {
+	if angles(text) > maxAngles {
+		return nil, nil, ErrSlow
+	}
 	p := sitter.NewParser()
 	defer p.Close()
 	l := language(lang)

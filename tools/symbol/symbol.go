@@ -43,7 +43,7 @@ var (
 	ErrNotText   = errors.New("the file is not clean UTF-8 text")
 )
 
-const maxText = 2 << 20 // bytes; a tree weighs some twenty times its text
+const maxText = 1 << 20 // bytes; a tree weighs some twenty times its text
 
 // Outline lists all declarations of a text, in its order; path only names the language.
 func Outline(path, text string) ([]Symbol, error) {
@@ -138,4 +138,24 @@ func Enclosing(list []Symbol, at int) (Symbol, bool) {
 		}
 	}
 	return best, ok
+}
+
+// maxAngles is how many < may be open in one statement. Each may be a comparison or a type's, so the parser follows
+// both ways: fifty thousand cost gigabytes before its time is up.
+const maxAngles = 200
+
+func angles(text string) (most int) {
+	open := 0
+	for i := range len(text) {
+		switch text[i] {
+		case '<':
+			open++
+			most = max(most, open)
+		case '>':
+			open = max(0, open-1)
+		case ';', '{', '}':
+			open = 0
+		}
+	}
+	return most
 }
