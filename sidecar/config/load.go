@@ -230,7 +230,12 @@ func (l *loader) finish() (*Config, []Problem) {
 			// check has taken every wrong value out, so this is a fault of ours: say it rather than hide it.
 			l.problems = append(l.problems, Problem{File: "configuration", Line: 1, Column: 1, Fatal: true, Message: err.Error()})
 		}
-		l.tree.leaves("", func(path string, n *node) { l.origins[path] = n.origin() })
+		l.tree.leaves("", func(path string, n *node) {
+			l.origins[path] = n.origin()
+			if n.unset != "" {
+				l.origins[path] += " (" + n.unset + " is not set)"
+			}
+		})
 	}
 	c.origins = l.origins
 	c.Permission = Permission{Rules: l.rules}
@@ -294,7 +299,11 @@ func (l *loader) substitute(n *node) []Problem {
 		b.WriteString(rest[:i])
 		switch kind, arg, _ := strings.Cut(inner, ":"); kind {
 		case "env":
-			b.WriteString(l.Env(arg))
+			v := l.Env(arg)
+			if v == "" {
+				n.unset = arg
+			}
+			b.WriteString(v)
 		case "file":
 			text, err := l.include(n.file, arg)
 			if err != nil {

@@ -172,6 +172,8 @@ func configured(s settings, p config.Provider, c *config.Config) settings {
 	if key != "" {
 		s.origin = c.Origin("provider." + s.id + ".key")
 		s.cfg.Key, s.cfg.KeyFrom = key, s.origin
+	} else if from := c.Origin("provider." + s.id + ".key"); from != "" {
+		s.cfg.KeyFrom = from // where it was to come from
 	}
 	if headers != nil {
 		s.cfg.Headers = headers

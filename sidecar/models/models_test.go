@@ -97,3 +97,23 @@ func TestAServerOnThisMachineIsListedAndUsable(t *testing.T) {
 		t.Errorf("%v %v", model, err)
 	}
 }
+
+func TestAKeyWhoseVariableIsMissingIsNamed(t *testing.T) {
+	m := New(Options{Env: func(string) string { return "" }, Config: func(string) *config.Config {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "pillion.jsonc"), []byte(`{"provider":{"r":{"baseURL":"http://127.0.0.1:9/v1","key":"{env:NOT_SET_KEY}","models":["m"]}}}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, _ := config.Load(config.Sources{Cwd: "/", Root: "/", UserDir: dir, Env: func(string) string { return "" }})
+		return c
+	}})
+	for _, s := range m.providers("/") {
+		if s.id == "r" {
+			if !strings.HasSuffix(s.cfg.KeyFrom, "pillion.jsonc:1:59 (NOT_SET_KEY is not set)") {
+				t.Errorf("%q", s.cfg.KeyFrom)
+			}
+			return
+		}
+	}
+	t.Error("no provider r")
+}
