@@ -4,7 +4,7 @@ import "fmt"
 
 // known are the permissions Pillion asks for. Others are names of MCP and custom tools.
 var known = [...]string{
-	"read", "edit", "write", "multiedit", "apply_patch", "patch", "glob", "grep", "list", "bash", ReadOnlyCommands,
+	"read", "edit", "write", "multiedit", "apply_patch", "patch", "glob", "grep", "list", "bash", "bash_input", ReadOnlyCommands,
 	"task", "skill", "lsp", "webfetch", "websearch", "codesearch", "question", "external_directory", "doom_loop",
 	"todo", "todowrite", "todoread", "batch", "plan_enter", "plan_exit",
 }

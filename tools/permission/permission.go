@@ -55,7 +55,10 @@ type Request struct {
 	Title string `json:"title"` // one line for the person
 	Why   string `json:"why"`   // why it is asked, for the person
 	// MustAsk asks even when a rule allows (never when one denies): protected paths, opaque commands, loops.
-	MustAsk  bool           `json:"mustAsk,omitempty"`
+	MustAsk bool `json:"mustAsk,omitempty"`
+	// Named: only rules that name the permission itself allow it. A wildcard such as {"*": "allow"} was not written
+	// with it in mind.
+	Named    bool           `json:"named,omitempty"`
 	Metadata map[string]any `json:"metadata,omitempty"`
 	Subject  any            `json:"-"` // what is decided: *change.Set for edits, *shell.Analysis for commands
 }

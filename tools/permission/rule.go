@@ -1,6 +1,9 @@
 package permission
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Evaluate returns what the rules say about one pattern of a permission, and the rule that decided: the last one
 // that matches both. Without any, the answer is Ask and the rule nil.
@@ -15,6 +18,9 @@ func (rs Ruleset) Evaluate(permission, pattern string) (Action, *Rule) {
 func (rs Ruleset) Judge(r Request, pattern string) (Action, *Rule) {
 	who := names(r.Permission, r.Tool)
 	action, rule := rs.evaluate(who, pattern)
+	if r.Named && action == Allow && strings.ContainsAny(rule.Permission, "*?") {
+		return Ask, rule
+	}
 	if action == Ask && (r.AskIf == AskIfNone || r.AskIf == AskIfSpecific && (rule == nil || rule.Pattern == "*")) {
 		return Allow, rule
 	}

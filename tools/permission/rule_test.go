@@ -114,3 +114,22 @@ func TestJudgeAskIf(t *testing.T) {
 		}
 	}
 }
+
+func TestANamedRequestIsAllowedByItsOwnNameOnly(t *testing.T) {
+	for _, c := range []struct {
+		rules Ruleset
+		want  Action
+	}{
+		{Ruleset{}, Ask},
+		{Permissive(), Ask},
+		{Ruleset{{"bash*", "*", Allow, ""}}, Ask},
+		{Ruleset{{"bash_input", "*", Allow, ""}}, Allow},
+		{Ruleset{{"bash_input", "cat < *", Allow, ""}}, Allow},
+		{Ruleset{{"bash_input", "dog < *", Allow, ""}}, Ask},
+		{Ruleset{{"bash_input", "*", Allow, ""}, {"*", "*", Deny, ""}}, Deny},
+	} {
+		if got, _ := c.rules.Judge(Request{Permission: "bash_input", Named: true}, "cat < x"); got != c.want {
+			t.Errorf("%v: %s, want %s", c.rules, got, c.want)
+		}
+	}
+}
