@@ -21,6 +21,9 @@ type Options struct {
 	Switches func(cwd string) map[string]bool
 	// Tools makes a session's tools, all of them; the loop offers those that fit agent and model.
 	Tools func(ctx context.Context, s SessionInfo) ([]tools.Tool, error)
+	// Ended is called when a session was closed, by hand, with its deletion or with the runtime; it ends what the
+	// session's tools left running. Nil: nothing to end.
+	Ended func(sessionID string)
 	// Instructions are extra system prompt blocks (AGENTS.md and the like). Nil: what Instructions finds.
 	Instructions func(cwd string) []string
 	Hooks        []tools.Hook // around every tool call, the first outermost

@@ -386,6 +386,9 @@ func (s *Session) Close(ctx context.Context) {
 	}
 	s.gate.EndSession(s.ID())
 	s.log.flush()
+	if s.rt.o.Ended != nil {
+		s.rt.o.Ended(s.ID()) // before it can be opened anew
+	}
 	s.rt.mu.Lock()
 	if s.rt.live[s.ID()] == s {
 		delete(s.rt.live, s.ID())
