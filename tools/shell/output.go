@@ -45,6 +45,7 @@ type collector struct {
 	failed  string
 	settled bool // what comes now is not the command's any more
 	changed bool
+	waiting chan struct{} // closed when more comes; nil: nobody waits
 }
 
 func newCollector(pipe *os.File, dir string) *collector {
@@ -119,7 +120,11 @@ func (c *collector) add(p []byte) {
 		return
 	}
 	c.changed = true
-	if c.total <= maxWhole && c.total+int64(len(p)) > maxWhole {
+	if c.waiting != nil {
+		close(c.waiting)
+		c.waiting = nil
+	}
+	if c.total <= maxWhole && c.total+int64(len(p)) > maxWhole && c.path == "" && c.failed == "" {
 		c.openSpill()
 	}
 	c.total += int64(len(p))
@@ -167,7 +172,7 @@ func (c *collector) openSpill() {
 	err := os.MkdirAll(c.dir, 0o700)
 	var f *os.File
 	if err == nil {
-		f, err = os.CreateTemp(c.dir, "bash-*.txt")
+		f, err = os.CreateTemp(c.dir, "tool_bash_*.txt") // the prefix by which old ones are swept
 	}
 	if err != nil {
 		c.failed = "it could not be kept: " + err.Error()
