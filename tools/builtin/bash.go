@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pillion-dev/pillion/tools"
@@ -21,6 +22,7 @@ type bashParams struct {
 	Timeout     *int   `json:"timeout,omitempty" jsonschema:"time limit in milliseconds, 120000 when left out"`
 	Workdir     string `json:"workdir,omitempty" jsonschema:"the directory to run it in, the session's by default; use this instead of cd"`
 	Description string `json:"description,omitempty" jsonschema:"what the command does, in five to ten words"`
+	Background  bool   `json:"background,omitempty" jsonschema:"return at once and let it run on; see bash_output"`
 
 	unsandboxed bool // outside the sandbox, which is asked
 }
@@ -33,6 +35,8 @@ type BashOptions struct {
 	Shell   string        // path or name of the shell; empty: found by shell.Detect
 	Runner  *shell.Runner // ends what commands leave running; nil: one for the tool's life, never closed
 	Timeout time.Duration // when the call gives none; 0: two minutes
+	// Background holds the session's commands that run on; nil: one for the tools' life, never closed.
+	Background *shell.Background
 	// Environ is the environment of commands; nil: this program's, cleaned by shell.Environ.
 	Environ func() []string
 	Sandbox SandboxSettings
@@ -40,10 +44,7 @@ type BashOptions struct {
 
 // Bash runs a command, after the analysis in package shell has said what must be asked.
 func Bash(env Env) tools.Tool {
-	o := env.Shell
-	if o.Runner == nil {
-		o.Runner = &shell.Runner{}
-	}
+	o := env.Shell.ready()
 	if o.Timeout <= 0 {
 		o.Timeout = defaultTimeout
 	}
@@ -93,6 +94,15 @@ func Bash(env Env) tools.Tool {
 				call.Report(tools.Update{Metadata: map[string]any{"output": tail, "description": p.Description}})
 			},
 		}
+		if p.Background {
+			if p.Timeout == nil {
+				c.Timeout = 0
+			}
+			return env.startBackground(ctx, o.Background, c, title, p.Description)
+		}
+		if !a.ReadOnly {
+			defer env.flush(ctx)
+		}
 		out, err := o.Runner.Run(ctx, c)
 		if err != nil {
 			return tools.Result{}, &tools.Error{Kind: "not_started", Message: err.Error(), Err: err}
@@ -128,6 +138,47 @@ func Bash(env Env) tools.Tool {
 	return tools.New("bash", strings.TrimRight(bashText, "\n")+sandboxText, func(ctx context.Context, p sandboxedParams, call *tools.Call) (tools.Result, error) {
 		return run(ctx, p.plain(), call)
 	}, kind, keep)
+}
+
+// ready fills in what the session did not bring.
+func (o BashOptions) ready() BashOptions {
+	if o.Runner == nil {
+		o.Runner = &shell.Runner{}
+	}
+	if o.Background == nil {
+		o.Background = &shell.Background{}
+	}
+	return o
+}
+
+// Close ends what the session's commands left running, and those in the background. Commands that are started later
+// end with the program.
+func (o BashOptions) Close() {
+	var all sync.WaitGroup
+	if o.Runner != nil {
+		all.Go(o.Runner.Close)
+	}
+	if o.Background != nil {
+		all.Go(o.Background.Close)
+	}
+	all.Wait()
+}
+
+// flusher is what a Bridge may also do: bring the language servers up to what other programs changed on disk.
+type flusher interface {
+	Flush(ctx context.Context)
+}
+
+// flushLimit bounds what a command's result waits for that.
+const flushLimit = 250 * time.Millisecond
+
+// flush lets the next question to the language servers be about what a command left.
+func (e Env) flush(ctx context.Context) {
+	if f, ok := e.Bridge.(flusher); ok {
+		ctx, cancel := context.WithTimeout(ctx, flushLimit)
+		defer cancel()
+		f.Flush(ctx)
+	}
 }
 
 func (e Env) spillDir() string {

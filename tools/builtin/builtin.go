@@ -36,8 +36,10 @@ type Env struct {
 
 // All lists the tools, in the order they are offered.
 func All(env Env) []tools.Tool {
+	env.Shell = env.Shell.ready() // the four tools for commands share them
 	return []tools.Tool{
-		Read(env), Write(env), Edit(env), MultiEdit(env), ApplyPatch(env), List(env), Glob(env), Grep(env), Bash(env),
+		Read(env), Write(env), Edit(env), MultiEdit(env), ApplyPatch(env), List(env), Glob(env), Grep(env),
+		Bash(env), BashOutput(env), BashInput(env), BashKill(env),
 		LSP(env), SymbolFind(env), SymbolRead(env), SymbolReplace(env), SymbolInsertBefore(env), SymbolInsertAfter(env), SymbolReferences(env), SymbolRename(env), SymbolDelete(env),
 		TodoWrite(env), TodoRead(env), Invalid(),
 	}

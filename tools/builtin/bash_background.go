@@ -1,0 +1,258 @@
+package builtin
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/shell"
+)
+
+//go:embed bash_output.txt
+var bashOutputText string
+
+//go:embed bash_input.txt
+var bashInputText string
+
+//go:embed bash_kill.txt
+var bashKillText string
+
+type bashOutputParams struct {
+	ID   string `json:"id,omitempty" jsonschema:"the id that bash gave, such as bg_1; without it the commands are listed"`
+	Wait int    `json:"wait,omitempty" minimum:"0" maximum:"30000" jsonschema:"how many milliseconds to wait for new output or the end, 0 when left out"`
+}
+
+type bashInputParams struct {
+	ID   string `json:"id" jsonschema:"the id that bash gave, such as bg_1"`
+	Text string `json:"text" jsonschema:"what to type, with a line break at the end of a line"`
+	EOF  bool   `json:"eof,omitempty" jsonschema:"close the input afterwards"`
+}
+
+type bashKillParams struct {
+	ID string `json:"id" jsonschema:"the id that bash gave, such as bg_1"`
+}
+
+const (
+	maxWait    = 30 * time.Second
+	firstLook  = 300 * time.Millisecond // how long a start or an input waits for what the program says to it
+	inputAsked = "bash_input"           // the permission
+)
+
+// startBackground starts a command that has been allowed, and shows its first output.
+func (e Env) startBackground(ctx context.Context, all *shell.Background, c shell.Command, title, description string) (tools.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return tools.Result{}, err
+	}
+	j, err := all.Start(c)
+	switch {
+	case errors.Is(err, shell.ErrBackgroundFull):
+		return tools.Result{}, &tools.Error{Kind: "too_many", Message: err.Error() + " with bash_kill. " + listBackground(all), Err: err}
+	case err != nil:
+		return tools.Result{}, &tools.Error{Kind: "not_started", Message: err.Error(), Err: err}
+	}
+	l, err := j.Look(ctx, firstLook)
+	if err != nil {
+		j.Kill() // the model would never learn its id
+		return tools.Result{}, err
+	}
+	if !l.Running {
+		e.flush(ctx)
+	}
+	r := lookResult(title, j, l)
+	r.Metadata["description"] = description
+	return r, nil
+}
+
+// BashOutput shows what is new of a command in the background.
+func BashOutput(env Env) tools.Tool {
+	o := env.Shell.ready()
+	return tools.New("bash_output", bashOutputText, func(ctx context.Context, p bashOutputParams, _ *tools.Call) (tools.Result, error) {
+		if strings.TrimSpace(p.ID) == "" {
+			list := o.Background.List()
+			return tools.Result{Title: fmt.Sprintf("%d background commands", len(list)), Output: listBackground(o.Background), Metadata: map[string]any{"count": len(list)}}, nil
+		}
+		j, err := findBackground(o.Background, p.ID)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		l, err := j.Look(ctx, min(time.Duration(p.Wait)*time.Millisecond, maxWait))
+		if err != nil {
+			return tools.Result{}, err
+		}
+		if !l.Running {
+			env.flush(ctx)
+		}
+		return lookResult(j.ID+": "+j.Line(), j, l), nil
+	}, tools.WithKind(tools.KindExecute), tools.WithKeep(tools.HeadTail), tools.WithPermission("bash"), tools.WithReadOnly())
+}
+
+// BashInput types into a command in the background, which is asked like a command.
+func BashInput(env Env) tools.Tool {
+	o := env.Shell.ready()
+	return tools.New("bash_input", bashInputText, func(ctx context.Context, p bashInputParams, call *tools.Call) (tools.Result, error) {
+		j, err := findBackground(o.Background, p.ID)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		if p.Text == "" && !p.EOF {
+			return tools.Result{}, &tools.Error{Kind: "empty", Message: "There is nothing to type: give text, or eof to close the input."}
+		}
+		if !j.Running() {
+			return tools.Result{}, &tools.Error{Kind: "ended", Message: j.ID + " has ended, so nothing was typed; bash_output shows how it ended", Err: shell.ErrBackgroundEnded}
+		}
+		if p.Text != "" { // the end of the input alone says nothing
+			if err := env.askInput(ctx, call, j, p.Text); err != nil {
+				return tools.Result{}, err
+			}
+		}
+		if err := j.Input(ctx, p.Text, p.EOF); err != nil {
+			if ctx.Err() != nil {
+				return tools.Result{}, err
+			}
+			return tools.Result{}, &tools.Error{Kind: "not_typed", Message: j.ID + ": " + err.Error() + ". Look with bash_output.", Err: err}
+		}
+		l, err := j.Look(ctx, firstLook)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		return lookResult("Type into "+j.ID+": "+shell.Visible(p.Text), j, l), nil
+	}, tools.WithKind(tools.KindExecute), tools.WithKeep(tools.HeadTail), tools.WithPermission("bash"))
+}
+
+// BashKill ends a command in the background. What the agent was allowed to start it may end.
+func BashKill(env Env) tools.Tool {
+	o := env.Shell.ready()
+	return tools.New("bash_kill", bashKillText, func(ctx context.Context, p bashKillParams, _ *tools.Call) (tools.Result, error) {
+		j, err := findBackground(o.Background, p.ID)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		killed := j.Kill()
+		l, err := j.Look(ctx, 0)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		env.flush(ctx)
+		r := lookResult("End "+j.ID+": "+j.Line(), j, l)
+		if killed {
+			return annotate(r, []string{"It was ended with all it had started."}), nil
+		}
+		return annotate(r, []string{"It had ended before."}), nil
+	}, tools.WithKind(tools.KindExecute), tools.WithKeep(tools.HeadTail), tools.WithPermission("bash"))
+}
+
+func findBackground(all *shell.Background, id string) (*shell.BackgroundJob, error) {
+	id = strings.TrimSpace(id)
+	if j := all.Get(id); j != nil {
+		return j, nil
+	}
+	return nil, &tools.Error{Kind: "not_found", Message: fmt.Sprintf("There is no background command %q in this session. %s", id, listBackground(all))}
+}
+
+func listBackground(all *shell.Background) string {
+	list := all.List()
+	if len(list) == 0 {
+		return "No command runs in the background; bash with background starts one."
+	}
+	var b strings.Builder
+	b.WriteString("In the background:")
+	for _, j := range list {
+		state := "runs for " + since(j.Started)
+		if !j.Running() {
+			state = "ended, its last output was not looked at"
+		}
+		fmt.Fprintf(&b, "\n%s (%s): %s", j.ID, state, lastRunes(j.Line(), 200))
+	}
+	return b.String()
+}
+
+func since(t time.Time) string { return time.Since(t).Round(100 * time.Millisecond).String() }
+
+// askInput asks for what is typed into a running program: it may be a shell. A denied command is denied here too, and
+// only a rule for bash_input itself lets input through, since nobody knows what the program makes of it.
+func (e Env) askInput(ctx context.Context, call *tools.Call, j *shell.BackgroundJob, text string) error {
+	a := shell.Analyze(e.shellRequest(text, j.Command.Dir, j.Command.Env))
+	if a.Refused {
+		return &tools.Error{Kind: "refused", Message: "This is not typed: " + a.Why + "."}
+	}
+	typed := callsRequest(a)
+	typed.MustAsk, typed.AskIf = false, permission.AskIfNone // only a deny counts
+	if len(typed.Patterns) > 0 {
+		if _, err := askReply(ctx, call, typed); err != nil {
+			return err
+		}
+	}
+	pattern := strings.TrimSpace(j.Command.Text) + " < " + strings.TrimRight(text, "\r\n")
+	r := permission.Request{
+		Permission: inputAsked, Patterns: []string{pattern}, Named: true, MustAsk: len(a.Protected) > 0, Subject: a,
+		Title: "Type into " + j.ID + " (" + j.Line() + "): " + shell.Visible(text),
+		Why:   "a running program may do anything with what is typed into it",
+		Metadata: map[string]any{
+			"id": j.ID, "command": shell.Visible(pattern), "input": text, "workdir": j.Command.Dir,
+		},
+	}
+	for _, p := range a.Protected {
+		r.Why += "; " + p.Path + ": " + p.Reason
+	}
+	_, err := askReply(ctx, call, r)
+	return err
+}
+
+// lookResult is what the model reads of a command in the background.
+func lookResult(title string, j *shell.BackgroundJob, l shell.Look) tools.Result {
+	o := l.Output
+	text := o.Head
+	if o.Truncated {
+		text += fmt.Sprintf("\n\n... %d bytes cut out here ...\n\n%s", o.Cut, o.Tail)
+	}
+	text = strings.TrimRight(text, "\n")
+	if strings.TrimSpace(text) == "" {
+		text = "(no new output)"
+	}
+	meta := map[string]any{"id": j.ID, "background": true, "running": l.Running, "truncated": o.Truncated, "output": lastRunes(text, shell.LiveOutput), "exit": nil}
+	notes := []string{"id: " + j.ID}
+	end := l.Ending
+	switch {
+	case l.Running:
+		notes = append(notes, fmt.Sprintf("It runs in the background for %s now. bash_output shows what comes, bash_input types into it, bash_kill ends it.", since(j.Started)))
+	case end.TimedOut:
+		notes = append(notes, fmt.Sprintf("ended after its timeout of %d ms", j.Command.Timeout.Milliseconds()))
+	case end.Signal != "":
+		notes = append(notes, "ended by signal: "+end.Signal)
+		meta["signal"] = end.Signal
+	default:
+		notes = append(notes, fmt.Sprintf("exit code: %d", end.Exit))
+		meta["exit"] = end.Exit
+	}
+	if o.Path != "" {
+		meta["outputPath"] = o.Path
+	}
+	switch {
+	case o.Truncated && o.Path != "":
+		notes = append(notes, fmt.Sprintf("%d of %d new bytes are shown. The whole output is in %s; use grep on it, or read with offset and limit.", o.Bytes-o.Cut, o.Bytes, o.Path))
+		if o.SpillErr != "" {
+			notes = append(notes, "That file is not complete: "+o.SpillErr)
+		}
+	case o.Truncated:
+		notes = append(notes, fmt.Sprintf("%d of %d new bytes are shown; the rest is lost: %s.", o.Bytes-o.Cut, o.Bytes, o.SpillErr))
+	}
+	if !l.Running {
+		if end.Left > 0 {
+			notes = append(notes, fmt.Sprintf("%d process(es) it started still run; bash_kill ends them, and so does the end of the session.", end.Left))
+		}
+		notes = append(notes, end.Notes...)
+		if end.Stopped != "" {
+			notes = append(notes, "The sandbox may have stopped this command: "+end.Stopped+`. If it needs more than that, call bash again with "unsandboxed": true; the user is asked.`)
+			meta["sandboxStopped"] = end.Stopped
+		}
+	}
+	if j.Command.Sandbox != nil {
+		meta["sandbox"] = true
+	}
+	return tools.Result{Title: title, Output: text + "\n\n<bash_metadata>\n" + strings.Join(notes, "\n") + "\n</bash_metadata>", Metadata: meta}
+}
