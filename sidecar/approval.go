@@ -189,7 +189,7 @@ func (s *Server) permissionCall(session string, r permission.Request, set *chang
 			u.Content = append(u.Content, textContent(text))
 		}
 		meta.ChangeSet, meta.Files, meta.Diagnostics = set.ID, fileChanges(set), changeDiagnostics(set)
-	} else if r.Permission == "bash" {
+	} else if r.Permission == "bash" || r.Permission == "bash_input" {
 		command, _ := r.Metadata["command"].(string)
 		if command == "" {
 			command = strings.Join(r.Patterns, "\n")
@@ -229,7 +229,7 @@ func permissionKind(r permission.Request) protocol.ToolKind {
 	switch r.Permission {
 	case "edit":
 		return protocol.ToolKindEdit
-	case "bash":
+	case "bash", "bash_input":
 		return protocol.ToolKindExecute
 	case "read", "external_directory", "list":
 		return protocol.ToolKindRead

@@ -53,7 +53,6 @@ type app struct {
 	locks   *files.Locks
 
 	recover sync.Once
-	runner  shell.Runner // of all sessions
 
 	mu      sync.Mutex
 	bridges map[string]*lspbridge.Manager // guarded by mu; by worktree root, and whether it is trusted
@@ -80,6 +79,7 @@ func newApp(o appOptions) *app {
 		Rules:    func(cwd string) permission.Ruleset { return a.configOf(cwd).Permission.Rules },
 		Switches: func(cwd string) map[string]bool { return a.configOf(cwd).Tools },
 		Tools:    a.tools,
+		Ended:    a.ended,
 	})
 	return a
 }
@@ -149,6 +149,17 @@ func (a *app) env(s agent.SessionInfo) builtin.Env {
 	return env
 }
 
+// ended ends what a session's commands left running.
+func (a *app) ended(session string) {
+	a.mu.Lock()
+	env, ok := a.envs[session]
+	delete(a.envs, session)
+	a.mu.Unlock()
+	if ok {
+		env.Shell.Close()
+	}
+}
+
 // review takes changes back for the person, through the session's own locks and editor.
 func (a *app) review(session string) Reviewer {
 	s, ok := a.runtime.Session(session)
@@ -170,9 +181,9 @@ func (a *app) searcher(ripgrep string) *search.Searcher {
 	return s
 }
 
-// shell is how commands run. What they leave running ends with the app.
+// shell is how the commands of a session run. What they leave running ends with it.
 func (a *app) shell(c *config.Config) builtin.BashOptions {
-	return builtin.BashOptions{Shell: c.Shell, Runner: &a.runner, Sandbox: builtin.SandboxSettings{
+	return builtin.BashOptions{Shell: c.Shell, Runner: &shell.Runner{}, Background: &shell.Background{}, Sandbox: builtin.SandboxSettings{
 		Mode: c.Sandbox, Network: c.SandboxNetwork, AutoAllow: c.SandboxAutoAllow, Writable: c.SandboxWritable,
 	}}
 }
@@ -280,12 +291,14 @@ func (a *app) close() {
 	if err := a.runtime.Close(ctx); err != nil {
 		a.o.log.Error("closing sessions", "err", err)
 	}
-	a.runner.Close()
 	a.mu.Lock()
-	bridges := a.bridges
-	a.bridges = map[string]*lspbridge.Manager{}
+	bridges, envs := a.bridges, a.envs
+	a.bridges, a.envs = map[string]*lspbridge.Manager{}, map[string]builtin.Env{}
 	a.mu.Unlock()
 	var wait sync.WaitGroup
+	for _, env := range envs { // of sessions that could not be closed in time
+		wait.Go(env.Shell.Close)
+	}
 	for _, m := range bridges {
 		wait.Go(func() { m.Close(ctx) })
 	}
