@@ -51,6 +51,17 @@ func looked(t *testing.T, j *BackgroundJob, want string) string {
 	}
 }
 
+// printed waits, without a look, until the output ends with want.
+func printed(j *BackgroundJob, want string) {
+	for {
+		more := j.out.more() // before the check, so that nothing is missed
+		if strings.HasSuffix(j.out.tail(100), want) {
+			return
+		}
+		<-more
+	}
+}
+
 func TestEachLookGivesWhatIsNew(t *testing.T) {
 	j := started(t, background(t), Command{Text: `echo ready; while read -r x; do echo "got $x"; done; echo over; exit 3`})
 	if got := looked(t, j, "ready\n"); got != "ready\n" {
@@ -114,9 +125,7 @@ func TestMuchNewOutputIsCutAndTheWholeInAFile(t *testing.T) {
 	j := started(t, background(t), Command{Text: "seq 1 60000; read -r x; seq 60001 200000; read -r x; seq 1 3000; exit", SpillDir: dir})
 	pass := func(last string) Look {
 		t.Helper()
-		for !strings.HasSuffix(j.out.tail(100), last) {
-			<-j.out.more()
-		}
+		printed(j, last)
 		l, err := j.Look(t.Context(), 0)
 		if err != nil {
 			t.Fatal(err)
@@ -152,9 +161,7 @@ func TestMuchNewOutputIsCutAndTheWholeInAFile(t *testing.T) {
 func TestManyShortLinesOfARunningCommandAreSavedOnce(t *testing.T) {
 	dir := t.TempDir()
 	j := started(t, background(t), Command{Text: "seq 1 3000; read -r x; seq 3001 100000", SpillDir: dir})
-	for !strings.HasSuffix(j.out.tail(100), "3000\n") {
-		<-j.out.more()
-	}
+	printed(j, "3000\n")
 	if l, err := j.Look(t.Context(), 0); err != nil || !l.Output.Truncated || l.Output.Path == "" {
 		t.Fatalf("%+v %v", l.Output.Path, err)
 	}
