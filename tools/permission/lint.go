@@ -4,7 +4,8 @@ import "fmt"
 
 // known are the permissions Pillion asks for. Others are names of MCP and custom tools.
 var known = [...]string{
-	"read", "edit", "write", "multiedit", "apply_patch", "patch", "glob", "grep", "list", "bash", "bash_input", ReadOnlyCommands,
+	"read", "edit", "write", "multiedit", "apply_patch", "patch",
+	"symbol_find", "symbol_read", "symbol_replace", "symbol_insert_before", "symbol_insert_after", "symbol_references", "symbol_rename", "symbol_delete", "glob", "grep", "list", "bash", "bash_input", ReadOnlyCommands,
 	"task", "skill", "lsp", "webfetch", "websearch", "codesearch", "question", "external_directory", "doom_loop",
 	"todo", "todowrite", "todoread", "batch", "plan_enter", "plan_exit",
 }

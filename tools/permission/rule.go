@@ -111,7 +111,8 @@ func names(permission, tool string) []string {
 // edit have a name beside their permission; what else a tool asks (the outside folder, the loop) is not the tool.
 func sameFamily(permission, tool string) bool {
 	switch tool {
-	case "edit", "write", "multiedit", "apply_patch", "patch":
+	case "edit", "write", "multiedit", "apply_patch", "patch",
+		"symbol_replace", "symbol_insert_before", "symbol_insert_after", "symbol_rename", "symbol_delete":
 		return permission == "edit"
 	}
 	return false
