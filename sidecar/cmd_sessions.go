@@ -80,16 +80,25 @@ func sessionsList() *cobra.Command {
 	return c
 }
 
+// storedSession opens a session to be read; done closes what that took.
+func storedSession(c *cobra.Command, id string) (s *agent.Session, done func(), err error) {
+	a := newApp(appOptions{place: newWorkplace()})
+	if s, err = a.runtime.LoadSession(c.Context(), id); err != nil {
+		a.close()
+		return nil, nil, sessionError(id, err)
+	}
+	return s, a.close, nil
+}
+
 func sessionsShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Print a session as it was seen", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			a := newApp(appOptions{place: newWorkplace()})
-			defer a.close()
-			s, err := a.runtime.LoadSession(c.Context(), args[0])
+			s, done, err := storedSession(c, args[0])
 			if err != nil {
-				return sessionError(args[0], err)
+				return err
 			}
+			defer done()
 			t := terminal.New(terminal.Options{Out: c.OutOrStdout(), Cwd: s.Info().Cwd, Color: isTerminal(c.OutOrStdout())})
 			defer t.Close()
 			return s.Events(c.Context(), 0, func(e agent.Event) error {
@@ -114,12 +123,11 @@ func sessionsExport() *cobra.Command {
 	return &cobra.Command{
 		Use: "export ID", Short: "Print every event of a session as JSON lines", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			a := newApp(appOptions{place: newWorkplace()})
-			defer a.close()
-			s, err := a.runtime.LoadSession(c.Context(), args[0])
+			s, done, err := storedSession(c, args[0])
 			if err != nil {
-				return sessionError(args[0], err)
+				return err
 			}
+			defer done()
 			lines := &jsonLines{w: c.OutOrStdout()}
 			return s.Events(c.Context(), 0, func(e agent.Event) error { lines.event(e); return nil })
 		},

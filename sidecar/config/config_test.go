@@ -108,7 +108,7 @@ func FuzzLoad(f *testing.F) {
  "permission": {"edit": {"*": "ask"}}}`)
 	f.Add(`{"lsp": {"x": {"initialization": {"a": [1, 2, {}]}}}, "formatter": false}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		n, bad := parse("f", []byte(text))
+		_, bad := parse("f", []byte(text))
 		if bad != nil {
 			if bad.Line < 1 || bad.Column < 1 {
 				t.Errorf("a problem without a place: %v", bad)
@@ -123,6 +123,5 @@ func FuzzLoad(f *testing.F) {
 				t.Errorf("check let through what cannot be decoded: %v in %q", p, text)
 			}
 		}
-		_ = n
 	})
 }

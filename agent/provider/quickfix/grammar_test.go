@@ -82,10 +82,17 @@ func TestThePersonsWordsAreRead(t *testing.T) {
 
 func FuzzParsePrompt(f *testing.F) {
 	f.Add("rename a to b in c")
+	f.Add("please fix the errors in `x y`.")
 	f.Fuzz(func(t *testing.T, s string) {
 		r := parsePrompt(s)
-		if r.verb == verbRename && (r.name == "" && r.to == "") {
-			t.Skip() // "rename ` to `": quotes only; the script says that a name is missing
+		if r.verb == verbNone && r != (request{}) {
+			t.Errorf("%q: fields without a verb: %+v", s, r)
+		}
+		if len(r.name)+len(r.to)+len(r.where) > len(s) {
+			t.Errorf("%q: more than was said: %+v", s, r)
+		}
+		if r.verb != verbRename && r.to != "" || (r.verb == verbFix || r.verb == verbFormat || r.verb == verbOrganize || r.verb == verbExplain) && r.name != "" {
+			t.Errorf("%q: a field of another verb: %+v", s, r)
 		}
 	})
 }

@@ -78,7 +78,6 @@ type walk struct {
 	next     int
 	text     []string // said since the last answered call
 	pending  []call
-	files    map[string]string // attachments of the prompt by uri, unused by the scripts so far
 }
 
 // frontier unwinds a script at its first unanswered call.
