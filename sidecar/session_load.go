@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+)
+
+// open loads a stored session, or takes the one this connection has open already.
+func (s *Server) open(ctx context.Context, id, cwd string, extra []string) (*editorSession, bool, error) {
+	s.mu.Lock()
+	es, had := s.sessions[id]
+	if !had {
+		es = s.newEditorSession()
+		s.sessions[id] = es
+	}
+	s.mu.Unlock()
+	if had {
+		es, err := s.find(ctx, id)
+		return es, true, err
+	}
+	fail := func(err error) (*editorSession, bool, error) {
+		es.err = err
+		s.mu.Lock()
+		delete(s.sessions, id)
+		s.mu.Unlock()
+		close(es.ready)
+		return nil, false, err
+	}
+	if err := checkDirs(cwd, extra); err != nil {
+		return fail(err)
+	}
+	live, err := s.o.Runtime.LoadSession(ctx, id)
+	if err != nil {
+		return fail(errNotFound{fmt.Sprintf("session %q cannot be opened: %v; session/list shows the stored ones", id, err)})
+	}
+	if have := live.Info().Cwd; !sameDir(have, cwd) {
+		live.Close(ctx)
+		return fail(rpc.InvalidParams("cwd: session %s belongs to %s, not to %s", id, have, cwd))
+	}
+	es.Session = live
+	s.o.Editors.bind(id, s)
+	return es, false, nil
+}
+
+func sameDir(a, b string) bool {
+	if filepath.Clean(a) == filepath.Clean(b) {
+		return true
+	}
+	x, err := os.Stat(a)
+	if err != nil {
+		return true // it has gone: where the person is now will do
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// loadSession replays the session as updates before it answers.
+func (s *Server) loadSession(ctx context.Context, r *rpc.Request) (any, error) {
+	p, err := decode[protocol.LoadSessionRequest](r)
+	if err != nil {
+		return nil, err
+	}
+	r.Async()
+	note := s.trust(p.Cwd, trustIn(p.Meta), "")
+	es, had, err := s.open(ctx, p.SessionID, p.Cwd, p.AdditionalDirectories)
+	if err != nil {
+		return nil, err
+	}
+	replay := es.view
+	if had {
+		replay = newView(es) // what was shown before does not count: the editor starts over
+	}
+	var last int64
+	err = es.Events(ctx, 0, func(e agent.Event) error {
+		last = e.Seq
+		replay.show(e, true)
+		return ctx.Err()
+	})
+	if !had {
+		if err == nil {
+			es.subscribe(last, false)
+		}
+		es.err = err
+		close(es.ready)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("session %s cannot be replayed: %w", p.SessionID, err)
+	}
+	go es.welcome(joinNotes(s.passMCP(p.Cwd, p.MCPServers), note))
+	info := es.Info()
+	return &protocol.LoadSessionResponse{Modes: s.modes(info), ConfigOptions: s.configOptions(info)}, nil
+}
+
+// resumeSession opens a session without replaying it.
+func (s *Server) resumeSession(ctx context.Context, r *rpc.Request) (any, error) {
+	p, err := decode[protocol.ResumeSessionRequest](r)
+	if err != nil {
+		return nil, err
+	}
+	r.Async()
+	note := s.trust(p.Cwd, trustIn(p.Meta), "")
+	es, had, err := s.open(ctx, p.SessionID, p.Cwd, p.AdditionalDirectories)
+	if err != nil {
+		return nil, err
+	}
+	if !had {
+		var last int64
+		err := es.Events(ctx, 0, func(e agent.Event) error {
+			last = e.Seq
+			es.view.remember(e)
+			return ctx.Err()
+		})
+		if err == nil {
+			es.subscribe(last, false)
+		}
+		es.err = err
+		close(es.ready)
+		if err != nil {
+			return nil, fmt.Errorf("session %s cannot be resumed: %w", p.SessionID, err)
+		}
+	}
+	go es.welcome(joinNotes(s.passMCP(p.Cwd, p.MCPServers), note))
+	info := es.Info()
+	return &protocol.ResumeSessionResponse{Modes: s.modes(info), ConfigOptions: s.configOptions(info)}, nil
+}
+
+// pageSize is how many sessions one answer of session/list carries.
+const pageSize = 100
+
+func (s *Server) listSessions(ctx context.Context, p *protocol.ListSessionsRequest) (*protocol.ListSessionsResponse, error) {
+	if p.Cwd != "" && !filepath.IsAbs(p.Cwd) {
+		return nil, rpc.InvalidParams("cwd: %q is not an absolute path", p.Cwd)
+	}
+	all, err := s.o.Runtime.List(ctx, p.Cwd)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(i agent.SessionInfo) bool { return i.Parent != "" }) // sub-agents' belong to theirs
+	start := 0
+	if p.Cursor != "" {
+		// The cursor is the id of the last session shown: sessions that come meanwhile shift nothing.
+		i := slices.IndexFunc(all, func(i agent.SessionInfo) bool { return i.ID == p.Cursor })
+		if i < 0 {
+			return nil, rpc.InvalidParams("cursor: unknown cursor %q; start again without one", p.Cursor)
+		}
+		start = i + 1
+	}
+	out := &protocol.ListSessionsResponse{Sessions: []protocol.SessionInfo{}}
+	for i, info := range all[start:] {
+		if i == pageSize {
+			out.NextCursor = out.Sessions[i-1].SessionID
+			break
+		}
+		out.Sessions = append(out.Sessions, protocol.SessionInfo{
+			SessionID: info.ID, Cwd: info.Cwd, AdditionalDirectories: info.Extra, Title: info.Title, UpdatedAt: info.Updated.UTC().Format(time.RFC3339),
+		})
+	}
+	return out, nil
+}

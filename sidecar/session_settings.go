@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+)
+
+// inOrder answers a request that changes a session's settings: one after the other, and before prompts that follow.
+func inOrder[P, R any](ctx context.Context, s *Server, r *rpc.Request, id func(*P) string, f func(context.Context, *editorSession, *P) (R, error)) (any, error) {
+	p, err := decode[P](r)
+	if err != nil {
+		return nil, err
+	}
+	es := s.lookup(id(p))
+	if es == nil {
+		_, err := s.find(ctx, id(p))
+		return nil, err
+	}
+	mine := make(chan struct{})
+	defer close(mine)
+	es.mu.Lock()
+	before := es.settings
+	es.settings = mine
+	es.mu.Unlock()
+	r.Async()
+	<-before
+	if _, err := s.find(ctx, id(p)); err != nil {
+		return nil, err
+	}
+	return result(f(ctx, es, p))
+}
+
+func (s *Server) setMode(ctx context.Context, es *editorSession, p *protocol.SetSessionModeRequest) (*protocol.SetSessionModeResponse, error) {
+	if err := s.setAgent(ctx, es, "modeId", p.ModeID); err != nil {
+		return nil, err
+	}
+	return &protocol.SetSessionModeResponse{}, nil
+}
+
+func (s *Server) setAgent(ctx context.Context, es *editorSession, param, name string) error {
+	if names := s.modeNames(es.Info().Cwd); len(names) > 0 && !slices.Contains(names, name) {
+		return rpc.InvalidParams("%s: unknown mode %q; known are %s", param, name, strings.Join(names, ", "))
+	}
+	return es.SetAgent(name)
+}
+
+func (s *Server) setConfigOption(ctx context.Context, es *editorSession, p *protocol.SetSessionConfigOptionRequest) (*protocol.SetSessionConfigOptionResponse, error) {
+	var value string
+	if err := json.Unmarshal(p.Value, &value); err != nil {
+		return nil, rpc.InvalidParams("value: want one of the option's value ids, a string")
+	}
+	var err error
+	switch p.ConfigID {
+	case optionMode:
+		err = s.setAgent(ctx, es, "value", value)
+	case optionModel:
+		if err = s.knownModel(es.Info(), value); err == nil {
+			err = es.SetModel(value)
+		}
+	case optionEffort:
+		if value == effortDefault {
+			value = ""
+		} else if !slices.Contains(s.efforts(es.Info()), value) {
+			return nil, rpc.InvalidParams("value: unknown thought level %q", value)
+		}
+		err = es.SetEffort(value)
+	default:
+		return nil, rpc.InvalidParams("configId: unknown option %q; known are %s, %s, %s", p.ConfigID, optionMode, optionModel, optionEffort)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &protocol.SetSessionConfigOptionResponse{ConfigOptions: s.configOptions(es.Info())}, nil
+}
