@@ -7,68 +7,114 @@ import "encoding/json"
 
 // Methods; a comment names the side that answers.
 const (
-	MethodCancelRequest             = "$/cancel_request"             // protocol
-	MethodPillionBufferDidChange    = "_pillion/buffer/didChange"    // agent
-	MethodPillionBufferDidClose     = "_pillion/buffer/didClose"     // agent
-	MethodPillionBufferDidOpen      = "_pillion/buffer/didOpen"      // agent
-	MethodPillionBufferDidSave      = "_pillion/buffer/didSave"      // agent
-	MethodPillionChangeKeep         = "_pillion/change/keep"         // agent
-	MethodPillionChangeList         = "_pillion/change/list"         // agent
-	MethodPillionChangeUndo         = "_pillion/change/undo"         // agent
-	MethodPillionChangeUpdated      = "_pillion/change/updated"      // client
-	MethodPillionDiagnosticsUpdated = "_pillion/diagnostics/updated" // client
-	MethodPillionPermissionExplain  = "_pillion/permission/explain"  // agent
-	MethodPillionPermissionList     = "_pillion/permission/list"     // agent
-	MethodPillionPermissionRevoke   = "_pillion/permission/revoke"   // agent
-	MethodPillionSessionExport      = "_pillion/session/export"      // agent
-	MethodPillionSessionRename      = "_pillion/session/rename"      // agent
-	MethodPillionToolCall           = "_pillion/tool/call"           // agent
-	MethodPillionWorkspaceApplyEdit = "_pillion/workspace/applyEdit" // client
-	MethodSessionSteering           = "_session/steering"            // agent
-	MethodAuthenticate              = "authenticate"                 // agent
-	MethodElicitationComplete       = "elicitation/complete"         // client
-	MethodElicitationCreate         = "elicitation/create"           // client
-	MethodFsReadTextFile            = "fs/read_text_file"            // client
-	MethodFsWriteTextFile           = "fs/write_text_file"           // client
-	MethodInitialize                = "initialize"                   // agent
-	MethodLogout                    = "logout"                       // agent
-	MethodSessionCancel             = "session/cancel"               // agent
-	MethodSessionClose              = "session/close"                // agent
-	MethodSessionDelete             = "session/delete"               // agent
-	MethodSessionList               = "session/list"                 // agent
-	MethodSessionLoad               = "session/load"                 // agent
-	MethodSessionNew                = "session/new"                  // agent
-	MethodSessionPrompt             = "session/prompt"               // agent
-	MethodSessionRequestPermission  = "session/request_permission"   // client
-	MethodSessionResume             = "session/resume"               // agent
-	MethodSessionSetConfigOption    = "session/set_config_option"    // agent
-	MethodSessionSetMode            = "session/set_mode"             // agent
-	MethodSessionUpdate             = "session/update"               // client
-	MethodTerminalCreate            = "terminal/create"              // client
-	MethodTerminalKill              = "terminal/kill"                // client
-	MethodTerminalOutput            = "terminal/output"              // client
-	MethodTerminalRelease           = "terminal/release"             // client
-	MethodTerminalWaitForExit       = "terminal/wait_for_exit"       // client
+	MethodCancelRequest               = "$/cancel_request"               // protocol
+	MethodPillionAuthList             = "_pillion/auth/list"             // agent
+	MethodPillionAuthSet              = "_pillion/auth/set"              // agent
+	MethodPillionBufferDidChange      = "_pillion/buffer/didChange"      // agent
+	MethodPillionBufferDidClose       = "_pillion/buffer/didClose"       // agent
+	MethodPillionBufferDidOpen        = "_pillion/buffer/didOpen"        // agent
+	MethodPillionBufferDidSave        = "_pillion/buffer/didSave"        // agent
+	MethodPillionChangeKeep           = "_pillion/change/keep"           // agent
+	MethodPillionChangeList           = "_pillion/change/list"           // agent
+	MethodPillionChangeTurn           = "_pillion/change/turn"           // agent
+	MethodPillionChangeUndo           = "_pillion/change/undo"           // agent
+	MethodPillionChangeUpdated        = "_pillion/change/updated"        // client
+	MethodPillionCheckpointList       = "_pillion/checkpoint/list"       // agent
+	MethodPillionCheckpointRestore    = "_pillion/checkpoint/restore"    // agent
+	MethodPillionDiagnosticsDidChange = "_pillion/diagnostics/didChange" // agent
+	MethodPillionDiagnosticsUpdated   = "_pillion/diagnostics/updated"   // client
+	MethodPillionFileSearch           = "_pillion/file/search"           // agent
+	MethodPillionPermissionExplain    = "_pillion/permission/explain"    // agent
+	MethodPillionPermissionList       = "_pillion/permission/list"       // agent
+	MethodPillionPermissionRevoke     = "_pillion/permission/revoke"     // agent
+	MethodPillionSelectionDidChange   = "_pillion/selection/didChange"   // agent
+	MethodPillionSessionExport        = "_pillion/session/export"        // agent
+	MethodPillionSessionFork          = "_pillion/session/fork"          // agent
+	MethodPillionSessionQueue         = "_pillion/session/queue"         // agent
+	MethodPillionSessionQueueUpdated  = "_pillion/session/queueUpdated"  // client
+	MethodPillionSessionRename        = "_pillion/session/rename"        // agent
+	MethodPillionSessionReverted      = "_pillion/session/reverted"      // client
+	MethodPillionSessionStatus        = "_pillion/session/status"        // agent
+	MethodPillionTerminalCreate       = "_pillion/terminal/create"       // agent
+	MethodPillionTerminalExited       = "_pillion/terminal/exited"       // client
+	MethodPillionTerminalInput        = "_pillion/terminal/input"        // agent
+	MethodPillionTerminalKill         = "_pillion/terminal/kill"         // agent
+	MethodPillionTerminalList         = "_pillion/terminal/list"         // agent
+	MethodPillionTerminalOutput       = "_pillion/terminal/output"       // client
+	MethodPillionTerminalResize       = "_pillion/terminal/resize"       // agent
+	MethodPillionTerminalSubscribe    = "_pillion/terminal/subscribe"    // agent
+	MethodPillionToolCall             = "_pillion/tool/call"             // agent
+	MethodPillionToolExecute          = "_pillion/tool/execute"          // client
+	MethodPillionToolRegister         = "_pillion/tool/register"         // agent
+	MethodPillionWorkspaceApplyEdit   = "_pillion/workspace/applyEdit"   // client
+	MethodSessionSteering             = "_session/steering"              // agent
+	MethodAuthenticate                = "authenticate"                   // agent
+	MethodElicitationComplete         = "elicitation/complete"           // client
+	MethodElicitationCreate           = "elicitation/create"             // client
+	MethodFsReadTextFile              = "fs/read_text_file"              // client
+	MethodFsWriteTextFile             = "fs/write_text_file"             // client
+	MethodInitialize                  = "initialize"                     // agent
+	MethodLogout                      = "logout"                         // agent
+	MethodSessionCancel               = "session/cancel"                 // agent
+	MethodSessionClose                = "session/close"                  // agent
+	MethodSessionDelete               = "session/delete"                 // agent
+	MethodSessionList                 = "session/list"                   // agent
+	MethodSessionLoad                 = "session/load"                   // agent
+	MethodSessionNew                  = "session/new"                    // agent
+	MethodSessionPrompt               = "session/prompt"                 // agent
+	MethodSessionRequestPermission    = "session/request_permission"     // client
+	MethodSessionResume               = "session/resume"                 // agent
+	MethodSessionSetConfigOption      = "session/set_config_option"      // agent
+	MethodSessionSetMode              = "session/set_mode"               // agent
+	MethodSessionUpdate               = "session/update"                 // client
+	MethodTerminalCreate              = "terminal/create"                // client
+	MethodTerminalKill                = "terminal/kill"                  // client
+	MethodTerminalOutput              = "terminal/output"                // client
+	MethodTerminalRelease             = "terminal/release"               // client
+	MethodTerminalWaitForExit         = "terminal/wait_for_exit"         // client
 )
 
 // Methods by name, with the names of their types in the schemas.
 var Methods = []Method{
 	{"$/cancel_request", "protocol", "CancelRequestNotification", ""},
+	{"_pillion/auth/list", "agent", "AuthListRequest", "AuthListResponse"},
+	{"_pillion/auth/set", "agent", "AuthSetRequest", "AuthSetResponse"},
 	{"_pillion/buffer/didChange", "agent", "DidChangeParams", ""},
 	{"_pillion/buffer/didClose", "agent", "DidCloseParams", ""},
 	{"_pillion/buffer/didOpen", "agent", "DidOpenParams", ""},
 	{"_pillion/buffer/didSave", "agent", "DidSaveParams", ""},
 	{"_pillion/change/keep", "agent", "ChangeKeepRequest", "ChangeKeepResponse"},
 	{"_pillion/change/list", "agent", "ChangeListRequest", "ChangeListResponse"},
+	{"_pillion/change/turn", "agent", "ChangeTurnRequest", "ChangeTurnResponse"},
 	{"_pillion/change/undo", "agent", "ChangeUndoRequest", "ChangeUndoResponse"},
 	{"_pillion/change/updated", "client", "ChangeUpdated", ""},
+	{"_pillion/checkpoint/list", "agent", "CheckpointListRequest", "CheckpointListResponse"},
+	{"_pillion/checkpoint/restore", "agent", "CheckpointRestoreRequest", "CheckpointRestoreResponse"},
+	{"_pillion/diagnostics/didChange", "agent", "EditorDiagnostics", ""},
 	{"_pillion/diagnostics/updated", "client", "DiagnosticsUpdated", ""},
+	{"_pillion/file/search", "agent", "FileSearchRequest", "FileSearchResponse"},
 	{"_pillion/permission/explain", "agent", "PermissionExplainRequest", "PermissionExplainResponse"},
 	{"_pillion/permission/list", "agent", "PermissionListRequest", "PermissionListResponse"},
 	{"_pillion/permission/revoke", "agent", "PermissionRevokeRequest", "PermissionRevokeResponse"},
+	{"_pillion/selection/didChange", "agent", "SelectionChanged", ""},
 	{"_pillion/session/export", "agent", "SessionExportRequest", "SessionExportResponse"},
+	{"_pillion/session/fork", "agent", "SessionForkRequest", "SessionForkResponse"},
+	{"_pillion/session/queue", "agent", "SessionQueueRequest", "SessionQueueResponse"},
+	{"_pillion/session/queueUpdated", "client", "QueueUpdated", ""},
 	{"_pillion/session/rename", "agent", "SessionRenameRequest", "SessionRenameResponse"},
+	{"_pillion/session/reverted", "client", "SessionReverted", ""},
+	{"_pillion/session/status", "agent", "SessionStatusRequest", "SessionStatusResponse"},
+	{"_pillion/terminal/create", "agent", "TerminalCreateRequest", "TerminalCreateResponse"},
+	{"_pillion/terminal/exited", "client", "TerminalExited", ""},
+	{"_pillion/terminal/input", "agent", "TerminalInputRequest", "TerminalInputResponse"},
+	{"_pillion/terminal/kill", "agent", "TerminalKillRequest", "TerminalKillResponse"},
+	{"_pillion/terminal/list", "agent", "TerminalListRequest", "TerminalListResponse"},
+	{"_pillion/terminal/output", "client", "TerminalOutput", ""},
+	{"_pillion/terminal/resize", "agent", "TerminalResizeRequest", "TerminalResizeResponse"},
+	{"_pillion/terminal/subscribe", "agent", "TerminalSubscribeRequest", "TerminalSubscribeResponse"},
 	{"_pillion/tool/call", "agent", "ToolCallRequest", "ToolCallResponse"},
+	{"_pillion/tool/execute", "client", "ToolExecuteRequest", "ToolExecuteResponse"},
+	{"_pillion/tool/register", "agent", "ToolRegisterRequest", "ToolRegisterResponse"},
 	{"_pillion/workspace/applyEdit", "client", "ApplyEditRequest", "ApplyEditResponse"},
 	{"_session/steering", "agent", "SteeringRequest", "SteeringResponse"},
 	{"authenticate", "agent", "AuthenticateRequest", "AuthenticateResponse"},
@@ -1695,6 +1741,9 @@ type FileDiagnostic struct {
 
 // ChangeInfo: A change set and where it stands.
 type ChangeInfo struct {
+	Turn        string             `json:"turn,omitempty"`   // messageId of the turn's prompt.
+	Source      string             `json:"source,omitempty"` // agent, command (a program that the agent ran) or person.
+	Undoes      string             `json:"undoes,omitempty"` // The change set that this one takes back.
 	ID          string             `json:"id" acp:"required"`
 	ToolCallID  string             `json:"toolCallId" acp:"required"`
 	Title       string             `json:"title,omitempty"`
@@ -1836,6 +1885,382 @@ type SteeringRequest struct {
 type SteeringResponse struct {
 	Outcome string `json:"outcome" acp:"required"`
 	Reason  string `json:"reason,omitempty"`
+}
+
+// TurnHunk: A run of lines that a turn changed, against the text before the turn.
+type TurnHunk struct {
+	ID       string    `json:"id" acp:"required"`
+	OldStart int64     `json:"oldStart" acp:"required"`
+	OldLines int64     `json:"oldLines" acp:"required"`
+	NewStart int64     `json:"newStart" acp:"required"`
+	NewLines int64     `json:"newLines" acp:"required"`
+	State    string    `json:"state" acp:"required"` // open, kept or undone.
+	Members  []HunkRef `json:"members" acp:"required"`
+}
+
+// HunkRef: A hunk of a change set.
+type HunkRef struct {
+	ChangeSet string `json:"changeSet" acp:"required"`
+	Hunk      string `json:"hunk" acp:"required"`
+}
+
+// TurnFile: One file of a turn: what it was before the turn and is now.
+type TurnFile struct {
+	URI      string     `json:"uri" acp:"required"`
+	NewURI   string     `json:"newUri,omitempty"`
+	Kind     string     `json:"kind" acp:"required"` // edit, create, delete or rename.
+	BaseText string     `json:"baseText,omitempty"`  // Before the turn; absent for a new file, a binary or one over 10 MiB.
+	Text     string     `json:"text,omitempty"`      // As the person sees it now; absent for a deleted file, a binary or one over 10 MiB.
+	Binary   bool       `json:"binary,omitempty"`
+	Source   string     `json:"source,omitempty"` // agent, or command: changed by a program that the agent ran.
+	Hunks    []TurnHunk `json:"hunks" acp:"required"`
+}
+
+// ChangeTurnRequest: What a turn changed, all its edits together, against the text before it; without a turn the last one that changed something.
+type ChangeTurnRequest struct {
+	SessionID string `json:"sessionId" acp:"required"`
+	Turn      string `json:"turn,omitempty"` // messageId of the turn's prompt.
+}
+
+// ChangeTurnResponse: The turn's files.
+type ChangeTurnResponse struct {
+	Turn  string     `json:"turn" acp:"required"`
+	Files []TurnFile `json:"files" acp:"required"`
+}
+
+// CheckpointFile: A file that changed after a checkpoint and before the next.
+type CheckpointFile struct {
+	URI     string `json:"uri" acp:"required"`
+	NewURI  string `json:"newUri,omitempty"`
+	Kind    string `json:"kind" acp:"required"` // edit, create, delete or rename.
+	Added   *int64 `json:"added,omitempty"`     // Lines.
+	Removed *int64 `json:"removed,omitempty"`   // Lines.
+	Source  string `json:"source,omitempty"`    // agent, command or person (an undo or a restore).
+}
+
+// Checkpoint: The state before a prompt, or before a restore.
+type Checkpoint struct {
+	ID        string           `json:"id" acp:"required"`
+	Kind      string           `json:"kind" acp:"required"`  // prompt or restore.
+	MessageID string           `json:"messageId,omitempty"`  // Of the prompt that it stands before.
+	Time      string           `json:"time" acp:"required"`  // RFC 3339.
+	Title     string           `json:"title" acp:"required"` // The prompt's first line, or what was restored.
+	Files     []CheckpointFile `json:"files" acp:"required"`
+	Current   bool             `json:"current,omitempty"` // The session was taken back to it and has not gone on.
+}
+
+// CheckpointListRequest: The session's checkpoints, oldest first.
+type CheckpointListRequest struct {
+	SessionID string `json:"sessionId" acp:"required"`
+}
+
+// CheckpointListResponse: The session's checkpoints, oldest first.
+type CheckpointListResponse struct {
+	Checkpoints []Checkpoint `json:"checkpoints" acp:"required"`
+}
+
+// RestoredFile: What a restore did, or with dryRun would do, to a file.
+type RestoredFile struct {
+	URI     string `json:"uri" acp:"required"`
+	Status  string `json:"status" acp:"required"`
+	Reason  string `json:"reason,omitempty"`
+	Added   *int64 `json:"added,omitempty"`
+	Removed *int64 `json:"removed,omitempty"`
+}
+
+// CheckpointRestoreRequest: Take files, conversation or both back to a checkpoint.
+type CheckpointRestoreRequest struct {
+	SessionID    string   `json:"sessionId" acp:"required"`
+	CheckpointID string   `json:"checkpointId" acp:"required"`
+	Scope        string   `json:"scope,omitempty"`  // files, conversation or both (the default).
+	Uris         []string `json:"uris,omitempty"`   // Only these files.
+	Hunks        []string `json:"hunks,omitempty"`  // Only these hunks, by the ids of _pillion/change/turn.
+	DryRun       bool     `json:"dryRun,omitempty"` // Change nothing; say what would happen.
+}
+
+// CheckpointRestoreResponse: What happened.
+type CheckpointRestoreResponse struct {
+	Files  []RestoredFile `json:"files" acp:"required"`
+	Undo   string         `json:"undo,omitempty"`   // The checkpoint that undoes this restore.
+	Prompt []ContentBlock `json:"prompt,omitempty"` // The prompt that the conversation was taken back before, to edit and send again.
+}
+
+// SessionReverted: The conversation was taken back to before a prompt, or forward again: messages from messageId on are out of it; without messageId all are in it again and follow as updates.
+type SessionReverted struct {
+	SessionID string `json:"sessionId" acp:"required"`
+	MessageID string `json:"messageId,omitempty"`
+}
+
+// QueueItem: A prompt that waits.
+type QueueItem struct {
+	ID     string         `json:"id" acp:"required"` // Also the messageId that the prompt will have.
+	Prompt []ContentBlock `json:"prompt" acp:"required"`
+	Time   string         `json:"time" acp:"required"` // RFC 3339.
+}
+
+// SessionQueueRequest: Read the prompts that wait, or change them: at most one of add, remove, edit, move, steer.
+type SessionQueueRequest struct {
+	SessionID string         `json:"sessionId" acp:"required"`
+	Add       []ContentBlock `json:"add,omitempty"` // Queue this prompt; it runs when the session is free.
+	Remove    []string       `json:"remove,omitempty"`
+	Edit      *QueueEdit     `json:"edit,omitempty"`
+	Move      *QueueMove     `json:"move,omitempty"`
+	Steer     string         `json:"steer,omitempty"` // Put this waiting prompt into the running turn instead.
+}
+
+// SessionQueueResponse: The prompts that wait, first to run first.
+type SessionQueueResponse struct {
+	Items []QueueItem `json:"items" acp:"required"`
+	Added string      `json:"added,omitempty"` // With add: the new item's id.
+}
+
+// QueueEdit: Other words for a prompt that waits.
+type QueueEdit struct {
+	ID     string         `json:"id" acp:"required"`
+	Prompt []ContentBlock `json:"prompt" acp:"required"`
+}
+
+// QueueMove: Another place for a prompt that waits: before another, or last.
+type QueueMove struct {
+	ID     string `json:"id" acp:"required"`
+	Before string `json:"before,omitempty"`
+}
+
+// QueueUpdated: The prompts that wait are others than before.
+type QueueUpdated struct {
+	SessionID string      `json:"sessionId" acp:"required"`
+	Items     []QueueItem `json:"items" acp:"required"`
+}
+
+// SessionForkRequest: A new session with the conversation up to before a prompt, or all of it.
+type SessionForkRequest struct {
+	SessionID string `json:"sessionId" acp:"required"`
+	MessageID string `json:"messageId,omitempty"` // The prompt to stop before.
+	Title     string `json:"title,omitempty"`
+}
+
+// SessionForkResponse: The new session; open it with session/load or session/resume.
+type SessionForkResponse struct {
+	SessionID string         `json:"sessionId" acp:"required"`
+	Title     string         `json:"title,omitempty"`
+	Prompt    []ContentBlock `json:"prompt,omitempty"` // The prompt that was left out.
+}
+
+// SessionStatusRequest: What a session is doing.
+type SessionStatusRequest struct {
+	SessionID string `json:"sessionId" acp:"required"`
+}
+
+// SessionStatusResponse: What a session is doing.
+type SessionStatusResponse struct {
+	State   string   `json:"state" acp:"required"`   // idle, running or waiting (for the person).
+	Turn    string   `json:"turn,omitempty"`         // messageId of the running turn's prompt.
+	Waiting []string `json:"waiting" acp:"required"` // Tool calls that wait for the person.
+	Readers *int64   `json:"readers,omitempty"`      // Connections that follow the session, this one included.
+}
+
+// SelectionChanged: Where the person is; what @selection means.
+type SelectionChanged struct {
+	TextDocument *TextDocumentIdentifier `json:"textDocument,omitempty"`
+	Selections   []Range                 `json:"selections,omitempty"`
+	Text         string                  `json:"text,omitempty"` // Of the first selection, at most 64 KiB.
+}
+
+// EditorDiagnostics: The editor's own problems of a file, all of them; used for languages that no server of Pillion's covers.
+type EditorDiagnostics struct {
+	URI         string           `json:"uri" acp:"required"`
+	Version     *int32           `json:"version,omitempty"`
+	Diagnostics []FileDiagnostic `json:"diagnostics" acp:"required"`
+}
+
+// FileMatch: A file, folder or symbol that fits.
+type FileMatch struct {
+	URI     string  `json:"uri" acp:"required"`
+	Path    string  `json:"path" acp:"required"` // Relative to the session's folder.
+	Kind    string  `json:"kind" acp:"required"` // file, folder or symbol.
+	Name    string  `json:"name,omitempty"`
+	Range   *Range  `json:"range,omitempty"`
+	Indices []int64 `json:"indices,omitempty"` // UTF-16 offsets in path (or name, for symbols) that matched, for highlighting.
+}
+
+// FileSearchRequest: Fuzzy search for what @ may mention: files and folders by path, symbols by name; ignored files are left out.
+type FileSearchRequest struct {
+	SessionID string   `json:"sessionId" acp:"required"`
+	Query     string   `json:"query" acp:"required"`
+	Kinds     []string `json:"kinds,omitempty"` // file, folder, symbol; all without.
+	Limit     *int64   `json:"limit,omitempty"` // At most 200; 50 without.
+}
+
+// FileSearchResponse: Best first.
+type FileSearchResponse struct {
+	Matches   []FileMatch `json:"matches" acp:"required"`
+	Truncated bool        `json:"truncated,omitempty"`
+}
+
+// TerminalInfo: A terminal of the session: a command of the agent's, or a shell of the person's.
+type TerminalInfo struct {
+	TerminalID string `json:"terminalId" acp:"required"`
+	Title      string `json:"title" acp:"required"`
+	Command    string `json:"command,omitempty"`
+	Cwd        string `json:"cwd,omitempty"`
+	ToolCallID string `json:"toolCallId,omitempty"`
+	State      string `json:"state" acp:"required"` // running or exited.
+	ExitCode   *int64 `json:"exitCode,omitempty"`
+	Signal     string `json:"signal,omitempty"`
+	Columns    *int64 `json:"columns,omitempty"`
+	Rows       *int64 `json:"rows,omitempty"`
+	Seq        *int64 `json:"seq,omitempty"` // Bytes of output so far.
+}
+
+// TerminalListRequest: The session's terminals.
+type TerminalListRequest struct {
+	SessionID string `json:"sessionId" acp:"required"`
+}
+
+// TerminalListResponse: The session's terminals.
+type TerminalListResponse struct {
+	Terminals []TerminalInfo `json:"terminals" acp:"required"`
+}
+
+// TerminalCreateRequest: Start the person's own terminal: a shell, or a command.
+type TerminalCreateRequest struct {
+	SessionID string `json:"sessionId" acp:"required"`
+	Command   string `json:"command,omitempty"`
+	Cwd       string `json:"cwd,omitempty"`
+	Columns   *int64 `json:"columns,omitempty"`
+	Rows      *int64 `json:"rows,omitempty"`
+	Title     string `json:"title,omitempty"`
+}
+
+// TerminalCreateResponse: The new terminal.
+type TerminalCreateResponse struct {
+	Terminal TerminalInfo `json:"terminal" acp:"required"`
+}
+
+// TerminalSubscribeRequest: Follow a terminal's output: what is kept from seq on (at most 2 MiB), then _pillion/terminal/output as it comes.
+type TerminalSubscribeRequest struct {
+	SessionID  string `json:"sessionId" acp:"required"`
+	TerminalID string `json:"terminalId" acp:"required"`
+	Seq        *int64 `json:"seq,omitempty"` // Output before this byte is known already.
+}
+
+// TerminalSubscribeResponse: What was kept.
+type TerminalSubscribeResponse struct {
+	Data     string       `json:"data" acp:"required"` // Base64.
+	Seq      int64        `json:"seq" acp:"required"`  // Of the first byte of data.
+	Terminal TerminalInfo `json:"terminal" acp:"required"`
+}
+
+// TerminalInputRequest: Type into a terminal.
+type TerminalInputRequest struct {
+	SessionID  string `json:"sessionId" acp:"required"`
+	TerminalID string `json:"terminalId" acp:"required"`
+	Data       string `json:"data" acp:"required"` // Base64.
+}
+
+// TerminalInputResponse: Done.
+type TerminalInputResponse struct {
+}
+
+// TerminalResizeRequest: Another size.
+type TerminalResizeRequest struct {
+	SessionID  string `json:"sessionId" acp:"required"`
+	TerminalID string `json:"terminalId" acp:"required"`
+	Columns    int64  `json:"columns" acp:"required"`
+	Rows       int64  `json:"rows" acp:"required"`
+}
+
+// TerminalResizeResponse: Done.
+type TerminalResizeResponse struct {
+}
+
+// TerminalKillRequest: End a terminal's programs; it can be read until it is released.
+type TerminalKillRequest struct {
+	SessionID  string `json:"sessionId" acp:"required"`
+	TerminalID string `json:"terminalId" acp:"required"`
+	Release    bool   `json:"release,omitempty"`
+}
+
+// TerminalKillResponse: The terminal as it is now.
+type TerminalKillResponse struct {
+	Terminal TerminalInfo `json:"terminal" acp:"required"`
+}
+
+// TerminalOutput: Bytes of a terminal that was subscribed to, in order.
+type TerminalOutput struct {
+	SessionID  string `json:"sessionId" acp:"required"`
+	TerminalID string `json:"terminalId" acp:"required"`
+	Data       string `json:"data" acp:"required"` // Base64.
+	Seq        int64  `json:"seq" acp:"required"`  // Of the first byte.
+}
+
+// TerminalExited: A terminal's program ended.
+type TerminalExited struct {
+	SessionID string       `json:"sessionId" acp:"required"`
+	Terminal  TerminalInfo `json:"terminal" acp:"required"`
+}
+
+// AuthProvider: A model provider and where its key is from.
+type AuthProvider struct {
+	ID     string   `json:"id" acp:"required"`
+	Name   string   `json:"name" acp:"required"`
+	Source string   `json:"source" acp:"required"` // none, environment, file, keyring, editor or config.
+	Env    []string `json:"env,omitempty"`         // Environment variables it is read from.
+	Local  bool     `json:"local,omitempty"`       // A server found on this machine; needs no key.
+}
+
+// AuthListRequest: Providers and where their keys are from; never a key.
+type AuthListRequest struct {
+}
+
+// AuthListResponse: The providers.
+type AuthListResponse struct {
+	Providers []AuthProvider `json:"providers" acp:"required"`
+}
+
+// AuthSetRequest: A key from the editor's secret store, kept in memory only; without a key it is forgotten.
+type AuthSetRequest struct {
+	Provider string `json:"provider" acp:"required"`
+	Key      string `json:"key,omitempty"`
+}
+
+// AuthSetResponse: The providers.
+type AuthSetResponse struct {
+	Providers []AuthProvider `json:"providers" acp:"required"`
+}
+
+// EditorTool: A tool that the editor offers to the agent.
+type EditorTool struct {
+	Name        string          `json:"name" acp:"required"`
+	Description string          `json:"description" acp:"required"`
+	InputSchema json.RawMessage `json:"inputSchema" acp:"required"`
+	Kind        string          `json:"kind,omitempty"` // ACP's tool kind.
+	ReadOnly    bool            `json:"readOnly,omitempty"`
+}
+
+// ToolRegisterRequest: Add the editor's own tools to sessions of this connection; replaces those registered before.
+type ToolRegisterRequest struct {
+	Tools []EditorTool `json:"tools" acp:"required"`
+}
+
+// ToolRegisterResponse: What is offered now.
+type ToolRegisterResponse struct {
+	Registered []string `json:"registered" acp:"required"`
+}
+
+// ToolExecuteRequest: Run a tool that the editor registered.
+type ToolExecuteRequest struct {
+	SessionID string          `json:"sessionId" acp:"required"`
+	CallID    string          `json:"callId" acp:"required"`
+	Name      string          `json:"name" acp:"required"`
+	Input     json.RawMessage `json:"input,omitempty"`
+}
+
+// ToolExecuteResponse: What the tool gave back.
+type ToolExecuteResponse struct {
+	Output  string `json:"output" acp:"required"`
+	Title   string `json:"title,omitempty"`
+	IsError bool   `json:"isError,omitempty"`
 }
 
 var _ json.RawMessage

@@ -1187,6 +1187,9 @@
 
 ---A change set and where it stands.
 ---@class pillion.ChangeInfo
+---@field turn? string
+---@field source? string
+---@field undoes? string
 ---@field id string
 ---@field toolCallId string
 ---@field title? string
@@ -1307,25 +1310,371 @@
 ---@field outcome string
 ---@field reason? string
 
+---A run of lines that a turn changed, against the text before the turn.
+---@class pillion.TurnHunk
+---@field id string
+---@field oldStart integer
+---@field oldLines integer
+---@field newStart integer
+---@field newLines integer
+---@field state string
+---@field members pillion.HunkRef[]
+
+---A hunk of a change set.
+---@class pillion.HunkRef
+---@field changeSet string
+---@field hunk string
+
+---One file of a turn: what it was before the turn and is now.
+---@class pillion.TurnFile
+---@field uri string
+---@field newUri? string
+---@field kind string
+---@field baseText? string
+---@field text? string
+---@field binary? boolean
+---@field source? string
+---@field hunks pillion.TurnHunk[]
+
+---What a turn changed, all its edits together, against the text before it; without a turn the last one that changed something.
+---@class pillion.ChangeTurnRequest
+---@field sessionId string
+---@field turn? string
+
+---The turn's files.
+---@class pillion.ChangeTurnResponse
+---@field turn string
+---@field files pillion.TurnFile[]
+
+---A file that changed after a checkpoint and before the next.
+---@class pillion.CheckpointFile
+---@field uri string
+---@field newUri? string
+---@field kind string
+---@field added? integer
+---@field removed? integer
+---@field source? string
+
+---The state before a prompt, or before a restore.
+---@class pillion.Checkpoint
+---@field id string
+---@field kind string
+---@field messageId? string
+---@field time string
+---@field title string
+---@field files pillion.CheckpointFile[]
+---@field current? boolean
+
+---The session's checkpoints, oldest first.
+---@class pillion.CheckpointListRequest
+---@field sessionId string
+
+---The session's checkpoints, oldest first.
+---@class pillion.CheckpointListResponse
+---@field checkpoints pillion.Checkpoint[]
+
+---What a restore did, or with dryRun would do, to a file.
+---@class pillion.RestoredFile
+---@field uri string
+---@field status string
+---@field reason? string
+---@field added? integer
+---@field removed? integer
+
+---Take files, conversation or both back to a checkpoint.
+---@class pillion.CheckpointRestoreRequest
+---@field sessionId string
+---@field checkpointId string
+---@field scope? string
+---@field uris? string[]
+---@field hunks? string[]
+---@field dryRun? boolean
+
+---What happened.
+---@class pillion.CheckpointRestoreResponse
+---@field files pillion.RestoredFile[]
+---@field undo? string
+---@field prompt? pillion.ContentBlock[]
+
+---The conversation was taken back to before a prompt, or forward again: messages from messageId on are out of it; without messageId all are in it again and follow as updates.
+---@class pillion.SessionReverted
+---@field sessionId string
+---@field messageId? string
+
+---A prompt that waits.
+---@class pillion.QueueItem
+---@field id string
+---@field prompt pillion.ContentBlock[]
+---@field time string
+
+---Read the prompts that wait, or change them: at most one of add, remove, edit, move, steer.
+---@class pillion.SessionQueueRequest
+---@field sessionId string
+---@field add? pillion.ContentBlock[]
+---@field remove? string[]
+---@field edit? pillion.QueueEdit
+---@field move? pillion.QueueMove
+---@field steer? string
+
+---The prompts that wait, first to run first.
+---@class pillion.SessionQueueResponse
+---@field items pillion.QueueItem[]
+---@field added? string
+
+---Other words for a prompt that waits.
+---@class pillion.QueueEdit
+---@field id string
+---@field prompt pillion.ContentBlock[]
+
+---Another place for a prompt that waits: before another, or last.
+---@class pillion.QueueMove
+---@field id string
+---@field before? string
+
+---The prompts that wait are others than before.
+---@class pillion.QueueUpdated
+---@field sessionId string
+---@field items pillion.QueueItem[]
+
+---A new session with the conversation up to before a prompt, or all of it.
+---@class pillion.SessionForkRequest
+---@field sessionId string
+---@field messageId? string
+---@field title? string
+
+---The new session; open it with session/load or session/resume.
+---@class pillion.SessionForkResponse
+---@field sessionId string
+---@field title? string
+---@field prompt? pillion.ContentBlock[]
+
+---What a session is doing.
+---@class pillion.SessionStatusRequest
+---@field sessionId string
+
+---What a session is doing.
+---@class pillion.SessionStatusResponse
+---@field state string
+---@field turn? string
+---@field waiting string[]
+---@field readers? integer
+
+---Where the person is; what @selection means.
+---@class pillion.SelectionChanged
+---@field textDocument? pillion.TextDocumentIdentifier
+---@field selections? pillion.Range[]
+---@field text? string
+
+---The editor's own problems of a file, all of them; used for languages that no server of Pillion's covers.
+---@class pillion.EditorDiagnostics
+---@field uri string
+---@field version? integer
+---@field diagnostics pillion.FileDiagnostic[]
+
+---A file, folder or symbol that fits.
+---@class pillion.FileMatch
+---@field uri string
+---@field path string
+---@field kind string
+---@field name? string
+---@field range? pillion.Range
+---@field indices? integer[]
+
+---Fuzzy search for what @ may mention: files and folders by path, symbols by name; ignored files are left out.
+---@class pillion.FileSearchRequest
+---@field sessionId string
+---@field query string
+---@field kinds? string[]
+---@field limit? integer
+
+---Best first.
+---@class pillion.FileSearchResponse
+---@field matches pillion.FileMatch[]
+---@field truncated? boolean
+
+---A terminal of the session: a command of the agent's, or a shell of the person's.
+---@class pillion.TerminalInfo
+---@field terminalId string
+---@field title string
+---@field command? string
+---@field cwd? string
+---@field toolCallId? string
+---@field state string
+---@field exitCode? integer
+---@field signal? string
+---@field columns? integer
+---@field rows? integer
+---@field seq? integer
+
+---The session's terminals.
+---@class pillion.TerminalListRequest
+---@field sessionId string
+
+---The session's terminals.
+---@class pillion.TerminalListResponse
+---@field terminals pillion.TerminalInfo[]
+
+---Start the person's own terminal: a shell, or a command.
+---@class pillion.TerminalCreateRequest
+---@field sessionId string
+---@field command? string
+---@field cwd? string
+---@field columns? integer
+---@field rows? integer
+---@field title? string
+
+---The new terminal.
+---@class pillion.TerminalCreateResponse
+---@field terminal pillion.TerminalInfo
+
+---Follow a terminal's output: what is kept from seq on (at most 2 MiB), then _pillion/terminal/output as it comes.
+---@class pillion.TerminalSubscribeRequest
+---@field sessionId string
+---@field terminalId string
+---@field seq? integer
+
+---What was kept.
+---@class pillion.TerminalSubscribeResponse
+---@field data string
+---@field seq integer
+---@field terminal pillion.TerminalInfo
+
+---Type into a terminal.
+---@class pillion.TerminalInputRequest
+---@field sessionId string
+---@field terminalId string
+---@field data string
+
+---Done.
+---@class pillion.TerminalInputResponse
+
+---Another size.
+---@class pillion.TerminalResizeRequest
+---@field sessionId string
+---@field terminalId string
+---@field columns integer
+---@field rows integer
+
+---Done.
+---@class pillion.TerminalResizeResponse
+
+---End a terminal's programs; it can be read until it is released.
+---@class pillion.TerminalKillRequest
+---@field sessionId string
+---@field terminalId string
+---@field release? boolean
+
+---The terminal as it is now.
+---@class pillion.TerminalKillResponse
+---@field terminal pillion.TerminalInfo
+
+---Bytes of a terminal that was subscribed to, in order.
+---@class pillion.TerminalOutput
+---@field sessionId string
+---@field terminalId string
+---@field data string
+---@field seq integer
+
+---A terminal's program ended.
+---@class pillion.TerminalExited
+---@field sessionId string
+---@field terminal pillion.TerminalInfo
+
+---A model provider and where its key is from.
+---@class pillion.AuthProvider
+---@field id string
+---@field name string
+---@field source string
+---@field env? string[]
+---@field local? boolean
+
+---Providers and where their keys are from; never a key.
+---@class pillion.AuthListRequest
+
+---The providers.
+---@class pillion.AuthListResponse
+---@field providers pillion.AuthProvider[]
+
+---A key from the editor's secret store, kept in memory only; without a key it is forgotten.
+---@class pillion.AuthSetRequest
+---@field provider string
+---@field key? string
+
+---The providers.
+---@class pillion.AuthSetResponse
+---@field providers pillion.AuthProvider[]
+
+---A tool that the editor offers to the agent.
+---@class pillion.EditorTool
+---@field name string
+---@field description string
+---@field inputSchema any
+---@field kind? string
+---@field readOnly? boolean
+
+---Add the editor's own tools to sessions of this connection; replaces those registered before.
+---@class pillion.ToolRegisterRequest
+---@field tools pillion.EditorTool[]
+
+---What is offered now.
+---@class pillion.ToolRegisterResponse
+---@field registered string[]
+
+---Run a tool that the editor registered.
+---@class pillion.ToolExecuteRequest
+---@field sessionId string
+---@field callId string
+---@field name string
+---@field input? any
+
+---What the tool gave back.
+---@class pillion.ToolExecuteResponse
+---@field output string
+---@field title? string
+---@field isError? boolean
+
 return {
   --- Method names.
   methods = {
     cancel_request = "$/cancel_request",
+    pillion_auth_list = "_pillion/auth/list",
+    pillion_auth_set = "_pillion/auth/set",
     pillion_buffer_did_change = "_pillion/buffer/didChange",
     pillion_buffer_did_close = "_pillion/buffer/didClose",
     pillion_buffer_did_open = "_pillion/buffer/didOpen",
     pillion_buffer_did_save = "_pillion/buffer/didSave",
     pillion_change_keep = "_pillion/change/keep",
     pillion_change_list = "_pillion/change/list",
+    pillion_change_turn = "_pillion/change/turn",
     pillion_change_undo = "_pillion/change/undo",
     pillion_change_updated = "_pillion/change/updated",
+    pillion_checkpoint_list = "_pillion/checkpoint/list",
+    pillion_checkpoint_restore = "_pillion/checkpoint/restore",
+    pillion_diagnostics_did_change = "_pillion/diagnostics/didChange",
     pillion_diagnostics_updated = "_pillion/diagnostics/updated",
+    pillion_file_search = "_pillion/file/search",
     pillion_permission_explain = "_pillion/permission/explain",
     pillion_permission_list = "_pillion/permission/list",
     pillion_permission_revoke = "_pillion/permission/revoke",
+    pillion_selection_did_change = "_pillion/selection/didChange",
     pillion_session_export = "_pillion/session/export",
+    pillion_session_fork = "_pillion/session/fork",
+    pillion_session_queue = "_pillion/session/queue",
+    pillion_session_queue_updated = "_pillion/session/queueUpdated",
     pillion_session_rename = "_pillion/session/rename",
+    pillion_session_reverted = "_pillion/session/reverted",
+    pillion_session_status = "_pillion/session/status",
+    pillion_terminal_create = "_pillion/terminal/create",
+    pillion_terminal_exited = "_pillion/terminal/exited",
+    pillion_terminal_input = "_pillion/terminal/input",
+    pillion_terminal_kill = "_pillion/terminal/kill",
+    pillion_terminal_list = "_pillion/terminal/list",
+    pillion_terminal_output = "_pillion/terminal/output",
+    pillion_terminal_resize = "_pillion/terminal/resize",
+    pillion_terminal_subscribe = "_pillion/terminal/subscribe",
     pillion_tool_call = "_pillion/tool/call",
+    pillion_tool_execute = "_pillion/tool/execute",
+    pillion_tool_register = "_pillion/tool/register",
     pillion_workspace_apply_edit = "_pillion/workspace/applyEdit",
     session_steering = "_session/steering",
     authenticate = "authenticate",

@@ -4,21 +4,44 @@
 /** Method names. */
 export const methods = {
   cancelRequest: "$/cancel_request",
+  pillionAuthList: "_pillion/auth/list",
+  pillionAuthSet: "_pillion/auth/set",
   pillionBufferDidChange: "_pillion/buffer/didChange",
   pillionBufferDidClose: "_pillion/buffer/didClose",
   pillionBufferDidOpen: "_pillion/buffer/didOpen",
   pillionBufferDidSave: "_pillion/buffer/didSave",
   pillionChangeKeep: "_pillion/change/keep",
   pillionChangeList: "_pillion/change/list",
+  pillionChangeTurn: "_pillion/change/turn",
   pillionChangeUndo: "_pillion/change/undo",
   pillionChangeUpdated: "_pillion/change/updated",
+  pillionCheckpointList: "_pillion/checkpoint/list",
+  pillionCheckpointRestore: "_pillion/checkpoint/restore",
+  pillionDiagnosticsDidChange: "_pillion/diagnostics/didChange",
   pillionDiagnosticsUpdated: "_pillion/diagnostics/updated",
+  pillionFileSearch: "_pillion/file/search",
   pillionPermissionExplain: "_pillion/permission/explain",
   pillionPermissionList: "_pillion/permission/list",
   pillionPermissionRevoke: "_pillion/permission/revoke",
+  pillionSelectionDidChange: "_pillion/selection/didChange",
   pillionSessionExport: "_pillion/session/export",
+  pillionSessionFork: "_pillion/session/fork",
+  pillionSessionQueue: "_pillion/session/queue",
+  pillionSessionQueueUpdated: "_pillion/session/queueUpdated",
   pillionSessionRename: "_pillion/session/rename",
+  pillionSessionReverted: "_pillion/session/reverted",
+  pillionSessionStatus: "_pillion/session/status",
+  pillionTerminalCreate: "_pillion/terminal/create",
+  pillionTerminalExited: "_pillion/terminal/exited",
+  pillionTerminalInput: "_pillion/terminal/input",
+  pillionTerminalKill: "_pillion/terminal/kill",
+  pillionTerminalList: "_pillion/terminal/list",
+  pillionTerminalOutput: "_pillion/terminal/output",
+  pillionTerminalResize: "_pillion/terminal/resize",
+  pillionTerminalSubscribe: "_pillion/terminal/subscribe",
   pillionToolCall: "_pillion/tool/call",
+  pillionToolExecute: "_pillion/tool/execute",
+  pillionToolRegister: "_pillion/tool/register",
   pillionWorkspaceApplyEdit: "_pillion/workspace/applyEdit",
   sessionSteering: "_session/steering",
   authenticate: "authenticate",
@@ -1362,6 +1385,9 @@ export interface FileDiagnostic {
 
 /** A change set and where it stands. */
 export interface ChangeInfo {
+  turn?: string;
+  source?: string;
+  undoes?: string;
   id: string;
   toolCallId: string;
   title?: string;
@@ -1503,4 +1529,380 @@ export interface SteeringRequest {
 export interface SteeringResponse {
   outcome: string;
   reason?: string;
+}
+
+/** A run of lines that a turn changed, against the text before the turn. */
+export interface TurnHunk {
+  id: string;
+  oldStart: number;
+  oldLines: number;
+  newStart: number;
+  newLines: number;
+  state: string;
+  members: HunkRef[];
+}
+
+/** A hunk of a change set. */
+export interface HunkRef {
+  changeSet: string;
+  hunk: string;
+}
+
+/** One file of a turn: what it was before the turn and is now. */
+export interface TurnFile {
+  uri: string;
+  newUri?: string;
+  kind: string;
+  baseText?: string | null;
+  text?: string | null;
+  binary?: boolean;
+  source?: string;
+  hunks: TurnHunk[];
+}
+
+/** What a turn changed, all its edits together, against the text before it; without a turn the last one that changed something. */
+export interface ChangeTurnRequest {
+  sessionId: string;
+  turn?: string;
+}
+
+/** The turn's files. */
+export interface ChangeTurnResponse {
+  turn: string;
+  files: TurnFile[];
+}
+
+/** A file that changed after a checkpoint and before the next. */
+export interface CheckpointFile {
+  uri: string;
+  newUri?: string;
+  kind: string;
+  added?: number;
+  removed?: number;
+  source?: string;
+}
+
+/** The state before a prompt, or before a restore. */
+export interface Checkpoint {
+  id: string;
+  kind: string;
+  messageId?: string;
+  time: string;
+  title: string;
+  files: CheckpointFile[];
+  current?: boolean;
+}
+
+/** The session's checkpoints, oldest first. */
+export interface CheckpointListRequest {
+  sessionId: string;
+}
+
+/** The session's checkpoints, oldest first. */
+export interface CheckpointListResponse {
+  checkpoints: Checkpoint[];
+}
+
+/** What a restore did, or with dryRun would do, to a file. */
+export interface RestoredFile {
+  uri: string;
+  status: string;
+  reason?: string;
+  added?: number;
+  removed?: number;
+}
+
+/** Take files, conversation or both back to a checkpoint. */
+export interface CheckpointRestoreRequest {
+  sessionId: string;
+  checkpointId: string;
+  scope?: string;
+  uris?: string[];
+  hunks?: string[];
+  dryRun?: boolean;
+}
+
+/** What happened. */
+export interface CheckpointRestoreResponse {
+  files: RestoredFile[];
+  undo?: string;
+  prompt?: ContentBlock[];
+}
+
+/** The conversation was taken back to before a prompt, or forward again: messages from messageId on are out of it; without messageId all are in it again and follow as updates. */
+export interface SessionReverted {
+  sessionId: string;
+  messageId?: string;
+}
+
+/** A prompt that waits. */
+export interface QueueItem {
+  id: string;
+  prompt: ContentBlock[];
+  time: string;
+}
+
+/** Read the prompts that wait, or change them: at most one of add, remove, edit, move, steer. */
+export interface SessionQueueRequest {
+  sessionId: string;
+  add?: ContentBlock[];
+  remove?: string[];
+  edit?: QueueEdit | null;
+  move?: QueueMove | null;
+  steer?: string;
+}
+
+/** The prompts that wait, first to run first. */
+export interface SessionQueueResponse {
+  items: QueueItem[];
+  added?: string;
+}
+
+/** Other words for a prompt that waits. */
+export interface QueueEdit {
+  id: string;
+  prompt: ContentBlock[];
+}
+
+/** Another place for a prompt that waits: before another, or last. */
+export interface QueueMove {
+  id: string;
+  before?: string;
+}
+
+/** The prompts that wait are others than before. */
+export interface QueueUpdated {
+  sessionId: string;
+  items: QueueItem[];
+}
+
+/** A new session with the conversation up to before a prompt, or all of it. */
+export interface SessionForkRequest {
+  sessionId: string;
+  messageId?: string;
+  title?: string;
+}
+
+/** The new session; open it with session/load or session/resume. */
+export interface SessionForkResponse {
+  sessionId: string;
+  title?: string;
+  prompt?: ContentBlock[];
+}
+
+/** What a session is doing. */
+export interface SessionStatusRequest {
+  sessionId: string;
+}
+
+/** What a session is doing. */
+export interface SessionStatusResponse {
+  state: string;
+  turn?: string;
+  waiting: string[];
+  readers?: number;
+}
+
+/** Where the person is; what @selection means. */
+export interface SelectionChanged {
+  textDocument?: TextDocumentIdentifier | null;
+  selections?: Range[];
+  text?: string;
+}
+
+/** The editor's own problems of a file, all of them; used for languages that no server of Pillion's covers. */
+export interface EditorDiagnostics {
+  uri: string;
+  version?: number | null;
+  diagnostics: FileDiagnostic[];
+}
+
+/** A file, folder or symbol that fits. */
+export interface FileMatch {
+  uri: string;
+  path: string;
+  kind: string;
+  name?: string;
+  range?: Range | null;
+  indices?: number[];
+}
+
+/** Fuzzy search for what @ may mention: files and folders by path, symbols by name; ignored files are left out. */
+export interface FileSearchRequest {
+  sessionId: string;
+  query: string;
+  kinds?: string[];
+  limit?: number;
+}
+
+/** Best first. */
+export interface FileSearchResponse {
+  matches: FileMatch[];
+  truncated?: boolean;
+}
+
+/** A terminal of the session: a command of the agent's, or a shell of the person's. */
+export interface TerminalInfo {
+  terminalId: string;
+  title: string;
+  command?: string;
+  cwd?: string;
+  toolCallId?: string;
+  state: string;
+  exitCode?: number | null;
+  signal?: string;
+  columns?: number;
+  rows?: number;
+  seq?: number;
+}
+
+/** The session's terminals. */
+export interface TerminalListRequest {
+  sessionId: string;
+}
+
+/** The session's terminals. */
+export interface TerminalListResponse {
+  terminals: TerminalInfo[];
+}
+
+/** Start the person's own terminal: a shell, or a command. */
+export interface TerminalCreateRequest {
+  sessionId: string;
+  command?: string;
+  cwd?: string;
+  columns?: number;
+  rows?: number;
+  title?: string;
+}
+
+/** The new terminal. */
+export interface TerminalCreateResponse {
+  terminal: TerminalInfo;
+}
+
+/** Follow a terminal's output: what is kept from seq on (at most 2 MiB), then _pillion/terminal/output as it comes. */
+export interface TerminalSubscribeRequest {
+  sessionId: string;
+  terminalId: string;
+  seq?: number;
+}
+
+/** What was kept. */
+export interface TerminalSubscribeResponse {
+  data: string;
+  seq: number;
+  terminal: TerminalInfo;
+}
+
+/** Type into a terminal. */
+export interface TerminalInputRequest {
+  sessionId: string;
+  terminalId: string;
+  data: string;
+}
+
+/** Done. */
+export interface TerminalInputResponse {
+}
+
+/** Another size. */
+export interface TerminalResizeRequest {
+  sessionId: string;
+  terminalId: string;
+  columns: number;
+  rows: number;
+}
+
+/** Done. */
+export interface TerminalResizeResponse {
+}
+
+/** End a terminal's programs; it can be read until it is released. */
+export interface TerminalKillRequest {
+  sessionId: string;
+  terminalId: string;
+  release?: boolean;
+}
+
+/** The terminal as it is now. */
+export interface TerminalKillResponse {
+  terminal: TerminalInfo;
+}
+
+/** Bytes of a terminal that was subscribed to, in order. */
+export interface TerminalOutput {
+  sessionId: string;
+  terminalId: string;
+  data: string;
+  seq: number;
+}
+
+/** A terminal's program ended. */
+export interface TerminalExited {
+  sessionId: string;
+  terminal: TerminalInfo;
+}
+
+/** A model provider and where its key is from. */
+export interface AuthProvider {
+  id: string;
+  name: string;
+  source: string;
+  env?: string[];
+  local?: boolean;
+}
+
+/** Providers and where their keys are from; never a key. */
+export interface AuthListRequest {
+}
+
+/** The providers. */
+export interface AuthListResponse {
+  providers: AuthProvider[];
+}
+
+/** A key from the editor's secret store, kept in memory only; without a key it is forgotten. */
+export interface AuthSetRequest {
+  provider: string;
+  key?: string;
+}
+
+/** The providers. */
+export interface AuthSetResponse {
+  providers: AuthProvider[];
+}
+
+/** A tool that the editor offers to the agent. */
+export interface EditorTool {
+  name: string;
+  description: string;
+  inputSchema: unknown;
+  kind?: string;
+  readOnly?: boolean;
+}
+
+/** Add the editor's own tools to sessions of this connection; replaces those registered before. */
+export interface ToolRegisterRequest {
+  tools: EditorTool[];
+}
+
+/** What is offered now. */
+export interface ToolRegisterResponse {
+  registered: string[];
+}
+
+/** Run a tool that the editor registered. */
+export interface ToolExecuteRequest {
+  sessionId: string;
+  callId: string;
+  name: string;
+  input?: unknown;
+}
+
+/** What the tool gave back. */
+export interface ToolExecuteResponse {
+  output: string;
+  title?: string;
+  isError?: boolean;
 }
