@@ -28,8 +28,9 @@ type Outcome struct {
 // once, each with its own id.
 type Gate struct {
 	o       GateOptions
-	state   *gateState // shared with the gates made by Child
-	inherit []string   // sessions whose grants count here too: those this one was started from
+	state   *gateState       // shared with the gates made by Child
+	inherit []string         // sessions whose grants count here too: those this one was started from
+	within  []func() Ruleset // their rules, which must allow as well
 }
 
 type gateState struct {
@@ -50,11 +51,19 @@ func NewGate(o GateOptions) *Gate {
 	return &Gate{o: o, state: &gateState{grants: map[string]Ruleset{}, pending: map[*question]bool{}}}
 }
 
-// Child is a gate for a sub-agent of a session: its own rules, the same person and open questions. What the person
-// allowed for the parent session is allowed for the sub-agent too, not the other way round.
-func (g *Gate) Child(rules func() Ruleset, parentSession string) *Gate {
-	child := &Gate{o: g.o, state: g.state, inherit: append(slices.Clone(g.inherit), parentSession)}
-	child.o.Rules = rules
+// Child is a gate for a sub-agent of a session: its own rules, within those of the session it was started from, so
+// that it can never do what that one may not. The open questions are shared, and what the person allowed for the
+// parent session is allowed for the sub-agent too, not the other way round. An Asker or a Notify of o replaces the
+// parent's.
+func (g *Gate) Child(o GateOptions, parentSession string) *Gate {
+	child := &Gate{o: g.o, state: g.state, inherit: append(slices.Clone(g.inherit), parentSession), within: append(slices.Clone(g.within), g.o.Rules)}
+	child.o.Rules = o.Rules
+	if o.Asker != nil {
+		child.o.Asker = o.Asker
+	}
+	if o.Notify != nil {
+		child.o.Notify = o.Notify
+	}
 	return child
 }
 

@@ -276,15 +276,34 @@ func TestChildHearsTheParentsGrants(t *testing.T) {
 	g := NewGate(GateOptions{Asker: p})
 	p.answer("make", Reply{Kind: Always})
 	g.Ask(t.Context(), bash("make", "make *"))
-	child := g.Child(fixed(Default()), "s")
+	child := g.Child(GateOptions{Rules: fixed(Default())}, "s")
 	sub := bash("make test")
 	sub.SessionID = "sub"
 	if r, err := child.Ask(t.Context(), sub); err != nil || r.Asked {
 		t.Errorf("%+v, %v", r, err)
 	}
-	strict := g.Child(fixed(rules(t, `"deny"`)), "s")
+	strict := g.Child(GateOptions{Rules: fixed(rules(t, `"deny"`))}, "s")
 	if _, err := strict.Ask(t.Context(), sub); !errors.Is(err, ErrDenied) {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestAChildStaysWithinItsParentsRules(t *testing.T) {
+	p := &person{}
+	parent := rules(t, `{"*":"allow","edit":"deny","bash":"ask"}`)
+	g := NewGate(GateOptions{Asker: p, Rules: fixed(parent)})
+	child := g.Child(GateOptions{Rules: fixed(rules(t, `"allow"`))}, "s")
+	grandchild := child.Child(GateOptions{Rules: fixed(rules(t, `"allow"`))}, "sub")
+	for _, gate := range []*Gate{child, grandchild} {
+		if _, err := gate.Ask(t.Context(), Request{SessionID: "x", Permission: "edit", Patterns: []string{"a"}}); !errors.Is(err, ErrDenied) {
+			t.Errorf("edit: %v", err)
+		}
+		if got := gate.Would(t.Context(), bash("make")); got != Ask {
+			t.Errorf("bash: %s", got)
+		}
+		if got := gate.Would(t.Context(), Request{Permission: "read", Patterns: []string{"a"}}); got != Allow {
+			t.Errorf("read: %s", got)
+		}
 	}
 }
 

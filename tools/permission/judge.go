@@ -23,20 +23,17 @@ func (v verdict) reply(r Request) (Reply, error) {
 // judge weighs every pattern: any deny denies, else any ask asks. Grants only turn an ask into an allow, and only
 // where the request says they may.
 func (g *Gate) judge(ctx context.Context, r Request) verdict {
-	var rules Ruleset
-	if g.o.Rules != nil {
-		rules = g.o.Rules()
-	} else {
-		rules = Default()
-	}
+	sets := g.rulesets()
 	patterns := r.Patterns
 	if len(patterns) == 0 {
 		patterns = []string{"*"}
 	}
-	for _, list := range [...][]string{patterns, r.Also} {
-		for _, p := range list {
-			if a, rule := rules.Judge(r, p); a == Deny {
-				return verdict{action: Deny, pattern: p, rule: *rule}
+	for _, rules := range sets {
+		for _, list := range [...][]string{patterns, r.Also} {
+			for _, p := range list {
+				if a, rule := rules.Judge(r, p); a == Deny {
+					return verdict{action: Deny, pattern: p, rule: *rule}
+				}
 			}
 		}
 	}
@@ -46,7 +43,7 @@ func (g *Gate) judge(ctx context.Context, r Request) verdict {
 	var grants Ruleset
 	out := verdict{action: Allow}
 	for _, p := range patterns {
-		if a, _ := rules.Judge(r, p); a == Allow {
+		if !slices.ContainsFunc(sets, func(rules Ruleset) bool { a, _ := rules.Judge(r, p); return a != Allow }) {
 			continue
 		}
 		if grants == nil {
@@ -60,6 +57,18 @@ func (g *Gate) judge(ctx context.Context, r Request) verdict {
 			return verdict{action: Ask}
 		}
 		out.granted = true
+	}
+	return out
+}
+
+// rulesets are the gate's own rules and those of the sessions it was started from. All of them must agree.
+func (g *Gate) rulesets() []Ruleset {
+	out := make([]Ruleset, 0, 1+len(g.within))
+	for _, f := range append([]func() Ruleset{g.o.Rules}, g.within...) {
+		if f == nil {
+			f = Default
+		}
+		out = append(out, f())
 	}
 	return out
 }
