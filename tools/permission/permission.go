@@ -56,9 +56,14 @@ type Request struct {
 	Why   string `json:"why"`   // why it is asked, for the person
 	// MustAsk asks even when a rule allows (never when one denies): protected paths, opaque commands, loops.
 	MustAsk bool `json:"mustAsk,omitempty"`
+	// Followable: a change of files inside the project that can be undone; see GateOptions.Follow. MustAsk wins.
+	Followable bool `json:"followable,omitempty"`
 	// Named: only rules that name the permission itself allow it. A wildcard such as {"*": "allow"} was not written
 	// with it in mind.
-	Named    bool           `json:"named,omitempty"`
+	Named bool `json:"named,omitempty"`
+	// Added: the tool came from elsewhere (an MCP server, the project, the editor). Only rules that somebody wrote
+	// allow it; Pillion's own defaults were not made with it in mind.
+	Added    bool           `json:"added,omitempty"`
 	Metadata map[string]any `json:"metadata,omitempty"`
 	Subject  any            `json:"-"` // what is decided: *change.Set for edits, *shell.Analysis for commands
 }

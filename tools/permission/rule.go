@@ -18,7 +18,7 @@ func (rs Ruleset) Evaluate(permission, pattern string) (Action, *Rule) {
 func (rs Ruleset) Judge(r Request, pattern string) (Action, *Rule) {
 	who := names(r.Permission, r.Tool)
 	action, rule := rs.evaluate(who, pattern)
-	if r.Named && action == Allow && strings.ContainsAny(rule.Permission, "*?") {
+	if action == Allow && (r.Named && strings.ContainsAny(rule.Permission, "*?") || r.Added && rule.Origin == "default") {
 		return Ask, rule
 	}
 	if action == Ask && (r.AskIf == AskIfNone || r.AskIf == AskIfSpecific && (rule == nil || rule.Pattern == "*")) {

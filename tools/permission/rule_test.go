@@ -133,3 +133,22 @@ func TestANamedRequestIsAllowedByItsOwnNameOnly(t *testing.T) {
 		}
 	}
 }
+
+func TestAnAddedToolIsAllowedByWrittenRulesOnly(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		rules Ruleset
+		want  Action
+	}{
+		{"defaults", Default(), Ask},
+		{"the permissive preset", Permissive(), Ask},
+		{"its name", append(Default(), Rule{"github_search", "*", Allow, "pillion.jsonc:3:4"}), Allow},
+		{"its server", append(Default(), Rule{"github_*", "*", Allow, "pillion.jsonc:3:4"}), Allow},
+		{"everything, written", append(Default(), Rule{"*", "*", Allow, "pillion.jsonc:3:4"}), Allow},
+		{"denied", append(Default(), Rule{"github_*", "*", Deny, "pillion.jsonc:3:4"}), Deny},
+	} {
+		if got, _ := c.rules.Judge(Request{Permission: "github_search", Added: true}, "*"); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
