@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/pillion-dev/pillion/tools/permission"
@@ -14,6 +15,8 @@ type Host struct {
 	Questions Questioner // a person who can answer
 	Spawner   Spawner    // sub-agents
 	Todos     Todos      // the session's plan
+	Agents    Agents     // which agent works, and changing it
+	Calls     Calls      // further calls in the name of this one
 }
 
 // Gate asks for permission; *permission.Gate is the one implementation.
@@ -52,16 +55,48 @@ type Questioner interface {
 	AskQuestions(ctx context.Context, call *Call, qs []Question) ([][]string, error)
 }
 
-// Spawner starts a sub-agent for the task tool.
+// Spawner starts sub-agents for the task tool.
 type Spawner interface {
+	// Spawn runs a task to its end, or starts it when it is a background one. A failure says what to do next.
 	Spawn(ctx context.Context, call *Call, t Task) (TaskResult, error)
+	// SubAgents are those that may be named.
+	SubAgents() []SubAgent
 }
 
+// SubAgent is an agent for tasks.
+type SubAgent struct{ Name, Description string }
+
 // Task is a job for a sub-agent; ID resumes an earlier one.
-type Task struct{ Agent, Description, Prompt, ID string }
+type Task struct {
+	Agent, Description, Prompt, ID string
+	Command                        string // the slash command it comes from
+	Background                     bool   // do not wait: the session is told when it is done
+}
 
 // TaskResult is the sub-agent's last message.
-type TaskResult struct{ ID, Text string }
+type TaskResult struct {
+	ID, Text string
+	Model    string
+	Running  bool // a background task that was started
+	Steps    int
+}
+
+// Agents is the session's agent.
+type Agents interface {
+	Agent() string
+	// SetAgent changes it from the next step on.
+	SetAgent(name string) error
+	// Before is the agent the session had before the present one, "build" when it had none.
+	Before() string
+}
+
+// Calls makes tool calls in the name of another one: the same gate, hooks and cap, a card of its own each.
+type Calls interface {
+	// CallTool returns what the tool gave. An unknown name, or one that must not be called this way, is an error.
+	CallTool(ctx context.Context, name string, input json.RawMessage) (Result, error)
+	// Callable are the tools that can be called.
+	Callable() []string
+}
 
 // Todos is the session's todo list.
 type Todos interface {

@@ -11,12 +11,13 @@ import (
 
 // OfferOptions say for whom the tools are chosen.
 type OfferOptions struct {
-	UsesPatch     bool               // apply_patch instead of edit, multiedit and write; see UsesPatch. A switch for apply_patch overrides it
-	Rules         permission.Ruleset // the agent's effective rules
-	Switches      map[string]bool    // by tool id or permission, wildcards allowed; the most specific counts
-	HasQuestioner bool               // somebody can answer questions
-	HasSpawner    bool               // sub-agents can be started
-	Without       []string           // ids that miss what they need: a key, a server
+	UsesPatch     bool                 // apply_patch instead of edit, multiedit and write; see UsesPatch. A switch for apply_patch overrides it
+	Rules         permission.Ruleset   // the agent's effective rules
+	Within        []permission.Ruleset // of the sessions it was started from: what one of them hides is hidden
+	Switches      map[string]bool      // by tool id or permission, wildcards allowed; the most specific counts
+	HasQuestioner bool                 // somebody can answer questions
+	HasSpawner    bool                 // sub-agents can be started
+	Without       []string             // ids that miss what they need: a key, a server
 }
 
 // Offer returns the tools a model sees, sorted by id: the same set is always the same bytes, for prompt caches.
@@ -32,9 +33,16 @@ func Offer(all []Tool, o OfferOptions) []Tool {
 			continue
 		}
 		seen[t.ID] = true
-		if o.fits(t.ID) && o.on(t) && !hidden(t, o.Rules) {
-			out = append(out, t)
+		if !o.fits(t.ID) || !o.on(t) || hidden(t, o.Rules) || slices.ContainsFunc(o.Within, func(r permission.Ruleset) bool { return hidden(t, r) }) {
+			continue
 		}
+		if t.Describe != nil {
+			var ok bool
+			if t.Description, ok = t.Describe(o.Rules); !ok {
+				continue
+			}
+		}
+		out = append(out, t)
 	}
 	slices.SortFunc(out, func(a, b Tool) int { return cmp.Compare(a.ID, b.ID) })
 	return out
@@ -49,9 +57,9 @@ func (o OfferOptions) fits(id string) bool {
 	case "apply_patch", "patch":
 		return o.UsesPatch
 	case "question", "plan_enter", "plan_exit":
-		return o.HasQuestioner
+		return o.HasQuestioner && !slices.Contains(o.Without, id)
 	case "task":
-		return o.HasSpawner
+		return o.HasSpawner && !slices.Contains(o.Without, id)
 	}
 	return !slices.Contains(o.Without, id)
 }
@@ -62,6 +70,9 @@ func (o OfferOptions) on(t Tool) bool {
 		if v, ok := o.Switches[name]; ok {
 			return v
 		}
+	}
+	if t.OptIn {
+		return false
 	}
 	best, on := -1, true
 	for pattern, v := range o.Switches {

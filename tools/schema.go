@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/pillion-dev/pillion/tools/permission"
 )
 
 // New makes a tool from a typed function. P is a struct; its fields become the schema's properties, in order:
@@ -54,6 +56,17 @@ func WithKind(k Kind) ToolOption { return func(t *Tool) { t.Kind = k } }
 
 // WithReadOnly marks a tool that may run beside other read-only calls of the same step.
 func WithReadOnly() ToolOption { return func(t *Tool) { t.ReadOnly = true } }
+
+// WithParallel marks a tool whose calls run beside each other although they change things.
+func WithParallel() ToolOption { return func(t *Tool) { t.Parallel = true } }
+
+// WithOptIn keeps a tool back until a switch names it.
+func WithOptIn() ToolOption { return func(t *Tool) { t.OptIn = true } }
+
+// WithDescribe makes the description depend on the agent's rules.
+func WithDescribe(f func(permission.Ruleset) (string, bool)) ToolOption {
+	return func(t *Tool) { t.Describe = f }
+}
 
 // WithKeep says which part of a long output survives the cap.
 func WithKeep(k Keep) ToolOption { return func(t *Tool) { t.Keep = k } }

@@ -14,6 +14,8 @@ import (
 	"encoding/json"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/pillion-dev/pillion/tools/permission"
 )
 
 // Tool is one thing a model can call. Tools are values: made once per session, safe for concurrent calls.
@@ -23,11 +25,16 @@ type Tool struct {
 	Parameters  json.RawMessage // JSON Schema (object) of the input
 	Permission  string          // permission that hides the tool when denied for "*"; edit for every tool that changes files
 	ReadOnly    bool            // may run beside other read-only calls of the same step
+	Parallel    bool            // runs beside its neighbours although it changes things: each call has a session of its own
+	OptIn       bool            // offered only where a switch names it
 	Kind        Kind            // for the person's card; ACP's word
 	Keep        Keep            // which part of a long output survives the cap; empty is Head
 
 	// Run does the work. input has been validated and coerced against Parameters.
 	Run func(ctx context.Context, input json.RawMessage, call *Call) (Result, error)
+	// Describe, when set, makes the description for an agent's rules; ok false keeps the tool from being offered. It is
+	// called for every step, and the same answer is the same bytes.
+	Describe func(rules permission.Ruleset) (description string, ok bool)
 	// FormatInvalid, when set, words a validation error itself.
 	FormatInvalid func(err error) string
 
