@@ -1,0 +1,134 @@
+/** What the host and the webview say to each other. Both sides check what arrives: see parseToHost. */
+import type { ActionId, Attachment, Detail, Draft, Entry, Head, Mention } from "./view";
+
+/** One change of the transcript; a list of them, applied in order, makes the webview's copy equal to the host's. */
+export type Op =
+  | { op: "put"; entry: Entry }
+  | { op: "append"; id: string; text: string }
+  | { op: "close"; id: string; endedAt?: number }
+  | { op: "cut"; from: string }
+  | { op: "remove"; id: string };
+
+/** Host to webview. */
+export type ToView =
+  | { type: "snapshot"; head: Head; entries: Entry[]; draft: Draft; epoch: number }
+  | { type: "ops"; ops: Op[]; epoch: number }
+  | { type: "head"; head: Partial<Head>; gone?: (keyof Head)[] }
+  | { type: "detail"; id: string; detail: Detail }
+  | { type: "found"; request: number; items: Found[] }
+  | { type: "draft"; draft: Draft; mode: "replace" | "insert" }
+  | { type: "attach"; attachments: Attachment[] }
+  | { type: "focus"; what: "composer" | "approval" | "transcript" }
+  | { type: "tell"; text: string; severity: "info" | "error" };
+
+/** Something that @ may mention. */
+export interface Found {
+  mention: Mention;
+  icon: string;
+  name: string;
+  detail: string;
+  /** UTF-16 offsets of name that matched. */
+  hits: number[];
+}
+
+export type SendHow = "prompt" | "queue" | "steer";
+export type Scope = "files" | "conversation" | "both";
+
+/** Webview to host. */
+export type ToHost =
+  | { type: "ready" }
+  | { type: "send"; draft: Draft; how: SendHow }
+  | { type: "stop" }
+  | { type: "draft"; draft: Draft }
+  | { type: "search"; request: number; query: string }
+  | { type: "pickFile" }
+  | { type: "config"; id: string; value: string }
+  | { type: "selection"; on: boolean }
+  | { type: "open"; path: string; line?: number }
+  | { type: "link"; href: string }
+  | { type: "unfold"; id: string; on: boolean }
+  | { type: "showDiff"; id: string; path: string }
+  | { type: "showOutput"; id: string }
+  | { type: "terminal"; id: string }
+  | { type: "review"; requestId: string }
+  | { type: "decide"; requestId: string; optionId: string; comment?: string }
+  | { type: "answer"; requestId: string; values: Record<string, string | number | boolean | string[]> | null }
+  | { type: "code"; action: "insert" | "apply" | "copy"; text: string; language: string }
+  | { type: "copy"; text: string }
+  | { type: "queue"; action: "remove" | "up" | "down" | "steer" | "edit"; id: string; text?: string }
+  | { type: "restore"; entry: string; scope: Scope; edit: boolean }
+  | { type: "redo" }
+  | { type: "action"; id: ActionId };
+
+const fields: Record<ToHost["type"], Record<string, "string" | "number" | "boolean" | "object" | "any">> = {
+  ready: {}, send: { draft: "object", how: "string" }, stop: {}, draft: { draft: "object" }, search: { request: "number", query: "string" }, pickFile: {},
+  config: { id: "string", value: "string" }, selection: { on: "boolean" }, open: { path: "string" }, link: { href: "string" },
+  unfold: { id: "string", on: "boolean" }, showDiff: { id: "string", path: "string" }, showOutput: { id: "string" }, terminal: { id: "string" },
+  review: { requestId: "string" }, decide: { requestId: "string", optionId: "string" }, answer: { requestId: "string", values: "any" },
+  code: { action: "string", text: "string", language: "string" }, copy: { text: "string" }, queue: { action: "string", id: "string" },
+  restore: { entry: "string", scope: "string", edit: "boolean" }, redo: {}, action: { id: "string" },
+};
+
+/** A message of the webview, or undefined when it is none. The webview is ours, yet it draws foreign text: nothing is taken on trust. */
+export function parseToHost(raw: unknown): ToHost | undefined {
+  if (typeof raw !== "object" || raw === null) return undefined;
+  const m = raw as Record<string, unknown>;
+  if (typeof m["type"] !== "string" || !Object.hasOwn(fields, m["type"])) return undefined;
+  for (const [name, want] of Object.entries(fields[m["type"] as ToHost["type"]])) {
+    const v = m[name];
+    if (want !== "any" && (typeof v !== want || v === null)) return undefined;
+  }
+  if ("draft" in m && !isDraft(m["draft"])) return undefined;
+  return raw as ToHost;
+}
+
+/** Whether something is a draft, also one that was stored by an older version. */
+export function isDraft(raw: unknown): raw is Draft {
+  if (typeof raw !== "object" || raw === null) return false;
+  const d = raw as Record<string, unknown>;
+  return typeof d["text"] === "string" && Array.isArray(d["mentions"]) && Array.isArray(d["attachments"])
+    && d["mentions"].every((x: unknown) => typeof (x as Mention | null)?.label === "string")
+    && d["attachments"].every((x: unknown) => typeof (x as Attachment | null)?.data === "string");
+}
+
+/** What a prompt may carry. */
+export const limits = {
+  /** Bytes of one picture; providers refuse more. */
+  image: 5 << 20,
+  /** Bytes of one PDF. */
+  pdf: 20 << 20,
+  /** Bytes of all attachments of a prompt: one message may have 32 MiB, and base64 grows by a third. */
+  total: 22 << 20,
+};
+
+/** Applies ops to a copy of the entries, as the webview does. */
+export function applyOps(entries: Map<string, Entry>, ops: readonly Op[]): void {
+  for (const op of ops) {
+    switch (op.op) {
+      case "put":
+        entries.set(op.entry.id, op.entry);
+        break;
+      case "append": {
+        const e = entries.get(op.id);
+        if (e && (e.kind === "text" || e.kind === "thought" || e.kind === "user")) e.text += op.text;
+        break;
+      }
+      case "close": {
+        const e = entries.get(op.id);
+        if (e?.kind === "text") e.open = false;
+        if (e?.kind === "thought") Object.assign(e, { open: false, endedAt: op.endedAt });
+        break;
+      }
+      case "remove":
+        entries.delete(op.id);
+        break;
+      case "cut": {
+        let found = false;
+        for (const id of [...entries.keys()]) {
+          found ||= id === op.from;
+          if (found) entries.delete(id);
+        }
+      }
+    }
+  }
+}

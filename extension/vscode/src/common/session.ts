@@ -1,0 +1,337 @@
+/**
+ * A session's updates → what the panel shows. It takes in what the sidecar sends, in any order it may come, and says what
+ * changed as ops; applied in order they make a copy equal. No vscode, no DOM, no clock.
+ */
+import type { AvailableCommand, ContentBlock, SessionConfigOption } from "./protocol";
+import { list, number, pillion, text, tree, word, type Tree } from "./narrow";
+import type { Op } from "./messages";
+import { takeTool } from "./tool";
+import type { AttachmentView, Detail, Entry, Head, NoticeEntry, TextEntry, ThoughtEntry, ToolEntry, TurnEntry, UserEntry } from "./view";
+
+/** Where details are kept; a store may pack what is old. */
+export interface Details {
+  get(id: string): Detail | undefined;
+  set(id: string, detail: Detail): void;
+  delete(id: string): void;
+}
+
+export class MapDetails implements Details {
+  private readonly map = new Map<string, Detail>();
+  get(id: string): Detail | undefined {
+    return this.map.get(id);
+  }
+  set(id: string, detail: Detail): void {
+    this.map.set(id, detail);
+  }
+  delete(id: string): void {
+    this.map.delete(id);
+  }
+}
+
+type HeadPart = Pick<Head, "title" | "plan" | "commands" | "options" | "usage" | "reverted">;
+
+export class SessionState {
+  readonly entries = new Map<string, Entry>();
+  readonly head: HeadPart = { title: "", plan: [], commands: [], options: [] };
+  private ops: Op[] = [];
+  private headDirty = new Set<keyof HeadPart>();
+  private detailDirty = new Set<string>();
+  /** The newest entry of each place where entries grow: "" is the transcript, else a card. */
+  private readonly newest = new Map<string, string>();
+  private readonly seqs = new Map<string, number>();
+  private counter = 0;
+  /** Entries that came from the person here, not from the wire. */
+  private readonly said = new Set<string>();
+
+  constructor(readonly details: Details = new MapDetails()) {}
+
+  /** Takes in a session/update. live is false while a stored session is replayed: then times are unknown. */
+  apply(raw: unknown, now: number, live = true): void {
+    const u = tree(raw);
+    if (!u) return;
+    switch (u["sessionUpdate"]) {
+      case "user_message_chunk":
+        return this.userChunk(u);
+      case "agent_message_chunk":
+        return this.chunk("text", u, now, live);
+      case "agent_thought_chunk":
+        return this.chunk("thought", u, now, live);
+      case "tool_call":
+      case "tool_call_update":
+        return this.tool(u, now, live);
+      case "plan":
+        return this.setHead("plan", list(u["entries"]) as Head["plan"]);
+      case "available_commands_update":
+        return this.setHead("commands", list(u["availableCommands"]) as AvailableCommand[]);
+      case "config_option_update":
+        return this.setHead("options", list(u["configOptions"]) as SessionConfigOption[]);
+      case "current_mode_update":
+        return this.setMode(text(u["currentModeId"]));
+      case "session_info_update":
+        if ("title" in u) this.setHead("title", text(u["title"]) ?? "");
+        return;
+      case "usage_update":
+        return this.setHead("usage", usage(u));
+      case "notice":
+        this.notice({ severity: word(u["severity"], ["info", "warning", "error"] as const, "info"), title: text(u["title"]) ?? "", description: text(u["description"]) || undefined });
+        return;
+      case "compaction_update":
+        return this.compaction(u);
+    }
+  }
+
+  /** The person's words, shown before the sidecar has them. */
+  say(words: string, attachments: AttachmentView[], steered = false): UserEntry {
+    const e: UserEntry = { kind: "user", id: this.id("u"), text: words, attachments, steered: steered || undefined };
+    this.said.add(e.id);
+    this.add(e);
+    return e;
+  }
+
+  /** Knows a prompt's id by now. */
+  identify(entryId: string, messageId: string): void {
+    const e = this.entries.get(entryId);
+    if (e?.kind === "user" && e.messageId === undefined) this.put({ ...e, messageId });
+  }
+
+  notice(n: Partial<NoticeEntry> & Pick<NoticeEntry, "severity" | "title">): NoticeEntry {
+    const e: NoticeEntry = { kind: "notice", id: n.id ?? this.id("n"), actions: [], ...n };
+    this.add(e);
+    return e;
+  }
+
+  /** The turn is over, however. What still ran did not finish. */
+  endTurn(stop: TurnEntry["stop"], now: number, more: Partial<TurnEntry> = {}): void {
+    for (const [place] of this.newest) this.closeNewest(place, now);
+    for (const e of this.entries.values()) {
+      if (e.kind === "tool" && (e.status === "in_progress" || e.status === "pending")) {
+        this.put({ ...e, status: "failed", outcome: "cancelled", endedAt: e.startedAt === undefined ? undefined : now });
+      }
+      if (e.kind === "notice" && e.busy) this.put({ ...e, busy: undefined });
+    }
+    this.add({ kind: "turn", id: this.id("t"), stop, ...more });
+  }
+
+  /** The conversation was taken back to before a prompt. How many entries went. */
+  revert(messageId: string): number {
+    let from: string | undefined;
+    let gone = 0;
+    for (const [id, e] of this.entries) {
+      if (from === undefined && e.kind === "user" && e.messageId === messageId) from = id;
+      if (from !== undefined) {
+        this.entries.delete(id);
+        this.details.delete(id);
+        this.seqs.delete(id);
+        gone++;
+      }
+    }
+    if (from !== undefined) {
+      this.ops.push({ op: "cut", from });
+      this.newest.clear();
+      const last = [...this.entries.values()].filter((e) => e.parent === undefined).pop();
+      if (last) this.newest.set("", last.id);
+    }
+    return gone;
+  }
+
+  put(e: Entry): void {
+    if (!this.entries.has(e.id)) return this.add(e);
+    this.entries.set(e.id, e);
+    this.ops.push({ op: "put", entry: { ...e } });
+  }
+
+  remove(id: string): void {
+    if (this.entries.delete(id)) this.ops.push({ op: "remove", id });
+    this.details.delete(id);
+  }
+
+  setHead<K extends keyof HeadPart>(key: K, value: HeadPart[K]): void {
+    this.head[key] = value;
+    this.headDirty.add(key);
+  }
+
+  /** What changed since last asked. */
+  take(): { ops: Op[]; head: Partial<HeadPart>; gone: (keyof HeadPart)[]; details: string[] } {
+    const head: Partial<HeadPart> = {};
+    const gone: (keyof HeadPart)[] = [];
+    for (const k of this.headDirty) {
+      if (this.head[k] === undefined) gone.push(k);
+      else Object.assign(head, { [k]: this.head[k] });
+    }
+    const out = { ops: this.ops, head, gone, details: [...this.detailDirty] };
+    this.ops = [];
+    this.headDirty = new Set();
+    this.detailDirty = new Set();
+    return out;
+  }
+
+  private id(kind: string): string {
+    return `${kind}${String(++this.counter)}`;
+  }
+
+  private add(e: Entry): void {
+    const place = e.parent ?? "";
+    this.closeNewest(place);
+    this.entries.set(e.id, e);
+    this.newest.set(place, e.id);
+    this.ops.push({ op: "put", entry: { ...e } });
+  }
+
+  private closeNewest(place: string, now?: number): void {
+    const e = this.entries.get(this.newest.get(place) ?? "");
+    if ((e?.kind !== "text" && e?.kind !== "thought") || !e.open) return;
+    e.open = false;
+    if (e.kind === "thought" && e.startedAt !== undefined) e.endedAt = now ?? e.endedAt;
+    this.ops.push({ op: "close", id: e.id, endedAt: e.kind === "thought" ? e.endedAt : undefined });
+  }
+
+  private chunk(kind: "text" | "thought", u: Tree, now: number, live: boolean): void {
+    const said = blockText(u["content"]);
+    if (said === "") return;
+    const meta = pillion(u);
+    const parent = text(meta["parentToolCallId"]);
+    const messageId = text(u["messageId"]) ?? text(meta["messageId"]);
+    const last = this.entries.get(this.newest.get(parent ?? "") ?? "");
+    if (last?.kind === kind && last.messageId === messageId && last.open) {
+      last.text += said;
+      if (last.kind === "thought" && live) last.endedAt = now;
+      this.append(last, said);
+      return;
+    }
+    const before = last?.kind === "thought" ? last : undefined;
+    if (before?.open && live) before.endedAt = now;
+    // replayed pieces of one message join too; endReplay closes the last
+    const base = { id: this.id("m"), parent, messageId, text: said, open: true };
+    const e: TextEntry | ThoughtEntry = kind === "text" ? { kind, ...base } : { kind, ...base, startedAt: live ? now : undefined };
+    this.add(e);
+  }
+
+  /** What was replayed is whole. */
+  endReplay(): void {
+    for (const place of this.newest.keys()) this.closeNewest(place);
+  }
+
+  private append(e: TextEntry | ThoughtEntry, said: string): void {
+    const last = this.ops[this.ops.length - 1];
+    if (last?.op === "append" && last.id === e.id) last.text += said;
+    else this.ops.push({ op: "append", id: e.id, text: said });
+  }
+
+  private userChunk(u: Tree): void {
+    const meta = pillion(u);
+    const messageId = text(u["messageId"]) ?? text(meta["messageId"]);
+    const parent = text(meta["parentToolCallId"]);
+    const block = tree(u["content"]);
+    const known = this.userOf(messageId);
+    if (known === "echo") return;
+    const said = block?.["type"] === "text" ? blockText(block) : "";
+    const attachment = attachmentOf(block);
+    if (known) {
+      const joined = said && known.text ? `${known.text}\n${said}` : known.text + said;
+      this.put({ ...known, text: joined, attachments: attachment ? [...known.attachments, attachment] : known.attachments });
+      return;
+    }
+    this.add({ kind: "user", id: this.id("u"), parent, text: said, messageId, attachments: attachment ? [attachment] : [], steered: meta["steered"] === true || undefined });
+  }
+
+  /** The entry that a prompt's piece belongs to; "echo" when the person's words are shown already. */
+  private userOf(messageId: string | undefined): UserEntry | "echo" | undefined {
+    if (messageId === undefined) {
+      const last = this.entries.get(this.newest.get("") ?? "");
+      return last?.kind === "user" && last.messageId === undefined && !this.said.has(last.id) ? last : undefined;
+    }
+    let waiting: UserEntry | undefined;
+    for (const e of this.entries.values()) {
+      if (e.kind !== "user") continue;
+      if (e.messageId === messageId) return this.said.has(e.id) ? "echo" : e;
+      if (e.messageId === undefined && this.said.has(e.id)) waiting ??= e;
+    }
+    if (!waiting) return undefined;
+    this.identify(waiting.id, messageId);
+    return "echo";
+  }
+
+  private tool(u: Tree, now: number, live: boolean): void {
+    const id = text(u["toolCallId"]);
+    if (id === undefined) return;
+    const seq = number(pillion(u)["seq"]);
+    if (seq !== undefined) {
+      if (seq < (this.seqs.get(id) ?? -Infinity)) return; // a newer state is shown already
+      this.seqs.set(id, seq);
+    }
+    const was = this.entries.get(id);
+    if (was && was.kind !== "tool") return;
+    const entry: ToolEntry = was ? { ...was } : { kind: "tool", id, title: "", toolKind: "other", status: "pending", locations: [], files: [], detail: false };
+    const detail = { ...(this.details.get(id) ?? { files: [], images: [] }) };
+    takeTool(entry, detail, u, now, live);
+    if (entry.parent === id) entry.parent = undefined;
+    if (entry.title === "") entry.title = entry.tool ?? "Tool";
+    this.details.set(id, detail);
+    this.detailDirty.add(id);
+    if (was && was.parent === entry.parent) this.put(entry);
+    else {
+      if (was) this.remove(id);
+      this.details.set(id, detail);
+      this.add(entry);
+    }
+  }
+
+  private setMode(id: string | undefined): void {
+    if (id === undefined) return;
+    this.setHead("options", this.head.options.map((o) => (o.id === "mode" ? { ...o, currentValue: id } : o)));
+  }
+
+  private compaction(u: Tree): void {
+    const id = `c:${text(u["compactionId"]) ?? ""}`;
+    const status = text(u["status"]);
+    const error = text(u["error"]);
+    const title = status === "completed" ? "Earlier conversation summarised to make room" : status === "failed" ? "The conversation could not be summarised" : status === "cancelled" ? "Summarising was stopped" : "Summarising the conversation to make room…";
+    const e: NoticeEntry = { kind: "notice", id, severity: status === "failed" ? "warning" : "info", title, description: error, actions: [], busy: status === "in_progress" || undefined };
+    this.put(e);
+  }
+}
+
+function blockText(raw: unknown): string {
+  const b = tree(raw);
+  switch (b?.["type"]) {
+    case "text":
+      return text(b["text"]) ?? "";
+    case "resource_link":
+      return `[${text(b["name"]) ?? "resource"}](${text(b["uri"]) ?? ""})`;
+    case "resource":
+      return text(tree(b["resource"])?.["text"]) ?? "";
+  }
+  return "";
+}
+
+function attachmentOf(b: Tree | undefined): AttachmentView | undefined {
+  if (b?.["type"] === "image") {
+    const mime = text(b["mimeType"]) ?? "image/png";
+    return { name: text(b["uri"])?.split("/").pop() ?? "image", mime, src: imageSource(mime, text(b["data"]) ?? "") };
+  }
+  if (b?.["type"] === "resource_link" || b?.["type"] === "resource") {
+    const r = b["type"] === "resource" ? tree(b["resource"]) : b;
+    const uri = text(r?.["uri"]) ?? "";
+    return { name: text(r?.["name"]) ?? uri.split("/").pop() ?? uri, mime: text(r?.["mimeType"]) ?? "" };
+  }
+  return undefined;
+}
+
+/** A data: address for a picture that may be shown: of a kind that cannot script, and not huge. */
+export function imageSource(mime: string, data: string): string | undefined {
+  if (!/^image\/(png|jpeg|gif|webp)$/.test(mime) || data.length > 8 << 20 || !/^[A-Za-z0-9+/=]*$/.test(data)) return undefined;
+  return `data:${mime};base64,${data}`;
+}
+
+function usage(u: Tree): Head["usage"] {
+  const used = number(u["used"]);
+  const size = number(u["size"]);
+  if (used === undefined || size === undefined) return undefined;
+  const cost = tree(u["cost"]);
+  return { used, size, cost: number(cost?.["amount"]), currency: text(cost?.["currency"]) };
+}
+
+/** A prompt's blocks as words to show. */
+export function blocksText(blocks: readonly ContentBlock[]): string {
+  return blocks.map((b) => (b.type === "text" ? b.text : "")).filter((s) => s !== "").join("\n");
+}
