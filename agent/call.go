@@ -176,7 +176,7 @@ func (c *call) invoke(ctx context.Context) (tools.Result, error) {
 		limit.CanDelegate = limit.CanDelegate || t.ID == "task"
 	}
 	env := &tools.Call{SessionID: c.s.ID(), MessageID: c.message, CallID: c.id, Agent: c.agent, OnMetadata: c.update, Hooks: o.Hooks,
-		Host: tools.Host{Gate: c.s.gate, Questions: o.Questions, Todos: todoList{c.s}}}
+		Host: tools.Host{Gate: c.s.gate, Questions: c.s.questioner(), Todos: todoList{c.s}}}
 	if c.known {
 		return tools.Invoke(ctx, c.tool, json.RawMessage(c.raw.String()), env, limit)
 	}
@@ -259,7 +259,7 @@ func (c *call) update(u tools.Update) {
 		c.s.log.update(c.data, stored)
 	}
 	if u.Changes != nil {
-		c.s.log.emitNow(EventChange, ChangeData{CallID: c.id, State: ChangeState(u.ChangeState), Set: c.s.log.encode(u.Changes), Value: u.Changes})
+		c.s.showChange(c.id, ChangeState(u.ChangeState), u.Changes)
 	}
 }
 

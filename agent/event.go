@@ -37,6 +37,10 @@ const (
 	EventNotice   EventType = "notice"   // NoticeData: something the person should know (retry, compaction, a missing server)
 	EventTurn     EventType = "turn"     // TurnData: the turn is over
 	EventPrune    EventType = "prune"    // PruneData: old tool outputs left the history
+	EventReview   EventType = "review"   // ReviewData: hunks kept or undone after the fact
+	EventRestore  EventType = "restore"  // RestoreData: files or the conversation taken back to a checkpoint
+	EventSteer    EventType = "steer"    // PromptData: words that a running turn has read
+	EventQueue    EventType = "queue"    // QueueData: the stored prompts that wait
 )
 
 // SessionInfo is a session's head.
@@ -49,6 +53,8 @@ type SessionInfo struct {
 	Model   string    `json:"model"` // provider/model
 	Effort  string    `json:"effort,omitempty"`
 	Parent  string    `json:"parent,omitempty"`
+	Review  string    `json:"review,omitempty"` // ReviewPreview or ReviewFollow; empty: as configured
+	Forked  string    `json:"forked,omitempty"` // the session it was forked from
 	Created time.Time `json:"created"`
 	Updated time.Time `json:"updated"`
 }
@@ -127,6 +133,7 @@ type ChangeState string
 // The life of a change set.
 const (
 	ChangeProposed ChangeState = "proposed"
+	ChangeWriting  ChangeState = "writing" // decided, and about to be written: in the store before it is
 	ChangeApplied  ChangeState = "applied"
 	ChangeRejected ChangeState = "rejected"
 	ChangeFailed   ChangeState = "failed"
@@ -138,6 +145,7 @@ type ChangeData struct {
 	State  ChangeState     `json:"state"`
 	Set    json.RawMessage `json:"set"`
 	Value  any             `json:"-"` // *change.Set, fresh in this process
+	Stored any             `json:"-"` // what Set was made of, fresh in this process: texts may be references in it
 }
 
 // AskData is a permission request and its answer.
@@ -148,6 +156,13 @@ type AskData struct {
 	Patterns   []string `json:"patterns"`
 	Reply      string   `json:"reply"` // "" while it waits; once, always, reject, cancelled
 	Message    string   `json:"message,omitempty"`
+}
+
+// QueueData is the queue as it is now. A prompt or steer event with an item's id takes it out.
+type QueueData struct {
+	Put   []QueueItem `json:"put,omitempty"` // items that are new or read differently
+	Order []string    `json:"order"`         // all that wait, first to run first
+	Held  bool        `json:"held,omitempty"`
 }
 
 // PruneData names the calls whose results no longer go to the model.

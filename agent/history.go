@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/pillion-dev/pillion/agent/provider"
@@ -17,6 +18,11 @@ type history struct {
 	todos    []tools.Todo
 	used     int // tokens of context, after the last step
 	prompts  int
+
+	writing   map[string]ChangeData // change sets that were being written, by id
+	restoring *RestoreData          // a restore that has not ended
+	stale     bool                  // the conversation was taken back or forward: rebuild it
+	queue    []QueueItem // stored prompts that wait
 
 	turn  *TurnData           // the open turn's sums; nil between turns
 	msg   *MessageData        // the message that no step has closed yet
@@ -40,11 +46,13 @@ func (e rawEvent) tool() (t ToolData) {
 }
 
 func newHistory() *history {
-	return &history{callIDs: map[string]bool{}, last: map[string]rawEvent{}}
+	return &history{callIDs: map[string]bool{}, last: map[string]rawEvent{}, writing: map[string]ChangeData{}}
 }
 
-// open reports whether the last turn, or a call by hand, has no end.
-func (h *history) open() bool { return h.turn != nil || len(h.last) > 0 }
+// open reports whether the last turn, a call by hand, a write or a restore has no end.
+func (h *history) open() bool {
+	return h.turn != nil || len(h.last) > 0 || len(h.writing) > 0 || h.restoring != nil
+}
 
 // apply takes the next event in.
 func (h *history) apply(e Event) {
@@ -57,6 +65,13 @@ func (h *history) apply(e Event) {
 		h.prompts++
 		h.turn = &TurnData{}
 		h.clear()
+		h.unqueue(p.MessageID)
+	case EventSteer:
+		p := decode[PromptData](e)
+		h.messages = append(h.messages, provider.Message{ID: p.MessageID, Role: provider.RoleUser, Parts: p.Parts})
+		h.unqueue(p.MessageID)
+	case EventQueue:
+		h.requeue(decode[QueueData](e))
 	case EventMessage:
 		m := decode[MessageData](e)
 		h.clear()
@@ -77,6 +92,14 @@ func (h *history) apply(e Event) {
 			ids[id] = true
 		}
 		h.prune(ids)
+	case EventChange:
+		h.change(e)
+	case EventRestore:
+		d := decode[RestoreData](e)
+		if h.restoring = nil; d.State == RestoreBegun {
+			h.restoring = &d
+		}
+		h.stale = h.stale || d.State == RestoreDone && d.Conversation
 	case EventTurn:
 		t := decode[TurnData](e)
 		if t.ContextUsed > 0 {
@@ -84,6 +107,39 @@ func (h *history) apply(e Event) {
 		}
 		h.turn = nil
 		h.clear()
+	}
+}
+
+func (h *history) unqueue(id string) {
+	h.queue = slices.DeleteFunc(h.queue, func(i QueueItem) bool { return i.ID == id })
+}
+
+func (h *history) requeue(d QueueData) {
+	known := map[string]QueueItem{}
+	for _, i := range append(h.queue, d.Put...) {
+		known[i.ID] = i
+	}
+	h.queue = nil
+	for _, id := range d.Order {
+		if i, ok := known[id]; ok {
+			h.queue = append(h.queue, i)
+		}
+	}
+}
+
+// change keeps what was being written. Of old events the sets can be long, so only what is asked for is decoded.
+func (h *history) change(e Event) {
+	d := decode[ChangeData](e)
+	if d.State != ChangeWriting && len(h.writing) == 0 {
+		return
+	}
+	var set struct{ ID string }
+	if json.Unmarshal(d.Set, &set) != nil {
+		return
+	}
+	if delete(h.writing, set.ID); d.State == ChangeWriting {
+		d.Value, d.Stored = nil, nil
+		h.writing[set.ID] = d
 	}
 }
 
@@ -163,6 +219,7 @@ const interrupted = "This call was interrupted: Pillion ended before it was done
 
 // repair closes what the death of a process left open. Called before the session is live, or by its runner.
 func (s *Session) repair() {
+	s.settleChanges()
 	h := s.hist
 	var results []provider.Part
 	var parts []provider.Part

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 
 	"github.com/pillion-dev/pillion/agent/provider"
@@ -26,6 +27,12 @@ type Options struct {
 	Ended func(sessionID string)
 	// Instructions are extra system prompt blocks (AGENTS.md and the like). Nil: what Instructions finds.
 	Instructions func(cwd string) []string
+	// Pack makes of a change set what the store keeps of it; it is encoded as JSON. Nil: the set itself.
+	Pack func(session string, set any) any
+	// Settle says what became of a change set, as stored, that was being written when a process died. Nil: it failed.
+	Settle func(ctx context.Context, s SessionInfo, set json.RawMessage) ChangeState
+	// Review is the review style of a directory where a session has none of its own. Nil: ReviewPreview.
+	Review func(cwd string) string
 	Hooks        []tools.Hook // around every tool call, the first outermost
 	StateDir     string       // long outputs go to StateDir/tool-output; empty: they are cut without a copy
 
@@ -49,6 +56,7 @@ type SessionOptions struct {
 	Model  string
 	Effort string
 	Parent string
+	Review string // ReviewPreview or ReviewFollow; empty: as configured
 }
 
 // Prompt is the person's message.

@@ -89,7 +89,7 @@ func (r *Runtime) NewSession(ctx context.Context, o SessionOptions) (*Session, e
 	}
 	at := now()
 	info := SessionInfo{ID: newID("ses_"), Cwd: filepath.Clean(o.Cwd), Extra: o.Extra, Title: o.Title, Agent: o.Agent,
-		Model: o.Model, Effort: o.Effort, Parent: o.Parent, Created: at, Updated: at}
+		Model: o.Model, Effort: o.Effort, Parent: o.Parent, Review: o.Review, Created: at, Updated: at}
 	if info.Agent == "" {
 		info.Agent = DefaultAgent
 	}
@@ -214,6 +214,11 @@ func (r *Runtime) load(ctx context.Context, id string) (*Session, error) {
 		return nil, err
 	}
 	s.adopt()
+	if s.hist.stale {
+		if err := s.rebuild(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if !s.hist.open() {
 		return s, nil
 	}
@@ -230,8 +235,14 @@ func (r *Runtime) load(ctx context.Context, id string) (*Session, error) {
 	if err := s.log.catchUp(ctx, s.hist.apply); err != nil {
 		return nil, err
 	}
+	s.adopt()
 	s.repair()
 	s.log.flush()
+	if s.hist.stale {
+		if err := s.rebuild(ctx); err != nil {
+			return nil, err
+		}
+	}
 	_ = r.st.Sync(ctx) // what fails here is reported through OnProblem
 	return s, nil
 }

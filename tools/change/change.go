@@ -25,7 +25,20 @@ type Set struct {
 	CallID      string       `json:"callID,omitempty"`
 	Files       []File       `json:"files"`
 	Diagnostics *Diagnostics `json:"diagnostics,omitempty"` // nil until checked
+	Source      Source       `json:"source,omitempty"`
+	Undoes      string       `json:"undoes,omitempty"`   // the one set that this one takes hunks of back
+	Uncaught    string       `json:"uncaught,omitempty"` // a command's set: what else it changed and is not in it, for people
 }
+
+// Source says who made a set.
+type Source string
+
+// A set is the agent's, a command's that the agent ran (found out afterwards), or the person's: an undo, a restore.
+const (
+	ByAgent   Source = ""
+	ByCommand Source = "command"
+	ByPerson  Source = "person"
+)
 
 // File is one member. Old and New are decoded text (UTF-8, no BOM, line endings as in the file).
 type File struct {
@@ -38,9 +51,21 @@ type File struct {
 	BaseBuffer *int32 `json:"baseVersion,omitempty"` // version of the open buffer Old was read from
 	Mode       uint32 `json:"mode,omitempty"`        // permission bits to set; 0 keeps the file's own
 	Encoding   string `json:"encoding,omitempty"`    // of the bytes, in package files' words; empty: not known, UTF-8 for new files
+	OldMode    uint32 `json:"oldMode,omitempty"`     // permission bits before; 0: not known
+	Binary     bool   `json:"binary,omitempty"`      // Old and New are no text to show or to merge: one hunk, or none
+	OldRef     string `json:"oldRef,omitempty"`      // Old is kept elsewhere under this name, and empty here; see package checkpoint
+	NewRef     string `json:"newRef,omitempty"`
+	Takes      []Ref  `json:"takes,omitempty"` // what this member takes back
 	Hunks      []Hunk `json:"hunks"`
 
 	diffed diffed // the script Hunks were cut from; recomputed when the texts are others
+}
+
+// Ref names a member of an earlier set, or some of its hunks.
+type Ref struct {
+	Set   string   `json:"set"`
+	Path  string   `json:"path"`            // its Path
+	Hunks []string `json:"hunks,omitempty"` // empty: all of it
 }
 
 // Hunk is a run of changed lines without context. Lines count from 1; OldStart of a pure insertion is the line before it (git's convention).

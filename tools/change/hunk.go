@@ -54,9 +54,15 @@ func (f *File) cut() []Hunk {
 	if f.Kind == Rename {
 		hunks = append(hunks, Hunk{OldStart: 0, NewStart: 0})
 	}
-	s := f.script()
-	for _, e := range s.Edits {
-		hunks = append(hunks, hunkOf(s, e))
+	switch {
+	case f.Binary && f.Old != f.New:
+		a, b := len(diff.Lines(f.Old)), len(diff.Lines(f.New))
+		hunks = append(hunks, Hunk{OldStart: min(a, 1), OldLines: a, OldText: f.Old, NewStart: min(b, 1), NewLines: b, NewText: f.New})
+	case !f.Binary:
+		s := f.script()
+		for _, e := range s.Edits {
+			hunks = append(hunks, hunkOf(s, e))
+		}
 	}
 	if len(hunks) == 0 && (f.Kind == Create || f.Kind == Delete || f.Mode != 0) {
 		hunks = append(hunks, Hunk{})
@@ -106,6 +112,9 @@ func (s *Set) Stat() (added, removed int) {
 
 // Unified is the member as unified text; name prints a path for the reader. A rename says so above its lines.
 func (f File) Unified(name func(string) string) string {
+	if f.Binary {
+		return "Binary file " + name(f.Path) + " differs\n"
+	}
 	from, to := name(f.Path), name(f.Path)
 	head := ""
 	switch f.Kind {

@@ -70,13 +70,13 @@ func (f File) undo(mine []Hunk, now Present) (File, []Conflict) {
 			}
 			return clash()
 		}
-		return File{Path: f.Path, Kind: Create, New: f.Old, Encoding: f.Encoding}, nil
+		return File{Path: f.Path, Kind: Create, New: f.Old, Encoding: f.Encoding, Mode: f.OldMode, Binary: f.Binary}, nil
 	case Create:
 		if !exists {
 			return File{}, nil
 		}
 		if text == f.New {
-			return File{Path: f.Path, Kind: Delete, Old: text, Encoding: f.Encoding}, nil
+			return File{Path: f.Path, Kind: Delete, Old: text, Encoding: f.Encoding, Binary: f.Binary}, nil
 		}
 		return clash()
 	}
@@ -84,6 +84,9 @@ func (f File) undo(mine []Hunk, now Present) (File, []Conflict) {
 		return clash()
 	}
 	back, move := f.without(mine)
+	if f.Binary && text != f.New {
+		return clash()
+	}
 	merged, conflicts := Merge(f.New, back, text, false)
 	if len(conflicts) > 0 {
 		for i := range conflicts {
@@ -96,13 +99,16 @@ func (f File) undo(mine []Hunk, now Present) (File, []Conflict) {
 		}
 		return File{}, conflicts
 	}
-	out := File{Path: at, Kind: Edit, Old: text, New: merged, Encoding: f.Encoding}
+	out := File{Path: at, Kind: Edit, Old: text, New: merged, Encoding: f.Encoding, Binary: f.Binary}
+	if f.Mode != 0 && f.OldMode != 0 && f.Mode != f.OldMode && len(mine) == len(f.Hunks) {
+		out.Mode = f.OldMode
+	}
 	if move {
 		if _, taken := now(f.Path); taken {
 			return clash()
 		}
 		out.Kind, out.NewPath = Rename, f.Path
-	} else if merged == text {
+	} else if merged == text && out.Mode == 0 {
 		return File{}, nil
 	}
 	return out, nil
@@ -115,7 +121,7 @@ func (f File) without(mine []Hunk) (text string, move bool) {
 	at := 0
 	for _, h := range mine {
 		if h.whole() {
-			move = true
+			move = f.Kind == Rename // else it stands for the mode, or for an empty file
 			continue
 		}
 		from := h.NewStart

@@ -14,6 +14,9 @@ type GateOptions struct {
 	Asker   Asker          // nil: nobody is there, so what would be asked is rejected with that message
 	Grants  Grants         // nil: "always" lasts for the session only
 	Project string         // what project grants belong to: the worktree root, absolute
+	// Follow, when set, says that changes inside the project are made at once and reviewed afterwards: what the rules
+	// ask is then let through where the request says it is Followable. A deny stays a deny.
+	Follow func() bool
 	// Notify, when set, hears of each question and of its end; it must not block. For events and logs.
 	Notify func(Request, *Outcome)
 }
@@ -149,16 +152,21 @@ func (g *Gate) replied(ctx context.Context, q *question, reply Reply, err error)
 		}
 		g.remember(ctx, q.request, reply.Scope)
 		q.answer(Outcome{Reply: reply})
-		for _, other := range g.open("") {
-			if v := other.gate.judge(ctx, other.request); v.action == Allow {
-				r, err := v.reply(other.request)
-				other.answer(Outcome{r, err})
-			}
-		}
+		g.Settle(ctx)
 	case reply.Kind == Once || reply.Kind == Always:
 		q.answer(Outcome{Reply: reply})
 	default:
 		q.answer(Outcome{Err: &RejectedError{Message: "the answer " + string(reply.Kind) + " is not known; counted as no"}})
+	}
+}
+
+// Settle judges the open questions again: what has been allowed meanwhile, by an "always" or by following, goes on.
+func (g *Gate) Settle(ctx context.Context) {
+	for _, other := range g.open("") {
+		if v := other.gate.judge(ctx, other.request); v.action == Allow {
+			r, err := v.reply(other.request)
+			other.answer(Outcome{r, err})
+		}
 	}
 }
 

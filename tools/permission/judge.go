@@ -20,9 +20,18 @@ func (v verdict) reply(r Request) (Reply, error) {
 	return Reply{Kind: Once, Granted: v.granted}, nil
 }
 
-// judge weighs every pattern: any deny denies, else any ask asks. Grants only turn an ask into an allow, and only
-// where the request says they may.
+// judge is what the rules say, and of a change that may be followed what the person said once for all.
 func (g *Gate) judge(ctx context.Context, r Request) verdict {
+	v := g.weigh(ctx, r)
+	if v.action == Ask && r.Followable && !r.MustAsk && g.o.Follow != nil && g.o.Follow() {
+		return verdict{action: Allow}
+	}
+	return v
+}
+
+// weigh weighs every pattern: any deny denies, else any ask asks. Grants only turn an ask into an allow, and only
+// where the request says they may.
+func (g *Gate) weigh(ctx context.Context, r Request) verdict {
 	sets := g.rulesets()
 	patterns := r.Patterns
 	if len(patterns) == 0 {

@@ -1,0 +1,79 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/pillion-dev/pillion/agent/store"
+)
+
+// Fork makes a new session with the conversation of another up to before a prompt, or without one all of it: what
+// the conversation was taken back over is left out, and so is a turn that still runs. Files stay as they are.
+func (r *Runtime) Fork(ctx context.Context, id, before string) (SessionInfo, error) {
+	if s, ok := r.Session(id); ok {
+		s.log.flush()
+	}
+	head, err := r.st.Session(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return SessionInfo{}, fmt.Errorf("%q: %w", id, ErrNoSession)
+	}
+	if err != nil {
+		return SessionInfo{}, err
+	}
+	all := func(yield func(Event) error) error {
+		return r.st.Events(ctx, id, 0, func(e store.Event) error { return yield(fromStore(e)) })
+	}
+	hidden, err := hiddenOf(all)
+	if err != nil {
+		return SessionInfo{}, err
+	}
+	var kept []store.Event
+	cut, turn, whole := -1, -1, 0 // the event to stop before; where an open turn begins; how many events are whole turns
+	err = all(func(e Event) error {
+		switch e.Type {
+		case EventSession, EventRestore, EventAsk:
+			return nil
+		}
+		if hidden.Has(e) || cut >= 0 {
+			return nil
+		}
+		switch e.Type {
+		case EventPrompt:
+			if turn = len(kept); decode[PromptData](e).MessageID == before {
+				cut = turn
+				return nil
+			}
+		case EventTurn:
+			turn = -1
+		}
+		kept = append(kept, store.Event{Time: e.Time, Type: string(e.Type), Data: e.Data})
+		if turn < 0 {
+			whole = len(kept)
+		}
+		return nil
+	})
+	if err != nil {
+		return SessionInfo{}, err
+	}
+	if before != "" && cut < 0 {
+		return SessionInfo{}, fmt.Errorf("%q: %w", before, ErrNoMessage)
+	}
+	kept = kept[:whole]
+	at := now()
+	info := infoOf(head)
+	if s, ok := r.Session(id); ok {
+		info = s.Info()
+	}
+	info.ID, info.Forked, info.Parent, info.Created, info.Updated = newID("ses_"), id, "", at, at
+	if info.Title != "" {
+		info.Title += " (fork)"
+	}
+	r.st.PutSession(store.Session{ID: info.ID, Cwd: info.Cwd, Title: info.Title, Created: at, Updated: at, Info: encode(info)})
+	r.st.Append(info.ID, store.Event{Seq: 1, Time: at, Type: string(EventSession), Data: encode(info)})
+	for i := range kept {
+		kept[i].Seq = int64(i) + 2
+	}
+	r.st.Append(info.ID, kept...)
+	return info, r.st.Sync(ctx)
+}

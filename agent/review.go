@@ -1,0 +1,39 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+)
+
+// The styles of review. With preview the person decides before anything is written. With follow changes inside the
+// project that the rules would ask about are written at once, and kept or undone afterwards.
+const (
+	ReviewPreview = "preview"
+	ReviewFollow  = "follow"
+)
+
+// Review is the session's style as it counts now.
+func (s *Session) Review() string {
+	info := s.Info()
+	if info.Review == "" && s.rt.o.Review != nil {
+		info.Review = s.rt.o.Review(info.Cwd)
+	}
+	if info.Review != ReviewFollow {
+		return ReviewPreview
+	}
+	return ReviewFollow
+}
+
+// SetReview changes the style. Changes that wait for an answer are accepted when it becomes follow.
+func (s *Session) SetReview(style string) error {
+	if style != ReviewPreview && style != ReviewFollow {
+		return fmt.Errorf("the review style is %s or %s, not %q", ReviewPreview, ReviewFollow, style)
+	}
+	s.change(func(i *SessionInfo) { i.Review = style })
+	if style == ReviewFollow {
+		s.gate.Settle(context.Background())
+	}
+	return nil
+}
+
+func (s *Session) follows() bool { return s.Review() == ReviewFollow }
