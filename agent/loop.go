@@ -53,6 +53,9 @@ func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 	s.touch()
 
 	t := &turn{s: s}
+	s.mu.Lock()
+	s.steerable = t
+	s.mu.Unlock()
 	stop, err := t.run(ctx)
 	t.end.Stop = stop
 	if err != nil {
@@ -80,6 +83,7 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 		if err != nil {
 			return TurnError, err
 		}
+		t.read()
 		if t.system == nil {
 			t.system = t.s.systemPrompt(set.agent)
 		}
@@ -102,6 +106,9 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 		}
 		if last && stop == TurnEnd {
 			stop = TurnMaxSteps
+		}
+		if over && !last && stop != TurnError && stop != TurnCancelled && !t.over() {
+			continue // words for this turn came meanwhile
 		}
 		if over {
 			if stop == TurnError {
@@ -203,6 +210,8 @@ func (t *turn) finish(ctx context.Context, set *setup, a *answer, failed error) 
 	switch {
 	case ctx.Err() != nil:
 		return TurnCancelled, true
+	case t.rejected.Load() && t.spoken():
+		return "", false // the person has said how to go on
 	case t.rejected.Load():
 		t.notice("info", "The call was rejected, so the turn ends here. Say how to go on.")
 		return TurnEnd, true

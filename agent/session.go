@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -37,14 +38,25 @@ type Session struct {
 	now     *job          // guarded by mu: what it is doing
 	running chan struct{} // guarded by mu: closed when the runner ends; nil without one
 	closed  bool          // guarded by mu
+
+	held        bool       // guarded by mu: stored prompts wait until the person goes on
+	queueStored bool       // guarded by mu: there are events of the queue
+	steerable   *turn      // guarded by mu: the running turn while it takes words
+	steers      []*job     // guarded by mu: words for it that it has not read
+	joined      []*job     // guarded by mu: requests whose words it has read; they end with it
+	owning      func()     // guarded by mu: ends the wait for the session's lock; nil when there is none
+	asking      []string   // guarded by mu: calls that wait for the person
+	watchers    []*watcher // guarded by mu; replaced, never changed in place
 }
 
 // job is a turn or a call by hand.
 type job struct {
 	ctx    context.Context
 	cancel context.CancelFunc
+	item   *QueueItem // a prompt's; guarded by the session's mu until it begins; nil for a call by hand
 	run    func(ctx context.Context)
 	failed func(error) // it cannot be begun: the error, or context.Canceled
+	end    TurnData    // a prompt's; set before done is closed
 	done   chan struct{}
 }
 
@@ -53,7 +65,7 @@ func (r *Runtime) newSession(info SessionInfo, last int64) *Session {
 	s.hist.info = info
 	s.log = newEventLog(info.ID, r.st, last)
 	s.gate = permission.NewGate(permission.GateOptions{
-		Rules: s.rules, Asker: r.o.Asker, Grants: r.grants, Project: s.root, Notify: s.asked,
+		Rules: s.rules, Asker: r.o.Asker, Grants: r.grants, Project: s.root, Notify: s.asked, Follow: s.follows,
 	})
 	return s
 }
@@ -85,6 +97,11 @@ func (s *Session) asked(r permission.Request, end *permission.Outcome) {
 		}
 	}
 	s.log.emit(EventAsk, d)
+	if end == nil {
+		s.waitsFor(r.CallID)
+	} else {
+		s.answered(r.CallID)
+	}
 }
 
 // ID names the session.
@@ -98,22 +115,41 @@ func (s *Session) Info() SessionInfo {
 }
 
 // Prompt runs a turn and returns when it is over and every subscriber has seen its end. The end of ctx cancels the
-// turn. While another turn runs the prompt waits its turn. The error says that no turn could begin; what went wrong
-// in a turn is in TurnData.
+// turn. While another turn runs the prompt waits in the queue; one that follows a cancelled or failed turn goes before
+// what is held there, and lets it go on. The error says that no turn could begin; what went wrong in a turn is in
+// TurnData.
 func (s *Session) Prompt(ctx context.Context, p Prompt) (TurnData, error) {
+	wait, err := s.Submit(ctx, p)
+	if err != nil {
+		return TurnData{}, err
+	}
+	return wait()
+}
+
+// Submit is the first half of Prompt: when it returns the prompt has its place in the queue.
+func (s *Session) Submit(ctx context.Context, p Prompt) (wait func() (TurnData, error), err error) {
 	if len(p.Parts) == 0 {
-		return TurnData{}, ErrEmptyPrompt
+		return nil, ErrEmptyPrompt
 	}
-	var end TurnData
+	j := s.newPrompt(ctx, p, true)
 	var failed error
-	err := s.do(ctx, func(ctx context.Context) { end = s.turn(ctx, p) }, func(err error) { failed = err })
-	if err == nil {
-		err = failed
+	j.failed = func(err error) { failed = err }
+	if err := ctx.Err(); err != nil {
+		return func() (TurnData, error) { return TurnData{Stop: TurnCancelled}, nil }, nil
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return TurnData{Stop: TurnCancelled}, nil
+	if err := s.submit(j); err != nil {
+		return nil, err
 	}
-	return end, err
+	return func() (TurnData, error) {
+		err := s.wait(ctx, j)
+		if err == nil {
+			err = failed
+		}
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return TurnData{Stop: TurnCancelled}, nil
+		}
+		return j.end, err
+	}, nil
 }
 
 // Tool makes one tool call by hand, through the same gate, hooks, cap and events as a model's. It waits for a turn
@@ -128,18 +164,37 @@ func (s *Session) Tool(ctx context.Context, name string, input json.RawMessage) 
 	return data, err
 }
 
-// Cancel ends what runs and drops what waits; each is answered as cancelled.
+// Cancel ends what runs and drops what somebody waits for; each is answered as cancelled. Prompts of Enqueue stay in
+// the queue, held.
 func (s *Session) Cancel() {
 	s.mu.Lock()
-	dropped := s.queue
-	s.queue = nil
+	var dropped, kept []*job
+	for _, j := range s.queue {
+		if j.item != nil && !j.item.Request {
+			kept = append(kept, j)
+		} else {
+			dropped = append(dropped, j)
+		}
+	}
+	s.queue = kept
+	for _, j := range slices.Clone(s.steers) {
+		if j.item.Request {
+			s.take(j)
+			dropped = append(dropped, j)
+		}
+	}
 	if s.now != nil {
 		s.now.cancel()
 	}
+	if s.owning != nil {
+		s.owning()
+	}
+	s.hold()
 	s.mu.Unlock()
 	for _, j := range dropped {
 		j.fail(context.Canceled)
 	}
+	s.changed()
 }
 
 func (j *job) fail(err error) {
@@ -148,38 +203,81 @@ func (j *job) fail(err error) {
 	close(j.done)
 }
 
-// do queues a job and waits for its end.
+func (s *Session) newJob(ctx context.Context) *job {
+	j := &job{failed: func(error) {}, done: make(chan struct{})}
+	j.ctx, j.cancel = context.WithCancel(ctx)
+	return j
+}
+
+// do queues a job that is no prompt and waits for its end.
 func (s *Session) do(ctx context.Context, run func(context.Context), failed func(error)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	j := &job{run: run, failed: failed, done: make(chan struct{})}
-	j.ctx, j.cancel = context.WithCancel(ctx)
+	j := s.newJob(ctx)
+	j.run, j.failed = run, failed
+	if err := s.submit(j); err != nil {
+		return err
+	}
+	return s.wait(ctx, j)
+}
+
+// newPrompt makes the job of a turn; request says that somebody waits for its end.
+func (s *Session) newPrompt(ctx context.Context, p Prompt, request bool) *job {
+	j := s.newJob(ctx)
+	if p.MessageID == "" {
+		p.MessageID = newID("msg_")
+	}
+	j.item = &QueueItem{ID: p.MessageID, Parts: p.Parts, Time: now(), Request: request}
+	j.run = func(ctx context.Context) { j.end = s.turn(ctx, Prompt{MessageID: j.item.ID, Parts: j.item.Parts}) }
+	return j
+}
+
+// submit gives a job its place: last, or before what is held.
+func (s *Session) submit(j *job) error {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
 		j.cancel()
 		return ErrClosed
 	}
-	s.queue = append(s.queue, j)
+	if s.held && j.item != nil {
+		s.held = false
+		s.queue = append([]*job{j}, s.queue...)
+		s.storeQueue()
+	} else {
+		s.queue = append(s.queue, j)
+	}
+	s.wake()
+	s.mu.Unlock()
+	s.changed()
+	return nil
+}
+
+// wake starts the runner when it does not run. mu is held.
+func (s *Session) wake() {
 	if s.running == nil {
 		s.running = make(chan struct{})
 		go s.runner(s.running)
 	}
-	s.mu.Unlock()
+}
+
+// wait returns when a job has ended, or with ctx's error when it never began or was read by another turn.
+func (s *Session) wait(ctx context.Context, j *job) error {
 	select {
 	case <-j.done:
 		return nil
 	case <-ctx.Done():
 	}
+	is := func(x *job) bool { return x == j }
 	s.mu.Lock()
-	for i, waiting := range s.queue {
-		if waiting == j { // it never began
-			s.queue = append(s.queue[:i:i], s.queue[i+1:]...)
-			s.mu.Unlock()
-			j.cancel()
-			return ctx.Err()
-		}
+	if slices.ContainsFunc(s.queue, is) || slices.ContainsFunc(s.steers, is) || slices.ContainsFunc(s.joined, is) {
+		s.take(j)
+		s.joined = slices.DeleteFunc(slices.Clone(s.joined), is)
+		s.mu.Unlock()
+		j.cancel()
+		s.changed()
+		return ctx.Err()
 	}
 	s.mu.Unlock()
 	<-j.done
@@ -192,7 +290,8 @@ func (s *Session) runner(ended chan struct{}) {
 	var unlock func()
 	for {
 		s.mu.Lock()
-		if len(s.queue) == 0 {
+		i := slices.IndexFunc(s.queue, func(j *job) bool { return !s.held || j.item == nil || j.item.Request })
+		if i < 0 {
 			if unlock != nil {
 				s.mu.Unlock()
 				// What the next owner must see is on disk before it can get the lock.
@@ -206,20 +305,34 @@ func (s *Session) runner(ended chan struct{}) {
 			close(ended)
 			return
 		}
-		j := s.queue[0]
-		s.queue = s.queue[1:]
+		j := s.queue[i]
+		if unlock == nil {
+			ctx, cancel := context.WithCancel(j.ctx)
+			s.owning = cancel
+			s.mu.Unlock()
+			var err error
+			unlock, err = s.own(ctx)
+			cancel()
+			s.mu.Lock()
+			s.owning = nil
+			if err != nil {
+				s.cannot(j, err)
+			} else {
+				s.mu.Unlock()
+			}
+			continue // what another process has done may have changed the queue
+		}
+		s.queue = slices.Delete(slices.Clone(s.queue), i, i+1)
 		s.now = j
 		s.mu.Unlock()
+		s.changed()
 
-		var err error
-		if unlock == nil {
-			unlock, err = s.own(j.ctx)
-		}
-		if err == nil {
-			err = j.ctx.Err()
-		}
+		err := j.ctx.Err()
 		if err == nil {
 			j.run(j.ctx)
+			if j.item != nil {
+				s.endSteering(j.end)
+			}
 			s.log.flush()
 		}
 		s.mu.Lock()
@@ -231,7 +344,25 @@ func (s *Session) runner(ended chan struct{}) {
 			j.cancel()
 			close(j.done)
 		}
+		s.changed()
 	}
+}
+
+// cannot deals with a job whose session this process cannot have: who waits for it is told, what is stored is held.
+// mu is held, and given up.
+func (s *Session) cannot(j *job, err error) {
+	waits := slices.Contains(s.queue, j)
+	if j.item != nil && !j.item.Request {
+		s.hold()
+		waits = false
+	} else {
+		s.take(j)
+	}
+	s.mu.Unlock()
+	if waits {
+		j.fail(err)
+	}
+	s.changed()
 }
 
 // syncBriefly waits for the store, unless it is in trouble: that is reported through OnProblem.
@@ -249,6 +380,9 @@ func (s *Session) own(ctx context.Context) (unlock func(), err error) {
 	}
 	s.log.flush()
 	s.hist.info, s.hist.todos = s.Info(), todoList{s}.Get()
+	s.mu.Lock()
+	s.hist.queue = s.stored()
+	s.mu.Unlock()
 	changed := false
 	err = s.log.catchUp(ctx, func(e Event) {
 		s.hist.apply(e)
@@ -264,6 +398,13 @@ func (s *Session) own(ctx context.Context) (unlock func(), err error) {
 	if s.hist.open() {
 		s.repair()
 	}
+	if s.hist.stale {
+		s.log.flush()
+		if err := s.rebuild(ctx); err != nil {
+			unlock()
+			return nil, err
+		}
+	}
 	return unlock, nil
 }
 
@@ -276,6 +417,7 @@ func (s *Session) adopt() {
 		s.info = h
 	}
 	s.todos = s.hist.todos
+	s.adoptQueue(s.hist.queue)
 }
 
 // Subscribe replays the stored events after from to sink, and then hands on new ones as they come, in order and
@@ -348,7 +490,7 @@ func (s *Session) change(f func(*SessionInfo)) {
 	before := s.info
 	f(&s.info)
 	after := s.info
-	same := after.Agent == before.Agent && after.Model == before.Model && after.Effort == before.Effort && after.Title == before.Title
+	same := after.Agent == before.Agent && after.Model == before.Model && after.Effort == before.Effort && after.Title == before.Title && after.Review == before.Review
 	if !same {
 		s.info.Updated = now()
 		after = s.info
