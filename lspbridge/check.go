@@ -140,7 +140,7 @@ func kinds(files []Proposal) string {
 
 func failState(err error) State {
 	var gone unavailable
-	if errors.As(err, &gone) {
+	if errors.As(err, &gone) || errors.Is(err, errMute) {
 		return Unavailable
 	}
 	return Pending
@@ -209,6 +209,10 @@ func (c *client) why(ctx context.Context, err error) string {
 		return c.spec.ID + " stopped and is being started again"
 	case errors.Is(err, errQuiet):
 		return c.spec.ID + " " + errQuiet.Error()
+	case errors.Is(err, errMute):
+		return c.spec.ID + " " + errMute.Error()
+	case c.isFrozen():
+		return c.spec.ID + " does not answer"
 	case ctx.Err() != nil && title != "":
 		return fmt.Sprintf("%s is still busy: %s", c.spec.ID, title)
 	case ctx.Err() != nil:

@@ -31,6 +31,8 @@ type client struct {
 	proc *process      // nil for a server over pipes
 	gone chan struct{} // closed when the connection has ended
 
+	health health
+
 	caps capabilities // written by initialize, before anything else reads it
 	enc  Encoding
 
@@ -53,9 +55,10 @@ type client struct {
 	latency  time.Duration        // learned time from a change to an unversioned publish
 	ready    bool
 	useTick  uint64
-	disk     []fileEvent     // changes on disk to tell of
-	telling  bool            // a goroutine is at it
-	fresh    map[string]bool // files whose problems changed and nobody was told; nil when none
+	waited   map[string]time.Duration // for files the server has never published anything of
+	disk     []fileEvent              // changes on disk to tell of
+	telling  bool                     // a goroutine is at it
+	fresh    map[string]bool          // files whose problems changed and nobody was told; nil when none
 }
 
 // host is what a client needs of its manager.
@@ -106,7 +109,7 @@ type registration struct {
 func newClient(spec Server, root string, h host, log *slog.Logger) *client {
 	c := &client{spec: spec, root: root, host: h, log: log, gone: make(chan struct{}), txn: make(chan struct{}, 1), enc: UTF16,
 		changed: make(chan struct{}), docs: map[string]*document{}, versions: map[string]int32{}, files: map[string]*fileDiags{},
-		tokens: map[string]string{}, sent: map[string]int{}, ended: map[string]int{}, regs: map[string]registration{}, idleFile: map[string]uint64{}}
+		tokens: map[string]string{}, sent: map[string]int{}, ended: map[string]int{}, regs: map[string]registration{}, waited: map[string]time.Duration{}, idleFile: map[string]uint64{}}
 	c.txn <- struct{}{}
 	return c
 }
@@ -114,7 +117,7 @@ func newClient(spec Server, root string, h host, log *slog.Logger) *client {
 // connect starts talking over a server's output and input. It takes both over.
 func (c *client) connect(r io.ReadCloser, w io.WriteCloser) {
 	out := rpc.NewOutbox(w, rpc.OutboxOptions{}) // never blocks its writers, so a server that stopped reading stops nobody
-	stream := rpc.NewHeaderStream(r, out, rpc.StreamOptions{MaxMessage: maxMessage, OnBad: func(err error) { c.log.Warn("bad message", "server", c.spec.ID, "err", err) }})
+	stream := rpc.NewHeaderStream(r, out, rpc.StreamOptions{MaxMessage: maxMessage, OnBad: c.noise, Trace: c.traced})
 	c.peer = rpc.NewPeer(stream, rpc.PeerOptions{Handler: c.handle, Codec: rpc.LSP, Cancel: rpc.CancelLSP,
 		Log: func(err error) { c.log.Warn("server message", "server", c.spec.ID, "err", err) }})
 	go func() {
@@ -125,6 +128,13 @@ func (c *client) connect(r io.ReadCloser, w io.WriteCloser) {
 		c.bump()
 		c.mu.Unlock()
 	}()
+}
+
+// traced sees every frame.
+func (c *client) traced(direction byte, _ []byte) {
+	if direction == '<' {
+		c.health.hear()
+	}
 }
 
 // bump wakes everybody who waits for a change of state. c.mu is held.
@@ -232,7 +242,10 @@ func (c *client) call(ctx context.Context, method string, params, result any) er
 	if p != nil {
 		send = json.RawMessage(p)
 	}
-	if err := c.peer.Call(ctx, method, send, &raw); err != nil {
+	wait, done := c.patience(ctx)
+	err = c.peer.Call(wait, method, send, &raw)
+	done(err)
+	if err != nil {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, jsonrpc2.ErrClientClosing) {
 			select { // the connection is ending; whoever asks next must see that it has
 			case <-c.gone:

@@ -103,6 +103,7 @@ func (c *client) published(p lsp.Publish) {
 	if p.Version != nil {
 		f.pushVer = *p.Version
 	}
+	delete(c.waited, path)
 	if c.way() != byTSServer { // its pushes come late and say the same
 		files[path] = &f
 		c.news(path)
@@ -137,12 +138,13 @@ func (c *client) converter() converter {
 
 // settle waits until what the server says of paths, as they are now open, is final. An error means it is not: the
 // context's, errGone, or a reason to tell.
-func (c *client) settle(ctx context.Context, paths []string) error {
+func (c *client) settle(ctx context.Context, paths []string) (err error) {
+	ctx, done := c.patience(ctx)
+	defer func() { done(err) }()
 	for {
 		c.mu.Lock()
 		w := c.way()
 		c.mu.Unlock()
-		var err error
 		switch w {
 		case byMarker:
 			err = c.settleMarker(ctx)

@@ -195,7 +195,10 @@ func TestFaults(t *testing.T) {
 		}}, Fresh, "", "a.fake: one"},
 		{"pull answers null", fakelsp.Options{Pull: true, On: func(_ context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
 			return nil, m == "textDocument/diagnostic", nil
-		}}, Fresh, "", ""},
+		}}, Pending, "without a report", ""},
+		{"pull answers something else", fakelsp.Options{Pull: true, On: func(_ context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+			return map[string]string{"contents": "hover"}, m == "textDocument/diagnostic", nil
+		}}, Pending, "without a report", ""},
 		{"pull answers the wrong shape", fakelsp.Options{Pull: true, On: func(_ context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
 			return "what?", m == "textDocument/diagnostic", nil
 		}}, Pending, "wrong shape", ""},

@@ -41,6 +41,8 @@ type Options struct {
 	NoWatch bool          // no file watcher
 	// Dial replaces the start of a process, for tests. What it returns is the server's output and input.
 	Dial func(s Server, root string) (io.ReadCloser, io.WriteCloser, error)
+	// Start starts a server's process so that it ends with this program, however that ends; nil: by the platform's means.
+	Start func(*exec.Cmd) error
 }
 
 // Manager runs one server per table row and root. Its methods are safe for concurrent use.
@@ -184,6 +186,14 @@ func (m *Manager) notice(server, text string) {
 	if first && m.o.Notice != nil {
 		m.o.Notice(server, text)
 	}
+}
+
+// missing tells once that a server is not to be had. A linter that nobody installed is nobody's loss.
+func (m *Manager) missing(row Server, why error) {
+	if row.Extra {
+		return
+	}
+	m.notice(row.ID, why.Error()+". Changes go on without what it would say of "+strings.Join(append(slices.Clone(row.Extensions), row.Filenames...), ", ")+" files.")
 }
 
 func (m *Manager) host() host {

@@ -39,7 +39,7 @@ func (c *client) check(ctx context.Context, files []Proposal) (v verdictOf) {
 	if !c.settled() {
 		if err := c.settle(ctx, c.stillThere(scope)); err != nil {
 			release()
-			return verdictOf{state: Pending, reason: c.why(ctx, err), files: c.snapshot()}
+			return verdictOf{state: failState(err), reason: c.why(ctx, err), files: c.snapshot()}
 		}
 	}
 	before := c.snapshot()
@@ -58,7 +58,7 @@ func (c *client) check(ctx context.Context, files []Proposal) (v verdictOf) {
 	undo()
 	release()
 	if err != nil {
-		v.state, v.reason = Pending, c.why(ctx, err)
+		v.state, v.reason = failState(err), c.why(ctx, err)
 		v.introduced, v.fixed, v.unchanged = nil, nil, 0
 		return v
 	}

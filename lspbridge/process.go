@@ -24,7 +24,10 @@ type process struct {
 }
 
 // startProcess runs argv in dir. The process gets its own group, and dies with us where the platform can see to it.
-func startProcess(argv []string, dir string, env []string) (*process, error) {
+func startProcess(argv []string, dir string, env []string, start func(*exec.Cmd) error) (*process, error) {
+	if start == nil {
+		start = (*exec.Cmd).Start
+	}
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), env...)
@@ -48,7 +51,7 @@ func startProcess(argv []string, dir string, env []string) (*process, error) {
 		// "Die with your parent" means the parent's thread, so that thread must live as long as the server.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		err := cmd.Start()
+		err := start(cmd)
 		started <- err
 		if err != nil {
 			return
@@ -75,8 +78,8 @@ func (p *process) death() error {
 	if errors.As(p.err, &exit) {
 		text = exit.Error()
 	}
-	if last := p.stderr.lastLine(); last != "" {
-		text += ": " + last
+	if line := p.stderr.telling(); line != "" {
+		text += ": " + line
 	}
 	return errors.New(text)
 }
@@ -104,11 +107,18 @@ func (t *tail) String() string {
 	return string(t.buf)
 }
 
-func (t *tail) lastLine() string {
-	s := strings.TrimSpace(t.String())
-	s = s[strings.LastIndexByte(s, '\n')+1:]
-	if len(s) > 300 {
-		s = s[:300] + "…"
+// telling is the line that says most of why a program ended: the first that names an error, else the last.
+func (t *tail) telling() string {
+	said := strings.TrimSpace(t.String())
+	line := said[strings.LastIndexByte(said, '\n')+1:]
+	for l := range strings.SplitSeq(said, "\n") {
+		if low := strings.ToLower(strings.TrimSpace(l)); strings.HasPrefix(low, "error") || strings.HasPrefix(low, "panic:") || strings.HasPrefix(low, "fatal") {
+			line = strings.TrimSpace(l)
+			break
+		}
 	}
-	return strings.ToValidUTF8(s, "")
+	if len(line) > 300 {
+		line = line[:300] + "…"
+	}
+	return strings.ToValidUTF8(line, "")
 }

@@ -13,7 +13,7 @@ import (
 // A sidecar that is killed with -9 takes its servers along.
 func TestServersDieWithUs(t *testing.T) {
 	if os.Getenv("PILLION_TEST_PARENT") != "" {
-		p, err := startProcess([]string{"sleep", "600"}, t.TempDir(), nil)
+		p, err := startProcess([]string{"sleep", "600"}, t.TempDir(), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestServersDieWithUs(t *testing.T) {
 }
 
 func TestProcessThatEndsAtOnce(t *testing.T) {
-	p, err := startProcess([]string{"sh", "-c", "echo one >&2; echo no such option >&2; exit 3"}, t.TempDir(), nil)
+	p, err := startProcess([]string{"sh", "-c", "echo one >&2; echo no such option >&2; exit 3"}, t.TempDir(), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,14 +60,14 @@ func TestProcessThatEndsAtOnce(t *testing.T) {
 	if got := p.death().Error(); got != "exit status 3: no such option" {
 		t.Errorf("%q", got)
 	}
-	if _, err := startProcess([]string{"/no/such/server"}, t.TempDir(), nil); err == nil {
+	if _, err := startProcess([]string{"/no/such/server"}, t.TempDir(), nil, nil); err == nil {
 		t.Error("a program that is not there was started")
 	}
 }
 
 // Children of the server go with it: they would keep its files and its memory.
 func TestKillTakesTheGroup(t *testing.T) {
-	p, err := startProcess([]string{"sh", "-c", "sleep 600 & echo $!; wait"}, t.TempDir(), nil)
+	p, err := startProcess([]string{"sh", "-c", "sleep 600 & echo $!; wait"}, t.TempDir(), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

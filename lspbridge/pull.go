@@ -99,6 +99,9 @@ func (c *client) pullReport(ctx context.Context, path string) ([]Diagnostic, map
 	if err != nil {
 		return nil, nil, err
 	}
+	if r.Kind == "" && r.Items == nil { // null, or something else: no word is not "no problems"
+		return nil, nil, errors.New("it answered without a report")
+	}
 	related := map[string][]Diagnostic{}
 	for u, rel := range r.Related {
 		if p := uriPath(u); p != "" && rel.Kind != "unchanged" {

@@ -10,8 +10,13 @@ import (
 // errQuiet ends a wait for a push that never came: nothing can be said.
 var errQuiet = errors.New("published nothing for this version")
 
+// errMute ends a wait that experience says is in vain.
+var errMute = errors.New("publishes no problems for this file")
+
 // Times of the push way.
 const (
+	muteAfter  = 3 * time.Second        // waited for a file in all without one publish: not waited for again
+	muteWait   = 50 * time.Millisecond  // … but for this
 	pushSettle = 200 * time.Millisecond // after a publish, for the second one of the same version
 	idleSettle = 300 * time.Millisecond // for the idle report of servers that send them
 	quietMin   = time.Second            // without a publish from an unversioned server
@@ -45,8 +50,14 @@ func (c *client) settlePush(ctx context.Context, paths []string) error {
 	if already {
 		return nil
 	}
+	c.mu.Lock()
+	mute := c.loading() == "" && slices.ContainsFunc(paths, func(p string) bool { return !fresh(p) && c.waited[p] >= muteAfter })
+	c.mu.Unlock()
 	wait, cancel := ctx, context.CancelFunc(func() {})
-	if unversioned {
+	switch {
+	case mute:
+		wait, cancel = context.WithTimeout(ctx, muteWait)
+	case unversioned:
 		wait, cancel = context.WithTimeout(ctx, patience)
 	}
 	defer cancel()
@@ -54,9 +65,20 @@ func (c *client) settlePush(ctx context.Context, paths []string) error {
 		other = c.way() != byPush
 		return other || all()
 	})
+	if err != nil && !other {
+		c.mu.Lock()
+		for _, p := range paths { // a file it never spoke of, however long it was given
+			if f := c.store()[p]; f == nil || !f.hasPush {
+				c.waited[p] += time.Since(start)
+			}
+		}
+		c.mu.Unlock()
+	}
 	switch {
 	case other:
 		return errOtherWay
+	case err != nil && mute && ctx.Err() == nil && wait.Err() != nil:
+		return errMute
 	case err != nil && ctx.Err() == nil && wait.Err() != nil:
 		return errQuiet
 	case err != nil:

@@ -52,7 +52,7 @@ func (c *client) report(ctx context.Context, paths []string, all bool) verdictOf
 		ask = c.stillThere(ask)
 	}
 	if err := c.settle(ctx, ask); err != nil {
-		v.state, v.reason = Pending, c.why(ctx, err)
+		v.state, v.reason = failState(err), c.why(ctx, err)
 	}
 	v.files = c.snapshot()
 	c.mu.Lock()

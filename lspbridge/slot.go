@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 )
@@ -26,6 +27,8 @@ type slot struct {
 	abort   func()        // ends a start that is under way
 	started chan struct{} // closed when the start under way has come to its end
 	run     int           // counts starts, so that an old run's end is told from the present one's
+	program string        // what was started last, as it lay on disk; "" when none was found
+	looked  time.Time     // when it was looked for last while off
 }
 
 type slotState int
@@ -40,7 +43,8 @@ const (
 
 // A server that crashes is started again after longer and longer waits; too many crashes turn it off.
 const (
-	initTimeout  = 45 * time.Second
+	initTimeout  = 30 * time.Second
+	lookAgain    = time.Second // between looks for a program that was missing or broken
 	maxCrashes   = 5
 	maxStarts    = 2 // of a server that was never initialised: waiting does not cure a broken command
 	crashWindow  = 10 * time.Minute
@@ -106,8 +110,43 @@ func (s *slot) set(st slotState, c *client, err error) {
 	s.changed = make(chan struct{})
 }
 
+// revive gives a server that is off another chance when its program has come, or is another one now: somebody has
+// installed it meanwhile.
+func (s *slot) revive() {
+	s.mu.Lock()
+	due := s.state == off && s.m.o.Dial == nil && time.Since(s.looked) >= lookAgain
+	if due {
+		s.looked = time.Now()
+	}
+	before := s.program
+	s.mu.Unlock()
+	if !due {
+		return
+	}
+	_, argv, err := s.m.resolve(s.spec, s.root)
+	if err != nil || fingerprint(argv[0]) == before {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state == off {
+		s.crashes, s.ran = nil, false
+		s.set(absent, nil, nil)
+	}
+}
+
+// fingerprint tells a program from the one that lay there before.
+func fingerprint(path string) string {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return path
+	}
+	return fmt.Sprint(path, " ", fi.Size(), " ", fi.ModTime().UnixNano())
+}
+
 // start starts the server in the background when it does not run.
 func (s *slot) start() {
+	s.revive()
 	s.m.mu.Lock()
 	closed := s.m.closed
 	s.m.mu.Unlock()
@@ -153,7 +192,9 @@ func (s *slot) bring(run int, reopen []string, c *client, err error, started cha
 	switch {
 	case errors.As(err, &gone):
 		s.set(off, nil, gone.error)
+		s.looked = time.Now()
 		s.mu.Unlock()
+		s.m.missing(s.spec, gone.error)
 		return
 	case err != nil:
 		s.mu.Unlock()
@@ -206,7 +247,10 @@ func (s *slot) launch(ctx context.Context) (*client, error) {
 	if err != nil {
 		return nil, unavailable{err}
 	}
-	proc, err := startProcess(argv, s.root, row.Env)
+	s.mu.Lock()
+	s.program = fingerprint(argv[0])
+	s.mu.Unlock()
+	proc, err := startProcess(argv, s.root, row.Env, s.m.o.Start)
 	if err != nil {
 		return nil, err
 	}
@@ -221,6 +265,7 @@ func (s *slot) handshake(ctx context.Context, c *client) error {
 	if err == nil {
 		return nil
 	}
+	garbage := c.garbage()
 	if c.proc != nil {
 		c.proc.kill()
 		<-c.proc.exited
@@ -229,6 +274,12 @@ func (s *slot) handshake(ctx context.Context, c *client) error {
 		}
 	}
 	_ = c.peer.Close()
+	switch { // trying again cures neither
+	case garbage != "":
+		err = unavailable{fmt.Errorf("%s prints %q where a language server speaks its protocol; set lsp.%s.command to one that does", s.name(), garbage, s.spec.ID)}
+	case errors.Is(err, context.DeadlineExceeded):
+		err = unavailable{fmt.Errorf("%s did not answer within %v of its start; run pillion doctor, or set lsp.%s.command", s.name(), initTimeout, s.spec.ID)}
+	}
 	return err
 }
 

@@ -34,7 +34,7 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 		err = c.discover(ctx, files, scope)
 	}
 	if err != nil {
-		return verdictOf{state: Pending, reason: c.why(ctx, err), files: c.snapshot()}
+		return verdictOf{state: failState(err), reason: c.why(ctx, err), files: c.snapshot()}
 	}
 	v := c.compare(before, c.snapshot(), paths)
 	if !known {

@@ -12,6 +12,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 )
@@ -39,6 +40,8 @@ type Server struct {
 	cw   *io.PipeWriter // client's end of our input
 	sw   *io.PipeWriter
 
+	frozen atomic.Bool
+
 	mu    sync.Mutex // guards what follows
 	docs  map[string]doc
 	seen  []string // methods, in order
@@ -58,7 +61,7 @@ func New(o Options) *Server {
 	s.cr, s.sw = io.Pipe()
 	sr, s.cw = io.Pipe()
 	s.r = sr
-	s.out = rpc.NewOutbox(s.sw, rpc.OutboxOptions{})
+	s.out = rpc.NewOutbox(mouth{s.sw, &s.frozen}, rpc.OutboxOptions{})
 	s.peer = rpc.NewPeer(rpc.NewHeaderStream(sr, s.out, rpc.StreamOptions{}), rpc.PeerOptions{Handler: s.handle, Cancel: rpc.CancelLSP})
 	return s
 }
@@ -71,6 +74,22 @@ func (s *Server) Peer() *rpc.Peer { return s.peer }
 
 // Raw writes bytes as they are, garbage included.
 func (s *Server) Raw(b string) { _, _ = s.out.Write([]byte(b)) }
+
+// Freeze makes it read on and say nothing any more.
+func (s *Server) Freeze() { s.frozen.Store(true) }
+
+// mouth is where a server speaks, as long as it is not frozen.
+type mouth struct {
+	*io.PipeWriter
+	shut *atomic.Bool
+}
+
+func (m mouth) Write(b []byte) (int, error) {
+	if m.shut.Load() {
+		return len(b), nil
+	}
+	return m.PipeWriter.Write(b)
+}
 
 // Die ends the server as a crash does.
 func (s *Server) Die() { _ = s.sw.Close(); _ = s.r.Close() }
