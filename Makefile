@@ -42,7 +42,7 @@ test-go:
 	PILLION_TEST_SERVERS=$(CACHE)/servers/node_modules/.bin go test -race -timeout 20m ./...
 
 test-e2e: build
-	npm run --silent test:e2e
+	npm run --silent test:acp
 
 bench: setup-test build
 	go run ./bench

@@ -1,0 +1,25 @@
+// Bundles the extension: host (CommonJS for the extension host) and webview (one script, one style sheet).
+//
+//   node extension/vscode/build.mjs [--watch] [--production]
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { build, context } from "esbuild";
+
+const at = (path) => fileURLToPath(new URL(path, import.meta.url));
+const watch = process.argv.includes("--watch");
+const production = process.argv.includes("--production");
+const common = { bundle: true, minify: production, sourcemap: production ? false : "linked", logLevel: "warning", legalComments: "none" };
+
+const targets = [
+  { ...common, entryPoints: [at("src/extension.ts")], outfile: at("dist/extension.js"), platform: "node", format: "cjs", target: "node20", external: ["vscode"] },
+  ...["main.ts", "style.css"]
+    .map((name) => at(`src/webview/${name}`))
+    .filter((path) => existsSync(path))
+    .map((path) => ({ ...common, entryPoints: [path], outdir: at("dist/webview"), platform: "browser", format: "iife", target: ["chrome120"] })),
+];
+
+if (watch) {
+  for (const target of targets) await (await context(target)).watch();
+} else {
+  await Promise.all(targets.map((target) => build(target)));
+}

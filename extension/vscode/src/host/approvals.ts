@@ -1,0 +1,173 @@
+// What waits for the person: permission requests, with the decisions that were made hunk by hunk so far. The panel and the
+// editor both look at these and both decide; the request is answered once.
+import * as vscode from "vscode";
+import type { ChangeDiagnostics, DecisionMeta, Diff, FileChange, HunkDecision, PermissionOption, RequestPermissionRequest, RequestPermissionResponse, ToolCallMeta } from "../common/protocol";
+import type { Sidecar } from "./sidecar";
+
+export interface Approval {
+  /** Unique in this window; not the tool call's id. */
+  readonly id: string;
+  readonly sessionId: string;
+  readonly toolCallId: string;
+  readonly request: RequestPermissionRequest;
+  readonly meta: ToolCallMeta;
+  /** Files of a change set with their texts; empty for a command and the like. */
+  readonly files: readonly ApprovalFile[];
+  /** Decisions so far, by hunk. */
+  readonly hunks: ReadonlyMap<string, HunkDecision>;
+  readonly since: number;
+}
+
+export interface ApprovalFile {
+  readonly change: FileChange;
+  readonly diff: Diff;
+}
+
+export interface Decision {
+  hunks?: Record<string, HunkDecision>;
+  comment?: string;
+  stale?: boolean;
+}
+
+/** How an approval ended: what was answered, or undefined when it was cancelled. */
+export interface Decided {
+  readonly approval: Approval;
+  readonly optionId: string | undefined;
+  readonly decision: DecisionMeta;
+}
+
+interface Entry extends Approval {
+  hunks: Map<string, HunkDecision>;
+  answer(response: RequestPermissionResponse): void;
+}
+
+export class Approvals implements vscode.Disposable {
+  readonly #entries = new Map<string, Entry>();
+  readonly #changed = new vscode.EventEmitter<string>();
+  /** The approvals of a session (its id) are others than before, or one has a new decision on a hunk. */
+  readonly onDidChange = this.#changed.event;
+  readonly #asked = new vscode.EventEmitter<Approval>();
+  readonly onDidAsk = this.#asked.event;
+  readonly #decided = new vscode.EventEmitter<Decided>();
+  readonly onDidDecide = this.#decided.event;
+  readonly #open = new vscode.EventEmitter<Approval>();
+  /** Somebody wants to see one in the editor. */
+  readonly onDidOpen = this.#open.event;
+  readonly #registered: vscode.Disposable;
+  #next = 1;
+
+  constructor(sidecar: Pick<Sidecar, "onRequest">) {
+    this.#registered = sidecar.onRequest("session/request_permission", (request, signal) => this.#ask(request, signal));
+  }
+
+  /** Oldest first; of one session, or of all. */
+  pending(sessionId?: string): Approval[] {
+    return [...this.#entries.values()].filter((e) => sessionId === undefined || e.sessionId === sessionId);
+  }
+
+  get(id: string): Approval | undefined {
+    return this.#entries.get(id);
+  }
+
+  /** Answers the request. Hunks that were decided one by one go along; those named here win. */
+  decide(id: string, optionId: string, decision: Decision = {}): boolean {
+    const entry = this.#entries.get(id);
+    if (!entry) return false;
+    if (!entry.request.options.some((o) => o.optionId === optionId)) throw new Error(`${optionId} is none of the options`);
+    const hunks = { ...Object.fromEntries(entry.hunks), ...decision.hunks };
+    const meta: DecisionMeta = {};
+    if (Object.keys(hunks).length > 0) meta.hunks = hunks;
+    if (decision.comment) meta.comment = decision.comment;
+    if (decision.stale) meta.stale = true;
+    this.#entries.delete(id);
+    entry.answer({ outcome: { outcome: "selected", optionId, ...(Object.keys(meta).length > 0 ? { _meta: { pillion: meta } } : {}) } });
+    this.#decided.fire({ approval: entry, optionId, decision: meta });
+    this.#changed.fire(entry.sessionId);
+    return true;
+  }
+
+  /** Accepts (once) or rejects everything that is not decided yet. */
+  decideRest(id: string, accept: boolean, comment?: string): boolean {
+    const entry = this.#entries.get(id);
+    const option = entry && optionOf(entry, accept);
+    return option !== undefined && this.decide(id, option.optionId, comment ? { comment } : {});
+  }
+
+  /** Notes a decision on one hunk, or takes it back; nothing is answered yet. */
+  note(id: string, hunkId: string, decision: HunkDecision | undefined): void {
+    const entry = this.#entries.get(id);
+    if (!entry) return;
+    if (decision) entry.hunks.set(hunkId, decision);
+    else if (!entry.hunks.delete(hunkId)) return;
+    this.#changed.fire(entry.sessionId);
+  }
+
+  /** Shows one in the editor. */
+  open(id: string): void {
+    const entry = this.#entries.get(id);
+    if (entry) this.#open.fire(entry);
+  }
+
+  /** Ends a session's requests unanswered: nothing is written. */
+  cancel(sessionId: string): void {
+    for (const entry of this.pending(sessionId)) this.#cancel(entry.id);
+  }
+
+  dispose(): void {
+    this.#registered.dispose();
+    for (const id of [...this.#entries.keys()]) this.#cancel(id);
+    for (const emitter of [this.#changed, this.#asked, this.#decided, this.#open]) emitter.dispose();
+  }
+
+  #ask(request: RequestPermissionRequest, signal: AbortSignal): Promise<RequestPermissionResponse> {
+    return new Promise((resolve) => {
+      const meta = ((request.toolCall._meta as { pillion?: ToolCallMeta } | undefined)?.pillion ?? {}) as ToolCallMeta;
+      const entry: Entry = {
+        id: `approval-${this.#next++}`,
+        sessionId: request.sessionId,
+        toolCallId: request.toolCall.toolCallId,
+        request,
+        meta,
+        files: filesOf(request, meta),
+        hunks: new Map(),
+        since: Date.now(),
+        answer: resolve,
+      };
+      this.#entries.set(entry.id, entry);
+      signal.addEventListener("abort", () => this.#cancel(entry.id), { once: true });
+      this.#asked.fire(entry);
+      this.#changed.fire(entry.sessionId);
+    });
+  }
+
+  #cancel(id: string): void {
+    const entry = this.#entries.get(id);
+    if (!entry) return;
+    this.#entries.delete(id);
+    entry.answer({ outcome: { outcome: "cancelled" } });
+    this.#decided.fire({ approval: entry, optionId: undefined, decision: {} });
+    this.#changed.fire(entry.sessionId);
+  }
+}
+
+/** The option that accepts or rejects this once. */
+export function optionOf(approval: Approval, accept: boolean): PermissionOption | undefined {
+  const wanted = accept ? "allow" : "reject";
+  const options = approval.request.options;
+  return options.find((o) => o.kind === `${wanted}_once`) ?? options.find((o) => o.kind.startsWith(wanted));
+}
+
+export function problemsOf(approval: Approval): ChangeDiagnostics | undefined {
+  return approval.meta.diagnostics ?? undefined;
+}
+
+/** Pairs the change set's files with the diffs of the standard part, which are in the same order. */
+function filesOf(request: RequestPermissionRequest, meta: ToolCallMeta): ApprovalFile[] {
+  const diffs = (request.toolCall.content ?? []).filter((c) => c.type === "diff");
+  return (meta.files ?? []).flatMap((change) => {
+    const path = vscode.Uri.parse(change.newUri ?? change.uri, true).fsPath;
+    const from = vscode.Uri.parse(change.uri, true).fsPath;
+    const diff = diffs.find((d) => d.path === path) ?? diffs.find((d) => d.path === from);
+    return diff ? [{ change, diff }] : [];
+  });
+}

@@ -1,0 +1,49 @@
+// Where the sidecar's program is: the setting, the one in the package, the PATH.
+import { accessSync, constants, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { delimiter, isAbsolute, join } from "node:path";
+
+export interface Binary {
+  path: string;
+  from: "setting" | "bundled" | "PATH";
+}
+
+/** Why there is no program, in words for the person who must act. */
+export class NoBinaryError extends Error {}
+
+export interface BinarySearch {
+  setting: string;
+  extensionPath: string;
+  platform: NodeJS.Platform;
+  path: string;
+  /** Says whether a file can be run; real disks by default. */
+  runnable?: (path: string) => boolean;
+}
+
+export function findBinary(o: BinarySearch): Binary {
+  const runnable = o.runnable ?? canRun;
+  const name = o.platform === "win32" ? "pillion.exe" : "pillion";
+  const setting = o.setting.trim();
+  if (setting !== "") {
+    const path = setting.replace(/^~(?=[\\/])/, homedir());
+    if (!isAbsolute(path)) throw new NoBinaryError(`The setting pillion.binary.path is "${setting}": give an absolute path, or clear it to use the bundled program.`);
+    if (!runnable(path)) throw new NoBinaryError(`The setting pillion.binary.path names ${path}, which is no program that can be run. Correct it, or clear it to use the bundled one.`);
+    return { path, from: "setting" };
+  }
+  const bundled = join(o.extensionPath, "bin", name);
+  if (runnable(bundled)) return { path: bundled, from: "bundled" };
+  for (const folder of o.path.split(delimiter)) {
+    if (folder !== "" && isAbsolute(folder) && runnable(join(folder, name))) return { path: join(folder, name), from: "PATH" };
+  }
+  throw new NoBinaryError(`The program "${name}" was not found: this package carries none for ${o.platform}, and none is on the PATH. Install Pillion, or set pillion.binary.path.`);
+}
+
+function canRun(path: string): boolean {
+  try {
+    if (!statSync(path).isFile()) return false;
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

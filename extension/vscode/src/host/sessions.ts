@@ -1,0 +1,327 @@
+// The sessions that are open in this window: which one is in front, what each is doing, and everything one can do with
+// them. What a session said is kept by whoever shows it; this forwards it in order.
+import { mkdirSync } from "node:fs";
+import * as vscode from "vscode";
+import type {
+  AvailableCommand,
+  ContentBlock,
+  PromptResponse,
+  SessionConfigOption,
+  SessionForkResponse,
+  SessionInfo,
+  SessionModeState,
+  SessionNotification,
+} from "../common/protocol";
+import { ClosedError } from "../common/rpc";
+import type { Approvals } from "./approvals";
+import type { Sidecar } from "./sidecar";
+
+export interface OpenSession {
+  readonly id: string;
+  readonly cwd: string;
+  readonly title: string;
+  readonly state: "idle" | "running" | "waiting";
+  readonly configOptions: readonly SessionConfigOption[];
+  readonly modes: SessionModeState | undefined;
+  readonly commands: readonly AvailableCommand[];
+}
+
+interface Entry {
+  id: string;
+  cwd: string;
+  title: string;
+  turns: number;
+  configOptions: SessionConfigOption[];
+  modes: SessionModeState | undefined;
+  commands: AvailableCommand[];
+  /** The process that it was opened in is gone; it must be resumed before it is used. */
+  detached: boolean;
+  resuming: Promise<void> | undefined;
+}
+
+export interface PromptEvent {
+  sessionId: string;
+  prompt: ContentBlock[];
+}
+
+export interface TurnEnd {
+  sessionId: string;
+  response?: PromptResponse;
+  /** Why the turn ended without a response, for the person. */
+  error?: string;
+  /** The sidecar died; what it had stored is still there. */
+  interrupted: boolean;
+}
+
+const activeKey = "pillion.activeSession";
+
+export class Sessions implements vscode.Disposable {
+  readonly #open = new Map<string, Entry>();
+  #active: string | undefined;
+  /** What came for a session before the answer that names it was read. */
+  readonly #early = new Map<string, SessionNotification[]>();
+  readonly #disposables: vscode.Disposable[] = [];
+  readonly #changed = this.#emitter<string>();
+  /** A session (its id) was opened, closed, or has another title, state or option. */
+  readonly onDidChange = this.#changed.event;
+  readonly #activated = this.#emitter<OpenSession | undefined>();
+  readonly onDidChangeActive = this.#activated.event;
+  readonly #reset = this.#emitter<string>();
+  /** What is known of a session's transcript is void; all of it follows as updates. */
+  readonly onDidReset = this.#reset.event;
+  readonly #prompted = this.#emitter<PromptEvent>();
+  /** Something was sent to a session; the sidecar does not echo it. */
+  readonly onDidPrompt = this.#prompted.event;
+  readonly #ended = this.#emitter<TurnEnd>();
+  readonly onDidEndTurn = this.#ended.event;
+  readonly #updated = this.#emitter<SessionNotification>();
+  /** Everything that open sessions say, in order. */
+  readonly onUpdate = this.#updated.event;
+
+  constructor(
+    private readonly sidecar: Sidecar,
+    private readonly approvals: Approvals,
+    private readonly context: Pick<vscode.ExtensionContext, "workspaceState" | "globalStorageUri">,
+    private readonly log: vscode.LogOutputChannel,
+  ) {
+    this.#disposables.push(
+      sidecar.onNotification("session/update", (n) => this.#update(n)),
+      sidecar.onDidChangeState((state) => {
+        if (state.kind === "running" || state.kind === "starting") return;
+        for (const entry of this.#open.values()) entry.detached = true;
+        for (const entry of this.#open.values()) this.approvals.cancel(entry.id);
+      }),
+      sidecar.onDidStart(() => {
+        for (const entry of this.#open.values()) if (entry.detached) void this.#attach(entry).catch((e) => log.warn(`${entry.id}: ${message(e)}`));
+      }),
+      approvals.onDidChange((id) => this.#changed.fire(id)),
+    );
+  }
+
+  /** The sessions of this window, the oldest first. */
+  get open(): OpenSession[] {
+    return [...this.#open.values()].map((e) => this.#view(e));
+  }
+
+  get active(): OpenSession | undefined {
+    return this.get(this.#active);
+  }
+
+  get(id: string | undefined): OpenSession | undefined {
+    const entry = id === undefined ? undefined : this.#open.get(id);
+    return entry && this.#view(entry);
+  }
+
+  /** Starts a session and puts it in front. */
+  async create(options: { title?: string; agent?: string; model?: string } = {}): Promise<OpenSession> {
+    const place = this.#place();
+    const r = await this.sidecar.request("session/new", { ...place, mcpServers: [], _meta: { pillion: { trusted: vscode.workspace.isTrusted, ...options } } });
+    const entry = this.#add(r.sessionId, place.cwd, options.title ?? "");
+    entry.configOptions = r.configOptions ?? [];
+    entry.modes = r.modes ?? undefined;
+    this.activate(entry.id);
+    return this.#view(entry);
+  }
+
+  /** Opens a stored session, with its transcript as updates, and puts it in front. */
+  async load(id: string, cwd?: string): Promise<OpenSession> {
+    const have = this.#open.get(id);
+    if (have) {
+      this.activate(id);
+      return this.#view(have);
+    }
+    const place = this.#place(cwd);
+    const entry = this.#add(id, place.cwd, "");
+    this.#reset.fire(id);
+    try {
+      const r = await this.sidecar.request("session/load", { sessionId: id, ...place, mcpServers: [], _meta: { pillion: { trusted: vscode.workspace.isTrusted } } });
+      entry.configOptions = r.configOptions ?? entry.configOptions;
+      entry.modes = r.modes ?? entry.modes;
+    } catch (error) {
+      this.#open.delete(id);
+      throw error;
+    }
+    this.activate(id);
+    return this.#view(entry);
+  }
+
+  /** Opens what was in front when this window was last used; undefined when there is nothing. */
+  async restore(): Promise<OpenSession | undefined> {
+    const id = this.context.workspaceState.get<string>(activeKey);
+    if (this.active || id === undefined) return this.active;
+    try {
+      return await this.load(id);
+    } catch (error) {
+      this.log.info(`${id} was not opened again: ${message(error)}`);
+      return undefined;
+    }
+  }
+
+  activate(id: string | undefined): void {
+    if (this.#active === id) return;
+    this.#active = id;
+    void this.context.workspaceState.update(activeKey, id); // lost at worst with the window
+    this.#activated.fire(this.active);
+  }
+
+  /** Sends a prompt and waits for the turn's end; prompts of one session queue. */
+  async prompt(id: string, prompt: ContentBlock[]): Promise<PromptResponse> {
+    const entry = await this.#attached(id);
+    entry.turns++;
+    this.#prompted.fire({ sessionId: id, prompt });
+    this.#changed.fire(id);
+    let end: TurnEnd = { sessionId: id, interrupted: false };
+    try {
+      const response = await this.sidecar.request("session/prompt", { sessionId: id, prompt });
+      end = { ...end, response };
+      return response;
+    } catch (error) {
+      end = { ...end, error: message(error), interrupted: error instanceof ClosedError };
+      throw error;
+    } finally {
+      entry.turns--;
+      this.#ended.fire(end);
+      this.#changed.fire(id);
+    }
+  }
+
+  /** Ends the running turn and what waits with it. */
+  cancel(id: string): void {
+    this.sidecar.notify("session/cancel", { sessionId: id });
+    this.approvals.cancel(id);
+  }
+
+  async setMode(id: string, modeId: string): Promise<void> {
+    await this.#attached(id);
+    await this.sidecar.request("session/set_mode", { sessionId: id, modeId });
+  }
+
+  async setOption(id: string, configId: string, value: string): Promise<void> {
+    const entry = await this.#attached(id);
+    const r = await this.sidecar.request("session/set_config_option", { sessionId: id, configId, value });
+    entry.configOptions = r.configOptions;
+    this.#changed.fire(id);
+  }
+
+  /** Every stored session of this folder, the latest first. */
+  async list(): Promise<SessionInfo[]> {
+    const all: SessionInfo[] = [];
+    const cwd = this.#place().cwd;
+    for (let cursor: string | undefined; ; ) {
+      const page = await this.sidecar.request("session/list", { cwd, ...(cursor ? { cursor } : {}) });
+      all.push(...page.sessions);
+      cursor = page.nextCursor ?? undefined;
+      if (!cursor || all.length >= 10_000) return all;
+    }
+  }
+
+  async rename(id: string, title: string): Promise<void> {
+    await this.sidecar.request("_pillion/session/rename", { sessionId: id, title });
+    const entry = this.#open.get(id);
+    if (entry) entry.title = title;
+    this.#changed.fire(id);
+  }
+
+  async fork(id: string, messageId?: string): Promise<SessionForkResponse> {
+    return this.sidecar.request("_pillion/session/fork", { sessionId: id, ...(messageId ? { messageId } : {}) });
+  }
+
+  async export(id: string, format: "markdown" | "json"): Promise<string> {
+    return (await this.sidecar.request("_pillion/session/export", { sessionId: id, format })).content;
+  }
+
+  /** Takes a session out of this window; it stays stored. */
+  async close(id: string): Promise<void> {
+    this.#forget(id);
+    await this.sidecar.request("session/close", { sessionId: id });
+  }
+
+  async delete(id: string): Promise<void> {
+    this.approvals.cancel(id);
+    await this.sidecar.request("session/delete", { sessionId: id });
+    this.#forget(id);
+  }
+
+  dispose(): void {
+    for (const d of this.#disposables) d.dispose();
+  }
+
+  #emitter<T>(): vscode.EventEmitter<T> {
+    const emitter = new vscode.EventEmitter<T>();
+    this.#disposables.push(emitter);
+    return emitter;
+  }
+
+  #add(id: string, cwd: string, title: string): Entry {
+    const entry: Entry = { id, cwd, title, turns: 0, configOptions: [], modes: undefined, commands: [], detached: false, resuming: undefined };
+    this.#open.set(id, entry);
+    const early = this.#early.get(id) ?? [];
+    this.#early.delete(id);
+    this.#changed.fire(id);
+    for (const n of early) this.#update(n);
+    return entry;
+  }
+
+  #forget(id: string): void {
+    this.#open.delete(id);
+    if (this.#active === id) this.activate([...this.#open.keys()].at(-1));
+    this.#changed.fire(id);
+  }
+
+  #view(e: Entry): OpenSession {
+    const state = this.approvals.pending(e.id).length > 0 ? "waiting" : e.turns > 0 ? "running" : "idle";
+    return { id: e.id, cwd: e.cwd, title: e.title, state, configOptions: e.configOptions, modes: e.modes, commands: e.commands };
+  }
+
+  async #attached(id: string): Promise<Entry> {
+    const entry = this.#open.get(id);
+    if (!entry) throw new Error(`session ${id} is not open`);
+    if (entry.detached) await this.#attach(entry);
+    return entry;
+  }
+
+  #attach(entry: Entry): Promise<void> {
+    const { id, cwd } = entry;
+    entry.resuming ??= (async () => {
+      const r = await this.sidecar.request("session/resume", { sessionId: id, ...this.#place(cwd), mcpServers: [], _meta: { pillion: { trusted: vscode.workspace.isTrusted } } });
+      entry.detached = false;
+      entry.configOptions = r.configOptions ?? entry.configOptions;
+      this.#changed.fire(id);
+    })().finally(() => (entry.resuming = undefined));
+    return entry.resuming;
+  }
+
+  /** Where a new session works: the window's folders. Without one a folder of our own, so that one can still talk. */
+  #place(cwd?: string): { cwd: string; additionalDirectories?: string[] } {
+    const folders = (vscode.workspace.workspaceFolders ?? []).filter((f) => f.uri.scheme === "file").map((f) => f.uri.fsPath);
+    if (cwd !== undefined) folders.unshift(cwd);
+    const first = folders[0];
+    if (first === undefined) {
+      const scratch = vscode.Uri.joinPath(this.context.globalStorageUri, "no-folder").fsPath;
+      mkdirSync(scratch, { recursive: true });
+      return { cwd: scratch };
+    }
+    const others = [...new Set(folders)].filter((f) => f !== first);
+    return { cwd: first, ...(others.length > 0 ? { additionalDirectories: others } : {}) };
+  }
+
+  #update(n: SessionNotification): void {
+    const entry = this.#open.get(n.sessionId);
+    if (!entry) {
+      const early = this.#early.get(n.sessionId) ?? [];
+      if (this.#early.size < 100 && early.length < 100) this.#early.set(n.sessionId, [...early, n]);
+      return;
+    }
+    const u = n.update;
+    if (u.sessionUpdate === "session_info_update" && u.title != null) entry.title = u.title;
+    else if (u.sessionUpdate === "config_option_update") entry.configOptions = u.configOptions;
+    else if (u.sessionUpdate === "available_commands_update") entry.commands = u.availableCommands;
+    else if (u.sessionUpdate === "current_mode_update" && entry.modes) entry.modes = { ...entry.modes, currentModeId: u.currentModeId };
+    this.#updated.fire(n);
+    if (u.sessionUpdate === "session_info_update" || u.sessionUpdate === "config_option_update" || u.sessionUpdate === "current_mode_update") this.#changed.fire(n.sessionId);
+  }
+}
+
+function message(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,287 @@
+// The sidecar process and the connection to it: started when first needed, started again when it dies, with a reason
+// a person can act on when it does not.
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { StringDecoder } from "node:string_decoder";
+import * as vscode from "vscode";
+import { Backoff } from "../common/backoff";
+import type { Capabilities, InitializeResponse } from "../common/protocol";
+import { ClosedError, Connection, type RequestHandler } from "../common/rpc";
+import { type AgentNotifications, type AgentRequests, editorMethods, type EditorNotifications, type EditorRequests } from "../common/wire";
+import { findBinary } from "./binary";
+import { startSettings } from "./config";
+
+export type SidecarState =
+  | { kind: "stopped" }
+  | { kind: "starting" }
+  | { kind: "running"; version: string; binary: string }
+  /** It died and will be started again. */
+  | { kind: "waiting"; reason: string; delay: number }
+  /** It will not be started again by itself. */
+  | { kind: "failed"; reason: string };
+
+interface Life {
+  child: ChildProcessWithoutNullStreams;
+  connection: Connection;
+  capabilities: Capabilities | undefined;
+  initialized: InitializeResponse | undefined;
+  born: number;
+  /** Ended by us: its end is no accident. */
+  wanted: boolean;
+}
+
+const initializeLimit = 20_000; // ms
+const endLimit = 3_000; // ms; the sidecar promises to end within two seconds
+
+/** The protocol version of `_meta.pillion` that this extension was written for. */
+const protocolVersion = 1;
+
+export class Sidecar implements vscode.Disposable {
+  readonly #state = new vscode.EventEmitter<SidecarState>();
+  /** Where the process stands. */
+  readonly onDidChangeState = this.#state.event;
+  readonly #started = new vscode.EventEmitter<InitializeResponse>();
+  /** A process answered initialize: tell it what it must know. Fires again after each restart. */
+  readonly onDidStart = this.#started.event;
+  #now: SidecarState = { kind: "stopped" };
+  #life: Life | undefined;
+  #starting: Promise<Life> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #lastWords: string[] = [];
+  #disposed = false;
+  readonly #backoff = new Backoff();
+  readonly #requests = new Map<string, RequestHandler>();
+  readonly #notifications = new Map<string, ((params: never) => void)[]>();
+
+  constructor(
+    private readonly context: Pick<vscode.ExtensionContext, "extensionPath" | "extension">,
+    private readonly log: vscode.LogOutputChannel,
+  ) {}
+
+  get state(): SidecarState {
+    return this.#now;
+  }
+
+  /** What the running process said of itself. */
+  get initialized(): InitializeResponse | undefined {
+    return this.#life?.initialized;
+  }
+
+  /** Whether the running process answers a method of ours. */
+  announced(method: string): boolean {
+    return this.#life?.capabilities?.methods.includes(method) ?? false;
+  }
+
+  /** Starts the process unless it runs; every request does so by itself. */
+  async start(): Promise<void> {
+    await this.#ready();
+  }
+
+  async request<M extends keyof AgentRequests>(method: M, params: AgentRequests[M][0], signal?: AbortSignal): Promise<AgentRequests[M][1]> {
+    const life = await this.#ready();
+    return (await life.connection.request(method, params, signal)) as AgentRequests[M][1];
+  }
+
+  /** Tells the running process something; a process that does not run is told when it starts. */
+  notify<M extends keyof AgentNotifications>(method: M, params: AgentNotifications[M]): void {
+    if (this.#life?.initialized) this.#life.connection.notify(method, params);
+  }
+
+  onRequest<M extends keyof EditorRequests>(method: M, handler: (params: EditorRequests[M][0], signal: AbortSignal) => EditorRequests[M][1] | Promise<EditorRequests[M][1]>): vscode.Disposable {
+    this.#requests.set(method, handler as RequestHandler);
+    return new vscode.Disposable(() => this.#requests.delete(method));
+  }
+
+  onNotification<M extends keyof EditorNotifications>(method: M, handler: (params: EditorNotifications[M]) => void): vscode.Disposable {
+    const list = this.#notifications.get(method) ?? [];
+    list.push(handler);
+    this.#notifications.set(method, list);
+    return new vscode.Disposable(() => list.splice(list.indexOf(handler), 1));
+  }
+
+  /** Ends the process and starts another; sessions are resumed by those who own them. */
+  async restart(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#backoff.reset();
+    await this.#end();
+    await this.#ready();
+  }
+
+  async stop(): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.#end();
+    this.#become({ kind: "stopped" });
+  }
+
+  dispose(): void {
+    this.#disposed = true;
+    clearTimeout(this.#timer);
+    void this.#end(); // the process also ends when its stdin closes with us
+    this.#state.dispose();
+    this.#started.dispose();
+  }
+
+  #become(state: SidecarState): void {
+    this.#now = state;
+    if (!this.#disposed) this.#state.fire(state);
+  }
+
+  #ready(): Promise<Life> {
+    if (this.#life?.initialized) return Promise.resolve(this.#life);
+    if (this.#disposed) return Promise.reject(new ClosedError("Pillion was shut down"));
+    clearTimeout(this.#timer);
+    this.#starting ??= this.#launch().finally(() => (this.#starting = undefined));
+    return this.#starting;
+  }
+
+  async #launch(): Promise<Life> {
+    this.#become({ kind: "starting" });
+    try {
+      return await this.#spawn();
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.log.error(reason);
+      if (this.#now.kind !== "waiting") this.#become({ kind: "failed", reason });
+      throw error;
+    }
+  }
+
+  async #spawn(): Promise<Life> {
+    const settings = startSettings();
+    const binary = findBinary({ setting: settings.binary, extensionPath: this.context.extensionPath, platform: process.platform, path: process.env["PATH"] ?? "" });
+    this.log.info(`starting ${binary.path} (${binary.from})`);
+    this.#lastWords = [];
+    const child = spawn(binary.path, ["acp"], {
+      stdio: ["pipe", "pipe", "pipe"],
+      env: {
+        ...process.env,
+        PILLION_LOG_LEVEL: logLevel(this.log.logLevel),
+        ...(settings.config !== "" ? { PILLION_CONFIG_CONTENT: settings.config } : {}),
+        ...settings.env,
+      },
+    });
+    const life: Life = { child, connection: this.#connect(child), capabilities: undefined, initialized: undefined, born: Date.now(), wanted: false };
+    this.#life = life;
+    const gone = new Promise<never>((_, reject) => {
+      child.once("error", (error) => reject(new Error(`${binary.path} could not be started: ${error.message}`)));
+      child.once("close", (code, signal) => {
+        this.#ended(life, code, signal);
+        reject(new Error(this.#epitaph(code, signal)));
+      });
+    });
+    gone.catch(() => {}); // after the start it is #ended that acts
+    try {
+      life.initialized = await Promise.race([this.#initialize(life.connection), gone, limit(initializeLimit, `${binary.path} did not answer within ${initializeLimit / 1000} seconds`)]);
+      const own = (life.initialized._meta as { pillion?: Capabilities } | undefined)?.pillion;
+      const version = life.initialized.agentInfo?.version ?? "of unknown version";
+      if (!own || !(own.version >= protocolVersion)) {
+        throw new Error(`${binary.path} is ${life.initialized.agentInfo?.name ?? "a program"} ${version}, which is too old for this extension (${String((this.context.extension.packageJSON as { version?: string }).version)}). Update it, or clear pillion.binary.path to use the bundled one.`);
+      }
+      life.capabilities = own;
+      this.log.info(`pillion ${version} runs (process ${child.pid})`);
+      this.#become({ kind: "running", version, binary: binary.path });
+      this.#started.fire(life.initialized);
+      return life;
+    } catch (error) {
+      life.initialized = undefined;
+      life.wanted = true;
+      child.kill("SIGKILL");
+      if (this.#life === life) this.#life = undefined;
+      throw error;
+    }
+  }
+
+  async #initialize(connection: Connection): Promise<InitializeResponse> {
+    const own: Capabilities = { version: protocolVersion, methods: [...editorMethods], hunks: true, buffers: true };
+    return (await connection.request("initialize", {
+      protocolVersion: 1,
+      clientInfo: { name: "pillion-vscode", title: "Pillion for VS Code", version: String((this.context.extension.packageJSON as { version?: string }).version) },
+      clientCapabilities: {
+        fs: { readTextFile: false, writeTextFile: false },
+        terminal: false,
+        session: { notices: {}, compaction: {} },
+        elicitation: { form: {} },
+        _meta: { pillion: own },
+      },
+    })) as InitializeResponse;
+  }
+
+  #connect(child: ChildProcessWithoutNullStreams): Connection {
+    const connection = new Connection((line) => child.stdin.write(line), {
+      request: (method) => this.#requests.get(method),
+      notification: (method, params) => {
+        // The table's types hold by construction: only onNotification writes it.
+        for (const handler of [...(this.#notifications.get(method) ?? [])]) handler(params as never);
+      },
+      problem: (message) => this.log.warn(message),
+    });
+    child.stdin.on("error", (error) => this.log.debug(`stdin: ${error.message}`)); // the end follows
+    const out = new StringDecoder("utf8");
+    child.stdout.on("data", (piece: Buffer) => connection.take(out.write(piece)));
+    const err = new StringDecoder("utf8");
+    let rest = "";
+    child.stderr.on("data", (piece: Buffer) => {
+      const lines = (rest + err.write(piece)).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) this.#stderr(line);
+    });
+    child.stderr.on("end", () => rest !== "" && this.#stderr(rest));
+    return connection;
+  }
+
+  #stderr(line: string): void {
+    if (line.trim() === "") return;
+    this.#lastWords.push(line);
+    if (this.#lastWords.length > 20) this.#lastWords.shift();
+    const level = /\blevel=(DEBUG|INFO|WARN|ERROR)\b/.exec(line)?.[1];
+    if (level === "DEBUG") this.log.debug(line);
+    else if (level === "INFO") this.log.info(line);
+    else if (level === "ERROR") this.log.error(line);
+    else this.log.warn(line);
+  }
+
+  #epitaph(code: number | null, signal: NodeJS.Signals | null): string {
+    const how = signal ? `was ended by ${signal}` : `ended with code ${code}`;
+    const words = this.#lastWords.at(-1);
+    return `The Pillion process ${how}${words ? `: ${words.slice(0, 300)}` : ""}`;
+  }
+
+  #ended(life: Life, code: number | null, signal: NodeJS.Signals | null): void {
+    const reason = this.#epitaph(code, signal);
+    life.connection.close(reason);
+    const served = life.initialized !== undefined;
+    if (this.#life === life) this.#life = undefined;
+    if (life.wanted || this.#disposed) return;
+    this.log.error(reason);
+    if (!served) return; // the start itself failed and says so
+    const delay = this.#backoff.next(Date.now() - life.born);
+    if (delay === undefined) {
+      this.#become({ kind: "failed", reason: `${reason} (too often; see the log, then restart Pillion)` });
+      return;
+    }
+    this.#become({ kind: "waiting", reason, delay });
+    this.#timer = setTimeout(() => void this.#ready().catch(() => {}), delay); // a failure shows in the state
+  }
+
+  async #end(): Promise<void> {
+    const life = this.#life;
+    if (!life) return;
+    this.#life = undefined;
+    life.wanted = true;
+    const gone = new Promise<void>((resolve) => life.child.once("close", () => resolve()));
+    life.child.stdin.end();
+    const hard = setTimeout(() => life.child.kill("SIGKILL"), endLimit);
+    if (life.child.exitCode === null && life.child.signalCode === null) await gone;
+    clearTimeout(hard);
+  }
+}
+
+function limit(ms: number, message: string): Promise<never> {
+  return new Promise((_, reject) => setTimeout(() => reject(new Error(message)), ms).unref());
+}
+
+function logLevel(level: vscode.LogLevel): string {
+  if (level === vscode.LogLevel.Trace || level === vscode.LogLevel.Debug) return "debug";
+  if (level === vscode.LogLevel.Warning) return "warn";
+  if (level === vscode.LogLevel.Error || level === vscode.LogLevel.Off) return "error";
+  return "info";
+}
