@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pillion-dev/pillion/tools/guard"
 	"github.com/pillion-dev/pillion/tools/shell"
 )
 
@@ -35,8 +36,14 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == shell.SandboxArg { // we are a command about to start in the sandbox
 		os.Exit(shell.SandboxMain(os.Args[2:]))
 	}
+	if len(os.Args) > 1 && os.Args[1] == guard.Arg { // we watch another Pillion
+		os.Exit(guard.Main())
+	}
 	tuneHeap()
-	os.Exit(execute(os.Args[1:]))
+	guard.Enable()
+	code := execute(os.Args[1:])
+	guard.Close()
+	os.Exit(code)
 }
 
 func execute(args []string) int {

@@ -22,6 +22,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/builtin"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/files"
+	"github.com/pillion-dev/pillion/tools/guard"
 	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/search"
 	"github.com/pillion-dev/pillion/tools/shell"
@@ -240,7 +241,7 @@ func (a *app) bridge(root string, c *config.Config) *lspbridge.Manager {
 	if m := a.bridges[key]; m != nil {
 		return m
 	}
-	o := lspbridge.Options{Root: root, Servers: lspConfig(c), Log: a.o.log, Trusted: c.Trusted(), Bin: lspbridge.CacheBins(a.place.servers())}
+	o := lspbridge.Options{Root: root, Servers: lspConfig(c), Log: a.o.log, Trusted: c.Trusted(), Bin: lspbridge.CacheBins(a.place.servers()), Start: guard.Start}
 	if a.o.buffers != nil {
 		o.Buffer = func(path string) (string, bool) {
 			b, ok := a.o.buffers.Buffer(path)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/tools/files"
+	"github.com/pillion-dev/pillion/tools/guard"
 )
 
 // FormatRule is a formatter of the configuration. In Command "$FILE" stands for a file with the text, which the
@@ -222,7 +223,10 @@ func (f *formatter) run(ctx context.Context, row formatRow, env map[string]strin
 	if temp == "" {
 		cmd.Stdin = strings.NewReader(text)
 	}
-	err := cmd.Run()
+	err := guard.Start(cmd)
+	if err == nil {
+		err = cmd.Wait()
+	}
 	if x := (*exec.ExitError)(nil); row.exit1 && errors.As(err, &x) && x.ExitCode() == 1 {
 		err = nil
 	}

@@ -11,8 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"github.com/pillion-dev/pillion/tools/guard"
 )
 
 // Grace is how long a command that must end has between TERM and KILL.
@@ -58,17 +59,15 @@ type Runner struct {
 	wg   sync.WaitGroup
 }
 
-var lastJob atomic.Int64
-
 // job is one command with all processes that descend from it.
 type job struct {
-	id   int64
-	cmd  *exec.Cmd
-	pid  int
-	done chan struct{} // the shell has ended
-	gone func()        // called when nothing of it is left
-	box  *Sandbox      // nil: none
-	tty  bool          // its standard input becomes its terminal
+	family *guard.Family
+	cmd    *exec.Cmd
+	pid    int
+	done   chan struct{} // the shell has ended
+	gone   func()        // called when nothing of it is left
+	box    *Sandbox      // nil: none
+	tty    bool          // its standard input becomes its terminal
 
 	mu   sync.Mutex
 	seen map[int]bool // processes found to belong to it; guarded by mu
@@ -147,7 +146,7 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("no pipe for the command's output: %w", err)
 	}
-	j := &job{id: lastJob.Add(1), done: make(chan struct{})}
+	j := &job{family: guard.NewFamily(), done: make(chan struct{})}
 	name, args := shell, shellArgs(shell, c.Text)
 	if c.Sandbox != nil {
 		if name, args, err = c.Sandbox.argv(name, args); err != nil {
@@ -166,7 +165,7 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 	if c.Sandbox != nil {
 		cmd.Env = c.Sandbox.environ(cmd.Env)
 	}
-	cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], j.mark(), "PWD="+c.Dir)
+	cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], j.family.Env(), "PWD="+c.Dir)
 	if f, ok := c.Stdin.(*os.File); ok {
 		cmd.Stdin = f
 	}
@@ -204,6 +203,7 @@ func (r *Runner) add(j *job) {
 		if j.box != nil {
 			j.box.release(j.pid)
 		}
+		j.family.Forget()
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		delete(r.jobs, j)
@@ -241,9 +241,6 @@ func (r *Runner) Close() {
 	wg.Wait()
 	r.wg.Wait()
 }
-
-// mark is put into the environment of all that a job starts.
-func (j *job) mark() string { return fmt.Sprintf("PILLION_JOB=%d.%d", os.Getpid(), j.id) }
 
 // Environ is the environment commands get: that of the program without what makes bash read or run more than the
 // command, and without questions nobody can answer.

@@ -33,7 +33,7 @@ func readNow(*os.File, []byte) int { return 0 }
 
 func spawn(j *job) error {
 	j.cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
-	if err := j.cmd.Start(); err != nil {
+	if err := j.family.Start(j.cmd); err != nil {
 		return err
 	}
 	j.pid = j.cmd.Process.Pid

@@ -3,12 +3,8 @@ package shell
 import (
 	"bytes"
 	"os"
-	"os/exec"
-	"runtime"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -16,86 +12,21 @@ import (
 )
 
 // Everything a command starts must be found again, also what forked twice, made a session of its own and emptied its
-// environment. Three marks are inherited and looked for: the session the shell leads, PILLION_JOB in the environment,
-// and a limit nobody uses (POSIX message queues) set to a value of the job's own. Orphans become children of this
-// process, which is made a subreaper, so none escapes to init and none stays a zombie.
-
-// spawner starts all shells from one thread that never ends: the parent-death signal comes when that *thread* dies.
-var spawner = sync.OnceValue(func() chan func() {
-	work := make(chan func())
-	go func() {
-		runtime.LockOSThread()
-		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-		for f := range work {
-			f()
-		}
-	}()
-	return work
-})
+// environment: by the session the shell leads, and by the marks of package guard. Orphans become children of this
+// process, which guard makes a subreaper, so none escapes to init and none stays a zombie.
 
 func spawn(j *job) error {
 	j.seen = map[int]bool{}
-	done := make(chan error)
-	spawner() <- func() { done <- j.startMarked() }
-	if err := <-done; err != nil {
-		return err
-	}
-	return nil
-}
-
-// startMarked starts the shell and sets the limit before its first instruction: the child asks to be traced, so it
-// stops after exec until it is let go.
-func (j *job) startMarked() error {
-	limit, ok := j.limit()
-	attr := &syscall.SysProcAttr{Setsid: true, Setctty: j.tty, Pdeathsig: syscall.SIGKILL, Ptrace: ok && !noTrace.Load()}
+	attr := &syscall.SysProcAttr{Setsid: true, Setctty: j.tty}
 	if j.box != nil {
 		j.box.attributes(attr)
 	}
 	j.cmd.SysProcAttr = attr
-	err := j.cmd.Start()
-	if err != nil && attr.Ptrace {
-		// A sandbox around us may forbid tracing. Whatever the reason was, it shows again without.
-		again := *j.cmd
-		j.cmd = exec.Command(again.Path, again.Args[1:]...)
-		j.cmd.Args, j.cmd.Dir, j.cmd.Env, j.cmd.Stdin, j.cmd.Stdout, j.cmd.Stderr = again.Args, again.Dir, again.Env, again.Stdin, again.Stdout, again.Stderr
-		attr.Ptrace = false
-		j.cmd.SysProcAttr = attr
-		if err = j.cmd.Start(); err == nil {
-			noTrace.Store(true)
-		}
-	}
-	if err != nil {
+	if err := j.family.Start(j.cmd); err != nil {
 		return err
 	}
 	j.pid = j.cmd.Process.Pid
-	if attr.Ptrace {
-		var status syscall.WaitStatus
-		for {
-			if _, err := syscall.Wait4(j.pid, &status, syscall.WALL, nil); err != syscall.EINTR {
-				break
-			}
-		}
-	}
-	if ok {
-		_ = unix.Prlimit(j.pid, unix.RLIMIT_MSGQUEUE, &limit, nil)
-	}
-	if attr.Ptrace {
-		_ = syscall.PtraceDetach(j.pid)
-	}
 	return nil
-}
-
-// noTrace: tracing is forbidden here.
-var noTrace atomic.Bool
-
-// limit is the job's own value of the limit on message queues, in bytes: a little less than allowed.
-func (j *job) limit() (unix.Rlimit, bool) {
-	var have unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_MSGQUEUE, &have); err != nil || have.Cur < 1<<17 {
-		return have, false
-	}
-	have.Cur = min(have.Cur, 1<<30) - 1 - (uint64(os.Getpid())*7919+uint64(j.id))%(have.Cur/2)
-	return have, true
 }
 
 // process is a line of /proc.
@@ -112,8 +43,6 @@ func (j *job) processes() []process {
 	}
 	defer dir.Close()
 	names, _ := dir.Readdirnames(-1)
-	limit, marked := j.limit()
-	mark := []byte(j.mark())
 	me := os.Getpid()
 	var ours []process
 	j.mu.Lock()
@@ -128,9 +57,7 @@ func (j *job) processes() []process {
 			session, err := unix.Getsid(pid)
 			known = err == nil && session == j.pid
 		}
-		if !known && (marked || noTrace.Load()) {
-			known = j.marked(pid, limit, mark)
-		}
+		known = known || j.family.Has(pid)
 		if !known && !j.seen[pid] {
 			continue
 		}
@@ -148,21 +75,6 @@ func (j *job) processes() []process {
 		}
 	}
 	return ours
-}
-
-// marked reports a process with the job's limit that does not belong to a job of somebody else, or with its name in
-// the environment.
-func (j *job) marked(pid int, limit unix.Rlimit, mark []byte) bool {
-	var have unix.Rlimit
-	same := unix.Prlimit(pid, unix.RLIMIT_MSGQUEUE, nil, &have) == nil && have.Cur == limit.Cur
-	if !same && !noTrace.Load() {
-		return false
-	}
-	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	if err == nil && bytes.Contains(env, mark) {
-		return true
-	}
-	return same && (err != nil || !bytes.Contains(env, []byte("PILLION_JOB=")))
 }
 
 func readProcess(pid int) (process, bool) {

@@ -11,7 +11,7 @@ import (
 
 func spawn(j *job) error {
 	j.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !j.tty, Setsid: j.tty, Setctty: j.tty}
-	if err := j.cmd.Start(); err != nil {
+	if err := j.family.Start(j.cmd); err != nil {
 		return err
 	}
 	j.pid = j.cmd.Process.Pid

@@ -11,6 +11,8 @@ import (
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
+
+	"github.com/pillion-dev/pillion/tools/guard"
 )
 
 // Start starts a terminal.
@@ -54,7 +56,7 @@ func (ts *Terminals) start(id string, c TerminalCommand) (*Terminal, error) {
 	if c.Text != "" {
 		args = shellArgs(shell, c.Text)
 	}
-	j := &job{id: lastJob.Add(1), done: make(chan struct{}), tty: true, box: c.Sandbox}
+	j := &job{family: guard.NewFamily(), done: make(chan struct{}), tty: true, box: c.Sandbox}
 	env := c.Env
 	if env == nil {
 		env = Environ(os.Environ())
@@ -74,7 +76,7 @@ func (ts *Terminals) start(id string, c TerminalCommand) (*Terminal, error) {
 	}
 	cmd := exec.Command(name, args...)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Dir, theirs, theirs, theirs
-	cmd.Env = append(env[:len(env):len(env)], j.mark(), "PWD="+c.Dir, "TERM=xterm-256color")
+	cmd.Env = append(env[:len(env):len(env)], j.family.Env(), "PWD="+c.Dir, "TERM=xterm-256color")
 	j.cmd = cmd
 	err = spawn(j)
 	theirs.Close()

@@ -1,0 +1,264 @@
+package guard
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The limit on POSIX message queues, in bytes, is the mark: everything inherits it, nothing looks at it. This program
+// gives itself a value of its own, so all it starts has that; a family has a value of its own below.
+
+type familyMarks struct {
+	limit unix.Rlimit
+	set   bool // the limit is there to be used
+}
+
+// program stays right when the file was replaced by an update.
+func program(string) string { return "/proc/self/exe" }
+
+func enable() {
+	if limit, ok := smaller(uint64(os.Getpid()) * 7919); ok {
+		_ = unix.Setrlimit(unix.RLIMIT_MSGQUEUE, &limit)
+	}
+}
+
+// firstMark is our own: our process id and the limit that everything we start has.
+func firstMark() string {
+	var have unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_MSGQUEUE, &have) != nil {
+		return strconv.Itoa(os.Getpid()) + " 0"
+	}
+	return fmt.Sprintf("%d %d", os.Getpid(), have.Cur)
+}
+
+// smaller is a limit below ours that n decides.
+func smaller(n uint64) (unix.Rlimit, bool) {
+	var have unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_MSGQUEUE, &have); err != nil || have.Cur < 1<<14 {
+		return have, false
+	}
+	have.Cur = min(have.Cur, 1<<30)
+	have.Cur -= 1 + n%(have.Cur/2)
+	return have, true
+}
+
+// unmark takes our parent's mark off us.
+func unmark() {
+	var have unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_MSGQUEUE, &have) == nil {
+		have.Cur = have.Max
+		_ = unix.Setrlimit(unix.RLIMIT_MSGQUEUE, &have)
+	}
+}
+
+// spawner starts everything from one thread that never ends: the parent-death signal comes when that *thread* dies.
+// Orphans become children of this process, which is made a subreaper, so none stays a zombie.
+var spawner = sync.OnceValue(func() chan func() {
+	work := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+		for f := range work {
+			f()
+		}
+	}()
+	return work
+})
+
+func inSpawner(f func() error) error {
+	done := make(chan error)
+	spawner() <- func() { done <- f() }
+	return <-done
+}
+
+// start starts a command that has the mark of all.
+func start(cmd *exec.Cmd) error {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	return inSpawner(cmd.Start)
+}
+
+// noTrace: tracing is forbidden here.
+var noTrace atomic.Bool
+
+// start starts the command and sets the limit before its first instruction: the child asks to be traced, so it stops
+// after exec until it is let go.
+func (f *Family) start(cmd *exec.Cmd) error {
+	f.os.limit, f.os.set = smaller(uint64(os.Getpid())*7919 + uint64(f.id))
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	if f.os.set {
+		tell("+", strconv.FormatUint(f.os.limit.Cur, 10))
+	}
+	return inSpawner(func() error { return f.startMarked(cmd) })
+}
+
+func (f *Family) startMarked(cmd *exec.Cmd) error {
+	attr := cmd.SysProcAttr
+	attr.Pdeathsig = syscall.SIGKILL
+	attr.Ptrace = f.os.set && !noTrace.Load()
+	err := cmd.Start()
+	if err != nil && attr.Ptrace {
+		// A sandbox around us may forbid tracing. Whatever the reason was, it shows again without.
+		again := exec.Command(cmd.Path, cmd.Args[1:]...)
+		again.Args, again.Dir, again.Env, again.Stdin, again.Stdout, again.Stderr = cmd.Args, cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr
+		attr.Ptrace = false
+		again.SysProcAttr = attr
+		*cmd = *again
+		if err = cmd.Start(); err == nil {
+			noTrace.Store(true)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	pid := cmd.Process.Pid
+	if attr.Ptrace {
+		var status syscall.WaitStatus
+		for {
+			if _, err := syscall.Wait4(pid, &status, syscall.WALL, nil); err != syscall.EINTR {
+				break
+			}
+		}
+	}
+	if f.os.set {
+		_ = unix.Prlimit(pid, unix.RLIMIT_MSGQUEUE, &f.os.limit, nil)
+	}
+	if attr.Ptrace {
+		_ = syscall.PtraceDetach(pid)
+	}
+	return nil
+}
+
+// Forget is called when nobody of the family is left.
+func (f *Family) Forget() {
+	if f.os.set {
+		tell("-", strconv.FormatUint(f.os.limit.Cur, 10))
+	}
+}
+
+// Has reports whether a process has the family's marks: its limit, and no other family's name in the environment; or
+// its name in the environment where limits cannot be told apart.
+func (f *Family) Has(pid int) bool {
+	blind := noTrace.Load()
+	if !f.os.set && !blind {
+		return false
+	}
+	limit, ok := limitOf(pid)
+	same := f.os.set && ok && limit == f.os.limit.Cur
+	if !same && !blind {
+		return false
+	}
+	env, err := environ(pid)
+	if err == nil && hasName(env, f.Env()) {
+		return true
+	}
+	return same && (err != nil || !bytes.Contains(env, []byte(variable+"=")))
+}
+
+func hasName(env []byte, name string) bool {
+	for e := range bytes.SplitSeq(env, []byte{0}) {
+		if string(e) == name {
+			return true
+		}
+	}
+	return false
+}
+
+func limitOf(pid int) (uint64, bool) {
+	var have unix.Rlimit
+	if unix.Prlimit(pid, unix.RLIMIT_MSGQUEUE, nil, &have) != nil {
+		return 0, false
+	}
+	return have.Cur, true
+}
+
+func environ(pid int) ([]byte, error) {
+	return os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+}
+
+// killMarked kills until nobody with a mark is left. first is the dead program's own mark.
+func killMarked(first string, marks map[string]bool) {
+	owner, own, _ := strings.Cut(first, " ")
+	delete(marks, first)
+	limits := map[uint64]bool{}
+	for mark := range marks {
+		if n, err := strconv.ParseUint(mark, 10, 64); err == nil {
+			limits[n] = true
+		}
+	}
+	if n, err := strconv.ParseUint(own, 10, 64); err == nil && n > 0 {
+		limits[n] = true
+	}
+	name := []byte(variable + "=" + owner + ".")
+	for range 2000 {
+		if !killOnce(limits, name) {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// killOnce kills everybody with a mark, and reports whether there was anybody.
+func killOnce(limits map[uint64]bool, name []byte) (found bool) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return false
+	}
+	defer dir.Close()
+	pids, _ := dir.Readdirnames(-1)
+	self := os.Getpid()
+	program, _ := os.Readlink("/proc/self/exe")
+	for _, s := range pids {
+		pid, err := strconv.Atoi(s)
+		if err != nil || pid == self || pid == 1 {
+			continue
+		}
+		env, envErr := environ(pid)
+		switch limit, ok := limitOf(pid); {
+		case envErr == nil && hasPrefix(env, name):
+		case !ok || !limits[limit] || hasPrefix(env, []byte(variable+"=")):
+			continue
+		default:
+			// Another Pillion could have come to the same value; never is it taken for one of ours by that alone.
+			if exe, err := os.Readlink("/proc/" + s + "/exe"); err == nil && exe == program {
+				continue
+			}
+		}
+		if dead(s) {
+			continue
+		}
+		if syscall.Kill(pid, syscall.SIGKILL) == nil {
+			found = true
+		}
+	}
+	return found
+}
+
+func hasPrefix(env, prefix []byte) bool {
+	return bytes.HasPrefix(env, prefix) || bytes.Contains(env, append([]byte{0}, prefix...))
+}
+
+// dead reports a process that only waits for somebody to take note of its end.
+func dead(pid string) bool {
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return true
+	}
+	i := bytes.LastIndexByte(stat, ')')
+	return i < 0 || len(stat) > i+2 && (stat[i+2] == 'Z' || stat[i+2] == 'X')
+}

@@ -1,0 +1,51 @@
+//go:build unix && !linux
+
+package guard
+
+import (
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Without /proc a family is its process group: what leaves it on purpose is not found again.
+
+type familyMarks struct{ group int }
+
+func program(self string) string { return self }
+func enable()                    {}
+func firstMark() string          { return "" }
+func unmark()                    {}
+
+func start(cmd *exec.Cmd) error { return new(Family).start(cmd) }
+
+func (f *Family) start(cmd *exec.Cmd) error {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	if !cmd.SysProcAttr.Setsid {
+		cmd.SysProcAttr.Setpgid = true
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	f.os.group = cmd.Process.Pid
+	tell("+", strconv.Itoa(f.os.group))
+	return nil
+}
+
+// Forget is called when nobody of the family is left.
+func (f *Family) Forget() {
+	if f.os.group != 0 {
+		tell("-", strconv.Itoa(f.os.group))
+	}
+}
+
+func killMarked(first string, marks map[string]bool) {
+	for mark := range marks {
+		if group, err := strconv.Atoi(strings.TrimSpace(mark)); err == nil && group > 1 {
+			_ = syscall.Kill(-group, syscall.SIGKILL)
+		}
+	}
+}

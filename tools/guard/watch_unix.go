@@ -1,0 +1,140 @@
+//go:build unix
+
+package guard
+
+import (
+	"bufio"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// The watching process, and what it has been told. A line is + or - and a mark; what was told is told again to the
+// next one, should somebody have ended it.
+var watcher struct {
+	mu    sync.Mutex
+	proc  *os.Process     // guarded by mu
+	pipe  *os.File        // guarded by mu
+	marks map[string]bool // guarded by mu
+	over  bool            // guarded by mu
+}
+
+// watch sees to it that somebody watches. What fails here costs the protection, not the command.
+func watch() {
+	if !enabled.Load() {
+		return
+	}
+	watcher.mu.Lock()
+	defer watcher.mu.Unlock()
+	if watcher.pipe == nil && !watcher.over {
+		startWatcher()
+	}
+}
+
+// startWatcher is called with the lock held.
+func startWatcher() {
+	self, err := os.Executable()
+	if err != nil {
+		return
+	}
+	ours, theirs := (*os.File)(nil), (*os.File)(nil)
+	if theirs, ours, err = os.Pipe(); err != nil {
+		return
+	}
+	defer theirs.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		ours.Close()
+		return
+	}
+	defer null.Close()
+	// A session of its own: what ends our terminal or our group must not end it first. It needs no threads to wait.
+	p, err := os.StartProcess(program(self), []string{self, Arg, firstMark()}, &os.ProcAttr{
+		Dir: "/", Env: append(without(os.Environ()), "GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=16MiB"),
+		Files: []*os.File{theirs, null, null}, Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		ours.Close()
+		return
+	}
+	watcher.proc, watcher.pipe = p, ours
+	for mark := range watcher.marks {
+		_, _ = ours.WriteString("+" + mark + "\n")
+	}
+}
+
+// tell tells the watcher of a mark (+) or that nobody has it any more (-).
+func tell(sign, mark string) {
+	if !enabled.Load() {
+		return
+	}
+	watcher.mu.Lock()
+	defer watcher.mu.Unlock()
+	if sign == "-" {
+		delete(watcher.marks, mark)
+	} else {
+		if watcher.marks == nil {
+			watcher.marks = map[string]bool{}
+		}
+		watcher.marks[mark] = true
+	}
+	if watcher.pipe == nil {
+		return
+	}
+	if _, err := watcher.pipe.WriteString(sign + mark + "\n"); err == nil {
+		return
+	}
+	dismiss(0) // somebody has ended it
+	startWatcher()
+}
+
+// dismiss lets the watcher go; it ends when it has looked once more. Called with the lock held.
+func dismiss(limit time.Duration) {
+	if watcher.pipe == nil {
+		return
+	}
+	watcher.pipe.Close()
+	p := watcher.proc
+	watcher.pipe, watcher.proc = nil, nil
+	done := make(chan struct{})
+	go func() { defer close(done); _, _ = p.Wait() }()
+	if limit > 0 {
+		select {
+		case <-done:
+		case <-time.After(limit):
+		}
+	}
+}
+
+// Close ends what still runs, as our death would, and then the watcher. Nobody watches afterwards.
+func Close() {
+	watcher.mu.Lock()
+	defer watcher.mu.Unlock()
+	watcher.over = true
+	dismiss(time.Second)
+}
+
+// Main is the watcher: it reads marks from standard input until that ends, and kills who has one.
+func Main() int {
+	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
+	if len(os.Args) < 3 {
+		return 2
+	}
+	unmark()
+	marks := map[string]bool{}
+	if first := os.Args[2]; first != "" {
+		marks[first] = true
+	}
+	for s := bufio.NewScanner(os.Stdin); s.Scan(); {
+		if mark, ok := strings.CutPrefix(s.Text(), "+"); ok {
+			marks[mark] = true
+		} else if mark, ok := strings.CutPrefix(s.Text(), "-"); ok {
+			delete(marks, mark)
+		}
+	}
+	killMarked(os.Args[2], marks)
+	return 0
+}
