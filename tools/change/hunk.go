@@ -166,3 +166,9 @@ func (f File) With(text string) File {
 	f.Hunks = rehunk("", f.Hunks, &f)
 	return f
 }
+
+// Bare is the member without its texts, which somebody else keeps.
+func (f File) Bare() File {
+	f.Old, f.New, f.diffed = "", "", diffed{}
+	return f
+}

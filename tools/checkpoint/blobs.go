@@ -1,0 +1,173 @@
+// Package checkpoint keeps what files were, and works out how to take them back: contents under their hash in a
+// folder of its own (never in the project's git), change sets that refer to them, and plans that undo what was done
+// since a moment, merged with what a person wrote in between. It writes no project file: a plan is a change set.
+//
+//	blobs := &checkpoint.Blobs{Dir: dir}
+//	packed := blobs.Pack(set)                              // small, for the event log
+//	plan := checkpoint.New(entries, present, blobs.Load)   // what to do to be back before the entries
+package checkpoint
+
+import (
+	"bytes"
+	"compress/flate"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"sync"
+	"time"
+)
+
+// ErrPruned: a content that was kept is no longer there; it was too old, or there was too much.
+var ErrPruned = errors.New("is no longer kept")
+
+// Blobs keeps contents under their SHA-256, compressed, one file each. Several processes may share the folder. It is
+// made with the first content.
+type Blobs struct {
+	Dir string
+
+	mu     sync.Mutex
+	recent []named // guarded by mu: the last contents put, which are put again and again
+}
+
+// named is a content and its name.
+type named struct{ text, ref string }
+
+const keepRecent = 8
+
+func (b *Blobs) path(ref string) string { return filepath.Join(b.Dir, ref[:2], ref[2:]+".z") }
+
+// Put keeps a content and names it. A content that is there already gets young again.
+func (b *Blobs) Put(text string) (ref string, err error) {
+	b.mu.Lock()
+	for _, n := range b.recent {
+		if n.text == text {
+			b.mu.Unlock()
+			return n.ref, nil
+		}
+	}
+	b.mu.Unlock()
+	sum := sha256.Sum256([]byte(text))
+	ref = hex.EncodeToString(sum[:])
+	path, now := b.path(ref), time.Now()
+	if os.Chtimes(path, now, now) != nil {
+		if err := b.write(path, text); err != nil {
+			return "", fmt.Errorf("a checkpoint's content could not be kept: %w", err)
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.recent = append(b.recent, named{text, ref}); len(b.recent) > keepRecent {
+		b.recent = append([]named(nil), b.recent[1:]...)
+	}
+	return ref, nil
+}
+
+// write makes the file whole or not at all.
+func (b *Blobs) write(path, text string) (err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	z, _ := flate.NewWriter(f, flate.BestSpeed) // the level is a valid one
+	if _, err = io.WriteString(z, text); err == nil {
+		err = z.Close()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// Get reads a content and checks it.
+func (b *Blobs) Get(ref string) (string, error) {
+	if len(ref) != 2*sha256.Size || filepath.Base(ref) != ref {
+		return "", fmt.Errorf("%q names no content", ref)
+	}
+	z, err := os.ReadFile(b.path(ref))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("content %s… %w", ref[:8], ErrPruned)
+	}
+	if err != nil {
+		return "", err
+	}
+	r := flate.NewReader(bytes.NewReader(z))
+	text, err := io.ReadAll(r)
+	if sum := sha256.Sum256(text); err != nil || hex.EncodeToString(sum[:]) != ref {
+		return "", fmt.Errorf("content %s… is damaged", ref[:8])
+	}
+	return string(text), nil
+}
+
+// Limits say how much is kept, and for how long.
+type Limits struct {
+	Age  time.Duration // since a content was last put
+	Size int64         // bytes on the disk, of all contents
+}
+
+// Default limits.
+var Default = Limits{Age: 60 * 24 * time.Hour, Size: 2 << 30}
+
+// Prune removes what is too old, and of the rest the oldest beyond the size; also what a killed write left.
+func (b *Blobs) Prune(l Limits) error {
+	type file struct {
+		path string
+		size int64
+		at   time.Time
+	}
+	var all []file
+	var total int64
+	err := filepath.WalkDir(b.Dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return nil // gone meanwhile
+		}
+		switch age := time.Since(info.ModTime()); {
+		case filepath.Ext(path) != ".z":
+			if age > time.Hour {
+				_ = os.Remove(path)
+			}
+		case l.Age > 0 && age > l.Age:
+			_ = os.Remove(path)
+		default:
+			all = append(all, file{path, info.Size(), info.ModTime()})
+			total += info.Size()
+		}
+		return nil
+	})
+	sort.Slice(all, func(i, j int) bool { return all[i].at.Before(all[j].at) })
+	for _, f := range all {
+		if l.Size <= 0 || total <= l.Size {
+			break
+		}
+		if os.Remove(f.path) == nil {
+			total -= f.size
+		}
+	}
+	b.mu.Lock()
+	b.recent = nil
+	b.mu.Unlock()
+	return err
+}

@@ -1,0 +1,147 @@
+package checkpoint
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/diff"
+)
+
+// maxInline is how many bytes of hunks of a file stay in a packed set; beyond, its new text is kept whole instead.
+const maxInline = 32 << 10
+
+// Pack is a set as the event log keeps it: its old texts are contents, and its new texts follow from the hunks, or
+// are contents too. A text that cannot be kept stays in the set. The set itself is not changed.
+func (b *Blobs) Pack(set *change.Set) *change.Set {
+	out := *set
+	out.Files = make([]change.File, len(set.Files))
+	for i, f := range set.Files {
+		out.Files[i] = b.pack(f)
+	}
+	return &out
+}
+
+func (b *Blobs) pack(f change.File) change.File {
+	if f.Old == "" && f.New == "" || f.OldRef != "" || f.NewRef != "" {
+		return f
+	}
+	p := f.Bare()
+	size := 0
+	for _, h := range f.Hunks {
+		size += len(h.OldText) + len(h.NewText)
+	}
+	var err error
+	if f.Old != "" {
+		if p.OldRef, err = b.Put(f.Old); err != nil {
+			return f
+		}
+	}
+	if size <= maxInline {
+		return p
+	}
+	if f.New != "" {
+		if p.NewRef, err = b.Put(f.New); err != nil {
+			return f
+		}
+	}
+	p.Hunks = make([]change.Hunk, len(f.Hunks))
+	for i, h := range f.Hunks {
+		h.OldText, h.NewText = "", ""
+		p.Hunks[i] = h
+	}
+	return p
+}
+
+// Load gives a packed set its texts. A set that is whole is returned as it is. ErrPruned.
+func (b *Blobs) Load(set *change.Set) (*change.Set, error) {
+	out := *set
+	out.Files = make([]change.File, len(set.Files))
+	for i, f := range set.Files {
+		whole, err := b.load(f)
+		if err != nil {
+			return nil, fmt.Errorf("%s as it was in change %s %w", f.Path, set.ID, err)
+		}
+		out.Files[i] = whole
+	}
+	return &out, nil
+}
+
+func (b *Blobs) load(f change.File) (change.File, error) {
+	if f.Old != "" || f.New != "" { // not packed
+		return f, nil
+	}
+	var err error
+	if f.OldRef != "" {
+		if f.Old, err = b.Get(f.OldRef); err != nil {
+			return f, err
+		}
+	}
+	if f.NewRef == "" && !stripped(f.Hunks) {
+		f.New, err = rebuilt(f)
+		f.OldRef = ""
+		return f, err
+	}
+	if f.NewRef != "" {
+		if f.New, err = b.Get(f.NewRef); err != nil {
+			return f, err
+		}
+	}
+	f.OldRef, f.NewRef = "", ""
+	f.Hunks = filled(f)
+	return f, nil
+}
+
+// stripped says that the hunks' texts were left out.
+func stripped(hunks []change.Hunk) bool {
+	for _, h := range hunks {
+		if h.OldLines > 0 && h.OldText == "" || h.NewLines > 0 && h.NewText == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// rebuilt makes the new text of the old one and the hunks.
+func rebuilt(f change.File) (string, error) {
+	if f.Kind == change.Delete {
+		return "", nil
+	}
+	lines := diff.Lines(f.Old)
+	var sb strings.Builder
+	at := 0
+	for _, h := range f.Hunks {
+		if h.OldLines == 0 && h.NewLines == 0 {
+			continue
+		}
+		from := h.OldStart
+		if h.OldLines > 0 {
+			from--
+		}
+		if from < at || from+h.OldLines > len(lines) {
+			return "", fmt.Errorf("does not fit its hunk %s", h.ID)
+		}
+		sb.WriteString(strings.Join(lines[at:from], ""))
+		sb.WriteString(h.NewText)
+		at = from + h.OldLines
+	}
+	sb.WriteString(strings.Join(lines[at:], ""))
+	return sb.String(), nil
+}
+
+// filled gives the hunks their texts again.
+func filled(f change.File) []change.Hunk {
+	olds, news := diff.Lines(f.Old), diff.Lines(f.New)
+	out := make([]change.Hunk, len(f.Hunks))
+	cut := func(lines []string, start, n int) string {
+		if n == 0 || start < 1 || start-1+n > len(lines) {
+			return ""
+		}
+		return strings.Join(lines[start-1:start-1+n], "")
+	}
+	for i, h := range f.Hunks {
+		h.OldText, h.NewText = cut(olds, h.OldStart, h.OldLines), cut(news, h.NewStart, h.NewLines)
+		out[i] = h
+	}
+	return out
+}

@@ -1,0 +1,392 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/pillion-dev/pillion/tools/change"
+)
+
+// Step is an applied change set in the order of time. Set may be packed.
+type Step struct {
+	Set   *change.Set
+	After bool // it came after the moment to go back to
+}
+
+// Status says what a plan does to a file.
+type Status string
+
+// A file is restored, restored with what the person wrote since merged in, left alone because both changed the same
+// lines, as it was already, or not to be restored because its content is gone.
+const (
+	Restored  Status = "restored"
+	Merged    Status = "merged"
+	Conflict  Status = "conflict"
+	Unchanged Status = "unchanged"
+	Failed    Status = "failed"
+)
+
+// Outcome is what a plan does to one file.
+type Outcome struct {
+	Path   string
+	Status Status
+	Reason string // for people, with Conflict and Failed
+}
+
+// Plan takes files back. Set holds what is to be written, and says in each member what it takes back.
+type Plan struct {
+	Set      *change.Set
+	Outcomes []Outcome
+}
+
+// Want narrows a plan down; the zero value is everything that came after the moment.
+type Want struct {
+	Paths []string     // only these files; empty: all
+	Refs  []change.Ref // only these members or hunks, whenever they were applied; empty: what came After
+}
+
+// piece is a member of a step.
+type piece struct {
+	set    string
+	file   int
+	path   string
+	newAt  string // where it is after the member: NewPath of a rename
+	hunks  []string
+	whole  bool // all of its hunks
+	loaded change.File
+	took   []int // pieces that it takes back whole
+	after  bool
+	kept   *change.Set
+}
+
+// New works out a plan. steps are all applied sets of the session, oldest first; load gives a packed set its texts;
+// now says what a file is. Every file is one merge after the other, newest change first, and stands for itself: where
+// one would have to guess, that file is left as it is and the others go on. id names the new set.
+func New(id string, steps []Step, want Want, now change.Present, load func(*change.Set) (*change.Set, error)) (*Plan, error) {
+	all := pieces(steps)
+	todo, err := choose(all, want)
+	if err != nil {
+		return nil, err
+	}
+	files := &world{now: now, over: map[string]state{}, first: map[string]state{}}
+	groups := group(todo)
+	plan := &Plan{}
+	var members []change.File
+	for _, g := range groups {
+		if len(want.Paths) > 0 && !slices.ContainsFunc(g.paths, func(p string) bool { return slices.Contains(want.Paths, p) }) {
+			continue
+		}
+		outcome, list := g.undo(files, load)
+		plan.Outcomes = append(plan.Outcomes, outcome...)
+		members = append(members, list...)
+	}
+	plan.Set = change.New(id, members)
+	plan.Set.Source = change.ByPerson
+	return plan, nil
+}
+
+// pieces lists the members in order, and which of them take others back whole.
+func pieces(steps []Step) []*piece {
+	var all []*piece
+	for _, s := range steps {
+		for i, f := range s.Set.Files {
+			p := &piece{set: s.Set.ID, file: i, path: f.Path, newAt: f.Path, whole: true, after: s.After, kept: s.Set}
+			if f.Kind == change.Rename {
+				p.newAt = f.NewPath
+			}
+			for _, t := range f.Takes {
+				if len(t.Hunks) > 0 {
+					p.took = nil // what it does is not the whole of others
+					break
+				}
+				for k, other := range all {
+					if other.set == t.Set && other.path == t.Path {
+						p.took = append(p.took, k)
+					}
+				}
+			}
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// choose finds the pieces to take back, newest first. A piece that was taken back whole, and what took it back, come
+// out even and need no merging, as long as both are among those that came after.
+func choose(all []*piece, want Want) ([]*piece, error) {
+	if len(want.Refs) > 0 {
+		return byName(all, want.Refs)
+	}
+	live := make([]bool, len(all))
+	skip := make([]bool, len(all))
+	for i := range live {
+		live[i] = true
+	}
+	for i := len(all) - 1; i >= 0; i-- {
+		if !live[i] || len(all[i].took) == 0 {
+			continue
+		}
+		even := all[i].after
+		for _, k := range all[i].took {
+			live[k] = false
+			even = even && all[k].after
+		}
+		if even {
+			skip[i] = true
+			for _, k := range all[i].took {
+				skip[k] = true
+			}
+		}
+	}
+	var out []*piece
+	for i := len(all) - 1; i >= 0; i-- {
+		if all[i].after && !skip[i] {
+			out = append(out, all[i])
+		}
+	}
+	return out, nil
+}
+
+// byName finds what references name, newest first.
+func byName(all []*piece, refs []change.Ref) ([]*piece, error) {
+	var out []*piece
+	for i := len(all) - 1; i >= 0; i-- {
+		p := *all[i]
+		found := false
+		for _, r := range refs {
+			if r.Set != p.set || r.Path != "" && r.Path != p.path {
+				continue
+			}
+			mine := r.Hunks
+			if r.Path == "" && len(r.Hunks) > 0 {
+				mine = nil
+				for _, h := range p.kept.Files[p.file].Hunks {
+					if slices.Contains(r.Hunks, h.ID) {
+						mine = append(mine, h.ID)
+					}
+				}
+				if len(mine) == 0 {
+					continue
+				}
+			}
+			found = true
+			if len(r.Hunks) == 0 {
+				p.whole, p.hunks = true, nil
+				break
+			}
+			p.whole = false
+			p.hunks = append(p.hunks, mine...)
+		}
+		if found {
+			if len(p.hunks) == len(p.kept.Files[p.file].Hunks) {
+				p.whole, p.hunks = true, nil
+			}
+			out = append(out, &p)
+		}
+	}
+	if len(out) == 0 {
+		return nil, errors.New("nothing of what was named is in this session")
+	}
+	return out, nil
+}
+
+// chain are the pieces of files that hang together by renames, newest first.
+type chain struct {
+	pieces []*piece
+	paths  []string
+}
+
+func group(todo []*piece) []*chain {
+	of := map[string]*chain{}
+	var order []*chain
+	for _, p := range todo {
+		a, b := of[p.path], of[p.newAt]
+		g := a
+		switch {
+		case a == nil && b == nil:
+			g = &chain{}
+			order = append(order, g)
+		case a == nil:
+			g = b
+		case b != nil && a != b: // two chains become one
+			a.pieces = append(a.pieces, b.pieces...)
+			for _, path := range b.paths {
+				of[path] = a
+				a.paths = append(a.paths, path)
+			}
+			order = slices.DeleteFunc(order, func(c *chain) bool { return c == b })
+			rank := map[*piece]int{}
+			for i, q := range todo {
+				rank[q] = i
+			}
+			slices.SortFunc(a.pieces, func(x, y *piece) int { return rank[x] - rank[y] })
+		}
+		g.pieces = append(g.pieces, p)
+		for _, path := range []string{p.path, p.newAt} {
+			if of[path] == nil {
+				of[path] = g
+				g.paths = append(g.paths, path)
+			}
+		}
+	}
+	return order
+}
+
+// undo takes a chain's pieces back, one after the other.
+func (g *chain) undo(files *world, load func(*change.Set) (*change.Set, error)) ([]Outcome, []change.File) {
+	files.begin(g.paths)
+	same := func(status Status, reason string) ([]Outcome, []change.File) {
+		out := make([]Outcome, len(g.paths))
+		for i, p := range g.paths {
+			out[i] = Outcome{p, status, reason}
+		}
+		return out, nil
+	}
+	plain := true // nobody wrote in between or since
+	for _, p := range g.pieces {
+		set, err := load(p.kept)
+		if err != nil {
+			return same(Failed, err.Error())
+		}
+		f := set.Files[p.file]
+		text, there := files.present(p.newAt)
+		plain = plain && there == (f.Kind != change.Delete) && (f.Kind == change.Delete || text == f.New)
+		one := &change.Set{ID: p.set, Files: []change.File{f}}
+		u, err := one.Undo("", p.hunks, files.present)
+		var clash *change.ConflictError
+		switch {
+		case errors.As(err, &clash):
+			return same(Conflict, clash.Error())
+		case err != nil:
+			return same(Failed, err.Error())
+		}
+		for _, back := range u.Files {
+			files.apply(back)
+		}
+	}
+	return g.outcome(files, plain)
+}
+
+// outcome compares what the files became with what they are.
+func (g *chain) outcome(files *world, plain bool) ([]Outcome, []change.File) {
+	var gone, come, changed []string
+	for _, p := range g.paths {
+		was, is := files.first[p], files.over[p]
+		switch {
+		case was.exists && !is.exists:
+			gone = append(gone, p)
+		case !was.exists && is.exists:
+			come = append(come, p)
+		case was.text != is.text || is.mode != 0:
+			changed = append(changed, p)
+		}
+	}
+	var takes []change.Ref
+	for _, p := range g.pieces {
+		takes = append(takes, change.Ref{Set: p.set, Path: p.path, Hunks: p.hunks})
+	}
+	var members []change.File
+	moved := len(gone) == 1 && len(come) == 1
+	if moved {
+		from, to := files.first[gone[0]], files.over[come[0]]
+		members = append(members, change.File{Path: gone[0], NewPath: come[0], Kind: change.Rename, Old: from.text, New: to.text, Encoding: to.encoding})
+		changed = append(changed, gone[0], come[0])
+	} else {
+		for _, p := range gone {
+			was := files.first[p]
+			members = append(members, change.File{Path: p, Kind: change.Delete, Old: was.text, Encoding: was.encoding, Binary: files.over[p].binary})
+		}
+		for _, p := range come {
+			is := files.over[p]
+			members = append(members, change.File{Path: p, Kind: change.Create, New: is.text, Encoding: is.encoding, Mode: is.mode, Binary: is.binary})
+		}
+	}
+	for _, p := range changed {
+		if moved && (p == gone[0] || p == come[0]) {
+			continue
+		}
+		is := files.over[p]
+		members = append(members, change.File{Path: p, Kind: change.Edit, Old: files.first[p].text, New: is.text, Encoding: is.encoding, Mode: is.mode, Binary: is.binary})
+	}
+	for i := range members {
+		members[i].Takes = takes
+	}
+	changed = append(changed, gone...)
+	changed = append(changed, come...)
+	var out []Outcome
+	for _, p := range g.paths {
+		o := Outcome{Path: p, Status: Unchanged}
+		if slices.Contains(changed, p) {
+			if o.Status = Restored; !plain {
+				o.Status = Merged
+			}
+		}
+		out = append(out, o)
+	}
+	return out, members
+}
+
+// world is the files as they would be.
+type world struct {
+	now         change.Present
+	over, first map[string]state
+}
+
+type state struct {
+	text     string
+	exists   bool
+	encoding string
+	mode     uint32
+	binary   bool
+}
+
+func (w *world) begin(paths []string) {
+	for _, p := range paths {
+		w.present(p)
+	}
+}
+
+func (w *world) present(path string) (string, bool) {
+	s, known := w.over[path]
+	if !known {
+		s.text, s.exists = w.now(path)
+		w.over[path], w.first[path] = s, s
+	}
+	return s.text, s.exists
+}
+
+func (w *world) apply(f change.File) {
+	s := state{text: f.New, exists: true, encoding: f.Encoding, mode: f.Mode, binary: f.Binary}
+	switch f.Kind {
+	case change.Delete:
+		s = state{encoding: f.Encoding, binary: f.Binary}
+	case change.Rename:
+		w.over[f.Path] = state{}
+		w.over[f.NewPath] = s
+		return
+	}
+	if s.exists && s.mode == 0 {
+		s.mode = w.over[f.Path].mode
+	}
+	w.over[f.Path] = s
+}
+
+// String is a plan in one line, for people.
+func (p *Plan) String() string {
+	n := map[Status]int{}
+	for _, o := range p.Outcomes {
+		n[o.Status]++
+	}
+	s := fmt.Sprintf("%d files restored", n[Restored]+n[Merged])
+	if n[Merged] > 0 {
+		s += fmt.Sprintf(" (%d of them merged with what you wrote since)", n[Merged])
+	}
+	if n[Conflict] > 0 {
+		s += fmt.Sprintf(", %d left alone: you changed the same lines", n[Conflict])
+	}
+	if n[Failed] > 0 {
+		s += fmt.Sprintf(", %d cannot be restored", n[Failed])
+	}
+	return s
+}
