@@ -12,6 +12,9 @@ const DefaultSteps = 200
 // DefaultAgent is used where none is named.
 const DefaultAgent = "build"
 
+// PlanAgent is the one that plans; plan_enter and plan_exit lead to it and away from it.
+const PlanAgent = "plan"
+
 // DefaultAgents are the agents that are always there. A configured one of the same name changes what it sets.
 func DefaultAgents() []Agent {
 	rule := func(agent string, pairs ...string) permission.Ruleset {

@@ -53,7 +53,7 @@ type call struct {
 
 func (a *answer) newCall(id, name string) *call {
 	used := a.t.s.hist.callIDs
-	if id == "" || len(id) > 64 || used[id] {
+	if id == "" || len(id) > 64 || used[id] || a.t.s.of.parent != nil { // a sub-agent's are shown beside its parent's
 		id = newID("call_")
 	}
 	used[id] = true
@@ -86,7 +86,8 @@ func (c *call) resolve(name string) {
 	c.data.Tool, c.data.Kind = c.name, kind
 }
 
-func (c *call) readOnly() bool { return c.known && c.tool.ReadOnly }
+// readOnly: it may run beside its neighbours.
+func (c *call) readOnly() bool { return c.known && (c.tool.ReadOnly || c.tool.Parallel) }
 
 // show tells the call's state.
 func (c *call) show(status ToolStatus) {
@@ -176,7 +177,7 @@ func (c *call) invoke(ctx context.Context) (tools.Result, error) {
 		limit.CanDelegate = limit.CanDelegate || t.ID == "task"
 	}
 	env := &tools.Call{SessionID: c.s.ID(), MessageID: c.message, CallID: c.id, Agent: c.agent, OnMetadata: c.update, Hooks: o.Hooks,
-		Host: tools.Host{Gate: c.s.gate, Questions: c.s.questioner(), Todos: todoList{c.s}}}
+		Host: tools.Host{Gate: c.s.gate, Questions: c.s.questioner(), Todos: todoList{c.s}, Spawner: spawner{c}, Agents: sessionAgents{c.s}, Calls: subCalls{c}}}
 	if c.known {
 		return tools.Invoke(ctx, c.tool, json.RawMessage(c.raw.String()), env, limit)
 	}
@@ -334,6 +335,10 @@ func (b *batch) ready(ctx context.Context, c *call) {
 func (b *batch) start(ctx context.Context, c *call) {
 	c.started = true
 	b.wg.Go(func() {
+		if c.tool.Parallel { // it does its work elsewhere, and counts there
+			b.one(ctx, c)
+			return
+		}
 		select {
 		case b.slots <- struct{}{}:
 			defer func() { <-b.slots }()

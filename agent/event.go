@@ -94,7 +94,8 @@ const (
 // ToolData is a tool call as it is now. Stored updates carry every field that is known.
 type ToolData struct {
 	MessageID   string             `json:"messageID"`
-	CallID      string             `json:"callID"` // unique in the session, made by the loop
+	CallID      string             `json:"callID"`           // unique in the session, made by the loop
+	Parent      string             `json:"parent,omitempty"` // the call in whose name it was made
 	Tool        string             `json:"tool"`
 	Kind        tools.Kind         `json:"kind"`
 	Status      ToolStatus         `json:"status"`
@@ -141,8 +142,13 @@ const (
 
 // ChangeData carries a *change.Set as JSON; agent does not look inside.
 type ChangeData struct {
-	CallID string          `json:"callID"`
-	State  ChangeState     `json:"state"`
+	CallID string      `json:"callID"`
+	State  ChangeState `json:"state"`
+	// Session is the sub-agent's session whose call it is, Task the call of this session that started it.
+	Session string `json:"session,omitempty"`
+	Task    string `json:"task,omitempty"`
+
+	// The last that is encoded: see around.
 	Set    json.RawMessage `json:"set"`
 	Value  any             `json:"-"` // *change.Set, fresh in this process
 	Stored any             `json:"-"` // what Set was made of, fresh in this process: texts may be references in it
@@ -200,6 +206,10 @@ type TurnData struct {
 	Usage provider.Usage `json:"usage"`           // sum of the turn's steps
 	Cost  float64        `json:"cost,omitempty"`
 	Steps int            `json:"steps"`
+	// Tasks is what sub-agents used, besides Usage and Cost.
+	Tasks *TaskSpend `json:"tasks,omitempty"`
+	// Rejected: the person said no without a word, which ended it.
+	Rejected bool `json:"rejected,omitempty"`
 	// ContextUsed and ContextSize in tokens, for a meter; size 0 is unknown.
 	ContextUsed int `json:"contextUsed,omitempty"`
 	ContextSize int `json:"contextSize,omitempty"`

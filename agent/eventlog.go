@@ -148,6 +148,14 @@ func (l *eventLog) pump() {
 	}
 }
 
+// last is the newest number.
+func (l *eventLog) last() int64 {
+	l.flush()
+	l.deliver.Lock()
+	defer l.deliver.Unlock()
+	return l.seq
+}
+
 func (l *eventLog) subscribers() []*subscription {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -22,7 +22,7 @@ type history struct {
 	writing   map[string]ChangeData // change sets that were being written, by id
 	restoring *RestoreData          // a restore that has not ended
 	stale     bool                  // the conversation was taken back or forward: rebuild it
-	queue    []QueueItem // stored prompts that wait
+	queue     []QueueItem           // stored prompts that wait
 
 	turn  *TurnData           // the open turn's sums; nil between turns
 	msg   *MessageData        // the message that no step has closed yet

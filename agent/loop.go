@@ -16,6 +16,7 @@ import (
 type turn struct {
 	s      *Session
 	system []string
+	agent  string // whose system is
 	loop   loopWatch
 	end    TurnData
 	step   int
@@ -41,7 +42,15 @@ func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 	if p.MessageID == "" {
 		p.MessageID = newID("msg_")
 	}
-	info := s.Info()
+	if p.Agent != "" || p.Model != "" {
+		l := loan{p.Agent, p.Model}
+		if a, ok := s.rt.agent(s.Info().Cwd, p.Agent); ok && l.model == "" {
+			l.model = a.Model
+		}
+		s.lend(l)
+		defer s.lend(loan{})
+	}
+	info := s.acting()
 	s.log.emit(EventPrompt, PromptData{MessageID: p.MessageID, Parts: p.Parts, Agent: info.Agent, Model: info.Model})
 	s.hist.messages = append(s.hist.messages, provider.Message{ID: p.MessageID, Role: provider.RoleUser, Parts: p.Parts})
 	s.hist.prompts++
@@ -68,6 +77,8 @@ func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 		t.end.ContextUsed = s.hist.used
 	}
 	s.hist.used = t.end.ContextUsed
+	s.tasks.stop()
+	t.end.Tasks, t.end.Rejected = s.tasks.take(), t.rejected.Load()
 	s.log.emit(EventTurn, t.end)
 	s.touch()
 	return t.end
@@ -83,9 +94,10 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 		if err != nil {
 			return TurnError, err
 		}
+		t.tell()
 		t.read()
-		if t.system == nil {
-			t.system = t.s.systemPrompt(set.agent)
+		if t.system == nil || t.agent != set.agent.Name {
+			t.system, t.agent = t.s.systemPrompt(set.agent), set.agent.Name
 		}
 		t.prune()
 		t.step++
@@ -106,6 +118,9 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 		}
 		if last && stop == TurnEnd {
 			stop = TurnMaxSteps
+		}
+		if over && !last && stop == TurnEnd && !t.rejected.Load() && t.await(ctx) {
+			continue
 		}
 		if over && !last && stop != TurnError && stop != TurnCancelled && !t.over() {
 			continue // words for this turn came meanwhile
@@ -129,7 +144,7 @@ func steps(a Agent) int {
 // setup reads agent and model as they are now and chooses the tools.
 func (t *turn) setup(ctx context.Context) (*setup, error) {
 	s := t.s
-	set := &setup{info: s.Info()}
+	set := &setup{info: s.acting()}
 	var ok bool
 	if set.agent, ok = s.rt.agent(set.info.Cwd, set.info.Agent); !ok {
 		return nil, s.rt.noAgent(set.info.Cwd, set.info.Agent)
@@ -170,10 +185,19 @@ func (s *Session) makeTools(ctx context.Context) error {
 }
 
 func (s *Session) offer(a Agent, model string) []tools.Tool {
-	return tools.Offer(s.tools, tools.OfferOptions{
-		UsesPatch: tools.UsesPatch(model), Rules: s.rt.rules(s.Info().Cwd, a), Switches: s.rt.switches(s.Info().Cwd, a),
-		HasQuestioner: s.rt.o.Questions != nil,
-	})
+	o := tools.OfferOptions{
+		UsesPatch: tools.UsesPatch(model), Rules: s.rt.rules(s.Info().Cwd, a), Within: s.above(), Switches: s.rt.switches(s.Info().Cwd, a),
+		HasQuestioner: s.rt.o.Questions != nil, HasSpawner: s.depth() < s.maxDepth(),
+	}
+	switch {
+	case s.of.parent != nil: // the plan and the mode are the business of the session it works for
+		o.Without = []string{"todowrite", "todoread", "plan_enter", "plan_exit"}
+	case a.Name == PlanAgent:
+		o.Without = []string{"plan_enter"}
+	default:
+		o.Without = []string{"plan_exit"}
+	}
+	return tools.Offer(s.tools, o)
 }
 
 // switches are everybody's, and the agent's own over them.

@@ -33,8 +33,10 @@ type Options struct {
 	Settle func(ctx context.Context, s SessionInfo, set json.RawMessage) ChangeState
 	// Review is the review style of a directory where a session has none of its own. Nil: ReviewPreview.
 	Review func(cwd string) string
-	Hooks        []tools.Hook // around every tool call, the first outermost
-	StateDir     string       // long outputs go to StateDir/tool-output; empty: they are cut without a copy
+	// Depth is how deep sub-agents nest in a directory; nil: DefaultDepth.
+	Depth    func(cwd string) int
+	Hooks    []tools.Hook // around every tool call, the first outermost
+	StateDir string       // long outputs go to StateDir/tool-output; empty: they are cut without a copy
 
 	Asker     permission.Asker  // the person; Request.SessionID says whose question it is
 	Questions tools.Questioner  // nil: nobody answers questions
@@ -63,4 +65,6 @@ type SessionOptions struct {
 type Prompt struct {
 	MessageID string // empty: made here
 	Parts     []provider.Part
+	Agent     string // for this turn only; empty: the session's
+	Model     string // for this turn only; empty: the agent's, then the session's
 }

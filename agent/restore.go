@@ -84,9 +84,13 @@ func (s *Session) RecordReview(d ReviewData) {
 	s.log.flush()
 }
 
-// showChange makes an event of a change set as it is now.
+// showChange makes an event of a change set as it is now, in the session that the person talks to.
 func (s *Session) showChange(callID string, state ChangeState, set any) {
 	d := ChangeData{CallID: callID, State: state, Value: set}
+	if top, task := s.top(); top != s {
+		d.Session, d.Task = s.ID(), task
+		s = top
+	}
 	if s.rt.st.KeepsEvents() {
 		d.Stored = set
 		if s.rt.o.Pack != nil {

@@ -84,6 +84,10 @@ func (r *Runtime) sessions() []*Session {
 // NewSession starts a session in a directory. The error says what is wrong with the directory, the agent or the
 // model; a default model that cannot be resolved is reported by the first prompt instead.
 func (r *Runtime) NewSession(ctx context.Context, o SessionOptions) (*Session, error) {
+	return r.newSessionOf(ctx, o, child{})
+}
+
+func (r *Runtime) newSessionOf(ctx context.Context, o SessionOptions, of child) (*Session, error) {
 	if err := checkDir(o.Cwd); err != nil {
 		return nil, err
 	}
@@ -110,7 +114,7 @@ func (r *Runtime) NewSession(ctx context.Context, o SessionOptions) (*Session, e
 			return nil, err
 		}
 	}
-	s := r.newSession(info, 0)
+	s := r.newSession(info, 0, of)
 	r.mu.Lock()
 	if r.closed {
 		r.mu.Unlock()
@@ -202,6 +206,10 @@ func (r *Runtime) LoadSession(ctx context.Context, id string) (*Session, error) 
 }
 
 func (r *Runtime) load(ctx context.Context, id string) (*Session, error) {
+	return r.loadOf(ctx, id, child{})
+}
+
+func (r *Runtime) loadOf(ctx context.Context, id string, of child) (*Session, error) {
 	head, err := r.st.Session(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, fmt.Errorf("%q: %w", id, ErrNoSession)
@@ -209,7 +217,7 @@ func (r *Runtime) load(ctx context.Context, id string) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := r.newSession(infoOf(head), 0)
+	s := r.newSession(infoOf(head), 0, of)
 	if err := s.log.catchUp(ctx, s.hist.apply); err != nil {
 		return nil, err
 	}

@@ -23,10 +23,12 @@ var ErrEmptyPrompt = errors.New("the prompt is empty; say what to do")
 // Session is a live session. Its methods are safe for concurrent use. While it has something to do one goroutine,
 // the runner, owns its history and does one job after the other.
 type Session struct {
-	rt   *Runtime
-	log  *eventLog
-	gate *permission.Gate
-	root string // worktree root, or the directory without git
+	rt    *Runtime
+	log   *eventLog
+	gate  *permission.Gate
+	root  string  // worktree root, or the directory without git
+	of    child   // where a sub-agent's session comes from
+	tasks taskSet // its own sub-agents
 
 	hist  *history     // owned by the runner
 	tools []tools.Tool // owned by the runner: made at the first turn
@@ -47,7 +49,13 @@ type Session struct {
 	owning      func()     // guarded by mu: ends the wait for the session's lock; nil when there is none
 	asking      []string   // guarded by mu: calls that wait for the person
 	watchers    []*watcher // guarded by mu; replaced, never changed in place
+
+	lent   loan   // guarded by mu: what the running turn uses instead of the session's own
+	before string // guarded by mu: the agent before the present one
 }
+
+// loan is what one prompt asks for instead of the session's own agent and model.
+type loan struct{ agent, model string }
 
 // job is a turn or a call by hand.
 type job struct {
@@ -60,19 +68,26 @@ type job struct {
 	done   chan struct{}
 }
 
-func (r *Runtime) newSession(info SessionInfo, last int64) *Session {
-	s := &Session{rt: r, info: info, hist: newHistory(), root: worktree(info.Cwd)}
+func (r *Runtime) newSession(info SessionInfo, last int64, of child) *Session {
+	s := &Session{rt: r, info: info, hist: newHistory(), root: worktree(info.Cwd), of: of}
 	s.hist.info = info
 	s.log = newEventLog(info.ID, r.st, last)
 	s.gate = permission.NewGate(permission.GateOptions{
 		Rules: s.rules, Asker: r.o.Asker, Grants: r.grants, Project: s.root, Notify: s.asked, Follow: s.follows,
 	})
+	if p := of.parent; p != nil {
+		o := permission.GateOptions{Rules: s.rules, Notify: s.asked}
+		if r.o.Asker != nil {
+			o.Asker = childAsker{r.o.Asker, of.label}
+		}
+		s.gate = p.gate.Child(o, p.ID())
+	}
 	return s
 }
 
 // rules are asked for each request, so that a changed agent or configuration counts at once.
 func (s *Session) rules() permission.Ruleset {
-	info := s.Info()
+	info := s.acting()
 	a, ok := s.rt.agent(info.Cwd, info.Agent)
 	if !ok { // the configuration lost it: the strictest of ours
 		a, _ = s.rt.agent(info.Cwd, "plan")
@@ -112,6 +127,26 @@ func (s *Session) Info() SessionInfo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.info
+}
+
+// acting is Info with what the running turn uses instead.
+func (s *Session) acting() SessionInfo {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	info := s.info
+	if s.lent.agent != "" {
+		info.Agent = s.lent.agent
+	}
+	if s.lent.model != "" {
+		info.Model = s.lent.model
+	}
+	return info
+}
+
+func (s *Session) lend(l loan) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lent = l
 }
 
 // Prompt runs a turn and returns when it is over and every subscriber has seen its end. The end of ctx cancels the
@@ -229,7 +264,10 @@ func (s *Session) newPrompt(ctx context.Context, p Prompt, request bool) *job {
 		p.MessageID = newID("msg_")
 	}
 	j.item = &QueueItem{ID: p.MessageID, Parts: p.Parts, Time: now(), Request: request}
-	j.run = func(ctx context.Context) { j.end = s.turn(ctx, Prompt{MessageID: j.item.ID, Parts: j.item.Parts}) }
+	j.run = func(ctx context.Context) {
+		p.MessageID, p.Parts = j.item.ID, j.item.Parts
+		j.end = s.turn(ctx, p)
+	}
 	return j
 }
 
@@ -442,12 +480,32 @@ func (s *Session) SetAgent(name string) error {
 		return s.rt.noAgent(cwd, name)
 	}
 	s.change(func(i *SessionInfo) {
+		if i.Agent != name {
+			s.before = i.Agent
+		}
+		s.lent.agent = ""
 		i.Agent = name
 		if a.Model != "" {
 			i.Model = a.Model
 		}
 	})
 	return nil
+}
+
+// Agents is the session's agent as tools see it.
+type sessionAgents struct{ s *Session }
+
+func (a sessionAgents) Agent() string { return a.s.acting().Agent }
+
+func (a sessionAgents) SetAgent(name string) error { return a.s.SetAgent(name) }
+
+func (a sessionAgents) Before() string {
+	a.s.mu.Lock()
+	defer a.s.mu.Unlock()
+	if a.s.before == "" {
+		return DefaultAgent
+	}
+	return a.s.before
 }
 
 // SetModel changes the model, from the next step on. The error is the one of Models.
@@ -520,6 +578,7 @@ func (s *Session) Close(ctx context.Context) {
 	running := s.running
 	s.mu.Unlock()
 	s.Cancel()
+	s.tasks.stop()
 	if running != nil {
 		select {
 		case <-running:

@@ -57,6 +57,9 @@ func (s *Session) waitsFor(call string) {
 	s.asking = append(slices.Clone(s.asking), call)
 	s.mu.Unlock()
 	s.changed()
+	if p := s.of.parent; p != nil {
+		p.waitsFor(call)
+	}
 }
 
 func (s *Session) answered(call string) {
@@ -66,6 +69,9 @@ func (s *Session) answered(call string) {
 	}
 	s.mu.Unlock()
 	s.changed()
+	if p := s.of.parent; p != nil {
+		p.answered(call)
+	}
 }
 
 // questions is the person as a tool's questions reach them; meanwhile the session waits.
@@ -84,6 +90,9 @@ func (q questions) AskQuestions(ctx context.Context, call *tools.Call, qs []tool
 func (s *Session) questioner() tools.Questioner {
 	if s.rt.o.Questions == nil {
 		return nil
+	}
+	if s.of.parent != nil {
+		return questions{s, childQuestions{s.rt.o.Questions, s.of.label}}
 	}
 	return questions{s, s.rt.o.Questions}
 }

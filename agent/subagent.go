@@ -1,0 +1,314 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// DefaultDepth is how deep sub-agents nest when the configuration does not say: those of a session start none.
+const DefaultDepth = 1
+
+// maxTasks is how many sub-agents of one session run at once; more wait their turn.
+const maxTasks = 32
+
+// child is what a sub-agent's session knows of where it comes from.
+type child struct {
+	parent *Session
+	task   string // the parent's call that started it
+	label  string // its name for the person
+}
+
+// depth counts the sessions above.
+func (s *Session) depth() (n int) {
+	for p := s.of.parent; p != nil; p = p.of.parent {
+		n++
+	}
+	return n
+}
+
+// top is the session a person talks to, and the call there that this session works for.
+func (s *Session) top() (top *Session, task string) {
+	for top = s; top.of.parent != nil; top = top.of.parent {
+		task = top.of.task
+	}
+	return top, task
+}
+
+func (s *Session) maxDepth() int {
+	if s.rt.o.Depth != nil {
+		return s.rt.o.Depth(s.Info().Cwd)
+	}
+	return DefaultDepth
+}
+
+// above are the rules of the sessions above, which hold as well.
+func (s *Session) above() (all []permission.Ruleset) {
+	for p := s.of.parent; p != nil; p = p.of.parent {
+		all = append(all, p.rules())
+	}
+	return all
+}
+
+// spawner starts sub-agents for one call.
+type spawner struct {
+	c *call
+}
+
+// SubAgents are those that may be named.
+func (sp spawner) SubAgents() []tools.SubAgent { return sp.c.s.rt.SubAgents(sp.c.s.Info().Cwd) }
+
+// SubAgents are a directory's agents for tasks.
+func (r *Runtime) SubAgents(cwd string) (out []tools.SubAgent) {
+	for _, a := range r.Agents(cwd) {
+		if !a.Hidden && a.Mode != ModePrimary {
+			out = append(out, tools.SubAgent{Name: a.Name, Description: a.Description})
+		}
+	}
+	return out
+}
+
+// Spawn runs a task in a session of its own, or lets it run beside the turn.
+func (sp spawner) Spawn(ctx context.Context, call *tools.Call, t tools.Task) (tools.TaskResult, error) {
+	s := sp.c.s
+	if limit := s.maxDepth(); s.depth() >= limit {
+		return tools.TaskResult{}, &tools.Error{Kind: "depth", Message: fmt.Sprintf("Sub-agents nest %d deep at most (subagent_depth in the configuration); do this yourself.", limit)}
+	}
+	kid, err := s.adoptChild(ctx, sp.c, t)
+	if err != nil {
+		return tools.TaskResult{}, err
+	}
+	w := &taskWatch{call: call, kid: kid, seen: map[string]bool{}}
+	// Only what comes from now on: a resumed one has a past.
+	last := kid.log.last()
+	stop := kid.Subscribe(last, w.event)
+	w.started(t)
+	if !t.Background {
+		defer s.dismiss(kid, stop)
+		return sp.run(ctx, kid, t)
+	}
+	s.tasks.start(s, kid, t, func(ctx context.Context) (tools.TaskResult, error) {
+		defer s.dismiss(kid, stop)
+		return sp.run(ctx, kid, t)
+	})
+	return tools.TaskResult{ID: kid.ID(), Model: kid.Info().Model, Running: true}, nil
+}
+
+// adoptChild makes or loads the session for a task.
+func (s *Session) adoptChild(ctx context.Context, c *call, t tools.Task) (*Session, error) {
+	info := s.acting()
+	if t.ID == "" {
+		a, ok := s.rt.agent(info.Cwd, t.Agent)
+		if !ok || a.Hidden || a.Mode == ModePrimary {
+			var names []string
+			for _, x := range s.rt.SubAgents(info.Cwd) {
+				names = append(names, x.Name)
+			}
+			return nil, &tools.Error{Kind: "unknown_agent", Message: fmt.Sprintf("There is no sub-agent %q; there are %s.", t.Agent, strings.Join(names, ", "))}
+		}
+		model := a.Model
+		if model == "" {
+			model = info.Model
+		}
+		return s.rt.newChild(ctx, SessionOptions{Cwd: info.Cwd, Extra: info.Extra, Title: fmt.Sprintf("%s (@%s)", t.Description, a.Name),
+			Agent: a.Name, Model: model, Effort: info.Effort, Parent: s.ID()}, child{s, c.id, childLabel(a.Name, t.Description)})
+	}
+	if _, live := s.rt.Session(t.ID); live {
+		return nil, &tools.Error{Kind: "busy", Message: fmt.Sprintf("The task %s is still at work; wait for its result, or start a new task without task_id.", t.ID)}
+	}
+	head, err := s.rt.st.Session(ctx, t.ID)
+	if err != nil || head.Parent != s.ID() {
+		return nil, &tools.Error{Kind: "unknown_task", Message: fmt.Sprintf("There is no task %q of this session to resume; leave task_id out to start a new one.", t.ID)}
+	}
+	old := infoOf(head)
+	return s.rt.loadChild(ctx, t.ID, child{s, c.id, childLabel(old.Agent, t.Description)})
+}
+
+func childLabel(agent, description string) string {
+	if description == "" {
+		return agent
+	}
+	return agent + ": " + description
+}
+
+// run is one turn of the sub-agent.
+func (sp spawner) run(ctx context.Context, kid *Session, t tools.Task) (tools.TaskResult, error) {
+	out := tools.TaskResult{ID: kid.ID(), Model: kid.Info().Model}
+	release, err := sp.c.s.tasks.slot(ctx)
+	if err != nil {
+		return out, err
+	}
+	defer release()
+	end, err := kid.Prompt(ctx, Prompt{Parts: []provider.Part{{Type: provider.PartText, Text: t.Prompt}}})
+	top, _ := kid.top()
+	top.tasks.spend(end)
+	if ctx.Err() != nil {
+		return out, ctx.Err()
+	}
+	out.Text, out.Steps = kid.lastWords(), end.Steps
+	failed := func(why string) error {
+		return &tools.Error{Kind: "task_failed", Message: fmt.Sprintf("The sub-agent failed: %s It can be resumed with task_id %s.", why, kid.ID())}
+	}
+	switch {
+	case err != nil:
+		return out, failed(err.Error() + ".")
+	case end.Rejected:
+		return out, &permission.RejectedError{}
+	case end.Stop == TurnError:
+		return out, failed(end.Error)
+	case end.Stop == TurnCancelled:
+		return out, failed("it was cancelled.")
+	case end.Stop == TurnRefusal:
+		return out, failed("its model declined to answer.")
+	case end.Stop == TurnMaxSteps:
+		out.Text += "\n\n(It stopped at its limit of steps; resume it with its task_id if more is to be done.)"
+	case end.Stop == TurnMaxTokens:
+		out.Text += "\n\n(Its answer was cut at the model's output limit.)"
+	}
+	if strings.TrimSpace(out.Text) == "" {
+		out.Text = "(The sub-agent ended without words.)"
+	}
+	return out, nil
+}
+
+// lastWords is the text of the last message that has any.
+func (s *Session) lastWords() string {
+	for _, m := range slices.Backward(s.hist.messages) {
+		if m.Role == provider.RoleUser {
+			break
+		}
+		var text strings.Builder
+		for _, p := range m.Parts {
+			if p.Type == provider.PartText {
+				text.WriteString(p.Text)
+			}
+		}
+		if m.Role == provider.RoleAssistant && strings.TrimSpace(text.String()) != "" {
+			return text.String()
+		}
+	}
+	return ""
+}
+
+// dismiss takes a sub-agent's session out of memory; it stays in the store, to be resumed.
+func (s *Session) dismiss(kid *Session, stop func()) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	kid.Close(ctx)
+	stop()
+}
+
+// newChild is NewSession for a sub-agent.
+func (r *Runtime) newChild(ctx context.Context, o SessionOptions, of child) (*Session, error) {
+	return r.newSessionOf(ctx, o, of)
+}
+
+// loadChild is LoadSession for a sub-agent that nobody has open.
+func (r *Runtime) loadChild(ctx context.Context, id string, of child) (*Session, error) {
+	s, err := r.loadOf(ctx, id, of)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, ErrClosed
+	}
+	if r.live[id] != nil {
+		return nil, &tools.Error{Kind: "busy", Message: fmt.Sprintf("The task %s is still at work; wait for its result.", id)}
+	}
+	r.live[id] = s
+	return s, nil
+}
+
+// childAsker puts the sub-agent's name before what the person is asked.
+type childAsker struct {
+	permission.Asker
+	label string
+}
+
+func (a childAsker) AskPermission(ctx context.Context, r permission.Request) (permission.Reply, error) {
+	if r.Title == "" {
+		r.Title = strings.TrimSpace(r.Permission + " " + strings.Join(r.Patterns, ", "))
+	}
+	r.Title = "[" + a.label + "] " + r.Title
+	return a.Asker.AskPermission(ctx, r)
+}
+
+// childQuestions does the same for questions.
+type childQuestions struct {
+	tools.Questioner
+	label string
+}
+
+func (q childQuestions) AskQuestions(ctx context.Context, call *tools.Call, qs []tools.Question) ([][]string, error) {
+	qs = slices.Clone(qs)
+	for i := range qs {
+		qs[i].Question = "[" + q.label + "] " + qs[i].Question
+	}
+	return q.Questioner.AskQuestions(ctx, call, qs)
+}
+
+// taskWatch shows on the task's card what its sub-agent does.
+type taskWatch struct {
+	call *tools.Call
+	kid  *Session
+
+	mu    sync.Mutex // guards what follows
+	lines []string
+	seen  map[string]bool // calls that are over
+	count int
+}
+
+// maxProgress is how many lines of a sub-agent's progress a card shows.
+const maxProgress = 12
+
+func (w *taskWatch) started(t tools.Task) {
+	info := w.kid.Info()
+	w.call.Report(tools.Update{Title: info.Title, Metadata: map[string]any{"sessionId": info.ID, "agent": info.Agent, "model": info.Model, "background": t.Background}})
+}
+
+// event is the sink of the sub-agent's events.
+func (w *taskWatch) event(e Event) {
+	if e.Type != EventTool {
+		return
+	}
+	d := decode[ToolData](e)
+	w.mu.Lock()
+	var line string
+	switch {
+	case w.seen[d.CallID] || d.MessageID == "":
+	case d.Status == ToolCompleted || d.Status == ToolError:
+		w.seen[d.CallID] = true
+		w.count++
+		mark := "✓ "
+		if d.Status == ToolError {
+			mark = "✗ "
+		}
+		line = mark + strings.TrimSpace(d.Tool+" "+firstLine(d.Title))
+		w.lines = append(w.lines, line)
+	}
+	if line == "" {
+		w.mu.Unlock()
+		return
+	}
+	text := strings.Join(w.lines[max(0, len(w.lines)-maxProgress):], "\n")
+	if more := len(w.lines) - maxProgress; more > 0 {
+		text = fmt.Sprintf("… %d calls before\n%s", more, text)
+	}
+	count := w.count
+	w.mu.Unlock()
+	w.call.Report(tools.Update{Metadata: map[string]any{"output": text, "calls": count}})
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}

@@ -1,0 +1,52 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools"
+)
+
+// notInside are tools that no other tool calls: they speak for the model itself, or would nest.
+var notInside = []string{"batch", "task", "invalid", "question", "plan_enter", "plan_exit", "todowrite", "todoread"}
+
+// subCalls makes calls in the name of another one. Each is a call by hand of its own: it has a card, and the history
+// does not know it, since the model never made it.
+type subCalls struct{ c *call }
+
+// callable are the offered tools that may be called from inside: Pillion's own, no servers'.
+func (sc subCalls) callable() []tools.Tool {
+	return slices.DeleteFunc(slices.Clone(sc.c.offered), func(t tools.Tool) bool {
+		return slices.Contains(notInside, t.ID) || t.External
+	})
+}
+
+// Callable implements tools.Calls.
+func (sc subCalls) Callable() []string {
+	var out []string
+	for _, t := range sc.callable() {
+		out = append(out, t.ID)
+	}
+	return out
+}
+
+// CallTool implements tools.Calls.
+func (sc subCalls) CallTool(ctx context.Context, name string, input json.RawMessage) (tools.Result, error) {
+	offered := sc.callable()
+	c := &call{s: sc.c.s, agent: sc.c.agent, id: newID("call_"), offered: offered, complete: true}
+	c.data = ToolData{CallID: c.id, Parent: sc.c.id}
+	c.resolve(name)
+	if !c.known {
+		why := "Tool '" + name + "' is not one that can be called from inside another; available are: " + strings.Join(sc.Callable(), ", ") + "."
+		if slices.ContainsFunc(sc.c.offered, func(t tools.Tool) bool { return t.ID == name }) {
+			why = "Tool '" + name + "' is not allowed here; call it directly. Available are: " + strings.Join(sc.Callable(), ", ") + "."
+		}
+		return tools.Result{}, &tools.Error{Kind: "not_callable", Message: why}
+	}
+	c.raw.Write(input)
+	err := c.run(ctx)
+	d := c.snapshot()
+	return tools.Result{Title: d.Title, Output: d.Output, Metadata: d.Metadata, Attachments: d.Attachments, Locations: d.Locations}, err
+}
