@@ -1,0 +1,83 @@
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/pillion-dev/pillion/tools"
+)
+
+// maxAttachment is the largest image or document that is handed on, in bytes; OpenCode's figure.
+const maxAttachment = 10 << 20
+
+// seen are the media types that models can look at.
+var seen = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true, "application/pdf": true}
+
+// convert makes a server's content a result: texts one after the other, images and documents attached, anything else
+// named. Structured content is said as JSON where there is no text; servers should send both.
+func convert(content []sdk.Content, structured any) tools.Result {
+	var texts []string
+	var out tools.Result
+	attach := func(mime, name string, data []byte) {
+		switch {
+		case !seen[mime]:
+			texts = append(texts, fmt.Sprintf("[%s of %d bytes left out: nothing here can show it]", orUnknown(mime), len(data)))
+		case len(data) > maxAttachment:
+			texts = append(texts, fmt.Sprintf("[%s of %d bytes left out: over %d bytes]", mime, len(data), maxAttachment))
+		default:
+			out.Attachments = append(out.Attachments, tools.Attachment{Mime: mime, Name: name, Data: data})
+		}
+	}
+	for _, c := range content {
+		switch c := c.(type) {
+		case *sdk.TextContent:
+			texts = append(texts, c.Text)
+		case *sdk.ImageContent:
+			attach(c.MIMEType, "", c.Data)
+		case *sdk.AudioContent:
+			texts = append(texts, fmt.Sprintf("[audio of %d bytes left out]", len(c.Data)))
+		case *sdk.ResourceLink:
+			texts = append(texts, strings.TrimSpace(fmt.Sprintf("Resource %s: %s %s", c.Name, c.URI, c.Description)))
+		case *sdk.EmbeddedResource:
+			r := c.Resource
+			switch {
+			case r == nil:
+			case r.Blob != nil:
+				attach(r.MIMEType, path.Base(r.URI), r.Blob)
+			default:
+				texts = append(texts, resourceText(r))
+			}
+		default:
+			texts = append(texts, fmt.Sprintf("[content of kind %T left out]", c))
+		}
+	}
+	if len(texts) == 0 && structured != nil {
+		if raw, err := json.MarshalIndent(structured, "", "  "); err == nil {
+			texts = append(texts, string(raw))
+		}
+	}
+	out.Output = strings.ToValidUTF8(strings.Join(texts, "\n\n"), "\uFFFD")
+	if structured != nil {
+		out.Metadata = map[string]any{"structured": structured}
+	}
+	return out
+}
+
+func resourceText(r *sdk.ResourceContents) string {
+	head := "Resource: " + r.URI
+	if r.MIMEType != "" {
+		head += "\nMIME: " + r.MIMEType
+	}
+	return head + "\n" + r.Text
+}
+
+func orUnknown(mime string) string {
+	if mime == "" {
+		return "data"
+	}
+	return mime
+}

@@ -1,0 +1,280 @@
+package mcp
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"golang.org/x/oauth2"
+)
+
+// OAuth is what is known of a client beforehand; empty fields are found out or registered.
+type OAuth struct {
+	ClientID     string
+	ClientSecret string
+	Scopes       []string
+}
+
+// signInError: the server wants a sign-in, which needs a person and a browser.
+type signInError struct{ server string }
+
+func (e *signInError) Error() string {
+	return fmt.Sprintf("it wants you to sign in: pillion mcp login %s", e.server)
+}
+
+// signedIn is a sign-in as it is kept, in a file of its own that only its owner can read.
+type signedIn struct {
+	URL      string        `json:"url"` // of the server; a token is for no other
+	ClientID string        `json:"client_id"`
+	Secret   string        `json:"client_secret,omitempty"`
+	AuthURL  string        `json:"auth_url,omitempty"`
+	TokenURL string        `json:"token_url"`
+	Style    int           `json:"auth_style,omitempty"`
+	Scopes   []string      `json:"scopes,omitempty"`
+	Token    *oauth2.Token `json:"token"`
+}
+
+func (in *signedIn) config() *oauth2.Config {
+	return &oauth2.Config{ClientID: in.ClientID, ClientSecret: in.Secret, Scopes: in.Scopes,
+		Endpoint: oauth2.Endpoint{AuthURL: in.AuthURL, TokenURL: in.TokenURL, AuthStyle: oauth2.AuthStyle(in.Style)}}
+}
+
+// tokenFile is where the sign-in of a server is kept: by its address, so that another server of the same name
+// does not get the token.
+func (v *server) tokenFile() string {
+	if v.set.o.StateDir == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(v.URL))
+	return filepath.Join(v.set.o.StateDir, "mcp-auth", clean(v.Name)+"-"+hex.EncodeToString(sum[:8])+".json")
+}
+
+func (v *server) loadSignIn() *signedIn {
+	raw, err := os.ReadFile(v.tokenFile())
+	if err != nil {
+		return nil
+	}
+	var in signedIn
+	if json.Unmarshal(raw, &in) != nil || in.URL != v.URL || in.Token == nil {
+		return nil
+	}
+	return &in
+}
+
+func (v *server) saveSignIn(in *signedIn) error {
+	path := v.tokenFile()
+	if path == "" {
+		return nil
+	}
+	raw, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".sign-in-*") // 0600
+	if err != nil {
+		return err
+	}
+	_, err = tmp.Write(raw)
+	if err = errors.Join(err, tmp.Close()); err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(tmp.Name())
+	}
+	return err
+}
+
+// keeping hands out tokens and keeps each new one.
+type keeping struct {
+	v    *server
+	next oauth2.TokenSource
+
+	mu sync.Mutex
+	in *signedIn // guarded by mu
+}
+
+func (k *keeping) Token() (*oauth2.Token, error) {
+	t, err := k.next.Token()
+	if err != nil {
+		return nil, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.in.Token == nil || t.AccessToken != k.in.Token.AccessToken {
+		k.in.Token = t
+		if err := k.v.saveSignIn(k.in); err != nil {
+			k.v.set.o.Log.Warn("mcp: the sign-in could not be kept", "server", k.v.Name, "err", err)
+		}
+	}
+	return t, nil
+}
+
+// kept is an OAuth handler that uses what was signed in before, and asks nobody.
+type kept struct{ v *server }
+
+func (s kept) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
+	in := s.v.loadSignIn()
+	if in == nil {
+		return nil, nil
+	}
+	return &keeping{v: s.v, next: in.config().TokenSource(ctx, in.Token), in: in}, nil
+}
+
+func (s kept) Authorize(_ context.Context, _ *http.Request, r *http.Response) error {
+	_ = r.Body.Close()
+	return &signInError{s.v.Name}
+}
+
+// stored is how a connection signs in while nobody is there to do it.
+func (v *server) stored() auth.OAuthHandler {
+	if v.NoOAuth {
+		return nil
+	}
+	return kept{v}
+}
+
+const loginMax = 5 * time.Minute // how long a person may take in the browser
+
+// Login signs in to a server: open shows the person an address (in a browser), the answer comes back to a listener on
+// loopback that takes nothing but this one answer. What was signed in before is replaced.
+func (s *Set) Login(ctx context.Context, name string, open func(address string) error) error {
+	v := s.find(name)
+	if v == nil || v.URL == "" {
+		return fmt.Errorf("%s is no remote MCP server of the configuration", name)
+	}
+	if v.NoOAuth {
+		return fmt.Errorf("sign-in is switched off for %s (oauth: false)", name)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, loginMax, fmt.Errorf("nobody signed in within %s", loginMax))
+	defer cancel()
+	back, err := newCallback()
+	if err != nil {
+		return err
+	}
+	defer back.close()
+	c := &auth.AuthorizationCodeHandlerConfig{
+		RedirectURL: back.url, RequestRefreshToken: true,
+		AuthorizationCodeFetcher: func(ctx context.Context, a *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+			if err := open(a.URL); err != nil {
+				return nil, err
+			}
+			return back.wait(ctx)
+		},
+		NewTokenSource: func(ctx context.Context, c *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {
+			in := &signedIn{URL: v.URL, ClientID: c.ClientID, Secret: c.ClientSecret, AuthURL: c.Endpoint.AuthURL, TokenURL: c.Endpoint.TokenURL,
+				Style: int(c.Endpoint.AuthStyle), Scopes: c.Scopes, Token: t}
+			if err := v.saveSignIn(in); err != nil {
+				return nil, fmt.Errorf("the sign-in could not be kept: %w", err)
+			}
+			return &keeping{v: v, next: c.TokenSource(ctx, t), in: in}, nil
+		},
+	}
+	if o := v.OAuth; o != nil && o.ClientID != "" {
+		c.PreregisteredClient = &oauthex.ClientCredentials{ClientID: o.ClientID}
+		if o.ClientSecret != "" {
+			c.PreregisteredClient.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: o.ClientSecret}
+		}
+	} else {
+		c.DynamicClientRegistrationConfig = &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
+			RedirectURIs: []string{back.url}, ClientName: "Pillion", GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"}, TokenEndpointAuthMethod: "none",
+		}}
+	}
+	if o := v.OAuth; o != nil && len(o.Scopes) > 0 {
+		c.ScopeFilter = func([]string) []string { return o.Scopes }
+	}
+	handler, err := auth.NewAuthorizationCodeHandler(c)
+	if err != nil {
+		return err
+	}
+	hc := &http.Client{Transport: headers{v.Headers, http.DefaultTransport}}
+	session, err := v.client().Connect(ctx, &sdk.StreamableClientTransport{Endpoint: v.URL, HTTPClient: hc, OAuthHandler: handler, DisableStandaloneSSE: true}, nil)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		return err
+	}
+	return session.Close()
+}
+
+// Logout forgets a server's sign-in; false when there was none.
+func (s *Set) Logout(name string) (bool, error) {
+	v := s.find(name)
+	if v == nil {
+		return false, fmt.Errorf("no MCP server %q in the configuration", name)
+	}
+	err := os.Remove(v.tokenFile())
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// callback is the loopback listener that a sign-in comes back to.
+type callback struct {
+	url    string
+	server *http.Server
+	got    chan *auth.AuthorizationResult
+	failed chan error
+}
+
+func newCallback() (*callback, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("no address for the sign-in to come back to: %w", err)
+	}
+	c := &callback{url: fmt.Sprintf("http://%s/callback", l.Addr()), got: make(chan *auth.AuthorizationResult, 1), failed: make(chan error, 1)}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /callback", func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		if e := q.Get("error"); e != "" {
+			select {
+			case c.failed <- fmt.Errorf("the sign-in was refused: %s %s", cut(e, 100), cut(q.Get("error_description"), 300)):
+			default:
+			}
+			fmt.Fprintln(w, "The sign-in was refused. You can close this page and go back to Pillion.")
+			return
+		}
+		select {
+		case c.got <- &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}: // the state is checked by the SDK
+		default:
+		}
+		fmt.Fprintln(w, "Signed in. You can close this page and go back to Pillion.")
+	})
+	c.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
+	go func() { _ = c.server.Serve(l) }()
+	return c, nil
+}
+
+func (c *callback) wait(ctx context.Context) (*auth.AuthorizationResult, error) {
+	select {
+	case r := <-c.got:
+		return r, nil
+	case err := <-c.failed:
+		return nil, err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (c *callback) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second) // the page may still be on its way
+	defer cancel()
+	_ = c.server.Shutdown(ctx)
+}

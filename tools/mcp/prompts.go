@@ -1,0 +1,87 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/pillion-dev/pillion/tools"
+)
+
+// Prompt is a server's ready-made prompt; people call it as the command server:prompt.
+type Prompt struct {
+	Name        string // server:prompt
+	Description string
+	Arguments   []Argument
+}
+
+// Argument is a value that a prompt takes.
+type Argument struct {
+	Name, Description string
+	Required          bool
+}
+
+// Prompts are those of every ready server. It starts nothing and waits for nothing.
+func (s *Set) Prompts() []Prompt {
+	var out []Prompt
+	for _, v := range s.servers {
+		v.mu.Lock()
+		prompts := v.prompts
+		if v.session == nil {
+			prompts = nil
+		}
+		v.mu.Unlock()
+		for _, p := range prompts {
+			made := Prompt{Name: v.Name + ":" + p.Name, Description: cut(p.Description, 300)}
+			for _, a := range p.Arguments {
+				made.Arguments = append(made.Arguments, Argument{a.Name, a.Description, a.Required})
+			}
+			out = append(out, made)
+		}
+	}
+	return out
+}
+
+// Expand fetches a prompt's text. Values are given in the order of its arguments; the last one takes the rest.
+func (s *Set) Expand(ctx context.Context, name string, values []string) (tools.Result, error) {
+	server, prompt, _ := strings.Cut(name, ":")
+	v := s.find(server)
+	if v == nil {
+		return tools.Result{}, fmt.Errorf("no MCP server %q", server)
+	}
+	session, err := v.connected(ctx)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	args := map[string]string{}
+	for _, p := range s.Prompts() {
+		if p.Name != name {
+			continue
+		}
+		for i, a := range p.Arguments {
+			switch {
+			case i >= len(values):
+				if a.Required {
+					return tools.Result{}, fmt.Errorf("/%s needs %s", name, a.Name)
+				}
+			case i == len(p.Arguments)-1:
+				args[a.Name] = strings.Join(values[i:], " ")
+			default:
+				args[a.Name] = values[i]
+			}
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, v.Timeout)
+	defer cancel()
+	r, err := session.GetPrompt(ctx, &sdk.GetPromptParams{Name: prompt, Arguments: args})
+	if err != nil {
+		return tools.Result{}, fmt.Errorf("%s: %w", name, err)
+	}
+	var content []sdk.Content
+	for _, m := range r.Messages {
+		content = append(content, m.Content)
+	}
+	return convert(content, nil), nil
+}

@@ -1,0 +1,141 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// maxResources is how many resources one listing shows.
+const maxResources = 200
+
+type listInput struct {
+	Server string `json:"server,omitempty" jsonschema:"only this server's"`
+}
+
+type readInput struct {
+	Server string `json:"server" jsonschema:"the server's name"`
+	URI    string `json:"uri" jsonschema:"the resource's URI, as list_mcp_resources gives it"`
+}
+
+// Resource is something a server can show.
+type Resource struct {
+	Server      string `json:"server"`
+	URI         string `json:"uri"`
+	Name        string `json:"name,omitempty"`
+	Description string `json:"description,omitempty"`
+	Mime        string `json:"mimeType,omitempty"`
+	Template    bool   `json:"template,omitempty"` // URI has {parts} to fill in
+}
+
+// resourceTools read what servers offer as resources. Their names are OpenCode's.
+func (s *Set) resourceTools() []tools.Tool {
+	list := func(id, text string, template bool) tools.Tool {
+		t := tools.New(id, text, func(ctx context.Context, p listInput, call *tools.Call) (tools.Result, error) {
+			var found []Resource
+			for _, r := range s.Resources(ctx, p.Server) {
+				if r.Template == template {
+					found = append(found, r)
+				}
+			}
+			raw, err := json.MarshalIndent(found, "", "  ")
+			if err != nil {
+				return tools.Result{}, err
+			}
+			if len(found) == 0 {
+				raw = []byte("none")
+			}
+			return tools.Result{Title: p.Server, Output: string(raw), Metadata: map[string]any{"count": len(found)}}, nil
+		})
+		t.Permission, t.ReadOnly, t.Kind = "read", true, tools.KindRead
+		return t
+	}
+	read := tools.New("read_mcp_resource", "Reads one resource of a connected MCP server.",
+		func(ctx context.Context, p readInput, call *tools.Call) (tools.Result, error) {
+			err := ask(ctx, call, permission.Request{
+				Permission: "read", Patterns: []string{"mcp:" + p.Server + ":" + p.URI}, Always: []string{"mcp:" + p.Server + ":*"},
+				Title: "Read " + p.URI + " of " + p.Server,
+			})
+			if err != nil {
+				return tools.Result{}, err
+			}
+			r, err := s.ReadResource(ctx, p.Server, p.URI)
+			r.Title = p.URI
+			return r, err
+		})
+	read.Permission, read.ReadOnly, read.Kind = "read", true, tools.KindRead
+	return []tools.Tool{
+		list("list_mcp_resources", "Lists the resources (documents, records, pages) that connected MCP servers can show. Read one with read_mcp_resource.", false),
+		list("list_mcp_resource_templates", "Lists the address patterns of resources that connected MCP servers can show; fill in the {parts} and read one with read_mcp_resource.", true),
+		read,
+	}
+}
+
+// Resources are those of every ready server, or of the named one; a server that does not answer is left out.
+func (s *Set) Resources(ctx context.Context, server string) []Resource {
+	var out []Resource
+	for _, v := range s.servers {
+		if server != "" && v.Name != server {
+			continue
+		}
+		_, caps := v.listing()
+		if caps == nil || caps.Resources == nil {
+			continue
+		}
+		session, err := v.connected(ctx)
+		if err != nil {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(ctx, v.Timeout)
+		for r, err := range session.Resources(ctx, nil) {
+			if err != nil || len(out) >= maxResources {
+				break
+			}
+			out = append(out, Resource{Server: v.Name, URI: r.URI, Name: r.Name, Description: cut(r.Description, 300), Mime: r.MIMEType})
+		}
+		for r, err := range session.ResourceTemplates(ctx, nil) {
+			if err != nil || len(out) >= maxResources {
+				break
+			}
+			out = append(out, Resource{Server: v.Name, URI: r.URITemplate, Name: r.Name, Description: cut(r.Description, 300), Mime: r.MIMEType, Template: true})
+		}
+		cancel()
+	}
+	return out
+}
+
+// ReadResource reads one resource.
+func (s *Set) ReadResource(ctx context.Context, server, uri string) (tools.Result, error) {
+	v := s.find(server)
+	if v == nil {
+		var names []string
+		for _, x := range s.servers {
+			names = append(names, x.Name)
+		}
+		return tools.Result{}, &tools.Error{Kind: "not_found", Message: fmt.Sprintf("No MCP server %q; there are %s.", server, strings.Join(names, ", "))}
+	}
+	session, err := v.connected(ctx)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, v.Timeout)
+	defer cancel()
+	r, err := session.ReadResource(ctx, &sdk.ReadResourceParams{URI: uri})
+	if err != nil {
+		return tools.Result{}, &tools.Error{Kind: "mcp", Message: fmt.Sprintf("%s: %v", server, err), Err: err}
+	}
+	content := make([]sdk.Content, 0, len(r.Contents))
+	for _, c := range r.Contents {
+		content = append(content, &sdk.EmbeddedResource{Resource: c})
+	}
+	out := convert(content, nil)
+	out.Title = path.Base(uri)
+	return out, nil
+}

@@ -1,0 +1,166 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/pillion-dev/pillion/tools"
+)
+
+// maxFound is how many tools one search brings.
+const maxFound = 8
+
+// size is what the tools take of a model's context, in bytes.
+func size(all []tools.Tool) int {
+	n := 0
+	for _, t := range all {
+		n += len(t.ID) + len(t.Description) + len(t.Parameters)
+	}
+	return n
+}
+
+// within are the tools that a session has loaded, and the one that finds the others.
+func (s *Set) within(all []tools.Tool, loaded map[string]bool) []tools.Tool {
+	out := []tools.Tool{s.searchTool(all)}
+	for _, t := range all {
+		if loaded[t.ID] || t.Permission == "read" { // those that read resources are ours, and small
+			out = append(out, t)
+		}
+	}
+	slices.SortFunc(out, func(a, b tools.Tool) int { return strings.Compare(a.ID, b.ID) })
+	return out
+}
+
+type searchInput struct {
+	Query string `json:"query" jsonschema:"what the tool should do, or select:name1,name2 for tools by name"`
+}
+
+// searchTool finds tools that were not offered to save context; what it finds can be called from the next step on.
+func (s *Set) searchTool(all []tools.Tool) tools.Tool {
+	counts := map[string]int{}
+	var names []string
+	for _, v := range s.servers {
+		if n, _ := v.listing(); len(n) > 0 {
+			counts[v.Name] = len(n)
+			names = append(names, fmt.Sprintf("%s (%d)", v.Name, len(n)))
+		}
+	}
+	t := tools.New("tool_search", "Finds tools of the connected MCP servers, which are too many to list here: "+strings.Join(names, ", ")+
+		". Say in a few words what you need. The tools it names can be called from your next step on.",
+		func(ctx context.Context, p searchInput, call *tools.Call) (tools.Result, error) {
+			found := find(all, p.Query)
+			if len(found) == 0 {
+				return tools.Result{Title: p.Query, Output: "No tool fits. Try other words; the servers are " + strings.Join(names, ", ") + "."}, nil
+			}
+			s.load(call.SessionID, found)
+			var b strings.Builder
+			fmt.Fprintf(&b, "%d tools, to be called from your next step on:\n", len(found))
+			for _, t := range found {
+				fmt.Fprintf(&b, "\n%s: %s\n", t.ID, cut(t.Description, 500))
+			}
+			return tools.Result{Title: p.Query, Output: b.String(), Metadata: map[string]any{"count": len(found)}}, nil
+		})
+	t.Permission, t.ReadOnly, t.Kind = "tool_search", true, tools.KindSearch
+	return t
+}
+
+func (s *Set) load(session string, found []tools.Tool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := map[string]bool{} // readers hold the old one
+	for id := range s.loaded[session] {
+		next[id] = true
+	}
+	for _, t := range found {
+		next[t.ID] = true
+	}
+	s.loaded[session] = next
+}
+
+// find ranks tools by the words of a query: those in the name count most, rare ones more than common ones.
+func find(all []tools.Tool, query string) []tools.Tool {
+	if list, ok := strings.CutPrefix(query, "select:"); ok {
+		var out []tools.Tool
+		for name := range strings.SplitSeq(list, ",") {
+			if i := slices.IndexFunc(all, func(t tools.Tool) bool { return t.ID == strings.TrimSpace(name) }); i >= 0 {
+				out = append(out, all[i])
+			}
+		}
+		return out
+	}
+	wanted := words(query)
+	type scored struct {
+		tool  tools.Tool
+		score float64
+	}
+	names, texts := make([][]string, len(all)), make([][]string, len(all))
+	common := map[string]int{}
+	for i, t := range all {
+		names[i], texts[i] = words(t.ID), words(t.Description)
+		for _, w := range wanted {
+			if has(names[i], w) || has(texts[i], w) {
+				common[w]++
+			}
+		}
+	}
+	var hits []scored
+	for i, t := range all {
+		score := 0.0
+		for _, w := range wanted {
+			weight := 1 / float64(1+common[w])
+			if has(names[i], w) {
+				score += 3 * weight
+			}
+			if has(texts[i], w) {
+				score += weight
+			}
+		}
+		if score > 0 {
+			hits = append(hits, scored{t, score})
+		}
+	}
+	slices.SortStableFunc(hits, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
+	out := make([]tools.Tool, 0, maxFound)
+	for _, h := range hits[:min(len(hits), maxFound)] {
+		out = append(out, h.tool)
+	}
+	return out
+}
+
+// words are the lower-case words of a text; camelCase and snake_case are taken apart.
+func words(s string) []string {
+	var out []string
+	var word []rune
+	flush := func() {
+		if len(word) > 1 {
+			out = append(out, strings.ToLower(string(word)))
+		}
+		word = word[:0]
+	}
+	lower := false
+	for _, r := range s {
+		switch {
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
+			flush()
+			lower = false
+			continue
+		case unicode.IsUpper(r) && lower:
+			flush()
+		}
+		lower = unicode.IsLower(r)
+		word = append(word, r)
+	}
+	flush()
+	return out
+}
+
+// has finds a word, or one that it begins or that begins it: issue and issues.
+func has(in []string, w string) bool {
+	return slices.ContainsFunc(in, func(x string) bool {
+		return x == w || len(w) > 3 && strings.HasPrefix(x, w) || len(x) > 3 && strings.HasPrefix(w, x)
+	})
+}

@@ -1,0 +1,314 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/pillion-dev/pillion/tools"
+)
+
+// A server that ends is started again, later and later; after maxFailures within failureSpan it stays off.
+const (
+	maxFailures = 5
+	failureSpan = 10 * time.Minute
+	firstPause  = 500 * time.Millisecond
+	maxListed   = 1000 // tools or prompts of one server that are read
+)
+
+// server is one server's life: connected, lost, connected again.
+type server struct {
+	Server
+	set     *Set
+	settled chan struct{} // closed when the first attempt has ended
+	once    sync.Once
+
+	mu      sync.Mutex
+	session *sdk.ClientSession // guarded by mu; nil: not connected
+	came    chan struct{}      // guarded by mu; closed when session is there again
+	state   State              // guarded by mu
+	reason  string             // guarded by mu
+	tools   []*sdk.Tool        // guarded by mu
+	prompts []*sdk.Prompt      // guarded by mu
+	calls   []*running         // guarded by mu: the calls under way, oldest first
+}
+
+// running is a call under way: what the server asks meanwhile belongs to it.
+type running struct {
+	call   *tools.Call
+	token  string
+	active func() // the server gave a sign of life
+}
+
+func newServer(s *Set, c Server) *server {
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	return &server{Server: c, set: s, settled: make(chan struct{}), came: make(chan struct{}), state: Starting}
+}
+
+// live keeps the server connected until ctx ends.
+func (v *server) live(ctx context.Context) {
+	var failures []time.Time
+	defer v.settle()
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := v.serve(ctx)
+		v.lost(nil)
+		if ctx.Err() != nil {
+			return
+		}
+		var signIn *signInError
+		if errors.As(err, &signIn) {
+			v.say(SignIn, err.Error())
+			v.set.notice("warning", fmt.Sprintf("The MCP server %s wants you to sign in: pillion mcp login %s", v.Name, v.Name))
+			return
+		}
+		if time.Since(began) > failureSpan {
+			failures = nil
+		}
+		failures = append(failures, time.Now())
+		failures = slices.DeleteFunc(failures, func(t time.Time) bool { return time.Since(t) > failureSpan })
+		if n := len(failures); n >= maxFailures || errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
+			v.say(Off, err.Error())
+			v.set.notice("warning", fmt.Sprintf("The MCP server %s is off: %v. Its tools are missing; pillion mcp test %s shows more.", v.Name, err, v.Name))
+			return
+		}
+		v.say(Failed, err.Error())
+		if len(failures) == 1 {
+			v.set.notice("warning", fmt.Sprintf("The MCP server %s failed: %v. It is tried again.", v.Name, err))
+		}
+		v.settle()
+		select {
+		case <-time.After(firstPause << (len(failures) - 1)):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// settle: the first attempt has ended, one way or the other.
+func (v *server) settle() { v.once.Do(func() { close(v.settled) }) }
+
+// serve connects and stays until the connection ends; the error says why.
+func (v *server) serve(ctx context.Context) error {
+	v.say(Starting, "")
+	ctx, cancel := context.WithCancelCause(ctx) // lives as long as the connection: some transports stream on it
+	defer cancel(nil)
+	reached := time.AfterFunc(connectMax, func() { cancel(fmt.Errorf("no answer to initialize within %s", connectMax)) })
+	session, tr, err := v.connect(ctx)
+	if err == nil {
+		defer session.Close()
+		err = v.read(ctx, session)
+	}
+	if !reached.Stop() && context.Cause(ctx) != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return tr.explain(err)
+	}
+	v.mu.Lock()
+	v.session, v.state, v.reason = session, Ready, ""
+	close(v.came)
+	v.mu.Unlock()
+	v.set.changed()
+	v.settle()
+	ended := make(chan error, 1)
+	go func() { ended <- session.Wait() }()
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		_ = session.Close()
+		<-ended
+		return ctx.Err()
+	}
+	if err == nil {
+		err = errors.New("it closed the connection")
+	}
+	return tr.explain(err)
+}
+
+// read takes the server's lists.
+func (v *server) read(ctx context.Context, session *sdk.ClientSession) error {
+	var listed []*sdk.Tool
+	var prompts []*sdk.Prompt
+	caps := session.InitializeResult().Capabilities
+	if caps == nil {
+		caps = &sdk.ServerCapabilities{}
+	}
+	if caps.Tools != nil {
+		for t, err := range session.Tools(ctx, nil) {
+			if err != nil {
+				return fmt.Errorf("tools/list: %w", err)
+			}
+			if listed = append(listed, t); len(listed) == maxListed {
+				break
+			}
+		}
+	}
+	if caps.Prompts != nil {
+		for p, err := range session.Prompts(ctx, nil) {
+			if err != nil {
+				return fmt.Errorf("prompts/list: %w", err)
+			}
+			if prompts = append(prompts, p); len(prompts) == maxListed {
+				break
+			}
+		}
+	}
+	v.mu.Lock()
+	v.tools, v.prompts = listed, prompts
+	v.mu.Unlock()
+	return nil
+}
+
+// reread takes the lists anew after the server said that they changed. What cannot be read leaves the old ones.
+func (v *server) reread(ctx context.Context, session *sdk.ClientSession) {
+	ctx, cancel := context.WithTimeout(ctx, v.Timeout)
+	defer cancel()
+	if err := v.read(ctx, session); err != nil {
+		v.set.o.Log.Warn("mcp: lists", "server", v.Name, "err", err)
+		return
+	}
+	v.set.changed()
+}
+
+// lost takes note that a connection is gone, or whichever there is.
+func (v *server) lost(which *sdk.ClientSession) {
+	v.mu.Lock()
+	had := v.session != nil && (which == nil || which == v.session)
+	if had {
+		v.session, v.came = nil, make(chan struct{})
+	}
+	v.mu.Unlock()
+	if had {
+		v.set.changed()
+	}
+}
+
+func (v *server) say(s State, reason string) {
+	v.mu.Lock()
+	v.state, v.reason = s, reason
+	v.mu.Unlock()
+}
+
+// connected waits for the connection; a server that has just died may be back in a moment.
+func (v *server) connected(ctx context.Context) (*sdk.ClientSession, error) {
+	v.mu.Lock()
+	session, came, state, reason := v.session, v.came, v.state, v.reason
+	v.mu.Unlock()
+	if session != nil {
+		return session, nil
+	}
+	if state != Off && state != SignIn {
+		select {
+		case <-came:
+			return v.connected(ctx)
+		case <-time.After(startWait):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		v.mu.Lock()
+		state, reason = v.state, v.reason
+		v.mu.Unlock()
+	}
+	if reason != "" {
+		reason = ": " + reason
+	}
+	return nil, &tools.Error{Kind: "unavailable", Message: fmt.Sprintf("The MCP server %s is not there (%s%s). Go on without it, or tell the user.", v.Name, state, reason)}
+}
+
+// listing are the tools of a ready server and what it can do.
+func (v *server) listing() ([]*sdk.Tool, *sdk.ServerCapabilities) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.session == nil {
+		return nil, nil
+	}
+	return v.tools, v.session.InitializeResult().Capabilities
+}
+
+// maxInstructions bounds what a server may say in the system prompt, in bytes.
+const maxInstructions = 2 << 10
+
+func (v *server) instructions() string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.session == nil {
+		return ""
+	}
+	return cut(strings.TrimSpace(v.session.InitializeResult().Instructions), maxInstructions)
+}
+
+func (v *server) status() Status {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	out := Status{Name: v.Name, State: v.state, Reason: v.reason}
+	if v.session != nil {
+		r := v.session.InitializeResult()
+		if r.ServerInfo != nil {
+			out.Title = strings.TrimSpace(cmp.Or(r.ServerInfo.Title, r.ServerInfo.Name) + " " + r.ServerInfo.Version)
+		}
+		out.Tools, out.Prompts = len(v.tools), len(v.prompts)
+		out.Resources = r.Capabilities != nil && r.Capabilities.Resources != nil
+	}
+	return out
+}
+
+// enter makes a call known to what the server may ask meanwhile; leave takes it out again.
+func (v *server) enter(r *running) (leave func()) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.calls = append(v.calls, r)
+	return func() {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.calls = slices.DeleteFunc(v.calls, func(x *running) bool { return x == r })
+	}
+}
+
+// latest is the call that a question of the server's most likely belongs to: the protocol does not say.
+func (v *server) latest() *running {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.calls) == 0 {
+		return nil
+	}
+	return v.calls[len(v.calls)-1]
+}
+
+// byToken is the call that a progress note names.
+func (v *server) byToken(token any) *running {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, r := range v.calls {
+		if r.token == token {
+			return r
+		}
+	}
+	return nil
+}
+
+// environment is ours with the server's own over it.
+func (v *server) environment() []string {
+	env := os.Environ()
+	for _, k := range slices.Sorted(maps.Keys(v.Env)) {
+		env = append(env, k+"="+v.Env[k])
+	}
+	return env
+}
+
+// cut shortens a text to n bytes at a character's end.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}

@@ -1,0 +1,172 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+const (
+	maxName        = 64       // characters; what every provider takes
+	maxDescription = 4 << 10  // bytes of a tool's own words
+	maxSchema      = 64 << 10 // bytes; a tool with more is offered without its schema
+)
+
+// toolName is server_tool in the characters that providers take, unique among those taken.
+func toolName(server, tool string, taken map[string]bool) string {
+	name := clean(server) + "_" + clean(tool)
+	if len(name) <= maxName && !taken[name] {
+		return name
+	}
+	sum := sha256.Sum256([]byte(server + "\x00" + tool))
+	mark := "_" + hex.EncodeToString(sum[:4])
+	return name[:min(len(name), maxName-len(mark))] + mark
+}
+
+// clean replaces what is not a letter, digit, _ or -.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
+			return r
+		}
+		return '_'
+	}, s)
+}
+
+var noParameters = json.RawMessage(`{"type":"object","properties":{}}`)
+
+// schema is the tool's input schema; one that is no object schema, or too long, becomes "any object".
+func schema(t *sdk.Tool) json.RawMessage {
+	raw, err := json.Marshal(t.InputSchema)
+	var shape struct {
+		Type       any             `json:"type"`
+		Properties json.RawMessage `json:"properties"`
+	}
+	if err != nil || len(raw) > maxSchema || json.Unmarshal(raw, &shape) != nil || shape.Type != nil && shape.Type != "object" {
+		return noParameters
+	}
+	if shape.Type == nil || shape.Properties == nil { // both are needed by some providers
+		var m map[string]any
+		if json.Unmarshal(raw, &m) != nil || m == nil {
+			return noParameters
+		}
+		m["type"] = "object"
+		if m["properties"] == nil {
+			m["properties"] = map[string]any{}
+		}
+		if raw, err = json.Marshal(m); err != nil {
+			return noParameters
+		}
+	}
+	return raw
+}
+
+// tool makes one of the server's tools ours.
+func (v *server) tool(t *sdk.Tool, taken map[string]bool) tools.Tool {
+	id := toolName(v.Name, t.Name, taken)
+	title := t.Title
+	if a := t.Annotations; a != nil {
+		title = cmp.Or(title, a.Title)
+	}
+	title = v.Name + ": " + cmp.Or(cut(title, 100), t.Name)
+	return tools.Tool{
+		ID: id, Permission: id, Kind: tools.KindOther, Parameters: schema(t),
+		Description: cut(cmp.Or(strings.TrimSpace(t.Description), title), maxDescription),
+		Run: func(ctx context.Context, input json.RawMessage, call *tools.Call) (tools.Result, error) {
+			err := ask(ctx, call, permission.Request{
+				Permission: id, Patterns: []string{"*"}, Always: []string{"*"}, Added: true, Title: title + brief(input),
+				Why:      fmt.Sprintf("%s is a tool of the MCP server %s; it may do whatever that server can.", t.Name, v.Name),
+				Metadata: map[string]any{"server": v.Name, "tool": t.Name, "input": input},
+			})
+			if err != nil {
+				return tools.Result{}, err
+			}
+			r, err := v.call(ctx, t.Name, input, call)
+			if r.Title == "" {
+				r.Title = title
+			}
+			return r, err
+		},
+	}
+}
+
+func ask(ctx context.Context, call *tools.Call, r permission.Request) error {
+	r.SessionID, r.CallID, r.Tool = call.SessionID, call.CallID, call.Tool
+	_, err := call.Host.Gate.Ask(ctx, r)
+	return err
+}
+
+// brief is a call's arguments for a title.
+func brief(input json.RawMessage) string {
+	s := strings.TrimSpace(string(input))
+	if s == "" || s == "{}" {
+		return ""
+	}
+	return " " + cut(s, 120)
+}
+
+// call runs a tool on the server. It may take as long as it likes while it gives signs of life.
+func (v *server) call(ctx context.Context, name string, input json.RawMessage, call *tools.Call) (tools.Result, error) {
+	session, err := v.connected(ctx)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silence := time.AfterFunc(v.Timeout, func() {
+		cancel(&tools.Error{Kind: "timeout", Message: fmt.Sprintf("The MCP server %s did not answer %s within %s. It may still be at work; don't repeat the call blindly.", v.Name, name, v.Timeout)})
+	})
+	defer silence.Stop()
+	r := &running{call: call, token: call.CallID, active: func() { silence.Reset(v.Timeout) }}
+	defer v.enter(r)()
+	p := &sdk.CallToolParams{Name: name, Arguments: input}
+	p.SetProgressToken(r.token)
+	answer, err := session.CallTool(ctx, p)
+	if err != nil {
+		var ours *tools.Error
+		switch {
+		case errors.As(context.Cause(ctx), &ours):
+			return tools.Result{}, ours
+		case ctx.Err() != nil:
+			return tools.Result{}, ctx.Err()
+		case errors.Is(err, sdk.ErrConnectionClosed), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			v.lost(session)
+			return tools.Result{}, &tools.Error{Kind: "unavailable", Message: fmt.Sprintf("The MCP server %s ended during the call; whether %s was done is not known. It is being started again.", v.Name, name), Err: err}
+		}
+		return tools.Result{}, &tools.Error{Kind: "mcp", Message: fmt.Sprintf("%s: %v", v.Name, err), Err: err}
+	}
+	out := convert(answer.Content, answer.StructuredContent)
+	if answer.IsError {
+		return tools.Result{}, &tools.Error{Kind: "mcp", Message: cmp.Or(out.Output, "The MCP server "+v.Name+" reports an error without words.")}
+	}
+	return out, nil
+}
+
+// progressed shows a progress note in the call's card.
+func (v *server) progressed(p *sdk.ProgressNotificationParams) {
+	r := v.byToken(p.ProgressToken)
+	if r == nil {
+		return
+	}
+	r.active()
+	data := map[string]any{"progress": p.Progress}
+	if p.Total > 0 {
+		data["total"] = p.Total
+	}
+	if p.Message != "" {
+		data["message"] = cut(p.Message, 500)
+	}
+	r.call.Report(tools.Update{Metadata: data})
+}

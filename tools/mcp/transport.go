@@ -1,0 +1,233 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// maxMessage is the longest message a server may send, in bytes.
+const maxMessage = 32 << 20
+
+// how a program is asked to end: its input is closed, and a moment later it is killed with all it started.
+const endGrace = 500 * time.Millisecond
+
+// trouble is what is known about why a connection fails.
+type trouble struct {
+	stderr *tail
+	exited chan struct{} // closed when the program has ended; nil without one
+	err    *error        // how; read after exited
+	killed *atomic.Bool  // by us
+}
+
+// explain adds the program's last words to an error.
+func (t *trouble) explain(err error) error {
+	if t == nil || t.exited == nil {
+		return err
+	}
+	select {
+	case <-t.exited:
+		if t.killed.Load() {
+			break
+		}
+		text := "it ended"
+		if *t.err != nil {
+			text = (*t.err).Error()
+		}
+		if last := t.stderr.last(); last != "" {
+			text += ": " + last
+		}
+		return errors.New(text)
+	case <-time.After(100 * time.Millisecond): // it lives; the connection broke
+	}
+	if last := t.stderr.last(); last != "" {
+		return fmt.Errorf("%w (it said: %s)", err, last)
+	}
+	return err
+}
+
+// connect makes the connection and initializes it.
+func (v *server) connect(ctx context.Context) (*sdk.ClientSession, *trouble, error) {
+	client := v.client()
+	if len(v.Command) > 0 {
+		tr, why, err := v.program()
+		if err != nil {
+			return nil, nil, err
+		}
+		s, err := client.Connect(ctx, tr, nil)
+		if err != nil {
+			tr.end()
+		}
+		return s, why, err
+	}
+	u, err := url.Parse(v.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, nil, fmt.Errorf("%q is no http or https address", v.URL)
+	}
+	hc := &http.Client{Transport: headers{v.Headers, http.DefaultTransport}}
+	if v.SSE {
+		s, err := client.Connect(ctx, &sdk.SSEClientTransport{Endpoint: v.URL, HTTPClient: hc}, nil)
+		return s, nil, err
+	}
+	s, err := client.Connect(ctx, &sdk.StreamableClientTransport{Endpoint: v.URL, HTTPClient: hc, OAuthHandler: v.stored()}, nil)
+	var signIn *signInError
+	if err == nil || errors.As(err, &signIn) || ctx.Err() != nil {
+		return s, nil, err
+	}
+	// An older server answers with 4xx; the specification says to try its transport then.
+	if old, oldErr := v.client().Connect(ctx, &sdk.SSEClientTransport{Endpoint: v.URL, HTTPClient: hc}, nil); oldErr == nil {
+		return old, nil, nil
+	}
+	return nil, nil, err
+}
+
+// headers adds the configured ones. They stay with the configured host: a redirect elsewhere does not get them.
+type headers struct {
+	set  map[string]string
+	next http.RoundTripper
+}
+
+func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
+	if len(h.set) > 0 && (r.Response == nil || r.Response.Request.URL.Host == r.URL.Host) {
+		r = r.Clone(r.Context())
+		for k, v := range h.set {
+			r.Header.Set(k, v)
+		}
+	}
+	return h.next.RoundTrip(r)
+}
+
+// pipes is a program's standard input and output as a transport.
+type pipes struct {
+	sdk.IOTransport
+	end func()
+}
+
+// program starts the server's program.
+func (v *server) program() (*pipes, *trouble, error) {
+	cmd := exec.Command(v.Command[0], v.Command[1:]...)
+	cmd.Dir = v.Dir
+	if cmd.Dir == "" {
+		cmd.Dir = v.set.o.Root
+	} else if !filepath.IsAbs(cmd.Dir) {
+		cmd.Dir = filepath.Join(v.set.o.Root, cmd.Dir)
+	}
+	cmd.Env = v.environment()
+	stderr := &tail{}
+	cmd.Stderr = stderr
+	cmd.WaitDelay = endGrace
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	start := v.set.o.Start
+	if start == nil {
+		start = startGroup
+	}
+	kill, err := start(cmd)
+	if err != nil {
+		return nil, nil, err
+	}
+	exited, drained, why, killed := make(chan struct{}), make(chan struct{}), new(error), new(atomic.Bool)
+	out := &drain{ReadCloser: stdout, done: drained}
+	go func() {
+		select { // Wait closes the pipe: what the program said last is read before
+		case <-drained:
+		case <-v.set.ctx.Done():
+		}
+		*why = cmd.Wait()
+		kill() // what it left behind
+		close(exited)
+	}()
+	var once sync.Once
+	end := func() {
+		once.Do(func() {
+			_ = stdin.Close()
+			out.stop()
+			select {
+			case <-exited:
+			case <-time.After(endGrace):
+				killed.Store(true)
+				kill()
+				<-exited
+			}
+		})
+	}
+	p := &pipes{end: end}
+	p.Reader, p.Writer, p.MaxLineLength = out, closer{stdin, end}, maxMessage
+	return p, &trouble{stderr: stderr, exited: exited, err: why, killed: killed}, nil
+}
+
+// drain tells when its reader has come to an end.
+type drain struct {
+	io.ReadCloser
+	once sync.Once
+	done chan struct{}
+}
+
+func (d *drain) Read(p []byte) (int, error) {
+	n, err := d.ReadCloser.Read(p)
+	if err != nil {
+		d.stop()
+	}
+	return n, err
+}
+
+func (d *drain) stop() { d.once.Do(func() { close(d.done) }) }
+
+func (d *drain) Close() error {
+	d.stop()
+	return nil
+}
+
+// closer ends the program when the connection's writing side is closed.
+type closer struct {
+	io.WriteCloser
+	end func()
+}
+
+func (c closer) Close() error {
+	c.end()
+	return nil
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu  sync.Mutex
+	buf []byte // guarded by mu
+}
+
+const maxTail = 16 << 10 // bytes of standard error that are kept
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, p...)
+	if over := len(t.buf) - maxTail; over > 0 {
+		t.buf = append(t.buf[:0], t.buf[over:]...)
+	}
+	return len(p), nil
+}
+
+// last is the last line that says something.
+func (t *tail) last() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := strings.TrimSpace(strings.ToValidUTF8(string(t.buf), ""))
+	return cut(strings.TrimSpace(s[strings.LastIndexByte(s, '\n')+1:]), 300)
+}
