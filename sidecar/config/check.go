@@ -30,6 +30,13 @@ func check(n *node, t reflect.Type, path string) []Problem {
 		by, _ := t.FieldByName("By")
 		return check(n, by.Type, path)
 	}
+	if strings.HasPrefix(t.Name(), "OrFalse[") {
+		if n.kind == kindBool {
+			return nil
+		}
+		value, _ := t.FieldByName("Value")
+		return check(n, value.Type, path)
+	}
 	switch t.Kind() {
 	case reflect.Struct:
 		if n.kind != kindObject {
@@ -101,7 +108,7 @@ func checkStruct(n *node, t reflect.Type, path string) []Problem {
 
 // ignored are OpenCode's keys that mean nothing here and need no warning.
 var ignored = map[string]bool{"theme": true, "share": true, "autoupdate": true, "username": true, "keybinds": true, "tui": true, "snapshot": true,
-	"mcp": true, "command": true, "plugin": true, "skills": true, "experimental": true, "small_model": true, "disabled_providers": true, "enabled_providers": true,
+	"command": true, "plugin": true, "skills": true, "experimental": true, "small_model": true, "disabled_providers": true, "enabled_providers": true,
 	"watcher": true, "server": true, "compaction": true, "tool_output": true, "logLevel": true, "references": true, "attachment": true}
 
 // checkMembers drops the members that f finds fault with (only those whose own value is wrong: deeper faults have

@@ -23,6 +23,8 @@ type Config struct {
 	Agent        map[string]Agent     `json:"agent,omitempty" doc:"agents by name: change the built-in ones or add your own"`
 	Tools        map[string]bool      `json:"tools,omitempty" doc:"switch tools on or off by name; * is a wildcard. apply_patch also chooses: true offers it instead of edit and write, false the reverse; by default the model decides"`
 	LSP          Switch[Server]       `json:"lsp,omitzero" doc:"false turns language servers off; an object changes or adds some by id"`
+	MCP          map[string]MCPServer `json:"mcp,omitempty" doc:"MCP servers by name: their tools, prompts and resources join the agent's"`
+	MCPBudget    int                  `json:"mcp_budget,omitempty" doc:"bytes of MCP tools put before the model at once; beyond it they are found by tool_search; default 32768"`
 	Formatter    Switch[FormatterDef] `json:"formatter,omitzero" doc:"true formats files after an edit with the formatter their project uses; an object does and changes or adds some by id; off by default"`
 	Instructions []string             `json:"instructions,omitempty" doc:"more instruction files (globs relative to the project)"`
 	Shell        string               `json:"shell,omitempty" doc:"shell of the bash tool; default: $SHELL when it is bash, zsh or sh"`

@@ -39,6 +39,10 @@ func schemaOf(t reflect.Type) map[string]any {
 		by, _ := t.FieldByName("By")
 		return map[string]any{"anyOf": []any{map[string]any{"type": "boolean"}, schemaOf(by.Type)}}
 	}
+	if strings.HasPrefix(t.Name(), "OrFalse[") {
+		value, _ := t.FieldByName("Value")
+		return map[string]any{"anyOf": []any{map[string]any{"type": "boolean"}, schemaOf(value.Type)}}
+	}
 	switch t.Kind() {
 	case reflect.Struct:
 		props := map[string]any{}

@@ -67,7 +67,7 @@ func (u *untrusted) hold(at *node, setting, reason string) {
 }
 
 // harmless top-level settings need no trust. permission and agent's rules are weighed rule by rule elsewhere.
-var harmless = []string{"$schema", "default_agent", "steps", "log_level", "permission", "sandbox"}
+var harmless = []string{"$schema", "default_agent", "steps", "log_level", "permission", "sandbox", "mcp_budget"}
 
 // prune removes what is held back from a parsed file.
 func (u *untrusted) prune(n *node) {
@@ -90,6 +90,9 @@ func (u *untrusted) prune(n *node) {
 				u.hold(m.at, "formatter", startsProgram)
 				return false
 			}
+		case "mcp":
+			u.keep(v, "mcp", u.mcp)
+			return true
 		case "shell", "ripgrep":
 			u.hold(m.at, m.key, startsProgram)
 			return false
@@ -158,6 +161,19 @@ func (u *untrusted) provider(p member) bool {
 	}
 	u.drop(p.value, path, redirects, "baseURL", "headers", "key", "apiKey", "options")
 	return u.plain(p.value, path)
+}
+
+// mcp lets a project switch a server off, nothing else.
+func (u *untrusted) mcp(m member) bool {
+	if off := m.value.get("enabled"); off != nil && off.text == "false" && len(m.value.members) == 1 {
+		return true
+	}
+	reason := startsProgram
+	if m.value.get("url") != nil {
+		reason = "it would connect to an address that the project chose"
+	}
+	u.hold(m.at, "mcp."+m.key, reason)
+	return false
 }
 
 const (

@@ -1,0 +1,53 @@
+package config
+
+import "encoding/json"
+
+// MCPServer is one MCP server: a program, or an address. The keys are OpenCode's.
+type MCPServer struct {
+	Type        string            `json:"type,omitempty" doc:"local (a program) or remote (an address); without it, what is given decides" enum:"local,remote"`
+	Command     []string          `json:"command,omitempty" doc:"program and arguments; it speaks MCP on standard input and output"`
+	Environment map[string]string `json:"environment,omitempty" doc:"environment variables of the program; better {env:NAME} than a secret itself"`
+	Cwd         string            `json:"cwd,omitempty" doc:"folder it runs in; default: the project"`
+	URL         string            `json:"url,omitempty" doc:"address of a remote server"`
+	SSE         bool              `json:"sse,omitempty" doc:"the remote server speaks the older SSE transport; without it, it is found out"`
+	Headers     map[string]string `json:"headers,omitempty" doc:"HTTP headers sent to a remote server"`
+	OAuth       OrFalse[OAuth]    `json:"oauth,omitzero" doc:"what is known for signing in to a remote server; false never signs in; without it, it is found out"`
+	Enabled     *bool             `json:"enabled,omitempty" doc:"false: do not start it"`
+	Timeout     int               `json:"timeout,omitempty" doc:"longest silence of a request, in milliseconds; default 60000"`
+}
+
+// OAuth is a client that was registered by hand.
+type OAuth struct {
+	ClientID     string `json:"clientId,omitempty" doc:"the client's id; without it one is registered"`
+	ClientSecret string `json:"clientSecret,omitempty" doc:"the client's secret; better {env:NAME}"`
+	Scope        string `json:"scope,omitempty" doc:"scopes to ask for, separated by blanks"`
+}
+
+// OrFalse is a value, or false.
+type OrFalse[T any] struct {
+	Set   bool // given at all
+	False bool
+	Value T
+}
+
+// UnmarshalJSON reads either form; true is a value without details.
+func (o *OrFalse[T]) UnmarshalJSON(b []byte) error {
+	o.Set = true
+	var on bool
+	if json.Unmarshal(b, &on) == nil {
+		o.False = !on
+		return nil
+	}
+	return json.Unmarshal(b, &o.Value)
+}
+
+// MarshalJSON writes the form that was read.
+func (o OrFalse[T]) MarshalJSON() ([]byte, error) {
+	if o.False {
+		return []byte("false"), nil
+	}
+	return json.Marshal(o.Value)
+}
+
+// IsZero reports whether the key was absent.
+func (o OrFalse[T]) IsZero() bool { return !o.Set }
