@@ -68,8 +68,8 @@ func wantedKind(kind string, only []string) bool {
 	return false
 }
 
-// ResolveAction is what an action would change. Nothing is written: an edit the server wants to apply itself while it
-// runs a command is caught and comes back like any other.
+// ResolveAction is what an action would change. Nothing is written and no command is run: an action that is only a
+// command is an error, and RunAction's business.
 func (m *Manager) ResolveAction(ctx context.Context, a Action) ([]FileEdit, error) {
 	if a.Disabled != "" {
 		return nil, fmt.Errorf("%s: %s", a.Title, a.Disabled)
@@ -81,8 +81,11 @@ func (m *Manager) ResolveAction(ctx context.Context, a Action) ([]FileEdit, erro
 			return nil
 		}
 		found = true
+		var cmd *lsp.Command
 		var err error
-		edits, err = c.resolveAction(ctx, a)
+		if edits, cmd, err = c.resolveAction(ctx, a); err == nil && cmd != nil {
+			err = fmt.Errorf("%s: %w", a.Title, errOnlyRuns)
+		}
 		return err
 	})
 	if err == nil && !found {
@@ -91,17 +94,18 @@ func (m *Manager) ResolveAction(ctx context.Context, a Action) ([]FileEdit, erro
 	return edits, err
 }
 
-func (c *client) resolveAction(ctx context.Context, a Action) ([]FileEdit, error) {
+// resolveAction is an action's edit, or else its command.
+func (c *client) resolveAction(ctx context.Context, a Action) ([]FileEdit, *lsp.Command, error) {
 	var act lsp.CodeAction
 	if err := json.Unmarshal(a.Raw, &act); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var provider struct{ ResolveProvider bool }
 	_ = json.Unmarshal(c.caps.CodeAction, &provider)
 	if act.Edit == nil && provider.ResolveProvider && (act.HasData || act.Command == nil) {
 		var full lsp.CodeAction
 		if err := c.call(ctx, protocol.MethodCodeActionResolve, act.Raw, &full); err != nil {
-			return nil, fmt.Errorf("%s: %w", a.Title, err)
+			return nil, nil, fmt.Errorf("%s: %w", a.Title, err)
 		}
 		act.Edit = full.Edit
 		if full.Command != nil {
@@ -110,40 +114,15 @@ func (c *client) resolveAction(ctx context.Context, a Action) ([]FileEdit, error
 	}
 	switch {
 	case act.Edit != nil: // a command beside an edit is for afterwards: selections, renames in place
-		return c.fileEdits(*act.Edit)
+		edits, err := c.fileEdits(*act.Edit)
+		return edits, nil, err
 	case act.Command == nil:
-		return nil, fmt.Errorf("%s: the server sent neither an edit nor a command", a.Title)
+		return nil, nil, fmt.Errorf("%s: the server sent neither an edit nor a command", a.Title)
 	}
-	return c.execute(ctx, act.Command)
-}
-
-// execute runs a command and collects the edits it makes the server ask for.
-func (c *client) execute(ctx context.Context, cmd *lsp.Command) ([]FileEdit, error) {
-	if c.caps.Execute == nil || !contains(c.caps.Execute.Commands, cmd.Command) {
-		return nil, fmt.Errorf("%q is a command of an editor, not of %s", cmd.Command, c.spec.ID)
+	if act.Command.Title == "" {
+		act.Command.Title = a.Title
 	}
-	var caught []lsp.WorkspaceEdit
-	c.mu.Lock()
-	c.collect = &caught
-	c.mu.Unlock()
-	params := map[string]any{"command": cmd.Command}
-	if len(cmd.Arguments) > 0 {
-		params["arguments"] = cmd.Arguments
-	}
-	err := c.call(ctx, protocol.MethodWorkspaceExecuteCommand, params, nil)
-	c.mu.Lock()
-	c.collect = nil
-	c.mu.Unlock()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", cmd.Command, err)
-	}
-	if len(caught) > 1 {
-		return nil, fmt.Errorf("%s changes files in %d steps, which cannot be shown as one change", cmd.Command, len(caught))
-	}
-	if len(caught) == 0 {
-		return nil, nil
-	}
-	return c.fileEdits(caught[0])
+	return nil, act.Command, nil
 }
 
 func contains(list []string, s string) bool {

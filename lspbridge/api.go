@@ -90,6 +90,7 @@ type FileEdit struct {
 	Kind    string // "edit", "create", "delete", "rename"
 	Old     string // the text it was computed from
 	New     string
+	Confirm string // why the server wants a person to agree, whatever the rules say; "" when it does not
 }
 
 // Action is a code action; the item as the server sent it is kept for resolve and execute.

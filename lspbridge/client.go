@@ -36,6 +36,8 @@ type client struct {
 	caps capabilities // written by initialize, before anything else reads it
 	enc  Encoding
 
+	commands chan struct{} // full while a command of ours runs
+
 	txn chan struct{} // holds one token: who takes it may change documents for a transaction
 
 	mu       sync.Mutex // guards what follows
@@ -48,11 +50,11 @@ type client struct {
 	sent     map[string]int    // notifications by the cause EndMarker servers report
 	ended    map[string]int    // diagnoses that ended, by cause
 	regs     map[string]registration
-	collect  *[]lsp.WorkspaceEdit // applyEdit during a command of ours
-	seq      uint64               // counts everything that may change diagnostics
-	refresh  uint64               // counts workspace/diagnostic/refresh
-	idleFile map[string]uint64    // clangd: seq at which a file was reported idle
-	latency  time.Duration        // learned time from a change to an unversioned publish
+	command  *command          // of ours that runs: edits the server asks for now are its
+	seq      uint64            // counts everything that may change diagnostics
+	refresh  uint64            // counts workspace/diagnostic/refresh
+	idleFile map[string]uint64 // clangd: seq at which a file was reported idle
+	latency  time.Duration     // learned time from a change to an unversioned publish
 	ready    bool
 	useTick  uint64
 	waited   map[string]time.Duration // for files the server has never published anything of
@@ -107,7 +109,7 @@ type registration struct {
 }
 
 func newClient(spec Server, root string, h host, log *slog.Logger) *client {
-	c := &client{spec: spec, root: root, host: h, log: log, gone: make(chan struct{}), txn: make(chan struct{}, 1), enc: UTF16,
+	c := &client{spec: spec, root: root, host: h, log: log, gone: make(chan struct{}), txn: make(chan struct{}, 1), commands: make(chan struct{}, 1), enc: UTF16,
 		changed: make(chan struct{}), docs: map[string]*document{}, versions: map[string]int32{}, files: map[string]*fileDiags{},
 		tokens: map[string]string{}, sent: map[string]int{}, ended: map[string]int{}, regs: map[string]registration{}, waited: map[string]time.Duration{}, idleFile: map[string]uint64{}}
 	c.txn <- struct{}{}
@@ -334,6 +336,6 @@ const clientCapabilities = `{
  "hover":{"contentFormat":["markdown","plaintext"]},
  "documentSymbol":{"hierarchicalDocumentSymbolSupport":true},
  "callHierarchy":{},"typeHierarchy":{},
- "codeAction":{"codeActionLiteralSupport":{"codeActionKind":{"valueSet":["quickfix","refactor","refactor.extract","refactor.inline","refactor.rewrite","source","source.organizeImports","source.fixAll"]}},"isPreferredSupport":true,"disabledSupport":true,"dataSupport":true,"resolveSupport":{"properties":["edit","command"]},"honorsChangeAnnotations":false},
- "rename":{"prepareSupport":true,"honorsChangeAnnotations":false},"formatting":{}},
+ "codeAction":{"codeActionLiteralSupport":{"codeActionKind":{"valueSet":["quickfix","refactor","refactor.extract","refactor.inline","refactor.rewrite","source","source.organizeImports","source.fixAll"]}},"isPreferredSupport":true,"disabledSupport":true,"dataSupport":true,"resolveSupport":{"properties":["edit","command"]},"honorsChangeAnnotations":true},
+ "rename":{"prepareSupport":true,"honorsChangeAnnotations":true},"formatting":{}},
 "experimental":{"serverStatusNotification":true}}`

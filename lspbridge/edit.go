@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,14 +15,17 @@ import (
 // Source is what a workspace edit is computed from. Version is that of the open document, 0 when it is not open.
 type Source func(path string) (text string, version int32, ok bool)
 
+// Lister names the files below a folder; ok is false when it is none.
+type Lister func(dir string) (files []string, ok bool)
+
 // ErrMoved: an edit was made for another version of a document than the server has now. Asked again, the server makes
 // it for this one.
 var ErrMoved = errors.New("the server's edit is out of date")
 
 // resolveEdit turns a server's workspace edit into whole files. It is pure: nothing is written. It refuses edits that
 // overlap, that are for another version of an open document, or that it cannot say faithfully.
-func resolveEdit(edit lsp.WorkspaceEdit, enc Encoding, src Source) ([]FileEdit, error) {
-	p := plan{src: src, enc: enc, files: map[string]*FileEdit{}}
+func resolveEdit(edit lsp.WorkspaceEdit, enc Encoding, src Source, list Lister) ([]FileEdit, error) {
+	p := plan{src: src, list: list, enc: enc, files: map[string]*FileEdit{}, notes: edit.Annotations}
 	if edit.DocumentChanges != nil { // preferred over changes, in order
 		for _, ch := range edit.DocumentChanges {
 			if err := p.change(ch); err != nil {
@@ -53,6 +57,8 @@ func resolveEdit(edit lsp.WorkspaceEdit, enc Encoding, src Source) ([]FileEdit, 
 // plan is the files as the edit leaves them so far, by their present name.
 type plan struct {
 	src   Source
+	list  Lister
+	notes map[string]lsp.Annotation
 	enc   Encoding
 	files map[string]*FileEdit
 	order []*FileEdit
@@ -118,11 +124,16 @@ func (p *plan) change(ch lsp.DocumentChange) error {
 		default:
 			p.add(&FileEdit{Path: f, Kind: "create"})
 		}
+		p.confirm(f, ch.AnnotationID)
 	case "delete":
 		f, err := path(ch.URI)
 		if err != nil {
 			return err
 		}
+		if files, ok := p.list(f); ok {
+			return p.folder(ch, f, "", files)
+		}
+		p.confirm(f, ch.AnnotationID)
 		old, there := p.present(f)
 		switch {
 		case !there && ch.Options.IgnoreIfNotExists:
@@ -144,14 +155,22 @@ func (p *plan) change(ch lsp.DocumentChange) error {
 		if err != nil {
 			return err
 		}
+		if files, ok := p.list(from); ok {
+			return p.folder(ch, from, to, files)
+		}
+		p.confirm(from, ch.AnnotationID)
 		old, there := p.present(from)
 		if !there {
 			return fmt.Errorf("the server wants to rename %s, which is no file that exists", from)
 		}
 		if hit, exists := p.present(to); exists && from != to {
 			switch {
-			case ch.Options.Overwrite:
-				hit.Kind, hit.New = "delete", ""
+			case ch.Options.Overwrite: // its text comes here, and its own place is empty then
+				hit.New = old.New
+				if hit.Confirm == "" {
+					hit.Confirm = old.Confirm
+				}
+				return p.change(lsp.DocumentChange{Kind: "delete", URI: ch.OldURI})
 			case ch.Options.IgnoreIfExists:
 				return nil
 			default:
@@ -171,6 +190,50 @@ func (p *plan) change(ch lsp.DocumentChange) error {
 		p.files[to] = old
 	default:
 		return fmt.Errorf("the server sent a change of the unknown kind %q", ch.Kind)
+	}
+	return nil
+}
+
+// confirm notes that a person must agree to what an annotation is about.
+func (p *plan) confirm(path, annotation string) {
+	a, ok := p.notes[annotation]
+	if !ok || !a.NeedsConfirmation {
+		return
+	}
+	f, ok := p.present(path)
+	if !ok || f.Confirm != "" {
+		return
+	}
+	if f.Confirm = a.Label; a.Description != "" {
+		f.Confirm += ": " + a.Description
+	}
+	if f.Confirm == "" {
+		f.Confirm = "the language server asks for it to be confirmed"
+	}
+}
+
+// maxFolder is how many files a folder may hold that a server deletes or moves.
+const maxFolder = 500
+
+// folder deletes or moves a folder: file by file, so that each is shown, and comes back when it is undone.
+func (p *plan) folder(ch lsp.DocumentChange, from, to string, files []string) error {
+	switch {
+	case to == "" && !ch.Options.Recursive && len(files) > 0:
+		return fmt.Errorf("the server wants to delete the folder %s, which is not empty, without saying so", from)
+	case len(files) > maxFolder:
+		return fmt.Errorf("the server wants to change the folder %s of %d files; %d is the most", from, len(files), maxFolder)
+	}
+	for _, f := range files {
+		if _, ok := p.present(f); !ok {
+			continue // deleted or moved already
+		}
+		one := ch
+		if one.URI = string(pathURI(f)); to != "" {
+			one.OldURI, one.NewURI = one.URI, string(pathURI(filepath.Join(to, strings.TrimPrefix(f, from))))
+		}
+		if err := p.change(one); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -196,6 +259,9 @@ func (p *plan) edit(path string, version *int32, edits []lsp.TextEdit) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	f.New = text
+	for _, e := range edits {
+		p.confirm(path, e.AnnotationID)
+	}
 	return nil
 }
 
@@ -260,5 +326,22 @@ func (c *client) fileEdits(edit lsp.WorkspaceEdit) ([]FileEdit, error) {
 			version = -1 // it moved on since the server saw it
 		}
 		return text, version, ok
+	}, listFolder)
+}
+
+// listFolder lists a folder on disk.
+func listFolder(dir string) (files []string, ok bool) {
+	if !isDir(dir) {
+		return nil, false
+	}
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case len(files) > maxFolder:
+			return filepath.SkipAll
+		case err == nil && !d.IsDir():
+			files = append(files, path)
+		}
+		return nil
 	})
+	return files, true
 }

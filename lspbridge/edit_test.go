@@ -3,6 +3,8 @@ package lspbridge
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,7 +17,7 @@ func lspEdit(line, from, to int, text string) string {
 }
 
 func TestResolveEdit(t *testing.T) {
-	files := map[string]string{"/p/a": "one two\nthree\n", "/p/b": "b𝄞c\n"}
+	files := map[string]string{"/p/a": "one two\nthree\n", "/p/b": "b𝄞c\n", "/p/dir/x": "x\n", "/p/dir/in/y": "y\n"}
 	versions := map[string]int32{"/p/a": 5}
 	doc := func(path, version string, edits ...string) string {
 		return fmt.Sprintf(`{"textDocument":{"uri":"file://%s","version":%s},"edits":[%s]}`, path, version, strings.Join(edits, ","))
@@ -46,6 +48,18 @@ func TestResolveEdit(t *testing.T) {
 		{"create and delete is nothing", `{"documentChanges":[{"kind":"create","uri":"file:///p/n"},{"kind":"delete","uri":"file:///p/n"}]}`, "", ""},
 		{"delete and create", `{"documentChanges":[{"kind":"delete","uri":"file:///p/b"},{"kind":"create","uri":"file:///p/b"},` + doc("/p/b", "null", lspEdit(0, 0, 0, "new")) + `]}`, "edit /p/b new", ""},
 		{"no file at all", `{"changes":{"untitled:x":[]}}`, "", "no file"},
+		{"rename over a file", `{"documentChanges":[{"kind":"rename","oldUri":"file:///p/b","newUri":"file:///p/a","options":{"overwrite":true}}]}`, "delete /p/b ; edit /p/a b𝄞c|", ""},
+		{"rename over a file and edit it", `{"documentChanges":[{"kind":"rename","oldUri":"file:///p/b","newUri":"file:///p/a","options":{"overwrite":true}},` + doc("/p/a", "null", lspEdit(0, 0, 1, "B")) + `]}`, "delete /p/b ; edit /p/a B𝄞c|", ""},
+		{"rename or leave", `{"documentChanges":[{"kind":"rename","oldUri":"file:///p/b","newUri":"file:///p/a","options":{"ignoreIfExists":true}}]}`, "", ""},
+		{"delete or leave", `{"documentChanges":[{"kind":"delete","uri":"file:///p/x","options":{"ignoreIfNotExists":true}}]}`, "", ""},
+		{"delete a folder", `{"documentChanges":[{"kind":"delete","uri":"file:///p/dir","options":{"recursive":true}}]}`, "delete /p/dir/in/y ; delete /p/dir/x ", ""},
+		{"delete a folder by accident", `{"documentChanges":[{"kind":"delete","uri":"file:///p/dir"}]}`, "", "not empty"},
+		{"delete an empty folder", `{"documentChanges":[{"kind":"delete","uri":"file:///p/empty"}]}`, "", ""},
+		{"move a folder", `{"documentChanges":[{"kind":"rename","oldUri":"file:///p/dir","newUri":"file:///p/moved"},` + doc("/p/moved/x", "null", lspEdit(0, 0, 1, "X")) + `]}`, "rename /p/dir/in/y>/p/moved/in/y y|; rename /p/dir/x>/p/moved/x X|", ""},
+		{"one edit of two is to be confirmed", `{"changeAnnotations":{"q":{"label":"Risky","description":"in a comment","needsConfirmation":true},"n":{"label":"Fine"}},"documentChanges":[` +
+			doc("/p/a", "5", strings.Replace(lspEdit(0, 0, 3, "1"), `"newText"`, `"annotationId":"q","newText"`, 1)) + `,` + doc("/p/b", "null", strings.Replace(lspEdit(0, 0, 1, "B"), `"newText"`, `"annotationId":"n","newText"`, 1)) + `]}`,
+			"edit /p/a 1 two|three| (Risky: in a comment); edit /p/b B𝄞c|", ""},
+		{"a deletion to be confirmed", `{"changeAnnotations":{"q":{"label":"Gone","needsConfirmation":true}},"documentChanges":[{"kind":"delete","uri":"file:///p/b","annotationId":"q"}]}`, "delete /p/b  (Gone)", ""},
 		{"a snippet", `{"changes":{"file:///p/a":[{"range":{},"newText":"","snippet":{"value":"$1"}}]}}`, "", "snippet"},
 		{"unknown kind", `{"documentChanges":[{"kind":"chmod"}]}`, "", "unknown kind"},
 	} {
@@ -54,7 +68,14 @@ func TestResolveEdit(t *testing.T) {
 			if err := json.Unmarshal([]byte(c.edit), &e); err != nil {
 				t.Fatal(err)
 			}
-			got, err := resolveEdit(e, UTF16, func(p string) (string, int32, bool) { text, ok := files[p]; return text, versions[p], ok })
+			got, err := resolveEdit(e, UTF16, func(p string) (string, int32, bool) { text, ok := files[p]; return text, versions[p], ok }, func(dir string) (in []string, ok bool) {
+				for _, f := range slices.Sorted(maps.Keys(files)) {
+					if strings.HasPrefix(f, dir+"/") {
+						in = append(in, f)
+					}
+				}
+				return in, len(in) > 0 || dir == "/p/empty"
+			})
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) {
 					t.Errorf("error %v, want %q", err, c.err)
@@ -68,6 +89,9 @@ func TestResolveEdit(t *testing.T) {
 					name += ">" + f.NewPath
 				}
 				out = append(out, f.Kind+" "+name+" "+strings.ReplaceAll(f.New, "\n", "|"))
+				if f.Confirm != "" {
+					out[len(out)-1] += " (" + f.Confirm + ")"
+				}
 			}
 			if s := strings.Join(out, "; "); err != nil || s != c.want {
 				t.Errorf("%q %v, want %q", s, err, c.want)

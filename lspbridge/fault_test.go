@@ -421,14 +421,17 @@ func TestApplyEdit(t *testing.T) {
 				case "textDocument/codeAction":
 					return json.RawMessage(`[{"title":"Tidy","command":"tidy","arguments":[1]},null,{"title":"Editor's","command":{"title":"x","command":"editor.show"}}]`), true, nil
 				case "workspace/executeCommand":
-					var r struct{ Applied bool }
+					var r struct {
+						Applied       bool
+						FailureReason string
+					}
 					err := s.Peer().Call(context.Background(), "workspace/applyEdit", edit, &r)
-					return nil, true, err
+					return nil, true, errors.Join(err, fmt.Errorf("the client says %v %q", r.Applied, r.FailureReason))
 				}
 				return nil, false, nil
 			}}, map[string]string{"a.fake": "fine\n"})
 		defer f.Close(context.Background())
-		f.o.ApplyEdit = func(_ context.Context, label string, edits []FileEdit) error {
+		f.o.ApplyEdit = func(_ context.Context, _, label string, edits []FileEdit) error {
 			if label != "tidy" || len(edits) != 1 || edits[0].New != "FINE\n" {
 				t.Errorf("asked for %q %+v", label, edits)
 			}
@@ -439,11 +442,28 @@ func TestApplyEdit(t *testing.T) {
 		if err != nil || len(actions) != 2 {
 			t.Fatalf("%+v %v", actions, err)
 		}
-		edits, err := f.ResolveAction(ctx, actions[0])
-		if err != nil || len(edits) != 1 || edits[0].New != "FINE\n" || edits[0].Old != "fine\n" {
-			t.Errorf("%+v %v", edits, err)
+		if edits, err := f.ResolveAction(ctx, actions[0]); !errors.Is(err, errOnlyRuns) || slices.Contains(f.server().Seen(), "workspace/executeCommand") {
+			t.Errorf("looking at it ran it: %+v %v", edits, err)
 		}
-		if _, err := f.ResolveAction(ctx, actions[1]); err == nil || !strings.Contains(err.Error(), "editor.show") {
+		for _, refusal := range []error{nil, errors.New("only one hunk")} {
+			var got []FileEdit
+			err = f.RunAction(ctx, actions[0], func(ctx context.Context, label string, edits []FileEdit) error {
+				got = edits
+				// What the change pipeline does; this server thinks of nothing but its command meanwhile.
+				if d := f.Check(f.ctx(time.Second), []Proposal{{Path: f.path, Text: edits[0].New}}); d.State != Pending {
+					t.Errorf("%s %q", d.State, d.Reason)
+				}
+				return refusal
+			})
+			want := `the client says true ""`
+			if refusal != nil {
+				want = `the client says false "only one hunk"`
+			}
+			if err == nil || !strings.Contains(err.Error(), want) || len(got) != 1 || got[0].New != "FINE\n" || got[0].Old != "fine\n" {
+				t.Errorf("%+v %v", got, err)
+			}
+		}
+		if err := f.RunAction(ctx, actions[1], nil); err == nil || !strings.Contains(err.Error(), "editor.show") {
 			t.Errorf("an editor's command: %v", err)
 		}
 		go func() {

@@ -158,31 +158,6 @@ func (c *client) registered(method string) bool {
 	return false
 }
 
-// applyEdit keeps the edit when a command of ours made the server ask, and takes it to the person otherwise.
-func (c *client) applyEdit(ctx context.Context, r *rpc.Request) (any, error) {
-	var p struct {
-		Label string
-		Edit  lsp.WorkspaceEdit
-	}
-	if err := json.Unmarshal(r.Params, &p); err != nil {
-		return nil, rpc.InvalidParams("%v", err)
-	}
-	c.mu.Lock()
-	ours := c.collect
-	if ours != nil {
-		*ours = append(*ours, p.Edit)
-	}
-	c.mu.Unlock()
-	if ours != nil {
-		return map[string]bool{"applied": true}, nil
-	}
-	r.Async()
-	if err := c.host.apply(ctx, p.Label, p.Edit, c); err != nil {
-		return map[string]any{"applied": false, "failureReason": err.Error()}, nil
-	}
-	return map[string]bool{"applied": true}, nil
-}
-
 const diagnosing = "diagnosing "
 
 func (c *client) progress(token, kind, title string) {

@@ -26,7 +26,7 @@ type Options struct {
 	// Buffer is the live text of an open document; ok is false when the disk has the say.
 	Buffer func(path string) (text string, ok bool)
 	// ApplyEdit takes an edit a server asks for by itself to the person. nil refuses.
-	ApplyEdit func(ctx context.Context, label string, edits []FileEdit) error
+	ApplyEdit func(ctx context.Context, server, label string, edits []FileEdit) error
 	// Diagnostics hears of every file whose problems have changed, when they are final or change again; never of a
 	// proposal's. It must not call the Manager and must not block. nil: nobody listens.
 	Diagnostics func(FileReport)
@@ -38,6 +38,7 @@ type Options struct {
 	// Trusted allows programs out of the project itself (node_modules/.bin): what a checkout brings along then runs.
 	Trusted bool
 	Idle    time.Duration // a server nobody used for so long is stopped; 0 is ten minutes, negative never
+	Linger  time.Duration // … and all of them so long after the last Use has ended; 0 is thirty seconds
 	NoWatch bool          // no file watcher
 	// Dial replaces the start of a process, for tests. What it returns is the server's output and input.
 	Dial func(s Server, root string) (io.ReadCloser, io.WriteCloser, error)
@@ -57,6 +58,8 @@ type Manager struct {
 	watcher  *watcher
 	noticed  map[string]bool
 	told     map[string]FileReport // what Diagnostics heard last; files without problems are not kept
+	users    int                   // of Use
+	leaving  *time.Timer           // stops everything when nobody has come back
 	newFiles map[string]bool       // proposed and not on disk when checked: their first write is a creation
 }
 
@@ -69,6 +72,9 @@ func New(o Options) *Manager {
 	}
 	if o.Idle == 0 {
 		o.Idle = 10 * time.Minute
+	}
+	if o.Linger == 0 {
+		o.Linger = 30 * time.Second
 	}
 	o.Root = filepath.Clean(o.Root)
 	return &Manager{o: o, log: o.Log, rows: sync.OnceValue(func() []Server { return configured(o.Servers) }),
@@ -165,6 +171,9 @@ func (m *Manager) Warm(path string) {
 func (m *Manager) Close(ctx context.Context) {
 	m.mu.Lock()
 	m.closed = true
+	if m.leaving != nil {
+		m.leaving.Stop()
+	}
 	w := m.watcher
 	m.watcher = nil
 	m.mu.Unlock()
@@ -176,6 +185,42 @@ func (m *Manager) Close(ctx context.Context) {
 		wg.Go(func() { s.stop(ctx, "the session ended") })
 	}
 	wg.Wait()
+}
+
+// Use says that somebody works with the project until done is called. With the last of them gone the servers stop after
+// a while; whoever asks again starts them again.
+func (m *Manager) Use() (done func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.users++
+	if m.leaving != nil {
+		m.leaving.Stop()
+	}
+	return sync.OnceFunc(func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.users--; m.users == 0 && !m.closed {
+			m.leaving = time.AfterFunc(m.o.Linger, m.leave)
+		}
+	})
+}
+
+// leave stops all servers and the watcher when nobody uses them.
+func (m *Manager) leave() {
+	m.mu.Lock()
+	if m.users > 0 || m.closed {
+		m.mu.Unlock()
+		return
+	}
+	w := m.watcher
+	m.watcher = nil
+	m.mu.Unlock()
+	if w != nil {
+		w.close()
+	}
+	for _, s := range m.running() {
+		s.stop(context.Background(), "no session uses it")
+	}
 }
 
 func (m *Manager) notice(server, text string) {
@@ -207,10 +252,10 @@ func (m *Manager) host() host {
 				return errors.New("edits of a server's own accord are not accepted here")
 			}
 			edits, err := c.fileEdits(edit)
-			if err != nil {
+			if err != nil || len(edits) == 0 {
 				return err
 			}
-			return m.o.ApplyEdit(ctx, label, edits)
+			return m.o.ApplyEdit(ctx, c.spec.ID, label, edits)
 		}}
 }
 

@@ -238,11 +238,12 @@ type DocumentChange struct {
 		URI     string `json:"uri"`
 		Version *int32 `json:"version"`
 	} `json:"textDocument"`
-	Edits   []TextEdit `json:"edits"`
-	URI     string     `json:"uri"`
-	OldURI  string     `json:"oldUri"`
-	NewURI  string     `json:"newUri"`
-	Options struct {
+	Edits        []TextEdit `json:"edits"`
+	URI          string     `json:"uri"`
+	OldURI       string     `json:"oldUri"`
+	NewURI       string     `json:"newUri"`
+	AnnotationID string     `json:"annotationId"` // of create, rename, delete
+	Options      struct {
 		Overwrite         bool `json:"overwrite"`
 		IgnoreIfExists    bool `json:"ignoreIfExists"`
 		IgnoreIfNotExists bool `json:"ignoreIfNotExists"`
@@ -254,6 +255,14 @@ type DocumentChange struct {
 type WorkspaceEdit struct {
 	Changes         map[string][]TextEdit `json:"changes"`
 	DocumentChanges []DocumentChange      `json:"documentChanges"`
+	Annotations     map[string]Annotation `json:"changeAnnotations"`
+}
+
+// Annotation says what a part of an edit is about.
+type Annotation struct {
+	Label             string `json:"label"`
+	NeedsConfirmation bool   `json:"needsConfirmation"`
+	Description       string `json:"description"`
 }
 
 // Command of a code action.

@@ -1,0 +1,150 @@
+package lspbridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/pillion-dev/pillion/lspbridge/lsp"
+	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"go.lsp.dev/protocol"
+)
+
+// Apply takes an edit that a server asks for to whoever decides. nil says that all of it was applied; the error is what
+// the server is told.
+type Apply func(ctx context.Context, label string, edits []FileEdit) error
+
+// commandBudget is how long a command may take, besides the time that people need for the edits it asks for.
+const commandBudget = 60 * time.Second
+
+// errOnlyRuns: an action that is a command cannot be looked at, only run.
+var errOnlyRuns = errors.New("what it changes is only known when its command runs")
+
+// RunAction carries an action out: its edit, or the edits its command makes the server ask for, go to apply one after
+// the other, and the server learns of each what became of it.
+func (m *Manager) RunAction(ctx context.Context, a Action, apply Apply) error {
+	if a.Disabled != "" {
+		return fmt.Errorf("%s: %s", a.Title, a.Disabled)
+	}
+	for _, s := range m.slotsFor(a.Path) {
+		if s.spec.ID != a.Server {
+			continue
+		}
+		asking, cancel := context.WithTimeout(ctx, queryBudget)
+		defer cancel()
+		c, err := s.get(asking)
+		if err != nil {
+			return err
+		}
+		release, err := c.lock(asking)
+		if err != nil {
+			return err
+		}
+		c.sync([]string{a.Path})
+		edits, cmd, err := c.resolveAction(asking, a)
+		release() // applying an edit checks it first, which needs the documents
+		switch {
+		case err != nil:
+			return err
+		case cmd != nil:
+			return c.execute(ctx, cmd, apply)
+		case len(edits) == 0:
+			return nil
+		}
+		return apply(ctx, a.Title, edits)
+	}
+	return fmt.Errorf("%s does not run for %s any more", a.Server, a.Path)
+}
+
+// command is one that runs: what the server asks for meanwhile is part of it.
+type command struct {
+	apply   Apply
+	ctx     context.Context // of the call that runs it; the server's own is only the connection's
+	title   string
+	pending sync.WaitGroup
+	clock   *time.Timer // ends it when the server takes too long
+}
+
+// execute runs a command. One runs at a time, so that edits belong to the right one.
+func (c *client) execute(ctx context.Context, cmd *lsp.Command, apply Apply) error {
+	if c.caps.Execute == nil || !contains(c.caps.Execute.Commands, cmd.Command) {
+		return fmt.Errorf("%q is a command of an editor, not of %s", cmd.Command, c.spec.ID)
+	}
+	select {
+	case c.commands <- struct{}{}:
+		defer func() { <-c.commands }()
+	case <-ctx.Done():
+		return fmt.Errorf("%s is running another command", c.spec.ID)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	run := &command{apply: apply, ctx: ctx, title: cmd.Title}
+	run.clock = time.AfterFunc(commandBudget, func() {
+		cancel(fmt.Errorf("%s did not end %s within %v", c.spec.ID, cmd.Command, commandBudget))
+	})
+	defer run.clock.Stop()
+	c.mu.Lock()
+	c.command = run
+	c.mu.Unlock()
+	params := map[string]any{"command": cmd.Command}
+	if len(cmd.Arguments) > 0 {
+		params["arguments"] = cmd.Arguments
+	}
+	err := c.call(ctx, protocol.MethodWorkspaceExecuteCommand, params, nil)
+	c.mu.Lock()
+	c.command = nil
+	c.mu.Unlock()
+	run.pending.Wait() // some servers answer first
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return fmt.Errorf("%s: %w", cmd.Command, err)
+	}
+	return nil
+}
+
+// applyEdit answers workspace/applyEdit: during a command of ours the edit goes to whoever runs it, else to the person.
+func (c *client) applyEdit(ctx context.Context, r *rpc.Request) (any, error) {
+	var p struct {
+		Label string
+		Edit  lsp.WorkspaceEdit
+	}
+	if err := json.Unmarshal(r.Params, &p); err != nil {
+		return nil, rpc.InvalidParams("%v", err)
+	}
+	c.mu.Lock()
+	run := c.command
+	if run != nil {
+		run.pending.Add(1)
+		run.clock.Stop()
+	}
+	c.mu.Unlock()
+	r.Async()
+	var err error
+	if run != nil {
+		err = c.applyFor(run, p.Label, p.Edit)
+		run.clock.Reset(commandBudget)
+		run.pending.Done()
+	} else {
+		err = c.host.apply(ctx, p.Label, p.Edit, c)
+	}
+	if err != nil {
+		return map[string]any{"applied": false, "failureReason": err.Error()}, nil
+	}
+	return map[string]bool{"applied": true}, nil
+}
+
+func (c *client) applyFor(run *command, label string, edit lsp.WorkspaceEdit) error {
+	edits, err := c.fileEdits(edit)
+	if err != nil || len(edits) == 0 {
+		return err
+	}
+	if label == "" {
+		label = run.title
+	}
+	return run.apply(run.ctx, label, edits)
+}
