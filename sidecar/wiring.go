@@ -56,16 +56,16 @@ type app struct {
 	recover sync.Once
 
 	mu      sync.Mutex
-	bridges map[string]*lspbridge.Manager // guarded by mu; by worktree root, and whether it is trusted
-	search  map[string]*search.Searcher   // guarded by mu; by configured ripgrep
-	envs    map[string]builtin.Env        // guarded by mu; by session
+	bridges map[string]*servers         // guarded by mu; by worktree root, and whether it is trusted
+	search  map[string]*search.Searcher // guarded by mu; by configured ripgrep
+	envs    map[string]builtin.Env      // guarded by mu; by session
 }
 
 func newApp(o appOptions) *app {
 	if o.log == nil {
 		o.log = slog.New(slog.DiscardHandler)
 	}
-	a := &app{o: o, place: o.place, locks: &files.Locks{}, bridges: map[string]*lspbridge.Manager{}, search: map[string]*search.Searcher{}, envs: map[string]builtin.Env{}}
+	a := &app{o: o, place: o.place, locks: &files.Locks{}, bridges: map[string]*servers{}, search: map[string]*search.Searcher{}, envs: map[string]builtin.Env{}}
 	if o.ephemeral {
 		a.store = store.NewForgetful()
 	} else {
@@ -138,15 +138,22 @@ func (a *app) env(s agent.SessionInfo) builtin.Env {
 		env.Buffers = a.o.editors.Files(s.ID)
 		env.Applier = a.o.editors.Applier(s.ID, disk{env})
 	}
-	if m := a.bridge(root, c); m != nil {
-		env.Bridge = m
+	link := a.bridge(root, c)
+	if link != nil {
+		env.Bridge = link.Manager
 	}
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	if had, ok := a.envs[s.ID]; ok { // made twice at once: the first one counts
+		a.mu.Unlock()
 		return had
 	}
 	a.envs[s.ID] = env
+	a.mu.Unlock()
+	if link != nil {
+		for _, text := range link.hold(s.ID) {
+			a.tell(link, text)
+		}
+	}
 	return env
 }
 
@@ -155,7 +162,11 @@ func (a *app) ended(session string) {
 	a.mu.Lock()
 	env, ok := a.envs[session]
 	delete(a.envs, session)
+	links := slices.Collect(maps.Values(a.bridges))
 	a.mu.Unlock()
+	for _, link := range links {
+		link.release(session)
+	}
 	if ok {
 		env.Shell.Close()
 	}
@@ -228,7 +239,7 @@ func (a *app) recoverOnce(ctx context.Context) {
 }
 
 // bridge is the language servers' manager of a worktree, nil where they are switched off.
-func (a *app) bridge(root string, c *config.Config) *lspbridge.Manager {
+func (a *app) bridge(root string, c *config.Config) *servers {
 	if a.o.noLSP || c.LSP.Set && !c.LSP.On {
 		return nil
 	}
@@ -251,9 +262,14 @@ func (a *app) bridge(root string, c *config.Config) *lspbridge.Manager {
 	if a.o.problems != nil {
 		o.Diagnostics = a.o.problems.put
 	}
-	m := lspbridge.New(o)
-	a.bridges[key] = m
-	return m
+	link := &servers{uses: map[string]func(){}}
+	o.Notice = func(_, text string) { a.tell(link, text) }
+	o.ApplyEdit = func(ctx context.Context, server, label string, edits []lspbridge.FileEdit) error {
+		return a.applyEdit(ctx, link, server, label, edits)
+	}
+	link.Manager = lspbridge.New(o)
+	a.bridges[key] = link
+	return link
 }
 
 func lspConfig(c *config.Config) map[string]lspbridge.ServerConfig {
@@ -294,7 +310,7 @@ func (a *app) close() {
 	}
 	a.mu.Lock()
 	bridges, envs := a.bridges, a.envs
-	a.bridges, a.envs = map[string]*lspbridge.Manager{}, map[string]builtin.Env{}
+	a.bridges, a.envs = map[string]*servers{}, map[string]builtin.Env{}
 	a.mu.Unlock()
 	var wait sync.WaitGroup
 	for _, env := range envs { // of sessions that could not be closed in time

@@ -23,6 +23,7 @@ type proposal struct {
 	note    string // for the model, after them: how a passage was found, and the like
 	members []member
 	meta    map[string]any // added to the result's metadata
+	confirm string         // why a person must agree whatever the rules allow; empty: the rules decide
 
 	complete bool // a server computed it: what follows from its moves is in it already
 }
@@ -90,6 +91,9 @@ func (e Env) changeFiles(ctx context.Context, call *tools.Call, title string, ed
 			return tools.Result{}, fmt.Errorf("unknown kind of file edit %q", ed.Kind)
 		}
 		p.members = append(p.members, m)
+		if ed.Confirm != "" && p.confirm == "" {
+			p.confirm = "the language server wants " + e.rel(here.path) + " to be confirmed: " + ed.Confirm
+		}
 	}
 	return e.propose(ctx, call, p)
 }
@@ -234,6 +238,9 @@ func (e Env) request(set *change.Set, p proposal) permission.Request {
 		if m.to != nil {
 			add(m.to.path, m.to.real)
 		}
+	}
+	if p.confirm != "" && !r.MustAsk {
+		r.MustAsk, r.Always, r.Why = true, nil, p.confirm
 	}
 	meta := e.metadata(set, nil)
 	r.Metadata = map[string]any{"filepath": set.Title, "diff": meta["diff"], "files": meta["files"]}

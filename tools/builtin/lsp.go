@@ -44,8 +44,8 @@ type intelligence interface {
 	TypeHierarchy(ctx context.Context, path string, p lspbridge.Position) ([]lspbridge.TypeTree, error)
 	CodeActions(ctx context.Context, path string, r lspbridge.Range, only []string, diags []lspbridge.Diagnostic) ([]lspbridge.Action, error)
 	ResolveAction(ctx context.Context, a lspbridge.Action) ([]lspbridge.FileEdit, error)
+	RunAction(ctx context.Context, a lspbridge.Action, apply lspbridge.Apply) error
 	Rename(ctx context.Context, path string, p lspbridge.Position, newName string) ([]lspbridge.FileEdit, error)
-	OrganizeImports(ctx context.Context, path string) ([]lspbridge.FileEdit, error)
 	Format(ctx context.Context, path string) ([]lspbridge.FileEdit, error)
 }
 
@@ -186,7 +186,7 @@ func (c *lspCall) do(ctx, asking context.Context) (tools.Result, error) {
 		}
 		return c.codeActions(asking)
 	case "organizeImports":
-		return c.change(ctx, "Organize imports", func() ([]lspbridge.FileEdit, error) { return c.lsp.OrganizeImports(asking, c.path) })
+		return c.organizeImports(ctx, asking)
 	case "format":
 		return c.change(ctx, "Format", func() ([]lspbridge.FileEdit, error) { return c.lsp.Format(asking, c.path) })
 	}

@@ -167,23 +167,41 @@ func (c *lspCall) applyAction(ctx, asking context.Context) (tools.Result, error)
 	if err := c.askRead(ctx, c.call, at); err != nil {
 		return tools.Result{}, err
 	}
-	return c.change(ctx, o.action.Title, func() ([]lspbridge.FileEdit, error) {
-		a := o.action
-		if now, _ := c.Present(c.path); now != o.text {
-			if a, err = c.again(asking, o, now); err != nil {
-				return nil, err
-			}
+	a := o.action
+	if now, _ := c.Present(c.path); now != o.text {
+		if a, err = c.again(asking, o, now); err != nil {
+			return tools.Result{}, err
 		}
-		edits, err := c.lsp.ResolveAction(asking, a)
-		if errors.Is(err, lspbridge.ErrMoved) { // the text is the same, but proposals were checked meanwhile
-			now, _ := c.Present(c.path)
-			if a, err = c.again(asking, o, now); err != nil {
-				return nil, err
-			}
-			return c.lsp.ResolveAction(asking, a)
+	}
+	r, err := c.runAction(ctx, a)
+	if errors.Is(err, lspbridge.ErrMoved) { // the text is the same, but proposals were checked meanwhile
+		now, _ := c.Present(c.path)
+		if a, err = c.again(asking, o, now); err != nil {
+			return tools.Result{}, err
 		}
-		return edits, err
-	})
+		return c.runAction(ctx, a)
+	}
+	return r, err
+}
+
+// organizeImports carries out what the servers offer for it.
+func (c *lspCall) organizeImports(ctx, asking context.Context) (tools.Result, error) {
+	const kind = "source.organizeImports"
+	text, ok := c.Present(c.path)
+	if !ok {
+		return tools.Result{}, missing(c.path)
+	}
+	list, err := c.lsp.CodeActions(asking, c.path, lspbridge.Range{End: lspbridge.OffsetPosition(text, len(text))}, []string{kind}, []lspbridge.Diagnostic{})
+	if err != nil {
+		return tools.Result{}, err
+	}
+	for _, a := range list {
+		if a.Disabled == "" {
+			return c.runAction(ctx, a)
+		}
+	}
+	title := "Organize imports in " + c.rel(c.path)
+	return tools.Result{Title: title, Output: title + ": there is nothing to change.", Metadata: map[string]any{"files": []any{}}}, nil
 }
 
 // again finds the same action in the text as it is now.

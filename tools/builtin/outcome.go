@@ -93,6 +93,9 @@ func (e Env) result(p proposal, d *change.Decided, done *carriedOut, delta *lspb
 	}
 	sb.WriteString(problemText(delta, done.set))
 	meta := e.metadata(done.set, p.meta)
+	if partly(d) {
+		meta["partly"] = true
+	}
 	byFile := map[string]any{}
 	if delta != nil {
 		for _, r := range delta.Files {

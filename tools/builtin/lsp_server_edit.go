@@ -1,0 +1,81 @@
+package builtin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/tools"
+)
+
+// serverEdits are the changes that one action makes a server ask for, each a change set of the call that runs it.
+type serverEdits struct {
+	results []tools.Result
+	err     error // of the last one; the server was told of it
+}
+
+// apply takes one of them through the change pipeline. What it returns is the server's answer: it must not go on as if
+// all were there when a person took only part of it.
+func (s *serverEdits) apply(env Env, call *tools.Call, title string) lspbridge.Apply {
+	return func(ctx context.Context, label string, edits []lspbridge.FileEdit) error {
+		if label == "" {
+			label = title
+		}
+		r, err := env.changeFiles(ctx, call, label, edits)
+		if s.err = err; err != nil {
+			return err
+		}
+		s.results = append(s.results, r)
+		if r.Metadata["partly"] == true {
+			return errors.New("the user accepted only a part of the edit")
+		}
+		return nil
+	}
+}
+
+// runAction carries an action out, be it an edit or a command.
+func (c *lspCall) runAction(ctx context.Context, a lspbridge.Action) (tools.Result, error) {
+	var s serverEdits
+	title := a.Title + " in " + c.rel(a.Path)
+	err := c.lsp.RunAction(ctx, a, s.apply(c.Env, c.call, title))
+	switch {
+	case s.err != nil && len(s.results) == 0: // a person's no, a file that moved on: the tool's own words for it
+		return tools.Result{}, s.err
+	case len(s.results) == 0 && err != nil:
+		return tools.Result{}, err
+	case len(s.results) == 0:
+		return tools.Result{Title: title, Output: title + ": there is nothing to change.", Metadata: map[string]any{"files": []any{}}}, nil
+	}
+	r := s.results[0]
+	for _, more := range s.results[1:] {
+		r.Output += "\n\n" + more.Output
+		r.Locations = append(r.Locations, more.Locations...)
+	}
+	r.Title = title
+	if len(s.results) > 1 {
+		r.Output = fmt.Sprintf("%s made %d changes.\n\n", a.Title, len(s.results)) + r.Output
+	}
+	if err != nil {
+		r.Output += "\n\nThe language server did not go on: " + strings.TrimSpace(err.Error())
+	}
+	return r, nil
+}
+
+// ServerEdit is an edit that a language server asks for of its own accord, as a tool nobody is offered: run once, it
+// takes the edit through the change pipeline of a session like any other.
+func ServerEdit(env Env, server, label string, edits []lspbridge.FileEdit) (tool tools.Tool, failed func() error) {
+	var s serverEdits
+	if label == "" {
+		label = "Edit by " + server
+	}
+	var answer error
+	tool = tools.New("lsp", "An edit of a language server.", func(ctx context.Context, _ struct{}, call *tools.Call) (tools.Result, error) {
+		if answer = s.apply(env, call, label)(ctx, label, edits); len(s.results) == 0 {
+			return tools.Result{}, answer
+		}
+		return s.results[0], nil
+	}, tools.WithKind(tools.KindEdit))
+	return tool, func() error { return answer }
+}
