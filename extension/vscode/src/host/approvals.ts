@@ -15,12 +15,19 @@ export interface Approval {
   readonly files: readonly ApprovalFile[];
   /** Decisions so far, by hunk. */
   readonly hunks: ReadonlyMap<string, HunkDecision>;
+  /** Hunks that the person changed or commented without deciding yet. */
+  readonly drafts: ReadonlyMap<string, HunkDraft>;
   readonly since: number;
 }
 
 export interface ApprovalFile {
   readonly change: FileChange;
   readonly diff: Diff;
+}
+
+export interface HunkDraft {
+  newLines?: string[];
+  comment?: string;
 }
 
 export interface Decision {
@@ -38,6 +45,7 @@ export interface Decided {
 
 interface Entry extends Approval {
   hunks: Map<string, HunkDecision>;
+  drafts: Map<string, HunkDraft>;
   answer(response: RequestPermissionResponse): void;
 }
 
@@ -73,8 +81,9 @@ export class Approvals implements vscode.Disposable {
   decide(id: string, optionId: string, decision: Decision = {}): boolean {
     const entry = this.#entries.get(id);
     if (!entry) return false;
-    if (!entry.request.options.some((o) => o.optionId === optionId)) throw new Error(`${optionId} is none of the options`);
-    const hunks = { ...Object.fromEntries(entry.hunks), ...decision.hunks };
+    const option = entry.request.options.find((o) => o.optionId === optionId);
+    if (!option) throw new Error(`${optionId} is none of the options`);
+    const hunks = { ...Object.fromEntries(drafted(entry, option.kind.startsWith("allow"))), ...Object.fromEntries(entry.hunks), ...decision.hunks };
     const meta: DecisionMeta = {};
     if (Object.keys(hunks).length > 0) meta.hunks = hunks;
     if (decision.comment) meta.comment = decision.comment;
@@ -99,6 +108,15 @@ export class Approvals implements vscode.Disposable {
     if (!entry) return;
     if (decision) entry.hunks.set(hunkId, decision);
     else if (!entry.hunks.delete(hunkId)) return;
+    this.#changed.fire(entry.sessionId);
+  }
+
+  /** Notes that the person changed or commented a hunk; it goes along with whatever is decided. */
+  draft(id: string, hunkId: string, draft: HunkDraft | undefined): void {
+    const entry = this.#entries.get(id);
+    if (!entry) return;
+    if (draft && (draft.newLines || draft.comment)) entry.drafts.set(hunkId, draft);
+    else if (!entry.drafts.delete(hunkId)) return;
     this.#changed.fire(entry.sessionId);
   }
 
@@ -130,6 +148,7 @@ export class Approvals implements vscode.Disposable {
         meta,
         files: filesOf(request, meta),
         hunks: new Map(),
+        drafts: new Map(),
         since: Date.now(),
         answer: resolve,
       };
@@ -148,6 +167,15 @@ export class Approvals implements vscode.Disposable {
     this.#decided.fire({ approval: entry, optionId: undefined, decision: {} });
     this.#changed.fire(entry.sessionId);
   }
+}
+
+/** What drafts mean once the rest is accepted or rejected. */
+function drafted(entry: Entry, accept: boolean): [string, HunkDecision][] {
+  return [...entry.drafts].flatMap(([id, { newLines, comment }]): [string, HunkDecision][] => {
+    const said = comment ? { comment } : {};
+    if (!accept) return comment ? [[id, { decision: "reject", ...said }]] : [];
+    return [[id, newLines ? { decision: "edit", newLines, ...said } : { decision: "accept", ...said }]];
+  });
 }
 
 /** The option that accepts or rejects this once. */

@@ -1,0 +1,92 @@
+// The lines above a proposal and above each of its hunks: what it does to the problems, and what can be decided here.
+import * as vscode from "vscode";
+import type { ReviewedHunk } from "../common/hunks";
+import { proposalScheme } from "./proposals";
+import type { Review, ReviewFile } from "./review";
+
+/** Lenses that are drawn at most; a proposal of thousands of hunks is decided by its first line. */
+const most = 300;
+
+export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
+  readonly #changed = new vscode.EventEmitter<void>();
+  readonly onDidChangeCodeLenses = this.#changed.event;
+  readonly #registered: vscode.Disposable;
+
+  constructor(private readonly find: (uri: vscode.Uri) => { review: Review; file: ReviewFile } | undefined) {
+    this.#registered = vscode.languages.registerCodeLensProvider({ scheme: proposalScheme }, this);
+  }
+
+  refresh(): void {
+    this.#changed.fire();
+  }
+
+  provideCodeLenses(document: vscode.TextDocument): vscode.CodeLens[] {
+    const found = this.find(document.uri);
+    if (!found || found.review.over) return [];
+    const lenses = this.#header(found.review, found.file);
+    if (!vscode.workspace.getConfiguration("pillion").get("review.codeLens", true)) return lenses;
+    for (const hunk of found.file.hunks.slice(0, most)) lenses.push(...this.#hunk(found.review, found.file, hunk, document));
+    return lenses;
+  }
+
+  dispose(): void {
+    this.#registered.dispose();
+    this.#changed.dispose();
+  }
+
+  #header(review: Review, file: ReviewFile): vscode.CodeLens[] {
+    const top = new vscode.Range(0, 0, 0, 0);
+    const lens = (title: string, command: string, tooltip: string) => new vscode.CodeLens(top, { title, command, tooltip, arguments: [file.right] });
+    const open = review.undecided(file).length;
+    const done = file.hunks.length - open;
+    const parts = [lens(problemsTitle(review), "workbench.actions.view.problems", problemsTooltip(review))];
+    const count = `${file.hunks.length} ${file.hunks.length === 1 ? "hunk" : "hunks"}${done > 0 ? `, ${done} decided` : ""}`;
+    parts.push(lens(`$(check) Accept file (${count})`, "pillion.review.acceptFile", "Accept what is undecided in this file"));
+    parts.push(lens("$(close) Reject file", "pillion.review.rejectFile", "Reject what is undecided in this file"));
+    if (review.files.length > 1) parts.push(lens(`$(check-all) Accept all ${review.files.length} files`, "pillion.review.acceptAll", "Accept everything that is undecided"));
+    return parts;
+  }
+
+  #hunk(review: Review, file: ReviewFile, hunk: ReviewedHunk, document: vscode.TextDocument): vscode.CodeLens[] {
+    const line = Math.min(hunk.start, document.lineCount - 1);
+    const at = new vscode.Range(line, 0, line, 0);
+    const lens = (title: string, command: string, tooltip: string) => new vscode.CodeLens(at, { title, command, tooltip, arguments: [file.right, hunk.id] });
+    const decision = review.decision(hunk.id);
+    const comment = review.comment(hunk.id);
+    const talk = lens(comment ? `$(comment) ${short(comment)}` : "$(comment) Comment", "pillion.review.commentHunk", comment ?? "Say something about these lines; it goes along with your decision");
+    if (decision?.decision === "reject") return [lens("$(close) Rejected", "", ""), lens("$(discard) Take back", "pillion.review.acceptHunk", "Propose these lines again and accept them"), talk];
+    if (decision) return [lens(decision.decision === "edit" ? "$(check) Accepted as you edited it" : "$(check) Accepted", "", ""), lens("$(close) Reject", "pillion.review.rejectHunk", "Take these lines back to what they were"), talk];
+    return [
+      lens(hunk.kind === "edited" ? "$(check) Accept your version" : "$(check) Accept", "pillion.review.acceptHunk", "Accept these lines"),
+      lens("$(close) Reject", "pillion.review.rejectHunk", "Take these lines back to what they were"),
+      talk,
+    ];
+  }
+}
+
+export function problemsTitle(review: Review): string {
+  const d = review.approval.meta.diagnostics;
+  if (!d || d.certainty === "unavailable") return "$(question) Effect on problems unknown";
+  if (d.certainty === "pending") return "$(sync) Problems not checked yet";
+  const about = d.certainty === "partial" ? " (not all checked)" : "";
+  const parts = [];
+  if (d.fixed.length > 0) parts.push(`$(pass) Fixes ${d.fixed.length}`);
+  if (d.introduced.length > 0) parts.push(`$(warning) Introduces ${d.introduced.length}`);
+  if (parts.length === 0) parts.push("$(pass) No new problems");
+  else if (d.introduced.length === 0) parts.push("introduces none");
+  return parts.join(" · ") + about;
+}
+
+function problemsTooltip(review: Review): string {
+  const d = review.approval.meta.diagnostics;
+  if (!d) return "No language server says anything about this file.";
+  const list = (label: string, problems: typeof d.fixed) => problems.slice(0, 10).map((p) => `${label} ${p.path.split(/[\\/]/).at(-1)}:${p.line} ${p.message}`);
+  const lines = [...list("introduces", d.introduced), ...list("fixes", d.fixed)];
+  if (d.reason) lines.unshift(d.reason);
+  return lines.length > 0 ? lines.join("\n") : `${d.unchanged} problems stay as they are`;
+}
+
+function short(text: string): string {
+  const line = text.replace(/\s+/g, " ").trim();
+  return line.length > 40 ? line.slice(0, 39) + "…" : line;
+}

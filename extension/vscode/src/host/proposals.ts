@@ -1,0 +1,95 @@
+// The two sides of a review as documents: the text before (read-only) and the proposal (writable, in memory). Nothing here
+// touches a file of the project.
+import * as vscode from "vscode";
+
+export const proposalScheme = "pillion-proposal";
+export const baseScheme = "pillion-base";
+/** The text before a turn, for the gutter. */
+export const turnScheme = "pillion-turn";
+
+interface Content {
+  bytes: Uint8Array;
+  changed: number;
+}
+
+export class Proposals implements vscode.FileSystemProvider, vscode.TextDocumentContentProvider, vscode.Disposable {
+  readonly #texts = new Map<string, Content>();
+  readonly #files = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
+  readonly onDidChangeFile = this.#files.event;
+  readonly #contents = new vscode.EventEmitter<vscode.Uri>();
+  readonly onDidChange = this.#contents.event;
+  readonly #registered: vscode.Disposable[];
+
+  constructor() {
+    this.#registered = [
+      vscode.workspace.registerFileSystemProvider(proposalScheme, this, { isCaseSensitive: true }),
+      vscode.workspace.registerTextDocumentContentProvider(baseScheme, this),
+      vscode.workspace.registerTextDocumentContentProvider(turnScheme, this),
+      this.#files,
+      this.#contents,
+    ];
+  }
+
+  put(uri: vscode.Uri, text: string): void {
+    this.#texts.set(uri.toString(), { bytes: Buffer.from(text, "utf8"), changed: Date.now() });
+    if (uri.scheme === proposalScheme) this.#files.fire([{ type: vscode.FileChangeType.Changed, uri }]);
+    else this.#contents.fire(uri);
+  }
+
+  drop(uri: vscode.Uri): void {
+    this.#texts.delete(uri.toString());
+  }
+
+  has(uri: vscode.Uri): boolean {
+    return this.#texts.has(uri.toString());
+  }
+
+  provideTextDocumentContent(uri: vscode.Uri): string {
+    return Buffer.from(this.#texts.get(uri.toString())?.bytes ?? []).toString("utf8");
+  }
+
+  stat(uri: vscode.Uri): vscode.FileStat {
+    const content = this.#content(uri);
+    return { type: vscode.FileType.File, ctime: 0, mtime: content.changed, size: content.bytes.length };
+  }
+
+  readFile(uri: vscode.Uri): Uint8Array {
+    return this.#content(uri).bytes;
+  }
+
+  writeFile(uri: vscode.Uri, bytes: Uint8Array): void {
+    this.#content(uri); // a decided proposal takes no more text
+    this.#texts.set(uri.toString(), { bytes, changed: Date.now() });
+    this.#files.fire([{ type: vscode.FileChangeType.Changed, uri }]);
+  }
+
+  watch(): vscode.Disposable {
+    return new vscode.Disposable(() => {});
+  }
+
+  readDirectory(): [string, vscode.FileType][] {
+    return [];
+  }
+
+  createDirectory(): void {
+    throw vscode.FileSystemError.NoPermissions("a proposal has no folders");
+  }
+
+  delete(uri: vscode.Uri): void {
+    throw vscode.FileSystemError.NoPermissions(uri);
+  }
+
+  rename(uri: vscode.Uri): void {
+    throw vscode.FileSystemError.NoPermissions(uri);
+  }
+
+  dispose(): void {
+    for (const d of this.#registered) d.dispose();
+  }
+
+  #content(uri: vscode.Uri): Content {
+    const content = this.#texts.get(uri.toString());
+    if (!content) throw vscode.FileSystemError.FileNotFound(uri);
+    return content;
+  }
+}

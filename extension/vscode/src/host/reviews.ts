@@ -1,0 +1,304 @@
+// Shows proposals in the editor and takes the decisions there. Closing a tab means "later"; nothing here takes the focus
+// unless the person asked for it.
+import * as vscode from "vscode";
+import type { ReviewedHunk } from "../common/hunks";
+import type { Approval, Approvals, Decided } from "./approvals";
+import { Lenses } from "./lenses";
+import { baseScheme, proposalScheme, type Proposals, turnScheme } from "./proposals";
+import { fileName, Review, type ReviewFile } from "./review";
+import { closeTabs, proposalTabs } from "./tabs";
+
+/** After a keystroke in a file no proposal comes in front of it for so long. */
+const typingPause = 5_000; // ms
+
+export class Reviews implements vscode.Disposable {
+  readonly #reviews = new Map<string, Review>();
+  readonly #lenses: Lenses;
+  readonly #problems = vscode.languages.createDiagnosticCollection("pillion-proposal");
+  readonly #disposables: vscode.Disposable[];
+  #lastTyped = 0;
+  /** Texts that the person typed outside of hunks, to be put into the file once the rest is written. */
+  readonly #own = new Map<string, { path: string; expected: string; wanted: string }[]>();
+
+  constructor(
+    private readonly approvals: Approvals,
+    private readonly proposals: Proposals,
+    private readonly log: vscode.LogOutputChannel,
+  ) {
+    this.#lenses = new Lenses((uri) => this.#find(uri));
+    const command = (id: string, run: (uri?: vscode.Uri, hunk?: string) => unknown) =>
+      vscode.commands.registerCommand(`pillion.review.${id}`, (uri?: unknown, hunk?: unknown) => run(uri instanceof vscode.Uri ? uri : undefined, typeof hunk === "string" ? hunk : undefined));
+    this.#disposables = [
+      this.#lenses,
+      this.#problems,
+      approvals.onDidAsk((a) => this.#asked(a)),
+      approvals.onDidOpen((a) => void this.#open(a.id, false)), // errors are shown there
+      approvals.onDidChange(() => this.#lenses.refresh()),
+      approvals.onDidDecide((d) => void this.#decided(d)), // closing tabs cannot fail the decision
+      vscode.workspace.onDidChangeTextDocument((e) => this.#typed(e)),
+      vscode.window.tabGroups.onDidChangeTabs(() => this.#context()),
+      vscode.window.onDidChangeActiveTextEditor(() => this.#context()),
+      command("acceptHunk", (uri, hunk) => this.#decide(uri, hunk, true)),
+      command("rejectHunk", (uri, hunk) => this.#decide(uri, hunk, false)),
+      command("commentHunk", (uri, hunk) => this.#comment(uri, hunk)),
+      command("next", () => this.#step(1)),
+      command("previous", () => this.#step(-1)),
+      command("acceptFile", (uri) => this.#decideFile(uri, true)),
+      command("rejectFile", (uri) => this.#decideFile(uri, false)),
+      command("acceptAll", () => this.#current()?.review.answer(true)),
+      command("rejectAll", () => this.#rejectAll()),
+      command("openAll", () => this.#openAll()),
+      command("later", () => closeTabs(this.#tabsOf(this.#current()?.review))),
+    ];
+    void closeTabs(proposalTabs()); // left over from before a restart: their texts are gone
+  }
+
+  /** Shows the oldest proposal that waits, at its first undecided hunk. */
+  async openNext(sessionId?: string): Promise<boolean> {
+    const waiting = this.approvals.pending(sessionId).find((a) => this.#reviews.has(a.id));
+    if (!waiting) return false;
+    await this.#open(waiting.id, false);
+    return true;
+  }
+
+  /** Edits that the person made outside of the hunks of a change set; they are theirs, and made once it is written. */
+  takeOwn(changeSet: string): { path: string; expected: string; wanted: string }[] {
+    const own = this.#own.get(changeSet) ?? [];
+    this.#own.delete(changeSet);
+    return own;
+  }
+
+  dispose(): void {
+    for (const d of this.#disposables) d.dispose();
+    for (const review of this.#reviews.values()) review.dispose();
+  }
+
+  #asked(approval: Approval): void {
+    if (approval.files.length === 0) return;
+    const review = new Review(approval, this.approvals, this.proposals);
+    this.#reviews.set(approval.id, review);
+    const auto = vscode.workspace.getConfiguration("pillion").get<string>("review.open", "auto") === "auto";
+    const typing = Date.now() - this.#lastTyped < typingPause;
+    const other = [...this.#reviews.values()].some((r) => r !== review && !r.over); // one after the other
+    if (auto && !typing && !other && !review.large) void this.#open(review.id, true);
+  }
+
+  async #open(id: string, quietly: boolean): Promise<void> {
+    const review = this.#reviews.get(id);
+    if (!review || review.over) return;
+    const file = review.files.find((f) => review.undecided(f).length > 0) ?? review.files[0];
+    if (!file) return;
+    try {
+      await this.#show(review, file, quietly, review.undecided(file)[0]);
+    } catch (error) {
+      this.log.error(`the proposal could not be shown: ${String(error)}`);
+    }
+  }
+
+  async #show(review: Review, file: ReviewFile, quietly: boolean, hunk?: ReviewedHunk): Promise<void> {
+    if (!this.proposals.has(file.right)) return; // decided meanwhile
+    const title = review.files.length === 1 ? review.title : `${fileName(file)} (${file.index + 1} of ${review.files.length}) — Pillion proposes`;
+    const line = hunk?.start ?? 0;
+    this.#publish(review, file);
+    await vscode.commands.executeCommand("vscode.diff", file.left, file.right, title, {
+      preview: true,
+      preserveFocus: quietly,
+      selection: new vscode.Range(line, 0, line, 0),
+    } satisfies vscode.TextDocumentShowOptions);
+    if (review.over) await closeTabs(this.#tabsOf(review)); // answered while it opened
+    this.#context();
+  }
+
+  async #openAll(): Promise<void> {
+    const review = this.#current()?.review;
+    if (!review) return;
+    for (const f of review.files) this.#publish(review, f);
+    await vscode.commands.executeCommand(
+      "vscode.changes",
+      review.title,
+      review.files.map((f) => [f.right, f.of.change.kind === "create" ? undefined : f.left, f.of.change.kind === "delete" ? undefined : f.right]),
+    );
+  }
+
+  #typed(e: vscode.TextDocumentChangeEvent): void {
+    if (e.document.uri.scheme !== proposalScheme) {
+      if (e.document.uri.scheme === "file" || e.document.uri.scheme === "untitled") this.#lastTyped = Date.now();
+      return;
+    }
+    const found = this.#find(e.document.uri);
+    if (!found || e.contentChanges.length === 0) return;
+    const reverted = found.review.read(found.file, e.document.getText());
+    this.#lenses.refresh();
+    // Kept in memory at once, so that closing the tab asks nothing.
+    void e.document.save().then(() => {
+      if (reverted && e.reason === undefined) void this.#settle(found.review);
+    });
+  }
+
+  async #decide(uri: vscode.Uri | undefined, hunkId: string | undefined, accept: boolean): Promise<void> {
+    const found = this.#current(uri);
+    if (!found) return;
+    const hunk = hunkId ? found.file.hunks.find((h) => h.id === hunkId) : this.#hunkAtCursor(found.review, found.file);
+    if (!hunk) return;
+    if (accept) await found.review.accept(found.file, [hunk]);
+    else await found.review.reject(found.file, [hunk]);
+    await this.#settle(found.review, found.file);
+  }
+
+  async #decideFile(uri: vscode.Uri | undefined, accept: boolean): Promise<void> {
+    const found = this.#current(uri);
+    if (!found) return;
+    const open = found.review.undecided(found.file);
+    if (accept) await found.review.accept(found.file, open);
+    else await found.review.reject(found.file, open);
+    await this.#settle(found.review, found.file);
+  }
+
+  /** Answers when all is decided, else goes on to what is not. */
+  async #settle(review: Review, from?: ReviewFile): Promise<void> {
+    if (review.over || review.settle()) return;
+    this.#lenses.refresh();
+    if (!from) return;
+    const here = review.undecided(from)[0];
+    if (here) return this.#reveal(from, here);
+    const next = review.files.find((f) => review.undecided(f).length > 0);
+    if (next && !this.#severalShown()) await this.#show(review, next, false, review.undecided(next)[0]);
+  }
+
+  async #comment(uri: vscode.Uri | undefined, hunkId: string | undefined): Promise<void> {
+    const found = this.#current(uri);
+    const hunk = found && (hunkId ? found.file.hunks.find((h) => h.id === hunkId) : this.#hunkAtCursor(found.review, found.file));
+    if (!found || !hunk) return;
+    const text = await vscode.window.showInputBox({
+      title: "Comment on this hunk",
+      prompt: "It goes to the model with your decision: why you reject it, or what to mind next time.",
+      value: found.review.comment(hunk.id) ?? "",
+    });
+    if (text === undefined || found.review.over) return;
+    found.review.say(hunk.id, text.trim());
+    this.#lenses.refresh();
+  }
+
+  async #rejectAll(): Promise<void> {
+    const review = this.#current()?.review;
+    if (!review) return;
+    const why = await vscode.window.showInputBox({ title: "Reject everything that is undecided", prompt: "Tell Pillion why, or what to do instead (may stay empty)." });
+    if (why !== undefined) review.answer(false, why.trim());
+  }
+
+  /** The next or previous hunk that is undecided, else any; over the end into the next file. */
+  async #step(by: 1 | -1): Promise<void> {
+    const found = this.#current();
+    if (!found) return;
+    const { review, file } = found;
+    const line = vscode.window.activeTextEditor?.selection.active.line ?? 0;
+    const wanted = (f: ReviewFile) => {
+      const open = review.undecided(f);
+      return open.length > 0 || review.undecided().length > 0 ? open : f.hunks;
+    };
+    const here = wanted(file).filter((h) => (by > 0 ? h.start > line : h.start < line));
+    const hunk = by > 0 ? here[0] : here.at(-1);
+    if (hunk) return this.#reveal(file, hunk);
+    for (let i = 1; i <= review.files.length; i++) {
+      const next = review.files[(file.index + by * i + review.files.length * i) % review.files.length]!;
+      const list = wanted(next);
+      const first = by > 0 ? list[0] : list.at(-1);
+      if (!first) continue;
+      if (next === file) return this.#reveal(file, first);
+      return this.#show(review, next, false, first);
+    }
+  }
+
+  #reveal(file: ReviewFile, hunk: ReviewedHunk): void {
+    const editor = vscode.window.visibleTextEditors.find((e) => e.document.uri.toString() === file.right.toString());
+    if (!editor) return;
+    const line = Math.min(hunk.start, editor.document.lineCount - 1);
+    editor.selection = new vscode.Selection(line, 0, line, 0);
+    editor.revealRange(new vscode.Range(line, 0, line + hunk.lines.length, 0), vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+  }
+
+  async #decided({ approval, optionId }: Decided): Promise<void> {
+    const review = this.#reviews.get(approval.id);
+    if (!review) return;
+    this.#reviews.delete(approval.id);
+    if (optionId !== undefined && approval.meta.changeSet) {
+      const own = review.files.flatMap((f) => {
+        const document = vscode.workspace.textDocuments.find((d) => d.uri.toString() === f.right.toString());
+        const mine = document && review.own(f, document.getText());
+        return mine ? [{ path: f.path, ...mine }] : [];
+      });
+      if (own.length > 0) this.#own.set(approval.meta.changeSet, own);
+    }
+    for (const f of review.files) this.#problems.delete(f.right);
+    await closeTabs(this.#tabsOf(review));
+    review.dispose();
+    this.#context();
+  }
+
+  #publish(review: Review, file: ReviewFile): void {
+    this.#problems.set(
+      file.right,
+      review.introduced(file).map((p) => {
+        const d = new vscode.Diagnostic(new vscode.Range(p.line - 1, p.column - 1, p.line - 1, p.column), p.message, severity(p.severity));
+        d.source = p.source ?? "Pillion";
+        if (p.code) d.code = p.code;
+        return d;
+      }),
+    );
+  }
+
+  #find(uri: vscode.Uri | undefined): { review: Review; file: ReviewFile } | undefined {
+    if (uri?.scheme !== proposalScheme) return undefined;
+    for (const review of this.#reviews.values()) {
+      const file = review.file(uri);
+      if (file) return { review, file };
+    }
+    return undefined;
+  }
+
+  /** The review that a command is about: of the named document, else of the active editor, else of a diff of several files. */
+  #current(uri?: vscode.Uri): { review: Review; file: ReviewFile } | undefined {
+    const active = vscode.window.activeTextEditor?.document.uri;
+    const right = active?.scheme === baseScheme ? active.with({ scheme: proposalScheme }) : active;
+    const found = this.#find(uri) ?? this.#find(right);
+    if (found) return found;
+    const tab = vscode.window.tabGroups.activeTabGroup.activeTab;
+    const input = tab?.input;
+    const shown = input instanceof vscode.TabInputTextDiff ? this.#find(input.modified) : undefined;
+    if (shown) return shown;
+    const review = [...this.#reviews.values()].find((r) => tab?.label === r.title && r.files.length > 1);
+    const file = review?.files.find((f) => review.undecided(f).length > 0) ?? review?.files[0];
+    return review && file ? { review, file } : undefined;
+  }
+
+  #hunkAtCursor(review: Review, file: ReviewFile): ReviewedHunk | undefined {
+    const editor = vscode.window.activeTextEditor;
+    const line = editor?.document.uri.toString() === file.right.toString() ? editor.selection.active.line : 0;
+    const here = file.hunks.find((h) => line >= h.start && line <= h.start + Math.max(h.lines.length - 1, 0));
+    return here ?? review.undecided(file).find((h) => h.start >= line) ?? review.undecided(file)[0];
+  }
+
+  #tabsOf(review: Review | undefined): vscode.Tab[] {
+    if (!review) return [];
+    return proposalTabs((right, label) => (right ? review.file(right) !== undefined : label === review.title));
+  }
+
+  #severalShown(): boolean {
+    return vscode.window.tabGroups.activeTabGroup.activeTab?.label.startsWith("Pillion proposes:") ?? false;
+  }
+
+  #context(): void {
+    const reviewing = this.#current() !== undefined;
+    void vscode.commands.executeCommand("setContext", "pillion.reviewing", reviewing);
+  }
+}
+
+/** Schemes that are ours: no buffers of the person's. */
+export const ownSchemes: ReadonlySet<string> = new Set([proposalScheme, baseScheme, turnScheme]);
+
+function severity(name: string): vscode.DiagnosticSeverity {
+  if (name === "error") return vscode.DiagnosticSeverity.Error;
+  if (name === "warning") return vscode.DiagnosticSeverity.Warning;
+  if (name === "hint") return vscode.DiagnosticSeverity.Hint;
+  return vscode.DiagnosticSeverity.Information;
+}
