@@ -12,6 +12,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/search"
+	"github.com/pillion-dev/pillion/tools/skill"
 )
 
 // Env is what the tools of one session share.
@@ -32,6 +33,9 @@ type Env struct {
 
 	Search *search.Searcher // nil: one with the default options
 	Shell  BashOptions
+
+	SubAgents func() []tools.SubAgent // who can be given a task; nil: nobody
+	Skills    *skill.Finder           // nil: none
 }
 
 // All lists the tools, in the order they are offered.
@@ -41,7 +45,7 @@ func All(env Env) []tools.Tool {
 		Read(env), Write(env), Edit(env), MultiEdit(env), ApplyPatch(env), List(env), Glob(env), Grep(env),
 		Bash(env), BashOutput(env), BashInput(env), BashKill(env),
 		LSP(env), SymbolFind(env), SymbolRead(env), SymbolReplace(env), SymbolInsertBefore(env), SymbolInsertAfter(env), SymbolReferences(env), SymbolRename(env), SymbolDelete(env),
-		TodoWrite(env), TodoRead(env), Invalid(),
+		TodoWrite(env), TodoRead(env), Task(env), Skill(env), Question(env), PlanEnter(env), PlanExit(env), Batch(env), Invalid(),
 	}
 }
 

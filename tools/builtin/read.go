@@ -80,7 +80,7 @@ func Read(env Env) tools.Tool {
 // askRead judges a place before anything of it is looked at.
 func (e Env) askRead(ctx context.Context, call *tools.Call, at place) error {
 	if spill := e.spill(); spill == "" || !files.Within(spill, at.real) { // long outputs that the model was pointed to
-		if err := e.askOutside(ctx, call, at); err != nil {
+		if err := e.askReading(ctx, call, at); err != nil {
 			return err
 		}
 	}

@@ -41,7 +41,7 @@ func (e Env) askSearch(ctx context.Context, call *tools.Call, at place) error {
 	if spill := e.spill(); spill != "" && files.Within(spill, at.real) {
 		return nil
 	}
-	return e.askOutside(ctx, call, at)
+	return e.askReading(ctx, call, at)
 }
 
 // named is a path below at.real as the model named it.

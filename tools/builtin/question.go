@@ -1,0 +1,85 @@
+package builtin
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pillion-dev/pillion/tools"
+)
+
+//go:embed question.txt
+var questionText string
+
+type questionParams struct {
+	Questions []questionItem `json:"questions" minItems:"1" maxItems:"10" jsonschema:"what to ask, all at once"`
+}
+
+type questionItem struct {
+	Question string           `json:"question" minLength:"1" jsonschema:"the whole question"`
+	Header   string           `json:"header,omitempty" jsonschema:"a label of at most 30 characters"`
+	Options  []questionOption `json:"options,omitempty" jsonschema:"answers to choose from; none asks for the user's own words"`
+	Multiple bool             `json:"multiple,omitempty" jsonschema:"several options may be chosen"`
+	Custom   *bool            `json:"custom,omitempty" jsonschema:"whether the user may answer in their own words; yes by default"`
+}
+
+type questionOption struct {
+	Label       string `json:"label" minLength:"1" jsonschema:"the answer in 1 to 5 words"`
+	Description string `json:"description,omitempty" jsonschema:"what it means"`
+}
+
+const maxHeader = 30 // characters
+
+// Question asks the person.
+func Question(Env) tools.Tool {
+	return tools.New("question", questionText, func(ctx context.Context, p questionParams, call *tools.Call) (tools.Result, error) {
+		if call.Host.Questions == nil {
+			return tools.Result{}, &tools.Error{Kind: "unavailable", Message: "Nobody is here to answer. Decide yourself, and say what you decided."}
+		}
+		qs := make([]tools.Question, len(p.Questions))
+		for i, q := range p.Questions {
+			qs[i] = tools.Question{Question: q.Question, Header: header(q), Multiple: q.Multiple, Custom: q.Custom}
+			for _, o := range q.Options {
+				qs[i].Options = append(qs[i].Options, tools.Option(o))
+			}
+			if len(q.Options) == 0 {
+				qs[i].Custom = nil // without options there is only the person's own words
+			}
+		}
+		answers, err := call.Host.Questions.AskQuestions(ctx, call, qs)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		var said []string
+		for i, q := range qs {
+			text := "Unanswered"
+			if i < len(answers) && len(answers[i]) > 0 {
+				text = strings.Join(answers[i], ", ")
+			}
+			said = append(said, fmt.Sprintf("%q=%q", q.Question, text))
+		}
+		return tools.Result{
+			Title:    asked(len(qs)),
+			Output:   "User has answered your questions: " + strings.Join(said, ", ") + ". You can now continue with the user's answers in mind.",
+			Metadata: map[string]any{"answers": answers},
+		}, nil
+	})
+}
+
+func asked(n int) string {
+	if n == 1 {
+		return "Asked 1 question"
+	}
+	return fmt.Sprintf("Asked %d questions", n)
+}
+
+// header is the question's label, cut to what editors show.
+func header(q questionItem) string {
+	h := strings.TrimSpace(q.Header)
+	if utf8.RuneCountInString(h) > maxHeader {
+		h = string([]rune(h)[:maxHeader-1]) + "…"
+	}
+	return h
+}

@@ -1,0 +1,94 @@
+package builtin
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/skill"
+)
+
+//go:embed skill.txt
+var skillText string
+
+type skillParams struct {
+	Name string `json:"name" minLength:"1" jsonschema:"the skill's name"`
+}
+
+const maxSkillFiles = 10 // listed with a skill
+
+// Skill loads the instructions of a skill.
+func Skill(e Env) tools.Tool {
+	return tools.New("skill", skillText, func(ctx context.Context, p skillParams, call *tools.Call) (tools.Result, error) {
+		var names []string
+		var found skill.Skill
+		ok := false
+		if e.Skills != nil {
+			for _, s := range e.Skills.Skills() {
+				names = append(names, s.Name)
+				if s.Name == p.Name {
+					found, ok = s, true
+				}
+			}
+		}
+		if !ok {
+			if len(names) == 0 {
+				names = []string{"none"}
+			}
+			return tools.Result{}, &tools.Error{Kind: "not_found", Message: fmt.Sprintf("Skill %q not found. Available skills: %s", p.Name, strings.Join(names, ", "))}
+		}
+		err := ask(ctx, call, permission.Request{Permission: "skill", Patterns: []string{p.Name}, Always: []string{p.Name}, Title: "Load the skill " + p.Name})
+		if err != nil {
+			return tools.Result{}, err
+		}
+		body, err := found.Body()
+		if err != nil {
+			return tools.Result{}, &tools.Error{Kind: "io", Message: fmt.Sprintf("The skill %s cannot be read (%s: %v); go on without it.", p.Name, found.Path, err), Err: err}
+		}
+		var b strings.Builder
+		fmt.Fprintf(&b, "<skill_content name=%q>\n# Skill: %s\n\n%s\n\nBase directory for this skill: %s\nRelative paths in this skill (e.g., scripts/, reference/) are relative to this base directory.", p.Name, p.Name, body, found.Dir)
+		files, more := found.Files(maxSkillFiles)
+		if len(files) > 0 {
+			if more {
+				b.WriteString("\nNote: file list is sampled.")
+			}
+			b.WriteString("\n\n<skill_files>")
+			for _, f := range files {
+				fmt.Fprintf(&b, "\n<file>%s</file>", filepath.Join(found.Dir, filepath.FromSlash(f)))
+			}
+			b.WriteString("\n</skill_files>")
+		}
+		b.WriteString("\n</skill_content>")
+		return tools.Result{Title: "Loaded skill: " + p.Name, Output: b.String(), Metadata: map[string]any{"name": p.Name, "dir": found.Dir},
+			Locations: []tools.Location{{Path: found.Path}}}, nil
+	}, tools.WithReadOnly(), tools.WithKind(tools.KindRead), tools.WithDescribe(e.describeSkills))
+}
+
+// askReading is askOutside for what is only read: the files of a skill may be.
+func (e Env) askReading(ctx context.Context, call *tools.Call, at place) error {
+	if e.Skills != nil && !e.inside(at.real) && e.Skills.Holds(at.real) {
+		return nil
+	}
+	return e.askOutside(ctx, call, at)
+}
+
+// describeSkills lists what the rules let load.
+func (e Env) describeSkills(rules permission.Ruleset) (string, bool) {
+	if e.Skills == nil {
+		return "", false
+	}
+	var b strings.Builder
+	for _, s := range e.Skills.Skills() {
+		if action, _ := rules.Evaluate("skill", s.Name); action != permission.Deny {
+			fmt.Fprintf(&b, "\n- %s: %s", s.Name, oneLine(s.Description, ""))
+		}
+	}
+	if b.Len() == 0 {
+		return "", false
+	}
+	return strings.TrimSpace(skillText) + "\n\nThe skills:" + b.String(), true
+}

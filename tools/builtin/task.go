@@ -1,0 +1,77 @@
+package builtin
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+//go:embed task.txt
+var taskText string
+
+type taskParams struct {
+	Description  string `json:"description" minLength:"1" jsonschema:"the job in 3 to 5 words, for the user"`
+	Prompt       string `json:"prompt" minLength:"1" jsonschema:"the job, with everything the sub-agent must know"`
+	SubagentType string `json:"subagent_type" minLength:"1" jsonschema:"which sub-agent"`
+	TaskID       string `json:"task_id,omitempty" jsonschema:"go on with this earlier task"`
+	Command      string `json:"command,omitempty" jsonschema:"the slash command this comes from"`
+	Background   bool   `json:"background,omitempty" jsonschema:"do not wait for the result"`
+}
+
+// Task hands a job to a sub-agent.
+func Task(e Env) tools.Tool {
+	return tools.New("task", taskText, func(ctx context.Context, p taskParams, call *tools.Call) (tools.Result, error) {
+		if call.Host.Spawner == nil {
+			return tools.Result{}, &tools.Error{Kind: "unavailable", Message: "No sub-agents can be started here; do the job yourself."}
+		}
+		title := fmt.Sprintf("%s (@%s)", p.Description, p.SubagentType)
+		err := ask(ctx, call, permission.Request{Permission: "task", Patterns: []string{p.SubagentType}, Always: []string{"*"}, Title: title,
+			Metadata: map[string]any{"description": p.Description, "subagent_type": p.SubagentType}})
+		if err != nil {
+			return tools.Result{}, err
+		}
+		r, err := call.Host.Spawner.Spawn(ctx, call, tools.Task{Agent: p.SubagentType, Description: p.Description, Prompt: p.Prompt, ID: p.TaskID,
+			Command: p.Command, Background: p.Background})
+		if err != nil {
+			return tools.Result{}, err
+		}
+		out := tools.Result{Title: title, Metadata: map[string]any{"sessionId": r.ID, "model": r.Model, "steps": r.Steps}}
+		if r.Running {
+			out.Metadata["background"] = true
+			out.Output = fmt.Sprintf("<task id=%q state=\"running\">\n<summary>\nThe task runs in the background. You are told when it is done; go on with something else.\n</summary>\n</task>", r.ID)
+			return out, nil
+		}
+		out.Output = fmt.Sprintf("<task id=%q state=\"completed\">\n<task_result>\n%s\n</task_result>\n</task>", r.ID, strings.TrimSpace(r.Text))
+		return out, nil
+	}, tools.WithKind(tools.KindThink), tools.WithParallel(), tools.WithDescribe(e.describeTask))
+}
+
+// describeTask lists the sub-agents that the rules let start.
+func (e Env) describeTask(rules permission.Ruleset) (string, bool) {
+	if e.SubAgents == nil {
+		return "", false
+	}
+	var b strings.Builder
+	for _, a := range e.SubAgents() {
+		if action, _ := rules.Evaluate("task", a.Name); action == permission.Deny {
+			continue
+		}
+		fmt.Fprintf(&b, "\n- %s: %s", a.Name, oneLine(a.Description, "no description"))
+	}
+	if b.Len() == 0 {
+		return "", false
+	}
+	return strings.TrimSpace(taskText) + "\n\nThe sub-agents:" + b.String(), true
+}
+
+// oneLine is a text for a list.
+func oneLine(s, none string) string {
+	if s = strings.Join(strings.Fields(s), " "); s == "" {
+		return none
+	}
+	return s
+}

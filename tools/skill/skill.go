@@ -1,0 +1,326 @@
+// Package skill finds skills: folders with a SKILL.md that says when it helps and how the work is done. It knows no
+// permissions and no models.
+//
+//	f := skill.New(skill.Places{Cwd: dir, Root: root, Home: home, Config: []string{userDir}})
+//	for _, s := range f.Skills() { … }
+package skill
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pillion-dev/pillion/tools/frontmatter"
+)
+
+// Places are where skills are looked for: in .pillion, .opencode, .claude and .agents from Cwd up to Root, then in the
+// person's folders. Of two skills with one name the nearest counts.
+type Places struct {
+	Cwd, Root string
+	Home      string   // ~/.claude/skills and the like; empty: not looked at
+	Config    []string // folders that hold skill or skills directly, such as ~/.config/pillion
+	More      []string // further folders of skills
+}
+
+// Skill is one of them.
+type Skill struct {
+	Name        string
+	Description string
+	Dir         string // absolute
+	Path        string // of its SKILL.md
+	Project     bool   // it came with the project
+}
+
+// Problem is a SKILL.md that cannot be used.
+type Problem struct {
+	Path    string
+	Line    int
+	Message string
+}
+
+func (p Problem) String() string { return fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Message) }
+
+const (
+	fileName       = "SKILL.md"
+	maxFile        = 512 << 10
+	maxDescription = 1024 // characters
+	maxDepth       = 6    // folders below skills/
+	maxFolders     = 2000 // looked into in one place
+)
+
+var (
+	dotFolders = []string{".pillion", ".opencode", ".claude", ".agents"}
+	subFolders = []string{"skill", "skills"}
+	validName  = regexp.MustCompile(`^[a-z0-9]+(?:-[a-z0-9]+)*$`)
+)
+
+// Finder keeps what it has found until a folder changes. It is safe for concurrent use.
+type Finder struct {
+	places Places
+
+	mu       sync.Mutex
+	stamp    string    // guarded by mu
+	skills   []Skill   // guarded by mu
+	problems []Problem // guarded by mu
+	seen     []string  // guarded by mu: files and folders whose change counts
+}
+
+// New makes a Finder; nothing is read before the first question.
+func New(p Places) *Finder { return &Finder{places: p} }
+
+// Skills are those there are, by name.
+func (f *Finder) Skills() []Skill {
+	s, _ := f.find()
+	return s
+}
+
+// Problems are the mistakes in those that cannot be used.
+func (f *Finder) Problems() []Problem {
+	_, p := f.find()
+	return p
+}
+
+// Get finds one by name.
+func (f *Finder) Get(name string) (Skill, bool) {
+	all := f.Skills()
+	i := slices.IndexFunc(all, func(s Skill) bool { return s.Name == name })
+	if i < 0 {
+		return Skill{}, false
+	}
+	return all[i], true
+}
+
+// Holds reports whether a real path belongs to a skill that was found.
+func (f *Finder) Holds(path string) bool {
+	for _, s := range f.Skills() {
+		dir, err := filepath.EvalSymlinks(s.Dir)
+		if rel, err2 := filepath.Rel(dir, path); err == nil && err2 == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *Finder) find() ([]Skill, []Problem) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.stamp != "" && f.stamp == stampOf(f.seen) {
+		return f.skills, f.problems
+	}
+	w := walk{real: map[string]bool{}, names: map[string]bool{}}
+	for _, r := range f.places.roots() {
+		w.root(r)
+	}
+	slices.SortFunc(w.skills, func(a, b Skill) int { return strings.Compare(a.Name, b.Name) })
+	f.skills, f.problems, f.seen = w.skills, w.problems, w.seen
+	f.stamp = stampOf(f.seen)
+	return f.skills, f.problems
+}
+
+func stampOf(paths []string) string {
+	b := strings.Builder{}
+	b.WriteByte('.')
+	for _, p := range paths {
+		if info, err := os.Stat(p); err == nil {
+			fmt.Fprintf(&b, "%d %d;", info.ModTime().UnixNano(), info.Size())
+		} else {
+			b.WriteString("-;")
+		}
+	}
+	return b.String()
+}
+
+// root is a folder of skills; within is what its files must not lead out of.
+type root struct{ dir, within string }
+
+func (p Places) roots() (out []root) {
+	for d := p.Cwd; p.Cwd != ""; d = filepath.Dir(d) {
+		for _, dot := range dotFolders {
+			for _, sub := range subFolders {
+				out = append(out, root{filepath.Join(d, dot, sub), p.Root})
+			}
+		}
+		if d == p.Root || d == filepath.Dir(d) {
+			break
+		}
+	}
+	for _, c := range p.Config {
+		for _, sub := range subFolders {
+			out = append(out, root{filepath.Join(c, sub), ""})
+		}
+	}
+	if p.Home != "" {
+		for _, dot := range dotFolders {
+			for _, sub := range subFolders {
+				out = append(out, root{filepath.Join(p.Home, dot, sub), ""})
+			}
+		}
+	}
+	for _, dir := range p.More {
+		out = append(out, root{dir, ""})
+	}
+	return out
+}
+
+// walk is one look at all places.
+type walk struct {
+	skills   []Skill
+	problems []Problem
+	seen     []string
+	names    map[string]bool
+	real     map[string]bool // folders looked into, so that links cannot lead in circles
+	left     int
+}
+
+func (w *walk) root(r root) {
+	w.seen = append(w.seen, r.dir)
+	w.left = maxFolders
+	w.folder(r.dir, r.within, 0)
+}
+
+func (w *walk) folder(dir, within string, depth int) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil || w.real[real] || depth > maxDepth || w.left <= 0 || !inside(real, within) {
+		return
+	}
+	w.real[real] = true
+	w.left--
+	entries, err := os.ReadDir(real)
+	if err != nil {
+		return
+	}
+	w.seen = append(w.seen, dir)
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if e.Name() == fileName {
+			w.file(path, within)
+			return // what lies below belongs to it
+		}
+	}
+	for _, e := range entries {
+		if e.Name() == ".git" || e.Name() == "node_modules" {
+			continue
+		}
+		if e.IsDir() || e.Type()&fs.ModeSymlink != 0 {
+			w.folder(filepath.Join(dir, e.Name()), within, depth+1)
+		}
+	}
+}
+
+func inside(real, within string) bool {
+	if within == "" {
+		return true
+	}
+	top, err := filepath.EvalSymlinks(within)
+	if err != nil {
+		return false
+	}
+	rel, err := filepath.Rel(top, real)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+func (w *walk) file(path, within string) {
+	w.seen = append(w.seen, path)
+	bad := func(line int, format string, a ...any) {
+		w.problems = append(w.problems, Problem{Path: path, Line: max(line, 1), Message: fmt.Sprintf(format, a...)})
+	}
+	src, err := read(path, within)
+	if err != nil {
+		bad(1, "%v", err)
+		return
+	}
+	doc, err := frontmatter.Parse(src)
+	if err != nil {
+		line, msg := frontmatter.Place(err)
+		bad(line, "%s", msg)
+		return
+	}
+	at := func(key string) int {
+		if n := doc.Get(key); n != nil {
+			return n.Line + doc.Line
+		}
+		return 1
+	}
+	folder := filepath.Base(filepath.Dir(path))
+	name, desc := doc.Text("name"), strings.TrimSpace(doc.Text("description"))
+	if name == "" {
+		name = folder
+	}
+	switch {
+	case len(name) > 64 || !validName.MatchString(name):
+		bad(at("name"), "the name %q is not made of small letters, digits and single dashes (64 at most)", name)
+	case name != folder:
+		bad(at("name"), "the name %q differs from its folder %q; give both the same", name, folder)
+	case desc == "":
+		bad(at("description"), "the skill has no description; say in a sentence when it helps")
+	case len([]rune(desc)) > maxDescription:
+		bad(at("description"), "the description has %d characters; %d at most", len([]rune(desc)), maxDescription)
+	case w.names[name]: // a nearer one counts
+	default:
+		w.names[name] = true
+		w.skills = append(w.skills, Skill{Name: name, Description: desc, Dir: filepath.Dir(path), Path: path, Project: within != ""})
+	}
+}
+
+// read reads a small regular file that does not lead out of a folder.
+func read(path, within string) ([]byte, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot be read: %w", err)
+	}
+	info, err := os.Stat(real)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("cannot be read: %w", err)
+	case !inside(real, within):
+		return nil, fmt.Errorf("leads out of the project, to %s", real)
+	case !info.Mode().IsRegular() || info.Size() > maxFile:
+		return nil, fmt.Errorf("is not a regular file of at most %d bytes", maxFile)
+	}
+	return os.ReadFile(real)
+}
+
+// Body is the text behind the head, as it is now.
+func (s Skill) Body() (string, error) {
+	src, err := read(s.Path, "")
+	if err != nil {
+		return "", err
+	}
+	doc, err := frontmatter.Parse(src)
+	if err != nil {
+		return "", err
+	}
+	return doc.Body, nil
+}
+
+// Files lists the files beside SKILL.md, relative to Dir with slashes, at most limit; more says whether there are others.
+func (s Skill) Files(limit int) (files []string, more bool) {
+	seen := 0
+	_ = filepath.WalkDir(s.Dir, func(path string, d fs.DirEntry, err error) error {
+		if seen++; seen > maxFolders {
+			return filepath.SkipAll
+		}
+		switch {
+		case err != nil:
+			return nil
+		case d.IsDir() && (d.Name() == ".git" || d.Name() == "node_modules"):
+			return filepath.SkipDir
+		case d.IsDir() || path == s.Path:
+			return nil
+		case len(files) == limit:
+			more = true
+			return filepath.SkipAll
+		}
+		rel, err := filepath.Rel(s.Dir, path)
+		if err == nil {
+			files = append(files, filepath.ToSlash(rel))
+		}
+		return nil
+	})
+	return files, more
+}
