@@ -191,7 +191,7 @@ func toolCall() *cobra.Command {
 				if err := e.Encode(x); err != nil {
 					return err
 				}
-			} else if x.Error == nil {
+			} else if x.Error == nil || x.Output != "" {
 				fmt.Fprintln(c.OutOrStdout(), x.Output)
 			}
 			if x.Error != nil {

@@ -23,6 +23,7 @@ type bashParams struct {
 	Workdir     string `json:"workdir,omitempty" jsonschema:"the directory to run it in, the session's by default; use this instead of cd"`
 	Description string `json:"description,omitempty" jsonschema:"what the command does, in five to ten words"`
 	Background  bool   `json:"background,omitempty" jsonschema:"return at once and let it run on; see bash_output"`
+	PTY         bool   `json:"pty,omitempty" jsonschema:"with background: run it on a pseudo-terminal, for programs that talk to a person"`
 
 	unsandboxed bool // outside the sandbox, which is asked
 }
@@ -37,6 +38,10 @@ type BashOptions struct {
 	Timeout time.Duration // when the call gives none; 0: two minutes
 	// Background holds the session's commands that run on; nil: one for the tools' life, never closed.
 	Background *shell.Background
+	// Terminals is where a person can watch the session's commands and run their own; nil: nobody watches.
+	Terminals *shell.Terminals
+	// Lent: Terminals belong to another session, whose end closes them.
+	Lent bool
 	// Environ is the environment of commands; nil: this program's, cleaned by shell.Environ.
 	Environ func() []string
 	Sandbox SandboxSettings
@@ -94,21 +99,23 @@ func Bash(env Env) tools.Tool {
 				call.Report(tools.Update{Metadata: map[string]any{"output": tail, "description": p.Description}})
 			},
 		}
+		x := commandRun{env: env, command: c, title: title, params: p, call: call}
 		if p.Background {
 			if p.Timeout == nil {
-				c.Timeout = 0
+				x.command.Timeout = 0
 			}
-			return env.startBackground(ctx, o.Background, c, title, p.Description)
+			return x.background(ctx, a)
 		}
-		if !a.ReadOnly {
-			defer env.flush(ctx)
+		if p.PTY {
+			return tools.Result{}, &tools.Error{Kind: "bad_pty", Message: "pty goes with background only: nobody could type into this command. Set background too, or leave pty out."}
 		}
-		out, err := o.Runner.Run(ctx, c)
+		after := env.beforeCommand(ctx, call, a, c, false)
+		out, err := x.once(ctx)
 		if err != nil {
 			return tools.Result{}, &tools.Error{Kind: "not_started", Message: err.Error(), Err: err}
 		}
 		if box == nil {
-			return bashResult(title, p.Description, out, limit), nil
+			return x.result(out, limit, after(ctx))
 		}
 		why, notes := boxNote(box, out)
 		if why != "" && o.Sandbox.Mode == SandboxAsk {
@@ -116,20 +123,20 @@ func Bash(env Env) tools.Tool {
 			if err != nil {
 				return tools.Result{}, err
 			}
-			if c.Sandbox = nil; again {
-				if out, err = o.Runner.Run(ctx, c); err != nil {
+			if x.command.Sandbox = nil; again {
+				if out, err = x.once(ctx); err != nil {
 					return tools.Result{}, &tools.Error{Kind: "not_started", Message: err.Error(), Err: err}
 				}
 				notes[len(notes)-1] = "The sandbox had stopped it first; the user let it run again outside, and this is how that ended."
 				why = ""
 			}
 		}
-		r := annotate(bashResult(title, p.Description, out, limit), notes)
-		r.Metadata["sandbox"] = c.Sandbox != nil || why != ""
+		r, err := x.result(out, limit, append(notes, after(ctx)...))
+		r.Metadata["sandbox"] = x.command.Sandbox != nil || why != ""
 		if why != "" {
 			r.Metadata["sandboxStopped"] = why
 		}
-		return r, nil
+		return r, err
 	}
 	kind, keep := tools.WithKind(tools.KindExecute), tools.WithKeep(tools.HeadTail)
 	if !o.Sandbox.active() {
@@ -161,23 +168,9 @@ func (o BashOptions) Close() {
 	if o.Background != nil {
 		all.Go(o.Background.Close)
 	}
-	all.Wait()
-}
-
-// flusher is what a Bridge may also do: bring the language servers up to what other programs changed on disk.
-type flusher interface {
-	Flush(ctx context.Context)
-}
-
-// flushLimit bounds what a command's result waits for that.
-const flushLimit = 250 * time.Millisecond
-
-// flush lets the next question to the language servers be about what a command left.
-func (e Env) flush(ctx context.Context) {
-	if f, ok := e.Bridge.(flusher); ok {
-		ctx, cancel := context.WithTimeout(ctx, flushLimit)
-		defer cancel()
-		f.Flush(ctx)
+	all.Wait() // the commands' views end with them
+	if o.Terminals != nil && !o.Lent {
+		o.Terminals.Close()
 	}
 }
 
@@ -207,6 +200,12 @@ func bashResult(title, description string, out shell.Outcome, limit time.Duratio
 	}
 	if out.Signal != "" {
 		meta["signal"] = out.Signal
+	}
+	if out.Canceled {
+		meta["aborted"] = true
+	}
+	if out.TimedOut {
+		meta["timedOut"] = true
 	}
 	if o.Path != "" {
 		meta["outputPath"] = o.Path

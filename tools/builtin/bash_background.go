@@ -43,18 +43,23 @@ const (
 	inputAsked = "bash_input"           // the permission
 )
 
-// startBackground starts a command that has been allowed, and shows its first output.
-func (e Env) startBackground(ctx context.Context, all *shell.Background, c shell.Command, title, description string) (tools.Result, error) {
+// startBackground starts a command that has been allowed.
+func (e Env) startBackground(ctx context.Context, all *shell.Background, c shell.Command) (*shell.BackgroundJob, error) {
 	if err := ctx.Err(); err != nil {
-		return tools.Result{}, err
+		return nil, err
 	}
 	j, err := all.Start(c)
 	switch {
 	case errors.Is(err, shell.ErrBackgroundFull):
-		return tools.Result{}, &tools.Error{Kind: "too_many", Message: err.Error() + " with bash_kill. " + listBackground(all), Err: err}
+		return nil, &tools.Error{Kind: "too_many", Message: err.Error() + " with bash_kill. " + listBackground(all), Err: err}
 	case err != nil:
-		return tools.Result{}, &tools.Error{Kind: "not_started", Message: err.Error(), Err: err}
+		return nil, &tools.Error{Kind: "not_started", Message: err.Error(), Err: err}
 	}
+	return j, nil
+}
+
+// firstOutput is the answer to a start.
+func (e Env) firstOutput(ctx context.Context, j *shell.BackgroundJob, title, description string) (tools.Result, error) {
 	l, err := j.Look(ctx, firstLook)
 	if err != nil {
 		j.Kill() // the model would never learn its id

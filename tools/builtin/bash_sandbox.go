@@ -47,11 +47,12 @@ type sandboxedParams struct {
 	Workdir     string `json:"workdir,omitempty" jsonschema:"the directory to run it in, the session's by default; use this instead of cd"`
 	Description string `json:"description,omitempty" jsonschema:"what the command does, in five to ten words"`
 	Background  bool   `json:"background,omitempty" jsonschema:"return at once and let it run on; see bash_output"`
+	PTY         bool   `json:"pty,omitempty" jsonschema:"with background: run it on a pseudo-terminal, for programs that talk to a person"`
 	Unsandboxed bool   `json:"unsandboxed,omitempty" jsonschema:"run it outside the sandbox, after one that the sandbox stopped; the person is always asked"`
 }
 
 func (p sandboxedParams) plain() bashParams {
-	return bashParams{Command: p.Command, Timeout: p.Timeout, Workdir: p.Workdir, Description: p.Description, Background: p.Background, unsandboxed: p.Unsandboxed}
+	return bashParams{Command: p.Command, Timeout: p.Timeout, Workdir: p.Workdir, Description: p.Description, Background: p.Background, PTY: p.PTY, unsandboxed: p.Unsandboxed}
 }
 
 const sandboxText = `

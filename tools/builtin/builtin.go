@@ -33,6 +33,8 @@ type Env struct {
 
 	Search *search.Searcher // nil: one with the default options
 	Shell  BashOptions
+	// Commands hears of commands that may change files, before and after; nil: nobody does.
+	Commands CommandWatch
 
 	SubAgents func() []tools.SubAgent // who can be given a task; nil: nobody
 	Skills    *skill.Finder           // nil: none

@@ -130,6 +130,23 @@ func (t *Tracker) Forget(real string) {
 	delete(t.seen, real)
 }
 
+// Files are the real paths of files the session knows, at most so many, in no order.
+func (t *Tracker) Files(most int) []string {
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := make([]string, 0, min(most, len(t.seen)))
+	for path := range t.seen {
+		if len(out) == most {
+			break
+		}
+		out = append(out, path)
+	}
+	return out
+}
+
 // Known says whether the session has read the file at all.
 func (t *Tracker) Known(real string) bool {
 	if t == nil {

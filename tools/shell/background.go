@@ -139,18 +139,26 @@ func (b *Background) reserve() (string, error) {
 }
 
 func (b *Background) start(id string, c Command) (*BackgroundJob, error) {
-	in, typed, err := os.Pipe()
-	if err != nil {
-		return nil, fmt.Errorf("no pipe for the command's input: %w", err)
+	c.OnOutput, c.Stdin = nil, nil
+	var typed *os.File
+	if !c.PTY {
+		in, ours, err := os.Pipe()
+		if err != nil {
+			return nil, fmt.Errorf("no pipe for the command's input: %w", err)
+		}
+		defer in.Close() // only the command holds it then, so that writing fails when nobody reads
+		c.Stdin, typed = in, ours
 	}
-	c.OnOutput, c.Stdin = nil, in
 	j, out, err := b.runner.start(c)
-	in.Close() // only the command holds it now, so that writing fails when nobody reads
 	if err != nil {
-		typed.Close()
+		if typed != nil {
+			typed.Close()
+		}
 		return nil, err
 	}
-	c.Stdin = nil
+	if c.Stdin = nil; c.PTY {
+		typed = j.hand
+	}
 	x := &BackgroundJob{ID: id, Command: c, Started: time.Now(), all: b, job: j, out: out, stdin: typed, done: make(chan struct{})}
 	b.runner.wg.Go(x.watch)
 	return x, nil
@@ -174,7 +182,7 @@ func (j *BackgroundJob) watch() {
 	j.how.Took = time.Since(j.Started)
 	j.how.Exit, j.how.Signal = exitOf(j.job.cmd.ProcessState)
 	j.how.Left = j.all.runner.leave(j.job)
-	j.stdin.Close()
+	j.stdin.Close() // of a pseudo-terminal too: what was printed has been read
 	if box := j.Command.Sandbox; box != nil {
 		j.how.Notes = box.Settle()
 		if j.how.Exit > 0 { // not ended by us
@@ -217,6 +225,16 @@ func (b *Background) Close() {
 	b.closed = true
 	b.mu.Unlock()
 	b.runner.Close()
+}
+
+// Done is closed when the command has ended.
+func (j *BackgroundJob) Done() <-chan struct{} { return j.done }
+
+// Ending is how the command ended, after Done.
+func (j *BackgroundJob) Ending() Ending {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.how
 }
 
 // Running reports whether the command has not ended.
@@ -311,11 +329,15 @@ func (j *BackgroundJob) Input(ctx context.Context, text string, eof bool) error 
 			return fmt.Errorf("after %d of %d bytes: %w", n, len(text), err)
 		}
 	}
-	if eof {
-		j.inputOver = true
-		return j.stdin.Close()
+	if !eof {
+		return nil
 	}
-	return nil
+	if j.Command.PTY { // the key that means the end of input; what reads next may go on
+		_, err := j.stdin.WriteString("\x04")
+		return err
+	}
+	j.inputOver = true
+	return j.stdin.Close()
 }
 
 // Kill ends the command and all it started: TERM, then KILL after Grace. It reports whether there was anything to end.

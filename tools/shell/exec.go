@@ -32,10 +32,15 @@ type Command struct {
 	// OnOutput hears of new output, with the last LiveOutput bytes of it made readable, at most ten times a second
 	// and once at the end.
 	OnOutput func(tail string)
+	// Raw gets all output as it was printed, control codes included, in order; it must not keep the bytes, nor block.
+	Raw func(output []byte)
 	// Sandbox, when set, is what the command may do.
 	Sandbox *Sandbox
 	// Stdin, when set, is the command's input; it is closed when the command ends.
 	Stdin io.ReadCloser
+	// PTY runs it on a pseudo-terminal, for programs that talk to a person: both outputs and the input are that. Only
+	// for Background, whose Input types into it.
+	PTY bool
 }
 
 // LiveOutput is how much of the output OnOutput gets, in characters; OpenCode's figure.
@@ -68,6 +73,7 @@ type job struct {
 	gone   func()        // called when nothing of it is left
 	box    *Sandbox      // nil: none
 	tty    bool          // its standard input becomes its terminal
+	hand   *os.File      // our end of its pseudo-terminal; closed with its output
 
 	mu   sync.Mutex
 	seen map[int]bool // processes found to belong to it; guarded by mu
@@ -142,9 +148,9 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 	case !info.IsDir():
 		return nil, nil, fmt.Errorf("%s is not a directory; give another workdir", c.Dir)
 	}
-	pr, pw, err := os.Pipe()
+	pr, pw, err := outputs(c.PTY)
 	if err != nil {
-		return nil, nil, fmt.Errorf("no pipe for the command's output: %w", err)
+		return nil, nil, err
 	}
 	j := &job{family: guard.NewFamily(), done: make(chan struct{})}
 	name, args := shell, shellArgs(shell, c.Text)
@@ -169,6 +175,10 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 	if f, ok := c.Stdin.(*os.File); ok {
 		cmd.Stdin = f
 	}
+	if c.PTY {
+		cmd.Stdin, j.tty, j.hand = pw, true, pr
+		cmd.Env = append(cmd.Env, "TERM=xterm-256color")
+	}
 	j.cmd = cmd
 	err = spawn(j)
 	pw.Close()
@@ -177,7 +187,7 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 		return nil, nil, fmt.Errorf("%s cannot be started: %w", shell, err)
 	}
 	r.add(j)
-	out := newCollector(pr, c.SpillDir)
+	out := newCollector(pr, c)
 	r.wg.Add(2)
 	go func() { defer r.wg.Done(); out.read() }()
 	go func() {
@@ -189,6 +199,21 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 		close(j.done)
 	}()
 	return j, out, nil
+}
+
+// outputs are where a command prints, and where that is read.
+func outputs(terminal bool) (ours, theirs *os.File, err error) {
+	if terminal {
+		if ours, theirs, err = openPTY(); err != nil {
+			return nil, nil, fmt.Errorf("no pseudo-terminal: %w", err)
+		}
+		_ = resize(ours, 0, 0)
+		return ours, theirs, nil
+	}
+	if ours, theirs, err = os.Pipe(); err != nil {
+		return nil, nil, fmt.Errorf("no pipe for the command's output: %w", err)
+	}
+	return ours, theirs, nil
 }
 
 // add remembers a job that has been started.

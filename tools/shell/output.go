@@ -46,10 +46,11 @@ type collector struct {
 	settled bool // what comes now is not the command's any more
 	changed bool
 	waiting chan struct{} // closed when more comes; nil: nobody waits
+	raw     func([]byte)  // gets everything as it was printed; nil: nobody does
 }
 
-func newCollector(pipe *os.File, dir string) *collector {
-	return &collector{pipe: pipe, dir: dir, end: make(chan struct{})}
+func newCollector(pipe *os.File, c Command) *collector {
+	return &collector{pipe: pipe, dir: c.SpillDir, raw: c.Raw, end: make(chan struct{})}
 }
 
 // read takes all output until the last holder of the pipe closes it.
@@ -118,6 +119,9 @@ func (c *collector) add(p []byte) {
 	defer c.mu.Unlock()
 	if c.settled {
 		return
+	}
+	if c.raw != nil {
+		c.raw(p)
 	}
 	c.changed = true
 	if c.waiting != nil {

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,10 +21,11 @@ type TerminalCommand struct {
 	Env        []string // nil: Environ()
 	Rows, Cols int      // 0: 24 by 80
 	Sandbox    *Sandbox // nil: none
+	Title      string   // what a person sees; empty: the command line, or the shell's name
 }
 
-// Terminals runs terminal sessions: a shell on a pseudo-terminal, for the person or the agent. The zero value is
-// ready. Close ends all with everything that runs in them.
+// Terminals are what a person can watch running: shells on pseudo-terminals, and the agent's commands (Attach). The zero
+// value is ready. Close ends all with everything that runs in them.
 //
 //	t, err := terminals.Start(shell.TerminalCommand{Dir: dir, Rows: 40, Cols: 120})
 //	stop := t.Subscribe(0, func(data []byte, lost int64) { … })
@@ -41,15 +43,17 @@ type Terminals struct {
 // Terminal is one session. It is safe for concurrent use.
 type Terminal struct {
 	id   string
+	info TerminalInfo
 	job  *job
-	tty  *os.File // our end
+	tty  *os.File // our end; nil for a command without a pseudo-terminal
+	hand Handles  // what can be done to such a command
 	out  *ring
 	done chan struct{} // closed when the shell has ended and nothing of it is left
 	all  *Terminals
 
 	input sync.Mutex // one writer at a time
 	ends  sync.Once
-	size  sync.Mutex // no resizing after the end
+	size  sync.Mutex // no resizing after the end; the size is in info
 	over  bool       // guarded by size
 
 	exit   int    // set before done is closed
@@ -71,7 +75,7 @@ func (ts *Terminals) reserve() (string, error) {
 	}
 	running := 0
 	for _, t := range ts.open {
-		if t == nil || !t.Ended() {
+		if t == nil || t.job != nil && !t.Ended() {
 			running++
 		}
 	}
@@ -107,13 +111,13 @@ func (ts *Terminals) List() []*Terminal {
 			out = append(out, t)
 		}
 	}
-	slices.SortFunc(out, func(a, b *Terminal) int {
-		if d := len(a.id) - len(b.id); d != 0 {
-			return d
-		}
-		return strings.Compare(a.id, b.id)
-	})
+	slices.SortFunc(out, byNumber)
 	return out
+}
+
+// byNumber orders term_2 before term_10.
+func byNumber(a, b *Terminal) int {
+	return cmp.Or(cmp.Compare(len(a.id), len(b.id)), strings.Compare(a.id, b.id))
 }
 
 // Release ends a terminal and forgets it with its scrollback.
@@ -139,7 +143,9 @@ func (ts *Terminals) Close() {
 	ts.mu.Unlock()
 	var wg sync.WaitGroup
 	for _, t := range ts.List() {
-		wg.Go(t.Kill)
+		if t.job != nil { // an attached command ends with its runner
+			wg.Go(t.Kill)
+		}
 	}
 	wg.Wait()
 	ts.runner.Close()
@@ -227,6 +233,9 @@ func (t *Terminal) Subscribe(offset int64, f func(data []byte, lost int64)) (sto
 
 // Input types into the terminal. A program that does not read makes it wait until ctx ends.
 func (t *Terminal) Input(ctx context.Context, data []byte) error {
+	if t.tty == nil {
+		return t.handInput(ctx, data)
+	}
 	t.input.Lock()
 	defer t.input.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -262,6 +271,13 @@ func clampSide(n, fallback int) uint16 {
 
 // Kill ends the program and everything that runs in the terminal, and waits for it.
 func (t *Terminal) Kill() {
+	if t.job == nil {
+		if !t.Ended() && t.hand.Kill != nil {
+			t.hand.Kill()
+			<-t.done
+		}
+		return
+	}
 	t.ends.Do(func() { t.all.runner.end(t.job) })
 	<-t.done
 }

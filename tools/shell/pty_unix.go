@@ -3,11 +3,14 @@
 package shell
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
@@ -84,7 +87,12 @@ func (ts *Terminals) start(id string, c TerminalCommand) (*Terminal, error) {
 		ours.Close()
 		return nil, fmt.Errorf("%s cannot be started: %w", shell, err)
 	}
-	t := &Terminal{id: id, job: j, tty: ours, out: newRing(Scrollback), done: make(chan struct{}), all: ts}
+	title := c.Title
+	if title == "" {
+		title = cmp.Or(Visible(strings.TrimSpace(c.Text)), filepath.Base(shell))
+	}
+	info := TerminalInfo{Title: title, Command: c.Text, Dir: c.Dir, Rows: int(clampSide(c.Rows, 24)), Cols: int(clampSide(c.Cols, 80)), PTY: true}
+	t := &Terminal{id: id, info: info, job: j, tty: ours, out: newRing(Scrollback), done: make(chan struct{}), all: ts}
 	ts.runner.add(j)
 	read := make(chan struct{})
 	ts.runner.wg.Add(2)
@@ -132,6 +140,10 @@ func (t *Terminal) Resize(rows, cols int) error {
 	if t.over {
 		return ErrTerminalEnded
 	}
+	if t.tty == nil {
+		return nil // what a command prints into a pipe has no width
+	}
+	t.info.Rows, t.info.Cols = int(clampSide(rows, 24)), int(clampSide(cols, 80))
 	return resize(t.tty, rows, cols)
 }
 

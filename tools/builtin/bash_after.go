@@ -1,0 +1,129 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/shell"
+)
+
+// CommandRun is a command that is about to run and may change files.
+type CommandRun struct {
+	SessionID, CallID string
+	Command, Dir      string
+	// Writes are the files inside the project that the command names and writes, absolute. It may write others.
+	Writes     []string
+	Background bool // after is called when it ends, which may be long after the call
+}
+
+// CommandWatch hears of commands that may change files, so that what they change can be kept and taken back.
+//
+// Before is called when the command has been allowed and before it starts; the function it returns (or nil) when it
+// has ended, however it ended, with a context of its own time. The lines that returns are told to the model. Neither
+// may take long: the command waits. Known read-only commands are not told of. Several may run at once.
+type CommandWatch interface {
+	Before(ctx context.Context, run CommandRun) (after func(ctx context.Context) []string)
+}
+
+// flusher is what a Bridge may also do: bring the language servers up to what other programs changed on disk.
+type flusher interface {
+	Flush(ctx context.Context)
+}
+
+// flushLimit bounds what a command's result waits for that.
+const flushLimit = 250 * time.Millisecond
+
+// flush lets the next question to the language servers be about what a command left.
+func (e Env) flush(ctx context.Context) {
+	if f, ok := e.Bridge.(flusher); ok {
+		ctx, cancel := context.WithTimeout(ctx, flushLimit)
+		defer cancel()
+		f.Flush(ctx)
+	}
+}
+
+
+// afterLimit bounds what is done when a command has ended.
+const afterLimit = 5 * time.Second
+
+// beforeCommand prepares for a command's changes. The function it returns is called when the command has ended, also
+// after a cancel: it tells the language servers, and returns what the model must know.
+func (e Env) beforeCommand(ctx context.Context, call *tools.Call, a *shell.Analysis, c shell.Command, background bool) func(context.Context) []string {
+	if a.ReadOnly {
+		return func(context.Context) []string { return nil }
+	}
+	known := e.knownFiles()
+	var watch func(context.Context) []string
+	if e.Commands != nil {
+		watch = e.Commands.Before(ctx, CommandRun{SessionID: call.SessionID, CallID: call.CallID, Command: c.Text, Dir: c.Dir, Writes: a.Writes, Background: background})
+	}
+	return func(ctx context.Context) (notes []string) {
+		e.flush(ctx)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterLimit)
+		defer cancel()
+		if changed := e.changedSince(known); len(changed) > 0 {
+			notes = append(notes, fmt.Sprintf("It changed files you have read: %s. Read them again before you edit them.", nameSome(changed)))
+		}
+		if watch != nil {
+			notes = append(notes, watch(ctx)...)
+		}
+		return notes
+	}
+}
+
+// stamp tells whether a file was written.
+type stamp struct {
+	size int64
+	time time.Time
+	gone bool
+}
+
+func stampOf(path string) stamp {
+	info, err := os.Stat(path)
+	if err != nil {
+		return stamp{gone: true}
+	}
+	return stamp{size: info.Size(), time: info.ModTime()}
+}
+
+// maxKnown is how many known files are looked at around a command.
+const maxKnown = 1000
+
+// knownFiles are those the model has read, as they are on disk. Whether an edit may go on what was read is decided by
+// the text itself (files.Tracker); this only tells the model at once.
+func (e Env) knownFiles() map[string]stamp {
+	out := map[string]stamp{}
+	for _, path := range e.Tracker.Files(maxKnown) {
+		out[path] = stampOf(path)
+	}
+	return out
+}
+
+func (e Env) changedSince(known map[string]stamp) []string {
+	var out []string
+	for path, was := range known {
+		if now := stampOf(path); now != was {
+			name := e.rel(path)
+			if now.gone {
+				name += " (gone)"
+			}
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// nameSome names the first of many.
+func nameSome(names []string) string {
+	const most = 20
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,104 @@
+package builtin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/shell"
+)
+
+// commandRun is a command that may run, with what shows it to a person.
+type commandRun struct {
+	env     Env
+	command shell.Command
+	title   string
+	params  bashParams
+	call    *tools.Call
+	ended   bool // by the person, where they watched it
+}
+
+// errEnded: the person has ended a command where they watched it.
+var errEnded = errors.New("the user ended the command")
+
+// watched lets a person watch the command as a terminal, whose id the call's card carries.
+func (r *commandRun) watched(h shell.Handles) *shell.Terminal {
+	c := r.command
+	view := r.env.Shell.Terminals.Attach(shell.TerminalInfo{Title: r.title, Command: c.Text, Dir: c.Dir, Call: r.call.CallID, PTY: c.PTY}, h)
+	if view != nil {
+		r.call.Report(tools.Update{Metadata: map[string]any{"terminalId": view.ID()}})
+	}
+	return view
+}
+
+// once runs the command to its end.
+func (r *commandRun) once(ctx context.Context) (shell.Outcome, error) {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	view := r.watched(shell.Handles{Kill: func() { end(errEnded) }})
+	c := r.command
+	if view != nil {
+		c.Raw = func(p []byte) { _, _ = view.Write(p) }
+	}
+	out, err := r.env.Shell.Runner.Run(ctx, c)
+	r.ended = out.Canceled && context.Cause(ctx) == errEnded
+	switch {
+	case err != nil:
+		view.End(-1, "not started")
+	case out.TimedOut:
+		view.End(-1, "timed out")
+	case out.Canceled:
+		view.End(-1, "cancelled")
+	default:
+		view.End(out.Exit, out.Signal)
+	}
+	return out, err
+}
+
+// result is what the model reads of a run. One that did not come to its end by itself is no success, though what it
+// printed until then is told.
+func (r *commandRun) result(out shell.Outcome, limit time.Duration, notes []string) (tools.Result, error) {
+	x := annotate(bashResult(r.title, r.params.Description, out, limit), notes)
+	if out.TimedOut {
+		return x, &tools.Error{Kind: "timeout", Message: fmt.Sprintf("The command did not end within %d ms and was ended with all it had started.", limit.Milliseconds())}
+	}
+	if r.ended {
+		return x, &tools.Error{Kind: "cancelled", Message: "The user ended this command while it ran."}
+	}
+	return x, nil
+}
+
+// background starts the command and shows its first output.
+func (r *commandRun) background(ctx context.Context, a *shell.Analysis) (tools.Result, error) {
+	c := &r.command
+	c.PTY = r.params.PTY
+	var job *shell.BackgroundJob
+	started := make(chan struct{})
+	view := r.watched(shell.Handles{
+		Input: func(ctx context.Context, data []byte) error {
+			<-started
+			return job.Input(ctx, string(data), false)
+		},
+		Kill: func() { <-started; job.Kill() },
+	})
+	if view != nil {
+		c.Raw = func(p []byte) { _, _ = view.Write(p) }
+	}
+	after := r.env.beforeCommand(ctx, r.call, a, *c, true)
+	job, err := r.env.startBackground(ctx, r.env.Shell.Background, *c)
+	if err != nil {
+		view.End(-1, "not started")
+		return tools.Result{}, err
+	}
+	close(started)
+	go func() { // ends with the job, which the session ends
+		<-job.Done()
+		how := job.Ending()
+		view.End(how.Exit, how.Signal)
+		// The next question to the language servers, and the next checkpoint, see what it left.
+		_ = after(context.WithoutCancel(ctx))
+	}()
+	return r.env.firstOutput(ctx, job, r.title, r.params.Description)
+}
