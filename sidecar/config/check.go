@@ -108,8 +108,8 @@ func checkStruct(n *node, t reflect.Type, path string) []Problem {
 
 // ignored are OpenCode's keys that mean nothing here and need no warning.
 var ignored = map[string]bool{"theme": true, "share": true, "autoupdate": true, "username": true, "keybinds": true, "tui": true, "snapshot": true,
-	"command": true, "plugin": true, "skills": true, "experimental": true, "small_model": true, "disabled_providers": true, "enabled_providers": true,
-	"watcher": true, "server": true, "compaction": true, "tool_output": true, "logLevel": true, "references": true, "attachment": true}
+	"plugin": true, "disabled_providers": true, "enabled_providers": true,
+	"watcher": true, "server": true, "tool_output": true, "logLevel": true, "references": true, "attachment": true}
 
 // checkMembers drops the members that f finds fault with (only those whose own value is wrong: deeper faults have
 // been dropped deeper).

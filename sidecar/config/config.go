@@ -21,6 +21,12 @@ type Config struct {
 	Provider     map[string]Provider  `json:"provider,omitempty" doc:"model providers by id"`
 	Permission   Permission           `json:"permission,omitzero" doc:"allow, ask or deny, by permission and pattern; the last match wins"`
 	Agent        map[string]Agent     `json:"agent,omitempty" doc:"agents by name: change the built-in ones or add your own"`
+	Command      map[string]Command   `json:"command,omitempty" doc:"slash commands by name"`
+	SmallModel   string               `json:"small_model,omitempty" doc:"provider/model for small jobs such as titles; by default a small one of the provider's own"`
+	Compaction   Compaction           `json:"compaction,omitzero" doc:"what happens when a conversation fills the model's context"`
+	Depth        *int                 `json:"subagent_depth,omitempty" doc:"how deep sub-agents may start sub-agents; 1: only the session itself starts them, 0: none"`
+	Skills       Skills               `json:"skills,omitzero" doc:"more places of skills"`
+	Experimental Any                  `json:"experimental,omitempty" doc:"switches of what is being tried: batch_tool offers the batch tool"`
 	Tools        map[string]bool      `json:"tools,omitempty" doc:"switch tools on or off by name; * is a wildcard. apply_patch also chooses: true offers it instead of edit and write, false the reverse; by default the model decides"`
 	LSP          Switch[Server]       `json:"lsp,omitzero" doc:"false turns language servers off; an object changes or adds some by id"`
 	MCP          map[string]MCPServer `json:"mcp,omitempty" doc:"MCP servers by name: their tools, prompts and resources join the agent's"`
@@ -98,6 +104,31 @@ type Agent struct {
 	Disable     bool            `json:"disable,omitempty" doc:"take it away"`
 	Hidden      bool            `json:"hidden,omitempty" doc:"do not offer it in menus"`
 	Color       string          `json:"color,omitempty" doc:"colour in menus"`
+}
+
+// Command is a slash command.
+type Command struct {
+	Template    string `json:"template,omitempty" doc:"the prompt; $ARGUMENTS and $1 $2 … are what follows the name, an exclamation mark and a command in backquotes are replaced by its output, @file is attached"`
+	Description string `json:"description,omitempty" doc:"what it does, for the menu"`
+	Hint        string `json:"hint,omitempty" doc:"what may follow the name, for the menu"`
+	Agent       string `json:"agent,omitempty" doc:"agent that runs it; a sub-agent runs it as a task"`
+	Model       string `json:"model,omitempty" doc:"provider/model that runs it"`
+	Subtask     bool   `json:"subtask,omitempty" doc:"run it as a task of a sub-agent"`
+}
+
+// Compaction says how a full context is dealt with.
+type Compaction struct {
+	Auto     *bool `json:"auto,omitempty" doc:"summarise older turns before the context overflows; on by default"`
+	Prune    *bool `json:"prune,omitempty" doc:"drop old tool outputs first; on by default"`
+	Reserved int   `json:"reserved,omitempty" doc:"tokens kept free for the answer"`
+	Tail     int   `json:"tail_turns,omitempty" doc:"last turns that are never summarised, as far as they fit"`
+	Recent   int   `json:"preserve_recent_tokens,omitempty" doc:"tokens of the newest messages that are never summarised"`
+}
+
+// Skills are more places of skills.
+type Skills struct {
+	Paths []string `json:"paths,omitempty" doc:"folders of skills; ~ is the home folder, others are relative to the project"`
+	URLs  []string `json:"urls,omitempty" doc:"read and ignored"`
 }
 
 // Server changes or adds a language server.

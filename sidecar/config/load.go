@@ -22,6 +22,7 @@ type Sources struct {
 	Cwd      string                   // session directory, absolute
 	Root     string                   // worktree root: project files are read from here down to Cwd
 	UserDir  string                   // ~/.config/pillion
+	Home     string                   // ~, for agents and commands that other programs keep there; empty: not looked at
 	Editor   []byte                   // the editor's settings, JSON
 	Env      func(name string) string // the environment
 	MaxBytes int64                    // a file larger than this is refused; 0: 4 MiB
@@ -44,6 +45,11 @@ func Load(s Sources) (*Config, []Problem) {
 		l.MaxBytes = 4 << 20
 	}
 	l.project()
+	for _, dir := range s.personal() {
+		for _, n := range l.markdownIn(dir, "") {
+			l.add(n)
+		}
+	}
 	if s.UserDir != "" {
 		l.file(filepath.Join(s.UserDir, "pillion.json"), false)
 		l.file(filepath.Join(s.UserDir, "pillion.jsonc"), false)
@@ -81,6 +87,13 @@ type loader struct {
 func (l *loader) project() {
 	var files []*node
 	for _, dir := range between(l.Root, l.Cwd) {
+		within := l.Root
+		if within == "" {
+			within = l.Cwd
+		}
+		for _, base := range []string{".claude", ".opencode"} {
+			files = append(files, l.markdownIn(filepath.Join(dir, base), within)...)
+		}
 		for _, name := range names {
 			path := filepath.Join(dir, name)
 			src, ok := l.read(path, false)
@@ -91,6 +104,7 @@ func (l *loader) project() {
 				files = append(files, n)
 			}
 		}
+		files = append(files, l.markdownIn(filepath.Join(dir, ".pillion"), within)...)
 	}
 	if !l.Trusted {
 		u := untrusted{root: l.Root, remote: map[string]bool{}}
@@ -281,7 +295,7 @@ func (l *loader) substitute(n *node) []Problem {
 	for _, e := range n.elems {
 		out = append(out, l.substitute(e)...)
 	}
-	if n.kind != kindString || !strings.Contains(n.text, "{") {
+	if n.kind != kindString || n.raw || !strings.Contains(n.text, "{") {
 		return out
 	}
 	var b strings.Builder
@@ -380,6 +394,12 @@ func Stamp(s Sources) string {
 		for _, name := range names {
 			add(filepath.Join(dir, name))
 		}
+		for _, base := range []string{".claude", ".opencode", ".pillion"} {
+			markdownStamp(add, filepath.Join(dir, base))
+		}
+	}
+	for _, dir := range s.personal() {
+		markdownStamp(add, dir)
 	}
 	if s.UserDir != "" {
 		add(filepath.Join(s.UserDir, "pillion.json"))

@@ -17,6 +17,7 @@ type node struct {
 	column  int // 1-based, bytes
 	kind    byte
 	text    string // string: decoded; number, true, false, null: as written
+	raw     bool   // a text that is taken as it stands: nothing is substituted in it
 	unset   string // the environment variable the text was to come from and that is not there
 	members []member
 	elems   []*node

@@ -67,7 +67,7 @@ func (u *untrusted) hold(at *node, setting, reason string) {
 }
 
 // harmless top-level settings need no trust. permission and agent's rules are weighed rule by rule elsewhere.
-var harmless = []string{"$schema", "default_agent", "steps", "log_level", "permission", "sandbox", "mcp_budget"}
+var harmless = []string{"compaction", "$schema", "default_agent", "steps", "log_level", "permission", "sandbox", "mcp_budget"}
 
 // prune removes what is held back from a parsed file.
 func (u *untrusted) prune(n *node) {
@@ -102,6 +102,12 @@ func (u *untrusted) prune(n *node) {
 			}
 		case "agent":
 			u.keep(v, "agent", func(a member) bool { u.agent(a); return true })
+		case "command":
+			u.keep(v, "command", func(c member) bool { u.command(c); return true })
+		case "small_model":
+			if !u.model(m, "small_model") {
+				return false
+			}
 		case "tools":
 			u.tools(v, "tools")
 		case "instructions":
@@ -256,6 +262,21 @@ func (u *untrusted) agent(a member) {
 	})
 }
 
+// command keeps a command's words; what it is run with is the person's choice.
+func (u *untrusted) command(c member) {
+	path := "command." + c.key
+	u.keep(c.value, path, func(m member) bool {
+		switch m.key {
+		case "model":
+			return u.model(m, path+".model")
+		case "agent":
+			u.hold(m.at, path+".agent", loosens)
+			return false
+		}
+		return true
+	})
+}
+
 // tools may be switched off: the person's wildcard that switches all off would lose to a name.
 func (u *untrusted) tools(n *node, path string) {
 	u.keep(n, path, func(t member) bool {
@@ -304,6 +325,9 @@ func (u *untrusted) plain(n *node, path string) bool {
 
 // reads reports a {env:…}, or a {file:…} that does not stay in the project.
 func (u *untrusted) reads(n *node) bool {
+	if n.raw {
+		return false
+	}
 	for rest := n.text; ; {
 		i := strings.IndexByte(rest, '{')
 		if i < 0 {

@@ -49,7 +49,7 @@ func narrow(r permission.Rule) (out permission.Ruleset, whole bool) {
 
 // ownRules are agents with rules of their own: a project's rules for one stand behind them, and an ask would weaken a
 // deny. A test in the sidecar compares the list with the agents there are.
-var ownRules = []string{"plan", "explore", "general"}
+var ownRules = []string{"plan", "explore", "general", "title", "summary", "compaction"}
 
 // agentRules weighs a project's rules for an agent. They stand behind the person's general ones, so whatever those
 // forbid or ask must stay.

@@ -1,0 +1,341 @@
+package config
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/pillion-dev/pillion/tools/frontmatter"
+)
+
+// Agents and commands are also Markdown files with a head. Each file is one more layer of configuration, so that its
+// mistakes, its origin and what a stranger may not decide are treated as in every other file.
+
+// markdownKind is what the files of a folder are.
+type markdownKind struct {
+	section string   // "agent" or "command"
+	folders []string // names of the folder
+	convert func(m *markdown) *node
+}
+
+var markdownKinds = []markdownKind{
+	{"agent", []string{"agent", "agents"}, (*markdown).agent},
+	{"command", []string{"command", "commands"}, (*markdown).command},
+}
+
+const (
+	maxMarkdown      = 1 << 20 // bytes of one file
+	maxMarkdownFiles = 500     // of one folder
+)
+
+// markdown is one file.
+type markdown struct {
+	path   string
+	name   string // its path below the folder, without .md
+	claude bool   // written for Claude Code, whose words are partly others
+	doc    frontmatter.Doc
+	l      *loader
+}
+
+// markdownIn reads the agents and commands below a folder such as .pillion. What leads out of within, when that is
+// set, is left out.
+func (l *loader) markdownIn(base, within string) (out []*node) {
+	if info, err := os.Stat(base); err != nil || !info.IsDir() {
+		return nil
+	}
+	claude := filepath.Base(base) == ".claude"
+	for _, k := range markdownKinds {
+		for _, folder := range k.folders {
+			dir := filepath.Join(base, folder)
+			for _, path := range markdownFiles(dir) {
+				m := l.readMarkdown(path, dir, within)
+				if m == nil {
+					continue
+				}
+				m.claude = claude
+				value := k.convert(m)
+				if value == nil {
+					continue
+				}
+				at := &node{file: path, line: 1, column: 1, kind: kindObject}
+				key := &node{file: path, line: 1, column: 1, kind: kindString, text: m.name}
+				section := *at
+				section.members = []member{{m.name, key, value}}
+				at.members = []member{{k.section, key, &section}}
+				out = append(out, at)
+			}
+		}
+	}
+	return out
+}
+
+// markdownFiles are the .md files below a folder, in order.
+func markdownFiles(dir string) (out []string) {
+	seen := 0
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if seen++; seen > 4*maxMarkdownFiles || len(out) == maxMarkdownFiles {
+			return filepath.SkipAll
+		}
+		if err == nil && !d.IsDir() && strings.HasSuffix(d.Name(), ".md") && !strings.EqualFold(d.Name(), "README.md") {
+			out = append(out, path)
+		}
+		return nil
+	})
+	return out
+}
+
+func (l *loader) readMarkdown(path, dir, within string) *markdown {
+	bad := func(line int, format string, a ...any) *markdown {
+		l.problems = append(l.problems, Problem{File: path, Line: line, Column: 1, Message: fmt.Sprintf(format, a...), Fatal: true})
+		return nil
+	}
+	if within != "" {
+		real, err := filepath.EvalSymlinks(path)
+		top, err2 := filepath.EvalSymlinks(within)
+		if err != nil || err2 != nil {
+			return bad(1, "cannot be read")
+		}
+		if rel, err := filepath.Rel(top, real); err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+			return bad(1, "leads out of the project, to %s; it is not read", real)
+		}
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return bad(1, "cannot be read: %s", cause(err))
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxMarkdown {
+		return bad(1, "is not a regular file of at most %d bytes", maxMarkdown)
+	}
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return bad(1, "cannot be read: %s", cause(err))
+	}
+	doc, err := frontmatter.Parse(src)
+	if err != nil {
+		line, message := frontmatter.Place(err)
+		return bad(line, "%s", message)
+	}
+	name, _ := filepath.Rel(dir, path)
+	return &markdown{path: path, name: strings.TrimSuffix(filepath.ToSlash(name), ".md"), doc: doc, l: l}
+}
+
+// object makes a section of the head's keys that keep names, under the name it returns; "" leaves one out.
+func (m *markdown) object(keep func(key string, value *yaml.Node) (string, *node)) *node {
+	out := &node{file: m.path, line: 1, column: 1, kind: kindObject}
+	if m.doc.Head == nil {
+		return out
+	}
+	for i := 0; i+1 < len(m.doc.Head.Content); i += 2 {
+		k, v := m.doc.Head.Content[i], m.doc.Head.Content[i+1]
+		if name, value := keep(k.Value, v); name != "" {
+			at := m.node(k)
+			at.kind, at.text = kindString, name
+			out.members = append(out.members, member{name, at, value})
+		}
+	}
+	return out
+}
+
+// body adds the text below the head; it is taken as it stands.
+func (m *markdown) body(out *node, key string) {
+	if m.doc.Body == "" {
+		return
+	}
+	n := &node{file: m.path, line: m.doc.BodyLine, column: 1, kind: kindString, text: m.doc.Body, raw: true}
+	out.members = append(out.members, member{key, n, n})
+}
+
+// agent reads the head of an agent in Pillion's, OpenCode's and Claude Code's words.
+func (m *markdown) agent() *node {
+	mode := false
+	out := m.object(func(key string, v *yaml.Node) (string, *node) {
+		switch key {
+		case "name":
+			if m.claude && v.Value != "" {
+				m.name = v.Value
+			}
+			return "", nil
+		case "maxSteps":
+			return "steps", m.node(v)
+		case "tools", "disallowedTools":
+			if v.Kind == yaml.MappingNode {
+				return "tools", m.node(v)
+			}
+			return "tools", m.toolList(v, key == "tools")
+		case "model":
+			if m.claude && !strings.Contains(v.Value, "/") {
+				return "", nil // "sonnet", "inherit": names of another program's models
+			}
+		case "mode":
+			mode = true
+		case "variant", "options":
+			return "", nil
+		}
+		if m.claude && !slices.Contains([]string{"description", "model", "color", "mode", "permission", "temperature"}, key) {
+			return "", nil
+		}
+		return key, m.node(v)
+	})
+	if m.claude && !mode {
+		n := &node{file: m.path, line: 1, column: 1, kind: kindString, text: "subagent"}
+		out.members = append(out.members, member{"mode", n, n})
+	}
+	m.body(out, "prompt")
+	return out
+}
+
+// claudeTools are Claude Code's names of what Pillion has.
+var claudeTools = map[string][]string{
+	"read": {"read"}, "write": {"write", "apply_patch"}, "edit": {"edit", "apply_patch"}, "multiedit": {"multiedit"}, "glob": {"glob"}, "grep": {"grep"},
+	"ls": {"list"}, "bash": {"bash"}, "bashoutput": {"bash_output"}, "killshell": {"bash_kill"}, "webfetch": {"webfetch"}, "websearch": {"websearch"},
+	"todowrite": {"todowrite", "todoread"}, "task": {"task"}, "agent": {"task"}, "skill": {"skill"}, "askuserquestion": {"question"}, "lsp": {"lsp"},
+}
+
+// listed are the tools that a list speaks of when it leaves them out.
+var listed = []string{"read", "write", "edit", "multiedit", "apply_patch", "list", "glob", "grep", "bash", "bash_output", "bash_input", "bash_kill",
+	"lsp", "symbol_find", "symbol_read", "symbol_references", "symbol_replace", "symbol_insert_before", "symbol_insert_after", "symbol_rename", "symbol_delete",
+	"webfetch", "websearch", "codesearch", "task", "skill", "question", "todowrite", "todoread", "batch"}
+
+// toolList makes switches of a list of tools: what is not in it is off (or what is, for a list of those that are
+// not allowed). Nothing is switched on by it.
+func (m *markdown) toolList(v *yaml.Node, allowed bool) *node {
+	var names []string
+	if v.Kind == yaml.SequenceNode {
+		for _, e := range v.Content {
+			names = append(names, e.Value)
+		}
+	} else {
+		names = strings.Split(v.Value, ",")
+	}
+	in := map[string]bool{}
+	for _, n := range names {
+		n, _, _ = strings.Cut(strings.TrimSpace(n), "(") // Bash(git:*)
+		switch n = strings.ToLower(strings.TrimSpace(n)); {
+		case n == "":
+		case n == "*":
+			return &node{file: m.path, line: v.Line + m.doc.Line, column: v.Column, kind: kindObject}
+		case claudeTools[n] != nil:
+			for _, t := range claudeTools[n] {
+				in[t] = true
+			}
+		default:
+			in[n] = true
+		}
+	}
+	for from, more := range map[string][]string{"bash": {"bash_output", "bash_input", "bash_kill"}, "read": {"symbol_read"}, "grep": {"symbol_find", "symbol_references"},
+		"edit": {"symbol_replace", "symbol_insert_before", "symbol_insert_after", "symbol_rename", "symbol_delete", "multiedit"}} {
+		for _, t := range more {
+			in[t] = in[t] || in[from]
+		}
+	}
+	out := &node{file: m.path, line: v.Line + m.doc.Line, column: v.Column, kind: kindObject}
+	for _, t := range listed {
+		if in[t] != allowed {
+			off := &node{file: m.path, line: out.line, column: out.column, kind: kindBool, text: "false"}
+			out.members = append(out.members, member{t, off, off})
+		}
+	}
+	return out
+}
+
+// command reads the head of a slash command.
+func (m *markdown) command() *node {
+	if m.doc.Body == "" {
+		m.l.problems = append(m.l.problems, Problem{File: m.path, Line: 1, Column: 1, Message: "the command has no text below its head; write the prompt there"})
+		return nil
+	}
+	out := m.object(func(key string, v *yaml.Node) (string, *node) {
+		switch {
+		case key == "argument-hint":
+			return "hint", text(m.node(v), v)
+		case key == "model" && m.claude && !strings.Contains(v.Value, "/"), key == "name":
+			return "", nil
+		case m.claude && key != "description" && key != "model":
+			return "", nil
+		}
+		return key, m.node(v)
+	})
+	m.body(out, "template")
+	return out
+}
+
+// text is a value as it was written, for words that look like lists: [file].
+func text(n *node, v *yaml.Node) *node {
+	if v.Kind == yaml.SequenceNode {
+		var parts []string
+		for _, e := range v.Content {
+			parts = append(parts, e.Value)
+		}
+		n.kind, n.text, n.elems = kindString, "["+strings.Join(parts, ", ")+"]", nil
+	}
+	return n
+}
+
+// node is a YAML value as JSON's.
+func (m *markdown) node(v *yaml.Node) *node {
+	n := &node{file: m.path, line: v.Line + m.doc.Line, column: v.Column}
+	switch v.Kind {
+	case yaml.MappingNode:
+		n.kind = kindObject
+		for i := 0; i+1 < len(v.Content); i += 2 {
+			at := m.node(v.Content[i])
+			at.kind, at.text = kindString, v.Content[i].Value
+			n.members = append(n.members, member{at.text, at, m.node(v.Content[i+1])})
+		}
+	case yaml.SequenceNode:
+		n.kind = kindArray
+		for _, e := range v.Content {
+			n.elems = append(n.elems, m.node(e))
+		}
+	default:
+		n.kind, n.text = kindString, v.Value
+		var value any
+		if v.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 || v.Decode(&value) != nil {
+			return n
+		}
+		switch x := value.(type) {
+		case nil:
+			n.kind, n.text = kindNull, "null"
+		case bool:
+			n.kind, n.text = kindBool, strconv.FormatBool(x)
+		case int:
+			n.kind, n.text = kindNumber, strconv.Itoa(x)
+		case float64:
+			if x == x && x < 1e300 && x > -1e300 {
+				n.kind, n.text = kindNumber, strconv.FormatFloat(x, 'g', -1, 64)
+			}
+		}
+	}
+	return n
+}
+
+// personal are the person's own folders of agents and commands, the nearest last.
+func (s Sources) personal() (out []string) {
+	if s.Home != "" {
+		out = append(out, filepath.Join(s.Home, ".claude"), filepath.Join(s.Home, ".config", "opencode"), filepath.Join(s.Home, ".opencode"))
+	}
+	if s.UserDir != "" {
+		out = append(out, s.UserDir)
+	}
+	return out
+}
+
+// markdownStamp changes with the files that markdownIn would read.
+func markdownStamp(add func(path string), base string) {
+	if info, err := os.Stat(base); err != nil || !info.IsDir() {
+		return
+	}
+	for _, k := range markdownKinds {
+		for _, folder := range k.folders {
+			for _, path := range markdownFiles(filepath.Join(base, folder)) {
+				add(path)
+			}
+		}
+	}
+}
