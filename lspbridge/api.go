@@ -62,6 +62,7 @@ type FileReport struct {
 type Proposal struct {
 	Path   string
 	Text   string
+	Old    string // the text before, where it is known and the disk may hold the new one already
 	Delete bool
 	From   string
 }

@@ -174,15 +174,14 @@ func merge(files []Proposal, order []*slot, parts []verdictOf) Delta {
 		d.State = Unavailable
 	}
 	d.Reason = strings.Join(reasons, "; ")
-	sortDiagnostics(d.Introduced)
-	sortDiagnostics(d.Fixed)
+	d.Introduced, d.Fixed = unique(d.Introduced), unique(d.Fixed)
 	for _, f := range files {
 		r := FileReport{Path: f.Path, State: d.State, Reason: d.Reason}
 		for _, p := range parts {
 			r.Items = append(r.Items, p.files[f.Path].items()...)
 			r.Version = max(r.Version, p.versions[f.Path])
 		}
-		sortDiagnostics(r.Items)
+		r.Items = unique(r.Items)
 		d.Files = append(d.Files, r)
 	}
 	return d
@@ -222,7 +221,8 @@ func (c *client) why(ctx context.Context, err error) string {
 	return c.spec.ID + ": " + text
 }
 
-// related are documents a change may touch beside its own: what is open, for servers that only speak when asked.
+// related are documents a change may touch beside its own and those known to depend on it: what is open, for servers
+// that only speak when asked.
 func (c *client) related(paths []string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -237,17 +237,23 @@ func (c *client) related(paths []string) []string {
 		}
 	}
 	slices.SortFunc(others, func(a, b string) int { return int(int64(c.docs[b].used) - int64(c.docs[a].used)) })
-	const most = 20
-	return append(out, others[:min(len(others), most)]...)
+	return append(out, others[:min(len(others), max(0, maxRelated-len(out)))]...)
 }
 
+// maxRelated is how many files are asked about for one change, beside its own.
+const maxRelated = 20
+
 // scope is the files a server must be asked about or waited for.
-func (c *client) scope(paths []string) []string {
+func (c *client) scope(paths, dependents []string) []string {
 	c.mu.Lock()
 	w := c.way()
 	c.mu.Unlock()
+	paths = slices.Concat(paths, dependents)
 	if w == byPush {
-		return paths // nothing makes it publish others in a known time
+		if !c.spec.Quirks.WantDiagnostics {
+			paths = paths[:len(paths)-len(dependents)] // nothing makes it publish others in a known time
+		}
+		return paths
 	}
 	return c.related(paths)
 }

@@ -68,7 +68,13 @@ func problemKey(d Diagnostic) string {
 		b.WriteString(s)
 		b.WriteByte(0)
 	}
-	m := d.Message
+	b.WriteString(said(d.Message))
+	return b.String()
+}
+
+// said is a message without the positions servers put into it.
+func said(m string) string {
+	var b strings.Builder
 	for i := 0; i < len(m); i++ {
 		if m[i] == ':' && i+1 < len(m) && m[i+1] >= '0' && m[i+1] <= '9' { // :12:5
 			for i+1 < len(m) && m[i+1] >= '0' && m[i+1] <= '9' {
@@ -79,6 +85,26 @@ func problemKey(d Diagnostic) string {
 		b.WriteByte(m[i])
 	}
 	return b.String()
+}
+
+// unique sorts problems, and says each but once: two servers, or one in two severities, often report the same thing at
+// the same place. The gravest stays.
+func unique(list []Diagnostic) []Diagnostic {
+	sortDiagnostics(list)
+	type place struct {
+		path, said string
+		line       int
+	}
+	seen := map[place]Diagnostic{}
+	return slices.DeleteFunc(list, func(d Diagnostic) bool {
+		k := place{d.Path, strings.ToLower(strings.TrimRight(said(d.Message), ". ")), d.Range.Start.Line}
+		had, twice := seen[k]
+		if twice && (had.Range == d.Range || had.Server != d.Server) {
+			return true
+		}
+		seen[k] = d
+		return false
+	})
 }
 
 // sortDiagnostics puts errors first, then by file and place.

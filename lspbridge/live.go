@@ -116,7 +116,7 @@ func (m *Manager) live(paths []string) {
 		if r.State != Fresh {
 			r.Reason = "being checked"
 		}
-		sortDiagnostics(r.Items)
+		r.Items = unique(r.Items)
 		m.mu.Lock()
 		before := m.told[p]
 		same := before.State == r.State || len(before.Items)+len(r.Items) == 0

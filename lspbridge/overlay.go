@@ -35,15 +35,14 @@ func (c *client) check(ctx context.Context, files []Proposal) (v verdictOf) {
 	}
 	paths := pathsOf(files)
 	c.sync(paths)
-	scope := c.scope(paths)
-	if !c.settled() {
-		if err := c.settle(ctx, c.stillThere(scope)); err != nil {
-			release()
-			return verdictOf{state: failState(err), reason: c.why(ctx, err), files: c.snapshot()}
-		}
+	scope, others, unsure, err := c.baseline(ctx, files, paths)
+	if err != nil {
+		release()
+		return verdictOf{state: failState(err), reason: c.why(ctx, err), files: c.snapshot()}
 	}
 	before := c.snapshot()
 	undo := c.lay(files)
+	c.nudge(others)
 	err = c.settle(ctx, scope)
 	after := c.snapshot()
 	v = c.compare(before, after, paths)
@@ -56,6 +55,7 @@ func (c *client) check(ctx context.Context, files []Proposal) (v verdictOf) {
 	}
 	c.mu.Unlock()
 	undo()
+	c.nudge(others)
 	release()
 	if err != nil {
 		v.state, v.reason = failState(err), c.why(ctx, err)
@@ -63,7 +63,30 @@ func (c *client) check(ctx context.Context, files []Proposal) (v verdictOf) {
 		return v
 	}
 	c.blind(&v, files)
+	if unsure != nil && v.state == Fresh {
+		v.state, v.reason = Partial, c.spec.ID+" "+unsure.Error()
+	}
 	return v
+}
+
+// baseline makes sure of what is wrong now, in the files of a proposal and in those that use what it changes.
+func (c *client) baseline(ctx context.Context, files []Proposal, paths []string) (scope, others []string, unsure, err error) {
+	scope = c.scope(paths, nil)
+	if !c.settled() { // a server that is still loading has other things to do than to look for uses
+		if err := c.settle(ctx, c.stillThere(scope)); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	others, unsure = c.dependents(ctx, files)
+	if len(others) == 0 {
+		return scope, nil, unsure, nil
+	}
+	told := c.sync(others)
+	scope = c.scope(paths, others)
+	if told || !c.settled() {
+		err = c.settle(ctx, c.stillThere(scope))
+	}
+	return scope, others, unsure, err
 }
 
 // settled: all that was sent since the last final word is an overlay and its roll-back, so that word still holds, and

@@ -127,7 +127,7 @@ func (s *slot) report(ctx context.Context, files, tops []string) []FileReport {
 		if len(items) == 0 || !slices.ContainsFunc(tops, func(t string) bool { return t == p || inside(t, p) }) {
 			continue
 		}
-		sortDiagnostics(items)
+		items = unique(items)
 		out = append(out, FileReport{Path: p, Version: v.versions[p], State: v.state, Reason: v.reason, Items: items})
 	}
 	return out

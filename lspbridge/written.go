@@ -26,9 +26,11 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 	}
 	defer func() { c.txn <- struct{}{} }()
 	paths := pathsOf(files)
+	others := c.recall(ctx, files, created)
 	before, known := c.snapshot(), c.known(paths)
 	c.tell(files, created)
-	scope := c.scope(c.stillThere(paths))
+	c.nudge(others)
+	scope := c.scope(c.stillThere(paths), others)
 	err := c.settle(ctx, scope)
 	if err == nil {
 		err = c.discover(ctx, files, scope)
@@ -50,6 +52,30 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 	c.mu.Unlock()
 	return v
 }
+
+// recall finds out what a server made of the texts before a write, and who uses what they declare: for changes that
+// were not checked before, because nobody was asked. A server that has just been started is not held up with it.
+func (c *client) recall(ctx context.Context, files []Proposal, created map[string]bool) (others []string) {
+	c.mu.Lock()
+	opened, fresh := false, len(c.docs) == 0
+	for _, f := range files {
+		if f.Old != "" && !created[f.Path] && c.docs[f.Path] == nil && !fresh {
+			c.put(f.Path, f.Old)
+			opened = true
+		}
+	}
+	c.mu.Unlock()
+	others, _ = c.dependents(ctx, files)
+	if c.sync(others) || opened {
+		half, cancel := context.WithTimeout(ctx, recallWait)
+		defer cancel()
+		_ = c.settle(half, c.stillThere(slices.Concat(pathsOf(files), others)))
+	}
+	return others
+}
+
+// recallWait is what a write waits for the word on what was before it.
+const recallWait = time.Second
 
 func (c *client) stillThere(paths []string) []string {
 	c.mu.Lock()

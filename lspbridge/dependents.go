@@ -1,0 +1,176 @@
+package lspbridge
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pillion-dev/pillion/lspbridge/lsp"
+	"go.lsp.dev/protocol"
+)
+
+// Most servers speak only of files they are asked about. What uses a declaration that a proposal changes is therefore
+// looked for, opened and asked about too: a renamed function breaks its callers, open or not.
+const (
+	maxDependents  = 20 // files
+	maxDeclaration = 8  // changed declarations whose uses are looked for
+	dependentsWait = 600 * time.Millisecond
+)
+
+// errDependents: the server did not say in time what uses a declaration.
+var errDependents = errors.New("did not say in time which other files use what is changed")
+
+// dependents are the files beside the proposal's own that use what it changes. The documents are as they are before it.
+func (c *client) dependents(ctx context.Context, files []Proposal) ([]string, error) {
+	c.mu.Lock()
+	known := c.way() == byMarker // it speaks of the whole workspace by itself
+	c.mu.Unlock()
+	if known || !has(c.caps.References) || !has(c.caps.DocSymbol) {
+		return nil, nil
+	}
+	wait := dependentsWait
+	if end, ok := ctx.Deadline(); ok {
+		wait = min(wait, time.Until(end)/3)
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	own := pathsOf(files)
+	count := map[string]int{}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var failed error
+	left := maxDeclaration
+	for _, f := range files {
+		c.mu.Lock()
+		d := c.docs[f.Path]
+		c.mu.Unlock()
+		if d == nil || !f.Delete && d.text == f.Text {
+			continue
+		}
+		list, err := c.changedDeclarations(ctx, f, d.text)
+		if err != nil {
+			failed = err
+			continue
+		}
+		list = list[:min(len(list), left)]
+		left -= len(list)
+		for _, s := range list {
+			wg.Go(func() {
+				params := c.at(f.Path, s.Selection.Start)
+				params["context"] = map[string]bool{"includeDeclaration": false}
+				var found []lsp.Location
+				err := c.call(ctx, protocol.MethodTextDocumentReferences, params, &found)
+				mu.Lock()
+				defer mu.Unlock()
+				if err != nil {
+					failed = err
+				}
+				for _, l := range found {
+					if p := uriPath(l.URI); p != "" && !slices.Contains(own, p) && inside(c.root, p) {
+						count[p]++
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	out := slices.SortedFunc(maps.Keys(count), func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), strings.Compare(a, b)) })
+	if failed != nil && ctx.Err() == nil { // it refused: then it knows of no uses
+		failed = nil
+	} else if failed != nil {
+		failed = errDependents
+	}
+	return out[:min(len(out), maxDependents)], failed
+}
+
+// changedDeclarations are those that others may use and whose outside a proposal changes: the head of a function, any of
+// a type, a constant or a variable.
+func (c *client) changedDeclarations(ctx context.Context, f Proposal, old string) ([]Symbol, error) {
+	first, last, ok := changedLines(old, f.Text)
+	if f.Delete {
+		first, last = 0, strings.Count(old, "\n")
+	} else if !ok {
+		return nil, nil
+	}
+	var raw []lsp.Symbol
+	if err := c.call(ctx, protocol.MethodTextDocumentDocumentSymbol, map[string]any{"textDocument": map[string]any{"uri": pathURI(f.Path)}}, &raw); err != nil {
+		return nil, err
+	}
+	var out []Symbol
+	var walk func(list []Symbol)
+	walk = func(list []Symbol) {
+		for _, s := range list {
+			if s.Range.Start.Line > last || s.Range.End.Line < first {
+				continue
+			}
+			body := s.Kind == kindFunction || s.Kind == kindMethod || s.Kind == kindConstructor
+			head := s.Selection.Start.Line
+			if !body || first <= head && head <= last || s.Range.Start.Line >= first && s.Range.Start.Line <= last {
+				out = append(out, s)
+			}
+			if !body { // what is inside a function is its own
+				walk(s.Children)
+			}
+		}
+	}
+	walk(c.symbols(f.Path, raw))
+	// What stands inside a changed type says more than the type.
+	slices.SortStableFunc(out, func(a, b Symbol) int {
+		return cmp.Compare(a.Range.End.Line-a.Range.Start.Line, b.Range.End.Line-b.Range.Start.Line)
+	})
+	return out, nil
+}
+
+// LSP's kinds of symbols that have a body.
+const (
+	kindMethod      = 6
+	kindConstructor = 9
+	kindFunction    = 12
+)
+
+// changedLines are the lines (from 0) of old between what both texts begin and end with; ok is false when nothing of old
+// is changed and nothing is put between its lines.
+func changedLines(old, now string) (first, last int, ok bool) {
+	a, b := strings.SplitAfter(old, "\n"), strings.SplitAfter(now, "\n")
+	for first < min(len(a), len(b)) && a[first] == b[first] {
+		first++
+	}
+	tail := 0
+	for tail < min(len(a), len(b))-first && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	last = len(a) - 1 - tail
+	if last < first { // only new lines: what they stand in changes
+		if first == 0 || tail <= 1 && strings.TrimSpace(a[len(a)-1]) == "" {
+			return 0, 0, false // at the file's start or end: in nothing
+		}
+		return first - 1, first, true
+	}
+	return first, last, true
+}
+
+// nudge makes a server that compiles each file by itself look at these again: what they include has changed.
+func (c *client) nudge(paths []string) {
+	if !c.spec.Quirks.WantDiagnostics {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range paths {
+		d := c.docs[p]
+		if d == nil {
+			continue
+		}
+		c.versions[p]++
+		d.version = c.versions[p]
+		c.mark(causeChange)
+		d.seq = c.seq
+		_ = c.notify(protocol.MethodTextDocumentDidChange, map[string]any{"textDocument": map[string]any{"uri": pathURI(p), "version": d.version},
+			"contentChanges": []any{map[string]any{"text": d.text}}, "wantDiagnostics": true, "forceRebuild": true})
+	}
+}

@@ -1,0 +1,92 @@
+package lspbridge
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A declaration that is renamed breaks what uses it, also in files that nobody has opened: said before the approval, of
+// deletions too, and after a write that nobody checked.
+func TestOtherFilesBreak(t *testing.T) {
+	for _, c := range []struct {
+		server        string
+		files         map[string]string
+		file, user    string
+		from, to      string
+		says          string
+		deletionShows bool
+	}{
+		{"gopls", map[string]string{"go.mod": "module x\n\ngo 1.24\n", "lib/lib.go": "package lib\n\n// Twice doubles.\nfunc Twice(n int) int { return 2 * n }\n\nfunc other() {}\n", "main.go": "package main\n\nimport \"x/lib\"\n\nfunc main() { println(lib.Twice(2)) }\n"},
+			"lib/lib.go", "main.go", "Twice(", "Double(", "undefined: lib.Twice", true},
+		{"typescript", map[string]string{"tsconfig.json": `{"compilerOptions":{"strict":true},"include":["**/*.ts"]}`, "lib.ts": "export function twice(n: number): number {\n  return 2 * n;\n}\nexport const other = 1;\n", "sub/user.ts": "import { twice } from '../lib';\nconsole.log(twice(2));\n"},
+			"lib.ts", "sub/user.ts", "twice(", "double(", "has no exported member", true},
+		{"typescript", map[string]string{"tsconfig.json": `{"compilerOptions":{"strict":true},"include":["**/*.ts"]}`, "lib.ts": "export interface Shape {\n  size: number;\n}\n", "sub/user.ts": "import type { Shape } from '../lib';\nexport const s: Shape = { size: 1 };\n"},
+			"lib.ts", "sub/user.ts", "  size: number;\n", "  size: number;\n  colour: string;\n", "property 'colour' is missing", true},
+		{"pyright", map[string]string{"pyproject.toml": "", "lib.py": "def twice(n: int) -> int:\n    return 2 * n\n\n\nother = 1\n", "sub/__init__.py": "", "sub/user.py": "from lib import twice\n\nprint(twice(2))\n"},
+			"lib.py", "sub/user.py", "twice(", "double(", "unknown import symbol", true},
+		{"clangd", map[string]string{"compile_flags.txt": "-std=c++17\n", "lib.h": "#pragma once\ninline int twice(int n) { return 2 * n; }\n", "user.cpp": "#include \"lib.h\"\nint use() { return twice(2); }\n"},
+			"lib.h", "user.cpp", "twice(", "doubled(", "use of undeclared identifier", false},
+	} {
+		t.Run(c.server+" "+c.from, func(t *testing.T) {
+			t.Parallel()
+			m, root := project(t, c.server, c.files)
+			ctx := longer(t)
+			path, user := filepath.Join(root, c.file), filepath.Join(root, c.user)
+			old := c.files[c.file]
+			now := strings.Replace(old, c.from, c.to, 1)
+			if r := m.Diagnostics(ctx, path); r.State != Fresh {
+				t.Fatalf("%s %q", r.State, r.Reason)
+			}
+			if c.server == "clangd" { // its index of what nobody opened comes when it likes
+				m.Diagnostics(ctx, user)
+			}
+			breaks := func(d Delta) bool {
+				for _, x := range d.Introduced {
+					if x.Path == user && strings.Contains(strings.ToLower(x.Message), strings.ToLower(c.says)) {
+						return true
+					}
+				}
+				return false
+			}
+			for round := range 2 {
+				if d := m.Check(ctx, []Proposal{{Path: path, Text: now}}); d.State != Fresh || !breaks(d) {
+					t.Errorf("round %d: %s %q, introduced %q", round, d.State, d.Reason, messages(d.Introduced))
+				}
+				if r := m.Diagnostics(ctx, user); r.State != Fresh || len(r.Items) != 0 {
+					t.Errorf("round %d: afterwards the user is %s %q %q", round, r.State, r.Reason, messages(r.Items))
+				}
+			}
+			// The user is changed with it: nothing is broken.
+			both := []Proposal{{Path: path, Text: now}, {Path: user, Text: strings.ReplaceAll(c.files[c.user], strings.TrimRight(c.from, "("), strings.TrimRight(c.to, "("))}}
+			if strings.HasSuffix(c.from, "(") {
+				if d := m.Check(ctx, both); d.State != Fresh || len(d.Introduced) != 0 {
+					t.Errorf("both: %s %q, introduced %q", d.State, d.Reason, messages(d.Introduced))
+				}
+			}
+			if d := m.Check(ctx, []Proposal{{Path: path, Delete: true}}); c.deletionShows && !breaks(d) && len(d.Introduced) == 0 {
+				t.Errorf("the deletion: %s %q, introduced %q", d.State, d.Reason, messages(d.Introduced))
+			}
+			write(t, path, now)
+			if d := m.Changed(ctx, []Proposal{{Path: path, Text: now, Old: old}}); d.State != Fresh || !breaks(d) {
+				t.Errorf("written: %s %q, introduced %q", d.State, d.Reason, messages(d.Introduced))
+			}
+		})
+	}
+}
+
+// Allowed without a question, the first write of a session is compared with what was there before, too.
+func TestFirstWriteIsCompared(t *testing.T) {
+	const lib = "export function twice(n: number): number {\n  return 2 * n;\n}\n"
+	m, root := project(t, "typescript", map[string]string{"tsconfig.json": `{"compilerOptions":{"strict":true},"include":["**/*.ts"]}`, "lib.ts": lib, "user.ts": "import { twice } from './lib';\nconsole.log(twice(2));\n", "third.ts": "export {};\n"})
+	ctx, path := longer(t), filepath.Join(root, "lib.ts")
+	if r := m.Diagnostics(ctx, filepath.Join(root, "third.ts")); r.State != Fresh {
+		t.Fatalf("%s %q", r.State, r.Reason)
+	}
+	now := strings.Replace(lib, "twice", "double", 1)
+	write(t, path, now)
+	d := m.Changed(ctx, []Proposal{{Path: path, Text: now, Old: lib}})
+	if d.State != Fresh || !strings.Contains(messages(d.Introduced), "user.ts: ") || d.Reason != "" {
+		t.Errorf("%s %q, introduced %q", d.State, d.Reason, messages(d.Introduced))
+	}
+}
