@@ -36,10 +36,20 @@ func (c *lspCall) effects(ctx context.Context, actions []lspbridge.Action) []*ef
 			continue
 		}
 		if d := c.Bridge.Check(ctx, editProposals(edits)); d.State == lspbridge.Fresh || d.State == lspbridge.Partial {
-			out[i] = &effect{Fixes: len(d.Fixed), Introduces: len(d.Introduced)}
+			out[i] = &effect{Fixes: grave(d.Fixed), Introduces: grave(d.Introduced)}
 		}
 	}
 	return out
+}
+
+// grave counts errors and warnings: a hint that comes or goes is no effect.
+func grave(list []lspbridge.Diagnostic) (n int) {
+	for _, d := range list {
+		if d.Severity <= lspbridge.SeverityWarning {
+			n++
+		}
+	}
+	return n
 }
 
 // editProposals are edits as texts; a rename is a deletion and a new file.

@@ -89,7 +89,7 @@ func proposals(set *change.Set) []lspbridge.Proposal {
 		case change.Rename:
 			out = append(out, lspbridge.Proposal{Path: f.NewPath, Text: f.New, From: f.Path}, lspbridge.Proposal{Path: f.Path, Delete: true})
 		default:
-			out = append(out, lspbridge.Proposal{Path: f.Path, Text: f.New})
+			out = append(out, lspbridge.Proposal{Path: f.Path, Text: f.New, Old: f.Old})
 		}
 	}
 	return out
