@@ -15,7 +15,7 @@ const targets = [
   ...["main.ts", "style.css"]
     .map((name) => at(`src/webview/${name}`))
     .filter((path) => existsSync(path))
-    .map((path) => ({ ...common, entryPoints: [path], outdir: at("dist/webview"), platform: "browser", format: "iife", target: ["chrome120"] })),
+    .map((path) => ({ ...common, entryPoints: [path], outdir: at("dist/webview"), platform: "browser", format: "iife", target: ["chrome120"], loader: { ".ttf": "file" }, assetNames: "[name]" })),
 ];
 
 if (watch) {

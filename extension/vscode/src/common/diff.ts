@@ -36,7 +36,7 @@ function splitLines(text: string): string[] {
 }
 
 /** Runs of kept, removed and added lines, by Myers' greedy search. */
-function edits(a: string[], b: string[]): { sign: " " | "-" | "+"; count: number }[] {
+export function edits(a: string[], b: string[]): { sign: " " | "-" | "+"; count: number }[] {
   const replaced = () => {
     const all: { sign: " " | "-" | "+"; count: number }[] = [];
     if (a.length) all.push({ sign: "-", count: a.length });

@@ -31,6 +31,7 @@ export const methods = {
   pillionSessionRename: "_pillion/session/rename",
   pillionSessionReverted: "_pillion/session/reverted",
   pillionSessionStatus: "_pillion/session/status",
+  pillionSessionStatusUpdated: "_pillion/session/statusUpdated",
   pillionTerminalCreate: "_pillion/terminal/create",
   pillionTerminalExited: "_pillion/terminal/exited",
   pillionTerminalInput: "_pillion/terminal/input",
@@ -1640,9 +1641,11 @@ export interface QueueItem {
   id: string;
   prompt: ContentBlock[];
   time: string;
+  steer?: boolean;
+  request?: boolean;
 }
 
-/** Read the prompts that wait, or change them: at most one of add, remove, edit, move, steer. */
+/** Read the prompts that wait, or change them: at most one of add, remove, edit, move, steer, resume. */
 export interface SessionQueueRequest {
   sessionId: string;
   add?: ContentBlock[];
@@ -1650,12 +1653,15 @@ export interface SessionQueueRequest {
   edit?: QueueEdit | null;
   move?: QueueMove | null;
   steer?: string;
+  resume?: boolean;
 }
 
 /** The prompts that wait, first to run first. */
 export interface SessionQueueResponse {
   items: QueueItem[];
+  held?: boolean;
   added?: string;
+  injected?: boolean;
 }
 
 /** Other words for a prompt that waits. */
@@ -1674,6 +1680,13 @@ export interface QueueMove {
 export interface QueueUpdated {
   sessionId: string;
   items: QueueItem[];
+  held?: boolean;
+}
+
+/** A session is doing something else than before; sent also for turns that no request of this editor began. */
+export interface SessionStatusUpdated {
+  sessionId: string;
+  status: SessionStatusResponse;
 }
 
 /** A new session with the conversation up to before a prompt, or all of it. */
@@ -1701,6 +1714,10 @@ export interface SessionStatusResponse {
   turn?: string;
   waiting: string[];
   readers?: number;
+  queued?: number;
+  held?: boolean;
+  stopReason?: string;
+  error?: string;
 }
 
 /** Where the person is; what @selection means. */
@@ -1905,4 +1922,20 @@ export interface ToolExecuteResponse {
   output: string;
   title?: string;
   isError?: boolean;
+}
+
+/** _meta.pillion of the update in a session/update. */
+export interface UpdateMeta {
+  seq?: number;
+  messageId?: string;
+  parentToolCallId?: string;
+  childSessionId?: string;
+  terminalId?: string;
+  changeSet?: string;
+  tool?: string;
+  startedAt?: string;
+  endedAt?: string;
+  outcome?: string;
+  steered?: boolean;
+  own?: boolean;
 }

@@ -1,0 +1,54 @@
+// A turn's changes as the gutter needs them: the text to compare with, and which hunk a place belongs to.
+import { linesOf } from "./hunks";
+import type { TurnFile, TurnHunk } from "./protocol";
+
+/**
+ * The text that a file is compared with: as it was before the turn, with the hunks that the person chose to keep. What was
+ * kept or undone differs from it no more.
+ */
+export function comparedWith(file: TurnFile): string | undefined {
+  if (file.binary || (file.baseText == null && file.kind !== "create")) return undefined;
+  const base = linesOf(file.baseText ?? "");
+  const now = linesOf(file.text ?? "");
+  const out: string[] = [];
+  let at = 0;
+  for (const h of file.hunks) {
+    const from = h.oldLines > 0 ? h.oldStart - 1 : h.oldStart;
+    out.push(...base.slice(at, from));
+    if (h.state === "kept") {
+      const start = h.newLines > 0 ? h.newStart - 1 : h.newStart;
+      out.push(...now.slice(start, start + h.newLines));
+    } else out.push(...base.slice(from, from + h.oldLines));
+    at = from + h.oldLines;
+  }
+  out.push(...base.slice(at));
+  const eol = /\r\n/.test(file.baseText ?? file.text ?? "") ? "\r\n" : "\n";
+  const ended = /\n$/.test(file.baseText ?? file.text ?? "\n");
+  return out.length === 0 ? "" : out.join(eol) + (ended ? eol : "");
+}
+
+/** The open hunks that touch lines (from 1, both ends included; an end before the start names the line before a deletion). */
+export function hunksAt(file: TurnFile, first: number, last: number): TurnHunk[] {
+  const end = Math.max(first, last);
+  return file.hunks.filter((h) => {
+    if (h.state !== "open") return false;
+    const from = h.newStart;
+    const to = h.newStart + Math.max(h.newLines - 1, 0);
+    return from <= end && to >= first;
+  });
+}
+
+export function openHunks(file: TurnFile): TurnHunk[] {
+  return file.hunks.filter((h) => h.state === "open");
+}
+
+/** Hunks by change set, the latest change first: taking back must begin with what was written last. */
+export function byChange(hunks: readonly TurnHunk[]): [changeSet: string, hunks: string[]][] {
+  const sets = new Map<string, string[]>();
+  for (const m of hunks.flatMap((h) => h.members)) {
+    const list = sets.get(m.changeSet) ?? [];
+    if (!list.includes(m.hunk)) list.push(m.hunk);
+    sets.set(m.changeSet, list);
+  }
+  return [...sets].reverse();
+}

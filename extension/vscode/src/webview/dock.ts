@@ -1,0 +1,198 @@
+/**
+ * What waits for the person: permissions and questions. It stands between the transcript and the composer, where nothing
+ * that a model writes is ever drawn, and takes no focus. Only its own buttons decide; what is typed elsewhere never does.
+ */
+import type { Approval, Detail, ProblemView } from "../common/view";
+import type { Bus } from "./bus";
+import { diffView } from "./diffview";
+import { button, h, icon, iconButton, plural, setChildren, shortPath, type Icon } from "./dom";
+import { questionForm } from "./question";
+import { fileRow } from "./tool";
+
+/** For this long a card that just came cannot be pressed: a click that was meant for what stood there before. */
+const settle = 300;
+
+export class Dock {
+  readonly el = h("section", { class: "dock", aria: { label: "Waiting for you" } });
+  private shown = "";
+  private at = 0;
+  private card: HTMLElement | undefined;
+  private diffs: HTMLElement | undefined;
+  private unfolded: string | undefined;
+
+  constructor(private readonly bus: Bus) {
+    this.el.hidden = true;
+  }
+
+  update(): void {
+    const { approvals, questions } = this.bus.head();
+    const count = approvals.length + questions.length;
+    this.el.hidden = count === 0;
+    this.at = Math.min(this.at, Math.max(0, count - 1));
+    const approval = approvals[this.at];
+    const question = questions[this.at - approvals.length];
+    const key = JSON.stringify([approval ?? question, this.at, count]);
+    if (key === this.shown) return;
+    const same = this.card?.dataset["request"] === (approval ?? question)?.requestId;
+    const had = this.el.contains(document.activeElement);
+    this.shown = key;
+    if (!same) this.unfold(undefined);
+    const pager = count > 1 && h("span", { class: "pager" },
+      iconButton("chevron-up", "Previous", () => this.page(-1)), `${String(this.at + 1)} of ${String(count)}`, iconButton("chevron-down", "Next", () => this.page(1)));
+    this.card = approval ? this.permission(approval, pager) : question ? questionForm(question, this.bus, pager) : undefined;
+    if (this.card) this.card.dataset["request"] = (approval ?? question)?.requestId;
+    setChildren(this.el, this.card ? [this.card] : []);
+    if (!this.card) return;
+    if (same) {
+      if (had) this.focus();
+      return;
+    }
+    this.guard(this.card);
+    this.bus.say(approval ? `Permission needed: ${approval.title}` : `Question: ${question?.message ?? ""}`);
+  }
+
+  focus(): boolean {
+    const first = this.el.querySelector<HTMLElement>(".decide button, input, textarea");
+    first?.focus();
+    return first !== null && first !== undefined;
+  }
+
+  detail(id: string, d: Detail): void {
+    if (id !== this.unfolded || !this.diffs) return;
+    setChildren(this.diffs, d.files.map((f) => diffView(f, this.bus, d.files.length > 1)));
+  }
+
+  private page(step: number): void {
+    const { approvals, questions } = this.bus.head();
+    const n = approvals.length + questions.length;
+    this.at = (this.at + step + n) % n;
+    this.update();
+  }
+
+  private guard(card: HTMLElement): void {
+    const buttons = card.querySelectorAll<HTMLButtonElement>(".decide button");
+    for (const b of buttons) b.disabled = true;
+    setTimeout(() => {
+      for (const b of buttons) b.disabled = false;
+    }, settle);
+  }
+
+  private unfold(id: string | undefined): void {
+    if (this.unfolded !== undefined && this.unfolded !== id) this.bus.post({ type: "unfold", id: `dock:${this.unfolded}`, on: false });
+    this.unfolded = id;
+    if (id !== undefined) this.bus.post({ type: "unfold", id: `dock:${id}`, on: true });
+  }
+
+  private permission(a: Approval, pager: HTMLElement | false): HTMLElement {
+    const edit = a.files.length > 0;
+    const cwd = this.bus.head().cwd;
+    this.diffs = h("div", { class: "dock-diffs", hidden: true });
+    return h("div", { class: "card permission", role: "group", aria: { label: `Permission needed: ${a.title}` } },
+      h("div", { class: "card-head" }, icon("shield"), h("strong", { class: "card-title" }, asks(a)), pager),
+      h("div", { class: "card-body" },
+        a.agent && h("div", { class: "muted" }, `Asked by the ${a.agent} agent`),
+        a.command !== undefined ? h("div", { class: "command" }, h("span", { class: "prompt", aria: { hidden: "true" } }, "$ "), h("code", {}, a.command)) : !edit && h("div", { class: "what" }, a.title),
+        edit && h("div", { class: "files" }, ...a.files.slice(0, 12).map((f) => fileRow(f, this.bus, () => this.bus.post({ type: "review", requestId: a.requestId }))), a.files.length > 12 && h("div", { class: "muted more" }, `and ${plural(a.files.length - 12, "more file")}`)),
+        this.problems(a),
+        a.outside.length > 0 && fact("warning", "outside", `Outside the project: ${a.outside.map((p) => shortPath(p, cwd)).join(", ")}`),
+        a.why && fact("info", "why", `Asked because ${a.why}`),
+        a.always.length > 0 && fact("layers", "always", h("span", {}, "“Always” would allow ", ...a.always.flatMap((p, i) => [i > 0 ? ", " : "", h("code", {}, `${a.permission ?? ""} ${p}`.trim())]))),
+        this.diffs),
+      this.decisions(a, edit));
+  }
+
+  private problems(a: Approval): HTMLElement | undefined {
+    const p = a.problems;
+    if (!p) return undefined;
+    if (p.certainty === "pending" || p.certainty === "unavailable") return fact("question", "", `${p.certainty === "pending" ? "Problems not checked yet" : "Problems cannot be checked"}${p.reason ? `: ${p.reason}` : ""}`);
+    const part = p.certainty === "partial" ? ` (checked in part${p.reason ? `: ${p.reason}` : ""})` : "";
+    const line = (x: ProblemView) => h("button", { class: "problem", click: () => this.bus.post({ type: "open", path: x.path, line: x.line }) }, icon(x.severity === "error" ? "error" : "warning", x.severity), h("span", {}, x.message), h("span", { class: "muted" }, ` ${shortPath(x.path, this.bus.head().cwd)}:${String(x.line)}`));
+    return h("div", { class: "problems" },
+      fact(p.introduced.length > 0 ? "warning" : p.fixed.length > 0 ? "pass-filled" : "check", p.introduced.length > 0 ? "bad" : "good", `Fixes ${plural(p.fixed.length, "problem")}, introduces ${String(p.introduced.length)}${part}`),
+      ...p.introduced.slice(0, 5).map(line), p.introduced.length > 5 && h("div", { class: "muted more" }, `and ${String(p.introduced.length - 5)} more`));
+  }
+
+  private decisions(a: Approval, edit: boolean): HTMLElement {
+    const decide = (optionId: string, comment?: string) => this.bus.post({ type: "decide", requestId: a.requestId, optionId, comment });
+    const row = h("div", { class: "decide", role: "toolbar", aria: { label: "Decide" } });
+    const word = h("input", { class: "field", aria: { label: "What to do instead" } });
+    word.placeholder = "What to do instead (optional)";
+    const reject = a.options.find((o) => o.kind === "reject_once") ?? a.options.find((o) => o.kind === "reject_always");
+    const say = h("div", { class: "reject-with", hidden: true }, word, reject && button("Reject", "secondary", () => decide(reject.id, word.value.trim() || undefined)));
+    word.addEventListener("keydown", (e) => {
+      if (e.key === "Enter" && !e.isComposing && reject) decide(reject.id, word.value.trim() || undefined);
+      if (e.key === "Escape") {
+        say.hidden = true;
+        row.querySelector<HTMLElement>(".rejecter")?.focus();
+      }
+    });
+    let firstAllow = true;
+    for (const o of a.options) {
+      if (o.kind === "reject_once" || o.kind === "reject_always") continue;
+      const b = button(optionLabel(o, edit), firstAllow ? "primary" : "secondary", (e) => {
+        if (e.detail === 0 && this.repeating) return; // a key that is held down decides nothing
+        decide(o.id);
+      }, undefined, { title: o.label });
+      firstAllow = false;
+      row.append(b);
+    }
+    if (a.hunks > 0) row.append(button(a.decided ? `Review (${String(a.decided)} of ${String(a.hunks)})` : `Review ${plural(a.hunks, "change")}`, "secondary", () => this.bus.post({ type: "review", requestId: a.requestId }), "git-compare"));
+    if (edit) row.append(iconButton("list-ordered", "Show the change here", () => this.toggleDiffs(a), { class: "peek-diff" }));
+    if (reject) {
+      row.append(button("Reject", "secondary rejecter", () => decide(reject.id)));
+      row.append(iconButton("comment-discussion", "Reject with a message", () => {
+        say.hidden = !say.hidden;
+        if (!say.hidden) word.focus();
+      }));
+    }
+    row.addEventListener("keydown", (e) => this.rove(e, row));
+    return h("div", { class: "card-foot" }, row, say);
+  }
+
+  private repeating = false;
+
+  private rove(e: KeyboardEvent, row: HTMLElement): void {
+    this.repeating = e.repeat;
+    const all = [...row.querySelectorAll<HTMLElement>("button")];
+    const at = all.indexOf(document.activeElement as HTMLElement);
+    const step = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;
+    if (step === 0 || at < 0) return;
+    e.preventDefault();
+    all[(at + step + all.length) % all.length]?.focus();
+  }
+
+  private toggleDiffs(a: Approval): void {
+    if (!this.diffs) return;
+    this.diffs.hidden = !this.diffs.hidden;
+    this.unfold(this.diffs.hidden ? undefined : a.toolCallId);
+  }
+}
+
+function fact(i: Icon, cls: string, what: string | Node): HTMLElement {
+  return h("div", { class: `fact ${cls}` }, icon(i), h("span", {}, what));
+}
+
+function asks(a: Approval): string {
+  if (a.files.length > 0) return `Change ${plural(a.files.length, "file")}?`;
+  switch (a.permission) {
+    case "bash":
+      return "Run this command?";
+    case "bash_input":
+      return "Type into this command?";
+    case "webfetch":
+    case "websearch":
+      return "Use the network?";
+    case "external_directory":
+      return "Leave the project's folder?";
+    case "read":
+      return "Read this?";
+  }
+  return a.options.filter((o) => o.kind === "allow_once").length > 1 ? "A question" : "Allow this?";
+}
+
+function optionLabel(o: Approval["options"][number], edit: boolean): string {
+  if (o.id === "once") return edit ? "Accept" : "Allow once";
+  if (o.id === "always-session") return "Always in this session";
+  if (o.id === "always-project") return "Always in this project";
+  return o.label;
+}

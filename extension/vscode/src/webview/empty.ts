@@ -1,0 +1,48 @@
+/** What a person sees before the first message: what can be done at once, and what more there is. */
+import type { Head } from "../common/view";
+import type { Bus } from "./bus";
+import { button, h, icon, setChildren, type Icon } from "./dom";
+
+interface Try {
+  icon: Icon;
+  label: string;
+  detail: string;
+  text: string;
+}
+
+const tries: Try[] = [
+  { icon: "wand", label: "Fix the problems", detail: "What the language servers report, as a change to review", text: "/fix" },
+  { icon: "lightbulb", label: "Explain the problems", detail: "What they mean and where they come from", text: "/explain" },
+  { icon: "list-ordered", label: "Tidy up imports", detail: "In the file in front of you", text: "/organize-imports" },
+];
+
+const modelTries: Try[] = [
+  { icon: "search", label: "Explain this project", detail: "A tour of what is where", text: "Explain how this project is organised: its main parts, entry points and how they fit together." },
+  { icon: "wand", label: "Fix the problems", detail: "What the language servers report, as a change to review", text: "/fix" },
+  { icon: "checklist", label: "Write a missing test", detail: "For what has none yet", text: "Find an important function without a test and write one." },
+];
+
+export class Empty {
+  readonly el = h("div", { class: "empty" });
+  private shown = "";
+
+  constructor(private readonly bus: Bus, private readonly send: (text: string) => void) {}
+
+  update(head: Head, hasEntries: boolean): void {
+    const show = !hasEntries && (head.connection.state === "ready" || head.connection.state === "starting") && !head.running;
+    this.el.hidden = !show;
+    const key = JSON.stringify([show, head.builtinOnly, head.selection?.name, head.busy]);
+    if (!show || key === this.shown) return;
+    this.shown = key;
+    const one = (t: Try) => h("button", { class: "try", click: () => this.send(t.text) }, icon(t.icon), h("span", { class: "try-text" }, h("span", { class: "try-label" }, t.label), h("span", { class: "muted" }, t.detail)));
+    setChildren(this.el, [
+      h("div", { class: "empty-mark", aria: { hidden: "true" } }, icon("sparkle")),
+      h("div", { class: "empty-title", role: "heading", aria: { level: "2" } }, "What shall we work on?"),
+      h("p", { class: "muted empty-lead" }, "Whatever Pillion wants to change, you see first: as a diff, with the problems it fixes and causes."),
+      h("div", { class: "tries" }, ...(head.builtinOnly ? tries : modelTries).map(one)),
+      ...(head.builtinOnly ? [h("div", { class: "builtin" }, h("p", {}, "The built-in model works at once: without a key, without the network. It fixes and explains what language servers report."),
+        h("div", { class: "actions" }, button("Add a key for a large model", "secondary", () => this.bus.post({ type: "action", id: "addKey" }), "key"), button("Choose a model", "secondary", () => this.bus.post({ type: "action", id: "chooseModel" }))))] : []),
+      h("p", { class: "muted hints" }, h("kbd", {}, "@"), " files and more  ", h("kbd", {}, "/"), " commands  ", h("kbd", {}, "↑"), " earlier messages"),
+    ]);
+  }
+}

@@ -1,0 +1,142 @@
+/** The panel: draws what the host says and tells it what the person does. It holds no truth and can be made anew at any time. */
+import type { ToHost, ToView } from "../common/messages";
+import type { Head } from "../common/view";
+import { Announcer } from "./announce";
+import type { Bus } from "./bus";
+import { Composer } from "./composer";
+import { Dock } from "./dock";
+import { duration, h, icon, setText } from "./dom";
+import { Empty } from "./empty";
+import { Store } from "./store";
+import { connectionStrip, planStrip, queueStrip, revertedStrip } from "./strips";
+import { Transcript } from "./transcript";
+
+declare function acquireVsCodeApi(): { postMessage(message: ToHost): void };
+
+class Panel {
+  private readonly store = new Store();
+  private readonly announcer = new Announcer();
+  private readonly busy = h("div", { class: "busy", hidden: true });
+  private readonly busyText = h("span");
+  private readonly bus: Bus;
+  private readonly transcript: Transcript;
+  private readonly dock: Dock;
+  private readonly composer: Composer;
+  private readonly empty: Empty;
+  private readonly strips: { update(head: Head): void }[];
+  private epoch = -1;
+
+  constructor(root: HTMLElement, post: (m: ToHost) => void) {
+    this.bus = { post, say: (text) => this.announcer.say(text), head: () => this.store.head };
+    this.busy.append(icon("loading", "spin"), this.busyText);
+    this.composer = new Composer(this.bus);
+    this.empty = new Empty(this.bus, (text) => this.composer.sendText(text));
+    this.transcript = new Transcript(this.store, this.bus, this.busy);
+    this.dock = new Dock(this.bus);
+    const [connection, plan, reverted, queue] = [connectionStrip(this.bus), planStrip(this.bus), revertedStrip(this.bus), queueStrip(this.bus)];
+    this.strips = [connection, plan, reverted, queue];
+    this.transcript.jump.append(icon("arrow-down"));
+    root.replaceChildren(
+      connection.el,
+      h("main", { class: "middle" }, this.transcript.el, this.empty.el, this.transcript.jump),
+      h("div", { class: "foot" }, plan.el, reverted.el, this.dock.el, queue.el, this.composer.el),
+      this.announcer.el,
+    );
+    document.addEventListener("keydown", (e) => this.key(e));
+    setInterval(() => this.drawBusy(), 1000);
+    this.drawHead();
+  }
+
+  take(m: ToView): void {
+    switch (m.type) {
+      case "snapshot":
+        this.epoch = m.epoch;
+        this.store.head = m.head;
+        this.store.reset(m.entries);
+        this.composer.set(m.draft, "replace");
+        this.drawHead();
+        this.transcript.reset();
+        break;
+      case "ops":
+        if (m.epoch !== this.epoch) break; // of the session that was shown before
+        this.store.apply(m.ops);
+        this.transcript.changed(m.ops);
+        for (const op of m.ops) {
+          const e = op.op === "append" ? this.store.entries.get(op.id) : op.op === "put" ? op.entry : undefined;
+          if (e?.kind === "text" && e.parent === undefined && this.store.head.running) this.announcer.stream(op.op === "append" ? op.text : op.op === "put" && op.entry.kind === "text" ? op.entry.text : "");
+          if (e?.kind === "notice" || (e?.kind === "turn" && e.stop !== "end_turn")) this.announcer.say(e.kind === "notice" ? `${e.title}. ${e.description ?? ""}` : "The turn is over");
+        }
+        this.empty.update(this.store.head, this.store.order.length > 0);
+        break;
+      case "head":
+        this.takeHead(m.head, m.gone ?? []);
+        break;
+      case "detail":
+        if (m.id.startsWith("dock:")) this.dock.detail(m.id.slice(5), m.detail);
+        else this.transcript.detail(m.id, m.detail);
+        break;
+      case "found":
+        this.composer.found(m.request, m.items);
+        break;
+      case "draft":
+        this.composer.set(m.draft, m.mode);
+        this.composer.focus();
+        break;
+      case "attach":
+        this.composer.addAttachments(m.attachments, true);
+        break;
+      case "focus":
+        if (m.what === "composer" || (m.what === "approval" && !this.dock.focus())) this.composer.focus();
+        else if (m.what === "transcript") this.transcript.focus();
+        break;
+      case "tell":
+        this.composer.complain(m.severity === "error" ? m.text : "");
+        if (m.severity === "info") this.announcer.say(m.text);
+    }
+  }
+
+  private takeHead(head: Partial<Head>, gone: (keyof Head)[]): void {
+    const was = this.store.head;
+    const next: Head = { ...was, ...head };
+    for (const k of gone) Object.assign(next, { [k]: undefined });
+    this.store.head = next;
+    if (was.running && !next.running) {
+      this.announcer.flush(true);
+      this.announcer.say("Pillion is done");
+    }
+    const asked = (h2: Head) => h2.approvals.map((a) => a.toolCallId).join();
+    if (asked(was) !== asked(next)) {
+      const ids = new Set([...was.approvals, ...next.approvals].map((a) => a.toolCallId));
+      this.transcript.changed([...this.store.entries.values()].filter((e) => ids.has(e.id)).map((entry) => ({ op: "put", entry })));
+    }
+    this.drawHead();
+  }
+
+  private drawHead(): void {
+    const head = this.store.head;
+    for (const s of this.strips) s.update(head);
+    this.dock.update();
+    this.composer.update(head);
+    this.empty.update(head, this.store.order.length > 0);
+    this.drawBusy();
+  }
+
+  private drawBusy(): void {
+    const head = this.store.head;
+    const waits = head.approvals.length + head.questions.length > 0;
+    this.busy.hidden = !(head.running && !waits) && head.busy === undefined;
+    if (this.busy.hidden) return;
+    const since = head.runningSince === undefined ? 0 : Date.now() - head.runningSince;
+    setText(this.busyText, head.busy ?? (since >= 1000 ? `Working · ${duration(Math.floor(since / 1000) * 1000)}` : "Working"));
+  }
+
+  private key(e: KeyboardEvent): void {
+    if (e.defaultPrevented) return;
+    if (e.key === "Escape" && !(e.target as Element).closest(".composer, .menu")) this.composer.focus();
+  }
+}
+
+const vscode = acquireVsCodeApi();
+const panel = new Panel(document.getElementById("root") ?? document.body, (m) => vscode.postMessage(m));
+window.addEventListener("message", (e: MessageEvent<ToView>) => panel.take(e.data));
+vscode.postMessage({ type: "ready" });

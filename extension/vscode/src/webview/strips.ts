@@ -1,0 +1,106 @@
+/** The strips between the transcript and the composer: plan, what was taken back, what waits in the queue. And the connection's state above all. */
+import type { Head } from "../common/view";
+import type { Bus } from "./bus";
+import { button, h, icon, iconButton, plural, setChildren } from "./dom";
+
+/** Draws again only when what it shows is another. */
+class Strip {
+  private shown = "";
+
+  constructor(readonly el: HTMLElement, private readonly draw: (head: Head) => Node[] | undefined, private readonly of: (head: Head) => unknown) {}
+
+  update(head: Head): void {
+    const key = JSON.stringify(this.of(head)) ?? "";
+    if (key === this.shown) return;
+    this.shown = key;
+    this.again(head);
+  }
+
+  again(head: Head): void {
+    const nodes = this.draw(head);
+    this.el.hidden = nodes === undefined;
+    setChildren(this.el, nodes ?? []);
+  }
+}
+
+const statusIcon = { pending: "circle-outline", in_progress: "play", completed: "pass-filled" } as const;
+
+export function planStrip(bus: Bus): Strip {
+  let open = false;
+  const el = h("section", { class: "plan", aria: { label: "Plan" } });
+  const strip: Strip = new Strip(el, ({ plan }) => {
+    if (plan.length === 0) return undefined;
+    const done = plan.filter((p) => p.status === "completed").length;
+    const now = plan.find((p) => p.status === "in_progress") ?? plan.find((p) => p.status === "pending");
+    const head = h("button", { class: "row", aria: { expanded: String(open) }, click: () => {
+      open = !open;
+      strip.again(bus.head());
+      el.querySelector<HTMLElement>(".row")?.focus();
+    } }, icon("checklist", "kind"), h("span", { class: "title" }, `Plan ${String(done)}/${String(plan.length)}`, h("span", { class: "muted" }, !open && now ? ` · ${now.content}` : "")), icon("chevron-right", "twist"));
+    el.classList.toggle("open", open);
+    return [head, ...(open ? [h("ol", { class: "plan-list" }, ...plan.map((p) => h("li", { class: p.status }, icon(statusIcon[p.status]), h("span", {}, p.content, h("span", { class: "sr" }, p.status === "completed" ? " (done)" : p.status === "in_progress" ? " (now)" : "")))))] : [])];
+  }, (h2) => h2.plan);
+  return strip;
+}
+
+export function revertedStrip(bus: Bus): Strip {
+  return new Strip(h("section", { class: "reverted", role: "status" }), ({ reverted }) =>
+    reverted && [icon("history"), h("span", { class: "grow" }, `Taken back: ${plural(reverted.entries, "entry", "entries")}. Sending a message goes on from here.`), button("Redo", "secondary", () => bus.post({ type: "redo" }), "redo")], (h2) => h2.reverted);
+}
+
+export function queueStrip(bus: Bus): Strip {
+  let editing: string | undefined;
+  const el = h("section", { class: "queue", aria: { label: "Waiting messages" } });
+  const strip: Strip = new Strip(el, ({ queue, can, running }) => {
+    if (queue.length === 0) return undefined;
+    const row = (q: Head["queue"][number], i: number) => {
+      const act = (action: "remove" | "up" | "down" | "steer") => bus.post({ type: "queue", action, id: q.id });
+      if (editing === q.id) return editor(q);
+      return h("li", {}, h("span", { class: "queue-text", title: q.text }, q.text.split("\n")[0] || "(attachment)", q.attachments > 0 && h("span", { class: "muted" }, ` +${plural(q.attachments, "attachment")}`)),
+        h("span", { class: "queue-actions" },
+          can.steer && running && iconButton("insert", "Say it now, into the running turn", () => act("steer")),
+          i > 0 && iconButton("arrow-up", "Earlier", () => act("up")),
+          i < queue.length - 1 && iconButton("arrow-down", "Later", () => act("down")),
+          iconButton("edit", "Edit", () => {
+            editing = q.id;
+            strip.again(bus.head());
+            el.querySelector("textarea")?.focus();
+          }),
+          iconButton("trash", "Remove", () => act("remove"))));
+    };
+    const editor = (q: Head["queue"][number]) => {
+      const field = h("textarea", { class: "field", aria: { label: "Edit the waiting message" } });
+      field.value = q.text;
+      field.rows = Math.min(6, q.text.split("\n").length + 1);
+      const end = (save: boolean) => {
+        editing = undefined;
+        if (save && field.value.trim()) bus.post({ type: "queue", action: "edit", id: q.id, text: field.value });
+        strip.again(bus.head());
+      };
+      field.addEventListener("keydown", (e) => {
+        if (e.key === "Enter" && !e.shiftKey && !e.isComposing) end(true);
+        else if (e.key === "Escape") end(false);
+        else return;
+        e.preventDefault();
+        e.stopPropagation();
+      });
+      return h("li", { class: "editing" }, field, h("div", { class: "actions" }, button("Save", "primary", () => end(true)), button("Cancel", "secondary", () => end(false))));
+    };
+    return [h("div", { class: "strip-title" }, icon("list-ordered"), `${plural(queue.length, "message")} waiting`), h("ol", {}, ...queue.map(row))];
+  }, (h2) => [h2.queue, h2.can.steer, h2.running]);
+  return strip;
+}
+
+const states: Record<Head["connection"]["state"], string> = {
+  starting: "Starting Pillion…", restarting: "Pillion is starting again…", failed: "Pillion is not running", noFolder: "No folder is open", untrusted: "This folder is not trusted", ready: "",
+};
+
+export function connectionStrip(bus: Bus): Strip {
+  return new Strip(h("section", { class: "connection", role: "status" }), ({ connection: c }) => {
+    if (c.state === "ready" || (c.state === "starting" && !c.message)) return undefined;
+    const busy = c.state === "starting" || c.state === "restarting";
+    return [icon(busy ? "loading" : c.state === "failed" ? "error" : "info", busy ? "spin" : c.state === "failed" ? "error" : ""),
+      h("div", { class: "notice-body" }, h("div", { class: "notice-title" }, states[c.state]), c.message && h("div", { class: "notice-text" }, c.message),
+        c.actions.length > 0 && h("div", { class: "actions" }, ...c.actions.map((a, i) => button(a.label, i === 0 ? "primary" : "secondary", () => bus.post({ type: "action", id: a.id })))))];
+  }, (h2) => h2.connection);
+}
