@@ -6,7 +6,7 @@ import "encoding/json"
 type MCPServer struct {
 	Type        string            `json:"type,omitempty" doc:"local (a program) or remote (an address); without it, what is given decides" enum:"local,remote"`
 	Command     []string          `json:"command,omitempty" doc:"program and arguments; it speaks MCP on standard input and output"`
-	Environment map[string]string `json:"environment,omitempty" doc:"environment variables of the program; better {env:NAME} than a secret itself"`
+	Environment map[string]string `json:"environment,omitempty" doc:"environment variables of the program besides PATH, HOME and the like, which it inherits; {env:NAME} hands one of yours on"`
 	Cwd         string            `json:"cwd,omitempty" doc:"folder it runs in; default: the project"`
 	URL         string            `json:"url,omitempty" doc:"address of a remote server"`
 	SSE         bool              `json:"sse,omitempty" doc:"the remote server speaks the older SSE transport; without it, it is found out"`

@@ -7,11 +7,8 @@ import (
 	"syscall"
 )
 
-// startGroup starts a program in a process group of its own.
-func startGroup(cmd *exec.Cmd) (kill func(), err error) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	return func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }, nil
-}
+// ownGroup gives a program a process group of its own.
+func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+// killGroup ends a program and what it started.
+func killGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -2,10 +2,7 @@ package mcp
 
 import "os/exec"
 
-// startGroup starts a program; what it starts itself is not followed here.
-func startGroup(cmd *exec.Cmd) (kill func(), err error) {
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	return func() { _ = cmd.Process.Kill() }, nil
-}
+// ownGroup: what a program starts is not followed here; the job object that Start gives it ends all.
+func ownGroup(*exec.Cmd) {}
+
+func killGroup(cmd *exec.Cmd) { _ = cmd.Process.Kill() }

@@ -25,7 +25,7 @@ import (
 type Server struct {
 	Name    string            // as configured; tools are called name_tool
 	Command []string          // a program that speaks on standard input and output
-	Env     map[string]string // over our own environment
+	Env     map[string]string // besides the few harmless variables that are inherited
 	Dir     string            // where it runs; empty: Options.Root
 	URL     string            // streamable HTTP, else the older SSE
 	SSE     bool              // URL is the older transport for certain
@@ -55,8 +55,8 @@ type Options struct {
 	Budget   int    // bytes; 0: DefaultBudget
 	Version  string // of the client, told to servers
 
-	// Start starts a program that ends with us; kill ends it and everything it started. Nil: a process group.
-	Start func(*exec.Cmd) (kill func(), err error)
+	// Start starts a program that ends with us, however we end. Nil: the command's own Start.
+	Start func(*exec.Cmd) error
 	// Sample answers sampling requests with the session's model; nil: refused.
 	Sample func(ctx context.Context, sessionID string, r Sample) (Sampled, error)
 	// Notice tells the person; level is info or warning.
@@ -195,6 +195,9 @@ func (s *Set) all() []tools.Tool {
 	return out
 }
 
+// Offered are the tools of all servers that are up, within the budget or not.
+func (s *Set) Offered() []tools.Tool { return s.all() }
+
 // changed: a server's list is another one; the next Tools sees it.
 func (s *Set) changed() {
 	s.mu.Lock()
@@ -223,6 +226,16 @@ func (s *Set) Statuses() []Status {
 		out[i] = v.status()
 	}
 	return out
+}
+
+// Busy reports whether calls are under way.
+func (s *Set) Busy() bool {
+	for _, v := range s.servers {
+		if v.latest() != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // Ended forgets what a session had loaded.

@@ -234,6 +234,16 @@ func TestAToolOfAServer(t *testing.T) {
 	}
 }
 
+func TestAServerGetsNoKeys(t *testing.T) {
+	t.Setenv("ANTHROPIC_API_KEY", "secret")
+	t.Setenv("LC_TEST", "de")
+	v := newServer(New(Options{}), Server{Name: "x", Env: map[string]string{"MINE": "1"}})
+	env := strings.Join(v.environment(), "\n") + "\n"
+	if strings.Contains(env, "secret") || !strings.Contains(env, "LC_TEST=de\n") || !strings.Contains(env, "MINE=1\n") || !strings.Contains(env, "PATH=") {
+		t.Error(env)
+	}
+}
+
 func TestContentIsConverted(t *testing.T) {
 	r, err := run(t, program(t, "all", nil), "my_srv_picture", `{}`, tools.Host{})
 	if err != nil {

@@ -296,9 +296,25 @@ func (v *server) byToken(token any) *running {
 	return nil
 }
 
-// environment is ours with the server's own over it.
+// inherited are the variables of ours that a server gets without being given them. Keys and tokens are not among
+// them: what a server needs is configured for it.
+var inherited = []string{"HOME", "PATH", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TMP", "TEMP", "LANG", "LANGUAGE", "TZ", "XDG_*", "LC_*",
+	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "DISPLAY", "WAYLAND_DISPLAY", "DOCKER_HOST",
+	"APPDATA", "LOCALAPPDATA", "HOMEDRIVE", "HOMEPATH", "PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "USERNAME", "USERPROFILE", "COMSPEC", "WINDIR"}
+
+// environment is what is inherited, with the server's own over it.
 func (v *server) environment() []string {
-	env := os.Environ()
+	var env []string
+	for _, e := range os.Environ() {
+		name, _, _ := strings.Cut(e, "=")
+		name = strings.ToUpper(name)
+		if slices.ContainsFunc(inherited, func(p string) bool {
+			prefix, wild := strings.CutSuffix(p, "*")
+			return p == name || wild && strings.HasPrefix(name, prefix)
+		}) {
+			env = append(env, e)
+		}
+	}
 	for _, k := range slices.Sorted(maps.Keys(v.Env)) {
 		env = append(env, k+"="+v.Env[k])
 	}

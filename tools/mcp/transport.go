@@ -135,14 +135,15 @@ func (v *server) program() (*pipes, *trouble, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	ownGroup(cmd)
 	start := v.set.o.Start
 	if start == nil {
-		start = startGroup
+		start = (*exec.Cmd).Start
 	}
-	kill, err := start(cmd)
-	if err != nil {
+	if err := start(cmd); err != nil {
 		return nil, nil, err
 	}
+	kill := func() { killGroup(cmd) }
 	exited, drained, why, killed := make(chan struct{}), make(chan struct{}), new(error), new(atomic.Bool)
 	out := &drain{ReadCloser: stdout, done: drained}
 	go func() {
