@@ -145,6 +145,7 @@ func (b *Blobs) Prune(l Limits) error {
 			return nil // gone meanwhile
 		}
 		switch age := time.Since(info.ModTime()); {
+		case filepath.Ext(path) != ".z" && filepath.Dir(path) == b.Dir: // not ours
 		case filepath.Ext(path) != ".z":
 			if age > time.Hour {
 				_ = os.Remove(path)
