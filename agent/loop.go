@@ -20,8 +20,9 @@ type turn struct {
 	loop   loopWatch
 	end    TurnData
 	step   int
-	cut    int // steps in a row that the output limit cut inside a call
-	empty  int // empty answers in a row
+	cut    int  // steps in a row that the output limit cut inside a call
+	empty  int  // empty answers in a row
+	shrunk bool // a request was too long, and has been made shorter
 
 	// rejected: the person said no without a word; the turn ends and what has not run does not run.
 	rejected atomic.Bool
@@ -57,6 +58,9 @@ func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 	if info.Title == "" {
 		if title := titleOf(p.Parts); title != "" {
 			s.change(func(i *SessionInfo) { i.Title = title })
+			if s.hist.prompts == 1 {
+				s.nameIt(p, title)
+			}
 		}
 	}
 	s.touch()
@@ -99,13 +103,26 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 		if t.system == nil || t.agent != set.agent.Name {
 			t.system, t.agent = t.s.systemPrompt(set.agent), set.agent.Name
 		}
-		t.prune()
+		t.room(ctx, set)
 		t.step++
 		last := t.step > steps(set.agent)
 		if last {
 			set.offered, set.specs = nil, nil
 		}
 		a, err := t.answer(ctx, set, last)
+		if errors.Is(err, errTooLong) {
+			if t.shrunk = true; ctx.Err() == nil {
+				_, err = t.compact(ctx, set, compaction{why: "the conversation is too long for the model", auto: true, hard: true})
+			}
+			if err == nil {
+				t.step--
+				continue
+			}
+			if ctx.Err() != nil {
+				return TurnCancelled, nil
+			}
+			return TurnError, tooLong(err)
+		}
 		if err != nil && a == nil {
 			if ctx.Err() != nil {
 				return TurnCancelled, nil
@@ -171,16 +188,19 @@ func (t *turn) setup(ctx context.Context) (*setup, error) {
 	return set, nil
 }
 
-// makeTools makes the session's tools once; they carry its read state.
+// makeTools makes the session's own tools once, since they carry its read state, and adds those that come and go.
 func (s *Session) makeTools(ctx context.Context) error {
-	if s.tools != nil || s.rt.o.Tools == nil {
-		return nil
+	if s.made == nil && s.rt.o.Tools != nil {
+		made, err := s.rt.o.Tools(ctx, s.Info())
+		if err != nil {
+			return fmt.Errorf("the tools could not be made: %w", err)
+		}
+		s.made, s.tools = made, made
 	}
-	made, err := s.rt.o.Tools(ctx, s.Info())
-	if err != nil {
-		return fmt.Errorf("the tools could not be made: %w", err)
+	if s.rt.o.More != nil {
+		more := s.rt.o.More(ctx, s.Info())
+		s.tools = append(s.made[:len(s.made):len(s.made)], more...)
 	}
-	s.tools = made
 	return nil
 }
 
@@ -271,7 +291,10 @@ func (t *turn) spend(step StepData) {
 	t.end.Cost += step.Cost
 	if u := step.Usage; u != (provider.Usage{}) {
 		t.end.ContextUsed = u.Input + u.CacheRead + u.CacheWrite + u.Output + u.Reasoning
-		t.s.hist.used = t.end.ContextUsed
+		h := t.s.hist
+		if h.used, h.usedAt = t.end.ContextUsed, len(h.messages); step.Results != nil && len(step.Results.Parts) > 0 {
+			h.usedAt-- // the results have not been counted yet
+		}
 	}
 }
 

@@ -22,17 +22,24 @@ type Options struct {
 	Switches func(cwd string) map[string]bool
 	// Tools makes a session's tools, all of them; the loop offers those that fit agent and model.
 	Tools func(ctx context.Context, s SessionInfo) ([]tools.Tool, error)
+	// More are tools that come and go, such as those of MCP servers; asked before each step, so it must be quick. They
+	// never stand in for one of Tools. Nil: none.
+	More func(ctx context.Context, s SessionInfo) []tools.Tool
 	// Ended is called when a session was closed, by hand, with its deletion or with the runtime; it ends what the
 	// session's tools left running. Nil: nothing to end.
 	Ended func(sessionID string)
 	// Instructions are extra system prompt blocks (AGENTS.md and the like). Nil: what Instructions finds.
 	Instructions func(cwd string) []string
+	// Notes are system prompt blocks besides the instructions: what connected servers say of their tools. Nil: none.
+	Notes func(cwd string) []string
 	// Pack makes of a change set what the store keeps of it; it is encoded as JSON. Nil: the set itself.
 	Pack func(session string, set any) any
 	// Settle says what became of a change set, as stored, that was being written when a process died. Nil: it failed.
 	Settle func(ctx context.Context, s SessionInfo, set json.RawMessage) ChangeState
 	// Review is the review style of a directory where a session has none of its own. Nil: ReviewPreview.
 	Review func(cwd string) string
+	// Compaction says how a directory's sessions deal with a full context; nil: the defaults.
+	Compaction func(cwd string) CompactionOptions
 	// Depth is how deep sub-agents nest in a directory; nil: DefaultDepth.
 	Depth    func(cwd string) int
 	Hooks    []tools.Hook // around every tool call, the first outermost

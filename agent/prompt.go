@@ -38,9 +38,14 @@ func (s *Session) systemPrompt(a Agent) []string {
 	}
 	blocks := []string{promptText("core") + "\n\n" + strings.TrimSpace(task), s.environment()}
 	if s.rt.o.Instructions != nil {
-		return append(blocks, s.rt.o.Instructions(s.Info().Cwd)...)
+		blocks = append(blocks, s.rt.o.Instructions(s.Info().Cwd)...)
+	} else {
+		blocks = append(blocks, Instructions(s.Info().Cwd)...)
 	}
-	return append(blocks, Instructions(s.Info().Cwd)...)
+	if s.rt.o.Notes != nil {
+		blocks = append(blocks, s.rt.o.Notes(s.Info().Cwd)...)
+	}
+	return blocks
 }
 
 // environment says where the agent is.

@@ -62,7 +62,7 @@ func (r *Runtime) storeProblem(problem error) {
 		r.o.Log.Warn("store", "err", problem)
 		n = storeNotice(problem)
 	}
-	for _, s := range r.sessions() {
+	for _, s := range r.Live() {
 		s.log.emit(EventNotice, n)
 	}
 }
@@ -71,7 +71,8 @@ func storeNotice(problem error) NoticeData {
 	return NoticeData{Level: "warning", Text: "This session is not being saved: " + problem.Error() + ". It goes on in memory."}
 }
 
-func (r *Runtime) sessions() []*Session {
+// Live are the sessions that are open in this process.
+func (r *Runtime) Live() []*Session {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all := make([]*Session, 0, len(r.live))
@@ -293,7 +294,7 @@ func (r *Runtime) List(ctx context.Context, cwd string) ([]SessionInfo, error) {
 
 // Delete ends a session, and removes it with its events and its sub-agents' sessions. ErrNoSession.
 func (r *Runtime) Delete(ctx context.Context, id string) error {
-	for _, s := range r.sessions() {
+	for _, s := range r.Live() {
 		if s.ID() == id || s.Info().Parent == id {
 			s.Close(ctx)
 		}
@@ -315,7 +316,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()
-	all := r.sessions()
+	all := r.Live()
 	for _, s := range all {
 		s.Cancel() // all at once; Close then only waits
 	}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+	"os/exec"
+	"runtime"
+)
+
+// openBrowser shows an address in the person's browser where there is one; the address was printed as well.
+func openBrowser(address string) error {
+	if u, err := url.Parse(address); err != nil || u.Scheme != "https" && u.Scheme != "http" {
+		return fmt.Errorf("%q is no web address; it is not opened", address)
+	}
+	name, args := "xdg-open", []string{address}
+	switch runtime.GOOS {
+	case "darwin":
+		name = "open"
+	case "windows":
+		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", address}
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return nil
+	}
+	cmd := exec.Command(path, args...)
+	if err := cmd.Start(); err != nil {
+		return nil
+	}
+	go func() { _ = cmd.Wait() }()
+	return nil
+}

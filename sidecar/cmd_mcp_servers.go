@@ -1,0 +1,350 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tailscale/hujson"
+
+	"github.com/pillion-dev/pillion/sidecar/config"
+	"github.com/pillion-dev/pillion/tools/mcp"
+)
+
+// mcpWait is how long list and test wait for servers to come up.
+const mcpWait = 30 * time.Second
+
+// mcpSetOf makes the configured servers of a directory; names limits them.
+func mcpSetOf(cwd string, names ...string) (*app, *mcp.Set, error) {
+	dir, err := directory(cwd)
+	if err != nil {
+		return nil, nil, err
+	}
+	a := newApp(appOptions{place: newWorkplace(), ephemeral: true, noLSP: true})
+	c := a.configOf(dir)
+	servers := configured(c)
+	for _, name := range names {
+		i := -1
+		var known []string
+		for j, s := range servers {
+			known = append(known, s.Name)
+			if s.Name == name {
+				i = j
+			}
+		}
+		if i < 0 {
+			a.close()
+			return nil, nil, fmt.Errorf("no MCP server %q is configured and on; there are: %s", name, strings.Join(known, ", "))
+		}
+		servers = servers[i : i+1]
+	}
+	return a, a.newMCPSet(dir, c, servers), nil
+}
+
+func mcpList() *cobra.Command {
+	var cwd string
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "list", Short: "Start the configured MCP servers and say how they are", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			a, set, err := mcpSetOf(cwd)
+			if err != nil {
+				return err
+			}
+			defer a.close()
+			defer set.Close(context.Background())
+			set.Start()
+			set.Ready(c.Context(), mcpWait)
+			all := set.Statuses()
+			if asJSON {
+				return writeLines(c.OutOrStdout(), all)
+			}
+			if len(all) == 0 {
+				fmt.Fprintln(c.OutOrStdout(), "No MCP server is configured. Add one: pillion mcp add NAME -- COMMAND …, or --url ADDRESS")
+				return nil
+			}
+			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
+			for _, s := range all {
+				what := fmt.Sprintf("%d tools, %d prompts", s.Tools, s.Prompts)
+				if s.Resources {
+					what += ", resources"
+				}
+				if s.State != mcp.Ready {
+					what = s.Reason
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.Name, s.State, s.Title, what)
+			}
+			return w.Flush()
+		},
+	}
+	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON lines")
+	return c
+}
+
+func mcpTest() *cobra.Command {
+	var cwd string
+	c := &cobra.Command{
+		Use: "test NAME", Short: "Start one MCP server and show what it offers, or why it fails", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			a, set, err := mcpSetOf(cwd, args[0])
+			if err != nil {
+				return err
+			}
+			defer a.close()
+			defer set.Close(context.Background())
+			began := time.Now()
+			set.Start()
+			set.Ready(c.Context(), mcpWait)
+			s, out := set.Statuses()[0], c.OutOrStdout()
+			if s.State != mcp.Ready {
+				return fmt.Errorf("%s %s: %s", s.Name, s.State, s.Reason)
+			}
+			fmt.Fprintf(out, "%s (%s) came up in %d ms\n", s.Name, s.Title, time.Since(began).Milliseconds())
+			for _, t := range set.Offered() {
+				first, _, _ := strings.Cut(t.Description, "\n")
+				fmt.Fprintf(out, "  tool    %s  %s\n", t.ID, first)
+			}
+			for _, p := range set.Prompts() {
+				fmt.Fprintf(out, "  prompt  /%s  %s\n", p.Name, p.Description)
+			}
+			for _, r := range set.Resources(c.Context(), s.Name) {
+				fmt.Fprintf(out, "  resource  %s  %s\n", r.URI, r.Name)
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
+	return c
+}
+
+func mcpLogin() *cobra.Command {
+	var cwd string
+	c := &cobra.Command{
+		Use: "login NAME", Short: "Sign in to a remote MCP server with the browser", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			a, set, err := mcpSetOf(cwd, args[0])
+			if err != nil {
+				return err
+			}
+			defer a.close()
+			defer set.Close(context.Background())
+			err = set.Login(c.Context(), args[0], func(address string) error {
+				fmt.Fprintf(c.ErrOrStderr(), "Open this address to sign in:\n\n  %s\n\n", address)
+				return openBrowser(address)
+			})
+			if err == nil {
+				fmt.Fprintf(c.OutOrStdout(), "Signed in to %s.\n", args[0])
+			}
+			return err
+		},
+	}
+	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
+	return c
+}
+
+func mcpLogout() *cobra.Command {
+	var cwd string
+	c := &cobra.Command{
+		Use: "logout NAME", Short: "Forget a sign-in", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			a, set, err := mcpSetOf(cwd, args[0])
+			if err != nil {
+				return err
+			}
+			defer a.close()
+			defer set.Close(context.Background())
+			there, err := set.Logout(args[0])
+			if err == nil && !there {
+				fmt.Fprintf(c.OutOrStdout(), "Nobody was signed in to %s.\n", args[0])
+			} else if err == nil {
+				fmt.Fprintf(c.OutOrStdout(), "Signed out of %s.\n", args[0])
+			}
+			return err
+		},
+	}
+	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
+	return c
+}
+
+func mcpAdd() *cobra.Command {
+	var address string
+	var env, header []string
+	var project, sse bool
+	c := &cobra.Command{
+		Use:   "add NAME [--url ADDRESS | -- COMMAND …]",
+		Short: "Add an MCP server to your configuration",
+		Example: `  pillion mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
+  pillion mcp add docs --url https://mcp.example.com/mcp --header 'X-Key={env:DOCS_KEY}'`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			name, command := args[0], args[1:]
+			if (len(command) == 0) == (address == "") {
+				return usagef("say how it is reached: --url ADDRESS, or its command after --")
+			}
+			s := config.MCPServer{Type: "local", Command: command, URL: address, SSE: sse}
+			if address != "" {
+				s.Type, s.Command = "remote", nil
+			}
+			var err error
+			if s.Environment, err = pairs("--env", env); err != nil {
+				return err
+			}
+			if s.Headers, err = pairs("--header", header); err != nil {
+				return err
+			}
+			file, err := mcpConfigFile(project)
+			if err != nil {
+				return err
+			}
+			if err := editConfig(file, []string{"mcp", name}, s); err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "Added %s to %s. Try it: pillion mcp test %s\n", name, file, name)
+			return nil
+		},
+	}
+	c.Flags().StringVar(&address, "url", "", "address of a remote server")
+	c.Flags().BoolVar(&sse, "sse", false, "the remote server speaks the older SSE transport")
+	c.Flags().StringArrayVar(&env, "env", nil, "NAME=VALUE for the command's environment; VALUE may be {env:OTHER}")
+	c.Flags().StringArrayVar(&header, "header", nil, "NAME=VALUE sent to a remote server; VALUE may hold {env:OTHER}")
+	c.Flags().BoolVar(&project, "project", false, "write to the project's pillion.jsonc instead of your own")
+	return c
+}
+
+func mcpRemove() *cobra.Command {
+	var project bool
+	c := &cobra.Command{
+		Use: "remove NAME", Short: "Take an MCP server out of your configuration", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			file, err := mcpConfigFile(project)
+			if err != nil {
+				return err
+			}
+			if err := editConfig(file, []string{"mcp", args[0]}, nil); err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "Removed %s from %s.\n", args[0], file)
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&project, "project", false, "in the project's pillion.jsonc instead of your own")
+	return c
+}
+
+func pairs(flag string, list []string) (map[string]string, error) {
+	var out map[string]string
+	for _, p := range list {
+		k, v, ok := strings.Cut(p, "=")
+		if !ok || k == "" {
+			return nil, usagef("%s wants NAME=VALUE, not %q", flag, p)
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[k] = v
+	}
+	return out, nil
+}
+
+// mcpConfigFile is where servers are written: the person's configuration, or the project's.
+func mcpConfigFile(project bool) (string, error) {
+	dir := newWorkplace().user
+	if project {
+		cwd, err := directory("")
+		if err != nil {
+			return "", err
+		}
+		dir = worktree(cwd)
+	}
+	for _, name := range []string{"pillion.jsonc", "pillion.json"} {
+		file := filepath.Join(dir, name)
+		if _, err := os.Stat(file); err == nil {
+			return file, nil
+		}
+	}
+	return filepath.Join(dir, "pillion.jsonc"), nil
+}
+
+// editConfig sets the value at a path of a JSONC file, or takes it away (nil); the rest stays as it is written,
+// comments included. Objects on the way are made.
+func editConfig(file string, at []string, value any) error {
+	src, err := os.ReadFile(file)
+	if os.IsNotExist(err) {
+		src, err = []byte("{}\n"), nil
+	}
+	if err != nil {
+		return err
+	}
+	v, err := hujson.Parse(src)
+	if err != nil {
+		return fmt.Errorf("%s cannot be read as JSON with comments: %w; mend it first (pillion config check)", file, err)
+	}
+	pointer := func(keys []string) string {
+		p := ""
+		for _, k := range keys {
+			p += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(k)
+		}
+		return p
+	}
+	type op struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		Value any    `json:"value,omitempty"`
+	}
+	var ops []op
+	for i := 1; i < len(at); i++ {
+		if v.Find(pointer(at[:i])) == nil {
+			ops = append(ops, op{"add", pointer(at[:i]), map[string]any{}})
+		}
+	}
+	switch {
+	case value != nil:
+		ops = append(ops, op{"add", pointer(at), value})
+	case v.Find(pointer(at)) == nil:
+		return fmt.Errorf("%s has no %s", file, strings.Join(at, "."))
+	default:
+		ops = []op{{Op: "remove", Path: pointer(at)}}
+	}
+	patch, err := json.Marshal(ops)
+	if err != nil {
+		return err
+	}
+	if err := v.Patch(patch); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	v.Format()
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	return writeWhole(file, v.Pack())
+}
+
+// writeWhole replaces a file's text at once: half a configuration is worse than the old one. Links are followed.
+func writeWhole(file string, text []byte) error {
+	if real, err := filepath.EvalSymlinks(file); err == nil {
+		file = real
+	}
+	mode := os.FileMode(0o600)
+	if info, err := os.Stat(file); err == nil {
+		mode = info.Mode().Perm()
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(file), ".pillion-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(text)
+	for _, step := range []func() error{func() error { return err }, func() error { return tmp.Chmod(mode) }, tmp.Sync, tmp.Close, func() error { return os.Rename(tmp.Name(), file) }} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,253 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/sidecar/config"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/guard"
+	"github.com/pillion-dev/pillion/tools/mcp"
+)
+
+// mcpServers are the MCP servers of each directory: those configured, and those the editor passed in. They are shared
+// by a directory's sessions, and others take their place when the configuration changes.
+type mcpServers struct {
+	app *app
+
+	mu     sync.Mutex
+	sets   map[string]mcpSet       // guarded by mu; by directory
+	passed map[string][]mcp.Server // guarded by mu; by directory
+	old    []*mcp.Set              // guarded by mu: no longer configured, but calls may be under way
+}
+
+// mcpSet is a set with what it was made from.
+type mcpSet struct {
+	set    *mcp.Set
+	config *config.Config
+	key    string
+}
+
+func newMCPServers(a *app) *mcpServers {
+	return &mcpServers{app: a, sets: map[string]mcpSet{}, passed: map[string][]mcp.Server{}}
+}
+
+// of are a directory's servers as they are configured now; nil: there are none.
+func (m *mcpServers) of(cwd string) *mcp.Set {
+	c := m.app.configOf(cwd)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.endOld()
+	have := m.sets[cwd]
+	if have.set != nil && have.config == c {
+		return have.set
+	}
+	servers := configured(c)
+	for _, s := range m.passed[cwd] {
+		servers = slices.DeleteFunc(servers, func(x mcp.Server) bool { return x.Name == s.Name })
+		servers = append(servers, s)
+	}
+	raw, _ := json.Marshal(servers)
+	if have.set != nil && have.key == string(raw) {
+		m.sets[cwd] = mcpSet{have.set, c, have.key}
+		return have.set
+	}
+	if have.set != nil {
+		m.old = append(m.old, have.set)
+		delete(m.sets, cwd)
+	}
+	if len(servers) == 0 {
+		return nil
+	}
+	set := m.app.newMCPSet(cwd, c, servers)
+	m.sets[cwd] = mcpSet{set, c, string(raw)}
+	return set
+}
+
+// endOld ends replaced sets that nobody is using any more. mu is held.
+func (m *mcpServers) endOld() {
+	m.old = slices.DeleteFunc(m.old, func(s *mcp.Set) bool {
+		if s.Busy() {
+			return false
+		}
+		go s.Close(context.Background())
+		return true
+	})
+}
+
+// pass takes an editor's servers for the sessions of a directory. They are the person's: the editor's settings.
+func (m *mcpServers) pass(cwd string, servers []protocol.MCPServer) error {
+	var list []mcp.Server
+	var bad []error
+	for _, s := range servers {
+		switch v := s.Value.(type) {
+		case *protocol.MCPServerStdio:
+			env := map[string]string{}
+			for _, e := range v.Env {
+				env[e.Name] = e.Value
+			}
+			list = append(list, mcp.Server{Name: v.Name, Command: append([]string{v.Command}, v.Args...), Env: env})
+		case *protocol.MCPServerHTTP:
+			list = append(list, mcp.Server{Name: v.Name, URL: v.URL, Headers: headerMap(v.Headers)})
+		case *protocol.MCPServerSSE:
+			list = append(list, mcp.Server{Name: v.Name, URL: v.URL, Headers: headerMap(v.Headers), SSE: true})
+		default:
+			bad = append(bad, fmt.Errorf("a server of kind %q was left out: it is not known here", s.Type))
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.passed[cwd] = list
+	if have, ok := m.sets[cwd]; ok { // look again
+		have.config = nil
+		m.sets[cwd] = have
+	}
+	return errors.Join(bad...)
+}
+
+func headerMap(list []protocol.HTTPHeader) map[string]string {
+	out := map[string]string{}
+	for _, h := range list {
+		out[h.Name] = h.Value
+	}
+	return out
+}
+
+// each are all sets that are up.
+func (m *mcpServers) each() []*mcp.Set {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := slices.Clone(m.old)
+	for _, s := range m.sets {
+		out = append(out, s.set)
+	}
+	return out
+}
+
+func (m *mcpServers) ended(session string) {
+	for _, s := range m.each() {
+		s.Ended(session)
+	}
+}
+
+func (m *mcpServers) close(ctx context.Context) {
+	var wait sync.WaitGroup
+	for _, s := range m.each() {
+		wait.Go(func() { s.Close(ctx) })
+	}
+	wait.Wait()
+}
+
+// configured are the servers of a configuration that are switched on.
+func configured(c *config.Config) []mcp.Server {
+	var out []mcp.Server
+	for _, name := range slices.Sorted(maps.Keys(c.MCP)) {
+		s := c.MCP[name]
+		if s.Enabled != nil && !*s.Enabled || len(s.Command) == 0 && s.URL == "" {
+			continue
+		}
+		made := mcp.Server{Name: name, Dir: s.Cwd, Env: s.Environment, Headers: s.Headers, SSE: s.SSE, NoOAuth: s.OAuth.False, Timeout: time.Duration(s.Timeout) * time.Millisecond}
+		if s.Type == "remote" || len(s.Command) == 0 {
+			made.URL = s.URL
+		} else {
+			made.Command = s.Command
+		}
+		if v := s.OAuth.Value; v.ClientID != "" || v.Scope != "" {
+			made.OAuth = &mcp.OAuth{ClientID: v.ClientID, ClientSecret: v.ClientSecret, Scopes: strings.Fields(v.Scope)}
+		}
+		out = append(out, made)
+	}
+	return out
+}
+
+func (a *app) newMCPSet(cwd string, c *config.Config, servers []mcp.Server) *mcp.Set {
+	return mcp.New(mcp.Options{
+		Servers: servers, Root: worktree(cwd), StateDir: a.place.state, Budget: c.MCPBudget, Version: version, Log: a.o.log,
+		Start: guard.Start, Sample: a.sample,
+		Notice: func(level, text string) { a.noticeIn(cwd, level, text) },
+	})
+}
+
+// noticeIn tells every session of a directory.
+func (a *app) noticeIn(cwd, level, text string) {
+	for _, s := range a.runtime.Live() {
+		if s.Info().Cwd == cwd {
+			s.Notice(level, text)
+		}
+	}
+}
+
+// mcpTools are what the MCP servers of a session's directory offer now.
+func (a *app) mcpTools(ctx context.Context, s agent.SessionInfo) []tools.Tool {
+	set := a.mcp.of(s.Cwd)
+	if set == nil {
+		return nil
+	}
+	return set.Tools(ctx, s.ID)
+}
+
+// mcpNotes is what the servers say of their tools.
+func (a *app) mcpNotes(cwd string) []string {
+	set := a.mcp.of(cwd)
+	if set == nil {
+		return nil
+	}
+	if text := set.Instructions(); text != "" {
+		return []string{text}
+	}
+	return nil
+}
+
+// sampleMax is how many tokens a server may have answered at once.
+const sampleMax = 8192
+
+// sample answers a server with the session's model. The person has been asked.
+func (a *app) sample(ctx context.Context, session string, r mcp.Sample) (mcp.Sampled, error) {
+	s, ok := a.runtime.Session(session)
+	if !ok {
+		return mcp.Sampled{}, fmt.Errorf("session %s has ended", session)
+	}
+	info := s.Info()
+	via, model, err := a.models.Resolve(ctx, info.Cwd, info.Model)
+	if err != nil {
+		return mcp.Sampled{}, err
+	}
+	req := &provider.Request{Model: model, MaxOutput: int(min(max(r.MaxTokens, 1), sampleMax)), SessionID: session + "-mcp"}
+	if r.System != "" {
+		req.System = []string{r.System}
+	}
+	for _, m := range r.Messages {
+		role := provider.RoleUser
+		if m.Role == "assistant" {
+			role = provider.RoleAssistant
+		}
+		parts := []provider.Part{{Type: provider.PartText, Text: m.Text}}
+		for _, f := range m.Images {
+			parts = append(parts, provider.Part{Type: provider.PartFile, Files: []provider.File{{Mime: f.Mime, Name: f.Name, Data: f.Data}}})
+		}
+		req.Messages = append(req.Messages, provider.Message{ID: fmt.Sprintf("m%d", len(req.Messages)), Role: role, Parts: parts})
+	}
+	out := mcp.Sampled{Model: model.String(), Stop: "endTurn"}
+	var text strings.Builder
+	err = via.Stream(ctx, req, func(e provider.Event) error {
+		switch {
+		case e.Type == provider.EventText:
+			text.WriteString(e.Text)
+		case e.Type == provider.EventStop && e.Stop == provider.StopMaxTokens:
+			out.Stop = "maxTokens"
+		}
+		return nil
+	})
+	out.Text = text.String()
+	return out, err
+}
