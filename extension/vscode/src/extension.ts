@@ -1,13 +1,48 @@
 // Wires the parts; each knows only those it is given.
 import * as vscode from "vscode";
+import { actions } from "./host/actions";
+import { applyEdits } from "./host/apply";
 import { Approvals } from "./host/approvals";
+import { Buffers } from "./host/buffers";
+import { commands } from "./host/commands";
+import { Follow } from "./host/follow";
+import { Keys } from "./host/keys";
+import { languageModelTools } from "./host/lmtools";
+import { notify } from "./host/notify";
+import { Proposals } from "./host/proposals";
+import { Reviews } from "./host/reviews";
+import { SessionList } from "./host/sessionlist";
 import { Sessions } from "./host/sessions";
 import { Sidecar } from "./host/sidecar";
+import { Status } from "./host/status";
+import { Terminals } from "./host/terminals";
 
 export function activate(context: vscode.ExtensionContext): void {
   const log = vscode.window.createOutputChannel("Pillion", { log: true });
   const sidecar = new Sidecar(context, log);
   const approvals = new Approvals(sidecar);
   const sessions = new Sessions(sidecar, approvals, context, log);
-  context.subscriptions.push(log, sidecar, approvals, sessions);
+  const proposals = new Proposals();
+  const reviews = new Reviews(approvals, proposals, log);
+  const keys = new Keys(sidecar, context, log);
+  sidecar.environment = () => keys.environment();
+  context.subscriptions.push(
+    log,
+    sidecar,
+    approvals,
+    sessions,
+    proposals,
+    reviews,
+    keys,
+    new Buffers(sidecar),
+    applyEdits(sidecar, reviews, log),
+    new Follow(sidecar, sessions, proposals, log),
+    new Terminals(sidecar, sessions),
+    new SessionList(sessions, sidecar),
+    new Status(sidecar, sessions, approvals),
+    notify(sessions, approvals),
+    actions(sessions),
+    languageModelTools(sidecar, sessions),
+    commands({ sidecar, sessions, approvals, reviews, log }),
+  );
 }

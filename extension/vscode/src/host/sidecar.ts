@@ -57,6 +57,9 @@ export class Sidecar implements vscode.Disposable {
     private readonly log: vscode.LogOutputChannel,
   ) {}
 
+  /** More environment for the next start; set once, while wiring. */
+  environment: () => Promise<Record<string, string>> = () => Promise.resolve({});
+
   get state(): SidecarState {
     return this.#now;
   }
@@ -150,10 +153,12 @@ export class Sidecar implements vscode.Disposable {
     const binary = findBinary({ setting: settings.binary, extensionPath: this.context.extensionPath, platform: process.platform, path: process.env["PATH"] ?? "" });
     this.log.info(`starting ${binary.path} (${binary.from})`);
     this.#lastWords = [];
+    const more = await this.environment();
     const child = spawn(binary.path, ["acp"], {
       stdio: ["pipe", "pipe", "pipe"],
       env: {
         ...process.env,
+        ...more,
         PILLION_LOG_LEVEL: logLevel(this.log.logLevel),
         ...(settings.config !== "" ? { PILLION_CONFIG_CONTENT: settings.config } : {}),
         ...settings.env,

@@ -1,0 +1,106 @@
+// Accepted edits of open documents: one workspace edit, one undo step, checked against the versions it was made for.
+import { createHash } from "node:crypto";
+import * as vscode from "vscode";
+import type { ApplyEditRequest, ApplyEditResponse, DocumentChange } from "../common/protocol";
+import type { Reviews } from "./reviews";
+import type { Sidecar } from "./sidecar";
+
+export function applyEdits(sidecar: Sidecar, reviews: Reviews, log: vscode.LogOutputChannel): vscode.Disposable {
+  return vscode.Disposable.from(
+    // One after the other: two edits of one document must not see the same version.
+    sidecar.onRequest("_pillion/workspace/applyEdit", serial((request) => apply(request, log))),
+    sidecar.onNotification("_pillion/change/updated", ({ change }) => {
+      if (change.state === "applied") void applyOwn(reviews.takeOwn(change.id), log); // says itself what it could not do
+    }),
+  );
+}
+
+async function apply(request: ApplyEditRequest, log: vscode.LogOutputChannel): Promise<ApplyEditResponse> {
+  const edit = new vscode.WorkspaceEdit();
+  const documents: vscode.TextDocument[] = [];
+  const clean = new Set<vscode.TextDocument>();
+  for (const change of request.edit.documentChanges) {
+    const document = await add(edit, change);
+    if (typeof document === "string") {
+      log.warn(`edit refused: ${document}`);
+      return { applied: false, failureReason: document };
+    }
+    if (!document) continue;
+    documents.push(document);
+    if (!document.isDirty) clean.add(document);
+  }
+  if (!(await vscode.workspace.applyEdit(edit))) return { applied: false, failureReason: "VS Code did not apply the edit" };
+  const versions: Record<string, number> = {};
+  const sha256: Record<string, string> = {};
+  for (const d of documents) {
+    versions[d.uri.toString()] = d.version;
+    sha256[d.uri.toString()] = createHash("sha256").update(d.getText(), "utf8").digest("hex");
+  }
+  if (vscode.workspace.getConfiguration("pillion").get<string>("save", "wasSaved") === "wasSaved") {
+    // After the answer: what saving changes (a formatter) is told as any other change.
+    setImmediate(() => {
+      for (const d of clean) if (!d.isClosed && d.isDirty) void d.save().then(undefined, (e: unknown) => log.warn(`${d.uri.fsPath} was not saved: ${String(e)}`));
+    });
+  }
+  return { applied: true, versions, sha256 };
+}
+
+/** Adds one change; the document it edits, nothing for whole files, or why it cannot be made. */
+async function add(edit: vscode.WorkspaceEdit, change: DocumentChange): Promise<vscode.TextDocument | string | undefined> {
+  if ("textDocument" in change) {
+    const uri = vscode.Uri.parse(change.textDocument.uri, true);
+    const document = await vscode.workspace.openTextDocument(uri).then(undefined, (e: unknown) => `${uri.fsPath}: ${String(e)}`);
+    if (typeof document === "string") return document;
+    const wanted = change.textDocument.version;
+    if (wanted != null && wanted !== document.version) return `${uri.fsPath} is at version ${document.version}, the edit was made for ${wanted}`;
+    const eol = document.eol === vscode.EndOfLine.CRLF;
+    for (const e of change.edits) {
+      const at = new vscode.Range(e.range.start.line, e.range.start.character, e.range.end.line, e.range.end.character);
+      if (!document.validateRange(at).isEqual(at)) return `${uri.fsPath} has no lines ${e.range.start.line + 1} to ${e.range.end.line + 1}`;
+      edit.replace(uri, at, eol ? e.newText : e.newText.replace(/\r\n/g, "\n"));
+    }
+    return document;
+  }
+  switch (change.kind) {
+    case "create":
+      edit.createFile(vscode.Uri.parse(change.uri, true), { overwrite: false, ignoreIfExists: false });
+      return undefined;
+    case "rename":
+      edit.renameFile(vscode.Uri.parse(change.oldUri, true), vscode.Uri.parse(change.newUri, true), { overwrite: false });
+      return undefined;
+    case "delete":
+      edit.deleteFile(vscode.Uri.parse(change.uri, true), { ignoreIfNotExists: false });
+      return undefined;
+    default:
+      return "an unknown kind of change";
+  }
+}
+
+/** Lines that the person typed into a proposal outside of its hunks are their own edit of the file. */
+async function applyOwn(own: { path: string; expected: string; wanted: string }[], log: vscode.LogOutputChannel): Promise<void> {
+  for (const { path, expected, wanted } of own) {
+    const document = await vscode.workspace.openTextDocument(vscode.Uri.file(path)).then(undefined, () => undefined);
+    if (document && same(document.getText(), expected)) {
+      const edit = new vscode.WorkspaceEdit();
+      const all = new vscode.Range(new vscode.Position(0, 0), document.lineAt(document.lineCount - 1).range.end);
+      edit.replace(document.uri, all, wanted);
+      if (await vscode.workspace.applyEdit(edit)) continue;
+    }
+    log.warn(`${path}: what you typed outside of the proposed hunks could not be put into the file`);
+    const choice = await vscode.window.showWarningMessage(`What you typed outside of the proposal's hunks could not be put into ${path.split(/[\\/]/).at(-1)}: the file has changed.`, "Show My Text");
+    if (choice) await vscode.window.showTextDocument(await vscode.workspace.openTextDocument({ content: wanted, language: document?.languageId ?? "plaintext" }));
+  }
+}
+
+function same(a: string, b: string): boolean {
+  return a.replace(/\r\n/g, "\n").replace(/\n?$/, "\n") === b.replace(/\n?$/, "\n");
+}
+
+function serial<A, R>(run: (a: A) => Promise<R>): (a: A) => Promise<R> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (a) => {
+    const mine = last.then(() => run(a));
+    last = mine.catch(() => {});
+    return mine;
+  };
+}

@@ -1,0 +1,148 @@
+// What the person has open, told to the sidecar as it changes: documents with versions, the selection, and the problems that
+// VS Code shows for languages that Pillion has no server for.
+import * as vscode from "vscode";
+import type { FileDiagnostic, Range } from "../common/protocol";
+import type { Sidecar } from "./sidecar";
+
+/** Larger documents stay with the disk: one message is at most 32 MiB, and nobody edits such a file by hand. */
+const largest = 8 << 20; // characters
+const selectionText = 64 << 10; // characters; the protocol's limit
+const settle = 150; // ms that the selection must rest before it is told
+
+export class Buffers implements vscode.Disposable {
+  readonly #told = new Set<string>();
+  /** Files whose last problems we told, so that their end is told too. */
+  readonly #problems = new Set<string>();
+  readonly #disposables: vscode.Disposable[];
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(private readonly sidecar: Sidecar) {
+    this.#disposables = [
+      sidecar.onDidStart(() => this.#all()),
+      vscode.workspace.onDidChangeTextDocument((e) => this.#changed(e)),
+      vscode.workspace.onDidSaveTextDocument((d) => this.#saved(d)),
+      vscode.workspace.onDidCloseTextDocument((d) => this.#close(d.uri)),
+      vscode.window.tabGroups.onDidChangeTabs(() => this.#sync()),
+      vscode.window.onDidChangeVisibleTextEditors(() => this.#sync()),
+      vscode.window.onDidChangeTextEditorSelection(() => this.#selectionSoon()),
+      vscode.window.onDidChangeActiveTextEditor(() => this.#selectionSoon()),
+      vscode.languages.onDidChangeDiagnostics((e) => this.#diagnostics(e.uris)),
+    ];
+  }
+
+  dispose(): void {
+    clearTimeout(this.#timer);
+    for (const d of this.#disposables) d.dispose();
+  }
+
+  /** A process that just started knows nothing. */
+  #all(): void {
+    this.#told.clear();
+    this.#problems.clear();
+    this.#sync();
+    this.#selection();
+    this.#diagnostics(vscode.languages.getDiagnostics().map(([uri]) => uri));
+  }
+
+  /** Tells what came into view or is unsaved. Documents that only an extension loaded are none of the person's. */
+  #sync(): void {
+    const shown = shownFiles();
+    for (const d of vscode.workspace.textDocuments) {
+      const key = d.uri.toString();
+      const wanted = isFile(d) && (d.isDirty || shown.has(key));
+      if (wanted && !this.#told.has(key)) this.#openDocument(d);
+      else if (!wanted && this.#told.has(key)) this.#close(d.uri);
+    }
+  }
+
+  #openDocument(d: vscode.TextDocument): void {
+    const text = d.getText();
+    if (text.length > largest) return;
+    this.#told.add(d.uri.toString());
+    this.sidecar.notify("_pillion/buffer/didOpen", { textDocument: { uri: d.uri.toString(), languageId: d.languageId, version: d.version, text, dirty: d.isDirty } });
+  }
+
+  #changed(e: vscode.TextDocumentChangeEvent): void {
+    const d = e.document;
+    if (!isFile(d)) return;
+    if (!this.#told.has(d.uri.toString())) {
+      if (d.isDirty) this.#sync();
+      return;
+    }
+    if (e.contentChanges.length === 0) {
+      // Only the dirty flag moved: a save is told by itself, a revert is not.
+      if (!d.isDirty) this.#saved(d);
+      return;
+    }
+    this.sidecar.notify("_pillion/buffer/didChange", {
+      textDocument: { uri: d.uri.toString(), version: d.version },
+      contentChanges: e.contentChanges.map((c) => ({ range: range(c.range), text: c.text })),
+      dirty: d.isDirty,
+    });
+  }
+
+  #saved(d: vscode.TextDocument): void {
+    if (this.#told.has(d.uri.toString())) this.sidecar.notify("_pillion/buffer/didSave", { textDocument: { uri: d.uri.toString(), version: d.version } });
+  }
+
+  #close(uri: vscode.Uri): void {
+    if (this.#told.delete(uri.toString())) this.sidecar.notify("_pillion/buffer/didClose", { textDocument: { uri: uri.toString() } });
+  }
+
+  #selectionSoon(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#selection(), settle);
+  }
+
+  #selection(): void {
+    if (!this.sidecar.announced("_pillion/selection/didChange")) return;
+    const editor = vscode.window.activeTextEditor;
+    if (!editor || !isFile(editor.document)) {
+      // The panel has the focus: what the person looked at last is still what they mean.
+      if (vscode.window.visibleTextEditors.length === 0) this.sidecar.notify("_pillion/selection/didChange", {});
+      return;
+    }
+    const text = editor.document.getText(editor.selection);
+    this.sidecar.notify("_pillion/selection/didChange", {
+      textDocument: { uri: editor.document.uri.toString(), version: editor.document.version },
+      selections: editor.selections.map((s) => range(s)),
+      ...(text !== "" ? { text: text.slice(0, selectionText) } : {}),
+    });
+  }
+
+  #diagnostics(uris: readonly vscode.Uri[]): void {
+    if (!this.sidecar.announced("_pillion/diagnostics/didChange")) return;
+    if (!vscode.workspace.getConfiguration("pillion").get("shareDiagnostics", true)) return;
+    for (const uri of uris) {
+      if (uri.scheme !== "file") continue;
+      const found = vscode.languages.getDiagnostics(uri);
+      if (found.length === 0 && !this.#problems.delete(uri.toString())) continue;
+      if (found.length > 0) this.#problems.add(uri.toString());
+      const open = vscode.workspace.textDocuments.find((d) => d.uri.toString() === uri.toString());
+      this.sidecar.notify("_pillion/diagnostics/didChange", { uri: uri.toString(), ...(open ? { version: open.version } : {}), diagnostics: found.map(diagnostic) });
+    }
+  }
+}
+
+/** URIs of the documents that have a tab or are visible. */
+export function shownFiles(): Set<string> {
+  const shown = new Set(vscode.window.visibleTextEditors.map((e) => e.document.uri.toString()));
+  for (const tab of vscode.window.tabGroups.all.flatMap((g) => g.tabs)) {
+    if (tab.input instanceof vscode.TabInputText) shown.add(tab.input.uri.toString());
+    else if (tab.input instanceof vscode.TabInputTextDiff) for (const uri of [tab.input.original, tab.input.modified]) shown.add(uri.toString());
+  }
+  return shown;
+}
+
+export function range(r: vscode.Range): Range {
+  return { start: { line: r.start.line, character: r.start.character }, end: { line: r.end.line, character: r.end.character } };
+}
+
+export function diagnostic(d: vscode.Diagnostic): FileDiagnostic {
+  const code = typeof d.code === "object" ? d.code.value : d.code;
+  return { range: range(d.range), severity: d.severity + 1, message: d.message, ...(d.source ? { source: d.source } : {}), ...(code !== undefined ? { code: String(code) } : {}) };
+}
+
+function isFile(d: vscode.TextDocument): boolean {
+  return d.uri.scheme === "file" && !d.isClosed;
+}

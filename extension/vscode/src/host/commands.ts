@@ -1,0 +1,99 @@
+// The commands that belong to no part of their own, and the restart when a setting asks for one.
+import * as vscode from "vscode";
+import type { PermissionRule } from "../common/protocol";
+import type { Approvals } from "./approvals";
+import { restartSettings } from "./config";
+import type { Reviews } from "./reviews";
+import { tell } from "./sessionlist";
+import type { Sessions } from "./sessions";
+import type { Sidecar } from "./sidecar";
+import { explainFailure } from "./status";
+
+export interface CommandParts {
+  sidecar: Sidecar;
+  sessions: Sessions;
+  approvals: Approvals;
+  reviews: Reviews;
+  log: vscode.LogOutputChannel;
+}
+
+export function commands(parts: CommandParts): vscode.Disposable {
+  const { sidecar, sessions, approvals, reviews, log } = parts;
+  const command = (id: string, run: (...args: unknown[]) => unknown) =>
+    vscode.commands.registerCommand(`pillion.${id}`, async (...args: unknown[]) => {
+      try {
+        return await run(...args);
+      } catch (error) {
+        return tell(error);
+      }
+    });
+  return vscode.Disposable.from(
+    command("focus", () => vscode.commands.executeCommand("pillion.chat.focus")),
+    command("stop", () => {
+      const busy = sessions.active?.state !== "idle" ? sessions.active : sessions.open.find((s) => s.state !== "idle");
+      if (busy) sessions.cancel(busy.id);
+    }),
+    command("nextPending", async () => {
+      if (await reviews.openNext()) return;
+      const first = approvals.pending()[0];
+      if (first) sessions.activate(first.sessionId);
+      await vscode.commands.executeCommand("pillion.focus");
+    }),
+    command("selectModel", () => selectOption(sessions, "model", "Model")),
+    command("permissions", () => permissions(sidecar, sessions)),
+    command("restart", () => sidecar.restart()),
+    command("showLog", () => log.show(true)),
+    command("whyFailed", () => (sidecar.state.kind === "failed" ? explainFailure(sidecar.state.reason) : log.show(true))),
+    command("walkthrough", () => vscode.commands.executeCommand("workbench.action.openWalkthrough", "pillion-dev.pillion#start", false)),
+    restartWhenAsked(sidecar, sessions),
+  );
+}
+
+async function selectOption(sessions: Sessions, category: string, title: string): Promise<void> {
+  const session = sessions.active ?? (await sessions.create());
+  const option = session.configOptions.find((o) => o.category === category || o.id === category);
+  if (!option || option.type !== "select" || !option.options) throw new Error(`The session offers no choice of ${title.toLowerCase()}.`);
+  const groups = option.options.map((o) => ("options" in o ? o : { name: "", options: [o] }));
+  const rows = groups.flatMap((g) => [
+    ...(g.name ? [{ label: g.name, kind: vscode.QuickPickItemKind.Separator, value: "" }] : []),
+    ...g.options.map((o) => ({ label: o.name, description: [o.value, o.value === option.currentValue ? "current" : ""].filter(Boolean).join(" · "), detail: o.description ?? "", value: o.value })),
+  ]);
+  const row = await vscode.window.showQuickPick(rows, { title, matchOnDescription: true });
+  if (row?.value) await sessions.setOption(session.id, option.id, row.value);
+}
+
+/** The rules in force, the last first because it wins; those that were remembered can be taken back. */
+async function permissions(sidecar: Sidecar, sessions: Sessions): Promise<void> {
+  const session = sessions.active ?? (await sessions.create());
+  const { rules } = await sidecar.request("_pillion/permission/list", { sessionId: session.id });
+  const icon = { allow: "$(check)", ask: "$(question)", deny: "$(circle-slash)" } as Record<string, string>;
+  const rows = [...rules].reverse().map((rule: PermissionRule) => ({
+    label: `${icon[rule.action] ?? ""} ${rule.action} ${rule.permission}: ${rule.pattern}`,
+    description: [rule.origin, rule.id ? "remembered; choose it to forget" : ""].filter(Boolean).join(" · "),
+    rule,
+  }));
+  const row = await vscode.window.showQuickPick(rows, { title: "Permission rules, the first that fits decides", matchOnDescription: true });
+  if (!row?.rule.id) return;
+  const sure = await vscode.window.showWarningMessage(`Forget the rule “${row.rule.action} ${row.rule.permission}: ${row.rule.pattern}”?`, { modal: true }, "Forget");
+  if (sure) await sidecar.request("_pillion/permission/revoke", { sessionId: session.id, id: row.rule.id });
+}
+
+/** A setting that only a new process sees: at once when nothing runs, else after the last turn. */
+function restartWhenAsked(sidecar: Sidecar, sessions: Sessions): vscode.Disposable {
+  let wanted = false;
+  const restart = () => {
+    if (!wanted || sessions.open.some((s) => s.state !== "idle")) return;
+    wanted = false;
+    if (sidecar.state.kind === "stopped") return; // it reads them when it starts
+    void sidecar.restart().catch(() => {}); // the status bar says why
+  };
+  const ask = () => {
+    wanted = true;
+    restart();
+  };
+  return vscode.Disposable.from(
+    vscode.workspace.onDidChangeConfiguration((e) => restartSettings.some((s) => e.affectsConfiguration(s)) && ask()),
+    vscode.workspace.onDidGrantWorkspaceTrust(ask),
+    sessions.onDidEndTurn(() => setImmediate(restart)),
+  );
+}

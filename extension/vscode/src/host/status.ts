@@ -1,0 +1,81 @@
+// The status bar: what Pillion is doing, how many decisions wait, and why it does not run.
+import * as vscode from "vscode";
+import type { Approvals } from "./approvals";
+import type { Sessions } from "./sessions";
+import type { Sidecar } from "./sidecar";
+
+export class Status implements vscode.Disposable {
+  readonly #item = vscode.window.createStatusBarItem("pillion.status", vscode.StatusBarAlignment.Left, 10);
+  readonly #disposables: vscode.Disposable[];
+  #told: string | undefined;
+
+  constructor(
+    private readonly sidecar: Sidecar,
+    private readonly sessions: Sessions,
+    private readonly approvals: Approvals,
+  ) {
+    this.#item.name = "Pillion";
+    const draw = () => this.#draw();
+    this.#disposables = [this.#item, sidecar.onDidChangeState(draw), sessions.onDidChange(draw), sessions.onDidChangeActive(draw), approvals.onDidChange(draw)];
+    draw();
+    this.#item.show();
+  }
+
+  dispose(): void {
+    for (const d of this.#disposables) d.dispose();
+  }
+
+  #draw(): void {
+    const state = this.sidecar.state;
+    const waiting = this.approvals.pending().length;
+    const running = this.sessions.open.filter((s) => s.state !== "idle").length;
+    const item = this.#item;
+    item.backgroundColor = undefined;
+    item.command = "pillion.focus";
+    if (state.kind === "failed") {
+      item.text = "$(error) Pillion";
+      item.tooltip = state.reason;
+      item.backgroundColor = new vscode.ThemeColor("statusBarItem.errorBackground");
+      item.command = "pillion.whyFailed";
+    } else if (state.kind === "waiting") {
+      item.text = "$(sync~spin) Pillion restarts";
+      item.tooltip = state.reason;
+      item.command = "pillion.showLog";
+    } else if (waiting > 0) {
+      const hunks = this.approvals.pending().reduce((n, a) => n + a.files.reduce((m, f) => m + f.change.hunks.length, 0) - a.hunks.size, 0);
+      item.text = `$(bell-dot) Pillion: ${waiting} waiting`;
+      item.tooltip = hunks > 0 ? `${plural(hunks, "hunk")} to decide. Click for the next one.` : "Pillion waits for your decision. Click to see it.";
+      item.backgroundColor = new vscode.ThemeColor("statusBarItem.warningBackground");
+      item.command = "pillion.nextPending";
+    } else if (running > 0) {
+      item.text = "$(loading~spin) Pillion";
+      item.tooltip = running === 1 ? "Pillion is working" : `${running} sessions are working`;
+    } else {
+      item.text = "$(comment-discussion) Pillion";
+      item.tooltip = state.kind === "running" ? `Pillion ${state.version}` : "Open Pillion";
+    }
+    item.accessibilityInformation = { label: item.text.replace(/\$\([^)]*\)\s*/g, ""), role: "button" };
+    void vscode.commands.executeCommand("setContext", "pillion.waiting", waiting);
+    void vscode.commands.executeCommand("setContext", "pillion.running", running > 0);
+    this.#tell(state.kind === "failed" ? state.reason : undefined);
+  }
+
+  /** Says once why it does not run, with what can be done. */
+  #tell(reason: string | undefined): void {
+    if (reason === this.#told) return;
+    this.#told = reason;
+    if (reason !== undefined) void explainFailure(reason); // a notification: nobody waits for its button
+  }
+}
+
+/** Why the process does not run, with a button to the log. */
+export async function explainFailure(reason: string): Promise<void> {
+  const choice = await vscode.window.showErrorMessage(`Pillion does not run. ${reason}`, "Restart", "Show Log", "Settings");
+  if (choice === "Restart") await vscode.commands.executeCommand("pillion.restart");
+  else if (choice === "Show Log") await vscode.commands.executeCommand("pillion.showLog");
+  else if (choice === "Settings") await vscode.commands.executeCommand("workbench.action.openSettings", "pillion.binary");
+}
+
+function plural(n: number, noun: string): string {
+  return `${n} ${noun}${n === 1 ? "" : "s"}`;
+}

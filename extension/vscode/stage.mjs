@@ -1,0 +1,32 @@
+// Lays out what a package holds: the manifest without its development parts, the bundles, the pictures, the binary.
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/** Writes the package's files to a folder. Without a binary the extension finds one by its setting or on the PATH. */
+export function stage(folder, { binary, windows = false } = {}) {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  for (const key of ["devDependencies", "scripts", "private", "allowScripts"]) delete manifest[key];
+  writeFileSync(join(folder, "package.json"), JSON.stringify(manifest, null, 2) + "\n");
+  const copy = (from, to = from) => {
+    mkdirSync(dirname(join(folder, to)), { recursive: true });
+    cpSync(join(root, from), join(folder, to), { recursive: true, filter: (f) => !f.endsWith(".map") && !f.includes(join("dist", "test")) });
+  };
+  copy("extension/vscode/dist");
+  copy("extension/vscode/media");
+  copy("extension/vscode/README.md", "README.md");
+  copy("extension/vscode/CHANGELOG.md", "CHANGELOG.md");
+  copy("LICENSE", "LICENSE.txt");
+  if (binary) {
+    if (!existsSync(binary)) throw new Error(`${binary} is missing; run "make build" first`);
+    const name = windows ? "pillion.exe" : "pillion";
+    mkdirSync(join(folder, "bin"));
+    cpSync(binary, join(folder, "bin", name), { dereference: true });
+    chmodSync(join(folder, "bin", name), 0o755);
+  }
+  return folder;
+}

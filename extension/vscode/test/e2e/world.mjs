@@ -1,0 +1,124 @@
+// A real workbench with the extension and the real binary in it; the model is scripted over HTTP. One server and one
+// browser for a file of tests, one folder and one window for each test.
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, before } from "node:test";
+import { fileURLToPath } from "node:url";
+import { startModel } from "../../../../test/e2e/model.mjs";
+import { root, stage } from "../../stage.mjs";
+import { installation, launchBrowser, startServer, Workbench } from "./workbench.mjs";
+
+export const binary = process.env.PILLION_BIN ?? join(root, "bin", "pillion");
+export const shots = process.env.PILLION_SHOTS ?? "";
+
+/** Sets the world up around a file's tests. `settings` and `env` are the server's; `binary: false` packs none. */
+export function world(o = {}) {
+  const w = { steps: [], scratch: "", open };
+  let server, browser, model, at;
+
+  before(async () => {
+    at = installation(process.env.WORKBENCH_CACHE ?? join(root, ".cache", "vscode"));
+    if (o.binary !== false && !existsSync(binary)) throw new Error(`${binary} is missing; run "make build" first`);
+    if (!existsSync(join(root, "extension/vscode/dist/extension.js"))) execFileSync(process.execPath, [join(root, "extension/vscode/build.mjs")], { stdio: "inherit" });
+    w.scratch = realpathSync(mkdtempSync(join(tmpdir(), "pillion-vscode-")));
+    model = await startModel(w.steps);
+    w.model = model;
+    const staged = stage(join(w.scratch, "staged"), o.binary === false ? {} : { binary: o.binary ?? binary });
+    [server, browser] = await Promise.all([
+      startServer({
+        ...at,
+        extension: staged,
+        settings: { "pillion.review.open": "auto", "editor.codeLens": true, ...o.settings },
+        env: { OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "test", OPENAI_MODEL: "scripted", PILLION_MODEL: o.model ?? "openai/scripted", XDG_STATE_HOME: join(w.scratch, "state"), ...o.env },
+      }),
+      launchBrowser({ executablePath: at.chromium }),
+    ]);
+    w.server = server;
+    w.browser = browser;
+  });
+
+  after(async () => {
+    await browser?.close();
+    await server?.stop();
+    model?.close();
+    if (w.scratch) rmSync(w.scratch, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+  });
+
+  /** Opens a window on a fresh folder with these files. */
+  async function open(t, files = {}, options = {}) {
+    const folder = options.folder ?? mkdtempSync(join(w.scratch, "project-"));
+    for (const [name, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(folder, name)), { recursive: true });
+      writeFileSync(join(folder, name), text);
+    }
+    w.steps.length = 0;
+    const bench = await Workbench.open(browser, server, options.noFolder ? "" : folder, { ready: options.ready ?? '.statusbar-item[id*="pillion"]', ...options });
+    const p = new Pillion(bench, folder, w);
+    t.after(async () => {
+      if (!t.passed || shots) await p.shot(t.name).catch(() => {});
+      if (!t.passed) console.error(pillionLog(server.data));
+      await bench.close();
+    });
+    return p;
+  }
+  return w;
+}
+
+/** What the extension logged, for a test that failed. */
+function pillionLog(data) {
+  const logs = readdirSync(join(data, "logs"), { recursive: true }).filter((f) => /Pillion\.log$|exthost\.log$|remoteexthost\.log$/.test(f));
+  return logs.map((f) => `== ${f}\n${readFileSync(join(data, "logs", f), "utf8").split("\n").filter((l) => /illion|rror/.test(l)).slice(-30).join("\n")}`).join("\n");
+}
+
+/** A window, with the words of the tests. */
+export class Pillion {
+  constructor(bench, folder, w) {
+    this.bench = bench;
+    this.page = bench.page;
+    this.folder = folder;
+    this.world = w;
+  }
+
+  read(name) {
+    return readFileSync(join(this.folder, name), "utf8");
+  }
+
+  /** Asks through a command that needs no panel; the scripted model does not read it. */
+  async ask(steps) {
+    this.world.steps.push(...steps);
+    await this.bench.command("Pillion: Fix Problems in This File");
+  }
+
+  /** The lens with this text in the proposal; nth when there are several. */
+  lens(text, nth = 0) {
+    return this.page.locator(".modified-in-monaco-diff-editor .codelens-decoration a, .modified .codelens-decoration a", { hasText: text }).nth(nth);
+  }
+
+  status(text) {
+    return this.page.locator(".statusbar-item", { hasText: text }).first();
+  }
+
+  tab(text) {
+    return this.page.locator(".tab", { hasText: text }).first();
+  }
+
+  /** Waits until a file's text on disk is what it should be. */
+  async onDisk(name, wanted, timeout = 10_000) {
+    const end = Date.now() + timeout;
+    let text;
+    do {
+      text = existsSync(join(this.folder, name)) ? this.read(name) : undefined;
+      if (typeof wanted === "function" ? wanted(text) : text === wanted) return text;
+      await this.page.waitForTimeout(50); // the disk tells nobody
+    } while (Date.now() < end);
+    throw new Error(`${name} is ${JSON.stringify(text)}, wanted ${wanted}`);
+  }
+
+  async shot(name) {
+    const folder = shots || join(root, ".scratch", "shots");
+    mkdirSync(folder, { recursive: true });
+    await this.page.screenshot({ path: join(folder, `${name.replace(/[^\w-]+/g, "-").slice(0, 80)}.png`) });
+  }
+}
