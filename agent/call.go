@@ -210,6 +210,9 @@ func (c *call) end(ctx context.Context, out outcome) {
 		}
 		d.Output, d.Attachments, d.Status = r.Output, r.Attachments, ToolCompleted
 		if out.err == nil {
+			if aborted, _ := r.Metadata["aborted"].(bool); aborted && ctx.Err() != nil { // what it did until then is in the output
+				d.Status, d.Error, d.ErrorKind = ToolError, cancelledText, "cancelled"
+			}
 			return
 		}
 		d.Status, d.Error, d.ErrorKind = ToolError, out.err.Error(), "error"

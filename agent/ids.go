@@ -6,6 +6,9 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
+// NewMessageID is an id for a prompt.
+func NewMessageID() string { return newID("msg_") }
+
 // newID makes an identifier that sorts by time and cannot be guessed: "ses_01J…".
 func newID(prefix string) string {
 	return prefix + ulid.MustNew(ulid.Now(), rand.Reader).String()

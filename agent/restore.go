@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pillion-dev/pillion/agent/provider"
@@ -53,7 +54,7 @@ type ReviewData struct {
 func (s *Session) busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.now != nil || len(s.queue) > 0
+	return s.now != nil || slices.ContainsFunc(s.queue, s.runnable)
 }
 
 // Beside runs f while this process is the session's only writer: beside the turn that runs, else as a job of its own.
@@ -148,7 +149,7 @@ type Hidden struct {
 // Has reports whether an event is out of the conversation. What is no part of one never is.
 func (h Hidden) Has(e Event) bool {
 	switch e.Type {
-	case EventSession, EventChange, EventReview, EventRestore, EventAsk:
+	case EventSession, EventChange, EventReview, EventRestore, EventAsk, EventQueue:
 		return false
 	}
 	for _, r := range h.ranges {
@@ -161,7 +162,6 @@ func (h Hidden) Has(e Event) bool {
 
 // Hidden reads which events are out of the conversation now.
 func (s *Session) Hidden(ctx context.Context) (Hidden, error) {
-	s.log.flush()
 	return hiddenOf(func(yield func(Event) error) error {
 		return s.rt.st.Events(ctx, s.ID(), 0, func(e store.Event) error { return yield(fromStore(e)) })
 	})
@@ -194,6 +194,11 @@ func hiddenOf(events func(yield func(Event) error) error) (Hidden, error) {
 		h.ranges = append(h.ranges, [2]int64{from, forever})
 	}
 	return h, err
+}
+
+// Past yields the stored events after from without waiting for those that are on their way, so a sink may call it.
+func (s *Session) Past(ctx context.Context, from int64, yield func(Event) error) error {
+	return s.rt.st.Events(ctx, s.ID(), from, func(e store.Event) error { return yield(fromStore(e)) })
 }
 
 // rebuild makes the history anew, without what the conversation was taken back over. The runner calls it, or load.

@@ -31,7 +31,8 @@ type Session struct {
 	tasks taskSet // its own sub-agents
 
 	hist  *history     // owned by the runner
-	tools []tools.Tool // owned by the runner: made at the first turn
+	made  []tools.Tool // owned by the runner: made at the first turn
+	tools []tools.Tool // owned by the runner: made and those that come and go, as of this step
 
 	mu      sync.Mutex
 	info    SessionInfo   // guarded by mu
@@ -48,9 +49,11 @@ type Session struct {
 	joined      []*job     // guarded by mu: requests whose words it has read; they end with it
 	owning      func()     // guarded by mu: ends the wait for the session's lock; nil when there is none
 	asking      []string   // guarded by mu: calls that wait for the person
+	last        TurnData   // guarded by mu: the last turn's end
 	watchers    []*watcher // guarded by mu; replaced, never changed in place
 
 	lent   loan   // guarded by mu: what the running turn uses instead of the session's own
+	naming func() // guarded by mu: ends the naming of the session
 	before string // guarded by mu: the agent before the present one
 }
 
@@ -328,7 +331,7 @@ func (s *Session) runner(ended chan struct{}) {
 	var unlock func()
 	for {
 		s.mu.Lock()
-		i := slices.IndexFunc(s.queue, func(j *job) bool { return !s.held || j.item == nil || j.item.Request })
+		i := slices.IndexFunc(s.queue, s.runnable)
 		if i < 0 {
 			if unlock != nil {
 				s.mu.Unlock()
@@ -369,6 +372,9 @@ func (s *Session) runner(ended chan struct{}) {
 		if err == nil {
 			j.run(j.ctx)
 			if j.item != nil {
+				s.mu.Lock()
+				s.last = j.end
+				s.mu.Unlock()
 				s.endSteering(j.end)
 			}
 			s.log.flush()
@@ -385,6 +391,9 @@ func (s *Session) runner(ended chan struct{}) {
 		s.changed()
 	}
 }
+
+// runnable says that a job may begin; what is held may not. mu is held.
+func (s *Session) runnable(j *job) bool { return !s.held || j.item == nil || j.item.Request }
 
 // cannot deals with a job whose session this process cannot have: who waits for it is told, what is stored is held.
 // mu is held, and given up.
@@ -579,6 +588,12 @@ func (s *Session) Close(ctx context.Context) {
 	s.mu.Unlock()
 	s.Cancel()
 	s.tasks.stop()
+	s.mu.Lock()
+	naming := s.naming
+	s.mu.Unlock()
+	if naming != nil {
+		naming()
+	}
 	if running != nil {
 		select {
 		case <-running:

@@ -12,13 +12,14 @@ type State struct {
 	Turn    string   // message id of the running turn's prompt; empty between turns
 	Busy    bool     // a turn or a call by hand runs
 	Waiting []string // calls that wait for the person
+	Last    TurnData // the end of the last turn since the session was opened
 }
 
 // State is what the session is doing now.
 func (s *Session) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := State{Busy: s.now != nil, Waiting: slices.Clone(s.asking)}
+	st := State{Busy: s.now != nil, Waiting: slices.Clone(s.asking), Last: s.last}
 	if s.now != nil && s.now.item != nil {
 		st.Turn = s.now.item.ID
 	}

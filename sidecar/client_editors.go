@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/pillion-dev/pillion/tools"
@@ -34,8 +35,9 @@ func (f ApplierFunc) Apply(ctx context.Context, set *change.Set) error { return 
 //	NewServer(ServerOptions{Runtime: rt, Editors: editors, …})
 type Editors struct {
 	mu      sync.Mutex
-	servers map[*Server]bool   // guarded by mu
-	bound   map[string]*Server // by session; guarded by mu
+	servers map[*Server]bool       // guarded by mu
+	bound   map[string][]*Server   // by session, the one that opened it first; guarded by mu
+	decide  map[string]*sync.Mutex // by session: held while somebody decides about its changes; guarded by mu
 }
 
 var (
@@ -45,7 +47,22 @@ var (
 
 // NewEditors knows no editor yet.
 func NewEditors() *Editors {
-	return &Editors{servers: map[*Server]bool{}, bound: map[string]*Server{}}
+	return &Editors{servers: map[*Server]bool{}, bound: map[string][]*Server{}}
+}
+
+// deciding keeps decisions about a session's changes apart, whichever editors they come from.
+func (e *Editors) deciding(session string) *sync.Mutex {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.decide == nil {
+		e.decide = map[string]*sync.Mutex{}
+	}
+	m := e.decide[session]
+	if m == nil {
+		m = new(sync.Mutex)
+		e.decide[session] = m
+	}
+	return m
 }
 
 func (e *Editors) attach(s *Server) {
@@ -58,25 +75,42 @@ func (e *Editors) detach(s *Server) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.servers, s)
-	for id, have := range e.bound {
-		if have == s {
-			delete(e.bound, id)
-		}
+	for id := range e.bound {
+		e.drop(id, s)
 	}
 }
 
 func (e *Editors) bind(session string, s *Server) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.bound[session] = s
+	if !slices.Contains(e.bound[session], s) {
+		e.bound[session] = append(e.bound[session], s)
+	}
 }
 
-func (e *Editors) unbind(session string, s *Server) {
+// unbind reports whether other editors still have the session open.
+func (e *Editors) unbind(session string, s *Server) (others bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.bound[session] == s {
+	e.drop(session, s)
+	return len(e.bound[session]) > 0
+}
+
+// drop takes an editor off a session. mu is held.
+func (e *Editors) drop(session string, s *Server) {
+	left := slices.DeleteFunc(slices.Clone(e.bound[session]), func(x *Server) bool { return x == s })
+	if len(left) == 0 {
 		delete(e.bound, session)
+		return
 	}
+	e.bound[session] = left
+}
+
+// readers is how many editors have a session open.
+func (e *Editors) readers(session string) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.bound[session])
 }
 
 // errNoEditor: nobody can be asked. It fails closed.
@@ -85,8 +119,17 @@ var errNoEditor = errors.New("no editor is connected to this session, so nobody 
 // maxParents is how deep sub-agents may nest before a cycle is assumed.
 const maxParents = 16
 
-// of finds the editor of a session, and the session it knows: the session itself or the one that started it.
+// of finds the first editor of a session, and the session it knows: the session itself or the one that started it.
 func (e *Editors) of(session string) (*Server, string, bool) {
+	all, session := e.all(session)
+	if len(all) == 0 {
+		return nil, "", false
+	}
+	return all[0], session, true
+}
+
+// all finds every editor of a session, and the session they know.
+func (e *Editors) all(session string) ([]*Server, string) {
 	e.mu.Lock()
 	var any *Server
 	for s := range e.servers {
@@ -95,10 +138,10 @@ func (e *Editors) of(session string) (*Server, string, bool) {
 	e.mu.Unlock()
 	for range maxParents {
 		e.mu.Lock()
-		s := e.bound[session]
+		all := e.bound[session]
 		e.mu.Unlock()
-		if s != nil {
-			return s, session, true
+		if len(all) > 0 {
+			return all, session
 		}
 		if any == nil {
 			break
@@ -109,7 +152,7 @@ func (e *Editors) of(session string) (*Server, string, bool) {
 		}
 		session = live.Info().Parent
 	}
-	return nil, "", false
+	return nil, ""
 }
 
 // AskPermission implements permission.Asker.

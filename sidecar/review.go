@@ -28,14 +28,26 @@ func (s *Server) extensions() map[string]extension {
 		protocol.MethodPillionBufferDidChange: notification(s.o.Buffers.didChange),
 		protocol.MethodPillionBufferDidSave:   notification(s.o.Buffers.didSave),
 		protocol.MethodPillionBufferDidClose:  notification(s.o.Buffers.didClose),
-		protocol.MethodPillionChangeList:      inSession(s, func(p *protocol.ChangeListRequest) string { return p.SessionID }, s.changeList),
-		protocol.MethodPillionChangeKeep:      inSession(s, func(p *protocol.ChangeKeepRequest) string { return p.SessionID }, s.changeKeep),
-		protocol.MethodPillionToolCall:        inSession(s, func(p *protocol.ToolCallRequest) string { return p.SessionID }, s.toolCall),
-		protocol.MethodPillionSessionRename:   inSession(s, func(p *protocol.SessionRenameRequest) string { return p.SessionID }, s.rename),
-		protocol.MethodPillionSessionExport:   inSession(s, func(p *protocol.SessionExportRequest) string { return p.SessionID }, s.export),
+
+		protocol.MethodPillionSelectionDidChange: notification(s.selection.didChange),
+
+		protocol.MethodPillionChangeList:     inSession(s, func(p *protocol.ChangeListRequest) string { return p.SessionID }, s.changeList),
+		protocol.MethodPillionChangeKeep:     inSession(s, func(p *protocol.ChangeKeepRequest) string { return p.SessionID }, s.changeKeep),
+		protocol.MethodPillionChangeTurn:     inSession(s, func(p *protocol.ChangeTurnRequest) string { return p.SessionID }, s.changeTurn),
+		protocol.MethodPillionCheckpointList: inSession(s, func(p *protocol.CheckpointListRequest) string { return p.SessionID }, s.checkpointList),
+		protocol.MethodPillionSessionFork:    inSession(s, func(p *protocol.SessionForkRequest) string { return p.SessionID }, s.fork),
+		protocol.MethodPillionToolCall:       inSession(s, func(p *protocol.ToolCallRequest) string { return p.SessionID }, s.toolCall),
+		protocol.MethodPillionSessionRename:  inSession(s, func(p *protocol.SessionRenameRequest) string { return p.SessionID }, s.rename),
+		protocol.MethodPillionSessionQueue:   s.queueMethod(),
+		protocol.MethodPillionSessionStatus:  inSession(s, func(p *protocol.SessionStatusRequest) string { return p.SessionID }, s.status),
+		protocol.MethodPillionSessionExport:  inSession(s, func(p *protocol.SessionExportRequest) string { return p.SessionID }, s.export),
 	}
 	if s.o.Review != nil {
+		m[protocol.MethodPillionCheckpointRestore] = inSession(s, func(p *protocol.CheckpointRestoreRequest) string { return p.SessionID }, s.checkpointRestore)
 		m[protocol.MethodPillionChangeUndo] = inSession(s, func(p *protocol.ChangeUndoRequest) string { return p.SessionID }, s.changeUndo)
+	}
+	if s.o.Finder != nil {
+		m[protocol.MethodPillionFileSearch] = inSession(s, func(p *protocol.FileSearchRequest) string { return p.SessionID }, s.fileSearch)
 	}
 	if s.o.Rules != nil {
 		m[protocol.MethodPillionPermissionList] = inSession(s, func(p *protocol.PermissionListRequest) string { return p.SessionID }, s.permissionList)
@@ -44,6 +56,7 @@ func (s *Server) extensions() map[string]extension {
 	if s.o.Grants != nil {
 		m[protocol.MethodPillionPermissionRevoke] = inSession(s, func(p *protocol.PermissionRevokeRequest) string { return p.SessionID }, s.permissionRevoke)
 	}
+	s.terminalMethods(m)
 	return m
 }
 
@@ -73,111 +86,6 @@ func inSession[P, R any](s *Server, id func(*P) string, f func(context.Context, 
 		}
 		return result(f(ctx, es, p))
 	}
-}
-
-func (s *Server) changeList(_ context.Context, es *editorSession, _ *protocol.ChangeListRequest) (*protocol.ChangeListResponse, error) {
-	out := &protocol.ChangeListResponse{Changes: []protocol.ChangeInfo{}}
-	es.view.mu.Lock()
-	defer es.view.mu.Unlock()
-	for _, id := range es.view.order {
-		out.Changes = append(out.Changes, changeInfo(es.view.changes[id]))
-	}
-	return out, nil
-}
-
-// change finds a change set and checks that the hunks named are its own; no hunks means all.
-func (es *editorSession) change(id string, hunks []string) (*changeView, []string, error) {
-	es.view.mu.Lock()
-	defer es.view.mu.Unlock()
-	c := es.view.changes[id]
-	if c == nil {
-		return nil, nil, errNotFound{fmt.Sprintf("no change %q in this session; _pillion/change/list shows them", id)}
-	}
-	if c.state != agent.ChangeApplied {
-		return nil, nil, rpc.InvalidParams("changeSet: %s was %s, not applied", id, c.state)
-	}
-	var all []string
-	for _, f := range c.set.Files {
-		for _, h := range f.Hunks {
-			all = append(all, h.ID)
-		}
-	}
-	for _, h := range hunks {
-		if !slices.Contains(all, h) {
-			return nil, nil, rpc.InvalidParams("hunks: change %s has no hunk %q", id, h)
-		}
-	}
-	if len(hunks) == 0 {
-		for _, h := range all {
-			if !slices.Contains(c.undone, h) {
-				hunks = append(hunks, h)
-			}
-		}
-	}
-	return c, hunks, nil
-}
-
-func (s *Server) changeKeep(_ context.Context, es *editorSession, p *protocol.ChangeKeepRequest) (*protocol.ChangeKeepResponse, error) {
-	c, hunks, err := es.change(p.ChangeSet, p.Hunks)
-	if err != nil {
-		return nil, err
-	}
-	es.view.mu.Lock()
-	for _, h := range hunks {
-		if slices.Contains(c.undone, h) {
-			es.view.mu.Unlock()
-			return nil, rpc.InvalidParams("hunks: %s was undone already", h)
-		}
-		if !slices.Contains(c.kept, h) {
-			c.kept = append(c.kept, h)
-		}
-	}
-	info := changeInfo(c)
-	es.view.mu.Unlock()
-	es.view.tellChange(info)
-	return &protocol.ChangeKeepResponse{Change: info}, nil
-}
-
-// changeUndo takes hunks back as a change of its own, merged with what was written since. The person asked for it, so
-// nobody is asked again.
-func (s *Server) changeUndo(ctx context.Context, es *editorSession, p *protocol.ChangeUndoRequest) (*protocol.ChangeUndoResponse, error) {
-	c, hunks, err := es.change(p.ChangeSet, p.Hunks)
-	if err != nil {
-		return nil, err
-	}
-	es.view.mu.Lock()
-	set := c.set
-	for _, h := range hunks {
-		if slices.Contains(c.undone, h) {
-			es.view.mu.Unlock()
-			return nil, rpc.InvalidParams("hunks: %s was undone already", h)
-		}
-	}
-	n := len(c.undone)
-	es.view.mu.Unlock()
-	if len(hunks) == 0 {
-		return nil, rpc.InvalidParams("changeSet: everything in %s was undone already", p.ChangeSet)
-	}
-	review := s.o.Review(es.ID())
-	if review == nil {
-		return nil, errors.New("this session has written nothing yet")
-	}
-	undo, err := set.Undo(set.ID+"-undo-"+strconv.Itoa(n+1), hunks, review.Present)
-	if err != nil {
-		return nil, err
-	}
-	undo.CallID = set.CallID
-	if len(undo.Files) > 0 {
-		if _, err := review.Apply(ctx, undo); err != nil {
-			return nil, err
-		}
-	}
-	es.view.mu.Lock()
-	c.undone = append(c.undone, hunks...)
-	info := changeInfo(c)
-	es.view.mu.Unlock()
-	es.view.tellChange(info)
-	return &protocol.ChangeUndoResponse{Change: info}, nil
 }
 
 // toolCall runs a tool as the model would, with the same gate; what it changes is asked for all the same.
@@ -296,14 +204,24 @@ func (s *Server) permissionExplain(ctx context.Context, es *editorSession, p *pr
 func (s *Server) export(ctx context.Context, es *editorSession, p *protocol.SessionExportRequest) (*protocol.SessionExportResponse, error) {
 	var b strings.Builder
 	var add func(agent.Event) error
+	hidden, err := es.Hidden(ctx)
+	if err != nil {
+		return nil, err
+	}
+	read := markdown(&b)
 	switch p.Format {
 	case "", "markdown":
 		p.Format = "markdown"
 		fmt.Fprintf(&b, "# %s\n\n%s, in %s\n", es.Info().Title, es.Info().Created.Format("2006-01-02 15:04"), es.Info().Cwd)
-		add = markdown(&b)
+		add = func(e agent.Event) error {
+			if hidden.Has(e) {
+				return nil
+			}
+			return read(hydrated(e, s.whole))
+		}
 	case "json":
 		add = func(e agent.Event) error {
-			line, err := rpc.JSON.Marshal(e)
+			line, err := rpc.JSON.Marshal(hydrated(e, s.whole))
 			b.Write(line)
 			b.WriteByte('\n')
 			return err
@@ -311,7 +229,7 @@ func (s *Server) export(ctx context.Context, es *editorSession, p *protocol.Sess
 	default:
 		return nil, rpc.InvalidParams("format: unknown format %q; known are markdown and json", p.Format)
 	}
-	err := es.Events(ctx, 0, func(e agent.Event) error {
+	err = es.Events(ctx, 0, func(e agent.Event) error {
 		if b.Len() > maxUpdate {
 			return fmt.Errorf("the session is larger than %d bytes; export it with `pillion sessions export`", maxUpdate)
 		}
@@ -327,7 +245,7 @@ func (s *Server) export(ctx context.Context, es *editorSession, p *protocol.Sess
 func markdown(b *strings.Builder) func(agent.Event) error {
 	return func(e agent.Event) error {
 		switch e.Type {
-		case agent.EventPrompt:
+		case agent.EventPrompt, agent.EventSteer:
 			d, _ := value[agent.PromptData](e)
 			b.WriteString("\n## You\n\n")
 			for _, p := range d.Parts {

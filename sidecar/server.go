@@ -19,6 +19,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/shell"
 )
 
 // ServerOptions are what a Server is made of. Only Runtime and Conn are needed.
@@ -37,8 +38,13 @@ type ServerOptions struct {
 
 	// Review writes what a person decided outside a turn (undo) in a session; nil: no undo.
 	Review func(session string) Reviewer
+	// Whole gives a stored change set the texts that are kept elsewhere; nil: they are in it.
+	Whole  func(*change.Set) (*change.Set, error)
 	Rules  func(cwd, agent string) permission.Ruleset // the rules in force; nil: not shown
 	Grants permission.Grants                          // remembered permissions; nil: not shown
+	// Terminals are a session's; nil: none are offered.
+	Terminals func(session string) *shell.Terminals
+	Finder *Finder                                    // what @ may mention; nil: not searched
 
 	AuthMethods  []protocol.AuthMethod // ways to get a key; none is needed for the built-in model
 	Authenticate func(ctx context.Context, method string) error
@@ -71,6 +77,10 @@ type Server struct {
 	wire *wire
 	ctx  context.Context // ends with the connection; the one place a context is kept, for work no request started
 	stop context.CancelFunc
+
+	selection selection // where the person is
+
+	screens screens // terminals the editor follows
 
 	mu       sync.Mutex
 	client   *client                   // guarded by mu
@@ -211,7 +221,7 @@ func (s *Server) dispatch(ctx context.Context, r *rpc.Request) (any, error) {
 	case protocol.MethodSessionSetConfigOption:
 		return inOrder(ctx, s, r, func(p *protocol.SetSessionConfigOptionRequest) string { return p.SessionID }, s.setConfigOption)
 	case protocol.MethodSessionSteering:
-		return s.steer(ctx, r)
+		return inOrder(ctx, s, r, func(p *protocol.SteeringRequest) string { return p.SessionID }, s.steer)
 	}
 	if f, ok := s.extensions()[r.Method]; ok {
 		return f(ctx, r)
@@ -309,9 +319,7 @@ func (s *Server) initialize(p *protocol.InitializeRequest) (*protocol.Initialize
 
 func (s *Server) meta() map[string]any {
 	m := map[string]any{"pillion": protocol.Capabilities{Version: protocol.ExtensionVersion, Methods: s.announced(), Hunks: true, Buffers: true}}
-	if _, ok := any((*agent.Session)(nil)).(steerer); ok {
-		m["steering"] = map[string]any{"supported": true}
-	}
+	m["steering"] = map[string]any{"supported": true}
 	return m
 }
 

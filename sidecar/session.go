@@ -24,11 +24,16 @@ type editorSession struct {
 	view *view // what the editor has been shown; owned by the session's event sink
 
 	mu        sync.Mutex
-	settings  chan struct{}                // the last request that changes a setting: closed when it is done; guarded by mu
+	order     chan struct{}                // the last request that must keep its place (settings, queue, prompts): closed when it has it; guarded by mu
 	turns     chan struct{}                // the last prompt: closed when it is answered; guarded by mu
 	prompts   map[*context.CancelFunc]bool // prompts running or queued; guarded by mu
 	stop      func()                       // ends the subscription; guarded by mu
 	announced bool                         // the slash commands have been sent; guarded by mu
+	own       map[string]bool              // message ids of this connection's prompts, until they are shown; guarded by mu
+	unwatch   func()                       // ends the watch on the session's state; guarded by mu
+	moved     bool                         // the state may be another than was told; guarded by mu
+	telling   bool                         // tell runs; guarded by mu
+	told      struct{ queue, status string } // what the editor was told last; owned by tell
 }
 
 func closedChan() chan struct{} {
@@ -38,7 +43,7 @@ func closedChan() chan struct{} {
 }
 
 func (s *Server) newEditorSession() *editorSession {
-	es := &editorSession{server: s, ready: make(chan struct{}), settings: closedChan(), turns: closedChan(), prompts: map[*context.CancelFunc]bool{}}
+	es := &editorSession{server: s, ready: make(chan struct{}), order: closedChan(), turns: closedChan(), prompts: map[*context.CancelFunc]bool{}, own: map[string]bool{}}
 	es.view = newView(es)
 	return es
 }
@@ -183,8 +188,11 @@ func (es *editorSession) welcome(note string) {
 	}
 }
 
-func (es *editorSession) send(kind string, value any) {
-	_ = es.server.wire.update(es.server.ctx, es.ID(), protocol.SessionUpdate{SessionUpdate: kind, Value: value})
+// send sends an update that no event stands behind.
+func (es *editorSession) send(kind string, value any) { es.sendWith(kind, value, nil) }
+
+func (es *editorSession) sendWith(kind string, value any, meta *protocol.UpdateMeta) {
+	_ = es.server.wire.update(es.server.ctx, es.ID(), protocol.SessionUpdate{SessionUpdate: kind, Value: value}, meta)
 }
 
 // subscribe shows every event after from, as it happens. fresh means that no event has been shown yet.
@@ -192,5 +200,7 @@ func (es *editorSession) subscribe(from int64, fresh bool) {
 	stop := es.Session.Subscribe(from, func(e agent.Event) { es.view.show(e, !fresh && e.Seq <= from) })
 	es.mu.Lock()
 	es.stop = stop
+	es.unwatch = es.Session.Watch(es.poke)
 	es.mu.Unlock()
+	es.poke()
 }

@@ -59,11 +59,12 @@ func (es *editorSession) end(ctx context.Context) error {
 	}
 	es.Session.Close(ctx)
 	es.mu.Lock()
-	stop := es.stop
-	es.stop = nil
+	stop, unwatch := es.stop, es.unwatch
+	es.stop, es.unwatch = nil, nil
 	es.mu.Unlock()
 	if stop != nil {
 		stop()
+		unwatch()
 	}
 	return ctx.Err()
 }
@@ -90,13 +91,7 @@ func (s *Server) cancel(p *protocol.CancelNotification) (any, error) {
 	select {
 	case <-es.ready:
 		if es.Session != nil {
-			// The prompts that are queued by now are marked here, in order; the rest must not hold up the reader.
-			es.mu.Lock()
-			for c := range es.prompts {
-				(*c)()
-			}
-			es.mu.Unlock()
-			go es.Session.Cancel()
+			es.cancelAll() // in place: a prompt that follows is another matter
 		}
 	default:
 	}

@@ -6,11 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
-// inOrder answers a request that changes a session's settings: one after the other, and before prompts that follow.
+// inOrder answers a request that changes a session's settings or queue: one after the other, and before prompts that
+// follow.
 func inOrder[P, R any](ctx context.Context, s *Server, r *rpc.Request, id func(*P) string, f func(context.Context, *editorSession, *P) (R, error)) (any, error) {
 	p, err := decode[P](r)
 	if err != nil {
@@ -24,8 +26,8 @@ func inOrder[P, R any](ctx context.Context, s *Server, r *rpc.Request, id func(*
 	mine := make(chan struct{})
 	defer close(mine)
 	es.mu.Lock()
-	before := es.settings
-	es.settings = mine
+	before := es.order
+	es.order = mine
 	es.mu.Unlock()
 	r.Async()
 	<-before
@@ -69,8 +71,13 @@ func (s *Server) setConfigOption(ctx context.Context, es *editorSession, p *prot
 			return nil, rpc.InvalidParams("value: unknown thought level %q", value)
 		}
 		err = es.SetEffort(value)
+	case optionReview:
+		if value != agent.ReviewPreview && value != agent.ReviewFollow {
+			return nil, rpc.InvalidParams("value: unknown review style %q; known are %s, %s", value, agent.ReviewPreview, agent.ReviewFollow)
+		}
+		err = es.SetReview(value)
 	default:
-		return nil, rpc.InvalidParams("configId: unknown option %q; known are %s, %s, %s", p.ConfigID, optionMode, optionModel, optionEffort)
+		return nil, rpc.InvalidParams("configId: unknown option %q; known are %s, %s, %s, %s", p.ConfigID, optionMode, optionModel, optionEffort, optionReview)
 	}
 	if err != nil {
 		return nil, err

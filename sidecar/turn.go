@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
@@ -27,23 +28,29 @@ func (s *Server) prompt(ctx context.Context, r *rpc.Request) (any, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	key := &cancel
-	mine := make(chan struct{})
+	mine, entered := make(chan struct{}), make(chan struct{})
 	es.mu.Lock()
-	before, settings := es.turns, es.settings
-	es.turns = mine
+	before, order := es.turns, es.order
+	es.turns, es.order = mine, entered
 	es.prompts[key] = true
 	es.mu.Unlock()
 	r.Async()
+	enter := sync.OnceFunc(func() {
+		select {
+		case <-order:
+			close(entered)
+		default: // cancelled while it waited: those behind it wait on
+			go func() { <-order; close(entered) }()
+		}
+	})
 	defer func() {
+		enter()
 		es.mu.Lock()
 		delete(es.prompts, key)
 		es.mu.Unlock()
-		go func() { // at once, unless this prompt was cancelled while it waited: those behind it wait on
-			<-before
-			close(mine)
-		}()
+		go func() { <-before; close(mine) }()
 	}()
-	for _, c := range []chan struct{}{es.ready, settings, before} {
+	for _, c := range []chan struct{}{es.ready, order} {
 		select {
 		case <-c:
 		case <-ctx.Done():
@@ -54,9 +61,24 @@ func (s *Server) prompt(ctx context.Context, r *rpc.Request) (any, error) {
 		return nil, es.err
 	}
 	es.welcome("")
-	parts = es.expandCommand(parts)
-	turn, err := es.Session.Prompt(ctx, agent.Prompt{Parts: parts})
-	es.view.settle()
+	if c, args, ok := es.doing(parts); ok {
+		return result(es.carryOut(ctx, before, c, args))
+	}
+	message := agent.NewMessageID()
+	es.mu.Lock()
+	es.own[message] = true
+	es.mu.Unlock()
+	defer func() {
+		es.mu.Lock()
+		delete(es.own, message)
+		es.mu.Unlock()
+	}()
+	wait, err := es.Session.Submit(ctx, agent.Prompt{MessageID: message, Parts: es.prepare(parts)})
+	enter()
+	if err != nil {
+		return nil, err
+	}
+	turn, err := wait()
 	if err != nil {
 		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 			return &protocol.PromptResponse{StopReason: protocol.StopReasonCancelled}, nil
@@ -66,43 +88,27 @@ func (s *Server) prompt(ctx context.Context, r *rpc.Request) (any, error) {
 	if turn.Stop == agent.TurnError {
 		return nil, errors.New(turn.Error)
 	}
-	return promptResponse(turn), nil
+	return promptResponse(message, turn), nil
 }
 
-func promptResponse(t agent.TurnData) *protocol.PromptResponse {
+func promptResponse(message string, t agent.TurnData) *protocol.PromptResponse {
 	return &protocol.PromptResponse{StopReason: protocol.StopReason(t.Stop), Meta: map[string]any{"pillion": map[string]any{
-		"usage": t.Usage, "cost": t.Cost, "steps": t.Steps, "error": t.Error,
+		"messageId": message, "usage": t.Usage, "cost": t.Cost, "steps": t.Steps, "error": t.Error,
 	}}}
 }
 
 // steer puts words into the running turn. Without one the editor is told to send a prompt.
-func (s *Server) steer(ctx context.Context, r *rpc.Request) (any, error) {
-	p, err := decode[protocol.SteeringRequest](r)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) steer(ctx context.Context, es *editorSession, p *protocol.SteeringRequest) (*protocol.SteeringResponse, error) {
 	parts, err := promptParts(p.Prompt)
 	if err != nil {
 		return nil, err
 	}
-	r.Async()
-	es, err := s.find(ctx, p.SessionID)
+	injected, err := es.Session.Steer(ctx, agent.Prompt{Parts: es.prepare(parts)})
 	if err != nil {
 		return nil, err
 	}
-	if st, ok := any(es.Session).(steerer); ok {
-		injected, err := st.Steer(ctx, agent.Prompt{Parts: parts})
-		if err != nil {
-			return nil, err
-		}
-		if injected {
-			return &protocol.SteeringResponse{Outcome: "injected"}, nil
-		}
+	if injected {
+		return &protocol.SteeringResponse{Outcome: "injected"}, nil
 	}
 	return &protocol.SteeringResponse{Outcome: "promptRequired", Reason: "noRunningTurn"}, nil
-}
-
-// steerer is a session that takes words while a turn runs.
-type steerer interface {
-	Steer(ctx context.Context, p agent.Prompt) (injected bool, err error)
 }

@@ -21,11 +21,13 @@ import (
 type view struct {
 	es *editorSession
 
+	seq  int64 // of the event that is being shown; owned by who shows
+	past bool  // it happened before the editor was there
+
 	mu      sync.Mutex
 	info    agent.SessionInfo      // as last shown; guarded by mu
 	calls   map[string]*callView   // by call id; guarded by mu
-	changes map[string]*changeView // by change set id; guarded by mu
-	order   []string               // of changes; guarded by mu
+	ledger  *ledger                // guarded by mu
 }
 
 // callView is a tool call as the editor has it.
@@ -35,17 +37,8 @@ type callView struct {
 	diffs []protocol.ToolCallContent
 }
 
-// changeView is a change set and where it stands.
-type changeView struct {
-	set    *change.Set
-	call   string
-	state  agent.ChangeState
-	kept   []string
-	undone []string
-}
-
 func newView(es *editorSession) *view {
-	return &view{es: es, calls: map[string]*callView{}, changes: map[string]*changeView{}}
+	return &view{es: es, calls: map[string]*callView{}, ledger: newLedger()}
 }
 
 // value gives an event's data typed, whether it is fresh or stored.
@@ -69,21 +62,27 @@ func (v *view) remember(e agent.Event) {
 			v.info = d
 			v.mu.Unlock()
 		}
-	case agent.EventChange:
-		v.takeChange(e)
+	default:
+		v.takeLedger(e)
 	}
 }
 
 // show sends what an event means to the editor. replay is set for what happened before the editor was there.
 func (v *view) show(e agent.Event, replay bool) {
+	v.seq, v.past = e.Seq, replay
 	switch e.Type {
 	case agent.EventSession:
 		if d, ok := value[agent.SessionInfo](e); ok {
 			v.showInfo(d)
 		}
 	case agent.EventPrompt:
-		if d, ok := value[agent.PromptData](e); ok && replay {
-			v.showPrompt(d)
+		v.takeLedger(e)
+		if d, ok := value[agent.PromptData](e); ok {
+			v.showPrompt(d, false)
+		}
+	case agent.EventSteer:
+		if d, ok := value[agent.PromptData](e); ok {
+			v.showPrompt(d, true)
 		}
 	case agent.EventText, agent.EventThinking:
 		kind := "agent_message_chunk"
@@ -91,17 +90,19 @@ func (v *view) show(e agent.Event, replay bool) {
 			kind = "agent_thought_chunk"
 		}
 		if d, ok := value[agent.TextData](e); ok && d.Text != "" {
-			v.es.send(kind, &protocol.ContentChunk{Content: textBlock(d.Text), MessageID: d.MessageID})
+			v.send(kind, &protocol.ContentChunk{Content: textBlock(d.Text), MessageID: d.MessageID}, protocol.UpdateMeta{})
 		}
 	case agent.EventTool:
 		if d, ok := value[agent.ToolData](e); ok {
 			v.showTool(d)
 		}
-	case agent.EventChange:
+	case agent.EventChange, agent.EventReview:
 		v.showChange(e, replay)
+	case agent.EventRestore:
+		v.showRestore(e, replay)
 	case agent.EventPlan:
 		if d, ok := value[agent.PlanData](e); ok {
-			v.es.send("plan", planUpdate(d.Todos))
+			v.send("plan", planUpdate(d.Todos), protocol.UpdateMeta{})
 		}
 	case agent.EventNotice:
 		if d, ok := value[agent.NoticeData](e); ok && !replay {
@@ -111,10 +112,11 @@ func (v *view) show(e agent.Event, replay bool) {
 		if d, ok := value[agent.TurnData](e); ok {
 			v.showUsage(d)
 		}
+		v.settle()
 	}
 }
 
-// settle is called when a turn is over: what only a running call needs is let go.
+// settle is for the end of a turn: what only a running call needs is let go.
 func (v *view) settle() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -139,29 +141,65 @@ func (v *view) showInfo(d agent.SessionInfo) {
 	if d.Agent != was.Agent {
 		v.es.send("current_mode_update", &protocol.CurrentModeUpdate{CurrentModeID: d.Agent})
 	}
-	if d.Agent != was.Agent || d.Model != was.Model || d.Effort != was.Effort {
+	if d.Agent != was.Agent || d.Model != was.Model || d.Effort != was.Effort || d.Review != was.Review {
 		if opts := v.es.server.configOptions(d); opts != nil {
 			v.es.send("config_option_update", &protocol.ConfigOptionUpdate{ConfigOptions: opts})
 		}
 	}
 }
 
-func (v *view) showPrompt(d agent.PromptData) {
-	for _, p := range d.Parts {
+// send sends an update of the event that is being shown. An editor that knows Pillion is told its number.
+func (v *view) send(kind string, value any, meta protocol.UpdateMeta) {
+	if v.es.server.currentClient().pillion.Version == 0 {
+		v.es.send(kind, value)
+		return
+	}
+	seq := v.seq
+	meta.Seq = &seq
+	v.es.sendWith(kind, value, &meta)
+}
+
+// showPrompt shows the person's words. The editor that sent a prompt has them already: it is only told their id, where
+// it can tell that from another's words.
+func (v *view) showPrompt(d agent.PromptData, steered bool) {
+	own := !v.past && v.es.takeOwn(d.MessageID) && !steered
+	if own && v.es.server.currentClient().pillion.Version == 0 {
+		return
+	}
+	meta := protocol.UpdateMeta{Steered: steered, Own: own}
+	for _, b := range blocks(d.Parts) {
+		v.send("user_message_chunk", &protocol.ContentChunk{Content: b, MessageID: d.MessageID}, meta)
+	}
+}
+
+// takeOwn reports, once, whether a prompt is one of this connection's own.
+func (es *editorSession) takeOwn(message string) bool {
+	es.mu.Lock()
+	defer es.mu.Unlock()
+	own := es.own[message]
+	delete(es.own, message)
+	return own
+}
+
+// blocks are a prompt as an editor shows it; what was added for the model alone is left out.
+func blocks(parts []provider.Part) []protocol.ContentBlock {
+	out := []protocol.ContentBlock{}
+	for _, p := range parts {
 		switch {
 		case p.Synthetic:
 		case p.Type == provider.PartText:
-			v.es.send("user_message_chunk", &protocol.ContentChunk{Content: textBlock(p.Text), MessageID: d.MessageID})
+			out = append(out, textBlock(p.Text))
 		case p.Type == provider.PartFile:
 			for _, f := range p.Files {
 				block := textBlock("(" + f.Mime + " " + f.Name + ")")
 				if strings.HasPrefix(f.Mime, "image/") {
 					block = protocol.ContentBlock{Type: "image", Value: &protocol.ImageContent{MimeType: f.Mime, Data: encodeBase64(f.Data)}}
 				}
-				v.es.send("user_message_chunk", &protocol.ContentChunk{Content: block, MessageID: d.MessageID})
+				out = append(out, block)
 			}
 		}
 	}
+	return out
 }
 
 var toolStatus = map[agent.ToolStatus]protocol.ToolCallStatus{
@@ -211,13 +249,35 @@ func (v *view) showTool(d agent.ToolData) {
 		u.Content = content
 	}
 	if fresh {
-		v.es.send("tool_call", &protocol.ToolCall{
+		v.send("tool_call", &protocol.ToolCall{
 			ToolCallID: d.CallID, Title: title, Name: d.Tool, Kind: toolKind(d.Kind), Status: toolStatus[d.Status],
 			Content: u.Content, Locations: u.Locations, RawInput: u.RawInput, RawOutput: u.RawOutput,
-		})
+		}, toolMeta(d))
 		return
 	}
-	v.es.send("tool_call_update", &u)
+	v.send("tool_call_update", &u, toolMeta(d))
+}
+
+// toolMeta is what an editor that knows Pillion is told of a call besides.
+func toolMeta(d agent.ToolData) protocol.UpdateMeta {
+	m := protocol.UpdateMeta{Tool: d.Tool, StartedAt: stamp(d.Started), EndedAt: stamp(d.Ended)}
+	m.TerminalID, _ = d.Metadata["terminalId"].(string)
+	if d.Status == agent.ToolError {
+		switch d.ErrorKind {
+		case "cancelled", "rejected", "denied":
+			m.Outcome = d.ErrorKind
+		case "interrupted", "not_run", "dismissed":
+			m.Outcome = "cancelled"
+		}
+	}
+	return m
+}
+
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
 }
 
 // announcement is what a call's input already says before the tool has words of its own.
@@ -361,65 +421,7 @@ func (v *view) showUsage(d agent.TurnData) {
 	if d.Cost > 0 {
 		u.Cost = &protocol.Cost{Amount: d.Cost, Currency: "USD"}
 	}
-	v.es.send("usage_update", u)
-}
-
-// takeChange remembers a change set; nil when the event cannot be read.
-func (v *view) takeChange(e agent.Event) *changeView {
-	d, ok := value[agent.ChangeData](e)
-	if !ok {
-		return nil
-	}
-	set, ok := d.Value.(*change.Set)
-	if !ok {
-		set = new(change.Set)
-		if json.Unmarshal(d.Set, set) != nil {
-			return nil
-		}
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	c := v.changes[set.ID]
-	if c == nil {
-		c = &changeView{call: d.CallID}
-		v.changes[set.ID] = c
-		v.order = append(v.order, set.ID)
-	}
-	c.set, c.state = set, d.State
-	if call := v.calls[d.CallID]; call != nil {
-		call.diffs = diffContent(set)
-	}
-	return c
-}
-
-// showChange puts a change's diff on its call's card, and tells an editor that knows changes where it stands.
-func (v *view) showChange(e agent.Event, replay bool) {
-	c := v.takeChange(e)
-	if c == nil {
-		return
-	}
-	v.mu.Lock()
-	call := v.calls[c.call]
-	var content []protocol.ToolCallContent
-	if call != nil {
-		content = v.toolContent(call)
-	}
-	info := changeInfo(c)
-	v.mu.Unlock()
-	if len(content) > 0 {
-		v.es.send("tool_call_update", &protocol.ToolCallUpdate{ToolCallID: c.call, Content: content})
-	}
-	if !replay {
-		v.tellChange(info)
-	}
-}
-
-// tellChange sends _pillion/change/updated where it is understood.
-func (v *view) tellChange(info protocol.ChangeInfo) {
-	s := v.es.server
-	if s.currentClient().does(protocol.MethodPillionChangeUpdated) {
-		_ = s.wire.peer.Notify(s.ctx, protocol.MethodPillionChangeUpdated, protocol.ChangeUpdated{SessionID: v.es.ID(), Change: info})
-	}
+	v.send("usage_update", u, protocol.UpdateMeta{})
 }
 
 // call is a tool call the editor has been shown.

@@ -108,13 +108,14 @@ func answerStart(id jsonrpc2.ID) string {
 	return `{"jsonrpc":"2.0","id":` + text + `,`
 }
 
-// update queues a session/update. It waits while the editor is too far behind, until ctx or the connection ends.
-func (w *wire) update(ctx context.Context, session string, u protocol.SessionUpdate) error {
-	x := &pendingUpdate{w: w, session: session, update: u}
+// update queues a session/update; meta is its _meta.pillion, nil for none. It waits while the editor is too far
+// behind, until ctx or the connection ends.
+func (w *wire) update(ctx context.Context, session string, u protocol.SessionUpdate, meta *protocol.UpdateMeta) error {
+	x := &pendingUpdate{w: w, session: session, update: u, meta: meta}
 	if c, ok := u.Value.(*protocol.ContentChunk); ok && c.Meta == nil {
 		if t, ok := c.Content.Value.(*protocol.TextContent); ok && t.Meta == nil && t.Annotations == nil {
 			if len(t.Text) > maxText {
-				return w.pieces(ctx, session, u.SessionUpdate, c.MessageID, t.Text)
+				return w.pieces(ctx, session, u.SessionUpdate, c.MessageID, t.Text, meta)
 			}
 			x.text, x.message = append(x.text, t.Text...), c.MessageID
 			x.isText = true
@@ -132,13 +133,13 @@ func (w *wire) update(ctx context.Context, session string, u protocol.SessionUpd
 }
 
 // pieces sends a long text as several chunks, cut between characters.
-func (w *wire) pieces(ctx context.Context, session, kind, message, text string) error {
+func (w *wire) pieces(ctx context.Context, session, kind, message, text string, meta *protocol.UpdateMeta) error {
 	for len(text) > 0 {
 		n := min(len(text), maxText)
 		for n < len(text) && n > maxText-utf8.UTFMax && !utf8.RuneStart(text[n]) {
 			n--
 		}
-		err := w.update(ctx, session, protocol.SessionUpdate{SessionUpdate: kind, Value: &protocol.ContentChunk{Content: textBlock(text[:n]), MessageID: message}})
+		err := w.update(ctx, session, protocol.SessionUpdate{SessionUpdate: kind, Value: &protocol.ContentChunk{Content: textBlock(text[:n]), MessageID: message}}, meta)
 		if err != nil {
 			return err
 		}
@@ -184,7 +185,8 @@ type pendingUpdate struct {
 	w       *wire
 	session string
 	update  protocol.SessionUpdate
-	size    int // bytes, as counted by admit
+	meta    *protocol.UpdateMeta // never changed: a replayed one is shared by several pieces
+	size    int                  // bytes, as counted by admit
 
 	isText  bool // the fast path: a plain text chunk
 	text    []byte
@@ -239,7 +241,8 @@ func mergeUpdates(a, b *rpc.Note) bool {
 	if !ok || !ok2 || x.update.SessionUpdate != y.update.SessionUpdate {
 		return false
 	}
-	if x.isText && y.isText && x.message == y.message && len(x.text)+len(y.text) <= maxMerged {
+	if x.isText && y.isText && x.message == y.message && alike(x.meta, y.meta) && len(x.text)+len(y.text) <= maxMerged {
+		x.meta = y.meta
 		x.text = append(x.text, y.text...)
 		x.size += len(y.text)
 		x.w.release(y.size - len(y.text))
@@ -253,10 +256,20 @@ func mergeUpdates(a, b *rpc.Note) bool {
 	merged := *old
 	supersede(&merged, now)
 	before := x.size + y.size
-	x.update.Value = &merged
+	x.update.Value, x.meta = &merged, y.meta
 	x.size = updateEntry + x.weigh()
 	x.w.release(before - x.size)
 	return true
+}
+
+// alike reports whether two updates may become one, which then has the newer one's number.
+func alike(a, b *protocol.UpdateMeta) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	x, y := *a, *b
+	x.Seq, y.Seq = nil, nil
+	return x == y
 }
 
 // supersede lays the newer update of a tool call over the older one.
@@ -300,12 +313,29 @@ func (x *pendingUpdate) MarshalJSON() ([]byte, error) {
 			b = append(b, `,"messageId":`...)
 			b = appendJSONString(b, x.message)
 		}
-		return append(b, "}}"...), nil
+		return append(x.appendMeta(append(b, '}')), '}'), nil
 	}
 	if x.size > maxUpdate {
 		x.shrink()
 	}
-	return rpc.JSON.Marshal(protocol.SessionNotification{SessionID: x.session, Update: x.update})
+	b, err := rpc.JSON.Marshal(protocol.SessionNotification{SessionID: x.session, Update: x.update})
+	if err != nil || x.meta == nil {
+		return b, err
+	}
+	return append(x.appendMeta(bytes.TrimSuffix(b, []byte("}"))), '}'), nil // the update is the last member
+}
+
+// appendMeta puts _meta.pillion into the update's object that b ends with.
+func (x *pendingUpdate) appendMeta(b []byte) []byte {
+	if x.meta == nil {
+		return b
+	}
+	meta, err := rpc.JSON.Marshal(x.meta)
+	if err != nil {
+		return b
+	}
+	b = append(bytes.TrimSuffix(b, []byte("}")), `,"_meta":{"pillion":`...)
+	return append(append(b, meta...), "}}"...)
 }
 
 // shrink drops what makes an update too big for the editor to read; the call itself stays visible.

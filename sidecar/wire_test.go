@@ -118,7 +118,7 @@ func TestASlowEditorCostsBoundedMemoryAndLosesNothing(t *testing.T) {
 			if i == 2*maxWaiting/size {
 				close(full)
 			}
-			err := w.update(context.Background(), "s", protocol.SessionUpdate{SessionUpdate: kind, Value: &protocol.ContentChunk{Content: textBlock(fmt.Sprintf("%d %s", i, pad))}})
+			err := w.update(context.Background(), "s", protocol.SessionUpdate{SessionUpdate: kind, Value: &protocol.ContentChunk{Content: textBlock(fmt.Sprintf("%d %s", i, pad))}}, nil)
 			if err != nil {
 				posted <- i
 				return
@@ -226,7 +226,7 @@ func BenchmarkDeltas(b *testing.B) {
 	got := make(chan int64)
 	go func() { n, _ := io.Copy(io.Discard, pr); got <- n }()
 	for b.Loop() {
-		_ = w.update(context.Background(), "s", protocol.SessionUpdate{SessionUpdate: "agent_message_chunk", Value: &protocol.ContentChunk{Content: textBlock("token "), MessageID: "m"}})
+		_ = w.update(context.Background(), "s", protocol.SessionUpdate{SessionUpdate: "agent_message_chunk", Value: &protocol.ContentChunk{Content: textBlock("token "), MessageID: "m"}}, nil)
 	}
 	_ = w.out.Flush(context.Background())
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "deltas/s")

@@ -21,6 +21,7 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/builtin"
 	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/checkpoint"
 	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/guard"
 	"github.com/pillion-dev/pillion/tools/permission"
@@ -51,9 +52,13 @@ type app struct {
 	models  *models.Models
 	runtime *agent.Runtime
 	journal files.Journal
+	blobs   *checkpoint.Blobs
 	locks   *files.Locks
 
+	mcp     *mcpServers
 	recover sync.Once
+	prune   sync.Once
+	pruning sync.WaitGroup
 
 	mu      sync.Mutex
 	bridges map[string]*servers         // guarded by mu; by worktree root, and whether it is trusted
@@ -73,14 +78,21 @@ func newApp(o appOptions) *app {
 	}
 	a.grants = agent.Grants(a.store)
 	a.journal = &files.DirJournal{Dir: filepath.Join(a.place.state, "journal")}
+	a.blobs = &checkpoint.Blobs{Dir: filepath.Join(a.place.state, "checkpoints")}
 	a.models = models.New(models.Options{Config: a.configOf, Env: os.Getenv})
+	a.mcp = newMCPServers(a)
 	a.runtime = agent.New(agent.Options{
 		Store: a.store, Models: a.models, Grants: a.grants, Asker: o.asker, Questions: o.questions, StateDir: a.place.state, Log: o.log,
 		Agents:   a.agents,
 		Rules:    func(cwd string) permission.Ruleset { return a.configOf(cwd).Permission.Rules },
 		Switches: func(cwd string) map[string]bool { return a.configOf(cwd).Tools },
 		Tools:    a.tools,
+		More:     a.mcpTools,
+		Notes:    a.mcpNotes,
 		Ended:    a.ended,
+		Pack:     a.pack,
+		Settle:   a.settle,
+		Review:   func(cwd string) string { return a.configOf(cwd).Review },
 	})
 	return a
 }
@@ -132,7 +144,7 @@ func (a *app) env(s agent.SessionInfo) builtin.Env {
 	env = builtin.Env{
 		Cwd: s.Cwd, Root: root, Extra: s.Extra, StateDir: a.place.state, Home: a.place.home,
 		Tracker: &files.Tracker{}, Locks: a.locks, Journal: a.journal, Search: a.searcher(c.Ripgrep), Format: formatter(root, c),
-		Shell: a.shell(c),
+		Shell: a.shell(c, s),
 	}
 	if a.o.editors != nil {
 		env.Buffers = a.o.editors.Files(s.ID)
@@ -167,6 +179,7 @@ func (a *app) ended(session string) {
 	for _, link := range links {
 		link.release(session)
 	}
+	a.mcp.ended(session)
 	if ok {
 		env.Shell.Close()
 	}
@@ -194,10 +207,31 @@ func (a *app) searcher(ripgrep string) *search.Searcher {
 }
 
 // shell is how the commands of a session run. What they leave running ends with it.
-func (a *app) shell(c *config.Config) builtin.BashOptions {
-	return builtin.BashOptions{Shell: c.Shell, Runner: &shell.Runner{}, Background: &shell.Background{}, Sandbox: builtin.SandboxSettings{
+func (a *app) shell(c *config.Config, s agent.SessionInfo) builtin.BashOptions {
+	o := builtin.BashOptions{Shell: c.Shell, Runner: &shell.Runner{}, Background: &shell.Background{}, Sandbox: builtin.SandboxSettings{
 		Mode: c.Sandbox, Network: c.SandboxNetwork, AutoAllow: c.SandboxAutoAllow, Writable: c.SandboxWritable,
 	}}
+	if a.o.editors == nil {
+		return o // nobody watches
+	}
+	// An editor knows a sub-agent's terminals as those of the session it has open.
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if parent, ok := a.envs[s.Parent]; ok && s.Parent != "" && parent.Shell.Terminals != nil {
+		o.Terminals, o.Lent = parent.Shell.Terminals, true
+	} else {
+		o.Terminals = &shell.Terminals{}
+	}
+	return o
+}
+
+// terminals are a session's.
+func (a *app) terminals(session string) *shell.Terminals {
+	s, ok := a.runtime.Session(session)
+	if !ok {
+		return nil
+	}
+	return a.env(s.Info()).Shell.Terminals
 }
 
 // formatter runs after edits only where the configuration asks for it: a text that comes out other than it was
@@ -319,7 +353,9 @@ func (a *app) close() {
 	for _, m := range bridges {
 		wait.Go(func() { m.Close(ctx) })
 	}
+	wait.Go(func() { a.mcp.close(ctx) })
 	wait.Wait()
+	a.pruning.Wait()
 	if err := a.store.Close(); err != nil {
 		a.o.log.Error("closing the store", "err", err)
 	}
@@ -336,6 +372,8 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser) error {
 	editors, buffers, live := NewEditors(), NewBuffers(), &liveProblems{}
 	a := newApp(appOptions{place: p, problems: live, asker: editors, questions: editors, editors: editors, buffers: buffers, log: log})
 	defer a.close()
+	finder, endFinder := a.finder()
+	defer endFinder()
 	s := NewServer(ServerOptions{
 		Runtime: a.runtime, Conn: conn, Editors: editors, Buffers: buffers, Live: live, Version: version, Log: log,
 		Modes: a.runtime.Agents,
@@ -350,7 +388,7 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser) error {
 			}
 			return out
 		},
-		Rules: a.rules, Grants: a.grants, Review: a.review, Trust: p.editorTrust,
+		Rules: a.rules, Grants: a.grants, Finder: finder, Review: a.review, Terminals: a.terminals, Whole: a.blobs.Load, MCP: a.mcp.pass, Trust: p.editorTrust,
 	})
 	settle := time.AfterFunc(startUp, giveBack)
 	defer settle.Stop()

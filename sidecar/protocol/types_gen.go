@@ -35,6 +35,7 @@ const (
 	MethodPillionSessionRename        = "_pillion/session/rename"        // agent
 	MethodPillionSessionReverted      = "_pillion/session/reverted"      // client
 	MethodPillionSessionStatus        = "_pillion/session/status"        // agent
+	MethodPillionSessionStatusUpdated = "_pillion/session/statusUpdated" // client
 	MethodPillionTerminalCreate       = "_pillion/terminal/create"       // agent
 	MethodPillionTerminalExited       = "_pillion/terminal/exited"       // client
 	MethodPillionTerminalInput        = "_pillion/terminal/input"        // agent
@@ -104,6 +105,7 @@ var Methods = []Method{
 	{"_pillion/session/rename", "agent", "SessionRenameRequest", "SessionRenameResponse"},
 	{"_pillion/session/reverted", "client", "SessionReverted", ""},
 	{"_pillion/session/status", "agent", "SessionStatusRequest", "SessionStatusResponse"},
+	{"_pillion/session/statusUpdated", "client", "SessionStatusUpdated", ""},
 	{"_pillion/terminal/create", "agent", "TerminalCreateRequest", "TerminalCreateResponse"},
 	{"_pillion/terminal/exited", "client", "TerminalExited", ""},
 	{"_pillion/terminal/input", "agent", "TerminalInputRequest", "TerminalInputResponse"},
@@ -1909,8 +1911,8 @@ type TurnFile struct {
 	URI      string     `json:"uri" acp:"required"`
 	NewURI   string     `json:"newUri,omitempty"`
 	Kind     string     `json:"kind" acp:"required"` // edit, create, delete or rename.
-	BaseText string     `json:"baseText,omitempty"`  // Before the turn; absent for a new file, a binary or one over 10 MiB.
-	Text     string     `json:"text,omitempty"`      // As the person sees it now; absent for a deleted file, a binary or one over 10 MiB.
+	BaseText *string    `json:"baseText,omitempty"`  // Before the turn; absent for a new file, a binary or one over 10 MiB.
+	Text     *string    `json:"text,omitempty"`      // As the person sees it now; absent for a deleted file, a binary or one over 10 MiB.
 	Binary   bool       `json:"binary,omitempty"`
 	Source   string     `json:"source,omitempty"` // agent, or command: changed by a program that the agent ran.
 	Hunks    []TurnHunk `json:"hunks" acp:"required"`
@@ -1993,25 +1995,30 @@ type SessionReverted struct {
 
 // QueueItem: A prompt that waits.
 type QueueItem struct {
-	ID     string         `json:"id" acp:"required"` // Also the messageId that the prompt will have.
-	Prompt []ContentBlock `json:"prompt" acp:"required"`
-	Time   string         `json:"time" acp:"required"` // RFC 3339.
+	ID      string         `json:"id" acp:"required"` // Also the messageId that the prompt will have.
+	Prompt  []ContentBlock `json:"prompt" acp:"required"`
+	Time    string         `json:"time" acp:"required"` // RFC 3339.
+	Steer   bool           `json:"steer,omitempty"`     // Words for the running turn, which it has not read yet.
+	Request bool           `json:"request,omitempty"`   // A session/prompt that waits: it ends with its editor.
 }
 
-// SessionQueueRequest: Read the prompts that wait, or change them: at most one of add, remove, edit, move, steer.
+// SessionQueueRequest: Read the prompts that wait, or change them: at most one of add, remove, edit, move, steer, resume.
 type SessionQueueRequest struct {
 	SessionID string         `json:"sessionId" acp:"required"`
 	Add       []ContentBlock `json:"add,omitempty"` // Queue this prompt; it runs when the session is free.
 	Remove    []string       `json:"remove,omitempty"`
 	Edit      *QueueEdit     `json:"edit,omitempty"`
 	Move      *QueueMove     `json:"move,omitempty"`
-	Steer     string         `json:"steer,omitempty"` // Put this waiting prompt into the running turn instead.
+	Steer     string         `json:"steer,omitempty"`  // Put this waiting prompt into the running turn instead; without one it runs now.
+	Resume    bool           `json:"resume,omitempty"` // Go on with a queue that is held.
 }
 
 // SessionQueueResponse: The prompts that wait, first to run first.
 type SessionQueueResponse struct {
-	Items []QueueItem `json:"items" acp:"required"`
-	Added string      `json:"added,omitempty"` // With add: the new item's id.
+	Items    []QueueItem `json:"items" acp:"required"`
+	Held     bool        `json:"held,omitempty"`
+	Added    string      `json:"added,omitempty"`    // With add: the new item's id.
+	Injected bool        `json:"injected,omitempty"` // With steer: the running turn reads it.
 }
 
 // QueueEdit: Other words for a prompt that waits.
@@ -2030,6 +2037,13 @@ type QueueMove struct {
 type QueueUpdated struct {
 	SessionID string      `json:"sessionId" acp:"required"`
 	Items     []QueueItem `json:"items" acp:"required"`
+	Held      bool        `json:"held,omitempty"`
+}
+
+// SessionStatusUpdated: A session is doing something else than before; sent also for turns that no request of this editor began.
+type SessionStatusUpdated struct {
+	SessionID string                `json:"sessionId" acp:"required"`
+	Status    SessionStatusResponse `json:"status" acp:"required"`
 }
 
 // SessionForkRequest: A new session with the conversation up to before a prompt, or all of it.
@@ -2053,10 +2067,14 @@ type SessionStatusRequest struct {
 
 // SessionStatusResponse: What a session is doing.
 type SessionStatusResponse struct {
-	State   string   `json:"state" acp:"required"`   // idle, running or waiting (for the person).
-	Turn    string   `json:"turn,omitempty"`         // messageId of the running turn's prompt.
-	Waiting []string `json:"waiting" acp:"required"` // Tool calls that wait for the person.
-	Readers *int64   `json:"readers,omitempty"`      // Connections that follow the session, this one included.
+	State      string   `json:"state" acp:"required"`   // idle, running or waiting (for the person).
+	Turn       string   `json:"turn,omitempty"`         // messageId of the running turn's prompt.
+	Waiting    []string `json:"waiting" acp:"required"` // Tool calls that wait for the person.
+	Readers    *int64   `json:"readers,omitempty"`      // Connections that follow the session, this one included.
+	Queued     *int64   `json:"queued,omitempty"`       // Prompts that wait.
+	Held       bool     `json:"held,omitempty"`         // The queue waits for the person.
+	StopReason string   `json:"stopReason,omitempty"`   // Of the last turn that ended while this process had the session open: ACP's, or error.
+	Error      string   `json:"error,omitempty"`        // Why it failed.
 }
 
 // SelectionChanged: Where the person is; what @selection means.
@@ -2261,6 +2279,22 @@ type ToolExecuteResponse struct {
 	Output  string `json:"output" acp:"required"`
 	Title   string `json:"title,omitempty"`
 	IsError bool   `json:"isError,omitempty"`
+}
+
+// UpdateMeta: _meta.pillion of the update in a session/update.
+type UpdateMeta struct {
+	Seq              *int64 `json:"seq,omitempty"` // The event's number; grows, with holes.
+	MessageID        string `json:"messageId,omitempty"`
+	ParentToolCallID string `json:"parentToolCallId,omitempty"` // The task call whose sub-agent made this tool call.
+	ChildSessionID   string `json:"childSessionId,omitempty"`
+	TerminalID       string `json:"terminalId,omitempty"` // The terminal of a running command: _pillion/terminal/subscribe.
+	ChangeSet        string `json:"changeSet,omitempty"`
+	Tool             string `json:"tool,omitempty"`      // The tool's name.
+	StartedAt        string `json:"startedAt,omitempty"` // RFC 3339.
+	EndedAt          string `json:"endedAt,omitempty"`
+	Outcome          string `json:"outcome,omitempty"` // applied, partly, rejected, cancelled or denied, where status alone does not say.
+	Steered          bool   `json:"steered,omitempty"` // Words that the running turn has read between two steps.
+	Own              bool   `json:"own,omitempty"`     // The words of a session/prompt of this very connection, with the id they have now.
 }
 
 var _ json.RawMessage

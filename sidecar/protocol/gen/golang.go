@@ -43,7 +43,7 @@ func goName(s string) string {
 }
 
 // pointers are optional members for which empty differs from absent.
-var pointers = []string{"Diff.oldText", "EmbeddedResourceResource.text", "EmbeddedResourceResource.blob"}
+var pointers = []string{"Diff.oldText", "EmbeddedResourceResource.text", "EmbeddedResourceResource.blob", "TurnFile.baseText", "TurnFile.text"}
 
 // alwaysSent are optional members that go out even when empty: clients look at them without a check.
 var alwaysSent = []string{"InitializeResponse.authMethods"}

@@ -352,7 +352,7 @@ func (d *defs) reachable() []string {
 }
 
 // standalone types travel in _meta, where no schema leads to them.
-var standalone = map[string]bool{"Capabilities": true, "ToolCallMeta": true, "DecisionMeta": true, "ErrorCode": true}
+var standalone = map[string]bool{"Capabilities": true, "ToolCallMeta": true, "DecisionMeta": true, "UpdateMeta": true, "ErrorCode": true}
 
 func (s *schema) additional() *schema {
 	if len(s.AdditionalRaw) == 0 || s.AdditionalRaw[0] != '{' {

@@ -1406,8 +1406,10 @@
 ---@field id string
 ---@field prompt pillion.ContentBlock[]
 ---@field time string
+---@field steer? boolean
+---@field request? boolean
 
----Read the prompts that wait, or change them: at most one of add, remove, edit, move, steer.
+---Read the prompts that wait, or change them: at most one of add, remove, edit, move, steer, resume.
 ---@class pillion.SessionQueueRequest
 ---@field sessionId string
 ---@field add? pillion.ContentBlock[]
@@ -1415,11 +1417,14 @@
 ---@field edit? pillion.QueueEdit
 ---@field move? pillion.QueueMove
 ---@field steer? string
+---@field resume? boolean
 
 ---The prompts that wait, first to run first.
 ---@class pillion.SessionQueueResponse
 ---@field items pillion.QueueItem[]
+---@field held? boolean
 ---@field added? string
+---@field injected? boolean
 
 ---Other words for a prompt that waits.
 ---@class pillion.QueueEdit
@@ -1435,6 +1440,12 @@
 ---@class pillion.QueueUpdated
 ---@field sessionId string
 ---@field items pillion.QueueItem[]
+---@field held? boolean
+
+---A session is doing something else than before; sent also for turns that no request of this editor began.
+---@class pillion.SessionStatusUpdated
+---@field sessionId string
+---@field status pillion.SessionStatusResponse
 
 ---A new session with the conversation up to before a prompt, or all of it.
 ---@class pillion.SessionForkRequest
@@ -1458,6 +1469,10 @@
 ---@field turn? string
 ---@field waiting string[]
 ---@field readers? integer
+---@field queued? integer
+---@field held? boolean
+---@field stopReason? string
+---@field error? string
 
 ---Where the person is; what @selection means.
 ---@class pillion.SelectionChanged
@@ -1633,6 +1648,21 @@
 ---@field title? string
 ---@field isError? boolean
 
+---_meta.pillion of the update in a session/update.
+---@class pillion.UpdateMeta
+---@field seq? integer
+---@field messageId? string
+---@field parentToolCallId? string
+---@field childSessionId? string
+---@field terminalId? string
+---@field changeSet? string
+---@field tool? string
+---@field startedAt? string
+---@field endedAt? string
+---@field outcome? string
+---@field steered? boolean
+---@field own? boolean
+
 return {
   --- Method names.
   methods = {
@@ -1664,6 +1694,7 @@ return {
     pillion_session_rename = "_pillion/session/rename",
     pillion_session_reverted = "_pillion/session/reverted",
     pillion_session_status = "_pillion/session/status",
+    pillion_session_status_updated = "_pillion/session/statusUpdated",
     pillion_terminal_create = "_pillion/terminal/create",
     pillion_terminal_exited = "_pillion/terminal/exited",
     pillion_terminal_input = "_pillion/terminal/input",
