@@ -91,6 +91,7 @@ type FileEdit struct {
 	Kind    string // "edit", "create", "delete", "rename"
 	Old     string // the text it was computed from
 	New     string
+	Made    bool   // a create, but the server has put an empty file there itself: take it away first
 	Confirm string // why the server wants a person to agree, whatever the rules say; "" when it does not
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -59,11 +60,15 @@ func (m *Manager) RunAction(ctx context.Context, a Action, apply Apply) error {
 	return fmt.Errorf("%s does not run for %s any more", a.Server, a.Path)
 }
 
+// fileTick is how far a file's time may lag behind ours.
+const fileTick = 20 * time.Millisecond
+
 // command is one that runs: what the server asks for meanwhile is part of it.
 type command struct {
 	apply   Apply
 	ctx     context.Context // of the call that runs it; the server's own is only the connection's
 	title   string
+	began   time.Time
 	pending sync.WaitGroup
 	clock   *time.Timer // ends it when the server takes too long
 }
@@ -81,7 +86,7 @@ func (c *client) execute(ctx context.Context, cmd *lsp.Command, apply Apply) err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	run := &command{apply: apply, ctx: ctx, title: cmd.Title}
+	run := &command{apply: apply, ctx: ctx, title: cmd.Title, began: time.Now()}
 	run.clock = time.AfterFunc(commandBudget, func() {
 		cancel(fmt.Errorf("%s did not end %s within %v", c.spec.ID, cmd.Command, commandBudget))
 	})
@@ -105,6 +110,14 @@ func (c *client) execute(ctx context.Context, cmd *lsp.Command, apply Apply) err
 		return fmt.Errorf("%s: %w", cmd.Command, err)
 	}
 	return nil
+}
+
+// commanded reports that a command of ours runs. Many servers do one thing after the other, and that one waits for the
+// answer to the edit it has asked for: nothing else will be answered before.
+func (c *client) commanded() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.command != nil
 }
 
 // applyEdit answers workspace/applyEdit: during a command of ours the edit goes to whoever runs it, else to the person.
@@ -145,6 +158,12 @@ func (c *client) applyFor(run *command, label string, edit lsp.WorkspaceEdit) er
 	}
 	if label == "" {
 		label = run.title
+	}
+	for i := range edits { // typescript-language-server makes new files before it asks
+		e := &edits[i]
+		if fi, err := os.Lstat(e.Path); e.Kind == "edit" && e.Old == "" && err == nil && fi.Mode().IsRegular() && fi.Size() == 0 && fi.ModTime().After(run.began.Add(-fileTick)) {
+			e.Kind, e.Made = "create", true
+		}
 	}
 	return run.apply(run.ctx, label, edits)
 }

@@ -450,7 +450,7 @@ func TestApplyEdit(t *testing.T) {
 			err = f.RunAction(ctx, actions[0], func(ctx context.Context, label string, edits []FileEdit) error {
 				got = edits
 				// What the change pipeline does; this server thinks of nothing but its command meanwhile.
-				if d := f.Check(f.ctx(time.Second), []Proposal{{Path: f.path, Text: edits[0].New}}); d.State != Pending {
+				if d := f.Check(f.ctx(time.Second), []Proposal{{Path: f.path, Text: edits[0].New}}); d.State != Pending || !strings.Contains(d.Reason, "waits for the answer") {
 					t.Errorf("%s %q", d.State, d.Reason)
 				}
 				return refusal

@@ -88,6 +88,8 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 		return nil, nil
 	case "eslint/confirmESLintExecution":
 		return 4, nil // approved: the server runs only where its configuration stands
+	case "_typescript.rename": // after an extraction: the new name is the editor's to ask for
+		return nil, nil
 	case "eslint/noLibrary", "eslint/probeFailed", "eslint/openDoc":
 		return nil, nil
 	}

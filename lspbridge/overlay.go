@@ -29,6 +29,9 @@ func (c *client) lock(ctx context.Context) (release func(), err error) {
 
 // check is the overlay transaction on one server.
 func (c *client) check(ctx context.Context, files []Proposal) (v verdictOf) {
+	if c.commanded() {
+		return verdictOf{state: Pending, reason: c.spec.ID + " waits for the answer to this edit"}
+	}
 	release, err := c.lock(ctx)
 	if err != nil {
 		return verdictOf{state: Pending, reason: err.Error()}

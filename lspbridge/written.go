@@ -10,6 +10,10 @@ import (
 
 // written is Changed on one server.
 func (c *client) written(ctx context.Context, files []Proposal, created map[string]bool) verdictOf {
+	if c.commanded() {
+		c.tell(files, created)
+		return verdictOf{state: Pending, reason: c.spec.ID + " waits for the answer to this edit"}
+	}
 	select {
 	case <-c.txn:
 	case <-ctx.Done():
