@@ -23,6 +23,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/builtin"
 	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/shell"
 )
 
 // pipe is both ends of an in-memory stdio.
@@ -106,8 +107,21 @@ func hangs(started chan<- struct{}) func(context.Context, *provider.Request, fun
 
 // sessions keeps each session's tools' surroundings, as the wiring does.
 type sessions struct {
-	mu   sync.Mutex
-	envs map[string]builtin.Env
+	mu      sync.Mutex
+	envs    map[string]builtin.Env
+	screens map[string]*shell.Terminals
+}
+
+func (x *sessions) terminals(id string) *shell.Terminals {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.screens == nil {
+		x.screens = map[string]*shell.Terminals{}
+	}
+	if x.screens[id] == nil {
+		x.screens[id] = &shell.Terminals{}
+	}
+	return x.screens[id]
 }
 
 // tools are the real ones for files, and stand-ins for those that only talk to the person.
@@ -115,6 +129,7 @@ func (x *sessions) tools(e *Editors, state string) func(context.Context, agent.S
 	return func(_ context.Context, info agent.SessionInfo) ([]tools.Tool, error) {
 		env := builtin.Env{Cwd: info.Cwd, Root: info.Cwd, StateDir: state, Buffers: e.Files(info.ID), Tracker: &files.Tracker{}, Locks: &files.Locks{}}
 		env.Applier = e.Applier(info.ID, ApplierFunc(env.WriteDisk))
+		env.Shell.Runner, env.Shell.Background, env.Shell.Terminals = &shell.Runner{}, &shell.Background{}, x.terminals(info.ID)
 		x.mu.Lock()
 		x.envs[info.ID] = env
 		x.mu.Unlock()
@@ -173,8 +188,9 @@ func newRig(t testing.TB, st *store.Store, cwd string) *rig {
 		Models: func(string) []ModelInfo {
 			return []ModelInfo{{ID: "test/model", Name: "Test model", Efforts: []string{"low", "high"}}, {ID: "test/other", Name: "Other"}}
 		},
-		Rules:  func(string, string) permission.Ruleset { return rules },
-		Grants: agent.Grants(st),
+		Terminals: env.terminals,
+		Rules:     func(string, string) permission.Ruleset { return rules },
+		Grants:    agent.Grants(st),
 	})
 	go func() { r.served <- r.server.Serve(context.Background()) }()
 	r.ed = newEditor(t, a)
@@ -182,6 +198,12 @@ func newRig(t testing.TB, st *store.Store, cwd string) *rig {
 		_ = a.Close()
 		<-r.served
 		_ = rt.Close(context.Background())
+		for _, e := range env.envs {
+			e.Shell.Close()
+		}
+		for _, ts := range env.screens {
+			ts.Close()
+		}
 	})
 	return r
 }

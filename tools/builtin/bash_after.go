@@ -47,7 +47,6 @@ func (e Env) flush(ctx context.Context) {
 	}
 }
 
-
 // afterLimit bounds what is done when a command has ended.
 const afterLimit = 5 * time.Second
 

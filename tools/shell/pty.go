@@ -194,7 +194,11 @@ func (t *Terminal) Read(ctx context.Context, offset int64) (data []byte, next, l
 }
 
 // Scrollback returns what is kept, and the offset of what comes next.
-func (t *Terminal) Scrollback() (data []byte, next int64) {
+func (t *Terminal) Scrollback() (data []byte, next int64) { return t.Kept(0) }
+
+// Kept is Scrollback from an offset on.
+func (t *Terminal) Kept(from int64) (data []byte, next int64) {
+	next = from
 	done, cancel := context.WithCancel(context.Background())
 	cancel() // nothing is waited for
 	for {
