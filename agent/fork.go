@@ -5,34 +5,37 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/agent/store"
 )
 
 // Fork makes a new session with the conversation of another up to before a prompt, or without one all of it: what
-// the conversation was taken back over is left out, and so is a turn that still runs. Files stay as they are.
-func (r *Runtime) Fork(ctx context.Context, id, before string) (SessionInfo, error) {
+// the conversation was taken back over is left out, and so is a turn that still runs. Files stay as they are. The parts
+// are the prompt's that was stopped before.
+func (r *Runtime) Fork(ctx context.Context, id, before, title string) (SessionInfo, []provider.Part, error) {
 	if s, ok := r.Session(id); ok {
 		s.log.flush()
 	}
 	head, err := r.st.Session(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return SessionInfo{}, fmt.Errorf("%q: %w", id, ErrNoSession)
+		return SessionInfo{}, nil, fmt.Errorf("%q: %w", id, ErrNoSession)
 	}
 	if err != nil {
-		return SessionInfo{}, err
+		return SessionInfo{}, nil, err
 	}
 	all := func(yield func(Event) error) error {
 		return r.st.Events(ctx, id, 0, func(e store.Event) error { return yield(fromStore(e)) })
 	}
 	hidden, err := hiddenOf(all)
 	if err != nil {
-		return SessionInfo{}, err
+		return SessionInfo{}, nil, err
 	}
 	var kept []store.Event
+	var left []provider.Part
 	cut, turn, whole := -1, -1, 0 // the event to stop before; where an open turn begins; how many events are whole turns
 	err = all(func(e Event) error {
 		switch e.Type {
-		case EventSession, EventRestore, EventAsk:
+		case EventSession, EventRestore, EventAsk, EventQueue:
 			return nil
 		}
 		if hidden.Has(e) || cut >= 0 {
@@ -40,8 +43,9 @@ func (r *Runtime) Fork(ctx context.Context, id, before string) (SessionInfo, err
 		}
 		switch e.Type {
 		case EventPrompt:
-			if turn = len(kept); decode[PromptData](e).MessageID == before {
-				cut = turn
+			d := decode[PromptData](e)
+			if turn = len(kept); d.MessageID == before {
+				cut, left = turn, d.Parts
 				return nil
 			}
 		case EventTurn:
@@ -54,10 +58,10 @@ func (r *Runtime) Fork(ctx context.Context, id, before string) (SessionInfo, err
 		return nil
 	})
 	if err != nil {
-		return SessionInfo{}, err
+		return SessionInfo{}, nil, err
 	}
 	if before != "" && cut < 0 {
-		return SessionInfo{}, fmt.Errorf("%q: %w", before, ErrNoMessage)
+		return SessionInfo{}, nil, fmt.Errorf("%q: %w", before, ErrNoMessage)
 	}
 	kept = kept[:whole]
 	at := now()
@@ -66,7 +70,9 @@ func (r *Runtime) Fork(ctx context.Context, id, before string) (SessionInfo, err
 		info = s.Info()
 	}
 	info.ID, info.Forked, info.Parent, info.Created, info.Updated = newID("ses_"), id, "", at, at
-	if info.Title != "" {
+	if title != "" {
+		info.Title = title
+	} else if info.Title != "" {
 		info.Title += " (fork)"
 	}
 	r.st.PutSession(store.Session{ID: info.ID, Cwd: info.Cwd, Title: info.Title, Created: at, Updated: at, Info: encode(info)})
@@ -75,5 +81,5 @@ func (r *Runtime) Fork(ctx context.Context, id, before string) (SessionInfo, err
 		kept[i].Seq = int64(i) + 2
 	}
 	r.st.Append(info.ID, kept...)
-	return info, r.st.Sync(ctx)
+	return info, left, r.st.Sync(ctx)
 }

@@ -13,10 +13,12 @@ const (
 )
 
 // Review is the session's style as it counts now.
-func (s *Session) Review() string {
-	info := s.Info()
-	if info.Review == "" && s.rt.o.Review != nil {
-		info.Review = s.rt.o.Review(info.Cwd)
+func (s *Session) Review() string { return s.rt.ReviewOf(s.Info()) }
+
+// ReviewOf is the style of a session with this head.
+func (r *Runtime) ReviewOf(info SessionInfo) string {
+	if info.Review == "" && r.o.Review != nil {
+		info.Review = r.o.Review(info.Cwd)
 	}
 	if info.Review != ReviewFollow {
 		return ReviewPreview

@@ -381,12 +381,6 @@ func (s *Server) putBack(ctx context.Context, session string, written []change.F
 	return cause
 }
 
-// changeInfo is a change set as an editor sees it.
-func changeInfo(c *changeView) protocol.ChangeInfo {
-	return protocol.ChangeInfo{ID: c.set.ID, ToolCallID: c.call, Title: c.set.Title, State: string(c.state),
-		Files: fileChanges(c.set), Diagnostics: changeDiagnostics(c.set), Kept: c.kept, Undone: c.undone}
-}
-
 func fileChanges(set *change.Set) []protocol.FileChange {
 	out := []protocol.FileChange{}
 	for _, f := range set.Files {

@@ -16,8 +16,8 @@ import (
 )
 
 func sessionsCommand() *cobra.Command {
-	c := &cobra.Command{Use: "sessions", Short: "List, show, export and delete sessions"}
-	c.AddCommand(sessionsList(), sessionsShow(), sessionsExport(), &cobra.Command{
+	c := &cobra.Command{Use: "sessions", Short: "List, show, export, restore, fork and delete sessions"}
+	c.AddCommand(sessionsList(), sessionsShow(), sessionsExport(), sessionsCheckpoints(), sessionsRestore(), sessionsFork(), &cobra.Command{
 		Use: "delete ID...", Short: "Delete sessions for good", Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, ids []string) error {
 			a := newApp(appOptions{place: newWorkplace()})
@@ -80,28 +80,36 @@ func sessionsList() *cobra.Command {
 	return c
 }
 
-// storedSession opens a session to be read; done closes what that took.
-func storedSession(c *cobra.Command, id string) (s *agent.Session, done func(), err error) {
-	a := newApp(appOptions{place: newWorkplace()})
+// storedSession opens a session to be read; the caller closes the app.
+func storedSession(c *cobra.Command, id string) (s *agent.Session, a *app, err error) {
+	a = newApp(appOptions{place: newWorkplace()})
 	if s, err = a.runtime.LoadSession(c.Context(), id); err != nil {
 		a.close()
 		return nil, nil, sessionError(id, err)
 	}
-	return s, a.close, nil
+	return s, a, nil
 }
 
 func sessionsShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Print a session as it was seen", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			s, done, err := storedSession(c, args[0])
+			s, a, err := storedSession(c, args[0])
 			if err != nil {
 				return err
 			}
-			defer done()
+			defer a.close()
+			hidden, err := s.Hidden(c.Context())
+			if err != nil {
+				return err
+			}
 			t := terminal.New(terminal.Options{Out: c.OutOrStdout(), Cwd: s.Info().Cwd, Color: isTerminal(c.OutOrStdout())})
 			defer t.Close()
 			return s.Events(c.Context(), 0, func(e agent.Event) error {
+				if hidden.Has(e) {
+					return nil
+				}
+				e = hydrated(e, a.blobs.Load)
 				if e.Type == agent.EventPrompt {
 					var p agent.PromptData
 					if json.Unmarshal(e.Data, &p) == nil {
@@ -123,13 +131,13 @@ func sessionsExport() *cobra.Command {
 	return &cobra.Command{
 		Use: "export ID", Short: "Print every event of a session as JSON lines", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			s, done, err := storedSession(c, args[0])
+			s, a, err := storedSession(c, args[0])
 			if err != nil {
 				return err
 			}
-			defer done()
+			defer a.close()
 			lines := &jsonLines{w: c.OutOrStdout()}
-			return s.Events(c.Context(), 0, func(e agent.Event) error { lines.event(e); return nil })
+			return s.Events(c.Context(), 0, func(e agent.Event) error { lines.event(hydrated(e, a.blobs.Load)); return nil })
 		},
 	}
 }

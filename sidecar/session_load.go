@@ -79,11 +79,18 @@ func (s *Server) loadSession(ctx context.Context, r *rpc.Request) (any, error) {
 		replay = newView(es) // what was shown before does not count: the editor starts over
 	}
 	var last int64
-	err = es.Events(ctx, 0, func(e agent.Event) error {
-		last = e.Seq
-		replay.show(e, true)
-		return ctx.Err()
-	})
+	hidden, err := es.Hidden(ctx)
+	if err == nil {
+		err = es.Events(ctx, 0, func(e agent.Event) error {
+			last = e.Seq
+			if hidden.Has(e) {
+				replay.remember(e)
+			} else {
+				replay.show(e, true)
+			}
+			return ctx.Err()
+		})
+	}
 	if !had {
 		if err == nil {
 			es.subscribe(last, false)

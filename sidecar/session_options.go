@@ -13,6 +13,7 @@ const (
 	optionMode    = "mode"
 	optionModel   = "model"
 	optionEffort  = "thought_level"
+	optionReview  = "review"
 	effortDefault = "default" // the empty effort: the model's own
 )
 
@@ -79,7 +80,10 @@ func (s *Server) configOptions(info agent.SessionInfo) []protocol.SessionConfigO
 		}
 		out = append(out, selectOption(optionEffort, "Thinking", protocol.SessionConfigOptionCategoryThoughtLevel, current, opts))
 	}
-	return out
+	return append(out, selectOption(optionReview, "Review", "", s.o.Runtime.ReviewOf(info), []protocol.SessionConfigSelectOption{
+		{Value: agent.ReviewPreview, Name: "Preview", Description: "You decide on each change before it is written"},
+		{Value: agent.ReviewFollow, Name: "Follow", Description: "Changes in the project are written at once; keep or undo them afterwards"},
+	}))
 }
 
 func selectOption(id, name string, cat protocol.SessionConfigOptionCategory, current string, opts []protocol.SessionConfigSelectOption) protocol.SessionConfigOption {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"path"
@@ -102,13 +103,15 @@ type Command struct {
 	Description string
 	Hint        string // what may follow; empty: nothing
 	Expand      func(args string) string
+	// Do carries the command out without the agent and says what it did; nil: Expand's words go to the agent.
+	Do func(es *editorSession, ctx context.Context, args string) (string, error)
 }
 
 func ownCommands() []Command {
 	with := func(base string) func(string) string {
 		return func(args string) string { return strings.TrimSpace(base + " " + args) }
 	}
-	return []Command{
+	return append([]Command{
 		{Name: "fix", Description: "Fix the errors the language servers report", Hint: "file or folder (optional)", Expand: func(args string) string {
 			if args == "" {
 				return "fix all errors"
@@ -123,7 +126,7 @@ func ownCommands() []Command {
 		}},
 		{Name: "organize-imports", Description: "Organise imports", Hint: "file (optional)", Expand: with("organise imports")},
 		{Name: "format", Description: "Format", Hint: "file (optional)", Expand: with("format")},
-	}
+	}, undoCommands()...)
 }
 
 // commands are the configuration's and the built-in ones it does not replace.

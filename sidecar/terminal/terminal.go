@@ -261,7 +261,7 @@ func (t *Terminal) change(d agent.ChangeData) {
 			return
 		}
 	}
-	if d.State == agent.ChangeProposed {
+	if d.State == agent.ChangeProposed || d.State == agent.ChangeWriting {
 		return // AskPermission shows it, or it is applied at once
 	}
 	if !t.shown[set.ID] {

@@ -22,8 +22,8 @@ type carriedOut struct {
 	notes []string    // for the model
 }
 
-// carryOut writes what was accepted, under the locks of all its paths.
-func (e Env) carryOut(ctx context.Context, d *change.Decided, p proposal) (*carriedOut, error) {
+// carryOut writes what was accepted, under the locks of all its paths. It says what it is about to write before it does.
+func (e Env) carryOut(ctx context.Context, d *change.Decided, p proposal, begin func(*change.Set)) (*carriedOut, error) {
 	led := map[string]string{} // where each path led when it was judged
 	for _, m := range p.members {
 		led[m.Path] = m.base.Real
@@ -48,6 +48,7 @@ func (e Env) carryOut(ctx context.Context, d *change.Decided, p proposal) (*carr
 		if err := unmoved(set, led); err != nil { // a formatter takes its time
 			return nil, err
 		}
+		begin(set)
 		err = e.write(ctx, set)
 		if errors.Is(err, files.ErrStale) && try < maxTries {
 			continue // somebody typed between the comparison and the write

@@ -138,7 +138,9 @@ func (e Env) propose(ctx context.Context, call *tools.Call, p proposal) (tools.R
 		e.show(call, set, "rejected")
 		return tools.Result{}, rejected(d, e.rel)
 	}
-	done, err := e.carryOut(ctx, d, p)
+	done, err := e.carryOut(ctx, d, p, func(set *change.Set) {
+		call.Report(tools.Update{Changes: set, ChangeState: "writing"})
+	})
 	if err != nil {
 		e.show(call, set, "failed")
 		return tools.Result{}, err
@@ -157,7 +159,7 @@ func (e Env) set(call *tools.Call, p proposal) *change.Set {
 	list := make([]change.File, len(p.members))
 	for i, m := range p.members {
 		list[i] = m.File
-		list[i].BaseHash, list[i].BaseBuffer = m.base.Hash, m.base.Version
+		list[i].BaseHash, list[i].BaseBuffer, list[i].OldMode = m.base.Hash, m.base.Version, uint32(m.base.Mode.Perm())
 	}
 	s := change.New("chg_"+rand.Text(), list)
 	s.Tool, s.SessionID, s.CallID, s.Title = call.Tool, call.SessionID, call.CallID, p.title
@@ -217,7 +219,7 @@ func (e Env) names(s *change.Set) string {
 
 // request asks for every path, both ends of a rename, as named and as resolved.
 func (e Env) request(set *change.Set, p proposal) permission.Request {
-	r := permission.Request{Permission: "edit", Always: []string{"*"}, Subject: set, Title: "Edit " + set.Title}
+	r := permission.Request{Permission: "edit", Always: []string{"*"}, Subject: set, Title: "Edit " + set.Title, Followable: true}
 	add := func(path, real string) {
 		for _, pat := range e.patterns(path, real) {
 			r.Patterns = append(r.Patterns, pat)
@@ -226,6 +228,7 @@ func (e Env) request(set *change.Set, p proposal) permission.Request {
 		if real != path {
 			r.Also = append(r.Also, filepath.ToSlash(real))
 		}
+		r.Followable = r.Followable && e.inside(real)
 		for _, x := range []string{real, path} {
 			if why, ok := permission.Protected(x, e.home(), e.root()); ok && !r.MustAsk {
 				// An "always" would not cover the next one either, so it is not offered.

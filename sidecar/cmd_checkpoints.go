@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/agent/store"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/sidecar/terminal"
+)
+
+// stored is the reviewer of a session from the command line, where nobody else looks at its events.
+func (a *app) stored(ctx context.Context, s *agent.Session) (*reviewer, error) {
+	var mu sync.Mutex
+	l := newLedger()
+	stop := s.Subscribe(0, func(e agent.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		l.take(e)
+	})
+	context.AfterFunc(ctx, stop)
+	return &reviewer{session: s, files: a.review(s.ID()), load: a.blobs.Load, mu: new(sync.Mutex), read: func(f func(*ledger)) {
+		mu.Lock()
+		defer mu.Unlock()
+		f(l)
+	}}, nil
+}
+
+func sessionsCheckpoints() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "checkpoints ID", Short: "List what a session can be taken back to, oldest first", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			s, a, err := storedSession(c, args[0])
+			if err != nil {
+				return err
+			}
+			defer a.close()
+			r, err := a.stored(c.Context(), s)
+			if err != nil {
+				return err
+			}
+			var list []protocol.Checkpoint
+			r.read(func(l *ledger) { list = l.checkpoints() })
+			if asJSON {
+				return writeLines(c.OutOrStdout(), list)
+			}
+			if len(list) == 0 {
+				fmt.Fprintln(c.OutOrStdout(), "this session has no checkpoints; each prompt makes one")
+				return nil
+			}
+			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
+			for _, p := range list {
+				added, removed := int64(0), int64(0)
+				for _, f := range p.Files {
+					added, removed = added+*f.Added, removed+*f.Removed
+				}
+				at, _ := time.Parse(time.RFC3339Nano, p.Time)
+				mark := ""
+				if p.Current {
+					mark = "  (now)"
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s +%d −%d\t%s%s\n", p.ID, p.Kind, at.Local().Format(time.DateTime), count(len(p.Files), "file"), added, removed, terminal.Clean(p.Title), mark)
+			}
+			return w.Flush()
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON lines")
+	return c
+}
+
+func sessionsRestore() *cobra.Command {
+	var filesOnly, conversation, dry, asJSON bool
+	var paths []string
+	c := &cobra.Command{
+		Use: "restore ID CHECKPOINT", Short: "Take files, the conversation or both back to a checkpoint",
+		Long: "Take files, the conversation or both (the default) back to before a prompt, or undo an earlier restore.\n" +
+			"What you changed in the files since is kept: it is merged, and a file where both changed the same lines is\nleft as it is. The restore is a checkpoint itself.",
+		Args: cobra.ExactArgs(2),
+		RunE: func(c *cobra.Command, args []string) error {
+			if filesOnly && conversation {
+				return errors.New("--files and --conversation exclude each other; without either both are restored")
+			}
+			s, a, err := storedSession(c, args[0])
+			if err != nil {
+				return err
+			}
+			defer a.close()
+			a.recoverOnce(c.Context())
+			r, err := a.stored(c.Context(), s)
+			if err != nil {
+				return err
+			}
+			w := restoring{checkpoint: args[1], dry: dry}
+			switch {
+			case filesOnly:
+				w.scope = scopeFiles
+			case conversation:
+				w.scope = scopeConversation
+			}
+			for _, p := range paths {
+				if !filepath.IsAbs(p) {
+					p = filepath.Join(s.Info().Cwd, p)
+				}
+				w.paths = append(w.paths, filepath.Clean(p))
+			}
+			done, err := r.restore(c.Context(), w)
+			if err != nil {
+				return restoreError(args, err)
+			}
+			return printRestored(c, s.Info().Cwd, done, w, asJSON)
+		},
+	}
+	c.Flags().BoolVar(&filesOnly, "files", false, "only files")
+	c.Flags().BoolVar(&conversation, "conversation", false, "only the conversation")
+	c.Flags().StringArrayVar(&paths, "file", nil, "only this file (may be repeated)")
+	c.Flags().BoolVar(&dry, "dry-run", false, "change nothing, say what would happen")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return c
+}
+
+func restoreError(args []string, err error) error {
+	var missing errNotFound
+	var locked *store.LockedError
+	switch {
+	case errors.As(err, &missing):
+		return fmt.Errorf("there is no checkpoint %s in this session; pillion sessions checkpoints %s lists them", args[1], args[0])
+	case errors.As(err, &locked):
+		return fmt.Errorf("%w; take it back there, or close it first", err)
+	}
+	return err
+}
+
+func printRestored(c *cobra.Command, cwd string, done *restored, w restoring, asJSON bool) error {
+	out := c.OutOrStdout()
+	if asJSON {
+		answer := protocol.CheckpointRestoreResponse{Files: []protocol.RestoredFile{}, Undo: done.undo, Prompt: blocks(done.prompt)}
+		if done.plan != nil {
+			answer.Files = restoredFiles(done.plan)
+		}
+		return writeLines(out, []protocol.CheckpointRestoreResponse{answer})
+	}
+	if done.plan != nil {
+		for _, o := range done.plan.Outcomes {
+			name := o.Path
+			if rel, err := filepath.Rel(cwd, o.Path); err == nil && filepath.IsLocal(rel) {
+				name = rel
+			}
+			fmt.Fprintf(out, "%-9s  %s%s\n", o.Status, terminal.Clean(name), terminal.Clean(because(o.Reason)))
+		}
+	}
+	switch {
+	case w.dry:
+		fmt.Fprintln(out, "nothing was changed (--dry-run)")
+	case done.undo == "":
+		fmt.Fprintln(out, "nothing to do: everything is as it was then")
+	default:
+		fmt.Fprintln(out, "to undo this: the checkpoint is", done.undo)
+	}
+	return nil
+}
+
+func sessionsFork() *cobra.Command {
+	var title string
+	c := &cobra.Command{
+		Use: "fork ID [PROMPT]", Short: "Make a new session of a conversation up to before a prompt, or of all of it", Args: cobra.RangeArgs(1, 2),
+		RunE: func(c *cobra.Command, args []string) error {
+			a := newApp(appOptions{place: newWorkplace()})
+			defer a.close()
+			before := ""
+			if len(args) == 2 {
+				before = args[1]
+			}
+			info, _, err := a.runtime.Fork(c.Context(), args[0], before, title)
+			if errors.Is(err, agent.ErrNoMessage) {
+				return fmt.Errorf("there is no prompt %s in this session; pillion sessions checkpoints %s lists them", before, args[0])
+			}
+			if err != nil {
+				return sessionError(args[0], err)
+			}
+			fmt.Fprintln(c.OutOrStdout(), info.ID)
+			return nil
+		},
+	}
+	c.Flags().StringVar(&title, "title", "", "title of the new session")
+	return c
+}

@@ -1,0 +1,294 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/checkpoint"
+)
+
+// ledger is what a session's events say of its changes: change sets and where they stand, the checkpoints between
+// them, and which conversation counts. It is the same whether the events are fresh or stored. It is not safe for
+// concurrent use: its owner is a view, or a command.
+type ledger struct {
+	changes  map[string]*changeView
+	order    []string // of changes
+	points   []*checkpointView
+	turn     string // messageID of the last prompt
+	reverted string // the prompt that the conversation stands before; empty: at its end
+	fresh    bool   // nothing was said since the conversation was taken back
+}
+
+// changeView is a change set and where it stands.
+type changeView struct {
+	set    *change.Set // packed when the store keeps its texts
+	call   string
+	turn   string
+	state  agent.ChangeState
+	seq    int64 // of the event that applied it
+	kept   []string
+	undone []string
+}
+
+// checkpointView is a state one can go back to: before a prompt, or before a restore.
+type checkpointView struct {
+	id      string
+	seq     int64
+	time    time.Time
+	title   string
+	prompt  *agent.PromptData  // of a prompt
+	restore *agent.RestoreData // of a restore
+	lost    bool               // its prompt is out of the conversation for good
+}
+
+func newLedger() *ledger { return &ledger{changes: map[string]*changeView{}} }
+
+// take takes an event in. It returns the change the event is about, if any.
+func (l *ledger) take(e agent.Event) *changeView {
+	switch e.Type {
+	case agent.EventPrompt:
+		if d, ok := value[agent.PromptData](e); ok {
+			l.prompt(e, d)
+		}
+	case agent.EventRestore:
+		if d, ok := value[agent.RestoreData](e); ok {
+			l.restore(e, d)
+		}
+	case agent.EventReview:
+		if d, ok := value[agent.ReviewData](e); ok {
+			return l.review(d)
+		}
+	case agent.EventChange:
+		return l.change(e)
+	}
+	return nil
+}
+
+func (l *ledger) prompt(e agent.Event, d agent.PromptData) {
+	if l.reverted != "" { // the conversation went on: what it was taken back over is out for good
+		out := false
+		for _, p := range l.points {
+			out = out || p.id == l.reverted
+			p.lost = p.lost || out && p.prompt != nil
+		}
+	}
+	l.turn, l.reverted, l.fresh = d.MessageID, "", false
+	l.points = append(l.points, &checkpointView{id: d.MessageID, seq: e.Seq, time: e.Time, title: promptTitle(d.Parts), prompt: &d})
+}
+
+// promptTitle is a prompt's first line.
+func promptTitle(parts []provider.Part) string {
+	for _, p := range parts {
+		if p.Type != provider.PartText || p.Synthetic {
+			continue
+		}
+		line, _, _ := strings.Cut(strings.TrimSpace(p.Text), "\n")
+		if r := []rune(line); len(r) > 100 {
+			line = string(r[:99]) + "…"
+		}
+		return line
+	}
+	return ""
+}
+
+func (l *ledger) restore(e agent.Event, d agent.RestoreData) {
+	switch d.State {
+	case agent.RestoreBegun:
+		l.points = append(l.points, &checkpointView{id: d.ID, seq: e.Seq, time: e.Time, title: d.Title, restore: &d})
+	case agent.RestoreFailed:
+		l.points = slices.DeleteFunc(l.points, func(p *checkpointView) bool { return p.id == d.ID })
+	case agent.RestoreDone:
+		if p := l.point(d.ID); p != nil {
+			p.restore = &d
+		}
+		if d.Conversation {
+			l.reverted = d.MessageID
+		}
+		l.fresh = true
+	}
+}
+
+func (l *ledger) review(d agent.ReviewData) *changeView {
+	c := l.changes[d.ChangeSet]
+	if c == nil {
+		return nil
+	}
+	c.undone = slices.DeleteFunc(c.undone, func(h string) bool { return slices.Contains(d.Again, h) })
+	for _, h := range d.Undone {
+		if !slices.Contains(c.undone, h) {
+			c.undone = append(c.undone, h)
+		}
+		c.kept = slices.DeleteFunc(c.kept, func(k string) bool { return k == h })
+	}
+	for _, h := range d.Kept {
+		if !slices.Contains(c.kept, h) && !slices.Contains(c.undone, h) {
+			c.kept = append(c.kept, h)
+		}
+	}
+	return c
+}
+
+func (l *ledger) change(e agent.Event) *changeView {
+	d, ok := value[agent.ChangeData](e)
+	if !ok {
+		return nil
+	}
+	set, ok := d.Stored.(*change.Set)
+	if !ok {
+		if set, ok = d.Value.(*change.Set); !ok {
+			set = new(change.Set)
+			if json.Unmarshal(d.Set, set) != nil {
+				return nil
+			}
+		}
+	}
+	c := l.changes[set.ID]
+	if c == nil {
+		c = &changeView{call: d.CallID, turn: l.turn}
+		l.changes[set.ID] = c
+		l.order = append(l.order, set.ID)
+	}
+	if d.State == agent.ChangeApplied && c.state != agent.ChangeApplied {
+		c.seq = e.Seq
+	}
+	c.set, c.state = set, d.State
+	return c
+}
+
+// point finds a checkpoint.
+func (l *ledger) point(id string) *checkpointView {
+	for _, p := range l.points {
+		if p.id == id {
+			return p
+		}
+	}
+	return nil
+}
+
+// applied are the sets that were applied, in the order they were.
+func (l *ledger) applied() []*changeView {
+	var out []*changeView
+	for _, id := range l.order {
+		if c := l.changes[id]; c.state == agent.ChangeApplied {
+			out = append(out, c)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *changeView) int { return int(a.seq - b.seq) })
+	return out
+}
+
+// steps are the applied sets for a plan that goes back to a moment.
+func (l *ledger) steps(after int64) []checkpoint.Step {
+	var out []checkpoint.Step
+	for _, c := range l.applied() {
+		out = append(out, checkpoint.Step{Set: c.set, After: c.seq > after})
+	}
+	return out
+}
+
+// hunks are the ids of a set's hunks.
+func (c *changeView) hunks() []string {
+	var all []string
+	for _, f := range c.set.Files {
+		for _, h := range f.Hunks {
+			all = append(all, h.ID)
+		}
+	}
+	return all
+}
+
+// at is the path a hunk belongs to.
+func (c *changeView) at(hunk string) string {
+	for _, f := range c.set.Files {
+		for _, h := range f.Hunks {
+			if h.ID == hunk {
+				return f.Path
+			}
+		}
+	}
+	return ""
+}
+
+// marks are the reviews that follow from a set that takes others back, once it is applied: by set, what is undone now
+// and, where it took back an undo, what is no longer.
+func (l *ledger) marks(set *change.Set) []agent.ReviewData {
+	by := map[string]*agent.ReviewData{}
+	var order []string
+	note := func(id string, undone bool, hunks []string) {
+		d := by[id]
+		if d == nil {
+			d = &agent.ReviewData{ChangeSet: id, By: set.ID}
+			by[id] = d
+			order = append(order, id)
+		}
+		if undone {
+			d.Undone = append(d.Undone, hunks...)
+		} else {
+			d.Again = append(d.Again, hunks...)
+		}
+	}
+	var follow func(refs []change.Ref, undone bool, depth int)
+	follow = func(refs []change.Ref, undone bool, depth int) {
+		for _, r := range refs {
+			c := l.changes[r.Set]
+			if c == nil || depth > 50 {
+				continue
+			}
+			for _, f := range c.set.Files {
+				if f.Path != r.Path {
+					continue
+				}
+				hunks := r.Hunks
+				for _, h := range f.Hunks {
+					if len(r.Hunks) == 0 {
+						hunks = append(hunks, h.ID)
+					}
+				}
+				note(r.Set, undone, hunks)
+				if len(r.Hunks) == 0 {
+					follow(f.Takes, !undone, depth+1)
+				}
+			}
+		}
+	}
+	for _, f := range set.Files {
+		follow(f.Takes, true, 0)
+	}
+	out := make([]agent.ReviewData, len(order))
+	for i, id := range order {
+		out[i] = *by[id]
+	}
+	return out
+}
+
+// hydrated is an event with the texts of its change set in it, as far as they are still kept.
+func hydrated(e agent.Event, whole func(*change.Set) (*change.Set, error)) agent.Event {
+	if e.Type != agent.EventChange {
+		return e
+	}
+	d, ok := value[agent.ChangeData](e)
+	if !ok {
+		return e
+	}
+	packed := new(change.Set)
+	if json.Unmarshal(d.Set, packed) != nil {
+		return e
+	}
+	full, err := whole(packed)
+	if err != nil {
+		return e
+	}
+	if d.Set, err = json.Marshal(full); err != nil {
+		return e
+	}
+	d.Value, d.Stored = full, full
+	if data, err := json.Marshal(d); err == nil {
+		e.Data, e.Value = data, d
+	}
+	return e
+}

@@ -1,0 +1,260 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/tools/change"
+)
+
+// reviewer is a session's changes after the fact, as this editor may decide on them.
+func (s *Server) reviewer(es *editorSession) *reviewer {
+	r := &reviewer{session: es.Session, load: s.whole, mu: s.o.Editors.deciding(es.ID()), read: func(f func(*ledger)) {
+		es.view.mu.Lock()
+		defer es.view.mu.Unlock()
+		f(es.view.ledger)
+	}}
+	if s.o.Review != nil {
+		r.files = s.o.Review(es.ID())
+	}
+	return r
+}
+
+func (s *Server) changeList(_ context.Context, es *editorSession, _ *protocol.ChangeListRequest) (*protocol.ChangeListResponse, error) {
+	out := &protocol.ChangeListResponse{Changes: []protocol.ChangeInfo{}}
+	s.reviewer(es).read(func(l *ledger) {
+		for _, id := range l.order {
+			if c := l.changes[id]; c.state != agent.ChangeWriting {
+				out.Changes = append(out.Changes, changeInfo(c))
+			}
+		}
+	})
+	return out, nil
+}
+
+func (s *Server) changeKeep(ctx context.Context, es *editorSession, p *protocol.ChangeKeepRequest) (*protocol.ChangeKeepResponse, error) {
+	r := s.reviewer(es)
+	if err := r.keep(ctx, p.ChangeSet, p.Hunks); err != nil {
+		return nil, err
+	}
+	return &protocol.ChangeKeepResponse{Change: r.info(p.ChangeSet)}, nil
+}
+
+func (s *Server) changeUndo(ctx context.Context, es *editorSession, p *protocol.ChangeUndoRequest) (*protocol.ChangeUndoResponse, error) {
+	r := s.reviewer(es)
+	if err := r.undo(ctx, p.ChangeSet, p.Hunks); err != nil {
+		return nil, err
+	}
+	return &protocol.ChangeUndoResponse{Change: r.info(p.ChangeSet)}, nil
+}
+
+func (r *reviewer) info(id string) (info protocol.ChangeInfo) {
+	r.read(func(l *ledger) {
+		if c := l.changes[id]; c != nil {
+			info = changeInfo(c)
+		}
+	})
+	return info
+}
+
+// changeInfo is a change set as an editor sees it.
+func changeInfo(c *changeView) protocol.ChangeInfo {
+	source := string(c.set.Source)
+	if c.set.Source == change.ByAgent {
+		source = "agent"
+	}
+	return protocol.ChangeInfo{ID: c.set.ID, ToolCallID: c.call, Title: c.set.Title, State: string(c.state), Turn: c.turn, Source: source, Undoes: c.set.Undoes,
+		Files: fileChanges(c.set), Diagnostics: changeDiagnostics(c.set), Kept: slices.Clone(c.kept), Undone: slices.Clone(c.undone)}
+}
+
+// maxTurnText is how much of a file's text is sent with a turn, in bytes.
+const maxTurnText = 10 << 20
+
+// changeTurn is what a turn changed, all its changes together.
+func (s *Server) changeTurn(_ context.Context, es *editorSession, p *protocol.ChangeTurnRequest) (*protocol.ChangeTurnResponse, error) {
+	turn, files, err := s.reviewer(es).turn(p.Turn)
+	if err != nil {
+		return nil, err
+	}
+	out := &protocol.ChangeTurnResponse{Turn: turn, Files: []protocol.TurnFile{}}
+	total := 0
+	for _, f := range files {
+		x := protocol.TurnFile{URI: pathURI(f.Path), Kind: string(f.Kind), Binary: f.Binary, Source: f.source, Hunks: []protocol.TurnHunk{}}
+		if f.NewPath != "" {
+			x.NewURI = pathURI(f.NewPath)
+		}
+		if small := len(f.Base) <= maxTurnText && len(f.now) <= maxTurnText && total+len(f.Base)+len(f.now) <= maxTurnText; small && !f.Binary && !f.lost {
+			total += len(f.Base) + len(f.now)
+			if f.Kind != change.Create {
+				x.BaseText = &f.Base
+			}
+			if f.there {
+				x.Text = &f.now
+			}
+		}
+		for _, h := range f.Hunks {
+			t := protocol.TurnHunk{ID: h.ID, OldStart: int64(h.OldStart), OldLines: int64(h.OldLines), NewStart: int64(h.NewStart), NewLines: int64(h.NewLines), State: f.states[h.ID], Members: []protocol.HunkRef{}}
+			for _, m := range h.Members {
+				t.Members = append(t.Members, protocol.HunkRef{ChangeSet: m.Set, Hunk: m.Hunks[0]})
+			}
+			x.Hunks = append(x.Hunks, t)
+		}
+		out.Files = append(out.Files, x)
+	}
+	return out, nil
+}
+
+// turnFile is a file of a turn.
+type turnFile struct {
+	change.Together
+	source string
+	now    string
+	there  bool
+	lost   bool              // its content is no longer kept
+	states map[string]string // of its hunks: open, kept, undone
+}
+
+// turn takes a turn's changes together, by file; "" is the last turn that changed something.
+func (r *reviewer) turn(id string) (string, []turnFile, error) {
+	var sets []*changeView
+	var err error
+	r.read(func(l *ledger) {
+		var mine []*changeView
+		last := ""
+		for _, c := range l.applied() {
+			if c.set.Source == change.ByPerson {
+				continue
+			}
+			last = c.turn
+			if c.turn == id {
+				mine = append(mine, c)
+			}
+		}
+		if id == "" {
+			if id = last; id == "" {
+				return
+			}
+			for _, c := range l.applied() {
+				if c.turn == id && c.set.Source != change.ByPerson {
+					mine = append(mine, c)
+				}
+			}
+		} else if p := l.point(id); p == nil || p.prompt == nil {
+			err = errNotFound{"no turn " + id + " in this session; _pillion/checkpoint/list shows the prompts"}
+		}
+		for _, c := range mine {
+			cp := *c
+			cp.kept, cp.undone = slices.Clone(c.kept), slices.Clone(c.undone)
+			sets = append(sets, &cp)
+		}
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	return id, r.together(sets), nil
+}
+
+// together groups the members of sets by file, across renames, and takes each file's together.
+func (r *reviewer) together(sets []*changeView) []turnFile {
+	type group struct {
+		parts  []change.Part
+		at     string
+		source string
+		lost   bool
+	}
+	var order []*group
+	at := map[string]*group{}
+	by := map[string]*changeView{}
+	for _, c := range sets {
+		by[c.set.ID] = c
+		set, err := r.whole(c.set)
+		if err != nil {
+			set = c.set
+		}
+		for _, f := range set.Files {
+			g := at[f.Path]
+			if g == nil {
+				g = &group{at: f.Path, source: "agent"}
+				order = append(order, g)
+			}
+			delete(at, g.at)
+			if g.at = f.Path; f.Kind == change.Rename {
+				g.at = f.NewPath
+			}
+			at[g.at] = g
+			g.parts = append(g.parts, change.Part{Set: c.set.ID, File: f})
+			g.lost = g.lost || err != nil
+			if c.set.Source == change.ByCommand {
+				g.source = "command"
+			}
+		}
+	}
+	var out []turnFile
+	for _, g := range order {
+		f := turnFile{source: g.source, lost: g.lost, states: map[string]string{}}
+		if r.files != nil {
+			f.now, f.there = r.files.Present(g.at)
+		}
+		f.Together = change.Sum(g.parts, f.now)
+		if f.Kind == "" {
+			continue
+		}
+		for _, h := range f.Hunks {
+			undone, kept := len(h.Members) > 0, false
+			for _, m := range h.Members {
+				c := by[m.Set]
+				undone = undone && slices.Contains(c.undone, m.Hunks[0])
+				kept = kept || slices.Contains(c.kept, m.Hunks[0])
+			}
+			for _, m := range h.Members {
+				c := by[m.Set]
+				kept = kept && (slices.Contains(c.kept, m.Hunks[0]) || slices.Contains(c.undone, m.Hunks[0]))
+			}
+			switch {
+			case undone:
+				f.states[h.ID] = "undone"
+			case kept:
+				f.states[h.ID] = "kept"
+			default:
+				f.states[h.ID] = "open"
+			}
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// refs are the hunks of sets that turn hunks are made of.
+func (r *reviewer) refs(ids []string) ([]change.Ref, error) {
+	var turns []string
+	r.read(func(l *ledger) {
+		for _, c := range l.applied() {
+			if c.set.Source != change.ByPerson && !slices.Contains(turns, c.turn) {
+				turns = append(turns, c.turn)
+			}
+		}
+	})
+	missing := set(ids)
+	var out []change.Ref
+	for _, t := range turns {
+		_, files, err := r.turn(t)
+		if err != nil {
+			continue
+		}
+		for _, f := range files {
+			for _, h := range f.Hunks {
+				if missing[h.ID] {
+					delete(missing, h.ID)
+					out = append(out, h.Members...)
+				}
+			}
+		}
+	}
+	for id := range missing {
+		return nil, rpc.InvalidParams("hunks: no hunk %q in any turn; _pillion/change/turn shows them", id)
+	}
+	return out, nil
+}

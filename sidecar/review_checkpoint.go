@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/checkpoint"
+)
+
+// What a restore takes back.
+const (
+	scopeFiles        = "files"
+	scopeConversation = "conversation"
+	scopeBoth         = "both"
+)
+
+func (s *Server) checkpointList(_ context.Context, es *editorSession, _ *protocol.CheckpointListRequest) (*protocol.CheckpointListResponse, error) {
+	out := &protocol.CheckpointListResponse{Checkpoints: []protocol.Checkpoint{}}
+	s.reviewer(es).read(func(l *ledger) { out.Checkpoints = append(out.Checkpoints, l.checkpoints()...) })
+	return out, nil
+}
+
+// checkpoints are the states one can go back to, each with what changed until the next.
+func (l *ledger) checkpoints() []protocol.Checkpoint {
+	var out []protocol.Checkpoint
+	applied := l.applied()
+	for i, p := range l.points {
+		c := protocol.Checkpoint{ID: p.id, Kind: "prompt", Time: p.time.UTC().Format(time.RFC3339Nano), Title: p.title, Files: []protocol.CheckpointFile{}, Current: l.current() == p.id}
+		if p.prompt != nil {
+			c.MessageID = p.id
+		} else {
+			c.Kind = "restore"
+		}
+		for _, x := range applied {
+			if x.seq > p.seq && (i+1 == len(l.points) || x.seq < l.points[i+1].seq) {
+				c.Files = addFiles(c.Files, x.set)
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// current is the checkpoint that the session was taken back to, if it has not gone on since.
+func (l *ledger) current() string {
+	if !l.fresh {
+		return ""
+	}
+	for _, p := range slices.Backward(l.points) {
+		if p.restore != nil {
+			return p.restore.Checkpoint
+		}
+	}
+	return ""
+}
+
+// addFiles counts a set's files to those of a checkpoint.
+func addFiles(list []protocol.CheckpointFile, set *change.Set) []protocol.CheckpointFile {
+	source := string(set.Source)
+	if set.Source == change.ByAgent {
+		source = "agent"
+	}
+	for _, f := range set.Files {
+		uri := pathURI(f.Path)
+		i := slices.IndexFunc(list, func(c protocol.CheckpointFile) bool { return c.URI == uri && c.Source == source })
+		if i < 0 {
+			c := protocol.CheckpointFile{URI: uri, Kind: string(f.Kind), Source: source}
+			if f.NewPath != "" {
+				c.NewURI = pathURI(f.NewPath)
+			}
+			i, list = len(list), append(list, c)
+		} else if f.Kind == change.Delete || f.Kind == change.Rename {
+			list[i].Kind = string(f.Kind)
+			if f.NewPath != "" {
+				list[i].NewURI = pathURI(f.NewPath)
+			}
+		}
+		added, removed := f.Stat()
+		list[i].Added, list[i].Removed = plus(list[i].Added, added), plus(list[i].Removed, removed)
+	}
+	return list
+}
+
+// plus adds to a count that may be absent.
+func plus(n *int64, m int) *int64 {
+	sum := int64(m)
+	if n != nil {
+		sum += *n
+	}
+	return &sum
+}
+
+// restoring is what is asked of a restore.
+type restoring struct {
+	checkpoint string
+	scope      string
+	paths      []string
+	hunks      []string // of turns
+	dry        bool
+}
+
+// restored is what became of it.
+type restored struct {
+	plan   *checkpoint.Plan // nil: files were not asked for
+	undo   string           // the checkpoint that undoes it; empty: nothing was done
+	prompt []provider.Part  // what the conversation was taken back before
+}
+
+func (s *Server) checkpointRestore(ctx context.Context, es *editorSession, p *protocol.CheckpointRestoreRequest) (*protocol.CheckpointRestoreResponse, error) {
+	w := restoring{checkpoint: p.CheckpointID, scope: p.Scope, hunks: p.Hunks, dry: p.DryRun}
+	for i, uri := range p.Uris {
+		path, ok := uriPath(uri)
+		if !ok {
+			return nil, rpc.InvalidParams("uris[%d]: %q is not a file", i, uri)
+		}
+		w.paths = append(w.paths, path)
+	}
+	done, err := s.reviewer(es).restore(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	out := &protocol.CheckpointRestoreResponse{Files: []protocol.RestoredFile{}, Undo: done.undo, Prompt: blocks(done.prompt)}
+	if done.plan != nil {
+		out.Files = restoredFiles(done.plan)
+	}
+	return out, nil
+}
+
+func restoredFiles(p *checkpoint.Plan) []protocol.RestoredFile {
+	out := []protocol.RestoredFile{}
+	for _, o := range p.Outcomes {
+		f := protocol.RestoredFile{URI: pathURI(o.Path), Status: string(o.Status), Reason: o.Reason}
+		for _, m := range p.Set.Files {
+			if m.Path == o.Path {
+				a, r := m.Stat()
+				f.Added, f.Removed = plus(nil, a), plus(nil, r)
+			}
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// check says what is wrong with a request, and makes it whole.
+func (w *restoring) check() error {
+	if some := len(w.paths)+len(w.hunks) > 0; w.scope == "" {
+		if w.scope = scopeBoth; some {
+			w.scope = scopeFiles
+		}
+	} else if some && w.scope != scopeFiles {
+		return rpc.InvalidParams("scope: with uris or hunks only files can be restored, not %q", w.scope)
+	}
+	if !slices.Contains([]string{scopeFiles, scopeConversation, scopeBoth}, w.scope) {
+		return rpc.InvalidParams("scope: unknown scope %q; known are files, conversation, both", w.scope)
+	}
+	return nil
+}
+
+// restore takes files, the conversation or both back to a checkpoint. The restore is a checkpoint itself.
+func (r *reviewer) restore(ctx context.Context, w restoring) (*restored, error) {
+	if err := w.check(); err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var point checkpointView
+	d := agent.RestoreData{ID: "rst_" + rand.Text(), Checkpoint: w.checkpoint, Conversation: w.scope != scopeFiles}
+	var err error
+	r.read(func(l *ledger) {
+		p := l.point(w.checkpoint)
+		if p == nil {
+			err = errNotFound{fmt.Sprintf("no checkpoint %q in this session; _pillion/checkpoint/list shows them", w.checkpoint)}
+			return
+		}
+		point, d.Was, d.Title = *p, l.reverted, "Back to before “"+p.title+"”"
+		if d.MessageID = p.id; p.restore != nil {
+			d.MessageID, d.Undoes, d.Title = p.restore.Was, p.id, "Undo: "+p.title
+		}
+		if at := l.point(d.MessageID); d.Conversation && at != nil && at.lost {
+			err = rpc.InvalidParams("checkpointId: the conversation went on without this prompt, so it cannot go back to it; restore the files only (scope files)")
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	j := job{id: "chg_" + rand.Text(), title: d.Title, after: point.seq, want: checkpoint.Want{Paths: w.paths}}
+	if len(w.hunks) > 0 {
+		if j.want.Refs, err = r.refs(w.hunks); err != nil {
+			return nil, err
+		}
+	}
+	out := &restored{}
+	if point.prompt != nil && d.Conversation {
+		out.prompt = point.prompt.Parts
+	}
+	if w.scope != scopeConversation {
+		if r.files == nil {
+			return nil, errNothingWritten
+		}
+		if out.plan, err = r.plan(j); err != nil {
+			return nil, err
+		}
+	}
+	idle := out.plan == nil || len(out.plan.Set.Files) == 0
+	if w.dry || idle && (!d.Conversation || d.MessageID == d.Was) {
+		return out, nil
+	}
+	if !idle {
+		d.ChangeSet = j.id
+	}
+	err = r.session.Restore(ctx, d, func(ctx context.Context, d *agent.RestoreData) error {
+		if idle {
+			return nil
+		}
+		p, err := r.write(ctx, j)
+		if err == nil {
+			out.plan = p
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.undo = d.ID
+	return out, nil
+}
+
+// moved says that somebody wrote between a comparison and the write.
+func moved(err error) bool {
+	var t *tools.Error
+	return errors.As(err, &t) && (t.Kind == "stale" || t.Kind == "exists")
+}
+
+// fork makes a new session of this one's conversation.
+func (s *Server) fork(ctx context.Context, es *editorSession, p *protocol.SessionForkRequest) (*protocol.SessionForkResponse, error) {
+	info, prompt, err := s.o.Runtime.Fork(ctx, es.ID(), p.MessageID, p.Title)
+	if errors.Is(err, agent.ErrNoMessage) {
+		return nil, rpc.InvalidParams("messageId: %v", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &protocol.SessionForkResponse{SessionID: info.ID, Title: info.Title, Prompt: blocks(prompt)}, nil
+}

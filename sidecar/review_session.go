@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/checkpoint"
+)
+
+// reviewer is a session's changes after the fact, for an editor or for the command line: what the person keeps, undoes
+// and restores. Whatever it writes goes the way of all changes, and is a change set of its own.
+type reviewer struct {
+	session *agent.Session
+	files   Reviewer // nil: nothing can be written
+	load    func(*change.Set) (*change.Set, error)
+	mu      *sync.Mutex             // one decision at a time, whoever decides
+	read    func(f func(l *ledger)) // gives the ledger as it is now
+}
+
+// whole gives a set its texts.
+func (r *reviewer) whole(set *change.Set) (*change.Set, error) {
+	if r.load == nil {
+		return set, nil
+	}
+	return r.load(set)
+}
+
+var errNothingWritten = errors.New("this session has no files to write: it was opened without its tools")
+
+// find gives a change set that was applied, and the hunks meant: those named, or all that are not undone.
+func (r *reviewer) find(id string, hunks []string) (c changeView, meant []string, err error) {
+	r.read(func(l *ledger) {
+		have := l.changes[id]
+		if have == nil {
+			err = errNotFound{fmt.Sprintf("no change %q in this session; _pillion/change/list shows them", id)}
+			return
+		}
+		if have.state != agent.ChangeApplied {
+			err = rpc.InvalidParams("changeSet: %s was %s, not applied", id, have.state)
+			return
+		}
+		c = *have
+		all, undone := have.hunks(), set(have.undone)
+		for _, h := range hunks {
+			switch {
+			case !set(all)[h]:
+				err = rpc.InvalidParams("hunks: change %s has no hunk %q", id, h)
+				return
+			case undone[h]:
+				err = rpc.InvalidParams("hunks: %s was undone already", h)
+				return
+			}
+		}
+		if meant = hunks; len(hunks) == 0 {
+			for _, h := range all {
+				if !undone[h] {
+					meant = append(meant, h)
+				}
+			}
+		}
+		if len(meant) == 0 {
+			err = rpc.InvalidParams("changeSet: everything in %s was undone already", id)
+		}
+	})
+	return c, meant, err
+}
+
+func set(list []string) map[string]bool {
+	m := make(map[string]bool, len(list))
+	for _, s := range list {
+		m[s] = true
+	}
+	return m
+}
+
+// keep marks hunks as seen and wanted.
+func (r *reviewer) keep(ctx context.Context, id string, hunks []string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, meant, err := r.find(id, hunks)
+	if err != nil {
+		return err
+	}
+	return r.session.Beside(ctx, func(context.Context) error {
+		r.session.RecordReview(agent.ReviewData{ChangeSet: id, Kept: meant})
+		return nil
+	})
+}
+
+// undo takes hunks back, merged with what was written since; where the same lines changed it fails and says where. The
+// person asked for it, so nobody is asked again.
+func (r *reviewer) undo(ctx context.Context, id string, hunks []string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c, meant, err := r.find(id, hunks)
+	if err != nil {
+		return err
+	}
+	if r.files == nil {
+		return errNothingWritten
+	}
+	want := checkpoint.Want{}
+	for _, f := range c.set.Files {
+		ref := change.Ref{Set: id, Path: f.Path}
+		for _, h := range f.Hunks {
+			if set(meant)[h.ID] {
+				ref.Hunks = append(ref.Hunks, h.ID)
+			}
+		}
+		if len(ref.Hunks) > 0 {
+			want.Refs = append(want.Refs, ref)
+		}
+	}
+	return r.session.Beside(ctx, func(ctx context.Context) error {
+		_, err := r.write(ctx, job{id: "chg_" + rand.Text(), call: c.call, title: strings.TrimSpace("Undo " + c.set.Title), undoes: id, want: want, all: true})
+		return err
+	})
+}
+
+// job is a change set that takes others back.
+type job struct {
+	id     string
+	call   string
+	title  string
+	undoes string
+	after  int64
+	want   checkpoint.Want
+	all    bool // nothing is written when a file cannot be taken back
+}
+
+// tries is how often a plan is made anew because somebody wrote between the comparison and the write.
+const tries = 3
+
+// plan works out a job against the files as they are now.
+func (r *reviewer) plan(j job) (*checkpoint.Plan, error) {
+	var steps []checkpoint.Step
+	r.read(func(l *ledger) { steps = l.steps(j.after) })
+	p, err := checkpoint.New(j.id, steps, j.want, r.files.Present, r.whole)
+	if err != nil {
+		return nil, err
+	}
+	p.Set.Title, p.Set.Undoes, p.Set.SessionID, p.Set.CallID = j.title, j.undoes, r.session.ID(), j.call
+	if !j.all {
+		return p, nil
+	}
+	for _, o := range p.Outcomes {
+		switch o.Status {
+		case checkpoint.Conflict:
+			return nil, fmt.Errorf("%s; nothing was undone. Undo the others by themselves, or change these lines by hand", o.Reason)
+		case checkpoint.Failed:
+			return nil, fmt.Errorf("%s; nothing was undone", o.Reason)
+		}
+	}
+	return p, nil
+}
+
+// write carries a job out. It runs in Beside or Restore.
+func (r *reviewer) write(ctx context.Context, j job) (*checkpoint.Plan, error) {
+	for try := 1; ; try++ {
+		p, err := r.plan(j)
+		if err != nil {
+			return nil, err
+		}
+		if len(p.Set.Files) == 0 {
+			r.mark(p, j)
+			return p, nil
+		}
+		r.session.RecordChange(j.call, agent.ChangeWriting, p.Set)
+		done, err := r.files.Apply(ctx, p.Set)
+		if err != nil {
+			r.session.RecordChange(j.call, agent.ChangeFailed, p.Set)
+			if try < tries && ctx.Err() == nil && moved(err) {
+				continue
+			}
+			return nil, err
+		}
+		r.session.RecordChange(j.call, agent.ChangeApplied, done)
+		r.mark(p, j)
+		return p, nil
+	}
+}
+
+// mark tells what became of the hunks that a plan took back, those of files that were so already too.
+func (r *reviewer) mark(p *checkpoint.Plan, j job) {
+	var marks []agent.ReviewData
+	r.read(func(l *ledger) {
+		marks = l.marks(p.Set)
+		if len(marks) == 0 && len(j.want.Refs) > 0 {
+			marks = l.marks(&change.Set{ID: j.id, Files: []change.File{{Takes: j.want.Refs}}})
+		}
+	})
+	for _, m := range marks {
+		r.session.RecordReview(m)
+	}
+}

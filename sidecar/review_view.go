@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/tools/change"
+)
+
+// takeLedger takes an event into the ledger. It returns a copy of the change it is about, if any.
+func (v *view) takeLedger(e agent.Event) *changeView {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	c := v.ledger.take(e)
+	if c == nil {
+		return nil
+	}
+	cp := *c
+	return &cp
+}
+
+// showChange puts a change's diff on its call's card, and tells an editor that knows changes where it stands.
+func (v *view) showChange(e agent.Event, replay bool) {
+	c := v.takeLedger(e)
+	if c == nil || c.state == agent.ChangeWriting {
+		return
+	}
+	if e.Type == agent.EventChange && c.set.Source != change.ByPerson && !(replay && c.state == agent.ChangeProposed) {
+		v.showDiff(e, c)
+	}
+	if !replay {
+		v.tellChange(changeInfo(c))
+	}
+}
+
+// showDiff shows a change on its card. What the person did themselves has none.
+func (v *view) showDiff(e agent.Event, c *changeView) {
+	v.mu.Lock()
+	known := v.calls[c.call] != nil
+	v.mu.Unlock()
+	if !known {
+		return
+	}
+	set := c.set
+	if d, ok := value[agent.ChangeData](e); ok {
+		if fresh, ok := d.Value.(*change.Set); ok {
+			set = fresh
+		} else if whole, err := v.es.server.whole(set); err == nil {
+			set = whole
+		}
+	}
+	diffs := diffContent(set)
+	var content []protocol.ToolCallContent
+	v.mu.Lock()
+	if call := v.calls[c.call]; call != nil {
+		call.diffs = diffs
+		content = v.toolContent(call)
+	}
+	v.mu.Unlock()
+	if len(content) > 0 {
+		v.send("tool_call_update", &protocol.ToolCallUpdate{ToolCallID: c.call, Content: content}, protocol.UpdateMeta{ChangeSet: c.set.ID})
+	}
+}
+
+// whole gives a change set from the store its texts.
+func (s *Server) whole(set *change.Set) (*change.Set, error) {
+	if s.o.Whole == nil {
+		return set, nil
+	}
+	return s.o.Whole(set)
+}
+
+// tellChange sends _pillion/change/updated where it is understood.
+func (v *view) tellChange(info protocol.ChangeInfo) {
+	s := v.es.server
+	if s.currentClient().does(protocol.MethodPillionChangeUpdated) {
+		_ = s.wire.peer.Notify(s.ctx, protocol.MethodPillionChangeUpdated, protocol.ChangeUpdated{SessionID: v.es.ID(), Change: info})
+	}
+}
+
+// showRestore tells an editor that the conversation was taken back, or forward again. What is in it again follows as
+// updates. An editor that does not know of it is told in words.
+func (v *view) showRestore(e agent.Event, replay bool) {
+	v.takeLedger(e)
+	d, ok := value[agent.RestoreData](e)
+	if !ok || replay || d.State != agent.RestoreDone || !d.Conversation || d.MessageID == d.Was {
+		return
+	}
+	s := v.es.server
+	if !s.currentClient().does(protocol.MethodPillionSessionReverted) {
+		text := "The conversation is whole again: what was said before the undo counts."
+		if d.MessageID != "" {
+			v.mu.Lock()
+			title := d.MessageID
+			if p := v.ledger.point(d.MessageID); p != nil {
+				title = "“" + p.title + "”"
+			}
+			v.mu.Unlock()
+			text = fmt.Sprintf("The conversation was taken back to before %s. What is shown after it no longer counts for the agent.", title)
+		}
+		v.notice("info", text)
+		return
+	}
+	tell := func(message string) {
+		_ = s.wire.peer.Notify(s.ctx, protocol.MethodPillionSessionReverted, protocol.SessionReverted{SessionID: v.es.ID(), MessageID: message})
+	}
+	v.mu.Lock()
+	from, to := int64(0), e.Seq
+	if p := v.ledger.point(d.Was); d.Was != "" && p != nil {
+		from = p.seq
+	}
+	if p := v.ledger.point(d.MessageID); d.MessageID != "" && p != nil {
+		to = p.seq
+	}
+	info := v.info
+	v.mu.Unlock()
+	if from > 0 && to > from {
+		tell("")
+		v.again(s.ctx, info, from, to)
+	}
+	if d.MessageID != "" {
+		tell(d.MessageID)
+	}
+}
+
+// again shows events that are in the conversation again. The sink calls it, so it does not wait for events.
+func (v *view) again(ctx context.Context, info agent.SessionInfo, from, to int64) {
+	hidden, err := v.es.Hidden(ctx)
+	if err != nil {
+		v.notice("warning", "What is in the conversation again could not be read: "+err.Error()+". Load the session again to see it.")
+		return
+	}
+	replay := newView(v.es)
+	replay.info = info
+	err = v.es.Past(ctx, from-1, func(e agent.Event) error {
+		if e.Seq < to && !hidden.Has(e) && e.Type != agent.EventSession && e.Type != agent.EventRestore {
+			replay.show(e, true)
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		v.notice("warning", "What is in the conversation again could not be shown whole: "+err.Error()+". Load the session again to see it.")
+	}
+}

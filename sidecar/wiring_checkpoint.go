@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/checkpoint"
+	"github.com/pillion-dev/pillion/tools/files"
+)
+
+// pack is a change set as the store keeps it: its texts are contents beside the sessions.
+func (a *app) pack(_ string, set any) any {
+	s, ok := set.(*change.Set)
+	if !ok {
+		return set
+	}
+	a.prune.Do(a.pruneContents)
+	return a.blobs.Pack(s)
+}
+
+// settle says what became of a change set that was being written when a process died. The journal has ended it one way
+// or the other by then.
+func (a *app) settle(ctx context.Context, s agent.SessionInfo, raw json.RawMessage) agent.ChangeState {
+	a.recoverOnce(ctx)
+	packed := new(change.Set)
+	if json.Unmarshal(raw, packed) != nil {
+		return agent.ChangeFailed
+	}
+	set, err := a.blobs.Load(packed)
+	if err != nil {
+		return agent.ChangeFailed
+	}
+	for _, f := range set.Files {
+		path := f.Path
+		if f.Kind == change.Rename {
+			path = f.NewPath
+		}
+		now, err := files.Open(path, nil)
+		if err != nil || now.Exists != (f.Kind != change.Delete) || now.Exists && now.Text != f.New && "\ufeff"+now.Text != f.New {
+			return agent.ChangeFailed
+		}
+	}
+	return agent.ChangeApplied
+}
+
+// pruneEvery is how often old contents are looked for.
+const pruneEvery = 24 * time.Hour
+
+// pruneContents removes old contents once a day, beside the work; close waits for it.
+func (a *app) pruneContents() {
+	stamp := filepath.Join(a.blobs.Dir, "pruned")
+	if info, err := os.Stat(stamp); err == nil && time.Since(info.ModTime()) < pruneEvery {
+		return
+	}
+	a.pruning.Go(func() {
+		if err := a.blobs.Prune(checkpoint.Default); err != nil {
+			a.o.log.Warn("pruning checkpoints", "err", err)
+			return
+		}
+		if os.MkdirAll(a.blobs.Dir, 0o700) == nil {
+			_ = os.WriteFile(stamp, nil, 0o600)
+		}
+	})
+}
