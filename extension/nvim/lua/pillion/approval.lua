@@ -1,0 +1,311 @@
+-- What waits for the person: permissions, proposed changes, questions. Nothing here takes the focus; an answer is
+-- always an explicit key or command.
+local compat = require("pillion.compat")
+local config = require("pillion.config")
+local log = require("pillion.log")
+local sessions = require("pillion.session")
+
+---@class pillion.Ask
+---@field id any of the request
+---@field kind "permission"|"review"|"form"
+---@field session pillion.Session
+---@field title string
+---@field call table the tool call it is about
+---@field options table[] ACP permission options
+---@field schema? table of a form
+---@field state "open"|"answered"|"gone"
+---@field answer? string what was decided, in words
+---@field review? pillion.Review
+---@field entry pillion.Entry
+---@field reply pillion.Reply
+
+local M = {}
+
+---@type pillion.Ask[]
+M.open = {}
+
+local function changed(ask)
+  if ask.session.view then
+    ask.session.view:changed(ask.entry)
+  end
+  ask.session:status()
+end
+
+local function settle(ask, state, answer)
+  ask.state, ask.answer = state, answer
+  for i, a in ipairs(M.open) do
+    if a == ask then
+      table.remove(M.open, i)
+      break
+    end
+  end
+  if ask.review then
+    ask.review:close()
+  end
+  changed(ask)
+  compat.user_event("PillionDecided", { session = ask.session.id, answer = answer })
+end
+
+local function begin(ask)
+  ask.state = "open"
+  table.insert(M.open, ask)
+  ask.entry = ask.session:add({ kind = "ask", ask = ask })
+  ask.session:status()
+  compat.user_event(ask.kind == "review" and "PillionReview" or "PillionPermission", { session = ask.session.id, title = ask.title })
+end
+
+-- Whether the person looks at the chat, where the question is shown.
+local function chat_in_front(ask)
+  local view = ask.session.view
+  return view ~= nil and view:visible()
+end
+
+local function announce(ask, words)
+  if config.options.notify and not chat_in_front(ask) then
+    log.tell("info", words)
+  end
+end
+
+---@param p pillion.RequestPermissionRequest
+function M.permission(p, reply, id)
+  local session = sessions.by_id[p.sessionId]
+  if not session then
+    return reply(nil, { code = -32602, message = "no such session here" })
+  end
+  local meta = p.toolCall._meta and p.toolCall._meta.pillion or {}
+  local ask = {
+    id = id,
+    kind = meta.changeSet and "review" or "permission",
+    session = session,
+    title = p.toolCall.title or "Permission",
+    call = p.toolCall,
+    meta = meta,
+    options = p.options or {},
+    reply = reply,
+  }
+  if ask.kind == "review" and config.options.follow then
+    ask.entry = {}
+    for _, o in ipairs(ask.options) do
+      if o.kind == "allow_once" then
+        return reply({ outcome = { outcome = "selected", optionId = o.optionId } })
+      end
+    end
+  end
+  begin(ask)
+  if ask.kind == "review" then
+    ask.review = require("pillion.review").start(ask)
+    announce(ask, ask.review:headline() .. " · :Pillion review")
+  else
+    announce(ask, ask.title .. " · :Pillion accept, :Pillion reject or :Pillion answer")
+  end
+  changed(ask)
+end
+
+---@param p pillion.CreateElicitationRequest
+function M.form(p, reply, id)
+  local session = sessions.by_id[p.sessionId]
+  if not session or p.mode ~= "form" then
+    return reply({ action = "cancel" })
+  end
+  local ask = {
+    id = id,
+    kind = "form",
+    session = session,
+    title = p.message or "A question",
+    call = { toolCallId = p.toolCallId },
+    options = {},
+    schema = p.requestedSchema or {},
+    reply = reply,
+  }
+  begin(ask)
+  announce(ask, ask.title .. " · :Pillion answer")
+end
+
+-- The sidecar does not want an answer any more: the turn was stopped.
+---@param id any
+function M.cancelled(id)
+  for _, ask in ipairs({ unpack(M.open) }) do
+    if ask.id == id then
+      ask.reply(nil, { code = -32800, message = "cancelled" })
+      settle(ask, "gone", "Not decided: the turn was stopped.")
+    end
+  end
+end
+
+---@param id string
+function M.option(ask, id)
+  for _, o in ipairs(ask.options) do
+    if o.optionId == id or o.kind == id then
+      return o
+    end
+  end
+end
+
+-- Answers a permission or a change set with one of its options.
+---@param ask pillion.Ask
+---@param option table
+---@param meta? table `_meta.pillion` of the outcome: decisions, a comment
+---@param words? string
+function M.choose(ask, option, meta, words)
+  if ask.state ~= "open" then
+    return
+  end
+  ask.reply({ outcome = { outcome = "selected", optionId = option.optionId, _meta = meta and { pillion = meta } or nil } })
+  local comment = meta and meta.comment
+  settle(ask, "answered", words or (option.name .. (comment and comment ~= "" and (": " .. comment) or "")))
+end
+
+-- Allows or rejects in the plain way.
+---@param ask pillion.Ask
+---@param kind "allow_once"|"reject_once"
+---@param comment? string
+---@return boolean
+function M.decide(ask, kind, comment)
+  local option = M.option(ask, kind)
+  if not option then
+    return false
+  end
+  M.choose(ask, option, comment and comment ~= "" and { comment = comment } or nil)
+  return true
+end
+
+---@param ask pillion.Ask
+function M.dismiss(ask)
+  if ask.kind == "form" then
+    ask.reply({ action = "decline" })
+    settle(ask, "answered", "Not answered.")
+  else
+    M.decide(ask, "reject_once")
+  end
+end
+
+-- The question that waits longest: of the current session before those of others.
+---@param kinds? table<string, boolean>
+---@return pillion.Ask?
+function M.first(kinds)
+  local other
+  for _, ask in ipairs(M.open) do
+    if not kinds or kinds[ask.kind] then
+      if ask.session == sessions.current then
+        return ask
+      end
+      other = other or ask
+    end
+  end
+  return other
+end
+
+local function choices(property)
+  local out = {}
+  local list = property.oneOf or (property.items and (property.items.anyOf or property.items.oneOf))
+  for _, o in ipairs(list or {}) do
+    out[#out + 1] = { value = o.const, name = o.title or o.const }
+  end
+  for _, v in ipairs(property.enum or (property.items and property.items.enum) or {}) do
+    out[#out + 1] = { value = v, name = tostring(v) }
+  end
+  if property.type == "boolean" then
+    out = { { value = true, name = "Yes" }, { value = false, name = "No" } }
+  end
+  return out
+end
+
+-- Asks a form's fields one after the other. Leaving one unanswered keeps the form open for later.
+local function fill(ask)
+  local names = vim.tbl_keys(ask.schema.properties or {})
+  table.sort(names)
+  local content, said = {}, {}
+  local function field(i)
+    if ask.state ~= "open" then
+      return
+    end
+    local name = names[i]
+    if not name then
+      ask.reply({ action = "accept", content = next(content) and content or compat.object() })
+      return settle(ask, "answered", table.concat(said, ", "))
+    end
+    local base = name:match("^(.*)%-other$")
+    if base and content[base] ~= nil then
+      return field(i + 1) -- own words are only for who took none of the options
+    end
+    local property = ask.schema.properties[name]
+    local prompt = property.description or property.title or name
+    local list = choices(property)
+    local own = ask.schema.properties[name .. "-other"] ~= nil
+    local function take(value, words)
+      content[name] = value
+      said[#said + 1] = words
+      field(i + 1)
+    end
+    if #list == 0 then
+      return vim.ui.input({ prompt = prompt .. " " }, function(words)
+        if not words then
+          return
+        elseif words == "" then
+          return field(i + 1)
+        end
+        local number = (property.type == "number" or property.type == "integer") and tonumber(words)
+        take(number or words, words)
+      end)
+    end
+    if own then
+      list[#list + 1] = { name = "Something else…", other = true }
+    end
+    if property.type == "array" then
+      list[#list + 1] = { name = "Done", finish = true }
+    end
+    local picked, names_picked = {}, {}
+    local function pick()
+      vim.ui.select(list, {
+        prompt = prompt,
+        format_item = function(o)
+          return (vim.tbl_contains(picked, o.value) and "[x] " or "") .. o.name
+        end,
+      }, function(o)
+        if not o then
+          return
+        elseif o.other then
+          return field(i + 1)
+        elseif o.finish then
+          return take(picked, table.concat(names_picked, ", "))
+        elseif property.type == "array" then
+          picked[#picked + 1] = o.value
+          names_picked[#names_picked + 1] = o.name
+          return pick()
+        end
+        take(o.value, o.name)
+      end)
+    end
+    pick()
+  end
+  field(1)
+end
+
+-- Lets the person pick an answer. Leaving the picker decides nothing.
+---@param ask pillion.Ask
+function M.pick(ask)
+  if ask.kind == "form" then
+    return fill(ask)
+  end
+  vim.ui.select(ask.options, {
+    prompt = ask.title,
+    format_item = function(o)
+      return o.name
+    end,
+  }, function(option)
+    if option then
+      M.choose(ask, option)
+    end
+  end)
+end
+
+-- The sidecar has gone: its questions with it.
+function M.lost()
+  for _, ask in ipairs({ unpack(M.open) }) do
+    settle(ask, "gone", "Not decided: Pillion ended.")
+  end
+end
+
+require("pillion.process").on("exit", M.lost)
+
+return M

@@ -1,0 +1,274 @@
+-- The chat's windows: the conversation and, below it, where one types.
+local compat = require("pillion.compat")
+local config = require("pillion.config")
+local paths = require("pillion.paths")
+local sessions = require("pillion.session")
+
+local M = {}
+
+local function share(n, whole)
+  return math.max(20, n < 1 and math.floor(whole * n) or n)
+end
+
+---@param session? pillion.Session
+---@return pillion.ChatBuffer
+local function view(session)
+  session = session or sessions.get()
+  return session.view or require("pillion.chat_buffer").new(session)
+end
+M.view = view
+
+local options = {
+  wrap = true,
+  linebreak = true,
+  breakindent = true,
+  number = false,
+  relativenumber = false,
+  signcolumn = "no",
+  foldcolumn = "0",
+  foldmethod = "manual",
+  foldenable = true,
+  foldtext = "v:lua.require'pillion.chat'.foldtext()",
+  fillchars = "fold: ",
+  winfixwidth = true,
+  spell = false,
+  list = false,
+  cursorline = false,
+  conceallevel = 2,
+  concealcursor = "nc",
+  winhighlight = "Folded:PillionFolded",
+}
+
+function M.foldtext()
+  local first, last = vim.v.foldstart, vim.v.foldend
+  local line = vim.fn.getline(first)
+  return ("%s  %s %d line%s"):format(line, config.options.chat.icons.fold, last - first, last - first == 1 and "" or "s")
+end
+
+-- Options of a window that shows a conversation, however it came to show it.
+function M.dress(win, v)
+  for name, value in pairs(options) do
+    compat.win_option(win, name, value)
+  end
+  if compat.has("0.8") then
+    compat.win_option(win, "winbar", "%{%v:lua.require'pillion.status'.winbar(" .. v.buf .. ")%}")
+  else
+    compat.win_option(win, "statusline", "%{v:lua.require'pillion.status'.plain(" .. v.buf .. ")}")
+  end
+  v:fold_all(win)
+end
+
+local function keys(v)
+  local function map(lhs, f, desc)
+    vim.keymap.set("n", lhs, f, { buffer = v.buf, silent = true, desc = "Pillion: " .. desc })
+  end
+  local function entry()
+    return v:entry_at(vim.api.nvim_win_get_cursor(0)[1])
+  end
+  for _, lhs in ipairs({ "i", "a", "o", "A", "I", "O" }) do
+    map(lhs, function()
+      M.focus_input(v)
+    end, "type a prompt")
+  end
+  map("q", function()
+    M.close()
+  end, "close the chat")
+  map("<C-c>", function()
+    v.session:cancel()
+  end, "stop the turn")
+  map("<Tab>", "za", "open or close a fold")
+  map("<CR>", function()
+    local e = entry()
+    if e and e.ask and e.ask.state == "open" then
+      if e.ask.review then
+        return require("pillion.commands").run({ fargs = { "review" }, args = "review", range = 0, line1 = 0, line2 = 0 })
+      end
+      return require("pillion.approval").pick(e.ask)
+    end
+    M.visit(v, e)
+  end, "answer, or go to the file")
+  map("gf", function()
+    M.visit(v, entry())
+  end, "go to the file")
+  for n = 1, 9 do
+    vim.keymap.set("n", tostring(n), function()
+      local e = entry()
+      local option = e and e.ask and e.ask.state == "open" and vim.v.count == 0 and e.ask.options[n]
+      if option then
+        local ask = e.ask
+        vim.schedule(function()
+          require("pillion.approval").choose(ask, option)
+        end)
+        return ""
+      end
+      return tostring(n)
+    end, { buffer = v.buf, expr = true, desc = "Pillion: answer a question with option " .. n })
+  end
+  local function prompt(direction)
+    return function()
+      vim.fn.search("^" .. vim.fn.escape(config.options.chat.icons.user, "\\^$.*[]~") .. " ", direction < 0 and "bW" or "W")
+    end
+  end
+  map("]]", prompt(1), "next prompt")
+  map("[[", prompt(-1), "previous prompt")
+end
+
+-- Goes to the file that an entry is about.
+function M.visit(v, e)
+  local place = e and e.call and (e.call.locations or {})[1]
+  if not place then
+    return
+  end
+  if not paths.exists(place.path) then
+    return require("pillion.log").tell("warn", paths.short(place.path) .. " does not exist")
+  end
+  local win = paths.editor_window()
+  if not win then
+    vim.cmd("topleft vsplit")
+    win = vim.api.nvim_get_current_win()
+  end
+  vim.api.nvim_win_set_buf(win, paths.load(place.path))
+  vim.api.nvim_set_current_win(win)
+  pcall(vim.api.nvim_win_set_cursor, win, { place.line or 1, 0 })
+  vim.cmd("normal! zv")
+  return v
+end
+
+-- The chat's window in this tab page, whichever session it shows.
+---@return integer?
+function M.window()
+  local by_buf = require("pillion.chat_buffer").by_buf
+  for _, w in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
+    if by_buf[vim.api.nvim_win_get_buf(w)] then
+      return w
+    end
+  end
+end
+
+local function split(position)
+  local o = config.options.chat
+  if position == "tab" then
+    vim.cmd("tabnew")
+  elseif position == "bottom" or position == "top" then
+    vim.cmd((position == "bottom" and "botright " or "topleft ") .. math.max(8, share(o.height, vim.o.lines)) .. "split")
+  else
+    vim.cmd((position == "right" and "botright " or "topleft ") .. share(o.width, vim.o.columns) .. "vsplit")
+  end
+end
+
+-- Shows the chat; the focus goes to the input only when it is asked to.
+---@param focus? boolean
+---@param session? pillion.Session
+---@return pillion.ChatBuffer
+function M.open(focus, session)
+  local v = view(session)
+  sessions.current = v.session
+  local back = vim.api.nvim_get_current_win()
+  local win = M.window()
+  if not win then
+    split(config.options.chat.position)
+    win = vim.api.nvim_get_current_win()
+    vim.api.nvim_win_set_buf(win, v.buf)
+    M.dress(win, v)
+    keys(v)
+    require("pillion.chat_input").open(v, win)
+    vim.api.nvim_win_set_cursor(win, { vim.api.nvim_buf_line_count(v.buf), 0 })
+  elseif vim.api.nvim_win_get_buf(win) ~= v.buf then
+    vim.api.nvim_win_set_buf(win, v.buf)
+    M.dress(win, v)
+    keys(v)
+    require("pillion.chat_input").open(v, win)
+  end
+  if focus then
+    M.focus_input(v)
+  elseif vim.api.nvim_win_is_valid(back) then
+    vim.api.nvim_set_current_win(back)
+  end
+  return v
+end
+
+function M.focus_input(v)
+  local win = require("pillion.chat_input").window(v)
+  if not win then
+    local chat = M.window()
+    if not chat then
+      return
+    end
+    require("pillion.chat_input").open(v, chat)
+    win = require("pillion.chat_input").window(v)
+  end
+  vim.api.nvim_set_current_win(win)
+  vim.cmd("startinsert!")
+end
+
+-- Hides the chat; the conversation goes on.
+function M.close()
+  local win = M.window()
+  local input = require("pillion.chat_input")
+  for _, w in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
+    if vim.b[vim.api.nvim_win_get_buf(w)].pillion_input_of then
+      input.close(w)
+    end
+  end
+  if win and vim.api.nvim_win_is_valid(win) then
+    if #vim.api.nvim_tabpage_list_wins(0) == 1 and #vim.api.nvim_list_tabpages() == 1 then
+      vim.api.nvim_win_set_buf(win, vim.api.nvim_create_buf(true, false))
+    else
+      vim.api.nvim_win_close(win, true)
+    end
+  end
+  vim.cmd("stopinsert")
+end
+
+function M.toggle()
+  if M.window() then
+    M.close()
+  else
+    M.open(true)
+  end
+end
+
+-- Sends a prompt to the current session and shows the chat beside what is in front.
+---@param words string
+---@param extra? pillion.Context[]
+---@param how? "prompt"|"queue"|"steer"
+function M.prompt(words, extra, how)
+  local v = M.open(false)
+  M.send(v.session, words, extra, how)
+end
+
+---@param session pillion.Session
+---@param words string
+---@param extra? pillion.Context[]
+---@param how? "prompt"|"queue"|"steer"
+function M.send(session, words, extra, how)
+  local process = require("pillion.process")
+  local attached = session.attached
+  if extra then
+    attached = vim.list_extend(vim.deepcopy(attached), extra)
+  end
+  local blocks, shown = require("pillion.context").blocks(words, attached, session.cwd)
+  session.attached = {}
+  session:status()
+  local log = require("pillion.log")
+  if how == "steer" and session:busy() then
+    return session:call("_session/steering", { prompt = blocks }, function(err, r)
+      if err or r.outcome == "promptRequired" then
+        if err then
+          session:note("warning", err.message .. " It is sent as a prompt instead.")
+        end
+        return session:prompt(blocks, shown)
+      end
+      session:add({ kind = "user", text = shown .. "\n(to the turn that runs)", closed = true })
+    end)
+  elseif how == "queue" and session:busy() and process.can("_pillion/session/queue") then
+    return session:call("_pillion/session/queue", { add = blocks }, function(err)
+      if err then
+        return log.tell("error", err.message)
+      end
+    end)
+  end
+  session:prompt(blocks, shown)
+end
+
+return M

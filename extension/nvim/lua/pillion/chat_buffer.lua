@@ -1,0 +1,354 @@
+-- The conversation in a buffer: entries become lines, and only what is new is written. Text that streams in is
+-- collected and written at most 30 times a second.
+local compat = require("pillion.compat")
+local config = require("pillion.config")
+local log = require("pillion.log")
+local render = require("pillion.chat_render")
+
+---@class pillion.ChatBuffer: pillion.SessionView
+---@field buf integer
+---@field session pillion.Session
+local Buffer = {}
+Buffer.__index = Buffer
+
+local M = {
+  ---@type table<integer, pillion.ChatBuffer>
+  by_buf = {},
+}
+
+local ns = vim.api.nvim_create_namespace("pillion_chat")
+local interval = 33 -- milliseconds between two writes
+
+function Buffer:schedule()
+  if self.timer then
+    return
+  end
+  self.timer = true
+  vim.defer_fn(function()
+    self.timer = nil
+    self:flush()
+  end, interval)
+end
+
+function Buffer:added(entry)
+  self.dirty[entry] = true
+  self:schedule()
+end
+
+function Buffer:appended(entry)
+  self.dirty[entry] = true
+  self:schedule()
+end
+
+function Buffer:changed(entry)
+  self.dirty[entry] = true
+  if self.placed[entry] then
+    self.placed[entry].stale = true
+  end
+  self:schedule()
+end
+
+function Buffer:status()
+  self:schedule()
+end
+
+function Buffer:reset()
+  self.placed, self.order, self.dirty = {}, {}, {}
+  for _, e in ipairs(self.session.entries) do
+    self.dirty[e] = true
+  end
+  self.empty = true
+  self:write(0, -1, {})
+  for _, w in ipairs(vim.fn.win_findbuf(self.buf)) do
+    vim.api.nvim_win_call(w, function()
+      pcall(vim.cmd, "normal! zE")
+    end)
+  end
+  self:schedule()
+end
+
+function Buffer:visible()
+  return compat.loaded(self.buf) and #vim.fn.win_findbuf(self.buf) > 0
+end
+
+-- Whether the person is in the chat: in the conversation or in its input.
+function Buffer:focused()
+  local buf = vim.api.nvim_get_current_buf()
+  return buf == self.buf or vim.b[buf].pillion_input_of == self.buf
+end
+
+function Buffer:write(first, last, lines)
+  vim.bo[self.buf].modifiable = true
+  vim.api.nvim_buf_set_lines(self.buf, first, last, false, lines)
+  vim.bo[self.buf].modifiable = false
+  vim.bo[self.buf].modified = false
+end
+
+-- The row of an entry's first line, its gap included: counted from the end, where things change.
+function Buffer:row(index)
+  local row = self.empty and 0 or vim.api.nvim_buf_line_count(self.buf)
+  for i = #self.order, index, -1 do
+    row = row - self.placed[self.order[i]].count
+  end
+  return row
+end
+
+local function with_gap(r)
+  if not r.gap then
+    return r.lines, 0
+  end
+  local lines = { "" }
+  vim.list_extend(lines, r.lines)
+  return lines, 1
+end
+
+function Buffer:color(row, r, gap)
+  for _, m in ipairs(r.marks) do
+    local line = r.lines[m[1] + 1]
+    pcall(vim.api.nvim_buf_set_extmark, self.buf, ns, row + gap + m[1], m[2], { end_row = row + gap + m[1], end_col = m[3] == -1 and #line or math.min(m[3], #line), hl_group = m[4] })
+  end
+end
+
+-- Folds an entry's lines in the windows that show them.
+function Buffer:fold(entry)
+  local p = self.placed[entry]
+  if not p.foldable or not p.index then
+    return
+  end
+  local first = self:row(p.index) + p.gap + 1
+  local last = first + p.count - p.gap - 1
+  if last <= first then
+    return
+  end
+  for _, w in ipairs(vim.fn.win_findbuf(self.buf)) do
+    vim.api.nvim_win_call(w, function()
+      if vim.fn.foldlevel(first) > 0 then
+        local view = vim.fn.winsaveview()
+        local was_open = vim.fn.foldclosed(first) == -1
+        vim.fn.cursor(first, 1)
+        pcall(vim.cmd, "silent! normal! zd")
+        pcall(vim.cmd, ("silent! %d,%dfold"):format(first, last))
+        if was_open then
+          pcall(vim.cmd, ("silent! %dfoldopen"):format(first))
+        end
+        vim.fn.winrestview(view)
+      else
+        pcall(vim.cmd, ("silent! %d,%dfold"):format(first, last))
+      end
+    end)
+  end
+  p.folded = true
+end
+
+-- Makes the folds of a window that has just come to show the buffer.
+function Buffer:fold_all(win)
+  vim.api.nvim_win_call(win, function()
+    pcall(vim.cmd, "silent! normal! zE")
+    local row = 0
+    for _, e in ipairs(self.order) do
+      local p = self.placed[e]
+      if p.foldable then
+        local first, last = row + p.gap + 1, row + p.count
+        if last > first then
+          pcall(vim.cmd, ("silent! %d,%dfold"):format(first, last))
+        end
+      end
+      row = row + p.count
+    end
+  end)
+end
+
+function Buffer:place(entry)
+  local r = render.render(entry, self.order[#self.order])
+  local lines, gap = with_gap(r)
+  local row = self.empty and 0 or vim.api.nvim_buf_line_count(self.buf)
+  self:write(row, self.empty and -1 or row, lines)
+  self.empty = false
+  self.order[#self.order + 1] = entry
+  self.placed[entry] = { count = #lines, gap = gap, pieces = entry.pieces and #entry.pieces, index = #self.order, foldable = r.fold }
+  self:color(row, r, gap)
+end
+
+function Buffer:replace(entry)
+  local p = self.placed[entry]
+  local row = self:row(p.index)
+  local r = render.render(entry, self.order[p.index - 1])
+  local lines, gap = with_gap(r)
+  vim.api.nvim_buf_clear_namespace(self.buf, ns, row, row + p.count)
+  self:write(row, row + p.count, lines)
+  p.count, p.gap, p.foldable, p.stale = #lines, gap, r.fold, nil
+  p.pieces = entry.pieces and #entry.pieces
+  self:color(row, r, gap)
+  if p.foldable then
+    self:fold(entry)
+  end
+end
+
+-- New text at the end of the last entry: the ordinary case while an answer streams in.
+function Buffer:extend(entry)
+  local p = self.placed[entry]
+  local words = table.concat(entry.pieces, "", p.pieces + 1)
+  p.pieces = #entry.pieces
+  local lines = render.lines_of(words)
+  local prefix = entry.kind == "thought" and "  " or ""
+  for i = 2, #lines do
+    lines[i] = prefix .. lines[i]
+  end
+  local row = vim.api.nvim_buf_line_count(self.buf) - 1
+  local last = vim.api.nvim_buf_get_lines(self.buf, row, row + 1, false)[1]
+  vim.bo[self.buf].modifiable = true
+  vim.api.nvim_buf_set_text(self.buf, row, #last, row, #last, lines)
+  vim.bo[self.buf].modifiable = false
+  vim.bo[self.buf].modified = false
+  p.count = p.count + #lines - 1
+  if entry.kind == "thought" then
+    for i = 0, #lines - 1 do
+      local n = row + i
+      local l = vim.api.nvim_buf_get_lines(self.buf, n, n + 1, false)[1]
+      vim.api.nvim_buf_set_extmark(self.buf, ns, n, 0, { end_row = n, end_col = #l, hl_group = "PillionThought" })
+    end
+  end
+end
+
+function Buffer:flush()
+  if not compat.loaded(self.buf) then
+    return
+  end
+  if next(self.dirty) then
+    local stuck = {}
+    local count = vim.api.nvim_buf_line_count(self.buf)
+    for _, w in ipairs(vim.fn.win_findbuf(self.buf)) do
+      stuck[w] = vim.api.nvim_win_get_cursor(w)[1] >= count
+    end
+    local dirty = self.dirty
+    self.dirty = {}
+    local entries = self.session.entries
+    for i = 1, #entries do -- placed entries that changed; then those that are new, in order
+      local e = entries[i]
+      if dirty[e] and self.placed[e] then
+        local p = self.placed[e]
+        local at_end = self.order[#self.order] == e
+        if at_end and e.pieces and not p.stale and not e.text then
+          self:extend(e)
+        else
+          self:replace(e)
+        end
+      end
+    end
+    for i = #self.order + 1, #entries do
+      local before = self.order[#self.order]
+      self:place(entries[i])
+      if before and self.placed[before].foldable and not self.placed[before].folded then
+        self:fold(before)
+      end
+    end
+    local last = self.order[#self.order]
+    if last and last.kind == "tool" and self.placed[last].foldable and not self.placed[last].folded then
+      self:fold(last)
+    end
+    count = vim.api.nvim_buf_line_count(self.buf)
+    for w, was in pairs(stuck) do
+      if was and vim.api.nvim_win_is_valid(w) then
+        vim.api.nvim_win_set_cursor(w, { count, 0 })
+      end
+    end
+  end
+  require("pillion.status").changed(self)
+end
+
+-- Puts words into the input, for the person to change and send.
+---@param words string
+function Buffer:set_input(words)
+  if self.input and compat.loaded(self.input) then
+    require("pillion.chat_input").set(self, words)
+  end
+end
+
+-- The entry at a line of the buffer (from 1).
+---@param line integer
+---@return pillion.Entry?
+function Buffer:entry_at(line)
+  local row = 0
+  for _, e in ipairs(self.order) do
+    row = row + self.placed[e].count
+    if line <= row then
+      return e
+    end
+  end
+end
+
+-- `:w` exports: as the sidecar tells it where it can, else the lines as they are.
+function Buffer:export(path, done)
+  local function save(content)
+    local dir = vim.fn.fnamemodify(path, ":p:h")
+    vim.fn.mkdir(dir, "p")
+    local f, err = io.open(path, "wb")
+    if not f then
+      return log.tell("error", "cannot write " .. err)
+    end
+    f:write(content)
+    f:close()
+    log.tell("info", "exported to " .. vim.fn.fnamemodify(path, ":~:."))
+    if done then
+      done(path)
+    end
+  end
+  local own = table.concat(vim.api.nvim_buf_get_lines(self.buf, 0, -1, false), "\n") .. "\n"
+  if not self.session.id then
+    return save(own)
+  end
+  self.session:call("_pillion/session/export", { format = path:match("%.json$") and "json" or "markdown" }, function(err, r)
+    save(err and own or r.content)
+  end)
+end
+
+---@return string path that `:w` writes when it is given none
+function Buffer:export_path()
+  local dir = config.options.chat.export_dir or self.session.cwd
+  local name = (self.session.title or "chat"):lower():gsub("[^%w]+", "-"):gsub("^%-+", ""):gsub("%-+$", ""):sub(1, 50)
+  return ("%s/pillion-%s.md"):format(vim.fn.expand(dir), name == "" and "chat" or name)
+end
+
+---@param session pillion.Session
+---@return pillion.ChatBuffer
+function M.new(session)
+  require("pillion.highlights").define()
+  local buf = vim.api.nvim_create_buf(false, true)
+  local self = setmetatable({ buf = buf, session = session, dirty = {}, placed = {}, order = {}, empty = true }, Buffer)
+  M.by_buf[buf] = self
+  vim.bo[buf].buftype = "acwrite"
+  vim.bo[buf].bufhidden = "hide"
+  vim.bo[buf].swapfile = false
+  vim.bo[buf].modifiable = false
+  vim.bo[buf].undolevels = -1
+  pcall(vim.api.nvim_buf_set_name, buf, "pillion://chat/" .. buf)
+  vim.bo[buf].filetype = "pillion"
+  if not compat.treesitter(buf, "markdown") then
+    vim.bo[buf].syntax = "markdown"
+  end
+  vim.api.nvim_create_autocmd("BufWriteCmd", {
+    buffer = buf,
+    callback = function(args)
+      local own = args.file == vim.api.nvim_buf_get_name(buf) or args.match == vim.api.nvim_buf_get_name(buf) or args.file:match("^pillion://")
+      vim.bo[buf].modified = false
+      self:export(own and self:export_path() or vim.fn.fnamemodify(args.file, ":p"))
+    end,
+  })
+  vim.api.nvim_create_autocmd("BufWipeout", {
+    buffer = buf,
+    callback = function()
+      M.by_buf[buf] = nil
+      if session.view == self then
+        session.view = nil
+      end
+    end,
+  })
+  session.view = self
+  for _, e in ipairs(session.entries) do
+    self.dirty[e] = true
+  end
+  self:schedule()
+  return self
+end
+
+return M

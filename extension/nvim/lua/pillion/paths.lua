@@ -1,0 +1,133 @@
+-- Files, URIs and the buffers that show them.
+local compat = require("pillion.compat")
+
+local M = {}
+
+---@param uri string
+---@return string
+function M.from_uri(uri)
+  return uri:match("^file:") and vim.uri_to_fname(uri) or uri
+end
+
+---@param path string
+---@return string
+function M.to_uri(path)
+  return vim.uri_from_fname(path)
+end
+
+---@param path string
+---@return string
+function M.real(path)
+  return compat.uv.fs_realpath(path) or path
+end
+
+-- The path as a person reads it: relative to the folder where that is shorter.
+---@param path string
+---@param cwd? string
+---@return string
+function M.short(path, cwd)
+  cwd = cwd or vim.fn.getcwd()
+  if path:sub(1, #cwd + 1) == cwd .. "/" then
+    return path:sub(#cwd + 2)
+  end
+  return vim.fn.fnamemodify(path, ":~")
+end
+
+-- The buffer of a file, also where one of them goes through a symbolic link; nil when there is none.
+---@param path string
+---@return integer?
+function M.buffer(path)
+  local bufs = vim.api.nvim_list_bufs()
+  for _, b in ipairs(bufs) do
+    if vim.api.nvim_buf_get_name(b) == path and vim.bo[b].buftype == "" then
+      return b
+    end
+  end
+  local real = M.real(path)
+  for _, b in ipairs(bufs) do
+    local name = vim.api.nvim_buf_get_name(b)
+    if name ~= "" and vim.api.nvim_buf_is_loaded(b) and vim.bo[b].buftype == "" and M.real(name) == real then
+      return b
+    end
+  end
+end
+
+-- The same, made and loaded when there is none. Other windows notice nothing.
+---@param path string
+---@return integer
+function M.load(path)
+  local b = M.buffer(path)
+  if not b then
+    b = vim.fn.bufadd(path)
+    vim.bo[b].buflisted = true
+  end
+  if not vim.api.nvim_buf_is_loaded(b) then
+    -- A swap file of another Neovim must not ask here; the file is only shown.
+    local shortmess = vim.o.shortmess
+    vim.o.shortmess = shortmess .. "A"
+    pcall(vim.fn.bufload, b)
+    vim.o.shortmess = shortmess
+  end
+  return b
+end
+
+---@param path string
+---@return boolean
+function M.exists(path)
+  return compat.uv.fs_stat(path) ~= nil
+end
+
+-- The whole of a file; nil when it cannot be read.
+---@param path string
+---@return string? text
+---@return string? err
+function M.read(path)
+  local f, err = io.open(path, "rb")
+  if not f then
+    return nil, err
+  end
+  local s = f:read("*a")
+  f:close()
+  if not s then
+    return nil, path .. " cannot be read (a folder?)"
+  end
+  return s
+end
+
+-- A window of this tab page that shows a buffer.
+---@param buf integer
+---@return integer?
+function M.window(buf)
+  for _, w in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
+    if vim.api.nvim_win_get_buf(w) == buf then
+      return w
+    end
+  end
+end
+
+-- The window for files: the one looked at last that shows an ordinary buffer, or any; nil when there is none.
+---@return integer?
+function M.editor_window()
+  local function fits(w)
+    if not vim.api.nvim_win_is_valid(w) or vim.api.nvim_win_get_config(w).relative ~= "" then
+      return false
+    end
+    local b = vim.api.nvim_win_get_buf(w)
+    local pinned = pcall(function() return vim.wo[w].winfixbuf end) and vim.wo[w].winfixbuf
+    return not pinned and (vim.bo[b].buftype == "" or vim.b[b].pillion_preview ~= nil) and not vim.wo[w].previewwindow
+  end
+  if fits(vim.api.nvim_get_current_win()) then
+    return vim.api.nvim_get_current_win()
+  end
+  local last = vim.fn.win_getid(vim.fn.winnr("#"))
+  if last ~= 0 and fits(last) then
+    return last
+  end
+  for _, w in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
+    if fits(w) then
+      return w
+    end
+  end
+end
+
+return M

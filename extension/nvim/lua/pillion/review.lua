@@ -1,0 +1,275 @@
+-- A proposed change set under review: its files and hunks, and what the person decided about each. How it looks is
+-- review_view's; nothing is written here.
+local approval = require("pillion.approval")
+local compat = require("pillion.compat")
+local config = require("pillion.config")
+local log = require("pillion.log")
+local paths = require("pillion.paths")
+
+---@class pillion.ReviewHunk
+---@field id string
+---@field file pillion.ReviewFile
+---@field number integer among all hunks
+---@field old_start integer from 1; of an insertion the line before it
+---@field new_start integer
+---@field old string[] lines
+---@field new string[] lines
+---@field decision? "accept"|"reject"|"edit"
+---@field new_lines? string[] with edit
+---@field comment? string
+---@field mark? integer extmark of its place
+---@field marks integer[] extmarks that show it
+
+---@class pillion.ReviewFile
+---@field path string
+---@field new_path? string
+---@field kind "edit"|"create"|"delete"|"rename"
+---@field hunks pillion.ReviewHunk[]
+---@field old_text? string
+---@field new_text? string
+---@field buf? integer where it is shown
+
+---@class pillion.Review
+---@field ask pillion.Ask
+---@field session pillion.Session
+---@field files pillion.ReviewFile[]
+---@field hunks pillion.ReviewHunk[]
+---@field diagnostics? table
+---@field closed boolean
+local Review = {}
+Review.__index = Review
+
+local M = {
+  ---@type pillion.Review[]
+  open = {},
+}
+
+-- A text's lines, without line ends of any kind.
+---@param s? string
+---@return string[]
+local function lines_of(s)
+  if not s or s == "" then
+    return {}
+  end
+  local lines = vim.split(s, "\n", { plain = true })
+  if lines[#lines] == "" then
+    table.remove(lines)
+  end
+  for i, l in ipairs(lines) do
+    if l:sub(-1) == "\r" then
+      lines[i] = l:sub(1, -2)
+    end
+  end
+  return lines
+end
+M.lines_of = lines_of
+
+-- A very large file comes as excerpts: the changed places, each under a line that says where it is.
+local function excerpt(s)
+  local out, current = {}, nil
+  for _, l in ipairs(lines_of(s)) do
+    local at = l:match("^… line (%d+) …$")
+    if at then
+      current = {}
+      out[tonumber(at)] = current
+    elseif current then
+      current[#current + 1] = l
+    end
+  end
+  return out
+end
+
+local function slice(lines, first, n)
+  return n > 0 and { unpack(lines, first, first + n - 1) } or {}
+end
+
+local function read(ask)
+  local texts = {}
+  for _, c in ipairs(ask.call.content or {}) do
+    if c.type == "diff" then
+      texts[c.path] = c
+    end
+  end
+  local files, hunks = {}, {}
+  for _, f in ipairs(ask.meta.files or {}) do
+    local path, new_path = paths.from_uri(f.uri), f.newUri and paths.from_uri(f.newUri)
+    local diff = texts[path] or (new_path and texts[new_path]) or {}
+    local file = { path = path, new_path = new_path, kind = f.kind, hunks = {}, old_text = diff.oldText, new_text = diff.newText }
+    local short = (diff.newText or ""):match("^… line %d+ …\n") or (diff.oldText or ""):match("^… line %d+ …\n")
+    local old, new = lines_of(diff.oldText), lines_of(diff.newText)
+    if short then
+      old, new = excerpt(diff.oldText), excerpt(diff.newText)
+      file.old_text, file.new_text = nil, nil
+    end
+    for _, h in ipairs(f.hunks or {}) do
+      local hunk = {
+        id = h.id,
+        file = file,
+        number = #hunks + 1,
+        old_start = h.oldStart,
+        old = short and (old[h.oldStart] or {}) or slice(old, h.oldStart, h.oldLines),
+        new = short and (new[h.oldStart] or {}) or slice(new, h.newStart, h.newLines),
+        new_start = h.newStart,
+        marks = {},
+      }
+      if file.kind ~= "rename" or h.oldLines ~= #old or h.newLines ~= #new or diff.oldText ~= diff.newText then
+        file.hunks[#file.hunks + 1] = hunk
+      else
+        hunk.old, hunk.new = {}, {}
+        file.hunks[#file.hunks + 1] = hunk
+      end
+      hunks[#hunks + 1] = hunk
+    end
+    files[#files + 1] = file
+  end
+  return files, hunks
+end
+
+local function count(n, thing)
+  return n .. " " .. thing .. (n == 1 and "" or "s")
+end
+
+-- What the change does to the project's problems, in words.
+---@return string
+function Review:problems()
+  local d = self.diagnostics
+  if not d then
+    return ""
+  elseif d.certainty == "pending" then
+    return "problems not checked yet"
+  elseif d.certainty == "unavailable" then
+    return "problems cannot be checked"
+  end
+  local words = ("fixes %d, introduces %d"):format(#d.fixed, #d.introduced)
+  return d.certainty == "partial" and words .. " (checked in part)" or words
+end
+
+---@return string
+function Review:headline()
+  local head = count(#self.files, "file") .. ", " .. count(#self.hunks, "hunk")
+  local problems = self:problems()
+  return problems == "" and head or head .. " · " .. problems
+end
+
+---@return integer
+function Review:left()
+  local n = 0
+  for _, h in ipairs(self.hunks) do
+    n = n + (h.decision and 0 or 1)
+  end
+  return n
+end
+
+local function view()
+  return require("pillion.review_view")
+end
+
+-- Decides about hunks. When none is left the answer goes out.
+---@param hunks pillion.ReviewHunk[]
+---@param decision "accept"|"reject"|"edit"
+---@param extra? {new_lines?: string[], comment?: string}
+function Review:decide(hunks, decision, extra)
+  if self.closed then
+    return
+  end
+  for _, h in ipairs(hunks) do
+    h.decision = decision
+    h.new_lines = extra and extra.new_lines
+    h.comment = extra and extra.comment or h.comment
+    view().clear(h)
+  end
+  if self:left() == 0 then
+    return self:answer()
+  end
+  view().refresh(self)
+  compat.user_event("PillionHunk", { session = self.session.id, left = self:left() })
+end
+
+-- Takes decisions back: those hunks are open again.
+---@param hunks? pillion.ReviewHunk[] all without
+function Review:reset(hunks)
+  for _, h in ipairs(hunks or self.hunks) do
+    if h.decision then
+      h.decision, h.new_lines = nil, nil
+    end
+  end
+  view().show(self)
+end
+
+-- Answers the request: one decision for each hunk.
+function Review:answer()
+  local decisions, accepted, rejected, edited = {}, 0, 0, 0
+  for _, h in ipairs(self.hunks) do
+    local new = h.new_lines
+    decisions[h.id] = { decision = h.decision, newLines = h.decision == "edit" and new or nil, comment = h.comment }
+    if h.decision == "accept" then
+      accepted = accepted + 1
+    elseif h.decision == "edit" then
+      edited = edited + 1
+    else
+      rejected = rejected + 1
+    end
+  end
+  local ask = self.ask
+  local all_rejected = accepted + edited == 0
+  local option = approval.option(ask, all_rejected and "reject_once" or "allow_once")
+  if not option then
+    return log.tell("error", "the request offers no way to " .. (all_rejected and "reject" or "allow") .. " it once")
+  end
+  local words = {}
+  for _, x in ipairs({ { accepted, "accepted" }, { edited, "edited" }, { rejected, "rejected" } }) do
+    if x[1] > 0 then
+      words[#words + 1] = x[1] .. " " .. x[2]
+    end
+  end
+  approval.choose(ask, option, { hunks = next(decisions) and decisions or compat.object(), comment = self.comment }, table.concat(words, ", "))
+end
+
+-- Ends the review, decided or not: every trace of it leaves the buffers.
+function Review:close()
+  if self.closed then
+    return
+  end
+  self.closed = true
+  for i, r in ipairs(M.open) do
+    if r == self then
+      table.remove(M.open, i)
+      break
+    end
+  end
+  view().hide(self)
+end
+
+---@param ask pillion.Ask
+---@return pillion.Review
+function M.start(ask)
+  local files, hunks = read(ask)
+  local self = setmetatable({ ask = ask, session = ask.session, files = files, hunks = hunks, diagnostics = ask.meta.diagnostics, closed = false }, Review)
+  table.insert(M.open, self)
+  view().show(self)
+  local open = config.options.review.open
+  if open == "always" or (open == "auto" and ask.session.view and ask.session.view:focused()) then
+    view().present(self)
+  end
+  if config.options.review.quickfix then
+    require("pillion.quickfix").hunks(self, true)
+  end
+  return self
+end
+
+-- The review that the cursor is in, or the one that waits longest.
+---@return pillion.Review?
+function M.current()
+  local buf = vim.api.nvim_get_current_buf()
+  for _, r in ipairs(M.open) do
+    for _, f in ipairs(r.files) do
+      if f.buf == buf then
+        return r
+      end
+    end
+  end
+  local ask = approval.first({ review = true })
+  return ask and ask.review
+end
+
+return M

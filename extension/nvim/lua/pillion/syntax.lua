@@ -1,0 +1,110 @@
+-- Syntax colours for lines that are in no buffer: treesitter over the whole new text, cut by line.
+local compat = require("pillion.compat")
+
+local M = {}
+
+local most = 256 * 1024 -- bytes of a text that is worth parsing for colours
+
+---@param name string file name
+---@param buf? integer
+---@return string filetype
+function M.filetype(name, buf)
+  if buf and vim.bo[buf].filetype ~= "" then
+    return vim.bo[buf].filetype
+  end
+  if vim.filetype and compat.has("0.8") then
+    local ok, ft = pcall(vim.filetype.match, { filename = name })
+    return ok and ft or ""
+  end
+  return ({ go = "go", lua = "lua", py = "python", js = "javascript", ts = "typescript", md = "markdown", rs = "rust", c = "c", h = "c" })[name:match("%.(%w+)$") or ""] or ""
+end
+
+-- For each line (from 1) its coloured spans {first, last, group}, bytes from 0. Empty where there is no parser.
+---@param s string
+---@param filetype string
+---@return table<integer, {[1]: integer, [2]: integer, [3]: string}[]>
+function M.spans(s, filetype)
+  local out = {}
+  if filetype == "" or #s > most or not compat.has("0.9") then
+    return out
+  end
+  local lang = compat.language(filetype)
+  pcall(function()
+    local parser = vim.treesitter.get_string_parser(s, lang)
+    local get = vim.treesitter.query.get or vim.treesitter.query.get_query
+    local query = get(lang, "highlights")
+    if not query then
+      return
+    end
+    local tree = parser:parse()[1]
+    for id, node in query:iter_captures(tree:root(), s, 0, -1) do
+      local name = query.captures[id]
+      if name:sub(1, 1) ~= "_" and name ~= "spell" and name ~= "conceal" then
+        local r1, c1, r2, c2 = node:range()
+        for row = r1, math.min(r2, r1 + 200) do
+          local line = out[row + 1]
+          if not line then
+            line = {}
+            out[row + 1] = line
+          end
+          line[#line + 1] = { row == r1 and c1 or 0, row == r2 and c2 or math.huge, "@" .. name .. "." .. lang }
+        end
+      end
+    end
+  end)
+  return out
+end
+
+-- A line as chunks of virtual text over a background group. Later spans win, as in the editor.
+---@param line string
+---@param spans? table[]
+---@param base string
+---@param tabstop integer
+---@return table[]
+function M.chunks(line, spans, base, tabstop)
+  local function expand(s, column)
+    if not s:find("\t", 1, true) then
+      return s
+    end
+    local out = {}
+    for before, tab in (s .. "\0"):gmatch("([^\t%z]*)([\t%z])") do
+      out[#out + 1] = before
+      column = column + vim.fn.strdisplaywidth(before)
+      if tab == "\t" then
+        local n = tabstop - column % tabstop
+        out[#out + 1] = (" "):rep(n)
+        column = column + n
+      end
+    end
+    return table.concat(out)
+  end
+  if not spans or #spans == 0 or #line > 2000 then
+    return { { expand(line, 0), base } }
+  end
+  local cuts = { [0] = true, [#line] = true }
+  for _, s in ipairs(spans) do
+    cuts[math.min(s[1], #line)] = true
+    cuts[math.min(s[2], #line)] = true
+  end
+  local points = vim.tbl_keys(cuts)
+  table.sort(points)
+  local chunks, column = {}, 0
+  for i = 1, #points - 1 do
+    local a, b = points[i], points[i + 1]
+    local group
+    for _, s in ipairs(spans) do
+      if s[1] <= a and s[2] >= b then
+        group = s[3]
+      end
+    end
+    local piece = expand(line:sub(a + 1, b), column)
+    column = column + vim.fn.strdisplaywidth(piece)
+    chunks[#chunks + 1] = { piece, group and { base, group } or base }
+  end
+  if #chunks == 0 then
+    chunks[1] = { "", base }
+  end
+  return chunks
+end
+
+return M
