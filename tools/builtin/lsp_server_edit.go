@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // serverEdits are the changes that one action makes a server ask for, each a change set of the call that runs it.
@@ -22,6 +24,15 @@ func (s *serverEdits) apply(env Env, call *tools.Call, title string) lspbridge.A
 	return func(ctx context.Context, label string, edits []lspbridge.FileEdit) error {
 		if label == "" {
 			label = title
+		}
+		for _, e := range edits {
+			if !e.Made {
+				continue
+			}
+			// The server has made it before anybody agreed. It is empty and of this moment, so nothing is lost.
+			if fi, err := os.Lstat(e.Path); err == nil && fi.Mode().IsRegular() && fi.Size() == 0 {
+				_ = os.Remove(e.Path)
+			}
 		}
 		r, err := env.changeFiles(ctx, call, label, edits)
 		if s.err = err; err != nil {
@@ -57,10 +68,31 @@ func (c *lspCall) runAction(ctx context.Context, a lspbridge.Action) (tools.Resu
 	if len(s.results) > 1 {
 		r.Output = fmt.Sprintf("%s made %d changes.\n\n", a.Title, len(s.results)) + r.Output
 	}
+	r.Output += c.afterCommand(ctx, r.Locations)
 	if err != nil {
 		r.Output += "\n\nThe language server did not go on: " + strings.TrimSpace(err.Error())
 	}
 	return r, nil
+}
+
+// afterCommand says what is wrong in the changed files: while a command runs its server checks nothing.
+func (c *lspCall) afterCommand(ctx context.Context, changed []tools.Location) string {
+	ctx, cancel := context.WithTimeout(ctx, settleBudget)
+	defer cancel()
+	d := lspbridge.Delta{State: lspbridge.Fresh}
+	var set change.Set
+	for _, l := range changed[:min(len(changed), maxOtherFiles)] {
+		report := c.Bridge.Diagnostics(ctx, l.Path)
+		if report.State != lspbridge.Fresh {
+			d.State, d.Reason = report.State, report.Reason
+		}
+		d.Introduced = append(d.Introduced, report.Items...)
+		set.Files = append(set.Files, change.File{Path: l.Path})
+	}
+	if text := problemText(&d, &set); text != "" || d.State != lspbridge.Fresh {
+		return text
+	}
+	return "\n\nChecked after the command: no errors in the changed files."
 }
 
 // ServerEdit is an edit that a language server asks for of its own accord, as a tool nobody is offered: run once, it
