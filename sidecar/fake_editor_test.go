@@ -21,6 +21,8 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/builtin"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/checkpoint"
 	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/shell"
@@ -172,16 +174,27 @@ func newRig(t testing.TB, st *store.Store, cwd string) *rig {
 	env := &sessions{envs: map[string]builtin.Env{}}
 	editors := NewEditors()
 	rules := permission.Ruleset{{Permission: "*", Pattern: "*", Action: permission.Allow}, {Permission: "edit", Pattern: "*", Action: permission.Ask, Origin: "test"}}
-	rt := agent.New(agent.Options{Store: st, Models: m, Tools: env.tools(editors, t.TempDir()), Asker: editors, Questions: editors,
+	blobs := &checkpoint.Blobs{Dir: filepath.Join(t.TempDir(), "checkpoints")}
+	if st.Path() != "" {
+		blobs.Dir = st.Path() + ".checkpoints" // a second rig on the same store has them too
+	}
+	made := env.tools(editors, t.TempDir())
+	rt := agent.New(agent.Options{Store: st, Models: m, Tools: made, Pack: func(_ string, set any) any { return blobs.Pack(set.(*change.Set)) }, Asker: editors, Questions: editors,
 		Rules: func(string) permission.Ruleset { return rules }, Instructions: func(string) []string { return nil }})
 	a, b := pipes()
 	r := &rig{t: t, cwd: cwd, model: m, rt: rt, served: make(chan error, 1)}
 	r.server = NewServer(ServerOptions{Runtime: rt, Conn: b, Editors: editors, Live: &liveProblems{}, Version: "0.0.0-test",
 		Review: func(id string) Reviewer {
-			env.mu.Lock()
-			defer env.mu.Unlock()
-			if e, ok := env.envs[id]; ok {
-				return e
+			for range 2 {
+				env.mu.Lock()
+				e, ok := env.envs[id]
+				env.mu.Unlock()
+				if ok {
+					return e
+				}
+				if s, ok := rt.Session(id); ok {
+					_, _ = made(context.Background(), s.Info()) // as the wiring does
+				}
 			}
 			return nil
 		},
@@ -189,8 +202,10 @@ func newRig(t testing.TB, st *store.Store, cwd string) *rig {
 			return []ModelInfo{{ID: "test/model", Name: "Test model", Efforts: []string{"low", "high"}}, {ID: "test/other", Name: "Other"}}
 		},
 		Terminals: env.terminals,
+		Whole:     blobs.Load,
 		Rules:     func(string, string) permission.Ruleset { return rules },
 		Grants:    agent.Grants(st),
+		Finder:    testFinder(t),
 	})
 	go func() { r.served <- r.server.Serve(context.Background()) }()
 	r.ed = newEditor(t, a)

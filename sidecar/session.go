@@ -24,15 +24,15 @@ type editorSession struct {
 	view *view // what the editor has been shown; owned by the session's event sink
 
 	mu        sync.Mutex
-	order     chan struct{}                // the last request that must keep its place (settings, queue, prompts): closed when it has it; guarded by mu
-	turns     chan struct{}                // the last prompt: closed when it is answered; guarded by mu
-	prompts   map[*context.CancelFunc]bool // prompts running or queued; guarded by mu
-	stop      func()                       // ends the subscription; guarded by mu
-	announced bool                         // the slash commands have been sent; guarded by mu
-	own       map[string]bool              // message ids of this connection's prompts, until they are shown; guarded by mu
-	unwatch   func()                       // ends the watch on the session's state; guarded by mu
-	moved     bool                         // the state may be another than was told; guarded by mu
-	telling   bool                         // tell runs; guarded by mu
+	order     chan struct{}                  // the last request that must keep its place (settings, queue, prompts): closed when it has it; guarded by mu
+	turns     chan struct{}                  // the last prompt: closed when it is answered; guarded by mu
+	prompts   map[*context.CancelFunc]bool   // prompts running or queued; guarded by mu
+	stop      func()                         // ends the subscription; guarded by mu
+	announced bool                           // the slash commands have been sent; guarded by mu
+	own       map[string]bool                // message ids of this connection's prompts, until they are shown; guarded by mu
+	unwatch   func()                         // ends the watch on the session's state; guarded by mu
+	moved     bool                           // the state may be another than was told; guarded by mu
+	telling   bool                           // tell runs; guarded by mu
 	told      struct{ queue, status string } // what the editor was told last; owned by tell
 }
 

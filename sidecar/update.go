@@ -24,10 +24,10 @@ type view struct {
 	seq  int64 // of the event that is being shown; owned by who shows
 	past bool  // it happened before the editor was there
 
-	mu      sync.Mutex
-	info    agent.SessionInfo      // as last shown; guarded by mu
-	calls   map[string]*callView   // by call id; guarded by mu
-	ledger  *ledger                // guarded by mu
+	mu     sync.Mutex
+	info   agent.SessionInfo    // as last shown; guarded by mu
+	calls  map[string]*callView // by call id; guarded by mu
+	ledger *ledger              // guarded by mu
 }
 
 // callView is a tool call as the editor has it.

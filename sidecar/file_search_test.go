@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/tools/search"
+)
+
+// testFinder is the real one without language servers.
+func testFinder(t testing.TB) *Finder {
+	s := search.New(search.Options{})
+	l := newListings(func(string) *search.Searcher { return s })
+	d := &declarations{names: l.names, ctx: l.ctx, kept: map[string]*index{}, bridge: func(string) *lspbridge.Manager { return nil }}
+	t.Cleanup(func() {
+		l.close()
+		d.wg.Wait()
+	})
+	return &Finder{Names: l.names, Symbols: d.find}
+}
+
+func (r *rig) search(params string) string {
+	r.t.Helper()
+	var out []string
+	for _, m := range r.ed.request("_pillion/file/search", `{"sessionId":"$S",`+params+`}`)["matches"].([]any) {
+		m := m.(map[string]any)
+		text := fmt.Sprint(m["kind"], " ", m["path"])
+		if name, ok := m["name"]; ok {
+			text += fmt.Sprint(" ", name, " ", m["range"].(map[string]any)["start"])
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, "\n")
+}
+
+func TestFileSearchFindsFilesFoldersAndSymbols(t *testing.T) {
+	r := newRig(t, testStore(t), t.TempDir())
+	for name, text := range map[string]string{
+		"src/server/main.go": "package main\n\ntype Server struct{}\n\n// Start starts.\nfunc (s *Server) Start() { var 変数, local int; _, _ = 変数, local }\n",
+		"docs/server.md":     "x", ".gitignore": "built/\n", "built/server.o": "x", ".git/config": "x", "übung/ß.txt": "x",
+	} {
+		path := filepath.Join(r.cwd, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, text)
+	}
+	r.start("")
+	for params, want := range map[string]string{
+		`"query":"server","kinds":["file","folder"]`:      "folder src/server/\nfile docs/server.md\nfile src/server/main.go",
+		`"query":"server","kinds":["folder"]`:             "folder src/server/",
+		`"query":"src main","kinds":["file"]`:             "file src/server/main.go",
+		`"query":"ß","kinds":["file"]`:                    "file übung/ß.txt",
+		`"query":"built","kinds":["file","folder"]`:       "",
+		`"query":"server","kinds":["file"],"limit":1`:     "file docs/server.md",
+		`"query":"nothing like it","kinds":["file"]`:      "",
+		`"query":"gitignore","kinds":["file"],"limit":20`: "file .gitignore",
+	} {
+		if got := r.search(params); got != want {
+			t.Errorf("%s:\n%s\nwant\n%s", params, got, want)
+		}
+	}
+	// The index of symbols is made behind the first question.
+	for deadline := time.Now().Add(patience); ; {
+		got := r.search(`"query":"start","kinds":["symbol"]`)
+		if got == "symbol src/server/main.go Server.Start map[character:17 line:5]" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("symbols: %q", got)
+		}
+	}
+	if got := r.search(`"query":"local","kinds":["symbol"]`); got != "" {
+		t.Errorf("a variable inside a function: %s", got)
+	}
+	for _, bad := range []string{`"query":"x","kinds":["class"]`, `"query":"x","limit":0`, `"query":"x","limit":999`, `"query":"` + strings.Repeat("x", 300) + `"`} {
+		r.ed.send(`{"jsonrpc":"2.0","id":"bad","method":"_pillion/file/search","params":{"sessionId":"$S",` + bad + `}}`)
+		r.ed.expect(`{"id":"bad","error":{"code":-32602}}`)
+	}
+}
+
+func TestANewFileIsFoundWithoutAnybodyWaiting(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.txt"), "x")
+	s := search.New(search.Options{})
+	l := newListings(func(string) *search.Searcher { return s })
+	defer l.close()
+	first, err := l.names(context.Background(), dir)
+	if err != nil || first.list.Len() != 1 {
+		t.Fatal(first, err)
+	}
+	write(t, filepath.Join(dir, "b.txt"), "x")
+	l.mu.Lock()
+	first.made = time.Now().Add(-time.Minute) // old
+	l.mu.Unlock()
+	again, err := l.names(context.Background(), dir)
+	if err != nil || again != first {
+		t.Errorf("who asks waited: %v", err)
+	}
+	l.mu.Lock()
+	made := l.kept[dir].made
+	l.mu.Unlock()
+	<-made
+	if now, _ := l.names(context.Background(), dir); now.list.Len() != 2 {
+		t.Errorf("%d files", now.list.Len())
+	}
+	if _, err := l.names(context.Background(), filepath.Join(dir, "gone")); err == nil {
+		t.Error("a folder that is not there has names")
+	}
+}
+
+// BenchmarkFileSearch is the warm search of the issue: 50,000 files.
+func BenchmarkFileSearch(b *testing.B) {
+	dir := b.TempDir()
+	for d := range 500 {
+		sub := filepath.Join(dir, fmt.Sprintf("packages/module%d/components%d", d%50, d))
+		if err := os.MkdirAll(sub, 0o700); err != nil {
+			b.Fatal(err)
+		}
+		for f := range 100 {
+			if err := os.WriteFile(filepath.Join(sub, fmt.Sprintf("Thing%dController%d.ts", f, d)), nil, 0o600); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	f := testFinder(b)
+	if _, err := f.Names(context.Background(), dir); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		n, _ := f.Names(context.Background(), dir)
+		n.find("thngctrl77", 50, map[string]bool{"file": true, "folder": true})
+	}
+}
