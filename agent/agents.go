@@ -52,6 +52,9 @@ func DefaultAgents() []Agent {
 				"external_directory", "*", "ask", "doom_loop", "*", "ask",
 				"bash", "*", "deny", permission.ReadOnlyCommands, "*", "allow", "bash", "", "deny"),
 		},
+		{Name: titleAgent, Mode: ModePrimary, Hidden: true, Description: "Names sessions.", Rules: rule(titleAgent, "*", "*", "deny")},
+		{Name: summaryAgent, Mode: ModePrimary, Hidden: true, Description: "Describes finished work.", Rules: rule(summaryAgent, "*", "*", "deny")},
+		{Name: compactionAgent, Mode: ModePrimary, Hidden: true, Description: "Summarises what no longer fits the context.", Rules: rule(compactionAgent, "*", "*", "deny")},
 	}
 }
 

@@ -26,6 +26,7 @@ type answer struct {
 	parts   []part
 	calls   []*call
 	byIndex map[int]*call
+	echo    *echo // takes out what an answer repeats of one that broke off; nil: nothing to take out
 	usage   provider.Usage
 	stop    provider.StopReason
 
@@ -81,6 +82,11 @@ func (a *answer) stream(ctx context.Context, via provider.Provider, req *provide
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.closed = true
+	if a.echo != nil && err == nil && len(a.echo.got) > 0 { // a whole answer that is a part of what was there
+		held := string(a.echo.got)
+		a.echo = nil
+		a.text(provider.PartText, EventText, provider.Event{Type: provider.EventText, Text: held})
+	}
 	if err == nil && a.stop == "" {
 		// The providers promise a stop; without one this is either a whole answer or none.
 		if a.stop = provider.StopEnd; len(a.parts) == 0 {
@@ -127,6 +133,15 @@ func (a *answer) take(ctx context.Context, e provider.Event) {
 }
 
 func (a *answer) text(typ provider.PartType, as EventType, e provider.Event) {
+	if a.echo != nil && typ == provider.PartText {
+		fresh, over := a.echo.next(e.Text)
+		if e.Text = fresh; over {
+			a.echo = nil
+		}
+		if e.Text == "" && e.Signature == "" {
+			return
+		}
+	}
 	n := len(a.parts)
 	if n == 0 || a.parts[n-1].typ != typ || a.parts[n-1].ended {
 		a.parts = append(a.parts, part{})

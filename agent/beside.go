@@ -24,4 +24,6 @@ func (s *Session) ToolBeside(ctx context.Context, tool tools.Tool, input json.Ra
 }
 
 // Notice tells the session's person something.
-func (s *Session) Notice(level, text string) { s.log.emit(EventNotice, NoticeData{Level: level, Text: text}) }
+func (s *Session) Notice(level, text string) {
+	s.log.emit(EventNotice, NoticeData{Level: level, Text: text})
+}

@@ -310,10 +310,10 @@ func TestRetryWaitsAndIsSeen(t *testing.T) {
 			t.Errorf("notices %+v", notices)
 		}
 		steps := ofType[StepData](events, EventStep)
-		if len(steps) != 3 || !steps[0].Dropped || steps[0].Message.Parts[0].Text != "Let me th" || steps[2].Dropped {
+		if len(steps) != 3 || !steps[0].Cut || !steps[1].Dropped || steps[0].Message.Parts[0].Text != "Let me th" || steps[2].Dropped {
 			t.Errorf("steps %+v", steps)
 		}
-		if last := m.seen()[2]; len(last.Messages) != 1 {
+		if last := m.seen()[2]; len(last.Messages) != 3 { // the words, what was said until then, and the wish to go on
 			t.Errorf("the repeated request has %d messages", len(last.Messages))
 		}
 		h.consistent(s)

@@ -24,23 +24,25 @@ type EventType string
 
 // The closed set of events, with the type of each one's data.
 const (
-	EventSession  EventType = "session"  // SessionInfo: created, or renamed, or another model or agent
-	EventPrompt   EventType = "prompt"   // PromptData: the person's message; a turn begins
-	EventMessage  EventType = "message"  // MessageData: an assistant message (one model step) begins
-	EventText     EventType = "text"     // TextData: a piece of the answer
-	EventThinking EventType = "thinking" // TextData
-	EventTool     EventType = "tool"     // ToolData: a tool call, as it is now (upsert by callID)
-	EventStep     EventType = "step"     // StepData: the step's message as it goes into the history, with usage
-	EventPlan     EventType = "plan"     // PlanData: the todo list
-	EventChange   EventType = "change"   // ChangeData: a change set proposed, decided, applied (upsert by set id)
-	EventAsk      EventType = "ask"      // AskData: a permission asked and answered
-	EventNotice   EventType = "notice"   // NoticeData: something the person should know (retry, compaction, a missing server)
-	EventTurn     EventType = "turn"     // TurnData: the turn is over
-	EventPrune    EventType = "prune"    // PruneData: old tool outputs left the history
-	EventReview   EventType = "review"   // ReviewData: hunks kept or undone after the fact
-	EventRestore  EventType = "restore"  // RestoreData: files or the conversation taken back to a checkpoint
-	EventSteer    EventType = "steer"    // PromptData: words that a running turn has read
-	EventQueue    EventType = "queue"    // QueueData: the stored prompts that wait
+	EventSession    EventType = "session"    // SessionInfo: created, or renamed, or another model or agent
+	EventPrompt     EventType = "prompt"     // PromptData: the person's message; a turn begins
+	EventMessage    EventType = "message"    // MessageData: an assistant message (one model step) begins
+	EventText       EventType = "text"       // TextData: a piece of the answer
+	EventThinking   EventType = "thinking"   // TextData
+	EventTool       EventType = "tool"       // ToolData: a tool call, as it is now (upsert by callID)
+	EventStep       EventType = "step"       // StepData: the step's message as it goes into the history, with usage
+	EventPlan       EventType = "plan"       // PlanData: the todo list
+	EventChange     EventType = "change"     // ChangeData: a change set proposed, decided, applied (upsert by set id)
+	EventAsk        EventType = "ask"        // AskData: a permission asked and answered
+	EventNotice     EventType = "notice"     // NoticeData: something the person should know (retry, compaction, a missing server)
+	EventTurn       EventType = "turn"       // TurnData: the turn is over
+	EventPrune      EventType = "prune"      // PruneData: old tool outputs left the history
+	EventReview     EventType = "review"     // ReviewData: hunks kept or undone after the fact
+	EventRestore    EventType = "restore"    // RestoreData: files or the conversation taken back to a checkpoint
+	EventSteer      EventType = "steer"      // PromptData: words that a running turn has read
+	EventCompaction EventType = "compaction" // CompactionData: older turns became a summary, for the model (upsert by id)
+	EventSummary    EventType = "summary"    // TextData: a piece of that summary, by the compaction's id
+	EventQueue      EventType = "queue"      // QueueData: the stored prompts that wait
 )
 
 // SessionInfo is a session's head.
@@ -119,6 +121,8 @@ type StepData struct {
 	Cost    float64             `json:"cost,omitempty"` // USD
 	Stop    provider.StopReason `json:"stop"`
 	Error   string              `json:"error,omitempty"`
+	// Cut: the answer broke off here; what was said stays, and the next message goes on from it.
+	Cut bool `json:"cut,omitempty"`
 	// Dropped: kept in the transcript, not in the history; the request was repeated.
 	Dropped bool `json:"dropped,omitempty"`
 }

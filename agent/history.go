@@ -17,6 +17,8 @@ type history struct {
 	info     SessionInfo        // as the last session event has it
 	todos    []tools.Todo
 	used     int // tokens of context, after the last step
+	usedAt   int // how many messages those are of
+	futile   int // tokens at which a compaction gained nothing; 0: none has failed
 	prompts  int
 
 	writing   map[string]ChangeData // change sets that were being written, by id
@@ -88,10 +90,15 @@ func (h *history) apply(e Event) {
 		h.todos = decode[PlanData](e).Todos
 	case EventPrune:
 		ids := map[string]bool{}
-		for _, id := range decode[PruneData](e).CallIDs {
+		d := decode[PruneData](e)
+		for _, id := range d.CallIDs {
 			ids[id] = true
 		}
-		h.prune(ids)
+		h.prune(ids, d.Tokens)
+	case EventCompaction:
+		if d := decode[CompactionData](e); d.State == CompactionDone {
+			h.compact(d)
+		}
 	case EventChange:
 		h.change(e)
 	case EventRestore:
@@ -103,7 +110,7 @@ func (h *history) apply(e Event) {
 	case EventTurn:
 		t := decode[TurnData](e)
 		if t.ContextUsed > 0 {
-			h.used = t.ContextUsed
+			h.used, h.usedAt = t.ContextUsed, len(h.messages)
 		}
 		h.turn = nil
 		h.clear()

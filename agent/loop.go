@@ -110,18 +110,12 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 			set.offered, set.specs = nil, nil
 		}
 		a, err := t.answer(ctx, set, last)
-		if errors.Is(err, errTooLong) {
-			if t.shrunk = true; ctx.Err() == nil {
-				_, err = t.compact(ctx, set, compaction{why: "the conversation is too long for the model", auto: true, hard: true})
-			}
-			if err == nil {
+		var refused *tooLongError
+		if errors.As(err, &refused) && ctx.Err() == nil {
+			if err = t.shrink(ctx, set, refused); err == nil {
 				t.step--
 				continue
 			}
-			if ctx.Err() != nil {
-				return TurnCancelled, nil
-			}
-			return TurnError, tooLong(err)
 		}
 		if err != nil && a == nil {
 			if ctx.Err() != nil {

@@ -48,14 +48,16 @@ func (h *history) prunable() (ids map[string]bool, tokens int) {
 // estimate is a result's size in tokens: four bytes each; an image's size is not its bytes.
 func estimate(p provider.Part) int {
 	n := len(p.Text) / 4
-	for range p.Files {
-		n += 1500
+	for _, f := range p.Files {
+		if n += 1500; f.Mime == "application/pdf" {
+			n += len(f.Data) / 100 // pages are not counted
+		}
 	}
 	return n
 }
 
 // prune drops results. Messages are values that never change, so those it touches are new ones in a new list.
-func (h *history) prune(ids map[string]bool) {
+func (h *history) prune(ids map[string]bool, tokens int) {
 	list := make([]provider.Message, len(h.messages))
 	copy(list, h.messages)
 	for i, m := range list {
@@ -77,6 +79,7 @@ func (h *history) prune(ids map[string]bool) {
 		}
 	}
 	h.messages = list
+	h.used = max(0, h.used-tokens)
 }
 
 // prune makes room at the beginning of a turn, and in its middle when the window fills.
@@ -89,7 +92,7 @@ func (t *turn) prune() {
 	if ids == nil {
 		return
 	}
-	h.prune(ids)
+	h.prune(ids, tokens)
 	data := PruneData{Tokens: tokens}
 	for id := range ids {
 		data.CallIDs = append(data.CallIDs, id)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/tools"
 )
 
@@ -21,6 +22,7 @@ func TestOldOutputsArePruned(t *testing.T) {
 			return &tools.Error{Kind: "test", Message: big}
 		}
 	}
+	h.model.info = provider.Model{Provider: "fake", ID: "m", Context: 1_000_000}
 	s := h.session()
 	for i := range 12 {
 		h.prompt(s, fmt.Sprint("turn ", i))

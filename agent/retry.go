@@ -20,18 +20,25 @@ const (
 // means that there is nothing to go on with.
 func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, error) {
 	req := &provider.Request{
-		Model: set.model, System: t.system, Messages: t.s.hist.messages, Tools: set.specs,
+		Model: set.model, System: t.system, Tools: set.specs,
 		Temperature: set.agent.Temperature, TopP: set.agent.TopP, Effort: set.info.Effort, SessionID: set.info.ID,
 	}
-	if last {
-		// Only for this request: it is not part of what was said.
-		req.Messages = append(req.Messages[:len(req.Messages):len(req.Messages)], provider.Message{
-			ID: newID("msg_"), Role: provider.RoleUser,
-			Parts: []provider.Part{{Type: provider.PartText, Synthetic: true, Text: fmt.Sprintf(stepsPrompt(), steps(set.agent))}},
-		})
+	converse := func() {
+		if req.Messages = t.s.hist.messages; last {
+			// Only for this request: it is not part of what was said.
+			req.Messages = append(req.Messages[:len(req.Messages):len(req.Messages)], provider.Message{
+				ID: newID("msg_"), Role: provider.RoleUser,
+				Parts: []provider.Part{{Type: provider.PartText, Synthetic: true, Text: fmt.Sprintf(stepsPrompt(), steps(set.agent))}},
+			})
+		}
 	}
+	converse()
+	var said []byte // of answers that broke off
 	for attempt := 1; ; attempt++ {
 		a := t.newAnswer(set)
+		if len(said) > 0 {
+			a.echo = &echo{want: said}
+		}
 		err := a.stream(ctx, set.via, req)
 		if err == nil || ctx.Err() != nil {
 			return a, nil // cancelled: finish answers what there is
@@ -44,17 +51,50 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 			t.notice("warning", "The answer broke off ("+perr.Message+"). The calls that were complete are kept; the model goes on from there.")
 			return a, perr
 		}
+		if perr.Kind == provider.ErrContextLength && !t.shrunk {
+			t.drop(set, a, perr)
+			return nil, &tooLongError{perr}
+		}
 		wait := t.s.rt.backoff(attempt, perr)
 		if !perr.Retriable() || attempt == maxAttempts || wait > longestWait {
 			return t.giveUp(set, a, perr, attempt, wait)
 		}
-		t.drop(set, a, perr)
+		if a.isEmpty() {
+			t.drop(set, a, perr)
+		} else {
+			said = append(said, t.keepPartial(set, a, perr)...)
+			converse()
+		}
 		t.s.log.emit(EventNotice, NoticeData{Level: "warning", Attempt: attempt + 1, Until: now().Add(wait),
 			Text: fmt.Sprintf("%s. Trying again in %s (attempt %d of %d).", trimDot(perr.Message), wait.Round(100*time.Millisecond), attempt+1, maxAttempts)})
 		if !pause(ctx, wait) {
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// tooLongError: the conversation does not fit the model, and has not been compacted for that yet in this turn.
+type tooLongError struct{ said *provider.Error }
+
+func (e *tooLongError) Error() string { return e.said.Message }
+
+// shrink makes the conversation fit after a provider refused it; the error says what a person can do.
+func (t *turn) shrink(ctx context.Context, set *setup, refused *tooLongError) error {
+	t.shrunk = true
+	_, err := t.compact(ctx, set, compaction{why: "the conversation is too long for the model", auto: true, hard: true})
+	if err == nil {
+		return nil
+	}
+	text := trimDot(refused.said.Message)
+	if !errors.Is(err, ErrNothingToCompact) {
+		text += "; compacting the conversation failed (" + trimDot(err.Error()) + ")"
+	}
+	if !strings.Contains(text, "start a new session") {
+		text += "; start a new session or choose a model with a larger context"
+	}
+	shown := *refused.said
+	shown.Message, shown.Err = text+".", refused.said
+	return &shown
 }
 
 // drop closes an answer whose request is repeated: what it said stays in the transcript, marked, and out of the

@@ -18,8 +18,9 @@ type subCalls struct{ c *call }
 
 // callable are the offered tools that may be called from inside: Pillion's own, no servers'.
 func (sc subCalls) callable() []tools.Tool {
+	own := sc.c.s.made
 	return slices.DeleteFunc(slices.Clone(sc.c.offered), func(t tools.Tool) bool {
-		return slices.Contains(notInside, t.ID) || t.External
+		return slices.Contains(notInside, t.ID) || !slices.ContainsFunc(own, func(o tools.Tool) bool { return o.ID == t.ID })
 	})
 }
 

@@ -26,7 +26,6 @@ type Tool struct {
 	Permission  string          // permission that hides the tool when denied for "*"; edit for every tool that changes files
 	ReadOnly    bool            // may run beside other read-only calls of the same step
 	Parallel    bool            // runs beside its neighbours although it changes things: each call has a session of its own
-	External    bool            // from a server or a file of the person's, not Pillion's own
 	OptIn       bool            // offered only where a switch names it
 	Kind        Kind            // for the person's card; ACP's word
 	Keep        Keep            // which part of a long output survives the cap; empty is Head

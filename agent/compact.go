@@ -1,0 +1,279 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+)
+
+// CompactionState is where a compaction stands.
+type CompactionState string
+
+// A compaction begins and is done, failed or cancelled; only one that is done changes the conversation.
+const (
+	CompactionBegun     CompactionState = "begun"
+	CompactionDone      CompactionState = "done"
+	CompactionFailed    CompactionState = "failed"
+	CompactionCancelled CompactionState = "cancelled"
+)
+
+// CompactionData replaces the older part of the conversation by a summary, for the model. The transcript keeps all.
+type CompactionData struct {
+	ID      string          `json:"id"` // of the summary's message
+	State   CompactionState `json:"state"`
+	Auto    bool            `json:"auto,omitempty"` // nobody asked for it
+	Why     string          `json:"why,omitempty"`
+	Model   string          `json:"model,omitempty"`
+	Summary string          `json:"summary,omitempty"`
+	Error   string          `json:"error,omitempty"`
+
+	Prompt  string         `json:"prompt,omitempty"`  // a message that stays, before From: the prompt that is worked on
+	From    string         `json:"from,omitempty"`    // first of the newest messages, which stay; empty: none does
+	Trimmed map[string]int `json:"trimmed,omitempty"` // bytes that stay of the results of these calls
+
+	Messages int            `json:"messages,omitempty"` // that went
+	Before   int            `json:"before,omitempty"`   // tokens of context, estimated
+	After    int            `json:"after,omitempty"`
+	Usage    provider.Usage `json:"usage,omitzero"`
+	Cost     float64        `json:"cost,omitempty"`
+}
+
+// CompactionOptions are the configuration's. Zero values are the defaults.
+type CompactionOptions struct {
+	NoAuto    bool
+	NoPrune   bool
+	Reserved  int // tokens kept free for the answer
+	TailTurns int // last turns that are never summarised, as far as they fit
+	Recent    int // tokens of the newest messages that are never summarised
+}
+
+// ErrNothingToCompact: the conversation is too short.
+var ErrNothingToCompact = errors.New("there is nothing to compact yet")
+
+// freeSummary is how much longer than what it replaces, in tokens, a summary may be that a person asked for.
+const freeSummary = 2_000
+
+var errNoGain = errors.New("the summary is not shorter than what it replaces, so the conversation stays as it is")
+
+// Compact summarises the conversation now, between turns. focus are words of the person on what matters.
+func (s *Session) Compact(ctx context.Context, focus string) (d CompactionData, err error) {
+	run := func(ctx context.Context) {
+		t := &turn{s: s}
+		var set *setup
+		if set, err = t.setup(ctx); err == nil {
+			d, err = t.compact(ctx, set, compaction{why: "asked for", focus: focus})
+		}
+	}
+	if e := s.do(ctx, run, func(e error) { err = e }); e != nil {
+		return d, e
+	}
+	return d, err
+}
+
+func (s *Session) compactionOptions() CompactionOptions {
+	if s.rt.o.Compaction == nil {
+		return CompactionOptions{}
+	}
+	return s.rt.o.Compaction(s.Info().Cwd)
+}
+
+// usable is how many tokens a conversation may have before it is compacted; 0: not known.
+func usable(m provider.Model, o CompactionOptions) int {
+	if m.Context <= 0 {
+		return 0
+	}
+	reserved := o.Reserved
+	if reserved <= 0 {
+		reserved = min(20_000, m.Context/4)
+		if m.Output > 0 {
+			reserved = min(reserved, m.Output)
+		}
+	}
+	return max(m.Context-reserved, m.Context/2)
+}
+
+// room sees to it that the next request fits: old outputs go first, then older turns.
+func (t *turn) room(ctx context.Context, set *setup) {
+	o := t.s.compactionOptions()
+	if !o.NoPrune {
+		t.prune()
+	}
+	limit := usable(set.model, o)
+	if o.NoAuto || limit == 0 || t.tokens(set) < limit {
+		return
+	}
+	// What cannot gain is not tried again before the conversation has grown by a tenth of the window.
+	if h := t.s.hist; h.futile > 0 && h.tokens() < h.futile+limit/10 {
+		return
+	}
+	_, _ = t.compact(ctx, set, compaction{why: "the context is nearly full", auto: true}) // a failure has been told
+}
+
+// tokens is the size of the next request: what the provider counted, and an estimate of what came since.
+func (t *turn) tokens(set *setup) int {
+	n := t.s.hist.tokens()
+	if t.s.hist.used == 0 {
+		for _, b := range t.system {
+			n += len(b) / 4
+		}
+		for _, spec := range set.specs {
+			n += (len(spec.Description) + len(spec.Parameters)) / 4
+		}
+	}
+	return n
+}
+
+func (h *history) tokens() int {
+	if h.used > 0 && h.usedAt <= len(h.messages) {
+		return h.used + estimateAll(h.messages[h.usedAt:])
+	}
+	return estimateAll(h.messages)
+}
+
+func estimateAll(all []provider.Message) (n int) {
+	for _, m := range all {
+		n += estimateMessage(m)
+	}
+	return n
+}
+
+func estimateMessage(m provider.Message) (n int) {
+	for _, p := range m.Parts {
+		n += 4 + estimate(p) + len(p.Input)/4
+	}
+	return n
+}
+
+// compaction is a request for one.
+type compaction struct {
+	why, focus string
+	auto       bool
+	hard       bool // the request did not fit: what stays must be small
+}
+
+// compact makes room by a summary. The error has been told to the person when the compaction had begun.
+func (t *turn) compact(ctx context.Context, set *setup, c compaction) (CompactionData, error) {
+	s, h := t.s, t.s.hist
+	limit := usable(set.model, s.compactionOptions())
+	plan := h.plan(limit, s.compactionOptions(), c)
+	if plan.messages == 0 && len(plan.trimmed) == 0 {
+		return CompactionData{}, ErrNothingToCompact
+	}
+	before := max(t.tokens(set), estimateAll(h.messages))
+	d := CompactionData{ID: newID("cmp_"), State: CompactionBegun, Auto: c.auto, Why: c.why, Before: before, Messages: plan.messages}
+	s.log.emit(EventCompaction, d)
+
+	var text string
+	var spent StepData
+	var err error
+	if plan.messages > 0 {
+		text, spent, err = s.errand(ctx, errand{agent: compactionAgent, model: set.info.Model, text: transcriptFor(plan.gone, c.focus, s.roomForSummary(set)),
+			said:  func(text string) { s.log.text(EventSummary, d.ID, text) },
+			again: func() { s.log.emit(EventCompaction, d) }})
+	}
+	t.end.Usage, t.end.Cost = sum(t.end.Usage, spent.Usage), t.end.Cost+spent.Cost
+	d.Model, d.Usage, d.Cost = spent.Message.Model, spent.Usage, spent.Cost
+	var perr *provider.Error
+	switch {
+	case ctx.Err() != nil:
+		d.State = CompactionCancelled
+	case errors.Is(err, errNoModelForJob), errors.As(err, &perr) && perr.Kind == provider.ErrContextLength:
+		text, err = digest(plan.gone), nil // no model can, so the facts are kept without words around them
+	}
+	if err == nil && d.State == CompactionBegun {
+		d.Summary, d.Prompt, d.From, d.Trimmed = text, plan.prompt, plan.from, plan.trimmed
+		d.After = max(0, before-plan.tokens) + len(text)/4
+		// Who asks for a compaction gets one, also of a few words.
+		if gain := plan.tokens - len(text)/4; gain <= 0 && (c.auto || gain < -freeSummary) {
+			err = errNoGain
+		}
+	}
+	if err != nil || d.State == CompactionCancelled {
+		h.futile = h.tokens()
+		if d.State != CompactionCancelled {
+			d.State, d.Error = CompactionFailed, err.Error()
+		} else {
+			err = ctx.Err()
+		}
+		d.Summary, d.Prompt, d.From, d.Trimmed, d.After = "", "", "", nil, 0
+		s.log.emit(EventCompaction, d)
+		return d, err
+	}
+	d.State = CompactionDone
+	s.log.emit(EventCompaction, d)
+	h.compact(d)
+	t.end.ContextUsed, t.end.ContextSize = h.used, set.model.Context
+	return d, nil
+}
+
+// roomForSummary is how many bytes of transcript a summarising request may carry.
+func (s *Session) roomForSummary(set *setup) int {
+	size := set.model.Context
+	if size <= 0 {
+		size = 32_000
+	}
+	return max(4_000, (size-min(size/4, 12_000))*3) // three bytes a token is on the safe side
+}
+
+// compact replaces what went by the summary. Messages are values that never change, so the list is a new one.
+func (h *history) compact(d CompactionData) {
+	text := "This conversation was compacted to save context. What was said and done before, in short:\n\n<summary>\n" + d.Summary +
+		"\n</summary>\n\nGo on from here; do not repeat what is done. Read a file again before you rely on what it holds."
+	var list []provider.Message
+	if d.Summary != "" {
+		list = append(list, provider.Message{ID: d.ID, Role: provider.RoleUser, Parts: []provider.Part{{Type: provider.PartText, Text: text, Synthetic: true}}})
+	}
+	keep := false
+	for _, m := range h.messages {
+		if keep = keep || d.From != "" && m.ID == d.From; keep || d.Prompt != "" && m.ID == d.Prompt {
+			list = append(list, trim(m, d.Trimmed))
+		}
+	}
+	h.messages = list
+	h.used, h.usedAt, h.futile = d.After, len(list), 0
+}
+
+// trim cuts results of a message.
+func trim(m provider.Message, most map[string]int) provider.Message {
+	if m.Role != provider.RoleTool || len(most) == 0 {
+		return m
+	}
+	parts := append([]provider.Part(nil), m.Parts...)
+	for i, p := range parts {
+		n, ok := most[p.CallID]
+		if !ok {
+			continue
+		}
+		if parts[i].Files = nil; n == 0 {
+			parts[i].Text = prunedText
+		} else if n < len(p.Text) {
+			parts[i].Text = strings.ToValidUTF8(p.Text[:n], "") + "\n\n[The rest of this output was dropped to fit the model's context. Ask for it in smaller pieces.]"
+		}
+	}
+	m.Parts = parts
+	return m
+}
+
+// words of a compaction for a person.
+func (d CompactionData) words() string {
+	if d.Summary == "" {
+		return fmt.Sprintf("Long outputs were cut to fit the model's context (about %d tokens now, %d before).", d.After, d.Before)
+	}
+	return fmt.Sprintf("The conversation was compacted: %s became a summary (about %d tokens now, %d before).", plural(d.Messages, "message"), d.After, d.Before)
+}
+
+// Words tell a person what a compaction came to.
+func (d CompactionData) Words() string {
+	switch d.State {
+	case CompactionBegun:
+		return "Compacting the conversation: " + d.Why + "."
+	case CompactionFailed:
+		return "The conversation could not be compacted: " + trimDot(d.Error) + "."
+	case CompactionCancelled:
+		return "The compaction was cancelled; the conversation is as it was."
+	}
+	return d.words()
+}

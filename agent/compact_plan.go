@@ -1,0 +1,283 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+)
+
+// How much of the newest messages stays, in tokens: a quarter of the window within these bounds.
+const (
+	tailLeast = 2_000
+	tailMost  = 15_000
+)
+
+// cutPlan says what a compaction takes out. Without messages that go there may still be results to trim.
+type cutPlan struct {
+	gone     []provider.Message
+	messages int // how many those are
+	tokens   int // that they have, and that trimming saves
+	prompt   string
+	from     string
+	trimmed  map[string]int
+}
+
+// plan decides what goes. What stays begins at the person's words or at a step, so that calls and results are never
+// parted; the newest step and the prompt that is worked on always stay while a turn runs.
+func (h *history) plan(limit int, o CompactionOptions, c compaction) (p cutPlan) {
+	all := h.messages
+	if len(all) == 0 {
+		return p
+	}
+	budget := max(tailLeast, min(tailMost, limit/4))
+	if o.Recent > 0 {
+		budget = o.Recent
+	}
+	if c.hard {
+		budget /= 4
+	}
+	from := len(all)
+	running := h.running()
+	if running {
+		from = lastStep(all)
+	}
+	left, turns := budget-estimateAll(all[from:]), 0
+	for i := from - 1; i >= 0; i-- {
+		if left -= estimateMessage(all[i]); left < 0 || o.TailTurns > 0 && turns == o.TailTurns {
+			break
+		}
+		if all[i].Role == provider.RoleTool {
+			continue
+		}
+		from = i
+		if all[i].Role == provider.RoleUser {
+			turns++
+		}
+	}
+	if from == 0 || from == 1 && strings.HasPrefix(all[0].ID, "cmp_") { // all of it fits
+		if c.auto && !c.hard {
+			return p
+		}
+		if from = len(all); running {
+			from = lastStep(all)
+		}
+	}
+	// Whole turns read better than the end of one; a turn that is longer than the budget keeps its prompt.
+	if i := slices.IndexFunc(all[from:], func(m provider.Message) bool { return m.Role == provider.RoleUser }); i > 0 {
+		from += i
+	} else if i < 0 && running {
+		for j := from - 1; j >= 0; j-- {
+			if all[j].Role == provider.RoleUser && !synthetic(all[j]) {
+				p.prompt = all[j].ID
+				break
+			}
+		}
+	}
+	for _, m := range all[:from] {
+		if m.ID != p.prompt {
+			p.gone = append(p.gone, m)
+			p.tokens += estimateMessage(m)
+		}
+	}
+	p.messages = len(p.gone)
+	if p.messages == 1 && strings.HasPrefix(p.gone[0].ID, "cmp_") || p.messages == 0 { // a summary of a summary
+		p = cutPlan{from: all[0].ID}
+		p.trim(all, limit)
+		return p
+	}
+	if from < len(all) {
+		p.from = all[from].ID
+		p.trim(all[from:], limit)
+	}
+	return p
+}
+
+// running reports whether the newest message is one that a model has still to answer.
+func (h *history) running() bool {
+	last := h.messages[len(h.messages)-1]
+	return last.Role == provider.RoleTool || last.Role == provider.RoleUser
+}
+
+// lastStep is where the newest step begins: the person's words, or the answer whose results come last.
+func lastStep(all []provider.Message) int {
+	i := len(all) - 1
+	for i > 0 && all[i].Role == provider.RoleTool {
+		i--
+	}
+	return i
+}
+
+func synthetic(m provider.Message) bool {
+	return !slices.ContainsFunc(m.Parts, func(p provider.Part) bool { return !p.Synthetic })
+}
+
+// trim cuts the results of what stays when they alone would fill the window: the largest first.
+func (p *cutPlan) trim(tail []provider.Message, limit int) {
+	if limit <= 0 {
+		return
+	}
+	most := limit / 2
+	size := estimateAll(tail)
+	type result struct {
+		id   string
+		size int
+	}
+	var results []result
+	for _, m := range tail {
+		for _, part := range m.Parts {
+			if part.Type == provider.PartToolResult {
+				results = append(results, result{part.CallID, estimate(part)})
+			}
+		}
+	}
+	if size <= most || len(results) == 0 {
+		return
+	}
+	slices.SortStableFunc(results, func(a, b result) int { return b.size - a.size })
+	fair := max(most/2/len(results), 100) // tokens for each
+	for _, r := range results {
+		if size <= most || r.size <= fair {
+			break
+		}
+		if p.trimmed == nil {
+			p.trimmed = map[string]int{}
+		}
+		p.trimmed[r.id] = fair * 4
+		size -= r.size - fair
+		p.tokens += r.size - fair
+	}
+}
+
+// Bytes shown of one message's parts in a transcript.
+const (
+	shownText   = 8_000
+	shownInput  = 600
+	shownResult = 2_000
+)
+
+// transcriptFor is what is to be summarised, in at most a number of bytes: of a long one the newest part.
+func transcriptFor(all []provider.Message, focus string, room int) string {
+	var parts []string
+	size, first := 0, 0
+	for i, m := range slices.Backward(all) {
+		text := shown(m)
+		if size+len(text) > room && i > 0 && len(parts) > 0 {
+			first = i + 1
+			break
+		}
+		size += len(text)
+		parts = append(parts, text)
+	}
+	slices.Reverse(parts)
+	var b strings.Builder
+	b.WriteString("Summarise this conversation.\n")
+	if focus = strings.TrimSpace(focus); focus != "" {
+		b.WriteString("The person asks to keep above all: " + focus + "\n")
+	}
+	b.WriteString("\n<conversation>\n")
+	if first > 0 {
+		if strings.HasPrefix(all[0].ID, "cmp_") {
+			b.WriteString(shown(all[0]))
+		}
+		fmt.Fprintf(&b, "[%s here are left out for want of room]\n\n", plural(first, "older message"))
+	}
+	for _, p := range parts {
+		b.WriteString(p)
+	}
+	b.WriteString("</conversation>")
+	return b.String()
+}
+
+func shown(m provider.Message) string {
+	var b strings.Builder
+	for _, p := range m.Parts {
+		switch p.Type {
+		case provider.PartText:
+			who := "person"
+			if m.Role == provider.RoleAssistant {
+				who = "agent"
+			} else if p.Synthetic {
+				who = "note"
+			}
+			fmt.Fprintf(&b, "[%s]\n%s\n\n", who, cutMiddle(p.Text, shownText))
+		case provider.PartToolCall:
+			fmt.Fprintf(&b, "[call %s] %s\n\n", p.Name, cutMiddle(string(p.Input), shownInput))
+		case provider.PartToolResult:
+			what := "result"
+			if p.IsError {
+				what = "failed"
+			}
+			fmt.Fprintf(&b, "[%s of %s]\n%s\n\n", what, p.Name, cutMiddle(p.Text, shownResult))
+		}
+		for _, f := range p.Files {
+			fmt.Fprintf(&b, "[file %s %s]\n\n", f.Name, f.Mime)
+		}
+	}
+	return b.String()
+}
+
+// cutMiddle keeps the beginning and the end.
+func cutMiddle(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	half := most / 2
+	return strings.ToValidUTF8(s[:half], "") + "\n… (" + fmt.Sprint(len(s)-2*half) + " bytes left out) …\n" + strings.ToValidUTF8(s[len(s)-half:], "")
+}
+
+// digest keeps the facts of a conversation where no model can put them into words.
+func digest(all []provider.Message) string {
+	var asked, said []string
+	files := map[string]int{}
+	var order []string
+	for _, m := range all {
+		for _, p := range m.Parts {
+			switch {
+			case p.Type == provider.PartText && m.Role == provider.RoleUser && (!p.Synthetic || strings.HasPrefix(m.ID, "cmp_")):
+				asked = append(asked, "- "+cutMiddle(strings.TrimSpace(p.Text), 600))
+			case p.Type == provider.PartText && m.Role == provider.RoleAssistant && strings.TrimSpace(p.Text) != "":
+				said = append(said, "- "+cutMiddle(strings.TrimSpace(p.Text), 300))
+			case p.Type == provider.PartToolCall:
+				if path := pathIn(p); path != "" {
+					what := p.Name + " " + path
+					if files[what]++; files[what] == 1 {
+						order = append(order, what)
+					}
+				}
+			}
+		}
+	}
+	tail := func(list []string, n int) []string { return list[max(0, len(list)-n):] }
+	var b strings.Builder
+	section := func(head string, lines []string) {
+		if len(lines) > 0 {
+			b.WriteString("## " + head + "\n" + strings.Join(lines, "\n") + "\n")
+		}
+	}
+	section("The person said", tail(asked, 20))
+	section("The agent said", tail(said, 8))
+	for i, what := range order {
+		order[i] = fmt.Sprintf("- %s (%s)", what, plural(files[what], "time"))
+	}
+	section("Calls", tail(order, 40))
+	return strings.TrimSpace(b.String())
+}
+
+// pathIn is the file that a call is about.
+func pathIn(p provider.Part) string {
+	in := decodeInput(p.Input)
+	for _, key := range []string{"filePath", "path", "command", "pattern"} {
+		if s, _ := in[key].(string); s != "" {
+			return cutMiddle(firstLine(s), 120)
+		}
+	}
+	return ""
+}
+
+func decodeInput(raw json.RawMessage) (in map[string]any) {
+	_ = json.Unmarshal(raw, &in)
+	return in
+}

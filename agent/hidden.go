@@ -1,0 +1,134 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+)
+
+// builtinProvider is the one whose model only knows a small grammar: it writes no titles and no summaries.
+const builtinProvider = "builtin"
+
+// Names of the hidden agents.
+const (
+	titleAgent      = "title"
+	summaryAgent    = "summary"
+	compactionAgent = "compaction"
+)
+
+// SmallModels is what Models may also know: the model of a provider for small jobs such as titles. Empty: none, and
+// the job is not done by a model.
+type SmallModels interface {
+	Small(cwd, model string) string
+}
+
+// errNoModelForJob: the job is left to other means.
+var errNoModelForJob = errors.New("no model for this")
+
+// errNoWords: the model answered without any.
+var errNoWords = errors.New("the model gave an empty answer")
+
+// errand is one request of a hidden agent, without tools and outside the conversation.
+type errand struct {
+	agent string
+	model string // "" is the agent's
+	text  string // what it is about
+	said  func(text string)
+	again func() // what was said does not count: the request is repeated
+}
+
+// errand runs one; only what can succeed later is tried again.
+func (s *Session) errand(ctx context.Context, e errand) (text string, spent StepData, err error) {
+	info := s.acting()
+	a, ok := s.rt.agent(info.Cwd, e.agent)
+	if !ok {
+		return "", spent, errNoModelForJob
+	}
+	model := a.Model
+	if model == "" {
+		model = e.model
+	}
+	via, m, err := s.rt.o.Models.Resolve(ctx, info.Cwd, model)
+	if err != nil {
+		return "", spent, err
+	}
+	if m.Provider == builtinProvider {
+		return "", spent, errNoModelForJob
+	}
+	prompt := a.Prompt
+	if prompt == "" {
+		prompt = promptText(e.agent)
+	}
+	req := &provider.Request{Model: m, System: []string{prompt}, Temperature: a.Temperature, TopP: a.TopP, SessionID: info.ID + "-" + e.agent,
+		Messages: []provider.Message{{ID: newID("msg_"), Role: provider.RoleUser, Parts: []provider.Part{{Type: provider.PartText, Text: e.text}}}}}
+	for attempt := 1; ; attempt++ {
+		var b strings.Builder
+		stop := provider.StopReason("")
+		err = s.hear(ctx, via, req, func(v provider.Event) {
+			switch v.Type {
+			case provider.EventText:
+				b.WriteString(v.Text)
+				if e.said != nil && v.Text != "" {
+					e.said(v.Text)
+				}
+			case provider.EventUsage:
+				spent.Usage = v.Usage
+			case provider.EventStop:
+				stop = v.Stop
+			}
+		})
+		spent.Cost = cost(m, spent.Usage)
+		spent.Message.Model = m.String()
+		text = strings.TrimSpace(b.String())
+		if err == nil {
+			switch {
+			case stop == provider.StopRefusal:
+				err = errors.New("the model declined")
+			case text == "":
+				err = errNoWords
+			}
+			return text, spent, err
+		}
+		var perr *provider.Error
+		if ctx.Err() != nil || !errors.As(err, &perr) || !perr.Retriable() || attempt == maxAttempts {
+			return "", spent, err
+		}
+		wait := s.rt.backoff(attempt, perr)
+		if wait > longestWait || !pause(ctx, wait) {
+			return "", spent, err
+		}
+		if e.again != nil {
+			e.again()
+		}
+	}
+}
+
+// hear streams a request; a provider that is deaf to its context is left behind.
+func (s *Session) hear(ctx context.Context, via provider.Provider, req *provider.Request, take func(provider.Event)) error {
+	events := make(chan provider.Event)
+	done := make(chan error, 1)
+	left := make(chan struct{})
+	defer close(left)
+	go func() {
+		done <- via.Stream(ctx, req, func(e provider.Event) error {
+			select {
+			case events <- e:
+				return nil
+			case <-left:
+				return errLeft
+			}
+		})
+	}()
+	for {
+		select {
+		case e := <-events:
+			take(e)
+		case err := <-done:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

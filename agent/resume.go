@@ -1,0 +1,46 @@
+package agent
+
+import (
+	"bytes"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+)
+
+// goOnText asks for the rest of an answer that broke off.
+const goOnText = "The connection broke off in the middle of your answer above. Go on exactly where it stops; do not repeat what is there. A call that was not complete was not made: make it again."
+
+// keepPartial closes an answer that broke off in its words: the person has read them, so they stay, and the model is
+// asked for the rest. It returns what was said.
+func (t *turn) keepPartial(set *setup, a *answer, why error) []byte {
+	a.abandonCalls("The answer broke off before this call was complete; the model goes on from there.")
+	a.calls = nil
+	var said []byte
+	for i := range a.parts {
+		if a.parts[i].typ == provider.PartText {
+			said = append(said, a.parts[i].text...)
+		}
+	}
+	message, _ := a.messages(set.model.String(), false)
+	step := StepData{Message: message, Usage: a.usage, Cost: cost(set.model, a.usage), Error: why.Error(), Cut: true}
+	t.s.log.emit(EventStep, step)
+	t.s.hist.add(step.Message, nil)
+	t.end.Usage = sum(t.end.Usage, step.Usage)
+	t.end.Cost += step.Cost
+	t.s.listen(PromptData{MessageID: newID("msg_"), Parts: []provider.Part{{Type: provider.PartText, Text: goOnText, Synthetic: true}}})
+	return said
+}
+
+// echo takes out of an answer what it repeats of one that broke off. Text is held only while it may be a repetition.
+type echo struct{ want, got []byte }
+
+// next returns what is new in a piece; over says that nothing will be held any more.
+func (e *echo) next(piece string) (fresh string, over bool) {
+	e.got = append(e.got, piece...)
+	switch {
+	case bytes.HasPrefix(e.got, e.want):
+		return string(e.got[len(e.want):]), true
+	case bytes.HasPrefix(e.want, e.got):
+		return "", false
+	}
+	return string(e.got), true
+}

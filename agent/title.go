@@ -1,0 +1,80 @@
+package agent
+
+import (
+	"context"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+)
+
+const (
+	maxTitle  = 50               // characters
+	titleTime = 20 * time.Second // a title that takes longer is not worth it
+)
+
+// nameIt lets the hidden agent name a new session beside its first turn, and at most until the session is closed.
+// Where there is no model for it the name stays the prompt's first line.
+func (s *Session) nameIt(p Prompt, provisional string) {
+	small, ok := s.rt.o.Models.(SmallModels)
+	if !ok || s.of.parent != nil || provisional == "" {
+		return
+	}
+	info := s.Info()
+	a, ok := s.rt.agent(info.Cwd, titleAgent)
+	model := a.Model
+	if model == "" {
+		model = small.Small(info.Cwd, info.Model)
+	}
+	if !ok || model == "" {
+		return
+	}
+	var words strings.Builder
+	for _, part := range p.Parts {
+		if part.Type == provider.PartText && !part.Synthetic {
+			words.WriteString(part.Text + "\n")
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), titleTime)
+	done := make(chan struct{})
+	s.mu.Lock()
+	s.naming = func() { cancel(); <-done }
+	s.mu.Unlock()
+	go func() {
+		defer close(done)
+		defer cancel()
+		text := words.String()
+		text, _, err := s.errand(ctx, errand{agent: titleAgent, model: model, text: text[:min(len(text), 8<<10)]})
+		if err != nil {
+			return // the first line will do
+		}
+		if text = cleanTitle(text); text != "" {
+			s.change(func(i *SessionInfo) {
+				if i.Title == provisional { // nobody has renamed it meanwhile
+					i.Title = text
+				}
+			})
+		}
+	}()
+}
+
+// cleanTitle makes a title of what a model says one is.
+func cleanTitle(text string) string {
+	if i := strings.LastIndex(text, "</think>"); i >= 0 {
+		text = text[i+len("</think>"):]
+	}
+	for _, line := range strings.Split(text, "\n") {
+		line = strings.Trim(strings.Join(strings.Fields(strings.ToValidUTF8(line, "")), " "), "\"'`*#. ")
+		line = strings.TrimSpace(strings.TrimPrefix(line, "Title:"))
+		if line == "" {
+			continue
+		}
+		if utf8.RuneCountInString(line) > maxTitle*2 {
+			r := []rune(line)[:maxTitle]
+			return strings.TrimSpace(string(r)) + "…"
+		}
+		return line
+	}
+	return ""
+}
