@@ -48,16 +48,15 @@ type Want struct {
 
 // piece is a member of a step.
 type piece struct {
-	set    string
-	file   int
-	path   string
-	newAt  string // where it is after the member: NewPath of a rename
-	hunks  []string
-	whole  bool // all of its hunks
-	loaded change.File
-	took   []int // pieces that it takes back whole
-	after  bool
-	kept   *change.Set
+	set   string
+	file  int
+	path  string
+	newAt string // where it is after the member: NewPath of a rename
+	hunks []string
+	whole bool  // all of its hunks
+	took  []int // pieces that it takes back whole
+	after bool
+	kept  *change.Set
 }
 
 // New works out a plan. steps are all applied sets of the session, oldest first; load gives a packed set its texts;
@@ -69,6 +68,7 @@ func New(id string, steps []Step, want Want, now change.Present, load func(*chan
 	if err != nil {
 		return nil, err
 	}
+	load = once(load)
 	files := &world{now: now, over: map[string]state{}, first: map[string]state{}}
 	groups := group(todo)
 	plan := &Plan{}
@@ -77,13 +77,28 @@ func New(id string, steps []Step, want Want, now change.Present, load func(*chan
 		if len(want.Paths) > 0 && !slices.ContainsFunc(g.paths, func(p string) bool { return slices.Contains(want.Paths, p) }) {
 			continue
 		}
-		outcome, list := g.undo(files, load)
+		outcome, list := g.undo(all, files, load)
 		plan.Outcomes = append(plan.Outcomes, outcome...)
 		members = append(members, list...)
 	}
 	plan.Set = change.New(id, members)
 	plan.Set.Source = change.ByPerson
 	return plan, nil
+}
+
+// once remembers the sets that were loaded.
+func once(load func(*change.Set) (*change.Set, error)) func(*change.Set) (*change.Set, error) {
+	have := map[string]*change.Set{}
+	return func(s *change.Set) (*change.Set, error) {
+		if w := have[s.ID]; w != nil {
+			return w, nil
+		}
+		w, err := load(s)
+		if err == nil {
+			have[s.ID] = w
+		}
+		return w, err
+	}
 }
 
 // pieces lists the members in order, and which of them take others back whole.
@@ -234,7 +249,7 @@ func group(todo []*piece) []*chain {
 }
 
 // undo takes a chain's pieces back, one after the other.
-func (g *chain) undo(files *world, load func(*change.Set) (*change.Set, error)) ([]Outcome, []change.File) {
+func (g *chain) undo(all []*piece, files *world, load func(*change.Set) (*change.Set, error)) ([]Outcome, []change.File) {
 	files.begin(g.paths)
 	same := func(status Status, reason string) ([]Outcome, []change.File) {
 		out := make([]Outcome, len(g.paths))
@@ -243,15 +258,12 @@ func (g *chain) undo(files *world, load func(*change.Set) (*change.Set, error)) 
 		}
 		return out, nil
 	}
-	plain := true // nobody wrote in between or since
 	for _, p := range g.pieces {
 		set, err := load(p.kept)
 		if err != nil {
 			return same(Failed, err.Error())
 		}
 		f := set.Files[p.file]
-		text, there := files.present(p.newAt)
-		plain = plain && there == (f.Kind != change.Delete) && (f.Kind == change.Delete || text == f.New)
 		one := &change.Set{ID: p.set, Files: []change.File{f}}
 		u, err := one.Undo("", p.hunks, files.present)
 		var clash *change.ConflictError
@@ -265,7 +277,38 @@ func (g *chain) undo(files *world, load func(*change.Set) (*change.Set, error)) 
 			files.apply(back)
 		}
 	}
-	return g.outcome(files, plain)
+	return g.outcome(files, g.alone(all, files, load))
+}
+
+// alone says that nobody but the session wrote these files since the oldest change that is taken back.
+func (g *chain) alone(all []*piece, files *world, load func(*change.Set) (*change.Set, error)) bool {
+	oldest := g.pieces[len(g.pieces)-1]
+	want := map[string]state{}
+	begun := false
+	for _, p := range all {
+		begun = begun || p.set == oldest.set && p.path == oldest.path
+		if !begun || !slices.Contains(g.paths, p.path) {
+			continue
+		}
+		set, err := load(p.kept)
+		if err != nil {
+			return false
+		}
+		f := set.Files[p.file]
+		if was, known := want[p.path]; known && (was.exists != (f.Kind != change.Create) || was.text != f.Old) {
+			return false
+		}
+		want[p.path] = state{}
+		if f.Kind != change.Delete {
+			want[p.newAt] = state{text: f.New, exists: true}
+		}
+	}
+	for path, w := range want {
+		if is, known := files.first[path]; known && (is.exists != w.exists || is.text != w.text) {
+			return false
+		}
+	}
+	return true
 }
 
 // outcome compares what the files became with what they are.
