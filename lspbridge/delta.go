@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// diffDiagnostics compares a file's problems before and after. Lines move when text is edited, so problems are matched
+// DiffDiagnostics compares a file's problems before and after. Lines move when text is edited, so problems are matched
 // by what they say, nearest line first; each old problem answers for one new one.
-func diffDiagnostics(before, after []Diagnostic) (introduced, fixed []Diagnostic, unchanged int) {
+func DiffDiagnostics(before, after []Diagnostic) (introduced, fixed []Diagnostic, unchanged int) {
 	old := map[string][]Diagnostic{}
 	for _, d := range before {
 		old[problemKey(d)] = append(old[problemKey(d)], d)

@@ -35,7 +35,7 @@ func TestDiffDiagnostics(t *testing.T) {
 		{"another message", "3 x", "3 y", "3 y", "3 x", 0},
 		{"positions in the message do not count", "3 seen-at-a.go:12:5", "4 seen-at-a.go:13:5", "", "", 1},
 	} {
-		in, fixed, same := diffDiagnostics(list(c.before), list(c.after))
+		in, fixed, same := DiffDiagnostics(list(c.before), list(c.after))
 		if show(in) != c.introduced || show(fixed) != c.fixed || same != c.unchanged {
 			t.Errorf("%s: introduced %q, fixed %q, unchanged %d", c.name, show(in), show(fixed), same)
 		}

@@ -244,7 +244,7 @@ func (c *client) compare(before, after map[string]*fileDiags, paths []string) ve
 				continue
 			}
 			seen[p] = true
-			in, fixed, same := diffDiagnostics(before[p].items(), after[p].items())
+			in, fixed, same := DiffDiagnostics(before[p].items(), after[p].items())
 			v.introduced = append(v.introduced, in...)
 			v.fixed = append(v.fixed, fixed...)
 			if slices.Contains(paths, p) { // of other files a server may or may not have spoken again
