@@ -206,6 +206,7 @@ func newRig(t testing.TB, st *store.Store, cwd string) *rig {
 		Rules:     func(string, string) permission.Ruleset { return rules },
 		Grants:    agent.Grants(st),
 		Finder:    testFinder(t),
+		Theirs:    newEditorProblems(),
 	})
 	go func() { r.served <- r.server.Serve(context.Background()) }()
 	r.ed = newEditor(t, a)

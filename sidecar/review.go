@@ -33,6 +33,7 @@ func (s *Server) extensions() map[string]extension {
 
 		protocol.MethodPillionChangeList:     inSession(s, func(p *protocol.ChangeListRequest) string { return p.SessionID }, s.changeList),
 		protocol.MethodPillionChangeKeep:     inSession(s, func(p *protocol.ChangeKeepRequest) string { return p.SessionID }, s.changeKeep),
+		protocol.MethodPillionChangeText:     inSession(s, func(p *protocol.ChangeTextRequest) string { return p.SessionID }, s.changeText),
 		protocol.MethodPillionChangeTurn:     inSession(s, func(p *protocol.ChangeTurnRequest) string { return p.SessionID }, s.changeTurn),
 		protocol.MethodPillionCheckpointList: inSession(s, func(p *protocol.CheckpointListRequest) string { return p.SessionID }, s.checkpointList),
 		protocol.MethodPillionSessionFork:    inSession(s, func(p *protocol.SessionForkRequest) string { return p.SessionID }, s.fork),
@@ -45,6 +46,9 @@ func (s *Server) extensions() map[string]extension {
 	if s.o.Review != nil {
 		m[protocol.MethodPillionCheckpointRestore] = inSession(s, func(p *protocol.CheckpointRestoreRequest) string { return p.SessionID }, s.checkpointRestore)
 		m[protocol.MethodPillionChangeUndo] = inSession(s, func(p *protocol.ChangeUndoRequest) string { return p.SessionID }, s.changeUndo)
+	}
+	if s.o.Theirs != nil {
+		m[protocol.MethodPillionDiagnosticsDidChange] = notification(s.o.Theirs.didChange)
 	}
 	if s.o.Finder != nil {
 		m[protocol.MethodPillionFileSearch] = inSession(s, func(p *protocol.FileSearchRequest) string { return p.SessionID }, s.fileSearch)

@@ -29,6 +29,7 @@ type ServerOptions struct {
 	Editors *Editors           // where questions of the runtime's sessions arrive; nil makes its own
 	Buffers *Buffers           // nil makes its own
 	Live    *liveProblems      // changed problems, for editors that follow them; nil: none
+	Theirs  *editorProblems    // takes the editor's own problems; nil: they are not wanted
 	Version string             // Pillion's
 	Log     *slog.Logger       // nil is silent
 
@@ -44,7 +45,7 @@ type ServerOptions struct {
 	Grants permission.Grants                          // remembered permissions; nil: not shown
 	// Terminals are a session's; nil: none are offered.
 	Terminals func(session string) *shell.Terminals
-	Finder *Finder                                    // what @ may mention; nil: not searched
+	Finder    *Finder // what @ may mention; nil: not searched
 
 	AuthMethods  []protocol.AuthMethod // ways to get a key; none is needed for the built-in model
 	Authenticate func(ctx context.Context, method string) error
@@ -81,6 +82,8 @@ type Server struct {
 	selection selection // where the person is
 
 	screens screens // terminals the editor follows
+
+	asked asked // changes that wait for the person
 
 	mu       sync.Mutex
 	client   *client                   // guarded by mu

@@ -34,9 +34,10 @@ type appOptions struct {
 	place     *workplace
 	asker     permission.Asker
 	questions tools.Questioner
-	editors   *Editors // nil: no editor, files are read from and written to the disk
-	buffers   *Buffers // with editors: what they have open
-	ephemeral bool     // nothing is stored: scripts
+	editors   *Editors        // nil: no editor, files are read from and written to the disk
+	buffers   *Buffers        // with editors: what they have open
+	ephemeral bool            // nothing is stored: scripts
+	theirs    *editorProblems // with editors: what they say is wrong with files
 	noLSP     bool
 	log       *slog.Logger
 	problems  *liveProblems // where changed problems go; nil: nobody listens
@@ -153,6 +154,9 @@ func (a *app) env(s agent.SessionInfo) builtin.Env {
 	link := a.bridge(root, c)
 	if link != nil {
 		env.Bridge = link.Manager
+		if a.o.theirs != nil {
+			env.Bridge = editorBridge{link.Manager, root, env.Buffers, a.o.theirs}
+		}
 	}
 	a.mu.Lock()
 	if had, ok := a.envs[s.ID]; ok { // made twice at once: the first one counts
@@ -369,13 +373,13 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser) error {
 	p := newWorkplace()
 	log, done := p.logger()
 	defer done()
-	editors, buffers, live := NewEditors(), NewBuffers(), &liveProblems{}
-	a := newApp(appOptions{place: p, problems: live, asker: editors, questions: editors, editors: editors, buffers: buffers, log: log})
+	editors, buffers, live, theirs := NewEditors(), NewBuffers(), &liveProblems{}, newEditorProblems()
+	a := newApp(appOptions{place: p, problems: live, asker: editors, questions: editors, editors: editors, buffers: buffers, theirs: theirs, log: log})
 	defer a.close()
 	finder, endFinder := a.finder()
 	defer endFinder()
 	s := NewServer(ServerOptions{
-		Runtime: a.runtime, Conn: conn, Editors: editors, Buffers: buffers, Live: live, Version: version, Log: log,
+		Runtime: a.runtime, Conn: conn, Editors: editors, Buffers: buffers, Live: live, Theirs: theirs, Version: version, Log: log,
 		Modes: a.runtime.Agents,
 		Models: func(cwd string) []ModelInfo {
 			var out []ModelInfo

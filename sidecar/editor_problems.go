@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/tools/files"
+)
+
+// editorProblems are what the editors themselves say is wrong with files. They count where none of our servers covers
+// a file, and are marked as the editor's.
+type editorProblems struct {
+	mu   sync.Mutex
+	said map[string]*editorWord // by path; guarded by mu
+	news chan struct{}          // closed and replaced when something is said; guarded by mu
+}
+
+// editorWord is what an editor says of one file.
+type editorWord struct {
+	version *int32 // of the buffer; nil when it does not say
+	items   []lspbridge.Diagnostic
+	before  []lspbridge.Diagnostic // what was said of an older version
+	nth     int
+}
+
+func newEditorProblems() *editorProblems {
+	return &editorProblems{said: map[string]*editorWord{}, news: make(chan struct{})}
+}
+
+// editorName marks the editor's problems.
+const editorName = "editor"
+
+func (e *editorProblems) didChange(p protocol.EditorDiagnostics) {
+	path, ok := uriPath(p.URI)
+	if !ok {
+		return
+	}
+	place := func(p protocol.Position) lspbridge.Position {
+		return lspbridge.Position{Line: int(p.Line), Character: int(p.Character)}
+	}
+	items := make([]lspbridge.Diagnostic, 0, len(p.Diagnostics))
+	for _, d := range p.Diagnostics {
+		items = append(items, lspbridge.Diagnostic{Path: path, Range: lspbridge.Range{Start: place(d.Range.Start), End: place(d.Range.End)},
+			Severity: lspbridge.Severity(d.Severity), Code: d.Code, Source: strings.TrimSpace(d.Source + " (" + editorName + ")"), Server: editorName, Message: d.Message})
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	w := e.said[path]
+	if w == nil {
+		w = &editorWord{}
+		e.said[path] = w
+	}
+	if w.version == nil || p.Version == nil || *w.version != *p.Version {
+		w.before = w.items
+	}
+	w.version, w.items = p.Version, items
+	w.nth++
+	close(e.news)
+	e.news = make(chan struct{})
+}
+
+// of is what was said of a file, if anything.
+func (e *editorProblems) of(path string) (w editorWord, news <-chan struct{}, ok bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if have := e.said[path]; have != nil {
+		return *have, e.news, true
+	}
+	return editorWord{}, e.news, false
+}
+
+// speaks: some editor tells its problems at all.
+func (e *editorProblems) speaks() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.said) > 0
+}
+
+// paths are the files with problems below some folders.
+func (e *editorProblems) paths(tops []string) (out []string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for path, w := range e.said {
+		if len(w.items) > 0 && slices.ContainsFunc(tops, func(top string) bool { return files.Within(top, path) }) {
+			out = append(out, path)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// editorBridge asks the language servers, and the editor where no server covers a file.
+type editorBridge struct {
+	*lspbridge.Manager
+	root    string
+	buffers files.Buffers
+	theirs  *editorProblems
+}
+
+// What is said when the editor has not looked at the present text yet.
+const editorLate = "no language server of Pillion's covers this file, and the editor has not said what it thinks of its present text"
+
+// word is what the editor says of a file as it is now: pending until it has seen the buffer's present version.
+func (b editorBridge) word(path string) (lspbridge.FileReport, editorWord, bool) {
+	w, _, ok := b.theirs.of(path)
+	if !ok {
+		return lspbridge.FileReport{}, w, false
+	}
+	r := lspbridge.FileReport{Path: path, State: lspbridge.Fresh, Items: w.items}
+	open, shown := b.buffers.Buffer(path)
+	switch {
+	case w.version == nil:
+		r.State, r.Reason = lspbridge.Partial, "the editor does not say which text its problems are of"
+	case shown && *w.version < open.Version:
+		r.State, r.Reason = lspbridge.Pending, editorLate
+	}
+	return r, w, true
+}
+
+// Diagnostics are the problems of one file.
+func (b editorBridge) Diagnostics(ctx context.Context, path string) lspbridge.FileReport {
+	r := b.Manager.Diagnostics(ctx, path)
+	if r.State != lspbridge.Unavailable {
+		return r
+	}
+	if theirs, _, ok := b.word(path); ok {
+		return theirs
+	}
+	return r
+}
+
+// ProjectDiagnostics are the problems of all files: the servers', and the editor's of files they say nothing of.
+func (b editorBridge) ProjectDiagnostics(ctx context.Context, paths ...string) []lspbridge.FileReport {
+	all := b.Manager.ProjectDiagnostics(ctx, paths...)
+	if len(paths) == 0 {
+		paths = []string{b.root}
+	}
+	for _, path := range b.theirs.paths(paths) {
+		if slices.ContainsFunc(all, func(r lspbridge.FileReport) bool { return r.Path == path }) {
+			continue
+		}
+		if r := b.Manager.Diagnostics(ctx, path); r.State != lspbridge.Unavailable {
+			continue
+		}
+		if r, _, ok := b.word(path); ok {
+			all = append(all, r)
+		}
+	}
+	slices.SortStableFunc(all, func(x, y lspbridge.FileReport) int { return strings.Compare(x.Path, y.Path) })
+	return all
+}
+
+// editorWait is how long an edit waits for the editor's own checks when its context has no deadline.
+const editorWait = 1500 * time.Millisecond
+
+// Changed says what a change did. Where no server looks, the editor does: it is waited for, within the budget.
+func (b editorBridge) Changed(ctx context.Context, changed []lspbridge.Proposal) lspbridge.Delta {
+	d := b.Manager.Changed(ctx, changed)
+	if d.State != lspbridge.Unavailable || !b.theirs.speaks() {
+		return d
+	}
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, editorWait)
+		defer cancel()
+	}
+	out := lspbridge.Delta{State: lspbridge.Fresh}
+	asked := false
+	for _, f := range changed {
+		if _, open := b.buffers.Buffer(f.Path); f.Delete || !open {
+			continue // an editor checks what it shows
+		}
+		if _, _, ok := b.theirs.of(f.Path); !ok {
+			continue // and it has no checks for this kind of file
+		}
+		asked = true
+		r, w := b.await(ctx, f.Path)
+		out.Files = append(out.Files, r)
+		if r.State == lspbridge.Pending {
+			out.State, out.Reason = r.State, r.Reason
+			continue
+		}
+		introduced, fixed, same := lspbridge.DiffDiagnostics(w.before, w.items)
+		out.Introduced, out.Fixed, out.Unchanged = append(out.Introduced, introduced...), append(out.Fixed, fixed...), out.Unchanged+same
+	}
+	if !asked {
+		return d
+	}
+	return out
+}
+
+// await waits until the editor has looked at the present text of a file.
+func (b editorBridge) await(ctx context.Context, path string) (lspbridge.FileReport, editorWord) {
+	first, _, _ := b.theirs.of(path)
+	for {
+		_, news, _ := b.theirs.of(path)
+		r, w, _ := b.word(path)
+		if r.State == lspbridge.Fresh || r.State == lspbridge.Partial && w.nth > first.nth {
+			return r, w
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			r.State, r.Reason = lspbridge.Pending, editorLate
+			return r, w
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/tools/builtin"
+)
+
+var _ builtin.Bridge = editorBridge{}
+
+// theirWord is a didChange of the editor's problems.
+func theirWord(path string, version *int32, messages ...string) protocol.EditorDiagnostics {
+	p := protocol.EditorDiagnostics{URI: pathURI(path), Version: version}
+	for i, m := range messages {
+		at := protocol.Position{Line: int64(i)}
+		p.Diagnostics = append(p.Diagnostics, protocol.FileDiagnostic{Range: protocol.Range{Start: at, End: at}, Severity: 1, Source: "lint", Message: m})
+	}
+	return p
+}
+
+func TestR17TheEditorsProblemsCountWhereNoServerLooks(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.zzz")
+	synctest.Test(t, func(t *testing.T) {
+		buffers, theirs := NewBuffers(), newEditorProblems()
+		m := lspbridge.New(lspbridge.Options{Root: dir})
+		defer m.Close(context.Background())
+		b := editorBridge{m, dir, buffers, theirs}
+		one, two := int32(1), int32(2)
+		open := func(text string, v int32) {
+			buffers.didOpen(protocol.DidOpenParams{TextDocument: protocol.TextDocumentItem{URI: pathURI(path), Version: v, Text: text}})
+		}
+		open("x", 1)
+		edit := []lspbridge.Proposal{{Path: path, Text: "y"}}
+		if d := b.Changed(t.Context(), edit); d.State != lspbridge.Unavailable {
+			t.Errorf("nobody has said anything: %+v", d)
+		}
+		theirs.didChange(theirWord(path, &one, "bad", "worse"))
+		if r := b.Diagnostics(t.Context(), path); r.State != lspbridge.Fresh || len(r.Items) != 2 || r.Items[0].Source != "lint (editor)" {
+			t.Errorf("%+v", r)
+		}
+		open("y", 2) // as after an edit of ours
+		if r := b.Diagnostics(t.Context(), path); r.State != lspbridge.Pending {
+			t.Errorf("problems of an older text are called %s", r.State)
+		}
+		// An editor that says nothing of the new text: not yet, never "no problems".
+		if d := b.Changed(t.Context(), edit); d.State != lspbridge.Pending || d.Reason == "" {
+			t.Errorf("%+v", d)
+		}
+		go func() {
+			time.Sleep(time.Second)
+			theirs.didChange(theirWord(path, &two, "worse", "new"))
+		}()
+		d := b.Changed(t.Context(), edit)
+		if d.State != lspbridge.Fresh || len(d.Introduced) != 1 || d.Introduced[0].Message != "new" || len(d.Fixed) != 1 || d.Fixed[0].Message != "bad" || d.Unchanged != 1 {
+			t.Errorf("%+v", d)
+		}
+		if all := b.ProjectDiagnostics(t.Context()); len(all) != 1 || all[0].Path != path {
+			t.Errorf("%+v", all)
+		}
+		// Without a version only what was said after the edit counts.
+		theirs.didChange(theirWord(path, nil, "old"))
+		if d := b.Changed(t.Context(), edit); d.State != lspbridge.Pending {
+			t.Errorf("%+v", d)
+		}
+	})
+}
