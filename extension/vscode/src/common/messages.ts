@@ -55,7 +55,7 @@ export type ToHost =
   | { type: "answer"; requestId: string; values: Record<string, string | number | boolean | string[]> | null }
   | { type: "code"; action: "insert" | "apply" | "copy"; text: string; language: string }
   | { type: "copy"; text: string }
-  | { type: "queue"; action: "remove" | "up" | "down" | "steer" | "edit"; id: string; text?: string }
+  | { type: "queue"; action: "remove" | "up" | "down" | "steer" | "edit" | "resume"; id: string; text?: string }
   | { type: "restore"; entry: string; scope: Scope; edit: boolean }
   | { type: "redo" }
   | { type: "action"; id: ActionId };

@@ -166,7 +166,7 @@ export class SessionState {
   }
 
   private id(kind: string): string {
-    return `${kind}${String(++this.counter)}`;
+    return `#${kind}${String(++this.counter)}`; // no tool call's id is like this: models and servers choose those
   }
 
   private add(e: Entry): void {
@@ -222,7 +222,7 @@ export class SessionState {
     const messageId = text(u["messageId"]) ?? text(meta["messageId"]);
     const parent = text(meta["parentToolCallId"]);
     const block = tree(u["content"]);
-    const known = this.userOf(messageId);
+    const known = this.userOf(messageId, meta["own"] === true);
     if (known === "echo") return;
     const said = block?.["type"] === "text" ? blockText(block) : "";
     const attachment = attachmentOf(block);
@@ -235,7 +235,7 @@ export class SessionState {
   }
 
   /** The entry that a prompt's piece belongs to; "echo" when the person's words are shown already. */
-  private userOf(messageId: string | undefined): UserEntry | "echo" | undefined {
+  private userOf(messageId: string | undefined, own: boolean): UserEntry | "echo" | undefined {
     if (messageId === undefined) {
       const last = this.entries.get(this.newest.get("") ?? "");
       return last?.kind === "user" && last.messageId === undefined && !this.said.has(last.id) ? last : undefined;
@@ -246,7 +246,7 @@ export class SessionState {
       if (e.messageId === messageId) return this.said.has(e.id) ? "echo" : e;
       if (e.messageId === undefined && this.said.has(e.id)) waiting ??= e;
     }
-    if (!waiting) return undefined;
+    if (!waiting || !own) return undefined;
     this.identify(waiting.id, messageId);
     return "echo";
   }

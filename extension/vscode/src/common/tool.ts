@@ -7,8 +7,10 @@ const kinds = ["read", "edit", "delete", "move", "search", "execute", "think", "
 const statuses = ["pending", "in_progress", "completed", "failed"] as const;
 const outcomes = ["applied", "partly", "rejected", "cancelled", "denied"] as const;
 
-/** Characters of output that a card keeps: its end, where a command says how it went. */
-export const maxOutput = 64 << 10;
+/** Characters of output that are kept: the end, where a command says how it went. */
+const maxOutput = 1 << 20;
+/** Characters of it that a card shows. */
+const maxShown = 64 << 10;
 /** Bytes of pictures that a card keeps. */
 const maxImages = 6 << 20;
 
@@ -90,6 +92,13 @@ function takeOutput(entry: ToolEntry, detail: Detail, raw: Tree | undefined): vo
 function setOutput(detail: Detail, said: string): void {
   detail.output = said.length > maxOutput ? said.slice(said.indexOf("\n", said.length - maxOutput) + 1) : said || undefined;
   detail.omitted = said.length - (detail.output?.length ?? 0) || undefined;
+}
+
+/** A detail as a card gets it. */
+export function slim(d: Detail): Detail {
+  if (d.output === undefined || d.output.length <= maxShown) return d;
+  const output = d.output.slice(d.output.indexOf("\n", d.output.length - maxShown) + 1);
+  return { ...d, output, omitted: (d.omitted ?? 0) + d.output.length - output.length };
 }
 
 /** Output that came as a block of code, without its fence. */

@@ -259,6 +259,8 @@ export interface Head {
   busy?: string;
   plan: PlanEntry[];
   queue: QueuedPrompt[];
+  /** The queue waits for the person: the turn before was stopped or failed. */
+  queueHeld: boolean;
   commands: AvailableCommand[];
   options: SessionConfigOption[];
   approvals: Approval[];
@@ -277,7 +279,7 @@ export interface Head {
 
 export function emptyHead(): Head {
   return {
-    title: "", cwd: "", connection: { state: "starting", actions: [] }, running: false, plan: [], queue: [], commands: [], options: [],
+    title: "", cwd: "", connection: { state: "starting", actions: [] }, running: false, plan: [], queue: [], queueHeld: false, commands: [], options: [],
     approvals: [], questions: [], selectionOff: false, history: [], builtinOnly: false,
     can: { steer: false, queue: false, restore: false, image: true, search: false },
   };

@@ -18,6 +18,7 @@ export interface AgentRequests {
   "_pillion/auth/set": [p.AuthSetRequest, p.AuthSetResponse];
   "_pillion/change/keep": [p.ChangeKeepRequest, p.ChangeKeepResponse];
   "_pillion/change/list": [p.ChangeListRequest, p.ChangeListResponse];
+  "_pillion/change/text": [p.ChangeTextRequest, p.ChangeTextResponse];
   "_pillion/change/turn": [p.ChangeTurnRequest, p.ChangeTurnResponse];
   "_pillion/change/undo": [p.ChangeUndoRequest, p.ChangeUndoResponse];
   "_pillion/checkpoint/list": [p.CheckpointListRequest, p.CheckpointListResponse];
@@ -67,6 +68,7 @@ export interface EditorNotifications {
   "_pillion/diagnostics/updated": p.DiagnosticsUpdated;
   "_pillion/session/queueUpdated": p.QueueUpdated;
   "_pillion/session/reverted": p.SessionReverted;
+  "_pillion/session/statusUpdated": p.SessionStatusUpdated;
   "_pillion/terminal/output": p.TerminalOutput;
   "_pillion/terminal/exited": p.TerminalExited;
 }
@@ -79,6 +81,7 @@ export const editorMethods: readonly string[] = [
   "_pillion/diagnostics/updated",
   "_pillion/session/queueUpdated",
   "_pillion/session/reverted",
+  "_pillion/session/statusUpdated",
   "_pillion/terminal/output",
   "_pillion/terminal/exited",
 ];

@@ -6,6 +6,7 @@ import type { Approval, Detail, ProblemView } from "../common/view";
 import type { Bus } from "./bus";
 import { diffView } from "./diffview";
 import { button, h, icon, iconButton, plural, setChildren, shortPath, type Icon } from "./dom";
+import { Menu } from "./menu";
 import { questionForm } from "./question";
 import { fileRow } from "./tool";
 
@@ -126,20 +127,17 @@ export class Dock {
         row.querySelector<HTMLElement>(".rejecter")?.focus();
       }
     });
-    let firstAllow = true;
-    for (const o of a.options) {
-      if (o.kind === "reject_once" || o.kind === "reject_always") continue;
-      const b = button(optionLabel(o, edit), firstAllow ? "primary" : "secondary", (e) => {
-        if (e.detail === 0 && this.repeating) return; // a key that is held down decides nothing
-        decide(o.id);
-      }, undefined, { title: o.label });
-      firstAllow = false;
-      row.append(b);
-    }
-    if (a.hunks > 0) row.append(button(a.decided ? `Review (${String(a.decided)} of ${String(a.hunks)})` : `Review ${plural(a.hunks, "change")}`, "secondary", () => this.bus.post({ type: "review", requestId: a.requestId }), "git-compare"));
-    if (edit) row.append(iconButton("list-ordered", "Show the change here", () => this.toggleDiffs(a), { class: "peek-diff" }));
+    const once = a.options.filter((o) => o.kind === "allow_once");
+    const always = a.options.filter((o) => o.kind === "allow_always");
+    const press = (e: MouseEvent, act: () => void) => {
+      if (e.detail !== 0 || !this.repeating) act(); // a key that is held down decides nothing
+    };
+    for (const [i, o] of once.entries()) row.append(button(optionLabel(o, edit), i === 0 && once.length === 1 ? "primary" : "secondary", (e) => press(e, () => decide(o.id)), undefined, { title: o.label }));
+    if (a.hunks > 0) row.append(button(a.decided ? `Review (${String(a.decided)}/${String(a.hunks)})` : `Review ${plural(a.hunks, "change")}`, "secondary", () => this.bus.post({ type: "review", requestId: a.requestId }), "git-compare"));
+    if (reject) row.append(button("Reject", "secondary rejecter", (e) => press(e, () => decide(reject.id))));
+    if (always.length > 0) row.append(this.always(a, always, decide));
+    if (edit) row.append(iconButton("list-ordered", "Show the change here", () => this.toggleDiffs(a)));
     if (reject) {
-      row.append(button("Reject", "secondary rejecter", () => decide(reject.id)));
       row.append(iconButton("comment-discussion", "Reject with a message", () => {
         say.hidden = !say.hidden;
         if (!say.hidden) word.focus();
@@ -150,6 +148,17 @@ export class Dock {
   }
 
   private repeating = false;
+
+  /** For longer than once: the choice says for how long and for what. */
+  private always(a: Approval, options: Approval["options"], decide: (id: string) => void): HTMLElement {
+    const what = a.always.map((p) => `${a.permission ?? ""} ${p}`.trim()).join(", ");
+    const b = button("Always…", "secondary", () => Menu.open(b, {
+      label: "Always allow", note: what,
+      items: options.map((o) => ({ id: o.id, label: scopes[o.id] ?? o.label, detail: what, icon: o.id === "always-session" ? "comment-discussion" : "folder" })),
+      pick: decide,
+    }), undefined, { aria: { haspopup: "listbox", expanded: "false" } });
+    return b;
+  }
 
   private rove(e: KeyboardEvent, row: HTMLElement): void {
     this.repeating = e.repeat;
@@ -190,9 +199,8 @@ function asks(a: Approval): string {
   return a.options.filter((o) => o.kind === "allow_once").length > 1 ? "A question" : "Allow this?";
 }
 
+const scopes: Record<string, string> = { "always-session": "In this session", "always-project": "In this project" };
+
 function optionLabel(o: Approval["options"][number], edit: boolean): string {
-  if (o.id === "once") return edit ? "Accept" : "Allow once";
-  if (o.id === "always-session") return "Always in this session";
-  if (o.id === "always-project") return "Always in this project";
-  return o.label;
+  return o.id === "once" ? (edit ? "Accept" : "Allow once") : o.label;
 }

@@ -7,11 +7,12 @@ type Value = string | number | boolean | string[];
 
 export function questionForm(q: Question, bus: Bus, pager: HTMLElement | false): HTMLElement {
   const form = h("form", { class: "card question", aria: { label: "A question for you" } });
-  const fields = q.fields.filter((f) => !q.fields.some((g) => g.other === f.key)).map((f) => drawField(f, q));
+  const shownFields = q.fields.filter((f) => !q.fields.some((g) => g.other === f.key));
+  const fields = shownFields.map((f) => drawField(f, q));
   const problem = h("div", { class: "problem-text", role: "alert", hidden: true });
   form.append(
     h("div", { class: "card-head" }, icon("question"), h("strong", { class: "card-title" }, "A question"), pager),
-    h("div", { class: "card-body" }, q.fields.length !== 1 || q.message !== q.fields[0]?.description ? h("div", { class: "what" }, q.message) : "", ...fields.map((f) => f.el), problem),
+    h("div", { class: "card-body" }, shownFields.length !== 1 || q.message !== shownFields[0]?.description ? h("div", { class: "what" }, q.message) : "", ...fields.map((f) => f.el), problem),
     h("div", { class: "card-foot" }, h("div", { class: "decide" }, submitButton(), button("Skip", "secondary", () => bus.post({ type: "answer", requestId: q.requestId, values: null })))),
   );
   form.addEventListener("submit", (e) => {

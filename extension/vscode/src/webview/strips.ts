@@ -5,12 +5,14 @@ import { button, h, icon, iconButton, plural, setChildren } from "./dom";
 
 /** Draws again only when what it shows is another. */
 class Strip {
-  private shown = "";
+  private shown: string | undefined;
 
-  constructor(readonly el: HTMLElement, private readonly draw: (head: Head) => Node[] | undefined, private readonly of: (head: Head) => unknown) {}
+  constructor(readonly el: HTMLElement, private readonly draw: (head: Head) => Node[] | undefined, private readonly of: (head: Head) => unknown) {
+    el.hidden = true;
+  }
 
   update(head: Head): void {
-    const key = JSON.stringify(this.of(head)) ?? "";
+    const key = JSON.stringify(this.of(head) ?? null);
     if (key === this.shown) return;
     this.shown = key;
     this.again(head);
@@ -51,7 +53,7 @@ export function revertedStrip(bus: Bus): Strip {
 export function queueStrip(bus: Bus): Strip {
   let editing: string | undefined;
   const el = h("section", { class: "queue", aria: { label: "Waiting messages" } });
-  const strip: Strip = new Strip(el, ({ queue, can, running }) => {
+  const strip: Strip = new Strip(el, ({ queue, queueHeld, can, running }) => {
     if (queue.length === 0) return undefined;
     const row = (q: Head["queue"][number], i: number) => {
       const act = (action: "remove" | "up" | "down" | "steer") => bus.post({ type: "queue", action, id: q.id });
@@ -86,8 +88,8 @@ export function queueStrip(bus: Bus): Strip {
       });
       return h("li", { class: "editing" }, field, h("div", { class: "actions" }, button("Save", "primary", () => end(true)), button("Cancel", "secondary", () => end(false))));
     };
-    return [h("div", { class: "strip-title" }, icon("list-ordered"), `${plural(queue.length, "message")} waiting`), h("ol", {}, ...queue.map(row))];
-  }, (h2) => [h2.queue, h2.can.steer, h2.running]);
+    return [h("div", { class: "strip-title" }, icon("list-ordered"), h("span", { class: "grow" }, `${plural(queue.length, "message")} ${queueHeld && !running ? "held" : "waiting"}`), queueHeld && !running && button("Go on", "secondary small", () => bus.post({ type: "queue", action: "resume", id: "" }), "play")), h("ol", {}, ...queue.map(row))];
+  }, (h2) => [h2.queue, h2.queueHeld, h2.can.steer, h2.running]);
   return strip;
 }
 

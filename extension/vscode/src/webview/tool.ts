@@ -94,7 +94,7 @@ export class ToolView implements View {
     const place = e.locations[0];
     const name = place && baseName(place.path);
     const at = name ? title.indexOf(name) : -1;
-    if (!place || !name || at < 0 || e.files.length > 0) {
+    if (!place || !name || at < 0 || e.files.length > 1) {
       setText(this.title, title);
       return;
     }
@@ -106,7 +106,8 @@ export class ToolView implements View {
     const el = h("span", { class: "place", title: `${shortPath(p.path, this.bus.head().cwd)}${p.line ? `:${String(p.line)}` : ""}` }, text);
     el.addEventListener("click", (ev) => {
       ev.stopPropagation();
-      this.bus.post({ type: "open", path: p.path, line: p.line });
+      const changed = this.entry.files.find((f) => f.path === p.path);
+      this.bus.post(changed ? { type: "showDiff", id: this.entry.id, path: p.path } : { type: "open", path: p.path, line: p.line });
     });
     return el;
   }
@@ -118,7 +119,12 @@ export class ToolView implements View {
     const took = e.startedAt !== undefined && end !== undefined && end - e.startedAt >= 500 ? duration(end - e.startedAt) : "";
     const exit = e.exitCode !== undefined && e.exitCode !== 0 ? `exit ${String(e.exitCode)}` : "";
     const kids = this.store.children(e.id).filter((k) => k.kind === "tool").length;
-    setText(this.state, [this.waits() ? "Waiting for you" : words[how], exit, kids > 0 ? plural(kids, "step") : "", took].filter(Boolean).join(" · "));
+    const said = this.waits() ? "Waiting for you" : [words[how], exit, kids > 0 ? plural(kids, "step") : "", took].filter(Boolean).join(" · ");
+    const one = e.files.length === 1 ? e.files[0] : undefined;
+    const key = `${said}|${one ? `${String(one.added)}|${String(one.removed)}` : ""}`;
+    if (this.state.dataset["key"] === key) return;
+    this.state.dataset["key"] = key;
+    setChildren(this.state, [...(one ? [counts(one)] : []), h("span", {}, said)]);
   }
 
   private tick(on: boolean): void {
@@ -132,8 +138,8 @@ export class ToolView implements View {
   }
 
   private drawFiles(e: ToolEntry): void {
-    this.files.hidden = e.files.length === 0;
-    if (e.files.length === 0) return;
+    this.files.hidden = e.files.length < 2;
+    if (e.files.length < 2) return;
     const shown = e.files.slice(0, 8);
     this.files.replaceChildren(...shown.map((f) => fileRow(f, this.bus, () => this.bus.post({ type: "showDiff", id: e.id, path: f.path }))),
       ...(e.files.length > shown.length ? [h("div", { class: "muted more" }, `and ${plural(e.files.length - shown.length, "more file")}`)] : []));
@@ -198,13 +204,17 @@ export class ToolView implements View {
 const fileIcons: Record<FileSummary["kind"], string> = { edit: "M", create: "A", delete: "D", rename: "R" };
 const fileWords: Record<FileSummary["kind"], string> = { edit: "changed", create: "new", delete: "deleted", rename: "renamed" };
 
+function counts(f: FileSummary): HTMLElement {
+  return h("span", { class: "counts" }, f.added > 0 && h("span", { class: "plus" }, `+${String(f.added)}`), f.removed > 0 && h("span", { class: "minus" }, `−${String(f.removed)}`));
+}
+
 /** One changed file: name, where, how much. */
 export function fileRow(f: FileSummary, bus: Bus, click: () => void): HTMLElement {
   const short = shortPath(f.path, bus.head().cwd);
   const dir = short.slice(0, short.length - baseName(short).length).replace(/[\\/]$/, "");
   const b = h("button", { class: `file ${f.kind}`, tab: -1, title: `Show the change to ${short}`, click, aria: { label: `${short}, ${fileWords[f.kind]}, ${plural(f.added, "line")} added, ${String(f.removed)} removed` } },
     h("span", { class: "file-name" }, baseName(short)), h("span", { class: "file-dir" }, dir),
-    h("span", { class: "counts" }, f.added > 0 && h("span", { class: "plus" }, `+${String(f.added)}`), f.removed > 0 && h("span", { class: "minus" }, `−${String(f.removed)}`)),
+    counts(f),
     h("span", { class: "letter" }, fileIcons[f.kind]));
   b.type = "button";
   return b;
