@@ -1,0 +1,362 @@
+// The panel's side in the extension: shows the session in front, and does what the person asks for in it. The webview
+// draws and forgets; drafts, transcripts and answers are kept here.
+import { randomBytes } from "node:crypto";
+import * as vscode from "vscode";
+import { isDraft, parseToHost, type Op, type ToHost, type ToView } from "../common/messages";
+import type { CreateElicitationRequest, CreateElicitationResponse } from "../common/protocol";
+import { blocksText } from "../common/session";
+import { slim } from "../common/tool";
+import { type Attachment, type Draft, emptyHead, type Head, type Question } from "../common/view";
+import type { Approvals } from "./approvals";
+import { ChatActions } from "./chatactions";
+import { panelHtml } from "./html";
+import { Mentions, shown } from "./mentions";
+import { approvalView, connectionView, questionView } from "./panelview";
+import { tell } from "./sessionlist";
+import type { Sessions } from "./sessions";
+import type { Sidecar } from "./sidecar";
+import { queued, type Transcript, Transcripts } from "./transcripts";
+
+const viewId = "pillion.chat";
+const draftKey = "pillion.draft";
+const historyKey = "pillion.history";
+const pace = 25; // ms between two messages to the panel while text streams
+
+export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
+  readonly transcripts: Transcripts;
+  #view: vscode.WebviewView | undefined;
+  #ready = false;
+  #epoch = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #sentHead: Head = emptyHead();
+  #busy: string | undefined;
+  #builtinOnly = false;
+  #draft: Draft;
+  readonly #attached = new Map<string, Attachment>();
+  #saving: NodeJS.Timeout | undefined;
+  #history: string[];
+  /** The person's own choice about the selection; it holds for one file. */
+  #selection: { file: string; on: boolean } | undefined;
+  readonly #unfolded = new Set<string>();
+  readonly #questions = new Map<string, { sessionId: string | undefined; question: Question; answer(r: CreateElicitationResponse): void }>();
+  #nextQuestion = 1;
+  /** What is to be said to the panel once it is there. */
+  #waiting: ToView[] = [];
+  readonly #mentions: Mentions;
+  readonly #actions: ChatActions;
+  readonly #disposables: vscode.Disposable[];
+
+  constructor(
+    private readonly sidecar: Sidecar,
+    private readonly sessions: Sessions,
+    private readonly approvals: Approvals,
+    private readonly context: Pick<vscode.ExtensionContext, "extensionUri" | "workspaceState">,
+    log: vscode.LogOutputChannel,
+  ) {
+    this.transcripts = new Transcripts(sidecar, sessions, log);
+    this.#mentions = new Mentions(sidecar);
+    this.#actions = new ChatActions(sidecar, sessions, approvals, this.transcripts, (m) => this.#say(m));
+    const kept = context.workspaceState.get<unknown>(draftKey);
+    this.#draft = isDraft(kept) ? { ...kept, attachments: [] } : { text: "", mentions: [], attachments: [] };
+    this.#history = (context.workspaceState.get<unknown[]>(historyKey) ?? []).filter((x): x is string => typeof x === "string");
+    const soon = () => this.#soon();
+    this.#disposables = [
+      this.transcripts,
+      this.#actions,
+      vscode.window.registerWebviewViewProvider(viewId, this, { webviewOptions: { retainContextWhenHidden: true } }),
+      this.transcripts.onDidChange((t) => t.id === sessions.active?.id && this.#soon()),
+      this.transcripts.onDidVoid(() => this.#snapshot()),
+      sessions.onDidChangeActive(() => this.#snapshot()),
+      sessions.onDidChange(soon),
+      approvals.onDidChange(soon),
+      sidecar.onDidChangeState(soon),
+      sidecar.onDidStart(() => void this.#lookForKeys()),
+      sidecar.onRequest("elicitation/create", (r, signal) => this.#ask(r, signal)),
+      vscode.window.onDidChangeTextEditorSelection(soon),
+      vscode.window.onDidChangeActiveTextEditor(soon),
+      vscode.workspace.onDidChangeWorkspaceFolders(soon),
+      vscode.commands.registerCommand("pillion.addSelection", () => this.#mentionEditor(true).catch(tell)),
+      vscode.commands.registerCommand("pillion.addFile", (uri?: unknown) => this.#mentionEditor(false, uri instanceof vscode.Uri ? uri : undefined).catch(tell)),
+      vscode.commands.registerCommand("pillion.focusApproval", () => this.show("approval")),
+      vscode.commands.registerCommand("pillion.focusTranscript", () => this.show("transcript")),
+    ];
+  }
+
+  /** Shows the panel with the focus on one of its parts. */
+  async show(what: "composer" | "approval" | "transcript" = "composer"): Promise<void> {
+    await vscode.commands.executeCommand(`${viewId}.focus`);
+    this.#say({ type: "focus", what });
+  }
+
+  resolveWebviewView(view: vscode.WebviewView): void {
+    const dist = vscode.Uri.joinPath(this.context.extensionUri, "extension", "vscode", "dist", "webview");
+    this.#view = view;
+    this.#ready = false;
+    const { webview } = view;
+    webview.options = { enableScripts: true, localResourceRoots: [dist], enableCommandUris: false, enableForms: false };
+    const own = [
+      webview.onDidReceiveMessage((m: unknown) => this.#hear(m)),
+      view.onDidDispose(() => {
+        for (const d of own) d.dispose();
+        if (this.#view === view) this.#view = undefined;
+        this.#ready = false;
+        this.#unfolded.clear();
+      }),
+    ];
+    const file = (name: string) => webview.asWebviewUri(vscode.Uri.joinPath(dist, name)).toString();
+    webview.html = panelHtml({ script: file("main.js"), style: file("style.css"), source: webview.cspSource, nonce: randomBytes(16).toString("hex") });
+  }
+
+  dispose(): void {
+    clearTimeout(this.#timer);
+    if (this.#saving) this.#save();
+    for (const q of this.#questions.values()) q.answer({ action: "cancel" });
+    for (const d of this.#disposables) d.dispose();
+  }
+
+  #post(m: ToView): void {
+    void this.#view?.webview.postMessage(m); // a panel that is gone asks again when it is back
+  }
+
+  #say(m: ToView): void {
+    if (this.#ready) this.#post(m);
+    else this.#waiting.push(m);
+  }
+
+  #hear(raw: unknown): void {
+    const m = parseToHost(raw);
+    if (!m) return;
+    void this.#do(m).catch((e: unknown) => this.#say({ type: "tell", text: e instanceof Error ? e.message : String(e), severity: "error" }));
+  }
+
+  async #do(m: ToHost): Promise<void> {
+    switch (m.type) {
+      case "ready":
+        return this.#begin();
+      case "draft":
+        this.#keep(m.draft);
+        return;
+      case "send":
+        return this.#send(m.draft, m.how);
+      case "search": {
+        const items = await this.#mentions.search(m.query, this.sessions.active?.id).catch(() => []);
+        this.#post({ type: "found", request: m.request, items });
+        return;
+      }
+      case "selection":
+        this.#selection = { file: vscode.window.activeTextEditor?.document.uri.toString() ?? "", on: m.on };
+        this.#soon();
+        return;
+      case "unfold":
+        if (m.on) this.#unfolded.add(m.id);
+        else this.#unfolded.delete(m.id);
+        if (m.on) this.#detail(m.id);
+        return;
+      case "answer": {
+        const q = this.#questions.get(m.requestId);
+        this.#questions.delete(m.requestId);
+        q?.answer(m.values ? { action: "accept", content: m.values } : { action: "decline" });
+        this.#soon();
+        return;
+      }
+      case "restore": {
+        const prompt = await this.#actions.restore(m.entry, m.scope);
+        if (m.edit && prompt) {
+          this.#remember(this.#draft.text);
+          this.#say({ type: "draft", draft: { text: blocksText(prompt), mentions: [], attachments: this.#actions.attachments(prompt) }, mode: "replace" });
+        }
+        return;
+      }
+      default:
+        return this.#actions.do(m);
+    }
+  }
+
+  async #begin(): Promise<void> {
+    this.#ready = true;
+    this.#snapshot();
+    for (const m of this.#waiting.splice(0)) this.#post(m);
+    if (this.sessions.active) return;
+    try {
+      if (!(await this.sessions.restore())) await this.sessions.create();
+    } catch (error) {
+      // the connection's strip says why when the process is at fault
+      if (this.sidecar.state.kind === "running") this.#say({ type: "tell", text: `No session could be opened: ${error instanceof Error ? error.message : String(error)}`, severity: "error" });
+    }
+    this.#soon();
+  }
+
+  async #send(sent: Draft, how: "prompt" | "queue" | "steer"): Promise<void> {
+    const draft: Draft = { ...sent, attachments: sent.attachments.flatMap((a) => (a.data !== "" ? a : (this.#attached.get(a.id) ?? []))) };
+    this.#remember(draft.text);
+    try {
+      if (!this.sessions.active) this.#working("Opening a session…");
+      const session = this.sessions.active ?? (await this.sessions.create());
+      const t = this.transcripts.of(session.id);
+      const blocks = await this.#mentions.prompt(draft, session.cwd, this.#selectionOn());
+      this.#working(undefined);
+      if (blocks.length === 0) return;
+      if (how === "steer" && (await this.sidecar.request("_session/steering", { sessionId: session.id, prompt: blocks })).outcome !== "promptRequired") return;
+      if (t.running && this.sidecar.announced("_pillion/session/queue")) {
+        const q = await this.sidecar.request("_pillion/session/queue", { sessionId: session.id, add: blocks });
+        this.transcripts.setQueue(t, q.items, q.held === true);
+        return;
+      }
+      this.sessions.prompt(session.id, blocks).catch(() => {}); // its end is told with the turn's
+    } catch (error) {
+      this.#working(undefined);
+      // nothing that was written is lost
+      this.#say({ type: "draft", draft, mode: this.#draft.text.trim() === "" ? "replace" : "insert" });
+      throw error;
+    }
+  }
+
+  #working(what: string | undefined): void {
+    this.#busy = what;
+    this.#soon();
+  }
+
+  #keep(d: Draft): void {
+    for (const a of d.attachments) if (a.data !== "") this.#attached.set(a.id, a);
+    this.#draft = { ...d, attachments: d.attachments.flatMap((a) => this.#attached.get(a.id) ?? []) };
+    for (const id of [...this.#attached.keys()]) if (!d.attachments.some((a) => a.id === id)) setTimeout(() => this.#dropAttachment(id), 60_000).unref();
+    this.#saving ??= setTimeout(() => this.#save(), 500);
+  }
+
+  /** Bytes of what was sent or taken out are let go. */
+  #dropAttachment(id: string): void {
+    if (!this.#draft.attachments.some((a) => a.id === id)) this.#attached.delete(id);
+  }
+
+  #save(): void {
+    clearTimeout(this.#saving);
+    this.#saving = undefined;
+    void this.context.workspaceState.update(draftKey, { ...this.#draft, attachments: [] }); // lost at worst with the window
+  }
+
+  #remember(text: string): void {
+    const words = text.trim();
+    if (words === "" || this.#history.at(-1) === words) return;
+    this.#history = [...this.#history.filter((x) => x !== words), words].slice(-100);
+    void this.context.workspaceState.update(historyKey, this.#history); // as above
+    this.#soon();
+  }
+
+  #ask(r: CreateElicitationRequest, signal: AbortSignal): Promise<CreateElicitationResponse> {
+    const id = `question-${String(this.#nextQuestion++)}`;
+    return new Promise((resolve) => {
+      this.#questions.set(id, { sessionId: r.sessionId, question: questionView(id, r), answer: resolve });
+      signal.addEventListener("abort", () => {
+        if (!this.#questions.delete(id)) return;
+        resolve({ action: "cancel" });
+        this.#soon();
+      }, { once: true });
+      this.#soon();
+    });
+  }
+
+  async #mentionEditor(selection: boolean, uri = vscode.window.activeTextEditor?.document.uri): Promise<void> {
+    const e = vscode.window.activeTextEditor;
+    if (!uri) throw new Error("Open a file first.");
+    const path = vscode.workspace.asRelativePath(uri);
+    const range = selection && e && !e.selection.isEmpty ? { startLine: e.selection.start.line + 1, endLine: e.selection.end.line + 1 } : undefined;
+    const label = `@${path}${range ? `:${String(range.startLine)}-${String(range.endLine)}` : ""}`;
+    await vscode.commands.executeCommand(`${viewId}.focus`);
+    this.#say({ type: "draft", mode: "insert", draft: { text: `${label} `, attachments: [], mentions: [{ kind: range ? "symbol" : "file", label, uri: uri.toString(), path, ...range }] } });
+  }
+
+  #selectionOn(): boolean {
+    const e = vscode.window.activeTextEditor;
+    if (!e || !shown(e.document)) return false;
+    return this.#selection?.file === e.document.uri.toString() ? this.#selection.on : !e.selection.isEmpty;
+  }
+
+  async #lookForKeys(): Promise<void> {
+    if (!this.sidecar.announced("_pillion/auth/list")) return;
+    const { providers } = await this.sidecar.request("_pillion/auth/list", {}).catch(() => ({ providers: [{ source: "unknown", local: false }] }));
+    this.#builtinOnly = !providers.some((p) => p.source !== "none" || p.local);
+    this.#soon();
+  }
+
+  #head(): Head {
+    const s = this.sessions.active;
+    const t = s && this.transcripts.of(s.id);
+    const e = vscode.window.activeTextEditor;
+    const can = (m: string) => this.sidecar.announced(m);
+    return {
+      ...emptyHead(),
+      sessionId: s?.id,
+      title: s?.title ?? "",
+      cwd: s?.cwd ?? "",
+      connection: connectionView(this.sidecar.state),
+      running: t?.running ?? false,
+      runningSince: t?.since,
+      busy: this.#busy,
+      plan: t?.state.head.plan ?? [],
+      queue: queued(t?.queue ?? []),
+      queueHeld: t?.held ?? false,
+      commands: [...(s?.commands ?? [])],
+      options: [...(s?.configOptions ?? [])],
+      approvals: s ? this.approvals.pending(s.id).map((a) => approvalView(a, s.cwd)) : [],
+      questions: [...this.#questions.values()].filter((q) => q.sessionId === undefined || q.sessionId === s?.id).map((q) => q.question),
+      usage: t?.state.head.usage,
+      selection: e && shown(e.document) ? { path: vscode.workspace.asRelativePath(e.document.uri), name: e.document.uri.path.split("/").pop() ?? "", startLine: e.selection.start.line + 1, endLine: e.selection.end.line + 1, empty: e.selection.isEmpty } : undefined,
+      selectionOff: !this.#selectionOn(),
+      history: this.#history,
+      can: { steer: true, queue: can("_pillion/session/queue"), restore: can("_pillion/checkpoint/restore"), image: this.sidecar.initialized?.agentCapabilities?.promptCapabilities?.image === true, search: can("_pillion/file/search") },
+      reverted: t?.reverted && t.reverted.redo !== "" ? t.reverted : undefined,
+      builtinOnly: this.#builtinOnly,
+    };
+  }
+
+  /** Everything: the panel is new, or another session is in front. */
+  #snapshot(): void {
+    if (!this.#ready) return;
+    const t = this.#current();
+    t?.state.take();
+    this.#epoch++;
+    this.#sentHead = this.#head();
+    this.#post({ type: "snapshot", head: this.#sentHead, entries: t ? [...t.state.entries.values()] : [], draft: this.#draft, epoch: this.#epoch });
+  }
+
+  #current(): Transcript | undefined {
+    const id = this.sessions.active?.id;
+    return id === undefined ? undefined : this.transcripts.of(id);
+  }
+
+  #soon(): void {
+    if (!this.#ready) return;
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.#flush();
+    }, pace);
+  }
+
+  /** Sends what changed since it last did. */
+  #flush(): void {
+    const t = this.#current();
+    if (!this.#ready) return;
+    const { ops, details } = t?.state.take() ?? { ops: [] as Op[], details: [] };
+    if (ops.length > 0) this.#post({ type: "ops", ops, epoch: this.#epoch });
+    const head = this.#head();
+    const news: Partial<Head> = {};
+    const gone: (keyof Head)[] = [];
+    for (const k of new Set([...Object.keys(head), ...Object.keys(this.#sentHead)] as (keyof Head)[])) {
+      if (JSON.stringify(head[k]) === JSON.stringify(this.#sentHead[k])) continue;
+      if (head[k] === undefined) gone.push(k);
+      else Object.assign(news, { [k]: head[k] });
+    }
+    this.#sentHead = head;
+    if (Object.keys(news).length > 0 || gone.length > 0) this.#post({ type: "head", head: news, gone });
+    for (const id of details) {
+      if (this.#unfolded.has(id)) this.#detail(id);
+      if (this.#unfolded.has(`dock:${id}`)) this.#detail(`dock:${id}`);
+    }
+    if (this.#view) this.#view.badge = head.approvals.length + head.questions.length > 0 ? { value: head.approvals.length + head.questions.length, tooltip: "Waiting for you" } : undefined;
+  }
+
+  #detail(id: string): void {
+    const detail = this.#current()?.state.details.get(id.replace(/^dock:/, ""));
+    if (detail) this.#post({ type: "detail", id, detail: slim(detail) });
+  }
+}

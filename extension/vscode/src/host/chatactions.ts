@@ -1,0 +1,284 @@
+// What the person presses in the panel, beside sending: places that open, decisions, code, the queue, the way back.
+import * as vscode from "vscode";
+import type { Scope, ToHost, ToView } from "../common/messages";
+import type { ContentBlock, RestoredFile } from "../common/protocol";
+import { uriPath } from "../common/tool";
+import type { ActionId, Attachment, Detail } from "../common/view";
+import type { Approvals } from "./approvals";
+import { limits } from "../common/messages";
+import { openable } from "./panelview";
+import { tell } from "./sessionlist";
+import type { Sessions } from "./sessions";
+import type { Sidecar } from "./sidecar";
+import type { Transcript, Transcripts } from "./transcripts";
+
+const outputScheme = "pillion-output";
+
+export class ChatActions implements vscode.Disposable {
+  readonly #texts = new Map<string, string>();
+  #next = 1;
+  readonly #registered: vscode.Disposable;
+
+  constructor(
+    private readonly sidecar: Sidecar,
+    private readonly sessions: Sessions,
+    private readonly approvals: Approvals,
+    private readonly transcripts: Transcripts,
+    private readonly say: (m: ToView) => void,
+  ) {
+    this.#registered = vscode.Disposable.from(
+      vscode.workspace.registerTextDocumentContentProvider(outputScheme, { provideTextDocumentContent: (uri) => this.#texts.get(uri.toString()) ?? "This is no longer kept." }),
+      vscode.workspace.onDidCloseTextDocument((d) => this.#texts.delete(d.uri.toString())),
+    );
+  }
+
+  dispose(): void {
+    this.#registered.dispose();
+  }
+
+  async do(m: ToHost): Promise<void> {
+    const session = this.sessions.active;
+    switch (m.type) {
+      case "stop":
+        if (session) this.sessions.cancel(session.id);
+        return;
+      case "config":
+        if (session) await this.sessions.setOption(session.id, m.id, m.value);
+        return;
+      case "open":
+        return this.#open(m.path, m.line);
+      case "link":
+        return this.#link(m.href);
+      case "showDiff":
+        return this.#showDiff(m.id, m.path);
+      case "showOutput":
+        return this.#showText("output", this.#detail(m.id)?.output ?? "");
+      case "terminal": {
+        const e = this.#transcript()?.state.entries.get(m.id);
+        if (session && e?.kind === "tool" && e.terminalId !== undefined) await vscode.commands.executeCommand("pillion.showTerminal", session.id, e.terminalId);
+        return;
+      }
+      case "review":
+        this.approvals.open(m.requestId);
+        return;
+      case "decide":
+        this.approvals.decide(m.requestId, m.optionId, m.comment ? { comment: m.comment } : {});
+        return;
+      case "copy":
+        return vscode.env.clipboard.writeText(m.text);
+      case "code":
+        return this.#code(m.action, m.text);
+      case "queue":
+        return this.#queue(m);
+      case "redo":
+        return this.#redo();
+      case "pickFile":
+        return this.#pick();
+      case "action":
+        return this.#action(m.id);
+    }
+  }
+
+  /** Goes back to before a prompt; gives the prompt to edit it. */
+  async restore(entryId: string, scope: Scope): Promise<ContentBlock[] | undefined> {
+    const t = this.#transcript();
+    const e = t?.state.entries.get(entryId);
+    if (!t || e?.kind !== "user" || !e.checkpoint) throw new Error("There is no way back to before this message.");
+    if (t.running) throw new Error("Stop the turn first, then go back.");
+    const had = t.reverted?.redo;
+    const r = await this.sidecar.request("_pillion/checkpoint/restore", { sessionId: t.id, checkpointId: e.checkpoint.id, scope });
+    if (scope !== "files" && t.reverted) t.reverted = { ...t.reverted, redo: had || (r.undo ?? "") };
+    else if (r.undo) t.reverted = { entries: 0, redo: r.undo };
+    this.#report(r.files, scope);
+    await this.transcripts.checkpoints(t);
+    return r.prompt;
+  }
+
+  /** Pictures and PDFs of a prompt, to be sent again. */
+  attachments(prompt: readonly ContentBlock[]): Attachment[] {
+    return prompt.flatMap((b): Attachment[] => {
+      const [mime, data] = b.type === "image" ? [b.mimeType, b.data] : b.type === "resource" && b.resource.blob !== undefined ? [b.resource.mimeType ?? "", b.resource.blob] : ["", ""];
+      return data === "" ? [] : [{ id: `again-${String(this.#next++)}`, name: "attachment", mime, size: Math.floor((data.length * 3) / 4), data }];
+    });
+  }
+
+  async #redo(): Promise<void> {
+    const t = this.#transcript();
+    if (!t?.reverted?.redo) return;
+    const r = await this.sidecar.request("_pillion/checkpoint/restore", { sessionId: t.id, checkpointId: t.reverted.redo, scope: "both" });
+    t.reverted = undefined;
+    this.#report(r.files, "both");
+    await this.transcripts.checkpoints(t);
+  }
+
+  #report(files: readonly RestoredFile[], scope: Scope): void {
+    const left = files.filter((f) => f.status === "conflict" || f.status === "failed");
+    const done = files.filter((f) => f.status === "restored" || f.status === "merged").length;
+    const t = this.#transcript();
+    if (left.length > 0 && t) {
+      t.state.notice({ severity: "warning", title: `${String(left.length)} of ${String(files.length)} files were left as they are`, description: left.map((f) => `${vscode.workspace.asRelativePath(uriPath(f.uri))}: ${f.reason ?? "it changed since"}`).join("\n") });
+    } else this.say({ type: "tell", severity: "info", text: scope === "conversation" ? "The conversation was taken back." : `${String(done)} files were taken back.` });
+  }
+
+  #transcript(): Transcript | undefined {
+    const id = this.sessions.active?.id;
+    return id === undefined ? undefined : this.transcripts.of(id);
+  }
+
+  #detail(id: string): Detail | undefined {
+    return this.#transcript()?.state.details.get(id);
+  }
+
+  async #open(path: string, line?: number): Promise<void> {
+    const uri = openable(path, this.sessions.active?.cwd ?? "");
+    if (!uri) throw new Error(`${path.slice(0, 200)} is no file here.`);
+    const stat = await vscode.workspace.fs.stat(uri).then((s) => s, () => undefined);
+    if (!stat) throw new Error(`${vscode.workspace.asRelativePath(uri)} does not exist.`);
+    if (stat.type & vscode.FileType.Directory) return void (await vscode.commands.executeCommand("revealInExplorer", uri));
+    const at = line === undefined ? undefined : new vscode.Range(Math.max(0, line - 1), 0, Math.max(0, line - 1), 0);
+    await vscode.commands.executeCommand("vscode.open", uri, { preview: true, ...(at ? { selection: at } : {}) });
+  }
+
+  async #link(href: string): Promise<void> {
+    if (/^file:/i.test(href)) return this.#open(href);
+    if (!/^(https?|mailto):/i.test(href)) throw new Error("This kind of link is not opened.");
+    await vscode.env.openExternal(vscode.Uri.parse(href, true)); // VS Code asks about addresses that it does not trust
+  }
+
+  async #showText(name: string, text: string, language?: string): Promise<void> {
+    const uri = vscode.Uri.from({ scheme: outputScheme, path: `/${String(this.#next++)}/${name}` });
+    // eslint-disable-next-line no-control-regex
+    this.#texts.set(uri.toString(), text.replace(/\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)/g, ""));
+    const d = await vscode.workspace.openTextDocument(uri);
+    if (language) await vscode.languages.setTextDocumentLanguage(d, language);
+    await vscode.window.showTextDocument(d, { preview: true });
+  }
+
+  /** A change: as a review while it waits, against the text before its turn once it is written, else as it was proposed. */
+  async #showDiff(id: string, path: string): Promise<void> {
+    const waits = this.approvals.pending(this.sessions.active?.id).find((a) => a.toolCallId === id);
+    if (waits) return this.approvals.open(waits.id);
+    const t = this.#transcript();
+    const e = t?.state.entries.get(id);
+    if (t && e?.kind === "tool" && e.status === "completed" && e.outcome !== "rejected" && this.sidecar.announced("_pillion/change/turn")) {
+      const { files } = await this.sidecar.request("_pillion/change/turn", { sessionId: t.id, turn: turnOf(t, id) }).catch(() => ({ files: [] }));
+      const f = files.find((x) => uriPath(x.newUri ?? x.uri) === path);
+      if (f?.text != null && f.baseText != null) {
+        const before = vscode.Uri.from({ scheme: outputScheme, path: `/${String(this.#next++)}${path}` });
+        this.#texts.set(before.toString(), f.baseText);
+        await vscode.commands.executeCommand("vscode.diff", before, vscode.Uri.file(path), `${path.split("/").pop() ?? ""} (before the turn ↔ now)`, { preview: true });
+        return;
+      }
+    }
+    const f = this.#detail(id)?.files.find((x) => x.path === path);
+    if (!f) return this.#open(path);
+    await this.#showText(`${path.split("/").pop() ?? "change"}.diff`, `--- ${path}\n+++ ${path}\n${f.lines.map((l) => (l.sign === "@" ? l.text : l.sign + l.text)).join("\n")}${f.more > 0 ? `\n… ${String(f.more)} lines more` : ""}\n`, "diff");
+  }
+
+  async #code(action: "insert" | "apply" | "copy", text: string): Promise<void> {
+    if (action === "copy") return vscode.env.clipboard.writeText(text);
+    const e = vscode.window.activeTextEditor ?? vscode.window.visibleTextEditors[0];
+    if (!e) throw new Error("Open a file first.");
+    const code = text.replace(/\n$/, "");
+    if (action === "insert") {
+      await e.edit((b) => e.selections.forEach((s) => b.replace(s, code)));
+      return;
+    }
+    const edit = new vscode.WorkspaceEdit();
+    // seen before it is written: VS Code's own preview
+    edit.replace(e.document.uri, e.selection.isEmpty ? placeFor(e, code) : e.selection, code, { label: "Code from the conversation", needsConfirmation: true });
+    await vscode.workspace.applyEdit(edit, { isRefactoring: true });
+  }
+
+  async #queue(m: Extract<ToHost, { type: "queue" }>): Promise<void> {
+    const t = this.#transcript();
+    if (!t) return;
+    const at = t.queue.findIndex((q) => q.id === m.id);
+    const item = t.queue[at];
+    const base = { sessionId: t.id };
+    const request = () => {
+      switch (m.action) {
+        case "remove":
+          return { ...base, remove: [m.id] };
+        case "steer":
+          return { ...base, steer: m.id };
+        case "up":
+          return { ...base, move: { id: m.id, before: t.queue[at - 1]?.id } };
+        case "down":
+          return { ...base, move: { id: m.id, before: t.queue[at + 2]?.id } };
+        case "edit":
+          return { ...base, edit: { id: m.id, prompt: [{ type: "text" as const, text: m.text ?? "" }, ...(item?.prompt ?? []).filter((b) => b.type !== "text")] } };
+        case "resume":
+          return { ...base, resume: true };
+      }
+    };
+    const r = await this.sidecar.request("_pillion/session/queue", request());
+    this.transcripts.setQueue(t, r.items, r.held === true);
+  }
+
+  async #pick(): Promise<void> {
+    const picked = await vscode.window.showOpenDialog({ canSelectMany: true, title: "Attach pictures or PDFs", filters: { "Pictures and PDFs": ["png", "jpg", "jpeg", "gif", "webp", "pdf"] } });
+    const out: Attachment[] = [];
+    for (const uri of picked ?? []) {
+      const ext = uri.path.toLowerCase().split(".").pop() ?? "";
+      const mime = ext === "pdf" ? "application/pdf" : `image/${ext === "jpg" ? "jpeg" : ext}`;
+      const bytes = await vscode.workspace.fs.readFile(uri);
+      const name = uri.path.split("/").pop() ?? "";
+      const most = mime === "application/pdf" ? limits.pdf : limits.image;
+      if (bytes.byteLength > most) throw new Error(`${name} has ${(bytes.byteLength / (1 << 20)).toFixed(1)} MB; at most ${String(most >> 20)} MB can be attached.`);
+      out.push({ id: `file-${String(this.#next++)}-${String(Date.now())}`, name, mime, size: bytes.byteLength, data: Buffer.from(bytes).toString("base64") });
+    }
+    if (out.length > 0) this.say({ type: "attach", attachments: out });
+  }
+
+  async #action(id: ActionId): Promise<void> {
+    const t = this.#transcript();
+    switch (id) {
+      case "retry":
+        if (t?.last) this.sessions.prompt(t.id, t.last).catch(() => {}); // its end is told with the turn's
+        return;
+      case "continue":
+        if (t) this.sessions.prompt(t.id, [{ type: "text", text: "Continue" }]).catch(() => {}); // as above
+        return;
+      default:
+        await vscode.commands.executeCommand(...commands[id]).then(undefined, tell);
+    }
+  }
+}
+
+const commands: Record<Exclude<ActionId, "retry" | "continue">, [string, ...unknown[]]> = {
+  restart: ["pillion.restart"],
+  showLog: ["pillion.showLog"],
+  addKey: ["pillion.setKey"],
+  settings: ["workbench.action.openSettings", "pillion."],
+  setBinary: ["workbench.action.openSettings", "pillion.binary.path"],
+  openFolder: ["workbench.action.files.openFolder"],
+  newSession: ["pillion.newSession"],
+  sessions: ["pillion.sessions"],
+  chooseModel: ["pillion.selectModel"],
+  trust: ["workbench.trust.manage"],
+};
+
+/** The messageId of the prompt that a call followed. */
+function turnOf(t: Transcript, callId: string): string | undefined {
+  let turn: string | undefined;
+  for (const [id, e] of t.state.entries) {
+    if (e.kind === "user" && e.messageId !== undefined) turn = e.messageId;
+    if (id === callId) break;
+  }
+  return turn;
+}
+
+/** Where code belongs in a file: from the one line like its first to the one like its last; else where the cursor is. */
+function placeFor(e: vscode.TextEditor, code: string): vscode.Range {
+  const d = e.document;
+  const lines = code.split("\n");
+  const find = (want: string | undefined) => {
+    const at: number[] = [];
+    for (let i = 0; want?.trim() && i < d.lineCount; i++) if (d.lineAt(i).text.trim() === want.trim()) at.push(i);
+    return at.length === 1 ? at[0] : undefined;
+  };
+  const from = find(lines.find((l) => l.trim() !== ""));
+  const to = from === undefined ? undefined : find([...lines].reverse().find((l) => l.trim().length > 1)) ?? undefined;
+  return from !== undefined && to !== undefined && to >= from ? new vscode.Range(from, 0, to, d.lineAt(to).text.length) : e.selection;
+}

@@ -1,0 +1,27 @@
+/** The webview's page. It may load its own script, style and font and data: pictures; nothing from anywhere else. */
+export function panelHtml(o: { script: string; style: string; source: string; nonce: string }): string {
+  const policy = [
+    "default-src 'none'",
+    `script-src 'nonce-${o.nonce}'`,
+    `style-src ${o.source}`,
+    `font-src ${o.source}`,
+    "img-src data:",
+    "connect-src 'none'",
+    "form-action 'none'",
+    "base-uri 'none'",
+  ].join("; ");
+  return `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Pillion</title>
+<link rel="stylesheet" href="${o.style}">
+</head>
+<body>
+<div id="root"></div>
+<script nonce="${o.nonce}" src="${o.script}"></script>
+</body>
+</html>`;
+}

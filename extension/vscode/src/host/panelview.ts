@@ -1,0 +1,103 @@
+// What waits for the person and how the process stands, in the panel's words.
+import * as vscode from "vscode";
+import { changedFiles, fileDiff, uriPath } from "../common/tool";
+import { list, number, text, texts, tree } from "../common/narrow";
+import type { Approval as View, ConnectionView, Field, FileSummary, ProblemView, Question } from "../common/view";
+import type { CreateElicitationRequest, Problem } from "../common/protocol";
+import type { Approval } from "./approvals";
+import type { SidecarState } from "./sidecar";
+
+export function approvalView(a: Approval, cwd: string): View {
+  const call = a.request.toolCall;
+  const input = tree(call.rawInput);
+  const meta = tree(input?.["metadata"]);
+  const command = text(input?.["command"]) ?? text(meta?.["command"]);
+  const shell = a.meta.permission === "bash" || a.meta.permission === "bash_input";
+  const files = summaries(a);
+  const d = a.meta.diagnostics;
+  const outside = a.meta.permission === "external_directory" ? (a.meta.patterns ?? []) : [...texts(meta?.["externalPaths"]), ...files.map((f) => f.path).filter((p) => cwd !== "" && !inside(p, cwd))];
+  return {
+    requestId: a.id,
+    toolCallId: a.toolCallId,
+    title: call.title ?? "",
+    toolKind: call.kind ?? "other",
+    permission: a.meta.permission,
+    always: a.meta.always ?? [],
+    patterns: a.meta.patterns ?? [],
+    why: a.meta.why,
+    command: shell ? (command ?? (a.meta.patterns ?? []).join("\n")) : undefined,
+    files,
+    outside,
+    problems: d ? { certainty: d.certainty, reason: d.reason, fixed: d.fixed.map(problem), introduced: d.introduced.map(problem) } : undefined,
+    options: a.request.options.map((o) => ({ id: o.optionId, label: o.name, kind: o.kind })),
+    hunks: a.files.reduce((n, f) => n + f.change.hunks.length, 0),
+    decided: a.hunks.size || undefined,
+  };
+}
+
+function summaries(a: Approval): FileSummary[] {
+  const named = changedFiles(a.meta.files);
+  if (named.length > 0) return named;
+  return (a.request.toolCall.content ?? []).flatMap((c) => {
+    const t = tree(c);
+    if (t?.["type"] !== "diff") return [];
+    const { path, kind, added, removed } = fileDiff(t);
+    return [{ path, kind, added, removed }];
+  });
+}
+
+function inside(path: string, cwd: string): boolean {
+  return path === cwd || path.startsWith(cwd.endsWith("/") ? cwd : `${cwd}/`) || path.startsWith(`${cwd}\\`);
+}
+
+function problem(p: Problem): ProblemView {
+  return { path: uriPath(p.path), line: p.line, severity: p.severity, message: p.message };
+}
+
+export function connectionView(state: SidecarState): ConnectionView {
+  const log = { id: "showLog", label: "Show the log" } as const;
+  switch (state.kind) {
+    case "stopped":
+    case "starting":
+      return { state: "starting", actions: [] };
+    case "running":
+      return { state: "ready", actions: [] };
+    case "waiting":
+      return { state: "restarting", message: state.reason, actions: [log] };
+    case "failed":
+      return { state: "failed", message: state.reason, actions: [{ id: "restart", label: "Start again" }, log, ...(/not found|could not be started|too old/.test(state.reason) ? [{ id: "setBinary" as const, label: "Set the path" }] : [])] };
+  }
+}
+
+/** A form's fields. `q1-other` takes own words for `q1`. */
+export function questionView(requestId: string, r: CreateElicitationRequest): Question {
+  const properties = tree(tree(r.requestedSchema)?.["properties"]) ?? {};
+  const required = texts(tree(r.requestedSchema)?.["required"]);
+  const fields = Object.entries(properties).map(([key, raw]): Field => {
+    const p = tree(raw) ?? {};
+    const items = tree(p["items"]);
+    const choices = [...list(p["oneOf"]), ...list(items?.["anyOf"])].map((o) => ({ value: text(tree(o)?.["const"]) ?? "", label: text(tree(o)?.["title"]) ?? text(tree(o)?.["const"]) ?? "", description: text(tree(o)?.["description"]) }));
+    const words = [...texts(p["enum"]), ...texts(items?.["enum"])].map((value) => ({ value, label: value }));
+    const options = [...choices, ...words];
+    const type = p["type"] === "array" ? "choices" : options.length > 0 ? "choice" : p["type"] === "number" || p["type"] === "integer" || p["type"] === "boolean" ? p["type"] : "text";
+    const initial = p["default"];
+    return {
+      key, title: text(p["title"]) ?? key, description: text(p["description"]), type, options, other: `${key}-other` in properties ? `${key}-other` : undefined, required: required.includes(key),
+      initial: typeof initial === "string" || typeof initial === "number" || typeof initial === "boolean" ? initial : Array.isArray(initial) ? texts(initial) : undefined,
+      min: number(p["minimum"]), max: number(p["maximum"]),
+    };
+  });
+  return { requestId, message: r.message, fields };
+}
+
+/** A path that a model wrote, as something that may be opened: a file of this machine, never of a server that a name points to. */
+export function openable(path: string, cwd: string): vscode.Uri | undefined {
+  if (/^[\\/]{2}/.test(path) || path.includes("\0")) return undefined;
+  if (path.startsWith("file:")) {
+    const uri = vscode.Uri.parse(path);
+    return uri.authority === "" ? uri.with({ fragment: "", query: "" }) : undefined;
+  }
+  if (/^[A-Za-z]:[\\/]/.test(path) || path.startsWith("/")) return vscode.Uri.file(path);
+  if (/^[a-z][a-z0-9+.-]+:/i.test(path) || cwd === "") return undefined;
+  return vscode.Uri.joinPath(vscode.Uri.file(cwd), path);
+}

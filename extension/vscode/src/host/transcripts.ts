@@ -1,0 +1,217 @@
+// The transcript of each open session, kept here so that the panel can be made anew at any time.
+import * as vscode from "vscode";
+import { list, text, tree } from "../common/narrow";
+import type { Checkpoint, ContentBlock, QueueItem, SessionNotification } from "../common/protocol";
+import { blocksText, imageSource, SessionState } from "../common/session";
+import type { Action, AttachmentView, TurnEntry } from "../common/view";
+import { PackedDetails } from "./details";
+import type { Sessions, TurnEnd } from "./sessions";
+import type { Sidecar } from "./sidecar";
+
+export class Transcript {
+  readonly state = new SessionState(new PackedDetails());
+  running = false;
+  since: number | undefined;
+  queue: QueueItem[] = [];
+  held = false;
+  reverted: { entries: number; redo: string } | undefined;
+  /** Prompts of ours that are not answered yet. */
+  asked = 0;
+  /** The last prompt, to try again. */
+  last: ContentBlock[] | undefined;
+
+  constructor(readonly id: string) {}
+}
+
+export class Transcripts implements vscode.Disposable {
+  readonly #all = new Map<string, Transcript>();
+  readonly #changed = new vscode.EventEmitter<Transcript>();
+  /** Something of a transcript is another; what, its state knows. */
+  readonly onDidChange = this.#changed.event;
+  readonly #voided = new vscode.EventEmitter<string>();
+  /** A session's transcript begins anew. */
+  readonly onDidVoid = this.#voided.event;
+  readonly #disposables: vscode.Disposable[];
+
+  constructor(
+    private readonly sidecar: Sidecar,
+    sessions: Sessions,
+    private readonly log: vscode.LogOutputChannel,
+  ) {
+    this.#disposables = [
+      sessions.onUpdate((n) => this.#update(n)),
+      sessions.onDidReset((id) => this.#void(id)),
+      sessions.onDidChange((id) => {
+        if (!sessions.get(id)) this.#all.delete(id);
+      }),
+      sessions.onDidChangeActive((s) => {
+        if (!s) return;
+        const t = this.of(s.id);
+        if (!t.running) t.state.endReplay();
+        this.#changed.fire(t);
+        void this.#lookAt(t);
+      }),
+      sessions.onDidPrompt(({ sessionId, prompt }) => this.#prompted(sessionId, prompt)),
+      sessions.onDidEndTurn((e) => this.#ended(e)),
+      sidecar.onNotification("_pillion/session/queueUpdated", ({ sessionId, items, held }) => this.#queue(sessionId, items, held === true)),
+      sidecar.onNotification("_pillion/session/statusUpdated", ({ sessionId, status }) => this.#status(sessionId, status.state !== "idle", status.stopReason, status.error)),
+      sidecar.onNotification("_pillion/session/reverted", ({ sessionId, messageId }) => this.#reverted(sessionId, messageId)),
+      sidecar.onDidStart(() => {
+        for (const t of this.#all.values()) void this.#lookAt(t);
+      }),
+      this.#changed,
+      this.#voided,
+    ];
+  }
+
+  of(id: string): Transcript {
+    const have = this.#all.get(id);
+    if (have) return have;
+    const t = new Transcript(id);
+    this.#all.set(id, t);
+    return t;
+  }
+
+  /** Asks for the checkpoints, so that each prompt has its way back. */
+  async checkpoints(t: Transcript): Promise<void> {
+    if (!this.sidecar.announced("_pillion/checkpoint/list")) return;
+    const { checkpoints } = await this.sidecar.request("_pillion/checkpoint/list", { sessionId: t.id });
+    const byMessage = new Map(checkpoints.filter((c) => c.kind === "prompt" && c.messageId).map((c, i, all) => [c.messageId, after(all.slice(i))]));
+    for (const e of [...t.state.entries.values()]) {
+      if (e.kind !== "user" || e.messageId === undefined) continue;
+      const checkpoint = byMessage.get(e.messageId);
+      if (JSON.stringify(checkpoint) !== JSON.stringify(e.checkpoint)) t.state.put({ ...e, checkpoint });
+    }
+    this.#changed.fire(t);
+  }
+
+  setQueue(t: Transcript, items: QueueItem[], held: boolean): void {
+    t.queue = items;
+    t.held = held;
+    this.#changed.fire(t);
+  }
+
+  dispose(): void {
+    for (const d of this.#disposables) d.dispose();
+  }
+
+  #update(n: SessionNotification): void {
+    const t = this.of(n.sessionId);
+    t.state.apply(n.update, Date.now(), t.running);
+    this.#changed.fire(t);
+  }
+
+  #void(id: string): void {
+    this.#all.delete(id);
+    this.#voided.fire(id);
+  }
+
+  #prompted(id: string, prompt: ContentBlock[]): void {
+    const t = this.of(id);
+    t.asked++;
+    t.last = prompt;
+    t.reverted = undefined;
+    this.#start(t);
+    t.state.say(blocksText(prompt), prompt.flatMap(attachment));
+    this.#changed.fire(t);
+  }
+
+  #start(t: Transcript): void {
+    if (t.running) return;
+    t.running = true;
+    t.since = Date.now();
+    t.state.endReplay();
+  }
+
+  #ended(e: TurnEnd): void {
+    const t = this.of(e.sessionId);
+    t.asked--;
+    const own = tree(tree(e.response?._meta)?.["pillion"]);
+    const cost = own?.["cost"];
+    this.#end(t, e.error !== undefined ? "error" : (e.response?.stopReason ?? "end_turn"), typeof cost === "number" && cost > 0 ? cost : undefined, e.error, e.interrupted);
+  }
+
+  #status(id: string, busy: boolean, stop: string | undefined, error: string | undefined): void {
+    const t = this.of(id);
+    if (busy && !t.running) {
+      this.#start(t);
+      this.#changed.fire(t);
+    } else if (!busy && t.running && t.asked === 0) this.#end(t, error !== undefined && error !== "" ? "error" : (stop ?? "end_turn"), undefined, error || undefined, false);
+  }
+
+  #end(t: Transcript, stop: string, cost: number | undefined, error: string | undefined, interrupted: boolean): void {
+    const known = ["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled", "error"] as const;
+    const seconds = t.since === undefined ? undefined : Math.round((Date.now() - t.since) / 1000);
+    if (t.asked > 0) return; // another prompt of ours goes on at once
+    t.running = false;
+    t.since = undefined;
+    const more: Partial<TurnEntry> = { seconds, cost };
+    t.state.endTurn(known.find((k) => k === stop) ?? "end_turn", Date.now(), more);
+    if (error !== undefined) t.state.notice({ severity: "error", title: interrupted ? "Pillion ended in the middle of the turn" : "The turn ended with an error", description: error, actions: nextSteps(error, interrupted) });
+    this.#changed.fire(t);
+    void this.checkpoints(t).catch((e: unknown) => this.log.debug(`checkpoints: ${String(e)}`));
+  }
+
+  #queue(id: string, items: QueueItem[], held: boolean): void {
+    this.setQueue(this.of(id), items, held);
+  }
+
+  #reverted(id: string, messageId: string | undefined): void {
+    const t = this.of(id);
+    if (messageId === undefined) t.reverted = undefined; // what was out follows as updates
+    else t.reverted = { entries: t.state.revert(messageId) + (t.reverted?.entries ?? 0), redo: t.reverted?.redo ?? "" };
+    this.#changed.fire(t);
+  }
+
+  /** What was missed while nobody looked: the queue, whether a turn runs, the ways back. */
+  async #lookAt(t: Transcript): Promise<void> {
+    try {
+      if (this.sidecar.announced("_pillion/session/queue")) {
+        const q = await this.sidecar.request("_pillion/session/queue", { sessionId: t.id });
+        this.setQueue(t, q.items, q.held === true);
+      }
+      if (this.sidecar.announced("_pillion/session/status")) {
+        const s = await this.sidecar.request("_pillion/session/status", { sessionId: t.id });
+        this.#status(t.id, s.state !== "idle", s.stopReason, undefined);
+      }
+      await this.checkpoints(t);
+    } catch (error) {
+      this.log.debug(`${t.id}: ${String(error)}`); // it is shown without
+    }
+  }
+}
+
+function after(list: readonly Checkpoint[]): { id: string; files: number; added: number; removed: number } {
+  const files = new Set<string>();
+  let added = 0;
+  let removed = 0;
+  for (const c of list) {
+    for (const f of c.files) {
+      files.add(f.newUri ?? f.uri);
+      added += f.added ?? 0;
+      removed += f.removed ?? 0;
+    }
+  }
+  return { id: list[0]?.id ?? "", files: files.size, added, removed };
+}
+
+function attachment(b: ContentBlock): AttachmentView[] {
+  if (b.type === "image") return [{ name: decodeURIComponent(b.uri?.split("/").pop() ?? "picture"), mime: b.mimeType, src: b.data.length < 400_000 ? imageSource(b.mimeType, b.data) : undefined }];
+  if (b.type === "resource_link") return [{ name: b.name, mime: b.mimeType ?? "" }];
+  if (b.type === "resource") return [{ name: decodeURIComponent(b.resource.uri?.split("/").pop() ?? "text"), mime: b.resource.mimeType ?? "" }];
+  return [];
+}
+
+/** What helps against an error, by what it says. */
+function nextSteps(error: string, interrupted: boolean): Action[] {
+  if (interrupted) return [{ id: "retry", label: "Send again" }, { id: "showLog", label: "Show the log" }];
+  const steps: Action[] = [];
+  if (/\bkey\b|401|403|unauthori[sz]ed|credential/i.test(error)) steps.push({ id: "addKey", label: "Add a key" }, { id: "chooseModel", label: "Choose another model" });
+  steps.push({ id: "retry", label: "Try again" });
+  return steps;
+}
+
+/** A queued prompt's words and how much goes along. */
+export function queued(items: readonly QueueItem[]): { id: string; text: string; attachments: number }[] {
+  return items.map((q) => ({ id: q.id, text: blocksText(q.prompt), attachments: list(q.prompt).filter((b) => text(tree(b)?.["type"]) !== "text").length }));
+}
