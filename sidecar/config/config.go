@@ -31,6 +31,8 @@ type Config struct {
 	LSP          Switch[Server]       `json:"lsp,omitzero" doc:"false turns language servers off; an object changes or adds some by id"`
 	MCP          map[string]MCPServer `json:"mcp,omitempty" doc:"MCP servers by name: their tools, prompts and resources join the agent's"`
 	MCPBudget    int                  `json:"mcp_budget,omitempty" doc:"bytes of MCP tools put before the model at once; beyond it they are found by tool_search; default 32768"`
+	Web          Web                  `json:"web,omitzero" doc:"what webfetch may reach"`
+	WebSearch    WebSearch            `json:"websearch,omitzero" doc:"the search engine of websearch and codesearch; without one they are not offered"`
 	Formatter    Switch[FormatterDef] `json:"formatter,omitzero" doc:"true formats files after an edit with the formatter their project uses; an object does and changes or adds some by id; off by default"`
 	Instructions []string             `json:"instructions,omitempty" doc:"more instruction files (globs relative to the project)"`
 	Shell        string               `json:"shell,omitempty" doc:"shell of the bash tool; default: $SHELL when it is bash, zsh or sh"`
@@ -147,6 +149,18 @@ type FormatterDef struct {
 	Extensions  []string          `json:"extensions,omitempty" doc:"file extensions with their dot"`
 	Environment map[string]string `json:"environment,omitempty" doc:"environment variables"`
 	Disabled    bool              `json:"disabled,omitempty" doc:"never run it"`
+}
+
+// Web says what may be fetched.
+type Web struct {
+	Allow []string `json:"allow,omitempty" doc:"places on this machine or a private network that may be fetched from without asking: localhost:3000, 10.0.0.0/8, wiki.corp"`
+}
+
+// WebSearch is a search engine.
+type WebSearch struct {
+	Provider string `json:"provider,omitempty" doc:"which engine" enum:"exa,brave,tavily,searxng"`
+	URL      string `json:"url,omitempty" doc:"address of the engine; searxng needs one"`
+	Key      string `json:"key,omitempty" doc:"API key; better {env:NAME} than the key itself"`
 }
 
 // Any is a value that is passed on as it stands.

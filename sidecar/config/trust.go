@@ -93,6 +93,12 @@ func (u *untrusted) prune(n *node) {
 		case "mcp":
 			u.keep(v, "mcp", u.mcp)
 			return true
+		case "web":
+			u.hold(m.at, "web", "it would let pages of this machine and private networks be fetched")
+			return false
+		case "websearch":
+			u.hold(m.at, "websearch", redirects)
+			return false
 		case "shell", "ripgrep":
 			u.hold(m.at, m.key, startsProgram)
 			return false

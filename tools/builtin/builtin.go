@@ -33,6 +33,7 @@ type Env struct {
 
 	Search *search.Searcher // nil: one with the default options
 	Shell  BashOptions
+	Web    WebOptions
 	// Commands hears of commands that may change files, before and after; nil: nobody does.
 	Commands CommandWatch
 
@@ -43,12 +44,13 @@ type Env struct {
 // All lists the tools, in the order they are offered.
 func All(env Env) []tools.Tool {
 	env.Shell = env.Shell.ready() // the four tools for commands share them
-	return []tools.Tool{
+	all := []tools.Tool{
 		Read(env), Write(env), Edit(env), MultiEdit(env), ApplyPatch(env), List(env), Glob(env), Grep(env),
 		Bash(env), BashOutput(env), BashInput(env), BashKill(env),
 		LSP(env), SymbolFind(env), SymbolRead(env), SymbolReplace(env), SymbolInsertBefore(env), SymbolInsertAfter(env), SymbolReferences(env), SymbolRename(env), SymbolDelete(env),
 		TodoWrite(env), TodoRead(env), Task(env), Skill(env), Question(env), PlanEnter(env), PlanExit(env), Batch(env), Invalid(),
 	}
+	return append(all, webTools(env)...)
 }
 
 // Bridge is what the tools need of the language servers; *lspbridge.Manager implements it.

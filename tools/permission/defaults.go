@@ -7,6 +7,7 @@ func Default() Ruleset {
 	return append(base(),
 		Rule{"edit", "*", Ask, "default"},
 		Rule{"bash", "*", Ask, "default"},
+		Rule{"webfetch", "*", Ask, "default"}, // an address can carry out what was read
 	)
 }
 

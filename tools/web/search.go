@@ -1,0 +1,303 @@
+package web
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Engine is a search engine as it is configured.
+type Engine struct {
+	Provider string // exa, brave, tavily, searxng
+	URL      string // empty: the provider's own; searxng has none
+	Key      string // where the provider wants one
+}
+
+// Query is what to search for.
+type Query struct {
+	Text       string
+	Results    int    // 0: 8
+	Type       string // auto, fast, deep; exa only
+	LiveCrawl  string // fallback, preferred; exa only
+	Characters int    // of context in all; 0: 10,000
+	Code       bool   // examples of code for programmers, exa only; Tokens says how much
+	Tokens     int
+}
+
+const (
+	searchTimeout = 25 * time.Second
+	codeTimeout   = 30 * time.Second
+	maxAnswer     = 4 << 20 // bytes
+)
+
+// ErrNoEngine: no search engine is configured.
+var ErrNoEngine = errors.New("no search engine is configured; the user sets one in pillion.jsonc, such as \"websearch\": {\"provider\": \"brave\", \"key\": \"{env:BRAVE_API_KEY}\"}")
+
+// Search asks the engine; the answer is text for a model. Addresses of engines are the person's choice, so they may be
+// on this machine.
+func (e Engine) Search(ctx context.Context, q Query) (string, error) {
+	q.Results, q.Characters = min(cmp.Or(q.Results, 8), 50), cmp.Or(q.Characters, 10_000)
+	limit := searchTimeout
+	if q.Code {
+		limit = codeTimeout
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s did not answer within %s", e.Provider, limit))
+	defer cancel()
+	ask := map[string]func(context.Context, Query) (string, error){"exa": e.exa, "brave": e.brave, "tavily": e.tavily, "searxng": e.searxng}[e.Provider]
+	if ask == nil {
+		return "", ErrNoEngine
+	}
+	if q.Code && e.Provider != "exa" {
+		return "", fmt.Errorf("%s cannot search for code; only exa can", e.Provider)
+	}
+	text, err := ask(ctx, q)
+	if err != nil && context.Cause(ctx) != nil {
+		return "", context.Cause(ctx)
+	}
+	return text, err
+}
+
+// hit is one result.
+type hit struct{ title, url, date, text string }
+
+// list renders results, all together within a number of characters.
+func list(hits []hit, q Query) string {
+	if len(hits) > q.Results {
+		hits = hits[:q.Results]
+	}
+	if len(hits) == 0 {
+		return "Nothing was found. Try other words."
+	}
+	each := max(200, q.Characters/len(hits))
+	var b strings.Builder
+	for i, h := range hits {
+		if i > 0 {
+			b.WriteString("\n\n")
+		}
+		fmt.Fprintf(&b, "Title: %s\nURL: %s", h.title, h.url)
+		if h.date != "" {
+			b.WriteString("\nDate: " + h.date)
+		}
+		if text := strings.TrimSpace(h.text); text != "" {
+			if r := []rune(text); len(r) > each {
+				text = string(r[:each]) + "…"
+			}
+			b.WriteString("\n" + text)
+		}
+	}
+	return b.String()
+}
+
+// exa speaks MCP over HTTP: one call, answered as an event stream or as JSON.
+func (e Engine) exa(ctx context.Context, q Query) (string, error) {
+	name, args := "web_search_exa", map[string]any{"query": q.Text, "numResults": q.Results, "type": cmp.Or(q.Type, "auto"), "livecrawl": cmp.Or(q.LiveCrawl, "fallback"), "contextMaxCharacters": q.Characters}
+	if q.Code {
+		name, args = "get_code_context_exa", map[string]any{"query": q.Text, "tokensNum": cmp.Or(q.Tokens, 5000)}
+	}
+	body, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": map[string]any{"name": name, "arguments": args}})
+	at := cmp.Or(e.URL, "https://mcp.exa.ai/mcp")
+	if e.Key != "" {
+		u, err := url.Parse(at)
+		if err != nil {
+			return "", err
+		}
+		v := u.Query()
+		v.Set("exaApiKey", e.Key)
+		u.RawQuery = v.Encode()
+		at = u.String()
+	}
+	raw, err := e.send(ctx, http.MethodPost, at, body, map[string]string{"Accept": "application/json, text/event-stream"})
+	if err != nil {
+		return "", err
+	}
+	var answer struct {
+		Result *struct {
+			Content []struct{ Type, Text string }
+			IsError bool
+		}
+		Error *struct{ Message string }
+	}
+	for _, data := range events(raw) {
+		if json.Unmarshal(data, &answer) == nil && (answer.Result != nil || answer.Error != nil) {
+			break
+		}
+	}
+	switch {
+	case answer.Error != nil:
+		return "", fmt.Errorf("exa: %s", answer.Error.Message)
+	case answer.Result == nil:
+		return "", errors.New("exa: an answer that cannot be read")
+	}
+	var text []string
+	for _, c := range answer.Result.Content {
+		if c.Type == "text" {
+			text = append(text, c.Text)
+		}
+	}
+	if answer.Result.IsError {
+		return "", fmt.Errorf("exa: %s", strings.Join(text, "\n"))
+	}
+	if len(text) == 0 {
+		return "Nothing was found. Try other words.", nil
+	}
+	return strings.Join(text, "\n\n"), nil
+}
+
+// events are the data of an event stream, or the whole where it is none.
+func events(raw []byte) [][]byte {
+	if b := bytes.TrimSpace(raw); len(b) > 0 && b[0] == '{' {
+		return [][]byte{b}
+	}
+	var out [][]byte
+	var data []byte
+	s := bufio.NewScanner(bytes.NewReader(raw))
+	s.Buffer(nil, maxAnswer+1)
+	for s.Scan() {
+		line := s.Text()
+		if more, ok := strings.CutPrefix(line, "data:"); ok {
+			data = append(append(data, strings.TrimPrefix(more, " ")...), '\n')
+		} else if line == "" && data != nil {
+			out, data = append(out, data), nil
+		}
+	}
+	if data != nil {
+		out = append(out, data)
+	}
+	return out
+}
+
+func (e Engine) brave(ctx context.Context, q Query) (string, error) {
+	v := url.Values{"q": {q.Text}, "count": {strconv.Itoa(min(q.Results, 20))}}
+	raw, err := e.send(ctx, http.MethodGet, cmp.Or(e.URL, "https://api.search.brave.com/res/v1/web/search")+"?"+v.Encode(), nil, map[string]string{"Accept": "application/json", "X-Subscription-Token": e.Key})
+	if err != nil {
+		return "", err
+	}
+	var r struct {
+		Web struct {
+			Results []struct {
+				Title, URL, Description string
+				Age                     string
+				Snippets                []string `json:"extra_snippets"`
+			}
+		}
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return "", errors.New("brave: an answer that cannot be read")
+	}
+	var hits []hit
+	for _, x := range r.Web.Results {
+		hits = append(hits, hit{plainText(x.Title), x.URL, x.Age, plainText(strings.Join(append([]string{x.Description}, x.Snippets...), "\n"))})
+	}
+	return list(hits, q), nil
+}
+
+func (e Engine) tavily(ctx context.Context, q Query) (string, error) {
+	depth := "basic"
+	if q.Type == "deep" {
+		depth = "advanced"
+	}
+	body, _ := json.Marshal(map[string]any{"query": q.Text, "max_results": min(q.Results, 20), "search_depth": depth})
+	raw, err := e.send(ctx, http.MethodPost, cmp.Or(e.URL, "https://api.tavily.com/search"), body, map[string]string{"Authorization": "Bearer " + e.Key})
+	if err != nil {
+		return "", err
+	}
+	var r struct {
+		Results []struct {
+			Title, URL, Content string
+			Date                string `json:"published_date"`
+		}
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return "", errors.New("tavily: an answer that cannot be read")
+	}
+	var hits []hit
+	for _, x := range r.Results {
+		hits = append(hits, hit{x.Title, x.URL, x.Date, x.Content})
+	}
+	return list(hits, q), nil
+}
+
+func (e Engine) searxng(ctx context.Context, q Query) (string, error) {
+	if e.URL == "" {
+		return "", errors.New("searxng needs the address of an instance: \"websearch\": {\"provider\": \"searxng\", \"url\": \"http://127.0.0.1:8080\"}")
+	}
+	v := url.Values{"q": {q.Text}, "format": {"json"}}
+	raw, err := e.send(ctx, http.MethodGet, strings.TrimSuffix(strings.TrimSuffix(e.URL, "/"), "/search")+"/search?"+v.Encode(), nil, map[string]string{"Accept": "application/json"})
+	if err != nil {
+		return "", err
+	}
+	var r struct {
+		Results []struct {
+			Title, URL, Content string
+			Date                string `json:"publishedDate"`
+		}
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return "", errors.New("searxng: no JSON; switch the json format on in the instance's settings (search.formats)")
+	}
+	var hits []hit
+	for _, x := range r.Results {
+		hits = append(hits, hit{x.Title, x.URL, x.Date, x.Content})
+	}
+	return list(hits, q), nil
+}
+
+// plainText takes the little HTML out of a snippet.
+func plainText(s string) string {
+	if !strings.ContainsAny(s, "<&") {
+		return s
+	}
+	p, err := (&Page{}).render(s, Text)
+	if err != nil {
+		return s
+	}
+	return p.Text
+}
+
+// send makes one request. The engine's address and key never get into an error.
+func (e Engine) send(ctx context.Context, method, at string, body []byte, headers map[string]string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, at, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("%s: its address is no web address", e.Provider)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for k, v := range headers {
+		if v != "" {
+			req.Header.Set(k, v)
+		}
+	}
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Do(req)
+	if err != nil {
+		var u *url.Error
+		if errors.As(err, &u) {
+			err = u.Err // the rest of it is the address, with the key
+		}
+		return nil, fmt.Errorf("%s: %w", e.Provider, err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	switch {
+	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
+		return nil, fmt.Errorf("%s does not take the key (%s); the user checks websearch.key", e.Provider, resp.Status)
+	case resp.StatusCode == http.StatusTooManyRequests:
+		return nil, fmt.Errorf("%s: too many searches for now; go on without, or try later", e.Provider)
+	case resp.StatusCode/100 != 2:
+		return nil, fmt.Errorf("%s answers %s", e.Provider, resp.Status)
+	case err != nil:
+		return nil, fmt.Errorf("%s broke off: %w", e.Provider, err)
+	}
+	return raw, nil
+}

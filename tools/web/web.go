@@ -1,0 +1,292 @@
+// Package web fetches pages and asks search engines. It connects to public addresses only, judged at the moment of
+// connecting, unless a private place was allowed by name; a redirect to another host is put to the caller. What comes
+// back is bounded before and after decompression and becomes Markdown, plain text, or an image.
+//
+//	c := web.New(web.Options{Version: "1.0"})
+//	page, err := c.Fetch(ctx, web.Request{URL: "https://go.dev/doc/", Format: web.Markdown})
+package web
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"golang.org/x/net/html/charset"
+)
+
+// Limits of one fetch; the figures are OpenCode's.
+const (
+	MaxBody        = 5 << 20 // bytes, uncompressed
+	DefaultTimeout = 30 * time.Second
+	MaxTimeout     = 120 * time.Second
+	maxRedirects   = 10
+)
+
+// Format is what a page is turned into.
+type Format string
+
+// The formats.
+const (
+	Markdown Format = "markdown"
+	Text     Format = "text"
+	HTML     Format = "html"
+)
+
+// Options are what a Client is made of.
+type Options struct {
+	Version string // in the User-Agent
+	Allow   Allow
+	Proxy   func(*http.Request) (*url.URL, error) // nil: the environment's
+}
+
+// Client fetches. It is safe for concurrent use.
+type Client struct {
+	o    Options
+	http *http.Client
+}
+
+// New makes a client; nothing is connected.
+func New(o Options) *Client {
+	if o.Proxy == nil {
+		o.Proxy = http.ProxyFromEnvironment
+	}
+	c := &Client{o: o}
+	direct := &net.Dialer{Timeout: 15 * time.Second, ControlContext: check}
+	proxied := &net.Dialer{Timeout: 15 * time.Second}
+	t := &http.Transport{
+		Proxy: o.Proxy, TLSHandshakeTimeout: 15 * time.Second, MaxResponseHeaderBytes: 256 << 10, DisableKeepAlives: true, // each fetch is judged: a connection that one was allowed is not lent to the next
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			if _, ok := ctx.Value(proxyKey{}).(bool); ok {
+				return proxied.DialContext(ctx, network, address)
+			}
+			return direct.DialContext(ctx, network, address)
+		},
+	}
+	c.http = &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return c
+}
+
+type proxyKey struct{}
+
+// Request is what to fetch.
+type Request struct {
+	URL     string
+	Format  Format        // empty: Markdown
+	Timeout time.Duration // 0: DefaultTimeout; at most MaxTimeout
+	Allow   Allow         // besides the client's, for this fetch
+	// Redirect is asked before a redirect to another host is followed; its error ends the fetch. Nil: refused.
+	Redirect func(ctx context.Context, from, to string) error
+}
+
+// Page is what came back.
+type Page struct {
+	URL   string // where it was found in the end
+	Mime  string
+	Title string
+	Text  string // in the format asked for; empty for an image or a PDF
+	Data  []byte // an image or a PDF
+	Bytes int    // of the body, uncompressed
+}
+
+// Clean checks an address and makes it whole: a scheme, no fragment, no name and password.
+func Clean(raw string) (*url.URL, error) {
+	raw = strings.TrimSpace(raw)
+	if raw != "" && !strings.Contains(raw, "://") {
+		raw = "https://" + raw
+	}
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%q is no web address", raw)
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("%q: only http and https are fetched", raw)
+	case u.Hostname() == "":
+		return nil, fmt.Errorf("%q has no host", raw)
+	case u.User != nil:
+		return nil, fmt.Errorf("%q has a name and password in it; leave them out", u.Redacted())
+	}
+	u.Fragment = ""
+	return u, nil
+}
+
+// Fetch gets a page. http is tried as https first, except where it was allowed as it is.
+func (c *Client) Fetch(ctx context.Context, r Request) (*Page, error) {
+	u, err := Clean(r.URL)
+	if err != nil {
+		return nil, err
+	}
+	limit := min(cmp.Or(r.Timeout, DefaultTimeout), MaxTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s did not answer within %s", u.Host, limit))
+	defer cancel()
+	r.Allow = append(r.Allow[:len(r.Allow):len(r.Allow)], c.o.Allow...)
+	page, err := c.follow(ctx, upgraded(u, r.Allow), r)
+	var private *PrivateError
+	if err != nil && u.Scheme == "http" && ctx.Err() == nil && !errors.As(err, &private) && isConnection(err) {
+		page, err = c.follow(ctx, u, r)
+	}
+	if err != nil && context.Cause(ctx) != nil && ctx.Err() == context.DeadlineExceeded {
+		return nil, context.Cause(ctx)
+	}
+	return page, err
+}
+
+// upgraded is the https form of an http address; one with a port of its own stays, and so does a private place.
+func upgraded(u *url.URL, allow Allow) *url.URL {
+	t := targetOf(u, nil)
+	if u.Scheme != "http" || u.Port() != "" || allow.named(t.host) {
+		return u
+	}
+	s := *u
+	s.Scheme = "https"
+	return &s
+}
+
+func (a Allow) named(host string) bool {
+	for _, rule := range a {
+		name, _, err := net.SplitHostPort(rule)
+		if err != nil {
+			name = rule
+		}
+		if strings.EqualFold(name, host) {
+			return true
+		}
+	}
+	return false
+}
+
+// isConnection: the request did not get as far as an answer.
+func isConnection(err error) bool {
+	var u *url.Error
+	return errors.As(err, &u)
+}
+
+// follow gets an address and those it redirects to.
+func (c *Client) follow(ctx context.Context, u *url.URL, r Request) (*Page, error) {
+	for range maxRedirects {
+		resp, err := c.get(ctx, u, r)
+		if err != nil {
+			return nil, err
+		}
+		next, err := resp.Location()
+		if resp.StatusCode/100 != 3 || err != nil {
+			defer resp.Body.Close()
+			return read(resp, r.Format)
+		}
+		_ = resp.Body.Close()
+		if next, err = Clean(next.String()); err != nil {
+			return nil, fmt.Errorf("%s redirects: %w", u.Host, err)
+		}
+		if u.Scheme == "https" && next.Scheme == "http" && !r.Allow.named(next.Hostname()) {
+			return nil, fmt.Errorf("%s redirects to an address without encryption, %s; fetch that one if you want it", u.Host, next)
+		}
+		if !sameHost(u, next) {
+			if r.Redirect == nil {
+				return nil, fmt.Errorf("%s redirects to another host, %s; fetch that one if you want it", u.Host, next)
+			}
+			if err := r.Redirect(ctx, u.String(), next.String()); err != nil {
+				return nil, err
+			}
+		}
+		u = next
+	}
+	return nil, fmt.Errorf("%s redirects more than %d times", u.Host, maxRedirects)
+}
+
+// sameHost lets www. come and go, and http become https.
+func sameHost(a, b *url.URL) bool {
+	bare := func(u *url.URL) string { return strings.TrimPrefix(strings.ToLower(u.Hostname()), "www.") }
+	return bare(a) == bare(b) && (a.Port() == b.Port() || a.Port() == "" && b.Port() == "")
+}
+
+var accepts = map[Format]string{
+	Markdown: "text/markdown;q=1.0, text/html;q=0.9, text/plain;q=0.8, image/*;q=0.5, */*;q=0.1",
+	Text:     "text/plain;q=1.0, text/html;q=0.9, */*;q=0.1",
+	HTML:     "text/html;q=1.0, application/xhtml+xml;q=0.9, text/plain;q=0.8, */*;q=0.1",
+}
+
+func (c *Client) get(ctx context.Context, u *url.URL, r Request) (*http.Response, error) {
+	ctx = context.WithValue(ctx, targetKey{}, targetOf(u, r.Allow))
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	if p, err := c.o.Proxy(req); err == nil && p != nil {
+		if err := ahead(ctx, targetOf(u, r.Allow)); err != nil {
+			return nil, err
+		}
+		req = req.WithContext(context.WithValue(ctx, proxyKey{}, true))
+	}
+	req.Header.Set("User-Agent", "Pillion/"+cmp.Or(c.o.Version, "dev"))
+	req.Header.Set("Accept", accepts[cmp.Or(r.Format, Markdown)])
+	req.Header.Set("Accept-Language", "en-US,en;q=0.9")
+	return c.http.Do(req)
+}
+
+// read takes the body, at most MaxBody of it whatever it was compressed from.
+func read(resp *http.Response, f Format) (*Page, error) {
+	if resp.StatusCode/100 != 2 {
+		return nil, fmt.Errorf("%s answers %s", resp.Request.URL, resp.Status)
+	}
+	if resp.ContentLength > MaxBody {
+		return nil, tooLarge(resp.Request.URL)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, MaxBody+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s broke off: %w", resp.Request.URL.Host, err)
+	}
+	if len(body) > MaxBody {
+		return nil, tooLarge(resp.Request.URL)
+	}
+	kind := resp.Header.Get("Content-Type")
+	if kind == "" {
+		kind = http.DetectContentType(body)
+	}
+	media, _, err := mime.ParseMediaType(kind)
+	if err != nil {
+		media, _, _ = strings.Cut(kind, ";")
+		media = strings.ToLower(strings.TrimSpace(media))
+	}
+	p := &Page{URL: resp.Request.URL.String(), Mime: media, Bytes: len(body)}
+	switch {
+	case media == "image/png", media == "image/jpeg", media == "image/gif", media == "image/webp", media == "application/pdf":
+		p.Data = body
+		return p, nil
+	case !textual(media):
+		return nil, fmt.Errorf("%s is %s (%d bytes), which cannot be shown as text; download it with a command if you need it", p.URL, media, len(body))
+	}
+	if r, err := charset.NewReader(strings.NewReader(string(body)), kind); err == nil {
+		if decoded, err := io.ReadAll(io.LimitReader(r, 3*MaxBody)); err == nil {
+			body = decoded
+		}
+	}
+	text := strings.ToValidUTF8(string(body), "\uFFFD")
+	if media == "text/html" || media == "application/xhtml+xml" {
+		return p.render(text, cmp.Or(f, Markdown))
+	}
+	p.Text = text
+	return p, nil
+}
+
+func tooLarge(u *url.URL) error {
+	return fmt.Errorf("%s is larger than %d bytes, more than is fetched; look for a smaller page or download it with a command", u, MaxBody)
+}
+
+func textual(media string) bool {
+	if strings.HasPrefix(media, "text/") || strings.HasSuffix(media, "+json") || strings.HasSuffix(media, "+xml") {
+		return true
+	}
+	switch media {
+	case "application/json", "application/xml", "application/javascript", "application/x-javascript", "application/ecmascript", "application/yaml", "application/x-yaml", "application/toml",
+		"application/x-sh", "application/x-ndjson", "application/sql", "application/graphql", "application/rtf", "application/x-tex", "application/typescript", "image/svg+xml":
+		return true
+	}
+	return false
+}
