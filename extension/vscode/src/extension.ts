@@ -4,6 +4,7 @@ import { actions } from "./host/actions";
 import { applyEdits } from "./host/apply";
 import { Approvals } from "./host/approvals";
 import { Buffers } from "./host/buffers";
+import { Chat } from "./host/chat";
 import { commands } from "./host/commands";
 import { Follow } from "./host/follow";
 import { Keys } from "./host/keys";
@@ -23,7 +24,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const approvals = new Approvals(sidecar);
   const sessions = new Sessions(sidecar, approvals, context, log);
   const proposals = new Proposals();
-  const reviews = new Reviews(approvals, proposals, log);
+  const reviews = new Reviews(sidecar, approvals, proposals, log);
   const keys = new Keys(sidecar, context, log);
   sidecar.environment = () => keys.environment();
   context.subscriptions.push(
@@ -39,6 +40,7 @@ export function activate(context: vscode.ExtensionContext): void {
     new Follow(sidecar, sessions, proposals, log),
     new Terminals(sidecar, sessions),
     new SessionList(sessions, sidecar),
+    new Chat(sidecar, sessions, approvals, context, log),
     new Status(sidecar, sessions, approvals),
     notify(sessions, approvals),
     actions(sessions),
