@@ -130,8 +130,13 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 		if last && stop == TurnEnd {
 			stop = TurnMaxSteps
 		}
-		if over && !last && stop == TurnEnd && !t.rejected.Load() && t.await(ctx) {
-			continue
+		if over && !last && stop == TurnEnd && !t.rejected.Load() {
+			if t.await(ctx) {
+				continue
+			}
+			if ctx.Err() != nil {
+				return TurnCancelled, nil
+			}
 		}
 		if over && !last && stop != TurnError && stop != TurnCancelled && !t.over() {
 			continue // words for this turn came meanwhile

@@ -262,3 +262,17 @@ func (s *Session) settleChanges() {
 }
 
 const settleLimit = 10 * time.Second
+
+// Top is the session that a person talks to: the one whose turn a sub-agent works for, or this one.
+func (s *Session) Top() *Session {
+	top, _ := s.top()
+	return top
+}
+
+// LastSeq is the number of the newest event that was told.
+func (s *Session) LastSeq() int64 {
+	s.log.flush()
+	s.log.deliver.Lock()
+	defer s.log.deliver.Unlock()
+	return s.log.seq
+}

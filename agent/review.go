@@ -38,4 +38,5 @@ func (s *Session) SetReview(style string) error {
 	return nil
 }
 
-func (s *Session) follows() bool { return s.Review() == ReviewFollow }
+// follows: a sub-agent's changes are reviewed as those of the session it works for.
+func (s *Session) follows() bool { return s.Top().Review() == ReviewFollow }

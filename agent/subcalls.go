@@ -20,7 +20,7 @@ type subCalls struct{ c *call }
 func (sc subCalls) callable() []tools.Tool {
 	own := sc.c.s.made
 	return slices.DeleteFunc(slices.Clone(sc.c.offered), func(t tools.Tool) bool {
-		return slices.Contains(notInside, t.ID) || !slices.ContainsFunc(own, func(o tools.Tool) bool { return o.ID == t.ID })
+		return t.ID == sc.c.name || slices.Contains(notInside, t.ID) || !slices.ContainsFunc(own, func(o tools.Tool) bool { return o.ID == t.ID })
 	})
 }
 
