@@ -30,6 +30,7 @@ func (s *Server) askPermission(ctx context.Context, session string, r permission
 		return permission.Reply{}, err
 	}
 	request := protocol.RequestPermissionRequest{SessionID: session, ToolCall: s.permissionCall(session, r, set), Options: permissionOptions(r)}
+	defer s.asked.hold(session, set)()
 	var answer protocol.RequestPermissionResponse
 	if err := s.call(ctx, protocol.MethodSessionRequestPermission, request, &answer); err != nil {
 		if ctx.Err() != nil {

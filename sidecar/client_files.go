@@ -383,8 +383,9 @@ func (s *Server) putBack(ctx context.Context, session string, written []change.F
 
 func fileChanges(set *change.Set) []protocol.FileChange {
 	out := []protocol.FileChange{}
-	for _, f := range set.Files {
-		x := protocol.FileChange{URI: pathURI(f.Path), Kind: string(f.Kind), BaseVersion: f.BaseBuffer, BaseSha256: f.BaseHash, Hunks: []protocol.Hunk{}}
+	parts := excerpted(set)
+	for i, f := range set.Files {
+		x := protocol.FileChange{Excerpt: parts[i], URI: pathURI(f.Path), Kind: string(f.Kind), BaseVersion: f.BaseBuffer, BaseSha256: f.BaseHash, Hunks: []protocol.Hunk{}}
 		if f.NewPath != "" {
 			x.NewURI = pathURI(f.NewPath)
 		}

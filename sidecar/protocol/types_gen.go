@@ -16,6 +16,7 @@ const (
 	MethodPillionBufferDidSave        = "_pillion/buffer/didSave"        // agent
 	MethodPillionChangeKeep           = "_pillion/change/keep"           // agent
 	MethodPillionChangeList           = "_pillion/change/list"           // agent
+	MethodPillionChangeText           = "_pillion/change/text"           // agent
 	MethodPillionChangeTurn           = "_pillion/change/turn"           // agent
 	MethodPillionChangeUndo           = "_pillion/change/undo"           // agent
 	MethodPillionChangeUpdated        = "_pillion/change/updated"        // client
@@ -86,6 +87,7 @@ var Methods = []Method{
 	{"_pillion/buffer/didSave", "agent", "DidSaveParams", ""},
 	{"_pillion/change/keep", "agent", "ChangeKeepRequest", "ChangeKeepResponse"},
 	{"_pillion/change/list", "agent", "ChangeListRequest", "ChangeListResponse"},
+	{"_pillion/change/text", "agent", "ChangeTextRequest", "ChangeTextResponse"},
 	{"_pillion/change/turn", "agent", "ChangeTurnRequest", "ChangeTurnResponse"},
 	{"_pillion/change/undo", "agent", "ChangeUndoRequest", "ChangeUndoResponse"},
 	{"_pillion/change/updated", "client", "ChangeUpdated", ""},
@@ -1669,6 +1671,7 @@ type FileChange struct {
 	Kind        string `json:"kind" acp:"required"`   // edit, create, delete or rename.
 	BaseVersion *int32 `json:"baseVersion,omitempty"` // Version of the open buffer the change was computed from.
 	BaseSha256  string `json:"baseSha256,omitempty"`  // Of the file's bytes, hex; absent when the file did not exist.
+	Excerpt     bool   `json:"excerpt,omitempty"`     // The diff shows only parts of this large file, or is missing; _pillion/change/text has all of it.
 	Hunks       []Hunk `json:"hunks" acp:"required"`
 }
 
@@ -1764,6 +1767,19 @@ type ChangeListRequest struct {
 // ChangeListResponse: The session's change sets, oldest first.
 type ChangeListResponse struct {
 	Changes []ChangeInfo `json:"changes" acp:"required"`
+}
+
+// ChangeTextRequest: Both texts of a file whose change waits for the person and whose diff was too large to send along.
+type ChangeTextRequest struct {
+	SessionID string `json:"sessionId" acp:"required"`
+	ChangeSet string `json:"changeSet" acp:"required"`
+	URI       string `json:"uri" acp:"required"` // The file's, before a rename.
+}
+
+// ChangeTextResponse: The file before and after.
+type ChangeTextResponse struct {
+	OldText string `json:"oldText" acp:"required"`
+	NewText string `json:"newText" acp:"required"`
 }
 
 // ChangeKeepRequest: Mark hunks as reviewed and kept; without hunks the whole change.

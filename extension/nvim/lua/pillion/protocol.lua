@@ -1122,6 +1122,7 @@
 ---@field kind string
 ---@field baseVersion? integer
 ---@field baseSha256? string
+---@field excerpt? boolean
 ---@field hunks pillion.Hunk[]
 
 ---A diagnostic.
@@ -1206,6 +1207,17 @@
 ---The session's change sets, oldest first.
 ---@class pillion.ChangeListResponse
 ---@field changes pillion.ChangeInfo[]
+
+---Both texts of a file whose change waits for the person and whose diff was too large to send along.
+---@class pillion.ChangeTextRequest
+---@field sessionId string
+---@field changeSet string
+---@field uri string
+
+---The file before and after.
+---@class pillion.ChangeTextResponse
+---@field oldText string
+---@field newText string
 
 ---Mark hunks as reviewed and kept; without hunks the whole change.
 ---@class pillion.ChangeKeepRequest
@@ -1675,6 +1687,7 @@ return {
     pillion_buffer_did_save = "_pillion/buffer/didSave",
     pillion_change_keep = "_pillion/change/keep",
     pillion_change_list = "_pillion/change/list",
+    pillion_change_text = "_pillion/change/text",
     pillion_change_turn = "_pillion/change/turn",
     pillion_change_undo = "_pillion/change/undo",
     pillion_change_updated = "_pillion/change/updated",

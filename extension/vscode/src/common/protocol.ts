@@ -12,6 +12,7 @@ export const methods = {
   pillionBufferDidSave: "_pillion/buffer/didSave",
   pillionChangeKeep: "_pillion/change/keep",
   pillionChangeList: "_pillion/change/list",
+  pillionChangeText: "_pillion/change/text",
   pillionChangeTurn: "_pillion/change/turn",
   pillionChangeUndo: "_pillion/change/undo",
   pillionChangeUpdated: "_pillion/change/updated",
@@ -1312,6 +1313,7 @@ export interface FileChange {
   kind: string;
   baseVersion?: number | null;
   baseSha256?: string;
+  excerpt?: boolean;
   hunks: Hunk[];
 }
 
@@ -1407,6 +1409,19 @@ export interface ChangeListRequest {
 /** The session's change sets, oldest first. */
 export interface ChangeListResponse {
   changes: ChangeInfo[];
+}
+
+/** Both texts of a file whose change waits for the person and whose diff was too large to send along. */
+export interface ChangeTextRequest {
+  sessionId: string;
+  changeSet: string;
+  uri: string;
+}
+
+/** The file before and after. */
+export interface ChangeTextResponse {
+  oldText: string;
+  newText: string;
 }
 
 /** Mark hunks as reviewed and kept; without hunks the whole change. */

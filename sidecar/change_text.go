@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/tools/change"
+)
+
+// maxChangeText is what both texts of a file may have together: JSON escapes can double them, and a message has 32 MiB.
+const maxChangeText = 14 << 20
+
+// asked are the change sets that wait for the person, for editors that want more of a large one than its request holds.
+type asked struct {
+	mu   sync.Mutex
+	sets map[string]*change.Set // by session and id; guarded by mu
+}
+
+// hold keeps a set until the returned function is called.
+func (a *asked) hold(session string, set *change.Set) (release func()) {
+	if set == nil {
+		return func() {}
+	}
+	key := session + "\x00" + set.ID
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.sets == nil {
+		a.sets = map[string]*change.Set{}
+	}
+	a.sets[key] = set
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.sets, key)
+	}
+}
+
+func (a *asked) get(session, id string) (*change.Set, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	set, ok := a.sets[session+"\x00"+id]
+	return set, ok
+}
+
+func (s *Server) changeText(_ context.Context, _ *editorSession, p *protocol.ChangeTextRequest) (*protocol.ChangeTextResponse, error) {
+	set, ok := s.asked.get(p.SessionID, p.ChangeSet)
+	if !ok {
+		return nil, rpc.InvalidParams("changeSet: %s does not wait for a decision", p.ChangeSet)
+	}
+	for _, f := range set.Files {
+		if pathURI(f.Path) != p.URI {
+			continue
+		}
+		if n := len(f.Old) + len(f.New); n > maxChangeText {
+			return nil, fmt.Errorf("%s is too large to show: its texts have %d MB, and %d fit into a message", f.Path, n>>20, maxChangeText>>20)
+		}
+		return &protocol.ChangeTextResponse{OldText: f.Old, NewText: f.New}, nil
+	}
+	return nil, rpc.InvalidParams("uri: %s is none of the files of %s", p.URI, p.ChangeSet)
+}
+
+// excerpted says for each file whether diffContent leaves some of it out.
+func excerpted(set *change.Set) []bool {
+	out := make([]bool, len(set.Files))
+	total := 0
+	for i, f := range set.Files {
+		size := len(f.Old) + len(f.New)
+		if size > maxDiffText {
+			old, now := excerpts(f)
+			size, out[i] = len(old)+len(now), true
+		}
+		if total += size; total > maxDiffTotal {
+			out[i] = true
+		}
+	}
+	return out
+}
