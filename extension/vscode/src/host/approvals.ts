@@ -192,10 +192,12 @@ export function problemsOf(approval: Approval): ChangeDiagnostics | undefined {
 /** Pairs the change set's files with the diffs of the standard part, which are in the same order. */
 function filesOf(request: RequestPermissionRequest, meta: ToolCallMeta): ApprovalFile[] {
   const diffs = (request.toolCall.content ?? []).filter((c) => c.type === "diff");
-  return (meta.files ?? []).flatMap((change) => {
+  return (meta.files ?? []).map((change): ApprovalFile => {
     const path = vscode.Uri.parse(change.newUri ?? change.uri, true).fsPath;
     const from = vscode.Uri.parse(change.uri, true).fsPath;
     const diff = diffs.find((d) => d.path === path) ?? diffs.find((d) => d.path === from);
-    return diff ? [{ change, diff }] : [];
+    if (diff) return { change, diff };
+    // A file too large to send along, or one that only got another name.
+    return { change, diff: { path, oldText: "", newText: "" } };
   });
 }

@@ -39,11 +39,12 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
     const lens = (title: string, command: string, tooltip: string) => new vscode.CodeLens(top, { title, command, tooltip, arguments: [file.right] });
     const open = review.undecided(file).length;
     const done = file.hunks.length - open;
-    const parts = [lens(problemsTitle(review), "workbench.actions.view.problems", problemsTooltip(review))];
+    const problems = problemsTitle(review);
+    const parts = problems ? [lens(problems, "workbench.actions.view.problems", problemsTooltip(review))] : [];
     const count = `${file.hunks.length} ${file.hunks.length === 1 ? "hunk" : "hunks"}${done > 0 ? `, ${done} decided` : ""}`;
-    parts.push(lens(`$(check) Accept file (${count})`, "pillion.review.acceptFile", "Accept what is undecided in this file"));
-    parts.push(lens("$(close) Reject file", "pillion.review.rejectFile", "Reject what is undecided in this file"));
-    if (review.files.length > 1) parts.push(lens(`$(check-all) Accept all ${review.files.length} files`, "pillion.review.acceptAll", "Accept everything that is undecided"));
+    parts.push(lens(`$(check)\u00a0Accept file (${count})`, "pillion.review.acceptFile", "Accept what is undecided in this file"));
+    parts.push(lens("$(close)\u00a0Reject file", "pillion.review.rejectFile", "Reject what is undecided in this file"));
+    if (review.files.length > 1) parts.push(lens(`$(check-all)\u00a0Accept all ${review.files.length} files`, "pillion.review.acceptAll", "Accept everything that is undecided"));
     return parts;
   }
 
@@ -53,26 +54,28 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
     const lens = (title: string, command: string, tooltip: string) => new vscode.CodeLens(at, { title, command, tooltip, arguments: [file.right, hunk.id] });
     const decision = review.decision(hunk.id);
     const comment = review.comment(hunk.id);
-    const talk = lens(comment ? `$(comment) ${short(comment)}` : "$(comment) Comment", "pillion.review.commentHunk", comment ?? "Say something about these lines; it goes along with your decision");
-    if (decision?.decision === "reject") return [lens("$(close) Rejected", "", ""), lens("$(discard) Take back", "pillion.review.acceptHunk", "Propose these lines again and accept them"), talk];
-    if (decision) return [lens(decision.decision === "edit" ? "$(check) Accepted as you edited it" : "$(check) Accepted", "", ""), lens("$(close) Reject", "pillion.review.rejectHunk", "Take these lines back to what they were"), talk];
+    const talk = lens(comment ? `$(comment)\u00a0${short(comment)}` : "$(comment)\u00a0Comment", "pillion.review.commentHunk", comment ?? "Say something about these lines; it goes along with your decision");
+    if (decision?.decision === "reject") return [lens("$(close)\u00a0Rejected", "", ""), lens("$(discard)\u00a0Take back", "pillion.review.acceptHunk", "Propose these lines again and accept them"), talk];
+    if (decision) return [lens(decision.decision === "edit" ? "$(check)\u00a0Accepted as you edited it" : "$(check)\u00a0Accepted", "", ""), lens("$(close)\u00a0Reject", "pillion.review.rejectHunk", "Take these lines back to what they were"), talk];
     return [
-      lens(hunk.kind === "edited" ? "$(check) Accept your version" : "$(check) Accept", "pillion.review.acceptHunk", "Accept these lines"),
-      lens("$(close) Reject", "pillion.review.rejectHunk", "Take these lines back to what they were"),
+      lens(hunk.kind === "edited" ? "$(check)\u00a0Accept your version" : "$(check)\u00a0Accept", "pillion.review.acceptHunk", "Accept these lines"),
+      lens("$(close)\u00a0Reject", "pillion.review.rejectHunk", "Take these lines back to what they were"),
       talk,
     ];
   }
 }
 
-export function problemsTitle(review: Review): string {
+/** What the proposal does to the project's problems; nothing where no language server says anything. */
+export function problemsTitle(review: Review): string | undefined {
   const d = review.approval.meta.diagnostics;
-  if (!d || d.certainty === "unavailable") return "$(question) Effect on problems unknown";
-  if (d.certainty === "pending") return "$(sync) Problems not checked yet";
+  if (!d) return undefined;
+  if (d.certainty === "unavailable") return "$(question)\u00a0Problems not checked";
+  if (d.certainty === "pending") return "$(sync)\u00a0Problems not checked yet";
   const about = d.certainty === "partial" ? " (not all checked)" : "";
   const parts = [];
-  if (d.fixed.length > 0) parts.push(`$(pass) Fixes ${d.fixed.length}`);
-  if (d.introduced.length > 0) parts.push(`$(warning) Introduces ${d.introduced.length}`);
-  if (parts.length === 0) parts.push("$(pass) No new problems");
+  if (d.fixed.length > 0) parts.push(`$(pass)\u00a0Fixes ${d.fixed.length}`);
+  if (d.introduced.length > 0) parts.push(`$(warning)\u00a0Introduces ${d.introduced.length}`);
+  if (parts.length === 0) parts.push("$(pass)\u00a0No new problems");
   else if (d.introduced.length === 0) parts.push("introduces none");
   return parts.join(" · ") + about;
 }

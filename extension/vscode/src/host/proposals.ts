@@ -12,28 +12,29 @@ interface Content {
   changed: number;
 }
 
-export class Proposals implements vscode.FileSystemProvider, vscode.TextDocumentContentProvider, vscode.Disposable {
+export class Proposals implements vscode.FileSystemProvider, vscode.Disposable {
   readonly #texts = new Map<string, Content>();
   readonly #files = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
   readonly onDidChangeFile = this.#files.event;
-  readonly #contents = new vscode.EventEmitter<vscode.Uri>();
-  readonly onDidChange = this.#contents.event;
+  /** Changes of the read-only sides, by scheme. */
+  readonly #contents = new Map([baseScheme, turnScheme].map((scheme) => [scheme, new vscode.EventEmitter<vscode.Uri>()]));
   readonly #registered: vscode.Disposable[];
 
   constructor() {
     this.#registered = [
       vscode.workspace.registerFileSystemProvider(proposalScheme, this, { isCaseSensitive: true }),
-      vscode.workspace.registerTextDocumentContentProvider(baseScheme, this),
-      vscode.workspace.registerTextDocumentContentProvider(turnScheme, this),
+      ...[...this.#contents].flatMap(([scheme, changed]) => [
+        changed,
+        vscode.workspace.registerTextDocumentContentProvider(scheme, { onDidChange: changed.event, provideTextDocumentContent: (uri) => this.#text(uri) }),
+      ]),
       this.#files,
-      this.#contents,
     ];
   }
 
   put(uri: vscode.Uri, text: string): void {
     this.#texts.set(uri.toString(), { bytes: Buffer.from(text, "utf8"), changed: Date.now() });
     if (uri.scheme === proposalScheme) this.#files.fire([{ type: vscode.FileChangeType.Changed, uri }]);
-    else this.#contents.fire(uri);
+    else this.#contents.get(uri.scheme)?.fire(uri);
   }
 
   drop(uri: vscode.Uri): void {
@@ -42,10 +43,6 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
 
   has(uri: vscode.Uri): boolean {
     return this.#texts.has(uri.toString());
-  }
-
-  provideTextDocumentContent(uri: vscode.Uri): string {
-    return Buffer.from(this.#texts.get(uri.toString())?.bytes ?? []).toString("utf8");
   }
 
   stat(uri: vscode.Uri): vscode.FileStat {
@@ -85,6 +82,10 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
 
   dispose(): void {
     for (const d of this.#registered) d.dispose();
+  }
+
+  #text(uri: vscode.Uri): string {
+    return Buffer.from(this.#texts.get(uri.toString())?.bytes ?? []).toString("utf8");
   }
 
   #content(uri: vscode.Uri): Content {

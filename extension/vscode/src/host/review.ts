@@ -10,8 +10,10 @@ export interface ReviewFile {
   readonly index: number;
   readonly of: ApprovalFile;
   readonly path: string;
-  readonly base: string;
-  readonly proposed: string;
+  base: string;
+  proposed: string;
+  /** The texts are only parts of the file; the whole is fetched before it is shown. */
+  excerpt: boolean;
   /** Left and right side. */
   readonly left: vscode.Uri;
   readonly right: vscode.Uri;
@@ -43,7 +45,7 @@ export class Review {
       proposals.put(left, base);
       proposals.put(right, proposed);
       const now = reviewed(base, proposed, of.change.hunks, proposed);
-      return { index, of, path: file.fsPath, base, proposed, left, right, hunks: now.hunks, outside: false };
+      return { index, of, path: file.fsPath, base, proposed, excerpt: of.change.excerpt ?? false, left, right, hunks: now.hunks, outside: false };
     });
     this.title = this.files.length === 1 ? `${fileName(this.files[0]!)} — Pillion proposes` : `Pillion proposes: ${this.files.length} files`;
   }
@@ -54,12 +56,22 @@ export class Review {
 
   get large(): boolean {
     const text = this.files.reduce((n, f) => n + f.base.length + f.proposed.length, 0);
-    return text > largeText || this.files.reduce((n, f) => n + f.hunks.length, 0) > largeHunks;
+    return text > largeText || this.files.some((f) => f.excerpt) || this.files.reduce((n, f) => n + f.hunks.length, 0) > largeHunks;
   }
 
   /** Whether somebody has answered, here or in the panel. */
   get over(): boolean {
     return this.approvals.get(this.id) === undefined;
+  }
+
+  /** Gives a file whose request held only parts of it its whole texts. */
+  fill(file: ReviewFile, base: string, proposed: string): void {
+    file.excerpt = false;
+    file.base = base;
+    file.proposed = proposed;
+    file.hunks = reviewed(base, proposed, file.of.change.hunks, proposed).hunks;
+    this.proposals.put(file.left, base);
+    this.proposals.put(file.right, proposed);
   }
 
   file(uri: vscode.Uri): ReviewFile | undefined {

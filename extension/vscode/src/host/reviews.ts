@@ -6,6 +6,8 @@ import type { Approval, Approvals, Decided } from "./approvals";
 import { Lenses } from "./lenses";
 import { baseScheme, proposalScheme, type Proposals, turnScheme } from "./proposals";
 import { fileName, Review, type ReviewFile } from "./review";
+import { tell } from "./sessionlist";
+import type { Sidecar } from "./sidecar";
 import { closeTabs, proposalTabs } from "./tabs";
 
 /** After a keystroke in a file no proposal comes in front of it for so long. */
@@ -21,6 +23,7 @@ export class Reviews implements vscode.Disposable {
   readonly #own = new Map<string, { path: string; expected: string; wanted: string }[]>();
 
   constructor(
+    private readonly sidecar: Sidecar,
     private readonly approvals: Approvals,
     private readonly proposals: Proposals,
     private readonly log: vscode.LogOutputChannel,
@@ -92,10 +95,12 @@ export class Reviews implements vscode.Disposable {
       await this.#show(review, file, quietly, review.undecided(file)[0]);
     } catch (error) {
       this.log.error(`the proposal could not be shown: ${String(error)}`);
+      if (!quietly) tell(error);
     }
   }
 
   async #show(review: Review, file: ReviewFile, quietly: boolean, hunk?: ReviewedHunk): Promise<void> {
+    if (file.excerpt) await this.#fetch(review, file);
     if (!this.proposals.has(file.right)) return; // decided meanwhile
     const title = review.files.length === 1 ? review.title : `${fileName(file)} (${file.index + 1} of ${review.files.length}) — Pillion proposes`;
     const line = hunk?.start ?? 0;
@@ -109,9 +114,20 @@ export class Reviews implements vscode.Disposable {
     this.#context();
   }
 
+  /** A large file's texts come when somebody wants to see them. */
+  async #fetch(review: Review, file: ReviewFile): Promise<void> {
+    const { sessionId, meta } = review.approval;
+    if (!this.sidecar.announced("_pillion/change/text")) throw new Error(`${file.path} is too large to be shown by this Pillion; update it, or decide in the panel.`);
+    const text = await vscode.window.withProgress({ location: vscode.ProgressLocation.Window, title: `Pillion: reading ${fileName(file)}` }, () =>
+      this.sidecar.request("_pillion/change/text", { sessionId, changeSet: meta.changeSet ?? "", uri: file.of.change.uri }),
+    );
+    if (!review.over) review.fill(file, text.oldText, text.newText);
+  }
+
   async #openAll(): Promise<void> {
     const review = this.#current()?.review;
     if (!review) return;
+    for (const f of review.files.filter((x) => x.excerpt)) await this.#fetch(review, f);
     for (const f of review.files) this.#publish(review, f);
     await vscode.commands.executeCommand(
       "vscode.changes",
@@ -122,7 +138,8 @@ export class Reviews implements vscode.Disposable {
 
   #typed(e: vscode.TextDocumentChangeEvent): void {
     if (e.document.uri.scheme !== proposalScheme) {
-      if (e.document.uri.scheme === "file" || e.document.uri.scheme === "untitled") this.#lastTyped = Date.now();
+      const mine = e.contentChanges.length > 0 && e.document === vscode.window.activeTextEditor?.document;
+      if (mine && (e.document.uri.scheme === "file" || e.document.uri.scheme === "untitled")) this.#lastTyped = Date.now();
       return;
     }
     const found = this.#find(e.document.uri);

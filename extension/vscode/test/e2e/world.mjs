@@ -1,7 +1,7 @@
 // A real workbench with the extension and the real binary in it; the model is scripted over HTTP. One server and one
 // browser for a file of tests, one folder and one window for each test.
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before } from "node:test";
@@ -68,7 +68,12 @@ export function world(o = {}) {
 
 /** What the extension logged, for a test that failed. */
 function pillionLog(data) {
-  const logs = readdirSync(join(data, "logs"), { recursive: true }).filter((f) => /Pillion\.log$|exthost\.log$|remoteexthost\.log$/.test(f));
+  const logs = readdirSync(join(data, "logs"), { recursive: true })
+    .filter((f) => /Pillion\.log$|exthost\.log$/.test(f))
+    .map((f) => [statSync(join(data, "logs", f)).mtimeMs, f])
+    .sort(([a], [b]) => b - a)
+    .slice(0, 2)
+    .map(([, f]) => f);
   return logs.map((f) => `== ${f}\n${readFileSync(join(data, "logs", f), "utf8").split("\n").filter((l) => /illion|rror/.test(l)).slice(-30).join("\n")}`).join("\n");
 }
 
@@ -93,7 +98,16 @@ export class Pillion {
 
   /** The lens with this text in the proposal; nth when there are several. */
   lens(text, nth = 0) {
-    return this.page.locator(".modified-in-monaco-diff-editor .codelens-decoration a, .modified .codelens-decoration a", { hasText: text }).nth(nth);
+    return this.page.locator(".codelens-decoration a, .codelens-decoration > span:not(:has(a))", { hasText: text }).nth(nth);
+  }
+
+  /** The button of the nth hunk that can still be accepted. */
+  accept(nth) {
+    return this.page.locator(".codelens-decoration a", { hasText: /^\s*Accept$/ }).nth(nth);
+  }
+
+  reject(nth) {
+    return this.page.locator(".codelens-decoration a", { hasText: /^\s*Reject$/ }).nth(nth);
   }
 
   status(text) {

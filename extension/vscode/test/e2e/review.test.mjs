@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import { renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import test from "node:test";
+import { world } from "./world.mjs";
+
+const w = world();
+const read = (filePath) => ({ tool: "read", input: { filePath } });
+const write = (filePath, content) => ({ tool: "write", input: { filePath, content } });
+const long = Array.from({ length: 20 }, (_, i) => `line ${i + 1}\n`).join("");
+const changed = long.replace("line 2\n", "LINE 2\n").replace("line 10\n", "LINE 10\nmore\n").replace("line 18\n", "");
+/** What the model was told of its last call. */
+const told = () => JSON.stringify(w.model.seen.at(-1).messages.at(-1));
+
+/** Asks for the three hunks of `changed`, and waits until they are shown. */
+async function proposed(p, steps = [read("a.txt"), write("a.txt", changed), "Done."]) {
+  await p.bench.openFile("a.txt");
+  await p.ask(steps);
+  await p.lens("Accept").waitFor();
+}
+
+test("accept, reject and comment hunk by hunk: what was accepted is written, the model hears the rest", async (t) => {
+  const p = await w.open(t, { "a.txt": long });
+  await proposed(p);
+  assert.equal(p.read("a.txt"), long, "written before it was accepted");
+  assert.ok((await p.page.locator('[aria-label="Revert Block"]').count()) > 0);
+  await p.accept(0).click();
+  await p.lens("Accepted").waitFor();
+  await p.lens("Comment", 1).click();
+  await p.bench.quick.locator("input").first().fill("ten is fine as it is");
+  await p.page.keyboard.press("Enter");
+  await p.lens("ten is fine").waitFor();
+  await p.reject(1).click();
+  await p.lens("Rejected").waitFor();
+  assert.equal(p.read("a.txt"), long, "written before all was decided");
+  await p.accept(0).click();
+  await p.onDisk("a.txt", long.replace("line 2\n", "LINE 2\n").replace("line 18\n", ""));
+  await p.tab("Pillion proposes").waitFor({ state: "detached" });
+  await p.status("waiting").waitFor({ state: "detached" });
+  assert.match(told(), /ten is fine as it is/);
+});
+
+test("by keyboard: accept, reject, next; the edited right side is what is written", async (t) => {
+  const p = await w.open(t, { "a.txt": long });
+  await proposed(p);
+  await p.page.keyboard.press("Escape");
+  await p.page.keyboard.press("Control+Alt+o"); // to the first hunk
+  await p.page.locator(".modified-in-monaco-diff-editor.focused, .modified .monaco-editor.focused, .editor.modified .focused").first().waitFor();
+  await p.page.keyboard.press("End");
+  await p.page.keyboard.type(" edited");
+  await p.lens("Accept your version").waitFor();
+  await p.page.keyboard.press("Control+Enter");
+  await p.lens("Accepted as you edited it").waitFor();
+  await p.page.keyboard.press("Control+Shift+Backspace"); // the second hunk: the cursor went there
+  await p.lens("Rejected").waitFor();
+  await p.page.keyboard.press("Control+Enter");
+  await p.onDisk("a.txt", long.replace("line 2\n", "LINE 2 edited\n").replace("line 18\n", ""));
+});
+
+test("the built-in arrow rejects; undo takes that back; closing means later", async (t) => {
+  const p = await w.open(t, { "a.txt": long });
+  await proposed(p);
+  await p.accept(0).click(); // focus and cursor in the second hunk, whose arrow shows
+  await p.page.locator('[aria-label="Revert Block"]').first().click();
+  await p.lens("Rejected").waitFor();
+  await p.page.locator(".editor.modified .view-line", { hasText: "line 17" }).first().click();
+  await p.page.keyboard.press("Control+z");
+  await p.lens("Rejected").waitFor({ state: "detached" });
+  await p.page.keyboard.press("Control+w");
+  await p.tab("Pillion proposes").waitFor({ state: "detached" });
+  assert.equal(await p.page.locator(".monaco-dialog-box").count(), 0, "closing asked something");
+  assert.equal(p.read("a.txt"), long);
+  await p.status("1 waiting").click();
+  await p.accept(0).waitFor();
+  await p.bench.command("Pillion: Accept All");
+  await p.onDisk("a.txt", changed);
+});
+
+test("a buffer with unsaved lines keeps them, stays unsaved, and undo is one step", async (t) => {
+  const p = await w.open(t, { "a.txt": long });
+  await p.bench.openFile("a.txt");
+  await p.page.locator(".view-line", { hasText: "line 20" }).first().click();
+  await p.page.keyboard.press("Control+End");
+  await p.page.keyboard.type("unsaved");
+  await p.ask([read("a.txt"), { tool: "edit", input: { filePath: "a.txt", oldString: "line 2\n", newString: "LINE 2\n" } }, "Done."]);
+  await p.status("1 waiting").click(); // no proposal comes in front of somebody who types
+  await p.lens("Accept").waitFor();
+  await p.accept(0).click();
+  await p.tab("Pillion proposes").waitFor({ state: "detached" });
+  const edited = p.page.locator(".editor-instance .view-line", { hasText: /LINE.2/ });
+  await edited.waitFor();
+  assert.match((await p.bench.lines()).join("\n"), /unsaved/);
+  assert.equal(p.read("a.txt"), long, "the unsaved buffer was written to disk");
+  await p.tab("a.txt").and(p.page.locator(".dirty")).waitFor();
+  await p.page.locator(".editor-instance .view-line").first().click();
+  await p.page.keyboard.press("Control+z");
+  await edited.waitFor({ state: "detached" });
+  assert.match((await p.bench.lines()).join("\n"), /line 2\n[^]*unsaved/);
+});
+
+test("files deleted, renamed and edited during the review lose nothing", async (t) => {
+  const p = await w.open(t, { "a.txt": long });
+  await proposed(p);
+  writeFileSync(join(p.folder, "a.txt"), "other\n");
+  await p.bench.command("Pillion: Accept All");
+  await p.status("waiting").waitFor({ state: "detached" });
+  assert.equal(p.read("a.txt"), "other\n", "an edit of the person's was overwritten");
+
+  writeFileSync(join(p.folder, "a.txt"), long);
+  await p.ask([read("a.txt"), write("a.txt", changed), "Done."]);
+  await p.status("1 waiting").click();
+  await p.lens("Accept").waitFor();
+  renameSync(join(p.folder, "a.txt"), join(p.folder, "b.txt"));
+  await p.bench.command("Pillion: Accept All");
+  await p.status("waiting").waitFor({ state: "detached" });
+  assert.equal(p.read("b.txt"), long);
+  rmSync(join(p.folder, "b.txt"));
+});
+
+test("five megabytes: nothing opens by itself, and it can be reviewed when asked for", async (t) => {
+  const big = Array.from({ length: 120_000 }, (_, i) => `a line of some forty characters, number ${i}\n`).join("");
+  const p = await w.open(t, { "big.txt": big, "a.txt": "x\n" });
+  await p.bench.openFile("a.txt");
+  await p.ask([write("new.txt", big), "Done."]);
+  await p.status("1 waiting").waitFor({ timeout: 40_000 });
+  assert.equal(await p.page.locator(".tab", { hasText: "Pillion proposes" }).count(), 0);
+  await p.status("1 waiting").click();
+  await p.lens("Accept file").waitFor({ timeout: 40_000 });
+  await p.lens("Accept file").click();
+  await p.onDisk("new.txt", big, 30_000);
+});
