@@ -39,7 +39,7 @@ func (w *walker) number(word *syntax.Word, st *state) {
 	w.inArith = true
 	defer func() { w.inArith = false }()
 	for _, v := range w.parts(word.Parts, true, st) {
-		if !w.numeric(v.s, st, 0) {
+		if v.glob || !w.numeric(v.s, st, 0) { // a file may have any name
 			w.opaque("arithmetic evaluates " + w.source(word) + ", which is not surely a number")
 			return
 		}
@@ -56,7 +56,7 @@ func (w *walker) numeric(s string, st *state, depth int) bool {
 			return depth <= 4 // i=$((i+1)): a number, as the sum is
 		}
 		for _, v := range w.variable(s, st) {
-			if !w.numeric(v.s, st, depth+1) {
+			if v.glob || !w.numeric(v.s, st, depth+1) {
 				return false
 			}
 		}

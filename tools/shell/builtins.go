@@ -84,6 +84,10 @@ func (w *walker) builtin(name string, c *call, entry *Call) (fail state) {
 	case "let":
 		w.opaque("let evaluates its words")
 	}
+	if name == "set" && len(c.args) == 1 {
+		entry.ReadOnly = false // it prints all variables: keys among them would be sent to a model
+		return fail
+	}
 	switch name {
 	case "source", ".", "eval", "trap", "enable", "hash", "complete", "bind", "fc", "alias":
 	default:
@@ -96,9 +100,11 @@ func (w *walker) builtin(name string, c *call, entry *Call) (fail state) {
 func (w *walker) cd(args []arg, st *state) (fail state) {
 	fail = *st
 	var target *arg
+	physical := false
 	for i := range args {
 		s, _ := args[i].one()
-		if target == nil && (s == "-L" || s == "-P" || s == "-e" || s == "-@" || s == "--") {
+		if target == nil && (s == "-L" || s == "-P" || s == "-e" || s == "-@" || s == "--" || s == "-Pe" || s == "-eP") {
+			physical = s != "-L" && (physical || strings.Contains(s, "P"))
 			continue
 		}
 		if target != nil {
@@ -123,6 +129,20 @@ func (w *walker) cd(args []arg, st *state) (fail state) {
 	if dirs == nil {
 		st.unknown = true
 		return fail
+	}
+	if physical { // ".." leaves the folder that a link leads to
+		s, ok := target.one()
+		if !ok {
+			st.unknown = true
+			return fail
+		}
+		dirs, sure = nil, false
+		for _, d := range st.dirs {
+			if strings.HasPrefix(s, "/") {
+				d = ""
+			}
+			dirs = union(dirs, []string{w.paths.real(d + "/" + s)})
+		}
 	}
 	for _, d := range dirs {
 		w.paths.add(d, Read)
@@ -252,7 +272,7 @@ func (w *walker) options(c *call) {
 			continue
 		}
 		switch s {
-		case "expand_aliases", "extglob", "lastpipe", "autocd", "cdable_vars", "sourcepath", "extdebug", "posix", "keyword", "-k", "globstar", "dotglob", "nullglob":
+		case "physical", "-P", "expand_aliases", "extglob", "lastpipe", "autocd", "cdable_vars", "sourcepath", "extdebug", "posix", "keyword", "-k", "globstar", "dotglob", "nullglob":
 			if s != "nullglob" {
 				w.opaque("the option " + s + " changes how the rest is read")
 			}
@@ -274,8 +294,11 @@ func (w *walker) setsNames(name string, c *call) {
 			if strings.ContainsRune(a.text, 'C') && name != "read" {
 				w.opaque(name + " -C runs a command")
 			}
-			skip = len(a.text) == 2 && strings.IndexByte(takesValue, a.text[1]) >= 0
+			skip = name != "wait" && len(a.text) == 2 && strings.IndexByte(takesValue, a.text[1]) >= 0
 		case name == "wait":
+			if i > 0 && strings.HasSuffix(c.args[i].text, "p") && strings.HasPrefix(c.args[i].text, "-") && (!ok || !syntax.ValidName(s)) {
+				w.opaque(name + " -p is given " + a.src + ", which is not the plain name of a variable")
+			}
 		case ok && syntax.ValidName(s):
 			if name != "unset" {
 				w.dangerousName(s, nil)

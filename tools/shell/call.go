@@ -110,7 +110,10 @@ func (w *walker) behave(name string, c *call, entry *Call) (fail state) {
 		if !w.runners(name, c, entry) {
 			w.pathArgs(c, specOf(name))
 		}
-		entry.ReadOnly = w.readOnly(name, c)
+		entry.ReadOnly = w.readOnly(name, c) && w.followed(name, c)
+		if _, looks := harmful[name]; looks && slices.ContainsFunc(c.args[1:], func(a arg) bool { return secretVariable(a.src) }) {
+			entry.NoGrant = true // echo * must not come to print keys
+		}
 		if !noAlways[name] && !entry.NoGrant {
 			entry.Always = alwaysOf(entry.Text, c.args, name)
 		}

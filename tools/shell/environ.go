@@ -140,7 +140,8 @@ func (w *walker) arithmIndex(x syntax.ArithmExpr, st *state) {
 // declare looks at export, declare, local, readonly, typeset.
 func (w *walker) declare(c *syntax.DeclClause, st *state) {
 	w.at = int(c.Pos().Offset())
-	w.addCall(Call{Text: w.source(c), Program: c.Variant.Value, ReadOnly: true, Silent: true})
+	lists := listsVariables(c)
+	w.addCall(Call{Text: w.source(c), Program: c.Variant.Value, ReadOnly: !lists, Silent: !lists})
 	var text []string
 	evaluates := false
 	for _, a := range c.Args {
@@ -197,4 +198,25 @@ func (w *walker) declared(a arg) {
 			w.dangerousName(name, []value{literal(val)})
 		}
 	}
+}
+
+// listsVariables reports a declaration without names, which prints all variables with their values, or one that prints
+// a variable named like a secret: what it prints would be sent to a model.
+func listsVariables(c *syntax.DeclClause) bool {
+	names, prints, functions, secret := 0, false, false, false
+	for _, a := range c.Args {
+		if a.Name != nil {
+			names++
+			secret = secret || secretVariable("$"+a.Name.Value)
+			continue
+		}
+		lit := a.Value.Lit()
+		if !strings.HasPrefix(lit, "-") {
+			names++
+			continue
+		}
+		prints = prints || strings.Contains(lit, "p")
+		functions = functions || strings.ContainsAny(lit, "fF")
+	}
+	return names == 0 && !functions || prints && secret
 }

@@ -6,9 +6,9 @@ import "strings"
 // is not here is never read-only. Options are judged strictly: a letter counts anywhere in a cluster, a long option
 // from its first letters on.
 var harmful = map[string]string{
-	"ls": "", "cat": "", "head": "", "tail": "", "wc": "", "tac": "", "nl": "", "rev": "", "stat": "", "du": "", "df": "", "pwd": "", "echo": "", "true": "", "false": "", "test": "", "[": "", "basename": "", "dirname": "", "realpath": "", "readlink": "",
-	"file": "-C -z -Z -S --compile --uncompress --uncompress-noreport --no-sandbox", "tree": "-o -R", "printf": "-v", "date": "-s --set", "sort": "-o -T --output --compress-program --temporary-directory", "whoami": "", "id": "", "uname": "", "nproc": "", "uptime": "", "free": "", "which": "", "arch": "", "groups": "", "tty": "", "seq": "", "sleep": "", "expr": "", "cal": "",
-	"grep": "", "egrep": "", "fgrep": "", "rg": "-z --pre --search-zip --hostname-bin", "diff": "", "cmp": "", "comm": "", "join": "", "paste": "", "cut": "", "tr": "", "fold": "", "fmt": "", "expand": "", "unexpand": "", "column": "", "od": "", "hexdump": "", "strings": "", "md5sum": "", "sha1sum": "", "sha224sum": "", "sha256sum": "", "sha384sum": "", "sha512sum": "", "shasum": "", "cksum": "", "b2sum": "", "base64": "", "fd": "-x -X --exec --exec-batch", "fdfind": "-x -X --exec --exec-batch", "uniq": "", "xxd": "-r -revert", "numfmt": "", "tsort": "", "hostname": "-F -b --file --boot", "ps": "", "jq": "", "sed": "", "awk": "", "gawk": "", "mawk": "", "nawk": "", "gsed": "", "go": "", "pathchk": "", "locale": "",
+	"ls": "", "cat": "", "head": "", "tail": "", "wc": "--files0-from", "tac": "", "nl": "", "rev": "", "stat": "", "du": "--files0-from", "df": "", "pwd": "", "echo": "", "true": "", "false": "", "test": "", "[": "", "basename": "", "dirname": "", "realpath": "", "readlink": "",
+	"file": "-f --files-from -C -z -Z -S --compile --uncompress --uncompress-noreport --no-sandbox", "tree": "-o -R", "printf": "-v", "date": "-s --set", "sort": "--files0-from -o -T --output --compress-program --temporary-directory", "whoami": "", "id": "", "uname": "", "nproc": "", "uptime": "", "free": "", "which": "", "arch": "", "groups": "", "tty": "", "seq": "", "sleep": "", "expr": "", "cal": "",
+	"grep": "", "egrep": "", "fgrep": "", "rg": "-z --pre --search-zip --hostname-bin", "diff": "-l --paginate", "cmp": "", "comm": "", "join": "", "paste": "", "cut": "", "tr": "", "fold": "", "fmt": "", "expand": "", "unexpand": "", "column": "", "od": "", "hexdump": "", "strings": "", "md5sum": "", "sha1sum": "", "sha224sum": "", "sha256sum": "", "sha384sum": "", "sha512sum": "", "shasum": "", "cksum": "", "b2sum": "", "base64": "-o --output", "fd": "-x -X --exec --exec-batch", "fdfind": "-x -X --exec --exec-batch", "uniq": "", "xxd": "-r -revert", "numfmt": "", "tsort": "", "hostname": "-F -b --file --boot", "ps": "", "jq": "", "sed": "", "awk": "", "gawk": "", "mawk": "", "nawk": "", "gsed": "", "go": "", "pathchk": "", "locale": "",
 }
 
 // readOnly reports a call that changes nothing and runs nothing else, with the options it has.
@@ -20,6 +20,9 @@ func (w *walker) readOnly(name string, c *call) bool {
 	}
 	words := 0
 	for _, a := range args {
+		if secretVariable(a.src) {
+			return false // what it prints would be sent to a model
+		}
 		if !a.known() {
 			// An unknown word may be an option, unless it cannot: quoted text for echo changes nothing.
 			if bad != "" || name == "sed" || name == "go" || strings.HasSuffix(name, "awk") || name == "uniq" || name == "hostname" || name == "xxd" {
@@ -64,6 +67,30 @@ func (w *walker) readOnly(name string, c *call) bool {
 		return words == 1
 	}
 	return true
+}
+
+// secretVariable reports a word that holds the value of a variable named like a secret.
+func secretVariable(src string) bool {
+	for rest := src; ; {
+		_, after, ok := strings.Cut(rest, "$")
+		if !ok {
+			return false
+		}
+		rest = after
+		name := strings.TrimLeft(after, "{!#")
+		end := strings.IndexFunc(name, func(r rune) bool {
+			return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+		})
+		if end >= 0 {
+			name = name[:end]
+		}
+		name = strings.ToUpper(name)
+		for _, word := range [...]string{"KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL", "AUTH"} {
+			if strings.Contains(name, word) {
+				return true
+			}
+		}
+	}
 }
 
 // versioned are programs whose --version and --help surely only print.
@@ -248,7 +275,7 @@ func awkReads(args []arg) bool {
 		case strings.HasPrefix(s, "-") && len(s) > 1:
 			return false
 		}
-		for _, word := range [...]string{"system", "getline", "|", ">", "@", "close", "fflush", "ENVIRON", "PROCINFO"} {
+		for _, word := range [...]string{"system", "getline", "|", ">", "@", "close", "fflush", "ENVIRON", "PROCINFO", "ARGV", "ARGC"} {
 			if word == ">" && !strings.Contains(strings.ReplaceAll(s, ">=", ""), ">") {
 				continue
 			}

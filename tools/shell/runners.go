@@ -11,7 +11,7 @@ var runsArg = map[string]string{
 	"gtar": "--to-command --use-compress-program -I --rsh-command -F --info-script --new-volume-script --checkpoint-action", "bsdtar": "--use-compress-program", "rsync": "-e --rsh --rsync-path", "scp": "-S -o", "sftp": "-S -o", "zip": "-TT --unzip-command",
 	"man": "-P -H --pager --html", "split": "--filter", "fd": "-x -X --exec --exec-batch", "fdfind": "-x -X --exec --exec-batch", "cargo": "--config", "docker": "--entrypoint", "wget": "--use-askpass", "curl": "-K --config", "make": "--eval -E SHELL= MAKE= .SHELLFLAGS=",
 	"pytest": "-p -c", "npm": "--script-shell --shell --node-options", "gcc": "-wrapper -B -fplugin", "g++": "-wrapper -B -fplugin", "clang": "-B -fplugin", "less": "-k --lesskey-file", "install": "--strip-program", "ctags": "--options", "tcpdump": "-z", "mktemp": "", "nmap": "--script", "jest": "--config", "eslint": "--rulesdir --resolve-plugins-relative-to",
-	"gh": "", "nc": "-e -c", "ncat": "-e -c --exec --sh-exec", "socat": "", "git-upload-pack": "", "ld": "-plugin", "cmake": "-P", "ninja": "", "svn": "--diff-cmd --editor-cmd --config-option", "hg": "--config", "tig": "", "bat": "--pager", "fzf": "--preview --bind --execute", "delta": "--pager", "terraform": "",
+	"gh": "", "nc": "-e -c", "ncat": "-e -c --exec --sh-exec", "socat": "", "git-upload-pack": "", "ld": "-plugin", "cmake": "-P", "ninja": "", "svn": "--diff-cmd --editor-cmd --config-option", "hg": "--config", "tig": "", "bat": "--pager", "ag": "--pager", "ack": "--pager --output", "fzf": "--preview --bind --execute", "delta": "--pager", "terraform": "",
 }
 
 // runners looks at programs that start others by a subcommand or an option. It reports true when it has looked at
@@ -53,6 +53,14 @@ func (w *walker) runners(name string, c *call, entry *Call) bool {
 			}
 		}
 	}
+	if name == "batch" {
+		entry.NoGrant = true
+		w.opaque("batch runs commands later")
+	}
+	if len(args) == 0 {
+		return false
+	}
+	args = afterOptions(name, args)
 	if len(args) == 0 {
 		return false
 	}
@@ -60,8 +68,14 @@ func (w *walker) runners(name string, c *call, entry *Call) bool {
 	inner := 0 // how many words stand before the command
 	switch name {
 	case "npm":
-		if sub == "exec" || sub == "x" {
+		switch sub {
+		case "exec", "x":
 			inner = 2
+		case "config", "c", "set":
+			entry.NoGrant = true
+			if strings.Contains(textOf(args), "set") {
+				w.record(literal(w.req.Home+"/.npmrc"), Write, c.st)
+			}
 		}
 	case "pnpm", "yarn":
 		if sub == "exec" || sub == "dlx" {
@@ -80,6 +94,21 @@ func (w *walker) runners(name string, c *call, entry *Call) bool {
 			w.opaque("deno runs code that is given as text")
 		}
 		entry.NoGrant = sub == "run" || sub == "eval"
+	case "go":
+		switch sub {
+		case "run": // a pattern made from a package of the project's must not cover everybody's
+			entry.NoGrant = strings.Contains(textOf(args), "@")
+		case "env":
+			if text := textOf(args); strings.Contains(text, "-w") || strings.Contains(text, "-u") {
+				entry.NoGrant = true
+				w.record(literal(w.req.Home+"/.config/go/env"), Write, c.st)
+			}
+		}
+	case "tmux", "screen", "zellij", "dtach", "abduco":
+		entry.NoGrant = true
+		if name != "tmux" || !strings.HasPrefix(sub, "list-") && sub != "ls" && sub != "lsp" && sub != "lsw" && sub != "capture-pane" && sub != "has-session" {
+			w.opaque(name + " runs what it is given in a terminal of its own")
+		}
 	case "uv", "poetry", "pipenv", "pdm", "hatch", "rye":
 		if sub == "run" {
 			inner = 2
@@ -126,6 +155,28 @@ func (w *walker) runners(name string, c *call, entry *Call) bool {
 		return true
 	}
 	return false
+}
+
+// afterOptions drops a program's own options before its subcommand: npm --prefix x exec evil.
+func afterOptions(name string, args []arg) []arg {
+	switch name {
+	case "npm", "pnpm", "yarn", "bun", "uv", "poetry", "pipenv", "pdm", "hatch", "rye", "bundle", "mise", "go", "tmux", "rustup":
+	default:
+		return args
+	}
+	values := specOf(name)
+	for len(args) > 0 && strings.HasPrefix(args[0].text, "-") {
+		if args[0].text == "-e" || args[0].text == "-p" || args[0].text == "--eval" || args[0].text == "--print" || args[0].text == "-" {
+			return args
+		}
+		o, ok := values.option(args[0].text)
+		ok = ok || args[0].text == "--directory" || args[0].text == "--project" || args[0].text == "-C" && name != "bundle"
+		if _, _, has := strings.Cut(args[0].text, "="); ok && !has && !o.glued && len(args) > 1 {
+			args = args[1:]
+		}
+		args = args[1:]
+	}
+	return args
 }
 
 // container looks at docker and the like: only the host's side of a mount is a path here.

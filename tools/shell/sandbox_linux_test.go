@@ -397,7 +397,7 @@ func TestSandboxedCommandsEndLikeOthers(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 	r := &Runner{}
-	out, err := r.Run(t.Context(), Command{Text: "setsid -f sh -c 'echo $$; exec sleep 1000'; sleep 0.2; cat", Dir: root, Sandbox: boxFor(t, root)})
+	out, err := r.Run(t.Context(), Command{Text: "setsid -f sh -c 'echo $$; touch up; exec sleep 1000'; until test -e up; do sleep 0.01; done; cat", Dir: root, Sandbox: boxFor(t, root)})
 	if err != nil || out.Left != 1 {
 		t.Errorf("%+v %v", out, err)
 	}

@@ -7,7 +7,8 @@ import (
 
 // spec says which arguments of a program are paths. It is written as "options | words": an option with a value is
 // -o=k, words are a list of kinds whose last may be repeated with *. Kinds: r read, w write, x not a path, g a path
-// when it looks like one. An option marked ^ replaces the first x among the words (grep -e).
+// when it looks like one. An option marked ^ replaces the first x among the words (grep -e); one marked ? takes a value
+// after = only (--color).
 //
 //	"grep": "-e=x^ -f=r^ -A=x | x r*"
 type spec struct {
@@ -22,6 +23,7 @@ type option struct {
 	name  string
 	kind  kind
 	first bool // stands for the first word
+	glued bool // takes a value after "=" only: the next word is none
 }
 
 type kind byte
@@ -102,6 +104,8 @@ func (w *walker) pathArgs(c *call, s spec) {
 	case "ln":
 		w.ln(c)
 		return
+	case "jq":
+		c = w.jqArgs(c)
 	case "mktemp":
 		named := false
 		for _, a := range c.args[1:] {
@@ -165,6 +169,10 @@ func (w *walker) applySpec(c *call, s spec) {
 			switch {
 			case ok && has:
 				take(o, a.cut("="))
+			case ok && o.glued:
+				if o.first {
+					take(o, plainArg(""))
+				}
 			case ok && i+1 < len(args):
 				i++
 				take(o, args[i])
@@ -273,8 +281,13 @@ func (w *walker) genericArg(a arg, access Access, st *state) {
 		if v.exact() && len(v.s) < 256 && !strings.HasPrefix(v.s, "-") && !strings.ContainsAny(v.s, "\n ") && !st.unknown {
 			// A plain word may be a link that leads outside.
 			for _, d := range st.dirs {
-				if l := w.paths.stat(w.paths.real(d) + "/" + v.s); l.exists && !strings.HasPrefix(v.s, "/") {
+				if strings.HasPrefix(v.s, "/") {
+					continue
+				}
+				if l := w.paths.stat(w.paths.real(d) + "/" + v.s); l.exists {
 					w.paths.addLinked(d+"/"+v.s, access)
+				} else if strings.ContainsAny(v.s, "./") {
+					w.paths.guard(w.paths.real(d+"/"+v.s), access) // it may come into being
 				}
 			}
 		} else if v.glob && v.known() && strings.Contains(v.pat, "*") && !strings.HasPrefix(v.s, "-") && !st.unknown {
@@ -442,7 +455,7 @@ func parseSpec(line string) spec {
 			continue
 		}
 		name, k, _ := strings.Cut(f, "=")
-		s.options = append(s.options, option{name, kind(k[0]), strings.HasSuffix(k, "^")})
+		s.options = append(s.options, option{name, kind(k[0]), strings.Contains(k, "^"), strings.Contains(k, "?")})
 	}
 	for f := range strings.FieldsSeq(words) {
 		s.words = append(s.words, kind(f[0]))
@@ -492,4 +505,23 @@ func (w *walker) ln(c *call) {
 	for _, target := range words[:len(words)-1] {
 		w.recordArg(target, Write, &st)
 	}
+}
+
+// jqArgs takes the options with two values out, and notes the files among them.
+func (w *walker) jqArgs(c *call) *call {
+	out := *c
+	out.args = nil
+	for i := 0; i < len(c.args); i++ {
+		switch a := c.args[i]; a.text {
+		case "--arg", "--argjson":
+			i += 2
+		case "--rawfile", "--slurpfile", "--argfile":
+			if i += 2; i < len(c.args) {
+				w.recordArg(c.args[i], Read, c.st)
+			}
+		default:
+			out.args = append(out.args, a)
+		}
+	}
+	return &out
 }
