@@ -117,7 +117,7 @@ func (e Env) rebase(set *change.Set) (*change.Set, []string, error) {
 			*f = moved
 		}
 		f.BaseHash, f.BaseBuffer = now.Hash, now.Version
-		if there {
+		if there && !(f.Binary && f.Encoding != "") { // a binary may come to be another kind of bytes
 			f.Encoding = string(now.Encoding)
 		}
 	}

@@ -42,21 +42,22 @@ const (
 
 // File is one member. Old and New are decoded text (UTF-8, no BOM, line endings as in the file).
 type File struct {
-	Path       string `json:"path"` // absolute
-	NewPath    string `json:"newPath,omitempty"`
-	Kind       Kind   `json:"kind"`
-	Old        string `json:"old"`
-	New        string `json:"new"`
-	BaseHash   string `json:"baseHash,omitempty"`    // sha256 hex of the bytes Old was read from; empty: did not exist
-	BaseBuffer *int32 `json:"baseVersion,omitempty"` // version of the open buffer Old was read from
-	Mode       uint32 `json:"mode,omitempty"`        // permission bits to set; 0 keeps the file's own
-	Encoding   string `json:"encoding,omitempty"`    // of the bytes, in package files' words; empty: not known, UTF-8 for new files
-	OldMode    uint32 `json:"oldMode,omitempty"`     // permission bits before; 0: not known
-	Binary     bool   `json:"binary,omitempty"`      // Old and New are no text to show or to merge: one hunk, or none
-	OldRef     string `json:"oldRef,omitempty"`      // Old is kept elsewhere under this name, and empty here; see package checkpoint
-	NewRef     string `json:"newRef,omitempty"`
-	Takes      []Ref  `json:"takes,omitempty"` // what this member takes back
-	Hunks      []Hunk `json:"hunks"`
+	Path        string `json:"path"` // absolute
+	NewPath     string `json:"newPath,omitempty"`
+	Kind        Kind   `json:"kind"`
+	Old         string `json:"old"`
+	New         string `json:"new"`
+	BaseHash    string `json:"baseHash,omitempty"`    // sha256 hex of the bytes Old was read from; empty: did not exist
+	BaseBuffer  *int32 `json:"baseVersion,omitempty"` // version of the open buffer Old was read from
+	Mode        uint32 `json:"mode,omitempty"`        // permission bits to set; 0 keeps the file's own
+	Encoding    string `json:"encoding,omitempty"`    // of the bytes, in package files' words; empty: not known, UTF-8 for new files
+	OldMode     uint32 `json:"oldMode,omitempty"`     // permission bits before; 0: not known
+	OldEncoding string `json:"oldEncoding,omitempty"` // of a binary's Old, when it is another
+	Binary      bool   `json:"binary,omitempty"`      // Old and New are no text to show or to merge: one hunk, or none
+	OldRef      string `json:"oldRef,omitempty"`      // Old is kept elsewhere under this name, and empty here; see package checkpoint
+	NewRef      string `json:"newRef,omitempty"`
+	Takes       []Ref  `json:"takes,omitempty"` // what this member takes back
+	Hunks       []Hunk `json:"hunks"`
 
 	diffed diffed // the script Hunks were cut from; recomputed when the texts are others
 }

@@ -54,6 +54,17 @@ func (s *Set) Undo(id string, hunks []string, now Present) (*Set, error) {
 }
 
 func (f File) undo(mine []Hunk, now Present) (File, []Conflict) {
+	out, conflicts := f.taken(mine, now)
+	if f.Binary && f.OldEncoding != "" && out.Kind != "" {
+		if out.Kind != Delete {
+			out.Encoding = f.OldEncoding
+		}
+		out.OldEncoding = f.Encoding
+	}
+	return out, conflicts
+}
+
+func (f File) taken(mine []Hunk, now Present) (File, []Conflict) {
 	at := f.Path
 	if f.Kind == Rename {
 		at = f.NewPath

@@ -342,7 +342,7 @@ func (g *chain) outcome(files *world, plain bool) ([]Outcome, []change.File) {
 		}
 		for _, p := range come {
 			is := files.over[p]
-			members = append(members, change.File{Path: p, Kind: change.Create, New: is.text, Encoding: is.encoding, Mode: is.mode, Binary: is.binary})
+			members = append(members, change.File{Path: p, Kind: change.Create, New: is.text, Encoding: is.encoding, Mode: is.mode, Binary: is.binary, OldEncoding: is.was})
 		}
 	}
 	for _, p := range changed {
@@ -350,7 +350,7 @@ func (g *chain) outcome(files *world, plain bool) ([]Outcome, []change.File) {
 			continue
 		}
 		is := files.over[p]
-		members = append(members, change.File{Path: p, Kind: change.Edit, Old: files.first[p].text, New: is.text, Encoding: is.encoding, Mode: is.mode, Binary: is.binary})
+		members = append(members, change.File{Path: p, Kind: change.Edit, Old: files.first[p].text, New: is.text, Encoding: is.encoding, Mode: is.mode, Binary: is.binary, OldEncoding: is.was})
 	}
 	for i := range members {
 		members[i].Takes = takes
@@ -380,6 +380,7 @@ type state struct {
 	text     string
 	exists   bool
 	encoding string
+	was      string // the encoding of a binary before
 	mode     uint32
 	binary   bool
 }
@@ -400,10 +401,13 @@ func (w *world) present(path string) (string, bool) {
 }
 
 func (w *world) apply(f change.File) {
-	s := state{text: f.New, exists: true, encoding: f.Encoding, mode: f.Mode, binary: f.Binary}
+	s := state{text: f.New, exists: true, encoding: f.Encoding, mode: f.Mode, binary: f.Binary, was: f.OldEncoding}
+	if had := w.over[f.Path]; had.was != "" {
+		s.was = had.was
+	}
 	switch f.Kind {
 	case change.Delete:
-		s = state{encoding: f.Encoding, binary: f.Binary}
+		s = state{encoding: f.Encoding, binary: f.Binary, was: s.was}
 	case change.Rename:
 		w.over[f.Path] = state{}
 		w.over[f.NewPath] = s

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/tools/builtin"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/checkpoint"
+	"github.com/pillion-dev/pillion/tools/files"
+	"github.com/pillion-dev/pillion/tools/search"
+)
+
+// commandWatch makes a change set of what a command did to the project's files, so that it is shown, counts in its
+// turn and can be taken back like the agent's own edits.
+type commandWatch struct {
+	session func(id string) (*agent.Session, bool)
+	tree    *checkpoint.Tree
+	whole   func(*change.Set) (*change.Set, error)
+	buffers files.Buffers // nil without an editor
+}
+
+// watch is a session's watch; the tree belongs to the worktree, because sessions share what was copied.
+func (a *app) watch(root string, find *search.Searcher, buffers files.Buffers) builtin.CommandWatch {
+	if a.o.ephemeral {
+		return nil // nothing is stored, so nothing can be taken back
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.trees == nil {
+		a.trees = map[string]*checkpoint.Tree{}
+	}
+	t := a.trees[root]
+	if t == nil {
+		t = &checkpoint.Tree{Root: root, Blobs: a.blobs, List: find.Files}
+		a.trees[root] = t
+	}
+	return &commandWatch{session: a.runtime.Session, tree: t, whole: a.blobs.Load, buffers: buffers}
+}
+
+// Before implements builtin.CommandWatch.
+func (w *commandWatch) Before(ctx context.Context, run builtin.CommandRun) func(context.Context) []string {
+	s, ok := w.session(run.SessionID)
+	if !ok {
+		return nil
+	}
+	top := s.Top()
+	seq := top.LastSeq()
+	unsaved := map[string]string{}
+	if w.buffers != nil {
+		for _, b := range w.buffers.Dirty() {
+			unsaved[b.Path] = b.Text
+		}
+	}
+	look := w.tree.Before(ctx, run.Writes)
+	return func(ctx context.Context) []string {
+		changes, uncaught := look.After(ctx)
+		set := w.set(run, changes, w.told(ctx, top, seq), unsaved)
+		if set.Uncaught = uncaught; len(set.Files) > 0 {
+			_ = s.Beside(ctx, func(context.Context) error {
+				s.RecordChange(run.CallID, agent.ChangeApplied, set)
+				return nil
+			})
+		}
+		if uncaught != "" {
+			s.Notice("info", "The command "+shortened(run.Command)+" cannot be taken back in full: "+uncaught)
+		}
+		return nil // what the model must read again it is told already
+	}
+}
+
+func shortened(command string) string {
+	line, _, more := strings.Cut(strings.TrimSpace(command), "\n")
+	if r := []rune(line); len(r) > 60 || more {
+		line = string(r[:min(len(r), 60)]) + "…"
+	}
+	return "“" + line + "”"
+}
+
+// told are the files that other change sets have written since an event, as the last of them left each: a command that
+// ran meanwhile did not do that.
+func (w *commandWatch) told(ctx context.Context, s *agent.Session, seq int64) map[string]change.File {
+	out := map[string]change.File{}
+	_ = s.Events(ctx, seq, func(e agent.Event) error {
+		if e.Type != agent.EventChange {
+			return nil
+		}
+		d, ok := value[agent.ChangeData](e)
+		packed := new(change.Set)
+		if !ok || d.State != agent.ChangeApplied || json.Unmarshal(d.Set, packed) != nil {
+			return nil
+		}
+		set, err := w.whole(packed)
+		if err != nil {
+			return nil
+		}
+		for _, f := range set.Files {
+			if out[f.Path] = f; f.Kind == change.Rename {
+				out[f.NewPath] = change.File{Path: f.NewPath, Kind: change.Create, New: f.New}
+				f.Kind = change.Delete
+				out[f.Path] = f
+			}
+		}
+		return nil
+	})
+	return out
+}
+
+// set is what the command did, as a change set.
+func (w *commandWatch) set(run builtin.CommandRun, changes []checkpoint.Change, told map[string]change.File, unsaved map[string]string) *change.Set {
+	var list []change.File
+	for _, c := range changes {
+		f := change.File{Path: c.Path, Kind: change.Edit, OldMode: uint32(c.OldMode)}
+		old, oldKind := files.Decode(c.Before)
+		now, nowKind := files.Decode(c.After)
+		f.Old, f.New, f.Encoding = old, now, string(nowKind)
+		if !c.Exists {
+			f.Encoding = string(oldKind)
+		}
+		f.Binary = strings.Contains(old, "\x00") || strings.Contains(now, "\x00") || c.Existed && c.Exists && oldKind != nowKind
+		if f.Binary && c.Existed && c.Exists {
+			f.OldEncoding = string(oldKind)
+		}
+		if earlier, ok := told[c.Path]; ok {
+			c.Existed = earlier.Kind != change.Delete
+			f.Old = earlier.New
+		}
+		if text, ok := unsaved[c.Path]; ok && c.Exists && text == now {
+			continue // the person saved it meanwhile
+		}
+		switch {
+		case !c.Existed && !c.Exists:
+			continue
+		case !c.Existed:
+			f.Kind, f.Old = change.Create, ""
+		case !c.Exists:
+			f.Kind, f.New = change.Delete, ""
+		case c.OldMode != c.NewMode && c.OldMode != 0:
+			f.Mode = uint32(c.NewMode)
+		case f.Old == f.New:
+			continue
+		}
+		f.BaseHash = files.Hash(c.Before)
+		list = append(list, f)
+	}
+	set := change.New("chg_"+rand.Text(), list)
+	set.Source, set.Tool, set.SessionID, set.CallID = change.ByCommand, "bash", run.SessionID, run.CallID
+	if set.Title = fmt.Sprintf("%s of %s", count(len(list), "file"), shortened(run.Command)); len(list) == 1 {
+		set.Title = filepath.Base(list[0].Path) + " by " + shortened(run.Command)
+	}
+	return set
+}

@@ -1,0 +1,190 @@
+package checkpoint
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// gitIndex is what git knows of a worktree's files. It is only read: contents of files that are as they were checked
+// in need no copy of ours.
+type gitIndex struct {
+	root    string
+	dir     string // the repository
+	written time.Time
+	entries map[string]gitEntry // by path relative to root, with slashes
+}
+
+type gitEntry struct {
+	mtime int64 // nanoseconds
+	size  uint32
+	id    string // of the object
+}
+
+// readIndex reads the index of the worktree at root; nil when there is none, or it is of a kind that is not known.
+func readIndex(root string) *gitIndex {
+	dir := filepath.Join(root, ".git")
+	if b, err := os.ReadFile(dir); err == nil { // a worktree or a submodule
+		at, ok := strings.CutPrefix(strings.TrimSpace(string(b)), "gitdir: ")
+		if !ok {
+			return nil
+		}
+		if dir = at; !filepath.IsAbs(at) {
+			dir = filepath.Join(root, at)
+		}
+	}
+	path := filepath.Join(dir, "index")
+	info, err := os.Stat(path)
+	if err != nil || info.Size() > maxIndex {
+		return nil
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	x := &gitIndex{root: root, dir: dir, written: info.ModTime()}
+	if x.entries, err = parseIndex(b); err != nil {
+		return nil
+	}
+	return x
+}
+
+const maxIndex = 64 << 20 // bytes
+
+var errIndex = errors.New("not a git index that can be read")
+
+// parseIndex reads versions 2 to 4 of git's index with SHA-1 ids (gitformat-index). Entries that are in conflict, or
+// are no regular files, are left out.
+func parseIndex(b []byte) (map[string]gitEntry, error) {
+	if len(b) < 32 || string(b[:4]) != "DIRC" {
+		return nil, errIndex
+	}
+	version, n := binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:])
+	if version < 2 || version > 4 || n > uint32(len(b)/62) {
+		return nil, errIndex
+	}
+	out := make(map[string]gitEntry, n)
+	at, name := 12, ""
+	for range n {
+		if at+62 > len(b) {
+			return nil, errIndex
+		}
+		e := b[at : at+62]
+		u32 := func(i int) uint32 { return binary.BigEndian.Uint32(e[i:]) }
+		flags := binary.BigEndian.Uint16(e[60:])
+		head := 62
+		skip := false
+		if flags&0x4000 != 0 { // extended
+			if version < 3 || at+64 > len(b) {
+				return nil, errIndex
+			}
+			head, skip = 64, binary.BigEndian.Uint16(b[at+62:])&0x4000 != 0 // not checked out
+		}
+		rest := b[at+head:]
+		if version == 4 {
+			strip, k := uvarint(rest)
+			if k <= 0 || strip > len(name) {
+				return nil, errIndex
+			}
+			rest = rest[k:]
+			end := bytes.IndexByte(rest, 0)
+			if end < 0 {
+				return nil, errIndex
+			}
+			name = name[:len(name)-strip] + string(rest[:end])
+			at += head + k + end + 1
+		} else {
+			end := bytes.IndexByte(rest, 0)
+			if end < 0 {
+				return nil, errIndex
+			}
+			name = string(rest[:end])
+			at += (head + end + 8) &^ 7
+		}
+		if regular := u32(24)&0xf000 == 0x8000; regular && flags&0x3000 == 0 && !skip {
+			out[name] = gitEntry{mtime: int64(u32(8))*1e9 + int64(u32(12)), size: u32(36), id: hex.EncodeToString(e[40:60])}
+		}
+	}
+	return out, nil
+}
+
+// uvarint is git's offset encoding.
+func uvarint(b []byte) (v, n int) {
+	for i, c := range b {
+		if i == 0 {
+			v = int(c & 0x7f)
+		} else {
+			v = (v+1)<<7 | int(c&0x7f)
+		}
+		if c&0x80 == 0 {
+			return v, i + 1
+		}
+		if i == 4 {
+			break
+		}
+	}
+	return 0, 0
+}
+
+// clean gives the object that holds a file's content, when the file is certainly as it was checked in: its size and
+// time are those of the index, and that was written later, so that no change can hide in one tick of the clock.
+func (x *gitIndex) clean(rel string, s stamp) (id string, ok bool) {
+	if x == nil {
+		return "", false
+	}
+	e, known := x.entries[rel]
+	if !known || e.mtime != s.mtime || int64(e.size) != s.size || !time.Unix(0, s.mtime).Before(x.written) {
+		return "", false
+	}
+	return e.id, true
+}
+
+// objects reads contents from the repository with one git process. What cannot be read is left out. Only what needs
+// no filter is taken: its length must be the file's.
+func (x *gitIndex) objects(ctx context.Context, want map[string]int64) map[string]string {
+	out := map[string]string{}
+	git, err := exec.LookPath("git")
+	if err != nil || len(want) == 0 {
+		return out
+	}
+	var ids strings.Builder
+	for id := range want {
+		ids.WriteString(id + "\n")
+	}
+	cmd := exec.CommandContext(ctx, git, "-C", x.root, "-c", "core.fsmonitor=false", "cat-file", "--batch")
+	cmd.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_TERMINAL_PROMPT=0", "GIT_DIR="+x.dir, "GIT_WORK_TREE="+x.root)
+	cmd.Stdin = strings.NewReader(ids.String())
+	cmd.WaitDelay = time.Second
+	b, err := cmd.Output()
+	if err != nil && len(b) == 0 {
+		return out
+	}
+	r := bytes.NewBuffer(b)
+	for {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			return out
+		}
+		var id, kind string
+		var size int64
+		if _, err := fmt.Sscanf(line, "%s %s %d", &id, &kind, &size); err != nil || size < 0 || size >= int64(r.Len()) {
+			continue // missing
+		}
+		body := r.Next(int(size))
+		if _, err := r.ReadByte(); err == io.EOF {
+			return out
+		}
+		if want[id] == size && kind == "blob" {
+			out[id] = string(body)
+		}
+	}
+}

@@ -1,0 +1,272 @@
+package checkpoint
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Limits of what is looked at around a command. A command never waits longer than lookFor twice and readFor.
+const (
+	lookAt   = 50_000                 // files
+	lookFor  = 400 * time.Millisecond // listing them and their times
+	readFor  = 600 * time.Millisecond // copying those that nobody else holds
+	readMost = 4 << 20                // bytes of one file
+	keepMost = 1000                   // files of one command's change
+	keepSize = 64 << 20               // bytes of them
+)
+
+// Tree finds out what a command did to the files below a folder: their times and sizes are compared before and after,
+// and what they held before is known because it was copied when it was small and new, or because git holds it. Only
+// reads the project. It is safe for concurrent use; several commands share what was copied.
+type Tree struct {
+	Root  string
+	Blobs *Blobs
+	// List gives the files that count, relative to Root with slashes; more says that there are others.
+	List func(ctx context.Context, root string, limit int) (files []string, more bool, err error)
+
+	mu    sync.Mutex
+	held  map[string]copied // by absolute path; guarded by mu
+	index *gitIndex         // guarded by mu
+}
+
+// copied is a content that was kept.
+type copied struct {
+	stamp
+	ref string
+}
+
+// stamp is how a file looks from outside.
+type stamp struct {
+	size, mtime int64
+	mode        os.FileMode
+	inode       uint64
+}
+
+func stampOf(path string) (stamp, bool) {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return stamp{}, false
+	}
+	return stamp{info.Size(), info.ModTime().UnixNano(), info.Mode().Perm(), inode(info)}, true
+}
+
+// Look is the files before a command.
+type Look struct {
+	tree  *Tree
+	files map[string]stamp
+	git   map[string]string // object ids of clean files, by path
+	named []string
+	index *gitIndex
+	more  bool // not all files could be looked at
+}
+
+// Change is what a command did to a file.
+type Change struct {
+	Path             string
+	Before, After    []byte
+	Existed, Exists  bool
+	OldMode, NewMode os.FileMode
+}
+
+// Before looks at the files. named are those the command is known to write, ignored ones too.
+func (t *Tree) Before(ctx context.Context, named []string) *Look {
+	l := &Look{tree: t, named: named, git: map[string]string{}}
+	l.files, l.more = t.look(ctx, named)
+	t.mu.Lock()
+	if t.held == nil {
+		t.held = map[string]copied{}
+	}
+	if x := t.index; x == nil || indexMoved(x) {
+		t.index = readIndex(t.Root)
+	}
+	l.index = t.index
+	var copies []string
+	for path, s := range l.files {
+		if t.held[path].stamp == s {
+			continue
+		}
+		if rel, err := filepath.Rel(t.Root, path); err == nil {
+			if id, ok := l.index.clean(filepath.ToSlash(rel), s); ok {
+				l.git[path] = id
+				continue
+			}
+		}
+		copies = append(copies, path)
+	}
+	t.mu.Unlock()
+	// What the command names comes first, then what was written last: it is what is worked on.
+	sort.Slice(copies, func(i, j int) bool {
+		a, b := slices.Contains(named, copies[i]), slices.Contains(named, copies[j])
+		return a != b && a || a == b && l.files[copies[i]].mtime > l.files[copies[j]].mtime
+	})
+	until := time.Now().Add(readFor)
+	for _, path := range copies {
+		if time.Now().After(until) || ctx.Err() != nil {
+			break
+		}
+		t.copy(path, l.files[path])
+	}
+	return l
+}
+
+func indexMoved(x *gitIndex) bool {
+	info, err := os.Stat(filepath.Join(x.dir, "index"))
+	return err != nil || !info.ModTime().Equal(x.written)
+}
+
+// copy keeps a file's content, if it is the one that was looked at.
+func (t *Tree) copy(path string, s stamp) {
+	if s.size > readMost {
+		return
+	}
+	b, err := os.ReadFile(path)
+	if now, ok := stampOf(path); err != nil || !ok || now != s || int64(len(b)) != s.size {
+		return
+	}
+	ref, err := t.Blobs.Put(string(b))
+	if err != nil {
+		return
+	}
+	t.mu.Lock()
+	t.held[path] = copied{s, ref}
+	t.mu.Unlock()
+}
+
+// look lists the files and how they look.
+func (t *Tree) look(ctx context.Context, named []string) (map[string]stamp, bool) {
+	ctx, cancel := context.WithTimeout(ctx, lookFor)
+	defer cancel()
+	names, more, err := t.List(ctx, t.Root, lookAt)
+	more = more || err != nil
+	out := make(map[string]stamp, len(names))
+	for i, name := range names {
+		if i%256 == 0 && ctx.Err() != nil {
+			more = true
+			break
+		}
+		path := filepath.Join(t.Root, filepath.FromSlash(name))
+		if s, ok := stampOf(path); ok {
+			out[path] = s
+		}
+	}
+	for _, path := range named {
+		if s, ok := stampOf(path); ok {
+			out[path] = s
+		}
+	}
+	return out, more
+}
+
+// After compares. uncaught says in words what the command changed that cannot be taken back; empty: nothing.
+func (l *Look) After(ctx context.Context) (changes []Change, uncaught string) {
+	now, more := l.tree.look(ctx, l.named)
+	var touched []string
+	for path, was := range l.files {
+		is, there := now[path]
+		if !there && more {
+			is, there = stampOf(path) // it may only not have been listed
+		}
+		if !there || is != was {
+			touched = append(touched, path)
+		}
+	}
+	for path := range now {
+		if _, known := l.files[path]; !known && !l.more {
+			touched = append(touched, path)
+		}
+	}
+	slices.Sort(touched)
+	before := l.contents(ctx, touched)
+	var lost []string
+	total := 0
+	for _, path := range touched {
+		c := Change{Path: path}
+		was, existed := l.files[path]
+		is, exists := stampOf(path)
+		c.Existed, c.Exists, c.OldMode, c.NewMode = existed, exists, was.mode, is.mode
+		ok := true
+		if existed {
+			var text string
+			text, ok = before[path]
+			c.Before = []byte(text)
+		}
+		if exists && is.size > readMost {
+			ok = false
+		} else if exists {
+			b, err := os.ReadFile(path)
+			c.After, ok = b, ok && err == nil
+		}
+		same := existed == exists && string(c.Before) == string(c.After) && c.OldMode == c.NewMode
+		total += len(c.Before) + len(c.After)
+		switch {
+		case ok && same:
+		case !ok || len(changes) == keepMost || total > keepSize:
+			lost = append(lost, path)
+		default:
+			changes = append(changes, c)
+		}
+	}
+	return changes, l.words(lost, more)
+}
+
+// contents are what files held before.
+func (l *Look) contents(ctx context.Context, paths []string) map[string]string {
+	out := map[string]string{}
+	want := map[string]int64{}
+	t := l.tree
+	for _, path := range paths {
+		was, existed := l.files[path]
+		if !existed {
+			continue
+		}
+		t.mu.Lock()
+		c, held := t.held[path]
+		t.mu.Unlock()
+		if held && c.stamp == was {
+			if text, err := t.Blobs.Get(c.ref); err == nil {
+				out[path] = text
+			}
+		} else if id, ok := l.git[path]; ok && was.size <= readMost {
+			want[id] = was.size
+		}
+	}
+	if len(want) > 0 {
+		have := l.index.objects(ctx, want)
+		for _, path := range paths {
+			if text, ok := have[l.git[path]]; ok && int64(len(text)) == l.files[path].size {
+				out[path] = text
+			}
+		}
+	}
+	return out
+}
+
+// words say what was not caught.
+func (l *Look) words(lost []string, more bool) string {
+	var parts []string
+	if n := len(lost); n > 0 {
+		names := make([]string, 0, 5)
+		for _, p := range lost[:min(n, 5)] {
+			if rel, err := filepath.Rel(l.tree.Root, p); err == nil {
+				p = rel
+			}
+			names = append(names, p)
+		}
+		s := strings.Join(names, ", ")
+		if n > 5 {
+			s += fmt.Sprintf(" and %d more", n-5)
+		}
+		parts = append(parts, "changed, but what they held before was not kept (too large, too many, or new to Pillion): "+s)
+	}
+	if l.more || more {
+		parts = append(parts, "the project is too large to look at whole, so other files may have changed too")
+	}
+	return strings.Join(parts, "; ")
+}
