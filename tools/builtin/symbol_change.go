@@ -97,6 +97,9 @@ func (c *symbolCall) remove(ctx, asking context.Context, t *target) (tools.Resul
 	if err != nil {
 		return tools.Result{}, err
 	}
+	if symbol.Own(t.path) { // keys and rules are not referred to in a way that anybody could look up
+		return c.write(ctx, "Delete", t, text)
+	}
 	uses, err := c.uses(ctx, asking, t)
 	if err != nil {
 		return tools.Result{}, err

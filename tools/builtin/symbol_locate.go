@@ -49,6 +49,9 @@ func (c *symbolCall) outline(asking context.Context, path string) (*files.File, 
 		return nil, nil, err
 	}
 	own, treeErr := symbol.Outline(path, f.Text)
+	if treeErr == nil && symbol.Own(path) {
+		return f, own, nil
+	}
 	var said []lspbridge.Symbol
 	lspErr := fmt.Errorf("no language servers here: %w", lspbridge.ErrUnsupported)
 	if c.lsp != nil {
@@ -211,6 +214,9 @@ func (c *symbolCall) unknown(p symbolParams, names []string) error {
 	var like []string
 	for _, n := range names {
 		l := strings.ToLower(n[strings.LastIndexByte(n, '.')+1:])
+		if len(parts) == 0 {
+			break
+		}
 		if w := strings.ToLower(parts[len(parts)-1]); len(like) < 10 && (strings.Contains(l, w) || strings.Contains(w, l) && len(l) > 2) {
 			like = append(like, n)
 		}

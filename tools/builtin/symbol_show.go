@@ -71,12 +71,12 @@ func (c *symbolCall) find(ctx, asking context.Context, p symbolFindParams) (tool
 			continue
 		}
 		for _, s := range list {
-			if queried(s, parts, whole) && kindIs(s.Kind, p.Kind) {
+			if (queried(s, parts, whole) || symbol.Own(path) && strings.Contains(strings.ToLower(s.String()), strings.ToLower(p.Query))) && kindIs(s.Kind, p.Kind) {
 				found = append(found, &target{path, f.Text, f, s})
 			}
 		}
 	}
-	if exact := slices.DeleteFunc(slices.Clone(found), func(t *target) bool { return !symbol.Matches(t.sym.Path, parts, whole) }); len(parts) > 1 && len(exact) > 0 {
+	if exact := slices.DeleteFunc(slices.Clone(found), func(t *target) bool { return !symbol.Matches(t.sym.Path, parts, whole) && !t.sym.Is(p.Query) }); len(parts) > 1 && len(exact) > 0 {
 		found = exact
 	}
 	return c.list(p, found), nil

@@ -215,7 +215,7 @@ func TestSymbolsWithoutAGrammar(t *testing.T) {
 	})
 	put(t, filepath.Join(s.dir, "compile_flags.txt"), "-std=c++17\n")
 	put(t, filepath.Join(s.dir, "a.cpp"), "namespace n {\n/// A box.\ntemplate <typename T>\nstruct Box {\n  T get() { return v; }\n  T v;\n};\n}\n\nint main() {\n  n::Box<int> b;\n  return b.get();\n}\n")
-	s.says("symbol_read", `{"symbol":"n::Box","filePath":"a.cpp"}`, "class n.Box  a.cpp:2-7\n2: /// A box.\n3: template <typename T>\n4: struct Box {", "7: };")
+	s.says("symbol_read", `{"symbol":"n::Box","filePath":"a.cpp"}`, "struct n.Box  a.cpp:2-7\n2: /// A box.\n3: template <typename T>\n4: struct Box {", "7: };")
 	s.says("symbol_replace", `{"symbol":"Box.get","filePath":"a.cpp","body":"T get() {\n  return v;\n}"}`, "Change applied successfully.")
 	if !strings.Contains(s.file("a.cpp"), "struct Box {\n  T get() {\n    return v;\n  }\n  T v;\n};") {
 		t.Errorf("%s", s.file("a.cpp"))

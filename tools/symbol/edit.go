@@ -42,7 +42,29 @@ func Replace(text string, s Symbol, body string) (string, error) {
 	default:
 		from = s.Bare
 	}
+	body = s.bare(body)
 	return text[:from] + fit(text, indentAt(text, from), body)[len(indentAt(text, from)):] + text[s.End:], nil
+}
+
+// bare is a body without the separator that may have been given along.
+func (s Symbol) bare(body string) string {
+	if s.Sep == "" {
+		return body
+	}
+	return strings.TrimSuffix(strings.TrimRight(body, " \t\r\n"), s.Sep)
+}
+
+// behind is the place behind a symbol and its separator; there is none behind the last of a list.
+func (s Symbol) behind(text string) (at int, separated bool) {
+	if s.Sep == "" {
+		return s.End, false
+	}
+	rest := text[s.End:]
+	bare := strings.TrimLeft(rest, " \t")
+	if strings.HasPrefix(bare, s.Sep) {
+		return s.End + len(rest) - len(bare) + len(s.Sep), true
+	}
+	return s.End, false
 }
 
 // Before and After put a declaration next to a symbol, at its indentation, with a blank line between unless both are
@@ -53,7 +75,7 @@ func Before(text string, s Symbol, body string) (string, error) {
 	}
 	from := strings.LastIndexByte(text[:s.Start], '\n') + 1
 	nl := newline(text)
-	block := fit(text, indentAt(text, s.Start), body) + nl
+	block := fit(text, indentAt(text, s.Start), s.bare(body)) + s.Sep + nl
 	if airy(text, s, body) {
 		block += nl
 	}
@@ -66,11 +88,22 @@ func After(text string, s Symbol, body string) (string, error) {
 		return "", err
 	}
 	nl := newline(text)
-	block := nl + fit(text, indentAt(text, s.Start), body)
+	block := nl + fit(text, indentAt(text, s.Start), s.bare(body))
 	if airy(text, s, body) {
 		block = nl + block
 	}
-	return text[:s.End] + block + text[s.End:], nil
+	if s.Sep == "" {
+		return text[:s.End] + block + text[s.End:], nil
+	}
+	at, separated := s.behind(text)
+	if !separated { // it was the last: now the new one is
+		return text[:s.End] + s.Sep + block + text[s.End:], nil
+	}
+	line := len(text) // behind a comment on the same line
+	if i := strings.IndexByte(text[at:], '\n'); i >= 0 {
+		line = at + len(strings.TrimSuffix(text[at:at+i], "\r"))
+	}
+	return text[:line] + strings.TrimSuffix(block, s.Sep) + s.Sep + text[line:], nil
 }
 
 // Delete takes a symbol out, and one of the blank lines around it.
@@ -84,6 +117,11 @@ func Delete(text string, s Symbol) (string, error) {
 		to = s.End + i + 1
 	}
 	head, tail := text[:from], text[to:]
+	if _, separated := s.behind(text); s.Sep != "" && !separated { // the last of a list: the one before is now
+		if bare := strings.TrimRight(head, " \t\r\n"); strings.HasSuffix(bare, s.Sep) && s.strict() {
+			head = strings.TrimSuffix(bare, s.Sep) + head[len(bare):]
+		}
+	}
 	first, _, _ := strings.Cut(tail, "\n")
 	above := strings.TrimRight(head, " \t\r\n")
 	blankAbove := strings.Count(head[len(above):], "\n") > 1 || above == ""
@@ -101,6 +139,9 @@ func Delete(text string, s Symbol) (string, error) {
 	return head + tail, nil
 }
 
+// strict: JSON allows no separator behind the last.
+func (s Symbol) strict() bool { return s.Kind == "key" }
+
 func newline(text string) string {
 	if strings.Contains(text, "\r\n") {
 		return "\r\n"
@@ -116,6 +157,9 @@ func indentAt(text string, at int) string {
 
 // airy: declarations of several lines, and those that keep their distance already, are set apart by a blank line.
 func airy(text string, s Symbol, body string) bool {
+	if s.Sep != "" && s.Kind == "key" {
+		return false
+	}
 	if strings.Contains(strings.TrimSpace(body), "\n") || strings.Contains(text[s.Bare:s.End], "\n") {
 		return true
 	}

@@ -13,6 +13,8 @@ type grammar struct {
 	// joint (false) makes them one.
 	wraps map[string]bool
 	leads map[string]byte // what may stand before a declaration and belongs to it: 'c' comment, 'd' decorator
+	// keys outlines a text without a syntax tree; nil: by the tree.
+	keys func(text string) ([]Symbol, error)
 }
 
 // decl is a kind of declaration.
@@ -23,6 +25,9 @@ type decl struct {
 	open   bool                              // what is declared inside belongs to it
 	sealed bool                              // what is declared inside is local
 	silent bool                              // only a place: an impl block
+	raw    bool                              // a name is one part, whatever it holds
+	sep    string                            // between it and the next one, where the parent is a list
+	in     string                            // sep holds only inside this kind of node
 }
 
 type name struct {
@@ -30,8 +35,8 @@ type name struct {
 	at   int
 }
 
-// grammarOf is the language of a file; nil when there is none. C++ (3.2 MB), C# (5.6 MB), Ruby (2.1 MB) and the rest are
-// left out of the binary: there the server's ranges are widened by lines.
+// grammarOf is the language of a file; nil when there is none. C# (5.6 MB), Ruby (2.1 MB) and the rest are left out of the
+// binary: there the server's ranges are widened by lines.
 func grammarOf(path string) *grammar {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".go":
@@ -48,9 +53,17 @@ func grammarOf(path string) *grammar {
 		return rustGrammar()
 	case ".c":
 		return cGrammar()
+	case ".cpp", ".cc", ".cxx", ".c++", ".h", ".hh", ".hpp", ".hxx", ".h++", ".cu", ".ipp", ".inl":
+		return cppGrammar()
+	case ".css":
+		return cssGrammar()
+	case ".json", ".jsonc", ".json5", ".webmanifest":
+		return &grammar{name: "json", keys: jsonKeys}
+	case ".yaml", ".yml":
+		return &grammar{name: "yaml", keys: yamlKeys}
 	case ".java":
 		return javaGrammar()
-	case ".sh", ".bash":
+	case ".sh", ".bash", ".ksh":
 		return bashGrammar()
 	}
 	return nil
@@ -93,12 +106,31 @@ func goGrammar() *grammar {
 			}
 			return kind
 		}},
-		"type_alias":        {kind: "class", names: named, open: true},
-		"field_declaration": {kind: "field", names: named},
-		"method_elem":       {kind: "method", names: named},
-		"method_spec":       {kind: "method", names: named},
-		"const_spec":        {kind: "constant", names: named},
-		"var_spec":          {kind: "variable", names: named},
+		"type_alias": {kind: "class", names: named, open: true},
+		"field_declaration": {kind: "field", names: func(n *node, text string) []name {
+			if list := named(n, text); len(list) > 0 || n.parent.kind != "field_declaration_list" {
+				return list
+			}
+			t := n.child("type") // embedded: it is called as its type
+			for t != nil && t.kind != "type_identifier" {
+				switch t.kind {
+				case "qualified_type":
+					t = t.child("name")
+				case "generic_type":
+					t = t.child("type")
+				default:
+					t = nil
+				}
+			}
+			if t == nil {
+				return nil
+			}
+			return []name{{text[t.start:t.end], t.start}}
+		}},
+		"method_elem": {kind: "method", names: named},
+		"method_spec": {kind: "method", names: named},
+		"const_spec":  {kind: "constant", names: named},
+		"var_spec":    {kind: "variable", names: named},
 	}, wraps: map[string]bool{"type_declaration": true, "const_declaration": true, "var_declaration": true, "var_spec_list": true},
 		leads: map[string]byte{"comment": 'c'}}
 }
@@ -139,6 +171,55 @@ func scriptGrammar(lang string) *grammar {
 		"property_signature":        {kind: "property", names: named},
 		"public_field_definition":   {kind: "property", names: named, kindOf: valued, sealed: true},
 		"field_definition":          {kind: "property", names: property, kindOf: valued, sealed: true},
+		"pair": {kind: "property", sep: ",", in: "object", sealed: true, kindOf: valued, names: func(n *node, text string) []name {
+			if v := n.child("value"); v == nil || v.kind != "object" && valued(n, "") == "" {
+				return nil // a plain value is data
+			}
+			return field("key")(n, text)
+		}},
+		"assignment_expression": {kind: "function", sealed: true, names: func(n *node, text string) []name {
+			l, r := n.child("left"), n.child("right")
+			if l == nil || r == nil || l.kind != "member_expression" || n.parent.kind != "expression_statement" {
+				return nil
+			}
+			if k := valued(&node{kids: []*node{{kind: r.kind, field: "value"}}}, ""); k == "" {
+				return nil
+			}
+			said := text[l.start:l.end]
+			bare := strings.TrimPrefix(strings.TrimPrefix(said, "module."), "exports.")
+			if strings.ContainsAny(said, " \n([") || bare == "exports" {
+				return nil
+			}
+			return []name{{strings.Replace(bare, ".prototype.", ".", 1), l.end - len(said[strings.LastIndexByte(said, '.')+1:])}}
+		}},
+		"export_statement": {kind: "variable", sealed: true, names: func(n *node, text string) []name {
+			if n.child("declaration") != nil && n.child("declaration").child("name") != nil {
+				return nil
+			}
+			for _, k := range n.kids {
+				if k.kind == "default" {
+					return []name{{"default", k.start}}
+				}
+			}
+			return nil
+		}, kindOf: func(n *node, kind string) string {
+			for _, k := range n.kids {
+				switch k.kind {
+				case "class":
+					return "class"
+				case "arrow_function", "function", "function_expression", "generator_function", "function_declaration":
+					return "function"
+				}
+			}
+			return valued(n, kind)
+		}},
+		"enum_assignment": {kind: "enumMember", names: named, sep: ",", in: "enum_body"},
+		"property_identifier": {kind: "enumMember", sep: ",", in: "enum_body", names: func(n *node, text string) []name {
+			if n.parent.kind != "enum_body" {
+				return nil
+			}
+			return []name{{text[n.start:n.end], n.start}}
+		}},
 		"variable_declarator": {kind: "variable", names: named, sealed: true, kindOf: func(n *node, kind string) string {
 			if k := valued(n, kind); k != kind {
 				return k
@@ -195,6 +276,8 @@ func rustGrammar() *grammar {
 		"static_item":             {kind: "variable", names: named},
 		"type_item":               {kind: "class", names: named},
 		"macro_definition":        {kind: "function", names: named},
+		"field_declaration":       {kind: "field", names: named, sep: ",", in: "field_declaration_list"},
+		"enum_variant":            {kind: "enumMember", names: named, sep: ",", in: "enum_variant_list"},
 	}, wraps: map[string]bool{}, leads: map[string]byte{"line_comment": 'c', "block_comment": 'c', "attribute_item": 'd'}}
 }
 

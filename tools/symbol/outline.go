@@ -62,9 +62,13 @@ func (o *outliner) walk(n *node, path []string, local bool) {
 		inside := path
 		for _, nm := range names {
 			own := append([]string(nil), path...)
-			for p := range strings.SplitSeq(nm.text, ".") {
-				if p != "" {
-					own = append(own, p)
+			if d.raw {
+				own = append(own, nm.text)
+			} else {
+				for p := range strings.SplitSeq(nm.text, ".") {
+					if p != "" {
+						own = append(own, p)
+					}
 				}
 			}
 			if len(own) == len(path) {
@@ -75,8 +79,17 @@ func (o *outliner) walk(n *node, path []string, local bool) {
 			}
 			inside = own
 		}
-		o.walk(k, inside, local || d.sealed)
+		o.walk(k, inside, local || d.sealed && !o.holds(k))
 	}
+}
+
+// holds reports a declaration whose value is an object: what stands in that is as public as the whole.
+func (o *outliner) holds(n *node) bool {
+	v := n.child("value")
+	if v == nil && n.kind == "export_statement" {
+		return n.find("class_body") != nil
+	}
+	return v != nil && v.kind == "object"
 }
 
 // add makes a symbol of a declaration.
@@ -84,6 +97,9 @@ func (o *outliner) add(n *node, d decl, path []string, at int, local, several bo
 	s := Symbol{Path: path, Kind: d.kind, At: at, Local: local}
 	if d.kindOf != nil {
 		s.Kind = d.kindOf(n, d.kind)
+	}
+	if n.parent != nil && d.sep != "" && n.parent.kind == d.in || n.kind == "method_definition" && n.parent.kind == "object" {
+		s.Sep = ","
 	}
 	top := n
 	for top.parent != nil {
@@ -182,8 +198,8 @@ func (o *outliner) before(s *Symbol, top *node) {
 		if strings.TrimSpace(o.text[line:k.start]) != "" { // a comment at the end of somebody else's line
 			return
 		}
-		if kind == 'c' && strings.HasPrefix(o.text[k.start:], "#!") {
-			return
+		if said := o.text[k.start:]; kind == 'c' && (strings.HasPrefix(said, "#!") || strings.HasPrefix(said, "//!") || strings.HasPrefix(said, "/*!")) {
+			return // about the file, or what it stands in
 		}
 		o.lead(s, k, kind)
 	}
@@ -215,7 +231,14 @@ func (o *outliner) ownLines(s Symbol) bool {
 	if i := strings.IndexByte(o.text[s.End:], '\n'); i >= 0 {
 		to = s.End + i
 	}
-	return strings.Trim(o.text[from:s.Start], " \t\ufeff") == "" && strings.TrimSpace(o.text[s.End:to]) == ""
+	after := strings.TrimSpace(o.text[s.End:to])
+	if s.Sep != "" {
+		after = strings.TrimSpace(strings.TrimPrefix(after, s.Sep))
+		if after != "" && o.g.leads["comment"]+o.g.leads["line_comment"] != 0 && strings.HasPrefix(after, "//") {
+			after = ""
+		}
+	}
+	return strings.Trim(o.text[from:s.Start], " \t\ufeff") == "" && after == ""
 }
 
 // result leaves out what is declared inside its own declaration again: typedef struct S {…} S.

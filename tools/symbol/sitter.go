@@ -10,6 +10,8 @@ import (
 	sitter "github.com/smacker/go-tree-sitter"
 	"github.com/smacker/go-tree-sitter/bash"
 	"github.com/smacker/go-tree-sitter/c"
+	"github.com/smacker/go-tree-sitter/cpp"
+	"github.com/smacker/go-tree-sitter/css"
 	"github.com/smacker/go-tree-sitter/golang"
 	"github.com/smacker/go-tree-sitter/java"
 	"github.com/smacker/go-tree-sitter/javascript"
@@ -39,6 +41,10 @@ func language(name string) *sitter.Language {
 		return rust.GetLanguage()
 	case "c":
 		return c.GetLanguage()
+	case "cpp":
+		return cpp.GetLanguage()
+	case "css":
+		return css.GetLanguage()
 	case "java":
 		return java.GetLanguage()
 	}

@@ -25,6 +25,9 @@ type Symbol struct {
 	Bare  int      // of the declaration itself
 	End   int      // behind it, a comment on its last line included; before the line's end
 	Local bool     // inside a function
+	// Sep stands between it and its neighbours, where lists have one: the comma of JSON's and of object literals. It is
+	// not part of the declaration; edits put it where it is needed.
+	Sep string
 	// Fixed says why it cannot be cut out; "" when it can.
 	Fixed string
 }
@@ -51,6 +54,12 @@ func Outline(path, text string) ([]Symbol, error) {
 	if g == nil {
 		return nil, ErrNoGrammar
 	}
+	if g.keys != nil {
+		if len(text) > maxText {
+			return nil, ErrTooBig
+		}
+		return g.keys(text)
+	}
 	if len(text) > maxText {
 		return nil, ErrTooBig
 	}
@@ -69,7 +78,7 @@ func Outline(path, text string) ([]Symbol, error) {
 // Broken reports whether tree-sitter finds mistakes in a text; ok is false when it cannot say.
 func Broken(path, text string) (broken, ok bool) {
 	g := grammarOf(path)
-	if g == nil || len(text) > maxText || !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
+	if g == nil || g.keys != nil || len(text) > maxText || !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
 		return false, false
 	}
 	_, bad, err := parse(g.name, text)
@@ -90,6 +99,9 @@ func Split(path string) (parts []string, whole bool) {
 
 // clean takes Go's receiver marks and type parameters off a name.
 func clean(p string) string {
+	if op, ok := strings.CutPrefix(strings.TrimSpace(p), "operator"); ok && op != "" && !strings.ContainsAny(op[:1], "_") && (op[0] < 'A' || op[0] == '[') {
+		return "operator" + strings.Join(strings.Fields(op), "")
+	}
 	p = strings.Trim(strings.TrimSpace(p), "()*& ")
 	if i := strings.IndexAny(p, "([<{"); i > 0 {
 		p = p[:i]
@@ -97,17 +109,27 @@ func clean(p string) string {
 	return strings.TrimSpace(p)
 }
 
-// Find returns the symbols whose path ends in the name path, those not inside functions first.
+// Find returns the symbols whose path ends in the name path, those not inside functions first. A name that holds
+// separators itself, such as a selector of CSS, may be given as it is.
 func Find(list []Symbol, path string) []Symbol {
 	parts, whole := Split(path)
-	if len(parts) == 0 {
+	verbatim := slices.ContainsFunc(list, func(s Symbol) bool { return s.Is(path) })
+	if len(parts) == 0 && !verbatim {
 		return nil
 	}
 	var out []Symbol
 	for _, s := range list {
-		if Matches(s.Path, parts, whole) {
+		if verbatim && s.Is(path) || !verbatim && Matches(s.Path, parts, whole) {
 			out = append(out, s)
 		}
+	}
+	// A class's name means the class, not the constructors that are called like it.
+	if twice := len(parts) > 1 && parts[len(parts)-1] == parts[len(parts)-2]; !twice && len(out) > 1 {
+		all := slices.Clone(out)
+		out = slices.DeleteFunc(out, func(s Symbol) bool {
+			n := len(s.Path)
+			return n > 1 && s.Path[n-1] == s.Path[n-2] && slices.ContainsFunc(all, func(o Symbol) bool { return slices.Equal(o.Path, s.Path[:n-1]) })
+		})
 	}
 	slices.SortStableFunc(out, func(a, b Symbol) int {
 		switch {
@@ -119,6 +141,20 @@ func Find(list []Symbol, path string) []Symbol {
 		return -1
 	})
 	return out
+}
+
+// Is reports that the symbol is called exactly so, by its name or its whole path, where either is no plain name.
+func (s Symbol) Is(path string) bool {
+	if !slices.ContainsFunc(s.Path, func(p string) bool { return strings.ContainsAny(p, ".:/# ([<") }) {
+		return false
+	}
+	return s.Name() == path || s.String() == path
+}
+
+// Own reports that the file's structure is all there is to know of it: keys, rules. No server knows better.
+func Own(path string) bool {
+	g := grammarOf(path)
+	return g != nil && (g.keys != nil || g.name == "css")
 }
 
 // Matches reports whether a symbol's path ends in parts, or is parts.

@@ -118,6 +118,8 @@ named function 31
 U class 32
 U.k property 32 it shares its lines with other code
 E enum 33
+E.X enumMember 33 it shares its lines with other code
+E.Y enumMember 33 it shares its lines with other code
 `},
 		{"a.py", `#!/usr/bin/env python
 # License
@@ -160,6 +162,7 @@ impl<T> Tr for S<T> {
 }
 mod m { pub trait T { fn g(); } }
 `, `S struct 1-3
+S.a field 3 it shares its lines with other code
 S.new function 6-8
 S.C constant 9
 m module 11

@@ -1,0 +1,180 @@
+package symbol
+
+import (
+	"strings"
+)
+
+// Keys of JSON and YAML, found without a grammar: both are simple enough by their lines and brackets, and what is not
+// simple is left out or cannot be cut out.
+
+// jsonKeys lists the keys of objects, comments and trailing commas allowed. Elements of arrays count from 0.
+func jsonKeys(text string) ([]Symbol, error) {
+	j := jsonReader{text: text}
+	if j.value(nil, 0) != nil {
+		return j.out, nil // up to the mistake
+	}
+	return j.out, nil
+}
+
+type jsonReader struct {
+	text string
+	at   int
+	out  []Symbol
+}
+
+type jsonMistake struct{}
+
+func (jsonMistake) Error() string { return "not JSON" }
+
+// blank skips white space and comments; it gives where the comments right before what follows begin.
+func (j *jsonReader) blank() (comments int) {
+	comments = -1
+	for j.at < len(j.text) {
+		switch rest := j.text[j.at:]; {
+		case strings.HasPrefix(rest, "\ufeff"):
+			j.at += len("\ufeff")
+		case rest[0] == '\n':
+			if strings.HasPrefix(strings.TrimLeft(rest[1:], " \t\r"), "\n") {
+				comments = -1 // a blank line between
+			}
+			j.at++
+		case rest[0] == ' ' || rest[0] == '\t' || rest[0] == '\r':
+			j.at++
+		case strings.HasPrefix(rest, "//"), strings.HasPrefix(rest, "/*"):
+			line := strings.LastIndexByte(j.text[:j.at], '\n') + 1
+			if comments < 0 && strings.TrimSpace(j.text[line:j.at]) == "" {
+				comments = j.at
+			}
+			end := "\n"
+			if rest[1] == '*' {
+				end = "*/"
+			}
+			i := strings.Index(rest[2:], end)
+			if i < 0 {
+				j.at = len(j.text)
+				return comments
+			}
+			if j.at += 2 + i; end == "*/" {
+				j.at += 2
+			}
+		default:
+			return comments
+		}
+	}
+	return comments
+}
+
+func (j *jsonReader) value(path []string, depth int) error {
+	j.blank()
+	if j.at >= len(j.text) || depth > maxDepthKeys {
+		return jsonMistake{}
+	}
+	switch c := j.text[j.at]; c {
+	case '{', '[':
+		return j.list(path, depth, c == '{')
+	case '"':
+		_, err := j.string()
+		return err
+	}
+	from := j.at
+	for j.at < len(j.text) && !strings.ContainsRune(",]} \t\r\n/", rune(j.text[j.at])) {
+		j.at++
+	}
+	if j.at == from {
+		return jsonMistake{}
+	}
+	return nil
+}
+
+const maxDepthKeys = 200
+
+func (j *jsonReader) list(path []string, depth int, object bool) error {
+	closing := byte(']')
+	if object {
+		closing = '}'
+	}
+	j.at++
+	for n := 0; ; n++ {
+		comments := j.blank()
+		if j.at >= len(j.text) {
+			return jsonMistake{}
+		}
+		if j.text[j.at] == closing {
+			j.at++
+			return nil
+		}
+		from, place := j.at, len(j.out)
+		own := append(append([]string(nil), path...), "")
+		if object {
+			key, err := j.string()
+			if err != nil {
+				return err
+			}
+			own[len(own)-1] = key
+			j.out = append(j.out, Symbol{Path: own, Kind: "key", At: from + 1, Start: from, Deco: from, Bare: from, Sep: ","})
+			if j.blank(); j.at >= len(j.text) || j.text[j.at] != ':' {
+				return jsonMistake{}
+			}
+			j.at++
+		} else {
+			own[len(own)-1] = itoa(n)
+		}
+		if err := j.value(own, depth+1); err != nil {
+			if object {
+				j.out[place].End, j.out[place].Fixed = j.at, "there is a syntax error in it or next to it"
+			}
+			return err
+		}
+		if object {
+			s := &j.out[place]
+			s.End = j.at
+			if comments >= 0 {
+				s.Start = comments
+			}
+			s.aloneIn(j.text)
+		}
+		if j.blank(); j.at < len(j.text) && j.text[j.at] == ',' {
+			j.at++
+		} else if j.at < len(j.text) && j.text[j.at] != closing {
+			return jsonMistake{}
+		}
+	}
+}
+
+// aloneIn: what shares its lines cannot be taken out by lines.
+func (s *Symbol) aloneIn(text string) {
+	from := strings.LastIndexByte(text[:s.Start], '\n') + 1
+	rest, _, _ := strings.Cut(text[s.End:], "\n")
+	rest = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(rest), s.Sep))
+	if strings.TrimSpace(text[from:s.Start]) != "" || rest != "" && !strings.HasPrefix(rest, "//") {
+		s.Fixed = "it shares its lines with other code"
+	}
+}
+
+func (j *jsonReader) string() (string, error) {
+	if j.text[j.at] != '"' {
+		return "", jsonMistake{}
+	}
+	from := j.at + 1
+	for i := from; i < len(j.text); i++ {
+		switch j.text[i] {
+		case '\\':
+			i++
+		case '"':
+			j.at = i + 1
+			return j.text[from:i], nil
+		case '\n':
+			j.at = i
+			return "", jsonMistake{}
+		}
+	}
+	j.at = len(j.text)
+	return "", jsonMistake{}
+}
+
+func itoa(n int) string {
+	if n < 10 {
+		return string(rune('0' + n))
+	}
+	return itoa(n/10) + string(rune('0'+n%10))
+}
