@@ -60,6 +60,7 @@ type app struct {
 	recover sync.Once
 	prune   sync.Once
 	pruning sync.WaitGroup
+	trees   map[string]*checkpoint.Tree // guarded by mu; by worktree root
 
 	mu      sync.Mutex
 	bridges map[string]*servers         // guarded by mu; by worktree root, and whether it is trusted
@@ -86,14 +87,16 @@ func newApp(o appOptions) *app {
 		Store: a.store, Models: a.models, Grants: a.grants, Asker: o.asker, Questions: o.questions, StateDir: a.place.state, Log: o.log,
 		Agents:   a.agents,
 		Rules:    func(cwd string) permission.Ruleset { return a.configOf(cwd).Permission.Rules },
-		Switches: func(cwd string) map[string]bool { return a.configOf(cwd).Tools },
-		Tools:    a.tools,
-		More:     a.mcpTools,
-		Notes:    a.mcpNotes,
-		Ended:    a.ended,
-		Pack:     a.pack,
-		Settle:   a.settle,
-		Review:   func(cwd string) string { return a.configOf(cwd).Review },
+		Switches: a.switches,
+		Depth:    a.depth, Compaction: a.compaction, Instructions: a.instructions, Sketch: a.sketch,
+		DefaultAgent: func(cwd string) string { return a.configOf(cwd).DefaultAgent },
+		Tools:        a.tools,
+		More:         a.mcpTools,
+		Notes:        a.mcpNotes,
+		Ended:        a.ended,
+		Pack:         a.pack,
+		Settle:       a.settle,
+		Review:       func(cwd string) string { return a.configOf(cwd).Review },
 	})
 	return a
 }
@@ -101,18 +104,6 @@ func newApp(o appOptions) *app {
 func (a *app) configOf(cwd string) *config.Config {
 	c, _ := a.place.config(cwd)
 	return c
-}
-
-// agents are the configured ones; the runtime lays them over its own.
-func (a *app) agents(cwd string) []agent.Agent {
-	c := a.configOf(cwd)
-	var out []agent.Agent
-	for _, name := range slices.Sorted(maps.Keys(c.Agent)) {
-		x := c.Agent[name]
-		out = append(out, agent.Agent{Name: name, Description: x.Description, Mode: agent.Mode(x.Mode), Prompt: x.Prompt, Model: x.Model, Temperature: x.Temperature,
-			TopP: x.TopP, Steps: x.Steps, Rules: x.Permission.Rules, Tools: x.Tools, Hidden: x.Hidden, Disabled: x.Disable})
-	}
-	return out
 }
 
 // rules are the effective ones of an agent, in the order the gate judges them.
@@ -145,12 +136,14 @@ func (a *app) env(s agent.SessionInfo) builtin.Env {
 	env = builtin.Env{
 		Cwd: s.Cwd, Root: root, Extra: s.Extra, StateDir: a.place.state, Home: a.place.home,
 		Tracker: &files.Tracker{}, Locks: a.locks, Journal: a.journal, Search: a.searcher(c.Ripgrep), Format: formatter(root, c),
+		Skills: a.skills(s.Cwd, root, c), SubAgents: a.subAgents(s.Cwd),
 		Shell: a.shell(c, s),
 	}
 	if a.o.editors != nil {
 		env.Buffers = a.o.editors.Files(s.ID)
 		env.Applier = a.o.editors.Applier(s.ID, disk{env})
 	}
+	env.Commands = a.watch(root, env.Search, env.Buffers)
 	link := a.bridge(root, c)
 	if link != nil {
 		env.Bridge = link.Manager
