@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/bmatcuk/doublestar/v4"
 )
 
 // instructionFiles are the kinds of project instructions, in order: the first kind that is there counts alone,
@@ -87,4 +89,40 @@ func readInstructions(path string) (string, bool) {
 		return "", false
 	}
 	return "Instructions from: " + path + "\n" + text + cut, true
+}
+
+// How many files the configuration's patterns may name, and how much of them a prompt takes, in bytes.
+const (
+	maxMoreFiles = 30
+	maxMoreBytes = 192 << 10
+)
+
+// MoreInstructions are the files that a configuration names: paths and globs, relative to the project's root, under
+// the home folder with ~, or absolute.
+func MoreInstructions(dir, home string, patterns []string) (blocks []string) {
+	root := worktree(dir)
+	seen := map[string]bool{}
+	size := 0
+	for _, p := range patterns {
+		if rest, ok := strings.CutPrefix(p, "~/"); ok {
+			p = filepath.Join(home, rest)
+		} else if !filepath.IsAbs(p) {
+			p = filepath.Join(root, p)
+		}
+		found, err := doublestar.FilepathGlob(p, doublestar.WithFilesOnly(), doublestar.WithNoFollow())
+		if err != nil {
+			continue // the pattern is none; nothing can match it
+		}
+		for _, path := range found {
+			if seen[path] || len(seen) == maxMoreFiles {
+				continue
+			}
+			seen[path] = true
+			if text, ok := readInstructions(path); ok && size+len(text) <= maxMoreBytes {
+				size += len(text)
+				blocks = append(blocks, text)
+			}
+		}
+	}
+	return blocks
 }

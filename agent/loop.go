@@ -101,7 +101,7 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 		t.tell()
 		t.read()
 		if t.system == nil || t.agent != set.agent.Name {
-			t.system, t.agent = t.s.systemPrompt(set.agent), set.agent.Name
+			t.system, t.agent = t.s.systemPrompt(ctx, set.agent, set.model), set.agent.Name
 		}
 		t.room(ctx, set)
 		t.step++

@@ -38,6 +38,10 @@ type Options struct {
 	Settle func(ctx context.Context, s SessionInfo, set json.RawMessage) ChangeState
 	// Review is the review style of a directory where a session has none of its own. Nil: ReviewPreview.
 	Review func(cwd string) string
+	// Sketch is the tree of a directory for the system prompt, bounded; nil: none.
+	Sketch func(ctx context.Context, cwd string) string
+	// DefaultAgent is the agent of a directory's new sessions; nil or one that does not exist: DefaultAgent.
+	DefaultAgent func(cwd string) string
 	// Compaction says how a directory's sessions deal with a full context; nil: the defaults.
 	Compaction func(cwd string) CompactionOptions
 	// Depth is how deep sub-agents nest in a directory; nil: DefaultDepth.

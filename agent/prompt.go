@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"embed"
 	"fmt"
 	"os"
@@ -8,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/pillion-dev/pillion/agent/provider"
 )
 
 //go:embed prompts/*.txt
@@ -25,7 +28,7 @@ func stepsPrompt() string { return promptText("steps") }
 
 // systemPrompt is made once a turn: the words that never change first, so that prompt caches hold, then the
 // agent's, the environment, and the project's own instructions.
-func (s *Session) systemPrompt(a Agent) []string {
+func (s *Session) systemPrompt(ctx context.Context, a Agent, model provider.Model) []string {
 	task := a.Prompt
 	if task == "" {
 		task = promptText(a.Name)
@@ -36,7 +39,7 @@ func (s *Session) systemPrompt(a Agent) []string {
 			task = promptText("general")
 		}
 	}
-	blocks := []string{promptText("core") + "\n\n" + strings.TrimSpace(task), s.environment()}
+	blocks := []string{promptText("core") + "\n\n" + strings.TrimSpace(task), s.environment(s.sketch(ctx, model))}
 	if s.rt.o.Instructions != nil {
 		blocks = append(blocks, s.rt.o.Instructions(s.Info().Cwd)...)
 	} else {
@@ -48,8 +51,19 @@ func (s *Session) systemPrompt(a Agent) []string {
 	return blocks
 }
 
+// sketch is made once: a tree that changed with every file would cost the prompt cache each time.
+func (s *Session) sketch(ctx context.Context, model provider.Model) string {
+	if s.rt.o.Sketch == nil || model.Provider == builtinProvider {
+		return ""
+	}
+	if !s.sketched {
+		s.sketched, s.tree = true, s.rt.o.Sketch(ctx, s.Info().Cwd)
+	}
+	return s.tree
+}
+
 // environment says where the agent is.
-func (s *Session) environment() string {
+func (s *Session) environment(sketch string) string {
 	info := s.Info()
 	git := "no"
 	if exists(filepath.Join(s.root, ".git")) {
@@ -61,7 +75,11 @@ func (s *Session) environment() string {
 	for _, dir := range info.Extra {
 		fmt.Fprintf(&b, "Also open: %s\n", dir)
 	}
-	return b.String() + "</env>"
+	b.WriteString("</env>")
+	if sketch != "" {
+		b.WriteString("\n<tree>\n" + sketch + "</tree>")
+	}
+	return b.String()
 }
 
 func exists(path string) bool {

@@ -96,7 +96,7 @@ func (r *Runtime) newSessionOf(ctx context.Context, o SessionOptions, of child) 
 	info := SessionInfo{ID: newID("ses_"), Cwd: filepath.Clean(o.Cwd), Extra: o.Extra, Title: o.Title, Agent: o.Agent,
 		Model: o.Model, Effort: o.Effort, Parent: o.Parent, Review: o.Review, Created: at, Updated: at}
 	if info.Agent == "" {
-		info.Agent = DefaultAgent
+		info.Agent = r.defaultAgent(info.Cwd)
 	}
 	a, ok := r.agent(info.Cwd, info.Agent)
 	if !ok {
@@ -129,6 +129,16 @@ func (r *Runtime) newSessionOf(ctx context.Context, o SessionOptions, of child) 
 		s.log.emit(EventNotice, storeNotice(problem))
 	}
 	return s, nil
+}
+
+// defaultAgent is the configured one where a person can talk to it.
+func (r *Runtime) defaultAgent(cwd string) string {
+	if r.o.DefaultAgent != nil {
+		if a, ok := r.agent(cwd, r.o.DefaultAgent(cwd)); ok && !a.Hidden && a.Mode != ModeSubagent {
+			return a.Name
+		}
+	}
+	return DefaultAgent
 }
 
 // checkDir says what is wrong with a session directory.

@@ -30,6 +30,9 @@ type Session struct {
 	of    child   // where a sub-agent's session comes from
 	tasks taskSet // its own sub-agents
 
+	sketched bool   // owned by the runner: tree has been made
+	tree     string // owned by the runner: the directory, as it was at the first turn
+
 	hist  *history     // owned by the runner
 	made  []tools.Tool // owned by the runner: made at the first turn
 	tools []tools.Tool // owned by the runner: made and those that come and go, as of this step

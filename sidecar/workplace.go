@@ -50,7 +50,7 @@ func newWorkplace() *workplace {
 // config loads a directory's configuration; it is read again when one of its files has changed.
 func (p *workplace) config(cwd string) (*config.Config, []config.Problem) {
 	root := worktree(cwd)
-	s := config.Sources{Cwd: cwd, Root: root, UserDir: p.user, Editor: p.editor, Env: os.Getenv, Trusted: p.trusted(root)}
+	s := config.Sources{Cwd: cwd, Root: root, UserDir: p.user, Home: p.home, Editor: p.editor, Env: os.Getenv, Trusted: p.trusted(root)}
 	stamp := config.Stamp(s)
 	p.mu.Lock()
 	defer p.mu.Unlock() // reading a few small files; nobody needs a configuration without waiting for it

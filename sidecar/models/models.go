@@ -225,6 +225,22 @@ func (m *Models) Default(cwd string) (id, origin string) {
 	return Builtin, "default: no model is configured"
 }
 
+// Small is the model for small jobs beside a session's: the configured one, or a small one of the same provider where
+// that is the provider's own service. Somebody else's server, and one on this machine, gets no request that nobody
+// asked for. Empty: none.
+func (m *Models) Small(cwd, model string) string {
+	if id := m.config(cwd).SmallModel; id != "" {
+		return id
+	}
+	pid, _, _ := strings.Cut(model, "/")
+	for _, s := range m.providers(cwd) {
+		if small := provider.SmallModel(s.id); s.id == pid && s.usable && s.cfg.BaseURL == "" && small != "" {
+			return s.id + "/" + small
+		}
+	}
+	return ""
+}
+
 // Resolve finds a model by "provider/model"; the empty id is the default. Its errors say what to configure.
 func (m *Models) Resolve(ctx context.Context, cwd, id string) (provider.Provider, provider.Model, error) {
 	if id == "" {

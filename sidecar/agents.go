@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/sidecar/config"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/search"
+	"github.com/pillion-dev/pillion/tools/skill"
+)
+
+// agents are the configured ones; the runtime lays them over its own.
+func (a *app) agents(cwd string) []agent.Agent {
+	c := a.configOf(cwd)
+	names := slices.Sorted(maps.Keys(c.Agent))
+	if c.Steps > 0 { // it counts for the agents nobody has configured, too
+		for _, d := range agent.DefaultAgents() {
+			if _, ok := c.Agent[d.Name]; !ok {
+				names = append(names, d.Name)
+			}
+		}
+	}
+	var out []agent.Agent
+	for _, name := range names {
+		x := c.Agent[name]
+		if x.Steps == 0 {
+			x.Steps = c.Steps
+		}
+		out = append(out, agent.Agent{Name: name, Description: x.Description, Mode: agent.Mode(x.Mode), Prompt: x.Prompt, Model: x.Model, Temperature: x.Temperature,
+			TopP: x.TopP, Steps: x.Steps, Rules: x.Permission.Rules, Tools: x.Tools, Hidden: x.Hidden, Disabled: x.Disable})
+	}
+	return out
+}
+
+// switches are the configured ones, with what is being tried.
+func (a *app) switches(cwd string) map[string]bool {
+	c := a.configOf(cwd)
+	var tried struct {
+		Batch bool `json:"batch_tool"`
+	}
+	_ = json.Unmarshal(c.Experimental, &tried) // of another shape: nothing is tried
+	if _, said := c.Tools["batch"]; said || !tried.Batch {
+		return c.Tools
+	}
+	out := map[string]bool{"batch": true}
+	maps.Copy(out, c.Tools)
+	return out
+}
+
+func (a *app) depth(cwd string) int {
+	if d := a.configOf(cwd).Depth; d != nil {
+		return max(0, min(*d, maxParents-1))
+	}
+	return agent.DefaultDepth
+}
+
+func (a *app) compaction(cwd string) agent.CompactionOptions {
+	c := a.configOf(cwd).Compaction
+	off := func(b *bool) bool { return b != nil && !*b }
+	return agent.CompactionOptions{NoAuto: off(c.Auto), NoPrune: off(c.Prune), Reserved: c.Reserved, TailTurns: c.Tail, Recent: c.Recent}
+}
+
+// instructions are the files that people wrote for agents, the configured ones last.
+func (a *app) instructions(cwd string) []string {
+	return append(agent.Instructions(cwd), agent.MoreInstructions(cwd, a.place.home, a.configOf(cwd).Instructions)...)
+}
+
+// skills of a session's directory.
+func (a *app) skills(cwd, root string, c *config.Config) *skill.Finder {
+	p := skill.Places{Cwd: cwd, Root: root, Home: a.place.home, Config: []string{a.place.user}}
+	if a.place.home != "" {
+		p.Config = append(p.Config, filepath.Join(a.place.home, ".config", "opencode"))
+	}
+	for _, dir := range c.Skills.Paths {
+		if rest, ok := strings.CutPrefix(dir, "~/"); ok {
+			dir = filepath.Join(a.place.home, rest)
+		} else if !filepath.IsAbs(dir) {
+			dir = filepath.Join(root, dir)
+		}
+		p.More = append(p.More, dir)
+	}
+	return skill.New(p)
+}
+
+func (a *app) subAgents(cwd string) func() []tools.SubAgent {
+	return func() []tools.SubAgent { return a.runtime.SubAgents(cwd) }
+}
+
+// How much of the project's tree a model is shown, and how long making it may take.
+const (
+	sketchEntries = 120
+	sketchTime    = 150 * time.Millisecond
+)
+
+// sketch is the project's tree, so that a model knows what there is before it looks.
+func (a *app) sketch(ctx context.Context, cwd string) string {
+	ctx, cancel := context.WithTimeout(ctx, sketchTime)
+	defer cancel()
+	l, err := a.searcher(a.configOf(cwd).Ripgrep).Tree(ctx, search.TreeQuery{Root: cwd, Limit: sketchEntries})
+	if err != nil || l.Root == nil || l.Entries == 0 {
+		return ""
+	}
+	text := l.Root.String()
+	if l.More || l.Partial {
+		text += "(and more)\n"
+	}
+	return text
+}
