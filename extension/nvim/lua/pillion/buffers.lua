@@ -179,12 +179,11 @@ function M.flush()
     return
   end
   for buf, doc in pairs(M.docs) do
-    if doc.opening then -- not before it has arrived
-    elseif not compat.loaded(buf) then
+    if not compat.loaded(buf) then
       M.close(buf)
-    elseif doc.whole then
+    elseif doc.whole and not doc.opening then
       send_whole(doc, false)
-    elseif #doc.changes > 0 then
+    elseif #doc.changes > 0 and not doc.opening then
       local list = {}
       for _, c in ipairs(doc.changes) do
         list[#list + 1] = { range = { start = { line = c.first, character = 0 }, ["end"] = { line = c.last, character = 0 } }, text = c.text }
@@ -292,9 +291,7 @@ function M.check_disk(list)
   for _, buf in ipairs(vim.api.nvim_list_bufs()) do
     local name = vim.api.nvim_buf_get_name(buf)
     if wanted(buf) and not vim.bo[buf].modified and (not only or only[paths.real(name)]) and paths.exists(name) then
-      local auto = vim.o.autoread
-      pcall(function() auto = vim.api.nvim_buf_get_option(buf, "autoread") end)
-      if auto then
+      if vim.fn.getbufvar(buf, "&autoread") == 1 then
         pcall(vim.cmd, "silent! checktime " .. buf)
       end
     end

@@ -252,14 +252,15 @@ function M.send(session, words, extra, how)
   session:status()
   local log = require("pillion.log")
   if how == "steer" and session:busy() then
+    local entry = session:add({ kind = "user", text = shown .. "\n(to the turn that runs)", closed = true, steered = true })
     return session:call("_session/steering", { prompt = blocks }, function(err, r)
       if err or r.outcome == "promptRequired" then
+        session:remove(entry)
         if err then
           session:note("warning", err.message .. " It is sent as a prompt instead.")
         end
         return session:prompt(blocks, shown)
       end
-      session:add({ kind = "user", text = shown .. "\n(to the turn that runs)", closed = true })
     end)
   elseif how == "queue" and session:busy() and process.can("_pillion/session/queue") then
     return session:call("_pillion/session/queue", { add = blocks }, function(err)

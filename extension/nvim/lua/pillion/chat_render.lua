@@ -113,6 +113,10 @@ local function tool(entry, gap)
       end
     end
   end
+  local outcome = entry.call._meta and entry.call._meta.pillion and entry.call._meta.pillion.outcome
+  if outcome and outcome ~= "applied" then
+    title = title .. "  (" .. outcome .. ")"
+  end
   local head = icon .. " " .. title
   if #changes > 0 then
     head = head .. ("  +%d -%d"):format(added, removed)

@@ -183,15 +183,19 @@ sub.changes = {
   end,
 }
 
-choice("follow", "accept edits as they come, review them afterwards", { "on", "off" }, function(args)
+choice("follow", "edits are written as they come and reviewed afterwards", { "on", "off" }, function(args)
   local o = require("pillion.config").options
   if args[1] then
     o.follow = args[1] == "on"
   else
     o.follow = not o.follow
   end
+  local s = session()
+  if s:option("review") then
+    s:set_option("review", o.follow and "follow" or "preview")
+  end
   tell("info", o.follow and "follow: edits are written as they come; :Pillion keep and :Pillion undo hunk decide afterwards" or "every edit is proposed first")
-  session():status()
+  s:status()
 end)
 
 for name, option in pairs({ model = "model", mode = "mode", thinking = "thought_level" }) do
@@ -229,11 +233,17 @@ sub.add = {
 }
 
 sub.queue = {
-  help = "queue a prompt behind the turn that runs; without words: what waits",
+  help = "queue a prompt behind the turn that runs; without words: what waits; resume",
   fits = any,
   run = function(args)
     if #args == 0 then
       return actions().queue()
+    elseif #args == 1 and args[1] == "resume" then
+      return session():call("_pillion/session/queue", { resume = true }, function(err)
+        if err then
+          tell("error", err.message)
+        end
+      end)
     end
     require("pillion.chat").prompt(table.concat(args, " "), nil, "queue")
   end,

@@ -168,11 +168,10 @@ function M.auto(session)
   asked = asked + 1
   local mine, buf = asked, vim.api.nvim_get_current_buf()
   M.mentions(session, base, function(items)
-    local now, word = nil, nil
     if mine ~= asked or vim.api.nvim_get_current_buf() ~= buf or not vim.fn.mode():match("^i") then
       return
     end
-    now, word = word_here()
+    local now, word = word_here()
     if now == at and word == base and #items > 0 then
       local before = vim.o.completeopt
       vim.o.completeopt = "menuone,noselect"

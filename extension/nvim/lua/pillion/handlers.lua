@@ -8,6 +8,7 @@ M.announced = {
   "_pillion/diagnostics/updated",
   "_pillion/session/queueUpdated",
   "_pillion/session/reverted",
+  "_pillion/session/statusUpdated",
 }
 
 local function session(p)
@@ -64,7 +65,13 @@ M.table = {
   ["_pillion/session/queueUpdated"] = function(p)
     local s = session(p)
     if s then
-      s:queue_updated(p.items)
+      s:queue_updated(p.items, p.held)
+    end
+  end,
+  ["_pillion/session/statusUpdated"] = function(p)
+    local s = session(p)
+    if s then
+      s:status_updated(p.status)
     end
   end,
   ["_pillion/session/reverted"] = function(p)

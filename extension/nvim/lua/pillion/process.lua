@@ -116,17 +116,19 @@ local function ended(r, code, stderr)
     return
   end
   local was = M.state
-  M.state, M.rpc, M.methods = "stopped", nil, {}
   log.add("info", "sidecar ended with code " .. code)
   local said = stderr[#stderr] and (": " .. stderr[#stderr]) or ""
+  M.rpc, M.methods = nil, {}
+  if M.stopping then
+    M.stopping = false
+    M.state = M.restarting and "starting" or was == "failed" and was or "stopped"
+    return emit("exit", { code = code, wanted = true, said = said })
+  end
+  M.state = "stopped"
   if was == "starting" then
     return fail(("%s ended at once with code %d%s. Is it an old build? Build it again, or set the option cmd; :checkhealth pillion"):format(M.cmd[1], code, said))
   end
-  emit("exit", { code = code, wanted = M.stopping, said = said })
-  if M.stopping then
-    M.stopping = false
-    return
-  end
+  emit("exit", { code = code, wanted = false, said = said })
   local now = compat.uv.now()
   M.crashes = vim.tbl_filter(function(t)
     return now - t < 120000
@@ -265,13 +267,13 @@ function M.restart()
       end
     end)
   end
-  M.stopping = true
+  M.stopping, M.restarting, M.state = true, true, "starting"
   old:stop()
   local function again()
     if not old.exited then
       return vim.defer_fn(again, 20)
     end
-    M.state = "stopped"
+    M.restarting, M.state = false, "stopped"
     M.start(function(err)
       if err then
         log.tell("error", err)

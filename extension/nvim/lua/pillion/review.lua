@@ -175,6 +175,13 @@ function Review:decide(hunks, decision, extra)
   for _, h in ipairs(hunks) do
     h.decision = decision
     h.new_lines = extra and extra.new_lines
+    local preview = h.file.kind == "create" and decision == "accept" and h.file.buf
+    if preview and compat.loaded(preview) then -- what the person made of the new file
+      local lines = vim.api.nvim_buf_get_lines(preview, 0, -1, false)
+      if not vim.deep_equal(lines, #h.new > 0 and h.new or { "" }) then
+        h.decision, h.new_lines = "edit", lines
+      end
+    end
     h.comment = extra and extra.comment or h.comment
     view().clear(h)
   end

@@ -188,9 +188,11 @@ function M.attach(review, file, load)
     if not buf or not compat.loaded(buf) then
       return nil
     end
-    file.buf, file.mapped = buf, nil
-    for _, h in ipairs(file.hunks) do
-      h.mark, h.marks = nil, {}
+    if file.buf ~= buf then -- loading it may have come here already, by the autocommand
+      file.buf, file.mapped = buf, nil
+      for _, h in ipairs(file.hunks) do
+        h.mark, h.marks = nil, {}
+      end
     end
   end
   for _, h in ipairs(file.hunks) do

@@ -65,6 +65,16 @@ function Session:add(entry)
   return entry
 end
 
+---@param entry pillion.Entry
+function Session:remove(entry)
+  for i, e in ipairs(self.entries) do
+    if e == entry then
+      table.remove(self.entries, i)
+      return tell_view(self, "reset")
+    end
+  end
+end
+
 -- A line of Pillion's own in the conversation.
 ---@param level "info"|"warning"|"error"
 ---@param words string
@@ -136,6 +146,18 @@ end
 
 local updates = {
   user_message_chunk = function(self, u)
+    -- A prompt of ours comes back with its id: it is shown already.
+    local meta = u._meta and u._meta.pillion or {}
+    for _, e in ipairs((meta.own or meta.steered) and self.entries or {}) do
+      if e.kind == "user" and e.text and (e.message == u.messageId or not e.message) and (e.steered or false) == (meta.steered or false) then
+        e.message = u.messageId
+        if e.waiting then
+          e.waiting = nil
+          tell_view(self, "changed", e)
+        end
+        return
+      end
+    end
     self:chunk("user", u)
   end,
   agent_message_chunk = function(self, u)
@@ -214,36 +236,24 @@ function Session:change_updated(change)
   require("pillion.follow").changed(self, change)
 end
 
-function Session:queue_updated(items)
-  local before = #self.queue
+function Session:queue_updated(items, held)
   self.queue = items or {}
-  self:status()
-  if #self.queue < before and self.running == 0 then
-    self:watch()
+  if held and not self.held and #self.queue > 0 then
+    self:note("info", ("%d queued prompt%s held; :Pillion queue resume goes on with it."):format(#self.queue, #self.queue == 1 and " is" or "s are"))
   end
+  self.held = held
+  self:status()
 end
 
--- A prompt that waited in the sidecar's queue runs without a request of ours: its end is asked for.
-function Session:watch()
-  if self.watching or not process.can("_pillion/session/status") then
-    return
+-- A turn that no request of ours began (a queued prompt) is known by this only.
+---@param status pillion.SessionStatusResponse
+function Session:status_updated(status)
+  local was = self.elsewhere
+  self.elsewhere = status.state ~= "idle"
+  if was and not self.elsewhere and self.running == 0 then
+    self:ended()
   end
-  self.watching = true
-  local function look()
-    if not self.id or process.state ~= "ready" then
-      self.watching = false
-      return
-    end
-    process.request("_pillion/session/status", { sessionId = self.id }, function(err, r)
-      if err or r.state == "idle" then
-        self.watching = false
-        self:ended()
-        return
-      end
-      vim.defer_fn(look, 500)
-    end)
-  end
-  look()
+  self:status()
 end
 
 -- The conversation was taken back to before a prompt; without one it is whole again and follows as updates.
@@ -265,12 +275,16 @@ end
 
 ---@return boolean
 function Session:busy()
-  return self.running > 0 or self.watching == true
+  return self.running > 0 or self.elsewhere == true
 end
 
 function Session:take_settings(r)
   self.options = r.configOptions or {}
   self.state = "ready"
+  local review = self:option("review")
+  if config.options.follow and review and review.currentValue ~= "follow" then
+    self:set_option("review", "follow")
+  end
   self:status()
 end
 
@@ -452,10 +466,10 @@ end
 process.on("exit", function(e)
   for _, s in pairs(M.by_id) do
     s.state = "lost"
-    if s.running > 0 or s.watching then
-      s.watching = false
+    if s.elsewhere and not e.wanted then
       s:note("error", "Pillion ended in the middle of this turn" .. e.said .. ". What it had done is kept.")
     end
+    s.elsewhere, s.running = false, 0
     s:status()
   end
 end)
