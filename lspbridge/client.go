@@ -106,6 +106,7 @@ func has(raw json.RawMessage) bool {
 type registration struct {
 	Method string
 	globs  []watchGlob // of didChangeWatchedFiles
+	files  fileFilters // of file operations
 }
 
 func newClient(spec Server, root string, h host, log *slog.Logger) *client {
@@ -327,7 +328,7 @@ const clientCapabilities = `{
  "workspaceEdit":{"documentChanges":true,"resourceOperations":["create","rename","delete"],"failureHandling":"transactional","normalizesLineEndings":false,"changeAnnotationSupport":{"groupsOnLabel":false}},
  "didChangeConfiguration":{"dynamicRegistration":true},"didChangeWatchedFiles":{"dynamicRegistration":true,"relativePatternSupport":true},
  "symbol":{"dynamicRegistration":false,"resolveSupport":{"properties":["location.range"]}},
- "executeCommand":{"dynamicRegistration":false},"diagnostics":{"refreshSupport":true},"fileOperations":{"willRename":true,"didRename":true}},
+ "executeCommand":{"dynamicRegistration":false},"diagnostics":{"refreshSupport":true},"fileOperations":{"dynamicRegistration":true,"willCreate":true,"didCreate":true,"willRename":true,"didRename":true,"willDelete":true,"didDelete":true}},
 "textDocument":{
  "synchronization":{"dynamicRegistration":true,"didSave":true},
  "publishDiagnostics":{"relatedInformation":true,"tagSupport":{"valueSet":[1,2]},"versionSupport":true,"codeDescriptionSupport":true,"dataSupport":true},

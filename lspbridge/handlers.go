@@ -141,6 +141,9 @@ func (c *client) register(params json.RawMessage) {
 		if r.Method == protocol.MethodWorkspaceDidChangeWatchedFiles {
 			reg.globs = c.watchGlobs(r.RegisterOptions)
 		}
+		if strings.HasSuffix(r.Method, "Files") {
+			_ = json.Unmarshal(r.RegisterOptions, &reg.files)
+		}
 		c.regs[r.ID] = reg
 	}
 	for _, r := range p.Unregisterations {

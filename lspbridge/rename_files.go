@@ -20,11 +20,8 @@ import (
 // FileRename is a file (or folder) that gets another name.
 type FileRename struct{ Old, New string }
 
-// fileOperations are the renames a server wants to hear of.
-type fileOperations struct {
-	WillRename fileFilters `json:"willRename"`
-	DidRename  fileFilters `json:"didRename"`
-}
+// fileOperations are what a server wants to hear of before and after files come, go and are renamed.
+type fileOperations struct{ WillRename, DidRename, WillCreate, DidCreate, WillDelete, DidDelete fileFilters }
 
 type fileFilters struct {
 	Filters []struct {
@@ -118,7 +115,10 @@ func (m *Manager) WillRename(ctx context.Context, renames []FileRename) ([]FileE
 }
 
 func (c *client) willRename(ctx context.Context, renames []FileRename) ([]FileEdit, error) {
-	renames = c.caps.Workspace.FileOperations.WillRename.of(renames, isDir)
+	c.mu.Lock()
+	ops := c.operations()
+	c.mu.Unlock()
+	renames = ops.WillRename.of(renames, isDir)
 	if len(renames) == 0 {
 		return nil, nil
 	}
@@ -141,32 +141,17 @@ func (c *client) willRename(ctx context.Context, renames []FileRename) ([]FileEd
 	return c.fileEdits(*e)
 }
 
-// didRename tells a server that wants to know. c.mu is held.
-func (c *client) didRename(files []Proposal) {
-	var list []FileRename
-	for _, f := range files {
-		if f.From != "" && !f.Delete {
-			list = append(list, FileRename{f.From, f.Path})
-		}
-	}
-	list = c.caps.Workspace.FileOperations.DidRename.of(list, func(string) bool { return false })
-	if len(list) == 0 {
-		return
-	}
-	c.seq++
-	_ = c.notify(protocol.MethodWorkspaceDidRenameFiles, wireRenames(list))
-}
-
 // workspaceCaps forgives wrong shapes: what cannot be read is not announced.
 type workspaceCaps struct{ FileOperations fileOperations }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (w *workspaceCaps) UnmarshalJSON(b []byte) error {
-	var x struct {
-		FileOperations struct{ WillRename, DidRename json.RawMessage }
-	}
+	var x struct{ FileOperations map[string]json.RawMessage }
 	_ = json.Unmarshal(b, &x)
-	_ = json.Unmarshal(x.FileOperations.WillRename, &w.FileOperations.WillRename)
-	_ = json.Unmarshal(x.FileOperations.DidRename, &w.FileOperations.DidRename)
+	o := &w.FileOperations
+	for name, to := range map[string]*fileFilters{"willRename": &o.WillRename, "didRename": &o.DidRename, "willCreate": &o.WillCreate,
+		"didCreate": &o.DidCreate, "willDelete": &o.WillDelete, "didDelete": &o.DidDelete} {
+		_ = json.Unmarshal(x.FileOperations[name], to)
+	}
 	return nil
 }

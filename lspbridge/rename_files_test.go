@@ -74,6 +74,59 @@ func TestRenamedFiles(t *testing.T) {
 	}
 }
 
+// Files that come and go: asked before, told after, announced or registered later.
+func TestCreatedAndDeletedFiles(t *testing.T) {
+	for _, later := range []bool{false, true} {
+		bubble(t, func(t *testing.T) {
+			ops := `{"willCreate":` + fakeFiles + `,"didCreate":` + fakeFiles + `,"willDelete":` + fakeFiles + `,"didDelete":` + fakeFiles + `}`
+			caps := renaming(ops)
+			if later {
+				caps = nil
+			}
+			var told []string
+			f := newFaked(t, Quirks{}, fakelsp.Options{Push: true, Versions: true, Capabilities: caps,
+				On: func(_ context.Context, s *fakelsp.Server, method string, params json.RawMessage) (any, bool, error) {
+					switch method {
+					case "initialized":
+						if later {
+							var regs []map[string]any
+							for _, m := range []string{"willCreateFiles", "didCreateFiles", "willDeleteFiles", "didDeleteFiles"} {
+								regs = append(regs, map[string]any{"id": m, "method": "workspace/" + m, "registerOptions": json.RawMessage(fakeFiles)})
+							}
+							return nil, true, s.Peer().Call(context.Background(), "client/registerCapability", map[string]any{"registrations": regs}, nil)
+						}
+					case "workspace/willDeleteFiles":
+						told = append(told, method+string(params))
+						return json.RawMessage(`{"changes":{"file:///p/b.fake":[{"range":{"start":{"line":0,"character":0},"end":{"line":1,"character":0}},"newText":""}]}}`), true, nil
+					case "workspace/willCreateFiles", "workspace/didCreateFiles", "workspace/didDeleteFiles":
+						told = append(told, method+string(params))
+						return nil, true, nil
+					}
+					return nil, false, nil
+				}}, map[string]string{"a.fake": "a\n", "b.fake": "use a\n"})
+			defer f.Close(context.Background())
+			made, other := filepath.FromSlash("/p/new.fake"), filepath.FromSlash("/p/new.other")
+			if edits, err := f.WillChange(f.ctx(time.Minute), []string{made}, nil); len(edits) != 0 || err != nil || len(f.servers) != 0 {
+				t.Errorf("a server was started for it: %v %v", edits, err)
+			}
+			f.Diagnostics(f.ctx(time.Minute), f.path)
+			edits, err := f.WillChange(f.ctx(time.Minute), []string{made, other}, []string{f.path})
+			if err != nil || len(edits) != 1 || edits[0].New != "" || edits[0].Path != filepath.FromSlash("/p/b.fake") {
+				t.Errorf("%+v %v", edits, err)
+			}
+			files := []Proposal{{Path: made, Text: "x\n"}, {Path: f.path, Delete: true}}
+			f.noteNew(files)
+			f.Changed(f.ctx(time.Minute), files)
+			synctest.Wait()
+			slices.Sort(told)
+			const is = `didCreateFiles{"files":[{"uri":"file:///p/new.fake"}]} didDeleteFiles{"files":[{"uri":"file:///p/a.fake"}]} willCreateFiles{"files":[{"uri":"file:///p/new.fake"}]} willDeleteFiles{"files":[{"uri":"file:///p/a.fake"}]}`
+			if got := strings.ReplaceAll(strings.Join(told, " "), "workspace/", ""); got != is {
+				t.Errorf("registered later %v: told %s", later, got)
+			}
+		})
+	}
+}
+
 // A server that sits on the question is named, and holds the move no longer than the budget.
 func TestRenamedFilesSilentServer(t *testing.T) {
 	bubble(t, func(t *testing.T) {

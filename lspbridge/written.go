@@ -117,7 +117,7 @@ func (c *client) tell(files []Proposal, created map[string]bool) {
 	}
 	// New files are announced before what uses them is changed.
 	c.watched(c.wanted(events))
-	c.didRename(files)
+	c.didOperate(files, created)
 	files = slices.Clone(files)
 	slices.SortStableFunc(files, func(a, b Proposal) int { return c.rank(a) - c.rank(b) })
 	for _, f := range files {

@@ -18,28 +18,49 @@ type mover interface {
 	WillRename(ctx context.Context, renames []lspbridge.FileRename) ([]lspbridge.FileEdit, error)
 }
 
+// changer knows what else changes when files come and go; *lspbridge.Manager does.
+type changer interface {
+	WillChange(ctx context.Context, created, deleted []string) ([]lspbridge.FileEdit, error)
+}
+
 // moveBudget is how long a move waits for the servers: imports that are not found out now stay broken.
 const moveBudget = 5 * time.Second
 
-// followMoves adds to a proposal that moves files what the language servers say follows from it: imports in other files,
-// and in the moved ones. What cannot be joined is told, and left to the problems that the check then finds.
+// followMoves adds to a proposal that moves, creates or deletes files what the language servers say follows from it:
+// imports in other files, and in the moved ones. What cannot be joined is told, and left to the problems that the check then finds.
 func (e Env) followMoves(ctx context.Context, call *tools.Call, p *proposal) {
-	m, ok := e.Bridge.(mover)
-	if !ok || p.complete {
+	if e.Bridge == nil || p.complete {
 		return
 	}
 	var renames []lspbridge.FileRename
+	var created, deleted []string
 	for _, x := range p.members {
-		if x.Kind == change.Rename {
+		switch x.Kind {
+		case change.Rename:
 			renames = append(renames, lspbridge.FileRename{Old: x.Path, New: x.NewPath})
+		case change.Create:
+			created = append(created, x.Path)
+		case change.Delete:
+			deleted = append(deleted, x.Path)
 		}
 	}
-	if len(renames) == 0 {
+	if len(renames)+len(created)+len(deleted) == 0 {
 		return
 	}
 	asking, cancel := context.WithTimeout(ctx, moveBudget)
 	defer cancel()
-	edits, err := m.WillRename(asking, renames)
+	var edits []lspbridge.FileEdit
+	var err error
+	what := "The language server adapted the imports in "
+	if m, ok := e.Bridge.(mover); ok && len(renames) > 0 {
+		edits, err = m.WillRename(asking, renames)
+	}
+	if m, ok := e.Bridge.(changer); ok && len(created)+len(deleted) > 0 {
+		more, _ := m.WillChange(asking, created, deleted) // of these nothing breaks
+		if edits = append(edits, more...); len(renames) == 0 {
+			what = "The language server adapted "
+		}
+	}
 	var followed, left []string
 	for _, ed := range edits {
 		if ed.Kind != "edit" {
@@ -54,7 +75,7 @@ func (e Env) followMoves(ctx context.Context, call *tools.Call, p *proposal) {
 	}
 	var notes []string
 	if len(followed) > 0 {
-		notes = append(notes, "The language server adapted the imports in "+strings.Join(followed, ", ")+".")
+		notes = append(notes, what+strings.Join(followed, ", ")+".")
 	}
 	if len(left) > 0 {
 		notes = append(notes, "These would have to follow the move and were left alone: "+strings.Join(left, ", ")+".")

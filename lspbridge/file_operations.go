@@ -1,0 +1,150 @@
+package lspbridge
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/pillion-dev/pillion/lspbridge/lsp"
+	"go.lsp.dev/protocol"
+)
+
+// wireFiles are files as the create and delete messages name them.
+func wireFiles(paths []string) map[string]any {
+	out := make([]map[string]any, len(paths))
+	for i, p := range paths {
+		out[i] = map[string]any{"uri": pathURI(p)}
+	}
+	return map[string]any{"files": out}
+}
+
+// ofPaths are the paths that match a filter.
+func (f fileFilters) ofPaths(paths []string) []string {
+	list := make([]FileRename, len(paths))
+	for i, p := range paths {
+		list[i] = FileRename{Old: p, New: p}
+	}
+	var out []string
+	for _, r := range f.of(list, isDir) {
+		out = append(out, r.Old)
+	}
+	return out
+}
+
+// WillChange is what the servers would change because files are about to be created or deleted. Only servers that run
+// and have asked for it are told: few have, and an edit waits for nobody to start for it.
+func (m *Manager) WillChange(ctx context.Context, created, deleted []string) ([]FileEdit, error) {
+	ctx, cancel := budget(ctx)
+	defer cancel()
+	type job struct {
+		c      *client
+		method string
+		paths  []string
+	}
+	var jobs []job
+	for _, s := range m.running() {
+		c := s.current()
+		if c == nil {
+			continue
+		}
+		c.mu.Lock()
+		ops := c.operations()
+		c.mu.Unlock()
+		inRoot := func(p string) bool { return inside(c.root, p) }
+		if paths := ops.WillCreate.ofPaths(slices.DeleteFunc(slices.Clone(created), func(p string) bool { return !inRoot(p) })); len(paths) > 0 {
+			jobs = append(jobs, job{c, protocol.MethodWorkspaceWillCreateFiles, paths})
+		}
+		if paths := ops.WillDelete.ofPaths(slices.DeleteFunc(slices.Clone(deleted), func(p string) bool { return !inRoot(p) })); len(paths) > 0 {
+			jobs = append(jobs, job{c, protocol.MethodWorkspaceWillDeleteFiles, paths})
+		}
+	}
+	edits, errs := make([][]FileEdit, len(jobs)), make([]error, len(jobs))
+	var wg sync.WaitGroup
+	for i, j := range jobs {
+		wg.Go(func() {
+			release, err := j.c.lock(ctx)
+			if err != nil {
+				errs[i] = err
+				return
+			}
+			defer release()
+			var e *lsp.WorkspaceEdit
+			if err = j.c.call(ctx, j.method, wireFiles(j.paths), &e); err == nil && e != nil {
+				edits[i], err = j.c.fileEdits(*e)
+			}
+			if err != nil {
+				errs[i] = fmt.Errorf("%s: %w", j.c.spec.ID, err)
+				if ctx.Err() != nil {
+					errs[i] = errors.New(j.c.why(ctx, err))
+				}
+			}
+		})
+	}
+	wg.Wait()
+	all := slices.Concat(edits...)
+	slices.SortStableFunc(all, func(a, b FileEdit) int { return cmp.Compare(a.Path, b.Path) })
+	return all, errors.Join(errs...)
+}
+
+// operations are the file operations a server announced or registered. c.mu is held.
+func (c *client) operations() fileOperations {
+	ops := c.caps.Workspace.FileOperations
+	for _, r := range c.regs {
+		switch r.Method {
+		case protocol.MethodWorkspaceWillCreateFiles:
+			ops.WillCreate = r.files
+		case protocol.MethodWorkspaceDidCreateFiles:
+			ops.DidCreate = r.files
+		case protocol.MethodWorkspaceWillRenameFiles:
+			ops.WillRename = r.files
+		case protocol.MethodWorkspaceDidRenameFiles:
+			ops.DidRename = r.files
+		case protocol.MethodWorkspaceWillDeleteFiles:
+			ops.WillDelete = r.files
+		case protocol.MethodWorkspaceDidDeleteFiles:
+			ops.DidDelete = r.files
+		}
+	}
+	return ops
+}
+
+// didOperate tells a server that wants to know what became of files: renamed ones first, then what came and what went.
+// c.mu is held.
+func (c *client) didOperate(files []Proposal, created map[string]bool) {
+	ops := c.operations()
+	var renamed []FileRename
+	var came, went []string
+	from := map[string]bool{}
+	for _, f := range files {
+		if f.From != "" && !f.Delete {
+			renamed = append(renamed, FileRename{f.From, f.Path})
+			from[f.From] = true
+		}
+	}
+	for _, f := range files {
+		switch {
+		case f.Delete && !from[f.Path]:
+			went = append(went, f.Path)
+		case created[f.Path] && f.From == "":
+			came = append(came, f.Path)
+		}
+	}
+	file := func(string) bool { return false }
+	if list := ops.DidRename.of(renamed, file); len(list) > 0 {
+		c.seq++
+		_ = c.notify(protocol.MethodWorkspaceDidRenameFiles, wireRenames(list))
+	}
+	for _, o := range []struct {
+		method  string
+		filters fileFilters
+		paths   []string
+	}{{protocol.MethodWorkspaceDidCreateFiles, ops.DidCreate, came}, {protocol.MethodWorkspaceDidDeleteFiles, ops.DidDelete, went}} {
+		if paths := o.filters.ofPaths(o.paths); len(paths) > 0 {
+			c.seq++
+			_ = c.notify(o.method, wireFiles(paths))
+		}
+	}
+}
