@@ -19,6 +19,7 @@ const (
 	optionOnce    = "once"
 	optionSession = "always-session"
 	optionProject = "always-project"
+	optionAlways  = "always-everywhere"
 	optionReject  = "reject"
 )
 
@@ -97,6 +98,8 @@ func replyOf(option string, meta protocol.DecisionMeta, set *change.Set) (permis
 		reply.Kind, reply.Scope = permission.Always, permission.ScopeSession
 	case optionProject:
 		reply.Kind, reply.Scope = permission.Always, permission.ScopeProject
+	case optionAlways:
+		reply.Kind, reply.Scope = permission.Always, permission.ScopeEverywhere
 	case optionReject:
 		reply.Kind, verdict = permission.Reject, change.Reject
 	default:
@@ -293,6 +296,9 @@ func permissionOptions(r permission.Request) []protocol.PermissionOption {
 		out = append(out,
 			protocol.PermissionOption{OptionID: optionSession, Name: "Always allow " + what + " in this session", Kind: protocol.PermissionOptionKindAllowAlways},
 			protocol.PermissionOption{OptionID: optionProject, Name: "Always allow " + what + " in this project", Kind: protocol.PermissionOptionKindAllowAlways})
+		if r.Permission != "edit" { // a diff is looked at where it is
+			out = append(out, protocol.PermissionOption{OptionID: optionAlways, Name: "Always allow " + what + " in every project", Kind: protocol.PermissionOptionKindAllowAlways})
+		}
 	}
 	return append(out, protocol.PermissionOption{OptionID: optionReject, Name: "Reject", Kind: protocol.PermissionOptionKindRejectOnce})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -180,7 +181,7 @@ func permissionList() *cobra.Command {
 			}
 			a := newApp(appOptions{place: newWorkplace()})
 			defer a.close()
-			list, err := a.grants.List(c.Context(), project)
+			list, err := grantsIn(c.Context(), a.grants, project)
 			if err != nil {
 				return err
 			}
@@ -192,7 +193,11 @@ func permissionList() *cobra.Command {
 			}
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
 			for _, g := range list {
-				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", g.ID, g.Permission, terminal.Clean(g.Pattern), g.Created.Local().Format(time.DateTime), g.Project)
+				project := g.Project
+				if project == permission.Everywhere {
+					project = "every project"
+				}
+				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", g.ID, g.Permission, terminal.Clean(g.Pattern), g.Created.Local().Format(time.DateTime), project)
 			}
 			return w.Flush()
 		},
@@ -201,6 +206,16 @@ func permissionList() *cobra.Command {
 	c.Flags().BoolVar(&all, "all", false, "of every project")
 	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
 	return c
+}
+
+// grantsIn are what counts in a project: its own grants and those for every project. The empty project has all.
+func grantsIn(ctx context.Context, grants permission.Grants, project string) ([]permission.Grant, error) {
+	list, err := grants.List(ctx, project)
+	if err != nil || project == "" {
+		return list, err
+	}
+	everywhere, err := grants.List(ctx, permission.Everywhere)
+	return append(list, everywhere...), err
 }
 
 func permissionRevoke() *cobra.Command {

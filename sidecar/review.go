@@ -148,7 +148,7 @@ func (s *Server) permissionList(ctx context.Context, es *editorSession, _ *proto
 	if s.o.Grants == nil {
 		return out, nil
 	}
-	grants, err := s.o.Grants.List(ctx, project(es.Info().Cwd))
+	grants, err := grantsIn(ctx, s.o.Grants, project(es.Info().Cwd))
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (s *Server) permissionRevoke(ctx context.Context, es *editorSession, p *pro
 		return nil, rpc.InvalidParams("id: %q is not the id of a remembered rule", p.ID)
 	}
 	// Only what belongs to this project: an id is no key to the others.
-	grants, err := s.o.Grants.List(ctx, project(es.Info().Cwd))
+	grants, err := grantsIn(ctx, s.o.Grants, project(es.Info().Cwd))
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (s *Server) permissionExplain(ctx context.Context, es *editorSession, p *pr
 		out.Rule = &r
 	}
 	if action == permission.Ask && s.o.Grants != nil {
-		grants, err := s.o.Grants.List(ctx, project(es.Info().Cwd))
+		grants, err := grantsIn(ctx, s.o.Grants, project(es.Info().Cwd))
 		if err != nil {
 			return nil, err
 		}

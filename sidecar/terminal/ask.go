@@ -78,7 +78,7 @@ func (t *Terminal) AskPermission(ctx context.Context, r permission.Request) (per
 func (t *Terminal) askPlain(ctx context.Context, r permission.Request) (permission.Reply, error) {
 	keys := "ynq?"
 	if len(r.Always) > 0 {
-		keys = "ynAq?"
+		keys = "ynAPEq?"
 	}
 	for {
 		k, err := t.key(ctx, "Allow", keys)
@@ -91,6 +91,12 @@ func (t *Terminal) askPlain(ctx context.Context, r permission.Request) (permissi
 		case 'A':
 			t.say(dim, "  allowed until this session ends: "+strings.Join(r.Always, ", "))
 			return permission.Reply{Kind: permission.Always, Scope: permission.ScopeSession, Asked: true}, nil
+		case 'P':
+			t.say(dim, "  allowed in this project: "+strings.Join(r.Always, ", ")+"; pillion permission list shows it, revoke takes it back")
+			return permission.Reply{Kind: permission.Always, Scope: permission.ScopeProject, Asked: true}, nil
+		case 'E':
+			t.say(dim, "  allowed in every project: "+strings.Join(r.Always, ", ")+"; pillion permission list shows it, revoke takes it back")
+			return permission.Reply{Kind: permission.Always, Scope: permission.ScopeEverywhere, Asked: true}, nil
 		case 'n':
 			text, err := t.words(ctx, "  tell the model why (enter for nothing): ")
 			if err != nil {
@@ -112,7 +118,8 @@ func helpAlways(r permission.Request) string {
 	if len(r.Always) == 0 {
 		return ""
 	}
-	return "  A  always in this session: " + strings.Join(r.Always, ", ") + "\n"
+	what := strings.Join(r.Always, ", ") + "\n"
+	return "  A  always in this session: " + what + "  P  always in this project: " + what + "  E  always, in every project: " + what
 }
 
 const hunkHelp = `  y  accept this hunk

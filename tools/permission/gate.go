@@ -193,8 +193,12 @@ func (g *Gate) open(session string) []*question {
 func (g *Gate) remember(ctx context.Context, r Request, scope Scope) {
 	var session Ruleset
 	for _, pattern := range r.Always {
-		if scope == ScopeProject && g.o.Grants != nil {
-			_, err := g.o.Grants.Add(context.WithoutCancel(ctx), Grant{Project: g.o.Project, Permission: r.Permission, Pattern: pattern, Created: time.Now()})
+		project := g.o.Project
+		if scope == ScopeEverywhere {
+			project = Everywhere
+		}
+		if scope != ScopeSession && scope != "" && g.o.Grants != nil {
+			_, err := g.o.Grants.Add(context.WithoutCancel(ctx), Grant{Project: project, Permission: r.Permission, Pattern: pattern, Created: time.Now()})
 			if err == nil {
 				continue
 			}

@@ -122,6 +122,27 @@ func TestAlwaysCoversTheSessionOnly(t *testing.T) {
 	}
 }
 
+func TestAlwaysEverywhere(t *testing.T) {
+	p, grants := &person{}, &MemoryGrants{}
+	g := NewGate(GateOptions{Asker: p, Grants: grants, Project: "/p"})
+	p.answer("make", Reply{Kind: Always, Scope: ScopeEverywhere})
+	g.Ask(t.Context(), bash("make", "make *"))
+	elsewhere := NewGate(GateOptions{Grants: grants, Project: "/q"})
+	if r, err := elsewhere.Ask(t.Context(), bash("make test")); err != nil || r.Asked {
+		t.Errorf("in another project: %+v, %v", r, err)
+	}
+	list, _ := grants.List(t.Context(), Everywhere)
+	if len(list) != 1 {
+		t.Fatalf("%+v", list)
+	}
+	if err := grants.Revoke(t.Context(), list[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := elsewhere.Ask(t.Context(), bash("make test")); !errors.Is(err, ErrRejected) {
+		t.Errorf("a revoked grant still counts: %v", err)
+	}
+}
+
 func TestAlwaysForTheProject(t *testing.T) {
 	p, grants := &person{}, &MemoryGrants{}
 	g := NewGate(GateOptions{Asker: p, Grants: grants, Project: "/p"})

@@ -11,11 +11,14 @@ import (
 // project. It never outweighs a configured deny.
 type Grant struct {
 	ID         int64
-	Project    string // absolute path of the worktree root
+	Project    string // absolute path of the worktree root, or Everywhere
 	Permission string
 	Pattern    string
 	Created    time.Time
 }
+
+// Everywhere is the Project of a grant that counts in every project.
+const Everywhere = "*"
 
 // Grants is where project grants are kept. Implementations are safe for concurrent use.
 type Grants interface {

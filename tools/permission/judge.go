@@ -89,8 +89,11 @@ func (g *Gate) grants(ctx context.Context, session string) Ruleset {
 		out = append(out, g.SessionGrants(parent)...)
 	}
 	if g.o.Grants != nil {
-		list, err := g.o.Grants.List(context.WithoutCancel(ctx), g.o.Project)
-		if err == nil {
+		for _, project := range [...]string{g.o.Project, Everywhere} {
+			list, err := g.o.Grants.List(context.WithoutCancel(ctx), project)
+			if err != nil || project == "" { // the empty project lists all, which is nobody's to use
+				continue
+			}
 			for _, grant := range list {
 				out = append(out, Rule{Permission: grant.Permission, Pattern: grant.Pattern, Action: Allow, Origin: "project"})
 			}

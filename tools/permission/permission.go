@@ -95,6 +95,8 @@ type Scope string
 const (
 	ScopeSession Scope = "session"
 	ScopeProject Scope = "project"
+	// ScopeEverywhere is every project of the person's. It is listed and revoked like a project's.
+	ScopeEverywhere Scope = "everywhere"
 )
 
 // Reply is the answer to a Request.
