@@ -30,8 +30,9 @@ type client struct {
 	pending map[int64]chan answer
 	err     error
 	// update hears every session/update, as it came, in the reader's goroutine.
-	update func(line []byte, at time.Time)
-	asked  int // permission requests so far
+	update  func(line []byte, at time.Time)
+	asked   int       // permission requests so far
+	askedAt time.Time // the last one
 }
 
 type answer struct {
@@ -110,6 +111,7 @@ func (c *client) take(line []byte, at time.Time) {
 	case m.Method == "session/request_permission":
 		c.mu.Lock()
 		c.asked++
+		c.askedAt = at
 		c.mu.Unlock()
 		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":"selected","optionId":"once"}}}`, m.ID))
 	case m.Method != "" && len(m.ID) > 0:

@@ -6,7 +6,7 @@
 //	go run ./bench -only start,step -scale 0.1        two parts with a tenth of the rounds, printed, page updated
 //	go run ./bench -scale 0.05 -page ""               does it work at all?
 //
-// A part is a file: start.go, step.go, stream.go, sessions.go, edit.go, engine.go, diff.go, search.go, shell.go, lsp.go.
+// A part is a file: start.go, step.go, stream.go, sessions.go, edit.go, review.go, engine.go, diff.go, search.go, shell.go, lsp.go.
 // limit is the agent that does nothing but what the wire demands: how fast any agent could be here.
 package main
 
@@ -37,6 +37,7 @@ var parts = []part{
 	{"stream", "Streaming", howStream, (*bench).stream},
 	{"sessions", "Sessions", howSessions, (*bench).sessions},
 	{"edit", "Edit of a large file", howEdit, (*bench).edit},
+	{"review", "Review of a large change", howReview, (*bench).review},
 	{"engine", "The edit engine", howEngine, (*bench).engine},
 	{"diff", "Diff and patch", howDiff, (*bench).diff},
 	{"search", "Search", howSearch, (*bench).search},

@@ -1,0 +1,109 @@
+package checkpoint
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func git(t testing.TB, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=x", "-c", "user.email=x@x"}, args...)...)
+	b, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Skipf("git %v: %v %s", args, err, b)
+	}
+	return string(b)
+}
+
+// The index as git writes it, in every version: what is clean is known by its object, and read back whole.
+func TestWhatGitHoldsNeedsNoCopy(t *testing.T) {
+	for _, version := range []string{"2", "3", "4"} {
+		t.Run("version "+version, func(t *testing.T) {
+			dir := t.TempDir()
+			files := map[string]string{"a.txt": "a\n", "deep/er/b.txt": strings.Repeat("b\n", 5000), "deep/er/bc.txt": "", "ü ö.txt": "umlauts\n", "bin": "\x00\x01\xff"}
+			old := time.Now().Add(-time.Hour)
+			for name, text := range files {
+				path := filepath.Join(dir, name)
+				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Chtimes(path, old, old); err != nil {
+					t.Fatal(err)
+				}
+			}
+			git(t, dir, "init", "-q")
+			git(t, dir, "config", "index.version", version)
+			git(t, dir, "add", "-A")
+			if version == "3" { // an extended flag makes it so
+				git(t, dir, "update-index", "--skip-worktree", "a.txt")
+				delete(files, "a.txt")
+			}
+			x := readIndex(dir)
+			if x == nil {
+				t.Fatal("the index was not read")
+			}
+			want := map[string]int64{}
+			by := map[string]string{}
+			for name, text := range files {
+				s, _ := stampOf(filepath.Join(dir, name))
+				id, ok := x.clean(name, s)
+				if !ok {
+					t.Errorf("%s is not clean", name)
+				}
+				want[id], by[id] = int64(len(text)), text
+				s.mtime++
+				if _, ok := x.clean(name, s); ok {
+					t.Errorf("%s is clean though its time is another", name)
+				}
+			}
+			if _, ok := x.clean("nothing", stamp{}); ok {
+				t.Error("a file git does not know is clean")
+			}
+			want[strings.Repeat("0", 40)] = 1
+			got := x.objects(context.Background(), want)
+			if len(got) != len(by) {
+				t.Errorf("%d of %d objects", len(got), len(by))
+			}
+			for id, text := range got {
+				if text != by[id] {
+					t.Errorf("%q, want %q", text, by[id])
+				}
+			}
+		})
+	}
+}
+
+// A file written in the same tick of the clock as the index may differ from it: it is copied.
+func TestARacilyCleanFileIsNotTrusted(t *testing.T) {
+	x := &gitIndex{written: time.Unix(100, 0), entries: map[string]gitEntry{"a": {mtime: 100e9, size: 1, id: "x"}}}
+	if _, ok := x.clean("a", stamp{size: 1, mtime: 100e9}); ok {
+		t.Error("trusted")
+	}
+}
+
+func FuzzGitIndex(f *testing.F) {
+	dir := f.TempDir()
+	_ = os.WriteFile(filepath.Join(dir, "a"), []byte("x"), 0o644)
+	if exec.Command("git", "-C", dir, "init", "-q").Run() == nil && exec.Command("git", "-C", dir, "add", "-A").Run() == nil {
+		if b, err := os.ReadFile(filepath.Join(dir, ".git", "index")); err == nil {
+			f.Add(b)
+			b[7] = 4
+			f.Add(b)
+		}
+	}
+	f.Add([]byte("DIRC\x00\x00\x00\x02\xff\xff\xff\xff"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		entries, err := parseIndex(b)
+		if err == nil && len(entries) > len(b)/62 {
+			t.Errorf("%d entries in %d bytes", len(entries), len(b))
+		}
+	})
+}
