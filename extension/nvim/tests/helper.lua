@@ -108,7 +108,8 @@ function M.world(steps, files, options)
   }
   if steps then
     local said
-    local job = vim.fn.jobstart({ "node", M.root .. "/tests/model.mjs", vim.json.encode(steps) }, {
+    M.write(home .. "/steps.json", vim.json.encode(steps))
+    local job = vim.fn.jobstart({ "node", M.root .. "/tests/model.mjs", home .. "/steps.json" }, {
       on_stdout = function(_, data)
         said = said or (data[1] ~= "" and vim.json.decode(data[1]))
       end,

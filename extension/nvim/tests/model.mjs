@@ -1,9 +1,10 @@
-// The scripted model of the end-to-end tests as a program: steps come as JSON, the address goes to standard output.
+// The scripted model of the end-to-end tests as a program: steps come from a JSON file, the address goes to standard output.
 // What was asked is answered at /seen, for assertions.
 import { createServer } from "node:http";
+import { readFileSync } from "node:fs";
 import { startModel } from "../../../test/e2e/model.mjs";
 
-const steps = JSON.parse(process.argv[2] ?? "[]");
+const steps = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const model = await startModel(steps);
 const seen = createServer((request, response) => {
   response.writeHead(200, { "content-type": "application/json", connection: "close" });

@@ -19,9 +19,10 @@ local function executable(path)
   return vim.fn.executable(path) == 1
 end
 
----@return string root of the plugin
+---@return string root of the plugin, without symbolic links
 function M.root()
-  return vim.fn.fnamemodify(debug.getinfo(1, "S").source:sub(2), ":p:h:h:h")
+  local here = vim.fn.fnamemodify(debug.getinfo(1, "S").source:sub(2), ":p:h:h:h")
+  return compat.uv.fs_realpath(here) or here
 end
 
 -- The command that starts the sidecar: the option, the one built in this repository or beside the plugin, the PATH.

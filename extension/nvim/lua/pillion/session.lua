@@ -249,7 +249,7 @@ end
 ---@param status pillion.SessionStatusResponse
 function Session:status_updated(status)
   local was = self.elsewhere
-  self.elsewhere = status.state ~= "idle"
+  self.elsewhere, self.turn = status.state ~= "idle", status.turn
   if was and not self.elsewhere and self.running == 0 then
     self:ended()
   end
@@ -314,12 +314,12 @@ function Session:open(callback)
       f(err)
     end
   end
+  require("pillion.diagnostics") -- before the start: it begins when the sidecar is ready
   process.start(function(failed)
     if failed then
       return settle(failed)
     end
     require("pillion.selection").follow()
-    require("pillion.diagnostics")
     local function answered(err, r)
       if err then
         return settle(err.message)
@@ -376,6 +376,9 @@ function Session:prompt(blocks, shown, done)
     entry.request = process.rpc:request("session/prompt", { sessionId = self.id, prompt = blocks }, function(err, r)
       self.running = math.max(0, self.running - 1)
       entry.request = nil
+      if not self.turn or not entry.message or self.turn == entry.message then
+        self.elsewhere = false -- the word that it is over may come later than the answer
+      end
       if err then
         self:note("error", err.message)
       elseif r.stopReason == "cancelled" then
