@@ -1,0 +1,389 @@
+package custom
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/rand"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+//go:embed host/*.mjs host/zod.mjs.gz
+var hostFiles embed.FS
+
+const (
+	maxLine    = 64 << 20 // bytes of one message; a longer one is not read
+	startLimit = 20 * time.Second
+	endGrace   = 300 * time.Millisecond
+	oldestNode = 20
+)
+
+// child is the process that runs JavaScript.
+type child struct {
+	cmd     *exec.Cmd
+	stdin   io.WriteCloser
+	token   string
+	files   string // folder of the host's own files and of bundles
+	stderr  *tail
+	exited  chan struct{} // closed when it has ended
+	runtime string
+
+	write sync.Mutex // one line at a time
+
+	mu      sync.Mutex
+	waiting map[int64]chan message // guarded by mu; by id
+	units   map[string]*source     // guarded by mu
+	last    int64                  // guarded by mu
+	reason  string                 // guarded by mu: why it ended
+}
+
+// message is a line from the child.
+type message struct {
+	Token string `json:"token"`
+	ID    int64  `json:"id"`
+	Unit  string `json:"unit"`
+	Gone  string `json:"gone"`
+	Hello *struct {
+		Runtime, Version string
+	} `json:"hello"`
+	Loaded   *loaded         `json:"loaded"`
+	Result   json.RawMessage `json:"result"`
+	Error    *remoteError    `json:"error"`
+	Metadata *struct {
+		Title    string         `json:"title"`
+		Metadata map[string]any `json:"metadata"`
+	} `json:"metadata"`
+	Ask *struct {
+		N          int            `json:"n"`
+		Permission string         `json:"permission"`
+		Patterns   []string       `json:"patterns"`
+		Always     []string       `json:"always"`
+		Metadata   map[string]any `json:"metadata"`
+	} `json:"ask"`
+}
+
+// loaded is what a file turned out to hold.
+type loaded struct {
+	Tools []struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		Schema      json.RawMessage `json:"schema"`
+		Problem     string          `json:"problem"`
+	} `json:"tools"`
+	Hooks []string `json:"hooks"`
+}
+
+// remoteError is what went wrong in the person's code; At is its place there.
+type remoteError struct {
+	Kind    string `json:"kind"`
+	Message string `json:"message"`
+	At      string `json:"at"`
+	Name    string `json:"name"`
+}
+
+func (e *remoteError) Error() string {
+	if e.At != "" {
+		return e.Message + " (" + strings.TrimPrefix(e.At, "file://") + ")"
+	}
+	return e.Message
+}
+
+// ErrNoRuntime: there is nothing to run JavaScript with.
+var ErrNoRuntime = errors.New("custom tools and plugins in JavaScript need Node.js 20 or newer, Bun or Deno on PATH; install one, or set js_runtime in the configuration")
+
+// running is the child, started when it is not there.
+func (h *Host) running(ctx context.Context) (*child, error) {
+	h.mu.Lock()
+	c := h.child
+	h.mu.Unlock()
+	if c != nil && !c.dead() {
+		return c, nil
+	}
+	c, err := h.startChild(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	h.child = c
+	h.mu.Unlock()
+	return c, nil
+}
+
+func findRuntime(configured string) (string, []string, error) {
+	names := []string{"node", "bun", "deno"}
+	if configured != "" {
+		names = []string{configured}
+	}
+	for _, name := range names {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			continue
+		}
+		base := strings.TrimSuffix(filepath.Base(path), ".exe")
+		switch {
+		case strings.HasPrefix(base, "deno"):
+			return path, []string{"run", "--allow-all", "--quiet"}, nil
+		case strings.HasPrefix(base, "bun"):
+			return path, []string{"run"}, nil
+		}
+		return path, []string{"--enable-source-maps", "--no-warnings"}, nil
+	}
+	return "", nil, ErrNoRuntime
+}
+
+func (h *Host) startChild(ctx context.Context) (*child, error) {
+	program, args, err := findRuntime(h.o.Runtime)
+	if err != nil {
+		return nil, err
+	}
+	files, err := h.unpack()
+	if err != nil {
+		return nil, err
+	}
+	c := &child{token: rand.Text(), files: files, stderr: &tail{}, exited: make(chan struct{}), waiting: map[int64]chan message{}, units: map[string]*source{}}
+	c.cmd = exec.Command(program, append(args, filepath.Join(files, "host.mjs"))...)
+	c.cmd.Dir = h.o.Directory
+	c.cmd.Env = append(os.Environ(), "PILLION_HOST_TOKEN="+c.token)
+	c.cmd.Stderr = c.stderr
+	c.cmd.WaitDelay = endGrace
+	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	c.cmd.Stdout = w
+	ownGroup(c.cmd)
+	start := h.o.Start
+	if start == nil {
+		start = (*exec.Cmd).Start
+	}
+	err = start(c.cmd)
+	_ = w.Close()
+	if err != nil {
+		_ = r.Close()
+		return nil, fmt.Errorf("starting %s: %w", program, err)
+	}
+	hello := make(chan message, 1)
+	h.closed.Go(func() { c.read(r, hello) })
+	h.closed.Go(func() {
+		err := c.cmd.Wait()
+		killGroup(c.cmd)
+		c.over(err)
+	})
+	timer := time.NewTimer(startLimit)
+	defer timer.Stop()
+	select {
+	case m := <-hello:
+		c.runtime = m.Hello.Runtime + " " + m.Hello.Version
+		if major, _, _ := strings.Cut(strings.TrimPrefix(m.Hello.Version, "v"), "."); m.Hello.Runtime == "node" && atoi(major) < oldestNode {
+			c.stop()
+			return nil, fmt.Errorf("%s is Node.js %s: %w", program, m.Hello.Version, ErrNoRuntime)
+		}
+		return c, nil
+	case <-c.exited:
+		return nil, fmt.Errorf("%s ended at once: %s", program, c.why())
+	case <-timer.C:
+		c.stop()
+		return nil, fmt.Errorf("%s did not start within %s", program, startLimit)
+	case <-ctx.Done():
+		c.stop()
+		return nil, ctx.Err()
+	}
+}
+
+func atoi(s string) int {
+	n, _ := strconv.Atoi(s)
+	return n
+}
+
+// unpack writes the host's own files to the cache, once for each version of them.
+func (h *Host) unpack() (string, error) {
+	dir := filepath.Join(h.o.CacheDir, "custom")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	entries, err := hostFiles.ReadDir("host")
+	if err != nil {
+		return "", err
+	}
+	for _, e := range entries {
+		text, err := hostFiles.ReadFile("host/" + e.Name())
+		if err != nil {
+			return "", err
+		}
+		name := strings.TrimSuffix(e.Name(), ".gz")
+		if name != e.Name() {
+			z, err := gzip.NewReader(bytes.NewReader(text))
+			if err != nil {
+				return "", err
+			}
+			if text, err = io.ReadAll(z); err != nil {
+				return "", err
+			}
+		}
+		path := filepath.Join(dir, name)
+		if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, text) {
+			continue
+		}
+		tmp, err := os.CreateTemp(dir, ".new-*") // two of us may start at once
+		if err != nil {
+			return "", err
+		}
+		_, err = tmp.Write(text)
+		if err = errors.Join(err, tmp.Close()); err == nil {
+			err = os.Rename(tmp.Name(), path)
+		}
+		if err != nil {
+			_ = os.Remove(tmp.Name())
+			return "", err
+		}
+	}
+	return dir, nil
+}
+
+// read takes the child's lines. A line without the token was printed by a program that it started.
+func (c *child) read(r io.ReadCloser, hello chan<- message) {
+	defer r.Close()
+	in := bufio.NewReaderSize(r, 64<<10)
+	var line []byte
+	long := false
+	for {
+		part, more, err := in.ReadLine()
+		if err != nil {
+			return
+		}
+		if long = long || len(line)+len(part) > maxLine; !long {
+			line = append(line, part...)
+		}
+		if more {
+			continue
+		}
+		var m message
+		if !long && json.Unmarshal(line, &m) == nil && m.Token == c.token {
+			c.take(m, hello)
+		} else if !long {
+			_, _ = c.stderr.Write(append(line, '\n'))
+		}
+		line, long = line[:0], false
+		if cap(line) > 1<<20 {
+			line = nil
+		}
+	}
+}
+
+func (c *child) take(m message, hello chan<- message) {
+	if m.Hello != nil {
+		select {
+		case hello <- m:
+		default:
+		}
+		return
+	}
+	c.mu.Lock()
+	if m.Gone != "" {
+		s := c.units[m.Unit]
+		delete(c.units, m.Unit)
+		c.mu.Unlock()
+		if s != nil {
+			s.lost(m.Gone)
+		}
+		return
+	}
+	to := c.waiting[m.ID]
+	if m.Metadata == nil && m.Ask == nil {
+		delete(c.waiting, m.ID)
+	}
+	c.mu.Unlock()
+	if to != nil {
+		to <- m
+	}
+}
+
+// begin makes a place for answers.
+func (c *child) begin() (int64, chan message) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last++
+	to := make(chan message, 64)
+	c.waiting[c.last] = to
+	return c.last, to
+}
+
+// forget gives a place up; what comes for it is dropped.
+func (c *child) forget(id int64) {
+	c.mu.Lock()
+	delete(c.waiting, id)
+	c.mu.Unlock()
+}
+
+func (c *child) send(m map[string]any) error {
+	b, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	c.write.Lock()
+	defer c.write.Unlock()
+	_, err = c.stdin.Write(append(b, '\n'))
+	return err
+}
+
+func (c *child) dead() bool {
+	select {
+	case <-c.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+func (c *child) over(err error) {
+	text := "it ended"
+	if err != nil {
+		text = err.Error()
+	}
+	if last := c.stderr.last(); last != "" {
+		text += ": " + last
+	}
+	c.mu.Lock()
+	c.reason = text
+	units := c.units
+	c.units = map[string]*source{}
+	c.mu.Unlock()
+	close(c.exited)
+	for _, s := range units {
+		s.lost(text)
+	}
+}
+
+func (c *child) why() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.reason
+}
+
+// stop ends it: first by closing its input, then by force.
+func (c *child) stop() {
+	c.write.Lock()
+	_ = c.stdin.Close()
+	c.write.Unlock()
+	select {
+	case <-c.exited:
+	case <-time.After(endGrace):
+		killGroup(c.cmd)
+		<-c.exited
+	}
+}

@@ -1,0 +1,194 @@
+// One file of the person's: its tools, or a plugin's hooks.
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { parentPort, workerData } from "node:worker_threads";
+import { jsonSchema, parse } from "./schema.mjs";
+import { shell } from "./shell.mjs";
+
+const MAX_OUTPUT = 8 << 20; // characters that go back; more is cut here, before it is copied
+const MAX_FILE = 10 << 20; // bytes of an attachment
+
+const post = (message) => parentPort.postMessage(message);
+
+/** What went wrong, in words, with the place in the person's file. */
+function fault(e) {
+  const message = e instanceof Error ? e.message : typeof e === "string" ? e : safeJSON(e);
+  const at = e instanceof Error ? /\(?([^()\s]+:\d+:\d+)\)?/.exec((e.stack ?? "").split("\n").find((l) => l.includes(workerData.name)) ?? "")?.[1] : undefined;
+  return { message: message || "it failed without a word", at, name: e?.name };
+}
+
+function safeJSON(value) {
+  const seen = new WeakSet();
+  const text = JSON.stringify(
+    value,
+    (_, v) => {
+      if (typeof v === "bigint") return String(v);
+      if (typeof v === "object" && v !== null) {
+        if (seen.has(v)) return "[circular]";
+        seen.add(v);
+      }
+      return v;
+    },
+    2,
+  );
+  return text ?? "";
+}
+
+const plain = (value) => (value === undefined ? undefined : JSON.parse(safeJSON(value) || "null"));
+
+/** @type {Map<string, {definition: any}>} by name */
+const tools = new Map();
+/** @type {Array<Record<string, Function>>} the hooks of a plugin's functions */
+const hooks = [];
+/** @type {Map<number, {controller: AbortController, asks: Map<number, Function>}>} calls under way */
+const calls = new Map();
+
+const isTool = (v) => typeof v === "object" && v !== null && typeof v.execute === "function";
+
+function add(name, definition) {
+  tools.set(name, { definition });
+}
+
+function described() {
+  return [...tools].map(([name, { definition }]) => {
+    const { schema, problem } = jsonSchema(definition.args ?? definition.parameters);
+    return { name, description: String(definition.description ?? ""), schema, problem };
+  });
+}
+
+async function load() {
+  const module = await import(workerData.code);
+  if (workerData.kind === "tool") {
+    for (const [name, value] of Object.entries(module)) {
+      const definition = typeof value === "function" && name === "default" ? await value() : value;
+      if (isTool(definition)) add(name === "default" ? workerData.stem : `${workerData.stem}_${name}`, definition);
+    }
+    if (tools.size === 0) throw new Error(`${workerData.name} exports no tool: export default tool({ description, args, execute })`);
+    return;
+  }
+  const input = {
+    directory: workerData.directory,
+    worktree: workerData.worktree,
+    project: { id: workerData.worktree, worktree: workerData.worktree, time: { created: 0 } },
+    $: shell(workerData.directory),
+    serverUrl: undefined,
+    client: missing("client", "Pillion has no HTTP API for plugins"),
+    experimental_workspace: { register() {} },
+  };
+  const functions = new Set();
+  const module_ = module.default;
+  if (typeof module_ === "object" && typeof module_?.server === "function") functions.add(module_.server);
+  else for (const value of Object.values(module)) if (typeof value === "function") functions.add(value);
+  if (functions.size === 0) throw new Error(`${workerData.name} exports no plugin: export const MyPlugin = async ({ directory }) => ({ … })`);
+  for (const plugin of functions) {
+    const made = (await plugin(input, workerData.options ?? {})) ?? {};
+    hooks.push(made);
+    for (const [name, definition] of Object.entries(made.tool ?? {})) if (isTool(definition)) add(name, definition);
+  }
+}
+
+/** An object whose use says why it is not there. */
+function missing(name, why) {
+  return new Proxy(() => {}, {
+    get: (_, key) => (key === "then" || typeof key === "symbol" ? undefined : missing(`${name}.${String(key)}`, why)),
+    apply: () => {
+      throw new Error(`${name} is not available: ${why}`);
+    },
+  });
+}
+
+async function call({ id, name, args, context }) {
+  const { definition } = tools.get(name) ?? {};
+  if (!definition) return post({ id, error: { message: `there is no tool ${name} in ${workerData.name} any more` } });
+  const controller = new AbortController();
+  const asks = new Map();
+  calls.set(id, { controller, asks });
+  try {
+    const { value, problems } = parse(definition.args ?? definition.parameters, args);
+    if (problems.length > 0) return post({ id, error: { kind: "invalid", message: problems.join("\n") } });
+    const result = await definition.execute(value, {
+      ...context,
+      directory: workerData.directory,
+      worktree: workerData.worktree,
+      abort: controller.signal,
+      extra: {},
+      messages: [],
+      metadata(input) {
+        post({ id, metadata: { title: input?.title === undefined ? undefined : String(input.title), metadata: plain(input?.metadata) } });
+      },
+      ask(input) {
+        return new Promise((resolve, reject) => {
+          const n = asks.size;
+          asks.set(n, ({ error }) => (error ? reject(Object.assign(new Error(error), { name: "RejectedError" })) : resolve(undefined)));
+          post({ id, ask: { n, permission: String(input?.permission), patterns: (input?.patterns ?? []).map(String), always: (input?.always ?? []).map(String), metadata: plain(input?.metadata) } });
+        });
+      },
+    });
+    post({ id, result: await shaped(result) });
+  } catch (e) {
+    post({ id, error: controller.signal.aborted ? { kind: "aborted", message: "aborted" } : fault(e) });
+  } finally {
+    calls.delete(id);
+  }
+}
+
+/** The result in the one shape that goes back. */
+async function shaped(result) {
+  if (result === undefined || result === null) return { output: "" };
+  if (typeof result !== "object") return limited({ output: String(result) });
+  if (typeof result.output !== "string" && result.output === undefined) return limited({ output: safeJSON(result) });
+  const out = { title: result.title === undefined ? undefined : String(result.title), output: typeof result.output === "string" ? result.output : safeJSON(result.output), metadata: plain(result.metadata) };
+  const attachments = [];
+  for (const a of result.attachments ?? []) {
+    const data = await bytes(String(a?.url ?? ""));
+    if (data && data.length <= MAX_FILE) attachments.push({ mime: String(a.mime ?? "application/octet-stream"), name: a.filename, data: data.toString("base64") });
+    else out.output += `\n[attachment ${a?.filename ?? a?.mime ?? ""} left out: ${data ? "over 10 MB" : "its address cannot be read"}]`;
+  }
+  return limited({ ...out, attachments });
+}
+
+function limited(result) {
+  const left = result.output.length - MAX_OUTPUT;
+  if (left > 0) result.output = result.output.slice(0, MAX_OUTPUT) + `\n[${left} more characters were cut]`;
+  return result;
+}
+
+async function bytes(url) {
+  if (url.startsWith("file:")) return readFile(fileURLToPath(url)).catch(() => undefined);
+  const found = /^data:[^,]*?(;base64)?,/s.exec(url);
+  return found ? Buffer.from(found[1] ? url.slice(found[0].length) : decodeURIComponent(url.slice(found[0].length)), found[1] ? "base64" : "utf8") : undefined;
+}
+
+/** Runs a hook of every function in turn; each may change the output. */
+async function hook({ id, name, input, output }) {
+  try {
+    for (const made of hooks) if (typeof made[name] === "function") await made[name](input, output);
+    post({ id, result: plain(output) ?? null });
+  } catch (e) {
+    post({ id, error: fault(e) });
+  }
+}
+
+parentPort.on("message", (message) => {
+  const under = calls.get(message.id);
+  switch (message.op) {
+    case "call":
+      return void call(message);
+    case "hook":
+      return void hook(message);
+    case "abort":
+      return under?.controller.abort();
+    case "reply":
+      return under?.asks.get(message.n)?.(message);
+    case "ping":
+      return post({ id: message.id, result: null });
+  }
+});
+
+try {
+  await load();
+  const names = new Set(hooks.flatMap((h) => Object.keys(h).filter((k) => typeof h[k] === "function")));
+  post({ id: workerData.id, loaded: { tools: described(), hooks: [...names] } });
+} catch (e) {
+  post({ id: workerData.id, error: fault(e) });
+}

@@ -1,0 +1,166 @@
+package custom
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/pillion-dev/pillion/tools"
+)
+
+const (
+	maxManifest  = 256 << 10
+	maxAnswer    = 16 << 20 // bytes of a program's answer
+	defaultLimit = 2 * time.Minute
+)
+
+// manifest describes a tool in any language: a program that reads one JSON object on standard input (input and
+// context) and writes its answer to standard output, as text or as {"output", "title", "metadata"}.
+type manifest struct {
+	Name        string          `json:"name"` // empty: the file's
+	Description string          `json:"description"`
+	InputSchema json.RawMessage `json:"inputSchema"`
+	Parameters  json.RawMessage `json:"parameters"` // the same
+	Command     []string        `json:"command"`    // relative to the manifest's folder where it starts with ./
+	Timeout     int             `json:"timeout"`    // seconds; 0: 120
+	ReadOnly    bool            `json:"readOnly"`
+}
+
+func (h *Host) openManifest(f file) unit {
+	u := unit{inputs: []string{f.path}}
+	u.stamp = stampAll(u.inputs)
+	m, err := readManifest(f.path)
+	if err != nil {
+		h.notice("error", fmt.Sprintf("%s was not loaded: %v", f.path, err))
+		return u
+	}
+	id := clean(m.Name)
+	u.tools = []tools.Tool{{
+		ID: id, Permission: id, Kind: tools.KindOther, Parameters: m.InputSchema, Description: m.Description, ReadOnly: m.ReadOnly,
+		Run: func(ctx context.Context, input json.RawMessage, call *tools.Call) (tools.Result, error) {
+			if err := allow(ctx, call, id, f.path, input); err != nil {
+				return tools.Result{}, err
+			}
+			return h.program(ctx, m, input, call)
+		},
+	}}
+	return u
+}
+
+func readManifest(path string) (*manifest, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(raw) > maxManifest {
+		return nil, fmt.Errorf("it is longer than %d bytes", maxManifest)
+	}
+	var m manifest
+	if err := json.Unmarshal(raw, &m); err != nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			line := 1 + bytes.Count(raw[:syntax.Offset], []byte("\n"))
+			return nil, fmt.Errorf("line %d: %w", line, err)
+		}
+		return nil, err
+	}
+	if m.Name == "" {
+		m.Name = strings.TrimSuffix(filepath.Base(path), ".json")
+	}
+	if len(m.InputSchema) == 0 {
+		m.InputSchema = m.Parameters
+	}
+	if len(m.InputSchema) == 0 {
+		m.InputSchema = json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	if len(m.Command) == 0 || m.Command[0] == "" {
+		return nil, errors.New(`it has no "command": ["program", "argument", …]`)
+	}
+	if m.Description == "" {
+		return nil, errors.New(`it has no "description", so a model would not know what it is for`)
+	}
+	if strings.HasPrefix(m.Command[0], "./") || strings.HasPrefix(m.Command[0], "../") {
+		m.Command[0] = filepath.Join(filepath.Dir(path), m.Command[0])
+	}
+	return &m, nil
+}
+
+// program runs the tool's program for one call.
+func (h *Host) program(ctx context.Context, m *manifest, input json.RawMessage, call *tools.Call) (tools.Result, error) {
+	limit := defaultLimit
+	if m.Timeout > 0 {
+		limit = time.Duration(m.Timeout) * time.Second
+	}
+	timed, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	in, err := json.Marshal(map[string]any{"input": input, "context": map[string]any{"sessionID": call.SessionID, "messageID": call.MessageID, "callID": call.CallID, "agent": call.Agent,
+		"directory": h.o.Directory, "worktree": h.o.Worktree}})
+	if err != nil {
+		return tools.Result{}, err
+	}
+	cmd := exec.Command(m.Command[0], m.Command[1:]...)
+	cmd.Dir, cmd.Stdin, cmd.WaitDelay = h.o.Directory, bytes.NewReader(in), endGrace
+	out, errs := &bounded{max: maxAnswer}, &tail{}
+	cmd.Stdout, cmd.Stderr = out, errs
+	ownGroup(cmd)
+	start := h.o.Start
+	if start == nil {
+		start = (*exec.Cmd).Start
+	}
+	if err := start(cmd); err != nil {
+		return tools.Result{}, &tools.Error{Kind: "custom", Message: fmt.Sprintf("%s cannot be started: %v", m.Command[0], err)}
+	}
+	stop := context.AfterFunc(timed, func() { killGroup(cmd) })
+	err = cmd.Wait()
+	stop()
+	killGroup(cmd)
+	switch {
+	case ctx.Err() != nil:
+		return tools.Result{}, ctx.Err()
+	case timed.Err() != nil:
+		return tools.Result{}, &tools.Error{Kind: "timeout", Message: fmt.Sprintf("%s did not end within %s and was killed.", m.Command[0], limit)}
+	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
+		text := err.Error()
+		if last := errs.last(); last != "" {
+			text += ": " + last
+		}
+		return tools.Result{}, &tools.Error{Kind: "custom", Message: text}
+	}
+	if text := bytes.TrimSpace(out.buf.Bytes()); len(text) > 0 && text[0] == '{' && !out.cut {
+		var shape struct {
+			Output *string `json:"output"`
+			Error  string  `json:"error"`
+		}
+		if json.Unmarshal(text, &shape) == nil && shape.Error != "" {
+			return tools.Result{}, &tools.Error{Kind: "custom", Message: shape.Error}
+		}
+		if json.Unmarshal(text, &shape) == nil && shape.Output != nil {
+			return result(text)
+		}
+	}
+	return tools.Result{Output: out.buf.String()}, nil
+}
+
+// bounded keeps the beginning of what is written and takes the rest in silence, so that a flood ends by itself.
+type bounded struct {
+	buf bytes.Buffer
+	max int
+	cut bool
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if left := b.max - b.buf.Len(); len(p) > left {
+		b.cut = true
+		b.buf.Write(p[:left])
+	} else {
+		b.buf.Write(p)
+	}
+	return len(p), nil
+}

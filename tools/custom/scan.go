@@ -1,0 +1,94 @@
+package custom
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// kind tells what a file is.
+type kind int
+
+const (
+	toolFile kind = iota
+	pluginFile
+	manifestFile
+)
+
+// file is one that was found.
+type file struct {
+	path    string
+	kind    kind
+	options map[string]any
+	name    string // for people
+}
+
+var folders = []struct {
+	name string
+	kind kind
+}{{"tool", toolFile}, {"tools", toolFile}, {"plugin", pluginFile}, {"plugins", pluginFile}}
+
+// maxFiles bounds how many files of one folder are looked at.
+const maxFiles = 200
+
+// scan finds the files of all folders, in the order in which later ones count.
+func scan(o Options) []file {
+	var out []file
+	seen := map[string]bool{}
+	add := func(f file) {
+		if seen[f.path] {
+			return
+		}
+		if stampOf(f.path) != "" {
+			seen[f.path] = true
+			out = append(out, f)
+		}
+	}
+	for _, p := range o.Plugins {
+		add(file{path: p.File, kind: pluginFile, options: p.Options, name: p.Name})
+	}
+	for _, dir := range o.Dirs {
+		for _, in := range folders {
+			entries, err := os.ReadDir(filepath.Join(dir, in.name))
+			if err != nil {
+				continue
+			}
+			for _, e := range entries[:min(len(entries), maxFiles)] {
+				path := filepath.Join(dir, in.name, e.Name())
+				switch filepath.Ext(e.Name()) {
+				case ".js", ".ts", ".mjs", ".mts":
+					if !strings.HasSuffix(e.Name(), ".d.ts") && !strings.Contains(e.Name(), ".test.") {
+						add(file{path: path, kind: in.kind, name: e.Name()})
+					}
+				case ".json":
+					if in.kind == toolFile && e.Name() != "package.json" && e.Name() != "package-lock.json" && e.Name() != "tsconfig.json" {
+						add(file{path: path, kind: manifestFile, name: e.Name()})
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// stampOf is a file's size and times; empty where it is no regular file.
+func stampOf(path string) string {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	return fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
+}
+
+// stampAll is the stamp of a file with all that was bundled into it.
+func stampAll(paths []string) string {
+	paths = slices.Clone(paths)
+	slices.Sort(paths)
+	var b strings.Builder
+	for _, p := range paths {
+		b.WriteString(stampOf(p) + "\n")
+	}
+	return b.String()
+}

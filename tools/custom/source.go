@@ -1,0 +1,300 @@
+package custom
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+const (
+	loadLimit  = 30 * time.Second       // a file's top level, and a plugin's start
+	abortGrace = 500 * time.Millisecond // a call that was aborted ends by itself, or its file is ended
+)
+
+// source is one loaded file in the child.
+type source struct {
+	host  *Host
+	file  file
+	unit  string
+	child *child
+	hooks map[string]bool
+
+	mu   sync.Mutex
+	gone chan struct{} // closed when it has ended
+	why  string        // guarded by mu
+}
+
+// open makes a file's tools. What cannot be loaded is said once, with its place.
+func (h *Host) open(ctx context.Context, f file) unit {
+	if f.kind == manifestFile {
+		return h.openManifest(f)
+	}
+	u := unit{inputs: []string{f.path}}
+	u.stamp = stampAll(u.inputs)
+	fail := func(err error) unit {
+		if ctx.Err() != nil {
+			u.stamp = "" // not the file's fault: try again
+			return u
+		}
+		h.notice("error", fmt.Sprintf("%s was not loaded: %v", f.path, err))
+		return u
+	}
+	child, err := h.running(ctx)
+	if err != nil {
+		return fail(err)
+	}
+	sum := sha256.Sum256([]byte(f.path))
+	s := &source{host: h, file: f, child: child, gone: make(chan struct{}), unit: fmt.Sprintf("%s-%d", hex.EncodeToString(sum[:6]), time.Now().UnixNano())}
+	out := filepath.Join(child.files, s.unit+".mjs")
+	b, err := bundle(f.path, child.files, out)
+	if err != nil {
+		return fail(err)
+	}
+	defer os.Remove(out) // it is read when it is loaded
+	u.inputs = b.inputs
+	u.stamp = stampAll(u.inputs)
+	l, err := s.load(ctx, out)
+	if err != nil {
+		s.unload()
+		return fail(err)
+	}
+	u.source = s
+	s.hooks = map[string]bool{}
+	for _, name := range l.Hooks {
+		s.hooks[name] = true
+	}
+	for _, t := range l.Tools {
+		if t.Problem != "" {
+			h.notice("warning", fmt.Sprintf("%s: the arguments of %s cannot be described to the model in full (%s); they are checked when it is called", f.path, t.Name, t.Problem))
+		}
+		u.tools = append(u.tools, s.tool(clean(t.Name), t.Name, t.Description, t.Schema))
+	}
+	return u
+}
+
+func (s *source) load(ctx context.Context, code string) (*loaded, error) {
+	c := s.child
+	id, answers := c.begin()
+	defer c.forget(id)
+	c.mu.Lock()
+	c.units[s.unit] = s
+	c.mu.Unlock()
+	kind := "tool"
+	if s.file.kind == pluginFile {
+		kind = "plugin"
+	}
+	stem := strings.TrimSuffix(filepath.Base(s.file.path), filepath.Ext(s.file.path))
+	err := c.send(map[string]any{"op": "load", "id": id, "unit": s.unit, "kind": kind, "code": fileURL(code), "name": filepath.Base(s.file.path), "stem": stem,
+		"directory": s.host.o.Directory, "worktree": s.host.o.Worktree, "options": s.file.options, "memory": s.host.o.Memory})
+	if err != nil {
+		return nil, err
+	}
+	timer := time.NewTimer(loadLimit)
+	defer timer.Stop()
+	select {
+	case m := <-answers:
+		if m.Error != nil {
+			return nil, m.Error
+		}
+		if m.Loaded == nil {
+			return nil, errors.New("an answer that cannot be read")
+		}
+		return m.Loaded, nil
+	case <-s.gone:
+		return nil, s.loss()
+	case <-timer.C:
+		return nil, fmt.Errorf("its top level did not come to an end within %s", loadLimit)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// unload ends the file's worker.
+func (s *source) unload() {
+	_ = s.child.send(map[string]any{"op": "end", "unit": s.unit})
+	s.lost("it was loaded anew")
+}
+
+// lost: the file's code has ended, by itself or by us.
+func (s *source) lost(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.gone:
+	default:
+		s.why = why
+		close(s.gone)
+	}
+}
+
+func (s *source) loss() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return errors.New(s.why)
+}
+
+// tool makes one of the file's tools ours.
+func (s *source) tool(id, name, description string, schema json.RawMessage) tools.Tool {
+	return tools.Tool{
+		ID: id, Permission: id, Kind: tools.KindOther, Parameters: schema, Description: strings.TrimSpace(description),
+		Run: func(ctx context.Context, input json.RawMessage, call *tools.Call) (tools.Result, error) {
+			if err := allow(ctx, call, id, s.file.path, input); err != nil {
+				return tools.Result{}, err
+			}
+			now := s
+			select {
+			case <-s.gone: // it crashed, or was saved, since the tools were made
+				if now = s.host.again(ctx, s.file.path); now == nil {
+					return tools.Result{}, &tools.Error{Kind: "unavailable", Message: fmt.Sprintf("%s cannot be loaded any more (%v). Tell the user.", s.file.path, s.loss())}
+				}
+			default:
+			}
+			return now.call(ctx, name, input, call)
+		},
+	}
+}
+
+// again loads a file whose code has ended.
+func (h *Host) again(ctx context.Context, path string) *source {
+	h.mu.Lock()
+	u := h.units[path]
+	if u.source != nil {
+		select {
+		case <-u.source.gone:
+			u.stamp = ""
+			h.units[path] = u
+		default:
+		}
+	}
+	h.mu.Unlock()
+	h.refresh(ctx)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.units[path].source
+}
+
+// allow asks for a call of a tool that came from elsewhere.
+func allow(ctx context.Context, call *tools.Call, id, path string, input json.RawMessage) error {
+	_, err := call.Ask(ctx, permission.Request{
+		Permission: id, Patterns: []string{"*"}, Always: []string{"*"}, Added: true, Title: strings.TrimSpace(id + " " + cut(string(input), 160)),
+		Why: "It is a custom tool (" + path + "), which may do anything you may.", Metadata: map[string]any{"file": path, "input": input},
+	})
+	return err
+}
+
+// call runs a tool, shows what it tells of itself, and asks in its name.
+func (s *source) call(ctx context.Context, name string, input json.RawMessage, call *tools.Call) (tools.Result, error) {
+	c := s.child
+	id, answers := c.begin()
+	defer c.forget(id)
+	err := c.send(map[string]any{"op": "call", "id": id, "unit": s.unit, "name": name, "args": input, "context": map[string]any{
+		"sessionID": call.SessionID, "messageID": call.MessageID, "callID": call.CallID, "agent": call.Agent}})
+	if err != nil {
+		return tools.Result{}, &tools.Error{Kind: "unavailable", Message: "The process that runs custom tools has ended: " + err.Error() + ". Call again; it is started anew."}
+	}
+	for {
+		select {
+		case m := <-answers:
+			switch {
+			case m.Metadata != nil:
+				call.Report(tools.Update{Title: m.Metadata.Title, Metadata: m.Metadata.Metadata})
+			case m.Ask != nil:
+				go s.ask(ctx, id, m, call) // a person takes their time; the tool may tell more meanwhile
+			case m.Error != nil:
+				return tools.Result{}, toolError(s.file.path, m.Error)
+			default:
+				return result(m.Result)
+			}
+		case <-s.gone:
+			return tools.Result{}, &tools.Error{Kind: "crashed", Message: fmt.Sprintf("The tool's code (%s) ended during the call: %v. It is loaded anew at the next call.", s.file.path, s.loss())}
+		case <-ctx.Done():
+			s.abort(id, answers)
+			return tools.Result{}, ctx.Err()
+		}
+	}
+}
+
+// abort tells a call to end; one that does not is ended with its file, which is loaded anew when it is needed.
+func (s *source) abort(id int64, answers <-chan message) {
+	if s.child.send(map[string]any{"op": "abort", "id": id, "unit": s.unit}) != nil {
+		return
+	}
+	timer := time.NewTimer(abortGrace)
+	defer timer.Stop()
+	for {
+		select {
+		case m := <-answers:
+			if m.Metadata == nil && m.Ask == nil {
+				return
+			}
+		case <-s.gone:
+			return
+		case <-timer.C:
+			s.unload()
+			return
+		}
+	}
+}
+
+// ask passes a tool's own question on.
+func (s *source) ask(ctx context.Context, id int64, m message, call *tools.Call) {
+	q := m.Ask
+	_, err := call.Ask(ctx, permission.Request{Permission: q.Permission, Patterns: q.Patterns, Always: q.Always, Added: true, Metadata: q.Metadata,
+		Title: q.Permission + " " + strings.Join(q.Patterns, ", "), Why: "The custom tool " + call.Tool + " asks (" + s.file.path + ")."})
+	reply := map[string]any{"op": "reply", "id": id, "unit": s.unit, "n": q.N}
+	if err != nil {
+		reply["error"] = err.Error()
+	}
+	_ = s.child.send(reply)
+}
+
+func toolError(path string, e *remoteError) error {
+	if e.Kind == "invalid" {
+		return &tools.Error{Kind: "invalid", Message: "The arguments do not fit:\n" + e.Message + "\nRewrite the call so that they do."}
+	}
+	return &tools.Error{Kind: "custom", Message: cut(e.Error(), 8<<10), Err: e}
+}
+
+// result is a call's answer in our shape.
+func result(raw json.RawMessage) (tools.Result, error) {
+	var r struct {
+		Title       string         `json:"title"`
+		Output      string         `json:"output"`
+		Metadata    map[string]any `json:"metadata"`
+		Attachments []struct {
+			Mime string `json:"mime"`
+			Name string `json:"name"`
+			Data []byte `json:"data"`
+		} `json:"attachments"`
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return tools.Result{}, &tools.Error{Kind: "custom", Message: "The tool's answer has no shape that can be read: " + err.Error()}
+	}
+	out := tools.Result{Title: r.Title, Output: r.Output, Metadata: r.Metadata}
+	for _, a := range r.Attachments {
+		out.Attachments = append(out.Attachments, tools.Attachment{Mime: a.Mime, Name: a.Name, Data: a.Data})
+	}
+	return out, nil
+}
+
+// clean makes a name of what every provider takes.
+func clean(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
+			return r
+		}
+		return '_'
+	}, s)
+	return s[:min(len(s), 64)]
+}
