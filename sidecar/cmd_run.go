@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,7 +16,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/pillion-dev/pillion/agent"
-	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 )
 
@@ -93,7 +93,7 @@ func run(ctx context.Context, f runFlags, args []string, out, errOut io.Writer) 
 	t := terminal.New(o)
 	defer t.Close()
 
-	a := newApp(appOptions{place: newWorkplace(), asker: t, questions: t, notices: errOut})
+	a := newApp(appOptions{place: newWorkplace(), asker: t, questions: someone(t, o.Keys != nil && approve == terminal.Ask), notices: errOut})
 	defer a.close()
 	_, problems := a.place.config(cwd)
 	warn(errOut, problems)
@@ -124,9 +124,17 @@ func run(ctx context.Context, f runFlags, args []string, out, errOut io.Writer) 
 	defer stop()
 	defer interrupts(session.Cancel)()
 
-	turn, err := session.Prompt(ctx, agent.Prompt{Parts: []provider.Part{{Type: provider.PartText, Text: prompt}}})
+	turn, said, err := a.runPrompt(ctx, session, prompt)
 	if err != nil && turn.Stop == "" {
 		return err
+	}
+	if said != "" {
+		if f.asJSON {
+			lines.result(terminal.Summary{Stop: agent.TurnEnd, Text: said, SessionID: session.ID()})
+		} else {
+			fmt.Fprint(out, terminal.Clean(said))
+		}
+		return nil
 	}
 	s := t.Summary()
 	s.SessionID = session.ID()
@@ -156,6 +164,7 @@ func openSession(ctx context.Context, a *app, f runFlags, cwd string) (*agent.Se
 		if err != nil {
 			return nil, err
 		}
+		list = slices.DeleteFunc(list, func(i agent.SessionInfo) bool { return i.Parent != "" }) // a sub-agent's
 		if len(list) == 0 {
 			return nil, fmt.Errorf("there is no session in %s to continue; leave --continue out to start one", cwd)
 		}

@@ -5,8 +5,10 @@ import (
 	"encoding/base64"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
+	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
@@ -103,8 +105,8 @@ type Command struct {
 	Description string
 	Hint        string // what may follow; empty: nothing
 	Expand      func(args string) string
-	// Do carries the command out without the agent and says what it did; nil: Expand's words go to the agent.
-	Do func(es *editorSession, ctx context.Context, args string) (string, error)
+	// Run carries it out without the agent and says what came of it, or makes the prompt that the agent gets.
+	Run func(ctx context.Context, h commandHost, args string) (answer string, p *agent.Prompt, err error)
 }
 
 func ownCommands() []Command {
@@ -126,21 +128,20 @@ func ownCommands() []Command {
 		}},
 		{Name: "organize-imports", Description: "Organise imports", Hint: "file (optional)", Expand: with("organise imports")},
 		{Name: "format", Description: "Format", Hint: "file (optional)", Expand: with("format")},
-	}, undoCommands()...)
+	}, slices.Concat(undoCommands(), sharedCommands())...)
 }
 
 // commands are the configuration's and the built-in ones it does not replace.
 func (s *Server) commands(cwd string) []Command {
-	var out []Command
-	if s.o.Commands != nil {
-		out = append(out, s.o.Commands(cwd)...)
+	if s.o.Commands == nil {
+		return ownCommands()
 	}
+	return withBuiltin(s.o.Commands(cwd))
+}
+
+func withBuiltin(out []Command) []Command {
 	for _, c := range ownCommands() {
-		known := false
-		for _, have := range out {
-			known = known || have.Name == c.Name
-		}
-		if !known {
+		if !slices.ContainsFunc(out, func(have Command) bool { return have.Name == c.Name }) {
 			out = append(out, c)
 		}
 	}
@@ -149,15 +150,8 @@ func (s *Server) commands(cwd string) []Command {
 
 // expandCommand replaces "/name args" at the start of a prompt by what the command stands for.
 func (es *editorSession) expandCommand(parts []provider.Part) []provider.Part {
-	if len(parts) == 0 || parts[0].Type != provider.PartText || !strings.HasPrefix(parts[0].Text, "/") {
-		return parts
-	}
-	name, args, _ := strings.Cut(parts[0].Text[1:], " ")
-	for _, c := range es.server.commands(es.Info().Cwd) {
-		if c.Name == strings.TrimSpace(name) && c.Expand != nil {
-			parts[0].Text = c.Expand(strings.TrimSpace(args))
-			break
-		}
+	if c, args, ok := slash(parts, es.server.commands(es.Info().Cwd)); ok && c.Expand != nil {
+		parts[0].Text = c.Expand(args)
 	}
 	return parts
 }

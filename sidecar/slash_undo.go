@@ -8,51 +8,20 @@ import (
 	"strings"
 
 	"github.com/pillion-dev/pillion/agent"
-	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
-	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools/checkpoint"
 )
 
 // undoCommands take the last prompt back, files and conversation, and forward again. No model is asked.
 func undoCommands() []Command {
 	return []Command{
-		{Name: "undo", Description: "Take the last prompt back: its words and what it changed in files", Do: (*editorSession).undoLast},
-		{Name: "redo", Description: "Take the last /undo or restore back", Do: (*editorSession).redoLast},
+		{Name: "undo", Description: "Take the last prompt back: its words and what it changed in files", Run: undoLast},
+		{Name: "redo", Description: "Take the last /undo or restore back", Run: redoLast},
 	}
 }
 
-// doing finds the command that a prompt is, when it is one that is carried out here.
-func (es *editorSession) doing(parts []provider.Part) (Command, string, bool) {
-	if len(parts) != 1 || parts[0].Type != provider.PartText || !strings.HasPrefix(parts[0].Text, "/") {
-		return Command{}, "", false
-	}
-	name, args, _ := strings.Cut(strings.TrimSpace(parts[0].Text[1:]), " ")
-	for _, c := range es.server.commands(es.Info().Cwd) {
-		if c.Name == name {
-			return c, strings.TrimSpace(args), c.Do != nil
-		}
-	}
-	return Command{}, "", false
-}
-
-// carryOut answers a prompt with what a command did, after the prompts before it.
-func (es *editorSession) carryOut(ctx context.Context, before <-chan struct{}, c Command, args string) (*protocol.PromptResponse, error) {
-	select {
-	case <-before:
-	case <-ctx.Done():
-		return &protocol.PromptResponse{StopReason: protocol.StopReasonCancelled}, nil
-	}
-	text, err := c.Do(es, ctx, args)
-	if err != nil {
-		return nil, err
-	}
-	es.send("agent_message_chunk", &protocol.ContentChunk{Content: textBlock(text)})
-	return &protocol.PromptResponse{StopReason: protocol.StopReasonEndTurn}, nil
-}
-
-func (es *editorSession) undoLast(ctx context.Context, args string) (string, error) {
-	r := es.server.reviewer(es)
+func undoLast(ctx context.Context, h commandHost, args string) (string, *agent.Prompt, error) {
+	r := h.review()
 	id := args
 	r.read(func(l *ledger) {
 		last := l.point(l.reverted)
@@ -63,13 +32,14 @@ func (es *editorSession) undoLast(ctx context.Context, args string) (string, err
 		}
 	})
 	if id == "" {
-		return "", rpc.InvalidParams("nothing to undo: no prompt is left in this conversation")
+		return "", nil, rpc.InvalidParams("nothing to undo: no prompt is left in this conversation")
 	}
-	return es.takeBack(ctx, r, id)
+	text, err := takeBack(ctx, r, id)
+	return text, nil, err
 }
 
-func (es *editorSession) redoLast(ctx context.Context, _ string) (string, error) {
-	r := es.server.reviewer(es)
+func redoLast(ctx context.Context, h commandHost, _ string) (string, *agent.Prompt, error) {
+	r := h.review()
 	id := ""
 	r.read(func(l *ledger) {
 		taken := map[string]bool{}
@@ -86,12 +56,13 @@ func (es *editorSession) redoLast(ctx context.Context, _ string) (string, error)
 		}
 	})
 	if id == "" {
-		return "", rpc.InvalidParams("nothing to redo: nothing was undone since the last prompt")
+		return "", nil, rpc.InvalidParams("nothing to redo: nothing was undone since the last prompt")
 	}
-	return es.takeBack(ctx, r, id)
+	text, err := takeBack(ctx, r, id)
+	return text, nil, err
 }
 
-func (es *editorSession) takeBack(ctx context.Context, r *reviewer, id string) (string, error) {
+func takeBack(ctx context.Context, r *reviewer, id string) (string, error) {
 	done, err := r.restore(ctx, restoring{checkpoint: id, scope: scopeBoth})
 	if err != nil {
 		return "", err
@@ -109,7 +80,7 @@ func (es *editorSession) takeBack(ctx context.Context, r *reviewer, id string) (
 	}
 	for _, o := range done.plan.Outcomes {
 		name := o.Path
-		if rel, err := filepath.Rel(es.Info().Cwd, o.Path); err == nil && filepath.IsLocal(rel) {
+		if rel, err := filepath.Rel(r.session.Info().Cwd, o.Path); err == nil && filepath.IsLocal(rel) {
 			name = rel
 		}
 		if o.Status != checkpoint.Unchanged {

@@ -25,14 +25,22 @@ func (s *Server) prompt(ctx context.Context, r *rpc.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	// A turn outlives the editor that began it when others have the session open; else the end of the connection
+	// cancels it with its session.
+	asked := ctx
+	ctx, cancel := context.WithCancel(context.WithoutCancel(asked))
 	defer cancel()
+	defer context.AfterFunc(asked, func() {
+		if errors.Is(context.Cause(asked), rpc.ErrCancelledByPeer) {
+			cancel()
+		}
+	})()
 	key := &cancel
 	mine, entered := make(chan struct{}), make(chan struct{})
 	es.mu.Lock()
 	before, order := es.turns, es.order
 	es.turns, es.order = mine, entered
-	es.prompts[key] = true
+	es.prompts[key] = ""
 	es.mu.Unlock()
 	r.Async()
 	enter := sync.OnceFunc(func() {
@@ -61,19 +69,25 @@ func (s *Server) prompt(ctx context.Context, r *rpc.Request) (any, error) {
 		return nil, es.err
 	}
 	es.welcome("")
-	if c, args, ok := es.doing(parts); ok {
-		return result(es.carryOut(ctx, before, c, args))
+	prompt := agent.Prompt{Parts: parts}
+	if c, args, ok := slash(parts, s.commands(es.Info().Cwd)); ok && c.Run != nil {
+		p, answer, err := es.runCommand(ctx, before, c, args)
+		if err != nil || p == nil {
+			return result(answer, err)
+		}
+		prompt = *p
+		prompt.Parts = append(prompt.Parts, parts[1:]...)
 	}
 	message := agent.NewMessageID()
 	es.mu.Lock()
-	es.own[message] = true
+	es.own[message], es.prompts[key] = true, message
 	es.mu.Unlock()
 	defer func() {
 		es.mu.Lock()
 		delete(es.own, message)
 		es.mu.Unlock()
 	}()
-	wait, err := es.Session.Submit(ctx, agent.Prompt{MessageID: message, Parts: es.prepare(parts)})
+	wait, err := es.Session.Submit(ctx, agent.Prompt{MessageID: message, Parts: es.prepare(prompt.Parts), Agent: prompt.Agent, Model: prompt.Model})
 	enter()
 	if err != nil {
 		return nil, err

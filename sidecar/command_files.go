@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/sidecar/config"
+	"github.com/pillion-dev/pillion/tools"
+)
+
+// commandsOf are the commands that people wrote, in configuration files or in Markdown.
+func (a *app) commandsOf(cwd string) []Command {
+	c := a.configOf(cwd)
+	var out []Command
+	for _, name := range slices.Sorted(maps.Keys(c.Command)) {
+		d := c.Command[name]
+		if d.Template == "" {
+			continue
+		}
+		if d.Description == "" {
+			d.Description, _, _ = strings.Cut(strings.TrimSpace(d.Template), "\n")
+		}
+		if d.Hint == "" && takesArguments.MatchString(d.Template) {
+			d.Hint = "arguments"
+		}
+		out = append(out, Command{Name: name, Description: d.Description, Hint: d.Hint, Run: func(ctx context.Context, h commandHost, args string) (string, *agent.Prompt, error) {
+			return runTemplate(ctx, h, name, d, args)
+		}})
+	}
+	return out
+}
+
+var (
+	takesArguments = regexp.MustCompile(`\$(?:ARGUMENTS|[1-9])`)
+	shellInserts   = regexp.MustCompile("!`([^`\n]+)`")
+	fileMentions   = regexp.MustCompile(`(?:^|[\s(])@([^\s,;()"'` + "`" + `]+)`)
+)
+
+const maxMentions = 20 // files attached to one command
+
+// runTemplate makes the prompt of a command that people wrote. What it runs and reads goes through the session's
+// tools, so that it is asked and shown like everything else.
+func runTemplate(ctx context.Context, h commandHost, name string, d config.Command, args string) (string, *agent.Prompt, error) {
+	text, err := fill(ctx, h.session, name, d.Template, args)
+	if err != nil {
+		return "", nil, err
+	}
+	parts := []provider.Part{{Type: provider.PartText, Text: text}}
+	parts = append(parts, mentioned(ctx, h.session, text)...)
+	p := &agent.Prompt{Parts: parts, Model: d.Model}
+	sub := d.Subtask
+	if d.Agent != "" {
+		i := slices.IndexFunc(h.runtime.Agents(h.session.Info().Cwd), func(a agent.Agent) bool { return a.Name == d.Agent })
+		if i < 0 {
+			return "", nil, fmt.Errorf("/%s wants the agent %q, which there is not", name, d.Agent)
+		}
+		sub = sub || h.runtime.Agents(h.session.Info().Cwd)[i].Mode == agent.ModeSubagent
+		p.Agent = d.Agent
+	}
+	if !sub {
+		return "", p, nil
+	}
+	return runSubtask(ctx, h, name, d, args, parts)
+}
+
+// runSubtask lets a sub-agent do the command; the session's agent reads what came of it.
+func runSubtask(ctx context.Context, h commandHost, name string, d config.Command, args string, parts []provider.Part) (string, *agent.Prompt, error) {
+	var whole []string
+	for _, p := range parts {
+		if p.Type == provider.PartText {
+			whole = append(whole, p.Text)
+		}
+	}
+	who := d.Agent
+	if who == "" || !slices.ContainsFunc(h.runtime.SubAgents(h.session.Info().Cwd), func(a tools.SubAgent) bool { return a.Name == who }) {
+		who = "general"
+	}
+	what := d.Description
+	if what == "" {
+		what = "/" + name
+	}
+	input, _ := json.Marshal(map[string]string{"description": what, "prompt": strings.Join(whole, "\n\n"), "subagent_type": who, "command": name})
+	got, err := h.session.Tool(ctx, "task", input)
+	if err != nil {
+		return "", nil, err
+	}
+	if got.Status != agent.ToolCompleted {
+		return "", nil, fmt.Errorf("/%s: %s", name, got.Error)
+	}
+	typed := strings.TrimSpace("/" + name + " " + args)
+	return "", &agent.Prompt{Model: d.Model, Parts: []provider.Part{{Type: provider.PartText, Text: typed}, {Type: provider.PartText, Synthetic: true,
+		Text: fmt.Sprintf("The command was carried out by the sub-agent %s, which was told:\n%s\n\nIts result:\n%s\n\nTell the user what matters of it.", who, strings.Join(whole, "\n\n"), got.Output)}}}, nil
+}
+
+// fill puts arguments and the output of commands into a template. Commands are found in the template alone, never in
+// what the arguments say.
+func fill(ctx context.Context, s *agent.Session, name, template, args string) (string, error) {
+	words := fields(args)
+	substitute := func(text string) string { return arguments(text, args, words) }
+	var b strings.Builder
+	rest := template
+	for {
+		at := shellInserts.FindStringSubmatchIndex(rest)
+		if at == nil {
+			break
+		}
+		b.WriteString(substitute(rest[:at[0]]))
+		out, err := shellOutput(ctx, s, name, substitute(rest[at[2]:at[3]]))
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(out)
+		rest = rest[at[1]:]
+	}
+	b.WriteString(substitute(rest))
+	text := strings.TrimSpace(b.String())
+	if args != "" && !takesArguments.MatchString(template) {
+		text += "\n\n" + args
+	}
+	return text, nil
+}
+
+// arguments replaces $ARGUMENTS and $1 to $9. The last number in the text takes all that is left.
+func arguments(text, args string, words []string) string {
+	last := 0
+	for _, m := range takesArguments.FindAllString(text, -1) {
+		if n, err := strconv.Atoi(m[1:]); err == nil {
+			last = max(last, n)
+		}
+	}
+	return takesArguments.ReplaceAllStringFunc(text, func(m string) string {
+		n, err := strconv.Atoi(m[1:])
+		switch {
+		case err != nil:
+			return args
+		case n > len(words):
+			return ""
+		case n == last:
+			return strings.Join(words[n-1:], " ")
+		}
+		return words[n-1]
+	})
+}
+
+// fields splits at white space; quotes keep words together.
+func fields(s string) (out []string) {
+	var b strings.Builder
+	var quote rune
+	open := false
+	for _, r := range s {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '"' || r == '\''):
+			quote, open = r, true
+		case quote == 0 && (r == ' ' || r == '\t' || r == '\n'):
+			if open {
+				out = append(out, b.String())
+			}
+			b.Reset()
+			open = false
+		default:
+			b.WriteRune(r)
+			open = true
+		}
+	}
+	if open {
+		out = append(out, b.String())
+	}
+	return out
+}
+
+// shellOutput runs a command of a template as the bash tool would. One that may not run ends the slash command; one
+// that fails tells how.
+func shellOutput(ctx context.Context, s *agent.Session, name, command string) (string, error) {
+	input, _ := json.Marshal(map[string]string{"command": command, "description": "for /" + name})
+	got, err := s.Tool(ctx, "bash", input)
+	if err != nil {
+		return "", err
+	}
+	if got.Status == agent.ToolCompleted {
+		return strings.TrimRight(got.Output, "\n"), nil
+	}
+	switch got.ErrorKind {
+	case "rejected", "denied", "cancelled":
+		return "", fmt.Errorf("/%s was not carried out: its command %q did not run (%s)", name, command, got.Error)
+	}
+	return "(" + command + " failed: " + got.Error + ")", nil
+}
+
+// mentioned are the files that a text names with @, as the read tool shows them.
+func mentioned(ctx context.Context, s *agent.Session, text string) (out []provider.Part) {
+	seen := map[string]bool{}
+	for _, m := range fileMentions.FindAllStringSubmatch(text, -1) {
+		path := strings.TrimRight(m[1], ".:!?")
+		full := path
+		if rest, ok := strings.CutPrefix(path, "~/"); ok {
+			home, _ := os.UserHomeDir()
+			full = filepath.Join(home, rest)
+		} else if !filepath.IsAbs(path) {
+			full = filepath.Join(s.Info().Cwd, path)
+		}
+		if _, err := os.Stat(full); err != nil || seen[full] || len(seen) == maxMentions {
+			continue
+		}
+		seen[full] = true
+		input, _ := json.Marshal(map[string]string{"filePath": full})
+		got, err := s.Tool(ctx, "read", input)
+		switch {
+		case err != nil:
+			return out
+		case got.Status != agent.ToolCompleted:
+			out = append(out, provider.Part{Type: provider.PartText, Synthetic: true, Text: "@" + path + " could not be read: " + got.Error})
+			continue
+		}
+		out = append(out, provider.Part{Type: provider.PartText, Synthetic: true, Text: "Content of @" + path + ":\n" + got.Output})
+		for _, a := range got.Attachments {
+			out = append(out, provider.Part{Type: provider.PartFile, Files: []provider.File{{Mime: a.Mime, Name: a.Name, Data: a.Data}}})
+		}
+	}
+	return out
+}

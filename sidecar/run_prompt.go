@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/tools"
+)
+
+// allCommands are the configuration's and the built-in ones it does not replace.
+func (a *app) allCommands(cwd string) []Command {
+	return withBuiltin(a.commandsOf(cwd))
+}
+
+// runPrompt runs what was typed in a terminal. A slash command that needs no agent only says something.
+func (a *app) runPrompt(ctx context.Context, s *agent.Session, text string) (turn agent.TurnData, said string, err error) {
+	p := agent.Prompt{Parts: []provider.Part{{Type: provider.PartText, Text: text}}}
+	cwd := s.Info().Cwd
+	all := a.allCommands(cwd)
+	c, args, ok := slash(p.Parts, all)
+	switch {
+	case ok && c.Expand != nil:
+		p.Parts[0].Text = c.Expand(args)
+	case ok && c.Run != nil:
+		r, err := a.stored(ctx, s)
+		if err != nil {
+			return turn, "", err
+		}
+		h := commandHost{session: s, runtime: a.runtime, all: all, whole: a.blobs.Load, models: func(cwd string) []ModelInfo { return a.modelList(ctx, cwd) },
+			review: func() *reviewer { return r }}
+		said, made, err := c.Run(ctx, h, args)
+		if err != nil {
+			return turn, "", err
+		}
+		if made == nil {
+			return turn, said, nil
+		}
+		p = *made
+	}
+	turn, err = s.Prompt(ctx, p)
+	return turn, "", err
+}
+
+// modelList is what a person can choose from.
+func (a *app) modelList(ctx context.Context, cwd string) []ModelInfo {
+	var out []ModelInfo
+	for _, m := range a.models.List(ctx, cwd, false) {
+		info := ModelInfo{ID: m.ID, Name: m.Name, Description: m.Origin}
+		if m.Model.Thinking {
+			info.Efforts = []string{"low", "medium", "high"}
+		}
+		out = append(out, info)
+	}
+	return out
+}
+
+// someone is who answers questions at a terminal; nil when nobody can, so that the tools for it are not offered.
+func someone(q tools.Questioner, can bool) tools.Questioner {
+	if !can {
+		return nil
+	}
+	return q
+}
