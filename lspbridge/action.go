@@ -19,6 +19,12 @@ var ErrUnsupported = errors.New("not supported")
 func (m *Manager) CodeActions(ctx context.Context, path string, r Range, only []string, diags []Diagnostic) ([]Action, error) {
 	var out []Action
 	err := m.ask(ctx, path, true, func(k *capabilities) bool { return has(k.CodeAction) }, "code actions", func(ctx context.Context, c *client) error {
+		c.mu.Lock()
+		again := c.way() == byPull && c.elsewhere[path]
+		c.mu.Unlock()
+		if again {
+			_ = c.pull(ctx, path, byPull)
+		}
 		about := []json.RawMessage{}
 		if diags == nil {
 			for _, d := range c.snapshot()[path].items() {

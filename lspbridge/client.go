@@ -40,27 +40,28 @@ type client struct {
 
 	txn chan struct{} // holds one token: who takes it may change documents for a transaction
 
-	mu       sync.Mutex // guards what follows
-	changed  chan struct{}
-	docs     map[string]*document
-	versions map[string]int32 // last version used per path; survives didClose
-	files    map[string]*fileDiags
-	overlay  *overlay          // the transaction that publishes belong to now
-	tokens   map[string]string // open progress: token → title
-	sent     map[string]int    // notifications by the cause EndMarker servers report
-	ended    map[string]int    // diagnoses that ended, by cause
-	regs     map[string]registration
-	command  *command          // of ours that runs: edits the server asks for now are its
-	seq      uint64            // counts everything that may change diagnostics
-	refresh  uint64            // counts workspace/diagnostic/refresh
-	idleFile map[string]uint64 // clangd: seq at which a file was reported idle
-	latency  time.Duration     // learned time from a change to an unversioned publish
-	ready    bool
-	useTick  uint64
-	waited   map[string]time.Duration // for files the server has never published anything of
-	disk     []fileEvent              // changes on disk to tell of
-	telling  bool                     // a goroutine is at it
-	fresh    map[string]bool          // files whose problems changed and nobody was told; nil when none
+	mu        sync.Mutex // guards what follows
+	changed   chan struct{}
+	docs      map[string]*document
+	versions  map[string]int32 // last version used per path; survives didClose
+	files     map[string]*fileDiags
+	overlay   *overlay          // the transaction that publishes belong to now
+	tokens    map[string]string // open progress: token → title
+	sent      map[string]int    // notifications by the cause EndMarker servers report
+	ended     map[string]int    // diagnoses that ended, by cause
+	regs      map[string]registration
+	command   *command          // of ours that runs: edits the server asks for now are its
+	seq       uint64            // counts everything that may change diagnostics
+	refresh   uint64            // counts workspace/diagnostic/refresh
+	idleFile  map[string]uint64 // clangd: seq at which a file was reported idle
+	latency   time.Duration     // learned time from a change to an unversioned publish
+	ready     bool
+	useTick   uint64
+	waited    map[string]time.Duration // for files the server has never published anything of
+	elsewhere map[string]bool          // files whose last pull was about a proposal: some servers keep their fixes from that
+	disk      []fileEvent              // changes on disk to tell of
+	telling   bool                     // a goroutine is at it
+	fresh     map[string]bool          // files whose problems changed and nobody was told; nil when none
 }
 
 // host is what a client needs of its manager.
@@ -112,7 +113,7 @@ type registration struct {
 func newClient(spec Server, root string, h host, log *slog.Logger) *client {
 	c := &client{spec: spec, root: root, host: h, log: log, gone: make(chan struct{}), txn: make(chan struct{}, 1), commands: make(chan struct{}, 1), enc: UTF16,
 		changed: make(chan struct{}), docs: map[string]*document{}, versions: map[string]int32{}, files: map[string]*fileDiags{},
-		tokens: map[string]string{}, sent: map[string]int{}, ended: map[string]int{}, regs: map[string]registration{}, waited: map[string]time.Duration{}, idleFile: map[string]uint64{}}
+		tokens: map[string]string{}, sent: map[string]int{}, ended: map[string]int{}, regs: map[string]registration{}, waited: map[string]time.Duration{}, elsewhere: map[string]bool{}, idleFile: map[string]uint64{}}
 	c.txn <- struct{}{}
 	return c
 }

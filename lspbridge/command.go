@@ -60,6 +60,9 @@ func (m *Manager) RunAction(ctx context.Context, a Action, apply Apply) error {
 	return fmt.Errorf("%s does not run for %s any more", a.Server, a.Path)
 }
 
+// askedLate is how long after a command's end its edit may still be asked for.
+const askedLate = 500 * time.Millisecond
+
 // fileTick is how far a file's time may lag behind ours.
 const fileTick = 20 * time.Millisecond
 
@@ -69,7 +72,10 @@ type command struct {
 	ctx     context.Context // of the call that runs it; the server's own is only the connection's
 	title   string
 	began   time.Time
+	asked   chan struct{} // closed when the server has asked for an edit
+	once    sync.Once
 	pending sync.WaitGroup
+	err     error       // of an edit that could not even be shown; written before pending is done
 	clock   *time.Timer // ends it when the server takes too long
 }
 
@@ -86,7 +92,7 @@ func (c *client) execute(ctx context.Context, cmd *lsp.Command, apply Apply) err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	run := &command{apply: apply, ctx: ctx, title: cmd.Title, began: time.Now()}
+	run := &command{apply: apply, ctx: ctx, title: cmd.Title, began: time.Now(), asked: make(chan struct{})}
 	run.clock = time.AfterFunc(commandBudget, func() {
 		cancel(fmt.Errorf("%s did not end %s within %v", c.spec.ID, cmd.Command, commandBudget))
 	})
@@ -99,17 +105,25 @@ func (c *client) execute(ctx context.Context, cmd *lsp.Command, apply Apply) err
 		params["arguments"] = cmd.Arguments
 	}
 	err := c.call(ctx, protocol.MethodWorkspaceExecuteCommand, params, nil)
+	if err == nil { // some servers answer first and ask then
+		select {
+		case <-run.asked:
+		case <-time.After(askedLate):
+		case <-ctx.Done():
+		case <-c.gone:
+		}
+	}
 	c.mu.Lock()
 	c.command = nil
 	c.mu.Unlock()
-	run.pending.Wait() // some servers answer first
+	run.pending.Wait()
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
 		return fmt.Errorf("%s: %w", cmd.Command, err)
 	}
-	return nil
+	return run.err
 }
 
 // commanded reports that a command of ours runs. Many servers do one thing after the other, and that one waits for the
@@ -133,6 +147,7 @@ func (c *client) applyEdit(ctx context.Context, r *rpc.Request) (any, error) {
 	run := c.command
 	if run != nil {
 		run.pending.Add(1)
+		run.once.Do(func() { close(run.asked) })
 		run.clock.Stop()
 	}
 	c.mu.Unlock()
@@ -154,6 +169,9 @@ func (c *client) applyEdit(ctx context.Context, r *rpc.Request) (any, error) {
 func (c *client) applyFor(run *command, label string, edit lsp.WorkspaceEdit) error {
 	edits, err := c.fileEdits(edit)
 	if err != nil || len(edits) == 0 {
+		c.mu.Lock()
+		run.err = errors.Join(run.err, err)
+		c.mu.Unlock()
 		return err
 	}
 	if label == "" {

@@ -19,7 +19,7 @@ import (
 const (
 	maxDependents  = 20 // files
 	maxDeclaration = 8  // changed declarations whose uses are looked for
-	dependentsWait = 600 * time.Millisecond
+	dependentsWait = 2 * time.Second
 )
 
 // errDependents: the server did not say in time what uses a declaration.

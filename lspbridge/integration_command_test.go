@@ -87,3 +87,11 @@ func TestCommandsOfServers(t *testing.T) {
 		})
 	}
 }
+
+// collect takes edits and says that they were applied.
+func collect(to *[]FileEdit) Apply {
+	return func(_ context.Context, _ string, edits []FileEdit) error {
+		*to = append(*to, edits...)
+		return nil
+	}
+}

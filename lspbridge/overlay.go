@@ -158,6 +158,7 @@ func (c *client) lay(files []Proposal) (undo func()) {
 			}
 			if g.hasPull && g.pullSeq == seq {
 				g.pullSeq = c.seq
+				c.elsewhere[p] = true
 			}
 			c.files[p] = &g
 		}

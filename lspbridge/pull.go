@@ -83,6 +83,7 @@ func (c *client) pull(ctx context.Context, path string, w way) error {
 			c.store()[path] = &f
 			c.news(path)
 		}
+		delete(c.elsewhere, path)
 		set(path, items)
 		for p, it := range related {
 			set(p, it)

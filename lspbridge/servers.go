@@ -93,7 +93,7 @@ func Servers() []Server {
 		{ID: "css", Extensions: []string{".css", ".scss", ".less"}, Commands: [][]string{{"vscode-css-language-server", "--stdio"}},
 			Init: `{"provideFormatter":true}`, Settings: `{"css":{"validate":true},"scss":{"validate":true},"less":{"validate":true}}`, Install: npm("vscode-langservers-extracted")},
 		{ID: "html", Extensions: []string{".html", ".htm"}, Commands: [][]string{{"vscode-html-language-server", "--stdio"}},
-			Init: `{"provideFormatter":true,"embeddedLanguages":{"css":true,"javascript":true}}`, Settings: `{"html":{"validate":{"scripts":true,"styles":true}}}`, Install: npm("vscode-langservers-extracted")},
+			Init: `{"provideFormatter":true,"embeddedLanguages":{"css":true,"javascript":true}}`, Settings: `{"html":{"validate":{"scripts":true,"styles":true}},"css":{"validate":true,"lint":{}},"javascript":{},"js/ts":{}}`, Install: npm("vscode-langservers-extracted")},
 		{ID: "yaml", Extensions: []string{".yaml", ".yml"}, Commands: [][]string{{"yaml-language-server", "--stdio"}},
 			Settings: `{"yaml":{"validate":true,"schemaStore":{"enable":false},"format":{"enable":true}},"redhat":{"telemetry":{"enabled":false}}}`, Install: npm("yaml-language-server")},
 		{ID: "eslint", Extensions: append(slices.Clone(jsExt), ".vue", ".svelte"), Extra: true, Required: true,
