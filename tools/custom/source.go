@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,9 +31,10 @@ type source struct {
 	child *child
 	hooks map[string]bool
 
-	mu   sync.Mutex
-	gone chan struct{} // closed when it has ended
-	why  string        // guarded by mu
+	mu     sync.Mutex
+	gone   chan struct{}  // closed when it has ended
+	why    string         // guarded by mu
+	slowed map[string]int // guarded by mu: by hook, how often it was cut off
 }
 
 // open makes a file's tools. What cannot be loaded is said once, with its place.
@@ -73,6 +75,9 @@ func (h *Host) open(ctx context.Context, f file) unit {
 	s.hooks = map[string]bool{}
 	for _, name := range l.Hooks {
 		s.hooks[name] = true
+		if !slices.Contains(known, name) {
+			h.notice("warning", fmt.Sprintf("%s: the hook %s is not known here and is never called", f.path, name))
+		}
 	}
 	for _, t := range l.Tools {
 		if t.Problem != "" {

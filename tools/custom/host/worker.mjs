@@ -162,7 +162,7 @@ async function bytes(url) {
 /** Runs a hook of every function in turn; each may change the output. */
 async function hook({ id, name, input, output }) {
   try {
-    for (const made of hooks) if (typeof made[name] === "function") await made[name](input, output);
+    for (const made of hooks) if (typeof made[name] === "function") await (name === "event" ? made[name](input) : made[name](input, output));
     post({ id, result: plain(output) ?? null });
   } catch (e) {
     post({ id, error: fault(e) });

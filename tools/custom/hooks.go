@@ -1,0 +1,243 @@
+package custom
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// The hooks that plugins may have; the names and shapes are OpenCode's. A plugin that has others is told of.
+const (
+	hookBefore     = "tool.execute.before"
+	hookAfter      = "tool.execute.after"
+	hookDefinition = "tool.definition"
+	hookPermission = "permission.ask"
+	hookShell      = "shell.env"
+	hookParams     = "chat.params"
+	hookEvent      = "event"
+)
+
+var known = []string{hookBefore, hookAfter, hookDefinition, hookPermission, hookShell, hookParams, hookEvent, "dispose", "config"}
+
+// hookLimit is how long a plugin's hook may take; maxSlow is how often in all before it is left out.
+const (
+	hookLimit = 10 * time.Second
+	maxSlow   = 3
+)
+
+// HookError is a hook that threw; a person and a model may both read it.
+type HookError struct {
+	File, Hook string
+	Err        error
+}
+
+func (e *HookError) Error() string { return fmt.Sprintf("%v (plugin %s, %s)", e.Err, e.File, e.Hook) }
+func (e *HookError) Unwrap() error { return e.Err }
+
+// errSlow: the hook was cut off.
+var errSlow = fmt.Errorf("it did not answer within %s", hookLimit)
+
+// with are the plugins that have a hook.
+func (h *Host) with(name string) []*source {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []*source
+	for _, s := range h.hooked {
+		if s.hooks[name] && s.slow(name) < maxSlow {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Has reports whether some plugin has a hook, so that nobody builds what nobody reads. It loads the plugins.
+func (h *Host) Has(ctx context.Context, name string) bool {
+	h.refresh(ctx)
+	return len(h.with(name)) > 0
+}
+
+// hook runs a hook of every plugin in turn; each gets the output of the one before. The first that throws ends it.
+func hook[T any](ctx context.Context, h *Host, name string, input any, output T) (T, error) {
+	for _, s := range h.with(name) {
+		raw, err := s.hook(ctx, name, input, output)
+		if errors.Is(err, errSlow) {
+			s.wasSlow(name)
+			h.notice("warning", fmt.Sprintf("The plugin %s was cut off: its hook %s did not answer within %s.", s.file.path, name, hookLimit))
+		}
+		if err != nil {
+			return output, &HookError{File: s.file.path, Hook: name, Err: err}
+		}
+		var next T
+		if err := json.Unmarshal(raw, &next); err != nil {
+			return output, &HookError{File: s.file.path, Hook: name, Err: fmt.Errorf("it left an output that cannot be read: %w", err)}
+		}
+		output = next
+	}
+	return output, nil
+}
+
+func (s *source) hook(ctx context.Context, name string, input, output any) (json.RawMessage, error) {
+	c := s.child
+	id, answers := c.begin()
+	defer c.forget(id)
+	if err := c.send(map[string]any{"op": "hook", "id": id, "unit": s.unit, "name": name, "input": input, "output": output}); err != nil {
+		return nil, err
+	}
+	timer := time.NewTimer(hookLimit)
+	defer timer.Stop()
+	select {
+	case m := <-answers:
+		if m.Error != nil {
+			return nil, m.Error
+		}
+		return m.Result, nil
+	case <-s.gone:
+		return nil, s.loss()
+	case <-timer.C:
+		return nil, errSlow
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Hook is the plugins' say before and after every tool call. One that throws before a call refuses it, and so does one
+// that is too slow: it may have been there to refuse. After a call it is only told of.
+func (h *Host) Hook() tools.Hook {
+	type who struct {
+		Tool      string          `json:"tool"`
+		SessionID string          `json:"sessionID"`
+		CallID    string          `json:"callID"`
+		Args      json.RawMessage `json:"args,omitempty"`
+	}
+	type args struct {
+		Args json.RawMessage `json:"args"`
+	}
+	type after struct {
+		Title    string         `json:"title"`
+		Output   string         `json:"output"`
+		Metadata map[string]any `json:"metadata"`
+	}
+	return tools.Hook{
+		Before: func(ctx context.Context, call *tools.Call, input json.RawMessage) (json.RawMessage, error) {
+			out, err := hook(ctx, h, hookBefore, who{Tool: call.Tool, SessionID: call.SessionID, CallID: call.CallID}, args{input})
+			if err != nil {
+				return nil, &tools.Error{Kind: "plugin", Message: "A plugin stopped this call: " + err.Error(), Err: err}
+			}
+			return out.Args, nil
+		},
+		After: func(ctx context.Context, call *tools.Call, input json.RawMessage, r tools.Result, err error) (tools.Result, error) {
+			if err != nil || len(h.with(hookAfter)) == 0 {
+				return r, err
+			}
+			out, hookErr := hook(ctx, h, hookAfter, who{call.Tool, call.SessionID, call.CallID, input}, after{r.Title, r.Output, r.Metadata})
+			if hookErr != nil {
+				h.notice("warning", hookErr.Error())
+				return r, nil
+			}
+			r.Title, r.Output, r.Metadata = out.Title, out.Output, out.Metadata
+			return r, nil
+		},
+	}
+}
+
+// Define lets plugins word a tool's description and parameters.
+func (h *Host) Define(ctx context.Context, t tools.Tool) tools.Tool {
+	type definition struct {
+		Description string          `json:"description"`
+		Parameters  json.RawMessage `json:"parameters"`
+	}
+	out, err := hook(ctx, h, hookDefinition, map[string]string{"toolID": t.ID}, definition{t.Description, t.Parameters})
+	if err != nil {
+		h.notice("warning", err.Error())
+		return t
+	}
+	t.Description = out.Description
+	var shape struct{ Type string }
+	if json.Unmarshal(out.Parameters, &shape) == nil && shape.Type == "object" {
+		t.Parameters = out.Parameters
+	}
+	return t
+}
+
+// Permission lets plugins answer a question before the person: allow, deny, or ask as it was. One that fails asks.
+func (h *Host) Permission(ctx context.Context, r permission.Request) permission.Action {
+	type status struct {
+		Status permission.Action `json:"status"`
+	}
+	out, err := hook(ctx, h, hookPermission, map[string]any{"id": r.ID, "type": r.Permission, "permission": r.Permission, "pattern": r.Patterns, "patterns": r.Patterns, "sessionID": r.SessionID,
+		"messageID": "", "callID": r.CallID, "title": r.Title, "metadata": r.Metadata}, status{permission.Ask})
+	if err != nil {
+		h.notice("warning", err.Error())
+		return permission.Ask
+	}
+	if !slices.Contains([]permission.Action{permission.Allow, permission.Deny}, out.Status) {
+		return permission.Ask
+	}
+	return out.Status
+}
+
+// ShellEnv is what plugins add to a command's environment.
+func (h *Host) ShellEnv(ctx context.Context, cwd, session, call string) map[string]string {
+	type env struct {
+		Env map[string]string `json:"env"`
+	}
+	out, err := hook(ctx, h, hookShell, map[string]string{"cwd": cwd, "sessionID": session, "callID": call}, env{map[string]string{}})
+	if err != nil {
+		h.notice("warning", err.Error())
+		return nil
+	}
+	return out.Env
+}
+
+// Params are what plugins may change of a model request; nil is the model's own.
+type Params struct {
+	Temperature     *float64       `json:"temperature,omitempty"`
+	TopP            *float64       `json:"topP,omitempty"`
+	MaxOutputTokens int            `json:"maxOutputTokens,omitempty"`
+	Options         map[string]any `json:"options"`
+}
+
+// ChatParams lets plugins change a model request; model is provider/model taken apart.
+func (h *Host) ChatParams(ctx context.Context, session, agent, provider, model string, p Params) Params {
+	if p.Options == nil {
+		p.Options = map[string]any{}
+	}
+	out, err := hook(ctx, h, hookParams, map[string]any{"sessionID": session, "agent": agent, "model": map[string]string{"id": model, "providerID": provider}, "provider": map[string]any{"info": map[string]string{"id": provider}}}, p)
+	if err != nil {
+		h.notice("warning", err.Error())
+		return p
+	}
+	return out
+}
+
+// Event tells plugins what happened. It waits for nobody.
+func (h *Host) Event(kind string, properties map[string]any) {
+	for _, s := range h.with(hookEvent) {
+		c := s.child
+		id, _ := c.begin()
+		c.forget(id) // the answer matters to nobody
+		_ = c.send(map[string]any{"op": "hook", "id": id, "unit": s.unit, "name": hookEvent, "input": map[string]any{"event": map[string]any{"type": kind, "properties": properties}}, "output": nil})
+	}
+}
+
+// slow counts how often a hook was cut off.
+func (s *source) slow(name string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.slowed[name]
+}
+
+func (s *source) wasSlow(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.slowed == nil {
+		s.slowed = map[string]int{}
+	}
+	s.slowed[name]++
+}

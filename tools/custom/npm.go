@@ -1,0 +1,121 @@
+package custom
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+var packageName = regexp.MustCompile(`^(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*$`)
+
+// Resolve finds the entry of a plugin as it is configured: a path (./x.ts, /x.ts, file:///x.ts), or an npm package as
+// name or name@version. A package is installed into the cache once, exactly that version, with its scripts off; its
+// lock file stays there.
+func Resolve(ctx context.Context, spec, dir, cache string) (file string, err error) {
+	if rest, ok := strings.CutPrefix(spec, "file://"); ok {
+		u, err := url.Parse(spec)
+		if err != nil {
+			return "", fmt.Errorf("%q is no file address", rest)
+		}
+		spec = filepath.FromSlash(u.Path)
+	}
+	if strings.HasPrefix(spec, ".") || filepath.IsAbs(spec) {
+		if !filepath.IsAbs(spec) {
+			spec = filepath.Join(dir, spec)
+		}
+		if stampOf(spec) == "" {
+			return "", fmt.Errorf("there is no file %s", spec)
+		}
+		return spec, nil
+	}
+	name, version := spec, "latest"
+	if i := strings.LastIndexByte(spec, '@'); i > 0 {
+		name, version = spec[:i], spec[i+1:]
+	}
+	if !packageName.MatchString(name) || version == "" || strings.HasPrefix(version, "-") || strings.ContainsAny(version, " \t\n;|&$`/:") {
+		return "", fmt.Errorf("%q is neither a path nor an npm package", spec)
+	}
+	home := filepath.Join(cache, "plugins", clean(name)+"@"+clean(version))
+	root := filepath.Join(home, "node_modules", filepath.FromSlash(name))
+	if _, err := os.Stat(filepath.Join(root, "package.json")); err != nil {
+		if err := install(ctx, home, name+"@"+version); err != nil {
+			return "", fmt.Errorf("the plugin %s could not be installed: %w", spec, err)
+		}
+	}
+	return entry(root)
+}
+
+func install(ctx context.Context, home, spec string) error {
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		return errors.New("npm is not on PATH")
+	}
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(home, "package.json"), []byte("{\"private\": true}\n"), 0o600); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", "--save-exact", "--loglevel=error", "--", spec)
+	cmd.Dir, cmd.WaitDelay = home, endGrace
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%w: %s", err, cut(strings.TrimSpace(out.String()), 500))
+	}
+	return nil
+}
+
+// entry is the file that a package wants to be imported by.
+func entry(root string) (string, error) {
+	raw, err := os.ReadFile(filepath.Join(root, "package.json"))
+	if err != nil {
+		return "", err
+	}
+	var p struct {
+		Exports json.RawMessage
+		Module  string
+		Main    string
+	}
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return "", fmt.Errorf("%s: %w", root, err)
+	}
+	for _, name := range []string{exported(p.Exports), p.Module, p.Main, "index.js", "index.mjs", "index.ts"} {
+		if name == "" {
+			continue
+		}
+		path := filepath.Join(root, filepath.FromSlash(name))
+		if rel, err := filepath.Rel(root, path); err == nil && !strings.HasPrefix(rel, "..") && stampOf(path) != "" {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%s has no entry", root)
+}
+
+// exported reads the "." of exports, for import.
+func exported(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	var m map[string]json.RawMessage
+	if json.Unmarshal(raw, &m) != nil {
+		return ""
+	}
+	for _, key := range []string{".", "import", "node", "default"} {
+		if v, ok := m[key]; ok {
+			if found := exported(v); found != "" {
+				return found
+			}
+		}
+	}
+	return ""
+}
