@@ -37,6 +37,7 @@ type Editors struct {
 	mu      sync.Mutex
 	servers map[*Server]bool       // guarded by mu
 	bound   map[string][]*Server   // by session, the one that opened it first; guarded by mu
+	asks    []*openAsk             // what waits for the person; guarded by mu; replaced, never changed in place
 	decide  map[string]*sync.Mutex // by session: held while somebody decides about its changes; guarded by mu
 }
 
@@ -85,6 +86,18 @@ func (e *Editors) bind(session string, s *Server) {
 	defer e.mu.Unlock()
 	if !slices.Contains(e.bound[session], s) {
 		e.bound[session] = append(e.bound[session], s)
+		e.moved(session)
+	}
+}
+
+// moved lets a session's editors know that another came or went. mu is held.
+func (e *Editors) moved(session string) {
+	for _, s := range e.bound[session] {
+		go func() {
+			if es := s.lookup(session); es != nil {
+				es.poke()
+			}
+		}()
 	}
 }
 
@@ -103,7 +116,11 @@ func (e *Editors) drop(session string, s *Server) {
 		delete(e.bound, session)
 		return
 	}
+	changed := len(left) != len(e.bound[session])
 	e.bound[session] = left
+	if changed {
+		e.moved(session)
+	}
 }
 
 // readers is how many editors have a session open.
@@ -157,20 +174,25 @@ func (e *Editors) all(session string) ([]*Server, string) {
 
 // AskPermission implements permission.Asker.
 func (e *Editors) AskPermission(ctx context.Context, r permission.Request) (permission.Reply, error) {
-	s, session, ok := e.of(r.SessionID)
-	if !ok {
+	reply, err := askAll(ctx, e, r.SessionID, func(ctx context.Context, s *Server, session string) (permission.Reply, error) {
+		return s.askPermission(ctx, session, r)
+	}, func(reply permission.Reply) string {
+		if reply.Kind == permission.Reject {
+			return "rejected"
+		}
+		return "allowed"
+	})
+	if errors.Is(err, errNoEditor) {
 		return permission.Reply{}, &permission.RejectedError{Message: errNoEditor.Error()}
 	}
-	return s.askPermission(ctx, session, r)
+	return reply, err
 }
 
 // AskQuestions implements tools.Questioner.
 func (e *Editors) AskQuestions(ctx context.Context, call *tools.Call, qs []tools.Question) ([][]string, error) {
-	s, session, ok := e.of(call.SessionID)
-	if !ok {
-		return nil, errNoEditor
-	}
-	return s.askQuestions(ctx, session, call, qs)
+	return askAll(ctx, e, call.SessionID, func(ctx context.Context, s *Server, session string) ([][]string, error) {
+		return s.askQuestions(ctx, session, call, qs)
+	}, func([][]string) string { return "answered" })
 }
 
 // Files are a session's open documents, whichever editor has it open when they are asked for.

@@ -29,10 +29,12 @@ const maxAsked = 8 << 20
 // Buffer implements files.Buffers. An editor that reports its buffers is answered from memory. A generic one is asked:
 // where its text differs from the disk's, it is a buffer with unsaved changes, and that is what the person sees.
 func (f sessionFiles) Buffer(path string) (files.Buffer, bool) {
-	s, session, ok := f.e.of(f.session)
-	if !ok {
-		return files.Buffer{}, false
-	}
+	all, session := f.e.all(f.session)
+	return firstDirty(all, func(s *Server) (files.Buffer, bool) { return s.showsFile(session, path) })
+}
+
+// showsFile is a document as this editor shows it.
+func (s *Server) showsFile(session, path string) (files.Buffer, bool) {
 	c := s.currentClient()
 	if c.liveBuffers() {
 		return s.o.Buffers.Buffer(path)
@@ -57,11 +59,14 @@ func (f sessionFiles) Buffer(path string) (files.Buffer, bool) {
 
 // Dirty implements files.Buffers. A generic editor cannot be asked for a list.
 func (f sessionFiles) Dirty() []files.Buffer {
-	s, _, ok := f.e.of(f.session)
-	if !ok || !s.currentClient().liveBuffers() {
-		return nil
+	all, _ := f.e.all(f.session)
+	var out []files.Buffer
+	for _, s := range all {
+		if s.currentClient().liveBuffers() {
+			out = append(out, s.o.Buffers.Dirty()...)
+		}
 	}
-	return s.o.Buffers.Dirty()
+	return out
 }
 
 func (s *Server) readText(ctx context.Context, session, path string) (string, error) {
@@ -88,10 +93,15 @@ type sessionApplier struct {
 
 // Apply implements Applier: open documents through the editor, everything else through the disk.
 func (a sessionApplier) Apply(ctx context.Context, set *change.Set) error {
-	s, session, ok := a.e.of(a.session)
-	if !ok {
+	all, session := a.e.all(a.session)
+	switch len(all) {
+	case 0:
 		return a.disk.Apply(ctx, set)
+	case 1:
+	default:
+		return a.applyMany(ctx, all, session, set)
 	}
+	s := all[0]
 	c := s.currentClient()
 	switch {
 	case c.liveBuffers() && c.does(protocol.MethodPillionWorkspaceApplyEdit):

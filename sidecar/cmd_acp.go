@@ -8,15 +8,18 @@ import (
 )
 
 func acpCommand() *cobra.Command {
-	return &cobra.Command{
+	var shared bool
+	c := &cobra.Command{
 		Use:   "acp",
 		Short: "Serve the Agent Client Protocol on stdin and stdout (editors start this)",
 		Long:  "Serve the Agent Client Protocol on standard input and output. Standard output carries nothing else; logs go to a file under the state folder and warnings to standard error.",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return serveACP(c.Context(), stdio{os.Stdin, os.Stdout})
+			return serveACP(c.Context(), stdio{os.Stdin, os.Stdout}, shared)
 		},
 	}
+	c.Flags().BoolVar(&shared, "share", false, "let other editors of yours join its sessions (pillion attach), over a private socket")
+	return c
 }
 
 type stdio struct {

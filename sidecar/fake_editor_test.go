@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -251,11 +253,19 @@ func newEditor(t testing.TB, conn io.ReadWriteCloser) *editor {
 	return e
 }
 
+// fill puts values for "$name"; the longest name counts, so $C is no part of $CWD.
+func (e *editor) fill(text string) string {
+	names := slices.Collect(maps.Keys(e.vars))
+	slices.SortFunc(names, func(a, b string) int { return len(b) - len(a) })
+	for _, k := range names {
+		text = strings.ReplaceAll(text, "$"+k, e.vars[k])
+	}
+	return text
+}
+
 func (e *editor) send(line string) {
 	e.t.Helper()
-	for k, v := range e.vars {
-		line = strings.ReplaceAll(line, "$"+k, v)
-	}
+	line = e.fill(line)
 	if _, err := io.WriteString(e.conn, line+"\n"); err != nil {
 		e.t.Fatal(err)
 	}
@@ -288,9 +298,7 @@ func (e *editor) receive() (map[string]any, string) {
 // matches anything, "?name" remembers a string or an integer for "$name".
 func (e *editor) expect(pattern string) map[string]any {
 	e.t.Helper()
-	for k, v := range e.vars {
-		pattern = strings.ReplaceAll(pattern, "$"+k, v)
-	}
+	pattern = e.fill(pattern)
 	var want any
 	if err := json.Unmarshal([]byte(pattern), &want); err != nil {
 		e.t.Fatalf("pattern %s: %v", pattern, err)
@@ -331,9 +339,7 @@ func (e *editor) expectAll(patterns ...string) {
 	e.t.Helper()
 	left := map[string]any{}
 	for _, p := range patterns {
-		for k, v := range e.vars {
-			p = strings.ReplaceAll(p, "$"+k, v)
-		}
+		p = e.fill(p)
 		var want any
 		if err := json.Unmarshal([]byte(p), &want); err != nil {
 			e.t.Fatalf("pattern %s: %v", p, err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/pillion-dev/pillion/lspbridge"
@@ -60,6 +61,34 @@ func (l *liveProblems) follow(f func(lspbridge.FileReport)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.listen = f
+}
+
+// problemHub hands what the language servers say to every connection.
+type problemHub struct {
+	mu  sync.Mutex
+	all []*liveProblems // guarded by mu; replaced, never changed in place
+}
+
+func (h *problemHub) put(r lspbridge.FileReport) {
+	h.mu.Lock()
+	all := h.all
+	h.mu.Unlock()
+	for _, l := range all {
+		l.put(r)
+	}
+}
+
+// join makes a listener of a connection; leave ends it.
+func (h *problemHub) join() (l *liveProblems, leave func()) {
+	l = &liveProblems{}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.all = append(slices.Clone(h.all), l)
+	return l, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.all = slices.DeleteFunc(slices.Clone(h.all), func(x *liveProblems) bool { return x == l })
+	}
 }
 
 // tellProblems sends _pillion/diagnostics/updated where it is understood.

@@ -39,6 +39,9 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == guard.Arg { // we watch another Pillion
 		os.Exit(guard.Main())
 	}
+	if len(os.Args) > 1 && os.Args[1] == relayArg { // an editor's terminal shows a command of another Pillion's
+		os.Exit(relayMain(os.Args[2:]))
+	}
 	tuneHeap()
 	guard.Enable()
 	code := execute(os.Args[1:])
@@ -85,7 +88,7 @@ Exit codes: 0 done, 1 failed, 2 the command line is wrong, 130 cancelled.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%w; see %s --help", err, c.CommandPath())
 	})
-	root.AddCommand(acpCommand(), runCommand(), toolCommand(), mcpCommand(), permissionCommand(), sessionsCommand(), modelsCommand(), configCommand(), trustCommand(), doctorCommand(), versionCommand())
+	root.AddCommand(acpCommand(), attachCommand(), runCommand(), toolCommand(), mcpCommand(), permissionCommand(), sessionsCommand(), modelsCommand(), configCommand(), trustCommand(), doctorCommand(), versionCommand())
 	strict(root)
 	return root
 }

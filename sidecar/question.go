@@ -82,7 +82,7 @@ func (s *Server) askForm(ctx context.Context, session string, call *tools.Call, 
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, fmt.Errorf("the editor could not ask: %w", err)
+		return nil, fmt.Errorf("%w: %w", errCannotAsk, err)
 	}
 	if got.Action != "accept" {
 		return nil, tools.ErrDismissed
@@ -132,7 +132,7 @@ func (s *Server) askChoice(ctx context.Context, session string, call *tools.Call
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
-		return "", fmt.Errorf("question %d: the editor could not ask: %w", n+1, err)
+		return "", fmt.Errorf("question %d: %w: %w", n+1, errCannotAsk, err)
 	}
 	selected, ok := got.Outcome.Value.(*protocol.SelectedPermissionOutcome)
 	if !ok {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -30,6 +31,7 @@ type ServerOptions struct {
 	Buffers *Buffers           // nil makes its own
 	Live    *liveProblems      // changed problems, for editors that follow them; nil: none
 	Theirs  *editorProblems    // takes the editor's own problems; nil: they are not wanted
+	Open    string             // the session that the first session/new opens instead of a new one; empty: none
 	Version string             // Pillion's
 	Log     *slog.Logger       // nil is silent
 
@@ -82,12 +84,14 @@ type Server struct {
 	selection selection // where the person is
 
 	screens screens // terminals the editor follows
+	relays  relays  // commands its own terminals show
 
 	asked asked // changes that wait for the person
 
 	mu       sync.Mutex
 	client   *client                   // guarded by mu
 	sessions map[string]*editorSession // guarded by mu
+	attached bool                      // o.Open has been opened; guarded by mu
 }
 
 type rawMessage = json.RawMessage
@@ -159,15 +163,20 @@ func within(limit time.Duration, f func()) {
 	}
 }
 
-// endSessions cancels every turn and ends the sessions, all at once.
+// endSessions cancels every turn and ends the sessions, all at once, but those that others have open.
 func (s *Server) endSessions() {
 	s.mu.Lock()
-	var all []*editorSession
-	for _, es := range s.sessions {
-		all = append(all, es)
-	}
+	mine := maps.Clone(s.sessions)
 	clear(s.sessions)
 	s.mu.Unlock()
+	var all []*editorSession
+	for id, es := range mine {
+		if s.o.Editors.unbind(id, s) {
+			es.leave()
+		} else {
+			all = append(all, es)
+		}
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownLimit)
 	defer cancel()
 	var wg sync.WaitGroup

@@ -26,7 +26,7 @@ type editorSession struct {
 	mu        sync.Mutex
 	order     chan struct{}                  // the last request that must keep its place (settings, queue, prompts): closed when it has it; guarded by mu
 	turns     chan struct{}                  // the last prompt: closed when it is answered; guarded by mu
-	prompts   map[*context.CancelFunc]bool   // prompts running or queued; guarded by mu
+	prompts   map[*context.CancelFunc]string // prompts running or queued, with their message id once they have one; guarded by mu
 	stop      func()                         // ends the subscription; guarded by mu
 	announced bool                           // the slash commands have been sent; guarded by mu
 	own       map[string]bool                // message ids of this connection's prompts, until they are shown; guarded by mu
@@ -43,7 +43,7 @@ func closedChan() chan struct{} {
 }
 
 func (s *Server) newEditorSession() *editorSession {
-	es := &editorSession{server: s, ready: make(chan struct{}), order: closedChan(), turns: closedChan(), prompts: map[*context.CancelFunc]bool{}, own: map[string]bool{}}
+	es := &editorSession{server: s, ready: make(chan struct{}), order: closedChan(), turns: closedChan(), prompts: map[*context.CancelFunc]string{}, own: map[string]bool{}}
 	es.view = newView(es)
 	return es
 }
@@ -127,6 +127,9 @@ func (s *Server) newSession(ctx context.Context, r *rpc.Request) (any, error) {
 		if err := protocol.Assign(tree, &choice); err != nil {
 			return nil, rpc.InvalidParams("_meta.pillion.%v", err)
 		}
+	}
+	if id := s.attachTo(); id != "" {
+		return s.attach(ctx, r, id)
 	}
 	note := s.passMCP(p.Cwd, p.MCPServers)
 	note = s.trust(p.Cwd, choice.Trusted, note)

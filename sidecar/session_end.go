@@ -16,8 +16,44 @@ func (s *Server) detach(ctx context.Context, id string) error {
 	s.mu.Lock()
 	delete(s.sessions, id)
 	s.mu.Unlock()
-	s.o.Editors.unbind(id, s)
+	if s.o.Editors.unbind(id, s) {
+		es.leave()
+		return nil
+	}
 	return es.end(ctx)
+}
+
+// leave takes this editor off a session that others still have open. Its turn goes on; what it has queued does not.
+func (es *editorSession) leave() {
+	select {
+	case <-es.ready:
+	default:
+		return // it was being opened: nothing is followed yet
+	}
+	if es.Session == nil {
+		return
+	}
+	running := es.State().Turn
+	es.mu.Lock()
+	for cancel, message := range es.prompts {
+		if message == "" || message != running {
+			(*cancel)()
+		}
+	}
+	es.mu.Unlock()
+	es.unfollow()
+}
+
+// unfollow ends what keeps the editor up to date.
+func (es *editorSession) unfollow() {
+	es.mu.Lock()
+	stop, unwatch := es.stop, es.unwatch
+	es.stop, es.unwatch = nil, nil
+	es.mu.Unlock()
+	if stop != nil {
+		stop()
+		unwatch()
+	}
 }
 
 func (s *Server) closeSession(ctx context.Context, p *protocol.CloseSessionRequest) (*protocol.CloseSessionResponse, error) {
@@ -58,14 +94,7 @@ func (es *editorSession) end(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	es.Session.Close(ctx)
-	es.mu.Lock()
-	stop, unwatch := es.stop, es.unwatch
-	es.stop, es.unwatch = nil, nil
-	es.mu.Unlock()
-	if stop != nil {
-		stop()
-		unwatch()
-	}
+	es.unfollow()
 	return ctx.Err()
 }
 

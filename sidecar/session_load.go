@@ -42,7 +42,9 @@ func (s *Server) open(ctx context.Context, id, cwd string, extra []string) (*edi
 		return fail(errNotFound{fmt.Sprintf("session %q cannot be opened: %v; session/list shows the stored ones", id, err)})
 	}
 	if have := live.Info().Cwd; !sameDir(have, cwd) {
-		live.Close(ctx)
+		if s.o.Editors.readers(id) == 0 {
+			live.Close(ctx)
+		}
 		return fail(rpc.InvalidParams("cwd: session %s belongs to %s, not to %s", id, have, cwd))
 	}
 	es.Session = live
@@ -78,32 +80,25 @@ func (s *Server) loadSession(ctx context.Context, r *rpc.Request) (any, error) {
 	if had {
 		replay = newView(es) // what was shown before does not count: the editor starts over
 	}
-	var last int64
-	hidden, err := es.Hidden(ctx)
-	if err == nil {
-		err = es.Events(ctx, 0, func(e agent.Event) error {
-			last = e.Seq
-			if hidden.Has(e) {
-				replay.remember(e)
-			} else {
-				replay.show(e, true)
-			}
-			return ctx.Err()
-		})
-	}
+	err = es.replay(ctx, replay)
 	if !had {
-		if err == nil {
-			es.subscribe(last, false)
-		}
 		es.err = err
 		close(es.ready)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("session %s cannot be replayed: %w", p.SessionID, err)
 	}
-	go es.welcome(joinNotes(s.passMCP(p.Cwd, p.MCPServers), note))
+	note = joinNotes(s.passMCP(p.Cwd, p.MCPServers), note)
+	s.wire.afterAnswer(r, func() { go es.arrived(note) })
 	info := es.Info()
 	return &protocol.LoadSessionResponse{Modes: s.modes(info), ConfigOptions: s.configOptions(info)}, nil
+}
+
+// arrived is what follows the answer that opened a stored session: what the editor must know, and what waits for the
+// person.
+func (es *editorSession) arrived(note string) {
+	es.welcome(note)
+	es.server.o.Editors.offer(es.ID(), es.server)
 }
 
 // resumeSession opens a session without replaying it.
@@ -134,7 +129,8 @@ func (s *Server) resumeSession(ctx context.Context, r *rpc.Request) (any, error)
 			return nil, fmt.Errorf("session %s cannot be resumed: %w", p.SessionID, err)
 		}
 	}
-	go es.welcome(joinNotes(s.passMCP(p.Cwd, p.MCPServers), note))
+	note = joinNotes(s.passMCP(p.Cwd, p.MCPServers), note)
+	s.wire.afterAnswer(r, func() { go es.arrived(note) })
 	info := es.Info()
 	return &protocol.ResumeSessionResponse{Modes: s.modes(info), ConfigOptions: s.configOptions(info)}, nil
 }

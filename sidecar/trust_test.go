@@ -223,7 +223,7 @@ func TestAnEditorsWorkspaceTrust(t *testing.T) {
 	root := strangersProject(t)
 	editorEnd, server := pipes()
 	done := make(chan error, 1)
-	go func() { done <- serveACP(t.Context(), server) }()
+	go func() { done <- serveACP(t.Context(), server, false) }()
 	e := newEditor(t, editorEnd)
 	e.request("initialize", `{"protocolVersion":1}`)
 	e.request("session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[]}`, root))

@@ -318,6 +318,9 @@ func (v *view) toolContent(c *callView) []protocol.ToolCallContent {
 		text = d.Error
 	default:
 		text, _ = d.Metadata["output"].(string) // a running command shows what it has said so far
+		if id, ok := v.es.server.shownIn(v.es, d); ok {
+			return append(slices.Clone(c.diffs), terminalContent(id))
+		}
 	}
 	out := slices.Clone(c.diffs)
 	if text != "" {

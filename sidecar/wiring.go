@@ -35,13 +35,12 @@ type appOptions struct {
 	asker     permission.Asker
 	questions tools.Questioner
 	editors   *Editors        // nil: no editor, files are read from and written to the disk
-	buffers   *Buffers        // with editors: what they have open
 	ephemeral bool            // nothing is stored: scripts
 	theirs    *editorProblems // with editors: what they say is wrong with files
 	noLSP     bool
 	log       *slog.Logger
-	problems  *liveProblems // where changed problems go; nil: nobody listens
-	notices   io.Writer     // what a person at a terminal should know; nil: only the log
+	problems  func(lspbridge.FileReport) // where changed problems go; nil: nobody listens
+	notices   io.Writer                  // what a person at a terminal should know; nil: only the log
 }
 
 // app is the one place where concrete parts meet. Making it opens and starts nothing.
@@ -284,15 +283,13 @@ func (a *app) bridge(root string, c *config.Config) *servers {
 		return m
 	}
 	o := lspbridge.Options{Root: root, Servers: lspConfig(c), Log: a.o.log, Trusted: c.Trusted(), Bin: lspbridge.CacheBins(a.place.servers()), Start: guard.Start}
-	if a.o.buffers != nil {
+	if a.o.editors != nil {
 		o.Buffer = func(path string) (string, bool) {
-			b, ok := a.o.buffers.Buffer(path)
+			b, ok := a.o.editors.anyBuffer(path)
 			return b.Text, ok
 		}
 	}
-	if a.o.problems != nil {
-		o.Diagnostics = a.o.problems.put
-	}
+	o.Diagnostics = a.o.problems
 	link := &servers{uses: map[string]func(){}}
 	o.Notice = func(_, text string) { a.tell(link, text) }
 	o.ApplyEdit = func(ctx context.Context, server, label string, edits []lspbridge.FileEdit) error {
@@ -356,38 +353,4 @@ func (a *app) close() {
 	if err := a.store.Close(); err != nil {
 		a.o.log.Error("closing the store", "err", err)
 	}
-}
-
-// startUp is when an editor's handshake is over and the memory of starting can go.
-const startUp = 250 * time.Millisecond
-
-// serveACP serves one editor until it goes away.
-func serveACP(ctx context.Context, conn io.ReadWriteCloser) error {
-	p := newWorkplace()
-	log, done := p.logger()
-	defer done()
-	editors, buffers, live, theirs := NewEditors(), NewBuffers(), &liveProblems{}, newEditorProblems()
-	a := newApp(appOptions{place: p, problems: live, asker: editors, questions: editors, editors: editors, buffers: buffers, theirs: theirs, log: log})
-	defer a.close()
-	finder, endFinder := a.finder()
-	defer endFinder()
-	s := NewServer(ServerOptions{
-		Runtime: a.runtime, Conn: conn, Editors: editors, Buffers: buffers, Live: live, Theirs: theirs, Version: version, Log: log,
-		Modes: a.runtime.Agents,
-		Models: func(cwd string) []ModelInfo {
-			var out []ModelInfo
-			for _, m := range a.models.List(ctx, cwd, false) {
-				info := ModelInfo{ID: m.ID, Name: m.Name, Description: m.Origin}
-				if m.Model.Thinking {
-					info.Efforts = []string{"low", "medium", "high"}
-				}
-				out = append(out, info)
-			}
-			return out
-		},
-		Rules: a.rules, Grants: a.grants, Finder: finder, Review: a.review, Terminals: a.terminals, Whole: a.blobs.Load, MCP: a.mcp.pass, Trust: p.editorTrust,
-	})
-	settle := time.AfterFunc(startUp, giveBack)
-	defer settle.Stop()
-	return s.Serve(ctx)
 }

@@ -39,6 +39,7 @@ type Config struct {
 	Ripgrep      string               `json:"ripgrep,omitempty" doc:"path of the rg program, or off for the built-in search engine; default: the rg on PATH"`
 	Review       string               `json:"review,omitempty" doc:"preview (ask before a change) or follow (apply at once, keep or undo after)" enum:"preview,follow"`
 	Steps        int                  `json:"steps,omitempty" doc:"model steps one turn may take"`
+	Attachable   bool                 `json:"attachable,omitempty" doc:"let your other editors join a sidecar's sessions (pillion attach), as pillion acp --share does"`
 	LogLevel     string               `json:"log_level,omitempty" doc:"debug, info, warn or error" enum:"debug,info,warn,error"`
 
 	Sandbox          string   `json:"sandbox,omitempty" doc:"off, ask or on: run commands where they can write only to the project, temporary folders and caches. ask: what cannot run in it is asked; on: it is not run" enum:"off,ask,on"`

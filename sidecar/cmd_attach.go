@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pillion-dev/pillion/sidecar/share"
+)
+
+func attachCommand() *cobra.Command {
+	var list bool
+	c := &cobra.Command{
+		Use:   "attach [session]",
+		Short: "Join a live session of an editor, from a second one or a script",
+		Long: `Join a live session: the Agent Client Protocol on standard input and output, carried to the sidecar that has the
+session open. It must have been started with "pillion acp --share", or "attachable": true in your own pillion.jsonc.
+
+Both see the same events, both may prompt and decide; the first decision counts. With a session named (the end or the
+beginning of its id will do), the first session/new joins it. Without one the only live session is joined, this
+directory's before others; an editor may also use session/load.`,
+		Example: "  pillion attach --list\n  pillion attach ses_01JX",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			want := ""
+			if len(args) > 0 {
+				want = args[0]
+			}
+			if list {
+				return listShared(c.Context(), c.OutOrStdout())
+			}
+			cwd, err := directory("")
+			if err != nil {
+				return err
+			}
+			conn, err := dialShared(c.Context(), want, cwd)
+			if err != nil {
+				return err
+			}
+			return carry(c.Context(), conn, os.Stdin, c.OutOrStdout())
+		},
+	}
+	c.Flags().BoolVarP(&list, "list", "l", false, "show the sessions that can be joined")
+	return c
+}
+
+// joinable is a live session and the process that has it open.
+type joinable struct {
+	share.Session
+	of share.Process
+}
+
+// joinables are the sessions of all processes that can be attached to, and those processes.
+func joinables(ctx context.Context) (all []joinable, processes []share.Process) {
+	for _, p := range share.List() {
+		c, w, err := share.Dial(ctx, p, share.Hello{List: true})
+		if err != nil {
+			continue // it has just ended, or is of another version
+		}
+		_ = c.Close()
+		processes = append(processes, p)
+		for _, s := range w.Sessions {
+			all = append(all, joinable{s, p})
+		}
+	}
+	return all, processes
+}
+
+func listShared(ctx context.Context, out io.Writer) error {
+	all, processes := joinables(ctx)
+	if len(processes) == 0 {
+		return errNothingShared
+	}
+	for _, s := range all {
+		fmt.Fprintf(out, "%s  %-7s  %s  %s\n", s.ID, s.State, s.Cwd, s.Title)
+	}
+	return nil
+}
+
+var errNothingShared = fmt.Errorf("no running Pillion can be joined; start one with `pillion acp --share`, or set \"attachable\": true in your own pillion.jsonc")
+
+// dialShared finds the process to join and connects to it.
+func dialShared(ctx context.Context, want, cwd string) (net.Conn, error) {
+	all, processes := joinables(ctx)
+	if len(processes) == 0 {
+		return nil, errNothingShared
+	}
+	fits := all
+	if want != "" {
+		fits = nil
+		for _, s := range all {
+			if s.ID == want {
+				fits = []joinable{s}
+				break
+			}
+			if strings.HasPrefix(s.ID, want) || strings.HasSuffix(s.ID, want) {
+				fits = append(fits, s)
+			}
+		}
+		if len(fits) == 0 {
+			return nil, fmt.Errorf("no live session %q; %s", want, choices(all))
+		}
+	} else if here := inDir(all, cwd); len(here) > 0 {
+		fits = here
+	}
+	switch {
+	case len(fits) == 1:
+		c, _, err := share.Dial(ctx, fits[0].of, share.Hello{Session: fits[0].ID})
+		return c, err
+	case len(fits) == 0 && len(processes) == 1: // it has no session yet: the editor starts one
+		c, _, err := share.Dial(ctx, processes[0], share.Hello{})
+		return c, err
+	case len(fits) == 0:
+		return nil, fmt.Errorf("%d sidecars run, none with a session; open one first", len(processes))
+	}
+	return nil, fmt.Errorf("which session? %s", choices(fits))
+}
+
+func inDir(all []joinable, cwd string) (out []joinable) {
+	for _, s := range all {
+		if sameDir(s.Cwd, cwd) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func choices(all []joinable) string {
+	if len(all) == 0 {
+		return "there is none"
+	}
+	var out []string
+	for _, s := range all {
+		out = append(out, fmt.Sprintf("%s (%s, %s)", s.ID, s.Title, s.Cwd))
+	}
+	return "there are: " + strings.Join(out, "; ")
+}
+
+// carry moves bytes both ways until the sidecar ends the connection. The end of in is the editor's goodbye: what it
+// asked before is still answered.
+func carry(ctx context.Context, conn net.Conn, in io.Reader, out io.Writer) error {
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	go func() {
+		_, _ = io.Copy(conn, in)
+		if half, ok := conn.(interface{ CloseWrite() error }); ok {
+			_ = half.CloseWrite()
+		} else {
+			_ = conn.Close()
+		}
+	}()
+	_, err := io.Copy(out, conn)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/pillion-dev/pillion/sidecar/share"
+)
+
+// startUp is when an editor's handshake is over and the memory of starting can go.
+const startUp = 250 * time.Millisecond
+
+// serveACP serves one editor until it goes away. With shared others may attach, and it goes on until the last has gone.
+func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
+	p := newWorkplace()
+	log, done := p.logger()
+	defer done()
+	h := &house{editors: NewEditors(), theirs: newEditorProblems(), problems: &problemHub{}, log: log}
+	h.app = newApp(appOptions{place: p, problems: h.problems.put, asker: h.editors, questions: h.editors, editors: h.editors, theirs: h.theirs, log: log})
+	defer h.app.close()
+	var end func()
+	h.finder, end = h.app.finder()
+	defer end()
+	settle := time.AfterFunc(startUp, giveBack)
+	defer settle.Stop()
+	cwd, _ := os.Getwd()
+	if c, _ := p.config(cwd); c.Attachable {
+		shared = true
+	}
+	if !shared {
+		return h.serve(ctx, conn, "")
+	}
+	l, err := share.Listen(version, cwd, h.describe)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	log.Info("sharing", "socket", l.Socket())
+	return h.host(ctx, conn, l)
+}
+
+// house is what all connections of a sidecar have in common.
+type house struct {
+	app      *app
+	editors  *Editors
+	theirs   *editorProblems
+	problems *problemHub
+	finder   *Finder
+	log      *slog.Logger
+}
+
+// serve serves one connection; open is the session it was made for, if any.
+func (h *house) serve(ctx context.Context, conn io.ReadWriteCloser, open string) error {
+	live, leave := h.problems.join()
+	defer leave()
+	a := h.app
+	return NewServer(ServerOptions{
+		Runtime: a.runtime, Conn: conn, Editors: h.editors, Buffers: NewBuffers(), Live: live, Theirs: h.theirs, Open: open, Version: version, Log: h.log,
+		Modes:    a.runtime.Agents,
+		Models:   func(cwd string) []ModelInfo { return a.modelList(ctx, cwd) },
+		Commands: a.commandsOf,
+		Rules:    a.rules, Grants: a.grants, Finder: h.finder, Review: a.review, Terminals: a.terminals, Whole: a.blobs.Load, MCP: a.mcp.pass, Trust: a.place.editorTrust,
+	}).Serve(ctx)
+}
+
+// host serves the first editor and those that attach. It returns the first one's error when the last has gone.
+func (h *house) host(ctx context.Context, conn io.ReadWriteCloser, l *share.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var mu sync.Mutex
+	n, empty := 1, make(chan struct{}) // connections; closed when there are none
+	leave := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if n--; n == 0 {
+			close(empty)
+		}
+	}
+	var wg sync.WaitGroup
+	var first error
+	wg.Go(func() {
+		first = h.serve(ctx, conn, "")
+		leave()
+	})
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			late := n == 0
+			if !late {
+				n++
+				wg.Add(1)
+			}
+			mu.Unlock()
+			if late { // the last has just gone
+				_ = c.Close()
+				return
+			}
+			h.log.Info("attached", "session", c.Session)
+			go func() {
+				defer wg.Done()
+				if err := h.serve(ctx, c, c.Session); err != nil {
+					h.log.Info("attached editor", "err", err)
+				}
+				_ = c.Close()
+				leave()
+			}()
+		}
+	}()
+	select {
+	case <-empty:
+	case <-ctx.Done():
+	}
+	l.Close()
+	wg.Wait()
+	return first
+}
+
+// describe says what sessions are open, to who looks for one.
+func (h *house) describe() []share.Session {
+	var out []share.Session
+	for _, s := range h.app.runtime.Live() {
+		info := s.Info()
+		if info.Parent != "" {
+			continue
+		}
+		state := "idle"
+		if st := s.State(); len(st.Waiting) > 0 {
+			state = "waiting"
+		} else if st.Busy {
+			state = "running"
+		}
+		out = append(out, share.Session{ID: info.ID, Cwd: info.Cwd, Title: info.Title, State: state})
+	}
+	return out
+}

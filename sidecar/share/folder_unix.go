@@ -1,0 +1,46 @@
+//go:build unix
+
+package share
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+const supported = true
+
+// folder is where the sockets are: a folder of the person's own that nobody else can enter.
+func folder() (string, error) {
+	dir := os.Getenv("XDG_RUNTIME_DIR")
+	if filepath.IsAbs(dir) {
+		dir = filepath.Join(dir, "pillion")
+	}
+	if !filepath.IsAbs(dir) || len(dir)+len("/1234567-12345678.sock") > maxPath {
+		dir = filepath.Join(os.TempDir(), fmt.Sprintf("pillion-%d", os.Getuid()))
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("sessions cannot be shared: %w", err)
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return "", err
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if !info.IsDir() || !ok || int(owner.Uid) != os.Getuid() {
+		return "", fmt.Errorf("sessions cannot be shared: %s is not a folder of yours; remove it, or set XDG_RUNTIME_DIR", dir)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		if err := os.Chmod(dir, 0o700); err != nil {
+			return "", fmt.Errorf("sessions cannot be shared: others may enter %s: %w", dir, err)
+		}
+	}
+	return dir, nil
+}
+
+// refused: nobody listens there, or nothing is there.
+func refused(err error) bool {
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, os.ErrNotExist)
+}

@@ -1,0 +1,312 @@
+// Package share lets other processes of the same person reach a running sidecar over a private local socket: mode 0600
+// in a folder of mode 0700 that belongs to them, and a token besides. A file beside each socket says whose it is.
+//
+//	l, err := share.Listen("0.1.0", cwd)
+//	for { c, err := l.Accept(); if err != nil { break }; go serve(c) }
+//
+//	for _, p := range share.List() { conn, welcome, err := share.Dial(ctx, p, share.Hello{}) … }
+package share
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Process is a sidecar that can be attached to.
+type Process struct {
+	PID     int       `json:"pid"`
+	Cwd     string    `json:"cwd"`
+	Version string    `json:"version"`
+	Started time.Time `json:"started"`
+	Token   string    `json:"token"`
+
+	socket string
+}
+
+// Session is a live session of a process.
+type Session struct {
+	ID    string `json:"id"`
+	Cwd   string `json:"cwd"`
+	Title string `json:"title,omitempty"`
+	State string `json:"state"` // idle, running, waiting
+}
+
+// Hello is the first line of who connects.
+type Hello struct {
+	Token   string `json:"token"`
+	Session string `json:"session,omitempty"` // the one the next session/new is to open
+	List    bool   `json:"list,omitempty"`    // only tell what there is
+}
+
+// Welcome is the answer, one line too. With an Error the connection ends.
+type Welcome struct {
+	OK       bool      `json:"ok"`
+	Error    string    `json:"error,omitempty"`
+	Sessions []Session `json:"sessions,omitempty"`
+}
+
+// Limits of a handshake.
+const (
+	handshake = 5 * time.Second
+	maxLine   = 64 << 10 // bytes
+	maxKnocks = 16       // handshakes at once
+	maxPath   = 100      // bytes of a socket's path; the system's limit is a little above
+)
+
+// ErrUnsupported: no private sockets here.
+var ErrUnsupported = errors.New("sharing a session is not available on this system yet: it needs Unix sockets")
+
+// Listener accepts connections that know the token. Close removes the socket.
+type Listener struct {
+	describe func() []Session
+	token    string
+	socket   string
+	l        net.Listener
+	ready    chan Conn
+	knocks   chan struct{}
+	done     chan struct{}
+	once     sync.Once
+	wg       sync.WaitGroup
+}
+
+// Conn is a connection behind its handshake.
+type Conn struct {
+	net.Conn
+	Session string // what Hello asked for
+}
+
+// Listen opens a socket for this process. describe says what sessions are live; it may be called at any time.
+func Listen(version, cwd string, describe func() []Session) (*Listener, error) {
+	if !supported {
+		return nil, ErrUnsupported
+	}
+	dir, err := folder()
+	if err != nil {
+		return nil, err
+	}
+	clean(dir)
+	raw := make([]byte, 32)
+	if _, err := rand.Read(raw); err != nil {
+		return nil, err
+	}
+	l := &Listener{describe: describe, token: hex.EncodeToString(raw), ready: make(chan Conn), knocks: make(chan struct{}, maxKnocks), done: make(chan struct{})}
+	l.socket = filepath.Join(dir, strconv.Itoa(os.Getpid())+"-"+hex.EncodeToString(raw[:4])+".sock")
+	p := Process{PID: os.Getpid(), Cwd: cwd, Version: version, Started: time.Now().UTC(), Token: hex.EncodeToString(raw)}
+	if l.l, err = net.Listen("unix", l.socket); err != nil {
+		return nil, fmt.Errorf("the session cannot be shared: %w", err)
+	}
+	text, err := json.Marshal(p)
+	if err == nil {
+		err = os.Chmod(l.socket, 0o600)
+	}
+	if err == nil {
+		err = os.WriteFile(card(l.socket), text, 0o600)
+	}
+	if err != nil {
+		l.Close()
+		return nil, fmt.Errorf("the session cannot be shared: %w", err)
+	}
+	l.wg.Go(l.run)
+	return l, nil
+}
+
+// Socket is where it listens.
+func (l *Listener) Socket() string { return l.socket }
+
+// Accept gives the next connection that passed the handshake. net.ErrClosed after Close.
+func (l *Listener) Accept() (Conn, error) {
+	select {
+	case c := <-l.ready:
+		return c, nil
+	case <-l.done:
+		return Conn{}, net.ErrClosed
+	}
+}
+
+// Close stops listening and removes the socket. Connections that were accepted go on.
+func (l *Listener) Close() {
+	l.once.Do(func() {
+		close(l.done)
+		_ = l.l.Close()
+		_ = os.Remove(l.socket)
+		_ = os.Remove(card(l.socket))
+	})
+	l.wg.Wait()
+}
+
+func (l *Listener) run() {
+	for {
+		c, err := l.l.Accept()
+		if err != nil {
+			return // closed
+		}
+		select {
+		case l.knocks <- struct{}{}:
+		case <-l.done:
+			_ = c.Close()
+			return
+		}
+		l.wg.Go(func() {
+			defer func() { <-l.knocks }()
+			l.greet(c)
+		})
+	}
+}
+
+// greet takes the handshake of one connection.
+func (l *Listener) greet(c net.Conn) {
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() { // a handshake does not hold up the end
+		select {
+		case <-l.done:
+			_ = c.SetDeadline(time.Now())
+		case <-stop:
+		}
+	}()
+	_ = c.SetDeadline(time.Now().Add(handshake))
+	refuse := func(why string) {
+		_ = write(c, Welcome{Error: why})
+		_ = c.Close()
+	}
+	var h Hello
+	line, err := readLine(c)
+	if err != nil {
+		_ = c.Close()
+		return
+	}
+	if json.Unmarshal(line, &h) != nil {
+		refuse("the first line is no handshake; connect with `pillion attach`")
+		return
+	}
+	if subtle.ConstantTimeCompare([]byte(h.Token), []byte(l.token)) != 1 {
+		refuse("the token is wrong")
+		return
+	}
+	all := l.describe()
+	if h.Session != "" && !slices.ContainsFunc(all, func(s Session) bool { return s.ID == h.Session }) {
+		refuse("no session " + h.Session + " is open here")
+		return
+	}
+	if err := write(c, Welcome{OK: true, Sessions: all}); err != nil || h.List {
+		_ = c.Close()
+		return
+	}
+	_ = c.SetDeadline(time.Time{})
+	select {
+	case l.ready <- Conn{c, h.Session}:
+	case <-l.done:
+		_ = c.Close()
+	}
+}
+
+// List are the processes that can be attached to, the newest first. What a dead one left behind is removed.
+func List() []Process {
+	if !supported {
+		return nil
+	}
+	dir, err := folder()
+	if err != nil {
+		return nil
+	}
+	all := clean(dir)
+	slices.SortFunc(all, func(a, b Process) int { return b.Started.Compare(a.Started) })
+	return all
+}
+
+// Dial connects to a process. The connection is Pillion's protocol from then on, unless hello only asks for the list.
+func Dial(ctx context.Context, p Process, hello Hello) (net.Conn, Welcome, error) {
+	d := net.Dialer{Timeout: handshake}
+	c, err := d.DialContext(ctx, "unix", p.socket)
+	if err != nil {
+		return nil, Welcome{}, err
+	}
+	_ = c.SetDeadline(time.Now().Add(handshake))
+	hello.Token = p.Token
+	var w Welcome
+	err = write(c, hello)
+	if err == nil {
+		var line []byte
+		if line, err = readLine(c); err == nil {
+			err = json.Unmarshal(line, &w)
+		}
+	}
+	if err == nil && !w.OK {
+		err = errors.New(w.Error)
+	}
+	if err != nil {
+		_ = c.Close()
+		return nil, w, err
+	}
+	_ = c.SetDeadline(time.Time{})
+	return c, w, nil
+}
+
+// clean lists a folder's processes and removes what nobody listens to any more.
+func clean(dir string) (alive []Process) {
+	names, _ := filepath.Glob(filepath.Join(dir, "*.sock"))
+	cards, _ := filepath.Glob(filepath.Join(dir, "*.json"))
+	for _, c := range cards {
+		if s := strings.TrimSuffix(c, ".json") + ".sock"; !slices.Contains(names, s) {
+			names = append(names, s)
+		}
+	}
+	for _, socket := range names {
+		c, err := net.DialTimeout("unix", socket, time.Second)
+		if err != nil {
+			if refused(err) {
+				_ = os.Remove(socket)
+				_ = os.Remove(card(socket))
+			}
+			continue
+		}
+		_ = c.Close()
+		text, err := os.ReadFile(card(socket))
+		p := Process{}
+		if err == nil && json.Unmarshal(text, &p) == nil && p.Token != "" {
+			p.socket = socket
+			alive = append(alive, p)
+		}
+	}
+	return alive
+}
+
+// card is the file beside a socket that says whose it is and holds the token.
+func card(socket string) string { return strings.TrimSuffix(socket, ".sock") + ".json" }
+
+func write(c net.Conn, v any) error {
+	text, err := json.Marshal(v)
+	if err == nil {
+		_, err = c.Write(append(text, '\n'))
+	}
+	return err
+}
+
+// readLine reads one line and not a byte more: what follows belongs to another protocol.
+func readLine(c net.Conn) ([]byte, error) {
+	var line []byte
+	var b [1]byte
+	for len(line) < maxLine {
+		if _, err := c.Read(b[:]); err != nil {
+			return nil, err
+		}
+		if b[0] == '\n' {
+			return line, nil
+		}
+		line = append(line, b[0])
+	}
+	return nil, errors.New("the line is too long")
+}
