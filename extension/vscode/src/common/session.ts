@@ -60,7 +60,7 @@ export class SessionState {
       case "tool_call_update":
         return this.tool(u, now, live);
       case "plan":
-        return this.setHead("plan", list(u["entries"]) as Head["plan"]);
+        return this.setHead("plan", plan(u["entries"]));
       case "available_commands_update":
         return this.setHead("commands", list(u["availableCommands"]) as AvailableCommand[]);
       case "config_option_update":
@@ -166,7 +166,10 @@ export class SessionState {
   }
 
   private id(kind: string): string {
-    return `#${kind}${String(++this.counter)}`; // no tool call's id is like this: models and servers choose those
+    let id: string;
+    do id = `#${kind}${String(++this.counter)}`; // models and servers choose the ids of calls: none takes one of ours
+    while (this.entries.has(id));
+    return id;
   }
 
   private add(e: Entry): void {
@@ -289,6 +292,13 @@ export class SessionState {
     const e: NoticeEntry = { kind: "notice", id, severity: status === "failed" ? "warning" : "info", title, description: error, actions: [], busy: status === "in_progress" || undefined };
     this.put(e);
   }
+}
+
+function plan(raw: unknown): Head["plan"] {
+  return list(raw).flatMap((p) => {
+    const content = text(tree(p)?.["content"]);
+    return content === undefined ? [] : [{ content, status: word(tree(p)?.["status"], ["pending", "in_progress", "completed"] as const, "pending"), priority: word(tree(p)?.["priority"], ["high", "medium", "low"] as const, "medium") }];
+  });
 }
 
 function blockText(raw: unknown): string {

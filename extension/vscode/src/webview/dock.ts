@@ -114,7 +114,7 @@ export class Dock {
   }
 
   private decisions(a: Approval, edit: boolean): HTMLElement {
-    const decide = (optionId: string, comment?: string) => this.bus.post({ type: "decide", requestId: a.requestId, optionId, comment });
+    const decide = (optionId: string, comment?: string) => this.bus.post({ type: "decide", requestId: a.requestId, optionId, ...(comment === undefined ? {} : { comment }) });
     const row = h("div", { class: "decide", role: "toolbar", aria: { label: "Decide" } });
     const word = h("input", { class: "field", aria: { label: "What to do instead" } });
     word.placeholder = "What to do instead (optional)";

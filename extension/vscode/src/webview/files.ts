@@ -15,7 +15,11 @@ export async function readAttachment(f: File): Promise<Attachment | string> {
     r.readAsDataURL(f);
   }).catch(() => undefined);
   if (data === undefined) return `${f.name} could not be read.`;
-  return { id: crypto.randomUUID(), name: f.name || "pasted picture", mime: f.type, size: f.size, data };
+  return { id: newId(), name: f.name || "pasted picture", mime: f.type, size: f.size, data };
+}
+
+function newId(): string {
+  return [...crypto.getRandomValues(new Uint8Array(12))].map((b) => b.toString(16).padStart(2, "0")).join("");
 }
 
 /** Why an attachment does not fit beside the others. */

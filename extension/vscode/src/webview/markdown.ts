@@ -35,12 +35,8 @@ export class Markdown {
   set(text: string): void {
     if (text === this.text) return;
     if (text.startsWith(this.text) && this.text !== "") return this.append(text.slice(this.text.length));
-    this.el.replaceChildren();
     this.text = text;
-    this.stable = 0;
-    this.openNodes = [];
-    this.openCode = this.fence = undefined;
-    this.draw();
+    this.redraw();
   }
 
   append(more: string): void {
@@ -51,7 +47,17 @@ export class Markdown {
     else this.timer ??= setTimeout(() => this.draw(), wait);
   }
 
+  /** Nothing more comes. What a reference at the end of the text explains may stand far above it. */
   close(): void {
+    if (/^ {0,3}\[[^\]\n]+\]:/m.test(this.text) && this.stable > 0) this.redraw();
+    else this.draw();
+  }
+
+  private redraw(): void {
+    this.el.replaceChildren();
+    this.stable = 0;
+    this.openNodes = [];
+    this.openCode = this.fence = undefined;
     this.draw();
   }
 

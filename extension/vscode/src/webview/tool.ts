@@ -119,12 +119,12 @@ export class ToolView implements View {
     const took = e.startedAt !== undefined && end !== undefined && end - e.startedAt >= 500 ? duration(end - e.startedAt) : "";
     const exit = e.exitCode !== undefined && e.exitCode !== 0 ? `exit ${String(e.exitCode)}` : "";
     const kids = this.store.children(e.id).filter((k) => k.kind === "tool").length;
-    const said = this.waits() ? "Waiting for you" : [words[how], exit, kids > 0 ? plural(kids, "step") : "", took].filter(Boolean).join(" · ");
+    const said = this.waits() ? "Asks you" : [words[how], exit, kids > 0 ? plural(kids, "step") : "", took].filter(Boolean).join(" · ");
     const one = e.files.length === 1 ? e.files[0] : undefined;
     const key = `${said}|${one ? `${String(one.added)}|${String(one.removed)}` : ""}`;
     if (this.state.dataset["key"] === key) return;
     this.state.dataset["key"] = key;
-    setChildren(this.state, [...(one ? [counts(one)] : []), h("span", {}, said)]);
+    setChildren(this.state, [...(one ? [counts(one)] : []), ...(said ? [h("span", {}, said)] : [])]);
   }
 
   private tick(on: boolean): void {

@@ -22,7 +22,7 @@ interface Row {
 }
 
 export class Transcript {
-  readonly el = h("div", { class: "transcript", role: "feed", tab: 0, aria: { label: "Conversation" } });
+  readonly el = h("div", { class: "transcript", tab: 0 });
   readonly jump = h("button", { class: "jump", hidden: true, title: "To the newest" });
   private readonly above = h("div", { class: "spacer" });
   private readonly below = h("div", { class: "spacer" });
@@ -114,6 +114,7 @@ export class Transcript {
   /** Draws what is near, drops what is far, and draws the rest in the next frame when this one is full. */
   private frame(): void {
     const order = this.store.order;
+    this.describe(order.length > 0);
     const tops = this.positions();
     const end = tops[order.length] ?? 0;
     const height = this.el.clientHeight;
@@ -129,6 +130,16 @@ export class Transcript {
     setChildren(this.list, wanted.flatMap((id) => this.rows.get(id)?.el ?? []));
     this.fill(wanted, tops, from, at, height);
     this.follow();
+  }
+
+  /** A feed without articles would be a promise that is not kept. */
+  private describe(full: boolean): void {
+    if (this.el.hasAttribute("role") === full) return;
+    if (full) {
+      this.el.setAttribute("role", "feed");
+      this.el.setAttribute("aria-label", "Conversation");
+    } else for (const a of ["role", "aria-label"]) this.el.removeAttribute(a);
+    this.el.tabIndex = full ? 0 : -1;
   }
 
   private fill(wanted: string[], tops: number[], from: number, at: number, height: number): void {
