@@ -17,6 +17,7 @@ type Server struct {
 	Required   bool       // without a marker the server is not for the file (linters, Deno)
 	Excluded   []string   // a nearer marker of these hands the file to another server
 	Commands   [][]string // tried in order: the first whose program is found
+	Shared     []string   // arguments that make it one process for all who ask so, the person's editor too
 	Env        []string   // KEY=value
 	Init       string     // JSON: initializationOptions
 	Settings   string     // JSON object: answers workspace/configuration by dotted section
@@ -49,6 +50,7 @@ type ServerConfig struct {
 	Initialization json.RawMessage   `json:"initialization,omitempty"`
 	Settings       json.RawMessage   `json:"settings,omitempty"`
 	Roots          []string          `json:"roots,omitempty"` // root markers
+	Share          bool              `json:"share,omitempty"` // see Server.Shared
 	Disabled       bool              `json:"disabled,omitempty"`
 }
 
@@ -65,7 +67,7 @@ func Servers() []Server {
 	npm := func(pkg string) string { return "npm i -g " + pkg }
 	return []Server{
 		{ID: "gopls", Extensions: []string{".go"}, Filenames: []string{"go.mod", "go.work"}, Workspace: []string{"go.work"}, Markers: []string{"go.mod"},
-			Commands: [][]string{{"gopls"}}, Install: "go install golang.org/x/tools/gopls@latest",
+			Commands: [][]string{{"gopls"}}, Shared: []string{"-remote=auto"}, Install: "go install golang.org/x/tools/gopls@latest",
 			Init:     `{"verboseWorkDoneProgress":true,"diagnosticsDelay":"0s"}`,
 			Settings: `{"gopls":{"verboseWorkDoneProgress":true,"diagnosticsDelay":"0s"}}`,
 			Quirks:   Quirks{EndMarker: true, EmptyText: "package "}},
@@ -165,6 +167,12 @@ func configured(over map[string]ServerConfig) []Server {
 func (c ServerConfig) apply(r Server) Server {
 	if len(c.Command) > 0 {
 		r.Commands = [][]string{c.Command}
+	}
+	if c.Share && len(r.Shared) > 0 {
+		r.Commands = slices.Clone(r.Commands)
+		for i, argv := range r.Commands {
+			r.Commands[i] = slices.Concat(argv[:1], r.Shared, argv[1:])
+		}
 	}
 	if len(c.Extensions) > 0 {
 		r.Extensions = c.Extensions

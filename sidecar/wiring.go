@@ -303,7 +303,8 @@ func (a *app) bridge(root string, c *config.Config) *servers {
 func lspConfig(c *config.Config) map[string]lspbridge.ServerConfig {
 	out := map[string]lspbridge.ServerConfig{}
 	for id, s := range c.LSP.By {
-		out[id] = lspbridge.ServerConfig{Command: s.Command, Extensions: s.Extensions, Env: s.Env, Initialization: json.RawMessage(s.Initialization), Settings: json.RawMessage(s.Settings), Disabled: s.Disabled}
+		out[id] = lspbridge.ServerConfig{Command: s.Command, Extensions: s.Extensions, Env: s.Env, Initialization: json.RawMessage(s.Initialization), Settings: json.RawMessage(s.Settings),
+			Roots: s.Roots, Share: s.Share, Disabled: s.Disabled}
 	}
 	return out
 }

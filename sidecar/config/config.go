@@ -141,6 +141,8 @@ type Server struct {
 	Env            map[string]string `json:"env,omitempty" doc:"environment variables"`
 	Initialization Any               `json:"initialization,omitempty" doc:"initializationOptions as the server wants them"`
 	Settings       Any               `json:"settings,omitempty" doc:"answers to workspace/configuration by section"`
+	Roots          []string          `json:"roots,omitempty" doc:"files that mark a project's root for it"`
+	Share          bool              `json:"share,omitempty" doc:"use the server that other programs of yours share, where it can (gopls -remote=auto)"`
 	Disabled       bool              `json:"disabled,omitempty" doc:"never start it"`
 }
 
