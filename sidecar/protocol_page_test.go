@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -42,7 +43,7 @@ func TestThePageTellsTheTruth(t *testing.T) {
 		if !ok {
 			t.Fatalf("unknown example %q", name)
 		}
-		t.Run(name, func(t *testing.T) { runScript(t, script, x.model, x.tree) })
+		t.Run(fmt.Sprint(name, n), func(t *testing.T) { runScript(t, script, x.model, x.tree) })
 		rest = tail
 		n++
 	}
