@@ -176,7 +176,7 @@ func (c *call) invoke(ctx context.Context) (tools.Result, error) {
 	for _, t := range c.offered {
 		limit.CanDelegate = limit.CanDelegate || t.ID == "task"
 	}
-	env := &tools.Call{SessionID: c.s.ID(), MessageID: c.message, CallID: c.id, Agent: c.agent, OnMetadata: c.update, Hooks: o.Hooks,
+	env := &tools.Call{SessionID: c.s.ID(), MessageID: c.message, CallID: c.id, Agent: c.agent, OnMetadata: c.update, Hooks: append(o.Hooks[:len(o.Hooks):len(o.Hooks)], c.s.rt.extensions(c.s.Info().Cwd).Hooks...),
 		Host: tools.Host{Gate: c.s.gate, Questions: c.s.questioner(), Todos: todoList{c.s}, Spawner: spawner{c}, Agents: sessionAgents{c.s}, Calls: subCalls{c}}}
 	if c.known {
 		return tools.Invoke(ctx, c.tool, json.RawMessage(c.raw.String()), env, limit)

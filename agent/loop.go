@@ -84,6 +84,10 @@ func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 	s.tasks.stop()
 	t.end.Tasks, t.end.Rejected = s.tasks.take(), t.rejected.Load()
 	s.log.emit(EventTurn, t.end)
+	if t.end.Error != "" {
+		s.happened("session.error", map[string]any{"error": map[string]any{"name": "UnknownError", "data": map[string]any{"message": t.end.Error}}})
+	}
+	s.happened("session.idle", nil)
 	s.touch()
 	return t.end
 }
@@ -179,6 +183,11 @@ func (t *turn) setup(ctx context.Context) (*setup, error) {
 		return nil, err
 	}
 	set.offered = s.offer(set.agent, set.model.ID)
+	if e := s.rt.extensions(set.info.Cwd); e.Define != nil {
+		for i, tool := range set.offered {
+			set.offered[i] = e.Define(ctx, tool)
+		}
+	}
 	set.specs = make([]provider.ToolSpec, len(set.offered))
 	for i, tool := range set.offered {
 		set.specs[i] = provider.ToolSpec{Name: tool.ID, Description: tool.Description, Parameters: tool.Parameters}
@@ -196,10 +205,18 @@ func (s *Session) makeTools(ctx context.Context) error {
 		}
 		s.made, s.tools = made, made
 	}
-	if s.rt.o.More != nil {
-		more := s.rt.o.More(ctx, s.Info())
-		s.tools = append(s.made[:len(s.made):len(s.made)], more...)
+	var over, more []tools.Tool
+	if e := s.rt.extensions(s.Info().Cwd); e.Over != nil {
+		over = e.Over(ctx)
 	}
+	if s.rt.o.More != nil {
+		more = s.rt.o.More(ctx, s.Info())
+	}
+	if len(over)+len(more) == 0 {
+		s.tools = s.made
+		return nil
+	}
+	s.tools = append(append(over[:len(over):len(over)], s.made...), more...)
 	return nil
 }
 

@@ -45,9 +45,11 @@ type Options struct {
 	// Compaction says how a directory's sessions deal with a full context; nil: the defaults.
 	Compaction func(cwd string) CompactionOptions
 	// Depth is how deep sub-agents nest in a directory; nil: DefaultDepth.
-	Depth    func(cwd string) int
-	Hooks    []tools.Hook // around every tool call, the first outermost
-	StateDir string       // long outputs go to StateDir/tool-output; empty: they are cut without a copy
+	Depth func(cwd string) int
+	// Extensions are what the person's own code adds in a directory; asked often, so it must be quick. Nil: nothing.
+	Extensions func(cwd string) *Extensions
+	Hooks      []tools.Hook // around every tool call, the first outermost
+	StateDir   string       // long outputs go to StateDir/tool-output; empty: they are cut without a copy
 
 	Asker     permission.Asker  // the person; Request.SessionID says whose question it is
 	Questions tools.Questioner  // nil: nobody answers questions

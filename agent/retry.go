@@ -23,6 +23,9 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 		Model: set.model, System: t.system, Tools: set.specs,
 		Temperature: set.agent.Temperature, TopP: set.agent.TopP, Effort: set.info.Effort, SessionID: set.info.ID,
 	}
+	if e := t.s.rt.extensions(set.info.Cwd); e.Params != nil {
+		e.Params(ctx, set.info, req)
+	}
 	converse := func() {
 		if req.Messages = t.s.hist.messages; last {
 			// Only for this request: it is not part of what was said.

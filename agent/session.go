@@ -79,7 +79,8 @@ func (r *Runtime) newSession(info SessionInfo, last int64, of child) *Session {
 	s.hist.info = info
 	s.log = newEventLog(info.ID, r.st, last)
 	s.gate = permission.NewGate(permission.GateOptions{
-		Rules: s.rules, Asker: r.o.Asker, Grants: r.grants, Project: s.root, Notify: s.asked, Follow: s.follows,
+		Advise: s.advise,
+		Rules:  s.rules, Asker: r.o.Asker, Grants: r.grants, Project: s.root, Notify: s.asked, Follow: s.follows,
 	})
 	if p := of.parent; p != nil {
 		o := permission.GateOptions{Rules: s.rules, Notify: s.asked}
@@ -111,11 +112,16 @@ func (s *Session) asked(r permission.Request, end *permission.Outcome) {
 			d.Reply, d.Message = string(permission.Reject), rejected.Message
 		case errors.Is(end.Err, permission.ErrDenied), errors.Is(end.Err, permission.ErrRejected):
 			d.Reply = string(permission.Reject)
+		case end.Err != nil && s.isClosing():
+			d.Reply = AskInterrupted
 		case end.Err != nil:
 			d.Reply = "cancelled"
 		default:
 			d.Reply, d.Message = string(end.Reply.Kind), end.Reply.Message
 		}
+	}
+	if end == nil {
+		s.happened("permission.asked", map[string]any{"id": d.ID, "permission": d.Permission, "patterns": d.Patterns, "callID": d.CallID})
 	}
 	s.log.emit(EventAsk, d)
 	if end == nil {

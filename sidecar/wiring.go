@@ -56,6 +56,7 @@ type app struct {
 	locks   *files.Locks
 
 	mcp     *mcpServers
+	custom  *customHosts
 	recover sync.Once
 	prune   sync.Once
 	pruning sync.WaitGroup
@@ -81,7 +82,7 @@ func newApp(o appOptions) *app {
 	a.journal = &files.DirJournal{Dir: filepath.Join(a.place.state, "journal")}
 	a.blobs = &checkpoint.Blobs{Dir: filepath.Join(a.place.state, "checkpoints")}
 	a.models = models.New(models.Options{Config: a.configOf, Env: os.Getenv})
-	a.mcp = newMCPServers(a)
+	a.mcp, a.custom = newMCPServers(a), newCustomHosts(a)
 	a.runtime = agent.New(agent.Options{
 		Store: a.store, Models: a.models, Grants: a.grants, Asker: o.asker, Questions: o.questions, StateDir: a.place.state, Log: o.log,
 		Agents:   a.agents,
@@ -92,6 +93,7 @@ func newApp(o appOptions) *app {
 		Tools:        a.tools,
 		More:         a.mcpTools,
 		Notes:        a.mcpNotes,
+		Extensions:   a.customExtensions,
 		Ended:        a.ended,
 		Pack:         a.pack,
 		Settle:       a.settle,
@@ -349,6 +351,7 @@ func (a *app) close() {
 		wait.Go(func() { m.Close(ctx) })
 	}
 	wait.Go(func() { a.mcp.close(ctx) })
+	wait.Go(a.custom.close)
 	wait.Wait()
 	a.pruning.Wait()
 	if err := a.store.Close(); err != nil {

@@ -18,6 +18,14 @@ func check(n *node, t reflect.Type, path string) []Problem {
 		return nil
 	case reflect.TypeFor[Permission]():
 		return checkPermission(n, path)
+	case reflect.TypeFor[Plugin]():
+		if n.kind == kindString {
+			return nil
+		}
+		if n.kind != kindArray || len(n.elems) == 0 || len(n.elems) > 2 || n.elems[0].kind != kindString || len(n.elems) == 2 && n.elems[1].kind != kindObject {
+			return []Problem{wrong(n, path, "a plugin's name, or a list of its name and options")}
+		}
+		return nil
 	case reflect.TypeFor[Models]():
 		if n.kind == kindArray {
 			return checkElems(n, reflect.TypeFor[string](), path)
@@ -108,7 +116,7 @@ func checkStruct(n *node, t reflect.Type, path string) []Problem {
 
 // ignored are OpenCode's keys that mean nothing here and need no warning.
 var ignored = map[string]bool{"theme": true, "share": true, "autoupdate": true, "username": true, "keybinds": true, "tui": true, "snapshot": true,
-	"plugin": true, "disabled_providers": true, "enabled_providers": true,
+	"disabled_providers": true, "enabled_providers": true,
 	"watcher": true, "server": true, "tool_output": true, "logLevel": true, "references": true, "attachment": true}
 
 // checkMembers drops the members that f finds fault with (only those whose own value is wrong: deeper faults have

@@ -33,6 +33,8 @@ type Config struct {
 	MCPBudget    int                  `json:"mcp_budget,omitempty" doc:"bytes of MCP tools put before the model at once; beyond it they are found by tool_search; default 32768"`
 	Web          Web                  `json:"web,omitzero" doc:"what webfetch may reach"`
 	WebSearch    WebSearch            `json:"websearch,omitzero" doc:"the search engine of websearch and codesearch; without one they are not offered"`
+	Plugin       []Plugin             `json:"plugin,omitempty" doc:"plugins: files (./x.ts) or npm packages (name@version), or [one of these, options]"`
+	JSRuntime    string               `json:"js_runtime,omitempty" doc:"program that runs custom tools and plugins; default: node, bun or deno on PATH"`
 	Formatter    Switch[FormatterDef] `json:"formatter,omitzero" doc:"true formats files after an edit with the formatter their project uses; an object does and changes or adds some by id; off by default"`
 	Instructions []string             `json:"instructions,omitempty" doc:"more instruction files (globs relative to the project)"`
 	Shell        string               `json:"shell,omitempty" doc:"shell of the bash tool; default: $SHELL when it is bash, zsh or sh"`

@@ -86,7 +86,7 @@ type loader struct {
 // project reads the files that come with the project.
 func (l *loader) project() {
 	var files []*node
-	for _, dir := range between(l.Root, l.Cwd) {
+	for _, dir := range Between(l.Root, l.Cwd) {
 		within := l.Root
 		if within == "" {
 			within = l.Cwd
@@ -361,8 +361,8 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// between lists the folders from root down to dir; only dir when it does not lie under root.
-func between(root, dir string) []string {
+// Between lists the folders from root down to dir; only dir when it does not lie under root.
+func Between(root, dir string) []string {
 	if dir == "" {
 		return nil
 	}
@@ -390,7 +390,7 @@ func Stamp(s Sources) string {
 			fmt.Fprintf(&b, "%s %d %d;", path, info.Size(), info.ModTime().UnixNano())
 		}
 	}
-	for _, dir := range between(s.Root, s.Cwd) {
+	for _, dir := range Between(s.Root, s.Cwd) {
 		for _, name := range names {
 			add(filepath.Join(dir, name))
 		}

@@ -26,6 +26,8 @@ func schemaOf(t reflect.Type) map[string]any {
 	switch t {
 	case reflect.TypeFor[Any]():
 		return map[string]any{}
+	case reflect.TypeFor[Plugin]():
+		return map[string]any{"anyOf": []any{map[string]any{"type": "string"}, map[string]any{"type": "array", "minItems": 1, "maxItems": 2}}}
 	case reflect.TypeFor[Permission]():
 		action := map[string]any{"enum": actions}
 		byPattern := map[string]any{"type": "object", "additionalProperties": action}

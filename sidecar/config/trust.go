@@ -99,7 +99,7 @@ func (u *untrusted) prune(n *node) {
 		case "websearch":
 			u.hold(m.at, "websearch", redirects)
 			return false
-		case "shell", "ripgrep":
+		case "shell", "ripgrep", "plugin", "js_runtime":
 			u.hold(m.at, m.key, startsProgram)
 			return false
 		case "model":

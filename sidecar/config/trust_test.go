@@ -184,7 +184,7 @@ func TestLoopback(t *testing.T) {
 
 // A setting that nobody has thought about is held back.
 func TestEverySettingIsWeighed(t *testing.T) {
-	weighed := append(slices.Clone(harmless), "command", "small_model", "provider", "lsp", "formatter", "tools", "shell", "ripgrep", "model", "agent", "instructions", "review", "sandbox_network", "sandbox_auto_allow", "sandbox_writable", "mcp", "web", "websearch")
+	weighed := append(slices.Clone(harmless), "command", "small_model", "provider", "lsp", "formatter", "tools", "shell", "ripgrep", "model", "agent", "instructions", "review", "sandbox_network", "sandbox_auto_allow", "sandbox_writable", "mcp", "web", "websearch", "plugin", "js_runtime")
 	for i := range reflect.TypeFor[Config]().NumField() {
 		f := reflect.TypeFor[Config]().Field(i)
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); f.IsExported() && !slices.Contains(weighed, name) {

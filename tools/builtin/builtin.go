@@ -6,6 +6,7 @@ package builtin
 
 import (
 	"context"
+	"slices"
 
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/tools"
@@ -51,6 +52,11 @@ func All(env Env) []tools.Tool {
 		TodoWrite(env), TodoRead(env), Task(env), Skill(env), Question(env), PlanEnter(env), PlanExit(env), Batch(env), Invalid(),
 	}
 	return append(all, webTools(env)...)
+}
+
+// Named reports whether one of Pillion's own tools has a name.
+func Named(id string) bool {
+	return slices.ContainsFunc(All(Env{}), func(t tools.Tool) bool { return t.ID == id })
 }
 
 // Bridge is what the tools need of the language servers; *lspbridge.Manager implements it.

@@ -42,8 +42,8 @@ type Options struct {
 
 // Plugin is a plugin that the configuration names.
 type Plugin struct {
-	Name    string // as configured
-	File    string // its entry
+	Spec    string // a path (./x.ts) or an npm package (name@version); see Resolve
+	Dir     string // what a relative path is relative to
 	Options map[string]any
 }
 
@@ -54,7 +54,8 @@ type Host struct {
 	end    context.CancelFunc
 	closed sync.WaitGroup
 
-	load sync.Mutex // one scan at a time
+	load     sync.Mutex        // one scan at a time
+	resolved map[string]string // guarded by load; by spec, a plugin's entry; empty: it cannot be had
 
 	mu      sync.Mutex
 	child   *child          // guarded by mu; nil: not running
@@ -81,7 +82,7 @@ func New(o Options) *Host {
 	if o.Memory == 0 {
 		o.Memory = 1024
 	}
-	h := &Host{o: o, units: map[string]unit{}, told: map[string]bool{}}
+	h := &Host{o: o, units: map[string]unit{}, resolved: map[string]string{}, told: map[string]bool{}}
 	h.ctx, h.end = context.WithCancel(context.Background())
 	return h
 }
@@ -98,7 +99,7 @@ func (h *Host) Tools(ctx context.Context) []tools.Tool {
 func (h *Host) refresh(ctx context.Context) {
 	h.load.Lock()
 	defer h.load.Unlock()
-	found := scan(h.o)
+	found := h.scan(ctx)
 	h.mu.Lock()
 	old, child := h.units, h.child
 	h.mu.Unlock()

@@ -74,9 +74,12 @@ func TestAPlugin(t *testing.T) {
 
 func TestConfiguredPlugins(t *testing.T) {
 	p := newPlace(t, map[string]string{"elsewhere/p.mjs": `export default async (_, o) => ({ tool: { word: { description: "d", args: {}, execute: async () => o.word } } })`})
-	p.o.Plugins = []Plugin{{Name: "./elsewhere/p.mjs", File: filepath.Join(p.dir, "elsewhere/p.mjs"), Options: map[string]any{"word": "given"}}}
+	p.o.Plugins = []Plugin{{Spec: "./none.js", Dir: p.dir}, {Spec: "./elsewhere/p.mjs", Dir: p.dir, Options: map[string]any{"word": "given"}}}
 	if r, err := p.run(t.Context(), "word", `{}`, nil); err != nil || r.Output != "given" {
 		t.Errorf("%v %v; %s", r, err, p.said())
+	}
+	if !strings.Contains(p.said(), "The plugin ./none.js is left out") {
+		t.Error(p.said())
 	}
 }
 

@@ -1,6 +1,7 @@
 package custom
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -33,8 +34,9 @@ var folders = []struct {
 // maxFiles bounds how many files of one folder are looked at.
 const maxFiles = 200
 
-// scan finds the files of all folders, in the order in which later ones count.
-func scan(o Options) []file {
+// scan finds the files of all folders, in the order in which later ones count. Packages are installed the first time.
+func (h *Host) scan(ctx context.Context) []file {
+	o := h.o
 	var out []file
 	seen := map[string]bool{}
 	add := func(f file) {
@@ -47,7 +49,19 @@ func scan(o Options) []file {
 		}
 	}
 	for _, p := range o.Plugins {
-		add(file{path: p.File, kind: pluginFile, options: p.Options, name: p.Name})
+		path, ok := h.resolved[p.Spec]
+		if !ok {
+			var err error
+			if path, err = Resolve(ctx, p.Spec, p.Dir, o.CacheDir); err != nil && ctx.Err() != nil {
+				continue // another time
+			} else if err != nil {
+				h.notice("warning", "The plugin "+p.Spec+" is left out: "+err.Error())
+			}
+			h.resolved[p.Spec] = path
+		}
+		if path != "" {
+			add(file{path: path, kind: pluginFile, options: p.Options, name: p.Spec})
+		}
 	}
 	for _, dir := range o.Dirs {
 		for _, in := range folders {

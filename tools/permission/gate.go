@@ -17,6 +17,9 @@ type GateOptions struct {
 	// Follow, when set, says that changes inside the project are made at once and reviewed afterwards: what the rules
 	// ask is then let through where the request says it is Followable. A deny stays a deny.
 	Follow func() bool
+	// Advise, when set, is asked before the person (plugins): Allow and Deny settle it, anything else asks on. What must
+	// be asked is never allowed by it.
+	Advise func(context.Context, Request) Action
 	// Notify, when set, hears of each question and of its end; it must not block. For events and logs.
 	Notify func(Request, *Outcome)
 }
@@ -82,6 +85,14 @@ func (g *Gate) Ask(ctx context.Context, r Request) (Reply, error) {
 	v := g.judge(ctx, r)
 	if v.action != Ask {
 		return v.reply(r)
+	}
+	if g.o.Advise != nil {
+		switch a := g.o.Advise(ctx, r); {
+		case a == Deny:
+			return Reply{}, &RejectedError{Message: "a plugin of the user's does not allow this; do it another way"}
+		case a == Allow && !r.MustAsk:
+			return Reply{Kind: Once}, nil
+		}
 	}
 	if g.o.Asker == nil {
 		return Reply{}, &RejectedError{Message: "nobody is here to answer, and the rules ask about " + r.Permission + "; do it another way, or the user allows it in the configuration"}

@@ -1,0 +1,55 @@
+package agent
+
+import (
+	"context"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// Extensions are what the person's own code adds to the sessions of a directory. Nil functions are skipped.
+type Extensions struct {
+	// Over are tools that take the place of Pillion's own of the same name.
+	Over func(ctx context.Context) []tools.Tool
+	// Hooks stand around every call, inside those of Options.
+	Hooks []tools.Hook
+	// Define may word a tool's description and parameters anew.
+	Define func(ctx context.Context, t tools.Tool) tools.Tool
+	// Permission may answer a question before the person does; see permission.GateOptions.
+	Permission func(ctx context.Context, r permission.Request) permission.Action
+	// Params may change a request before it goes to the model.
+	Params func(ctx context.Context, s SessionInfo, r *provider.Request)
+	// Event hears what happens; it must not block.
+	Event func(kind string, properties map[string]any)
+}
+
+// extensions are a directory's, never nil.
+func (rt *Runtime) extensions(cwd string) *Extensions {
+	if rt.o.Extensions != nil {
+		if e := rt.o.Extensions(cwd); e != nil {
+			return e
+		}
+	}
+	return &Extensions{}
+}
+
+// advise asks the extensions about a permission.
+func (s *Session) advise(ctx context.Context, r permission.Request) permission.Action {
+	e := s.rt.extensions(s.Info().Cwd)
+	if e.Permission == nil {
+		return permission.Ask
+	}
+	return e.Permission(ctx, r)
+}
+
+// happened tells the extensions.
+func (s *Session) happened(kind string, properties map[string]any) {
+	if e := s.rt.extensions(s.Info().Cwd); e.Event != nil {
+		if properties == nil {
+			properties = map[string]any{}
+		}
+		properties["sessionID"] = s.ID()
+		e.Event(kind, properties)
+	}
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/sidecar/config"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/builtin"
+	"github.com/pillion-dev/pillion/tools/custom"
+	"github.com/pillion-dev/pillion/tools/guard"
+)
+
+// customHosts run the person's own tools and plugins, one host for each directory.
+type customHosts struct {
+	app *app
+
+	mu    sync.Mutex
+	hosts map[string]*customHost // guarded by mu; by directory
+	none  map[string]time.Time   // guarded by mu; by directory, when it was last seen to have nothing
+}
+
+// lookAgain is how soon folders for tools are looked for again where there were none.
+const lookAgain = 2 * time.Second
+
+// customHost is a host with what it was made from.
+type customHost struct {
+	*custom.Host
+	config *config.Config
+	ext    *agent.Extensions
+
+	mu      sync.Mutex
+	shown   map[string]bool       // guarded by mu: tools that were told to stand before ours
+	defined map[string]tools.Tool // guarded by mu: definitions as plugins worded them, by id and what they were made from
+}
+
+func newCustomHosts(a *app) *customHosts {
+	return &customHosts{app: a, hosts: map[string]*customHost{}, none: map[string]time.Time{}}
+}
+
+// of is a directory's host; nil where it has no custom tools and no plugins.
+func (c *customHosts) of(cwd string) *customHost {
+	conf := c.app.configOf(cwd)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := c.hosts[cwd]
+	if h != nil && h.config == conf {
+		return h
+	}
+	if h == nil && time.Since(c.none[cwd]) < lookAgain {
+		return nil
+	}
+	dirs := c.app.customDirs(cwd, conf)
+	if h == nil && len(conf.Plugin) == 0 && !holdsAny(dirs) {
+		c.none[cwd] = time.Now()
+		return nil
+	}
+	if h != nil {
+		go h.Close()
+	}
+	var plugins []custom.Plugin
+	for _, p := range conf.Plugin {
+		plugins = append(plugins, custom.Plugin{Spec: p.Name, Dir: worktree(cwd), Options: p.Options})
+	}
+	h = &customHost{config: conf, shown: map[string]bool{}, defined: map[string]tools.Tool{}}
+	h.Host = custom.New(custom.Options{
+		Dirs: dirs, Directory: cwd, Worktree: worktree(cwd), CacheDir: filepath.Join(c.app.place.state, "cache"), Runtime: conf.JSRuntime, Start: guard.Start, Log: c.app.o.log,
+		Plugins: plugins, Notice: func(level, text string) { c.app.noticeIn(cwd, level, text) },
+	})
+	h.ext = h.extensions(c.app, cwd)
+	c.hosts[cwd] = h
+	return h
+}
+
+// customDirs are the folders that may hold tools and plugins, the nearest to the session last. A project's own count
+// when its folder is trusted.
+func (a *app) customDirs(cwd string, conf *config.Config) []string {
+	dirs := []string{a.place.user}
+	if a.place.home != "" {
+		dirs = append(dirs, filepath.Join(a.place.home, ".config", "opencode"))
+	}
+	if !conf.Trusted() {
+		return dirs
+	}
+	for _, dir := range config.Between(worktree(cwd), cwd) {
+		dirs = append(dirs, filepath.Join(dir, ".opencode"), filepath.Join(dir, ".pillion"))
+	}
+	return dirs
+}
+
+// holdsAny looks for folders only, so that nothing is made where there is nothing.
+func holdsAny(dirs []string) bool {
+	for _, dir := range dirs {
+		for _, name := range []string{"tool", "tools", "plugin", "plugins"} {
+			if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.IsDir() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// extensions are what a host adds to its directory's sessions.
+func (h *customHost) extensions(a *app, cwd string) *agent.Extensions {
+	return &agent.Extensions{
+		Over: func(ctx context.Context) []tools.Tool {
+			over := h.Tools(ctx)
+			for _, t := range over {
+				if builtin.Named(t.ID) && h.first(t.ID) {
+					a.noticeIn(cwd, "info", "The custom tool "+t.ID+" takes the place of Pillion's own.")
+				}
+			}
+			return over
+		},
+		Hooks:      []tools.Hook{h.Hook()},
+		Define:     h.define,
+		Permission: h.Permission,
+		Params: func(ctx context.Context, s agent.SessionInfo, r *provider.Request) {
+			if !h.Has(ctx, "chat.params") {
+				return
+			}
+			p := h.ChatParams(ctx, s.ID, s.Agent, r.Model.Provider, r.Model.ID, custom.Params{Temperature: r.Temperature, TopP: r.TopP, MaxOutputTokens: r.MaxOutput})
+			r.Temperature, r.TopP, r.MaxOutput = p.Temperature, p.TopP, p.MaxOutputTokens
+		},
+		Event: h.Event,
+	}
+}
+
+func (h *customHost) first(id string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	first := !h.shown[id]
+	h.shown[id] = true
+	return first
+}
+
+// define keeps what plugins made of a definition: it is asked for at every step.
+func (h *customHost) define(ctx context.Context, t tools.Tool) tools.Tool {
+	if !h.Has(ctx, "tool.definition") {
+		return t
+	}
+	key := t.ID + "\x00" + t.Description + "\x00" + string(t.Parameters)
+	h.mu.Lock()
+	d, ok := h.defined[key]
+	h.mu.Unlock()
+	if !ok {
+		d = h.Define(ctx, t)
+		h.mu.Lock()
+		h.defined[key] = d
+		h.mu.Unlock()
+	}
+	t.Description, t.Parameters = d.Description, d.Parameters
+	return t
+}
+
+// customExtensions are what the person's own code adds in a directory.
+func (a *app) customExtensions(cwd string) *agent.Extensions {
+	if h := a.custom.of(cwd); h != nil {
+		return h.ext
+	}
+	return nil
+}
+
+func (c *customHosts) close() {
+	c.mu.Lock()
+	hosts := c.hosts
+	c.hosts = map[string]*customHost{}
+	c.mu.Unlock()
+	var wait sync.WaitGroup
+	for _, h := range hosts {
+		wait.Go(h.Close)
+	}
+	wait.Wait()
+}
