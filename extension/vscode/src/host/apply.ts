@@ -5,6 +5,9 @@ import type { ApplyEditRequest, ApplyEditResponse, DocumentChange } from "../com
 import type { Reviews } from "./reviews";
 import type { Sidecar } from "./sidecar";
 
+/** The sidecar waits ten seconds for the answer. */
+const saveLimit = 5_000; // ms
+
 export function applyEdits(sidecar: Sidecar, reviews: Reviews, log: vscode.LogOutputChannel): vscode.Disposable {
   return vscode.Disposable.from(
     // One after the other: two edits of one document must not see the same version.
@@ -36,13 +39,18 @@ async function apply(request: ApplyEditRequest, log: vscode.LogOutputChannel): P
     versions[d.uri.toString()] = d.version;
     sha256[d.uri.toString()] = createHash("sha256").update(d.getText(), "utf8").digest("hex");
   }
-  if (vscode.workspace.getConfiguration("pillion").get<string>("save", "wasSaved") === "wasSaved") {
-    // After the answer: what saving changes (a formatter) is told as any other change.
-    setImmediate(() => {
-      for (const d of clean) if (!d.isClosed && d.isDirty) void d.save().then(undefined, (e: unknown) => log.warn(`${d.uri.fsPath} was not saved: ${String(e)}`));
-    });
-  }
+  // Before the answer, so that the agent's next command sees the file. What saving changes (a formatter) is told as any
+  // other change, with a later version than the one answered here.
+  if (vscode.workspace.getConfiguration("pillion").get<string>("save", "wasSaved") === "wasSaved") await saveAll(clean, log);
   return { applied: true, versions, sha256 };
+}
+
+/** Saves; a formatter that hangs holds nothing up for long, its save goes on. */
+async function saveAll(documents: Iterable<vscode.TextDocument>, log: vscode.LogOutputChannel): Promise<void> {
+  const saved = [...documents].map((d) => d.save().then((ok) => ok || log.warn(`${d.uri.fsPath} was not saved`), (e: unknown) => log.warn(`${d.uri.fsPath} was not saved: ${String(e)}`)));
+  let timer: NodeJS.Timeout | undefined;
+  await Promise.race([Promise.all(saved), new Promise((resolve) => (timer = setTimeout(resolve, saveLimit)))]);
+  clearTimeout(timer);
 }
 
 /** Adds one change; the document it edits, nothing for whole files, or why it cannot be made. */

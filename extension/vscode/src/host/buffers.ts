@@ -70,8 +70,9 @@ export class Buffers implements vscode.Disposable {
       return;
     }
     if (e.contentChanges.length === 0) {
-      // Only the dirty flag moved: a save is told by itself, a revert is not.
-      if (!d.isDirty) this.#saved(d);
+      // Only the dirty flag moved. It comes after the text it is about, which was told as clean; a revert is told nowhere else.
+      if (d.isDirty) this.sidecar.notify("_pillion/buffer/didChange", { textDocument: { uri: d.uri.toString(), version: d.version }, contentChanges: [], dirty: true });
+      else this.#saved(d);
       return;
     }
     this.sidecar.notify("_pillion/buffer/didChange", {

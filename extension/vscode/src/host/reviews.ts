@@ -283,7 +283,7 @@ export class Reviews implements vscode.Disposable {
     const input = tab?.input;
     const shown = input instanceof vscode.TabInputTextDiff ? this.#find(input.modified) : undefined;
     if (shown) return shown;
-    const review = [...this.#reviews.values()].find((r) => tab?.label === r.title && r.files.length > 1);
+    const review = [...this.#reviews.values()].find((r) => r.files.length > 1 && tab?.label.startsWith(`${r.title} (`));
     const file = review?.files.find((f) => review.undecided(f).length > 0) ?? review?.files[0];
     return review && file ? { review, file } : undefined;
   }
@@ -297,11 +297,11 @@ export class Reviews implements vscode.Disposable {
 
   #tabsOf(review: Review | undefined): vscode.Tab[] {
     if (!review) return [];
-    return proposalTabs((right, label) => (right ? review.file(right) !== undefined : label === review.title));
+    return proposalTabs((right, label) => (right ? review.file(right) !== undefined : review.files.length > 1 && label.startsWith(`${review.title} (`)));
   }
 
   #severalShown(): boolean {
-    return vscode.window.tabGroups.activeTabGroup.activeTab?.label.startsWith("Pillion proposes:") ?? false;
+    return vscode.window.tabGroups.activeTabGroup.activeTab?.label.startsWith("Pillion proposes (") ?? false;
   }
 
   #context(): void {

@@ -10,7 +10,7 @@ export function proposalTabs(mine: (right: vscode.Uri | undefined, label: string
       const right = rightSide(tab);
       if (right) return right.scheme === proposalScheme && mine(right, tab.label);
       // A diff of several files has no input that an extension may see, only its label.
-      return (tab.input === undefined || !isKnown(tab.input)) && tab.label.startsWith("Pillion proposes") && mine(undefined, tab.label);
+      return (tab.input === undefined || !isKnown(tab.input)) && tab.label.startsWith("Pillion proposes (") && mine(undefined, tab.label);
     });
 }
 

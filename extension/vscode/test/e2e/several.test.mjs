@@ -1,14 +1,14 @@
 import test from "node:test";
 import { world } from "./world.mjs";
 
-const w = world({ settings: { "pillion.config": { tools: { apply_patch: true } } } });
+const w = world({ machine: { "pillion.config": { tools: { apply_patch: true } } } });
 const read = (filePath) => ({ tool: "read", input: { filePath } });
 
 test("several files: one after the other in one tab, then all together", async (t) => {
   const p = await w.open(t, { "a.txt": "one\n", "b.txt": "two\n" });
   const patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+ONE\n*** Update File: b.txt\n@@\n-two\n+TWO\n*** Add File: c.txt\n+three\n*** End Patch";
   await p.bench.openFile("a.txt");
-  await p.ask([read("a.txt"), read("b.txt"), { tool: "apply_patch", input: { patchText: patch, patch, input: patch } }, "Done."]);
+  await p.ask([read("a.txt"), read("b.txt"), { tool: "apply_patch", input: { patchText: patch } }, "Done."]);
   await p.lens("Accept").waitFor();
   await p.tab("a.txt (1 of 3)").waitFor();
   await p.bench.command("Pillion: Review All Files Together");

@@ -13,7 +13,7 @@ import { installation, launchBrowser, startServer, Workbench } from "./workbench
 export const binary = process.env.PILLION_BIN ?? join(root, "bin", "pillion");
 export const shots = process.env.PILLION_SHOTS ?? "";
 
-/** Sets the world up around a file's tests. `settings` and `env` are the server's; `binary: false` packs none. */
+/** Sets the world up around a file's tests. `settings`, `machine` (settings of that scope) and `env` are the server's; `binary: false` packs none. */
 export function world(o = {}) {
   const w = { steps: [], scratch: "", open };
   let server, browser, model, at;
@@ -30,7 +30,8 @@ export function world(o = {}) {
       startServer({
         ...at,
         extension: staged,
-        settings: { "pillion.review.open": "auto", "editor.codeLens": true, ...o.settings },
+        settings: { "editor.codeLens": true, ...o.settings },
+        machine: o.machine,
         env: { OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "test", OPENAI_MODEL: "scripted", PILLION_MODEL: o.model ?? "openai/scripted", XDG_STATE_HOME: join(w.scratch, "state"), ...o.env },
       }),
       launchBrowser({ executablePath: at.chromium }),
@@ -58,7 +59,7 @@ export function world(o = {}) {
     const p = new Pillion(bench, folder, w);
     t.after(async () => {
       if (!t.passed || shots) await p.shot(t.name).catch(() => {});
-      if (!t.passed) console.error(pillionLog(server.data));
+      if (!t.passed) console.error(pillionLog(server.data), "\nthe model heard last:", JSON.stringify(model.seen.at(-1)?.messages?.at(-1))?.slice(0, 1000));
       await bench.close();
     });
     return p;
@@ -108,6 +109,14 @@ export class Pillion {
 
   reject(nth) {
     return this.page.locator(".codelens-decoration a", { hasText: /^\s*Reject$/ }).nth(nth);
+  }
+
+  /** Types into the panel's composer and sends it. */
+  async say(text) {
+    const box = this.bench.webview("pillion-dev.pillion").locator("textarea, [contenteditable='true']").first();
+    await box.waitFor({ timeout: 40_000 });
+    await box.fill(text);
+    await box.press("Enter");
   }
 
   status(text) {

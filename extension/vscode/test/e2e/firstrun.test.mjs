@@ -1,0 +1,34 @@
+// The first run: no key, no network, the built-in model on the broken example, until there is no problem left.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdtempSync } from "node:fs";
+import { join } from "node:path";
+import test from "node:test";
+import { root } from "../../stage.mjs";
+import { world } from "./world.mjs";
+
+const w = world({ model: "builtin/quickfix", env: { PATH: `${join(root, ".cache", "bin")}:${process.env.PATH}` } });
+
+test("fix all errors of examples/go-broken, accepting each proposal in the editor", { timeout: 180_000 }, async (t) => {
+  const folder = mkdtempSync(join(w.scratch, "ride-"));
+  cpSync(join(root, "examples/go-broken"), folder, { recursive: true });
+  const p = await w.open(t, {}, { folder });
+  await p.bench.command("Pillion: Open Panel");
+  await p.say("fix all errors");
+  let accepted = 0;
+  const idle = p.page.locator('.statusbar-item[aria-label="Pillion"]');
+  await p.lens("Accept file").or(p.status("waiting")).first().waitFor({ timeout: 60_000 });
+  for (;;) {
+    await p.status("waiting").or(idle).first().waitFor({ timeout: 60_000 });
+    if ((await p.status("waiting").count()) === 0) break;
+    if (accepted === 0) {
+      await p.lens("Accept file").waitFor();
+      await p.shot("first-proposal");
+      await p.lens("Accept file").click();
+    } else await p.bench.command("Pillion: Accept All").catch(() => {});
+    accepted++;
+    await p.page.waitForTimeout(200); // the next one, or the end
+  }
+  assert.ok(accepted > 0);
+  execFileSync("go", ["vet", "./..."], { cwd: folder }); // fails while a problem is left
+});

@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import test from "node:test";
+import { world } from "./world.mjs";
+
+const w = world();
+const read = (filePath) => ({ tool: "read", input: { filePath } });
+
+/** The sidecar of this world's server: found by its path, which is in the server's own home. */
+function sidecars() {
+  return readdirSync("/proc")
+    .filter((n) => /^\d+$/.test(n))
+    .filter((n) => {
+      try {
+        return readFileSync(`/proc/${n}/cmdline`, "utf8").startsWith(join(w.server.home, "extensions"));
+      } catch {
+        return false; // it ended while we looked
+      }
+    })
+    .map(Number);
+}
+
+test("killed in mid-turn: it says so, starts again, and the session goes on", async (t) => {
+  const p = await w.open(t, { "a.txt": "one\n" });
+  await p.bench.openFile("a.txt");
+  const hanging = w.model.hanging();
+  await p.ask([{ hang: true }]);
+  await hanging;
+  const [pid] = sidecars();
+  process.kill(pid, "SIGKILL");
+  await p.status("restarts").waitFor();
+  await p.status("restarts").waitFor({ state: "detached" });
+  await p.ask([read("a.txt"), { tool: "edit", input: { filePath: "a.txt", oldString: "one", newString: "two" } }, "Done."]);
+  await p.lens("Accept").waitFor();
+  await p.accept(0).click();
+  await p.onDisk("a.txt", "two\n");
+  assert.notEqual(sidecars()[0], pid);
+});
+
+test("killed while a proposal waits: nothing is written, its tab closes", async (t) => {
+  const p = await w.open(t, { "a.txt": "one\n" });
+  await p.bench.openFile("a.txt");
+  await p.ask([read("a.txt"), { tool: "edit", input: { filePath: "a.txt", oldString: "one", newString: "two" } }]);
+  await p.lens("Accept").waitFor();
+  process.kill(sidecars().at(-1), "SIGKILL");
+  await p.tab("Pillion proposes").waitFor({ state: "detached" });
+  await p.status("1 waiting").waitFor({ state: "detached" });
+  assert.equal(p.read("a.txt"), "one\n");
+});
+
+test("cancel ends the turn and takes the proposal away", async (t) => {
+  const p = await w.open(t, { "a.txt": "one\n" });
+  await p.bench.openFile("a.txt");
+  await p.ask([read("a.txt"), { tool: "edit", input: { filePath: "a.txt", oldString: "one", newString: "two" } }, "not reached"]);
+  await p.lens("Accept").waitFor();
+  await p.bench.command("Pillion: Stop");
+  await p.tab("Pillion proposes").waitFor({ state: "detached" });
+  await p.page.locator('.statusbar-item[aria-label="Pillion"]').waitFor();
+  assert.equal(p.read("a.txt"), "one\n");
+});
+
+test("without a folder one can still talk", async (t) => {
+  const p = await w.open(t, {}, { noFolder: true });
+  w.steps.push("Hello there.");
+  await p.bench.command("Pillion: New Session");
+  await p.page.locator('.statusbar-item[aria-label="Pillion"]').waitFor();
+  await p.say("hello");
+  await p.bench.webview("pillion-dev.pillion").getByText("Hello there.").waitFor();
+});
+
+test("the processes end with their windows", async () => {
+  const end = Date.now() + 20_000;
+  while (sidecars().length > 0 && Date.now() < end) await new Promise((ok) => setTimeout(ok, 100)); // the kernel tells nobody
+  assert.deepEqual(sidecars(), []);
+});
