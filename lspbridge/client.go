@@ -47,6 +47,7 @@ type client struct {
 	files     map[string]*fileDiags
 	overlay   *overlay          // the transaction that publishes belong to now
 	tokens    map[string]string // open progress: token → title
+	details   map[string]string // … and how far it is
 	sent      map[string]int    // notifications by the cause EndMarker servers report
 	ended     map[string]int    // diagnoses that ended, by cause
 	regs      map[string]registration
@@ -113,7 +114,7 @@ type registration struct {
 func newClient(spec Server, root string, h host, log *slog.Logger) *client {
 	c := &client{spec: spec, root: root, host: h, log: log, gone: make(chan struct{}), txn: make(chan struct{}, 1), commands: make(chan struct{}, 1), enc: UTF16,
 		changed: make(chan struct{}), docs: map[string]*document{}, versions: map[string]int32{}, files: map[string]*fileDiags{},
-		tokens: map[string]string{}, sent: map[string]int{}, ended: map[string]int{}, regs: map[string]registration{}, waited: map[string]time.Duration{}, elsewhere: map[string]bool{}, idleFile: map[string]uint64{}}
+		tokens: map[string]string{}, details: map[string]string{}, sent: map[string]int{}, ended: map[string]int{}, regs: map[string]registration{}, waited: map[string]time.Duration{}, elsewhere: map[string]bool{}, idleFile: map[string]uint64{}}
 	c.txn <- struct{}{}
 	return c
 }

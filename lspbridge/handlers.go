@@ -24,12 +24,18 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	case protocol.MethodProgress:
 		var p struct {
 			Token json.RawMessage
-			Value struct{ Kind, Title string }
+			Value struct {
+				Kind, Title, Message string
+				Percentage           json.Number
+			}
 		}
 		if err := json.Unmarshal(r.Params, &p); err != nil {
 			return nil, err
 		}
-		c.progress(string(p.Token), p.Value.Kind, p.Value.Title)
+		if v := p.Value; v.Percentage != "" {
+			p.Value.Message = strings.TrimSpace(v.Message + " " + v.Percentage.String() + " %")
+		}
+		c.progress(string(p.Token), p.Value.Kind, p.Value.Title, p.Value.Message)
 		return nil, nil
 	case protocol.MethodWorkspaceConfiguration:
 		var p struct{ Items []struct{ Section string } }
@@ -163,14 +169,29 @@ func (c *client) registered(method string) bool {
 	return false
 }
 
+// clipped is one line of what a server says, short enough for a status.
+func clipped(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > 60 {
+		s = string(r[:59]) + "…"
+	}
+	return strings.ToValidUTF8(s, "")
+}
+
 const diagnosing = "diagnosing "
 
-func (c *client) progress(token, kind, title string) {
+func (c *client) progress(token, kind, title, detail string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch kind {
 	case "begin":
 		c.tokens[token] = title
+		c.details[token] = detail
+	case "report":
+		if _, open := c.tokens[token]; open && detail != "" {
+			c.details[token] = detail // how far it is changes no answer, so nobody is woken
+		}
+		return
 	case "end":
 		if cause, ok := strings.CutPrefix(c.tokens[token], diagnosing); ok {
 			if strings.HasPrefix(cause, "close") { // gopls has called it "close files" and "closed files"
@@ -179,6 +200,7 @@ func (c *client) progress(token, kind, title string) {
 			c.ended[cause]++
 		}
 		delete(c.tokens, token)
+		delete(c.details, token)
 	default:
 		return
 	}
@@ -187,10 +209,13 @@ func (c *client) progress(token, kind, title string) {
 
 // loading is the title of a progress that is open and not a diagnosis of ours; "" when none is. c.mu is held.
 func (c *client) loading() string {
-	for _, title := range c.tokens {
+	for token, title := range c.tokens {
 		if !strings.HasPrefix(title, diagnosing) {
 			if title == "" {
 				title = "working"
+			}
+			if d := c.details[token]; d != "" {
+				title += " (" + clipped(d) + ")"
 			}
 			return title
 		}

@@ -189,3 +189,25 @@ func TestServerInstalledMeanwhile(t *testing.T) {
 		t.Errorf("%s %q", r.State, r.Reason)
 	}
 }
+
+// A server that is loading says how far it is, and is waited for, not probed.
+func TestLoadingIsTold(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFaked(t, Quirks{}, fakelsp.Options{On: func(ctx context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+			if m == "initialized" {
+				for _, v := range []string{`{"kind":"begin","title":"Indexing"}`, `{"kind":"report","message":"3/10\n crates","percentage":30}`, `{"kind":"report"}`} {
+					_ = s.Peer().Notify(context.Background(), "$/progress", json.RawMessage(`{"token":7,"value":`+v+`}`))
+				}
+			}
+			return nil, false, nil
+		}}, map[string]string{"a.fake": "x"})
+		defer f.Close(context.Background())
+		var r FileReport
+		for range 8 {
+			r = f.Diagnostics(f.ctx(3*time.Second), f.path)
+		}
+		if r.State != Pending || r.Reason != "fake is still busy: Indexing (3/10 crates 30 %)" || len(f.told()) != 0 {
+			t.Errorf("%s %q, told %q", r.State, r.Reason, f.told())
+		}
+	})
+}

@@ -39,6 +39,7 @@ type Options struct {
 	Trusted bool
 	Idle    time.Duration // a server nobody used for so long is stopped; 0 is ten minutes, negative never
 	Linger  time.Duration // … and all of them so long after the last Use has ended; 0 is thirty seconds
+	Memory  int64         // what all servers may weigh together, in bytes, before unused ones are stopped; 0 is 4 GiB, negative no limit
 	NoWatch bool          // no file watcher
 	// Dial replaces the start of a process, for tests. What it returns is the server's output and input.
 	Dial func(s Server, root string) (io.ReadCloser, io.WriteCloser, error)
@@ -59,6 +60,7 @@ type Manager struct {
 	noticed  map[string]bool
 	told     map[string]FileReport // what Diagnostics heard last; files without problems are not kept
 	users    int                   // of Use
+	weighed  time.Time             // when the servers' memory was looked at last
 	leaving  *time.Timer           // stops everything when nobody has come back
 	newFiles map[string]bool       // proposed and not on disk when checked: their first write is a creation
 }
@@ -72,6 +74,9 @@ func New(o Options) *Manager {
 	}
 	if o.Idle == 0 {
 		o.Idle = 10 * time.Minute
+	}
+	if o.Memory == 0 {
+		o.Memory = defaultMemory
 	}
 	if o.Linger == 0 {
 		o.Linger = 30 * time.Second

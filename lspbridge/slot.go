@@ -205,9 +205,10 @@ func (s *slot) bring(run int, reopen []string, c *client, err error, started cha
 	s.ran = true
 	s.used = time.Now()
 	if s.m.o.Idle > 0 && s.idle == nil {
-		s.idle = time.AfterFunc(s.m.o.Idle, s.checkIdle)
+		s.idle = time.AfterFunc(min(s.m.o.Idle, memoryEvery), s.checkIdle)
 	}
 	s.mu.Unlock()
+	go s.m.weigh()
 	if len(reopen) > 0 {
 		c.sync(reopen)
 	}
@@ -327,10 +328,15 @@ func (s *slot) crashed(run int, err error, reopen []string) {
 
 // checkIdle stops the server when nobody used it for long, or looks again later.
 func (s *slot) checkIdle() {
+	s.m.weigh()
 	s.mu.Lock()
+	if s.idle == nil { // stopped meanwhile
+		s.mu.Unlock()
+		return
+	}
 	rest := s.m.o.Idle - time.Since(s.used)
 	if rest > 0 || s.state != running {
-		s.idle.Reset(max(rest, time.Second))
+		s.idle.Reset(min(max(rest, time.Second), memoryEvery))
 		s.mu.Unlock()
 		return
 	}

@@ -1,0 +1,70 @@
+package lspbridge
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// Over the budget the server that nobody has used for longest goes, and comes back when it is asked.
+func TestMemoryBudget(t *testing.T) {
+	m, root := goProject(t)
+	m.o.Memory = 1 << 20
+	ctx, path := longer(t), filepath.Join(root, "main.go")
+	if r := m.Diagnostics(ctx, path); r.State != Fresh {
+		t.Fatal(r)
+	}
+	s := m.running()[0]
+	if c := s.current(); groupMemory(c.proc.pid) < 10<<20 {
+		t.Fatalf("gopls weighs %d bytes", groupMemory(c.proc.pid))
+	}
+	weigh := func() {
+		m.mu.Lock()
+		m.weighed = time.Time{}
+		m.mu.Unlock()
+		m.weigh()
+	}
+	if weigh(); s.current() == nil {
+		t.Error("a server in use was stopped")
+	}
+	s.mu.Lock()
+	s.used = time.Now().Add(-time.Hour)
+	s.mu.Unlock()
+	if weigh(); s.current() != nil {
+		t.Error("it was not stopped")
+	}
+	if r := m.Diagnostics(ctx, path); r.State != Fresh || len(r.Items) != 2 {
+		t.Errorf("%s %q", r.State, r.Reason)
+	}
+}
+
+// With its last user gone a project's servers stop soon, not after the idle time; somebody who comes back in time keeps
+// them.
+func TestServersLeaveWithTheirUsers(t *testing.T) {
+	m, root := goProject(t)
+	m.o.Linger = 50 * time.Millisecond
+	ctx, path := longer(t), filepath.Join(root, "main.go")
+	one, two := m.Use(), m.Use()
+	m.Diagnostics(ctx, path)
+	c := m.running()[0].current()
+	one()
+	two()
+	two() // once is enough
+	again := m.Use()
+	m.mu.Lock()
+	users := m.users
+	m.mu.Unlock()
+	if r := m.Diagnostics(ctx, path); r.State != Fresh || m.running()[0].current() != c || users != 1 {
+		t.Errorf("%s %q, %d users", r.State, r.Reason, users)
+	}
+	again()
+	select {
+	case <-c.proc.exited:
+	case <-ctx.Done():
+		t.Fatal("gopls stayed")
+	}
+	if r := m.Diagnostics(context.WithoutCancel(ctx), path); r.State != Fresh || len(r.Items) != 2 {
+		t.Errorf("asked again: %s %q", r.State, r.Reason)
+	}
+}
