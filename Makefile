@@ -2,6 +2,8 @@
 #
 #   make run     build, then fix the broken example with the built-in model (DIR=… PROMPT=… for your own project)
 #   make test    every test, real language servers and real ACP clients included
+#   make vscode  a real VS Code in the browser with the extension, on a scratch copy of the broken example (DIR=… for your own)
+#   make package the extension as a .vsix with the binary, in dist/
 #   make bench   the benchmarks behind docs/BENCHMARKS.md
 
 SHELL   := /bin/bash
@@ -13,7 +15,7 @@ GOFILES := $(shell find agent lspbridge sidecar tools -name '*.go' -o -name '*.t
 PROMPT  ?= fix all errors
 export PATH := $(CACHE)/bin:$(CACHE)/node_modules/.bin:$(PATH)
 
-.PHONY: run build test test-go test-e2e lint bench fuzz setup clean
+.PHONY: run build test test-go test-e2e test-vscode vscode package lint bench fuzz setup clean
 
 run: setup-run build
 	@./scripts/run.sh "$(DIR)" "$(PROMPT)"
@@ -32,7 +34,7 @@ setup-run:
 setup-test:
 	@./scripts/setup.sh test "$(CACHE)"
 
-test: setup-test build lint test-go test-e2e
+test: setup-test build lint test-go test-e2e test-vscode
 
 lint:
 	@test -z "$$(gofmt -l agent lspbridge sidecar tools bench)" || { gofmt -l agent lspbridge sidecar tools bench; echo "run gofmt -w on these"; exit 1; }
@@ -43,6 +45,20 @@ test-go:
 
 test-e2e: build
 	npm run --silent test:acp
+
+# The extension: types and style, its pure parts, then end to end in a real workbench.
+test-vscode: setup-test build
+	npm run --silent typecheck
+	npm run --silent lint
+	npm run --silent build
+	npm run --silent test:vscode
+
+vscode: setup-test build
+	npm run --silent build
+	@node extension/vscode/try.mjs "$(DIR)"
+
+package: setup-test build
+	npm run --silent package
 
 bench: setup-test build
 	go run ./bench

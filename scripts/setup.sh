@@ -3,7 +3,7 @@
 #
 #   setup.sh run|test CACHE_DIR
 #
-# run: what the main job uses (C compiler, ripgrep, gopls). test: also npm packages, language servers, ACP clients.
+# run: what the main job uses (C compiler, ripgrep, gopls). test: also npm packages, language servers, ACP clients, VS Code.
 # Debian packages come from apt (as root), Go programs and npm packages go into CACHE_DIR. Safe to run again.
 set -euo pipefail
 want=$1
@@ -65,3 +65,6 @@ fi
 
 # 4. language servers for the integration tests
 "$root/lspbridge/testdata/install-servers.sh" "$cache/servers"
+
+# 5. a real VS Code for the extension's tests
+"$root/scripts/setup-vscode.sh" "$cache/vscode" >&2
