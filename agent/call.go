@@ -66,9 +66,10 @@ func (a *answer) newCall(id, name string) *call {
 // resolve finds the tool a name means, other case and small slips included.
 func (c *call) resolve(name string) {
 	c.name = name
-	for _, t := range c.offered {
+	for _, t := range c.offered { // the first counts, as in what a model is offered
 		if t.ID == name {
 			c.tool, c.known = t, true
+			break
 		}
 	}
 	if !c.known && name != "" {
