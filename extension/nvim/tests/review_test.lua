@@ -71,7 +71,7 @@ test("R4 the request shows its file and what it does; R5 nothing is called done 
   local text = t.chat_text()
   match("1 file, 3 hunks", text)
   match("a.txt", text)
-  match("%[1%] Allow", text)
+  match("%(1%) Allow", text)
   t.ok(not text:find("✓ multiedit", 1, true), "called done")
   eq(ten, t.read(w.project .. "/a.txt"))
   vim.cmd("Pillion accept all")
@@ -498,7 +498,7 @@ test("a permission is asked in the chat and answered by a number there", functio
   local win = require("pillion.chat").window()
   vim.api.nvim_set_current_win(win)
   t.chat_text()
-  vim.fn.search("\\[1\\]")
+  vim.fn.search("(1)")
   local reject
   for i, o in ipairs(ask.options) do
     if o.kind == "reject_once" then

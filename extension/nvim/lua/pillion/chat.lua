@@ -34,8 +34,7 @@ local options = {
   spell = false,
   list = false,
   cursorline = false,
-  conceallevel = 2,
-  concealcursor = "nc",
+  conceallevel = 0, -- calls show code, where nothing may be hidden
   winhighlight = "Folded:PillionFolded",
 }
 
@@ -51,6 +50,7 @@ function M.dress(win, v)
     compat.win_option(win, name, value)
   end
   if compat.has("0.8") then
+    compat.win_option(win, "statusline", " Pillion%=i type · <Tab> fold · q close ")
     compat.win_option(win, "winbar", "%{%v:lua.require'pillion.status'.winbar(" .. v.buf .. ")%}")
   else
     compat.win_option(win, "statusline", "%{v:lua.require'pillion.status'.plain(" .. v.buf .. ")}")

@@ -93,6 +93,11 @@ function Buffer:row(index)
   return row
 end
 
+-- Line ends at the end of a text that streams in wait for what follows: so no empty lines are left behind.
+local function held(entry)
+  return entry.pieces and table.concat(entry.pieces):match("\n*$") or ""
+end
+
 local function with_gap(r)
   if not r.gap then
     return r.lines, 0
@@ -165,7 +170,7 @@ function Buffer:place(entry)
   self:write(row, self.empty and -1 or row, lines)
   self.empty = false
   self.order[#self.order + 1] = entry
-  self.placed[entry] = { count = #lines, gap = gap, pieces = entry.pieces and #entry.pieces, index = #self.order, foldable = r.fold }
+  self.placed[entry] = { count = #lines, gap = gap, pieces = entry.pieces and #entry.pieces, index = #self.order, foldable = r.fold, held = held(entry) }
   self:color(row, r, gap)
 end
 
@@ -177,7 +182,7 @@ function Buffer:replace(entry)
   vim.api.nvim_buf_clear_namespace(self.buf, ns, row, row + p.count)
   self:write(row, row + p.count, lines)
   p.count, p.gap, p.foldable, p.stale = #lines, gap, r.fold, nil
-  p.pieces = entry.pieces and #entry.pieces
+  p.pieces, p.held = entry.pieces and #entry.pieces, held(entry)
   self:color(row, r, gap)
   if p.foldable then
     self:fold(entry)
@@ -187,8 +192,13 @@ end
 -- New text at the end of the last entry: the ordinary case while an answer streams in.
 function Buffer:extend(entry)
   local p = self.placed[entry]
-  local words = table.concat(entry.pieces, "", p.pieces + 1)
+  local words = p.held .. table.concat(entry.pieces, "", p.pieces + 1)
   p.pieces = #entry.pieces
+  p.held = words:match("\n*$")
+  words = words:sub(1, #words - #p.held)
+  if words == "" then
+    return
+  end
   local lines = render.lines_of(words)
   local prefix = entry.kind == "thought" and "  " or ""
   for i = 2, #lines do
@@ -250,6 +260,11 @@ function Buffer:flush()
     for w, was in pairs(stuck) do
       if was and vim.api.nvim_win_is_valid(w) then
         vim.api.nvim_win_set_cursor(w, { count, 0 })
+        vim.api.nvim_win_call(w, function()
+          if vim.fn.line("w0") > 1 and vim.fn.winline() < vim.fn.winheight(0) then
+            pcall(vim.cmd, "normal! zb") -- it has become shorter: no empty lines below while others are above
+          end
+        end)
       end
     end
   end

@@ -205,8 +205,8 @@ local function ask(entry, gap)
     return out
   end
   for i, o in ipairs(a.options) do
-    put(out, ("  [%d] %s"):format(i, o.name), "PillionOption", 2)
-    out.marks[#out.marks][3] = 5 + #tostring(i) - 1
+    put(out, ("  (%d) %s"):format(i, o.name), "PillionOption", 2)
+    out.marks[#out.marks][3] = 5
   end
   put(out, a.review and "  :Pillion review goes through the hunks; a number here decides about all" or "  a number here, or :Pillion accept, :Pillion reject [why]", "PillionHint")
   return out
@@ -227,7 +227,7 @@ function M.render(entry, before)
     return ask(entry, gap)
   end
   local out = out_new(gap)
-  local text = entry.text or table.concat(entry.pieces or {})
+  local text = entry.text or table.concat(entry.pieces or {}):gsub("\n+$", "")
   if entry.kind == "user" then
     for i, l in ipairs(lines_of(text)) do
       put(out, (i == 1 and icons.user .. " " or "  ") .. l, l:match("^%+ ") and i > 1 and "PillionAttached" or "PillionUser")

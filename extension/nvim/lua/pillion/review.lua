@@ -264,6 +264,20 @@ function M.start(ask)
   return self
 end
 
+-- What a proposal does to the problems may be known only after it was shown.
+---@param change pillion.ChangeInfo
+function M.checked(change)
+  for _, r in ipairs(M.open) do
+    if r.ask.meta.changeSet == change.id and change.diagnostics and change.state == "proposed" then
+      r.diagnostics = change.diagnostics
+      view().refresh(r)
+      if r.session.view then
+        r.session.view:changed(r.ask.entry)
+      end
+    end
+  end
+end
+
 -- The review that the cursor is in, or the one that waits longest.
 ---@return pillion.Review?
 function M.current()

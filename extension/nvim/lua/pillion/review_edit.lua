@@ -84,7 +84,7 @@ function M.hunk(review, hunk)
   vim.api.nvim_echo({ { "Change the proposal; :w takes it, :q leaves it undecided", "PillionHint" } }, false, {})
 end
 
-local function proposal(review, file)
+local function proposal(file)
   local lines = vim.api.nvim_buf_get_lines(file.buf, 0, -1, false)
   local rows = {}
   for _, h in ipairs(file.hunks) do
@@ -130,10 +130,11 @@ function M.split(review, file)
     end
   end
   local base = vim.api.nvim_get_current_win()
-  local lines, places = proposal(review, file)
+  local lines, places = proposal(file)
   local marks = {}
   local buf
   local function finish()
+    file.side_by_side = nil
     if vim.api.nvim_win_is_valid(base) then
       vim.api.nvim_win_call(base, function()
         vim.cmd("diffoff")
@@ -210,6 +211,8 @@ function M.split(review, file)
   for _, h in ipairs(file.hunks) do
     view.clear(h)
   end
+  file.side_by_side = true
+  view.refresh(review)
   vim.cmd("diffthis")
   vim.cmd("rightbelow vsplit")
   vim.api.nvim_win_set_buf(0, buf)

@@ -196,12 +196,17 @@ function M.attach(review, file, load)
     end
   end
   for _, h in ipairs(file.hunks) do
-    if not h.decision and #h.marks == 0 then
+    if not h.decision and #h.marks == 0 and not file.side_by_side then
       place(h, file.buf)
     end
   end
   map(file, true)
   return file.buf
+end
+
+-- The line that speaks for a hunk: its first old one, or the one that it is inserted after.
+local function beside(hunk, row)
+  return #hunk.old == 0 and math.max(row - 1, 0) or row
 end
 
 local function keys(names)
@@ -222,6 +227,8 @@ function M.refresh(review)
     local buf = file.buf
     if buf and compat.loaded(buf) then
       vim.api.nvim_buf_clear_namespace(buf, hints, 0, -1)
+    end
+    if buf and compat.loaded(buf) and not file.side_by_side then
       local cursor
       local win = vim.api.nvim_get_current_win()
       if vim.api.nvim_win_get_buf(win) == buf then
@@ -243,7 +250,7 @@ function M.refresh(review)
         if row then
           local label = ("%d/%d"):format(h.number, #review.hunks)
           if h == nearest then
-            label = keys({ "accept", "reject", "edit", "comment" }) .. "  " .. label
+            label = label .. "  " .. keys({ "accept", "reject", "edit", "comment" })
           end
           if h.moved then
             label = "changed meanwhile  " .. label
@@ -251,7 +258,7 @@ function M.refresh(review)
           if h.comment then
             label = "“" .. h.comment .. "”  " .. label
           end
-          vim.api.nvim_buf_set_extmark(buf, hints, row, 0, { virt_text = { { label .. " ", "PillionHint" } }, virt_text_pos = "right_align" })
+          vim.api.nvim_buf_set_extmark(buf, hints, beside(h, row), 0, { virt_text = { { "  " .. label, "PillionHint" } }, virt_text_pos = "eol" })
         end
       end
       if first then
@@ -265,7 +272,7 @@ function M.refresh(review)
         if all ~= "" then
           head[#head + 1] = { "· " .. all, "PillionHint" }
         end
-        vim.api.nvim_buf_set_extmark(buf, hints, row_of(first), 0, { virt_lines = { head }, virt_lines_above = true })
+        vim.api.nvim_buf_set_extmark(buf, hints, beside(first, row_of(first)), 0, { virt_lines = { head }, virt_lines_above = true })
       end
     end
   end

@@ -233,6 +233,7 @@ end
 
 function Session:change_updated(change)
   compat.user_event("PillionChange", { session = self.id, change = change })
+  require("pillion.review").checked(change)
   require("pillion.follow").changed(self, change)
 end
 
