@@ -122,10 +122,10 @@ test("five megabytes: nothing opens by itself, and it can be reviewed when asked
   const p = await w.open(t, { "big.txt": big, "a.txt": "x\n" });
   await p.bench.openFile("a.txt");
   await p.ask([write("new.txt", big), "Done."]);
-  await p.status("1 waiting").waitFor({ timeout: 40_000 });
+  await p.status("1 waiting").waitFor();
   assert.equal(await p.page.locator(".tab", { hasText: "Pillion proposes" }).count(), 0);
   await p.status("1 waiting").click();
-  await p.lens("Accept file").waitFor({ timeout: 40_000 });
+  await p.lens("Accept file").waitFor();
   await p.lens("Accept file").click();
-  await p.onDisk("new.txt", big, 30_000);
+  await p.onDisk("new.txt", big);
 });

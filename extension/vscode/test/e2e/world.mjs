@@ -11,6 +11,9 @@ import { root, stage } from "../../stage.mjs";
 import { installation, launchBrowser, startServer, Workbench } from "./workbench.mjs";
 
 export const binary = process.env.PILLION_BIN ?? join(root, "bin", "pillion");
+/** How long anything may take: a busy machine is slow, not wrong. */
+const patience = 60_000; // ms
+
 export const shots = process.env.PILLION_SHOTS ?? "";
 
 /** Sets the world up around a file's tests. `settings`, `machine` (settings of that scope) and `env` are the server's; `binary: false` packs none. */
@@ -55,7 +58,7 @@ export function world(o = {}) {
       writeFileSync(join(folder, name), text);
     }
     w.steps.length = 0;
-    const bench = await Workbench.open(browser, server, options.noFolder ? "" : folder, { ready: options.ready ?? '.statusbar-item[id*="pillion"]', ...options });
+    const bench = await Workbench.open(browser, server, options.noFolder ? "" : folder, { ready: '.statusbar-item[id*="pillion"]', timeout: patience, ...options });
     const p = new Pillion(bench, folder, w);
     t.after(async () => {
       if (!t.passed || shots) await p.shot(t.name).catch(() => {});
@@ -114,7 +117,7 @@ export class Pillion {
   /** Types into the panel's composer and sends it. */
   async say(text) {
     const box = this.bench.webview("pillion-dev.pillion").locator("textarea, [contenteditable='true']").first();
-    await box.waitFor({ timeout: 40_000 });
+    await box.waitFor();
     await box.fill(text);
     await box.press("Enter");
   }
@@ -128,7 +131,7 @@ export class Pillion {
   }
 
   /** Waits until a file's text on disk is what it should be. */
-  async onDisk(name, wanted, timeout = 10_000) {
+  async onDisk(name, wanted, timeout = patience) {
     const end = Date.now() + timeout;
     let text;
     do {

@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { delimiter, join } from "node:path";
+import test from "node:test";
+import { Backoff } from "../../src/common/backoff";
+import { explainPrompt, fixPrompt } from "../../src/common/ask";
+import { findBinary } from "../../src/host/binary";
+
+const search = (o: Partial<Parameters<typeof findBinary>[0]>, there: string[]) =>
+  findBinary({ setting: "", extensionPath: "/ext", platform: "linux", path: ["/usr/bin", "relative", "/opt"].join(delimiter), runnable: (p) => there.includes(p), ...o });
+
+test("the setting wins over the bundled program, and that over the PATH", () => {
+  const bundled = join("/ext", "bin", "pillion");
+  assert.deepEqual(search({ setting: "/my/pillion" }, ["/my/pillion", bundled]), { path: "/my/pillion", from: "setting" });
+  assert.deepEqual(search({}, [bundled, "/opt/pillion"]), { path: bundled, from: "bundled" });
+  assert.deepEqual(search({}, ["/opt/pillion", "relative/pillion"]), { path: "/opt/pillion", from: "PATH" });
+  assert.equal(search({ platform: "win32" }, [join("/ext", "bin", "pillion.exe")]).from, "bundled");
+});
+
+test("what is wrong is said with what to do", () => {
+  assert.throws(() => search({ setting: "pillion" }, []), /absolute path/);
+  assert.throws(() => search({ setting: "/gone" }, ["/opt/pillion"]), /names \/gone/);
+  assert.throws(() => search({}, ["relative/pillion"]), /set pillion.binary.path/);
+});
+
+test("deaths wait longer each time and then no more; a long life forgives", () => {
+  const b = new Backoff();
+  assert.deepEqual([1, 2, 3, 4, 5, 6].map(() => b.next(0)), [250, 1000, 4000, 10000, 30000, undefined]);
+  assert.equal(b.next(60_000), 250);
+});
+
+test("prompts name the problems, and how many more there are", () => {
+  const problem = (line: number) => ({ line, severity: "error", message: "undefined:\n  x", source: "compiler" });
+  assert.equal(fixPrompt("a.go", [problem(3)]), "Fix this problem in a.go:\n- line 3: error: undefined: x (compiler)");
+  assert.match(fixPrompt("a.go", Array.from({ length: 30 }, (_, i) => problem(i))), /and 10 more$/);
+  assert.equal(explainPrompt("a.go", 2, 4, []), "Explain lines 2 to 4 of a.go. Change nothing.");
+});
