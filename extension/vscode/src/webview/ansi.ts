@@ -96,6 +96,11 @@ function named(n: number, bright: boolean): string {
   return `var(--vscode-terminal-ansi${bright ? "Bright" : ""}${names[n] ?? "White"})`;
 }
 
+/** A terminal lifts a colour that is too close to its ground (terminal.integrated.minimumContrastRatio); so does this. */
+function lifted(colour: string): string {
+  return `color-mix(in srgb, ${colour} 62%, var(--vscode-foreground))`;
+}
+
 function extended(codes: number[], at: number): [string | undefined, number] {
   const byte = (n: number | undefined) => Math.max(0, Math.min(255, Math.trunc(n ?? 0) || 0));
   if (codes[at] === 2) return [`rgb(${String(byte(codes[at + 1]))},${String(byte(codes[at + 2]))},${String(byte(codes[at + 3]))})`, 4];
@@ -111,7 +116,7 @@ function extended(codes: number[], at: number): [string | undefined, number] {
 function css(l: Look): string {
   const fg = l.inverse ? (l.bg ?? "var(--vscode-editor-background)") : l.fg;
   const bg = l.inverse ? (l.fg ?? "var(--vscode-foreground)") : l.bg;
-  return [fg && `color:${fg}`, bg && `background-color:${bg}`, l.bold && "font-weight:600", l.dim && "opacity:.7", l.italic && "font-style:italic", l.underline && "text-decoration:underline"].filter(Boolean).join(";");
+  return [fg && `color:${bg ? fg : lifted(fg)}`, bg && `background-color:${bg}`, l.bold && "font-weight:600", l.dim && "opacity:.7", l.italic && "font-style:italic", l.underline && "text-decoration:underline"].filter(Boolean).join(";");
 }
 
 /** The output without any of it. */

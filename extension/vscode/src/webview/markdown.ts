@@ -13,6 +13,8 @@ parser.validateLink = (href) => safeLink(href) !== undefined || !/^[a-z][a-z0-9+
 
 /** Items of a list that streams, before the finished ones are set apart. */
 const longList = 24;
+/** Blocks that lie in one element. */
+const partSize = 12;
 
 export function safeLink(href: string): string | undefined {
   const s = href.trim();
@@ -27,6 +29,7 @@ export class Markdown {
   private openNodes: Node[] = [];
   private openCode: CodeBlock | undefined;
   private fence: { start: number; mark: RegExp; seen: number } | undefined;
+  private streams = false;
   private nextAt = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -41,6 +44,7 @@ export class Markdown {
 
   append(more: string): void {
     this.text += more;
+    this.streams = true;
     // a block that takes long to draw is drawn less often
     const wait = this.nextAt - performance.now();
     if (wait <= 0) this.draw();
@@ -54,6 +58,7 @@ export class Markdown {
   }
 
   private redraw(): void {
+    this.streams = false;
     this.el.replaceChildren();
     this.stable = 0;
     this.openNodes = [];
@@ -92,7 +97,7 @@ export class Markdown {
     this.openCode = this.fence = undefined;
     for (const b of blocks) {
       const node = this.block(b);
-      this.el.append(node);
+      this.place().append(node);
       if (b === last) this.openNodes = [node];
     }
     if (!last) return;
@@ -100,6 +105,17 @@ export class Markdown {
     this.stable += starts[lastLine] ?? 0;
     if (last[0]?.type === "fence") this.watchFence(last[0], this.openNodes[0]);
     else if (last[0]?.type.endsWith("list_open")) this.splitList(last);
+  }
+
+  /** Where blocks go: parts of a few, so that one that grows does not lay out those before it. */
+  private place(): Element {
+    const part = this.el.lastElementChild;
+    if (part && part.childElementCount < partSize) return part;
+    // what has been on the screen and is finished is laid out again only where it is seen
+    if (this.streams) part?.classList.add("done");
+    const next = h("div", { class: part ? "part" : "part first" });
+    this.el.append(next);
+    return next;
   }
 
   private watchFence(t: Token, node: Node | undefined): void {
@@ -125,7 +141,7 @@ export class Markdown {
     if (at === undefined || !list || !rest) return;
     const again = h(list.tagName === "OL" ? "ol" : "ul", { class: "continued" }, rest);
     if (again instanceof HTMLOListElement) again.start = Number(/^\d+/.exec(tail.slice(at).trim())?.[0] ?? 1);
-    this.el.append(again);
+    this.place().append(again);
     this.openNodes = [again];
     this.stable += at;
   }

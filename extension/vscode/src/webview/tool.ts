@@ -212,10 +212,10 @@ function counts(f: FileSummary): HTMLElement {
 export function fileRow(f: FileSummary, bus: Bus, click: () => void): HTMLElement {
   const short = shortPath(f.path, bus.head().cwd);
   const dir = short.slice(0, short.length - baseName(short).length).replace(/[\\/]$/, "");
-  const b = h("button", { class: `file ${f.kind}`, tab: -1, title: `Show the change to ${short}`, click, aria: { label: `${short}, ${fileWords[f.kind]}, ${plural(f.added, "line")} added, ${String(f.removed)} removed` } },
+  const b = h("button", { class: `file ${f.kind}`, tab: -1, title: `Show the change to ${short}`, click },
     h("span", { class: "file-name" }, baseName(short)), h("span", { class: "file-dir" }, dir),
     counts(f),
-    h("span", { class: "letter" }, fileIcons[f.kind]));
+    h("span", { class: "letter", aria: { hidden: "true" } }, fileIcons[f.kind]), h("span", { class: "sr" }, fileWords[f.kind]));
   b.type = "button";
   return b;
 }
