@@ -41,7 +41,7 @@ func configCheck() *cobra.Command {
 				if held == nil {
 					held = []config.Held{}
 				}
-				if err := json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"ok": len(problems) == 0, "problems": problems, "trusted": conf.Trusted(), "held": held}); err != nil {
+				if err := json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"ok": len(problems) == 0, "problems": problems, "trusted": conf.Trusted(), "held": held, "unsupported": slices.Concat([]config.Unsupported{}, conf.Unsupported())}); err != nil {
 					return err
 				}
 			} else {
@@ -50,6 +50,9 @@ func configCheck() *cobra.Command {
 				}
 				for _, h := range conf.Held() {
 					fmt.Fprintln(c.OutOrStdout(), h)
+				}
+				for _, u := range conf.Unsupported() {
+					fmt.Fprintln(c.OutOrStdout(), u)
 				}
 				if len(conf.Held()) > 0 {
 					fmt.Fprintln(c.OutOrStdout(), "what is held back counts after: pillion trust "+quoteArg(worktree(dir)))

@@ -95,8 +95,8 @@ func checkStruct(n *node, t reflect.Type, path string) []Problem {
 	return checkMembers(n, func(m member) []Problem {
 		f, ok := fields[m.key]
 		if !ok {
-			if path == "" && ignored[m.key] {
-				return nil
+			if why := elsewhere[m.key]; path == "" && why != "" {
+				return []Problem{m.at.problem("%s is a setting of OpenCode's that is not used here: %s", m.key, why)}
 			}
 			return []Problem{m.at.problem("unknown key %q%s%s", m.key, in(path), didYouMean(m.key, names))}
 		}
@@ -113,11 +113,6 @@ func checkStruct(n *node, t reflect.Type, path string) []Problem {
 		return ps
 	})
 }
-
-// ignored are OpenCode's keys that mean nothing here and need no warning.
-var ignored = map[string]bool{"theme": true, "share": true, "autoupdate": true, "username": true, "keybinds": true, "tui": true, "snapshot": true,
-	"disabled_providers": true, "enabled_providers": true,
-	"watcher": true, "server": true, "tool_output": true, "logLevel": true, "references": true, "attachment": true}
 
 // checkMembers drops the members that f finds fault with (only those whose own value is wrong: deeper faults have
 // been dropped deeper).

@@ -49,9 +49,10 @@ type Config struct {
 	SandboxAutoAllow bool     `json:"sandbox_auto_allow,omitempty" doc:"do not ask for commands that run in the sandbox and stay in the project, where no rule names them"`
 	SandboxWritable  []string `json:"sandbox_writable,omitempty" doc:"more folders that commands in the sandbox may write to, such as caches; ~ is the home folder"`
 
-	origins map[string]string
-	held    []Held
-	trusted bool
+	origins     map[string]string
+	held        []Held
+	unsupported []Unsupported
+	trusted     bool
 }
 
 // Provider is one model provider. Options is OpenCode's nesting of the same settings.

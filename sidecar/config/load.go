@@ -50,6 +50,11 @@ func Load(s Sources) (*Config, []Problem) {
 			l.add(n)
 		}
 	}
+	for _, path := range s.theirOwn() {
+		if n := l.theirsFile(path); n != nil {
+			l.add(n)
+		}
+	}
 	if s.UserDir != "" {
 		l.file(filepath.Join(s.UserDir, "pillion.json"), false)
 		l.file(filepath.Join(s.UserDir, "pillion.jsonc"), false)
@@ -72,13 +77,16 @@ func Load(s Sources) (*Config, []Problem) {
 
 type loader struct {
 	Sources
-	tree     *node
-	rules    permission.Ruleset
-	agents   map[string]permission.Ruleset
-	brought  bool                          // set while an untrusted project's files are read
-	theirs   map[string]permission.Ruleset // rules for agents out of untrusted files
-	person   permission.Ruleset            // general rules of everybody else
-	held     []Held
+	tree    *node
+	rules   permission.Ruleset
+	agents  map[string]permission.Ruleset
+	brought bool                          // set while an untrusted project's files are read
+	theirs  map[string]permission.Ruleset // rules for agents out of untrusted files
+	person  permission.Ruleset            // general rules of everybody else
+	held    []Held
+
+	unsupported []Unsupported
+
 	problems []Problem
 	origins  map[string]string
 }
@@ -93,6 +101,11 @@ func (l *loader) project() {
 		}
 		for _, base := range []string{".claude", ".opencode"} {
 			files = append(files, l.markdownIn(filepath.Join(dir, base), within)...)
+		}
+		for _, name := range theirNames {
+			if n := l.theirsFile(filepath.Join(dir, name)); n != nil {
+				files = append(files, n)
+			}
 		}
 		for _, name := range names {
 			path := filepath.Join(dir, name)
@@ -258,7 +271,7 @@ func (l *loader) finish() (*Config, []Problem) {
 		a.Permission = Permission{Rules: append(agentRules(name, l.theirs[name], l.person, l.holdRule), l.agents[name]...)}
 		c.Agent[name] = a
 	}
-	c.held, c.trusted = l.held, l.Trusted
+	c.held, c.trusted, c.unsupported = l.held, l.Trusted, l.unsupported
 	return c, l.problems
 }
 
@@ -391,7 +404,7 @@ func Stamp(s Sources) string {
 		}
 	}
 	for _, dir := range Between(s.Root, s.Cwd) {
-		for _, name := range names {
+		for _, name := range slices.Concat(theirNames, names) {
 			add(filepath.Join(dir, name))
 		}
 		for _, base := range []string{".claude", ".opencode", ".pillion"} {
@@ -400,6 +413,9 @@ func Stamp(s Sources) string {
 	}
 	for _, dir := range s.personal() {
 		markdownStamp(add, dir)
+	}
+	for _, path := range s.theirOwn() {
+		add(path)
 	}
 	if s.UserDir != "" {
 		add(filepath.Join(s.UserDir, "pillion.json"))
