@@ -15,7 +15,7 @@ GOFILES := $(shell find agent lspbridge sidecar tools -name '*.go' -o -name '*.t
 PROMPT  ?= fix all errors
 export PATH := $(CACHE)/bin:$(CACHE)/node_modules/.bin:$(PATH)
 
-.PHONY: run build test test-go test-e2e test-vscode vscode package lint bench fuzz setup clean
+.PHONY: run build test test-go test-e2e test-vscode test-nvim vscode package lint bench fuzz setup clean
 
 run: setup-run build
 	@./scripts/run.sh "$(DIR)" "$(PROMPT)"
@@ -34,7 +34,7 @@ setup-run:
 setup-test:
 	@./scripts/setup.sh test "$(CACHE)"
 
-test: setup-test build lint test-go test-e2e test-vscode
+test: setup-test build lint test-go test-e2e test-vscode test-nvim
 
 lint:
 	@test -z "$$(gofmt -l agent lspbridge sidecar tools bench)" || { gofmt -l agent lspbridge sidecar tools bench; echo "run gofmt -w on these"; exit 1; }
@@ -47,7 +47,11 @@ test-e2e: build
 	npm run --silent test:acp
 
 # The extension: types and style, its pure parts, then end to end in a real workbench.
-test-vscode: setup-test build
+test-# The Neovim plugin: lint, headless and in a terminal, on every Neovim that setup-nvim.sh provides.
+test-nvim: setup-test build
+	@./extension/nvim/tests/all.sh "$(CACHE)"
+
+vscode: setup-test build
 	npm run --silent typecheck
 	npm run --silent lint
 	npm run --silent build

@@ -68,3 +68,6 @@ fi
 
 # 5. a real VS Code for the extension's tests
 "$root/scripts/setup-vscode.sh" "$cache/vscode" >&2
+
+# 6. the Neovims for the plugin's tests
+"$root/scripts/setup-nvim.sh" "$cache"

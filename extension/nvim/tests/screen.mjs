@@ -46,7 +46,7 @@ async function terminal(steps, files, { builtin = false, columns = 120, rows = 3
   const words = Object.entries(env).map(([k, v]) => `${k}=${v}`);
   tmux("new-session", "-d", "-s", name, "-x", String(columns), "-y", String(rows), "-c", project, "env", "-i", ...words, nvim, "-u", join(here, "init.lua"), "-i", "NONE");
   const t = {
-    project, model,
+    project, model, columns,
     keys: (...k) => tmux("send-keys", "-t", name, ...k),
     type: (text) => tmux("send-keys", "-t", name, "-l", text),
     screen: () => tmux("capture-pane", "-p", "-t", name).replace(/[ \t]+$/gm, "").trimEnd(),
@@ -85,16 +85,14 @@ function golden(name, screen) {
   if (want !== text) throw new Error(`the screen is not ${name}.${version}.txt (UPDATE with --update):\n${text}\nwant\n${want}`);
 }
 
-const columns = (t) => Math.max(...t.screen().split("\n").map((l) => l.length), 100);
-
 async function shot(t, name) {
   if (!shots) return;
   mkdirSync(shots, { recursive: true });
   const html = execFileSync("aha", ["--black", "--title", name], { input: t.colors(), encoding: "utf8" })
-    .replace("</style>", "body{margin:0;padding:14px;background:#14161b!important} pre{font:15px/1.25 'DejaVu Sans Mono',monospace;margin:0;color:#e0e2ea;background:#14161b}</style>");
+    .replace("</head>", "<style>body,pre{background:#14161b!important} body{margin:0;padding:14px} pre{font:15px/1.25 'DejaVu Sans Mono',monospace;margin:0;color:#e0e2ea}</style></head>");
   const page = join(shots, `${name}.html`);
   writeFileSync(page, html);
-  execFileSync("chromium", ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1130,690", `--screenshot=${join(shots, name + ".png")}`, page], { stdio: "ignore" });
+  execFileSync("chromium", ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", `--window-size=${Math.max(1130, Math.round(t.columns * 9.04) + 40)},690`, `--screenshot=${join(shots, name + ".png")}`, page], { stdio: "ignore" });
   rmSync(page);
 }
 

@@ -120,7 +120,7 @@ function M.split(review, file)
   if file.kind == "create" or file.kind == "delete" then
     return log.tell("info", "there is only one side: the file is " .. (file.kind == "create" and "new" or "deleted"))
   end
-  if not view.attach(review, file, true) then
+  if not view.attach(file, true) then
     return
   end
   for _, h in ipairs(file.hunks) do
@@ -141,7 +141,7 @@ function M.split(review, file)
       end)
     end
     if not review.closed then
-      view.attach(review, file)
+      view.attach(file)
       view.refresh(review)
     end
   end

@@ -29,7 +29,7 @@ local function window_for(buf)
 end
 
 local function put(review, hunk, focus)
-  local buf = view.attach(review, hunk.file, true)
+  local buf = view.attach(hunk.file, true)
   if not buf then
     return
   end
@@ -42,7 +42,7 @@ local function put(review, hunk, focus)
     end
     vim.api.nvim_win_set_buf(win, buf)
   end
-  view.attach(review, hunk.file, true)
+  view.attach(hunk.file, true)
   local row = view.row(hunk) or 0
   vim.api.nvim_win_set_cursor(win, { math.min(row + 1, vim.api.nvim_buf_line_count(buf)), 0 })
   if focus then

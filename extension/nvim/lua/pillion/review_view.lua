@@ -173,11 +173,10 @@ local function map(file, on)
 end
 
 -- Shows a file's hunks in its buffer, where it has one that is loaded.
----@param review pillion.Review
 ---@param file pillion.ReviewFile
 ---@param load? boolean make and load the buffer
 ---@return integer? buf
-function M.attach(review, file, load)
+function M.attach(file, load)
   if not (file.buf and compat.loaded(file.buf)) then
     local buf
     if file.kind == "create" then
@@ -283,7 +282,7 @@ end
 function M.show(review)
   require("pillion.highlights").define()
   for _, file in ipairs(review.files) do
-    M.attach(review, file)
+    M.attach(file)
   end
   M.refresh(review)
   local open = require("pillion.review").open
@@ -297,7 +296,7 @@ function M.show(review)
             if args.event == "BufReadPost" then -- read again: its marks are gone
               M.forget(f)
             end
-            M.attach(r, f)
+            M.attach(f)
             M.refresh(r)
           end
         end

@@ -86,6 +86,15 @@ function M.start(cmd, opts)
   return self
 end
 
+-- An error in what a message leads to is told and ends nothing else.
+local function guard(what, f, ...)
+  local ok, err = xpcall(f, debug.traceback, ...)
+  if not ok then
+    log.tell("error", "an error while working on " .. what .. "; please report it (:Pillion log):\n" .. tostring(err))
+  end
+  return ok, err
+end
+
 -- jobstart gives pieces split at line ends; the first continues the last piece of before. Pieces of a long line are
 -- kept apart and joined once.
 function Rpc:take(data)
@@ -139,24 +148,16 @@ function Rpc:receive(line)
     local callback = self.pending[msg.id]
     self.pending[msg.id] = nil
     if callback then
-      self:guard("an answer", callback, msg.error, msg.result)
+      guard("an answer", callback, msg.error, msg.result)
     end
   end
-end
-
-function Rpc:guard(what, f, ...)
-  local ok, err = xpcall(f, debug.traceback, ...)
-  if not ok then
-    log.tell("error", "an error while working on " .. what .. "; please report it (:Pillion log):\n" .. tostring(err))
-  end
-  return ok, err
 end
 
 function Rpc:dispatch(msg)
   local handler = self.handlers[msg.method]
   if msg.id == nil then
     if handler then
-      self:guard(msg.method, handler, msg.params or {})
+      guard(msg.method, handler, msg.params or {})
     end
     return
   end
@@ -175,7 +176,7 @@ function Rpc:dispatch(msg)
   if not handler then
     return reply(nil, { code = -32601, message = "method not found: " .. msg.method })
   end
-  local ok, err = self:guard(msg.method, handler, msg.params or {}, reply, msg.id)
+  local ok, err = guard(msg.method, handler, msg.params or {}, reply, msg.id)
   if not ok then
     reply(nil, { code = -32603, message = tostring(err):match("^[^\n]*") })
   end
@@ -192,7 +193,7 @@ end
 function Rpc:send(msg)
   if self.before_send and not self.flushing then
     self.flushing = true -- what is sent before comes before
-    self:guard("what is sent before", self.before_send)
+    guard("what is sent before", self.before_send)
     self.flushing = false
   end
   local data = compat.json_encode(msg) .. "\n"
@@ -227,7 +228,7 @@ function Rpc:stream(head, texts, tail, done)
       local waiting = self.outbox or {}
       self.outbox = nil
       if done then
-        self:guard("a long message", done)
+        guard("a long message", done)
       end
       for _, x in ipairs(waiting) do
         if type(x) == "table" then

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Everything that is tested of the Neovim plugin, on every Neovim there is: all.sh CACHE_DIR
+# Lint, help tags, headless tests, screens.
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+cache=${1:-$here/../../../.cache}
+failed=0
+fail() {
+  echo "FAIL $*"
+  failed=1
+}
+
+cd "$here/.." || exit 1
+if command -v luacheck >/dev/null; then
+  luacheck --quiet --no-color . || fail "luacheck"
+else
+  echo "note: luacheck is not installed; the Lua files are only compiled"
+fi
+nvims=()
+for n in "$(command -v nvim || true)" "$cache/nvim-0.10/nvim" "$cache/nvim-0.12/nvim"; do
+  [ -n "$n" ] && [ -x "$n" ] && nvims+=("$n")
+done
+[ ${#nvims[@]} -gt 0 ] || { echo "no Neovim found; run scripts/setup-nvim.sh"; exit 1; }
+for nvim in "${nvims[@]}"; do
+  "$here/run.sh" "$nvim" | grep -v '^ok' || true
+  [ "${PIPESTATUS[0]}" = 0 ] || fail "headless tests on $nvim"
+  if command -v tmux >/dev/null; then
+    node "$here/screen.mjs" "$nvim" || fail "screens on $nvim"
+  else
+    echo "note: tmux is not installed; no screens are compared"
+  fi
+done
+exit $failed
