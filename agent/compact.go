@@ -53,6 +53,9 @@ type CompactionOptions struct {
 // ErrNothingToCompact: the conversation is too short.
 var ErrNothingToCompact = errors.New("there is nothing to compact yet")
 
+// leastWindow is the smallest window that is worth compacting for, in tokens: a smaller one is full of tools already.
+const leastWindow = 4_000
+
 // freeSummary is how much longer than what it replaces, in tokens, a summary may be that a person asked for.
 const freeSummary = 2_000
 
@@ -102,7 +105,7 @@ func (t *turn) room(ctx context.Context, set *setup) {
 		t.prune()
 	}
 	limit := usable(set.model, o)
-	if o.NoAuto || limit == 0 || t.tokens(set) < limit {
+	if o.NoAuto || limit < leastWindow || t.tokens(set) < limit {
 		return
 	}
 	// What cannot gain is not tried again before the conversation has grown by a tenth of the window.

@@ -286,6 +286,14 @@ func (r *Runtime) Session(id string) (*Session, bool) {
 	return s, ok
 }
 
+// Stored yields the events of a session after from, without opening it.
+func (r *Runtime) Stored(ctx context.Context, id string, from int64, yield func(Event) error) error {
+	if s, ok := r.Session(id); ok {
+		return s.Events(ctx, from, yield)
+	}
+	return r.st.Events(ctx, id, from, func(e store.Event) error { return yield(fromStore(e)) })
+}
+
 // List gives the sessions of a directory ("" is all), the newest first, sub-agents' among them (Parent is set).
 func (r *Runtime) List(ctx context.Context, cwd string) ([]SessionInfo, error) {
 	if cwd != "" {

@@ -89,7 +89,7 @@ func (sp spawner) Spawn(ctx context.Context, call *tools.Call, t tools.Task) (to
 	// Only what comes from now on: a resumed one has a past.
 	last := kid.log.last()
 	stop := kid.Subscribe(last, w.event)
-	w.started(t)
+	w.started(t, last)
 	if !t.Background {
 		defer s.dismiss(kid, stop)
 		return sp.run(ctx, kid, t)
@@ -270,9 +270,9 @@ type taskWatch struct {
 // maxProgress is how many lines of a sub-agent's progress a card shows.
 const maxProgress = 12
 
-func (w *taskWatch) started(t tools.Task) {
+func (w *taskWatch) started(t tools.Task, since int64) {
 	info := w.kid.Info()
-	w.call.Report(tools.Update{Title: info.Title, Metadata: map[string]any{"sessionId": info.ID, "agent": info.Agent, "model": info.Model, "background": t.Background}})
+	w.call.Report(tools.Update{Title: info.Title, Metadata: map[string]any{"sessionId": info.ID, "agent": info.Agent, "model": info.Model, "background": t.Background, "since": since}})
 }
 
 // event is the sink of the sub-agent's events.
