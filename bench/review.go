@@ -44,8 +44,13 @@ func (b *bench) review() {
 	}
 	b.add(Row{What: "preview of 50 files, 500 hunks: built", Unit: "ms", Ours: built, Target: Target{AtMost: 50}})
 
-	r := b.rig()
-	defer r.close()
+	m := newModel()
+	defer m.close()
+	config := m.config()
+	config["tools"] = map[string]any{"apply_patch": true}
+	r := &rig{m: m, cwd: b.project("project"), ours: b.agent(b.home("review", config), b.bin, "acp")}
+	defer r.ours.close()
+	r.ours.initialize()
 	for i := range files {
 		b.write(filepath.Join(r.cwd, fmt.Sprintf("r%d.go", i)), text(i, 0))
 	}

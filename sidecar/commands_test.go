@@ -59,7 +59,10 @@ func (c *commands) tool(name string, input map[string]any) agent.ToolData {
 	return d
 }
 
-func (c *commands) bash(command string) { c.t.Helper(); c.tool("bash", map[string]any{"command": command}) }
+func (c *commands) bash(command string) {
+	c.t.Helper()
+	c.tool("bash", map[string]any{"command": command})
+}
 
 // last is the newest change set, whole.
 func (c *commands) last() *change.Set {
