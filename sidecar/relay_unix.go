@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/pillion-dev/pillion/tools/shell"
 )
 
@@ -71,6 +73,20 @@ func printRelay(ctx context.Context, t *shell.Terminal, out *os.File) error {
 		_, err := out.Write(append(head, data...))
 		return err
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() { // a pipe tells of its reader's end only who writes or looks
+		tick := time.NewTicker(relayLook)
+		defer tick.Stop()
+		for !unread(out) {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+		cancel(errors.New("the editor's terminal was closed"))
+	}()
 	for at := int64(0); ; {
 		data, next, _, err := t.Read(ctx, at)
 		switch {
@@ -119,4 +135,21 @@ func relayMain(args []string) int {
 			return exitCancelled
 		}
 	}
+}
+
+const relayLook = 250 * time.Millisecond
+
+// unread reports that nobody reads a pipe any more.
+func unread(out *os.File) bool {
+	conn, err := out.SyscallConn()
+	if err != nil {
+		return true
+	}
+	gone := false
+	err = conn.Control(func(fd uintptr) {
+		fds := []unix.PollFd{{Fd: int32(fd)}}
+		n, err := unix.Poll(fds, 0)
+		gone = err == nil && n > 0 && fds[0].Revents&(unix.POLLERR|unix.POLLHUP|unix.POLLNVAL) != 0
+	})
+	return gone || err != nil
 }
