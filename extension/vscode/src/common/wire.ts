@@ -39,7 +39,6 @@ export interface AgentRequests {
   "_pillion/terminal/resize": [p.TerminalResizeRequest, p.TerminalResizeResponse];
   "_pillion/terminal/subscribe": [p.TerminalSubscribeRequest, p.TerminalSubscribeResponse];
   "_pillion/tool/call": [p.ToolCallRequest, p.ToolCallResponse];
-  "_pillion/tool/register": [p.ToolRegisterRequest, p.ToolRegisterResponse];
 }
 
 /** Notifications that the sidecar reads. */
@@ -58,14 +57,12 @@ export interface EditorRequests {
   "session/request_permission": [p.RequestPermissionRequest, p.RequestPermissionResponse];
   "elicitation/create": [p.CreateElicitationRequest, p.CreateElicitationResponse];
   "_pillion/workspace/applyEdit": [p.ApplyEditRequest, p.ApplyEditResponse];
-  "_pillion/tool/execute": [p.ToolExecuteRequest, p.ToolExecuteResponse];
 }
 
 /** Notifications that the editor reads. */
 export interface EditorNotifications {
   "session/update": p.SessionNotification;
   "_pillion/change/updated": p.ChangeUpdated;
-  "_pillion/diagnostics/updated": p.DiagnosticsUpdated;
   "_pillion/session/queueUpdated": p.QueueUpdated;
   "_pillion/session/reverted": p.SessionReverted;
   "_pillion/session/statusUpdated": p.SessionStatusUpdated;
@@ -76,9 +73,7 @@ export interface EditorNotifications {
 /** The methods of ours that this editor answers, for `_meta.pillion.methods` of initialize. */
 export const editorMethods: readonly string[] = [
   "_pillion/workspace/applyEdit",
-  "_pillion/tool/execute",
   "_pillion/change/updated",
-  "_pillion/diagnostics/updated",
   "_pillion/session/queueUpdated",
   "_pillion/session/reverted",
   "_pillion/session/statusUpdated",

@@ -116,8 +116,10 @@ export class Pillion {
 
   /** Types into the panel's composer and sends it. */
   async say(text) {
-    const box = this.bench.webview("pillion-dev.pillion").locator("textarea, [contenteditable='true']").first();
+    const panel = this.bench.webview("pillion-dev.pillion");
+    const box = panel.locator("textarea").first();
     await box.waitFor();
+    await panel.locator("button", { hasText: /quick fix|scripted/i }).first().waitFor(); // the session is there, and with it its draft
     await box.fill(text);
     await box.press("Enter");
   }

@@ -1,0 +1,72 @@
+// What the extension costs its host, in a real workbench: how long activation takes (as VS Code itself counts it) and the
+// heap of the whole extension host with a session of many entries in it.
+//
+//   node bench/vscode/host.mjs [entries] [windows]
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { loadavg } from "node:os";
+import { startModel } from "../../test/e2e/model.mjs";
+import { root, stage } from "../../extension/vscode/stage.mjs";
+import { installation, launchBrowser, runExtensionTests, startServer, Workbench } from "../../extension/vscode/test/e2e/workbench.mjs";
+
+const entries = Number(process.argv[2] ?? 5000);
+const windows = Number(process.argv[3] ?? 5);
+const at = installation(process.env.WORKBENCH_CACHE ?? join(root, ".cache", "vscode"));
+const scratch = mkdtempSync(join(tmpdir(), "pillion-bench-"));
+const folder = join(scratch, "project");
+mkdirSync(folder);
+writeFileSync(join(folder, "a.txt"), "one\n");
+// Each step is a text and a read: two entries.
+const steps = Array.from({ length: entries / 2 - 1 }, () => ({ tool: "read", input: { filePath: "a.txt" } }));
+const model = await startModel([...steps, "Done."]);
+const staged = stage(join(scratch, "staged"), { binary: process.env.PILLION_BIN ?? join(root, "bin", "pillion") });
+const out = join(scratch, "out.json");
+writeFileSync(
+  join(scratch, "measure.cjs"),
+  `const vscode = require("vscode"), v8 = require("v8"), vm = require("vm"), fs = require("fs");
+v8.setFlagsFromString("--expose-gc");
+const gc = vm.runInNewContext("gc");
+const heap = () => { gc(); gc(); return process.memoryUsage().heapUsed / 2 ** 20; };
+exports.run = async () => {
+  const empty = heap();
+  const api = await vscode.extensions.getExtension("pillion-dev.pillion").activate();
+  const active = heap();
+  await vscode.commands.executeCommand("pillion.focus");
+  const document = await vscode.workspace.openTextDocument(${JSON.stringify(join(folder, "a.txt"))});
+  await vscode.window.showTextDocument(document);
+  await vscode.commands.executeCommand("pillion.fix");
+  fs.writeFileSync(process.env.PILLION_BENCH_OUT, JSON.stringify({ empty, active, full: heap() }));
+};\n`,
+);
+const env = { OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "x", OPENAI_MODEL: "scripted", PILLION_MODEL: "openai/scripted", XDG_STATE_HOME: join(scratch, "state"), PILLION_BENCH_OUT: out };
+const machine = { "pillion.config": { permission: { doom_loop: "allow", read: "allow" }, steps: entries } };
+const browser = await launchBrowser({ executablePath: at.chromium });
+
+const server = await startServer({ ...at, extension: staged, env, machine });
+const times = [];
+for (let i = 0; i < windows; i++) {
+  const bench = await Workbench.open(browser, server, folder, { timeout: 120_000, ready: '.statusbar-item[id*="pillion"]' });
+  await bench.command("Developer: Show Running Extensions");
+  const row = bench.page.locator(".runtime-extensions-editor .monaco-list-row, .editor-instance .extension", { hasText: "Pillion" }).first();
+  await row.getByText("Activation:").waitFor();
+  times.push(Number(/Activation:\s*(\d+)ms/.exec(await row.innerText())?.[1]));
+  await bench.close();
+}
+await server.stop();
+const dev = await startServer({ ...at, env, machine, args: ["--vscode-option", "enable-smoke-test-driver"] });
+const { code, log } = await runExtensionTests(browser, dev, { folder, extension: staged, tests: join(scratch, "measure.cjs"), timeout: 900_000 });
+if (code !== 0) console.error(log.slice(-20).join("\n"));
+else {
+  const { empty, active, full } = JSON.parse(readFileSync(out, "utf8"));
+  times.sort((a, b) => a - b);
+  console.log(`activation          ${times[Math.floor(times.length / 2)]} ms (median of ${times.length}: ${times.join(", ")})`);
+  console.log(`host heap, before   ${empty.toFixed(1)} MB`);
+  console.log(`host heap, active   ${active.toFixed(1)} MB`);
+  console.log(`host heap, ${entries} entries ${full.toFixed(1)} MB (${model.seen.length} requests to the model)`);
+  console.log(`load ${loadavg()[0].toFixed(1)}`);
+}
+await dev.stop();
+await browser.close();
+model.close();
+rmSync(scratch, { recursive: true, force: true });
