@@ -31,8 +31,9 @@ local function mirror()
       docs[d.uri] = nil
     end
   end
-  function fake.stream(self, head, texts, tail)
-    local msg = vim.json.decode(head .. vim.json.encode(table.concat(texts)) .. tail)
+  function fake.stream(self, head, texts, tail, change)
+    local whole = table.concat(texts)
+    local msg = vim.json.decode(head .. vim.json.encode(change and change(whole) or whole) .. tail)
     self:notify(msg.method, msg.params)
   end
   process.state = "ready"

@@ -27,7 +27,7 @@ local group = "pillion_buffers"
 -- Bytes beyond which a document is sent in pieces.
 local large = 512 * 1024
 -- Lines read in one stretch.
-local stretch = 20000
+local stretch = 5000
 local delay = 40 -- milliseconds that changes wait for others
 
 ---@param buf integer
@@ -58,9 +58,12 @@ local function item(doc, value)
   return { uri = doc.uri, languageId = value and (vim.bo[doc.buf].filetype ~= "" and vim.bo[doc.buf].filetype or "plaintext") or nil, version = doc.version }
 end
 
--- Reads a buffer in stretches, again when it changes meanwhile.
+-- Reads a buffer in stretches, again when it changes meanwhile. A stretch is looked at as one text: line by line would
+-- take many times as long.
 local function read(doc, done)
-  local buf, lines, tick = doc.buf, {}, vim.api.nvim_buf_get_changedtick(doc.buf)
+  local buf, tick, at = doc.buf, vim.api.nvim_buf_get_changedtick(doc.buf), 0
+  local snap = { sep = text.separator(buf), eol = text.has_eol(buf), bytes = false, odd = false, texts = {} }
+  local count = vim.api.nvim_buf_line_count(buf)
   local function step()
     if not compat.loaded(buf) or M.docs[buf] ~= doc then
       return
@@ -72,28 +75,27 @@ local function read(doc, done)
         end
       end, 100)
     end
-    local got = vim.api.nvim_buf_get_lines(buf, #lines, #lines + stretch, false)
-    vim.list_extend(lines, got)
-    if #got < stretch then
-      return done(lines, tick)
+    local lines = vim.api.nvim_buf_get_lines(buf, at, at + stretch, false)
+    at = at + #lines
+    local s = table.concat(lines, "\0")
+    if s:find("\n", 1, true) then -- what Neovim keeps for a NUL
+      s = table.concat(text.with_nul(lines), snap.sep)
+      snap.odd = snap.odd or s:find("\r[^\n]") ~= nil
+    else
+      snap.odd = snap.odd or s:find("\r", 1, true) ~= nil
+      s = s:gsub("%z", snap.sep)
+    end
+    snap.bytes = snap.bytes or not text.valid(s)
+    if at < count or snap.eol then
+      s = s .. snap.sep
+    end
+    table.insert(snap.texts, s)
+    if at >= count then
+      return done(snap, tick)
     end
     vim.defer_fn(step, 1)
   end
   step()
-end
-
-local function texts_of(snap)
-  local out = {}
-  local n = #snap.lines
-  for i = 1, n, 2000 do
-    local last = math.min(i + 1999, n)
-    local s = table.concat(snap.lines, snap.sep, i, last)
-    if last < n or snap.eol then
-      s = s .. snap.sep
-    end
-    out[#out + 1] = snap.bytes and text.widen(s) or s
-  end
-  return out
 end
 
 -- Sends the whole of a document: as an opening, or as a change.
@@ -120,8 +122,7 @@ local function send_whole(doc, opening)
     return rpc:notify("_pillion/buffer/didChange", { textDocument = item(doc), contentChanges = { { text = body } }, dirty = vim.bo[doc.buf].modified })
   end
   doc.opening = true
-  read(doc, function(lines, tick)
-    local snap = text.snapshot(doc.buf, lines)
+  read(doc, function(snap, tick)
     doc.lines_only = snap.eol and not snap.odd and not snap.bytes
     doc.changes, doc.whole, doc.version = {}, false, tick
     local dirty = tostring(vim.bo[doc.buf].modified)
@@ -134,7 +135,7 @@ local function send_whole(doc, opening)
       head = '{"jsonrpc":"2.0","method":"_pillion/buffer/didChange","params":{"textDocument":' .. vim.json.encode(item(doc)) .. ',"dirty":' .. dirty .. ',"contentChanges":[{"text":'
       tail = "}]}}"
     end
-    rpc:stream(head, texts_of(snap), tail)
+    rpc:stream(head, snap.texts, tail, snap.bytes and text.widen or nil)
     doc.opening = false
   end)
 end

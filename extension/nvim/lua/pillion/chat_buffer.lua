@@ -18,6 +18,8 @@ local M = {
 
 local ns = vim.api.nvim_create_namespace("pillion_chat")
 local interval = 33 -- milliseconds between two writes
+-- Lines beyond which treesitter is let go: it looks at all of a text's parts at every change.
+local max_parsed = 1500
 
 function Buffer:schedule()
   if self.timer then
@@ -257,6 +259,11 @@ function Buffer:flush()
       self:fold(last)
     end
     count = vim.api.nvim_buf_line_count(self.buf)
+    if self.parsed and count > max_parsed then
+      self.parsed = false
+      vim.treesitter.stop(self.buf)
+      vim.bo[self.buf].syntax = "markdown"
+    end
     for w, was in pairs(stuck) do
       if was and vim.api.nvim_win_is_valid(w) then
         vim.api.nvim_win_set_cursor(w, { count, 0 })
@@ -338,7 +345,8 @@ function M.new(session)
   vim.bo[buf].undolevels = -1
   pcall(vim.api.nvim_buf_set_name, buf, "pillion://chat/" .. buf)
   vim.bo[buf].filetype = "pillion"
-  if not compat.treesitter(buf, "markdown") then
+  self.parsed = compat.treesitter(buf, "markdown")
+  if not self.parsed then
     vim.bo[buf].syntax = "markdown"
   end
   vim.api.nvim_create_autocmd("BufWriteCmd", {

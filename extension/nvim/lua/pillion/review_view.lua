@@ -52,9 +52,11 @@ end
 
 local function added(hunk, buf)
   local file = hunk.file
-  if not file.spans then
-    file.spans = config.options.review.highlight and file.new_text and syntax.spans(file.new_text, syntax.filetype(file.path, buf)) or {}
+  if not file.spans and config.options.review.highlight and file.new_text then
+    file.spans = syntax.spans(file.new_text, syntax.filetype(file.path, buf))
   end
+  local first = hunk.new_start or 1
+  local coloured = file.spans and file.spans(first, first + math.min(#hunk.new, max_virtual) - 1) or {}
   local tabstop, width = vim.bo[buf].tabstop, vim.o.columns
   local lines = {}
   for i, l in ipairs(hunk.new) do
@@ -63,7 +65,7 @@ local function added(hunk, buf)
       break
     end
     local shown = vim.fn.strtrans(l:sub(1, 2000)):gsub("%^I", "\t")
-    local spans = shown == l and file.spans[(hunk.new_start or 0) + i - 1] or nil
+    local spans = shown == l and coloured[first + i - 1] or nil
     local chunks = syntax.chunks(shown, spans, "PillionAdd", tabstop)
     local pad = width - vim.fn.strdisplaywidth(shown)
     if pad > 0 then

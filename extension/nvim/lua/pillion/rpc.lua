@@ -22,7 +22,7 @@ Rpc.__index = Rpc
 local M = {}
 
 -- How long one stretch of work on incoming messages may take, in milliseconds, before keys are looked at again.
-local budget = 8
+local budget = 5
 -- Bytes of a large message that are encoded in one stretch.
 local piece = 256 * 1024
 
@@ -207,12 +207,12 @@ end
 -- Sends a notification that carries a long text without a pause: the text is encoded piece by piece. Messages sent
 -- meanwhile wait for it.
 ---@param head string the message up to the text, as JSON
----@param texts string[]|fun(): string? pieces of the text
+---@param texts string[] pieces of the text
 ---@param tail string the rest of the message
----@param done? fun()
-function Rpc:stream(head, texts, tail, done)
+---@param change? fun(text: string): string what is done to each piece
+function Rpc:stream(head, texts, tail, change)
   if self.outbox then
-    table.insert(self.outbox, { head, texts, tail, done })
+    table.insert(self.outbox, { head, texts, tail, change })
     return
   end
   self.outbox = {}
@@ -227,9 +227,6 @@ function Rpc:stream(head, texts, tail, done)
       self:write('"' .. tail .. "\n")
       local waiting = self.outbox or {}
       self.outbox = nil
-      if done then
-        guard("a long message", done)
-      end
       for _, x in ipairs(waiting) do
         if type(x) == "table" then
           self:stream(unpack(x))
@@ -251,7 +248,7 @@ function Rpc:stream(head, texts, tail, done)
     else
       rest = nil
     end
-    self:write(compat.json_encode(now):sub(2, -2))
+    self:write(compat.json_encode(change and change(now) or now):sub(2, -2))
     vim.defer_fn(more, 1)
   end
   more()

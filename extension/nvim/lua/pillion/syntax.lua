@@ -19,40 +19,42 @@ function M.filetype(name, buf)
   return ({ go = "go", lua = "lua", py = "python", js = "javascript", ts = "typescript", md = "markdown", rs = "rust", c = "c", h = "c" })[name:match("%.(%w+)$") or ""] or ""
 end
 
--- For each line (from 1) its coloured spans {first, last, group}, bytes from 0. Empty where there is no parser.
+-- A text, parsed once; then for lines (from 1) their coloured spans {first, last, group}, bytes from 0. Only what is
+-- shown is looked at. Gives nothing where there is no parser.
 ---@param s string
 ---@param filetype string
----@return table<integer, {[1]: integer, [2]: integer, [3]: string}[]>
+---@return fun(first: integer, last: integer): table<integer, {[1]: integer, [2]: integer, [3]: string}[]>
 function M.spans(s, filetype)
-  local out = {}
+  local function none()
+    return {}
+  end
   if filetype == "" or #s > most or not compat.has("0.9") then
-    return out
+    return none
   end
   local lang = compat.language(filetype)
-  pcall(function()
-    local parser = vim.treesitter.get_string_parser(s, lang)
+  local ok, root, query = pcall(function()
     local get = vim.treesitter.query.get or vim.treesitter.query.get_query
-    local query = get(lang, "highlights")
-    if not query then
-      return
-    end
-    local tree = parser:parse()[1]
-    for id, node in query:iter_captures(tree:root(), s, 0, -1) do
-      local name = query.captures[id]
-      if name:sub(1, 1) ~= "_" and name ~= "spell" and name ~= "conceal" then
-        local r1, c1, r2, c2 = node:range()
-        for row = r1, math.min(r2, r1 + 200) do
-          local line = out[row + 1]
-          if not line then
-            line = {}
-            out[row + 1] = line
+    return vim.treesitter.get_string_parser(s, lang):parse()[1]:root(), get(lang, "highlights")
+  end)
+  if not ok or not query then
+    return none
+  end
+  return function(first, last)
+    local out = {}
+    pcall(function()
+      for id, node in query:iter_captures(root, s, first - 1, last) do
+        local name = query.captures[id]
+        if name:sub(1, 1) ~= "_" and name ~= "spell" and name ~= "conceal" then
+          local r1, c1, r2, c2 = node:range()
+          for row = math.max(r1, first - 1), math.min(r2, last - 1) do
+            out[row + 1] = out[row + 1] or {}
+            table.insert(out[row + 1], { row == r1 and c1 or 0, row == r2 and c2 or math.huge, "@" .. name .. "." .. lang })
           end
-          line[#line + 1] = { row == r1 and c1 or 0, row == r2 and c2 or math.huge, "@" .. name .. "." .. lang }
         end
       end
-    end
-  end)
-  return out
+    end)
+    return out
+  end
 end
 
 -- A line as chunks of virtual text over a background group. Later spans win, as in the editor.

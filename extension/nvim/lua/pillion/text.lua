@@ -77,9 +77,10 @@ function M.is_empty(buf)
   end)
 end
 
+-- NUL bytes, which Neovim keeps as line feeds, as they are in the file.
 ---@param lines string[]
 ---@return string[]
-local function with_nul(lines)
+function M.with_nul(lines)
   for i, l in ipairs(lines) do
     if l:find("\n", 1, true) then
       lines[i] = l:gsub("\n", "\0")
@@ -92,7 +93,7 @@ end
 ---@param lines? string[] its lines, where they are known already
 ---@return pillion.Snapshot
 function M.snapshot(buf, lines)
-  lines = with_nul(lines or vim.api.nvim_buf_get_lines(buf, 0, -1, false))
+  lines = M.with_nul(lines or vim.api.nvim_buf_get_lines(buf, 0, -1, false))
   local snap = { lines = lines, sep = M.separator(buf), eol = M.has_eol(buf), bytes = false, odd = false }
   if #lines == 1 and lines[1] == "" and M.is_empty(buf) then
     snap.eol = false
