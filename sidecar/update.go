@@ -28,6 +28,10 @@ type view struct {
 	info   agent.SessionInfo    // as last shown; guarded by mu
 	calls  map[string]*callView // by call id; guarded by mu
 	ledger *ledger              // guarded by mu
+
+	child    *childOf         // set in the view of a sub-agent's session
+	children map[string]*view // by the task's call; guarded by mu
+	over     bool             // the task has ended; guarded by the parent view's mu
 }
 
 // callView is a tool call as the editor has it.
@@ -35,6 +39,11 @@ type callView struct {
 	tool  agent.ToolData
 	title string
 	diffs []protocol.ToolCallContent
+	// shown: of a sub-agent's call, where not all are shown; unsent: its card has still to be sent.
+	shown, unsent bool
+	// by are the diffs of a task's sub-agent, where its own calls have no cards, by change set; order is theirs.
+	by    map[string][]protocol.ToolCallContent
+	order []string
 }
 
 func newView(es *editorSession) *view {
@@ -95,6 +104,16 @@ func (v *view) show(e agent.Event, replay bool) {
 	case agent.EventTool:
 		if d, ok := value[agent.ToolData](e); ok {
 			v.showTool(d)
+			v.follow(d)
+			v.ended(d)
+		}
+	case agent.EventCompaction:
+		if d, ok := value[agent.CompactionData](e); ok {
+			v.showCompaction(d)
+		}
+	case agent.EventSummary:
+		if d, ok := value[agent.TextData](e); ok {
+			v.showSummary(d)
 		}
 	case agent.EventChange, agent.EventReview:
 		v.showChange(e, replay)
@@ -113,6 +132,9 @@ func (v *view) show(e agent.Event, replay bool) {
 			v.showUsage(d)
 		}
 		v.settle()
+		if !replay {
+			go v.es.tellCommands() // reads files; nobody waits for it
+		}
 	}
 }
 
@@ -123,6 +145,11 @@ func (v *view) settle() {
 	for id, c := range v.calls {
 		if c.tool.Status == agent.ToolCompleted || c.tool.Status == agent.ToolError {
 			delete(v.calls, id)
+		}
+	}
+	for id, k := range v.children {
+		if k.over {
+			delete(v.children, id)
 		}
 	}
 }
@@ -152,6 +179,11 @@ func (v *view) showInfo(d agent.SessionInfo) {
 func (v *view) send(kind string, value any, meta protocol.UpdateMeta) {
 	if v.es.server.currentClient().pillion.Version == 0 {
 		v.es.send(kind, value)
+		return
+	}
+	if v.child != nil {
+		meta = v.childMeta(meta)
+		v.es.sendWith(kind, value, &meta)
 		return
 	}
 	seq := v.seq
@@ -218,6 +250,7 @@ func (v *view) showTool(d agent.ToolData) {
 		c = &callView{}
 		v.calls[d.CallID] = c
 	}
+	fresh, c.unsent = fresh || c.unsent, false
 	was := c.tool
 	c.tool = d
 	title := d.Title
@@ -245,6 +278,9 @@ func (v *view) showTool(d agent.ToolData) {
 		u.RawOutput = rawOutput(d)
 	}
 	v.mu.Unlock()
+	if d.Status == agent.ToolRunning {
+		v.es.server.relay(v.es, d)
+	}
 	if len(content) > 0 {
 		u.Content = content
 	}
@@ -262,6 +298,7 @@ func (v *view) showTool(d agent.ToolData) {
 func toolMeta(d agent.ToolData) protocol.UpdateMeta {
 	m := protocol.UpdateMeta{Tool: d.Tool, StartedAt: stamp(d.Started), EndedAt: stamp(d.Ended)}
 	m.TerminalID, _ = d.Metadata["terminalId"].(string)
+	m.ParentToolCallID = d.Parent
 	if d.Status == agent.ToolError {
 		switch d.ErrorKind {
 		case "cancelled", "rejected", "denied":
@@ -323,6 +360,9 @@ func (v *view) toolContent(c *callView) []protocol.ToolCallContent {
 		}
 	}
 	out := slices.Clone(c.diffs)
+	for _, id := range c.order {
+		out = append(out, c.by[id]...)
+	}
 	if text != "" {
 		if d.Kind == tools.KindExecute || d.Kind == tools.KindRead || d.Kind == tools.KindSearch {
 			text = fenced(text)
@@ -452,7 +492,7 @@ func diffContent(set *change.Set) []protocol.ToolCallContent {
 	for _, f := range set.Files {
 		d := &protocol.Diff{Path: f.Path, NewText: f.New}
 		old := f.Old
-		if len(f.Old)+len(f.New) > maxDiffText {
+		if len(f.Old)+len(f.New) > maxDiffText || f.OldRef != "" || f.NewRef != "" { // or its texts are kept elsewhere
 			old, d.NewText = excerpts(f)
 		}
 		if total += len(old) + len(d.NewText); total > maxDiffTotal {
