@@ -30,7 +30,11 @@ func (s *Server) askPermission(ctx context.Context, session string, r permission
 	if err := s.shown(ctx, session); err != nil {
 		return permission.Reply{}, err
 	}
-	request := protocol.RequestPermissionRequest{SessionID: session, ToolCall: s.permissionCall(session, r, set), Options: permissionOptions(r)}
+	kid, err := s.shownChild(ctx, session, r.SessionID, r.CallID)
+	if err != nil {
+		return permission.Reply{}, err
+	}
+	request := protocol.RequestPermissionRequest{SessionID: session, ToolCall: s.permissionCall(session, kid, r, set), Options: permissionOptions(r)}
 	defer s.asked.hold(session, set)()
 	var answer protocol.RequestPermissionResponse
 	if err := s.call(ctx, protocol.MethodSessionRequestPermission, request, &answer); err != nil {
@@ -161,7 +165,7 @@ func rejection(d change.Decisions) string {
 }
 
 // permissionCall describes what is asked completely: some editors show the request alone.
-func (s *Server) permissionCall(session string, r permission.Request, set *change.Set) protocol.ToolCallUpdate {
+func (s *Server) permissionCall(session string, kid *view, r permission.Request, set *change.Set) protocol.ToolCallUpdate {
 	u := protocol.ToolCallUpdate{ToolCallID: r.CallID, Title: r.Title, Name: r.Tool, Kind: permissionKind(r), Status: protocol.ToolCallStatusPending}
 	if u.ToolCallID == "" {
 		u.ToolCallID = r.ID
@@ -170,7 +174,11 @@ func (s *Server) permissionCall(session string, r permission.Request, set *chang
 		u.Title = strings.TrimSpace(r.Permission + " " + strings.Join(r.Patterns, ", "))
 	}
 	if es := s.lookup(session); es != nil {
-		if d, ok := es.view.call(r.CallID); ok {
+		from := es.view
+		if kid != nil {
+			from = kid
+		}
+		if d, ok := from.call(r.CallID); ok {
 			u.RawInput, u.Locations = d.Input, locations(d.Locations)
 			if d.Kind != "" {
 				u.Kind = toolKind(d.Kind)

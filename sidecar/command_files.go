@@ -37,7 +37,7 @@ func (a *app) commandsOf(cwd string) []Command {
 			return runTemplate(ctx, h, name, d, args)
 		}})
 	}
-	return out
+	return append(out, a.mcpCommands(cwd)...)
 }
 
 var (
@@ -189,7 +189,9 @@ func shellOutput(ctx context.Context, s *agent.Session, name, command string) (s
 		return "", err
 	}
 	if got.Status == agent.ToolCompleted {
-		return strings.TrimRight(got.Output, "\n"), nil
+		// What the tool adds for a model that has called it says nothing here, unless the command failed.
+		out := strings.TrimSuffix(got.Output, "<bash_metadata>\nexit code: 0\n</bash_metadata>")
+		return strings.TrimRight(out, "\n"), nil
 	}
 	switch got.ErrorKind {
 	case "rejected", "denied", "cancelled":

@@ -132,6 +132,7 @@ func (x *sessions) terminals(id string) *shell.Terminals {
 func (x *sessions) tools(e *Editors, state string) func(context.Context, agent.SessionInfo) ([]tools.Tool, error) {
 	return func(_ context.Context, info agent.SessionInfo) ([]tools.Tool, error) {
 		env := builtin.Env{Cwd: info.Cwd, Root: info.Cwd, StateDir: state, Buffers: e.Files(info.ID), Tracker: &files.Tracker{}, Locks: &files.Locks{}}
+		env.SubAgents = func() []tools.SubAgent { return []tools.SubAgent{{Name: "general", Description: "jobs"}} }
 		env.Applier = e.Applier(info.ID, ApplierFunc(env.WriteDisk))
 		env.Shell.Runner, env.Shell.Background, env.Shell.Terminals = &shell.Runner{}, &shell.Background{}, x.terminals(info.ID)
 		x.mu.Lock()
@@ -181,7 +182,7 @@ func newRig(t testing.TB, st *store.Store, cwd string) *rig {
 		blobs.Dir = st.Path() + ".checkpoints" // a second rig on the same store has them too
 	}
 	made := env.tools(editors, t.TempDir())
-	rt := agent.New(agent.Options{Store: st, Models: m, Tools: made, Pack: func(_ string, set any) any { return blobs.Pack(set.(*change.Set)) }, Asker: editors, Questions: editors,
+	rt := agent.New(agent.Options{Store: st, Models: m, Tools: made, Pack: func(state agent.ChangeState, set any) any { return packed(blobs, state, set.(*change.Set)) }, Asker: editors, Questions: editors,
 		Rules: func(string) permission.Ruleset { return rules }, Instructions: func(string) []string { return nil }})
 	a, b := pipes()
 	r := &rig{t: t, cwd: cwd, model: m, rt: rt, served: make(chan error, 1)}

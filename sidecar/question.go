@@ -17,6 +17,9 @@ func (s *Server) askQuestions(ctx context.Context, session string, call *tools.C
 	if err := s.shown(ctx, session); err != nil {
 		return nil, err
 	}
+	if _, err := s.shownChild(ctx, session, call.SessionID, call.CallID); err != nil {
+		return nil, err
+	}
 	if s.currentClient().asksForms() {
 		return s.askForm(ctx, session, call, qs)
 	}

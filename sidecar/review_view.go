@@ -37,12 +37,32 @@ func (v *view) showChange(e agent.Event, replay bool) {
 
 // showDiff shows a change on its card. What the person did themselves has none.
 func (v *view) showDiff(e agent.Event, c *changeView) {
-	v.mu.Lock()
-	known := v.calls[c.call] != nil
-	v.mu.Unlock()
-	if !known {
-		return
+	d, _ := value[agent.ChangeData](e)
+	call, task := c.call, ""
+	if d.Session != "" { // a sub-agent's: on its own card, or on the task's where that has none
+		if kid := v.kidOf(d.Session); kid != nil && kid.has(call) {
+			kid.putDiff(e, c, call, "")
+			return
+		}
+		call, task = d.Task, d.Session
 	}
+	if v.has(call) {
+		v.putDiff(e, c, call, task)
+	}
+}
+
+// has reports whether a call has a card, or will have one.
+func (v *view) has(call string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	c := v.calls[call]
+	if v.child == nil {
+		return c != nil
+	}
+	return !v.child.quiet || c != nil && c.shown
+}
+
+func (v *view) putDiff(e agent.Event, c *changeView, id, task string) {
 	set := c.set
 	if d, ok := value[agent.ChangeData](e); ok {
 		if fresh, ok := d.Value.(*change.Set); ok {
@@ -51,17 +71,43 @@ func (v *view) showDiff(e agent.Event, c *changeView) {
 			set = whole
 		}
 	}
+	if c.state == agent.ChangeProposed && setSize(set) > maxCardDiff {
+		return // the question that follows shows it; twice would only make the person wait
+	}
 	diffs := diffContent(set)
-	var content []protocol.ToolCallContent
 	v.mu.Lock()
-	if call := v.calls[c.call]; call != nil {
+	call := v.calls[id]
+	if call == nil { // a sub-agent's events come on a way of their own: its card is on the way
+		call = &callView{unsent: true}
+		v.calls[id] = call
+	}
+	if task == "" {
 		call.diffs = diffs
-		content = v.toolContent(call)
+	} else {
+		if call.by == nil {
+			call.by = map[string][]protocol.ToolCallContent{}
+		}
+		if call.by[c.set.ID] == nil {
+			call.order = append(call.order, c.set.ID)
+		}
+		call.by[c.set.ID] = diffs
 	}
+	content := v.toolContent(call)
+	unsent := call.unsent
 	v.mu.Unlock()
-	if len(content) > 0 {
-		v.send("tool_call_update", &protocol.ToolCallUpdate{ToolCallID: c.call, Content: content}, protocol.UpdateMeta{ChangeSet: c.set.ID})
+	if len(content) > 0 && !unsent {
+		v.send("tool_call_update", &protocol.ToolCallUpdate{ToolCallID: id, Content: content}, protocol.UpdateMeta{ChangeSet: c.set.ID})
 	}
+}
+
+// maxCardDiff is how much of a proposal, in bytes of both texts, is shown on its card before it is asked about.
+const maxCardDiff = 256 << 10
+
+func setSize(s *change.Set) (n int) {
+	for _, f := range s.Files {
+		n += len(f.Old) + len(f.New)
+	}
+	return n
 }
 
 // whole gives a change set from the store its texts.

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+)
+
+// childOf says whose calls a sub-agent's view shows.
+type childOf struct {
+	task    string // the call of the session that started it
+	session string // the sub-agent's
+	quiet   bool   // only calls that the person was asked about: the editor cannot nest cards
+}
+
+// follow shows the calls of the sub-agent that a task has started: nested in an editor that knows Pillion; in others
+// only those that the person is asked about, since the task's own card tells the rest.
+func (v *view) follow(d agent.ToolData) {
+	id, _ := d.Metadata["sessionId"].(string)
+	if id == "" || d.Tool != "task" || v.child != nil {
+		return
+	}
+	from := number(d.Metadata["since"])
+	v.mu.Lock()
+	if v.children == nil {
+		v.children = map[string]*view{}
+	}
+	had := v.children[d.CallID] != nil
+	kid := newView(v.es)
+	kid.child = &childOf{task: d.CallID, session: id, quiet: v.es.server.currentClient().pillion.Version == 0}
+	kid.info, kid.past = v.info, v.past
+	if !had {
+		v.children[d.CallID] = kid
+	}
+	v.mu.Unlock()
+	if had {
+		return
+	}
+	live, ok := v.es.server.o.Runtime.Session(id)
+	if v.past || !ok { // it is over, or was before the task's card came
+		if !kid.child.quiet {
+			_ = v.es.server.o.Runtime.Stored(v.es.server.ctx, id, from, func(e agent.Event) error {
+				kid.showChild(e)
+				if e.Type == agent.EventTurn {
+					return errSeen // what comes later belongs to another call
+				}
+				return nil
+			})
+		}
+		return
+	}
+	// It ends with the sub-agent's session, which is closed when its task is over.
+	_ = live.Subscribe(from, kid.showChild)
+}
+
+var errSeen = errors.New("seen enough")
+
+// number is a whole number out of metadata, fresh or stored.
+func number(v any) int64 {
+	switch n := v.(type) {
+	case int64:
+		return n
+	case float64:
+		return int64(n)
+	}
+	return 0
+}
+
+// showChild shows what of a sub-agent's events is shown: its calls.
+func (v *view) showChild(e agent.Event) {
+	if e.Type != agent.EventTool {
+		return
+	}
+	d, ok := value[agent.ToolData](e)
+	if !ok {
+		return
+	}
+	if v.child.quiet {
+		v.mu.Lock()
+		c := v.calls[d.CallID]
+		if c == nil {
+			c = &callView{}
+			v.calls[d.CallID] = c
+		}
+		if !c.shown {
+			c.tool = d
+			v.mu.Unlock()
+			return
+		}
+		v.mu.Unlock()
+	}
+	v.showTool(d)
+}
+
+// reveal shows a call's card before the person is asked about it.
+func (v *view) reveal(call string) {
+	v.mu.Lock()
+	c := v.calls[call]
+	if c == nil || !v.child.quiet || c.shown {
+		v.mu.Unlock()
+		return
+	}
+	d := c.tool
+	v.calls[call] = &callView{shown: true, unsent: true}
+	v.mu.Unlock()
+	v.showTool(d)
+}
+
+// kidOf is the view of a sub-agent's session; nil when it is not followed.
+func (v *view) kidOf(session string) *view {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, k := range v.children {
+		if k.child.session == session && !k.over {
+			return k
+		}
+	}
+	return nil
+}
+
+// ended lets a sub-agent's view go when its task is over.
+func (v *view) ended(d agent.ToolData) {
+	if d.Tool != "task" || d.Status != agent.ToolCompleted && d.Status != agent.ToolError {
+		return
+	}
+	if running, _ := d.Metadata["background"].(bool); running && d.Status == agent.ToolCompleted {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if k := v.children[d.CallID]; k != nil {
+		k.over = true
+	}
+}
+
+// shownChild waits until the editor has what a sub-agent did so far, and shows the call it asks about.
+func (s *Server) shownChild(ctx context.Context, session, child, call string) (*view, error) {
+	es := s.lookup(session)
+	if es == nil || child == session || child == "" {
+		return nil, nil
+	}
+	kid := es.view.kidOf(child)
+	live, ok := s.o.Runtime.Session(child)
+	if kid == nil || !ok {
+		return nil, nil
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = live.Events(ctx, math.MaxInt64-1, func(agent.Event) error { return nil })
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	kid.reveal(call)
+	return kid, nil
+}
+
+// childMeta names the task a call belongs to.
+func (v *view) childMeta(m protocol.UpdateMeta) protocol.UpdateMeta {
+	m.Seq = nil
+	m.ParentToolCallID, m.ChildSessionID = v.child.task, v.child.session
+	return m
+}
+
+// showCompaction tells that older turns became a summary. The transcript keeps all; replayed, the mark stands where it
+// happened.
+func (v *view) showCompaction(d agent.CompactionData) {
+	c := v.es.server.currentClient()
+	if c.caps.Session == nil || c.caps.Session.Compaction == nil {
+		if d.State != agent.CompactionBegun || !v.past {
+			level := "info"
+			if d.State == agent.CompactionFailed {
+				level = "warning"
+			}
+			v.notice(level, d.Words())
+		}
+		return
+	}
+	u := &protocol.CompactionUpdate{CompactionID: d.ID, Error: d.Error}
+	switch d.State {
+	case agent.CompactionBegun:
+		u.Status = protocol.CompactionStatusInProgress
+	case agent.CompactionDone:
+		u.Status = protocol.CompactionStatusCompleted
+		text := d.Summary
+		if text == "" {
+			text = d.Words()
+		}
+		u.Summary = []protocol.ContentBlock{textBlock(text)}
+	case agent.CompactionFailed:
+		u.Status = protocol.CompactionStatusFailed
+	case agent.CompactionCancelled:
+		u.Status = protocol.CompactionStatusCancelled
+	}
+	v.send("compaction_update", u, protocol.UpdateMeta{})
+}
+
+// showSummary is a piece of a summary that is being written.
+func (v *view) showSummary(d agent.TextData) {
+	c := v.es.server.currentClient()
+	if c.caps.Session == nil || c.caps.Session.Compaction == nil || v.past || d.Text == "" {
+		return // the end brings the whole
+	}
+	v.send("compaction_summary_chunk", &protocol.CompactionSummaryChunk{CompactionID: d.MessageID, Content: textBlock(d.Text)}, protocol.UpdateMeta{})
+}
