@@ -2,11 +2,12 @@ package lspbridge
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"go.lsp.dev/protocol"
 )
 
@@ -17,7 +18,7 @@ const (
 	probeFor   = 5 * time.Second        // what the probe waits for any word
 	frozenFor  = 3 * time.Minute        // frozen so long: it is ended and started again
 	frozenWait = 100 * time.Millisecond // what an edit waits for a frozen server
-	bannerFor  = 10 * time.Second       // from the first line that is no message to the first that is one
+	bannerFor  = 5 * time.Second        // from the first line that is no message to the first that is one
 )
 
 // health is what a client knows of whether its server is alive.
@@ -55,9 +56,9 @@ func (c *client) noise(err error) {
 	if c.health.heard || c.health.banner != "" {
 		return
 	}
-	text := err.Error()
-	if cause := errors.Unwrap(err); cause != nil {
-		text = cause.Error()
+	_, text, ok := strings.Cut(err.Error(), rpc.NotLSP)
+	if !ok {
+		text = err.Error()
 	}
 	c.health.banner = text
 	time.AfterFunc(bannerFor, func() {

@@ -18,6 +18,9 @@ const (
 	maxDrain   = 1 << 30 // bytes: a longer message ends the connection
 )
 
+// NotLSP begins what OnBad hears of output that is no message; the output follows.
+const NotLSP = "skipped output that is not LSP: "
+
 // ErrNotLSP is what reading ends with when a peer prints without end but never a header.
 var ErrNotLSP = errors.New("no Content-Length header in the last 1 MiB of output: this is not a language server speaking on stdout")
 
@@ -62,7 +65,7 @@ func (s *headerStream) header() (length int64, err error) {
 		case len(text) > 0:
 			length = -1 // a header must not be interrupted
 			if skipped == 0 {
-				s.o.OnBad(fmt.Errorf("skipped output that is not LSP: %s", clip(text)))
+				s.o.OnBad(fmt.Errorf("%s%s", NotLSP, clip(text)))
 			}
 			if skipped += len(line); skipped > maxGarbage {
 				return 0, ErrNotLSP
