@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"go.lsp.dev/jsonrpc2"
+
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
@@ -84,6 +86,15 @@ func (s *Server) ask(ctx context.Context, method string, params, result any) err
 func (s *Server) call(ctx context.Context, method string, params, result any) error {
 	var raw rawMessage
 	if err := s.wire.peer.Call(ctx, method, params, &raw); err != nil {
+		var answer *jsonrpc2.Error
+		if ctx.Err() == nil && !errors.As(err, &answer) {
+			// Not an answer: the connection is ending. Who asked must find that out, not a failed question.
+			select {
+			case <-s.ctx.Done():
+			case <-ctx.Done():
+			case <-time.After(dataTimeout):
+			}
+		}
 		return err
 	}
 	if result == nil {

@@ -71,7 +71,7 @@ func TestR25AQueueIsListedChangedAndRuns(t *testing.T) {
 	r.ed.expect(`{"method":"_pillion/session/statusUpdated","params":{"status":{"state":"idle","queued":0,"stopReason":"end_turn"}}}`)
 }
 
-func TestR7AQueuedMessageNeverApproves(t *testing.T) {
+func TestR25AQueuedMessageNeverApproves(t *testing.T) {
 	r := newRig(t, testStore(t), t.TempDir())
 	r.start("")
 	write(t, filepath.Join(r.cwd, "a.txt"), "one\n")

@@ -137,6 +137,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	case <-ctx.Done():
 	case <-s.wire.ended:
 	}
+	s.closing()
 	s.stop()
 	s.endSessions()
 	if ctx.Err() == nil {
@@ -160,6 +161,22 @@ func within(limit time.Duration, f func()) {
 	select {
 	case <-done:
 	case <-time.After(limit):
+	}
+}
+
+// closing marks the sessions that end with this connection: what waits for the person there was interrupted.
+func (s *Server) closing() {
+	s.mu.Lock()
+	mine := maps.Clone(s.sessions)
+	s.mu.Unlock()
+	for id, es := range mine {
+		select {
+		case <-es.ready:
+			if es.Session != nil && s.o.Editors.readers(id) <= 1 {
+				es.Session.Closing()
+			}
+		default:
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -29,7 +30,9 @@ type editorSession struct {
 	prompts   map[*context.CancelFunc]string // prompts running or queued, with their message id once they have one; guarded by mu
 	stop      func()                         // ends the subscription; guarded by mu
 	announced bool                           // the slash commands have been sent; guarded by mu
+	commands  []protocol.AvailableCommand    // guarded by mu: what the editor was told
 	own       map[string]bool                // message ids of this connection's prompts, until they are shown; guarded by mu
+	again     context.CancelFunc             // dismisses the question that is asked again, if any; guarded by mu
 	unwatch   func()                         // ends the watch on the session's state; guarded by mu
 	moved     bool                           // the state may be another than was told; guarded by mu
 	telling   bool                           // tell runs; guarded by mu
@@ -176,18 +179,28 @@ func (es *editorSession) welcome(note string) {
 	if done {
 		return
 	}
-	if cmds := es.server.commands(es.Info().Cwd); len(cmds) > 0 {
-		list := make([]protocol.AvailableCommand, len(cmds))
-		for i, c := range cmds {
-			list[i] = protocol.AvailableCommand{Name: c.Name, Description: c.Description}
-			if c.Hint != "" {
-				list[i].Input = &protocol.AvailableCommandInput{Hint: c.Hint}
-			}
-		}
-		es.send("available_commands_update", &protocol.AvailableCommandsUpdate{AvailableCommands: list})
-	}
+	es.tellCommands()
 	if note != "" {
 		es.view.notice("warning", note)
+	}
+}
+
+// tellCommands sends the slash commands where they are others than the editor knows: servers come up, files change.
+func (es *editorSession) tellCommands() {
+	cmds := es.server.commands(es.Info().Cwd)
+	list := make([]protocol.AvailableCommand, len(cmds))
+	for i, c := range cmds {
+		list[i] = protocol.AvailableCommand{Name: c.Name, Description: c.Description}
+		if c.Hint != "" {
+			list[i].Input = &protocol.AvailableCommandInput{Hint: c.Hint}
+		}
+	}
+	es.mu.Lock()
+	same := slices.EqualFunc(list, es.commands, func(a, b protocol.AvailableCommand) bool { return a.Name == b.Name && a.Description == b.Description })
+	es.commands = list
+	es.mu.Unlock()
+	if !same {
+		es.send("available_commands_update", &protocol.AvailableCommandsUpdate{AvailableCommands: list})
 	}
 }
 

@@ -45,7 +45,7 @@ func (s *Server) attach(ctx context.Context, r *rpc.Request, id string) (any, er
 				s.log.Warn("replay", "session", id, "err", err)
 				return
 			}
-			es.arrived("")
+			es.arrived("", true)
 		}()
 	})
 	return answer, nil

@@ -85,6 +85,7 @@ func (es *editorSession) end(ctx context.Context) error {
 	if es.Session == nil {
 		return nil
 	}
+	es.Session.Closing()
 	es.cancelAll()
 	es.mu.Lock()
 	turns := es.turns
@@ -105,7 +106,12 @@ func (es *editorSession) cancelAll() {
 	for c := range es.prompts {
 		cancels = append(cancels, *c)
 	}
+	again := es.again
+	es.again = nil
 	es.mu.Unlock()
+	if again != nil {
+		again()
+	}
 	for _, c := range cancels {
 		c()
 	}

@@ -89,16 +89,20 @@ func (s *Server) loadSession(ctx context.Context, r *rpc.Request) (any, error) {
 		return nil, fmt.Errorf("session %s cannot be replayed: %w", p.SessionID, err)
 	}
 	note = joinNotes(s.passMCP(p.Cwd, p.MCPServers), note)
-	s.wire.afterAnswer(r, func() { go es.arrived(note) })
+	s.wire.afterAnswer(r, func() { go es.arrived(note, !had) })
 	info := es.Info()
 	return &protocol.LoadSessionResponse{Modes: s.modes(info), ConfigOptions: s.configOptions(info)}, nil
 }
 
 // arrived is what follows the answer that opened a stored session: what the editor must know, and what waits for the
-// person.
-func (es *editorSession) arrived(note string) {
+// person. opened: this connection did not have the session before.
+func (es *editorSession) arrived(note string, opened bool) {
 	es.welcome(note)
-	es.server.o.Editors.offer(es.ID(), es.server)
+	s := es.server
+	s.o.Editors.offer(es.ID(), s)
+	if opened && s.o.Editors.readers(es.ID()) == 1 {
+		es.askAgain(s.ctx)
+	}
 }
 
 // resumeSession opens a session without replaying it.
@@ -130,7 +134,7 @@ func (s *Server) resumeSession(ctx context.Context, r *rpc.Request) (any, error)
 		}
 	}
 	note = joinNotes(s.passMCP(p.Cwd, p.MCPServers), note)
-	s.wire.afterAnswer(r, func() { go es.arrived(note) })
+	s.wire.afterAnswer(r, func() { go es.arrived(note, !had) })
 	info := es.Info()
 	return &protocol.ResumeSessionResponse{Modes: s.modes(info), ConfigOptions: s.configOptions(info)}, nil
 }

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// unanswered is a question that waited for the person when the process or its last editor ended.
+type unanswered struct {
+	ask  agent.AskData
+	tool agent.ToolData // the call that asked, as it is now
+	set  *change.Set    // what it was about; nil for a question about no change
+}
+
+// unanswered looks for the question that the last turn was cut off at.
+func (es *editorSession) unanswered(ctx context.Context) (*unanswered, error) {
+	var found *unanswered
+	sets, calls := map[string]*change.Set{}, map[string]agent.ToolData{}
+	err := es.Events(ctx, 0, func(e agent.Event) error {
+		switch e.Type {
+		case agent.EventPrompt, agent.EventRestore: // the conversation went on without an answer
+			found = nil
+			clear(sets)
+			clear(calls)
+		case agent.EventChange:
+			d, ok := value[agent.ChangeData](e)
+			if !ok {
+				return nil
+			}
+			if d.State != agent.ChangeProposed && d.State != agent.ChangeFailed {
+				delete(sets, d.CallID)
+			} else if set, err := decodeSet(d); err == nil {
+				sets[d.CallID] = set
+			}
+		case agent.EventTool:
+			if d, ok := value[agent.ToolData](e); ok {
+				calls[d.CallID] = d
+			}
+		case agent.EventAsk:
+			d, ok := value[agent.AskData](e)
+			if !ok {
+				return nil
+			}
+			if d.Reply == "" || d.Reply == agent.AskInterrupted {
+				found = &unanswered{ask: d}
+			} else if found != nil && found.ask.ID == d.ID {
+				found = nil
+			}
+		}
+		return ctx.Err()
+	})
+	if err != nil || found == nil {
+		return nil, err
+	}
+	found.set, found.tool = sets[found.ask.CallID], calls[found.ask.CallID]
+	return found, nil
+}
+
+// decodeSet is the set of a change event, fresh or stored.
+func decodeSet(d agent.ChangeData) (*change.Set, error) {
+	if set, ok := d.Value.(*change.Set); ok {
+		return set, nil
+	}
+	set := new(change.Set)
+	return set, json.Unmarshal(d.Set, set)
+}
+
+// askAgain offers what waited for the person when the session was cut off, or says what of it is lost. Nothing else of
+// the turn is taken up: the person goes on with a prompt, and the model then knows what was decided.
+func (es *editorSession) askAgain(ctx context.Context) {
+	s := es.server
+	u, err := es.unanswered(ctx)
+	if err != nil || u == nil || es.State().Busy {
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	es.mu.Lock()
+	es.again = cancel
+	es.mu.Unlock()
+	if u.set == nil {
+		es.lost(ctx, u, fmt.Sprintf("A question was open when this session was cut off (%s: %s). It was not answered, and nothing was run.", u.ask.Permission, strings.Join(u.ask.Patterns, ", ")))
+		return
+	}
+	reviewer := s.reviewer(es)
+	if reviewer.files == nil {
+		return
+	}
+	set, err := reviewer.whole(u.set)
+	if err == nil {
+		set, err = rebased(set, reviewer.files)
+	}
+	if err != nil {
+		es.lost(ctx, u, fmt.Sprintf("The change “%s” waited for your decision when this session was cut off, and no longer fits: %v. Nothing was written; ask for it anew.", u.set.Title, err))
+		return
+	}
+	es.RecordChange(u.ask.CallID, agent.ChangeProposed, set)
+	done := es.Waiting(u.ask.CallID)
+	defer done()
+	reply, err := s.o.Editors.AskPermission(ctx, permission.Request{ID: u.ask.ID, SessionID: es.ID(), CallID: u.ask.CallID, Tool: u.tool.Tool, Permission: u.ask.Permission,
+		Patterns: u.ask.Patterns, Title: set.Title, Why: "it waited for you when this session was cut off; the files were compared again", Subject: set})
+	if err != nil {
+		if s.ctx.Err() == nil && (ctx.Err() != nil || errors.Is(err, context.Canceled)) { // the person dismissed it; else it stays open
+			es.decided(u, agent.ChangeRejected, set, "cancelled", "The user dismissed the question about this change. Nothing was written.")
+		}
+		return
+	}
+	es.carryOut(context.WithoutCancel(ctx), u, set, reply, reviewer)
+}
+
+// rebased is a proposal on the files as they are now; its hunks keep their ids.
+func rebased(set *change.Set, files Reviewer) (*change.Set, error) {
+	out := *set
+	out.Files, out.Diagnostics = nil, nil // what was known of its problems was about another text
+	for _, f := range set.Files {
+		now, exists := files.Present(f.Path)
+		switch {
+		case f.Kind == change.Create && !exists:
+			out.Files = append(out.Files, f)
+			continue
+		case f.Kind != change.Create && !exists:
+			return nil, fmt.Errorf("%s is gone", f.Path)
+		}
+		moved, err := f.Rebase(now)
+		if err != nil {
+			return nil, err
+		}
+		out.Files = append(out.Files, moved)
+	}
+	return &out, nil
+}
+
+// carryOut does what the person decided about a change that was offered again.
+func (es *editorSession) carryOut(ctx context.Context, u *unanswered, set *change.Set, reply permission.Reply, r *reviewer) {
+	decisions, _ := reply.Decisions.(change.Decisions)
+	if decisions.Default == "" {
+		decisions.Default = change.Accept
+		if reply.Kind == permission.Reject {
+			decisions.Default = change.Reject
+		}
+	}
+	if reply.Message != "" && decisions.Comment == "" {
+		decisions.Comment = reply.Message
+	}
+	d, err := set.Decide(decisions)
+	if err != nil {
+		es.lost(ctx, u, "The decision could not be used: "+err.Error())
+		return
+	}
+	report := d.Report(func(p string) string { return p })
+	if len(d.Set.Files) == 0 {
+		es.decided(u, agent.ChangeRejected, set, "reject", joinNotes("The user has now rejected this change; nothing was written.", report))
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var written *change.Set
+	err = es.Beside(ctx, func(ctx context.Context) error {
+		es.RecordChange(u.ask.CallID, agent.ChangeWriting, d.Set)
+		var err error
+		written, err = r.files.Apply(ctx, d.Set)
+		return err
+	})
+	if err != nil {
+		es.decided(u, agent.ChangeFailed, set, "once", "The user accepted this change, but it could not be written: "+err.Error())
+		return
+	}
+	es.decided(u, agent.ChangeApplied, written, "once", joinNotes("The user has now accepted this change; it is written.", report))
+}
+
+// decided records what became of the question, for people, editors and the model.
+func (es *editorSession) decided(u *unanswered, state agent.ChangeState, set *change.Set, reply, words string) {
+	ctx := context.WithoutCancel(es.server.ctx)
+	es.RecordChange(u.ask.CallID, state, set)
+	u.ask.Reply = reply
+	es.RecordAsk(u.ask)
+	if u.tool.CallID != "" {
+		t := u.tool
+		t.Status, t.Error, t.ErrorKind, t.Output, t.Metadata = agent.ToolCompleted, "", "", words, nil
+		if state != agent.ChangeApplied {
+			t.Status, t.Error, t.ErrorKind, t.Output = agent.ToolError, words, "rejected", ""
+		}
+		es.RecordTool(t)
+	}
+	es.tellModel(ctx, u, words)
+	es.view.notice("info", words+"\nSend a prompt, for example “continue”, to go on.")
+}
+
+// lost says what cannot be offered again, once.
+func (es *editorSession) lost(ctx context.Context, u *unanswered, why string) {
+	u.ask.Reply = "lost"
+	es.RecordAsk(u.ask)
+	es.tellModel(ctx, u, why)
+	es.view.notice("warning", why)
+}
+
+// tellModel adds to the conversation what became of an interrupted call; no turn begins.
+func (es *editorSession) tellModel(ctx context.Context, u *unanswered, words string) {
+	text := "About the interrupted call"
+	if u.tool.Tool != "" {
+		text += " of " + u.tool.Tool
+	}
+	if u.set != nil {
+		text += " (" + u.set.Title + ")"
+	}
+	_ = es.Tell(ctx, []provider.Part{{Type: provider.PartText, Synthetic: true, Text: text + ": " + words}})
+}
