@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/agent/provider"
+)
+
+// mcpCommands are the prompts of the MCP servers that are up, as /server:prompt. The servers are started, so that
+// their prompts are there soon.
+func (a *app) mcpCommands(cwd string) []Command {
+	set := a.mcp.of(cwd)
+	if set == nil {
+		return nil
+	}
+	set.Start()
+	var out []Command
+	for _, p := range set.Prompts() {
+		var hint []string
+		for _, arg := range p.Arguments {
+			if arg.Required {
+				hint = append(hint, arg.Name)
+			} else {
+				hint = append(hint, "["+arg.Name+"]")
+			}
+		}
+		out = append(out, Command{Name: p.Name, Description: p.Description, Hint: strings.Join(hint, " "), Run: func(ctx context.Context, h commandHost, args string) (string, *agent.Prompt, error) {
+			r, err := set.Expand(ctx, p.Name, strings.Fields(args))
+			if err != nil {
+				return "", nil, err
+			}
+			made := &agent.Prompt{Parts: []provider.Part{{Type: provider.PartText, Text: r.Output}}}
+			for _, f := range r.Attachments {
+				made.Parts = append(made.Parts, provider.Part{Type: provider.PartFile, Files: []provider.File{{Mime: f.Mime, Name: f.Name, Data: f.Data}}})
+			}
+			return "", made, nil
+		}})
+	}
+	return out
+}
