@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+func TestArguments(t *testing.T) {
+	for _, c := range []struct{ text, args, want string }{
+		{"fix $ARGUMENTS now", "a b", "fix a b now"},
+		{"$1 and $2", `"one two" three four`, "one two and three four"},
+		{"$2 before $1", "a b", "b before a"},
+		{"$1 and $3", "a", "a and "},
+		{"costs $5.00", "", "costs .00"},
+		{"nothing $x", "a", "nothing $x"},
+	} {
+		if got := arguments(c.text, c.args, fields(c.args)); got != c.want {
+			t.Errorf("%q with %q: %q, want %q", c.text, c.args, got, c.want)
+		}
+	}
+	if got := fields(` a  'b c' "" d"e f" `); !slices.Equal(got, []string{"a", "b c", "", "de f"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// says no to everything that is asked.
+type saysNo struct{}
+
+func (saysNo) AskPermission(context.Context, permission.Request) (permission.Reply, error) {
+	return permission.Reply{Kind: permission.Reject, Message: "not that"}, nil
+}
+
+func commandApp(t *testing.T, asker permission.Asker, files map[string]string) (*app, *agent.Session, []Command) {
+	t.Helper()
+	atHome(t)
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := newApp(appOptions{place: newWorkplace(), asker: asker, noLSP: true})
+	t.Cleanup(a.close)
+	s, err := a.runtime.NewSession(t.Context(), agent.SessionOptions{Cwd: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, s, a.allCommands(dir)
+}
+
+func made(t *testing.T, a *app, s *agent.Session, all []Command, typed string) (string, *agent.Prompt, error) {
+	t.Helper()
+	c, args, ok := slash([]provider.Part{{Type: provider.PartText, Text: typed}}, all)
+	if !ok || c.Run == nil {
+		t.Fatalf("%s is no command", typed)
+	}
+	return c.Run(t.Context(), commandHost{session: s, runtime: a.runtime, all: all}, args)
+}
+
+func TestACommandOfOnesOwn(t *testing.T) {
+	a, s, all := commandApp(t, allowAll{}, map[string]string{
+		".claude/commands/look.md":  "---\ndescription: Look at it\n---\nSay !`printf '%s' \"got\"` $1 and !`false`, see @notes.md and @missing.md, mail me@notes.md.",
+		".opencode/command/bare.md": "Do the thing.",
+		"notes.md":                  "the notes\n",
+	})
+	_, p, err := made(t, a, s, all, "/look it !`touch evil`")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := p.Parts[0].Text
+	if !strings.HasPrefix(text, "Say got it !`touch evil` and ") || !strings.Contains(text, "exit code: 1") || !strings.Contains(text, "see @notes.md and @missing.md") {
+		t.Errorf("%q", text)
+	}
+	if _, err := os.Stat(filepath.Join(s.Info().Cwd, "evil")); err == nil {
+		t.Error("a command came in with the arguments")
+	}
+	if len(p.Parts) != 2 || !p.Parts[1].Synthetic || !strings.HasPrefix(p.Parts[1].Text, "Content of @notes.md:") || !strings.Contains(p.Parts[1].Text, "the notes") {
+		t.Errorf("%+v", p.Parts)
+	}
+	if _, p, err = made(t, a, s, all, "/bare with care"); err != nil || p.Parts[0].Text != "Do the thing.\n\nwith care" {
+		t.Errorf("%+v %v", p, err)
+	}
+}
+
+func TestACommandsShellIsAsked(t *testing.T) {
+	a, s, all := commandApp(t, saysNo{}, map[string]string{".pillion/command/danger.md": "Now !`touch made`"})
+	_, _, err := made(t, a, s, all, "/danger")
+	if err == nil || !strings.Contains(err.Error(), "was not carried out") {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(filepath.Join(s.Info().Cwd, "made")); err == nil {
+		t.Error("it ran")
+	}
+}
+
+func TestTheSharedCommands(t *testing.T) {
+	a, s, all := commandApp(t, allowAll{}, map[string]string{".pillion/agent/mine.md": "---\ndescription: mine\nmode: primary\n---\nx"})
+	for typed, want := range map[string]string{
+		"/mode":        "- mine: mine",
+		"/mode mine":   "The agent is mine",
+		"/model":       "The model is builtin/quickfix",
+		"/compact":     "nothing to compact",
+		"/help":        "- /review [commit, branch or path]: Review",
+		"/export":      ".md",
+		"/export x.md": "x.md",
+	} {
+		said, p, err := made(t, a, s, all, typed)
+		if err != nil || p != nil || !strings.Contains(said, want) {
+			t.Errorf("%s: %q %v", typed, said, err)
+		}
+	}
+	for typed, want := range map[string]string{"/mode general": "no agent \"general\" to talk to", "/model nonsense": "provider/model", "/export x.md": "exists already"} {
+		if _, _, err := made(t, a, s, all, typed); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", typed, err)
+		}
+	}
+	for _, c := range all {
+		if c.Description == "" || (c.Run == nil) == (c.Expand == nil) {
+			t.Errorf("%+v", c)
+		}
+	}
+}
