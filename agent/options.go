@@ -33,7 +33,7 @@ type Options struct {
 	// Notes are system prompt blocks besides the instructions: what connected servers say of their tools. Nil: none.
 	Notes func(cwd string) []string
 	// Pack makes of a change set what the store keeps of it; it is encoded as JSON. Nil: the set itself.
-	Pack func(session string, set any) any
+	Pack func(state ChangeState, set any) any
 	// Settle says what became of a change set, as stored, that was being written when a process died. Nil: it failed.
 	Settle func(ctx context.Context, s SessionInfo, set json.RawMessage) ChangeState
 	// Review is the review style of a directory where a session has none of its own. Nil: ReviewPreview.

@@ -95,7 +95,7 @@ func (s *Session) showChange(callID string, state ChangeState, set any) {
 	if s.rt.st.KeepsEvents() {
 		d.Stored = set
 		if s.rt.o.Pack != nil {
-			d.Stored = s.rt.o.Pack(s.ID(), set)
+			d.Stored = s.rt.o.Pack(state, set)
 		}
 		d.Set = s.log.encode(d.Stored)
 	}

@@ -14,13 +14,22 @@ import (
 )
 
 // pack is a change set as the store keeps it: its texts are contents beside the sessions.
-func (a *app) pack(_ string, set any) any {
+func (a *app) pack(state agent.ChangeState, set any) any {
 	s, ok := set.(*change.Set)
 	if !ok {
 		return set
 	}
 	a.prune.Do(a.pruneContents)
-	return a.blobs.Pack(s)
+	return packed(a.blobs, state, s)
+}
+
+// packed keeps nothing yet of what is only proposed: the person waits for the question, and it may be another text in
+// the end. Its hunks are in the event.
+func packed(b *checkpoint.Blobs, state agent.ChangeState, s *change.Set) *change.Set {
+	if state == agent.ChangeProposed {
+		return checkpoint.Outline(s)
+	}
+	return b.Pack(s)
 }
 
 // settle says what became of a change set that was being written when a process died. The journal has ended it one way

@@ -22,6 +22,38 @@ func (b *Blobs) Pack(set *change.Set) *change.Set {
 	return &out
 }
 
+// unkept is the name of a content that was not kept.
+const unkept = "-"
+
+// Outline is a set as the event log keeps it before anything is decided: its hunks, without contents. Load refuses it.
+func Outline(set *change.Set) *change.Set {
+	out := *set
+	out.Files = make([]change.File, len(set.Files))
+	for i, f := range set.Files {
+		p := f.Bare()
+		p.OldRef = unkept
+		size := 0
+		for _, h := range f.Hunks {
+			size += len(h.OldText) + len(h.NewText)
+		}
+		if size > maxInline {
+			p.NewRef, p.Hunks = unkept, bare(f.Hunks)
+		}
+		out.Files[i] = p
+	}
+	return &out
+}
+
+// bare are hunks without their texts.
+func bare(hunks []change.Hunk) []change.Hunk {
+	out := make([]change.Hunk, len(hunks))
+	for i, h := range hunks {
+		h.OldText, h.NewText = "", ""
+		out[i] = h
+	}
+	return out
+}
+
 func (b *Blobs) pack(f change.File) change.File {
 	if f.Old == "" && f.New == "" || f.OldRef != "" || f.NewRef != "" {
 		return f
@@ -45,11 +77,7 @@ func (b *Blobs) pack(f change.File) change.File {
 			return f
 		}
 	}
-	p.Hunks = make([]change.Hunk, len(f.Hunks))
-	for i, h := range f.Hunks {
-		h.OldText, h.NewText = "", ""
-		p.Hunks[i] = h
-	}
+	p.Hunks = bare(f.Hunks)
 	return p
 }
 
