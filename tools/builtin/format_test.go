@@ -25,7 +25,7 @@ func script(t *testing.T, dir, name, body string) {
 	}
 }
 
-func TestWhatTheFormatterChangedIsToldAndInTheSameWrite(t *testing.T) {
+func TestR16WhatTheFormatterChangedIsToldAndInTheSameWrite(t *testing.T) {
 	if _, err := exec.LookPath("gofmt"); err != nil {
 		t.Skip("gofmt is not installed")
 	}

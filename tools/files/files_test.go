@@ -163,7 +163,7 @@ type bufs map[string]Buffer
 func (b bufs) Buffer(p string) (Buffer, bool) { x, ok := b[p]; return x, ok }
 func (b bufs) Dirty() []Buffer                { return nil }
 
-func TestDirtyBufferWinsCleanOneFollowsTheDisk(t *testing.T) {
+func TestR12DirtyBufferWinsCleanOneFollowsTheDisk(t *testing.T) {
 	p := write(t, filepath.Join(t.TempDir(), "a"), "disk\n")
 	f, err := Open(p, bufs{p: {Path: p, Text: "unsaved\n", Version: 3, Dirty: true}})
 	if err != nil || f.Text != "unsaved\n" || !f.Dirty || *f.Version != 3 || f.Hash != Hash([]byte("disk\n")) {
