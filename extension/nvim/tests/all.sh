@@ -3,7 +3,7 @@
 # Lint, help tags, headless tests, screens.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-cache=${1:-$here/../../../.cache}
+cache=$(cd "${1:-$here/../../../.cache}" && pwd)
 failed=0
 fail() {
   echo "FAIL $*"
