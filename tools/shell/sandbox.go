@@ -29,9 +29,10 @@ type Sandbox struct {
 	Dir     string         `json:"dir"`
 	Support SandboxSupport `json:"support"`
 	// New are names that must not come into being: what has at the end of the command is moved to Quarantine.
-	New        []string `json:"-"`
-	Quarantine string   `json:"-"`
-	Helper     []string `json:"-"` // the program and first arguments of the helper; nil: this program
+	New        []string        `json:"-"`
+	Quarantine string          `json:"-"`
+	before     *protectedState // protected paths, where they cannot be kept read-only
+	Helper     []string        `json:"-"` // the program and first arguments of the helper; nil: this program
 }
 
 // SandboxSupport is what the system offers.
@@ -63,7 +64,7 @@ func (s SandboxSupport) String() string {
 	if s.Mounts {
 		parts = append(parts, "protected files in the project are read-only")
 	} else {
-		parts = append(parts, "protected files that exist in the project are not covered (no user namespaces here)")
+		parts = append(parts, "protected files in the project are put back after a command that changed them (no user namespaces here)")
 	}
 	switch {
 	case s.Netns:
@@ -150,6 +151,9 @@ func NewSandbox(o SandboxOptions) *Sandbox {
 	}
 	b.ReadOnly = pinParents(b, project)
 	b.Masked = sockets(b.Network, b.Writable)
+	if !b.Support.Mounts && !b.Support.Profile {
+		b.before = keep(b.ReadOnly)
+	}
 	return b
 }
 

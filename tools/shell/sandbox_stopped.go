@@ -62,6 +62,9 @@ func (b *Sandbox) Settle() []string {
 		return nil
 	}
 	var out []string
+	if b.before != nil {
+		out = b.before.putBack(b.Quarantine)
+	}
 	for _, p := range b.New {
 		if _, err := os.Lstat(p); err != nil {
 			continue
