@@ -1,5 +1,7 @@
 // The panel in a real workbench: what a person sees and presses, with the real binary behind it.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import test from "node:test";
 import { world } from "./world.mjs";
 
@@ -35,4 +37,186 @@ test("an answer streams as Markdown; the turn ends; what was said is shown", asy
   await c.frame.locator(".code .hl-number", { hasText: "1" }).waitFor();
   await c.idle();
   assert.equal(await c.frame.locator(".md .h1").innerText(), "Hello");
+});
+
+test("permission with always: asked once, with its pattern; the next of its kind runs", async (t) => {
+  const p = await w.open(t, { "a.txt": "one\n" });
+  const c = await panel(p);
+  await c.say("run it", [bash("touch made-1.txt"), bash("touch made-2.txt"), "Both ran."]);
+  const card = c.frame.locator(".card.permission");
+  await card.locator(".command", { hasText: "touch made-1.txt" }).waitFor();
+  await card.getByText("“Always” would allow").waitFor();
+  await c.input.fill("and then?"); // typing and queueing decide nothing
+  await c.input.press("Enter");
+  await c.frame.locator(".queue", { hasText: "and then?" }).waitFor();
+  assert.equal(await card.count(), 1);
+  w.steps.push("And then nothing.");
+  await card.getByRole("button", { name: "Always…" }).click();
+  await c.frame.locator(".menu-item", { hasText: "In this session" }).click();
+  await p.onDisk("made-2.txt", "");
+  await c.frame.locator(".md", { hasText: "Both ran." }).waitFor();
+  await c.frame.locator(".user .said", { hasText: "and then?" }).waitFor(); // the queue went on
+  await c.frame.locator(".md", { hasText: "And then nothing." }).waitFor();
+  await c.idle();
+  assert.equal(await c.frame.locator(".tool.k-execute.done").count(), 2);
+});
+
+test("a change: accepted in the panel, rejected with a message; the rejected text stays", async (t) => {
+  const p = await w.open(t, { "a.txt": "one\n" });
+  const c = await panel(p);
+  await c.say("change it", [read("a.txt"), write("a.txt", "ONE\n"), write("a.txt", "TWO\n"), "All right."]);
+  const card = c.frame.locator(".card.permission");
+  await card.getByText("Change 1 file?").waitFor();
+  await card.getByRole("button", { name: "Show the change here" }).click();
+  await card.locator(".dl.add", { hasText: "ONE" }).waitFor();
+  assert.equal(p.read("a.txt"), "one\n", "written before the decision");
+  await card.getByRole("button", { name: "Accept" }).click();
+  await p.onDisk("a.txt", "ONE\n");
+  await card.getByText("Change 1 file?").waitFor();
+  await card.getByRole("button", { name: "Reject with a message" }).click();
+  await card.getByLabel("What to do instead").fill("one is enough");
+  await p.page.keyboard.press("Enter");
+  await c.frame.locator(".tool.rejected").waitFor();
+  await c.idle();
+  assert.equal(p.read("a.txt"), "ONE\n");
+  assert.match(JSON.stringify(w.model.seen.at(-1).messages), /one is enough/);
+  await c.frame.locator(".tool.rejected .row").click();
+  await c.frame.locator(".tool.rejected .dl.add", { hasText: "TWO" }).waitFor();
+});
+
+test("steer: said into the running turn; stop ends it", async (t) => {
+  const p = await w.open(t, { "a.txt": "one\n" });
+  const c = await panel(p);
+  await c.say("wait", [bash("sleep 60"), "Heard."]);
+  await c.frame.locator(".card.permission").getByRole("button", { name: "Allow once" }).click();
+  await c.frame.locator(".tool.running").waitFor();
+  await c.input.fill("in Go, please");
+  await c.frame.getByRole("button", { name: "Steer", exact: true }).click();
+  await c.frame.getByRole("button", { name: /^Stop/ }).click();
+  await c.idle();
+  await c.frame.locator(".turn.cancelled", { hasText: "Stopped" }).waitFor();
+  await c.frame.locator(".tool.cancelled").waitFor();
+});
+
+test("a picture goes along; what was pasted is what the model gets", async (t) => {
+  const p = await w.open(t, { "a.txt": "one\n" });
+  const c = await panel(p);
+  const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+  await c.input.evaluate((el, data) => {
+    const files = new DataTransfer();
+    files.items.add(new File([Uint8Array.from(atob(data), (x) => x.charCodeAt(0))], "shot.png", { type: "image/png" }));
+    el.dispatchEvent(new ClipboardEvent("paste", { clipboardData: files, bubbles: true, cancelable: true }));
+  }, png);
+  await c.frame.locator(".chip-thumb").waitFor();
+  await c.say("what is this?", ["A dot."]);
+  await c.frame.locator(".user img.thumb").waitFor();
+  await c.frame.locator(".md", { hasText: "A dot." }).waitFor();
+  assert.ok(JSON.stringify(w.model.seen.at(-1).messages).includes(png.slice(0, 60)) || /image/.test(JSON.stringify(w.model.seen.at(-1).messages)), "the model got no picture");
+});
+
+test("@ finds files of the project; the model is told which", async (t) => {
+  const p = await w.open(t, { "src/alpha.txt": "a\n", "src/beta.txt": "b\n" });
+  const c = await panel(p);
+  await c.input.pressSequentially("look at @beta");
+  await c.frame.locator(".suggest .menu-item", { hasText: "src/beta.txt" }).waitFor();
+  await c.input.press("Enter");
+  assert.equal(await c.input.inputValue(), "look at @src/beta.txt ");
+  w.steps.push("Seen.");
+  await c.input.press("Enter");
+  await c.frame.locator(".md", { hasText: "Seen." }).waitFor();
+  assert.match(JSON.stringify(w.model.seen.at(-1).messages), /src\/beta\.txt/);
+});
+
+test("back to before a prompt: files and conversation; redo; edit and send again", async (t) => {
+  const p = await w.open(t, { "a.txt": "one\n" });
+  const c = await panel(p);
+  await c.say("first", ["Hello."]);
+  await c.frame.locator(".md", { hasText: "Hello." }).waitFor();
+  await c.idle();
+  await c.say("second", [read("a.txt"), write("a.txt", "ONE\n"), "Changed."]);
+  await c.frame.locator(".card.permission").getByRole("button", { name: "Accept" }).click();
+  await c.frame.locator(".md", { hasText: "Changed." }).waitFor();
+  await p.onDisk("a.txt", "ONE\n");
+  const second = c.frame.locator(".entry", { has: c.frame.locator(".user", { hasText: "second" }) });
+  const back = async (name) => {
+    await second.hover();
+    await second.getByRole("button", { name }).click();
+    await c.frame.locator(".menu-item", { hasText: "Files and conversation" }).click();
+  };
+  await back("Go back to before this");
+  await p.onDisk("a.txt", "one\n");
+  await second.waitFor({ state: "detached" });
+  await c.frame.getByRole("button", { name: "Redo" }).click();
+  await p.onDisk("a.txt", "ONE\n");
+  await second.waitFor();
+  await c.frame.locator(".md", { hasText: "Changed." }).waitFor();
+  await back("Edit and send again");
+  await p.onDisk("a.txt", "one\n");
+  await p.page.waitForFunction(() => true);
+  await c.frame.locator(".mirror", { hasText: "second" }).waitFor();
+  assert.equal(await c.input.inputValue(), "second");
+  await c.say("second, better", ["Fine."]);
+  await c.frame.locator(".md", { hasText: "Fine." }).waitFor();
+  assert.equal(await c.frame.locator(".user").count(), 2);
+});
+
+test("reload of the window: transcript, draft and session are there again", async (t) => {
+  const p = await w.open(t, { "a.txt": "one\n" });
+  const c = await panel(p);
+  await c.say("remember me", ["I will."]);
+  await c.frame.locator(".md", { hasText: "I will." }).waitFor();
+  await c.idle();
+  await c.input.fill("half a thought");
+  await p.page.waitForTimeout(1200); // the draft is stored at most so much later
+  await p.page.reload();
+  await p.page.locator(".monaco-workbench .part.statusbar").waitFor();
+  const again = await panel(p);
+  await again.frame.locator(".user .said", { hasText: "remember me" }).waitFor();
+  await again.frame.locator(".md", { hasText: "I will." }).waitFor();
+  assert.equal(await again.input.inputValue(), "half a thought");
+});
+
+test("restart of the sidecar: the transcript stays and the session goes on", async (t) => {
+  const p = await w.open(t, { "a.txt": "one\n" });
+  const c = await panel(p);
+  await c.say("before", ["Here."]);
+  await c.frame.locator(".md", { hasText: "Here." }).waitFor();
+  await c.idle();
+  await p.bench.command("Pillion: Restart");
+  await c.say("after", ["Still here."]);
+  await c.frame.locator(".md", { hasText: "Still here." }).waitFor();
+  await c.frame.locator(".md", { hasText: "Here." }).first().waitFor();
+  assert.match(JSON.stringify(w.model.seen.at(-1).messages), /before/);
+});
+
+test("by keyboard alone: ask, allow, read, and back to the message", async (t) => {
+  const p = await w.open(t, { "a.txt": "one\n" });
+  const c = await panel(p);
+  w.steps.push(bash("touch keys.txt"), "Typed.");
+  await p.page.keyboard.type("use the keyboard");
+  await p.page.keyboard.press("Enter");
+  const card = c.frame.locator(".card.permission");
+  await card.waitFor();
+  await card.getByRole("button", { name: "Allow once" }).and(c.frame.locator(":enabled")).waitFor();
+  for (let i = 0; i < 12 && !(await card.locator(":focus").count()); i++) await p.page.keyboard.press("Shift+Tab");
+  for (let i = 0; i < 12 && !(await card.getByRole("button", { name: "Allow once" }).and(c.frame.locator(":focus")).count()); i++) await p.page.keyboard.press("Shift+Tab");
+  await p.page.keyboard.press("Enter");
+  await p.onDisk("keys.txt", "");
+  await c.frame.locator(".md", { hasText: "Typed." }).waitFor();
+  await p.page.keyboard.press("Escape");
+  assert.equal(await c.frame.locator("textarea.input:focus").count(), 1);
+});
+
+test("axe in the workbench: no serious violation in the panel", async (t) => {
+  const p = await w.open(t, { "a.txt": "one\n" });
+  const c = await panel(p);
+  await c.say("show all", [read("a.txt"), "# Done\n\n- one\n- `two`\n", ]);
+  await c.frame.locator(".md .h1").waitFor();
+  await c.idle();
+  const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+  const handle = await c.input.elementHandle();
+  const frame = await handle.ownerFrame();
+  await frame.evaluate(axe);
+  const bad = await frame.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations.filter((v) => v.impact === "serious" || v.impact === "critical").map((v) => `${v.id}: ${v.nodes[0].html.slice(0, 200)}`)));
+  assert.deepEqual(bad, []);
 });
