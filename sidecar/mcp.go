@@ -187,13 +187,18 @@ func (a *app) noticeIn(cwd, level, text string) {
 	}
 }
 
-// mcpTools are what the MCP servers of a session's directory offer now.
-func (a *app) mcpTools(ctx context.Context, s agent.SessionInfo) []tools.Tool {
-	set := a.mcp.of(s.Cwd)
-	if set == nil {
-		return nil
+// more are the tools of a session that come and go: what its MCP servers and its editors offer now.
+func (a *app) more(ctx context.Context, s agent.SessionInfo) []tools.Tool {
+	var out []tools.Tool
+	if set := a.mcp.of(s.Cwd); set != nil {
+		out = set.Tools(ctx, s.ID)
 	}
-	return set.Tools(ctx, s.ID)
+	if a.o.editors != nil {
+		if theirs := a.o.editors.Tools(s.ID); len(theirs) > 0 {
+			out = append(out[:len(out):len(out)], theirs...)
+		}
+	}
+	return out
 }
 
 // mcpNotes is what the servers say of their tools.

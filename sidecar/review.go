@@ -37,6 +37,7 @@ func (s *Server) extensions() map[string]extension {
 		protocol.MethodPillionChangeTurn:     inSession(s, func(p *protocol.ChangeTurnRequest) string { return p.SessionID }, s.changeTurn),
 		protocol.MethodPillionCheckpointList: inSession(s, func(p *protocol.CheckpointListRequest) string { return p.SessionID }, s.checkpointList),
 		protocol.MethodPillionSessionFork:    inSession(s, func(p *protocol.SessionForkRequest) string { return p.SessionID }, s.fork),
+		protocol.MethodPillionToolRegister:   func(_ context.Context, r *rpc.Request) (any, error) { return handle(r, s.registerTools) },
 		protocol.MethodPillionToolCall:       inSession(s, func(p *protocol.ToolCallRequest) string { return p.SessionID }, s.toolCall),
 		protocol.MethodPillionSessionRename:  inSession(s, func(p *protocol.SessionRenameRequest) string { return p.SessionID }, s.rename),
 		protocol.MethodPillionSessionQueue:   s.queueMethod(),

@@ -18,6 +18,7 @@ import (
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/shell"
@@ -92,6 +93,7 @@ type Server struct {
 	client   *client                   // guarded by mu
 	sessions map[string]*editorSession // guarded by mu
 	attached bool                      // o.Open has been opened; guarded by mu
+	tools    []tools.Tool              // the editor's own; guarded by mu; replaced, never changed in place
 }
 
 type rawMessage = json.RawMessage

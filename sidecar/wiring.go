@@ -91,7 +91,7 @@ func newApp(o appOptions) *app {
 		Depth:    a.depth, Compaction: a.compaction, Instructions: a.instructions, Sketch: a.sketch,
 		DefaultAgent: func(cwd string) string { return a.configOf(cwd).DefaultAgent },
 		Tools:        a.tools,
-		More:         a.mcpTools,
+		More:         a.more,
 		Notes:        a.mcpNotes,
 		Extensions:   a.customExtensions,
 		Ended:        a.ended,
