@@ -17,6 +17,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 	"github.com/pillion-dev/pillion/tools/builtin"
 	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/shell"
 )
 
 func permissionCommand() *cobra.Command {
@@ -87,7 +88,7 @@ func permissionExplain() *cobra.Command {
 func printExplanation(w io.Writer, x builtin.Explanation) {
 	fmt.Fprintf(w, "%s: %s\n", x.Decision, terminal.Clean(x.Why))
 	for _, c := range x.Commands {
-		fmt.Fprintln(w, "  runs      ", terminal.Clean(c))
+		fmt.Fprintln(w, "  runs      ", terminal.Clean(shell.Visible(c)))
 	}
 	for _, p := range x.ExternalPaths {
 		fmt.Fprintf(w, "  %-10s %s (outside the project)\n", p.Access+"s", terminal.Clean(p.Path))
@@ -99,7 +100,7 @@ func printExplanation(w io.Writer, x builtin.Explanation) {
 		fmt.Fprintln(w, "  opaque     it cannot be known what it runs, so the whole command is asked and no rule allows it")
 	}
 	for _, r := range x.Requests {
-		fmt.Fprintf(w, "  asks %s: %s", r.Permission, terminal.Clean(strings.Join(r.Patterns, " · ")))
+		fmt.Fprintf(w, "  asks %s: %s", r.Permission, terminal.Clean(shell.Visible(strings.Join(r.Patterns, " · "))))
 		if len(r.Always) > 0 {
 			fmt.Fprintf(w, "   (always: %s)", terminal.Clean(strings.Join(r.Always, " · ")))
 		}

@@ -286,7 +286,7 @@ func (w *walker) genericArg(a arg, access Access, st *state) {
 				}
 				if l := w.paths.stat(w.paths.real(d) + "/" + v.s); l.exists {
 					w.paths.addLinked(d+"/"+v.s, access)
-				} else if strings.ContainsAny(v.s, "./") {
+				} else if strings.ContainsAny(v.s, "./") && !strings.Contains(v.s, "://") {
 					w.paths.guard(w.paths.real(d+"/"+v.s), access) // it may come into being
 				}
 			}

@@ -35,7 +35,7 @@ func deceptive(command string) string {
 	}
 	for word := range strings.FieldsFuncSeq(command, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) }) {
 		if mixed(word) {
-			return fmt.Sprintf("the word %q mixes scripts, so its letters may be look-alikes", word)
+			return fmt.Sprintf("the word %s mixes scripts, so its letters may be look-alikes", Visible(word))
 		}
 	}
 	return ""
@@ -60,22 +60,41 @@ func mixed(word string) bool {
 		switch {
 		case r < 0x80 || unicode.Is(unicode.Latin, r) && (r < 0xFF00 || r > 0xFFEF):
 			latin = true
-		case unicode.In(r, unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee, unicode.Coptic, unicode.Lisu), r >= 0xFF00 && r <= 0xFFEF, r >= 0x1D400 && r <= 0x1D7FF:
+		case lookalike(r):
 			other = true
 		}
 	}
 	return latin && other
 }
 
-// Visible shows what a terminal would hide: control and invisible characters and unusual blanks become ‹U+…›.
+// lookalike reports a letter that is made to be mistaken for a Latin one.
+func lookalike(r rune) bool {
+	return unicode.In(r, unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee, unicode.Coptic, unicode.Lisu) || r >= 0xFF00 && r <= 0xFFEF || r >= 0x1D400 && r <= 0x1D7FF
+}
+
+// Visible shows what a terminal would hide: control and invisible characters and unusual blanks become ‹U+…›, and
+// letters of another script among Latin ones are followed by it.
 func Visible(command string) string {
 	var b strings.Builder
-	for _, r := range command {
-		if r != '\n' && r != '\t' && (r < ' ' || r == 0x7f || hidden(r) || r > 0x7f && unicode.IsSpace(r) || r == 0x2800 || r == 0xFFFD) {
+	word, latin := "", false // the word the present letter belongs to mixes scripts
+	for i, r := range command {
+		switch {
+		case r != '\n' && r != '\t' && (r < ' ' || r == 0x7f || hidden(r) || r > 0x7f && unicode.IsSpace(r) || r == 0x2800 || r == 0xFFFD):
 			fmt.Fprintf(&b, "‹U+%04X›", r)
 			continue
+		case !unicode.IsLetter(r) && !unicode.IsMark(r):
+			word = ""
+		case word == "":
+			word = command[i:]
+			if end := strings.IndexFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) }); end >= 0 {
+				word = word[:end]
+			}
+			latin = mixed(word)
 		}
 		b.WriteRune(r)
+		if word != "" && latin && lookalike(r) {
+			fmt.Fprintf(&b, "‹U+%04X›", r)
+		}
 	}
 	return b.String()
 }
