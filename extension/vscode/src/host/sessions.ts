@@ -92,7 +92,8 @@ export class Sessions implements vscode.Disposable {
         for (const entry of this.#open.values()) this.approvals.cancel(entry.id);
       }),
       sidecar.onDidStart(() => {
-        for (const entry of this.#open.values()) if (entry.detached) void this.#attach(entry).catch((e) => log.warn(`${entry.id}: ${message(e)}`));
+        for (const entry of this.#open.values()) entry.detached = true; // also after a restart that nobody saw end
+        for (const entry of this.#open.values()) void this.#attach(entry).catch((e) => log.warn(`${entry.id}: ${message(e)}`));
       }),
       approvals.onDidChange((id) => this.#changed.fire(id)),
     );

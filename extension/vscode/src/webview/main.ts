@@ -43,6 +43,7 @@ class Panel {
       this.announcer.el,
     );
     document.addEventListener("keydown", (e) => this.key(e));
+    this.followFocus();
     setInterval(() => this.drawBusy(), 1000);
     this.drawHead();
   }
@@ -110,6 +111,17 @@ class Panel {
       this.transcript.changed([...this.store.entries.values()].filter((e) => ids.has(e.id)).map((entry) => ({ op: "put", entry })));
     }
     this.drawHead();
+  }
+
+  /** Who comes by keyboard or command wants to write; who clicks, what they clicked. */
+  private followFocus(): void {
+    let clicked = 0;
+    const write = () => {
+      if (document.activeElement === document.body && Date.now() - clicked > 500) this.composer.focus();
+    };
+    document.addEventListener("pointerdown", () => (clicked = Date.now()), true);
+    window.addEventListener("focus", () => setTimeout(write, 60));
+    if (document.hasFocus()) write();
   }
 
   private drawHead(): void {

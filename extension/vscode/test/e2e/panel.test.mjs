@@ -88,7 +88,6 @@ test("steer: said into the running turn; stop ends it", async (t) => {
   const p = await w.open(t, { "a.txt": "one\n" });
   const c = await panel(p);
   await c.say("wait", [bash("sleep 60"), "Heard."]);
-  await c.frame.locator(".card.permission").getByRole("button", { name: "Allow once" }).click();
   await c.frame.locator(".tool.running").waitFor();
   await c.input.fill("in Go, please");
   await c.frame.getByRole("button", { name: "Steer", exact: true }).click();
@@ -152,7 +151,6 @@ test("back to before a prompt: files and conversation; redo; edit and send again
   await c.frame.locator(".md", { hasText: "Changed." }).waitFor();
   await back("Edit and send again");
   await p.onDisk("a.txt", "one\n");
-  await p.page.waitForFunction(() => true);
   await c.frame.locator(".mirror", { hasText: "second" }).waitFor();
   assert.equal(await c.input.inputValue(), "second");
   await c.say("second, better", ["Fine."]);
@@ -169,7 +167,7 @@ test("reload of the window: transcript, draft and session are there again", asyn
   await c.input.fill("half a thought");
   await p.page.waitForTimeout(1200); // the draft is stored at most so much later
   await p.page.reload();
-  await p.page.locator(".monaco-workbench .part.statusbar").waitFor();
+  await p.page.locator('.statusbar-item[id*="pillion"]').waitFor();
   const again = await panel(p);
   await again.frame.locator(".user .said", { hasText: "remember me" }).waitFor();
   await again.frame.locator(".md", { hasText: "I will." }).waitFor();
@@ -193,6 +191,7 @@ test("by keyboard alone: ask, allow, read, and back to the message", async (t) =
   const p = await w.open(t, { "a.txt": "one\n" });
   const c = await panel(p);
   w.steps.push(bash("touch keys.txt"), "Typed.");
+  await c.frame.locator("textarea.input:focus").waitFor(); // the command brought the focus here
   await p.page.keyboard.type("use the keyboard");
   await p.page.keyboard.press("Enter");
   const card = c.frame.locator(".card.permission");
