@@ -210,6 +210,8 @@ type TurnData struct {
 	Usage provider.Usage `json:"usage"`           // sum of the turn's steps
 	Cost  float64        `json:"cost,omitempty"`
 	Steps int            `json:"steps"`
+	// Diff is what was done to files, sub-agents' changes included; nil when nothing was.
+	Diff *DiffStat `json:"diff,omitempty"`
 	// Tasks is what sub-agents used, besides Usage and Cost.
 	Tasks *TaskSpend `json:"tasks,omitempty"`
 	// Rejected: the person said no without a word, which ended it.

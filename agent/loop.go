@@ -82,6 +82,7 @@ func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 	}
 	s.hist.used = t.end.ContextUsed
 	s.tasks.stop()
+	t.end.Diff = s.diffs.take()
 	t.end.Tasks, t.end.Rejected = s.tasks.take(), t.rejected.Load()
 	s.log.emit(EventTurn, t.end)
 	if t.end.Error != "" {

@@ -92,6 +92,7 @@ func (s *Session) showChange(callID string, state ChangeState, set any) {
 		d.Session, d.Task = s.ID(), task
 		s = top
 	}
+	s.diffs.see(state, set)
 	if s.rt.st.KeepsEvents() {
 		d.Stored = set
 		if s.rt.o.Pack != nil {

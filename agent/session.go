@@ -26,8 +26,9 @@ type Session struct {
 	rt    *Runtime
 	log   *eventLog
 	gate  *permission.Gate
-	root  string  // worktree root, or the directory without git
-	of    child   // where a sub-agent's session comes from
+	root  string // worktree root, or the directory without git
+	of    child  // where a sub-agent's session comes from
+	diffs diffStats
 	tasks taskSet // its own sub-agents
 
 	sketched bool   // owned by the runner: tree has been made

@@ -46,6 +46,7 @@ func sharedCommands() []Command {
 		{Name: "init", Description: "Write AGENTS.md: what an agent must know of this project", Hint: "what matters most (optional)", Expand: about(initPrompt)},
 		{Name: "review", Description: "Review the uncommitted changes, a commit, a branch or a file", Hint: "commit, branch or path (optional)", Expand: about(reviewPrompt)},
 		{Name: "compact", Description: "Replace the older conversation by a summary, for the model", Hint: "what to keep above all (optional)", Run: runCompact},
+		{Name: "summary", Description: "Say what was done in this conversation, with its lines changed", Run: runSummary},
 		{Name: "model", Description: "Show the models, or change to another one", Hint: "provider/model (optional)", Run: runModel},
 		{Name: "mode", Description: "Show the agents, or change to another one", Hint: "agent (optional)", Run: runMode},
 		{Name: "export", Description: "Write this conversation to a Markdown file", Hint: "file (optional)", Run: runExport},
@@ -67,6 +68,14 @@ func runCompact(ctx context.Context, h commandHost, args string) (string, *agent
 		return "", nil, err
 	}
 	return say("%s", d.Words())
+}
+
+func runSummary(ctx context.Context, h commandHost, _ string) (string, *agent.Prompt, error) {
+	text, err := h.session.Summary(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	return say("%s", text)
 }
 
 func runModel(_ context.Context, h commandHost, args string) (string, *agent.Prompt, error) {

@@ -1,0 +1,50 @@
+package agent
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/pillion-dev/pillion/tools"
+)
+
+// linesSet is a change set as far as the agent can count one.
+type linesSet struct {
+	ID    string            `json:"id"`
+	Files map[string][2]int `json:"files"`
+}
+
+func (s linesSet) Lines() (string, map[string][2]int) { return s.ID, s.Files }
+
+func TestATurnCountsWhatItChanged(t *testing.T) {
+	h := newHarness(t, calls(`read {"text":"one"}`), calls(`read {"text":"two"}`), says("ok"), says("nothing"), says("It was changed."))
+	show := func(id string, state string, files map[string][2]int) func(context.Context, *tools.Call, string) error {
+		return func(_ context.Context, c *tools.Call, _ string) error {
+			c.Report(tools.Update{Changes: linesSet{id, files}, ChangeState: "proposed"})
+			c.Report(tools.Update{Changes: linesSet{id, files}, ChangeState: state})
+			c.Report(tools.Update{Changes: linesSet{id, files}, ChangeState: state}) // its problems are known now
+			return nil
+		}
+	}
+	h.special["one"] = show("s1", "applied", map[string][2]int{"a": {3, 1}, "b": {2, 0}})
+	h.special["two"] = func(ctx context.Context, c *tools.Call, _ string) error {
+		_ = show("s2", "applied", map[string][2]int{"a": {1, 1}})(ctx, c, "")
+		return show("s3", "rejected", map[string][2]int{"c": {100, 0}})(ctx, c, "")
+	}
+	s := h.session()
+	if end := h.prompt(s, "go"); end.Diff == nil || *end.Diff != (DiffStat{Files: 2, Additions: 6, Deletions: 2}) {
+		t.Errorf("%+v", end.Diff)
+	}
+	if end := h.prompt(s, "again"); end.Diff != nil {
+		t.Errorf("%+v", end.Diff)
+	}
+	text, err := s.Summary(t.Context())
+	if err != nil || text != "It was changed.\n\n+6 −2 lines in this session." {
+		t.Errorf("%q %v", text, err)
+	}
+	last := h.model.seen()
+	if !strings.HasPrefix(last[len(last)-1].System[0], "You describe finished work") {
+		t.Error(last[len(last)-1].System)
+	}
+	h.consistent(s)
+}
