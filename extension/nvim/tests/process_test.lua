@@ -292,7 +292,7 @@ end)
 
 test("the help file has a tag for every subcommand and every option", function()
   local doc = t.read(t.root .. "/doc/pillion.txt")
-  for name in pairs(require("pillion.commands").subcommands) do
+  for name in pairs(require("pillion.subcommands").subcommands) do
     t.ok(doc:find("*:Pillion-" .. name .. "*", 1, true), ":Pillion " .. name .. " is not in the help file")
   end
   for name in pairs(require("pillion.config").defaults) do

@@ -1,8 +1,6 @@
 -- The conversation in a buffer: entries become lines, and only what is new is written. Text that streams in is
 -- collected and written at most 30 times a second.
 local compat = require("pillion.compat")
-local config = require("pillion.config")
-local log = require("pillion.log")
 local render = require("pillion.chat_render")
 
 ---@class pillion.ChatBuffer: pillion.SessionView
@@ -10,6 +8,9 @@ local render = require("pillion.chat_render")
 ---@field session pillion.Session
 local Buffer = {}
 Buffer.__index = Buffer
+
+require("pillion.chat_folds")(Buffer)
+require("pillion.chat_export")(Buffer)
 
 local M = {
   ---@type table<integer, pillion.ChatBuffer>
@@ -114,55 +115,6 @@ function Buffer:color(row, r, gap)
     local line = r.lines[m[1] + 1]
     pcall(vim.api.nvim_buf_set_extmark, self.buf, ns, row + gap + m[1], m[2], { end_row = row + gap + m[1], end_col = m[3] == -1 and #line or math.min(m[3], #line), hl_group = m[4] })
   end
-end
-
--- Folds an entry's lines in the windows that show them.
-function Buffer:fold(entry)
-  local p = self.placed[entry]
-  if not p.foldable or not p.index then
-    return
-  end
-  local first = self:row(p.index) + p.gap + 1
-  local last = first + p.count - p.gap - 1
-  if last <= first then
-    return
-  end
-  for _, w in ipairs(vim.fn.win_findbuf(self.buf)) do
-    vim.api.nvim_win_call(w, function()
-      if vim.fn.foldlevel(first) > 0 then
-        local view = vim.fn.winsaveview()
-        local was_open = vim.fn.foldclosed(first) == -1
-        vim.fn.cursor(first, 1)
-        pcall(vim.cmd, "silent! normal! zd")
-        pcall(vim.cmd, ("silent! %d,%dfold"):format(first, last))
-        if was_open then
-          pcall(vim.cmd, ("silent! %dfoldopen"):format(first))
-        end
-        vim.fn.winrestview(view)
-      else
-        pcall(vim.cmd, ("silent! %d,%dfold"):format(first, last))
-      end
-    end)
-  end
-  p.folded = true
-end
-
--- Makes the folds of a window that has just come to show the buffer.
-function Buffer:fold_all(win)
-  vim.api.nvim_win_call(win, function()
-    pcall(vim.cmd, "silent! normal! zE")
-    local row = 0
-    for _, e in ipairs(self.order) do
-      local p = self.placed[e]
-      if p.foldable then
-        local first, last = row + p.gap + 1, row + p.count
-        if last > first then
-          pcall(vim.cmd, ("silent! %d,%dfold"):format(first, last))
-        end
-      end
-      row = row + p.count
-    end
-  end)
 end
 
 function Buffer:place(entry)
@@ -297,38 +249,6 @@ function Buffer:entry_at(line)
       return e
     end
   end
-end
-
--- `:w` exports: as the sidecar tells it where it can, else the lines as they are.
-function Buffer:export(path, done)
-  local function save(content)
-    local dir = vim.fn.fnamemodify(path, ":p:h")
-    vim.fn.mkdir(dir, "p")
-    local f, err = io.open(path, "wb")
-    if not f then
-      return log.tell("error", "cannot write " .. err)
-    end
-    f:write(content)
-    f:close()
-    log.tell("info", "exported to " .. vim.fn.fnamemodify(path, ":~:."))
-    if done then
-      done(path)
-    end
-  end
-  local own = table.concat(vim.api.nvim_buf_get_lines(self.buf, 0, -1, false), "\n") .. "\n"
-  if not self.session.id then
-    return save(own)
-  end
-  self.session:call("_pillion/session/export", { format = path:match("%.json$") and "json" or "markdown" }, function(err, r)
-    save(err and own or r.content)
-  end)
-end
-
----@return string path that `:w` writes when it is given none
-function Buffer:export_path()
-  local dir = config.options.chat.export_dir or self.session.cwd
-  local name = (self.session.title or "chat"):lower():gsub("[^%w]+", "-"):gsub("^%-+", ""):gsub("%-+$", ""):sub(1, 50)
-  return ("%s/pillion-%s.md"):format(vim.fn.expand(dir), name == "" and "chat" or name)
 end
 
 ---@param session pillion.Session

@@ -1,7 +1,5 @@
 -- One conversation: what was said and done, as entries; what is running; its settings. Views listen to it.
 local compat = require("pillion.compat")
-local config = require("pillion.config")
-local log = require("pillion.log")
 local process = require("pillion.process")
 
 ---@class pillion.Entry
@@ -47,21 +45,22 @@ local function new(cwd)
   return setmetatable({ cwd = cwd, entries = {}, calls = {}, running = 0, options = {}, commands = {}, queue = {}, attached = {}, state = "new" }, Session)
 end
 
-local function tell_view(self, what, ...)
+-- Tells the view, where there is one.
+function Session:tell(what, ...)
   if self.view then
     self.view[what](self.view, ...)
   end
 end
 
 function Session:status()
-  tell_view(self, "status")
+  self:tell("status")
   compat.user_event("PillionStatus", { session = self.id })
 end
 
 ---@param entry pillion.Entry
 function Session:add(entry)
   table.insert(self.entries, entry)
-  tell_view(self, "added", entry)
+  self:tell("added", entry)
   return entry
 end
 
@@ -70,7 +69,7 @@ function Session:remove(entry)
   for i, e in ipairs(self.entries) do
     if e == entry then
       table.remove(self.entries, i)
-      return tell_view(self, "reset")
+      return self:tell("reset")
     end
   end
 end
@@ -107,7 +106,7 @@ function Session:chunk(kind, u)
   local last = self.entries[#self.entries]
   if last and last.kind == kind and (kind ~= "user" or last.message == u.messageId) and not last.closed then
     last.pieces[#last.pieces + 1] = words
-    return tell_view(self, "appended", last, words)
+    return self:tell("appended", last, words)
   end
   self:add({ kind = kind, pieces = { words }, message = u.messageId })
 end
@@ -125,7 +124,7 @@ function Session:tool(u)
     for k, v in pairs(u) do
       entry.call[k] = v
     end
-    tell_view(self, "changed", entry)
+    self:tell("changed", entry)
   end
   if u.status == "completed" and (entry.call.kind == "execute" or entry.call.kind == "edit" or entry.call.kind == "delete" or entry.call.kind == "move") then
     M.check_disk()
@@ -144,68 +143,8 @@ function M.check_disk()
   end
 end
 
-local updates = {
-  user_message_chunk = function(self, u)
-    -- A prompt of ours comes back with its id: it is shown already.
-    local meta = u._meta and u._meta.pillion or {}
-    for _, e in ipairs((meta.own or meta.steered) and self.entries or {}) do
-      if e.kind == "user" and e.text and (e.message == u.messageId or not e.message) and (e.steered or false) == (meta.steered or false) then
-        e.message = u.messageId
-        if e.waiting then
-          e.waiting = nil
-          tell_view(self, "changed", e)
-        end
-        return
-      end
-    end
-    self:chunk("user", u)
-  end,
-  agent_message_chunk = function(self, u)
-    self:chunk("agent", u)
-  end,
-  agent_thought_chunk = function(self, u)
-    self:chunk("thought", u)
-  end,
-  tool_call = Session.tool,
-  tool_call_update = Session.tool,
-  plan = function(self, u)
-    -- The newest plan stays in its place while it is worked on; after other prompts it is a new one.
-    if self.plan and not self.plan.closed then
-      self.plan.plan = u.entries or {}
-      return tell_view(self, "changed", self.plan)
-    end
-    self.plan = self:add({ kind = "plan", plan = u.entries or {} })
-  end,
-  available_commands_update = function(self, u)
-    self.commands = u.availableCommands or {}
-  end,
-  current_mode_update = function(self, u)
-    self:set_current("mode", u.currentModeId)
-  end,
-  config_option_update = function(self, u)
-    self.options = u.configOptions or self.options
-    self:status()
-  end,
-  session_info_update = function(self, u)
-    self.title = u.title or self.title
-    self:status()
-  end,
-  usage_update = function(self, u)
-    self.usage = u
-    self:status()
-  end,
-  notice = function(self, u)
-    self:note(u.severity or "info", u.title .. (u.description and u.description ~= "" and ("\n" .. u.description) or ""))
-  end,
-  compaction_update = function(self, u)
-    if u.status == "completed" then
-      self:note("info", "The conversation was summarised to make room.")
-    end
-  end,
-}
-
 function Session:update(u)
-  local f = updates[u.sessionUpdate]
+  local f = require("pillion.session_updates")[u.sessionUpdate]
   if f then
     f(self, u)
   end
@@ -261,7 +200,7 @@ end
 function Session:reverted(message)
   if not message then
     self.entries, self.calls, self.plan = {}, {}, nil
-    return tell_view(self, "reset")
+    return self:tell("reset")
   end
   for i, e in ipairs(self.entries) do
     if e.kind == "user" and e.message == message then
@@ -271,172 +210,10 @@ function Session:reverted(message)
       break
     end
   end
-  tell_view(self, "reset")
+  self:tell("reset")
 end
 
----@return boolean
-function Session:busy()
-  return self.running > 0 or self.elsewhere == true
-end
-
-function Session:take_settings(r)
-  self.options = r.configOptions or {}
-  self.state = "ready"
-  local review = self:option("review")
-  if config.options.follow and review and review.currentValue ~= "follow" then
-    self:set_option("review", "follow")
-  end
-  self:status()
-end
-
-local function with_settings(params)
-  local meta = { trusted = config.options.trust, model = config.options.model, agent = config.options.mode }
-  if next(meta) then
-    params._meta = { pillion = meta }
-  end
-  return params
-end
-
--- Makes the session in the sidecar, unless it is there.
----@param callback fun(err?: string)
-function Session:open(callback)
-  if self.state == "ready" and process.state == "ready" then
-    return callback()
-  end
-  self.opening = self.opening or {}
-  table.insert(self.opening, callback)
-  if #self.opening > 1 then
-    return
-  end
-  local function settle(err)
-    local waiting = self.opening
-    self.opening = nil
-    for _, f in ipairs(waiting or {}) do
-      f(err)
-    end
-  end
-  require("pillion.diagnostics") -- before the start: it begins when the sidecar is ready
-  process.start(function(failed)
-    if failed then
-      return settle(failed)
-    end
-    require("pillion.selection").follow()
-    local function answered(err, r)
-      if err then
-        return settle(err.message)
-      end
-      if r.sessionId then
-        self.id = r.sessionId
-        M.by_id[self.id] = self
-      end
-      self:take_settings(r)
-      compat.user_event("PillionSession", { session = self.id })
-      settle()
-    end
-    if self.id then
-      local method = self.replay and "session/load" or "session/resume"
-      self.replay = nil
-      process.request(method, with_settings({ sessionId = self.id, cwd = self.cwd, mcpServers = {} }), answered)
-    else
-      -- Updates may come before the answer: the id is not known then, so they cannot be missed, only be ours.
-      process.request("session/new", with_settings({ cwd = self.cwd, mcpServers = {} }), answered)
-    end
-  end)
-end
-
-function Session:ended(err)
-  for _, e in ipairs(self.entries) do
-    e.closed = true
-  end
-  require("pillion.follow").turn_ended(self, err)
-  M.check_disk()
-  self:status()
-  compat.user_event("PillionTurnEnd", { session = self.id, error = err })
-end
-
--- Sends a prompt. While a turn runs it waits its turn in the sidecar.
----@param blocks table[] ACP content
----@param shown string what the conversation shows
----@param done? fun(err?: string, stop?: string)
-function Session:prompt(blocks, shown, done)
-  self:open(function(failed)
-    if failed then
-      log.tell("error", failed)
-      return done and done(failed)
-    end
-    local last = self.entries[#self.entries]
-    if last then
-      last.closed = true
-    end
-    if self.plan and self.running == 0 then
-      self.plan.closed = true
-    end
-    local entry = self:add({ kind = "user", text = shown, waiting = self.running > 0 or nil, closed = true })
-    self.running = self.running + 1
-    compat.user_event("PillionTurnStart", { session = self.id })
-    entry.request = process.rpc:request("session/prompt", { sessionId = self.id, prompt = blocks }, function(err, r)
-      self.running = math.max(0, self.running - 1)
-      entry.request = nil
-      if not self.turn or not entry.message or self.turn == entry.message then
-        self.elsewhere = false -- the word that it is over may come later than the answer
-      end
-      if err then
-        self:note("error", err.message)
-      elseif r.stopReason == "cancelled" then
-        self:note("info", "Stopped.")
-      elseif r.stopReason ~= "end_turn" then
-        self:note("warning", "Ended: " .. tostring(r.stopReason):gsub("_", " ") .. ".")
-      end
-      for _, e in ipairs(self.entries) do
-        if e.waiting then
-          e.waiting = nil
-          tell_view(self, "changed", e)
-          break
-        end
-      end
-      self:ended(err and err.message)
-      if done then
-        done(err and err.message, r and r.stopReason)
-      end
-    end)
-    self:status()
-  end)
-end
-
-function Session:cancel()
-  if self.id then
-    process.notify("session/cancel", { sessionId = self.id })
-  end
-end
-
--- Calls a method for this session; says so when the sidecar is too old for it.
----@param method string
----@param params table
----@param callback pillion.Callback
-function Session:call(method, params, callback)
-  self:open(function(failed)
-    if failed then
-      return callback({ code = -32000, message = failed })
-    end
-    if method:sub(1, 1) == "_" and not process.can(method) then
-      return callback({ code = -32601, message = "this sidecar cannot do that yet (" .. method .. "); update pillion" })
-    end
-    params.sessionId = self.id
-    process.request(method, params, callback)
-  end)
-end
-
----@param id string
----@param value string
-function Session:set_option(id, value)
-  self:call("session/set_config_option", { configId = id, value = value }, function(err, r)
-    if err then
-      return log.tell("error", err.message)
-    end
-    self.options = r.configOptions or self.options
-    self:status()
-  end)
-end
+require("pillion.session_turns")(Session)
 
 ---@param cwd? string
 ---@return pillion.Session

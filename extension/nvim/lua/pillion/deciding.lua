@@ -1,0 +1,188 @@
+-- Review, accept, reject, edit, comment: what the commands mean where the cursor is.
+local approval = require("pillion.approval")
+local log = require("pillion.log")
+local sessions = require("pillion.session")
+
+local M = {}
+
+---@param what? string
+function M.review(what)
+  local review = require("pillion.review").current()
+  local go = require("pillion.review_go")
+  local view = require("pillion.review_view")
+  if not review then
+    local s = sessions.current
+    if s and s.id and (what == "next" or what == "prev") and require("pillion.follow").step(s, what == "next" and 1 or -1) then
+      return
+    end
+    return log.tell("info", "nothing is proposed; :Pillion changes shows what was changed")
+  end
+  if what == "next" or what == "prev" then
+    return go.step(review, what == "next" and 1 or -1)
+  elseif what == "list" then
+    return require("pillion.quickfix").hunks(review)
+  elseif what == "files" then
+    local files = {}
+    for _, f in ipairs(review.files) do
+      files[#files + 1] = { path = f.path, kind = f.kind, hunks = f.hunks, line = f.hunks[1] and math.max(f.hunks[1].old_start, 1) }
+    end
+    return require("pillion.quickfix").files(files)
+  elseif what == "reset" then
+    review:reset()
+    return log.tell("info", "all hunks are open again")
+  elseif what == "split" or (not what and require("pillion.config").options.review.layout == "split") then
+    local edit = require("pillion.review_edit")
+    local file = edit.file_here(review)
+    if file then
+      edit.split(review, file)
+    end
+    return
+  elseif what == "unified" then
+    require("pillion.review_edit").close(review)
+    view.show(review)
+  end
+  local first = go.here(review)
+  if not first then
+    for _, h in ipairs(review.hunks) do
+      if not h.decision then
+        first = h
+        break
+      end
+    end
+  end
+  if first then
+    go.to(review, first)
+  end
+end
+
+-- Whether the current buffer shows a part of the review.
+local function shown_here(review)
+  local buf = vim.api.nvim_get_current_buf()
+  for _, f in ipairs(review.files) do
+    if f.buf == buf then
+      return f
+    end
+  end
+end
+
+---@param verdict "accept"|"reject"
+---@param args string[]
+function M.decide(verdict, args)
+  local review = require("pillion.review").current()
+  local here = review and shown_here(review)
+  local what = args[1]
+  if not here and review and what ~= "all" then
+    local other = approval.first({ permission = true, form = true })
+    if not other then
+      -- The cursor is elsewhere: one hunk of many is not meant blindly.
+      return log.tell("info", "go to the proposal first (:Pillion review), or decide about all of it (:Pillion " .. verdict .. " all)")
+    end
+    review = nil
+  end
+  if review then
+    if what == "always" then
+      return M.always(review.ask)
+    end
+    return M.decide_hunks(review, here, verdict, args)
+  end
+  local ask = approval.first({ permission = true, form = true })
+  if ask then
+    if what == "always" then
+      return M.always(ask)
+    elseif ask.kind == "form" then
+      return verdict == "reject" and approval.dismiss(ask) or approval.pick(ask)
+    end
+    local comment = verdict == "reject" and table.concat(args, " ") or nil
+    if not approval.decide(ask, verdict == "accept" and "allow_once" or "reject_once", comment) then
+      approval.pick(ask)
+    end
+    return
+  end
+  local s = sessions.current
+  if s and s.id and require("pillion.follow").touched[s.id] then
+    return require("pillion.follow").settle(s, verdict == "accept" and "keep" or "undo", what or "hunk")
+  end
+  log.tell("info", "nothing waits for a decision")
+end
+
+function M.always(ask)
+  local always = vim.tbl_filter(function(o)
+    return o.kind == "allow_always"
+  end, ask.options)
+  vim.ui.select(always, {
+    prompt = "Always allow",
+    format_item = function(o)
+      return o.name
+    end,
+  }, function(o)
+    if o then
+      approval.choose(ask, o)
+    end
+  end)
+end
+
+---@param review pillion.Review
+---@param here? pillion.ReviewFile
+---@param verdict "accept"|"reject"
+---@param args string[]
+function M.decide_hunks(review, here, verdict, args)
+  local go = require("pillion.review_go")
+  local what, hunks = args[1], {}
+  local words = verdict == "reject" and what ~= "hunk" and what ~= "file" and what ~= "all" and table.concat(args, " ") or ""
+  if #review.hunks == 0 then
+    approval.decide(review.ask, verdict == "accept" and "allow_once" or "reject_once", words)
+    return
+  end
+  if what == "all" or what == "file" then
+    for _, h in ipairs(review.hunks) do
+      if not h.decision and (what == "all" or h.file == here) then
+        hunks[#hunks + 1] = h
+      end
+    end
+  else
+    hunks = { go.here(review) }
+  end
+  local last = hunks[#hunks]
+  if not last then
+    return log.tell("info", "no open hunk here; :Pillion review goes to the next")
+  end
+  review:decide(hunks, verdict, { comment = words ~= "" and words or nil })
+  go.onward(review, last)
+end
+
+local function hunk_here()
+  local review = require("pillion.review").current()
+  local hunk = review and require("pillion.review_go").here(review)
+  if not hunk then
+    log.tell("info", "there is no proposed hunk here; :Pillion review goes to one")
+    return nil
+  end
+  return review, hunk
+end
+
+function M.edit()
+  local review, hunk = hunk_here()
+  if review then
+    require("pillion.review_edit").hunk(review, hunk)
+  end
+end
+
+---@param words string
+function M.comment(words)
+  local review, hunk = hunk_here()
+  if not review then
+    return
+  end
+  local function take(text)
+    if text and text ~= "" then
+      hunk.comment = text
+      require("pillion.review_view").refresh(review)
+    end
+  end
+  if words ~= "" then
+    return take(words)
+  end
+  vim.ui.input({ prompt = "About this hunk: ", default = hunk.comment }, take)
+end
+
+return M

@@ -1,0 +1,332 @@
+-- The subcommands of :Pillion: what each does, which words it takes, how they are completed.
+local M = {}
+
+---@class pillion.Subcommand
+---@field run fun(args: string[], raw: table)
+---@field fits? fun(args: string[]): boolean whether these words are arguments of it; without it: none may follow
+---@field complete? fun(lead: string, before: string[]): string[]
+---@field help string
+
+local function session()
+  return require("pillion.session").get()
+end
+
+local function words(list)
+  return function(args)
+    return #args == 0 or (#args == 1 and vim.tbl_contains(list, args[1]))
+  end
+end
+
+local function from(list)
+  return function(lead)
+    return vim.tbl_filter(function(w)
+      return w:sub(1, #lead) == lead
+    end, list)
+  end
+end
+
+local function any()
+  return true
+end
+
+local function tell(level, text)
+  require("pillion.log").tell(level, text)
+end
+
+local actions = function()
+  return require("pillion.actions")
+end
+
+---@type table<string, pillion.Subcommand>
+M.subcommands = {}
+local sub = M.subcommands
+
+local function choice(name, help, list, run)
+  sub[name] = { help = help, run = run, fits = words(list), complete = from(list) }
+end
+
+choice("chat", "show the chat and type; open, close, toggle or new", { "open", "close", "toggle", "new" }, function(args)
+  local chat = require("pillion.chat")
+  if args[1] == "close" then
+    chat.close()
+  elseif args[1] == "toggle" then
+    chat.toggle()
+  elseif args[1] == "new" then
+    require("pillion.session").create()
+    chat.open(true)
+  else
+    chat.open(true)
+  end
+end)
+
+sub.new = {
+  help = "a new session",
+  run = function()
+    require("pillion.session").create()
+    require("pillion.chat").open(true)
+  end,
+}
+
+sub.stop = {
+  help = "stop the turn that runs",
+  run = function()
+    local s = require("pillion.session").current
+    if not s or not s:busy() then
+      return tell("info", "nothing is running")
+    end
+    s:cancel()
+  end,
+}
+
+sub.sessions = {
+  help = "choose a stored session of this folder (all: of every folder)",
+  fits = words({ "all" }),
+  complete = from({ "all" }),
+  run = function(args)
+    actions().sessions(args[1] == "all")
+  end,
+}
+
+sub.resume = {
+  help = "go on with the last session of this folder, or the one with this id",
+  fits = function(args)
+    return #args == 0 or (#args == 1 and args[1]:match("^[%w%-_]+$") ~= nil and #args[1] >= 16)
+  end,
+  run = function(args)
+    actions().resume(args[1])
+  end,
+}
+
+choice("review", "go through the proposed hunks; next, prev, list, split, unified, reset", { "next", "prev", "list", "split", "unified", "reset", "files" }, function(args)
+  require("pillion.deciding").review(args[1])
+end)
+
+choice("accept", "accept the hunk at the cursor, the file's hunks or all; or allow what is asked", { "hunk", "file", "all", "always" }, function(args)
+  require("pillion.deciding").decide("accept", args)
+end)
+
+sub.reject = {
+  help = "reject the hunk at the cursor, the file's or all; or what is asked, with a reason",
+  fits = function(args)
+    return #args == 0 or vim.tbl_contains({ "hunk", "file", "all" }, args[1]) or require("pillion.approval").first() ~= nil
+  end,
+  complete = from({ "hunk", "file", "all" }),
+  run = function(args)
+    require("pillion.deciding").decide("reject", args)
+  end,
+}
+
+sub.edit = {
+  help = "change the proposed lines of the hunk at the cursor",
+  run = function()
+    require("pillion.deciding").edit()
+  end,
+}
+
+sub.comment = {
+  help = "say something about the hunk at the cursor",
+  fits = function(args)
+    return #args == 0 or require("pillion.approval").first({ review = true }) ~= nil
+  end,
+  run = function(args)
+    require("pillion.deciding").comment(table.concat(args, " "))
+  end,
+}
+
+sub.answer = {
+  help = "answer what is asked, from a list",
+  run = function()
+    local ask = require("pillion.approval").first()
+    if not ask then
+      return tell("info", "nothing waits for an answer")
+    end
+    require("pillion.approval").pick(ask)
+  end,
+}
+
+choice("checkpoint", "go back to before a prompt", { "list", "undo", "redo" }, function(args)
+  local c = require("pillion.checkpoints")
+  if args[1] == "undo" or args[1] == "redo" then
+    return c[args[1]](session())
+  end
+  c.pick(session())
+end)
+
+choice("undo", "take the last prompt and its changes back; hunk, file or all: of the last turn's changes", { "hunk", "file", "all" }, function(args)
+  if args[1] then
+    return require("pillion.follow").settle(session(), "undo", args[1])
+  end
+  require("pillion.checkpoints").undo(session())
+end)
+
+sub.redo = {
+  help = "go forward again after undo",
+  run = function()
+    require("pillion.checkpoints").redo(session())
+  end,
+}
+
+choice("keep", "keep changed hunks: hunk (default), file or all", { "hunk", "file", "all" }, function(args)
+  require("pillion.follow").settle(session(), "keep", args[1] or "hunk")
+end)
+
+sub.changes = {
+  help = "show what the last turn changed: signs and the quickfix list",
+  run = function()
+    require("pillion.follow").refresh(session(), function(list)
+      if #list == 0 then
+        return tell("info", "no files were changed")
+      end
+      require("pillion.quickfix").files(list)
+    end)
+  end,
+}
+
+choice("follow", "edits are written as they come and reviewed afterwards", { "on", "off" }, function(args)
+  local o = require("pillion.config").options
+  if args[1] then
+    o.follow = args[1] == "on"
+  else
+    o.follow = not o.follow
+  end
+  local s = session()
+  if s:option("review") then
+    s:set_option("review", o.follow and "follow" or "preview")
+  end
+  tell("info", o.follow and "follow: edits are written as they come; :Pillion keep and :Pillion undo hunk decide afterwards" or "every edit is proposed first")
+  s:status()
+end)
+
+for name, option in pairs({ model = "model", mode = "mode", thinking = "thought_level" }) do
+  sub[name] = {
+    help = "choose the " .. name,
+    fits = function(args)
+      return #args == 0 or (#args == 1 and (args[1]:find("/", 1, true) ~= nil or actions().values(option, args[1])))
+    end,
+    complete = function(lead)
+      return actions().value_list(option, lead)
+    end,
+    run = function(args)
+      actions().option(option, args[1])
+    end,
+  }
+end
+
+sub.add = {
+  help = "add files (or the range, or the file in front) to the next prompt",
+  fits = function(args)
+    for _, a in ipairs(args) do
+      if a:sub(1, 1) ~= "@" and #vim.fn.glob(vim.fn.expand(a), true, true) == 0 then
+        return false
+      end
+    end
+    return true
+  end,
+  complete = function(lead)
+    local out = from({ "@buffer", "@selection", "@diagnostics", "@quickfix" })(lead)
+    return vim.list_extend(out, lead:sub(1, 1) == "@" and {} or vim.fn.getcompletion(lead, "file"))
+  end,
+  run = function(args, raw)
+    actions().add(args, raw)
+  end,
+}
+
+sub.queue = {
+  help = "queue a prompt behind the turn that runs; without words: what waits; resume",
+  fits = any,
+  run = function(args)
+    if #args == 0 then
+      return actions().queue()
+    elseif #args == 1 and args[1] == "resume" then
+      return session():call("_pillion/session/queue", { resume = true }, function(err)
+        if err then
+          tell("error", err.message)
+        end
+      end)
+    end
+    require("pillion.chat").prompt(table.concat(args, " "), nil, "queue")
+  end,
+}
+
+sub.steer = {
+  help = "put words into the turn that runs",
+  fits = function(args)
+    return #args > 0
+  end,
+  run = function(args)
+    require("pillion.chat").prompt(table.concat(args, " "), nil, "steer")
+  end,
+}
+
+sub.ask = {
+  help = "a prompt, whatever its first word is",
+  fits = function(args)
+    return #args > 0
+  end,
+  run = function(args, raw)
+    require("pillion.commands").ask(table.concat(args, " "), raw)
+  end,
+}
+
+sub.export = {
+  help = "write the conversation to a file (.md or .json)",
+  fits = function(args)
+    return #args <= 1
+  end,
+  complete = function(lead)
+    return vim.fn.getcompletion(lead, "file")
+  end,
+  run = function(args)
+    local v = require("pillion.chat").view()
+    v:export(args[1] and vim.fn.fnamemodify(args[1], ":p") or v:export_path())
+  end,
+}
+
+sub.rename = {
+  help = "give the session a title",
+  fits = function(args)
+    return #args > 0 and session().id ~= nil
+  end,
+  run = function(args)
+    local s, title = session(), table.concat(args, " ")
+    s:call("_pillion/session/rename", { title = title }, function(err)
+      if err then
+        return tell("error", err.message)
+      end
+      s.title = title
+      s:status()
+    end)
+  end,
+}
+
+sub.fork = {
+  help = "a copy of the session, to try something else",
+  run = function()
+    actions().fork()
+  end,
+}
+
+sub.permissions = {
+  help = "the permission rules in force; a remembered one can be forgotten",
+  run = function()
+    actions().permissions()
+  end,
+}
+
+sub.log = {
+  help = "what happened, in a window",
+  run = function()
+    require("pillion.log").open()
+  end,
+}
+
+sub.restart = {
+  help = "end the sidecar and start it anew",
+  run = function()
+    require("pillion.process").restart()
+  end,
+}
+
+M.from = from
+
+return M
