@@ -166,6 +166,8 @@ type AskData struct {
 	Patterns   []string `json:"patterns"`
 	Reply      string   `json:"reply"` // "" while it waits; once, always, reject, cancelled
 	Message    string   `json:"message,omitempty"`
+	// Set is the change set it is about, packed; told behind the question, which waits for nothing.
+	Set json.RawMessage `json:"set,omitempty"`
 }
 
 // QueueData is the queue as it is now. A prompt or steer event with an item's id takes it out.

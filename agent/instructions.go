@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -98,8 +99,8 @@ const (
 )
 
 // MoreInstructions are the files that a configuration names: paths and globs, relative to the project's root, under
-// the home folder with ~, or absolute.
-func MoreInstructions(dir, home string, patterns []string) (blocks []string) {
+// the home folder with ~, or absolute. What is in have already is left out.
+func MoreInstructions(dir, home string, patterns []string, have []string) (blocks []string) {
 	root := worktree(dir)
 	seen := map[string]bool{}
 	size := 0
@@ -118,7 +119,7 @@ func MoreInstructions(dir, home string, patterns []string) (blocks []string) {
 				continue
 			}
 			seen[path] = true
-			if text, ok := readInstructions(path); ok && size+len(text) <= maxMoreBytes {
+			if text, ok := readInstructions(path); ok && size+len(text) <= maxMoreBytes && !slices.Contains(have, text) {
 				size += len(text)
 				blocks = append(blocks, text)
 			}

@@ -69,7 +69,8 @@ func (a *app) compaction(cwd string) agent.CompactionOptions {
 
 // instructions are the files that people wrote for agents, the configured ones last.
 func (a *app) instructions(cwd string) []string {
-	return append(agent.Instructions(cwd), agent.MoreInstructions(cwd, a.place.home, a.configOf(cwd).Instructions)...)
+	have := agent.Instructions(cwd)
+	return append(have, agent.MoreInstructions(cwd, a.place.home, a.configOf(cwd).Instructions, have)...)
 }
 
 // skills of a session's directory.
