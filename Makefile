@@ -15,7 +15,7 @@ GOFILES := $(shell find agent lspbridge sidecar tools -name '*.go' -o -name '*.t
 PROMPT  ?= fix all errors
 export PATH := $(CACHE)/bin:$(CACHE)/node_modules/.bin:$(PATH)
 
-.PHONY: run build test test-go test-e2e test-vscode test-nvim vscode package lint bench fuzz setup clean
+.PHONY: run build test test-go test-e2e test-vscode test-nvim vscode package lint bench bench-nvim fuzz setup clean
 
 run: setup-run build
 	@./scripts/run.sh "$(DIR)" "$(PROMPT)"
@@ -66,6 +66,10 @@ package: setup-test build
 
 bench: setup-test build
 	go run ./bench
+
+# The Neovim plugin's promised numbers, on each Neovim.
+bench-nvim: setup-test
+	@for nvim in nvim $(CACHE)/nvim-0.10/nvim $(CACHE)/nvim-0.12/nvim; do $$nvim --headless -u NONE -i NONE -n --cmd 'set rtp^=extension/nvim' -c 'luafile bench/nvim/bench.lua'; done
 
 fuzz:
 	@./scripts/fuzz.sh $(or $(FUZZTIME),30s)

@@ -153,7 +153,9 @@ function M.chat_text()
   if not v then
     return ""
   end
-  v:flush()
+  repeat
+    v:flush()
+  until not next(v.dirty)
   return table.concat(vim.api.nvim_buf_get_lines(v.buf, 0, -1, false), "\n")
 end
 

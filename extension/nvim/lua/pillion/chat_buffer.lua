@@ -19,6 +19,7 @@ local M = {
 
 local ns = vim.api.nvim_create_namespace("pillion_chat")
 local interval = 33 -- milliseconds between two writes
+local max_written = 16 * 1024 -- bytes of one write
 -- Lines beyond which treesitter is let go: it looks at all of a text's parts at every change.
 local max_parsed = 1500
 
@@ -52,6 +53,7 @@ function Buffer:changed(entry)
 end
 
 function Buffer:status()
+  self.restate = true
   self:schedule()
 end
 
@@ -80,7 +82,17 @@ function Buffer:focused()
   return buf == self.buf or vim.b[buf].pillion_input_of == self.buf
 end
 
+-- Before more lines come than treesitter should look at.
+function Buffer:unparse(more)
+  if self.parsed and vim.api.nvim_buf_line_count(self.buf) + more > max_parsed then
+    self.parsed = false
+    vim.treesitter.stop(self.buf)
+    vim.bo[self.buf].syntax = "markdown"
+  end
+end
+
 function Buffer:write(first, last, lines)
+  self:unparse(#lines)
   vim.bo[self.buf].modifiable = true
   vim.api.nvim_buf_set_lines(self.buf, first, last, false, lines)
   vim.bo[self.buf].modifiable = false
@@ -146,8 +158,16 @@ end
 -- New text at the end of the last entry: the ordinary case while an answer streams in.
 function Buffer:extend(entry)
   local p = self.placed[entry]
-  local words = p.held .. table.concat(entry.pieces, "", p.pieces + 1)
-  p.pieces = #entry.pieces
+  local last, bytes = p.pieces, 0
+  while last < #entry.pieces and bytes < max_written do
+    last = last + 1
+    bytes = bytes + #entry.pieces[last]
+  end
+  local words = p.held .. table.concat(entry.pieces, "", p.pieces + 1, last)
+  p.pieces = last
+  if last < #entry.pieces then
+    self:appended(entry) -- the rest comes next
+  end
   p.held = words:match("\n*$")
   words = words:sub(1, #words - #p.held)
   if words == "" then
@@ -158,10 +178,11 @@ function Buffer:extend(entry)
   for i = 2, #lines do
     lines[i] = prefix .. lines[i]
   end
+  self:unparse(#lines)
   local row = vim.api.nvim_buf_line_count(self.buf) - 1
-  local last = vim.api.nvim_buf_get_lines(self.buf, row, row + 1, false)[1]
+  local column = #vim.api.nvim_buf_get_lines(self.buf, row, row + 1, false)[1]
   vim.bo[self.buf].modifiable = true
-  vim.api.nvim_buf_set_text(self.buf, row, #last, row, #last, lines)
+  vim.api.nvim_buf_set_text(self.buf, row, column, row, column, lines)
   vim.bo[self.buf].modifiable = false
   vim.bo[self.buf].modified = false
   p.count = p.count + #lines - 1
@@ -192,7 +213,7 @@ function Buffer:flush()
       if dirty[e] and self.placed[e] then
         local p = self.placed[e]
         local at_end = self.order[#self.order] == e
-        if at_end and e.pieces and not p.stale and not e.text then
+        if at_end and e.pieces and not p.stale and not e.text and i == #entries then
           self:extend(e)
         else
           self:replace(e)
@@ -211,11 +232,6 @@ function Buffer:flush()
       self:fold(last)
     end
     count = vim.api.nvim_buf_line_count(self.buf)
-    if self.parsed and count > max_parsed then
-      self.parsed = false
-      vim.treesitter.stop(self.buf)
-      vim.bo[self.buf].syntax = "markdown"
-    end
     for w, was in pairs(stuck) do
       if was and vim.api.nvim_win_is_valid(w) then
         vim.api.nvim_win_set_cursor(w, { count, 0 })
@@ -227,7 +243,10 @@ function Buffer:flush()
       end
     end
   end
-  require("pillion.status").changed(self)
+  if self.restate then
+    self.restate = false
+    require("pillion.status").changed(self)
+  end
 end
 
 -- Puts words into the input, for the person to change and send.

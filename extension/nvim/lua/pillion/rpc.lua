@@ -15,6 +15,7 @@ local log = require("pillion.log")
 ---@field handlers table<string, fun(params: table, reply?: pillion.Reply, id?: any)>
 ---@field before_send? fun() called before every message that leaves
 ---@field exited? integer
+---@field finish? fun() what is left to do when its last words are read
 ---@field bad integer lines that were no messages
 local Rpc = {}
 Rpc.__index = Rpc
@@ -69,14 +70,18 @@ function M.start(cmd, opts)
       end
     end,
     on_exit = function(_, code)
-      self:drain(math.huge)
-      self.exited = code
-      local waiting = self.pending
-      self.pending = {}
-      for _, callback in pairs(waiting) do
-        callback({ code = -32000, message = "Pillion ended (exit code " .. code .. ")" })
+      self.finish = function() -- once what it had said is worked on
+        self.finish, self.exited = nil, code
+        local waiting = self.pending
+        self.pending = {}
+        for _, callback in pairs(waiting) do
+          callback({ code = -32000, message = "Pillion ended (exit code " .. code .. ")" })
+        end
+        opts.on_exit(code, self.stderr)
       end
-      opts.on_exit(code, self.stderr)
+      if not self.draining then
+        self:drain()
+      end
     end,
   })
   if not ok or job <= 0 then
@@ -112,26 +117,29 @@ function Rpc:take(data)
     end
   end
   if not self.draining then
-    self:drain(budget)
+    self:drain()
   end
 end
 
 -- Works on what has come for so long as the budget lasts, then lets the editor breathe.
-function Rpc:drain(limit)
+function Rpc:drain()
   local started = compat.uv.hrtime()
   while self.first <= self.last do
     local line = self.inbox[self.first]
     self.inbox[self.first] = nil
     self.first = self.first + 1
     self:receive(line)
-    if (compat.uv.hrtime() - started) / 1e6 > limit and self.first <= self.last then
+    if (compat.uv.hrtime() - started) / 1e6 > budget and self.first <= self.last then
       self.draining = true
       vim.defer_fn(function()
         self.draining = false
-        self:drain(limit)
+        self:drain()
       end, 2)
       return
     end
+  end
+  if self.finish then
+    self.finish()
   end
 end
 
