@@ -34,6 +34,9 @@ func (f ApplierFunc) Apply(ctx context.Context, set *change.Set) error { return 
 //	}})
 //	NewServer(ServerOptions{Runtime: rt, Editors: editors, …})
 type Editors struct {
+	// Pack makes a change set small enough to be kept, its contents beside the sessions; nil: sets are kept as they are.
+	Pack func(*change.Set) *change.Set
+
 	mu      sync.Mutex
 	servers map[*Server]bool       // guarded by mu
 	bound   map[string][]*Server   // by session, the one that opened it first; guarded by mu
@@ -174,6 +177,7 @@ func (e *Editors) all(session string) ([]*Server, string) {
 
 // AskPermission implements permission.Asker.
 func (e *Editors) AskPermission(ctx context.Context, r permission.Request) (permission.Reply, error) {
+	e.keepAsked(r)
 	reply, err := askAll(ctx, e, r.SessionID, func(ctx context.Context, s *Server, session string) (permission.Reply, error) {
 		return s.askPermission(ctx, session, r)
 	}, func(reply permission.Reply) string {

@@ -182,6 +182,7 @@ func newRig(t testing.TB, st *store.Store, cwd string) *rig {
 		blobs.Dir = st.Path() + ".checkpoints" // a second rig on the same store has them too
 	}
 	made := env.tools(editors, t.TempDir())
+	editors.Pack = blobs.Pack
 	rt := agent.New(agent.Options{Store: st, Models: m, Tools: made, More: func(_ context.Context, s agent.SessionInfo) []tools.Tool { return editors.Tools(s.ID) }, Pack: func(state agent.ChangeState, set any) any { return packed(blobs, state, set.(*change.Set)) }, Asker: editors, Questions: editors,
 		Rules: func(string) permission.Ruleset { return rules }, Instructions: func(string) []string { return nil }})
 	a, b := pipes()

@@ -22,6 +22,7 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
 	h := &house{editors: NewEditors(), theirs: newEditorProblems(), problems: &problemHub{}, log: log}
 	h.app = newApp(appOptions{place: p, problems: h.problems.put, asker: h.editors, questions: h.editors, editors: h.editors, theirs: h.theirs, log: log})
 	defer h.app.close()
+	h.editors.Pack = h.app.blobs.Pack
 	var end func()
 	h.finder, end = h.app.finder()
 	defer end()

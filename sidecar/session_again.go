@@ -24,6 +24,7 @@ type unanswered struct {
 func (es *editorSession) unanswered(ctx context.Context) (*unanswered, error) {
 	var found *unanswered
 	sets, calls := map[string]*change.Set{}, map[string]agent.ToolData{}
+	kept, ended := map[string]*change.Set{}, map[string]bool{} // by question
 	err := es.Events(ctx, 0, func(e agent.Event) error {
 		switch e.Type {
 		case agent.EventPrompt, agent.EventRestore: // the conversation went on without an answer
@@ -49,10 +50,20 @@ func (es *editorSession) unanswered(ctx context.Context) (*unanswered, error) {
 			if !ok {
 				return nil
 			}
-			if d.Reply == "" || d.Reply == agent.AskInterrupted {
+			if len(d.Set) > 0 {
+				if set, err := decodeSet(agent.ChangeData{Set: d.Set}); err == nil {
+					kept[d.ID] = set
+				}
+				d.Set = nil
+			}
+			switch open := d.Reply == "" || d.Reply == agent.AskInterrupted; {
+			case open && !ended[d.ID]:
 				found = &unanswered{ask: d}
-			} else if found != nil && found.ask.ID == d.ID {
-				found = nil
+			case !open:
+				ended[d.ID] = true
+				if found != nil && found.ask.ID == d.ID {
+					found = nil
+				}
 			}
 		}
 		return ctx.Err()
@@ -61,6 +72,9 @@ func (es *editorSession) unanswered(ctx context.Context) (*unanswered, error) {
 		return nil, err
 	}
 	found.set, found.tool = sets[found.ask.CallID], calls[found.ask.CallID]
+	if set := kept[found.ask.ID]; set != nil && found.set != nil && set.ID == found.set.ID {
+		found.set = set
+	}
 	return found, nil
 }
 
@@ -71,6 +85,23 @@ func decodeSet(d agent.ChangeData) (*change.Set, error) {
 	}
 	set := new(change.Set)
 	return set, json.Unmarshal(d.Set, set)
+}
+
+// keepAsked puts down the contents of a change that the person is asked about, beside the question: it survives the
+// process from then on.
+func (e *Editors) keepAsked(r permission.Request) {
+	set, ok := r.Subject.(*change.Set)
+	all, _ := e.all(r.SessionID)
+	if !ok || e.Pack == nil || len(all) == 0 {
+		return
+	}
+	if live, ok := all[0].o.Runtime.Session(r.SessionID); ok {
+		go func() {
+			if text, err := json.Marshal(e.Pack(set)); err == nil {
+				live.RecordAsk(agent.AskData{ID: r.ID, CallID: r.CallID, Permission: r.Permission, Patterns: r.Patterns, Set: text})
+			}
+		}()
+	}
 }
 
 // askAgain offers what waited for the person when the session was cut off, or says what of it is lost. Nothing else of

@@ -24,10 +24,11 @@ type view struct {
 	seq  int64 // of the event that is being shown; owned by who shows
 	past bool  // it happened before the editor was there
 
-	mu     sync.Mutex
-	info   agent.SessionInfo    // as last shown; guarded by mu
-	calls  map[string]*callView // by call id; guarded by mu
-	ledger *ledger              // guarded by mu
+	mu      sync.Mutex
+	info    agent.SessionInfo    // as last shown; guarded by mu
+	settled map[string]bool      // calls of turns that are over, which the editor still shows; guarded by mu
+	calls   map[string]*callView // by call id; guarded by mu
+	ledger  *ledger              // guarded by mu
 
 	child    *childOf         // set in the view of a sub-agent's session
 	children map[string]*view // by the task's call; guarded by mu
@@ -47,7 +48,7 @@ type callView struct {
 }
 
 func newView(es *editorSession) *view {
-	return &view{es: es, calls: map[string]*callView{}, ledger: newLedger()}
+	return &view{es: es, calls: map[string]*callView{}, settled: map[string]bool{}, ledger: newLedger()}
 }
 
 // value gives an event's data typed, whether it is fresh or stored.
@@ -144,6 +145,7 @@ func (v *view) settle() {
 	defer v.mu.Unlock()
 	for id, c := range v.calls {
 		if c.tool.Status == agent.ToolCompleted || c.tool.Status == agent.ToolError {
+			v.settled[id] = true
 			delete(v.calls, id)
 		}
 	}
@@ -245,8 +247,8 @@ var toolStatus = map[agent.ToolStatus]protocol.ToolCallStatus{
 func (v *view) showTool(d agent.ToolData) {
 	v.mu.Lock()
 	c := v.calls[d.CallID]
-	fresh := c == nil
-	if fresh {
+	fresh := c == nil && !v.settled[d.CallID]
+	if c == nil {
 		c = &callView{}
 		v.calls[d.CallID] = c
 	}
