@@ -25,8 +25,8 @@ async function world(theme, o) {
     ...at,
     extension: staged,
     settings: { "workbench.colorTheme": themes[theme], "editor.codeLens": true, "pillion.review.mode": o.follow ? "follow" : "" },
-    machine: o.follow ? { "pillion.permission": { edit: "allow" } } : {},
-    env: { PATH: `${join(root, ".cache", "bin")}:${process.env.PATH}`, XDG_STATE_HOME: join(scratch, `state-${theme}`), OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "x", OPENAI_MODEL: "scripted", PILLION_MODEL: o.model },
+    machine: { "pillion.env": { PATH: `${join(root, ".cache", "bin")}:${process.env.PATH}` }, ...(o.follow ? { "pillion.permission": { edit: "allow" } } : {}) },
+    env: { XDG_STATE_HOME: join(scratch, `state-${theme}`), OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "x", OPENAI_MODEL: "scripted", PILLION_MODEL: o.model },
   });
   const folder = mkdtempSync(join(scratch, "till-"));
   cpSync(join(root, "examples/go-broken"), folder, { recursive: true });
@@ -47,7 +47,7 @@ for (const theme of wanted) {
   await w.shot("walkthrough");
   await w.p.bench.command("Pillion: Open Panel");
   await w.p.say("fix all errors");
-  await w.p.lens("Accept file").waitFor();
+  await w.p.accept(0).waitFor();
   await w.shot("review");
   await w.end();
 

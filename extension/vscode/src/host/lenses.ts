@@ -4,6 +4,9 @@ import type { ReviewedHunk } from "../common/hunks";
 import { proposalScheme } from "./proposals";
 import type { Review, ReviewFile } from "./review";
 
+/** A first hunk up to this line is in sight together with the file's first line. */
+const near = 8;
+
 /** Lenses that are drawn at most; a proposal of thousands of hunks is decided by its first line. */
 const most = 300;
 
@@ -54,10 +57,14 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
     const lens = (title: string, command: string, tooltip: string) => new vscode.CodeLens(at, { title, command, tooltip, arguments: [file.right, hunk.id] });
     const decision = review.decision(hunk.id);
     const comment = review.comment(hunk.id);
+    // The file's first line may be out of sight: its news stand at the first hunk too.
+    const news = hunk === file.hunks[0] && hunk.start > near ? problemsTitle(review) : undefined;
+    const before = news ? [new vscode.CodeLens(at, { title: news, command: "workbench.actions.view.problems", tooltip: problemsTooltip(review) })] : [];
     const talk = lens(comment ? `$(comment)\u00a0${short(comment)}` : "$(comment)\u00a0Comment", "pillion.review.commentHunk", comment ?? "Say something about these lines; it goes along with your decision");
-    if (decision?.decision === "reject") return [lens("$(close)\u00a0Rejected", "", ""), lens("$(discard)\u00a0Take back", "pillion.review.acceptHunk", "Propose these lines again and accept them"), talk];
-    if (decision) return [lens(decision.decision === "edit" ? "$(check)\u00a0Accepted as you edited it" : "$(check)\u00a0Accepted", "", ""), lens("$(close)\u00a0Reject", "pillion.review.rejectHunk", "Take these lines back to what they were"), talk];
+    if (decision?.decision === "reject") return [...before, lens("$(close)\u00a0Rejected", "", ""), lens("$(discard)\u00a0Take back", "pillion.review.acceptHunk", "Propose these lines again and accept them"), talk];
+    if (decision) return [...before, lens(decision.decision === "edit" ? "$(check)\u00a0Accepted as you edited it" : "$(check)\u00a0Accepted", "", ""), lens("$(close)\u00a0Reject", "pillion.review.rejectHunk", "Take these lines back to what they were"), talk];
     return [
+      ...before,
       lens(hunk.kind === "edited" ? "$(check)\u00a0Accept your version" : "$(check)\u00a0Accept", "pillion.review.acceptHunk", "Accept these lines"),
       lens("$(close)\u00a0Reject", "pillion.review.rejectHunk", "Take these lines back to what they were"),
       talk,

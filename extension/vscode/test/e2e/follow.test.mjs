@@ -42,7 +42,7 @@ test("a checkpoint takes the files back, and the restore can be undone", async (
   await p.onDisk("a.txt", changed);
   await p.page.locator('.statusbar-item[aria-label="Pillion"]').waitFor();
   await p.bench.command("Pillion: Restore a Checkpoint…");
-  await p.page.keyboard.press("Enter");
+  await p.bench.quick.getByText("before this prompt").first().click();
   await p.bench.quick.getByText("Files only").click();
   await p.bench.toast("Restored 1 file").waitFor();
   await p.onDisk("a.txt", long);

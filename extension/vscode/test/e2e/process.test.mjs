@@ -66,7 +66,7 @@ test("without a folder one can still talk", async (t) => {
   await p.bench.command("Pillion: New Session");
   await p.page.locator('.statusbar-item[aria-label="Pillion"]').waitFor();
   await p.say("hello");
-  await p.bench.webview("pillion-dev.pillion").getByText("Hello there.").waitFor();
+  await p.bench.webview("pillion-dev.pillion").getByText("Hello there.", { exact: true }).first().waitFor();
 });
 
 test("the processes end with their windows", async () => {
