@@ -147,7 +147,6 @@ export class ChatActions implements vscode.Disposable {
 
   async #showText(name: string, text: string, language?: string): Promise<void> {
     const uri = vscode.Uri.from({ scheme: outputScheme, path: `/${String(this.#next++)}/${name}` });
-    // eslint-disable-next-line no-control-regex
     this.#texts.set(uri.toString(), text.replace(/\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)/g, ""));
     const d = await vscode.workspace.openTextDocument(uri);
     if (language) await vscode.languages.setTextDocumentLanguage(d, language);

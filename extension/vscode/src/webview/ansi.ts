@@ -18,7 +18,6 @@ interface Look {
 const names = ["Black", "Red", "Green", "Yellow", "Blue", "Magenta", "Cyan", "White"];
 
 // CSI, OSC (links, titles), other escapes; then the controls that move
-// eslint-disable-next-line no-control-regex
 const token = /\x1b\[([0-9;:?<=>]*)[ -/]*([@-~])|\x1b[\]P^_][^\x07\x1b]*(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-~]|\r\n|[\r\n\b]|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]/g;
 
 export function ansiLines(text: string): Piece[][] {
