@@ -53,11 +53,13 @@ for (const theme of wanted) {
 
   w = await world(theme, { model: "openai/scripted", follow: true });
   await w.p.bench.openFile("money.go");
-  steps.push(read("shop/money.go"), edit("shop/money.go", "package shop\n", "// Package shop is a small shop.\npackage shop\n"), edit("shop/basket.go", "package shop\n", "package shop // see money.go\n"), "The package has a comment now.");
+  steps.push(read("shop/money.go"), read("shop/basket.go"), edit("shop/money.go", "package shop\n", "// Package shop is a small shop.\npackage shop\n"), edit("shop/basket.go", "package shop\n", "package shop // see money.go\n"), "The package has a comment now.");
   await w.p.bench.command("Pillion: Open Panel");
   await w.p.say("say what the package does");
   await w.p.page.locator(".editor-instance .dirty-diff-glyph").first().waitFor();
-  await w.p.page.locator(".editor-instance .dirty-diff-glyph").first().click({ position: { x: 1, y: 8 } });
+  await w.p.page.locator('.statusbar-item[aria-label="Pillion"]').waitFor();
+  await w.p.page.locator(".editor-instance .view-line").nth(5).click();
+  await w.p.bench.command("Show Next Change");
   await w.p.page.locator('.peekview-widget [aria-label^="Undo This Change"]').first().waitFor();
   await w.shot("follow");
   await w.end();
