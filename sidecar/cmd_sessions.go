@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -63,6 +64,7 @@ func sessionsList() *cobra.Command {
 			if asJSON {
 				return writeLines(c.OutOrStdout(), list)
 			}
+			list = slices.DeleteFunc(list, func(s agent.SessionInfo) bool { return s.Parent != "" }) // sub-agents' belong to theirs
 			if len(list) == 0 {
 				fmt.Fprintln(c.OutOrStdout(), "no sessions here; --all lists those of other directories")
 				return nil

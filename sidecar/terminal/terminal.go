@@ -152,6 +152,8 @@ func (t *Terminal) Event(e agent.Event) {
 	defer t.again()
 	switch e.Type {
 	case agent.EventPrompt, agent.EventMessage:
+		t.clear()
+		t.newline() // what one message says does not run into the next
 		t.wait("thinking")
 		if e.Type == agent.EventMessage {
 			t.text.Reset()
@@ -187,6 +189,17 @@ func (t *Terminal) Event(e agent.Event) {
 	case agent.EventPlan:
 		if d, ok := decode[agent.PlanData](e); ok {
 			t.plan(d)
+		}
+	case agent.EventCompaction:
+		if d, ok := decode[agent.CompactionData](e); ok {
+			t.clear()
+			t.newline()
+			t.line(t.paint(dim, "! "+Clean(d.Words())))
+			if d.State == agent.CompactionBegun {
+				t.wait("compacting")
+			} else {
+				t.wait("")
+			}
 		}
 	case agent.EventNotice:
 		if d, ok := decode[agent.NoticeData](e); ok {
