@@ -20,6 +20,7 @@ import { queued, type Transcript, Transcripts } from "./transcripts";
 const viewId = "pillion.chat";
 const draftKey = "pillion.draft";
 const historyKey = "pillion.history";
+const detailPace = 120; // ms between two states of what is unfolded
 const pace = 25; // ms between two messages to the panel while text streams
 
 export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
@@ -38,6 +39,8 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
   /** The person's own choice about the selection; it holds for one file. */
   #selection: { file: string; on: boolean } | undefined;
   readonly #unfolded = new Set<string>();
+  /** Of these the panel gets news in a moment. */
+  readonly #details = new Set<string>();
   readonly #questions = new Map<string, { sessionId: string | undefined; question: Question; answer(r: CreateElicitationResponse): void }>();
   #nextQuestion = 1;
   /** What is to be said to the panel once it is there. */
@@ -348,11 +351,19 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
     }
     this.#sentHead = head;
     if (Object.keys(news).length > 0 || gone.length > 0) this.#post({ type: "head", head: news, gone });
-    for (const id of details) {
-      if (this.#unfolded.has(id)) this.#detail(id);
-      if (this.#unfolded.has(`dock:${id}`)) this.#detail(`dock:${id}`);
-    }
+    for (const id of details) for (const shown of [id, `dock:${id}`]) if (this.#unfolded.has(shown)) this.#detailSoon(shown);
     if (this.#view) this.#view.badge = head.approvals.length + head.questions.length > 0 ? { value: head.approvals.length + head.questions.length, tooltip: "Waiting for you" } : undefined;
+  }
+
+  /** A command that says much sends its output a few times a second, not with each line. */
+  #detailSoon(id: string): void {
+    if (this.#details.size === 0) {
+      setTimeout(() => {
+        for (const x of this.#details) this.#detail(x);
+        this.#details.clear();
+      }, detailPace).unref();
+    }
+    this.#details.add(id);
   }
 
   #detail(id: string): void {
