@@ -47,16 +47,17 @@ test-e2e: build
 	npm run --silent test:acp
 
 # The extension: types and style, its pure parts, then end to end in a real workbench.
-test-# The Neovim plugin: lint, headless and in a terminal, on every Neovim that setup-nvim.sh provides.
-test-nvim: setup-test build
-	@./extension/nvim/tests/all.sh "$(CACHE)"
-
-vscode: setup-test build
+test-vscode: setup-test build
 	npm run --silent typecheck
 	npm run --silent lint
 	npm run --silent build
 	npm run --silent test:vscode
 
+# The Neovim plugin: lint, headless and in a terminal, on every Neovim that setup-nvim.sh provides.
+test-nvim: setup-test build
+	@./extension/nvim/tests/all.sh "$(CACHE)"
+
+# A workbench to try it in.
 vscode: setup-test build
 	npm run --silent build
 	@node extension/vscode/try.mjs "$(DIR)"
