@@ -54,7 +54,9 @@ export class Status implements vscode.Disposable {
       item.text = "$(comment-discussion) Pillion";
       item.tooltip = state.kind === "running" ? `Pillion ${state.version}` : "Open Pillion";
     }
-    item.accessibilityInformation = { label: item.text.replace(/\$\([^)]*\)\s*/g, ""), role: "button" };
+    const words = item.text.replace(/\$\([^)]*\)\s*/g, "");
+    const busy = state.kind !== "failed" && waiting === 0 && running > 0;
+    item.accessibilityInformation = { label: state.kind === "failed" ? "Pillion does not run" : busy ? "Pillion: working" : words, role: "button" };
     void vscode.commands.executeCommand("setContext", "pillion.waiting", waiting);
     void vscode.commands.executeCommand("setContext", "pillion.running", running > 0);
     this.#tell(state.kind === "failed" ? state.reason : undefined);

@@ -102,16 +102,16 @@ export class Pillion {
 
   /** The lens with this text in the proposal; nth when there are several. */
   lens(text, nth = 0) {
-    return this.page.locator(".codelens-decoration a, .codelens-decoration > span:not(:has(a))", { hasText: text }).nth(nth);
+    return this.page.locator(".codelens-decoration a, .codelens-decoration > span:not(:has(a))", { hasText: text }).locator("visible=true").nth(nth);
   }
 
   /** The button of the nth hunk that can still be accepted. */
   accept(nth) {
-    return this.page.locator(".codelens-decoration a", { hasText: /^\s*Accept$/ }).nth(nth);
+    return this.page.locator(".codelens-decoration a", { hasText: /^\s*Accept$/ }).locator("visible=true").nth(nth);
   }
 
   reject(nth) {
-    return this.page.locator(".codelens-decoration a", { hasText: /^\s*Reject$/ }).nth(nth);
+    return this.page.locator(".codelens-decoration a", { hasText: /^\s*Reject$/ }).locator("visible=true").nth(nth);
   }
 
   /** Types into the panel's composer and sends it. */
