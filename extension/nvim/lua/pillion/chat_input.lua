@@ -127,7 +127,7 @@ function M.open(v, chat)
     vim.api.nvim_set_current_win(back)
   end
   vim.api.nvim_win_set_buf(win, v.input)
-  for name, value in pairs({ number = false, relativenumber = false, signcolumn = "no", wrap = true, linebreak = true, winfixheight = true, foldcolumn = "0", foldenable = false, list = false, spell = false, winbar = "" }) do
+  for name, value in pairs({ number = false, relativenumber = false, signcolumn = "no", wrap = true, linebreak = true, winfixheight = true, foldcolumn = "0", foldenable = false, list = false, spell = false, winbar = "", fillchars = "eob: " }) do
     compat.win_option(win, name, value)
   end
   compat.win_option(win, "statusline", "%{%v:lua.require'pillion.status'.line(" .. v.buf .. ")%}")
