@@ -261,15 +261,15 @@ export interface Head {
   queue: QueuedPrompt[];
   /** The queue waits for the person: the turn before was stopped or failed. */
   queueHeld: boolean;
-  commands: AvailableCommand[];
-  options: SessionConfigOption[];
+  commands: readonly AvailableCommand[];
+  options: readonly SessionConfigOption[];
   approvals: Approval[];
   questions: Question[];
   usage?: { used: number; size: number; cost?: number; currency?: string };
   selection?: SelectionView;
   /** The person took the selection out of what is sent. */
   selectionOff: boolean;
-  history: string[];
+  history: readonly string[];
   can: { steer: boolean; queue: boolean; restore: boolean; image: boolean; search: boolean };
   /** The conversation was taken back: these many entries are out, and can come back. */
   reverted?: { entries: number; redo: string };

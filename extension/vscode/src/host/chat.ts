@@ -20,6 +20,7 @@ import { queued, type Transcript, Transcripts } from "./transcripts";
 const viewId = "pillion.chat";
 const draftKey = "pillion.draft";
 const historyKey = "pillion.history";
+const none: readonly never[] = [];
 const detailPace = 120; // ms between two states of what is unfolded
 const pace = 25; // ms between two messages to the panel while text streams
 
@@ -72,12 +73,16 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
       sessions.onDidChangeActive(() => this.#snapshot()),
       sessions.onDidChange(soon),
       approvals.onDidChange(soon),
-      sidecar.onDidChangeState(soon),
+      sidecar.onDidChangeState((s) => {
+        if (s.kind !== "running") this.#dropQuestions();
+        soon();
+      }),
       sidecar.onDidStart(() => void this.#lookForKeys()),
       sidecar.onRequest("elicitation/create", (r, signal) => this.#ask(r, signal)),
       vscode.window.onDidChangeTextEditorSelection(soon),
       vscode.window.onDidChangeActiveTextEditor(soon),
       vscode.workspace.onDidChangeWorkspaceFolders(soon),
+      vscode.workspace.onDidGrantWorkspaceTrust(soon),
       vscode.commands.registerCommand("pillion.addSelection", () => this.#mentionEditor(true).catch(tell)),
       vscode.commands.registerCommand("pillion.addFile", (uri?: unknown) => this.#mentionEditor(false, uri instanceof vscode.Uri ? uri : undefined).catch(tell)),
       vscode.commands.registerCommand("pillion.focusApproval", () => this.show("approval")),
@@ -113,7 +118,7 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
   dispose(): void {
     clearTimeout(this.#timer);
     if (this.#saving) this.#save();
-    for (const q of this.#questions.values()) q.answer({ action: "cancel" });
+    this.#dropQuestions();
     for (const d of this.#disposables) d.dispose();
   }
 
@@ -258,6 +263,12 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
     });
   }
 
+  /** Who asked is gone. */
+  #dropQuestions(): void {
+    for (const q of this.#questions.values()) q.answer({ action: "cancel" });
+    this.#questions.clear();
+  }
+
   async #mentionEditor(selection: boolean, uri = vscode.window.activeTextEditor?.document.uri): Promise<void> {
     const e = vscode.window.activeTextEditor;
     if (!uri) throw new Error("Open a file first.");
@@ -298,8 +309,8 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
       plan: t?.state.head.plan ?? [],
       queue: queued(t?.queue ?? []),
       queueHeld: t?.held ?? false,
-      commands: [...(s?.commands ?? [])],
-      options: [...(s?.configOptions ?? [])],
+      commands: s?.commands ?? none,
+      options: s?.configOptions ?? none,
       approvals: s ? this.approvals.pending(s.id).map((a) => approvalView(a, s.cwd)) : [],
       questions: [...this.#questions.values()].filter((q) => q.sessionId === undefined || q.sessionId === s?.id).map((q) => q.question),
       usage: t?.state.head.usage,
@@ -345,7 +356,7 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
     const news: Partial<Head> = {};
     const gone: (keyof Head)[] = [];
     for (const k of new Set([...Object.keys(head), ...Object.keys(this.#sentHead)] as (keyof Head)[])) {
-      if (JSON.stringify(head[k]) === JSON.stringify(this.#sentHead[k])) continue;
+      if (head[k] === this.#sentHead[k] || JSON.stringify(head[k]) === JSON.stringify(this.#sentHead[k])) continue;
       if (head[k] === undefined) gone.push(k);
       else Object.assign(news, { [k]: head[k] });
     }

@@ -29,7 +29,7 @@ export class Empty {
   constructor(private readonly bus: Bus, private readonly send: (text: string) => void) {}
 
   update(head: Head, hasEntries: boolean): void {
-    const show = !hasEntries && (head.connection.state === "ready" || head.connection.state === "starting") && !head.running;
+    const show = !hasEntries && head.connection.state !== "failed" && head.connection.state !== "restarting" && !head.running;
     this.el.hidden = !show;
     const key = JSON.stringify([show, head.builtinOnly, head.selection?.name, head.busy]);
     if (!show || key === this.shown) return;

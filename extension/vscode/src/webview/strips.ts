@@ -47,7 +47,7 @@ export function planStrip(bus: Bus): Strip {
 
 export function revertedStrip(bus: Bus): Strip {
   return new Strip(h("section", { class: "reverted", role: "status" }), ({ reverted }) =>
-    reverted && [icon("history"), h("span", { class: "grow" }, `Taken back: ${plural(reverted.entries, "entry", "entries")}. Sending a message goes on from here.`), button("Redo", "secondary", () => bus.post({ type: "redo" }), "redo")], (h2) => h2.reverted);
+    reverted && [icon("history"), h("span", { class: "grow" }, reverted.entries > 0 ? `Taken back: ${plural(reverted.entries, "entry", "entries")}. A message goes on from here.` : "Files were taken back."), button("Redo", "secondary", () => bus.post({ type: "redo" }), "redo")], (h2) => h2.reverted);
 }
 
 export function queueStrip(bus: Bus): Strip {

@@ -219,3 +219,11 @@ test("axe in the workbench: no serious violation in the panel", async (t) => {
   const bad = await frame.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations.filter((v) => v.impact === "serious" || v.impact === "critical").map((v) => `${v.id}: ${v.nodes[0].html.slice(0, 200)}`)));
   assert.deepEqual(bad, []);
 });
+
+test("no folder: one can ask, and is told what a folder would bring", async (t) => {
+  const p = await w.open(t, {}, { noFolder: true });
+  const c = await panel(p);
+  await c.frame.getByText("To read and change files, open a folder.").waitFor();
+  await c.say("hello", ["Hello without a folder."]);
+  await c.frame.locator(".md", { hasText: "Hello without a folder." }).waitFor();
+});
