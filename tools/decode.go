@@ -58,7 +58,7 @@ func Decode(t Tool, raw json.RawMessage) (json.RawMessage, error) {
 		d.root = &jsonschema.Schema{}
 	}
 	v = d.value(d.root, v, "", 0)
-	if len(d.errs) > 0 {
+	if len(d.errs) > 0 && !t.OwnCheck {
 		return nil, t.invalid(d.errs)
 	}
 	out, err := encode(v)

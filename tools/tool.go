@@ -38,6 +38,9 @@ type Tool struct {
 	// FormatInvalid, when set, words a validation error itself.
 	FormatInvalid func(err error) string
 
+	// OwnCheck: Run judges its input in its own words. What does not fit Parameters is coerced where it can be and left to it.
+	OwnCheck bool
+
 	typed *jsonschema.Schema // Parameters as New made them; nil for tools from elsewhere
 }
 

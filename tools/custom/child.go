@@ -26,7 +26,7 @@ var hostFiles embed.FS
 const (
 	maxLine    = 64 << 20 // bytes of one message; a longer one is not read
 	startLimit = 20 * time.Second
-	endGrace   = 300 * time.Millisecond
+	endGrace   = 500 * time.Millisecond
 	oldestNode = 20
 )
 
@@ -82,7 +82,8 @@ type loaded struct {
 		Schema      json.RawMessage `json:"schema"`
 		Problem     string          `json:"problem"`
 	} `json:"tools"`
-	Hooks []string `json:"hooks"`
+	Hooks        []string `json:"hooks"`
+	Reconfigured bool     `json:"reconfigured"` // a plugin changed the configuration it was shown
 }
 
 // remoteError is what went wrong in the person's code; At is its place there.

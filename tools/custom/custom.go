@@ -31,6 +31,7 @@ type Options struct {
 	Worktree  string
 	CacheDir  string // for bundles; private to the person
 	Memory    int    // MB that one file's code may use; 0: 1024
+	Config    any    // what plugins with a config hook are shown; JSON
 	Runtime   string // program to run JavaScript with; empty: node, bun or deno from PATH
 
 	// Start starts a program that ends with us, however we end. Nil: the command's own Start.
@@ -116,13 +117,13 @@ func (h *Host) refresh(ctx context.Context) {
 		}
 		same = false
 		if ok && was.source != nil {
-			was.source.unload()
+			was.source.retire()
 		}
 		next[f.path] = h.open(ctx, f)
 	}
 	for path, was := range old {
 		if _, there := next[path]; !there && was.source != nil {
-			was.source.unload()
+			was.source.retire()
 		}
 	}
 	if same {

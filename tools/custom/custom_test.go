@@ -32,7 +32,7 @@ type place struct {
 	no      map[string]error
 }
 
-func newPlace(t *testing.T, files map[string]string) *place {
+func newPlace(t *testing.T, files map[string]string, change ...func(*Options)) *place {
 	t.Helper()
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("node is not installed")
@@ -41,11 +41,15 @@ func newPlace(t *testing.T, files map[string]string) *place {
 	for name, text := range files {
 		p.put(name, text)
 	}
-	p.Host = New(Options{Dirs: []string{p.dir}, Directory: p.dir, Worktree: p.dir, CacheDir: t.TempDir(), Memory: 48, Notice: func(_, text string) {
+	o := Options{Dirs: []string{p.dir}, Directory: p.dir, Worktree: p.dir, CacheDir: t.TempDir(), Memory: 48, Notice: func(_, text string) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.notices = append(p.notices, text)
-	}})
+	}}
+	for _, f := range change {
+		f(&o)
+	}
+	p.Host = New(o)
 	t.Cleanup(p.Close)
 	return p
 }

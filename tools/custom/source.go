@@ -34,6 +34,8 @@ type source struct {
 	mu     sync.Mutex
 	gone   chan struct{}  // closed when it has ended
 	why    string         // guarded by mu
+	busy   int            // guarded by mu: calls under way
+	stale  bool           // guarded by mu: another version took its place; it ends with its last call
 	slowed map[string]int // guarded by mu: by hook, how often it was cut off
 }
 
@@ -68,7 +70,7 @@ func (h *Host) open(ctx context.Context, f file) unit {
 	u.stamp = stampAll(u.inputs)
 	l, err := s.load(ctx, out)
 	if err != nil {
-		s.unload()
+		s.unload("end")
 		return fail(err)
 	}
 	u.source = s
@@ -78,6 +80,9 @@ func (h *Host) open(ctx context.Context, f file) unit {
 		if !slices.Contains(known, name) {
 			h.notice("warning", fmt.Sprintf("%s: the hook %s is not known here and is never called", f.path, name))
 		}
+	}
+	if l.Reconfigured {
+		h.notice("warning", f.path+" changed the configuration in its config hook; that is not taken over. Put it into pillion.jsonc")
 	}
 	for _, t := range l.Tools {
 		if t.Problem != "" {
@@ -101,7 +106,7 @@ func (s *source) load(ctx context.Context, code string) (*loaded, error) {
 	}
 	stem := strings.TrimSuffix(filepath.Base(s.file.path), filepath.Ext(s.file.path))
 	err := c.send(map[string]any{"op": "load", "id": id, "unit": s.unit, "kind": kind, "code": fileURL(code), "name": filepath.Base(s.file.path), "stem": stem,
-		"directory": s.host.o.Directory, "worktree": s.host.o.Worktree, "options": s.file.options, "memory": s.host.o.Memory})
+		"directory": s.host.o.Directory, "worktree": s.host.o.Worktree, "options": s.file.options, "memory": s.host.o.Memory, "config": s.host.o.Config})
 	if err != nil {
 		return nil, err
 	}
@@ -125,9 +130,36 @@ func (s *source) load(ctx context.Context, code string) (*loaded, error) {
 	}
 }
 
-// unload ends the file's worker.
-func (s *source) unload() {
-	_ = s.child.send(map[string]any{"op": "end", "unit": s.unit})
+// retire ends the file's worker, once the calls under way have ended: they began with this version.
+func (s *source) retire() {
+	s.mu.Lock()
+	s.stale = true
+	idle := s.busy == 0
+	s.mu.Unlock()
+	if idle {
+		s.unload("dispose")
+	}
+}
+
+// enter keeps the worker for a call; leave lets go of it.
+func (s *source) enter() (leave func()) {
+	s.mu.Lock()
+	s.busy++
+	s.mu.Unlock()
+	return func() {
+		s.mu.Lock()
+		s.busy--
+		last := s.stale && s.busy == 0
+		s.mu.Unlock()
+		if last {
+			s.unload("dispose")
+		}
+	}
+}
+
+// unload ends the file's worker: dispose lets a plugin clean up first, end does not.
+func (s *source) unload(op string) {
+	_ = s.child.send(map[string]any{"op": op, "unit": s.unit})
 	s.lost("it was loaded anew")
 }
 
@@ -152,22 +184,41 @@ func (s *source) loss() error {
 // tool makes one of the file's tools ours.
 func (s *source) tool(id, name, description string, schema json.RawMessage) tools.Tool {
 	return tools.Tool{
-		ID: id, Permission: id, Kind: tools.KindOther, Parameters: schema, Description: strings.TrimSpace(description),
+		ID: id, Permission: id, Kind: tools.KindOther, Parameters: schema, Description: strings.TrimSpace(description), OwnCheck: true,
 		Run: func(ctx context.Context, input json.RawMessage, call *tools.Call) (tools.Result, error) {
+			now, err := s.current(ctx)
+			if err != nil {
+				return tools.Result{}, err
+			}
+			if _, err := now.exchange(ctx, "check", name, input, call); err != nil { // nobody is asked about what cannot be done
+				return tools.Result{}, err
+			}
 			if err := allow(ctx, call, id, s.file.path, input); err != nil {
 				return tools.Result{}, err
 			}
-			now := s
-			select {
-			case <-s.gone: // it crashed, or was saved, since the tools were made
-				if now = s.host.again(ctx, s.file.path); now == nil {
-					return tools.Result{}, &tools.Error{Kind: "unavailable", Message: fmt.Sprintf("%s cannot be loaded any more (%v). Tell the user.", s.file.path, s.loss())}
-				}
-			default:
+			if now, err = now.current(ctx); err != nil {
+				return tools.Result{}, err
 			}
-			return now.call(ctx, name, input, call)
+			raw, err := now.exchange(ctx, "call", name, input, call)
+			if err != nil {
+				return tools.Result{}, err
+			}
+			return result(raw)
 		},
 	}
+}
+
+// current is the file's code as it runs now: it may have crashed, or been saved, since the tools were made.
+func (s *source) current(ctx context.Context) (*source, error) {
+	select {
+	case <-s.gone:
+	default:
+		return s, nil
+	}
+	if now := s.host.again(ctx, s.file.path); now != nil {
+		return now, nil
+	}
+	return nil, &tools.Error{Kind: "unavailable", Message: fmt.Sprintf("%s cannot be loaded any more (%v). Tell the user.", s.file.path, s.loss())}
 }
 
 // again loads a file whose code has ended.
@@ -198,15 +249,16 @@ func allow(ctx context.Context, call *tools.Call, id, path string, input json.Ra
 	return err
 }
 
-// call runs a tool, shows what it tells of itself, and asks in its name.
-func (s *source) call(ctx context.Context, name string, input json.RawMessage, call *tools.Call) (tools.Result, error) {
+// exchange checks a call's arguments or runs it, shows what the tool tells of itself, and asks in its name.
+func (s *source) exchange(ctx context.Context, op, name string, input json.RawMessage, call *tools.Call) (json.RawMessage, error) {
 	c := s.child
+	defer s.enter()()
 	id, answers := c.begin()
 	defer c.forget(id)
-	err := c.send(map[string]any{"op": "call", "id": id, "unit": s.unit, "name": name, "args": input, "context": map[string]any{
+	err := c.send(map[string]any{"op": op, "id": id, "unit": s.unit, "name": name, "args": input, "context": map[string]any{
 		"sessionID": call.SessionID, "messageID": call.MessageID, "callID": call.CallID, "agent": call.Agent}})
 	if err != nil {
-		return tools.Result{}, &tools.Error{Kind: "unavailable", Message: "The process that runs custom tools has ended: " + err.Error() + ". Call again; it is started anew."}
+		return nil, &tools.Error{Kind: "unavailable", Message: "The process that runs custom tools has ended: " + err.Error() + ". Call again; it is started anew."}
 	}
 	for {
 		select {
@@ -217,15 +269,15 @@ func (s *source) call(ctx context.Context, name string, input json.RawMessage, c
 			case m.Ask != nil:
 				go s.ask(ctx, id, m, call) // a person takes their time; the tool may tell more meanwhile
 			case m.Error != nil:
-				return tools.Result{}, toolError(s.file.path, m.Error)
+				return nil, toolError(s.file.path, m.Error)
 			default:
-				return result(m.Result)
+				return m.Result, nil
 			}
 		case <-s.gone:
-			return tools.Result{}, &tools.Error{Kind: "crashed", Message: fmt.Sprintf("The tool's code (%s) ended during the call: %v. It is loaded anew at the next call.", s.file.path, s.loss())}
+			return nil, &tools.Error{Kind: "crashed", Message: fmt.Sprintf("The tool's code (%s) ended during the call: %v. It is loaded anew at the next call.", s.file.path, s.loss())}
 		case <-ctx.Done():
 			s.abort(id, answers)
-			return tools.Result{}, ctx.Err()
+			return nil, ctx.Err()
 		}
 	}
 }
@@ -246,7 +298,7 @@ func (s *source) abort(id int64, answers <-chan message) {
 		case <-s.gone:
 			return
 		case <-timer.C:
-			s.unload()
+			s.unload("end")
 			return
 		}
 	}

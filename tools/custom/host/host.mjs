@@ -35,6 +35,20 @@ function load({ id, unit, ...data }) {
   });
 }
 
+const DISPOSE = 250; // ms that a file has to clean up; shorter than the grace that this process has to end
+
+/** Ends a worker after it has cleaned up. */
+function dispose(worker) {
+  return new Promise((done) => {
+    const timer = setTimeout(() => worker.terminate(), DISPOSE);
+    worker.once("exit", () => {
+      clearTimeout(timer);
+      done();
+    });
+    worker.postMessage({ op: "dispose" });
+  });
+}
+
 const lines = createInterface({ input: process.stdin, crlfDelay: Infinity });
 lines.on("line", (line) => {
   const message = JSON.parse(line);
@@ -46,10 +60,16 @@ lines.on("line", (line) => {
     case "end":
       worker?.terminate();
       break;
+    case "dispose":
+      if (worker) void dispose(worker);
+      break;
     default:
       if (worker) worker.postMessage(message);
       else send({ id: message.id, error: { message: "the file is not loaded" } });
   }
 });
-lines.on("close", () => process.exit(0));
+lines.on("close", async () => {
+  await Promise.all([...workers.values()].map(dispose));
+  process.exit(0);
+});
 send({ hello: { runtime: process.versions.bun ? "bun" : process.versions.deno ? "deno" : "node", version: process.version } });

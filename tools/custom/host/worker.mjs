@@ -97,6 +97,18 @@ function missing(name, why) {
   });
 }
 
+/** Judges arguments in the tool's own words. */
+function check({ id, name, args }) {
+  const { definition } = tools.get(name) ?? {};
+  if (!definition) return post({ id, error: { message: `there is no tool ${name} in ${workerData.name} any more` } });
+  try {
+    const { problems } = parse(definition.args ?? definition.parameters, args);
+    post(problems.length > 0 ? { id, error: { kind: "invalid", message: problems.join("\n") } } : { id, result: null });
+  } catch (e) {
+    post({ id, error: fault(e) });
+  }
+}
+
 async function call({ id, name, args, context }) {
   const { definition } = tools.get(name) ?? {};
   if (!definition) return post({ id, error: { message: `there is no tool ${name} in ${workerData.name} any more` } });
@@ -169,11 +181,40 @@ async function hook({ id, name, input, output }) {
   }
 }
 
+/** Lets plugins clean up; the end comes by itself or from outside. */
+async function dispose() {
+  for (const made of hooks) {
+    try {
+      await made.dispose?.();
+    } catch (e) {
+      console.error(`${workerData.name}: dispose: ${fault(e).message}`);
+    }
+  }
+  process.exit(0);
+}
+
+/** Shows plugins the configuration. @returns whether one changed it */
+async function configure() {
+  let changed = false;
+  for (const made of hooks) {
+    if (typeof made.config !== "function") continue;
+    const copy = plain(workerData.config ?? {});
+    const before = safeJSON(copy);
+    await made.config(copy);
+    changed ||= safeJSON(copy) !== before;
+  }
+  return changed;
+}
+
 parentPort.on("message", (message) => {
   const under = calls.get(message.id);
   switch (message.op) {
+    case "check":
+      return check(message);
     case "call":
       return void call(message);
+    case "dispose":
+      return void dispose();
     case "hook":
       return void hook(message);
     case "abort":
@@ -187,8 +228,9 @@ parentPort.on("message", (message) => {
 
 try {
   await load();
+  const reconfigured = await configure();
   const names = new Set(hooks.flatMap((h) => Object.keys(h).filter((k) => typeof h[k] === "function")));
-  post({ id: workerData.id, loaded: { tools: described(), hooks: [...names] } });
+  post({ id: workerData.id, loaded: { tools: described(), hooks: [...names], reconfigured } });
 } catch (e) {
   post({ id: workerData.id, error: fault(e) });
 }
