@@ -15,6 +15,11 @@ var examples = map[string]struct {
 	tree  map[string]string
 }{
 	"plain": {model: "text Hello."},
+	"task": {
+		model: "call task {\"description\":\"read it\",\"prompt\":\"read a.txt\",\"subagent_type\":\"general\"}\n---\ncall read {\"filePath\":\"a.txt\"}\n---\ntext It says one.\n---\ntext Done.",
+		tree:  map[string]string{"a.txt": "one\n"},
+	},
+	"compact": {model: "text Hello.\n---\ntext The person said hello."},
 	"edit": {
 		model: "call read {\"filePath\":\"a.txt\"}\n---\ncall multiedit {\"filePath\":\"a.txt\",\"edits\":[{\"oldString\":\"one\",\"newString\":\"ONE\"},{\"oldString\":\"two\",\"newString\":\"TWO\"}]}\n---\ntext Done.",
 		tree:  map[string]string{"a.txt": "one\n-\ntwo\n"},
