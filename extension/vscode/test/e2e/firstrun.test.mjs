@@ -1,7 +1,7 @@
 // The first run: no key, no network, the built-in model on the broken example, until there is no problem left.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdtempSync } from "node:fs";
+import { cpSync, mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
 import { root } from "../../stage.mjs";
@@ -23,14 +23,14 @@ test("fix all errors of examples/go-broken, accepting each proposal in the edito
   await p.status("waiting").waitFor();
   for (;;) {
     await p.status("waiting").or(idle).first().waitFor();
-    if ((await p.status("waiting").count()) === 0) break;
-    if (accepted === 0) {
-      await p.lens("Fixes").waitFor();
-      await p.accept(0).click();
-    } else await p.bench.command("Pillion: Accept All").catch(() => {});
-    accepted++;
-    await p.page.waitForTimeout(200); // the next one, or the end
+    if ((await idle.count()) > 0) break;
+    if (accepted === 0) await p.lens("Fixes").waitFor();
+    // A proposal of several files shows one after the other; one that was decided meanwhile has no button left.
+    if (await p.accept(0).click({ timeout: 5_000 }).then(() => true, () => false)) accepted++;
   }
   assert.ok(accepted > 0);
+  // One mistake of the example has no quick fix: the model says so and leaves it to the person.
+  await p.bench.webview("pillion-dev.pillion").getByText(/no quick fix/).last().waitFor();
+  writeFileSync(join(folder, "report/report.go"), p.read("report/report.go").replace('int = "none"', "int"));
   execFileSync("go", ["vet", "./..."], { cwd: folder }); // fails while a problem is left
 });
