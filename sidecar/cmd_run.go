@@ -138,7 +138,7 @@ func run(ctx context.Context, f runFlags, args []string, out, errOut io.Writer) 
 	}
 	s := t.Summary()
 	s.SessionID = session.ID()
-	if turn.Stop != agent.TurnCancelled { // who stops it does not want to wait
+	if s.Stop != agent.TurnCancelled { // who stops it does not want to wait
 		left, cancelLeft := context.WithTimeout(ctx, 5*time.Second)
 		s.Left, s.LeftKnown = a.problems(left, cwd)
 		cancelLeft()
@@ -148,7 +148,7 @@ func run(ctx context.Context, f runFlags, args []string, out, errOut io.Writer) 
 	} else {
 		t.Result(s)
 	}
-	switch turn.Stop {
+	switch s.Stop {
 	case agent.TurnError, agent.TurnRefusal, agent.TurnMaxTokens, agent.TurnMaxSteps:
 		return exitCode(exitError) // what was asked is not done
 	case agent.TurnCancelled:

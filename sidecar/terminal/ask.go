@@ -107,11 +107,19 @@ func (t *Terminal) askPlain(ctx context.Context, r permission.Request) (permissi
 			}
 			return permission.Reply{Kind: permission.Reject, Message: text, Asked: true}, nil
 		case 'q':
+			t.quits()
 			return permission.Reply{Kind: permission.Reject, Asked: true}, nil
 		case '?':
 			t.say(dim, "  y  allow it this once\n  n  no, and go on\n"+helpAlways(r)+"  q  no, and stop the turn")
 		}
 	}
+}
+
+// quits notes that the person stopped the turn, not only said no.
+func (t *Terminal) quits() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.quit = true
 }
 
 func helpAlways(r permission.Request) string {
@@ -173,6 +181,7 @@ func (t *Terminal) askSet(ctx context.Context, r permission.Request, set *change
 				reply.Kind, reply.Scope = permission.Always, permission.ScopeSession
 			case 'q':
 				stop = true
+				t.quits()
 			}
 			if h.ID == "" {
 				if v.Verdict == change.Reject {

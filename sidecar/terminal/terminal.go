@@ -60,6 +60,7 @@ type Terminal struct {
 	until    time.Time                   // when what is waited for comes, if that is known
 	tools    map[string]agent.ToolStatus // last status printed by call
 	shown    map[string]bool             // change sets whose diff was printed
+	quit     bool                        // the person answered a question with q
 	stopping string                      // call after which the turn is to end
 	asked    map[string]time.Duration    // by call: what the person took to answer
 	changes  []outcome                   // in the order they came
@@ -126,6 +127,9 @@ func (t *Terminal) Summary() Summary {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.summary
+	if t.quit && s.Stop == agent.TurnEnd { // a rejection ends a turn like any other; the person meant to stop
+		s.Stop = agent.TurnCancelled
+	}
 	s.Text = t.text.String()
 	s.Changes, s.Left = []Change{}, []change.Problem{} // lists, never null, for those who read JSON
 	for _, o := range t.changes {
@@ -202,7 +206,7 @@ func (t *Terminal) Event(e agent.Event) {
 			}
 		}
 	case agent.EventNotice:
-		if d, ok := decode[agent.NoticeData](e); ok {
+		if d, ok := decode[agent.NoticeData](e); ok && !(t.quit && d.Level == "info") { // who quits is not told how to go on
 			t.newline()
 			color := dim
 			if d.Level != "info" {

@@ -85,6 +85,25 @@ func TestEachKeyDecidesItsHunk(t *testing.T) {
 	}
 }
 
+// TestQuittingIsStopping: the turn that a q ends is told, and counted, as stopped, not as done.
+func TestQuittingIsStopping(t *testing.T) {
+	for keys, want := range map[string]agent.StopReason{"q": agent.TurnCancelled, "yq": agent.TurnCancelled, "nn": agent.TurnEnd} {
+		var out bytes.Buffer
+		term := New(Options{Out: &out, Approve: Ask, Keys: &script{keys: keys}})
+		if _, err := term.AskPermission(context.Background(), permission.Request{Permission: "edit", Subject: twoHunks()}); err != nil {
+			t.Fatal(err)
+		}
+		term.Event(agent.Event{Type: agent.EventNotice, Value: agent.NoticeData{Level: "info", Text: "Say how to go on."}})
+		term.Event(agent.Event{Type: agent.EventTurn, Value: agent.TurnData{Stop: agent.TurnEnd}})
+		s := term.Summary()
+		term.Result(s)
+		if s.Stop != want || strings.Contains(out.String(), "stopped") != (want == agent.TurnCancelled) || strings.Contains(out.String(), "how to go on") == (want == agent.TurnCancelled) {
+			t.Errorf("%s: %s\n%s", keys, s.Stop, out.String())
+		}
+		term.Close()
+	}
+}
+
 func TestCommentGoesWithItsHunk(t *testing.T) {
 	r, err, _, _ := ask(t, "cny", "use the constant")
 	if err != nil {
