@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -177,8 +178,11 @@ func (c *call) invoke(ctx context.Context) (tools.Result, error) {
 	for _, t := range c.offered {
 		limit.CanDelegate = limit.CanDelegate || t.ID == "task"
 	}
-	env := &tools.Call{SessionID: c.s.ID(), MessageID: c.message, CallID: c.id, Agent: c.agent, OnMetadata: c.update, Hooks: append(o.Hooks[:len(o.Hooks):len(o.Hooks)], c.s.rt.extensions(c.s.Info().Cwd).Hooks...),
+	env := &tools.Call{SessionID: c.s.ID(), MessageID: c.message, CallID: c.id, Agent: c.agent, OnMetadata: c.update, Hooks: slices.Concat(c.s.masking(), o.Hooks, c.s.rt.extensions(c.s.Info().Cwd).Hooks),
 		Host: tools.Host{Gate: c.s.gate, Questions: c.s.questioner(), Todos: todoList{c.s}, Spawner: spawner{c}, Agents: sessionAgents{c.s}, Calls: subCalls{c}}}
+	if c.known && c.wouldWriteHidden() {
+		return tools.Result{}, &tools.Error{Kind: "hidden_key", Message: hiddenRefused}
+	}
 	if c.known {
 		return tools.Invoke(ctx, c.tool, json.RawMessage(c.raw.String()), env, limit)
 	}
@@ -216,7 +220,7 @@ func (c *call) end(ctx context.Context, out outcome) {
 			}
 			return
 		}
-		d.Status, d.Error, d.ErrorKind = ToolError, out.err.Error(), "error"
+		d.Status, d.Error, d.ErrorKind = ToolError, c.s.mask(out.err.Error()), "error"
 		var known *tools.Error
 		switch {
 		case ctx.Err() != nil && errors.Is(out.err, ctx.Err()):
@@ -250,10 +254,10 @@ func (c *call) update(u tools.Update) {
 		return
 	}
 	if u.Title != "" {
-		c.data.Title = u.Title
+		c.data.Title = c.s.mask(u.Title)
 	}
 	if len(u.Metadata) > 0 {
-		c.data.Metadata = merged(c.data.Metadata, u.Metadata)
+		c.data.Metadata = merged(c.data.Metadata, c.s.maskMetadata(u.Metadata))
 	}
 	if u.Locations != nil {
 		c.data.Locations = u.Locations
@@ -296,11 +300,11 @@ func merged(a, b map[string]any) map[string]any {
 const maxLive = 2 << 10
 
 func brief(m map[string]any) map[string]any {
-	out := m
+	out, own := m, false
 	for k, v := range m {
 		if s, ok := v.(string); ok && len(s) > maxLive {
-			if len(out) == len(m) {
-				out = maps.Clone(m)
+			if !own {
+				out, own = maps.Clone(m), true
 			}
 			s = s[len(s)-maxLive:]
 			for len(s) > 0 && !utf8.RuneStart(s[0]) {

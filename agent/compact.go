@@ -197,7 +197,7 @@ func (t *turn) compact(ctx context.Context, set *setup, c compaction) (Compactio
 	if err != nil || d.State == CompactionCancelled {
 		h.futile = h.tokens()
 		if d.State != CompactionCancelled {
-			d.State, d.Error = CompactionFailed, err.Error()
+			d.State, d.Error = CompactionFailed, t.s.mask(err.Error())
 		} else {
 			err = ctx.Err()
 		}

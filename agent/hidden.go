@@ -61,7 +61,7 @@ func (s *Session) errand(ctx context.Context, e errand) (text string, spent Step
 	if prompt == "" {
 		prompt = promptText(e.agent)
 	}
-	req := &provider.Request{Model: m, System: []string{prompt}, Temperature: a.Temperature, TopP: a.TopP, SessionID: info.ID + "-" + e.agent,
+	req := &provider.Request{Model: m, System: []string{s.mask(prompt)}, Temperature: a.Temperature, TopP: a.TopP, SessionID: info.ID + "-" + e.agent,
 		Messages: []provider.Message{{ID: newID("msg_"), Role: provider.RoleUser, Parts: []provider.Part{{Type: provider.PartText, Text: e.text}}}}}
 	for attempt := 1; ; attempt++ {
 		var b strings.Builder

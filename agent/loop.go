@@ -72,7 +72,7 @@ func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 	stop, err := t.run(ctx)
 	t.end.Stop = stop
 	if err != nil {
-		t.end.Error = err.Error()
+		t.end.Error = t.s.mask(err.Error())
 	}
 	if ctx.Err() != nil && stop != TurnEnd {
 		t.end.Stop, t.end.Error = TurnCancelled, ""
@@ -260,7 +260,7 @@ func (t *turn) finish(ctx context.Context, set *setup, a *answer, failed error) 
 	case ctx.Err() != nil:
 		step.Error = "cancelled"
 	case failed != nil:
-		step.Error = failed.Error()
+		step.Error = t.s.mask(failed.Error())
 	}
 	t.s.log.emit(EventStep, step)
 	t.s.hist.add(step.Message, step.Results)
@@ -322,7 +322,7 @@ func cost(m provider.Model, u provider.Usage) float64 {
 }
 
 func (t *turn) notice(level, text string) {
-	t.s.log.emit(EventNotice, NoticeData{Level: level, Text: text})
+	t.s.log.emit(EventNotice, NoticeData{Level: level, Text: t.s.mask(text)})
 }
 
 // pause waits, or returns false when the turn is cancelled.

@@ -48,8 +48,10 @@ type Options struct {
 	Depth func(cwd string) int
 	// Extensions are what the person's own code adds in a directory; asked often, so it must be quick. Nil: nothing.
 	Extensions func(cwd string) *Extensions
-	Hooks      []tools.Hook // around every tool call, the first outermost
-	StateDir   string       // long outputs go to StateDir/tool-output; empty: they are cut without a copy
+	// Mask hides the person's keys in a text that is about to become an event or part of a request. Nil: nothing is hidden.
+	Mask     func(cwd, text string) string
+	Hooks    []tools.Hook // around every tool call, the first outermost
+	StateDir string       // long outputs go to StateDir/tool-output; empty: they are cut without a copy
 
 	Asker     permission.Asker  // the person; Request.SessionID says whose question it is
 	Questions tools.Questioner  // nil: nobody answers questions

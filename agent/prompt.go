@@ -48,7 +48,7 @@ func (s *Session) systemPrompt(ctx context.Context, a Agent, model provider.Mode
 	if s.rt.o.Notes != nil {
 		blocks = append(blocks, s.rt.o.Notes(s.Info().Cwd)...)
 	}
-	return blocks
+	return s.maskAll(blocks)
 }
 
 // sketch is made once: a tree that changed with every file would cost the prompt cache each time.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -34,7 +35,9 @@ type Session struct {
 	sketched bool   // owned by the runner: tree has been made
 	tree     string // owned by the runner: the directory, as it was at the first turn
 
-	hist  *history     // owned by the runner
+	hist   *history    // owned by the runner
+	hidden atomic.Bool // a key was masked in something that was read
+
 	made  []tools.Tool // owned by the runner: made at the first turn
 	tools []tools.Tool // owned by the runner: made and those that come and go, as of this step
 
@@ -276,7 +279,7 @@ func (s *Session) newPrompt(ctx context.Context, p Prompt, request bool) *job {
 	if p.MessageID == "" {
 		p.MessageID = newID("msg_")
 	}
-	j.item = &QueueItem{ID: p.MessageID, Parts: p.Parts, Time: now(), Request: request}
+	j.item = &QueueItem{ID: p.MessageID, Parts: s.maskParts(p.Parts), Time: now(), Request: request}
 	j.run = func(ctx context.Context) {
 		p.MessageID, p.Parts = j.item.ID, j.item.Parts
 		j.end = s.turn(ctx, p)
