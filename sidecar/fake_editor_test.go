@@ -20,6 +20,7 @@ import (
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/agent/store"
+	"github.com/pillion-dev/pillion/sidecar/keys"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/builtin"
@@ -187,7 +188,7 @@ func newRig(t testing.TB, st *store.Store, cwd string) *rig {
 		Rules: func(string) permission.Ruleset { return rules }, Instructions: func(string) []string { return nil }})
 	a, b := pipes()
 	r := &rig{t: t, cwd: cwd, model: m, rt: rt, served: make(chan error, 1)}
-	r.server = NewServer(ServerOptions{Runtime: rt, Conn: b, Editors: editors, Live: &liveProblems{}, Version: "0.0.0-test",
+	r.server = NewServer(ServerOptions{Runtime: rt, Conn: b, Editors: editors, Live: &liveProblems{}, Version: "0.0.0-test", Auth: lentKeys{&keys.Store{File: filepath.Join(t.TempDir(), "auth.json")}},
 		Review: func(id string) Reviewer {
 			for range 2 {
 				env.mu.Lock()

@@ -48,6 +48,10 @@ func (s *Server) extensions() map[string]extension {
 		m[protocol.MethodPillionCheckpointRestore] = inSession(s, func(p *protocol.CheckpointRestoreRequest) string { return p.SessionID }, s.checkpointRestore)
 		m[protocol.MethodPillionChangeUndo] = inSession(s, func(p *protocol.ChangeUndoRequest) string { return p.SessionID }, s.changeUndo)
 	}
+	if s.o.Auth != nil {
+		m[protocol.MethodPillionAuthList] = func(ctx context.Context, r *rpc.Request) (any, error) { return async(ctx, r, s.authList) }
+		m[protocol.MethodPillionAuthSet] = func(ctx context.Context, r *rpc.Request) (any, error) { return async(ctx, r, s.authSet) }
+	}
 	if s.o.Theirs != nil {
 		m[protocol.MethodPillionDiagnosticsDidChange] = notification(s.o.Theirs.didChange)
 	}

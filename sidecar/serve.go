@@ -64,7 +64,7 @@ func (h *house) serve(ctx context.Context, conn io.ReadWriteCloser, open string)
 		Modes:    a.runtime.Agents,
 		Models:   func(cwd string) []ModelInfo { return a.modelList(ctx, cwd) },
 		Commands: a.commandsOf,
-		Rules:    a.rules, Grants: a.grants, Finder: h.finder, Review: a.review, Terminals: a.terminals, Whole: a.blobs.Load, MCP: a.mcp.pass, Trust: a.place.editorTrust,
+		Rules:    a.rules, Grants: a.grants, Finder: h.finder, Review: a.review, Terminals: a.terminals, Whole: a.blobs.Load, MCP: a.mcp.pass, Auth: appAuth{a}, Trust: a.place.editorTrust,
 	}).Serve(ctx)
 }
 

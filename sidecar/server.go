@@ -38,6 +38,7 @@ type ServerOptions struct {
 
 	Modes    func(cwd string) []agent.Agent // the agents to choose from; nil: the runtime's
 	Models   func(cwd string) []ModelInfo   // the models to choose from; nil offers none
+	Auth     Auth                           // keys of model providers; nil: the editor has no say
 	Commands func(cwd string) []Command     // slash commands besides the built-in ones
 
 	// Review writes what a person decided outside a turn (undo) in a session; nil: no undo.

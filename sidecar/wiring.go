@@ -81,7 +81,7 @@ func newApp(o appOptions) *app {
 	a.grants = agent.Grants(a.store)
 	a.journal = &files.DirJournal{Dir: filepath.Join(a.place.state, "journal")}
 	a.blobs = &checkpoint.Blobs{Dir: filepath.Join(a.place.state, "checkpoints")}
-	a.models = models.New(models.Options{Config: a.configOf, Env: os.Getenv})
+	a.models = models.New(models.Options{Config: a.configOf, Env: os.Getenv, Keys: a.place.keys().All})
 	a.mcp, a.custom = newMCPServers(a), newCustomHosts(a)
 	a.runtime = agent.New(agent.Options{
 		Store: a.store, Models: a.models, Grants: a.grants, Asker: o.asker, Questions: o.questions, StateDir: a.place.state, Log: o.log,
@@ -98,6 +98,7 @@ func newApp(o appOptions) *app {
 		Pack:         a.pack,
 		Settle:       a.settle,
 		Review:       func(cwd string) string { return a.configOf(cwd).Review },
+		Mask:         a.place.hide,
 	})
 	return a
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/pillion-dev/pillion/sidecar/config"
+	"github.com/pillion-dev/pillion/sidecar/keys"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
@@ -20,6 +21,9 @@ type workplace struct {
 	state  string // $XDG_STATE_HOME/pillion: sessions, long outputs, logs
 	user   string // $XDG_CONFIG_HOME/pillion
 	editor []byte // the editor's settings, JSON
+
+	kept    *keys.Store
+	secrets secrets
 
 	mu      sync.Mutex
 	configs map[string]loaded // guarded by mu; by directory, with the stamp of the files it was read from
@@ -44,8 +48,13 @@ func newWorkplace() *workplace {
 		}
 		return filepath.Join(home, fallback, "pillion")
 	}
-	return &workplace{home: home, state: xdg("XDG_STATE_HOME", ".local/state"), user: xdg("XDG_CONFIG_HOME", ".config"), configs: map[string]loaded{}}
+	p := &workplace{home: home, state: xdg("XDG_STATE_HOME", ".local/state"), user: xdg("XDG_CONFIG_HOME", ".config"), configs: map[string]loaded{}}
+	p.kept = &keys.Store{File: filepath.Join(p.state, "auth.json"), Keyring: keys.System{}}
+	return p
 }
+
+// keys are the kept keys of model providers.
+func (p *workplace) keys() *keys.Store { return p.kept }
 
 // config loads a directory's configuration; it is read again when one of its files has changed.
 func (p *workplace) config(cwd string) (*config.Config, []config.Problem) {
@@ -136,7 +145,7 @@ func (p *workplace) logger() (*slog.Logger, func()) {
 	if l := os.Getenv("PILLION_LOG_LEVEL"); l != "" {
 		_ = level.UnmarshalText([]byte(l)) // an unknown word keeps info
 	}
-	return slog.New(slog.NewTextHandler(f, &slog.HandlerOptions{Level: level})), f.close
+	return slog.New(slog.NewTextHandler(hiding{f, &p.secrets}, &slog.HandlerOptions{Level: level})), f.close
 }
 
 // lazyFile opens at the first write, so that a start that logs nothing touches nothing.

@@ -16,13 +16,14 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/agent/provider/quickfix"
 	"github.com/pillion-dev/pillion/sidecar/config"
+	"github.com/pillion-dev/pillion/sidecar/keys"
 )
 
 // Options are where keys and settings come from.
 type Options struct {
 	Config func(cwd string) *config.Config
 	Env    func(name string) string
-	Keys   func() map[string]string // stored keys by provider id; nil: none
+	Keys   func() map[string]keys.Key // kept keys by provider id; nil: none
 	// Local finds model servers on this machine; nil: provider.Discover on the usual ports.
 	Local func(ctx context.Context) []provider.LocalServer
 }
@@ -56,15 +57,18 @@ type settings struct {
 	usable     bool   // a key or an address is there
 	fallback   string // the model when none is named
 	missing    string // what to do to make it usable
+	stored     storedSource
 }
 
-// native are the providers with a wire format of their own.
-var native = []struct {
+type nativeProvider struct {
 	id    string
 	keys  []string // variables that hold the key
 	base  string   // variable of the base URL
 	model string   // variable that names the model
-}{
+}
+
+// native are the providers with a wire format of their own.
+var native = []nativeProvider{
 	{"anthropic", []string{"ANTHROPIC_API_KEY"}, "ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL"},
 	{"openai", []string{"OPENAI_API_KEY"}, "OPENAI_BASE_URL", "OPENAI_MODEL"},
 	{"google", []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, "GEMINI_BASE_URL", "GEMINI_MODEL"},
@@ -91,7 +95,7 @@ func kindOf(p config.Provider) (provider.Kind, bool) {
 // providers gathers every provider: the native ones in their order, then the configured ones by name.
 func (m *Models) providers(cwd string) []settings {
 	c := m.config(cwd)
-	stored := map[string]string{}
+	stored := map[string]keys.Key{}
 	if m.Keys != nil {
 		stored = m.Keys()
 	}
@@ -108,8 +112,9 @@ func (m *Models) providers(cwd string) []settings {
 				s.origin, s.cfg.KeyFrom = "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN"
 			}
 		}
-		if s.cfg.Key == "" && s.cfg.Token == "" && stored[n.id] != "" {
-			s.cfg.Key, s.origin = stored[n.id], "pillion auth"
+		// What the person gave the editor is nearer to them than the environment that it was started in.
+		if k := stored[n.id]; k.Value != "" && (s.cfg.Key == "" && s.cfg.Token == "" || k.Source == keys.Editor) {
+			s.cfg.Key, s.cfg.Token, s.cfg.KeyFrom, s.origin, s.stored = k.Value, "", "the key kept by pillion auth", keptBy(k.Source), k.Source
 		}
 		if v := m.env(n.model); v != "" {
 			s.fallback = v
@@ -124,7 +129,7 @@ func (m *Models) providers(cwd string) []settings {
 		if s.cfg.KeyFrom == "" {
 			s.cfg.KeyFrom = n.keys[0]
 		}
-		s.missing = "set " + n.keys[0] + ", or provider." + n.id + ".key in pillion.jsonc"
+		s.missing = "set " + n.keys[0] + ", or run: pillion auth login " + n.id
 		out = append(out, configured(s, c.Provider[n.id], c))
 	}
 	names := make([]string, 0, len(c.Provider))
@@ -135,10 +140,18 @@ func (m *Models) providers(cwd string) []settings {
 	}
 	sort.Strings(names)
 	for _, id := range names {
-		s := settings{id: id, cfg: provider.Config{ID: id, Kind: provider.DefaultKind(id), Key: stored[id]}, missing: "set provider." + id + ".baseURL in pillion.jsonc"}
+		k := stored[id]
+		s := settings{id: id, cfg: provider.Config{ID: id, Kind: provider.DefaultKind(id), Key: k.Value}, stored: k.Source, missing: "set provider." + id + ".baseURL in pillion.jsonc"}
 		out = append(out, configured(s, c.Provider[id], c))
 	}
 	return out
+}
+
+func keptBy(s keys.Source) string {
+	if s == keys.Editor {
+		return "the editor"
+	}
+	return "pillion auth"
 }
 
 // configured lays a configuration's section over what the environment said.
@@ -171,7 +184,7 @@ func configured(s settings, p config.Provider, c *config.Config) settings {
 	}
 	if key != "" {
 		s.origin = c.Origin("provider." + s.id + ".key")
-		s.cfg.Key, s.cfg.KeyFrom = key, s.origin
+		s.cfg.Key, s.cfg.KeyFrom, s.stored = key, s.origin, ""
 	} else if from := c.Origin("provider." + s.id + ".key"); from != "" {
 		s.cfg.KeyFrom = from // where it was to come from
 	}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/pillion-dev/pillion/sidecar/keys"
+	"github.com/pillion-dev/pillion/sidecar/models"
+)
+
+func authCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "auth", Short: "Keep the keys of model providers",
+		Long: `Keep the keys of model providers.
+
+A key goes into the operating system's keyring where there is one, else into a file in your state folder that only you
+can read. Variables such as ANTHROPIC_API_KEY come before kept keys; a key in pillion.jsonc comes before both.`,
+	}
+	c.AddCommand(authLogin(), authLogout(), authList())
+	return c
+}
+
+func authLogin() *cobra.Command {
+	var stdin bool
+	c := &cobra.Command{
+		Use: "login PROVIDER", Short: "Keep a provider's key", Args: cobra.ExactArgs(1),
+		Example: "  pillion auth login anthropic\n  pass show openai | pillion auth login openai --stdin",
+		RunE: func(c *cobra.Command, args []string) error {
+			p := newWorkplace()
+			a := newApp(appOptions{place: p, ephemeral: true, noLSP: true})
+			defer a.close()
+			dir, err := directory("")
+			if err != nil {
+				return err
+			}
+			id := strings.ToLower(args[0])
+			var known []string
+			for _, x := range a.models.Sources(dir) {
+				known = append(known, x.ID)
+			}
+			key, err := readKey(c, id, stdin)
+			if err != nil {
+				return err
+			}
+			where, err := p.keys().Set(id, key)
+			if err != nil {
+				return err
+			}
+			place := "your keyring"
+			if where == keys.File {
+				place = p.keys().File
+			}
+			fmt.Fprintf(c.OutOrStdout(), "The key of %s is kept in %s.\n", id, place)
+			if !contains(known, id) {
+				fmt.Fprintf(c.ErrOrStderr(), "pillion: no provider %q is known yet (there are %s); give it an address: provider.%s.baseURL in pillion.jsonc\n", id, strings.Join(known, ", "), id)
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&stdin, "stdin", false, "read the key from standard input")
+	return c
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+// readKey takes a key that is typed without being shown, or piped. It is never an argument: those are seen by everybody.
+func readKey(c *cobra.Command, id string, stdin bool) (string, error) {
+	if !stdin && isTerminal(os.Stdin) {
+		fmt.Fprintf(c.ErrOrStderr(), "Key of %s (not shown): ", id)
+		b, err := term.ReadPassword(int(os.Stdin.Fd()))
+		fmt.Fprintln(c.ErrOrStderr())
+		return strings.TrimSpace(string(b)), err
+	}
+	b, err := io.ReadAll(io.LimitReader(c.InOrStdin(), 16<<10))
+	if err != nil {
+		return "", err
+	}
+	if len(b) == 0 {
+		return "", usagef("pipe the key in: … | pillion auth login %s --stdin", id)
+	}
+	return strings.TrimSpace(string(b)), nil
+}
+
+func authLogout() *cobra.Command {
+	return &cobra.Command{
+		Use: "logout PROVIDER", Short: "Forget a provider's key", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			err := newWorkplace().keys().Remove(args[0])
+			if errors.Is(err, keys.ErrNone) {
+				return fmt.Errorf("no key of %s is kept here; pillion auth list shows where keys come from", args[0])
+			}
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "The key of %s is forgotten.\n", args[0])
+			return nil
+		},
+	}
+}
+
+func authList() *cobra.Command {
+	var asJSON, local bool
+	var cwd string
+	c := &cobra.Command{
+		Use: "list", Short: "Show providers and where their keys are from; never a key", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			dir, err := directory(cwd)
+			if err != nil {
+				return err
+			}
+			a := newApp(appOptions{place: newWorkplace(), ephemeral: true, noLSP: true})
+			defer a.close()
+			all := providers(c.Context(), a.models, dir, local)
+			if asJSON {
+				return writeLines(c.OutOrStdout(), all)
+			}
+			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
+			for _, x := range all {
+				from := x.Source
+				if x.Origin != "" {
+					from += " (" + x.Origin + ")"
+				}
+				if x.Source == "none" {
+					from = "no key; " + x.Missing
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\n", x.ID, x.Name, from)
+			}
+			return w.Flush()
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON lines")
+	c.Flags().BoolVar(&local, "local", true, "look for model servers on this machine")
+	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
+	return c
+}
+
+// providers are those of a directory, with the model servers on this machine.
+func providers(ctx context.Context, m *models.Models, cwd string, local bool) []models.Source {
+	all := m.Sources(cwd)
+	if local {
+		for _, s := range m.LocalServers(ctx) {
+			all = append(all, models.Source{ID: s.ID, Name: s.ID, Source: "none", Origin: s.BaseURL, Local: true})
+		}
+	}
+	return all
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+
+	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+)
+
+// authList tells where keys come from; never a key.
+func (s *Server) authList(ctx context.Context, _ *protocol.AuthListRequest) (*protocol.AuthListResponse, error) {
+	return &protocol.AuthListResponse{Providers: s.o.Auth.Providers(ctx)}, nil
+}
+
+// authSet takes a key out of an editor's secret store, for as long as this process lives.
+func (s *Server) authSet(ctx context.Context, p *protocol.AuthSetRequest) (*protocol.AuthSetResponse, error) {
+	if err := s.o.Auth.Lend(p.Provider, p.Key); err != nil {
+		return nil, rpc.InvalidParams("%v", err)
+	}
+	return &protocol.AuthSetResponse{Providers: s.o.Auth.Providers(ctx)}, nil
+}
+
+// Auth is what an editor may know and say about keys.
+type Auth interface {
+	Providers(ctx context.Context) []protocol.AuthProvider
+	Lend(provider, key string) error
+}
+
+// appAuth is Auth over the kept keys.
+type appAuth struct{ app *app }
+
+// Lend implements Auth.
+func (a appAuth) Lend(provider, key string) error { return a.app.place.keys().Lend(provider, key) }
+
+// Providers implements Auth.
+func (a appAuth) Providers(ctx context.Context) []protocol.AuthProvider {
+	dir, err := directory("")
+	if err != nil {
+		dir = a.app.place.home
+	}
+	out := []protocol.AuthProvider{}
+	for _, p := range providers(ctx, a.app.models, dir, true) {
+		out = append(out, protocol.AuthProvider{ID: p.ID, Name: p.Name, Source: p.Source, Env: p.Env, Local: p.Local})
+	}
+	return out
+}

@@ -1,0 +1,213 @@
+// Package keys keeps the keys of model providers: in the operating system's keyring where there is one, else in a file
+// that only its owner can read, and in memory those that an editor's secret store hands over. A key is never shown.
+//
+//	s := &keys.Store{File: filepath.Join(state, "auth.json"), Keyring: keys.System{}}
+//	where, err := s.Set("anthropic", key)
+package keys
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Source says where a key is kept.
+type Source string
+
+// The places, the nearest first.
+const (
+	Editor  Source = "editor"
+	Keyring Source = "keyring"
+	File    Source = "file"
+)
+
+// Key is a provider's key.
+type Key struct {
+	Value  string
+	Source Source
+}
+
+// String hides the key.
+func (k Key) String() string { return "key of the " + string(k.Source) }
+
+// Ring is a keyring; System is the one there is. Its errors mean that it cannot be used.
+type Ring interface {
+	Get(provider string) (string, error)
+	Set(provider, key string) error
+	Delete(provider string) error
+}
+
+// Store is safe for concurrent use, and by several processes: its file is replaced whole.
+type Store struct {
+	File    string
+	Keyring Ring // nil: the file only
+
+	mu     sync.Mutex
+	editor map[string]string // guarded by mu
+	read   map[string]Key    // guarded by mu; as of stamp
+	stamp  string            // guarded by mu
+}
+
+// entry is a provider in the file. A key in the keyring leaves only its place here.
+type entry struct {
+	Key  string    `json:"key,omitempty"`
+	In   Source    `json:"in,omitempty"`
+	Time time.Time `json:"time"`
+}
+
+var (
+	providerID = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
+	// ErrNone: there is no such key.
+	ErrNone = errors.New("no key is kept for it")
+)
+
+// Check says what is wrong with a provider's name or a key.
+func Check(provider, key string) error {
+	switch {
+	case !providerID.MatchString(provider):
+		return fmt.Errorf("%q is no provider's id: lower-case letters, digits, . _ and -", provider)
+	case key != strings.TrimSpace(key) || key == "":
+		return errors.New("the key is empty, or has blanks around it")
+	case len(key) > 8<<10 || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return errors.New("the key has characters that no key has; it may have been pasted in part")
+	}
+	return nil
+}
+
+// All are the keys by provider.
+func (s *Store) All() map[string]Key {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := maps.Clone(s.kept())
+	for id, key := range s.editor {
+		out[id] = Key{key, Editor}
+	}
+	return out
+}
+
+// kept are those of file and keyring, read again when the file has changed. mu is held.
+func (s *Store) kept() map[string]Key {
+	stamp := ""
+	if info, err := os.Stat(s.File); err == nil {
+		stamp = fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
+	}
+	if s.read != nil && stamp == s.stamp {
+		return s.read
+	}
+	s.read, s.stamp = map[string]Key{}, stamp
+	entries, _ := s.load() // a file that cannot be read holds no keys; login says so
+	for id, e := range entries {
+		if e.In != Keyring {
+			s.read[id] = Key{e.Key, File}
+		} else if s.Keyring != nil {
+			if key, err := s.Keyring.Get(id); err == nil && key != "" {
+				s.read[id] = Key{key, Keyring}
+			}
+		}
+	}
+	return s.read
+}
+
+func (s *Store) load() (map[string]entry, error) {
+	raw, err := os.ReadFile(s.File)
+	if errors.Is(err, os.ErrNotExist) {
+		return map[string]entry{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]entry{}
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return nil, fmt.Errorf("%s is damaged (%w); move it away and log in again", s.File, err)
+	}
+	return out, nil
+}
+
+// Set keeps a key: in the keyring where that works, else in the file.
+func (s *Store) Set(provider, key string) (Source, error) {
+	if err := Check(provider, key); err != nil {
+		return "", err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	entries, err := s.load()
+	if err != nil {
+		return "", err
+	}
+	e := entry{Key: key, In: File, Time: time.Now().UTC().Truncate(time.Second)}
+	if s.Keyring != nil && s.Keyring.Set(provider, key) == nil {
+		e.Key, e.In = "", Keyring
+	}
+	entries[provider] = e
+	return e.In, s.save(entries)
+}
+
+// Remove forgets a key, wherever it is kept. ErrNone.
+func (s *Store) Remove(provider string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, inEditor := s.editor[provider]
+	delete(s.editor, provider)
+	entries, err := s.load()
+	if err != nil {
+		return err
+	}
+	e, ok := entries[provider]
+	if !ok {
+		if inEditor {
+			return nil
+		}
+		return ErrNone
+	}
+	if e.In == Keyring && s.Keyring != nil {
+		if err := s.Keyring.Delete(provider); err != nil {
+			return fmt.Errorf("the keyring did not forget it: %w", err)
+		}
+	}
+	delete(entries, provider)
+	return s.save(entries)
+}
+
+// Lend takes a key from an editor, for as long as this process lives; an empty one takes it back.
+func (s *Store) Lend(provider, key string) error {
+	if key != "" {
+		if err := Check(provider, key); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.editor == nil {
+		s.editor = map[string]string{}
+	}
+	if s.editor[provider] = key; key == "" {
+		delete(s.editor, provider)
+	}
+	return nil
+}
+
+// save replaces the file; only its owner can read it.
+func (s *Store) save(entries map[string]entry) error {
+	s.read = nil
+	raw, err := json.MarshalIndent(entries, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(s.File), 0o700); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(s.File), ".auth-*") // 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(append(raw, '\n'))
+	return errors.Join(err, tmp.Sync(), tmp.Close(), os.Rename(tmp.Name(), s.File))
+}
