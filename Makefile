@@ -11,7 +11,7 @@ CACHE   := $(CURDIR)/.cache
 BIN     := bin/pillion
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
-GOFILES := $(shell find agent lspbridge sidecar tools -name '*.go' -o -name '*.txt' -not -path '*/testdata/*' 2>/dev/null) go.mod go.sum
+GOFILES := $(shell find agent lspbridge sidecar tools -name '*.go' -o -name '*.txt' -o -name '*.mjs' -o -name '*.gz' -not -path '*/testdata/*' 2>/dev/null) go.mod go.sum
 PROMPT  ?= fix all errors
 export PATH := $(CACHE)/bin:$(CACHE)/node_modules/.bin:$(PATH)
 
