@@ -61,15 +61,27 @@ func (s *Store) LastSeq(ctx context.Context, session string) (int64, error) {
 	}
 	db, err := s.reader()
 	if err == nil {
-		var key sql.NullInt64
-		err = s.explain(db.QueryRowContext(ctx, `SELECT max(key) FROM events, (SELECT num FROM sessions WHERE id = ?)
-			WHERE key BETWEEN num << 32 AND num << 32 | 4294967295`, session).Scan(&key))
-		last = max(last, key.Int64&maxSeq)
+		var stored int64
+		stored, err = lastStored(ctx, db, s.b.clean(session))
+		err, last = s.explain(err), max(last, stored)
 	}
 	if err != nil && last > 0 {
 		err = nil // it lives in memory
 	}
 	return last, err
+}
+
+func lastStored(ctx context.Context, db db, session string) (int64, error) {
+	var num, key int64
+	err := db.QueryRow(ctx, "SELECT num FROM sessions WHERE id = ?", session).Scan(&num)
+	if err == nil {
+		err = db.QueryRow(ctx, "SELECT key FROM events WHERE key BETWEEN ? AND ? ORDER BY key DESC LIMIT 1",
+			eventKey(num, 0), eventKey(num, maxSeq)).Scan(&key)
+	}
+	if err == sql.ErrNoRows {
+		return 0, nil
+	}
+	return key & maxSeq, err
 }
 
 func (s *Store) queuedEvents(session string) []*Event {
@@ -90,7 +102,7 @@ func (s *Store) storedEvents(ctx context.Context, session string, from int64, yi
 		return err
 	}
 	var num int64
-	if err := db.QueryRowContext(ctx, "SELECT num FROM sessions WHERE id = ?", session).Scan(&num); err != nil {
+	if err := db.QueryRow(ctx, "SELECT num FROM sessions WHERE id = ?", s.b.clean(session)).Scan(&num); err != nil {
 		if err == sql.ErrNoRows {
 			return nil
 		}
@@ -113,8 +125,8 @@ func (s *Store) storedEvents(ctx context.Context, session string, from int64, yi
 	}
 }
 
-func readPage(ctx context.Context, db *sql.DB, num, from int64) ([]Event, error) {
-	rows, err := db.QueryContext(ctx, "SELECT key, time, type, data FROM events WHERE key > ? AND key <= ? ORDER BY key LIMIT ?",
+func readPage(ctx context.Context, db db, num, from int64) ([]Event, error) {
+	rows, err := db.Query(ctx, "SELECT key, time, type, data FROM events WHERE key > ? AND key <= ? ORDER BY key LIMIT ?",
 		eventKey(num, from), eventKey(num, maxSeq), pageSize)
 	if err != nil {
 		return nil, err

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"time"
 )
 
@@ -11,7 +10,8 @@ func (s *Store) AddGrant(ctx context.Context, g Grant) (Grant, error) {
 	if g.Created.IsZero() {
 		g.Created = time.Now()
 	}
-	err := s.do(ctx, func(tx *sql.Tx) error {
+	g.Project, g.Permission, g.Pattern = s.b.clean(g.Project), s.b.clean(g.Permission), s.b.clean(g.Pattern)
+	err := s.do(ctx, func(tx tx) error {
 		var created int64
 		err := tx.QueryRow(`INSERT INTO grants(project, permission, pattern, created) VALUES (?,?,?,?)
 			ON CONFLICT(project, permission, pattern) DO UPDATE SET pattern = excluded.pattern RETURNING id, created`,
@@ -24,11 +24,12 @@ func (s *Store) AddGrant(ctx context.Context, g Grant) (Grant, error) {
 
 // Grants lists what is remembered for a project ("" is all), the oldest first.
 func (s *Store) Grants(ctx context.Context, project string) ([]Grant, error) {
+	project = s.b.clean(project)
 	db, err := s.reader()
 	if err != nil {
 		return nil, err
 	}
-	rows, err := db.QueryContext(ctx, "SELECT id, project, permission, pattern, created FROM grants WHERE ?1 = '' OR project = ?1 ORDER BY id", project)
+	rows, err := db.Query(ctx, "SELECT id, project, permission, pattern, created FROM grants WHERE ? = '' OR project = ? ORDER BY id", project, project)
 	if err != nil {
 		return nil, s.explain(err)
 	}
@@ -48,7 +49,7 @@ func (s *Store) Grants(ctx context.Context, project string) ([]Grant, error) {
 
 // RevokeGrant forgets one. ErrNotFound.
 func (s *Store) RevokeGrant(ctx context.Context, id int64) error {
-	return s.do(ctx, func(tx *sql.Tx) error {
+	return s.do(ctx, func(tx tx) error {
 		res, err := tx.Exec("DELETE FROM grants WHERE id = ?", id)
 		if err != nil {
 			return err

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"os"
 	"time"
 )
@@ -17,15 +16,16 @@ type JournalEntry struct {
 
 // Begin writes down that a change starts; it is committed before Begin returns. An entry of that id is replaced.
 func (s *Store) Begin(ctx context.Context, id string, data []byte) error {
-	return s.do(ctx, func(tx *sql.Tx) error {
-		_, err := tx.Exec("INSERT OR REPLACE INTO journal(id, data, created, pid) VALUES (?,?,?,?)", id, data, time.Now().UnixMicro(), os.Getpid())
+	return s.do(ctx, func(tx tx) error {
+		_, err := tx.Exec(`INSERT INTO journal(id, data, created, pid) VALUES (?,?,?,?)
+			ON CONFLICT(id) DO UPDATE SET data = excluded.data, created = excluded.created, pid = excluded.pid`, id, data, time.Now().UnixMicro(), os.Getpid())
 		return err
 	})
 }
 
 // End takes the entry out: the change is complete, or was rolled back. An unknown id is fine.
 func (s *Store) End(ctx context.Context, id string) error {
-	return s.do(ctx, func(tx *sql.Tx) error {
+	return s.do(ctx, func(tx tx) error {
 		_, err := tx.Exec("DELETE FROM journal WHERE id = ?", id)
 		return err
 	})
@@ -37,7 +37,7 @@ func (s *Store) Pending(ctx context.Context) ([]JournalEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := db.QueryContext(ctx, "SELECT id, data, created, pid FROM journal ORDER BY created, id")
+	rows, err := db.Query(ctx, "SELECT id, data, created, pid FROM journal ORDER BY created, id")
 	if err != nil {
 		return nil, s.explain(err)
 	}
@@ -66,7 +66,7 @@ type Change struct {
 
 // PutChange makes or replaces a change; it is committed before PutChange returns.
 func (s *Store) PutChange(ctx context.Context, c Change) error {
-	return s.do(ctx, func(tx *sql.Tx) error {
+	return s.do(ctx, func(tx tx) error {
 		_, err := tx.Exec(`INSERT INTO changes(id, session, time, state, data) VALUES (?,?,?,?,?)
 			ON CONFLICT(session, id) DO UPDATE SET state = excluded.state, data = excluded.data`,
 			c.ID, c.Session, c.Time.UnixMicro(), c.State, c.Data)
@@ -80,7 +80,7 @@ func (s *Store) Changes(ctx context.Context, session string) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := db.QueryContext(ctx, "SELECT id, session, time, state, data FROM changes WHERE session = ? ORDER BY time, rowid", session)
+	rows, err := db.Query(ctx, "SELECT id, session, time, state, data FROM changes WHERE session = ? ORDER BY time, rowid", session)
 	if err != nil {
 		return nil, s.explain(err)
 	}

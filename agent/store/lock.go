@@ -14,6 +14,7 @@ import (
 type LockedError struct {
 	Session string
 	PID     int
+	Host    string // empty: this machine
 }
 
 func (e *LockedError) Error() string {
@@ -21,16 +22,36 @@ func (e *LockedError) Error() string {
 	if e.PID != 0 {
 		who = fmt.Sprintf("another Pillion process (pid %d)", e.PID)
 	}
+	if e.Host != "" {
+		who += " on " + e.Host
+	}
 	return fmt.Sprintf("session %s is at work in %s; wait until its turn is over, or cancel it there", e.Session, who)
 }
 
 // errHeld is what the platform's tryLock returns when somebody else has the lock.
 var errHeld = errors.New("held")
 
+// FencedError: somebody else went on with a session that this process was writing, after its connection was lost.
+// What this process added since is not stored.
+type FencedError struct {
+	Session string
+	Host    string
+	PID     int
+}
+
+func (e *FencedError) Error() string {
+	return fmt.Sprintf("session %s was taken over on %s (pid %d) while this program had lost its connection; what was said here since then is not stored. Start Pillion again to go on from what is",
+		e.Session, e.Host, e.PID)
+}
+
 // Lock makes this caller the session's only writer among all processes until unlock; the system lets go when the
-// process dies. It waits a moment for a turn that is just ending, then gives a *LockedError. When the folder cannot
-// be written the lock is granted without a file: the session then lives in memory anyway.
+// process dies. It waits a moment for a turn that is just ending, then gives a *LockedError. When the store cannot
+// be written the lock is granted all the same: the session then lives in memory anyway.
 func (s *Store) Lock(ctx context.Context, session string) (unlock func(), err error) {
+	return s.b.lock(ctx, s, session)
+}
+
+func (s *sqlite) lock(ctx context.Context, _ *Store, session string) (unlock func(), err error) {
 	if s.path == "" {
 		return func() {}, nil
 	}
@@ -62,7 +83,7 @@ func (s *Store) Lock(ctx context.Context, session string) (unlock func(), err er
 	}
 }
 
-func (s *Store) lockPatience() time.Duration { return min(s.busyTimeout, 300*time.Millisecond) }
+func (s *sqlite) lockPatience() time.Duration { return min(s.busyTimeout, 300*time.Millisecond) }
 
 // lockName keeps a hostile id inside the folder.
 func lockName(session string) string {

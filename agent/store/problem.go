@@ -8,11 +8,11 @@ import (
 	"strings"
 	"syscall"
 
-	"modernc.org/sqlite"
+	driver "modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 )
 
-// ProblemKind says what is wrong with the file.
+// ProblemKind says what is wrong with the database.
 type ProblemKind string
 
 // Why a store cannot be used.
@@ -23,13 +23,14 @@ const (
 	ProblemDamaged  ProblemKind = "damaged"
 	ProblemNewer    ProblemKind = "newer"
 	ProblemForeign  ProblemKind = "foreign"
+	ProblemAway     ProblemKind = "away" // a server that does not answer
 	ProblemOther    ProblemKind = "other"
 )
 
-// Problem is a failure of the file, in words a person can act on.
+// Problem is a failure of the database, in words a person can act on.
 type Problem struct {
 	Kind    ProblemKind
-	Path    string
+	Path    string // the file, or the server and database
 	Message string
 	Err     error
 }
@@ -38,7 +39,7 @@ func (p *Problem) Error() string { return p.Message }
 func (p *Problem) Unwrap() error { return p.Err }
 
 // explain turns what SQLite or the system says into a Problem with the next move.
-func (s *Store) explain(err error) error {
+func (s *sqlite) explain(err error) error {
 	var p *Problem
 	if err == nil || errors.As(err, &p) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrNotFound) {
 		return err
@@ -62,7 +63,7 @@ func (s *Store) explain(err error) error {
 }
 
 func sqliteCode(err error) int {
-	var e *sqlite.Error
+	var e *driver.Error
 	if errors.As(err, &e) {
 		return e.Code() & 0xff // the low byte is the primary code
 	}
@@ -74,8 +75,7 @@ func isBusy(err error) bool {
 	return c == lib.SQLITE_BUSY || c == lib.SQLITE_LOCKED || err != nil && strings.Contains(err.Error(), "database is locked")
 }
 
-// isDisk reports failures of the file rather than of one statement.
-func isDisk(err error) bool {
+func (s *sqlite) broken(err error) bool {
 	switch sqliteCode(err) {
 	case lib.SQLITE_FULL, lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_READONLY, lib.SQLITE_NOTADB, lib.SQLITE_CORRUPT, lib.SQLITE_CANTOPEN, lib.SQLITE_IOERR:
 		return true

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"sort"
 	"time"
 )
@@ -17,7 +16,7 @@ func (s *Store) Session(ctx context.Context, id string) (Session, error) {
 	if h, ok := s.queuedHeads()[id]; ok {
 		return *h, nil
 	}
-	all, err := s.heads(ctx, "WHERE id = ?", id)
+	all, err := s.heads(ctx, "WHERE id = ?", s.b.clean(id))
 	if err != nil {
 		return Session{}, err
 	}
@@ -32,7 +31,7 @@ func (s *Store) Sessions(ctx context.Context, cwd string) ([]Session, error) {
 	queued := s.queuedHeads()
 	where, args := "", []any(nil)
 	if cwd != "" {
-		where, args = "WHERE cwd = ?", []any{cwd}
+		where, args = "WHERE cwd = ?", []any{s.b.clean(cwd)}
 	}
 	all, err := s.heads(ctx, where, args...)
 	if err != nil && len(queued) == 0 {
@@ -60,7 +59,7 @@ func (s *Store) Sessions(ctx context.Context, cwd string) ([]Session, error) {
 
 // Delete removes sessions with their events, changes and child sessions. An unknown id is ErrNotFound.
 func (s *Store) Delete(ctx context.Context, id string) error {
-	return s.do(ctx, func(tx *sql.Tx) error {
+	return s.do(ctx, func(tx tx) error {
 		rows, err := tx.Query(`WITH RECURSIVE t(num, id) AS (SELECT num, id FROM sessions WHERE id = ?
 			UNION SELECT s.num, s.id FROM sessions s JOIN t ON s.parent = t.id) SELECT num, id FROM t`, id)
 		if err != nil {
@@ -120,7 +119,7 @@ func (s *Store) heads(ctx context.Context, where string, args ...any) ([]Session
 	if err != nil {
 		return nil, err
 	}
-	rows, err := db.QueryContext(ctx, "SELECT id, cwd, title, parent, created, updated, info FROM sessions "+where, args...)
+	rows, err := db.Query(ctx, "SELECT id, cwd, title, parent, created, updated, info FROM sessions "+where, args...)
 	if err != nil {
 		return nil, s.explain(err)
 	}

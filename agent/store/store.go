@@ -1,14 +1,14 @@
-// Package store keeps sessions in one SQLite file: heads, numbered events, remembered permissions, the journal
+// Package store keeps sessions in one SQLite file, or on a PostgreSQL server: heads, numbered events, remembered permissions, the journal
 // of changes being written and the history of those that were. It does not know what an event means. One goroutine
-// writes; what waits together is one transaction. Several processes may share the file.
+// writes; what waits together is one transaction. Several processes may share the file, several machines the server.
 //
 //	st := store.New(path)            // touches nothing yet
 //	st.Append(id, events...)         // queued in order
 //	err := st.Sync(ctx)              // all that was appended is on disk
 //
 // A commit survives the end of the process at any moment (kill -9 included); WAL with synchronous NORMAL means that
-// a power failure may cost the last commits but never tears the file. When the file cannot be written (full disk,
-// locked, damaged, made by a newer Pillion) what was appended stays in memory, readers see it, and the writer tries
+// a power failure may cost the last commits but never tears the file. When it cannot be written (full disk, locked,
+// damaged, made by a newer Pillion, server away) what was appended stays in memory, readers see it, and the writer tries
 // again; OnProblem tells.
 package store
 
@@ -16,6 +16,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 )
@@ -54,20 +55,20 @@ var ErrNotFound = errors.New("not in the store")
 // ErrClosed: the store was closed.
 var ErrClosed = errors.New("the session store is closed")
 
-// Store is the file. The zero value is not usable; see New.
+// Store is the database. The zero value is not usable; see New.
 type Store struct {
-	path        string        // "" keeps everything in memory
-	busyTimeout time.Duration // how long a write waits for another process
-	forgetful   bool          // events are dropped
+	b         backend
+	forgetful bool // events are dropped
 
 	mu        sync.Mutex
-	queue     []op          // guarded by mu: not yet committed, in order; the writer removes from the front
-	wake      chan struct{} // capacity 1: the queue grew, or close
-	running   bool          // guarded by mu: the writer goroutine was started
-	closed    bool          // guarded by mu
-	problem   error         // guarded by mu: why the last commit failed; nil when all is well
-	onProblem func(error)   // guarded by mu
-	done      chan struct{} // closed when the writer has ended
+	queue     []op            // guarded by mu: not yet committed, in order; the writer removes from the front
+	wake      chan struct{}   // capacity 1: the queue grew, or close
+	running   bool            // guarded by mu: the writer goroutine was started
+	closed    bool            // guarded by mu
+	problem   error           // guarded by mu: why the last commit failed; nil when all is well
+	onProblem func(error)     // guarded by mu
+	done      chan struct{}   // closed when the writer has ended
+	lost      map[string]bool // guarded by mu: sessions taken over by others, told once
 
 	openMu sync.Mutex
 	write  *sql.DB // guarded by openMu; one connection, the writer's
@@ -76,8 +77,14 @@ type Store struct {
 
 // New makes a store on a file that need not exist. Nothing is opened before the first use. The empty path keeps
 // everything in memory, for tests and for runs that want no trace.
+//
+// A PostgreSQL URL (postgres://user@host/database) makes a store on that server, for those who work on many machines.
 func New(path string) *Store {
-	return &Store{path: path, busyTimeout: 5 * time.Second, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	var b backend = &sqlite{path: path, busyTimeout: 5 * time.Second}
+	if IsServer(path) {
+		b = newPostgres(path)
+	}
+	return &Store{b: b, wake: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
 // NewForgetful makes a store for sessions that nobody comes back to: it keeps what New("") keeps but for the events,
@@ -91,8 +98,13 @@ func NewForgetful() *Store {
 // KeepsEvents says whether Append does anything.
 func (s *Store) KeepsEvents() bool { return !s.forgetful }
 
-// Path is the file.
-func (s *Store) Path() string { return s.path }
+// IsServer says whether New takes the text for a server's address.
+func IsServer(path string) bool {
+	return strings.HasPrefix(path, "postgres://") || strings.HasPrefix(path, "postgresql://")
+}
+
+// Path is the file; of a server it is the host and database, without secrets.
+func (s *Store) Path() string { return s.b.name() }
 
 // OnProblem sets what is called when writing begins to fail, with the reason and the next move for a person, and
 // with nil when all that waited is on disk after all. It is called from the writer's goroutine.

@@ -19,7 +19,13 @@ import (
 func TestMain(m *testing.M) {
 	switch os.Getenv("PILLION_STORE_CHILD") {
 	case "":
-		goleak.VerifyTestMain(m)
+		code := m.Run()
+		stopCluster()
+		if err := goleak.Find(); code == 0 && err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+		os.Exit(code)
 	case "append":
 		childAppend()
 	case "lock":
@@ -76,68 +82,74 @@ func TestNothingIsTouchedBeforeTheFirstUse(t *testing.T) {
 }
 
 func TestEventsComeBackAsTheyWere(t *testing.T) {
-	path := file(t)
-	s := New(path)
-	s.PutSession(Session{ID: "a", Cwd: "/p", Info: []byte(`{"x":1}`), Created: time.Unix(1, 0).UTC(), Updated: time.Unix(2, 0).UTC()})
-	var want []Event
-	for i := int64(1); i <= 700; i++ {
-		want = append(want, event(i, fmt.Sprint("n", i)))
-	}
-	s.Append("a", want[:300]...)
-	for _, e := range want[300:] {
-		s.Append("a", e)
-	}
-	s.Append("b", event(1, "another session's"))
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-
-	s = newStore(t, path)
-	got := read(t, s, "a", 0)
-	wantSeqs(t, got, 1, 700)
-	for i := range want {
-		if got[i].Type != want[i].Type || string(got[i].Data) != string(want[i].Data) || !got[i].Time.Equal(want[i].Time) {
-			t.Fatalf("event %d: got %+v, want %+v", i+1, got[i], want[i])
+	both(t, func(t *testing.T, where string) {
+		path := where
+		s := New(path)
+		s.PutSession(Session{ID: "a", Cwd: "/p", Info: []byte(`{"x":1}`), Created: time.Unix(1, 0).UTC(), Updated: time.Unix(2, 0).UTC()})
+		var want []Event
+		for i := int64(1); i <= 700; i++ {
+			want = append(want, event(i, fmt.Sprint("n", i)))
 		}
-	}
-	wantSeqs(t, read(t, s, "a", 690), 691, 700)
-	if last, err := s.LastSeq(t.Context(), "a"); err != nil || last != 700 {
-		t.Fatalf("last is %d, %v", last, err)
-	}
-	if last, err := s.LastSeq(t.Context(), "nobody"); err != nil || last != 0 {
-		t.Fatalf("last of no session is %d, %v", last, err)
-	}
+		s.Append("a", want[:300]...)
+		for _, e := range want[300:] {
+			s.Append("a", e)
+		}
+		s.Append("b", event(1, "another session's"))
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+
+		s = newStore(t, path)
+		got := read(t, s, "a", 0)
+		wantSeqs(t, got, 1, 700)
+		for i := range want {
+			if got[i].Type != want[i].Type || string(got[i].Data) != string(want[i].Data) || !got[i].Time.Equal(want[i].Time) {
+				t.Fatalf("event %d: got %+v, want %+v", i+1, got[i], want[i])
+			}
+		}
+		wantSeqs(t, read(t, s, "a", 690), 691, 700)
+		if last, err := s.LastSeq(t.Context(), "a"); err != nil || last != 700 {
+			t.Fatalf("last is %d, %v", last, err)
+		}
+		if last, err := s.LastSeq(t.Context(), "nobody"); err != nil || last != 0 {
+			t.Fatalf("last of no session is %d, %v", last, err)
+		}
+	})
 }
 
 func TestReadersSeeWhatIsStillQueued(t *testing.T) {
-	s := newStore(t, file(t))
-	for i := int64(1); i <= 2000; i++ {
-		s.Append("a", event(i, "x"))
-		if i%100 == 0 {
-			wantSeqs(t, read(t, s, "a", 0), 1, i)
+	both(t, func(t *testing.T, where string) {
+		s := newStore(t, where)
+		for i := int64(1); i <= 2000; i++ {
+			s.Append("a", event(i, "x"))
+			if i%100 == 0 {
+				wantSeqs(t, read(t, s, "a", 0), 1, i)
+			}
 		}
-	}
+	})
 }
 
 func TestAReaderMayWriteWhileItReads(t *testing.T) {
-	for _, path := range []string{"", file(t)} {
-		s := newStore(t, path)
-		for i := int64(1); i <= 600; i++ {
-			s.Append("a", event(i, "x"))
-		}
-		n := 0
-		err := s.Events(t.Context(), "a", 0, func(e Event) error {
-			n++
-			if n%200 == 0 {
-				s.Append("copy", e)
-				return s.Sync(t.Context())
+	both(t, func(t *testing.T, where string) {
+		for _, path := range []string{"", where} {
+			s := newStore(t, path)
+			for i := int64(1); i <= 600; i++ {
+				s.Append("a", event(i, "x"))
 			}
-			return nil
-		})
-		if err != nil || n != 600 {
-			t.Fatalf("path %q: %d events, %v", path, n, err)
+			n := 0
+			err := s.Events(t.Context(), "a", 0, func(e Event) error {
+				n++
+				if n%200 == 0 {
+					s.Append("copy", e)
+					return s.Sync(t.Context())
+				}
+				return nil
+			})
+			if err != nil || n != 600 {
+				t.Fatalf("path %q: %d events, %v", path, n, err)
+			}
 		}
-	}
+	})
 }
 
 func TestFileAndFolderAreForTheOwnerOnly(t *testing.T) {
@@ -171,128 +183,138 @@ func TestAPathWithSpecialCharacters(t *testing.T) {
 }
 
 func TestSessionsNewestFirst(t *testing.T) {
-	s := newStore(t, file(t))
-	at := func(sec int64) time.Time { return time.Unix(sec, 0).UTC() }
-	s.PutSession(Session{ID: "old", Cwd: "/p", Updated: at(1)})
-	s.PutSession(Session{ID: "elsewhere", Cwd: "/q", Updated: at(5)})
-	s.PutSession(Session{ID: "new", Cwd: "/p", Updated: at(3), Title: "first"})
-	if err := s.Sync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	s.PutSession(Session{ID: "new", Cwd: "/p", Updated: at(4), Title: "renamed"})
-	ids := func(cwd string) string {
-		all, err := s.Sessions(t.Context(), cwd)
-		if err != nil {
+	both(t, func(t *testing.T, where string) {
+		s := newStore(t, where)
+		at := func(sec int64) time.Time { return time.Unix(sec, 0).UTC() }
+		s.PutSession(Session{ID: "old", Cwd: "/p", Updated: at(1)})
+		s.PutSession(Session{ID: "elsewhere", Cwd: "/q", Updated: at(5)})
+		s.PutSession(Session{ID: "new", Cwd: "/p", Updated: at(3), Title: "first"})
+		if err := s.Sync(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		var out []string
-		for _, h := range all {
-			out = append(out, h.ID+":"+h.Title)
+		s.PutSession(Session{ID: "new", Cwd: "/p", Updated: at(4), Title: "renamed"})
+		ids := func(cwd string) string {
+			all, err := s.Sessions(t.Context(), cwd)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out []string
+			for _, h := range all {
+				out = append(out, h.ID+":"+h.Title)
+			}
+			return strings.Join(out, " ")
 		}
-		return strings.Join(out, " ")
-	}
-	if got := ids("/p"); got != "new:renamed old:" {
-		t.Errorf("got %q", got)
-	}
-	if got := ids(""); got != "elsewhere: new:renamed old:" {
-		t.Errorf("got %q", got)
-	}
-	if _, err := s.Session(t.Context(), "nobody"); !errors.Is(err, ErrNotFound) {
-		t.Errorf("got %v", err)
-	}
+		if got := ids("/p"); got != "new:renamed old:" {
+			t.Errorf("got %q", got)
+		}
+		if got := ids(""); got != "elsewhere: new:renamed old:" {
+			t.Errorf("got %q", got)
+		}
+		if _, err := s.Session(t.Context(), "nobody"); !errors.Is(err, ErrNotFound) {
+			t.Errorf("got %v", err)
+		}
+	})
 }
 
 func TestDeleteTakesEventsAndChildrenAlong(t *testing.T) {
-	s := newStore(t, file(t))
-	s.PutSession(Session{ID: "a"})
-	s.PutSession(Session{ID: "child", Parent: "a"})
-	s.PutSession(Session{ID: "b"})
-	for _, id := range []string{"a", "child", "b"} {
-		s.Append(id, event(1, "x"))
-	}
-	if err := s.PutChange(t.Context(), Change{ID: "c", Session: "a", Data: []byte("{}")}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Delete(t.Context(), "a"); err != nil {
-		t.Fatal(err)
-	}
-	for id, want := range map[string]int{"a": 0, "child": 0, "b": 1} {
-		if got := len(read(t, s, id, 0)); got != want {
-			t.Errorf("%s has %d events, want %d", id, got, want)
+	both(t, func(t *testing.T, where string) {
+		s := newStore(t, where)
+		s.PutSession(Session{ID: "a"})
+		s.PutSession(Session{ID: "child", Parent: "a"})
+		s.PutSession(Session{ID: "b"})
+		for _, id := range []string{"a", "child", "b"} {
+			s.Append(id, event(1, "x"))
 		}
-	}
-	if changes, err := s.Changes(t.Context(), "a"); err != nil || len(changes) != 0 {
-		t.Errorf("changes %v, %v", changes, err)
-	}
-	if err := s.Delete(t.Context(), "a"); !errors.Is(err, ErrNotFound) {
-		t.Errorf("second delete: %v", err)
-	}
+		if err := s.PutChange(t.Context(), Change{ID: "c", Session: "a", Data: []byte("{}")}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Delete(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		for id, want := range map[string]int{"a": 0, "child": 0, "b": 1} {
+			if got := len(read(t, s, id, 0)); got != want {
+				t.Errorf("%s has %d events, want %d", id, got, want)
+			}
+		}
+		if changes, err := s.Changes(t.Context(), "a"); err != nil || len(changes) != 0 {
+			t.Errorf("changes %v, %v", changes, err)
+		}
+		if err := s.Delete(t.Context(), "a"); !errors.Is(err, ErrNotFound) {
+			t.Errorf("second delete: %v", err)
+		}
+	})
 }
 
 func TestGrants(t *testing.T) {
-	s := newStore(t, file(t))
-	a, err := s.AddGrant(t.Context(), Grant{Project: "/p", Permission: "edit", Pattern: "*"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := s.AddGrant(t.Context(), Grant{Project: "/p", Permission: "edit", Pattern: "*"})
-	if err != nil || again.ID != a.ID {
-		t.Fatalf("the same grant twice: %+v, %v", again, err)
-	}
-	if _, err := s.AddGrant(t.Context(), Grant{Project: "/q", Permission: "bash", Pattern: "git *"}); err != nil {
-		t.Fatal(err)
-	}
-	if all, err := s.Grants(t.Context(), "/p"); err != nil || len(all) != 1 || all[0] != again {
-		t.Fatalf("got %+v, %v", all, err)
-	}
-	if all, err := s.Grants(t.Context(), ""); err != nil || len(all) != 2 {
-		t.Fatalf("got %+v, %v", all, err)
-	}
-	if err := s.RevokeGrant(t.Context(), a.ID); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.RevokeGrant(t.Context(), a.ID); !errors.Is(err, ErrNotFound) {
-		t.Fatalf("second revoke: %v", err)
-	}
+	both(t, func(t *testing.T, where string) {
+		s := newStore(t, where)
+		a, err := s.AddGrant(t.Context(), Grant{Project: "/p", Permission: "edit", Pattern: "*"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := s.AddGrant(t.Context(), Grant{Project: "/p", Permission: "edit", Pattern: "*"})
+		if err != nil || again.ID != a.ID {
+			t.Fatalf("the same grant twice: %+v, %v", again, err)
+		}
+		if _, err := s.AddGrant(t.Context(), Grant{Project: "/q", Permission: "bash", Pattern: "git *"}); err != nil {
+			t.Fatal(err)
+		}
+		if all, err := s.Grants(t.Context(), "/p"); err != nil || len(all) != 1 || all[0] != again {
+			t.Fatalf("got %+v, %v", all, err)
+		}
+		if all, err := s.Grants(t.Context(), ""); err != nil || len(all) != 2 {
+			t.Fatalf("got %+v, %v", all, err)
+		}
+		if err := s.RevokeGrant(t.Context(), a.ID); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.RevokeGrant(t.Context(), a.ID); !errors.Is(err, ErrNotFound) {
+			t.Fatalf("second revoke: %v", err)
+		}
+	})
 }
 
 func TestJournalKeepsWhatWasNotEnded(t *testing.T) {
-	path := file(t)
-	s := New(path)
-	for _, id := range []string{"one", "two"} {
-		if err := s.Begin(t.Context(), id, []byte("data "+id)); err != nil {
+	both(t, func(t *testing.T, where string) {
+		path := where
+		s := New(path)
+		for _, id := range []string{"one", "two"} {
+			if err := s.Begin(t.Context(), id, []byte("data "+id)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Begin(t.Context(), "two", []byte("again")); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := s.Begin(t.Context(), "two", []byte("again")); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.End(t.Context(), "one"); err != nil {
-		t.Fatal(err)
-	}
-	s.Close()
-	s = newStore(t, path)
-	got, err := s.Pending(t.Context())
-	if err != nil || len(got) != 1 || got[0].ID != "two" || string(got[0].Data) != "again" || got[0].PID != os.Getpid() {
-		t.Fatalf("got %+v, %v", got, err)
-	}
+		if err := s.End(t.Context(), "one"); err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		s = newStore(t, path)
+		got, err := s.Pending(t.Context())
+		if err != nil || len(got) != 1 || got[0].ID != "two" || string(got[0].Data) != "again" || got[0].PID != os.Getpid() {
+			t.Fatalf("got %+v, %v", got, err)
+		}
+	})
 }
 
 func TestANumberTakenTwiceLosesNothing(t *testing.T) {
-	s := newStore(t, file(t))
-	s.Append("a", event(1, "x"), event(2, "mine"))
-	if err := s.Sync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	s.Append("a", event(2, "theirs"), event(2, "mine"))
-	if err := s.Sync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	got := read(t, s, "a", 0)
-	wantSeqs(t, got, 1, 3)
-	if string(got[1].Data) != `{"text":"mine"}` || string(got[2].Data) != `{"text":"theirs"}` {
-		t.Fatalf("got %s, %s", got[1].Data, got[2].Data)
-	}
+	both(t, func(t *testing.T, where string) {
+		s := newStore(t, where)
+		s.Append("a", event(1, "x"), event(2, "mine"))
+		if err := s.Sync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.Append("a", event(2, "theirs"), event(2, "mine"))
+		if err := s.Sync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got := read(t, s, "a", 0)
+		wantSeqs(t, got, 1, 3)
+		if string(got[1].Data) != `{"text":"mine"}` || string(got[2].Data) != `{"text":"theirs"}` {
+			t.Fatalf("got %s, %s", got[1].Data, got[2].Data)
+		}
+	})
 }
 
 // watch hears what OnProblem says.
@@ -353,12 +375,12 @@ func TestFullDiskKeepsTheSessionInMemoryAndSavesLater(t *testing.T) {
 func TestALockedFileIsReportedAndReadOn(t *testing.T) {
 	path := file(t)
 	s := newStore(t, path)
-	s.busyTimeout = 20 * time.Millisecond
+	s.b.(*sqlite).busyTimeout = 20 * time.Millisecond
 	s.Append("a", event(1, "x"))
 	if err := s.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	other, err := sql.Open("sqlite", s.dsn(true))
+	other, err := sql.Open("sqlite", s.b.(*sqlite).dsn(true))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -462,15 +484,17 @@ func TestATornFileIsReported(t *testing.T) {
 }
 
 func TestClosedStoreAnswers(t *testing.T) {
-	s := New(file(t))
-	s.Append("a", event(1, "x"))
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s.Append("a", event(2, "dropped"))
-	if _, err := s.AddGrant(t.Context(), Grant{}); !errors.Is(err, ErrClosed) {
-		t.Fatalf("got %v", err)
-	}
+	both(t, func(t *testing.T, where string) {
+		s := New(where)
+		s.Append("a", event(1, "x"))
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s.Append("a", event(2, "dropped"))
+		if _, err := s.AddGrant(t.Context(), Grant{}); !errors.Is(err, ErrClosed) {
+			t.Fatalf("got %v", err)
+		}
+	})
 }
 
 // child runs this test binary again in another role.
@@ -525,109 +549,119 @@ func line(t *testing.T, r *bufio.Reader) string {
 }
 
 func TestKillMinusNineInMidWrite(t *testing.T) {
-	path := file(t)
-	for round := range 5 {
-		session := fmt.Sprint("s", round)
-		cmd, out := child(t, "append", path, session)
-		var synced int64
-		for range 3 + round {
-			if _, err := fmt.Sscan(line(t, out), &synced); err != nil {
+	both(t, func(t *testing.T, where string) {
+		path := where
+		for round := range 5 {
+			session := fmt.Sprint("s", round)
+			cmd, out := child(t, "append", path, session)
+			var synced int64
+			for range 3 + round {
+				if _, err := fmt.Sscan(line(t, out), &synced); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cmd.Process.Kill()
+			cmd.Wait()
+			s := New(path)
+			got := read(t, s, session, 0)
+			if int64(len(got)) < synced {
+				t.Fatalf("%d events were synced, %d are left", synced, len(got))
+			}
+			wantSeqs(t, got, 1, int64(len(got)))
+			if !IsServer(where) {
+				var check string
+				db, err := s.open()
+				if err == nil {
+					err = db.QueryRow("PRAGMA integrity_check").Scan(&check)
+				}
+				if err != nil || check != "ok" {
+					t.Fatalf("integrity: %q, %v", check, err)
+				}
+			}
+			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
 		}
+	})
+}
+
+func TestTwoProcessesOnOneNewFile(t *testing.T) {
+	both(t, func(t *testing.T, where string) {
+		path := where
+		_, out1 := child(t, "append", path, "one")
+		_, out2 := child(t, "append", path, "two")
+		s := newStore(t, path)
+		for i := int64(1); i <= 200; i++ {
+			s.Append("mine", event(i, "x"))
+			if i%20 == 0 {
+				if err := s.Sync(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for range 10 {
+			for _, out := range []*bufio.Reader{out1, out2} {
+				if text := line(t, out); strings.HasPrefix(text, "error") {
+					t.Fatal(text)
+				}
+			}
+		}
+		wantSeqs(t, read(t, s, "mine", 0), 1, 200)
+		for _, id := range []string{"one", "two"} {
+			got := read(t, s, id, 0)
+			if len(got) < 500 {
+				t.Errorf("%s: %d events", id, len(got))
+			}
+			wantSeqs(t, got, 1, int64(len(got)))
+		}
+	})
+}
+
+func TestASessionHasOneWriterAmongProcesses(t *testing.T) {
+	both(t, func(t *testing.T, where string) {
+		path := where
+		s := newStore(t, path)
+		cmd, out := child(t, "lock", path, "a")
+		if got := line(t, out); got != "locked" {
+			t.Fatal(got)
+		}
+		var locked *LockedError
+		if _, err := s.Lock(t.Context(), "a"); !errors.As(err, &locked) || locked.PID != cmd.Process.Pid {
+			t.Fatalf("got %v", err)
+		}
+		other, err := s.Lock(t.Context(), "b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		other()
 		cmd.Process.Kill()
 		cmd.Wait()
+		unlock, err := s.Lock(t.Context(), "a")
+		if err != nil {
+			t.Fatalf("the lock outlived its process: %v", err)
+		}
+		unlock()
+		if left, _ := os.ReadDir(filepath.Join(filepath.Dir(path), "locks")); !IsServer(where) && len(left) != 0 {
+			t.Errorf("lock files left: %v", left)
+		}
+	})
+}
+
+func TestAHundredThousandEvents(t *testing.T) {
+	both(t, func(t *testing.T, where string) {
+		path := where
 		s := New(path)
-		got := read(t, s, session, 0)
-		if int64(len(got)) < synced {
-			t.Fatalf("%d events were synced, %d are left", synced, len(got))
-		}
-		wantSeqs(t, got, 1, int64(len(got)))
-		var check string
-		db, err := s.open()
-		if err == nil {
-			err = db.QueryRow("PRAGMA integrity_check").Scan(&check)
-		}
-		if err != nil || check != "ok" {
-			t.Fatalf("integrity: %q, %v", check, err)
+		for i := int64(1); i <= 100_000; i++ {
+			s.Append(fmt.Sprint("s", i%10), Event{Seq: (i-1)/10 + 1, Time: time.Unix(i, 0), Type: "text", Data: []byte(`{"messageID":"msg_1","text":"some words"}`)})
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-	}
-}
-
-func TestTwoProcessesOnOneNewFile(t *testing.T) {
-	path := file(t)
-	_, out1 := child(t, "append", path, "one")
-	_, out2 := child(t, "append", path, "two")
-	s := newStore(t, path)
-	for i := int64(1); i <= 200; i++ {
-		s.Append("mine", event(i, "x"))
-		if i%20 == 0 {
-			if err := s.Sync(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+		s = newStore(t, path)
+		for i := range 10 {
+			wantSeqs(t, read(t, s, fmt.Sprint("s", i), 0), 1, 10_000)
 		}
-	}
-	for range 10 {
-		for _, out := range []*bufio.Reader{out1, out2} {
-			if text := line(t, out); strings.HasPrefix(text, "error") {
-				t.Fatal(text)
-			}
-		}
-	}
-	wantSeqs(t, read(t, s, "mine", 0), 1, 200)
-	for _, id := range []string{"one", "two"} {
-		got := read(t, s, id, 0)
-		if len(got) < 500 {
-			t.Errorf("%s: %d events", id, len(got))
-		}
-		wantSeqs(t, got, 1, int64(len(got)))
-	}
-}
-
-func TestASessionHasOneWriterAmongProcesses(t *testing.T) {
-	path := file(t)
-	s := newStore(t, path)
-	cmd, out := child(t, "lock", path, "a")
-	if got := line(t, out); got != "locked" {
-		t.Fatal(got)
-	}
-	var locked *LockedError
-	if _, err := s.Lock(t.Context(), "a"); !errors.As(err, &locked) || locked.PID != cmd.Process.Pid {
-		t.Fatalf("got %v", err)
-	}
-	other, err := s.Lock(t.Context(), "b")
-	if err != nil {
-		t.Fatal(err)
-	}
-	other()
-	cmd.Process.Kill()
-	cmd.Wait()
-	unlock, err := s.Lock(t.Context(), "a")
-	if err != nil {
-		t.Fatalf("the lock outlived its process: %v", err)
-	}
-	unlock()
-	if left, _ := os.ReadDir(filepath.Join(filepath.Dir(path), "locks")); len(left) != 0 {
-		t.Errorf("lock files left: %v", left)
-	}
-}
-
-func TestAHundredThousandEvents(t *testing.T) {
-	path := file(t)
-	s := New(path)
-	for i := int64(1); i <= 100_000; i++ {
-		s.Append(fmt.Sprint("s", i%10), Event{Seq: (i-1)/10 + 1, Time: time.Unix(i, 0), Type: "text", Data: []byte(`{"messageID":"msg_1","text":"some words"}`)})
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s = newStore(t, path)
-	for i := range 10 {
-		wantSeqs(t, read(t, s, fmt.Sprint("s", i), 0), 1, 10_000)
-	}
+	})
 }
 
 func BenchmarkAppend(b *testing.B) {

@@ -2,19 +2,17 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"encoding/json"
-	"fmt"
 	"time"
 )
 
-// op is one thing to write. Exactly one of event (with session), head and call counts.
+// op is one thing to write. Exactly one of event (with session), head, call and after counts.
 type op struct {
 	session string
 	event   *Event
 	head    *Session
-	call    func(tx *sql.Tx) error // nil with done set: a barrier
-	done    chan error             // answered once; nil for events and heads, which are kept until they are written
+	call    func(tx tx) error // nil with done set: a barrier
+	after   func()            // called when all before it is committed
+	done    chan error        // answered once; nil for events and heads, which are kept until they are written
 }
 
 // maxBatch is how many ops one transaction takes; a reader waits at most that long for the writer.
@@ -49,7 +47,7 @@ func (s *Store) poke() {
 }
 
 // do runs f in the writer's transaction, after everything queued before it.
-func (s *Store) do(ctx context.Context, f func(tx *sql.Tx) error) error {
+func (s *Store) do(ctx context.Context, f func(tx tx) error) error {
 	done := make(chan error, 1)
 	s.enqueue(op{call: f, done: done})
 	select {
@@ -153,41 +151,50 @@ func (s *Store) settle(n int, err error) {
 
 // commit writes a batch in one transaction. Callers who wait are answered here when it succeeds, each with the
 // result of its own call; the error is about the batch.
-func (s *Store) commit(batch []op) error {
-	db, err := s.open()
+func (s *Store) commit(ops []op) error {
+	d, err := s.open()
 	if err != nil {
 		return err
 	}
-	tx, err := db.Begin()
+	ctx, cancel := context.WithTimeout(context.Background(), commitPatience)
+	defer cancel()
+	begun, err := s.b.begin(ctx, s, d)
 	if err != nil {
-		return s.explain(err)
+		return s.b.explain(err)
 	}
-	defer tx.Rollback() // after Commit it does nothing
-	b := newBatch(tx)
-	answers := make([]error, len(batch))
-	for i, o := range batch {
+	defer begun.Rollback() // after Commit it does nothing
+	b := newBatch(tx{begun, s.b})
+	taken, err := s.takenOver(b.tx, ops)
+	if err != nil {
+		return s.b.explain(err)
+	}
+	answers := make([]error, len(ops))
+	for i, o := range ops {
 		switch {
-		case o.event != nil:
+		case o.event != nil && taken[o.session] == nil:
 			err = b.addEvent(o.session, o.event)
-		case o.head != nil:
+		case o.head != nil && taken[o.head.ID] == nil:
 			err = b.putHead(o.head)
 		case o.call != nil:
 			if err = b.flush(); err == nil {
-				answers[i], err = savepoint(tx, o.call)
+				answers[i], err = savepoint(b.tx, o.call)
 				b.forget()
 			}
 		}
 		if err != nil {
-			return s.explain(err)
+			return s.b.explain(err)
 		}
 	}
 	if err := b.flush(); err != nil {
-		return s.explain(err)
+		return s.b.explain(err)
 	}
-	if err := tx.Commit(); err != nil {
-		return s.explain(err)
+	if err := begun.Commit(); err != nil {
+		return s.b.explain(err)
 	}
-	for i, o := range batch {
+	for i, o := range ops {
+		if o.after != nil {
+			o.after()
+		}
 		if o.done != nil {
 			o.done <- answers[i]
 		}
@@ -195,14 +202,59 @@ func (s *Store) commit(batch []op) error {
 	return nil
 }
 
+// commitPatience is when a transaction is given up for a connection that died without a word. A file needs none of
+// it: 4096 rows are written in a moment.
+const commitPatience = 30 * time.Second
+
+// takenOver finds the sessions that somebody else has come to write, so that nothing is mixed into what they write.
+func (s *Store) takenOver(t tx, ops []op) (map[string]error, error) {
+	seen := map[string]bool{}
+	var sessions []string
+	for _, o := range ops {
+		id := o.session
+		if o.head != nil {
+			id = o.head.ID
+		}
+		if id != "" && !seen[id] {
+			seen[id] = true
+			sessions = append(sessions, id)
+		}
+	}
+	lost, err := s.b.fenced(t, sessions)
+	if len(lost) == 0 || err != nil {
+		return nil, err
+	}
+	out := map[string]error{}
+	s.mu.Lock()
+	tell := s.onProblem
+	var fresh []error
+	for _, f := range lost {
+		out[f.Session] = f
+		if !s.lost[f.Session] {
+			if s.lost == nil {
+				s.lost = map[string]bool{}
+			}
+			s.lost[f.Session] = true
+			fresh = append(fresh, f)
+		}
+	}
+	s.mu.Unlock()
+	if tell != nil {
+		for _, f := range fresh {
+			tell(f)
+		}
+	}
+	return out, nil
+}
+
 // savepoint runs f so that its failure undoes only its own work. broken is an error of the transaction itself.
-func savepoint(tx *sql.Tx, f func(tx *sql.Tx) error) (failed, broken error) {
+func savepoint(tx tx, f func(tx tx) error) (failed, broken error) {
 	if _, err := tx.Exec("SAVEPOINT one"); err != nil {
 		return nil, err
 	}
 	failed = f(tx)
 	if failed != nil {
-		if isDisk(failed) {
+		if tx.b.broken(failed) {
 			return nil, failed
 		}
 		if _, err := tx.Exec("ROLLBACK TO one"); err != nil {
@@ -211,126 +263,4 @@ func savepoint(tx *sql.Tx, f func(tx *sql.Tx) error) (failed, broken error) {
 	}
 	_, broken = tx.Exec("RELEASE one")
 	return failed, broken
-}
-
-// rowsPerInsert: one statement with many rows costs a third of as many statements.
-const rowsPerInsert = 32
-
-// batch gathers the events of one transaction into few statements.
-type batch struct {
-	tx     *sql.Tx
-	nums   map[string]int64 // session id → number, looked up once a transaction: another process may have deleted it
-	many   *sql.Stmt
-	args   []any
-	events []*Event
-}
-
-func newBatch(tx *sql.Tx) *batch { return &batch{tx: tx, nums: map[string]int64{}} }
-
-// forget drops what a call may have changed behind our back.
-func (b *batch) forget() { clear(b.nums) }
-
-func (b *batch) addEvent(session string, e *Event) error {
-	num, ok := b.nums[session]
-	if !ok {
-		var err error
-		if num, err = sessionNum(b.tx, session); err != nil {
-			return err
-		}
-		b.nums[session] = num
-	}
-	b.args = append(b.args, eventKey(num, e.Seq), e.Time.UnixMicro(), e.Type, e.Data)
-	b.events = append(b.events, e)
-	if len(b.events) == rowsPerInsert {
-		return b.flush()
-	}
-	return nil
-}
-
-// flush inserts the gathered rows. A number that is taken (two processes on one session, against the lock) is no
-// reason to lose what was said: the event gets the next free one.
-func (b *batch) flush() error {
-	n := len(b.events)
-	if n == 0 {
-		return nil
-	}
-	defer func() { b.args, b.events = b.args[:0], b.events[:0] }()
-	var res sql.Result
-	var err error
-	if n == rowsPerInsert {
-		if b.many == nil {
-			if b.many, err = b.tx.Prepare(insertEvents(rowsPerInsert)); err != nil {
-				return err
-			}
-		}
-		res, err = b.many.Exec(b.args...)
-	} else {
-		res, err = b.tx.Exec(insertEvents(n), b.args...)
-	}
-	if err != nil {
-		return err
-	}
-	if done, err := res.RowsAffected(); err != nil || int(done) == n {
-		return err
-	}
-	for i := range n {
-		if err := insertFree(b.tx, b.args[4*i:4*i+4]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func insertEvents(n int) string {
-	q := make([]byte, 0, 64+n*10)
-	q = append(q, "INSERT OR IGNORE INTO events(key, time, type, data) VALUES "...)
-	for i := range n {
-		if i > 0 {
-			q = append(q, ',')
-		}
-		q = append(q, "(?,?,?,?)"...)
-	}
-	return string(q)
-}
-
-// insertFree stores one row under its key, or the next free one of its session when another event has it.
-func insertFree(tx *sql.Tx, row []any) error {
-	key := row[0].(int64)
-	var typ string
-	var data []byte
-	err := tx.QueryRow("SELECT type, data FROM events WHERE key = ?", key).Scan(&typ, &data)
-	if err == nil && typ == row[2].(string) && string(data) == string(row[3].([]byte)) {
-		return nil // it is this one
-	}
-	if err != nil && err != sql.ErrNoRows {
-		return err
-	}
-	_, err = tx.Exec("INSERT INTO events(key, time, type, data) SELECT max(key) + 1, ?, ?, ? FROM events WHERE key BETWEEN ? AND ?",
-		row[1], row[2], row[3], key&^maxSeq, key|maxSeq)
-	return err
-}
-
-func (b *batch) putHead(h *Session) error {
-	info := h.Info
-	if !json.Valid(info) {
-		info = []byte("{}")
-	}
-	_, err := b.tx.Exec(`INSERT INTO sessions(id, cwd, title, parent, created, updated, info) VALUES (?,?,?,?,?,?,?)
-		ON CONFLICT(id) DO UPDATE SET cwd = excluded.cwd, title = excluded.title, parent = excluded.parent,
-		created = excluded.created, updated = excluded.updated, info = excluded.info`,
-		h.ID, h.Cwd, h.Title, h.Parent, h.Created.UnixMicro(), h.Updated.UnixMicro(), info)
-	if err != nil {
-		return fmt.Errorf("session %s: %w", h.ID, err)
-	}
-	return nil
-}
-
-// sessionNum finds or makes the row of a session.
-func sessionNum(tx *sql.Tx, id string) (num int64, err error) {
-	err = tx.QueryRow("SELECT num FROM sessions WHERE id = ?", id).Scan(&num)
-	if err == sql.ErrNoRows {
-		now := time.Now().UnixMicro()
-		err = tx.QueryRow("INSERT INTO sessions(id, cwd, title, parent, created, updated, info) VALUES (?,'','','',?,?,'{}') RETURNING num", id, now, now).Scan(&num)
-	}
-	return num, err
 }

@@ -1,0 +1,63 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+)
+
+// backend is the database behind a Store: a file of SQLite, or a PostgreSQL server. Everything else, above all the
+// queue and its one writer, is the same for both.
+type backend interface {
+	// open connects and brings the database to our version. All writes go through the result, one at a time.
+	open() (*sql.DB, error)
+	// reader is the pool that reads, given what open made.
+	reader(write *sql.DB) (*sql.DB, error)
+	// begin starts a writing transaction on what open made.
+	begin(ctx context.Context, s *Store, d *sql.DB) (*sql.Tx, error)
+	// bind writes a query's ? the way the database wants them.
+	bind(query string) string
+	// clean is a text as the database can hold it.
+	clean(text string) string
+	// insert stores events whose keys are free and says how many those were.
+	insert(t tx, rows []row) (int64, error)
+	// explain turns a failure into a Problem with the next move.
+	explain(err error) error
+	// broken reports failures of the database rather than of one statement.
+	broken(err error) bool
+	// lock makes the caller a session's only writer; see Store.Lock.
+	lock(ctx context.Context, s *Store, session string) (unlock func(), err error)
+	// fenced gives those of the sessions that somebody else has taken over.
+	fenced(t tx, sessions []string) ([]*FencedError, error)
+	// name is the database, for people.
+	name() string
+}
+
+// row is an event with its key.
+type row struct {
+	key int64
+	*Event
+}
+
+// tx is a transaction that takes ? in every database.
+type tx struct {
+	t *sql.Tx
+	b backend
+}
+
+func (t tx) Exec(q string, args ...any) (sql.Result, error) { return t.t.Exec(t.b.bind(q), args...) }
+func (t tx) Query(q string, args ...any) (*sql.Rows, error) { return t.t.Query(t.b.bind(q), args...) }
+func (t tx) QueryRow(q string, args ...any) *sql.Row        { return t.t.QueryRow(t.b.bind(q), args...) }
+
+// db is the same for a pool.
+type db struct {
+	d *sql.DB
+	b backend
+}
+
+func (d db) Query(ctx context.Context, q string, args ...any) (*sql.Rows, error) {
+	return d.d.QueryContext(ctx, d.b.bind(q), args...)
+}
+
+func (d db) QueryRow(ctx context.Context, q string, args ...any) *sql.Row {
+	return d.d.QueryRowContext(ctx, d.b.bind(q), args...)
+}

@@ -1,0 +1,117 @@
+package store
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// rowsPerInsert: one statement with many rows costs a third of as many statements.
+const rowsPerInsert = 32
+
+// batch gathers the events of one transaction into few statements.
+type batch struct {
+	tx   tx
+	nums map[string]int64 // session id → number, looked up once a transaction: another process may have deleted it
+	rows []row
+}
+
+func newBatch(t tx) *batch { return &batch{tx: t, nums: map[string]int64{}} }
+
+// forget drops what a call may have changed behind our back.
+func (b *batch) forget() { clear(b.nums) }
+
+func (b *batch) addEvent(session string, e *Event) error {
+	num, ok := b.nums[session]
+	if !ok {
+		var err error
+		if num, err = sessionNum(b.tx, session); err != nil {
+			return err
+		}
+		b.nums[session] = num
+	}
+	b.rows = append(b.rows, row{eventKey(num, e.Seq), e})
+	if len(b.rows) == maxRows(b.tx.b) {
+		return b.flush()
+	}
+	return nil
+}
+
+// maxRows is how many rows go into one statement.
+func maxRows(b backend) int {
+	if _, ok := b.(*postgres); ok {
+		return maxBatch // what counts there is how often a message crosses the network
+	}
+	return rowsPerInsert
+}
+
+// flush inserts the gathered rows. A number that is taken (two processes on one session, against the lock) is no
+// reason to lose what was said: the event gets the next free one.
+func (b *batch) flush() error {
+	if len(b.rows) == 0 {
+		return nil
+	}
+	rows := b.rows
+	b.rows = b.rows[:0]
+	done, err := b.tx.b.insert(b.tx, rows)
+	if err != nil || int(done) == len(rows) {
+		return err
+	}
+	for _, r := range rows {
+		if err := insertFree(b.tx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// insertFree stores one row under its key, or the next free one of its session when another event has it.
+func insertFree(t tx, r row) error {
+	var typ string
+	var data []byte
+	err := t.QueryRow("SELECT type, data FROM events WHERE key = ?", r.key).Scan(&typ, &data)
+	if err == nil && typ == t.b.clean(r.Type) && string(data) == string(r.Data) {
+		return nil // it is this one
+	}
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	key := r.key
+	if err == nil {
+		if err := t.QueryRow("SELECT max(key) + 1 FROM events WHERE key BETWEEN ? AND ?", r.key&^maxSeq, r.key|maxSeq).Scan(&key); err != nil {
+			return err
+		}
+	}
+	_, err = t.b.insert(t, []row{{key, r.Event}})
+	return err
+}
+
+func (b *batch) putHead(h *Session) error {
+	info := h.Info
+	if !json.Valid(info) {
+		info = []byte("{}")
+	}
+	clean := b.tx.b.clean
+	_, err := b.tx.Exec(`INSERT INTO sessions(id, cwd, title, parent, created, updated, info) VALUES (?,?,?,?,?,?,?)
+		ON CONFLICT(id) DO UPDATE SET cwd = excluded.cwd, title = excluded.title, parent = excluded.parent,
+		created = excluded.created, updated = excluded.updated, info = excluded.info`,
+		clean(h.ID), clean(h.Cwd), clean(h.Title), clean(h.Parent), h.Created.UnixMicro(), h.Updated.UnixMicro(), info)
+	if err != nil {
+		return fmt.Errorf("session %s: %w", h.ID, err)
+	}
+	return nil
+}
+
+// sessionNum finds or makes the row of a session.
+func sessionNum(t tx, id string) (num int64, err error) {
+	id = t.b.clean(id)
+	err = t.QueryRow("SELECT num FROM sessions WHERE id = ?", id).Scan(&num)
+	if errors.Is(err, sql.ErrNoRows) {
+		now := time.Now().UnixMicro()
+		err = t.QueryRow(`INSERT INTO sessions(id, cwd, title, parent, created, updated, info) VALUES (?,'','','',?,?,'{}')
+			ON CONFLICT(id) DO UPDATE SET id = excluded.id RETURNING num`, id, now, now).Scan(&num)
+	}
+	return num, err
+}

@@ -1,0 +1,231 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// postgres is a schema of a PostgreSQL database: "pillion", or the URL's search_path. One connection writes and
+// holds the locks of the sessions that are at work here; they end with it.
+type postgres struct {
+	url string
+
+	mu   sync.Mutex
+	gen  int64                   // guarded by mu: how often the writing connection was made
+	held map[string]*hold        // guarded by mu: by session
+	gone map[string]*FencedError // guarded by mu: taken over while the connection was lost
+}
+
+func newPostgres(url string) *postgres {
+	return &postgres{url: url, held: map[string]*hold{}, gone: map[string]*FencedError{}}
+}
+
+// How long a server may take.
+const (
+	connectPatience = 5 * time.Second
+	lockPatience    = 2 * time.Second
+)
+
+func (p *postgres) config() (c *pgx.ConnConfig, schema string, err error) {
+	if c, err = pgx.ParseConfig(p.url); err != nil {
+		return nil, "", err // pgx takes the password out of it
+	}
+	if c.ConnectTimeout == 0 {
+		c.ConnectTimeout = connectPatience
+	}
+	schema = "pillion"
+	if s := c.RuntimeParams["search_path"]; s != "" {
+		schema = s
+	}
+	delete(c.RuntimeParams, "search_path") // poolers refuse it there
+	return c, schema, nil
+}
+
+// name is the address without user, password and settings.
+func (p *postgres) name() string {
+	c, schema, err := p.config()
+	if err != nil {
+		return "the PostgreSQL server of the setting store"
+	}
+	return fmt.Sprintf("postgres://%s/%s (schema %s)", c.Host, c.Database, schema)
+}
+
+func (p *postgres) pool(conns int, connected func()) (*sql.DB, string, error) {
+	c, schema, err := p.config()
+	if err != nil {
+		return nil, "", err
+	}
+	path := pgx.Identifier{schema}.Sanitize()
+	d := stdlib.OpenDB(*c, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
+		// A machine that vanishes must not keep its locks for hours: the server asks after it.
+		_, err := conn.Exec(ctx, `SELECT set_config('search_path', $1, false), set_config('tcp_keepalives_idle', '30', false),
+			set_config('tcp_keepalives_interval', '10', false), set_config('tcp_keepalives_count', '3', false)`, path)
+		if err == nil && connected != nil {
+			connected()
+		}
+		return err
+	}))
+	d.SetMaxOpenConns(conns)
+	d.SetMaxIdleConns(1)
+	return d, schema, nil
+}
+
+func (p *postgres) open() (*sql.DB, error) {
+	d, schema, err := p.pool(1, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.gen++
+	})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*connectPatience)
+	defer cancel()
+	if err := p.migrate(ctx, d, schema); err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+func (p *postgres) reader(*sql.DB) (*sql.DB, error) {
+	d, _, err := p.pool(4, nil)
+	if err == nil {
+		d.SetConnMaxIdleTime(time.Minute)
+	}
+	return d, err
+}
+
+func (p *postgres) bind(query string) string {
+	if !strings.Contains(query, "?") {
+		return query
+	}
+	var b strings.Builder
+	n := 0
+	for {
+		before, after, found := strings.Cut(query, "?")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		n++
+		b.WriteByte('$')
+		b.WriteString(strconv.Itoa(n))
+		query = after
+	}
+}
+
+// clean takes out what text there cannot hold; without it one path of odd bytes would stop the whole queue.
+func (p *postgres) clean(text string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+func (p *postgres) insert(t tx, rows []row) (int64, error) {
+	keys, times := make([]int64, len(rows)), make([]int64, len(rows))
+	types, data := make([]string, len(rows)), make([][]byte, len(rows))
+	for i, r := range rows {
+		keys[i], times[i], types[i], data[i] = r.key, r.Time.UnixMicro(), p.clean(r.Type), r.Data
+		if data[i] == nil {
+			data[i] = []byte{}
+		}
+	}
+	res, err := t.t.Exec(`INSERT INTO events(key, time, type, data)
+		SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::bytea[]) ON CONFLICT DO NOTHING`, keys, times, types, data)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// pgMigrations lead forward only; the index plus one is the version. A line that was released is never changed.
+var pgMigrations = []string{
+	`CREATE TABLE sessions(
+		num bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+		id text NOT NULL UNIQUE, cwd text NOT NULL, title text NOT NULL, parent text NOT NULL,
+		created bigint NOT NULL, updated bigint NOT NULL, -- microseconds since 1970
+		info bytea NOT NULL);
+	CREATE INDEX sessions_parent ON sessions(parent) WHERE parent <> '';
+	CREATE TABLE events(
+		key bigint PRIMARY KEY, -- sessions.num << 32 | seq
+		time bigint NOT NULL, type text NOT NULL, data bytea NOT NULL);
+	CREATE TABLE grants(
+		id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, project text NOT NULL, permission text NOT NULL, pattern text NOT NULL,
+		created bigint NOT NULL, UNIQUE(project, permission, pattern));
+	CREATE TABLE journal(id text PRIMARY KEY, data bytea NOT NULL, created bigint NOT NULL, pid bigint NOT NULL);
+	CREATE TABLE changes(
+		rowid bigint GENERATED ALWAYS AS IDENTITY,
+		id text NOT NULL, session text NOT NULL, time bigint NOT NULL, state text NOT NULL, data bytea NOT NULL,
+		PRIMARY KEY(session, id));
+	CREATE TABLE writers( -- who holds, or held last, a session's lock; fence grows with every holder
+		session text PRIMARY KEY, fence bigint NOT NULL, host text NOT NULL, pid bigint NOT NULL, since bigint NOT NULL);`,
+}
+
+// migrate brings the schema to our version. Programs that start together take turns.
+func (p *postgres) migrate(ctx context.Context, d *sql.DB, schema string) error {
+	v, err := p.version(ctx, d)
+	if err != nil || v == len(pgMigrations) {
+		return err
+	}
+	t, err := d.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer t.Rollback()
+	if _, err := t.ExecContext(ctx, "SELECT pg_advisory_xact_lock(7526175)"); err != nil {
+		return err
+	}
+	var there bool
+	if err := t.QueryRowContext(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", schema).Scan(&there); err != nil {
+		return err
+	}
+	if !there {
+		if _, err := t.ExecContext(ctx, "CREATE SCHEMA "+pgx.Identifier{schema}.Sanitize()); err != nil {
+			return err
+		}
+	}
+	if v, err = p.version(ctx, t); err != nil {
+		return err
+	}
+	if v > len(pgMigrations) {
+		return &Problem{Kind: ProblemNewer, Path: p.name(), Message: fmt.Sprintf(
+			"%s was written by a newer Pillion (schema %d, this one knows %d). It is left as it is: update Pillion", p.name(), v, len(pgMigrations))}
+	}
+	if v == 0 {
+		var n int
+		if err := t.QueryRowContext(ctx, "SELECT count(*) FROM pg_tables WHERE schemaname = $1", schema).Scan(&n); err != nil {
+			return err
+		}
+		if n > 0 {
+			return &Problem{Kind: ProblemForeign, Path: p.name(), Message: p.name() + " has tables of another program. It is left as it is: name another schema with ?search_path= in the setting store"}
+		}
+		if _, err := t.ExecContext(ctx, "CREATE TABLE schema_version(version integer PRIMARY KEY, applied bigint NOT NULL)"); err != nil {
+			return err
+		}
+	}
+	for ; v < len(pgMigrations); v++ {
+		if _, err := t.ExecContext(ctx, pgMigrations[v]); err != nil {
+			return fmt.Errorf("bringing %s to schema %d: %w", p.name(), v+1, err)
+		}
+		if _, err := t.ExecContext(ctx, "INSERT INTO schema_version VALUES ($1, $2)", v+1, time.Now().UnixMicro()); err != nil {
+			return err
+		}
+	}
+	return t.Commit()
+}
+
+func (p *postgres) version(ctx context.Context, q queryer) (v int, err error) {
+	var there bool
+	if err := q.QueryRowContext(ctx, "SELECT to_regclass(quote_ident(current_schema()) || '.schema_version') IS NOT NULL").Scan(&there); err != nil || !there {
+		return 0, err
+	}
+	err = q.QueryRowContext(ctx, "SELECT coalesce(max(version), 0) FROM schema_version").Scan(&v)
+	return v, err
+}

@@ -1,0 +1,326 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// hold is a session's lock. The lock itself is the server's (an advisory one) and ends with the connection; the fence
+// tells after a new connection whether somebody else was there meanwhile.
+type hold struct {
+	fence     int64 // 0: granted while the server was away
+	gen       int64 // the connection that has the lock
+	pending   bool  // being taken
+	releasing bool  // given back once what was said is stored
+}
+
+const (
+	tryLockSQL = "SELECT pg_try_advisory_lock(hashtextextended(current_schema() || '/' || $1, 7526175))"
+	unlockSQL  = "SELECT pg_advisory_unlock(hashtextextended(current_schema() || '/' || $1, 7526175))"
+)
+
+// lock waits a moment for another machine's writer. Where the server is away it is granted, and settled when the
+// server is back.
+func (p *postgres) lock(ctx context.Context, s *Store, session string) (unlock func(), err error) {
+	deadline := time.Now().Add(lockPatience)
+	for {
+		holder, err := p.try(ctx, s, session)
+		if err == nil {
+			var once sync.Once
+			return func() { once.Do(func() { p.unlock(s, session) }) }, nil
+		}
+		if !errors.Is(err, errHeld) {
+			return nil, err
+		}
+		if time.Now().After(deadline) {
+			return nil, holder
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// try gives errHeld and who has it, when somebody does.
+func (p *postgres) try(ctx context.Context, s *Store, session string) (*LockedError, error) {
+	p.mu.Lock()
+	if f := p.gone[session]; f != nil {
+		p.mu.Unlock()
+		return nil, f
+	}
+	if h := p.held[session]; h != nil {
+		defer p.mu.Unlock()
+		if h.releasing {
+			h.releasing = false
+			return nil, nil
+		}
+		return &LockedError{Session: session, PID: os.Getpid()}, errHeld
+	}
+	h := &hold{pending: true}
+	p.held[session] = h
+	p.mu.Unlock()
+
+	var fence, gen int64
+	var who writer
+	err := p.onWriter(ctx, s, func(ctx context.Context, c *pgx.Conn) (err error) {
+		p.mu.Lock()
+		gen = p.gen
+		p.mu.Unlock()
+		fence, who, err = take(ctx, c, session)
+		return err
+	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h.pending, h.fence, h.gen = false, fence, gen
+	switch {
+	case err == nil:
+		return nil, nil
+	case errors.Is(err, errHeld):
+		delete(p.held, session)
+		return &LockedError{Session: session, PID: who.pid, Host: who.elsewhere()}, errHeld
+	case ctx.Err() != nil:
+		delete(p.held, session)
+		return nil, ctx.Err()
+	}
+	h.fence, h.gen = 0, 0 // the server is away: see relock
+	return nil, nil
+}
+
+// onWriter runs f on the writing connection, between two transactions. A caller that gives up does not end it: with
+// the connection every lock would go.
+func (p *postgres) onWriter(ctx context.Context, s *Store, f func(context.Context, *pgx.Conn) error) error {
+	d, err := s.open()
+	if err != nil {
+		return err
+	}
+	conn, err := d.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	slow, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectPatience)
+	defer cancel()
+	return conn.Raw(func(c any) error { return f(slow, c.(*stdlib.Conn).Conn()) })
+}
+
+type writer struct {
+	host string
+	pid  int
+}
+
+func (w writer) elsewhere() string {
+	if w.host == hostname() {
+		return ""
+	}
+	return w.host
+}
+
+func hostname() string {
+	name, err := os.Hostname()
+	if err != nil || name == "" {
+		return "an unnamed machine"
+	}
+	return name
+}
+
+// take locks a session and writes down who has it. errHeld comes with who that is.
+func take(ctx context.Context, c *pgx.Conn, session string) (fence int64, who writer, err error) {
+	var mine bool
+	if err := c.QueryRow(ctx, tryLockSQL, session).Scan(&mine); err != nil {
+		return 0, who, err
+	}
+	if !mine {
+		_, who, err := lastWriter(ctx, c, session)
+		return 0, who, errors.Join(errHeld, err)
+	}
+	err = c.QueryRow(ctx, `INSERT INTO writers(session, fence, host, pid, since) VALUES ($1, 1, $2, $3, $4)
+		ON CONFLICT(session) DO UPDATE SET fence = writers.fence + 1, host = excluded.host, pid = excluded.pid, since = excluded.since
+		RETURNING fence`, session, hostname(), os.Getpid(), time.Now().UnixMicro()).Scan(&fence)
+	return fence, who, err
+}
+
+func lastWriter(ctx context.Context, c *pgx.Conn, session string) (fence int64, who writer, err error) {
+	err = c.QueryRow(ctx, "SELECT fence, host, pid FROM writers WHERE session = $1", session).Scan(&fence, &who.host, &who.pid)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = nil
+	}
+	return fence, who, err
+}
+
+// unlock gives the session back once all that was said is stored: another machine that goes on must see it.
+func (p *postgres) unlock(s *Store, session string) {
+	p.mu.Lock()
+	if h := p.held[session]; h != nil {
+		h.releasing = true
+	}
+	p.mu.Unlock()
+	s.enqueue(op{after: func() {
+		p.mu.Lock()
+		h := p.held[session]
+		if h == nil || !h.releasing {
+			p.mu.Unlock()
+			return // somebody here goes on with it
+		}
+		delete(p.held, session)
+		p.mu.Unlock()
+		// A failure means that the connection is gone, and the lock with it.
+		_ = p.onWriter(context.Background(), s, func(ctx context.Context, c *pgx.Conn) error {
+			_, err := c.Exec(ctx, unlockSQL, session)
+			return err
+		})
+	}})
+}
+
+// begin starts a transaction once the locks are this connection's.
+func (p *postgres) begin(ctx context.Context, s *Store, d *sql.DB) (*sql.Tx, error) {
+	if p.stale() {
+		if err := d.PingContext(ctx); err != nil { // the connection, with its number
+			return nil, err
+		}
+		if err := p.onWriter(ctx, s, func(ctx context.Context, c *pgx.Conn) error { return p.relock(ctx, s, c) }); err != nil {
+			return nil, err
+		}
+	}
+	t, err := d.BeginTx(ctx, nil)
+	if err == nil && p.stale() {
+		t.Rollback()
+		return nil, errReconnected
+	}
+	return t, err
+}
+
+func (p *postgres) stale() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, h := range p.held {
+		if !h.pending && h.gen != p.gen {
+			return true
+		}
+	}
+	return false
+}
+
+// relock takes the locks again that a lost connection cost, unless somebody else went on with the session.
+func (p *postgres) relock(ctx context.Context, s *Store, c *pgx.Conn) error {
+	p.mu.Lock()
+	gen := p.gen
+	var todo []string
+	for id, h := range p.held {
+		if !h.pending && h.gen != gen {
+			todo = append(todo, id)
+		}
+	}
+	p.mu.Unlock()
+	for _, id := range todo {
+		p.mu.Lock()
+		h := p.held[id]
+		p.mu.Unlock()
+		if h == nil {
+			continue
+		}
+		fence, lost, err := p.again(ctx, s, c, id, h.fence)
+		if err != nil {
+			return err
+		}
+		p.mu.Lock()
+		if lost != nil {
+			p.gone[id] = lost
+			delete(p.held, id)
+		} else {
+			h.fence, h.gen = fence, gen
+		}
+		p.mu.Unlock()
+	}
+	return nil
+}
+
+func (p *postgres) again(ctx context.Context, s *Store, c *pgx.Conn, session string, fence int64) (int64, *FencedError, error) {
+	var mine bool
+	if err := c.QueryRow(ctx, tryLockSQL, session).Scan(&mine); err != nil {
+		return 0, nil, err
+	}
+	now, who, err := lastWriter(ctx, c, session)
+	if err != nil {
+		return 0, nil, err
+	}
+	taken := &FencedError{Session: session, Host: who.host, PID: who.pid}
+	if !mine {
+		return 0, taken, nil
+	}
+	give := func() (int64, *FencedError, error) {
+		_, err := c.Exec(ctx, unlockSQL, session)
+		return 0, taken, err
+	}
+	if fence != 0 {
+		if now != fence {
+			return give()
+		}
+		return fence, nil, nil
+	}
+	// It was begun while the server was away. What is there already was said by somebody else.
+	if mine := s.queuedEvents(session); len(mine) > 0 {
+		var last int64
+		err := c.QueryRow(ctx, `SELECT coalesce(max(key) & 4294967295, 0) FROM events, (SELECT num FROM sessions WHERE id = $1) AS s
+			WHERE key BETWEEN num << 32 AND num << 32 | 4294967295`, session).Scan(&last)
+		if err != nil {
+			return 0, nil, err
+		}
+		if last >= mine[0].Seq {
+			return give()
+		}
+	}
+	fence, _, err = take(ctx, c, session)
+	if err == nil { // taken twice on this connection; once is enough
+		_, err = c.Exec(ctx, unlockSQL, session)
+	}
+	return fence, nil, err
+}
+
+// fenced compares the fences inside the transaction that writes: whoever takes over waits for its end.
+func (p *postgres) fenced(t tx, sessions []string) ([]*FencedError, error) {
+	var lost []*FencedError
+	fences := map[string]int64{}
+	var ask []string
+	p.mu.Lock()
+	for _, id := range sessions {
+		if f := p.gone[id]; f != nil {
+			lost = append(lost, f)
+		} else if h := p.held[id]; h != nil && h.fence != 0 && !h.pending {
+			fences[id] = h.fence
+			ask = append(ask, id)
+		}
+	}
+	p.mu.Unlock()
+	if len(ask) == 0 {
+		return lost, nil
+	}
+	rows, err := t.t.Query("SELECT session, fence, host, pid FROM writers WHERE session = ANY($1) FOR SHARE", ask)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		f := &FencedError{}
+		var fence int64
+		if err := rows.Scan(&f.Session, &fence, &f.Host, &f.PID); err != nil {
+			return nil, err
+		}
+		if fence != fences[f.Session] {
+			lost = append(lost, f)
+			p.mu.Lock()
+			p.gone[f.Session] = f
+			delete(p.held, f.Session)
+			p.mu.Unlock()
+		}
+	}
+	return lost, rows.Err()
+}

@@ -1,0 +1,72 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// errReconnected: the writing connection was made anew; the locks must be looked at first.
+var errReconnected = errors.New("the connection was made anew")
+
+// explain turns what the server or the network says into a Problem with the next move.
+func (p *postgres) explain(err error) error {
+	var known *Problem
+	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, ErrNotFound) || errors.Is(err, ErrClosed) {
+		return err
+	}
+	say := func(kind ProblemKind, format string, args ...any) error {
+		return &Problem{Kind: kind, Path: p.name(), Message: fmt.Sprintf(format, args...), Err: err}
+	}
+	var parse *pgconn.ParseConfigError
+	if errors.As(err, &parse) {
+		return say(ProblemOther, "the setting store is no PostgreSQL address (postgres://user@host/database): %v", err)
+	}
+	switch code := sqlState(err); {
+	case code == "":
+		return say(ProblemAway, "%s does not answer (%v); check the network and the server; the session is saved by itself once it does", p.name(), err)
+	case code == "28P01" || code == "28000":
+		return say(ProblemOther, "%s refuses the user or password (%s); check the setting store, or ~/.pgpass", p.name(), code)
+	case code == "3D000":
+		return say(ProblemOther, "%s: there is no such database; make it with createdb, or correct the setting store", p.name())
+	case code == "42501" || code == "25006":
+		return say(ProblemReadOnly, "%s cannot be written (%v); the user needs a schema of its own (CREATE on the database) and no read-only server", p.name(), err)
+	case code == "53100" || code == "53200":
+		return say(ProblemFull, "%s has no space left (%v); the session is saved by itself once there is some", p.name(), err)
+	case code[:2] == "08" || code[:2] == "57" || code[:2] == "53":
+		return say(ProblemAway, "%s is not available now (%v); the session is saved by itself once it is", p.name(), err)
+	case code[:2] == "40" || code == "55P03":
+		return say(ProblemLocked, "%s is busy with another writer (%v)", p.name(), err)
+	case code[:2] == "XX":
+		return say(ProblemDamaged, "%s is damaged (%v); ask who runs the server", p.name(), err)
+	}
+	return say(ProblemOther, "the session store %s failed: %v", p.name(), err)
+}
+
+// sqlState is empty for failures that are not the server's answer: the network's.
+func sqlState(err error) string {
+	var e *pgconn.PgError
+	if errors.As(err, &e) && len(e.Code) == 5 {
+		return e.Code
+	}
+	return ""
+}
+
+// broken: everything but an answer about the statement itself.
+func (p *postgres) broken(err error) bool {
+	if errors.Is(err, ErrNotFound) {
+		return false
+	}
+	switch code := sqlState(err); {
+	case code == "":
+		return true
+	default:
+		switch code[:2] {
+		case "08", "25", "40", "53", "57", "58", "XX":
+			return true
+		}
+	}
+	return false
+}

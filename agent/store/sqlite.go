@@ -1,0 +1,143 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver "sqlite": SQLite without cgo
+)
+
+// sqlite is one file; the empty path is a database in memory.
+type sqlite struct {
+	path        string
+	busyTimeout time.Duration // how long a write waits for another process
+}
+
+func (s *sqlite) name() string             { return s.path }
+func (s *sqlite) bind(query string) string { return query }
+func (s *sqlite) clean(text string) string { return text }
+
+func (s *sqlite) open() (*sql.DB, error) {
+	if s.path != "" {
+		if err := prepareFile(s.path); err != nil {
+			return nil, err
+		}
+	}
+	d, err := sql.Open("sqlite", s.dsn(true))
+	if err != nil {
+		return nil, err
+	}
+	d.SetMaxOpenConns(1)
+	d.SetMaxIdleConns(1)
+	// The first connection to a new file may find another process switching it to WAL or creating the tables.
+	deadline := time.Now().Add(s.busyTimeout)
+	for {
+		err = migrate(context.Background(), d, s.path)
+		if err == nil || !isBusy(err) || time.Now().After(deadline) {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// reader: without a file it is the writer's one connection.
+func (s *sqlite) reader(write *sql.DB) (*sql.DB, error) {
+	if s.path == "" {
+		return write, nil
+	}
+	d, err := sql.Open("sqlite", s.dsn(false))
+	if err != nil {
+		return nil, err
+	}
+	d.SetMaxOpenConns(4)
+	d.SetMaxIdleConns(1)
+	return d, nil
+}
+
+func (s *sqlite) begin(ctx context.Context, _ *Store, d *sql.DB) (*sql.Tx, error) {
+	return d.BeginTx(ctx, nil)
+}
+
+func (s *sqlite) insert(t tx, rows []row) (int64, error) {
+	args := make([]any, 0, 4*len(rows))
+	for _, r := range rows {
+		args = append(args, r.key, r.Time.UnixMicro(), r.Type, r.Data)
+	}
+	res, err := t.t.Exec(insertEvents(len(rows)), args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+var insertFull = sync.OnceValue(func() string { return insertText(rowsPerInsert) })
+
+func insertEvents(n int) string {
+	if n == rowsPerInsert {
+		return insertFull()
+	}
+	return insertText(n)
+}
+
+func insertText(n int) string {
+	return "INSERT OR IGNORE INTO events(key, time, type, data) VALUES " + strings.Repeat("(?,?,?,?),", n-1) + "(?,?,?,?)"
+}
+
+// fenced: the lock of a file is the system's and is not lost while the process lives.
+func (s *sqlite) fenced(tx, []string) ([]*FencedError, error) { return nil, nil }
+
+func (s *sqlite) dsn(write bool) string {
+	q := url.Values{}
+	q.Add("_pragma", fmt.Sprintf("busy_timeout(%d)", s.busyTimeout.Milliseconds()))
+	q.Add("_pragma", "cache_size(-1024)") // KiB a connection: idle memory counts
+	if s.path == "" {
+		return "file::memory:?" + q.Encode()
+	}
+	if write {
+		q.Add("_pragma", "synchronous(NORMAL)")
+		q.Add("_pragma", "journal_size_limit(16777216)") // bytes the WAL keeps after a big session
+		q.Set("_txlock", "immediate")
+	} else {
+		q.Add("_pragma", "query_only(1)")
+	}
+	return (&url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(s.path), RawQuery: q.Encode()}).String()
+}
+
+// prepareFile makes the folder (0700) and the file (0600): sessions quote source code and commands. SQLite gives
+// its -wal and -shm files the mode of the file.
+func prepareFile(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a file", path)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		if err := f.Chmod(0o600); err != nil && !errors.Is(err, os.ErrPermission) {
+			return err
+		}
+	}
+	return nil
+}
