@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/pillion-dev/pillion/agent"
@@ -302,6 +303,9 @@ func permissionOptions(r permission.Request) []protocol.PermissionOption {
 	out := []protocol.PermissionOption{{OptionID: optionOnce, Name: "Allow", Kind: protocol.PermissionOptionKindAllowOnce}}
 	if len(r.Always) > 0 {
 		what := r.Permission + " " + strings.Join(r.Always, ", ")
+		if slices.Equal(r.Always, []string{"*"}) {
+			what = "any " + r.Permission
+		}
 		out = append(out,
 			protocol.PermissionOption{OptionID: optionSession, Name: "Always allow " + what + " in this session", Kind: protocol.PermissionOptionKindAllowAlways},
 			protocol.PermissionOption{OptionID: optionProject, Name: "Always allow " + what + " in this project", Kind: protocol.PermissionOptionKindAllowAlways})
