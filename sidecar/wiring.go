@@ -76,7 +76,7 @@ func newApp(o appOptions) *app {
 	if o.ephemeral {
 		a.store = store.NewForgetful()
 	} else {
-		a.store = store.New(filepath.Join(a.place.state, "pillion.db"))
+		a.store = store.New(a.place.storePlace())
 	}
 	a.grants = agent.Grants(a.store)
 	a.journal = &files.DirJournal{Dir: filepath.Join(a.place.state, "journal")}

@@ -71,6 +71,20 @@ func (p *workplace) config(cwd string) (*config.Config, []config.Problem) {
 	return c, problems
 }
 
+// own are the person's settings without any project's.
+func (p *workplace) own() *config.Config {
+	c, _ := config.Load(config.Sources{UserDir: p.user, Editor: p.editor, Env: os.Getenv})
+	return c
+}
+
+// storePlace is where sessions are kept. A project's files have no say in it.
+func (p *workplace) storePlace() string {
+	if s := p.own().Store; s != "" {
+		return s
+	}
+	return filepath.Join(p.state, "pillion.db")
+}
+
 // rules are the effective ones of the default agent in a directory.
 func (p *workplace) rules(dir string) permission.Ruleset {
 	c, _ := p.config(dir)

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"io"
+	"maps"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/sidecar/config"
+	"github.com/pillion-dev/pillion/sidecar/keys"
+)
+
+// secrets are the person's keys as far as this process came to know them: those of the environment, the configuration
+// and pillion auth. They are hidden in the log, in what tools and prompts bring into a session, and in system prompts.
+type secrets struct {
+	mu    sync.RWMutex
+	known []string                // guarded by mu; the longest first, so that a key within a key leaves no rest
+	seen  map[*config.Config]bool // guarded by mu; configurations whose keys are known
+	kept  map[string]keys.Key     // guarded by mu; the kept keys, as of the last look
+	once  sync.Once               // the environment
+}
+
+// hide masks every known key.
+func (s *secrets) hide(text string) string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, k := range s.known {
+		if strings.Contains(text, k) {
+			text = strings.ReplaceAll(text, k, agent.HiddenKey)
+		}
+	}
+	return text
+}
+
+// learn takes in the keys of a directory's configuration and the kept ones. It is quick when nothing is new.
+func (s *secrets) learn(c *config.Config, kept map[string]keys.Key) {
+	s.environment()
+	s.mu.RLock()
+	same := s.seen[c] && maps.Equal(s.kept, kept)
+	s.mu.RUnlock()
+	if same {
+		return
+	}
+	found := configuredSecrets(c)
+	for _, k := range kept {
+		found = append(found, k.Value)
+	}
+	s.add(found...)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.seen == nil || len(s.seen) > 64 { // changed files make new ones; the keys themselves stay known
+		s.seen = map[*config.Config]bool{}
+	}
+	s.seen[c], s.kept = true, kept
+}
+
+// environment takes in the variables that are named like keys.
+func (s *secrets) environment() {
+	s.once.Do(func() {
+		for _, e := range os.Environ() {
+			if name, value, _ := strings.Cut(e, "="); secretName(name) && !strings.HasPrefix(value, "/") {
+				s.add(value)
+			}
+		}
+	})
+}
+
+func (s *secrets) add(values ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range values {
+		for _, scheme := range [...]string{"Bearer ", "Basic ", "Token "} {
+			v = strings.TrimPrefix(v, scheme)
+		}
+		if v = strings.TrimSpace(v); telling(v) && !slices.Contains(s.known, v) {
+			s.known = append(s.known, v)
+		}
+	}
+	slices.SortFunc(s.known, func(a, b string) int { return len(b) - len(a) })
+}
+
+// telling reports a value that can only be a key. "lm-studio" and "none" are what local servers are given for one, and
+// hiding such words everywhere would hide texts.
+func telling(v string) bool {
+	return len(v) >= 16 || len(v) >= 8 && strings.ContainsAny(v, "0123456789") && strings.ContainsFunc(v, func(r rune) bool { return r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' })
+}
+
+// secretName reports a variable or header that holds a secret by its name.
+func secretName(name string) bool {
+	name = strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+	for _, word := range [...]string{"API_KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "AUTHORIZATION", "COOKIE", "CREDENTIAL"} {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return strings.HasSuffix(name, "_KEY") || name == "KEY"
+}
+
+// configuredSecrets are the keys in a configuration.
+func configuredSecrets(c *config.Config) (found []string) {
+	named := func(m map[string]string) {
+		for name, v := range m {
+			if secretName(name) {
+				found = append(found, v)
+			}
+		}
+	}
+	address := func(raw string) {
+		u, err := url.Parse(raw)
+		if err != nil {
+			return
+		}
+		if p, ok := u.User.Password(); ok {
+			found = append(found, p)
+		}
+		for name, values := range u.Query() {
+			if secretName(name) {
+				found = append(found, values...)
+			}
+		}
+	}
+	for _, p := range c.Provider {
+		found = append(found, p.Key, p.APIKey)
+		named(p.Headers)
+		address(p.BaseURL)
+		if o := p.Options; o != nil {
+			found = append(found, o.APIKey)
+			named(o.Headers)
+			address(o.BaseURL)
+		}
+	}
+	for _, m := range c.MCP {
+		named(m.Headers)
+		named(m.Environment)
+		address(m.URL)
+		found = append(found, m.OAuth.Value.ClientSecret)
+	}
+	for _, l := range c.LSP.By {
+		named(l.Env)
+	}
+	found = append(found, c.WebSearch.Key)
+	address(c.WebSearch.URL)
+	return found
+}
+
+// hide masks the keys in a text of a directory's session.
+func (p *workplace) hide(cwd, text string) string {
+	c, _ := p.config(cwd)
+	p.secrets.learn(c, p.keys().All())
+	return p.secrets.hide(text)
+}
+
+// hiding is a log without keys. Every call of Write is a whole record.
+type hiding struct {
+	w io.Writer
+	s *secrets
+}
+
+func (h hiding) Write(b []byte) (int, error) {
+	h.s.environment()
+	_, err := io.WriteString(h.w, h.s.hide(string(b)))
+	return len(b), err
+}
