@@ -21,7 +21,7 @@ command -v go >/dev/null || {
 
 # 1. Debian packages
 packages=(git gcc libc6-dev make ripgrep)
-[ "$want" = test ] && packages+=(clangd shellcheck tmux)
+[ "$want" = test ] && packages+=(clangd postgresql shellcheck tmux)
 missing=()
 if command -v dpkg-query >/dev/null; then
   for p in "${packages[@]}"; do

@@ -96,6 +96,9 @@ func (u *untrusted) prune(n *node) {
 		case "web":
 			u.hold(m.at, "web", "it would let pages of this machine and private networks be fetched")
 			return false
+		case "store", "otel": // they count only in the person's own settings, trust or not; this says so early
+			u.hold(m.at, m.key, "it would send your sessions elsewhere")
+			return false
 		case "websearch":
 			u.hold(m.at, "websearch", redirects)
 			return false
