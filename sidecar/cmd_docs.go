@@ -1,0 +1,50 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pillion-dev/pillion/sidecar/config"
+)
+
+//go:generate go run . __docs ../docs/reference
+
+// docsCommand writes the reference pages from the program itself, or its manual page for a package.
+func docsCommand() *cobra.Command {
+	var man bool
+	c := &cobra.Command{
+		Use: "__docs DIR", Short: "Write the reference pages, or pillion.1, into a folder", Hidden: true, Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			pages := reference(c.Root())
+			if man {
+				pages = map[string]string{"pillion.1": manual(c.Root())}
+			}
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return err
+			}
+			for name, text := range pages {
+				if err := os.WriteFile(filepath.Join(args[0], name), []byte(text), 0o644); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&man, "man", false, "the manual page instead")
+	return c
+}
+
+// generated stands under every page's title.
+const generated = "<!-- Written by `go generate ./sidecar`; a test fails when it is stale. -->\n\n"
+
+// reference returns the pages of docs/reference by name. They are the same on every machine: nothing that is
+// configured, installed or set in the environment is in them.
+func reference(root *cobra.Command) map[string]string {
+	return map[string]string{
+		"commands.md":      commandsPage(root),
+		"configuration.md": configurationPage(config.JSONSchema()),
+		"tools.md":         toolsPage(everyTool()),
+	}
+}

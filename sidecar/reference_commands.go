@@ -1,0 +1,121 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// commandsPage is the command line as Markdown: what --help says, on one page.
+func commandsPage(root *cobra.Command) string {
+	var b strings.Builder
+	b.WriteString("# Commands\n\n" + generated)
+	b.WriteString("Exit codes: 0 done, 1 failed, 2 the command line is wrong, 130 cancelled. Every command has `--help`.\n\n")
+	b.WriteString("| command | does |\n|---|---|\n")
+	each(root, func(c *cobra.Command) {
+		fmt.Fprintf(&b, "| [`%s`](#%s) | %s |\n", c.CommandPath(), anchor(c.CommandPath()), cell(c.Short))
+	})
+	each(root, func(c *cobra.Command) {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", c.CommandPath(), prose(cmp.Or(c.Long, c.Short)+stop(c)))
+		if c.Runnable() && !(c.HasSubCommands() && c.Args == nil) {
+			fmt.Fprintf(&b, "\n```\n%s\n```\n", c.UseLine())
+		}
+		if rows := flagRows(c); len(rows) > 0 {
+			b.WriteString("\n| flag | does |\n|---|---|\n")
+			for _, r := range rows {
+				fmt.Fprintf(&b, "| `%s` | %s |\n", r[0], cell(r[1]))
+			}
+		}
+		if c.Example != "" {
+			fmt.Fprintf(&b, "\n```sh\n%s\n```\n", unindent(c.Example))
+		}
+	})
+	return b.String()
+}
+
+// each visits the commands below one that people see, depth first, as --help lists them.
+func each(c *cobra.Command, do func(*cobra.Command)) {
+	for _, sub := range c.Commands() {
+		if sub.Hidden || sub.Name() == "help" || sub.Name() == "completion" {
+			continue
+		}
+		do(sub)
+		each(sub, do)
+	}
+}
+
+// flagRows returns each flag of a command with what it does.
+func flagRows(c *cobra.Command) (rows [][2]string) {
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || f.Name == "help" {
+			return
+		}
+		name := "--" + f.Name
+		if f.Shorthand != "" {
+			name = "-" + f.Shorthand + ", " + name
+		}
+		kind, text := pflag.UnquoteUsage(f)
+		if kind != "" {
+			name += " " + kind
+		}
+		switch f.DefValue {
+		case "", "false", "[]", "0":
+		default:
+			text += " (default: " + f.DefValue + ")"
+		}
+		rows = append(rows, [2]string{name, text})
+	})
+	return rows
+}
+
+func stop(c *cobra.Command) string {
+	if c.Long == "" {
+		return "."
+	}
+	return ""
+}
+
+// prose makes a help text Markdown: paragraphs stay, and nothing in it is markup.
+func prose(s string) string {
+	return strings.NewReplacer("<", "&lt;", "*", `\*`).Replace(strings.TrimSpace(s))
+}
+
+// cell makes a text fit a row of a table.
+func cell(s string) string {
+	return strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`, "\n", " ").Replace(s)
+}
+
+func anchor(heading string) string { return strings.ReplaceAll(strings.ToLower(heading), " ", "-") }
+
+func unindent(s string) string {
+	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimPrefix(lines[i], "  ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// manual is pillion(1), in man's own macros.
+func manual(root *cobra.Command) string {
+	var b strings.Builder
+	roff := strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n.", "\n\\&.", "\n'", "\n\\&'")
+	fmt.Fprintf(&b, ".TH PILLION 1 \"\" \"pillion %s\" \"\"\n.SH NAME\npillion \\- %s\n", roff.Replace(root.Version), roff.Replace(root.Short))
+	b.WriteString(".SH SYNOPSIS\n.B pillion\n.I command\n[\n.I options\n]\n.SH DESCRIPTION\n")
+	b.WriteString(paragraphs(roff.Replace(root.Long)) + "\n.SH COMMANDS\n")
+	each(root, func(c *cobra.Command) {
+		fmt.Fprintf(&b, ".SS %s\n%s\n", roff.Replace(c.UseLine()), paragraphs(roff.Replace(cmp.Or(c.Long, c.Short)+stop(c))))
+		for _, r := range flagRows(c) {
+			fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff.Replace(r[0]), roff.Replace(r[1]))
+		}
+		if c.Example != "" {
+			fmt.Fprintf(&b, ".PP\n.nf\n%s\n.fi\n", roff.Replace(c.Example))
+		}
+	})
+	b.WriteString(".SH FILES\n.TP\n.I ~/.config/pillion/pillion.jsonc\nyour settings\n.TP\n.I pillion.jsonc\nthe project's settings\n.TP\n.I ~/.local/share/pillion\nsessions, keys, trust\n")
+	return b.String()
+}
+
+func paragraphs(s string) string { return strings.ReplaceAll(s, "\n\n", "\n.PP\n") }

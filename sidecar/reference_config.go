@@ -1,0 +1,124 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// schema is as much of JSON Schema as the configuration's uses.
+type schema struct {
+	Type        string            `json:"type"`
+	Description string            `json:"description"`
+	Enum        []string          `json:"enum"`
+	Properties  map[string]schema `json:"properties"`
+	Additional  json.RawMessage   `json:"additionalProperties"`
+	Items       *schema           `json:"items"`
+	AnyOf       []schema          `json:"anyOf"`
+}
+
+// configurationPage is the schema of pillion.jsonc as Markdown: one table of the top, one for each kind of object.
+func configurationPage(text []byte) string {
+	var top schema
+	if err := json.Unmarshal(text, &top); err != nil {
+		panic(err) // our own schema
+	}
+	var b strings.Builder
+	b.WriteString("# Configuration\n\n" + generated)
+	b.WriteString("`pillion.jsonc` (or `.json`) in the project and the folders above it, then `~/.config/pillion/pillion.jsonc`, then the\n" +
+		"editor's settings and the environment: the nearer to you, the stronger. `{env:NAME}` and `{file:path}` stand for a variable's\n" +
+		"or a file's text. `pillion config check` reports mistakes, `pillion config schema` prints the schema for your editor, and\n" +
+		"`pillion config show --origin` says where each value comes from. How to write each part is in the [guide](../guide.md).\n")
+	settingsTable(&b, "", top)
+	return b.String()
+}
+
+// settingsTable writes the settings below a path, then those of the objects in it.
+func settingsTable(b *strings.Builder, path string, s schema) {
+	if path != "" {
+		fmt.Fprintf(b, "\n## %s\n", path)
+	}
+	b.WriteString("\n| setting | type | what it is |\n|---|---|---|\n")
+	names := slices.Sorted(maps.Keys(s.Properties))
+	for _, name := range names {
+		p := s.Properties[name]
+		below := name
+		if path != "" {
+			below = path + "." + name
+		}
+		label := "`" + name + "`"
+		if to, _, ok := objectOf(below, p); ok {
+			label = fmt.Sprintf("[%s](#%s)", label, headingID(to))
+		}
+		fmt.Fprintf(b, "| %s | %s | %s |\n", label, cell(p.words()), cell(p.Description))
+	}
+	for _, name := range names {
+		below := name
+		if path != "" {
+			below = path + "." + name
+		}
+		if to, o, ok := objectOf(below, s.Properties[name]); ok {
+			settingsTable(b, to, o)
+		}
+	}
+}
+
+// objectOf finds the object with named settings that a setting holds: itself, each value of a map, one of several forms.
+func objectOf(path string, s schema) (string, schema, bool) {
+	if len(s.Properties) > 0 {
+		return path, s, true
+	}
+	var each schema
+	if json.Unmarshal(s.Additional, &each) == nil {
+		if to, o, ok := objectOf(path+".NAME", each); ok {
+			return to, o, ok
+		}
+	}
+	for _, form := range s.AnyOf {
+		if to, o, ok := objectOf(path, form); ok {
+			return to, o, ok
+		}
+	}
+	return "", schema{}, false
+}
+
+// words says in a few words what values a setting takes.
+func (s schema) words() string {
+	switch {
+	case len(s.AnyOf) > 0:
+		var forms []string
+		for _, f := range s.AnyOf {
+			if w := f.words(); !slices.Contains(forms, w) {
+				forms = append(forms, w)
+			}
+		}
+		return strings.Join(forms, " or ")
+	case len(s.Enum) > 0:
+		return "`" + strings.Join(s.Enum, "` `") + "`"
+	case s.Type == "array" && s.Items != nil:
+		return "list of " + s.Items.words()
+	case s.Type == "object" && len(s.Properties) == 0:
+		var each schema
+		if json.Unmarshal(s.Additional, &each) == nil {
+			return "by name: " + each.words()
+		}
+	case s.Type == "":
+		return "anything"
+	}
+	return s.Type
+}
+
+// headingID is the anchor GitHub gives a heading.
+func headingID(heading string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case strings.ContainsRune(".$", r):
+			return -1
+		}
+		return r
+	}, strings.ToLower(heading))
+}
