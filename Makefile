@@ -4,6 +4,7 @@
 #   make test    every test, real language servers and real ACP clients included
 #   make vscode  a real VS Code in the browser with the extension, on a scratch copy of the broken example (DIR=… for your own)
 #   make package the extension as a .vsix with the binary, in dist/
+#   make dist    packages for Linux with their checksums, in dist/, each unpacked and tried
 #   make bench   the benchmarks behind docs/BENCHMARKS.md
 
 SHELL   := /bin/bash
@@ -15,7 +16,7 @@ GOFILES := $(shell find agent lspbridge sidecar tools -name '*.go' -o -name '*.t
 PROMPT  ?= fix all errors
 export PATH := $(CACHE)/bin:$(CACHE)/node_modules/.bin:$(PATH)
 
-.PHONY: run build test test-go test-e2e test-vscode test-nvim vscode package lint bench bench-nvim fuzz setup clean
+.PHONY: run build test test-go test-e2e test-vscode test-nvim vscode package dist lint bench bench-nvim fuzz setup clean
 
 run: setup-run build
 	@./scripts/run.sh "$(DIR)" "$(PROMPT)"
@@ -64,6 +65,10 @@ vscode: setup-test build
 
 package: setup-test build
 	npm run --silent package
+
+dist: setup-test
+	@./scripts/dist.sh $(ARCH)
+	@./scripts/dist-test.sh
 
 bench: setup-test build
 	go run ./bench

@@ -114,7 +114,7 @@ func manual(root *cobra.Command) string {
 			fmt.Fprintf(&b, ".PP\n.nf\n%s\n.fi\n", roff.Replace(c.Example))
 		}
 	})
-	b.WriteString(".SH FILES\n.TP\n.I ~/.config/pillion/pillion.jsonc\nyour settings\n.TP\n.I pillion.jsonc\nthe project's settings\n.TP\n.I ~/.local/share/pillion\nsessions, keys, trust\n")
+	b.WriteString(".SH FILES\n.TP\n.I ~/.config/pillion/pillion.jsonc\nyour settings\n.TP\n.I pillion.jsonc\nthe project's settings\n.TP\n.I ~/.local/state/pillion\nsessions, kept keys, trust, logs\n")
 	return b.String()
 }
 

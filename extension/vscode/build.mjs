@@ -1,14 +1,15 @@
 // Bundles the extension: host (CommonJS for the extension host) and webview (one script, one style sheet).
 //
 //   node extension/vscode/build.mjs [--watch] [--production]
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { build, context } from "esbuild";
+import { notices } from "./notices.mjs";
 
 const at = (path) => fileURLToPath(new URL(path, import.meta.url));
 const watch = process.argv.includes("--watch");
 const production = process.argv.includes("--production");
-const common = { bundle: true, minify: production, sourcemap: production ? false : "linked", logLevel: "warning", legalComments: "none" };
+const common = { bundle: true, minify: production, sourcemap: production ? false : "linked", logLevel: "warning", legalComments: "none", metafile: true };
 
 const targets = [
   { ...common, entryPoints: [at("src/extension.ts")], outfile: at("dist/extension.js"), platform: "node", format: "cjs", target: "node20", external: ["vscode"] },
@@ -21,5 +22,6 @@ const targets = [
 if (watch) {
   for (const target of targets) await (await context(target)).watch();
 } else {
-  await Promise.all(targets.map((target) => build(target)));
+  const built = await Promise.all(targets.map((target) => build(target)));
+  writeFileSync(at("dist/THIRD-PARTY-NOTICES.txt"), notices(built.map((b) => b.metafile)));
 }

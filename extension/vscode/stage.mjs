@@ -28,6 +28,8 @@ export function stage(folder, { binary, windows = false } = {}) {
     mkdirSync(join(folder, "bin"));
     cpSync(binary, join(folder, "bin", name), { dereference: true });
     chmodSync(join(folder, "bin", name), 0o755);
+    const licences = join(dirname(binary), "THIRD-PARTY-NOTICES.txt"); // of what the program holds; scripts/dist.sh writes it
+    if (existsSync(licences)) cpSync(licences, join(folder, "bin", "THIRD-PARTY-NOTICES.txt"));
   }
   return folder;
 }

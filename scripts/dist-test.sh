@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Unpacks every archive in dist/ into a root of its own and uses it: dist-test.sh
+# As root the programs run in a chroot that holds the C library and nothing else; other architectures need qemu-user-static.
+set -euo pipefail
+cd "$(dirname "$0")/../dist"
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/pillion-dist.XXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+tried=0
+version_of_all=$(ls pillion.nvim-*.tar.gz | head -1); version_of_all=${version_of_all#pillion.nvim-}; version_of_all=${version_of_all%.tar.gz}
+
+fail() { printf 'dist-test: %s\n' "$*" >&2; exit 1; }
+ok() { printf 'ok  %s\n' "$*"; tried=$((tried + 1)); }
+is() { [ "$2" = "$3" ] || fail "$1: $2, not $3"; }
+
+# run ROOT ARCH COMMAND…: runs /path/in/root with nothing of this machine but the C library
+run() {
+  local at=$1 arch=$2
+  shift 2
+  if [ "$arch" != "$(dpkg --print-architecture 2>/dev/null || echo amd64)" ]; then
+    command -v qemu-aarch64-static >/dev/null || return 77
+    env -i HOME=/tmp qemu-aarch64-static -L /usr/aarch64-linux-gnu "$at$1" "${@:2}"
+  elif [ "$(id -u)" = 0 ]; then
+    local lib
+    for lib in $(ldd "$at$1" | grep -o '/[^ ]*'); do install -D "$lib" "$at$lib"; done
+    mkdir -p "$at/tmp" "$at/proc"
+    env -i HOME=/tmp chroot "$at" "$@"
+  else
+    env -i HOME="$at" "$at$1" "${@:2}"
+  fi
+}
+
+# try NAME ROOT ARCH PROGRAM VERSION
+try() {
+  local said machine code=0
+  machine=$(readelf -h "$2$4" | sed -n 's/ *Machine: *//p')
+  case $3 in amd64 | x64) is "$1" "$machine" "Advanced Micro Devices X86-64" ;; arm64) is "$1" "$machine" AArch64 ;; esac
+  said=$(run "$2" "${3/x64/amd64}" "$4" version) || code=$?
+  if [ $code = 77 ]; then ok "$1 unpacks; an $3 program cannot be run here"; return; fi
+  is "$1" "$code" 0
+  is "$1" "$(cut -d' ' -f2 <<<"$said")" "$5"
+  run "$2" "${3/x64/amd64}" "$4" config schema | grep -q '"Pillion configuration"' || fail "$1: config schema"
+  ok "$1: $said"
+}
+
+sha256sum --quiet -c SHA256SUMS
+
+for f in pillion-*-linux-*.tar.gz; do
+  name=${f%.tar.gz}; arch=${name##*-}; version=${name#pillion-}; version=${version%-linux-*}
+  mkdir "$scratch/$name.root"
+  tar -xzf "$f" -C "$scratch/$name.root"
+  at=$scratch/$name.root
+  try "$f" "$at" "$arch" "/$name/pillion" "$version"
+  for part in LICENSE THIRD-PARTY-NOTICES.txt README.md CHANGELOG.md man/pillion.1 completions/pillion.{bash,zsh,fish}; do
+    [ -s "$at/$name/$part" ] || fail "$f lacks $part"
+  done
+  bash -c 'source "$1"; complete -p pillion' - "$at/$name/completions/pillion.bash" >/dev/null || fail "$f: bash completion"
+  if command -v man >/dev/null; then
+    man -l "$at/$name/man/pillion.1" 2>/dev/null | col -b | grep -q 'pillion run' || fail "$f: manual page"
+  fi
+done
+
+for f in pillion_*.deb; do
+  [ -e "$f" ] || continue
+  mkdir "$scratch/$f.root"
+  dpkg-deb -x "$f" "$scratch/$f.root"
+  version=$(dpkg-deb -f "$f" Version)
+  try "$f" "$scratch/$f.root" "$(dpkg-deb -f "$f" Architecture)" /usr/bin/pillion "${version/\~dev/-dev}"
+  for part in doc/pillion/copyright man/man1/pillion.1.gz bash-completion/completions/pillion; do
+    [ -s "$scratch/$f.root/usr/share/$part" ] || fail "$f lacks /usr/share/$part"
+  done
+done
+
+for f in pillion-*.vsix; do
+  mkdir "$scratch/$f.root"
+  unzip -q "$f" -d "$scratch/$f.root"
+  at=$scratch/$f.root/extension
+  try "$f" "$scratch/$f.root" "$(grep -o 'linux-[a-z0-9]*' <<<"$f" | head -1 | cut -d- -f2)" /extension/bin/pillion "$version_of_all"
+  for part in package.json extension/vscode/dist/extension.js extension/vscode/dist/THIRD-PARTY-NOTICES.txt bin/THIRD-PARTY-NOTICES.txt; do
+    [ -s "$at/$part" ] || fail "$f lacks $part"
+  done
+  grep -q CC-BY-4.0 "$at/extension/vscode/dist/THIRD-PARTY-NOTICES.txt" || fail "$f: the icons are not credited"
+done
+
+for f in pillion.nvim-*.tar.gz; do
+  tar -xzf "$f" -C "$scratch"
+  if command -v nvim >/dev/null; then
+    env -i HOME="$scratch" PATH="$PATH" nvim --headless -u NONE -i NONE --cmd "set rtp^=$scratch/pillion.nvim" \
+      -c 'runtime plugin/pillion.lua' -c 'if exists(":Pillion") != 2 | cquit | endif' -c 'lua require("pillion")' -c 'helptags ALL' -c 'help pillion' -c 'qa!' 2>/dev/null || fail "$f: no :Pillion"
+    ok "$f: :Pillion and :help pillion"
+  else
+    [ -s "$scratch/pillion.nvim/plugin/pillion.lua" ] || fail "$f lacks plugin/pillion.lua"
+    ok "$f unpacks"
+  fi
+done
+[ $tried -ge 4 ] || fail "only $tried archives were found"
