@@ -1,6 +1,7 @@
 // The lines above a proposal and above each of its hunks: what it does to the problems, and what can be decided here.
 import * as vscode from "vscode";
 import type { ReviewedHunk } from "../common/hunks";
+import { driftTitle } from "./drift";
 import { proposalScheme } from "./proposals";
 import type { Review, ReviewFile } from "./review";
 
@@ -43,7 +44,9 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
     const open = review.undecided(file).length;
     const done = file.hunks.length - open;
     const problems = problemsTitle(review);
+    const moved = driftLens(review, top, file);
     const parts = problems ? [lens(problems, "workbench.actions.view.problems", problemsTooltip(review))] : [];
+    if (moved) parts.unshift(moved);
     const count = `${file.hunks.length} ${file.hunks.length === 1 ? "hunk" : "hunks"}${done > 0 ? `, ${done} decided` : ""}`;
     parts.push(lens(`$(check)\u00a0Accept file (${count})`, "pillion.review.acceptFile", "Accept what is undecided in this file"));
     parts.push(lens("$(close)\u00a0Reject file", "pillion.review.rejectFile", "Reject what is undecided in this file"));
@@ -58,8 +61,11 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
     const decision = review.decision(hunk.id);
     const comment = review.comment(hunk.id);
     // The file's first line may be out of sight: its news stand at the first hunk too.
-    const news = hunk === file.hunks[0] && hunk.start > near ? problemsTitle(review) : undefined;
+    const far = hunk === file.hunks[0] && hunk.start > near;
+    const news = far ? problemsTitle(review) : undefined;
     const before = news ? [new vscode.CodeLens(at, { title: news, command: "workbench.actions.view.problems", tooltip: problemsTooltip(review) })] : [];
+    const moved = far ? driftLens(review, at, file) : undefined;
+    if (moved) before.unshift(moved);
     const talk = lens(comment ? `$(comment)\u00a0${short(comment)}` : "$(comment)\u00a0Comment", "pillion.review.commentHunk", comment ?? "Say something about these lines; it goes along with your decision");
     if (decision?.decision === "reject") return [...before, lens("$(close)\u00a0Rejected", "", ""), lens("$(discard)\u00a0Take back", "pillion.review.acceptHunk", "Propose these lines again and accept them"), talk];
     if (decision) return [...before, lens(decision.decision === "edit" ? "$(check)\u00a0Accepted as you edited it" : "$(check)\u00a0Accepted", "", ""), lens("$(close)\u00a0Reject", "pillion.review.rejectHunk", "Take these lines back to what they were"), talk];
@@ -70,6 +76,14 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
       talk,
     ];
   }
+}
+
+/** That a file has moved on, with the way to have it looked at again. */
+function driftLens(review: Review, at: vscode.Range, file: ReviewFile): vscode.CodeLens | undefined {
+  const title = driftTitle(review);
+  if (!title) return undefined;
+  if (review.files.every((f) => f.drift === "")) return new vscode.CodeLens(at, { title, command: "", tooltip: "" });
+  return new vscode.CodeLens(at, { title, command: "pillion.review.lookAgain", tooltip: "As it stands nothing of this would be written. Click, and Pillion reads the file again and proposes anew.", arguments: [file.right] });
 }
 
 /** What the proposal does to the project's problems; nothing where no language server says anything. */

@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 import { linesOf, reviewed, type ReviewedHunk, textWith } from "../common/hunks";
 import type { HunkDecision, Problem } from "../common/protocol";
 import { type Approval, type ApprovalFile, type Approvals, optionOf } from "./approvals";
+import type { Drift } from "./drift";
 import { baseScheme, proposalScheme, type Proposals } from "./proposals";
 
 export interface ReviewFile {
@@ -20,6 +21,8 @@ export interface ReviewFile {
   hunks: ReviewedHunk[];
   /** The person also changed lines outside of every hunk. */
   outside: boolean;
+  /** What became of the file itself since. */
+  drift: Drift;
 }
 
 /** Beyond this a proposal is shown only when the person asks for it. */
@@ -29,6 +32,8 @@ const largeHunks = 400;
 export class Review {
   readonly files: ReviewFile[];
   readonly title: string;
+  /** It takes the place of one whose file had moved on. */
+  refreshed = false;
 
   constructor(
     readonly approval: Approval,
@@ -45,7 +50,7 @@ export class Review {
       proposals.put(left, base);
       proposals.put(right, proposed);
       const now = reviewed(base, proposed, of.change.hunks, proposed);
-      return { index, of, path: file.fsPath, base, proposed, excerpt: of.change.excerpt ?? false, left, right, hunks: now.hunks, outside: false };
+      return { index, of, path: file.fsPath, base, proposed, excerpt: of.change.excerpt ?? false, left, right, hunks: now.hunks, outside: false, drift: "" };
     });
     this.title = this.files.length === 1 ? `${fileName(this.files[0]!)} — Pillion proposes` : "Pillion proposes"; // VS Code adds the number of files
   }
@@ -157,6 +162,12 @@ export class Review {
   answer(accept: boolean, comment?: string): boolean {
     const option = optionOf(this.approval, accept);
     return option !== undefined && this.approvals.decide(this.id, option.optionId, comment ? { comment } : {});
+  }
+
+  /** Answers that files are others by now: nothing is written, and the model looks at them again. */
+  again(): boolean {
+    const option = optionOf(this.approval, false);
+    return option !== undefined && this.approvals.decide(this.id, option.optionId, { stale: true });
   }
 
   /** What the person typed outside of every hunk, as the text they want a file to have once it holds what they accepted. */

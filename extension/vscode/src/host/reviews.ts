@@ -3,6 +3,7 @@
 import * as vscode from "vscode";
 import type { ReviewedHunk } from "../common/hunks";
 import type { Approval, Approvals, Decided } from "./approvals";
+import { watchFiles } from "./drift";
 import { Lenses } from "./lenses";
 import { baseScheme, proposalScheme, type Proposals, turnScheme } from "./proposals";
 import { fileName, Review, type ReviewFile } from "./review";
@@ -19,6 +20,9 @@ export class Reviews implements vscode.Disposable {
   readonly #problems = vscode.languages.createDiagnosticCollection("pillion-proposal");
   readonly #disposables: vscode.Disposable[];
   #lastTyped = 0;
+  readonly #watched = new Map<string, ReturnType<typeof watchFiles>>();
+  /** Files, by session, whose proposal was given up because they had moved on; the next one for them says so. */
+  readonly #again = new Map<string, Set<string>>();
   /** Texts that the person typed outside of hunks, to be put into the file once the rest is written. */
   readonly #own = new Map<string, { path: string; expected: string; wanted: string }[]>();
 
@@ -50,6 +54,7 @@ export class Reviews implements vscode.Disposable {
       command("rejectFile", (uri) => this.#decideFile(uri, false)),
       command("acceptAll", () => this.#current()?.review.answer(true)),
       command("rejectAll", () => this.#rejectAll()),
+      command("lookAgain", (uri) => this.#current(uri)?.review.again()),
       command("openAll", () => this.#openAll()),
       command("later", () => closeTabs(this.#tabsOf(this.#current()?.review))),
     ];
@@ -74,12 +79,16 @@ export class Reviews implements vscode.Disposable {
   dispose(): void {
     for (const d of this.#disposables) d.dispose();
     for (const review of this.#reviews.values()) review.dispose();
+    for (const w of this.#watched.values()) w.dispose();
   }
 
   #asked(approval: Approval): void {
     if (approval.files.length === 0) return;
     const review = new Review(approval, this.approvals, this.proposals);
     this.#reviews.set(approval.id, review);
+    const again = this.#again.get(approval.sessionId);
+    for (const f of review.files) if (again?.delete(f.path)) review.refreshed = true;
+    this.#watched.set(approval.id, watchFiles(review, () => this.#lenses.refresh()));
     const auto = vscode.workspace.getConfiguration("pillion").get<string>("review.open", "auto") === "auto";
     const typing = Date.now() - this.#lastTyped < typingPause;
     const other = [...this.#reviews.values()].some((r) => r !== review && !r.over); // one after the other
@@ -102,6 +111,7 @@ export class Reviews implements vscode.Disposable {
   async #show(review: Review, file: ReviewFile, quietly: boolean, hunk?: ReviewedHunk): Promise<void> {
     if (file.excerpt) await this.#fetch(review, file);
     if (!this.proposals.has(file.right)) return; // decided meanwhile
+    this.#watched.get(review.id)?.look(); // what changed where nobody watches
     const title = review.files.length === 1 ? review.title : `${fileName(file)} (${file.index + 1} of ${review.files.length}) — Pillion proposes`;
     const line = hunk?.start ?? 0;
     this.#publish(review, file);
@@ -238,6 +248,10 @@ export class Reviews implements vscode.Disposable {
     const review = this.#reviews.get(approval.id);
     if (!review) return;
     this.#reviews.delete(approval.id);
+    this.#watched.get(approval.id)?.dispose();
+    this.#watched.delete(approval.id);
+    const moved = review.files.filter((f) => f.drift !== "").map((f) => f.path);
+    if (moved.length > 0) this.#again.set(approval.sessionId, new Set([...(this.#again.get(approval.sessionId) ?? []), ...moved]));
     if (optionId !== undefined && approval.meta.changeSet) {
       const own = review.files.flatMap((f) => {
         const document = vscode.workspace.textDocuments.find((d) => d.uri.toString() === f.right.toString());

@@ -117,6 +117,22 @@ test("files deleted, renamed and edited during the review lose nothing", async (
   rmSync(join(p.folder, "b.txt"));
 });
 
+test("a file that moves on under its proposal: the diff says so, and the next one says that it was made anew", async (t) => {
+  const p = await w.open(t, { "a.txt": long });
+  await proposed(p, [read("a.txt"), write("a.txt", changed), read("a.txt"), { tool: "edit", input: { filePath: "a.txt", oldString: "line 2\n", newString: "LINE 2\n" } }, "Done."]);
+  writeFileSync(join(p.folder, "a.txt"), long.replace("line 20\n", "line 20\ntheirs\n"));
+  await p.lens("a.txt has changed meanwhile").waitFor();
+  writeFileSync(join(p.folder, "a.txt"), long);
+  await p.lens("a.txt has changed meanwhile").waitFor({ state: "detached" }); // it is the same again
+  writeFileSync(join(p.folder, "a.txt"), long.replace("line 20\n", "line 20\ntheirs\n"));
+  await p.lens("a.txt has changed meanwhile").waitFor();
+  await p.shot("review-moved");
+  await p.lens("a.txt has changed meanwhile").click();
+  await p.lens("made anew").waitFor();
+  await p.accept(0).click();
+  await p.onDisk("a.txt", long.replace("line 2\n", "LINE 2\n").replace("line 20\n", "line 20\ntheirs\n"));
+});
+
 test("five megabytes: nothing opens by itself, and it can be reviewed when asked for", async (t) => {
   const big = Array.from({ length: 120_000 }, (_, i) => `a line of some forty characters, number ${i}\n`).join("");
   const p = await w.open(t, { "big.txt": big, "a.txt": "x\n" });

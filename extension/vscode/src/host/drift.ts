@@ -1,0 +1,87 @@
+// Whether the files of a proposal still are what it was made for: looked at again when one changes, in the editor or on the
+// disk. A proposal for another text is never written; here the person learns it before they have read all of it.
+import * as vscode from "vscode";
+import type { Review, ReviewFile } from "./review";
+
+/** What became of a file since its change was proposed; "" while it is the same. */
+export type Drift = "" | "changed" | "gone" | "there";
+
+const unknown = Symbol("a text that cannot be read here");
+const settle = 200; // ms that a file must rest, so that typing does not compare at every key
+
+/** Watches the files of a review until it is disposed of; `moved` is called when one drifts, and when one comes back. */
+export function watchFiles(review: Review, moved: (file: ReviewFile) => void): { look(): void } & vscode.Disposable {
+  const files = new Map(review.files.map((f) => [original(f).toString(), f]));
+  const waiting = new Set<ReviewFile>();
+  let timer: NodeJS.Timeout | undefined;
+  const look = async (file: ReviewFile) => {
+    if (file.excerpt) return; // its text is not here yet, and nobody looks at it
+    const now = await present(original(file));
+    if (review.over || file.excerpt) return;
+    const drift = driftOf(file, now);
+    if (drift === file.drift) return;
+    file.drift = drift;
+    moved(file);
+  };
+  const soon = (some: Iterable<ReviewFile>) => {
+    for (const f of some) waiting.add(f);
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      const now = [...waiting];
+      waiting.clear();
+      for (const f of now) void look(f); // what cannot be read counts as gone
+    }, settle);
+  };
+  const touched = (uri: vscode.Uri) => {
+    const file = files.get(uri.toString());
+    if (file) soon([file]);
+  };
+  const disk = vscode.workspace.createFileSystemWatcher("**/*");
+  const watching = vscode.Disposable.from(
+    disk,
+    disk.onDidChange(touched),
+    disk.onDidCreate(touched),
+    disk.onDidDelete(touched),
+    vscode.workspace.onDidChangeTextDocument((e) => touched(e.document.uri)),
+    { dispose: () => clearTimeout(timer) },
+  );
+  return { look: () => soon(review.files), dispose: () => watching.dispose() };
+}
+
+/** The words for what became of a review's files; nothing while all are the same. */
+export function driftTitle(review: Review): string | undefined {
+  const moved = review.files.filter((f) => f.drift !== "");
+  const first = moved[0];
+  if (!first) return review.refreshed ? "$(sync)\u00a0Moved on: made anew for the file as it is now" : undefined;
+  const name = original(first).path.split("/").at(-1);
+  if (moved.length > 1) return `$(warning)\u00a0${moved.length} files have changed meanwhile: look again`;
+  const how = { changed: "has changed meanwhile", gone: "is gone meanwhile", there: "exists meanwhile", "": "" }[first.drift];
+  return `$(warning)\u00a0${name} ${how}: look again`;
+}
+
+function driftOf(file: ReviewFile, now: string | typeof unknown | undefined): Drift {
+  if (file.of.change.kind === "create") return now === undefined ? "" : "there";
+  if (now === undefined) return "gone";
+  return now === unknown || plain(now) === plain(file.base) ? "" : "changed";
+}
+
+/** The text that the person has of a file, else the disk's; undefined when there is none. */
+async function present(uri: vscode.Uri): Promise<string | typeof unknown | undefined> {
+  const open = vscode.workspace.textDocuments.find((d) => d.uri.toString() === uri.toString() && !d.isClosed);
+  const bytes = await vscode.workspace.fs.readFile(uri).then(undefined, () => undefined);
+  if (open && (open.isDirty || bytes)) return open.getText();
+  if (!bytes) return undefined;
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return unknown; // another encoding: the sidecar compares when it writes
+  }
+}
+
+function original(file: ReviewFile): vscode.Uri {
+  return vscode.Uri.parse(file.of.change.uri, true);
+}
+
+function plain(text: string): string {
+  return text.replace(/^\ufeff/, "").replace(/\r\n/g, "\n");
+}
