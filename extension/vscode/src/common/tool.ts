@@ -94,6 +94,12 @@ function setOutput(detail: Detail, said: string): void {
   detail.omitted = said.length - (detail.output?.length ?? 0) || undefined;
 }
 
+/** A detail with what the command printed itself, colours and all; notes that the updates added stay at its end. */
+export function withOutput(d: Detail, output: string, omitted: number): Detail {
+  const notes = /\n*<bash_metadata>\n[\s\S]*$/.exec(d.output ?? "")?.[0] ?? "";
+  return { ...d, output: output + notes, omitted: omitted || undefined };
+}
+
 /** A detail as a card gets it. */
 export function slim(d: Detail): Detail {
   if (d.output === undefined || d.output.length <= maxShown) return d;

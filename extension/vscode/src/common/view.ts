@@ -199,6 +199,8 @@ export interface QueuedPrompt {
   id: string;
   text: string;
   attachments: number;
+  /** It goes into the running turn at its next step. */
+  steer?: boolean;
 }
 
 /** A thing mentioned in a prompt. */

@@ -10,6 +10,7 @@ import { type Attachment, type Draft, emptyHead, type Head, type Question } from
 import type { Approvals } from "./approvals";
 import { ChatActions } from "./chatactions";
 import { panelHtml } from "./html";
+import { LiveOutput } from "./live";
 import { Mentions, shown } from "./mentions";
 import { approvalView, connectionView, questionView } from "./panelview";
 import { tell } from "./sessionlist";
@@ -35,7 +36,8 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
   #builtinOnly = false;
   #draft: Draft;
   readonly #attached = new Map<string, Attachment>();
-  #saving: NodeJS.Timeout | undefined;
+  /** The draft is being stored; "again" when it is another by now. */
+  #saving: "now" | "again" | undefined;
   #history: string[];
   /** The person's own choice about the selection; it holds for one file. */
   #selection: { file: string; on: boolean } | undefined;
@@ -48,6 +50,7 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
   #waiting: ToView[] = [];
   readonly #mentions: Mentions;
   readonly #actions: ChatActions;
+  readonly #live: LiveOutput;
   readonly #disposables: vscode.Disposable[];
 
   constructor(
@@ -60,6 +63,7 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
     this.transcripts = new Transcripts(sidecar, sessions, log);
     this.#mentions = new Mentions(sidecar);
     this.#actions = new ChatActions(sidecar, sessions, approvals, this.transcripts, (m) => this.#say(m));
+    this.#live = new LiveOutput(sidecar);
     const kept = context.workspaceState.get<unknown>(draftKey);
     this.#draft = isDraft(kept) ? { ...kept, attachments: [] } : { text: "", mentions: [], attachments: [] };
     this.#history = (context.workspaceState.get<unknown[]>(historyKey) ?? []).filter((x): x is string => typeof x === "string");
@@ -67,6 +71,8 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
     this.#disposables = [
       this.transcripts,
       this.#actions,
+      this.#live,
+      this.#live.onDidChange((terminalId) => this.#printed(terminalId)),
       vscode.window.registerWebviewViewProvider(viewId, this, { webviewOptions: { retainContextWhenHidden: true } }),
       this.transcripts.onDidChange((t) => t.id === sessions.active?.id && this.#soon()),
       this.transcripts.onDidVoid(() => this.#snapshot()),
@@ -117,7 +123,7 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
 
   dispose(): void {
     clearTimeout(this.#timer);
-    if (this.#saving) this.#save();
+    if (this.#saving === "again") void this.#store();
     this.#dropQuestions();
     for (const d of this.#disposables) d.dispose();
   }
@@ -228,7 +234,7 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
     for (const a of d.attachments) if (a.data !== "") this.#attached.set(a.id, a);
     this.#draft = { ...d, attachments: d.attachments.flatMap((a) => this.#attached.get(a.id) ?? []) };
     for (const id of [...this.#attached.keys()]) if (!d.attachments.some((a) => a.id === id)) setTimeout(() => this.#dropAttachment(id), 60_000).unref();
-    this.#saving ??= setTimeout(() => this.#save(), 500);
+    void this.#save();
   }
 
   /** Bytes of what was sent or taken out are let go. */
@@ -236,10 +242,21 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
     if (!this.#draft.attachments.some((a) => a.id === id)) this.#attached.delete(id);
   }
 
-  #save(): void {
-    clearTimeout(this.#saving);
+  /** Stores the draft at once, so that a window that closes in mid-word loses nothing; one store at a time. */
+  async #save(): Promise<void> {
+    if (this.#saving) {
+      this.#saving = "again";
+      return;
+    }
+    do {
+      this.#saving = "now";
+      await this.#store();
+    } while ((this.#saving as string) === "again");
     this.#saving = undefined;
-    void this.context.workspaceState.update(draftKey, { ...this.#draft, attachments: [] }); // lost at worst with the window
+  }
+
+  #store(): Promise<void> {
+    return Promise.resolve(this.context.workspaceState.update(draftKey, { ...this.#draft, attachments: [] })).catch(() => {}); // the next keystroke tries again
   }
 
   #remember(text: string): void {
@@ -378,7 +395,19 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
   }
 
   #detail(id: string): void {
-    const detail = this.#current()?.state.details.get(id.replace(/^dock:/, ""));
-    if (detail) this.#post({ type: "detail", id, detail: slim(detail) });
+    const call = id.replace(/^dock:/, "");
+    const t = this.#current();
+    const detail = t?.state.details.get(call);
+    const e = t?.state.entries.get(call);
+    if (t && detail) this.#post({ type: "detail", id, detail: slim(e?.kind === "tool" ? this.#live.detail(t.id, e, detail) : detail) });
+  }
+
+  /** A terminal printed: the card that shows it gets the news. */
+  #printed(terminalId: string): void {
+    const t = this.#current();
+    for (const id of this.#unfolded) {
+      const e = t?.state.entries.get(id);
+      if (e?.kind === "tool" && e.terminalId === terminalId) this.#detailSoon(id);
+    }
   }
 }

@@ -3,7 +3,7 @@ import * as vscode from "vscode";
 import { list, text, tree } from "../common/narrow";
 import type { Checkpoint, ContentBlock, QueueItem, SessionNotification } from "../common/protocol";
 import { blocksText, imageSource, SessionState } from "../common/session";
-import type { Action, AttachmentView, TurnEntry } from "../common/view";
+import type { Action, AttachmentView, QueuedPrompt, TurnEntry } from "../common/view";
 import { PackedDetails } from "./details";
 import type { Sessions, TurnEnd } from "./sessions";
 import type { Sidecar } from "./sidecar";
@@ -212,6 +212,6 @@ function nextSteps(error: string, interrupted: boolean): Action[] {
 }
 
 /** A queued prompt's words and how much goes along. */
-export function queued(items: readonly QueueItem[]): { id: string; text: string; attachments: number }[] {
-  return items.map((q) => ({ id: q.id, text: blocksText(q.prompt), attachments: list(q.prompt).filter((b) => text(tree(b)?.["type"]) !== "text").length }));
+export function queued(items: readonly QueueItem[]): QueuedPrompt[] {
+  return items.map((q) => ({ id: q.id, steer: q.steer, text: blocksText(q.prompt), attachments: list(q.prompt).filter((b) => text(tree(b)?.["type"]) !== "text").length }));
 }

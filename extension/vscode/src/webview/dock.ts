@@ -97,7 +97,7 @@ export class Dock {
         this.problems(a),
         a.outside.length > 0 && fact("warning", "outside", `Outside the project: ${a.outside.map((p) => shortPath(p, cwd)).join(", ")}`),
         a.why && fact("info", "why", `Asked because ${a.why}`),
-        a.always.length > 0 && fact("layers", "always", h("span", {}, "“Always” would allow ", ...a.always.flatMap((p, i) => [i > 0 ? ", " : "", h("code", {}, `${a.permission ?? ""} ${p}`.trim())]))),
+        a.always.length > 0 && fact("layers", "always", h("span", {}, "“Always” would allow ", ...a.always.flatMap((p, i) => [i > 0 ? ", " : "", p === "*" ? rule(a, p) : h("code", {}, rule(a, p))]))),
         this.diffs),
       this.decisions(a, edit));
   }
@@ -151,10 +151,10 @@ export class Dock {
 
   /** For longer than once: the choice says for how long and for what. */
   private always(a: Approval, options: Approval["options"], decide: (id: string) => void): HTMLElement {
-    const what = a.always.map((p) => `${a.permission ?? ""} ${p}`.trim()).join(", ");
+    const what = a.always.map((p) => rule(a, p)).join(", ");
     const b = button("Always…", "secondary", () => Menu.open(b, {
       label: "Always allow", note: what,
-      items: options.map((o) => ({ id: o.id, label: scopes[o.id] ?? o.label, detail: what, icon: o.id === "always-session" ? "comment-discussion" : "folder" })),
+      items: options.map((o) => ({ id: o.id, label: scopes[o.id] ?? o.label, detail: what, icon: icons[o.id] ?? "folder" })),
       pick: decide,
     }), undefined, { aria: { haspopup: "listbox", expanded: "false" } });
     return b;
@@ -199,7 +199,20 @@ function asks(a: Approval): string {
   return a.options.filter((o) => o.kind === "allow_once").length > 1 ? "A question" : "Allow this?";
 }
 
-const scopes: Record<string, string> = { "always-session": "In this session", "always-project": "In this project" };
+const scopes: Record<string, string> = { "always-session": "In this session", "always-project": "In this project", "always-everywhere": "In every project" };
+const icons: Record<string, Icon> = { "always-session": "comment-discussion", "always-project": "folder", "always-everywhere": "globe" };
+
+/** What a star allows, where the permission's own name does not say it well. */
+const everything: Record<string, string> = {
+  edit: "changes to any file", read: "reading any file", bash: "any command", bash_input: "typing into any command", external_directory: "any folder outside the project",
+  webfetch: "any page of the web", websearch: "any search of the web", task: "any sub-agent", skill: "any skill",
+};
+
+/** A pattern of "always" in words. */
+function rule(a: Approval, pattern: string): string {
+  if (pattern === "*") return everything[a.permission ?? ""] ?? `any use of ${a.permission ?? "this"}`;
+  return `${a.permission ?? ""} ${pattern}`.trim();
+}
 
 function optionLabel(o: Approval["options"][number], edit: boolean): string {
   return o.id === "once" ? (edit ? "Accept" : "Allow once") : o.label;

@@ -59,10 +59,11 @@ export function queueStrip(bus: Bus): Strip {
       const act = (action: "remove" | "up" | "down" | "steer") => bus.post({ type: "queue", action, id: q.id });
       if (editing === q.id) return editor(q);
       return h("li", {}, h("span", { class: "queue-text", title: q.text }, q.text.split("\n")[0] || "(attachment)", q.attachments > 0 && h("span", { class: "muted" }, ` +${plural(q.attachments, "attachment")}`)),
+        q.steer && h("span", { class: "muted queue-when" }, "at the next step"),
         h("span", { class: "queue-actions" },
-          can.steer && running && iconButton("insert", "Say it now, into the running turn", () => act("steer")),
-          i > 0 && iconButton("arrow-up", "Earlier", () => act("up")),
-          i < queue.length - 1 && iconButton("arrow-down", "Later", () => act("down")),
+          can.steer && !q.steer && running && iconButton("insert", "Say it now, into the running turn", () => act("steer")),
+          !q.steer && i > 0 && !queue[i - 1]?.steer && iconButton("arrow-up", "Earlier", () => act("up")),
+          !q.steer && i < queue.length - 1 && iconButton("arrow-down", "Later", () => act("down")),
           iconButton("edit", "Edit", () => {
             editing = q.id;
             strip.again(bus.head());

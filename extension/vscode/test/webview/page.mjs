@@ -75,7 +75,7 @@ export async function openPanel(browser, panel, o = {}) {
       }
       throw new Error(`the panel never said ${type}; it said ${JSON.stringify(sent.slice(-8))}`);
     },
-    settle: () => page.evaluate(() => new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(r, 30))))),
+    settle: () => page.evaluate(() => new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(r))))),
     close: () => context.close(),
   };
 }

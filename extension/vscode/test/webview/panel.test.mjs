@@ -129,6 +129,7 @@ test("a card: why, what is outside, the pattern of always; by keyboard alone; re
   const menu = p.page.locator(".menu");
   await menu.getByText("In this project").waitFor();
   assert.match(await menu.innerText(), /bash rm \*, bash cp \*/);
+  await menu.getByText("In every project").waitFor();
   await p.page.keyboard.press("ArrowDown");
   await p.page.keyboard.press("Enter");
   assert.equal((await p.heard("decide")).optionId, "always-project");
@@ -138,6 +139,15 @@ test("a card: why, what is outside, the pattern of always; by keyboard alone; re
   await p.page.getByLabel("What to do instead").fill("leave it");
   await p.page.keyboard.press("Enter");
   assert.deepEqual(await p.heard("decide", (m) => m.requestId === "approval-1"), { type: "decide", requestId: "approval-1", optionId: "reject", comment: "leave it" });
+});
+
+test("a star is said in words", async (t) => {
+  const p = await open(t);
+  await p.show({ running: true, approvals: [S.approval({ always: ["*"] })] });
+  await p.page.getByText("“Always” would allow changes to any file").waitFor();
+  await p.tell({ type: "head", head: { approvals: [S.approval({ requestId: "a3", permission: "weather_now", always: ["*"] })] } });
+  await p.page.getByText("“Always” would allow any use of weather_now").waitFor();
+  assert.equal(await p.page.getByText("*", { exact: true }).count(), 0);
 });
 
 test("rejected text stays readable and copyable", async (t) => {
@@ -387,7 +397,7 @@ for (const theme of ["dark", "light", "hc", "hcLight"]) {
       await p.settle();
       await p.page.evaluate(() => document.querySelectorAll(".tool > .row[aria-expanded=false], .thought > .row").forEach((b) => b.click()));
       for (const id of ["t1", "t3", "t4", "t6"]) if (entries.length > 5) await p.tell({ type: "detail", id, detail: state.details.get(id) });
-      await p.page.waitForTimeout(350); // the card's own pause: disabled buttons are not looked at
+      await p.page.waitForFunction(() => !document.querySelector(".decide button:disabled")); // disabled buttons are not looked at
       const found = await p.page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
       const bad = found.violations.filter((v) => v.impact === "serious" || v.impact === "critical").map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => `${n.html.slice(0, 160)} ${n.any[0]?.message ?? ""}`).join(" | ")}`);
       assert.deepEqual(bad, [], `screen ${i}`);

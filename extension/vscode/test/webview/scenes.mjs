@@ -66,7 +66,8 @@ export const approval = (more = {}) => ({
   hunks: 2, ...more,
 });
 
-export const commandApproval = approval({ requestId: "approval-2", toolCallId: "t3", title: "rm -rf build && cp -r dist ../www", toolKind: "execute", permission: "bash", always: ["rm *", "cp *"], patterns: ["rm -rf build", "cp -r dist ../www"], command: "rm -rf build && cp -r dist ../www", files: [], problems: undefined, hunks: 0, outside: ["/home/ada/www"], why: "no rule allows rm *; asked by default" });
+const allow = approval().options;
+export const commandApproval = approval({ options: [...allow.slice(0, 3), { id: "always-everywhere", label: "Always allow bash rm *, cp * in every project", kind: "allow_always" }, ...allow.slice(3)], requestId: "approval-2", toolCallId: "t3", title: "rm -rf build && cp -r dist ../www", toolKind: "execute", permission: "bash", always: ["rm *", "cp *"], patterns: ["rm -rf build", "cp -r dist ../www"], command: "rm -rf build && cp -r dist ../www", files: [], problems: undefined, hunks: 0, outside: ["/home/ada/www"], why: "no rule allows rm *; asked by default" });
 
 export const question = { requestId: "q1", message: "Which rounding do you want?", fields: [
   { key: "q1", title: "Rounding", description: "Which rounding do you want?", type: "choice", required: false, other: "q1-other", options: [{ value: "half", label: "Half up", description: "as the shop does now" }, { value: "bank", label: "Banker's", description: "as the ledger does" }] },
