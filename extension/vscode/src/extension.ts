@@ -10,6 +10,7 @@ import { Follow } from "./host/follow";
 import { Keys } from "./host/keys";
 import { languageModelTools } from "./host/lmtools";
 import { notify } from "./host/notify";
+import { Problems } from "./host/problems";
 import { Proposals } from "./host/proposals";
 import { Reviews } from "./host/reviews";
 import { SessionList } from "./host/sessionlist";
@@ -36,6 +37,7 @@ export function activate(context: vscode.ExtensionContext): void {
     reviews,
     keys,
     new Buffers(sidecar),
+    new Problems(sidecar, context.extension.id),
     applyEdits(sidecar, reviews, log),
     new Follow(sidecar, sessions, proposals, log),
     new Terminals(sidecar, sessions),

@@ -40,6 +40,8 @@ export function takeTool(entry: ToolEntry, detail: Detail, u: Tree, now: number,
 function takeInput(entry: ToolEntry, detail: Detail, raw: unknown): void {
   const input = tree(raw);
   if (!input) return;
+  const asked = text(tree(list(input["questions"])[0])?.["question"]);
+  if (entry.tool === "question" && asked !== undefined && (entry.title === "" || entry.title === "question")) entry.title = firstLine(asked);
   const command = text(input["command"]);
   if (command !== undefined && entry.toolKind === "execute") detail.command = command.slice(0, maxOutput);
   else if (Object.keys(input).length > 0) detail.input = JSON.stringify(input, short, 2).slice(0, 8 << 10);

@@ -63,6 +63,7 @@ export interface EditorRequests {
 export interface EditorNotifications {
   "session/update": p.SessionNotification;
   "_pillion/change/updated": p.ChangeUpdated;
+  "_pillion/diagnostics/updated": p.DiagnosticsUpdated;
   "_pillion/session/queueUpdated": p.QueueUpdated;
   "_pillion/session/reverted": p.SessionReverted;
   "_pillion/session/statusUpdated": p.SessionStatusUpdated;
@@ -74,6 +75,7 @@ export interface EditorNotifications {
 export const editorMethods: readonly string[] = [
   "_pillion/workspace/applyEdit",
   "_pillion/change/updated",
+  "_pillion/diagnostics/updated",
   "_pillion/session/queueUpdated",
   "_pillion/session/reverted",
   "_pillion/session/statusUpdated",

@@ -2,6 +2,7 @@
 // VS Code shows for languages that Pillion has no server for.
 import * as vscode from "vscode";
 import type { FileDiagnostic, Range } from "../common/protocol";
+import { isMine } from "./problems";
 import type { Sidecar } from "./sidecar";
 
 /** Larger documents stay with the disk: one message is at most 32 MiB, and nobody edits such a file by hand. */
@@ -116,7 +117,7 @@ export class Buffers implements vscode.Disposable {
     if (!vscode.workspace.getConfiguration("pillion").get("shareDiagnostics", true)) return;
     for (const uri of uris) {
       if (uri.scheme !== "file") continue;
-      const found = vscode.languages.getDiagnostics(uri);
+      const found = vscode.languages.getDiagnostics(uri).filter((d) => !isMine(d));
       if (found.length === 0 && !this.#problems.delete(uri.toString())) continue;
       if (found.length > 0) this.#problems.add(uri.toString());
       const open = vscode.workspace.textDocuments.find((d) => d.uri.toString() === uri.toString());

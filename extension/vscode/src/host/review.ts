@@ -45,8 +45,8 @@ export class Review {
       const proposed = of.change.kind === "delete" ? "" : of.diff.newText;
       const query = `${approval.id}&${index}`;
       const file = vscode.Uri.parse(of.change.newUri ?? of.change.uri, true);
-      const left = vscode.Uri.from({ scheme: baseScheme, path: vscode.Uri.parse(of.change.uri, true).path, query });
-      const right = vscode.Uri.from({ scheme: proposalScheme, path: file.path, query });
+      const left = vscode.Uri.from({ scheme: baseScheme, path: shownPath(vscode.Uri.parse(of.change.uri, true)), query });
+      const right = vscode.Uri.from({ scheme: proposalScheme, path: shownPath(file), query });
       proposals.put(left, base);
       proposals.put(right, proposed);
       const now = reviewed(base, proposed, of.change.hunks, proposed);
@@ -208,6 +208,12 @@ export function lineEdit(document: vscode.TextDocument, start: number, count: nu
   const last = document.lineAt(document.lineCount - 1).range.end;
   if (start === 0) return { range: new vscode.Range(new vscode.Position(0, 0), last), text: lines.join(eol) };
   return { range: new vscode.Range(document.lineAt(Math.min(start, document.lineCount) - 1).range.end, last), text: lines.map((l) => eol + l).join("") };
+}
+
+/** As the breadcrumbs show it: from the folder on. */
+function shownPath(uri: vscode.Uri): string {
+  const short = vscode.workspace.asRelativePath(uri);
+  return short === uri.fsPath || short === uri.path || /^([\\/]|[a-zA-Z]:)/.test(short) ? uri.path : `/${short}`;
 }
 
 export function fileName(file: ReviewFile): string {

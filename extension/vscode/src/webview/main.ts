@@ -105,10 +105,10 @@ class Panel {
       this.announcer.flush(true);
       this.announcer.say("Pillion is done");
     }
-    const asked = (h2: Head) => h2.approvals.map((a) => a.toolCallId).join();
+    const asked = (h2: Head) => [...h2.approvals.map((a) => a.toolCallId), h2.questions.length].join();
     if (asked(was) !== asked(next)) {
       const ids = new Set([...was.approvals, ...next.approvals].map((a) => a.toolCallId));
-      this.transcript.changed([...this.store.entries.values()].filter((e) => ids.has(e.id)).map((entry) => ({ op: "put", entry })));
+      this.transcript.changed([...this.store.entries.values()].filter((e) => ids.has(e.id) || (e.kind === "tool" && e.tool === "question" && e.status === "in_progress")).map((entry) => ({ op: "put", entry })));
     }
     this.drawHead();
   }

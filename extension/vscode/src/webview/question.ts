@@ -1,36 +1,38 @@
 /** A question of the agent's as a form. */
 import type { Field, Question } from "../common/view";
 import type { Bus } from "./bus";
-import { button, h, icon } from "./dom";
+import { button, h, icon, plural } from "./dom";
 
 type Value = string | number | boolean | string[];
 
 export function questionForm(q: Question, bus: Bus, pager: HTMLElement | false): HTMLElement {
-  const form = h("form", { class: "card question", aria: { label: "A question for you" } });
+  const form = h("div", { class: "card question", role: "group", aria: { label: "A question for you" } });
   const shownFields = q.fields.filter((f) => !q.fields.some((g) => g.other === f.key));
   const fields = shownFields.map((f) => drawField(f, q));
   const problem = h("div", { class: "problem-text", role: "alert", hidden: true });
-  form.append(
-    h("div", { class: "card-head" }, icon("question"), h("strong", { class: "card-title" }, "A question"), pager),
-    h("div", { class: "card-body" }, shownFields.length !== 1 || q.message !== shownFields[0]?.description ? h("div", { class: "what" }, q.message) : "", ...fields.map((f) => f.el), problem),
-    h("div", { class: "card-foot" }, h("div", { class: "decide" }, submitButton(), button("Skip", "secondary", () => bus.post({ type: "answer", requestId: q.requestId, values: null })))),
-  );
-  form.addEventListener("submit", (e) => {
-    e.preventDefault();
+  // what the fields say themselves is not said twice
+  const said = q.message.trim() === shownFields.map((f) => f.description ?? f.title).join("\n").trim();
+  const submit = () => {
     const values: Record<string, Value> = {};
     for (const f of fields) Object.assign(values, f.read());
     const missing = q.fields.find((f) => f.required && (values[f.key] === undefined || values[f.key] === ""));
     problem.hidden = !missing;
     problem.textContent = missing ? `Please answer “${missing.title}”, or skip the question.` : "";
     if (!missing) bus.post({ type: "answer", requestId: q.requestId, values });
+  };
+  const answer = button("Answer", "primary", submit);
+  form.append(
+    h("div", { class: "card-head" }, icon("question"), h("strong", { class: "card-title" }, shownFields.length > 1 ? plural(shownFields.length, "question") : "A question"), pager),
+    h("div", { class: "card-body" }, said ? "" : h("div", { class: "what" }, q.message), ...fields.map((f) => f.el), problem),
+    h("div", { class: "card-foot" }, h("div", { class: "decide" }, answer, button("Skip", "secondary", () => bus.post({ type: "answer", requestId: q.requestId, values: null })))),
+  );
+  // no form of HTML's: a webview's sandbox lets none be submitted
+  form.addEventListener("keydown", (e) => {
+    if (e.key !== "Enter" || e.isComposing || !(e.target instanceof HTMLInputElement) || answer.disabled) return;
+    e.preventDefault();
+    submit();
   });
   return form;
-}
-
-function submitButton(): HTMLButtonElement {
-  const b = h("button", { class: "primary" }, "Answer");
-  b.type = "submit";
-  return b;
 }
 
 interface Drawn {

@@ -85,7 +85,8 @@ export class ToolView implements View {
 
   /** It waits for the person's decision. */
   private waits(): boolean {
-    return this.bus.head().approvals.some((a) => a.toolCallId === this.entry.id);
+    const { approvals, questions } = this.bus.head();
+    return approvals.some((a) => a.toolCallId === this.entry.id) || (questions.length > 0 && this.entry.tool === "question" && this.entry.status === "in_progress");
   }
 
   private drawTitle(e: ToolEntry): void {
