@@ -1,0 +1,148 @@
+package guard
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestMain lets the test program be what it tests: the watcher, and the program that dies.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == Arg {
+		os.Exit(Main())
+	}
+	if os.Getenv("GUARD_TEST") == "start" {
+		Enable()
+		os.Exit(startAndWait())
+	}
+	os.Exit(m.Run())
+}
+
+// startAndWait starts one process of each kind, tells who they are, and waits to be killed.
+func startAndWait() int {
+	pids := func(cmd *exec.Cmd, start func(*exec.Cmd) error) bool {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return false
+		}
+		cmd.Stdout = w
+		if start(cmd) != nil {
+			return false
+		}
+		w.Close()
+		for in, n := bufio.NewScanner(r), 0; n < 2 && in.Scan(); n++ {
+			os.Stdout.WriteString(in.Text() + "\n")
+		}
+		return true
+	}
+	// The second is in a session of its own, without an environment, and its parent is gone.
+	const script = `echo $$; (setsid env -i sh -c 'echo $$; exec sleep 600' &); exec sleep 600`
+	f := NewFamily()
+	one := exec.Command("sh", "-c", script)
+	one.Env = append(os.Environ(), f.Env())
+	if !pids(one, f.Start) || !pids(exec.Command("sh", "-c", script), Start) {
+		return 1
+	}
+	os.Stdout.WriteString("ready\n")
+	select {}
+}
+
+func TestNothingOutlivesAProgramThatIsKilled(t *testing.T) {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), "GUARD_TEST=start")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	for in := bufio.NewScanner(out); in.Scan() && in.Text() != "ready"; {
+		pid, err := strconv.Atoi(in.Text())
+		if err != nil {
+			t.Fatalf("it said %q", in.Text())
+		}
+		pids = append(pids, pid)
+	}
+	if len(pids) != 4 {
+		_ = cmd.Process.Kill()
+		t.Fatalf("%d of 4 processes started", len(pids))
+	}
+	for _, pid := range pids {
+		if dead(strconv.Itoa(pid)) {
+			t.Errorf("process %d ended by itself", pid)
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	for _, pid := range pids {
+		fd, err := pidfdOpen(pid)
+		if err != nil {
+			continue // gone
+		}
+		if !ends(fd, 20*time.Second) {
+			t.Errorf("process %d lives on", pid)
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}
+
+func TestAFamilyIsKnownByItsMarks(t *testing.T) {
+	start := func(f *Family) *exec.Cmd {
+		cmd := exec.Command("sleep", "600")
+		cmd.Env = append(without(os.Environ()), f.Env())
+		if err := f.Start(cmd); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait(); f.Forget() })
+		return cmd
+	}
+	one, two := NewFamily(), NewFamily()
+	a, b := start(one), start(two)
+	for _, x := range []struct {
+		f    *Family
+		pid  int
+		want bool
+	}{
+		{one, a.Process.Pid, true}, {two, b.Process.Pid, true}, {one, b.Process.Pid, false}, {two, a.Process.Pid, false},
+		{one, os.Getpid(), false}, {one, 1, false},
+	} {
+		if got := x.f.Has(x.pid); got != x.want {
+			t.Errorf("family %s has process %d: %v", x.f.Env(), x.pid, got)
+		}
+	}
+}
+
+func TestACommandThatCannotStartSaysSo(t *testing.T) {
+	f := NewFamily()
+	err := f.Start(exec.Command("/nowhere/to/be/found"))
+	if err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("it said %v", err)
+	}
+	if noTrace.Load() {
+		t.Error("a missing program was taken for a system without tracing")
+	}
+}
+
+func pidfdOpen(pid int) (int, error) { return unix.PidfdOpen(pid, 0) }
+
+// ends waits for the end of a process.
+func ends(fd int, limit time.Duration) bool {
+	defer unix.Close(fd)
+	for until := time.Now().Add(limit); ; {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(time.Until(until).Milliseconds()))
+		if err != unix.EINTR {
+			return n > 0
+		}
+	}
+}
