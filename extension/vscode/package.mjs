@@ -7,23 +7,32 @@ import { execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { mkdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { root, stage } from "./stage.mjs";
 
 const require = createRequire(import.meta.url);
-const { version } = require("../../package.json");
-const platforms = { linux: "linux", darwin: "darwin", win32: "win32" };
-const here = `${platforms[process.platform] ?? process.platform}-${process.arch}`;
-const wanted = process.argv.length > 2 ? process.argv.slice(2) : [`${here}=${join(root, "bin", process.platform === "win32" ? "pillion.exe" : "pillion")}`];
-const vsce = require.resolve("@vscode/vsce/vsce");
 
-execFileSync(process.execPath, [join(root, "extension/vscode/build.mjs"), "--production"], { stdio: "inherit" });
-mkdirSync(join(root, "dist"), { recursive: true });
-for (const one of wanted) {
-  const [target, binary] = one.split("=");
-  const folder = stage(join(root, "dist", `vsix-${target}`), { binary, windows: target.startsWith("win32") });
-  const out = join(root, "dist", target === "none" ? `pillion-${version}.vsix` : `pillion-${target}-${version}.vsix`);
+/** The platform's name as the marketplace has it. */
+export const here = `${process.platform}-${process.arch}`;
+
+/** Packs the bundles as they are, with a binary or without; returns the package's path. */
+export function makeVsix({ target, binary, folder }) {
+  const { version } = require("../../package.json");
+  const staged = stage(join(folder, `vsix-${target}`), { binary, windows: target.startsWith("win32") });
+  const out = join(folder, target === "none" ? `pillion-${version}.vsix` : `pillion-${target}-${version}.vsix`);
   const args = ["package", "--no-dependencies", "--skip-license", "--out", out, ...(target === "none" ? [] : ["--target", target])];
-  execFileSync(process.execPath, [vsce, ...args], { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
-  rmSync(folder, { recursive: true });
-  console.log(`${out} ${(statSync(out).size / 1e6).toFixed(1)} MB`);
+  execFileSync(process.execPath, [require.resolve("@vscode/vsce/vsce"), ...args], { cwd: staged, stdio: ["ignore", "ignore", "inherit"] });
+  rmSync(staged, { recursive: true });
+  return out;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
+  const wanted = process.argv.length > 2 ? process.argv.slice(2) : [`${here}=${join(root, "bin", process.platform === "win32" ? "pillion.exe" : "pillion")}`];
+  execFileSync(process.execPath, [join(root, "extension/vscode/build.mjs"), "--production"], { stdio: "inherit" });
+  mkdirSync(join(root, "dist"), { recursive: true });
+  for (const one of wanted) {
+    const [target, binary] = one.split("=");
+    const out = makeVsix({ target, binary, folder: join(root, "dist") });
+    console.log(`${out} ${(statSync(out).size / 1e6).toFixed(1)} MB`);
+  }
 }

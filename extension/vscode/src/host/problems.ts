@@ -1,0 +1,99 @@
+// The problems that Pillion's language servers see, in VS Code's own list, for languages that nobody else looks after here:
+// two lists of the same mistakes help nobody.
+import * as vscode from "vscode";
+import type { DiagnosticsUpdated } from "../common/protocol";
+import type { Sidecar } from "./sidecar";
+
+const mine = new WeakSet<vscode.Diagnostic>();
+
+/** Whether a problem is one that this extension published: the sidecar said it and needs not hear it. */
+export function isMine(d: vscode.Diagnostic): boolean {
+  return mine.has(d);
+}
+
+interface Manifest {
+  main?: string;
+  browser?: string;
+  activationEvents?: string[];
+  contributes?: { languages?: { id: string; extensions?: string[] }[] };
+}
+
+export class Problems implements vscode.Disposable {
+  readonly #shown = vscode.languages.createDiagnosticCollection("pillion");
+  /** Languages, by their files' extension, and those that an extension looks after. Read when first needed. */
+  #languages: { byEnding: Map<string, string>; served: Set<string> } | undefined;
+  /** Languages that somebody else has shown a problem of. */
+  readonly #others = new Set<string>();
+  readonly #disposables: vscode.Disposable[];
+
+  constructor(sidecar: Sidecar, own: string) {
+    this.#disposables = [
+      this.#shown,
+      sidecar.onNotification("_pillion/diagnostics/updated", (update) => this.#update(update, own)),
+      sidecar.onDidChangeState((s) => s.kind !== "running" && this.#shown.clear()),
+      vscode.extensions.onDidChange(() => (this.#languages = undefined)),
+      vscode.languages.onDidChangeDiagnostics((e) => this.#yield(e.uris)),
+      vscode.workspace.onDidChangeConfiguration((e) => e.affectsConfiguration("pillion.showProblems") && this.#shown.clear()),
+    ];
+  }
+
+  dispose(): void {
+    for (const d of this.#disposables) d.dispose();
+  }
+
+  #update(update: DiagnosticsUpdated, own: string): void {
+    const uri = vscode.Uri.parse(update.uri, true);
+    if (update.certainty === "pending") return; // the last word stands until the next
+    const wanted = update.diagnostics.length > 0 && vscode.workspace.getConfiguration("pillion").get("showProblems", true) && !this.#served(uri, own);
+    this.#shown.set(uri, wanted ? update.diagnostics.map(diagnostic) : undefined);
+  }
+
+  #served(uri: vscode.Uri, own: string): boolean {
+    const language = this.#language(uri, own);
+    return language === undefined || this.#others.has(language) || (this.#languages?.served.has(language) ?? false);
+  }
+
+  #language(uri: vscode.Uri, own = ""): string | undefined {
+    this.#languages ??= languages(own);
+    const open = vscode.workspace.textDocuments.find((d) => d.uri.toString() === uri.toString());
+    const name = uri.path.slice(uri.path.lastIndexOf("/") + 1);
+    return open?.languageId ?? this.#languages.byEnding.get(name.slice(name.lastIndexOf(".")));
+  }
+
+  /** Somebody else shows problems of a language: ours go. */
+  #yield(uris: readonly vscode.Uri[]): void {
+    if (!this.#languages) return; // nothing was shown yet
+    for (const uri of uris) {
+      if (vscode.languages.getDiagnostics(uri).every(isMine)) continue;
+      const language = uri.scheme === "file" ? this.#language(uri) : undefined;
+      if (language === undefined || this.#others.has(language)) continue;
+      this.#others.add(language);
+      this.#shown.forEach((shown) => this.#language(shown) === language && this.#shown.delete(shown));
+    }
+  }
+}
+
+/** What the installed extensions say of languages. One with code for a language looks after its problems, one with colours alone does not. */
+function languages(own: string): { byEnding: Map<string, string>; served: Set<string> } {
+  const byEnding = new Map<string, string>();
+  const served = new Set<string>();
+  for (const extension of vscode.extensions.all) {
+    const manifest = extension.packageJSON as Manifest;
+    const code = extension.id !== own && (manifest.main !== undefined || manifest.browser !== undefined);
+    for (const l of manifest.contributes?.languages ?? []) {
+      for (const ending of l.extensions ?? []) byEnding.set(ending, l.id);
+      if (code) served.add(l.id);
+    }
+    for (const event of manifest.activationEvents ?? []) if (code && event.startsWith("onLanguage:")) served.add(event.slice("onLanguage:".length));
+  }
+  return { byEnding, served };
+}
+
+function diagnostic(d: DiagnosticsUpdated["diagnostics"][number]): vscode.Diagnostic {
+  const { start, end } = d.range;
+  const out = new vscode.Diagnostic(new vscode.Range(start.line, start.character, end.line, end.character), d.message, d.severity - 1);
+  out.source = d.source ?? "Pillion";
+  if (d.code) out.code = d.code;
+  mine.add(out);
+  return out;
+}
