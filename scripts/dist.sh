@@ -47,7 +47,7 @@ pack() { # FOLDER ARCHIVE: a tar.gz that depends on nothing but what is in it
 build() { # ARCH: the program
   say "pillion $version linux/$1"
   CGO_ENABLED=1 GOOS=linux GOARCH=$1 CC=$(compiler "$1") go build -trimpath -buildvcs=true \
-    -ldflags "-s -w -buildid= -X main.version=$version -extldflags=-Wl,--build-id=none" -o "$work/$1/pillion" ./sidecar
+    -ldflags "-s -w -X main.version=$version" -o "$work/$1/pillion" ./sidecar
   ./scripts/notices.sh "$1" >"$work/$1/THIRD-PARTY-NOTICES.txt"
 }
 
