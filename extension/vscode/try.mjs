@@ -12,7 +12,7 @@ const at = installation(process.env.WORKBENCH_CACHE ?? join(root, ".cache", "vsc
 const server = await startServer({
   ...at,
   extension: stage(join(scratch, "staged"), { binary: process.env.PILLION_BIN ?? join(root, "bin", "pillion") }),
-  settings: { "editor.codeLens": true, "workbench.colorTheme": "Default Dark Modern" },
+  settings: { "editor.codeLens": true, "workbench.colorTheme": "Dark Modern" },
 });
 const url = new URL(server.url);
 url.searchParams.set("folder", folder);

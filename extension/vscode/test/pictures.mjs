@@ -1,4 +1,5 @@
 // Takes the pictures of docs/images/vscode in the themes: node extension/vscode/test/pictures.mjs [light dark contrast]
+import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,7 +8,7 @@ import { root, stage } from "../stage.mjs";
 import { installation, launchBrowser, startServer, Workbench } from "./e2e/workbench.mjs";
 import { Pillion } from "./e2e/world.mjs";
 
-const themes = { light: "Default Light Modern", dark: "Default Dark Modern", contrast: "Default High Contrast" };
+const themes = { light: "Light Modern", dark: "Dark Modern", contrast: "Default High Contrast" };
 const wanted = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(themes);
 const out = join(root, "docs", "images", "vscode");
 mkdirSync(out, { recursive: true });
@@ -20,22 +21,36 @@ const model = await startModel(steps);
 const read = (filePath) => ({ tool: "read", input: { filePath } });
 const edit = (filePath, oldString, newString) => ({ tool: "edit", input: { filePath, oldString, newString } });
 
+const patch = `*** Begin Patch
+*** Update File: shop/money.go
+@@
+-// Cents is an amount of money.
++// Cents is an amount of money; what is owed is negative.
+*** Update File: store/store.go
+@@
+-// Store keeps receipts.
++// Store keeps receipts by their number, which starts at one.
+*** End Patch`;
+
 async function world(theme, o) {
   const server = await startServer({
     ...at,
     extension: staged,
     settings: { "workbench.colorTheme": themes[theme], "editor.codeLens": true, "pillion.review.mode": o.follow ? "follow" : "" },
-    machine: { "pillion.env": { PATH: `${join(root, ".cache", "bin")}:${process.env.PATH}` }, ...(o.follow ? { "pillion.permission": { edit: "allow" } } : {}) },
+    machine: { "pillion.env": { PATH: `${join(root, ".cache", "bin")}:${process.env.PATH}` }, ...(o.follow ? { "pillion.permission": { edit: "allow" } } : {}), "pillion.config": o.config ?? {} },
     env: { XDG_STATE_HOME: join(scratch, `state-${theme}`), OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "x", OPENAI_MODEL: "scripted", PILLION_MODEL: o.model },
   });
   const folder = mkdtempSync(join(scratch, "till-"));
   cpSync(join(root, "examples/go-broken"), folder, { recursive: true });
-  const bench = await Workbench.open(browser, server, folder, { timeout: 120_000, ready: '.statusbar-item[id*="pillion"]' });
+  const bench = await Workbench.open(browser, server, folder, { timeout: 120_000, viewport: { width: 1400, height: 800 }, ready: '.statusbar-item[id*="pillion"]' });
   const p = new Pillion(bench, folder, { steps });
+  p.page.setDefaultTimeout(60_000);
   const shot = async (name) => {
-    await p.page.mouse.move(700, 880);
+    await p.page.mouse.move(700, 790);
     await p.page.waitForTimeout(800); // for decorations that fade in
-    await p.page.screenshot({ path: join(out, `${name}-${theme}.png`) });
+    const file = join(out, `${name}-${theme}.png`);
+    await p.page.screenshot({ path: file });
+    spawnSync("convert", [file, "-strip", "+dither", "-colors", "250", "-define", "png:compression-level=9", file]); // smaller, where there is ImageMagick
   };
   return { p, shot, end: async () => (await bench.close(), server.stop()) };
 }
@@ -53,15 +68,31 @@ for (const theme of wanted) {
 
   w = await world(theme, { model: "openai/scripted", follow: true });
   await w.p.bench.openFile("money.go");
-  steps.push(read("shop/money.go"), read("shop/basket.go"), edit("shop/money.go", "package shop\n", "// Package shop is a small shop.\npackage shop\n"), edit("shop/basket.go", "package shop\n", "package shop // see money.go\n"), "The package has a comment now.");
+  steps.push(
+    read("shop/money.go"),
+    read("shop/basket.go"),
+    edit("shop/money.go", "// Cents is an amount of money.\n", "// Cents is an amount of money; what is owed is negative.\n"),
+    edit("shop/basket.go", "// Add puts n pieces of a good into the basket.\n", "// Add puts n pieces of a good into the basket. Pieces of one price share a line.\n"),
+    "Both comments say more now.",
+  );
   await w.p.bench.command("Pillion: Open Panel");
-  await w.p.say("say what the package does");
-  await w.p.page.locator(".editor-instance .dirty-diff-glyph").first().waitFor();
+  await w.p.say("make the comments of the shop more precise");
+  await w.p.bench.webview("pillion-dev.pillion").getByText("Both comments say more now.").first().waitFor();
   await w.p.page.locator('.statusbar-item[aria-label="Pillion"]').waitFor();
-  await w.p.page.locator(".editor-instance .view-line").nth(5).click();
-  await w.p.bench.command("Show Next Change");
+  await w.p.page.locator(".editor-instance .dirty-diff-glyph").first().click({ position: { x: 1, y: 8 } });
   await w.p.page.locator('.peekview-widget [aria-label^="Undo This Change"]').first().waitFor();
   await w.shot("follow");
+  await w.end();
+
+  w = await world(theme, { model: "openai/scripted", config: { tools: { apply_patch: true } } });
+  steps.push(read("shop/money.go"), read("store/store.go"), { tool: "apply_patch", input: { patchText: patch } }, "Done.");
+  await w.p.bench.command("Pillion: Open Panel");
+  await w.p.say("say in the comments what is owed and what is stored");
+  await w.p.accept(0).waitFor();
+  await w.p.tab("Pillion proposes").click();
+  await w.p.bench.command("Pillion: Review All Files Together");
+  await w.p.page.locator(".multiDiffEntry .codelens-decoration", { hasText: "Accept all 2 files" }).first().waitFor();
+  await w.shot("several");
   await w.end();
 }
 await browser.close();

@@ -7,6 +7,7 @@ import { dirname, join } from "node:path";
 import { after, before } from "node:test";
 import { fileURLToPath } from "node:url";
 import { startModel } from "../../../../test/e2e/model.mjs";
+import { here, makeVsix } from "../../package.mjs";
 import { root, stage } from "../../stage.mjs";
 import { installation, launchBrowser, startServer, Workbench } from "./workbench.mjs";
 
@@ -16,9 +17,10 @@ const patience = 60_000; // ms
 
 export const shots = process.env.PILLION_SHOTS ?? "";
 
-/** Sets the world up around a file's tests. `settings`, `machine` (settings of that scope) and `env` are the server's; `binary: false` packs none. */
+/** Sets the world up around a file's tests. `settings`, `machine` (settings of that scope) and `env` are the server's; `binary: false` packs none, `vsix: true` makes a package
+ *  and installs that, `spy: true` writes down what the sidecar hears (w.heard), `trust: true` asks whether folders are trusted. */
 export function world(o = {}) {
-  const w = { steps: [], scratch: "", open };
+  const w = { steps: [], scratch: "", open, heard };
   let server, browser, model, at;
 
   before(async () => {
@@ -32,9 +34,10 @@ export function world(o = {}) {
     [server, browser] = await Promise.all([
       startServer({
         ...at,
-        extension: staged,
+        ...(o.vsix ? { vsix: makeVsix({ target: here, binary, folder: w.scratch }) } : { extension: staged }),
         settings: { "editor.codeLens": true, ...o.settings },
-        machine: o.machine,
+        machine: { ...(o.spy ? { "pillion.binary.path": spy() } : {}), ...o.machine },
+        trust: o.trust,
         env: { OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "test", OPENAI_MODEL: "scripted", PILLION_MODEL: o.model ?? "openai/scripted", XDG_STATE_HOME: join(w.scratch, "state"), ...o.env },
       }),
       launchBrowser({ executablePath: at.chromium }),
@@ -66,6 +69,24 @@ export function world(o = {}) {
       await bench.close();
     });
     return p;
+  }
+  /** The binary behind a pipe that keeps what it hears. */
+  function spy() {
+    const path = join(w.scratch, "spy");
+    writeFileSync(path, `#!/bin/sh\ntee -a '${join(w.scratch, "heard")}' | '${o.binary ?? binary}' "$@"\n`, { mode: 0o755 });
+    return path;
+  }
+
+  /** The params of all messages of a method that a sidecar has heard; waits for the nth. */
+  async function heard(method, nth = 1) {
+    const end = Date.now() + patience;
+    for (;;) {
+      const text = existsSync(join(w.scratch, "heard")) ? readFileSync(join(w.scratch, "heard"), "utf8") : "";
+      const all = text.split("\n").filter((l) => l.endsWith("}") && l.includes(`"${method}"`)).map((l) => JSON.parse(l)).filter((m) => m.method === method).map((m) => m.params);
+      if (all.length >= nth) return all;
+      if (Date.now() > end) throw new Error(`the sidecar has heard ${method} ${all.length} times, wanted ${nth}`);
+      await new Promise((ok) => setTimeout(ok, 50)); // the disk tells nobody
+    }
   }
   return w;
 }
@@ -112,6 +133,65 @@ export class Pillion {
 
   reject(nth) {
     return this.page.locator(".codelens-decoration a", { hasText: /^\s*Reject$/ }).locator("visible=true").nth(nth);
+  }
+
+  /** Opens the panel. `say` writes a message and sends it with Enter; `told` is what the model heard of it in all. */
+  async panel() {
+    await this.bench.command("Pillion: Open Panel");
+    const frame = this.bench.webview("pillion-dev.pillion");
+    const input = frame.locator("textarea.input");
+    await input.waitFor();
+    await frame.locator(".picker.p-model").waitFor();
+    const { steps, model } = this.world;
+    return {
+      frame, input,
+      async say(text, then = []) {
+        steps.push(...then);
+        await input.fill(text);
+        await input.press("Enter");
+      },
+      idle: () => frame.locator(".send").waitFor(),
+      answer: (text) => frame.locator(".md", { hasText: text }).first().waitFor(),
+      /** What the last request holds. */
+      told: () => JSON.stringify(model.seen.at(-1).messages),
+      /** Pastes a file into the composer. */
+      paste: (name, type, base64) => input.evaluate((el, f) => {
+        const files = new DataTransfer();
+        files.items.add(new File([Uint8Array.from(atob(f.base64), (x) => x.charCodeAt(0))], f.name, { type: f.type }));
+        el.dispatchEvent(new ClipboardEvent("paste", { clipboardData: files, bubbles: true, cancelable: true }));
+      }, { name, type, base64 }),
+      /** Chooses what @ finds. */
+      async mention(query, name) {
+        await input.pressSequentially(query);
+        await frame.locator(".suggest .menu-item", { has: frame.getByText(name, { exact: true }) }).first().click();
+      },
+    };
+  }
+
+  /** Waits until the window's own store, which outlives it, holds these words. */
+  stored(words) {
+    return this.page.waitForFunction(async (wanted) => {
+      for (const { name } of await indexedDB.databases()) {
+        const db = await new Promise((ok, bad) => {
+          const r = indexedDB.open(name);
+          r.onsuccess = () => ok(r.result);
+          r.onerror = () => bad(r.error);
+        });
+        try {
+          for (const store of db.objectStoreNames) {
+            const all = await new Promise((ok, bad) => {
+              const r = db.transaction(store).objectStore(store).getAll();
+              r.onsuccess = () => ok(r.result);
+              r.onerror = () => bad(r.error);
+            });
+            if (all.some((x) => typeof x === "string" && x.includes(wanted))) return true;
+          }
+        } finally {
+          db.close();
+        }
+      }
+      return false;
+    }, words, { polling: 100 });
   }
 
   /** Types into the panel's composer and sends it. */
