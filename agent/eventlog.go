@@ -19,6 +19,7 @@ import (
 type eventLog struct {
 	session string
 	st      *store.Store
+	heard   func(Event) // told of every event while deliver is held; nil: nobody
 
 	mu      sync.Mutex
 	waiting []entry    // guarded by mu: emitted, not yet numbered
@@ -174,6 +175,9 @@ func (l *eventLog) number(e *entry, subs []*subscription) {
 	event := Event{Seq: l.seq, Time: e.time, Type: e.typ, Data: e.data, Value: e.value}
 	l.st.Append(l.session, store.Event{Seq: event.Seq, Time: event.Time, Type: string(event.Type), Data: event.Data})
 	hand(event, subs)
+	if l.heard != nil {
+		l.heard(event)
+	}
 }
 
 func hand(e Event, subs []*subscription) {

@@ -20,7 +20,7 @@ type Extensions struct {
 	Permission func(ctx context.Context, r permission.Request) permission.Action
 	// Params may change a request before it goes to the model.
 	Params func(ctx context.Context, s SessionInfo, r *provider.Request)
-	// Event hears what happens; it must not block.
+	// Event hears what happens, one after the other; no turn waits for it. The names and shapes are OpenCode's.
 	Event func(kind string, properties map[string]any)
 }
 
@@ -41,15 +41,4 @@ func (s *Session) advise(ctx context.Context, r permission.Request) permission.A
 		return permission.Ask
 	}
 	return e.Permission(ctx, r)
-}
-
-// happened tells the extensions.
-func (s *Session) happened(kind string, properties map[string]any) {
-	if e := s.rt.extensions(s.Info().Cwd); e.Event != nil {
-		if properties == nil {
-			properties = map[string]any{}
-		}
-		properties["sessionID"] = s.ID()
-		e.Event(kind, properties)
-	}
 }

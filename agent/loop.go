@@ -85,10 +85,6 @@ func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 	t.end.Diff = s.diffs.take()
 	t.end.Tasks, t.end.Rejected = s.tasks.take(), t.rejected.Load()
 	s.log.emit(EventTurn, t.end)
-	if t.end.Error != "" {
-		s.happened("session.error", map[string]any{"error": map[string]any{"name": "UnknownError", "data": map[string]any{"message": t.end.Error}}})
-	}
-	s.happened("session.idle", nil)
 	s.touch()
 	return t.end
 }

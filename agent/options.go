@@ -82,4 +82,7 @@ type Prompt struct {
 	Parts     []provider.Part
 	Agent     string // for this turn only; empty: the session's
 	Model     string // for this turn only; empty: the agent's, then the session's
+	// Answered, when set, is closed once whoever asked has been told of the turn's end. The next turn waits for that,
+	// briefly, so that nothing of it comes before.
+	Answered <-chan struct{}
 }

@@ -31,6 +31,7 @@ type Runtime struct {
 	st      *store.Store
 	grants  permission.Grants
 	backoff func(attempt int, err *provider.Error) time.Duration
+	hearing hearing
 
 	mu      sync.Mutex
 	live    map[string]*Session      // guarded by mu
@@ -341,5 +342,6 @@ func (r *Runtime) Close(ctx context.Context) error {
 	for _, s := range all {
 		s.Close(ctx)
 	}
+	r.hearing.settle(time.Second)
 	return r.st.Sync(ctx)
 }

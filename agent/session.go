@@ -73,8 +73,9 @@ type job struct {
 	cancel context.CancelFunc
 	item   *QueueItem // a prompt's; guarded by the session's mu until it begins; nil for a call by hand
 	run    func(ctx context.Context)
-	failed func(error) // it cannot be begun: the error, or context.Canceled
-	end    TurnData    // a prompt's; set before done is closed
+	failed func(error)     // it cannot be begun: the error, or context.Canceled
+	end    TurnData        // a prompt's; set before done is closed
+	heard  <-chan struct{} // closed when who waits has passed the end on; nil: nobody to wait for
 	done   chan struct{}
 }
 
@@ -82,6 +83,7 @@ func (r *Runtime) newSession(info SessionInfo, last int64, of child) *Session {
 	s := &Session{rt: r, info: info, hist: newHistory(), root: worktree(info.Cwd), of: of}
 	s.hist.info = info
 	s.log = newEventLog(info.ID, r.st, last)
+	s.log.heard = func(e Event) { r.heard(info.ID, info.Cwd, e) }
 	s.gate = permission.NewGate(permission.GateOptions{
 		Advise: s.advise,
 		Rules:  s.rules, Asker: r.o.Asker, Grants: r.grants, Project: s.root, Notify: s.asked, Follow: s.follows,
@@ -123,9 +125,6 @@ func (s *Session) asked(r permission.Request, end *permission.Outcome) {
 		default:
 			d.Reply, d.Message = string(end.Reply.Kind), end.Reply.Message
 		}
-	}
-	if end == nil {
-		s.happened("permission.asked", map[string]any{"id": d.ID, "permission": d.Permission, "patterns": d.Patterns, "callID": d.CallID})
 	}
 	s.log.emit(EventAsk, d)
 	if end == nil {
@@ -183,6 +182,7 @@ func (s *Session) Submit(ctx context.Context, p Prompt) (wait func() (TurnData, 
 		return nil, ErrEmptyPrompt
 	}
 	j := s.newPrompt(ctx, p, true)
+	j.heard = p.Answered
 	var failed error
 	j.failed = func(err error) { failed = err }
 	if err := ctx.Err(); err != nil {
@@ -402,8 +402,17 @@ func (s *Session) runner(ended chan struct{}) {
 			close(j.done)
 		}
 		s.changed()
+		if j.heard != nil {
+			select {
+			case <-j.heard:
+			case <-time.After(heardLimit):
+			}
+		}
 	}
 }
+
+// heardLimit is how long the next turn waits for the end of the last one to be passed on.
+const heardLimit = 200 * time.Millisecond
 
 // runnable says that a job may begin; what is held may not. mu is held.
 func (s *Session) runnable(j *job) bool { return !s.held || j.item == nil || j.item.Request }

@@ -46,3 +46,52 @@ func TestCustomToolsOfUserAndProject(t *testing.T) {
 		t.Errorf("without approval: %s", out)
 	}
 }
+
+// A plugin from start to end: it hears what happens, gives commands their environment, is shown the configuration and
+// cleans up when the program ends.
+func TestAPluginInTheProgram(t *testing.T) {
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("node is not installed")
+	}
+	home := atHome(t)
+	dir := scratch(t)
+	put(t, filepath.Join(home, "config", "pillion", "plugin", "p.js"), `import { appendFileSync } from "node:fs"
+export const P = async ({ directory }) => {
+  const say = (text) => appendFileSync(directory + "/heard", text + "\n")
+  return {
+    config: async (c) => { say("config " + c.steps); c.steps = 1 },
+    "shell.env": async (input, output) => { output.env.FROM_PLUGIN = input.cwd + " " + Boolean(input.sessionID && input.callID) },
+    event: async ({ event: { type, properties: p } }) => {
+      await new Promise((ok) => setImmediate(ok))
+      say(type + " " + Boolean(p.sessionID) + " " + (p.part ? p.part.tool + " " + p.part.state.status : p.file ?? p.permission ?? p.reply ?? ""))
+    },
+    dispose: async () => say("dispose"),
+  }
+}`)
+	put(t, filepath.Join(home, "config", "pillion", "pillion.jsonc"), `{"steps": 7}`)
+	run := func(name, input string) string {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "tool", "call", name, "--input", input, "--approve", "all", "--no-lsp")
+		cmd.Env, cmd.Dir = append(os.Environ(), "PILLION_TEST_MAIN=1"), dir
+		out, _ := cmd.CombinedOutput()
+		return string(out)
+	}
+	if out := run("bash", `{"command":"echo it is $FROM_PLUGIN","description":"d"}`); !strings.Contains(out, "it is "+dir+" true\n") {
+		t.Errorf("%s", out)
+	}
+	if out := run("write", `{"filePath":"new.txt","content":"x"}`); !strings.Contains(out, "new.txt") {
+		t.Errorf("%s", out)
+	}
+	heard, err := os.ReadFile(filepath.Join(dir, "heard"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"config 7\n", "session.created true \n", "permission.asked true bash\n", "permission.replied true once\n", "message.part.updated true bash completed\n",
+		"file.edited true " + filepath.Join(dir, "new.txt") + "\n", "message.part.updated true write completed\n"} {
+		if !strings.Contains(string(heard), want) {
+			t.Errorf("no %q in %s", want, heard)
+		}
+	}
+	if strings.Count(string(heard), "dispose\n") != 2 || !strings.HasSuffix(string(heard), "dispose\n") {
+		t.Errorf("%s", heard)
+	}
+}

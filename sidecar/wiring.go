@@ -210,6 +210,12 @@ func (a *app) shell(c *config.Config, s agent.SessionInfo) builtin.BashOptions {
 	o := builtin.BashOptions{Shell: c.Shell, Runner: &shell.Runner{}, Background: &shell.Background{}, Sandbox: builtin.SandboxSettings{
 		Mode: c.Sandbox, Network: c.SandboxNetwork, AutoAllow: c.SandboxAutoAllow, Writable: c.SandboxWritable,
 	}}
+	o.More = func(ctx context.Context, dir string, call *tools.Call) map[string]string {
+		if h := a.custom.of(s.Cwd); h != nil && h.Has(ctx, "shell.env") {
+			return h.ShellEnv(ctx, dir, call.SessionID, call.CallID)
+		}
+		return nil
+	}
 	if a.o.editors == nil {
 		return o // nobody watches
 	}

@@ -69,7 +69,7 @@ func (c *customHosts) of(cwd string) *customHost {
 	}
 	h = &customHost{config: conf, shown: map[string]bool{}, defined: map[string]tools.Tool{}}
 	h.Host = custom.New(custom.Options{
-		Dirs: dirs, Directory: cwd, Worktree: worktree(cwd), CacheDir: filepath.Join(c.app.place.state, "cache"), Runtime: conf.JSRuntime, Start: guard.Start, Log: c.app.o.log,
+		Dirs: dirs, Directory: cwd, Worktree: worktree(cwd), CacheDir: filepath.Join(c.app.place.state, "cache"), Runtime: conf.JSRuntime, Config: conf, Start: guard.Start, Log: c.app.o.log,
 		Plugins: plugins, Notice: func(level, text string) { c.app.noticeIn(cwd, level, text) },
 	})
 	h.ext = h.extensions(c.app, cwd)

@@ -4,8 +4,10 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -44,6 +46,8 @@ type BashOptions struct {
 	Lent bool
 	// Environ is the environment of commands; nil: this program's, cleaned by shell.Environ.
 	Environ func() []string
+	// More is what a call's environment has besides, over Environ; nil: nothing.
+	More    func(ctx context.Context, dir string, call *tools.Call) map[string]string
 	Sandbox SandboxSettings
 }
 
@@ -76,6 +80,12 @@ func Bash(env Env) tools.Tool {
 			return tools.Result{}, &tools.Error{Kind: "no_shell", Message: err.Error(), Err: err}
 		}
 		environ := o.Environ()
+		if o.More != nil { // before the analysis, which follows PATH
+			more := o.More(ctx, dir, call)
+			for _, k := range slices.Sorted(maps.Keys(more)) {
+				environ = append(environ[:len(environ):len(environ)], k+"="+more[k])
+			}
+		}
 		a := shell.Analyze(env.shellRequest(p.Command, dir, environ))
 		if !shell.Bash(sh) && !a.Refused {
 			a.Opaque = true

@@ -26,7 +26,8 @@ var hostFiles embed.FS
 const (
 	maxLine    = 64 << 20 // bytes of one message; a longer one is not read
 	startLimit = 20 * time.Second
-	endGrace   = 500 * time.Millisecond
+	endGrace   = 300 * time.Millisecond
+	stopGrace  = 1500 * time.Millisecond // plugins clean up meanwhile
 	oldestNode = 20
 )
 
@@ -145,6 +146,9 @@ func findRuntime(configured string) (string, []string, error) {
 }
 
 func (h *Host) startChild(ctx context.Context) (*child, error) {
+	if h.ctx.Err() != nil {
+		return nil, errors.New("this host was closed")
+	}
 	program, args, err := findRuntime(h.o.Runtime)
 	if err != nil {
 		return nil, err
@@ -304,6 +308,11 @@ func (c *child) take(m message, hello chan<- message) {
 		}
 		return
 	}
+	if s := c.units[m.Unit]; m.ID == 0 && m.Error != nil && s != nil { // an event's hook, whose answer nobody waits for
+		c.mu.Unlock()
+		s.host.notice("warning", fmt.Sprintf("%s: event: %v", s.file.path, m.Error))
+		return
+	}
 	to := c.waiting[m.ID]
 	if m.Metadata == nil && m.Ask == nil {
 		delete(c.waiting, m.ID)
@@ -383,7 +392,7 @@ func (c *child) stop() {
 	c.write.Unlock()
 	select {
 	case <-c.exited:
-	case <-time.After(endGrace):
+	case <-time.After(stopGrace):
 		killGroup(c.cmd)
 		<-c.exited
 	}

@@ -216,13 +216,13 @@ func (h *Host) ChatParams(ctx context.Context, session, agent, provider, model s
 	return out
 }
 
-// Event tells plugins what happened. It waits for nobody.
+// Event tells plugins what happened. It loads them, and waits for no answer.
 func (h *Host) Event(kind string, properties map[string]any) {
+	if h.ctx.Err() != nil || !h.Has(h.ctx, hookEvent) {
+		return
+	}
 	for _, s := range h.with(hookEvent) {
-		c := s.child
-		id, _ := c.begin()
-		c.forget(id) // the answer matters to nobody
-		_ = c.send(map[string]any{"op": "hook", "id": id, "unit": s.unit, "name": hookEvent, "input": map[string]any{"event": map[string]any{"type": kind, "properties": properties}}, "output": nil})
+		_ = s.child.send(map[string]any{"op": "hook", "id": 0, "unit": s.unit, "name": hookEvent, "input": map[string]any{"event": map[string]any{"type": kind, "properties": properties}}, "output": nil})
 	}
 }
 

@@ -35,7 +35,7 @@ function load({ id, unit, ...data }) {
   });
 }
 
-const DISPOSE = 250; // ms that a file has to clean up; shorter than the grace that this process has to end
+const DISPOSE = 1000; // ms that a file has to clean up; shorter than the grace that this process has to end
 
 /** Ends a worker after it has cleaned up. */
 function dispose(worker) {

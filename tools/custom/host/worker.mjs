@@ -181,8 +181,16 @@ async function hook({ id, name, input, output }) {
   }
 }
 
+/** @type {Set<Promise<void>>} hooks under way */
+const hooking = new Set();
+function track(running) {
+  hooking.add(running);
+  void running.finally(() => hooking.delete(running));
+}
+
 /** Lets plugins clean up; the end comes by itself or from outside. */
 async function dispose() {
+  await Promise.allSettled(hooking);
   for (const made of hooks) {
     try {
       await made.dispose?.();
@@ -216,7 +224,7 @@ parentPort.on("message", (message) => {
     case "dispose":
       return void dispose();
     case "hook":
-      return void hook(message);
+      return void track(hook(message));
     case "abort":
       return under?.controller.abort();
     case "reply":

@@ -1,0 +1,151 @@
+package agent
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pillion-dev/pillion/tools"
+)
+
+// hearingLimit is how many events may wait for extensions; those that come when so many wait are dropped.
+const hearingLimit = 1000
+
+// hearing tells extensions what happened, in order and behind everything else: whatever they take, no turn waits.
+type hearing struct {
+	mu      sync.Mutex
+	waiting []func()      // guarded by mu
+	idle    chan struct{} // guarded by mu; closed when nothing waits; nil: nothing does
+}
+
+func (h *hearing) tell(f func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.waiting) >= hearingLimit {
+		return
+	}
+	h.waiting = append(h.waiting, f)
+	if h.idle == nil {
+		h.idle = make(chan struct{})
+		go h.run()
+	}
+}
+
+// run ends when nothing waits.
+func (h *hearing) run() {
+	for {
+		h.mu.Lock()
+		if len(h.waiting) == 0 {
+			close(h.idle)
+			h.idle = nil
+			h.mu.Unlock()
+			return
+		}
+		f := h.waiting[0]
+		h.waiting = h.waiting[1:]
+		h.mu.Unlock()
+		f()
+	}
+}
+
+// settle waits until everything was told, at most limit.
+func (h *hearing) settle(limit time.Duration) {
+	h.mu.Lock()
+	idle := h.idle
+	h.mu.Unlock()
+	if idle == nil {
+		return
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-idle:
+	case <-timer.C:
+	}
+}
+
+// heard tells extensions of a session's event, where plugins know one like it. It is called for every event, in order.
+func (r *Runtime) heard(session, cwd string, e Event) {
+	switch v := e.Value.(type) {
+	case ToolData:
+		if v.Status != ToolCompleted && v.Status != ToolError {
+			return
+		}
+	case SessionInfo, PromptData, PlanData, AskData, ChangeData, CompactionData, TurnData:
+	default:
+		return
+	}
+	if r.o.Extensions == nil {
+		return
+	}
+	r.hearing.tell(func() {
+		x := r.extensions(cwd)
+		if x.Event == nil {
+			return
+		}
+		inTheirs(session, e, func(kind string, properties map[string]any) {
+			properties["sessionID"] = session
+			x.Event(kind, properties)
+		})
+	})
+}
+
+// inTheirs makes OpenCode's events of one of ours.
+func inTheirs(session string, e Event, tell func(kind string, properties map[string]any)) {
+	status := func(s string) { tell("session.status", map[string]any{"status": map[string]string{"type": s}}) }
+	switch v := e.Value.(type) {
+	case SessionInfo:
+		kind := "session.updated"
+		if e.Seq == 1 {
+			kind = "session.created"
+		}
+		tell(kind, map[string]any{"info": map[string]any{"id": v.ID, "title": v.Title, "directory": v.Cwd, "parentID": v.Parent, "time": map[string]int64{"created": v.Created.UnixMilli(), "updated": v.Updated.UnixMilli()}}})
+	case PromptData:
+		status("busy")
+	case PlanData:
+		tell("todo.updated", map[string]any{"todos": v.Todos})
+	case AskData:
+		if v.Reply == "" && v.Set == nil {
+			tell("permission.asked", map[string]any{"id": v.ID, "permission": v.Permission, "patterns": v.Patterns, "callID": v.CallID})
+		} else if v.Reply != "" {
+			tell("permission.replied", map[string]any{"requestID": v.ID, "permissionID": v.ID, "reply": v.Reply, "response": v.Reply})
+		}
+	case ChangeData:
+		if c, ok := v.Value.(counted); ok && v.State == ChangeApplied {
+			_, files := c.Lines()
+			for _, path := range slices.Sorted(maps.Keys(files)) {
+				tell("file.edited", map[string]any{"file": path})
+			}
+		}
+	case ToolData:
+		tell("message.part.updated", map[string]any{"part": toolPart(session, v)})
+	case CompactionData:
+		if v.State == CompactionDone {
+			tell("session.compacted", map[string]any{})
+		}
+	case TurnData:
+		if v.Error != "" {
+			tell("session.error", map[string]any{"error": map[string]any{"name": "UnknownError", "data": map[string]any{"message": v.Error}}})
+		}
+		status("idle")
+		tell("session.idle", map[string]any{})
+	}
+}
+
+// heardOutput is how much of a tool's output plugins are told, in bytes.
+const heardOutput = 16 << 10
+
+func toolPart(session string, d ToolData) map[string]any {
+	state := map[string]any{"status": d.Status, "input": json.RawMessage(`{}`), "title": d.Title, "time": map[string]int64{"start": d.Started.UnixMilli(), "end": d.Ended.UnixMilli()}}
+	if json.Valid(d.Input) {
+		state["input"] = d.Input
+	}
+	if d.Status == ToolError {
+		state["error"] = d.Error
+	} else {
+		state["output"] = tools.Cap(d.Output, tools.CapOptions{MaxBytes: heardOutput}).Text
+	}
+	return map[string]any{"id": d.CallID, "sessionID": session, "messageID": d.MessageID, "callID": d.CallID, "type": "tool", "tool": d.Tool, "state": state}
+}
