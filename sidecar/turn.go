@@ -79,6 +79,8 @@ func (s *Server) prompt(ctx context.Context, r *rpc.Request) (any, error) {
 		prompt.Parts = append(prompt.Parts, parts[1:]...)
 	}
 	message := agent.NewMessageID()
+	answered := make(chan struct{})
+	s.wire.afterAnswer(r, sync.OnceFunc(func() { close(answered) }))
 	es.mu.Lock()
 	es.own[message], es.prompts[key] = true, message
 	es.mu.Unlock()
@@ -87,7 +89,7 @@ func (s *Server) prompt(ctx context.Context, r *rpc.Request) (any, error) {
 		delete(es.own, message)
 		es.mu.Unlock()
 	}()
-	wait, err := es.Session.Submit(ctx, agent.Prompt{MessageID: message, Parts: es.prepare(prompt.Parts), Agent: prompt.Agent, Model: prompt.Model})
+	wait, err := es.Session.Submit(ctx, agent.Prompt{MessageID: message, Parts: es.prepare(prompt.Parts), Agent: prompt.Agent, Model: prompt.Model, Answered: answered})
 	enter()
 	if err != nil {
 		return nil, err
