@@ -59,6 +59,8 @@ for (const theme of wanted) {
   let w = await world(theme, { model: "builtin/quickfix" });
   await w.p.bench.command("Pillion: Get Started");
   await w.p.page.locator(".getting-started-category, .gettingStartedContainer").first().waitFor();
+  await w.p.bench.command("View: Toggle Primary Side Bar Visibility"); // room for the step's own page beside it
+  await w.p.bench.webview().locator("h1, h2, p, li").first().waitFor();
   await w.shot("walkthrough");
   await w.p.bench.command("Pillion: Open Panel");
   await w.p.say("fix all errors");
@@ -85,7 +87,7 @@ for (const theme of wanted) {
   await w.end();
 
   w = await world(theme, { model: "openai/scripted", config: { tools: { apply_patch: true } } });
-  steps.push(read("shop/money.go"), read("store/store.go"), { tool: "apply_patch", input: { patchText: patch } }, "Done.");
+  steps.push({ tool: "lsp", input: { operation: "diagnostics" } }, read("shop/money.go"), read("store/store.go"), { tool: "apply_patch", input: { patchText: patch } }, "Done.");
   await w.p.bench.command("Pillion: Open Panel");
   await w.p.say("say in the comments what is owed and what is stored");
   await w.p.accept(0).waitFor();

@@ -84,6 +84,8 @@ export class Mentions {
       case "url":
         return m.uri === undefined ? undefined : { type: "resource_link", uri: m.uri, name: m.uri };
       case "selection":
+        // a Pillion that is told of each selection puts it in itself, with its place
+        if (this.sidecar.announced("_pillion/selection/didChange")) return undefined;
         return selected() ?? words("selection", "(nothing is selected)");
       case "problems":
         return words("problems", problems());

@@ -37,5 +37,6 @@ export function outputView(d: Detail, bus: Bus, id: string, running: boolean): H
 /** The notes that the sidecar adds for the model, apart from what the command said. */
 function splitNotes(text: string): { text: string; notes: string } {
   const m = /\n*<bash_metadata>\n([\s\S]*?)\n<\/bash_metadata>\s*$/.exec(text);
-  return m ? { text: text.slice(0, m.index), notes: m[1] ?? "" } : { text, notes: "" };
+  // the card's row says the exit code already
+  return m ? { text: text.slice(0, m.index), notes: (m[1] ?? "").replace(/^exit code: -?\d+\n?/gm, "").trim() } : { text, notes: "" };
 }

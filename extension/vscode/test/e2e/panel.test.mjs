@@ -1,7 +1,8 @@
 // The panel in a real workbench: what a person sees and presses, with the real binary behind it.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { join } from "node:path";
 import test from "node:test";
 import { world } from "./world.mjs";
 
@@ -10,27 +11,9 @@ const read = (filePath) => ({ tool: "read", input: { filePath } });
 const write = (filePath, content) => ({ tool: "write", input: { filePath, content } });
 const bash = (command) => ({ tool: "bash", input: { command, description: command } });
 
-/** Opens the panel; `say` writes a message and sends it with Enter. */
-async function panel(p) {
-  await p.bench.command("Pillion: Open Panel");
-  const frame = p.bench.webview("pillion-dev.pillion");
-  const input = frame.locator("textarea.input");
-  await input.waitFor();
-  await frame.locator(".picker.p-model").waitFor();
-  return {
-    frame, input,
-    async say(text, steps = []) {
-      w.steps.push(...steps);
-      await input.fill(text);
-      await input.press("Enter");
-    },
-    idle: () => frame.locator(".send").waitFor(),
-  };
-}
-
 test("an answer streams as Markdown; the turn ends; what was said is shown", async (t) => {
   const p = await w.open(t, { "a.txt": "one\n" });
-  const c = await panel(p);
+  const c = await p.panel();
   await c.say("hello there", ["# Hello\n\nThis is **bold** and `code`.\n\n```js\nlet x = 1;\n```\n"]);
   await c.frame.locator(".user .said", { hasText: "hello there" }).waitFor();
   await c.frame.locator(".md strong", { hasText: "bold" }).waitFor();
@@ -41,7 +24,7 @@ test("an answer streams as Markdown; the turn ends; what was said is shown", asy
 
 test("permission with always: asked once, with its pattern; the next of its kind runs", async (t) => {
   const p = await w.open(t, { "a.txt": "one\n" });
-  const c = await panel(p);
+  const c = await p.panel();
   await c.say("run it", [bash("touch made-1.txt"), bash("touch made-2.txt"), "Both ran."]);
   const card = c.frame.locator(".card.permission");
   await card.locator(".command", { hasText: "touch made-1.txt" }).waitFor();
@@ -63,7 +46,7 @@ test("permission with always: asked once, with its pattern; the next of its kind
 
 test("a change: accepted in the panel, rejected with a message; the rejected text stays", async (t) => {
   const p = await w.open(t, { "a.txt": "one\n" });
-  const c = await panel(p);
+  const c = await p.panel();
   await c.say("change it", [read("a.txt"), write("a.txt", "ONE\n"), write("a.txt", "TWO\n"), "All right."]);
   const card = c.frame.locator(".card.permission");
   await card.getByText("Change 1 file?").waitFor();
@@ -84,38 +67,50 @@ test("a change: accepted in the panel, rejected with a message; the rejected tex
   await c.frame.locator(".tool.rejected .dl.add", { hasText: "TWO" }).waitFor();
 });
 
-test("steer: said into the running turn; stop ends it", async (t) => {
+test("steer: what is said into the running turn, its next request holds; stop ends a turn", async (t) => {
   const p = await w.open(t, { "a.txt": "one\n" });
-  const c = await panel(p);
-  await c.say("wait", [bash("sleep 60"), "Heard."]);
+  const c = await p.panel();
+  await c.say("wait", [bash("until [ -e go ]; do sleep 0.1; done"), "Heard."]);
+  const card = c.frame.locator(".card.permission");
+  await c.frame.locator(".tool.running, .card.permission").first().waitFor();
+  if (await card.count()) await card.getByRole("button", { name: "Allow once" }).click();
   await c.frame.locator(".tool.running").waitFor();
   await c.input.fill("in Go, please");
   await c.frame.getByRole("button", { name: "Steer", exact: true }).click();
+  await c.frame.locator(".queue", { hasText: "at the next step" }).waitFor();
+  const before = w.model.seen.length;
+  writeFileSync(join(p.folder, "go"), "");
+  await c.answer("Heard.");
+  await c.idle();
+  await c.frame.locator(".user", { hasText: "Said while it worked" }).locator(".said", { hasText: "in Go, please" }).waitFor();
+  const next = w.model.seen[before].messages;
+  assert.match(JSON.stringify(next.filter((m) => m.role === "user").at(-1)), /in Go, please/);
+  assert.equal(await c.frame.locator(".queue li").count(), 0);
+  await c.say("wait again", [bash("sleep 60"), "Never said."]);
+  await c.frame.locator(".tool.running").waitFor();
   await c.frame.getByRole("button", { name: /^Stop/ }).click();
   await c.idle();
   await c.frame.locator(".turn.cancelled", { hasText: "Stopped" }).waitFor();
   await c.frame.locator(".tool.cancelled").waitFor();
+  w.steps.length = 0;
 });
 
-test("a picture goes along; what was pasted is what the model gets", async (t) => {
+test("a picture goes along: its very bytes reach the model", async (t) => {
   const p = await w.open(t, { "a.txt": "one\n" });
-  const c = await panel(p);
+  const c = await p.panel();
   const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
-  await c.input.evaluate((el, data) => {
-    const files = new DataTransfer();
-    files.items.add(new File([Uint8Array.from(atob(data), (x) => x.charCodeAt(0))], "shot.png", { type: "image/png" }));
-    el.dispatchEvent(new ClipboardEvent("paste", { clipboardData: files, bubbles: true, cancelable: true }));
-  }, png);
+  await c.paste("shot.png", "image/png", png);
   await c.frame.locator(".chip-thumb").waitFor();
   await c.say("what is this?", ["A dot."]);
   await c.frame.locator(".user img.thumb").waitFor();
-  await c.frame.locator(".md", { hasText: "A dot." }).waitFor();
-  assert.ok(JSON.stringify(w.model.seen.at(-1).messages).includes(png.slice(0, 60)) || /image/.test(JSON.stringify(w.model.seen.at(-1).messages)), "the model got no picture");
+  await c.answer("A dot.");
+  const said = w.model.seen.at(-1).messages.filter((m) => m.role === "user").at(-1).content;
+  assert.deepEqual(said.filter((b) => b.type === "image_url").map((b) => b.image_url.url), [`data:image/png;base64,${png}`]);
 });
 
 test("@ finds files of the project; the model is told which", async (t) => {
   const p = await w.open(t, { "src/alpha.txt": "a\n", "src/beta.txt": "b\n" });
-  const c = await panel(p);
+  const c = await p.panel();
   await c.input.pressSequentially("look at @beta");
   await c.frame.locator(".suggest .menu-item", { hasText: "src/beta.txt" }).waitFor();
   await c.input.press("Enter");
@@ -128,7 +123,7 @@ test("@ finds files of the project; the model is told which", async (t) => {
 
 test("back to before a prompt: files and conversation; redo; edit and send again", async (t) => {
   const p = await w.open(t, { "a.txt": "one\n" });
-  const c = await panel(p);
+  const c = await p.panel();
   await c.say("first", ["Hello."]);
   await c.frame.locator(".md", { hasText: "Hello." }).waitFor();
   await c.idle();
@@ -160,15 +155,15 @@ test("back to before a prompt: files and conversation; redo; edit and send again
 
 test("reload of the window: transcript, draft and session are there again", async (t) => {
   const p = await w.open(t, { "a.txt": "one\n" });
-  const c = await panel(p);
+  const c = await p.panel();
   await c.say("remember me", ["I will."]);
   await c.frame.locator(".md", { hasText: "I will." }).waitFor();
   await c.idle();
   await c.input.fill("half a thought");
-  await p.page.waitForTimeout(1200); // the draft is stored at most so much later
+  await p.stored("half a thought");
   await p.page.reload();
   await p.page.locator('.statusbar-item[id*="pillion"]').waitFor();
-  const again = await panel(p);
+  const again = await p.panel();
   await again.frame.locator(".user .said", { hasText: "remember me" }).waitFor();
   await again.frame.locator(".md", { hasText: "I will." }).waitFor();
   assert.equal(await again.input.inputValue(), "half a thought");
@@ -176,7 +171,7 @@ test("reload of the window: transcript, draft and session are there again", asyn
 
 test("restart of the sidecar: the transcript stays and the session goes on", async (t) => {
   const p = await w.open(t, { "a.txt": "one\n" });
-  const c = await panel(p);
+  const c = await p.panel();
   await c.say("before", ["Here."]);
   await c.frame.locator(".md", { hasText: "Here." }).waitFor();
   await c.idle();
@@ -189,7 +184,7 @@ test("restart of the sidecar: the transcript stays and the session goes on", asy
 
 test("by keyboard alone: ask, allow, read, and back to the message", async (t) => {
   const p = await w.open(t, { "a.txt": "one\n" });
-  const c = await panel(p);
+  const c = await p.panel();
   w.steps.push(bash("touch keys.txt"), "Typed.");
   await c.frame.locator("textarea.input:focus").waitFor(); // the command brought the focus here
   await p.page.keyboard.type("use the keyboard");
@@ -197,18 +192,21 @@ test("by keyboard alone: ask, allow, read, and back to the message", async (t) =
   const card = c.frame.locator(".card.permission");
   await card.waitFor();
   await card.getByRole("button", { name: "Allow once" }).and(c.frame.locator(":enabled")).waitFor();
-  for (let i = 0; i < 12 && !(await card.locator(":focus").count()); i++) await p.page.keyboard.press("Shift+Tab");
-  for (let i = 0; i < 12 && !(await card.getByRole("button", { name: "Allow once" }).and(c.frame.locator(":focus")).count()); i++) await p.page.keyboard.press("Shift+Tab");
+  await p.page.keyboard.press("Control+Alt+KeyY");
+  await card.getByRole("button", { name: "Allow once" }).and(c.frame.locator(":focus")).waitFor();
   await p.page.keyboard.press("Enter");
   await p.onDisk("keys.txt", "");
   await c.frame.locator(".md", { hasText: "Typed." }).waitFor();
+  await c.idle();
+  await p.page.keyboard.press("Control+Alt+KeyH");
+  await c.frame.locator(".transcript:focus, .transcript :focus").first().waitFor();
   await p.page.keyboard.press("Escape");
-  assert.equal(await c.frame.locator("textarea.input:focus").count(), 1);
+  await c.frame.locator("textarea.input:focus").waitFor();
 });
 
 test("axe in the workbench: no serious violation in the panel", async (t) => {
   const p = await w.open(t, { "a.txt": "one\n" });
-  const c = await panel(p);
+  const c = await p.panel();
   await c.say("show all", [read("a.txt"), "# Done\n\n- one\n- `two`\n", ]);
   await c.frame.locator(".md .h1").waitFor();
   await c.idle();
@@ -222,7 +220,7 @@ test("axe in the workbench: no serious violation in the panel", async (t) => {
 
 test("no folder: one can ask, and is told what a folder would bring", async (t) => {
   const p = await w.open(t, {}, { noFolder: true });
-  const c = await panel(p);
+  const c = await p.panel();
   await c.frame.getByText("To read and change files, open a folder.").waitFor();
   await c.say("hello", ["Hello without a folder."]);
   await c.frame.locator(".md", { hasText: "Hello without a folder." }).waitFor();

@@ -255,6 +255,9 @@ test("while a turn runs: Queue and Steer are two buttons; stop; the queue is edi
   assert.equal((await p.heard("queue", (m) => m.action === "edit")).text, "first, better");
   await p.input.press("Escape");
   await p.heard("stop");
+  await p.tell({ type: "head", head: { queue: [{ id: "s", text: "in Go", attachments: 0, steer: true }, { id: "a", text: "first", attachments: 0 }] } });
+  await p.page.locator(".queue li", { hasText: "at the next step" }).getByText("in Go").waitFor();
+  assert.equal(await p.page.getByRole("button", { name: /^(Earlier|Later|Say it now)/ }).count(), 1, "what is said at the next step has no place to move to");
 });
 
 test("pictures: pasted with a thumbnail; too large or of another kind is said", async (t) => {

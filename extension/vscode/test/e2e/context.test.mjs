@@ -1,0 +1,83 @@
+// What goes along with a message: mentions and attachments. The scripted model's requests show what really arrived.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import test from "node:test";
+import { world } from "./world.mjs";
+
+const w = world();
+
+test("@selection and @problems: the marked lines, and what the editor reports", async (t) => {
+  const p = await w.open(t, { "a.txt": "one\ntwo\nthree\n", "bad.json": '{ "a": 1,, }\n' });
+  await p.bench.openFile("bad.json");
+  await p.page.locator(".squiggly-error").first().waitFor();
+  await p.bench.openFile("a.txt");
+  await p.page.locator(".editor-instance .view-line", { hasText: "two" }).click();
+  await p.page.keyboard.press("Home");
+  await p.page.keyboard.press("Shift+End");
+  const c = await p.panel();
+  await c.frame.locator(".chip.selection", { hasText: "a.txt:2" }).click(); // it is to go because it is mentioned, not by itself
+  await c.frame.locator(".chip.selection.off").waitFor();
+  await c.mention("see @sele", "selection");
+  await c.mention("and @prob", "problems");
+  assert.equal(await c.input.inputValue(), "see @selection and @problems ");
+  w.steps.push("Both seen.");
+  await c.input.press("Enter");
+  await c.answer("Both seen.");
+  const told = w.model.seen.at(-1).messages.filter((m) => m.role === "user").map((m) => JSON.stringify(m.content)).join("\n");
+  assert.match(told, /a\.txt, line 2/);
+  assert.equal(told.match(/two/g)?.length, 1, "the selection went along once");
+  assert.doesNotMatch(told, /three/, "more than the selection was sent");
+  assert.match(told, /bad\.json:1:\d+: error: /);
+});
+
+test("@diff: what changed since the last commit", async (t) => {
+  const p = await w.open(t, { "a.txt": "committed\n" });
+  const git = (...args) => execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@t.invalid", "-c", "commit.gpgsign=false", ...args], { cwd: p.folder });
+  git("init", "-q");
+  git("add", ".");
+  git("commit", "-qm", "one");
+  writeFileSync(join(p.folder, "a.txt"), "changed since\n");
+  const c = await p.panel();
+  await c.mention("review @dif", "diff");
+  w.steps.push("Reviewed.");
+  await c.input.press("Enter");
+  await c.answer("Reviewed.");
+  assert.match(c.told(), /-committed\\+n\+changed since/);
+});
+
+test("a PDF goes along: its very bytes reach the model", async (t) => {
+  const p = await w.open(t, { "a.txt": "one\n" });
+  const c = await p.panel();
+  const pdf = Buffer.from("%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[]/Count 0>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF\n").toString("base64");
+  await c.paste("paper.pdf", "application/pdf", pdf);
+  await c.frame.locator(".chip", { hasText: "paper.pdf" }).waitFor();
+  await c.say("sum it up", ["An empty paper."]);
+  await c.answer("An empty paper.");
+  const said = w.model.seen.at(-1).messages.filter((m) => m.role === "user").at(-1).content;
+  assert.deepEqual(said.filter((b) => b.type === "file").map((b) => b.file), [{ filename: "paper.pdf", file_data: `data:application/pdf;base64,${pdf}` }]);
+});
+
+test("code of an answer: inserted at the cursor; applied where it belongs, after a look", async (t) => {
+  const p = await w.open(t, { "a.js": "function one() {\n  return 0;\n} // one\n\nlet end;\n" });
+  await p.bench.openFile("a.js");
+  await p.page.locator(".editor-instance .view-line", { hasText: "let end" }).click();
+  await p.page.keyboard.press("End");
+  const c = await p.panel();
+  const block = (code) => `\`\`\`js\n${code}\n\`\`\``;
+  await c.say("write it", [`${block("/* inserted */")}\n\nand\n\n${block("function one() {\n  return 1;\n} // one")}`]);
+  await c.idle();
+  const press = async (nth, name) => {
+    const code = c.frame.locator(".code").nth(nth);
+    await code.hover();
+    await code.getByRole("button", { name }).click();
+  };
+  await press(0, "Insert at the cursor");
+  await p.page.locator(".editor-instance .view-line", { hasText: "let end;/* inserted */" }).waitFor();
+  await press(1, "Apply to the file in front");
+  await p.page.getByText("Code from the conversation").first().waitFor(); // VS Code's own preview
+  await p.bench.command("Refactor Preview: Apply Changes");
+  await p.page.locator(".editor-instance .view-line", { hasText: "return 1;" }).waitFor();
+  assert.equal(p.read("a.js").includes("return 1"), false, "it was saved, though the file had unsaved changes");
+});
