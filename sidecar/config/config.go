@@ -43,7 +43,6 @@ type Config struct {
 	Steps        int                  `json:"steps,omitempty" doc:"model steps one turn may take"`
 	Attachable   bool                 `json:"attachable,omitempty" doc:"let your other editors join a sidecar's sessions (pillion attach), as pillion acp --share does"`
 	Store        string               `json:"store,omitempty" doc:"where sessions are kept: a PostgreSQL address (postgres://user@host/database?sslmode=verify-full) instead of a file of this machine; only of your own settings, never a project's"`
-	OTel         Any                  `json:"otel,omitempty" doc:"OpenTelemetry traces of turns, steps, model calls, tools and language servers: true sends them to OTEL_EXPORTER_OTLP_ENDPOINT or http://localhost:4318, an address to there; only of your own settings. No prompts, no contents of files"`
 	LogLevel     string               `json:"log_level,omitempty" doc:"debug, info, warn or error" enum:"debug,info,warn,error"`
 
 	Sandbox          string   `json:"sandbox,omitempty" doc:"off, ask or on: run commands where they can write only to the project, temporary folders and caches. ask: what cannot run in it is asked; on: it is not run" enum:"off,ask,on"`

@@ -96,7 +96,7 @@ func (u *untrusted) prune(n *node) {
 		case "web":
 			u.hold(m.at, "web", "it would let pages of this machine and private networks be fetched")
 			return false
-		case "store", "otel": // they count only in the person's own settings, trust or not; this says so early
+		case "store": // it counts only in the person's own settings, trust or not
 			u.hold(m.at, m.key, "it would send your sessions elsewhere")
 			return false
 		case "websearch":

@@ -1,0 +1,92 @@
+package store
+
+import (
+	"context"
+	"strings"
+	"time"
+)
+
+// scanPage is how many events Scan reads at a time.
+const scanPage = 1024
+
+// Scan yields the stored events of some types since a moment, session after session, without holding more than a
+// page of them. What is still queued is not among them.
+func (s *Store) Scan(ctx context.Context, since time.Time, types []string, yield func(Session, Event) error) error {
+	db, err := s.reader()
+	if err != nil {
+		return err
+	}
+	heads, err := headsByNum(ctx, db, since)
+	if err != nil {
+		return s.explain(err)
+	}
+	for at := int64(-1); ; {
+		page, next, err := scan(ctx, db, at, since, types)
+		if err != nil {
+			return s.explain(err)
+		}
+		for _, r := range page {
+			h, ok := heads[r.key>>32]
+			if !ok {
+				continue // made meanwhile
+			}
+			if err := yield(h, *r.Event); err != nil {
+				return err
+			}
+		}
+		if len(page) < scanPage {
+			return nil
+		}
+		at = next
+	}
+}
+
+func headsByNum(ctx context.Context, db db, since time.Time) (map[int64]Session, error) {
+	rows, err := db.Query(ctx, "SELECT num, id, cwd, title, parent, created, updated FROM sessions WHERE updated >= ?", micro(since))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	heads := map[int64]Session{}
+	for rows.Next() {
+		var num, created, updated int64
+		var h Session
+		if err := rows.Scan(&num, &h.ID, &h.Cwd, &h.Title, &h.Parent, &created, &updated); err != nil {
+			return nil, err
+		}
+		h.Created, h.Updated = unixMicro(created), unixMicro(updated)
+		heads[num] = h
+	}
+	return heads, rows.Err()
+}
+
+// micro is a time as it is stored; the zero time is before everything.
+func micro(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+func scan(ctx context.Context, db db, after int64, since time.Time, types []string) (page []row, last int64, err error) {
+	args := []any{after, micro(since)}
+	for _, t := range types {
+		args = append(args, t)
+	}
+	rows, err := db.Query(ctx, "SELECT key, time, type, data FROM events WHERE key > ? AND time >= ? AND type IN ("+
+		strings.TrimSuffix(strings.Repeat("?,", len(types)), ",")+") ORDER BY key LIMIT ?", append(args, scanPage)...)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		r := row{Event: &Event{}}
+		var at int64
+		if err := rows.Scan(&r.key, &at, &r.Type, &r.Data); err != nil {
+			return nil, 0, err
+		}
+		r.Seq, r.Time, last = r.key&maxSeq, unixMicro(at), r.key
+		page = append(page, r)
+	}
+	return page, last, rows.Err()
+}

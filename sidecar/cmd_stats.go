@@ -1,0 +1,123 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/sidecar/terminal"
+)
+
+func statsCommand() *cobra.Command {
+	var asJSON, here bool
+	var days int
+	c := &cobra.Command{
+		Use: "stats", Short: "What was used, and how much of it was kept: tokens, cost, tools, accepted hunks",
+		Long: "What was used, per project and model, and how many of the proposed hunks stayed.\n\nA hunk counts as accepted when it was written and not undone afterwards.",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if days < 0 {
+				return usagef("--days counts back from now: a number above 0")
+			}
+			var since time.Time
+			if days > 0 {
+				since = time.Now().Add(-time.Duration(days) * 24 * time.Hour).UTC()
+			}
+			project := ""
+			if here {
+				dir, err := directory("")
+				if err != nil {
+					return err
+				}
+				project = worktree(dir)
+			}
+			a := newApp(appOptions{place: newWorkplace()})
+			defer a.close()
+			st, err := countStats(c.Context(), a.store, since, project, worktree)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				e := json.NewEncoder(c.OutOrStdout())
+				e.SetIndent("", "  ")
+				return e.Encode(st)
+			}
+			return printStats(c.OutOrStdout(), st)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&here, "here", false, "only this project")
+	c.Flags().IntVar(&days, "days", 0, "only the last N days (default: all)")
+	return c
+}
+
+func printStats(out io.Writer, st *statistics) error {
+	if st.Total.Sessions == 0 && st.Total.Steps == 0 {
+		fmt.Fprintln(out, "nothing was done yet")
+		return nil
+	}
+	for _, part := range []struct {
+		name string
+		all  map[string]*spent
+	}{{"PROJECT", st.Projects}, {"MODEL", st.Models}} {
+		w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+		fmt.Fprintf(w, "%s\tSESSIONS\tPROMPTS\tSTEPS\tINPUT\tCACHED\tOUTPUT\tCOST\tHUNKS\tKEPT\n", part.name)
+		for _, name := range byCost(part.all) {
+			statLine(w, name, part.all[name])
+		}
+		if len(part.all) > 1 && part.name == "PROJECT" {
+			statLine(w, "all", &st.Total)
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		fmt.Fprintln(out)
+	}
+	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "TOOL\tCALLS\tFAILED\tTIME")
+	names := make([]string, 0, len(st.Tools))
+	for name := range st.Tools {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if n := st.Tools[b].Calls - st.Tools[a].Calls; n != 0 {
+			return n
+		}
+		return strings.Compare(a, b)
+	})
+	for _, name := range names {
+		t := st.Tools[name]
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\n", terminal.Clean(name), t.Calls, t.Failed, (time.Duration(t.Millis) * time.Millisecond).Round(100*time.Millisecond))
+	}
+	return w.Flush()
+}
+
+func statLine(w io.Writer, name string, x *spent) {
+	kept := "-"
+	if x.Hunks.Acceptance != nil {
+		kept = strconv.Itoa(int(*x.Hunks.Acceptance*100+0.5)) + "%"
+	}
+	fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%s\t%s\t$%.2f\t%d\t%s\n", terminal.Clean(name), x.Sessions, x.Prompts, x.Steps,
+		compactNumber(x.Tokens.Input+x.Tokens.CacheWrite), compactNumber(x.Tokens.CacheRead), compactNumber(outOf(x.Tokens)), x.Cost, x.Hunks.Proposed, kept)
+}
+
+func outOf(u provider.Usage) int { return u.Output + u.Reasoning }
+
+// compactNumber is a number as a person reads it: 950, 12.3k, 4.5M.
+func compactNumber(n int) string {
+	switch {
+	case n >= 1_000_000:
+		return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + "M"
+	case n >= 1000:
+		return strconv.FormatFloat(float64(n)/1e3, 'f', 1, 64) + "k"
+	}
+	return strconv.Itoa(n)
+}
