@@ -70,11 +70,20 @@ type choice struct {
 	Title string `json:"title"`
 }
 
+// maxElicit is how often a server may ask the person during one call, and maxFields how much at once.
+const (
+	maxElicit = 10
+	maxFields = 20
+)
+
 // elicit asks the person what a server wants to know, in the name of the call that is under way.
 func (v *server) elicit(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
 	decline := &sdk.ElicitResult{Action: "decline"}
 	r := v.latest()
 	if r == nil || r.call.Host.Questions == nil || p.Mode == "url" || p.URL != "" { // an address from a server is not opened for it
+		return decline, nil
+	}
+	if r.asked.Add(1) > maxElicit {
 		return decline, nil
 	}
 	raw, err := json.Marshal(p.RequestedSchema)
@@ -89,6 +98,9 @@ func (v *server) elicit(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitRe
 		return decline, nil
 	}
 	names := order(form.Properties, form.Required)
+	if len(names) > maxFields {
+		return decline, nil
+	}
 	intro := fmt.Sprintf("The MCP server %s asks: %s", v.Name, cut(strings.TrimSpace(p.Message), 1000))
 	var qs []tools.Question
 	for _, name := range names {

@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -210,7 +211,8 @@ func (s *Set) Instructions() string {
 	var b strings.Builder
 	for _, v := range s.servers {
 		if text := v.instructions(); text != "" {
-			b.WriteString("<server name=\"" + v.Name + "\">\n" + text + "\n</server>\n")
+			text = strings.ReplaceAll(text, "</", "<\\/") // it does not end its own quotation
+			b.WriteString("<server name=" + strconv.Quote(v.Name) + ">\n" + text + "\n</server>\n")
 		}
 	}
 	if b.Len() == 0 {

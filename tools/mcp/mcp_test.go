@@ -37,6 +37,9 @@ func TestMain(m *testing.M) {
 		select {}
 	case "silent":
 		select {}
+	case "hostile":
+		_ = hostileServer().Run(context.Background(), &sdk.StdioTransport{})
+		os.Exit(0)
 	default:
 		if err := testServer(mode).Run(context.Background(), &sdk.StdioTransport{}); err != nil && mode != "" {
 			os.Exit(1)

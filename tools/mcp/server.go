@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -48,6 +49,7 @@ type running struct {
 	call   *tools.Call
 	token  string
 	active func() // the server gave a sign of life
+	asked  atomic.Int32
 }
 
 func newServer(s *Set, c Server) *server {

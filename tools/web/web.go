@@ -7,6 +7,7 @@
 package web
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -28,6 +29,7 @@ const (
 	DefaultTimeout = 30 * time.Second
 	MaxTimeout     = 120 * time.Second
 	maxRedirects   = 10
+	maxURL         = 8 << 10 // bytes; longer ones are refused by servers too
 )
 
 // Format is what a page is turned into.
@@ -99,6 +101,9 @@ type Page struct {
 // Clean checks an address and makes it whole: a scheme, no fragment, no name and password.
 func Clean(raw string) (*url.URL, error) {
 	raw = strings.TrimSpace(raw)
+	if len(raw) > maxURL {
+		return nil, fmt.Errorf("the address is %d bytes long, more than the %d that are sent", len(raw), maxURL)
+	}
 	if raw != "" && !strings.Contains(raw, "://") {
 		raw = "https://" + raw
 	}
@@ -245,6 +250,9 @@ func read(resp *http.Response, f Format) (*Page, error) {
 	if len(body) > MaxBody {
 		return nil, tooLarge(resp.Request.URL)
 	}
+	if e := resp.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") { // gzip was undone; no other was asked for
+		return nil, fmt.Errorf("%s is packed with %s although that was not asked for; download it with a command if you need it", resp.Request.URL, e)
+	}
 	kind := resp.Header.Get("Content-Type")
 	if kind == "" {
 		kind = http.DetectContentType(body)
@@ -257,10 +265,16 @@ func read(resp *http.Response, f Format) (*Page, error) {
 	p := &Page{URL: resp.Request.URL.String(), Mime: media, Bytes: len(body)}
 	switch {
 	case media == "image/png", media == "image/jpeg", media == "image/gif", media == "image/webp", media == "application/pdf":
+		if is := http.DetectContentType(body); is != media && strings.HasPrefix(is, "text/") { // a model's provider would refuse the whole request
+			return nil, fmt.Errorf("%s calls itself %s and is %s", p.URL, media, is)
+		}
 		p.Data = body
 		return p, nil
 	case !textual(media):
 		return nil, fmt.Errorf("%s is %s (%d bytes), which cannot be shown as text; download it with a command if you need it", p.URL, media, len(body))
+	}
+	if bytes.IndexByte(body[:min(len(body), 1024)], 0) >= 0 && !strings.Contains(strings.ToLower(kind), "utf-16") && !utf16Mark(body) {
+		return nil, fmt.Errorf("%s calls itself %s and is binary (%d bytes); download it with a command if you need it", p.URL, media, len(body))
 	}
 	if r, err := charset.NewReader(strings.NewReader(string(body)), kind); err == nil {
 		if decoded, err := io.ReadAll(io.LimitReader(r, 3*MaxBody)); err == nil {
@@ -273,6 +287,10 @@ func read(resp *http.Response, f Format) (*Page, error) {
 	}
 	p.Text = text
 	return p, nil
+}
+
+func utf16Mark(b []byte) bool {
+	return bytes.HasPrefix(b, []byte{0xfe, 0xff}) || bytes.HasPrefix(b, []byte{0xff, 0xfe})
 }
 
 func tooLarge(u *url.URL) error {
