@@ -35,7 +35,7 @@ setup-run:
 setup-test:
 	@./scripts/setup.sh test "$(CACHE)"
 
-test: setup-test build lint test-go test-e2e test-vscode test-nvim
+test: setup-test build lint test-go fuzz-short test-e2e test-vscode test-nvim
 
 lint:
 	@test -z "$$(gofmt -l agent lspbridge sidecar tools bench)" || { gofmt -l agent lspbridge sidecar tools bench; echo "run gofmt -w on these"; exit 1; }
@@ -79,6 +79,27 @@ bench-nvim: setup-test
 
 fuzz:
 	@./scripts/fuzz.sh $(or $(FUZZTIME),30s)
+
+# Every target for a moment: kept corpora and what mutation finds at once.
+.PHONY: fuzz-short
+fuzz-short:
+	@./scripts/fuzz.sh $(or $(FUZZTIME),1s)
+
+# Deaths, full disks, floods and half an hour of random sessions. The short forms run in `make test`.
+.PHONY: faults
+faults: build
+	@./scripts/faults.sh $(or $(SOAK),30m)
+
+# Known weaknesses of what we are built from, where the services can be reached; the list of it; static analysis.
+.PHONY: audit sbom staticcheck
+audit:
+	@./scripts/audit.sh
+
+sbom: build
+	@mkdir -p dist && ./scripts/sbom.sh $(BIN) > dist/pillion.cdx.json && echo dist/pillion.cdx.json
+
+staticcheck:
+	go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./agent/... ./lspbridge/... ./sidecar/... ./tools/... ./bench/...
 
 clean:
 	rm -rf bin .cache dist node_modules

@@ -211,9 +211,6 @@ func (n *node) leaves(path string, f func(path string, n *node)) {
 	}
 }
 
-// fromJSON makes a node tree of plain JSON that has no file, such as an editor's settings or a variable.
-func fromJSON(source string, src []byte) (*node, *Problem) { return parse(source, src) }
-
 func kindName(k byte) string {
 	switch k {
 	case kindObject:

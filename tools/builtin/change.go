@@ -221,9 +221,7 @@ func (e Env) names(s *change.Set) string {
 func (e Env) request(set *change.Set, p proposal) permission.Request {
 	r := permission.Request{Permission: "edit", Always: []string{"*"}, Subject: set, Title: "Edit " + set.Title, Followable: true}
 	add := func(path, real string) {
-		for _, pat := range e.patterns(path, real) {
-			r.Patterns = append(r.Patterns, pat)
-		}
+		r.Patterns = append(r.Patterns, e.patterns(path, real)...)
 		r.Also = append(r.Also, filepath.ToSlash(path))
 		if real != path {
 			r.Also = append(r.Also, filepath.ToSlash(real))

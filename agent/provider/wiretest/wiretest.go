@@ -197,6 +197,13 @@ func (s *Server) Add(steps ...Step) {
 	s.steps = append(s.steps, steps...)
 }
 
+// Drop forgets the steps that wait: a turn that was ended early never asks for them.
+func (s *Server) Drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.steps = nil
+}
+
 // Left is how many steps wait.
 func (s *Server) Left() int {
 	s.mu.Lock()

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Every promise of docs/SECURITY.md names a test that there is, or says that there is none.
+func TestEveryPromiseHasItsTest(t *testing.T) {
+	page := read(t, "../docs/SECURITY.md")
+	named := regexp.MustCompile("`((?:agent|lspbridge|sidecar|tools)[a-z/]*)\\.(Test\\w+)`")
+	sources := map[string]string{}
+	rows := 0
+	for n, line := range strings.Split(page, "\n") {
+		cells := strings.Split(line, " | ")
+		if len(cells) != 3 || strings.Contains(line, "| promise |") {
+			continue
+		}
+		rows++
+		found := named.FindAllStringSubmatch(line, -1)
+		if len(found) == 0 && !strings.Contains(cells[2], "not tested") {
+			t.Errorf("SECURITY.md:%d: a promise without a test: %s", n+1, line)
+		}
+		for _, m := range found {
+			if _, ok := sources[m[1]]; !ok {
+				files, _ := filepath.Glob(filepath.Join("..", m[1], "*_test.go"))
+				for _, f := range files {
+					sources[m[1]] += read(t, f)
+				}
+			}
+			if !strings.Contains(sources[m[1]], "\nfunc "+m[2]+"(") {
+				t.Errorf("SECURITY.md:%d: there is no test %s in %s", n+1, m[2], m[1])
+			}
+		}
+	}
+	if rows < 40 {
+		t.Errorf("only %d promises were read; has the table another form now?", rows)
+	}
+}
+
+// Everything from outside is named by version and checksum.
+func TestPackagesArePinned(t *testing.T) {
+	var lock struct {
+		Packages map[string]struct {
+			Version, Resolved, Integrity string
+			Link                         bool
+		}
+	}
+	if err := json.Unmarshal([]byte(read(t, "../package-lock.json")), &lock); err != nil {
+		t.Fatal(err)
+	}
+	for name, p := range lock.Packages {
+		if name == "" || p.Link || !strings.Contains(name, "node_modules/") {
+			continue
+		}
+		if p.Integrity == "" || p.Version == "" {
+			t.Errorf("package-lock.json: %s has no checksum or version", name)
+		}
+		if p.Resolved != "" && !strings.HasPrefix(p.Resolved, "https://registry.npmjs.org/") {
+			t.Errorf("package-lock.json: %s comes from %s", name, p.Resolved)
+		}
+	}
+	if len(lock.Packages) < 10 {
+		t.Errorf("%d packages", len(lock.Packages))
+	}
+	if mod := read(t, "../go.mod"); regexp.MustCompile(`(?m)=>\s+\.{0,2}/`).MatchString(mod) {
+		t.Error("go.mod replaces a module by a folder, which go.sum does not cover")
+	}
+}
+
+// The list of what is in a binary is made of the binary.
+func TestSBOM(t *testing.T) {
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("node is not installed")
+	}
+	out, err := exec.Command("../scripts/sbom.sh", os.Args[0]).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bom struct {
+		BomFormat  string
+		Components []struct{ Name, Version, Purl string }
+	}
+	if err := json.Unmarshal(out, &bom); err != nil {
+		t.Fatal(err)
+	}
+	have := map[string]bool{}
+	for _, c := range bom.Components {
+		if c.Version == "" || have[c.Purl] {
+			t.Errorf("%+v", c)
+		}
+		have[c.Purl], have[c.Name] = true, true
+	}
+	for _, name := range []string{"modernc.org/sqlite", "mvdan.cc/sh/v3", "typescript"} {
+		if bom.BomFormat != "CycloneDX" || !have[name] {
+			t.Errorf("%s is not in the list", name)
+		}
+	}
+}
