@@ -94,17 +94,22 @@ func (e Env) box(a *shell.Analysis, p bashParams, dir string) (*shell.Sandbox, e
 	}
 	o := shell.SandboxOptions{
 		Root: e.root(), Dir: dir, Extra: append([]string{e.Cwd}, e.Extra...), Home: e.Home, Writable: s.Writable, Network: s.Network, Processes: s.Processes, Support: s.Support,
-		Protected: func(real string) (string, bool) { return permission.Protected(real, e.Home, e.root()) },
+		Protected: func(real string) (string, bool) { return e.protected(real, e.Home) },
 	}
 	if e.StateDir != "" {
 		o.Quarantine = filepath.Join(e.StateDir, "quarantine")
 	}
 	// What was asked about and allowed can be done.
+	var made []string
 	for _, x := range a.External {
 		if x.Access != shell.Write || strings.ContainsAny(x.Path, "*?") {
 			continue
 		}
 		place := x.Path
+		// git takes an empty folder for a new worktree. Where it is to be made may hold too much to open: a home folder.
+		if makesFolder(a) && os.Mkdir(place, 0o755) == nil {
+			made = append(made, place)
+		}
 		if info, err := os.Stat(place); err != nil || !info.IsDir() {
 			place = filepath.Dir(place) // the folder, as in the question
 		}
@@ -113,7 +118,28 @@ func (e Env) box(a *shell.Analysis, p bashParams, dir string) (*shell.Sandbox, e
 	for _, x := range a.Protected {
 		o.Allowed = append(o.Allowed, x.Path)
 	}
-	return shell.NewSandbox(o), nil
+	box := shell.NewSandbox(o)
+	box.Made = made
+	return box, nil
+}
+
+// makesFolder reports that a command fills a folder outside the project that it may find empty.
+func makesFolder(a *shell.Analysis) bool {
+	for _, c := range a.Calls {
+		words := strings.Fields(c.Text)
+		if len(words) == 0 || words[0] != "git" {
+			continue
+		}
+		for words = words[1:]; len(words) > 1 && strings.HasPrefix(words[0], "-"); words = words[1:] {
+			if words[0] == "-c" || words[0] == "-C" {
+				words = words[1:] // its value
+			}
+		}
+		if len(words) > 1 && (words[0] == "clone" || words[0] == "worktree" && words[1] == "add") {
+			return true
+		}
+	}
+	return false
 }
 
 // boxNote tells of what the sandbox did to a command. When it may have stopped it, why says how, and the last note is
@@ -122,6 +148,9 @@ func boxNote(box *shell.Sandbox, out shell.Outcome) (why string, notes []string)
 	notes = box.Settle()
 	if why = box.Stopped(out); why != "" {
 		notes = append(notes, "The sandbox may have stopped this command: "+why+`. If it needs more than that, call bash again with "unsandboxed": true; the user is asked.`)
+	}
+	if limited := box.Limited(out); limited != "" {
+		notes = append(notes, limited)
 	}
 	return why, notes
 }

@@ -4,6 +4,7 @@ package builtin
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -194,5 +195,37 @@ func TestProtectedFilesThatComeIntoBeingAreTold(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(s.env.Cwd, ".envrc")); err == nil {
 		t.Error("it is still there")
+	}
+}
+
+// The folder around a new worktree may be the home folder, which is never opened.
+func TestAWorktreeBesideTheProject(t *testing.T) {
+	s := boxedSession(t, `"allow"`, SandboxSettings{Mode: SandboxOn})
+	git := func(line string) string {
+		t.Helper()
+		r, err := s.call(map[string]any{"command": "git -c user.name=n -c user.email=e@x " + line})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Output
+	}
+	for _, args := range [][]string{{"init", "-q"}, {"-c", "user.name=n", "-c", "user.email=e@x", "commit", "-q", "--allow-empty", "-m", "one"}} {
+		cmd := exec.Command("git", args...)
+		cmd.Dir = s.env.Cwd
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v %s", err, out)
+		}
+	}
+	if out := git("worktree add ../beside -b beside"); !strings.Contains(out, "exit code: 0") {
+		t.Fatal(out)
+	}
+	if out := git("worktree add ../twice -b beside"); !strings.Contains(out, "already") {
+		t.Error(out)
+	}
+	if _, err := os.Stat(filepath.Join(s.env.Home, "twice")); err == nil {
+		t.Error("an empty folder was left behind")
+	}
+	if out := git("-C ../beside commit -q --allow-empty -m two"); !strings.Contains(out, "exit code: 0") {
+		t.Error(out)
 	}
 }

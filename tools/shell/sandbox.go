@@ -31,6 +31,8 @@ type Sandbox struct {
 	// New are names that must not come into being: what has at the end of the command is moved to Quarantine.
 	New        []string        `json:"-"`
 	Quarantine string          `json:"-"`
+	Temp       string          `json:"-"` // TMPDIR of the command; empty: as it is
+	Made       []string        `json:"-"` // folders made for the command, which go again when it leaves them empty
 	before     *protectedState // protected paths, where they cannot be kept read-only
 	Helper     []string        `json:"-"` // the program and first arguments of the helper; nil: this program
 }
@@ -121,6 +123,9 @@ func NewSandbox(o SandboxOptions) *Sandbox {
 	git := gitPlaces(o.Root)
 	places := slices.Concat(project, git.writable, existing(tempPlaces(o.Getenv)), existing(cachePlaces(o.Home, o.Getenv)), existing(expandHome(o.Writable, o.Home)))
 	b.Writable = outermost(places, o.Home)
+	if b.Temp = ownTemp(o.Home, b.Writable, o.Getenv); b.Temp != "" {
+		b.Writable = outermost(append(b.Writable, b.Temp), o.Home)
+	}
 	allowed := resolveAll(o.Allowed)
 	isAllowed := func(p string) bool {
 		return slices.ContainsFunc(allowed, func(a string) bool { return p == a || below(a, p) })
@@ -201,6 +206,9 @@ func (b *Sandbox) environ(env []string) []string {
 		}
 		return strings.HasPrefix(name, "VSCODE_IPC") || strings.HasPrefix(name, "VSCODE_GIT")
 	})
+	if b.Temp != "" {
+		out = append(out, "TMPDIR="+b.Temp)
+	}
 	if !b.Network {
 		out = append(out, "npm_config_fetch_retries=0", "PIP_RETRIES=0", "CARGO_NET_RETRY=0")
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -46,12 +47,7 @@ func cachePlaces(home string, getenv func(string) string) []string {
 			cache = filepath.Join(home, "Library", "Caches")
 		}
 	}
-	// Go cannot do without its own; the folder is made where it is missing, as go would.
-	if getenv("GOCACHE") == "" {
-		if _, err := os.Stat(home); err == nil {
-			_ = os.MkdirAll(filepath.Join(cache, "go-build"), 0o700)
-		}
-	}
+	makeCaches(home, cache, getenv)
 	for _, name := range []string{
 		"go-build", "golangci-lint", "gopls", "staticcheck", "goimports", "pip", "uv", "pypoetry", "pipenv", "virtualenv", "pre-commit", "mypy", "ruff", "yarn", "pnpm", "node", "node-gyp", "deno", "bun",
 		"typescript", "turbo", "ms-playwright", "Cypress", "electron", "ccache", "sccache", "bazel", "zig", "composer", "helm", "hardhat", "coursier", "fontconfig", "Homebrew",
@@ -65,6 +61,54 @@ func cachePlaces(home string, getenv func(string) string) []string {
 		out = append(out, filepath.Join(home, name))
 	}
 	return out
+}
+
+// makeCaches makes the folders that the tools of this machine would make themselves on first use: in the sandbox they
+// may not, and most cannot do without.
+func makeCaches(home, cache string, getenv func(string) string) {
+	if _, err := os.Stat(home); err != nil {
+		return
+	}
+	for _, c := range [...]struct{ program, variable, dir string }{
+		{"go", "GOCACHE", filepath.Join(cache, "go-build")},
+		{"go", "GOPATH", filepath.Join(home, "go", "pkg")},
+		{"npm", "npm_config_cache", filepath.Join(home, ".npm")},
+		{"pip", "PIP_CACHE_DIR", filepath.Join(cache, "pip")},
+		{"uv", "UV_CACHE_DIR", filepath.Join(cache, "uv")},
+		{"yarn", "YARN_CACHE_FOLDER", filepath.Join(cache, "yarn")},
+		{"cargo", "CARGO_HOME", filepath.Join(home, ".cargo", "registry")},
+	} {
+		if getenv(c.variable) != "" {
+			continue
+		}
+		if _, err := os.Stat(c.dir); err == nil {
+			continue
+		}
+		if _, err := exec.LookPath(c.program); err == nil {
+			_ = os.MkdirAll(c.dir, 0o700)
+		}
+	}
+}
+
+// ownTemp is a temporary folder for the sandbox where none of the system's may be written to, as with a home folder in
+// /tmp. Empty: there is one, or nowhere to make it.
+func ownTemp(home string, writable []string, getenv func(string) string) string {
+	if runtime.GOOS == "windows" || home == "" {
+		return ""
+	}
+	at := getenv("TMPDIR")
+	if at == "" {
+		at = os.TempDir()
+	}
+	at = realDir(at)
+	if slices.ContainsFunc(writable, func(w string) bool { return w == at || below(w, at) }) {
+		return ""
+	}
+	own := filepath.Join(realDir(home), ".cache", "pillion-sandbox-tmp")
+	if os.MkdirAll(own, 0o700) != nil {
+		return ""
+	}
+	return own
 }
 
 func expandHome(paths []string, home string) []string {

@@ -44,6 +44,14 @@ func (b *Sandbox) Stopped(out Outcome) string {
 	return strings.Join(why, "; ")
 }
 
+// Limited says that a command which ended well went against the limit of processes meanwhile; empty when it did not.
+func (b *Sandbox) Limited(out Outcome) string {
+	if b == nil || out.Exit != 0 || !strings.Contains(out.Output.Head+out.Output.Tail, "fork: retry") {
+		return ""
+	}
+	return fmt.Sprintf("The sandbox kept this command from starting more processes: it allows %d processes and threads at once. Some of what it was to start did not run.", b.Processes)
+}
+
 // where names the writable places in a few words.
 func (b *Sandbox) where() string {
 	var names []string
@@ -60,6 +68,9 @@ func (b *Sandbox) where() string {
 func (b *Sandbox) Settle() []string {
 	if b == nil {
 		return nil
+	}
+	for _, dir := range b.Made {
+		_ = os.Remove(dir) // one that is not empty stays
 	}
 	var out []string
 	if b.before != nil {
