@@ -71,6 +71,7 @@ for f in pillion_*.deb; do
 done
 
 for f in pillion-*.vsix; do
+  [ -e "$f" ] || fail "there is no .vsix"
   mkdir "$scratch/$f.root"
   unzip -q "$f" -d "$scratch/$f.root"
   at=$scratch/$f.root/extension

@@ -41,11 +41,12 @@ mkdir -p "$work"
 rm -f "$out"/pillion*.tar.gz "$out"/pillion*.deb "$out"/pillion*.vsix "$out"/SHA256SUMS
 
 pack() { # FOLDER ARCHIVE: a tar.gz that depends on nothing but what is in it
-  tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -C "$(dirname "$1")" -cf - "$(basename "$1")" | gzip -n9 >"$2"
+  tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -C "$(dirname "$1")" -cf - "$(basename "$1")" | gzip -n6 >"$2"
 }
 
 build() { # ARCH: the program
   say "pillion $version linux/$1"
+  mkdir -p "$work/$1"
   CGO_ENABLED=1 GOOS=linux GOARCH=$1 CC=$(compiler "$1") go build -trimpath -buildvcs=true \
     -ldflags "-s -w -X main.version=$version" -o "$work/$1/pillion" ./sidecar
   ./scripts/notices.sh "$1" >"$work/$1/THIRD-PARTY-NOTICES.txt"
@@ -98,7 +99,7 @@ Description: coding agent that rides behind your editor
  it would cause, before it is written. Speaks the Agent Client Protocol to
  editors, LSP to language servers, and works in the terminal.
 CONTROL
-  dpkg-deb --root-owner-group -Zgzip -z9 --build "$to" "$out/pillion_${debian}_$1.deb" >/dev/null
+  dpkg-deb --root-owner-group -Zgzip -z6 --build "$to" "$out/pillion_${debian}_$1.deb" >/dev/null
 }
 
 for arch in "${architectures[@]}"; do build "$arch"; done

@@ -17,4 +17,5 @@ show "The Go standard library and runtime" "$(go env GOROOT)"
 while read -r path version dir; do show "$path $version" "$dir"; done < <(
   GOOS=linux GOARCH=$1 CGO_ENABLED=1 go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}' ./sidecar | LC_ALL=C sort -u
 )
-show "zod (npm)" node_modules/zod
+printf '\n%s\n%s\n\n' "--------------------------------------------------------------------------------" "zod (npm)"
+cat tools/custom/host/zod.LICENSE
