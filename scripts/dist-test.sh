@@ -18,12 +18,12 @@ run() {
   shift 2
   if [ "$arch" != "$(dpkg --print-architecture 2>/dev/null || echo amd64)" ]; then
     command -v qemu-aarch64-static >/dev/null || return 77
-    env -i HOME=/tmp qemu-aarch64-static -L /usr/aarch64-linux-gnu "$at$1" "${@:2}"
+    env -i HOME=/tmp "$(command -v qemu-aarch64-static)" -L /usr/aarch64-linux-gnu "$at$1" "${@:2}"
   elif [ "$(id -u)" = 0 ]; then
     local lib
     for lib in $(ldd "$at$1" | grep -o '/[^ ]*'); do install -D "$lib" "$at$lib"; done
     mkdir -p "$at/tmp" "$at/proc"
-    env -i HOME=/tmp chroot "$at" "$@"
+    env -i HOME=/tmp "$(command -v chroot)" "$at" "$@"
   else
     env -i HOME="$at" "$at$1" "${@:2}"
   fi
