@@ -38,7 +38,7 @@ try() {
   if [ $code = 77 ]; then ok "$1 unpacks; an $3 program cannot be run here"; return; fi
   is "$1" "$code" 0
   is "$1" "$(cut -d' ' -f2 <<<"$said")" "$5"
-  run "$2" "${3/x64/amd64}" "$4" config schema | grep -q '"Pillion configuration"' || fail "$1: config schema"
+  [[ $(run "$2" "${3/x64/amd64}" "$4" config schema) == *'"Pillion configuration"'* ]] || fail "$1: config schema"
   ok "$1: $said"
 }
 
@@ -55,7 +55,8 @@ for f in pillion-*-linux-*.tar.gz; do
   done
   bash -c 'source "$1"; complete -p pillion' - "$at/$name/completions/pillion.bash" >/dev/null || fail "$f: bash completion"
   if command -v man >/dev/null; then
-    man -l "$at/$name/man/pillion.1" 2>/dev/null | col -b | grep -q 'pillion run' || fail "$f: manual page"
+    page=$(MANROFFOPT=-c LC_ALL=C man -P cat -l "$at/$name/man/pillion.1" 2>/dev/null | col -b)
+    [[ $page == *"pillion run"* ]] || fail "$f: manual page"
   fi
 done
 
