@@ -99,6 +99,10 @@ func (c *counting) see(s store.Session, e store.Event) error {
 	}
 	switch agent.EventType(e.Type) {
 	case agent.EventPrompt, agent.EventSteer:
+		var d struct{ Model string } // a prompt comes before its first message
+		if json.Unmarshal(e.Data, &d) == nil {
+			c.use(s, d.Model)
+		}
 		if s.Parent == "" {
 			c.each(func(x *spent) { x.Prompts++ })
 		}
