@@ -50,7 +50,7 @@ func (s *Server) showsFile(session, path string) (files.Buffer, bool) {
 	if err != nil || !utf8.Valid(disk) {
 		return files.Buffer{}, false
 	}
-	text, err := s.readText(s.ctx, session, path)
+	text, err := s.shownText(s.ctx, session, path, string(disk))
 	if err != nil || sameText(text, string(disk)) {
 		return files.Buffer{}, false
 	}
@@ -115,6 +115,11 @@ func (a sessionApplier) Apply(ctx context.Context, set *change.Set) error {
 				return err
 			}
 		}
+		if err := a.disk.Apply(ctx, set); err != nil {
+			return err
+		}
+		s.wroteDisk(set)
+		return nil
 	}
 	return a.disk.Apply(ctx, set)
 }
@@ -294,7 +299,7 @@ func (s *Server) guard(ctx context.Context, session string, f change.File) error
 	if !utf8.Valid(disk) || len(disk) > maxAsked {
 		return nil // an editor has no plain text of it; the disk's own guard decides
 	}
-	text, err := s.readText(ctx, session, f.Path)
+	text, err := s.shownText(ctx, session, f.Path, string(disk))
 	if err != nil {
 		return nil // not a file it knows: then it has no unsaved text of it either
 	}
@@ -321,6 +326,7 @@ func (s *Server) writeFiles(ctx context.Context, session string, set *change.Set
 		if err := disk.Apply(ctx, rest); err != nil {
 			return err
 		}
+		s.wroteDisk(rest)
 	}
 	for i, f := range mine.Files {
 		if err := s.writeFile(ctx, session, f.Path, f.Old, f.New); err != nil {
@@ -330,33 +336,42 @@ func (s *Server) writeFiles(ctx context.Context, session string, set *change.Set
 	return nil
 }
 
-// exact reports whether the editor's text, the disk and the base are the same bytes.
+// exact reports whether the editor's text, the disk and the base are the same bytes, or the editor only lags behind
+// what it wrote itself.
 func (s *Server) exact(ctx context.Context, session string, f change.File) bool {
 	disk, err := os.ReadFile(f.Path)
 	if err != nil || string(disk) != f.Old {
 		return false
 	}
 	text, err := s.readText(ctx, session, f.Path)
-	return err == nil && text == f.Old
+	if err != nil || text == f.Old {
+		return err == nil
+	}
+	lags, byEditor := s.lagging.behind(f.Path, text, f.Old)
+	return lags && byEditor
 }
 
 // writeFile writes one file through the editor, if it still is what it was a moment ago, and reads it back.
 func (s *Server) writeFile(ctx context.Context, session, path, old, now string) error {
-	if text, err := s.readText(ctx, session, path); err != nil || text != old {
+	if text, err := s.shownText(ctx, session, path, old); err != nil || text != old {
 		return &tools.Error{Kind: "stale", Err: err, Message: fmt.Sprintf("%s changed in the editor just now; it was not written. Read it again, then edit", path)}
 	}
 	err := s.ask(ctx, protocol.MethodFsWriteTextFile, protocol.WriteTextFileRequest{SessionID: session, Path: path, Content: now}, nil)
 	back, rerr := s.readText(ctx, session, path)
+	if err == nil && rerr == nil && old != now && !sameText(back, now) {
+		if disk, derr := os.ReadFile(path); derr == nil && string(disk) == now {
+			s.lagging.wrote(path, old, now, true)
+			if lags, _ := s.lagging.behind(path, back, now); lags {
+				return nil // written to the disk; the buffer shows it when it is loaded again
+			}
+		}
+	}
 	switch {
 	case err != nil && (rerr != nil || back == old):
 		return &tools.Error{Kind: "refused", Err: err, Message: fmt.Sprintf("the editor could not write %s: %v", path, err)}
 	case rerr != nil:
 		return &tools.Error{Kind: "unknown", Err: rerr, Message: fmt.Sprintf("the editor wrote %s but could not read it back: %v. Read it again", path, rerr)}
 	case back == old && old != now:
-		disk, derr := os.ReadFile(path)
-		if derr == nil && string(disk) == now {
-			return nil // written to the disk; the buffer shows it when it is reloaded
-		}
 		return &tools.Error{Kind: "refused", Message: fmt.Sprintf("the editor accepted the write of %s but its text is unchanged; check whether it is read-only", path)}
 	case !sameText(back, now):
 		return &tools.Error{Kind: "changed", Message: fmt.Sprintf("%s was written, but the editor now shows something else (it may format when it saves); read it again", path)}

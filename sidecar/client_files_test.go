@@ -14,6 +14,8 @@ type genericEditor struct {
 	readsDisk  bool // fs/read_text_file ignores the buffer
 	writesDisk bool // fs/write_text_file leaves the buffer alone
 	noFS       bool
+	noWrite    bool
+	typed      string // what the person types during the first write
 	lf         bool   // its buffers have no carriage returns
 	buffer     string // of a.txt
 	writes     int
@@ -27,6 +29,9 @@ func (g *genericEditor) run(t *testing.T, r *rig, oldString, newString string) {
 	fs := `"fs":{"readTextFile":true,"writeTextFile":true}`
 	if g.noFS {
 		fs = `"fs":{"readTextFile":false,"writeTextFile":false}`
+	}
+	if g.noWrite {
+		fs = `"fs":{"readTextFile":true,"writeTextFile":false}`
 	}
 	r.start(fmt.Sprintf(`{"protocolVersion":1,"clientInfo":{"name":%q,"version":"1"},"clientCapabilities":{%s}}`, g.name, fs))
 	in, err := json.Marshal(map[string]string{"filePath": "a.txt", "oldString": oldString, "newString": newString})
@@ -69,6 +74,7 @@ func (g *genericEditor) run(t *testing.T, r *rig, oldString, newString string) {
 				g.buffer = content
 			}
 			write(t, path, content)
+			g.buffer, g.typed = g.buffer+g.typed, ""
 			reply(map[string]any{})
 		case "session/request_permission":
 			reply(map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": "once"}})

@@ -93,5 +93,9 @@ func (g guarded) Apply(ctx context.Context, set *change.Set) error {
 			return err
 		}
 	}
-	return g.next.Apply(ctx, set)
+	if err := g.next.Apply(ctx, set); err != nil {
+		return err
+	}
+	g.s.wroteDisk(set)
+	return nil
 }

@@ -90,6 +90,8 @@ type Server struct {
 
 	asked asked // changes that wait for the person
 
+	lagging lagging // files an editor has not loaded again since we wrote them
+
 	mu       sync.Mutex
 	client   *client                   // guarded by mu
 	sessions map[string]*editorSession // guarded by mu

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/pillion-dev/pillion/tools/change"
+)
+
+// lagging are files that we wrote and an editor has not shown since: some load a file again only when the person
+// looks at it, and answer with the text of before until then. That text is no unsaved work. As soon as the editor has
+// shown what we wrote, the same text would be: the person's undo.
+type lagging struct {
+	mu    sync.Mutex
+	files map[string]*lag // by path; guarded by mu
+}
+
+type lag struct {
+	before []string // hashes of plain texts the editor may still show
+	now    string   // what the disk holds, as we wrote it
+	editor bool     // it was written by the editor
+}
+
+// maxLag is how many texts of a file are remembered that an editor may lag behind.
+const maxLag = 32
+
+// wrote takes note of a write from old to now, while the editor shows shown.
+func (l *lagging) wrote(path, old, now string, editor bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := l.files[path]
+	if f == nil {
+		f = &lag{}
+		if l.files == nil {
+			l.files = map[string]*lag{}
+		}
+		l.files[path] = f
+	}
+	if h := hash(plain(old)); !slices.Contains(f.before, h) {
+		f.before = append(f.before, h)
+	}
+	if len(f.before) > maxLag {
+		f.before = f.before[len(f.before)-maxLag:]
+	}
+	f.now, f.editor = now, editor
+}
+
+// behind reports that an editor shows text because it has not loaded the file again since we wrote it. disk is what
+// the file holds.
+func (l *lagging) behind(path, text, disk string) (lags, byEditor bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := l.files[path]
+	switch {
+	case f == nil:
+		return false, false
+	case sameText(text, f.now) || disk != f.now: // it has caught up, or somebody else wrote the file
+		delete(l.files, path)
+		return false, false
+	}
+	return slices.Contains(f.before, hash(plain(text))), f.editor
+}
+
+// shownText is what an editor that must be asked shows of a file, the disk's text where it only lags behind.
+func (s *Server) shownText(ctx context.Context, session, path, disk string) (string, error) {
+	text, err := s.readText(ctx, session, path)
+	if err != nil {
+		return "", err
+	}
+	if lags, _ := s.lagging.behind(path, text, disk); lags {
+		return disk, nil
+	}
+	return text, nil
+}
+
+// wroteDisk takes note of what an applier wrote on the disk behind the editor.
+func (s *Server) wroteDisk(set *change.Set) {
+	for _, f := range set.Files {
+		if f.Kind != change.Edit {
+			continue
+		}
+		if disk, err := os.ReadFile(f.Path); err == nil && sameText(string(disk), f.New) {
+			s.lagging.wrote(f.Path, f.Old, string(disk), false)
+		}
+	}
+}
