@@ -85,7 +85,7 @@ export const P = async ({ directory }) => {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"config 7\n", "session.created true \n", "permission.asked true bash\n", "permission.replied true once\n", "message.part.updated true bash completed\n",
+	for _, want := range []string{"config 7\n", "session.created true \n", "permission.asked true edit\n", "permission.replied true once\n", "message.part.updated true bash completed\n",
 		"file.edited true " + filepath.Join(dir, "new.txt") + "\n", "message.part.updated true write completed\n"} {
 		if !strings.Contains(string(heard), want) {
 			t.Errorf("no %q in %s", want, heard)

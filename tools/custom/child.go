@@ -274,7 +274,7 @@ func (c *child) read(r io.ReadCloser, hello chan<- message) {
 		if long = long || len(line)+len(part) > maxLine; !long {
 			line = append(line, part...)
 		}
-		if more {
+		if more || len(line) == 0 && !long {
 			continue
 		}
 		var m message

@@ -265,7 +265,7 @@ func read(resp *http.Response, f Format) (*Page, error) {
 	p := &Page{URL: resp.Request.URL.String(), Mime: media, Bytes: len(body)}
 	switch {
 	case media == "image/png", media == "image/jpeg", media == "image/gif", media == "image/webp", media == "application/pdf":
-		if is := http.DetectContentType(body); is != media && strings.HasPrefix(is, "text/") { // a model's provider would refuse the whole request
+		if is := http.DetectContentType(body); strings.HasPrefix(is, "text/html") { // a model's provider would refuse the whole request
 			return nil, fmt.Errorf("%s calls itself %s and is %s", p.URL, media, is)
 		}
 		p.Data = body

@@ -8,7 +8,8 @@ const token = process.env.PILLION_HOST_TOKEN;
 delete process.env.PILLION_HOST_TOKEN;
 const write = process.stdout.write.bind(process.stdout);
 process.stdout.write = process.stderr.write.bind(process.stderr);
-const send = (message) => write(JSON.stringify({ ...message, token }) + "\n");
+// The newline before it ends what somebody else may have left unfinished on this pipe.
+const send = (message) => write("\n" + JSON.stringify({ ...message, token }) + "\n");
 
 /** @type {Map<string, Worker>} by unit: one version of one file */
 const workers = new Map();
