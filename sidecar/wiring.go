@@ -49,6 +49,7 @@ type app struct {
 	place   *workplace
 	store   *store.Store
 	grants  permission.Grants
+	kept    *store.Store // of the grants, where store is forgotten
 	models  *models.Models
 	runtime *agent.Runtime
 	journal files.Journal
@@ -79,6 +80,10 @@ func newApp(o appOptions) *app {
 		a.store = store.New(a.place.storePlace())
 	}
 	a.grants = agent.Grants(a.store)
+	if o.ephemeral && o.asker != nil { // its sessions are forgotten, what a person allows for good is not
+		a.kept = store.New(a.place.storePlace())
+		a.grants = agent.Grants(a.kept)
+	}
 	a.journal = &files.DirJournal{Dir: filepath.Join(a.place.state, "journal")}
 	a.blobs = &checkpoint.Blobs{Dir: filepath.Join(a.place.state, "checkpoints")}
 	a.models = models.New(models.Options{Config: a.configOf, Env: os.Getenv, Keys: a.place.keys().All})
@@ -136,7 +141,7 @@ func (a *app) env(s agent.SessionInfo) builtin.Env {
 	c := a.configOf(s.Cwd)
 	root := worktree(s.Cwd)
 	env = builtin.Env{
-		Cwd: s.Cwd, Root: root, Extra: s.Extra, StateDir: a.place.state, Home: a.place.home,
+		Cwd: s.Cwd, Root: root, Extra: s.Extra, StateDir: a.place.state, Own: []string{a.place.user}, Home: a.place.home,
 		Tracker: &files.Tracker{}, Locks: a.locks, Journal: a.journal, Search: a.searcher(c.Ripgrep), Format: formatter(root, c),
 		Skills: a.skills(s.Cwd, root, c), SubAgents: a.subAgents(s.Cwd),
 		Shell: a.shell(c, s),
@@ -361,7 +366,12 @@ func (a *app) close() {
 	wait.Go(a.custom.close)
 	wait.Wait()
 	a.pruning.Wait()
-	if err := a.store.Close(); err != nil {
-		a.o.log.Error("closing the store", "err", err)
+	for _, st := range []*store.Store{a.store, a.kept} {
+		if st == nil {
+			continue
+		}
+		if err := st.Close(); err != nil {
+			a.o.log.Error("closing the store", "err", err)
+		}
 	}
 }
