@@ -76,8 +76,9 @@ test("code of an answer: inserted at the cursor; applied where it belongs, after
   await press(0, "Insert at the cursor");
   await p.page.locator(".editor-instance .view-line", { hasText: "let end;/* inserted */" }).waitFor();
   await press(1, "Apply to the file in front");
-  await p.page.getByText("Code from the conversation").first().waitFor(); // VS Code's own preview
-  await p.bench.command("Refactor Preview: Apply Changes");
+  await p.page.locator(".bulk-edit-panel .edit-checkbox").first().click(); // VS Code's own preview
+  await p.page.locator(".editor-instance .view-line", { hasText: "return 0" }).waitFor();
+  await p.page.locator(".bulk-edit-panel").getByText("Apply", { exact: true }).click();
   await p.page.locator(".editor-instance .view-line", { hasText: "return 1;" }).waitFor();
   assert.equal(p.read("a.js").includes("return 1"), false, "it was saved, though the file had unsaved changes");
 });
