@@ -145,6 +145,9 @@ func TestKeysReachNeitherLogNorStoreNorModelNorEditor(t *testing.T) {
 		t.Errorf("nothing was hidden: the session never met a key\n%.3000s", export)
 	}
 	places := map[string]string{"standard output": out, "standard error": p.errs.String(), "export": string(export)}
+	if all := srv.Requests(); !strings.Contains(string(all[len(all)-1].Body), "This would write [hidden key]") {
+		t.Errorf("the model was not told why its edit was refused: %.2000q", all[len(all)-1].LastText())
+	}
 	for i, r := range srv.Requests() {
 		places[fmt.Sprintf("model request %d", i)] = string(r.Body)
 	}

@@ -51,10 +51,10 @@ func TestSoak(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 11))
 	home := atHome(t)
 	cwd := filepath.Join(home, "project")
-	put(t, filepath.Join(home, "config/pillion/pillion.jsonc"), `{"permission": {"*": "allow", "edit": "ask"}, "sandbox": "off", "lsp": false}`)
-	put(t, filepath.Join(cwd, "a.txt"), "one\ntwo\nthree\n")
 	srv := wiretest.New(t)
-	p := acpProcess(t, "OPENAI_API_KEY=sk-x", "OPENAI_BASE_URL="+srv.OpenAIURL())
+	put(t, filepath.Join(home, "config/pillion/pillion.jsonc"), fmt.Sprintf(`{"permission": {"*": "allow", "edit": "ask"}, "sandbox": "off", "lsp": false, "model": "mine/m", "provider": {"mine": {"baseURL": %q, "models": ["m"]}}}`, srv.OpenAIURL()))
+	put(t, filepath.Join(cwd, "a.txt"), "one\ntwo\nthree\n")
+	p := acpProcess(t)
 	p.request("initialize", `{"protocolVersion":1,"clientCapabilities":{}}`)
 	word := fmt.Sprintf("6%08d", seed%1e8) // seconds that nobody else sleeps
 

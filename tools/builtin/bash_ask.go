@@ -28,7 +28,7 @@ func (e Env) shellRequest(command, dir string, environ []string) shell.Request {
 			if access == shell.Read && !secretive(real) {
 				return "", false
 			}
-			return permission.Protected(real, e.Home, e.root())
+			return e.protected(real, e.Home)
 		},
 	}
 }

@@ -21,6 +21,7 @@ type Env struct {
 	Cwd      string   // session directory, absolute
 	Root     string   // git worktree root, or Cwd without git: what counts as inside
 	Extra    []string // additional directories that count as inside
+	Own      []string // folders of Pillion itself besides StateDir, wherever the person keeps them: writes there are always asked
 	StateDir string   // spill files go to StateDir/tool-output
 	Home     string   // the person's home folder, for protected paths; empty: not known
 

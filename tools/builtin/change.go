@@ -228,7 +228,7 @@ func (e Env) request(set *change.Set, p proposal) permission.Request {
 		}
 		r.Followable = r.Followable && e.inside(real)
 		for _, x := range []string{real, path} {
-			if why, ok := permission.Protected(x, e.home(), e.root()); ok && !r.MustAsk {
+			if why, ok := e.protected(x, e.home()); ok && !r.MustAsk {
 				// An "always" would not cover the next one either, so it is not offered.
 				r.MustAsk, r.Always, r.Why = true, nil, e.rel(path)+" is protected: "+why
 			}

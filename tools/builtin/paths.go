@@ -77,6 +77,23 @@ func (e Env) patterns(path, real string) []string {
 	return out
 }
 
+// protected is permission.Protected, and Pillion's own folders where XDG variables put them elsewhere: trust, keys,
+// sessions and settings are nothing that a rule for everything allows to write.
+func (e Env) protected(real, home string) (string, bool) {
+	for _, dir := range append([]string{e.StateDir}, e.Own...) {
+		if dir == "" {
+			continue
+		}
+		if r, err := files.Real(dir); err == nil {
+			dir = r
+		}
+		if files.Within(dir, real) {
+			return "it holds the agent's own rules", true
+		}
+	}
+	return permission.Protected(real, home, e.root())
+}
+
 // place is a path a call wants to use: as named, and with its links resolved.
 type place struct {
 	path, real string
