@@ -6,7 +6,7 @@
 //	go run ./bench -only start,step -scale 0.1        two parts with a tenth of the rounds, printed, page updated
 //	go run ./bench -scale 0.05 -page ""               does it work at all?
 //
-// A part is a file: start.go, step.go, stream.go, sessions.go, edit.go, review.go, engine.go, diff.go, search.go, shell.go, lsp.go.
+// A part is a file: start.go, step.go, stream.go, sessions.go, edit.go, review.go, engine.go, diff.go, search.go, shell.go, lsp.go, extend.go.
 // limit is the agent that does nothing but what the wire demands: how fast any agent could be here.
 package main
 
@@ -43,6 +43,7 @@ var parts = []part{
 	{"search", "Search", howSearch, (*bench).search},
 	{"shell", "Shell", howShell, (*bench).shell},
 	{"lsp", "Language servers", howLSP, (*bench).lsp},
+	{"extend", "Extensions", howExtend, (*bench).extend},
 }
 
 // bench is one part's surroundings.
