@@ -240,7 +240,7 @@ func TestFaults(t *testing.T) {
 }
 
 // A late publish is for the version it names, and not for the one we asked about.
-func TestLatePublishesAreNotFresh(t *testing.T) {
+func TestR17LatePublishesAreNotFresh(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		held := true
 		f := newFaked(t, Quirks{}, fakelsp.Options{Push: true, Versions: true, Hold: func(_ string, v int32) bool { return v == 1 || !held }},

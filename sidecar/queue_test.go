@@ -73,7 +73,7 @@ func TestR25AQueueIsListedChangedAndRuns(t *testing.T) {
 	r.ed.expect(`{"method":"_pillion/session/statusUpdated","params":{"status":{"state":"idle","queued":0,"stopReason":"end_turn"}}}`)
 }
 
-func TestR25AQueuedMessageNeverApproves(t *testing.T) {
+func TestR7R25AQueuedMessageNeverApproves(t *testing.T) {
 	r := newRig(t, testStore(t), t.TempDir())
 	r.start("")
 	write(t, filepath.Join(r.cwd, "a.txt"), "one\n")

@@ -255,7 +255,7 @@ func (b slowBridge) Check(ctx context.Context, _ []lspbridge.Proposal) lspbridge
 	}
 }
 
-func TestQuestionDoesNotWaitForASlowServer(t *testing.T) {
+func TestR18TheQuestionDoesNotWaitForASlowServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		var b *bench
@@ -301,7 +301,7 @@ func TestOverlayIsGoneBeforeTheWrite(t *testing.T) {
 	})
 }
 
-func TestRuleThatAllowsWaitsForNoCheck(t *testing.T) {
+func TestR18ARuleThatAllowsWaitsForNoCheck(t *testing.T) {
 	var ended bool
 	var checks int
 	b := newBench(t, nil)
@@ -483,7 +483,7 @@ func BenchmarkEditSmall(b *testing.B) {
 	}
 }
 
-func TestErrorsAreCappedPerFileAndInFiles(t *testing.T) {
+func TestR19ErrorsAreCappedPerFileAndInFiles(t *testing.T) {
 	set := change.New("c", []change.File{{Path: "/p/own.go", Kind: change.Edit, Old: "a", New: "b"}})
 	d := &lspbridge.Delta{State: lspbridge.Fresh}
 	for i := range 8 {
