@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/agent/store"
@@ -224,14 +225,19 @@ func TestABrokenStoreIsNoReasonNotToWork(t *testing.T) {
 	if end := h.prompt(s, "go"); end.Stop != TurnEnd {
 		t.Fatalf("end %+v", end)
 	}
-	s.log.flush()
-	var told bool
-	for _, n := range ofType[NoticeData](h.events(s), EventNotice) {
-		told = told || strings.Contains(n.Text, "damaged")
-	}
-	if !told {
+	told := make(chan struct{})
+	var once sync.Once
+	stop := s.Subscribe(0, func(e Event) { // the store finds out on its own time
+		if e.Type == EventNotice && strings.Contains(string(e.Data), "damaged") {
+			once.Do(func() { close(told) })
+		}
+	})
+	select {
+	case <-told:
+	case <-time.After(30 * time.Second):
 		t.Error("no notice of the damaged store")
 	}
+	stop()
 	h.consistent(s)
 	if err := h.rt.Close(t.Context()); err == nil {
 		t.Error("Close did not say that the session is lost")
