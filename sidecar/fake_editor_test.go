@@ -275,7 +275,7 @@ func (e *editor) send(line string) {
 }
 
 // patience is how long a message may take before the test fails. It is no measurement.
-const patience = 30 * time.Second
+const patience = 90 * time.Second
 
 // receive gives the next message, checked against the schema.
 func (e *editor) receive() (map[string]any, string) {

@@ -98,6 +98,7 @@ func (s *Server) relayTo(es *editorSession, t *shell.Terminal, d agent.ToolData)
 		return
 	}
 	defer func() {
+		pipe.remove() // nobody opens it any more, and the editor may take its time
 		ctx, cancel := context.WithTimeout(s.ctx, dataTimeout)
 		defer cancel()
 		_ = s.call(ctx, protocol.MethodTerminalRelease, protocol.ReleaseTerminalRequest{SessionID: es.ID(), TerminalID: made.TerminalID}, nil)

@@ -83,6 +83,8 @@ type Server struct {
 	ctx  context.Context // ends with the connection; the one place a context is kept, for work no request started
 	stop context.CancelFunc
 
+	wired chan struct{} // closed when wire is set: messages may come before newWire has returned
+
 	selection selection // where the person is
 
 	screens screens // terminals the editor follows
@@ -115,7 +117,7 @@ func NewServer(o ServerOptions) *Server {
 	if o.Modes == nil && o.Runtime != nil {
 		o.Modes = o.Runtime.Agents
 	}
-	s := &Server{o: o, log: o.Log, sessions: map[string]*editorSession{}, client: &client{}}
+	s := &Server{o: o, log: o.Log, sessions: map[string]*editorSession{}, client: &client{}, wired: make(chan struct{})}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	return s
 }
@@ -129,7 +131,7 @@ const (
 // Serve answers the editor until it goes away or ctx ends; then it cancels what runs and ends the sessions. It returns
 // within two seconds of that, with the connection's error, if it had one.
 func (s *Server) Serve(ctx context.Context) error {
-	wired := make(chan struct{})
+	wired := s.wired
 	if s.o.Live != nil {
 		s.o.Live.follow(func(r lspbridge.FileReport) { <-wired; s.tellProblems(r) })
 		defer s.o.Live.follow(nil)
@@ -222,6 +224,7 @@ func (s *Server) currentClient() *client {
 // handle dispatches one message. Quick ones run here, one after the other in the order they came; what may take time
 // goes async after its place in its session's order is taken.
 func (s *Server) handle(ctx context.Context, r *rpc.Request) (any, error) {
+	<-s.wired
 	result, err := s.dispatch(ctx, r)
 	return result, wireError(err)
 }
