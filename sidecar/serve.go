@@ -5,7 +5,9 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/pillion-dev/pillion/sidecar/share"
@@ -16,6 +18,7 @@ const startUp = 250 * time.Millisecond
 
 // serveACP serves one editor until it goes away. With shared others may attach, and it goes on until the last has gone.
 func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
+	defer survivePipes()()
 	p := newWorkplace()
 	log, done := p.logger()
 	defer done()
@@ -42,6 +45,14 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
 	defer l.Close()
 	log.Info("sharing", "socket", l.Socket())
 	return h.host(ctx, conn, l)
+}
+
+// survivePipes makes a write to an editor that is gone an error like others: a Go program dies of a broken standard
+// output otherwise, and with it what is still to be ended and stored. Ignoring the signal would pass to commands.
+func survivePipes() (undo func()) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGPIPE)
+	return func() { signal.Stop(c) }
 }
 
 // house is what all connections of a sidecar have in common.

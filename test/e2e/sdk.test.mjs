@@ -30,8 +30,8 @@ async function connect(t, w, capabilities, handlers, f) {
     return f(ctx, updates, init);
   });
   child.stdin.end();
-  const { code, stderr } = await ended;
-  assert.equal(code, 0, stderr());
+  const { code, signal, stderr } = await ended;
+  assert.equal(code, 0, `${signal ?? ""} ${stderr()}`);
   return result;
 }
 
