@@ -26,16 +26,3 @@ test("several folders: the first is where it works, the others go along", async 
   p.folder = other;
   await p.onDisk("b.txt", "TWO\n");
 });
-
-const wary = world({ spy: true, trust: true, settings: { "security.workspace.trust.enabled": true, "security.workspace.trust.startupPrompt": "never", "security.workspace.trust.banner": "never" } });
-
-test("a folder that is not trusted: the sidecar hears it, and hears when that changes", async (t) => {
-  const p = await wary.open(t, { "a.txt": "one\n", ".vscode/settings.json": JSON.stringify({ "pillion.permission": { bash: "allow" } }) });
-  await p.bench.command("Pillion: New Session");
-  const [asked] = await wary.heard("session/new");
-  assert.equal(asked._meta.pillion.trusted, false);
-  await p.bench.command("Workspaces: Manage Workspace Trust");
-  await p.page.locator(".workspace-trust-editor").getByRole("button", { name: /^Trust/ }).first().click();
-  const again = await wary.heard("session/resume"); // a new process, with what the folder's settings say
-  assert.equal(again.at(-1)._meta.pillion.trusted, true);
-});

@@ -153,20 +153,17 @@ test("back to before a prompt: files and conversation; redo; edit and send again
   assert.equal(await c.frame.locator(".user").count(), 2);
 });
 
-test("reload of the window: transcript, draft and session are there again", async (t) => {
+test("reload of the window: transcript and session are there again", async (t) => {
   const p = await w.open(t, { "a.txt": "one\n" });
   const c = await p.panel();
   await c.say("remember me", ["I will."]);
   await c.frame.locator(".md", { hasText: "I will." }).waitFor();
   await c.idle();
-  await c.input.fill("half a thought");
-  await p.stored("half a thought");
   await p.page.reload();
   await p.page.locator('.statusbar-item[id*="pillion"]').waitFor();
   const again = await p.panel();
   await again.frame.locator(".user .said", { hasText: "remember me" }).waitFor();
   await again.frame.locator(".md", { hasText: "I will." }).waitFor();
-  assert.equal(await again.input.inputValue(), "half a thought");
 });
 
 test("restart of the sidecar: the transcript stays and the session goes on", async (t) => {
