@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -59,7 +60,7 @@ func authLogin() *cobra.Command {
 				place = p.keys().File
 			}
 			fmt.Fprintf(c.OutOrStdout(), "The key of %s is kept in %s.\n", id, place)
-			if !contains(known, id) {
+			if !slices.Contains(known, id) {
 				fmt.Fprintf(c.ErrOrStderr(), "pillion: no provider %q is known yet (there are %s); give it an address: provider.%s.baseURL in pillion.jsonc\n", id, strings.Join(known, ", "), id)
 			}
 			return nil
@@ -67,15 +68,6 @@ func authLogin() *cobra.Command {
 	}
 	c.Flags().BoolVar(&stdin, "stdin", false, "read the key from standard input")
 	return c
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // readKey takes a key that is typed without being shown, or piped. It is never an argument: those are seen by everybody.

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/pillion-dev/pillion/tools"
 )
@@ -58,13 +57,12 @@ type Host struct {
 	load     sync.Mutex        // one scan at a time
 	resolved map[string]string // guarded by load; by spec, a plugin's entry; empty: it cannot be had
 
-	mu      sync.Mutex
-	child   *child          // guarded by mu; nil: not running
-	units   map[string]unit // guarded by mu; by file
-	tools   []tools.Tool    // guarded by mu; of units
-	hooked  []*source       // guarded by mu: plugins, in order
-	told    map[string]bool // guarded by mu: notices that were given
-	crashes []time.Time     // guarded by mu
+	mu     sync.Mutex
+	child  *child          // guarded by mu; nil: not running
+	units  map[string]unit // guarded by mu; by file
+	tools  []tools.Tool    // guarded by mu; of units
+	hooked []*source       // guarded by mu: plugins, in order
+	told   map[string]bool // guarded by mu: notices that were given
 }
 
 // unit is a file as it was loaded.
