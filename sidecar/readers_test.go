@@ -51,8 +51,8 @@ func TestTwoReadersSeeTheSameNumberedEvents(t *testing.T) {
 				u := m["params"].(map[string]any)["update"].(map[string]any)
 				meta, _ := u["_meta"].(map[string]any)
 				p, _ := meta["pillion"].(map[string]any)
-				if p["seq"] == nil {
-					continue
+				if p["seq"] == nil || u["sessionUpdate"] == "tool_call_update" && u["content"] == nil {
+					continue // a slow reader may get several states of one call as the last of them
 				}
 				out = append(out, fmt.Sprint(p["seq"], u["sessionUpdate"], u["content"]))
 				if c, ok := u["content"].(map[string]any); ok && c["text"] == "It says one." {
