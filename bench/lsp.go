@@ -14,13 +14,14 @@ import (
 const howLSP = `A generated project for each server, the edited file of 1,000 lines. Each change puts a new, numbered error into its last line; the time
 is from the change to an answer that names exactly this error and that the bridge calls fresh. Raw is a client of a screenful
 on a second process of the same server: it sends the one line that changed and waits for what ends first (gopls: the end of the
-diagnosis of the whole workspace, or a pull of the one file; TypeScript: tsserver's own requests; pyright: pull; clangd: the push of the
-version, asked for at once). An answer without the error, or with an older one, ends the measurement: nothing stale was seen. The check
+diagnosis of the whole workspace, or a pull of the one file; TypeScript 5: tsserver's own requests; TypeScript 7 and pyright: pull; clangd:
+the push of the version, asked for at once). An answer without the error, or with an older one, ends the measurement: nothing stale was seen. The check
 before approval proposes a text, compares the problems, and takes it back.`
 
 // language is a server and a project it can be measured on.
 type language struct {
-	id, file string // the server's id in the bridge's table; the edited file
+	id, file string // what the page calls the server; the edited file
+	bin      string // where it lies below .cache/servers; "" is node_modules/.bin
 	command  []string
 	files    func() map[string]string
 	error    string // the last line with a mistake; %s is its name
@@ -35,7 +36,7 @@ func (b *bench) lsp() {
 }
 
 func (b *bench) language(l language) {
-	if !found(l.command[0]) {
+	if l.program() == "" {
 		fmt.Printf("  %s: %s is not installed\n", l.id, l.command[0])
 		return
 	}
@@ -52,7 +53,7 @@ func (b *bench) language(l language) {
 	var mu sync.Mutex
 	current := base
 	path := filepath.Join(ours, l.file)
-	m := lspbridge.New(lspbridge.Options{Root: ours, Bin: serverBins(), Idle: -1, Buffer: func(p string) (string, bool) {
+	m := lspbridge.New(lspbridge.Options{Root: ours, Bin: l.bins(), Idle: -1, Buffer: func(p string) (string, bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		return current, p == path

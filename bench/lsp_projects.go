@@ -9,6 +9,7 @@ func languages() []language {
 	return []language{
 		{id: "gopls", file: "core/core.go", command: []string{"gopls"}, files: goProject, error: "var _ = %s", way: (*rawServer).ended, ways: "end of the diagnosis"},
 		{id: "typescript", file: "src/big.ts", command: []string{"typescript-language-server", "--stdio"}, files: tsProject, error: "%s;", way: (*rawServer).tsserver, ways: "tsserver's requests"},
+		{id: "typescript 7", file: "src/big.ts", bin: "ts7", command: []string{"tsc", "--lsp", "--stdio"}, files: tsProject, error: "%s;", way: (*rawServer).pull, ways: "pull"},
 		{id: "pyright", file: "big.py", command: []string{"pyright-langserver", "--stdio"}, files: pyProject, error: "%s", way: (*rawServer).pull, ways: "pull"},
 		{id: "clangd", file: "big.cpp", command: []string{"clangd"}, files: cppProject, error: "int last() { return %s; }", way: (*rawServer).push, ways: "push, wantDiagnostics"},
 	}

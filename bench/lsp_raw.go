@@ -38,13 +38,7 @@ func (b *bench) rawServer(l language, dir, text string) *rawServer {
 	s := &rawServer{path: filepath.Join(dir, l.file), tokens: map[string]string{}, wake: make(chan struct{})}
 	s.uri = "file://" + s.path
 	s.last = strings.Count(text, "\n")
-	program := l.command[0]
-	for _, bin := range serverBins() {
-		if _, err := os.Stat(filepath.Join(bin, program)); err == nil {
-			program = filepath.Join(bin, program)
-		}
-	}
-	s.cmd = exec.CommandContext(b.ctx, program, l.command[1:]...)
+	s.cmd = exec.CommandContext(b.ctx, l.program(), l.command[1:]...)
 	s.cmd.Dir = dir
 	in, err := s.cmd.StdinPipe()
 	check(err)
@@ -247,21 +241,22 @@ func (s *rawServer) close() {
 	_ = s.peer.Close()
 }
 
-// serverBins is where the tests' language servers are installed.
-func serverBins() []string {
-	abs, err := filepath.Abs(".cache/servers/node_modules/.bin")
+// bins is where the tests' language servers are installed.
+func (l language) bins() []string {
+	abs, err := filepath.Abs(filepath.Join(".cache/servers", l.bin, "node_modules/.bin"))
 	if err != nil {
 		return nil
 	}
 	return []string{abs}
 }
 
-func found(program string) bool {
-	for _, bin := range serverBins() {
-		if _, err := os.Stat(filepath.Join(bin, program)); err == nil {
-			return true
+// program is the server's; "" when it is not installed.
+func (l language) program() string {
+	for _, bin := range l.bins() {
+		if p, err := exec.LookPath(filepath.Join(bin, l.command[0])); err == nil {
+			return p
 		}
 	}
-	_, err := exec.LookPath(program)
-	return err == nil
+	p, _ := exec.LookPath(l.command[0])
+	return p
 }
