@@ -53,7 +53,8 @@ type client struct {
 	regs      map[string]registration
 	command   *command          // of ours that runs: edits the server asks for now are its
 	seq       uint64            // counts everything that may change diagnostics
-	refresh   uint64            // counts workspace/diagnostic/refresh
+	refresh   uint64            // counts workspace/diagnostic/refresh, without echoes
+	echo      echo              // what the next refresh of a server with echoes is about
 	idleFile  map[string]uint64 // clangd: seq at which a file was reported idle
 	latency   time.Duration     // learned time from a change to an unversioned publish
 	ready     bool

@@ -111,9 +111,24 @@ func (c *client) watched(events []fileEvent) {
 	_ = c.notify(protocol.MethodWorkspaceDidChangeWatchedFiles, map[string]any{"changes": out})
 }
 
+// echo is what a server's next request for a refresh answers: changes of texts alone, or (also) something whose effect
+// is not asked about by itself, files on disk above all, and so must be looked at.
+type echo int
+
+const (
+	echoNone echo = iota
+	echoOfText
+	echoOfDisk
+)
+
 // mark counts a notification that may change diagnostics. c.mu is held.
 func (c *client) mark(cause string) {
 	c.seq++
+	if cause == causeWatched {
+		c.echo = echoOfDisk
+	} else {
+		c.echo = max(c.echo, echoOfText)
+	}
 	if c.spec.Quirks.EndMarker {
 		c.sent[cause]++
 	}

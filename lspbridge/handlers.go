@@ -76,7 +76,10 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 		return nil, nil
 	case protocol.MethodWorkspaceDiagnosticRefresh:
 		c.mu.Lock()
-		c.refresh++
+		if c.echo != echoOfText || !c.spec.Quirks.RefreshEcho {
+			c.refresh++
+		}
+		c.echo = echoNone
 		c.bump()
 		c.mu.Unlock()
 		return nil, nil

@@ -34,6 +34,9 @@ type Quirks struct {
 	TSServer bool
 	// WantDiagnostics: didChange takes wantDiagnostics (clangd), which skips its debounce.
 	WantDiagnostics bool
+	// RefreshEcho: some time after every change of a text it asks for a refresh, also when it has been asked for the new
+	// problems meanwhile (pyright: 250 ms): that one says nothing new.
+	RefreshEcho bool
 	// BlindToNew: what it cannot see before it is on disk: "" nothing, "file" any new file, "dir" files in new directories.
 	BlindToNew string
 	// Encoding, when it counts columns in another way than it says.
@@ -80,7 +83,7 @@ func Servers() []Server {
 			Install:  npm("typescript-language-server typescript"), Quirks: Quirks{TSServer: true, BlindToNew: "dir", EmptyText: "export {}\n"}},
 		{ID: "pyright", Extensions: []string{".py", ".pyi"}, Markers: pyRoots, Commands: [][]string{{"pyright-langserver", "--stdio"}, {"basedpyright-langserver", "--stdio"}},
 			Settings: `{"python":{"analysis":{"autoSearchPaths":true,"useLibraryCodeForTypes":true,"diagnosticMode":"openFilesOnly"}}}`,
-			Install:  npm("pyright"), Quirks: Quirks{BlindToNew: "file"}},
+			Install:  npm("pyright"), Quirks: Quirks{BlindToNew: "file", RefreshEcho: true}},
 		{ID: "ty", Extensions: []string{".py", ".pyi"}, Markers: []string{"ty.toml"}, Required: true, Commands: [][]string{{"ty", "server"}}, Install: "uv tool install ty", Extra: true},
 		{ID: "ruff", Extensions: []string{".py", ".pyi"}, Markers: []string{"ruff.toml", ".ruff.toml"}, Required: true, Commands: [][]string{{"ruff", "server"}}, Install: "uv tool install ruff", Extra: true},
 		{ID: "clangd", Extensions: cExt, Markers: []string{"compile_commands.json", "compile_flags.txt", ".clangd", "CMakeLists.txt", "Makefile", "meson.build"},
