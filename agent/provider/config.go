@@ -48,13 +48,16 @@ type Config struct {
 }
 
 // Quirks are what an OpenAI-compatible server does differently. The zero value lets the adapter find out: a
-// parameter that the server refuses by name is left out from then on.
+// parameter that the server refuses by name is left out from then on, and a conversation that its chat template
+// refuses gets another shape.
 type Quirks struct {
 	NoStreamUsage   bool   // refuses stream_options
-	NoParallelCalls bool   // one tool call an answer: parallel_tool_calls:false is sent
-	ReturnReasoning bool   // wants reasoning_content back with an assistant's tool calls (DeepSeek, Kimi: known by name)
-	SystemRole      string // "system" when empty; "developer" or "user" where a template wants it
+	NoStream        bool   // the answer is asked for in one piece
+	NoParallelCalls bool   // one tool call an answer: parallel_tool_calls:false is sent, and a history is told so
+	AlternateRoles  bool   // user and assistant must take turns
+	SystemRole      string // "system" when empty; "developer", or "user": the words go before the first request
 	MaxTokensField  string // max_tokens or max_completion_tokens; empty: by kind
+	ReturnReasoning bool   // wants reasoning_content back with an assistant's tool calls (DeepSeek, Kimi: known by name)
 	ShortCallIDs    bool   // call ids of nine letters and digits (Mistral: known by name)
 	NoCache         bool   // Anthropic format without cache_control
 }
@@ -170,14 +173,16 @@ func (b *base) attempt(ctx context.Context, model string, stream func(without []
 	for {
 		sent, err := stream(b.refused(model))
 		e, ok := err.(*Error)
-		if !ok || e.Kind != ErrInvalid || ctx.Err() != nil || !refusesParameter(e.Message) {
+		if !ok || e.Kind != ErrInvalid && e.Status != http.StatusInternalServerError || ctx.Err() != nil {
 			return err
 		}
-		param := ""
+		param := e.shape
+		if !slices.Contains(sent, param) {
+			param = ""
+		}
 		for _, p := range sent {
-			if containsWord(e.Message, p) {
+			if param == "" && e.Kind == ErrInvalid && refusesParameter(e.Message) && containsWord(e.Message, p) {
 				param = p
-				break
 			}
 		}
 		if param == "" || !b.learn(model, param) {

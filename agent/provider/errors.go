@@ -117,7 +117,7 @@ func (b *base) where() string {
 
 // classify decides the kind and finds the words.
 func (b *base) classify(model string, f *apiFailure) *Error {
-	e := &Error{Status: f.status, RetryAfter: max(f.delay, retryAfter(f.header, time.Now()))}
+	e := &Error{Status: f.status, RetryAfter: max(f.delay, retryAfter(f.header, time.Now())), shape: complaint(f.message)}
 	e.RetryAfter = min(e.RetryAfter, maxRetryAfter)
 	e.Kind = failureKind(f)
 	id, said := b.cfg.ID, shorten(f.message)

@@ -88,8 +88,11 @@ func (p *chatProvider) body(req *Request, without []string) (body []byte, sent [
 	conv := p.cache.acquire(req.SessionID, req.Model.String())
 	defer p.cache.release(conv)
 	enc := chatEncoder{model: req.Model, short: p.shortIDs(req.Model.ID), reasoning: p.returnsReasoning(req.Model.ID)}
-	entries := conv.encode(req.Messages, func(_ int, m *Message, e *entry) { enc.message(m, e) })
-	system := conv.encodeSystem(req.System, func() []byte { return encodeChatSystem(req.System, p.cfg.Quirks.SystemRole) })
+	shape := p.shape(without)
+	messages, words := shape.apply(req.Messages, req.System)
+	sent = append(sent, shapeNoSystem, shapeAlternate, shapeOneCall)
+	entries := conv.encode(messages, func(_ int, m *Message, e *entry) { enc.message(m, e) })
+	system := conv.encodeSystem(words, func() []byte { return encodeChatSystem(words, p.cfg.Quirks.SystemRole) })
 	tools := conv.encodeTools(req.Tools, func() []byte { return encodeChatTools(p.cfg.Kind, req.Tools) })
 
 	size := len(system) + len(tools) + 1024
@@ -98,7 +101,11 @@ func (p *chatProvider) body(req *Request, without []string) (body []byte, sent [
 	}
 	b := append(make([]byte, 0, size), '{')
 	b = appendStringField(b, "model", req.Model.ID)
-	b = append(b, `,"stream":true`...)
+	if p.cfg.Quirks.NoStream {
+		b = append(b, `,"stream":false`...)
+	} else {
+		b = append(b, `,"stream":true`...)
+	}
 	optional := func(name string, add bool) bool {
 		if !add || slices.Contains(without, name) {
 			return false
@@ -107,7 +114,7 @@ func (p *chatProvider) body(req *Request, without []string) (body []byte, sent [
 		b = appendField(b, name)
 		return true
 	}
-	if optional("stream_options", !p.cfg.Quirks.NoStreamUsage) {
+	if optional("stream_options", !p.cfg.Quirks.NoStreamUsage && !p.cfg.Quirks.NoStream) {
 		b = append(b, `{"include_usage":true}`...)
 	}
 	if name := p.maxTokensField(without); optional(name, req.MaxOutput > 0) {
@@ -127,7 +134,7 @@ func (p *chatProvider) body(req *Request, without []string) (body []byte, sent [
 	}
 	if len(tools) > 0 {
 		b = append(append(append(appendField(b, "tools"), '['), tools...), ']')
-		if optional("parallel_tool_calls", p.cfg.Quirks.NoParallelCalls) {
+		if optional("parallel_tool_calls", shape.oneCall) {
 			b = append(b, "false"...)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 // encodeChatSystem makes one system message: many chat templates know no second one.
 func encodeChatSystem(system []string, role string) []byte {
-	text := strings.Join(slices.DeleteFunc(slices.Clone(system), func(s string) bool { return strings.TrimSpace(s) == "" }), "\n\n")
+	text := joinSystem(system)
 	if text == "" {
 		return []byte{}
 	}
@@ -17,6 +17,10 @@ func encodeChatSystem(system []string, role string) []byte {
 	}
 	b := appendStringField([]byte{'{'}, "role", role)
 	return append(appendStringField(b, "content", text), '}')
+}
+
+func joinSystem(system []string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(system), func(s string) bool { return strings.TrimSpace(s) == "" }), "\n\n")
 }
 
 func encodeChatTools(kind Kind, tools []ToolSpec) []byte {

@@ -73,7 +73,7 @@ type Part struct {
 	Text      string          `json:"text,omitempty"`
 	Signature string          `json:"signature,omitempty"` // opaque provider state: Anthropic's signature, OpenAI's encrypted reasoning item, Gemini's thought signature
 	CallID    string          `json:"callID,omitempty"`
-	Name      string          `json:"name,omitempty"`
+	Name      string          `json:"name,omitempty"`  // a tool's; of a text that stands for a link, the address
 	Input     json.RawMessage `json:"input,omitempty"` // the arguments as the model wrote them; may be invalid JSON held as a JSON string
 	IsError   bool            `json:"isError,omitempty"`
 	Files     []File          `json:"files,omitempty"`
@@ -158,6 +158,8 @@ type Error struct {
 	Message    string
 	RetryAfter time.Duration // as the provider asked; 0: it did not
 	Err        error
+
+	shape string // what a chat template complained about: see complaint
 }
 
 func (e *Error) Error() string { return e.Message }

@@ -66,7 +66,22 @@ type Provider struct {
 	APIKey  string            `json:"apiKey,omitempty" doc:"the same as key"`
 	Headers map[string]string `json:"headers,omitempty" doc:"HTTP headers sent with every request"`
 	Models  Models            `json:"models,omitempty" doc:"models by id, or a list of ids"`
+	Quirks  Quirks            `json:"quirks,omitzero" doc:"what an OpenAI-compatible server at this address does differently; most of it is found out when the server complains"`
 	Options *ProviderOptions  `json:"options,omitempty" doc:"OpenCode's place for baseURL, apiKey and headers"`
+}
+
+// Quirks are switches for servers that speak almost the format. What is not set is known by the model's name, or found
+// out.
+type Quirks struct {
+	NoStreamUsage   bool   `json:"no_stream_usage,omitempty" doc:"do not send stream_options; tokens are estimated where the server does not count"`
+	NoStream        bool   `json:"no_stream,omitempty" doc:"ask for answers in one piece"`
+	NoParallelCalls bool   `json:"no_parallel_calls,omitempty" doc:"one tool call an answer"`
+	AlternateRoles  bool   `json:"alternate_roles,omitempty" doc:"user and assistant messages must take turns"`
+	SystemRole      string `json:"system_role,omitempty" doc:"role of the system prompt; user: its words go before the first request, for templates without a system role" enum:"system,developer,user"`
+	MaxTokensField  string `json:"max_tokens_field,omitempty" doc:"name of the output limit" enum:"max_tokens,max_completion_tokens"`
+	ReturnReasoning bool   `json:"return_reasoning,omitempty" doc:"send reasoning_content back with tool calls (known for DeepSeek and Kimi)"`
+	ShortCallIDs    bool   `json:"short_call_ids,omitempty" doc:"call ids of nine letters and digits (known for Mistral)"`
+	NoCache         bool   `json:"no_cache,omitempty" doc:"anthropic format: no cache_control"`
 }
 
 // ProviderOptions is where OpenCode keeps a provider's settings.

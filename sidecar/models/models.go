@@ -191,6 +191,7 @@ func configured(s settings, p config.Provider, c *config.Config) settings {
 	if headers != nil {
 		s.cfg.Headers = headers
 	}
+	s.cfg.Quirks = provider.Quirks(p.Quirks)
 	if s.origin == "" && (base != "" || key != "") {
 		s.origin = "configuration"
 	}
@@ -337,7 +338,7 @@ func (s settings) model(id string) provider.Model {
 
 // provider keeps one instance for the same settings: it holds what it has encoded of its conversations.
 func (m *Models) provider(cfg provider.Config) (provider.Provider, error) {
-	key := fmt.Sprintf("%s|%s|%s|%s|%s|%v", cfg.ID, cfg.Kind, cfg.BaseURL, cfg.Key, cfg.Token, cfg.Headers)
+	key := fmt.Sprintf("%s|%s|%s|%s|%s|%v|%+v", cfg.ID, cfg.Kind, cfg.BaseURL, cfg.Key, cfg.Token, cfg.Headers, cfg.Quirks)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if p := m.live[key]; p != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/agent/provider/wiretest"
 	"github.com/pillion-dev/pillion/sidecar/config"
 )
 
@@ -116,4 +117,22 @@ func TestAKeyWhoseVariableIsMissingIsNamed(t *testing.T) {
 		}
 	}
 	t.Error("no provider r")
+}
+
+func TestQuirksOfTheConfigurationReachTheWire(t *testing.T) {
+	srv := wiretest.New(t, wiretest.Step{Text: "one"})
+	m := source(t, `{"provider": {"p": {"baseURL": "`+srv.OpenAIURL()+`", "quirks": {"no_stream_usage": true, "system_role": "user", "max_tokens_field": "max_completion_tokens"}}}}`, nil)
+	p, model, err := m.Resolve(context.Background(), "/", "p/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := &provider.Request{Model: model, System: []string{"S"}, MaxOutput: 9,
+		Messages: []provider.Message{{ID: "1", Role: provider.RoleUser, Parts: []provider.Part{{Type: provider.PartText, Text: "hi"}}}}}
+	if err := p.Stream(context.Background(), req, func(provider.Event) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	body := string(srv.Requests()[0].Body)
+	if strings.Contains(body, "stream_options") || strings.Contains(body, `"system"`) || !strings.Contains(body, `"max_completion_tokens":9`) {
+		t.Error(body)
+	}
 }

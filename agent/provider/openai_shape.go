@@ -1,0 +1,154 @@
+package provider
+
+import (
+	"slices"
+	"strings"
+)
+
+// shape is what a server's chat template demands of a conversation besides what the format says.
+type shape struct {
+	noSystem  bool // no message of role system: its words go before the first request
+	alternate bool // user and assistant in turns, tools and their results not counted
+	oneCall   bool // one call in an assistant message
+}
+
+// The shapes as base.learn keeps them, named so that no server's words can be taken for them.
+const (
+	shapeNoSystem  = "\x00system"
+	shapeAlternate = "\x00alternate"
+	shapeOneCall   = "\x00one call"
+)
+
+// shape is what was configured, and what the server complained about before.
+func (p *chatProvider) shape(without []string) shape {
+	q := p.cfg.Quirks
+	return shape{
+		noSystem:  q.SystemRole == "user" || slices.Contains(without, shapeNoSystem),
+		alternate: q.AlternateRoles || slices.Contains(without, shapeAlternate),
+		oneCall:   q.NoParallelCalls || slices.Contains(without, shapeOneCall),
+	}
+}
+
+// complaint finds in a failure's words the shape that a chat template wants: vLLM, llama.cpp and LM Studio pass on
+// what the template raises.
+func complaint(message string) string {
+	m := strings.ToLower(message)
+	for _, c := range [...]struct{ words, shape string }{
+		{"system role not supported", shapeNoSystem}, // Gemma
+		{"system role is not supported", shapeNoSystem},
+		{"system message is not supported", shapeNoSystem},
+		{"does not support 'system'", shapeNoSystem}, // o1-mini
+		{"developer instruction is not enabled", shapeNoSystem},
+		{"roles must alternate", shapeAlternate}, // Gemma, Mistral, Llama 2
+		{"single tool-call", shapeOneCall},       // Llama 3
+		{"single tool call", shapeOneCall},
+	} {
+		if strings.Contains(m, c.words) {
+			return c.shape
+		}
+	}
+	return ""
+}
+
+// apply gives a conversation its shape. Messages that stay as they are keep their parts, so that what was encoded of
+// them is found again.
+func (s shape) apply(messages []Message, system []string) ([]Message, []string) {
+	if s == (shape{}) {
+		return messages, system
+	}
+	if s.oneCall {
+		messages = oneByOne(messages)
+	}
+	if s.noSystem {
+		messages, system = preface(messages, system), nil
+	}
+	if s.alternate {
+		messages = inTurns(messages)
+	}
+	return messages, system
+}
+
+// oneByOne makes of an answer with several calls as many answers, each followed by its result.
+func oneByOne(all []Message) []Message {
+	out := make([]Message, 0, len(all))
+	for i := 0; i < len(all); i++ {
+		m := all[i]
+		if m.Role != RoleAssistant || i+1 == len(all) || all[i+1].Role != RoleTool {
+			out = append(out, m)
+			continue
+		}
+		var ends []int // behind each call
+		for k, p := range m.Parts {
+			if p.Type == PartToolCall {
+				ends = append(ends, k+1)
+			}
+		}
+		if len(ends) < 2 {
+			out = append(out, m)
+			continue
+		}
+		i++
+		results, from := all[i], 0
+		for n, end := range ends {
+			if n == len(ends)-1 {
+				end = len(m.Parts)
+			}
+			one, its := m, results
+			one.Parts = m.Parts[from:end]
+			id := m.Parts[ends[n]-1].CallID
+			k := slices.IndexFunc(results.Parts, func(p Part) bool { return p.CallID == id })
+			if its.Parts = nil; k >= 0 {
+				its.Parts = results.Parts[k : k+1]
+			}
+			out = append(out, one, its)
+			from = end
+		}
+	}
+	return out
+}
+
+// preface puts the system prompt before the first request's words.
+func preface(all []Message, system []string) []Message {
+	text := joinSystem(system)
+	if text == "" {
+		return all
+	}
+	words := Part{Type: PartText, Text: text}
+	if len(all) == 0 || all[0].Role != RoleUser {
+		return append([]Message{{ID: "system", Role: RoleUser, Parts: []Part{words}}}, all...)
+	}
+	out := slices.Clone(all)
+	out[0].Parts = append([]Part{words}, all[0].Parts...)
+	return out
+}
+
+// filler stands where a template wants an answer between two requests, and there is none.
+const filler = "(noted)"
+
+// inTurns joins what one side said twice in a row, and puts a word between a tool's result and the next request:
+// templates do not count the one, and would see two requests.
+func inTurns(all []Message) []Message {
+	var out []Message
+	for _, m := range all {
+		var before *Message
+		if len(out) > 0 {
+			before = &out[len(out)-1]
+		}
+		switch {
+		case before == nil:
+		case m.Role == before.Role && m.Role != RoleTool && (m.Role == RoleUser || !calls(*before)):
+			before.Parts = slices.Concat(before.Parts, m.Parts)
+			continue
+		case m.Role == RoleUser && before.Role == RoleTool:
+			out = append(out, Message{ID: "filler", Role: RoleAssistant, Parts: fillerParts})
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+var fillerParts = []Part{{Type: PartText, Text: filler}} // one for all, so that its encoding is found again
+
+func calls(m Message) bool {
+	return slices.ContainsFunc(m.Parts, func(p Part) bool { return p.Type == PartToolCall })
+}
