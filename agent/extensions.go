@@ -18,6 +18,8 @@ type Extensions struct {
 	Define func(ctx context.Context, t tools.Tool) tools.Tool
 	// Permission may answer a question before the person does; see permission.GateOptions.
 	Permission func(ctx context.Context, r permission.Request) permission.Action
+	// Message may change a prompt before it is stored.
+	Message func(ctx context.Context, e Entering) []provider.Part
 	// Params may change a request before it goes to the model.
 	Params func(ctx context.Context, s SessionInfo, r *provider.Request)
 	// Event hears what happens, one after the other; no turn waits for it. The names and shapes are OpenCode's.

@@ -51,6 +51,7 @@ func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 		s.lend(l)
 		defer s.lend(loan{})
 	}
+	p.Parts = s.enter(ctx, p)
 	info := s.acting()
 	s.log.emit(EventPrompt, PromptData{MessageID: p.MessageID, Parts: p.Parts, Agent: info.Agent, Model: info.Model})
 	s.hist.messages = append(s.hist.messages, provider.Message{ID: p.MessageID, Role: provider.RoleUser, Parts: p.Parts})

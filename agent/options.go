@@ -48,6 +48,8 @@ type Options struct {
 	Depth func(cwd string) int
 	// Extensions are what the person's own code adds in a directory; asked often, so it must be quick. Nil: nothing.
 	Extensions func(cwd string) *Extensions
+	// Enter may add to a prompt, or change it, when its turn has come and before it is stored. Nil: it stays as it is.
+	Enter func(ctx context.Context, e Entering) []provider.Part
 	// Mask hides the person's keys in a text that is about to become an event or part of a request. Nil: nothing is hidden.
 	Mask     func(cwd, text string) string
 	Hooks    []tools.Hook // around every tool call, the first outermost

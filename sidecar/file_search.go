@@ -9,6 +9,7 @@ import (
 
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/tools/mcp"
 )
 
 // Limits of _pillion/file/search.
@@ -23,6 +24,8 @@ const (
 type Finder struct {
 	Names   func(ctx context.Context, cwd string) (*names, error)
 	Symbols func(ctx context.Context, cwd, query string, limit int) []foundSymbol // nil: none are known
+	// Resources are what connected MCP servers can show; nil: there are none.
+	Resources func(ctx context.Context, cwd string) []mcp.Resource
 }
 
 // foundSymbol is a declaration that may be mentioned.
@@ -34,7 +37,10 @@ type foundSymbol struct {
 	marks []int
 }
 
-// fileSearch finds what @ may mention: files and folders by path, symbols by name.
+// mentionKinds are what @ may mention.
+var mentionKinds = []string{"file", "folder", "symbol", "resource"}
+
+// fileSearch finds what @ may mention: files and folders by path, symbols by name, resources by server, address and name.
 func (s *Server) fileSearch(ctx context.Context, es *editorSession, p *protocol.FileSearchRequest) (*protocol.FileSearchResponse, error) {
 	limit := searchDefault
 	if p.Limit != nil {
@@ -47,15 +53,15 @@ func (s *Server) fileSearch(ctx context.Context, es *editorSession, p *protocol.
 	}
 	want := map[string]bool{}
 	for _, k := range p.Kinds {
-		switch k {
-		case "file", "folder", "symbol":
-			want[k] = true
-		default:
-			return nil, rpc.InvalidParams("kinds: unknown kind %q; known are file, folder, symbol", k)
+		if !slices.Contains(mentionKinds, k) {
+			return nil, rpc.InvalidParams("kinds: unknown kind %q; known are %s", k, strings.Join(mentionKinds, ", "))
 		}
+		want[k] = true
 	}
 	if len(want) == 0 {
-		want = map[string]bool{"file": true, "folder": true, "symbol": true}
+		for _, k := range mentionKinds {
+			want[k] = true
+		}
 	}
 	cwd := es.Info().Cwd
 	var found []scored
@@ -81,7 +87,19 @@ func (s *Server) fileSearch(ctx context.Context, es *editorSession, p *protocol.
 			found = append(found, scored{x.score, protocol.FileMatch{URI: s.o.Buffers.uri(x.path), Path: rel, Kind: "symbol", Name: x.name, Range: &at, Indices: wide(x.marks)}})
 		}
 	}
-	slices.SortStableFunc(found, func(a, b scored) int { return b.score - a.score })
+	if want["resource"] && s.o.Finder.Resources != nil {
+		within, cancel := context.WithTimeout(ctx, symbolWait)
+		list := findResources(s.o.Finder.Resources(within, cwd), p.Query, limit)
+		cancel()
+		if len(want) > 1 && strings.TrimSpace(p.Query) == "" { // everything fits: a few are kept a place
+			list = list[:min(len(list), limit/5)]
+			slices.SortStableFunc(found, byScore)
+			more = more || len(found)+len(list) > limit
+			found = found[:min(len(found), limit-len(list))]
+		}
+		found = append(found, list...)
+	}
+	slices.SortStableFunc(found, byScore)
 	out := &protocol.FileSearchResponse{Matches: []protocol.FileMatch{}, Truncated: more || len(found) > limit}
 	for _, f := range found[:min(limit, len(found))] {
 		if f.match.URI == "" {
@@ -96,6 +114,8 @@ type scored struct {
 	score int
 	match protocol.FileMatch
 }
+
+func byScore(a, b scored) int { return b.score - a.score }
 
 func wide(list []int) []int64 {
 	var out []int64

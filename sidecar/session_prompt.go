@@ -32,7 +32,7 @@ func promptParts(blocks []protocol.ContentBlock) ([]provider.Part, error) {
 			}
 			out = append(out, f)
 		case *protocol.ResourceLink:
-			text(linkText(v))
+			out = append(out, provider.Part{Type: provider.PartText, Text: linkText(v), Name: v.URI})
 		case *protocol.EmbeddedResource:
 			r := v.Resource
 			switch {

@@ -98,6 +98,7 @@ func newApp(o appOptions) *app {
 		Tools:        a.tools,
 		More:         a.more,
 		Notes:        a.mcpNotes,
+		Enter:        a.enter,
 		Extensions:   a.customExtensions,
 		Ended:        a.ended,
 		Pack:         a.pack,

@@ -14,7 +14,7 @@ func (a *app) finder() (f *Finder, end func()) {
 		}
 		return nil
 	}}
-	return &Finder{Names: l.names, Symbols: d.find}, func() {
+	return &Finder{Names: l.names, Symbols: d.find, Resources: a.resources}, func() {
 		l.close()
 		d.wg.Wait()
 	}

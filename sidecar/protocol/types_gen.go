@@ -2107,21 +2107,21 @@ type EditorDiagnostics struct {
 	Diagnostics []FileDiagnostic `json:"diagnostics" acp:"required"`
 }
 
-// FileMatch: A file, folder or symbol that fits.
+// FileMatch: A file, folder, symbol or resource that fits.
 type FileMatch struct {
 	URI     string  `json:"uri" acp:"required"`
-	Path    string  `json:"path" acp:"required"` // Relative to the session's folder.
-	Kind    string  `json:"kind" acp:"required"` // file, folder or symbol.
-	Name    string  `json:"name,omitempty"`
+	Path    string  `json:"path" acp:"required"` // Relative to the session's folder; of a resource of an MCP server, server:uri.
+	Kind    string  `json:"kind" acp:"required"` // file, folder, symbol or resource.
+	Name    string  `json:"name,omitempty"`      // A symbol's or a resource's.
 	Range   *Range  `json:"range,omitempty"`
 	Indices []int64 `json:"indices,omitempty"` // UTF-16 offsets in path (or name, for symbols) that matched, for highlighting.
 }
 
-// FileSearchRequest: Fuzzy search for what @ may mention: files and folders by path, symbols by name; ignored files are left out.
+// FileSearchRequest: Fuzzy search for what @ may mention: files and folders by path, symbols by name, resources of connected MCP servers; ignored files are left out.
 type FileSearchRequest struct {
 	SessionID string   `json:"sessionId" acp:"required"`
 	Query     string   `json:"query" acp:"required"`
-	Kinds     []string `json:"kinds,omitempty"` // file, folder, symbol; all without.
+	Kinds     []string `json:"kinds,omitempty"` // file, folder, symbol, resource; all without.
 	Limit     *int64   `json:"limit,omitempty"` // At most 200; 50 without.
 }
 

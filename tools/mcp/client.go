@@ -30,6 +30,7 @@ func (v *server) client() *sdk.Client {
 		PromptListChangedHandler: func(_ context.Context, r *sdk.PromptListChangedRequest) {
 			go v.reread(v.set.ctx, r.Session)
 		},
+		ResourceListChangedHandler:  func(context.Context, *sdk.ResourceListChangedRequest) { v.relisted() },
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { v.progressed(r.Params) },
 		LoggingMessageHandler: func(_ context.Context, r *sdk.LoggingMessageRequest) {
 			v.set.o.Log.Debug("mcp", "server", v.Name, "level", r.Params.Level, "data", r.Params.Data)

@@ -78,37 +78,46 @@ func (s *Set) resourceTools() []tools.Tool {
 	}
 }
 
-// Resources are those of every ready server, or of the named one; a server that does not answer is left out.
+// Resources are those of every ready server, or of the named one, as they are now; a server that does not answer is
+// left out.
 func (s *Set) Resources(ctx context.Context, server string) []Resource {
 	var out []Resource
 	for _, v := range s.servers {
-		if server != "" && v.Name != server {
-			continue
+		if server == "" || v.Name == server {
+			list, _ := v.resources(ctx)
+			out = append(out, list...)
 		}
-		_, caps := v.listing()
-		if caps == nil || caps.Resources == nil {
-			continue
-		}
-		session, err := v.connected(ctx)
-		if err != nil {
-			continue
-		}
-		ctx, cancel := context.WithTimeout(ctx, v.Timeout)
-		for r, err := range session.Resources(ctx, nil) {
-			if err != nil || len(out) >= maxResources {
-				break
-			}
-			out = append(out, Resource{Server: v.Name, URI: r.URI, Name: r.Name, Description: cut(r.Description, 300), Mime: r.MIMEType})
-		}
-		for r, err := range session.ResourceTemplates(ctx, nil) {
-			if err != nil || len(out) >= maxResources {
-				break
-			}
-			out = append(out, Resource{Server: v.Name, URI: r.URITemplate, Name: r.Name, Description: cut(r.Description, 300), Mime: r.MIMEType, Template: true})
-		}
-		cancel()
 	}
-	return out
+	return out[:min(len(out), maxResources)]
+}
+
+// resources asks the server for its own. An error comes with what it listed before.
+func (v *server) resources(ctx context.Context) (out []Resource, err error) {
+	if _, caps := v.listing(); caps == nil || caps.Resources == nil {
+		return nil, nil
+	}
+	session, err := v.connected(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, v.Timeout)
+	defer cancel()
+	for r, err := range session.Resources(ctx, nil) {
+		if err != nil {
+			return out, err
+		}
+		if len(out) == maxResources {
+			break
+		}
+		out = append(out, Resource{Server: v.Name, URI: r.URI, Name: r.Name, Description: cut(r.Description, 300), Mime: r.MIMEType})
+	}
+	for r, err := range session.ResourceTemplates(ctx, nil) {
+		if err != nil || len(out) == maxResources {
+			break // many servers have none and say so with an error
+		}
+		out = append(out, Resource{Server: v.Name, URI: r.URITemplate, Name: r.Name, Description: cut(r.Description, 300), Mime: r.MIMEType, Template: true})
+	}
+	return out, nil
 }
 
 // ReadResource reads one resource.

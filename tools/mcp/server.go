@@ -41,6 +41,7 @@ type server struct {
 	reason  string             // guarded by mu
 	tools   []*sdk.Tool        // guarded by mu
 	prompts []*sdk.Prompt      // guarded by mu
+	known   known              // guarded by mu
 	calls   []*running         // guarded by mu: the calls under way, oldest first
 }
 
@@ -188,6 +189,7 @@ func (v *server) lost(which *sdk.ClientSession) {
 	had := v.session != nil && (which == nil || which == v.session)
 	if had {
 		v.session, v.came = nil, make(chan struct{})
+		v.known.made = time.Time{}
 	}
 	v.mu.Unlock()
 	if had {

@@ -66,9 +66,9 @@ function M.mentions(session, base, callback)
   local query = base:sub(2)
   local out = special(base)
   if process.state == "ready" and session.id and process.can("_pillion/file/search") then
-    return session:call("_pillion/file/search", { query = query, kinds = { "file", "folder" }, limit = limit }, function(err, r)
+    return session:call("_pillion/file/search", { query = query, kinds = { "file", "folder", "resource" }, limit = limit }, function(err, r)
       for _, m in ipairs(not err and r.matches or {}) do
-        out[#out + 1] = { word = "@" .. m.path, menu = m.kind == "folder" and "folder" or "" }
+        out[#out + 1] = { word = "@" .. m.path, menu = m.kind == "file" and "" or m.kind == "resource" and (m.name or m.kind) or m.kind }
       end
       callback(out)
     end)

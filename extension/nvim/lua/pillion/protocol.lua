@@ -1498,7 +1498,7 @@
 ---@field version? integer
 ---@field diagnostics pillion.FileDiagnostic[]
 
----A file, folder or symbol that fits.
+---A file, folder, symbol or resource that fits.
 ---@class pillion.FileMatch
 ---@field uri string
 ---@field path string
@@ -1507,7 +1507,7 @@
 ---@field range? pillion.Range
 ---@field indices? integer[]
 
----Fuzzy search for what @ may mention: files and folders by path, symbols by name; ignored files are left out.
+---Fuzzy search for what @ may mention: files and folders by path, symbols by name, resources of connected MCP servers; ignored files are left out.
 ---@class pillion.FileSearchRequest
 ---@field sessionId string
 ---@field query string

@@ -1749,7 +1749,7 @@ export interface EditorDiagnostics {
   diagnostics: FileDiagnostic[];
 }
 
-/** A file, folder or symbol that fits. */
+/** A file, folder, symbol or resource that fits. */
 export interface FileMatch {
   uri: string;
   path: string;
@@ -1759,7 +1759,7 @@ export interface FileMatch {
   indices?: number[];
 }
 
-/** Fuzzy search for what @ may mention: files and folders by path, symbols by name; ignored files are left out. */
+/** Fuzzy search for what @ may mention: files and folders by path, symbols by name, resources of connected MCP servers; ignored files are left out. */
 export interface FileSearchRequest {
   sessionId: string;
   query: string;

@@ -60,7 +60,7 @@ export class Mentions {
         const line = m.range ? m.range.start.line + 1 : undefined;
         return {
           mention: { kind: symbol ? "symbol" : m.kind === "folder" ? "folder" : "file", label: `@${symbol ? name : m.path}`, uri: m.uri, path: m.path, startLine: symbol ? line : undefined, endLine: symbol && m.range ? m.range.end.line + 1 : undefined },
-          icon: symbol ? "symbol-method" : m.kind === "folder" ? "folder" : "file", name, detail: symbol ? `${m.path}${line === undefined ? "" : `:${String(line)}`}` : "", hits: m.indices ?? [],
+          icon: symbol ? "symbol-method" : m.kind === "folder" ? "folder" : m.kind === "resource" ? "plug" : "file", name, detail: m.kind === "resource" ? (m.name ?? "") : symbol ? `${m.path}${line === undefined ? "" : `:${String(line)}`}` : "", hits: m.indices ?? [],
         };
       });
     }

@@ -1,0 +1,33 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+)
+
+// Entering is a prompt on its way in: it is in no event yet.
+type Entering struct {
+	Session   SessionInfo
+	MessageID string
+	Parts     []provider.Part
+	// Call makes a call by hand, as Session.Tool does: asked, shown and capped like a model's.
+	Call func(ctx context.Context, tool string, input json.RawMessage) (ToolData, error)
+}
+
+// enter lets what a prompt mentions be read, and the person's own code look at it. What came in is kept where that
+// would leave nothing.
+func (s *Session) enter(ctx context.Context, p Prompt) []provider.Part {
+	e := Entering{Session: s.acting(), MessageID: p.MessageID, Parts: p.Parts, Call: s.byHand}
+	if enter := s.rt.o.Enter; enter != nil {
+		e.Parts = enter(ctx, e)
+	}
+	if x := s.rt.extensions(e.Session.Cwd); x.Message != nil {
+		e.Parts = x.Message(ctx, e)
+	}
+	if len(e.Parts) == 0 {
+		return p.Parts
+	}
+	return e.Parts
+}
