@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/search"
 	"github.com/pillion-dev/pillion/tools/skill"
 )
@@ -37,6 +39,29 @@ func (a *app) agents(cwd string) []agent.Agent {
 			TopP: x.TopP, Steps: x.Steps, Rules: x.Permission.Rules, Tools: x.Tools, Hidden: x.Hidden, Disabled: x.Disable})
 	}
 	return out
+}
+
+// agentRules are the effective rules of an agent, of the one that new sessions get where none is named.
+func (a *app) agentRules(cwd, name string) (permission.Ruleset, error) {
+	all := a.runtime.Agents(cwd)
+	find := func(name string) int {
+		return slices.IndexFunc(all, func(x agent.Agent) bool { return x.Name == name })
+	}
+	if name == "" {
+		name = agent.DefaultAgent
+		if i := find(a.configOf(cwd).DefaultAgent); i >= 0 && !all[i].Hidden && all[i].Mode != agent.ModeSubagent {
+			name = all[i].Name
+		}
+	} else if find(name) < 0 {
+		var names []string
+		for _, x := range all {
+			if !x.Hidden {
+				names = append(names, x.Name)
+			}
+		}
+		return nil, fmt.Errorf("there is no agent %q; there are %s", name, strings.Join(names, ", "))
+	}
+	return a.rules(cwd, name), nil
 }
 
 // switches are the configured ones, with what is being tried.

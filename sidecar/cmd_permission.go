@@ -1,15 +1,10 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"path/filepath"
-	"strconv"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -27,7 +22,7 @@ func permissionCommand() *cobra.Command {
 }
 
 func permissionExplain() *cobra.Command {
-	var cwd, command string
+	var cwd, command, as string
 	var lines, asJSON bool
 	c := &cobra.Command{
 		Use: "explain --command '…'", Short: "Show what a shell command would run and touch, and what would be asked", Args: cobra.NoArgs,
@@ -36,15 +31,16 @@ func permissionExplain() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p := newWorkplace()
-			a := newApp(appOptions{place: p, ephemeral: true, noLSP: true})
+			a := newApp(appOptions{place: newWorkplace(), noLSP: true})
 			defer a.close()
+			rules, err := a.agentRules(dir, as)
+			if err != nil {
+				return err
+			}
 			env := a.env(agent.SessionInfo{Cwd: dir})
+			gate := permission.NewGate(permission.GateOptions{Rules: func() permission.Ruleset { return rules }, Grants: a.grants, Project: worktree(dir)})
 			explain := func(command, workdir string) builtin.Explanation {
-				if workdir != "" && !filepath.IsAbs(workdir) {
-					workdir = filepath.Join(dir, workdir)
-				}
-				return env.Explain(command, workdir, p.rules(dir))
+				return env.Explain(c.Context(), command, workdir, gate)
 			}
 			if lines {
 				return jsonl(c, func(line []byte) any {
@@ -79,14 +75,17 @@ func permissionExplain() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&command, "command", "", "the shell command")
+	c.Flags().StringVar(&as, "agent", "", "judge by this agent's rules (default: the agent of new sessions)")
 	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().BoolVar(&lines, "jsonl", false, `read {"id"?,"command","workdir"?} lines from standard input`)
 	return c
 }
 
+var verbs = map[permission.Action]string{permission.Allow: "allows", permission.Ask: "asks", permission.Deny: "denies"}
+
 func printExplanation(w io.Writer, x builtin.Explanation) {
-	fmt.Fprintf(w, "%s: %s\n", x.Decision, terminal.Clean(x.Why))
+	fmt.Fprintln(w, strings.TrimSuffix(x.Decision+": "+terminal.Clean(x.Why), ": "))
 	for _, c := range x.Commands {
 		fmt.Fprintln(w, "  runs      ", terminal.Clean(shell.Visible(c)))
 	}
@@ -99,12 +98,15 @@ func printExplanation(w io.Writer, x builtin.Explanation) {
 	if x.Opaque {
 		fmt.Fprintln(w, "  opaque     it cannot be known what it runs, so the whole command is asked and no rule allows it")
 	}
+	if x.Sandbox {
+		fmt.Fprintln(w, "  sandbox    it runs in the sandbox")
+	}
 	for _, r := range x.Requests {
-		fmt.Fprintf(w, "  asks %s: %s", r.Permission, terminal.Clean(shell.Visible(strings.Join(r.Patterns, " · "))))
-		if len(r.Always) > 0 {
-			fmt.Fprintf(w, "   (always: %s)", terminal.Clean(strings.Join(r.Always, " · ")))
+		fmt.Fprintf(w, "  %-10s %s: %s\n", verbs[r.Action], r.Permission, terminal.Clean(shell.Visible(strings.Join(r.Patterns, " · "))))
+		fmt.Fprintf(w, "  %-10s %s\n", "", terminal.Clean(shell.Visible(r.Why)))
+		if len(r.Always) > 0 && r.Action == permission.Ask {
+			fmt.Fprintf(w, "  %-10s \"always\" would remember %s\n", "", terminal.Clean(strings.Join(r.Always, " · ")))
 		}
-		fmt.Fprintln(w)
 	}
 }
 
@@ -164,78 +166,4 @@ func permissionCheck() *cobra.Command {
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().BoolVar(&lines, "jsonl", false, `read {"id"?,"config"?,"permission","pattern"} lines from standard input`)
 	return c
-}
-
-func permissionList() *cobra.Command {
-	var asJSON, all bool
-	var cwd string
-	c := &cobra.Command{
-		Use: "list", Short: "List what was allowed for good in this project", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			dir, err := directory(cwd)
-			if err != nil {
-				return err
-			}
-			project := worktree(dir)
-			if all {
-				project = ""
-			}
-			a := newApp(appOptions{place: newWorkplace()})
-			defer a.close()
-			list, err := grantsIn(c.Context(), a.grants, project)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return writeLines(c.OutOrStdout(), list)
-			}
-			if len(list) == 0 {
-				fmt.Fprintln(c.OutOrStdout(), "nothing was allowed for good here")
-			}
-			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
-			for _, g := range list {
-				project := g.Project
-				if project == permission.Everywhere {
-					project = "every project"
-				}
-				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", g.ID, g.Permission, terminal.Clean(g.Pattern), g.Created.Local().Format(time.DateTime), project)
-			}
-			return w.Flush()
-		},
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON lines")
-	c.Flags().BoolVar(&all, "all", false, "of every project")
-	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
-	return c
-}
-
-// grantsIn are what counts in a project: its own grants and those for every project. The empty project has all.
-func grantsIn(ctx context.Context, grants permission.Grants, project string) ([]permission.Grant, error) {
-	list, err := grants.List(ctx, project)
-	if err != nil || project == "" {
-		return list, err
-	}
-	everywhere, err := grants.List(ctx, permission.Everywhere)
-	return append(list, everywhere...), err
-}
-
-func permissionRevoke() *cobra.Command {
-	return &cobra.Command{
-		Use: "revoke ID...", Short: "Take back what was allowed for good", Args: cobra.MinimumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			a := newApp(appOptions{place: newWorkplace()})
-			defer a.close()
-			for _, s := range args {
-				id, err := strconv.ParseInt(s, 10, 64)
-				if err != nil {
-					return usagef("%q is not a number from pillion permission list", s)
-				}
-				if err := a.grants.Revoke(c.Context(), id); err != nil {
-					return fmt.Errorf("%d: %w", id, err)
-				}
-				fmt.Fprintln(c.OutOrStdout(), "revoked", id)
-			}
-			return nil
-		},
-	}
 }

@@ -54,12 +54,6 @@ type BashOptions struct {
 // Bash runs a command, after the analysis in package shell has said what must be asked.
 func Bash(env Env) tools.Tool {
 	o := env.Shell.ready()
-	if o.Timeout <= 0 {
-		o.Timeout = defaultTimeout
-	}
-	if o.Environ == nil {
-		o.Environ = func() []string { return shell.Environ(os.Environ()) }
-	}
 	run := func(ctx context.Context, p bashParams, call *tools.Call) (tools.Result, error) {
 		limit := o.Timeout
 		if p.Timeout != nil {
@@ -68,13 +62,7 @@ func Bash(env Env) tools.Tool {
 			}
 			limit = time.Duration(*p.Timeout) * time.Millisecond
 		}
-		dir := p.Workdir
-		if dir == "" {
-			dir = env.Cwd
-		} else if !filepath.IsAbs(dir) {
-			dir = filepath.Join(env.Cwd, dir)
-		}
-		dir = filepath.Clean(dir)
+		dir := env.workdir(p.Workdir)
 		sh, err := shell.Detect(o.Shell)
 		if err != nil {
 			return tools.Result{}, &tools.Error{Kind: "no_shell", Message: err.Error(), Err: err}
@@ -86,11 +74,7 @@ func Bash(env Env) tools.Tool {
 				environ = append(environ[:len(environ):len(environ)], k+"="+more[k])
 			}
 		}
-		a := shell.Analyze(env.shellRequest(p.Command, dir, environ))
-		if !shell.Bash(sh) && !a.Refused {
-			a.Opaque = true
-			a.Why = strings.TrimPrefix(a.Why+"; "+filepath.Base(sh)+" runs it, whose grammar is not bash's", "; ")
-		}
+		a := env.analyzed(p.Command, dir, sh, environ)
 		title := p.Description
 		if title == "" {
 			title = shell.Visible(p.Command)
@@ -165,6 +149,12 @@ func (o BashOptions) ready() BashOptions {
 	if o.Background == nil {
 		o.Background = &shell.Background{}
 	}
+	if o.Timeout <= 0 {
+		o.Timeout = defaultTimeout
+	}
+	if o.Environ == nil {
+		o.Environ = func() []string { return shell.Environ(os.Environ()) }
+	}
 	return o
 }
 
@@ -182,6 +172,17 @@ func (o BashOptions) Close() {
 	if o.Terminals != nil && !o.Lent {
 		o.Terminals.Close()
 	}
+}
+
+// workdir is where a command runs.
+func (e Env) workdir(dir string) string {
+	switch {
+	case dir == "":
+		dir = e.Cwd
+	case !filepath.IsAbs(dir):
+		dir = filepath.Join(e.Cwd, dir)
+	}
+	return filepath.Clean(dir)
 }
 
 func (e Env) spillDir() string {

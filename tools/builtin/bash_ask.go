@@ -33,6 +33,16 @@ func (e Env) shellRequest(command, dir string, environ []string) shell.Request {
 	}
 }
 
+// analyzed is what the analysis says of a command that the shell sh would run.
+func (e Env) analyzed(command, dir, sh string, environ []string) *shell.Analysis {
+	a := shell.Analyze(e.shellRequest(command, dir, environ))
+	if !shell.Bash(sh) && !a.Refused {
+		a.Opaque, a.ReadOnly = true, false
+		a.Why = strings.TrimPrefix(a.Why+"; "+filepath.Base(sh)+" runs it, whose grammar is not bash's", "; ")
+	}
+	return a
+}
+
 // secretive names the protected files that are asked even for reading: they hold credentials, or say what the agent
 // may do. Reading an editor's settings harms nobody.
 func secretive(real string) bool {
@@ -170,6 +180,18 @@ func (e Env) filesRequest(name string, paths []string) permission.Request {
 	return r
 }
 
+// weakened fits an ask about files to the answer about the programs, which came before it.
+func weakened(r permission.Request, program permission.Reply) permission.Request {
+	switch {
+	case r.Permission != "edit" && r.Permission != "read":
+	case program.Asked: // the person has seen the files
+		r.AskIf = permission.AskIfNone
+	case r.Permission == "edit" && !program.Granted:
+		r.AskIf = permission.AskIfSpecific // who allows a command by a rule allows what it writes
+	}
+	return r
+}
+
 // askCommand asks for all a command does; nil means it may run.
 func (e Env) askCommand(ctx context.Context, call *tools.Call, a *shell.Analysis, p bashParams, dir string) error {
 	if a.Refused {
@@ -177,14 +199,7 @@ func (e Env) askCommand(ctx context.Context, call *tools.Call, a *shell.Analysis
 	}
 	var program permission.Reply // the answer about the programs, which weakens what is asked about files
 	for _, r := range e.commandRequests(a) {
-		r = e.boxed(r, a, p.unsandboxed)
-		switch {
-		case r.Permission != "edit" && r.Permission != "read":
-		case program.Asked: // the person has seen the files
-			r.AskIf = permission.AskIfNone
-		case r.Permission == "edit" && !program.Granted:
-			r.AskIf = permission.AskIfSpecific // who allows a command by a rule allows what it writes
-		}
+		r = weakened(e.boxed(r, a, p.unsandboxed), program)
 		if r.Metadata == nil {
 			r.Metadata = map[string]any{}
 		}

@@ -1,7 +1,9 @@
 package builtin
 
 import (
-	"os"
+	"cmp"
+	"context"
+	"fmt"
 
 	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/shell"
@@ -16,73 +18,84 @@ type Explanation struct {
 	Opaque         bool               `json:"opaque"`
 	Why            string             `json:"why"`
 	Requests       []ExplainedRequest `json:"requests"`
+	Sandbox        bool               `json:"sandbox,omitempty"` // it would run in the sandbox
 }
 
-// ExplainedRequest is one ask of the command.
+// ExplainedRequest is one thing that is judged before the command runs.
 type ExplainedRequest struct {
-	Permission string   `json:"permission"`
-	Patterns   []string `json:"patterns"`
-	Always     []string `json:"always"`
+	Permission string            `json:"permission"`
+	Patterns   []string          `json:"patterns"`
+	Always     []string          `json:"always"`
+	Action     permission.Action `json:"action"`
+	Rule       *permission.Rule  `json:"rule,omitempty"` // what decided it; its origin names a remembered "always"
+	Why        string            `json:"why,omitempty"`
 }
 
-// Explain says what the bash tool would ask for a command in dir (empty: the session's) under these rules, without
-// any remembered grants.
-func (e Env) Explain(command, dir string, rules permission.Ruleset) Explanation {
-	if dir == "" {
-		dir = e.Cwd
+// Explain says what the bash tool would do with a command in dir (empty: the session's) behind this gate: its rules
+// and what it remembers. Only a plugin's word is not known beforehand.
+func (e Env) Explain(ctx context.Context, command, dir string, gate *permission.Gate) Explanation {
+	x := Explanation{Decision: "refuse", Commands: []string{}, ExternalPaths: []shell.PathAccess{}, ProtectedPaths: []string{}, Requests: []ExplainedRequest{}}
+	sh, err := shell.Detect(e.Shell.Shell)
+	if err != nil {
+		x.Why = err.Error()
+		return x
 	}
-	a := shell.Analyze(e.shellRequest(command, dir, shell.Environ(os.Environ())))
-	x := Explanation{Decision: "allow", Commands: a.Commands(), ExternalPaths: a.External, ProtectedPaths: []string{}, Opaque: a.Opaque, Why: a.Why, Requests: []ExplainedRequest{}}
-	if x.ExternalPaths == nil {
-		x.ExternalPaths = []shell.PathAccess{}
-	}
+	dir = e.workdir(dir)
+	a := e.analyzed(command, dir, sh, e.Shell.ready().Environ())
+	x.Commands, x.Opaque, x.Why = a.Commands(), a.Opaque, a.Why
+	x.ExternalPaths = append(x.ExternalPaths, a.External...)
 	for _, p := range a.Protected {
 		x.ProtectedPaths = append(x.ProtectedPaths, p.Path)
 	}
 	if a.Refused {
-		x.Decision = "refuse"
 		return x
 	}
+	s := e.Shell.Sandbox
+	if x.Sandbox = s.active() && s.support().Usable(); !x.Sandbox && s.Mode == SandboxOn {
+		x.Why = noSandbox(s.support())
+		return x
+	}
+	x.Decision = string(permission.Allow)
+	var program permission.Reply // as the person's answer would be
 	for _, r := range e.commandRequests(a) {
-		r = e.boxed(r, a, false)
-		if r.Permission == "edit" {
-			r.AskIf = permission.AskIfSpecific // as after a command that a rule allows
+		r = weakened(e.boxed(r, a, false), program)
+		v := gate.Judge(ctx, r)
+		if r.Permission == "bash" {
+			program = permission.Reply{Asked: v.Action == permission.Ask, Granted: v.Granted}
 		}
-		action, why := judge(rules, r)
-		if action != permission.Allow && x.Why == "" {
-			x.Why = why
-		}
-		if action == permission.Allow && (r.Permission == "read" || r.Permission == "edit") || len(r.Patterns) == 0 {
-			continue
-		}
+		why := explained(r, v)
 		switch {
-		case action == permission.Deny:
-			x.Decision = string(permission.Deny)
-		case action == permission.Ask && x.Decision == string(permission.Allow):
-			x.Decision = string(permission.Ask)
+		case v.Action == permission.Allow && (r.Permission == "read" || r.Permission == "edit") || len(r.Patterns) == 0:
+			continue // what is asked about files is not worth a word when nothing is
+		case v.Action == permission.Deny && x.Decision != string(permission.Deny):
+			x.Decision, x.Why = string(v.Action), why
+		case v.Action == permission.Ask && x.Decision == string(permission.Allow):
+			x.Decision, x.Why = string(v.Action), cmp.Or(x.Why, why)
 		}
-		always := r.Always
-		if always == nil {
-			always = []string{}
-		}
-		x.Requests = append(x.Requests, ExplainedRequest{r.Permission, r.Patterns, always})
+		x.Requests = append(x.Requests, ExplainedRequest{r.Permission, r.Patterns, append([]string{}, r.Always...), v.Action, v.Rule, why})
 	}
 	return x
 }
 
-// judge is what the gate would do with a request when nothing is remembered.
-func judge(rules permission.Ruleset, r permission.Request) (permission.Action, string) {
-	out, why := permission.Allow, ""
-	for i, p := range append(r.Patterns[:len(r.Patterns):len(r.Patterns)], r.Also...) {
-		switch action, rule := rules.Judge(r, p); {
-		case action == permission.Deny:
-			return action, "a rule denies " + r.Permission + " of " + p + " (" + rule.Permission + ": " + rule.Pattern + ", from " + rule.Origin + ")"
-		case action == permission.Ask && i < len(r.Patterns):
-			out, why = action, r.Why
-		}
+// explained says why a request is decided as it is.
+func explained(r permission.Request, v permission.Verdict) string {
+	rule := "no rule names " + v.Pattern
+	if v.Rule != nil {
+		rule = fmt.Sprintf("%s: %q is %s, from %s", v.Rule.Permission, v.Rule.Pattern, v.Rule.Action, cmp.Or(v.Rule.Origin, "the rules"))
 	}
-	if r.MustAsk {
-		return permission.Ask, r.Why
+	switch {
+	case v.Action == permission.Deny:
+		return "a rule denies " + r.Permission + " of " + v.Pattern + " (" + rule + ")"
+	case v.Action == permission.Allow && v.Granted:
+		return "it was allowed for good (" + rule + ")"
+	case v.Action == permission.Allow && v.Rule != nil && v.Rule.Permission == permission.ReadOnlyCommands:
+		return "it changes nothing (" + rule + ")"
+	case v.Action == permission.Allow && r.Permission == "bash" && v.Rule != nil && v.Rule.Action != permission.Allow:
+		return "in-project commands are not asked in the sandbox (sandbox_auto_allow)"
+	case v.Action == permission.Allow:
+		return rule
+	case r.MustAsk:
+		return r.Why + "; no rule and no \"always\" lets that through"
 	}
-	return out, why
+	return r.Why + " (" + rule + ")"
 }

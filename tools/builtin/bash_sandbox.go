@@ -90,7 +90,7 @@ func (e Env) box(a *shell.Analysis, p bashParams, dir string) (*shell.Sandbox, e
 		if s.Mode == SandboxAsk {
 			return nil, nil // the person was asked
 		}
-		return nil, &tools.Error{Kind: "no_sandbox", Message: "This command was not run: the sandbox is on, and there is none here: " + support.Why + `. The user can set "sandbox" to "ask" or "off" in the configuration.`}
+		return nil, &tools.Error{Kind: "no_sandbox", Message: "This command was not run: " + noSandbox(support)}
 	}
 	o := shell.SandboxOptions{
 		Root: e.root(), Dir: dir, Extra: append([]string{e.Cwd}, e.Extra...), Home: e.Home, Writable: s.Writable, Network: s.Network, Processes: s.Processes, Support: s.Support,
@@ -121,6 +121,10 @@ func (e Env) box(a *shell.Analysis, p bashParams, dir string) (*shell.Sandbox, e
 	box := shell.NewSandbox(o)
 	box.Made = made
 	return box, nil
+}
+
+func noSandbox(support shell.SandboxSupport) string {
+	return "the sandbox is on, and there is none here: " + support.Why + `. The user can set "sandbox" to "ask" or "off" in the configuration.`
 }
 
 // makesFolder reports that a command fills a folder outside the project that it may find empty.

@@ -236,25 +236,3 @@ func TestBashSaysWhatToDoNext(t *testing.T) {
 		}
 	}
 }
-
-func TestExplain(t *testing.T) {
-	s := newBashSession(t, `{}`)
-	for _, c := range []struct{ command, config, want string }{
-		{"ls", `{}`, `{"decision":"allow","commands":["ls"],"externalPaths":[],"protectedPaths":[],"opaque":false,"why":"","requests":[{"permission":"bash","patterns":["ls"],"always":["ls *"]}]}`},
-		{"A=1 go test ./... > ../log", `{}`, `{"decision":"ask","commands":["go test ./..."],"externalPaths":[{"path":"$UP/log","access":"write"}],"protectedPaths":[],"opaque":false,"why":"the command reads or writes outside the project","requests":[{"permission":"external_directory","patterns":["$UP/*"],"always":["$UP/*"]},{"permission":"bash","patterns":["go test ./..."],"always":["go test *"]}]}`},
-		{"rm x", `{"bash":{"rm *":"deny"}}`, `{"decision":"deny","commands":["rm x"],"externalPaths":[],"protectedPaths":[],"opaque":false,"why":"a rule denies bash of rm x (bash: rm *, from )","requests":[{"permission":"bash","patterns":["rm x"],"always":["rm *"]}]}`},
-		{"ls \x00", `{}`, `{"decision":"refuse","commands":[],"externalPaths":[],"protectedPaths":[],"opaque":true,"why":"it contains a NUL byte, which no shell can run","requests":[]}`},
-	} {
-		rs, err := permission.Parse([]byte(c.config), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := json.Marshal(s.env.Explain(c.command, "", append(permission.Default(), rs...)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if g := strings.ReplaceAll(string(got), filepath.Dir(s.env.Root), "$UP"); g != c.want {
-			t.Errorf("%s\n got %s\nwant %s", c.command, g, c.want)
-		}
-	}
-}

@@ -82,9 +82,9 @@ func (g *Gate) Ask(ctx context.Context, r Request) (Reply, error) {
 	if r.ID == "" {
 		r.ID = "per_" + rand.Text()
 	}
-	v := g.judge(ctx, r)
-	if v.action != Ask {
-		return v.reply(r)
+	v := g.Judge(ctx, r)
+	if v.Action != Ask {
+		return v.Reply(r)
 	}
 	if g.o.Advise != nil {
 		switch a := g.o.Advise(ctx, r); {
@@ -105,8 +105,8 @@ func (g *Gate) Ask(ctx context.Context, r Request) (Reply, error) {
 		g.o.Notify(r, nil)
 	}
 	// An "always" may have been given between the judgement and now.
-	if v := g.judge(ctx, r); v.action != Ask {
-		reply, err := v.reply(r)
+	if v := g.Judge(ctx, r); v.Action != Ask {
+		reply, err := v.Reply(r)
 		q.answer(Outcome{reply, err})
 	} else {
 		askCtx, cancel := context.WithCancel(ctx)
@@ -174,8 +174,8 @@ func (g *Gate) replied(ctx context.Context, q *question, reply Reply, err error)
 // Settle judges the open questions again: what has been allowed meanwhile, by an "always" or by following, goes on.
 func (g *Gate) Settle(ctx context.Context) {
 	for _, other := range g.open("") {
-		if v := other.gate.judge(ctx, other.request); v.action == Allow {
-			r, err := v.reply(other.request)
+		if v := other.gate.Judge(ctx, other.request); v.Action == Allow {
+			r, err := v.Reply(other.request)
 			other.answer(Outcome{r, err})
 		}
 	}

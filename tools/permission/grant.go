@@ -20,6 +20,14 @@ type Grant struct {
 // Everywhere is the Project of a grant that counts in every project.
 const Everywhere = "*"
 
+// Scope says in one word where the grant counts: the origin of the rule it is.
+func (g Grant) Scope() string {
+	if g.Project == Everywhere {
+		return string(ScopeEverywhere)
+	}
+	return string(ScopeProject)
+}
+
 // Grants is where project grants are kept. Implementations are safe for concurrent use.
 type Grants interface {
 	// Add remembers g and returns it with its ID. The same project, permission and pattern is kept once.

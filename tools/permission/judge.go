@@ -5,33 +5,38 @@ import (
 	"slices"
 )
 
-// verdict is what rules and grants say of a request.
-type verdict struct {
-	action  Action
-	pattern string // the one that is denied
-	rule    Rule   // the rule that denies
-	granted bool   // allowed only because of a grant
+// Verdict is what rules and grants say of a request.
+type Verdict struct {
+	Action  Action
+	Pattern string // the one that decided
+	Rule    *Rule  // what decided it, a grant too; nil: no rule names it, or the request must be asked
+	Granted bool   // allowed only because of a grant
 }
 
-func (v verdict) reply(r Request) (Reply, error) {
-	if v.action == Deny {
-		return Reply{}, &DeniedError{Permission: r.Permission, Pattern: v.pattern, Rule: v.rule}
+// Reply is what Ask returns when the person is not asked.
+func (v Verdict) Reply(r Request) (Reply, error) {
+	if v.Action == Deny {
+		return Reply{}, &DeniedError{Permission: r.Permission, Pattern: v.Pattern, Rule: *v.Rule}
 	}
-	return Reply{Kind: Once, Granted: v.granted}, nil
+	return Reply{Kind: Once, Granted: v.Granted}, nil
 }
 
-// judge is what the rules say, and of a change that may be followed what the person said once for all.
-func (g *Gate) judge(ctx context.Context, r Request) verdict {
+// Would is the action of Judge. It lets a caller skip work that only serves the question, such as checking a proposal.
+func (g *Gate) Would(ctx context.Context, r Request) Action { return g.Judge(ctx, r).Action }
+
+// Judge says what Ask will do with a request: Allow or Deny by rule or grant, or Ask the person. A change that may be
+// followed is allowed by what the person said once for all.
+func (g *Gate) Judge(ctx context.Context, r Request) Verdict {
 	v := g.weigh(ctx, r)
-	if v.action == Ask && r.Followable && !r.MustAsk && g.o.Follow != nil && g.o.Follow() {
-		return verdict{action: Allow}
+	if v.Action == Ask && r.Followable && !r.MustAsk && g.o.Follow != nil && g.o.Follow() {
+		return Verdict{Action: Allow}
 	}
 	return v
 }
 
 // weigh weighs every pattern: any deny denies, else any ask asks. Grants only turn an ask into an allow, and only
 // where the request says they may.
-func (g *Gate) weigh(ctx context.Context, r Request) verdict {
+func (g *Gate) weigh(ctx context.Context, r Request) Verdict {
 	sets := g.rulesets()
 	patterns := r.Patterns
 	if len(patterns) == 0 {
@@ -41,31 +46,44 @@ func (g *Gate) weigh(ctx context.Context, r Request) verdict {
 		for _, list := range [...][]string{patterns, r.Also} {
 			for _, p := range list {
 				if a, rule := rules.Judge(r, p); a == Deny {
-					return verdict{action: Deny, pattern: p, rule: *rule}
+					return Verdict{Action: Deny, Pattern: p, Rule: rule}
 				}
 			}
 		}
 	}
 	if r.MustAsk {
-		return verdict{action: Ask}
+		return Verdict{Action: Ask}
 	}
 	var grants Ruleset
-	out := verdict{action: Allow}
+	out := Verdict{Action: Allow}
 	for _, p := range patterns {
-		if !slices.ContainsFunc(sets, func(rules Ruleset) bool { a, _ := rules.Judge(r, p); return a != Allow }) {
+		v := Verdict{Action: Allow, Pattern: p}
+		for _, rules := range sets {
+			if a, rule := rules.Judge(r, p); a != Allow {
+				v = Verdict{Action: Ask, Pattern: p, Rule: rule}
+				break
+			} else if v.Rule == nil {
+				v.Rule = rule
+			}
+		}
+		if v.Action == Allow {
+			if !out.Granted {
+				out = v
+			}
 			continue
 		}
 		if grants == nil {
 			grants = g.grants(ctx, r.SessionID)
 		}
 		if slices.Contains(r.NoGrant, p) {
-			return verdict{action: Ask}
+			return v
 		}
 		// A grant speaks for its own permission only, so no aliases here.
-		if a, rule := grants.evaluate([]string{r.Permission}, p); rule == nil || a != Allow {
-			return verdict{action: Ask}
+		a, rule := grants.evaluate([]string{r.Permission}, p)
+		if rule == nil || a != Allow {
+			return v
 		}
-		out.granted = true
+		out = Verdict{Action: Allow, Pattern: p, Rule: rule, Granted: true}
 	}
 	return out
 }
@@ -95,7 +113,7 @@ func (g *Gate) grants(ctx context.Context, session string) Ruleset {
 				continue
 			}
 			for _, grant := range list {
-				out = append(out, Rule{Permission: grant.Permission, Pattern: grant.Pattern, Action: Allow, Origin: "project"})
+				out = append(out, Rule{Permission: grant.Permission, Pattern: grant.Pattern, Action: Allow, Origin: grant.Scope()})
 			}
 		}
 	}

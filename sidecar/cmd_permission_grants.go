@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pillion-dev/pillion/sidecar/terminal"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+func permissionList() *cobra.Command {
+	var asJSON, all bool
+	var cwd string
+	c := &cobra.Command{
+		Use: "list", Short: "List what was allowed for good in this project", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			dir, err := directory(cwd)
+			if err != nil {
+				return err
+			}
+			project := worktree(dir)
+			if all {
+				project = ""
+			}
+			a := newApp(appOptions{place: newWorkplace()})
+			defer a.close()
+			list, err := grantsIn(c.Context(), a.grants, project)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return writeLines(c.OutOrStdout(), list)
+			}
+			if len(list) == 0 {
+				fmt.Fprintln(c.OutOrStdout(), "nothing was allowed for good here")
+			}
+			return printGrants(c.OutOrStdout(), list)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON lines")
+	c.Flags().BoolVar(&all, "all", false, "of every project")
+	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
+	return c
+}
+
+func printGrants(to io.Writer, list []permission.Grant) error {
+	w := tabwriter.NewWriter(to, 0, 4, 2, ' ', 0)
+	for _, g := range list {
+		project := g.Project
+		if project == permission.Everywhere {
+			project = "every project"
+		}
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", g.ID, g.Permission, terminal.Clean(g.Pattern), g.Created.Local().Format(time.DateTime), project)
+	}
+	return w.Flush()
+}
+
+// grantsIn are what counts in a project: its own grants and those for every project. The empty project has all.
+func grantsIn(ctx context.Context, grants permission.Grants, project string) ([]permission.Grant, error) {
+	list, err := grants.List(ctx, project)
+	if err != nil || project == "" {
+		return list, err
+	}
+	everywhere, err := grants.List(ctx, permission.Everywhere)
+	return append(list, everywhere...), err
+}
+
+func permissionRevoke() *cobra.Command {
+	var all bool
+	var cwd string
+	c := &cobra.Command{
+		Use:   "revoke {NUMBER | PERMISSION | PATTERN}... | --all",
+		Short: "Take back what was allowed for good",
+		Long: "Take back what was allowed for good in this project or in every one, by the numbers of `pillion permission list`, by permission,\n" +
+			"by pattern, or by patterns of a permission that stands before them. Either all that is named is taken back, or nothing.",
+		Args: cobra.ArbitraryArgs,
+		Example: `  pillion permission revoke 3
+  pillion permission revoke bash              # all of bash
+  pillion permission revoke bash 'go test *'
+  pillion permission revoke --all             # all that counts in this project`,
+		RunE: func(c *cobra.Command, args []string) error {
+			dir, err := directory(cwd)
+			if err != nil {
+				return err
+			}
+			if all == (len(args) > 0) {
+				return usagef("say what to take back: numbers from pillion permission list, a permission, patterns, or --all alone")
+			}
+			a := newApp(appOptions{place: newWorkplace(), noLSP: true})
+			defer a.close()
+			here, err := grantsIn(c.Context(), a.grants, worktree(dir))
+			if err != nil {
+				return err
+			}
+			every, err := grantsIn(c.Context(), a.grants, "")
+			if err != nil {
+				return err
+			}
+			chosen := here
+			if !all {
+				if chosen, err = chosenGrants(args, here, every); err != nil {
+					return err
+				}
+			}
+			for _, g := range chosen {
+				if err := a.grants.Revoke(c.Context(), g.ID); err != nil {
+					return fmt.Errorf("%d: %w", g.ID, err)
+				}
+				fmt.Fprintln(c.OutOrStdout(), "revoked", g.ID, g.Permission, terminal.Clean(g.Pattern))
+			}
+			if len(chosen) == 0 {
+				fmt.Fprintln(c.OutOrStdout(), "nothing was allowed for good here")
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "all that counts in this project")
+	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
+	return c
+}
+
+// chosenGrants finds the grants that words name. A number is one of any project; words are about what counts here: a
+// permission, or a pattern, which belongs to the permission before it.
+func chosenGrants(words []string, here, every []permission.Grant) ([]permission.Grant, error) {
+	var out []permission.Grant
+	add := func(from []permission.Grant, is func(permission.Grant) bool) bool {
+		found := false
+		for _, g := range from {
+			if is(g) {
+				found = true
+				if !slices.Contains(out, g) {
+					out = append(out, g)
+				}
+			}
+		}
+		return found
+	}
+	name := ""
+	for i, word := range words {
+		ok := false
+		switch id, err := strconv.ParseInt(word, 10, 64); {
+		case err == nil:
+			ok = add(every, func(g permission.Grant) bool { return g.ID == id })
+		case slices.ContainsFunc(here, func(g permission.Grant) bool { return g.Permission == word }):
+			name = word
+			if i+1 < len(words) && narrows(words[i+1], here) {
+				continue // patterns of it follow
+			}
+			ok = add(here, func(g permission.Grant) bool { return g.Permission == word })
+		default:
+			ok = add(here, func(g permission.Grant) bool { return g.Pattern == word && (name == "" || g.Permission == name) })
+		}
+		if !ok {
+			return nil, noSuchGrant(word, name, here)
+		}
+	}
+	return out, nil
+}
+
+// narrows says whether a word behind a permission is a pattern of it: neither a number nor a permission.
+func narrows(word string, here []permission.Grant) bool {
+	_, err := strconv.ParseInt(word, 10, 64)
+	return err != nil && !slices.ContainsFunc(here, func(g permission.Grant) bool { return g.Permission == word })
+}
+
+func noSuchGrant(word, name string, here []permission.Grant) error {
+	what := strconv.Quote(word)
+	if name != "" && name != word {
+		what = name + " " + what
+	}
+	if len(here) == 0 {
+		return fmt.Errorf("nothing was allowed for good here, so nothing was taken back; %s may be another project's, which `pillion permission list --all` shows", what)
+	}
+	var b strings.Builder
+	_ = printGrants(&b, here) // to memory
+	return fmt.Errorf("%s was not allowed for good here, and nothing was taken back. There is:\n%s", what, strings.TrimRight(b.String(), "\n"))
+}
