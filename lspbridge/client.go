@@ -64,6 +64,8 @@ type client struct {
 	disk      []fileEvent              // changes on disk to tell of
 	telling   bool                     // a goroutine is at it
 	fresh     map[string]bool          // files whose problems changed and nobody was told; nil when none
+	touched   map[string]bool          // files to look at again by ourselves; nil when no look is planned
+	giveWay   func()                   // ends the look that is under way
 }
 
 // host is what a client needs of its manager.

@@ -78,6 +78,7 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 		c.mu.Lock()
 		if c.echo != echoOfText || !c.spec.Quirks.RefreshEcho {
 			c.refresh++
+			c.follow()
 		}
 		c.echo = echoNone
 		c.bump()

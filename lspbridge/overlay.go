@@ -17,6 +17,7 @@ func (c *client) lock(ctx context.Context) (release func(), err error) {
 		return func() { c.txn <- struct{}{} }, nil
 	default:
 	}
+	c.shove()
 	select {
 	case <-c.txn:
 		return func() { c.txn <- struct{}{} }, nil

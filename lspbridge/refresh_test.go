@@ -15,7 +15,9 @@ import (
 // any other reason counts.
 func TestRefreshEchoes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		refresh := func(s *fakelsp.Server) { _ = s.Peer().Call(context.Background(), "workspace/diagnostic/refresh", nil, nil) }
+		refresh := func(s *fakelsp.Server) {
+			_ = s.Peer().Call(context.Background(), "workspace/diagnostic/refresh", nil, nil)
+		}
 		says := "BAD one\n" // beside the text
 		var timer *time.Timer
 		f := newFaked(t, Quirks{RefreshEcho: true}, fakelsp.Options{Pull: true, On: func(_ context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {

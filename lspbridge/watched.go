@@ -144,6 +144,7 @@ func (c *client) onDisk(events []fileEvent) {
 			c.news(e.path)
 		}
 	}
+	c.follow(open...)
 	c.mu.Unlock()
 	if len(open) > 0 {
 		c.sync(open)

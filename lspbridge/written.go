@@ -14,6 +14,7 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 		c.tell(files, created)
 		return verdictOf{state: Pending, reason: c.spec.ID + " waits for the answer to this edit"}
 	}
+	c.shove()
 	select {
 	case <-c.txn:
 	case <-ctx.Done():
