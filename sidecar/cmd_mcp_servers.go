@@ -15,6 +15,7 @@ import (
 
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/tools/mcp"
+	"github.com/pillion-dev/pillion/tools/whole"
 )
 
 // mcpWait is how long list and test wait for servers to come up.
@@ -47,130 +48,102 @@ func mcpSetOf(cwd string, names ...string) (*app, *mcp.Set, error) {
 	return a, a.newMCPSet(dir, c, servers), nil
 }
 
-func mcpList() *cobra.Command {
+// overServers is a command about the configured servers, or about those it is called with.
+func overServers(c *cobra.Command, run func(c *cobra.Command, set *mcp.Set, names []string) error) *cobra.Command {
 	var cwd string
-	var asJSON bool
-	c := &cobra.Command{
-		Use: "list", Short: "Start the configured MCP servers and say how they are", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			a, set, err := mcpSetOf(cwd)
-			if err != nil {
-				return err
-			}
-			defer a.close()
-			defer set.Close(context.Background())
-			set.Start()
-			set.Ready(c.Context(), mcpWait)
-			all := set.Statuses()
-			if asJSON {
-				return writeLines(c.OutOrStdout(), all)
-			}
-			if len(all) == 0 {
-				fmt.Fprintln(c.OutOrStdout(), "No MCP server is configured. Add one: pillion mcp add NAME -- COMMAND …, or --url ADDRESS")
-				return nil
-			}
-			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
-			for _, s := range all {
-				what := fmt.Sprintf("%d tools, %d prompts", s.Tools, s.Prompts)
-				if s.Resources {
-					what += ", resources"
-				}
-				if s.State != mcp.Ready {
-					what = s.Reason
-				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.Name, s.State, s.Title, what)
-			}
-			return w.Flush()
-		},
+	c.RunE = func(c *cobra.Command, names []string) error {
+		a, set, err := mcpSetOf(cwd, names...)
+		if err != nil {
+			return err
+		}
+		defer a.close()
+		defer set.Close(context.Background())
+		return run(c, set, names)
 	}
 	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON lines")
 	return c
+}
+
+func mcpList() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{Use: "list", Short: "Start the configured MCP servers and say how they are", Args: cobra.NoArgs}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON lines")
+	return overServers(c, func(c *cobra.Command, set *mcp.Set, _ []string) error {
+		set.Start()
+		set.Ready(c.Context(), mcpWait)
+		all := set.Statuses()
+		if asJSON {
+			return writeLines(c.OutOrStdout(), all)
+		}
+		if len(all) == 0 {
+			fmt.Fprintln(c.OutOrStdout(), "No MCP server is configured. Add one: pillion mcp add NAME -- COMMAND …, or --url ADDRESS")
+			return nil
+		}
+		w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
+		for _, s := range all {
+			what := fmt.Sprintf("%d tools, %d prompts", s.Tools, s.Prompts)
+			if s.Resources {
+				what += ", resources"
+			}
+			if s.State != mcp.Ready {
+				what = s.Reason
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.Name, s.State, s.Title, what)
+		}
+		return w.Flush()
+	})
 }
 
 func mcpTest() *cobra.Command {
-	var cwd string
-	c := &cobra.Command{
-		Use: "test NAME", Short: "Start one MCP server and show what it offers, or why it fails", Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			a, set, err := mcpSetOf(cwd, args[0])
-			if err != nil {
-				return err
-			}
-			defer a.close()
-			defer set.Close(context.Background())
-			began := time.Now()
-			set.Start()
-			set.Ready(c.Context(), mcpWait)
-			s, out := set.Statuses()[0], c.OutOrStdout()
-			if s.State != mcp.Ready {
-				return fmt.Errorf("%s %s: %s", s.Name, s.State, s.Reason)
-			}
-			fmt.Fprintf(out, "%s (%s) came up in %d ms\n", s.Name, s.Title, time.Since(began).Milliseconds())
-			for _, t := range set.Offered() {
-				first, _, _ := strings.Cut(t.Description, "\n")
-				fmt.Fprintf(out, "  tool    %s  %s\n", t.ID, first)
-			}
-			for _, p := range set.Prompts() {
-				fmt.Fprintf(out, "  prompt  /%s  %s\n", p.Name, p.Description)
-			}
-			for _, r := range set.Resources(c.Context(), s.Name) {
-				fmt.Fprintf(out, "  resource  %s  %s\n", r.URI, r.Name)
-			}
-			return nil
-		},
-	}
-	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
-	return c
+	c := &cobra.Command{Use: "test NAME", Short: "Start one MCP server and show what it offers, or why it fails", Args: cobra.ExactArgs(1)}
+	return overServers(c, func(c *cobra.Command, set *mcp.Set, _ []string) error {
+		began := time.Now()
+		set.Start()
+		set.Ready(c.Context(), mcpWait)
+		s, out := set.Statuses()[0], c.OutOrStdout()
+		if s.State != mcp.Ready {
+			return fmt.Errorf("%s %s: %s", s.Name, s.State, s.Reason)
+		}
+		fmt.Fprintf(out, "%s (%s) came up in %d ms\n", s.Name, s.Title, time.Since(began).Milliseconds())
+		for _, t := range set.Offered() {
+			first, _, _ := strings.Cut(t.Description, "\n")
+			fmt.Fprintf(out, "  tool    %s  %s\n", t.ID, first)
+		}
+		for _, p := range set.Prompts() {
+			fmt.Fprintf(out, "  prompt  /%s  %s\n", p.Name, p.Description)
+		}
+		for _, r := range set.Resources(c.Context(), s.Name) {
+			fmt.Fprintf(out, "  resource  %s  %s\n", r.URI, r.Name)
+		}
+		return nil
+	})
 }
 
 func mcpLogin() *cobra.Command {
-	var cwd string
-	c := &cobra.Command{
-		Use: "login NAME", Short: "Sign in to a remote MCP server with the browser", Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			a, set, err := mcpSetOf(cwd, args[0])
-			if err != nil {
-				return err
-			}
-			defer a.close()
-			defer set.Close(context.Background())
-			err = set.Login(c.Context(), args[0], func(address string) error {
-				fmt.Fprintf(c.ErrOrStderr(), "Open this address to sign in:\n\n  %s\n\n", address)
-				return openBrowser(address)
-			})
-			if err == nil {
-				fmt.Fprintf(c.OutOrStdout(), "Signed in to %s.\n", args[0])
-			}
-			return err
-		},
-	}
-	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
-	return c
+	c := &cobra.Command{Use: "login NAME", Short: "Sign in to a remote MCP server with the browser", Args: cobra.ExactArgs(1)}
+	return overServers(c, func(c *cobra.Command, set *mcp.Set, names []string) error {
+		err := set.Login(c.Context(), names[0], func(address string) error {
+			fmt.Fprintf(c.ErrOrStderr(), "Open this address to sign in:\n\n  %s\n\n", address)
+			return openBrowser(address)
+		})
+		if err == nil {
+			fmt.Fprintf(c.OutOrStdout(), "Signed in to %s.\n", names[0])
+		}
+		return err
+	})
 }
 
 func mcpLogout() *cobra.Command {
-	var cwd string
-	c := &cobra.Command{
-		Use: "logout NAME", Short: "Forget a sign-in", Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			a, set, err := mcpSetOf(cwd, args[0])
-			if err != nil {
-				return err
-			}
-			defer a.close()
-			defer set.Close(context.Background())
-			there, err := set.Logout(args[0])
-			if err == nil && !there {
-				fmt.Fprintf(c.OutOrStdout(), "Nobody was signed in to %s.\n", args[0])
-			} else if err == nil {
-				fmt.Fprintf(c.OutOrStdout(), "Signed out of %s.\n", args[0])
-			}
-			return err
-		},
-	}
-	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
-	return c
+	c := &cobra.Command{Use: "logout NAME", Short: "Forget a sign-in", Args: cobra.ExactArgs(1)}
+	return overServers(c, func(c *cobra.Command, set *mcp.Set, names []string) error {
+		there, err := set.Logout(names[0])
+		if err == nil && !there {
+			fmt.Fprintf(c.OutOrStdout(), "Nobody was signed in to %s.\n", names[0])
+		} else if err == nil {
+			fmt.Fprintf(c.OutOrStdout(), "Signed out of %s.\n", names[0])
+		}
+		return err
+	})
 }
 
 func mcpAdd() *cobra.Command {
@@ -320,31 +293,12 @@ func editConfig(file string, at []string, value any) error {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	v.Format()
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
-	}
-	return writeWhole(file, v.Pack())
-}
-
-// writeWhole replaces a file's text at once: half a configuration is worse than the old one. Links are followed.
-func writeWhole(file string, text []byte) error {
 	if real, err := filepath.EvalSymlinks(file); err == nil {
-		file = real
+		file = real // links are followed
 	}
 	mode := os.FileMode(0o600)
 	if info, err := os.Stat(file); err == nil {
 		mode = info.Mode().Perm()
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(file), ".pillion-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(text)
-	for _, step := range []func() error{func() error { return err }, func() error { return tmp.Chmod(mode) }, tmp.Sync, tmp.Close, func() error { return os.Rename(tmp.Name(), file) }} {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return whole.Write(file, v.Pack(), mode)
 }

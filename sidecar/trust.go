@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/sidecar/config"
+	"github.com/pillion-dev/pillion/tools/whole"
 )
 
 // Trust is stored as one small file a folder, so that several processes need no lock between them: 0600 in a folder
@@ -103,25 +104,11 @@ func readTrust(path string) (r trustRecord, err error) {
 }
 
 func (p *workplace) writeTrust(r trustRecord) error {
-	if err := os.MkdirAll(p.trustDir(), 0o700); err != nil {
-		return err
-	}
 	b, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(p.trustDir(), ".new-*") // 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(b, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), p.trustFile(r.Path))
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
+	return whole.Write(p.trustFile(r.Path), append(b, '\n'), 0o600)
 }
 
 // trust stores that a folder is trusted.

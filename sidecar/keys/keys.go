@@ -11,11 +11,12 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/pillion-dev/pillion/tools/whole"
 )
 
 // Source says where a key is kept.
@@ -200,14 +201,5 @@ func (s *Store) save(entries map[string]entry) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(s.File), 0o700); err != nil {
-		return err
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(s.File), ".auth-*") // 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(append(raw, '\n'))
-	return errors.Join(err, tmp.Sync(), tmp.Close(), os.Rename(tmp.Name(), s.File))
+	return whole.Write(s.File, append(raw, '\n'), 0o600)
 }

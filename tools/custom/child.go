@@ -18,6 +18,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/pillion-dev/pillion/tools/guard"
+	"github.com/pillion-dev/pillion/tools/whole"
 )
 
 //go:embed host/*.mjs host/zod.mjs.gz
@@ -37,7 +40,7 @@ type child struct {
 	stdin   io.WriteCloser
 	token   string
 	files   string // folder of the host's own files and of bundles
-	stderr  *tail
+	stderr  *guard.Tail
 	exited  chan struct{} // closed when it has ended
 	runtime string
 
@@ -157,7 +160,7 @@ func (h *Host) startChild(ctx context.Context) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &child{token: rand.Text(), files: files, stderr: &tail{}, exited: make(chan struct{}), waiting: map[int64]chan message{}, units: map[string]*source{}}
+	c := &child{token: rand.Text(), files: files, stderr: &guard.Tail{}, exited: make(chan struct{}), waiting: map[int64]chan message{}, units: map[string]*source{}}
 	c.cmd = exec.Command(program, append(args, filepath.Join(files, "host.mjs"))...)
 	c.cmd.Dir = h.o.Directory
 	c.cmd.Env = append(os.Environ(), "PILLION_HOST_TOKEN="+c.token)
@@ -171,7 +174,7 @@ func (h *Host) startChild(ctx context.Context) (*child, error) {
 		return nil, err
 	}
 	c.cmd.Stdout = w
-	ownGroup(c.cmd)
+	guard.OwnGroup(c.cmd)
 	start := h.o.Start
 	if start == nil {
 		start = (*exec.Cmd).Start
@@ -186,7 +189,7 @@ func (h *Host) startChild(ctx context.Context) (*child, error) {
 	h.closed.Go(func() { c.read(r, hello) })
 	h.closed.Go(func() {
 		err := c.cmd.Wait()
-		killGroup(c.cmd)
+		guard.KillGroup(c.cmd)
 		c.over(err)
 	})
 	timer := time.NewTimer(startLimit)
@@ -244,16 +247,7 @@ func (h *Host) unpack() (string, error) {
 		if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, text) {
 			continue
 		}
-		tmp, err := os.CreateTemp(dir, ".new-*") // two of us may start at once
-		if err != nil {
-			return "", err
-		}
-		_, err = tmp.Write(text)
-		if err = errors.Join(err, tmp.Close()); err == nil {
-			err = os.Rename(tmp.Name(), path)
-		}
-		if err != nil {
-			_ = os.Remove(tmp.Name())
+		if err := whole.Write(path, text, 0o600); err != nil { // two of us may start at once
 			return "", err
 		}
 	}
@@ -365,7 +359,7 @@ func (c *child) over(err error) {
 	if err != nil {
 		text = err.Error()
 	}
-	if last := c.stderr.last(); last != "" {
+	if last := c.stderr.Last(); last != "" {
 		text += ": " + last
 	}
 	c.mu.Lock()
@@ -393,7 +387,7 @@ func (c *child) stop() {
 	select {
 	case <-c.exited:
 	case <-time.After(stopGrace):
-		killGroup(c.cmd)
+		guard.KillGroup(c.cmd)
 		<-c.exited
 	}
 }

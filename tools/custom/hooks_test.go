@@ -11,7 +11,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-const guard = `import { appendFileSync } from "node:fs"
+const guardPlugin = `import { appendFileSync } from "node:fs"
 export const Guard = async ({ directory, $, client }, options) => {
   const there = await $` + "`echo ${\"it's\"} here`.text()" + `
   return {
@@ -32,7 +32,7 @@ export const Guard = async ({ directory, $, client }, options) => {
 `
 
 func TestAPlugin(t *testing.T) {
-	p := newPlace(t, map[string]string{"plugin/guard.ts": guard})
+	p := newPlace(t, map[string]string{"plugin/guard.ts": guardPlugin})
 	hook := func() tools.Hook { p.Has(t.Context(), hookBefore); return p.Hook() }()
 	call := &tools.Call{Tool: "read", SessionID: "ses", CallID: "c"}
 	in, err := hook.Before(t.Context(), call, json.RawMessage(`{"filePath":"a.txt"}`))

@@ -100,7 +100,7 @@ export const deep = { description: "d", args: {}, async execute() { let a = {}; 
 	}
 	for id, want := range map[string]string{"bad_forges": "true", "bad_floods": "flooded"} {
 		if r, err := p.run(t.Context(), id, `{}`, nil); err != nil || r.Output != want {
-			t.Errorf("%s: %q %v", id, cut(r.Output, 100), err)
+			t.Errorf("%s: %q %v", id, tools.Cut(r.Output, 100), err)
 		}
 	}
 	for _, id := range []string{"bad_giga", "bad_deep"} { // cut, or an error that says what happened; never the end of us

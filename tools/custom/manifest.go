@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/guard"
 )
 
 const (
@@ -41,7 +42,7 @@ func (h *Host) openManifest(f file) unit {
 		h.notice("error", fmt.Sprintf("%s was not loaded: %v", f.path, err))
 		return u
 	}
-	id := clean(m.Name)
+	id := toolID(m.Name)
 	u.tools = []tools.Tool{{
 		ID: id, Permission: id, Kind: tools.KindOther, Parameters: m.InputSchema, Description: m.Description, ReadOnly: m.ReadOnly,
 		Run: func(ctx context.Context, input json.RawMessage, call *tools.Call) (tools.Result, error) {
@@ -107,9 +108,9 @@ func (h *Host) program(ctx context.Context, m *manifest, input json.RawMessage, 
 	}
 	cmd := exec.Command(m.Command[0], m.Command[1:]...)
 	cmd.Dir, cmd.Stdin, cmd.WaitDelay = h.o.Directory, bytes.NewReader(in), endGrace
-	out, errs := &bounded{max: maxAnswer}, &tail{}
+	out, errs := &bounded{max: maxAnswer}, &guard.Tail{}
 	cmd.Stdout, cmd.Stderr = out, errs
-	ownGroup(cmd)
+	guard.OwnGroup(cmd)
 	start := h.o.Start
 	if start == nil {
 		start = (*exec.Cmd).Start
@@ -117,10 +118,10 @@ func (h *Host) program(ctx context.Context, m *manifest, input json.RawMessage, 
 	if err := start(cmd); err != nil {
 		return tools.Result{}, &tools.Error{Kind: "custom", Message: fmt.Sprintf("%s cannot be started: %v", m.Command[0], err)}
 	}
-	stop := context.AfterFunc(timed, func() { killGroup(cmd) })
+	stop := context.AfterFunc(timed, func() { guard.KillGroup(cmd) })
 	err = cmd.Wait()
 	stop()
-	killGroup(cmd)
+	guard.KillGroup(cmd)
 	switch {
 	case ctx.Err() != nil:
 		return tools.Result{}, ctx.Err()
@@ -128,7 +129,7 @@ func (h *Host) program(ctx context.Context, m *manifest, input json.RawMessage, 
 		return tools.Result{}, &tools.Error{Kind: "timeout", Message: fmt.Sprintf("%s did not end within %s and was killed.", m.Command[0], limit)}
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
 		text := err.Error()
-		if last := errs.last(); last != "" {
+		if last := errs.Last(); last != "" {
 			text += ": " + last
 		}
 		return tools.Result{}, &tools.Error{Kind: "custom", Message: text}

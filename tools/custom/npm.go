@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/pillion-dev/pillion/tools"
 )
 
 var packageName = regexp.MustCompile(`^(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*$`)
@@ -43,7 +45,7 @@ func Resolve(ctx context.Context, spec, dir, cache string) (file string, err err
 	if !packageName.MatchString(name) || version == "" || strings.HasPrefix(version, "-") || strings.ContainsAny(version, " \t\n;|&$`/:") {
 		return "", fmt.Errorf("%q is neither a path nor an npm package", spec)
 	}
-	home := filepath.Join(cache, "plugins", clean(name)+"@"+clean(version))
+	home := filepath.Join(cache, "plugins", toolID(name)+"@"+toolID(version))
 	root := filepath.Join(home, "node_modules", filepath.FromSlash(name))
 	if _, err := os.Stat(filepath.Join(root, "package.json")); err != nil {
 		if err := install(ctx, home, name+"@"+version); err != nil {
@@ -69,7 +71,7 @@ func install(ctx context.Context, home, spec string) error {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%w: %s", err, cut(strings.TrimSpace(out.String()), 500))
+		return fmt.Errorf("%w: %s", err, tools.Cut(strings.TrimSpace(out.String()), 500))
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func (h *Host) open(ctx context.Context, f file) unit {
 		if t.Problem != "" {
 			h.notice("warning", fmt.Sprintf("%s: the arguments of %s cannot be described to the model in full (%s); they are checked when it is called", f.path, t.Name, t.Problem))
 		}
-		u.tools = append(u.tools, s.tool(clean(t.Name), t.Name, t.Description, t.Schema))
+		u.tools = append(u.tools, s.tool(toolID(t.Name), t.Name, t.Description, t.Schema))
 	}
 	return u
 }
@@ -243,7 +243,7 @@ func (h *Host) again(ctx context.Context, path string) *source {
 // allow asks for a call of a tool that came from elsewhere.
 func allow(ctx context.Context, call *tools.Call, id, path string, input json.RawMessage) error {
 	_, err := call.Ask(ctx, permission.Request{
-		Permission: id, Patterns: []string{"*"}, Always: []string{"*"}, Added: true, Title: strings.TrimSpace(id + " " + cut(string(input), 160)),
+		Permission: id, Patterns: []string{"*"}, Always: []string{"*"}, Added: true, Title: strings.TrimSpace(id + " " + tools.Cut(string(input), 160)),
 		Why: "It is a custom tool (" + path + "), which may do anything you may.", Metadata: map[string]any{"file": path, "input": input},
 	})
 	return err
@@ -320,7 +320,7 @@ func toolError(path string, e *remoteError) error {
 	if e.Kind == "invalid" {
 		return &tools.Error{Kind: "invalid", Message: "The arguments do not fit:\n" + e.Message + "\nRewrite the call so that they do."}
 	}
-	return &tools.Error{Kind: "custom", Message: cut(e.Error(), 8<<10), Err: e}
+	return &tools.Error{Kind: "custom", Message: tools.Cut(e.Error(), 8<<10), Err: e}
 }
 
 // result is a call's answer in our shape.
@@ -345,13 +345,8 @@ func result(raw json.RawMessage) (tools.Result, error) {
 	return out, nil
 }
 
-// clean makes a name of what every provider takes.
-func clean(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
-			return r
-		}
-		return '_'
-	}, s)
-	return s[:min(len(s), 64)]
+// toolID is a name as providers take it.
+func toolID(name string) string {
+	name = tools.Name(name)
+	return name[:min(len(name), 64)]
 }

@@ -102,14 +102,14 @@ func (v *server) elicit(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitRe
 	if len(names) > maxFields {
 		return decline, nil
 	}
-	intro := fmt.Sprintf("The MCP server %s asks: %s", v.Name, cut(strings.TrimSpace(p.Message), 1000))
+	intro := fmt.Sprintf("The MCP server %s asks: %s", v.Name, tools.Cut(strings.TrimSpace(p.Message), 1000))
 	var qs []tools.Question
 	for _, name := range names {
 		qs = append(qs, question(intro, name, form.Properties[name]))
 	}
 	if len(qs) == 0 { // nothing to fill in: a yes or no
 		no := false
-		qs = []tools.Question{{Question: intro, Header: cut(v.Name, 30), Custom: &no, Options: []tools.Option{{Label: "Yes"}, {Label: "No"}}}}
+		qs = []tools.Question{{Question: intro, Header: tools.Cut(v.Name, 30), Custom: &no, Options: []tools.Option{{Label: "Yes"}, {Label: "No"}}}}
 	}
 	answers, err := r.call.Host.Questions.AskQuestions(ctx, r.call, qs)
 	r.active()
@@ -182,9 +182,9 @@ func question(intro, name string, f field) tools.Question {
 	if title == "" {
 		title = name
 	}
-	q := tools.Question{Question: intro + "\n" + title, Header: cut(title, 30), Multiple: f.Type == "array"}
+	q := tools.Question{Question: intro + "\n" + title, Header: tools.Cut(title, 30), Multiple: f.Type == "array"}
 	if f.Description != "" {
-		q.Question += ": " + cut(f.Description, 500)
+		q.Question += ": " + tools.Cut(f.Description, 500)
 	}
 	_, labels := f.choices()
 	for _, l := range labels {
@@ -261,7 +261,7 @@ func (v *server) sample(ctx context.Context, p *sdk.CreateMessageParams) (*sdk.C
 	}
 	err := ask(ctx, r.call, permission.Request{
 		Permission: "mcp_sampling", Patterns: []string{v.Name}, Always: []string{v.Name}, Added: true,
-		Title: fmt.Sprintf("Let the MCP server %s ask the model: %s", v.Name, cut(first, 200)),
+		Title: fmt.Sprintf("Let the MCP server %s ask the model: %s", v.Name, tools.Cut(first, 200)),
 		Why:   "The server wants an answer of your model. It costs tokens, and the server reads the answer.",
 	})
 	if err != nil {

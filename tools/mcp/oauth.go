@@ -18,6 +18,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
+
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/whole"
 )
 
 // OAuth is what is known of a client beforehand; empty fields are found out or registered.
@@ -58,7 +61,7 @@ func (v *server) tokenFile() string {
 		return ""
 	}
 	sum := sha256.Sum256([]byte(v.URL))
-	return filepath.Join(v.set.o.StateDir, "mcp-auth", clean(v.Name)+"-"+hex.EncodeToString(sum[:8])+".json")
+	return filepath.Join(v.set.o.StateDir, "mcp-auth", tools.Name(v.Name)+"-"+hex.EncodeToString(sum[:8])+".json")
 }
 
 func (v *server) loadSignIn() *signedIn {
@@ -82,21 +85,7 @@ func (v *server) saveSignIn(in *signedIn) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".sign-in-*") // 0600
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(raw)
-	if err = errors.Join(err, tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name())
-	}
-	return err
+	return whole.Write(path, raw, 0o600)
 }
 
 // keeping hands out tokens and keeps each new one.
@@ -245,7 +234,7 @@ func newCallback() (*callback, error) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		if e := q.Get("error"); e != "" {
 			select {
-			case c.failed <- fmt.Errorf("the sign-in was refused: %s %s", cut(e, 100), cut(q.Get("error_description"), 300)):
+			case c.failed <- fmt.Errorf("the sign-in was refused: %s %s", tools.Cut(e, 100), tools.Cut(q.Get("error_description"), 300)):
 			default:
 			}
 			fmt.Fprintln(w, "The sign-in was refused. You can close this page and go back to Pillion.")

@@ -109,13 +109,13 @@ func (v *server) resources(ctx context.Context) (out []Resource, err error) {
 		if len(out) == maxResources {
 			break
 		}
-		out = append(out, Resource{Server: v.Name, URI: r.URI, Name: r.Name, Description: cut(r.Description, 300), Mime: r.MIMEType})
+		out = append(out, Resource{Server: v.Name, URI: r.URI, Name: r.Name, Description: tools.Cut(r.Description, 300), Mime: r.MIMEType})
 	}
 	for r, err := range session.ResourceTemplates(ctx, nil) {
 		if err != nil || len(out) == maxResources {
 			break // many servers have none and say so with an error
 		}
-		out = append(out, Resource{Server: v.Name, URI: r.URITemplate, Name: r.Name, Description: cut(r.Description, 300), Mime: r.MIMEType, Template: true})
+		out = append(out, Resource{Server: v.Name, URI: r.URITemplate, Name: r.Name, Description: tools.Cut(r.Description, 300), Mime: r.MIMEType, Template: true})
 	}
 	return out, nil
 }

@@ -60,7 +60,7 @@ func (s *Set) searchTool(all []tools.Tool) tools.Tool {
 			var b strings.Builder
 			fmt.Fprintf(&b, "%d tools, to be called from your next step on:\n", len(found))
 			for _, t := range found {
-				fmt.Fprintf(&b, "\n%s: %s\n", t.ID, cut(t.Description, 500))
+				fmt.Fprintf(&b, "\n%s: %s\n", t.ID, tools.Cut(t.Description, 500))
 			}
 			return tools.Result{Title: p.Query, Output: b.String(), Metadata: map[string]any{"count": len(found)}}, nil
 		})

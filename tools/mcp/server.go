@@ -248,7 +248,7 @@ func (v *server) instructions() string {
 	if v.session == nil {
 		return ""
 	}
-	return cut(strings.TrimSpace(v.session.InitializeResult().Instructions), maxInstructions)
+	return tools.Cut(strings.TrimSpace(v.session.InitializeResult().Instructions), maxInstructions)
 }
 
 func (v *server) status() Status {
@@ -323,12 +323,4 @@ func (v *server) environment() []string {
 		env = append(env, k+"="+v.Env[k])
 	}
 	return env
-}
-
-// cut shortens a text to n bytes at a character's end.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

@@ -26,23 +26,13 @@ const (
 
 // toolName is server_tool in the characters that providers take, unique among those taken.
 func toolName(server, tool string, taken map[string]bool) string {
-	name := clean(server) + "_" + clean(tool)
+	name := tools.Name(server) + "_" + tools.Name(tool)
 	if len(name) <= maxName && !taken[name] {
 		return name
 	}
 	sum := sha256.Sum256([]byte(server + "\x00" + tool))
 	mark := "_" + hex.EncodeToString(sum[:4])
 	return name[:min(len(name), maxName-len(mark))] + mark
-}
-
-// clean replaces what is not a letter, digit, _ or -.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
-			return r
-		}
-		return '_'
-	}, s)
 }
 
 var noParameters = json.RawMessage(`{"type":"object","properties":{}}`)
@@ -80,10 +70,10 @@ func (v *server) tool(t *sdk.Tool, taken map[string]bool) tools.Tool {
 	if a := t.Annotations; a != nil {
 		title = cmp.Or(title, a.Title)
 	}
-	title = v.Name + ": " + cmp.Or(cut(title, 100), t.Name)
+	title = v.Name + ": " + cmp.Or(tools.Cut(title, 100), t.Name)
 	return tools.Tool{
 		ID: id, Permission: id, Kind: tools.KindOther, Parameters: schema(t),
-		Description: cut(cmp.Or(strings.TrimSpace(t.Description), title), maxDescription),
+		Description: tools.Cut(cmp.Or(strings.TrimSpace(t.Description), title), maxDescription),
 		Run: func(ctx context.Context, input json.RawMessage, call *tools.Call) (tools.Result, error) {
 			err := ask(ctx, call, permission.Request{
 				Permission: id, Patterns: []string{"*"}, Always: []string{"*"}, Added: true, Title: title + brief(input),
@@ -114,7 +104,7 @@ func brief(input json.RawMessage) string {
 	if s == "" || s == "{}" {
 		return ""
 	}
-	return " " + cut(s, 120)
+	return " " + tools.Cut(s, 120)
 }
 
 // call runs a tool on the server. It may take as long as it likes while it gives signs of life.
@@ -166,7 +156,7 @@ func (v *server) progressed(p *sdk.ProgressNotificationParams) {
 		data["total"] = p.Total
 	}
 	if p.Message != "" {
-		data["message"] = cut(p.Message, 500)
+		data["message"] = tools.Cut(p.Message, 500)
 	}
 	r.call.Report(tools.Update{Metadata: data})
 }

@@ -9,12 +9,13 @@ import (
 	"net/url"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/pillion-dev/pillion/tools/guard"
 )
 
 // maxMessage is the longest message a server may send, in bytes.
@@ -25,7 +26,7 @@ const endGrace = 500 * time.Millisecond
 
 // trouble is what is known about why a connection fails.
 type trouble struct {
-	stderr *tail
+	stderr *guard.Tail
 	exited chan struct{} // closed when the program has ended; nil without one
 	err    *error        // how; read after exited
 	killed *atomic.Bool  // by us
@@ -45,13 +46,13 @@ func (t *trouble) explain(err error) error {
 		if *t.err != nil {
 			text = (*t.err).Error()
 		}
-		if last := t.stderr.last(); last != "" {
+		if last := t.stderr.Last(); last != "" {
 			text += ": " + last
 		}
 		return errors.New(text)
 	case <-time.After(100 * time.Millisecond): // it lives; the connection broke
 	}
-	if last := t.stderr.last(); last != "" {
+	if last := t.stderr.Last(); last != "" {
 		return fmt.Errorf("%w (it said: %s)", err, last)
 	}
 	return err
@@ -124,7 +125,7 @@ func (v *server) program() (*pipes, *trouble, error) {
 		cmd.Dir = filepath.Join(v.set.o.Root, cmd.Dir)
 	}
 	cmd.Env = v.environment()
-	stderr := &tail{}
+	stderr := &guard.Tail{}
 	cmd.Stderr = stderr
 	cmd.WaitDelay = endGrace
 	stdin, err := cmd.StdinPipe()
@@ -135,7 +136,7 @@ func (v *server) program() (*pipes, *trouble, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	ownGroup(cmd)
+	guard.OwnGroup(cmd)
 	start := v.set.o.Start
 	if start == nil {
 		start = (*exec.Cmd).Start
@@ -143,7 +144,7 @@ func (v *server) program() (*pipes, *trouble, error) {
 	if err := start(cmd); err != nil {
 		return nil, nil, err
 	}
-	kill := func() { killGroup(cmd) }
+	kill := func() { guard.KillGroup(cmd) }
 	exited, drained, why, killed := make(chan struct{}), make(chan struct{}), new(error), new(atomic.Bool)
 	out := &drain{ReadCloser: stdout, done: drained}
 	go func() {
@@ -205,30 +206,4 @@ type closer struct {
 func (c closer) Close() error {
 	c.end()
 	return nil
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	mu  sync.Mutex
-	buf []byte // guarded by mu
-}
-
-const maxTail = 16 << 10 // bytes of standard error that are kept
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.buf = append(t.buf, p...)
-	if over := len(t.buf) - maxTail; over > 0 {
-		t.buf = append(t.buf[:0], t.buf[over:]...)
-	}
-	return len(p), nil
-}
-
-// last is the last line that says something.
-func (t *tail) last() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s := strings.TrimSpace(strings.ToValidUTF8(string(t.buf), ""))
-	return cut(strings.TrimSpace(s[strings.LastIndexByte(s, '\n')+1:]), 300)
 }

@@ -1,0 +1,39 @@
+package guard
+
+import (
+	"strings"
+	"sync"
+)
+
+// Tail keeps the end of what a program says on standard error, for the moment when it fails.
+type Tail struct {
+	mu  sync.Mutex
+	buf []byte // guarded by mu
+}
+
+const (
+	maxTail = 16 << 10 // bytes that are kept
+	maxLast = 300      // bytes of the last line that are shown
+)
+
+func (t *Tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, p...)
+	if over := len(t.buf) - maxTail; over > 0 {
+		t.buf = append(t.buf[:0], t.buf[over:]...)
+	}
+	return len(p), nil
+}
+
+// Last is the last line that says something.
+func (t *Tail) Last() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := strings.TrimSpace(strings.ToValidUTF8(string(t.buf), ""))
+	s = strings.TrimSpace(s[strings.LastIndexByte(s, '\n')+1:])
+	if len(s) > maxLast {
+		s = strings.ToValidUTF8(s[:maxLast], "") + "…"
+	}
+	return s
+}
