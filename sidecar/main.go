@@ -53,8 +53,10 @@ func execute(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	root := rootCommand()
+	var prof profile
+	prof.flag(root)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := errors.Join(root.ExecuteContext(ctx), prof.stop())
 	var code exitCode
 	switch {
 	case err == nil:
@@ -73,17 +75,26 @@ func execute(args []string) int {
 }
 
 func rootCommand() *cobra.Command {
+	var f runFlags
 	root := &cobra.Command{
 		Use:   "pillion",
 		Short: "The coding agent that rides behind your editor",
 		Long: `The coding agent that rides behind your editor.
 
+pillion in a terminal begins a conversation; pillion run "…" asks once.
 Try it now, without a key or a network:  pillion run "fix all errors"
 
 Exit codes: 0 done, 1 failed, 2 the command line is wrong, 130 cancelled.`,
 		SilenceUsage: true, SilenceErrors: true,
 		Version: version,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if !isTerminal(os.Stdin) || !isTerminal(c.OutOrStdout()) {
+				return c.Help()
+			}
+			return run(c.Context(), f, nil, c.OutOrStdout(), c.ErrOrStderr())
+		},
 	}
+	f.flags(root)
 	root.SetVersionTemplate("pillion {{.Version}}\n")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%w; see %s --help", err, c.CommandPath())
