@@ -4,27 +4,64 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/pillion-dev/pillion/agent/provider"
 )
 
-// DiffStat is what was done to files, as a diff counts.
+// DiffStat is what was done to files, as a diff counts. Hunks that the person undid later are counted.
 type DiffStat struct {
 	Files     int `json:"files"`
 	Additions int `json:"additions"`
 	Deletions int `json:"deletions"`
+	// Paths are those of a turn, so that a session's can be counted; bounded.
+	Paths []string `json:"paths,omitempty"`
 }
+
+// maxPaths bounds the paths that a turn's end carries.
+const maxPaths = 1000
 
 // String is the line a person reads.
 func (d DiffStat) String() string {
 	return fmt.Sprintf("%s changed, +%d −%d lines", plural(d.Files, "file"), d.Additions, d.Deletions)
 }
 
-// counted is a change set that can be counted; agent knows no more of it.
+// counted is a change set that can be counted; agent knows no more of it. Back: it only takes back what others did.
 type counted interface {
 	Lines() (id string, files map[string][2]int)
+	Back() bool
+}
+
+// sessionDiff sums up the turns of a conversation. The zero value is nothing.
+type sessionDiff struct {
+	sum   DiffStat
+	paths map[string]bool
+}
+
+func (d *sessionDiff) add(turn *DiffStat) {
+	if turn == nil {
+		return
+	}
+	if d.paths == nil {
+		d.paths = map[string]bool{}
+	}
+	for _, p := range turn.Paths {
+		d.paths[p] = true
+	}
+	d.sum.Files = max(len(d.paths), d.sum.Files, turn.Files)
+	d.sum.Additions += turn.Additions
+	d.sum.Deletions += turn.Deletions
+}
+
+// stat is nil when nothing was changed.
+func (d *sessionDiff) stat() *DiffStat {
+	if d.sum.Files == 0 {
+		return nil
+	}
+	sum := d.sum
+	return &sum
 }
 
 // diffStats are the sets applied in a turn, its sub-agents' among them. A set is told of more than once: the last
@@ -36,7 +73,7 @@ type diffStats struct {
 
 func (s *diffStats) see(state ChangeState, set any) {
 	c, ok := set.(counted)
-	if !ok || state != ChangeApplied {
+	if !ok || state != ChangeApplied || c.Back() {
 		return
 	}
 	id, files := c.Lines()
@@ -58,7 +95,9 @@ func (s *diffStats) take() *DiffStat {
 		for path, n := range files {
 			if !seen[path] {
 				seen[path] = true
-				d.Files++
+				if d.Files++; len(d.Paths) < maxPaths {
+					d.Paths = append(d.Paths, path)
+				}
 			}
 			d.Additions += n[0]
 			d.Deletions += n[1]
@@ -68,21 +107,13 @@ func (s *diffStats) take() *DiffStat {
 	if d.Files == 0 {
 		return nil
 	}
+	slices.Sort(d.Paths)
 	return &d
 }
 
 // Summary describes what was done in the session, by the hidden agent where there is a model for it, else by its facts.
 func (s *Session) Summary(ctx context.Context) (text string, err error) {
 	run := func(ctx context.Context) {
-		var total DiffStat
-		_ = s.Events(ctx, 0, func(e Event) error {
-			if e.Type == EventTurn {
-				if d := decode[TurnData](e).Diff; d != nil {
-					total.Files, total.Additions, total.Deletions = max(total.Files, d.Files), total.Additions+d.Additions, total.Deletions+d.Deletions
-				}
-			}
-			return nil
-		})
 		if len(s.hist.messages) == 0 {
 			err = errors.New("nothing was said yet")
 			return
@@ -92,8 +123,8 @@ func (s *Session) Summary(ctx context.Context) (text string, err error) {
 		if errors.Is(err, errNoModelForJob) || errors.As(err, &perr) && perr.Kind == provider.ErrContextLength {
 			text, err = digest(s.hist.messages), nil
 		}
-		if err == nil && total.Files > 0 {
-			text = strings.TrimSpace(text) + fmt.Sprintf("\n\n+%d −%d lines in this session.", total.Additions, total.Deletions)
+		if total := s.hist.did.stat(); err == nil && total != nil {
+			text = strings.TrimSpace(text) + "\n\n" + total.String() + " in this session."
 		}
 	}
 	if e := s.do(ctx, run, func(e error) { err = e }); e != nil {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -16,8 +17,10 @@ type linesSet struct {
 
 func (s linesSet) Lines() (string, map[string][2]int) { return s.ID, s.Files }
 
+func (s linesSet) Back() bool { return s.ID == "undo" }
+
 func TestATurnCountsWhatItChanged(t *testing.T) {
-	h := newHarness(t, calls(`read {"text":"one"}`), calls(`read {"text":"two"}`), says("ok"), says("nothing"), says("It was changed."))
+	h := newHarness(t, calls(`read {"text":"one"}`), calls(`read {"text":"two"}`), says("ok"), says("nothing"), calls(`read {"text":"three"}`), says("ok"), says("It was changed."))
 	show := func(id string, state string, files map[string][2]int) func(context.Context, *tools.Call, string) error {
 		return func(_ context.Context, c *tools.Call, _ string) error {
 			c.Report(tools.Update{Changes: linesSet{id, files}, ChangeState: "proposed"})
@@ -32,14 +35,28 @@ func TestATurnCountsWhatItChanged(t *testing.T) {
 		return show("s3", "rejected", map[string][2]int{"c": {100, 0}})(ctx, c, "")
 	}
 	s := h.session()
-	if end := h.prompt(s, "go"); end.Diff == nil || *end.Diff != (DiffStat{Files: 2, Additions: 6, Deletions: 2}) {
+	if end := h.prompt(s, "go"); !reflect.DeepEqual(end.Diff, &DiffStat{Files: 2, Additions: 6, Deletions: 2, Paths: []string{"a", "b"}}) {
 		t.Errorf("%+v", end.Diff)
 	}
+	s.RecordChange("", ChangeApplied, linesSet{"undo", map[string][2]int{"a": {1, 3}}}) // of the person: not the next turn's work
 	if end := h.prompt(s, "again"); end.Diff != nil {
 		t.Errorf("%+v", end.Diff)
 	}
+	h.special["three"] = show("s4", "applied", map[string][2]int{"b": {0, 1}, "d": {1, 0}})
+	h.prompt(s, "and more")
+	total := &DiffStat{Files: 3, Additions: 7, Deletions: 3}
+	listed := func() *DiffStat {
+		all, err := h.rt.List(t.Context(), "")
+		if err != nil || len(all) != 1 {
+			t.Fatal(all, err)
+		}
+		return all[0].Diff
+	}
+	if !reflect.DeepEqual(s.Info().Diff, total) || !reflect.DeepEqual(listed(), total) {
+		t.Errorf("%+v, listed %+v", s.Info().Diff, listed())
+	}
 	text, err := s.Summary(t.Context())
-	if err != nil || text != "It was changed.\n\n+6 −2 lines in this session." {
+	if err != nil || text != "It was changed.\n\n3 files changed, +7 −3 lines in this session." {
 		t.Errorf("%q %v", text, err)
 	}
 	last := h.model.seen()

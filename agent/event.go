@@ -59,6 +59,8 @@ type SessionInfo struct {
 	Forked  string    `json:"forked,omitempty"` // the session it was forked from
 	Created time.Time `json:"created"`
 	Updated time.Time `json:"updated"`
+	// Diff is what the turns of the conversation changed; nil when nothing was.
+	Diff *DiffStat `json:"diff,omitempty"`
 }
 
 // PromptData is the person's message.

@@ -32,6 +32,7 @@ func (r *Runtime) Fork(ctx context.Context, id, before, title string) (SessionIn
 	}
 	var kept []store.Event
 	var left []provider.Part
+	var did sessionDiff
 	cut, turn, whole := -1, -1, 0 // the event to stop before; where an open turn begins; how many events are whole turns
 	err = all(func(e Event) error {
 		switch e.Type {
@@ -50,6 +51,7 @@ func (r *Runtime) Fork(ctx context.Context, id, before, title string) (SessionIn
 			}
 		case EventTurn:
 			turn = -1
+			did.add(decode[TurnData](e).Diff)
 		}
 		kept = append(kept, store.Event{Time: e.Time, Type: string(e.Type), Data: e.Data})
 		if turn < 0 {
@@ -70,6 +72,7 @@ func (r *Runtime) Fork(ctx context.Context, id, before, title string) (SessionIn
 		info = s.Info()
 	}
 	info.ID, info.Forked, info.Parent, info.Created, info.Updated = newID("ses_"), id, "", at, at
+	info.Diff = did.stat()
 	if title != "" {
 		info.Title = title
 	} else if info.Title != "" {

@@ -79,7 +79,7 @@ func (s *Session) errand(ctx context.Context, e errand) (text string, spent Step
 				stop = v.Stop
 			}
 		})
-		spent.Cost = cost(m, spent.Usage)
+		spent.Cost = provider.Cost(m, spent.Usage)
 		spent.Message.Model = m.String()
 		text = strings.TrimSpace(b.String())
 		if err == nil {

@@ -20,6 +20,7 @@ type history struct {
 	usedAt   int // how many messages those are of
 	futile   int // tokens at which a compaction gained nothing; 0: none has failed
 	prompts  int
+	did      sessionDiff // what its turns changed
 
 	writing   map[string]ChangeData // change sets that were being written, by id
 	restoring *RestoreData          // a restore that has not ended
@@ -112,6 +113,7 @@ func (h *history) apply(e Event) {
 		if t.ContextUsed > 0 {
 			h.used, h.usedAt = t.ContextUsed, len(h.messages)
 		}
+		h.did.add(t.Diff)
 		h.turn = nil
 		h.clear()
 	}

@@ -84,8 +84,12 @@ func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 	s.hist.used = t.end.ContextUsed
 	s.tasks.stop()
 	t.end.Diff = s.diffs.take()
+	s.hist.did.add(t.end.Diff)
 	t.end.Tasks, t.end.Rejected = s.tasks.take(), t.rejected.Load()
 	s.log.emit(EventTurn, t.end)
+	s.mu.Lock()
+	s.info.Diff = s.hist.did.stat()
+	s.mu.Unlock()
 	s.touch()
 	return t.end
 }
@@ -224,7 +228,7 @@ func (s *Session) offer(a Agent, model string) []tools.Tool {
 		HasQuestioner: s.rt.o.Questions != nil, HasSpawner: s.depth() < s.maxDepth(),
 	}
 	switch {
-	case s.of.parent != nil: // the plan and the mode are the business of the session it works for
+	case s.depth() > 0: // the plan and the mode are the business of the session it works for
 		o.Without = []string{"todowrite", "todoread", "plan_enter", "plan_exit"}
 	case a.Name == PlanAgent:
 		o.Without = []string{"plan_enter"}
@@ -252,7 +256,7 @@ func (rt *Runtime) switches(cwd string, a Agent) map[string]bool {
 func (t *turn) finish(ctx context.Context, set *setup, a *answer, failed error) (stop StopReason, over bool) {
 	t.calls(ctx, set, a, failed)
 	message, results := a.messages(set.model.String(), failed == nil && ctx.Err() == nil)
-	step := StepData{Message: message, Results: results, Usage: a.usage, Cost: cost(set.model, a.usage), Stop: a.stop}
+	step := StepData{Message: message, Results: results, Usage: a.usage, Cost: provider.Cost(set.model, a.usage), Stop: a.stop}
 	switch {
 	case ctx.Err() != nil:
 		step.Error = "cancelled"
@@ -310,12 +314,6 @@ func (t *turn) spend(step StepData) {
 			h.usedAt-- // the results have not been counted yet
 		}
 	}
-}
-
-// cost in USD.
-func cost(m provider.Model, u provider.Usage) float64 {
-	return (float64(u.Input)*m.CostIn + float64(u.Output+u.Reasoning)*m.CostOut +
-		float64(u.CacheRead)*m.CostRead + float64(u.CacheWrite)*m.CostWrite) / 1e6
 }
 
 func (t *turn) notice(level, text string) {

@@ -105,7 +105,7 @@ func (t *turn) shrink(ctx context.Context, set *setup, refused *tooLongError) er
 func (t *turn) drop(set *setup, a *answer, why error) {
 	a.abandonCalls("The answer broke off before this call was complete; the request is repeated.")
 	message, _ := a.messages(set.model.String(), false)
-	step := StepData{Message: message, Usage: a.usage, Cost: cost(set.model, a.usage), Error: t.s.mask(why.Error()), Dropped: true}
+	step := StepData{Message: message, Usage: a.usage, Cost: provider.Cost(set.model, a.usage), Error: t.s.mask(why.Error()), Dropped: true}
 	t.s.log.emit(EventStep, step)
 	t.end.Usage = sum(t.end.Usage, step.Usage)
 	t.end.Cost += step.Cost

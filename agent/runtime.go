@@ -229,6 +229,9 @@ func (r *Runtime) loadOf(ctx context.Context, id string, of child) (*Session, er
 	if err != nil {
 		return nil, err
 	}
+	if of.parent == nil {
+		of.heads = r.headsAbove(ctx, head.Parent)
+	}
 	s := r.newSession(infoOf(head), 0, of)
 	if err := s.log.catchUp(ctx, s.hist.apply); err != nil {
 		return nil, err

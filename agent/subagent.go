@@ -24,10 +24,43 @@ type child struct {
 	parent *Session
 	task   string // the parent's call that started it
 	label  string // its name for the person
+	// heads are those above, the nearest first, of a session that the person has opened by itself: what it may do
+	// stays within what they may.
+	heads []SessionInfo
+}
+
+// headsAbove reads who a stored session works for.
+func (r *Runtime) headsAbove(ctx context.Context, parent string) (out []SessionInfo) {
+	for parent != "" && len(out) < maxAbove {
+		head, err := r.st.Session(ctx, parent)
+		if err != nil {
+			// Nobody can say what it was allowed: nothing that changes anything.
+			return append(out, SessionInfo{ID: parent, Agent: PlanAgent})
+		}
+		out = append(out, infoOf(head))
+		parent = head.Parent
+	}
+	return out
+}
+
+// maxAbove bounds a chain of parents that the store may hold in a circle.
+const maxAbove = 64
+
+// rulesOf are the rules of a session above, as it is now.
+func (r *Runtime) rulesOf(info SessionInfo) permission.Ruleset {
+	if s, ok := r.Session(info.ID); ok {
+		info = s.acting()
+	}
+	a, ok := r.agent(info.Cwd, info.Agent)
+	if !ok {
+		a, _ = r.agent(info.Cwd, PlanAgent)
+	}
+	return r.rules(info.Cwd, a)
 }
 
 // depth counts the sessions above.
 func (s *Session) depth() (n int) {
+	n = len(s.of.heads)
 	for p := s.of.parent; p != nil; p = p.of.parent {
 		n++
 	}
@@ -53,6 +86,9 @@ func (s *Session) maxDepth() int {
 func (s *Session) above() (all []permission.Ruleset) {
 	for p := s.of.parent; p != nil; p = p.of.parent {
 		all = append(all, p.rules())
+	}
+	for _, info := range s.of.heads {
+		all = append(all, s.rt.rulesOf(info))
 	}
 	return all
 }
@@ -118,7 +154,7 @@ func (s *Session) adoptChild(ctx context.Context, c *call, t tools.Task) (*Sessi
 			model = info.Model
 		}
 		return s.rt.newChild(ctx, SessionOptions{Cwd: info.Cwd, Extra: info.Extra, Title: fmt.Sprintf("%s (@%s)", t.Description, a.Name),
-			Agent: a.Name, Model: model, Effort: info.Effort, Parent: s.ID()}, child{s, c.id, childLabel(a.Name, t.Description)})
+			Agent: a.Name, Model: model, Effort: info.Effort, Parent: s.ID()}, child{parent: s, task: c.id, label: childLabel(a.Name, t.Description)})
 	}
 	if _, live := s.rt.Session(t.ID); live {
 		return nil, &tools.Error{Kind: "busy", Message: fmt.Sprintf("The task %s is still at work; wait for its result, or start a new task without task_id.", t.ID)}
@@ -128,7 +164,7 @@ func (s *Session) adoptChild(ctx context.Context, c *call, t tools.Task) (*Sessi
 		return nil, &tools.Error{Kind: "unknown_task", Message: fmt.Sprintf("There is no task %q of this session to resume; leave task_id out to start a new one.", t.ID)}
 	}
 	old := infoOf(head)
-	return s.rt.loadChild(ctx, t.ID, child{s, c.id, childLabel(old.Agent, t.Description)})
+	return s.rt.loadChild(ctx, t.ID, child{parent: s, task: c.id, label: childLabel(old.Agent, t.Description)})
 }
 
 func childLabel(agent, description string) string {

@@ -192,6 +192,48 @@ func TestASubAgentMayNoMoreThanItsParent(t *testing.T) {
 	}
 }
 
+func TestASubAgentsSessionOpenedByItselfStaysWithinItsParents(t *testing.T) {
+	h := delegates(t, map[string][]answerFunc{
+		"go":    {calls(`task {"agent":"free","prompt":"first"}`), says("ok")},
+		"first": {says("done")},
+		"more":  {calls(`write {"text":"f"}`, `write {"text":"g"}`), says("one of them")},
+		"late":  {calls(`write {"text":"f"}`), says("no")},
+	})
+	h.rt.o.Agents = func(string) []Agent {
+		return []Agent{
+			{Name: "free", Rules: permission.Ruleset{{Permission: "*", Pattern: "*", Action: permission.Allow}}},
+			{Name: "strict", Mode: ModePrimary, Rules: permission.Ruleset{{Permission: "*", Pattern: "*", Action: permission.Allow}, {Permission: "edit", Pattern: "f", Action: permission.Deny}}},
+		}
+	}
+	s := h.session()
+	if err := s.SetAgent("strict"); err != nil {
+		t.Fatal(err)
+	}
+	h.prompt(s, "go")
+	kid := h.children(s)[0].ID
+	open := func(prompt string) {
+		live, err := h.rt.LoadSession(t.Context(), kid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer live.Close(t.Context())
+		h.prompt(live, prompt)
+		reqs := h.model.seen()
+		if offered := toolsOf(reqs[len(reqs)-1]); strings.Contains(offered, "task") || strings.Contains(offered, "plan_exit") {
+			t.Errorf("%s is offered %s", prompt, offered)
+		}
+	}
+	open("more") // its parent is open
+	if h.order() != "write g" {
+		t.Errorf("did %s", h.order())
+	}
+	s.Close(t.Context())
+	open("late") // and now only stored
+	if h.order() != "write g" {
+		t.Errorf("did %s", h.order())
+	}
+}
+
 func TestTasksRunBesideEachOtherAndEndWithTheTurn(t *testing.T) {
 	const n = 20
 	answers := map[string][]answerFunc{}

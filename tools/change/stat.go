@@ -1,5 +1,8 @@
 package change
 
+// Back reports a set of the person's, an undo or a restore: it takes back what others did.
+func (s *Set) Back() bool { return s.Source == ByPerson }
+
 // Lines counts by path what the set adds and removes, the way a person reads a diff. A rename counts under its new
 // name.
 func (s *Set) Lines() (id string, files map[string][2]int) {
