@@ -5,6 +5,7 @@ import { applyEdits } from "./host/apply";
 import { Approvals } from "./host/approvals";
 import { Buffers } from "./host/buffers";
 import { Chat } from "./host/chat";
+import { CodeApply } from "./host/codeapply";
 import { commands } from "./host/commands";
 import { Follow } from "./host/follow";
 import { Keys } from "./host/keys";
@@ -26,6 +27,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const sessions = new Sessions(sidecar, approvals, context, log);
   const proposals = new Proposals();
   const reviews = new Reviews(sidecar, approvals, proposals, log);
+  const code = new CodeApply(approvals, reviews, log);
   const keys = new Keys(sidecar, context, log);
   sidecar.environment = () => keys.environment();
   context.subscriptions.push(
@@ -36,13 +38,14 @@ export function activate(context: vscode.ExtensionContext): void {
     proposals,
     reviews,
     keys,
+    code,
     new Buffers(sidecar),
     new Problems(sidecar, context.extension.id),
     applyEdits(sidecar, reviews, log),
     new Follow(sidecar, sessions, proposals, log),
     new Terminals(sidecar, sessions),
     new SessionList(sessions, sidecar),
-    new Chat(sidecar, sessions, approvals, context, log),
+    new Chat(sidecar, sessions, approvals, code, context, log),
     new Status(sidecar, sessions, approvals),
     notify(sessions, approvals),
     actions(sessions),

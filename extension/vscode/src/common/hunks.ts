@@ -67,6 +67,12 @@ export function textWith(base: string, hunks: readonly Hunk[], lines: (id: strin
   return out.length > 0 ? out.join("\n") + "\n" : "";
 }
 
+/** Where two texts differ, as hunks of a change. */
+export function hunksOf(base: string, proposed: string): Hunk[] {
+  const start = (from: number, lines: number) => (lines > 0 ? from + 1 : from);
+  return blocksOf(linesOf(base), linesOf(proposed)).map(({ a0, a1, b0, b1 }, i) => ({ id: `h${i + 1}`, oldStart: start(a0, a1 - a0), oldLines: a1 - a0, newStart: start(b0, b1 - b0), newLines: b1 - b0 }));
+}
+
 /** Lines without their ends; a last line end opens no line of its own. */
 export function linesOf(text: string): string[] {
   if (text === "") return [];

@@ -16,7 +16,8 @@ export type ToView =
   | { type: "head"; head: Partial<Head>; gone?: (keyof Head)[] }
   | { type: "detail"; id: string; detail: Detail }
   | { type: "found"; request: number; items: Found[] }
-  | { type: "draft"; draft: Draft; mode: "replace" | "insert" }
+  /** Words for the composer: in the place of what stands there, at the caret, or back where they came from because they could not be sent. */
+  | { type: "draft"; draft: Draft; mode: "replace" | "insert" | "back" }
   | { type: "attach"; attachments: Attachment[] }
   | { type: "focus"; what: "composer" | "approval" | "transcript" }
   | { type: "tell"; text: string; severity: "info" | "error" };
@@ -39,6 +40,7 @@ export type ToHost =
   | { type: "ready" }
   | { type: "send"; draft: Draft; how: SendHow }
   | { type: "stop" }
+  | { type: "focused"; on: boolean }
   | { type: "draft"; draft: Draft }
   | { type: "search"; request: number; query: string }
   | { type: "pickFile" }
@@ -53,7 +55,7 @@ export type ToHost =
   | { type: "review"; requestId: string }
   | { type: "decide"; requestId: string; optionId: string; comment?: string }
   | { type: "answer"; requestId: string; values: Record<string, string | number | boolean | string[]> | null }
-  | { type: "code"; action: "insert" | "apply" | "copy"; text: string; language: string }
+  | { type: "code"; action: "insert" | "apply" | "copy"; text: string; language: string; path?: string }
   | { type: "copy"; text: string }
   | { type: "queue"; action: "remove" | "up" | "down" | "steer" | "edit" | "resume"; id: string; text?: string }
   | { type: "restore"; entry: string; scope: Scope; edit: boolean }
@@ -61,7 +63,7 @@ export type ToHost =
   | { type: "action"; id: ActionId };
 
 const fields: Record<ToHost["type"], Record<string, "string" | "number" | "boolean" | "object" | "any">> = {
-  ready: {}, send: { draft: "object", how: "string" }, stop: {}, draft: { draft: "object" }, search: { request: "number", query: "string" }, pickFile: {},
+  ready: {}, send: { draft: "object", how: "string" }, stop: {}, focused: { on: "boolean" }, draft: { draft: "object" }, search: { request: "number", query: "string" }, pickFile: {},
   config: { id: "string", value: "string" }, selection: { on: "boolean" }, open: { path: "string" }, link: { href: "string" },
   unfold: { id: "string", on: "boolean" }, showDiff: { id: "string", path: "string" }, showOutput: { id: "string" }, terminal: { id: "string" },
   review: { requestId: "string" }, decide: { requestId: "string", optionId: "string" }, answer: { requestId: "string", values: "any" },
@@ -78,6 +80,7 @@ export function parseToHost(raw: unknown): ToHost | undefined {
     const v = m[name];
     if (want !== "any" && (typeof v !== want || v === null)) return undefined;
   }
+  if (m["type"] === "code" && m["path"] !== undefined && typeof m["path"] !== "string") return undefined;
   if ("draft" in m && !isDraft(m["draft"])) return undefined;
   return raw as ToHost;
 }

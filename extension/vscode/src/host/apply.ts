@@ -85,7 +85,7 @@ async function add(edit: vscode.WorkspaceEdit, change: DocumentChange): Promise<
 }
 
 /** Lines that the person typed into a proposal outside of its hunks are their own edit of the file. */
-async function applyOwn(own: { path: string; expected: string; wanted: string }[], log: vscode.LogOutputChannel): Promise<void> {
+export async function applyOwn(own: { path: string; expected: string; wanted: string }[], log: vscode.LogOutputChannel): Promise<void> {
   for (const { path, expected, wanted } of own) {
     const document = await vscode.workspace.openTextDocument(vscode.Uri.file(path)).then(undefined, () => undefined);
     if (document && same(document.getText(), expected)) {

@@ -18,6 +18,8 @@ export interface Approval {
   /** Hunks that the person changed or commented without deciding yet. */
   readonly drafts: ReadonlyMap<string, HunkDraft>;
   readonly since: number;
+  /** Nothing of an agent's: the person asked to see it, in this window alone. */
+  readonly own: boolean;
 }
 
 export interface ApprovalFile {
@@ -137,7 +139,20 @@ export class Approvals implements vscode.Disposable {
     for (const emitter of [this.#changed, this.#asked, this.#decided, this.#open]) emitter.dispose();
   }
 
-  #ask(request: RequestPermissionRequest, signal: AbortSignal): Promise<RequestPermissionResponse> {
+  /** Lets the person look at a change that this window makes, as they look at an agent's. It belongs to no session. */
+  propose(toolCall: RequestPermissionRequest["toolCall"]): { id: string; answer: Promise<RequestPermissionResponse> } {
+    const options: PermissionOption[] = [{ optionId: "once", name: "Accept", kind: "allow_once" }, { optionId: "reject", name: "Reject", kind: "reject_once" }];
+    const never = new AbortController();
+    const id = `approval-${this.#next}`;
+    return { id, answer: this.#ask({ sessionId: "", toolCall, options }, never.signal, true) };
+  }
+
+  /** Takes one back unanswered. */
+  drop(id: string): void {
+    this.#cancel(id);
+  }
+
+  #ask(request: RequestPermissionRequest, signal: AbortSignal, own = false): Promise<RequestPermissionResponse> {
     return new Promise((resolve) => {
       const meta = ((request.toolCall._meta as { pillion?: ToolCallMeta } | undefined)?.pillion ?? {}) as ToolCallMeta;
       const entry: Entry = {
@@ -150,6 +165,7 @@ export class Approvals implements vscode.Disposable {
         hunks: new Map(),
         drafts: new Map(),
         since: Date.now(),
+        own,
         answer: resolve,
       };
       this.#entries.set(entry.id, entry);

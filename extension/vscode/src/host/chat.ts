@@ -2,13 +2,15 @@
 // draws and forgets; drafts, transcripts and answers are kept here.
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
-import { isDraft, parseToHost, type Op, type ToHost, type ToView } from "../common/messages";
+import { parseToHost, type Op, type ToHost, type ToView } from "../common/messages";
 import type { CreateElicitationRequest, CreateElicitationResponse } from "../common/protocol";
 import { blocksText } from "../common/session";
 import { slim } from "../common/tool";
-import { type Attachment, type Draft, emptyHead, type Head, type Question } from "../common/view";
+import { type Draft, emptyHead, type Head, type Question } from "../common/view";
 import type { Approvals } from "./approvals";
 import { ChatActions } from "./chatactions";
+import type { CodeApply } from "./codeapply";
+import { Drafts } from "./drafts";
 import { panelHtml } from "./html";
 import { LiveOutput } from "./live";
 import { Mentions, shown } from "./mentions";
@@ -19,7 +21,6 @@ import type { Sidecar } from "./sidecar";
 import { queued, type Transcript, Transcripts } from "./transcripts";
 
 const viewId = "pillion.chat";
-const draftKey = "pillion.draft";
 const historyKey = "pillion.history";
 const none: readonly never[] = [];
 const detailPace = 120; // ms between two states of what is unfolded
@@ -34,10 +35,7 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
   #sentHead: Head = emptyHead();
   #busy: string | undefined;
   #builtinOnly = false;
-  #draft: Draft;
-  readonly #attached = new Map<string, Attachment>();
-  /** The draft is being stored; "again" when it is another by now. */
-  #saving: "now" | "again" | undefined;
+  readonly #drafts: Drafts;
   #history: string[];
   /** The person's own choice about the selection; it holds for one file. */
   #selection: { file: string; on: boolean } | undefined;
@@ -57,15 +55,15 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
     private readonly sidecar: Sidecar,
     private readonly sessions: Sessions,
     private readonly approvals: Approvals,
-    private readonly context: Pick<vscode.ExtensionContext, "extensionUri" | "workspaceState">,
+    code: CodeApply,
+    private readonly context: Pick<vscode.ExtensionContext, "extensionUri" | "workspaceState" | "storageUri" | "globalStorageUri">,
     log: vscode.LogOutputChannel,
   ) {
     this.transcripts = new Transcripts(sidecar, sessions, log);
     this.#mentions = new Mentions(sidecar);
-    this.#actions = new ChatActions(sidecar, sessions, approvals, this.transcripts, (m) => this.#say(m));
+    this.#actions = new ChatActions(sidecar, sessions, approvals, this.transcripts, code, (m) => this.#say(m));
     this.#live = new LiveOutput(sidecar);
-    const kept = context.workspaceState.get<unknown>(draftKey);
-    this.#draft = isDraft(kept) ? { ...kept, attachments: [] } : { text: "", mentions: [], attachments: [] };
+    this.#drafts = new Drafts((context.storageUri ?? vscode.Uri.joinPath(context.globalStorageUri, "no-folder-draft")).fsPath, (m) => log.warn(m));
     this.#history = (context.workspaceState.get<unknown[]>(historyKey) ?? []).filter((x): x is string => typeof x === "string");
     const soon = () => this.#soon();
     this.#disposables = [
@@ -114,6 +112,7 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
         for (const d of own) d.dispose();
         if (this.#view === view) this.#view = undefined;
         this.#ready = false;
+        focused(false);
         this.#unfolded.clear();
       }),
     ];
@@ -123,7 +122,7 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
 
   dispose(): void {
     clearTimeout(this.#timer);
-    if (this.#saving === "again") void this.#store();
+    this.#drafts.dispose();
     this.#dropQuestions();
     for (const d of this.#disposables) d.dispose();
   }
@@ -147,8 +146,11 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
     switch (m.type) {
       case "ready":
         return this.#begin();
+      case "focused":
+        focused(m.on);
+        return;
       case "draft":
-        this.#keep(m.draft);
+        this.#drafts.keep(m.draft);
         return;
       case "send":
         return this.#send(m.draft, m.how);
@@ -176,7 +178,7 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
       case "restore": {
         const prompt = await this.#actions.restore(m.entry, m.scope);
         if (m.edit && prompt) {
-          this.#remember(this.#draft.text);
+          this.#remember(this.#drafts.now.text);
           this.#say({ type: "draft", draft: { text: blocksText(prompt), mentions: [], attachments: this.#actions.attachments(prompt) }, mode: "replace" });
         }
         return;
@@ -201,7 +203,7 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
   }
 
   async #send(sent: Draft, how: "prompt" | "queue" | "steer"): Promise<void> {
-    const draft: Draft = { ...sent, attachments: sent.attachments.flatMap((a) => (a.data !== "" ? a : (this.#attached.get(a.id) ?? []))) };
+    const draft = this.#drafts.filled(sent);
     this.#remember(draft.text);
     try {
       if (!this.sessions.active) this.#working("Opening a session…");
@@ -220,7 +222,7 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
     } catch (error) {
       this.#working(undefined);
       // nothing that was written is lost
-      this.#say({ type: "draft", draft, mode: this.#draft.text.trim() === "" ? "replace" : "insert" });
+      this.#say({ type: "draft", draft, mode: "back" });
       throw error;
     }
   }
@@ -228,35 +230,6 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
   #working(what: string | undefined): void {
     this.#busy = what;
     this.#soon();
-  }
-
-  #keep(d: Draft): void {
-    for (const a of d.attachments) if (a.data !== "") this.#attached.set(a.id, a);
-    this.#draft = { ...d, attachments: d.attachments.flatMap((a) => this.#attached.get(a.id) ?? []) };
-    for (const id of [...this.#attached.keys()]) if (!d.attachments.some((a) => a.id === id)) setTimeout(() => this.#dropAttachment(id), 60_000).unref();
-    void this.#save();
-  }
-
-  /** Bytes of what was sent or taken out are let go. */
-  #dropAttachment(id: string): void {
-    if (!this.#draft.attachments.some((a) => a.id === id)) this.#attached.delete(id);
-  }
-
-  /** Stores the draft at once, so that a window that closes in mid-word loses nothing; one store at a time. */
-  async #save(): Promise<void> {
-    if (this.#saving) {
-      this.#saving = "again";
-      return;
-    }
-    do {
-      this.#saving = "now";
-      await this.#store();
-    } while ((this.#saving as string) === "again");
-    this.#saving = undefined;
-  }
-
-  #store(): Promise<void> {
-    return Promise.resolve(this.context.workspaceState.update(draftKey, { ...this.#draft, attachments: [] })).catch(() => {}); // the next keystroke tries again
   }
 
   #remember(text: string): void {
@@ -347,7 +320,7 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
     t?.state.take();
     this.#epoch++;
     this.#sentHead = this.#head();
-    this.#post({ type: "snapshot", head: this.#sentHead, entries: t ? [...t.state.entries.values()] : [], draft: this.#draft, epoch: this.#epoch });
+    this.#post({ type: "snapshot", head: this.#sentHead, entries: t ? [...t.state.entries.values()] : [], draft: this.#drafts.now, epoch: this.#epoch });
   }
 
   #current(): Transcript | undefined {
@@ -410,4 +383,9 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
       if (e?.kind === "tool" && e.terminalId === terminalId) this.#detailSoon(id);
     }
   }
+}
+
+/** VS Code tells of no webview's focus in a way that keys can ask for. */
+function focused(on: boolean): void {
+  void vscode.commands.executeCommand("setContext", "pillion.panelFocused", on);
 }

@@ -6,6 +6,7 @@ import { uriPath } from "../common/tool";
 import type { ActionId, Attachment, Detail } from "../common/view";
 import type { Approvals } from "./approvals";
 import { limits } from "../common/messages";
+import { type CodeApply, fileInFront } from "./codeapply";
 import { openable } from "./panelview";
 import { tell } from "./sessionlist";
 import type { Sessions } from "./sessions";
@@ -24,6 +25,7 @@ export class ChatActions implements vscode.Disposable {
     private readonly sessions: Sessions,
     private readonly approvals: Approvals,
     private readonly transcripts: Transcripts,
+    private readonly code: CodeApply,
     private readonly say: (m: ToView) => void,
   ) {
     this.#registered = vscode.Disposable.from(
@@ -67,7 +69,7 @@ export class ChatActions implements vscode.Disposable {
       case "copy":
         return vscode.env.clipboard.writeText(m.text);
       case "code":
-        return this.#code(m.action, m.text);
+        return this.#code(m);
       case "queue":
         return this.#queue(m);
       case "redo":
@@ -174,19 +176,13 @@ export class ChatActions implements vscode.Disposable {
     await this.#showText(`${path.split("/").pop() ?? "change"}.diff`, `--- ${path}\n+++ ${path}\n${f.lines.map((l) => (l.sign === "@" ? l.text : l.sign + l.text)).join("\n")}${f.more > 0 ? `\n… ${String(f.more)} lines more` : ""}\n`, "diff");
   }
 
-  async #code(action: "insert" | "apply" | "copy", text: string): Promise<void> {
-    if (action === "copy") return vscode.env.clipboard.writeText(text);
-    const e = vscode.window.activeTextEditor ?? vscode.window.visibleTextEditors[0];
+  async #code(m: Extract<ToHost, { type: "code" }>): Promise<void> {
+    if (m.action === "copy") return vscode.env.clipboard.writeText(m.text);
+    const code = m.text.replace(/\n$/, "");
+    if (m.action === "apply") return this.code.apply(code, openable(m.path ?? "", this.sessions.active?.cwd ?? ""));
+    const e = fileInFront();
     if (!e) throw new Error("Open a file first.");
-    const code = text.replace(/\n$/, "");
-    if (action === "insert") {
-      await e.edit((b) => e.selections.forEach((s) => b.replace(s, code)));
-      return;
-    }
-    const edit = new vscode.WorkspaceEdit();
-    // seen before it is written: VS Code's own preview
-    edit.replace(e.document.uri, e.selection.isEmpty ? placeFor(e, code) : e.selection, code, { label: "Code from the conversation", needsConfirmation: true });
-    await vscode.workspace.applyEdit(edit, { isRefactoring: true });
+    await e.edit((b) => e.selections.forEach((s) => b.replace(s, code)));
   }
 
   async #queue(m: Extract<ToHost, { type: "queue" }>): Promise<void> {
@@ -266,18 +262,4 @@ function turnOf(t: Transcript, callId: string): string | undefined {
     if (id === callId) break;
   }
   return turn;
-}
-
-/** Where code belongs in a file: from the one line like its first to the one like its last; else where the cursor is. */
-function placeFor(e: vscode.TextEditor, code: string): vscode.Range {
-  const d = e.document;
-  const lines = code.split("\n");
-  const find = (want: string | undefined) => {
-    const at: number[] = [];
-    for (let i = 0; want?.trim() && i < d.lineCount; i++) if (d.lineAt(i).text.trim() === want.trim()) at.push(i);
-    return at.length === 1 ? at[0] : undefined;
-  };
-  const from = find(lines.find((l) => l.trim() !== ""));
-  const to = from === undefined ? undefined : find([...lines].reverse().find((l) => l.trim().length > 1)) ?? undefined;
-  return from !== undefined && to !== undefined && to >= from ? new vscode.Range(from, 0, to, d.lineAt(to).text.length) : e.selection;
 }

@@ -66,14 +66,14 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
     const before = news ? [new vscode.CodeLens(at, { title: news, command: "workbench.actions.view.problems", tooltip: problemsTooltip(review) })] : [];
     const moved = far ? driftLens(review, at, file) : undefined;
     if (moved) before.unshift(moved);
-    const talk = lens(comment ? `$(comment)\u00a0${short(comment)}` : "$(comment)\u00a0Comment", "pillion.review.commentHunk", comment ?? "Say something about these lines; it goes along with your decision");
-    if (decision?.decision === "reject") return [...before, lens("$(close)\u00a0Rejected", "", ""), lens("$(discard)\u00a0Take back", "pillion.review.acceptHunk", "Propose these lines again and accept them"), talk];
-    if (decision) return [...before, lens(decision.decision === "edit" ? "$(check)\u00a0Accepted as you edited it" : "$(check)\u00a0Accepted", "", ""), lens("$(close)\u00a0Reject", "pillion.review.rejectHunk", "Take these lines back to what they were"), talk];
+    const talk = review.approval.own ? [] : [lens(comment ? `$(comment)\u00a0${short(comment)}` : "$(comment)\u00a0Comment", "pillion.review.commentHunk", comment ?? "Say something about these lines; it goes along with your decision")]; // there is nobody to tell
+    if (decision?.decision === "reject") return [...before, lens("$(close)\u00a0Rejected", "", ""), lens("$(discard)\u00a0Take back", "pillion.review.acceptHunk", "Propose these lines again and accept them"), ...talk];
+    if (decision) return [...before, lens(decision.decision === "edit" ? "$(check)\u00a0Accepted as you edited it" : "$(check)\u00a0Accepted", "", ""), lens("$(close)\u00a0Reject", "pillion.review.rejectHunk", "Take these lines back to what they were"), ...talk];
     return [
       ...before,
       lens(hunk.kind === "edited" ? "$(check)\u00a0Accept your version" : "$(check)\u00a0Accept", "pillion.review.acceptHunk", "Accept these lines"),
       lens("$(close)\u00a0Reject", "pillion.review.rejectHunk", "Take these lines back to what they were"),
-      talk,
+      ...talk,
     ];
   }
 }

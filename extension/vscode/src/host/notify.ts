@@ -24,7 +24,7 @@ export function notify(sessions: Sessions, approvals: Approvals): vscode.Disposa
   };
   return vscode.Disposable.from(
     approvals.onDidAsk((a) => {
-      if (wanted()) void tell(a.sessionId, `Pillion waits for you: ${a.request.toolCall.title ?? "a decision"}`, "Review", "pillion.nextPending");
+      if (wanted() && !a.own) void tell(a.sessionId, `Pillion waits for you: ${a.request.toolCall.title ?? "a decision"}`, "Review", "pillion.nextPending");
     }),
     sessions.onDidPrompt(({ sessionId }) => begun.set(sessionId, Date.now())),
     sessions.onDidEndTurn(({ sessionId, error, interrupted, response }) => {

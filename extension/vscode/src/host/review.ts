@@ -52,7 +52,7 @@ export class Review {
       const now = reviewed(base, proposed, of.change.hunks, proposed);
       return { index, of, path: file.fsPath, base, proposed, excerpt: of.change.excerpt ?? false, left, right, hunks: now.hunks, outside: false, drift: "" };
     });
-    this.title = this.files.length === 1 ? `${fileName(this.files[0]!)} — Pillion proposes` : "Pillion proposes"; // VS Code adds the number of files
+    this.title = approval.own ? `${fileName(this.files[0]!)} — code from the conversation` : this.files.length === 1 ? `${fileName(this.files[0]!)} — Pillion proposes` : "Pillion proposes"; // VS Code adds the number of files
   }
 
   get id(): string {

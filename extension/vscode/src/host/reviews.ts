@@ -89,6 +89,7 @@ export class Reviews implements vscode.Disposable {
     const again = this.#again.get(approval.sessionId);
     for (const f of review.files) if (again?.delete(f.path)) review.refreshed = true;
     this.#watched.set(approval.id, watchFiles(review, () => this.#lenses.refresh()));
+    if (approval.own) return void this.#open(review.id, false); // the person asked for it; errors are shown there
     const auto = vscode.workspace.getConfiguration("pillion").get<string>("review.open", "auto") === "auto";
     const typing = Date.now() - this.#lastTyped < typingPause;
     const other = [...this.#reviews.values()].some((r) => r !== review && !r.over); // one after the other

@@ -1,11 +1,17 @@
-/** Reads out what streams in sensible pieces: whole sentences, not each word, and not faster than one can listen. */
+/** Reads out what streams in sensible pieces: whole sentences, not each word, each once, and not faster than one can listen. */
 import { h } from "./dom";
 
 const pause = 1500; // ms between two pieces
+const longest = 1000; // characters of one piece
 
 export class Announcer {
   readonly el = h("div", { class: "sr", role: "log", aria: { live: "polite", relevant: "additions" } });
+  /** The entry that streams, and how much of its text was taken. */
+  private id: string | undefined;
+  private taken = 0;
   private waiting = "";
+  /** A block of code is open: it is named, not read. */
+  private code = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   say(text: string): void {
@@ -13,25 +19,55 @@ export class Announcer {
     this.put(text);
   }
 
-  /** Words of an answer, as they come. */
-  stream(text: string): void {
-    this.waiting += text;
+  /** An answer as it stands by now; what of it is new is read out. */
+  stream(id: string, text: string): void {
+    if (id !== this.id) this.begin(id, 0);
+    if (text.length <= this.taken) return;
+    this.waiting += text.slice(this.taken);
+    this.taken = text.length;
     this.timer ??= setTimeout(() => {
       this.timer = undefined;
       this.flush(false);
     }, pause);
   }
 
+  /** This much of an entry was there before anybody listened. */
+  begin(id: string | undefined, taken: number): void {
+    this.flush(true);
+    this.id = id;
+    this.taken = taken;
+    this.code = false;
+  }
+
   /** What waits, up to the last end of a sentence; all of it at the end. */
   flush(all: boolean): void {
-    const end = all ? this.waiting.length : Math.max(this.waiting.lastIndexOf("\n"), ...[". ", "! ", "? ", ": "].map((s) => this.waiting.lastIndexOf(s))) + 1;
-    const piece = this.waiting.slice(0, end).replace(/```[\s\S]*?(```|$)/g, " code ").replace(/[*_#`>|]/g, "").trim();
+    const end = all ? this.waiting.length : sentences(this.waiting);
+    const piece = this.spoken(this.waiting.slice(0, end));
     this.waiting = this.waiting.slice(end);
-    if (piece) this.put(piece.length > 1000 ? `${piece.slice(0, 1000)}…` : piece);
+    if (piece) this.put(piece.length > longest ? `${piece.slice(0, longest)}…` : piece);
+  }
+
+  /** Words without their marks; of a block of code only that it is there. */
+  private spoken(text: string): string {
+    const out: string[] = [];
+    for (const line of text.split("\n")) {
+      if (/^\s*(```|~~~)/.test(line)) {
+        this.code = !this.code;
+        if (this.code) out.push("Code.");
+      } else if (!this.code) out.push(line.replace(/[*_#`>|]/g, "").trim());
+    }
+    return out.filter(Boolean).join("\n");
   }
 
   private put(text: string): void {
     this.el.append(h("div", {}, text));
     while (this.el.childElementCount > 20) this.el.firstElementChild?.remove();
   }
+}
+
+/** Where the last whole sentence or line ends. A line that may yet become a fence is not cut. */
+function sentences(text: string): number {
+  const line = text.lastIndexOf("\n") + 1;
+  if (/^\s*[`~]/.test(text.slice(line))) return line;
+  return Math.max(line, ...[". ", "! ", "? ", ": "].map((s) => text.lastIndexOf(s) + 1));
 }

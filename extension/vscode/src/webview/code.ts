@@ -24,14 +24,14 @@ export class CodeBlock {
     const name = (language.includes(":") ? language.split(":").slice(1).join(":") : more.join(" ")).replace(/^(title|file|path)=/, "").replace(/"/g, "");
     this.highlighter = new Highlighter(this.language);
     const tab: Props = { tab: -1 };
-    const send = (action: "insert" | "apply" | "copy") => bus.post({ type: "code", action, text: this.text, language: this.language });
+    const send = (action: "insert" | "apply" | "copy") => bus.post({ type: "code", action, text: this.text, language: this.language, ...(name ? { path: name } : {}) });
     const copy = iconButton("copy", "Copy", () => {
       send("copy");
       bus.say("Copied");
     }, tab);
     this.el = h("div", { class: "code" },
       h("div", { class: "code-head" }, h("span", { class: "code-name" }, name || this.language || "text"),
-        h("span", { class: "code-actions" }, copy, iconButton("insert", "Insert at the cursor", () => send("insert"), tab), iconButton("replace", "Apply to the file in front", () => send("apply"), tab))),
+        h("span", { class: "code-actions" }, copy, iconButton("insert", "Insert at the cursor", () => send("insert"), tab), iconButton("replace", name ? `Apply to ${name}` : "Apply to the file in front", () => send("apply"), tab))),
       h("pre", { tab: -1, role: "group", aria: { label: `Code ${name || this.language}`.trim() } }, this.body));
     this.grow(text);
   }

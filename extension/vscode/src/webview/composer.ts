@@ -26,6 +26,8 @@ export class Composer {
   private at = -1;
   private parked = "";
   private shown = "";
+  /** The host has said what was kept from before; until then it is told nothing that would replace it. */
+  private begun = false;
 
   constructor(private readonly bus: Bus) {
     this.input.rows = 1;
@@ -57,7 +59,15 @@ export class Composer {
     this.input.focus();
   }
 
-  set(draft: Draft, mode: "replace" | "insert"): void {
+  /** What was kept from before this panel was there. What the person typed while it came stays, after it; later there is nothing newer than what stands here. */
+  begin(draft: Draft): void {
+    if (this.begun) return;
+    this.begun = true;
+    this.before(draft);
+  }
+
+  set(draft: Draft, mode: "replace" | "insert" | "back"): void {
+    if (mode === "back") return this.before(draft);
     if (mode === "insert") {
       this.mentions.push(...draft.mentions);
       this.insert(draft.text);
@@ -68,6 +78,16 @@ export class Composer {
     }
     this.addAttachments(draft.attachments, true);
     this.edited();
+  }
+
+  /** Puts words before those that stand here; the caret stays where it was in them. */
+  private before(draft: Draft): void {
+    const { value, selectionStart: from, selectionEnd: to } = this.input;
+    const first = draft.text !== "" && value !== "" && !/\s$/.test(draft.text) ? `${draft.text}\n` : draft.text;
+    this.input.value = first + value;
+    this.input.setSelectionRange(first.length + from, first.length + to);
+    this.mentions.unshift(...draft.mentions);
+    this.addAttachments(draft.attachments, true);
   }
 
   addAttachments(list: readonly Attachment[], fromHost: boolean): void {
@@ -160,7 +180,7 @@ export class Composer {
 
   private edited(): void {
     this.drawMirror();
-    this.bus.post({ type: "draft", draft: this.draft() });
+    if (this.begun) this.bus.post({ type: "draft", draft: this.draft() });
     this.update(this.bus.head());
   }
 

@@ -1,5 +1,5 @@
 /** The panel: draws what the host says and tells it what the person does. It holds no truth and can be made anew at any time. */
-import type { ToHost, ToView } from "../common/messages";
+import type { Op, ToHost, ToView } from "../common/messages";
 import type { Head } from "../common/view";
 import { Announcer } from "./announce";
 import type { Bus } from "./bus";
@@ -54,18 +54,18 @@ class Panel {
         this.epoch = m.epoch;
         this.store.head = m.head;
         this.store.reset(m.entries);
-        this.composer.set(m.draft, "replace");
+        this.composer.begin(m.draft);
         this.drawHead();
         this.transcript.reset();
+        this.heard();
         break;
       case "ops":
         if (m.epoch !== this.epoch) break; // of the session that was shown before
-        this.store.apply(m.ops);
-        this.transcript.changed(m.ops);
         for (const op of m.ops) {
-          const e = op.op === "append" ? this.store.entries.get(op.id) : op.op === "put" ? op.entry : undefined;
-          if (e?.kind === "text" && e.parent === undefined && this.store.head.running) this.announcer.stream(op.op === "append" ? op.text : op.op === "put" && op.entry.kind === "text" ? op.entry.text : "");
-          if (e?.kind === "notice" || (e?.kind === "turn" && e.stop !== "end_turn")) this.announcer.say(e.kind === "notice" ? `${e.title}. ${e.description ?? ""}` : "The turn is over");
+          // one after the other: an entry that is put must not hold already what the next op adds to it
+          this.store.apply([op]);
+          this.transcript.changed([op]);
+          this.announce(op);
         }
         this.empty.update(this.store.head, this.store.order.length > 0);
         break;
@@ -96,6 +96,24 @@ class Panel {
     }
   }
 
+  /** What is new for somebody who listens: the running answer, what goes wrong, and the end. */
+  private announce(op: Op): void {
+    const e = op.op === "put" ? op.entry : op.op === "append" || op.op === "close" ? this.store.entries.get(op.id) : undefined;
+    if (!e || e.parent !== undefined) return;
+    if (e.kind === "text" && this.store.head.running) {
+      if (op.op === "close") this.announcer.flush(true);
+      else this.announcer.stream(e.id, e.text);
+    }
+    if (e.kind === "notice") this.announcer.say(`${e.title}. ${e.description ?? ""}`);
+    if (e.kind === "turn" && e.stop !== "end_turn") this.announcer.say("The turn is over");
+  }
+
+  /** What a snapshot brings was there before: only what follows is read out. */
+  private heard(): void {
+    const last = [...this.store.order].reverse().find((id) => this.store.entries.get(id)?.kind === "text");
+    this.announcer.begin(last, this.store.text(last).length);
+  }
+
   private takeHead(head: Partial<Head>, gone: (keyof Head)[]): void {
     const was = this.store.head;
     const next: Head = { ...was, ...head };
@@ -121,6 +139,8 @@ class Panel {
     };
     document.addEventListener("pointerdown", () => (clicked = Date.now()), true);
     window.addEventListener("focus", () => setTimeout(write, 60));
+    for (const on of [true, false]) window.addEventListener(on ? "focus" : "blur", () => this.bus.post({ type: "focused", on }));
+    if (document.hasFocus()) this.bus.post({ type: "focused", on: true });
     if (document.hasFocus()) write();
   }
 
@@ -144,7 +164,11 @@ class Panel {
 
   private key(e: KeyboardEvent): void {
     if (e.defaultPrevented) return;
-    if (e.key === "Escape" && !(e.target as Element).closest(".composer, .menu")) this.composer.focus();
+    const target = e.target as Element;
+    if (target.closest(".composer, .menu")) return;
+    // words are for the composer, wherever the focus is: a letter that would do nothing begins them
+    const letter = e.key.length === 1 && e.key !== " " && !e.ctrlKey && !e.metaKey && !e.altKey && !target.closest("input, textarea, select");
+    if (e.key === "Escape" || letter) this.composer.focus();
   }
 }
 

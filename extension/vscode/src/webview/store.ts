@@ -29,6 +29,12 @@ export class Store {
     }
   }
 
+  /** An entry's words; "" where there are none. */
+  text(id: string | undefined): string {
+    const e = id === undefined ? undefined : this.entries.get(id);
+    return e?.kind === "text" ? e.text : "";
+  }
+
   children(id: string): Entry[] {
     return (this.kids.get(id) ?? []).flatMap((k) => this.entries.get(k) ?? []);
   }

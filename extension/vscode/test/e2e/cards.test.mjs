@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import test from "node:test";
 import { world } from "./world.mjs";
 
 const w = world();
+const { test } = w;
 const read = (filePath) => ({ tool: "read", input: { filePath } });
 const write = (filePath, content) => ({ tool: "write", input: { filePath, content } });
 const bash = (command) => ({ tool: "bash", input: { command, description: command } });

@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import test from "node:test";
 import { world } from "./world.mjs";
 
 const w = world();
+const { test } = w;
 
 test("@selection and @problems: the marked lines, and what the editor reports", async (t) => {
   const p = await w.open(t, { "a.txt": "one\ntwo\nthree\n", "bad.json": '{ "a": 1,, }\n' });
@@ -59,14 +59,14 @@ test("a PDF goes along: its very bytes reach the model", async (t) => {
   assert.deepEqual(said.filter((b) => b.type === "file").map((b) => b.file), [{ filename: "paper.pdf", file_data: `data:application/pdf;base64,${pdf}` }]);
 });
 
-test("code of an answer: inserted at the cursor; applied where it belongs, after a look", async (t) => {
-  const p = await w.open(t, { "a.js": "function one() {\n  return 0;\n} // one\n\nlet end;\n" });
+test("code of an answer: inserted at the cursor; applied where it belongs, after a look, in one step", async (t) => {
+  const p = await w.open(t, { "a.js": "function one() {\n  return 0;\n}\n\nlet end;\n" });
   await p.bench.openFile("a.js");
   await p.page.locator(".editor-instance .view-line", { hasText: "let end" }).click();
   await p.page.keyboard.press("End");
   const c = await p.panel();
   const block = (code) => `\`\`\`js\n${code}\n\`\`\``;
-  await c.say("write it", [`${block("/* inserted */")}\n\nand\n\n${block("function one() {\n  return 1;\n} // one")}`]);
+  await c.say("write it", [`${block("/* inserted */")}\n\nand\n\n${block("function one() {\n  return 1;\n}")}`]);
   await c.idle();
   const press = async (nth, name) => {
     const code = c.frame.locator(".code").nth(nth);
@@ -74,11 +74,22 @@ test("code of an answer: inserted at the cursor; applied where it belongs, after
     await code.getByRole("button", { name }).click();
   };
   await press(0, "Insert at the cursor");
-  await p.page.locator(".editor-instance .view-line", { hasText: "let end;/* inserted */" }).waitFor();
+  const line = (text) => p.page.locator(".editor-instance .view-line", { hasText: text });
+  await line("let end;/* inserted */").waitFor();
   await press(1, "Apply to the file in front");
-  await p.page.locator(".bulk-edit-panel .edit-checkbox").first().click(); // VS Code's own preview
-  await p.page.locator(".editor-instance .view-line", { hasText: "return 0" }).waitFor();
-  await p.page.locator(".bulk-edit-panel").getByText("Apply", { exact: true }).click();
-  await p.page.locator(".editor-instance .view-line", { hasText: "return 1;" }).waitFor();
+  await p.tab("code from the conversation").waitFor();
+  await p.lens("Accept").waitFor();
+  await p.shot("apply");
+  await p.page.keyboard.press("Control+Enter"); // the diff has the focus: one key
+  await p.tab("code from the conversation").waitFor({ state: "detached" });
+  await line("return 1;").waitFor();
   assert.equal(p.read("a.js").includes("return 1"), false, "it was saved, though the file had unsaved changes");
+  await p.page.keyboard.press("Control+z");
+  await line("return 0;").waitFor();
+  await line("let end;/* inserted */").waitFor();
+  await press(1, "Apply to the file in front");
+  await p.lens("Accept").waitFor();
+  await p.page.keyboard.press("Control+w"); // closed: dropped, and nothing waits
+  await p.page.locator('.statusbar-item[aria-label="Pillion"]').waitFor();
+  await line("return 0;").waitFor();
 });

@@ -3,14 +3,14 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import test from "node:test";
 import { root } from "../../stage.mjs";
 import { world } from "./world.mjs";
 
 // VS Code takes the PATH from the login shell, so a test's own goes through the setting.
 const go = (name) => execFileSync("go", ["env", name], { encoding: "utf8" }).trim();
 const env = { PATH: `${join(root, ".cache", "bin")}:${process.env.PATH}`, GOCACHE: go("GOCACHE"), GOPATH: go("GOPATH") };
-const w = world({ model: "builtin/quickfix", machine: { "pillion.env": env } });
+const w = world({ machine: { "pillion.model": "builtin/quickfix", "pillion.env": env } });
+const { test } = w;
 
 test("fix all errors of examples/go-broken, accepting each proposal in the editor", { timeout: 600_000 }, async (t) => {
   const folder = mkdtempSync(join(w.scratch, "ride-"));

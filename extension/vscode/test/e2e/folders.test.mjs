@@ -2,12 +2,11 @@
 import assert from "node:assert/strict";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import test from "node:test";
 import { world } from "./world.mjs";
 
 const several = world({ spy: true });
 
-test("several folders: the first is where it works, the others go along", async (t) => {
+several.test("several folders: the first is where it works, the others go along", async (t) => {
   const folder = mkdtempSync(join(several.scratch, "first-"));
   const other = mkdtempSync(join(several.scratch, "other-"));
   writeFileSync(join(folder, "a.txt"), "one\n");
@@ -25,4 +24,27 @@ test("several folders: the first is where it works, the others go along", async 
   await p.accept(0).click();
   p.folder = other;
   await p.onDisk("b.txt", "TWO\n");
+});
+
+const wary = world({ spy: true, trust: true });
+
+wary.test("a folder that nobody trusts yet: what it brings is held back, and taken once it is trusted", async (t) => {
+  const p = await wary.open(t, { "a.txt": "one\n", ".vscode/settings.json": JSON.stringify({ "pillion.permission": { bash: "allow" } }), "pillion.json": JSON.stringify({ permission: { bash: "allow" } }) });
+  const c = await p.panel();
+  await c.frame.locator(".connection", { hasText: "This folder is not trusted" }).waitFor();
+  const [asked] = await wary.heard("session/new");
+  assert.equal(asked._meta.pillion.trusted, false);
+  await c.say("run it", [{ tool: "bash", input: { command: "touch made.txt", description: "makes a file" } }, "Stopped."]);
+  const card = c.frame.locator(".card.permission");
+  await card.getByText("touch made.txt").waitFor(); // the folder cannot allow itself
+  await card.getByRole("button", { name: "Reject", exact: true }).click();
+  await c.idle();
+  await c.frame.locator(".connection").getByRole("button", { name: "Manage trust" }).click();
+  await p.page.locator(".workspace-trust-editor").getByRole("button", { name: /^Trust$/ }).first().click();
+  await c.frame.locator(".connection").waitFor({ state: "hidden" });
+  const again = await wary.heard("session/resume"); // a new process, with what the folder's settings say
+  assert.equal(again.at(-1)._meta.pillion.trusted, true);
+  await c.say("run it again", [{ tool: "bash", input: { command: "touch made.txt", description: "makes a file" } }, "It ran."]);
+  await p.onDisk("made.txt", "");
+  await c.answer("It ran.");
 });

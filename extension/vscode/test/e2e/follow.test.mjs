@@ -1,9 +1,9 @@
 // Follow mode: changes are written at once; the gutter keeps and undoes them.
 import assert from "node:assert/strict";
-import test from "node:test";
 import { world } from "./world.mjs";
 
 const w = world({ machine: { "pillion.permission": { edit: "allow" } }, settings: { "pillion.review.mode": "follow" } });
+const { test } = w;
 const read = (filePath) => ({ tool: "read", input: { filePath } });
 const long = Array.from({ length: 20 }, (_, i) => `line ${i + 1}\n`).join("");
 const changed = long.replace("line 2\n", "LINE 2\n").replace("line 10\n", "LINE 10\n");

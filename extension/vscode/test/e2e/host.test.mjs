@@ -1,9 +1,9 @@
 // What the host does beside reviews: terminals, keys, code actions, the list of sessions.
 import assert from "node:assert/strict";
-import test from "node:test";
 import { world } from "./world.mjs";
 
-const w = world({ spy: true, settings: { "terminal.integrated.gpuAcceleration": "off" } });
+const w = world({ spy: true });
+const { test } = w;
 
 test("a terminal in the session: what it prints is shown, what is typed arrives, its size follows, closing ends it", async (t) => {
   const p = await w.open(t, { "a.txt": "one\n" });
@@ -35,7 +35,7 @@ test("a command of the agent's is watched in a terminal while it runs", async (t
   const rows = p.page.locator(".terminal-wrapper.active .xterm-rows");
   await rows.getByText("begun").first().waitFor();
   await p.bench.command("Pillion: New Terminal in the Session");
-  await w.heard("_pillion/terminal/create", 2);
+  await w.heard("_pillion/terminal/create");
   await p.page.locator(".terminal-wrapper.active .xterm").click();
   await p.page.keyboard.type("touch go");
   await p.page.keyboard.press("Enter");

@@ -3,12 +3,13 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import test from "node:test";
 import { world } from "./world.mjs";
 
 const w = world();
+const { test } = w;
 const read = (filePath) => ({ tool: "read", input: { filePath } });
 const write = (filePath, content) => ({ tool: "write", input: { filePath, content } });
+const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const bash = (command) => ({ tool: "bash", input: { command, description: command } });
 
 test("an answer streams as Markdown; the turn ends; what was said is shown", async (t) => {
@@ -98,7 +99,6 @@ test("steer: what is said into the running turn, its next request holds; stop en
 test("a picture goes along: its very bytes reach the model", async (t) => {
   const p = await w.open(t, { "a.txt": "one\n" });
   const c = await p.panel();
-  const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
   await c.paste("shot.png", "image/png", png);
   await c.frame.locator(".chip-thumb").waitFor();
   await c.say("what is this?", ["A dot."]);
@@ -153,17 +153,26 @@ test("back to before a prompt: files and conversation; redo; edit and send again
   assert.equal(await c.frame.locator(".user").count(), 2);
 });
 
-test("reload of the window: transcript and session are there again", async (t) => {
+test("reload of the window: transcript, draft with its picture, and session are there again", async (t) => {
   const p = await w.open(t, { "a.txt": "one\n" });
   const c = await p.panel();
   await c.say("remember me", ["I will."]);
   await c.frame.locator(".md", { hasText: "I will." }).waitFor();
   await c.idle();
-  await p.page.reload();
-  await p.page.locator('.statusbar-item[id*="pillion"]').waitFor();
+  await c.paste("dot.png", "image/png", png);
+  await c.frame.locator(".chip-thumb").waitFor();
+  await c.input.pressSequentially("half a thought");
+  await p.reload(); // at once: nothing waits for a good moment to be stored
   const again = await p.panel();
   await again.frame.locator(".user .said", { hasText: "remember me" }).waitFor();
   await again.frame.locator(".md", { hasText: "I will." }).waitFor();
+  assert.equal(await again.input.inputValue(), "half a thought");
+  await again.frame.locator(".chip-thumb").waitFor();
+  w.steps.push("Seen.");
+  await again.input.press("Enter");
+  await again.answer("Seen.");
+  const heard = w.model.seen.at(-1).messages.filter((m) => m.role === "user").at(-1).content;
+  assert.equal(heard.find((b) => b.type === "image_url")?.image_url.url, `data:image/png;base64,${png}`);
 });
 
 test("restart of the sidecar: the transcript stays and the session goes on", async (t) => {
@@ -179,7 +188,7 @@ test("restart of the sidecar: the transcript stays and the session goes on", asy
   assert.match(JSON.stringify(w.model.seen.at(-1).messages), /before/);
 });
 
-test("by keyboard alone: ask and allow", async (t) => {
+test("by keyboard alone: ask, allow, read, and back to the message", async (t) => {
   const p = await w.open(t, { "a.txt": "one\n" });
   const c = await p.panel();
   w.steps.push(bash("touch keys.txt"), "Typed.");
@@ -195,6 +204,12 @@ test("by keyboard alone: ask and allow", async (t) => {
   await p.onDisk("keys.txt", "");
   await c.frame.locator(".md", { hasText: "Typed." }).waitFor();
   await c.idle();
+  await p.page.keyboard.press("Control+Alt+KeyH");
+  await c.frame.locator(".transcript .entry:focus").waitFor();
+  await p.page.keyboard.press("ArrowUp");
+  await c.frame.locator(".transcript .entry:focus .text").waitFor();
+  await p.page.keyboard.press("Escape");
+  await c.frame.locator("textarea.input:focus").waitFor();
 });
 
 test("axe in the workbench: no serious violation in the panel", async (t) => {

@@ -1,25 +1,9 @@
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import test from "node:test";
 import { world } from "./world.mjs";
 
 const w = world();
+const { test } = w;
 const read = (filePath) => ({ tool: "read", input: { filePath } });
-
-/** The sidecar of this world's server: found by its path, which is in the server's own home. */
-function sidecars() {
-  return readdirSync("/proc")
-    .filter((n) => /^\d+$/.test(n))
-    .filter((n) => {
-      try {
-        return readFileSync(`/proc/${n}/cmdline`, "utf8").startsWith(join(w.server.home, "extensions"));
-      } catch {
-        return false; // it ended while we looked
-      }
-    })
-    .map(Number);
-}
 
 test("killed in mid-turn: it says so, starts again, and the session goes on", async (t) => {
   const p = await w.open(t, { "a.txt": "one\n" });
@@ -27,7 +11,7 @@ test("killed in mid-turn: it says so, starts again, and the session goes on", as
   const hanging = w.model.hanging();
   await p.ask([{ hang: true }]);
   await hanging;
-  const [pid] = sidecars();
+  const [pid] = p.sidecars();
   process.kill(pid, "SIGKILL");
   await p.status("restarts").waitFor();
   await p.status("restarts").waitFor({ state: "detached" });
@@ -35,7 +19,7 @@ test("killed in mid-turn: it says so, starts again, and the session goes on", as
   await p.lens("Accept").waitFor();
   await p.accept(0).click();
   await p.onDisk("a.txt", "two\n");
-  assert.notEqual(sidecars()[0], pid);
+  assert.notEqual(p.sidecars()[0], pid);
 });
 
 test("killed while a proposal waits: nothing is written, its tab closes", async (t) => {
@@ -43,7 +27,7 @@ test("killed while a proposal waits: nothing is written, its tab closes", async 
   await p.bench.openFile("a.txt");
   await p.ask([read("a.txt"), { tool: "edit", input: { filePath: "a.txt", oldString: "one", newString: "two" } }]);
   await p.lens("Accept").waitFor();
-  process.kill(sidecars().at(-1), "SIGKILL");
+  process.kill(p.sidecars().at(-1), "SIGKILL");
   await p.tab("Pillion proposes").waitFor({ state: "detached" });
   await p.status("1 waiting").waitFor({ state: "detached" });
   assert.equal(p.read("a.txt"), "one\n");
@@ -71,6 +55,6 @@ test("without a folder one can still talk", async (t) => {
 
 test("the processes end with their windows", async () => {
   const end = Date.now() + 20_000;
-  while (sidecars().length > 0 && Date.now() < end) await new Promise((ok) => setTimeout(ok, 100)); // the kernel tells nobody
-  assert.deepEqual(sidecars(), []);
+  while (w.sidecars().length > 0 && Date.now() < end) await new Promise((ok) => setTimeout(ok, 100)); // the kernel tells nobody
+  assert.deepEqual(w.sidecars(), []);
 });

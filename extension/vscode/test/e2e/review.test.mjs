@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import test from "node:test";
 import { world } from "./world.mjs";
 
 const w = world();
+const { test } = w;
 const read = (filePath) => ({ tool: "read", input: { filePath } });
 const write = (filePath, content) => ({ tool: "write", input: { filePath, content } });
 const long = Array.from({ length: 20 }, (_, i) => `line ${i + 1}\n`).join("");

@@ -1,7 +1,7 @@
-import test from "node:test";
 import { world } from "./world.mjs";
 
 const w = world({ machine: { "pillion.config": { tools: { apply_patch: true } } } });
+const { test } = w;
 const read = (filePath) => ({ tool: "read", input: { filePath } });
 
 test("several files: one after the other in one tab, then all together", async (t) => {

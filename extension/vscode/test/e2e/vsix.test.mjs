@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { accessSync, constants, readdirSync } from "node:fs";
 import { join } from "node:path";
-import test from "node:test";
 import { world } from "./world.mjs";
 
 const w = world({ vsix: true });
+const { test } = w;
 
 test("the .vsix installs, brings a binary that runs, and nothing of the sources", async (t) => {
   const p = await w.open(t, { "a.txt": "one\n" });

@@ -1,0 +1,123 @@
+// Code of an answer that is to go into a file: shown like any proposal, hunk by hunk and with the same keys, and written as
+// one edit once it is accepted. A tab that is closed drops it: the code still stands in the answer.
+import * as vscode from "vscode";
+import { hunksOf, reviewed } from "../common/hunks";
+import type { DecisionMeta, HunkDecision, RequestPermissionResponse } from "../common/protocol";
+import { placeOf } from "../common/place";
+import { applyOwn } from "./apply";
+import type { Approvals } from "./approvals";
+import { shown } from "./mentions";
+import { proposalScheme } from "./proposals";
+import { lineEdit } from "./review";
+import type { Reviews } from "./reviews";
+import { rightSide } from "./tabs";
+
+export class CodeApply implements vscode.Disposable {
+  /** The one that is shown. */
+  #now: string | undefined;
+  readonly #closing: vscode.Disposable;
+
+  constructor(
+    private readonly approvals: Approvals,
+    private readonly reviews: Reviews,
+    private readonly log: vscode.LogOutputChannel,
+  ) {
+    this.#closing = vscode.window.tabGroups.onDidChangeTabs((e) => {
+      const id = this.#now;
+      if (id === undefined || !e.closed.some((tab) => shows(tab, id))) return;
+      if (!vscode.window.tabGroups.all.some((g) => g.tabs.some((tab) => shows(tab, id)))) this.approvals.drop(id); // not only moved
+    });
+  }
+
+  /** Shows what code would make of a file: the one it names, else the one in front, in the place of the selection or where it belongs. */
+  async apply(code: string, named?: vscode.Uri): Promise<void> {
+    const there = named && (await vscode.workspace.openTextDocument(named).then((d) => (vscode.workspace.getWorkspaceFolder(d.uri) ? d : undefined), () => undefined));
+    const front = fileInFront();
+    const document = there ?? front?.document;
+    if (!document) throw new Error("Open the file that the code is for, then apply it.");
+    const selection = front?.document === document ? front.selection : undefined;
+    if (this.#now !== undefined) this.approvals.drop(this.#now);
+    let again = true;
+    while (again) {
+      again = false;
+      const base = document.getText();
+      const { range, code: placed } = placeFor(document, code, selection);
+      const eol = document.eol === vscode.EndOfLine.CRLF ? "\r\n" : "\n";
+      const proposed = base.slice(0, document.offsetAt(range.start)) + placed.replace(/\r?\n/g, eol) + base.slice(document.offsetAt(range.end));
+      const hunks = hunksOf(base, proposed);
+      if (hunks.length === 0) throw new Error(`${vscode.workspace.asRelativePath(document.uri)} has this code already.`);
+      const change = { uri: document.uri.toString(), kind: "edit", hunks };
+      const { id, answer } = this.approvals.propose({
+        toolCallId: "",
+        title: "Code from the conversation",
+        kind: "edit",
+        content: [{ type: "diff", path: document.uri.fsPath, oldText: base, newText: proposed }],
+        _meta: { pillion: { changeSet: `code ${String(Date.now())}`, files: [change] } },
+      });
+      this.#now = id;
+      const changeSet = (this.approvals.get(id)?.meta.changeSet) ?? "";
+      const decided = decisionOf(await answer);
+      if (this.#now === id) this.#now = undefined;
+      if (decided === undefined) return;
+      if (decided.stale) {
+        again = true; // for the file as it is now
+        continue;
+      }
+      const lines = new Map(reviewed(base, proposed, hunks, proposed).hunks.map((h) => [h.id, h]));
+      const edit = new vscode.WorkspaceEdit();
+      for (const h of hunks) {
+        const wanted = decided.lines(h.id, lines.get(h.id)?.proposed ?? []);
+        if (!wanted) continue;
+        const { range: at, text } = lineEdit(document, h.oldLines > 0 ? h.oldStart - 1 : h.oldStart, h.oldLines, wanted);
+        edit.replace(document.uri, at, text);
+      }
+      if (edit.size === 0) return;
+      if (document.getText() !== base) {
+        const choice = await vscode.window.showWarningMessage(`${vscode.workspace.asRelativePath(document.uri)} has changed meanwhile: nothing was written.`, "Look Again");
+        again = choice !== undefined;
+        continue;
+      }
+      if (!(await vscode.workspace.applyEdit(edit))) throw new Error(`VS Code did not change ${vscode.workspace.asRelativePath(document.uri)}.`);
+      await applyOwn(this.reviews.takeOwn(changeSet), this.log);
+      await vscode.window.showTextDocument(document, { preview: false }); // undo is for what is in front
+    }
+  }
+
+  dispose(): void {
+    this.#closing.dispose();
+  }
+}
+
+/** The editor of a file that the person looks at, also while the panel has the focus. */
+export function fileInFront(): vscode.TextEditor | undefined {
+  return [vscode.window.activeTextEditor, ...vscode.window.visibleTextEditors].find((e) => e !== undefined && shown(e.document));
+}
+
+function shows(tab: vscode.Tab, id: string): boolean {
+  const right = rightSide(tab);
+  return right?.scheme === proposalScheme && right.query.startsWith(`${id}&`);
+}
+
+/** What a hunk's lines are to be; undefined when nothing was decided. */
+function decisionOf(r: RequestPermissionResponse): { stale: boolean; lines(id: string, proposed: string[]): readonly string[] | undefined } | undefined {
+  if (r.outcome.outcome !== "selected") return undefined;
+  const all = r.outcome.optionId === "once";
+  const meta = ((r.outcome._meta as { pillion?: DecisionMeta } | undefined)?.pillion ?? {}) as DecisionMeta;
+  return {
+    stale: meta.stale === true,
+    lines: (id, proposed) => {
+      const d: HunkDecision = meta.hunks?.[id] ?? { decision: all ? "accept" : "reject" };
+      return d.decision === "reject" ? undefined : d.decision === "edit" ? (d.newLines ?? []) : proposed;
+    },
+  };
+}
+
+/** Where code goes and how deep: in the place of the selection, of what begins alike, else at the cursor, else at the end. */
+function placeFor(d: vscode.TextDocument, code: string, selection: vscode.Range | undefined): { range: vscode.Range; code: string } {
+  if (selection && !selection.isEmpty) return { range: selection, code };
+  const lines = code.split(/\r?\n/);
+  const place = placeOf(d.getText().split(/\r?\n/), lines);
+  if (place) return { range: new vscode.Range(place.from, 0, place.to, d.lineAt(place.to).text.length), code: lines.map((l) => (l.trim() === "" ? l : place.indent + l)).join("\n") };
+  const end = d.lineAt(d.lineCount - 1).range.end;
+  return { range: selection ?? new vscode.Range(end, end), code };
+}

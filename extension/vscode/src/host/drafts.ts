@@ -1,0 +1,123 @@
+// What the person has written and not yet sent. It is in a file of the extension's own from the moment it is typed, so it
+// outlives the panel, the window and a crash of either. Attachments lie beside it, each written once.
+import { createHash } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdir, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { isDraft } from "../common/messages";
+import type { Attachment, Draft } from "../common/view";
+
+const file = "draft.json";
+/** For so long what was sent or taken out can still come back: a prompt that fails is put back with all it had. */
+const grace = 60_000; // ms
+
+export class Drafts {
+  #now: Draft | undefined;
+  /** Attachments with their bytes; the panel names those that were given before without. */
+  readonly #attached = new Map<string, Attachment>();
+  /** Attachments that have their file. */
+  readonly #written = new Set<string>();
+  #storing: Promise<void> | undefined;
+  #stale = false;
+
+  constructor(
+    private readonly folder: string,
+    private readonly problem: (message: string) => void,
+  ) {}
+
+  /** As it was last typed, also by a window before this one. */
+  get now(): Draft {
+    this.#now ??= this.#read();
+    return this.#now;
+  }
+
+  keep(d: Draft): void {
+    const was = this.now.attachments;
+    this.#now = this.filled(d);
+    for (const a of was) if (!this.#now.attachments.some((b) => b.id === a.id)) setTimeout(() => this.#drop(a.id), grace).unref();
+    this.#stale = true;
+    this.#storing ??= this.#store().finally(() => (this.#storing = undefined));
+  }
+
+  /** A draft of the panel's with the bytes of its attachments. */
+  filled(d: Draft): Draft {
+    for (const a of d.attachments) if (a.data !== "") this.#attached.set(a.id, a);
+    return { ...d, attachments: d.attachments.flatMap((a) => this.#attached.get(a.id) ?? []) };
+  }
+
+  /** The last moment to write: nothing is left for later. */
+  dispose(): void {
+    if (!this.#storing || !this.#now) return;
+    try {
+      mkdirSync(this.folder, { recursive: true });
+      for (const a of this.#now.attachments) if (!this.#written.has(a.id)) writeFileSync(join(this.folder, nameOf(a.id)), a.data);
+      writeFileSync(join(this.folder, `${file}.last`), text(this.#now));
+      renameSync(join(this.folder, `${file}.last`), join(this.folder, file));
+    } catch {
+      // the disk is full or read-only: the window closes all the same
+    }
+  }
+
+  async #store(): Promise<void> {
+    while (this.#stale && this.#now) {
+      this.#stale = false;
+      const d = this.#now;
+      try {
+        await mkdir(this.folder, { recursive: true });
+        for (const a of d.attachments) {
+          if (this.#written.has(a.id)) continue;
+          await writeFile(join(this.folder, nameOf(a.id)), a.data);
+          this.#written.add(a.id);
+        }
+        await writeFile(join(this.folder, `${file}.new`), text(d));
+        await rename(join(this.folder, `${file}.new`), join(this.folder, file));
+      } catch (error) {
+        this.problem(`the draft was not stored: ${String(error)}`); // the next keystroke tries again
+      }
+    }
+  }
+
+  #drop(id: string): void {
+    if (this.#now?.attachments.some((a) => a.id === id)) return;
+    this.#attached.delete(id);
+    if (this.#written.delete(id)) rmSync(join(this.folder, nameOf(id)), { force: true });
+  }
+
+  #read(): Draft {
+    const empty: Draft = { text: "", mentions: [], attachments: [] };
+    let kept: unknown;
+    try {
+      kept = JSON.parse(readFileSync(join(this.folder, file), "utf8"));
+    } catch {
+      return empty; // nothing was ever typed here
+    }
+    if (!isDraft(kept)) return empty;
+    const attachments = kept.attachments.flatMap((a): Attachment[] => {
+      try {
+        const whole = { ...a, data: readFileSync(join(this.folder, nameOf(a.id)), "utf8") };
+        this.#attached.set(a.id, whole);
+        this.#written.add(a.id);
+        return [whole];
+      } catch {
+        return []; // it was not whole yet when the window ended
+      }
+    });
+    this.#tidy(attachments);
+    return { text: kept.text, mentions: kept.mentions, attachments };
+  }
+
+  /** Files of attachments that no draft names any more. */
+  #tidy(named: readonly Attachment[]): void {
+    const wanted = new Set(named.map((a) => nameOf(a.id)));
+    for (const name of readdirSync(this.folder)) if (name.endsWith(".base64") && !wanted.has(name)) rmSync(join(this.folder, name), { force: true });
+  }
+}
+
+function text(d: Draft): string {
+  return JSON.stringify({ ...d, attachments: d.attachments.map((a) => ({ ...a, data: "" })) });
+}
+
+/** Ids come from the panel: none becomes a path. */
+function nameOf(id: string): string {
+  return `${createHash("sha256").update(id).digest("hex").slice(0, 32)}.base64`;
+}
