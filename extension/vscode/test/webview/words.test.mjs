@@ -1,0 +1,119 @@
+// Words going in and out of the panel: what is typed is never lost, what streams is read out once.
+import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
+import test, { after, before } from "node:test";
+import { buildPanel, launch, openPanel } from "./page.mjs";
+import * as S from "./scenes.mjs";
+
+let panel, browser;
+before(async () => {
+  [panel, browser] = await Promise.all([buildPanel(), launch()]);
+});
+after(async () => {
+  await browser?.close();
+  if (panel) rmSync(panel.out, { recursive: true, force: true });
+});
+
+async function open(t, o = {}) {
+  const p = await openPanel(browser, panel, o);
+  t.after(() => p.close());
+  p.show = (head = {}, entries = [], draft = S.draft(), epoch = 1) => p.tell({ type: "snapshot", head: S.head(head), entries, draft, epoch });
+  p.input = p.page.locator("textarea.input");
+  return p;
+}
+const kept = (text, more = {}) => ({ text, mentions: [], attachments: [], ...more });
+const picture = { id: "p1", name: "dot.png", mime: "image/png", size: 3, data: "AAAA" };
+
+test("typed before the panel heard from its host: it stays, after what was kept, and the caret with it", async (t) => {
+  const p = await open(t);
+  await p.input.pressSequentially("new words");
+  await p.input.press("Home");
+  await p.settle();
+  assert.deepEqual(p.sent.filter((m) => m.type === "draft"), [], "what was kept would be replaced by a half");
+  await p.show({}, [], kept("old words", { attachments: [picture] }));
+  await p.page.waitForFunction(() => document.querySelector("textarea.input").value === "old words\nnew words");
+  await p.page.locator(".chip-thumb").waitFor();
+  await p.page.keyboard.type("the ");
+  assert.equal(await p.input.inputValue(), "old words\nthe new words");
+  await p.heard("draft", (m) => m.draft.text === "old words\nthe new words" && m.draft.attachments.length === 1);
+});
+
+test("nothing typed: what was kept is there; a later snapshot, of another session, changes no letter", async (t) => {
+  const p = await open(t);
+  await p.show({}, [], kept("kept"));
+  await p.page.waitForFunction(() => document.querySelector("textarea.input").value === "kept");
+  await p.input.pressSequentially(" and typed");
+  await p.show({ sessionId: "s2" }, [], kept("kept and"), 2); // the host's copy is a few keys behind
+  await p.settle();
+  assert.equal(await p.input.inputValue(), "kept and typed");
+});
+
+test("what could not be sent comes back before what was typed since", async (t) => {
+  const p = await open(t);
+  await p.show({});
+  await p.input.fill("first");
+  await p.input.press("Enter");
+  await p.heard("send");
+  await p.input.pressSequentially("second");
+  await p.tell({ type: "draft", mode: "back", draft: kept("first") });
+  await p.page.waitForFunction(() => document.querySelector("textarea.input").value === "first\nsecond");
+  assert.equal(await p.input.evaluate((el) => el.selectionStart), "first\nsecond".length);
+});
+
+test("a letter typed where letters do nothing goes to the message; Enter and Space stay where they are", async (t) => {
+  const p = await open(t);
+  const { list } = S.entries(panel, S.turn, { said: "Fix it" });
+  await p.show({ running: true, approvals: [S.commandApproval] }, list);
+  await p.page.waitForFunction(() => document.querySelector(".decide button")?.disabled === false);
+  await p.tell({ type: "focus", what: "approval" });
+  await p.page.waitForFunction(() => document.activeElement.closest(".decide"));
+  await p.page.keyboard.type("yes");
+  assert.equal(await p.input.inputValue(), "yes");
+  await p.settle();
+  assert.deepEqual(p.sent.filter((m) => m.type === "decide"), []);
+  await p.tell({ type: "focus", what: "transcript" });
+  await p.page.waitForFunction(() => document.activeElement.classList.contains("entry"));
+  await p.page.keyboard.press("Space");
+  await p.page.keyboard.type(" no");
+  assert.equal(await p.input.inputValue(), "yesno");
+});
+
+/** What was read out since. */
+const spoken = (p) => p.page.locator(".sr[role=log] > div").allInnerTexts();
+
+test("an answer is read out by sentences, each once, code by its name; the rest at its end", async (t) => {
+  const p = await open(t);
+  const { state, list } = S.entries(panel, []);
+  await p.show({ running: true }, list);
+  const words = "It **is** the total. Look:\n\n```go\nfunc total() int\n```\n\nThat is all. Half a sen";
+  let at = 0;
+  // many pieces in one message: an entry and what is added to it at once
+  const say = async (to) => {
+    for (; at < to; at += 3) state.apply({ sessionUpdate: "agent_message_chunk", messageId: "m1", content: { type: "text", text: words.slice(at, Math.min(at + 3, to)) } }, 1);
+    at = to;
+    await p.tell({ type: "ops", epoch: 1, ops: structuredClone(state.take().ops) });
+  };
+  await say(30);
+  await say(45);
+  await say(words.length);
+  await p.page.waitForFunction(() => [...document.querySelectorAll(".sr[role=log] > div")].some((e) => e.textContent.includes("That is all.")));
+  assert.doesNotMatch((await spoken(p)).join("\n"), /Half a sen/);
+  state.endTurn("end_turn", 2);
+  await p.tell({ type: "ops", epoch: 1, ops: structuredClone(state.take().ops) });
+  await p.tell({ type: "head", head: { running: false } });
+  await p.page.waitForFunction(() => [...document.querySelectorAll(".sr[role=log] > div")].some((e) => e.textContent === "Pillion is done"));
+  const all = (await spoken(p)).join("\n");
+  assert.equal(all.replace(/\s+/g, " "), "It is the total. Look: Code. That is all. Half a sen Pillion is done");
+});
+
+test("what a snapshot brings is not read out again; what follows is", async (t) => {
+  const p = await open(t);
+  const { state } = S.entries(panel, [{ sessionUpdate: "agent_message_chunk", messageId: "m1", content: { type: "text", text: "Said before. " } }]);
+  await p.show({ running: true }, structuredClone([...state.entries.values()]));
+  state.take();
+  state.apply({ sessionUpdate: "agent_message_chunk", messageId: "m1", content: { type: "text", text: "Said now. " } }, 1);
+  await p.tell({ type: "ops", epoch: 1, ops: structuredClone(state.take().ops) });
+  await p.tell({ type: "head", head: { running: false } });
+  await p.page.waitForFunction(() => [...document.querySelectorAll(".sr[role=log] > div")].some((e) => e.textContent === "Pillion is done"));
+  assert.deepEqual(await spoken(p), ["Said now.", "Pillion is done"]);
+});
