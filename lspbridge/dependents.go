@@ -17,9 +17,9 @@ import (
 // Most servers speak only of files they are asked about. What uses a declaration that a proposal changes is therefore
 // looked for, opened and asked about too: a renamed function breaks its callers, open or not.
 const (
-	maxDependents  = 20 // files
-	maxDeclaration = 8  // changed declarations whose uses are looked for
-	dependentsWait = 2 * time.Second
+	maxDependents  = 20               // files
+	maxDeclaration = 8                // changed declarations whose uses are looked for
+	dependentsWait = 10 * time.Second // at most, and a third of what there is: what comes late still updates the question
 )
 
 // errDependents: the server did not say in time what uses a declaration.
@@ -88,8 +88,8 @@ func (c *client) dependents(ctx context.Context, files []Proposal) ([]string, er
 	return out[:min(len(out), maxDependents)], failed
 }
 
-// changedDeclarations are those that others may use and whose outside a proposal changes: the head of a function, any of
-// a type, a constant or a variable.
+// changedDeclarations are those that others may use and whose outside a proposal changes: the head of a function (and
+// its body, where that is part of the outside: see signature), any of a type, a constant or a variable.
 func (c *client) changedDeclarations(ctx context.Context, f Proposal, old string) ([]Symbol, error) {
 	first, last, ok := changedLines(old, f.Text)
 	if f.Delete {
@@ -108,12 +108,15 @@ func (c *client) changedDeclarations(ctx context.Context, f Proposal, old string
 			if s.Range.Start.Line > last || s.Range.End.Line < first {
 				continue
 			}
-			body := s.Kind == kindFunction || s.Kind == kindMethod || s.Kind == kindConstructor
-			head := s.Selection.Start.Line
-			if !body || first <= head && head <= last || s.Range.Start.Line >= first && s.Range.Start.Line <= last {
+			function := s.Kind == kindFunction || s.Kind == kindMethod || s.Kind == kindConstructor
+			end, leaks := s.Range.End.Line, true
+			if function {
+				end, leaks = signature(f.Path, old, s)
+			}
+			if leaks || first <= end {
 				out = append(out, s)
 			}
-			if !body { // what is inside a function is its own
+			if !function { // what is inside a function is its own
 				walk(s.Children)
 			}
 		}

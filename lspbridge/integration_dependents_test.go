@@ -23,6 +23,13 @@ func TestOtherFilesBreak(t *testing.T) {
 			"lib.ts", "sub/user.ts", "twice(", "double(", "has no exported member", true},
 		{"typescript", map[string]string{"tsconfig.json": `{"compilerOptions":{"strict":true},"include":["**/*.ts"]}`, "lib.ts": "export interface Shape {\n  size: number;\n}\n", "sub/user.ts": "import type { Shape } from '../lib';\nexport const s: Shape = { size: 1 };\n"},
 			"lib.ts", "sub/user.ts", "  size: number;\n", "  size: number;\n  colour: string;\n", "property 'colour' is missing", true},
+		// The body alone is changed: the result is inferred from it.
+		{"typescript", map[string]string{"tsconfig.json": `{"compilerOptions":{"strict":true},"include":["**/*.ts"]}`, "lib.ts": "export function twice(n: number) {\n  const m = 2;\n  return m * n;\n}\n", "sub/user.ts": "import { twice } from '../lib';\nexport const n: number = twice(2);\n"},
+			"lib.ts", "sub/user.ts", "m * n", "`${m * n}`", "type 'string' is not assignable to type 'number'", false},
+		{"pyright", map[string]string{"pyproject.toml": "", "lib.py": "def twice(n: int):\n    m = 2\n    return m * n\n", "sub/__init__.py": "", "sub/user.py": "from lib import twice\n\nn: int = twice(2)\n"},
+			"lib.py", "sub/user.py", "m * n", "str(m * n)", "\"str\" is not assignable to \"int\"", false},
+		{"clangd", map[string]string{"compile_flags.txt": "-std=c++17\n", "lib.h": "#pragma once\ninline auto twice(int n) {\n  int m = 2;\n  return m * n;\n}\n", "user.cpp": "#include \"lib.h\"\nvoid take(int *);\nvoid use(int *p) { take(p + twice(2)); }\n"},
+			"lib.h", "user.cpp", "return m * n", "return nullptr", "invalid operands", false},
 		{"pyright", map[string]string{"pyproject.toml": "", "lib.py": "def twice(n: int) -> int:\n    return 2 * n\n\n\nother = 1\n", "sub/__init__.py": "", "sub/user.py": "from lib import twice\n\nprint(twice(2))\n"},
 			"lib.py", "sub/user.py", "twice(", "double(", "unknown import symbol", true},
 		{"clangd", map[string]string{"compile_flags.txt": "-std=c++17\n", "lib.h": "#pragma once\ninline int twice(int n) { return 2 * n; }\n", "user.cpp": "#include \"lib.h\"\nint use() { return twice(2); }\n"},

@@ -1,0 +1,89 @@
+package lspbridge
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// signature says on which line the outside of a function ends, and whether its body has a say in it. A change of the
+// body alone reaches nobody else where the result is written down; where the compiler infers it from the body, a new
+// return statement breaks the callers just as a new parameter does. text is the file's, s is one of its functions.
+func signature(path, text string, s Symbol) (end int, leaks bool) {
+	from := PositionOffset(text, s.Selection.End)
+	to := max(from, PositionOffset(text, s.Range.End))
+	rest := text[from:to]
+	line := func(offset int) int { return s.Selection.End.Line + strings.Count(rest[:offset], "\n") }
+	open := strings.IndexByte(rest, '(')
+	if open < 0 {
+		return s.Selection.End.Line, inferring(path) != ""
+	}
+	quotes := "\"'`"
+	if strings.EqualFold(filepath.Ext(path), ".rs") {
+		quotes = "\"" // the others begin lifetimes
+	}
+	after := closing(rest, open, quotes)
+	tail := strings.TrimLeft(rest[after:], " \t\r\n")
+	switch inferring(path) {
+	case "ts":
+		annotated := strings.HasPrefix(tail, ":") || strings.HasPrefix(strings.TrimLeft(rest[:open], " \t?!"), ":")
+		leaks = !annotated && (s.Kind != kindConstructor || strings.Contains(filepath.Ext(path), "js")) // a JavaScript constructor declares what it assigns
+	case "py":
+		// What a method assigns to self is declared by that.
+		leaks = !strings.HasPrefix(tail, "->") || s.Kind != kindFunction
+	case "cpp":
+		start := PositionOffset(text, Position{Line: max(0, s.Range.Start.Line-1)}) // clangd leaves template <…> out
+		leaks = leaky.MatchString(text[min(start, from):from])
+	}
+	if body := strings.IndexByte(rest[after:], '{'); body >= 0 {
+		return line(after + body), leaks
+	}
+	if i := strings.IndexByte(rest[after:], '\n'); i >= 0 {
+		return line(after + i), leaks
+	}
+	return line(len(rest)), leaks
+}
+
+// leaky are the words of C++ by which a body is part of what others compile.
+var leaky = regexp.MustCompile(`\b(auto|constexpr|consteval|template|decltype)\b`)
+
+// inferring is the family of languages that infer a function's result from its body; "" for the others.
+func inferring(path string) string {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs":
+		return "ts"
+	case ".py", ".pyi":
+		return "py"
+	case ".cpp", ".cc", ".cxx", ".c++", ".h", ".hpp", ".hh", ".hxx", ".h++", ".cu", ".mm":
+		return "cpp"
+	}
+	return ""
+}
+
+// closing is the offset after the bracket that closes the one at open; the end of the text without one. Brackets in
+// strings do not count.
+func closing(text string, open int, quotes string) int {
+	depth := 0
+	for i := open; i < len(text); i++ {
+		switch c := text[i]; {
+		case strings.IndexByte("([{", c) >= 0:
+			depth++
+		case strings.IndexByte(")]}", c) >= 0:
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		case strings.IndexByte(quotes, c) >= 0:
+			end := i + 1
+			for end < len(text) && text[end] != c && text[end] != '\n' {
+				if text[end] == '\\' {
+					end++
+				}
+				end++
+			}
+			if end < len(text) && text[end] == c { // else it is no string: an apostrophe
+				i = end
+			}
+		}
+	}
+	return len(text)
+}
