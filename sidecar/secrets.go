@@ -149,8 +149,7 @@ func configuredSecrets(c *config.Config) (found []string) {
 
 // hide masks the keys in a text of a directory's session.
 func (p *workplace) hide(cwd, text string) string {
-	c, _ := p.config(cwd)
-	p.secrets.learn(c, p.keys().All())
+	p.secrets.learn(p.lately(cwd), p.keys().All()) // a key was loaded before it could be used
 	return p.secrets.hide(text)
 }
 

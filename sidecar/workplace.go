@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/sidecar/keys"
@@ -35,6 +36,7 @@ type loaded struct {
 	config   *config.Config
 	problems []config.Problem
 	stamp    string
+	looked   time.Time // when the files were last looked at
 }
 
 func newWorkplace() *workplace {
@@ -63,12 +65,29 @@ func (p *workplace) config(cwd string) (*config.Config, []config.Problem) {
 	stamp := config.Stamp(s)
 	p.mu.Lock()
 	defer p.mu.Unlock() // reading a few small files; nobody needs a configuration without waiting for it
+	now := time.Now()
 	if l, ok := p.configs[cwd]; ok && l.stamp == stamp {
+		l.looked = now
+		p.configs[cwd] = l
 		return l.config, l.problems
 	}
 	c, problems := config.Load(s)
-	p.configs[cwd] = loaded{c, problems, stamp}
+	p.configs[cwd] = loaded{c, problems, stamp, now}
 	return c, problems
+}
+
+// lately is a directory's configuration as it was a moment ago at most. Looking at every file costs a tenth of a
+// millisecond, which what is done several times in a tool call cannot afford.
+func (p *workplace) lately(cwd string) *config.Config {
+	const moment = 100 * time.Millisecond
+	p.mu.Lock()
+	l, ok := p.configs[cwd]
+	p.mu.Unlock()
+	if ok && time.Since(l.looked) < moment {
+		return l.config
+	}
+	c, _ := p.config(cwd)
+	return c
 }
 
 // own are the person's settings without any project's.
