@@ -147,6 +147,7 @@ func (c *call) run(ctx context.Context) error {
 		return nil
 	}
 	c.show(ToolRunning)
+	ctx, span := c.toolSpan(ctx)
 	done := make(chan outcome, 1)
 	go func() {
 		r, err := c.invoke(ctx)
@@ -166,6 +167,7 @@ func (c *call) run(ctx context.Context) error {
 		}
 	}
 	c.end(ctx, out)
+	c.endSpan(span)
 	return out.err
 }
 

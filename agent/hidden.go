@@ -66,7 +66,7 @@ func (s *Session) errand(ctx context.Context, e errand) (text string, spent Step
 	for attempt := 1; ; attempt++ {
 		var b strings.Builder
 		stop := provider.StopReason("")
-		err = s.hear(ctx, via, req, func(v provider.Event) {
+		err = s.hear(ctx, s.traced(via), req, func(v provider.Event) {
 			switch v.Type {
 			case provider.EventText:
 				b.WriteString(v.Text)

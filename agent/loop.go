@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/tools"
 )
@@ -66,6 +68,7 @@ func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 	}
 	s.touch()
 
+	ctx, span := s.turnSpan(ctx, p)
 	t := &turn{s: s}
 	s.mu.Lock()
 	s.steerable = t
@@ -87,6 +90,7 @@ func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 	s.hist.did.add(t.end.Diff)
 	t.end.Tasks, t.end.Rejected = s.tasks.take(), t.rejected.Load()
 	s.log.emit(EventTurn, t.end)
+	endTurn(span, t.end)
 	s.mu.Lock()
 	s.info.Diff = s.hist.did.stat()
 	s.mu.Unlock()
@@ -115,21 +119,25 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 		if last {
 			set.offered, set.specs = nil, nil
 		}
-		a, err := t.answer(ctx, set, last)
+		in, span := t.s.span(ctx, "step", attribute.Int("pillion.step", t.step))
+		a, err := t.answer(in, set, last)
 		var refused *tooLongError
 		if errors.As(err, &refused) && ctx.Err() == nil {
+			span.End()
 			if err = t.shrink(ctx, set, refused); err == nil {
 				t.step--
 				continue
 			}
 		}
 		if err != nil && a == nil {
+			span.End()
 			if ctx.Err() != nil {
 				return TurnCancelled, nil
 			}
 			return TurnError, err
 		}
-		stop, over := t.finish(ctx, set, a, err)
+		stop, over := t.finish(in, set, a, err)
+		span.End()
 		if last && !over {
 			stop, over = TurnMaxSteps, true
 		}

@@ -51,7 +51,9 @@ type Options struct {
 	// Enter may add to a prompt, or change it, when its turn has come and before it is stored. Nil: it stays as it is.
 	Enter func(ctx context.Context, e Entering) []provider.Part
 	// Mask hides the person's keys in a text that is about to become an event or part of a request. Nil: nothing is hidden.
-	Mask     func(cwd, text string) string
+	Mask func(cwd, text string) string
+	// Tracing makes spans; nil: none.
+	Tracing  *Tracing
 	Hooks    []tools.Hook // around every tool call, the first outermost
 	StateDir string       // long outputs go to StateDir/tool-output; empty: they are cut without a copy
 

@@ -42,7 +42,7 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 		if len(said) > 0 {
 			a.echo = &echo{want: said}
 		}
-		err := a.stream(ctx, set.via, req)
+		err := a.stream(ctx, t.s.traced(set.via), req)
 		if err == nil || ctx.Err() != nil {
 			return a, nil // cancelled: finish answers what there is
 		}

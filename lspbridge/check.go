@@ -39,6 +39,8 @@ type verdictOf struct {
 func (m *Manager) Check(ctx context.Context, files []Proposal) Delta {
 	ctx, cancel := budget(ctx)
 	defer cancel()
+	ctx, end := waits(ctx, "check", len(files))
+	defer end(nil)
 	m.noteNew(files)
 	return m.each(ctx, files, func(ctx context.Context, c *client, files []Proposal) verdictOf { return c.check(ctx, files) })
 }
@@ -48,6 +50,8 @@ func (m *Manager) Check(ctx context.Context, files []Proposal) Delta {
 func (m *Manager) Changed(ctx context.Context, files []Proposal) Delta {
 	ctx, cancel := budget(ctx)
 	defer cancel()
+	ctx, end := waits(ctx, "settle", len(files))
+	defer end(nil)
 	created := map[string]bool{}
 	m.mu.Lock()
 	for _, f := range files {

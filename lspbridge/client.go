@@ -16,6 +16,7 @@ import (
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"go.lsp.dev/jsonrpc2"
 	"go.lsp.dev/protocol"
+	"go.opentelemetry.io/otel/attribute"
 )
 
 // maxMessage is what one message of a server may weigh, in bytes: symbols of a big project run to tens of megabytes.
@@ -250,8 +251,10 @@ func (c *client) call(ctx context.Context, method string, params, result any) er
 	if p != nil {
 		send = json.RawMessage(p)
 	}
-	wait, done := c.patience(ctx)
+	traced, end := span(ctx, "language server "+method, attribute.String("rpc.system.name", "jsonrpc"), attribute.String("rpc.method", method), attribute.String("pillion.server", c.spec.ID))
+	wait, done := c.patience(traced)
 	err = c.peer.Call(wait, method, send, &raw)
+	end(err)
 	done(err)
 	if err != nil {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, jsonrpc2.ErrClientClosing) {

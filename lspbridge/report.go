@@ -15,6 +15,8 @@ import (
 func (m *Manager) Diagnostics(ctx context.Context, path string) FileReport {
 	ctx, cancel := budget(ctx)
 	defer cancel()
+	ctx, end := waits(ctx, "diagnostics", 1)
+	defer end(nil)
 	d := m.each(ctx, []Proposal{{Path: path}}, func(ctx context.Context, c *client, _ []Proposal) verdictOf {
 		return c.report(ctx, []string{path}, false)
 	})

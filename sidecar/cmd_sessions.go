@@ -71,7 +71,11 @@ func sessionsList() *cobra.Command {
 			}
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
 			for _, s := range list {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.ID, s.Updated.Local().Format(time.DateTime), s.Model, terminal.Clean(s.Title))
+				changed := ""
+				if d := s.Diff; d != nil {
+					changed = fmt.Sprintf("+%d −%d in %d", d.Additions, d.Deletions, d.Files)
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", s.ID, s.Updated.Local().Format(time.DateTime), s.Model, changed, terminal.Clean(s.Title))
 			}
 			return w.Flush()
 		},

@@ -115,7 +115,8 @@ func configuredSecrets(c *config.Config) (found []string) {
 			return
 		}
 		if p, ok := u.User.Password(); ok {
-			found = append(found, p)
+			_, written, _ := strings.Cut(u.User.String(), ":")
+			found = append(found, p, written) // as it is, and as the address spells it
 		}
 		for name, values := range u.Query() {
 			if secretName(name) {
@@ -143,6 +144,14 @@ func configuredSecrets(c *config.Config) (found []string) {
 		named(l.Env)
 	}
 	found = append(found, c.WebSearch.Key)
+	named(c.Tracing.Headers)
+	address(c.Tracing.Endpoint)
+	address(c.Store)
+	for _, field := range strings.Fields(c.Store) { // PostgreSQL's other way to write an address
+		if p, ok := strings.CutPrefix(field, "password="); ok {
+			found = append(found, strings.Trim(p, "'"))
+		}
+	}
 	address(c.WebSearch.URL)
 	return found
 }

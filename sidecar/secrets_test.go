@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/pillion-dev/pillion/agent/provider/wiretest"
+	"github.com/pillion-dev/pillion/sidecar/config"
 )
 
 // process is the real program as `pillion acp`, with all it ever said.
@@ -191,6 +192,18 @@ func TestWordsAreNoKeys(t *testing.T) {
 	} {
 		if got := s.hide(in); got != want {
 			t.Errorf("%q became %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestThePasswordOfASharedStoreIsAKey(t *testing.T) {
+	for _, store := range []string{"postgres://me:Sesam-0ffne%2Fdich@db/pillion", "host=db user=me password='Sesam-0ffne/dich' dbname=pillion"} {
+		var s secrets
+		s.learn(&config.Config{Store: store}, nil)
+		for _, text := range []string{"it is Sesam-0ffne/dich.", "the file says " + store} {
+			if got := s.hide(text); strings.Contains(got, "0ffne") {
+				t.Error(got)
+			}
 		}
 	}
 }

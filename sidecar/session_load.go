@@ -166,9 +166,13 @@ func (s *Server) listSessions(ctx context.Context, p *protocol.ListSessionsReque
 			out.NextCursor = out.Sessions[i-1].SessionID
 			break
 		}
-		out.Sessions = append(out.Sessions, protocol.SessionInfo{
+		one := protocol.SessionInfo{
 			SessionID: info.ID, Cwd: info.Cwd, AdditionalDirectories: info.Extra, Title: info.Title, UpdatedAt: info.Updated.UTC().Format(time.RFC3339),
-		})
+		}
+		if info.Diff != nil {
+			one.Meta = map[string]any{"pillion": map[string]any{"diff": info.Diff}}
+		}
+		out.Sessions = append(out.Sessions, one)
 	}
 	return out, nil
 }

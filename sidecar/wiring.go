@@ -56,6 +56,7 @@ type app struct {
 	blobs   *checkpoint.Blobs
 	locks   *files.Locks
 
+	traces  *traces // nil: not traced
 	mcp     *mcpServers
 	custom  *customHosts
 	recover sync.Once
@@ -105,6 +106,7 @@ func newApp(o appOptions) *app {
 		Settle:       a.settle,
 		Review:       func(cwd string) string { return a.configOf(cwd).Review },
 		Mask:         a.place.hide,
+		Tracing:      a.tracing(),
 	})
 	return a
 }
@@ -315,6 +317,16 @@ func (a *app) bridge(root string, c *config.Config) *servers {
 	return link
 }
 
+// touched says to the language servers that a buffer has changed, so that what is told of its problems follows.
+func (a *app) touched(path string) {
+	a.mu.Lock()
+	links := slices.Collect(maps.Values(a.bridges))
+	a.mu.Unlock()
+	for _, l := range links {
+		l.Touched(path)
+	}
+}
+
 func lspConfig(c *config.Config) map[string]lspbridge.ServerConfig {
 	out := map[string]lspbridge.ServerConfig{}
 	for id, s := range c.LSP.By {
@@ -366,6 +378,7 @@ func (a *app) close() {
 	wait.Go(func() { a.mcp.close(ctx) })
 	wait.Go(a.custom.close)
 	wait.Wait()
+	a.traces.close()
 	a.pruning.Wait()
 	for _, st := range []*store.Store{a.store, a.kept} {
 		if st == nil {

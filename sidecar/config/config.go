@@ -43,6 +43,7 @@ type Config struct {
 	Steps        int                  `json:"steps,omitempty" doc:"model steps one turn may take"`
 	Attachable   bool                 `json:"attachable,omitempty" doc:"let your other editors join a sidecar's sessions (pillion attach), as pillion acp --share does"`
 	Store        string               `json:"store,omitempty" doc:"where sessions are kept: a PostgreSQL address (postgres://user@host/database?sslmode=verify-full) instead of a file of this machine; only of your own settings, never a project's"`
+	Tracing      Tracing              `json:"tracing,omitzero" doc:"send OpenTelemetry traces to a collector; only of your own settings, never a project's"`
 	LogLevel     string               `json:"log_level,omitempty" doc:"debug, info, warn or error" enum:"debug,info,warn,error"`
 
 	Sandbox          string   `json:"sandbox,omitempty" doc:"off, ask or on: run commands where they can write only to the project, temporary folders and caches. ask: what cannot run in it is asked; on: it is not run" enum:"off,ask,on"`
@@ -171,6 +172,14 @@ type FormatterDef struct {
 	Extensions  []string          `json:"extensions,omitempty" doc:"file extensions with their dot"`
 	Environment map[string]string `json:"environment,omitempty" doc:"environment variables"`
 	Disabled    bool              `json:"disabled,omitempty" doc:"never run it"`
+}
+
+// Tracing sends spans of turns, steps, model calls, tools and language servers over OTLP/HTTP.
+type Tracing struct {
+	Enabled  bool              `json:"enabled,omitempty" doc:"send traces; off by default"`
+	Endpoint string            `json:"endpoint,omitempty" doc:"the collector's address; default: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT, else http://localhost:4318"`
+	Headers  map[string]string `json:"headers,omitempty" doc:"HTTP headers for the collector, besides OTEL_EXPORTER_OTLP_HEADERS; a key is better as {env:NAME}"`
+	Content  bool              `json:"content,omitempty" doc:"let spans carry prompts, answers, arguments and results (keys masked); else names and numbers only"`
 }
 
 // Web says what may be fetched.

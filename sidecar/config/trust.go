@@ -99,6 +99,9 @@ func (u *untrusted) prune(n *node) {
 		case "store": // it counts only in the person's own settings, trust or not
 			u.hold(m.at, m.key, "it would send your sessions elsewhere")
 			return false
+		case "tracing": // the same
+			u.hold(m.at, m.key, "it would send what you do elsewhere")
+			return false
 		case "websearch":
 			u.hold(m.at, "websearch", redirects)
 			return false

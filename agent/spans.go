@@ -1,0 +1,174 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+)
+
+// Tracing makes spans of turns, steps, model calls and tool calls, named and described the way OpenTelemetry's
+// conventions for generative AI want it. Whatever runs below, a language server's request, finds its parent in the
+// context.
+type Tracing struct {
+	Tracer trace.Tracer
+	// Content lets spans carry what was said: prompts, answers, arguments, results, without the person's keys. Else
+	// they carry names and numbers only.
+	Content bool
+}
+
+// maxSpanText bounds a text in a span, in bytes.
+const maxSpanText = 8 << 10
+
+// quiet is the span of sessions that nobody traces.
+var quiet = trace.SpanFromContext(context.Background())
+
+func (s *Session) span(ctx context.Context, name string, attrs ...attribute.KeyValue) (context.Context, trace.Span) {
+	t := s.rt.o.Tracing
+	if t == nil {
+		return ctx, quiet
+	}
+	return t.Tracer.Start(ctx, name, trace.WithAttributes(append(attrs, attribute.String("gen_ai.conversation.id", s.ID()))...))
+}
+
+// content adds a text to a span where the person has asked for texts.
+func (s *Session) content(span trace.Span, key, text string) {
+	if t := s.rt.o.Tracing; t == nil || !t.Content || text == "" || !span.IsRecording() {
+		return
+	}
+	text = strings.ToValidUTF8(s.mask(text), "\uFFFD")
+	if len(text) > maxSpanText {
+		cut := maxSpanText
+		for cut > 0 && !utf8.RuneStart(text[cut]) {
+			cut--
+		}
+		text = text[:cut] + "…"
+	}
+	span.SetAttributes(attribute.String(key, text))
+}
+
+func failed(span trace.Span, kind string) {
+	span.SetAttributes(attribute.String("error.type", kind))
+	span.SetStatus(codes.Error, kind) // the words of an error may repeat what was said
+}
+
+func (s *Session) turnSpan(ctx context.Context, p Prompt) (context.Context, trace.Span) {
+	if s.rt.o.Tracing == nil {
+		return ctx, quiet
+	}
+	info := s.acting()
+	ctx, span := s.span(ctx, "invoke_agent "+info.Agent, attribute.String("gen_ai.operation.name", "invoke_agent"), attribute.String("gen_ai.agent.name", info.Agent),
+		attribute.String("gen_ai.request.model", info.Model))
+	for _, part := range p.Parts {
+		if part.Type == provider.PartText && !part.Synthetic {
+			s.content(span, "pillion.prompt", part.Text)
+			break
+		}
+	}
+	return ctx, span
+}
+
+func endTurn(span trace.Span, end TurnData) {
+	if !span.IsRecording() {
+		return
+	}
+	span.SetAttributes(attribute.String("pillion.stop_reason", string(end.Stop)), attribute.Int("pillion.steps", end.Steps), attribute.Float64("pillion.cost_usd", end.Cost))
+	span.SetAttributes(usageAttributes(end.Usage)...)
+	if d := end.Diff; d != nil {
+		span.SetAttributes(attribute.Int("pillion.files_changed", d.Files), attribute.Int("pillion.lines_added", d.Additions), attribute.Int("pillion.lines_deleted", d.Deletions))
+	}
+	if end.Stop == TurnError {
+		failed(span, "turn_failed")
+	}
+	span.End()
+}
+
+func usageAttributes(u provider.Usage) []attribute.KeyValue {
+	return []attribute.KeyValue{
+		attribute.Int("gen_ai.usage.input_tokens", u.Input+u.CacheRead+u.CacheWrite), attribute.Int("gen_ai.usage.output_tokens", u.Output+u.Reasoning),
+		attribute.Int("gen_ai.usage.cache_read.input_tokens", u.CacheRead), attribute.Int("gen_ai.usage.cache_creation.input_tokens", u.CacheWrite),
+	}
+}
+
+// traced is a provider whose requests have spans.
+func (s *Session) traced(via provider.Provider) provider.Provider {
+	if s.rt.o.Tracing == nil {
+		return via
+	}
+	return tracedProvider{s, via}
+}
+
+type tracedProvider struct {
+	s   *Session
+	via provider.Provider
+}
+
+func (p tracedProvider) Stream(ctx context.Context, req *provider.Request, emit func(provider.Event) error) error {
+	ctx, span := p.s.span(ctx, "chat "+req.Model.ID, attribute.String("gen_ai.operation.name", "chat"), attribute.String("gen_ai.provider.name", req.Model.Provider),
+		attribute.String("gen_ai.request.model", req.Model.ID), attribute.Int("pillion.messages", len(req.Messages)), attribute.Int("pillion.tools", len(req.Tools)))
+	defer span.End()
+	began, first := time.Now(), true
+	var said strings.Builder
+	err := p.via.Stream(ctx, req, func(e provider.Event) error {
+		switch e.Type {
+		case provider.EventUsage:
+			span.SetAttributes(usageAttributes(e.Usage)...)
+		case provider.EventStop:
+			span.SetAttributes(attribute.StringSlice("gen_ai.response.finish_reasons", []string{string(e.Stop)}))
+		case provider.EventText:
+			if p.s.rt.o.Tracing.Content && said.Len() < maxSpanText {
+				said.WriteString(e.Text)
+			}
+			fallthrough
+		case provider.EventThinking, provider.EventToolStart:
+			if first {
+				first = false
+				span.SetAttributes(attribute.Float64("gen_ai.response.time_to_first_chunk", time.Since(began).Seconds()))
+			}
+		}
+		return emit(e)
+	})
+	p.s.content(span, "pillion.answer", said.String())
+	var known *provider.Error
+	switch {
+	case err == nil || errors.Is(err, errLeft):
+	case errors.As(err, &known):
+		if known.Status != 0 {
+			span.SetAttributes(attribute.Int("http.response.status_code", known.Status))
+		}
+		failed(span, string(known.Kind))
+	default:
+		failed(span, "error")
+	}
+	return err
+}
+
+// toolSpan begins a call's.
+func (c *call) toolSpan(ctx context.Context) (context.Context, trace.Span) {
+	if c.s.rt.o.Tracing == nil {
+		return ctx, quiet
+	}
+	ctx, span := c.s.span(ctx, "execute_tool "+safeName(c.name), attribute.String("gen_ai.operation.name", "execute_tool"), attribute.String("gen_ai.tool.name", safeName(c.name)),
+		attribute.String("gen_ai.tool.call.id", c.id))
+	c.s.content(span, "gen_ai.tool.call.arguments", c.raw.String())
+	return ctx, span
+}
+
+func (c *call) endSpan(span trace.Span) {
+	if !span.IsRecording() {
+		return
+	}
+	d := c.snapshot()
+	c.s.content(span, "gen_ai.tool.call.result", d.Output)
+	if d.Status == ToolError {
+		failed(span, d.ErrorKind)
+	}
+	span.End()
+}

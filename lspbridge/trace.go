@@ -1,0 +1,36 @@
+package lspbridge
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// span begins a span where the caller has one; what is asked of a server for nobody in particular has none. Names and
+// numbers only: parameters and results hold the project's text.
+func span(ctx context.Context, name string, attrs ...attribute.KeyValue) (context.Context, func(error)) {
+	parent := trace.SpanFromContext(ctx)
+	if !parent.IsRecording() {
+		return ctx, func(error) {}
+	}
+	ctx, s := parent.TracerProvider().Tracer("pillion").Start(ctx, name, trace.WithAttributes(attrs...))
+	return ctx, func(err error) {
+		switch {
+		case err == nil:
+		case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+			s.SetAttributes(attribute.String("error.type", "timeout"))
+		default:
+			s.SetAttributes(attribute.String("error.type", "error"))
+			s.SetStatus(codes.Error, "error")
+		}
+		s.End()
+	}
+}
+
+// waits begins the span of a wait for problems.
+func waits(ctx context.Context, what string, files int) (context.Context, func(error)) {
+	return span(ctx, "language server "+what, attribute.Int("pillion.files", files))
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	sdkresource "go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/sidecar/config"
+)
+
+// traces sends spans to a collector, behind the work: what it does not take is thrown away.
+type traces struct {
+	provider *sdktrace.TracerProvider
+}
+
+// How long a collector is waited for: for one delivery, and at the end of the program.
+const (
+	deliveryLimit = 5 * time.Second
+	farewellLimit = time.Second
+)
+
+// tracing is nil unless the person's own settings ask for it. Nothing is connected before the first span has ended.
+func (a *app) tracing() *agent.Tracing {
+	c := a.place.own().Tracing
+	if !c.Enabled || strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
+		return nil
+	}
+	to, err := newCollector(c, func(text string) {
+		a.o.log.Warn(text)
+		if a.o.notices != nil {
+			fmt.Fprintln(a.o.notices, "pillion: "+a.place.secrets.hide(text))
+		}
+	})
+	if err != nil {
+		a.o.log.Warn("traces are not sent", slog.Any("err", err))
+		if a.o.notices != nil {
+			fmt.Fprintln(a.o.notices, "pillion: traces are not sent:", err)
+		}
+		return nil
+	}
+	// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win. Nothing of the machine or the person is told.
+	about := sdkresource.NewSchemaless(attribute.String("service.name", "pillion"), attribute.String("service.version", version))
+	if env, err := sdkresource.New(context.Background(), sdkresource.WithFromEnv()); err == nil {
+		if merged, err := sdkresource.Merge(about, env); err == nil {
+			about = merged
+		}
+	}
+	a.traces = &traces{sdktrace.NewTracerProvider(sdktrace.WithResource(about), sdktrace.WithBatcher(to, sdktrace.WithBatchTimeout(2*time.Second), sdktrace.WithExportTimeout(deliveryLimit)))}
+	return &agent.Tracing{Tracer: a.traces.provider.Tracer("pillion"), Content: c.Content}
+}
+
+// close delivers what waits, within a moment.
+func (t *traces) close() {
+	if t == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), farewellLimit)
+	defer cancel()
+	_ = t.provider.Shutdown(ctx) // what could not be delivered has been told
+}
+
+// collector is the exporter; that nobody takes the spans is said once, and then again only after it has worked.
+type collector struct {
+	sdktrace.SpanExporter
+	where string
+	say   func(string)
+	mu    sync.Mutex
+	told  bool // guarded by mu
+}
+
+func newCollector(c config.Tracing, say func(string)) (*collector, error) {
+	opts := []otlptracehttp.Option{otlptracehttp.WithTimeout(deliveryLimit), otlptracehttp.WithRetry(otlptracehttp.RetryConfig{})}
+	where := "the address of OTEL_EXPORTER_OTLP_ENDPOINT"
+	switch {
+	case c.Endpoint != "":
+		u, err := url.Parse(c.Endpoint)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, fmt.Errorf("tracing.endpoint is not an http(s) address; write it as http://localhost:4318")
+		}
+		where = u.Redacted()
+		if strings.Trim(u.Path, "/") == "" { // the collector, as in OTEL_EXPORTER_OTLP_ENDPOINT
+			u.Path = "/v1/traces"
+		}
+		opts = append(opts, otlptracehttp.WithEndpointURL(u.String()))
+	case os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "":
+		where = "http://localhost:4318"
+		opts = append(opts, otlptracehttp.WithEndpointURL(where+"/v1/traces"))
+	}
+	if len(c.Headers) > 0 {
+		opts = append(opts, otlptracehttp.WithHeaders(c.Headers))
+	}
+	to, err := otlptracehttp.New(context.Background(), opts...)
+	if err != nil {
+		return nil, err
+	}
+	return &collector{SpanExporter: to, where: where, say: say}, nil
+}
+
+func (c *collector) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	err := c.SpanExporter.ExportSpans(ctx, spans)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil {
+		c.told = false
+	} else if !c.told {
+		c.told = true
+		c.say(fmt.Sprintf("traces do not reach %s (%v); they are thrown away until they do. tracing.enabled: false turns them off", c.where, err))
+	}
+	return nil // told above; the SDK would write it to standard error each time
+}
