@@ -90,6 +90,11 @@ fuzz-short:
 faults: build
 	@./scripts/faults.sh $(or $(SOAK),30m)
 
+# Ten thousand random edits on gopls, each answer compared with a freshly started server's: about half an hour.
+.PHONY: soak-lsp
+soak-lsp:
+	PATH=$(CURDIR)/.cache/bin:$$PATH go test ./lspbridge -run TestGoplsSoak -v -timeout 4h -soak $(or $(EDITS),10000) -soak-fresh 1
+
 # Known weaknesses of what we are built from, where the services can be reached; the list of it; static analysis.
 .PHONY: audit sbom staticcheck
 audit:
