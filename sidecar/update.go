@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -354,7 +355,7 @@ func (v *view) toolContent(c *callView) []protocol.ToolCallContent {
 	case agent.ToolCompleted:
 		text = d.Output
 	case agent.ToolError:
-		text = d.Error
+		text = failed(d)
 	default:
 		text, _ = d.Metadata["output"].(string) // a running command shows what it has said so far
 		if id, ok := v.es.server.shownIn(v.es, d); ok {
@@ -378,6 +379,18 @@ func (v *view) toolContent(c *callView) []protocol.ToolCallContent {
 		}
 	}
 	return out
+}
+
+// failed is what a call that failed had said until then, and why it failed.
+func failed(d agent.ToolData) string {
+	said := d.Output
+	if said == "" {
+		said, _ = d.Metadata["output"].(string)
+	}
+	if said == "" || strings.Contains(said, d.Error) {
+		return cmp.Or(said, d.Error)
+	}
+	return said + "\n\n" + d.Error
 }
 
 func rawOutput(d agent.ToolData) json.RawMessage {
