@@ -133,12 +133,14 @@ class NoticeView implements View {
 
   update(e: Entry): void {
     if (e.kind !== "notice") return;
+    const { cwd } = this.bus.head();
+    const short = (text: string) => (cwd ? text.split(`${cwd}/`).join("") : text);
     this.el.className = `notice ${e.severity}`;
     this.el.replaceChildren(
       icon(e.busy ? "loading" : severities[e.severity], e.busy ? "spin" : ""),
       h("div", { class: "notice-body" },
-        h("div", { class: "notice-title" }, e.title),
-        e.description && h("div", { class: "notice-text" }, e.description),
+        h("div", { class: "notice-title" }, short(e.title)),
+        e.description && h("div", { class: "notice-text" }, short(e.description)),
         e.actions.length > 0 && h("div", { class: "actions" }, ...e.actions.map((a, i) => button(a.label, i === 0 ? "primary" : "secondary", () => this.bus.post({ type: "action", id: a.id }), undefined, { tab: -1 }))),
       ),
     );

@@ -47,6 +47,32 @@ test("@diff: what changed since the last commit", async (t) => {
   assert.match(c.told(), /-committed\\+n\+changed since/);
 });
 
+test("@ a folder, a symbol, a page and the terminal: the model is told which, and what the terminal shows", async (t) => {
+  const p = await w.open(t, { "src/deep/alpha.go": "package deep\n\nfunc Needle() {}\n" });
+  await p.bench.command("Terminal: Create New Terminal");
+  const rows = p.page.locator(".terminal-wrapper.active .xterm-rows");
+  await p.page.locator(".terminal-wrapper.active .xterm.focus, .terminal-wrapper.active .xterm").first().click();
+  await p.page.keyboard.type("echo shown-$((40+2))");
+  await p.page.keyboard.press("Enter");
+  await rows.getByText("shown-42").first().waitFor();
+  await p.page.evaluate(() => navigator.clipboard.writeText("mine"));
+  const c = await p.panel();
+  await c.mention("in @dee", "src/deep/");
+  await c.mention("look at @Needl", "Needle"); // the index of symbols is made when first asked for
+  await c.mention("and @https://example.invalid/page", "https://example.invalid/page");
+  await c.mention("after @term", "terminal");
+  assert.equal(await c.input.inputValue(), "in @src/deep/ look at @Needle and @https://example.invalid/page after @terminal ");
+  w.steps.push("All seen.");
+  await c.input.press("Enter");
+  await c.answer("All seen.");
+  const told = c.told();
+  assert.match(told, /src\/deep/);
+  assert.match(told, /alpha\.go/);
+  assert.match(told, /https:\/\/example\.invalid\/page/);
+  assert.match(told, /shown-42/);
+  assert.equal(await p.page.evaluate(() => navigator.clipboard.readText()), "mine", "the person's clipboard was taken");
+});
+
 test("a PDF goes along: its very bytes reach the model", async (t) => {
   const p = await w.open(t, { "a.txt": "one\n" });
   const c = await p.panel();
