@@ -10,6 +10,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,6 +29,8 @@ type Options struct {
 	Hold func(uri string, version int32) bool
 	// On answers a request or notification before the server itself does; handled false leaves it to the server.
 	On func(ctx context.Context, s *Server, method string, params json.RawMessage) (result any, handled bool, err error)
+	// Aside are methods that On may answer when it likes; the messages after them do not wait.
+	Aside []string
 }
 
 // Server is one run.
@@ -35,7 +38,7 @@ type Server struct {
 	o    Options
 	peer *rpc.Peer
 	out  *rpc.Outbox
-	r, w *io.PipeReader
+	r    *io.PipeReader
 	cr   *io.PipeReader // client's end of our output
 	cw   *io.PipeWriter // client's end of our input
 	sw   *io.PipeWriter
@@ -119,7 +122,8 @@ func (s *Server) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	if s.o.On != nil {
 		// A script may ask the client something, so reading must go on; but one message is handled after the other.
 		mine := make(chan struct{})
-		defer close(mine)
+		open := sync.OnceFunc(func() { close(mine) })
+		defer open()
 		s.mu.Lock()
 		before := s.last
 		s.last = mine
@@ -127,9 +131,12 @@ func (s *Server) handle(ctx context.Context, r *rpc.Request) (any, error) {
 		r.Async()
 		if before != nil {
 			select {
-			case <-before:
-			case <-ctx.Done():
+			case <-before: // also when it was cancelled meanwhile: what comes after it must not pass
+			case <-s.peer.Done():
 			}
+		}
+		if slices.Contains(s.o.Aside, r.Method) {
+			open()
 		}
 		if result, handled, err := s.o.On(ctx, s, r.Method, r.Params); handled {
 			return result, err
