@@ -10,10 +10,17 @@ func (s *Session) Closing() {
 	s.closed = true
 }
 
+// isClosing holds for sub-agents as well, whose sessions end with the one that started them.
 func (s *Session) isClosing() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closed
+	for ; s != nil; s = s.of.parent {
+		s.mu.Lock()
+		closed := s.closed
+		s.mu.Unlock()
+		if closed {
+			return true
+		}
+	}
+	return false
 }
 
 // RecordAsk keeps what became of a question that was asked again outside a turn.

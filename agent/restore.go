@@ -164,7 +164,7 @@ func (h Hidden) Has(e Event) bool {
 // Hidden reads which events are out of the conversation now.
 func (s *Session) Hidden(ctx context.Context) (Hidden, error) {
 	return hiddenOf(func(yield func(Event) error) error {
-		return s.rt.st.Events(ctx, s.ID(), 0, func(e store.Event) error { return yield(fromStore(e)) })
+		return s.rt.st.EventsOf(ctx, s.ID(), 0, []string{string(EventPrompt), string(EventRestore)}, func(e store.Event) error { return yield(fromStore(e)) })
 	})
 }
 

@@ -290,12 +290,19 @@ func (r *Runtime) Session(id string) (*Session, bool) {
 	return s, ok
 }
 
-// Stored yields the events of a session after from, without opening it.
-func (r *Runtime) Stored(ctx context.Context, id string, from int64, yield func(Event) error) error {
+// Stored yields the events of a session after from, of some types or (nil) all, without opening it.
+func (r *Runtime) Stored(ctx context.Context, id string, from int64, types []EventType, yield func(Event) error) error {
 	if s, ok := r.Session(id); ok {
-		return s.Events(ctx, from, yield)
+		s.log.flush()
 	}
-	return r.st.Events(ctx, id, from, func(e store.Event) error { return yield(fromStore(e)) })
+	return r.st.EventsOf(ctx, id, from, names(types), func(e store.Event) error { return yield(fromStore(e)) })
+}
+
+func names(types []EventType) (out []string) {
+	for _, t := range types {
+		out = append(out, string(t))
+	}
+	return out
 }
 
 // List gives the sessions of a directory ("" is all), the newest first, sub-agents' among them (Parent is set).

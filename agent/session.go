@@ -144,6 +144,12 @@ func (s *Session) Events(ctx context.Context, from int64, yield func(Event) erro
 	return s.rt.st.Events(ctx, s.ID(), from, func(e store.Event) error { return yield(fromStore(e)) })
 }
 
+// EventsOf is Events for some types only.
+func (s *Session) EventsOf(ctx context.Context, from int64, types []EventType, yield func(Event) error) error {
+	s.log.flush()
+	return s.rt.st.EventsOf(ctx, s.ID(), from, names(types), func(e store.Event) error { return yield(fromStore(e)) })
+}
+
 // Close cancels what runs, waits for it, and takes the session out of memory; it stays in the store.
 func (s *Session) Close(ctx context.Context) {
 	s.mu.Lock()

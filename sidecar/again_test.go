@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/agent/store"
 )
 
@@ -107,6 +109,67 @@ func TestAPendingApprovalCanBeRejectedOrLeftAgain(t *testing.T) {
 		t.Errorf("the file is %q", got)
 	}
 	if got := again.toldNext(); !strings.Contains(got, "dismissed") {
+		t.Errorf("the model read %s", got)
+	}
+}
+
+// A sub-agent's question survives as well, and two at once: each is asked, each decision is carried out.
+func TestASubAgentsPendingApprovalSurvives(t *testing.T) {
+	st, cwd := testStore(t), t.TempDir()
+	a, b := filepath.Join(cwd, "a.txt"), filepath.Join(cwd, "b.txt")
+	write(t, a, "one\n")
+	write(t, b, "two\n")
+	first := newRig(t, st, cwd)
+	id := first.start(knowing)
+	byTask := func(_ context.Context, req *provider.Request, emit func(provider.Event) error) error {
+		text := fmt.Sprintf("%+v", req.Messages)
+		file, old := "a.txt", "one"
+		if strings.Contains(text, "change b") {
+			file, old = "b.txt", "two"
+		}
+		call := callsTool("read", fmt.Sprintf(`{"filePath":%q}`, file))
+		if strings.Contains(text, "1: "+old) {
+			call = callsTool("edit", fmt.Sprintf(`{"filePath":%q,"oldString":%q,"newString":"new"}`, file, old))
+		}
+		return call(t.Context(), req, emit)
+	}
+	both := func(_ context.Context, _ *provider.Request, emit func(provider.Event) error) error {
+		for i, what := range []string{"a", "b"} {
+			call := fmt.Sprint("task", i)
+			_ = emit(provider.Event{Type: provider.EventToolStart, Index: i, CallID: call, Name: "task"})
+			_ = emit(provider.Event{Type: provider.EventToolEnd, Index: i, CallID: call, Name: "task", Text: fmt.Sprintf(`{"description":"job %s","prompt":"change %s","subagent_type":"general"}`, what, what)})
+		}
+		return emit(provider.Event{Type: provider.EventStop, Stop: provider.StopTools})
+	}
+	first.model.steps = append(first.model.steps, both, byTask, byTask, byTask, byTask)
+	first.ed.send(prompt("p", "let others do it"))
+	first.ed.expect(`{"method":"session/request_permission"}`)
+	first.ed.expect(`{"method":"session/request_permission"}`)
+	_ = first.ed.conn.Close()
+	first.served <- <-first.served
+
+	r := newRig(t, st, cwd)
+	r.ed.vars["S"] = id
+	r.reopen()
+	asked := map[string]bool{}
+	for range 2 {
+		m := r.ed.expect(`{"id":"?P","method":"session/request_permission","params":{"sessionId":"$S"}}`)
+		text := fmt.Sprint(m)
+		option := "once"
+		if strings.Contains(text, "b.txt") {
+			option = "reject"
+		}
+		asked[option] = strings.Contains(text, "[job ")
+		r.ed.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":$P,"result":{"outcome":{"outcome":"selected","optionId":%q}}}`, option))
+		r.ed.expect(`{"method":"session/update","params":{"update":{"sessionUpdate":"agent_thought_chunk"}}}`)
+	}
+	if !asked["once"] || !asked["reject"] {
+		t.Errorf("asked %v", asked)
+	}
+	if x, y := read(t, a), read(t, b); x != "new\n" || y != "two\n" {
+		t.Errorf("the files are %q and %q", x, y)
+	}
+	if got := r.toldNext(); !strings.Contains(got, "(job a") || !strings.Contains(got, "The user has now accepted this change") || !strings.Contains(got, "(job b") || !strings.Contains(got, "The user has now rejected this change") {
 		t.Errorf("the model read %s", got)
 	}
 }

@@ -236,10 +236,13 @@ type editor struct {
 	in   chan string
 	vars map[string]string
 	next int
+
+	mu   sync.Mutex
+	sent map[string]string // the method of each request that was sent, by id; guarded by mu
 }
 
 func newEditor(t testing.TB, conn io.ReadWriteCloser) *editor {
-	e := &editor{t: t, conn: conn, in: make(chan string, 100000), vars: map[string]string{}}
+	e := &editor{t: t, conn: conn, in: make(chan string, 100000), vars: map[string]string{}, sent: map[string]string{}}
 	go func() {
 		defer close(e.in)
 		s := bufio.NewReaderSize(conn, 1<<20)
@@ -269,6 +272,15 @@ func (e *editor) fill(text string) string {
 func (e *editor) send(line string) {
 	e.t.Helper()
 	line = e.fill(line)
+	var sent struct {
+		ID     any
+		Method string
+	}
+	if json.Unmarshal([]byte(line), &sent) == nil && sent.ID != nil && sent.Method != "" {
+		e.mu.Lock()
+		e.sent[fmt.Sprint(sent.ID)] = sent.Method
+		e.mu.Unlock()
+	}
 	if _, err := io.WriteString(e.conn, line+"\n"); err != nil {
 		e.t.Fatal(err)
 	}
@@ -289,7 +301,7 @@ func (e *editor) receive() (map[string]any, string) {
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
 			e.t.Fatalf("not a JSON object: %.200s", line)
 		}
-		checkSchema(e.t, m, line)
+		e.check(m, line)
 		return m, line
 	case <-time.After(patience):
 		e.t.Fatal("no message came")
@@ -321,7 +333,7 @@ func (e *editor) expect(pattern string) map[string]any {
 				}
 				m = map[string]any{"batch": batch}
 			} else {
-				checkSchema(e.t, m, line)
+				e.check(m, line)
 			}
 			found := map[string]string{}
 			if matches(want, m, found) {
@@ -471,23 +483,33 @@ func schemaOf(name string) (*jsonschema.Resolved, error) {
 	return r, err
 }
 
-// checkSchema holds every message the server sends against the schema of its method.
-func checkSchema(t testing.TB, m map[string]any, line string) {
-	t.Helper()
-	method, _ := m["method"].(string)
-	if method == "" {
+// check holds every message the server sends, and every result it gives, against the schema of its method.
+func (e *editor) check(m map[string]any, line string) {
+	e.t.Helper()
+	if method, _ := m["method"].(string); method != "" {
+		def, ok := protocol.FindMethod(method)
+		if !ok || def.Side == "agent" {
+			e.t.Errorf("the server sent a method that is not the editor's: %.300s", line)
+			return
+		}
+		e.fits(method, def.Params, m["params"], line)
 		return
 	}
-	def, ok := protocol.FindMethod(method)
-	if !ok || def.Side == "agent" {
-		t.Errorf("the server sent a method that is not the editor's: %.300s", line)
-		return
+	e.mu.Lock()
+	method := e.sent[fmt.Sprint(m["id"])]
+	e.mu.Unlock()
+	if def, ok := protocol.FindMethod(method); ok && m["result"] != nil && def.Result != "" {
+		e.fits("the answer to "+method, def.Result, m["result"], line)
 	}
-	s, err := schemaOf(def.Params)
+}
+
+func (e *editor) fits(what, name string, value any, line string) {
+	e.t.Helper()
+	s, err := schemaOf(name)
 	if err != nil {
-		t.Fatal(err)
+		e.t.Fatal(err)
 	}
-	if err := s.Validate(m["params"]); err != nil {
-		t.Errorf("%s does not fit its schema: %v\n%.600s", method, err, line)
+	if err := s.Validate(value); err != nil {
+		e.t.Errorf("%s does not fit its schema: %v\n%.600s", what, err, line)
 	}
 }

@@ -34,13 +34,33 @@ func texts(t *testing.T, dir string) map[string]string {
 	return out
 }
 
+// killAfter waits until the program that was started has something in its journal, and delay longer, then kills it. It
+// returns when the program has ended, which may be before.
+func killAfter(cmd *exec.Cmd, journal string, delay time.Duration) {
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
+	var begun time.Time
+	for {
+		if found, _ := filepath.Glob(journal); len(found) > 0 && begun.IsZero() {
+			begun = time.Now()
+		}
+		if !begun.IsZero() && time.Since(begun) >= delay {
+			_ = cmd.Process.Kill()
+			<-ended
+			return
+		}
+		select {
+		case <-ended:
+			return
+		default:
+		}
+	}
+}
+
 // The whole program is killed while it applies a patch of twenty files; the next start ends what it left, says
 // which way, and every file is old or every file is new. Package files does the same 200 times to the commit alone.
 func TestKilledInTheMiddleOfAPatch(t *testing.T) {
-	runs := 60
-	if testing.Short() {
-		runs = 10
-	}
+	const runs = 20
 	home := atHome(t)
 	journal := filepath.Join(home, "state", "pillion", "journal", "*.json")
 	patch, old, now := "*** Begin Patch\n", map[string]string{}, map[string]string{}
@@ -81,25 +101,7 @@ func TestKilledInTheMiddleOfAPatch(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		ended := make(chan error, 1)
-		go func() { ended <- cmd.Wait() }()
-		delay := time.Duration(r.Int64N(int64(8 * time.Millisecond)))
-		var begun time.Time
-		for alive := true; alive; {
-			if found, _ := filepath.Glob(journal); len(found) > 0 && begun.IsZero() {
-				begun = time.Now()
-			}
-			if !begun.IsZero() && time.Since(begun) >= delay {
-				cmd.Process.Kill()
-				<-ended
-				break
-			}
-			select {
-			case <-ended:
-				alive = false
-			default:
-			}
-		}
+		killAfter(cmd, journal, time.Duration(r.Int64N(int64(8*time.Millisecond))))
 		torn := texts(t, dir)
 		_, said := callTools(t, dir, `{"tool":"list","input":{}}`)
 		got := texts(t, dir)

@@ -98,6 +98,7 @@ func TestKeysReachNeitherLogNorStoreNorModelNorEditor(t *testing.T) {
 		wiretest.Step{Error: &wiretest.Error{Status: 401, Message: "Incorrect API key provided: " + all["environment"]}},
 		wiretest.Step{Error: &wiretest.Error{Status: 401, Body: `<html>key ` + all["configuration"] + ` ` + all["header"] + `</html>`}},
 		wiretest.Step{Error: &wiretest.Error{Status: 400, Message: "bad request with " + all["auth file"] + " from " + all["environment"]}},
+		wiretest.Step{Error: &wiretest.Error{Status: 400, Message: "no such model"}},
 		wiretest.Step{Calls: []wiretest.Call{
 			{Name: "bash", Input: json.RawMessage(`{"command":"env; echo $OPENAI_API_KEY >&2; cat \"$XDG_CONFIG_HOME/pillion/pillion.jsonc\"","description":"look around"}`)},
 			{Name: "bash", Input: json.RawMessage(`{"command":"echo $OPENAI_API_KEY; exit 3","description":"fail"}`)},
@@ -118,17 +119,22 @@ func TestKeysReachNeitherLogNorStoreNorModelNorEditor(t *testing.T) {
 		"provider": {
 			"mine": {"baseURL": %[1]q, "key": %[2]q, "headers": {"X-Api-Token": %[3]q}, "models": ["m"]},
 			"kept": {"baseURL": %[1]q, "models": ["m"]},
+			"there": {"baseURL": %[5]q, "models": ["m"]},
 			"lost": {"baseURL": "http://me:%[4]s@127.0.0.1:1/v1?api_key=%[4]s", "models": ["m"]}}}`,
-		srv.OpenAIURL(), all["configuration"], all["header"], all["address"]))
+		srv.OpenAIURL(), all["configuration"], all["header"], all["address"], strings.Replace(srv.OpenAIURL(), "://", "://me:"+all["address"]+"@", 1)+"?api_key="+all["address"]))
 	put(t, filepath.Join(cwd, "app.env"), "PORT=1\nKEY="+all["environment"]+"\nOTHER_KEY="+all["auth file"]+"\n")
 	put(t, filepath.Join(cwd, "AGENTS.md"), "Deploy with KEY "+all["configuration"]+".\n")
 
 	p := acpProcess(t, "OPENAI_API_KEY="+all["environment"], "OPENAI_BASE_URL="+srv.OpenAIURL())
 	p.request("initialize", `{"protocolVersion":1,"clientCapabilities":{"_meta":{"pillion":{"version":1,"methods":["_pillion/workspace/applyEdit"]}}}}`)
 	var last string
-	for i, model := range []string{"openai/gpt-5", "mine/m", "kept/m", "lost/m", "mine/m"} {
+	for i, model := range []string{"openai/gpt-5", "mine/m", "kept/m", "there/m", "lost/m", "mine/m"} {
 		s, _ := p.request("session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[],"_meta":{"pillion":{"model":%q}}}`, cwd, model))["sessionId"].(string)
 		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"turn%d","method":"session/prompt","params":{"sessionId":%q,"prompt":[{"type":"text","text":"look around"},{"type":"resource","resource":{"uri":"file:///x","text":"K=%s"}}]}}`, i, s, all["environment"]))
+		if model == "lost/m" { // it is tried again and again; once is enough
+			p.expect(`{"method":"session/update","params":{"update":{"sessionUpdate":"agent_thought_chunk"}}}`)
+			p.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":%q}}`, s))
+		}
 		p.approveUntil(fmt.Sprintf("turn%d", i))
 		last = s
 	}

@@ -13,80 +13,6 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// unanswered is a question that waited for the person when the process or its last editor ended.
-type unanswered struct {
-	ask  agent.AskData
-	tool agent.ToolData // the call that asked, as it is now
-	set  *change.Set    // what it was about; nil for a question about no change
-}
-
-// unanswered looks for the question that the last turn was cut off at.
-func (es *editorSession) unanswered(ctx context.Context) (*unanswered, error) {
-	var found *unanswered
-	sets, calls := map[string]*change.Set{}, map[string]agent.ToolData{}
-	kept, ended := map[string]*change.Set{}, map[string]bool{} // by question
-	err := es.Events(ctx, 0, func(e agent.Event) error {
-		switch e.Type {
-		case agent.EventPrompt, agent.EventRestore: // the conversation went on without an answer
-			found = nil
-			clear(sets)
-			clear(calls)
-		case agent.EventChange:
-			d, ok := value[agent.ChangeData](e)
-			if !ok {
-				return nil
-			}
-			if d.State != agent.ChangeProposed && d.State != agent.ChangeFailed {
-				delete(sets, d.CallID)
-			} else if set, err := decodeSet(d); err == nil {
-				sets[d.CallID] = set
-			}
-		case agent.EventTool:
-			if d, ok := value[agent.ToolData](e); ok {
-				calls[d.CallID] = d
-			}
-		case agent.EventAsk:
-			d, ok := value[agent.AskData](e)
-			if !ok {
-				return nil
-			}
-			if len(d.Set) > 0 {
-				if set, err := decodeSet(agent.ChangeData{Set: d.Set}); err == nil {
-					kept[d.ID] = set
-				}
-				d.Set = nil
-			}
-			switch open := d.Reply == "" || d.Reply == agent.AskInterrupted; {
-			case open && !ended[d.ID]:
-				found = &unanswered{ask: d}
-			case !open:
-				ended[d.ID] = true
-				if found != nil && found.ask.ID == d.ID {
-					found = nil
-				}
-			}
-		}
-		return ctx.Err()
-	})
-	if err != nil || found == nil {
-		return nil, err
-	}
-	found.set, found.tool = sets[found.ask.CallID], calls[found.ask.CallID]
-	if set := kept[found.ask.ID]; set != nil && found.set != nil && set.ID == found.set.ID {
-		found.set = set
-	}
-	return found, nil
-}
-
-// decodeSet is the set of a change event, fresh or stored.
-func decodeSet(d agent.ChangeData) (*change.Set, error) {
-	if set, ok := d.Value.(*change.Set); ok {
-		return set, nil
-	}
-	set := new(change.Set)
-	return set, json.Unmarshal(d.Set, set)
-}
-
 // keepAsked puts down the contents of a change that the person is asked about, beside the question: it survives the
 // process from then on.
 func (e *Editors) keepAsked(r permission.Request) {
@@ -107,9 +33,8 @@ func (e *Editors) keepAsked(r permission.Request) {
 // askAgain offers what waited for the person when the session was cut off, or says what of it is lost. Nothing else of
 // the turn is taken up: the person goes on with a prompt, and the model then knows what was decided.
 func (es *editorSession) askAgain(ctx context.Context) {
-	s := es.server
-	u, err := es.unanswered(ctx)
-	if err != nil || u == nil || es.State().Busy {
+	all, err := es.unanswered(ctx)
+	if err != nil || len(all) == 0 || es.State().Busy {
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -117,8 +42,15 @@ func (es *editorSession) askAgain(ctx context.Context) {
 	es.mu.Lock()
 	es.again = cancel
 	es.mu.Unlock()
+	for _, u := range all { // those that were dismissed unseen are recorded as well
+		es.askOnceMore(ctx, u)
+	}
+}
+
+func (es *editorSession) askOnceMore(ctx context.Context, u *unanswered) {
+	s := es.server
 	if u.set == nil {
-		es.lost(ctx, u, fmt.Sprintf("A question was open when this session was cut off (%s: %s). It was not answered, and nothing was run.", u.ask.Permission, strings.Join(u.ask.Patterns, ", ")))
+		es.lost(ctx, u, fmt.Sprintf("A question%s was open when this session was cut off (%s: %s). It was not answered, and nothing was run.", u.from(), u.ask.Permission, strings.Join(u.ask.Patterns, ", ")))
 		return
 	}
 	reviewer := s.reviewer(es)
@@ -130,14 +62,18 @@ func (es *editorSession) askAgain(ctx context.Context) {
 		set, err = rebased(set, reviewer.files)
 	}
 	if err != nil {
-		es.lost(ctx, u, fmt.Sprintf("The change “%s” waited for your decision when this session was cut off, and no longer fits: %v. Nothing was written; ask for it anew.", u.set.Title, err))
+		es.lost(ctx, u, fmt.Sprintf("The change “%s”%s waited for your decision when this session was cut off, and no longer fits: %v. Nothing was written; ask for it anew.", u.set.Title, u.from(), err))
 		return
 	}
 	es.RecordChange(u.ask.CallID, agent.ChangeProposed, set)
 	done := es.Waiting(u.ask.CallID)
 	defer done()
+	title := set.Title
+	if u.of != nil {
+		title = "[" + u.of.Title + "] " + title
+	}
 	reply, err := s.o.Editors.AskPermission(ctx, permission.Request{ID: u.ask.ID, SessionID: es.ID(), CallID: u.ask.CallID, Tool: u.tool.Tool, Permission: u.ask.Permission,
-		Patterns: u.ask.Patterns, Title: set.Title, Why: "it waited for you when this session was cut off; the files were compared again", Subject: set})
+		Patterns: u.ask.Patterns, Title: title, Why: "it waited for you when this session was cut off; the files were compared again", Subject: set})
 	if err != nil {
 		if s.ctx.Err() == nil && (ctx.Err() != nil || errors.Is(err, context.Canceled)) { // the person dismissed it; else it stays open
 			es.decided(u, agent.ChangeRejected, set, "cancelled", "The user dismissed the question about this change. Nothing was written.")
@@ -145,6 +81,14 @@ func (es *editorSession) askAgain(ctx context.Context) {
 		return
 	}
 	es.carryOut(context.WithoutCancel(ctx), u, set, reply, reviewer)
+}
+
+// from names the sub-agent that asked.
+func (u *unanswered) from() string {
+	if u.of == nil {
+		return ""
+	}
+	return " of the task “" + u.of.Title + "”"
 }
 
 // rebased is a proposal on the files as they are now; its hunks keep their ids.
@@ -238,6 +182,9 @@ func (es *editorSession) tellModel(ctx context.Context, u *unanswered, words str
 	text := "About the interrupted call"
 	if u.tool.Tool != "" {
 		text += " of " + u.tool.Tool
+	}
+	if u.of != nil {
+		text += " in the task " + u.of.ID + " (" + u.of.Title + ")"
 	}
 	if u.set != nil {
 		text += " (" + u.set.Title + ")"

@@ -103,7 +103,7 @@ func answerStart(id jsonrpc2.ID) string {
 		text = strconv.FormatInt(n, 10)
 	} else {
 		s, _ := id.StringValue()
-		text = string(appendJSONString(nil, s))
+		text = string(protocol.AppendString(nil, s))
 	}
 	return `{"jsonrpc":"2.0","id":` + text + `,`
 }
@@ -303,26 +303,28 @@ func (x *pendingUpdate) MarshalJSON() ([]byte, error) {
 	if x.isText {
 		b := make([]byte, 0, len(x.text)+len(x.text)/8+200)
 		b = append(b, `{"sessionId":`...)
-		b = appendJSONString(b, x.session)
+		b = protocol.AppendString(b, x.session)
 		b = append(b, `,"update":{"sessionUpdate":"`...)
 		b = append(b, x.update.SessionUpdate...)
 		b = append(b, `","content":{"type":"text","text":`...)
-		b = appendJSONString(b, x.text)
+		b = protocol.AppendString(b, x.text)
 		b = append(b, '}')
 		if x.message != "" {
 			b = append(b, `,"messageId":`...)
-			b = appendJSONString(b, x.message)
+			b = protocol.AppendString(b, x.message)
 		}
 		return append(x.appendMeta(append(b, '}')), '}'), nil
 	}
 	if x.size > maxUpdate {
 		x.shrink()
 	}
-	b, err := rpc.JSON.Marshal(protocol.SessionNotification{SessionID: x.session, Update: x.update})
-	if err != nil || x.meta == nil {
-		return b, err
+	update, err := x.update.MarshalJSON()
+	if err != nil {
+		return nil, err
 	}
-	return append(x.appendMeta(bytes.TrimSuffix(b, []byte("}"))), '}'), nil // the update is the last member
+	b := append(make([]byte, 0, len(update)+300), `{"sessionId":`...)
+	b = append(append(protocol.AppendString(b, x.session), `,"update":`...), update...)
+	return append(x.appendMeta(b), '}'), nil
 }
 
 // appendMeta puts _meta.pillion into the update's object that b ends with.
@@ -353,50 +355,6 @@ func (x *pendingUpdate) shrink() {
 	case *protocol.ContentChunk:
 		x.update.Value = &protocol.ContentChunk{MessageID: v.MessageID, Content: textBlock("(too large to show here)")}
 	}
-}
-
-// appendJSONString appends s quoted. Invalid UTF-8 becomes U+FFFD.
-func appendJSONString[T string | []byte](b []byte, s T) []byte {
-	const hex = "0123456789abcdef"
-	b = append(b, '"')
-	start := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
-			i++
-			continue
-		}
-		if c < utf8.RuneSelf {
-			b = append(b, s[start:i]...)
-			switch c {
-			case '"', '\\':
-				b = append(b, '\\', c)
-			case '\n':
-				b = append(b, '\\', 'n')
-			case '\t':
-				b = append(b, '\\', 't')
-			case '\r':
-				b = append(b, '\\', 'r')
-			default:
-				b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-			}
-			i++
-			start = i
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(string(s[i:min(i+4, len(s))]))
-		if r == utf8.RuneError && n == 1 || r == '\u2028' || r == '\u2029' {
-			b = append(b, s[start:i]...)
-			b = append(b, `\u`...)
-			b = append(b, hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
-			i += n
-			start = i
-			continue
-		}
-		i += n
-	}
-	b = append(b, s[start:]...)
-	return append(b, '"')
 }
 
 func textBlock(s string) protocol.ContentBlock {

@@ -186,18 +186,6 @@ func TestWaitingUpdatesOfACallAreMerged(t *testing.T) {
 	}
 }
 
-func TestTextIsQuotedAsJSONQuotesIt(t *testing.T) {
-	for _, s := range []string{"", "plain", "a\"b\\c\n\t\r\x00\x1f", "<>&", "😀 ü \u2028", "bad \xff utf-8 \xe2\x82"} {
-		var back string
-		if err := json.Unmarshal(appendJSONString(nil, s), &back); err != nil {
-			t.Errorf("%q: %v", s, err)
-		}
-		if want := strings.ToValidUTF8(s, "\ufffd"); back != want && strings.ToValidUTF8(s, "") == s {
-			t.Errorf("got %q, want %q", back, want)
-		}
-	}
-}
-
 func TestAMessageOf31MBGoesBothWays(t *testing.T) {
 	r := newRig(t, testStore(t), t.TempDir())
 	r.start("")

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"slices"
 )
 
 // Append queues events of a session; it never waits for the disk. Data must not be changed afterwards.
@@ -29,9 +30,14 @@ const pageSize = 256
 // Events yields a session's events after from (0: all), in order: those on disk and those still queued. yield may
 // use the store. A session that does not exist has none.
 func (s *Store) Events(ctx context.Context, session string, from int64, yield func(Event) error) error {
+	return s.EventsOf(ctx, session, from, nil, yield)
+}
+
+// EventsOf is Events for some types only; nil is all. The data of others is not read.
+func (s *Store) EventsOf(ctx context.Context, session string, from int64, types []string, yield func(Event) error) error {
 	queued := s.queuedEvents(session) // before the disk is read, so that what is committed meanwhile is in either
 	next := from
-	err := s.storedEvents(ctx, session, from, func(e Event) error {
+	err := s.storedEvents(ctx, session, from, types, func(e Event) error {
 		next = e.Seq
 		return yield(e)
 	})
@@ -42,7 +48,7 @@ func (s *Store) Events(ctx context.Context, session string, from int64, yield fu
 		return err // the consumer's own error, or the context's
 	}
 	for _, e := range queued {
-		if e.Seq <= next {
+		if e.Seq <= next || types != nil && !slices.Contains(types, e.Type) {
 			continue
 		}
 		next = e.Seq
@@ -96,7 +102,7 @@ func (s *Store) queuedEvents(session string) []*Event {
 	return out
 }
 
-func (s *Store) storedEvents(ctx context.Context, session string, from int64, yield func(Event) error) error {
+func (s *Store) storedEvents(ctx context.Context, session string, from int64, types []string, yield func(Event) error) error {
 	db, err := s.reader()
 	if err != nil {
 		return err
@@ -109,7 +115,7 @@ func (s *Store) storedEvents(ctx context.Context, session string, from int64, yi
 		return s.explain(err)
 	}
 	for {
-		page, err := readPage(ctx, db, num, from)
+		page, err := readPage(ctx, db, num, from, types)
 		if err != nil {
 			return s.explain(err)
 		}
@@ -125,9 +131,15 @@ func (s *Store) storedEvents(ctx context.Context, session string, from int64, yi
 	}
 }
 
-func readPage(ctx context.Context, db db, num, from int64) ([]Event, error) {
-	rows, err := db.Query(ctx, "SELECT key, time, type, data FROM events WHERE key > ? AND key <= ? ORDER BY key LIMIT ?",
-		eventKey(num, from), eventKey(num, maxSeq), pageSize)
+func readPage(ctx context.Context, db db, num, from int64, types []string) ([]Event, error) {
+	args, only := []any{eventKey(num, from), eventKey(num, maxSeq)}, ""
+	if len(types) > 0 {
+		only = " AND type IN (" + marks(len(types)) + ")"
+		for _, t := range types {
+			args = append(args, t)
+		}
+	}
+	rows, err := db.Query(ctx, "SELECT key, time, type, data FROM events WHERE key > ? AND key <= ?"+only+" ORDER BY key LIMIT ?", append(args, pageSize)...)
 	if err != nil {
 		return nil, err
 	}

@@ -74,7 +74,7 @@ func scan(ctx context.Context, db db, after int64, since time.Time, types []stri
 		args = append(args, t)
 	}
 	rows, err := db.Query(ctx, "SELECT key, time, type, data FROM events WHERE key > ? AND time >= ? AND type IN ("+
-		strings.TrimSuffix(strings.Repeat("?,", len(types)), ",")+") ORDER BY key LIMIT ?", append(args, scanPage)...)
+		marks(len(types))+") ORDER BY key LIMIT ?", append(args, scanPage)...)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -90,3 +90,6 @@ func scan(ctx context.Context, db db, after int64, since time.Time, types []stri
 	}
 	return page, last, rows.Err()
 }
+
+// marks are n placeholders of a query.
+func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }

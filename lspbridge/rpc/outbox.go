@@ -19,7 +19,7 @@ type OutboxOptions struct {
 // Note is a notification that is encoded only when its turn to leave comes, so that what follows can still join it.
 type Note struct {
 	Method string
-	Params any // anything encoding/json takes
+	Params any // anything encoding/json takes; a json.Marshaler's words go out as they are
 	// Key says which notes belong together, e.g. a session. A note of another key may be overtaken by a merge, anything
 	// without a key (an answer, a call, a plain notification) never.
 	Key string
@@ -255,7 +255,13 @@ func (q *Outbox) write(batch []item, buf *[]byte) error {
 }
 
 func (n *Note) encode() []byte {
-	params, err := JSON.Marshal(n.Params)
+	var params []byte
+	var err error
+	if m, ok := n.Params.(json.Marshaler); ok { // what it writes needs no second reading, which JSON.Marshal would do
+		params, err = m.MarshalJSON()
+	} else {
+		params, err = JSON.Marshal(n.Params)
+	}
 	if err != nil {
 		return nil // the types we post always encode; a line of rubbish would be worse than none
 	}

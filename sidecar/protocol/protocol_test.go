@@ -3,6 +3,7 @@ package protocol
 import (
 	"encoding/json"
 	"os/exec"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -79,6 +80,48 @@ func TestUnionsSurviveARoundTrip(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", y, x)
 		}
 	}
+}
+
+// What is written by hand for speed is what encoding/json reads and would have written.
+func TestTextIsQuotedAsJSONQuotesIt(t *testing.T) {
+	for _, s := range []string{"", "plain", "a\"b\\c\n\t\r\x00\x1f", "<>&", "😀 ü \u2028", "bad \xff utf-8 \xe2\x82"} {
+		var back string
+		if err := json.Unmarshal(AppendString(nil, s), &back); err != nil {
+			t.Errorf("%q: %v", s, err)
+		}
+		if want := strings.ToValidUTF8(s, "\ufffd"); back != want && strings.ToValidUTF8(s, "") == s {
+			t.Errorf("got %q, want %q", back, want)
+		}
+	}
+	for _, s := range []any{
+		ContentBlock{Type: "text", Value: &TextContent{Text: "a\"b\n<&>ü"}},
+		ToolCallContent{Type: "content", Value: &Content{Content: ContentBlock{Type: "text", Value: &TextContent{Text: "x\\y"}}}},
+	} {
+		fast, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slow := slowly(s)
+		var a, b any
+		if json.Unmarshal(fast, &a) != nil || json.Unmarshal([]byte(slow), &b) != nil || !reflect.DeepEqual(a, b) {
+			t.Errorf("got %s, want %s", fast, slow)
+		}
+	}
+}
+
+// slowly is a block as encoding/json writes it.
+func slowly(v any) string {
+	text := func(t *TextContent) string {
+		b, _ := json.Marshal(t)
+		return `{"type":"text",` + string(b[1:])
+	}
+	switch v := v.(type) {
+	case ContentBlock:
+		return text(v.Value.(*TextContent))
+	case ToolCallContent:
+		return `{"type":"content","content":` + text(v.Value.(*Content).Content.Value.(*TextContent)) + `}`
+	}
+	return ""
 }
 
 func TestStdioServersNeedNoType(t *testing.T) {

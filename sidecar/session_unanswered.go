@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/tools/change"
+)
+
+// unanswered is a question that waited for the person when the process or its last editor ended.
+type unanswered struct {
+	ask  agent.AskData
+	tool agent.ToolData     // the call that asked, as it is now
+	set  *change.Set        // what it was about; nil for a question about no change
+	of   *agent.SessionInfo // the sub-agent that asked; nil: the session itself
+	at   time.Time
+}
+
+// openAsks are the questions of a session's events that nobody has answered, since the conversation last went on.
+type openAsks struct {
+	since agent.Event // where the last turn begins
+	list  []*unanswered
+	ended map[string]bool // questions that were answered, by id
+}
+
+var askTypes = []agent.EventType{agent.EventPrompt, agent.EventRestore, agent.EventAsk}
+
+func (o *openAsks) take(e agent.Event) {
+	if e.Type == agent.EventPrompt || e.Type == agent.EventRestore {
+		o.since, o.list = agent.Event{Seq: e.Seq, Time: e.Time}, nil
+	}
+	d, ok := value[agent.AskData](e)
+	if e.Type != agent.EventAsk || !ok {
+		return
+	}
+	if o.ended == nil {
+		o.ended = map[string]bool{}
+	}
+	is := func(u *unanswered) bool { return u.ask.ID == d.ID }
+	if d.Reply != "" && d.Reply != agent.AskInterrupted {
+		o.ended[d.ID] = true
+		o.list = slices.DeleteFunc(o.list, is)
+		return
+	}
+	if o.ended[d.ID] {
+		return
+	}
+	var set *change.Set
+	if len(d.Set) > 0 {
+		set, _ = decodeSet(agent.ChangeData{Set: d.Set})
+		d.Set = nil
+	}
+	i := slices.IndexFunc(o.list, is)
+	if i < 0 {
+		i = len(o.list)
+		o.list = append(o.list, &unanswered{at: e.Time})
+	}
+	o.list[i].ask = d
+	if set != nil {
+		o.list[i].set = set
+	}
+}
+
+// unanswered looks for the questions that the last turn was cut off at, its sub-agents' among them. What they are about
+// is read only where there is one: most sessions have none, and their calls are most of what is stored.
+func (es *editorSession) unanswered(ctx context.Context) ([]*unanswered, error) {
+	var own openAsks
+	err := es.EventsOf(ctx, 0, askTypes, func(e agent.Event) error {
+		own.take(e)
+		return ctx.Err()
+	})
+	if err != nil {
+		return nil, err
+	}
+	children, err := es.unansweredBelow(ctx, own)
+	all := append(own.list, children...)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	latest := map[[2]string]*change.Set{} // by sub-agent and call: what is proposed; nil where that is over
+	err = es.EventsOf(ctx, own.since.Seq, []agent.EventType{agent.EventChange, agent.EventTool}, func(e agent.Event) error {
+		switch e.Type {
+		case agent.EventChange:
+			d, ok := value[agent.ChangeData](e)
+			if !ok {
+				return nil
+			}
+			at := [2]string{d.Session, d.CallID}
+			latest[at] = nil
+			if d.State == agent.ChangeProposed || d.State == agent.ChangeFailed {
+				latest[at], _ = decodeSet(d)
+			}
+			for _, u := range children {
+				if u.of.ID == d.Session && u.ask.CallID == d.CallID {
+					u.tool.Parent = d.Task
+				}
+			}
+		case agent.EventTool:
+			d, ok := value[agent.ToolData](e)
+			for _, u := range own.list {
+				if ok && u.ask.CallID == d.CallID {
+					u.tool = d
+				}
+			}
+		}
+		return ctx.Err()
+	})
+	for _, u := range all {
+		at := [2]string{"", u.ask.CallID}
+		if u.of != nil {
+			at[0] = u.of.ID
+		}
+		switch set := latest[at]; {
+		case set == nil:
+			u.set = nil // it is over, or was about no change
+		case u.set == nil || u.set.ID != set.ID:
+			u.set = set
+		}
+	}
+	return all, err
+}
+
+// unansweredBelow are the questions of sub-agents. A sub-agent that still works is left to ask for itself.
+func (es *editorSession) unansweredBelow(ctx context.Context, own openAsks) ([]*unanswered, error) {
+	rt := es.server.o.Runtime
+	sessions, err := rt.List(ctx, es.Info().Cwd)
+	if err != nil {
+		return nil, err
+	}
+	below := map[string]bool{es.ID(): true}
+	for more := true; more; { // sub-agents may have sub-agents
+		more = false
+		for _, i := range sessions {
+			if below[i.Parent] && !below[i.ID] {
+				below[i.ID], more = true, true
+			}
+		}
+	}
+	var out []*unanswered
+	for _, info := range sessions {
+		if _, live := rt.Session(info.ID); live || !below[info.ID] {
+			continue
+		}
+		var its openAsks
+		err := rt.Stored(ctx, info.ID, 0, askTypes, func(e agent.Event) error {
+			its.take(e)
+			return ctx.Err()
+		})
+		if err != nil {
+			return nil, err
+		}
+		its.list = slices.DeleteFunc(its.list, func(u *unanswered) bool { return own.ended[u.ask.ID] || u.at.Before(own.since.Time) })
+		if len(its.list) == 0 {
+			continue
+		}
+		err = rt.Stored(ctx, info.ID, its.since.Seq, []agent.EventType{agent.EventTool}, func(e agent.Event) error {
+			d, ok := value[agent.ToolData](e)
+			for _, u := range its.list {
+				if u.of = &info; ok && u.ask.CallID == d.CallID {
+					u.tool = d
+				}
+			}
+			return ctx.Err()
+		})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, its.list...)
+	}
+	return out, nil
+}
+
+// decodeSet is the set of a change event, fresh or stored.
+func decodeSet(d agent.ChangeData) (*change.Set, error) {
+	if set, ok := d.Value.(*change.Set); ok {
+		return set, nil
+	}
+	set := new(change.Set)
+	if err := json.Unmarshal(d.Set, set); err != nil {
+		return nil, err
+	}
+	return set, nil
+}
