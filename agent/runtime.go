@@ -290,8 +290,13 @@ func (r *Runtime) Session(id string) (*Session, bool) {
 	return s, ok
 }
 
-// Stored yields the events of a session after from, of some types or (nil) all, without opening it.
-func (r *Runtime) Stored(ctx context.Context, id string, from int64, types []EventType, yield func(Event) error) error {
+// Stored yields the events of a session after from, without opening it.
+func (r *Runtime) Stored(ctx context.Context, id string, from int64, yield func(Event) error) error {
+	return r.StoredOf(ctx, id, from, nil, yield)
+}
+
+// StoredOf is Stored for some types only; nil is all.
+func (r *Runtime) StoredOf(ctx context.Context, id string, from int64, types []EventType, yield func(Event) error) error {
 	if s, ok := r.Session(id); ok {
 		s.log.flush()
 	}

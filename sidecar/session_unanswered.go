@@ -145,7 +145,7 @@ func (es *editorSession) unansweredBelow(ctx context.Context, own openAsks) ([]*
 			continue
 		}
 		var its openAsks
-		err := rt.Stored(ctx, info.ID, 0, askTypes, func(e agent.Event) error {
+		err := rt.StoredOf(ctx, info.ID, 0, askTypes, func(e agent.Event) error {
 			its.take(e)
 			return ctx.Err()
 		})
@@ -156,7 +156,7 @@ func (es *editorSession) unansweredBelow(ctx context.Context, own openAsks) ([]*
 		if len(its.list) == 0 {
 			continue
 		}
-		err = rt.Stored(ctx, info.ID, its.since.Seq, []agent.EventType{agent.EventTool}, func(e agent.Event) error {
+		err = rt.StoredOf(ctx, info.ID, its.since.Seq, []agent.EventType{agent.EventTool}, func(e agent.Event) error {
 			d, ok := value[agent.ToolData](e)
 			for _, u := range its.list {
 				if u.of = &info; ok && u.ask.CallID == d.CallID {

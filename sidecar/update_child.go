@@ -42,7 +42,7 @@ func (v *view) follow(d agent.ToolData) {
 	live, ok := v.es.server.o.Runtime.Session(id)
 	if v.past || !ok { // it is over, or was before the task's card came
 		if !kid.child.quiet {
-			_ = v.es.server.o.Runtime.Stored(v.es.server.ctx, id, from, []agent.EventType{agent.EventTool, agent.EventTurn}, func(e agent.Event) error {
+			_ = v.es.server.o.Runtime.StoredOf(v.es.server.ctx, id, from, []agent.EventType{agent.EventTool, agent.EventTurn}, func(e agent.Event) error {
 				kid.showChild(e)
 				if e.Type == agent.EventTurn {
 					return errSeen // what comes later belongs to another call
