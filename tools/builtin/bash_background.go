@@ -252,7 +252,7 @@ func lookResult(title string, j *shell.BackgroundJob, l shell.Look) tools.Result
 		}
 		notes = append(notes, end.Notes...)
 		if end.Stopped != "" {
-			notes = append(notes, "The sandbox may have stopped this command: "+end.Stopped+`. If it needs more than that, call bash again with "unsandboxed": true; the user is asked.`)
+			notes = append(notes, stoppedNote(end.Stopped))
 			meta["sandboxStopped"] = end.Stopped
 		}
 	}

@@ -150,13 +150,17 @@ func makesFolder(a *shell.Analysis) bool {
 // about that.
 func boxNote(box *shell.Sandbox, out shell.Outcome) (why string, notes []string) {
 	notes = box.Settle()
-	if why = box.Stopped(out); why != "" {
-		notes = append(notes, "The sandbox may have stopped this command: "+why+`. If it needs more than that, call bash again with "unsandboxed": true; the user is asked.`)
+	if passed := box.Passed(out); passed != "" {
+		notes = append(notes, passed)
 	}
-	if limited := box.Limited(out); limited != "" {
-		notes = append(notes, limited)
+	if why = box.Stopped(out); why != "" {
+		notes = append(notes, stoppedNote(why))
 	}
 	return why, notes
+}
+
+func stoppedNote(why string) string {
+	return "The sandbox may have stopped this command, or a part of it: " + why + `. If it needs more than that, call bash again with "unsandboxed": true; the user is asked.`
 }
 
 // leave asks whether a command that the sandbox has stopped shall run again outside of it.

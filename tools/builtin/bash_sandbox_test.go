@@ -79,7 +79,7 @@ func TestTheSandboxStopsWhatTheAnalysisCannotSee(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(s.env.Cwd, "inside")); err != nil {
 		t.Error(err)
 	}
-	if !strings.Contains(r.Output, "The sandbox may have stopped this command: it allows writing only in "+s.env.Cwd) || !strings.Contains(r.Output, `"unsandboxed": true`) || !strings.HasSuffix(r.Output, "</bash_metadata>") {
+	if !strings.Contains(r.Output, "The sandbox may have stopped this command, or a part of it: it allows writing only in "+s.env.Cwd) || !strings.Contains(r.Output, `"unsandboxed": true`) || !strings.HasSuffix(r.Output, "</bash_metadata>") {
 		t.Errorf("%s", r.Output)
 	}
 	if r.Metadata["sandbox"] != true || r.Metadata["sandboxStopped"] == nil {
@@ -87,6 +87,29 @@ func TestTheSandboxStopsWhatTheAnalysisCannotSee(t *testing.T) {
 	}
 	if len(s.asked) != 1 {
 		t.Errorf("asked %v", s.asks())
+	}
+}
+
+// In mode ask the person decides at once, also when a pipeline hides the failure.
+func TestAskOffersToRunOutside(t *testing.T) {
+	for _, command := range []string{"./run.sh", "./run.sh 2>&1 | tail -n 5"} {
+		s := boxedSession(t, `"allow"`, SandboxSettings{Mode: SandboxAsk})
+		hidden(t, s, "#!/bin/sh\necho x >../outside && echo done\n")
+		r, err := s.call(map[string]any{"command": command})
+		if err != nil || len(s.asked) != 1 || !s.asked[0].MustAsk || !strings.Contains(s.asked[0].Title, "outside the sandbox") {
+			t.Errorf("%s: %v %+v", command, err, s.asked)
+		}
+		if _, err := os.Stat(filepath.Join(s.env.Home, "outside")); err != nil || !strings.Contains(r.Output, "done") || !strings.Contains(r.Output, "let it run again outside") {
+			t.Errorf("%s: %v %s", command, err, r.Output)
+		}
+		s.answer = permission.Reply{Kind: permission.Reject}
+		if err := os.Remove(filepath.Join(s.env.Home, "outside")); err != nil {
+			t.Fatal(err)
+		}
+		r, err = s.call(map[string]any{"command": command})
+		if _, there := os.Stat(filepath.Join(s.env.Home, "outside")); err != nil || there == nil || !strings.Contains(r.Output, "may have stopped") {
+			t.Errorf("%s, refused: %v %s", command, err, r.Output)
+		}
 	}
 }
 

@@ -185,8 +185,12 @@ func (j *BackgroundJob) watch() {
 	j.stdin.Close() // of a pseudo-terminal too: what was printed has been read
 	if box := j.Command.Sandbox; box != nil {
 		j.how.Notes = box.Settle()
-		if j.how.Exit > 0 { // not ended by us
-			j.how.Stopped = box.Stopped(Outcome{Exit: j.how.Exit, Output: j.out.result()})
+		if j.how.Exit >= 0 { // not ended by us
+			out := Outcome{Exit: j.how.Exit, Output: j.out.result()}
+			j.how.Stopped = box.Stopped(out)
+			if passed := box.Passed(out); passed != "" {
+				j.how.Notes = append(j.how.Notes, passed)
+			}
 		}
 	}
 	close(j.done)

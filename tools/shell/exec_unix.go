@@ -5,6 +5,8 @@ package shell
 import (
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 const termSignal = syscall.SIGTERM
@@ -23,6 +25,9 @@ func exitOf(s *os.ProcessState) (code int, signal string) {
 	}
 	return s.ExitCode(), ""
 }
+
+// mayWrite reports whether this program could write to a file, or into a folder.
+func mayWrite(path string) bool { return unix.Access(path, unix.W_OK) == nil }
 
 // readNow reads what is in the pipe without waiting; 0 when there is nothing.
 func readNow(f *os.File, buf []byte) int {

@@ -186,11 +186,6 @@ func (b *Sandbox) mounts() error {
 	return os.Chdir(b.Dir) // where we were is the place below the new mounts
 }
 
-func missing(p string) bool {
-	_, err := os.Lstat(p)
-	return err != nil
-}
-
 // ownNetwork is a network with nothing but loopback, which tests use.
 func (b *Sandbox) ownNetwork() error {
 	if !b.Support.Userns {

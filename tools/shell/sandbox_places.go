@@ -156,6 +156,11 @@ func realDir(dir string) string {
 	return dir
 }
 
+func missing(p string) bool {
+	_, err := os.Lstat(p)
+	return err != nil
+}
+
 // outermost drops places inside of others, and those that would open everything: the root, the home folder and what
 // is above it.
 func outermost(paths []string, home string) []string {

@@ -54,14 +54,14 @@ func TestCachesOfTheMachinesToolsAreThere(t *testing.T) {
 func TestACommandThatWentAgainstTheProcessLimitIsTold(t *testing.T) {
 	box := &Sandbox{Processes: 100}
 	ended := Outcome{Output: Output{Head: "bash: fork: retry: Resource temporarily unavailable\nend\n"}}
-	if said := box.Limited(ended); !strings.Contains(said, "100 processes") {
+	if said := box.Passed(ended); !strings.Contains(said, "100 processes") {
 		t.Errorf("it said %q", said)
 	}
-	if said := box.Limited(Outcome{Output: Output{Head: "end\n"}}); said != "" {
+	if said := box.Passed(Outcome{Output: Output{Head: "end\n"}}); said != "" {
 		t.Errorf("it said %q", said)
 	}
 	ended.Exit = 1
-	if said := box.Limited(ended); said != "" || box.Stopped(ended) == "" {
+	if said := box.Passed(ended); said != "" || box.Stopped(ended) == "" {
 		t.Errorf("it said %q, beside %q", said, box.Stopped(ended))
 	}
 }

@@ -16,10 +16,17 @@ var (
 	saysProcesses = []string{"fork: retry", "cannot fork", "fork failed", "can't fork", "can't start new thread", "failed to create new os thread", "resource temporarily unavailable", "unable to create thread", "unable to create native thread"}
 )
 
-// Stopped says, for model and person, which restriction may have made a command fail; empty when it ended well or
-// for another reason. It goes by the words in the output: the kernel tells nobody else.
+// Stopped says, for model and person, which restriction may have made a command fail, or a part of one that ended well;
+// empty when none did. It goes by the words in the output: the kernel tells nobody else.
 func (b *Sandbox) Stopped(out Outcome) string {
-	if b == nil || out.Exit == 0 || out.Canceled {
+	if b == nil || out.Canceled {
+		return ""
+	}
+	const files = "it allows writing only in %s, and not to protected files such as .git/hooks, .git/config and editor settings"
+	if out.Exit == 0 {
+		if place := b.blamed(out); place != "" {
+			return place + ": " + fmt.Sprintf(files, b.where())
+		}
 		return ""
 	}
 	text := strings.ToLower(out.Output.Head + "\n" + out.Output.Tail)
@@ -39,17 +46,9 @@ func (b *Sandbox) Stopped(out Outcome) string {
 		why = append(why, "it has no network")
 	}
 	if has(saysFiles) {
-		why = append(why, "it allows writing only in "+b.where()+", and not to protected files such as .git/hooks, .git/config and editor settings")
+		why = append(why, fmt.Sprintf(files, b.where()))
 	}
 	return strings.Join(why, "; ")
-}
-
-// Limited says that a command which ended well went against the limit of processes meanwhile; empty when it did not.
-func (b *Sandbox) Limited(out Outcome) string {
-	if b == nil || out.Exit != 0 || !strings.Contains(out.Output.Head+out.Output.Tail, "fork: retry") {
-		return ""
-	}
-	return fmt.Sprintf("The sandbox kept this command from starting more processes: it allows %d processes and threads at once. Some of what it was to start did not run.", b.Processes)
 }
 
 // where names the writable places in a few words.

@@ -81,12 +81,49 @@ func TestStoppedNamesTheRestriction(t *testing.T) {
 		if want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%q: %q", text, got)
 		}
-		if b.Stopped(Outcome{Output: Output{Head: text}}) != "" {
-			t.Error("a command that ended well was stopped")
-		}
 	}
 	var none *Sandbox
 	if none.Stopped(Outcome{Exit: 1, Output: Output{Head: "permission denied"}}) != "" || none.Settle() != nil {
 		t.Error("no sandbox stops nothing")
+	}
+}
+
+// A pipeline that ends in 0 does not hide what the sandbox stopped; output that only sounds like it is left alone.
+func TestStoppedInACommandThatEndedWell(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	work, out := filepath.Join(dir, "work"), filepath.Join(dir, "out")
+	for _, d := range []string{work, out, filepath.Join(work, ".git", "hooks")} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := &Sandbox{Writable: []string{work}, ReadOnly: []string{work + "/.git/hooks"}, Dir: work, Support: SandboxSupport{Landlock: 7}}
+	for text, want := range map[string]bool{
+		"touch: cannot touch '" + out + "/x': Read-only file system\nother\n":                         true,
+		"bash: line 1: ../out/x: Permission denied\n":                                                 true,
+		"cp: cannot create regular file ‘../out/made’: Permission denied":                             true,
+		"PermissionError: [Errno 13] Permission denied: '" + out + "/x'":                              true,
+		"Error: EROFS: read-only file system, open '" + out + "/x'":                                   true,
+		"bash: .git/hooks/pre-commit: Read-only file system":                                          true,
+		"find: ‘/proc/1/nothing-like-it/deeper’: Permission denied":                                   false, // not ours to write either
+		"cat: a.txt: Permission denied":                                                               false, // inside
+		"TestRefuses: want permission denied, got permission denied":                                  false,
+		"see https://example.invalid/permission denied":                                               false,
+		out + "/x was written":                                                                        false,
+		"fatal: unable to access 'https://example.invalid/': Could not resolve host: example.invalid": false,
+	} {
+		if got := b.Stopped(Outcome{Output: Output{Head: text}}); (got != "") != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+	net := Outcome{Output: Output{Head: "curl: (6) Could not resolve host: example.invalid\n"}}
+	if got := b.Passed(net); !strings.Contains(got, "network") {
+		t.Errorf("%q", got)
+	}
+	if b.Network = true; b.Passed(net) != "" {
+		t.Error("the network is open")
 	}
 }
