@@ -22,8 +22,8 @@ const redactedThinking = "redacted:"
 // slowest part of a stream.
 type anthropicProvider struct {
 	base
-	once   sync.Once
-	client anthropic.Client
+	mu     sync.Mutex
+	client *anthropic.Client // guarded by mu; nil until it could be made
 }
 
 // Stream implements Provider.
@@ -64,39 +64,59 @@ func (p *anthropicProvider) dropThinking(req *Request) bool {
 }
 
 func (p *anthropicProvider) open(ctx context.Context, req *Request, body []byte) (*http.Response, error) {
-	p.once.Do(func() {
-		opts := []option.RequestOption{
-			option.WithoutEnvironmentDefaults(),
-			option.WithoutOpenTelemetry(),
-			option.WithHTTPClient(p.httpClient()),
-			option.WithMaxRetries(0), // the loop repeats, visibly
-			option.WithMiddleware(boundErrorBody),
-		}
-		if p.cfg.BaseURL != "" {
-			opts = append(opts, option.WithBaseURL(strings.TrimSuffix(strings.TrimRight(p.cfg.BaseURL, "/"), "/v1")))
-		}
-		if p.cfg.Token != "" {
-			opts = append(opts, option.WithAuthToken(p.cfg.Token))
-		}
-		if p.cfg.Key != "" {
-			opts = append(opts, option.WithAPIKey(p.cfg.Key))
-		}
-		for k, v := range p.cfg.Headers {
-			opts = append(opts, option.WithHeader(k, v))
-		}
-		p.client = anthropic.NewClient(opts...)
-	})
+	client, err := p.sdk(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var opts []option.RequestOption
 	if claudeVersion(req.Model.ID) < 460 && req.Effort != "" && len(req.Tools) > 0 && p.official() {
 		opts = append(opts, option.WithHeaderAdd("anthropic-beta", "interleaved-thinking-2025-05-14"))
 	}
 	var resp *http.Response
-	err := p.client.Execute(ctx, http.MethodPost, "v1/messages", body, &resp, opts...)
+	err = client.Execute(ctx, http.MethodPost, "v1/messages", body, &resp, opts...)
 	var api *anthropic.Error
 	if errors.As(err, &api) && api.Response != nil {
 		return nil, failedResponse(api.Response)
 	}
 	return resp, err
+}
+
+// sdk makes the client once; a cloud that nobody was signed in to is tried again.
+func (p *anthropicProvider) sdk(ctx context.Context) (*anthropic.Client, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.client != nil {
+		return p.client, nil
+	}
+	opts := []option.RequestOption{
+		option.WithoutEnvironmentDefaults(),
+		option.WithoutOpenTelemetry(),
+		option.WithHTTPClient(p.httpClient()),
+		option.WithMaxRetries(0), // the loop repeats, visibly
+		option.WithMiddleware(boundErrorBody),
+	}
+	for k, v := range p.cfg.Headers {
+		opts = append(opts, option.WithHeader(k, v))
+	}
+	if p.cfg.Cloud == CloudBedrock {
+		client, err := p.bedrockClient(ctx, opts)
+		if err == nil {
+			p.client = &client
+		}
+		return p.client, err
+	}
+	if p.cfg.BaseURL != "" {
+		opts = append(opts, option.WithBaseURL(strings.TrimSuffix(strings.TrimRight(p.cfg.BaseURL, "/"), "/v1")))
+	}
+	if p.cfg.Token != "" {
+		opts = append(opts, option.WithAuthToken(p.cfg.Token))
+	}
+	if p.cfg.Key != "" {
+		opts = append(opts, option.WithAPIKey(p.cfg.Key))
+	}
+	client := anthropic.NewClient(opts...)
+	p.client = &client
+	return p.client, nil
 }
 
 func (p *anthropicProvider) official() bool {

@@ -73,7 +73,10 @@ func Lookup(provider, id string) Model {
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
 		name = name[i+1:]
 	}
-	name, _, _ = strings.Cut(name, ":") // openrouter's :free, bedrock's :0
+	name, _, _ = strings.Cut(name, ":")                    // openrouter's :free, bedrock's :0
+	if _, its, ok := strings.Cut(name, "anthropic."); ok { // bedrock's us.anthropic.claude-…-v1
+		name = strings.TrimSuffix(its, "-v1")
+	}
 	for _, maker := range []string{"anthropic", "openai", "google"} {
 		for _, candidate := range []string{name, strings.ReplaceAll(name, ".", "-")} {
 			if e := find(maker, candidate); e != nil {
@@ -178,6 +181,10 @@ func DefaultKind(provider string) Kind {
 		return KindResponses
 	case "google", "gemini":
 		return KindGemini
+	case "azure":
+		return KindOpenAI
+	case "bedrock":
+		return KindAnthropic
 	}
 	return KindCompatible
 }

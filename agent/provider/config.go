@@ -39,6 +39,9 @@ type Config struct {
 	KeyFrom string            // where the key comes from or was looked for (a variable, file:line:column), for messages
 	Token   string            // bearer token instead of a key (ANTHROPIC_AUTH_TOKEN, gateways)
 	Headers map[string]string // sent with every request, after the SDK's own
+	Cloud   Cloud             // whose way of signing in and of addressing models it takes; empty: the format's own
+	Version string            // with CloudAzure: the api-version of deployments; empty: the v1 API, which has none
+	Region  string            // with CloudBedrock
 	Quirks  Quirks
 
 	HTTPClient *http.Client // nil: one shared by all providers
@@ -46,6 +49,15 @@ type Config struct {
 	// model may read a long prompt before it speaks.
 	Idle time.Duration
 }
+
+// Cloud is a place that serves a maker's models under its own terms.
+type Cloud string
+
+// The clouds: Azure OpenAI (KindOpenAI, KindResponses), Amazon Bedrock (KindAnthropic: its Messages endpoint).
+const (
+	CloudAzure   Cloud = "azure"
+	CloudBedrock Cloud = "bedrock"
+)
 
 // Quirks are what an OpenAI-compatible server does differently. The zero value lets the adapter find out: a
 // parameter that the server refuses by name is left out from then on, and a conversation that its chat template

@@ -65,7 +65,10 @@ func (b *base) explain(ctx context.Context, model string, err error) *Error {
 	if errors.As(err, &api) {
 		return b.classify(model, api)
 	}
+	var signIn errCloudSignIn
 	switch {
+	case errors.As(err, &signIn), b.cfg.Cloud == CloudBedrock && strings.Contains(err.Error(), "credential"):
+		return &Error{Kind: ErrAuth, Message: fmt.Sprintf("%s: nobody is signed in: %s; set AWS_REGION and AWS_BEARER_TOKEN_BEDROCK, or sign in with the AWS CLI (aws sso login)", id, shorten(err.Error()))}
 	case errors.Is(err, errNoAPI):
 		return &Error{Kind: ErrInvalid, Message: fmt.Sprintf("%s answered with a web page, not with a model's answer; check the provider's baseURL (%s)", id, b.where())}
 	case errors.Is(err, errRedirect):

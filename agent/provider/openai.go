@@ -34,15 +34,7 @@ func (c *openaiClient) open(ctx context.Context, b *base, model, path string, bo
 			option.WithMaxRetries(0), // the loop repeats, visibly
 			option.WithMiddleware(boundErrorBody),
 		}
-		if b.cfg.BaseURL != "" {
-			opts = append(opts, option.WithBaseURL(strings.TrimRight(b.cfg.BaseURL, "/")+"/"))
-		}
-		if key := b.cfg.Key + b.cfg.Token; key != "" {
-			if b.cfg.Token != "" {
-				key = b.cfg.Token
-			}
-			opts = append(opts, option.WithAPIKey(key))
-		}
+		opts = append(opts, b.openaiAddress()...)
 		for k, v := range b.cfg.Headers {
 			opts = append(opts, option.WithHeader(k, v))
 		}
@@ -57,7 +49,7 @@ func (c *openaiClient) open(ctx context.Context, b *base, model, path string, bo
 	if errors.As(err, &api) && api.Response != nil {
 		f := failedResponse(api.Response)
 		// A base URL without a path is tried as it is written, and then with the usual /v1.
-		if f.status == http.StatusNotFound && b.bareURL() && b.learn(baseURLQuirk, "/v1") {
+		if f.status == http.StatusNotFound && b.cfg.Cloud == "" && b.bareURL() && b.learn(baseURLQuirk, "/v1") {
 			return c.open(ctx, b, model, path, body)
 		}
 		return nil, f

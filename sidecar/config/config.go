@@ -65,6 +65,8 @@ type Provider struct {
 	BaseURL string            `json:"baseURL,omitempty" doc:"base URL of the API, e.g. http://127.0.0.1:11434/v1"`
 	Key     string            `json:"key,omitempty" doc:"API key; better {env:NAME} than the key itself"`
 	APIKey  string            `json:"apiKey,omitempty" doc:"the same as key"`
+	Version string            `json:"apiVersion,omitempty" doc:"azure: api-version of deployments; without it the resource's v1 API is used, which has none"`
+	Region  string            `json:"region,omitempty" doc:"bedrock: AWS region; default: AWS_REGION"`
 	Headers map[string]string `json:"headers,omitempty" doc:"HTTP headers sent with every request"`
 	Models  Models            `json:"models,omitempty" doc:"models by id, or a list of ids"`
 	Quirks  Quirks            `json:"quirks,omitzero" doc:"what an OpenAI-compatible server at this address does differently; most of it is found out when the server complains"`

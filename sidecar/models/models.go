@@ -72,6 +72,35 @@ var native = []nativeProvider{
 	{"anthropic", []string{"ANTHROPIC_API_KEY"}, "ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL"},
 	{"openai", []string{"OPENAI_API_KEY"}, "OPENAI_BASE_URL", "OPENAI_MODEL"},
 	{"google", []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, "GEMINI_BASE_URL", "GEMINI_MODEL"},
+	{"azure", []string{"AZURE_OPENAI_API_KEY", "AZURE_API_KEY"}, "AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_DEPLOYMENT"},
+	{"bedrock", []string{"AWS_BEARER_TOKEN_BEDROCK"}, "ANTHROPIC_BEDROCK_MANTLE_BASE_URL", "BEDROCK_MODEL"},
+}
+
+// cloud fills in what a cloud needs besides the format. AWS credentials that are about for other reasons do not make
+// Bedrock a choice: its own key does, or a section in the configuration.
+func (m *Models) cloud(s *settings, p config.Provider, configured bool) {
+	switch {
+	case s.id == "azure", p.NPM == "@ai-sdk/azure":
+		s.cfg.Cloud = provider.CloudAzure
+		if s.cfg.Version = p.Version; s.cfg.Version == "" {
+			s.cfg.Version = m.env("AZURE_OPENAI_API_VERSION")
+		}
+		if s.cfg.BaseURL == "" {
+			if name := m.env("AZURE_RESOURCE_NAME"); name != "" {
+				s.cfg.BaseURL = "https://" + name + ".openai.azure.com"
+			} else if s.usable {
+				s.usable, s.missing = false, "set AZURE_OPENAI_ENDPOINT (https://NAME.openai.azure.com)"
+			}
+		}
+	case s.id == "bedrock", p.NPM == "@ai-sdk/amazon-bedrock":
+		s.cfg.Cloud = provider.CloudBedrock
+		for _, region := range []string{p.Region, m.env("AWS_REGION"), m.env("AWS_DEFAULT_REGION")} {
+			if s.cfg.Region == "" {
+				s.cfg.Region = region
+			}
+		}
+		s.usable = s.usable || configured
+	}
 }
 
 // kindOf takes OpenCode's npm names as well as our own.
@@ -82,6 +111,10 @@ func kindOf(p config.Provider) (provider.Kind, bool) {
 	switch {
 	case p.NPM == "@ai-sdk/anthropic":
 		return provider.KindAnthropic, true
+	case p.NPM == "@ai-sdk/amazon-bedrock":
+		return provider.KindAnthropic, true
+	case p.NPM == "@ai-sdk/azure":
+		return provider.KindOpenAI, true
 	case p.NPM == "@ai-sdk/openai":
 		return provider.KindResponses, true
 	case strings.HasPrefix(p.NPM, "@ai-sdk/google"):
@@ -130,7 +163,10 @@ func (m *Models) providers(cwd string) []settings {
 			s.cfg.KeyFrom = n.keys[0]
 		}
 		s.missing = "set " + n.keys[0] + ", or run: pillion auth login " + n.id
-		out = append(out, configured(s, c.Provider[n.id], c))
+		s = configured(s, c.Provider[n.id], c)
+		_, named := c.Provider[n.id]
+		m.cloud(&s, c.Provider[n.id], named)
+		out = append(out, s)
 	}
 	names := make([]string, 0, len(c.Provider))
 	for id := range c.Provider {
@@ -142,7 +178,9 @@ func (m *Models) providers(cwd string) []settings {
 	for _, id := range names {
 		k := stored[id]
 		s := settings{id: id, cfg: provider.Config{ID: id, Kind: provider.DefaultKind(id), Key: k.Value}, stored: k.Source, missing: "set provider." + id + ".baseURL in pillion.jsonc"}
-		out = append(out, configured(s, c.Provider[id], c))
+		s = configured(s, c.Provider[id], c)
+		m.cloud(&s, c.Provider[id], true)
+		out = append(out, s)
 	}
 	return out
 }
@@ -338,7 +376,7 @@ func (s settings) model(id string) provider.Model {
 
 // provider keeps one instance for the same settings: it holds what it has encoded of its conversations.
 func (m *Models) provider(cfg provider.Config) (provider.Provider, error) {
-	key := fmt.Sprintf("%s|%s|%s|%s|%s|%v|%+v", cfg.ID, cfg.Kind, cfg.BaseURL, cfg.Key, cfg.Token, cfg.Headers, cfg.Quirks)
+	key := fmt.Sprintf("%s|%s|%s|%s|%s|%v|%s|%s|%s|%+v", cfg.ID, cfg.Kind, cfg.BaseURL, cfg.Key, cfg.Token, cfg.Headers, cfg.Cloud, cfg.Version, cfg.Region, cfg.Quirks)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if p := m.live[key]; p != nil {

@@ -136,3 +136,31 @@ func TestQuirksOfTheConfigurationReachTheWire(t *testing.T) {
 		t.Error(body)
 	}
 }
+
+func TestCloudsAreAChoiceOnlyWhereTheyWereAskedFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		config string
+		env    map[string]string
+		id     string
+		want   string // in the error; empty: usable
+	}{
+		"azure's key and address":      {"", map[string]string{"AZURE_OPENAI_API_KEY": "k", "AZURE_OPENAI_ENDPOINT": "https://x.openai.azure.com"}, "azure/d", ""},
+		"azure's key and resource":     {"", map[string]string{"AZURE_API_KEY": "k", "AZURE_RESOURCE_NAME": "x"}, "azure/d", ""},
+		"azure's key without address":  {"", map[string]string{"AZURE_OPENAI_API_KEY": "k"}, "azure/d", "AZURE_OPENAI_ENDPOINT"},
+		"bedrock's key":                {"", map[string]string{"AWS_BEARER_TOKEN_BEDROCK": "k", "AWS_REGION": "eu-west-1"}, "bedrock/anthropic.claude-x", ""},
+		"credentials for other things": {"", map[string]string{"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_REGION": "eu-west-1"}, "bedrock/m", "AWS_BEARER_TOKEN_BEDROCK"},
+		"bedrock by a section":         {`{"provider": {"bedrock": {"region": "eu-west-1"}}}`, nil, "bedrock/m", ""},
+		"OpenCode's section":           {`{"provider": {"amazon-bedrock": {"npm": "@ai-sdk/amazon-bedrock", "region": "eu-west-1"}}}`, nil, "amazon-bedrock/m", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := source(t, c.config, c.env)
+			_, _, err := m.Resolve(context.Background(), "/", c.id)
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("%v", err)
+			}
+			if def, _ := m.Default("/"); def != Builtin {
+				t.Errorf("%s became the default without being named", def)
+			}
+		})
+	}
+}

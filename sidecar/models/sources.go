@@ -19,7 +19,7 @@ type Source struct {
 	Missing string   `json:"missing,omitempty"`
 }
 
-var titles = map[string]string{"anthropic": "Anthropic", "openai": "OpenAI", "google": "Google Gemini"}
+var titles = map[string]string{"anthropic": "Anthropic", "openai": "OpenAI", "google": "Google Gemini", "azure": "Azure OpenAI", "bedrock": "Amazon Bedrock"}
 
 // Sources are a directory's providers, in the order in which they are asked.
 func (m *Models) Sources(cwd string) []Source {

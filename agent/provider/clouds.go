@@ -1,0 +1,73 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/bedrock"
+	anthropicoption "github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/openai/openai-go/v3/azure"
+	"github.com/openai/openai-go/v3/option"
+)
+
+// openaiAddress is where an OpenAI client goes and how it signs in.
+func (b *base) openaiAddress() (opts []option.RequestOption) {
+	at := strings.TrimRight(b.cfg.BaseURL, "/")
+	if b.cfg.Cloud == CloudAzure {
+		key := b.cfg.Key
+		if b.cfg.Version != "" { // deployments: …/openai/deployments/NAME/chat/completions?api-version=…
+			opts = append(opts, azure.WithEndpoint(at, b.cfg.Version))
+			if u, err := url.Parse(at); err == nil && u.Scheme == "http" {
+				opts = append(opts, azure.WithUnsafeAllowHTTP()) // the SDK lets this machine alone have it
+			}
+			if key != "" {
+				return append(opts, azure.WithAPIKey(key))
+			}
+			return opts
+		}
+		opts = append(opts, option.WithBaseURL(azureV1(at)))
+		if key != "" {
+			opts = append(opts, option.WithHeader("api-key", key))
+		}
+		return opts
+	}
+	if at != "" {
+		opts = append(opts, option.WithBaseURL(at+"/"))
+	}
+	key := b.cfg.Token
+	if key == "" {
+		key = b.cfg.Key
+	}
+	if key != "" {
+		opts = append(opts, option.WithAPIKey(key))
+	}
+	return opts
+}
+
+// azureV1 is the address of a resource's v1 API, which speaks OpenAI's own format.
+func azureV1(at string) string {
+	if u, err := url.Parse(at); err == nil && strings.Trim(u.Path, "/") == "" {
+		at += "/openai/v1"
+	}
+	return at + "/"
+}
+
+// errCloudSignIn is a cloud that nobody is signed in to.
+type errCloudSignIn struct{ err error }
+
+func (e errCloudSignIn) Error() string { return e.err.Error() }
+
+// bedrockClient signs in with the key, else with what the AWS SDK finds: variables, profiles, roles.
+func (b *base) bedrockClient(ctx context.Context, opts []anthropicoption.RequestOption) (anthropic.Client, error) {
+	if b.cfg.Region == "" && b.cfg.BaseURL == "" {
+		return anthropic.Client{}, errCloudSignIn{errors.New("no region; set AWS_REGION")}
+	}
+	c, err := bedrock.NewMantleClient(ctx, bedrock.MantleClientConfig{APIKey: b.cfg.Key, AWSRegion: b.cfg.Region, BaseURL: b.cfg.BaseURL}, opts...)
+	if err != nil {
+		return anthropic.Client{}, errCloudSignIn{err}
+	}
+	return anthropic.Client{Options: c.Options, Messages: c.Messages}, nil
+}
