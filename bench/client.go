@@ -47,6 +47,9 @@ type answer struct {
 
 // agent starts a program that speaks ACP.
 func (b *bench) agent(env []string, program string, args ...string) *client {
+	if program == b.bin {
+		args = b.profiling(args)
+	}
 	c := &client{cmd: exec.CommandContext(b.ctx, program, args...), ended: make(chan struct{}), pending: map[int64]chan answer{}}
 	c.cmd.Env, c.cmd.Dir, c.cmd.Stderr = env, b.dir, &c.log
 	in, err := c.cmd.StdinPipe()
@@ -58,6 +61,15 @@ func (b *bench) agent(env []string, program string, args ...string) *client {
 	check(c.cmd.Start())
 	go c.read(out)
 	return c
+}
+
+// profiling adds the flag that makes Pillion write profiles, each process into a folder of its own.
+func (b *bench) profiling(args []string) []string {
+	if b.profile == "" {
+		return args
+	}
+	b.profiled++
+	return append(args[:len(args):len(args)], "--profile", filepath.Join(b.profile, fmt.Sprint(b.profiled)))
 }
 
 // message is any line.
@@ -250,7 +262,7 @@ type lines struct {
 }
 
 func (b *bench) toolCalls(env []string, cwd string) *lines {
-	l := &lines{cmd: exec.CommandContext(b.ctx, b.bin, "tool", "call", "--jsonl", "--no-lsp", "--approve", "all", "--cwd", cwd)}
+	l := &lines{cmd: exec.CommandContext(b.ctx, b.bin, b.profiling([]string{"tool", "call", "--jsonl", "--no-lsp", "--approve", "all", "--cwd", cwd})...)}
 	l.cmd.Env, l.cmd.Dir, l.cmd.Stderr = env, cwd, os.Stderr
 	in, err := l.cmd.StdinPipe()
 	check(err)

@@ -2,11 +2,11 @@
 // docs/BENCHMARKS.md. Nothing of it is a test: figures on a busy machine are figures of a busy machine, and the page
 // says the load.
 //
-//	make build && go run ./bench                      everything, about ten minutes
+//	make bench                                        everything, less than twenty minutes on two cores; QUICK=1: a tenth of it
 //	go run ./bench -only start,step -scale 0.1        two parts with a tenth of the rounds, printed, page updated
-//	go run ./bench -scale 0.05 -page ""               does it work at all?
+//	go run ./bench -profile DIR -only engine          pprof of this process and of each Pillion it starts
 //
-// A part is a file: start.go, step.go, stream.go, sessions.go, edit.go, review.go, engine.go, diff.go, search.go, shell.go, lsp.go, extend.go.
+// A part is a file: start.go, step.go, stream.go … The plots go beside the page, into images/bench.
 // limit is the agent that does nothing but what the wire demands: how fast any agent could be here.
 package main
 
@@ -19,6 +19,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"syscall"
@@ -28,22 +29,30 @@ import (
 type part struct {
 	name, title, how string
 	run              func(*bench)
+	after            string // what follows from the figures
 }
 
 // parts in the order of the page.
 var parts = []part{
-	{"start", "Cold start and idle memory", howStart, (*bench).start},
-	{"step", "A step of the loop", howStep, (*bench).step},
-	{"stream", "Streaming", howStream, (*bench).stream},
-	{"sessions", "Sessions", howSessions, (*bench).sessions},
-	{"edit", "Edit of a large file", howEdit, (*bench).edit},
-	{"review", "Review of a large change", howReview, (*bench).review},
-	{"engine", "The edit engine", howEngine, (*bench).engine},
-	{"diff", "Diff and patch", howDiff, (*bench).diff},
-	{"search", "Search", howSearch, (*bench).search},
-	{"shell", "Shell", howShell, (*bench).shell},
-	{"lsp", "Language servers", howLSP, (*bench).lsp},
-	{"extend", "Extensions", howExtend, (*bench).extend},
+	{"start", "Cold start and idle memory", howStart, (*bench).start, ""},
+	{"step", "A step of the loop", howStep, (*bench).step, ""},
+	{"stream", "Streaming", howStream, (*bench).stream, ""},
+	{"sessions", "Sessions", howSessions, (*bench).sessions, ""},
+	{"edit", "Edit of a large file", howEdit, (*bench).edit, ""},
+	{"review", "Review of a large change", howReview, (*bench).review, ""},
+	{"engine", "The edit engine", howEngine, (*bench).engine, ""},
+	{"diff", "Diff and patch", howDiff, (*bench).diff, ""},
+	{"search", "Search", howSearch, (*bench).search, warmSearch},
+	{"shell", "Shell", howShell, (*bench).shell, ""},
+	{"lsp", "Language servers", howLSP, (*bench).lsp, ""},
+	{"extend", "Extensions", howExtend, (*bench).extend, ""},
+	{"loaded", "A loaded process", howLoaded, (*bench).loaded, ""},
+	{"grow-files", "Growth with files", howGrowFiles, (*bench).growFiles, ""},
+	{"grow-messages", "Growth with messages", howGrowMessages, (*bench).growMessages, ""},
+	{"grow-text", "Growth with lines and deltas", howGrowText, (*bench).growText, ""},
+	{"vscode", "VS Code", howVSCode, (*bench).vscode, ""},
+	{"nvim", "Neovim", howNvim, (*bench).nvim, ""},
+	{"opencode", "Beside OpenCode", howOpenCode, (*bench).opencode, ""},
 }
 
 // bench is one part's surroundings.
@@ -54,6 +63,13 @@ type bench struct {
 	scale float64
 	ctx   context.Context
 	rows  []Row
+
+	curves []Curve
+
+	profile  string // a folder for profiles; "" makes none
+	profiled int
+
+	missing string // a peer that is not installed, and how to get it
 }
 
 // rounds is how often something is measured.
@@ -68,15 +84,23 @@ func main() {
 	only := flag.String("only", "", "parts to run, comma separated (default: all)")
 	bin := flag.String("bin", "bin/pillion", "the binary to measure, as make build leaves it")
 	scale := flag.Float64("scale", 1, "how many rounds, as a share of the usual number")
+	quick := flag.Bool("quick", false, "a tenth of the rounds, the largest sizes left out, the page only printed: does it work, and roughly how fast?")
 	page := flag.String("page", "docs/BENCHMARKS.md", "where the page goes; empty writes none")
+	profile := flag.String("profile", "", "a folder for pprof's profiles; they cost time, so the page is not written")
 	flag.Parse()
-	if err := run(*only, *bin, *scale, *page); err != nil {
+	if *quick {
+		*scale, *page = 0.1, ""
+	}
+	if *profile != "" {
+		*page = ""
+	}
+	if err := run(*only, *bin, *scale, *page, *profile); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(only, bin string, scale float64, page string) error {
+func run(only, bin string, scale float64, page, profile string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends a measurement that cannot be cancelled
@@ -107,6 +131,9 @@ func run(only, bin string, scale float64, page string) error {
 		}
 		fmt.Println(p.name)
 		b := &bench{bin: ours, limit: limit, dir: filepath.Join(dir, p.name), scale: scale, ctx: ctx}
+		if profile != "" {
+			b.profile = filepath.Join(profile, p.name)
+		}
 		if err := os.MkdirAll(b.dir, 0o755); err != nil {
 			return err
 		}
@@ -120,7 +147,7 @@ func run(only, bin string, scale float64, page string) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		r.Rows = b.rows
+		r.Rows, r.Curves, r.Missing = b.rows, b.curves, b.missing
 		r.Rounds = scale
 		r.finish()
 		results[p.name] = r
@@ -148,6 +175,14 @@ func (b *bench) guarded(part func(*bench)) (err error) {
 			err = f.error
 		}
 	}()
+	if b.profile != "" {
+		check(os.MkdirAll(b.profile, 0o755))
+		out, err := os.Create(filepath.Join(b.profile, "bench.pprof"))
+		check(err)
+		defer out.Close()
+		check(pprof.StartCPUProfile(out))
+		defer pprof.StopCPUProfile()
+	}
 	part(b)
 	return nil
 }

@@ -126,6 +126,22 @@ func (r Row) Verdict() (met bool, text string) {
 	return true, ""
 }
 
+// share is how much of the promise was used: 1 is all of it, more is missed.
+func (r Row) share() float64 {
+	ours, other := r.Ours.Median(), r.Beside.Median()
+	switch t := r.Target; {
+	case t.AtMost > 0:
+		return ours / t.AtMost
+	case t.AtLeast > 0:
+		return t.AtLeast / ours
+	case t.Ratio > 0:
+		return ours / other / t.Ratio
+	case t.Over > 0:
+		return max(0, ours-other) / t.Over
+	}
+	return 0
+}
+
 // Line is the row on a terminal.
 func (r Row) Line() string {
 	s := fmt.Sprintf("%s: %s %s", r.What, triple(r.Ours), r.Unit)

@@ -25,6 +25,16 @@ type model struct {
 	sent  time.Time // … is kept here
 }
 
+const keptOfRequest = 256 << 10
+
+const titleAnswer = `data: {"id":"t","object":"chat.completion.chunk","created":1,"model":"title","choices":[{"index":0,"delta":{"role":"assistant","content":"Title"},"finish_reason":null}]}
+
+data: {"id":"t","object":"chat.completion.chunk","created":1,"model":"title","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}
+
+data: [DONE]
+
+`
+
 // exchange is one request's times.
 type exchange struct{ arrived, ended time.Time }
 
@@ -46,8 +56,8 @@ func (m *model) close() {
 
 // config names the model to Pillion, language servers off.
 func (m *model) config() map[string]any {
-	return map[string]any{"lsp": false, "model": "scripted/m", "small_model": "scripted/m",
-		"provider": map[string]any{"scripted": map[string]any{"baseURL": m.url, "key": "none", "models": []string{"m"}}}}
+	return map[string]any{"lsp": false, "model": "scripted/m",
+		"provider": map[string]any{"scripted": map[string]any{"baseURL": m.url, "key": "none", "models": map[string]any{"m": map[string]any{"context": 1 << 30}, "title": map[string]any{}}}}}
 }
 
 func (m *model) serve(w http.ResponseWriter, r *http.Request) {
@@ -60,7 +70,13 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 		return // the client went away
 	}
 	at := time.Now()
-	r.Body = io.NopCloser(bytes.NewReader(body))
+	if bytes.Contains(body[:min(len(body), 200)], []byte(`"model":"title"`)) { // somebody names the session meanwhile: no step of the script
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, titleAnswer)
+		return
+	}
+	// The script keeps what it was asked; of a long history the beginning is enough.
+	r.Body = io.NopCloser(bytes.NewReader(body[:min(len(body), keptOfRequest)]))
 	turn := &exchange{arrived: at}
 	m.mu.Lock()
 	m.turns = append(m.turns, turn) // now: the next request may arrive before this handler goes on after its last flush

@@ -61,3 +61,22 @@ func cpuOf(pid int) (time.Duration, error) {
 	}
 	return sum, nil
 }
+
+// familyOf is the memory of a process, resident, and of its children, what each has alone.
+func familyOf(pid int) float64 {
+	m, err := memoryOf(pid)
+	check(err)
+	sum := m.rss
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, list := range lists {
+		data, _ := os.ReadFile(list)
+		for child := range strings.FieldsSeq(string(data)) {
+			if n, err := strconv.Atoi(child); err == nil {
+				if c, err := memoryOf(n); err == nil {
+					sum += c.private
+				}
+			}
+		}
+	}
+	return sum
+}

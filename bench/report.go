@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -15,7 +14,9 @@ import (
 // Result is one part as it was last measured.
 type Result struct {
 	Rows       []Row
+	Curves     []Curve
 	Failure    string
+	Missing    string // what was not there to be measured, and how to get it
 	Date       time.Time
 	Took       time.Duration
 	LoadBefore string // the kernel's 1-minute load, others' work included
@@ -52,73 +53,162 @@ func saveResults(all map[string]*Result) error {
 	return os.WriteFile(resultsFile, data, 0o644)
 }
 
-// writePage writes the page of everything measured so far.
-func writePage(path string, all map[string]*Result) error {
-	var p strings.Builder
-	fmt.Fprintf(&p, `# Benchmarks
+// promise is a row that was promised, with how much of the promise was used: 1 is all of it, more is missed.
+type promise struct {
+	part  string
+	row   Row
+	met   bool
+	share float64
+	text  string
+}
 
-Written by `+"`make bench`"+` (bench/), which measures the real binary beside peers and physical limits, in one run and in turns.
-Figures are **min / median / p95**, ± half the width of the middle half; a target is judged by the median. "The limit" is
-bench/limit: an agent of 250 lines that does what the wire demands and nothing else; it stores nothing, checks nothing,
-asks no rules. Where a figure waits for the disk, the limit waits for the same disk.
-
-Machine: %s.
-`, machine())
-	met, missed := 0, []string{}
-	for _, part := range parts {
-		if r := all[part.name]; r != nil {
-			for _, row := range r.Rows {
-				if row.Target == (Target{}) {
-					continue
-				}
-				if ok, _ := row.Verdict(); ok {
-					met++
-				} else {
-					missed = append(missed, row.What)
-				}
-			}
-		}
-	}
-	fmt.Fprintf(&p, "\n%d of %d targets met.", met, met+len(missed))
-	if len(missed) > 0 {
-		fmt.Fprintf(&p, " Missed: %s.", strings.Join(missed, "; "))
-	}
-	p.WriteString("\n")
-	if busy := busyParts(all); len(busy) > 0 {
-		fmt.Fprintf(&p, "\nOther work kept the processors busy (load above the number of cores) during: %s. Ratios hold, the two being measured in turns;\nabsolute figures are pessimistic, their minima are nearer to a quiet machine.\n", strings.Join(busy, ", "))
-	}
+// promises are all rows that were promised, in the order of the page.
+func promises(all map[string]*Result) []promise {
+	var out []promise
 	for _, part := range parts {
 		r := all[part.name]
 		if r == nil {
 			continue
 		}
-		fmt.Fprintf(&p, "\n## %s\n\n%s\n\n", part.title, strings.TrimSpace(part.how))
-		p.WriteString("| what | ours | beside | target | |\n|---|---|---|---|---|\n")
 		for _, row := range r.Rows {
-			beside := ""
-			if len(row.Beside) > 0 {
-				beside = row.BesideName + ": " + triple(row.Beside)
+			if row.Target == (Target{}) {
+				continue
 			}
-			_, verdict := row.Verdict()
-			what := row.What
-			if row.Note != "" {
-				what += " (" + row.Note + ")"
+			met, text := row.Verdict()
+			out = append(out, promise{part.name, row, met, row.share(), text})
+		}
+	}
+	return out
+}
+
+// reasons say why a promise was missed, where that is known. A row's name begins with the key.
+var reasons = []struct{ what, why string }{
+	{"20 sessions, read and edit: own CPU", "every event of every session is stored before its step goes on, each edit is journalled and fsynced, and its diff is made; the limit does none of it"},
+	{"JavaScript host and first tool", "nearly all of it is Node starting twice as slowly with a module graph as with an empty script; see the row's peer"},
+}
+
+func reasonOf(p promise) string {
+	for _, r := range reasons {
+		if strings.HasPrefix(p.row.What, r.what) {
+			return r.why
+		}
+	}
+	return ""
+}
+
+// writePage writes the page of everything measured so far, and its plots beside it.
+func writePage(path string, all map[string]*Result) error {
+	var p strings.Builder
+	fmt.Fprintf(&p, `# Benchmarks
+
+Written by `+"`make bench`"+` (bench/), which measures the real binary beside peers and physical limits, in one run and in turns.
+Figures are **min / median / p95**, ± half the width of the middle half; a promise is judged by the median. "The limit" is
+bench/limit: an agent of 250 lines that does what the wire demands and nothing else; it stores nothing, checks nothing,
+asks no rules. Where a figure waits for the disk, the limit waits for the same disk.
+
+Machine: %s.
+`, machine())
+	if busy := busyParts(all); len(busy) > 0 {
+		fmt.Fprintf(&p, "\nOther work kept the processors busy (load above the number of cores) during: %s. Ratios hold, the two being measured in turns;\nabsolute figures are pessimistic, their minima are nearer to a quiet machine.\n", strings.Join(busy, ", "))
+	}
+	images := plotFolder(path)
+	if err := writePromises(&p, images, promises(all)); err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if r := all[part.name]; r != nil {
+			if err := writePart(&p, images, part, r); err != nil {
+				return err
 			}
-			fmt.Fprintf(&p, "| %s, %s | %s | %s | %s | %s |\n", what, row.Unit, triple(row.Ours), beside, row.Target.text(row.Unit), verdict)
 		}
-		if r.Failure != "" {
-			fmt.Fprintf(&p, "\n**Could not be measured to the end:** %s\n", r.Failure)
-		}
-		fmt.Fprintf(&p, "\n`go run ./bench -only %s`, %s, %s, load %s → %s", part.name, r.Date.UTC().Format("2006-01-02 15:04 MST"), r.Commit, r.LoadBefore, r.LoadAfter)
-		if r.Rounds != 1 {
-			fmt.Fprintf(&p, ", %g of the usual rounds", r.Rounds)
-		}
-		p.WriteString("\n")
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
 	return os.WriteFile(path, []byte(p.String()), 0o644)
+}
+
+// writePromises writes what was promised and what became of it.
+func writePromises(p *strings.Builder, images string, rows []promise) error {
+	met := 0
+	for _, r := range rows {
+		if r.met {
+			met++
+		}
+	}
+	fmt.Fprintf(p, "\n## What was promised\n\n%d of %d promises met.\n", met, len(rows))
+	if len(rows) == 0 {
+		return nil
+	}
+	if err := plotShares(filepath.Join(images, "promises.svg"), rows); err != nil {
+		return err
+	}
+	p.WriteString("\n![How much of each promise was used](images/bench/promises.svg)\n\n| what | promised | measured | |\n|---|---|---|---|\n")
+	for _, r := range rows {
+		text := r.text
+		if why := reasonOf(r); !r.met && why != "" {
+			text += ": " + why
+		}
+		measured := figure(r.row.Ours.Median()) + " " + r.row.Unit
+		if r.row.Target.Ratio > 0 || r.row.Target.Over > 0 {
+			measured += "; " + r.row.BesideName + ": " + figure(r.row.Beside.Median())
+		}
+		fmt.Fprintf(p, "| %s | %s | %s | %s |\n", r.row.What, r.row.Target.text(r.row.Unit), measured, text)
+	}
+	return nil
+}
+
+func writePart(p *strings.Builder, images string, part part, r *Result) error {
+	fmt.Fprintf(p, "\n## %s\n\n%s\n", part.title, strings.TrimSpace(part.how))
+	if len(r.Rows) > 0 {
+		p.WriteString("\n| what | ours | beside | promised | |\n|---|---|---|---|---|\n")
+	}
+	for _, row := range r.Rows {
+		beside := ""
+		if len(row.Beside) > 0 {
+			beside = row.BesideName + ": " + triple(row.Beside)
+		}
+		_, verdict := row.Verdict()
+		what := row.What
+		if row.Note != "" {
+			what += " (" + row.Note + ")"
+		}
+		fmt.Fprintf(p, "| %s, %s | %s | %s | %s | %s |\n", what, row.Unit, triple(row.Ours), beside, row.Target.text(row.Unit), verdict)
+	}
+	if part.name == "opencode" && len(r.Rows) > 0 {
+		if err := plotBeside(filepath.Join(images, "opencode.svg"), r.Rows[0].BesideName, r.Rows); err != nil {
+			return err
+		}
+		p.WriteString("\n![Pillion beside OpenCode](images/bench/opencode.svg)\n")
+	}
+	for _, axis := range axes(r.Curves) {
+		var of []Curve
+		for _, c := range r.Curves {
+			if c.Axis == axis {
+				of = append(of, c)
+			}
+		}
+		curveTable(p, axis, of)
+		if err := plotCurves(filepath.Join(images, axis+".svg"), axis, of); err != nil {
+			return err
+		}
+		fmt.Fprintf(p, "\n![Growth with %s](images/bench/%s.svg)\n", axis, axis)
+	}
+	if part.after != "" && r.Failure == "" && len(r.Rows)+len(r.Curves) > 0 {
+		fmt.Fprintf(p, "\n%s\n", part.after)
+	}
+	if r.Missing != "" {
+		fmt.Fprintf(p, "\nNot measured: %s\n", r.Missing)
+	}
+	if r.Failure != "" {
+		fmt.Fprintf(p, "\n**Could not be measured to the end:** %s\n", r.Failure)
+	}
+	fmt.Fprintf(p, "\n`go run ./bench -only %s`, %s, %s, load %s → %s, %.0f s", part.name, r.Date.UTC().Format("2006-01-02 15:04 MST"), r.Commit, r.LoadBefore, r.LoadAfter, r.Took.Seconds())
+	if r.Rounds != 1 {
+		fmt.Fprintf(p, ", %g of the usual rounds", r.Rounds)
+	}
+	p.WriteString("\n")
+	return nil
 }
 
 // busyParts are the parts during which more wanted to run than there are cores.
@@ -132,50 +222,4 @@ func busyParts(all map[string]*Result) []string {
 		}
 	}
 	return out
-}
-
-// machine is what the figures depend on.
-func machine() string {
-	cpu := runtime.GOARCH
-	if data, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		for line := range strings.Lines(string(data)) {
-			if name, ok := strings.CutPrefix(line, "model name"); ok {
-				cpu = strings.TrimSpace(strings.TrimLeft(name, "\t :"))
-				break
-			}
-		}
-	}
-	s := fmt.Sprintf("%s, %d cores, %s/%s", cpu, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
-	if out, err := exec.Command("uname", "-r").Output(); err == nil {
-		s += " " + strings.TrimSpace(string(out))
-	}
-	for _, tool := range [][]string{{"go", "version"}, {"rg", "--version"}, {"git", "--version"}, {"gopls", "version"}} {
-		if out, err := exec.Command(tool[0], tool[1:]...).Output(); err == nil {
-			first, _, _ := strings.Cut(string(out), "\n")
-			if tool[0] == "gopls" {
-				_, first, _ = strings.Cut(first, " ")
-				first = "gopls " + first
-			}
-			s += "; " + strings.TrimSpace(strings.TrimPrefix(first, "go version "))
-		}
-	}
-	return s
-}
-
-func load() string {
-	data, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return "unknown"
-	}
-	one, _, _ := strings.Cut(string(data), " ")
-	return one
-}
-
-func versionOf(bin string) string {
-	out, err := exec.Command(bin, "version").Output()
-	if err != nil {
-		return "unknown version"
-	}
-	first, _, _ := strings.Cut(string(out), "\n")
-	return strings.TrimSpace(first)
 }

@@ -14,6 +14,9 @@ const howSearch = "A generated tree of 1,000 folders and 50,000 files of 0.5 to 
 	"(--hidden --no-require-git --glob=!.git), its output to a file; `rg --files -g` for glob. Memory: the peak of the process over what it had before, on a file of 1 GB, " +
 	"with the Go engine, since ripgrep would be another process."
 
+// warmSearch is the answer to "would an index kept fresh by watching be faster?".
+const warmSearch = "TODO"
+
 func (b *bench) search() {
 	cwd := b.project("tree")
 	count := b.tree(cwd)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 )
 
@@ -12,14 +13,20 @@ editor, which answers at once, and is written with fsync. The limit agent does t
 // rig is a scripted model and both agents on it.
 type rig struct {
 	m           *model
+	env         []string // of our processes
 	cwd         string
 	ours, limit *client
 }
 
-func (b *bench) rig() *rig {
+func (b *bench) rig() *rig { return b.rigWith(nil) }
+
+// rigWith is a rig whose configuration says something more.
+func (b *bench) rigWith(more map[string]any) *rig {
 	m := newModel()
-	env := b.home("rig", m.config())
-	r := &rig{m: m, cwd: b.project("project"), ours: b.agent(env, b.bin, "acp"), limit: b.agent(append(env, "LIMIT_URL="+m.url), b.limit)}
+	config := m.config()
+	maps.Copy(config, more)
+	env := b.home("rig", config)
+	r := &rig{m: m, env: env, cwd: b.project("project"), ours: b.agent(env, b.bin, "acp"), limit: b.agent(append(env, "LIMIT_URL="+m.url), b.limit)}
 	r.ours.initialize()
 	r.limit.initialize()
 	return r

@@ -52,20 +52,7 @@ func (b *bench) stream() {
 	raw := func() float64 {
 		r.m.Add(burst)
 		r.m.take()
-		resp, err := http.Post(r.m.url+"/chat/completions", "application/json", strings.NewReader(`{"model":"m","stream":true,"messages":[]}`))
-		check(err)
-		defer resp.Body.Close()
-		n := 0
-		for in := bufio.NewReaderSize(resp.Body, 64<<10); ; {
-			line, err := in.ReadSlice('\n')
-			if strings.HasPrefix(string(line), "data: ") {
-				n++
-			}
-			if err == io.EOF {
-				break
-			}
-			check(err)
-		}
+		n := b.readRaw(r.m)
 		end := time.Now()
 		if n < deltas {
 			failf("the raw reader saw %d events", n)
@@ -97,6 +84,24 @@ func (b *bench) stream() {
 	}
 	s = inTurns(b.rounds(100), first(r.ours), first(r.limit))
 	b.add(Row{What: "first delta", Unit: "ms", Ours: s[0], Beside: s[1], BesideName: "the limit", Target: Target{AtMost: 2}})
+}
+
+// readRaw asks the model and counts the events of its answer, line by line.
+func (b *bench) readRaw(m *model) int {
+	resp, err := http.Post(m.url+"/chat/completions", "application/json", strings.NewReader(`{"model":"m","stream":true,"messages":[]}`))
+	check(err)
+	defer resp.Body.Close()
+	n := 0
+	for in := bufio.NewReaderSize(resp.Body, 64<<10); ; {
+		line, err := in.ReadSlice('\n')
+		if strings.HasPrefix(string(line), "data: ") {
+			n++
+		}
+		if err == io.EOF {
+			return n
+		}
+		check(err)
+	}
 }
 
 // chunks joins the message text of session updates and counts them.

@@ -6,8 +6,14 @@ local uv = vim.uv or vim.loop
 local root = vim.fn.getcwd()
 local out = {}
 
+local values = {}
+
 local function say(name, value, unit, limit)
   out[#out + 1] = ("%-58s %8.1f %s   (promised: %s)"):format(name, value, unit, limit)
+  local at_most = tonumber(limit:match("^%d+"))
+  -- A line that is set in belongs to the one before it.
+  local what = name:gsub("^  ", values[#values] and (values[#values].what:match("^[^:]+") .. ": ") or "")
+  values[#values + 1] = { what = what, value = value, unit = unit, limit = at_most or 0 }
 end
 
 local function ms(from)
@@ -163,5 +169,10 @@ local v = vim.version and vim.version()
 local load = io.open("/proc/loadavg")
 io.stdout:write(("Neovim %s, load %s\n"):format(v and ("%d.%d.%d"):format(v.major, v.minor, v.patch) or "?", load and load:read("*l"):match("^%S+") or "?"))
 io.stdout:write(table.concat(out, "\n"), "\n")
+if os.getenv("PILLION_BENCH_JSON") then
+  local file = assert(io.open(os.getenv("PILLION_BENCH_JSON"), "wb"))
+  file:write(vim.json.encode({ version = ("Neovim %d.%d"):format(v.major, v.minor), values = values }))
+  file:close()
+end
 vim.fn.jobstop(sink.job)
 vim.cmd("qall!")

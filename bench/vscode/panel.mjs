@@ -105,4 +105,5 @@ rmSync(panel.out, { recursive: true, force: true });
 result.loadAfter = loadavg()[0];
 result.commit = execFileSync("git", ["rev-parse", "--short", "HEAD"], { encoding: "utf8" }).trim();
 console.log(JSON.stringify(result, null, 2));
+if (process.env.PILLION_BENCH_JSON) writeFileSync(process.env.PILLION_BENCH_JSON, JSON.stringify(result));
 if (keep) writeFileSync(new URL("./panel.json", import.meta.url), `${JSON.stringify(result, null, 2)}\n`);
