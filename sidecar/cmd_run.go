@@ -29,11 +29,13 @@ func runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run [prompt]",
 		Short: "Ask in the terminal: see the diffs, decide per hunk",
-		Long: `Ask in the terminal. The prompt is the arguments, or standard input when there are none.
+		Long: `Ask in the terminal. The prompt is the arguments, or standard input when that is no terminal. With neither, a
+conversation begins: a prompt at a time, with completion of /commands and @files, until Ctrl-D.
 
 Every proposed change is shown as a diff, headed by the problems it fixes and introduces, and asked per hunk.
 Without a terminal it shows the same and applies nothing, unless --approve all is given.`,
-		Example: `  pillion run "fix all errors"
+		Example: `  pillion run
+  pillion run "fix all errors"
   pillion run --model anthropic/claude-sonnet-5-5 "add a test for the parser"
   pillion run --approve all --json "format" | jq .`,
 		Args: cobra.ArbitraryArgs,
@@ -41,6 +43,11 @@ Without a terminal it shows the same and applies nothing, unless --approve all i
 			return run(c.Context(), f, args, c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
+	f.flags(c)
+	return c
+}
+
+func (f *runFlags) flags(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringVarP(&f.cwd, "cwd", "C", "", "project directory (default: this one)")
 	fl.StringVarP(&f.model, "model", "m", "", "model as provider/model (pillion models lists them)")
@@ -50,7 +57,6 @@ Without a terminal it shows the same and applies nothing, unless --approve all i
 	fl.StringVar(&f.approve, "approve", "ask", "what to do about what would be asked: ask, all or none")
 	fl.BoolVar(&f.trust, "trust", false, "let the project's own configuration count in full, this time (pillion trust remembers it)")
 	fl.BoolVar(&f.asJSON, "json", false, "print events and the result as JSON lines")
-	return c
 }
 
 func run(ctx context.Context, f runFlags, args []string, out, errOut io.Writer) error {
@@ -71,7 +77,8 @@ func run(ctx context.Context, f runFlags, args []string, out, errOut io.Writer) 
 		}
 		prompt = string(b)
 	}
-	if strings.TrimSpace(prompt) == "" {
+	talk := len(args) == 0 && stdin && stdout && !f.asJSON && os.Getenv("TERM") != "dumb"
+	if strings.TrimSpace(prompt) == "" && !talk {
 		return usagef(`say what to do, for example: pillion run "fix all errors"`)
 	}
 
@@ -93,7 +100,8 @@ func run(ctx context.Context, f runFlags, args []string, out, errOut io.Writer) 
 	t := terminal.New(o)
 	defer t.Close()
 
-	a := newApp(appOptions{place: newWorkplace(), asker: t, questions: someone(t, o.Keys != nil && approve == terminal.Ask), notices: errOut})
+	notices := &patient{w: errOut, typing: t.Typing}
+	a := newApp(appOptions{place: newWorkplace(), asker: t, questions: someone(t, o.Keys != nil && approve == terminal.Ask), notices: notices})
 	defer a.close()
 	_, problems := a.place.config(cwd)
 	warn(errOut, problems)
@@ -112,7 +120,14 @@ func run(ctx context.Context, f runFlags, args []string, out, errOut io.Writer) 
 	}
 	lines := &jsonLines{w: out}
 	var last int64 // what was before this prompt is not printed again
-	if err := session.Events(ctx, 0, func(e agent.Event) error { last = e.Seq; return nil }); err != nil {
+	var before recap
+	if err := session.Events(ctx, 0, func(e agent.Event) error {
+		last = e.Seq
+		if talk {
+			before.event(e)
+		}
+		return nil
+	}); err != nil {
 		return err
 	}
 	stop := session.Subscribe(last, func(e agent.Event) {
@@ -122,39 +137,58 @@ func run(ctx context.Context, f runFlags, args []string, out, errOut io.Writer) 
 		t.Event(e)
 	})
 	defer stop()
-	defer interrupts(session.Cancel)()
-
-	turn, said, err := a.runPrompt(ctx, session, prompt)
-	if err != nil && turn.Stop == "" {
+	r := &ride{app: a, t: t, session: session, cwd: cwd, notices: notices}
+	if talk {
+		before.print(out)
+		return r.talk(ctx, os.Stdin, out, o)
+	}
+	sum, said, err := r.ask(ctx, prompt)
+	switch {
+	case err != nil:
 		return err
+	case said != "" && f.asJSON:
+		lines.result(terminal.Summary{Stop: agent.TurnEnd, Text: said, SessionID: session.ID()})
+	case said != "":
+		fmt.Fprint(out, terminal.Clean(said))
+	case f.asJSON:
+		lines.result(sum)
+	default:
+		t.Result(sum)
 	}
-	if said != "" {
-		if f.asJSON {
-			lines.result(terminal.Summary{Stop: agent.TurnEnd, Text: said, SessionID: session.ID()})
-		} else {
-			fmt.Fprint(out, terminal.Clean(said))
-		}
-		return nil
-	}
-	s := t.Summary()
-	s.SessionID = session.ID()
-	if s.Stop != agent.TurnCancelled { // who stops it does not want to wait
-		left, cancelLeft := context.WithTimeout(ctx, 5*time.Second)
-		s.Left, s.LeftKnown = a.problems(left, cwd)
-		cancelLeft()
-	}
-	if f.asJSON {
-		lines.result(s)
-	} else {
-		t.Result(s)
-	}
-	switch s.Stop {
+	switch sum.Stop {
 	case agent.TurnError, agent.TurnRefusal, agent.TurnMaxTokens, agent.TurnMaxSteps:
 		return exitCode(exitError) // what was asked is not done
 	case agent.TurnCancelled:
 		return exitCode(exitCancelled)
 	}
 	return nil
+}
+
+// ride is a session at the terminal.
+type ride struct {
+	app     *app
+	t       *terminal.Terminal
+	session *agent.Session
+	cwd     string
+	notices *patient
+}
+
+// ask runs one prompt and sums up its turn; said is what a command answered that needed no agent.
+func (r *ride) ask(ctx context.Context, prompt string) (s terminal.Summary, said string, err error) {
+	defer interrupts(r.session.Cancel)()
+	r.t.Begin()
+	turn, said, err := r.app.runPrompt(ctx, r.session, prompt)
+	if said != "" || err != nil && turn.Stop == "" {
+		return s, said, err
+	}
+	s = r.t.Summary()
+	s.SessionID = r.session.ID()
+	if s.Stop != agent.TurnCancelled { // who stops it does not want to wait
+		within, cancel := context.WithTimeout(ctx, 5*time.Second)
+		s.Left, s.LeftKnown = r.app.problems(within, r.cwd)
+		cancel()
+	}
+	return s, "", nil
 }
 
 func openSession(ctx context.Context, a *app, f runFlags, cwd string) (*agent.Session, error) {

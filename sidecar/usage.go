@@ -18,11 +18,15 @@ func strict(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		strict(sub)
 	}
-	if c.HasSubCommands() && !c.Runnable() {
+	if c.HasSubCommands() {
+		alone := c.RunE
+		if alone == nil {
+			alone = func(c *cobra.Command, _ []string) error { return c.Help() }
+		}
 		c.Args, c.SuggestionsMinimumDistance = cobra.ArbitraryArgs, 2
 		c.RunE = func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return c.Help()
+				return alone(c, args)
 			}
 			near := ""
 			if s := c.SuggestionsFor(args[0]); len(s) > 0 {

@@ -27,8 +27,7 @@ const nobody = "Not applied: nobody can be asked in this run (no terminal, or --
 
 // AskPermission shows the request and asks.
 func (t *Terminal) AskPermission(ctx context.Context, r permission.Request) (permission.Reply, error) {
-	t.asking.Lock()
-	defer t.asking.Unlock()
+	defer t.turn()()
 	if err := ctx.Err(); err != nil {
 		return permission.Reply{}, err
 	}
@@ -300,8 +299,7 @@ func (t *Terminal) AskQuestions(ctx context.Context, _ *tools.Call, qs []tools.Q
 	if t.Keys == nil || t.Approve != Ask {
 		return nil, tools.ErrDismissed
 	}
-	t.asking.Lock()
-	defer t.asking.Unlock()
+	defer t.turn()()
 	var out [][]string
 	for _, q := range qs {
 		t.mu.Lock()

@@ -18,8 +18,10 @@ const (
 	cyan   = "36"
 )
 
-func (t *Terminal) paint(style, s string) string {
-	if !t.Color || s == "" {
+func (t *Terminal) paint(style, s string) string { return paint(t.Color, style, s) }
+
+func paint(color bool, style, s string) string {
+	if !color || style == "" || s == "" {
 		return s
 	}
 	// a style ends at the line's end, so that a pager or a scroll-back never bleeds

@@ -48,10 +48,13 @@ type Options struct {
 // Terminal prints and asks. Its methods are safe for concurrent use; one thing is on the screen at a time.
 type Terminal struct {
 	Options
-	asking sync.Mutex // one question at a time; taken before mu
+	asking sync.Mutex // one question or prompt at a time; taken before mu
+	turns  patience
 
-	mu       sync.Mutex // guards what follows and the screen
-	midLine  bool       // the cursor is not at the start of a line
+	mu       sync.Mutex    // guards what follows and the screen
+	typing   bool          // a prompt is being typed: the screen is the composer's
+	later    []agent.Event // came meanwhile
+	midLine  bool          // the cursor is not at the start of a line
 	thinking bool
 	status   bool   // a status line is on the screen
 	prompt   string // the question on the screen, "" when there is none
@@ -122,7 +125,15 @@ func (t *Terminal) Close() {
 	}
 }
 
-// Summary is what has been seen so far.
+// Begin makes ready for another turn: the summary is of one.
+func (t *Terminal) Begin() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.quit, t.stopping, t.changes, t.summary = false, "", nil, Summary{}
+	t.text.Reset()
+}
+
+// Summary is what has been seen of the turn so far.
 func (t *Terminal) Summary() Summary {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -149,10 +160,18 @@ func decode[T any](e agent.Event) (out T, ok bool) {
 	return out, json.Unmarshal(e.Data, &out) == nil
 }
 
-// Event prints one event.
+// Event prints one event, while a prompt is typed: after it.
 func (t *Terminal) Event(e agent.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.typing {
+		t.later = append(t.later, e)
+		return
+	}
+	t.event(e)
+}
+
+func (t *Terminal) event(e agent.Event) {
 	defer t.again()
 	switch e.Type {
 	case agent.EventPrompt, agent.EventMessage:
