@@ -156,6 +156,9 @@ func TestGoplsActionsAndQueries(t *testing.T) {
 	m, root := goProject(t)
 	main, lib := filepath.Join(root, "main.go"), filepath.Join(root, "lib.go")
 	ctx := longer(t)
+	if syms, err := m.WorkspaceSymbols(ctx, "", "Add"); err != nil || len(syms) == 0 { // the first question starts the project's server
+		t.Errorf("cold workspace symbols %+v, %v", syms, err)
+	}
 	if r := m.Diagnostics(ctx, main); len(r.Items) != 2 {
 		t.Fatalf("%s %s: %q", r.State, r.Reason, messages(r.Items))
 	}

@@ -171,55 +171,6 @@ func (c *client) symbols(path string, in []lsp.Symbol) []Symbol {
 	return out
 }
 
-// WorkspaceSymbols finds symbols by name in all servers that run; path names a file whose servers are started if none
-// does, and may be empty.
-func (m *Manager) WorkspaceSymbols(ctx context.Context, path, query string) ([]Symbol, error) {
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, queryBudget)
-		defer cancel()
-	}
-	slots := m.running()
-	if path != "" {
-		slots = m.slotsFor(path)
-	}
-	var out []Symbol
-	var errs []error
-	asked := false
-	for _, s := range slots {
-		c := s.current()
-		if path != "" {
-			var err error
-			if c, err = s.get(ctx); err != nil {
-				errs = append(errs, err)
-			}
-		}
-		if c == nil || !has(c.caps.WorkSymbol) {
-			continue
-		}
-		asked = true
-		if path != "" {
-			if release, err := c.lock(ctx); err == nil {
-				c.sync([]string{path}) // tsls answers only with a file open
-				release()
-			}
-		}
-		var list []lsp.Symbol
-		if err := c.call(ctx, protocol.MethodWorkspaceSymbol, map[string]any{"query": query}, &list); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", c.spec.ID, err))
-			continue
-		}
-		out = append(out, c.symbols("", list)...)
-	}
-	if !asked && len(errs) == 0 {
-		return nil, fmt.Errorf("workspace symbols: %w: no language server that can answer is running; name a filePath", ErrUnsupported)
-	}
-	if len(out) > 0 {
-		return out, nil
-	}
-	return out, errors.Join(errs...)
-}
-
 // PrepareCallHierarchy names the callable at a position.
 func (m *Manager) PrepareCallHierarchy(ctx context.Context, path string, p Position) ([]CallItem, error) {
 	var out []CallItem

@@ -1,0 +1,109 @@
+package lspbridge
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pillion-dev/pillion/lspbridge/lsp"
+	"go.lsp.dev/protocol"
+)
+
+// WorkspaceSymbols finds symbols by name: in the servers of path, a file; without one in those that run, and where none
+// does, in those of the languages that most of the project is written in.
+func (m *Manager) WorkspaceSymbols(ctx context.Context, path, query string) ([]Symbol, error) {
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, queryBudget)
+		defer cancel()
+	}
+	asked := m.symbolServers(ctx, path)
+	var out []Symbol
+	var errs []error
+	can := false
+	for s, open := range asked {
+		c, err := s.get(ctx)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if !has(c.caps.WorkSymbol) {
+			continue
+		}
+		can = true
+		if open != "" {
+			if release, err := c.lock(ctx); err == nil {
+				c.sync([]string{open}) // tsls answers only with a file open
+				release()
+			}
+		}
+		var list []lsp.Symbol
+		if err := c.call(ctx, protocol.MethodWorkspaceSymbol, map[string]any{"query": query}, &list); err != nil {
+			errs = append(errs, errors.New(c.why(ctx, err)))
+			continue
+		}
+		out = append(out, c.symbols("", list)...)
+	}
+	if !can && len(errs) == 0 {
+		return nil, fmt.Errorf("workspace symbols: %w by the language servers of this project", ErrUnsupported)
+	}
+	if len(out) > 0 {
+		return out, nil
+	}
+	return out, errors.Join(errs...)
+}
+
+// At most so many servers are started to look for a name, and only those that answer for a fair share of the files.
+const (
+	maxSymbolServers = 3
+	fairShare        = 10 // one in so many
+)
+
+// symbolServers are the servers to ask for a name, each with a file to open first ("" where it need not be).
+func (m *Manager) symbolServers(ctx context.Context, path string) map[*slot]string {
+	out := map[*slot]string{}
+	if path != "" {
+		for _, s := range m.slotsFor(path) {
+			if !s.spec.Extra {
+				out[s] = path
+			}
+		}
+		return out
+	}
+	for _, s := range m.running() {
+		if s.current() != nil && !s.spec.Extra {
+			out[s] = ""
+		}
+	}
+	if len(out) > 0 {
+		return out
+	}
+	files := map[string][]string{} // by server
+	total := 0
+	for _, f := range projectFiles(ctx, m.o.Root) {
+		for _, row := range m.rows() {
+			if row.matches(f) && !row.Extra && len(row.Markers) > 0 { // the others have no workspace to look in
+				files[row.ID] = append(files[row.ID], f)
+				total++
+				break
+			}
+		}
+	}
+	ids := slices.SortedFunc(maps.Keys(files), func(a, b string) int { return cmp.Or(len(files[b])-len(files[a]), strings.Compare(a, b)) })
+	for _, id := range ids {
+		if len(out) == maxSymbolServers || len(files[id])*fairShare < total {
+			break
+		}
+		f := files[id][len(files[id])/2]
+		for _, s := range m.slotsFor(f) {
+			if !s.spec.Extra {
+				out[s] = f
+			}
+		}
+	}
+	return out
+}
