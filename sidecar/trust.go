@@ -80,6 +80,7 @@ func (p *workplace) trustFor(dir string, trusted bool) {
 		p.said = map[string]bool{}
 	}
 	p.said[root] = trusted
+	clear(p.configs) // what was read under another trust
 }
 
 // trustOf reads a record. One that somebody else could have written counts for nothing.

@@ -111,10 +111,8 @@ func newApp(o appOptions) *app {
 	return a
 }
 
-func (a *app) configOf(cwd string) *config.Config {
-	c, _ := a.place.config(cwd)
-	return c
-}
+// configOf is asked many times in each step of a turn.
+func (a *app) configOf(cwd string) *config.Config { return a.place.lately(cwd) }
 
 // rules are the effective ones of an agent, in the order the gate judges them.
 func (a *app) rules(cwd, name string) permission.Ruleset {

@@ -106,8 +106,7 @@ func (p *workplace) storePlace() string {
 
 // rules are the effective ones of the default agent in a directory.
 func (p *workplace) rules(dir string) permission.Ruleset {
-	c, _ := p.config(dir)
-	return append(permission.Default(), c.Permission.Rules...)
+	return append(permission.Default(), p.lately(dir).Permission.Rules...)
 }
 
 // worktree is the git worktree's root that holds dir, or dir itself without git. It looks for .git only: starting
