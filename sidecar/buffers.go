@@ -18,6 +18,8 @@ type Buffers struct {
 	mu   sync.Mutex
 	docs map[string]*document // by cleaned path; guarded by mu
 	real map[string]string    // path without symlinks → the path the editor uses; guarded by mu
+
+	touched func(path string) // hears of every change of a text, under all its paths; nil: nobody
 }
 
 type document struct {
@@ -79,11 +81,30 @@ func (b *Buffers) uri(path string) string {
 	return pathURI(path)
 }
 
+// tell says that the text of a document is another one now.
+func (b *Buffers) tell(path string) {
+	if b.touched == nil {
+		return
+	}
+	paths := []string{path}
+	b.mu.Lock()
+	for real, p := range b.real {
+		if p == path {
+			paths = append(paths, real)
+		}
+	}
+	b.mu.Unlock()
+	for _, p := range paths {
+		b.touched(p)
+	}
+}
+
 func (b *Buffers) didOpen(p protocol.DidOpenParams) {
 	path, ok := uriPath(p.TextDocument.URI)
 	if !ok {
 		return // untitled documents and the like are no files
 	}
+	defer b.tell(path)
 	real, err := filepath.EvalSymlinks(path)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -100,6 +121,7 @@ func (b *Buffers) didChange(p protocol.DidChangeParams) {
 	if !ok {
 		return
 	}
+	defer b.tell(path)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	d := b.docs[path]
@@ -145,6 +167,7 @@ func (b *Buffers) didClose(p protocol.DidCloseParams) {
 	if !ok {
 		return
 	}
+	defer b.tell(path)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.docs, path)

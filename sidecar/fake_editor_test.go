@@ -115,6 +115,7 @@ type sessions struct {
 	mu      sync.Mutex
 	envs    map[string]builtin.Env
 	screens map[string]*shell.Terminals
+	bridge  builtin.Bridge // nil: no language servers
 }
 
 func (x *sessions) terminals(id string) *shell.Terminals {
@@ -137,6 +138,7 @@ func (x *sessions) tools(e *Editors, state string) func(context.Context, agent.S
 		env.Applier = e.Applier(info.ID, ApplierFunc(env.WriteDisk))
 		env.Shell.Runner, env.Shell.Background, env.Shell.Terminals = &shell.Runner{}, &shell.Background{}, x.terminals(info.ID)
 		x.mu.Lock()
+		env.Bridge = x.bridge
 		x.envs[info.ID] = env
 		x.mu.Unlock()
 		ask := tools.New("ask_person", "Asks.", func(ctx context.Context, p struct {
@@ -158,6 +160,7 @@ func (x *sessions) tools(e *Editors, state string) func(context.Context, agent.S
 type rig struct {
 	t      testing.TB
 	cwd    string
+	world  *sessions
 	model  *scripted
 	rt     *agent.Runtime
 	server *Server
@@ -187,7 +190,7 @@ func newRig(t testing.TB, st *store.Store, cwd string) *rig {
 	rt := agent.New(agent.Options{Store: st, Models: m, Tools: made, More: func(_ context.Context, s agent.SessionInfo) []tools.Tool { return editors.Tools(s.ID) }, Pack: func(state agent.ChangeState, set any) any { return packed(blobs, state, set.(*change.Set)) }, Asker: editors, Questions: editors,
 		Rules: func(string) permission.Ruleset { return rules }, Instructions: func(string) []string { return nil }})
 	a, b := pipes()
-	r := &rig{t: t, cwd: cwd, model: m, rt: rt, served: make(chan error, 1)}
+	r := &rig{t: t, cwd: cwd, world: env, model: m, rt: rt, served: make(chan error, 1)}
 	r.server = NewServer(ServerOptions{Runtime: rt, Conn: b, Editors: editors, Live: &liveProblems{}, Version: "0.0.0-test", Auth: lentKeys{&keys.Store{File: filepath.Join(t.TempDir(), "auth.json")}},
 		Review: func(id string) Reviewer {
 			for range 2 {

@@ -75,6 +75,9 @@ func (v *view) putDiff(e agent.Event, c *changeView, id, task string) {
 		return // the question that follows shows it; twice would only make the person wait
 	}
 	diffs := diffContent(set)
+	if text := diagnosticsText(set); text != "" && c.state == agent.ChangeProposed {
+		diffs = append(diffs, textContent(text)) // an answer that comes later than the question is seen all the same
+	}
 	v.mu.Lock()
 	call := v.calls[id]
 	if call == nil { // a sub-agent's events come on a way of their own: its card is on the way

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -29,6 +30,8 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
 	var end func()
 	h.finder, end = h.app.finder()
 	defer end()
+	h.settings = &settingsWatch{app: h.app, changed: h.settingsChanged}
+	defer h.settings.close()
 	settle := time.AfterFunc(startUp, giveBack)
 	defer settle.Stop()
 	cwd, _ := os.Getwd()
@@ -62,7 +65,27 @@ type house struct {
 	theirs   *editorProblems
 	problems *problemHub
 	finder   *Finder
+	settings *settingsWatch
 	log      *slog.Logger
+
+	mu      sync.Mutex
+	servers []*Server // guarded by mu: those that serve a connection now
+}
+
+// settingsChanged tells every editor what is there to be called now.
+func (h *house) settingsChanged(cwd string) {
+	h.mu.Lock()
+	servers := slices.Clone(h.servers)
+	h.mu.Unlock()
+	for _, s := range servers {
+		s.settingsChanged(cwd)
+	}
+}
+
+// commands are what people can call in a directory; from then on its settings are watched.
+func (h *house) commands(cwd string) []Command {
+	h.settings.follow(cwd)
+	return h.app.commandsOf(cwd)
 }
 
 // serve serves one connection; open is the session it was made for, if any.
@@ -70,13 +93,24 @@ func (h *house) serve(ctx context.Context, conn io.ReadWriteCloser, open string)
 	live, leave := h.problems.join()
 	defer leave()
 	a := h.app
-	return NewServer(ServerOptions{
-		Runtime: a.runtime, Conn: conn, Editors: h.editors, Buffers: NewBuffers(), Live: live, Theirs: h.theirs, Open: open, Version: version, Log: h.log,
+	buffers := NewBuffers()
+	buffers.touched = a.touched
+	s := NewServer(ServerOptions{
+		Runtime: a.runtime, Conn: conn, Editors: h.editors, Buffers: buffers, Live: live, Theirs: h.theirs, Open: open, Version: version, Log: h.log,
 		Modes:    a.runtime.Agents,
 		Models:   func(cwd string) []ModelInfo { return a.modelList(ctx, cwd) },
-		Commands: a.commandsOf,
+		Commands: h.commands,
 		Rules:    a.rules, Grants: a.grants, Finder: h.finder, Review: a.review, Terminals: a.terminals, Whole: a.blobs.Load, MCP: a.mcp.pass, Auth: appAuth{a}, Trust: a.place.editorTrust,
-	}).Serve(ctx)
+	})
+	h.mu.Lock()
+	h.servers = append(h.servers, s)
+	h.mu.Unlock()
+	defer func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.servers = slices.DeleteFunc(h.servers, func(x *Server) bool { return x == s })
+	}()
+	return s.Serve(ctx)
 }
 
 // host serves the first editor and those that attach. It returns the first one's error when the last has gone.

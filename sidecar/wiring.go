@@ -57,6 +57,7 @@ type app struct {
 	locks   *files.Locks
 
 	traces  *traces // nil: not traced
+	pages   instructionPages
 	mcp     *mcpServers
 	custom  *customHosts
 	recover sync.Once

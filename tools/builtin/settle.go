@@ -53,7 +53,7 @@ func (e Env) check(ctx context.Context, call *tools.Call, set *change.Set) (chec
 		set = with(set, d)
 		close(taken)
 	case <-timer.C:
-		set = with(set, &change.Diagnostics{Certainty: change.Pending, Reason: "not checked yet: the language servers are still at it"})
+		set = with(set, &change.Diagnostics{Certainty: change.Pending, Reason: "the language servers are still at it"})
 		close(late)
 	case <-ctx.Done():
 	}
