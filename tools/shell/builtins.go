@@ -263,21 +263,35 @@ func (w *walker) trap(c *call) {
 }
 
 func (w *walker) options(c *call) {
+	set := c.args[0].text != "shopt"
 	for _, a := range c.args[1:] {
 		s, ok := a.one()
-		if !ok {
-			if c.args[0].text == "shopt" {
-				w.opaque("which option is set cannot be said")
-			}
-			continue
+		if set && ok && (s == "--" || s == "-") {
+			return // words follow, no options
 		}
-		switch s {
-		case "physical", "-P", "expand_aliases", "extglob", "lastpipe", "autocd", "cdable_vars", "sourcepath", "extdebug", "posix", "keyword", "-k", "globstar", "dotglob", "nullglob":
-			if s != "nullglob" {
-				w.opaque("the option " + s + " changes how the rest is read")
-			}
+		switch {
+		case !ok:
+			w.opaque("which option is set cannot be said")
+		case changesReading[s], set && len(s) > 1 && (s[0] == '-' || s[0] == '+') && strings.ContainsAny(s, "kPHB"):
+			w.opaque("the option " + s + " changes how the rest is read")
+		}
+		if set && ok && s != "" && s[0] != '-' && s[0] != '+' && !shellOptions[s] {
+			return
 		}
 	}
+}
+
+// changesReading are options after which commands, words or folders mean something else. With histexpand a ! makes
+// words of lines before it, in bash -c too.
+var changesReading = map[string]bool{
+	"physical": true, "expand_aliases": true, "extglob": true, "lastpipe": true, "autocd": true, "cdable_vars": true, "sourcepath": true, "extdebug": true, "posix": true,
+	"keyword": true, "globstar": true, "dotglob": true, "nocaseglob": true, "histexpand": true, "history": true, "braceexpand": true, "cdspell": true,
+}
+
+// shellOptions are the names that set -o takes and that change nothing here.
+var shellOptions = map[string]bool{
+	"allexport": true, "errexit": true, "errtrace": true, "functrace": true, "hashall": true, "ignoreeof": true, "monitor": true, "noclobber": true, "noexec": true, "noglob": true,
+	"nolog": true, "notify": true, "nounset": true, "onecmd": true, "pipefail": true, "privileged": true, "verbose": true, "xtrace": true, "emacs": true, "vi": true, "interactive-comments": true,
 }
 
 // setsNames checks the names of variables that a builtin sets: a name such as a[$(cmd)] runs the command.

@@ -81,6 +81,9 @@ func harmlessSetting(s string) bool {
 	return strings.HasPrefix(key, "color.") || strings.HasPrefix(key, "advice.")
 }
 
+// shortFor reports whether an option is a long one or its first letters, which programs take for it.
+func shortFor(s, long string) bool { return len(s) > 2 && s[:2] == "--" && strings.HasPrefix(long, s) }
+
 func (w *walker) gitCommand(sub string, rest []arg, c *call, entry *Call) {
 	next := func(i int) arg {
 		if i+1 < len(rest) {
@@ -96,10 +99,10 @@ func (w *walker) gitCommand(sub string, rest []arg, c *call, entry *Call) {
 		s := a.text
 		key, val, has := strings.Cut(s, "=")
 		switch {
-		case strings.HasPrefix(s, "ext::"), strings.HasPrefix(s, "--upload-pack"), strings.HasPrefix(s, "--receive-pack"), strings.HasPrefix(s, "--uplo"), strings.HasPrefix(s, "--rece"):
+		case strings.HasPrefix(s, "ext::"), shortFor(key, "--upload-pack"), shortFor(key, "--receive-pack"), (sub == "archive" || sub == "push") && shortFor(key, "--exec"):
 			w.opaque("git " + sub + " " + key + " runs another program")
 			entry.NoGrant = true
-		case key == "--output" || s == "-o" && (sub == "archive" || sub == "format-patch"):
+		case shortFor(key, "--output") || s == "-o" && (sub == "archive" || sub == "format-patch"):
 			if has {
 				w.recordArg(plainArg(val), Write, c.st)
 			} else {
@@ -108,18 +111,18 @@ func (w *walker) gitCommand(sub string, rest []arg, c *call, entry *Call) {
 			w.writes = true
 		case strings.HasPrefix(s, "-o/") || strings.HasPrefix(s, "-o."):
 			w.recordArg(plainArg(s[2:]), Write, c.st)
-		case strings.HasPrefix(s, "-O") && sub == "grep", strings.HasPrefix(s, "--open-files-in-pager"), strings.HasPrefix(s, "--ext-diff"), strings.HasPrefix(s, "--textconv"):
+		case strings.HasPrefix(s, "-O") && sub == "grep", shortFor(key, "--open-files-in-pager"), shortFor(key, "--ext-diff"), shortFor(key, "--textconv"):
 			w.opaque("git " + sub + " " + s + " runs another program")
 			entry.NoGrant = true
-		case (s == "-x" || s == "--exec") && sub == "rebase", (s == "-x" || s == "--extcmd") && sub == "difftool":
+		case s == "-x" && (sub == "rebase" || sub == "difftool"), !has && shortFor(s, "--exec") && sub == "rebase", !has && shortFor(s, "--extcmd") && sub == "difftool":
 			runs(next(i))
-		case has && (key == "--exec" && sub == "rebase" || key == "--extcmd"):
+		case has && (shortFor(key, "--exec") && sub == "rebase" || shortFor(key, "--extcmd")):
 			runs(plainArg(val))
 		case strings.HasPrefix(s, "-x") && len(s) > 2 && (sub == "rebase" || sub == "difftool"):
 			runs(plainArg(s[2:]))
 		case sub == "filter-branch" && strings.HasSuffix(s, "-filter"):
 			runs(next(i))
-		case sub == "push" && (key == "--exec"), sub == "send-email" && strings.HasPrefix(s, "--"):
+		case sub == "send-email" && strings.HasPrefix(s, "--"):
 			w.opaque("git " + sub + " " + s + " may run another program")
 		}
 	}

@@ -44,7 +44,16 @@ func (w *walker) shell(name string, c *call, entry *Call) {
 		}
 		command = command || strings.ContainsRune(s, 'c')
 		stdin = stdin || strings.ContainsRune(s, 's')
-		if strings.ContainsAny(s, "oO") && len(args) > 0 {
+		if strings.ContainsAny(s[1:], "kPHB") {
+			w.opaque(name + " " + s + " changes how the rest is read")
+		}
+		for range strings.Count(s, "o") + strings.Count(s, "O") {
+			if len(args) == 0 {
+				break
+			}
+			if option, ok := args[0].one(); !ok || changesReading[option] {
+				w.opaque(name + " " + s + " " + args[0].text + " changes how the rest is read")
+			}
 			args = args[1:]
 		}
 	}

@@ -10,8 +10,13 @@ var runsArg = map[string]string{
 	"go": "-exec -toolexec -vettool", "rg": "--pre --hostname-bin", "sort": "--compress-program", "tar": "--to-command --use-compress-program -I --rsh-command -F --info-script --new-volume-script --checkpoint-action",
 	"gtar": "--to-command --use-compress-program -I --rsh-command -F --info-script --new-volume-script --checkpoint-action", "bsdtar": "--use-compress-program", "rsync": "-e --rsh --rsync-path", "scp": "-S -o", "sftp": "-S -o", "zip": "-TT --unzip-command",
 	"man": "-P -H --pager --html", "split": "--filter", "fd": "-x -X --exec --exec-batch", "fdfind": "-x -X --exec --exec-batch", "cargo": "--config", "docker": "--entrypoint", "wget": "--use-askpass", "curl": "-K --config", "make": "--eval -E SHELL= MAKE= .SHELLFLAGS=",
-	"pytest": "-p -c", "npm": "--script-shell --shell --node-options", "gcc": "-wrapper -B -fplugin", "g++": "-wrapper -B -fplugin", "clang": "-B -fplugin", "less": "-k --lesskey-file", "install": "--strip-program", "ctags": "--options", "tcpdump": "-z", "mktemp": "", "nmap": "--script", "jest": "--config", "eslint": "--rulesdir --resolve-plugins-relative-to",
+	"pytest": "-p -c", "npm": "--script-shell --shell --node-options", "gcc": "-wrapper -B -fplugin -specs --specs", "g++": "-wrapper -B -fplugin -specs --specs", "cc": "-wrapper -B -fplugin -specs --specs", "c++": "-wrapper -B -fplugin -specs --specs", "clang": "-B -fplugin --config", "clang++": "-B -fplugin --config", "less": "-k --lesskey-file", "install": "--strip-program", "ctags": "--options", "tcpdump": "-z", "mktemp": "", "nmap": "--script", "jest": "--config", "eslint": "--rulesdir --resolve-plugins-relative-to",
 	"gh": "", "nc": "-e -c", "ncat": "-e -c --exec --sh-exec", "socat": "", "git-upload-pack": "", "ld": "-plugin", "cmake": "-P", "ninja": "", "svn": "--diff-cmd --editor-cmd --config-option", "hg": "--config", "tig": "", "bat": "--pager", "ag": "--pager", "ack": "--pager --output", "fzf": "--preview --bind --execute", "delta": "--pager", "terraform": "",
+}
+
+// fromPipe reports a file name that stands for what is already open.
+func fromPipe(file string) bool {
+	return file == "-" || file == "/dev/stdin" || strings.HasPrefix(file, "/dev/fd/") || strings.HasPrefix(file, "/proc/self/fd/")
 }
 
 // runners looks at programs that start others by a subcommand or an option. It reports true when it has looked at
@@ -23,7 +28,7 @@ func (w *walker) runners(name string, c *call, entry *Call) bool {
 		for f := range strings.FieldsSeq(runsArg[name]) {
 			long := strings.HasPrefix(f, "--")
 			key, val, has := strings.Cut(s, "=")
-			match := s == f || long && has && key == f || long && len(key) > 4 && strings.HasPrefix(f, key) ||
+			match := s == f || long && has && key == f || long && shortFor(key, f) ||
 				!long && len(f) == 2 && strings.HasPrefix(s, f) && len(s) > 2 || strings.HasSuffix(f, "=") && strings.HasPrefix(s, f) ||
 				!long && len(f) > 2 && has && (key == f || key == "-"+f)
 			if !match {
@@ -39,9 +44,21 @@ func (w *walker) runners(name string, c *call, entry *Call) bool {
 		}
 	}
 	if name == "make" || name == "gmake" {
-		for _, a := range args {
+		for i, a := range args {
+			if file := strings.TrimPrefix(a.text, "-f"); strings.HasPrefix(a.text, "-f") && fromPipe(file) || i > 0 && a.text != "--" && fromPipe(a.text) || strings.HasSuffix(a.text, "=-") {
+				w.opaque(name + " takes its makefile from a pipe")
+				entry.NoGrant = true
+			}
 			if name, val, ok := strings.Cut(a.text, "="); ok && (name == "CC" || name == "CXX" || name == "LD" || name == "AR") {
 				w.dangerousName(name, []value{literal(val)})
+			}
+		}
+	}
+	switch name {
+	case "gcc", "g++", "cc", "c++", "clang", "clang++", "ld", "javac", "rustc":
+		for _, a := range args {
+			if strings.HasPrefix(a.text, "@") {
+				w.opaque(name + " takes options from a file")
 			}
 		}
 	}
