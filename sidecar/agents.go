@@ -92,12 +92,6 @@ func (a *app) compaction(cwd string) agent.CompactionOptions {
 	return agent.CompactionOptions{NoAuto: off(c.Auto), NoPrune: off(c.Prune), Reserved: c.Reserved, TailTurns: c.Tail, Recent: c.Recent}
 }
 
-// instructions are the files that people wrote for agents, the configured ones last.
-func (a *app) instructions(cwd string) []string {
-	have := agent.Instructions(cwd)
-	return append(have, agent.MoreInstructions(cwd, a.place.home, a.configOf(cwd).Instructions, have)...)
-}
-
 // skills of a session's directory.
 func (a *app) skills(cwd, root string, c *config.Config) *skill.Finder {
 	p := skill.Places{Cwd: cwd, Root: root, Home: a.place.home, Config: []string{a.place.user}}

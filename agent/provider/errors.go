@@ -162,9 +162,24 @@ func (b *base) classify(model string, f *apiFailure) *Error {
 		e.Message = fmt.Sprintf("%s refused the request%s%s", id, statusText(f.status), said)
 		if containsWord(strings.ToLower(f.message), "tools") && strings.Contains(f.message, "support") {
 			e.Message += "; the model cannot use tools, choose one that can"
+		} else if filtered(f) {
+			e.Message += "; a filter stopped it: put the request another way, or choose another model"
+		} else {
+			e.Message += "; choose another model, or start a new session if it goes on"
 		}
 	}
 	return e
+}
+
+// filtered recognises a provider's content filter.
+func filtered(f *apiFailure) bool {
+	text := strings.ToLower(f.code + " " + f.kind + " " + f.message)
+	for _, w := range [...]string{"content_filter", "content filter", "content management policy", "content policy", "moderation", "data_inspection"} {
+		if strings.Contains(text, w) {
+			return true
+		}
+	}
+	return false
 }
 
 func statusText(status int) string {

@@ -252,3 +252,13 @@ func TestNobodyListensSaysSo(t *testing.T) {
 		}
 	}
 }
+
+func TestAFilterSaysWhatToDo(t *testing.T) {
+	for _, said := range []string{"Output blocked by content filtering policy", "The response was filtered due to the prompt triggering Azure OpenAI's content management policy"} {
+		srv := wiretest.New(t, wiretest.Step{Error: &wiretest.Error{Status: 400, Message: said}})
+		_, err := stream(t, newProvider(t, provider.KindOpenAI, srv), &provider.Request{Model: provider.Model{ID: "m"}, Messages: user("hi")})
+		if kindOf(err) != provider.ErrInvalid || !strings.Contains(err.Error(), "another way") {
+			t.Error(err)
+		}
+	}
+}

@@ -36,7 +36,7 @@ type Config struct {
 	Plugin       []Plugin             `json:"plugin,omitempty" doc:"plugins: files (./x.ts) or npm packages (name@version), or [one of these, options]"`
 	JSRuntime    string               `json:"js_runtime,omitempty" doc:"program that runs custom tools and plugins; default: node, bun or deno on PATH"`
 	Formatter    Switch[FormatterDef] `json:"formatter,omitzero" doc:"true formats files after an edit with the formatter their project uses; an object does and changes or adds some by id; off by default"`
-	Instructions []string             `json:"instructions,omitempty" doc:"more instruction files (globs relative to the project)"`
+	Instructions []string             `json:"instructions,omitempty" doc:"more instructions: globs relative to the project, ~/ and absolute paths, and https:// pages, which are fetched once an hour"`
 	Shell        string               `json:"shell,omitempty" doc:"shell of the bash tool; default: $SHELL when it is bash, zsh or sh"`
 	Ripgrep      string               `json:"ripgrep,omitempty" doc:"path of the rg program, or off for the built-in search engine; default: the rg on PATH"`
 	Review       string               `json:"review,omitempty" doc:"preview (ask before a change) or follow (apply at once, keep or undo after)" enum:"preview,follow"`
