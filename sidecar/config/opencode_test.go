@@ -1,6 +1,8 @@
 package config
 
 import (
+	"flag"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -40,7 +42,8 @@ func TestOpenCodesFiles(t *testing.T) {
 	}
 	for _, want := range []string{
 		"/opencode.jsonc:3:3: theme is not used: the editor's theme is followed",
-		"/opencode.jsonc:5:53: agent.build.variant is not used: Pillion has no such setting",
+		"/opencode.jsonc:5:53: agent.build.variant is not used: the effort is chosen in the session",
+		"/opencode.jsonc:8:40: experimental.something is not used: Pillion has no such switch",
 		"/opencode.jsonc:10:3: nonsense is not used: Pillion has no such setting",
 		"/.config/opencode/opencode.json:1:18: theme is not used: the editor's theme is followed",
 	} {
@@ -70,6 +73,71 @@ func TestAnUntrustedOpenCodeFile(t *testing.T) {
 	for _, r := range c.Agent["build"].Permission.Rules {
 		if r.Action == "allow" {
 			t.Errorf("%v", r)
+		}
+	}
+}
+
+var update = flag.Bool("update", false, "write what is wanted anew")
+
+// A configuration with every key that OpenCode documents: what has a place here is there, the rest is reported with its
+// reason, and nothing is refused.
+func TestEverythingOfOpenCodes(t *testing.T) {
+	src, err := os.ReadFile("testdata/opencode.jsonc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	write(t, filepath.Join(root, "opencode.jsonc"), string(src))
+	write(t, filepath.Join(root, "prompts", "review.txt"), "Look closely.\n")
+	c, problems := Load(Sources{Cwd: root, Root: root, Trusted: true, Env: func(n string) string {
+		if strings.HasPrefix(n, "PILLION_") {
+			return ""
+		}
+		return "<" + n + ">"
+	}})
+	if len(problems) > 0 {
+		t.Errorf("refused: %v", problems)
+	}
+	var b strings.Builder
+	for _, u := range c.Unsupported() {
+		b.WriteString(strings.TrimPrefix(u.String(), root+"/") + "\n")
+	}
+	if *update {
+		if err := os.WriteFile("testdata/opencode.want", []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want, _ := os.ReadFile("testdata/opencode.want"); b.String() != string(want) {
+		t.Errorf("%s\nwant\n%s", b.String(), want)
+	}
+	llama, reviewer := c.Provider["ollama"].Models["llama2"], c.Agent["code-reviewer"]
+	switch {
+	case llama.CostIn != 0.1 || llama.CostOut != 0.2 || llama.Images == nil || !*llama.Images || llama.Thinking == nil || *llama.Thinking || llama.Limit.Context != 4096:
+		t.Errorf("%+v", llama)
+	case c.Provider["my"].BaseURL != "https://api.example.com/v1" || c.Provider["anthropic"].Options.APIKey != "<MY_KEY>":
+		t.Errorf("%+v", c.Provider)
+	case reviewer.Prompt != "Look closely." || reviewer.Steps != 5 || !reviewer.Hidden || reviewer.Tools["write"] || len(reviewer.Permission.Rules) != 5:
+		t.Errorf("%+v", reviewer)
+	case c.Agent["docs"].Prompt == "" || c.LogLevel != "info" || !c.MCP["nooauth"].OAuth.False || c.MCP["remote"].OAuth.Value.Scope != "read" || len(c.Plugin) != 4 || c.Plugin[3].Options["a"] != 1.0:
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestNamesInPaths(t *testing.T) {
+	for _, c := range []struct {
+		pattern, path string
+		want          bool
+	}{
+		{"provider.*.models.*.options", "provider.a.models.gpt-5.1.options", true},
+		{"provider.*.models.*.options", "provider.a.options", false},
+		{"agent.*.variant", "agent.x.variant", true},
+		{"agent.*.variant", "agent..variant", false},
+		{"agent.*.variant", "agent.x.variants", false},
+		{"skills.urls", "skills.urls", true},
+		{"skills.urls", "skills.urls.x", false},
+	} {
+		if got := pathMatch(c.pattern, c.path); got != c.want {
+			t.Errorf("%s of %s: %v", c.path, c.pattern, got)
 		}
 	}
 }
