@@ -5,7 +5,10 @@
 #   make vscode  a real VS Code in the browser with the extension, on a scratch copy of the broken example (DIR=… for your own)
 #   make package the extension as a .vsix with the binary, in dist/
 #   make dist    packages for Linux with their checksums, in dist/, each unpacked and tried
-#   make bench   the benchmarks behind docs/BENCHMARKS.md
+#   make bench   the benchmarks behind docs/BENCHMARKS.md, OpenCode's included where npm can be reached (QUICK=1: a tenth of it, printed)
+#   make faults  deaths, full disks, floods, and half an hour of random sessions (SOAK=2m)
+#   make fuzz    every fuzz target for half a minute (FUZZTIME=1h)
+#   make cover   how much of each room its own tests reach
 
 SHELL   := /bin/bash
 CACHE   := $(CURDIR)/.cache
@@ -35,14 +38,14 @@ setup-run:
 setup-test:
 	@./scripts/setup.sh test "$(CACHE)"
 
-test: setup-test build lint test-go test-e2e test-vscode test-nvim
+test: setup-test build lint test-go fuzz-short test-e2e test-vscode test-nvim
 
 lint:
 	@test -z "$$(gofmt -l agent lspbridge sidecar tools bench)" || { gofmt -l agent lspbridge sidecar tools bench; echo "run gofmt -w on these"; exit 1; }
 	go vet ./...
 
 test-go:
-	PILLION_TEST_SERVERS=$(CACHE)/servers/node_modules/.bin go test -race -timeout 20m ./...
+	PILLION_TEST_SERVERS=$(CACHE)/servers/node_modules/.bin go test -race -timeout 20m ./sidecar ./lspbridge ./... # the long ones first
 
 test-e2e: build
 	npm run --silent test:acp
@@ -71,7 +74,9 @@ dist: setup-test
 	@./scripts/dist-test.sh
 
 bench: setup-test build
-	go run ./bench
+	npm run --silent build
+	@./scripts/setup-peers.sh "$(CACHE)"
+	go run ./bench $(if $(QUICK),-quick) $(if $(ONLY),-only $(ONLY))
 
 # The Neovim plugin's promised numbers, on each Neovim.
 bench-nvim: setup-test
@@ -83,7 +88,7 @@ fuzz:
 # Every target for a moment: kept corpora and what mutation finds at once.
 .PHONY: fuzz-short
 fuzz-short:
-	@./scripts/fuzz.sh $(or $(FUZZTIME),1s)
+	@./scripts/fuzz.sh short
 
 # Deaths, full disks, floods and half an hour of random sessions. The short forms run in `make test`.
 .PHONY: faults
@@ -105,6 +110,14 @@ sbom: build
 
 staticcheck:
 	go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./agent/... ./lspbridge/... ./sidecar/... ./tools/... ./bench/...
+
+# Functions that no program reaches. What only tests use is listed too: it wants a reason or to go.
+.PHONY: deadcode cover
+deadcode:
+	@go run golang.org/x/tools/cmd/deadcode@v0.52.0 ./sidecar ./bench ./bench/limit ./tools/custom/host/gen ./sidecar/protocol/gen
+
+cover: setup-test
+	@PILLION_TEST_SERVERS=$(CACHE)/servers/node_modules/.bin go test -cover -timeout 20m ./... | awk '/coverage:/ {for (i = 1; i <= NF; i++) if ($$i == "coverage:") print $$(i + 1), ($$1 == "ok" ? $$2 : $$1)} /FAIL/ {print} ' | sort -n
 
 clean:
 	rm -rf bin .cache dist node_modules

@@ -102,3 +102,23 @@ func TestSBOM(t *testing.T) {
 		}
 	}
 }
+
+// Every test that the fault suite names exists: `go test -run` says nothing of one that does not.
+func TestTheFaultSuiteNamesTests(t *testing.T) {
+	rows := regexp.MustCompile(`(?m)^row "([^"]+)" (\S+) '?([^'\n]+)'?$`).FindAllStringSubmatch(read(t, "../scripts/faults.sh"), -1)
+	if len(rows) < 22 {
+		t.Fatalf("only %d rows were read", len(rows))
+	}
+	for _, row := range rows {
+		files, _ := filepath.Glob(filepath.Join("..", row[2], "*_test.go"))
+		source := ""
+		for _, f := range files {
+			source += read(t, f)
+		}
+		for _, name := range strings.Split(row[3], "|") {
+			if !regexp.MustCompile(`(?m)^func ` + name + `\(`).MatchString(source) {
+				t.Errorf("%s: %s has no %s", row[1], row[2], name)
+			}
+		}
+	}
+}
