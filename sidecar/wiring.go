@@ -146,7 +146,7 @@ func (a *app) env(s agent.SessionInfo) builtin.Env {
 		Cwd: s.Cwd, Root: root, Extra: s.Extra, StateDir: a.place.state, Own: []string{a.place.user}, Home: a.place.home,
 		Tracker: &files.Tracker{}, Locks: a.locks, Journal: a.journal, Search: a.searcher(c.Ripgrep), Format: formatter(root, c),
 		Skills: a.skills(s.Cwd, root, c), SubAgents: a.subAgents(s.Cwd),
-		Shell: a.shell(c, s),
+		Shell: a.shell(c, s), Web: webOptions(c),
 	}
 	if a.o.editors != nil {
 		env.Buffers = a.o.editors.Files(s.ID)
