@@ -120,7 +120,7 @@ func inTheirs(session string, e Event, tell func(kind string, properties map[str
 			}
 		}
 	case ToolData:
-		tell("message.part.updated", map[string]any{"part": toolPart(session, v)})
+		tell("message.part.updated", map[string]any{"part": ToolPart(session, v)})
 	case CompactionData:
 		if v.State == CompactionDone {
 			tell("session.compacted", map[string]any{})
@@ -137,7 +137,8 @@ func inTheirs(session string, e Event, tell func(kind string, properties map[str
 // heardOutput is how much of a tool's output plugins are told, in bytes.
 const heardOutput = 16 << 10
 
-func toolPart(session string, d ToolData) map[string]any {
+// ToolPart is a call in OpenCode's shape.
+func ToolPart(session string, d ToolData) map[string]any {
 	state := map[string]any{"status": d.Status, "input": json.RawMessage(`{}`), "title": d.Title, "time": map[string]int64{"start": d.Started.UnixMilli(), "end": d.Ended.UnixMilli()}}
 	if json.Valid(d.Input) {
 		state["input"] = d.Input

@@ -220,3 +220,23 @@ func (es *editorSession) subscribe(from int64, fresh bool) {
 	es.mu.Unlock()
 	es.poke()
 }
+
+// settingsChanged: what is configured for a directory may be something else now.
+func (s *Server) settingsChanged(cwd string) {
+	s.mu.Lock()
+	var all []*editorSession
+	for _, es := range s.sessions {
+		all = append(all, es)
+	}
+	s.mu.Unlock()
+	for _, es := range all {
+		select {
+		case <-es.ready:
+		default:
+			continue // it reads them when it is opened
+		}
+		if es.err == nil && es.Info().Cwd == cwd {
+			es.tellCommands()
+		}
+	}
+}

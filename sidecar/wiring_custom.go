@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"sync"
@@ -25,13 +26,14 @@ type customHosts struct {
 	none  map[string]time.Time   // guarded by mu; by directory, when it was last seen to have nothing
 }
 
-// lookAgain is how soon folders for tools are looked for again where there were none.
-const lookAgain = 2 * time.Second
+// lookAfter is how soon folders for tools are looked for again where there were none.
+const lookAfter = 2 * time.Second
 
 // customHost is a host with what it was made from.
 type customHost struct {
 	*custom.Host
-	config *config.Config
+	config *config.Config // guarded by customHosts.mu
+	key    string         // what of it the host was made from
 	ext    *agent.Extensions
 
 	mu      sync.Mutex
@@ -52,7 +54,11 @@ func (c *customHosts) of(cwd string) *customHost {
 	if h != nil && h.config == conf {
 		return h
 	}
-	if h == nil && time.Since(c.none[cwd]) < lookAgain {
+	if h != nil && h.key == c.key(cwd, conf) { // another setting changed: what runs goes on
+		h.config = conf
+		return h
+	}
+	if h == nil && time.Since(c.none[cwd]) < lookAfter {
 		return nil
 	}
 	dirs := c.app.customDirs(cwd, conf)
@@ -67,14 +73,28 @@ func (c *customHosts) of(cwd string) *customHost {
 	for _, p := range conf.Plugin {
 		plugins = append(plugins, custom.Plugin{Spec: p.Name, Dir: worktree(cwd), Options: p.Options})
 	}
-	h = &customHost{config: conf, shown: map[string]bool{}, defined: map[string]tools.Tool{}}
+	h = &customHost{config: conf, key: c.key(cwd, conf), shown: map[string]bool{}, defined: map[string]tools.Tool{}}
 	h.Host = custom.New(custom.Options{
 		Dirs: dirs, Directory: cwd, Worktree: worktree(cwd), CacheDir: filepath.Join(c.app.place.state, "cache"), Runtime: conf.JSRuntime, Config: conf, Start: guard.Start, Log: c.app.o.log,
-		Plugins: plugins, Notice: func(level, text string) { c.app.noticeIn(cwd, level, text) },
+		Plugins: plugins, Client: c.app.pluginClient(cwd), Notice: func(level, text string) { c.app.noticeIn(cwd, level, text) },
 	})
 	h.ext = h.extensions(c.app, cwd)
 	c.hosts[cwd] = h
 	return h
+}
+
+// key is what of a configuration a host is made from.
+func (c *customHosts) key(cwd string, conf *config.Config) string {
+	raw, _ := json.Marshal([]any{c.app.customDirs(cwd, conf), conf.Plugin, conf.JSRuntime})
+	return string(raw)
+}
+
+// lookAgain makes a directory's host anew where its settings ask for it.
+func (c *customHosts) lookAgain(cwd string) {
+	c.mu.Lock()
+	delete(c.none, cwd)
+	c.mu.Unlock()
+	c.of(cwd)
 }
 
 // customDirs are the folders that may hold tools and plugins, the nearest to the session last. A project's own count
@@ -120,6 +140,7 @@ func (h *customHost) extensions(a *app, cwd string) *agent.Extensions {
 		Hooks:      []tools.Hook{h.Hook()},
 		Define:     h.define,
 		Permission: h.Permission,
+		Message:    h.chatMessage,
 		Params: func(ctx context.Context, s agent.SessionInfo, r *provider.Request) {
 			if !h.Has(ctx, "chat.params") {
 				return

@@ -34,6 +34,18 @@ type Sources struct {
 // names of a configuration file, in the order they are read within one folder.
 var names = []string{"pillion.json", "pillion.jsonc", filepath.Join(".pillion", "pillion.json"), filepath.Join(".pillion", "pillion.jsonc")}
 
+// ProjectFolders are the folders of a project that hold settings and nothing else; Folders are those below them, and
+// below the person's own.
+var (
+	ProjectFolders = []string{".pillion", ".opencode", ".claude"}
+	Folders        = []string{"agent", "agents", "command", "commands", "tool", "tools", "plugin", "plugins"}
+)
+
+// Concerns reports whether a file or folder of this name, among others in a project's folder, has to do with settings.
+func Concerns(name string) bool {
+	return slices.Contains(names, name) || slices.Contains(theirNames, name) || slices.Contains(ProjectFolders, name) || name == "trust"
+}
+
 // Load reads and merges every layer. It always returns a usable configuration: what is wrong is left out and
 // reported. A file that is not JSON at all is left out as a whole.
 func Load(s Sources) (*Config, []Problem) {
@@ -407,7 +419,7 @@ func Stamp(s Sources) string {
 		for _, name := range slices.Concat(theirNames, names) {
 			add(filepath.Join(dir, name))
 		}
-		for _, base := range []string{".claude", ".opencode", ".pillion"} {
+		for _, base := range ProjectFolders {
 			markdownStamp(add, filepath.Join(dir, base))
 		}
 	}

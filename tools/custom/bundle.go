@@ -2,9 +2,9 @@ package custom
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -14,15 +14,10 @@ import (
 // shims are the imports that mean our own files, next to the host.
 var shims = map[string]string{"@opencode-ai/plugin": "plugin.mjs", "@opencode-ai/plugin/tool": "plugin.mjs", "@pillion/plugin": "plugin.mjs"}
 
-// bundled is a file made ready to run.
-type bundled struct {
-	code   string   // path of the bundle
-	inputs []string // all files it was made from
-}
-
-// bundle makes one module of a file and what it imports, and writes it to out. Packages of the person's come from the
-// node_modules around the file; zod is ours where there is none. An error names file, line and column.
-func bundle(path, host, out string) (bundled, error) {
+// bundle makes one module of a file and what it imports, to be kept in out; inputs are all files it was made from.
+// Packages of the person's come from the node_modules around the file; zod is ours where there is none. host is the
+// folder of our own. An error names file, line and column.
+func bundle(path, host, out string) (code []byte, inputs []string, err error) {
 	quoted := func(s string) string { b, _ := json.Marshal(s); return string(b) }
 	r := api.Build(api.BuildOptions{
 		EntryPoints: []string{path}, Outfile: out, Bundle: true, Write: false, Metafile: true,
@@ -56,14 +51,9 @@ func bundle(path, host, out string) (bundled, error) {
 		for _, m := range r.Errors[:min(len(r.Errors), 3)] {
 			all = append(all, placed(m, path))
 		}
-		return bundled{}, fmt.Errorf("%s", strings.Join(all, "; "))
+		return nil, nil, errors.New(strings.Join(all, "; "))
 	}
-	for _, f := range r.OutputFiles {
-		if err := os.WriteFile(f.Path, f.Contents, 0o600); err != nil {
-			return bundled{}, err
-		}
-	}
-	return bundled{code: out, inputs: inputs(r.Metafile, path)}, nil
+	return r.OutputFiles[0].Contents, inputsOf(r.Metafile, path), nil
 }
 
 func fileURL(path string) string {
@@ -88,8 +78,8 @@ func placed(m api.Message, path string) string {
 	return path + ": " + text
 }
 
-// inputs are the files that a bundle was made from.
-func inputs(metafile, path string) []string {
+// inputsOf are the files that a bundle was made from.
+func inputsOf(metafile, path string) []string {
 	var m struct{ Inputs map[string]json.RawMessage }
 	out := []string{path}
 	if json.Unmarshal([]byte(metafile), &m) != nil {

@@ -2,11 +2,8 @@ package custom
 
 import (
 	"bufio"
-	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/rand"
-	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,11 +17,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/tools/guard"
-	"github.com/pillion-dev/pillion/tools/whole"
 )
-
-//go:embed host/*.mjs host/zod.mjs.gz
-var hostFiles embed.FS
 
 const (
 	maxLine    = 64 << 20 // bytes of one message; a longer one is not read
@@ -69,7 +62,8 @@ type message struct {
 		Title    string         `json:"title"`
 		Metadata map[string]any `json:"metadata"`
 	} `json:"metadata"`
-	Ask *struct {
+	Client *clientCall `json:"client"`
+	Ask    *struct {
 		N          int            `json:"n"`
 		Permission string         `json:"permission"`
 		Patterns   []string       `json:"patterns"`
@@ -108,7 +102,7 @@ func (e *remoteError) Error() string {
 // ErrNoRuntime: there is nothing to run JavaScript with.
 var ErrNoRuntime = errors.New("custom tools and plugins in JavaScript need Node.js 20 or newer, Bun or Deno on PATH; install one, or set js_runtime in the configuration")
 
-// running is the child, started when it is not there.
+// running is the child, started when it is not there. load is held, or whoever holds it waits for this.
 func (h *Host) running(ctx context.Context) (*child, error) {
 	h.mu.Lock()
 	c := h.child
@@ -156,14 +150,14 @@ func (h *Host) startChild(ctx context.Context) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := h.unpack()
+	files, err := h.files()
 	if err != nil {
 		return nil, err
 	}
 	c := &child{token: rand.Text(), files: files, stderr: &guard.Tail{}, exited: make(chan struct{}), waiting: map[int64]chan message{}, units: map[string]*source{}}
 	c.cmd = exec.Command(program, append(args, filepath.Join(files, "host.mjs"))...)
 	c.cmd.Dir = h.o.Directory
-	c.cmd.Env = append(os.Environ(), "PILLION_HOST_TOKEN="+c.token)
+	c.cmd.Env = append(os.Environ(), "PILLION_HOST_TOKEN="+c.token, "PILLION_HOST_MEMORY="+strconv.Itoa(h.o.Memory))
 	c.cmd.Stderr = c.stderr
 	c.cmd.WaitDelay = endGrace
 	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
@@ -218,42 +212,6 @@ func atoi(s string) int {
 	return n
 }
 
-// unpack writes the host's own files to the cache, once for each version of them.
-func (h *Host) unpack() (string, error) {
-	dir := filepath.Join(h.o.CacheDir, "custom")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
-	entries, err := hostFiles.ReadDir("host")
-	if err != nil {
-		return "", err
-	}
-	for _, e := range entries {
-		text, err := hostFiles.ReadFile("host/" + e.Name())
-		if err != nil {
-			return "", err
-		}
-		name := strings.TrimSuffix(e.Name(), ".gz")
-		if name != e.Name() {
-			z, err := gzip.NewReader(bytes.NewReader(text))
-			if err != nil {
-				return "", err
-			}
-			if text, err = io.ReadAll(z); err != nil {
-				return "", err
-			}
-		}
-		path := filepath.Join(dir, name)
-		if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, text) {
-			continue
-		}
-		if err := whole.Write(path, text, 0o600); err != nil { // two of us may start at once
-			return "", err
-		}
-	}
-	return dir, nil
-}
-
 // read takes the child's lines. A line without the token was printed by a program that it started.
 func (c *child) read(r io.ReadCloser, hello chan<- message) {
 	defer r.Close()
@@ -299,6 +257,13 @@ func (c *child) take(m message, hello chan<- message) {
 		c.mu.Unlock()
 		if s != nil {
 			s.lost(m.Gone)
+		}
+		return
+	}
+	if s := c.units[m.Unit]; m.Client != nil {
+		c.mu.Unlock()
+		if s != nil {
+			s.host.closed.Go(func() { s.serve(*m.Client) })
 		}
 		return
 	}

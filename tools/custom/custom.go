@@ -9,12 +9,16 @@
 package custom
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/pillion-dev/pillion/tools"
 )
@@ -28,11 +32,15 @@ type Options struct {
 	Plugins   []Plugin // besides those found in Dirs
 	Directory string   // the session's directory
 	Worktree  string
-	CacheDir  string // for bundles; private to the person
-	Memory    int    // MB that one file's code may use; 0: 1024
-	Config    any    // what plugins with a config hook are shown; JSON
-	Runtime   string // program to run JavaScript with; empty: node, bun or deno from PATH
+	CacheDir  string        // for bundles; private to the person
+	Memory    int           // MB that one file's code may use; 0: 1024
+	HookLimit time.Duration // how long a plugin's hook may take; 0: DefaultHookLimit
+	Config    any           // what plugins with a config hook are shown; JSON
+	Runtime   string        // program to run JavaScript with; empty: node, bun or deno from PATH
 
+	// Client answers what plugins ask through their client: a method such as session.get. ErrNoMethod and ErrNotFound
+	// are passed on as what they are. Nil: there are none but those of this package.
+	Client func(ctx context.Context, method string, args Args) (any, error)
 	// Start starts a program that ends with us, however we end. Nil: the command's own Start.
 	Start func(*exec.Cmd) error
 	// Notice tells the person; level is info, warning or error.
@@ -54,8 +62,11 @@ type Host struct {
 	end    context.CancelFunc
 	closed sync.WaitGroup
 
+	files func() (string, error) // the folder of the host's own files and of bundles, made once
+
 	load     sync.Mutex        // one scan at a time
 	resolved map[string]string // guarded by load; by spec, a plugin's entry; empty: it cannot be had
+	ended    map[string]int    // guarded by load; by file, how often a plugin ended by itself
 
 	mu     sync.Mutex
 	child  *child          // guarded by mu; nil: not running
@@ -63,6 +74,7 @@ type Host struct {
 	tools  []tools.Tool    // guarded by mu; of units
 	hooked []*source       // guarded by mu: plugins, in order
 	told   map[string]bool // guarded by mu: notices that were given
+	looked bool            // guarded by mu: the files have been looked at
 }
 
 // unit is a file as it was loaded.
@@ -78,21 +90,38 @@ func New(o Options) *Host {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Memory == 0 {
-		o.Memory = 1024
-	}
-	h := &Host{o: o, units: map[string]unit{}, resolved: map[string]string{}, told: map[string]bool{}}
+	o.Memory = cmp.Or(o.Memory, 1024)
+	o.HookLimit = cmp.Or(o.HookLimit, DefaultHookLimit)
+	h := &Host{o: o, units: map[string]unit{}, resolved: map[string]string{}, ended: map[string]int{}, told: map[string]bool{}}
+	h.files = sync.OnceValues(func() (string, error) {
+		dir := filepath.Join(o.CacheDir, "custom")
+		return dir, unpack(dir)
+	})
 	h.ctx, h.end = context.WithCancel(context.Background())
 	return h
 }
 
-// Tools are the tools of all files as they are now, sorted by name.
+// Tools are the tools of all files as they are now, sorted by name. It is asked for at each step of a turn, and is what
+// notices that files have changed.
 func (h *Host) Tools(ctx context.Context) []tools.Tool {
 	h.refresh(ctx)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.tools
 }
+
+// ready loads the files where nobody has looked at them yet, or where a plugin has ended since.
+func (h *Host) ready(ctx context.Context) {
+	h.mu.Lock()
+	as := h.looked && !slices.ContainsFunc(h.hooked, (*source).over)
+	h.mu.Unlock()
+	if !as {
+		h.refresh(ctx)
+	}
+}
+
+// atOnce is how many files are loaded beside each other.
+const atOnce = 4
 
 // refresh loads what is new or has changed, and drops what has gone.
 func (h *Host) refresh(ctx context.Context) {
@@ -105,32 +134,86 @@ func (h *Host) refresh(ctx context.Context) {
 	if child != nil && child.dead() {
 		child = nil
 	}
-	same := len(found) == len(old)
 	next := make(map[string]unit, len(found))
+	var fresh []file
+	leftOut := false
 	for _, f := range found {
 		was, ok := old[f.path]
-		if ok && was.stamp == stampAll(was.inputs) && (was.source == nil || was.source.child == child) {
+		if ok && h.stands(f, was, child) {
+			if was.source != nil && f.kind == pluginFile && was.source.over() {
+				was.source, leftOut = nil, true
+			}
 			next[f.path] = was
 			continue
 		}
-		same = false
 		if ok && was.source != nil {
 			was.source.retire()
 		}
-		next[f.path] = h.open(ctx, f)
+		fresh = append(fresh, f)
 	}
 	for path, was := range old {
-		if _, there := next[path]; !there && was.source != nil {
+		if !slices.ContainsFunc(found, func(f file) bool { return f.path == path }) && was.source != nil {
 			was.source.retire()
 		}
 	}
-	if same {
-		return
+	if len(fresh) > 0 || len(next) != len(old) || leftOut {
+		for i, u := range h.openAll(ctx, fresh) {
+			next[fresh[i].path] = u
+		}
+		h.take(found, next)
 	}
+	h.mu.Lock()
+	h.looked = h.looked || ctx.Err() == nil
+	h.mu.Unlock()
+}
+
+// stands reports whether a file need not be loaded anew. A plugin that ended by itself is, a few times.
+func (h *Host) stands(f file, was unit, child *child) bool {
+	switch {
+	case was.stamp != stampAll(was.inputs):
+		delete(h.ended, f.path) // another version, another try
+		return false
+	case was.source == nil:
+		return true
+	case was.source.child != child:
+		return false
+	case f.kind != pluginFile || !was.source.over():
+		return true
+	}
+	if h.ended[f.path]++; h.ended[f.path] < maxSlow {
+		return false
+	}
+	h.notice("warning", fmt.Sprintf("The plugin %s is left out: it ended %d times by itself (%v).", f.path, maxSlow, was.source.loss()))
+	return true
+}
+
+// openAll loads files, several beside each other. The child starts meanwhile: what Node needs for that is longer than
+// what most files need to be bundled.
+func (h *Host) openAll(ctx context.Context, files []file) []unit {
+	child := sync.OnceValues(func() (*child, error) { return h.running(ctx) })
+	out := make([]unit, len(files))
+	slots := make(chan struct{}, atOnce)
+	var wait sync.WaitGroup
+	if slices.ContainsFunc(files, func(f file) bool { return f.kind != manifestFile }) {
+		wait.Go(func() { _, _ = child() })
+	}
+	for i, f := range files {
+		slots <- struct{}{}
+		wait.Go(func() {
+			out[i] = h.open(ctx, f, child)
+			<-slots
+		})
+	}
+	wait.Wait()
+	return out
+}
+
+// take makes what was loaded that which counts.
+func (h *Host) take(found []file, units map[string]unit) {
 	byName := map[string]tools.Tool{}
 	var hooked []*source
 	for _, f := range found {
-		u := next[f.path]
+		u := units[f.path]
 		for _, t := range u.tools {
 			byName[t.ID] = t
 		}
@@ -144,7 +227,7 @@ func (h *Host) refresh(ctx context.Context) {
 	}
 	slices.SortFunc(all, func(a, b tools.Tool) int { return strings.Compare(a.ID, b.ID) })
 	h.mu.Lock()
-	h.units, h.tools, h.hooked = next, all, hooked
+	h.units, h.tools, h.hooked = units, all, hooked
 	h.mu.Unlock()
 }
 

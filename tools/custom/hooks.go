@@ -20,15 +20,18 @@ const (
 	hookPermission = "permission.ask"
 	hookShell      = "shell.env"
 	hookParams     = "chat.params"
+	hookMessage    = "chat.message"
 	hookEvent      = "event"
 )
 
-var known = []string{hookBefore, hookAfter, hookDefinition, hookPermission, hookShell, hookParams, hookEvent, "dispose", "config"}
+var known = []string{hookBefore, hookAfter, hookDefinition, hookPermission, hookShell, hookParams, hookMessage, hookEvent, "dispose", "config"}
 
-// hookLimit is how long a plugin's hook may take; maxSlow is how often in all before it is left out.
+// DefaultHookLimit is how long a plugin's hook may take; maxSlow is how often in all before it is left out. pingLimit is
+// how soon the code must give a sign of life after a hook that took too long: it may be in a loop.
 const (
-	hookLimit = 10 * time.Second
-	maxSlow   = 3
+	DefaultHookLimit = 10 * time.Second
+	maxSlow          = 3
+	pingLimit        = time.Second
 )
 
 // HookError is a hook that threw; a person and a model may both read it.
@@ -40,8 +43,10 @@ type HookError struct {
 func (e *HookError) Error() string { return fmt.Sprintf("%v (plugin %s, %s)", e.Err, e.File, e.Hook) }
 func (e *HookError) Unwrap() error { return e.Err }
 
-// errSlow: the hook was cut off.
-var errSlow = fmt.Errorf("it did not answer within %s", hookLimit)
+// slowError: the hook was cut off.
+type slowError struct{ limit time.Duration }
+
+func (e *slowError) Error() string { return fmt.Sprintf("it did not answer within %s", e.limit) }
 
 // with are the plugins that have a hook.
 func (h *Host) with(name string) []*source {
@@ -56,9 +61,10 @@ func (h *Host) with(name string) []*source {
 	return out
 }
 
-// Has reports whether some plugin has a hook, so that nobody builds what nobody reads. It loads the plugins.
+// Has reports whether some plugin has a hook, so that nobody builds what nobody reads. It loads the plugins where nobody
+// has; changes to their files are noticed by Tools.
 func (h *Host) Has(ctx context.Context, name string) bool {
-	h.refresh(ctx)
+	h.ready(ctx)
 	return len(h.with(name)) > 0
 }
 
@@ -66,9 +72,9 @@ func (h *Host) Has(ctx context.Context, name string) bool {
 func hook[T any](ctx context.Context, h *Host, name string, input any, output T) (T, error) {
 	for _, s := range h.with(name) {
 		raw, err := s.hook(ctx, name, input, output)
-		if errors.Is(err, errSlow) {
-			s.wasSlow(name)
-			h.notice("warning", fmt.Sprintf("The plugin %s was cut off: its hook %s did not answer within %s.", s.file.path, name, hookLimit))
+		var slow *slowError
+		if errors.As(err, &slow) {
+			h.cutOff(s, name, slow)
 		}
 		if err != nil {
 			return output, &HookError{File: s.file.path, Hook: name, Err: err}
@@ -82,6 +88,32 @@ func hook[T any](ctx context.Context, h *Host, name string, input any, output T)
 	return output, nil
 }
 
+// cutOff says that a hook took too long, and ends code that does not even answer any more: it is loaded anew.
+func (h *Host) cutOff(s *source, name string, slow *slowError) {
+	text := fmt.Sprintf("The plugin %s was cut off: its hook %s did not answer within %s.", s.file.path, name, slow.limit)
+	if s.wasSlow(name) == maxSlow {
+		text += fmt.Sprintf(" It happened %d times; the hook is left out from now on.", maxSlow)
+	}
+	h.notice("warning", text)
+	h.closed.Go(func() {
+		ctx, cancel := context.WithTimeout(h.ctx, pingLimit)
+		defer cancel()
+		id, answers := s.child.begin()
+		defer s.child.forget(id)
+		if s.child.send(map[string]any{"op": "ping", "id": id, "unit": s.unit}) != nil {
+			return
+		}
+		select {
+		case <-answers:
+		case <-s.gone:
+		case <-ctx.Done():
+			if h.ctx.Err() == nil {
+				s.unload("end")
+			}
+		}
+	})
+}
+
 func (s *source) hook(ctx context.Context, name string, input, output any) (json.RawMessage, error) {
 	c := s.child
 	id, answers := c.begin()
@@ -89,7 +121,7 @@ func (s *source) hook(ctx context.Context, name string, input, output any) (json
 	if err := c.send(map[string]any{"op": "hook", "id": id, "unit": s.unit, "name": name, "input": input, "output": output}); err != nil {
 		return nil, err
 	}
-	timer := time.NewTimer(hookLimit)
+	timer := time.NewTimer(s.host.o.HookLimit)
 	defer timer.Stop()
 	select {
 	case m := <-answers:
@@ -100,7 +132,7 @@ func (s *source) hook(ctx context.Context, name string, input, output any) (json
 	case <-s.gone:
 		return nil, s.loss()
 	case <-timer.C:
-		return nil, errSlow
+		return nil, &slowError{s.host.o.HookLimit}
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -233,11 +265,12 @@ func (s *source) slow(name string) int {
 	return s.slowed[name]
 }
 
-func (s *source) wasSlow(name string) {
+func (s *source) wasSlow(name string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.slowed == nil {
 		s.slowed = map[string]int{}
 	}
 	s.slowed[name]++
+	return s.slowed[name]
 }

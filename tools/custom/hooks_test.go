@@ -1,11 +1,16 @@
 package custom
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/permission"
@@ -26,7 +31,7 @@ export const Guard = async ({ directory, $, client }, options) => {
     "chat.params": async (input, output) => { output.temperature = 0.25; output.options.seen = input.model.id },
     event: async ({ event }) => { appendFileSync(directory + "/events", event.type + " " + event.properties.n + "\n") },
     "chat.headers": async () => {},
-    tool: { hello: { description: "d", args: {}, execute: async () => options.word ?? client.session.list() } },
+    tool: { hello: { description: "d", args: {}, execute: async () => options.word ?? client.session.share() } },
   }
 }
 `
@@ -64,7 +69,7 @@ func TestAPlugin(t *testing.T) {
 	if b, _ := os.ReadFile(filepath.Join(p.dir, "events")); string(b) != "session.idle 7\n" {
 		t.Errorf("%q", b)
 	}
-	if _, err := p.run(t.Context(), "hello", `{}`, nil); err == nil || !strings.Contains(err.Error(), "client.session.list is not available") {
+	if _, err := p.run(t.Context(), "hello", `{}`, nil); err == nil || !strings.Contains(err.Error(), "client.session.share is not available: Pillion offers plugins app.log, tui.showToast") {
 		t.Errorf("%v", err)
 	}
 	if !strings.Contains(p.said(), "chat.headers is not known") {
@@ -107,5 +112,123 @@ func TestResolve(t *testing.T) {
 		if got, err := Resolve(t.Context(), spec, dir, cache); err == nil {
 			t.Errorf("%s: %s", spec, got)
 		}
+	}
+}
+
+// A client as plugins use it: what there is answers in OpenCode's shape, what there is not says so.
+func TestAPluginsClient(t *testing.T) {
+	var log strings.Builder
+	p := newPlace(t, map[string]string{"plugin/c.js": `export const P = async ({ client }) => {
+  await client.app.log({ body: { service: "mine", level: "warn", message: "up", extra: { n: 1 } } }) // at the top level already
+  const call = async (f) => { try { return JSON.stringify(await f()) } catch (e) { return "threw " + e.message } }
+  return { tool: { ask: { description: "d", args: {}, execute: async () => (await Promise.all([
+    call(() => client.session.get({ path: { id: "s1" } })),
+    call(() => client.session.get({ sessionID: "s2" })),
+    call(() => client.session.get({ path: { id: "gone" } })),
+    call(() => client.session.get({ path: { id: "gone" }, throwOnError: true })),
+    call(() => client.session.get({ path: { id: "s3" }, responseStyle: "data" })),
+    call(() => client.tui.showToast({ body: { title: "Mine", message: "Look", variant: "warning" } })),
+    call(() => client.tui.showToast({ body: {} })),
+    call(() => client.session.prompt({ path: { id: "s1" }, body: { parts: [] } })),
+    call(async () => typeof (await client)),
+  ])).join("\n") } } }
+}`}, func(o *Options) {
+		o.Log = slog.New(slog.NewTextHandler(&log, nil))
+		o.Client = func(_ context.Context, method string, args Args) (any, error) {
+			switch {
+			case method != "session.get":
+				return nil, fmt.Errorf("only session.get: %w", ErrNoMethod)
+			case args.ID == "gone":
+				return nil, fmt.Errorf("session %q: %w", args.ID, ErrNotFound)
+			}
+			return map[string]string{"id": args.ID}, nil
+		}
+	})
+	r, err := p.run(t.Context(), "ask", `{}`, nil)
+	want := strings.Join([]string{
+		`{"data":{"id":"s1"},"request":{},"response":{"ok":true,"status":200}}`,
+		`{"data":{"id":"s2"},"request":{},"response":{"ok":true,"status":200}}`,
+		`{"error":{"name":"NotFoundError","data":{"message":"session \"gone\": not found"}},"request":{},"response":{"ok":false,"status":404}}`,
+		`threw session "gone": not found`,
+		`{"id":"s3"}`,
+		`{"data":true,"request":{},"response":{"ok":true,"status":200}}`,
+		`{"error":{"name":"UnknownError","data":{"message":"tui.showToast wants {body: {message, variant}}"}},"request":{},"response":{"ok":false,"status":400}}`,
+		`threw client.session.prompt is not available: only session.get: no such method`,
+		`"function"`,
+	}, "\n")
+	if err != nil || r.Output != want {
+		t.Errorf("%v %s\n%s", err, p.said(), r.Output)
+	}
+	if !strings.Contains(p.said(), "Mine: Look") {
+		t.Error(p.said())
+	}
+	p.Close()
+	if s := log.String(); !strings.Contains(s, "level=WARN msg=up") || !strings.Contains(s, "service=mine") {
+		t.Error(s)
+	}
+}
+
+func TestPluginsChangeAMessage(t *testing.T) {
+	p := newPlace(t, map[string]string{
+		"plugin/a.js": `export const A = async () => ({ "chat.message": async (input, output) => {
+  output.parts[0].text += " (" + input.agent + ", " + input.model.modelID + ", " + output.message.role + ")"
+  output.parts.push({ type: "text", text: "more", synthetic: true })
+} })`,
+		"plugin/b.js": `export const B = async () => ({ "chat.message": async (input, output) => { output.parts = output.parts.filter((p) => p.type !== "file") } })`,
+	})
+	p.Has(t.Context(), hookMessage)
+	parts := []MessagePart{{ID: "1", Type: "text", Text: "hello"}, {ID: "2", Type: "file", Mime: "image/png"}}
+	got := p.ChatMessage(t.Context(), Message{ID: "m", SessionID: "s", Agent: "build", Provider: "a", Model: "b", Parts: parts})
+	if len(got) != 2 || got[0].Text != "hello (build, b, user)" || got[1].Text != "more" || !got[1].Synthetic {
+		t.Errorf("%+v", got)
+	}
+	p.put("plugin/b.js", `export const B = async () => ({ "chat.message": async () => { throw new Error("not today") } })`)
+	p.Tools(t.Context())
+	if got := p.ChatMessage(t.Context(), Message{Parts: parts}); len(got) != 2 || got[0].Text != "hello" || !strings.Contains(p.said(), "not today") || !strings.Contains(p.said(), "b.js, chat.message") {
+		t.Errorf("%+v %s", got, p.said())
+	}
+}
+
+// Hooks that take too long are cut off and named; the third time they are left out. One in a loop is loaded anew.
+func TestSlowHooks(t *testing.T) {
+	p := newPlace(t, map[string]string{
+		"plugin/waits.js": `export const W = async () => ({ "shell.env": () => new Promise(() => {}), "chat.params": async (i, o) => { o.temperature = 0.5 } })`,
+		"plugin/loops.js": `export const L = async ({ directory }) => ({ "permission.ask": async (i, o) => { if (i.type === "loop") for (;;) {} ; o.status = "allow" } })`,
+		"plugin/exits.js": `export const E = async () => ({ "tool.definition": async () => process.exit(5) })`,
+	}, func(o *Options) { o.HookLimit = 100 * time.Millisecond })
+	for range maxSlow {
+		if !p.Has(t.Context(), hookShell) {
+			t.Fatal("left out too soon")
+		}
+		if env := p.ShellEnv(t.Context(), "/", "s", "c"); env != nil {
+			t.Error(env)
+		}
+	}
+	if p.Has(t.Context(), hookShell) {
+		t.Error("not left out")
+	}
+	if s := p.said(); !strings.Contains(s, "waits.js was cut off: its hook shell.env did not answer within 100ms. It happened 3 times") {
+		t.Error(s)
+	}
+	if c := p.ChatParams(t.Context(), "s", "a", "p", "m", Params{}); c.Temperature == nil {
+		t.Error("its other hook does not count any more")
+	}
+	p.Has(t.Context(), hookPermission)
+	if a := p.Permission(t.Context(), permission.Request{Permission: "loop"}); a != permission.Ask {
+		t.Error(a)
+	}
+	i := slices.IndexFunc(p.hooked, func(s *source) bool { return strings.HasSuffix(s.file.path, "loops.js") })
+	<-p.hooked[i].gone
+	if p.Has(t.Context(), hookPermission); p.Permission(t.Context(), permission.Request{Permission: "x"}) != permission.Allow {
+		t.Errorf("not loaded anew: %s", p.said())
+	}
+	for range maxSlow {
+		if !p.Has(t.Context(), hookDefinition) {
+			t.Error("left out too soon")
+		}
+		p.Define(t.Context(), tools.Tool{ID: "read", Parameters: json.RawMessage(`{}`)})
+	}
+	if p.Has(t.Context(), hookDefinition) || !strings.Contains(p.said(), "exits.js is left out: it ended 3 times by itself") {
+		t.Error(p.said())
 	}
 }

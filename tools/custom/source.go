@@ -40,7 +40,7 @@ type source struct {
 }
 
 // open makes a file's tools. What cannot be loaded is said once, with its place.
-func (h *Host) open(ctx context.Context, f file) unit {
+func (h *Host) open(ctx context.Context, f file, running func() (*child, error)) unit {
 	if f.kind == manifestFile {
 		return h.openManifest(f)
 	}
@@ -54,21 +54,25 @@ func (h *Host) open(ctx context.Context, f file) unit {
 		h.notice("error", fmt.Sprintf("%s was not loaded: %v", f.path, err))
 		return u
 	}
-	child, err := h.running(ctx)
+	files, err := h.files()
+	if err != nil {
+		return fail(err)
+	}
+	b, err := bundleKept(f.path, files)
+	if err != nil {
+		return fail(err)
+	}
+	if b.passing {
+		defer os.Remove(b.code) // it is read when it is loaded
+	}
+	child, err := running()
 	if err != nil {
 		return fail(err)
 	}
 	sum := sha256.Sum256([]byte(f.path))
 	s := &source{host: h, file: f, child: child, gone: make(chan struct{}), unit: fmt.Sprintf("%s-%d", hex.EncodeToString(sum[:6]), time.Now().UnixNano())}
-	out := filepath.Join(child.files, s.unit+".mjs")
-	b, err := bundle(f.path, child.files, out)
-	if err != nil {
-		return fail(err)
-	}
-	defer os.Remove(out) // it is read when it is loaded
-	u.inputs = b.inputs
-	u.stamp = stampAll(u.inputs)
-	l, err := s.load(ctx, out)
+	u.inputs, u.stamp = b.inputs, b.stamp
+	l, err := s.load(ctx, b.code)
 	if err != nil {
 		s.unload("end")
 		return fail(err)
@@ -106,7 +110,7 @@ func (s *source) load(ctx context.Context, code string) (*loaded, error) {
 	}
 	stem := strings.TrimSuffix(filepath.Base(s.file.path), filepath.Ext(s.file.path))
 	err := c.send(map[string]any{"op": "load", "id": id, "unit": s.unit, "kind": kind, "code": fileURL(code), "name": filepath.Base(s.file.path), "stem": stem,
-		"directory": s.host.o.Directory, "worktree": s.host.o.Worktree, "options": s.file.options, "memory": s.host.o.Memory, "config": s.host.o.Config})
+		"directory": s.host.o.Directory, "worktree": s.host.o.Worktree, "options": s.file.options, "config": s.host.o.Config})
 	if err != nil {
 		return nil, err
 	}
@@ -175,6 +179,16 @@ func (s *source) lost(why string) {
 	}
 }
 
+// over reports whether the file's code has ended.
+func (s *source) over() bool {
+	select {
+	case <-s.gone:
+		return true
+	default:
+		return false
+	}
+}
+
 func (s *source) loss() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,9 +224,7 @@ func (s *source) tool(id, name, description string, schema json.RawMessage) tool
 
 // current is the file's code as it runs now: it may have crashed, or been saved, since the tools were made.
 func (s *source) current(ctx context.Context) (*source, error) {
-	select {
-	case <-s.gone:
-	default:
+	if !s.over() {
 		return s, nil
 	}
 	if now := s.host.again(ctx, s.file.path); now != nil {
@@ -225,13 +237,9 @@ func (s *source) current(ctx context.Context) (*source, error) {
 func (h *Host) again(ctx context.Context, path string) *source {
 	h.mu.Lock()
 	u := h.units[path]
-	if u.source != nil {
-		select {
-		case <-u.source.gone:
-			u.stamp = ""
-			h.units[path] = u
-		default:
-		}
+	if u.source != nil && u.source.over() {
+		u.stamp = ""
+		h.units[path] = u
 	}
 	h.mu.Unlock()
 	h.refresh(ctx)

@@ -11,29 +11,41 @@ process.stdout.write = process.stderr.write.bind(process.stderr);
 // The newline before it ends what somebody else may have left unfinished on this pipe.
 const send = (message) => write("\n" + JSON.stringify({ ...message, token }) + "\n");
 
+const memory = Number(process.env.PILLION_HOST_MEMORY) || 1024; // MB that one file's code may use
+delete process.env.PILLION_HOST_MEMORY;
+
 /** @type {Map<string, Worker>} by unit: one version of one file */
 const workers = new Map();
 
-function load({ id, unit, ...data }) {
-  const worker = new Worker(new URL("./worker.mjs", import.meta.url), {
-    workerData: { id, unit, ...data },
-    stdout: true,
-    stderr: true,
-    resourceLimits: { maxOldGenerationSizeMb: data.memory },
-  });
-  workers.set(unit, worker);
+/** A worker that waits for its file; what it says and its end are passed on from then on. */
+function start() {
+  const worker = new Worker(new URL("./worker.mjs", import.meta.url), { stdout: true, stderr: true, resourceLimits: { maxOldGenerationSizeMb: memory } });
+  const at = { worker, unit: undefined };
+  let why = "";
   worker.stdout.on("data", (b) => process.stderr.write(b));
   worker.stderr.on("data", (b) => process.stderr.write(b));
-  let why = "";
-  worker.on("message", (m) => send({ ...m, unit }));
-  worker.on("messageerror", (e) => send({ unit, gone: String(e) }));
+  worker.on("message", (m) => send({ ...m, unit: at.unit }));
+  worker.on("messageerror", (e) => send({ unit: at.unit, gone: String(e) }));
   worker.on("error", (e) => {
-    why = e?.code === "ERR_WORKER_OUT_OF_MEMORY" ? `it used more than ${data.memory} MB of memory` : String(e?.message ?? e);
+    why = e?.code === "ERR_WORKER_OUT_OF_MEMORY" ? `it used more than ${memory} MB of memory` : String(e?.message ?? e);
   });
   worker.on("exit", (code) => {
-    if (workers.get(unit) === worker) workers.delete(unit);
-    send({ unit, gone: why || `it ended the process (exit code ${code})` });
+    if (spare === at) spare = undefined;
+    if (workers.get(at.unit) === worker) workers.delete(at.unit);
+    if (at.unit !== undefined) send({ unit: at.unit, gone: why || `it ended the process (exit code ${code})` });
   });
+  return at;
+}
+
+// The first file's worker starts with us, while the file is still being bundled.
+let spare = start();
+
+function load(message) {
+  const at = spare ?? start();
+  spare = undefined;
+  at.unit = message.unit;
+  workers.set(at.unit, at.worker);
+  at.worker.postMessage(message);
 }
 
 const DISPOSE = 1000; // ms that a file has to clean up; shorter than the grace that this process has to end

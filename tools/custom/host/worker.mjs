@@ -1,7 +1,8 @@
 // One file of the person's: its tools, or a plugin's hooks.
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { parentPort, workerData } from "node:worker_threads";
+import { parentPort } from "node:worker_threads";
+import { answered, client } from "./client.mjs";
 import { jsonSchema, parse } from "./schema.mjs";
 import { shell } from "./shell.mjs";
 
@@ -10,10 +11,13 @@ const MAX_FILE = 10 << 20; // bytes of an attachment
 
 const post = (message) => parentPort.postMessage(message);
 
+/** The file, as the message that loads it describes it. */
+let file = {};
+
 /** What went wrong, in words, with the place in the person's file. */
 function fault(e) {
   const message = e instanceof Error ? e.message : typeof e === "string" ? e : safeJSON(e);
-  const at = e instanceof Error ? /\(?([^()\s]+:\d+:\d+)\)?/.exec((e.stack ?? "").split("\n").find((l) => l.includes(workerData.name)) ?? "")?.[1] : undefined;
+  const at = e instanceof Error ? /\(?([^()\s]+:\d+:\d+)\)?/.exec((e.stack ?? "").split("\n").find((l) => l.includes(file.name)) ?? "")?.[1] : undefined;
   return { message: message || "it failed without a word", at, name: e?.name };
 }
 
@@ -57,50 +61,40 @@ function described() {
 }
 
 async function load() {
-  const module = await import(workerData.code);
-  if (workerData.kind === "tool") {
+  const module = await import(file.code);
+  if (file.kind === "tool") {
     for (const [name, value] of Object.entries(module)) {
       const definition = typeof value === "function" && name === "default" ? await value() : value;
-      if (isTool(definition)) add(name === "default" ? workerData.stem : `${workerData.stem}_${name}`, definition);
+      if (isTool(definition)) add(name === "default" ? file.stem : `${file.stem}_${name}`, definition);
     }
-    if (tools.size === 0) throw new Error(`${workerData.name} exports no tool: export default tool({ description, args, execute })`);
+    if (tools.size === 0) throw new Error(`${file.name} exports no tool: export default tool({ description, args, execute })`);
     return;
   }
   const input = {
-    directory: workerData.directory,
-    worktree: workerData.worktree,
-    project: { id: workerData.worktree, worktree: workerData.worktree, time: { created: 0 } },
-    $: shell(workerData.directory),
+    directory: file.directory,
+    worktree: file.worktree,
+    project: { id: file.worktree, worktree: file.worktree, time: { created: 0 } },
+    $: shell(file.directory),
     serverUrl: undefined,
-    client: missing("client", "Pillion has no HTTP API for plugins"),
+    client: client(post),
     experimental_workspace: { register() {} },
   };
   const functions = new Set();
   const module_ = module.default;
   if (typeof module_ === "object" && typeof module_?.server === "function") functions.add(module_.server);
   else for (const value of Object.values(module)) if (typeof value === "function") functions.add(value);
-  if (functions.size === 0) throw new Error(`${workerData.name} exports no plugin: export const MyPlugin = async ({ directory }) => ({ … })`);
+  if (functions.size === 0) throw new Error(`${file.name} exports no plugin: export const MyPlugin = async ({ directory }) => ({ … })`);
   for (const plugin of functions) {
-    const made = (await plugin(input, workerData.options ?? {})) ?? {};
+    const made = (await plugin(input, file.options ?? {})) ?? {};
     hooks.push(made);
     for (const [name, definition] of Object.entries(made.tool ?? {})) if (isTool(definition)) add(name, definition);
   }
 }
 
-/** An object whose use says why it is not there. */
-function missing(name, why) {
-  return new Proxy(() => {}, {
-    get: (_, key) => (key === "then" || typeof key === "symbol" ? undefined : missing(`${name}.${String(key)}`, why)),
-    apply: () => {
-      throw new Error(`${name} is not available: ${why}`);
-    },
-  });
-}
-
 /** Judges arguments in the tool's own words. */
 function check({ id, name, args }) {
   const { definition } = tools.get(name) ?? {};
-  if (!definition) return post({ id, error: { message: `there is no tool ${name} in ${workerData.name} any more` } });
+  if (!definition) return post({ id, error: { message: `there is no tool ${name} in ${file.name} any more` } });
   try {
     const { problems } = parse(definition.args ?? definition.parameters, args);
     post(problems.length > 0 ? { id, error: { kind: "invalid", message: problems.join("\n") } } : { id, result: null });
@@ -111,7 +105,7 @@ function check({ id, name, args }) {
 
 async function call({ id, name, args, context }) {
   const { definition } = tools.get(name) ?? {};
-  if (!definition) return post({ id, error: { message: `there is no tool ${name} in ${workerData.name} any more` } });
+  if (!definition) return post({ id, error: { message: `there is no tool ${name} in ${file.name} any more` } });
   const controller = new AbortController();
   const asks = new Map();
   calls.set(id, { controller, asks });
@@ -120,8 +114,8 @@ async function call({ id, name, args, context }) {
     if (problems.length > 0) return post({ id, error: { kind: "invalid", message: problems.join("\n") } });
     const result = await definition.execute(value, {
       ...context,
-      directory: workerData.directory,
-      worktree: workerData.worktree,
+      directory: file.directory,
+      worktree: file.worktree,
       abort: controller.signal,
       extra: {},
       messages: [],
@@ -195,7 +189,7 @@ async function dispose() {
     try {
       await made.dispose?.();
     } catch (e) {
-      console.error(`${workerData.name}: dispose: ${fault(e).message}`);
+      console.error(`${file.name}: dispose: ${fault(e).message}`);
     }
   }
   process.exit(0);
@@ -206,7 +200,7 @@ async function configure() {
   let changed = false;
   for (const made of hooks) {
     if (typeof made.config !== "function") continue;
-    const copy = plain(workerData.config ?? {});
+    const copy = plain(file.config ?? {});
     const before = safeJSON(copy);
     await made.config(copy);
     changed ||= safeJSON(copy) !== before;
@@ -214,9 +208,26 @@ async function configure() {
   return changed;
 }
 
+async function begin({ op, id, ...given }) {
+  void op;
+  file = given;
+  try {
+    await load();
+    const reconfigured = await configure();
+    const names = new Set(hooks.flatMap((h) => Object.keys(h).filter((k) => typeof h[k] === "function")));
+    post({ id, loaded: { tools: described(), hooks: [...names], reconfigured } });
+  } catch (e) {
+    post({ id, error: fault(e) });
+  }
+}
+
 parentPort.on("message", (message) => {
   const under = calls.get(message.id);
   switch (message.op) {
+    case "load":
+      return void begin(message);
+    case "answer":
+      return answered(message);
     case "check":
       return check(message);
     case "call":
@@ -233,12 +244,3 @@ parentPort.on("message", (message) => {
       return post({ id: message.id, result: null });
   }
 });
-
-try {
-  await load();
-  const reconfigured = await configure();
-  const names = new Set(hooks.flatMap((h) => Object.keys(h).filter((k) => typeof h[k] === "function")));
-  post({ id: workerData.id, loaded: { tools: described(), hooks: [...names], reconfigured } });
-} catch (e) {
-  post({ id: workerData.id, error: fault(e) });
-}

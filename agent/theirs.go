@@ -1,0 +1,118 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+)
+
+// Their is a message in OpenCode's shape, for plugins.
+type Their struct {
+	Info  map[string]any   `json:"info"`
+	Parts []map[string]any `json:"parts"`
+}
+
+// Theirs are a session's messages in OpenCode's shape, oldest first; what was taken back is left out.
+func (r *Runtime) Theirs(ctx context.Context, id string) ([]Their, error) {
+	t := theirs{session: id, all: []Their{}, at: map[string]int{}, calls: map[string][2]int{}}
+	hidden, err := hiddenOf(func(yield func(Event) error) error { return r.Stored(ctx, id, 0, yield) })
+	if err != nil {
+		return nil, err
+	}
+	err = r.Stored(ctx, id, 0, func(e Event) error {
+		if !hidden.Has(e) {
+			t.take(e)
+		}
+		return nil
+	})
+	return t.all, err
+}
+
+// theirs gathers events into messages.
+type theirs struct {
+	session string
+	all     []Their
+	began   []int64           // by message's place, milliseconds
+	at      map[string]int    // by message, its place
+	calls   map[string][2]int // by call, its message's place and its own in that
+}
+
+func (t *theirs) take(e Event) {
+	switch e.Type {
+	case EventPrompt, EventSteer:
+		d := decode[PromptData](e)
+		m := t.add(d.MessageID, e, map[string]any{"role": "user", "agent": d.Agent, "model": theirModel(d.Model)})
+		for _, p := range d.Parts {
+			switch {
+			case p.Type == provider.PartText:
+				t.put(m, map[string]any{"type": "text", "text": p.Text, "synthetic": p.Synthetic})
+			case len(p.Files) > 0:
+				t.put(m, map[string]any{"type": "file", "mime": p.Files[0].Mime, "filename": p.Files[0].Name})
+			}
+		}
+	case EventMessage:
+		d := decode[MessageData](e)
+		model := theirModel(d.Model)
+		t.add(d.MessageID, e, map[string]any{"role": "assistant", "providerID": model["providerID"], "modelID": model["modelID"]})
+	case EventText:
+		t.say("text", decode[TextData](e))
+	case EventThinking:
+		t.say("reasoning", decode[TextData](e))
+	case EventTool:
+		t.call(decode[ToolData](e))
+	case EventStep:
+		d := decode[StepData](e)
+		if m, ok := t.at[d.Message.ID]; ok {
+			info := t.all[m].Info
+			info["cost"] = d.Cost
+			info["tokens"] = map[string]any{"input": d.Usage.Input, "output": d.Usage.Output, "reasoning": d.Usage.Reasoning, "cache": map[string]int{"read": d.Usage.CacheRead, "write": d.Usage.CacheWrite}}
+			info["time"] = map[string]any{"created": t.began[m], "completed": e.Time.UnixMilli()}
+		}
+	}
+}
+
+// say adds to the text that a message ends with.
+func (t *theirs) say(kind string, d TextData) {
+	m, ok := t.at[d.MessageID]
+	if !ok {
+		return
+	}
+	parts := t.all[m].Parts
+	if n := len(parts); n > 0 && parts[n-1]["type"] == kind {
+		parts[n-1]["text"] = parts[n-1]["text"].(string) + d.Text
+		return
+	}
+	t.put(m, map[string]any{"type": kind, "text": d.Text})
+}
+
+// call shows a call as it is now.
+func (t *theirs) call(d ToolData) {
+	if at, ok := t.calls[d.CallID]; ok {
+		t.all[at[0]].Parts[at[1]] = ToolPart(t.session, d)
+	} else if m, ok := t.at[d.MessageID]; ok {
+		t.calls[d.CallID] = [2]int{m, len(t.all[m].Parts)}
+		t.all[m].Parts = append(t.all[m].Parts, ToolPart(t.session, d))
+	}
+}
+
+func theirModel(id string) map[string]string {
+	provider, model, _ := strings.Cut(id, "/")
+	return map[string]string{"providerID": provider, "modelID": model}
+}
+
+func (t *theirs) add(id string, e Event, info map[string]any) int {
+	m := len(t.all)
+	info["id"], info["sessionID"], info["time"] = id, t.session, map[string]any{"created": e.Time.UnixMilli()}
+	t.at[id] = m
+	t.began = append(t.began, e.Time.UnixMilli())
+	t.all = append(t.all, Their{Info: info, Parts: []map[string]any{}})
+	return m
+}
+
+func (t *theirs) put(m int, part map[string]any) {
+	message := t.all[m].Info["id"]
+	part["id"], part["sessionID"], part["messageID"] = fmt.Sprintf("prt_%v_%d", message, len(t.all[m].Parts)), t.session, message
+	t.all[m].Parts = append(t.all[m].Parts, part)
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/pillion-dev/pillion/sidecar/config"
+)
+
+// settingsWatch makes changed settings count while nothing is asked: servers and plugins that were added start, those
+// that were taken away, or whose folder is trusted no longer, end, and editors hear of other commands. Without it (no
+// more watches to be had) the same happens at the next step of a turn. What runs stays: a turn ends with its agent,
+// language servers with the settings that they were started with.
+type settingsWatch struct {
+	app     *app
+	changed func(cwd string) // told after what was configured in a directory may have changed
+
+	mu    sync.Mutex
+	w     *fsnotify.Watcher         // guarded by mu; nil: not started, or closed
+	dirs  map[string]*watchedFolder // guarded by mu; by path
+	known map[string]bool           // guarded by mu; directories that are followed
+	due   map[string]bool           // guarded by mu; directories to be looked at
+	timer *time.Timer               // guarded by mu
+	over  bool                      // guarded by mu
+	wg    sync.WaitGroup
+}
+
+// watchedFolder is a folder that is watched.
+type watchedFolder struct {
+	whole bool            // nothing but settings is in it; else only files of certain names count
+	cwds  map[string]bool // directories it matters to
+}
+
+// settleTime is how long files must rest before they are read: editors write them in several steps.
+const settleTime = 100 * time.Millisecond
+
+// follow watches what is configured for a directory from now on.
+func (s *settingsWatch) follow(cwd string) {
+	s.mu.Lock()
+	known := s.known[cwd]
+	s.mu.Unlock()
+	if !known {
+		s.rewatch(cwd)
+	}
+}
+
+// rewatch looks for folders that are not watched yet.
+func (s *settingsWatch) rewatch(cwd string) {
+	folders := s.app.place.settingsFolders(cwd)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return
+	}
+	if s.w == nil {
+		w, err := fsnotify.NewWatcher()
+		if err != nil {
+			s.app.o.log.Warn("settings are not watched", "err", err)
+			s.over = true
+			return
+		}
+		s.w, s.dirs, s.due, s.known = w, map[string]*watchedFolder{}, map[string]bool{}, map[string]bool{}
+		s.wg.Go(func() { s.run(w) })
+	}
+	s.known[cwd] = true
+	for path, whole := range folders {
+		if s.w.Add(path) != nil {
+			continue // it is not there; the folder above it is watched
+		}
+		if s.dirs[path] == nil {
+			s.dirs[path] = &watchedFolder{whole, map[string]bool{}}
+		}
+		s.dirs[path].cwds[cwd] = true
+	}
+}
+
+func (s *settingsWatch) run(w *fsnotify.Watcher) {
+	for {
+		select {
+		case e, ok := <-w.Events:
+			if !ok {
+				return
+			}
+			if e.Op != fsnotify.Chmod {
+				s.touched(e.Name)
+			}
+		case err, ok := <-w.Errors:
+			if !ok {
+				return
+			}
+			s.app.o.log.Warn("watching settings", "err", err)
+		}
+	}
+}
+
+// touched notes the directories that a file may matter to. Folders of projects are full of other files.
+func (s *settingsWatch) touched(path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.dirs[filepath.Dir(path)]
+	if f == nil || !f.whole && !config.Concerns(filepath.Base(path)) {
+		return
+	}
+	maps.Copy(s.due, f.cwds)
+	if len(s.due) == 0 || s.over {
+		return
+	}
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	s.timer = time.AfterFunc(settleTime, s.look)
+}
+
+// look reads what rests now.
+func (s *settingsWatch) look() {
+	s.mu.Lock()
+	due := s.due
+	s.due = map[string]bool{}
+	over := s.over
+	if !over {
+		s.wg.Add(1)
+	}
+	s.mu.Unlock()
+	if over {
+		return
+	}
+	defer s.wg.Done()
+	for cwd := range due {
+		s.rewatch(cwd) // folders may have come
+		s.app.resettle(cwd)
+		s.changed(cwd)
+	}
+}
+
+func (s *settingsWatch) close() {
+	s.mu.Lock()
+	s.over = true
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	w := s.w
+	s.mu.Unlock()
+	if w != nil {
+		_ = w.Close()
+	}
+	s.wg.Wait()
+}
+
+// settingsFolders are the folders whose files say what is configured for a directory, and whether they hold nothing else.
+func (p *workplace) settingsFolders(cwd string) map[string]bool {
+	out := map[string]bool{p.trustDir(): true}
+	if _, err := os.Stat(p.trustDir()); err != nil {
+		out[p.state] = false // where it will appear
+	}
+	own := []string{p.user, filepath.Join(p.home, ".config", "opencode")}
+	for _, dir := range config.Between(worktree(cwd), cwd) {
+		out[dir] = false
+		for _, name := range config.ProjectFolders {
+			own = append(own, filepath.Join(dir, name))
+		}
+	}
+	for _, dir := range own {
+		out[dir] = true
+		for _, name := range config.Folders {
+			out[filepath.Join(dir, name)] = true
+		}
+	}
+	return out
+}
+
+// resettle starts what a directory's settings ask for now and ends what they ask for no longer.
+func (a *app) resettle(cwd string) {
+	if set := a.mcp.of(cwd); set != nil {
+		set.Start()
+	}
+	a.custom.lookAgain(cwd)
+}

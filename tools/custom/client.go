@@ -1,0 +1,144 @@
+package custom
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/pillion-dev/pillion/tools"
+)
+
+// ErrNoMethod: plugins may call this at OpenCode, but not here. ErrNotFound: there is nothing of that name.
+var (
+	ErrNoMethod = errors.New("no such method")
+	ErrNotFound = errors.New("not found")
+)
+
+// Methods of the client that need nothing but the host.
+const (
+	clientLog   = "app.log"
+	clientToast = "tui.showToast"
+)
+
+// clientLimit is how long a call of the client may take.
+const clientLimit = 10 * time.Second
+
+// clientCall is a call of a plugin's client.
+type clientCall struct {
+	N      int64           `json:"n"`
+	Method string          `json:"method"` // session.get
+	Args   json.RawMessage `json:"args"`
+}
+
+// Args are what a plugin called a method with: {path: {id}, query, body}, or the newer flat form.
+type Args struct {
+	ID      string          // of a session
+	Message string          // of a message in it
+	Limit   int             // 0: all
+	Body    json.RawMessage // the body, or everything where there is none
+}
+
+func readArgs(raw json.RawMessage) Args {
+	var a struct {
+		Path struct {
+			ID, SessionID, MessageID string
+		}
+		Query             struct{ Limit int }
+		Body              json.RawMessage
+		SessionID         string
+		ID                string
+		MessageID         string
+		Limit             int
+		Directory, Search string // read by nobody: a plugin sees its own folder's sessions
+	}
+	_ = json.Unmarshal(raw, &a) // what is of another type is not there
+	out := Args{Body: a.Body, Limit: max(a.Query.Limit, a.Limit)}
+	for _, id := range []string{a.Path.ID, a.Path.SessionID, a.SessionID, a.ID} {
+		if out.ID == "" {
+			out.ID = id
+		}
+	}
+	for _, id := range []string{a.Path.MessageID, a.MessageID} {
+		if out.Message == "" {
+			out.Message = id
+		}
+	}
+	if len(out.Body) == 0 {
+		out.Body = raw
+	}
+	return out
+}
+
+// serve answers one call of the client.
+func (s *source) serve(c clientCall) {
+	ctx, cancel := context.WithTimeout(s.host.ctx, clientLimit)
+	defer cancel()
+	reply := map[string]any{"op": "answer", "unit": s.unit, "n": c.N}
+	result, err := s.host.client(ctx, s.file.path, c.Method, readArgs(c.Args))
+	switch {
+	case errors.Is(err, ErrNoMethod):
+		reply["error"] = map[string]string{"kind": "unknown", "message": fmt.Sprintf("client.%s is not available: %v", c.Method, err)}
+	case errors.Is(err, ErrNotFound):
+		reply["error"] = map[string]string{"kind": "not_found", "name": "NotFoundError", "message": err.Error()}
+	case err != nil:
+		reply["error"] = map[string]string{"kind": "failed", "message": err.Error()}
+	default:
+		reply["result"] = result
+	}
+	_ = s.child.send(reply)
+}
+
+func (h *Host) client(ctx context.Context, file, method string, args Args) (any, error) {
+	switch method {
+	case clientLog:
+		return true, h.log(file, args.Body)
+	case clientToast:
+		return true, h.toast(args.Body)
+	}
+	if h.o.Client == nil {
+		return nil, fmt.Errorf("Pillion offers plugins %s, %s: %w", clientLog, clientToast, ErrNoMethod)
+	}
+	return h.o.Client(ctx, method, args)
+}
+
+// log writes a plugin's line to Pillion's log.
+func (h *Host) log(file string, body json.RawMessage) error {
+	var b struct {
+		Service, Level, Message string
+		Extra                   map[string]any
+	}
+	if err := json.Unmarshal(body, &b); err != nil || b.Message == "" {
+		return errors.New("app.log wants {body: {service, level, message}}")
+	}
+	level := map[string]slog.Level{"debug": slog.LevelDebug, "warn": slog.LevelWarn, "error": slog.LevelError}[b.Level] // else info
+	attrs := []any{"plugin", file, "service", tools.Cut(b.Service, 100)}
+	if len(b.Extra) > 0 {
+		extra, _ := json.Marshal(b.Extra)
+		attrs = append(attrs, "extra", tools.Cut(string(extra), 2<<10))
+	}
+	h.o.Log.Log(h.ctx, level, tools.Cut(b.Message, 2<<10), attrs...)
+	return nil
+}
+
+// toast tells the person.
+func (h *Host) toast(body json.RawMessage) error {
+	var b struct{ Title, Message, Variant string }
+	if err := json.Unmarshal(body, &b); err != nil || b.Message == "" {
+		return errors.New("tui.showToast wants {body: {message, variant}}")
+	}
+	level := "info"
+	if b.Variant == "warning" || b.Variant == "error" {
+		level = b.Variant
+	}
+	text := b.Message
+	if b.Title != "" {
+		text = b.Title + ": " + text
+	}
+	if h.o.Notice != nil {
+		h.o.Notice(level, tools.Cut(text, 500))
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package custom
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Message is what the person has written, on its way into a session.
+type Message struct {
+	ID, SessionID, Agent, Provider, Model string
+	Parts                                 []MessagePart
+}
+
+// MessagePart is a piece of a message in OpenCode's shape. Files come without their bytes; one that a plugin adds has
+// them in a data: address.
+type MessagePart struct {
+	ID        string `json:"id"`
+	SessionID string `json:"sessionID"`
+	MessageID string `json:"messageID"`
+	Type      string `json:"type"` // text or file
+	Text      string `json:"text,omitempty"`
+	Synthetic bool   `json:"synthetic,omitempty"`
+	Ignored   bool   `json:"ignored,omitempty"` // for people, not for the model
+	Mime      string `json:"mime,omitempty"`
+	Filename  string `json:"filename,omitempty"`
+	URL       string `json:"url,omitempty"`
+}
+
+// ChatMessage lets plugins change a message: its parts, as they leave them. One that fails leaves it as it was.
+func (h *Host) ChatMessage(ctx context.Context, m Message) []MessagePart {
+	type output struct {
+		Message map[string]any  `json:"message"`
+		Parts   json.RawMessage `json:"parts"`
+	}
+	parts, err := json.Marshal(m.Parts)
+	if err != nil {
+		return m.Parts
+	}
+	model := map[string]string{"providerID": m.Provider, "modelID": m.Model}
+	out, err := hook(ctx, h, hookMessage, map[string]any{"sessionID": m.SessionID, "messageID": m.ID, "agent": m.Agent, "model": model},
+		output{map[string]any{"id": m.ID, "sessionID": m.SessionID, "role": "user", "agent": m.Agent, "model": model, "time": map[string]int64{"created": time.Now().UnixMilli()}}, parts})
+	if err != nil {
+		h.notice("warning", err.Error())
+		return m.Parts
+	}
+	var changed []MessagePart
+	if err := json.Unmarshal(out.Parts, &changed); err != nil {
+		h.notice("warning", fmt.Sprintf("A plugin left parts of a message that cannot be read (%s): %v", hookMessage, err))
+		return m.Parts
+	}
+	return changed
+}

@@ -1,0 +1,51 @@
+package custom
+
+import (
+	"bytes"
+	"compress/gzip"
+	"embed"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools/whole"
+)
+
+//go:embed host/*.mjs host/zod.mjs.gz
+var hostFiles embed.FS
+
+// unpack writes the host's own files to a folder, once for each version of them.
+func unpack(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	entries, err := hostFiles.ReadDir("host")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		text, err := hostFiles.ReadFile("host/" + e.Name())
+		if err != nil {
+			return err
+		}
+		name := strings.TrimSuffix(e.Name(), ".gz")
+		if name != e.Name() {
+			z, err := gzip.NewReader(bytes.NewReader(text))
+			if err != nil {
+				return err
+			}
+			if text, err = io.ReadAll(z); err != nil {
+				return err
+			}
+		}
+		path := filepath.Join(dir, name)
+		if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, text) {
+			continue
+		}
+		if err := whole.Write(path, text, 0o600); err != nil { // two of us may start at once
+			return err
+		}
+	}
+	return nil
+}
