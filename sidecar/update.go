@@ -96,13 +96,7 @@ func (v *view) show(e agent.Event, replay bool) {
 			v.showPrompt(d, true)
 		}
 	case agent.EventText, agent.EventThinking:
-		kind := "agent_message_chunk"
-		if e.Type == agent.EventThinking {
-			kind = "agent_thought_chunk"
-		}
-		if d, ok := value[agent.TextData](e); ok && d.Text != "" {
-			v.send(kind, &protocol.ContentChunk{Content: textBlock(d.Text), MessageID: d.MessageID}, protocol.UpdateMeta{})
-		}
+		v.showText(e)
 	case agent.EventTool:
 		if d, ok := value[agent.ToolData](e); ok {
 			v.showTool(d)
@@ -137,6 +131,17 @@ func (v *view) show(e agent.Event, replay bool) {
 		if !replay {
 			go v.es.tellCommands() // reads files; nobody waits for it
 		}
+	}
+}
+
+// showText sends a piece of an answer or of a thought.
+func (v *view) showText(e agent.Event) {
+	kind := "agent_message_chunk"
+	if e.Type == agent.EventThinking {
+		kind = "agent_thought_chunk"
+	}
+	if d, ok := value[agent.TextData](e); ok && d.Text != "" {
+		v.send(kind, &protocol.ContentChunk{Content: textBlock(d.Text), MessageID: d.MessageID}, protocol.UpdateMeta{})
 	}
 }
 

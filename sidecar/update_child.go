@@ -42,7 +42,7 @@ func (v *view) follow(d agent.ToolData) {
 	live, ok := v.es.server.o.Runtime.Session(id)
 	if v.past || !ok { // it is over, or was before the task's card came
 		if !kid.child.quiet {
-			_ = v.es.server.o.Runtime.StoredOf(v.es.server.ctx, id, from, []agent.EventType{agent.EventTool, agent.EventTurn}, func(e agent.Event) error {
+			_ = v.es.server.o.Runtime.StoredOf(v.es.server.ctx, id, from, []agent.EventType{agent.EventTool, agent.EventText, agent.EventThinking, agent.EventTurn}, func(e agent.Event) error {
 				kid.showChild(e)
 				if e.Type == agent.EventTurn {
 					return errSeen // what comes later belongs to another call
@@ -69,9 +69,16 @@ func number(v any) int64 {
 	return 0
 }
 
-// showChild shows what of a sub-agent's events is shown: its calls.
+// showChild shows what of a sub-agent's events is shown: its calls, and its words where the editor can nest them.
 func (v *view) showChild(e agent.Event) {
-	if e.Type != agent.EventTool {
+	switch e.Type {
+	case agent.EventText, agent.EventThinking:
+		if v.es.server.currentClient().pillion.Nested {
+			v.showText(e)
+		}
+		return
+	case agent.EventTool:
+	default:
 		return
 	}
 	d, ok := value[agent.ToolData](e)

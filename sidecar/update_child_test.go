@@ -30,7 +30,7 @@ func TestASubAgentsCallsAreNestedCards(t *testing.T) {
 	path := filepath.Join(dir, "new.txt")
 	r := newRig(t, st, dir)
 	r.model.steps = delegating(path)
-	client := `{"protocolVersion":1,"clientCapabilities":{"_meta":{"pillion":{"version":1,"methods":[]}}}}`
+	client := `{"protocolVersion":1,"clientCapabilities":{"_meta":{"pillion":{"version":1,"methods":[],"nested":true}}}}`
 	r.start(client)
 	e := r.ed
 	e.send(`{"jsonrpc":"2.0","id":"p","method":"session/prompt","params":{"sessionId":"$S","prompt":[{"type":"text","text":"go"}]}}`)
@@ -43,6 +43,8 @@ func TestASubAgentsCallsAreNestedCards(t *testing.T) {
 	}
 	e.send(`{"jsonrpc":"2.0","id":$R,"result":{"outcome":{"outcome":"selected","optionId":"once"}}}`)
 	e.expect(`{"params":{"update":{"sessionUpdate":"tool_call_update","toolCallId":"$W","status":"completed","_meta":{"pillion":{"parentToolCallId":"$T","childSessionId":"$C"}}}}}`)
+	words := `{"params":{"update":{"sessionUpdate":"agent_message_chunk","content":{"text":"I wrote it."},` + nested + `}}}`
+	e.expect(words)
 	e.expect(`{"params":{"update":{"sessionUpdate":"tool_call_update","toolCallId":"$T","status":"completed"}}}`)
 	e.expect(`{"id":"p","result":{"stopReason":"end_turn"}}`)
 	if b, _ := os.ReadFile(path); string(b) != "from below\n" {
@@ -66,6 +68,7 @@ func TestASubAgentsCallsAreNestedCards(t *testing.T) {
 	r.ed.send(`{"jsonrpc":"2.0","id":"l","method":"session/load","params":{"sessionId":"$S","cwd":"` + dir + `","mcpServers":[]}}`)
 	r.ed.expect(`{"params":{"update":{"sessionUpdate":"tool_call","name":"task","toolCallId":"?T"}}}`)
 	r.ed.expect(`{"params":{"update":{"sessionUpdate":"tool_call","name":"write",` + nested + `}}}`)
+	r.ed.expect(words)
 	r.ed.expect(`{"id":"l"}`)
 }
 

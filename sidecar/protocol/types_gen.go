@@ -1653,6 +1653,7 @@ type Capabilities struct {
 	Methods []string `json:"methods" acp:"required"` // The _pillion methods this side answers.
 	Hunks   bool     `json:"hunks,omitempty"`        // Answers and reads decisions per hunk.
 	Buffers bool     `json:"buffers,omitempty"`      // Sends (editor) or reads (agent) live buffers.
+	Nested  bool     `json:"nested,omitempty"`       // Shows what a sub-agent says inside the card of its task (editor).
 }
 
 // Hunk: A run of changed lines without context.

@@ -1106,6 +1106,7 @@
 ---@field methods string[]
 ---@field hunks? boolean
 ---@field buffers? boolean
+---@field nested? boolean
 
 ---A run of changed lines without context.
 ---@class pillion.Hunk

@@ -1295,6 +1295,7 @@ export interface Capabilities {
   methods: string[];
   hunks?: boolean;
   buffers?: boolean;
+  nested?: boolean;
 }
 
 /** A run of changed lines without context. */

@@ -196,7 +196,7 @@ export class Sidecar implements vscode.Disposable {
   }
 
   async #initialize(connection: Connection): Promise<InitializeResponse> {
-    const own: Capabilities = { version: protocolVersion, methods: [...editorMethods], hunks: true, buffers: true };
+    const own: Capabilities = { version: protocolVersion, methods: [...editorMethods], hunks: true, buffers: true, nested: true };
     return (await connection.request("initialize", {
       protocolVersion: 1,
       clientInfo: { name: "pillion-vscode", title: "Pillion for VS Code", version: String((this.context.extension.packageJSON as { version?: string }).version) },

@@ -168,13 +168,14 @@ export class ToolView implements View {
     if (d?.error) parts.push(h("div", { class: "error-text" }, d.error));
     if (d) for (const f of d.files) parts.push(diffView(f, this.bus, d.files.length > 1));
     for (const i of d?.images ?? []) parts.push(image(i));
-    const answer = e.tool === "task" && d?.output ? /<task_result>\n?([\s\S]*?)\n?<\/task_result>/.exec(d.output)?.[1] : undefined;
-    if (answer !== undefined) parts.push(createView({ kind: "text", id: `${e.id} answer`, text: answer }, this.store, this.bus).el);
-    else if (d?.output !== undefined && !(d.files.length > 0 && outcomeOf(e) === "done")) parts.push(outputView(d, this.bus, e.id, outcomeOf(e) === "running"));
-    else if (d?.input && parts.length === 0 && !d.output) parts.push(h("pre", { class: "output", tab: -1 }, d.input));
+    const kids = this.store.children(e.id);
+    const told = kids.some((k) => k.kind === "text"); // the last of its words are the answer
+    const answer = told ? "" : e.tool === "task" && d?.output ? /<task_result>\n?([\s\S]*?)\n?<\/task_result>/.exec(d.output)?.[1] : undefined;
+    if (answer) parts.push(createView({ kind: "text", id: `${e.id} answer`, text: answer }, this.store, this.bus).el);
+    else if (answer === undefined && d?.output !== undefined && !(d.files.length > 0 && outcomeOf(e) === "done")) parts.push(outputView(d, this.bus, e.id, outcomeOf(e) === "running"));
+    else if (answer === undefined && d?.input && parts.length === 0 && !d.output) parts.push(h("pre", { class: "output", tab: -1 }, d.input));
     if (e.locations.length > 1 && e.files.length === 0) parts.push(this.placeList(e.locations));
     if (e.terminalId !== undefined && outcomeOf(e) === "running") parts.push(h("div", { class: "actions" }, iconButton("terminal", "Open in a terminal", () => this.bus.post({ type: "terminal", id: e.id }), { tab: -1 })));
-    const kids = this.store.children(e.id);
     if (kids.length > 0) {
       this.drawKids(kids);
       parts.unshift(this.nested);

@@ -43,7 +43,8 @@ test("a sub-agent: its calls lie in its card, its answer reaches the model", asy
   await card.getByText("1 step").waitFor();
   await card.locator("> .row").click();
   await card.locator(".nested .tool", { hasText: "a.txt" }).waitFor();
-  await card.locator(".body .md", { hasText: "It is in a.txt." }).waitFor();
+  await card.locator(".nested .md", { hasText: "It is in a.txt." }).waitFor();
+  assert.equal(await card.getByText("It is in a.txt.").count(), 1, "said twice");
   assert.doesNotMatch(await card.innerText(), /<task/);
   assert.match(c.told(), /It is in a\.txt\./);
 });

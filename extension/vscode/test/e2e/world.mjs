@@ -243,6 +243,16 @@ export class Pillion {
     };
   }
 
+  /** Waits until a draft with these words is on the disk. */
+  async stored(words) {
+    const folder = join(this.world.server.data, "User", "workspaceStorage");
+    for (const end = Date.now() + patience; Date.now() < end; await this.page.waitForTimeout(50)) { // the disk tells nobody
+      const drafts = existsSync(folder) ? readdirSync(folder).map((f) => join(folder, f, "pillion-dev.pillion", "draft.json")) : [];
+      if (drafts.some((f) => existsSync(f) && readFileSync(f, "utf8").includes(words))) return;
+    }
+    throw new Error(`no draft holds "${words}"`);
+  }
+
   /** Types into the panel's composer and sends it. */
   async say(text) {
     const panel = this.bench.webview("pillion-dev.pillion");
