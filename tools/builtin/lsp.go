@@ -175,10 +175,6 @@ func (c *lspCall) do(ctx, asking context.Context) (tools.Result, error) {
 		return c.symbols(list), err
 	case "workspaceSymbol":
 		list, err := c.lsp.WorkspaceSymbols(asking, c.path, c.p.Query)
-		if errors.Is(err, lspbridge.ErrUnsupported) && c.path == "" { // nothing runs yet: start what the project needs
-			c.lsp.ProjectDiagnostics(asking, c.Cwd)
-			list, err = c.lsp.WorkspaceSymbols(asking, c.path, c.p.Query)
-		}
 		return c.symbols(list), err
 	case "codeActions":
 		if c.p.Apply != "" {

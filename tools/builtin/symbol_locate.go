@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/tools"
@@ -251,7 +252,10 @@ func (c *symbolCall) symbolFile(ctx context.Context, name string) (string, error
 	return path, nil
 }
 
-// filesNaming are the files below dir that may declare a name: by the servers that run, else by their text.
+// serversFirst is how long the servers have to say where a name is declared; some are only just started for it.
+const serversFirst = 3 * time.Second
+
+// filesNaming are the files below dir that may declare a name: by the servers, else by their text.
 func (c *symbolCall) filesNaming(ctx, asking context.Context, dir, name string, exact bool) ([]string, error) {
 	at, err := c.place(dir)
 	if err != nil {
@@ -266,7 +270,9 @@ func (c *symbolCall) filesNaming(ctx, asking context.Context, dir, name string, 
 		}
 	}
 	if c.lsp != nil {
-		list, err := c.lsp.WorkspaceSymbols(asking, "", name)
+		soon, cancel := context.WithTimeout(asking, serversFirst)
+		list, err := c.lsp.WorkspaceSymbols(soon, "", name)
+		cancel()
 		if err != nil && asking.Err() != nil {
 			return nil, err
 		}
