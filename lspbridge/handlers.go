@@ -175,7 +175,7 @@ func (c *client) registered(method string) bool {
 
 // clipped is one line of what a server says, short enough for a status.
 func clipped(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
+	s, _, _ = strings.Cut(strings.Join(strings.Fields(s), " "), ". (") // gopls adds how to have more of it
 	if r := []rune(s); len(r) > 60 {
 		s = string(r[:59]) + "…"
 	}
