@@ -10,6 +10,7 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/shell"
 )
 
 // Keys reads the person's answers.
@@ -53,14 +54,16 @@ func (t *Terminal) AskPermission(ctx context.Context, r permission.Request) (per
 	} else {
 		t.line("")
 		t.line(t.paint(bold, "? "+r.Permission) + " " + Clean(firstLine(r.Title)))
+		command, _ := r.Metadata["command"].(string)
+		t.command(command, r.Title)
 		for _, p := range r.Patterns {
-			if p != r.Title && p != "*" {
-				t.line("    " + Clean(p))
+			if p != r.Title && p != "*" && p != strings.TrimSpace(command) {
+				t.line("    " + Clean(shell.Visible(p)))
 			}
 		}
 	}
 	if r.Why != "" {
-		t.line(t.paint(dim, "  "+Clean(r.Why)))
+		t.line(t.paint(dim, "  "+Clean(shell.Visible(r.Why))))
 	}
 	t.mu.Unlock()
 	switch {
@@ -72,6 +75,28 @@ func (t *Terminal) AskPermission(ctx context.Context, r permission.Request) (per
 		return t.askSet(ctx, r, set)
 	}
 	return t.askPlain(ctx, r)
+}
+
+// command shows the whole of what would run where the title does not: its patterns leave out what a shell does itself.
+// t.mu is held.
+func (t *Terminal) command(text, title string) {
+	const most = 100 // lines
+	text = shell.Visible(strings.TrimSpace(text))
+	if text == "" || text == strings.TrimSpace(title) && !strings.Contains(text, "\n") {
+		return
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		switch {
+		case i == 0:
+			t.line("  $ " + Clean(line))
+		case i < most:
+			t.line("    " + Clean(line))
+		}
+	}
+	if more := len(lines) - most; more > 0 {
+		t.line(t.paint(yellow, fmt.Sprintf("    … and %d more lines that are not shown; say no unless you know them", more)))
+	}
 }
 
 func (t *Terminal) askPlain(ctx context.Context, r permission.Request) (permission.Reply, error) {

@@ -105,9 +105,38 @@ func outsideRequest(a *shell.Analysis) (permission.Request, bool) {
 	}
 	return permission.Request{
 		Permission: "external_directory", Patterns: patterns, Always: always,
-		Title: "Use " + strings.Join(patterns, ", ") + ", outside the project", Why: "the command reads or writes outside the project",
+		Title: "Use " + strings.Join(patterns, ", ") + ", outside the project", Why: shell.Visible(firstLine(a.Command)) + " " + touches(a),
 		Metadata: map[string]any{"command": a.Command, "externalPaths": a.External},
 	}, len(patterns) > 0
+}
+
+// touches says what a command does to which places outside the project.
+func touches(a *shell.Analysis) string {
+	var parts []string
+	for _, access := range [...]shell.Access{shell.Write, shell.Read} {
+		var paths []string
+		for _, p := range a.External {
+			if p.Access == access {
+				paths = append(paths, shell.Visible(p.Path))
+			}
+		}
+		if len(paths) > 0 {
+			parts = append(parts, string(access)+"s "+nameSome(paths))
+		}
+	}
+	return strings.Join(parts, " and ")
+}
+
+// firstLine is what of a command stands beside other words.
+func firstLine(command string) string {
+	line, rest, _ := strings.Cut(strings.TrimSpace(command), "\n")
+	if r := []rune(line); len(r) > 120 {
+		return string(r[:120]) + "…"
+	}
+	if strings.TrimSpace(rest) != "" {
+		return line + " …"
+	}
+	return line
 }
 
 // callsRequest is the ask for the programs themselves.
@@ -157,6 +186,9 @@ func callsRequest(a *shell.Analysis) permission.Request {
 	}
 	if r.Why == "" {
 		r.Why = "it runs " + strings.Join(r.Patterns, ", ")
+	}
+	if len(a.External) > 0 {
+		r.Why += "; outside the project it " + touches(a)
 	}
 	for _, p := range a.Protected {
 		r.Why += "; " + p.Path + ": " + p.Reason
