@@ -274,7 +274,7 @@ func (m *Manager) resolve(row Server, root string) (Server, []string, error) {
 		}
 	}
 	for _, cmd := range row.Commands {
-		if p := m.lookPath(cmd[0], root); p != "" {
+		if p := m.lookPath(cmd[0], root); p != "" && !emptyProxy(p) {
 			return row, append([]string{p}, cmd[1:]...), nil
 		}
 	}

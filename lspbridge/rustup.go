@@ -1,0 +1,26 @@
+package lspbridge
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// emptyProxy reports a stand-in that rustup puts into PATH for a component that no toolchain of the person has: it is
+// there, and can only say that it is not.
+func emptyProxy(path string) bool {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil || strings.TrimSuffix(filepath.Base(real), ".exe") != "rustup" {
+		return false
+	}
+	home := os.Getenv("RUSTUP_HOME")
+	if home == "" {
+		user, err := os.UserHomeDir()
+		if err != nil {
+			return false
+		}
+		home = filepath.Join(user, ".rustup")
+	}
+	have, err := filepath.Glob(filepath.Join(home, "toolchains", "*", "bin", filepath.Base(path)))
+	return err == nil && len(have) == 0
+}
