@@ -129,7 +129,7 @@ func TestHostileBodies(t *testing.T) {
 		"deflate": {func(c net.Conn) {
 			var b bytes.Buffer
 			z, _ := flate.NewWriter(&b, 9)
-			_, _ = z.Write(make([]byte, 100<<20))
+			_, _ = z.Write(make([]byte, 20<<20))
 			_ = z.Close()
 			_, _ = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: deflate\r\nContent-Length: %d\r\n\r\n%s", b.Len(), b.Bytes())
 		}, "deflate"},
