@@ -25,6 +25,7 @@ type turn struct {
 	cut    int  // steps in a row that the output limit cut inside a call
 	empty  int  // empty answers in a row
 	shrunk bool // a request was too long, and has been made shorter
+	guess  int  // tokens of context, where the provider does not count
 
 	// rejected: the person said no without a word; the turn ends and what has not run does not run.
 	rejected atomic.Bool
@@ -80,6 +81,9 @@ func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 	}
 	if ctx.Err() != nil && stop != TurnEnd {
 		t.end.Stop, t.end.Error = TurnCancelled, ""
+	}
+	if t.end.ContextUsed == 0 && t.guess > 0 { // a server that does not count
+		t.end.ContextUsed, s.hist.usedAt = t.guess, len(s.hist.messages)
 	}
 	if t.end.ContextUsed == 0 {
 		t.end.ContextUsed = s.hist.used
@@ -275,6 +279,9 @@ func (t *turn) finish(ctx context.Context, set *setup, a *answer, failed error) 
 	t.s.hist.add(step.Message, step.Results)
 	t.end.Steps++
 	t.spend(step)
+	if step.Usage == (provider.Usage{}) {
+		t.guess = t.tokens(set)
+	}
 
 	answered := len(a.calls) > 0
 	switch {

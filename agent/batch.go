@@ -1,0 +1,102 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+)
+
+// maxParallel is how many read-only calls of a step run at once.
+const maxParallel = 8
+
+// batch runs the calls of one step.
+type batch struct {
+	a     *answer
+	wg    sync.WaitGroup
+	slots chan struct{}
+}
+
+func newBatch(a *answer) *batch { return &batch{a: a, slots: make(chan struct{}, maxParallel)} }
+
+// ready is told when a call's arguments are whole, while the answer still streams. A read-only call starts at once
+// when only read-only ones stand before it. The answer's mu is held.
+func (b *batch) ready(ctx context.Context, c *call) {
+	for _, before := range b.a.calls {
+		if !before.readOnly() {
+			return
+		}
+		if before == c {
+			b.start(ctx, c)
+			return
+		}
+	}
+}
+
+// start runs a call beside others.
+func (b *batch) start(ctx context.Context, c *call) {
+	c.started = true
+	b.wg.Go(func() {
+		if c.tool.Parallel { // it does its work elsewhere, and counts there
+			b.one(ctx, c)
+			return
+		}
+		select {
+		case b.slots <- struct{}{}:
+			defer func() { <-b.slots }()
+		case <-ctx.Done():
+		}
+		b.one(ctx, c)
+	})
+}
+
+func (b *batch) one(ctx context.Context, c *call) {
+	if b.a.t.loop.isBlocked(c) {
+		c.fail("doom_loop", blockedText)
+		return
+	}
+	if wordless(c.run(ctx)) {
+		b.a.t.rejected.Store(true)
+	}
+}
+
+// calls runs what has not run yet and returns when every call is answered: read-only ones beside each other, others
+// alone and in order.
+func (t *turn) calls(ctx context.Context, set *setup, a *answer, failed error) {
+	for _, c := range a.calls {
+		if c.started {
+			continue
+		}
+		if raw := c.raw.String(); !c.complete && failed == nil && a.stop != provider.StopMaxTokens && raw != "" && json.Valid([]byte(raw)) {
+			c.complete = true // whole, only its end was not announced
+		} else if c.complete && a.stop == provider.StopMaxTokens && raw != "" && !json.Valid([]byte(raw)) {
+			c.complete = false // announced, but cut
+		}
+		if !c.readOnly() {
+			a.batch.wg.Wait()
+		}
+		switch {
+		case ctx.Err() != nil:
+			c.fail("cancelled", cancelledText)
+		case !c.complete && a.stop == provider.StopMaxTokens:
+			c.cut = true
+			c.fail("cut", cutText)
+		case !c.complete:
+			c.fail("cut", brokenText)
+		case t.rejected.Load():
+			c.fail("not_run", notRunText)
+		case c.readOnly():
+			a.batch.start(ctx, c)
+		default:
+			c.started = true
+			a.batch.one(ctx, c)
+		}
+	}
+	a.batch.wg.Wait()
+	t.watch(ctx, a.calls)
+}
+
+// blockedText is the result of a call that a loop rule forbids to repeat.
+var blockedText = fmt.Sprintf("Not run: this call was made %d times with the same result, and repeating it is forbidden. Do something else, or end your turn and say what stops you.", loopLength)
