@@ -144,6 +144,9 @@ func (s *Session) Events(ctx context.Context, from int64, yield func(Event) erro
 	return s.rt.st.Events(ctx, s.ID(), from, func(e store.Event) error { return yield(fromStore(e)) })
 }
 
+// Last is the number of the newest event.
+func (s *Session) Last() int64 { return s.log.last() }
+
 // EventsOf is Events for some types only.
 func (s *Session) EventsOf(ctx context.Context, from int64, types []EventType, yield func(Event) error) error {
 	s.log.flush()

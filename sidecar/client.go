@@ -73,11 +73,11 @@ var errNoAnswer = errors.New("the editor did not answer in time")
 
 // ask calls the editor for data, within dataTimeout.
 func (s *Server) ask(ctx context.Context, method string, params, result any) error {
-	limited, cancel := context.WithTimeout(ctx, dataTimeout)
+	limited, cancel := context.WithTimeout(ctx, s.dataLimit)
 	defer cancel()
 	err := s.call(limited, method, params, result)
 	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%s: %w (%s)", method, errNoAnswer, dataTimeout)
+		return fmt.Errorf("%s: %w (%s)", method, errNoAnswer, s.dataLimit)
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/tools/txtar"
 
@@ -15,7 +16,7 @@ import (
 )
 
 // A script is a conversation: "> message" is sent, "< pattern" is awaited (see editor.expect), "file NAME: text" looks at
-// the disk, "# …" is a remark. $CWD is the session's folder. The model's steps stand in their own section: "text …",
+// the disk, "user NAME: text" writes to it, "told TEXT" is what the model has read, "# …" is a remark. $CWD is the session's folder. The model's steps stand in their own section: "text …",
 // "think …", "call TOOL {input}", with "---" between steps.
 func runScript(t *testing.T, script, model string, tree map[string]string) {
 	cwd := t.TempDir()
@@ -48,6 +49,10 @@ func runScript(t *testing.T, script, model string, tree map[string]string) {
 			if got := read(t, filepath.Join(cwd, name)); got != text {
 				at(fmt.Sprintf("is %q", got))
 			}
+		case "impatient": // a question to the editor's program may take a moment only
+			r.server.dataLimit = 50 * time.Millisecond
+		case "patches": // the model changes files by patches
+			r.world.switches = map[string]bool{"apply_patch": true}
 		case "user":
 			name, want, _ := strings.Cut(rest, ": ")
 			text, err := strUnquote(want)

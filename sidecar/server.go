@@ -94,6 +94,8 @@ type Server struct {
 
 	lagging lagging // files an editor has not loaded again since we wrote them
 
+	dataLimit time.Duration // how long a program of the editor's may take to answer; never changed while it serves
+
 	mu       sync.Mutex
 	client   *client                   // guarded by mu
 	sessions map[string]*editorSession // guarded by mu
@@ -117,7 +119,7 @@ func NewServer(o ServerOptions) *Server {
 	if o.Modes == nil && o.Runtime != nil {
 		o.Modes = o.Runtime.Agents
 	}
-	s := &Server{o: o, log: o.Log, sessions: map[string]*editorSession{}, client: &client{}, wired: make(chan struct{})}
+	s := &Server{o: o, log: o.Log, sessions: map[string]*editorSession{}, client: &client{}, wired: make(chan struct{}), dataLimit: dataTimeout}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	return s
 }

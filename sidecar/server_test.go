@@ -113,6 +113,35 @@ func TestNonsenseOnTheWireIsAnsweredAndSurvived(t *testing.T) {
 	}
 }
 
+// An editor that writes a byte at a time, and goes away in the middle of a message: what was whole is answered, what was
+// not does nothing, and the server ends without an error.
+func TestAByteAtATimeAndHalfAMessageAtTheEnd(t *testing.T) {
+	r := newRig(t, testStore(t), t.TempDir())
+	id := r.start("")
+	slowly := func(text string) {
+		for i := range len(text) {
+			if _, err := r.ed.conn.Write([]byte{text[i]}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	slowly(fmt.Sprintf(`{"jsonrpc":"2.0","id":"p","method":"session/prompt","params":{"sessionId":%q,"prompt":[{"type":"text","text":"grüß dich 😀"}]}}`+"\r\n", id))
+	r.ed.expect(`{"id":"p","result":{"stopReason":"end_turn"}}`)
+	if got := r.model.seen[0].Messages[0].Parts[0].Text; got != "grüß dich 😀" {
+		t.Errorf("the model read %q", got)
+	}
+	slowly(fmt.Sprintf(`{"jsonrpc":"2.0","id":"half","method":"session/delete","params":{"sessionId":%q`, id))
+	_ = r.ed.conn.Close()
+	err := <-r.served
+	r.served <- err
+	if err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+	if _, err := r.rt.LoadSession(t.Context(), id); err != nil {
+		t.Errorf("half a message did something: %v", err)
+	}
+}
+
 func TestAnIDInUseIsRefused(t *testing.T) {
 	r := newRig(t, testStore(t), t.TempDir())
 	r.start("")

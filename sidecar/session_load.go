@@ -88,10 +88,18 @@ func (s *Server) loadSession(ctx context.Context, r *rpc.Request) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("session %s cannot be replayed: %w", p.SessionID, err)
 	}
-	note = joinNotes(s.passMCP(p.Cwd, p.MCPServers), note)
-	s.wire.afterAnswer(r, func() { go es.arrived(note, !had) })
+	modes, options := es.opened(r, p.Cwd, p.MCPServers, note, !had)
+	return &protocol.LoadSessionResponse{Modes: modes, ConfigOptions: options}, nil
+}
+
+// opened ends the opening of a stored session, with or without its past: what the editor passed along is taken over,
+// and what it must know follows the answer.
+func (es *editorSession) opened(r *rpc.Request, cwd string, servers []protocol.MCPServer, note string, first bool) (*protocol.SessionModeState, []protocol.SessionConfigOption) {
+	s := es.server
+	note = joinNotes(s.passMCP(cwd, servers), note)
+	s.wire.afterAnswer(r, func() { go es.arrived(note, first) })
 	info := es.Info()
-	return &protocol.LoadSessionResponse{Modes: s.modes(info), ConfigOptions: s.configOptions(info)}, nil
+	return s.modes(info), s.configOptions(info)
 }
 
 // arrived is what follows the answer that opened a stored session: what the editor must know, and what waits for the
@@ -118,25 +126,32 @@ func (s *Server) resumeSession(ctx context.Context, r *rpc.Request) (any, error)
 		return nil, err
 	}
 	if !had {
-		var last int64
-		err := es.Events(ctx, 0, func(e agent.Event) error {
-			last = e.Seq
-			es.view.remember(e)
-			return ctx.Err()
-		})
-		if err == nil {
-			es.subscribe(last, false)
-		}
+		err := es.remember(ctx)
 		es.err = err
 		close(es.ready)
 		if err != nil {
 			return nil, fmt.Errorf("session %s cannot be resumed: %w", p.SessionID, err)
 		}
 	}
-	note = joinNotes(s.passMCP(p.Cwd, p.MCPServers), note)
-	s.wire.afterAnswer(r, func() { go es.arrived(note, !had) })
-	info := es.Info()
-	return &protocol.ResumeSessionResponse{Modes: s.modes(info), ConfigOptions: s.configOptions(info)}, nil
+	modes, options := es.opened(r, p.Cwd, p.MCPServers, note, !had)
+	return &protocol.ResumeSessionResponse{Modes: modes, ConfigOptions: options}, nil
+}
+
+// remember takes in what has happened without showing it, and follows the session from there on. Only what a view keeps
+// is read; calls and answers, most of a session, are not.
+func (es *editorSession) remember(ctx context.Context) error {
+	last := es.Last()
+	kept := []agent.EventType{agent.EventSession, agent.EventPrompt, agent.EventRestore, agent.EventReview, agent.EventChange}
+	err := es.EventsOf(ctx, 0, kept, func(e agent.Event) error {
+		if e.Seq <= last { // what comes meanwhile is followed
+			es.view.remember(e)
+		}
+		return ctx.Err()
+	})
+	if err == nil {
+		es.subscribe(last, false)
+	}
+	return err
 }
 
 // pageSize is how many sessions one answer of session/list carries.

@@ -106,7 +106,8 @@ func (p *workplace) storePlace() string {
 
 // rules are the effective ones of the default agent in a directory.
 func (p *workplace) rules(dir string) permission.Ruleset {
-	return append(permission.Default(), p.lately(dir).Permission.Rules...)
+	c, _ := p.config(dir)
+	return append(permission.Default(), c.Permission.Rules...)
 }
 
 // worktree is the git worktree's root that holds dir, or dir itself without git. It looks for .git only: starting
@@ -168,47 +169,12 @@ func inside(path, dir string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-const maxLog = 8 << 20 // bytes; a log that has grown beyond is moved to .1 at the next start
-
 // logger writes to a file under the state folder, made at the first line, and warnings to standard error too.
 func (p *workplace) logger() (*slog.Logger, func()) {
-	f := &lazyFile{path: filepath.Join(p.state, "log", "pillion.log")}
+	f := &logFile{max: maxLog, path: filepath.Join(p.state, "log", "pillion.log")}
 	level := slog.LevelInfo
 	if l := os.Getenv("PILLION_LOG_LEVEL"); l != "" {
 		_ = level.UnmarshalText([]byte(l)) // an unknown word keeps info
 	}
 	return slog.New(slog.NewTextHandler(hiding{f, &p.secrets}, &slog.HandlerOptions{Level: level})), f.close
-}
-
-// lazyFile opens at the first write, so that a start that logs nothing touches nothing.
-type lazyFile struct {
-	path string
-	mu   sync.Mutex
-	f    *os.File
-	err  error
-}
-
-func (l *lazyFile) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.f == nil && l.err == nil {
-		if l.err = os.MkdirAll(filepath.Dir(l.path), 0o700); l.err == nil {
-			if info, err := os.Stat(l.path); err == nil && info.Size() > maxLog {
-				_ = os.Rename(l.path, l.path+".1")
-			}
-			l.f, l.err = os.OpenFile(l.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-		}
-	}
-	if l.err != nil {
-		return len(b), nil // no log is no reason to stop
-	}
-	return l.f.Write(b)
-}
-
-func (l *lazyFile) close() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.f != nil {
-		_ = l.f.Close()
-	}
 }
