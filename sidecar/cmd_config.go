@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pillion-dev/pillion/sidecar/config"
+	"github.com/pillion-dev/pillion/tools/permission"
 )
 
 func configCommand() *cobra.Command {
@@ -41,7 +42,7 @@ func configCheck() *cobra.Command {
 				if held == nil {
 					held = []config.Held{}
 				}
-				if err := json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"ok": len(problems) == 0, "problems": problems, "trusted": conf.Trusted(), "held": held, "unsupported": slices.Concat([]config.Unsupported{}, conf.Unsupported())}); err != nil {
+				if err := json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"ok": len(problems) == 0, "problems": problems, "trusted": conf.Trusted(), "held": held, "unsupported": slices.Concat([]config.Unsupported{}, conf.Unsupported()), "doubtful": slices.Concat([]string{}, permission.Lint(conf.Permission.Rules))}); err != nil {
 					return err
 				}
 			} else {
@@ -53,6 +54,9 @@ func configCheck() *cobra.Command {
 				}
 				for _, u := range conf.Unsupported() {
 					fmt.Fprintln(c.OutOrStdout(), u)
+				}
+				for _, doubt := range permission.Lint(conf.Permission.Rules) { // no mistakes: a tool of that name may come
+					fmt.Fprintln(c.OutOrStdout(), doubt)
 				}
 				if len(conf.Held()) > 0 {
 					fmt.Fprintln(c.OutOrStdout(), "what is held back counts after: pillion trust "+quoteArg(worktree(dir)))

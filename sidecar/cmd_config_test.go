@@ -1,0 +1,28 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What is no mistake but probably not what was meant is said, and does not fail the check.
+func TestConfigCheckDoubtsRules(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "c", "pillion"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	text := `{"permission": {"edir": "deny", "bash": {"rm *": "deny", "*": "allow"}}}`
+	if err := os.WriteFile(filepath.Join(dir, "c", "pillion", "pillion.jsonc"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "config", "check")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "PILLION_TEST_MAIN=1", "HOME="+dir, "XDG_CONFIG_HOME="+dir+"/c", "XDG_STATE_HOME="+dir+"/s")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), `did you mean "edit"?`) || !strings.Contains(string(out), "never applies") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
