@@ -156,9 +156,9 @@ func plotCurves(path, axis string, curves []Curve) error {
 		var values, sizes []float64
 		for k := range c.Sizes {
 			sizes = append(sizes, float64(c.Sizes[k]))
-			values = append(values, c.Ours[k].Median())
+			values = append(values, c.Ours[k].at(0.05), c.Ours[k].P95())
 			if k < len(c.Beside) {
-				values = append(values, c.Beside[k].Median())
+				values = append(values, c.Beside[k].at(0.05), c.Beside[k].P95())
 			}
 		}
 		low, high := decades(values)

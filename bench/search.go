@@ -15,7 +15,10 @@ const howSearch = "A generated tree of 1,000 folders and 50,000 files of 0.5 to 
 	"with the Go engine, since ripgrep would be another process."
 
 // warmSearch is the answer to "would an index kept fresh by watching be faster?".
-const warmSearch = "TODO"
+const warmSearch = "**No index is kept.** A list of files, fed by fsnotify, saves the walk and nothing else: for glob that is what is left of a few milliseconds, ours being quicker " +
+	"than rg's already; for grep it is the difference between `rg --files` and nothing, a sixth of what `rg` takes for a rare word. The rest is reading 50,000 files, which only an index of " +
+	"their contents avoids: tens of megabytes for every project, filled before it is of use, and wrong as soon as one change is missed. fsnotify misses them where its queue overflows, on network " +
+	"and container mounts, and beyond the kernel's number of watches (one a folder). To an agent a stale answer costs more than these milliseconds, so every search walks, at rg's speed, and is never stale."
 
 func (b *bench) search() {
 	cwd := b.project("tree")

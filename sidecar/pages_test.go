@@ -210,6 +210,7 @@ func TestEveryCommandThatIsNamedExists(t *testing.T) {
 			}
 			// alternatives: `pillion sessions list | show ID | export ID`
 			root := rootCommand()
+			new(profile).flag(root)
 			base, _, _ := strings.Cut(line, " | ")
 			namedCommand(t, page, root, strings.Fields(base)[1:])
 			for _, other := range strings.Split(line, " | ")[1:] {
