@@ -122,3 +122,35 @@ func TestTheFaultSuiteNamesTests(t *testing.T) {
 		}
 	}
 }
+
+// A weakness that is found fails the audit; a service that cannot be reached is said, and is no "nothing known".
+func TestTheAuditTellsFoundFromNotAsked(t *testing.T) {
+	for _, c := range []struct {
+		name, golang, npm string
+		fails             bool
+		says              []string
+	}{
+		{"nothing", "echo 'No vulnerabilities found.'", "true", false, []string{"govulncheck: nothing known", "npm audit: nothing known"}},
+		{"unreachable", "echo 'fetching vulnerabilities: 403 Forbidden'; exit 1", "echo 'npm warn audit 405 Method Not Allowed'; echo 'npm error audit endpoint returned an error'; exit 1", false, []string{"govulncheck: not asked: fetching", "npm audit: not asked: npm warn audit 405"}},
+		{"a module", "echo 'Vulnerability #1: GO-2026-0001'; exit 3", "true", true, []string{"GO-2026-0001"}},
+		{"a package", "echo 'No vulnerabilities found.'", "echo '1 high severity vulnerability'; exit 1", true, []string{"1 high severity"}},
+	} {
+		bin := t.TempDir()
+		for name, script := range map[string]string{"go": c.golang, "npm": c.npm} {
+			if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cmd := exec.CommandContext(t.Context(), "bash", "../scripts/audit.sh")
+		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+		out, err := cmd.CombinedOutput()
+		if (err != nil) != c.fails {
+			t.Errorf("%s: %v\n%s", c.name, err, out)
+		}
+		for _, want := range c.says {
+			if !strings.Contains(string(out), want) {
+				t.Errorf("%s: nothing of %q:\n%s", c.name, want, out)
+			}
+		}
+	}
+}

@@ -61,7 +61,7 @@ func TestAsAnotherUser(t *testing.T) {
 	}
 	cmd := exec.Command(self)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "PILLION_TEST_NOBODY="+dir)
+	cmd.Env = append(os.Environ(), "PILLION_TEST_NOBODY="+dir, "GOCOVERDIR="+filepath.Join(dir, "shared")) // with -cover the other user writes too
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	b, err := cmd.CombinedOutput()
 	if err != nil {
