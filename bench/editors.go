@@ -51,7 +51,7 @@ func (b *bench) vscode() {
 		Chromium    string
 	}
 	var stream, wall, open, scroll Samples
-	for range b.rounds(3) {
+	for range 2 { // each draws thousands of frames
 		b.script(&panel, "node", "bench/vscode/panel.mjs")
 		stream, wall = append(stream, panel.Stream20000.Longest), append(wall, panel.Stream20000.WallLongest)
 		open, scroll = append(open, panel.Open5000), append(scroll, panel.Scroll.Longest)
