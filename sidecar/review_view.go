@@ -23,6 +23,9 @@ func (v *view) takeLedger(e agent.Event) *changeView {
 
 // showChange puts a change's diff on its call's card, and tells an editor that knows changes where it stands.
 func (v *view) showChange(e agent.Event, replay bool) {
+	if d, ok := value[agent.ChangeData](e); ok {
+		e.Value = d // a stored one is decoded once; its set can be long
+	}
 	c := v.takeLedger(e)
 	if c == nil || c.state == agent.ChangeWriting {
 		return

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/tools/change"
+)
+
+// How many bytes of text a change's diffs carry: of one file whole, beyond it only the changed places; and of all files,
+// beyond which they are only named. One message must stay below what editors read.
+const (
+	maxDiffText  = 4 << 20
+	maxDiffTotal = 10 << 20
+)
+
+// diffContent is a change as ACP shows it: one diff for each file.
+func diffContent(set *change.Set) []protocol.ToolCallContent {
+	var out []protocol.ToolCallContent
+	total := 0
+	for _, f := range set.Files {
+		d := &protocol.Diff{Path: f.Path, NewText: f.New}
+		old := f.Old
+		if len(f.Old)+len(f.New) > maxDiffText || f.OldRef != "" || f.NewRef != "" { // or its texts are kept elsewhere
+			old, d.NewText = excerpts(f)
+		}
+		if total += len(old) + len(d.NewText); total > maxDiffTotal {
+			out = append(out, textContent(fmt.Sprintf("%s %s: too large to show beside the others", f.Kind, f.Path)))
+			continue
+		}
+		if f.Kind != change.Create {
+			d.OldText = &old
+		}
+		switch f.Kind {
+		case change.Delete:
+			d.NewText = ""
+		case change.Rename:
+			out = append(out, textContent(fmt.Sprintf("Rename %s to %s", f.Path, f.NewPath)))
+			d.Path = f.NewPath
+			if f.Old == f.New {
+				continue
+			}
+		}
+		out = append(out, protocol.ToolCallContent{Type: "diff", Value: d})
+	}
+	return out
+}
+
+// excerpts are the changed places of a file too large to show whole.
+func excerpts(f change.File) (old, now string) {
+	var a, b strings.Builder
+	for _, h := range f.Hunks {
+		head := fmt.Sprintf("… line %d …\n", h.OldStart)
+		if a.Len()+b.Len()+len(h.OldText)+len(h.NewText) > maxDiffText {
+			a.WriteString("… and more …\n")
+			b.WriteString("… and more …\n")
+			break
+		}
+		a.WriteString(head + h.OldText)
+		b.WriteString(head + h.NewText)
+	}
+	return a.String(), b.String()
+}
