@@ -30,7 +30,7 @@ func hostileServer() *sdk.Server {
 	}
 	s.AddTool(&sdk.Tool{Name: "schema", InputSchema: map[string]any{"type": "object", "properties": map[string]any{"p": map[string]any{"$ref": "#/no/such"}}}}, fine)
 	add("huge", func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		return text(strings.Repeat("line of a huge result\n", 30<<20/22)), nil
+		return text(strings.Repeat("line of a huge result\n", 4<<20/22)), nil // much more than a result may be; toohuge is what no message may be
 	})
 	add("toohuge", func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		return text(strings.Repeat("x", maxMessage+1)), nil
