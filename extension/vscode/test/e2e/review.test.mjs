@@ -43,7 +43,6 @@ test("accept, reject and comment hunk by hunk: what was accepted is written, the
 test("by keyboard: accept, reject, next; the edited right side is what is written", async (t) => {
   const p = await w.open(t, { "a.txt": long });
   await proposed(p);
-  await p.page.keyboard.press("Escape");
   await p.page.keyboard.press("Control+Alt+o"); // to the first hunk
   await p.page.locator(".modified-in-monaco-diff-editor.focused, .modified .monaco-editor.focused, .editor.modified .focused").first().waitFor();
   await p.page.keyboard.press("End");

@@ -19,6 +19,7 @@ export const shots = process.env.PILLION_SHOTS ?? "";
 /** What all worlds share. */
 let shared;
 const flaky = [];
+let ending = false;
 
 async function start() {
   if (!existsSync(binary)) throw new Error(`${binary} is missing; run "make build" first`);
@@ -30,7 +31,7 @@ async function start() {
   return { at, scratch, steps, model, browser, servers: new Map() };
 }
 
-after(async () => {
+async function end() {
   const all = await shared?.catch(() => undefined); // its tests have said why
   if (!all) return;
   const { browser, servers, model, scratch } = all;
@@ -39,7 +40,7 @@ after(async () => {
   model.close();
   rmSync(scratch, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
   if (flaky.length > 0) console.error(`passed only when run once more:\n${flaky.join("\n")}`);
-});
+}
 
 /** A server of a kind. `vsix: true` makes a package and installs that; `trust: true` asks whether folders are trusted. */
 async function serverOf({ vsix = false, trust = false }) {
@@ -65,6 +66,8 @@ function withoutPillion(path) {
  * said. `machine` are settings of that scope, `settings` those of the folder; `spy: true` writes down what the sidecar hears (w.heard).
  */
 export function world(o = {}) {
+  if (!ending) after(end);
+  ending = true;
   const w = { open, heard, test, before, steps: undefined, model: undefined, scratch: "", server: undefined, browser: undefined };
   let context, windows = 0;
 
@@ -194,6 +197,7 @@ export class Pillion {
   async ask(steps) {
     this.world.steps.push(...steps);
     await this.bench.command("Pillion: Fix Problems in This File");
+    await this.bench.webview("pillion-dev.pillion").locator("textarea.input:focus").waitFor(); // it takes the focus when it is there: keys that are pressed later stay where they belong
   }
 
   /** The lens with this text in the proposal; nth when there are several. */
