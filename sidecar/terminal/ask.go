@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"strings"
 
-	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/shell"
@@ -317,55 +316,6 @@ func (t *Terminal) edit(f *change.File, h *change.Hunk) (text string, changed bo
 		return "", false, err
 	}
 	return string(b), string(b) != h.NewText, nil
-}
-
-// AskQuestions asks the question tool's questions, one after the other.
-func (t *Terminal) AskQuestions(ctx context.Context, _ *tools.Call, qs []tools.Question) ([][]string, error) {
-	if t.Keys == nil || t.Approve != Ask {
-		return nil, tools.ErrDismissed
-	}
-	defer t.turn()()
-	var out [][]string
-	for _, q := range qs {
-		t.mu.Lock()
-		t.wait("")
-		t.newline()
-		t.line("")
-		t.line(t.paint(bold, "? "+Clean(q.Question)))
-		for i, o := range q.Options {
-			t.line(fmt.Sprintf("  %d  %s  %s", i+1, Clean(o.Label), t.paint(dim, Clean(o.Description))))
-		}
-		t.mu.Unlock()
-		how := "  number"
-		if q.Multiple {
-			how = "  numbers, separated by commas"
-		}
-		if q.Custom == nil || *q.Custom {
-			how += " or your own words"
-		}
-		answer, err := t.words(ctx, how+" (enter dismisses): ")
-		if err != nil {
-			return nil, err
-		}
-		if answer == "" {
-			return nil, tools.ErrDismissed
-		}
-		out = append(out, choose(q, answer))
-	}
-	return out, nil
-}
-
-// choose turns "1, 3" into labels; anything else is the person's own words.
-func choose(q tools.Question, answer string) []string {
-	var labels []string
-	for _, part := range strings.Split(answer, ",") {
-		var n int
-		if _, err := fmt.Sscanf(strings.TrimSpace(part), "%d", &n); err != nil || n < 1 || n > len(q.Options) {
-			return []string{answer}
-		}
-		labels = append(labels, q.Options[n-1].Label)
-	}
-	return labels
 }
 
 func (t *Terminal) key(ctx context.Context, question, keys string) (byte, error) {

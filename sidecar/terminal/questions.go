@@ -1,0 +1,89 @@
+package terminal
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools"
+)
+
+// AskQuestions asks the question tool's questions, one after the other.
+func (t *Terminal) AskQuestions(ctx context.Context, _ *tools.Call, qs []tools.Question) ([][]string, error) {
+	if t.Keys == nil || t.Approve != Ask {
+		return nil, tools.ErrDismissed
+	}
+	defer t.turn()()
+	var out [][]string
+	for _, q := range qs {
+		t.mu.Lock()
+		t.wait("")
+		t.newline()
+		t.line("")
+		t.line(t.paint(bold, "? "+Clean(q.Question)))
+		for i, o := range q.Options {
+			t.line(fmt.Sprintf("  %d  %s  %s", i+1, Clean(o.Label), t.paint(dim, Clean(o.Description))))
+		}
+		t.mu.Unlock()
+		how := "  number"
+		if q.Multiple {
+			how = "  numbers, separated by commas"
+		}
+		if q.Custom == nil || *q.Custom {
+			how += " or your own words"
+		}
+		for ok := false; !ok; {
+			answer, err := t.words(ctx, how+" (enter dismisses): ")
+			if err != nil {
+				return nil, err
+			}
+			if answer == "" {
+				return nil, tools.ErrDismissed
+			}
+			var labels []string
+			if labels, ok = choose(q, answer); ok {
+				out = append(out, labels)
+			}
+		}
+	}
+	return out, nil
+}
+
+// choose turns "1, 3" and the options' own words, or how they begin, into labels; anything else is the person's own
+// words. ok is false for words where only the options count.
+func choose(q tools.Question, answer string) (labels []string, ok bool) {
+	parts := []string{answer}
+	if q.Multiple {
+		parts = strings.Split(answer, ",")
+	}
+	for _, part := range parts {
+		part = strings.TrimSpace(part)
+		n, err := strconv.Atoi(part)
+		if err != nil {
+			n = 1 + meant(q.Options, part)
+		}
+		if n < 1 || n > len(q.Options) {
+			return []string{answer}, q.Custom == nil || *q.Custom
+		}
+		labels = append(labels, q.Options[n-1].Label)
+	}
+	return labels, true
+}
+
+// meant is the one option that a word names or begins, like y for Yes; -1 when there is none, or more than one.
+func meant(options []tools.Option, word string) int {
+	found := -1
+	for i, o := range options {
+		if strings.EqualFold(o.Label, word) {
+			return i
+		}
+		if len(word) > 0 && len(word) <= len(o.Label) && strings.EqualFold(o.Label[:len(word)], word) {
+			if found >= 0 {
+				return -1
+			}
+			found = i
+		}
+	}
+	return found
+}
