@@ -19,7 +19,7 @@ const relayArg = "__terminal"
 
 const (
 	relayAfter  = 150 * time.Millisecond // commands that end sooner are shown as text alone
-	relayAttach = 5 * time.Second        // how long the editor's program may take to come
+	relayAttach = 15 * time.Second       // how long the editor's program may take to come
 	relayStuck  = 5 * time.Second        // how long it may read nothing
 )
 
