@@ -257,8 +257,9 @@ func OffsetPosition(text string, offset int) protocol.Position {
 	var p protocol.Position
 	i := 0
 	for {
-		_, next := lineEnd(text, i)
+		end, next := lineEnd(text, i)
 		if next > offset {
+			offset = min(offset, end) // between \r and \n there is no position
 			break
 		}
 		i = next

@@ -40,18 +40,11 @@ var noParameters = json.RawMessage(`{"type":"object","properties":{}}`)
 // schema is the tool's input schema; one that is no object schema, or too long, becomes "any object".
 func schema(t *sdk.Tool) json.RawMessage {
 	raw, err := json.Marshal(t.InputSchema)
-	var shape struct {
-		Type       any             `json:"type"`
-		Properties json.RawMessage `json:"properties"`
-	}
-	if err != nil || len(raw) > maxSchema || json.Unmarshal(raw, &shape) != nil || shape.Type != nil && shape.Type != "object" {
+	var m map[string]any // a struct would take "TYPE" for "type"
+	if err != nil || len(raw) > maxSchema || json.Unmarshal(raw, &m) != nil || m == nil || m["type"] != nil && m["type"] != "object" {
 		return noParameters
 	}
-	if shape.Type == nil || shape.Properties == nil { // both are needed by some providers
-		var m map[string]any
-		if json.Unmarshal(raw, &m) != nil || m == nil {
-			return noParameters
-		}
+	if m["type"] == nil || m["properties"] == nil { // both are needed by some providers
 		m["type"] = "object"
 		if m["properties"] == nil {
 			m["properties"] = map[string]any{}
