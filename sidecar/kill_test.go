@@ -60,7 +60,7 @@ func killAfter(cmd *exec.Cmd, journal string, delay time.Duration) {
 // The whole program is killed while it applies a patch of twenty files; the next start ends what it left, says
 // which way, and every file is old or every file is new. Package files does the same 200 times to the commit alone.
 func TestKilledInTheMiddleOfAPatch(t *testing.T) {
-	const runs = 20
+	const runs = 12
 	home := atHome(t)
 	journal := filepath.Join(home, "state", "pillion", "journal", "*.json")
 	patch, old, now := "*** Begin Patch\n", map[string]string{}, map[string]string{}

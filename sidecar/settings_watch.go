@@ -175,6 +175,7 @@ func (p *workplace) settingsFolders(cwd string) map[string]bool {
 
 // resettle starts what a directory's settings ask for now and ends what they ask for no longer.
 func (a *app) resettle(cwd string) {
+	a.place.config(cwd) // as it is now, not as it was a moment ago
 	if set := a.mcp.of(cwd); set != nil {
 		set.Start()
 	}

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	maxWaiting  = 16 << 20 // bytes of updates that may wait for a slow editor before its sessions wait too
+	maxWaiting  = 8 << 20  // bytes of updates that may wait for a slow editor before its sessions wait too
 	maxMerged   = 1 << 20  // bytes of text one chunk may grow to while it waits
 	maxText     = 4 << 20  // bytes of text one chunk carries; quoted it may grow sixfold
 	maxUpdate   = 12 << 20 // bytes of one update, unquoted; the npm SDK drops a connection at 32 MiB
-	updateEntry = 300      // bytes an update weighs besides its texts
+	updateEntry = 1000     // bytes an update weighs besides its texts: its objects, as they lie in memory
 )
 
 // wire is one connection to an editor: everything that leaves goes through its one queue, in order. Updates that wait
