@@ -175,7 +175,7 @@ func (a *app) env(s agent.SessionInfo) builtin.Env {
 	return env
 }
 
-// ended ends what a session's commands left running.
+// ended ends what a session's commands left running, and lets go of what was kept for it.
 func (a *app) ended(session string) {
 	a.mu.Lock()
 	env, ok := a.envs[session]
@@ -186,6 +186,7 @@ func (a *app) ended(session string) {
 		link.release(session)
 	}
 	a.mcp.ended(session)
+	a.models.Forget(session)
 	if ok {
 		env.Shell.Close()
 	}

@@ -2,13 +2,15 @@ package provider
 
 import (
 	"bytes"
+	"maps"
+	"strings"
 	"sync"
 	"time"
 )
 
 const (
 	// maxCached bounds the encoded bytes one provider keeps for all its conversations, besides the one in use.
-	maxCached = 32 << 20
+	maxCached = 16 << 20
 	// idleConversation is when an unused conversation's encoding is dropped.
 	idleConversation = 10 * time.Minute
 )
@@ -17,8 +19,8 @@ const (
 // provider instance; a conversation is one session with one model, because the model decides what is sent (images,
 // signatures). An entry is used again only for the same message: the same place, id, role and parts slice (by
 // address; messages are immutable). A compacted or forked history therefore encodes again what changed, and nothing
-// has to be told to forget. The parts of the cached entries stay reachable until their conversation is dropped:
-// idle for 10 minutes, or least recently used when all together hold more than 32 MiB.
+// has to be told to forget. The parts of the cached entries stay reachable until their conversation is dropped: ended,
+// idle for 10 minutes, or least recently used when all together hold more than 16 MiB.
 type cache struct {
 	mu    sync.Mutex // guards what follows; never held while encoding
 	convs map[string]*conversation
@@ -106,6 +108,13 @@ func (c *cache) release(conv *conversation) {
 	c.mu.Lock()
 	conv.size = size
 	c.mu.Unlock()
+}
+
+// forget drops a session's conversations, with whichever models they were held.
+func (c *cache) forget(session string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.convs, func(key string, _ *conversation) bool { return strings.HasPrefix(key, session+"\x00") })
 }
 
 // reset forgets everything; streams under way keep what they hold.

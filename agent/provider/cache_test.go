@@ -150,3 +150,14 @@ func BenchmarkFirstStep500(b *testing.B) {
 		builders()[KindAnthropic](request(h))
 	}
 }
+
+func TestAnEndedSessionIsForgotten(t *testing.T) {
+	var c cache
+	for _, key := range [][2]string{{"s1", "m"}, {"s1", "n"}, {"s10", "m"}} {
+		c.release(c.acquire(key[0], key[1]))
+	}
+	c.forget("s1")
+	if len(c.convs) != 1 || c.convs["s10\x00m"] == nil {
+		t.Errorf("%d conversations are kept", len(c.convs))
+	}
+}

@@ -120,6 +120,9 @@ type base struct {
 	dropped map[string][]string // guarded by mu; by model: parameters the server refused
 }
 
+// Forget implements Forgetter.
+func (b *base) Forget(session string) { b.cache.forget(session) }
+
 // refused tells which parameters a model's server refused so far.
 func (b *base) refused(model string) []string {
 	b.mu.Lock()

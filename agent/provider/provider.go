@@ -17,6 +17,9 @@ type Provider interface {
 	Stream(ctx context.Context, req *Request, emit func(Event) error) error
 }
 
+// Forgetter is a provider that keeps something of each session, and lets it go when the session has ended.
+type Forgetter interface{ Forget(session string) }
+
 // Request is one step of a conversation.
 type Request struct {
 	Model       Model

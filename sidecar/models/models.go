@@ -46,6 +46,17 @@ func New(o Options) *Models {
 	return &Models{Options: o, live: map[string]provider.Provider{}}
 }
 
+// Forget lets go of what providers keep of a session that has ended.
+func (m *Models) Forget(session string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, p := range m.live {
+		if f, ok := p.(provider.Forgetter); ok {
+			f.Forget(session)
+		}
+	}
+}
+
 // Builtin is the id of the built-in model.
 const Builtin = "builtin/quickfix"
 
