@@ -110,11 +110,14 @@ func (c *cache) release(conv *conversation) {
 	c.mu.Unlock()
 }
 
-// forget drops a session's conversations, with whichever models they were held.
+// forget drops a session's conversations, with whichever models they were held, and those about it: its title's
+// goes by "session-title".
 func (c *cache) forget(session string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	maps.DeleteFunc(c.convs, func(key string, _ *conversation) bool { return strings.HasPrefix(key, session+"\x00") })
+	maps.DeleteFunc(c.convs, func(key string, _ *conversation) bool {
+		return strings.HasPrefix(key, session+"\x00") || strings.HasPrefix(key, session+"-")
+	})
 }
 
 // reset forgets everything; streams under way keep what they hold.

@@ -153,7 +153,7 @@ func BenchmarkFirstStep500(b *testing.B) {
 
 func TestAnEndedSessionIsForgotten(t *testing.T) {
 	var c cache
-	for _, key := range [][2]string{{"s1", "m"}, {"s1", "n"}, {"s10", "m"}} {
+	for _, key := range [][2]string{{"s1", "m"}, {"s1", "n"}, {"s1-title", "m"}, {"s10", "m"}} {
 		c.release(c.acquire(key[0], key[1]))
 	}
 	c.forget("s1")
