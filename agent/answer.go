@@ -58,6 +58,9 @@ func (a *answer) stream(ctx context.Context, via provider.Provider, req *provide
 	done := make(chan error, 1)
 	go func() {
 		done <- via.Stream(ctx, req, func(e provider.Event) error {
+			if err := a.t.s.log.room(ctx); err != nil {
+				return err
+			}
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			if a.closed {

@@ -13,9 +13,15 @@ import (
 	"github.com/pillion-dev/pillion/agent/store"
 )
 
+const (
+	maxWeight   = 1 << 20 // bytes that wait for the readers before a stream waits too
+	entryWeight = 256     // bytes of an event besides its text, about
+	spareMost   = 1 << 10 // entries of a batch that is used again
+)
+
 // eventLog numbers a session's events, stores them and hands them to the subscribers, in one order for all. Whoever
 // emits does not wait for any of that: a pump does it, which runs while there is something to do. Text that waits
-// for the pump is joined; nothing is held back so that it might be.
+// for the pump is joined; nothing is held back so that it might be. Only a stream that runs far ahead waits, in room.
 type eventLog struct {
 	session string
 	st      *store.Store
@@ -24,6 +30,7 @@ type eventLog struct {
 	mu      sync.Mutex
 	waiting []entry    // guarded by mu: emitted, not yet numbered
 	in, out int64      // guarded by mu: entries emitted, delivered
+	weight  int        // guarded by mu: bytes of what is not yet delivered, about
 	pumping bool       // guarded by mu
 	moved   *sync.Cond // on mu: out has grown
 
@@ -91,6 +98,7 @@ func (l *eventLog) text(typ EventType, message, text string) {
 	if n := len(l.waiting); n > 0 {
 		if last := &l.waiting[n-1]; last.typ == typ && last.msg == message {
 			last.text = append(last.text, text...)
+			l.weight += len(text)
 			l.mu.Unlock()
 			return
 		}
@@ -106,6 +114,7 @@ func (l *eventLog) add(e entry) {
 	} else {
 		l.waiting = append(l.waiting, e)
 		l.in++
+		l.weight += entryWeight + len(e.text)
 	}
 	if !l.pumping {
 		l.pumping = true
@@ -129,7 +138,7 @@ func (l *eventLog) pump() {
 			l.mu.Unlock()
 			return
 		}
-		batch := l.waiting
+		batch, weight := l.waiting, l.weight
 		l.waiting = spare[:0]
 		l.mu.Unlock()
 
@@ -137,16 +146,38 @@ func (l *eventLog) pump() {
 		subs := l.subscribers() // only now: one who subscribes meanwhile has replayed up to here
 		for i := range batch {
 			l.number(&batch[i], subs)
+			batch[i] = entry{} // a reader may be slow: what it has had need not wait for the rest
 		}
 		l.deliver.Unlock()
 
 		l.mu.Lock()
 		l.out += int64(len(batch))
+		l.weight -= weight
 		l.moved.Broadcast()
 		l.mu.Unlock()
-		clear(batch)
-		spare = batch
+		if spare = batch; cap(spare) > spareMost {
+			spare = nil
+		}
 	}
+}
+
+// room returns when little enough waits for the readers, or with the context's error. A stream of text asks before it
+// goes on: a model is quicker than an editor that has stopped reading, and its answer may be long.
+func (l *eventLog) room(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.weight <= maxWeight {
+		return nil
+	}
+	defer context.AfterFunc(ctx, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.moved.Broadcast()
+	})()
+	for l.weight > maxWeight && ctx.Err() == nil {
+		l.moved.Wait()
+	}
+	return ctx.Err()
 }
 
 // last is the newest number.

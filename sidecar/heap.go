@@ -34,12 +34,16 @@ func tuneHeap() {
 // sentinel dies with every collection.
 type sentinel struct{ _ *sentinel }
 
-// heapPercent is GOGC for a heap of which live bytes survived: 100 to 400, in steps, since a change stops the world.
+// heapPercent is GOGC for a heap of which live bytes survived, in steps, since a change stops the world: up to 400 for a
+// small one, 50 for one that a long session or a slow editor makes, 100 for what is larger.
 func heapPercent(live uint64) int {
 	const step = 50
 	p := smallHeap*100/max(live, 1<<20) - 100
-	if live >= smallHeap/2 {
+	switch {
+	case live >= 4*smallHeap:
 		p = 100
+	case live >= smallHeap/2:
+		p = 50
 	}
-	return int(min(max(p/step*step, 100), 400))
+	return int(min(max(p/step*step, 50), 400))
 }
