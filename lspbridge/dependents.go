@@ -45,6 +45,7 @@ func (c *client) dependents(ctx context.Context, files []Proposal) ([]string, er
 	var wg sync.WaitGroup
 	var failed error
 	left := maxDeclaration
+	var names []string
 	for _, f := range files {
 		c.mu.Lock()
 		d := c.docs[f.Path]
@@ -60,6 +61,7 @@ func (c *client) dependents(ctx context.Context, files []Proposal) ([]string, er
 		list = list[:min(len(list), left)]
 		left -= len(list)
 		for _, s := range list {
+			names = append(names, s.Name)
 			wg.Go(func() {
 				params := c.at(f.Path, s.Selection.Start)
 				params["context"] = map[string]bool{"includeDeclaration": false}
@@ -79,6 +81,9 @@ func (c *client) dependents(ctx context.Context, files []Proposal) ([]string, er
 		}
 	}
 	wg.Wait()
+	if c.spec.Quirks.WantDiagnostics {
+		c.mention(names, own, count)
+	}
 	out := slices.SortedFunc(maps.Keys(count), func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), strings.Compare(a, b)) })
 	if failed != nil && ctx.Err() == nil { // it refused: then it knows of no uses
 		failed = nil
@@ -86,6 +91,18 @@ func (c *client) dependents(ctx context.Context, files []Proposal) ([]string, er
 		failed = errDependents
 	}
 	return out[:min(len(out), maxDependents)], failed
+}
+
+// mention adds the open files in which one of the names stands. A server that compiles each file by itself knows the uses
+// in those that it has compiled; just after a change of what they include that is not yet all of them.
+func (c *client) mention(names, own []string, count map[string]int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for path, d := range c.docs {
+		if count[path] == 0 && !slices.Contains(own, path) && slices.ContainsFunc(names, func(n string) bool { return n != "" && strings.Contains(d.text, n) }) {
+			count[path] = 0
+		}
+	}
 }
 
 // changedDeclarations are those that others may use and whose outside a proposal changes: the head of a function (and

@@ -64,7 +64,10 @@ func (c *client) recall(ctx context.Context, files []Proposal, created map[strin
 	c.mu.Lock()
 	opened, fresh := false, len(c.docs) == 0
 	for _, f := range files {
-		if f.Old != "" && !created[f.Path] && c.docs[f.Path] == nil && !fresh {
+		d := c.docs[f.Path]
+		unseen := d == nil && !fresh
+		early := d != nil && d.text == f.Text && f.Old != f.Text // the watcher was quicker than whoever wrote it
+		if f.Old != "" && !created[f.Path] && (unseen || early) {
 			c.put(f.Path, f.Old)
 			opened = true
 		}
