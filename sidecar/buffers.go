@@ -265,7 +265,11 @@ func OffsetPosition(text string, offset int) protocol.Position {
 		i = next
 		p.Line++
 	}
-	for _, r := range text[i:offset] {
+	for i < offset {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		if i += n; i > offset {
+			break // nor is there one inside a character
+		}
 		p.Character += int64(max(utf16.RuneLen(r), 1))
 	}
 	return p

@@ -24,7 +24,7 @@ func TestTrustWhileASessionIsOpen(t *testing.T) {
 		return pids
 	}
 	conf, _ := json.Marshal(map[string]any{"mcp": map[string]any{"theirs": map[string]any{
-		"command": []string{"sh", "-c", fmt.Sprintf(`touch pid-$$; trap 'rm -f pid-$$' EXIT; %q mcp --tools read`, os.Args[0])}, "environment": map[string]string{"PILLION_TEST_MAIN": "1"}}}})
+		"command": []string{"sh", "-c", fmt.Sprintf(`touch pid-$$; trap 'rm -f pid-$$' EXIT; %q mcp --tools read`, os.Args[0])}, "environment": map[string]string{"PILLION_TEST_MAIN": "1", "GORACE": "atexit_sleep_ms=0"}}}})
 	put(t, filepath.Join(cwd, "pillion.jsonc"), string(conf))
 	put(t, filepath.Join(home, "config/pillion/pillion.jsonc"), `{"lsp": false}`)
 	p := acpProcess(t)
