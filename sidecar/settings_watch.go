@@ -68,14 +68,19 @@ func (s *settingsWatch) rewatch(cwd string) {
 		s.wg.Go(func() { s.run(w) })
 	}
 	s.known[cwd] = true
-	for path, whole := range folders {
-		if s.w.Add(path) != nil {
-			continue // it is not there; the folder above it is watched
+	// A folder may come just before the one above it is watched: then nobody says so, and it is seen at the second look.
+	for last, there := -1, 0; there != last; {
+		last, there = there, 0
+		for path, whole := range folders {
+			if s.w.Add(path) != nil {
+				continue // it is not there; the folder above it is watched
+			}
+			there++
+			if s.dirs[path] == nil {
+				s.dirs[path] = &watchedFolder{whole, map[string]bool{}}
+			}
+			s.dirs[path].cwds[cwd] = true
 		}
-		if s.dirs[path] == nil {
-			s.dirs[path] = &watchedFolder{whole, map[string]bool{}}
-		}
-		s.dirs[path].cwds[cwd] = true
 	}
 }
 
