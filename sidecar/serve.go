@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"syscall"
@@ -14,8 +15,16 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/share"
 )
 
-// startUp is when an editor's handshake is over and the memory of starting can go.
-const startUp = 250 * time.Millisecond
+const (
+	startUp = 250 * time.Millisecond // when an editor's handshake is over and the memory of starting can go
+	resting = 700 * time.Millisecond // after a turn: when the person reads, and the memory of working can go
+)
+
+// rest gives the system what work has left behind: memory that is free, and the program's pages.
+func rest() {
+	debug.FreeOSMemory()
+	giveBack()
+}
 
 // serveACP serves one editor until it goes away. With shared others may attach, and it goes on until the last has gone.
 func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
@@ -32,8 +41,8 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
 	defer end()
 	h.settings = &settingsWatch{app: h.app, changed: h.settingsChanged}
 	defer h.settings.close()
-	settle := time.AfterFunc(startUp, giveBack)
-	defer settle.Stop()
+	h.settle = time.AfterFunc(startUp, rest)
+	defer h.settle.Stop()
 	cwd, _ := os.Getwd()
 	if c, _ := p.config(cwd); c.Attachable {
 		shared = true
@@ -66,6 +75,7 @@ type house struct {
 	problems *problemHub
 	finder   *Finder
 	settings *settingsWatch
+	settle   *time.Timer // calls rest
 	log      *slog.Logger
 
 	mu      sync.Mutex
@@ -100,6 +110,7 @@ func (h *house) serve(ctx context.Context, conn io.ReadWriteCloser, open string)
 		Modes:    a.runtime.Agents,
 		Models:   func(cwd string) []ModelInfo { return a.modelList(ctx, cwd) },
 		Commands: h.commands,
+		Rested:   func() { h.settle.Reset(resting) },
 		Rules:    a.rules, Grants: a.grants, Finder: h.finder, Review: a.review, Terminals: a.terminals, Whole: a.blobs.Load, MCP: a.mcp.pass, Auth: appAuth{a}, Trust: a.place.editorTrust,
 	})
 	h.mu.Lock()

@@ -35,6 +35,7 @@ type ServerOptions struct {
 	Open    string             // the session that the first session/new opens instead of a new one; empty: none
 	Version string             // Pillion's
 	Log     *slog.Logger       // nil is silent
+	Rested  func()             // told when a prompt has been answered; nil: nobody is
 
 	Modes    func(cwd string) []agent.Agent // the agents to choose from; nil: the runtime's
 	Models   func(cwd string) []ModelInfo   // the models to choose from; nil offers none

@@ -57,6 +57,9 @@ func (s *Server) prompt(ctx context.Context, r *rpc.Request) (any, error) {
 		delete(es.prompts, key)
 		es.mu.Unlock()
 		go func() { <-before; close(mine) }()
+		if s.o.Rested != nil {
+			s.o.Rested()
+		}
 	}()
 	for _, c := range []chan struct{}{es.ready, order} {
 		select {
