@@ -37,5 +37,5 @@ done | xargs -P "$each" -L 1 bash -c 'one "$@"' _ || {
   # What a second of chance finds does not decide whether a build is good: the same build must say the same twice. The
   # input is kept, and from now on plain `go test` fails with it until the fault is mended.
   [ "$1" = short ] || exit 1
-  echo 'fuzz: NEW FAULTS, see FAIL above; their inputs are in testdata/fuzz, and `go test` fails with them from now on'
+  echo 'fuzz: NEW FAULTS, see FAIL above; their inputs are in testdata/fuzz, and go test fails with them from now on'
 }
