@@ -25,6 +25,8 @@ one() { # FOLDER TARGET
   local said
   if said=$("$programs/${1//\//_}.test" -test.run '^$' -test.fuzz "^$2\$" -test.fuzztime "$time" -test.parallel "$workers" -test.fuzzcachedir "$programs/corpus/${1//\//_}" 2>&1); then
     printf 'ok    %s %s: %s\n' "$1" "$2" "$(grep -o 'execs: [0-9]*' <<<"$said" | tail -1)"
+  elif grep -q 'context deadline exceeded' <<<"$said" && ! grep -q 'Failing input written' <<<"$said"; then
+    printf 'ok    %s %s: its time was over in the middle of an input\n' "$1" "$2" # go test calls that a failure
   else
     printf 'FAIL  %s %s\n%s\n' "$1" "$2" "$said"
     exit 1
