@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -125,7 +124,7 @@ func (r *ride) complete(ctx context.Context, find *Finder, text string) (from in
 		if f.match.Kind == "folder" {
 			end = "" // one may go on into it
 		}
-		out = append(out, terminal.Completion{Text: "@" + f.match.Path + end, Note: filepath.ToSlash(f.match.Kind)})
+		out = append(out, terminal.Completion{Text: "@" + f.match.Path + end, Note: f.match.Kind})
 	}
 	return at, out
 }

@@ -77,14 +77,15 @@ func run(ctx context.Context, f runFlags, args []string, out, errOut io.Writer) 
 		}
 		prompt = string(b)
 	}
-	talk := len(args) == 0 && stdin && stdout && !f.asJSON && os.Getenv("TERM") != "dumb"
+	screen := stdout && os.Getenv("TERM") != "dumb" // one that can move its cursor
+	talk := len(args) == 0 && stdin && screen && !f.asJSON
 	if strings.TrimSpace(prompt) == "" && !talk {
 		return usagef(`say what to do, for example: pillion run "fix all errors"`)
 	}
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	o := terminal.Options{Out: out, Cwd: cwd, Approve: approve, Live: stdout && !f.asJSON && os.Getenv("TERM") != "dumb", Color: stdout && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", Editor: textEditor()}
+	o := terminal.Options{Out: out, Cwd: cwd, Approve: approve, Live: screen && !f.asJSON, Color: screen && os.Getenv("NO_COLOR") == "", Editor: textEditor()}
 	if f.asJSON {
 		o.Out, o.Color = io.Discard, false
 	} else if stdout {
