@@ -12,7 +12,7 @@ const env = { PATH: `${join(root, ".cache", "bin")}:${process.env.PATH}`, GOCACH
 const w = world({ machine: { "pillion.model": "builtin/quickfix", "pillion.env": env } });
 const { test } = w;
 
-test("fix all errors of examples/go-broken, accepting each proposal in the editor", { timeout: 600_000 }, async (t) => {
+test("fix all errors of examples/go-broken, accepting each proposal in the editor", { limit: 240_000 }, async (t) => {
   const folder = mkdtempSync(join(w.scratch, "ride-"));
   cpSync(join(root, "examples/go-broken"), folder, { recursive: true });
   const p = await w.open(t, {}, { folder });

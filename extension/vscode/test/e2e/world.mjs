@@ -13,6 +13,8 @@ import { installation, launchBrowser, newContext, startServer, Workbench } from 
 export const binary = process.env.PILLION_BIN ?? join(root, "bin", "pillion");
 /** How long anything may take: a busy machine is slow, not wrong. */
 const patience = 60_000; // ms
+/** How often a test may be run until it passes: PILLION_ONCE is for finding out which ones need that. */
+const tries = process.env.PILLION_ONCE ? 1 : 3;
 
 export const shots = process.env.PILLION_SHOTS ?? "";
 
@@ -35,11 +37,10 @@ async function end() {
   const all = await shared?.catch(() => undefined); // its tests have said why
   if (!all) return;
   const { browser, servers, model, scratch } = all;
-  await browser.close();
-  await Promise.all([...servers.values()].map(async (s) => (await s).server.stop()));
-  model.close();
+  const ends = [browser.close(), ...[...servers.values()].map(async (s) => (await s).server.stop()), model.close()];
+  for (const e of await Promise.allSettled(ends)) if (e.status === "rejected") console.error("at the end:", e.reason);
   rmSync(scratch, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
-  if (flaky.length > 0) console.error(`passed only when run once more:\n${flaky.join("\n")}`);
+  if (flaky.length > 0) console.error(`passed only when run again:\n${flaky.join("\n")}`);
 }
 
 /** A server of a kind. `vsix: true` makes a package and installs that; `trust: true` asks whether folders are trusted. */
@@ -62,8 +63,8 @@ function withoutPillion(path) {
 }
 
 /**
- * The world that a file's tests are in. `w.test` declares a test; one that fails is run once more in a window of its own, and
- * said. `machine` are settings of that scope, `settings` those of the folder; `spy: true` writes down what the sidecar hears (w.heard).
+ * The world that a file's tests are in. `w.test` declares a test; one that fails is run again in a window of its own, and
+ * said. `limit` is how long one try may take, in ms. `machine` are settings of that scope, `settings` those of the folder; `spy: true` writes down what the sidecar hears (w.heard).
  */
 export function world(o = {}) {
   if (!ending) after(end);
@@ -73,27 +74,32 @@ export function world(o = {}) {
 
   function test(name, ...rest) {
     const run = rest.pop();
-    const options = rest.pop() ?? {};
-    nodeTest(name, { timeout: 300_000, ...options }, async (t) => {
+    const { limit = 120_000, ...options } = rest.pop() ?? {};
+    nodeTest(name, { timeout: tries * limit + 60_000, ...options }, async (t) => {
       await before();
       const once = async (n) => {
         const cleanup = [];
         const own = { name: n > 1 ? `${name} (again)` : name, passed: false, after: (f) => cleanup.push(f) };
+        let timer;
+        const late = new Promise((_, bad) => { timer = setTimeout(() => bad(new Error(`not done within ${limit / 1000} s`)), limit); });
         try {
-          await run(own);
+          await Promise.race([run(own), late]); // a try that is late fails for good when its window is closed
           own.passed = true;
         } finally {
+          clearTimeout(timer);
           for (const f of cleanup.reverse()) await f();
         }
       };
-      try {
-        await once(1);
-      } catch (error) {
-        console.error(`--- ${name}: ${error instanceof Error ? error.stack : String(error)}\n--- once more`);
-        if (process.env.PILLION_ONCE) throw error;
-        await once(2);
-        flaky.push(name);
-        t.diagnostic("passed at the second try");
+      for (let n = 1; ; n++) {
+        try {
+          await once(n);
+          if (n === 1) return;
+          flaky.push(`${name} (try ${n})`);
+          return t.diagnostic(`passed at try ${n}`);
+        } catch (error) {
+          console.error(`--- try ${n} of ${name}: ${error instanceof Error ? error.stack : String(error)}`);
+          if (n === tries) throw error;
+        }
       }
     });
   }
