@@ -43,6 +43,7 @@ test: setup-test build lint test-go fuzz-short test-e2e test-vscode test-nvim
 lint:
 	@test -z "$$(gofmt -l agent lspbridge sidecar tools bench)" || { gofmt -l agent lspbridge sidecar tools bench; echo "run gofmt -w on these"; exit 1; }
 	go vet ./...
+	@./scripts/staticcheck.sh "$(CACHE)" kept
 
 test-go:
 	PILLION_TEST_SERVERS=$(CACHE)/servers/node_modules/.bin go test -race -timeout 20m ./sidecar ./lspbridge ./... # the long ones first
@@ -109,7 +110,7 @@ sbom: build
 	@mkdir -p dist && ./scripts/sbom.sh $(BIN) > dist/pillion.cdx.json && echo dist/pillion.cdx.json
 
 staticcheck:
-	go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./agent/... ./lspbridge/... ./sidecar/... ./tools/... ./bench/...
+	@./scripts/staticcheck.sh "$(CACHE)"
 
 # Functions that no program reaches. What only tests use is listed too: it wants a reason or to go.
 .PHONY: deadcode cover

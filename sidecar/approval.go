@@ -195,9 +195,7 @@ func (s *Server) permissionCall(session string, kid *view, r permission.Request,
 		u.Content = diffContent(set)
 		u.Locations = nil
 		for _, f := range set.Files {
-			for _, l := range changeLocations(f) {
-				u.Locations = append(u.Locations, l)
-			}
+			u.Locations = append(u.Locations, changeLocations(f)...)
 		}
 		if text := diagnosticsText(set); text != "" {
 			u.Content = append(u.Content, textContent(text))

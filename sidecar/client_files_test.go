@@ -19,7 +19,6 @@ type genericEditor struct {
 	lf         bool   // its buffers have no carriage returns
 	buffer     string // of a.txt
 	writes     int
-	permission string // the option it chooses
 }
 
 // run plays a turn of the editor, in which the model reads and edits a.txt, and gives the prompt's answer.

@@ -202,18 +202,6 @@ func (c *changeView) hunks() []string {
 	return all
 }
 
-// at is the path a hunk belongs to.
-func (c *changeView) at(hunk string) string {
-	for _, f := range c.set.Files {
-		for _, h := range f.Hunks {
-			if h.ID == hunk {
-				return f.Path
-			}
-		}
-	}
-	return ""
-}
-
 // marks are the reviews that follow from a set that takes others back, once it is applied: by set, what is undone now
 // and, where it took back an undo, what is no longer.
 func (l *ledger) marks(set *change.Set) []agent.ReviewData {

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -161,12 +160,6 @@ func warn(w io.Writer, problems []config.Problem) {
 	for _, p := range problems {
 		fmt.Fprintln(w, "configuration:", p)
 	}
-}
-
-// inside reports whether path lies in dir.
-func inside(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
 // logger writes to a file under the state folder, made at the first line, and warnings to standard error too.

@@ -50,12 +50,12 @@ func twoHunks() *change.Set {
 		Diagnostics: &change.Diagnostics{Certainty: change.Fresh, Fixed: []change.Problem{{Path: "/p/a.go", Line: 1, Column: 2, Severity: "error", Message: "undefined: one"}, {Path: "/p/a.go", Line: 9, Column: 2, Severity: "error", Message: "x"}}}}
 }
 
-func ask(t *testing.T, keys string, lines ...string) (permission.Reply, error, string, *Terminal) {
+func ask(t *testing.T, keys string, lines ...string) (permission.Reply, string, error) {
 	t.Helper()
 	var out bytes.Buffer
 	term := New(Options{Out: &out, Cwd: "/p", Approve: Ask, Keys: &script{keys: keys, lines: lines}})
 	r, err := term.AskPermission(context.Background(), permission.Request{CallID: "call", Permission: "edit", Patterns: []string{"a.go"}, Always: []string{"*"}, Subject: twoHunks()})
-	return r, err, out.String(), term
+	return r, out.String(), err
 }
 
 func verdicts(r permission.Reply) string {
@@ -77,7 +77,7 @@ func TestEachKeyDecidesItsHunk(t *testing.T) {
 		{"stop at once", "q", " ", permission.Reject},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, err, _, _ := ask(t, c.keys)
+			r, _, err := ask(t, c.keys)
 			if err != nil || r.Kind != c.kind || verdicts(r) != c.want {
 				t.Errorf("got %v %q %v, want %v %q", r.Kind, verdicts(r), err, c.kind, c.want)
 			}
@@ -105,7 +105,7 @@ func TestQuittingIsStopping(t *testing.T) {
 }
 
 func TestCommentGoesWithItsHunk(t *testing.T) {
-	r, err, _, _ := ask(t, "cny", "use the constant")
+	r, _, err := ask(t, "cny", "use the constant")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestEditedTextIsTheDecision(t *testing.T) {
 }
 
 func TestHeadSaysWhatTheChangeDoesToTheProblems(t *testing.T) {
-	_, _, out, _ := ask(t, "yy")
+	_, out, _ := ask(t, "yy")
 	for _, want := range []string{"2 hunks · fixes 2 problems, introduces 0", "a.go:1:2 undefined: one", "@@ -1,1 +1,1 @@\n-one\n+ONE\n two\n", "-nine\n+NINE\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)

@@ -112,7 +112,7 @@ func TestCommandsCanBeWatchedAndEndedByThePerson(t *testing.T) {
 func TestBackgroundOnAPseudoTerminal(t *testing.T) {
 	s := newBackgroundSession(t, `{"bash":"allow","bash_input":"allow"}`)
 	r := s.must("bash", map[string]any{"command": `test -t 0 && test -t 1 && read -rp 'name? ' n && echo "hello $n"`, "background": true, "pty": true})
-	r = s.until("bg_1", r, "name?")
+	s.until("bg_1", r, "name?")
 	r = s.until("bg_1", s.must("bash_input", map[string]any{"id": "bg_1", "text": "Pat\n"}), "exit code: 0")
 	if !strings.Contains(r.Output, "hello Pat") {
 		t.Errorf("%q", r.Output)

@@ -105,7 +105,7 @@ func code(name, option string) bool {
 	if len(option) < 2 || option[0] != '-' || option[1] == '-' {
 		return false
 	}
-	letters := map[byte]string{'p': "c", 'n': "ep", 'r': "e", 'l': "e"}[name[0]]
+	letters := "ecE"
 	switch {
 	case strings.HasPrefix(name, "python") || strings.HasPrefix(name, "pypy") || name == "ipython":
 		letters = "c"
@@ -123,8 +123,6 @@ func code(name, option string) bool {
 		letters = "cef"
 	case name == "gdb" || name == "lldb":
 		letters = "oxk"
-	default:
-		letters = "ecE"
 	}
 	return strings.ContainsAny(option[1:min(len(option), 4)], letters)
 }

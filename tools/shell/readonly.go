@@ -243,7 +243,10 @@ func sedScript(s string) bool {
 			if strings.IndexByte(s[i:], '[') >= 0 && delim != '/' && delim != '|' && delim != '#' && delim != ',' && delim != '@' {
 				return false
 			}
-			if !skipRegex(delim) || !skipRegex(delim) {
+			if !skipRegex(delim) { // what is looked for
+				return false
+			}
+			if !skipRegex(delim) { // what comes instead
 				return false
 			}
 			for i < len(s) && strings.IndexByte("gpIi0123456789", s[i]) >= 0 {
