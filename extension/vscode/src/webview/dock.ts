@@ -44,6 +44,8 @@ export class Dock {
     if (this.card) this.card.dataset["request"] = (approval ?? question)?.requestId;
     setChildren(this.el, this.card ? [this.card] : []);
     if (!this.card) return;
+    // what scrolls can be scrolled by keys
+    for (const box of this.card.querySelectorAll<HTMLElement>(".card-body, .files")) if (box.scrollHeight > box.clientHeight) box.tabIndex = 0;
     if (same) {
       if (had) this.focus();
       return;
@@ -107,7 +109,7 @@ export class Dock {
     if (!p) return undefined;
     if (p.certainty === "pending" || p.certainty === "unavailable") return fact("question", "", `${p.certainty === "pending" ? "Problems not checked yet" : "Problems cannot be checked"}${p.reason ? `: ${p.reason}` : ""}`);
     const part = p.certainty === "partial" ? ` (checked in part${p.reason ? `: ${p.reason}` : ""})` : "";
-    const line = (x: ProblemView) => h("button", { class: "problem", click: () => this.bus.post({ type: "open", path: x.path, line: x.line }) }, icon(x.severity === "error" ? "error" : "warning", x.severity), h("span", {}, x.message), h("span", { class: "muted" }, ` ${shortPath(x.path, this.bus.head().cwd)}:${String(x.line)}`));
+    const line = (x: ProblemView) => h("button", { class: "problem", click: () => this.bus.post({ type: "open", path: x.path, line: x.line }) }, icon(x.severity === "error" ? "error" : "warning", x.severity), h("span", {}, x.message, h("span", { class: "muted" }, ` ${shortPath(x.path, this.bus.head().cwd)}:${String(x.line)}`)));
     return h("div", { class: "problems" },
       fact(p.introduced.length > 0 ? "warning" : p.fixed.length > 0 ? "pass-filled" : "check", p.introduced.length > 0 ? "bad" : "good", `Fixes ${plural(p.fixed.length, "problem")}, introduces ${String(p.introduced.length)}${part}`),
       ...p.introduced.slice(0, 5).map(line), p.introduced.length > 5 && h("div", { class: "muted more" }, `and ${String(p.introduced.length - 5)} more`));
@@ -117,11 +119,12 @@ export class Dock {
     const decide = (optionId: string, comment?: string) => this.bus.post({ type: "decide", requestId: a.requestId, optionId, ...(comment === undefined ? {} : { comment }) });
     const row = h("div", { class: "decide", role: "toolbar", aria: { label: "Decide" } });
     const word = h("input", { class: "field", aria: { label: "What to do instead" } });
-    word.placeholder = "What to do instead (optional)";
+    word.placeholder = "What to do instead; Enter rejects";
     const reject = a.options.find((o) => o.kind === "reject_once") ?? a.options.find((o) => o.kind === "reject_always");
-    const say = h("div", { class: "reject-with", hidden: true }, word, reject && button("Reject", "secondary", () => decide(reject.id, word.value.trim() || undefined)));
+    const say = h("div", { class: "reject-with", hidden: true }, word);
+    const no = (id: string) => decide(id, (!say.hidden && word.value.trim()) || undefined);
     word.addEventListener("keydown", (e) => {
-      if (e.key === "Enter" && !e.isComposing && reject) decide(reject.id, word.value.trim() || undefined);
+      if (e.key === "Enter" && !e.isComposing && reject) no(reject.id);
       if (e.key === "Escape") {
         say.hidden = true;
         row.querySelector<HTMLElement>(".rejecter")?.focus();
@@ -134,9 +137,9 @@ export class Dock {
     };
     for (const [i, o] of once.entries()) row.append(button(optionLabel(o, edit), i === 0 && once.length === 1 ? "primary" : "secondary", (e) => press(e, () => decide(o.id)), undefined, { title: o.label }));
     if (a.hunks > 0) row.append(button(a.decided ? `Review (${String(a.decided)}/${String(a.hunks)})` : `Review ${plural(a.hunks, "change")}`, "secondary", () => this.bus.post({ type: "review", requestId: a.requestId }), "git-compare"));
-    if (reject) row.append(button("Reject", "secondary rejecter", (e) => press(e, () => decide(reject.id))));
+    if (reject) row.append(button("Reject", "secondary rejecter", (e) => press(e, () => no(reject.id))));
     if (always.length > 0) row.append(this.always(a, always, decide));
-    if (edit) row.append(iconButton("list-ordered", "Show the change here", () => this.toggleDiffs(a)));
+    if (edit) row.append(iconButton("diff", "Show the change here", () => this.toggleDiffs(a)));
     if (reject) {
       row.append(iconButton("comment-discussion", "Reject with a message", () => {
         say.hidden = !say.hidden;
@@ -154,7 +157,7 @@ export class Dock {
     const what = a.always.map((p) => rule(a, p)).join(", ");
     const b = button("Always…", "secondary", () => Menu.open(b, {
       label: "Always allow", note: what,
-      items: options.map((o) => ({ id: o.id, label: scopes[o.id] ?? o.label, detail: what, icon: icons[o.id] ?? "folder" })),
+      items: options.map((o) => ({ id: o.id, label: scopes[o.id] ?? o.label, icon: icons[o.id] ?? "folder" })),
       pick: decide,
     }), undefined, { aria: { haspopup: "listbox", expanded: "false" } });
     return b;

@@ -33,7 +33,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = 
 const glyphs = {
   account: 0xeb99, add: 0xea60, agent: 0xec67, attach: 0xec34, check: 0xeab2, checklist: 0xeab3, "chevron-down": 0xeab4, "chevron-right": 0xeab6,
   "chevron-up": 0xeab7, "circle-filled": 0xea71, "circle-outline": 0xeabc, "circle-slash": 0xeabd, close: 0xea76, copy: 0xebcc, "debug-stop": 0xead7,
-  discard: 0xeae2, edit: 0xea73, error: 0xea87, "arrow-down": 0xea9a, "arrow-up": 0xeaa1, file: 0xea7b, "file-media": 0xeaea, "file-pdf": 0xeaeb,
+  diff: 0xeae1, discard: 0xeae2, edit: 0xea73, error: 0xea87, "arrow-down": 0xea9a, "arrow-up": 0xeaa1, file: 0xea7b, "file-media": 0xeaea, "file-pdf": 0xeaeb,
   folder: 0xea83, "git-compare": 0xeafd, globe: 0xeb01, "go-to-file": 0xea94, history: 0xea82, info: 0xea74, insert: 0xec11, key: 0xeb11, layers: 0xebd2,
   lightbulb: 0xea61, "link-external": 0xeb14, loading: 0xeb19, mention: 0xeb1f, output: 0xeb9d, "pass-filled": 0xebb3, play: 0xeb2c, question: 0xeb32,
   redo: 0xebb0, replace: 0xeb3d, rocket: 0xeb44, search: 0xea6d, send: 0xec0f, settings: 0xeb52, shield: 0xeb53, sparkle: 0xec10, "symbol-misc": 0xeb63,

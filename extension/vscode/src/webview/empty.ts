@@ -31,7 +31,7 @@ export class Empty {
   update(head: Head, hasEntries: boolean): void {
     const show = !hasEntries && head.connection.state !== "failed" && head.connection.state !== "restarting" && !head.running;
     this.el.hidden = !show;
-    const key = JSON.stringify([show, head.builtinOnly, head.selection?.name, head.busy]);
+    const key = JSON.stringify([show, head.connection.state, head.builtinOnly, head.selection?.name, head.busy]);
     if (!show || key === this.shown) return;
     this.shown = key;
     const one = (t: Try) => h("button", { class: "try", click: () => this.send(t.text) }, icon(t.icon), h("span", { class: "try-text" }, h("span", { class: "try-label" }, t.label), h("span", { class: "muted" }, t.detail)));
@@ -39,10 +39,10 @@ export class Empty {
       h("div", { class: "empty-mark", aria: { hidden: "true" } }, icon("sparkle")),
       h("div", { class: "empty-title", role: "heading", aria: { level: "2" } }, "What shall we work on?"),
       h("p", { class: "muted empty-lead" }, "Whatever Pillion wants to change, you see first: as a diff, with the problems it fixes and causes."),
-      h("div", { class: "tries" }, ...(head.builtinOnly ? tries : modelTries).map(one)),
+      ...(head.connection.state === "noFolder" ? [] : [h("div", { class: "tries" }, ...(head.builtinOnly ? tries : modelTries).map(one))]), // they are about a project
       ...(head.builtinOnly ? [h("div", { class: "builtin" }, h("p", {}, "The built-in model works at once: without a key, without the network. It fixes and explains what language servers report."),
         h("div", { class: "actions" }, button("Add a key for a large model", "secondary", () => this.bus.post({ type: "action", id: "addKey" }), "key"), button("Choose a model", "secondary", () => this.bus.post({ type: "action", id: "chooseModel" }))))] : []),
-      h("p", { class: "muted hints" }, h("kbd", {}, "@"), " files and more  ", h("kbd", {}, "/"), " commands  ", h("kbd", {}, "↑"), " earlier messages"),
+      h("p", { class: "muted hints" }, ...[["@", "files and more"], ["/", "commands"], ["↑", "earlier messages"]].map(([key, what]) => h("span", { class: "hint" }, h("kbd", {}, key), ` ${what ?? ""}`))),
     ]);
   }
 }

@@ -3,7 +3,7 @@ import { outcomeOf } from "../common/tool";
 import type { Detail, Entry, FileSummary, Place, ToolEntry } from "../common/view";
 import type { Bus } from "./bus";
 import { diffView } from "./diffview";
-import { baseName, duration, h, icon, iconButton, plural, setChildren, setText, shortPath, type Icon } from "./dom";
+import { baseName, button, duration, h, icon, plural, setChildren, setText, shortPath, type Icon } from "./dom";
 import { createView, type View } from "./entries";
 import { outputView } from "./output";
 import type { Store } from "./store";
@@ -95,11 +95,15 @@ export class ToolView implements View {
     const place = e.locations[0];
     const name = place && baseName(place.path);
     const at = name ? title.indexOf(name) : -1;
-    if (!place || !name || at < 0 || e.files.length > 1) {
+    const placed = place !== undefined && name !== undefined && name !== "" && at >= 0 && e.files.length <= 1;
+    this.title.classList.toggle("placed", placed);
+    this.title.title = title;
+    if (!placed) {
       setText(this.title, title);
       return;
     }
-    this.title.replaceChildren(title.slice(0, at), this.place(place, name), title.slice(at + name.length), ...(e.locations.length > 1 ? [h("span", { class: "muted" }, ` +${String(e.locations.length - 1)}`)] : []));
+    const [before, after] = [title.slice(0, at), title.slice(at + name.length)];
+    this.title.replaceChildren(...(before ? [h("span", { class: "before" }, before)] : []), this.place(place, name), ...(after ? [h("span", {}, after)] : []), ...(e.locations.length > 1 ? [h("span", { class: "muted" }, ` +${String(e.locations.length - 1)}`)] : []));
   }
 
   /** A link in a button would be two things to press: the name is pressed, the keyboard finds it in the unfolded card. */
@@ -119,8 +123,9 @@ export class ToolView implements View {
     const end = e.endedAt ?? (how === "running" ? Date.now() : undefined);
     const took = e.startedAt !== undefined && end !== undefined && end - e.startedAt >= 500 ? duration(end - e.startedAt) : "";
     const exit = e.exitCode !== undefined && e.exitCode !== 0 ? `exit ${String(e.exitCode)}` : "";
+    const word = how === "failed" && exit ? "" : words[how]; // the code says it
     const kids = this.store.children(e.id).filter((k) => k.kind === "tool").length;
-    const said = this.waits() ? "Asks you" : [words[how], exit, kids > 0 ? plural(kids, "step") : "", took].filter(Boolean).join(" · ");
+    const said = this.waits() ? "Asks you" : [word, exit, kids > 0 ? plural(kids, "step") : "", took].filter(Boolean).join(" · ");
     const one = e.files.length === 1 ? e.files[0] : undefined;
     const key = `${said}|${one ? `${String(one.added)}|${String(one.removed)}` : ""}`;
     if (this.state.dataset["key"] === key) return;
@@ -175,7 +180,7 @@ export class ToolView implements View {
     else if (answer === undefined && d?.output !== undefined && !(d.files.length > 0 && outcomeOf(e) === "done")) parts.push(outputView(d, this.bus, e.id, outcomeOf(e) === "running"));
     else if (answer === undefined && d?.input && parts.length === 0 && !d.output) parts.push(h("pre", { class: "output", tab: -1 }, d.input));
     if (e.locations.length > 1 && e.files.length === 0) parts.push(this.placeList(e.locations));
-    if (e.terminalId !== undefined && outcomeOf(e) === "running") parts.push(h("div", { class: "actions" }, iconButton("terminal", "Open in a terminal", () => this.bus.post({ type: "terminal", id: e.id }), { tab: -1 })));
+    if (e.terminalId !== undefined && outcomeOf(e) === "running") parts.push(h("div", {}, button("Open in a terminal", "secondary small", () => this.bus.post({ type: "terminal", id: e.id }), "terminal", { tab: -1 })));
     if (kids.length > 0) {
       this.drawKids(kids);
       parts.unshift(this.nested);
