@@ -61,6 +61,7 @@ type client struct {
 	ready     bool
 	useTick   uint64
 	waited    map[string]time.Duration // for files the server has never published anything of
+	stumbles  map[string]string        // why the server failed over a file it is being asked about
 	elsewhere map[string]bool          // files whose last pull was about a proposal: some servers keep their fixes from that
 	disk      []fileEvent              // changes on disk to tell of
 	telling   bool                     // a goroutine is at it
@@ -71,7 +72,9 @@ type client struct {
 
 // host is what a client needs of its manager.
 type host struct {
-	text    func(path string) (string, bool) // what the person sees: buffer, else disk
+	text    func(path string) (string, bool)     // what the person sees: buffer, else disk
+	buffer  func(path string) (string, bool)     // the buffer alone
+	unsaved func(s Server, root string) []string // files of this server that are not on disk as the person sees them
 	apply   func(ctx context.Context, label string, edit lsp.WorkspaceEdit, c *client) error
 	notice  func(server, text string) // something a person should know, once
 	changed func(paths []string)      // problems changed outside a proposal; nil when nobody listens
@@ -118,7 +121,7 @@ type registration struct {
 func newClient(spec Server, root string, h host, log *slog.Logger) *client {
 	c := &client{spec: spec, root: root, host: h, log: log, gone: make(chan struct{}), txn: make(chan struct{}, 1), commands: make(chan struct{}, 1), enc: UTF16,
 		changed: make(chan struct{}), docs: map[string]*document{}, versions: map[string]int32{}, files: map[string]*fileDiags{},
-		tokens: map[string]string{}, details: map[string]string{}, sent: map[string]int{}, ended: map[string]int{}, regs: map[string]registration{}, waited: map[string]time.Duration{}, elsewhere: map[string]bool{}, idleFile: map[string]uint64{}}
+		tokens: map[string]string{}, details: map[string]string{}, sent: map[string]int{}, ended: map[string]int{}, regs: map[string]registration{}, waited: map[string]time.Duration{}, elsewhere: map[string]bool{}, stumbles: map[string]string{}, idleFile: map[string]uint64{}}
 	c.txn <- struct{}{}
 	return c
 }

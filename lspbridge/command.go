@@ -44,7 +44,7 @@ func (m *Manager) RunAction(ctx context.Context, a Action, apply Apply) error {
 		if err != nil {
 			return err
 		}
-		c.sync([]string{a.Path})
+		c.sync(c.withBuffers([]string{a.Path}))
 		edits, cmd, err := c.resolveAction(asking, a)
 		release() // applying an edit checks it first, which needs the documents
 		switch {

@@ -14,6 +14,8 @@ type document struct {
 	version int32
 	seq     uint64 // client.seq when this text was sent
 	used    uint64 // for closing the longest unused
+
+	buffered bool // the text was an editor's, not the disk's
 }
 
 // maxOpen is how many documents stay open in one server.
@@ -138,9 +140,13 @@ func (c *client) mark(cause string) {
 // server was told anything.
 func (c *client) sync(paths []string) (told bool) {
 	texts := make([]string, len(paths))
-	there := make([]bool, len(paths))
+	there, buffered := make([]bool, len(paths)), make([]bool, len(paths))
 	for i, p := range paths { // reading comes before the lock
-		texts[i], there[i] = c.host.text(p)
+		if texts[i], buffered[i] = c.host.buffer(p); buffered[i] {
+			there[i] = true
+		} else {
+			texts[i], there[i] = c.host.text(p)
+		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,6 +161,7 @@ func (c *client) sync(paths []string) (told bool) {
 		if _, sent := c.put(p, texts[i]); sent {
 			told = true
 		}
+		c.docs[p].buffered = buffered[i]
 	}
 	c.trim(paths)
 	return told

@@ -69,7 +69,11 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 			c.host.notice(c.spec.ID, p.Message)
 		}
 		return nil, nil // null: no button was pressed
-	case protocol.MethodWindowLogMessage, protocol.MethodLogTrace, "telemetry/event":
+	case protocol.MethodWindowLogMessage:
+		c.log.Debug("server log", "server", c.spec.ID, "params", string(r.Params))
+		c.stumbled(r.Params)
+		return nil, nil
+	case protocol.MethodLogTrace, "telemetry/event":
 		c.log.Debug("server log", "server", c.spec.ID, "params", string(r.Params))
 		return nil, nil
 	case protocol.MethodWindowWorkDoneProgressCreate:
@@ -96,6 +100,8 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 		c.bump()
 		c.mu.Unlock()
 		return nil, nil
+	case "vscode/content": // a schema from the network: nobody has been asked whether it may be fetched, so it demands nothing
+		return "{}", nil
 	case "eslint/confirmESLintExecution":
 		return 4, nil // approved: the server runs only where its configuration stands
 	case "_typescript.rename": // after an extraction: the new name is the editor's to ask for

@@ -19,7 +19,10 @@ func testBins(t *testing.T) []string {
 	if dir == "" {
 		dir = filepath.Join("..", ".cache", "servers")
 	}
-	abs, err := filepath.Abs(filepath.Join(dir, "node_modules", ".bin"))
+	if filepath.Base(dir) != ".bin" { // either is taken: a wrong one would skip everything in silence
+		dir = filepath.Join(dir, "node_modules", ".bin")
+	}
+	abs, err := filepath.Abs(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,21 +8,51 @@ import (
 	"testing"
 )
 
-// HTML has a server without problems of its own: its embedded styles and scripts have some.
+// HTML has a server without problems of its own: those are of its embedded styles and scripts, each with its own.
 func TestHTML(t *testing.T) {
-	const broken = "<!DOCTYPE html>\n<html>\n<head><style>\np { colr }\n</style></head>\n<body><p id=\"x\">hello</p></body>\n</html>\n"
-	m, root := project(t, "html", map[string]string{"a.html": broken})
+	const page = "<!DOCTYPE html>\n<html>\n<head><style>\np { color: red; }\n</style></head>\n<body><p id=\"x\" style=\"margin: 0\" onclick=\"go(1)\">hello</p>\n" +
+		"<script>\nconst n = 1;\n</script>\n<script type=\"module\">\nconst m = 2;\n</script></body>\n</html>\n"
+	m, root := project(t, "html", map[string]string{"a.html": page})
 	ctx, path := longer(t), filepath.Join(root, "a.html")
-	r := m.Diagnostics(ctx, path)
-	if r.State != Fresh || !strings.Contains(strings.ToLower(messages(r.Items)), "colon expected") {
+	if r := m.Diagnostics(ctx, path); r.State != Fresh || len(r.Items) != 0 {
 		t.Fatalf("%s %q %q", r.State, r.Reason, messages(r.Items))
 	}
-	d := m.Check(ctx, []Proposal{{Path: path, Text: strings.Replace(broken, "colr", "color: red", 1)}})
-	if d.State != Fresh || len(d.Fixed) == 0 || len(d.Introduced) != 0 {
-		t.Errorf("%s %q, fixed %q, introduced %q", d.State, d.Reason, messages(d.Fixed), messages(d.Introduced))
+	for _, c := range []struct{ from, to, says string }{
+		{"color: red", "color red", "colon expected"},
+		{"margin: 0", "margin 0", "colon expected"},
+		{"n = 1", "n = ", "expression expected"},
+		{"m = 2", "m = (2", "')' expected"},
+		{"go(1)", "go(1", "')' expected"},
+	} {
+		broken := strings.Replace(page, c.from, c.to, 1)
+		d := m.Check(ctx, []Proposal{{Path: path, Text: broken}})
+		if d.State != Fresh || !strings.Contains(strings.ToLower(messages(d.Introduced)), c.says) || len(d.Fixed) != 0 {
+			t.Errorf("%s: %s %q, introduced %q", c.to, d.State, d.Reason, messages(d.Introduced))
+		}
+		write(t, path, broken)
+		m.Changed(ctx, []Proposal{{Path: path, Text: broken}})
+		d = m.Check(ctx, []Proposal{{Path: path, Text: page}})
+		if d.State != Fresh || !strings.Contains(strings.ToLower(messages(d.Fixed)), c.says) || len(d.Introduced) != 0 {
+			t.Errorf("back from %s: %s %q, fixed %q, introduced %q", c.to, d.State, d.Reason, messages(d.Fixed), messages(d.Introduced))
+		}
+		write(t, path, page)
+		m.Changed(ctx, []Proposal{{Path: path, Text: page}})
 	}
 	if list, err := m.DocumentSymbols(ctx, path); err != nil || len(list) == 0 {
 		t.Errorf("%+v %v", list, err)
+	}
+}
+
+// Comments are a mistake in JSON and none in the files of programs that read them; a schema out of the network is not
+// fetched, and that it was not is nobody's mistake.
+func TestJSONKinds(t *testing.T) {
+	m, root := project(t, "json", map[string]string{"a.json": "{}\n", "tsconfig.json": "{}\n", ".vscode/settings.json": "{}\n"})
+	ctx := longer(t)
+	for name, want := range map[string]string{"a.json": "Comments are not permitted in JSON", "tsconfig.json": "", ".vscode/settings.json": ""} {
+		d := m.Check(ctx, []Proposal{{Path: filepath.Join(root, name), Text: "{\n  // why\n  \"$schema\": \"https://example.test/s.json\"\n}\n"}})
+		if got := messages(d.Introduced); d.State != Fresh || !strings.Contains(got, want) || want == "" && got != "" || len(d.Introduced) > 1 {
+			t.Errorf("%s: %s %q, introduced %q", name, d.State, d.Reason, got)
+		}
 	}
 }
 

@@ -25,6 +25,9 @@ type Options struct {
 	Servers map[string]ServerConfig // overrides by id; see Servers for the ids
 	// Buffer is the live text of an open document; ok is false when the disk has the say.
 	Buffer func(path string) (text string, ok bool)
+	// Unsaved lists the open documents whose text is not the disk's. Servers are told of them also where nobody asks about
+	// them: what is asked about may use them. nil: only those that are asked about.
+	Unsaved func() []string
 	// ApplyEdit takes an edit a server asks for by itself to the person. nil refuses.
 	ApplyEdit func(ctx context.Context, server, label string, edits []FileEdit) error
 	// Diagnostics hears of every file whose problems have changed, when they are final or change again; never of a
@@ -88,10 +91,8 @@ func New(o Options) *Manager {
 
 // text is what the person sees of a file: the buffer, else the disk.
 func (m *Manager) text(path string) (string, bool) {
-	if m.o.Buffer != nil {
-		if t, ok := m.o.Buffer(path); ok {
-			return t, true
-		}
+	if t, ok := m.buffer(path); ok {
+		return t, true
 	}
 	if fi, err := os.Stat(path); err != nil || !fi.Mode().IsRegular() || fi.Size() > maxMessage/4 {
 		return "", false
@@ -251,7 +252,7 @@ func (m *Manager) host() host {
 	if m.o.Diagnostics != nil {
 		changed = m.live
 	}
-	return host{text: m.text, changed: changed, notice: m.notice,
+	return host{text: m.text, buffer: m.buffer, unsaved: m.unsaved, changed: changed, notice: m.notice,
 		apply: func(ctx context.Context, label string, edit lsp.WorkspaceEdit, c *client) error {
 			if m.o.ApplyEdit == nil {
 				return errors.New("edits of a server's own accord are not accepted here")

@@ -38,7 +38,7 @@ func (c *client) check(ctx context.Context, files []Proposal) (v verdictOf) {
 		return verdictOf{state: Pending, reason: err.Error()}
 	}
 	paths := pathsOf(files)
-	c.sync(paths)
+	c.sync(c.withBuffers(paths))
 	scope, others, unsure, err := c.baseline(ctx, files, paths)
 	if err != nil {
 		release()

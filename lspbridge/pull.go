@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/pillion-dev/pillion/lspbridge/lsp"
@@ -94,11 +95,43 @@ func (c *client) pull(ctx context.Context, path string, w way) error {
 	}
 }
 
+// stumbled reads a server's log for the words by which those out of VS Code say that they failed over a file. What they
+// answer then is "no problems", and that is not so.
+func (c *client) stumbled(params json.RawMessage) {
+	var p struct {
+		Type    lsp.Uint
+		Message string
+	}
+	if json.Unmarshal(params, &p) != nil || p.Type != 1 {
+		return
+	}
+	rest, ok := strings.CutPrefix(p.Message, "Error while validating ")
+	if !ok {
+		return
+	}
+	name, why, _ := strings.Cut(rest, ": ")
+	why, _, _ = strings.Cut(why, "\n")
+	if path := uriPath(name); path != "" {
+		c.mu.Lock()
+		c.stumbles[path] = "it failed over this file: " + why
+		c.mu.Unlock()
+	}
+}
+
 func (c *client) pullReport(ctx context.Context, path string) ([]Diagnostic, map[string][]Diagnostic, error) {
 	var r lsp.Report
+	c.mu.Lock()
+	delete(c.stumbles, path)
+	c.mu.Unlock()
 	err := c.call(ctx, protocol.MethodTextDocumentDiagnostic, map[string]any{"textDocument": map[string]any{"uri": pathURI(path)}}, &r)
 	if err != nil {
 		return nil, nil, err
+	}
+	c.mu.Lock()
+	why := c.stumbles[path]
+	c.mu.Unlock()
+	if why != "" {
+		return nil, nil, errors.New(why)
 	}
 	if r.Kind == "" && r.Items == nil { // null, or something else: no word is not "no problems"
 		return nil, nil, errors.New("it answered without a report")

@@ -43,7 +43,7 @@ func (m *Manager) ask(ctx context.Context, path string, several bool, can func(*
 		asked = true
 		release, err := c.lock(ctx)
 		if err == nil {
-			c.sync([]string{path})
+			c.sync(c.withBuffers([]string{path}))
 			err = f(ctx, c)
 			release()
 		}

@@ -76,3 +76,26 @@ func TestRefreshEchoes(t *testing.T) {
 		}
 	})
 }
+
+// A server that fails over a file and answers "no problems" all the same is not believed.
+func TestAFailedValidationIsNoAnswer(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		broken := true
+		f := newFaked(t, Quirks{}, fakelsp.Options{Pull: true, On: func(_ context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+			if m != "textDocument/diagnostic" || !broken {
+				return nil, false, nil
+			}
+			_ = s.Peer().Notify(context.Background(), "window/logMessage", map[string]any{"type": 1, "message": "Error while validating file:///p/a.fake: no such property\n  at f (x.js:1)"})
+			return map[string]any{"kind": "full", "items": []any{}}, true, nil
+		}}, map[string]string{"a.fake": "BAD one\n"})
+		defer f.Close(context.Background())
+		ctx := f.ctx(time.Minute)
+		if r := f.Diagnostics(ctx, f.path); r.State == Fresh || r.Reason != "fake: it failed over this file: no such property" {
+			t.Errorf("%s %q", r.State, r.Reason)
+		}
+		broken = false
+		if r := f.Diagnostics(ctx, f.path); r.State != Fresh || len(r.Items) != 1 {
+			t.Errorf("afterwards %s %q %q", r.State, r.Reason, messages(r.Items))
+		}
+	})
+}

@@ -133,7 +133,7 @@ func (c *client) willRename(ctx context.Context, renames []FileRename) ([]FileEd
 			paths = append(paths, r.Old) // tsserver knows only the project of an open file
 		}
 	}
-	c.sync(paths)
+	c.sync(c.withBuffers(paths))
 	var e *lsp.WorkspaceEdit
 	if err := c.call(ctx, protocol.MethodWorkspaceWillRenameFiles, wireRenames(renames), &e); err != nil || e == nil {
 		return nil, err

@@ -49,7 +49,7 @@ func (c *client) report(ctx context.Context, paths []string, all bool) verdictOf
 		paths = paths[:maxOpen]
 		ask = paths
 	}
-	c.sync(c.open(paths, all))
+	c.sync(c.withBuffers(c.open(paths, all)))
 	if w != byTSServer {
 		ask = c.stillThere(ask)
 	}

@@ -98,7 +98,7 @@ func Servers() []Server {
 		{ID: "css", Extensions: []string{".css", ".scss", ".less"}, Commands: [][]string{{"vscode-css-language-server", "--stdio"}},
 			Init: `{"provideFormatter":true}`, Settings: `{"css":{"validate":true},"scss":{"validate":true},"less":{"validate":true}}`, Install: npm("vscode-langservers-extracted")},
 		{ID: "html", Extensions: []string{".html", ".htm"}, Commands: [][]string{{"vscode-html-language-server", "--stdio"}},
-			Init: `{"provideFormatter":true,"embeddedLanguages":{"css":true,"javascript":true}}`, Settings: `{"html":{"validate":{"scripts":true,"styles":true}},"css":{"validate":true,"lint":{}},"javascript":{},"js/ts":{}}`, Install: npm("vscode-langservers-extracted")},
+			Init: `{"provideFormatter":true,"embeddedLanguages":{"css":true,"javascript":true}}`, Settings: `{"html":{"validate":{"scripts":true,"styles":true}},"css":{"validate":true,"lint":{}},"javascript":{},"js/ts":{"implicitProjectConfig":{"checkJs":false,"strictNullChecks":true,"experimentalDecorators":false}}}`, Install: npm("vscode-langservers-extracted")},
 		{ID: "yaml", Extensions: []string{".yaml", ".yml"}, Commands: [][]string{{"yaml-language-server", "--stdio"}},
 			Settings: `{"yaml":{"validate":true,"schemaStore":{"enable":false},"format":{"enable":true}},"redhat":{"telemetry":{"enabled":false}}}`, Install: npm("yaml-language-server")},
 		{ID: "eslint", Extensions: append(slices.Clone(jsExt), ".vue", ".svelte"), Extra: true, Required: true,
@@ -217,6 +217,20 @@ func (s Server) matches(path string) bool {
 	return ext != "" && slices.Contains(s.Extensions, ext)
 }
 
+// commentedJSON reports a file that is JSON with comments by what reads it, whatever its name ends with.
+func commentedJSON(path string) bool {
+	base := strings.ToLower(filepath.Base(path))
+	stem, _, _ := strings.Cut(base, ".")
+	switch {
+	case stem == "tsconfig" || stem == "jsconfig" || strings.HasPrefix(base, "tsconfig-") || strings.HasPrefix(base, "jsconfig-"):
+		return true
+	case filepath.Base(filepath.Dir(path)) == ".vscode":
+		return true
+	}
+	return slices.Contains([]string{".eslintrc.json", "tslint.json", "devcontainer.json", ".devcontainer.json", "api-extractor.json", "language-configuration.json",
+		".oxlintrc.json", "typedoc.json", "nx.json", "turbo.json", "pyrightconfig.json", ".luarc.json"}, base)
+}
+
 // languageID is LSP's name for a file's language.
 func languageID(path string) string {
 	switch base := filepath.Base(path); base {
@@ -234,6 +248,11 @@ func languageID(path string) string {
 		return "shellscript"
 	}
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
+	case ".json":
+		if commentedJSON(path) {
+			return "jsonc"
+		}
+		return "json"
 	case ".ts", ".mts", ".cts":
 		return "typescript"
 	case ".tsx":

@@ -76,11 +76,22 @@ func TestGoplsSoak(t *testing.T) {
 		text, ok := buffers[path]
 		return text, ok
 	}
+	m.o.Unsaved = func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Collect(maps.Keys(buffers))
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(*soakEdits+100)*2*time.Second)
 	defer cancel()
 	fresh := &freshAnswers{t: t, known: map[string]string{}}
 	rnd := rand.New(rand.NewPCG(*soakSeed, 0))
 	began, compared, ops := time.Now(), 0, map[string]int{}
+	var recent []string
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the last edits:\n%s", strings.Join(recent[max(0, len(recent)-30):], "\n"))
+		}
+	})
 	for i := range *soakEdits {
 		f := names[rnd.IntN(len(names))]
 		mark := fmt.Sprintf("m%06dm", i)
@@ -95,6 +106,7 @@ func TestGoplsSoak(t *testing.T) {
 			continue
 		}
 		ops[op]++
+		recent = append(recent, fmt.Sprintf("%d %s %s: %.40q", i, op, f, text))
 		seen := maps.Clone(now)
 		seen[f] = text
 		put := func() {

@@ -35,11 +35,13 @@ func (m *Manager) WorkspaceSymbols(ctx context.Context, path, query string) ([]S
 			continue
 		}
 		can = true
+		var files []string
 		if open != "" {
-			if release, err := c.lock(ctx); err == nil {
-				c.sync([]string{open}) // tsls answers only with a file open
-				release()
-			}
+			files = append(files, open) // tsls answers only with a file open
+		}
+		if release, err := c.lock(ctx); err == nil {
+			c.sync(c.withBuffers(files))
+			release()
 		}
 		var list []lsp.Symbol
 		if err := c.call(ctx, protocol.MethodWorkspaceSymbol, map[string]any{"query": query}, &list); err != nil {

@@ -31,6 +31,11 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 	}
 	defer func() { c.txn <- struct{}{} }()
 	paths := pathsOf(files)
+	if c.sync(slices.DeleteFunc(c.withBuffers(nil), func(p string) bool { return slices.Contains(paths, p) })) {
+		half, cancel := context.WithTimeout(ctx, recallWait) // what was typed elsewhere is not this change's doing
+		_ = c.settle(half, c.stillThere(paths))
+		cancel()
+	}
 	others := c.recall(ctx, files, created)
 	before, known := c.snapshot(), c.known(paths)
 	c.tell(files, created)

@@ -273,13 +273,17 @@ func diagnosticsText(set *change.Set) string {
 		b.WriteString(" (checked in part" + because(d.Reason) + ")")
 	}
 	const most = 10
-	for i, p := range d.Introduced {
-		if i == most {
-			fmt.Fprintf(&b, "\n… and %d more", len(d.Introduced)-most)
-			break
+	list := func(problems []change.Problem, form string) {
+		for i, p := range problems {
+			if i == most {
+				fmt.Fprintf(&b, "\n… and %d more", len(problems)-most)
+				break
+			}
+			fmt.Fprintf(&b, form, p.Path, p.Line, p.Column, p.Severity, p.Message)
 		}
-		fmt.Fprintf(&b, "\n%s:%d:%d: %s: %s", p.Path, p.Line, p.Column, p.Severity, p.Message)
 	}
+	list(d.Introduced, "\n%s:%d:%d: %s: %s")
+	list(d.Fixed, "\nfixed: %s:%d:%d: %s: %s")
 	return b.String()
 }
 

@@ -33,6 +33,19 @@ func (e *Editors) anyBuffer(path string) (files.Buffer, bool) {
 	return firstDirty(all, func(s *Server) (files.Buffer, bool) { return s.o.Buffers.Buffer(path) })
 }
 
+// unsaved are the documents whose text is not the disk's, of all editors.
+func (e *Editors) unsaved() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var out []string
+	for s := range e.servers {
+		for _, b := range s.o.Buffers.Dirty() {
+			out = append(out, b.Path)
+		}
+	}
+	return out
+}
+
 // applyMany writes a set through every editor that has some of it open: each takes its own files, the last step is the
 // disk. Where a later step fails the earlier ones are taken back.
 func (a sessionApplier) applyMany(ctx context.Context, all []*Server, session string, set *change.Set) error {

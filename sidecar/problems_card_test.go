@@ -24,11 +24,11 @@ func (k foreseeing) Warm(string)                                                
 func TestACardSaysWhatAChangeBrings(t *testing.T) {
 	r := newRig(t, testStore(t), t.TempDir())
 	at := filepath.Join(r.cwd, "a.txt")
-	r.world.bridge = foreseeing{brings: lspbridge.Delta{State: lspbridge.Fresh, Fixed: make([]lspbridge.Diagnostic, 2), Introduced: []lspbridge.Diagnostic{{Path: at, Severity: 1, Message: "no such thing"}}}}
+	r.world.bridge = foreseeing{brings: lspbridge.Delta{State: lspbridge.Fresh, Fixed: []lspbridge.Diagnostic{{Path: at, Severity: 1, Message: "gone"}, {Path: at, Severity: 2, Message: "gone too"}}, Introduced: []lspbridge.Diagnostic{{Path: at, Severity: 1, Message: "no such thing"}}}}
 	r.start(`{"protocolVersion":1,"clientCapabilities":{}}`)
 	r.edits("a.txt", "1\n")
 	const text = `Fixes 2 problems, introduces 1\n`
-	says := text + at + `:1:1: error: no such thing`
+	says := text + at + `:1:1: error: no such thing\nfixed: ` + at + `:1:1: error: gone\nfixed: ` + at + `:1:1: warning: gone too`
 	r.ed.send(`{"jsonrpc":"2.0","id":"turn","method":"session/prompt","params":{"sessionId":"$S","prompt":[{"type":"text","text":"go"}]}}`)
 	r.ed.expect(`{"method":"session/update","params":{"update":{"sessionUpdate":"tool_call_update","content":[{"type":"diff"},{"type":"content","content":{"type":"text","text":"` + says + `"}}]}}}`)
 	r.ed.expect(`{"id":"?P","method":"session/request_permission","params":{"toolCall":{"content":[{"type":"diff"},{"type":"content","content":{"type":"text","text":"` + says + `"}}]}}}`)

@@ -27,6 +27,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/search"
 	"github.com/pillion-dev/pillion/tools/shell"
+	"github.com/pillion-dev/pillion/tools/skill"
 )
 
 // appOptions say who sits in front of the agent.
@@ -65,7 +66,10 @@ type app struct {
 	pruning sync.WaitGroup
 	trees   map[string]*checkpoint.Tree // guarded by mu; by worktree root
 
+	sketches sketches
+
 	mu      sync.Mutex
+	finders map[string]*skill.Finder    // guarded by mu; by the places they look in
 	bridges map[string]*servers         // guarded by mu; by worktree root, and whether it is trusted
 	search  map[string]*search.Searcher // guarded by mu; by configured ripgrep
 	envs    map[string]builtin.Env      // guarded by mu; by session
@@ -75,7 +79,7 @@ func newApp(o appOptions) *app {
 	if o.log == nil {
 		o.log = slog.New(slog.DiscardHandler)
 	}
-	a := &app{o: o, place: o.place, locks: &files.Locks{}, bridges: map[string]*servers{}, search: map[string]*search.Searcher{}, envs: map[string]builtin.Env{}}
+	a := &app{o: o, place: o.place, locks: &files.Locks{}, bridges: map[string]*servers{}, search: map[string]*search.Searcher{}, envs: map[string]builtin.Env{}, finders: map[string]*skill.Finder{}}
 	if o.ephemeral {
 		a.store = store.NewForgetful()
 	} else {
@@ -305,6 +309,7 @@ func (a *app) bridge(root string, c *config.Config) *servers {
 			b, ok := a.o.editors.anyBuffer(path)
 			return b.Text, ok
 		}
+		o.Unsaved = a.o.editors.unsaved
 	}
 	o.Diagnostics = a.o.problems
 	link := &servers{uses: map[string]func(){}}

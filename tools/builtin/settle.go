@@ -13,7 +13,8 @@ import (
 
 const (
 	checkBudget  = 1500 * time.Millisecond // the question waits this long for the problems of a proposal
-	checkLonger  = 30 * time.Second        // the card is updated when they come later
+	checkLonger  = 30 * time.Second        // the servers have so long for an answer that updates the card
+	checkAgain   = time.Second             // and are asked again so long after they said "not yet", then less and less often
 	settleBudget = 3 * time.Second         // the model's result waits this long for the problems of what was written
 
 	maxProblems   = 20 // errors shown of one file; OpenCode's figure
@@ -21,46 +22,70 @@ const (
 )
 
 // check finds out what problems the proposal would bring: the set it returns carries them. It returns after the
-// budget at the latest; an answer that comes later updates the card. stop ends it and waits for the servers to be
-// as they were. Sets that were shown are never written to: others may be reading them.
+// budget at the latest; an answer that comes later updates the card, and servers that had none yet are asked again for as
+// long as the question stands. stop ends it and waits for the servers to be as they were. Sets that were shown are never
+// written to: others may be reading them.
 func (e Env) check(ctx context.Context, call *tools.Call, set *change.Set) (checked *change.Set, stop func()) {
 	if e.Bridge == nil {
 		return set, func() {}
 	}
-	ctx, cancel := context.WithTimeout(ctx, checkLonger)
+	ctx, cancel := context.WithCancel(ctx)
 	answer := make(chan *change.Diagnostics, 1)
-	taken, late := make(chan struct{}), make(chan struct{}) // one of them is closed: the answer came in time, or not
-	ended := make(chan struct{})
-	proposed, proposedSet := proposals(set), set
+	told, ended := make(chan struct{}), make(chan struct{})
+	var shown *change.Diagnostics // what the card says; until told is closed it is the caller's, then the goroutine's
+	files, proposed := proposals(set), set
 	go func() {
 		defer close(ended)
-		delta := e.Bridge.Check(ctx, proposed)
-		d := diagnostics(&delta)
-		answer <- d
-		select {
-		case <-taken:
-		case <-ctx.Done():
-		case <-late:
-			if ctx.Err() == nil && d.Certainty != change.Pending {
-				e.show(call, with(proposedSet, d), "proposed")
+		for again := checkAgain; ; again = min(2*again, checkLonger) {
+			d := e.checkOnce(ctx, files)
+			select {
+			case answer <- d:
+			default:
+			}
+			select {
+			case <-told:
+			case <-ctx.Done():
+				return
+			}
+			if ctx.Err() != nil {
+				return
+			}
+			if shown == nil || d != shown && (d.Certainty != change.Pending || d.Reason != shown.Reason) {
+				e.show(call, with(proposed, d), "proposed")
+				shown = d
+			}
+			if d.Certainty != change.Pending {
+				return
+			}
+			select {
+			case <-time.After(again):
+			case <-ctx.Done():
+				return
 			}
 		}
 	}()
 	timer := time.NewTimer(checkBudget)
 	defer timer.Stop()
 	select {
-	case d := <-answer:
-		set = with(set, d)
-		close(taken)
+	case shown = <-answer:
 	case <-timer.C:
-		set = with(set, &change.Diagnostics{Certainty: change.Pending, Reason: "the language servers are still at it"})
-		close(late)
+		shown = &change.Diagnostics{Certainty: change.Pending, Reason: "the language servers are still at it"}
 	case <-ctx.Done():
 	}
-	if set.Diagnostics != nil && ctx.Err() == nil {
+	if shown != nil && ctx.Err() == nil {
+		set = with(set, shown)
 		e.show(call, set, "proposed")
 	}
+	close(told)
 	return set, func() { cancel(); <-ended }
+}
+
+// checkOnce asks the servers and waits for them.
+func (e Env) checkOnce(ctx context.Context, files []lspbridge.Proposal) *change.Diagnostics {
+	ctx, cancel := context.WithTimeout(ctx, checkLonger)
+	defer cancel()
+	delta := e.Bridge.Check(ctx, files)
+	return diagnostics(&delta)
 }
 
 func with(set *change.Set, d *change.Diagnostics) *change.Set {
