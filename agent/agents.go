@@ -2,6 +2,7 @@ package agent
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/pillion-dev/pillion/tools/permission"
 )
@@ -16,13 +17,16 @@ const DefaultAgent = "build"
 const PlanAgent = "plan"
 
 // DefaultAgents are the agents that are always there. A configured one of the same name changes what it sets.
-func DefaultAgents() []Agent {
+func DefaultAgents() []Agent { return slices.Clone(defaultAgents()) }
+
+// defaultAgents are made once, with rules that nothing can append to: every step of every session asks for its agent.
+var defaultAgents = sync.OnceValue(func() []Agent {
 	rule := func(agent string, pairs ...string) permission.Ruleset {
 		var rules permission.Ruleset
 		for i := 0; i < len(pairs); i += 3 {
 			rules = append(rules, permission.Rule{Permission: pairs[i], Pattern: pairs[i+1], Action: permission.Action(pairs[i+2]), Origin: "agent " + agent})
 		}
-		return rules
+		return slices.Clip(rules)
 	}
 	return []Agent{
 		{
@@ -56,7 +60,7 @@ func DefaultAgents() []Agent {
 		{Name: summaryAgent, Mode: ModePrimary, Hidden: true, Description: "Describes finished work.", Rules: rule(summaryAgent, "*", "*", "deny")},
 		{Name: compactionAgent, Mode: ModePrimary, Hidden: true, Description: "Summarises what no longer fits the context.", Rules: rule(compactionAgent, "*", "*", "deny")},
 	}
-}
+})
 
 // merge lays the configured agents over the defaults.
 func merge(defaults, configured []Agent) []Agent {
@@ -114,7 +118,7 @@ func (r *Runtime) Agents(cwd string) []Agent {
 	if r.o.Agents != nil {
 		configured = r.o.Agents(cwd)
 	}
-	return merge(DefaultAgents(), configured)
+	return merge(defaultAgents(), configured)
 }
 
 // agent finds one by name.

@@ -1,20 +1,17 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/permission"
-	"github.com/pillion-dev/pillion/tools/search"
 	"github.com/pillion-dev/pillion/tools/skill"
 )
 
@@ -92,7 +89,7 @@ func (a *app) compaction(cwd string) agent.CompactionOptions {
 	return agent.CompactionOptions{NoAuto: off(c.Auto), NoPrune: off(c.Prune), Reserved: c.Reserved, TailTurns: c.Tail, Recent: c.Recent}
 }
 
-// skills of a session's directory.
+// skills of a session's directory; sessions of the same one look through the folders once.
 func (a *app) skills(cwd, root string, c *config.Config) *skill.Finder {
 	p := skill.Places{Cwd: cwd, Root: root, Home: a.place.home, Config: []string{a.place.user}}
 	if a.place.home != "" {
@@ -106,30 +103,17 @@ func (a *app) skills(cwd, root string, c *config.Config) *skill.Finder {
 		}
 		p.More = append(p.More, dir)
 	}
-	return skill.New(p)
+	key := fmt.Sprintf("%q", p)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	f := a.finders[key]
+	if f == nil {
+		f = skill.New(p)
+		a.finders[key] = f
+	}
+	return f
 }
 
 func (a *app) subAgents(cwd string) func() []tools.SubAgent {
 	return func() []tools.SubAgent { return a.runtime.SubAgents(cwd) }
-}
-
-// How much of the project's tree a model is shown, and how long making it may take.
-const (
-	sketchEntries = 120
-	sketchTime    = 150 * time.Millisecond
-)
-
-// sketch is the project's tree, so that a model knows what there is before it looks.
-func (a *app) sketch(ctx context.Context, cwd string) string {
-	ctx, cancel := context.WithTimeout(ctx, sketchTime)
-	defer cancel()
-	l, err := a.searcher(a.configOf(cwd).Ripgrep).Tree(ctx, search.TreeQuery{Root: cwd, Limit: sketchEntries})
-	if err != nil || l.Root == nil || l.Entries == 0 {
-		return ""
-	}
-	text := l.Root.String()
-	if l.More || l.Partial {
-		text += "(and more)\n"
-	}
-	return text
 }

@@ -26,8 +26,8 @@ func Offer(all []Tool, o OfferOptions) []Tool {
 	if v, ok := o.Switches["apply_patch"]; ok { // said outright: one of the two ways to edit must be left
 		o.UsesPatch = v
 	}
-	seen := map[string]bool{}
-	var out []Tool
+	seen := make(map[string]bool, len(all))
+	out := make([]Tool, 0, len(all))
 	for _, t := range all {
 		if seen[t.ID] {
 			continue

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -27,11 +28,8 @@ import (
 // A field with omitempty (or omitzero) is optional. A default is filled in before run sees the input. New panics
 // when P cannot be a schema: that is a mistake in the program, not in the input.
 func New[P any](id, description string, run func(ctx context.Context, p P, call *Call) (Result, error), opts ...ToolOption) Tool {
-	s, err := schemaOf(reflect.TypeFor[P]())
-	if err != nil {
-		panic(fmt.Sprintf("tools.New(%q): %v", id, err))
-	}
-	t := Tool{ID: id, Description: strings.TrimSpace(description), Parameters: appendSchema(nil, s), Permission: id, Kind: KindOther, typed: s}
+	s := schemaFor(id, reflect.TypeFor[P]())
+	t := Tool{ID: id, Description: strings.TrimSpace(description), Parameters: s.text, Permission: id, Kind: KindOther, typed: s.typed}
 	t.Run = func(ctx context.Context, input json.RawMessage, call *Call) (Result, error) {
 		var p P
 		if err := json.Unmarshal(input, &p); err != nil {
@@ -73,6 +71,27 @@ func WithKeep(k Keep) ToolOption { return func(t *Tool) { t.Keep = k } }
 
 // WithInvalid lets a tool word its validation errors itself.
 func WithInvalid(f func(err error) string) ToolOption { return func(t *Tool) { t.FormatInvalid = f } }
+
+// made holds the schemas of the program's own parameter types: every session makes its own tools, of the same types.
+var made sync.Map // reflect.Type → madeSchema, which nobody changes
+
+type madeSchema struct {
+	typed *jsonschema.Schema
+	text  json.RawMessage // typed as JSON
+}
+
+func schemaFor(id string, t reflect.Type) madeSchema {
+	if m, ok := made.Load(t); ok {
+		return m.(madeSchema)
+	}
+	s, err := schemaOf(t)
+	if err != nil {
+		panic(fmt.Sprintf("tools.New(%q): %v", id, err))
+	}
+	m := madeSchema{s, slices.Clip(appendSchema(nil, s))}
+	made.Store(t, m)
+	return m
+}
 
 // schemaOf is the plain schema models know best: type, properties, required and the keywords of the tags. What
 // jsonschema-go adds for Go's sake goes: null beside every slice, additionalProperties false on every object.

@@ -3,6 +3,7 @@ package provider
 import (
 	"bytes"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,10 +25,12 @@ const (
 type cache struct {
 	mu    sync.Mutex // guards what follows; never held while encoding
 	convs map[string]*conversation
+	tools []block // guarded by mu: those of late conversations, the last first; a new session's are most often the same
 }
 
 // conversation is guarded by its own mutex while a body is built from it.
 type conversation struct {
+	of      *cache
 	mu      sync.Mutex
 	entries []entry
 
@@ -72,7 +75,7 @@ func (c *cache) acquire(session, model string) *conversation {
 		if c.convs == nil {
 			c.convs = map[string]*conversation{}
 		}
-		conv = &conversation{}
+		conv = &conversation{of: c}
 		c.convs[key] = conv
 	}
 	conv.used = now
@@ -124,7 +127,7 @@ func (c *cache) forget(session string) {
 func (c *cache) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.convs = nil
+	c.convs, c.tools = nil, nil
 }
 
 // encode brings the entries up to date with the messages and returns them.
@@ -161,14 +164,46 @@ func (c *conversation) encodeSystem(system []string, enc func() []byte) []byte {
 	return c.system.enc
 }
 
+// encodeTools encodes a list of tools once for all conversations: its bytes follow from the list alone.
 func (c *conversation) encodeTools(tools []ToolSpec, enc func() []byte) []byte {
-	same := len(tools) == len(c.tools.tools) && c.tools.enc != nil
-	for i := 0; same && i < len(tools); i++ {
-		a, b := &tools[i], &c.tools.tools[i]
-		same = a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Parameters, b.Parameters)
+	if c.tools.offers(tools) {
+		return c.tools.enc
 	}
-	if !same {
-		c.tools = block{tools: append([]ToolSpec(nil), tools...), enc: enc()}
+	var ok bool
+	if c.tools, ok = c.of.sharedTools(tools); !ok {
+		c.tools = block{tools: slices.Clone(tools), enc: enc()}
+		c.of.shareTools(c.tools)
 	}
 	return c.tools.enc
+}
+
+// offers reports whether b is what the tools encode to.
+func (b *block) offers(tools []ToolSpec) bool {
+	if b.enc == nil {
+		return false
+	}
+	return slices.EqualFunc(tools, b.tools, func(a, b ToolSpec) bool {
+		return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Parameters, b.Parameters)
+	})
+}
+
+// sharedTools finds a list that another conversation has encoded.
+func (c *cache) sharedTools(tools []ToolSpec) (block, bool) {
+	c.mu.Lock()
+	late := c.tools
+	c.mu.Unlock()
+	for _, b := range late {
+		if b.offers(tools) {
+			return b, true
+		}
+	}
+	return block{}, false
+}
+
+// shareTools keeps a list for the conversations to come: a few, since agents and projects have their own.
+func (c *cache) shareTools(b block) {
+	const few = 4
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tools = append([]block{b}, c.tools[:min(len(c.tools), few-1)]...)
 }

@@ -161,3 +161,32 @@ func TestAnEndedSessionIsForgotten(t *testing.T) {
 		t.Errorf("%d conversations are kept", len(c.convs))
 	}
 }
+
+// Twenty sessions that offer the same tools encode them once; other tools are other bytes.
+func TestConversationsShareTheirTools(t *testing.T) {
+	c := &cache{}
+	made := 0
+	body := func(session, tool string) string {
+		conv := c.acquire(session, "m")
+		defer c.release(conv)
+		return string(conv.encodeTools([]ToolSpec{{Name: tool, Parameters: json.RawMessage(`{}`)}}, func() []byte { made++; return []byte(tool) }))
+	}
+	for i := range 20 {
+		for _, tool := range []string{"read", "edit"} {
+			if got := body(fmt.Sprint("s", i), tool); got != tool {
+				t.Fatalf("session %d got %q for %q", i, got, tool)
+			}
+		}
+	}
+	if made != 2 {
+		t.Errorf("two lists of tools were encoded %d times", made)
+	}
+	for i := range 50 {
+		if name := fmt.Sprint("t", i); body("s0", name) != name {
+			t.Fatal("wrong bytes for ", name)
+		}
+	}
+	if len(c.tools) > 4 {
+		t.Errorf("%d lists are kept", len(c.tools))
+	}
+}

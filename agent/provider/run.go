@@ -95,6 +95,7 @@ func (b *base) run(ctx context.Context, model string, open func(context.Context)
 		return b.fail(ctx, model, err)
 	}
 	events := newSSEReader(w)
+	defer events.close()
 	state := more
 	for {
 		data, last, err := events.next()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"sync"
 )
 
 // maxEvent bounds one SSE event in bytes. A 20 MB delta passes; a server that never ends an event does not eat the
@@ -22,10 +23,25 @@ type sseReader struct {
 	data       []byte
 	has        bool // data lines were seen, even empty ones
 	err        error
+	pooled     *[sseBuffer]byte // what buf began as
 }
 
+const sseBuffer = 32 << 10 // bytes
+
+// sseBuffers are those of streams that are over: twenty sessions' steps would make the collector run for them alone.
+var sseBuffers = sync.Pool{New: func() any { return new([sseBuffer]byte) }}
+
 func newSSEReader(r io.Reader) *sseReader {
-	return &sseReader{r: r, buf: make([]byte, 32<<10)}
+	b := sseBuffers.Get().(*[sseBuffer]byte)
+	return &sseReader{r: r, buf: b[:], pooled: b}
+}
+
+// close gives the buffer back; nothing that next returned may be used after it.
+func (s *sseReader) close() {
+	if s.pooled != nil {
+		sseBuffers.Put(s.pooled)
+	}
+	*s = sseReader{err: io.EOF}
 }
 
 // next returns the data of the next event; it is valid until the next call. At the end of the stream an event

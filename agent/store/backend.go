@@ -40,24 +40,48 @@ type row struct {
 
 // tx is a transaction that takes ? in every database.
 type tx struct {
-	t *sql.Tx
-	b backend
+	t     *sql.Tx
+	b     backend
+	ready *prepared
 }
 
-func (t tx) Exec(q string, args ...any) (sql.Result, error) { return t.t.Exec(t.b.bind(q), args...) }
+func (t tx) Exec(q string, args ...any) (sql.Result, error) {
+	q = t.b.bind(q)
+	if st, _ := t.ready.look(q, true); st != nil {
+		return t.t.Stmt(st).Exec(args...)
+	}
+	return t.t.Exec(q, args...)
+}
+
 func (t tx) Query(q string, args ...any) (*sql.Rows, error) { return t.t.Query(t.b.bind(q), args...) }
-func (t tx) QueryRow(q string, args ...any) *sql.Row        { return t.t.QueryRow(t.b.bind(q), args...) }
+
+func (t tx) QueryRow(q string, args ...any) *sql.Row {
+	q = t.b.bind(q)
+	if st, _ := t.ready.look(q, true); st != nil {
+		return t.t.Stmt(st).QueryRow(args...)
+	}
+	return t.t.QueryRow(q, args...)
+}
 
 // db is the same for a pool.
 type db struct {
-	d *sql.DB
-	b backend
+	d     *sql.DB
+	b     backend
+	ready *prepared
 }
 
 func (d db) Query(ctx context.Context, q string, args ...any) (*sql.Rows, error) {
-	return d.d.QueryContext(ctx, d.b.bind(q), args...)
+	q = d.b.bind(q)
+	if st := d.ready.get(ctx, q); st != nil {
+		return st.QueryContext(ctx, args...)
+	}
+	return d.d.QueryContext(ctx, q, args...)
 }
 
 func (d db) QueryRow(ctx context.Context, q string, args ...any) *sql.Row {
-	return d.d.QueryRowContext(ctx, d.b.bind(q), args...)
+	q = d.b.bind(q)
+	if st := d.ready.get(ctx, q); st != nil {
+		return st.QueryRowContext(ctx, args...)
+	}
+	return d.d.QueryRowContext(ctx, q, args...)
 }

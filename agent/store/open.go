@@ -14,6 +14,9 @@ func (s *Store) open() (*sql.DB, error) {
 		return nil, s.b.explain(err)
 	}
 	s.write = d
+	if _, ok := s.b.(*sqlite); ok {
+		s.writes = newPrepared(d)
+	}
 	return d, nil
 }
 
@@ -32,8 +35,18 @@ func (s *Store) reader() (db, error) {
 		if s.read, err = s.b.reader(w); err != nil {
 			return db{}, s.b.explain(err)
 		}
+		if s.reads = s.writes; s.read != w && s.writes != nil {
+			s.reads = newPrepared(s.read)
+		}
 	}
-	return db{s.read, s.b}, nil
+	return db{s.read, s.b, s.reads}, nil
+}
+
+// statements are those of the transactions.
+func (s *Store) statements() *prepared {
+	s.openMu.Lock()
+	defer s.openMu.Unlock()
+	return s.writes
 }
 
 func (s *Store) explain(err error) error { return s.b.explain(err) }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math/bits"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -14,6 +15,9 @@ import (
 
 	_ "modernc.org/sqlite" // the driver "sqlite": SQLite without cgo
 )
+
+// readers is how many connections read beside each other.
+const readers = 4
 
 // sqlite is one file; the empty path is a database in memory.
 type sqlite struct {
@@ -62,8 +66,9 @@ func (s *sqlite) reader(write *sql.DB) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.SetMaxOpenConns(4)
-	d.SetMaxIdleConns(1)
+	d.SetMaxOpenConns(readers)
+	d.SetMaxIdleConns(readers) // a connection costs a hundred times what it is asked
+	d.SetConnMaxIdleTime(5 * time.Second)
 	return d, nil
 }
 
@@ -71,30 +76,37 @@ func (s *sqlite) begin(ctx context.Context, _ *Store, d *sql.DB) (*sql.Tx, error
 	return d.BeginTx(ctx, nil)
 }
 
-func (s *sqlite) insert(t tx, rows []row) (int64, error) {
-	args := make([]any, 0, 4*len(rows))
-	for _, r := range rows {
-		args = append(args, r.key, r.Time.UnixMicro(), r.Type, r.Data)
+// insert takes the rows by powers of two: six statements, which are kept ready, do for every number.
+func (s *sqlite) insert(t tx, rows []row) (done int64, err error) {
+	texts := insertTexts()
+	args := make([]any, 0, 4*min(len(rows), rowsPerInsert))
+	for len(rows) > 0 {
+		power := min(bits.Len(uint(len(rows)))-1, len(texts)-1)
+		args = args[:0]
+		for _, r := range rows[:1<<power] {
+			args = append(args, r.key, r.Time.UnixMicro(), r.Type, r.Data)
+		}
+		rows = rows[1<<power:]
+		res, err := t.Exec(texts[power], args...)
+		if err != nil {
+			return done, err
+		}
+		n, err := res.RowsAffected()
+		if err != nil {
+			return done, err
+		}
+		done += n
 	}
-	res, err := t.t.Exec(insertEvents(len(rows)), args...)
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
+	return done, nil
 }
 
-var insertFull = sync.OnceValue(func() string { return insertText(rowsPerInsert) })
-
-func insertEvents(n int) string {
-	if n == rowsPerInsert {
-		return insertFull()
+// insertTexts insert 1, 2, 4 … rowsPerInsert rows.
+var insertTexts = sync.OnceValue(func() (texts []string) {
+	for n := 1; n <= rowsPerInsert; n *= 2 {
+		texts = append(texts, "INSERT OR IGNORE INTO events(key, time, type, data) VALUES "+strings.Repeat("(?,?,?,?),", n-1)+"(?,?,?,?)")
 	}
-	return insertText(n)
-}
-
-func insertText(n int) string {
-	return "INSERT OR IGNORE INTO events(key, time, type, data) VALUES " + strings.Repeat("(?,?,?,?),", n-1) + "(?,?,?,?)"
-}
+	return texts
+})
 
 // fenced: the lock of a file is the system's and is not lost while the process lives.
 func (s *sqlite) fenced(tx, []string) ([]*FencedError, error) { return nil, nil }

@@ -73,6 +73,8 @@ type Store struct {
 	openMu sync.Mutex
 	write  *sql.DB // guarded by openMu; one connection, the writer's
 	read   *sql.DB // guarded by openMu
+	// guarded by openMu: their statements; nil where the driver keeps them
+	writes, reads *prepared
 }
 
 // New makes a store on a file that need not exist. Nothing is opened before the first use. The empty path keeps
@@ -154,7 +156,7 @@ func (s *Store) Close() error {
 	if s.write != nil {
 		s.write.Close()
 	}
-	s.read, s.write = nil, nil
+	s.read, s.write, s.reads, s.writes = nil, nil, nil, nil
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.queue) > 0 {

@@ -158,12 +158,14 @@ func (s *Store) commit(ops []op) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), commitPatience)
 	defer cancel()
+	ready := s.statements()
+	ready.prepare(ctx)
 	begun, err := s.b.begin(ctx, s, d)
 	if err != nil {
 		return s.b.explain(err)
 	}
 	defer begun.Rollback() // after Commit it does nothing
-	b := newBatch(tx{begun, s.b})
+	b := newBatch(tx{begun, s.b, ready})
 	taken, err := s.takenOver(b.tx, ops)
 	if err != nil {
 		return s.b.explain(err)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // TreeQuery asks for what is in a folder and its subfolders.
@@ -59,6 +60,8 @@ venv/
 env/
 `
 
+var usual = sync.OnceValue(func() *ruleSet { return parseIgnore([]byte(usualIgnores)) })
+
 // maxListed is how many entries of one folder are looked at.
 const maxListed = 20000
 
@@ -78,7 +81,10 @@ func (s *Searcher) Tree(ctx context.Context, q TreeQuery) (Listing, error) {
 	limited, cancel := context.WithTimeout(ctx, s.timeout())
 	defer cancel()
 	out := Listing{Root: &Node{Name: q.Root, Dir: true}}
-	own := parseIgnore([]byte(usualIgnores + strings.Join(q.Ignore, "\n")))
+	own := usual()
+	if len(q.Ignore) > 0 {
+		own = parseIgnore([]byte(usualIgnores + strings.Join(q.Ignore, "\n")))
+	}
 	private := s.private(q.Root)
 	type folder struct {
 		dir   string
