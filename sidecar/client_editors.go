@@ -17,12 +17,6 @@ type Applier interface {
 	Apply(ctx context.Context, set *change.Set) error
 }
 
-// ApplierFunc is a function as an Applier.
-type ApplierFunc func(context.Context, *change.Set) error
-
-// Apply implements Applier.
-func (f ApplierFunc) Apply(ctx context.Context, set *change.Set) error { return f(ctx, set) }
-
 // Editors know which editor has which session open. They are the person as the agent sees one: questions and
 // permission requests go to the session's editor, and so do reads and writes of what it has open. A sub-agent's
 // session belongs to the editor of the session it was started from.
@@ -30,7 +24,7 @@ func (f ApplierFunc) Apply(ctx context.Context, set *change.Set) error { return 
 //	editors := NewEditors()
 //	rt := agent.New(agent.Options{Asker: editors, Questions: editors, Tools: func(…) {
 //		env.Buffers = editors.Files(info.ID)
-//		env.Applier = editors.Applier(info.ID, ApplierFunc(env.WriteDisk))
+//		env.Applier = editors.Applier(info.ID, disk{env})
 //	}})
 //	NewServer(ServerOptions{Runtime: rt, Editors: editors, …})
 type Editors struct {

@@ -137,7 +137,7 @@ func (x *sessions) tools(e *Editors, state string) func(context.Context, agent.S
 	return func(_ context.Context, info agent.SessionInfo) ([]tools.Tool, error) {
 		env := builtin.Env{Cwd: info.Cwd, Root: info.Cwd, StateDir: state, Buffers: e.Files(info.ID), Tracker: &files.Tracker{}, Locks: &files.Locks{}}
 		env.SubAgents = func() []tools.SubAgent { return []tools.SubAgent{{Name: "general", Description: "jobs"}} }
-		env.Applier = e.Applier(info.ID, ApplierFunc(env.WriteDisk))
+		env.Applier = e.Applier(info.ID, disk{env})
 		env.Shell.Runner, env.Shell.Background, env.Shell.Terminals = &shell.Runner{}, &shell.Background{}, x.terminals(info.ID)
 		x.mu.Lock()
 		env.Bridge = x.bridge
@@ -492,11 +492,20 @@ func schemaOf(name string) (*jsonschema.Resolved, error) {
 	return r, err
 }
 
+// findMethod looks a method of the protocol up by name.
+func findMethod(name string) (protocol.Method, bool) {
+	i := slices.IndexFunc(protocol.Methods, func(m protocol.Method) bool { return m.Name == name })
+	if i < 0 {
+		return protocol.Method{}, false
+	}
+	return protocol.Methods[i], true
+}
+
 // check holds every message the server sends, and every result it gives, against the schema of its method.
 func (e *editor) check(m map[string]any, line string) {
 	e.t.Helper()
 	if method, _ := m["method"].(string); method != "" {
-		def, ok := protocol.FindMethod(method)
+		def, ok := findMethod(method)
 		if !ok || def.Side == "agent" {
 			e.t.Errorf("the server sent a method that is not the editor's: %.300s", line)
 			return
@@ -507,7 +516,7 @@ func (e *editor) check(m map[string]any, line string) {
 	e.mu.Lock()
 	method := e.sent[fmt.Sprint(m["id"])]
 	e.mu.Unlock()
-	if def, ok := protocol.FindMethod(method); ok && m["result"] != nil && def.Result != "" {
+	if def, ok := findMethod(method); ok && m["result"] != nil && def.Result != "" {
 		e.fits("the answer to "+method, def.Result, m["result"], line)
 	}
 }

@@ -68,7 +68,7 @@ func TestThePageTellsTheTruth(t *testing.T) {
 func TestEveryAnnouncedMethodIsOurs(t *testing.T) {
 	r := newRig(t, testStore(t), t.TempDir())
 	for _, name := range r.server.announced() {
-		if m, ok := protocol.FindMethod(name); !ok || m.Side != "agent" {
+		if m, ok := findMethod(name); !ok || m.Side != "agent" {
 			t.Errorf("%s is announced but not in the schema", name)
 		}
 	}

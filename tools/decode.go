@@ -71,9 +71,6 @@ func Decode(t Tool, raw json.RawMessage) (json.RawMessage, error) {
 func (t Tool) invalid(fields []FieldError) error {
 	cause := &InvalidInput{Tool: t.ID, Fields: fields}
 	text := fmt.Sprintf("The %s tool was called with invalid arguments: %s.\nPlease rewrite the input so it satisfies the expected schema.", t.ID, cause)
-	if t.FormatInvalid != nil {
-		text = t.FormatInvalid(cause)
-	}
 	return &Error{Kind: "invalid", Message: text, Err: cause}
 }
 

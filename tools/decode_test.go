@@ -156,15 +156,6 @@ func TestDecodeForeignSchemas(t *testing.T) {
 	}
 }
 
-func TestToolWordsItsOwnErrors(t *testing.T) {
-	tool := New("own", "", func(context.Context, sample, *Call) (Result, error) { return Result{}, nil },
-		WithInvalid(func(err error) string { return "mine: " + err.Error() }))
-	_, err := Decode(tool, json.RawMessage(`{}`))
-	if err == nil || err.Error() != `mine: Missing key at ["filePath"]` {
-		t.Error(err)
-	}
-}
-
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{`{"filePath":"a","limit":"5"}`, `"{\"filePath\":1}"`, `{"edits":[{}]}`, `{"filePath":"\ud800","limit":1e400}`, ``, `[`, `{"filePath":"a","FilePath":"b"}`} {
 		f.Add([]byte(s))

@@ -69,9 +69,6 @@ func WithDescribe(f func(permission.Ruleset) (string, bool)) ToolOption {
 // WithKeep says which part of a long output survives the cap.
 func WithKeep(k Keep) ToolOption { return func(t *Tool) { t.Keep = k } }
 
-// WithInvalid lets a tool word its validation errors itself.
-func WithInvalid(f func(err error) string) ToolOption { return func(t *Tool) { t.FormatInvalid = f } }
-
 // made holds the schemas of the program's own parameter types: every session makes its own tools, of the same types.
 var made sync.Map // reflect.Type → madeSchema, which nobody changes
 

@@ -35,8 +35,6 @@ type Tool struct {
 	// Describe, when set, makes the description for an agent's rules; ok false keeps the tool from being offered. It is
 	// called for every step, and the same answer is the same bytes.
 	Describe func(rules permission.Ruleset) (description string, ok bool)
-	// FormatInvalid, when set, words a validation error itself.
-	FormatInvalid func(err error) string
 
 	// OwnCheck: Run judges its input in its own words. What does not fit Parameters is coerced where it can be and left to it.
 	OwnCheck bool

@@ -94,7 +94,7 @@ func Lookup(provider, id string) Model {
 		m.Context, m.Images, m.PDF, m.Thinking = 200_000, true, true, true
 	case provider == "openai" || strings.Contains(lower, "gemini-"):
 		m.Images, m.PDF = true, true
-		m.Thinking = usesPatch(lower) || strings.Contains(lower, "gemini-")
+		m.Thinking = isGPT5(lower) || strings.Contains(lower, "gemini-")
 	case slices.Contains(localProviders, provider):
 		m.Context, m.Output = localContext, 0
 	}
@@ -189,11 +189,8 @@ func DefaultKind(provider string) Kind {
 	return KindCompatible
 }
 
-// UsesPatch tells which edit tools suit a model: apply_patch for GPT-5 and later (not the gpt-oss ones), edit and
-// write for all others. id may carry a gateway's prefix.
-func UsesPatch(id string) bool { return usesPatch(strings.ToLower(id)) }
-
-func usesPatch(id string) bool {
+// isGPT5 tells GPT-5 and later (not the gpt-oss ones) by a name in lower case, which may carry a gateway's prefix.
+func isGPT5(id string) bool {
 	if strings.Contains(id, "oss") {
 		return false
 	}

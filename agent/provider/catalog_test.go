@@ -53,13 +53,13 @@ func TestTheCatalogueIsWholeAndItsDefaultsAreInIt(t *testing.T) {
 	}
 }
 
-func TestUsesPatch(t *testing.T) {
+func TestIsGPT5(t *testing.T) {
 	for id, want := range map[string]bool{
-		"gpt-5": true, "gpt-5.2-codex": true, "gpt-6.1-sol": true, "openai/gpt-5-mini": true, "GPT-10": true,
+		"gpt-5": true, "gpt-5.2-codex": true, "gpt-6.1-sol": true, "openai/gpt-5-mini": true, "gpt-10": true,
 		"gpt-4o": false, "gpt-4.1": false, "gpt-oss-120b": false, "openai/gpt-oss:20b": false, "gpt-3.5-turbo": false,
 		"claude-opus-5-5": false, "gemini-3.8-flash": false, "o3": false, "gpt-neo": false, "": false,
 	} {
-		if UsesPatch(id) != want {
+		if isGPT5(id) != want {
 			t.Error(id)
 		}
 	}
@@ -80,5 +80,12 @@ func TestCost(t *testing.T) {
 	}
 	if Cost(Model{ID: "free"}, Usage{Input: 5}) != 0 {
 		t.Error("an unknown price costs something")
+	}
+}
+
+func TestALocalServerTellsItsContextSizes(t *testing.T) {
+	list, err := parseModels([]byte(`{"data":[{"id":"a","max_model_len":40960},{"id":"b","meta":{"n_ctx":8192}},{"id":"c"}]}`), "vllm")
+	if err != nil || len(list) != 3 || list[0].Context != 40960 || list[1].Context != 8192 || list[2].Context == 0 {
+		t.Errorf("%+v %v", list, err)
 	}
 }

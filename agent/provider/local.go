@@ -96,18 +96,6 @@ func refusedConnection(err error) bool {
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// ListModels asks an OpenAI-compatible server (cfg.BaseURL with /models) which models it has.
-func ListModels(ctx context.Context, cfg Config) ([]Model, error) {
-	b := base{cfg: cfg}
-	if b.cfg.ID == "" {
-		b.cfg.ID = string(cfg.Kind)
-	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	list, err := listModels(ctx, b.httpClient(), strings.TrimRight(cfg.BaseURL, "/")+"/models", cfg.Key, b.cfg.ID)
-	return list, b.fail(ctx, "", err)
-}
-
 func listModels(ctx context.Context, client *http.Client, url, key, provider string) ([]Model, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -19,13 +19,3 @@ const ExtensionVersion = 1
 type Method struct {
 	Name, Side, Params, Result string
 }
-
-// FindMethod looks a method up by name.
-func FindMethod(name string) (Method, bool) {
-	for _, m := range Methods {
-		if m.Name == name {
-			return m, true
-		}
-	}
-	return Method{}, false
-}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/diff"
 )
 
 const (
@@ -147,9 +148,13 @@ func (t *Terminal) hunk(f *change.File, h *change.Hunk) int {
 	to := min(len(old), first+h.OldLines-1+contextLines)
 	t.line(t.paint(cyan, fmt.Sprintf("@@ -%d,%d +%d,%d @@", h.OldStart, h.OldLines, h.NewStart, h.NewLines)))
 	n := 1
-	put := func(mark, style, text string) {
+	put := func(mark, style, text string, differs ...diff.Span) {
 		missing := !strings.HasSuffix(text, "\n")
-		t.line(t.paint(style, mark+Clean(longLine(strings.TrimSuffix(text, "\n")))))
+		if text = strings.TrimSuffix(text, "\n"); t.Color && len(text) <= maxLine {
+			t.line(t.paint(style, mark+stressed(text, differs)))
+		} else {
+			t.line(t.paint(style, mark+Clean(longLine(text))))
+		}
 		n++
 		if missing {
 			t.line(t.paint(dim, `\ No newline at end of file`))
@@ -158,11 +163,13 @@ func (t *Terminal) hunk(f *change.File, h *change.Hunk) int {
 	for _, l := range old[from-1 : max(from-1, min(first-1, len(old)))] {
 		put(" ", "", l)
 	}
-	for _, l := range splitLines(h.OldText) {
-		put("-", red, l)
+	gone, come := splitLines(h.OldText), splitLines(h.NewText)
+	olds, news := wordsThatDiffer(gone, come)
+	for i, l := range gone {
+		put("-", red, l, olds[i]...)
 	}
-	for _, l := range splitLines(h.NewText) {
-		put("+", green, l)
+	for i, l := range come {
+		put("+", green, l, news[i]...)
 	}
 	if after := first - 1 + h.OldLines; after < to {
 		for _, l := range old[after:to] {
@@ -170,6 +177,35 @@ func (t *Terminal) hunk(f *change.File, h *change.Hunk) int {
 		}
 	}
 	return n
+}
+
+// wordsThatDiffer looks into lines that answer each other one to one: what differs in each. Nothing where a whole line does.
+func wordsThatDiffer(gone, come []string) (olds, news [][]diff.Span) {
+	olds, news = make([][]diff.Span, len(gone)), make([][]diff.Span, len(come))
+	if len(gone) != len(come) {
+		return olds, news
+	}
+	for i := range gone {
+		o, n := strings.TrimSuffix(gone[i], "\n"), strings.TrimSuffix(come[i], "\n")
+		a, b := diff.Words(o, n)
+		whole := func(spans []diff.Span, s string) bool { return len(spans) == 1 && spans[0] == diff.Span{End: len(s)} }
+		if !whole(a, o) && !whole(b, n) {
+			olds[i], news[i] = a, b
+		}
+	}
+	return olds, news
+}
+
+// stressed is a line, safe to print, with some of its parts in reverse video.
+func stressed(s string, parts []diff.Span) string {
+	var b strings.Builder
+	at := 0
+	for _, p := range parts {
+		b.WriteString(Clean(s[at:p.Start]) + "\x1b[7m" + Clean(s[p.Start:p.End]) + "\x1b[27m")
+		at = p.End
+	}
+	b.WriteString(Clean(s[at:]))
+	return b.String()
 }
 
 // longLine keeps a minified file from filling the screen, and says what it leaves out.

@@ -318,3 +318,28 @@ func FuzzClean(f *testing.F) {
 		}
 	})
 }
+
+func TestADiffStressesTheWordsThatDiffer(t *testing.T) {
+	for _, c := range []struct{ name, old, new, want string }{
+		{"a word", "\treturn total\n", "\treturn totals\n", "\x1b[31m-\treturn \x1b[7mtotal\x1b[27m\x1b[0m\n\x1b[32m+\treturn \x1b[7mtotals\x1b[27m\x1b[0m\n"},
+		{"another line", "one two\n", "three\n", "\x1b[31m-one two\x1b[0m\n\x1b[32m+three\x1b[0m\n"},
+		{"lines of another number", "a b c d\n", "a b c e\na b c f\n", "\x1b[31m-a b c d\x1b[0m\n\x1b[32m+a b c e\x1b[0m\n\x1b[32m+a b c f\x1b[0m\n"},
+		{"what would act on the terminal does not", "a b c \x1b[2J\n", "a b c d\n", "\x1b[31m-a b c \x1b[7m␛[2J\x1b[27m\x1b[0m\n\x1b[32m+a b c \x1b[7md\x1b[27m\x1b[0m\n"},
+	} {
+		lines := func(s string) int { return strings.Count(s, "\n") }
+		f := &change.File{Path: "/p/a.go", Kind: change.Edit, Old: c.old, New: c.new}
+		h := &change.Hunk{ID: "h1", OldStart: 1, OldLines: lines(c.old), NewStart: 1, NewLines: lines(c.new), OldText: c.old, NewText: c.new}
+		for _, color := range []bool{true, false} {
+			var out bytes.Buffer
+			New(Options{Out: &out, Cwd: "/p", Color: color}).hunk(f, h)
+			_, got, _ := strings.Cut(out.String(), "@@ -")
+			_, got, _ = strings.Cut(got, "\n")
+			if want := c.want; color && got != want {
+				t.Errorf("%s: %q, want %q", c.name, got, want)
+			}
+			if !color && strings.Contains(got, "\x1b") {
+				t.Errorf("%s, without colours: %q", c.name, got)
+			}
+		}
+	}
+}

@@ -3,6 +3,7 @@
 package builtin
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"path/filepath"
@@ -52,13 +53,7 @@ func TestExplainSaysWhatTheGateDoes(t *testing.T) {
 	for _, config := range configs {
 		for _, remembered := range grants {
 			s := newBashSession(t, config)
-			kept := &permission.MemoryGrants{}
-			for _, g := range remembered {
-				g.Project = s.env.Root
-				if _, err := kept.Add(t.Context(), g); err != nil {
-					t.Fatal(err)
-				}
-			}
+			kept := &grantsKept{list: remembered}
 			rs, err := permission.Parse([]byte(config), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -69,7 +64,7 @@ func TestExplainSaysWhatTheGateDoes(t *testing.T) {
 			for _, command := range commands {
 				x := s.env.Explain(t.Context(), command, "", gate)
 				s.asked = nil
-				a := s.env.analyzed(command, s.env.Cwd, "/bin/bash", shell.Environ(nil))
+				a := s.env.analyzed(command, s.env.Cwd, "/bin/bash", shell.Environ(nil), nil)
 				err := s.env.askCommand(t.Context(), call, a, bashParams{Command: command}, s.env.Cwd)
 				did := "allow"
 				if errors.Is(err, permission.ErrDenied) {
@@ -99,3 +94,11 @@ func TestExplainSaysWhatTheGateDoes(t *testing.T) {
 		t.Error("no grant ever counted")
 	}
 }
+
+// grantsKept are what the person once allowed for good; nothing is added.
+type grantsKept struct {
+	permission.Grants
+	list []permission.Grant
+}
+
+func (k *grantsKept) List(context.Context, string) ([]permission.Grant, error) { return k.list, nil }

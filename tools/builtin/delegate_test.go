@@ -36,7 +36,7 @@ func (m *modes) SetAgent(name string) error { m.now = name; return nil }
 func invoke(t *testing.T, tool tools.Tool, input string, host tools.Host) (tools.Result, error) {
 	t.Helper()
 	if host.Gate == nil {
-		host.Gate = permission.NewGate(permission.GateOptions{Rules: permission.Permissive})
+		host.Gate = permission.NewGate(permission.GateOptions{Rules: permission.Default})
 	}
 	return tools.Invoke(t.Context(), tool, json.RawMessage(input), &tools.Call{SessionID: "s", CallID: "c", Host: host}, tools.CapOptions{})
 }
@@ -109,7 +109,7 @@ func TestTaskAsksForTheAgentAndTellsTheResult(t *testing.T) {
 		t.Error(r.Output)
 	}
 	denies := permission.Ruleset{{Permission: "task", Pattern: "explore", Action: permission.Deny}}
-	gate := permission.NewGate(permission.GateOptions{Rules: func() permission.Ruleset { return append(permission.Permissive(), denies...) }})
+	gate := permission.NewGate(permission.GateOptions{Rules: func() permission.Ruleset { return append(permission.Default(), denies...) }})
 	if _, err = invoke(t, task, `{"description":"look","prompt":"p","subagent_type":"explore"}`, tools.Host{Spawner: sp, Gate: gate}); !errors.Is(err, permission.ErrDenied) {
 		t.Errorf("denied: %v", err)
 	}
@@ -171,7 +171,7 @@ func TestSkillLoadsWhatTheRulesAllow(t *testing.T) {
 		}
 	}
 	env := Env{Cwd: root, Root: root, Skills: skill.New(skill.Places{Cwd: root, Root: root, Home: home})}
-	rules := append(permission.Permissive(), permission.Rule{Permission: "skill", Pattern: "secret", Action: permission.Deny})
+	rules := append(permission.Default(), permission.Rule{Permission: "skill", Pattern: "secret", Action: permission.Deny})
 	gate := permission.NewGate(permission.GateOptions{Rules: func() permission.Ruleset { return rules }})
 	offered := tools.Offer([]tools.Tool{Skill(env)}, tools.OfferOptions{Rules: rules})
 	if len(offered) != 1 || !strings.Contains(offered[0].Description, "\n- good: does good") || strings.Contains(offered[0].Description, "secret") {

@@ -4,17 +4,6 @@ package permission
 // or runs commands is asked, so that the person sees the diff or the command first. Secrets in .env files and
 // everything outside the project are asked too.
 func Default() Ruleset {
-	return append(base(),
-		Rule{"edit", "*", Ask, "default"},
-		Rule{"bash", "*", Ask, "default"},
-		Rule{"webfetch", "*", Ask, "default"}, // an address can carry out what was read
-	)
-}
-
-// Permissive is OpenCode's default: only secrets, outside folders and loops ask.
-func Permissive() Ruleset { return base() }
-
-func base() Ruleset {
 	return Ruleset{
 		{"*", "*", Allow, "default"},
 		{"doom_loop", "*", Ask, "default"},
@@ -25,5 +14,8 @@ func base() Ruleset {
 		{"read", "*.envrc", Ask, "default"},
 		{"read", "*.env.example", Allow, "default"},
 		{ReadOnlyCommands, "*", Allow, "default"},
+		{"edit", "*", Ask, "default"},
+		{"bash", "*", Ask, "default"},
+		{"webfetch", "*", Ask, "default"}, // an address can carry out what was read
 	}
 }

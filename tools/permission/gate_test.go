@@ -123,7 +123,7 @@ func TestAlwaysCoversTheSessionOnly(t *testing.T) {
 }
 
 func TestAlwaysEverywhere(t *testing.T) {
-	p, grants := &person{}, &MemoryGrants{}
+	p, grants := &person{}, &memoryGrants{}
 	g := NewGate(GateOptions{Asker: p, Grants: grants, Project: "/p"})
 	p.answer("make", Reply{Kind: Always, Scope: ScopeEverywhere})
 	g.Ask(t.Context(), bash("make", "make *"))
@@ -144,7 +144,7 @@ func TestAlwaysEverywhere(t *testing.T) {
 }
 
 func TestAlwaysForTheProject(t *testing.T) {
-	p, grants := &person{}, &MemoryGrants{}
+	p, grants := &person{}, &memoryGrants{}
 	g := NewGate(GateOptions{Asker: p, Grants: grants, Project: "/p"})
 	p.answer("make", Reply{Kind: Always, Scope: ScopeProject})
 	g.Ask(t.Context(), bash("make", "make *"))

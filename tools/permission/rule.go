@@ -46,7 +46,7 @@ const ReadOnlyCommands = "bash_readonly"
 func (rs Ruleset) evaluate(names []string, pattern string) (Action, *Rule) {
 	text := slashed(pattern)
 	for i := len(rs) - 1; i >= 0; i-- {
-		if rs[i].covers(names) && match(slashed(expandHome(rs[i].Pattern, homeDir)), text) {
+		if rs[i].covers(names) && Match(rs[i].Pattern, text) {
 			return rs[i].Action, &rs[i]
 		}
 	}

@@ -66,24 +66,21 @@ func TestJudgeReadOnlyCommands(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	for _, c := range []struct {
 		permission, pattern string
-		ours, permissive    Action
+		want                Action
 	}{
-		{"edit", "a.go", Ask, Allow},
-		{"bash", "make", Ask, Allow},
-		{"read", "main.go", Allow, Allow},
-		{"read", ".env", Ask, Ask},
-		{"read", "config/prod.env", Ask, Ask},
-		{"read", ".env.local", Ask, Ask},
-		{"read", ".env.example", Allow, Allow},
-		{"external_directory", "/etc/*", Ask, Ask},
-		{"doom_loop", "read", Ask, Ask},
-		{"grep", "x", Allow, Allow},
+		{"edit", "a.go", Ask},
+		{"bash", "make", Ask},
+		{"read", "main.go", Allow},
+		{"read", ".env", Ask},
+		{"read", "config/prod.env", Ask},
+		{"read", ".env.local", Ask},
+		{"read", ".env.example", Allow},
+		{"external_directory", "/etc/*", Ask},
+		{"doom_loop", "read", Ask},
+		{"grep", "x", Allow},
 	} {
-		if got, _ := Default().Evaluate(c.permission, c.pattern); got != c.ours {
+		if got, _ := Default().Evaluate(c.permission, c.pattern); got != c.want {
 			t.Errorf("Default: %s %s = %s", c.permission, c.pattern, got)
-		}
-		if got, _ := Permissive().Evaluate(c.permission, c.pattern); got != c.permissive {
-			t.Errorf("Permissive: %s %s = %s", c.permission, c.pattern, got)
 		}
 	}
 }
@@ -121,7 +118,7 @@ func TestANamedRequestIsAllowedByItsOwnNameOnly(t *testing.T) {
 		want  Action
 	}{
 		{Ruleset{}, Ask},
-		{Permissive(), Ask},
+		{Default(), Ask},
 		{Ruleset{{"bash*", "*", Allow, ""}}, Ask},
 		{Ruleset{{"bash_input", "*", Allow, ""}}, Allow},
 		{Ruleset{{"bash_input", "cat < *", Allow, ""}}, Allow},
@@ -141,7 +138,6 @@ func TestAnAddedToolIsAllowedByWrittenRulesOnly(t *testing.T) {
 		want  Action
 	}{
 		{"defaults", Default(), Ask},
-		{"the permissive preset", Permissive(), Ask},
 		{"its name", append(Default(), Rule{"github_search", "*", Allow, "pillion.jsonc:3:4"}), Allow},
 		{"its server", append(Default(), Rule{"github_*", "*", Allow, "pillion.jsonc:3:4"}), Allow},
 		{"everything, written", append(Default(), Rule{"*", "*", Allow, "pillion.jsonc:3:4"}), Allow},
