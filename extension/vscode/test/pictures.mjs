@@ -1,12 +1,13 @@
 // Takes the pictures of docs/images/vscode in the themes: node extension/vscode/test/pictures.mjs [light dark contrast]
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startModel } from "../../../test/e2e/model.mjs";
 import { root, stage } from "../stage.mjs";
 import { installation, launchBrowser, startServer, Workbench } from "./e2e/workbench.mjs";
 import { Pillion } from "./e2e/world.mjs";
+import { panelPictures } from "./panels.mjs";
 
 const themes = { light: "Light Modern", dark: "Dark Modern", contrast: "Default High Contrast" };
 const wanted = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(themes);
@@ -32,6 +33,12 @@ const patch = `*** Begin Patch
 +// Store keeps receipts by their number, which starts at one.
 *** End Patch`;
 
+function save(name, png) {
+  const file = join(out, `${name}.png`);
+  writeFileSync(file, png);
+  spawnSync("convert", [file, "-strip", "+dither", "-colors", "250", "-define", "png:compression-level=9", file]); // smaller, where there is ImageMagick
+}
+
 async function world(theme, o) {
   const server = await startServer({
     ...at,
@@ -42,20 +49,19 @@ async function world(theme, o) {
   });
   const folder = mkdtempSync(join(scratch, "till-"));
   cpSync(join(root, "examples/go-broken"), folder, { recursive: true });
-  const bench = await Workbench.open(browser, server, folder, { timeout: 120_000, viewport: { width: 1400, height: 800 }, ready: '.statusbar-item[id*="pillion"]' });
+  const bench = await Workbench.open(browser, server, folder, { timeout: 120_000, viewport: { width: 1400, height: 900 }, ready: '.statusbar-item[id*="pillion"]' });
   const p = new Pillion(bench, folder, { steps });
   p.page.setDefaultTimeout(60_000);
   const shot = async (name) => {
-    await p.page.mouse.move(700, 790);
+    await p.page.mouse.move(700, 890);
     await p.page.waitForTimeout(800); // for decorations that fade in
-    const file = join(out, `${name}-${theme}.png`);
-    await p.page.screenshot({ path: file });
-    spawnSync("convert", [file, "-strip", "+dither", "-colors", "250", "-define", "png:compression-level=9", file]); // smaller, where there is ImageMagick
+    save(`${name}-${theme}`, await p.page.screenshot());
   };
   return { p, shot, end: async () => (await bench.close(), server.stop()) };
 }
 
 for (const theme of wanted) {
+  await panelPictures(browser, theme, (name, png) => save(`${name}-${theme}`, png));
   let w = await world(theme, { model: "builtin/quickfix" });
   await w.p.bench.command("Pillion: Get Started");
   await w.p.page.locator(".getting-started-category, .gettingStartedContainer").first().waitFor();

@@ -382,6 +382,34 @@ test("5,000 entries: only what is near exists; keys walk through; the first and 
   assert.equal(await p.page.evaluate(() => document.activeElement.className), "input");
 });
 
+/** A card whose files scroll by themselves, with problems that it causes. */
+const manyFiles = S.approval({
+  files: Array.from({ length: 14 }, (_, i) => ({ path: `${S.cwd}/pkg/${"long_".repeat(12)}${i}.go`, kind: "edit", added: 1204, removed: 311 })),
+  problems: { certainty: "fresh", fixed: [], introduced: [{ path: `${S.cwd}/services/${"deep/".repeat(20)}a.go`, line: 1204, severity: "error", message: "undefined: total" }] },
+});
+
+for (const width of [300, 420, 700]) {
+  test(`${width} px: nothing is cut off, and what a change does to the problems is in sight`, async (t) => {
+    const p = await open(t, { width });
+    const usage = { used: 34211, size: 200000, cost: 12.34, currency: "USD" };
+    /** What sticks out of the box that clips it, in whole pixels. */
+    const cut = (inner, box) => p.page.evaluate(([inner, box]) => [...document.querySelectorAll(inner)].filter((e) => e.offsetParent !== null && e.getBoundingClientRect().right > e.closest(box).getBoundingClientRect().right + 1).map((e) => e.className), [inner, box]);
+    for (const head of [{ usage }, { usage, running: true }, { usage, running: true, approvals: [manyFiles] }, { running: true, approvals: [S.commandApproval, manyFiles] }]) {
+      await p.show(head, S.entries(panel, S.turn, { said }).list);
+      await p.input.fill("words");
+      await p.settle();
+      assert.deepEqual(await cut(".picker, .meter", ".pickers"), []);
+      assert.deepEqual(await cut(".bar > *, .send-actions > *", ".bar"), []);
+      assert.deepEqual(await cut(".card *", ".card"), []);
+      assert.ok(await p.page.locator(".picker:visible").count() >= 2, "mode and model are always there");
+    }
+    await p.show({ running: true, approvals: [manyFiles] });
+    const [line, foot] = await Promise.all([".problems > .fact", ".card-foot"].map((s) => p.page.locator(s).boundingBox()));
+    assert.ok(line.y + line.height <= foot.y, "the problems are below the fold");
+    assert.equal(await p.page.locator(".card .files").getAttribute("tabindex"), "0", "what scrolls is reached by keys");
+  });
+}
+
 for (const theme of ["dark", "light", "hc", "hcLight"]) {
   test(`axe: no serious violation, ${theme}`, async (t) => {
     const p = await open(t, { theme });
@@ -392,6 +420,7 @@ for (const theme of ["dark", "light", "hc", "hcLight"]) {
       [{ usage, selection: { path: "a/b.go", name: "b.go", startLine: 1, endLine: 2, empty: false }, selectionOff: true }, list],
       [{ running: true, usage, approvals: [S.approval()], plan: [{ content: "Find it", status: "completed", priority: "high" }, { content: "Fix it", status: "in_progress", priority: "high" }], queue: [{ id: "1", text: "then this", attachments: 0 }] }, S.entries(panel, S.turn, { said }).list],
       [{ running: true, questions: [S.question] }, []],
+      [{ running: true, approvals: [manyFiles] }, []],
       [{ connection: { state: "failed", message: "ended", actions: [{ id: "restart", label: "Start again" }] }, reverted: { entries: 2, redo: "x" } }, S.entries(panel, [{ sessionUpdate: "notice", severity: "warning", title: "Slow", description: "The model is slow" }]).list],
     ];
     await p.page.evaluate(axe);
