@@ -74,7 +74,7 @@ func Bash(env Env) tools.Tool {
 				environ = append(environ[:len(environ):len(environ)], k+"="+more[k])
 			}
 		}
-		a := env.analyzed(p.Command, dir, sh, environ)
+		a := env.analyzed(p.Command, dir, sh, environ, env.hidden(ctx, call.Host.Gate, call.SessionID))
 		title := p.Description
 		if title == "" {
 			title = shell.Visible(p.Command)

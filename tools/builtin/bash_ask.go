@@ -12,10 +12,11 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell"
 )
 
-// shellRequest is what the analysis needs to know of a session. environ is what the command will get.
-func (e Env) shellRequest(command, dir string, environ []string) shell.Request {
+// shellRequest is what the analysis needs to know of a session. environ is what the command will get; hidden names the
+// files that may not be read without asking.
+func (e Env) shellRequest(command, dir string, environ []string, hidden func(string) bool) shell.Request {
 	return shell.Request{
-		Command: command, Dir: dir, Root: e.root(), Extra: append([]string{e.Cwd}, e.Extra...), ReadDirs: []string{e.spillDir()}, Home: e.Home,
+		Command: command, Hidden: hidden, Dir: dir, Root: e.root(), Extra: append([]string{e.Cwd}, e.Extra...), ReadDirs: []string{e.spillDir()}, Home: e.Home,
 		Getenv: func(name string) (string, bool) {
 			for i := len(environ) - 1; i >= 0; i-- {
 				if k, v, ok := strings.Cut(environ[i], "="); ok && k == name {
@@ -34,8 +35,8 @@ func (e Env) shellRequest(command, dir string, environ []string) shell.Request {
 }
 
 // analyzed is what the analysis says of a command that the shell sh would run.
-func (e Env) analyzed(command, dir, sh string, environ []string) *shell.Analysis {
-	a := shell.Analyze(e.shellRequest(command, dir, environ))
+func (e Env) analyzed(command, dir, sh string, environ []string, hidden func(string) bool) *shell.Analysis {
+	a := shell.Analyze(e.shellRequest(command, dir, environ, hidden))
 	if !shell.Bash(sh) && !a.Refused {
 		a.Opaque, a.ReadOnly = true, false
 		a.Why = strings.TrimPrefix(a.Why+"; "+filepath.Base(sh)+" runs it, whose grammar is not bash's", "; ")
@@ -71,6 +72,11 @@ func (e Env) commandRequests(a *shell.Analysis) []permission.Request {
 	out = append(out, callsRequest(a))
 	if len(a.Reads) > 0 {
 		out = append(out, e.filesRequest("read", a.Reads))
+	}
+	if len(a.Found) > 0 {
+		r := e.filesRequest("read", a.Found)
+		r.Title, r.Why = "Let the command print "+strings.Join(r.Patterns[:min(3, len(a.Found))], ", "), "it goes through these files too"
+		out = append(out, r)
 	}
 	if len(a.Redirected) > 0 {
 		out = append(out, e.filesRequest("edit", a.Redirected))

@@ -41,7 +41,7 @@ func (e Env) Explain(ctx context.Context, command, dir string, gate *permission.
 		return x
 	}
 	dir = e.workdir(dir)
-	a := e.analyzed(command, dir, sh, e.Shell.ready().Environ())
+	a := e.analyzed(command, dir, sh, e.Shell.ready().Environ(), e.hidden(ctx, gate, ""))
 	x.Commands, x.Opaque, x.Why = a.Commands(), a.Opaque, a.Why
 	x.ExternalPaths = append(x.ExternalPaths, a.External...)
 	for _, p := range a.Protected {

@@ -59,18 +59,7 @@ func (at place) named(path string) string {
 // visible says which files below at a search may show. Names appear unless a rule denies reading the file; content
 // only where reading is allowed without a question: one search would otherwise have to ask for every .env file.
 func (e Env) visible(ctx context.Context, call *tools.Call, at place, content bool) func(string) bool {
-	would := func(r permission.Request) permission.Action {
-		worst := permission.Allow
-		for _, p := range r.Patterns {
-			if a, _ := permission.Default().Judge(r, p); a != permission.Allow {
-				worst = a
-			}
-		}
-		return worst
-	}
-	if f, ok := call.Host.Gate.(tools.Foreteller); ok {
-		would = func(r permission.Request) permission.Action { return f.Would(ctx, r) }
-	}
+	would := foretold(ctx, call.Host.Gate)
 	return func(real string) bool {
 		path := at.named(real)
 		action := would(permission.Request{
@@ -78,6 +67,30 @@ func (e Env) visible(ctx context.Context, call *tools.Call, at place, content bo
 			Patterns: e.patterns(path, real), Also: []string{path, real},
 		})
 		return action == permission.Allow || action == permission.Ask && !content
+	}
+}
+
+// hidden says which files a command may not print without asking: those that the tool read would ask for.
+func (e Env) hidden(ctx context.Context, gate any, session string) func(string) bool {
+	would := foretold(ctx, gate)
+	return func(real string) bool {
+		return would(permission.Request{SessionID: session, Tool: "read", Permission: "read", Patterns: []string{e.rel(real)}, Also: []string{real}}) != permission.Allow
+	}
+}
+
+// foretold is what a gate will say; the default rules for one that cannot tell.
+func foretold(ctx context.Context, gate any) func(permission.Request) permission.Action {
+	if f, ok := gate.(tools.Foreteller); ok {
+		return func(r permission.Request) permission.Action { return f.Would(ctx, r) }
+	}
+	return func(r permission.Request) permission.Action {
+		worst := permission.Allow
+		for _, p := range r.Patterns {
+			if a, _ := permission.Default().Judge(r, p); a != permission.Allow {
+				worst = a
+			}
+		}
+		return worst
 	}
 }
 

@@ -41,6 +41,8 @@ type Request struct {
 	Getenv   func(name string) (string, bool) // the environment the command gets; nil: an empty one
 	// Protected says whether an access to a path (absolute, links resolved) must always be asked, and why; nil: none.
 	Protected func(realPath string, access Access) (reason string, ok bool)
+	// Hidden says whether a file (absolute, links resolved) may not be read without asking; nil: all may.
+	Hidden func(realPath string) bool
 
 	patience time.Duration // 0: the usual limits; tests on a busy machine want more
 }
@@ -76,7 +78,9 @@ type Analysis struct {
 	External  []PathAccess    // outside the project
 	Protected []ProtectedPath // inside or outside
 	Reads     []string        // files inside the project that are named and read, absolute, links resolved
-	Writes    []string        // files inside the project that are named and written
+	// Found are files that nobody names and the command may print: hidden ones below the folders that it searches.
+	Found  []string
+	Writes []string // files inside the project that are named and written
 	// Redirected are those of Writes that the shell itself writes (> file), whatever the programs do.
 	Redirected []string
 	Redirects  bool // a file, inside or outside, is written by the shell itself
@@ -105,7 +109,7 @@ func (a *Analysis) Commands() []string {
 }
 
 // Analyze looks at a command. It never fails: what it cannot understand is opaque. It reads directory entries and
-// links to resolve paths, no file contents, and its time is bounded.
+// links to resolve paths, of file contents only a git repository's settings and index, and its time is bounded.
 func Analyze(r Request) (a *Analysis) {
 	defer func() {
 		if p := recover(); p != nil { // a mistake here must cost a question, never a session

@@ -107,10 +107,11 @@ func (w *walker) behave(name string, c *call, entry *Call) (fail state) {
 		if name == "test" || name == "[" || name == "printf" {
 			w.namesVariable(c)
 		}
+		w.paths.folders, w.paths.files = nil, 0
 		if !w.runners(name, c, entry) {
 			w.pathArgs(c, specOf(name))
 		}
-		entry.ReadOnly = w.readOnly(name, c) && w.followed(name, c)
+		entry.ReadOnly = w.readOnly(name, c) && w.followed(name, c, w.paths.folders, w.paths.files)
 		if _, looks := harmful[name]; looks && slices.ContainsFunc(c.args[1:], func(a arg) bool { return secretVariable(a.src) }) {
 			entry.NoGrant = true // echo * must not come to print keys
 		}

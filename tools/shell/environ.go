@@ -46,8 +46,12 @@ func (w *walker) dangerousName(name string, vals []value) {
 		if len(vals) == 1 && (vals[0].s == "cat" || vals[0].s == "") {
 			return
 		}
-	case "GIT_TERMINAL_PROMPT", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_DATE", "GIT_OPTIONAL_LOCKS", "GIT_TRACE_PERFORMANCE":
+	case "GIT_TERMINAL_PROMPT", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_DATE", "GIT_TRACE_PERFORMANCE":
 		return
+	case "GIT_OPTIONAL_LOCKS": // with them a hook may run after git status
+		if len(vals) == 1 && vals[0].s == "0" {
+			return
+		}
 	case "GIT_EDITOR", "EDITOR", "VISUAL":
 		if len(vals) == 1 && (vals[0].s == "true" || vals[0].s == ":") {
 			return

@@ -268,13 +268,14 @@ func (r *Runner) Close() {
 }
 
 // Environ is the environment commands get: that of the program without what makes bash read or run more than the
-// command, and without questions nobody can answer.
+// command, and without questions nobody can answer. Git
+// takes no locks for its own ease: the person's git is not in its way, and a hook does not run after git status.
 func Environ(env []string) []string {
 	out := make([]string, 0, len(env)+4)
 	for _, e := range env {
 		name, _, _ := strings.Cut(e, "=")
 		switch name {
-		case "BASH_ENV", "ENV", "CDPATH", "PROMPT_COMMAND", "SHELLOPTS", "BASHOPTS", "GLOBIGNORE", "PS4", "PWD", "OLDPWD", "PILLION_JOB", "GIT_TERMINAL_PROMPT":
+		case "BASH_ENV", "ENV", "CDPATH", "PROMPT_COMMAND", "SHELLOPTS", "BASHOPTS", "GLOBIGNORE", "PS4", "PWD", "OLDPWD", "PILLION_JOB", "GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS":
 			continue
 		}
 		if strings.HasPrefix(name, "BASH_FUNC_") {
@@ -282,7 +283,7 @@ func Environ(env []string) []string {
 		}
 		out = append(out, e)
 	}
-	return append(out, "PILLION=1", "GIT_TERMINAL_PROMPT=0")
+	return append(out, "PILLION=1", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0")
 }
 
 // Detect finds the shell: the configured one, else bash, since commands are written and analysed as bash; else the

@@ -4,6 +4,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"time"
 )
 
 // following are the options with which programs go through folders and follow the links in them.
@@ -12,21 +15,49 @@ var following = map[string]string{
 	"ls": "-L --dereference", "tree": "-l", "du": "-L --dereference", "diff": "-r --recursive",
 }
 
-// maxFollowed bounds the look for links that lead outside.
-const maxFollowed = 2000
+// printing are the options with which programs go through folders and print what is in their files; "" is always.
+var printing = map[string]string{
+	"grep": "-r -R -d --recursive --dereference-recursive --directories", "egrep": "-r -R -d --recursive --dereference-recursive --directories", "fgrep": "-r -R -d --recursive --dereference-recursive --directories",
+	"rg": "", "diff": "-r --recursive",
+}
 
-// followed looks for links below the folder a command runs in that lead outside, where the command would follow
-// them. It reports false when there is too much to look at.
-func (w *walker) followed(name string, c *call) bool {
-	follows := false
-	for _, a := range c.args[1:] {
-		follows = follows || len(a.text) > 1 && a.text[0] == '-' && optionIn(a.text, following[name])
+// Bounds of the look below a folder: for links, entries; for hidden files, entries and time.
+const (
+	maxFollowed = 2000
+	maxSearched = 200_000
+	searchTime  = 500 * time.Millisecond
+	maxFound    = 50
+)
+
+// followed looks below the folders that a command goes through: for links that lead outside, where it would follow
+// them, and for hidden files that it would print. It reports false when there is too much to look at. named are the
+// folders among the arguments, files how many files are.
+func (w *walker) followed(name string, c *call, named []string, files int) bool {
+	has := func(options string) bool {
+		return slices.ContainsFunc(c.args[1:], func(a arg) bool { return len(a.text) > 1 && a.text[0] == '-' && optionIn(a.text, options) })
 	}
-	if !follows || following[name] == "" || c.st.unknown {
+	if c.st.unknown {
 		return true
 	}
+	if options := following[name]; options != "" && has(options) && !w.linksBelow(c.st.dirs) {
+		return false
+	}
+	options, prints := printing[name]
+	if !prints || w.req.Hidden == nil || options != "" && !has(options) {
+		return true
+	}
+	if len(named) == 0 && (files == 0 || has("-f --file --exclude-from --ignore-file")) {
+		for _, dir := range c.st.dirs {
+			named = append(named, w.paths.real(dir))
+		}
+	}
+	dots := name != "rg" || has("-u -. --hidden --unrestricted")
+	return w.hiddenBelow(named, dots)
+}
+
+func (w *walker) linksBelow(dirs []string) bool {
 	seen := 0
-	for _, dir := range c.st.dirs {
+	for _, dir := range dirs {
 		err := filepath.WalkDir(w.paths.real(dir), func(path string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return nil
@@ -49,4 +80,44 @@ func (w *walker) followed(name string, c *call) bool {
 		}
 	}
 	return true
+}
+
+// hiddenBelow notes the hidden files below folders; without dots those whose name begins with a dot are passed by.
+func (w *walker) hiddenBelow(folders []string, dots bool) bool {
+	seen, end := 0, time.Now().Add(max(searchTime, w.req.patience))
+	for _, dir := range folders {
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return nil
+			}
+			if seen++; seen > maxSearched || seen%256 == 0 && time.Now().After(end) {
+				return fs.ErrInvalid
+			}
+			switch {
+			case path == dir:
+			case d.IsDir() && (d.Name() == ".git" || !dots && strings.HasPrefix(d.Name(), ".")):
+				return filepath.SkipDir
+			case d.Type().IsRegular() && (dots || !strings.HasPrefix(d.Name(), ".")):
+				w.found(path)
+			}
+			return nil
+		})
+		if err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// hiddenFiles notes which of a repository's files are hidden.
+func (w *walker) hiddenFiles(top string, tracked []string) {
+	for _, path := range tracked {
+		w.found(top + "/" + path)
+	}
+}
+
+func (w *walker) found(path string) {
+	if found := &w.a.Found; w.req.Hidden != nil && len(*found) < maxFound && w.req.Hidden(path) && !slices.Contains(*found, path) {
+		*found = append(*found, path)
+	}
 }

@@ -66,7 +66,18 @@ func (w *walker) git(c *call, entry *Call) {
 		}
 	}
 	w.gitCommand(sub, rest, &moved, entry)
-	w.runIn(&moved, false)
+	var words []arg
+	for i, a := range rest {
+		if a.text == "--" {
+			words = append(words, rest[i+1:]...)
+			break
+		}
+		if !strings.HasPrefix(a.text, "-") {
+			words = append(words, a)
+		}
+	}
+	entry.ReadOnly = w.gitReads(sub, rest, words, &moved)
+	w.runIn(&moved, entry.ReadOnly)
 }
 
 // harmlessSetting knows the -c settings that people and tools use every day.

@@ -31,6 +31,9 @@ type paths struct {
 	nofollow  bool      // the program at hand works on links, not on what they lead to
 	deep      bool      // the program at hand changes folders with all that is in them
 
+	folders []string // those that the program at hand is to read
+	files   int      // how many files it is
+
 	outside   map[string]Access
 	order     []string
 	protected []ProtectedPath
@@ -104,6 +107,13 @@ func (p *paths) add(abs string, access Access) bool {
 	}
 	if harmlessDevice(real) {
 		return false
+	}
+	if access == Read {
+		if p.stat(real).dir {
+			p.folders = append(p.folders, real)
+		} else {
+			p.files++
+		}
 	}
 	if !p.inside(real, access) {
 		if have, ok := p.outside[real]; !ok {
