@@ -188,18 +188,16 @@ func lineEdit(old, new string, enc Encoding) (r lsp.Range, with string, ok bool)
 	if loneCR(old) || loneCR(new) {
 		return r, "", false
 	}
-	head, lines := 0, 0
-	for i := 0; i < min(len(old), len(new)) && old[i] == new[i]; i++ {
-		if old[i] == '\n' {
-			head, lines = i+1, lines+1
-		}
-	}
+	head := strings.LastIndexByte(old[:commonStart(old, new)], '\n') + 1
+	lines := strings.Count(old[:head], "\n")
 	o, n := old[head:], new[head:]
-	tail := 0 // bytes of the common end, from a line's start on
-	for i := 1; i <= min(len(o), len(n)) && o[len(o)-i] == n[len(n)-i]; i++ {
-		// The end may start where a line does, in both texts.
-		if (i == len(o) || o[len(o)-i-1] == '\n') && (i == len(n) || n[len(n)-i-1] == '\n') {
-			tail = i
+	tail := commonEnd(o, n) // bytes, from where a line starts in both texts
+	starts := func(s string) bool { return tail == len(s) || s[len(s)-tail-1] == '\n' }
+	if !starts(o) || !starts(n) {
+		end := o[len(o)-tail:]
+		tail = len(end) - 1 - strings.IndexByte(end, '\n')
+		if tail == len(end) {
+			tail = 0
 		}
 	}
 	r.Start.Line = lsp.Uint(lines)
@@ -209,4 +207,31 @@ func lineEdit(old, new string, enc Encoding) (r lsp.Range, with string, ok bool)
 		r.End.Character = lsp.Uint(column(last, len(last), UTF8, enc))
 	}
 	return r, n[:len(n)-tail], true
+}
+
+// block is how many bytes are compared at once.
+const block = 64
+
+// commonStart is how many bytes two texts have in common at their start.
+func commonStart(a, b string) int {
+	n, i := min(len(a), len(b)), 0
+	for i+block <= n && a[i:i+block] == b[i:i+block] {
+		i += block
+	}
+	for i < n && a[i] == b[i] {
+		i++
+	}
+	return i
+}
+
+// commonEnd is how many bytes they have in common at their end.
+func commonEnd(a, b string) int {
+	n, i := min(len(a), len(b)), 0
+	for i+block <= n && a[len(a)-i-block:len(a)-i] == b[len(b)-i-block:len(b)-i] {
+		i += block
+	}
+	for i < n && a[len(a)-i-1] == b[len(b)-i-1] {
+		i++
+	}
+	return i
 }

@@ -56,6 +56,8 @@ type Manager struct {
 	rows func() []Server
 	log  *slog.Logger
 
+	markers markers
+
 	mu       sync.Mutex // guards what follows; servers start outside it
 	slots    map[slotKey]*slot
 	closed   bool
@@ -107,18 +109,19 @@ func (m *Manager) text(path string) (string, bool) {
 // slotsFor are the servers that answer for a file, the main one first.
 func (m *Manager) slotsFor(path string) []*slot {
 	var main, extra []*slot
+	look := m.markers.look()
 	for _, row := range m.rows() {
 		if !row.matches(path) || !row.Extra && len(main) > 0 {
 			continue
 		}
-		root := findRoot(path, m.o.Root, row.Workspace)
-		if len(row.Workspace) == 0 || !hasMarker(root, row.Workspace) {
-			root = findRoot(path, m.o.Root, row.Markers)
+		root := look.root(path, m.o.Root, row.Workspace)
+		if !look.holds(root, row.Workspace) {
+			root = look.root(path, m.o.Root, row.Markers)
 		}
-		if row.Required && !hasMarker(root, row.Markers) {
+		if row.Required && !look.holds(root, row.Markers) {
 			continue
 		}
-		if len(row.Excluded) > 0 && hasMarker(findRoot(path, m.o.Root, row.Excluded), row.Excluded) {
+		if len(row.Excluded) > 0 && look.holds(look.root(path, m.o.Root, row.Excluded), row.Excluded) {
 			continue
 		}
 		if s := m.slot(row, root, path); row.Extra {
