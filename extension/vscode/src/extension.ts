@@ -1,55 +1,33 @@
-// Wires the parts; each knows only those it is given.
+// What a window needs of Pillion before anybody uses it: its place in the status bar, its commands, and fixes where problems
+// are. The rest is loaded when one of these is first used, so that a window that never asks pays next to nothing.
 import * as vscode from "vscode";
-import { actions } from "./host/actions";
-import { applyEdits } from "./host/apply";
-import { Approvals } from "./host/approvals";
-import { Buffers } from "./host/buffers";
-import { Chat } from "./host/chat";
-import { CodeApply } from "./host/codeapply";
-import { commands } from "./host/commands";
-import { Follow } from "./host/follow";
-import { Keys } from "./host/keys";
-import { languageModelTools } from "./host/lmtools";
-import { notify } from "./host/notify";
-import { Problems } from "./host/problems";
-import { Proposals } from "./host/proposals";
-import { Reviews } from "./host/reviews";
-import { SessionList } from "./host/sessionlist";
-import { Sessions } from "./host/sessions";
-import { Sidecar } from "./host/sidecar";
-import { Status } from "./host/status";
-import { Terminals } from "./host/terminals";
+import { codeActions } from "./host/codeactions";
+import { registerTools } from "./host/lmregister";
+import type { Parts } from "./main.js";
 
 export function activate(context: vscode.ExtensionContext): void {
-  const log = vscode.window.createOutputChannel("Pillion", { log: true });
-  const sidecar = new Sidecar(context, log);
-  const approvals = new Approvals(sidecar);
-  const sessions = new Sessions(sidecar, approvals, context, log);
-  const proposals = new Proposals();
-  const reviews = new Reviews(sidecar, approvals, proposals, log);
-  const code = new CodeApply(approvals, reviews, log);
-  const keys = new Keys(sidecar, context, log);
-  sidecar.environment = () => keys.environment();
+  const item = vscode.window.createStatusBarItem("pillion.status", vscode.StatusBarAlignment.Left, 10);
+  item.name = "Pillion";
+  item.text = "$(comment-discussion) Pillion";
+  item.tooltip = "Open Pillion";
+  item.accessibilityInformation = { label: "Pillion", role: "button" };
+  item.command = "pillion.focus";
+  item.show();
+
+  let loaded: Promise<Parts> | undefined;
+  const parts = () => (loaded ??= import("./main.js").then(({ wire }) => wire(context, item)));
+  const manifest = context.extension.packageJSON as { contributes: { commands: { command: string }[] } };
   context.subscriptions.push(
-    log,
-    sidecar,
-    approvals,
-    sessions,
-    proposals,
-    reviews,
-    keys,
-    code,
-    new Buffers(sidecar),
-    new Problems(sidecar, context.extension.id),
-    applyEdits(sidecar, reviews, log),
-    new Follow(sidecar, sessions, proposals, log),
-    new Terminals(sidecar, sessions),
-    new SessionList(sessions, sidecar),
-    new Chat(sidecar, sessions, approvals, code, context, log),
-    new Status(sidecar, sessions, approvals),
-    notify(sessions, approvals),
-    actions(sessions),
-    languageModelTools(sidecar, sessions),
-    commands({ sidecar, sessions, approvals, reviews, log }),
+    item,
+    ...manifest.contributes.commands.map(({ command }) => vscode.commands.registerCommand(command, async (...args: unknown[]) => (await parts()).run(command, args))),
+    vscode.window.registerWebviewViewProvider("pillion.chat", { resolveWebviewView: async (view) => (await parts()).resolveView(view) }, { webviewOptions: { retainContextWhenHidden: true } }),
+    codeActions(),
+    registerTools(async (input, token) => (await parts()).callTool(input, token)),
   );
+  if (vscode.window.tabGroups.all.some((group) => group.tabs.some(ours))) void parts(); // left over from before a restart: it knows what to do with them
+}
+
+function ours({ input, label }: vscode.Tab): boolean {
+  const uri = input instanceof vscode.TabInputTextDiff ? input.modified : input instanceof vscode.TabInputText ? input.uri : undefined;
+  return uri?.scheme.startsWith("pillion-") === true || label.startsWith("Pillion proposes (");
 }

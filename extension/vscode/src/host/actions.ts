@@ -1,11 +1,13 @@
-// "Fix with Pillion" and "Explain" where the problems are: as code actions, in menus and as commands.
+// "Fix with Pillion" and "Explain": what the commands behind code actions and menus ask.
 import * as vscode from "vscode";
 import { type AskedProblem, explainPrompt, fixPrompt } from "../common/ask";
 import type { ContentBlock } from "../common/protocol";
+import { asked } from "./codeactions";
 import { tell } from "./sessionlist";
 import type { Sessions } from "./sessions";
+import { onCommand } from "./table";
 
-export function actions(sessions: Sessions): vscode.Disposable {
+export function asks(sessions: Sessions): vscode.Disposable {
   const ask = async (text: string, uri: vscode.Uri, range?: vscode.Range) => {
     const session = sessions.active ?? (await sessions.create());
     await vscode.commands.executeCommand("pillion.focus");
@@ -22,14 +24,13 @@ export function actions(sessions: Sessions): vscode.Disposable {
     return editor ? { uri: editor.document.uri, range: editor.selection } : undefined;
   };
   return vscode.Disposable.from(
-    vscode.languages.registerCodeActionsProvider({ scheme: "file" }, new Provider(), { providedCodeActionKinds: [vscode.CodeActionKind.QuickFix] }),
-    vscode.commands.registerCommand("pillion.fix", (uri?: unknown, only?: unknown) => {
+    onCommand("pillion.fix", (uri?: unknown, only?: unknown) => {
       const at = target(uri);
       if (!at) return undefined;
       const problems = Array.isArray(only) ? (only as AskedProblem[]) : vscode.languages.getDiagnostics(at.uri).filter((d) => d.severity <= vscode.DiagnosticSeverity.Warning).map(asked);
       return ask(fixPrompt(vscode.workspace.asRelativePath(at.uri), problems), at.uri).catch(tell);
     }),
-    vscode.commands.registerCommand("pillion.explain", (uri?: unknown, range?: unknown) => {
+    onCommand("pillion.explain", (uri?: unknown, range?: unknown) => {
       const at = target(uri);
       if (!at) return undefined;
       const where = range instanceof vscode.Range ? range : at.range;
@@ -37,23 +38,4 @@ export function actions(sessions: Sessions): vscode.Disposable {
       return ask(explainPrompt(vscode.workspace.asRelativePath(at.uri), where.start.line + 1, where.end.line + 1, problems), at.uri, where).catch(tell);
     }),
   );
-}
-
-class Provider implements vscode.CodeActionProvider {
-  provideCodeActions(document: vscode.TextDocument, range: vscode.Range, context: vscode.CodeActionContext): vscode.CodeAction[] {
-    if (context.diagnostics.length === 0) return [];
-    const make = (title: string, command: string, last: unknown) => {
-      const action = new vscode.CodeAction(title, vscode.CodeActionKind.QuickFix);
-      action.diagnostics = [...context.diagnostics];
-      action.command = { command, title, arguments: [document.uri, last] };
-      return action;
-    };
-    const where = context.diagnostics.reduce((r, d) => r.union(d.range), new vscode.Range(range.start, range.end));
-    return [make("Fix with Pillion", "pillion.fix", context.diagnostics.map(asked)), make("Explain with Pillion", "pillion.explain", where)];
-  }
-}
-
-function asked(d: vscode.Diagnostic): AskedProblem {
-  const names = ["error", "warning", "information", "hint"];
-  return { line: d.range.start.line + 1, severity: names[d.severity] ?? "problem", message: d.message, source: d.source };
 }

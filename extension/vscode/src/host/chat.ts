@@ -18,6 +18,7 @@ import { approvalView, connectionView, questionView } from "./panelview";
 import { tell } from "./sessionlist";
 import type { Sessions } from "./sessions";
 import type { Sidecar } from "./sidecar";
+import { onCommand } from "./table";
 import { queued, type Transcript, Transcripts } from "./transcripts";
 
 const viewId = "pillion.chat";
@@ -26,7 +27,7 @@ const none: readonly never[] = [];
 const detailPace = 120; // ms between two states of what is unfolded
 const pace = 25; // ms between two messages to the panel while text streams
 
-export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
+export class Chat implements vscode.Disposable {
   readonly transcripts: Transcripts;
   #view: vscode.WebviewView | undefined;
   #ready = false;
@@ -71,7 +72,6 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
       this.#actions,
       this.#live,
       this.#live.onDidChange((terminalId) => this.#printed(terminalId)),
-      vscode.window.registerWebviewViewProvider(viewId, this, { webviewOptions: { retainContextWhenHidden: true } }),
       this.transcripts.onDidChange((t) => t.id === sessions.active?.id && this.#soon()),
       this.transcripts.onDidVoid(() => this.#snapshot()),
       sessions.onDidChangeActive(() => this.#snapshot()),
@@ -87,10 +87,10 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
       vscode.window.onDidChangeActiveTextEditor(soon),
       vscode.workspace.onDidChangeWorkspaceFolders(soon),
       vscode.workspace.onDidGrantWorkspaceTrust(soon),
-      vscode.commands.registerCommand("pillion.addSelection", () => this.#mentionEditor(true).catch(tell)),
-      vscode.commands.registerCommand("pillion.addFile", (uri?: unknown) => this.#mentionEditor(false, uri instanceof vscode.Uri ? uri : undefined).catch(tell)),
-      vscode.commands.registerCommand("pillion.focusApproval", () => this.show("approval")),
-      vscode.commands.registerCommand("pillion.focusTranscript", () => this.show("transcript")),
+      onCommand("pillion.addSelection", () => this.#mentionEditor(true).catch(tell)),
+      onCommand("pillion.addFile", (uri?: unknown) => this.#mentionEditor(false, uri instanceof vscode.Uri ? uri : undefined).catch(tell)),
+      onCommand("pillion.focusApproval", () => this.show("approval")),
+      onCommand("pillion.focusTranscript", () => this.show("transcript")),
     ];
   }
 

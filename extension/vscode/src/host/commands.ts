@@ -8,6 +8,7 @@ import { tell } from "./sessionlist";
 import type { Sessions } from "./sessions";
 import type { Sidecar } from "./sidecar";
 import { explainFailure } from "./status";
+import { onCommand } from "./table";
 
 export interface CommandParts {
   sidecar: Sidecar;
@@ -20,7 +21,7 @@ export interface CommandParts {
 export function commands(parts: CommandParts): vscode.Disposable {
   const { sidecar, sessions, approvals, reviews, log } = parts;
   const command = (id: string, run: (...args: unknown[]) => unknown) =>
-    vscode.commands.registerCommand(`pillion.${id}`, async (...args: unknown[]) => {
+    onCommand(`pillion.${id}`, async (...args: unknown[]) => {
       try {
         return await run(...args);
       } catch (error) {

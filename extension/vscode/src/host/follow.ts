@@ -6,6 +6,7 @@ import { byChange, comparedWith, hunksAt, openHunks } from "../common/turn";
 import { type Proposals, turnScheme } from "./proposals";
 import type { Sessions } from "./sessions";
 import type { Sidecar } from "./sidecar";
+import { onCommand } from "./table";
 
 interface Shown {
   sessionId: string;
@@ -35,7 +36,7 @@ export class Follow implements vscode.Disposable, vscode.QuickDiffProvider {
     private readonly proposals: Proposals,
     private readonly log: vscode.LogOutputChannel,
   ) {
-    const command = (id: string, run: (...args: never[]) => unknown) => vscode.commands.registerCommand(`pillion.follow.${id}`, (...args: unknown[]) => run(...(args as never[])));
+    const command = (id: string, run: (...args: never[]) => unknown) => onCommand(`pillion.follow.${id}`, (...args: unknown[]) => run(...(args as never[])));
     this.#disposables = [
       sidecar.onNotification("_pillion/change/updated", ({ sessionId }) => {
         if (sessionId === this.sessions.active?.id) this.#refreshSoon();

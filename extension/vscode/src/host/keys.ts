@@ -3,6 +3,7 @@
 import * as vscode from "vscode";
 import { tell } from "./sessionlist";
 import type { Sidecar } from "./sidecar";
+import { onCommand } from "./table";
 
 /** Providers that can be chosen before any sidecar has told its own list. */
 const known: readonly { id: string; name: string; env: string }[] = [
@@ -32,8 +33,8 @@ export class Keys implements vscode.Disposable {
   ) {
     this.#disposables = [
       sidecar.onDidStart(() => void this.#giveAll().catch((e: unknown) => log.warn(`keys were not passed on: ${String(e)}`))),
-      vscode.commands.registerCommand("pillion.setKey", (provider?: unknown) => this.#set(typeof provider === "string" ? provider : undefined).catch(tell)),
-      vscode.commands.registerCommand("pillion.removeKey", () => this.#remove().catch(tell)),
+      onCommand("pillion.setKey", (provider?: unknown) => this.#set(typeof provider === "string" ? provider : undefined).catch(tell)),
+      onCommand("pillion.removeKey", () => this.#remove().catch(tell)),
     ];
   }
 

@@ -9,6 +9,7 @@ import { baseScheme, proposalScheme, type Proposals, turnScheme } from "./propos
 import { fileName, Review, type ReviewFile } from "./review";
 import { tell } from "./sessionlist";
 import type { Sidecar } from "./sidecar";
+import { onCommand } from "./table";
 import { closeTabs, proposalTabs } from "./tabs";
 
 /** After a keystroke in a file no proposal comes in front of it for so long. */
@@ -34,7 +35,7 @@ export class Reviews implements vscode.Disposable {
   ) {
     this.#lenses = new Lenses((uri) => this.#find(uri));
     const command = (id: string, run: (uri?: vscode.Uri, hunk?: string) => unknown) =>
-      vscode.commands.registerCommand(`pillion.review.${id}`, (uri?: unknown, hunk?: unknown) => run(uri instanceof vscode.Uri ? uri : undefined, typeof hunk === "string" ? hunk : undefined));
+      onCommand(`pillion.review.${id}`, (uri?: unknown, hunk?: unknown) => run(uri instanceof vscode.Uri ? uri : undefined, typeof hunk === "string" ? hunk : undefined));
     this.#disposables = [
       this.#lenses,
       this.#problems,

@@ -3,6 +3,7 @@ import * as vscode from "vscode";
 import type { SessionInfo } from "../common/protocol";
 import type { Sessions } from "./sessions";
 import type { Sidecar } from "./sidecar";
+import { onCommand } from "./table";
 
 interface Row extends vscode.QuickPickItem {
   id: string;
@@ -22,16 +23,16 @@ export class SessionList implements vscode.Disposable {
     private readonly sidecar: Sidecar,
   ) {
     const command = (id: string, run: (id: string) => Promise<unknown>) =>
-      vscode.commands.registerCommand(`pillion.${id}`, async () => {
+      onCommand(`pillion.${id}`, async () => {
         const active = this.sessions.active;
         if (!active) return void vscode.window.showInformationMessage("No session is open.");
         await run(active.id).catch(tell);
       });
     this.#disposables = [
-      vscode.commands.registerCommand("pillion.newSession", () =>
+      onCommand("pillion.newSession", () =>
         this.sessions.create().then(() => vscode.commands.executeCommand("pillion.focus"), tell),
       ),
-      vscode.commands.registerCommand("pillion.sessions", () => this.show().catch(tell)),
+      onCommand("pillion.sessions", () => this.show().catch(tell)),
       command("renameSession", (id) => this.#rename(id, this.sessions.get(id)?.title ?? "")),
       command("forkSession", (id) => this.#fork(id)),
       command("exportSession", (id) => this.#export(id)),

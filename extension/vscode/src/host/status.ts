@@ -5,20 +5,18 @@ import type { Sessions } from "./sessions";
 import type { Sidecar } from "./sidecar";
 
 export class Status implements vscode.Disposable {
-  readonly #item = vscode.window.createStatusBarItem("pillion.status", vscode.StatusBarAlignment.Left, 10);
   readonly #disposables: vscode.Disposable[];
   #told: string | undefined;
 
   constructor(
+    private readonly item: vscode.StatusBarItem,
     private readonly sidecar: Sidecar,
     private readonly sessions: Sessions,
     private readonly approvals: Approvals,
   ) {
-    this.#item.name = "Pillion";
     const draw = () => this.#draw();
-    this.#disposables = [this.#item, sidecar.onDidChangeState(draw), sessions.onDidChange(draw), sessions.onDidChangeActive(draw), approvals.onDidChange(draw)];
+    this.#disposables = [sidecar.onDidChangeState(draw), sessions.onDidChange(draw), sessions.onDidChangeActive(draw), approvals.onDidChange(draw)];
     draw();
-    this.#item.show();
   }
 
   dispose(): void {
@@ -29,7 +27,7 @@ export class Status implements vscode.Disposable {
     const state = this.sidecar.state;
     const waiting = this.approvals.pending().length;
     const running = this.sessions.open.filter((s) => s.state !== "idle").length;
-    const item = this.#item;
+    const { item } = this;
     item.backgroundColor = undefined;
     item.command = "pillion.focus";
     if (state.kind === "failed") {

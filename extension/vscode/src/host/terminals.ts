@@ -6,6 +6,7 @@ import type { TerminalInfo } from "../common/protocol";
 import { tell } from "./sessionlist";
 import type { Sessions } from "./sessions";
 import type { Sidecar } from "./sidecar";
+import { onCommand } from "./table";
 
 export class Terminals implements vscode.Disposable {
   readonly #open = new Map<string, Window>();
@@ -21,8 +22,8 @@ export class Terminals implements vscode.Disposable {
       sidecar.onDidChangeState((s) => {
         if (s.kind !== "running" && s.kind !== "starting") for (const w of this.#open.values()) w.lost();
       }),
-      vscode.commands.registerCommand("pillion.newTerminal", () => this.create().catch(tell)),
-      vscode.commands.registerCommand("pillion.showTerminal", (sessionId?: unknown, terminalId?: unknown) =>
+      onCommand("pillion.newTerminal", () => this.create().catch(tell)),
+      onCommand("pillion.showTerminal", (sessionId?: unknown, terminalId?: unknown) =>
         (typeof sessionId === "string" && typeof terminalId === "string" ? this.show(sessionId, terminalId) : this.#pick()).catch(tell),
       ),
     ];
