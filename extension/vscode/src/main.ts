@@ -1,0 +1,68 @@
+// Wires the parts; each knows only those it is given. Loaded when one of them is first needed.
+import * as vscode from "vscode";
+import { asks } from "./host/actions";
+import { applyEdits } from "./host/apply";
+import { Approvals } from "./host/approvals";
+import { Buffers } from "./host/buffers";
+import { Chat } from "./host/chat";
+import { CodeApply } from "./host/codeapply";
+import { commands } from "./host/commands";
+import { Follow } from "./host/follow";
+import { Keys } from "./host/keys";
+import { callTool } from "./host/lmtools";
+import { notify } from "./host/notify";
+import { Problems } from "./host/problems";
+import { Proposals } from "./host/proposals";
+import { Reviews } from "./host/reviews";
+import { SessionList } from "./host/sessionlist";
+import { Sessions } from "./host/sessions";
+import { Sidecar } from "./host/sidecar";
+import { Status } from "./host/status";
+import { runCommand } from "./host/table";
+import { Terminals } from "./host/terminals";
+
+/** What VS Code asks of us once somebody uses Pillion. */
+export interface Parts {
+  run(command: string, args: readonly unknown[]): unknown;
+  resolveView(view: vscode.WebviewView): void;
+  callTool(input: Record<string, unknown>, token: vscode.CancellationToken): Promise<string>;
+}
+
+export function wire(context: vscode.ExtensionContext, item: vscode.StatusBarItem): Parts {
+  const log = vscode.window.createOutputChannel("Pillion", { log: true });
+  const sidecar = new Sidecar(context, log);
+  const approvals = new Approvals(sidecar);
+  const sessions = new Sessions(sidecar, approvals, context, log);
+  const proposals = new Proposals();
+  const reviews = new Reviews(sidecar, approvals, proposals, log);
+  const code = new CodeApply(approvals, reviews, log);
+  const keys = new Keys(sidecar, context, log);
+  const chat = new Chat(sidecar, sessions, approvals, code, context, log);
+  sidecar.environment = () => keys.environment();
+  context.subscriptions.push(
+    log,
+    sidecar,
+    approvals,
+    sessions,
+    proposals,
+    reviews,
+    keys,
+    code,
+    new Buffers(sidecar),
+    new Problems(sidecar, context.extension.id),
+    applyEdits(sidecar, reviews, log),
+    new Follow(sidecar, sessions, proposals, log),
+    new Terminals(sidecar, sessions),
+    new SessionList(sessions, sidecar),
+    chat,
+    new Status(item, sidecar, sessions, approvals),
+    notify(sessions, approvals),
+    asks(sessions),
+    commands({ sidecar, sessions, approvals, reviews, log }),
+  );
+  return {
+    run: runCommand,
+    resolveView: (view) => chat.resolveWebviewView(view),
+    callTool: (input, token) => callTool(sidecar, sessions, input, token),
+  };
+}
