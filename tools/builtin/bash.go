@@ -83,6 +83,9 @@ func Bash(env Env) tools.Tool {
 		if err := env.askCommand(ctx, call, a, p, dir); err != nil {
 			return tools.Result{}, err
 		}
+		if a.ReadOnly {
+			environ = append(environ[:len(environ):len(environ)], shell.QuietGit()...)
+		}
 		box, err := env.box(a, p, dir)
 		if err != nil {
 			return tools.Result{}, err

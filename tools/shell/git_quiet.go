@@ -14,6 +14,15 @@ import (
 // maxGitFile bounds the settings and the index that are looked at, in bytes.
 const maxGitFile = 64 << 20
 
+// QuietGit is the environment for a command that changes nothing: should the settings change after it was looked at,
+// git still starts no monitor, no hook and no pager of theirs.
+func QuietGit() []string {
+	return []string{
+		"GIT_CONFIG_COUNT=3", "GIT_CONFIG_KEY_0=core.fsmonitor", "GIT_CONFIG_VALUE_0=false",
+		"GIT_CONFIG_KEY_1=core.hooksPath", "GIT_CONFIG_VALUE_1=" + os.DevNull, "GIT_CONFIG_KEY_2=core.pager", "GIT_CONFIG_VALUE_2=cat",
+	}
+}
+
 // quietRepository reports that git, started in dir, finds a repository whose own settings run nothing: a plain one, without
 // submodules, settings read from elsewhere, or objects fetched on demand. tracked are the paths of its index, relative
 // to top.

@@ -136,6 +136,28 @@ func TestGitRunsNothingOfTheRepositorys(t *testing.T) {
 	}
 }
 
+// Settings that come between the look and the run start nothing either.
+func TestQuietGit(t *testing.T) {
+	mark := filepath.Join(t.TempDir(), "mark")
+	program := filepath.Join(t.TempDir(), "program")
+	write(t, program, "#!/bin/sh\ntouch '"+mark+"'\n")
+	if err := os.Chmod(program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	dir := repository(t, "core.fsmonitor="+program)
+	for _, more := range [][]string{nil, QuietGit()} {
+		os.Remove(mark)
+		cmd := exec.Command("git", "status")
+		cmd.Dir, cmd.Env = dir, append(gitEnviron(), more...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if _, err := os.Stat(mark); (err == nil) != (more == nil) {
+			t.Errorf("with %q the program ran: %v", more, err == nil)
+		}
+	}
+}
+
 func writeSettings(t *testing.T, text string) string {
 	path := filepath.Join(t.TempDir(), "settings")
 	write(t, path, text)
