@@ -51,7 +51,9 @@ func Decode(t Tool, raw json.RawMessage) (json.RawMessage, error) {
 		return nil, t.invalid([]FieldError{*bad})
 	}
 	d := decoder{root: t.schema(), typed: t.typed != nil}
-	if _, ok := v.(map[string]any); !ok {
+	if m, ok := v.(map[string]any); ok {
+		t.rename(m)
+	} else {
 		return nil, t.invalid([]FieldError{{Problem: "Expected object, got " + show(v)}})
 	}
 	if d.root == nil {
@@ -267,9 +269,9 @@ func (d *decoder) enum(s *jsonschema.Schema, v any, path string) any {
 		}
 		shown = append(shown, show(a))
 	}
-	if str, ok := v.(string); ok { // "Markdown" is meant as "markdown"
+	if str, ok := v.(string); ok { // "Markdown" is meant as "markdown", "find_references" as "findReferences"
 		for _, a := range allowed {
-			if as, ok := a.(string); ok && strings.EqualFold(as, strings.TrimSpace(str)) {
+			if as, ok := a.(string); ok && fold(as) == fold(strings.TrimSpace(str)) {
 				return as
 			}
 		}

@@ -66,6 +66,9 @@ func invoke(ctx context.Context, t Tool, raw json.RawMessage, call *Call) (Resul
 		return Result{}, err
 	}
 	r, err := run(ctx, t, input, call)
+	if err == nil {
+		r.Output += t.ignored(raw)
+	}
 	for i := len(call.Hooks) - 1; i >= 0; i-- {
 		if after := call.Hooks[i].After; after != nil {
 			r, err = after(ctx, call, input, r, err)

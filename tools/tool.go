@@ -39,7 +39,8 @@ type Tool struct {
 	// OwnCheck: Run judges its input in its own words. What does not fit Parameters is coerced where it can be and left to it.
 	OwnCheck bool
 
-	typed *jsonschema.Schema // Parameters as New made them; nil for tools from elsewhere
+	typed *jsonschema.Schema  // Parameters as New made them; nil for tools from elsewhere
+	also  map[string][]string // see WithNames
 }
 
 // Kind is ACP's tool kind, chosen for icons and grouping.

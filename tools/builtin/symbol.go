@@ -154,7 +154,19 @@ func symbolTool[P any](id, words, perm string, kind tools.Kind, run func(ctx, as
 			return tools.Result{}, symbolError(err)
 		}
 		return r, nil
-	}, tools.WithPermission(perm), tools.WithKind(kind))
+	}, tools.WithPermission(perm), tools.WithKind(kind), tools.WithNames(symbolNames))
+}
+
+// symbolNames are what models call the parameters of these tools.
+var symbolNames = map[string][]string{
+	"query":    {"symbol", "name", "namePath", "symbolName", "pattern"},
+	"path":     {"filePath", "file", "folder", "dir", "directory", "relativePath"},
+	"body":     {"includeBody", "newBody", "code", "content", "newContent", "text", "newCode"},
+	"kind":     {"symbolKind", "type"},
+	"symbol":   {"name", "namePath", "symbolName", "symbolPath", "query"},
+	"filePath": {"path", "file", "relativePath"},
+	"newName":  {"name", "newSymbolName", "to"},
+	"line":     {"lineNumber", "startLine"},
 }
 
 func symbolError(err error) error {

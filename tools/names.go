@@ -1,0 +1,65 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// WithNames gives parameters the other names that models have for them, for tools whose parameters no other program has
+// settled: parameter → names. A parameter that is there is never overwritten. What such a tool does not know is left out
+// as everywhere, but said in its result: who asked for something it did not get should know.
+func WithNames(also map[string][]string) ToolOption { return func(t *Tool) { t.also = also } }
+
+// rename gives the parameters of a call their own names.
+func (t Tool) rename(m map[string]any) {
+	if t.also == nil || t.typed == nil {
+		return
+	}
+	for _, k := range t.strange(m) {
+		for _, name := range t.typed.PropertyOrder {
+			if v, ok := m[k]; ok && m[name] == nil && t.means(k, name) {
+				m[name] = v
+				delete(m, k)
+			}
+		}
+	}
+}
+
+func (t Tool) means(key, name string) bool {
+	return slices.ContainsFunc(t.also[name], func(n string) bool { return fold(n) == fold(key) })
+}
+
+// strange are the keys that are no parameter, in order.
+func (t Tool) strange(m map[string]any) []string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		if !slices.ContainsFunc(t.typed.PropertyOrder, func(name string) bool { return fold(name) == fold(k) }) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// ignored is what a result says of parameters that meant nothing; empty where all did.
+func (t Tool) ignored(raw json.RawMessage) string {
+	if t.also == nil || t.typed == nil {
+		return ""
+	}
+	v, bad := parse(raw)
+	m, ok := v.(map[string]any)
+	if bad != nil || !ok {
+		return ""
+	}
+	t.rename(m)
+	left := t.strange(m)
+	if len(left) == 0 {
+		return ""
+	}
+	for i, k := range left {
+		left[i] = fmt.Sprintf("%.60q", k)
+	}
+	return fmt.Sprintf("\n\n(Ignored: %s. %s takes %s.)", strings.Join(left, ", "), t.ID, strings.Join(t.typed.PropertyOrder, ", "))
+}
