@@ -8,6 +8,9 @@ import type { Review, ReviewFile } from "./review";
 /** A first hunk up to this line is in sight together with the file's first line. */
 const near = 8;
 
+/** Lines that the editor leaves unfolded before a change (diffEditor.hideUnchangedRegions.contextLineCount). */
+const context = 3;
+
 /** Lenses that are drawn at most; a proposal of thousands of hunks is decided by its first line. */
 const most = 300;
 
@@ -39,7 +42,10 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
   }
 
   #header(review: Review, file: ReviewFile): vscode.CodeLens[] {
-    const top = new vscode.Range(0, 0, 0, 0);
+    // several files are shown together with their unchanged lines folded: a lens at a folded line would be a blank one
+    const first = file.hunks[0]?.start ?? 0;
+    const line = review.files.length > 1 && first >= 2 * context ? first - context : 0;
+    const top = new vscode.Range(line, 0, line, 0);
     const lens = (title: string, command: string, tooltip: string) => new vscode.CodeLens(top, { title, command, tooltip, arguments: [file.right] });
     const open = review.undecided(file).length;
     const done = file.hunks.length - open;
@@ -61,7 +67,7 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
     const decision = review.decision(hunk.id);
     const comment = review.comment(hunk.id);
     // The file's first line may be out of sight: its news stand at the first hunk too.
-    const far = hunk === file.hunks[0] && hunk.start > near;
+    const far = hunk === file.hunks[0] && hunk.start > near && review.files.length === 1;
     const news = far ? problemsTitle(review) : undefined;
     const before = news ? [new vscode.CodeLens(at, { title: news, command: "workbench.actions.view.problems", tooltip: problemsTooltip(review) })] : [];
     const moved = far ? driftLens(review, at, file) : undefined;
