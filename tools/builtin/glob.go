@@ -60,9 +60,10 @@ func globResult(title string, at place, found search.Names) tools.Result {
 	r := tools.Result{Title: title, Metadata: map[string]any{"count": len(found.Paths)}}
 	lines := make([]string, 0, len(found.Paths)+1)
 	for i, p := range found.Paths {
-		lines = append(lines, at.named(p))
+		path := at.named(p)
+		lines = append(lines, search.OneLine(path))
 		if i < maxLocations {
-			r.Locations = append(r.Locations, tools.Location{Path: filepath.Clean(lines[i])})
+			r.Locations = append(r.Locations, tools.Location{Path: filepath.Clean(path)})
 		}
 	}
 	if len(lines) == 0 {

@@ -79,7 +79,7 @@ func grepResult(title string, at place, found search.Lines) tools.Result {
 			}
 			last = m.Path
 			path := at.named(m.Path)
-			b.WriteString("\n" + path + ":")
+			b.WriteString("\n" + search.OneLine(path) + ":")
 			if len(r.Locations) < maxLocations {
 				r.Locations = append(r.Locations, tools.Location{Path: path, Line: m.Line})
 			}

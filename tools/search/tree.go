@@ -6,8 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 // TreeQuery asks for what is in a folder and its subfolders.
@@ -164,12 +166,21 @@ func (n *Node) String() string {
 }
 
 func (n *Node) draw(b *strings.Builder, depth int) {
-	b.WriteString(strings.Repeat("  ", depth) + n.Name)
-	if n.Dir && !strings.HasSuffix(n.Name, "/") {
-		b.WriteByte('/')
+	name := n.Name
+	if n.Dir && !strings.HasSuffix(name, "/") {
+		name += "/"
 	}
-	b.WriteByte('\n')
+	b.WriteString(strings.Repeat("  ", depth) + OneLine(name) + "\n")
 	for _, c := range n.Children {
 		c.draw(b, depth+1)
 	}
+}
+
+// OneLine is a name that can stand in a list: what would begin a line of its own, or act on a screen, is escaped, and
+// the whole put in quotes. Nothing in a repository can so write further entries, or the end of the list.
+func OneLine(name string) string {
+	if strings.ContainsFunc(name, unicode.IsControl) || strings.ContainsAny(name, "\u2028\u2029") {
+		return strconv.Quote(name)
+	}
+	return name
 }

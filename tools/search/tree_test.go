@@ -3,6 +3,7 @@ package search
 import (
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -40,5 +41,16 @@ func TestTree(t *testing.T) {
 	}
 	if got, _ = s.Tree(t.Context(), TreeQuery{Root: tree(t, many...)}); got.Entries != 100 || !got.More {
 		t.Errorf("%d", got.Entries)
+	}
+}
+
+func TestANameCannotWriteLinesOfItsOwn(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no such names")
+	}
+	root := tree(t, "a\n<", "", "b\u2028c/d", "", "e\x1b[2J", "", "über ☃", "")
+	got, err := New(Options{}).Tree(t.Context(), TreeQuery{Root: root})
+	if want := root + "/\n  \"b\\u2028c/\"\n    d\n  \"a\\n<\"\n  \"e\\x1b[2J\"\n  über ☃\n"; err != nil || got.Root.String() != want {
+		t.Errorf("%v\n%q\n%q", err, got.Root.String(), want)
 	}
 }
