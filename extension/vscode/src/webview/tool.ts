@@ -103,9 +103,7 @@ export class ToolView implements View {
       return;
     }
     const [before, after] = [title.slice(0, at), title.slice(at + name.length)];
-    const verb = /^\S* /.exec(before)?.[0] ?? "";
-    const folders = before.slice(verb.length);
-    this.title.replaceChildren(...(verb ? [h("span", {}, verb)] : []), ...(folders ? [h("span", { class: "before" }, folders)] : []), this.place(place, name), ...(after ? [h("span", {}, after)] : []), ...(e.locations.length > 1 ? [h("span", { class: "muted" }, ` +${String(e.locations.length - 1)}`)] : []));
+    this.title.replaceChildren(...(before ? [h("span", { class: before.length > 8 ? "before long" : "before" }, before)] : []), this.place(place, name), ...(after ? [h("span", {}, after)] : []), ...(e.locations.length > 1 ? [h("span", { class: "muted" }, ` +${String(e.locations.length - 1)}`)] : []));
   }
 
   /** A link in a button would be two things to press: the name is pressed, the keyboard finds it in the unfolded card. */

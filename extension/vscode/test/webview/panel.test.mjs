@@ -403,6 +403,9 @@ for (const width of [300, 420, 700]) {
       assert.deepEqual(await cut(".card *", ".card"), []);
       assert.ok(await p.page.locator(".picker:visible").count() >= 2, "mode and model are always there");
     }
+    const call = { sessionUpdate: "tool_call", toolCallId: "long", title: `read ${S.cwd}/services/checkout/internal/main.go:20:22`, kind: "read", status: "completed", locations: [{ path: `${S.cwd}/services/checkout/internal/main.go` }] };
+    await p.show({}, S.entries(panel, [call]).list);
+    assert.ok(await p.page.locator(".tool .place", { hasText: "main.go" }).evaluate((e) => e.scrollWidth <= e.clientWidth + 1), "the file's name is cut off before its folders");
     await p.show({ running: true, approvals: [manyFiles] });
     const [line, foot] = await Promise.all([".problems > .fact", ".card-foot"].map((s) => p.page.locator(s).boundingBox()));
     assert.ok(line.y + line.height <= foot.y, "the problems are below the fold");
