@@ -31,7 +31,7 @@ const (
 func (r *ride) talk(ctx context.Context, in *os.File, out io.Writer, o terminal.Options) error {
 	find, end := r.app.finder()
 	defer end()
-	c := &terminal.Composer{In: in, Out: out, Color: o.Color, Editor: o.Editor, Earlier: r.earlier(ctx), Status: r.status, Next: r.nextAgent}
+	c := &terminal.Composer{In: in, Out: out, Color: o.Color, Editor: o.Editor, Before: r.earlier, Status: r.status, Next: r.nextAgent}
 	c.Complete = func(ctx context.Context, text string) (int, []terminal.Completion) {
 		return r.complete(ctx, find, text)
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,8 +26,10 @@ type Composer struct {
 	Out     io.Writer
 	Color   bool
 	Editor  []string
-	Earlier []string // prompts of before, oldest first; Read adds to them
-	Status  func() string
+	Earlier []string // prompts of this conversation, oldest first; Read adds to them
+	// Before are the prompts of before this conversation, oldest first: asked for once, when somebody first looks back.
+	Before func(context.Context) []string
+	Status func() string
 	// Complete offers what the end of text may become, best first, and the byte from which it would stand there instead.
 	// It runs beside the typing.
 	Complete func(ctx context.Context, text string) (from int, list []Completion)
@@ -226,6 +229,10 @@ func (m *composing) key(key, note string) (cmd tea.Cmd, done bool) {
 
 // recall shows the next earlier (-1) or later (+1) prompt; past the last one it is what was being written.
 func (m *composing) recall(step int) {
+	if m.Before != nil {
+		before := slices.DeleteFunc(m.Before(m.ctx), func(text string) bool { return slices.Contains(m.Earlier, text) })
+		m.Before, m.Earlier, m.at = nil, append(before, m.Earlier...), m.at+len(before)
+	}
 	if m.at == len(m.Earlier) {
 		m.draft = m.text.Value()
 	}

@@ -131,6 +131,23 @@ func TestEarlierPromptsComeBack(t *testing.T) {
 	}
 }
 
+func TestWhatWasBeforeIsLookedUpWhenSomebodyLooksBack(t *testing.T) {
+	const up = "\x1b[A"
+	looked := 0
+	c := &Composer{Before: func(context.Context) []string { looked++; return []string{"old", "first"} }}
+	for _, prompt := range []struct {
+		keys, want string
+		looked     int
+	}{{"first", "first", 0}, {up + up, "old", 1}, {up + up, "first", 1}} { // "first" is in the store by now, and stands once
+		d := sit(t, c)
+		d.types(prompt.keys + "\r")
+		d.gets(prompt.want)
+		if looked != prompt.looked {
+			t.Errorf("looked up %d times after %q, want %d", looked, prompt.want, prompt.looked)
+		}
+	}
+}
+
 func TestTabTakesWhatIsOffered(t *testing.T) {
 	complete := func(_ context.Context, text string) (int, []Completion) {
 		if at := strings.LastIndex(text, "@"); at >= 0 && !strings.Contains(text[at:], " ") {
