@@ -58,7 +58,7 @@ export async function openPanel(browser, panel, o = {}) {
   await context.route("**/*", (route) => {
     const url = new URL(route.request().url());
     if (url.origin !== origin) return route.abort();
-    if (url.pathname === "/") return route.fulfill({ contentType: "text/html", body: panel.html.panelHtml({ script: `${origin}/main.js`, style: `${origin}/style.css`, source: origin, nonce: "abc123" }) });
+    if (url.pathname === "/") return route.fulfill({ contentType: "text/html", body: panel.html.panelHtml({ script: `${origin}/main.js`, style: `${origin}/style.css`, source: origin, nonce: "abc123", place: "here" }) });
     return route.fulfill({ path: path.join(panel.out, path.basename(url.pathname)) });
   });
   await page.goto(`${origin}/`);

@@ -48,6 +48,40 @@ test("nothing typed: what was kept is there; a later snapshot, of another sessio
   assert.equal(await p.input.inputValue(), "kept and typed");
 });
 
+test("loaded anew before the host heard anything: what was typed is there, what it had before is not", async (t) => {
+  const p = await open(t);
+  await p.show({}, [], kept("", { at: 1 }));
+  await p.settle();
+  await p.input.pressSequentially("half a thou");
+  await p.heard("draft", (m) => m.draft.text === "half a thou"); // the host of this test keeps nothing
+  const heard = p.sent.findLast((m) => m.type === "draft").draft.at;
+  await p.page.reload();
+  await p.input.pressSequentially("ght"); // and this it could not even be told
+  await p.page.reload();
+  await p.show({}, [], kept("half", { at: heard - 1, attachments: [picture] }));
+  await p.page.waitForFunction(() => document.querySelector("textarea.input").value === "half a thou\nght");
+  assert.equal(await p.page.locator(".chip-thumb").count(), 0, "an attachment that was taken out comes back");
+});
+
+test("loaded anew on the way to the host: what was sent is not lost; what the host has since counts", async (t) => {
+  const p = await open(t);
+  await p.show({}, [], kept("", { at: 1 }));
+  await p.input.fill("a long request");
+  await p.page.keyboard.press("Enter");
+  await p.input.pressSequentially("and");
+  await p.page.reload();
+  await p.show({}, [], kept("a long", { at: 2 }));
+  await p.page.waitForFunction(() => document.querySelector("textarea.input").value === "a long request\nand");
+  await p.page.reload();
+  await p.show({}, [], kept("from another machine", { at: Date.now() + 60_000 })); // whose clock is ahead
+  await p.page.waitForFunction(() => document.querySelector("textarea.input").value === "from another machine");
+  await p.input.press("End");
+  await p.input.pressSequentially("!");
+  await p.page.reload();
+  await p.show({}, [], kept("from another machine", { at: Date.now() + 50_000 }));
+  await p.page.waitForFunction(() => document.querySelector("textarea.input").value === "from another machine!");
+});
+
 test("what could not be sent comes back before what was typed since", async (t) => {
   const p = await open(t);
   await p.show({});
