@@ -46,7 +46,7 @@ lint:
 	@./scripts/staticcheck.sh "$(CACHE)" kept
 
 test-go:
-	PILLION_TEST_SERVERS=$(CACHE)/servers/node_modules/.bin go test -race -timeout 20m ./sidecar ./lspbridge ./... # the long ones first
+	GORACE=atexit_sleep_ms=0 PILLION_TEST_SERVERS=$(CACHE)/servers/node_modules/.bin go test -race -vet=off -timeout 20m ./sidecar ./lspbridge ./... # the long ones first; lint has vetted
 
 test-e2e: build
 	npm run --silent test:acp

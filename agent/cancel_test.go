@@ -178,9 +178,9 @@ func TestCancelWhileWaitingToRetry(t *testing.T) {
 // TestRandomScriptsAndCancels: whatever a model does and whenever the person cancels, the session is consistent, and
 // the same after a restart.
 func TestRandomScriptsAndCancels(t *testing.T) {
-	rounds := 60
+	rounds := 30
 	if testing.Short() {
-		rounds = 20
+		rounds = 10
 	}
 	for round := range rounds {
 		rnd := rand.New(rand.NewPCG(uint64(round), 7))

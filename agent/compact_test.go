@@ -199,7 +199,7 @@ func TestCancelledCompactionLeavesEverything(t *testing.T) {
 // stays is in its order.
 func TestNoCallIsLostInACompaction(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for round := range 2000 {
+	for round := range 400 {
 		h := newHistory()
 		id := 0
 		next := func(prefix string) string { id++; return fmt.Sprintf("%s%d", prefix, id) }

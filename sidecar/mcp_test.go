@@ -195,7 +195,7 @@ func TestAConfiguredServersTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	conf, _ := json.Marshal(map[string]any{"mcp": map[string]any{
-		"self": map[string]any{"command": []string{os.Args[0], "mcp", "--tools", "read"}, "environment": map[string]string{"PILLION_TEST_MAIN": "1"}},
+		"self": map[string]any{"command": []string{os.Args[0], "mcp", "--tools", "read"}, "environment": map[string]string{"PILLION_TEST_MAIN": "1", "GORACE": os.Getenv("GORACE")}},
 		"off":  map[string]any{"command": []string{"/no/such"}, "enabled": false},
 	}})
 	if err := os.WriteFile(filepath.Join(user, "pillion.jsonc"), conf, 0o600); err != nil {

@@ -104,6 +104,7 @@ func newPageWorld(t *testing.T) *pageWorld {
 	w.env = []string{
 		"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH"), "HOME=" + dir, "XDG_CONFIG_HOME=" + filepath.Join(dir, "config"),
 		"XDG_STATE_HOME=" + filepath.Join(dir, "state"), "XDG_CACHE_HOME=" + filepath.Join(dir, "cache"), "NO_PROXY=*",
+		"GORACE=" + os.Getenv("GORACE"), // without it every command waits a second for the race detector
 		"ANTHROPIC_API_KEY=sk-ant-of-the-test", "ANTHROPIC_BASE_URL=" + srv.AnthropicURL(),
 	}
 	srv.Repeat = true

@@ -86,7 +86,7 @@ func changed(t *testing.T, dir string) (session, prompt string, before, after ma
 // The whole program is killed while it restores a checkpoint of twenty files. Whenever that is, the next start finds
 // every file old or every file new, and what the session says of it is true; then it can be restored, and undone.
 func TestKilledInTheMiddleOfARestore(t *testing.T) {
-	const runs = 8 // TestARestoreIsTrueAtEveryStep goes through the steps one by one
+	const runs = 3 // TestARestoreIsTrueAtEveryStep goes through the steps one by one
 	r := rand.New(rand.NewPCG(uint64(os.Getpid()), 3))
 	outcomes := map[string]int{}
 	home := atHome(t)

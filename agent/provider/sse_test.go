@@ -70,9 +70,9 @@ func TestAnEventWithoutAnEndIsRefused(t *testing.T) {
 // lines is an event of endlessly many lines.
 type lines struct{}
 
-func (lines) Read(p []byte) (int, error) {
-	return copy(p, "data: "+strings.Repeat("y", 1000)+"\n"), nil
-}
+var manyLines = strings.Repeat("data: "+strings.Repeat("y", 1000)+"\n", 64)
+
+func (lines) Read(p []byte) (int, error) { return copy(p, manyLines), nil }
 
 func TestAnEventLeavesAtItsBlankLine(t *testing.T) {
 	r, w := io.Pipe()

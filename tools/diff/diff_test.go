@@ -68,7 +68,7 @@ func text(r *rand.Rand) string {
 }
 
 func TestScriptTurnsOldIntoNew(t *testing.T) {
-	for seed := range uint64(20_000) {
+	for seed := range uint64(5_000) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		old := text(r)
 		new := mutate(r, old)

@@ -165,9 +165,14 @@ func (a answers) AskQuestions(_ context.Context, _ *tools.Call, qs []tools.Quest
 	return a, nil
 }
 
+// asServer makes the test binary a server, which ends at once: the race detector waits a second otherwise.
+func asServer(mode string) map[string]string {
+	return map[string]string{"PILLION_TEST_MCP": mode, "GORACE": "atexit_sleep_ms=0"}
+}
+
 func program(t *testing.T, mode string, change func(*Options)) *Set {
 	t.Helper()
-	o := Options{Root: t.TempDir(), Servers: []Server{{Name: "my srv", Command: []string{os.Args[0]}, Env: map[string]string{"PILLION_TEST_MCP": mode}}}}
+	o := Options{Root: t.TempDir(), Servers: []Server{{Name: "my srv", Command: []string{os.Args[0]}, Env: asServer(mode)}}}
 	if change != nil {
 		change(&o)
 	}
@@ -395,7 +400,7 @@ func TestServersThatCannotStart(t *testing.T) {
 }
 
 func TestAServerThatNeverAnswersHoldsNobodyUp(t *testing.T) {
-	s := New(Options{Root: t.TempDir(), Servers: []Server{{Name: "mute", Command: []string{os.Args[0]}, Env: map[string]string{"PILLION_TEST_MCP": "silent"}}}})
+	s := New(Options{Root: t.TempDir(), Servers: []Server{{Name: "mute", Command: []string{os.Args[0]}, Env: asServer("silent")}}})
 	s.Start()
 	s.Ready(t.Context(), 50*time.Millisecond)
 	if st := s.Statuses()[0]; st.State != Starting {

@@ -62,7 +62,7 @@ func walked(t *testing.T, dir string, include *Pattern) []string {
 	return files
 }
 
-var oracleTime = flag.Duration("oracle", 2*time.Second, "how long each comparison with ripgrep goes on")
+var oracleTime = flag.Duration("oracle", 500*time.Millisecond, "how long each comparison with ripgrep goes on")
 
 // rounds runs one until -oracle is over, at least 20 times; the seed of a failure is in its name.
 func rounds(t *testing.T, one func(t *testing.T, r *rand.Rand)) {
