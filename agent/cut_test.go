@@ -20,7 +20,7 @@ func TestACutAnswerIsNeverSaidTwice(t *testing.T) {
 	answer := wiretest.Step{Thinking: "both", Text: words, Chunk: 9, Calls: []wiretest.Call{
 		{ID: "c1", Name: "read", Input: []byte(`{"text":"a"}`)}, {ID: "c2", Name: "read", Input: []byte(`{"text":"b"}`)},
 	}}
-	stride := 29
+	stride := 61
 	if testing.Short() {
 		stride = 101
 	}
