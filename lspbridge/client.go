@@ -41,33 +41,34 @@ type client struct {
 
 	txn chan struct{} // holds one token: who takes it may change documents for a transaction
 
-	mu        sync.Mutex // guards what follows
-	changed   chan struct{}
-	docs      map[string]*document
-	versions  map[string]int32 // last version used per path; survives didClose
-	files     map[string]*fileDiags
-	overlay   *overlay          // the transaction that publishes belong to now
-	tokens    map[string]string // open progress: token → title
-	details   map[string]string // … and how far it is
-	sent      map[string]int    // notifications by the cause EndMarker servers report
-	ended     map[string]int    // diagnoses that ended, by cause
-	regs      map[string]registration
-	command   *command          // of ours that runs: edits the server asks for now are its
-	seq       uint64            // counts everything that may change diagnostics
-	refresh   uint64            // counts workspace/diagnostic/refresh, without echoes
-	echo      echo              // what the next refresh of a server with echoes is about
-	idleFile  map[string]uint64 // clangd: seq at which a file was reported idle
-	latency   time.Duration     // learned time from a change to an unversioned publish
-	ready     bool
-	useTick   uint64
-	waited    map[string]time.Duration // for files the server has never published anything of
-	stumbles  map[string]string        // why the server failed over a file it is being asked about
-	elsewhere map[string]bool          // files whose last pull was about a proposal: some servers keep their fixes from that
-	disk      []fileEvent              // changes on disk to tell of
-	telling   bool                     // a goroutine is at it
-	fresh     map[string]bool          // files whose problems changed and nobody was told; nil when none
-	touched   map[string]bool          // files to look at again by ourselves; nil when no look is planned
-	giveWay   func()                   // ends the look that is under way
+	mu         sync.Mutex // guards what follows
+	changed    chan struct{}
+	docs       map[string]*document
+	versions   map[string]int32 // last version used per path; survives didClose
+	files      map[string]*fileDiags
+	overlay    *overlay          // the transaction that publishes belong to now
+	tokens     map[string]string // open progress: token → title
+	details    map[string]string // … and how far it is
+	sent       map[string]int    // notifications by the cause EndMarker servers report
+	ended      map[string]int    // diagnoses that ended, by cause
+	regs       map[string]registration
+	command    *command          // of ours that runs: edits the server asks for now are its
+	seq        uint64            // counts everything that may change diagnostics
+	refresh    uint64            // counts workspace/diagnostic/refresh, without echoes
+	echo       echo              // what the next refresh of a server with echoes is about
+	idleFile   map[string]uint64 // clangd: seq at which a file was reported idle
+	latency    time.Duration     // learned time from a change to an unversioned publish
+	ready      bool
+	useTick    uint64
+	waited     map[string]time.Duration // for files the server has never published anything of
+	acquainted bool                     // it has answered for the problems of a file once
+	stumbles   map[string]string        // why the server failed over a file it is being asked about
+	elsewhere  map[string]bool          // files whose last pull was about a proposal: some servers keep their fixes from that
+	disk       []fileEvent              // changes on disk to tell of
+	telling    bool                     // a goroutine is at it
+	fresh      map[string]bool          // files whose problems changed and nobody was told; nil when none
+	touched    map[string]bool          // files to look at again by ourselves; nil when no look is planned
+	giveWay    func()                   // ends the look that is under way
 }
 
 // host is what a client needs of its manager.

@@ -96,6 +96,26 @@ func TestNewFilesInProposals(t *testing.T) {
 	}
 }
 
+// The very first question waits for the project: a symbol that other files use is not said to be unused because they have
+// not been read yet.
+func TestFirstReferencesAreOfTheWholeProject(t *testing.T) {
+	for server, files := range map[string][3]string{
+		"typescript": {"a.ts", "b.ts", "export function twice(n: number) { return 2 * n; }\n"},
+		"gopls":      {"a.go", "b.go", "package x\n\nfunc twice(n int) int { return 2 * n }\n"},
+		"pyright":    {"a.py", "b.py", "def twice(n: int):\n    return 2 * n\n"},
+	} {
+		t.Run(server, func(t *testing.T) {
+			t.Parallel()
+			use := map[string]string{"typescript": "import { twice } from './a';\ntwice(1);\n", "gopls": "package x\n\nvar n = twice(1)\n", "pyright": "from a import twice\n\ntwice(1)\n"}[server]
+			m, root := project(t, server, map[string]string{files[0]: files[2], files[1]: use, "tsconfig.json": "{}", "package.json": "{}", "go.mod": "module x\n\ngo 1.24\n", "pyproject.toml": ""})
+			found, err := m.References(longer(t), filepath.Join(root, files[0]), at(files[2], "twice"))
+			if err != nil || !slices.ContainsFunc(found, func(l Location) bool { return filepath.Base(l.Path) == files[1] }) {
+				t.Errorf("%+v %v", found, err)
+			}
+		})
+	}
+}
+
 func TestTypeScriptActions(t *testing.T) {
 	const a = "console.log(twice(2));\nexport {};\n"
 	m, root := project(t, "typescript", map[string]string{"tsconfig.json": "{}", "a.ts": a, "b.ts": "export function twice(n: number) { return 2 * n; }\n"})

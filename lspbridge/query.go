@@ -44,6 +44,7 @@ func (m *Manager) ask(ctx context.Context, path string, several bool, can func(*
 		release, err := c.lock(ctx)
 		if err == nil {
 			c.sync(c.withBuffers([]string{path}))
+			c.acquaint(ctx, path)
 			err = f(ctx, c)
 			release()
 		}
@@ -64,6 +65,32 @@ func (m *Manager) ask(ctx context.Context, path string, several bool, can func(*
 	}
 	return errors.Join(errs...)
 }
+
+// acquaint makes sure that a server has read its project before it is asked of it for the first time. Some (pyright) go
+// by what they have found so far, and the uses of a symbol would be too few; the problems of a file they tell only when
+// they know what it imports.
+func (c *client) acquaint(ctx context.Context, path string) {
+	c.mu.Lock()
+	w := c.way()
+	known := c.acquainted || w == byMarker // which waits by itself
+	c.mu.Unlock()
+	if known {
+		return
+	}
+	wait := acquaintPush // of one that only pushes, or has not registered another way yet
+	if end, ok := ctx.Deadline(); ok && (w != byPush || time.Until(end)/2 < wait) {
+		wait = time.Until(end) / 2
+	}
+	half, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	err := c.settle(half, []string{path})
+	c.mu.Lock()
+	c.acquainted = err == nil || w == byPush && ctx.Err() == nil
+	c.mu.Unlock()
+}
+
+// acquaintPush is how long the first question waits for a server's first publish.
+const acquaintPush = 5 * time.Second
 
 func (m *Manager) one(ctx context.Context, path string, can func(*capabilities) bool, what string, f func(context.Context, *client) error) error {
 	return m.ask(ctx, path, false, can, what, f)

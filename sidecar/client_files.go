@@ -42,6 +42,11 @@ func (s *Server) showsFile(session, path string) (files.Buffer, bool) {
 	if !c.readsFiles() {
 		return files.Buffer{}, false
 	}
+	return s.asksFile(s.ctx, session, path)
+}
+
+// asksFile asks a generic editor, and remembers what it says.
+func (s *Server) asksFile(ctx context.Context, session, path string) (files.Buffer, bool) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxAsked {
 		return files.Buffer{}, false
@@ -50,8 +55,10 @@ func (s *Server) showsFile(session, path string) (files.Buffer, bool) {
 	if err != nil || !utf8.Valid(disk) {
 		return files.Buffer{}, false
 	}
-	text, err := s.shownText(s.ctx, session, path, string(disk))
-	if err != nil || sameText(text, string(disk)) {
+	text, err := s.shownText(ctx, session, path, string(disk))
+	dirty := err == nil && !sameText(text, string(disk))
+	s.unsaved.keep(path, session, text, info, dirty)
+	if !dirty {
 		return files.Buffer{}, false
 	}
 	return files.Buffer{Path: path, Text: text, Dirty: true}, true

@@ -30,7 +30,12 @@ func (e *Editors) anyBuffer(path string) (files.Buffer, bool) {
 		all = append(all, s)
 	}
 	e.mu.Unlock()
-	return firstDirty(all, func(s *Server) (files.Buffer, bool) { return s.o.Buffers.Buffer(path) })
+	return firstDirty(all, func(s *Server) (files.Buffer, bool) {
+		if b, ok := s.o.Buffers.Buffer(path); ok {
+			return b, true
+		}
+		return s.knownUnsaved(path)
+	})
 }
 
 // unsaved are the documents whose text is not the disk's, of all editors.
@@ -42,6 +47,7 @@ func (e *Editors) unsaved() []string {
 		for _, b := range s.o.Buffers.Dirty() {
 			out = append(out, b.Path)
 		}
+		out = append(out, s.unsaved.paths()...)
 	}
 	return out
 }

@@ -93,6 +93,7 @@ type Server struct {
 
 	asked asked // changes that wait for the person
 
+	unsaved shown   // unsaved texts an editor was asked for
 	lagging lagging // files an editor has not loaded again since we wrote them
 
 	dataLimit time.Duration // how long a program of the editor's may take to answer; never changed while it serves

@@ -155,7 +155,8 @@ func (c *lspCall) allowed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(path); err != nil && !c.isBuffer(path) {
+	open := c.isBuffer(path) // asked also where the file is there: an editor says now what is unsaved, and the servers are told
+	if _, err := os.Stat(path); err != nil && !open {
 		return missing(path)
 	}
 	if at.dir && c.p.Operation != "diagnostics" {

@@ -246,7 +246,8 @@ func (c *symbolCall) symbolFile(ctx context.Context, name string) (string, error
 	if err := c.askRead(ctx, c.call, at); err != nil {
 		return "", err
 	}
-	if _, err := os.Stat(path); err != nil && !c.isBuffer(path) {
+	open := c.isBuffer(path) // see lspCall.allowed
+	if _, err := os.Stat(path); err != nil && !open {
 		return "", missing(path)
 	}
 	return path, nil

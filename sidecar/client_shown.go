@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/pillion-dev/pillion/tools/files"
+)
+
+// shown are the unsaved texts of an editor that must be asked, as it answered last. Tools ask it of the file they are
+// about; language servers, which have no session to ask in, are told what it said.
+type shown struct {
+	mu    sync.Mutex
+	texts map[string]shownText // by path; guarded by mu
+}
+
+type shownText struct {
+	session, text string
+	changed       time.Time // of the file on disk then: once it is another, the text has been saved or overtaken
+	size          int64
+	asked         time.Time
+}
+
+const (
+	shownFor  = time.Second // so long an answer is taken as it is
+	shownWait = time.Second // what the editor gets for another one
+)
+
+// keep takes note of what the editor shows of a file; dirty says that it is not the disk's text.
+func (k *shown) keep(path, session, text string, disk os.FileInfo, dirty bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !dirty {
+		delete(k.texts, path)
+		return
+	}
+	if k.texts == nil {
+		k.texts = map[string]shownText{}
+	}
+	k.texts[path] = shownText{session, text, disk.ModTime(), disk.Size(), time.Now()}
+}
+
+func (k *shown) paths() []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	out := make([]string, 0, len(k.texts))
+	for p := range k.texts {
+		out = append(out, p)
+	}
+	return out
+}
+
+// knownUnsaved is an unsaved text that is known of, asked for again when that was a while ago.
+func (s *Server) knownUnsaved(path string) (files.Buffer, bool) {
+	s.unsaved.mu.Lock()
+	t, ok := s.unsaved.texts[path]
+	s.unsaved.mu.Unlock()
+	if !ok {
+		return files.Buffer{}, false
+	}
+	if fi, err := os.Stat(path); err != nil || !fi.ModTime().Equal(t.changed) || fi.Size() != t.size {
+		s.unsaved.keep(path, "", "", nil, false)
+		return files.Buffer{}, false
+	}
+	if time.Since(t.asked) > shownFor {
+		ctx, cancel := context.WithTimeout(s.ctx, shownWait)
+		defer cancel()
+		return s.asksFile(ctx, t.session, path)
+	}
+	return files.Buffer{Path: path, Text: t.text, Dirty: true}, true
+}

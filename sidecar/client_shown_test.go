@@ -1,0 +1,27 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// What an editor that must be asked has shown unsaved, language servers are told, until the disk has another text.
+func TestServersAreToldWhatAGenericEditorShows(t *testing.T) {
+	r := newRig(t, testStore(t), t.TempDir())
+	path := filepath.Join(r.cwd, "a.txt")
+	write(t, path, "a\nb\n")
+	g := genericEditor{buffer: "a\nb\nunsaved\n"}
+	g.run(t, r, "b", "B") // refused, because of that line
+	e := r.server.o.Editors
+	if b, ok := e.anyBuffer(path); !ok || b.Text != g.buffer || !b.Dirty || !slices.Equal(e.unsaved(), []string{path}) {
+		t.Errorf("%+v %v, unsaved %q", b, ok, e.unsaved())
+	}
+	if b, ok := e.anyBuffer(filepath.Join(r.cwd, "b.txt")); ok {
+		t.Errorf("a file nobody has spoken of: %+v", b)
+	}
+	write(t, path, g.buffer) // the person saves
+	if b, ok := e.anyBuffer(path); ok || len(e.unsaved()) != 0 {
+		t.Errorf("after the save %+v, unsaved %q", b, e.unsaved())
+	}
+}
