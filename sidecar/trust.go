@@ -169,8 +169,9 @@ func heldDigest(held []config.Held) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// heldNotice is what a person is told about settings that were left out; empty when there are none.
-func heldNotice(c *config.Config, root string) string {
+// heldNotice is what a person is told about settings that were left out; empty when there are none. Where an editor has
+// its own trust in folders (editor), that is where the person gives it.
+func heldNotice(c *config.Config, root string, editor bool) string {
 	held := c.Held()
 	if len(held) == 0 {
 		return ""
@@ -184,7 +185,11 @@ func heldNotice(c *config.Config, root string) string {
 		}
 		fmt.Fprintln(&b, h)
 	}
-	fmt.Fprintf(&b, "If you trust it, run: pillion trust %s", quoteArg(root))
+	if editor {
+		b.WriteString("If you trust it, say so in your editor (workspace trust): then they count")
+	} else {
+		fmt.Fprintf(&b, "If you trust it, run: pillion trust %s", quoteArg(root))
+	}
 	return b.String()
 }
 
@@ -200,7 +205,7 @@ func quoteArg(s string) string {
 
 // warnHeld prints what is held back.
 func warnHeld(w io.Writer, c *config.Config, root string) {
-	if note := heldNotice(c, root); note != "" {
+	if note := heldNotice(c, root, false); note != "" {
 		fmt.Fprintln(w, note)
 	}
 }

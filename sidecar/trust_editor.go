@@ -53,5 +53,5 @@ func (p *workplace) editorTrust(cwd string, said *bool) string {
 	if same {
 		return ""
 	}
-	return heldNotice(c, root)
+	return heldNotice(c, root, said != nil)
 }

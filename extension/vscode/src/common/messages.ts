@@ -90,6 +90,7 @@ export function isDraft(raw: unknown): raw is Draft {
   if (typeof raw !== "object" || raw === null) return false;
   const d = raw as Record<string, unknown>;
   return typeof d["text"] === "string" && Array.isArray(d["mentions"]) && Array.isArray(d["attachments"])
+    && (d["at"] === undefined || typeof d["at"] === "number")
     && d["mentions"].every((x: unknown) => typeof (x as Mention | null)?.label === "string")
     && d["attachments"].every((x: unknown) => typeof (x as Attachment | null)?.data === "string");
 }

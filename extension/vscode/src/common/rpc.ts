@@ -42,6 +42,7 @@ interface Message {
 
 interface Waiting {
   method: string;
+  since: number;
   resolve(value: unknown): void;
   reject(error: Error): void;
 }
@@ -53,11 +54,22 @@ export class Connection {
   #waiting = new Map<number, Waiting>();
   #running = new Map<string | number, AbortController>();
   #closed: string | undefined;
+  #heardAt = Date.now();
 
   constructor(
     private readonly write: (line: string) => void,
     private readonly handlers: Handlers,
   ) {}
+
+  /** The request that has waited longest. */
+  get oldest(): { method: string; since: number } | undefined {
+    return this.#waiting.values().next().value;
+  }
+
+  /** When something last came. */
+  get heardAt(): number {
+    return this.#heardAt;
+  }
 
   get closed(): boolean {
     return this.#closed !== undefined;
@@ -70,7 +82,7 @@ export class Connection {
       // A cancelled request is still answered, by a result or by -32800: the caller hears what really happened.
       const abort = () => this.#send({ method: "$/cancel_request", params: { requestId: id } });
       const done = () => signal?.removeEventListener("abort", abort);
-      this.#waiting.set(id, { method, resolve: (v) => (done(), resolve(v)), reject: (e) => (done(), reject(e)) });
+      this.#waiting.set(id, { method, since: Date.now(), resolve: (v) => (done(), resolve(v)), reject: (e) => (done(), reject(e)) });
       this.#send({ id, method, params });
       if (signal?.aborted) abort();
       else signal?.addEventListener("abort", abort, { once: true });
@@ -83,6 +95,7 @@ export class Connection {
 
   /** Takes a piece of what the other side said; pieces may end in the middle of a line. */
   take(piece: string): void {
+    this.#heardAt = Date.now();
     let from = 0;
     for (let end = piece.indexOf("\n"); end >= 0; end = piece.indexOf("\n", from)) {
       this.#rest.push(piece.slice(from, end));

@@ -6,32 +6,23 @@ import type { AvailableCommand, ContentBlock, SessionConfigOption } from "./prot
 import { list, number, pillion, text, tree, word, type Tree } from "./narrow";
 import type { Op } from "./messages";
 import { takeTool } from "./tool";
-import type { AttachmentView, Detail, Entry, Head, NoticeEntry, TextEntry, ThoughtEntry, ToolEntry, TurnEntry, UserEntry } from "./view";
+import type { Action, AttachmentView, Detail, Entry, Head, NoticeEntry, TextEntry, ThoughtEntry, ToolEntry, TurnEntry, UserEntry } from "./view";
 
-/** Where details are kept; a store may pack what is old. */
-export interface Details {
-  get(id: string): Detail | undefined;
-  set(id: string, detail: Detail): void;
-  delete(id: string): void;
-}
-
-export class MapDetails implements Details {
-  private readonly map = new Map<string, Detail>();
-  get(id: string): Detail | undefined {
-    return this.map.get(id);
-  }
-  set(id: string, detail: Detail): void {
-    this.map.set(id, detail);
-  }
-  delete(id: string): void {
-    this.map.delete(id);
-  }
+/** Where entries and details are kept, in the order of their first setting: a Map, or one that packs what is old. */
+export interface Kept<V> {
+  readonly size: number;
+  get(id: string): V | undefined;
+  set(id: string, value: V): unknown;
+  has(id: string): boolean;
+  delete(id: string): boolean;
+  keys(): Iterable<string>;
+  values(): Iterable<V>;
+  [Symbol.iterator](): Iterator<[string, V]>;
 }
 
 type HeadPart = Pick<Head, "title" | "plan" | "commands" | "options" | "usage" | "reverted">;
 
 export class SessionState {
-  readonly entries = new Map<string, Entry>();
   readonly head: HeadPart = { title: "", plan: [], commands: [], options: [] };
   private ops: Op[] = [];
   private headDirty = new Set<keyof HeadPart>();
@@ -43,7 +34,24 @@ export class SessionState {
   /** Entries that came from the person here, not from the wire. */
   private readonly said = new Set<string>();
 
-  constructor(readonly details: Details = new MapDetails()) {}
+  /** Calls and notices that still run. */
+  private readonly unfinished = new Set<string>();
+  /** The person's words, in order: ids of entries, and by the prompt's id. */
+  private readonly prompts = new Set<string>();
+  private readonly byMessage = new Map<string, string>();
+
+  constructor(
+    readonly details: Kept<Detail> = new Map<string, Detail>(),
+    readonly entries: Kept<Entry> = new Map<string, Entry>(),
+  ) {}
+
+  /** The person's words, in order. */
+  get users(): UserEntry[] {
+    return [...this.prompts].flatMap((id) => {
+      const e = this.entries.get(id);
+      return e?.kind === "user" ? [e] : [];
+    });
+  }
 
   /** Takes in a session/update. live is false while a stored session is replayed: then times are unknown. */
   apply(raw: unknown, now: number, live = true): void {
@@ -73,7 +81,7 @@ export class SessionState {
       case "usage_update":
         return this.setHead("usage", usage(u));
       case "notice":
-        this.notice({ severity: word(u["severity"], ["info", "warning", "error"] as const, "info"), title: text(u["title"]) ?? "", description: text(u["description"]) || undefined });
+        this.notice({ severity: word(u["severity"], ["info", "warning", "error"] as const, "info"), title: text(u["title"]) ?? "", description: text(u["description"]) || undefined, actions: helpOf(u) });
         return;
       case "compaction_update":
         return this.compaction(u);
@@ -103,27 +111,24 @@ export class SessionState {
   /** The turn is over, however. What still ran did not finish. */
   endTurn(stop: TurnEntry["stop"], now: number, more: Partial<TurnEntry> = {}): void {
     for (const [place] of this.newest) this.closeNewest(place, now);
-    for (const e of this.entries.values()) {
-      if (e.kind === "tool" && (e.status === "in_progress" || e.status === "pending")) {
+    for (const id of [...this.unfinished]) {
+      const e = this.entries.get(id);
+      if (e?.kind === "tool" && (e.status === "in_progress" || e.status === "pending")) {
         this.put({ ...e, status: "failed", outcome: "cancelled", endedAt: e.startedAt === undefined ? undefined : now });
       }
-      if (e.kind === "notice" && e.busy) this.put({ ...e, busy: undefined });
+      if (e?.kind === "notice" && e.busy) this.put({ ...e, busy: undefined });
     }
     this.add({ kind: "turn", id: this.id("t"), stop, ...more });
   }
 
   /** The conversation was taken back to before a prompt. How many entries went. */
   revert(messageId: string): number {
-    let from: string | undefined;
-    let gone = 0;
-    for (const [id, e] of this.entries) {
-      if (from === undefined && e.kind === "user" && e.messageId === messageId) from = id;
-      if (from !== undefined) {
-        this.entries.delete(id);
-        this.details.delete(id);
-        this.seqs.delete(id);
-        gone++;
-      }
+    const from = this.byMessage.get(messageId);
+    const ids = [...this.entries.keys()];
+    const gone = from === undefined ? [] : ids.slice(ids.indexOf(from));
+    for (const id of gone) {
+      this.forget(id);
+      this.seqs.delete(id);
     }
     if (from !== undefined) {
       this.ops.push({ op: "cut", from });
@@ -131,18 +136,35 @@ export class SessionState {
       const last = [...this.entries.values()].filter((e) => e.parent === undefined).pop();
       if (last) this.newest.set("", last.id);
     }
-    return gone;
+    return gone.length;
   }
 
   put(e: Entry): void {
     if (!this.entries.has(e.id)) return this.add(e);
-    this.entries.set(e.id, e);
+    this.keep(e);
     this.ops.push({ op: "put", entry: { ...e } });
   }
 
   remove(id: string): void {
-    if (this.entries.delete(id)) this.ops.push({ op: "remove", id });
+    if (this.forget(id)) this.ops.push({ op: "remove", id });
+  }
+
+  private keep(e: Entry): void {
+    this.entries.set(e.id, e);
+    if ((e.kind === "tool" && (e.status === "in_progress" || e.status === "pending")) || (e.kind === "notice" && e.busy)) this.unfinished.add(e.id);
+    else this.unfinished.delete(e.id);
+    if (e.kind !== "user") return;
+    this.prompts.add(e.id);
+    if (e.messageId !== undefined) this.byMessage.set(e.messageId, e.id);
+  }
+
+  private forget(id: string): boolean {
+    const e = this.prompts.has(id) ? this.entries.get(id) : undefined;
+    if (e?.kind === "user" && e.messageId !== undefined) this.byMessage.delete(e.messageId);
+    this.prompts.delete(id);
+    this.unfinished.delete(id);
     this.details.delete(id);
+    return this.entries.delete(id);
   }
 
   setHead<K extends keyof HeadPart>(key: K, value: HeadPart[K]): void {
@@ -175,7 +197,7 @@ export class SessionState {
   private add(e: Entry): void {
     const place = e.parent ?? "";
     this.closeNewest(place);
-    this.entries.set(e.id, e);
+    this.keep(e);
     this.newest.set(place, e.id);
     this.ops.push({ op: "put", entry: { ...e } });
   }
@@ -243,13 +265,11 @@ export class SessionState {
       const last = this.entries.get(this.newest.get("") ?? "");
       return last?.kind === "user" && last.messageId === undefined && !this.said.has(last.id) ? last : undefined;
     }
-    let waiting: UserEntry | undefined;
-    for (const e of this.entries.values()) {
-      if (e.kind !== "user") continue;
-      if (e.messageId === messageId) return this.said.has(e.id) ? "echo" : e;
-      if (e.messageId === undefined && this.said.has(e.id)) waiting ??= e;
-    }
-    if (!waiting || !own) return undefined;
+    const known = this.entries.get(this.byMessage.get(messageId) ?? "");
+    if (known?.kind === "user") return this.said.has(known.id) ? "echo" : known;
+    if (!own) return undefined;
+    const waiting = [...this.said].map((id) => this.entries.get(id)).find((e): e is UserEntry => e?.kind === "user" && e.messageId === undefined);
+    if (!waiting) return undefined;
     this.identify(waiting.id, messageId);
     return "echo";
   }
@@ -292,6 +312,12 @@ export class SessionState {
     const e: NoticeEntry = { kind: "notice", id, severity: status === "failed" ? "warning" : "info", title, description: error, actions: [], busy: status === "in_progress" || undefined };
     this.put(e);
   }
+}
+
+/** What one can do at once about what a notice says. */
+function helpOf(u: Tree): Action[] {
+  const said = `${text(u["title"]) ?? ""}\n${text(u["description"]) ?? ""}`;
+  return /held back until you trust/.test(said) ? [{ id: "trust", label: "Manage Workspace Trust" }] : [];
 }
 
 function plan(raw: unknown): Head["plan"] {

@@ -230,6 +230,8 @@ export interface Draft {
   text: string;
   mentions: Mention[];
   attachments: Attachment[];
+  /** When the panel had it so, by the panel's own clock. */
+  at?: number;
 }
 
 /** The selection in the editor. */
@@ -244,7 +246,7 @@ export interface SelectionView {
 
 /** The connection to the sidecar. */
 export interface ConnectionView {
-  state: "starting" | "ready" | "failed" | "restarting" | "noFolder" | "untrusted";
+  state: "starting" | "ready" | "quiet" | "failed" | "restarting" | "noFolder" | "untrusted";
   message?: string;
   actions: Action[];
 }

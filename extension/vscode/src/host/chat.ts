@@ -1,6 +1,6 @@
 // The panel's side in the extension: shows the session in front, and does what the person asks for in it. The webview
 // draws and forgets; drafts, transcripts and answers are kept here.
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import * as vscode from "vscode";
 import { parseToHost, type Op, type ToHost, type ToView } from "../common/messages";
 import type { CreateElicitationRequest, CreateElicitationResponse } from "../common/protocol";
@@ -16,7 +16,7 @@ import { LiveOutput } from "./live";
 import { Mentions, shown } from "./mentions";
 import { approvalView, connectionView, questionView } from "./panelview";
 import { tell } from "./sessionlist";
-import type { Sessions } from "./sessions";
+import type { OpenSession, Sessions } from "./sessions";
 import type { Sidecar } from "./sidecar";
 import { onCommand } from "./table";
 import { queued, type Transcript, Transcripts } from "./transcripts";
@@ -35,8 +35,10 @@ export class Chat implements vscode.Disposable {
   #timer: NodeJS.Timeout | undefined;
   #sentHead: Head = emptyHead();
   #busy: string | undefined;
+  #opening: Promise<OpenSession> | undefined;
   #builtinOnly = false;
   readonly #drafts: Drafts;
+  readonly #place: string;
   #history: string[];
   /** The person's own choice about the selection; it holds for one file. */
   #selection: { file: string; on: boolean } | undefined;
@@ -64,7 +66,9 @@ export class Chat implements vscode.Disposable {
     this.#mentions = new Mentions(sidecar);
     this.#actions = new ChatActions(sidecar, sessions, approvals, this.transcripts, code, (m) => this.#say(m));
     this.#live = new LiveOutput(sidecar);
-    this.#drafts = new Drafts((context.storageUri ?? vscode.Uri.joinPath(context.globalStorageUri, "no-folder-draft")).fsPath, (m) => log.warn(m));
+    const own = context.storageUri ?? vscode.Uri.joinPath(context.globalStorageUri, "no-folder-draft");
+    this.#place = createHash("sha256").update(own.toString()).digest("hex").slice(0, 32);
+    this.#drafts = new Drafts(own.fsPath, (m) => log.warn(m));
     this.#history = (context.workspaceState.get<unknown[]>(historyKey) ?? []).filter((x): x is string => typeof x === "string");
     const soon = () => this.#soon();
     this.#disposables = [
@@ -72,7 +76,10 @@ export class Chat implements vscode.Disposable {
       this.#actions,
       this.#live,
       this.#live.onDidChange((terminalId) => this.#printed(terminalId)),
-      this.transcripts.onDidChange((t) => t.id === sessions.active?.id && this.#soon()),
+      this.transcripts.onDidChange((t) => {
+        if (this.#ready && t.id === sessions.active?.id) this.#soon();
+        else t.state.take(); // it is not shown, and shown whole when it is
+      }),
       this.transcripts.onDidVoid(() => this.#snapshot()),
       sessions.onDidChangeActive(() => this.#snapshot()),
       sessions.onDidChange(soon),
@@ -81,7 +88,10 @@ export class Chat implements vscode.Disposable {
         if (s.kind !== "running") this.#dropQuestions();
         soon();
       }),
-      sidecar.onDidStart(() => void this.#lookForKeys()),
+      sidecar.onDidStart(() => {
+        void this.#lookForKeys();
+        if (this.#ready && !sessions.active) void this.#open().catch(() => {}); // who asked for it is told
+      }),
       sidecar.onRequest("elicitation/create", (r, signal) => this.#ask(r, signal)),
       vscode.window.onDidChangeTextEditorSelection(soon),
       vscode.window.onDidChangeActiveTextEditor(soon),
@@ -117,7 +127,7 @@ export class Chat implements vscode.Disposable {
       }),
     ];
     const file = (name: string) => webview.asWebviewUri(vscode.Uri.joinPath(dist, name)).toString();
-    webview.html = panelHtml({ script: file("main.js"), style: file("style.css"), source: webview.cspSource, nonce: randomBytes(16).toString("hex") });
+    webview.html = panelHtml({ script: file("main.js"), style: file("style.css"), source: webview.cspSource, nonce: randomBytes(16).toString("hex"), place: this.#place });
   }
 
   dispose(): void {
@@ -194,7 +204,7 @@ export class Chat implements vscode.Disposable {
     for (const m of this.#waiting.splice(0)) this.#post(m);
     if (this.sessions.active) return;
     try {
-      if (!(await this.sessions.restore())) await this.sessions.create();
+      await this.#open();
     } catch (error) {
       // the connection's strip says why when the process is at fault
       if (this.sidecar.state.kind === "running") this.#say({ type: "tell", text: `No session could be opened: ${error instanceof Error ? error.message : String(error)}`, severity: "error" });
@@ -202,12 +212,18 @@ export class Chat implements vscode.Disposable {
     this.#soon();
   }
 
+  /** The session of before, or a new one; one, however many ask. */
+  #open(): Promise<OpenSession> {
+    this.#opening ??= (async () => (await this.sessions.restore()) ?? (await this.sessions.create()))().finally(() => (this.#opening = undefined));
+    return this.#opening;
+  }
+
   async #send(sent: Draft, how: "prompt" | "queue" | "steer"): Promise<void> {
     const draft = this.#drafts.filled(sent);
     this.#remember(draft.text);
     try {
       if (!this.sessions.active) this.#working("Opening a session…");
-      const session = this.sessions.active ?? (await this.sessions.create());
+      const session = this.sessions.active ?? (await this.#open());
       const t = this.transcripts.of(session.id);
       const blocks = await this.#mentions.prompt(draft, session.cwd, this.#selectionOn());
       this.#working(undefined);

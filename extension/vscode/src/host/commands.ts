@@ -44,7 +44,11 @@ export function commands(parts: CommandParts): vscode.Disposable {
     command("permissions", () => permissions(sidecar, sessions)),
     command("restart", () => sidecar.restart()),
     command("showLog", () => log.show(true)),
-    command("whyFailed", () => (sidecar.state.kind === "failed" ? explainFailure(sidecar.state.reason) : log.show(true))),
+    command("whyFailed", () => {
+      const { state } = sidecar;
+      if (state.kind === "failed") return explainFailure(state.reason);
+      return state.kind === "running" && state.doubt !== undefined ? explainFailure(state.doubt, "Pillion does not answer") : log.show(true);
+    }),
     command("walkthrough", () => vscode.commands.executeCommand("workbench.action.openWalkthrough", "pillion-dev.pillion#start", false)),
     restartWhenAsked(sidecar, sessions),
   );

@@ -103,7 +103,7 @@ export class Drafts {
       }
     });
     this.#tidy(attachments);
-    return { text: kept.text, mentions: kept.mentions, attachments };
+    return { text: kept.text, mentions: kept.mentions, attachments, at: kept.at };
   }
 
   /** Files of attachments that no draft names any more. */

@@ -1,5 +1,5 @@
-/** The webview's page. It may load its own script, style and font and data: pictures; nothing from anywhere else. */
-export function panelHtml(o: { script: string; style: string; source: string; nonce: string }): string {
+/** The webview's page; `place` (letters and digits) is where its drafts belong. It may load its own script, style and font and data: pictures; nothing from anywhere else. */
+export function panelHtml(o: { script: string; style: string; source: string; nonce: string; place: string }): string {
   const policy = [
     "default-src 'none'",
     `script-src 'nonce-${o.nonce}'`,
@@ -20,7 +20,7 @@ export function panelHtml(o: { script: string; style: string; source: string; no
 <link rel="stylesheet" href="${o.style}">
 </head>
 <body>
-<div id="root"></div>
+<div id="root" data-place="${o.place}"></div>
 <script nonce="${o.nonce}" src="${o.script}"></script>
 </body>
 </html>`;

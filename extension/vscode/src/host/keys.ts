@@ -42,7 +42,7 @@ export class Keys implements vscode.Disposable {
   async environment(): Promise<Record<string, string>> {
     const env: Record<string, string> = {};
     for (const [id, stored] of Object.entries(this.#index())) {
-      const key = await this.context.secrets.get(secret(id));
+      const key = await this.#read(id);
       if (key && stored.env && !process.env[stored.env]) env[stored.env] = key;
     }
     return env;
@@ -50,6 +50,16 @@ export class Keys implements vscode.Disposable {
 
   dispose(): void {
     for (const d of this.#disposables) d.dispose();
+  }
+
+  /** A store that fails costs its keys, and nothing else: models that need none go on. */
+  async #read(id: string): Promise<string | undefined> {
+    try {
+      return await this.context.secrets.get(secret(id));
+    } catch (error) {
+      this.log.error(`VS Code's secret storage does not give the key for ${id}: ${String(error)}`);
+      return undefined;
+    }
   }
 
   #index(): Record<string, Stored> {
@@ -81,7 +91,9 @@ export class Keys implements vscode.Disposable {
       validateInput: (v) => (v.trim() === "" ? "Paste the key" : undefined),
     });
     if (key === undefined) return;
-    await this.context.secrets.store(secret(row.provider.id), key.trim());
+    await this.context.secrets.store(secret(row.provider.id), key.trim()).then(undefined, (error: unknown) => {
+      throw new Error(`VS Code's secret storage does not take the key (${error instanceof Error ? error.message : String(error)}). Put it into the environment as ${row.provider.env || "its provider says"} instead, or keep it with: pillion auth`);
+    });
     await this.context.globalState.update(index, { ...this.#index(), [row.provider.id]: { name: row.provider.name, env: row.provider.env } satisfies Stored });
     if (this.sidecar.announced("_pillion/auth/set")) {
       await this.sidecar.request("_pillion/auth/set", { provider: row.provider.id, key: key.trim() });
@@ -107,7 +119,7 @@ export class Keys implements vscode.Disposable {
   async #giveAll(): Promise<void> {
     if (!this.sidecar.announced("_pillion/auth/set")) return;
     for (const id of Object.keys(this.#index())) {
-      const key = await this.context.secrets.get(secret(id));
+      const key = await this.#read(id);
       if (key) await this.sidecar.request("_pillion/auth/set", { provider: id, key }).catch((e: unknown) => this.log.warn(`the key for ${id} was not taken: ${String(e)}`));
     }
   }

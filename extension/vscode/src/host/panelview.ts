@@ -61,6 +61,7 @@ export function connectionView(state: SidecarState): ConnectionView {
     case "starting":
       return { state: "starting", actions: [] };
     case "running":
+      if (state.doubt !== undefined) return { state: "quiet", message: state.doubt, actions: [{ id: "restart", label: "Start again" }, log] };
       if (!vscode.workspace.workspaceFolders?.length) return { state: "noFolder", message: "You can ask questions. To read and change files, open a folder.", actions: [{ id: "openFolder", label: "Open a folder" }] };
       if (!vscode.workspace.isTrusted) return { state: "untrusted", message: "Settings that the folder brings along, and programs that they name, are held back until you trust it.", actions: [{ id: "trust", label: "Manage trust" }] };
       return { state: "ready", actions: [] };

@@ -37,6 +37,8 @@ interface Entry {
   /** The process that it was opened in is gone; it must be resumed before it is used. */
   detached: boolean;
   resuming: Promise<void> | undefined;
+  /** Runs while a turn that was told to stop has not. */
+  stopping: NodeJS.Timeout | undefined;
 }
 
 export interface PromptEvent {
@@ -53,6 +55,7 @@ export interface TurnEnd {
   interrupted: boolean;
 }
 
+const stopLimit = 10_000; // ms; what a turn may need to end
 const activeKey = "pillion.activeSession";
 
 export class Sessions implements vscode.Disposable {
@@ -181,6 +184,11 @@ export class Sessions implements vscode.Disposable {
       throw error;
     } finally {
       entry.turns--;
+      if (entry.turns === 0 && entry.stopping) {
+        clearTimeout(entry.stopping);
+        entry.stopping = undefined;
+        this.sidecar.doubt(undefined);
+      }
       this.#ended.fire(end);
       this.#changed.fire(id);
     }
@@ -190,6 +198,9 @@ export class Sessions implements vscode.Disposable {
   cancel(id: string): void {
     this.sidecar.notify("session/cancel", { sessionId: id });
     this.approvals.cancel(id);
+    const entry = this.#open.get(id);
+    if (!entry || entry.turns === 0 || entry.stopping) return;
+    entry.stopping = setTimeout(() => this.sidecar.doubt("The turn was told to stop, and goes on."), stopLimit).unref();
   }
 
   async setMode(id: string, modeId: string): Promise<void> {
@@ -254,7 +265,7 @@ export class Sessions implements vscode.Disposable {
   }
 
   #add(id: string, cwd: string, title: string): Entry {
-    const entry: Entry = { id, cwd, title, turns: 0, configOptions: [], modes: undefined, commands: [], detached: false, resuming: undefined };
+    const entry: Entry = { id, cwd, title, turns: 0, configOptions: [], modes: undefined, commands: [], detached: false, resuming: undefined, stopping: undefined };
     this.#open.set(id, entry);
     const early = this.#early.get(id) ?? [];
     this.#early.delete(id);

@@ -6,6 +6,7 @@ import * as vscode from "vscode";
 import { Backoff } from "../common/backoff";
 import type { Capabilities, InitializeResponse } from "../common/protocol";
 import { ClosedError, Connection, type RequestHandler } from "../common/rpc";
+import { Watch } from "../common/watch";
 import { type AgentNotifications, type AgentRequests, editorMethods, type EditorNotifications, type EditorRequests } from "../common/wire";
 import { findBinary } from "./binary";
 import { startSettings } from "./config";
@@ -13,7 +14,8 @@ import { startSettings } from "./config";
 export type SidecarState =
   | { kind: "stopped" }
   | { kind: "starting" }
-  | { kind: "running"; version: string; binary: string }
+  /** doubt: why the person may want to start it again, though it runs. */
+  | { kind: "running"; version: string; binary: string; doubt?: string }
   /** It died and will be started again. */
   | { kind: "waiting"; reason: string; delay: number }
   /** It will not be started again by itself. */
@@ -27,13 +29,23 @@ interface Life {
   born: number;
   /** Ended by us: its end is no accident. */
   wanted: boolean;
+  watch: NodeJS.Timeout | undefined;
 }
 
 const initializeLimit = 20_000; // ms
+const watchPace = 2_000; // ms
 const endLimit = 3_000; // ms; the sidecar promises to end within two seconds
 
 /** The protocol version of `_meta.pillion` that this extension was written for. */
 const protocolVersion = 1;
+
+/** What is waited for, in words; of the others their names. */
+const waitedFor: Partial<Record<string, string>> = {
+  "session/new": "a new session",
+  "session/load": "the session that was open",
+  "session/resume": "the session that was open",
+  "session/prompt": "the answer to your message",
+};
 
 export class Sidecar implements vscode.Disposable {
   readonly #state = new vscode.EventEmitter<SidecarState>();
@@ -123,6 +135,23 @@ export class Sidecar implements vscode.Disposable {
     this.#started.dispose();
   }
 
+  /** Says that something is wrong with the process though it runs, or that all is well again. */
+  doubt(why: string | undefined): void {
+    if (this.#now.kind !== "running" || this.#now.doubt === why) return;
+    if (why !== undefined) this.log.warn(why);
+    this.#become({ ...this.#now, doubt: why });
+  }
+
+  #watch(life: Life): void {
+    const watch = new Watch(life.connection);
+    let silent = false;
+    life.watch = setInterval(() => {
+      const method = watch.look(Date.now());
+      if (silent !== (method !== undefined)) this.doubt(method && `Pillion has not said anything for a while; ${waitedFor[method] ?? `the answer to ${method}`} is waited for.`);
+      silent = method !== undefined;
+    }, watchPace).unref();
+  }
+
   #become(state: SidecarState): void {
     this.#now = state;
     if (!this.#disposed) this.#state.fire(state);
@@ -164,7 +193,7 @@ export class Sidecar implements vscode.Disposable {
         ...settings.env,
       },
     });
-    const life: Life = { child, connection: this.#connect(child), capabilities: undefined, initialized: undefined, born: Date.now(), wanted: false };
+    const life: Life = { child, connection: this.#connect(child), capabilities: undefined, initialized: undefined, born: Date.now(), wanted: false, watch: undefined };
     this.#life = life;
     const gone = new Promise<never>((_, reject) => {
       child.once("error", (error) => reject(new Error(`${binary.path} could not be started: ${error.message}`)));
@@ -184,6 +213,7 @@ export class Sidecar implements vscode.Disposable {
       life.capabilities = own;
       this.log.info(`pillion ${version} runs (process ${child.pid})`);
       this.#become({ kind: "running", version, binary: binary.path });
+      this.#watch(life);
       this.#started.fire(life.initialized);
       return life;
     } catch (error) {
@@ -253,6 +283,7 @@ export class Sidecar implements vscode.Disposable {
   #ended(life: Life, code: number | null, signal: NodeJS.Signals | null): void {
     const reason = this.#epitaph(code, signal);
     life.connection.close(reason);
+    clearInterval(life.watch);
     const served = life.initialized !== undefined;
     if (this.#life === life) this.#life = undefined;
     if (life.wanted || this.#disposed) return;

@@ -35,6 +35,11 @@ export class Status implements vscode.Disposable {
       item.tooltip = state.reason;
       item.backgroundColor = new vscode.ThemeColor("statusBarItem.errorBackground");
       item.command = "pillion.whyFailed";
+    } else if (state.kind === "running" && state.doubt !== undefined) {
+      item.text = "$(warning) Pillion does not answer";
+      item.tooltip = state.doubt;
+      item.backgroundColor = new vscode.ThemeColor("statusBarItem.warningBackground");
+      item.command = "pillion.whyFailed";
     } else if (state.kind === "waiting") {
       item.text = "$(sync~spin) Pillion restarts";
       item.tooltip = state.reason;
@@ -53,7 +58,7 @@ export class Status implements vscode.Disposable {
       item.tooltip = state.kind === "running" ? `Pillion ${state.version}` : "Open Pillion";
     }
     const words = item.text.replace(/\$\([^)]*\)\s*/g, "");
-    const busy = state.kind !== "failed" && waiting === 0 && running > 0;
+    const busy = state.kind !== "failed" && !(state.kind === "running" && state.doubt !== undefined) && waiting === 0 && running > 0;
     item.accessibilityInformation = { label: state.kind === "failed" ? "Pillion does not run" : busy ? "Pillion: working" : words, role: "button" };
     void vscode.commands.executeCommand("setContext", "pillion.waiting", waiting);
     void vscode.commands.executeCommand("setContext", "pillion.running", running > 0);
@@ -69,8 +74,8 @@ export class Status implements vscode.Disposable {
 }
 
 /** Why the process does not run, with a button to the log. */
-export async function explainFailure(reason: string): Promise<void> {
-  const choice = await vscode.window.showErrorMessage(`Pillion does not run. ${reason}`, "Restart", "Show Log", "Settings");
+export async function explainFailure(reason: string, what = "Pillion does not run"): Promise<void> {
+  const choice = await vscode.window.showErrorMessage(`${what}. ${reason}`, "Restart", "Show Log", "Settings");
   if (choice === "Restart") await vscode.commands.executeCommand("pillion.restart");
   else if (choice === "Show Log") await vscode.commands.executeCommand("pillion.showLog");
   else if (choice === "Settings") await vscode.commands.executeCommand("workbench.action.openSettings", "pillion.binary");

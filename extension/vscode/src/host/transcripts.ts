@@ -3,13 +3,17 @@ import * as vscode from "vscode";
 import { list, text, tree } from "../common/narrow";
 import type { Checkpoint, ContentBlock, QueueItem, SessionNotification } from "../common/protocol";
 import { blocksText, imageSource, SessionState } from "../common/session";
-import type { Action, AttachmentView, QueuedPrompt, TurnEntry } from "../common/view";
-import { PackedDetails } from "./details";
+import type { Action, AttachmentView, Detail, Entry, QueuedPrompt, TurnEntry } from "../common/view";
+import { PackedMap } from "./packed";
 import type { Sessions, TurnEnd } from "./sessions";
 import type { Sidecar } from "./sidecar";
 
+/** About as many bytes of a session are kept unpacked. */
+const entryRoom = 256 << 10;
+const detailRoom = 1 << 20;
+
 export class Transcript {
-  readonly state = new SessionState(new PackedDetails());
+  readonly state = new SessionState(new PackedMap(detailRoom, weighDetail), new PackedMap(entryRoom, weighEntry, growing));
   running = false;
   since: number | undefined;
   queue: QueueItem[] = [];
@@ -77,8 +81,8 @@ export class Transcripts implements vscode.Disposable {
     if (!this.sidecar.announced("_pillion/checkpoint/list")) return;
     const { checkpoints } = await this.sidecar.request("_pillion/checkpoint/list", { sessionId: t.id });
     const byMessage = new Map(checkpoints.filter((c) => c.kind === "prompt" && c.messageId).map((c, i, all) => [c.messageId, after(all.slice(i))]));
-    for (const e of [...t.state.entries.values()]) {
-      if (e.kind !== "user" || e.messageId === undefined) continue;
+    for (const e of t.state.users) {
+      if (e.messageId === undefined) continue;
       const checkpoint = byMessage.get(e.messageId);
       if (JSON.stringify(checkpoint) !== JSON.stringify(e.checkpoint)) t.state.put({ ...e, checkpoint });
     }
@@ -207,6 +211,7 @@ function nextSteps(error: string, interrupted: boolean): Action[] {
   if (interrupted) return [{ id: "retry", label: "Send again" }, { id: "showLog", label: "Show the log" }];
   const steps: Action[] = [];
   if (/\bkey\b|401|403|unauthori[sz]ed|credential/i.test(error)) steps.push({ id: "addKey", label: "Add a key" }, { id: "chooseModel", label: "Choose another model" });
+  if (/no such session/.test(error)) return [{ id: "newSession", label: "New session" }];
   steps.push({ id: "retry", label: "Try again" });
   return steps;
 }
@@ -214,4 +219,22 @@ function nextSteps(error: string, interrupted: boolean): Action[] {
 /** A queued prompt's words and how much goes along. */
 export function queued(items: readonly QueueItem[]): QueuedPrompt[] {
   return items.map((q) => ({ id: q.id, steer: q.steer, text: blocksText(q.prompt), attachments: list(q.prompt).filter((b) => text(tree(b)?.["type"]) !== "text").length }));
+}
+
+function weighEntry(e: Entry): number {
+  if (e.kind === "text" || e.kind === "thought") return 300 + e.text.length;
+  if (e.kind === "user") return 300 + e.text.length + e.attachments.reduce((n, a) => n + (a.src?.length ?? 0), 0);
+  return 1000;
+}
+
+/** Text that still streams in, and calls that still run. */
+function growing(e: Entry): boolean {
+  return ((e.kind === "text" || e.kind === "thought") && e.open === true) || (e.kind === "tool" && (e.status === "in_progress" || e.status === "pending"));
+}
+
+function weighDetail(d: Detail): number {
+  let n = 1000 + (d.output?.length ?? 0) + (d.input?.length ?? 0) + (d.command?.length ?? 0) + (d.error?.length ?? 0);
+  for (const f of d.files) for (const l of f.lines) n += l.text.length + 100;
+  for (const i of d.images) n += i.data.length;
+  return n;
 }

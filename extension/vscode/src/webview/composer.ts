@@ -1,10 +1,11 @@
-/** Where the person writes. What stands here survives everything: each keystroke goes to the host. */
+/** Where the person writes. What stands here survives everything: each keystroke is kept here at once, and goes to the host. */
 import type { Found, SendHow } from "../common/messages";
 import { limits } from "../common/messages";
 import type { Attachment, Draft, Head, Mention } from "../common/view";
 import type { Bus } from "./bus";
 import { button, h, icon, iconButton, setChildren } from "./dom";
 import { filesOf, readAttachment, tooMuch } from "./files";
+import type { Kept } from "./kept";
 import { PickerBar } from "./pickers";
 import { Suggest, type Suggestion } from "./suggest";
 
@@ -29,7 +30,7 @@ export class Composer {
   /** The host has said what was kept from before; until then it is told nothing that would replace it. */
   private begun = false;
 
-  constructor(private readonly bus: Bus) {
+  constructor(private readonly bus: Bus, private readonly kept: Kept) {
     this.input.rows = 1;
     this.input.spellcheck = false;
     this.suggest = new Suggest(this.input);
@@ -63,7 +64,7 @@ export class Composer {
   begin(draft: Draft): void {
     if (this.begun) return;
     this.begun = true;
-    this.before(draft);
+    this.before(this.kept.newest(draft));
   }
 
   set(draft: Draft, mode: "replace" | "insert" | "back"): void {
@@ -180,8 +181,15 @@ export class Composer {
 
   private edited(): void {
     this.drawMirror();
-    if (this.begun) this.bus.post({ type: "draft", draft: this.draft() });
+    if (this.begun) this.tell();
+    else this.kept.writeEarly(this.input.value);
     this.update(this.bus.head());
+  }
+
+  private tell(): void {
+    const draft = this.draft();
+    draft.at = this.kept.write(draft);
+    this.bus.post({ type: "draft", draft });
   }
 
   /** Behind the text: makes the field as high as its text, and colours what is mentioned. */
@@ -202,7 +210,9 @@ export class Composer {
 
   private send(how: SendHow): void {
     if (!this.hasContent()) return;
-    this.bus.post({ type: "send", draft: this.draft(), how });
+    const draft = this.draft();
+    draft.at = this.kept.write({ text: "", mentions: [], attachments: [] }, draft.text);
+    this.bus.post({ type: "send", draft, how });
     this.input.value = "";
     this.mentions = [];
     this.attachments = [];

@@ -7,6 +7,7 @@ import { Composer } from "./composer";
 import { Dock } from "./dock";
 import { duration, h, icon, setText } from "./dom";
 import { Empty } from "./empty";
+import { Kept } from "./kept";
 import { Store } from "./store";
 import { connectionStrip, planStrip, queueStrip, revertedStrip } from "./strips";
 import { Transcript } from "./transcript";
@@ -29,7 +30,7 @@ class Panel {
   constructor(root: HTMLElement, post: (m: ToHost) => void) {
     this.bus = { post, say: (text) => this.announcer.say(text), head: () => this.store.head };
     this.busy.append(icon("loading", "spin"), this.busyText);
-    this.composer = new Composer(this.bus);
+    this.composer = new Composer(this.bus, new Kept(root.dataset["place"] ?? ""));
     this.empty = new Empty(this.bus, (text) => this.composer.sendText(text));
     this.transcript = new Transcript(this.store, this.bus, this.busy);
     this.dock = new Dock(this.bus);

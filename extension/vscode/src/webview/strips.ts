@@ -95,14 +95,14 @@ export function queueStrip(bus: Bus): Strip {
 }
 
 const states: Record<Head["connection"]["state"], string> = {
-  starting: "Starting Pillion…", restarting: "Pillion is starting again…", failed: "Pillion is not running", noFolder: "No folder is open", untrusted: "This folder is not trusted", ready: "",
+  starting: "Starting Pillion…", restarting: "Pillion is starting again…", failed: "Pillion is not running", noFolder: "No folder is open", untrusted: "This folder is not trusted", quiet: "Pillion does not answer", ready: "",
 };
 
 export function connectionStrip(bus: Bus): Strip {
   return new Strip(h("section", { class: "connection", role: "status" }), ({ connection: c }) => {
     if (c.state === "ready" || (c.state === "starting" && !c.message)) return undefined;
     const busy = c.state === "starting" || c.state === "restarting";
-    return [icon(busy ? "loading" : c.state === "failed" ? "error" : "info", busy ? "spin" : c.state === "failed" ? "error" : ""),
+    return [icon(busy ? "loading" : c.state === "failed" ? "error" : c.state === "quiet" ? "warning" : "info", busy ? "spin" : c.state === "failed" ? "error" : ""),
       h("div", { class: "notice-body" }, h("div", { class: "notice-title" }, states[c.state]), c.message && h("div", { class: "notice-text" }, c.message),
         c.actions.length > 0 && h("div", { class: "actions" }, ...c.actions.map((a, i) => button(a.label, i === 0 ? "primary" : "secondary", () => bus.post({ type: "action", id: a.id })))))];
   }, (h2) => h2.connection);

@@ -1,8 +1,9 @@
 // Binaries that are missing, too old, broken or silent: the person is told what to do.
+import assert from "node:assert/strict";
 import { chmodSync, mkdtempSync, readdirSync, renameSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { world } from "./world.mjs";
+import { binary, world } from "./world.mjs";
 
 const w = world();
 const { test } = w;
@@ -16,6 +17,24 @@ const program = (name, script) => {
 const old = program("old", `read -r line; printf '%s\\n' '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentInfo":{"name":"pillion","version":"0.0.1"},"agentCapabilities":{}}}'; cat >/dev/null`);
 const broken = program("broken", "echo 'cannot open the store' >&2; exit 3");
 const silent = program("silent", "cat >/dev/null");
+
+/** Answers as far as `until`, and then nothing more, however it is asked; the real one once the file beside it is there. */
+const mute = (name, until) => {
+  writeFileSync(join(bin, `${name}.cjs`), `
+const answers = {
+  initialize: { protocolVersion: 1, agentInfo: { name: "pillion", version: "9.9.9" }, agentCapabilities: {}, _meta: { pillion: { version: 1, methods: [] } } },
+  "session/new": { sessionId: "s1", configOptions: [{ id: "model", category: "model", name: "Model", type: "select", currentValue: "m", options: [{ value: "m", name: "scripted" }] }] },
+};
+for (const m of Object.keys(answers).slice(${until})) delete answers[m];
+require("node:readline").createInterface({ input: process.stdin }).on("line", (l) => {
+  const { id, method } = JSON.parse(l);
+  if (answers[method]) process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, result: answers[method] }) + "\\n");
+});
+setInterval(() => {}, 1000); // nor does it end when it is told to
+`);
+  const path = program(name, `[ -e '${join(bin, name)}.well' ] && exec '${binary}' "$@"\nexec '${process.execPath}' '${join(bin, name)}.cjs'`);
+  return { path, heal: () => writeFileSync(`${path}.well`, "") };
+};
 
 async function fails(t, machine, said) {
   const p = await w.open(t, { "a.txt": "x\n" }, { machine });
@@ -49,3 +68,45 @@ test("older", (t) => fails(t, { "pillion.binary.path": old }, "too old for this 
 test("crashing at its start", (t) => fails(t, { "pillion.binary.path": broken }, "cannot open the store"));
 
 test("hanging at its start", (t) => fails(t, { "pillion.binary.path": silent }, "did not answer within 20 seconds"));
+
+const silenced = mute("mute", 1);
+const muted = mute("muter", 2);
+
+test("silent once it runs: the panel says what is waited for, words stay, and one click starts it again", async (t) => {
+  const p = await w.open(t, { "a.txt": "x\n" }, { machine: { "pillion.binary.path": silenced.path } });
+  await p.bench.command("Pillion: Open Panel");
+  const panel = p.bench.webview("pillion-dev.pillion");
+  const input = panel.locator("textarea.input");
+  await input.fill("are you there?");
+  const strip = panel.locator(".connection");
+  await strip.getByText("a new session is waited for").waitFor();
+  await p.status("does not answer").waitFor();
+  await input.pressSequentially(" hello?"); // nothing is frozen
+  silenced.heal();
+  await strip.getByRole("button", { name: "Start again" }).click();
+  await panel.locator(".picker.p-model").waitFor();
+  assert.equal(await input.inputValue(), "are you there? hello?");
+  w.steps.push("I am.");
+  await input.press("Enter");
+  await panel.locator(".md", { hasText: "I am." }).waitFor();
+  await strip.waitFor({ state: "hidden" });
+});
+
+test("silent in a turn: stop is there, and where it is not heeded, a new start; what was sent can be sent again", async (t) => {
+  const p = await w.open(t, { "a.txt": "x\n" }, { machine: { "pillion.binary.path": muted.path } });
+  const c = await p.panel();
+  await c.input.fill("answer me");
+  await c.input.press("Enter");
+  await c.frame.locator(".stop").waitFor();
+  await c.frame.locator(".connection").getByText("the answer to your message is waited for").waitFor();
+  await c.input.press("Escape");
+  muted.heal();
+  await c.frame.locator(".connection").getByRole("button", { name: "Start again" }).click();
+  await c.frame.locator(".notice-title", { hasText: "Pillion ended in the middle of the turn" }).waitFor();
+  w.steps.push("Here I am.");
+  await c.frame.getByRole("button", { name: "Send again" }).click(); // the session was the other program's: this one has none of that name
+  await c.frame.getByRole("button", { name: "New session" }).first().click();
+  await c.idle();
+  await c.say("answer me");
+  await c.answer("Here I am.");
+});

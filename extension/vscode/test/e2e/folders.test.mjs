@@ -31,6 +31,10 @@ const wary = world({ spy: true, trust: true });
 wary.test("a folder that nobody trusts yet: what it brings is held back, and taken once it is trusted", async (t) => {
   const p = await wary.open(t, { "a.txt": "one\n", ".vscode/settings.json": JSON.stringify({ "pillion.permission": { bash: "allow" } }), "pillion.json": JSON.stringify({ permission: { bash: "allow" } }) });
   const c = await p.panel();
+  const notice = c.frame.locator(".notice", { hasText: "held back until you trust" });
+  await notice.waitFor();
+  assert.doesNotMatch(await notice.innerText(), /pillion trust/, "here the editor's trust counts, not a command's");
+  await notice.getByRole("button", { name: "Manage Workspace Trust" }).waitFor();
   await c.frame.locator(".connection", { hasText: "This folder is not trusted" }).waitFor();
   const [asked] = await wary.heard("session/new");
   assert.equal(asked._meta.pillion.trusted, false);
@@ -39,7 +43,7 @@ wary.test("a folder that nobody trusts yet: what it brings is held back, and tak
   await card.locator(".command", { hasText: "touch made.txt" }).waitFor(); // the folder cannot allow itself
   await card.getByRole("button", { name: "Reject", exact: true }).click();
   await c.idle();
-  await c.frame.locator(".connection").getByRole("button", { name: "Manage trust" }).click();
+  await notice.getByRole("button", { name: "Manage Workspace Trust" }).click();
   await p.page.locator(".workspace-trust-editor").getByRole("button", { name: /^Trust$/ }).first().click();
   await c.frame.locator(".connection").waitFor({ state: "hidden" });
   const again = await wary.heard("session/resume"); // a new process, with what the folder's settings say

@@ -162,12 +162,13 @@ test("reload of the window: transcript, draft with its picture, and session are 
   await c.paste("dot.png", "image/png", png);
   await c.frame.locator(".chip-thumb").waitFor();
   await c.input.pressSequentially("half a thought");
-  await p.stored("half a thought"); // the keys are on their way from the panel to the host; from there on nothing is lost
-  await p.reload();
+  await p.stored("half a thought"); // the picture lies beside it
+  await c.input.pressSequentially(", and its last word");
+  await p.reload(); // at once: the last keys are on their way to the host
   const again = await p.panel();
   await again.frame.locator(".user .said", { hasText: "remember me" }).waitFor();
   await again.frame.locator(".md", { hasText: "I will." }).waitFor();
-  assert.equal(await again.input.inputValue(), "half a thought");
+  assert.equal(await again.input.inputValue(), "half a thought, and its last word");
   await again.frame.locator(".chip-thumb").waitFor();
   w.steps.push("Seen.");
   await again.input.press("Enter");

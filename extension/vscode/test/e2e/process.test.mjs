@@ -44,6 +44,27 @@ test("cancel ends the turn and takes the proposal away", async (t) => {
   assert.equal(p.read("a.txt"), "one\n");
 });
 
+test("stopped by keyboard while an answer is on its way: from the message, and from anywhere in the panel", async (t) => {
+  const p = await w.open(t, { "a.txt": "one\n" });
+  await p.bench.openFile("a.txt");
+  for (const key of ["Escape", "Control+Escape"]) {
+    const hanging = w.model.hanging();
+    await p.ask([{ hang: true }]);
+    await hanging;
+    const panel = p.bench.webview("pillion-dev.pillion");
+    await panel.locator(".stop").waitFor();
+    await p.page.keyboard.press("Control+Alt+KeyH"); // the transcript has the focus
+    await panel.locator(".transcript .entry:focus").waitFor();
+    if (key === "Escape") {
+      await p.page.keyboard.press("Escape"); // back to the message
+      await panel.locator("textarea.input:focus").waitFor();
+    }
+    await p.page.keyboard.press(key);
+    await panel.locator(".send").waitFor();
+    await p.page.locator('.statusbar-item[aria-label="Pillion"]').waitFor();
+  }
+});
+
 test("without a folder one can still talk", async (t) => {
   const p = await w.open(t, {}, { noFolder: true });
   w.steps.push("Hello there.");

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { delimiter, join } from "node:path";
 import test from "node:test";
 import { Backoff } from "../../src/common/backoff";
+import { patience, Watch } from "../../src/common/watch";
 import { explainPrompt, fixPrompt } from "../../src/common/ask";
 import { findBinary } from "../../src/host/binary";
 
@@ -33,4 +34,26 @@ test("prompts name the problems, and how many more there are", () => {
   assert.equal(fixPrompt("a.go", [problem(3)]), "Fix this problem in a.go:\n- line 3: error: undefined: x (compiler)");
   assert.match(fixPrompt("a.go", Array.from({ length: 30 }, (_, i) => problem(i))), /and 10 more$/);
   assert.equal(explainPrompt("a.go", 2, 4, []), "Explain lines 2 to 4 of a.go. Change nothing.");
+});
+
+test("a process that says nothing is asked whether it lives, and doubted when that is not answered either", () => {
+  const on = { oldest: undefined as { method: string; since: number } | undefined, heardAt: 0, asked: 0, request: () => (on.asked++, Promise.resolve()) };
+  const watch = new Watch(on);
+  assert.equal(watch.look(patience * 5), undefined);
+  assert.equal(on.asked, 0, "nothing is waited for: nothing is asked");
+  let now = patience * 10;
+  on.oldest = { method: "session/prompt", since: now };
+  assert.equal(watch.look(now + patience - 1), undefined);
+  assert.equal(on.asked, 0);
+  watch.look((now += patience));
+  watch.look(now + 1);
+  assert.equal(on.asked, 1, "asked once");
+  on.heardAt = now + 2; // it lives
+  assert.equal(watch.look(now + patience), undefined);
+  watch.look((now = on.heardAt + patience));
+  assert.equal(on.asked, 2);
+  assert.equal(watch.look(now + patience - 1), undefined);
+  assert.equal(watch.look(now + patience), "session/prompt");
+  on.heardAt = now + patience + 1;
+  assert.equal(watch.look(now + patience + 2), undefined, "it is back");
 });
