@@ -89,8 +89,13 @@ func TestARecordedAnswerCutAtEveryByteIsWholeOrCut(t *testing.T) {
 				t.Fatalf("usage %+v", full.Usage)
 			}
 			whole := 0
+			ends := []error{io.EOF, errors.New("read: connection reset by peer")}
 			for n := range body {
-				for _, end := range []error{io.EOF, errors.New("read: connection reset by peer")} {
+				both := ends[n%2 : n%2+1]
+				if n > 0 && body[n-1] == '\n' { // between two events each end counts; elsewhere they take turns
+					both = ends
+				}
+				for _, end := range both {
 					r, err := play(t, kind, canned{body: body[:n], err: end})
 					if !strings.HasPrefix(full.Text, r.Text) || !strings.HasPrefix(full.Thinking, r.Thinking) || len(r.Calls) > 2 {
 						t.Fatalf("cut at %d: text %q thinking %q calls %v", n, r.Text, r.Thinking, r.Calls)
@@ -113,8 +118,8 @@ func TestARecordedAnswerCutAtEveryByteIsWholeOrCut(t *testing.T) {
 					}
 				}
 			}
-			if whole > len(body) {
-				t.Errorf("%d of %d cuts pass for whole", whole, 2*len(body))
+			if whole > len(body)/2 {
+				t.Errorf("%d cuts of %d bytes pass for whole", whole, len(body))
 			}
 		})
 	}
