@@ -49,10 +49,11 @@ type intelligence interface {
 	Format(ctx context.Context, path string) ([]lspbridge.FileEdit, error)
 }
 
-// How long a question may take: somebody asked for it and waits, and the first one starts the server.
+// How long a question may take: somebody asked for it and waits, and the first one starts the server, which may have a
+// large project to read. Symbols have another way of being found.
 const (
-	lspBudget     = 20 * time.Second
-	projectBudget = 60 * time.Second
+	lspBudget    = 60 * time.Second
+	symbolBudget = 20 * time.Second
 )
 
 // LSP asks the language servers by meaning, and changes code through the change pipeline.
@@ -89,11 +90,7 @@ func (c *lspCall) run(ctx context.Context) (tools.Result, error) {
 	if err := c.allowed(ctx); err != nil {
 		return tools.Result{}, err
 	}
-	budget := lspBudget
-	if c.p.Operation == "diagnostics" {
-		budget = projectBudget
-	}
-	asking, cancel := context.WithTimeout(ctx, budget)
+	asking, cancel := context.WithTimeout(ctx, lspBudget)
 	defer cancel()
 	r, err := c.do(ctx, asking)
 	if err != nil {

@@ -144,7 +144,7 @@ func SymbolDelete(env Env) tools.Tool {
 // servers; ctx is the call's own, for questions to a person.
 func symbolTool[P any](id, words, perm string, kind tools.Kind, run func(ctx, asking context.Context, p P, call *tools.Call) (tools.Result, error)) tools.Tool {
 	return tools.New(id, words, func(ctx context.Context, p P, call *tools.Call) (tools.Result, error) {
-		asking, cancel := context.WithTimeout(ctx, lspBudget)
+		asking, cancel := context.WithTimeout(ctx, symbolBudget)
 		defer cancel()
 		r, err := run(ctx, asking, p, call)
 		if err != nil {

@@ -70,7 +70,7 @@ func (f *fixer) next(current []problem) (problem, bool) {
 func (f *fixer) attempt(p problem) bool {
 	if aboutImports(p.message) && !f.organised[p.path] {
 		f.organised[p.path] = true
-		r := f.call("lsp", map[string]any{"operation": "organizeImports", "filePath": p.path})
+		r := f.patiently(map[string]any{"operation": "organizeImports", "filePath": p.path})
 		if !r.failed && changed(r.text) {
 			f.applied++
 			return true
@@ -125,12 +125,22 @@ func notAccepted(text, what string) string {
 
 // ask lists what is offered for p at a place and chooses.
 func (f *fixer) ask(p, at problem) (action, bool) {
-	r := f.call("lsp", map[string]any{"operation": "codeActions", "filePath": at.path, "line": at.line, "character": at.column})
+	r := f.patiently(map[string]any{"operation": "codeActions", "filePath": at.path, "line": at.line, "character": at.column})
 	if r.failed {
 		f.why[p.key()] = "the language server could not say what would help: " + firstLine(r.text)
 		return action{}, false
 	}
 	return f.choose(p, parseActions(r.text))
+}
+
+// patiently asks once more when the server had not yet read the project: what it would say then is worth the wait. It
+// is only once, since a third call of the same kind counts as a loop.
+func (f *fixer) patiently(question map[string]any) result {
+	r := f.call("lsp", question)
+	if r.failed && busy(r.text) {
+		r = f.call("lsp", question)
+	}
+	return r
 }
 
 // choose takes the untried quick fix that cures most and causes nothing; what would cause as much as it cures is not

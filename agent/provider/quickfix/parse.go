@@ -183,3 +183,13 @@ func firstLine(s string) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
 	return s
 }
+
+// busy reports an answer that says that the language server has not come to it yet.
+func busy(text string) bool {
+	for _, words := range []string{"is still busy", "has not answered yet", "is being started again"} {
+		if strings.Contains(text, words) {
+			return true
+		}
+	}
+	return false
+}

@@ -221,3 +221,32 @@ func TestExplainAsksForAllProblemsSideBySide(t *testing.T) {
 		}
 	}
 }
+
+// A server that has not read the project yet is asked once more; one that stays busy is not asked for ever.
+func TestFixWaitsForABusyServer(t *testing.T) {
+	for _, c := range []struct {
+		busy int // answers
+		want string
+	}{{1, "Done: 1 error fixed, none left."}, {9, "gopls is still busy"}} {
+		b := &broken{
+			errors:  []string{`ERROR a.go:3:5 declared and not used: x [compiler UnusedVar]`},
+			actions: map[string]string{"a.go:3:5": "a2  Remove variable x [quickfix] (preferred)  fixes 1, introduces 0"},
+			cures:   map[string]string{"a2": "not used: x"},
+		}
+		left, same := c.busy, 0
+		p := &project{t: t, answer: func(name string, in map[string]any) (string, bool) {
+			if in["operation"] != "codeActions" || left == 0 {
+				same = 0
+				return b.answer(name, in)
+			}
+			if same++; same > 2 {
+				t.Error("a third question of the same kind counts as a loop")
+			}
+			left--
+			return "codeActions: gopls is still busy: Setting up workspace (45/66)", true
+		}}
+		if said := p.converse("fix all errors"); !strings.Contains(said, c.want) {
+			t.Errorf("%d answers of a busy server:\n%s", c.busy, said)
+		}
+	}
+}
