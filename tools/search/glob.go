@@ -59,9 +59,10 @@ func (s *Searcher) Glob(ctx context.Context, q GlobQuery) (Names, error) {
 				return // gone since it was read
 			}
 			defer d.Close()
+			in := withSeparator(dir)
 			for _, name := range names {
-				if at, err := d.modTime(name); err == nil {
-					top.put(aged{withSeparator(dir) + name, at})
+				if at, err := d.modTime(name); err == nil && !top.late(at) {
+					top.put(aged{in + name, at})
 				}
 			}
 		},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -12,7 +13,8 @@ type newest struct {
 	n     int
 	show  func(path string) bool // nil shows all; only asked about files that would be kept
 	mu    sync.Mutex
-	files []aged // guarded by mu; newest first, ties by path
+	files []aged               // guarded by mu; newest first, ties by path
+	last  atomic.Pointer[aged] // the oldest of files once there are n; most files are older and need no lock
 }
 
 type aged struct {
@@ -31,11 +33,14 @@ func (t *newest) add(path string) {
 	}
 }
 
+// late reports whether a file of that time comes too late, whatever its path is.
+func (t *newest) late(at time.Time) bool {
+	last := t.last.Load()
+	return last != nil && at.Before(last.time)
+}
+
 func (t *newest) put(a aged) {
-	t.mu.Lock()
-	late := len(t.files) == t.n && a.compare(t.files[t.n-1]) >= 0
-	t.mu.Unlock()
-	if late || t.show != nil && !t.show(a.path) {
+	if last := t.last.Load(); last != nil && a.compare(*last) >= 0 || t.show != nil && !t.show(a.path) {
 		return
 	}
 	t.mu.Lock()
@@ -46,4 +51,8 @@ func (t *newest) put(a aged) {
 	}
 	t.files = slices.Insert(t.files, i, a)
 	t.files = t.files[:min(len(t.files), t.n)]
+	if len(t.files) == t.n {
+		last := t.files[t.n-1]
+		t.last.Store(&last)
+	}
 }
