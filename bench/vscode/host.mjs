@@ -2,6 +2,7 @@
 // heap of the whole extension host with a session of many entries in it.
 //
 //   node bench/vscode/host.mjs [entries] [windows]
+import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,7 +21,9 @@ writeFileSync(join(folder, "a.txt"), "one\n");
 // Each step is a text and a read: two entries.
 const steps = Array.from({ length: entries / 2 - 1 }, () => ({ tool: "read", input: { filePath: "a.txt" } }));
 const model = await startModel([...steps, "Done."]);
-const staged = stage(join(scratch, "staged"), { binary: process.env.PILLION_BIN ?? join(root, "bin", "pillion") });
+const dist = join(scratch, "dist"); // as it ships
+execFileSync(process.execPath, [join(root, "extension/vscode/build.mjs"), "--production", "--out", dist], { cwd: root, stdio: "inherit" });
+const staged = stage(join(scratch, "staged"), { dist, binary: process.env.PILLION_BIN ?? join(root, "bin", "pillion") });
 const out = join(scratch, "out.json");
 writeFileSync(
   join(scratch, "measure.cjs"),

@@ -1,12 +1,12 @@
 // Lays out what a package holds: the manifest without its development parts, the bundles, the pictures, the binary.
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Writes the package's files to a folder. Without a binary the extension finds one by its setting or on the PATH. */
-export function stage(folder, { binary, windows = false } = {}) {
+/** Writes the package's files to a folder. Without a binary the extension finds one by its setting or on the PATH. `dist`: bundles made elsewhere. */
+export function stage(folder, { binary, windows = false, dist = join(root, "extension/vscode/dist") } = {}) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
@@ -15,9 +15,9 @@ export function stage(folder, { binary, windows = false } = {}) {
   writeFileSync(join(folder, "package.json"), JSON.stringify(manifest, null, 2) + "\n");
   const copy = (from, to = from) => {
     mkdirSync(dirname(join(folder, to)), { recursive: true });
-    cpSync(join(root, from), join(folder, to), { recursive: true, filter: (f) => !f.endsWith(".map") && !f.includes(join("dist", "test")) });
+    cpSync(resolve(root, from), join(folder, to), { recursive: true, filter: (f) => !f.endsWith(".map") && !f.includes(join("dist", "test")) });
   };
-  copy("extension/vscode/dist");
+  copy(dist, "extension/vscode/dist");
   copy("extension/vscode/media");
   copy("extension/vscode/README.md", "README.md");
   copy("extension/vscode/CHANGELOG.md", "CHANGELOG.md");

@@ -170,7 +170,12 @@ export class Sessions implements vscode.Disposable {
 
   /** Sends a prompt and waits for the turn's end; prompts of one session queue. */
   async prompt(id: string, prompt: ContentBlock[]): Promise<PromptResponse> {
-    const entry = await this.#attached(id);
+    const entry = await this.#attached(id).catch((error: unknown) => {
+      // it never began; the words are shown all the same, with what is wrong
+      this.#prompted.fire({ sessionId: id, prompt });
+      this.#ended.fire({ sessionId: id, error: message(error), interrupted: false });
+      throw error;
+    });
     entry.turns++;
     this.#prompted.fire({ sessionId: id, prompt });
     this.#changed.fire(id);

@@ -9,8 +9,8 @@ import type { Sessions, TurnEnd } from "./sessions";
 import type { Sidecar } from "./sidecar";
 
 /** About as many bytes of a session are kept unpacked. */
-const entryRoom = 256 << 10;
-const detailRoom = 1 << 20;
+const entryRoom = 128 << 10;
+const detailRoom = 256 << 10;
 
 export class Transcript {
   readonly state = new SessionState(new PackedMap(detailRoom, weighDetail), new PackedMap(entryRoom, weighEntry, growing));
@@ -211,7 +211,7 @@ function nextSteps(error: string, interrupted: boolean): Action[] {
   if (interrupted) return [{ id: "retry", label: "Send again" }, { id: "showLog", label: "Show the log" }];
   const steps: Action[] = [];
   if (/\bkey\b|401|403|unauthori[sz]ed|credential/i.test(error)) steps.push({ id: "addKey", label: "Add a key" }, { id: "chooseModel", label: "Choose another model" });
-  if (/no such session/.test(error)) return [{ id: "newSession", label: "New session" }];
+  if (/no such session/.test(error)) return [{ id: "newSession", label: "New session" }, { id: "retry", label: "Try again" }];
   steps.push({ id: "retry", label: "Try again" });
   return steps;
 }
