@@ -52,7 +52,44 @@ func PlanInstall(id, dir string) (Installation, error) {
 		}
 		return Installation{}, fmt.Errorf("%s: %w; %s", id, ErrNotInstallable, row.Install)
 	}
-	return Installation{}, fmt.Errorf("there is no language server %q in the table; pillion doctor lists them", id)
+	return Installation{}, fmt.Errorf("there is no language server %q in the table%s pillion doctor lists them", id, meant(id))
+}
+
+// meant ends the sentence about an unknown server: whose extension was given for the name, or whose name was mistyped.
+func meant(id string) string {
+	best, least := "", min(3, 1+len(id)/2) // slips, fewer than that
+	for _, row := range Servers() {
+		if !row.Extra && !row.Required && row.matches("x."+strings.TrimPrefix(id, ".")) {
+			return fmt.Sprintf("; did you mean %q?", row.ID)
+		}
+		if n := slips(strings.ToLower(id), row.ID); n < least {
+			best, least = row.ID, n
+		}
+	}
+	if best == "" {
+		return ";"
+	}
+	return fmt.Sprintf("; did you mean %q?", best)
+}
+
+// slips is how many letters must be put in, taken out or replaced to make b of a.
+func slips(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			next := diagonal
+			if a[i] != b[j] {
+				next = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], next
+		}
+	}
+	return row[len(b)]
 }
 
 // Install carries a plan out: it asks nobody, so ask before. What the package manager says goes to out. It returns the
@@ -81,7 +118,7 @@ func Install(ctx context.Context, plan Installation, out io.Writer) (program str
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
-		return "", fmt.Errorf("%s: %w", plan, err)
+		return "", fmt.Errorf("%s did not get it (%w); why stands above. Is the network there, or a proxy to be set? Then say the same again, or install %s yourself and set lsp.%s.command", plan.Argv[0], err, plan.ID, plan.ID)
 	}
 	for _, row := range Servers() {
 		if row.ID != plan.ID {

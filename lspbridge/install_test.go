@@ -17,6 +17,8 @@ func TestPlanInstall(t *testing.T) {
 		"typescript":    "npm install --prefix /cache/npm --ignore-scripts --no-audit --no-fund typescript-language-server typescript",
 		"rust-analyzer": "rust-analyzer: it cannot be installed from here; rustup component add rust-analyzer",
 		"nope":          `there is no language server "nope" in the table; pillion doctor lists them`,
+		"pyrigth":       `there is no language server "pyrigth" in the table; did you mean "pyright"? pillion doctor lists them`,
+		"ts":            `there is no language server "ts" in the table; did you mean "typescript"? pillion doctor lists them`,
 	} {
 		plan, err := PlanInstall(id, dir)
 		got := filepath.ToSlash(plan.String())
@@ -68,7 +70,7 @@ func TestInstall(t *testing.T) {
 		t.Error(err)
 	}
 	script("echo no network; exit 3\n")
-	if _, err = Install(t.Context(), plan, &out); err == nil || !strings.Contains(err.Error(), "exit status 3") || !strings.HasSuffix(out.String(), "no network\n") {
+	if _, err = Install(t.Context(), plan, &out); err == nil || !strings.Contains(err.Error(), "exit status 3") || !strings.Contains(err.Error(), "lsp.gopls.command") || !strings.HasSuffix(out.String(), "no network\n") {
 		t.Errorf("%v, %s", err, out.String())
 	}
 	t.Setenv("PATH", t.TempDir())

@@ -1,7 +1,6 @@
 package lspbridge
 
 import (
-	"context"
 	"path/filepath"
 	"testing"
 	"time"
@@ -64,7 +63,7 @@ func TestServersLeaveWithTheirUsers(t *testing.T) {
 	case <-ctx.Done():
 		t.Fatal("gopls stayed")
 	}
-	if r := m.Diagnostics(context.WithoutCancel(ctx), path); r.State != Fresh || len(r.Items) != 2 {
+	if r := m.Diagnostics(longer(t), path); r.State != Fresh || len(r.Items) != 2 {
 		t.Errorf("asked again: %s %q", r.State, r.Reason)
 	}
 }

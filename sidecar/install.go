@@ -40,6 +40,6 @@ func installServer(ctx context.Context, id, cache string, yes bool, in io.Reader
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "Installed: %s\n", program)
+	fmt.Fprintf(out, "Installed: %s\nIt is found from now on, also by a Pillion that runs already; pillion doctor shows it.\n", program)
 	return nil
 }
