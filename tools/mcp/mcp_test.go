@@ -167,7 +167,11 @@ func (a answers) AskQuestions(_ context.Context, _ *tools.Call, qs []tools.Quest
 
 // asServer makes the test binary a server, which ends at once: the race detector waits a second otherwise.
 func asServer(mode string) map[string]string {
-	return map[string]string{"PILLION_TEST_MCP": mode, "GORACE": "atexit_sleep_ms=0"}
+	env := map[string]string{"PILLION_TEST_MCP": mode, "GORACE": "atexit_sleep_ms=0"}
+	if dir := os.Getenv("GOCOVERDIR"); dir != "" { // make cover: without it the program complains in its last words
+		env["GOCOVERDIR"] = dir
+	}
+	return env
 }
 
 func program(t *testing.T, mode string, change func(*Options)) *Set {
