@@ -52,7 +52,12 @@ func PlanInstall(id, dir string) (Installation, error) {
 		}
 		return Installation{}, fmt.Errorf("%s: %w; %s", id, ErrNotInstallable, row.Install)
 	}
-	return Installation{}, fmt.Errorf("there is no language server %q in the table%s pillion doctor lists them", id, meant(id))
+	return Installation{}, errors.New(Unknown(id))
+}
+
+// Unknown says that no server of the table has an id, and which may have been meant.
+func Unknown(id string) string {
+	return fmt.Sprintf("there is no language server %q in the table%s pillion doctor lists them", id, meant(id))
 }
 
 // meant ends the sentence about an unknown server: whose extension was given for the name, or whose name was mistyped.

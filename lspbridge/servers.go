@@ -179,7 +179,14 @@ func (c ServerConfig) apply(r Server) Server {
 		}
 	}
 	if len(c.Extensions) > 0 {
-		r.Extensions = c.Extensions
+		r.Extensions = nil
+		for _, e := range c.Extensions {
+			if !strings.HasPrefix(e, ".") { // "x" is meant as ".x", "Justfile" as it stands
+				r.Filenames = append(slices.Clip(r.Filenames), e)
+				e = "." + e
+			}
+			r.Extensions = append(r.Extensions, strings.ToLower(e))
+		}
 	}
 	for k, v := range c.Env {
 		r.Env = append(r.Env, k+"="+v)

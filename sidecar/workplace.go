@@ -71,6 +71,7 @@ func (p *workplace) config(cwd string) (*config.Config, []config.Problem) {
 		return l.config, l.problems
 	}
 	c, problems := config.Load(s)
+	problems = append(problems, serverProblems(c)...)
 	p.configs[cwd] = loaded{c, problems, stamp, now}
 	return c, problems
 }

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/sidecar/config"
+)
+
+// serverProblems are settings of language servers that would do nothing: an id that is no server's, a server of one's own
+// that lacks what makes it one.
+func serverProblems(c *config.Config) []config.Problem {
+	known := map[string]bool{}
+	for _, s := range lspbridge.Servers() {
+		known[s.ID] = true
+	}
+	var out []config.Problem
+	for _, id := range slices.Sorted(maps.Keys(c.LSP.By)) {
+		s := c.LSP.By[id]
+		text := ""
+		switch {
+		case known[id]:
+		case s.Disabled || len(s.Command) == 0:
+			text = lspbridge.Unknown(id) + "; one of your own has command and extensions"
+		case len(s.Extensions) == 0:
+			text = fmt.Sprintf("lsp.%s is for no files: say which, e.g. \"extensions\": [\".x\"]", id)
+		}
+		if text != "" {
+			out = append(out, problemAt(c, "lsp."+id, text))
+		}
+	}
+	return out
+}
+
+// problemAt is a mistake in a part of the configuration, at the first of its values.
+func problemAt(c *config.Config, path, text string) config.Problem {
+	p := config.Problem{Message: text, Line: 1, Column: 1}
+	first := ""
+	for _, at := range slices.Sorted(maps.Keys(c.Origins())) {
+		if (at == path || strings.HasPrefix(at, path+".")) && first == "" {
+			first = c.Origin(at)
+		}
+	}
+	p.File = first
+	if rest, column, ok := cutLast(first); ok {
+		if file, line, ok := cutLast(rest); ok {
+			p.File, p.Line, p.Column = file, line, column
+		}
+	}
+	return p
+}
+
+// cutLast takes the number behind the last colon off.
+func cutLast(s string) (rest string, n int, ok bool) {
+	i := strings.LastIndexByte(s, ':')
+	if i < 0 {
+		return s, 0, false
+	}
+	n, err := strconv.Atoi(s[i+1:])
+	return s[:i], n, err == nil
+}
