@@ -61,7 +61,11 @@ func configCheck() *cobra.Command {
 				if len(conf.Held()) > 0 {
 					fmt.Fprintln(c.OutOrStdout(), "what is held back counts after: pillion trust "+quoteArg(worktree(dir)))
 				}
-				if len(problems) == 0 {
+				switch held := len(conf.Held()); {
+				case len(problems) > 0:
+				case held > 0:
+					fmt.Fprintf(c.OutOrStdout(), "no mistakes; %d setting(s) do not count yet\n", held)
+				default:
 					fmt.Fprintln(c.OutOrStdout(), "the configuration is fine")
 				}
 			}
