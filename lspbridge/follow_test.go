@@ -67,6 +67,7 @@ func TestProblemsAreFollowed(t *testing.T) {
 func TestALookGivesWay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		slow := false
+		var mu sync.Mutex
 		var heard []string
 		f := newFaked(t, Quirks{}, fakelsp.Options{Pull: true, On: func(ctx context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
 			if m == "textDocument/diagnostic" && slow {
@@ -76,7 +77,11 @@ func TestALookGivesWay(t *testing.T) {
 			}
 			return nil, false, nil
 		}}, map[string]string{"a.fake": "BAD one\n"})
-		f.o.Diagnostics = func(r FileReport) { heard = append(heard, messages(r.Items)) }
+		f.o.Diagnostics = func(r FileReport) {
+			mu.Lock()
+			defer mu.Unlock()
+			heard = append(heard, messages(r.Items))
+		}
 		defer f.Close(context.Background())
 		f.Diagnostics(f.ctx(time.Minute), f.path)
 		slow = true
@@ -90,6 +95,8 @@ func TestALookGivesWay(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
 		if len(heard) == 0 || heard[len(heard)-1] != "a.fake: typed" {
 			t.Errorf("heard %q", heard)
 		}
