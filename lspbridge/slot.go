@@ -306,9 +306,13 @@ func (s *slot) crashed(run int, err error, reopen []string) {
 		} else {
 			err = fmt.Errorf("%s does not start: %w; run pillion doctor, or set lsp.%s.command", s.name(), err, s.spec.ID)
 		}
-		s.set(off, nil, err)
 		s.mu.Unlock()
-		s.m.notice(s.name(), err.Error())
+		s.m.notice(s.name(), err.Error()) // before anybody is answered: who hears that it is off has been told why
+		s.mu.Lock()
+		if run == s.run && s.state != absent {
+			s.set(off, nil, err)
+		}
+		s.mu.Unlock()
 		return
 	}
 	wait := min(firstBackoff<<(2*(n-1)), 8*time.Second)
