@@ -188,7 +188,6 @@ func TestABackgroundCommandIsNotBlamedForOthersEdits(t *testing.T) {
 	id, _ := d.Metadata["id"].(string)
 	c.tool("read", map[string]any{"filePath": "a.txt"})
 	c.tool("write", map[string]any{"filePath": "a.txt", "content": "mine\n"})
-	put(t, filepath.Join(dir, "go"), "")
 	done := make(chan *change.Set, 1)
 	stop := c.s.Subscribe(0, func(e agent.Event) {
 		if d, ok := value[agent.ChangeData](e); ok && e.Type == agent.EventChange && d.State == agent.ChangeApplied {
@@ -201,6 +200,7 @@ func TestABackgroundCommandIsNotBlamedForOthersEdits(t *testing.T) {
 		}
 	})
 	defer stop()
+	put(t, filepath.Join(dir, "go"), "")
 	select {
 	case set := <-done:
 		if got := kinds(set); got != "edit b.txt" {
