@@ -36,7 +36,9 @@ test("a command of the agent's is watched in a terminal while it runs", async (t
   await rows.getByText("begun").first().waitFor();
   await p.bench.command("Pillion: New Terminal in the Session");
   await w.heard("_pillion/terminal/create");
-  await p.page.locator(".terminal-wrapper.active .xterm").click();
+  await p.page.locator(".terminal-tabs-entry, .single-terminal-tab", { hasText: "Pillion:" }).first().waitFor();
+  await p.bench.command("Terminal: Focus Terminal");
+  await p.page.locator(".xterm.focus").first().waitFor({ state: "attached" });
   await p.page.keyboard.type("touch go");
   await p.page.keyboard.press("Enter");
   await p.page.locator('.statusbar-item[aria-label="Pillion"]').waitFor();
