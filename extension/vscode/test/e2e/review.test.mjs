@@ -37,6 +37,7 @@ test("accept, reject and comment hunk by hunk: what was accepted is written, the
   await p.onDisk("a.txt", long.replace("line 2\n", "LINE 2\n").replace("line 18\n", ""));
   await p.tab("Pillion proposes").waitFor({ state: "detached" });
   await p.status("waiting").waitFor({ state: "detached" });
+  await p.page.locator('.statusbar-item[aria-label="Pillion"]').waitFor(); // the turn is over: the model has heard it
   assert.match(told(), /ten is fine as it is/);
 });
 
