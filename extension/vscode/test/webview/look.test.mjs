@@ -1,30 +1,14 @@
 // The panel's look at three widths and in four themes: nothing is cut off, and axe finds nothing serious.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
-import { readFileSync, rmSync } from "node:fs";
-import test, { after, before } from "node:test";
-import { buildPanel, launch, openPanel } from "./page.mjs";
+import { readFileSync } from "node:fs";
+import test from "node:test";
+import { panels } from "./setup.mjs";
 import * as S from "./scenes.mjs";
 
 const require = createRequire(import.meta.url);
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-let panel, browser;
-
-before(async () => {
-  [panel, browser] = await Promise.all([buildPanel(), launch()]);
-});
-after(async () => {
-  await browser?.close();
-  if (panel) rmSync(panel.out, { recursive: true, force: true });
-});
-
-async function open(t, o = {}) {
-  const p = await openPanel(browser, panel, o);
-  t.after(() => p.close());
-  p.show = (head = {}, entries = []) => p.tell({ type: "snapshot", head: S.head(head), entries, draft: S.draft(), epoch: 1 });
-  p.input = p.page.locator("textarea.input");
-  return p;
-}
+const { open, panel } = panels();
 
 const said = "Fix the total in @cart.go";
 
@@ -41,7 +25,7 @@ for (const width of [300, 420, 700]) {
     /** What sticks out of the box that clips it, in whole pixels. */
     const cut = (inner, box) => p.page.evaluate(([inner, box]) => [...document.querySelectorAll(inner)].filter((e) => e.offsetParent !== null && e.getBoundingClientRect().right > e.closest(box).getBoundingClientRect().right + 1).map((e) => e.className), [inner, box]);
     for (const head of [{ usage }, { usage, running: true }, { usage, running: true, approvals: [manyFiles] }, { running: true, approvals: [S.commandApproval, manyFiles] }]) {
-      await p.show(head, S.entries(panel, S.turn, { said }).list);
+      await p.show(head, S.entries(panel(), S.turn, { said }).list);
       await p.input.fill("words");
       await p.settle();
       assert.deepEqual(await cut(".picker, .meter", ".pickers"), []);
@@ -50,7 +34,7 @@ for (const width of [300, 420, 700]) {
       assert.ok(await p.page.locator(".picker:visible").count() >= 2, "mode and model are always there");
     }
     const call = { sessionUpdate: "tool_call", toolCallId: "long", title: `read ${S.cwd}/services/checkout/internal/main.go:20:22`, kind: "read", status: "completed", locations: [{ path: `${S.cwd}/services/checkout/internal/main.go` }] };
-    await p.show({}, S.entries(panel, [call]).list);
+    await p.show({}, S.entries(panel(), [call]).list);
     assert.ok(await p.page.locator(".tool .place", { hasText: "main.go" }).evaluate((e) => e.scrollWidth <= e.clientWidth + 1), "the file's name is cut off before its folders");
     await p.show({ running: true, approvals: [manyFiles] });
     const [line, foot] = await Promise.all([".problems > .fact", ".card-foot"].map((s) => p.page.locator(s).boundingBox()));
@@ -63,14 +47,14 @@ for (const theme of ["dark", "light", "hc", "hcLight"]) {
   test(`axe: no serious violation, ${theme}`, async (t) => {
     const p = await open(t, { theme });
     const usage = { used: 34211, size: 200000, cost: 0.04, currency: "USD" };
-    const { state, list } = S.entries(panel, [...S.turn, ...S.after], { said, end: "end_turn" });
+    const { state, list } = S.entries(panel(), [...S.turn, ...S.after], { said, end: "end_turn" });
     const screens = [
       [{ builtinOnly: true, title: "" }, []],
       [{ usage, selection: { path: "a/b.go", name: "b.go", startLine: 1, endLine: 2, empty: false }, selectionOff: true }, list],
-      [{ running: true, usage, approvals: [S.approval()], plan: [{ content: "Find it", status: "completed", priority: "high" }, { content: "Fix it", status: "in_progress", priority: "high" }], queue: [{ id: "1", text: "then this", attachments: 0 }] }, S.entries(panel, S.turn, { said }).list],
+      [{ running: true, usage, approvals: [S.approval()], plan: [{ content: "Find it", status: "completed", priority: "high" }, { content: "Fix it", status: "in_progress", priority: "high" }], queue: [{ id: "1", text: "then this", attachments: 0 }] }, S.entries(panel(), S.turn, { said }).list],
       [{ running: true, questions: [S.question] }, []],
       [{ running: true, approvals: [manyFiles] }, []],
-      [{ connection: { state: "failed", message: "ended", actions: [{ id: "restart", label: "Start again" }] }, reverted: { entries: 2, redo: "x" } }, S.entries(panel, [{ sessionUpdate: "notice", severity: "warning", title: "Slow", description: "The model is slow" }]).list],
+      [{ connection: { state: "failed", message: "ended", actions: [{ id: "restart", label: "Start again" }] }, reverted: { entries: 2, redo: "x" } }, S.entries(panel(), [{ sessionUpdate: "notice", severity: "warning", title: "Slow", description: "The model is slow" }]).list],
     ];
     await p.page.evaluate(axe);
     for (const [i, [head, entries]] of screens.entries()) {

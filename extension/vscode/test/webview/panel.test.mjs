@@ -1,32 +1,16 @@
 // The panel's page in a headless Chromium: what it shows, what it sends, and that foreign text can do nothing.
 import assert from "node:assert/strict";
-import { readFileSync, rmSync } from "node:fs";
-import test, { after, before } from "node:test";
-import { buildPanel, launch, openPanel } from "./page.mjs";
+import { readFileSync } from "node:fs";
+import test from "node:test";
+import { panels } from "./setup.mjs";
 import * as S from "./scenes.mjs";
 
-let panel, browser;
-
-before(async () => {
-  [panel, browser] = await Promise.all([buildPanel(), launch()]);
-});
-after(async () => {
-  await browser?.close();
-  if (panel) rmSync(panel.out, { recursive: true, force: true });
-});
-
-async function open(t, o = {}) {
-  const p = await openPanel(browser, panel, o);
-  t.after(() => p.close());
-  p.show = (head = {}, entries = [], draft = S.draft()) => p.tell({ type: "snapshot", head: S.head(head), entries, draft, epoch: 1 });
-  p.input = p.page.locator("textarea.input");
-  return p;
-}
+const { open, panel } = panels();
 
 const said = "Fix the total in @cart.go";
 
 test("bundle: at most 250 kB", () => {
-  assert.ok(readFileSync(`${panel.out}/main.js`).length < 250_000);
+  assert.ok(readFileSync(`${panel().out}/main.js`).length < 250_000);
 });
 
 const hostile = [
@@ -56,7 +40,7 @@ test("hostile Markdown, titles, paths, outputs: nothing runs, nothing is fetched
       { sessionUpdate: "notice", severity: s, title: s, description: s },
     ] : []),
   ]);
-  const { state, list } = S.entries(panel, updates, { said: hostile.join("\n") });
+  const { state, list } = S.entries(panel(), updates, { said: hostile.join("\n") });
   await p.show({ title: hostile[0], running: true, plan: hostile.map((content) => ({ content, status: "pending", priority: "low" })), queue: hostile.map((text, i) => ({ id: String(i), text, attachments: 0 })), commands: [{ name: hostile[0], description: hostile[1] }], options: [{ ...S.options[0], name: hostile[1], options: [{ value: "build", name: hostile[0] }] }] }, list);
   for (let i = 0; i < hostile.length; i++) await p.tell({ type: "detail", id: `t${i}`, detail: state.details.get(`t${i}`) });
   // all of it is drawn once, in windows
@@ -84,7 +68,7 @@ test("hostile Markdown, titles, paths, outputs: nothing runs, nothing is fetched
 
 test("links: only through the host, only known schemes", async (t) => {
   const p = await open(t);
-  await p.show({}, S.entries(panel, [{ sessionUpdate: "agent_message_chunk", content: { type: "text", text: "[web](https://a.test/x) [js](javascript:alert) [cmd](command:x) [place](src/a.go#L12) `src/b.go:7`" } }]).list);
+  await p.show({}, S.entries(panel(), [{ sessionUpdate: "agent_message_chunk", content: { type: "text", text: "[web](https://a.test/x) [js](javascript:alert) [cmd](command:x) [place](src/a.go#L12) `src/b.go:7`" } }]).list);
   await p.page.getByText("web", { exact: true }).click();
   assert.equal((await p.heard("link")).href, "https://a.test/x");
   await p.page.getByText("place", { exact: true }).click();
@@ -97,7 +81,7 @@ test("links: only through the host, only known schemes", async (t) => {
 
 test("Enter, Escape and letters never decide: only the card's own buttons do", async (t) => {
   const p = await open(t);
-  await p.show({ running: true }, S.entries(panel, S.turn, { said }).list);
+  await p.show({ running: true }, S.entries(panel(), S.turn, { said }).list);
   await p.input.focus();
   await p.tell({ type: "head", head: { approvals: [S.commandApproval] } });
   await p.page.locator(".card.permission").waitFor();
@@ -115,7 +99,7 @@ test("Enter, Escape and letters never decide: only the card's own buttons do", a
 
 test("a card: why, what is outside, the pattern of always; by keyboard alone; reject with a message", async (t) => {
   const p = await open(t);
-  await p.show({ running: true, approvals: [S.commandApproval, S.approval()] }, S.entries(panel, S.turn, { said }).list);
+  await p.show({ running: true, approvals: [S.commandApproval, S.approval()] }, S.entries(panel(), S.turn, { said }).list);
   const card = p.page.locator(".card.permission");
   for (const text of ["rm -rf build && cp -r dist ../www", "Outside the project: /home/ada/www", "no rule allows rm *", "bash rm *", "1 of 2"]) await card.getByText(text).first().waitFor();
   await p.page.waitForFunction(() => !document.querySelector(".decide button").disabled);
@@ -149,7 +133,7 @@ test("a star is said in words", async (t) => {
 
 test("rejected text stays readable and copyable", async (t) => {
   const p = await open(t);
-  const { state, list } = S.entries(panel, [...S.turn, ...S.after], { said, end: "end_turn" });
+  const { state, list } = S.entries(panel(), [...S.turn, ...S.after], { said, end: "end_turn" });
   await p.show({}, list);
   const card = p.page.locator(".tool.rejected");
   await card.getByText("Rejected").waitFor();
@@ -165,7 +149,7 @@ test("rejected text stays readable and copyable", async (t) => {
 
 test("a command's output: colours, live while it runs, folded when done", async (t) => {
   const p = await open(t);
-  const { state, list } = S.entries(panel, S.turn.slice(4, 5));
+  const { state, list } = S.entries(panel(), S.turn.slice(4, 5));
   await p.show({ running: true }, list);
   await p.heard("unfold", (m) => m.id === "t3" && m.on);
   state.apply({ sessionUpdate: "tool_call_update", toolCallId: "t3", content: [{ type: "content", content: { type: "text", text: "plain \u001b[31mred\u001b[0m 10%\r20%\r100%" } }] }, Date.now());
@@ -183,7 +167,7 @@ test("a command's output: colours, live while it runs, folded when done", async 
 
 test("sub-agents: their calls lie in the card of the task", async (t) => {
   const p = await open(t);
-  await p.show({}, S.entries(panel, [...S.turn, ...S.after], { said, end: "end_turn" }).list);
+  await p.show({}, S.entries(panel(), [...S.turn, ...S.after], { said, end: "end_turn" }).list);
   const card = p.page.locator(".tool", { hasText: "Look for other callers" });
   await card.getByText("2 steps").waitFor();
   assert.equal(await p.page.locator(".entry .tool").count(), 6, "nested calls stand on their own");
@@ -280,7 +264,7 @@ test("pictures: pasted with a thumbnail; too large or of another kind is said", 
 
 test("going back: a choice of files, conversation or both; editing; redo", async (t) => {
   const p = await open(t);
-  await p.show({}, S.entries(panel, [...S.turn, ...S.after], { said, end: "end_turn" }).list);
+  await p.show({}, S.entries(panel(), [...S.turn, ...S.after], { said, end: "end_turn" }).list);
   await p.page.locator(".user").hover();
   await p.page.getByRole("button", { name: "Go back to before this" }).click();
   const menu = p.page.locator(".menu");
@@ -312,13 +296,13 @@ test("a question: choices, own words, skip", async (t) => {
 test("what streams is what a whole drawing gives, however it is cut", async (t) => {
   const p = await open(t);
   const text = readFileSync(new URL("./sample.md", import.meta.url), "utf8");
-  const whole = S.entries(panel, [{ sessionUpdate: "agent_message_chunk", content: { type: "text", text } }]).list;
+  const whole = S.entries(panel(), [{ sessionUpdate: "agent_message_chunk", content: { type: "text", text } }]).list;
   await p.show({}, whole);
   const html = () => p.page.locator(".md").evaluate((el) => el.innerText.replace(/\s+/g, " "));
   await p.settle();
   const wanted = await html();
   for (const size of [1, 3, 7, 29]) {
-    const { state } = S.entries(panel, []);
+    const { state } = S.entries(panel(), []);
     state.apply({ sessionUpdate: "agent_message_chunk", content: { type: "text", text: text.slice(0, size) } }, 1);
     await p.tell({ type: "snapshot", head: S.head({ running: true }), entries: [...state.entries.values()].map((e) => ({ ...e })), draft: S.draft(), epoch: 2 });
     state.take();
@@ -336,7 +320,7 @@ test("what streams is what a whole drawing gives, however it is cut", async (t) 
 
 test("stays at the end only when it was there", async (t) => {
   const p = await open(t);
-  const { state, list } = S.entries(panel, Array.from({ length: 60 }, (_, i) => ({ sessionUpdate: "tool_call", toolCallId: `t${i}`, title: `call ${i}`, kind: "read", status: "completed" })));
+  const { state, list } = S.entries(panel(), Array.from({ length: 60 }, (_, i) => ({ sessionUpdate: "tool_call", toolCallId: `t${i}`, title: `call ${i}`, kind: "read", status: "completed" })));
   state.take();
   await p.show({ running: true }, list);
   await p.settle();

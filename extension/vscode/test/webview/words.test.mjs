@@ -1,26 +1,10 @@
 // Words going in and out of the panel: what is typed is never lost, what streams is read out once.
 import assert from "node:assert/strict";
-import { rmSync } from "node:fs";
-import test, { after, before } from "node:test";
-import { buildPanel, launch, openPanel } from "./page.mjs";
+import test from "node:test";
+import { panels } from "./setup.mjs";
 import * as S from "./scenes.mjs";
 
-let panel, browser;
-before(async () => {
-  [panel, browser] = await Promise.all([buildPanel(), launch()]);
-});
-after(async () => {
-  await browser?.close();
-  if (panel) rmSync(panel.out, { recursive: true, force: true });
-});
-
-async function open(t, o = {}) {
-  const p = await openPanel(browser, panel, o);
-  t.after(() => p.close());
-  p.show = (head = {}, entries = [], draft = S.draft(), epoch = 1) => p.tell({ type: "snapshot", head: S.head(head), entries, draft, epoch });
-  p.input = p.page.locator("textarea.input");
-  return p;
-}
+const { open, panel } = panels();
 const kept = (text, more = {}) => ({ text, mentions: [], attachments: [], ...more });
 const picture = { id: "p1", name: "dot.png", mime: "image/png", size: 3, data: "AAAA" };
 
@@ -96,7 +80,7 @@ test("what could not be sent comes back before what was typed since", async (t) 
 
 test("a letter typed where letters do nothing goes to the message; Enter and Space stay where they are", async (t) => {
   const p = await open(t);
-  const { list } = S.entries(panel, S.turn, { said: "Fix it" });
+  const { list } = S.entries(panel(), S.turn, { said: "Fix it" });
   await p.show({ running: true, approvals: [S.commandApproval] }, list);
   await p.page.waitForFunction(() => document.querySelector(".decide button")?.disabled === false);
   await p.tell({ type: "focus", what: "approval" });
@@ -117,7 +101,7 @@ const spoken = (p) => p.page.locator(".sr[role=log] > div").allInnerTexts();
 
 test("an answer is read out by sentences, each once, code by its name; the rest at its end", async (t) => {
   const p = await open(t);
-  const { state, list } = S.entries(panel, []);
+  const { state, list } = S.entries(panel(), []);
   await p.show({ running: true }, list);
   const words = "It **is** the total. Look:\n\n```go\nfunc total() int\n```\n\nThat is all. Half a sen";
   let at = 0;
@@ -142,7 +126,7 @@ test("an answer is read out by sentences, each once, code by its name; the rest 
 
 test("what a snapshot brings is not read out again; what follows is", async (t) => {
   const p = await open(t);
-  const { state } = S.entries(panel, [{ sessionUpdate: "agent_message_chunk", messageId: "m1", content: { type: "text", text: "Said before. " } }]);
+  const { state } = S.entries(panel(), [{ sessionUpdate: "agent_message_chunk", messageId: "m1", content: { type: "text", text: "Said before. " } }]);
   await p.show({ running: true }, structuredClone([...state.entries.values()]));
   state.take();
   state.apply({ sessionUpdate: "agent_message_chunk", messageId: "m1", content: { type: "text", text: "Said now. " } }, 1);
