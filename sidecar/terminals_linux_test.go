@@ -127,8 +127,7 @@ func TestCommandsAreTerminals(t *testing.T) {
 	x.take(t, a["data"].(string), int64(a["seq"].(float64)))
 	r.until(x, "\x1b[1mbold\x1b[0m")
 	write(t, r.cwd+"/go", "")
-	r.ed.expect(`{"method":"_pillion/terminal/exited","params":{"terminal":{"terminalId":"$T","exitCode":4,"toolCallId":"*"}}}`)
-	r.ed.expect(`{"id":"p","result":{"stopReason":"end_turn"}}`)
+	r.ed.expectAll(`{"method":"_pillion/terminal/exited","params":{"terminal":{"terminalId":"$T","exitCode":4,"toolCallId":"*"}}}`, `{"id":"p","result":{"stopReason":"end_turn"}}`)
 }
 
 func TestTerminalsEndWithTheirSession(t *testing.T) {
