@@ -66,18 +66,22 @@ func (w *walker) git(c *call, entry *Call) {
 		}
 	}
 	w.gitCommand(sub, rest, &moved, entry)
+	entry.ReadOnly = w.gitReads(sub, rest, &moved)
+	w.runIn(&moved, entry.ReadOnly)
+}
+
+// gitWords are the arguments that are no options; behind -- all are words.
+func gitWords(args []arg) []arg {
 	var words []arg
-	for i, a := range rest {
+	for i, a := range args {
 		if a.text == "--" {
-			words = append(words, rest[i+1:]...)
-			break
+			return append(words, args[i+1:]...)
 		}
 		if !strings.HasPrefix(a.text, "-") {
 			words = append(words, a)
 		}
 	}
-	entry.ReadOnly = w.gitReads(sub, rest, words, &moved)
-	w.runIn(&moved, entry.ReadOnly)
+	return words
 }
 
 // harmlessSetting knows the -c settings that people and tools use every day.
@@ -137,12 +141,7 @@ func (w *walker) gitCommand(sub string, rest []arg, c *call, entry *Call) {
 			w.opaque("git " + sub + " " + s + " may run another program")
 		}
 	}
-	var words []arg
-	for _, a := range rest {
-		if !strings.HasPrefix(a.text, "-") {
-			words = append(words, a)
-		}
-	}
+	words := gitWords(rest)
 	switch sub {
 	case "submodule":
 		if len(words) > 1 && words[0].text == "foreach" {

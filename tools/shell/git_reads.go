@@ -27,7 +27,7 @@ var gitLists = map[string][]string{"stash": {"list", "show"}, "worktree": {"list
 
 // gitReads reports a git command that changes nothing and runs nothing else, in a repository whose settings run
 // nothing either. It notes the files whose content it would print.
-func (w *walker) gitReads(sub string, rest, words []arg, c *call) bool {
+func (w *walker) gitReads(sub string, rest []arg, c *call) bool {
 	bad, ok := gitReading[sub]
 	if !ok || c.st.unknown || w.gitElsewhere() {
 		return false
@@ -41,7 +41,7 @@ func (w *walker) gitReads(sub string, rest, words []arg, c *call) bool {
 			return false
 		}
 	}
-	first := ""
+	words, first := gitWords(rest), ""
 	if len(words) > 0 {
 		first = words[0].text
 	}
