@@ -149,11 +149,13 @@ func (g *Gate) replied(ctx context.Context, q *question, reply Reply, err error)
 	case err != nil:
 		q.answer(Outcome{Err: err})
 	case reply.Kind == Reject:
+		// Which others are open is known before the answer: what is asked after it is a question of its own.
+		others := g.open(q.request.SessionID)
 		no := &RejectedError{Message: reply.Message}
 		if !q.answer(Outcome{Reply: reply, Err: no}) {
 			return
 		}
-		for _, other := range g.open(q.request.SessionID) {
+		for _, other := range others {
 			other.answer(Outcome{Reply: Reply{Kind: Reject, Message: reply.Message}, Err: no})
 		}
 	case reply.Kind == Always && len(q.request.Always) > 0:

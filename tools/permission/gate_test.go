@@ -3,6 +3,7 @@ package permission
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -237,6 +238,33 @@ func TestAlwaysSettlesOtherQuestionsItCovers(t *testing.T) {
 		}
 	})
 }
+
+// A "no" is not the answer to what is asked after it, however fast. The sessions are many so that they get in each
+// other's way just then.
+func TestAQuestionAfterANoIsAsked(t *testing.T) {
+	g := NewGate(GateOptions{Rules: fixed(rules(t, `{"bash":"ask"}`)), Asker: askerFunc(func(_ context.Context, r Request) (Reply, error) {
+		return Reply{Kind: Reject, Message: r.Patterns[0]}, nil
+	})})
+	var wg sync.WaitGroup
+	for session := range 16 {
+		wg.Go(func() {
+			for n := range 400 {
+				what := fmt.Sprint("ls ", n)
+				_, err := g.Ask(t.Context(), Request{SessionID: fmt.Sprint(session), Permission: "bash", Patterns: []string{what}})
+				var no *RejectedError
+				if !errors.As(err, &no) || no.Message != what {
+					t.Errorf("%s was answered %v", what, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+type askerFunc func(context.Context, Request) (Reply, error)
+
+func (f askerFunc) AskPermission(ctx context.Context, r Request) (Reply, error) { return f(ctx, r) }
 
 func TestRejectLeavesOtherSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
