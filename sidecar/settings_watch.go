@@ -46,6 +46,7 @@ func (s *settingsWatch) follow(cwd string) {
 	s.mu.Unlock()
 	if !known {
 		s.rewatch(cwd)
+		s.app.place.config(cwd) // nobody says what changed before it was watched
 	}
 }
 
