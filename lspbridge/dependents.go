@@ -47,13 +47,11 @@ func (c *client) dependents(ctx context.Context, files []Proposal) ([]string, er
 	left := maxDeclaration
 	var names []string
 	for _, f := range files {
-		c.mu.Lock()
-		d := c.docs[f.Path]
-		c.mu.Unlock()
-		if d == nil || !f.Delete && d.text == f.Text {
+		text, open := c.shown(f.Path)
+		if !open || !f.Delete && text == f.Text {
 			continue
 		}
-		list, err := c.changedDeclarations(ctx, f, d.text)
+		list, err := c.changedDeclarations(ctx, f, text)
 		if err != nil {
 			failed = err
 			continue

@@ -125,11 +125,8 @@ func (c *client) convert(path string, in []lsp.Diagnostic) []Diagnostic {
 // converter translates positions against the text the server has.
 func (c *client) converter() converter {
 	return converter{enc: c.enc, text: func(path string) string {
-		c.mu.Lock()
-		d := c.docs[path]
-		c.mu.Unlock()
-		if d != nil {
-			return d.text
+		if t, open := c.shown(path); open {
+			return t
 		}
 		t, _ := c.host.text(path)
 		return validUTF8(t)

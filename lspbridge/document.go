@@ -70,6 +70,17 @@ func (c *client) put(path, text string) (version int32, sent bool) {
 	return d.version, true
 }
 
+// shown is the text the server has of an open document.
+func (c *client) shown(path string) (text string, open bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d := c.docs[path]
+	if d == nil {
+		return "", false
+	}
+	return d.text, true
+}
+
 // close closes a document. c.mu is held.
 func (c *client) close(path string) {
 	if c.docs[path] == nil {

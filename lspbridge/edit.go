@@ -12,7 +12,8 @@ import (
 	"github.com/pillion-dev/pillion/lspbridge/lsp"
 )
 
-// Source is what a workspace edit is computed from. Version is that of the open document, 0 when it is not open.
+// Source is what a workspace edit is computed from. Version is that of the open document, 0 when it is not open, and
+// negative when the text is another one than the server was shown.
 type Source func(path string) (text string, version int32, ok bool)
 
 // Lister names the files below a folder; ok is false when it is none.
@@ -26,8 +27,8 @@ var ErrMoved = errors.New("the server's edit is out of date")
 // overlap, that are for another version of an open document, or that it cannot say faithfully.
 func resolveEdit(edit lsp.WorkspaceEdit, enc Encoding, src Source, list Lister) ([]FileEdit, error) {
 	p := plan{src: src, list: list, enc: enc, files: map[string]*FileEdit{}, notes: edit.Annotations}
-	if edit.DocumentChanges != nil { // preferred over changes, in order
-		for _, ch := range edit.DocumentChanges {
+	if len(edit.DocumentChanges) > 0 || len(edit.Changes) == 0 { // preferred over changes, in order
+		for _, ch := range together(edit.DocumentChanges) {
 			if err := p.change(ch); err != nil {
 				return nil, err
 			}
@@ -52,6 +53,33 @@ func resolveEdit(edit lsp.WorkspaceEdit, enc Encoding, src Source, list Lister) 
 		}
 	}
 	return p.result(), nil
+}
+
+// together joins edits of one document that say they are for the same version of it: all of their positions are that
+// version's, wherever the first of them moves the text to. Not across a file that comes, goes or is renamed.
+func together(changes []lsp.DocumentChange) []lsp.DocumentChange {
+	type of struct {
+		uri     string
+		version int32
+	}
+	out := make([]lsp.DocumentChange, 0, len(changes))
+	at := map[of]int{}
+	for _, ch := range changes {
+		v := ch.TextDocument.Version
+		switch {
+		case ch.Kind != "":
+			clear(at)
+		case v != nil && *v > 0:
+			key := of{ch.TextDocument.URI, *v}
+			if i, seen := at[key]; seen {
+				out[i].Edits = slices.Concat(out[i].Edits, ch.Edits)
+				continue
+			}
+			at[key] = len(out)
+		}
+		out = append(out, ch)
+	}
+	return out
 }
 
 // plan is the files as the edit leaves them so far, by their present name.
@@ -130,7 +158,7 @@ func (p *plan) change(ch lsp.DocumentChange) error {
 		if err != nil {
 			return err
 		}
-		if files, ok := p.list(f); ok {
+		if files, ok := p.below(f); ok {
 			return p.folder(ch, f, "", files)
 		}
 		p.confirm(f, ch.AnnotationID)
@@ -144,7 +172,9 @@ func (p *plan) change(ch lsp.DocumentChange) error {
 		default:
 			old.Kind, old.New, old.NewPath = "delete", "", ""
 			delete(p.files, f)
-			p.files[old.Path] = old
+			if p.files[old.Path] == nil { // else another file has its old name by now
+				p.files[old.Path] = old
+			}
 		}
 	case "rename":
 		from, err := path(ch.OldURI)
@@ -155,7 +185,7 @@ func (p *plan) change(ch lsp.DocumentChange) error {
 		if err != nil {
 			return err
 		}
-		if files, ok := p.list(from); ok {
+		if files, ok := p.below(from); ok {
 			return p.folder(ch, from, to, files)
 		}
 		p.confirm(from, ch.AnnotationID)
@@ -212,6 +242,19 @@ func (p *plan) confirm(path, annotation string) {
 	}
 }
 
+// below are the files of a folder: those on disk and those this edit has put there.
+func (p *plan) below(dir string) (files []string, ok bool) {
+	files, ok = p.list(dir)
+	var made []string
+	for path, f := range p.files {
+		if path != dir && f.Kind != "delete" && inside(dir, path) && !slices.Contains(files, path) {
+			made = append(made, path)
+		}
+	}
+	slices.Sort(made)
+	return append(files, made...), ok || len(made) > 0
+}
+
 // maxFolder is how many files a folder may hold that a server deletes or moves.
 const maxFolder = 500
 
@@ -249,10 +292,11 @@ func (p *plan) edit(path string, version *int32, edits []lsp.TextEdit) error {
 		return fmt.Errorf("the server wants to edit %s, which does not exist", path)
 	}
 	// gopls says 0 and pyright null for documents that are not open.
-	if version != nil && *version > 0 {
-		if _, now, _ := p.src(path); now > 0 && now != *version {
-			return fmt.Errorf("%w: it is for version %d of %s, which is at version %d; ask again", ErrMoved, *version, path, now)
-		}
+	switch _, now, _ := p.src(path); {
+	case now < 0 && len(edits) > 0: // whatever version the server says, it has not seen this text
+		return fmt.Errorf("%w: %s has been changed since the server saw it; ask again", ErrMoved, path)
+	case version != nil && *version > 0 && now > 0 && now != *version:
+		return fmt.Errorf("%w: it is for version %d of %s, which is at version %d; ask again", ErrMoved, *version, path, now)
 	}
 	text, err := applyTextEdits(f.New, edits, p.enc)
 	if err != nil {
@@ -263,17 +307,6 @@ func (p *plan) edit(path string, version *int32, edits []lsp.TextEdit) error {
 		p.confirm(path, e.AnnotationID)
 	}
 	return nil
-}
-
-// result leaves out what does not change anything.
-func (p *plan) result() []FileEdit {
-	out := make([]FileEdit, 0, len(p.order))
-	for _, f := range p.order {
-		if f.Kind != "edit" || f.Old != f.New {
-			out = append(out, *f)
-		}
-	}
-	return out
 }
 
 // errOverlap: LSP forbids it, and any order would be a guess.
@@ -287,8 +320,11 @@ func applyTextEdits(text string, edits []lsp.TextEdit, enc Encoding) (string, er
 	}
 	spans := make([]span, 0, len(edits))
 	for _, e := range edits {
-		if len(e.Snippet) > 0 {
+		switch {
+		case len(e.Snippet) > 0:
 			return "", errors.New("the server sent a snippet edit, which was not asked for")
+		case e.Odd != "":
+			return "", fmt.Errorf("the server sent an edit %s", e.Odd)
 		}
 		s := span{offset(text, int(e.Range.Start.Line), int(e.Range.Start.Character), enc), offset(text, int(e.Range.End.Line), int(e.Range.End.Character), enc), e.NewText}
 		if s.to < s.from {
@@ -315,14 +351,14 @@ func applyTextEdits(text string, edits []lsp.TextEdit, enc Encoding) (string, er
 func (c *client) fileEdits(edit lsp.WorkspaceEdit) ([]FileEdit, error) {
 	return resolveEdit(edit, c.enc, func(path string) (string, int32, bool) {
 		c.mu.Lock()
-		d := c.docs[path]
 		var version int32
-		if d != nil {
-			version = d.version
+		var shown string
+		if d := c.docs[path]; d != nil {
+			version, shown = d.version, d.text
 		}
 		c.mu.Unlock()
 		text, ok := c.host.text(filepath.Clean(path))
-		if ok && d != nil && validUTF8(text) != d.text {
+		if ok && version > 0 && validUTF8(text) != shown {
 			version = -1 // it moved on since the server saw it
 		}
 		return text, version, ok

@@ -17,8 +17,8 @@ func lspEdit(line, from, to int, text string) string {
 }
 
 func TestResolveEdit(t *testing.T) {
-	files := map[string]string{"/p/a": "one two\nthree\n", "/p/b": "b𝄞c\n", "/p/dir/x": "x\n", "/p/dir/in/y": "y\n"}
-	versions := map[string]int32{"/p/a": 5}
+	files := map[string]string{"/p/a": "one two\nthree\n", "/p/b": "b𝄞c\n", "/p/dir/x": "x\n", "/p/dir/in/y": "y\n", "/p/typed": "typed\n"}
+	versions := map[string]int32{"/p/a": 5, "/p/typed": -1}
 	doc := func(path, version string, edits ...string) string {
 		return fmt.Sprintf(`{"textDocument":{"uri":"file://%s","version":%s},"edits":[%s]}`, path, version, strings.Join(edits, ","))
 	}
@@ -61,6 +61,24 @@ func TestResolveEdit(t *testing.T) {
 			"edit /p/a 1 two|three| (Risky: in a comment); edit /p/b B𝄞c|", ""},
 		{"a deletion to be confirmed", `{"changeAnnotations":{"q":{"label":"Gone","needsConfirmation":true}},"documentChanges":[{"kind":"delete","uri":"file:///p/b","annotationId":"q"}]}`, "delete /p/b  (Gone)", ""},
 		{"a snippet", `{"changes":{"file:///p/a":[{"range":{},"newText":"","snippet":{"value":"$1"}}]}}`, "", "snippet"},
+		{"two edits for one version count from it", `{"documentChanges":[` + doc("/p/a", "5", lspEdit(0, 0, 3, "first of\n")) + `,` + doc("/p/a", "5", lspEdit(1, 0, 5, "3")) + `]}`, "edit /p/a first of| two|3|", ""},
+		{"two edits for one version that overlap", `{"documentChanges":[` + doc("/p/a", "5", lspEdit(0, 0, 3, "1")) + `,` + doc("/p/a", "5", lspEdit(0, 1, 2, "2")) + `]}`, "", "overlap"},
+		{"no documentChanges beside changes", `{"changes":{"file:///p/a":[` + lspEdit(0, 0, 3, "1") + `]},"documentChanges":[]}`, "edit /p/a 1 two|three|", ""},
+		{"a text the server never saw", `{"changes":{"file:///p/typed":[` + lspEdit(0, 0, 1, "1") + `]}}`, "", "since the server saw it"},
+		{"… also when it names the version it saw", `{"documentChanges":[` + doc("/p/typed", "3", lspEdit(0, 0, 1, "1")) + `]}`, "", "since the server saw it"},
+		{"swapped over a third name", `{"documentChanges":[{"kind":"rename","oldUri":"file:///p/a","newUri":"file:///p/t"},{"kind":"rename","oldUri":"file:///p/b","newUri":"file:///p/a"},{"kind":"rename","oldUri":"file:///p/t","newUri":"file:///p/b"}]}`,
+			"edit /p/a b𝄞c|; edit /p/b one two|three|", ""},
+		{"moved away and made anew", `{"documentChanges":[{"kind":"rename","oldUri":"file:///p/b","newUri":"file:///p/c"},{"kind":"create","uri":"file:///p/b"},` + doc("/p/b", "null", lspEdit(0, 0, 0, "see c")) + `]}`, "edit /p/b see c; create /p/c b𝄞c|", ""},
+		{"moved away, made anew, and the moved one deleted", `{"documentChanges":[{"kind":"rename","oldUri":"file:///p/b","newUri":"file:///p/c"},{"kind":"create","uri":"file:///p/b"},{"kind":"delete","uri":"file:///p/c"},` + doc("/p/b", "null", lspEdit(0, 0, 0, "new")) + `]}`, "edit /p/b new", ""},
+		{"moved to where one was deleted", `{"documentChanges":[{"kind":"delete","uri":"file:///p/b"},{"kind":"rename","oldUri":"file:///p/a","newUri":"file:///p/b"}]}`, "delete /p/a ; edit /p/b one two|three|", ""},
+		{"a folder made, filled and moved", `{"documentChanges":[{"kind":"create","uri":"file:///p/fresh/n"},` + doc("/p/fresh/n", "null", lspEdit(0, 0, 0, "n")) + `,{"kind":"rename","oldUri":"file:///p/fresh","newUri":"file:///p/final"}]}`, "create /p/final/n n", ""},
+		{"a folder deleted with what was just put there", `{"documentChanges":[{"kind":"create","uri":"file:///p/dir/n"},{"kind":"delete","uri":"file:///p/dir","options":{"recursive":true}}]}`, "delete /p/dir/in/y ; delete /p/dir/x ", ""},
+		{"no range", `{"changes":{"file:///p/a":[{"newText":"x"}]}}`, "", "which range"},
+		{"half a range", `{"changes":{"file:///p/a":[{"range":{"start":{"line":0,"character":1}},"newText":"x"}]}}`, "", "which range"},
+		{"a line below zero", `{"changes":{"file:///p/a":[{"range":{"start":{"line":-1,"character":0},"end":{"line":0,"character":3}},"newText":"x"}]}}`, "", "which range"},
+		{"a line in quotes", `{"changes":{"file:///p/a":[{"range":{"start":{"line":"1","character":0},"end":{"line":1,"character":3}},"newText":"x"}]}}`, "", "wrong shape"},
+		{"no new text", `{"changes":{"file:///p/a":[` + strings.Replace(lspEdit(0, 0, 3, "1"), `"newText":"1"`, `"newText":null`, 1) + `]}}`, "", "without a new text"},
+		{"whole floats, and the end of everything", `{"changes":{"file:///p/a":[{"range":{"start":{"line":1.0,"character":0},"end":{"line":99999999999,"character":0}},"newText":"x"}]}}`, "edit /p/a one two|x", ""},
 		{"unknown kind", `{"documentChanges":[{"kind":"chmod"}]}`, "", "unknown kind"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

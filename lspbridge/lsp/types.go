@@ -7,6 +7,7 @@ package lsp
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"strconv"
 )
 
@@ -19,13 +20,16 @@ type Position struct {
 // Uint is a count as servers send it: -1 and out-of-range values are cut, 1.0 is 1.
 type Uint int
 
+// maxCount is what larger counts are cut to: servers say "to the end" that way.
+const maxCount = 1<<31 - 1
+
 // UnmarshalJSON never fails on a number.
 func (u *Uint) UnmarshalJSON(b []byte) error {
 	f, err := strconv.ParseFloat(string(b), 64)
 	if err != nil {
 		return nil // null, "": leave 0
 	}
-	*u = Uint(max(0, min(f, 1<<31-1)))
+	*u = Uint(max(0, min(f, maxCount)))
 	return nil
 }
 
@@ -223,12 +227,46 @@ type Call struct {
 	FromRanges []Range   `json:"fromRanges"`
 }
 
-// TextEdit replaces a range. A Snippet edit is none we can apply.
+// TextEdit replaces a range. A Snippet edit is none we can apply, and neither is one with something Odd about it: where
+// a diagnosis may stand a line off, a guess at what is meant would write into somebody's file.
 type TextEdit struct {
-	Range        Range           `json:"range"`
-	NewText      string          `json:"newText"`
-	AnnotationID string          `json:"annotationId"`
-	Snippet      json.RawMessage `json:"snippet"`
+	Range        Range
+	NewText      string
+	AnnotationID string
+	Snippet      json.RawMessage
+	Odd          string
+}
+
+// UnmarshalJSON never fails: what cannot be read is Odd.
+func (e *TextEdit) UnmarshalJSON(b []byte) error {
+	type place struct{ Line, Character *float64 } // 1.0 is 1
+	var w struct {
+		Range        *struct{ Start, End *place } `json:"range"`
+		NewText      *string                      `json:"newText"`
+		AnnotationID string                       `json:"annotationId"`
+		Snippet      json.RawMessage              `json:"snippet"`
+	}
+	err := json.Unmarshal(b, &w)
+	*e = TextEdit{AnnotationID: w.AnnotationID, Snippet: w.Snippet}
+	count := func(f *float64) bool { return f != nil && *f >= 0 && *f == math.Trunc(*f) }
+	whole := func(p *place) bool { return p != nil && count(p.Line) && count(p.Character) }
+	switch r := w.Range; {
+	case err != nil:
+		e.Odd = "of the wrong shape: " + err.Error()
+	case r == nil || !whole(r.Start) || !whole(r.End):
+		e.Odd = "that does not say of which range"
+	case w.NewText == nil && len(w.Snippet) == 0:
+		e.Odd = "without a new text"
+	default:
+		at := func(p *place) Position {
+			return Position{Line: Uint(min(*p.Line, maxCount)), Character: Uint(min(*p.Character, maxCount))}
+		}
+		e.Range = Range{Start: at(r.Start), End: at(r.End)}
+		if w.NewText != nil {
+			e.NewText = *w.NewText
+		}
+	}
+	return nil
 }
 
 // DocumentChange is TextDocumentEdit, CreateFile, RenameFile or DeleteFile, told apart by Kind.
