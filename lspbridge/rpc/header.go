@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"go.lsp.dev/jsonrpc2"
 )
@@ -28,7 +29,8 @@ var ErrNotLSP = errors.New("no Content-Length header in the last 1 MiB of output
 type headerStream struct {
 	r    io.Reader
 	w    io.Writer
-	in   *bufio.Reader
+	in   *bufio.Reader // over src
+	src  source
 	o    StreamOptions
 	body []byte
 	more [][]byte
@@ -39,7 +41,9 @@ type headerStream struct {
 // answers a call, that call ends with an error. Close closes w, then r, where they can be closed.
 func NewHeaderStream(r io.Reader, w io.Writer, o StreamOptions) Stream {
 	o.defaults()
-	return &headerStream{r: r, w: w, in: bufio.NewReaderSize(r, 64<<10), o: o}
+	s := &headerStream{r: r, w: w, src: source{r: r}, o: o}
+	s.in = bufio.NewReaderSize(&s.src, 64<<10)
+	return s
 }
 
 // header reads to the end of the next header block.
@@ -62,6 +66,7 @@ func (s *headerStream) header() (length int64, err error) {
 		case len(text) == 0 && !midLine && length >= 0:
 			return length, nil
 		case length >= 0 && bytes.IndexByte(text, ':') > 0: // Content-Type and others
+		case !more && skipped == 0 && isContentType(text): // may come first
 		case len(text) > 0:
 			length = -1 // a header must not be interrupted
 			if skipped == 0 {
@@ -73,6 +78,11 @@ func (s *headerStream) header() (length int64, err error) {
 		}
 		midLine = more
 	}
+}
+
+func isContentType(line []byte) bool {
+	const name = "content-type:"
+	return len(line) > len(name) && strings.EqualFold(string(line[:len(name)]), name)
 }
 
 // contentLength reads the header's value. Output without a newline may stand before it on the same line.
@@ -119,6 +129,17 @@ func (s *headerStream) ReadFrame(ctx context.Context) ([]byte, int64, error) {
 		if j.verdict == deliver {
 			s.more = append(s.more, j.more...)
 			return j.frame, length, nil
+		}
+		if j.verdict == refuse && j.code == jsonrpc2.ParseError {
+			fixed, ok, err := s.salvage()
+			if err != nil {
+				return nil, 0, err
+			}
+			if ok {
+				s.o.OnBad(fmt.Errorf("the header of a message said %d bytes, which is wrong; read %d", length, len(fixed.frame)))
+				s.more = append(s.more, fixed.more...)
+				return fixed.frame, length, nil
+			}
 		}
 		s.o.OnBad(fmt.Errorf("skipped a message: %s", j.reason))
 		if j.verdict == refuse && j.id != nil { // a server's request waits; anything else a server could not use

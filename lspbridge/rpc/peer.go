@@ -158,8 +158,12 @@ func (p *Peer) handle(ctx context.Context, req *jsonrpc2.Request) (result any, e
 			p.o.Log(fmt.Errorf("%s: %w", r.Method, err))
 			result, err = nil, nil
 		}
-		if err != nil && errors.Is(context.Cause(work), ErrCancelledByPeer) && errors.Is(err, context.Canceled) {
-			err = jsonrpc2.NewError(CodeCancelled, "Request cancelled")
+		if coded := (*jsonrpc2.Error)(nil); err != nil && !errors.As(err, &coded) {
+			if errors.Is(err, context.Canceled) {
+				err = jsonrpc2.NewError(CodeCancelled, "Request cancelled")
+			} else {
+				err = jsonrpc2.NewError(jsonrpc2.InternalError, err.Error())
+			}
 		}
 		if err == nil && r.IsCall && result == nil {
 			result = json.RawMessage("null") // a call's answer always has a result

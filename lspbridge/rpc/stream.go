@@ -75,7 +75,7 @@ type judged struct {
 // check lets a frame through to Conn only when Conn cannot end the connection over it, repairing what the field gets
 // wrong. lenient also forgives a missing or different "jsonrpc" member, as some language servers send.
 func check(frame []byte, lenient bool) judged {
-	frame = bytes.TrimSpace(frame)
+	frame = bytes.TrimSpace(bytes.TrimPrefix(frame, []byte("\ufeff"))) // some platforms' writers put a mark first
 	if !json.Valid(frame) {
 		return judged{verdict: refuse, code: jsonrpc2.ParseError, reason: "Parse error: the message is not valid JSON"}
 	}
@@ -83,12 +83,19 @@ func check(frame []byte, lenient bool) judged {
 	case '[':
 		return checkBatch(frame, lenient)
 	case '{':
-		if _, err := jsonrpc2.DecodeMessage(frame); err == nil {
+		msg, err := jsonrpc2.DecodeMessage(frame)
+		if err == nil && !(lenient && quoted(msg)) {
 			return judged{frame: frame}
 		}
 		return repair(frame, lenient)
 	}
 	return judged{verdict: refuse, code: jsonrpc2.InvalidRequest, reason: "Invalid Request: a message is an object or an array of objects"}
+}
+
+// quoted reports an answer whose id is a string: our own ids are numbers, so the peer has put quotes around one.
+func quoted(msg jsonrpc2.Message) bool {
+	r, ok := msg.(*jsonrpc2.Response)
+	return ok && r.ID().IsString()
 }
 
 // checkBatch keeps requests together, so that Conn answers them with one array, and takes responses out: Conn would
@@ -151,6 +158,11 @@ func repair(frame []byte, lenient bool) judged {
 		m["jsonrpc"] = json.RawMessage(`"2.0"`)
 	}
 	id, idOK := canonicalID(m["id"])
+	if _, isRequest := m["method"]; lenient && !isRequest && len(id) > 2 && id[0] == '"' {
+		if n := id[1 : len(id)-1]; json.Valid(n) && n[0] >= '0' && n[0] <= '9' {
+			id, idOK = canonicalID(n)
+		}
+	}
 	if id != nil {
 		m["id"] = id
 	}

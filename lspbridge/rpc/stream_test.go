@@ -85,6 +85,7 @@ func TestHeaderStream(t *testing.T) {
 		_, _ = NewHeaderStream(nil, &out, StreamOptions{}).WriteFrame(context.Background(), []byte(b))
 		return out.String()
 	}
+	const umlauts = `{"jsonrpc":"2.0","id":3,"result":"äöüäöü𝄞"}` // 52 bytes
 	big := `{"jsonrpc":"2.0","id":3,"result":"` + strings.Repeat("x", 64<<10) + `"}`
 	for _, c := range []struct {
 		name, in string
@@ -99,6 +100,15 @@ func TestHeaderStream(t *testing.T) {
 		{"a body that is no JSON", frame("{nope}") + frame(note), []string{note}, io.EOF},
 		{"no version", frame(`{"id":1,"result":2}`), []string{`{"id":1,"jsonrpc":"2.0","result":2}`}, io.EOF},
 		{"an answer too long ends its call", frame(big) + frame(note), []string{`{"jsonrpc":"2.0","id":3,"error":{"code":-32603,"message":"the peer's message of 65572 bytes exceeds the limit of 16384 bytes"}}`, note}, io.EOF},
+		{"Content-Type comes first", "Content-Type: application/vscode-jsonrpc; charset=utf8\r\nContent-Length: 30\r\n\r\n" + note, []string{note}, io.EOF},
+		{"a byte order mark", frame("\ufeff" + note), []string{note}, io.EOF},
+		{"an id with quotes put around", frame(`{"jsonrpc":"2.0","id":"7","result":1}`), []string{`{"id":7,"jsonrpc":"2.0","result":1}`}, io.EOF},
+		{"an id that never was ours", frame(`{"jsonrpc":"2.0","id":"x7","result":1}`) + frame(note), []string{`{"id":"x7","jsonrpc":"2.0","result":1}`, note}, io.EOF},
+		{"a request's id stays text", frame(`{"jsonrpc":"2.0","id":"7","method":"m"}`), []string{`{"jsonrpc":"2.0","id":"7","method":"m"}`}, io.EOF},
+		{"a length in characters", "Content-Length: 42\r\n\r\n" + umlauts + frame(note), []string{umlauts, note}, io.EOF},
+		{"a length in characters, in the last message", frame(note) + "Content-Length: 42\r\n\r\n" + umlauts, []string{note, umlauts}, io.EOF},
+		{"a length that counts too much, again and again", strings.Repeat("Content-Length: 33\r\n\r\n"+note, 3) + frame(note), []string{note, note, note, note}, io.EOF},
+		{"a body cut short before the next", "Content-Length: 10\r\n\r\n" + note[:10] + frame(note) + frame(note), []string{note, note}, io.EOF},
 		{"cut in the body", frame(note)[:30], nil, io.ErrUnexpectedEOF},
 		{"cut in the header", "Content-Length: 30\r\n", nil, io.ErrUnexpectedEOF},
 		{"never a header", strings.Repeat("all work and no play\n", 60_000), nil, ErrNotLSP},
