@@ -117,6 +117,9 @@ type registration struct {
 	Method string
 	globs  []watchGlob // of didChangeWatchedFiles
 	files  fileFilters // of file operations
+
+	Identifier  string // of pull diagnostics
+	IncludeText bool   // of didSave
 }
 
 func newClient(spec Server, root string, h host, log *slog.Logger) *client {
@@ -197,7 +200,10 @@ func (c *client) initialize(ctx context.Context) error {
 		Capabilities capabilities                   `json:"capabilities"`
 		ServerInfo   struct{ Name, Version string } `json:"serverInfo"`
 	}
-	if err := c.call(ctx, protocol.MethodInitialize, params, &answer); err != nil {
+	var odd *json.UnmarshalTypeError // one member of the wrong type says nothing of the others, which have been read
+	if err := c.call(ctx, protocol.MethodInitialize, params, &answer); errors.As(err, &odd) {
+		c.log.Warn("odd capabilities", "server", c.spec.ID, "err", err)
+	} else if err != nil {
 		return fmt.Errorf("initialize: %w", err)
 	}
 	c.caps = answer.Capabilities

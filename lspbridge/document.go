@@ -94,11 +94,18 @@ func (c *client) close(path string) {
 // save tells of a save where the server wants to know. c.mu is held.
 func (c *client) save(path string) {
 	d := c.docs[path]
-	if d == nil || !c.caps.save {
+	if d == nil {
+		return
+	}
+	wanted, text := c.caps.save, c.caps.text
+	for _, r := range c.regs { // for whatever documents: more than it asked for does no harm
+		wanted, text = wanted || r.Method == protocol.MethodTextDocumentDidSave, text || r.IncludeText
+	}
+	if !wanted {
 		return
 	}
 	p := &protocol.DidSaveTextDocumentParams{TextDocument: protocol.TextDocumentIdentifier{URI: pathURI(path)}}
-	if c.caps.text {
+	if text {
 		p.Text = &d.text
 	}
 	c.mark(causeSave)

@@ -201,6 +201,11 @@ func TestFaults(t *testing.T) {
 		{"pull answers the wrong shape", fakelsp.Options{Pull: true, On: func(_ context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
 			return "what?", m == "textDocument/diagnostic", nil
 		}}, Pending, "wrong shape", ""},
+		{"pull answers that nothing has changed", fakelsp.Options{Pull: true, On: func(_ context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+			return map[string]string{"kind": "unchanged", "resultId": "1"}, m == "textDocument/diagnostic", nil
+		}}, Pending, "nothing has changed", ""},
+		{"announces capabilities of odd types", fakelsp.Options{Push: true, Versions: true, Capabilities: map[string]any{
+			"executeCommandProvider": true, "positionEncoding": 8, "renameProvider": "yes", "workspace": []int{1}}}, Fresh, "", "a.fake: one"},
 		{"pull fails", fakelsp.Options{Pull: true, On: func(_ context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
 			return nil, m == "textDocument/diagnostic", errors.New("boom\nstack")
 		}}, Pending, "fake: boom", ""},

@@ -160,6 +160,10 @@ func (c *client) register(params json.RawMessage) {
 		if strings.HasSuffix(r.Method, "Files") {
 			_ = json.Unmarshal(r.RegisterOptions, &reg.files)
 		}
+		switch r.Method {
+		case protocol.MethodTextDocumentDiagnostic, protocol.MethodTextDocumentDidSave:
+			_ = json.Unmarshal(r.RegisterOptions, &reg)
+		}
 		c.regs[r.ID] = reg
 	}
 	for _, r := range p.Unregisterations {

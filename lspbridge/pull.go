@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,15 +21,35 @@ const pullAtOnce = 8
 
 // settlePull asks for every file that changed since it was last asked for, or that another change may have touched.
 func (c *client) settlePull(ctx context.Context, paths []string, w way) error {
+	for range refreshTries {
+		ask := c.outdated(paths)
+		if len(ask) == 0 {
+			return nil
+		}
+		if err := c.pullAll(ctx, ask, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refreshTries is how often files are asked for again because the server said meanwhile that things look different now.
+const refreshTries = 3
+
+// outdated are the files whose last answer is about another state than the present one.
+func (c *client) outdated(paths []string) (ask []string) {
 	c.mu.Lock()
-	var ask []string
+	defer c.mu.Unlock()
 	for _, p := range paths {
 		f := c.store()[p]
 		if f == nil || !f.hasPull || f.pullSeq != c.seq || f.pullRef != c.refresh {
 			ask = append(ask, p)
 		}
 	}
-	c.mu.Unlock()
+	return ask
+}
+
+func (c *client) pullAll(ctx context.Context, ask []string, w way) error {
 	errs := make([]error, len(ask))
 	var wg sync.WaitGroup
 	limit := make(chan struct{}, pullAtOnce)
@@ -49,6 +70,13 @@ const (
 	codeContentModified jsonrpc2.Code = -32801
 )
 
+// again reports an error that asks for the same question once more.
+func again(e *jsonrpc2.Error) bool {
+	var data struct{ RetriggerRequest *bool }
+	_ = json.Unmarshal(e.Data, &data)
+	return e.Code == codeContentModified || e.Code == codeServerCancelled && (data.RetriggerRequest == nil || *data.RetriggerRequest)
+}
+
 // pull asks for one file and stores the answer.
 func (c *client) pull(ctx context.Context, path string, w way) error {
 	for try := 0; ; try++ {
@@ -64,7 +92,7 @@ func (c *client) pull(ctx context.Context, path string, w way) error {
 			items, related, err = c.pullReport(ctx, path)
 		}
 		var e *jsonrpc2.Error
-		if errors.As(err, &e) && (e.Code == codeServerCancelled || e.Code == codeContentModified) && try < 3 {
+		if errors.As(err, &e) && again(e) && try < 3 {
 			continue
 		}
 		if err != nil {
@@ -118,31 +146,68 @@ func (c *client) stumbled(params json.RawMessage) {
 	}
 }
 
-func (c *client) pullReport(ctx context.Context, path string) ([]Diagnostic, map[string][]Diagnostic, error) {
+// identifiers are the names of a server's sources of pull diagnostics, each to be asked by itself; "" is the one without.
+func (c *client) identifiers() []string {
+	var static registration
+	_ = json.Unmarshal(c.caps.Diagnostic, &static)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	names := map[string]bool{}
+	if has(c.caps.Diagnostic) {
+		names[static.Identifier] = true
+	}
+	for _, r := range c.regs {
+		if r.Method == protocol.MethodTextDocumentDiagnostic {
+			names[r.Identifier] = true
+		}
+	}
+	if len(names) == 0 { // it has just taken back what made us ask
+		return []string{""}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// pullReport asks every source of a server's about one file.
+func (c *client) pullReport(ctx context.Context, path string) (items []Diagnostic, related map[string][]Diagnostic, err error) {
+	related = map[string][]Diagnostic{}
+	for _, name := range c.identifiers() {
+		if err := c.pullFrom(ctx, path, name, &items, related); err != nil {
+			return nil, nil, err
+		}
+	}
+	return items, related, nil
+}
+
+func (c *client) pullFrom(ctx context.Context, path, name string, items *[]Diagnostic, related map[string][]Diagnostic) error {
 	var r lsp.Report
 	c.mu.Lock()
 	delete(c.stumbles, path)
 	c.mu.Unlock()
-	err := c.call(ctx, protocol.MethodTextDocumentDiagnostic, map[string]any{"textDocument": map[string]any{"uri": pathURI(path)}}, &r)
-	if err != nil {
-		return nil, nil, err
+	params := map[string]any{"textDocument": map[string]any{"uri": pathURI(path)}}
+	if name != "" {
+		params["identifier"] = name
+	}
+	if err := c.call(ctx, protocol.MethodTextDocumentDiagnostic, params, &r); err != nil {
+		return err
 	}
 	c.mu.Lock()
 	why := c.stumbles[path]
 	c.mu.Unlock()
-	if why != "" {
-		return nil, nil, errors.New(why)
+	switch {
+	case why != "":
+		return errors.New(why)
+	case r.Kind == "" && r.Items == nil: // null, or something else: no word is not "no problems"
+		return errors.New("it answered without a report")
+	case r.Kind == "unchanged": // since an answer that nobody has told it of
+		return errors.New("it answered that nothing has changed, and was not asked that")
 	}
-	if r.Kind == "" && r.Items == nil { // null, or something else: no word is not "no problems"
-		return nil, nil, errors.New("it answered without a report")
-	}
-	related := map[string][]Diagnostic{}
 	for u, rel := range r.Related {
-		if p := uriPath(u); p != "" && rel.Kind != "unchanged" {
-			related[p] = c.convert(p, lsp.Diagnostics(rel.Items))
+		if p := uriPath(u); p != "" && p != path && rel.Kind != "unchanged" {
+			related[p] = append(related[p], c.convert(p, lsp.Diagnostics(rel.Items))...)
 		}
 	}
-	return c.convert(path, lsp.Diagnostics(r.Items)), related, nil
+	*items = append(*items, c.convert(path, lsp.Diagnostics(r.Items))...)
+	return nil
 }
 
 const tsserverRequest = "typescript.tsserverRequest"
