@@ -2,6 +2,7 @@ package provider
 
 import (
 	"encoding/json"
+	"errors"
 	"strconv"
 )
 
@@ -22,7 +23,19 @@ type anthropicBlock struct {
 	id, name  string
 	index     int // of the call
 	args      []byte
+	whole     int // bytes of args that came with the block's start
 	signature string
+}
+
+type anthropicContent struct {
+	Type      string          `json:"type"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Text      string          `json:"text"`
+	Thinking  string          `json:"thinking"`
+	Signature string          `json:"signature"`
+	Data      string          `json:"data"`
+	Input     json.RawMessage `json:"input"`
 }
 
 type anthropicEvent struct {
@@ -36,17 +49,8 @@ type anthropicEvent struct {
 		PartialJSON json.RawMessage `json:"partial_json"`
 		StopReason  string          `json:"stop_reason"`
 	} `json:"delta"`
-	ContentBlock *struct {
-		Type      string          `json:"type"`
-		ID        string          `json:"id"`
-		Name      string          `json:"name"`
-		Text      string          `json:"text"`
-		Thinking  string          `json:"thinking"`
-		Signature string          `json:"signature"`
-		Data      string          `json:"data"`
-		Input     json.RawMessage `json:"input"`
-	} `json:"content_block"`
-	Message *struct {
+	ContentBlock *anthropicContent `json:"content_block"`
+	Message      *struct {
 		Usage *anthropicUsage `json:"usage"`
 	} `json:"message"`
 	Usage *anthropicUsage `json:"usage"`
@@ -64,9 +68,15 @@ func (a *anthropicAnswer) event(data []byte) (progress, error) {
 		return more, err
 	}
 	a.like.clear()
+	if len(data) > 0 && data[0] == '[' { // [DONE], from gateways
+		return more, nil
+	}
 	var ev anthropicEvent
 	if err := json.Unmarshal(data, &ev); err != nil {
-		return more, errBadEvent
+		var typeErr *json.UnmarshalTypeError
+		if !errors.As(err, &typeErr) { // events and blocks that are new may have fields of other types
+			return more, errBadEvent
+		}
 	}
 	switch ev.Type {
 	case "content_block_delta":
@@ -89,6 +99,8 @@ func (a *anthropicAnswer) event(data []byte) (progress, error) {
 		if a.over {
 			return finished, nil
 		}
+	case "message": // a server that does not stream
+		return done, a.whole(data)
 	case "message_stop":
 		a.over = true
 		return done, nil
@@ -100,6 +112,26 @@ func (a *anthropicAnswer) event(data []byte) (progress, error) {
 		return more, f
 	}
 	return more, nil
+}
+
+// whole reads a message that came at once.
+func (a *anthropicAnswer) whole(data []byte) error {
+	var m struct {
+		Content []anthropicContent `json:"content"`
+		Stop    string             `json:"stop_reason"`
+		Usage   *anthropicUsage    `json:"usage"`
+	}
+	_ = json.Unmarshal(data, &m) // fields of other types are left out
+	for i := range m.Content {
+		if err := a.start(&anthropicEvent{Index: i, ContentBlock: &m.Content[i]}); err != nil {
+			return err
+		}
+		if err := a.close(i); err != nil {
+			return err
+		}
+	}
+	a.stop, a.over = anthropicStop(m.Stop), true
+	return a.count(m.Usage)
 }
 
 func anthropicStop(reason string) StopReason {
@@ -137,6 +169,9 @@ func (a *anthropicAnswer) start(ev *anthropicEvent) error {
 	if a.blocks == nil {
 		a.blocks = map[int]*anthropicBlock{}
 	}
+	if err := a.close(ev.Index); err != nil { // nobody closed the one before
+		return err
+	}
 	bl := &anthropicBlock{kind: c.Type, signature: c.Signature}
 	a.blocks[ev.Index] = bl
 	switch c.Type {
@@ -158,7 +193,7 @@ func (a *anthropicAnswer) start(ev *anthropicEvent) error {
 		}
 		// Some compatible servers put the whole input here instead of streaming it.
 		if in := string(c.Input); in != "" && in != "{}" && in != "null" {
-			bl.args = append(bl.args, in...)
+			bl.args, bl.whole = append(bl.args, in...), len(in)
 			return a.out.send(Event{Type: EventToolDelta, Index: bl.index, Text: in})
 		}
 	}
@@ -211,7 +246,11 @@ func (a *anthropicAnswer) close(index int) error {
 	delete(a.blocks, index)
 	switch bl.kind {
 	case "tool_use":
-		return a.out.send(Event{Type: EventToolEnd, Index: bl.index, CallID: bl.id, Name: bl.name, Text: wrapArguments(string(bl.args))})
+		args := bl.args
+		if again := args[bl.whole:]; json.Valid(again) { // the input came with the start, and in pieces once more
+			args = again
+		}
+		return a.out.send(Event{Type: EventToolEnd, Index: bl.index, CallID: bl.id, Name: bl.name, Text: wrapArguments(string(args))})
 	case "thinking", "redacted_thinking":
 		if bl.signature != "" {
 			return a.out.send(Event{Type: EventThinking, Signature: bl.signature})

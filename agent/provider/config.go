@@ -157,7 +157,7 @@ func (b *base) httpClient() *http.Client {
 var sharedClient = sync.OnceValue(func() *http.Client {
 	dial := &net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Client{
-		Transport: &http.Transport{
+		Transport: unpacking{&http.Transport{
 			Proxy:               http.ProxyFromEnvironment,
 			DialContext:         dial.DialContext,
 			ForceAttemptHTTP2:   true,
@@ -168,7 +168,7 @@ var sharedClient = sync.OnceValue(func() *http.Client {
 			WriteBufferSize:     64 << 10,
 			ReadBufferSize:      32 << 10,
 			DisableCompression:  true, // a compressed stream is held back by the compressor
-		},
+		}},
 		// A key must not follow a redirect to another host; net/http knows only Authorization as a secret.
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			if first := via[0].URL; req.URL.Host != first.Host || req.URL.Scheme != first.Scheme || len(via) > 5 {

@@ -30,7 +30,7 @@ var errNoAPI = errors.New("the server answered with a web page")
 
 // cutBy is a cut with its cause.
 func cutBy(cause error) error {
-	if errors.Is(cause, errEventTooLong) {
+	if errors.Is(cause, errEventTooLong) || errors.Is(cause, errBadEvent) {
 		return cause
 	}
 	return errCut

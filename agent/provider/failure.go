@@ -123,6 +123,9 @@ func parseFailure(status int, header http.Header, body []byte) *apiFailure {
 			RetryDelay string `json:"retryDelay"`
 		} `json:"details"`
 	}
+	if string(top.Error) == "null" {
+		top.Error = nil
+	}
 	switch {
 	case len(top.Error) > 0 && json.Unmarshal(top.Error, &inner) == nil:
 		f.message, f.kind, f.code = inner.Message, inner.Type, rawText(inner.Code)

@@ -60,6 +60,9 @@ func (a *geminiAnswer) event(data []byte) (progress, error) {
 		return more, err
 	}
 	a.like.clear()
+	if len(data) > 0 && data[0] == '[' { // [DONE], from gateways
+		return more, nil
+	}
 	var ch geminiChunk
 	if err := json.Unmarshal(data, &ch); err != nil {
 		var typeErr *json.UnmarshalTypeError

@@ -121,6 +121,9 @@ func (c *chatCall) arguments() string {
 	if c.pieces < 2 || json.Valid(c.args) {
 		return wrapArguments(whole)
 	}
+	if rest, ok := strings.CutPrefix(whole, "{}"); ok && json.Valid([]byte(rest)) {
+		return rest // begun as none, and then told in pieces
+	}
 	if last := whole[c.last:]; (c.grows || c.repeats || last == whole[:c.last]) && strings.HasPrefix(last, "{") && json.Valid([]byte(last)) {
 		return last
 	}

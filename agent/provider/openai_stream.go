@@ -19,6 +19,7 @@ type chatAnswer struct {
 	details []chatDetail
 	finish  string
 	said    bool // anything came: text, thinking, a call
+	pieces  bool // deltas came: a message behind them says it all once more
 	refused bool
 	usage   Usage
 	counted bool // usage is known and not emitted yet
@@ -39,7 +40,11 @@ type chatChunk struct {
 		Usage *chatUsage      `json:"usage"`
 		Error json.RawMessage `json:"error"`
 	} `json:"x_groq"`
-	Object string `json:"object"`
+	Object  string          `json:"object"`
+	Message json.RawMessage `json:"message"`
+	Type    json.RawMessage `json:"type"`
+	Code    json.RawMessage `json:"code"`
+	Detail  json.RawMessage `json:"detail"`
 }
 
 type chatDelta struct {
@@ -120,7 +125,7 @@ func (a *chatAnswer) event(data []byte) (progress, error) {
 			return more, errBadEvent
 		}
 	}
-	if len(ch.Error) > 0 && string(ch.Error) != "null" || ch.Object == "error" {
+	if len(ch.Error) > 0 && string(ch.Error) != "null" || ch.Object == "error" || a.failure(&ch) {
 		return more, parseFailure(0, nil, data)
 	}
 	if ch.XGroq != nil {
@@ -141,7 +146,11 @@ func (a *chatAnswer) event(data []byte) (progress, error) {
 		}
 		d := c.Delta
 		if d == nil {
-			d = c.Message
+			if d = c.Message; d != nil && a.pieces {
+				d = &chatDelta{ToolCalls: d.ToolCalls} // which are told apart by their ids
+			}
+		} else {
+			a.pieces = true
 		}
 		if d != nil {
 			if err := a.delta(d); err != nil {
@@ -159,6 +168,14 @@ func (a *chatAnswer) event(data []byte) (progress, error) {
 		a.learn(data, ch.Choices[0].Delta)
 	}
 	return more, nil
+}
+
+// failure recognises one that is not called an error: no choices, and words about what went wrong.
+func (a *chatAnswer) failure(ch *chatChunk) bool {
+	if ch.Choices != nil || ch.Usage != nil || a.finish != "" {
+		return false
+	}
+	return jsonText(ch.Message) != "" && (!a.said || len(ch.Type)+len(ch.Code) > 0) || len(ch.Detail) > 0 && string(ch.Detail) != "null"
 }
 
 // learn makes a delta with one text and nothing else the template.

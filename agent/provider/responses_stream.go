@@ -11,8 +11,11 @@ type responsesAnswer struct {
 	calls    map[int]*responsesCall // by output index
 	count    int
 	ids      idSet
-	said     map[int]bool // output indexes whose text or summary was streamed
-	thought  bool         // a summary was streamed: the next part of it begins a paragraph
+	said     map[int]bool   // output indexes whose text or summary was streamed
+	spoke    bool           // any text came
+	items    bool           // items were told one by one
+	early    map[int]string // by output index: arguments that came before their call
+	thought  bool           // a summary was streamed: the next part of it begins a paragraph
 	refused  bool
 	stop     StopReason
 	over     bool
@@ -24,35 +27,40 @@ type responsesAnswer struct {
 type responsesCall struct {
 	at       int
 	id, name string
+	key      string // the server's id
 	args     []byte
 	ended    bool
 }
 
+// responsesEvent is an event, or, of a server that does not stream, the response itself.
 type responsesEvent struct {
 	Type        string          `json:"type"`
 	OutputIndex int             `json:"output_index"`
 	Delta       json.RawMessage `json:"delta"`
 	Arguments   string          `json:"arguments"`
 	Item        *responsesItem  `json:"item"`
-	Response    *struct {
-		Status     string `json:"status"`
-		Incomplete *struct {
-			Reason string `json:"reason"`
-		} `json:"incomplete_details"`
-		Error  json.RawMessage `json:"error"`
-		Output []responsesItem `json:"output"`
-		Usage  *struct {
-			Input  int `json:"input_tokens"`
-			Output int `json:"output_tokens"`
-			InMore struct {
-				Cached int `json:"cached_tokens"`
-				Write  int `json:"cache_write_tokens"`
-			} `json:"input_tokens_details"`
-			OutMore struct {
-				Reasoning int `json:"reasoning_tokens"`
-			} `json:"output_tokens_details"`
-		} `json:"usage"`
-	} `json:"response"`
+	Response    *responsesBody  `json:"response"`
+	Object      string          `json:"object"`
+}
+
+type responsesBody struct {
+	Status     string `json:"status"`
+	Incomplete *struct {
+		Reason string `json:"reason"`
+	} `json:"incomplete_details"`
+	Error  json.RawMessage `json:"error"`
+	Output []responsesItem `json:"output"`
+	Usage  *struct {
+		Input  int `json:"input_tokens"`
+		Output int `json:"output_tokens"`
+		InMore struct {
+			Cached int `json:"cached_tokens"`
+			Write  int `json:"cache_write_tokens"`
+		} `json:"input_tokens_details"`
+		OutMore struct {
+			Reasoning int `json:"reasoning_tokens"`
+		} `json:"output_tokens_details"`
+	} `json:"usage"`
 }
 
 type responsesItem struct {
@@ -85,6 +93,10 @@ func (a *responsesAnswer) event(data []byte) (progress, error) {
 			return more, errBadEvent
 		}
 	}
+	if ev.Type == "" && ev.Object == "response" {
+		ev.Type, ev.Response = "response.completed", &responsesBody{}
+		_ = json.Unmarshal(data, ev.Response)
+	}
 	switch ev.Type {
 	case "response.output_text.delta":
 		index := ev.OutputIndex
@@ -115,18 +127,30 @@ func (a *responsesAnswer) event(data []byte) (progress, error) {
 			}
 		}
 	case "response.function_call_arguments.done":
-		if c := a.calls[ev.OutputIndex]; c != nil && ev.Arguments != "" {
+		switch c := a.calls[ev.OutputIndex]; {
+		case ev.Arguments == "":
+		case c != nil && !c.ended:
 			c.args = []byte(ev.Arguments)
+		default:
+			if a.early == nil {
+				a.early = map[int]string{}
+			}
+			a.early[ev.OutputIndex] = ev.Arguments
 		}
 	case "response.output_item.added":
+		a.items = true
 		if it := ev.Item; it != nil && it.Type == "function_call" {
 			_, err := a.begin(ev.OutputIndex, it)
 			return more, err
 		}
 		a.thought = false
 	case "response.output_item.done":
+		a.items = true
 		return more, a.item(ev.OutputIndex, ev.Item)
 	case "response.completed", "response.incomplete", "response.done":
+		if r := ev.Response; r != nil && (r.Status == "failed" || r.Status == "cancelled") {
+			return more, responsesFailure(&ev, data)
+		}
 		return done, a.close(&ev)
 	case "response.failed", "response.cancelled", "error", "":
 		return more, responsesFailure(&ev, data)
@@ -160,18 +184,17 @@ func (a *responsesAnswer) text(index int, t string) error {
 	if !a.said[index] {
 		a.mark(index)
 	}
+	a.spoke = true
 	return a.out.send(Event{Type: EventText, Text: t})
 }
 
 func (a *responsesAnswer) begin(index int, it *responsesItem) (*responsesCall, error) {
-	if c := a.calls[index]; c != nil {
-		return c, nil
+	id := it.key()
+	if c := a.calls[index]; c != nil && (!c.ended || id == "" || id == c.key) {
+		return c, nil // else a gateway without indexes begins another one
 	}
-	id := it.CallID
-	if id == "" {
-		id = it.ID
-	}
-	c := &responsesCall{at: a.count, id: a.ids.unique(id), name: it.Name}
+	c := &responsesCall{at: a.count, id: a.ids.unique(id), key: id, name: it.Name, args: []byte(a.early[index])}
+	delete(a.early, index)
 	a.count++
 	if a.calls == nil {
 		a.calls = map[int]*responsesCall{}
@@ -200,13 +223,6 @@ func (a *responsesAnswer) item(index int, it *responsesItem) error {
 		return a.endCall(c)
 	case "reasoning":
 		a.thought = false
-		if it.Encrypted == "" {
-			return nil
-		}
-		sig, err := json.Marshal(reasoningItem{ID: it.ID, Summary: it.Summary, Encrypted: it.Encrypted})
-		if err != nil {
-			return nil
-		}
 		if !a.said[index] {
 			a.mark(index)
 			for _, s := range summaryTexts(it.Summary) {
@@ -214,6 +230,10 @@ func (a *responsesAnswer) item(index int, it *responsesItem) error {
 					return err
 				}
 			}
+		}
+		sig, err := json.Marshal(reasoningItem{ID: it.ID, Summary: it.Summary, Encrypted: it.Encrypted})
+		if it.Encrypted == "" || err != nil {
+			return nil
 		}
 		return a.out.send(Event{Type: EventThinking, Signature: string(sig)})
 	case "message":
@@ -274,16 +294,55 @@ func (a *responsesAnswer) close(ev *responsesEvent) error {
 			CacheRead: u.InMore.Cached, CacheWrite: u.InMore.Write,
 		}
 	}
-	// A gateway may leave out item events; the closing event has everything.
+	// A gateway may leave out item events; the closing event has everything, though not always at the same index.
+	spoke := a.spoke
 	for i := range r.Output {
 		it := &r.Output[i]
-		if it.Type == "function_call" && (a.calls[i] == nil || !a.calls[i].ended) || it.Type != "function_call" && it.Type != "reasoning" && !a.said[i] {
-			if err := a.item(i, it); err != nil {
-				return err
+		at, known := i, false
+		switch it.Type {
+		case "function_call":
+			if at, known = a.told(i, it); known {
+				continue
 			}
+		case "message":
+			known = spoke
+		case "reasoning":
+			known = a.items
+		}
+		if known {
+			continue
+		}
+		if err := a.item(at, it); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// told finds a call of the closing event among those that were streamed: its index, and whether it is whole. A call
+// that nobody began gets an index of its own.
+func (a *responsesAnswer) told(i int, it *responsesItem) (index int, whole bool) {
+	if id := it.key(); id != "" {
+		for at, c := range a.calls {
+			if c.key == id {
+				return at, c.ended
+			}
+		}
+		if a.calls[i] != nil {
+			return -1 - i, false
+		}
+		return i, false
+	}
+	c := a.calls[i]
+	return i, c != nil && c.ended
+}
+
+// key is what a call is known by.
+func (it *responsesItem) key() string {
+	if it.CallID != "" {
+		return it.CallID
+	}
+	return it.ID
 }
 
 func (a *responsesAnswer) end() error {

@@ -80,26 +80,25 @@ func (b *base) run(ctx context.Context, model string, open func(context.Context)
 		cancel(nil)
 		_ = resp.Body.Close()
 	}()
-	switch kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind {
-	case "text/html":
-		return b.fail(ctx, model, errNoAPI)
-	case "application/json":
-		// A server that does not stream, or a failure with status 200.
-		data, err := io.ReadAll(io.LimitReader(w, maxEvent))
-		if err == nil {
-			_, err = a.event(data)
-		}
-		if err == nil {
-			err = a.end()
-		}
-		return b.fail(ctx, model, err)
-	}
 	events := newSSEReader(w)
 	defer events.close()
-	state := more
+	next := events.next
+	// What the body begins with says more than its type: proxies and small servers send streams as JSON or as pages,
+	// and the other way round. JSON is a server that does not stream, or a failure with status 200.
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch first := events.first(); {
+	case first == '{', first == '[':
+		next = newJSONValues(events, first).next
+	case first == '<':
+		return b.fail(ctx, model, errNoAPI)
+	}
+	state, none := more, true
 	for {
-		data, last, err := events.next()
+		data, last, err := next()
 		if err != nil {
+			if none && kind == "text/html" && ctx.Err() == nil {
+				return b.fail(ctx, model, errNoAPI)
+			}
 			if ctx.Err() != nil && !(state == finished && context.Cause(ctx) == errIdle) {
 				return b.fail(ctx, model, err)
 			}
@@ -109,6 +108,7 @@ func (b *base) run(ctx context.Context, model string, open func(context.Context)
 			}
 			return b.fail(ctx, model, end)
 		}
+		none = false
 		p, err := a.event(data)
 		if err != nil {
 			if errors.Is(err, errBadEvent) && last {

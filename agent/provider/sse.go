@@ -13,7 +13,7 @@ const maxEvent = 64 << 20
 
 var errEventTooLong = errors.New("an event of the stream is longer than 64 MiB")
 
-// sseReader reads server-sent events: LF or CRLF, comments, several data lines. It holds nothing back: an event is
+// sseReader reads server-sent events: LF, CRLF or CR, comments, several data lines. It holds nothing back: an event is
 // returned at its blank line. It allocates only when an event outgrows its buffers.
 type sseReader struct {
 	r          io.Reader
@@ -22,6 +22,7 @@ type sseReader struct {
 	seen       int // bytes after start that hold no newline
 	data       []byte
 	has        bool // data lines were seen, even empty ones
+	eol        byte // what ends a line; 0: the first end has not come
 	err        error
 	pooled     *[sseBuffer]byte // what buf began as
 }
@@ -92,17 +93,60 @@ func (s *sseReader) next() (data []byte, last bool, err error) {
 	}
 }
 
+// first is the first byte that is no white space, which stays unread with what follows; 0 when there is none.
+func (s *sseReader) first() byte {
+	for {
+		s.start += len(s.buf[s.start:s.end]) - len(bytes.TrimLeft(s.buf[s.start:s.end], " \t\r\n"))
+		rest := s.buf[s.start:s.end]
+		mark := min(len(rest), len(byteOrderMark))
+		switch {
+		case mark > 0 && string(rest[:mark]) == byteOrderMark[:mark]:
+			if mark == len(byteOrderMark) {
+				s.start += mark
+				continue
+			}
+		case len(rest) > 0:
+			return rest[0]
+		}
+		if s.err != nil {
+			return 0
+		}
+		s.fill()
+	}
+}
+
+const byteOrderMark = "\ufeff"
+
+// lineEnd finds what ends the next line: the first line tells how all end.
+func (s *sseReader) lineEnd(b []byte) int {
+	if s.eol == 0 {
+		i := bytes.IndexAny(b, "\r\n")
+		switch {
+		case i < 0, b[i] == '\r' && i+1 == len(b) && s.err == nil: // the next byte tells
+			return -1
+		case b[i] == '\r' && (i+1 == len(b) || b[i+1] != '\n'):
+			s.eol = '\r'
+		default:
+			s.eol = '\n'
+		}
+	}
+	return bytes.IndexByte(b, s.eol)
+}
+
 // line returns the next line without its end; ok is false when the stream has ended and err is set.
 func (s *sseReader) line() ([]byte, bool) {
 	for {
-		if i := bytes.IndexByte(s.buf[s.start+s.seen:s.end], '\n'); i >= 0 {
+		if i := s.lineEnd(s.buf[s.start+s.seen : s.end]); i >= 0 {
 			line := s.buf[s.start : s.start+s.seen+i]
 			s.start += s.seen + i + 1
 			s.seen = 0
 			return bytes.TrimSuffix(line, []byte("\r")), true
 		}
-		s.seen = s.end - s.start
+		if s.seen = s.end - s.start; s.eol == 0 && s.seen > 0 && s.buf[s.end-1] == '\r' {
+			s.seen--
+		}
 		if s.err != nil {
+			s.seen = s.end - s.start
 			if s.seen == 0 {
 				return nil, false
 			}

@@ -1,0 +1,58 @@
+package provider
+
+import (
+	"encoding/json"
+	"io"
+)
+
+// jsonValues reads an answer that is no event stream: one value, a list of them, or one after the other.
+type jsonValues struct {
+	dec  *json.Decoder
+	list bool // within the brackets of a list
+}
+
+// newJSONValues goes on with what a reader of events has and has not read yet; first is the first byte of it.
+func newJSONValues(s *sseReader, first byte) *jsonValues {
+	v := &jsonValues{dec: json.NewDecoder(io.LimitReader(unread{s}, maxEvent))}
+	if first == '[' {
+		_, _ = v.dec.Token()
+		v.list = true
+	}
+	return v
+}
+
+// next is the next value; the error is io.EOF behind the last one.
+func (v *jsonValues) next() (data []byte, last bool, err error) {
+	if v.list && !v.dec.More() {
+		if _, err := v.dec.Token(); err != nil && err != io.EOF {
+			return nil, true, notJSON(err)
+		}
+		v.list = false
+	}
+	var raw json.RawMessage
+	if err := v.dec.Decode(&raw); err != nil {
+		return nil, true, notJSON(err)
+	}
+	return raw, false, nil
+}
+
+func notJSON(err error) error {
+	if _, ok := err.(*json.SyntaxError); ok {
+		return errBadEvent
+	}
+	return err
+}
+
+// unread is what a reader of events holds, and then what it would read.
+type unread struct{ s *sseReader }
+
+func (u unread) Read(p []byte) (int, error) {
+	if s := u.s; s.start < s.end {
+		n := copy(p, s.buf[s.start:s.end])
+		s.start += n
+		return n, nil
+	} else if s.err != nil {
+		return 0, s.err
+	}
+	return u.s.r.Read(p)
+}
