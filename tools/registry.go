@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pillion-dev/pillion/tools/fuzzy"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
@@ -175,7 +176,7 @@ func Close(name string, offered []Tool) []string {
 	var all []scored
 	for _, t := range offered {
 		id := strings.ToLower(t.ID)
-		d := distance(name, id)
+		d := fuzzy.Slips(name, id)
 		if len(id) > 2 && len(name) > 2 && (strings.Contains(name, id) || strings.Contains(id, name)) {
 			d = min(d, 1)
 		}
@@ -189,25 +190,4 @@ func Close(name string, offered []Tool) []string {
 		out = append(out, s.id)
 	}
 	return out
-}
-
-// distance is Levenshtein's, over bytes.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/pillion-dev/pillion/tools/fuzzy"
 )
 
 // check compares a tree with the Go type that will hold it and reports unknown keys and wrong values. What is wrong
@@ -215,7 +217,7 @@ func didYouMean(word string, known []string) string {
 		if strings.EqualFold(k, word) {
 			return fmt.Sprintf("; did you mean %q?", k)
 		}
-		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < best && d < len(k) {
+		if d := fuzzy.Slips(strings.ToLower(word), strings.ToLower(k)); d < best && d < len(k) {
 			best, at = d, k
 		}
 	}
@@ -223,24 +225,4 @@ func didYouMean(word string, known []string) string {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %q?", at)
-}
-
-// distance is Levenshtein's, over bytes: keys are short and ASCII.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		last := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			last, row[j] = row[j], min(row[j]+1, row[j-1]+1, last+cost)
-		}
-	}
-	return row[len(b)]
 }

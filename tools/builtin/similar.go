@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+
+	"github.com/pillion-dev/pillion/tools/fuzzy"
 )
 
 const (
@@ -66,7 +68,7 @@ func likeness(want, have string) int {
 	case stem(want) == stem(have) && len(stem(want)) > 0:
 		return 90
 	}
-	if d := distance(want, have); d <= max(1, len(want)/4) {
+	if d := fuzzy.Slips(want, have); d <= max(1, len(want)/4) {
 		return 80 - d
 	}
 	if len(have) > 1 && len(want) > 1 && (strings.Contains(have, want) || strings.Contains(want, have)) {
@@ -79,29 +81,3 @@ func likeness(want, have string) int {
 }
 
 func stem(name string) string { return strings.TrimSuffix(name, filepath.Ext(name)) }
-
-// distance counts the letters to add, drop, change or swap with their neighbour, in bytes: file names are short.
-func distance(a, b string) int {
-	if len(a) > 255 || len(b) > 255 {
-		return 255
-	}
-	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
-	for j := range rows[1] {
-		rows[1][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		old, last, row := rows[(i-1)%3], rows[i%3], rows[(i+1)%3]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(last[j-1]+cost, last[j]+1, row[j-1]+1)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], old[j-2]+1)
-			}
-		}
-	}
-	return rows[(len(a)+1)%3][len(b)]
-}

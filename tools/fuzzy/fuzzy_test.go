@@ -103,3 +103,16 @@ func BenchmarkFiftyThousand(b *testing.B) {
 		})
 	}
 }
+
+func TestSlips(t *testing.T) {
+	long := strings.Repeat("x", 256)
+	for _, c := range []struct {
+		a, b string
+		n    int
+	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"read", "raed", 1}, {"read", "reads", 1}, {"edit", "exit", 1}, {"kitten", "sitting", 3}, {"ca", "abc", 3},
+		{long[1:], long[2:], 1}, {long, long, 255}, {"a", long, 255}} {
+		if got := Slips(c.a, c.b); got != c.n {
+			t.Errorf("%.10q to %.10q: %d, want %d", c.a, c.b, got, c.n)
+		}
+	}
+}

@@ -1,0 +1,33 @@
+package fuzzy
+
+// maxSlips is what a name longer than can be a slip of the fingers is away from any other.
+const maxSlips = 255
+
+// Slips counts the letters to add, drop, change or swap with their neighbour until one name is the other, in bytes:
+// names are short. Of names longer than 255 bytes it says 255.
+func Slips(a, b string) int {
+	if len(a) > maxSlips || len(b) > maxSlips {
+		return maxSlips
+	}
+	var cells [3 * (maxSlips + 1)]int
+	n := len(b) + 1
+	rows := [3][]int{cells[:n], cells[n : 2*n], cells[2*n : 3*n]}
+	for j := range rows[1] {
+		rows[1][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		old, last, row := rows[(i-1)%3], rows[i%3], rows[(i+1)%3]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j-1]+cost, last[j]+1, row[j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], old[j-2]+1)
+			}
+		}
+	}
+	return rows[(len(a)+1)%3][len(b)]
+}
