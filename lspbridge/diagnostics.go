@@ -14,8 +14,9 @@ import (
 // fileDiags is what a server said of a file. Values are never changed, only replaced, so snapshots are cheap.
 type fileDiags struct {
 	pushed  []Diagnostic
-	pushVer int32  // version the push was for; 0 when the server did not say
-	pushSeq uint64 // client.seq when it came
+	pushVer int32     // version the push was for; 0 when the server did not say
+	pushSeq uint64    // client.seq when it came
+	pushAt  time.Time // … and said something new
 	hasPush bool
 	pulled  []Diagnostic
 	pullSeq uint64 // client.seq when it was asked for
@@ -40,6 +41,13 @@ func (f *fileDiags) items() []Diagnostic {
 		}
 	}
 	return out
+}
+
+// sameProblems reports that a person would see no difference.
+func sameProblems(a, b []Diagnostic) bool {
+	return slices.EqualFunc(a, b, func(a, b Diagnostic) bool {
+		return a.Range == b.Range && a.Message == b.Message && a.Severity == b.Severity && a.Code == b.Code && a.Server == b.Server
+	})
 }
 
 // overlay is a transaction on the open documents: while it lasts, what the server says belongs to it.
@@ -99,10 +107,14 @@ func (c *client) published(p lsp.Publish) {
 	if old := files[path]; old != nil {
 		f = *old
 	}
-	f.pushed, f.pushSeq, f.pushVer, f.hasPush = items, c.seq, 0, true
+	var version int32
 	if p.Version != nil {
-		f.pushVer = *p.Version
+		version = *p.Version
 	}
+	if !f.hasPush || f.pushVer != version || version == 0 || !sameProblems(f.pushed, items) {
+		f.pushAt = time.Now() // else it only says once more what is known: of a text that was rolled back, mostly
+	}
+	f.pushed, f.pushSeq, f.pushVer, f.hasPush = items, c.seq, version, true
 	delete(c.waited, path)
 	if c.way() != byTSServer { // its pushes come late and say the same
 		files[path] = &f

@@ -243,6 +243,29 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// A publish that has just come may be the first of two, also for whoever asks only after it has come.
+func TestAPublishOfAMomentAgoMayNotBeTheLast(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFaked(t, Quirks{}, fakelsp.Options{Versions: true}, map[string]string{"a.fake": "BAD one\n"})
+		defer f.Close(context.Background())
+		f.Diagnostics(f.ctx(100*time.Millisecond), f.path) // opens it, and gives up
+		synctest.Wait()
+		f.server().Publish("file:///p/a.fake", 1, nil)
+		synctest.Wait()
+		time.AfterFunc(pushSettle/2, func() { f.server().Publish("file:///p/a.fake", 1, fakelsp.Problems("BAD one")) })
+		if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.State != Fresh || messages(r.Items) != "a.fake: one" {
+			t.Errorf("%s %q: %q", r.State, r.Reason, messages(r.Items))
+		}
+		start := time.Now()
+		time.Sleep(time.Second)
+		f.server().Publish("file:///p/a.fake", 1, fakelsp.Problems("BAD one"))
+		synctest.Wait()
+		if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.State != Fresh || time.Since(start) > time.Second {
+			t.Errorf("what is only said again was waited for: %s after %v", r.State, time.Since(start))
+		}
+	})
+}
+
 // A late publish is for the version it names, and not for the one we asked about.
 func TestR17LatePublishesAreNotFresh(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -120,9 +120,7 @@ func (m *Manager) live(paths []string) {
 		m.mu.Lock()
 		before := m.told[p]
 		same := before.State == r.State || len(before.Items)+len(r.Items) == 0
-		same = same && slices.EqualFunc(before.Items, r.Items, func(a, b Diagnostic) bool {
-			return a.Range == b.Range && a.Message == b.Message && a.Severity == b.Severity && a.Code == b.Code && a.Server == b.Server
-		})
+		same = same && sameProblems(before.Items, r.Items)
 		m.told[p] = r
 		if len(r.Items) == 0 {
 			delete(m.told, p)

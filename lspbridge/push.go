@@ -48,7 +48,7 @@ func (c *client) settlePush(ctx context.Context, paths []string) error {
 	other := false
 	c.mu.Unlock()
 	if already {
-		return nil
+		return c.settleLast(ctx, paths, seq, unversioned)
 	}
 	c.mu.Lock()
 	mute := c.loading() == "" && slices.ContainsFunc(paths, func(p string) bool { return !fresh(p) && c.waited[p] >= muteAfter })
@@ -86,11 +86,28 @@ func (c *client) settlePush(ctx context.Context, paths []string) error {
 	}
 	c.mu.Lock()
 	c.latency = (3*c.latency + time.Since(start)) / 4
+	c.mu.Unlock()
+	return c.settleLast(ctx, paths, seq, unversioned)
+}
+
+// settleLast gives a server that has published for the present texts the time to say that it is done with them, or to
+// publish once more. Where its last word is older than that there is nothing to wait for.
+func (c *client) settleLast(ctx context.Context, paths []string, seq uint64, unversioned bool) error {
+	c.mu.Lock()
 	reports, settle := len(c.idleFile) > 0, pushSettle
 	if unversioned {
 		settle = max(150*time.Millisecond, c.latency)
 	}
+	var last time.Time
+	for _, p := range paths {
+		if f := c.store()[p]; f != nil && f.pushAt.After(last) {
+			last = f.pushAt
+		}
+	}
 	c.mu.Unlock()
+	if settle -= time.Since(last); settle <= 0 {
+		return nil
+	}
 	if reports {
 		done, cancel := context.WithTimeout(ctx, idleSettle)
 		defer cancel()
