@@ -142,6 +142,7 @@ func analyze(r Request) *Analysis {
 		st := state{dirs: []string{r.Dir}}
 		w.record(literal(r.Dir), Read, &st)
 		w.script(r.Command, &st)
+		w.runTraps()
 	}
 	w.finish()
 	return a

@@ -28,12 +28,15 @@ func (w *walker) builtin(name string, c *call, entry *Call) (fail state) {
 	switch name {
 	case "cd", "chdir":
 		entry.Silent = true
+		defer w.moved(c)
 		return w.cd(c.args[1:], c.st)
 	case "pushd":
 		entry.Silent = true
+		defer w.moved(c)
 		return w.pushd(c.args[1:], c.st)
 	case "popd":
 		entry.Silent = true
+		defer w.moved(c)
 		if n := len(c.st.stack); n > 0 && len(c.args) == 1 {
 			c.st.dirs, c.st.stack = c.st.stack[n-1], c.st.stack[:n-1]
 		} else {
@@ -42,7 +45,7 @@ func (w *walker) builtin(name string, c *call, entry *Call) (fail state) {
 		return *c.st
 	case "exit", "return", "logout":
 		entry.Silent = true
-		if c.wrapped {
+		if c.wrapped || !w.leaves(name, c) {
 			return fail
 		}
 		c.st.dead = true
@@ -81,6 +84,10 @@ func (w *walker) builtin(name string, c *call, entry *Call) (fail state) {
 		}
 	case "read", "mapfile", "readarray", "unset", "getopts", "wait":
 		w.setsNames(name, c)
+		if name == "unset" {
+			c.st.funcs = nil // which of them is gone does not matter: the others are looked at as programs too
+			fail.funcs = nil
+		}
 	case "let":
 		w.opaque("let evaluates its words")
 	}
@@ -94,6 +101,15 @@ func (w *walker) builtin(name string, c *call, entry *Call) (fail state) {
 		entry.Silent = true
 	}
 	return fail
+}
+
+// moved notes where the shell is now.
+func (w *walker) moved(c *call) {
+	if c.st.unknown {
+		w.lost = true
+	} else {
+		w.been = union(w.been, c.st.dirs)
+	}
 }
 
 // cd moves the shell. It may fail, and leave the shell where it was, unless the folder is there now.
@@ -241,25 +257,13 @@ func (w *walker) pushd(args []arg, st *state) (fail state) {
 	return fail
 }
 
-func (w *walker) trap(c *call) {
-	args := c.args[1:]
-	if len(args) > 0 && args[0].text == "--" {
-		args = args[1:]
+// leaves reports that exit or return surely ends what is walked: bash goes on after return outside of functions, logout
+// in a shell that is no login shell, and a status it does not understand.
+func (w *walker) leaves(name string, c *call) bool {
+	if name == "logout" || name == "return" && w.inFunc == 0 || len(c.args) > 2 {
+		return false
 	}
-	if len(args) < 2 {
-		return
-	}
-	s, ok := args[0].one()
-	if !ok {
-		w.opaque("a trap runs what cannot be read off the command")
-		return
-	}
-	if s == "-" || s == "" || s == "-l" || s == "-p" {
-		return
-	}
-	// It may run at any time, from any folder the shell was in.
-	inner := *c.st
-	w.script(s, &inner)
+	return len(c.args) == 1 || strings.Trim(c.args[1].text, "0123456789") == "" || strings.HasPrefix(c.args[1].src, "$?")
 }
 
 func (w *walker) options(c *call) {

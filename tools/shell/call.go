@@ -53,11 +53,22 @@ func (w *walker) run(c *call) state {
 		w.pathArgs(c, generic)
 		return *c.st
 	}
-	if f := w.funcs[name]; f != nil {
-		w.addCall(Call{Text: textOf(c.args), Program: name, ReadOnly: true, Silent: true})
-		w.invoke(f, c.st, c.in)
-		return *c.st
+	if !c.wrapped && w.funcs[name] != nil {
+		after, sure := w.calledFunction(name, c)
+		if sure {
+			w.addCall(Call{Text: textOf(c.args), Program: name, ReadOnly: true, Silent: true})
+			*c.st = after
+			return after
+		}
+		fail := w.named(name, c)
+		*c.st = merge(*c.st, after)
+		return merge(fail, after)
 	}
+	return w.named(name, c)
+}
+
+// named looks at the program, or builtin, of a name.
+func (w *walker) named(name string, c *call) state {
 	base, foreign := w.locate(name, c.st)
 	entry := Call{Text: textOf(append([]arg{plainArg(name)}, c.args[1:]...)), Program: base}
 	if name != base {

@@ -11,8 +11,9 @@ type state struct {
 	dirs    []string // absolute, as the shell's PWD shows them; links not resolved
 	prev    []string // OLDPWD
 	stack   [][]string
-	unknown bool // nobody can tell; dirs is void
-	dead    bool // after exit: nothing runs here
+	funcs   []string // names that surely mean functions now
+	unknown bool     // nobody can tell; dirs is void
+	dead    bool     // after exit: nothing runs here
 }
 
 // merge is the state when either a or b was left.
@@ -27,6 +28,7 @@ func merge(a, b state) state {
 	out.unknown = a.unknown || b.unknown
 	out.dirs = union(a.dirs, b.dirs)
 	out.prev = union(a.prev, b.prev)
+	out.funcs = both(a.funcs, b.funcs)
 	if len(out.dirs) > maxDirs {
 		out.unknown = true
 	}
@@ -46,6 +48,20 @@ func union(a, b []string) []string {
 	return out
 }
 
+// both are the names in a that are in b as well.
+func both(a, b []string) []string {
+	if slices.Equal(a, b) {
+		return a
+	}
+	var out []string
+	for _, s := range a {
+		if slices.Contains(b, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
 func (s *state) same(o *state) bool {
-	return s.unknown == o.unknown && s.dead == o.dead && slices.Equal(s.dirs, o.dirs)
+	return s.unknown == o.unknown && s.dead == o.dead && slices.Equal(s.dirs, o.dirs) && slices.Equal(s.funcs, o.funcs)
 }

@@ -32,7 +32,11 @@ type walker struct {
 	at        int // offset of the call being looked at
 
 	visiting map[string]bool
-	funcs    map[string]*function
+	funcs    map[string][]*function // all declarations, whether they run or not
+	inFunc   int                    // functions around what is walked
+	traps    []trapped
+	been     []string       // folders that the shell was in
+	lost     bool           // … and one that nobody can tell
 	calls    map[string]int // index in a.Calls by text
 	steps    int
 	depth    int
@@ -40,14 +44,6 @@ type walker struct {
 	inArith  bool // variables are looked up for arithmetic
 	removes  bool // something before may have removed a directory
 	writes   bool // a redirection or a program writes a named file
-}
-
-// function is a shell function with the script it stands in.
-type function struct {
-	body      *syntax.Stmt
-	src       string
-	vars      variables
-	chainEnds []chainSpan
 }
 
 // input is where a command's stdin comes from.
@@ -59,7 +55,7 @@ type input struct {
 }
 
 func newWalker(r Request, a *Analysis) *walker {
-	w := &walker{req: r, a: a, visiting: map[string]bool{}, funcs: map[string]*function{}, calls: map[string]int{}}
+	w := &walker{req: r, a: a, visiting: map[string]bool{}, funcs: map[string][]*function{}, calls: map[string]int{}}
 	w.paths = newPaths(r)
 	return w
 }
@@ -231,6 +227,9 @@ func (w *walker) command(s *syntax.Stmt, st *state, in input) state {
 		}
 		*st = after
 	case *syntax.FuncDecl:
+		if b, ok := declaredFirst(c); ok {
+			return w.binary(b, st, in)
+		}
 		w.function(c, st)
 	case *syntax.ArithmCmd:
 		w.arithm(c.X, st)
@@ -353,30 +352,4 @@ func (w *walker) loop(st *state, body func(*state)) {
 		st.unknown = true
 		body(st)
 	}
-}
-
-func (w *walker) function(c *syntax.FuncDecl, st *state) {
-	if c.Name == nil {
-		w.opaque("it declares a function without a name")
-		return
-	}
-	w.funcs[c.Name.Value] = &function{c.Body, w.src, w.vars, w.chainEnds}
-	inner := *st
-	w.stmt(c.Body, &inner, input{})
-}
-
-// invoke walks a function's body where it is called.
-func (w *walker) invoke(f *function, st *state, in input) {
-	if w.depth >= maxDepth {
-		w.opaque("functions call each other too deeply")
-		return
-	}
-	src, vars, ends, at := w.src, w.vars, w.chainEnds, w.at
-	w.src, w.vars, w.chainEnds = f.src, f.vars, f.chainEnds
-	w.depth++
-	fail := w.stmt(f.body, st, in)
-	*st = merge(*st, fail)
-	st.dead = false // return leaves the function only; exit is not told apart
-	w.depth--
-	w.src, w.vars, w.chainEnds, w.at = src, vars, ends, at
 }

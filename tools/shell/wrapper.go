@@ -264,6 +264,7 @@ func (w *walker) nested(a arg, st *state, by string) {
 		return
 	}
 	inner := *st
+	inner.funcs = nil // another shell
 	w.script(s, &inner)
 }
 
