@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -201,7 +202,7 @@ func (c *client) initialize(ctx context.Context) error {
 		ServerInfo   struct{ Name, Version string } `json:"serverInfo"`
 	}
 	var odd *json.UnmarshalTypeError // one member of the wrong type says nothing of the others, which have been read
-	if err := c.call(ctx, protocol.MethodInitialize, params, &answer); errors.As(err, &odd) {
+	if err := c.call(ctx, protocol.MethodInitialize, params, &answer); errors.As(err, &odd) && strings.HasPrefix(odd.Field, "capabilities.") {
 		c.log.Warn("odd capabilities", "server", c.spec.ID, "err", err)
 	} else if err != nil {
 		return fmt.Errorf("initialize: %w", err)
