@@ -133,19 +133,37 @@ func (w *walker) gitCommand(sub string, rest []arg, c *call, entry *Call) {
 			runs(next(i))
 		case has && (shortFor(key, "--exec") && sub == "rebase" || shortFor(key, "--extcmd")):
 			runs(plainArg(val))
-		case strings.HasPrefix(s, "-x") && len(s) > 2 && (sub == "rebase" || sub == "difftool"):
-			runs(plainArg(s[2:]))
+		case strings.HasPrefix(s, "-") && !strings.HasPrefix(s, "--") && len(s) > 2 && strings.Contains(s, "x") && (sub == "rebase" || sub == "difftool"):
+			if code := s[strings.IndexByte(s, 'x')+1:]; code != "" { // -ix 'make test', -x'make test'
+				runs(plainArg(code))
+			} else {
+				runs(next(i))
+			}
 		case sub == "filter-branch" && strings.HasSuffix(s, "-filter"):
 			runs(next(i))
 		case sub == "send-email" && strings.HasPrefix(s, "--"):
 			w.opaque("git " + sub + " " + s + " may run another program")
+		case sub == "filter-repo" && strings.HasSuffix(key, "-callback"), sub == "apply" && shortFor(key, "--unsafe-paths"), sub == "shell" && i == 0:
+			w.opaque("git " + sub + " " + key + " may run or write anything")
+			entry.NoGrant = true
+		case has && strings.HasPrefix(s, "--") && !gitText[key]:
+			w.genericArg(a.cut("="), Write, c.st) // --separate-git-dir=../x, --pathspec-from-file=…
+		case gitFileOptions[key]:
+			w.recordArg(next(i), Write, c.st)
 		}
 	}
 	words := gitWords(rest)
 	switch sub {
 	case "submodule":
 		if len(words) > 1 && words[0].text == "foreach" {
-			if s, ok := expandedText(words[1:]); ok {
+			behind := behindWord(rest, "foreach")
+			for len(behind) > 0 && (behind[0].text == "--recursive" || behind[0].text == "--quiet" || behind[0].text == "-q") {
+				behind = behind[1:]
+			}
+			if s, ok := expandedText(behind); ok {
+				if len(behind) > 1 { // its words go to a shell as they are
+					w.run(&call{args: behind, st: c.st, wrapped: true})
+				}
 				runs(plainArg(s))
 			} else {
 				w.opaque("git submodule foreach runs what cannot be read off the command")
@@ -155,7 +173,7 @@ func (w *walker) gitCommand(sub string, rest []arg, c *call, entry *Call) {
 	case "bisect":
 		if len(words) > 1 && words[0].text == "run" {
 			entry.NoGrant = true
-			w.run(&call{args: words[1:], st: c.st, wrapped: true})
+			w.run(&call{args: behindWord(rest, "run"), st: c.st, wrapped: true})
 			return
 		}
 	case "config":
@@ -169,13 +187,13 @@ func (w *walker) gitCommand(sub string, rest []arg, c *call, entry *Call) {
 	case "clone", "init":
 		// A repository brings hooks only through templates; where it goes is what matters.
 		for i, a := range words {
-			if sub == "clone" && i == 0 && (strings.Contains(a.text, "://") || strings.Contains(a.text, "@")) {
+			if sub == "clone" && i == 0 && !strings.HasPrefix(a.text, "file://") && (strings.Contains(a.text, "://") || strings.Contains(a.text, "@")) {
 				continue
 			}
-			w.recordArg(a, Write, c.st)
+			w.recordArg(plainOr(a, "file://"), Write, c.st)
 		}
 		for _, a := range rest {
-			if strings.HasPrefix(a.text, "--templ") || strings.HasPrefix(a.text, "--config") || a.text == "-c" || a.text == "-u" {
+			if strings.HasPrefix(a.text, "--templ") || strings.HasPrefix(a.text, "--conf") || strings.HasPrefix(a.text, "-c") || strings.HasPrefix(a.text, "-u") {
 				w.opaque("git " + sub + " " + a.text + " may bring programs along")
 			}
 		}
@@ -183,14 +201,27 @@ func (w *walker) gitCommand(sub string, rest []arg, c *call, entry *Call) {
 	case "worktree":
 		if len(words) > 1 {
 			w.recordArg(words[1], Write, c.st)
+			for _, a := range words[2:] { // -b name path, move from to
+				w.genericArg(a, Write, c.st)
+			}
+		}
+		return
+	case "lfs", "annex", "flow", "maintenance":
+		if len(words) > 0 && (words[0].text == "install" || words[0].text == "init" || words[0].text == "start" || words[0].text == "register") {
+			if sub == "lfs" || sub == "maintenance" {
+				w.recordArg(plainArg(w.req.Home+"/.gitconfig"), Write, c.st)
+			}
+			if sub == "lfs" {
+				w.protectedFile(".git/hooks", c.st)
+			} else {
+				w.protectedFile(".git/config", c.st)
+			}
 		}
 		return
 	case "commit", "tag", "notes", "stash", "merge", "log", "shortlog", "branch", "checkout", "switch", "fetch", "pull", "push", "rebase", "cherry-pick", "reset", "revert", "describe", "rev-parse", "rev-list", "show-ref", "for-each-ref", "ls-remote", "reflog", "name-rev", "merge-base", "cat-file", "symbolic-ref":
 		for i, a := range rest {
-			if (a.text == "-F" || a.text == "--file") && (sub == "commit" || sub == "tag" || sub == "notes" || sub == "merge") {
+			if (a.text == "-F" || a.text == "--file" || a.text == "-t" && sub == "commit") && (sub == "commit" || sub == "tag" || sub == "notes" || sub == "merge") {
 				w.recordArg(next(i), Read, c.st)
-			} else if f, ok := strings.CutPrefix(a.text, "--file="); ok {
-				w.recordArg(plainArg(f), Read, c.st)
 			}
 			if sub == "fetch" || sub == "pull" || sub == "push" {
 				if strings.HasPrefix(a.text, "/") || strings.HasPrefix(a.text, "../") || strings.HasPrefix(a.text, "~") || strings.HasPrefix(a.text, "file://") {
@@ -204,6 +235,10 @@ func (w *walker) gitCommand(sub string, rest []arg, c *call, entry *Call) {
 	// refuses paths outside its worktree, but for diff --no-index, apply, am and hash-object.
 	free := sub == "diff" || sub == "apply" || sub == "am" || sub == "hash-object" || sub == "grep"
 	skip := sub == "grep"
+	access := Read
+	if gitWrites[sub] {
+		access = Write
+	}
 	for i, a := range rest {
 		if sub == "grep" && (a.text == "-e" || a.text == "-f") {
 			skip = false
@@ -212,7 +247,7 @@ func (w *walker) gitCommand(sub string, rest []arg, c *call, entry *Call) {
 			w.recordArg(a, Read, c.st)
 			continue
 		}
-		if i > 0 && (rest[i-1].text == "-e" || rest[i-1].text == "-m" || rest[i-1].text == "-S" || rest[i-1].text == "-G" || rest[i-1].text == "--author" || rest[i-1].text == "--format" || rest[i-1].text == "--grep") {
+		if i > 0 && sub != "blame" && (rest[i-1].text == "-e" || rest[i-1].text == "-m" || rest[i-1].text == "-S" || rest[i-1].text == "-G" || rest[i-1].text == "--author" || rest[i-1].text == "--format" || rest[i-1].text == "--grep") {
 			continue
 		}
 		if strings.HasPrefix(a.text, "-") {
@@ -225,26 +260,57 @@ func (w *walker) gitCommand(sub string, rest []arg, c *call, entry *Call) {
 		if !a.known() && !free {
 			continue
 		}
-		w.genericArg(a, Read, c.st)
+		w.genericArg(a, access, c.st)
 	}
+}
+
+// gitText are the long options of git whose values are text that may look like a path.
+var gitText = map[string]bool{"--format": true, "--pretty": true, "--author": true, "--grep": true, "--message": true, "--since": true, "--until": true, "--date": true, "--exclude": true, "--include": true, "--trailer": true, "--src-prefix": true, "--dst-prefix": true, "--line-prefix": true, "--subject-prefix": true, "--word-diff-regex": true, "--glob": true, "--tags": true, "--ref": true, "--sort": true, "--path": true, "--relative": true}
+
+// gitFileOptions are the options of git whose next word is a file or folder, whatever the command.
+var gitFileOptions = map[string]bool{"--separate-git-dir": true, "--pathspec-from-file": true, "--template": true, "--reference": true, "--output-directory": true, "--export-marks": true, "--import-marks": true, "--ignore-revs-file": true, "--directory": true}
+
+// gitWrites are the commands whose bare words name what they write, move or remove.
+var gitWrites = map[string]bool{"mv": true, "rm": true, "clean": true, "restore": true, "checkout-index": true, "bundle": true, "bugreport": true, "diagnose": true, "mailinfo": true, "merge-file": true, "receive-pack": true, "interpret-trailers": true, "sparse-checkout": true, "update-index": true}
+
+// behindWord are the arguments behind the first that is this word.
+func behindWord(args []arg, word string) []arg {
+	for i, a := range args {
+		if a.text == word {
+			return args[i+1:]
+		}
+	}
+	return nil
+}
+
+// plainOr is an argument without a prefix, where it has it.
+func plainOr(a arg, prefix string) arg {
+	if s, ok := strings.CutPrefix(a.text, prefix); ok {
+		return plainArg(s)
+	}
+	return a
 }
 
 // gitConfig tells asking from setting: a setting can make git run anything.
 func (w *walker) gitConfig(rest, words []arg, c *call, entry *Call) {
 	entry.NoGrant = true
-	reads := len(words) == 1
-	global := false
+	reads := len(words) == 1 && words[0].text != "edit"
+	global, file := "", false
 	for i, a := range rest {
 		switch s := a.text; {
 		case s == "--get" || s == "--get-all" || s == "--get-regexp" || s == "--get-urlmatch" || s == "-l" || s == "--list" || s == "--show-origin" || s == "get" || s == "list" || s == "--get-color":
 			reads = true
-		case s == "--global" || s == "--system":
-			global = true
+		case s == "--global":
+			global = w.req.Home + "/.gitconfig"
+		case s == "--system":
+			global = "/etc/gitconfig"
 		case s == "-f" || s == "--file":
+			file = true
 			if i+1 < len(rest) {
 				w.recordArg(rest[i+1], Write, c.st)
 			}
 		case strings.HasPrefix(s, "--file="):
+			file = true
 			w.recordArg(plainArg(s[len("--file="):]), Write, c.st)
 		case s == "-e" || s == "--edit" || s == "--unset" || s == "--unset-all" || s == "--add" || s == "--replace-all" || s == "--remove-section" || s == "--rename-section":
 			reads = false
@@ -254,8 +320,11 @@ func (w *walker) gitConfig(rest, words []arg, c *call, entry *Call) {
 	if reads && len(words) < 3 {
 		return
 	}
-	if global {
-		w.recordArg(plainArg(w.req.Home+"/.gitconfig"), Write, c.st)
+	if global != "" {
+		w.recordArg(plainArg(global), Write, c.st)
+		return
+	}
+	if file {
 		return
 	}
 	w.protectedFile(".git/config", c.st)

@@ -11,7 +11,7 @@ var runsArg = map[string]string{
 	"gtar": "--to-command --use-compress-program -I --rsh-command -F --info-script --new-volume-script --checkpoint-action", "bsdtar": "--use-compress-program", "rsync": "-e --rsh --rsync-path", "scp": "-S -o", "sftp": "-S -o", "zip": "-TT --unzip-command",
 	"man": "-P -H --pager --html", "split": "--filter", "fd": "-x -X --exec --exec-batch", "fdfind": "-x -X --exec --exec-batch", "cargo": "--config", "docker": "--entrypoint", "wget": "--use-askpass", "curl": "-K --config", "make": "--eval -E SHELL= MAKE= .SHELLFLAGS=",
 	"pytest": "-p -c", "npm": "--script-shell --shell --node-options", "gcc": "-wrapper -B -fplugin -specs --specs", "g++": "-wrapper -B -fplugin -specs --specs", "cc": "-wrapper -B -fplugin -specs --specs", "c++": "-wrapper -B -fplugin -specs --specs", "clang": "-B -fplugin --config", "clang++": "-B -fplugin --config", "less": "-k --lesskey-file", "install": "--strip-program", "ctags": "--options", "tcpdump": "-z", "mktemp": "", "nmap": "--script", "jest": "--config", "eslint": "--rulesdir --resolve-plugins-relative-to",
-	"gh": "", "nc": "-e -c", "ncat": "-e -c --exec --sh-exec", "socat": "", "git-upload-pack": "", "ld": "-plugin", "cmake": "-P", "ninja": "", "svn": "--diff-cmd --editor-cmd --config-option", "hg": "--config", "tig": "", "bat": "--pager", "ag": "--pager", "ack": "--pager --output", "fzf": "--preview --bind --execute", "delta": "--pager", "terraform": "",
+	"nc": "-e -c", "ncat": "-e -c --exec --sh-exec", "socat": "", "git-upload-pack": "", "ld": "-plugin", "cmake": "-P", "ninja": "", "svn": "--diff-cmd --editor-cmd --config-option", "hg": "--config", "tig": "", "bat": "--pager", "ag": "--pager", "ack": "--pager --output", "fzf": "--preview --bind --execute", "delta": "--pager", "terraform": "",
 }
 
 // fromPipe reports a file name that stands for what is already open.
@@ -146,6 +146,9 @@ func (w *walker) runners(name string, c *call, entry *Call) bool {
 			entry.NoGrant = true
 		}
 		w.container(name, c)
+		return true
+	case "gh", "glab", "hub":
+		w.gh(c, entry)
 		return true
 	case "osascript", "crontab", "at", "batch":
 		entry.NoGrant = true
