@@ -20,39 +20,68 @@ func (l *loader) substitute(n *node) []Problem {
 	if n.kind != kindString || n.raw || !strings.Contains(n.text, "{") {
 		return out
 	}
+	text, bad := l.filled(n, n.text)
+	n.text = text
+	return append(out, bad...)
+}
+
+// filled is a text with its references replaced. A path may have variables in it; what is put in is taken as it is.
+func (l *loader) filled(n *node, text string) (string, []Problem) {
 	var b strings.Builder
-	rest := n.text
-	for {
-		i := strings.IndexByte(rest, '{')
-		if i < 0 {
-			break
+	var out []Problem
+	for rest := text; ; {
+		at, file := reference(rest)
+		end := -1
+		if at >= 0 {
+			end = closing(rest[at+1:])
 		}
-		end := strings.IndexByte(rest[i:], '}')
 		if end < 0 {
-			break
+			return b.String() + rest, out
 		}
-		inner := rest[i+1 : i+end]
-		b.WriteString(rest[:i])
-		switch kind, arg, _ := strings.Cut(inner, ":"); kind {
-		case "env":
+		_, arg, _ := strings.Cut(rest[at+1:at+1+end], ":")
+		b.WriteString(rest[:at])
+		rest = rest[at+end+2:]
+		if !file {
 			v := l.Env(arg)
 			if v == "" {
 				n.unset = arg
 			}
 			b.WriteString(v)
-		case "file":
-			text, err := l.include(n.file, arg)
-			if err != nil {
-				out = append(out, n.problem("{file:%s} %v", arg, err))
-			}
-			b.WriteString(text)
-		default:
-			b.WriteString(rest[i : i+end+1])
+			continue
 		}
-		rest = rest[i+end+1:]
+		path, bad := l.filled(n, arg)
+		out = append(out, bad...)
+		content, err := l.include(n.file, path)
+		if err != nil {
+			out = append(out, n.problem("{file:%s} %v", path, err))
+		}
+		b.WriteString(content)
 	}
-	n.text = b.String() + rest
-	return out
+}
+
+// reference finds the first one in a text; other braces, as of JSON in a string, mean nothing.
+func reference(text string) (at int, file bool) {
+	env, in := strings.Index(text, "{env:"), strings.Index(text, "{file:")
+	if in >= 0 && (env < 0 || in < env) {
+		return in, true
+	}
+	return env, false
+}
+
+// closing finds the brace that ends what was opened before a text; -1 without one.
+func closing(text string) int {
+	depth := 0
+	for i, c := range []byte(text) {
+		switch {
+		case c == '{':
+			depth++
+		case c == '}' && depth == 0:
+			return i
+		case c == '}':
+			depth--
+		}
+	}
+	return -1
 }
 
 func (l *loader) include(from, name string) (string, error) {

@@ -62,7 +62,10 @@ type Options struct {
 	Sample func(ctx context.Context, sessionID string, r Sample) (Sampled, error)
 	// Notice tells the person; level is info or warning.
 	Notice func(level, text string)
-	Log    *slog.Logger
+	// Changed is called when what the servers offer may be something else: one came up, went away, or has other lists.
+	// Nil: nobody wants to know.
+	Changed func()
+	Log     *slog.Logger
 }
 
 // State is where a server stands.
@@ -199,11 +202,14 @@ func (s *Set) all() []tools.Tool {
 // Offered are the tools of all servers that are up, within the budget or not.
 func (s *Set) Offered() []tools.Tool { return s.all() }
 
-// changed: a server's list is another one; the next Tools sees it.
+// changed: a server's list is another one; the next Tools sees it. No lock is held.
 func (s *Set) changed() {
 	s.mu.Lock()
 	s.gen++
 	s.mu.Unlock()
+	if s.o.Changed != nil && s.ctx.Err() == nil {
+		s.o.Changed()
+	}
 }
 
 // Instructions are what the ready servers say of themselves, for the system prompt.

@@ -1,11 +1,13 @@
 package mcp
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -33,8 +35,17 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "no such database")
 		os.Exit(3)
 	case "garbage":
-		fmt.Println("Listening on nothing")
-		select {}
+		fmt.Println("[INFO] listening on nothing")
+		_ = os.Stdout.Close()
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	case "chatty": // prints what it likes between its messages
+		fmt.Print("Starting…\n\n[INFO] {not json}\n{\n  \"level\": 30\n}\n{\"level\":30,\"msg\":\"up\"}\n" + strings.Repeat("x", 200_000) + "\n")
+		_ = testServer("").Run(context.Background(), &sdk.StdioTransport{})
+		os.Exit(0)
+	case "future", "again":
+		oddServer(mode)
+		os.Exit(0)
 	case "silent":
 		select {}
 	case "hostile":
@@ -49,6 +60,34 @@ func TestMain(m *testing.M) {
 }
 
 type none struct{}
+
+// oddServer speaks a protocol that nobody knows, or lists the same page for ever.
+func oddServer(mode string) {
+	in := bufio.NewScanner(os.Stdin)
+	for in.Scan() {
+		var m struct {
+			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
+			Params struct {
+				Version string `json:"protocolVersion"`
+			} `json:"params"`
+		}
+		_ = json.Unmarshal(in.Bytes(), &m)
+		if mode == "future" {
+			m.Params.Version = "2099-01-01"
+		}
+		switch m.Method {
+		case "initialize":
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}`+"\n", m.ID, m.Params.Version)
+		case "tools/list":
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"one","inputSchema":{"type":"object"}},{"name":"two","inputSchema":{"type":"object"}}],"nextCursor":"1"}}`+"\n", m.ID)
+		default:
+			if m.ID != nil {
+				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`+"\n", m.ID)
+			}
+		}
+	}
+}
 
 func text(s string) *sdk.CallToolResult {
 	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: s}}}
@@ -377,11 +416,37 @@ func TestAServerThatDiesComesBack(t *testing.T) {
 	}
 }
 
+func TestAServerThatIsStartedAgainKeepsItsTools(t *testing.T) {
+	s := program(t, "all", nil)
+	had := len(s.Tools(t.Context(), "ses"))
+	_, _ = run(t, s, "my_srv_exit", `{}`, tools.Host{})
+	if now := len(s.Tools(t.Context(), "ses")); now != had {
+		t.Errorf("%d tools, %d before", now, had)
+	}
+	if r, err := run(t, s, "my_srv_echo_it", `{"text":"again"}`, tools.Host{}); err != nil || r.Output != "again" {
+		t.Errorf("%q %v", r.Output, err)
+	}
+}
+
+func TestWhatAServerPrintsBesideItsMessagesIsPassedOver(t *testing.T) {
+	s := program(t, "chatty", nil)
+	if r, err := run(t, s, "my_srv_echo_it", `{"text":"fine"}`, tools.Host{}); err != nil || r.Output != "fine" {
+		t.Errorf("%q %v %+v", r.Output, err, s.Statuses())
+	}
+}
+
+func TestAPageThatComesAgainIsReadOnce(t *testing.T) {
+	s := program(t, "again", nil)
+	if got := s.Tools(t.Context(), "ses"); len(got) != 2 {
+		t.Errorf("%d tools", len(got))
+	}
+}
+
 func TestServersThatCannotStart(t *testing.T) {
 	var mu sync.Mutex
 	var notices []string
 	say := func(_, text string) { mu.Lock(); defer mu.Unlock(); notices = append(notices, text) }
-	for mode, want := range map[string]string{"dead": "exit status 3: no such database", "garbage": "invalid character"} {
+	for mode, want := range map[string]string{"dead": "exit status 3: no such database", "garbage": "[INFO] listening on nothing", "future": "2099"} {
 		s := program(t, mode, func(o *Options) { o.Notice = say })
 		st := s.Statuses()[0]
 		if st.State == Ready || !strings.Contains(st.Reason, want) {
@@ -398,7 +463,7 @@ func TestServersThatCannotStart(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if len(notices) != 3 || !strings.Contains(strings.Join(notices, "\n"), "pillion mcp test my srv") {
+	if len(notices) != 4 || !strings.Contains(strings.Join(notices, "\n"), "pillion mcp test my srv") {
 		t.Errorf("%q", notices)
 	}
 }

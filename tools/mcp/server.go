@@ -34,15 +34,18 @@ type server struct {
 	settled chan struct{} // closed when the first attempt has ended
 	once    sync.Once
 
+	reading sync.Mutex // held while the lists are read
+
 	mu      sync.Mutex
-	session *sdk.ClientSession // guarded by mu; nil: not connected
-	came    chan struct{}      // guarded by mu; closed when session is there again
-	state   State              // guarded by mu
-	reason  string             // guarded by mu
-	tools   []*sdk.Tool        // guarded by mu
-	prompts []*sdk.Prompt      // guarded by mu
-	known   known              // guarded by mu
-	calls   []*running         // guarded by mu: the calls under way, oldest first
+	session *sdk.ClientSession      // guarded by mu; nil: not connected
+	came    chan struct{}           // guarded by mu; closed when session is there again
+	state   State                   // guarded by mu
+	reason  string                  // guarded by mu
+	tools   []*sdk.Tool             // guarded by mu; they stay while the server is started again
+	caps    *sdk.ServerCapabilities // guarded by mu; as tools
+	prompts []*sdk.Prompt           // guarded by mu
+	known   known                   // guarded by mu
+	calls   []*running              // guarded by mu: the calls under way, oldest first
 }
 
 // running is a call under way: what the server asks meanwhile belongs to it.
@@ -72,6 +75,7 @@ func (v *server) live(ctx context.Context) {
 		var signIn *signInError
 		if errors.As(err, &signIn) {
 			v.say(SignIn, err.Error())
+			v.set.changed() // its tools are gone
 			v.set.notice("warning", fmt.Sprintf("The MCP server %s wants you to sign in: pillion mcp login %s", v.Name, v.Name))
 			return
 		}
@@ -82,6 +86,7 @@ func (v *server) live(ctx context.Context) {
 		failures = slices.DeleteFunc(failures, func(t time.Time) bool { return time.Since(t) > failureSpan })
 		if n := len(failures); n >= maxFailures || errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
 			v.say(Off, err.Error())
+			v.set.changed()
 			v.set.notice("warning", fmt.Sprintf("The MCP server %s is off: %v. Its tools are missing; pillion mcp test %s shows more.", v.Name, err, v.Name))
 			return
 		}
@@ -118,7 +123,7 @@ func (v *server) serve(ctx context.Context) error {
 		return tr.explain(err)
 	}
 	v.mu.Lock()
-	v.session, v.state, v.reason = session, Ready, ""
+	v.session, v.caps, v.state, v.reason = session, session.InitializeResult().Capabilities, Ready, ""
 	close(v.came)
 	v.mu.Unlock()
 	v.set.changed()
@@ -138,19 +143,30 @@ func (v *server) serve(ctx context.Context) error {
 	return tr.explain(err)
 }
 
-// read takes the server's lists.
+// read takes the server's lists. One reading waits for the other, so that what was asked for last is what stays.
 func (v *server) read(ctx context.Context, session *sdk.ClientSession) error {
+	v.reading.Lock()
+	defer v.reading.Unlock()
 	var listed []*sdk.Tool
+	named := map[string]bool{} // a page that comes again, or a name twice, is one tool
 	var prompts []*sdk.Prompt
 	caps := session.InitializeResult().Capabilities
 	if caps == nil {
 		caps = &sdk.ServerCapabilities{}
 	}
 	if caps.Tools != nil {
+		again := 0
 		for t, err := range session.Tools(ctx, nil) {
 			if err != nil {
 				return fmt.Errorf("tools/list: %w", err)
 			}
+			if named[t.Name] {
+				if again++; again == maxListed {
+					break
+				}
+				continue
+			}
+			named[t.Name] = true
 			if listed = append(listed, t); len(listed) == maxListed {
 				break
 			}
@@ -229,14 +245,15 @@ func (v *server) connected(ctx context.Context) (*sdk.ClientSession, error) {
 	return nil, &tools.Error{Kind: "unavailable", Message: fmt.Sprintf("The MCP server %s is not there (%s%s). Go on without it, or tell the user.", v.Name, state, reason)}
 }
 
-// listing are the tools of a ready server and what it can do.
+// listing are the tools of a server and what it can do; one that has just died is started again, and a call waits
+// for it.
 func (v *server) listing() ([]*sdk.Tool, *sdk.ServerCapabilities) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.session == nil {
+	if v.session == nil && (v.state == Off || v.state == SignIn) {
 		return nil, nil
 	}
-	return v.tools, v.session.InitializeResult().Capabilities
+	return v.tools, v.caps
 }
 
 // maxInstructions bounds what a server may say in the system prompt, in bytes.

@@ -1,16 +1,21 @@
 package mcp
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -39,7 +44,7 @@ func (t *trouble) explain(err error) error {
 	}
 	select {
 	case <-t.exited:
-		if t.killed.Load() {
+		if t.killed.Load() || !isGone(err) { // we ended it, for what it said
 			break
 		}
 		text := "it ended"
@@ -56,6 +61,16 @@ func (t *trouble) explain(err error) error {
 		return fmt.Errorf("%w (it said: %s)", err, last)
 	}
 	return err
+}
+
+// isGone tells a connection that ended from an answer that could not be used.
+func isGone(err error) bool {
+	for _, gone := range []error{sdk.ErrConnectionClosed, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, os.ErrClosed, syscall.EPIPE} {
+		if errors.Is(err, gone) {
+			return true
+		}
+	}
+	return false
 }
 
 // connect makes the connection and initializes it.
@@ -146,7 +161,7 @@ func (v *server) program() (*pipes, *trouble, error) {
 	}
 	kill := func() { guard.KillGroup(cmd) }
 	exited, drained, why, killed := make(chan struct{}), make(chan struct{}), new(error), new(atomic.Bool)
-	out := &drain{ReadCloser: stdout, done: drained}
+	out := &drain{ReadCloser: stdout, lines: bufio.NewReaderSize(stdout, 64<<10), said: stderr, done: drained}
 	go func() {
 		select { // Wait closes the pipe: what the program said last is read before
 		case <-drained:
@@ -175,19 +190,49 @@ func (v *server) program() (*pipes, *trouble, error) {
 	return p, &trouble{stderr: stderr, exited: exited, err: why, killed: killed}, nil
 }
 
-// drain tells when its reader has come to an end.
+// drain reads a program's messages and tells when they have come to an end. Programs print other things too: a line
+// that is no message is what the program says, as on standard error.
 type drain struct {
 	io.ReadCloser
-	once sync.Once
-	done chan struct{}
+	lines *bufio.Reader
+	said  io.Writer
+	line  []byte // the message that is being handed on, as far as it has not been
+	kept  []byte // its memory
+	once  sync.Once
+	done  chan struct{}
 }
 
 func (d *drain) Read(p []byte) (int, error) {
-	n, err := d.ReadCloser.Read(p)
-	if err != nil {
-		d.stop()
+	for len(d.line) == 0 {
+		if err := d.next(); err != nil {
+			d.stop()
+			return 0, err
+		}
 	}
-	return n, err
+	n := copy(p, d.line)
+	d.line = d.line[n:]
+	return n, nil
+}
+
+// next reads a line, which counts when it is a message, or longer than one may be: that is for the reader to refuse.
+func (d *drain) next() error {
+	if cap(d.kept) > 1<<20 {
+		d.kept = nil
+	}
+	d.kept = d.kept[:0]
+	for {
+		part, err := d.lines.ReadSlice('\n')
+		d.kept = append(d.kept, part...)
+		switch {
+		case err == bufio.ErrBufferFull && len(d.kept) <= maxMessage:
+			continue
+		case len(d.kept) > maxMessage || bytes.Contains(d.kept, []byte(`"jsonrpc"`)) && json.Valid(d.kept):
+			d.line = d.kept
+			return nil
+		}
+		_, _ = d.said.Write(d.kept)
+		return err
+	}
 }
 
 func (d *drain) stop() { d.once.Do(func() { close(d.done) }) }
