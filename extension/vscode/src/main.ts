@@ -13,6 +13,7 @@ import { callTool } from "./host/lmtools";
 import { notify } from "./host/notify";
 import { Problems } from "./host/problems";
 import { Proposals } from "./host/proposals";
+import { Questions } from "./host/questions";
 import { Reviews } from "./host/reviews";
 import { SessionList } from "./host/sessionlist";
 import { Sessions } from "./host/sessions";
@@ -32,17 +33,19 @@ export function wire(context: vscode.ExtensionContext, item: vscode.StatusBarIte
   const log = vscode.window.createOutputChannel("Pillion", { log: true });
   const sidecar = new Sidecar(context, log);
   const approvals = new Approvals(sidecar);
-  const sessions = new Sessions(sidecar, approvals, context, log);
+  const questions = new Questions(sidecar);
+  const sessions = new Sessions(sidecar, approvals, questions, context, log);
   const proposals = new Proposals();
   const reviews = new Reviews(sidecar, approvals, proposals, log);
   const code = new CodeApply(approvals, reviews, log);
   const keys = new Keys(sidecar, context, log);
-  const chat = new Chat(sidecar, sessions, approvals, code, context, log);
+  const chat = new Chat(sidecar, sessions, approvals, questions, code, context, log);
   sidecar.environment = () => keys.environment();
   context.subscriptions.push(
     log,
     sidecar,
     approvals,
+    questions,
     sessions,
     proposals,
     reviews,
@@ -55,10 +58,10 @@ export function wire(context: vscode.ExtensionContext, item: vscode.StatusBarIte
     new Terminals(sidecar, sessions),
     new SessionList(sessions, sidecar),
     chat,
-    new Status(item, sidecar, sessions, approvals),
-    notify(sessions, approvals),
+    new Status(item, sidecar, sessions, approvals, questions),
+    notify(sessions, approvals, questions),
     asks(sessions),
-    commands({ sidecar, sessions, approvals, reviews, log }),
+    commands({ sidecar, sessions, approvals, questions, reviews, log }),
   );
   return {
     run: runCommand,

@@ -1,4 +1,4 @@
-// Bundles every test/unit/*.test.ts and runs them with node's own test runner. Tests of the pure parts: no vscode, no DOM.
+// Bundles every test/unit/*.test.ts and runs them with node's own test runner. Tests of the pure parts: no DOM, and of vscode what unit/vscode.ts plays.
 import { spawn } from "node:child_process";
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ const entryPoints = readdirSync(here)
   .map((name) => join(here, name));
 rmSync(out, { recursive: true, force: true });
 mkdirSync(out, { recursive: true });
-await build({ entryPoints, outdir: out, bundle: true, platform: "node", format: "esm", outExtension: { ".js": ".mjs" }, sourcemap: "inline", logLevel: "warning", packages: "external" });
+await build({ entryPoints, outdir: out, bundle: true, platform: "node", format: "esm", outExtension: { ".js": ".mjs" }, sourcemap: "inline", logLevel: "warning", logOverride: { "import-is-undefined": "silent" }, packages: "external", alias: { vscode: join(here, "vscode.ts") } });
 const files = readdirSync(out).filter((name) => name.endsWith(".test.mjs")).map((name) => join(out, name));
 const child = spawn(process.execPath, ["--enable-source-maps", "--test", ...files], { stdio: "inherit" });
 child.on("exit", (code) => (process.exitCode = code ?? 1));

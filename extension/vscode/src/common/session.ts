@@ -305,7 +305,7 @@ export class SessionState {
   }
 
   private compaction(u: Tree): void {
-    const id = `c:${text(u["compactionId"]) ?? ""}`;
+    const id = `#c:${text(u["compactionId"]) ?? ""}`;
     const status = text(u["status"]);
     const error = text(u["error"]);
     const title = status === "completed" ? "Earlier conversation summarised to make room" : status === "failed" ? "The conversation could not be summarised" : status === "cancelled" ? "Summarising was stopped" : "Summarising the conversation to make room…";

@@ -9,7 +9,7 @@ import { onCommand } from "./table";
 
 export function asks(sessions: Sessions): vscode.Disposable {
   const ask = async (text: string, uri: vscode.Uri, range?: vscode.Range) => {
-    const session = sessions.active ?? (await sessions.create());
+    const session = await sessions.ready();
     await vscode.commands.executeCommand("pillion.focus");
     const anchor = range ? `#L${range.start.line + 1}-L${range.end.line + 1}` : "";
     const prompt: ContentBlock[] = [

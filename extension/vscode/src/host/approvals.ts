@@ -1,7 +1,9 @@
 // What waits for the person: permission requests, with the decisions that were made hunk by hunk so far. The panel and the
 // editor both look at these and both decide; the request is answered once.
 import * as vscode from "vscode";
+import { permissionOf } from "../common/permission";
 import type { ChangeDiagnostics, DecisionMeta, Diff, FileChange, HunkDecision, PermissionOption, RequestPermissionRequest, RequestPermissionResponse, ToolCallMeta } from "../common/protocol";
+import { RpcError } from "../common/rpc";
 import type { Sidecar } from "./sidecar";
 
 export interface Approval {
@@ -152,9 +154,11 @@ export class Approvals implements vscode.Disposable {
     this.#cancel(id);
   }
 
-  #ask(request: RequestPermissionRequest, signal: AbortSignal, own = false): Promise<RequestPermissionResponse> {
+  #ask(raw: RequestPermissionRequest, signal: AbortSignal, own = false): Promise<RequestPermissionResponse> {
+    const asked = permissionOf(raw);
+    if (!asked) return Promise.reject(new RpcError(-32602, "session/request_permission names no session, no tool call, or no option that can be chosen"));
+    const { request, meta } = asked;
     return new Promise((resolve) => {
-      const meta = ((request.toolCall._meta as { pillion?: ToolCallMeta } | undefined)?.pillion ?? {}) as ToolCallMeta;
       const entry: Entry = {
         id: `approval-${this.#next++}`,
         sessionId: request.sessionId,

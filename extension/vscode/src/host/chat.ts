@@ -3,10 +3,9 @@
 import { createHash, randomBytes } from "node:crypto";
 import * as vscode from "vscode";
 import { parseToHost, type Op, type ToHost, type ToView } from "../common/messages";
-import type { CreateElicitationRequest, CreateElicitationResponse } from "../common/protocol";
 import { blocksText } from "../common/session";
 import { slim } from "../common/tool";
-import { type Draft, emptyHead, type Head, type Question } from "../common/view";
+import { type Draft, emptyHead, type Head } from "../common/view";
 import type { Approvals } from "./approvals";
 import { ChatActions } from "./chatactions";
 import type { CodeApply } from "./codeapply";
@@ -14,9 +13,10 @@ import { Drafts } from "./drafts";
 import { panelHtml } from "./html";
 import { LiveOutput } from "./live";
 import { Mentions, shown } from "./mentions";
-import { approvalView, connectionView, questionView } from "./panelview";
+import { approvalView, connectionView } from "./panelview";
+import type { Questions } from "./questions";
 import { tell } from "./sessionlist";
-import type { OpenSession, Sessions } from "./sessions";
+import type { Sessions } from "./sessions";
 import type { Sidecar } from "./sidecar";
 import { onCommand } from "./table";
 import { queued, type Transcript, Transcripts } from "./transcripts";
@@ -35,7 +35,6 @@ export class Chat implements vscode.Disposable {
   #timer: NodeJS.Timeout | undefined;
   #sentHead: Head = emptyHead();
   #busy: string | undefined;
-  #opening: Promise<OpenSession> | undefined;
   #builtinOnly = false;
   readonly #drafts: Drafts;
   readonly #place: string;
@@ -45,8 +44,6 @@ export class Chat implements vscode.Disposable {
   readonly #unfolded = new Set<string>();
   /** Of these the panel gets news in a moment. */
   readonly #details = new Set<string>();
-  readonly #questions = new Map<string, { sessionId: string | undefined; question: Question; answer(r: CreateElicitationResponse): void }>();
-  #nextQuestion = 1;
   /** What is to be said to the panel once it is there. */
   #waiting: ToView[] = [];
   readonly #mentions: Mentions;
@@ -58,6 +55,7 @@ export class Chat implements vscode.Disposable {
     private readonly sidecar: Sidecar,
     private readonly sessions: Sessions,
     private readonly approvals: Approvals,
+    private readonly questions: Questions,
     code: CodeApply,
     private readonly context: Pick<vscode.ExtensionContext, "extensionUri" | "workspaceState" | "storageUri" | "globalStorageUri">,
     log: vscode.LogOutputChannel,
@@ -84,15 +82,12 @@ export class Chat implements vscode.Disposable {
       sessions.onDidChangeActive(() => this.#snapshot()),
       sessions.onDidChange(soon),
       approvals.onDidChange(soon),
-      sidecar.onDidChangeState((s) => {
-        if (s.kind !== "running") this.#dropQuestions();
-        soon();
-      }),
+      questions.onDidChange(soon),
+      sidecar.onDidChangeState(soon),
       sidecar.onDidStart(() => {
         void this.#lookForKeys();
-        if (this.#ready && !sessions.active) void this.#open().catch(() => {}); // who asked for it is told
+        if (this.#ready && !sessions.active) void sessions.ready().catch(() => {}); // who asked for it is told
       }),
-      sidecar.onRequest("elicitation/create", (r, signal) => this.#ask(r, signal)),
       vscode.window.onDidChangeTextEditorSelection(soon),
       vscode.window.onDidChangeActiveTextEditor(soon),
       vscode.workspace.onDidChangeWorkspaceFolders(soon),
@@ -133,7 +128,6 @@ export class Chat implements vscode.Disposable {
   dispose(): void {
     clearTimeout(this.#timer);
     this.#drafts.dispose();
-    this.#dropQuestions();
     for (const d of this.#disposables) d.dispose();
   }
 
@@ -178,13 +172,8 @@ export class Chat implements vscode.Disposable {
         else this.#unfolded.delete(m.id);
         if (m.on) this.#detail(m.id);
         return;
-      case "answer": {
-        const q = this.#questions.get(m.requestId);
-        this.#questions.delete(m.requestId);
-        q?.answer(m.values ? { action: "accept", content: m.values } : { action: "decline" });
-        this.#soon();
-        return;
-      }
+      case "answer":
+        return this.questions.answer(m.requestId, m.values);
       case "restore": {
         const prompt = await this.#actions.restore(m.entry, m.scope);
         if (m.edit && prompt) {
@@ -204,7 +193,7 @@ export class Chat implements vscode.Disposable {
     for (const m of this.#waiting.splice(0)) this.#post(m);
     if (this.sessions.active) return;
     try {
-      await this.#open();
+      await this.sessions.ready();
     } catch (error) {
       // the connection's strip says why when the process is at fault
       if (this.sidecar.state.kind === "running") this.#say({ type: "tell", text: `No session could be opened: ${error instanceof Error ? error.message : String(error)}`, severity: "error" });
@@ -212,18 +201,12 @@ export class Chat implements vscode.Disposable {
     this.#soon();
   }
 
-  /** The session of before, or a new one; one, however many ask. */
-  #open(): Promise<OpenSession> {
-    this.#opening ??= (async () => (await this.sessions.restore()) ?? (await this.sessions.create()))().finally(() => (this.#opening = undefined));
-    return this.#opening;
-  }
-
   async #send(sent: Draft, how: "prompt" | "queue" | "steer"): Promise<void> {
     const draft = this.#drafts.filled(sent);
     this.#remember(draft.text);
     try {
       if (!this.sessions.active) this.#working("Opening a session…");
-      const session = this.sessions.active ?? (await this.#open());
+      const session = await this.sessions.ready();
       const t = this.transcripts.of(session.id);
       const blocks = await this.#mentions.prompt(draft, session.cwd, this.#selectionOn());
       this.#working(undefined);
@@ -254,25 +237,6 @@ export class Chat implements vscode.Disposable {
     this.#history = [...this.#history.filter((x) => x !== words), words].slice(-100);
     void this.context.workspaceState.update(historyKey, this.#history); // as above
     this.#soon();
-  }
-
-  #ask(r: CreateElicitationRequest, signal: AbortSignal): Promise<CreateElicitationResponse> {
-    const id = `question-${String(this.#nextQuestion++)}`;
-    return new Promise((resolve) => {
-      this.#questions.set(id, { sessionId: r.sessionId, question: questionView(id, r), answer: resolve });
-      signal.addEventListener("abort", () => {
-        if (!this.#questions.delete(id)) return;
-        resolve({ action: "cancel" });
-        this.#soon();
-      }, { once: true });
-      this.#soon();
-    });
-  }
-
-  /** Who asked is gone. */
-  #dropQuestions(): void {
-    for (const q of this.#questions.values()) q.answer({ action: "cancel" });
-    this.#questions.clear();
   }
 
   async #mentionEditor(selection: boolean, uri = vscode.window.activeTextEditor?.document.uri): Promise<void> {
@@ -318,7 +282,7 @@ export class Chat implements vscode.Disposable {
       commands: s?.commands ?? none,
       options: s?.configOptions ?? none,
       approvals: s ? this.approvals.pending(s.id).map((a) => approvalView(a, s.cwd)) : [],
-      questions: [...this.#questions.values()].filter((q) => q.sessionId === undefined || q.sessionId === s?.id).map((q) => q.question),
+      questions: this.questions.pending(s?.id ?? "").map((q) => q.question),
       usage: t?.state.head.usage,
       selection: e && shown(e.document) ? { path: vscode.workspace.asRelativePath(e.document.uri), name: e.document.uri.path.split("/").pop() ?? "", startLine: e.selection.start.line + 1, endLine: e.selection.end.line + 1, empty: e.selection.isEmpty } : undefined,
       selectionOff: !this.#selectionOn(),

@@ -3,6 +3,7 @@ import * as vscode from "vscode";
 import type { PermissionRule } from "../common/protocol";
 import type { Approvals } from "./approvals";
 import { restartSettings } from "./config";
+import type { Questions } from "./questions";
 import type { Reviews } from "./reviews";
 import { tell } from "./sessionlist";
 import type { Sessions } from "./sessions";
@@ -14,12 +15,13 @@ export interface CommandParts {
   sidecar: Sidecar;
   sessions: Sessions;
   approvals: Approvals;
+  questions: Questions;
   reviews: Reviews;
   log: vscode.LogOutputChannel;
 }
 
 export function commands(parts: CommandParts): vscode.Disposable {
-  const { sidecar, sessions, approvals, reviews, log } = parts;
+  const { sidecar, sessions, approvals, questions, reviews, log } = parts;
   const command = (id: string, run: (...args: unknown[]) => unknown) =>
     onCommand(`pillion.${id}`, async (...args: unknown[]) => {
       try {
@@ -36,8 +38,8 @@ export function commands(parts: CommandParts): vscode.Disposable {
     }),
     command("nextPending", async () => {
       if (await reviews.openNext()) return;
-      const first = approvals.pending()[0];
-      if (first) sessions.activate(first.sessionId);
+      const first = [...approvals.pending(), ...questions.pending()][0];
+      if (first?.sessionId) sessions.activate(first.sessionId);
       await vscode.commands.executeCommand("pillion.focus");
     }),
     command("selectModel", () => selectOption(sessions, "model", "Model")),
@@ -55,7 +57,7 @@ export function commands(parts: CommandParts): vscode.Disposable {
 }
 
 async function selectOption(sessions: Sessions, category: string, title: string): Promise<void> {
-  const session = sessions.active ?? (await sessions.create());
+  const session = await sessions.ready();
   const option = session.configOptions.find((o) => o.category === category || o.id === category);
   if (!option || option.type !== "select" || !option.options) throw new Error(`The session offers no choice of ${title.toLowerCase()}.`);
   const groups = option.options.map((o) => ("options" in o ? o : { name: "", options: [o] }));
@@ -69,7 +71,7 @@ async function selectOption(sessions: Sessions, category: string, title: string)
 
 /** The rules in force, the last first because it wins; those that were remembered can be taken back. */
 async function permissions(sidecar: Sidecar, sessions: Sessions): Promise<void> {
-  const session = sessions.active ?? (await sessions.create());
+  const session = await sessions.ready();
   const { rules } = await sidecar.request("_pillion/permission/list", { sessionId: session.id });
   const icon = { allow: "$(check)", ask: "$(question)", deny: "$(circle-slash)" } as Record<string, string>;
   const rows = [...rules].reverse().map((rule: PermissionRule) => ({

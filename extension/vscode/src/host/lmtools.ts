@@ -4,7 +4,7 @@ import type { Sessions } from "./sessions";
 import type { Sidecar } from "./sidecar";
 
 export async function callTool(sidecar: Sidecar, sessions: Sessions, input: Record<string, unknown>, token: vscode.CancellationToken): Promise<string> {
-  const session = sessions.active ?? (await sessions.create({ title: "Tools for VS Code's chat" }));
+  const session = await sessions.ready();
   const stop = new AbortController();
   const listening = token.onCancellationRequested(() => stop.abort());
   try {

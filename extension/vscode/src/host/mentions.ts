@@ -78,9 +78,9 @@ export class Mentions {
     switch (m.kind) {
       case "file":
       case "folder":
-        return m.uri === undefined ? undefined : { type: "resource_link", uri: m.uri, name: m.path ?? m.label.slice(1) };
+        return m.uri === undefined ? undefined : { type: "resource_link", uri: here(m.uri), name: m.path ?? m.label.slice(1) };
       case "symbol":
-        return m.uri === undefined ? undefined : { type: "resource_link", uri: `${m.uri}${m.startLine === undefined ? "" : `#L${String(m.startLine)}-L${String(m.endLine ?? m.startLine)}`}`, name: m.label.slice(1) };
+        return m.uri === undefined ? undefined : { type: "resource_link", uri: `${here(m.uri)}${m.startLine === undefined ? "" : `#L${String(m.startLine)}-L${String(m.endLine ?? m.startLine)}`}`, name: m.label.slice(1) };
       case "url":
         return m.uri === undefined ? undefined : { type: "resource_link", uri: m.uri, name: m.uri };
       case "selection":
@@ -95,6 +95,12 @@ export class Mentions {
         return words("git-diff", await gitDiff(cwd));
     }
   }
+}
+
+/** What is dragged into the panel has the address that the window knows it by; where that is another machine's, it is a file here. */
+function here(uri: string): string {
+  const u = vscode.Uri.parse(uri);
+  return u.scheme === "vscode-remote" ? vscode.Uri.file(u.path).toString() : uri;
 }
 
 function words(what: string, content: string): ContentBlock {

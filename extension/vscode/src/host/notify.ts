@@ -1,38 +1,51 @@
 // Tells a person who looks elsewhere that Pillion waits for them or has finished.
 import * as vscode from "vscode";
 import type { Approvals } from "./approvals";
+import type { Questions } from "./questions";
 import type { Sessions } from "./sessions";
 
 /** A turn that was over sooner needs no word. */
 const shortTurn = 10_000; // ms
 
-export function notify(sessions: Sessions, approvals: Approvals): vscode.Disposable {
+export function notify(sessions: Pick<Sessions, "get" | "activate" | "onDidPrompt" | "onDidEndTurn">, approvals: Pick<Approvals, "onDidAsk" | "onDidDecide">, questions: Pick<Questions, "onDidAsk" | "onDidChange" | "pending">): vscode.Disposable {
   const wanted = () => {
     const when = vscode.workspace.getConfiguration("pillion").get<string>("notifications", "unfocused");
     return when === "always" || (when === "unfocused" && !vscode.window.state.focused);
   };
   const begun = new Map<string, number>();
-  const told = new Set<string>(); // sessions with a notice that nobody has answered: one is enough
-  const tell = async (sessionId: string, text: string, button: string, command: string) => {
-    if (told.has(sessionId)) return;
-    told.add(sessionId);
+  /** What was said, and of whom, since the person was last here: once is enough. VS Code does not tell of a notification that went out of sight. */
+  const told = new Set<string>();
+  const tell = async (kind: "waits" | "over", sessionId: string | undefined, text: string, button: string, command: string) => {
+    const key = `${kind} ${sessionId ?? ""}`;
+    if (told.has(key)) return;
+    told.add(key);
     const choice = await vscode.window.showInformationMessage(text, button);
-    told.delete(sessionId);
     if (choice === undefined) return;
-    sessions.activate(sessionId);
+    if (sessionId !== undefined) sessions.activate(sessionId);
     await vscode.commands.executeCommand(command);
   };
   return vscode.Disposable.from(
+    vscode.window.onDidChangeWindowState(({ focused }) => focused && told.clear()),
     approvals.onDidAsk((a) => {
-      if (wanted() && !a.own) void tell(a.sessionId, `Pillion waits for you: ${a.request.toolCall.title ?? "a decision"}`, "Review", "pillion.nextPending");
+      if (wanted() && !a.own) void tell("waits", a.sessionId, `Pillion waits for you: ${a.request.toolCall.title ?? "a decision"}`, "Review", "pillion.nextPending");
     }),
-    sessions.onDidPrompt(({ sessionId }) => begun.set(sessionId, Date.now())),
+    approvals.onDidDecide(({ approval }) => told.delete(`waits ${approval.sessionId}`)),
+    questions.onDidAsk(({ sessionId, question }) => {
+      if (wanted()) void tell("waits", sessionId, `Pillion asks you: ${question.message}`, "Answer", "pillion.focusApproval");
+    }),
+    questions.onDidChange((sessionId) => {
+      if (questions.pending(sessionId).length === 0) told.delete(`waits ${sessionId ?? ""}`);
+    }),
+    sessions.onDidPrompt(({ sessionId }) => {
+      begun.set(sessionId, Date.now());
+      told.delete(`over ${sessionId}`);
+    }),
     sessions.onDidEndTurn(({ sessionId, error, interrupted, response }) => {
       const took = Date.now() - (begun.get(sessionId) ?? Date.now());
       begun.delete(sessionId);
       const name = sessions.get(sessionId)?.title || "the session";
       if (!wanted() || response?.stopReason === "cancelled" || took < shortTurn) return;
-      void tell(sessionId, error && !interrupted ? `Pillion stopped in ${name}: ${error}` : `Pillion has finished: ${name}`, "Open", "pillion.focus");
+      void tell("over", sessionId, error && !interrupted ? `Pillion stopped in ${name}: ${error}` : `Pillion has finished: ${name}`, "Open", "pillion.focus");
     }),
   );
 }

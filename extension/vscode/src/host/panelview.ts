@@ -90,7 +90,7 @@ export function questionView(requestId: string, r: CreateElicitationRequest): Qu
       min: number(p["minimum"]), max: number(p["maximum"]),
     };
   });
-  return { requestId, message: r.message, fields };
+  return { requestId, message: text(r.message) ?? "", fields };
 }
 
 /** A path that a model wrote, as something that may be opened: a file of this machine, never of a server that a name points to. */

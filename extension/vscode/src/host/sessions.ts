@@ -14,6 +14,7 @@ import type {
 } from "../common/protocol";
 import { ClosedError } from "../common/rpc";
 import type { Approvals } from "./approvals";
+import type { Questions } from "./questions";
 import type { Sidecar } from "./sidecar";
 
 export interface OpenSession {
@@ -61,6 +62,7 @@ const activeKey = "pillion.activeSession";
 export class Sessions implements vscode.Disposable {
   readonly #open = new Map<string, Entry>();
   #active: string | undefined;
+  #readying: Promise<OpenSession> | undefined;
   /** What came for a session before the answer that names it was read. */
   readonly #early = new Map<string, SessionNotification[]>();
   readonly #disposables: vscode.Disposable[] = [];
@@ -84,6 +86,7 @@ export class Sessions implements vscode.Disposable {
   constructor(
     private readonly sidecar: Sidecar,
     private readonly approvals: Approvals,
+    private readonly questions: Questions,
     private readonly context: Pick<vscode.ExtensionContext, "workspaceState" | "globalStorageUri">,
     private readonly log: vscode.LogOutputChannel,
   ) {
@@ -99,6 +102,7 @@ export class Sessions implements vscode.Disposable {
         for (const entry of this.#open.values()) void this.#attach(entry).catch((e) => log.warn(`${entry.id}: ${message(e)}`));
       }),
       approvals.onDidChange((id) => this.#changed.fire(id)),
+      questions.onDidChange((id) => id !== undefined && this.#changed.fire(id)),
     );
   }
 
@@ -147,6 +151,13 @@ export class Sessions implements vscode.Disposable {
     }
     this.activate(id);
     return this.#view(entry);
+  }
+
+  /** The session in front; where there is none, that of before, else a new one. One, however many ask. */
+  ready(): Promise<OpenSession> {
+    if (this.active) return Promise.resolve(this.active);
+    this.#readying ??= (async () => (await this.restore()) ?? (await this.create()))().finally(() => (this.#readying = undefined));
+    return this.#readying;
   }
 
   /** Opens what was in front when this window was last used; undefined when there is nothing. */
@@ -286,7 +297,7 @@ export class Sessions implements vscode.Disposable {
   }
 
   #view(e: Entry): OpenSession {
-    const state = this.approvals.pending(e.id).length > 0 ? "waiting" : e.turns > 0 ? "running" : "idle";
+    const state = this.approvals.pending(e.id).length + this.questions.pending(e.id).length > 0 ? "waiting" : e.turns > 0 ? "running" : "idle";
     return { id: e.id, cwd: e.cwd, title: e.title, state, configOptions: e.configOptions, modes: e.modes, commands: e.commands };
   }
 

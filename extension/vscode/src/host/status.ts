@@ -1,6 +1,7 @@
 // The status bar: what Pillion is doing, how many decisions wait, and why it does not run.
 import * as vscode from "vscode";
 import type { Approvals } from "./approvals";
+import type { Questions } from "./questions";
 import type { Sessions } from "./sessions";
 import type { Sidecar } from "./sidecar";
 
@@ -13,9 +14,10 @@ export class Status implements vscode.Disposable {
     private readonly sidecar: Sidecar,
     private readonly sessions: Sessions,
     private readonly approvals: Approvals,
+    private readonly questions: Questions,
   ) {
     const draw = () => this.#draw();
-    this.#disposables = [sidecar.onDidChangeState(draw), sessions.onDidChange(draw), sessions.onDidChangeActive(draw), approvals.onDidChange(draw)];
+    this.#disposables = [sidecar.onDidChangeState(draw), sessions.onDidChange(draw), sessions.onDidChangeActive(draw), approvals.onDidChange(draw), questions.onDidChange(draw)];
     draw();
   }
 
@@ -25,7 +27,8 @@ export class Status implements vscode.Disposable {
 
   #draw(): void {
     const state = this.sidecar.state;
-    const waiting = this.approvals.pending().length;
+    const asked = this.questions.pending().length;
+    const waiting = this.approvals.pending().length + asked;
     const running = this.sessions.open.filter((s) => s.state !== "idle").length;
     const { item } = this;
     item.backgroundColor = undefined;
@@ -47,7 +50,7 @@ export class Status implements vscode.Disposable {
     } else if (waiting > 0) {
       const hunks = this.approvals.pending().reduce((n, a) => n + a.files.reduce((m, f) => m + f.change.hunks.length, 0) - a.hunks.size, 0);
       item.text = `$(bell-dot) Pillion: ${waiting} waiting`;
-      item.tooltip = hunks > 0 ? `${plural(hunks, "hunk")} to decide. Click for the next one.` : "Pillion waits for your decision. Click to see it.";
+      item.tooltip = hunks > 0 ? `${plural(hunks, "hunk")} to decide. Click for the next one.` : asked === waiting ? "Pillion asks you something. Click to see it." : "Pillion waits for your decision. Click to see it.";
       item.backgroundColor = new vscode.ThemeColor("statusBarItem.warningBackground");
       item.command = "pillion.nextPending";
     } else if (running > 0) {

@@ -90,7 +90,7 @@ export class Transcripts implements vscode.Disposable {
   }
 
   setQueue(t: Transcript, items: QueueItem[], held: boolean): void {
-    t.queue = items;
+    t.queue = list(items) as QueueItem[]; // of whatever version the sidecar is
     t.held = held;
     this.#changed.fire(t);
   }
@@ -200,10 +200,19 @@ function after(list: readonly Checkpoint[]): { id: string; files: number; added:
 }
 
 function attachment(b: ContentBlock): AttachmentView[] {
-  if (b.type === "image") return [{ name: decodeURIComponent(b.uri?.split("/").pop() ?? "picture"), mime: b.mimeType, src: b.data.length < 400_000 ? imageSource(b.mimeType, b.data) : undefined }];
+  if (b.type === "image") return [{ name: lastName(b.uri, "picture"), mime: b.mimeType, src: b.data.length < 400_000 ? imageSource(b.mimeType, b.data) : undefined }];
   if (b.type === "resource_link") return [{ name: b.name, mime: b.mimeType ?? "" }];
-  if (b.type === "resource") return [{ name: decodeURIComponent(b.resource.uri?.split("/").pop() ?? "text"), mime: b.resource.mimeType ?? "" }];
+  if (b.type === "resource") return [{ name: lastName(b.resource.uri, "text"), mime: b.resource.mimeType ?? "" }];
   return [];
+}
+
+function lastName(uri: string | null | undefined, other: string): string {
+  const name = uri?.split("/").pop() ?? other;
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name; // with a bare per cent sign
+  }
 }
 
 /** What helps against an error, by what it says. */
@@ -218,7 +227,7 @@ function nextSteps(error: string, interrupted: boolean): Action[] {
 
 /** A queued prompt's words and how much goes along. */
 export function queued(items: readonly QueueItem[]): QueuedPrompt[] {
-  return items.map((q) => ({ id: q.id, steer: q.steer, text: blocksText(q.prompt), attachments: list(q.prompt).filter((b) => text(tree(b)?.["type"]) !== "text").length }));
+  return items.map((q) => ({ id: q.id, steer: q.steer, text: blocksText(list(q.prompt) as ContentBlock[]), attachments: list(q.prompt).filter((b) => text(tree(b)?.["type"]) !== "text").length }));
 }
 
 function weighEntry(e: Entry): number {

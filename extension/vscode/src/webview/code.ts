@@ -5,6 +5,8 @@ import { Highlighter } from "./highlight";
 
 /** Lines that lie in one element: a long block is laid out piece by piece. */
 const chunk = 60;
+/** Lines that are coloured; nobody reads more in a panel. */
+const coloured = 2000;
 
 export class CodeBlock {
   readonly el: HTMLElement;
@@ -62,7 +64,8 @@ export class CodeBlock {
 
   private line(text: string): void {
     const el = h("span", { class: "line" });
-    for (const s of this.highlighter.line(text)) el.append(s.kind ? h("span", { class: `hl-${s.kind}` }, s.text) : s.text);
+    if (this.lines >= coloured) el.append(text);
+    else for (const s of this.highlighter.line(text)) el.append(s.kind ? h("span", { class: `hl-${s.kind}` }, s.text) : s.text);
     el.append("\n");
     this.place().append(el);
     this.lines++;

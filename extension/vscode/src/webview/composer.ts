@@ -155,7 +155,9 @@ export class Composer {
       this.mentions.push(m);
       this.insert(`${m.label} `);
     }
-    if (named.length === 0) void this.takeFiles([...(data?.files ?? [])]);
+    const files = [...(data?.files ?? [])];
+    if (named.length === 0 && files.length === 0) this.insert(data?.getData("text/plain") ?? "");
+    else if (named.length === 0) void this.takeFiles(files);
     this.edited();
     this.focus();
   }

@@ -2,6 +2,7 @@
 import type { FileDiff } from "../common/view";
 import type { Bus } from "./bus";
 import { h, iconButton, plural, shortPath } from "./dom";
+import { visible } from "./visible";
 
 /** Lines that are drawn at first. */
 const first = 120;
@@ -11,11 +12,11 @@ export function diffView(f: FileDiff, bus: Bus, named: boolean): HTMLElement {
   const draw = (from: number, to: number) => {
     for (const l of f.lines.slice(from, to)) {
       const cls = l.sign === "+" ? "add" : l.sign === "-" ? "del" : l.sign === "@" ? "at" : "";
-      pre.append(h("span", { class: `dl ${cls}` }, l.sign === "@" ? l.text : `${l.sign}${l.text}`, "\n"));
+      pre.append(h("span", { class: `dl ${cls}` }, ...visible(l.sign === "@" ? l.text : `${l.sign}${l.text.replace(/\r$/, "")}`), "\n"));
     }
   };
   draw(0, first);
-  const box = h("div", { class: "diff-box" }, named && h("div", { class: "diff-name" }, shortPath(f.path, bus.head().cwd)), pre,
+  const box = h("div", { class: "diff-box" }, named && h("div", { class: "diff-name" }, ...visible(shortPath(f.path, bus.head().cwd))), pre,
     h("div", { class: "output-actions" },
       iconButton("copy", "Copy the new lines", () => bus.post({ type: "copy", text: f.lines.filter((l) => l.sign === "+").map((l) => `${l.text}\n`).join("") }), { tab: -1 })));
   const left = f.lines.length - first;

@@ -9,6 +9,7 @@ import { button, h, icon, iconButton, plural, setChildren, shortPath, type Icon 
 import { Menu } from "./menu";
 import { questionForm } from "./question";
 import { fileRow } from "./tool";
+import { plain, visible } from "./visible";
 
 /** For this long a card that just came cannot be pressed: a click that was meant for what stood there before. */
 const settle = 300;
@@ -51,7 +52,7 @@ export class Dock {
       return;
     }
     this.guard(this.card);
-    this.bus.say(approval ? `Permission needed: ${approval.title}` : `Question: ${question?.message ?? ""}`);
+    this.bus.say(approval ? `Permission needed: ${plain(approval.title)}` : `Question: ${question?.message ?? ""}`);
   }
 
   focus(): boolean {
@@ -90,16 +91,16 @@ export class Dock {
     const edit = a.files.length > 0;
     const cwd = this.bus.head().cwd;
     this.diffs = h("div", { class: "dock-diffs", hidden: true });
-    return h("div", { class: "card permission", role: "group", aria: { label: `Permission needed: ${a.title}` } },
+    return h("div", { class: "card permission", role: "group", aria: { label: `Permission needed: ${plain(a.title)}` } },
       h("div", { class: "card-head" }, icon("shield"), h("strong", { class: "card-title" }, asks(a)), pager),
       h("div", { class: "card-body" },
         a.agent && h("div", { class: "muted" }, `Asked by the ${a.agent} agent`),
-        a.command !== undefined ? h("div", { class: "command" }, h("span", { class: "prompt", aria: { hidden: "true" } }, "$ "), h("code", {}, a.command)) : !edit && h("div", { class: "what" }, a.title),
+        a.command !== undefined ? h("div", { class: "command" }, h("span", { class: "prompt", aria: { hidden: "true" } }, "$ "), h("code", {}, ...visible(a.command))) : !edit && h("div", { class: "what" }, ...visible(a.title)),
         edit && h("div", { class: "files" }, ...a.files.slice(0, 12).map((f) => fileRow(f, this.bus, () => this.bus.post({ type: "review", requestId: a.requestId }))), a.files.length > 12 && h("div", { class: "muted more" }, `and ${plural(a.files.length - 12, "more file")}`)),
         this.problems(a),
-        a.outside.length > 0 && fact("warning", "outside", `Outside the project: ${a.outside.map((p) => shortPath(p, cwd)).join(", ")}`),
-        a.why && fact("info", "why", `Asked because ${a.why}`),
-        a.always.length > 0 && fact("layers", "always", h("span", {}, "“Always” would allow ", ...a.always.flatMap((p, i) => [i > 0 ? ", " : "", p === "*" ? rule(a, p) : h("code", {}, rule(a, p))]))),
+        a.outside.length > 0 && fact("warning", "outside", h("span", {}, ...visible(`Outside the project: ${a.outside.map((p) => shortPath(p, cwd)).join(", ")}`))),
+        a.why && fact("info", "why", h("span", {}, ...visible(`Asked because ${a.why}`))),
+        a.always.length > 0 && fact("layers", "always", h("span", {}, "“Always” would allow ", ...a.always.flatMap((p, i) => [i > 0 ? ", " : "", p === "*" ? rule(a, p) : h("code", {}, ...visible(rule(a, p)))]))),
         this.diffs),
       this.decisions(a, edit));
   }
@@ -156,7 +157,7 @@ export class Dock {
   private always(a: Approval, options: Approval["options"], decide: (id: string) => void): HTMLElement {
     const what = a.always.map((p) => rule(a, p)).join(", ");
     const b = button("Always…", "secondary", () => Menu.open(b, {
-      label: "Always allow", note: what,
+      label: "Always allow", note: plain(what),
       items: options.map((o) => ({ id: o.id, label: scopes[o.id] ?? o.label, icon: icons[o.id] ?? "folder" })),
       pick: decide,
     }), undefined, { aria: { haspopup: "listbox", expanded: "false" } });

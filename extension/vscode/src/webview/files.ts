@@ -36,7 +36,15 @@ function mb(bytes: number): string {
 export function filesOf(data: DataTransfer): Mention[] {
   const list = data.getData("application/vnd.code.uri-list") || data.getData("text/uri-list");
   return list.split(/\r?\n/).filter((l) => l.startsWith("file:") || l.startsWith("vscode-remote:")).slice(0, 50).map((uri) => {
-    const path = decodeURIComponent(uri.replace(/^[a-z-]+:\/\/[^/]*/, "").replace(/[?#].*$/, ""));
+    const path = decoded(uri.replace(/^[a-z-]+:\/\/[^/]*/, "").replace(/[?#].*$/, ""));
     return { kind: "file", label: `@${path.split("/").pop() ?? path}`, uri, path };
   });
+}
+
+function decoded(s: string): string {
+  try {
+    return decodeURIComponent(s);
+  } catch {
+    return s; // a name with a bare per cent sign
+  }
 }

@@ -167,6 +167,10 @@ class Panel {
     if (e.defaultPrevented) return;
     const target = e.target as Element;
     if (target.closest(".composer, .menu")) return;
+    if (e.key === "Escape" && (e.ctrlKey || e.metaKey) && this.store.head.running) {
+      this.bus.post({ type: "stop" }); // by the workbench's key as well, once it has heard that the panel has the focus
+      return;
+    }
     // words are for the composer, wherever the focus is: a letter that would do nothing begins them
     const letter = e.key.length === 1 && e.key !== " " && !e.ctrlKey && !e.metaKey && !e.altKey && !target.closest("input, textarea, select");
     if (e.key === "Escape" || letter) this.composer.focus();

@@ -5,8 +5,9 @@
  */
 import MarkdownIt, { type Token } from "markdown-it";
 import { CodeBlock } from "./code";
-import { h } from "./dom";
+import { button, h, plural } from "./dom";
 import type { Bus } from "./bus";
+import { plain } from "./visible";
 
 const parser = new MarkdownIt({ html: false, linkify: true, typographer: false, breaks: false });
 parser.validateLink = (href) => safeLink(href) !== undefined || !/^[a-z][a-z0-9+.-]*:/i.test(href.trim());
@@ -15,6 +16,8 @@ parser.validateLink = (href) => safeLink(href) !== undefined || !/^[a-z][a-z0-9+
 const longList = 24;
 /** Blocks that lie in one element. */
 const partSize = 12;
+/** Rows of a table that are drawn at a time. */
+const manyRows = 500;
 
 export function safeLink(href: string): string | undefined {
   const s = href.trim();
@@ -147,6 +150,34 @@ export class Markdown {
   }
 
   private block(tokens: Token[]): Node {
+    const rows = tokens[0]?.type === "table_open" ? tokens.flatMap((t, i) => (t.type === "tr_open" ? [i] : [])) : [];
+    if (rows.length > manyRows + 1) return this.longTable(tokens, rows.slice(1));
+    const root = this.fill(tokens);
+    return root.childNodes.length === 1 && root.firstChild ? root.firstChild : h("div", {}, root);
+  }
+
+  /** A table whose further rows come when they are asked for. */
+  private longTable(tokens: Token[], rows: number[]): Node {
+    const end = tokens.findIndex((t) => t.type === "tbody_close");
+    const el = this.fill([...tokens.slice(0, rows[0]), ...tokens.slice(end)]).firstElementChild;
+    const body = el?.querySelector("tbody");
+    if (!el || !body) return h("div");
+    let drawn = 0;
+    const more = button("", "link more", () => draw(), undefined, { tab: -1 });
+    const draw = () => {
+      const next = drawn + manyRows;
+      body.append(this.fill(tokens.slice(rows[drawn], rows[next] ?? end)));
+      drawn = Math.min(next, rows.length);
+      const left = rows.length - drawn;
+      more.textContent = left > manyRows ? `Show ${String(manyRows)} more of ${plural(left, "row")}` : `Show ${plural(left, "more row")}`;
+      if (left === 0) more.remove();
+    };
+    el.append(more);
+    draw();
+    return el;
+  }
+
+  private fill(tokens: Token[]): DocumentFragment {
     const root = document.createDocumentFragment();
     const stack: (Element | DocumentFragment)[] = [root];
     for (const t of tokens) {
@@ -165,7 +196,7 @@ export class Markdown {
       } else if (t.type === "hr") top.append(h("hr"));
       else top.append(t.content);
     }
-    return root.childNodes.length === 1 && root.firstChild ? root.firstChild : h("div", {}, root);
+    return root;
   }
 
   private open(t: Token): HTMLElement {
@@ -255,7 +286,7 @@ function inline(tokens: Token[], bus: Bus): Node[] {
 /** Without href, so that nothing opens but through the host. */
 function link(href: string, bus: Bus): HTMLElement {
   const target = decode(href);
-  const a = h("span", { class: "link", role: "link", tab: -1, title: target });
+  const a = h("span", { class: "link", role: "link", tab: -1, title: plain(target) });
   const go = (e: Event) => {
     e.preventDefault();
     bus.post(safeLink(href) ? { type: "link", href } : { type: "open", ...placeOf(target) });

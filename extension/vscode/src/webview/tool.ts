@@ -7,6 +7,7 @@ import { baseName, button, duration, h, icon, plural, setChildren, setText, shor
 import { createView, type View } from "./entries";
 import { outputView } from "./output";
 import type { Store } from "./store";
+import { plain, visible } from "./visible";
 
 const kindIcons: Record<ToolEntry["toolKind"], Icon> = {
   read: "file", edit: "edit", delete: "trash", move: "rename", search: "search", execute: "terminal", think: "lightbulb", fetch: "globe", switch_mode: "replace", other: "tools",
@@ -91,9 +92,9 @@ export class ToolView implements View {
 
   private drawTitle(e: ToolEntry): void {
     const cwd = this.bus.head().cwd;
-    const title = cwd ? e.title.split(`${cwd}/`).join("") : e.title;
+    const title = plain(cwd ? e.title.split(`${cwd}/`).join("") : e.title);
     const place = e.locations[0];
-    const name = place && baseName(place.path);
+    const name = place && plain(baseName(place.path));
     const at = name ? title.indexOf(name) : -1;
     const placed = place !== undefined && name !== undefined && name !== "" && at >= 0 && e.files.length <= 1;
     this.title.classList.toggle("placed", placed);
@@ -169,7 +170,7 @@ export class ToolView implements View {
     const e = this.entry;
     const d = this.detailNow;
     const parts: Node[] = [];
-    if (d?.command) parts.push(h("div", { class: "command" }, h("span", { class: "prompt", aria: { hidden: "true" } }, "$ "), h("code", {}, d.command)));
+    if (d?.command) parts.push(h("div", { class: "command" }, h("span", { class: "prompt", aria: { hidden: "true" } }, "$ "), h("code", {}, ...visible(d.command))));
     if (d?.error) parts.push(h("div", { class: "error-text" }, d.error));
     if (d) for (const f of d.files) parts.push(diffView(f, this.bus, d.files.length > 1));
     for (const i of d?.images ?? []) parts.push(image(i));
@@ -221,8 +222,8 @@ function counts(f: FileSummary): HTMLElement {
 export function fileRow(f: FileSummary, bus: Bus, click: () => void): HTMLElement {
   const short = shortPath(f.path, bus.head().cwd);
   const dir = short.slice(0, short.length - baseName(short).length).replace(/[\\/]$/, "");
-  const b = h("button", { class: `file ${f.kind}`, tab: -1, title: `Show the change to ${short}`, click },
-    h("span", { class: "file-name" }, baseName(short)), h("span", { class: "file-dir" }, dir),
+  const b = h("button", { class: `file ${f.kind}`, tab: -1, title: `Show the change to ${plain(short)}`, click },
+    h("span", { class: "file-name" }, ...visible(baseName(short))), h("span", { class: "file-dir" }, ...visible(dir)),
     counts(f),
     h("span", { class: "letter", aria: { hidden: "true" } }, fileIcons[f.kind]), h("span", { class: "sr" }, fileWords[f.kind]));
   b.type = "button";

@@ -69,7 +69,7 @@ export async function openPanel(browser, panel, o = {}) {
     tell: (m) => page.evaluate((x) => window.postMessage(x, "*"), m),
     /** Waits until the panel said something of this type. */
     async heard(type, test = () => true) {
-      for (const end = Date.now() + 5000; Date.now() < end; await new Promise((r) => setTimeout(r, 10))) {
+      for (const end = Date.now() + 60_000; Date.now() < end; await new Promise((r) => setTimeout(r, 10))) {
         const m = sent.find((x) => x.type === type && test(x));
         if (m) return m;
       }

@@ -1,0 +1,32 @@
+/** A permission request as it may be shown: of whatever came, what a person can decide on. */
+import { list, pillion, text, texts, tree } from "./narrow";
+import type { ChangeDiagnostics, FileChange, PermissionOption, RequestPermissionRequest, ToolCallMeta } from "./protocol";
+
+const kinds = ["allow_once", "allow_always", "reject_once", "reject_always"];
+
+/** The request with its options and its `_meta.pillion` made sure of; undefined when there is nothing to decide, or no way to. */
+export function permissionOf(raw: unknown): { request: RequestPermissionRequest; meta: ToolCallMeta } | undefined {
+  const r = tree(raw);
+  const call = tree(r?.["toolCall"]);
+  const options = list(r?.["options"]).filter((o) => text(tree(o)?.["optionId"]) !== undefined && text(tree(o)?.["name"]) !== undefined && kinds.includes(text(tree(o)?.["kind"]) ?? "")) as PermissionOption[];
+  if (text(r?.["sessionId"]) === undefined || text(call?.["toolCallId"]) === undefined || options.length === 0) return undefined;
+  const own = pillion(call);
+  const files = list(own["files"]);
+  const d = tree(own["diagnostics"]);
+  const meta = {
+    ...own,
+    always: texts(own["always"]),
+    patterns: texts(own["patterns"]),
+    why: text(own["why"]),
+    // one that cannot be read, and none is shown as hunks: the standard part has them all
+    files: files.every(isChange) ? files : [],
+    diagnostics: d && Array.isArray(d["fixed"]) && Array.isArray(d["introduced"]) ? (d as unknown as ChangeDiagnostics) : undefined,
+  } as ToolCallMeta;
+  const toolCall = { ...call, content: list(call?.["content"]), title: text(call?.["title"]) } as RequestPermissionRequest["toolCall"];
+  return { request: { ...(r as unknown as RequestPermissionRequest), options, toolCall }, meta };
+}
+
+function isChange(raw: unknown): raw is FileChange {
+  const f = tree(raw);
+  return text(f?.["uri"]) !== undefined && Array.isArray(f?.["hunks"]);
+}
