@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -88,29 +87,57 @@ func (v *server) saveSignIn(in *signedIn) error {
 	return whole.Write(path, raw, 0o600)
 }
 
-// keeping hands out tokens and keeps each new one.
+// keeping hands out tokens and keeps each new one. Many requests, and other processes, share a sign-in, and a refresh
+// token often counts only once: one refreshes at a time, from what is kept at that moment.
 type keeping struct {
-	v    *server
-	next oauth2.TokenSource
-
-	mu sync.Mutex
-	in *signedIn // guarded by mu
+	ctx context.Context
+	v   *server
+	in  *signedIn // where nothing is kept in a file
 }
 
+// behind is how long another process's refresh may take to be kept, once it has made ours fail.
+const behind = time.Second
+
 func (k *keeping) Token() (*oauth2.Token, error) {
-	t, err := k.next.Token()
-	if err != nil {
-		return nil, err
+	k.v.refreshing.Lock()
+	defer k.v.refreshing.Unlock()
+	in := k.v.loadSignIn()
+	if in == nil {
+		in = k.in
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.in.Token == nil || t.AccessToken != k.in.Token.AccessToken {
-		k.in.Token = t
-		if err := k.v.saveSignIn(k.in); err != nil {
+	t, err := in.config().TokenSource(k.ctx, in.Token).Token()
+	if err != nil {
+		return k.other(in.Token, err)
+	}
+	if in.Token == nil || t.AccessToken != in.Token.AccessToken {
+		in.Token = t
+		k.in = in
+		if err := k.v.saveSignIn(in); err != nil {
 			k.v.set.o.Log.Warn("mcp: the sign-in could not be kept", "server", k.v.Name, "err", err)
 		}
 	}
 	return t, nil
+}
+
+// other waits for the token of another process whose refresh came before ours; failed is what ours came to.
+func (k *keeping) other(old *oauth2.Token, failed error) (*oauth2.Token, error) {
+	var refused *oauth2.RetrieveError
+	if !errors.As(failed, &refused) {
+		return nil, failed
+	}
+	for until := time.Now().Add(behind); ; {
+		if in := k.v.loadSignIn(); in != nil && in.Token.Valid() && in.Token.AccessToken != old.AccessToken {
+			return in.Token, nil
+		}
+		if time.Now().After(until) {
+			return nil, failed
+		}
+		select {
+		case <-time.After(behind / 10):
+		case <-k.ctx.Done():
+			return nil, failed
+		}
+	}
 }
 
 // kept is an OAuth handler that uses what was signed in before, and asks nobody.
@@ -121,7 +148,7 @@ func (s kept) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 	if in == nil {
 		return nil, nil
 	}
-	return &keeping{v: s.v, next: in.config().TokenSource(ctx, in.Token), in: in}, nil
+	return &keeping{ctx: ctx, v: s.v, in: in}, nil
 }
 
 func (s kept) Authorize(_ context.Context, _ *http.Request, r *http.Response) error {
@@ -170,7 +197,7 @@ func (s *Set) Login(ctx context.Context, name string, open func(address string) 
 			if err := v.saveSignIn(in); err != nil {
 				return nil, fmt.Errorf("the sign-in could not be kept: %w", err)
 			}
-			return &keeping{v: v, next: c.TokenSource(ctx, t), in: in}, nil
+			return &keeping{ctx: ctx, v: v, in: in}, nil
 		},
 	}
 	if o := v.OAuth; o != nil && o.ClientID != "" {

@@ -12,8 +12,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/oauth2"
 
 	"github.com/pillion-dev/pillion/tools"
 )
@@ -141,6 +143,63 @@ func TestSignIn(t *testing.T) {
 	}
 	if there, err := login.Logout("web"); there || err != nil {
 		t.Error(there, err)
+	}
+}
+
+func TestARefreshTokenThatCountsOnceIsUsedOnce(t *testing.T) {
+	state := t.TempDir()
+	var mu sync.Mutex
+	used, another := 0, false // another process is quicker
+	var v *server
+	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm()
+		mu.Lock()
+		defer mu.Unlock()
+		w.Header().Set("Content-Type", "application/json")
+		if another {
+			in := v.loadSignIn()
+			in.Token = &oauth2.Token{AccessToken: "theirs", RefreshToken: "r9", Expiry: time.Now().Add(time.Hour)}
+			if err := v.saveSignIn(in); err != nil {
+				t.Error(err)
+			}
+		}
+		if another || r.Form.Get("refresh_token") != fmt.Sprintf("r%d", used) {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = w.Write([]byte(`{"error":"invalid_grant"}`))
+			return
+		}
+		used++
+		_ = json.NewEncoder(w).Encode(map[string]any{"access_token": fmt.Sprintf("a%d", used), "token_type": "Bearer", "refresh_token": fmt.Sprintf("r%d", used), "expires_in": 3600})
+	}))
+	defer tokens.Close()
+	s := New(Options{StateDir: state, Servers: []Server{{Name: "web", URL: "https://mcp.example/mcp"}}})
+	v = s.find("web")
+	spent := &signedIn{URL: v.URL, ClientID: "c", TokenURL: tokens.URL, Style: int(oauth2.AuthStyleInParams), Token: &oauth2.Token{AccessToken: "old", RefreshToken: "r0", Expiry: time.Now().Add(-time.Hour)}}
+	if err := v.saveSignIn(spent); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 16 {
+		source, err := kept{v}.TokenSource(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		wg.Go(func() {
+			if got, err := source.Token(); err != nil || got.AccessToken != "a1" {
+				t.Errorf("%v %v", got, err)
+			}
+		})
+	}
+	wg.Wait()
+	mu.Lock()
+	another = true
+	mu.Unlock()
+	if err := v.saveSignIn(spent); err != nil {
+		t.Fatal(err)
+	}
+	source, _ := kept{v}.TokenSource(t.Context())
+	if got, err := source.Token(); err != nil || got.AccessToken != "theirs" {
+		t.Errorf("%v %v", got, err)
 	}
 }
 

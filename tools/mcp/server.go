@@ -34,7 +34,8 @@ type server struct {
 	settled chan struct{} // closed when the first attempt has ended
 	once    sync.Once
 
-	reading sync.Mutex // held while the lists are read
+	reading    sync.Mutex // held while the lists are read
+	refreshing sync.Mutex // held while a sign-in is looked at and refreshed
 
 	mu      sync.Mutex
 	session *sdk.ClientSession      // guarded by mu; nil: not connected
