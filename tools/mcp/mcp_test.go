@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -540,6 +541,43 @@ func TestOverHTTP(t *testing.T) {
 			s.Close(t.Context())
 			hs.CloseClientConnections()
 		})
+	}
+}
+
+func TestARemoteServerThatForgotTheSessionGetsAnotherOne(t *testing.T) {
+	server := testServer("all")
+	var forgotten sync.Map // sessions
+	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
+	var last atomic.Value
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := r.Header.Get("Mcp-Session-Id")
+		if _, gone := forgotten.Load(id); gone && id != "" {
+			http.Error(w, "session not found", http.StatusNotFound)
+			return
+		}
+		if id != "" {
+			last.Store(id)
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		for forgotten := range server.Sessions() {
+			_ = forgotten.Close()
+		}
+		web.CloseClientConnections()
+		web.Close()
+	})
+	s := started(t, New(Options{Root: t.TempDir(), Servers: []Server{{Name: "web", URL: web.URL}}}))
+	for _, word := range []string{"one", "two"} {
+		if r, err := run(t, s, "web_echo_it", `{"text":"`+word+`"}`, tools.Host{}); err != nil || r.Output != word {
+			t.Fatalf("%q %v", r.Output, err)
+		}
+		forgotten.Store(last.Load(), true)
+	}
+	n := 0
+	forgotten.Range(func(any, any) bool { n++; return true })
+	if n != 2 {
+		t.Errorf("%d sessions", n)
 	}
 }
 

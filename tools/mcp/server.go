@@ -80,6 +80,9 @@ func (v *server) live(ctx context.Context) {
 			v.set.notice("warning", fmt.Sprintf("The MCP server %s wants you to sign in: pillion mcp login %s", v.Name, v.Name))
 			return
 		}
+		if errors.Is(err, sdk.ErrSessionMissing) && time.Since(began) > firstPause {
+			continue // a remote server forgot the session: a new one is no failure
+		}
 		if time.Since(began) > failureSpan {
 			failures = nil
 		}

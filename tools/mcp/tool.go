@@ -117,6 +117,13 @@ func (v *server) call(ctx context.Context, name string, input json.RawMessage, c
 	p := &sdk.CallToolParams{Name: name, Arguments: input}
 	p.SetProgressToken(r.token)
 	answer, err := session.CallTool(ctx, p)
+	if errors.Is(err, sdk.ErrSessionMissing) && ctx.Err() == nil { // a remote server forgot us, and has done nothing
+		v.lost(session)
+		if session, err = v.connected(ctx); err != nil {
+			return tools.Result{}, err
+		}
+		answer, err = session.CallTool(ctx, p)
+	}
 	if err != nil {
 		var ours *tools.Error
 		switch {
