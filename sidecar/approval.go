@@ -61,7 +61,7 @@ func (s *Server) askPermission(ctx context.Context, session string, r permission
 	}
 	var meta protocol.DecisionMeta
 	for _, m := range []map[string]any{answer.Meta, selected.Meta} {
-		if tree, ok := m["pillion"]; ok {
+		if tree := m["pillion"]; tree != nil {
 			if err := protocol.Assign(tree, &meta); err != nil {
 				return permission.Reply{}, fmt.Errorf("the editor's decision is malformed (_meta.pillion.%v); nothing was written", err)
 			}
@@ -132,6 +132,9 @@ func replyOf(option string, meta protocol.DecisionMeta, set *change.Set) (permis
 			accepted = true
 		case change.Replace:
 			accepted = true
+			if h.NewLines == nil { // an empty list deletes; nothing said is no list
+				return permission.Reply{}, fmt.Errorf("the editor's decision about hunk %q is edit, without newLines; nothing was written", id)
+			}
 			if len(h.NewLines) > 0 {
 				x.NewText = strings.Join(h.NewLines, "\n") + "\n"
 			}

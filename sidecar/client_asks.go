@@ -82,6 +82,7 @@ func askAll[T any](ctx context.Context, e *Editors, session string, ask func(ctx
 	e.asks = append(slices.Clone(e.asks), q)
 	e.mu.Unlock()
 	defer e.closeAsk(q)
+	all, _ = e.all(session) // anew: one that came meanwhile has not seen it among those that wait
 	for _, s := range all {
 		q.offer(s)
 	}

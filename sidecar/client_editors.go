@@ -32,10 +32,12 @@ type Editors struct {
 	Pack func(*change.Set) *change.Set
 
 	mu      sync.Mutex
-	servers map[*Server]bool       // guarded by mu
-	bound   map[string][]*Server   // by session, the one that opened it first; guarded by mu
-	asks    []*openAsk             // what waits for the person; guarded by mu; replaced, never changed in place
-	decide  map[string]*sync.Mutex // by session: held while somebody decides about its changes; guarded by mu
+	servers map[*Server]bool         // false: it is about to go; guarded by mu
+	bound   map[string][]*Server     // by session, the one that opened it first; guarded by mu
+	coming  map[string]int           // editors that open a session and are not bound yet; guarded by mu
+	ends    map[string]chan struct{} // sessions that end with their last editor, closed when they have; guarded by mu
+	asks    []*openAsk               // what waits for the person; guarded by mu; replaced, never changed in place
+	decide  map[string]*sync.Mutex   // by session: held while somebody decides about its changes; guarded by mu
 }
 
 var (
@@ -45,7 +47,7 @@ var (
 
 // NewEditors knows no editor yet.
 func NewEditors() *Editors {
-	return &Editors{servers: map[*Server]bool{}, bound: map[string][]*Server{}}
+	return &Editors{servers: map[*Server]bool{}, bound: map[string][]*Server{}, coming: map[string]int{}, ends: map[string]chan struct{}{}}
 }
 
 // deciding keeps decisions about a session's changes apart, whichever editors they come from.
@@ -78,13 +80,96 @@ func (e *Editors) detach(s *Server) {
 	}
 }
 
-func (e *Editors) bind(session string, s *Server) {
+// bind reports whether the editor has the session from now on; one that is about to go does not.
+func (e *Editors) bind(session string, s *Server) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if !e.servers[s] {
+		return false
+	}
 	if !slices.Contains(e.bound[session], s) {
-		e.bound[session] = append(e.bound[session], s)
+		e.bound[session] = append(slices.Clip(e.bound[session]), s)
 		e.moved(session)
 	}
+	return true
+}
+
+// enter keeps a session in memory while an editor opens it, until entered. One that is just ending is waited for:
+// it is opened anew then.
+func (e *Editors) enter(ctx context.Context, session string) error {
+	for {
+		e.mu.Lock()
+		end := e.ends[session]
+		if end == nil {
+			e.coming[session]++
+			e.mu.Unlock()
+			return nil
+		}
+		e.mu.Unlock()
+		select {
+		case <-end:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// entered ends enter. last: nobody has the session open, so that it ends.
+func (e *Editors) entered(session string) (last bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.coming[session]--; e.coming[session] <= 0 {
+		delete(e.coming, session)
+	}
+	return !e.wanted(session)
+}
+
+// wanted reports whether an editor has a session open, or is opening it; else it ends now, until ended. mu is held.
+func (e *Editors) wanted(session string) bool {
+	if len(e.bound[session]) > 0 || e.coming[session] > 0 {
+		return true
+	}
+	e.end(session)
+	return false
+}
+
+// end keeps editors from opening a session until ended. mu is held.
+func (e *Editors) end(session string) {
+	if e.ends[session] == nil {
+		e.ends[session] = make(chan struct{})
+	}
+}
+
+// ending keeps editors from opening a session until ended.
+func (e *Editors) ending(session string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.end(session)
+}
+
+// ended says that a session is out of memory.
+func (e *Editors) ended(session string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if end := e.ends[session]; end != nil {
+		delete(e.ends, session)
+		close(end)
+	}
+}
+
+// retire says that an editor is about to go. last are the sessions that end with it.
+func (e *Editors) retire(s *Server) (last map[string]bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.servers[s] = false
+	last = map[string]bool{}
+	for id, all := range e.bound {
+		if len(all) == 1 && all[0] == s && e.coming[id] == 0 {
+			e.end(id)
+			last[id] = true
+		}
+	}
+	return last
 }
 
 // moved lets a session's editors know that another came or went. mu is held.
@@ -98,12 +183,12 @@ func (e *Editors) moved(session string) {
 	}
 }
 
-// unbind reports whether other editors still have the session open.
+// unbind reports whether other editors still have the session open. If not it ends now: call ended when it has.
 func (e *Editors) unbind(session string, s *Server) (others bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.drop(session, s)
-	return len(e.bound[session]) > 0
+	return e.wanted(session)
 }
 
 // drop takes an editor off a session. mu is held.

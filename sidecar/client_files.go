@@ -307,6 +307,9 @@ func (s *Server) guard(ctx context.Context, session string, f change.File) error
 		return nil // an editor has no plain text of it; the disk's own guard decides
 	}
 	text, err := s.shownText(ctx, session, f.Path, string(disk))
+	if errors.Is(err, errNoAnswer) {
+		return &tools.Error{Kind: "unsaved", Err: err, Message: fmt.Sprintf("the editor was asked whether %s has unsaved changes and did not answer (%v); nothing was written, so that none are lost. Try again, or ask the user whether the editor hangs", f.Path, err)}
+	}
 	if err != nil {
 		return nil // not a file it knows: then it has no unsaved text of it either
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // genericEditor is an ACP editor without any of our additions, as they are found in the wild.
@@ -17,6 +18,7 @@ type genericEditor struct {
 	noWrite    bool
 	typed      string // what the person types during the first write
 	lf         bool   // its buffers have no carriage returns
+	silent     bool   // it never answers what is asked of a file
 	buffer     string // of a.txt
 	writes     int
 }
@@ -55,6 +57,9 @@ func (g *genericEditor) run(t *testing.T, r *rig, oldString, newString string) {
 		params, _ := m["params"].(map[string]any)
 		switch m["method"] {
 		case "fs/read_text_file":
+			if g.silent {
+				break
+			}
 			if g.noFS {
 				t.Errorf("asked for what was not announced: %s", line)
 			}
@@ -181,4 +186,20 @@ func FuzzPositionOffset(f *testing.F) {
 			t.Errorf("%q: %d → %+v → %d → %+v", text, offset, p, back, again)
 		}
 	})
+}
+
+func TestR11AnEditorThatDoesNotSayWhatIsUnsavedIsNotWrittenBehind(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, testStore(t), t.TempDir())
+	r.server.dataLimit = 20 * time.Millisecond
+	path := filepath.Join(r.cwd, "a.txt")
+	write(t, path, "a\nb\n")
+	ed := genericEditor{silent: true}
+	ed.run(t, r, "b", "B")
+	if got := read(t, path); got != "a\nb\n" {
+		t.Errorf("disk is %q: unsaved lines of an editor that is slow to say so would be lost", got)
+	}
+	if !r.told("did not answer") {
+		t.Error("the model was not told why")
+	}
 }

@@ -146,6 +146,7 @@ func TestDecisionsThatMakeNoSense(t *testing.T) {
 		"an unknown hunk":    `{"hunks":{"9.9":{"decision":"accept"}}}`,
 		"an unknown verdict": `{"hunks":{"$H":{"decision":"perhaps"}}}`,
 		"no verdict":         `{"hunks":{"$H":{}}}`,
+		"an edit to nothing": `{"hunks":{"$H":{"decision":"edit"}}}`,
 		"not an object":      `{"hunks":[]}`,
 		"stale":              `{"stale":true}`,
 	} {

@@ -88,8 +88,9 @@ func inSession[P, R any](s *Server, id func(*P) string, f func(context.Context, 
 		if err != nil {
 			return nil, err
 		}
+		found := s.seek(id(p))
 		r.Async()
-		es, err := s.find(ctx, id(p))
+		es, err := found(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -101,6 +101,7 @@ type Server struct {
 	mu       sync.Mutex
 	client   *client                   // guarded by mu
 	sessions map[string]*editorSession // guarded by mu
+	lines    map[string]chan struct{}  // of sessions being opened or closed: what came last, closed at its end; guarded by mu
 	attached bool                      // o.Open has been opened; guarded by mu
 	tools    []tools.Tool              // the editor's own; guarded by mu; replaced, never changed in place
 }
@@ -121,7 +122,7 @@ func NewServer(o ServerOptions) *Server {
 	if o.Modes == nil && o.Runtime != nil {
 		o.Modes = o.Runtime.Agents
 	}
-	s := &Server{o: o, log: o.Log, sessions: map[string]*editorSession{}, client: &client{}, wired: make(chan struct{}), dataLimit: dataTimeout}
+	s := &Server{o: o, log: o.Log, sessions: map[string]*editorSession{}, lines: map[string]chan struct{}{}, client: &client{}, wired: make(chan struct{}), dataLimit: dataTimeout}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	return s
 }
@@ -177,13 +178,14 @@ func within(limit time.Duration, f func()) {
 
 // closing marks the sessions that end with this connection: what waits for the person there was interrupted.
 func (s *Server) closing() {
+	last := s.o.Editors.retire(s)
 	s.mu.Lock()
 	mine := maps.Clone(s.sessions)
 	s.mu.Unlock()
 	for id, es := range mine {
 		select {
 		case <-es.ready:
-			if es.Session != nil && s.o.Editors.readers(id) <= 1 {
+			if es.err == nil && last[id] {
 				es.Session.Closing()
 			}
 		default:
@@ -197,21 +199,22 @@ func (s *Server) endSessions() {
 	mine := maps.Clone(s.sessions)
 	clear(s.sessions)
 	s.mu.Unlock()
-	var all []*editorSession
+	all := map[string]*editorSession{}
 	for id, es := range mine {
 		if s.o.Editors.unbind(id, s) {
 			es.leave()
 		} else {
-			all = append(all, es)
+			all[id] = es
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownLimit)
 	defer cancel()
 	var wg sync.WaitGroup
-	for _, es := range all {
+	for id, es := range all {
 		wg.Go(func() {
+			defer s.o.Editors.ended(id)
 			if err := es.end(ctx); err != nil {
-				s.log.Warn("session did not end well", "session", es.ID(), "err", err)
+				s.log.Warn("session did not end well", "session", id, "err", err)
 			}
 		})
 	}
@@ -250,9 +253,9 @@ func (s *Server) dispatch(ctx context.Context, r *rpc.Request) (any, error) {
 	case protocol.MethodSessionList:
 		return async(ctx, r, s.listSessions)
 	case protocol.MethodSessionClose:
-		return async(ctx, r, s.closeSession)
+		return s.closeSession(ctx, r)
 	case protocol.MethodSessionDelete:
-		return async(ctx, r, s.deleteSession)
+		return s.deleteSession(ctx, r)
 	case protocol.MethodSessionPrompt:
 		return s.prompt(ctx, r)
 	case protocol.MethodSessionCancel:

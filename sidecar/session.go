@@ -30,13 +30,15 @@ type editorSession struct {
 	prompts   map[*context.CancelFunc]string // prompts running or queued, with their message id once they have one; guarded by mu
 	stop      func()                         // ends the subscription; guarded by mu
 	announced bool                           // the slash commands have been sent; guarded by mu
-	commands  []protocol.AvailableCommand    // guarded by mu: what the editor was told
 	own       map[string]bool                // message ids of this connection's prompts, until they are shown; guarded by mu
 	again     context.CancelFunc             // dismisses the question that is asked again, if any; guarded by mu
 	unwatch   func()                         // ends the watch on the session's state; guarded by mu
 	moved     bool                           // the state may be another than was told; guarded by mu
 	telling   bool                           // tell runs; guarded by mu
 	told      struct{ queue, status string } // what the editor was told last; owned by tell
+
+	listing  sync.Mutex                  // held while the slash commands are told: an older list never follows a newer one
+	commands []protocol.AvailableCommand // guarded by listing: what the editor was told
 }
 
 func closedChan() chan struct{} {
@@ -52,16 +54,22 @@ func (s *Server) newEditorSession() *editorSession {
 }
 
 // find waits for a session that is being opened.
-func (s *Server) find(ctx context.Context, id string) (*editorSession, error) {
+func (s *Server) find(ctx context.Context, id string) (*editorSession, error) { return s.seek(id)(ctx) }
+
+// seek finds a session as it is now; found waits until it has been opened. What the editor asks after this, to close
+// the session for one, does not count.
+func (s *Server) seek(id string) (found func(context.Context) (*editorSession, error)) {
 	es := s.lookup(id)
-	if es == nil {
-		return nil, errNotFound{fmt.Sprintf("no session %q on this connection; start one with session/new, or open a stored one with session/load or session/resume", id)}
-	}
-	select {
-	case <-es.ready:
-		return es, es.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	return func(ctx context.Context) (*editorSession, error) {
+		if es == nil {
+			return nil, errNotFound{fmt.Sprintf("no session %q on this connection; start one with session/new, or open a stored one with session/load or session/resume", id)}
+		}
+		select {
+		case <-es.ready:
+			return es, es.err
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
 }
 
@@ -126,7 +134,7 @@ func (s *Server) newSession(ctx context.Context, r *rpc.Request) (any, error) {
 		return nil, err
 	}
 	var choice sessionChoice
-	if tree, ok := p.Meta["pillion"]; ok {
+	if tree := p.Meta["pillion"]; tree != nil {
 		if err := protocol.Assign(tree, &choice); err != nil {
 			return nil, rpc.InvalidParams("_meta.pillion.%v", err)
 		}
@@ -149,7 +157,10 @@ func (s *Server) newSession(ctx context.Context, r *rpc.Request) (any, error) {
 	s.mu.Lock()
 	s.sessions[live.ID()] = es
 	s.mu.Unlock()
-	s.o.Editors.bind(live.ID(), s)
+	if !s.o.Editors.bind(live.ID(), s) {
+		live.Close(ctx)
+		return nil, errGone
+	}
 	es.subscribe(0, true)
 	s.wire.afterAnswer(r, func() { go es.welcome(note) })
 	info := live.Info()
@@ -187,6 +198,8 @@ func (es *editorSession) welcome(note string) {
 
 // tellCommands sends the slash commands where they are others than the editor knows: servers come up, files change.
 func (es *editorSession) tellCommands() {
+	es.listing.Lock()
+	defer es.listing.Unlock()
 	cmds := es.server.commands(es.Info().Cwd)
 	list := make([]protocol.AvailableCommand, len(cmds))
 	for i, c := range cmds {
@@ -195,10 +208,8 @@ func (es *editorSession) tellCommands() {
 			list[i].Input = &protocol.AvailableCommandInput{Hint: c.Hint}
 		}
 	}
-	es.mu.Lock()
 	same := slices.EqualFunc(list, es.commands, func(a, b protocol.AvailableCommand) bool { return a.Name == b.Name && a.Description == b.Description })
 	es.commands = list
-	es.mu.Unlock()
 	if !same {
 		es.send("available_commands_update", &protocol.AvailableCommandsUpdate{AvailableCommands: list})
 	}
@@ -235,7 +246,10 @@ func (s *Server) settingsChanged(cwd string) {
 		default:
 			continue // it reads them when it is opened
 		}
-		if es.err == nil && es.Info().Cwd == cwd {
+		es.mu.Lock()
+		known := es.announced // before, its editor has not heard of the session
+		es.mu.Unlock()
+		if es.err == nil && known && es.Info().Cwd == cwd {
 			es.tellCommands()
 		}
 	}

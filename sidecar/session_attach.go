@@ -27,7 +27,11 @@ func (s *Server) attach(ctx context.Context, r *rpc.Request, id string) (any, er
 	if !ok {
 		return nil, errNotFound{fmt.Sprintf("session %s has ended meanwhile", id)}
 	}
-	es, had, err := s.open(ctx, id, live.Info().Cwd, nil)
+	o := s.opening(id)
+	es, had, err := o.open(ctx, live.Info().Cwd, nil)
+	if err != nil || had {
+		o.done()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -38,10 +42,8 @@ func (s *Server) attach(ctx context.Context, r *rpc.Request, id string) (any, er
 	}
 	s.wire.afterAnswer(r, func() {
 		go func() {
-			err := es.replay(s.ctx, es.view)
-			es.err = err
-			close(es.ready)
-			if err != nil {
+			defer o.done()
+			if err := o.settle(es.replay(s.ctx, es.view)); err != nil {
 				s.log.Warn("replay", "session", id, "err", err)
 				return
 			}

@@ -4,22 +4,28 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
-// detach takes a session off this connection and ends it.
-func (s *Server) detach(ctx context.Context, id string) error {
-	es, err := s.find(ctx, id)
-	if err != nil {
-		return err
-	}
+// take takes a session off this connection, in the order of the wire: what the editor asks next does not find it.
+func (s *Server) take(id string) (es *editorSession, found func(context.Context) (*editorSession, error)) {
+	found = s.seek(id)
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	es = s.sessions[id]
 	delete(s.sessions, id)
-	s.mu.Unlock()
+	return es, found
+}
+
+// quit ends a session that was taken off this connection, unless others have it open.
+func (s *Server) quit(ctx context.Context, es *editorSession) error {
+	id := es.ID()
 	if s.o.Editors.unbind(id, s) {
 		es.leave()
 		return nil
 	}
+	defer s.o.Editors.ended(id)
 	return es.end(ctx)
 }
 
@@ -30,7 +36,7 @@ func (es *editorSession) leave() {
 	default:
 		return // it was being opened: nothing is followed yet
 	}
-	if es.Session == nil {
+	if es.err != nil {
 		return
 	}
 	running := es.State().Turn
@@ -56,19 +62,45 @@ func (es *editorSession) unfollow() {
 	}
 }
 
-func (s *Server) closeSession(ctx context.Context, p *protocol.CloseSessionRequest) (*protocol.CloseSessionResponse, error) {
-	if err := s.detach(ctx, p.SessionID); err != nil {
+func (s *Server) closeSession(ctx context.Context, r *rpc.Request) (any, error) {
+	p, err := decode[protocol.CloseSessionRequest](r)
+	if err != nil {
+		return nil, err
+	}
+	_, found := s.take(p.SessionID)
+	turn, done := s.inLine(p.SessionID)
+	defer done()
+	r.Async()
+	<-turn
+	es, err := found(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.quit(ctx, es); err != nil {
 		return nil, err
 	}
 	return &protocol.CloseSessionResponse{}, nil
 }
 
-func (s *Server) deleteSession(ctx context.Context, p *protocol.DeleteSessionRequest) (*protocol.DeleteSessionResponse, error) {
-	if s.lookup(p.SessionID) != nil {
-		if err := s.detach(ctx, p.SessionID); err != nil {
-			return nil, err
+func (s *Server) deleteSession(ctx context.Context, r *rpc.Request) (any, error) {
+	p, err := decode[protocol.DeleteSessionRequest](r)
+	if err != nil {
+		return nil, err
+	}
+	es, found := s.take(p.SessionID)
+	turn, done := s.inLine(p.SessionID)
+	defer done()
+	r.Async()
+	<-turn
+	if es != nil {
+		if _, err := found(ctx); err == nil {
+			if err := s.quit(ctx, es); err != nil {
+				return nil, err
+			}
 		}
 	}
+	s.o.Editors.ending(p.SessionID)
+	defer s.o.Editors.ended(p.SessionID)
 	if err := s.o.Runtime.Delete(ctx, p.SessionID); err != nil {
 		return nil, errNotFound{fmt.Sprintf("session %q cannot be deleted: %v", p.SessionID, err)}
 	}
@@ -82,7 +114,7 @@ func (es *editorSession) end(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if es.Session == nil {
+	if es.err != nil {
 		return nil
 	}
 	es.Session.Closing()
@@ -115,7 +147,13 @@ func (es *editorSession) cancelAll() {
 	for _, c := range cancels {
 		c()
 	}
-	es.Session.Cancel()
+	select {
+	case <-es.ready:
+		if es.err == nil {
+			es.Session.Cancel()
+		}
+	default: // it is being opened: nothing runs yet
+	}
 }
 
 func (s *Server) cancel(p *protocol.CancelNotification) (any, error) {
@@ -123,12 +161,6 @@ func (s *Server) cancel(p *protocol.CancelNotification) (any, error) {
 	if es == nil {
 		return nil, errNotFound{fmt.Sprintf("session/cancel: no session %q", p.SessionID)}
 	}
-	select {
-	case <-es.ready:
-		if es.Session != nil {
-			es.cancelAll() // in place: a prompt that follows is another matter
-		}
-	default:
-	}
+	es.cancelAll() // in place: a prompt that follows is another matter
 	return nil, nil
 }

@@ -13,45 +13,6 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
-// open loads a stored session, or takes the one this connection has open already.
-func (s *Server) open(ctx context.Context, id, cwd string, extra []string) (*editorSession, bool, error) {
-	s.mu.Lock()
-	es, had := s.sessions[id]
-	if !had {
-		es = s.newEditorSession()
-		s.sessions[id] = es
-	}
-	s.mu.Unlock()
-	if had {
-		es, err := s.find(ctx, id)
-		return es, true, err
-	}
-	fail := func(err error) (*editorSession, bool, error) {
-		es.err = err
-		s.mu.Lock()
-		delete(s.sessions, id)
-		s.mu.Unlock()
-		close(es.ready)
-		return nil, false, err
-	}
-	if err := checkDirs(cwd, extra); err != nil {
-		return fail(err)
-	}
-	live, err := s.o.Runtime.LoadSession(ctx, id)
-	if err != nil {
-		return fail(errNotFound{fmt.Sprintf("session %q cannot be opened: %v; session/list shows the stored ones", id, err)})
-	}
-	if have := live.Info().Cwd; !sameDir(have, cwd) {
-		if s.o.Editors.readers(id) == 0 {
-			live.Close(ctx)
-		}
-		return fail(rpc.InvalidParams("cwd: session %s belongs to %s, not to %s", id, have, cwd))
-	}
-	es.Session = live
-	s.o.Editors.bind(id, s)
-	return es, false, nil
-}
-
 func sameDir(a, b string) bool {
 	if filepath.Clean(a) == filepath.Clean(b) {
 		return true
@@ -70,9 +31,11 @@ func (s *Server) loadSession(ctx context.Context, r *rpc.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	o := s.opening(p.SessionID)
+	defer o.done()
 	r.Async()
 	note := s.trust(p.Cwd, trustIn(p.Meta), "")
-	es, had, err := s.open(ctx, p.SessionID, p.Cwd, p.AdditionalDirectories)
+	es, had, err := o.open(ctx, p.Cwd, p.AdditionalDirectories)
 	if err != nil {
 		return nil, err
 	}
@@ -82,8 +45,7 @@ func (s *Server) loadSession(ctx context.Context, r *rpc.Request) (any, error) {
 	}
 	err = es.replay(ctx, replay)
 	if !had {
-		es.err = err
-		close(es.ready)
+		err = o.settle(err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("session %s cannot be replayed: %w", p.SessionID, err)
@@ -119,17 +81,16 @@ func (s *Server) resumeSession(ctx context.Context, r *rpc.Request) (any, error)
 	if err != nil {
 		return nil, err
 	}
+	o := s.opening(p.SessionID)
+	defer o.done()
 	r.Async()
 	note := s.trust(p.Cwd, trustIn(p.Meta), "")
-	es, had, err := s.open(ctx, p.SessionID, p.Cwd, p.AdditionalDirectories)
+	es, had, err := o.open(ctx, p.Cwd, p.AdditionalDirectories)
 	if err != nil {
 		return nil, err
 	}
 	if !had {
-		err := es.remember(ctx)
-		es.err = err
-		close(es.ready)
-		if err != nil {
+		if err := o.settle(es.remember(ctx)); err != nil {
 			return nil, fmt.Errorf("session %s cannot be resumed: %w", p.SessionID, err)
 		}
 	}

@@ -18,9 +18,10 @@ func inOrder[P, R any](ctx context.Context, s *Server, r *rpc.Request, id func(*
 	if err != nil {
 		return nil, err
 	}
+	found := s.seek(id(p))
 	es := s.lookup(id(p))
 	if es == nil {
-		_, err := s.find(ctx, id(p))
+		_, err := found(ctx)
 		return nil, err
 	}
 	mine := make(chan struct{})
@@ -31,7 +32,7 @@ func inOrder[P, R any](ctx context.Context, s *Server, r *rpc.Request, id func(*
 	es.mu.Unlock()
 	r.Async()
 	<-before
-	if _, err := s.find(ctx, id(p)); err != nil {
+	if _, err := found(ctx); err != nil {
 		return nil, err
 	}
 	return result(f(ctx, es, p))

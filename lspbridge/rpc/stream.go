@@ -109,7 +109,7 @@ func checkBatch(frame []byte, lenient bool) judged {
 	requests := make([]json.RawMessage, 0, len(members))
 	for _, m := range members {
 		if len(m) == 0 || m[0] != '{' {
-			requests = append(requests, m) // Conn answers it as an invalid member
+			requests = append(requests, json.RawMessage("{}")) // Conn answers it as an invalid request
 			continue
 		}
 		var probe struct {

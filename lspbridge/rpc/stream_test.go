@@ -49,6 +49,7 @@ func TestLineStream(t *testing.T) {
 		{"a fractional id", `{"jsonrpc":"2.0","id":1.5,"method":"m"}`, nil, `"id":null,"error":{"code":-32600`},
 		{"empty batch", `[]`, nil, `-32600`},
 		{"batch of requests stays one", `[` + note + `,` + note + `]`, []string{`[` + note + `,` + note + `]`}, ""},
+		{"what is no object in a batch is an invalid request", `[1,[],` + note + `]`, []string{`[{},{},` + note + `]`}, ""},
 		{"responses leave a batch", `[{"jsonrpc":"2.0","id":1,"result":5},` + note + `]`, []string{`[` + note + `]`, `{"jsonrpc":"2.0","id":1,"result":5}`}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// together sends requests in one write, so that each comes while those before it are worked on.
+func (e *editor) together(lines ...string) {
+	e.t.Helper()
+	e.send(strings.Join(lines, "\n"))
+}
+
+func opens(id, session, cwd string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"session/load","params":{"sessionId":%q,"cwd":%q,"mcpServers":[]}}`, id, session, cwd)
+}
+
+func cancelRequest(id string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":%q}}`, id)
+}
+
+// errorsOf waits for the answers to requests, in whatever order, and gives their errors' codes.
+func (e *editor) errorsOf(ids ...string) map[string]float64 {
+	e.t.Helper()
+	codes := map[string]float64{}
+	for left := len(ids); left > 0; {
+		m, _ := e.receive()
+		id, _ := m["id"].(string)
+		if m["method"] != nil || !slices.Contains(ids, id) {
+			continue
+		}
+		left--
+		if x, bad := m["error"].(map[string]any); bad {
+			codes[id], _ = x["code"].(float64)
+		}
+	}
+	return codes
+}
+
+func stored(t *testing.T) (*rig, string) {
+	t.Helper()
+	r := newRig(t, testStore(t), t.TempDir())
+	id := r.start("")
+	r.model.steps = append(r.model.steps, says("Hello."))
+	r.ed.send(prompt("first", "hello"))
+	r.ed.expect(`{"id":"first","result":{"stopReason":"end_turn"}}`)
+	r.ed.request("session/close", `{"sessionId":"$S"}`)
+	return r, id
+}
+
+func TestWhatIsAskedOfASessionInTheSameBreathAsItsOpeningFindsIt(t *testing.T) {
+	t.Parallel()
+	r, id := stored(t)
+	for i := range 6 {
+		n := fmt.Sprint(i)
+		r.ed.together(opens("load"+n, id, r.cwd), prompt("prompt"+n, "go on"),
+			`{"jsonrpc":"2.0","id":"mode`+n+`","method":"session/set_mode","params":{"sessionId":"$S","modeId":"build"}}`,
+			`{"jsonrpc":"2.0","id":"status`+n+`","method":"_pillion/session/status","params":{"sessionId":"$S"}}`,
+			`{"jsonrpc":"2.0","id":"close`+n+`","method":"session/close","params":{"sessionId":"$S"}}`)
+		r.ed.expectAll(`{"id":"load`+n+`","result":"*"}`, `{"id":"prompt`+n+`","result":"*"}`, `{"id":"mode`+n+`","result":"*"}`, `{"id":"status`+n+`","result":"*"}`, `{"id":"close`+n+`","result":{}}`)
+		r.ed.send(prompt("after"+n, "is it closed?"))
+		r.ed.expect(`{"id":"after` + n + `","error":{"code":-32002}}`)
+	}
+}
+
+func TestAClosedSessionIsOpenedAnewInTheSameBreath(t *testing.T) {
+	t.Parallel()
+	r, id := stored(t)
+	r.ed.send(opens("load", id, r.cwd))
+	r.ed.expect(`{"id":"load","result":"*"}`)
+	for i := range 6 {
+		n := fmt.Sprint(i)
+		r.ed.together(`{"jsonrpc":"2.0","id":"close`+n+`","method":"session/close","params":{"sessionId":"$S"}}`, opens("load"+n, id, r.cwd), prompt("prompt"+n, "go on"))
+		r.ed.expectAll(`{"id":"close`+n+`","result":{}}`, `{"id":"load`+n+`","result":"*"}`, `{"id":"prompt`+n+`","result":{"stopReason":"end_turn"}}`)
+	}
+	r.ed.together(`{"jsonrpc":"2.0","id":"delete","method":"session/delete","params":{"sessionId":"$S"}}`, opens("gone", id, r.cwd))
+	r.ed.expectAll(`{"id":"delete","result":{}}`, `{"id":"gone","error":{"code":-32002}}`)
+}
+
+func TestAnOpeningThatWasCancelledCanBeTriedAgain(t *testing.T) {
+	t.Parallel()
+	r, id := stored(t)
+	for i := range 6 {
+		n := fmt.Sprint(i)
+		r.ed.together(opens("cancelled"+n, id, r.cwd), cancelRequest("cancelled"+n), opens("again"+n, id, r.cwd), prompt("prompt"+n, "go on"))
+		errs := r.ed.errorsOf("cancelled"+n, "again"+n, "prompt"+n)
+		if x := errs["cancelled"+n]; x != 0 && x != -32800 {
+			t.Fatalf("a cancelled request is answered with %v", x)
+		}
+		if x := errs["again"+n]; x != 0 {
+			t.Fatalf("the other try is answered with %v", x)
+		}
+		if x := errs["prompt"+n]; x != 0 && x != -32002 { // it was meant for the first
+			t.Fatalf("a prompt whose session was not opened is answered with %v", x)
+		}
+		r.ed.request("session/close", `{"sessionId":"$S"}`)
+	}
+}
+
+func TestACancelReachesAPromptWhoseSessionIsBeingOpened(t *testing.T) {
+	t.Parallel()
+	r, id := stored(t)
+	for i := range 6 {
+		n := fmt.Sprint(i)
+		r.model.steps = append(r.model.steps, hangs(make(chan struct{})))
+		r.ed.together(opens("load"+n, id, r.cwd), prompt("prompt"+n, "go on"), `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"$S"}}`)
+		r.ed.expectAll(`{"id":"load`+n+`","result":"*"}`, `{"id":"prompt`+n+`","result":{"stopReason":"cancelled"}}`)
+		r.ed.request("session/close", `{"sessionId":"$S"}`)
+		r.model.mu.Lock()
+		r.model.steps = nil // it may not have been asked at all
+		r.model.mu.Unlock()
+	}
+}
+
+func TestASessionThatOneEditorLeavesWhileAnotherComesIsOpenForTheOther(t *testing.T) {
+	t.Parallel()
+	r, id := stored(t)
+	two := r.second("")
+	two.request("initialize", knowing)
+	two.vars["S"] = id
+	for i := range 6 {
+		n := fmt.Sprint(i)
+		r.ed.send(opens("load"+n, id, r.cwd))
+		r.ed.expect(`{"id":"load` + n + `","result":"*"}`)
+		var both sync.WaitGroup
+		both.Go(func() {
+			r.ed.send(`{"jsonrpc":"2.0","id":"close` + n + `","method":"session/close","params":{"sessionId":"$S"}}`)
+		})
+		both.Go(func() { two.send(opens("load"+n, id, r.cwd)) })
+		both.Wait()
+		two.expect(`{"id":"load` + n + `","result":"*"}`)
+		two.send(prompt("prompt"+n, "go on"))
+		two.expect(`{"id":"prompt` + n + `","result":{"stopReason":"end_turn"}}`)
+		two.request("session/close", `{"sessionId":"$S"}`)
+		r.ed.expect(`{"id":"close` + n + `","result":{}}`)
+	}
+}
+
+func TestAnOpenSessionIsNotOpenedFromAnotherFolder(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, testStore(t), t.TempDir())
+	id := r.start("")
+	r.ed.send(opens("other", id, t.TempDir()))
+	r.ed.expect(`{"id":"other","error":{"code":-32602}}`)
+	r.ed.send(opens("relative", id, "x"))
+	r.ed.expect(`{"id":"relative","error":{"code":-32602}}`)
+	r.ed.send(prompt("p", "still there?"))
+	r.ed.expect(`{"id":"p","result":{"stopReason":"end_turn"}}`)
+}
