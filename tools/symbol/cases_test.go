@@ -25,7 +25,7 @@ func TestCuts(t *testing.T) {
 		t.Skip("built without cgo: no grammars")
 	}
 	n := 0
-	for _, f := range slices.Concat(goAndWebCuts, nativeCuts, dataCuts) {
+	for _, f := range slices.Concat(goAndWebCuts, nativeCuts, webCuts, dataCuts) {
 		for _, crlf := range []bool{false, true} {
 			dos := func(s string) string {
 				if crlf {

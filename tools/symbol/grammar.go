@@ -35,8 +35,8 @@ type name struct {
 	at   int
 }
 
-// grammarOf is the language of a file; nil when there is none. C# (5.6 MB), Ruby (2.1 MB) and the rest are left out of the
-// binary: there the server's ranges are widened by lines.
+// grammarOf is the language of a file; nil when there is none. C# (5.6 MB) and the rest are left out of the binary: there
+// the server's ranges are widened by lines.
 func grammarOf(path string) *grammar {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".go":
@@ -63,6 +63,10 @@ func grammarOf(path string) *grammar {
 		return &grammar{name: "yaml", keys: yamlKeys}
 	case ".java":
 		return javaGrammar()
+	case ".php", ".phtml":
+		return phpGrammar()
+	case ".rb", ".rake", ".gemspec", ".ru":
+		return rubyGrammar()
 	case ".sh", ".bash", ".ksh":
 		return bashGrammar()
 	}
@@ -315,6 +319,7 @@ func cGrammar() *grammar {
 		"struct_specifier":     {kind: "struct", names: whole, open: true},
 		"union_specifier":      {kind: "struct", names: whole, open: true},
 		"enum_specifier":       {kind: "enum", names: whole, open: true},
+		"enumerator":           {kind: "enumMember", names: field("name"), sep: ",", in: "enumerator_list"},
 		"preproc_def":          {kind: "constant", names: field("name")},
 		"preproc_function_def": {kind: "function", names: field("name")},
 		"field_declaration":    {kind: "field", names: declared},
@@ -332,6 +337,7 @@ func javaGrammar() *grammar {
 		"method_declaration":          {kind: "method", names: named, sealed: true},
 		"constructor_declaration":     {kind: "constructor", names: named, sealed: true},
 		"variable_declarator":         {kind: "field", names: named, sealed: true},
+		"enum_constant":               {kind: "enumMember", names: named, open: true, sep: ",", in: "enum_body"},
 	}, wraps: map[string]bool{"field_declaration": false, "local_variable_declaration": false},
 		leads: map[string]byte{"line_comment": 'c', "block_comment": 'c'}}
 }

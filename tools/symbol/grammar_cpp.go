@@ -64,7 +64,6 @@ func cppGrammar() *grammar {
 	}, open: true}
 	g.decls["alias_declaration"] = decl{kind: "class", names: field("name")}
 	g.decls["concept_definition"] = decl{kind: "interface", names: field("name")}
-	g.decls["enumerator"] = decl{kind: "enumMember", names: field("name"), sep: ",", in: "enumerator_list"}
 	g.wraps = map[string]bool{"template_declaration": false, "friend_declaration": false}
 	g.leads["attribute_declaration"] = 'd'
 	return g

@@ -184,6 +184,9 @@ func (o *outliner) before(s *Symbol, top *node) {
 	if top.parent == nil {
 		return
 	}
+	if p := top.parent; top.index == 0 && p.kind == "body_statement" && p.parent != nil {
+		top = p // what stands before the first of a body is not in the body
+	}
 	for i := top.index - 1; i >= 0; i-- {
 		k := top.parent.kids[i]
 		kind := o.g.leads[k.kind]

@@ -15,7 +15,9 @@ import (
 	"github.com/smacker/go-tree-sitter/golang"
 	"github.com/smacker/go-tree-sitter/java"
 	"github.com/smacker/go-tree-sitter/javascript"
+	"github.com/smacker/go-tree-sitter/php"
 	"github.com/smacker/go-tree-sitter/python"
+	"github.com/smacker/go-tree-sitter/ruby"
 	"github.com/smacker/go-tree-sitter/rust"
 	"github.com/smacker/go-tree-sitter/typescript/tsx"
 	"github.com/smacker/go-tree-sitter/typescript/typescript"
@@ -47,6 +49,10 @@ func language(name string) *sitter.Language {
 		return css.GetLanguage()
 	case "java":
 		return java.GetLanguage()
+	case "php":
+		return php.GetLanguage()
+	case "ruby":
+		return ruby.GetLanguage()
 	}
 	return bash.GetLanguage()
 }

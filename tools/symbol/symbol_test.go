@@ -213,6 +213,8 @@ Q.Q constructor 6
 Q.m method 7-8
 Q.m.l field 8 local it shares its lines with other code
 `},
+		{"E.java", "enum E {\n  // one\n  A,\n  B(2) {\n    void f() {}\n  };\n}\n", "E enum 1-7\nE.A enumMember 2-3\nE.B enumMember 4-6 it shares its lines with other code\nE.B.f method 5\n"},
+		{"a.c", "enum E {\n  A = 1, // a\n  B\n};\n", "E enum 1-4\nE.A enumMember 2\nE.B enumMember 3\n"},
 		{"a.sh", "#!/bin/bash\n# Says hello.\nhello() {\n  local who=$1\n}\nX=1\nexport Y=2\n", "hello function 2-5\nhello.who variable 4 local\nX variable 6\nY variable 7\n"},
 		{"broken.go", "package p\n\nfunc good() {}\n\nfunc bad( {\n}\n\n\nfunc later() {}\n", ""},
 	} {
@@ -372,9 +374,9 @@ func TestLines(t *testing.T) {
 		{"a block comment", "a.cs", "class A {\n  /* one\n   * two\n   */\n  [Attr]\n  void m() { }\n}\n", "void m() { }", "/* one\n   * two\n   */\n  [Attr]\n  void m() { }"},
 		{"decorators", "a.kt", "@A\n@B(1)\nfun f() { }\n", "fun f() { }", "@A\n@B(1)\nfun f() { }"},
 		{"an include is no comment", "a.cpp", "#include <a>\nint f() { }\n", "int f() { }", "int f() { }"},
-		{"only the name", "a.rb", "X = 2\n", "X", "no: the server's range ends in the middle of a line"},
-		{"two on a line", "a.rb", "a = 1; b = 2\n", "b = 2", "no: it shares its first line with other code"},
-		{"half a body", "a.rb", "def f(a\n  b)\n", "def f(a", "no: its brackets do not match, so its end is not certain"},
+		{"only the name", "a.lua", "X = 2\n", "X", "no: the server's range ends in the middle of a line"},
+		{"two on a line", "a.lua", "a = 1; b = 2\n", "b = 2", "no: it shares its first line with other code"},
+		{"half a body", "a.lua", "def f(a\n  b)\n", "def f(a", "no: its brackets do not match, so its end is not certain"},
 	} {
 		start := strings.Index(c.text, c.rng)
 		s := Lines(c.path, c.text, []string{"x"}, "function", start, start+len(c.rng), start)
