@@ -28,6 +28,7 @@ func TestOrdersInWhatTheModelReadsGetNothingDone(t *testing.T) {
 	sdk.AddTool(server, &sdk.Tool{Name: "lookup", Description: order("a description")}, func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: order("an answer")}}}, nil, nil
 	})
+	server.AddPrompt(&sdk.Prompt{Name: "up"}, nil) // its command says that the server is there
 	remote := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
 	t.Cleanup(func() { remote.CloseClientConnections(); remote.Close() })
 
@@ -46,7 +47,10 @@ func TestOrdersInWhatTheModelReadsGetNothingDone(t *testing.T) {
 	}
 	var steps []wiretest.Step
 	for _, r := range reads {
-		steps = append(steps, wiretest.Step{Calls: []wiretest.Call{r}}, wiretest.Step{Calls: tries})
+		steps = append(steps, wiretest.Step{Calls: []wiretest.Call{r}})
+		for _, x := range tries { // one by one: a no also answers what is asked beside it
+			steps = append(steps, wiretest.Step{Calls: []wiretest.Call{x}})
+		}
 	}
 	srv := wiretest.New(t, append(steps, wiretest.Step{Text: "Done."})...)
 	put(t, filepath.Join(home, "config/pillion/pillion.jsonc"), fmt.Sprintf(`{"lsp": false, "model": "mine/m", "provider": {"mine": {"baseURL": %q, "models": ["m"]}}, "mcp": {"evil": {"type": "remote", "url": %q}}}`, srv.OpenAIURL(), remote.URL))
@@ -54,6 +58,9 @@ func TestOrdersInWhatTheModelReadsGetNothingDone(t *testing.T) {
 	p.request("initialize", `{"protocolVersion":1,"clientCapabilities":{}}`)
 	s, _ := p.request("session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[]}`, cwd))["sessionId"].(string)
 	before := texts(t, cwd)
+	for line := ""; !strings.Contains(line, `"name":"evil:up"`); {
+		_, line = p.receive()
+	}
 	p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"turn","method":"session/prompt","params":{"sessionId":%q,"prompt":[{"type":"text","text":"look around"}]}}`, s))
 	asked, looked := 0, false
 	for {

@@ -23,7 +23,8 @@ import (
 // mcpServers are the MCP servers of each directory: those configured, and those the editor passed in. They are shared
 // by a directory's sessions, and others take their place when the configuration changes.
 type mcpServers struct {
-	app *app
+	app     *app
+	changed func(cwd string) // told after what a directory's servers offer may have changed; nil: nobody wants to know
 
 	mu     sync.Mutex
 	sets   map[string]mcpSet       // guarded by mu; by directory
@@ -175,6 +176,11 @@ func (a *app) newMCPSet(cwd string, c *config.Config, servers []mcp.Server) *mcp
 		Servers: servers, Root: worktree(cwd), StateDir: a.place.state, Budget: c.MCPBudget, Version: version, Log: a.o.log,
 		Start: guard.Start, Sample: a.sample,
 		Notice: func(level, text string) { a.noticeIn(cwd, level, text) },
+		Changed: func() {
+			if a.mcp.changed != nil {
+				go a.mcp.changed(cwd) // an editor may be slow to read, and servers do not wait for it
+			}
+		},
 	})
 }
 
@@ -199,6 +205,15 @@ func (a *app) more(ctx context.Context, s agent.SessionInfo) []tools.Tool {
 		}
 	}
 	return out
+}
+
+// find is a tool of a server that is not offered for want of room.
+func (a *app) find(s agent.SessionInfo, name string) (tools.Tool, bool) {
+	set := a.mcp.of(s.Cwd)
+	if set == nil {
+		return tools.Tool{}, false
+	}
+	return set.Find(s.ID, name)
 }
 
 // mcpNotes is what the servers say of their tools.

@@ -39,6 +39,7 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
 	var end func()
 	h.finder, end = h.app.finder()
 	defer end()
+	h.app.mcp.changed = h.settingsChanged
 	h.settings = &settingsWatch{app: h.app, changed: h.settingsChanged}
 	defer h.settings.close()
 	h.settle = time.AfterFunc(startUp, rest)
