@@ -32,6 +32,7 @@ type call struct {
 	id        string
 	name      string
 	offered   []tools.Tool
+	find      func(name string) (tools.Tool, bool) // a tool that is not among the offered
 	tool      tools.Tool
 	known     bool
 	raw       strings.Builder // the arguments as written
@@ -54,6 +55,7 @@ func (a *answer) newCall(id, name string) *call {
 	}
 	used[id] = true
 	c := &call{s: a.t.s, agent: a.set.info.Agent, message: a.id, id: id, offered: a.set.offered}
+	c.find = func(name string) (tools.Tool, bool) { return a.set.find(a.t.s, name) }
 	c.data = ToolData{MessageID: a.id, CallID: id}
 	c.resolve(name)
 	return c
@@ -67,6 +69,9 @@ func (c *call) resolve(name string) {
 			c.tool, c.known = t, true
 			break
 		}
+	}
+	if !c.known && name != "" && c.find != nil {
+		c.tool, c.known = c.find(name)
 	}
 	if !c.known && name != "" {
 		c.tool, c.known = tools.Repair(name, c.offered)
@@ -320,6 +325,9 @@ func (s *Session) byHand(ctx context.Context, name string, input json.RawMessage
 	}
 	c := &call{s: s, agent: s.Info().Agent, id: newID("call_"), offered: s.tools, complete: true}
 	c.data = ToolData{CallID: c.id}
+	if find := s.rt.o.Find; find != nil {
+		c.find = func(name string) (tools.Tool, bool) { return find(s.Info(), name) }
+	}
 	c.resolve(name)
 	c.raw.Write(input)
 	_ = c.run(ctx) // it is in the data

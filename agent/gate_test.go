@@ -1,10 +1,12 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 
+	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
@@ -77,5 +79,25 @@ func TestPlanAgentCannotEdit(t *testing.T) {
 	}
 	if err := s.SetAgent("nobody"); !errors.Is(err, ErrNoAgent) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestAToolThatIsNotOfferedForWantOfRoomIsFoundByItsName(t *testing.T) {
+	h := newHarness(t, calls(`far_away {"text":"a"}`, `far_denied {"text":"b"}`), says("Done."))
+	h.rt.o.Find = func(s SessionInfo, name string) (tools.Tool, bool) {
+		if s.Cwd != h.dir || !strings.HasPrefix(name, "far_") {
+			return tools.Tool{}, false
+		}
+		far := tools.New(name, "Far away.", func(context.Context, textParams, *tools.Call) (tools.Result, error) { return tools.Result{Output: "here"}, nil })
+		return far, true
+	}
+	h.rt.o.Rules = func(string) permission.Ruleset {
+		return permission.Ruleset{{Permission: "far_denied", Pattern: "*", Action: permission.Deny, Origin: "test"}}
+	}
+	s := h.session()
+	h.prompt(s, "go")
+	got := final(h.events(s))
+	if got[0].Output != "here" || got[1].ErrorKind != "unknown_tool" {
+		t.Errorf("%+v", got)
 	}
 }

@@ -38,6 +38,7 @@ type setup struct {
 	model   provider.Model
 	via     provider.Provider
 	offered []tools.Tool
+	within  tools.OfferOptions // what decides which are
 	specs   []provider.ToolSpec
 }
 
@@ -196,7 +197,8 @@ func (t *turn) setup(ctx context.Context) (*setup, error) {
 	if err := s.makeTools(ctx); err != nil {
 		return nil, err
 	}
-	set.offered = s.offer(set.agent, set.model.ID)
+	set.within = s.offerOptions(set.agent, set.model.ID)
+	set.offered = tools.Offer(s.tools, set.within)
 	if e := s.rt.extensions(set.info.Cwd); e.Define != nil {
 		for i, tool := range set.offered {
 			set.offered[i] = e.Define(ctx, tool)
@@ -234,7 +236,7 @@ func (s *Session) makeTools(ctx context.Context) error {
 	return nil
 }
 
-func (s *Session) offer(a Agent, model string) []tools.Tool {
+func (s *Session) offerOptions(a Agent, model string) tools.OfferOptions {
 	o := tools.OfferOptions{
 		UsesPatch: tools.UsesPatch(model), Rules: s.rt.rules(s.Info().Cwd, a), Within: s.above(), Switches: s.rt.switches(s.Info().Cwd, a),
 		HasQuestioner: s.rt.o.Questions != nil, HasSpawner: s.depth() < s.maxDepth(),
@@ -247,7 +249,19 @@ func (s *Session) offer(a Agent, model string) []tools.Tool {
 	default:
 		o.Without = []string{"plan_exit"}
 	}
-	return tools.Offer(s.tools, o)
+	return o
+}
+
+// find is a tool that is not offered for want of room, unless it would not be anyway.
+func (set *setup) find(s *Session, name string) (tools.Tool, bool) {
+	if s.rt.o.Find == nil || len(set.offered) == 0 {
+		return tools.Tool{}, false
+	}
+	t, ok := s.rt.o.Find(set.info, name)
+	if !ok || len(tools.Offer([]tools.Tool{t}, set.within)) == 0 {
+		return tools.Tool{}, false
+	}
+	return t, true
 }
 
 // switches are everybody's, and the agent's own over them.

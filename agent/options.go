@@ -25,6 +25,9 @@ type Options struct {
 	// More are tools that come and go, such as those of MCP servers; asked before each step, so it must be quick. They
 	// never stand in for one of Tools. Nil: none.
 	More func(ctx context.Context, s SessionInfo) []tools.Tool
+	// Find is a tool that More leaves out for want of room, by its name: a model may know it from before, as after a
+	// restart. Nil: there are none.
+	Find func(s SessionInfo, name string) (tools.Tool, bool)
 	// Ended is called when a session was closed, by hand, with its deletion or with the runtime; it ends what the
 	// session's tools left running. Nil: nothing to end.
 	Ended func(sessionID string)

@@ -103,6 +103,7 @@ func newApp(o appOptions) *app {
 		DefaultAgent: func(cwd string) string { return a.configOf(cwd).DefaultAgent },
 		Tools:        a.tools,
 		More:         a.more,
+		Find:         a.find,
 		Notes:        a.mcpNotes,
 		Enter:        a.enter,
 		Extensions:   a.customExtensions,

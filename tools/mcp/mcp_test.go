@@ -517,6 +517,15 @@ func TestManyToolsAreFound(t *testing.T) {
 	if slices.ContainsFunc(other, func(x tools.Tool) bool { return x.ID == "my_srv_createInvoice" }) {
 		t.Error("one session's search loads another's tools")
 	}
+	if x, ok := s.Find("another", "my_srv_createInvoice"); !ok || x.ID != "my_srv_createInvoice" {
+		t.Error("a conversation from before this process does not find what it called")
+	}
+	if !slices.ContainsFunc(s.Tools(t.Context(), "another"), func(x tools.Tool) bool { return x.ID == "my_srv_createInvoice" }) {
+		t.Error("what was found is not offered from then on")
+	}
+	if _, ok := s.Find("another", "my_srv_nothing"); ok {
+		t.Error("found what is not there")
+	}
 }
 
 func TestOverHTTP(t *testing.T) {

@@ -81,6 +81,23 @@ func (s *Set) load(session string, found []tools.Tool) {
 	s.loaded[session] = next
 }
 
+// Find is a tool that a session has not loaded, by its name, and loads it: a conversation knows what it called before
+// this process began.
+func (s *Set) Find(session, name string) (tools.Tool, bool) {
+	s.mu.Lock()
+	all, over := s.made, s.over
+	s.mu.Unlock()
+	if !over {
+		return tools.Tool{}, false
+	}
+	i := slices.IndexFunc(all, func(t tools.Tool) bool { return t.ID == name })
+	if i < 0 {
+		return tools.Tool{}, false
+	}
+	s.load(session, all[i:i+1])
+	return all[i], true
+}
+
 // find ranks tools by the words of a query: those in the name count most, rare ones more than common ones.
 func find(all []tools.Tool, query string) []tools.Tool {
 	if list, ok := strings.CutPrefix(query, "select:"); ok {
