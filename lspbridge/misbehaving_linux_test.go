@@ -193,11 +193,11 @@ func TestMisbehavingServers(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), budget)
 				asked := time.Now()
 				last = m.Check(ctx, edit)
-				if took := time.Since(asked); took > budget+2*time.Second { // the machine may be busy
+				if took := time.Since(asked); took > budget+20*time.Second { // the machine may be busy
 					t.Errorf("try %d: the edit waited %v", try, took)
 				}
 				cancel()
-				if last.State == d.state && (try >= 2 || d.state == Fresh) || time.Since(began) > time.Minute {
+				if last.State == d.state && (try >= 2 || d.state == Fresh) || time.Since(began) > 5*time.Minute {
 					break
 				}
 			}
@@ -209,7 +209,7 @@ func TestMisbehavingServers(t *testing.T) {
 			}
 			closing := time.Now()
 			m.Close(t.Context())
-			if took := time.Since(closing); took > 5*time.Second {
+			if took := time.Since(closing); took > 20*time.Second {
 				t.Errorf("Close took %v", took)
 			}
 			mu.Lock()
@@ -229,7 +229,7 @@ func TestMisbehavingServers(t *testing.T) {
 // group says what is left of a process and of its group, zombies included; the dead of other parents get a moment.
 func group(t *testing.T, pgid int) string {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) { // nobody tells us of their end
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) { // nobody tells us of their end
 		left := ""
 		all, _ := filepath.Glob("/proc/[0-9]*/stat")
 		for _, f := range all {

@@ -191,10 +191,14 @@ func (s *slot) bring(run int, reopen []string, c *client, err error, started cha
 	var gone unavailable
 	switch {
 	case errors.As(err, &gone):
-		s.set(off, nil, gone.error)
-		s.looked = time.Now()
 		s.mu.Unlock()
-		s.m.missing(s.spec, gone.error)
+		s.m.missing(s.spec, gone.error) // before anybody is answered: who hears that it is off has been told why
+		s.mu.Lock()
+		if run == s.run && s.state != absent {
+			s.set(off, nil, gone.error)
+			s.looked = time.Now()
+		}
+		s.mu.Unlock()
 		return
 	case err != nil:
 		s.mu.Unlock()
@@ -307,7 +311,7 @@ func (s *slot) crashed(run int, err error, reopen []string) {
 			err = fmt.Errorf("%s does not start: %w; run pillion doctor, or set lsp.%s.command", s.name(), err, s.spec.ID)
 		}
 		s.mu.Unlock()
-		s.m.notice(s.name(), err.Error()) // before anybody is answered: who hears that it is off has been told why
+		s.m.notice(s.name(), err.Error()) // before anybody is answered, as above
 		s.mu.Lock()
 		if run == s.run && s.state != absent {
 			s.set(off, nil, err)

@@ -36,7 +36,7 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 		_ = c.settle(half, c.stillThere(paths))
 		cancel()
 	}
-	others := c.recall(ctx, files, created)
+	others, unsure := c.recall(ctx, files, created)
 	before, known := c.snapshot(), c.known(paths)
 	c.tell(files, created)
 	c.nudge(others)
@@ -52,6 +52,9 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 	if !known {
 		v.reason = "what was wrong before this change is not known"
 	}
+	if unsure != nil {
+		v.state, v.reason = Partial, c.spec.ID+" "+unsure.Error()
+	}
 	c.mu.Lock()
 	v.versions = map[string]int32{}
 	for _, p := range paths {
@@ -65,7 +68,7 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 
 // recall finds out what a server made of the texts before a write, and who uses what they declare: for changes that
 // were not checked before, because nobody was asked. A server that has just been started is not held up with it.
-func (c *client) recall(ctx context.Context, files []Proposal, created map[string]bool) (others []string) {
+func (c *client) recall(ctx context.Context, files []Proposal, created map[string]bool) (others []string, unsure error) {
 	c.mu.Lock()
 	opened, fresh := false, len(c.docs) == 0
 	for _, f := range files {
@@ -78,13 +81,13 @@ func (c *client) recall(ctx context.Context, files []Proposal, created map[strin
 		}
 	}
 	c.mu.Unlock()
-	others, _ = c.dependents(ctx, files)
+	others, unsure = c.dependents(ctx, files)
 	if c.sync(others) || opened {
 		half, cancel := context.WithTimeout(ctx, recallWait)
 		defer cancel()
 		_ = c.settle(half, c.stillThere(slices.Concat(pathsOf(files), others)))
 	}
-	return others
+	return others, unsure
 }
 
 // recallWait is what a write waits for the word on what was before it.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/tools"
@@ -236,9 +237,10 @@ func TestSymbolsOfOtherServers(t *testing.T) {
 			"  function twice  6-8\n", "6: @functools.cache\n7: def twice", "Box.size", "def size(self):\n    return twice(3)", "    # Size of it.\n    def size(self):\n        return twice(3)\n", "in Box.size", "Box"},
 	} {
 		t.Run(c.server, func(t *testing.T) {
+			var m *lspbridge.Manager
 			s := newSymbolSession(t, func(dir string) Bridge {
 				put(t, filepath.Join(dir, "tsconfig.json"), "{}")
-				m := lspbridge.New(lspbridge.Options{Root: dir, Bin: []string{bin}})
+				m = lspbridge.New(lspbridge.Options{Root: dir, Bin: []string{bin}})
 				t.Cleanup(func() { m.Close(context.Background()) })
 				for _, l := range m.Doctor() {
 					if l.ID == c.server && !l.Found {
@@ -248,6 +250,9 @@ func TestSymbolsOfOtherServers(t *testing.T) {
 				return m
 			})
 			put(t, filepath.Join(s.dir, c.file), c.text)
+			up, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // the first answer takes a busy machine longer than the tool waits
+			defer cancel()
+			m.Diagnostics(up, filepath.Join(s.dir, c.file))
 			in := func(name string) string { return `{"symbol":"` + name + `","filePath":"` + c.file + `"}` }
 			if out := s.says("symbol_find", `{"path":"`+c.file+`"}`, c.find); strings.Contains(out, "tree-sitter") {
 				t.Errorf("the server was not asked: %s", out)
