@@ -117,6 +117,9 @@ func (m *Manager) slotsFor(path string) []*slot {
 		root := look.root(path, m.o.Root, row.Workspace)
 		if !look.holds(root, row.Workspace) {
 			root = look.root(path, m.o.Root, row.Markers)
+			if len(row.Outermost) > 0 {
+				root = look.outermost(root, m.o.Root, row.Markers, row.Outermost)
+			}
 		}
 		if row.Required && !look.holds(root, row.Markers) {
 			continue

@@ -55,6 +55,20 @@ func (l *look) root(path, top string, markers []string) string {
 	return top
 }
 
+// outermost is the folder farthest up from root, not above top, that holds one of the markers. What holds one of stops
+// is the last one looked at.
+func (l *look) outermost(root, top string, markers, stops []string) string {
+	if !inside(top, root) {
+		return root
+	}
+	for dir := root; dir != top && !l.holds(dir, stops); {
+		if dir = filepath.Dir(dir); l.holds(dir, markers) {
+			root = dir
+		}
+	}
+	return root
+}
+
 // holds reports whether a folder holds one of the markers.
 func (l *look) holds(dir string, markers []string) bool {
 	if len(markers) == 0 {

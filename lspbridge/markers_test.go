@@ -51,6 +51,29 @@ func TestMarkersComeAndGo(t *testing.T) {
 	}
 }
 
+// Projects that refer to one another are one server's, also where nothing was installed; one with its own compiler is
+// its own.
+func TestProjectsOfOneServer(t *testing.T) {
+	top := t.TempDir()
+	for _, f := range []string{"go.mod", "web/tsconfig.json", "web/core/tsconfig.json", "web/core/src/a.ts", "web/app/tsconfig.json", "web/app/b.ts", "web/own/package.json", "web/own/node_modules/typescript/package.json", "web/own/c.ts",
+		"locked/package.json", "locked/in/yarn.lock", "locked/in/d.ts", "loose/e.ts"} {
+		write(t, filepath.Join(top, filepath.FromSlash(f)), "")
+	}
+	m := New(Options{Root: top, NoWatch: true})
+	for file, want := range map[string]string{"web/core/src/a.ts": "web", "web/app/b.ts": "web", "web/own/c.ts": "web/own", "locked/in/d.ts": "locked/in", "loose/e.ts": ""} {
+		slots := m.slotsFor(filepath.Join(top, filepath.FromSlash(file)))
+		if len(slots) == 0 || slots[0].spec.ID != "typescript" || slots[0].root != filepath.Join(top, filepath.FromSlash(want)) {
+			t.Errorf("%s: %v", file, slots[0].root)
+		}
+	}
+	outside := filepath.Join(t.TempDir(), "x", "f.ts")
+	write(t, filepath.Join(filepath.Dir(outside), "package.json"), "")
+	write(t, filepath.Join(filepath.Dir(filepath.Dir(outside)), "package.json"), "")
+	if got := New(Options{Root: top, NoWatch: true}).slotsFor(outside)[0].root; got != filepath.Dir(outside) {
+		t.Errorf("outside of the project: %s", got)
+	}
+}
+
 // A question about a file of a language with many possible roots.
 func BenchmarkSlotsFor(b *testing.B) {
 	root := b.TempDir()

@@ -14,6 +14,7 @@ type Server struct {
 	Filenames  []string   // whole base names, e.g. Dockerfile
 	Workspace  []string   // what the root of many projects holds; looked for before Markers, so that one server serves them all
 	Markers    []string   // what the project's root holds; globs allowed; the nearest one wins
+	Outermost  []string   // the outermost marker wins, but not from above a folder that holds one of these
 	Required   bool       // without a marker the server is not for the file (linters, Deno)
 	Excluded   []string   // a nearer marker of these hands the file to another server
 	Commands   [][]string // tried in order: the first whose program is found
@@ -78,7 +79,8 @@ func Servers() []Server {
 			Init: `{"enable":true}`, Settings: `{"deno":{"enable":true}}`, Install: "https://deno.com"},
 		// TypeScript 7 is a language server itself: a tenth of the memory and the time. A syntax server answers while the
 		// project is being loaded, and knows nothing of it: a symbol used everywhere would be said to be used nowhere.
-		{ID: "typescript", Extensions: jsExt, Workspace: jsLocks, Markers: jsRoots, Excluded: []string{"deno.json", "deno.jsonc"},
+		// A project's users are only looked for below the root: tsconfig.json of the whole must be in it.
+		{ID: "typescript", Extensions: jsExt, Workspace: jsLocks, Markers: jsRoots, Outermost: []string{"node_modules/typescript"}, Excluded: []string{"deno.json", "deno.jsonc"},
 			Commands: [][]string{{"typescript-language-server", "--stdio"}, {"vtsls", "--stdio"}},
 			Init:     `{"preferences":{"includeCompletionsForModuleExports":true},"disableAutomaticTypingAcquisition":true,"tsserver":{"useSyntaxServer":"never"}}`,
 			Install:  npm("typescript-language-server typescript"), Quirks: Quirks{TSServer: true, BlindToNew: "dir", EmptyText: "export {}\n"}},
