@@ -99,6 +99,12 @@ func (w *walker) test(x syntax.TestExpr, st *state) {
 		w.test(x.X, st)
 		w.test(x.Y, st)
 		switch x.Op {
+		case syntax.TsNewer, syntax.TsOlder, syntax.TsDevIno:
+			for _, side := range [...]syntax.TestExpr{x.X, x.Y} {
+				if word, ok := side.(*syntax.Word); ok {
+					w.pathWord(word, Read, st)
+				}
+			}
 		case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
 			for _, side := range [...]syntax.TestExpr{x.X, x.Y} {
 				if word, ok := side.(*syntax.Word); ok {

@@ -28,6 +28,9 @@ func alwaysOf(text string, args []arg, name string) string {
 			break
 		}
 	}
+	if len(words) > 2 && name == "cargo" && strings.HasPrefix(words[1], "+") {
+		n = 3 // cargo +nightly build
+	}
 	exact := text
 	if strings.ContainsAny(exact, "*?$`\\\n") || strings.HasPrefix(exact, "~") {
 		exact = ""

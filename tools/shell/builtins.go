@@ -74,7 +74,7 @@ func (w *walker) builtin(name string, c *call, entry *Call) (fail state) {
 	case "shopt", "set":
 		w.options(c)
 	case "enable", "hash", "complete", "bind", "fc", "compgen", "history":
-		if len(c.args) > 1 || name == "fc" {
+		if len(c.args) > 1 && !(name == "hash" && len(c.args) == 2 && c.args[1].text == "-r") || name == "fc" {
 			w.opaque(name + " may load or run code")
 			entry.ReadOnly = false
 		}

@@ -106,6 +106,8 @@ func (w *walker) behave(name string, c *call, entry *Call) (fail state) {
 		return w.builtin(name, c, entry)
 	case shells[name]:
 		w.shell(name, c, entry)
+	case strings.HasPrefix(name, "ld-linux") || strings.HasPrefix(name, "ld-musl") || name == "ld.so":
+		w.loader(c, entry)
 	case wrappers[name] != "" || name == "env" || name == "xargs":
 		w.wrapper(name, c, entry)
 	case name == "find" || name == "gfind":

@@ -89,7 +89,7 @@ func (w *walker) shell(name string, c *call, entry *Call) {
 // interpreter reports programs that run code of another language.
 func interpreter(name string) bool {
 	switch name {
-	case "node", "nodejs", "deno", "bun", "ruby", "irb", "perl", "php", "lua", "luajit", "Rscript", "R", "julia", "osascript", "tclsh", "wish", "expect", "guile", "ghci", "runghc", "groovy", "scala", "elixir", "iex", "erl", "swipl", "ocaml", "racket", "sbcl", "clisp", "emacs", "vim", "vi", "nvim", "ex", "ed", "gdb", "lldb", "sqlite3", "psql", "mysql", "tsx", "ts-node", "jshell", "kotlin", "octave", "bc", "dc", "m4", "awk", "gawk", "mawk", "nawk", "sed", "gsed", "make", "gmake", "just", "ssh", "docker", "podman", "kubectl", "pypy", "pypy3", "ipython":
+	case "node", "nodejs", "deno", "bun", "ruby", "irb", "perl", "php", "lua", "luajit", "Rscript", "R", "julia", "osascript", "tclsh", "wish", "expect", "guile", "ghci", "runghc", "groovy", "scala", "elixir", "iex", "erl", "swipl", "ocaml", "racket", "sbcl", "clisp", "emacs", "vim", "vi", "nvim", "ex", "ed", "gdb", "lldb", "sqlite3", "psql", "mysql", "tsx", "ts-node", "jshell", "clojure", "clj", "raku", "mongosh", "mongo", "duckdb", "view", "vimdiff", "gvim", "crystal", "nim", "escript", "janet", "fennel", "kotlin", "octave", "bc", "dc", "m4", "awk", "gawk", "mawk", "nawk", "sed", "gsed", "make", "gmake", "just", "ssh", "docker", "podman", "kubectl", "pypy", "pypy3", "ipython":
 		return name != "make" && name != "gmake" && name != "just" && name != "docker" && name != "podman" && name != "kubectl" && name != "bun" && name != "deno"
 	}
 	return strings.HasPrefix(name, "python")
@@ -117,12 +117,12 @@ func code(name, option string) bool {
 		letters = "epnr"
 	case name == "php":
 		letters = "rBREF"
-	case name == "vim" || name == "vi" || name == "nvim" || name == "ex":
+	case name == "vim" || name == "vi" || name == "nvim" || name == "ex" || name == "view" || name == "vimdiff" || name == "gvim":
 		letters = "cSsu"
-	case name == "psql" || name == "mysql":
-		letters = "cef"
+	case name == "psql" || name == "mysql" || name == "duckdb" || name == "sqlite3":
+		letters = "f"
 	case name == "gdb" || name == "lldb":
-		letters = "oxk"
+		letters = "oxks"
 	}
 	return strings.ContainsAny(option[1:min(len(option), 4)], letters)
 }
@@ -132,8 +132,12 @@ func (w *walker) interpreter(name string, c *call, entry *Call) {
 	entry.NoGrant = true
 	switch name {
 	case "awk", "gawk", "mawk", "nawk", "sed", "gsed":
-		w.pathArgs(c, specOf(strings.TrimPrefix(strings.TrimPrefix(name, "g"), "n")))
 		entry.ReadOnly = w.readOnly(name, c)
+		s := specOf(strings.TrimPrefix(strings.TrimPrefix(name, "g"), "n"))
+		if entry.ReadOnly {
+			s.words = []kind{kindText, kindRead}
+		}
+		w.pathArgs(c, s)
 		entry.NoGrant = !entry.ReadOnly
 		if strings.HasSuffix(name, "sed") && !entry.ReadOnly && !sedUnderstood(c.args[1:]) {
 			w.opaque("the script of sed may run programs or write files")
@@ -145,10 +149,26 @@ func (w *walker) interpreter(name string, c *call, entry *Call) {
 	case "ssh":
 		w.ssh(c)
 		return
-	case "bc", "dc":
+	case "crystal", "nim":
+		if len(c.args) > 1 && c.args[1].text == "eval" || name == "nim" && strings.Contains(textOf(c.args), "--eval") {
+			w.opaque(name + " runs code that is given as text")
+		}
+		w.pathArgs(c, generic)
+		return
+	case "dc":
+		if strings.Contains(textOf(c.args), "!") || strings.Contains(c.in.text, "!") || c.in.kind != "" && !c.in.ok {
+			w.opaque("dc may run what it is given behind !")
+		}
 		w.pathArgs(c, specOf(name))
 		return
-	case "vim", "vi", "nvim", "ex", "ed", "emacs", "sqlite3", "psql", "mysql", "gdb", "lldb", "m4":
+	case "sqlite3", "psql", "mysql", "duckdb":
+		w.sqlPrograms(name, c)
+	case "bc":
+		w.pathArgs(c, specOf(name))
+		return
+	}
+	switch name {
+	case "vim", "vi", "nvim", "ex", "ed", "view", "vimdiff", "gvim", "emacs", "sqlite3", "psql", "mysql", "duckdb", "gdb", "lldb", "m4":
 		if c.in.kind != "" {
 			w.opaque(name + " obeys what it reads from its input")
 		}
@@ -165,6 +185,9 @@ func (w *walker) interpreter(name string, c *call, entry *Call) {
 		if _, ok := a.one(); !ok && strings.HasPrefix(s, "-") || !a.known() && i == 0 {
 			w.opaque("which code " + name + " runs cannot be said")
 		}
+		if i > 0 && s != "-" && !strings.HasPrefix(s, "-") && valueOption(name, args[i-1].text) {
+			continue
+		}
 		if !strings.HasPrefix(s, "-") || s == "-" {
 			if s == "-" {
 				w.opaque(name + " runs what it reads from its input")
@@ -172,9 +195,6 @@ func (w *walker) interpreter(name string, c *call, entry *Call) {
 				w.opaque(name + " runs what it reads")
 			} else {
 				w.madeHere(s, c.st)
-			}
-			if i == 0 || !strings.HasPrefix(args[i-1].text, "-") || !python {
-				break
 			}
 			break
 		}
@@ -197,9 +217,6 @@ func (w *walker) interpreter(name string, c *call, entry *Call) {
 		if code(name, s) {
 			w.opaque(name + " runs code that is given as text: " + s)
 			break
-		}
-		if python && (s == "-W" || s == "-X") {
-			continue
 		}
 	}
 	if len(args) == 0 || allOptions(args) && c.in.kind != "" {
@@ -225,9 +242,10 @@ func allOptions(args []arg) bool {
 // ssh runs its command elsewhere; options may run one here.
 func (w *walker) ssh(c *call) {
 	for _, a := range c.args[1:] {
-		if strings.Contains(a.text, "ProxyCommand") || strings.Contains(a.text, "LocalCommand") || strings.Contains(a.text, "KnownHostsCommand") || !a.known() && strings.HasPrefix(a.text, "-") {
+		if !a.known() && strings.HasPrefix(a.text, "-") {
 			w.opaque("an option of ssh runs a command here")
 		}
 	}
+	w.hiddenPrograms("ssh", c, &Call{})
 	w.applySpec(c, specOf("ssh"))
 }

@@ -300,6 +300,10 @@ func (p *paths) expand(base string, parts []string, access Access) bool {
 				p.expand(child, parts[i+1:], access)
 			}
 		}
+		// To older shells .* and .? are .. as well; rm alone does not take it.
+		if dots, _ := path.Match(part, ".."); dots && strings.HasPrefix(part, ".") && (i < len(parts)-1 || access == Write && !p.nofollow) {
+			p.expand(path.Dir(folder), parts[i+1:], access)
+		}
 		if !found || slices.Contains(parts[i+1:], "..") {
 			p.add(base, access)
 		}

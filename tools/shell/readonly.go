@@ -262,6 +262,29 @@ func sedScript(s string) bool {
 	return true
 }
 
+// awkCompares reports a program in which every > compares: none stands behind print, which would write a file. Programs
+// with regular expressions or backslashes are not looked at so closely: where their strings end is hard to say.
+func awkCompares(s string) bool {
+	if s = strings.ReplaceAll(s, ">=", ""); !strings.Contains(s, ">") {
+		return true
+	}
+	if strings.ContainsAny(s, `/\#`) || strings.Count(s, `"`)%2 != 0 {
+		return false
+	}
+	var code strings.Builder
+	for i, part := range strings.Split(s, `"`) {
+		if i%2 == 0 {
+			code.WriteString(part + " ")
+		}
+	}
+	for _, statement := range strings.FieldsFunc(code.String(), func(r rune) bool { return strings.ContainsRune("{};\n", r) }) {
+		if at := strings.Index(statement, "print"); at >= 0 && strings.Contains(statement[at:], ">") {
+			return false
+		}
+	}
+	return true
+}
+
 // awkReads reports an awk call whose program is given as text and neither runs nor writes anything.
 func awkReads(args []arg) bool {
 	for i := 0; i < len(args); i++ {
@@ -278,8 +301,9 @@ func awkReads(args []arg) bool {
 		case strings.HasPrefix(s, "-") && len(s) > 1:
 			return false
 		}
+		s = strings.ReplaceAll(s, "||", "")
 		for _, word := range [...]string{"system", "getline", "|", ">", "@", "close", "fflush", "ENVIRON", "PROCINFO", "ARGV", "ARGC"} {
-			if word == ">" && !strings.Contains(strings.ReplaceAll(s, ">=", ""), ">") {
+			if word == ">" && awkCompares(s) {
 				continue
 			}
 			if strings.Contains(s, word) {

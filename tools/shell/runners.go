@@ -8,10 +8,18 @@ import (
 // runsArg names the options of programs whose value is itself a command.
 var runsArg = map[string]string{
 	"go": "-exec -toolexec -vettool", "rg": "--pre --hostname-bin", "sort": "--compress-program", "tar": "--to-command --use-compress-program -I --rsh-command -F --info-script --new-volume-script --checkpoint-action",
-	"gtar": "--to-command --use-compress-program -I --rsh-command -F --info-script --new-volume-script --checkpoint-action", "bsdtar": "--use-compress-program", "rsync": "-e --rsh --rsync-path", "scp": "-S -o", "sftp": "-S -o", "zip": "-TT --unzip-command",
+	"gtar": "--to-command --use-compress-program -I --rsh-command -F --info-script --new-volume-script --checkpoint-action", "bsdtar": "--use-compress-program", "rsync": "-e --rsh --rsync-path", "scp": "-S", "sftp": "-S", "zip": "-TT --unzip-command",
 	"man": "-P -H --pager --html", "split": "--filter", "fd": "-x -X --exec --exec-batch", "fdfind": "-x -X --exec --exec-batch", "cargo": "--config", "docker": "--entrypoint", "wget": "--use-askpass", "curl": "-K --config", "make": "--eval -E SHELL= MAKE= .SHELLFLAGS=",
-	"pytest": "-p -c", "npm": "--script-shell --shell --node-options", "gcc": "-wrapper -B -fplugin -specs --specs", "g++": "-wrapper -B -fplugin -specs --specs", "cc": "-wrapper -B -fplugin -specs --specs", "c++": "-wrapper -B -fplugin -specs --specs", "clang": "-B -fplugin --config", "clang++": "-B -fplugin --config", "less": "-k --lesskey-file", "install": "--strip-program", "ctags": "--options", "tcpdump": "-z", "mktemp": "", "nmap": "--script", "jest": "--config", "eslint": "--rulesdir --resolve-plugins-relative-to",
-	"nc": "-e -c", "ncat": "-e -c --exec --sh-exec", "socat": "", "git-upload-pack": "", "ld": "-plugin", "cmake": "-P", "ninja": "", "svn": "--diff-cmd --editor-cmd --config-option", "hg": "--config", "tig": "", "bat": "--pager", "ag": "--pager", "ack": "--pager --output", "fzf": "--preview --bind --execute", "delta": "--pager", "terraform": "",
+	"pytest": "-p", "npm": "--script-shell --shell --node-options", "gcc": "-wrapper -B -fplugin -specs --specs", "g++": "-wrapper -B -fplugin -specs --specs", "cc": "-wrapper -B -fplugin -specs --specs", "c++": "-wrapper -B -fplugin -specs --specs", "clang": "-B -fplugin --config", "clang++": "-B -fplugin --config", "less": "-k --lesskey-file", "install": "--strip-program", "ctags": "--options", "tcpdump": "-z", "mktemp": "", "nmap": "--script", "eslint": "--rulesdir --resolve-plugins-relative-to",
+	"nc": "-e -c", "ncat": "-e -c --exec --sh-exec --lua-exec", "jj": "--config --config-toml --config-file", "gotestsum": "--post-run-command --raw-command", "pandoc": "--filter -F --lua-filter -L", "protoc": "--plugin", "ar": "--plugin", "nm": "--plugin", "socat": "", "git-upload-pack": "", "ld": "-plugin", "cmake": "-P", "ninja": "", "svn": "--diff-cmd --editor-cmd --config-option", "hg": "--config", "tig": "", "bat": "--pager", "ag": "--pager", "ack": "--pager --output", "fzf": "--preview --bind --execute", "delta": "--pager", "terraform": "",
+}
+
+// pluginOf is the value of pytest -p.
+func pluginOf(s string, behind []arg) string {
+	if s = strings.TrimPrefix(s, "-p"); s == "" && len(behind) > 0 {
+		return behind[0].text
+	}
+	return s
 }
 
 // fromPipe reports a file name that stands for what is already open.
@@ -28,15 +36,15 @@ func (w *walker) runners(name string, c *call, entry *Call) bool {
 		for f := range strings.FieldsSeq(runsArg[name]) {
 			long := strings.HasPrefix(f, "--")
 			key, val, has := strings.Cut(s, "=")
-			match := s == f || long && has && key == f || long && shortFor(key, f) ||
+			match := s == f || name == "go" && s == "-"+f || long && has && key == f || long && shortFor(key, f) ||
 				!long && len(f) == 2 && strings.HasPrefix(s, f) && len(s) > 2 || strings.HasSuffix(f, "=") && strings.HasPrefix(s, f) ||
 				!long && len(f) > 2 && has && (key == f || key == "-"+f)
-			if !match {
+			if !match || name == "pytest" && strings.HasPrefix(pluginOf(s, args[i+1:]), "no:") {
 				continue
 			}
 			w.opaque(name + " " + f + " runs another program")
 			entry.NoGrant = true
-			if !has && i+1 < len(args) && len(s) <= len(f) {
+			if !has && i+1 < len(args) && (len(s) <= len(f) || s == "-"+f) {
 				w.salvage(textOf(args[i+1:]))
 			} else if has {
 				w.salvage(strings.TrimPrefix(val, "exec="))
@@ -62,6 +70,7 @@ func (w *walker) runners(name string, c *call, entry *Call) bool {
 			}
 		}
 	}
+	w.hiddenPrograms(name, c, entry)
 	if name == "socat" || name == "nc" || name == "ncat" {
 		entry.NoGrant = true
 		for _, a := range args {
@@ -76,6 +85,9 @@ func (w *walker) runners(name string, c *call, entry *Call) bool {
 	}
 	if len(args) == 0 {
 		return false
+	}
+	if w.devTools(name, c, entry) {
+		return true
 	}
 	args = afterOptions(name, args)
 	if len(args) == 0 {
@@ -110,7 +122,20 @@ func (w *walker) runners(name string, c *call, entry *Call) bool {
 		if sub == "eval" || sub == "repl" {
 			w.opaque("deno runs code that is given as text")
 		}
-		entry.NoGrant = sub == "run" || sub == "eval"
+		switch sub {
+		case "fmt", "lint", "check", "test", "bench", "doc", "info", "cache", "add", "remove", "install", "compile", "outdated", "task", "types", "completions":
+		default: // a script's name is a command too
+			entry.NoGrant = true
+		}
+		if len(args) > 1 && args[1].text == "-" && c.in.kind != "" {
+			w.opaque("deno runs what it reads from its input")
+		}
+		for i, a := range args {
+			if sub == "task" && a.text == "--eval" && i+1 < len(args) {
+				entry.NoGrant = true
+				w.nested(args[i+1], c.st, "deno task")
+			}
+		}
 	case "go":
 		switch sub {
 		case "run": // a pattern made from a package of the project's must not cover everybody's
@@ -126,7 +151,7 @@ func (w *walker) runners(name string, c *call, entry *Call) bool {
 		if name != "tmux" || !strings.HasPrefix(sub, "list-") && sub != "ls" && sub != "lsp" && sub != "lsw" && sub != "capture-pane" && sub != "has-session" {
 			w.opaque(name + " runs what it is given in a terminal of its own")
 		}
-	case "uv", "poetry", "pipenv", "pdm", "hatch", "rye":
+	case "poetry", "pipenv", "pdm", "rye":
 		if sub == "run" {
 			inner = 2
 		}
@@ -197,68 +222,6 @@ func afterOptions(name string, args []arg) []arg {
 		args = args[1:]
 	}
 	return args
-}
-
-// container looks at docker and the like: only the host's side of a mount is a path here.
-func (w *walker) container(name string, c *call) {
-	args := c.args[1:]
-	next := func(i int) arg {
-		if i+1 < len(args) {
-			return args[i+1]
-		}
-		return plainArg("")
-	}
-	host := func(a arg) {
-		for _, v := range a.vals {
-			s, _, _ := strings.Cut(v.s, ":")
-			if strings.HasPrefix(s, "/") || strings.HasPrefix(s, ".") || strings.HasPrefix(s, "~") || strings.Contains(s, wild) {
-				w.record(literal(s), Write, c.st)
-			}
-		}
-	}
-	for i, a := range args {
-		s := a.text
-		switch {
-		case s == "-v" || s == "--volume":
-			host(next(i))
-		case strings.HasPrefix(s, "--volume="), strings.HasPrefix(s, "-v") && len(s) > 2 && !strings.HasPrefix(s, "-vv"):
-			trimmed := a
-			trimmed.vals = nil
-			for _, v := range a.vals {
-				trimmed.vals = append(trimmed.vals, literal(strings.TrimPrefix(strings.TrimPrefix(v.s, "--volume="), "-v")))
-			}
-			host(trimmed)
-		case s == "--mount" || strings.HasPrefix(s, "--mount="):
-			m := s
-			if s == "--mount" {
-				m = next(i).text
-			}
-			for f := range strings.SplitSeq(strings.TrimPrefix(m, "--mount="), ",") {
-				if src, ok := strings.CutPrefix(f, "source="); ok {
-					host(plainArg(src))
-				} else if src, ok := strings.CutPrefix(f, "src="); ok {
-					host(plainArg(src))
-				}
-			}
-		case s == "--privileged" || strings.HasPrefix(s, "--pid=host"):
-			w.opaque(name + " " + s + " gives the container the machine")
-		case name == "kubectl" && (s == "-f" || s == "--filename" || s == "-k" || s == "--kubeconfig"), s == "--env-file":
-			w.recordArg(next(i), Read, c.st)
-		case name == "docker" && s == "-f" && i > 0 && (args[0].text == "build" || args[0].text == "compose"), s == "--file":
-			w.recordArg(next(i), Read, c.st)
-		}
-	}
-	if args[0].text == "cp" || args[0].text == "build" && len(args) > 1 {
-		for i, a := range args[1:] {
-			if !strings.HasPrefix(a.text, "-") && !strings.Contains(a.text, ":") && !strings.Contains(a.text, "://") && (args[0].text == "cp" || i == len(args)-2) {
-				access := Read
-				if args[0].text == "cp" && i == len(args)-2 {
-					access = Write
-				}
-				w.recordArg(a, access, c.st)
-			}
-		}
-	}
 }
 
 // find looks at find: where it searches, what it deletes or writes, what it runs.

@@ -74,7 +74,7 @@ func (s *spec) word(i, n int) kind {
 		return kindText
 	case s.repeat && i >= k-1:
 		return s.words[k-1]
-	case !s.repeat && k > 1 && i == n-1 && strings.ContainsRune("w", rune(s.words[k-1])):
+	case !s.repeat && k > 1 && n >= k && i == n-1 && strings.ContainsRune("w", rune(s.words[k-1])):
 		return s.words[k-1] // the last word is the target: cp a b c dir
 	case !s.repeat && i >= k-1 && k > 1:
 		return s.words[k-2]
@@ -106,10 +106,16 @@ func (w *walker) pathArgs(c *call, s spec) {
 		return
 	case "jq":
 		c = w.jqArgs(c)
+	case "gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "zstd", "lz4":
+		for _, a := range c.args[1:] { // to standard output, a list, a test
+			if optionIn(a.text, "-c --stdout --to-stdout -l --list -t --test") {
+				s.words = []kind{kindRead}
+			}
+		}
 	case "mktemp":
 		named := false
 		for _, a := range c.args[1:] {
-			named = named || !strings.HasPrefix(a.text, "-") || strings.HasPrefix(a.text, "-p") || strings.HasPrefix(a.text, "--tmpdir=")
+			named = named || !strings.HasPrefix(a.text, "-") && !strings.Contains(" "+textOf(c.args), " -t") || strings.HasPrefix(a.text, "-p") || strings.HasPrefix(a.text, "--tmpdir=")
 		}
 		if !named {
 			w.record(literal(w.tempDir()), Write, c.st)
@@ -121,6 +127,9 @@ func (w *walker) pathArgs(c *call, s spec) {
 		for i, a := range c.args[1:] {
 			if a.text == "-O" || a.text == "--remote-name" || a.text == "-OJ" || a.text == "-LO" || a.text == "-fsSLO" || a.text == "-sLO" || a.text == "-sSLO" || a.text == "-J" {
 				w.record(literal("."), Write, c.st)
+			}
+			if i > 0 && (c.args[i].text == "-b" || c.args[i].text == "--cookie") && !strings.Contains(a.text, "=") {
+				w.recordArg(a, Read, c.st)
 			}
 			// @file in data and forms is read.
 			if i > 0 {
@@ -249,6 +258,12 @@ func (w *walker) ofKind(k kind, a arg, c *call) {
 	case kindWrite:
 		w.recordArg(a, Write, c.st)
 	case kindGeneric:
+		if noPath(c.args[0].text, a.text) {
+			if _, val, ok := strings.Cut(a.text, "="); ok && a.text[1] != '/' { // /p:OutDir=../x
+				w.genericArg(plainArg(val), Write, c.st)
+			}
+			return
+		}
 		w.genericArg(a, Write, c.st)
 	}
 }
@@ -265,6 +280,17 @@ func (w *walker) recordArg(a arg, access Access, st *state) {
 	}
 }
 
+// noPath reports an argument that only looks like a path to this program: a label of a build, a Windows option.
+func noPath(name, s string) bool {
+	switch name {
+	case "bazel", "bazelisk", "buck", "buck2", "pants", "plz", "please":
+		return strings.HasPrefix(strings.TrimPrefix(s, "-"), "//") || strings.HasPrefix(s, "@")
+	case "dotnet", "msbuild":
+		return len(s) > 2 && s[0] == '/' && strings.Contains(s, ":") && !strings.Contains(s[1:strings.IndexByte(s, ':')], "/")
+	}
+	return false
+}
+
 // genericArg notes an argument that looks like a path, whatever the program does with it.
 func (w *walker) genericArg(a arg, access Access, st *state) {
 	for _, v := range a.vals {
@@ -272,6 +298,8 @@ func (w *walker) genericArg(a arg, access Access, st *state) {
 			switch {
 			case p == v.s:
 				w.record(v, access, st)
+			case strings.HasPrefix(v.s, "file://"):
+				w.record(literal(p), Read, st)
 			case strings.HasPrefix(p, "~"):
 				w.record(literal(w.req.Home+p[1:]), access, st)
 			default:

@@ -7,6 +7,17 @@ import "strings"
 // remote looks at scp and rsync: host:path is elsewhere, the last word is written.
 func (w *walker) remote(c *call, s spec) {
 	w.removes = true // rsync --delete
+	for i, a := range c.args[1:] {
+		if c.args[0].text != "rsync" || !strings.HasPrefix(a.text, "-") || strings.HasPrefix(a.text, "--") {
+			continue
+		}
+		if at := strings.IndexAny(a.text, "efTBMsP"); at > 1 && a.text[at] == 'e' { // -ae 'ssh …'
+			w.opaque("rsync -e runs another program")
+			if w.salvage(a.text[at+1:]); at+1 == len(a.text) && i+2 < len(c.args) {
+				w.salvage(c.args[i+2].text)
+			}
+		}
+	}
 	local := *c
 	local.args = nil
 	for _, a := range c.args {
@@ -58,7 +69,7 @@ func (w *walker) tar(c *call) {
 		}
 		create = create || strings.HasPrefix(t, "--cre") || strings.HasPrefix(t, "--app") || strings.HasPrefix(t, "--upd")
 		extract = extract || strings.HasPrefix(t, "--ext") || t == "--get"
-		if strings.HasPrefix(t, "-P") || strings.HasPrefix(t, "--absolute-n") {
+		if strings.HasPrefix(t, "-") && !strings.HasPrefix(t, "--") && strings.Contains(tarFlags(t), "P") || strings.HasPrefix(t, "--absolute-n") {
 			w.opaque("tar " + t + " may write anywhere")
 		}
 	}
@@ -96,6 +107,14 @@ func (w *walker) tar(c *call) {
 		}
 	}
 	w.applySpec(&inner, s)
+}
+
+// tarFlags are the letters of a cluster before the one that takes the rest of it.
+func tarFlags(cluster string) string {
+	if i := strings.IndexAny(cluster, "fCTXbgHIFKNVL"); i > 0 {
+		return cluster[:i]
+	}
+	return cluster
 }
 
 // ln looks at links: a link that leads outside opens the outside to whoever follows it.

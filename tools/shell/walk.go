@@ -102,7 +102,7 @@ func (w *walker) script(text string, st *state) {
 		w.salvage(text)
 		return
 	}
-	if why := disagreement(file, text, limit); why != "" {
+	if why := disagreement(file, text, limit, w.depth == 0); why != "" {
 		w.opaque(why)
 	}
 	src, vars, outer, ends, at := w.src, w.vars, w.outer, w.chainEnds, w.at

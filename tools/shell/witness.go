@@ -1,13 +1,14 @@
 package shell
 
 import (
+	"strings"
 	"time"
 
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// disagreement compares where the two parsers see commands.
-func disagreement(file *syntax.File, text string, limit time.Duration) string {
+// disagreement compares where the two parsers see commands. In a text for another shell ((…)) may be two subshells.
+func disagreement(file *syntax.File, text string, limit time.Duration, outermost bool) string {
 	seen, why := witness(text, limit)
 	if why != "" {
 		return why
@@ -30,6 +31,13 @@ func disagreement(file *syntax.File, text string, limit time.Duration) string {
 			if n.Stmt != nil {
 				excuse(n.Stmt, excused)
 			}
+		case *syntax.ArithmCmd:
+			from, to := int(n.Pos().Offset()), int(n.End().Offset())
+			if outermost && plainArithm(text[from:to]) {
+				for at := from; at < to; at++ { // tree-sitter may take (( x = 1 )) for two subshells
+					excused[at] = true
+				}
+			}
 		case *syntax.LetClause:
 			excused[int(n.Pos().Offset())] = true
 		case *syntax.DeclClause:
@@ -49,6 +57,15 @@ func disagreement(file *syntax.File, text string, limit time.Duration) string {
 		}
 	}
 	return ""
+}
+
+// plainArithm reports ((…)) with nothing between but names, numbers and operators: no shell takes that for commands.
+func plainArithm(s string) bool {
+	s, open := strings.CutPrefix(s, "((")
+	s, closed := strings.CutSuffix(s, "))")
+	return open && closed && strings.IndexFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("_ +-*/%<>=!?:&|^~,", r)
+	}) < 0
 }
 
 // excuse marks the call that `time` runs: tree-sitter takes its name for an argument of time.

@@ -17,15 +17,15 @@ var wrappers = map[string]string{
 	"time": "-f -o --format --output", "gtime": "-f -o --format --output",
 	"command": " ", "builtin": " ", "exec": "-a",
 	"stdbuf": "-i -o -e --input --output --error", "setsid": " ", "unbuffer": " ", "chronic": " ", "caffeinate": "-t -w",
-	"strace": "-o -e -p -s -u -a -I -O -P -S -b -E -X --output --trace", "ltrace": "-o -e -p -s -u -n -a", "valgrind": " ",
+	"strace": "-o -e -p -s -u -a -I -O -P -S -b -E -X --output --trace", "ltrace": "-o -e -p -s -u -n -a", "valgrind": "--log-file",
 	"chroot": "--userspec --groups #1", "unshare": "--map-user --map-group --setuid --setgid --root --wd -R -w -S -G", "nsenter": "-t -S -G --target --setuid --setgid",
 	"flock": "-w -E --wait --timeout --conflict-exit-code #1", "taskset": "#1", "chrt": "#1", "numactl": "-C -N -m -p -i --cpunodebind --physcpubind --membind --interleave", "prlimit": " ",
 	"watch": "-n --interval !", "busybox": " ", "toybox": " ", "pkexec": "--user", "runuser": "-u -g -G -c", "setpriv": "--reuid --regid --groups",
-	"setarch": " ", "linux32": " ", "linux64": " ", "i386": " ", "x86_64": " ", "tini": " ", "dumb-init": " ", "catchsegv": " ", "proxychains": "-f", "proxychains4": "-f", "torsocks": " ", "firejail": " ", "bwrap": " ", "proot": " ", "ssh-agent": "-a -P -t -O", "fakeroot": "-l -s -i -b --lib --faked", "systemd-run": "-p -u --unit --property", "systemd-inhibit": " ",
+	"setarch": " ", "linux32": " ", "linux64": " ", "i386": " ", "x86_64": " ", "tini": " ", "dumb-init": " ", "catchsegv": " ", "proxychains": "-f", "proxychains4": "-f", "torsocks": " ", "firejail": " ", "bwrap": " ", "systemd-nspawn": " ", "proot": " ", "ssh-agent": "-a -P -t -O", "fakeroot": "-l -s -i -b --lib --faked", "systemd-run": "-p -u --unit --property", "systemd-inhibit": " ",
 	"dbus-run-session": " ", "xvfb-run": "-s -n -e -f -p -w --server-args --server-num --error-file --auth-file", "faketime": "#1", "rlwrap": " ", "script": "-c -T -O -I -B -E !", "parallel": "-j --jobs -S -N -n -I --delay --timeout --joblog --results -a --arg-file -C --colsep !",
-	"ccache": " ", "sccache": " ", "distcc": " ", "entr": " ", "hyperfine": "-w -r -m -M -p -c -s -n -N --warmup --runs --export-json --export-markdown --prepare --cleanup !", "perf": "-o -e -p -F #1",
+	"ccache": " ", "sccache": " ", "distcc": " ", "entr": " ", "hyperfine": "-w -r -m -M -p -c -s -n -N --warmup --runs --export-json --export-markdown --export-csv --export-asciidoc --export-orgmode --output --setup --conclude --prepare --cleanup !", "perf": "-o -e -p -F #1",
 	"npx": "-p --package -c --call", "pnpx": "-p --package", "bunx": "-p --package", "uvx": "--from --with -p --python", "pipx": "--spec --python #1",
-	"direnv": "#2", "dotenv": "-f -e", "cross-env": " ", "cross-env-shell": "!", "concurrently": "-n -c -k --names --prefix-colors !", "nodemon": "-w -e --watch --ext --ignore -x --exec", "su": "-c -s -g -G --command --shell !", "coproc": " ",
+	"xcrun": "-sdk --sdk -toolchain --toolchain", "shx": " ", "env-cmd": "-f --file -e --environments -r --rc-file", "watchexec": "-e --exts -w --watch -i --ignore -f --filter -d --debounce -s --signal --stop-signal --shell --delay-run --workdir --project-origin -W --watch-non-recursive --ignore-file", "reflex": "-r -g -R -G -t --regex --glob --shutdown-timeout", "run0": "-u -g -D --user --group --chdir --unit --property --description --nice --setenv --background", "rr": "#1", "onchange": "-i --initial", "libtool": "--mode --tag", "fakechroot": "-e -c", "cgexec": "-g", "dbus-launch": " ", "gtimelimit": " ", "systemd-cat": "-t -p", "scl": "#1", "aoss": " ", "primusrun": " ", "doppler": "-p -c -t", "direnv": "#2", "dotenv": "-f -e", "cross-env": " ", "cross-env-shell": "!", "concurrently": "-n -c -k --names --prefix-colors !", "nodemon": "-w -e --watch --ext --ignore -x --exec", "su": "-c -s -g -G --command --shell !", "coproc": " ",
 }
 
 // wrapper looks at a program that runs another one: both get a pattern, and nothing that is remembered covers it.
@@ -39,7 +39,7 @@ func (w *walker) wrapper(name string, c *call, entry *Call) {
 	case "xargs":
 		w.xargs(args, c)
 		return
-	case "bwrap", "proot", "setarch":
+	case "bwrap", "proot", "setarch", "systemd-nspawn":
 		w.opaque(name + " runs something in another view of the system")
 		w.salvage(textOf(args))
 		return
@@ -72,7 +72,7 @@ func (w *walker) wrapper(name string, c *call, entry *Call) {
 			return // redirections only
 		}
 	}
-	if name == "su" { // its options may stand behind the user's name
+	if name == "su" || name == "runuser" && (strings.Contains(" "+textOf(args), " -c") || strings.Contains(" "+textOf(args), " --command")) { // its options may stand behind the user's name
 		found := false
 		for i, a := range args {
 			switch {
@@ -85,7 +85,7 @@ func (w *walker) wrapper(name string, c *call, entry *Call) {
 			}
 		}
 		if !found {
-			w.opaque("su starts a shell")
+			w.opaque(name + " starts a shell")
 		}
 		return
 	}
@@ -94,7 +94,7 @@ func (w *walker) wrapper(name string, c *call, entry *Call) {
 	for _, s := range strs {
 		w.nested(s, c.st, name)
 	}
-	if len(strs) > 0 && name != "sudo" {
+	if len(strs) > 0 && name != "sudo" && name != "hyperfine" {
 		return
 	}
 	for ; skip > 0 && len(rest) > 0; skip-- {
@@ -105,6 +105,22 @@ func (w *walker) wrapper(name string, c *call, entry *Call) {
 	}
 	if name == "sudo" || name == "doas" || name == "cross-env" {
 		rest = w.assignments(rest)
+	}
+	if name == "perf" { // its subcommand's options
+		if len(args) > 0 && !hasField("stat record trace mem c2c lock sched kmem", args[0].text) {
+			w.pathArgs(c, generic)
+			return
+		}
+		rest, _ = w.ownOptions(name, rest, takes, c.st)
+	}
+	if name == "onchange" || name == "reflex" || name == "env-cmd" {
+		if behind := behindWord(args, "--"); behind != nil {
+			rest = behind
+		}
+	}
+	if name == "entr" && len(rest) > 0 && len(args) > 0 && strings.HasPrefix(args[0].text, "-") && strings.Contains(args[0].text, "s") {
+		w.nested(rest[0], c.st, name)
+		return
 	}
 	if name == "flock" && len(rest) > 1 && (rest[0].text == "-c" || rest[0].text == "--command") {
 		w.nested(rest[1], c.st, name)
@@ -121,12 +137,21 @@ func (w *walker) wrapper(name string, c *call, entry *Call) {
 		return
 	}
 	if shell {
-		if name == "su" || name == "script" {
-			return // a user's name, a file
+		if name == "script" { // a log file, and elsewhere than on Linux the command
+			w.recordArg(rest[0], Write, c.st)
+			if len(rest) > 1 {
+				w.run(&call{args: rest[1:], st: c.st, in: c.in, wrapped: true})
+			} else {
+				w.opaque("script starts a shell")
+			}
+			return
 		}
 		s, ok := expandedText(rest)
 		if name == "concurrently" || name == "hyperfine" {
 			for _, a := range rest {
+				if s, ok := strings.CutPrefix(a.text, "npm:"); ok && name == "concurrently" {
+					a = plainArg("npm run " + s)
+				}
 				w.nested(a, c.st, name)
 			}
 			return
@@ -222,6 +247,8 @@ func (w *walker) ownOptions(name string, args []arg, takes map[string]bool, st *
 		case (name == "time" || name == "gtime" || name == "strace" || name == "ltrace" || name == "perf") && (key == "-o" || key == "--output"):
 			w.recordArg(value, Write, st)
 			w.writes = true
+		case name == "hyperfine" && strings.HasPrefix(key, "--export"), name == "script" && (key == "-T" || key == "-O" || key == "-I" || key == "-B"), name == "valgrind" && key == "--log-file":
+			w.recordArg(value, Write, st)
 		}
 	}
 	return args, strs
@@ -235,7 +262,7 @@ func runsString(name, key string) bool {
 	case "npx":
 		return key == "-c" || key == "--call"
 	case "hyperfine":
-		return key == "-p" || key == "-c" || key == "-s" || key == "--prepare" || key == "--cleanup"
+		return key == "-p" || key == "-c" || key == "-s" || key == "--prepare" || key == "--cleanup" || key == "--setup" || key == "--conclude"
 	case "nodemon":
 		return key == "-x" || key == "--exec"
 	}
@@ -266,6 +293,26 @@ func (w *walker) nested(a arg, st *state, by string) {
 	inner := *st
 	inner.funcs = nil // another shell
 	w.script(s, &inner)
+}
+
+// loader looks at the dynamic loader, which runs the program it is given.
+func (w *walker) loader(c *call, entry *Call) {
+	entry.NoGrant = true
+	rest := c.args[1:]
+	for len(rest) > 0 && strings.HasPrefix(rest[0].text, "-") {
+		switch rest[0].text {
+		case "--library-path", "--preload", "--audit", "--inhibit-rpath", "--argv0", "--glibc-hwcaps-prepend", "--glibc-hwcaps-mask":
+			if rest[0].text != "--argv0" {
+				w.opaque("the loader's " + rest[0].text + " changes what the program loads")
+			}
+			rest = rest[min(2, len(rest)):]
+		default:
+			rest = rest[1:]
+		}
+	}
+	if len(rest) > 0 {
+		w.run(&call{args: rest, st: c.st, in: c.in, wrapped: true})
+	}
 }
 
 // assignments skips NAME=value words in front of a command, and looks at them.
