@@ -138,6 +138,9 @@ func (w *commandWatch) set(run builtin.CommandRun, changes []checkpoint.Change, 
 			continue
 		case !c.Existed:
 			f.Kind, f.Old = change.Create, ""
+			if c.NewMode&0o111 != 0 {
+				f.Mode = uint32(c.NewMode)
+			}
 		case !c.Exists:
 			f.Kind, f.New = change.Delete, ""
 		case c.OldMode != c.NewMode && c.OldMode != 0:

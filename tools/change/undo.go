@@ -87,7 +87,7 @@ func (f File) taken(mine []Hunk, now Present) (File, []Conflict) {
 			return File{}, nil
 		}
 		if text == f.New {
-			return File{Path: f.Path, Kind: Delete, Old: text, Encoding: f.Encoding, Binary: f.Binary}, nil
+			return File{Path: f.Path, Kind: Delete, Old: text, Encoding: f.Encoding, Binary: f.Binary, OldMode: f.Mode}, nil
 		}
 		return clash()
 	}
@@ -112,7 +112,7 @@ func (f File) taken(mine []Hunk, now Present) (File, []Conflict) {
 	}
 	out := File{Path: at, Kind: Edit, Old: text, New: merged, Encoding: f.Encoding, Binary: f.Binary}
 	if f.Mode != 0 && f.OldMode != 0 && f.Mode != f.OldMode && len(mine) == len(f.Hunks) {
-		out.Mode = f.OldMode
+		out.Mode, out.OldMode = f.OldMode, f.Mode
 	}
 	if move {
 		if _, taken := now(f.Path); taken {

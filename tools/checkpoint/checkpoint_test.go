@@ -402,3 +402,27 @@ func TestR24EventsKeepReferences(t *testing.T) {
 		})
 	}
 }
+
+func TestModesGoBackAndForthWithARestore(t *testing.T) {
+	p := &project{files: map[string]string{"/run": "x\n", "/both": "1\n"}}
+	p.agentFiles(
+		change.File{Path: "/run", Kind: change.Edit, Old: "x\n", New: "x\n", OldMode: 0o644, Mode: 0o755},
+		change.File{Path: "/made", Kind: change.Create, New: "#!\n", Mode: 0o755},
+		change.File{Path: "/both", Kind: change.Edit, Old: "1\n", New: "2\n", OldMode: 0o600, Mode: 0o700})
+	p.agentFiles(change.File{Path: "/both", Kind: change.Edit, Old: "2\n", New: "3\n", OldMode: 0o700, Mode: 0o750})
+	modes := func(plan *Plan) map[string]uint32 {
+		out := map[string]uint32{}
+		for _, f := range plan.Set.Files {
+			if f.Kind != change.Delete {
+				out[f.Path] = f.Mode
+			}
+		}
+		return out
+	}
+	if got, want := modes(p.back(t, 0, Want{})), map[string]uint32{"/run": 0o644, "/both": 0o600}; !maps.Equal(got, want) {
+		t.Errorf("restored: %v, want %v", got, want)
+	}
+	if got, want := modes(p.back(t, 2, Want{})), map[string]uint32{"/run": 0o755, "/both": 0o750, "/made": 0o755}; !maps.Equal(got, want) {
+		t.Errorf("the restore undone: %v, want %v", got, want)
+	}
+}

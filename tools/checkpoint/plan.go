@@ -338,7 +338,7 @@ func (g *chain) outcome(files *world, plain bool) ([]Outcome, []change.File) {
 	} else {
 		for _, p := range gone {
 			was := files.first[p]
-			members = append(members, change.File{Path: p, Kind: change.Delete, Old: was.text, Encoding: was.encoding, Binary: files.over[p].binary})
+			members = append(members, change.File{Path: p, Kind: change.Delete, Old: was.text, Encoding: was.encoding, Binary: files.over[p].binary, OldMode: files.over[p].hadMode})
 		}
 		for _, p := range come {
 			is := files.over[p]
@@ -350,7 +350,7 @@ func (g *chain) outcome(files *world, plain bool) ([]Outcome, []change.File) {
 			continue
 		}
 		is := files.over[p]
-		members = append(members, change.File{Path: p, Kind: change.Edit, Old: files.first[p].text, New: is.text, Encoding: is.encoding, Mode: is.mode, Binary: is.binary, OldEncoding: is.was})
+		members = append(members, change.File{Path: p, Kind: change.Edit, Old: files.first[p].text, New: is.text, Encoding: is.encoding, Mode: is.mode, OldMode: is.hadMode, Binary: is.binary, OldEncoding: is.was})
 	}
 	for i := range members {
 		members[i].Takes = takes
@@ -382,6 +382,7 @@ type state struct {
 	encoding string
 	was      string // the encoding of a binary before
 	mode     uint32
+	hadMode  uint32 // permission bits before; 0: not known
 	binary   bool
 }
 
@@ -401,13 +402,17 @@ func (w *world) present(path string) (string, bool) {
 }
 
 func (w *world) apply(f change.File) {
-	s := state{text: f.New, exists: true, encoding: f.Encoding, mode: f.Mode, binary: f.Binary, was: f.OldEncoding}
-	if had := w.over[f.Path]; had.was != "" {
+	s := state{text: f.New, exists: true, encoding: f.Encoding, mode: f.Mode, hadMode: f.OldMode, binary: f.Binary, was: f.OldEncoding}
+	had := w.over[f.Path]
+	if had.was != "" {
 		s.was = had.was
+	}
+	if had.hadMode != 0 {
+		s.hadMode = had.hadMode
 	}
 	switch f.Kind {
 	case change.Delete:
-		s = state{encoding: f.Encoding, binary: f.Binary, was: s.was}
+		s = state{encoding: f.Encoding, binary: f.Binary, was: s.was, hadMode: s.hadMode}
 	case change.Rename:
 		w.over[f.Path] = state{}
 		w.over[f.NewPath] = s
