@@ -38,7 +38,7 @@ export class Composer {
     const box = h("div", { class: "box" }, this.chips, h("div", { class: "grow-box" }, this.mirror, this.input),
       h("div", { class: "bar" },
         iconButton("mention", "Mention a file, symbol, problem …", () => this.startMention(), { class: "mention-button" }),
-        iconButton("attach", "Attach a picture or PDF", () => bus.post({ type: "pickFile" })),
+        iconButton("attach", "Attach a picture or PDF (or hold Shift and drop files here)", () => bus.post({ type: "pickFile" })),
         this.pickers.el, this.actions));
     this.el.append(this.suggest.el, this.problem, box);
     this.listen(box);

@@ -71,11 +71,11 @@ test("a change: accepted in the panel, rejected with a message; the rejected tex
 test("steer: what is said into the running turn, its next request holds; stop ends a turn", async (t) => {
   const p = await w.open(t, { "a.txt": "one\n" });
   const c = await p.panel();
-  await c.say("wait", [bash("until [ -e go ]; do sleep 0.1; done"), "Heard."]);
+  await c.say("wait", [bash("echo waits; until [ -e go ]; do sleep 0.1; done"), "Heard."]);
   const card = c.frame.locator(".card.permission");
-  await c.frame.locator(".tool.running, .card.permission").first().waitFor();
+  await c.frame.locator(".tool.running .output, .card.permission").first().waitFor();
   if (await card.count()) await card.getByRole("button", { name: "Allow once" }).click();
-  await c.frame.locator(".tool.running").waitFor();
+  await c.frame.locator(".tool.running .output", { hasText: "waits" }).waitFor();
   await c.input.fill("in Go, please");
   await c.frame.getByRole("button", { name: "Steer", exact: true }).click();
   await c.frame.locator(".queue", { hasText: "at the next step" }).waitFor();

@@ -66,6 +66,7 @@ test("the built-in arrow rejects; undo takes that back; closing means later", as
   await p.page.locator(".editor.modified .view-line", { hasText: "line 17" }).first().click();
   await p.page.keyboard.press("Control+z");
   await p.lens("Rejected").waitFor({ state: "detached" });
+  await p.page.locator(".tab.dirty").waitFor({ state: "detached" }); // what was typed is kept a moment later
   await p.page.keyboard.press("Control+w");
   await p.tab("Pillion proposes").waitFor({ state: "detached" });
   assert.equal(await p.page.locator(".monaco-dialog-box").count(), 0, "closing asked something");
