@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // deceptive says why a command may not be what a person sees: control characters, invisible ones, look-alikes.
@@ -77,7 +78,10 @@ func lookalike(r rune) bool {
 func Visible(command string) string {
 	var b strings.Builder
 	word, latin := "", false // the word the present letter belongs to mixes scripts
+	before := ' '
 	for i, r := range command {
+		last := before
+		before = r
 		switch {
 		case r != '\n' && r != '\t' && (r < ' ' || r == 0x7f || hidden(r) || r > 0x7f && unicode.IsSpace(r) || r == 0x2800 || r == 0xFFFD):
 			fmt.Fprintf(&b, "‹U+%04X›", r)
@@ -92,9 +96,24 @@ func Visible(command string) string {
 			latin = mixed(word)
 		}
 		b.WriteRune(r)
-		if word != "" && latin && lookalike(r) {
+		if word != "" && latin && lookalike(r) || r >= 0x80 && likeSyntax(last, r, command[i+utf8.RuneLen(r):]) {
 			fmt.Fprintf(&b, "‹U+%04X›", r)
 		}
 	}
 	return b.String()
+}
+
+// likeSyntax reports a character that looks like one that means something to a shell, where that one would: ；｜＆ and the
+// like beside ASCII, the look-alikes of a slash, and dashes at the beginning of a word. Prose keeps its punctuation.
+func likeSyntax(last, r rune, rest string) bool {
+	next, _ := utf8.DecodeRuneInString(rest)
+	switch {
+	case r == 0x2044, r == 0x2215, r == 0x29F8, r == 0x2571, r == 0x037E, r == 0xFE54, r == 0xFE68:
+		return true
+	case r >= 0xFF01 && r <= 0xFF5E && !unicode.IsLetter(r) && !unicode.IsDigit(r), r == 0xFF5F, r == 0xFF60:
+		return last < 0x80 || rest != "" && next < 0x80
+	case r >= 0x2010 && r <= 0x2015, r == 0x2212, r == 0xFE58, r == 0xFE63:
+		return (last == ' ' || last == '\t' || last == '\n') && rest != "" && next != ' '
+	}
+	return false
 }
