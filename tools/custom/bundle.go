@@ -1,10 +1,12 @@
 package custom
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -19,12 +21,17 @@ var shims = map[string]string{"@opencode-ai/plugin": "plugin.mjs", "@opencode-ai
 // folder of our own. An error names file, line and column.
 func bundle(path, host, out string) (code []byte, inputs []string, err error) {
 	quoted := func(s string) string { b, _ := json.Marshal(s); return string(b) }
+	banner := `import { createRequire as __pillionRequire } from "node:module"; globalThis.require ??= __pillionRequire(` + quoted(path) + `);`
+	// Only a file that names it gets a Bun: packages ask for it to find out where they run.
+	if source, err := os.ReadFile(path); err == nil && bytes.Contains(source, []byte("Bun.")) {
+		banner += ` import { Bun as __pillionBun } from ` + quoted(fileURL(filepath.Join(host, "bun.mjs"))) + `; globalThis.Bun ??= __pillionBun;`
+	}
 	r := api.Build(api.BuildOptions{
 		EntryPoints: []string{path}, Outfile: out, Bundle: true, Write: false, Metafile: true,
 		Platform: api.PlatformNode, Format: api.FormatESModule, Target: api.ES2022, Sourcemap: api.SourceMapInline, SourcesContent: api.SourcesContentExclude,
 		Define: map[string]string{"import.meta.url": quoted((&url.URL{Scheme: "file", Path: filepath.ToSlash(path)}).String()), "import.meta.dirname": quoted(filepath.Dir(path)),
 			"import.meta.filename": quoted(path), "__dirname": quoted(filepath.Dir(path)), "__filename": quoted(path)},
-		Banner:   map[string]string{"js": `import { createRequire as __pillionRequire } from "node:module"; globalThis.require ??= __pillionRequire(` + quoted(path) + `);`},
+		Banner:   map[string]string{"js": banner},
 		LogLevel: api.LogLevelSilent,
 		Plugins: []api.Plugin{{Name: "shims", Setup: func(b api.PluginBuild) {
 			b.OnResolve(api.OnResolveOptions{Filter: `^(@opencode-ai/plugin|@pillion/plugin)(/tool)?$`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
@@ -33,6 +40,9 @@ func bundle(path, host, out string) (code []byte, inputs []string, err error) {
 					return api.OnResolveResult{}, nil
 				}
 				return api.OnResolveResult{Path: fileURL(filepath.Join(host, name)), External: true}, nil
+			})
+			b.OnResolve(api.OnResolveOptions{Filter: `^bun$`}, func(api.OnResolveArgs) (api.OnResolveResult, error) {
+				return api.OnResolveResult{Path: fileURL(filepath.Join(host, "bun.mjs")), External: true}, nil
 			})
 			b.OnResolve(api.OnResolveOptions{Filter: `^zod(/v4)?$`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
 				if a.PluginData == "again" {

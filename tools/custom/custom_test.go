@@ -293,3 +293,38 @@ func TestAManifest(t *testing.T) {
 		t.Error("manifests alone started the JavaScript host")
 	}
 }
+
+func TestToolsWrittenForBunAndEveryWayToImportZod(t *testing.T) {
+	p := newPlace(t, map[string]string{
+		"tools/bun.ts": `import { tool } from "@opencode-ai/plugin"
+import { $ } from "bun"
+export default tool({ description: "b", args: { a: tool.schema.number() }, async execute(args, context) {
+  await Bun.write(context.worktree + "/made/x.txt", "made " + args.a)
+  const failed = await Bun.$` + "`cat made/x.txt; exit ${args.a}`" + `.nothrow().quiet()
+  const started = Bun.spawn(["echo", "started"])
+  const said = (await new Response(started.stdout).text()).trim()
+  let missing = ""
+  try { Bun.serve({}) } catch (e) { missing = e.message }
+  return [(await $` + "`echo ${\"a b\"}`" + `.text()).trim(), await Bun.file("made/x.txt").text(), failed.exitCode, failed.stdout.toString(), said, await started.exited, missing].join("|")
+} })`,
+		"tools/star.ts":   `import * as z from "zod"; export default { description: "s", args: { a: z.string().min(2) }, execute: async (a) => "star " + a.a }`,
+		"tools/four.ts":   `import * as z from "zod/v4"; export default { description: "s", args: { a: z.string() }, execute: async (a) => "four " + a.a }`,
+		"tools/named.ts":  `import { string } from "zod"; export default { description: "s", args: { a: string() }, execute: async (a) => "named " + a.a + typeof globalThis.Bun }`,
+		"tools/plain.mjs": `import z from "zod"; export default { description: "s", args: { a: z.string() }, async execute() { throw { message: "in words", code: 3 } } }`,
+	})
+	got, err := p.run(t.Context(), "bun", `{"a":5}`, nil)
+	if err != nil || !strings.HasPrefix(got.Output, "a b|made 5|5|made 5|started|0|Bun.serve is not here") {
+		t.Errorf("%q %v %s", got.Output, err, p.said())
+	}
+	for id, want := range map[string]string{"star": "star xy", "four": "four xy", "named": "named xyundefined"} {
+		if got, err := p.run(t.Context(), id, `{"a":"xy"}`, nil); err != nil || got.Output != want {
+			t.Errorf("%s: %q %v", id, got.Output, err)
+		}
+	}
+	if _, err := p.run(t.Context(), "star", `{"a":"x"}`, nil); err == nil {
+		t.Error("zod does not check")
+	}
+	if _, err := p.run(t.Context(), "plain", `{"a":"x"}`, nil); err == nil || err.Error() != "in words" {
+		t.Errorf("%v", err)
+	}
+}

@@ -62,15 +62,27 @@ class Command {
   async json() {
     return (await this.#run()).json();
   }
+  async bytes() {
+    return new Uint8Array((await this.#run()).stdout);
+  }
+  async arrayBuffer() {
+    return (await this.bytes()).buffer;
+  }
+  async blob() {
+    return new Blob([await this.bytes()]);
+  }
   async *lines() {
     yield* (await this.text()).split("\n");
   }
 }
 
 /** A shell that runs in a directory. */
-export function shell(directory) {
-  const $ = (parts, ...values) => new Command(String.raw({ raw: parts.raw }, ...values.map(quote)), { cwd: directory, throws: true });
+export function shell(directory, o = {}) {
+  const $ = (parts, ...values) => new Command(String.raw({ raw: parts.raw }, ...values.map(quote)), { throws: true, ...o, cwd: directory });
   $.escape = (text) => quote(text);
-  $.cwd = (other) => shell(other);
+  $.cwd = (other) => shell(other, o);
+  $.env = (env) => shell(directory, { ...o, env });
+  $.nothrow = () => shell(directory, { ...o, throws: false });
+  $.throws = (on) => shell(directory, { ...o, throws: on });
   return $;
 }

@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { parentPort } from "node:worker_threads";
+import { workIn } from "./bun.mjs";
 import { answered, client } from "./client.mjs";
 import { jsonSchema, parse } from "./schema.mjs";
 import { shell } from "./shell.mjs";
@@ -16,7 +17,7 @@ let file = {};
 
 /** What went wrong, in words, with the place in the person's file. */
 function fault(e) {
-  const message = e instanceof Error ? e.message : typeof e === "string" ? e : safeJSON(e);
+  const message = e instanceof Error ? e.message : typeof e === "string" ? e : typeof e?.message === "string" ? e.message : safeJSON(e);
   const at = e instanceof Error ? /\(?([^()\s]+:\d+:\d+)\)?/.exec((e.stack ?? "").split("\n").find((l) => l.includes(file.name)) ?? "")?.[1] : undefined;
   return { message: message || "it failed without a word", at, name: e?.name };
 }
@@ -211,6 +212,7 @@ async function configure() {
 async function begin({ op, id, ...given }) {
   void op;
   file = given;
+  workIn(file.directory);
   try {
     await load();
     const reconfigured = await configure();

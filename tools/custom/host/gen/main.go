@@ -26,7 +26,7 @@ func run(root string) error {
 		return err
 	}
 	r := api.Build(api.BuildOptions{
-		Stdin:  &api.StdinOptions{Contents: `export { z, z as default } from "zod";`, ResolveDir: filepath.Dir(filepath.Dir(zod))},
+		Stdin:  &api.StdinOptions{Contents: `export * from "zod"; export { z as default } from "zod";`, ResolveDir: filepath.Dir(filepath.Dir(zod))},
 		Bundle: true, Format: api.FormatESModule, Target: api.ES2022, LegalComments: api.LegalCommentsNone,
 		MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true,
 		Plugins: []api.Plugin{{Name: "english", Setup: func(b api.PluginBuild) {
