@@ -135,3 +135,36 @@ func unicodeClasses(pattern string) string {
 	}
 	return b.String()
 }
+
+// setOperation finds what only ripgrep does inside a class: classes in it, and their intersection and difference. Read by
+// Go the brackets would mean something else, and nothing would be found without a word. "" when there is none.
+func setOperation(pattern string) string {
+	start, depth, nested := 0, 0, false
+	for i := 0; i < len(pattern); i++ {
+		switch c := pattern[i]; {
+		case c == '\\':
+			i++
+		case c == '[' && depth > 0 && strings.HasPrefix(pattern[i:], "[:") && strings.Contains(pattern[i:], ":]"):
+			i += strings.Index(pattern[i:], ":]") + 1
+		case c == '[':
+			if depth++; depth == 1 {
+				start, nested = i, false
+			} else {
+				nested = true
+			}
+			for _, first := range []string{"^]", "]", "^"} { // a ] at the start is a member
+				if strings.HasPrefix(pattern[i+1:], first) {
+					i += len(first)
+					break
+				}
+			}
+		case c == ']' && depth > 0:
+			if depth--; depth == 0 && nested {
+				return pattern[start : i+1]
+			}
+		case depth == 1 && (strings.HasPrefix(pattern[i:], "&&") || strings.HasPrefix(pattern[i:], "~~")):
+			return pattern[i : i+2]
+		}
+	}
+	return ""
+}

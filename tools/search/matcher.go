@@ -36,6 +36,9 @@ func (e *PatternError) Error() string { return e.Message }
 // compile builds a matcher. Known differences to Rust's regular expressions: \b and \B know ASCII words only;
 // (?x), set operations in classes and the R and u flags are errors; counted repetitions end at 1,000.
 func compile(pattern string) (*matcher, error) {
+	if op := setOperation(pattern); op != "" {
+		return nil, &PatternError{fmt.Sprintf("regex parse error: classes inside of classes, && and ~~ need ripgrep, which is not used here: `%s`; write the class out", op)}
+	}
 	re, err := syntax.Parse(unicodeClasses(pattern), syntax.Perl|syntax.UnicodeGroups)
 	if err != nil {
 		var e *syntax.Error
