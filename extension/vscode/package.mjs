@@ -9,6 +9,7 @@ import { mkdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { root, stage } from "./stage.mjs";
+import { wanted } from "./target.mjs";
 
 const require = createRequire(import.meta.url);
 
@@ -27,11 +28,17 @@ export function makeVsix({ target, binary, folder }) {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
-  const wanted = process.argv.length > 2 ? process.argv.slice(2) : [`${here}=${join(root, "bin", process.platform === "win32" ? "pillion.exe" : "pillion")}`];
+  const args = process.argv.length > 2 ? process.argv.slice(2) : [`${here}=${join(root, "bin", process.platform === "win32" ? "pillion.exe" : "pillion")}`];
+  let all;
+  try {
+    all = args.map(wanted);
+  } catch (error) {
+    console.error(error.message);
+    process.exit(1);
+  }
   execFileSync(process.execPath, [join(root, "extension/vscode/build.mjs"), "--production"], { stdio: "inherit" });
   mkdirSync(join(root, "dist"), { recursive: true });
-  for (const one of wanted) {
-    const [target, binary] = one.split("=");
+  for (const { target, binary } of all) {
     const out = makeVsix({ target, binary, folder: join(root, "dist") });
     console.log(`${out} ${(statSync(out).size / 1e6).toFixed(1)} MB`);
   }

@@ -9,7 +9,7 @@ const here = fileURLToPath(new URL("./unit", import.meta.url));
 const out = fileURLToPath(new URL("../dist/test", import.meta.url));
 const wanted = process.argv.slice(2);
 const entryPoints = readdirSync(here)
-  .filter((name) => name.endsWith(".test.ts") && (wanted.length === 0 || wanted.some((w) => name.includes(w))))
+  .filter((name) => /\.test\.(ts|mjs)$/.test(name) && (wanted.length === 0 || wanted.some((w) => name.includes(w))))
   .map((name) => join(here, name));
 rmSync(out, { recursive: true, force: true });
 mkdirSync(out, { recursive: true });
