@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -68,6 +69,9 @@ func (q *query) notFound() *Error {
 		if have := q.src.line(first + k); trim(have) != trim(want) {
 			at := differAt(trim(have), trim(want))
 			e.Message += fmt.Sprintf(", differs in line %d: the file has %s, oldString has %s", first+k+1, show(trim(have), at), show(trim(want), at))
+			if a, b := letter(trim(have)[at:]), letter(trim(want)[at:]); !isASCII(a + b) { // they may look the same
+				e.Message += fmt.Sprintf(" (where they differ %s and %s)", codes(a), codes(b))
+			}
 			break
 		}
 	}
@@ -135,6 +139,32 @@ func show(s string, at int) string {
 		out += "…"
 	}
 	return out
+}
+
+// letter is the first character of s with the marks on it.
+func letter(s string) string {
+	for i, r := range s {
+		if i > 0 && !unicode.Is(unicode.M, r) {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+func isASCII(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
+}
+
+// codes spells a letter out: U+0065 U+0301.
+func codes(letter string) string {
+	if letter == "" {
+		return "nothing"
+	}
+	var out []string
+	for _, r := range letter {
+		out = append(out, fmt.Sprintf("%U", r))
+	}
+	return strings.Join(out, " ")
 }
 
 // nearest is the run of lines most like the quotation: by the lines they have in common, long ones counting

@@ -27,6 +27,8 @@ func TestRefusals(t *testing.T) {
 		{"near miss", "package a\n\nfunc f() {\n\tprintln(\"hello\")\n}\n", "func f() {\n\tprintln(\"hullo, world\")\n\treturn\n", "x", NotFound, []int{3},
 			[]string{"closest match at lines 3–5", `differs in line 4: the file has "println(\"hello\")", oldString has "println(\"hullo, world\")"`}},
 		{"one line, nearly", "alpha beta gamma\ndelta\n", "alpha beta gamna delta", "x", NotFound, []int{1}, []string{"closest match at line 1", "gamna"}},
+		{"what looks the same", "the caf\u0065\u0301 around the corner\n", "the caf\u00e9 around the corner", "x", NotFound, []int{1}, []string{"(where they differ U+0065 U+0301 and U+00E9)"}},
+		{"another alphabet", "const n\u0430me = 1\n", "const name = 1", "x", NotFound, []int{1}, []string{"(where they differ U+0430 and U+0061)"}},
 		{"case", "Alpha Beta\n", "alpha beta", "x", NotFound, []int{1}, []string{`the file has "Alpha Beta"`}},
 		{"file ends first", "the first line\nthe second line\n", "the first line\nthe second line\nthe third line", "x", NotFound, []int{1}, []string{"differs in line 3"}},
 		{"nothing like it", "a\nb\n", "something quite different", "x", NotFound, nil, []string{"nor anything close", "read the file again"}},
