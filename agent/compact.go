@@ -185,6 +185,14 @@ func (t *turn) compact(ctx context.Context, set *setup, c compaction) (Compactio
 		d.State = CompactionCancelled
 	case errors.Is(err, errNoModelForJob), errors.As(err, &perr) && perr.Kind == provider.ErrContextLength:
 		text, err = digest(plan.gone), nil // no model can, so the facts are kept without words around them
+	case c.hard && plan.messages > 0 && (err != nil || len(text)/4 >= plan.tokens):
+		// Without a summary the conversation could not go on at all.
+		if err == nil {
+			err = errNoGain
+		}
+		t.notice("warning", "No summary could be made ("+trimDot(err.Error())+"). The facts are kept in short instead.")
+		s.log.emit(EventCompaction, d) // what was streamed does not count
+		text, err = digest(plan.gone), nil
 	}
 	if err == nil && d.State == CompactionBegun {
 		d.Summary, d.Prompt, d.From, d.Trimmed = text, plan.prompt, plan.from, plan.trimmed

@@ -94,7 +94,10 @@ func TestATooLongRequestIsCompactedOnce(t *testing.T) {
 		{"and fits", []answerFunc{says("the summary"), says("Done.")}, TurnEnd, 1},
 		{"and does not fit even then", []answerFunc{says("the summary"), tooLong}, TurnError, 1},
 		{"no summary can be made either", []answerFunc{tooLong, says("Done.")}, TurnEnd, 1},
-		{"the summary fails", []answerFunc{fails(provider.ErrAuth, "wrong key")}, TurnError, 1},
+		{"the summary fails", []answerFunc{fails(provider.ErrAuth, "wrong key"), says("Done.")}, TurnEnd, 1},
+		{"the summary is empty", []answerFunc{says(""), says("Done.")}, TurnEnd, 1},
+		{"the summary is declined", []answerFunc{emits(provider.Event{Type: provider.EventText, Text: "I can't."}, provider.Event{Type: provider.EventStop, Stop: provider.StopRefusal}), says("Done.")}, TurnEnd, 1},
+		{"the summary is longer than what it stands for", []answerFunc{says(strings.Repeat("a summary ", 4000)), says("Done.")}, TurnEnd, 1},
 	} {
 		h := newHarness(t)
 		h.model.info = provider.Model{Provider: "fake", ID: "m"} // the window is not known

@@ -53,6 +53,8 @@ func failureKind(f *apiFailure) ErrorKind {
 		return ErrAuth
 	case f.status == http.StatusNotFound, has("model_not_found", "not_found_error"):
 		return ErrNotFound
+	case f.status == http.StatusRequestEntityTooLarge: // a proxy counts bytes
+		return ErrContextLength
 	case f.status == http.StatusTooManyRequests, f.status == 0 && has("rate_limit", "resource_exhausted", "too many requests"):
 		return ErrRateLimit
 	case f.status == http.StatusServiceUnavailable, f.status == 529, has("overloaded", "slow_down", "engine is currently overloaded", "unavailable") && f.status != http.StatusBadRequest:
@@ -82,6 +84,9 @@ func tooLong(text, words string) bool {
 		"maximum prompt length", "maximum model length", "max_model_len", // xAI, vLLM
 		"exceeds the available context size", "context size has been exceeded", // llama.cpp
 		"when context the overflows", "context overflow", "greater than the context length", // LM Studio
+		"exceeded model token limit", "prompt exceeds max length", "range of input length", "context window exceeds limit", // Kimi, GLM, Qwen, MiniMax
+		"prompt token count", "exceeds the context length", "exceeds the model's context", "exceeds model's maximum context", // Copilot, Ollama, vLLM
+		"`inputs` tokens + `max_new_tokens`", "`inputs` must have less than", "too many input tokens", "input tokens exceed", // Together, TGI, Nova
 		"too many tokens", "request too large for", "longer than the model's context", "exceeds context length", "context length exceeded",
 	} {
 		if strings.Contains(text, w) {
