@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"os"
+	"os/signal"
 
 	"github.com/spf13/cobra"
 )
@@ -15,7 +16,10 @@ func acpCommand() *cobra.Command {
 		Long:  "Serve the Agent Client Protocol on standard input and output. Standard output carries nothing else; logs go to a file under the state folder and warnings to standard error.",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return serveACP(c.Context(), stdio{os.Stdin, os.Stdout}, shared)
+			// A terminal's Ctrl-C reaches us with the editor: what runs is ended and stored then, too.
+			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt)
+			defer stop()
+			return serveACP(ctx, stdio{os.Stdin, os.Stdout}, shared)
 		},
 	}
 	c.Flags().BoolVar(&shared, "share", false, "let other editors of yours join its sessions (pillion attach), over a private socket")

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,7 +12,7 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// askQuestions asks by a form where the editor has one, else by a choice shaped like a permission request. A question
+// askQuestions asks by a form where the editor has one that works, else by a choice shaped like a permission request. A question
 // without options cannot be put that way: the model is told to ask in plain text.
 func (s *Server) askQuestions(ctx context.Context, session string, call *tools.Call, qs []tools.Question) ([][]string, error) {
 	if err := s.shown(ctx, session); err != nil {
@@ -21,7 +22,11 @@ func (s *Server) askQuestions(ctx context.Context, session string, call *tools.C
 		return nil, err
 	}
 	if s.currentClient().asksForms() {
-		return s.askForm(ctx, session, call, qs)
+		answers, err := s.askForm(ctx, session, call, qs)
+		if !errors.Is(err, errCannotAsk) || s.ctx.Err() != nil {
+			return answers, err
+		}
+		s.log.Info("the editor announced forms and cannot show one", "err", err)
 	}
 	answers := make([][]string, len(qs))
 	for i, q := range qs {

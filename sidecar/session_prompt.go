@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -79,8 +80,22 @@ func place(uri string) string {
 	return uri
 }
 
+// part is the lines that a uri points to (#L2, #L2-L4, #L2:4), in words; empty: the whole file.
+func part(uri string) string {
+	m := lineAnchor.FindStringSubmatch(uri)
+	switch {
+	case m == nil:
+		return ""
+	case m[2] == "" || m[2] == m[1]:
+		return ", line " + m[1]
+	}
+	return ", lines " + m[1] + "-" + m[2]
+}
+
+var lineAnchor = regexp.MustCompile(`#L(\d+)(?:[-:]L?(\d+))?$`)
+
 func linkText(l *protocol.ResourceLink) string {
-	s := "See " + place(l.URI)
+	s := "See " + place(l.URI) + part(l.URI)
 	if name := l.Name; name != "" && !strings.HasSuffix(l.URI, name) {
 		s += " (" + name + ")"
 	}
@@ -96,7 +111,7 @@ func resourceText(uri, text string) string {
 	if !strings.HasSuffix(text, "\n") {
 		end = "\n"
 	}
-	return "Content of " + place(uri) + ":\n" + fence + "\n" + text + end + fence
+	return "Content of " + place(uri) + part(uri) + ":\n" + fence + "\n" + text + end + fence
 }
 
 // Command is a slash command. Expand makes the prompt from what follows the name.
