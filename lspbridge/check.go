@@ -109,8 +109,8 @@ func (m *Manager) each(ctx context.Context, files []Proposal, ask func(context.C
 					parts[i] = verdictOf{state: failState(err), reason: err.Error()}
 					return
 				}
-				if parts[i] = ask(ctx, c, groups[s]); !c.dead() {
-					return
+				if parts[i] = ask(ctx, c, groups[s]); parts[i].state != Pending || !c.dead() {
+					return // an answer that was given stands, whatever became of the server since
 				}
 			}
 		})

@@ -435,3 +435,23 @@ func TestIdleServerIsStoppedAndComesBack(t *testing.T) {
 		}
 	})
 }
+
+// What a server has answered stands when it dies right after; what it has not is asked of the next one.
+func TestAnAnswerOutlivesItsServer(t *testing.T) {
+	for state, want := range map[State]int{Fresh: 1, Partial: 1, Pending: 2} {
+		bubble(t, func(t *testing.T) {
+			f := newFaked(t, Quirks{}, fakelsp.Options{Pull: true}, map[string]string{"a.fake": "fine\n"})
+			defer f.Close(context.Background())
+			asked := 0
+			d := f.each(f.ctx(time.Minute), []Proposal{{Path: f.path}}, func(_ context.Context, c *client, _ []Proposal) verdictOf {
+				asked++
+				f.server().Die()
+				<-c.gone
+				return verdictOf{state: state}
+			})
+			if asked != want || d.State != state {
+				t.Errorf("%s: asked %d times, %s", state, asked, d.State)
+			}
+		})
+	}
+}

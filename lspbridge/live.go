@@ -94,8 +94,11 @@ func (c *client) state(path string) State {
 	return Pending
 }
 
-// live tells of files whose problems have changed, all servers together.
+// live tells of files whose problems have changed, all servers together. One telling ends before the next one looks:
+// what is told last must be what was seen last.
 func (m *Manager) live(paths []string) {
+	m.telling.Lock()
+	defer m.telling.Unlock()
 	for _, p := range paths {
 		r := FileReport{Path: p, State: Fresh}
 		for _, s := range m.running() {

@@ -49,3 +49,35 @@ func TestLiveDiagnostics(t *testing.T) {
 		})
 	}
 }
+
+// However many servers and timers tell at once, what is told last is what is so.
+func TestTheLastWordIsTheNewest(t *testing.T) {
+	f := newFaked(t, Quirks{}, fakelsp.Options{Pull: true}, map[string]string{"a.fake": "fine\n"})
+	last, told := "", 0
+	f.o.Diagnostics = func(r FileReport) { // one at a time, or the race detector says so
+		last, told = messages(r.Items), told+1
+	}
+	defer f.Close(context.Background())
+	f.Diagnostics(f.ctx(time.Minute), f.path)
+	c := f.running()[0].current()
+	var wg sync.WaitGroup
+	const tellers, rounds = 8, 200
+	n := 0
+	for range tellers {
+		wg.Go(func() {
+			for range rounds {
+				c.mu.Lock()
+				n++
+				c.files[f.path] = &fileDiags{hasPush: true, pushed: []Diagnostic{{Path: f.path, Message: fmt.Sprint(n)}}}
+				c.mu.Unlock()
+				f.live([]string{f.path})
+			}
+		})
+	}
+	wg.Wait()
+	f.telling.Lock() // the first question's own telling may still come
+	defer f.telling.Unlock()
+	if want := fmt.Sprintf("a.fake: %d", tellers*rounds); last != want || told == 0 {
+		t.Errorf("told %q last, want %q", last, want)
+	}
+}

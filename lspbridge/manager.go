@@ -58,6 +58,8 @@ type Manager struct {
 
 	markers markers
 
+	telling sync.Mutex // held while Diagnostics is told; taken before any other lock
+
 	mu       sync.Mutex // guards what follows; servers start outside it
 	slots    map[slotKey]*slot
 	closed   bool
