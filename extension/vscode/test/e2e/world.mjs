@@ -43,8 +43,8 @@ async function end() {
   if (flaky.length > 0) console.error(`passed only when run again:\n${flaky.join("\n")}`);
 }
 
-/** A server of a kind. `vsix: true` makes a package and installs that; `trust: true` asks whether folders are trusted. */
-async function serverOf({ vsix = false, trust = false }) {
+/** A server of a kind. `vsix: true` makes a package and installs that; `trust: true` asks whether folders are trusted; `driver: true` lets a test run code in the extension host (`host` of open). */
+async function serverOf({ vsix = false, trust = false, driver = false }) {
   const s = await shared;
   const { at, scratch, model, browser } = s;
   const server = await startServer({
@@ -52,9 +52,12 @@ async function serverOf({ vsix = false, trust = false }) {
     ...(vsix ? { vsix: makeVsix({ target: here, binary, folder: scratch }) } : { extension: stage(join(scratch, "staged"), { binary }) }),
     settings: { "editor.codeLens": true, "terminal.integrated.gpuAcceleration": "off", ...(trust ? { "security.workspace.trust.enabled": true, "security.workspace.trust.startupPrompt": "never", "security.workspace.trust.banner": "never" } : {}) },
     trust,
+    args: driver ? ["--vscode-option", "enable-smoke-test-driver"] : [],
     env: { OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "test", OPENAI_MODEL: "scripted", XDG_STATE_HOME: join(scratch, "state"), PATH: withoutPillion(process.env.PATH) },
   });
-  return { server, context: await newContext(browser) };
+  const context = await newContext(browser);
+  if (driver) for (const name of ["codeAutomationLog", "codeAutomationExit"]) await context.exposeFunction(name, () => {});
+  return { server, context };
 }
 
 /** A Pillion that is installed here is none of these tests' business. */
@@ -108,7 +111,7 @@ export function world(o = {}) {
     if (w.server) return;
     shared ??= start();
     const s = await shared;
-    const kind = JSON.stringify({ vsix: o.vsix, trust: o.trust });
+    const kind = JSON.stringify({ vsix: o.vsix, trust: o.trust, driver: o.driver });
     if (!s.servers.has(kind)) s.servers.set(kind, serverOf(o));
     const { server, context: c } = await s.servers.get(kind);
     context = c;
@@ -127,6 +130,10 @@ export function world(o = {}) {
     const spied = join(w.scratch, `heard-${++windows}-${Date.now()}`);
     if (o.spy) w.spied = spied;
     writeFileSync(join(w.server.data, "Machine", "settings.json"), JSON.stringify({ "pillion.model": "openai/scripted", ...(o.spy ? { "pillion.binary.path": spy(spied) } : {}), ...o.machine, ...options.machine }));
+    if (options.host) {
+      const remote = (path) => `vscode-remote://${new URL(w.server.url).host}${path}`;
+      options.payload = [["extensionDevelopmentPath", remote(join(w.scratch, "staged"))], ["extensionTestsPath", remote(join(folder, options.host))]];
+    }
     w.steps.length = 0;
     const old = new Set(sidecars());
     const bench = await Workbench.open(w.browser, w.server, options.noFolder ? "" : folder, { context, ready: '.statusbar-item[id*="pillion"]', timeout: patience, ...options });
