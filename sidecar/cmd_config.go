@@ -103,6 +103,9 @@ func configShow() *cobra.Command {
 					paths = append(paths, p)
 				}
 				slices.Sort(paths)
+				if len(paths) == 0 {
+					fmt.Fprintln(c.ErrOrStderr(), "nothing is set anywhere; the defaults count")
+				}
 				for _, p := range paths {
 					fmt.Fprintf(c.OutOrStdout(), "%-40s %s\n", p, origins[p])
 				}

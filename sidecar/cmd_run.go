@@ -116,8 +116,8 @@ func run(ctx context.Context, f runFlags, args []string, out, errOut io.Writer) 
 	if session, err = openSession(ctx, a, f, cwd); err != nil {
 		return err
 	}
-	if !f.asJSON {
-		fmt.Fprintf(out, "%s in %s\n", session.Info().Model, cwd)
+	if model := session.Info().Model; !f.asJSON && model != "" { // a model that cannot be used is an error of the turn
+		fmt.Fprintf(out, "%s in %s\n", model, cwd)
 	}
 	lines := &jsonLines{w: out}
 	var last int64 // what was before this prompt is not printed again
