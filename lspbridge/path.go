@@ -1,7 +1,9 @@
 package lspbridge
 
 import (
+	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"go.lsp.dev/uri"
@@ -12,15 +14,42 @@ func pathURI(path string) uri.URI { return uri.File(path) }
 
 // uriPath is the file a server names; "" when it names none. Servers escape differently, so keys are paths, never URIs.
 func uriPath(s string) string {
-	if !strings.HasPrefix(s, "file:") {
+	if len(s) < len("file:") || !strings.EqualFold(s[:len("file:")], "file:") {
 		return ""
 	}
+	if s = s[len("file:"):]; strings.Trim(s, "/") == "" {
+		return "" // no file has that name
+	}
+	if rest, ok := strings.CutPrefix(s, "//"); ok {
+		host, path, _ := strings.Cut(rest, "/")
+		switch {
+		case strings.EqualFold(host, "localhost"):
+			s = "///" + path
+		case host != "" && runtime.GOOS != "windows": // another machine's
+			return ""
+		}
+	}
+	// Some servers escape nothing at all. What follows a # is part of the name where such a file is.
+	if i := strings.IndexAny(s, "#?"); i >= 0 {
+		if p := fsPath("file:" + strings.NewReplacer("#", "%23", "?", "%3F").Replace(s)); exists(p) {
+			return p
+		}
+	}
+	return fsPath("file:" + s)
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+func fsPath(s string) string {
 	u, err := uri.Parse(s)
 	if err != nil {
 		return ""
 	}
 	p := filepath.Clean(u.FsPath())
-	if !filepath.IsAbs(p) {
+	if !filepath.IsAbs(p) || strings.ContainsRune(p, 0) {
 		return ""
 	}
 	return p
