@@ -47,6 +47,7 @@ var elsewhere = map[string]string{
 	"references":         "additional folders are the editor's or --add-dir",
 	"attachment":         "images are sent as they are; providers scale them",
 	"enterprise":         "sessions are never sent anywhere",
+	"mcpServers":         "write each server under mcp: command is a list of the program and its arguments, env is environment, type is local or remote",
 	"$schema":            "",
 }
 
@@ -214,9 +215,12 @@ func theirProvider(p *node) {
 func theirOptions(p, options *node) {
 	kept := options.members[:0:0]
 	for _, m := range options.members {
-		if m.key == "region" && p.get(m.key) == nil {
+		if (m.key == "region" || m.key == "apiVersion") && p.get(m.key) == nil {
 			p.members = append(p.members, m)
 			continue
+		}
+		if m.key == "resourceName" && m.value.kind == kindString && options.get("baseURL") == nil && p.get("baseURL") == nil { // Azure's
+			m.key, m.value.text = "baseURL", "https://"+m.value.text+".openai.azure.com"
 		}
 		if m.key == "endpoint" && options.get("baseURL") == nil {
 			m.key = "baseURL"

@@ -2,6 +2,7 @@ package config
 
 import (
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -139,5 +140,37 @@ func TestNamesInPaths(t *testing.T) {
 		if got := pathMatch(c.pattern, c.path); got != c.want {
 			t.Errorf("%s of %s: %v", c.path, c.pattern, got)
 		}
+	}
+}
+
+func TestReferencesWithinJSONAndPaths(t *testing.T) {
+	user := t.TempDir()
+	write(t, filepath.Join(user, "secret.txt"), "from {env:TOKEN} a file\n")
+	write(t, filepath.Join(user, "pillion.json"), `{"mcp": {"notion": {"command": ["x"], "environment": {
+		"HEADERS": "{\"Authorization\": \"Bearer {env:TOKEN}\", \"a\": {\"b\": 1}}", "FILE": "<{file:{env:DIR}/secret.txt}>", "OPEN": "{env:TOKEN", "OTHER": "${x} {y}"}}}}`)
+	c, problems := Load(Sources{UserDir: user, Env: env("TOKEN=t-1", "DIR="+user)})
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	want := map[string]string{"HEADERS": `{"Authorization": "Bearer t-1", "a": {"b": 1}}`, "FILE": "<from {env:TOKEN} a file>", "OPEN": "{env:TOKEN", "OTHER": "${x} {y}"}
+	if got := c.MCP["notion"].Environment; !maps.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestMoreThatPeopleHaveInTheirOpenCodeFiles(t *testing.T) {
+	home := t.TempDir()
+	file := filepath.Join(home, ".config", "opencode", "opencode.json")
+	write(t, file, "\ufeff// nothing yet\n/* at all */\n")
+	if _, problems := Load(Sources{Home: home}); len(problems) > 0 {
+		t.Error(problems)
+	}
+	write(t, file, `{"provider": {"azure": {"options": {"resourceName": "acme", "apiVersion": "2024-10-21"}}}, "mcpServers": {}}`)
+	c, problems := Load(Sources{Home: home})
+	if p := c.Provider["azure"]; len(problems) > 0 || p.Options.BaseURL != "https://acme.openai.azure.com" || p.Version != "2024-10-21" {
+		t.Errorf("%+v %v", p, problems)
+	}
+	if u := c.Unsupported(); len(u) != 1 || !strings.Contains(u[0].Why, "under mcp") {
+		t.Errorf("%v", u)
 	}
 }

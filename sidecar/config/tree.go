@@ -65,6 +65,9 @@ func parse(file string, src []byte) (*node, *Problem) {
 	}
 	v, err := hujson.Parse(src)
 	if err != nil {
+		if _, onlyComments := hujson.Parse(append(bytes.Clone(src), "\n{}"...)); onlyComments == nil {
+			return &node{file: file, line: 1, column: 1, kind: kindObject}, nil
+		}
 		p := Problem{File: file, Line: 1, Column: 1, Fatal: true, Message: err.Error()}
 		// hujson says "line L, column C: what"
 		var l, c int

@@ -185,13 +185,14 @@ func (m *Models) providers(cwd string) []settings {
 			names = append(names, id)
 		}
 	}
+	for _, id := range m.named(stored) {
+		if !slices.Contains(names, id) {
+			names = append(names, id)
+		}
+	}
 	sort.Strings(names)
 	for _, id := range names {
-		k := stored[id]
-		s := settings{id: id, cfg: provider.Config{ID: id, Kind: provider.DefaultKind(id), Key: k.Value}, stored: k.Source, missing: "set provider." + id + ".baseURL in pillion.jsonc"}
-		s = configured(s, c.Provider[id], c)
-		m.cloud(&s, c.Provider[id], true)
-		out = append(out, s)
+		out = append(out, m.other(id, stored[id], c))
 	}
 	return out
 }
@@ -324,6 +325,9 @@ func (m *Models) Resolve(ctx context.Context, cwd, id string) (provider.Provider
 	if i < 0 {
 		if p, model, ok := m.resolveLocal(ctx, pid, mid); ok {
 			return p, model, nil
+		}
+		if s := m.other(pid, keys.Key{}, m.config(cwd)); hosted[pid] != (hostedProvider{}) {
+			return nil, provider.Model{}, fmt.Errorf("model %q: provider %s has no key; %s", id, pid, s.missing)
 		}
 		return nil, provider.Model{}, fmt.Errorf("model %q: no provider %q; set provider.%s.baseURL in pillion.jsonc, or see pillion models", id, pid, pid)
 	}

@@ -150,6 +150,7 @@ func TestCloudsAreAChoiceOnlyWhereTheyWereAskedFor(t *testing.T) {
 		"bedrock's key":                {"", map[string]string{"AWS_BEARER_TOKEN_BEDROCK": "k", "AWS_REGION": "eu-west-1"}, "bedrock/anthropic.claude-x", ""},
 		"credentials for other things": {"", map[string]string{"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_REGION": "eu-west-1"}, "bedrock/m", "AWS_BEARER_TOKEN_BEDROCK"},
 		"bedrock by a section":         {`{"provider": {"bedrock": {"region": "eu-west-1"}}}`, nil, "bedrock/m", ""},
+		"OpenCode's name":              {`{"provider": {"amazon-bedrock": {"region": "eu-west-1"}}}`, nil, "amazon-bedrock/m", ""},
 		"OpenCode's section":           {`{"provider": {"amazon-bedrock": {"npm": "@ai-sdk/amazon-bedrock", "region": "eu-west-1"}}}`, nil, "amazon-bedrock/m", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -162,5 +163,33 @@ func TestCloudsAreAChoiceOnlyWhereTheyWereAskedFor(t *testing.T) {
 				t.Errorf("%s became the default without being named", def)
 			}
 		})
+	}
+}
+
+func TestAHostedServiceTakesAKeyAndNothingElse(t *testing.T) {
+	env := map[string]string{"OPENROUTER_API_KEY": "or-key", "GROQ_API_KEY": "gq-key"}
+	m := source(t, `{"provider": {"groq": {"baseURL": "http://127.0.0.1:9/v1", "models": ["x"]}}}`, env)
+	if _, model, err := m.Resolve(context.Background(), "/", "openrouter/moonshotai/kimi-k2"); err != nil || model.ID != "moonshotai/kimi-k2" {
+		t.Errorf("%+v %v", model, err)
+	}
+	for _, s := range m.providers("/") {
+		switch s.id {
+		case "openrouter":
+			if s.cfg.BaseURL != "https://openrouter.ai/api/v1" || s.cfg.Key != "or-key" || s.cfg.KeyFrom != "OPENROUTER_API_KEY" {
+				t.Errorf("%+v", s.cfg)
+			}
+		case "groq":
+			if s.cfg.Key != "" {
+				t.Error("the service's key goes to another address")
+			}
+		case "deepseek":
+			t.Error("a service without a key is listed")
+		}
+	}
+	if _, _, err := m.Resolve(context.Background(), "/", "deepseek/deepseek-chat"); err == nil || !strings.Contains(err.Error(), "DEEPSEEK_API_KEY") {
+		t.Errorf("%v", err)
+	}
+	if def, _ := source(t, "{}", env).Default("/"); def != Builtin {
+		t.Errorf("%s became the default without being named", def)
 	}
 }
