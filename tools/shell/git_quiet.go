@@ -177,15 +177,13 @@ func indexPaths(index []byte) (paths []string, ok bool) {
 		if version > 2 && rest[60]&0x40 != 0 { // more flags
 			head += 2
 		}
-		keep := len(before)
+		keep := 0
 		if version == 4 {
 			strip, n, ok := indexNumber(rest[min(head, len(rest)):])
 			if !ok || strip > len(before) {
 				return nil, false
 			}
 			keep, head = len(before)-strip, head+n
-		} else {
-			keep = 0
 		}
 		if head > len(rest) {
 			return nil, false
