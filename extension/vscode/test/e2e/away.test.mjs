@@ -36,14 +36,13 @@ test("nobody looks at the window: a question of a session behind another is told
   await other.bringToFront();
   await p.page.waitForFunction(() => !document.hasFocus(), undefined, { polling: 100 }); // nothing is painted behind another page
   writeFileSync(join(p.folder, "go"), "");
-  const toast = p.bench.toast("Pillion asks you: ");
-  await toast.waitFor();
+  await p.bench.toast("Pillion asks you: ").waitFor(); // it stays until somebody looks
   await p.status("1 waiting").waitFor();
   assert.equal(await c.frame.locator(".card.question").count(), 0, "it is another session's");
 
   await p.page.bringToFront();
   await cdp.send("Emulation.setFocusEmulationEnabled", { enabled: true });
-  await toast.getByRole("button", { name: "Answer" }).click();
+  await p.status("1 waiting").click();
   const card = c.frame.locator(".card.question");
   await card.getByText("To even").click();
   await card.getByRole("button", { name: "Answer" }).click();
