@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -88,7 +89,41 @@ func (c *symbolCall) rename(ctx, asking context.Context, t *target, name string)
 	if len(edits) == 0 {
 		return tools.Result{}, &tools.Error{Kind: "lsp", Message: fmt.Sprintf("the language server changes nothing for %s → %s", t.sym, name)}
 	}
-	return c.changeFiles(ctx, c.call, fmt.Sprintf("Rename %s to %s", t.sym, name), edits)
+	r, err := c.changeFiles(ctx, c.call, fmt.Sprintf("Rename %s to %s", t.sym, name), edits)
+	if err != nil {
+		return r, err
+	}
+	c.leftOver(ctx, asking, t)
+	r.Output = c.noted(r.Output)
+	return r, nil
+}
+
+// maxLeftOver is in how many files the old name may still stand to be worth a word: a common one stands everywhere.
+const maxLeftOver = 3
+
+// leftOver notes where the old name of a renamed symbol still stands. Servers leave out what they do not build: files for
+// other systems, under other tags, of projects they have not loaded.
+func (c *symbolCall) leftOver(ctx, asking context.Context, t *target) {
+	at, err := c.place(c.Cwd)
+	ext := filepath.Ext(t.path)
+	if err != nil || ext == "" {
+		return
+	}
+	found, err := c.searcher().Grep(asking, search.GrepQuery{Root: at.real, Pattern: `\b` + regexp.QuoteMeta(t.sym.Name()) + `\b`, Include: "*" + ext, Show: c.visible(ctx, c.call, at, true), Buffers: c.unsaved()})
+	if err != nil {
+		return
+	}
+	var files, places []string
+	for _, m := range found.Matches {
+		if path := at.named(m.Path); !slices.Contains(files, path) {
+			files = append(files, path)
+			places = append(places, fmt.Sprintf("%s:%d", c.show(path), m.Line))
+		}
+	}
+	if len(files) > 0 && len(files) <= maxLeftOver {
+		slices.Sort(places)
+		c.note("%s still stands at %s: another symbol of that name, a comment, or a use that the language server does not build; look whether it is meant", t.sym.Name(), strings.Join(places, ", "))
+	}
 }
 
 // remove takes a symbol out when nothing uses it. Where no server can tell, its name must not appear anywhere else.
