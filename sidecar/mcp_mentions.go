@@ -128,8 +128,10 @@ func wholeURI(known []mcp.Resource, server, word string) string {
 	}
 }
 
-// enter reads the resources that a prompt mentions.
+// enter reads the resources that a prompt mentions. It looks at the settings first: a turn runs with those that were
+// there when it began, not with what was read a moment before.
 func (a *app) enter(ctx context.Context, e agent.Entering) []provider.Part {
+	a.place.config(e.Session.Cwd)
 	set := a.mcp.of(e.Session.Cwd)
 	if set == nil {
 		return e.Parts

@@ -38,7 +38,7 @@ var names = []string{"pillion.json", "pillion.jsonc", filepath.Join(".pillion", 
 // below the person's own.
 var (
 	ProjectFolders = []string{".pillion", ".opencode", ".claude"}
-	Folders        = []string{"agent", "agents", "command", "commands", "tool", "tools", "plugin", "plugins"}
+	Folders        = []string{"agent", "agents", "mode", "modes", "command", "commands", "tool", "tools", "plugin", "plugins"}
 )
 
 // Concerns reports whether a file or folder of this name, among others in a project's folder, has to do with settings.

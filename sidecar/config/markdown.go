@@ -25,7 +25,7 @@ type markdownKind struct {
 }
 
 var markdownKinds = []markdownKind{
-	{"agent", []string{"agent", "agents"}, (*markdown).agent},
+	{"agent", []string{"agent", "agents", "mode", "modes"}, (*markdown).agent}, // modes are what OpenCode once called primary agents
 	{"command", []string{"command", "commands"}, (*markdown).command},
 }
 
@@ -39,8 +39,10 @@ type markdown struct {
 	path   string
 	name   string // its path below the folder, without .md
 	claude bool   // written for Claude Code, whose words are partly others
-	doc    frontmatter.Doc
-	l      *loader
+	// primary: it is one for the person to choose, where it does not say so itself.
+	primary bool
+	doc     frontmatter.Doc
+	l       *loader
 }
 
 // markdownIn reads the agents and commands below a folder such as .pillion. What leads out of within, when that is
@@ -58,7 +60,7 @@ func (l *loader) markdownIn(base, within string) (out []*node) {
 				if m == nil {
 					continue
 				}
-				m.claude = claude
+				m.claude, m.primary = claude, strings.HasPrefix(folder, "mode")
 				value := k.convert(m)
 				if value == nil {
 					continue
@@ -182,8 +184,11 @@ func (m *markdown) agent() *node {
 		}
 		return key, m.node(v)
 	})
-	if m.claude && !mode {
+	if (m.claude || m.primary) && !mode {
 		n := &node{file: m.path, line: 1, column: 1, kind: kindString, text: "subagent"}
+		if m.primary {
+			n.text = "primary"
+		}
 		out.members = append(out.members, member{"mode", n, n})
 	}
 	m.body(out, "prompt")

@@ -111,3 +111,12 @@ func TestTheStampFollowsMarkdown(t *testing.T) {
 		t.Error("a new or changed agent is not noticed")
 	}
 }
+
+func TestModesAreAgentsToChoose(t *testing.T) {
+	root := t.TempDir()
+	write(t, filepath.Join(root, ".opencode", "mode", "review.md"), "---\ndescription: Reviews.\ntools:\n  write: false\n---\nReview it.\n")
+	c, problems := Load(Sources{Cwd: root, Root: root, Trusted: true, Env: env()})
+	if a := c.Agent["review"]; len(problems) > 0 || a.Mode != "primary" || a.Prompt != "Review it." {
+		t.Errorf("%+v %v", a, problems)
+	}
+}
