@@ -119,11 +119,15 @@ func askAll[T any](ctx context.Context, e *Editors, session string, ask func(ctx
 	}
 }
 
-// others reports whether an editor still has the question.
+// others reports whether an editor still has the question, or gets it as soon as it has opened the session.
 func (e *Editors) others(q *openAsk, out []*Server) bool {
+	left := func(s *Server) bool { return !slices.Contains(out, s) && s.ctx.Err() == nil }
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	return slices.ContainsFunc(q.asked, func(s *Server) bool { return !slices.Contains(out, s) && s.ctx.Err() == nil })
+	asked := slices.ContainsFunc(q.asked, left)
+	q.mu.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return asked || e.coming[q.session] > 0 || slices.ContainsFunc(e.bound[q.session], left)
 }
 
 // tellDecided says to an editor that another one was first.

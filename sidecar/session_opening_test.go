@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -136,6 +137,45 @@ func TestASessionThatOneEditorLeavesWhileAnotherComesIsOpenForTheOther(t *testin
 		two.expect(`{"id":"prompt` + n + `","result":{"stopReason":"end_turn"}}`)
 		two.request("session/close", `{"sessionId":"$S"}`)
 		r.ed.expect(`{"id":"close` + n + `","result":{}}`)
+	}
+}
+
+func TestAQuestionGoesToTheEditorThatComesAsTheOneAskedGoes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, testStore(t), t.TempDir())
+	write(t, filepath.Join(r.cwd, "a.txt"), "1\n")
+	id := r.start("")
+	for i := range 3 {
+		n := fmt.Sprint(i)
+		one, two := r.ed, r.second("")
+		if i > 0 {
+			one = r.second("")
+			one.load(t, r.cwd)
+		}
+		two.request("initialize", knowing)
+		two.vars["S"] = id
+		r.model.mu.Lock()
+		r.model.steps = append(r.model.steps, callsTool("read", `{"filePath":"a.txt"}`), callsTool("write", `{"filePath":"a.txt","content":"`+n+` now\n"}`), says("Done."))
+		r.model.mu.Unlock()
+		one.send(prompt("turn"+n, "go"))
+		one.expect(`{"method":"session/request_permission"}`)
+		var both sync.WaitGroup
+		both.Go(func() { _ = one.conn.Close() })
+		both.Go(func() { two.send(opens("load"+n, id, r.cwd)) })
+		both.Wait()
+		two.expect(`{"id":"load` + n + `","result":"*"}`)
+		two.expect(`{"id":"?P","method":"session/request_permission"}`)
+		two.send(`{"jsonrpc":"2.0","id":$P,"result":{"outcome":{"outcome":"selected","optionId":"once"}}}`)
+		two.expect(`{"method":"session/update","params":{"update":{"sessionUpdate":"tool_call_update","status":"completed"}}}`)
+		two.send(prompt("after"+n, "go on"))
+		two.expect(`{"id":"after` + n + `","result":{"stopReason":"end_turn"}}`)
+		if got := read(t, filepath.Join(r.cwd, "a.txt")); got != n+" now\n" {
+			t.Fatalf("the file is %q", got)
+		}
+		r.model.mu.Lock()
+		r.model.steps = nil // a turn that was cut off has not said everything
+		r.model.mu.Unlock()
+		two.request("session/close", `{"sessionId":"$S"}`)
 	}
 }
 
