@@ -88,7 +88,9 @@ func TestAToolThatIsNotOfferedForWantOfRoomIsFoundByItsName(t *testing.T) {
 		if s.Cwd != h.dir || !strings.HasPrefix(name, "far_") {
 			return tools.Tool{}, false
 		}
-		far := tools.New(name, "Far away.", func(context.Context, textParams, *tools.Call) (tools.Result, error) { return tools.Result{Output: "here"}, nil })
+		far := tools.New(name, "Far away.", func(context.Context, textParams, *tools.Call) (tools.Result, error) {
+			return tools.Result{Output: "here"}, nil
+		})
 		return far, true
 	}
 	h.rt.o.Rules = func(string) permission.Ruleset {
