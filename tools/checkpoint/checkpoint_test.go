@@ -426,3 +426,42 @@ func TestModesGoBackAndForthWithARestore(t *testing.T) {
 		t.Errorf("the restore undone: %v, want %v", got, want)
 	}
 }
+
+// Half of such an exchange is worse than none: the new is left where the old cannot come back.
+func TestAFileThatBecameAFolderIsLeftAlone(t *testing.T) {
+	for name, first := range map[string]map[string]string{"to a folder": {"/p/a": "text\n"}, "to a file": {"/p/a/b": "b\n", "/p/a/c": "c\n"}} {
+		t.Run(name, func(t *testing.T) {
+			p := &project{files: maps.Clone(first)}
+			p.files["/p/other"] = "x\n"
+			change := map[string]string{"/p/other": "y\n"}
+			for path := range first {
+				change[path] = ""
+			}
+			if name == "to a folder" {
+				change["/p/a/b"], change["/p/a/deep/c"] = "b\n", "c\n"
+			} else {
+				change["/p/a"] = "text\n"
+			}
+			p.agent(change)
+			was := maps.Clone(p.files)
+			was["/p/other"] = "x\n"
+			plan := p.back(t, 0, Want{})
+			if !maps.Equal(p.files, was) {
+				t.Errorf("now %q", p.files)
+			}
+			for _, o := range plan.Outcomes {
+				if o.Path != "/p/other" && (o.Status != Conflict || !strings.Contains(o.Reason, "took each other's place")) {
+					t.Errorf("%+v", o)
+				}
+			}
+		})
+	}
+	// There and back again comes out even.
+	p := &project{files: map[string]string{"/p/a": "one\n"}}
+	p.agent(map[string]string{"/p/a": "two\n"})
+	p.agent(map[string]string{"/p/a": "", "/p/a/b": "b\n"})
+	p.agent(map[string]string{"/p/a/b": "", "/p/a": "three\n"})
+	if p.back(t, 0, Want{}); !maps.Equal(p.files, map[string]string{"/p/a": "one\n"}) {
+		t.Errorf("now %q", p.files)
+	}
+}

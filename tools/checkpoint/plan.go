@@ -206,48 +206,6 @@ func byName(all []*piece, refs []change.Ref) ([]*piece, error) {
 	return out, nil
 }
 
-// chain are the pieces of files that hang together by renames, newest first.
-type chain struct {
-	pieces []*piece
-	paths  []string
-}
-
-func group(todo []*piece) []*chain {
-	of := map[string]*chain{}
-	var order []*chain
-	for _, p := range todo {
-		a, b := of[p.path], of[p.newAt]
-		g := a
-		switch {
-		case a == nil && b == nil:
-			g = &chain{}
-			order = append(order, g)
-		case a == nil:
-			g = b
-		case b != nil && a != b: // two chains become one
-			a.pieces = append(a.pieces, b.pieces...)
-			for _, path := range b.paths {
-				of[path] = a
-				a.paths = append(a.paths, path)
-			}
-			order = slices.DeleteFunc(order, func(c *chain) bool { return c == b })
-			rank := map[*piece]int{}
-			for i, q := range todo {
-				rank[q] = i
-			}
-			slices.SortFunc(a.pieces, func(x, y *piece) int { return rank[x] - rank[y] })
-		}
-		g.pieces = append(g.pieces, p)
-		for _, path := range []string{p.path, p.newAt} {
-			if of[path] == nil {
-				of[path] = g
-				g.paths = append(g.paths, path)
-			}
-		}
-	}
-	return order
-}
-
 // undo takes a chain's pieces back, one after the other.
 func (g *chain) undo(all []*piece, files *world, load func(*change.Set) (*change.Set, error)) ([]Outcome, []change.File) {
 	files.begin(g.paths)
@@ -268,6 +226,8 @@ func (g *chain) undo(all []*piece, files *world, load func(*change.Set) (*change
 		u, err := one.Undo("", p.hunks, files.present)
 		var clash *change.ConflictError
 		switch {
+		case errors.As(err, &clash) && g.nested:
+			return same(Conflict, tookPlace)
 		case errors.As(err, &clash):
 			return same(Conflict, clash.Error())
 		case err != nil:
@@ -276,6 +236,9 @@ func (g *chain) undo(all []*piece, files *world, load func(*change.Set) (*change
 		for _, back := range u.Files {
 			files.apply(back)
 		}
+	}
+	if g.nested && files.swaps(g.paths) {
+		return same(Conflict, tookPlace)
 	}
 	return g.outcome(files, g.alone(all, files, load))
 }

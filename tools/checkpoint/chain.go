@@ -1,0 +1,96 @@
+package checkpoint
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+)
+
+// chain are the pieces of files that hang together, newest first: by renames, or because one stands where a folder was
+// that another was in.
+type chain struct {
+	pieces []*piece
+	paths  []string
+	nested bool // one of the paths is a folder of another
+}
+
+// tookPlace is why a chain is left alone in which files and folders would change places: no step of a change set moves
+// a folder out of a file's way, so that half of it would be all that could be done.
+const tookPlace = "a file and a folder of this name took each other's place since then; it is left as it is, all of it"
+
+func group(todo []*piece) []*chain {
+	g := groups{of: map[string]*chain{}, rank: map[*piece]int{}}
+	for i, p := range todo {
+		g.rank[p] = i
+		c := g.at(p.path)
+		c = g.join(c, g.at(p.newAt))
+		c.pieces = append(c.pieces, p)
+	}
+	for _, path := range slices.Sorted(maps.Keys(g.of)) {
+		c := g.of[path]
+		for up := filepath.Dir(path); up != filepath.Dir(up); up = filepath.Dir(up) {
+			if above := g.of[up]; above != nil {
+				c = g.join(above, c)
+				c.nested = true
+			}
+		}
+	}
+	return g.order
+}
+
+type groups struct {
+	of    map[string]*chain
+	order []*chain
+	rank  map[*piece]int
+}
+
+// at is the chain of a path, a new one if need be.
+func (g *groups) at(path string) *chain {
+	c := g.of[path]
+	if c == nil {
+		c = &chain{paths: []string{path}}
+		g.of[path] = c
+		g.order = append(g.order, c)
+	}
+	return c
+}
+
+// join makes one of two chains.
+func (g *groups) join(a, b *chain) *chain {
+	if a == b {
+		return a
+	}
+	for _, path := range b.paths {
+		g.of[path] = a
+	}
+	a.paths = append(a.paths, b.paths...)
+	a.pieces = append(a.pieces, b.pieces...)
+	a.nested = a.nested || b.nested
+	slices.SortFunc(a.pieces, func(x, y *piece) int { return g.rank[x] - g.rank[y] })
+	g.order = slices.DeleteFunc(g.order, func(c *chain) bool { return c == b })
+	return a
+}
+
+// swaps reports whether a file would come where a folder is, or a folder where a file is.
+func (w *world) swaps(paths []string) bool {
+	for _, come := range paths {
+		if w.first[come].exists || !w.over[come].exists {
+			continue
+		}
+		for _, is := range paths {
+			if w.first[is].exists && (below(is, come) || below(come, is)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func below(path, dir string) bool {
+	for up := filepath.Dir(path); up != filepath.Dir(up); up = filepath.Dir(up) {
+		if up == dir {
+			return true
+		}
+	}
+	return false
+}
