@@ -57,7 +57,7 @@ func newWorkplace() *workplace {
 // keys are the kept keys of model providers.
 func (p *workplace) keys() *keys.Store { return p.kept }
 
-// config loads a directory's configuration; it is read again when one of its files has changed.
+// config loads a directory's configuration; it is read again when one of its files, or one they take in, has changed.
 func (p *workplace) config(cwd string) (*config.Config, []config.Problem) {
 	root := worktree(cwd)
 	s := config.Sources{Cwd: cwd, Root: root, UserDir: p.user, Home: p.home, Editor: p.editor, Env: os.Getenv, Trusted: p.trusted(root)}
@@ -65,7 +65,7 @@ func (p *workplace) config(cwd string) (*config.Config, []config.Problem) {
 	p.mu.Lock()
 	defer p.mu.Unlock() // reading a few small files; nobody needs a configuration without waiting for it
 	now := time.Now()
-	if l, ok := p.configs[cwd]; ok && l.stamp == stamp {
+	if l, ok := p.configs[cwd]; ok && l.stamp == stamp && l.config.Current() {
 		l.looked = now
 		p.configs[cwd] = l
 		return l.config, l.problems

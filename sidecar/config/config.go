@@ -55,6 +55,7 @@ type Config struct {
 	held        []Held
 	unsupported []Unsupported
 	trusted     bool
+	included    map[string]string // files of {file:…}, with their marks when they were read
 }
 
 // Provider is one model provider. Options is OpenCode's nesting of the same settings.

@@ -49,7 +49,7 @@ func Concerns(name string) bool {
 // Load reads and merges every layer. It always returns a usable configuration: what is wrong is left out and
 // reported. A file that is not JSON at all is left out as a whole.
 func Load(s Sources) (*Config, []Problem) {
-	l := loader{Sources: s, origins: map[string]string{}}
+	l := loader{Sources: s, origins: map[string]string{}, included: map[string]string{}}
 	if l.Env == nil {
 		l.Env = func(string) string { return "" }
 	}
@@ -101,6 +101,7 @@ type loader struct {
 
 	problems []Problem
 	origins  map[string]string
+	included map[string]string
 }
 
 // project reads the files that come with the project.
@@ -283,7 +284,7 @@ func (l *loader) finish() (*Config, []Problem) {
 		a.Permission = Permission{Rules: append(agentRules(name, l.theirs[name], l.person, l.holdRule), l.agents[name]...)}
 		c.Agent[name] = a
 	}
-	c.held, c.trusted, c.unsupported = l.held, l.Trusted, l.unsupported
+	c.held, c.trusted, c.unsupported, c.included = l.held, l.Trusted, l.unsupported, l.included
 	return c, l.problems
 }
 
@@ -344,8 +345,8 @@ func Between(root, dir string) []string {
 func Stamp(s Sources) string {
 	var b strings.Builder
 	add := func(path string) {
-		if info, err := os.Stat(path); err == nil {
-			fmt.Fprintf(&b, "%s %d %d;", path, info.Size(), info.ModTime().UnixNano())
+		if m := mark(path); m != "" {
+			b.WriteString(path + " " + m + ";")
 		}
 	}
 	for _, dir := range Between(s.Root, s.Cwd) {
@@ -373,4 +374,24 @@ func Stamp(s Sources) string {
 	b.Write(s.Editor)
 	fmt.Fprintf(&b, " %v", s.Trusted)
 	return b.String()
+}
+
+// mark tells a file's states apart; empty: there is none.
+func mark(path string) string {
+	info, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprint(info.Size(), " ", info.ModTime().UnixNano())
+}
+
+// Current reports whether the files that settings take in by {file:…} are as they were read. They are in no Stamp: only
+// who has read the settings knows their names.
+func (c *Config) Current() bool {
+	for path, m := range c.included {
+		if mark(path) != m {
+			return false
+		}
+	}
+	return true
 }

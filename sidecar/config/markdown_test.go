@@ -112,6 +112,31 @@ func TestTheStampFollowsMarkdown(t *testing.T) {
 	}
 }
 
+func TestAFileThatIsTakenInIsFollowed(t *testing.T) {
+	root := t.TempDir()
+	write(t, filepath.Join(root, "user/pillion.jsonc"), `{"model": "{file:name}", "shell": "{file:later}"}`)
+	write(t, filepath.Join(root, "user/name"), "a/b\n")
+	load := func() *Config {
+		c, _ := Load(Sources{Cwd: root, Root: root, UserDir: filepath.Join(root, "user")})
+		return c
+	}
+	c := load()
+	if c.Model != "a/b" || !c.Current() {
+		t.Fatalf("%q, current: %v", c.Model, c.Current())
+	}
+	write(t, filepath.Join(root, "user/name"), "a/other\n")
+	if c.Current() {
+		t.Error("another content is not noticed")
+	}
+	if c = load(); c.Model != "a/other" || !c.Current() {
+		t.Errorf("%q, current: %v", c.Model, c.Current())
+	}
+	write(t, filepath.Join(root, "user/later"), "zsh\n")
+	if c.Current() {
+		t.Error("a file that has come is not noticed")
+	}
+}
+
 func TestModesAreAgentsToChoose(t *testing.T) {
 	root := t.TempDir()
 	write(t, filepath.Join(root, ".opencode", "mode", "review.md"), "---\ndescription: Reviews.\ntools:\n  write: false\n---\nReview it.\n")

@@ -90,6 +90,7 @@ func (l *loader) include(from, name string) (string, error) {
 	} else if !filepath.IsAbs(name) {
 		name = filepath.Join(filepath.Dir(from), name)
 	}
+	l.included[name] = mark(name)
 	info, err := os.Stat(name)
 	if err != nil {
 		return "", fmt.Errorf("cannot be read: %s", cause(err))
