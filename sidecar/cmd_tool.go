@@ -157,6 +157,11 @@ func toolCall() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			defer s.Subscribe(0, func(e agent.Event) {
+				if d, ok := value[agent.NoticeData](e); ok && e.Type == agent.EventNotice {
+					fmt.Fprintln(c.ErrOrStderr(), "pillion:", terminal.Clean(d.Text))
+				}
+			})()
 			call := func(id json.RawMessage, name string, input json.RawMessage) toolAnswer {
 				d, err := s.Tool(c.Context(), name, input)
 				return answer(id, d, err)

@@ -40,6 +40,10 @@ func TestCustomToolsOfUserAndProject(t *testing.T) {
 			t.Errorf("%s: %s", name, out)
 		}
 	}
+	put(t, filepath.Join(dir, ".pillion", "tools", "broken.ts"), "export default {\n  execute( { }\n")
+	if out := call("broken"); !strings.Contains(out, "broken.ts was not loaded") || !strings.Contains(out, "broken.ts:2:") {
+		t.Errorf("a tool with a mistake: %s", out)
+	}
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "tool", "call", "mine", "--input", `{"n":1}`, "--approve", "none")
 	cmd.Env, cmd.Dir = append(os.Environ(), "PILLION_TEST_MAIN=1"), dir
 	if out, _ := cmd.CombinedOutput(); !strings.Contains(string(out), "nobody can be asked") {
