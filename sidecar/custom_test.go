@@ -41,7 +41,7 @@ func TestCustomToolsOfUserAndProject(t *testing.T) {
 		}
 	}
 	put(t, filepath.Join(dir, ".pillion", "tools", "broken.ts"), "export default {\n  execute( { }\n")
-	if out := call("broken"); !strings.Contains(out, "broken.ts was not loaded") || !strings.Contains(out, "broken.ts:2:") {
+	if out := call("broken"); !strings.Contains(out, "broken.ts was not loaded") || !strings.Contains(out, "broken.ts:3:") {
 		t.Errorf("a tool with a mistake: %s", out)
 	}
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "tool", "call", "mine", "--input", `{"n":1}`, "--approve", "none")
