@@ -391,6 +391,29 @@ test("side by side: what is left in the proposal is the answer", function()
   t.ok(w)
 end)
 
+test("the layout split shows a proposal side by side by itself, and leaves the focus", function()
+  local _, review = propose(nil, nil, { review = { layout = "split", open = "always" } })
+  local here = vim.api.nvim_get_current_win()
+  local proposal
+  wait("the proposal beside the file", function()
+    for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
+      if vim.b[vim.api.nvim_win_get_buf(win)].pillion_proposal then
+        proposal = win
+      end
+    end
+    return proposal
+  end)
+  eq(here, vim.api.nvim_get_current_win())
+  eq(true, vim.wo[here].diff)
+  eq(true, vim.wo[proposal].diff)
+  eq("TWO", t.lines(vim.api.nvim_win_get_buf(proposal))[2])
+  vim.cmd("Pillion accept all")
+  t.idle()
+  eq("TWO", t.lines(vim.fn.bufnr("a.txt"))[2])
+  eq(false, vim.wo.diff)
+  t.ok(review.closed, "the review is over")
+end)
+
 test("a comment goes to the model; reset opens hunks again", function()
   local w, review = propose()
   vim.cmd("Pillion review")

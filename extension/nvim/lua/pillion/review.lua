@@ -257,6 +257,9 @@ function M.start(ask)
   local open = config.options.review.open
   if open == "always" or (open == "auto" and ask.session.view and ask.session.view:focused()) then
     view().present(self)
+    if config.options.review.layout == "split" then
+      require("pillion.review_edit").beside(self)
+    end
   end
   if config.options.review.quickfix then
     require("pillion.quickfix").hunks(self, true)

@@ -220,6 +220,25 @@ function M.split(review, file)
   vim.api.nvim_echo({ { "The proposal is on the right, yours to change; :w takes it, :q leaves it undecided", "PillionHint" } }, false, {})
 end
 
+-- Shows the first file that waits side by side; the focus stays where it is.
+---@param review pillion.Review
+function M.beside(review)
+  local here = vim.api.nvim_get_current_win()
+  for _, f in ipairs(review.files) do
+    for _, h in ipairs(f.hunks) do
+      if not h.decision then
+        if f.kind ~= "create" and f.kind ~= "delete" then
+          M.split(review, f)
+        end
+        if vim.api.nvim_win_is_valid(here) then
+          vim.api.nvim_set_current_win(here)
+        end
+        return
+      end
+    end
+  end
+end
+
 -- Closes what is open of a review.
 ---@param review pillion.Review
 function M.close(review)
