@@ -191,14 +191,10 @@ func (s *slot) bring(run int, reopen []string, c *client, err error, started cha
 	var gone unavailable
 	switch {
 	case errors.As(err, &gone):
+		s.looked = time.Now()
 		s.mu.Unlock()
-		s.m.missing(s.spec, gone.error) // before anybody is answered: who hears that it is off has been told why
-		s.mu.Lock()
-		if run == s.run && s.state != absent {
-			s.set(off, nil, gone.error)
-			s.looked = time.Now()
-		}
-		s.mu.Unlock()
+		s.m.missing(s.spec, gone.error)
+		s.giveUp(run, gone.error)
 		return
 	case err != nil:
 		s.mu.Unlock()
@@ -288,6 +284,16 @@ func (s *slot) handshake(ctx context.Context, c *client) error {
 	return err
 }
 
+// giveUp turns a run's server off. The person has been told by then, before anybody is answered: who hears that it is
+// off has been told why.
+func (s *slot) giveUp(run int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if run == s.run && s.state != absent {
+		s.set(off, nil, err)
+	}
+}
+
 // crashed plans the next start, or turns the server off.
 func (s *slot) crashed(run int, err error, reopen []string) {
 	s.mu.Lock()
@@ -311,12 +317,8 @@ func (s *slot) crashed(run int, err error, reopen []string) {
 			err = fmt.Errorf("%s does not start: %w; run pillion doctor, or set lsp.%s.command", s.name(), err, s.spec.ID)
 		}
 		s.mu.Unlock()
-		s.m.notice(s.name(), err.Error()) // before anybody is answered, as above
-		s.mu.Lock()
-		if run == s.run && s.state != absent {
-			s.set(off, nil, err)
-		}
-		s.mu.Unlock()
+		s.m.notice(s.name(), err.Error())
+		s.giveUp(run, err)
 		return
 	}
 	wait := min(firstBackoff<<(2*(n-1)), 8*time.Second)

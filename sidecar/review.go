@@ -88,7 +88,7 @@ func inSession[P, R any](s *Server, id func(*P) string, f func(context.Context, 
 		if err != nil {
 			return nil, err
 		}
-		found := s.seek(id(p))
+		_, found := s.seek(id(p))
 		r.Async()
 		es, err := found(ctx)
 		if err != nil {

@@ -54,13 +54,16 @@ func (s *Server) newEditorSession() *editorSession {
 }
 
 // find waits for a session that is being opened.
-func (s *Server) find(ctx context.Context, id string) (*editorSession, error) { return s.seek(id)(ctx) }
+func (s *Server) find(ctx context.Context, id string) (*editorSession, error) {
+	_, found := s.seek(id)
+	return found(ctx)
+}
 
-// seek finds a session as it is now; found waits until it has been opened. What the editor asks after this, to close
-// the session for one, does not count.
-func (s *Server) seek(id string) (found func(context.Context) (*editorSession, error)) {
-	es := s.lookup(id)
-	return func(ctx context.Context) (*editorSession, error) {
+// seek finds a session as it is now, nil without one; found waits until it has been opened. What the editor asks after
+// this, to close the session for one, does not count.
+func (s *Server) seek(id string) (es *editorSession, found func(context.Context) (*editorSession, error)) {
+	es = s.lookup(id)
+	return es, func(ctx context.Context) (*editorSession, error) {
 		if es == nil {
 			return nil, errNotFound{fmt.Sprintf("no session %q on this connection; start one with session/new, or open a stored one with session/load or session/resume", id)}
 		}

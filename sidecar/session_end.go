@@ -10,10 +10,9 @@ import (
 
 // take takes a session off this connection, in the order of the wire: what the editor asks next does not find it.
 func (s *Server) take(id string) (es *editorSession, found func(context.Context) (*editorSession, error)) {
-	found = s.seek(id)
+	es, found = s.seek(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	es = s.sessions[id]
 	delete(s.sessions, id)
 	return es, found
 }

@@ -18,8 +18,7 @@ func inOrder[P, R any](ctx context.Context, s *Server, r *rpc.Request, id func(*
 	if err != nil {
 		return nil, err
 	}
-	found := s.seek(id(p))
-	es := s.lookup(id(p))
+	es, found := s.seek(id(p))
 	if es == nil {
 		_, err := found(ctx)
 		return nil, err

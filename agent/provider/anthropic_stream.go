@@ -68,7 +68,7 @@ func (a *anthropicAnswer) event(data []byte) (progress, error) {
 		return more, err
 	}
 	a.like.clear()
-	if len(data) > 0 && data[0] == '[' { // [DONE], from gateways
+	if strayDone(data) {
 		return more, nil
 	}
 	var ev anthropicEvent

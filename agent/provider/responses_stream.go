@@ -79,7 +79,7 @@ type responsesItem struct {
 }
 
 func (a *responsesAnswer) event(data []byte) (progress, error) {
-	if len(data) > 0 && data[0] == '[' { // [DONE], from gateways
+	if strayDone(data) {
 		return more, nil
 	}
 	if ok, err := a.like.try(data); ok {

@@ -34,6 +34,9 @@ var (
 	errIdle     = errors.New("the stream went silent")
 )
 
+// strayDone recognises the [DONE] of Chat Completions, which gateways send at the end of other formats, too.
+func strayDone(data []byte) bool { return len(data) > 0 && data[0] == '[' }
+
 // finishGrace is how long an answer whose end was said may stay open for its usage.
 const finishGrace = 5 * time.Second
 

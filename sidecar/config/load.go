@@ -377,8 +377,9 @@ func Stamp(s Sources) string {
 }
 
 // mark tells a file's states apart; empty: there is none.
-func mark(path string) string {
-	info, err := os.Stat(path)
+func mark(path string) string { return markOf(os.Stat(path)) }
+
+func markOf(info os.FileInfo, err error) string {
 	if err != nil {
 		return ""
 	}

@@ -90,8 +90,8 @@ func (l *loader) include(from, name string) (string, error) {
 	} else if !filepath.IsAbs(name) {
 		name = filepath.Join(filepath.Dir(from), name)
 	}
-	l.included[name] = mark(name)
 	info, err := os.Stat(name)
+	l.included[name] = markOf(info, err)
 	if err != nil {
 		return "", fmt.Errorf("cannot be read: %s", cause(err))
 	}

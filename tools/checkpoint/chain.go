@@ -4,6 +4,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // chain are the pieces of files that hang together, newest first: by renames, or because one stands where a folder was
@@ -73,23 +74,15 @@ func (g *groups) join(a, b *chain) *chain {
 
 // swaps reports whether a file would come where a folder is, or a folder where a file is.
 func (w *world) swaps(paths []string) bool {
+	const slash = string(filepath.Separator)
 	for _, come := range paths {
 		if w.first[come].exists || !w.over[come].exists {
 			continue
 		}
 		for _, is := range paths {
-			if w.first[is].exists && (below(is, come) || below(come, is)) {
+			if w.first[is].exists && (strings.HasPrefix(is, come+slash) || strings.HasPrefix(come, is+slash)) {
 				return true
 			}
-		}
-	}
-	return false
-}
-
-func below(path, dir string) bool {
-	for up := filepath.Dir(path); up != filepath.Dir(up); up = filepath.Dir(up) {
-		if up == dir {
-			return true
 		}
 	}
 	return false
