@@ -46,17 +46,19 @@ lint:
 	@./scripts/staticcheck.sh "$(CACHE)" kept
 
 test-go:
-	GORACE=atexit_sleep_ms=0 PILLION_TEST_SERVERS=$(CACHE)/servers/node_modules/.bin go test -race -vet=off -timeout 20m ./sidecar ./lspbridge ./... # the long ones first; lint has vetted
+	@./scripts/gotest.sh "$(CACHE)"
 
 test-e2e: build
-	npm run --silent test:acp
+	@./scripts/again.sh npm run --silent test:acp
 
 # The extension: types and style, its pure parts, then end to end in a real workbench.
 test-vscode: setup-test build
 	npm run --silent typecheck
 	npm run --silent lint
 	npm run --silent build
-	npm run --silent test:vscode
+	@./scripts/again.sh npm run --silent test:unit
+	@./scripts/again.sh npm run --silent test:webview
+	npm run --silent test:e2e # a test that fails is run again by itself
 
 # The Neovim plugin: lint, headless and in a terminal, on every Neovim that setup-nvim.sh provides.
 test-nvim: setup-test build

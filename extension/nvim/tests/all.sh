@@ -4,6 +4,7 @@
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cache=$(cd "${1:-$here/../../../.cache}" && pwd)
+again=$here/../../../scripts/again.sh
 failed=0
 fail() {
   echo "FAIL $*"
@@ -22,10 +23,12 @@ for n in "$(command -v nvim || true)" "$cache/nvim-0.10/nvim" "$cache/nvim-0.12/
 done
 [ ${#nvims[@]} -gt 0 ] || { echo "no Neovim found; run scripts/setup-nvim.sh"; exit 1; }
 for nvim in "${nvims[@]}"; do
-  "$here/run.sh" "$nvim" | grep -v '^ok' || true
-  [ "${PIPESTATUS[0]}" = 0 ] || fail "headless tests on $nvim"
+  for file in "$here"/*_test.lua; do
+    "$again" "$here/run.sh" "$nvim" "$file" | grep -v '^ok' || true
+    [ "${PIPESTATUS[0]}" = 0 ] || fail "$file on $nvim"
+  done
   if command -v tmux >/dev/null; then
-    node "$here/screen.mjs" "$nvim" || fail "screens on $nvim"
+    "$again" node "$here/screen.mjs" "$nvim" || fail "screens on $nvim"
   else
     echo "note: tmux is not installed; no screens are compared"
   fi

@@ -1,7 +1,7 @@
 // Types keys in a real terminal (tmux) and compares what the screen shows with golden files.
 //   node screen.mjs NVIM [--update] [--shots DIR]
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -19,6 +19,20 @@ let failed = 0;
 
 const tmux = (...args) => execFileSync("tmux", ["-L", socket, "-f", "/dev/null", ...args], { encoding: "utf8" });
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+// Waits until no process is left that has this folder as its home: Neovim, the sidecar, language servers, what these start.
+async function gone(home, limit = 60000) {
+  for (const end = Date.now() + limit; ; await pause(50)) {
+    const left = readdirSync("/proc").filter((name) => /^\d+$/.test(name)).flatMap((pid) => {
+      try { // a process that ended has an empty environment, or none
+        return readFileSync(`/proc/${pid}/environ`, "latin1").split("\0").includes(`HOME=${home}`) ? [`${pid} ${readFileSync(`/proc/${pid}/cmdline`, "latin1").replaceAll("\0", " ")}`] : [];
+      } catch { return []; }
+    });
+    if (left.length === 0) return;
+    if (Date.now() > end) throw new Error(`still running after its terminal was closed:\n${left.join("\n")}`);
+    if (process.env.VERBOSE) console.log(left.join("\n"));
+  }
+}
 
 // A terminal with Neovim in a project of its own.
 async function terminal(steps, files, { builtin = false, columns = 120, rows = 34 } = {}) {
@@ -51,7 +65,12 @@ async function terminal(steps, files, { builtin = false, columns = 120, rows = 3
     type: (text) => tmux("send-keys", "-t", name, "-l", text),
     screen: () => tmux("capture-pane", "-p", "-t", name).replace(/[ \t]+$/gm, "").trimEnd(),
     colors: () => tmux("capture-pane", "-e", "-p", "-t", name),
-    close: () => { try { tmux("kill-session", "-t", name); } catch {} model.close(); rmSync(root, { recursive: true, force: true }); },
+    // Closes the terminal as a window manager does. Everything that was started in it ends by itself, or this fails.
+    async close() {
+      try { tmux("kill-session", "-t", name); } catch { /* Neovim has ended, and its session with it */ }
+      try { await gone(root); } finally { model.close(); }
+      rmSync(root, { recursive: true, force: true });
+    },
     // Waits until the screen shows a text and holds still.
     async until(pattern, limit = 30000) {
       const end = Date.now() + limit;
@@ -127,7 +146,7 @@ const tests = {
       await shot(t, "done");
       t.type("u");
       golden("undone", await t.until(/before #/));
-    } finally { t.close(); }
+    } finally { await t.close(); }
   },
   async "the chat: typing, folds, leaving"() {
     const t = await terminal([{ tool: "read", input: { filePath: "basket.lua" } }, "It is a **basket** with two functions:\n\n- `add`\n- `total`\n"], till);
@@ -147,7 +166,7 @@ const tests = {
       golden("unfolded", await t.until(/function Basket\.new/));
       t.type("q");
       await t.until(/^(?![\s\S]*It is a)/);
-    } finally { t.close(); }
+    } finally { await t.close(); }
   },
   async "side by side"() {
     const t = await terminal(steps(), till, { columns: 150 });
@@ -160,7 +179,7 @@ const tests = {
       await shot(t, "split");
       t.type(":w"); t.keys("Enter");
       await t.until(/3 accepted/);
-    } finally { t.close(); }
+    } finally { await t.close(); }
   },
   async "the built-in model mends the broken example"() {
     const t = await terminal(null, join(repo, "examples/go-broken"), { builtin: true });
@@ -174,7 +193,7 @@ const tests = {
       await shot(t, "fixes");
       t.type(":Pillion accept all"); t.keys("Enter");
       await t.until(/accepted/);
-    } finally { t.close(); }
+    } finally { await t.close(); }
   },
 };
 
