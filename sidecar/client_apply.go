@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
+)
+
+// sessionApplier writes where the session's editor shows it.
+type sessionApplier struct {
+	e       *Editors
+	session string
+	disk    Applier
+}
+
+// Apply implements Applier: open documents through the editor, everything else through the disk.
+func (a sessionApplier) Apply(ctx context.Context, set *change.Set) error {
+	all, session := a.e.all(a.session)
+	switch len(all) {
+	case 0:
+		return a.disk.Apply(ctx, set)
+	case 1:
+	default:
+		return a.applyMany(ctx, all, session, set)
+	}
+	s := all[0]
+	c := s.currentClient()
+	switch {
+	case c.liveBuffers() && c.does(protocol.MethodPillionWorkspaceApplyEdit):
+		return s.applyEdit(ctx, session, set, a.disk)
+	case c.writesFiles():
+		return s.writeFiles(ctx, session, set, a.disk)
+	case c.readsFiles():
+		// It shows what is unsaved but cannot write: guard against it, then the disk.
+		for _, f := range set.Files {
+			if err := s.guard(ctx, session, f); err != nil {
+				return err
+			}
+		}
+		if err := a.disk.Apply(ctx, set); err != nil {
+			return err
+		}
+		s.wroteDisk(set)
+		return nil
+	}
+	return a.disk.Apply(ctx, set)
+}
+
+// split takes the files apart that belong to the editor.
+func split(set *change.Set, theirs func(change.File) bool) (editor, disk *change.Set) {
+	e, d := *set, *set
+	e.Files, d.Files = nil, nil
+	for _, f := range set.Files {
+		if theirs(f) {
+			e.Files = append(e.Files, f)
+		} else {
+			d.Files = append(d.Files, f)
+		}
+	}
+	return &e, &d
+}
+
+// applyEdit applies what is open as one versioned workspace edit. Nothing of the set is written when the editor refuses;
+// when the disk fails after it, the edit is taken back.
+func (s *Server) applyEdit(ctx context.Context, session string, set *change.Set, disk Applier) error {
+	open, rest := split(set, func(f change.File) bool {
+		_, ok := s.o.Buffers.Buffer(f.Path)
+		return ok && f.Kind != change.Create
+	})
+	if len(open.Files) == 0 {
+		return disk.Apply(ctx, rest)
+	}
+	edit, err := s.workspaceEdit(open)
+	if err != nil {
+		return err
+	}
+	if err := s.sendEdit(ctx, session, open, edit); err != nil {
+		return err
+	}
+	if len(rest.Files) == 0 {
+		return nil
+	}
+	if err := disk.Apply(ctx, rest); err != nil {
+		back, berr := open.Undo(open.ID+"-back", nil, func(path string) (string, bool) {
+			b, ok := s.o.Buffers.Buffer(path)
+			return b.Text, ok
+		})
+		if berr == nil {
+			var e protocol.WorkspaceEdit
+			if e, berr = s.workspaceEdit(back); berr == nil {
+				berr = s.sendEdit(context.WithoutCancel(ctx), session, back, e)
+			}
+		}
+		if berr != nil {
+			return fmt.Errorf("%w (the edits already made in open files could not be taken back: %v)", err, berr)
+		}
+		return err
+	}
+	return nil
+}
+
+func (s *Server) sendEdit(ctx context.Context, session string, set *change.Set, edit protocol.WorkspaceEdit) error {
+	label := set.Title
+	if label == "" {
+		label = "Pillion"
+	}
+	var got protocol.ApplyEditResponse
+	err := s.ask(ctx, protocol.MethodPillionWorkspaceApplyEdit, protocol.ApplyEditRequest{SessionID: session, ChangeSet: set.ID, Label: label, Edit: edit}, &got)
+	if err != nil {
+		return s.unsure(set, err)
+	}
+	if !got.Applied {
+		reason := got.FailureReason
+		if reason == "" {
+			reason = "no reason given"
+		}
+		return &tools.Error{Kind: "stale", Message: "the editor did not apply the edit (" + reason + "); nothing was written. Read the file again before editing it"}
+	}
+	for _, f := range set.Files {
+		if f.Kind != change.Edit {
+			continue
+		}
+		uri := s.o.Buffers.uri(f.Path)
+		if want, ok := got.Sha256[uri]; ok && want != hash(f.New) {
+			return &tools.Error{Kind: "changed", Message: fmt.Sprintf("the editor applied the edit to %s, but its text is not what was sent (a formatter, perhaps); read it again", f.Path)}
+		}
+		if v, ok := got.Versions[uri]; ok {
+			s.o.Buffers.applied(f.Path, f.New, v)
+		}
+	}
+	return nil
+}
+
+// unsure is what an edit that was never answered means: look at the buffers to know.
+func (s *Server) unsure(set *change.Set, err error) error {
+	for _, f := range set.Files {
+		if b, ok := s.o.Buffers.Buffer(f.Path); ok && b.Text != f.Old {
+			return &tools.Error{Kind: "unknown", Err: err, Message: fmt.Sprintf("%v; %s has changed since, perhaps by this edit. Read it again", err, f.Path)}
+		}
+	}
+	return &tools.Error{Kind: "refused", Err: err, Message: fmt.Sprintf("the editor could not apply the edit: %v", err)}
+}
+
+// workspaceEdit is a change set in LSP's shape, checked against the buffers as they are now.
+func (s *Server) workspaceEdit(set *change.Set) (protocol.WorkspaceEdit, error) {
+	edit := protocol.WorkspaceEdit{DocumentChanges: []protocol.DocumentChange{}}
+	add := func(kind string, value any) {
+		edit.DocumentChanges = append(edit.DocumentChanges, protocol.DocumentChange{Kind: kind, Value: value})
+	}
+	for _, f := range set.Files {
+		b, ok := s.o.Buffers.Buffer(f.Path)
+		if ok && b.Text != f.Old {
+			return edit, &tools.Error{Kind: "stale", Message: fmt.Sprintf("%s changed in the editor while this edit was being made; nothing was written. Read it again, then edit", f.Path)}
+		}
+		uri := s.o.Buffers.uri(f.Path)
+		switch f.Kind {
+		case change.Delete:
+			add("delete", &protocol.DeleteFile{URI: uri})
+			continue
+		case change.Create:
+			add("create", &protocol.CreateFile{URI: uri})
+		}
+		doc := protocol.TextDocumentIdentifier{URI: uri}
+		if ok {
+			doc.Version = &b.Version
+		}
+		if edits := textEdits(f); len(edits) > 0 {
+			add("", &protocol.TextDocumentEdit{TextDocument: doc, Edits: edits})
+		}
+		if f.Kind == change.Rename {
+			add("rename", &protocol.RenameFile{OldURI: uri, NewURI: pathURI(f.NewPath)})
+		}
+	}
+	return edit, nil
+}
+
+// textEdits are a file's hunks as LSP edits of the old text.
+func textEdits(f change.File) []protocol.TextEdit {
+	var out []protocol.TextEdit
+	line, offset := 1, 0
+	for _, h := range f.Hunks {
+		first := h.OldStart
+		if h.OldLines == 0 {
+			first++ // an insertion names the line before it
+		}
+		for line < first && offset < len(f.Old) {
+			n := strings.IndexByte(f.Old[offset:], '\n')
+			if n < 0 {
+				offset = len(f.Old)
+				break
+			}
+			offset += n + 1
+			line++
+		}
+		if h.OldText == h.NewText {
+			continue // the whole-file hunk of a pure rename
+		}
+		out = append(out, protocol.TextEdit{
+			Range:   protocol.Range{Start: OffsetPosition(f.Old, offset), End: OffsetPosition(f.Old, offset+len(h.OldText))},
+			NewText: h.NewText,
+		})
+	}
+	return out
+}
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+func fileChanges(set *change.Set) []protocol.FileChange {
+	out := []protocol.FileChange{}
+	parts := excerpted(set)
+	for i, f := range set.Files {
+		x := protocol.FileChange{Excerpt: parts[i], URI: pathURI(f.Path), Kind: string(f.Kind), BaseVersion: f.BaseBuffer, BaseSha256: f.BaseHash, Hunks: []protocol.Hunk{}}
+		if f.NewPath != "" {
+			x.NewURI = pathURI(f.NewPath)
+		}
+		for _, h := range f.Hunks {
+			x.Hunks = append(x.Hunks, protocol.Hunk{ID: h.ID, OldStart: int64(h.OldStart), OldLines: int64(h.OldLines), NewStart: int64(h.NewStart), NewLines: int64(h.NewLines)})
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+func changeDiagnostics(set *change.Set) *protocol.ChangeDiagnostics {
+	d := set.Diagnostics
+	if d == nil {
+		return nil
+	}
+	problems := func(list []change.Problem) []protocol.Problem {
+		out := []protocol.Problem{}
+		for _, p := range list {
+			out = append(out, protocol.Problem{Path: filepath.Clean(p.Path), Line: int64(p.Line), Column: int64(p.Column), Severity: p.Severity, Source: p.Source, Code: p.Code, Message: p.Message})
+		}
+		return out
+	}
+	return &protocol.ChangeDiagnostics{Certainty: string(d.Certainty), Reason: d.Reason, Introduced: problems(d.Introduced), Fixed: problems(d.Fixed), Unchanged: int64(d.Unchanged)}
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"unicode/utf8"
+
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
+)
+
+// guard compares what a generic editor shows with what the change was computed from and with the disk. On any
+// difference nothing is written: unsaved lines are the person's.
+func (s *Server) guard(ctx context.Context, session string, f change.File) error {
+	if f.Kind == change.Create {
+		return nil
+	}
+	disk, err := os.ReadFile(f.Path)
+	if err != nil {
+		return &tools.Error{Kind: "stale", Err: err, Message: fmt.Sprintf("%s cannot be read any more: %v", f.Path, err)}
+	}
+	if !utf8.Valid(disk) || len(disk) > maxAsked {
+		return nil // an editor has no plain text of it; the disk's own guard decides
+	}
+	text, err := s.shownText(ctx, session, f.Path, string(disk))
+	if errors.Is(err, errNoAnswer) {
+		return &tools.Error{Kind: "unsaved", Err: err, Message: fmt.Sprintf("the editor was asked whether %s has unsaved changes and did not answer (%v); nothing was written, so that none are lost. Try again, or ask the user whether the editor hangs", f.Path, err)}
+	}
+	if err != nil {
+		return nil // not a file it knows: then it has no unsaved text of it either
+	}
+	switch {
+	case !sameText(text, string(disk)):
+		return &tools.Error{Kind: "unsaved", Message: fmt.Sprintf("%s has changes in the editor that are not on the disk; nothing was written, so that they are not lost. Ask the user to save (or reload) the file, then read it again and repeat the edit", f.Path)}
+	case !sameText(f.Old, string(disk)):
+		return &tools.Error{Kind: "stale", Message: fmt.Sprintf("%s changed since it was read; nothing was written. Read it again, then edit", f.Path)}
+	}
+	return nil
+}
+
+// writeFiles writes through fs/write_text_file what the editor sees exactly as the disk holds it, and the rest on the
+// disk: an editor that changes line ends on the way would change lines nobody touched. All files are checked before the
+// first is written; when one fails, those already written are put back.
+func (s *Server) writeFiles(ctx context.Context, session string, set *change.Set, disk Applier) error {
+	for _, f := range set.Files {
+		if err := s.guard(ctx, session, f); err != nil {
+			return err
+		}
+	}
+	mine, rest := split(set, func(f change.File) bool { return f.Kind == change.Edit && s.exact(ctx, session, f) })
+	if len(rest.Files) > 0 {
+		if err := disk.Apply(ctx, rest); err != nil {
+			return err
+		}
+		s.wroteDisk(rest)
+	}
+	for i, f := range mine.Files {
+		if err := s.writeFile(ctx, session, f.Path, f.Old, f.New); err != nil {
+			return s.putBack(ctx, session, mine.Files[:i], rest, disk, err)
+		}
+	}
+	return nil
+}
+
+// exact reports whether the editor's text, the disk and the base are the same bytes, or the editor only lags behind
+// what it wrote itself.
+func (s *Server) exact(ctx context.Context, session string, f change.File) bool {
+	disk, err := os.ReadFile(f.Path)
+	if err != nil || string(disk) != f.Old {
+		return false
+	}
+	text, err := s.readText(ctx, session, f.Path)
+	if err != nil || text == f.Old {
+		return err == nil
+	}
+	lags, byEditor := s.lagging.behind(f.Path, text, f.Old)
+	return lags && byEditor
+}
+
+// writeFile writes one file through the editor, if it still is what it was a moment ago, and reads it back.
+func (s *Server) writeFile(ctx context.Context, session, path, old, now string) error {
+	if text, err := s.shownText(ctx, session, path, old); err != nil || text != old {
+		return &tools.Error{Kind: "stale", Err: err, Message: fmt.Sprintf("%s changed in the editor just now; it was not written. Read it again, then edit", path)}
+	}
+	err := s.ask(ctx, protocol.MethodFsWriteTextFile, protocol.WriteTextFileRequest{SessionID: session, Path: path, Content: now}, nil)
+	back, rerr := s.readText(ctx, session, path)
+	if err == nil && rerr == nil && old != now && !sameText(back, now) {
+		if disk, derr := os.ReadFile(path); derr == nil && string(disk) == now {
+			s.lagging.wrote(path, old, now, true)
+			if lags, _ := s.lagging.behind(path, back, now); lags {
+				return nil // written to the disk; the buffer shows it when it is loaded again
+			}
+		}
+	}
+	switch {
+	case err != nil && (rerr != nil || back == old):
+		return &tools.Error{Kind: "refused", Err: err, Message: fmt.Sprintf("the editor could not write %s: %v", path, err)}
+	case rerr != nil:
+		return &tools.Error{Kind: "unknown", Err: rerr, Message: fmt.Sprintf("the editor wrote %s but could not read it back: %v. Read it again", path, rerr)}
+	case back == old && old != now:
+		return &tools.Error{Kind: "refused", Message: fmt.Sprintf("the editor accepted the write of %s but its text is unchanged; check whether it is read-only", path)}
+	case !sameText(back, now):
+		return &tools.Error{Kind: "changed", Message: fmt.Sprintf("%s was written, but the editor now shows something else (it may format when it saves); read it again", path)}
+	}
+	return nil
+}
+
+// putBack restores what was written before cause.
+func (s *Server) putBack(ctx context.Context, session string, written []change.File, rest *change.Set, disk Applier, cause error) error {
+	ctx = context.WithoutCancel(ctx)
+	var failed []error
+	for _, f := range written {
+		if err := s.writeFile(ctx, session, f.Path, f.New, f.Old); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	if len(rest.Files) > 0 {
+		back, err := rest.Undo(rest.ID+"-back", nil, func(path string) (string, bool) {
+			b, err := os.ReadFile(path)
+			return string(b), err == nil
+		})
+		if err == nil {
+			err = disk.Apply(ctx, back)
+		}
+		if err != nil {
+			failed = append(failed, err)
+		}
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("%w; what had been written before could not be put back: %v", cause, errors.Join(failed...))
+	}
+	return cause
+}
