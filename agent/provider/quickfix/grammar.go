@@ -26,6 +26,11 @@ type request struct {
 	where string // a file or folder; empty: the whole project
 }
 
+// words reports whether a place is a description and no path: several words, with nothing in them that paths have.
+func words(where string) bool {
+	return strings.ContainsAny(where, " \t") && !strings.ContainsAny(where, `/\.`)
+}
+
 // parsePrompt reads the person's words. Quotes and backticks around names and paths are taken off; a leading "please" and a
 // trailing full stop do not matter.
 func parsePrompt(prompt string) request {
@@ -45,7 +50,7 @@ func parsePrompt(prompt string) request {
 	if m := find(`(?:organi[sz]e|sort|tidy|clean up|fix)\s+(?:the\s+)?imports(?:\s+(?:in|of|for)\s+(.+))?`); m != nil {
 		return request{verb: verbOrganize, where: place(m[1])}
 	}
-	if m := find(`(?:re)?format(?:\s+(?:the\s+)?(?:code|files?))?(?:\s+(?:in|of)?\s*(.+))?`); m != nil {
+	if m := find(`(?:re)?format(?:\s+(?:the\s+)?(?:code|files?))?(?:\s+(?:in|of)?\s*(.+))?`); m != nil && !words(place(m[1])) {
 		return request{verb: verbFormat, where: place(m[1])}
 	}
 	if m := find(`(?:find|show|list)\s+(?:me\s+)?(?:all\s+)?(?:the\s+)?(?:uses|usages?|references|callers)\s+(?:of|to)\s+(\S+)(?:\s+in\s+(.+))?`); m != nil {
@@ -67,13 +72,13 @@ func parsePrompt(prompt string) request {
 	if m := find(`(?:fix|repair|mend|solve|resolve|correct|remove|clear)\s+(?:all\s+)?(?:of\s+)?(?:the\s+|these\s+|those\s+|my\s+)?` + things + `(?:\s+(?:in|of|from)\s+(.+))?`); m != nil {
 		return request{verb: verbFix, where: place(m[1])}
 	}
-	if m := find(`(?:make\s+(?:it|this|the project|(.+))\s+(?:compile|build))`); m != nil {
+	if m := find(`(?:make\s+(?:it|this|the project|(.+))\s+(?:compile|build))`); m != nil && !words(place(m[1])) {
 		return request{verb: verbFix, where: place(m[1])}
 	}
-	if m := find(`(?:fix|repair|mend)(?:\s+(?:everything|all|it|this|that|(?:the\s+)?(?:build|project|code|compilation)|(.+)))?`); m != nil {
+	if m := find(`(?:fix|repair|mend)(?:\s+(?:everything|all|it|this|that|(?:the\s+)?(?:build|project|code|compilation)|(.+)))?`); m != nil && !words(place(m[1])) {
 		return request{verb: verbFix, where: place(m[1])}
 	}
-	if m := find(`explain(?:\s+(.+))?`); m != nil {
+	if m := find(`explain(?:\s+(.+))?`); m != nil && !words(place(m[1])) {
 		return request{verb: verbExplain, where: place(m[1])}
 	}
 	return request{}

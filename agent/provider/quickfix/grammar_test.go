@@ -45,6 +45,13 @@ func TestNoErrorsIsNotSaidWhenNobodyCouldLook(t *testing.T) {
 	}
 }
 
+func TestAWordThatIsNoFileIsToldWhatCanBeDone(t *testing.T) {
+	got := answer(t, "explain recursion", "File not found: /p/recursion")
+	if !strings.Contains(got, "no file or folder recursion") || !strings.Contains(got, "For everything else add a model") {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestThePersonsWordsAreRead(t *testing.T) {
 	for prompt, want := range map[string]request{
 		"fix all errors":                         {verb: verbFix},
@@ -71,6 +78,13 @@ func TestThePersonsWordsAreRead(t *testing.T) {
 		"where is Basket.Total() used?":                   {verb: verbUses, name: "Basket.Total"},
 		"who calls longest in report.go":                  {verb: verbUses, name: "longest", where: "report.go"},
 		"write a web server":                              {},
+		"explain this repo":                               {},
+		"explain how the parser works":                    {},
+		"fix the login bug":                               {},
+		"format the dates as ISO 8601":                    {},
+		"make the tests build faster":                     {},
+		"fix the package shop":                            {verb: verbFix, where: "shop"},
+		"fix src/my file.go":                              {verb: verbFix, where: "src/my file.go"},
 		"prefix the names":                                {},
 		"":                                                {},
 	} {

@@ -54,6 +54,10 @@ func diagnose(w *walk, where string) diagnosis {
 		input["filePath"] = where
 	}
 	r := w.call("lsp", input)
+	if strings.HasPrefix(r.text, "File not found: ") {
+		w.say("There is no file or folder %s here.\n\n%s", where, help)
+		return diagnosis{}
+	}
 	if r.failed {
 		w.say("The language servers could not say what is wrong%s: %s", in(where), r.text)
 		return diagnosis{}
