@@ -15,6 +15,7 @@ type Conflict struct {
 	Base   string
 	Ours   string
 	Theirs string
+	Why    string // where it is not about lines: what happened to the file
 }
 
 // ConflictError says where a merge would have to guess.
@@ -22,6 +23,9 @@ type ConflictError struct{ Conflicts []Conflict }
 
 func (e *ConflictError) Error() string {
 	c := e.Conflicts[0]
+	if c.Why != "" {
+		return c.Path + ": " + c.Why
+	}
 	s := fmt.Sprintf("%s: both sides changed line %d", c.Path, c.Line)
 	if n := len(e.Conflicts) - 1; n > 0 {
 		s += fmt.Sprintf(" (and %d more places)", n)
@@ -31,7 +35,8 @@ func (e *ConflictError) Error() string {
 
 // Merge takes the changes base→ours and base→theirs together. Changes of the same lines are a conflict unless they
 // are identical; so are changes that touch without a line between them, when strict (git's rule). Without strict
-// only insertions at one and the same place are ambiguous. The text is valid only without conflicts.
+// only insertions at one and the same place are ambiguous. Line endings and the newline of the last line are no change
+// of the lines themselves. The text is valid only without conflicts.
 func Merge(base, ours, theirs string, strict bool) (string, []Conflict) {
 	switch {
 	case base == theirs || ours == theirs:
@@ -39,6 +44,17 @@ func Merge(base, ours, theirs string, strict bool) (string, []Conflict) {
 	case base == ours:
 		return theirs, nil
 	}
+	text, conflicts := mergeLines(base, ours, theirs, strict)
+	if len(conflicts) > 0 {
+		if even, ok := evened(base, ours, theirs, strict); ok {
+			return even, nil
+		}
+	}
+	return text, conflicts
+}
+
+// mergeLines merges line by line.
+func mergeLines(base, ours, theirs string, strict bool) (string, []Conflict) {
 	a, b := diff.Compute(base, ours), diff.Compute(base, theirs)
 	var sb strings.Builder
 	var conflicts []Conflict
@@ -159,25 +175,24 @@ func rehunk(file string, olds []Hunk, f *File) []Hunk {
 			top = max(top, b)
 		}
 	}
-	match := func(same func(o, n Hunk) bool) {
+	was, is := keys(olds), keys(hunks)
+	match := func(same func(o, n key) bool) {
 		from := 0
 		for i := range hunks {
 			if hunks[i].ID != "" {
 				continue
 			}
 			for k := from; k < len(olds); k++ {
-				if !used[k] && same(olds[k], hunks[i]) {
+				if !used[k] && same(was[k], is[i]) {
 					hunks[i].ID, used[k], from = olds[k].ID, true, k+1
 					break
 				}
 			}
 		}
 	}
-	match(func(o, n Hunk) bool {
-		return o.whole() == n.whole() && o.OldText == n.OldText && o.NewText == n.NewText
-	})
-	match(func(o, n Hunk) bool { return !o.whole() && !n.whole() && o.OldText == n.OldText && o.OldText != "" })
-	match(func(o, n Hunk) bool { return !o.whole() && !n.whole() && o.NewText == n.NewText && o.NewText != "" })
+	match(func(o, n key) bool { return o == n })
+	match(func(o, n key) bool { return !o.whole && !n.whole && o.old == n.old && o.old != "" })
+	match(func(o, n key) bool { return !o.whole && !n.whole && o.new == n.new && o.new != "" })
 	for i := range hunks {
 		if hunks[i].ID == "" {
 			top++
@@ -185,4 +200,20 @@ func rehunk(file string, olds []Hunk, f *File) []Hunk {
 		}
 	}
 	return hunks
+}
+
+// key is what a hunk is known by, whatever the file's line endings.
+type key struct {
+	old, new string
+	whole    bool
+}
+
+func keys(hunks []Hunk) []key {
+	out := make([]key, len(hunks))
+	for i, h := range hunks {
+		_, old, _ := endingOf(h.OldText)
+		_, now, _ := endingOf(h.NewText)
+		out[i] = key{old, now, h.whole()}
+	}
+	return out
 }

@@ -70,8 +70,8 @@ func (f File) taken(mine []Hunk, now Present) (File, []Conflict) {
 		at = f.NewPath
 	}
 	text, exists := now(at)
-	clash := func() (File, []Conflict) {
-		return File{}, []Conflict{{Path: at, HunkID: mine[0].ID, Line: 1, Base: f.New, Ours: f.Old, Theirs: text}}
+	clash := func(why string) (File, []Conflict) {
+		return File{}, []Conflict{{Path: at, HunkID: mine[0].ID, Line: 1, Base: f.New, Ours: f.Old, Theirs: text, Why: why}}
 	}
 	switch f.Kind {
 	case Delete:
@@ -79,7 +79,7 @@ func (f File) taken(mine []Hunk, now Present) (File, []Conflict) {
 			if text == f.Old {
 				return File{}, nil // it is back already
 			}
-			return clash()
+			return clash("it was deleted, and another file is in its place now")
 		}
 		return File{Path: f.Path, Kind: Create, New: f.Old, Encoding: f.Encoding, Mode: f.OldMode, Binary: f.Binary}, nil
 	case Create:
@@ -89,16 +89,21 @@ func (f File) taken(mine []Hunk, now Present) (File, []Conflict) {
 		if text == f.New {
 			return File{Path: f.Path, Kind: Delete, Old: text, Encoding: f.Encoding, Binary: f.Binary, OldMode: f.Mode}, nil
 		}
-		return clash()
+		return clash("it was written to since it was created, so it is not deleted")
 	}
 	if !exists {
-		return clash()
+		return clash("it is not there any more: deleted, moved, or no file now")
 	}
 	back, move := f.without(mine)
 	if f.Binary && text != f.New {
-		return clash()
+		return clash("it was written to since, and is no text to merge")
 	}
 	merged, conflicts := Merge(f.New, back, text, false)
+	if len(conflicts) > 0 {
+		if found, ok := f.follow(mine, text); ok {
+			merged, conflicts = found, nil
+		}
+	}
 	if len(conflicts) > 0 {
 		for i := range conflicts {
 			conflicts[i].Path, conflicts[i].HunkID = at, mine[0].ID
@@ -116,7 +121,7 @@ func (f File) taken(mine []Hunk, now Present) (File, []Conflict) {
 	}
 	if move {
 		if _, taken := now(f.Path); taken {
-			return clash()
+			return clash("it cannot go back to " + f.Path + ", where another file is now")
 		}
 		out.Kind, out.NewPath = Rename, f.Path
 	} else if merged == text && out.Mode == 0 {

@@ -1,0 +1,74 @@
+package change
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools/diff"
+)
+
+// follow takes hunks back in a text whose lines were moved since. Each is merged where it was; one whose lines are not
+// there any more is looked for elsewhere.
+func (f File) follow(mine []Hunk, text string) (string, bool) {
+	for _, h := range slices.Backward(mine) {
+		back, move := f.without([]Hunk{h})
+		if move {
+			continue
+		}
+		merged, conflicts := Merge(f.New, back, text, false)
+		if len(conflicts) > 0 {
+			var ok bool
+			if merged, ok = f.elsewhere(h, text); !ok {
+				return "", false
+			}
+		}
+		text = merged
+	}
+	return text, true
+}
+
+// elsewhere replaces a hunk's lines where they stand now. One line on each side must stand there too, two where lines
+// were only deleted, and all of it once, before as now: everything else would be a guess.
+func (f File) elsewhere(h Hunk, text string) (string, bool) {
+	was, is := diff.Lines(f.New), diff.Lines(text)
+	from, to := h.new()
+	around := 1
+	if from == to {
+		around = 2
+	}
+	up := max(from-around, 0)
+	block := was[up:min(to+around, len(was))]
+	if !telling(block) || len(places(was, block)) != 1 {
+		return "", false
+	}
+	at := places(is, block)
+	if len(at) != 1 {
+		return "", false
+	}
+	k := at[0] + from - up
+	return strings.Join(is[:k], "") + h.OldText + strings.Join(is[k+to-from:], ""), true
+}
+
+// telling reports whether lines say enough to be known by: two of them hold words.
+func telling(block []string) bool {
+	n := 0
+	for _, l := range block {
+		if strings.ContainsFunc(l, func(r rune) bool {
+			return r > 127 || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'
+		}) {
+			n++
+		}
+	}
+	return n >= 2
+}
+
+// places are the lines where a run of lines begins, two at most.
+func places(lines, block []string) []int {
+	var at []int
+	for i := 0; i+len(block) <= len(lines) && len(at) < 2; i++ {
+		if slices.Equal(lines[i:i+len(block)], block) {
+			at = append(at, i)
+		}
+	}
+	return at
+}
