@@ -28,6 +28,7 @@ func TestUndoAfterLaterEdits(t *testing.T) {
 		{"the last line gets its newline", "a\nb", "a\nB", "a\nB\n", nil, "a\nb\n"},
 		{"the last line loses its newline", "a\nb\n", "a\nB\n", "a\nB", nil, "a\nb"},
 		{"the change gave the newline, and they took it", "a\nb", "a\nB\n", "a\nB", nil, "a\nb"},
+		{"lines added after a last line that lost its newline", "a\nb\nx\n", "A\nb\nx\n", "A\nb\nx\ny\nz", nil, "a\nb\nx\ny\nz"},
 		{"functions changed places", old, now, swapped, nil, strings.Replace(strings.Replace(swapped, "TWO", "two", 1), "THREE", "three", 1)},
 		{"one of two that changed places", old, now, swapped, []string{"1.1"}, strings.Replace(swapped, "TWO", "two", 1)},
 		{"moved and copied: which one is meant?", old, now, "package p\n\n" + b + "\n" + a + "\n" + a, []string{"1.1"}, ""},
@@ -80,6 +81,16 @@ func TestUndoSaysWhatBecameOfTheFile(t *testing.T) {
 		_, err := New("c1", []File{c.file}).Undo("u", nil, func(string) (string, bool) { return c.now, c.exists })
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "line 1") {
 			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+}
+
+// What one side adds after a line whose newline the other took is a line of its own.
+func TestMergeGluesNothing(t *testing.T) {
+	for _, strict := range []bool{true, false} {
+		got, conflicts := Merge("a\nb\n", "a\nb\nc\n", "a\nb", strict)
+		if len(conflicts) > 0 || got != "a\nb\nc" {
+			t.Errorf("strict %v: %q %v", strict, got, conflicts)
 		}
 	}
 }

@@ -44,13 +44,7 @@ func Merge(base, ours, theirs string, strict bool) (string, []Conflict) {
 	case base == ours:
 		return theirs, nil
 	}
-	text, conflicts := mergeLines(base, ours, theirs, strict)
-	if len(conflicts) > 0 {
-		if even, ok := evened(base, ours, theirs, strict); ok {
-			return even, nil
-		}
-	}
-	return text, conflicts
+	return mergeEndings(base, ours, theirs, strict)
 }
 
 // mergeLines merges line by line.
@@ -211,9 +205,7 @@ type key struct {
 func keys(hunks []Hunk) []key {
 	out := make([]key, len(hunks))
 	for i, h := range hunks {
-		_, old, _ := endingOf(h.OldText)
-		_, now, _ := endingOf(h.NewText)
-		out[i] = key{old, now, h.whole()}
+		out[i] = key{endingOf(h.OldText).plain(h.OldText), endingOf(h.NewText).plain(h.NewText), h.whole()}
 	}
 	return out
 }
