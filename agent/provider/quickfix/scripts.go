@@ -36,8 +36,8 @@ const help = `I am Pillion's built-in model. I need no key and no network, and I
 - explain errors [in FILE]
 - find uses of A
 
-For everything else add a model: set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or name any OpenAI-compatible
-server in pillion.jsonc: {"provider": {"local": {"baseURL": "http://127.0.0.1:11434/v1", "models": ["…"]}}}.
+For everything else add a model: ` + "`pillion auth login anthropic`" + ` (openai, google) or its variable (ANTHROPIC_API_KEY …), or name any
+OpenAI-compatible server in pillion.jsonc: {"provider": {"local": {"baseURL": "http://127.0.0.1:11434/v1", "models": ["…"]}}}.
 ` + "`pillion models` lists what can be used here."
 
 // symbol is a place where a name is declared.
