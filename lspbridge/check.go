@@ -25,6 +25,7 @@ func budget(ctx context.Context) (context.Context, context.CancelFunc) {
 // verdictOf is one server's part of a Delta.
 type verdictOf struct {
 	state      State
+	mute       bool // it is there, but publishes nothing of these files
 	reason     string
 	introduced []Diagnostic
 	fixed      []Diagnostic
@@ -153,11 +154,14 @@ func failState(err error) State {
 // merge is as certain as the least certain server; one that is not there (of several) leaves the answer partial.
 func merge(files []Proposal, order []*slot, parts []verdictOf) Delta {
 	d := Delta{State: Fresh}
-	var reasons []string
+	var reasons, silent []string
 	missing := 0
 	for i, p := range parts {
-		if p.state == Unavailable && order[i].spec.Extra {
-			missing++ // a linter that is not installed is nobody's loss
+		if p.state == Unavailable && (order[i].spec.Extra || p.mute) {
+			missing++ // nobody's loss: a linter that is not installed, a server for names alone beside one for problems
+			if p.mute {
+				silent = append(silent, p.reason)
+			}
 			continue
 		}
 		if p.reason != "" && !slices.Contains(reasons, p.reason) {
@@ -176,6 +180,7 @@ func merge(files []Proposal, order []*slot, parts []verdictOf) Delta {
 	}
 	if missing == len(parts) {
 		d.State = Unavailable
+		reasons = append(reasons, silent...)
 	}
 	d.Reason = strings.Join(reasons, "; ")
 	d.Introduced, d.Fixed = unique(d.Introduced), unique(d.Fixed)

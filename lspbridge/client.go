@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge/lsp"
@@ -38,6 +39,9 @@ type client struct {
 	caps capabilities // written by initialize, before anything else reads it
 	enc  Encoding
 
+	objects    bool        // a section without settings is {} for this run
+	noSettings atomic.Bool // the server has asked for one
+
 	commands chan struct{} // full while a command of ours runs
 
 	txn chan struct{} // holds one token: who takes it may change documents for a transaction
@@ -62,6 +66,7 @@ type client struct {
 	ready      bool
 	useTick    uint64
 	waited     map[string]time.Duration // for files the server has never published anything of
+	everSpoke  bool                     // it has published of some file
 	acquainted bool                     // it has answered for the problems of a file once
 	stumbles   map[string]string        // why the server failed over a file it is being asked about
 	elsewhere  map[string]bool          // files whose last pull was about a proposal: some servers keep their fixes from that
@@ -102,10 +107,8 @@ type capabilities struct {
 	Format         json.RawMessage              `json:"documentFormattingProvider"`
 	Workspace      workspaceCaps                `json:"workspace"`
 
-	change int  // 0 none, 1 full, 2 incremental
-	save   bool // wants didSave
-	text   bool // … with the text
-	info   string
+	texts syncOptions
+	info  string
 }
 
 // has reports a provider: true or an object.
@@ -121,6 +124,7 @@ type registration struct {
 
 	Identifier  string // of pull diagnostics
 	IncludeText bool   // of didSave
+	SyncKind    int    // of didChange
 }
 
 func newClient(spec Server, root string, h host, log *slog.Logger) *client {
@@ -208,7 +212,7 @@ func (c *client) initialize(ctx context.Context) error {
 		return fmt.Errorf("initialize: %w", err)
 	}
 	c.caps = answer.Capabilities
-	c.caps.readSync()
+	c.caps.texts = readSync(c.caps.Sync)
 	c.caps.info = answer.ServerInfo.Name + " " + answer.ServerInfo.Version
 	switch e := Encoding(c.caps.Encoding); e {
 	case UTF8, UTF16, UTF32:
@@ -228,24 +232,6 @@ func (c *client) initialize(ctx context.Context) error {
 	c.bump()
 	c.mu.Unlock()
 	return nil
-}
-
-// readSync reads textDocumentSync: a number or an object.
-func (k *capabilities) readSync() {
-	var n int
-	if json.Unmarshal(k.Sync, &n) == nil {
-		k.change, k.save = n, n > 0
-		return
-	}
-	var o struct {
-		Change int             `json:"change"`
-		Save   json.RawMessage `json:"save"`
-	}
-	_ = json.Unmarshal(k.Sync, &o)
-	k.change, k.save = o.Change, has(o.Save)
-	var save struct{ IncludeText bool }
-	_ = json.Unmarshal(o.Save, &save)
-	k.text = save.IncludeText
 }
 
 // call asks the server. result is decoded with encoding/json, which forgives more than the protocol library.

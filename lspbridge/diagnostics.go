@@ -116,6 +116,7 @@ func (c *client) published(p lsp.Publish) {
 	}
 	f.pushed, f.pushSeq, f.pushVer, f.hasPush = items, c.seq, version, true
 	delete(c.waited, path)
+	c.everSpoke = true
 	if c.way() != byTSServer { // its pushes come late and say the same
 		files[path] = &f
 		c.news(path)

@@ -36,8 +36,16 @@ const (
 func (c *client) put(path, text string) (version int32, sent bool) {
 	text = validUTF8(text)
 	c.useTick++
+	wishes := c.wishes()
 	d := c.docs[path]
+	if d != nil && d.text != text && wishes.change == 0 {
+		c.close(path) // it takes texts only by opening
+		d = nil
+	}
 	if d == nil {
+		if !wishes.open {
+			return 0, false
+		}
 		c.versions[path]++
 		d = &document{text: text, version: c.versions[path], used: c.useTick}
 		c.docs[path] = d
@@ -56,7 +64,7 @@ func (c *client) put(path, text string) (version int32, sent bool) {
 	c.mark(causeChange)
 	d.seq = c.seq
 	change := map[string]any{"text": text}
-	if c.caps.change == 2 {
+	if wishes.change == 2 {
 		if r, with, ok := lineEdit(d.text, text, c.enc); ok {
 			change = map[string]any{"range": r, "text": with}
 		}
@@ -93,19 +101,12 @@ func (c *client) close(path string) {
 
 // save tells of a save where the server wants to know. c.mu is held.
 func (c *client) save(path string) {
-	d := c.docs[path]
-	if d == nil {
-		return
-	}
-	wanted, text := c.caps.save, c.caps.text
-	for _, r := range c.regs { // for whatever documents: more than it asked for does no harm
-		wanted, text = wanted || r.Method == protocol.MethodTextDocumentDidSave, text || r.IncludeText
-	}
-	if !wanted {
+	d, w := c.docs[path], c.wishes()
+	if !w.save || d == nil && w.open {
 		return
 	}
 	p := &protocol.DidSaveTextDocumentParams{TextDocument: protocol.TextDocumentIdentifier{URI: pathURI(path)}}
-	if text {
+	if w.text && d != nil {
 		p.Text = &d.text
 	}
 	c.mark(causeSave)
@@ -179,7 +180,9 @@ func (c *client) sync(paths []string) (told bool) {
 		if _, sent := c.put(p, texts[i]); sent {
 			told = true
 		}
-		c.docs[p].buffered = buffered[i]
+		if d := c.docs[p]; d != nil {
+			d.buffered = buffered[i]
+		}
 	}
 	c.trim(paths)
 	return told

@@ -3,6 +3,7 @@ package lspbridge
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"strings"
 
 	"github.com/pillion-dev/pillion/lspbridge/lsp"
@@ -44,7 +45,12 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 		}
 		out := make([]json.RawMessage, len(p.Items)) // exactly as many answers as items
 		for i, it := range p.Items {
-			out[i] = section(c.spec.Settings, it.Section)
+			if out[i] = section(c.spec.Settings, it.Section); string(out[i]) == "null" {
+				c.noSettings.Store(true)
+				if c.objects {
+					out[i] = json.RawMessage("{}")
+				}
+			}
 		}
 		b, err := json.Marshal(out)
 		return json.RawMessage(b), err
@@ -52,7 +58,7 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 		c.register(r.Params)
 		return nil, nil
 	case protocol.MethodWorkspaceWorkspaceFolders:
-		b, err := json.Marshal([]map[string]any{{"uri": pathURI(c.root), "name": c.root}})
+		b, err := json.Marshal([]map[string]any{{"uri": pathURI(c.root), "name": filepath.Base(c.root)}})
 		return json.RawMessage(b), err
 	case protocol.MethodWorkspaceApplyEdit:
 		return c.applyEdit(ctx, r)
@@ -118,13 +124,17 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	return nil, nil
 }
 
-// section finds a dotted section of the settings; "" is the whole. Nothing there is null.
+// section finds a dotted section of the settings; "" is the whole, of which servers read members without looking. Nothing
+// there is null.
 func section(settings, name string) json.RawMessage {
 	cur := json.RawMessage(settings)
 	if name == "" {
 		var whole map[string]json.RawMessage
 		if json.Unmarshal(cur, &whole) == nil && whole[""] != nil {
 			return whole[""] // eslint asks for a section without a name
+		}
+		if whole == nil {
+			return json.RawMessage("{}")
 		}
 	} else {
 		for part := range strings.SplitSeq(name, ".") {
@@ -161,7 +171,7 @@ func (c *client) register(params json.RawMessage) {
 			_ = json.Unmarshal(r.RegisterOptions, &reg.files)
 		}
 		switch r.Method {
-		case protocol.MethodTextDocumentDiagnostic, protocol.MethodTextDocumentDidSave:
+		case protocol.MethodTextDocumentDiagnostic, protocol.MethodTextDocumentDidSave, protocol.MethodTextDocumentDidChange:
 			_ = json.Unmarshal(r.RegisterOptions, &reg)
 		}
 		c.regs[r.ID] = reg

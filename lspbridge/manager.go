@@ -69,6 +69,7 @@ type Manager struct {
 	users    int                   // of Use
 	weighed  time.Time             // when the servers' memory was looked at last
 	leaving  *time.Timer           // stops everything when nobody has come back
+	programs map[slotKey]program   // of servers beside the person's own
 	newFiles map[string]bool       // proposed and not on disk when checked: their first write is a creation
 }
 
@@ -90,7 +91,7 @@ func New(o Options) *Manager {
 	}
 	o.Root = filepath.Clean(o.Root)
 	return &Manager{o: o, log: o.Log, rows: sync.OnceValue(func() []Server { return configured(o.Servers) }),
-		slots: map[slotKey]*slot{}, noticed: map[string]bool{}, told: map[string]FileReport{}, newFiles: map[string]bool{}}
+		slots: map[slotKey]*slot{}, noticed: map[string]bool{}, told: map[string]FileReport{}, newFiles: map[string]bool{}, programs: map[slotKey]program{}}
 }
 
 // text is what the person sees of a file: the buffer, else the disk.
@@ -108,12 +109,14 @@ func (m *Manager) text(path string) (string, bool) {
 	return decodeText(b), true
 }
 
-// slotsFor are the servers that answer for a file, the main one first.
+// slotsFor are the servers that answer for a file: the person's own first, linters last. The first of the table's
+// that fits is taken; where the person has one of their own it is taken if it is there.
 func (m *Manager) slotsFor(path string) []*slot {
 	var main, extra []*slot
+	var fits bool // one of the table
 	look := m.markers.look()
 	for _, row := range m.rows() {
-		if !row.matches(path) || !row.Extra && len(main) > 0 {
+		if !row.matches(path) || !row.Extra && !row.Added && fits {
 			continue
 		}
 		root := look.root(path, m.o.Root, row.Workspace)
@@ -129,6 +132,10 @@ func (m *Manager) slotsFor(path string) []*slot {
 		if len(row.Excluded) > 0 && look.holds(look.root(path, m.o.Root, row.Excluded), row.Excluded) {
 			continue
 		}
+		fits = fits || !row.Extra && !row.Added
+		if !row.Extra && !row.Added && len(main) > 0 && !m.installed(row, root) {
+			continue
+		}
 		if s := m.slot(row, root, path); row.Extra {
 			extra = append(extra, s)
 		} else {
@@ -136,6 +143,31 @@ func (m *Manager) slotsFor(path string) []*slot {
 		}
 	}
 	return append(main, extra...)
+}
+
+// installed reports whether a server's program is there. It is looked for at most once a second.
+func (m *Manager) installed(row Server, root string) bool {
+	if m.o.Dial != nil {
+		return true
+	}
+	key := slotKey{row.ID, root}
+	m.mu.Lock()
+	was, known := m.programs[key]
+	m.mu.Unlock()
+	if known && time.Since(was.at) < lookAgain {
+		return was.there
+	}
+	_, _, err := m.resolve(row, root)
+	m.mu.Lock()
+	m.programs[key] = program{there: err == nil, at: time.Now()}
+	m.mu.Unlock()
+	return err == nil
+}
+
+// program is whether a server's was found, and when it was looked for.
+type program struct {
+	there bool
+	at    time.Time
 }
 
 // slot finds or makes the place of a server. A file outside the project is answered by a server that already runs.

@@ -2,6 +2,7 @@ package lspbridge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -33,6 +34,9 @@ func (c *client) check(ctx context.Context, files []Proposal) (v verdictOf) {
 	if c.commanded() {
 		return verdictOf{state: Pending, reason: c.spec.ID + " waits for the answer to this edit"}
 	}
+	if c.readsDisk() {
+		return c.ofDisk()
+	}
 	release, err := c.lock(ctx)
 	if err != nil {
 		return verdictOf{state: Pending, reason: err.Error()}
@@ -42,7 +46,7 @@ func (c *client) check(ctx context.Context, files []Proposal) (v verdictOf) {
 	scope, others, unsure, err := c.baseline(ctx, files, paths)
 	if err != nil {
 		release()
-		return verdictOf{state: failState(err), reason: c.why(ctx, err), files: c.snapshot()}
+		return verdictOf{state: failState(err), mute: errors.Is(err, errMute), reason: c.why(ctx, err), files: c.snapshot()}
 	}
 	before := c.snapshot()
 	undo := c.lay(files)
@@ -62,7 +66,7 @@ func (c *client) check(ctx context.Context, files []Proposal) (v verdictOf) {
 	c.nudge(others)
 	release()
 	if err != nil {
-		v.state, v.reason = failState(err), c.why(ctx, err)
+		v.state, v.mute, v.reason = failState(err), errors.Is(err, errMute), c.why(ctx, err)
 		v.introduced, v.fixed, v.unchanged = nil, nil, 0
 		return v
 	}

@@ -112,8 +112,8 @@ func (t *tail) telling() string {
 	said := strings.TrimSpace(t.String())
 	line := said[strings.LastIndexByte(said, '\n')+1:]
 	for l := range strings.SplitSeq(said, "\n") {
-		if low := strings.ToLower(strings.TrimSpace(l)); strings.HasPrefix(low, "error") || strings.HasPrefix(low, "panic:") || strings.HasPrefix(low, "fatal") {
-			line = strings.TrimSpace(l)
+		if l = strings.TrimSpace(l); namesError(l) {
+			line = l
 			break
 		}
 	}
@@ -121,4 +121,16 @@ func (t *tail) telling() string {
 		line = line[:300] + "…"
 	}
 	return strings.ToValidUTF8(line, "")
+}
+
+// namesError: "error: …", "panic: …", and what runtimes end with: "TypeError: …", "Error [ERR_MODULE_NOT_FOUND]: …",
+// "pkg.SomeException: …".
+func namesError(line string) bool {
+	low := strings.ToLower(line)
+	if strings.HasPrefix(low, "error") || strings.HasPrefix(low, "panic:") || strings.HasPrefix(low, "fatal") {
+		return true
+	}
+	head, _, ok := strings.Cut(low, ":")
+	name, _, _ := strings.Cut(head, " [")
+	return ok && !strings.ContainsAny(name, " \t/\\(") && (strings.HasSuffix(name, "error") || strings.HasSuffix(name, "exception"))
 }

@@ -51,7 +51,7 @@ func (c *client) settlePush(ctx context.Context, paths []string) error {
 		return c.settleLast(ctx, paths, seq, unversioned)
 	}
 	c.mu.Lock()
-	mute := c.loading() == "" && slices.ContainsFunc(paths, func(p string) bool { return !fresh(p) && c.waited[p] >= muteAfter })
+	mute := c.loading() == "" && slices.ContainsFunc(paths, func(p string) bool { return !fresh(p) && (c.waited[p] >= muteAfter || c.silent()) })
 	c.mu.Unlock()
 	wait, cancel := ctx, context.CancelFunc(func() {})
 	switch {
@@ -88,6 +88,16 @@ func (c *client) settlePush(ctx context.Context, paths []string) error {
 	c.latency = (3*c.latency + time.Since(start)) / 4
 	c.mu.Unlock()
 	return c.settleLast(ctx, paths, seq, unversioned)
+}
+
+// silent: it has never published a thing, and was waited for long enough over several files: it is one for names or
+// classes, and problems are not its business. c.mu is held.
+func (c *client) silent() bool {
+	var sum time.Duration
+	for _, d := range c.waited { // a publish of a file takes its wait away
+		sum += d
+	}
+	return sum >= 2*muteAfter && !c.everSpoke
 }
 
 // settleLast gives a server that has published for the present texts the time to say that it is done with them, or to

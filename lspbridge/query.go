@@ -48,6 +48,9 @@ func (m *Manager) ask(ctx context.Context, path string, several bool, can func(*
 			err = f(ctx, c)
 			release()
 		}
+		if errors.Is(err, errNothing) { // another one may know something
+			continue
+		}
 		if err != nil {
 			if ctx.Err() != nil {
 				err = errors.New(c.why(ctx, err))
@@ -64,6 +67,17 @@ func (m *Manager) ask(ctx context.Context, path string, several bool, can func(*
 		return nil // somebody answered
 	}
 	return errors.Join(errs...)
+}
+
+// errNothing: a server had nothing to say. The next one is asked.
+var errNothing = errors.New("nothing")
+
+// orNothing is errNothing for an empty answer.
+func orNothing(n int) error {
+	if n == 0 {
+		return errNothing
+	}
+	return nil
 }
 
 // acquaint makes sure that a server has read its project before it is asked of it for the first time. Some (pyright) go
@@ -118,7 +132,7 @@ func (m *Manager) locations(ctx context.Context, path string, p Position, method
 				out = append(out, Location{file, conv.in(file, l.Range)})
 			}
 		}
-		return nil
+		return orNothing(len(out))
 	})
 	return out, err
 }
@@ -149,11 +163,13 @@ func (m *Manager) Hover(ctx context.Context, path string, p Position) (string, e
 	var text string
 	err := m.one(ctx, path, func(k *capabilities) bool { return has(k.Hover) }, "hover", func(ctx context.Context, c *client) error {
 		var h *struct{ Contents json.RawMessage }
-		if err := c.call(ctx, protocol.MethodTextDocumentHover, c.at(path, p), &h); err != nil || h == nil {
+		if err := c.call(ctx, protocol.MethodTextDocumentHover, c.at(path, p), &h); err != nil {
 			return err
 		}
-		text = lsp.HoverText(h.Contents)
-		return nil
+		if h != nil {
+			text = lsp.HoverText(h.Contents)
+		}
+		return orNothing(len(text))
 	})
 	return text, err
 }
@@ -167,7 +183,7 @@ func (m *Manager) DocumentSymbols(ctx context.Context, path string) ([]Symbol, e
 			return err
 		}
 		out = c.symbols(path, list)
-		return nil
+		return orNothing(len(out))
 	})
 	return out, err
 }
@@ -206,6 +222,9 @@ func (m *Manager) PrepareCallHierarchy(ctx context.Context, path string, p Posit
 		for _, i := range list {
 			out = append(out, c.callItem(i, path, nil))
 		}
+		if err == nil {
+			err = orNothing(len(list))
+		}
 		return err
 	})
 	return out, err
@@ -241,6 +260,9 @@ func (m *Manager) calls(ctx context.Context, path string, p Position, method str
 	var out []CallItem
 	err := m.one(ctx, path, func(k *capabilities) bool { return has(k.CallHierarchy) }, "call hierarchy", func(ctx context.Context, c *client) error {
 		items, err := c.prepare(ctx, path, p)
+		if err == nil {
+			err = orNothing(len(items))
+		}
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package lspbridge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os/exec"
@@ -29,6 +30,9 @@ func (m *Manager) Diagnostics(ctx context.Context, path string) FileReport {
 // report settles the files as they are and says what is known of them; all opens every one of them for servers that
 // only look at open documents.
 func (c *client) report(ctx context.Context, paths []string, all bool) verdictOf {
+	if c.readsDisk() {
+		return c.ofDisk()
+	}
 	release, err := c.lock(ctx)
 	if err != nil {
 		return verdictOf{state: Pending, reason: err.Error()}
@@ -54,7 +58,7 @@ func (c *client) report(ctx context.Context, paths []string, all bool) verdictOf
 		ask = c.stillThere(ask)
 	}
 	if err := c.settle(ctx, ask); err != nil {
-		v.state, v.reason = failState(err), c.why(ctx, err)
+		v.state, v.mute, v.reason = failState(err), errors.Is(err, errMute), c.why(ctx, err)
 	}
 	v.files = c.snapshot()
 	c.mu.Lock()

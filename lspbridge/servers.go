@@ -11,7 +11,7 @@ import (
 type Server struct {
 	ID         string
 	Extensions []string   // with the dot; "" entries never match
-	Filenames  []string   // whole base names, e.g. Dockerfile
+	Filenames  []string   // whole base names, e.g. Dockerfile; globs allowed
 	Workspace  []string   // what the root of many projects holds; looked for before Markers, so that one server serves them all
 	Markers    []string   // what the project's root holds; globs allowed; the nearest one wins
 	Outermost  []string   // the outermost marker wins, but not from above a folder that holds one of these
@@ -23,6 +23,7 @@ type Server struct {
 	Init       string     // JSON: initializationOptions
 	Settings   string     // JSON object: answers workspace/configuration by dotted section
 	Install    string     // how a person gets it
+	Added      bool       // the person's own, not of the table: it takes nobody's place
 	Extra      bool       // answers beside another server for the same file (linters): diagnostics and actions only
 	Quirks     Quirks
 }
@@ -130,13 +131,13 @@ func Servers() []Server {
 		{ID: "ocaml-lsp", Extensions: []string{".ml", ".mli"}, Markers: []string{"dune-project", "dune-workspace", "*.opam"}, Commands: [][]string{{"ocamllsp"}}, Install: "opam install ocaml-lsp-server"},
 		{ID: "terraform", Extensions: []string{".tf", ".tfvars"}, Markers: []string{".terraform.lock.hcl", ".terraform", "*.tf"}, Commands: [][]string{{"terraform-ls", "serve"}}, Install: "https://github.com/hashicorp/terraform-ls"},
 		{ID: "texlab", Extensions: []string{".tex", ".bib"}, Markers: []string{".latexmkrc", "latexmkrc", ".texlabroot"}, Commands: [][]string{{"texlab"}}, Install: "cargo install --locked texlab"},
-		{ID: "dockerfile", Extensions: []string{".dockerfile"}, Filenames: []string{"Dockerfile", "Containerfile"}, Commands: [][]string{{"docker-langserver", "--stdio"}}, Install: npm("dockerfile-language-server-nodejs")},
+		{ID: "dockerfile", Extensions: []string{".dockerfile"}, Filenames: []string{"Dockerfile", "Containerfile", "Dockerfile.*", "Containerfile.*"}, Commands: [][]string{{"docker-langserver", "--stdio"}}, Install: npm("dockerfile-language-server-nodejs")},
 		{ID: "gleam", Extensions: []string{".gleam"}, Markers: []string{"gleam.toml"}, Commands: [][]string{{"gleam", "lsp"}}, Install: "https://gleam.run/getting-started/installing"},
 		{ID: "clojure-lsp", Extensions: []string{".clj", ".cljs", ".cljc", ".edn"}, Markers: []string{"deps.edn", "project.clj", "shadow-cljs.edn", "bb.edn", "build.boot"}, Commands: [][]string{{"clojure-lsp"}}, Install: "https://clojure-lsp.io/installation"},
 		{ID: "nixd", Extensions: []string{".nix"}, Markers: []string{"flake.nix"}, Commands: [][]string{{"nixd"}, {"nil"}}, Install: "nix profile install nixpkgs#nixd"},
 		{ID: "tinymist", Extensions: []string{".typ", ".typc"}, Markers: []string{"typst.toml"}, Commands: [][]string{{"tinymist", "lsp"}}, Install: "cargo install --locked tinymist-cli"},
 		{ID: "haskell", Extensions: []string{".hs", ".lhs"}, Markers: []string{"hie.yaml", "stack.yaml", "cabal.project", "*.cabal", "package.yaml"}, Commands: [][]string{{"haskell-language-server-wrapper", "--lsp"}}, Install: "ghcup install hls"},
-		{ID: "prisma", Extensions: []string{".prisma"}, Markers: []string{"schema.prisma", "package.json"}, Commands: [][]string{{"prisma-language-server", "--stdio"}}, Install: npm("@prisma/language-server")},
+		{ID: "prisma", Extensions: []string{".prisma"}, Markers: []string{"schema.prisma", "package.json"}, Commands: [][]string{{"prisma-language-server", "--stdio"}}, Settings: `{"prisma":{"enableDiagnostics":true}}`, Install: npm("@prisma/language-server")},
 		{ID: "julials", Extensions: []string{".jl"}, Markers: []string{"Project.toml", "JuliaProject.toml"},
 			Commands: [][]string{{"julia", "--startup-file=no", "--history-file=no", "-e", "using LanguageServer; runserver()"}}, Install: `julia -e 'using Pkg; Pkg.add("LanguageServer")'`},
 		{ID: "taplo", Extensions: []string{".toml"}, Commands: [][]string{{"taplo", "lsp", "stdio"}}, Install: npm("@taplo/cli")},
@@ -144,7 +145,8 @@ func Servers() []Server {
 	}
 }
 
-// configured applies the overrides to the table: changed rows keep their place, new ones come first.
+// configured applies the overrides to the table: changed rows keep their place, new ones come first. They answer beside
+// those of the table, as in OpenCode: a linter of class names for .tsx leaves TypeScript its files.
 func configured(over map[string]ServerConfig) []Server {
 	rows := Servers()
 	known := map[string]bool{}
@@ -163,7 +165,7 @@ func configured(over map[string]ServerConfig) []Server {
 	var added []Server
 	for id, c := range over {
 		if !known[id] && !c.Disabled && len(c.Command) > 0 {
-			added = append(added, c.apply(Server{ID: id, Install: "see lsp." + id + ".command in the configuration"}))
+			added = append(added, c.apply(Server{ID: id, Added: true, Install: "see lsp." + id + ".command in the configuration"}))
 		}
 	}
 	slices.SortFunc(added, func(a, b Server) int { return strings.Compare(a.ID, b.ID) })
@@ -195,6 +197,7 @@ func (c ServerConfig) apply(r Server) Server {
 	}
 	if len(c.Initialization) > 0 {
 		r.Init = mergeJSON(r.Init, c.Initialization)
+		r.Settings = withInitialization(r.Settings, c.Initialization)
 	}
 	if len(c.Settings) > 0 {
 		r.Settings = mergeJSON(r.Settings, c.Settings)
@@ -222,110 +225,34 @@ func mergeJSON(base string, over json.RawMessage) string {
 	return string(out)
 }
 
+// withInitialization makes a server's options answers to workspace/configuration, too: OpenCode has one setting for
+// both, and servers that only ask get them nowhere else. The settings of a section without a name (eslint) are the whole.
+func withInitialization(settings string, options json.RawMessage) string {
+	var object map[string]json.RawMessage
+	if json.Unmarshal(options, &object) != nil || object == nil {
+		return settings
+	}
+	if settings == "" {
+		settings = "{}"
+	}
+	var whole map[string]json.RawMessage
+	if json.Unmarshal([]byte(settings), &whole) == nil && whole[""] != nil {
+		options, _ = json.Marshal(map[string]json.RawMessage{"": options})
+	}
+	return mergeJSON(settings, options)
+}
+
 func (s Server) matches(path string) bool {
 	base := filepath.Base(path)
-	if slices.Contains(s.Filenames, base) {
+	if strings.HasSuffix(base, ".dockerignore") { // Dockerfile.dockerignore is no Dockerfile
+		return slices.Contains(s.Extensions, ".dockerignore")
+	}
+	if slices.ContainsFunc(s.Filenames, func(name string) bool {
+		ok, _ := filepath.Match(name, base)
+		return ok || name == base
+	}) {
 		return true
 	}
 	ext := strings.ToLower(filepath.Ext(base))
 	return ext != "" && slices.Contains(s.Extensions, ext)
-}
-
-// commentedJSON reports a file that is JSON with comments by what reads it, whatever its name ends with.
-func commentedJSON(path string) bool {
-	base := strings.ToLower(filepath.Base(path))
-	stem, _, _ := strings.Cut(base, ".")
-	switch {
-	case stem == "tsconfig" || stem == "jsconfig" || strings.HasPrefix(base, "tsconfig-") || strings.HasPrefix(base, "jsconfig-"):
-		return true
-	case filepath.Base(filepath.Dir(path)) == ".vscode":
-		return true
-	}
-	return slices.Contains([]string{".eslintrc.json", "tslint.json", "devcontainer.json", ".devcontainer.json", "api-extractor.json", "language-configuration.json",
-		".oxlintrc.json", "typedoc.json", "nx.json", "turbo.json", "pyrightconfig.json", ".luarc.json"}, base)
-}
-
-// languageID is LSP's name for a file's language.
-func languageID(path string) string {
-	switch base := filepath.Base(path); base {
-	case "go.mod":
-		return "go.mod"
-	case "go.work":
-		return "go.work"
-	case "Dockerfile", "Containerfile":
-		return "dockerfile"
-	case "CMakeLists.txt":
-		return "cmake"
-	case "Gemfile", "Rakefile":
-		return "ruby"
-	case ".bashrc", ".bash_profile", ".profile":
-		return "shellscript"
-	}
-	switch ext := strings.ToLower(filepath.Ext(path)); ext {
-	case ".json":
-		if commentedJSON(path) {
-			return "jsonc"
-		}
-		return "json"
-	case ".ts", ".mts", ".cts":
-		return "typescript"
-	case ".tsx":
-		return "typescriptreact"
-	case ".js", ".mjs", ".cjs":
-		return "javascript"
-	case ".jsx":
-		return "javascriptreact"
-	case ".py", ".pyi":
-		return "python"
-	case ".c", ".h":
-		return "c"
-	case ".cpp", ".cc", ".cxx", ".c++", ".hpp", ".hh", ".hxx", ".h++":
-		return "cpp"
-	case ".cu":
-		return "cuda-cpp"
-	case ".m":
-		return "objective-c"
-	case ".mm":
-		return "objective-cpp"
-	case ".rs":
-		return "rust"
-	case ".sh", ".bash", ".ksh":
-		return "shellscript"
-	case ".yml", ".yaml":
-		return "yaml"
-	case ".htm", ".html":
-		return "html"
-	case ".kt", ".kts":
-		return "kotlin"
-	case ".cs", ".csx":
-		return "csharp"
-	case ".fs", ".fsi", ".fsx":
-		return "fsharp"
-	case ".rb", ".rake", ".gemspec", ".ru":
-		return "ruby"
-	case ".ex", ".exs":
-		return "elixir"
-	case ".ml", ".mli":
-		return "ocaml"
-	case ".tf":
-		return "terraform"
-	case ".tfvars":
-		return "terraform-vars"
-	case ".tex":
-		return "latex"
-	case ".bib":
-		return "bibtex"
-	case ".hs":
-		return "haskell"
-	case ".lhs":
-		return "literate haskell"
-	case ".jl":
-		return "julia"
-	case ".clj", ".cljs", ".cljc", ".edn":
-		return "clojure"
-	case ".typ", ".typc":
-		return "typst"
-	default: // go, java, json, jsonc, css, scss, less, lua, php, swift, zig, dart, vue, svelte, astro, nix, prisma, gleam, toml …
-		return strings.TrimPrefix(ext, ".")
-	}
 }

@@ -102,7 +102,7 @@ func TestSettingsBySection(t *testing.T) {
 			t.Errorf("%q: %s, want %s", name, got, want)
 		}
 	}
-	if got := string(section("", "x")); got != "null" {
+	if got := string(section("", "x")) + string(section("", "")); got != "null{}" {
 		t.Errorf("no settings: %s", got)
 	}
 }

@@ -29,6 +29,7 @@ type slot struct {
 	run     int           // counts starts, so that an old run's end is told from the present one's
 	program string        // what was started last, as it lay on disk; "" when none was found
 	looked  time.Time     // when it was looked for last while off
+	objects bool          // a run before asked for settings that there are none of, and ended: null may have killed it
 }
 
 type slotState int
@@ -230,6 +231,7 @@ func (s *slot) bring(run int, reopen []string, c *client, err error, started cha
 		}
 	}
 	_ = c.peer.Close()
+	s.remember(c)
 	s.crashed(run, err, open)
 }
 
@@ -240,7 +242,7 @@ func (s *slot) launch(ctx context.Context) (*client, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := newClient(s.spec, s.root, s.m.host(), s.m.log)
+		c := s.newClient(s.spec)
 		c.connect(r, w)
 		return c, s.handshake(ctx, c)
 	}
@@ -255,10 +257,25 @@ func (s *slot) launch(ctx context.Context) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := newClient(row, s.root, s.m.host(), s.m.log)
+	c := s.newClient(row)
 	c.proc = proc
 	c.connect(proc.stdout, proc.stdin)
 	return c, s.handshake(ctx, c)
+}
+
+func (s *slot) newClient(row Server) *client {
+	c := newClient(row, s.root, s.m.host(), s.m.log)
+	s.mu.Lock()
+	c.objects = s.objects
+	s.mu.Unlock()
+	return c
+}
+
+// remember takes from a run that has ended what the next one must know.
+func (s *slot) remember(c *client) {
+	s.mu.Lock()
+	s.objects = s.objects || c.noSettings.Load()
+	s.mu.Unlock()
 }
 
 func (s *slot) handshake(ctx context.Context, c *client) error {
@@ -266,6 +283,7 @@ func (s *slot) handshake(ctx context.Context, c *client) error {
 	if err == nil {
 		return nil
 	}
+	s.remember(c)
 	garbage := c.garbage()
 	if c.proc != nil {
 		c.proc.kill()

@@ -2,6 +2,7 @@ package lspbridge
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -30,6 +31,10 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 		return verdictOf{state: Pending, reason: c.spec.ID + " is checking another proposal"}
 	}
 	defer func() { c.txn <- struct{}{} }()
+	if c.readsDisk() {
+		c.tell(files, created)
+		return c.ofDisk()
+	}
 	paths := pathsOf(files)
 	if c.sync(slices.DeleteFunc(c.withBuffers(nil), func(p string) bool { return slices.Contains(paths, p) })) {
 		half, cancel := context.WithTimeout(ctx, recallWait) // what was typed elsewhere is not this change's doing
@@ -46,7 +51,7 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 		err = c.discover(ctx, files, scope)
 	}
 	if err != nil {
-		return verdictOf{state: failState(err), reason: c.why(ctx, err), files: c.snapshot()}
+		return verdictOf{state: failState(err), mute: errors.Is(err, errMute), reason: c.why(ctx, err), files: c.snapshot()}
 	}
 	v := c.compare(before, c.snapshot(), paths)
 	if !known {
