@@ -220,6 +220,8 @@ type TurnData struct {
 	Tasks *TaskSpend `json:"tasks,omitempty"`
 	// Rejected: the person said no without a word, which ended it.
 	Rejected bool `json:"rejected,omitempty"`
+	// Undone: the model itself says that nothing of what was asked could be done.
+	Undone bool `json:"undone,omitempty"`
 	// ContextUsed and ContextSize in tokens, for a meter; size 0 is unknown.
 	ContextUsed int `json:"contextUsed,omitempty"`
 	ContextSize int `json:"contextSize,omitempty"`

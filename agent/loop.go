@@ -327,8 +327,10 @@ func (t *turn) finish(ctx context.Context, set *setup, a *answer, failed error) 
 			return "", false // it happens after tool results; asking again helps
 		}
 		t.notice("warning", "The model gave an empty answer twice. Ask again, or choose another model.")
+		t.end.Undone = true
 		return TurnEnd, true
 	}
+	t.end.Undone = a.stop == provider.StopUndone
 	return TurnEnd, true
 }
 

@@ -33,7 +33,10 @@ func runCommand() *cobra.Command {
 conversation begins: a prompt at a time, with completion of /commands and @files, until Ctrl-D.
 
 Every proposed change is shown as a diff, headed by the problems it fixes and introduces, and asked per hunk.
-Without a terminal it shows the same and applies nothing, unless --approve all is given.`,
+Without a terminal it shows the same and applies nothing, unless --approve all is given.
+
+It ends with 0 when the agent came to an end of its own, even where problems are left (the last line, and "left" of --json, say
+which) or a change was not accepted; with 1 when the model failed, was cut off, or says itself that it could do nothing.`,
 		Example: `  pillion run
   pillion run "fix all errors"
   pillion run --model anthropic/claude-sonnet-5-5 "add a test for the parser"
@@ -161,6 +164,9 @@ func run(ctx context.Context, f runFlags, args []string, out, errOut io.Writer) 
 		return exitCode(exitError) // what was asked is not done
 	case agent.TurnCancelled:
 		return exitCode(exitCancelled)
+	}
+	if sum.Undone {
+		return exitCode(exitError)
 	}
 	return nil
 }

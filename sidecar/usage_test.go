@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -34,5 +35,33 @@ func TestAWrongCommandLineIsSaidAndIsNoSuccess(t *testing.T) {
 func TestAnEmptyConfigurationShowsNothingAsSwitchedOff(t *testing.T) {
 	if out, err := execLine(t, "", "config", "show", "-C", t.TempDir()); err != nil || out != "{}\n" {
 		t.Errorf("%v %s", err, out)
+	}
+}
+
+// A script that starts `pillion run` learns by the exit code whether anything of what it asked for could be done.
+func TestRunEndsWithFailureWhereNothingCouldBeDone(t *testing.T) {
+	home := atHome(t)
+	t.Setenv("PILLION_MODEL", "builtin/quickfix")
+	put(t, filepath.Join(home, "config", "pillion", "pillion.jsonc"), `{"lsp": false}`)
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "a.go"), "package a\n\nfunc f() { nobody }\n")
+	for prompt, want := range map[string]exitCode{
+		"fix all errors":   exitError, // nobody can say what they are
+		"rename a to b":    exitError,
+		"format":           exitError,
+		"write me a poem":  exitError,
+		"fix errors in no": exitError,
+		"help":             0,
+	} {
+		for _, flags := range [][]string{nil, {"--json"}} {
+			out, err := execLine(t, "", append([]string{"run", "-C", dir, prompt}, flags...)...)
+			var code exitCode
+			if err != nil && !errors.As(err, &code) || code != want {
+				t.Errorf("%s %v: %v, want exit code %d\n%s", prompt, flags, err, want, out)
+			}
+			if flags != nil && strings.Contains(out, `"undone":true`) != (want != 0) {
+				t.Errorf("%s: the result says\n%s", prompt, out)
+			}
+		}
 	}
 }

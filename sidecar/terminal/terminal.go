@@ -76,6 +76,7 @@ type Terminal struct {
 type Summary struct {
 	Stop       agent.StopReason `json:"stop"`
 	Error      string           `json:"error,omitempty"`
+	Undone     bool             `json:"undone,omitempty"` // the model itself says that it could do nothing of what was asked
 	Text       string           `json:"text"`
 	Changes    []Change         `json:"changes"`
 	Fixed      int              `json:"fixed"`
@@ -242,7 +243,7 @@ func (t *Terminal) event(e agent.Event) {
 			t.wait("")
 			t.clear()
 			t.newline()
-			t.summary.Stop, t.summary.Error, t.summary.Usage, t.summary.Cost, t.summary.Steps = d.Stop, d.Error, d.Usage, d.Cost, d.Steps
+			t.summary.Stop, t.summary.Error, t.summary.Usage, t.summary.Cost, t.summary.Steps, t.summary.Undone = d.Stop, d.Error, d.Usage, d.Cost, d.Steps, d.Undone
 		}
 	}
 }

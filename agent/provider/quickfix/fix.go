@@ -205,7 +205,7 @@ func (f *fixer) report(start, left []problem, asFarAs string) {
 	case f.refused > 0:
 		f.say("Nothing was changed: what I proposed was not applied.\n")
 	default:
-		f.say("I could fix none of the %s.\n", plural(len(start), "error"))
+		f.cannot("I could fix none of the %s.\n", plural(len(start), "error"))
 	}
 	if len(f.stubs) > 0 {
 		f.say("\nThese are stubs that panic until you write them:\n")

@@ -46,7 +46,7 @@ func (d diagnosis) errors() []problem {
 // diagnose asks for the problems of a file, a folder or the whole project. When there is no answer it says so.
 func diagnose(w *walk, where string) diagnosis {
 	if !w.offered["lsp"] {
-		w.say("I work through language servers, and the `lsp` tool is switched off here. Switch it on, or choose another model (`pillion models`).")
+		w.cannot("I work through language servers, and the `lsp` tool is switched off here. Switch it on, or choose another model (`pillion models`).")
 		return diagnosis{}
 	}
 	input := map[string]any{"operation": "diagnostics"}
@@ -55,16 +55,16 @@ func diagnose(w *walk, where string) diagnosis {
 	}
 	r := w.call("lsp", input)
 	if strings.HasPrefix(r.text, "File not found: ") {
-		w.say("There is no file or folder %s here.\n\n%s", where, help)
+		w.cannot("There is no file or folder %s here.\n\n%s", where, help)
 		return diagnosis{}
 	}
 	if r.failed {
-		w.say("The language servers could not say what is wrong%s: %s", in(where), r.text)
+		w.cannot("The language servers could not say what is wrong%s: %s", in(where), r.text)
 		return diagnosis{}
 	}
 	known, doubt := certainty(r.text)
 	if !known {
-		w.say("I do not know what is wrong%s: %s.", in(where), doubt)
+		w.cannot("I do not know what is wrong%s: %s.", in(where), doubt)
 		return diagnosis{}
 	}
 	return diagnosis{ok: true, problems: parseProblems(r.text), doubt: doubt}

@@ -32,6 +32,9 @@ func (Provider) Stream(ctx context.Context, req *provider.Request, emit func(pro
 	w := newWalk(req)
 	w.play(func() { run(w) })
 	stop := provider.StopEnd
+	if w.undone {
+		stop = provider.StopUndone
+	}
 	for _, line := range w.text {
 		// word by word, as a person reads; the loop joins what waits
 		for _, word := range strings.SplitAfter(line, " ") {
@@ -78,6 +81,7 @@ type walk struct {
 	next     int
 	text     []string // said since the last answered call
 	pending  []call
+	undone   bool // nothing of what was asked could be done
 }
 
 // frontier unwinds a script at its first unanswered call.
@@ -135,6 +139,12 @@ func (w *walk) play(script func()) {
 // say adds a line of the answer.
 func (w *walk) say(format string, a ...any) {
 	w.text = append(w.text, fmt.Sprintf(format, a...))
+}
+
+// cannot is say where nothing of what was asked can be done.
+func (w *walk) cannot(format string, a ...any) {
+	w.undone = true
+	w.say(format, a...)
 }
 
 // call returns the answer of a tool, or ends this step with the call.

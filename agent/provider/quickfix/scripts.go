@@ -24,6 +24,7 @@ func run(w *walk) {
 		uses(w, r)
 	default:
 		w.say("%s", help)
+		w.undone = !strings.EqualFold(strings.Trim(w.prompt, " \n.!?"), "help")
 	}
 }
 
@@ -50,13 +51,13 @@ type symbol struct {
 // locate finds the declaration of a name. It says why when there is none, or several.
 func locate(w *walk, name, where string) (symbol, bool) {
 	if !w.offered["lsp"] {
-		w.say("I work through language servers, and the `lsp` tool is switched off here.")
+		w.cannot("I work through language servers, and the `lsp` tool is switched off here.")
 		return symbol{}, false
 	}
 	short := name[strings.LastIndexAny(name, ".#")+1:]
 	r := w.call("lsp", map[string]any{"operation": "workspaceSymbol", "query": short})
 	if r.failed {
-		w.say("The language servers could not look for %s: %s", name, r.text)
+		w.cannot("The language servers could not look for %s: %s", name, r.text)
 		return symbol{}, false
 	}
 	var found []symbol
@@ -71,9 +72,9 @@ func locate(w *walk, name, where string) (symbol, bool) {
 	case 1:
 		return found[0], true
 	case 0:
-		w.say("I found no declaration of %s%s. Names are case-sensitive.", name, in(where))
+		w.cannot("I found no declaration of %s%s. Names are case-sensitive.", name, in(where))
 	default:
-		w.say("%s is declared in %s:\n\n", name, plural(len(found), "place"))
+		w.cannot("%s is declared in %s:\n\n", name, plural(len(found), "place"))
 		for _, s := range found {
 			w.say("- %s:%s:%s %s\n", s.path, s.line, s.column, s.rest)
 		}
@@ -103,7 +104,7 @@ func within(path, where string) bool {
 
 func rename(w *walk, q request) {
 	if q.name == "" || q.to == "" {
-		w.say("Say both names: rename OLD to NEW.")
+		w.cannot("Say both names: rename OLD to NEW.")
 		return
 	}
 	s, ok := locate(w, q.name, q.where)
@@ -116,7 +117,7 @@ func rename(w *walk, q request) {
 	case r.failed && refused(r.text):
 		w.say("Not renamed: the change was not accepted.")
 	case r.failed:
-		w.say("%s could not be renamed: %s", q.name, r.text)
+		w.cannot("%s could not be renamed: %s", q.name, r.text)
 	default:
 		w.say("Renamed %s to %s.", q.name, to)
 	}
@@ -129,7 +130,7 @@ func uses(w *walk, q request) {
 	}
 	r := w.call("lsp", map[string]any{"operation": "findReferences", "filePath": s.path, "line": number(s.line), "character": number(s.column)})
 	if r.failed {
-		w.say("The uses of %s could not be found: %s", q.name, r.text)
+		w.cannot("The uses of %s could not be found: %s", q.name, r.text)
 		return
 	}
 	files := map[string][]string{}
@@ -158,7 +159,7 @@ func uses(w *walk, q request) {
 // eachFile runs one operation over a file, or over the source files of a folder or the project.
 func eachFile(w *walk, where, operation, done string) {
 	if !w.offered["lsp"] {
-		w.say("I work through language servers, and the `lsp` tool is switched off here.")
+		w.cannot("I work through language servers, and the `lsp` tool is switched off here.")
 		return
 	}
 	paths := []string{where}
@@ -192,6 +193,7 @@ func eachFile(w *walk, where, operation, done string) {
 	for _, f := range failures {
 		w.say("- %s\n", f)
 	}
+	w.undone = len(failures) > 0 && len(changedFiles) == 0 && refusals == 0
 }
 
 // sources lists the files that language servers format.
@@ -202,7 +204,7 @@ func sources(w *walk, where string) []string {
 	}
 	r := w.call("glob", input)
 	if r.failed {
-		w.say("The files%s could not be listed: %s", in(where), r.text)
+		w.cannot("The files%s could not be listed: %s", in(where), r.text)
 		return nil
 	}
 	var out []string
@@ -213,7 +215,7 @@ func sources(w *walk, where string) []string {
 	}
 	sort.Strings(out)
 	if len(out) == 0 {
-		w.say("There are no source files%s that I know.", in(where))
+		w.cannot("There are no source files%s that I know.", in(where))
 	}
 	return out
 }
