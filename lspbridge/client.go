@@ -83,8 +83,10 @@ type host struct {
 	buffer  func(path string) (string, bool)     // the buffer alone
 	unsaved func(s Server, root string) []string // files of this server that are not on disk as the person sees them
 	apply   func(ctx context.Context, label string, edit lsp.WorkspaceEdit, c *client) error
-	notice  func(server, text string) // something a person should know, once
-	changed func(paths []string)      // problems changed outside a proposal; nil when nobody listens
+	// tsserver asks the TypeScript server of a project something for another server; nil: there is none to ask
+	tsserver func(ctx context.Context, root, command string, args json.RawMessage) json.RawMessage
+	notice   func(server, text string) // something a person should know, once
+	changed  func(paths []string)      // problems changed outside a proposal; nil when nobody listens
 }
 
 // capabilities are what initialize answered, as far as we ask.

@@ -106,6 +106,9 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 		c.bump()
 		c.mu.Unlock()
 		return nil, nil
+	case "tsserver/request":
+		c.relay(r.Params)
+		return nil, nil
 	case "vscode/content": // a schema from the network: nobody has been asked whether it may be fetched, so it demands nothing
 		return "{}", nil
 	case "eslint/confirmESLintExecution":

@@ -141,6 +141,11 @@ func (m *Manager) slotsFor(path string) []*slot {
 		} else {
 			main = append(main, s)
 		}
+		if row.ID == vueID {
+			if s := m.besideVue(look, path, root); s != nil {
+				main = append(main, s)
+			}
+		}
 	}
 	return append(main, extra...)
 }
@@ -168,6 +173,7 @@ func (m *Manager) installed(row Server, root string) bool {
 type program struct {
 	there bool
 	at    time.Time
+	place string // of a package
 }
 
 // slot finds or makes the place of a server. A file outside the project is answered by a server that already runs.
@@ -292,7 +298,7 @@ func (m *Manager) host() host {
 	if m.o.Diagnostics != nil {
 		changed = m.live
 	}
-	return host{text: m.text, buffer: m.buffer, unsaved: m.unsaved, changed: changed, notice: m.notice,
+	return host{text: m.text, tsserver: m.tsserver, buffer: m.buffer, unsaved: m.unsaved, changed: changed, notice: m.notice,
 		apply: func(ctx context.Context, label string, edit lsp.WorkspaceEdit, c *client) error {
 			if m.o.ApplyEdit == nil {
 				return errors.New("edits of a server's own accord are not accepted here")

@@ -253,6 +253,7 @@ func (s *slot) launch(ctx context.Context) (*client, error) {
 	s.mu.Lock()
 	s.program = fingerprint(argv[0])
 	s.mu.Unlock()
+	row = s.m.webProject(row, argv, s.root)
 	proc, err := startProcess(argv, s.root, row.Env, s.m.o.Start)
 	if err != nil {
 		return nil, err
