@@ -49,6 +49,13 @@ func (a *app) settle(ctx context.Context, s agent.SessionInfo, raw json.RawMessa
 		if f.Kind == change.Rename {
 			path = f.NewPath
 		}
+		if f.Encoding == change.Link {
+			target, err := os.Readlink(path)
+			if (err == nil) != (f.Kind != change.Delete) || err == nil && target != f.New {
+				return agent.ChangeFailed
+			}
+			continue
+		}
 		now, err := files.Open(path, nil)
 		if err != nil || now.Exists != (f.Kind != change.Delete) || now.Exists && now.Text != f.New && "\ufeff"+now.Text != f.New {
 			return agent.ChangeFailed

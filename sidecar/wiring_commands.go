@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -37,7 +38,7 @@ func (a *app) watch(root string, find *search.Searcher, buffers files.Buffers) b
 	}
 	t := a.trees[root]
 	if t == nil {
-		t = &checkpoint.Tree{Root: root, Blobs: a.blobs, List: find.Files}
+		t = &checkpoint.Tree{Root: root, Blobs: a.blobs, List: find.FilesAndLinks}
 		a.trees[root] = t
 	}
 	return &commandWatch{session: a.runtime.Session, tree: t, whole: a.blobs.Load, buffers: buffers}
@@ -111,11 +112,43 @@ func (w *commandWatch) told(ctx context.Context, s *agent.Session, seq int64) ma
 	return out
 }
 
+// linked is what a command did to a symbolic link, or to a file whose place one took or left.
+func linked(c checkpoint.Change) (change.File, bool) {
+	as := func(b []byte, mode os.FileMode) (text, encoding string, perm uint32) {
+		if mode == os.ModeSymlink {
+			return string(b), change.Link, 0
+		}
+		text, kind := files.Decode(b)
+		return text, string(kind), uint32(mode)
+	}
+	f := change.File{Path: c.Path, Kind: change.Edit, Binary: true}
+	old, oldKind, oldMode := as(c.Before, c.OldMode)
+	now, nowKind, newMode := as(c.After, c.NewMode)
+	switch {
+	case !c.Existed && !c.Exists:
+		return f, false
+	case !c.Existed:
+		f.Kind, f.New, f.Encoding = change.Create, now, nowKind
+	case !c.Exists:
+		f.Kind, f.Old, f.Encoding = change.Delete, old, oldKind
+	default:
+		f.Old, f.New, f.Encoding, f.OldEncoding = old, now, nowKind, oldKind
+		f.Mode, f.OldMode = newMode, oldMode
+	}
+	return f, f.Old != f.New || oldKind != nowKind
+}
+
 // set is what the command did, as a change set.
 func (w *commandWatch) set(run builtin.CommandRun, changes []checkpoint.Change, told map[string]change.File, unsaved map[string]string) *change.Set {
 	var list []change.File
 	for _, c := range changes {
 		f := change.File{Path: c.Path, Kind: change.Edit, OldMode: uint32(c.OldMode)}
+		if c.OldMode == os.ModeSymlink || c.NewMode == os.ModeSymlink {
+			if f, ok := linked(c); ok {
+				list = append(list, f)
+			}
+			continue
+		}
 		old, oldKind := files.Decode(c.Before)
 		now, nowKind := files.Decode(c.After)
 		f.Old, f.New, f.Encoding = old, now, string(nowKind)

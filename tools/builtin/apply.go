@@ -97,6 +97,12 @@ func (e Env) rebase(set *change.Set) (*change.Set, []string, error) {
 	var notes []string
 	for i := range out.Files {
 		f := &out.Files[i]
+		if f.Links() {
+			if err := rebaseLink(f); err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
 		now, err := files.Open(f.Path, e.Buffers)
 		if err != nil {
 			return nil, nil, pathError(f.Path, err)
@@ -155,10 +161,19 @@ func capLines(text string, n int) string {
 }
 
 func (e Env) write(ctx context.Context, set *change.Set) error {
-	if e.Applier != nil {
-		return e.Applier.Apply(ctx, set)
+	if e.Applier == nil {
+		return e.WriteDisk(ctx, set)
 	}
-	return e.WriteDisk(ctx, set)
+	links, rest := split(set)
+	if len(rest.Files) > 0 {
+		if err := e.Applier.Apply(ctx, rest); err != nil {
+			return err
+		}
+	}
+	if len(links.Files) > 0 {
+		return e.WriteDisk(ctx, links)
+	}
+	return nil
 }
 
 // WriteDisk writes a set's new texts to the disk, all or nothing, in the files' own encodings. BaseHash of each
@@ -170,6 +185,10 @@ func (e Env) WriteDisk(ctx context.Context, set *change.Set) error {
 			if e.dirty(place{path: f.Path, real: real(f.Path)}) {
 				return fmt.Errorf("%s has unsaved changes in the editor, which cannot take edits; save or close it first", f.Path)
 			}
+		}
+		if f.Links() {
+			ops = append(ops, linkOps(&f)...)
+			continue
 		}
 		op := files.Op{Kind: files.Write, Path: f.Path, Base: f.BaseHash, Mode: fs.FileMode(f.Mode)}
 		switch f.Kind {

@@ -62,6 +62,12 @@ type File struct {
 	diffed diffed // the script Hunks were cut from; recomputed when the texts are others
 }
 
+// Link is the encoding of a text that is no file's, but where a symbolic link leads; such a member is binary.
+const Link = "link"
+
+// Links says that a symbolic link comes or goes with this member.
+func (f *File) Links() bool { return f.Encoding == Link || f.OldEncoding == Link }
+
 // Ref names a member of an earlier set, or some of its hunks.
 type Ref struct {
 	Set   string   `json:"set"`

@@ -61,6 +61,9 @@ func (f File) undo(mine []Hunk, now Present) (File, []Conflict) {
 		}
 		out.OldEncoding = f.Encoding
 	}
+	if f.Links() && out.Kind == Edit { // a link has no permissions to keep
+		out.Mode, out.OldMode = f.OldMode, f.Mode
+	}
 	return out, conflicts
 }
 
@@ -89,7 +92,7 @@ func (f File) taken(mine []Hunk, now Present) (File, []Conflict) {
 		if text == f.New {
 			return File{Path: f.Path, Kind: Delete, Old: text, Encoding: f.Encoding, Binary: f.Binary, OldMode: f.Mode}, nil
 		}
-		return clash("it was written to since it was created, so it is not deleted")
+		return clash("it was changed since it was created, so it is not deleted")
 	}
 	if !exists {
 		return clash("it is not there any more: deleted, moved, or no file now")

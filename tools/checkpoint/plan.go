@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/pillion-dev/pillion/tools/change"
@@ -209,6 +210,7 @@ func byName(all []*piece, refs []change.Ref) ([]*piece, error) {
 // undo takes a chain's pieces back, one after the other.
 func (g *chain) undo(all []*piece, files *world, load func(*change.Set) (*change.Set, error)) ([]Outcome, []change.File) {
 	files.begin(g.paths)
+	g.links(files)
 	same := func(status Status, reason string) ([]Outcome, []change.File) {
 		out := make([]Outcome, len(g.paths))
 		for i, p := range g.paths {
@@ -241,6 +243,25 @@ func (g *chain) undo(all []*piece, files *world, load func(*change.Set) (*change
 		return same(Conflict, tookPlace)
 	}
 	return g.outcome(files, g.alone(all, files, load))
+}
+
+// links looks at the paths that the newest change made symbolic links: at the links themselves, not where they lead.
+func (g *chain) links(files *world) {
+	seen := map[string]bool{}
+	for _, p := range g.pieces {
+		if seen[p.newAt] {
+			continue
+		}
+		seen[p.newAt] = true
+		f := &p.kept.Files[p.file]
+		if f.Encoding != change.Link || f.Kind == change.Delete {
+			continue
+		}
+		if target, err := os.Readlink(p.newAt); err == nil {
+			s := state{text: target, exists: true, encoding: change.Link, binary: true}
+			files.over[p.newAt], files.first[p.newAt] = s, s
+		}
+	}
 }
 
 // alone says that nobody but the session wrote these files since the oldest change that is taken back.
@@ -293,7 +314,7 @@ func (g *chain) outcome(files *world, plain bool) ([]Outcome, []change.File) {
 		takes = append(takes, change.Ref{Set: p.set, Path: p.path, Hunks: p.hunks})
 	}
 	var members []change.File
-	moved := len(gone) == 1 && len(come) == 1
+	moved := len(gone) == 1 && len(come) == 1 && files.first[gone[0]].encoding != change.Link && files.over[come[0]].encoding != change.Link
 	if moved {
 		from, to := files.first[gone[0]], files.over[come[0]]
 		members = append(members, change.File{Path: gone[0], NewPath: come[0], Kind: change.Rename, Old: from.text, New: to.text, Encoding: to.encoding})

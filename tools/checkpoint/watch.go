@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 )
 
 // Limits of what is looked at around a command. A command never waits longer than lookFor twice and readFor.
@@ -28,7 +30,7 @@ const (
 type Tree struct {
 	Root  string
 	Blobs *Blobs
-	// List gives the files that count, relative to Root with slashes; more says that there are others.
+	// List gives the files and links that count, relative to Root with slashes; more says that there are others.
 	List func(ctx context.Context, root string, limit int) (files []string, more bool, err error)
 
 	mu    sync.Mutex
@@ -51,10 +53,29 @@ type stamp struct {
 
 func stampOf(path string) (stamp, bool) {
 	info, err := os.Lstat(path)
-	if err != nil || !info.Mode().IsRegular() {
+	if err != nil {
 		return stamp{}, false
 	}
-	return stamp{info.Size(), info.ModTime().UnixNano(), info.Mode().Perm(), inode(info)}, true
+	s := stamp{info.Size(), info.ModTime().UnixNano(), info.Mode().Perm(), inode(info)}
+	switch {
+	case info.Mode()&os.ModeSymlink != 0:
+		s.mode = os.ModeSymlink
+	case !info.Mode().IsRegular():
+		return stamp{}, false
+	}
+	return s, true
+}
+
+// content is what a file holds; of a symbolic link only where it leads.
+func (s stamp) content(path string) ([]byte, error) {
+	if s.mode != os.ModeSymlink {
+		return os.ReadFile(path)
+	}
+	target, err := os.Readlink(path)
+	if err == nil && !utf8.ValidString(target) {
+		err = errors.New("the link's target is no UTF-8")
+	}
+	return []byte(target), err
 }
 
 // Look is the files before a command.
@@ -72,7 +93,7 @@ type Change struct {
 	Path             string
 	Before, After    []byte
 	Existed, Exists  bool
-	OldMode, NewMode os.FileMode
+	OldMode, NewMode os.FileMode // os.ModeSymlink alone: a link, and the content is where it leads
 }
 
 // Before looks at the files. named are those the command is known to write, ignored ones too.
@@ -92,7 +113,7 @@ func (t *Tree) Before(ctx context.Context, named []string) *Look {
 		if t.held[path].stamp == s {
 			continue
 		}
-		if rel, err := filepath.Rel(t.Root, path); err == nil {
+		if rel, err := filepath.Rel(t.Root, path); err == nil && s.mode != os.ModeSymlink {
 			if id, ok := l.index.clean(filepath.ToSlash(rel), s); ok {
 				l.git[path] = id
 				continue
@@ -126,7 +147,7 @@ func (t *Tree) copy(path string, s stamp) {
 	if s.size > readMost {
 		return
 	}
-	b, err := os.ReadFile(path)
+	b, err := s.content(path)
 	if now, ok := stampOf(path); err != nil || !ok || now != s || int64(len(b)) != s.size {
 		return
 	}
@@ -200,7 +221,7 @@ func (l *Look) After(ctx context.Context) (changes []Change, uncaught string) {
 		if exists && is.size > readMost {
 			ok = false
 		} else if exists {
-			b, err := os.ReadFile(path)
+			b, err := is.content(path)
 			c.After, ok = b, ok && err == nil
 		}
 		same := existed == exists && string(c.Before) == string(c.After) && c.OldMode == c.NewMode

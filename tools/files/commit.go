@@ -18,6 +18,7 @@ const (
 	Write  OpKind = "write"  // Data becomes the file's bytes; a symbolic link stays and its target is written
 	Remove OpKind = "remove" // the name goes; of a symbolic link only the link
 	Move   OpKind = "move"   // the name becomes NewPath; Data, when not nil, its new bytes
+	Link   OpKind = "link"   // the name becomes a symbolic link to the path in Data, whatever is there
 )
 
 // Op is one step of a commit. Paths are absolute.
@@ -76,6 +77,7 @@ type want struct {
 	old    *present
 	data   []byte // nil: nothing shall be there
 	exists bool   // data may be empty
+	link   bool   // data is where a symbolic link leads
 	mode   fs.FileMode
 	attrs  string // path whose mode, owner and attributes a new file takes
 }
@@ -174,7 +176,7 @@ func newPlan(ops []Op) (*plan, error) {
 					return nil, err
 				}
 			}
-			w.data, w.exists = op.Data, true
+			w.data, w.exists, w.link = op.Data, true, false
 			if op.Mode != 0 {
 				w.mode = op.Mode
 			}
@@ -190,6 +192,10 @@ func newPlan(ops []Op) (*plan, error) {
 		}
 		if err := base(from, op); err != nil {
 			return nil, err
+		}
+		if op.Kind == Link {
+			from.data, from.exists, from.link = op.Data, true, true
+			continue
 		}
 		if from.old == nil {
 			return nil, &fs.PathError{Op: string(op.Kind), Path: op.Path, Err: fs.ErrNotExist}
@@ -222,8 +228,18 @@ func newPlan(ops []Op) (*plan, error) {
 		switch {
 		case !w.exists && w.old == nil:
 			continue
-		case w.exists && w.old != nil && !w.old.link && w.mode == 0 && bytes.Equal(w.data, w.old.data):
+		case w.exists && w.old != nil && !w.link && !w.old.link && w.mode == 0 && bytes.Equal(w.data, w.old.data):
 			continue
+		}
+		if w.exists && w.old != nil && (w.link || w.old.link) { // one of them is no bytes: the one goes, the other comes
+			gone, come := &want{path: w.path, old: w.old}, *w
+			come.old, come.attrs = nil, ""
+			s, err := gone.step(p)
+			if err != nil {
+				return nil, err
+			}
+			p.Steps = append(p.Steps, s)
+			w = &come
 		}
 		s, err := w.step(p)
 		if err != nil {
@@ -289,6 +305,9 @@ func (w *want) step(p *plan) (step, error) {
 	}
 	n := len(p.Steps)
 	switch {
+	case w.link:
+		s.Kind, s.Target, s.NewHash = stepLink, string(w.data), ""
+		p.Dirs = missingDirs(p.Dirs, dir)
 	case w.old == nil:
 		s.Kind, s.Temp = stepCreate, p.side(w.path, n, "tmp")
 		p.Dirs = missingDirs(p.Dirs, dir)

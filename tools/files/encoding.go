@@ -99,6 +99,8 @@ func Encode(text string, e Encoding) ([]byte, error) {
 			}
 		}
 		return b, nil
+	case LinkTarget:
+		return []byte(text), nil
 	case Bytes:
 		b := make([]byte, 0, len(text))
 		for i, r := range text {

@@ -15,9 +15,11 @@ type Encoding string
 const (
 	UTF8    Encoding = "utf-8"
 	UTF8BOM Encoding = "utf-8-bom"
-	UTF16LE Encoding = "utf-16le" // with BOM
-	UTF16BE Encoding = "utf-16be" // with BOM
-	Bytes   Encoding = "latin-1"
+	// LinkTarget: no bytes of a file, but where a symbolic link leads.
+	LinkTarget Encoding = "link"
+	UTF16LE    Encoding = "utf-16le" // with BOM
+	UTF16BE    Encoding = "utf-16be" // with BOM
+	Bytes      Encoding = "latin-1"
 )
 
 // Buffers are an editor's open documents. Implementations answer from memory.

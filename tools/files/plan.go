@@ -15,6 +15,7 @@ const (
 	stepReplace = "replace" // the old file is linked to backup, temp takes the name
 	stepRemove  = "remove"  // the file is renamed to backup
 	stepRename  = "rename"  // path becomes to
+	stepLink    = "link"    // path becomes a symbolic link to Target
 	stepInPlace = "inplace" // bytes are overwritten; Old and New are in the journal
 )
 
@@ -40,6 +41,7 @@ type step struct {
 	Mode    fs.FileMode `json:"mode,omitempty"`
 	Old     []byte      `json:"old,omitempty"`
 	New     []byte      `json:"new,omitempty"`
+	Target  string      `json:"target,omitempty"`
 
 	data  []byte
 	attrs string

@@ -94,6 +94,16 @@ func (p *plan) recover() (Recovered, error) {
 
 // state compares a step with the disk.
 func (s *step) state() (state, error) {
+	if s.Kind == stepLink {
+		target, err := os.Readlink(s.Path)
+		switch {
+		case err == nil && target == s.Target:
+			return applied, nil
+		case errors.Is(err, fs.ErrNotExist):
+			return ready, nil
+		}
+		return foreign, nil
+	}
 	now, err := hashAt(s.Path)
 	if err != nil {
 		return foreign, nil // a folder stands there now, or it cannot be read
@@ -117,7 +127,7 @@ func (s *step) state() (state, error) {
 	case stepRemove:
 		_, err := os.Lstat(s.Backup)
 		switch {
-		case err == nil && now == "":
+		case err == nil: // whatever is there now came after it: another step made it, or somebody else
 			return applied, nil
 		case now == s.OldHash || s.OldHash == "":
 			return ready, nil

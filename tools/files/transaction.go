@@ -150,6 +150,8 @@ func (t *transaction) apply(s *step) error {
 	switch s.Kind {
 	case stepCreate:
 		return explain(s.Path, renameNew(s.Temp, s.Path))
+	case stepLink:
+		return explain(s.Path, os.Symlink(s.Target, s.Path))
 	case stepRemove:
 		return explain(s.Path, os.Rename(s.Path, s.Backup))
 	case stepRename:
@@ -285,7 +287,7 @@ func (t *transaction) giveUp(cause error) error {
 // undo takes an applied step back.
 func (s *step) undo() error {
 	switch s.Kind {
-	case stepCreate:
+	case stepCreate, stepLink:
 		return os.Remove(s.Path)
 	case stepRemove:
 		return renameNew(s.Backup, s.Path)

@@ -20,6 +20,7 @@ type walk struct {
 	prune   []string // absolute folders that are not entered
 	include *Pattern // nil: all
 	visit   func(worker int, dir string, names []string)
+	links   bool                         // symbolic links are files too; none is followed
 	failed  func(path string, err error) // a folder or file that could not be read
 	scope   *scope                       // what holds above root
 	mu      sync.Mutex
@@ -128,7 +129,7 @@ func (w *walk) read(ctx context.Context, n int, j job) {
 		for _, e := range entries {
 			name := e.Name()
 			isDir := e.IsDir()
-			if name == ".git" || !isDir && !e.Type().IsRegular() {
+			if name == ".git" || !isDir && !e.Type().IsRegular() && !(w.links && e.Type()&fs.ModeSymlink != 0) {
 				continue
 			}
 			path := prefix + name

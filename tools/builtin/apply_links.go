@@ -1,0 +1,86 @@
+package builtin
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/files"
+)
+
+// Symbolic links that a command made, changed or removed are taken back as what they are: names with a target. What
+// they lead to is never read or written for it, and no editor is asked, for none has a buffer of a link.
+
+// split parts a set into the members about links and the others.
+func split(set *change.Set) (links, rest *change.Set) {
+	a, b := *set, *set
+	a.Files, b.Files = nil, nil
+	for _, f := range set.Files {
+		if f.Links() {
+			a.Files = append(a.Files, f)
+		} else {
+			b.Files = append(b.Files, f)
+		}
+	}
+	return &a, &b
+}
+
+// rebaseLink compares a member about a link with what is there now.
+func rebaseLink(f *change.File) error {
+	info, err := os.Lstat(f.Path)
+	there := err == nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return pathError(f.Path, err)
+	}
+	link := there && info.Mode()&fs.ModeSymlink != 0
+	switch {
+	case f.Kind == change.Create && there:
+		return &tools.Error{Kind: "exists", Message: f.Path + " was created by somebody else meanwhile; nothing was written."}
+	case f.Kind == change.Create:
+		return nil
+	case !there:
+		return &tools.Error{Kind: "stale", Message: f.Path + " was deleted meanwhile; nothing was written."}
+	}
+	was := f.Encoding == change.Link
+	if f.Kind == change.Edit && f.OldEncoding != "" {
+		was = f.OldEncoding == change.Link
+	}
+	stale := &tools.Error{Kind: "stale", Message: fmt.Sprintf("%s is not what it was a moment ago; nothing was written.", f.Path)}
+	if was != link {
+		return stale
+	}
+	if link {
+		if target, err := os.Readlink(f.Path); err != nil || target != f.Old {
+			return stale
+		}
+		return nil
+	}
+	now, err := files.Open(f.Path, nil)
+	if err != nil {
+		return pathError(f.Path, err)
+	}
+	if now.Text != f.Old {
+		return stale
+	}
+	f.BaseHash = now.Hash
+	return nil
+}
+
+// linkOps are the steps of a member about a link.
+func linkOps(f *change.File) []files.Op {
+	switch {
+	case f.Kind == change.Delete:
+		return []files.Op{{Kind: files.Remove, Path: f.Path}}
+	case f.Encoding == change.Link:
+		return []files.Op{{Kind: files.Link, Path: f.Path, Base: f.BaseHash, Data: []byte(f.New)}}
+	}
+	enc := files.Encoding(f.Encoding)
+	data, err := files.Encode(f.New, enc)
+	if err != nil { // it was decoded from bytes of this encoding
+		data = []byte(f.New)
+	}
+	return []files.Op{{Kind: files.Remove, Path: f.Path}, {Kind: files.Write, Path: f.Path, Data: data, Mode: fs.FileMode(f.Mode)}}
+}
