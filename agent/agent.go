@@ -9,6 +9,7 @@
 package agent
 
 import (
+	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
@@ -31,7 +32,9 @@ type Agent struct {
 	Model       string // provider/model; empty: the session's
 	Temperature *float64
 	TopP        *float64
-	Steps       int // model steps a turn may take; 0: DefaultSteps
+	Options     provider.Options // sent with its requests, over the model's own
+	Variant     string           // effort where the session has chosen none
+	Steps       int              // model steps a turn may take; 0: DefaultSteps
 	Rules       permission.Ruleset
 	Tools       map[string]bool // switches by tool name, wildcards allowed
 	Hidden      bool

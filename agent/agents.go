@@ -101,6 +101,8 @@ func overlay(a, c Agent) Agent {
 	if c.TopP != nil {
 		a.TopP = c.TopP
 	}
+	a.Options = a.Options.With(c.Options)
+	set(&a.Variant, c.Variant)
 	if c.Steps != 0 {
 		a.Steps = c.Steps
 	}

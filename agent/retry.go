@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,8 @@ const (
 func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, error) {
 	req := &provider.Request{
 		Model: set.model, System: t.system, Tools: set.specs,
-		Temperature: set.agent.Temperature, TopP: set.agent.TopP, Effort: set.info.Effort, SessionID: set.info.ID,
+		Temperature: set.agent.Temperature, TopP: set.agent.TopP, Effort: cmp.Or(set.info.Effort, set.agent.Variant), SessionID: set.info.ID,
+		Options: set.agent.Options,
 	}
 	if e := t.s.rt.extensions(set.info.Cwd); e.Params != nil {
 		e.Params(ctx, set.info, req)

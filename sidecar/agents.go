@@ -10,6 +10,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/sidecar/config"
+	"github.com/pillion-dev/pillion/sidecar/models"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/skill"
@@ -33,7 +34,7 @@ func (a *app) agents(cwd string) []agent.Agent {
 			x.Steps = c.Steps
 		}
 		out = append(out, agent.Agent{Name: name, Description: x.Description, Mode: agent.Mode(x.Mode), Prompt: x.Prompt, Model: x.Model, Temperature: x.Temperature,
-			TopP: x.TopP, Steps: x.Steps, Rules: x.Permission.Rules, Tools: x.Tools, Hidden: x.Hidden, Disabled: x.Disable})
+			TopP: x.TopP, Options: models.RequestOptions(x.Options), Variant: x.Variant, Steps: x.Steps, Rules: x.Permission.Rules, Tools: x.Tools, Hidden: x.Hidden, Disabled: x.Disable})
 	}
 	return out
 }

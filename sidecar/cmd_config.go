@@ -123,6 +123,18 @@ func configShow() *cobra.Command {
 	return c
 }
 
+// hidden keeps the names.
+func hidden(values map[string]string) map[string]string {
+	if values == nil {
+		return nil
+	}
+	out := map[string]string{}
+	for k := range values {
+		out[k] = "********"
+	}
+	return out
+}
+
 // mask hides what must not be on a screen that may be shared.
 func mask(c *config.Config) {
 	hide := func(s *string) {
@@ -133,22 +145,16 @@ func mask(c *config.Config) {
 	for id, p := range c.Provider {
 		hide(&p.Key)
 		hide(&p.APIKey)
-		headers := map[string]string{}
-		for k := range p.Headers {
-			headers[k] = "********"
-		}
-		if p.Headers != nil {
-			p.Headers = headers
+		p.Headers = hidden(p.Headers)
+		for name, m := range p.Models {
+			m.Headers = hidden(m.Headers)
+			p.Models[name] = m
 		}
 		if p.Options != nil {
 			o := *p.Options
 			hide(&o.APIKey)
-			if o.Headers != nil {
-				o.Headers = map[string]string{}
-				for k := range p.Options.Headers {
-					o.Headers[k] = "********"
-				}
-			}
+			hide(&o.Token)
+			o.Headers, o.Query = hidden(o.Headers), hidden(o.Query)
 			p.Options = &o
 		}
 		c.Provider[id] = p

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -24,10 +25,29 @@ func toolCommand() *cobra.Command {
 	return c
 }
 
-// sessionTools makes the tools of a throw-away session in dir.
-func sessionTools(ctx context.Context, dir string) ([]tools.Tool, func(), error) {
-	a := newApp(appOptions{place: newWorkplace(), ephemeral: true})
-	list, err := a.tools(ctx, agent.SessionInfo{Cwd: dir})
+// sessionTools makes the tools of a throw-away session in dir: the person's own stand before ours, as in a turn. What
+// could not be loaded is said on errOut.
+func sessionTools(ctx context.Context, dir string, errOut io.Writer) ([]tools.Tool, func(), error) {
+	a := newApp(appOptions{place: newWorkplace(), ephemeral: true, notices: errOut})
+	s, err := a.runtime.NewSession(ctx, agent.SessionOptions{Cwd: dir})
+	if err != nil {
+		return nil, a.close, err
+	}
+	defer s.Subscribe(0, func(e agent.Event) {
+		if d, ok := value[agent.NoticeData](e); ok && e.Type == agent.EventNotice && d.Level != "info" {
+			fmt.Fprintln(errOut, "pillion:", terminal.Clean(d.Text))
+		}
+	})()
+	list, err := a.tools(ctx, s.Info())
+	if e := a.customExtensions(dir); err == nil && e != nil && e.Over != nil {
+		over := e.Over(ctx)
+		for _, t := range list {
+			if !slices.ContainsFunc(over, func(o tools.Tool) bool { return o.ID == t.ID }) {
+				over = append(over, t)
+			}
+		}
+		list = over
+	}
 	return list, a.close, err
 }
 
@@ -41,11 +61,11 @@ func toolList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, done, err := sessionTools(c.Context(), dir)
+			list, done, err := sessionTools(c.Context(), dir, c.ErrOrStderr())
+			defer done()
 			if err != nil {
 				return err
 			}
-			defer done()
 			if asJSON {
 				type row struct {
 					ID          string `json:"id"`
@@ -82,11 +102,11 @@ func toolSchema() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, done, err := sessionTools(c.Context(), dir)
+			list, done, err := sessionTools(c.Context(), dir, c.ErrOrStderr())
+			defer done()
 			if err != nil {
 				return err
 			}
-			defer done()
 			t, ok := tools.Repair(args[0], list)
 			if !ok {
 				near := ""

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
@@ -49,6 +51,11 @@ func (a *app) modelList(ctx context.Context, cwd string) []ModelInfo {
 		info := ModelInfo{ID: m.ID, Name: m.Name, Description: m.Origin}
 		if m.Model.Thinking {
 			info.Efforts = []string{"low", "medium", "high"}
+		}
+		for _, v := range slices.Sorted(maps.Keys(m.Model.Variants)) {
+			if !slices.Contains(info.Efforts, v) {
+				info.Efforts = append(info.Efforts, v)
+			}
 		}
 		out = append(out, info)
 	}

@@ -145,11 +145,40 @@ func (h *customHost) extensions(a *app, cwd string) *agent.Extensions {
 			if !h.Has(ctx, "chat.params") {
 				return
 			}
-			p := h.ChatParams(ctx, s.ID, s.Agent, r.Model.Provider, r.Model.ID, custom.Params{Temperature: r.Temperature, TopP: r.TopP, MaxOutputTokens: r.MaxOutput})
+			p := h.ChatParams(ctx, s.ID, s.Agent, r.Model.Provider, r.Model.ID, custom.Params{Temperature: r.Temperature, TopP: r.TopP, MaxOutputTokens: r.MaxOutput, Options: pluginOptions(r)})
 			r.Temperature, r.TopP, r.MaxOutput = p.Temperature, p.TopP, p.MaxOutputTokens
+			r.Options = changedOptions(r, p.Options)
 		},
 		Event: h.Event,
 	}
+}
+
+// pluginOptions are the options of a request as plugins see them: the model's and the agent's in one.
+func pluginOptions(r *provider.Request) map[string]any {
+	out := map[string]any{}
+	for k, v := range r.Model.Options.With(r.Options) {
+		var x any
+		if json.Unmarshal(v, &x) == nil {
+			out[k] = x
+		}
+	}
+	return out
+}
+
+// changedOptions are a request's options after plugins have seen them: null takes one of the model's away.
+func changedOptions(r *provider.Request, after map[string]any) provider.Options {
+	out := provider.Options{}
+	for k, v := range after {
+		if raw, err := json.Marshal(v); err == nil {
+			out[k] = raw
+		}
+	}
+	for k := range r.Model.Options {
+		if _, ok := after[k]; !ok {
+			out[k] = json.RawMessage("null")
+		}
+	}
+	return out
 }
 
 func (h *customHost) first(id string) bool {

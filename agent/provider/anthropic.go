@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -28,6 +29,7 @@ type anthropicProvider struct {
 
 // Stream implements Provider.
 func (p *anthropicProvider) Stream(ctx context.Context, req *Request, emit func(Event) error) error {
+	req = settled(req, KindAnthropic)
 	optional := []string{"output_config", "effort", "display", "temperature", "top_p", "cache_control"}
 	try := func() error {
 		return p.attempt(ctx, req.Model.ID, func(without []string) ([]string, error) {
@@ -42,7 +44,7 @@ func (p *anthropicProvider) Stream(ctx context.Context, req *Request, emit func(
 	if e, ok := err.(*Error); ok && e.Kind == ErrInvalid && refusesThinking(e.Message) && p.dropThinking(req) {
 		err = try()
 	}
-	return err
+	return blame(err, req)
 }
 
 func refusesThinking(message string) bool {
@@ -71,6 +73,9 @@ func (p *anthropicProvider) open(ctx context.Context, req *Request, body []byte)
 	var opts []option.RequestOption
 	if claudeVersion(req.Model.ID) < 460 && req.Effort != "" && len(req.Tools) > 0 && p.official() {
 		opts = append(opts, option.WithHeaderAdd("anthropic-beta", "interleaved-thinking-2025-05-14"))
+	}
+	for k, v := range req.Model.Headers {
+		opts = append(opts, option.WithHeader(k, v))
 	}
 	var resp *http.Response
 	err = client.Execute(ctx, http.MethodPost, "v1/messages", body, &resp, opts...)
@@ -175,7 +180,8 @@ func (p *anthropicProvider) body(req *Request, without []string) []byte {
 	}
 	b := append(make([]byte, 0, size), '{')
 	b = appendStringField(b, "model", req.Model.ID)
-	b = anthropicSettings(b, req, entries, without)
+	x := req.rest.clone()
+	b = anthropicSettings(b, req, &x, entries, without)
 	b = append(b, `,"stream":true`...)
 	if len(system) > 0 {
 		b = append(append(append(appendField(b, "system"), '['), system...), ']')
@@ -183,13 +189,17 @@ func (p *anthropicProvider) body(req *Request, without []string) []byte {
 	if len(tools) > 0 {
 		b = append(append(append(appendField(b, "tools"), '['), tools...), ']')
 	}
+	if string(x.take("disableParallelToolUse")) == "true" && len(tools) > 0 {
+		b = append(appendField(b, "tool_choice"), `{"type":"auto","disable_parallel_tool_use":true}`...)
+	}
+	b = x.append(b)
 	b = append(appendField(b, "messages"), '[')
 	b = appendAnthropicMessages(b, entries, caching)
 	return append(b, ']', '}')
 }
 
 // anthropicSettings appends max_tokens, thinking and sampling as the model takes them.
-func anthropicSettings(b []byte, req *Request, entries []entry, without []string) []byte {
+func anthropicSettings(b []byte, req *Request, x *extras, entries []entry, without []string) []byte {
 	limit := req.MaxOutput
 	if limit <= 0 {
 		limit = req.Model.Output
@@ -203,6 +213,15 @@ func anthropicSettings(b []byte, req *Request, entries []entry, without []string
 	thinks := false
 	switch {
 	case leave("thinking"):
+		x.take("thinking")
+	case x.values["thinking"] != nil:
+		var own json.RawMessage
+		if own, limit, thinks = anthropicThinking(x.take("thinking"), limit, thinkingMayStart(entries)); own != nil {
+			b = append(appendField(b, "thinking"), own...)
+		}
+		if effort && !leave("effort") && !leave("output_config") && version >= 450 {
+			b = append(appendString(append(appendField(b, "output_config"), `{"effort":`...), anthropicEffort(req.Effort)), '}')
+		}
 	case version >= 500 || version >= 460 && effort: // the model decides how much, within an effort
 		thinks = true
 		b = append(appendField(b, "thinking"), `{"type":"adaptive"`...)
@@ -212,10 +231,10 @@ func anthropicSettings(b []byte, req *Request, entries []entry, without []string
 		b = append(b, '}')
 		if effort && !leave("effort") && !leave("output_config") {
 			b = append(appendField(b, "output_config"), `{"effort":`...)
-			b = append(appendString(b, req.Effort), '}')
+			b = append(appendString(b, anthropicEffort(req.Effort)), '}')
 		}
 	case effort && limit >= 4096 && thinkingMayStart(entries):
-		budget := map[string]int{"low": 4096, "medium": 12000}[req.Effort]
+		budget := map[string]int{"minimal": 1024, "low": 4096, "medium": 12000}[req.Effort]
 		if budget == 0 {
 			budget = 31999
 		}
@@ -233,6 +252,37 @@ func anthropicSettings(b []byte, req *Request, entries []entry, without []string
 		}
 	}
 	return b
+}
+
+// anthropicEffort is an effort in the format's words.
+func anthropicEffort(effort string) string {
+	if effort == "minimal" {
+		return "low"
+	}
+	return effort
+}
+
+// anthropicThinking is the thinking that a configuration asks for: as it is written, with a budget that leaves room for
+// an answer. It may raise the limit of an answer that would not be longer than its thinking.
+func anthropicThinking(v json.RawMessage, limit int, mayStart bool) (own json.RawMessage, newLimit int, thinks bool) {
+	own = snake(v)
+	var t struct {
+		Type   string `json:"type"`
+		Budget int    `json:"budget_tokens"`
+	}
+	if json.Unmarshal(own, &t) != nil {
+		return own, limit, true
+	}
+	if t.Type != "enabled" {
+		return own, limit, t.Type != "disabled"
+	}
+	if !mayStart {
+		return nil, limit, false
+	}
+	if t.Budget >= limit {
+		limit = t.Budget + 4096
+	}
+	return own, limit, true
 }
 
 // thinkingMayStart: with a thinking budget, the assistant message that made the calls just answered must begin with

@@ -39,15 +39,16 @@ type Config struct {
 	KeyFrom string            // where the key comes from or was looked for (a variable, file:line:column), for messages
 	Token   string            // bearer token instead of a key (ANTHROPIC_AUTH_TOKEN, gateways)
 	Headers map[string]string // sent with every request, after the SDK's own
+	Query   map[string]string // added to the address of every request (KindOpenAI, KindResponses, KindCompatible)
 	Cloud   Cloud             // whose way of signing in and of addressing models it takes; empty: the format's own
 	Version string            // with CloudAzure: the api-version of deployments; empty: the v1 API, which has none
 	Region  string            // with CloudBedrock
 	Quirks  Quirks
 
 	HTTPClient *http.Client // nil: one shared by all providers
-	// Idle ends a stream that says nothing for so long; 0: 5 minutes. The first byte gets twice that: a local
-	// model may read a long prompt before it speaks.
-	Idle time.Duration
+	// Idle ends a stream that says nothing for so long; 0: 5 minutes. First is how long its first byte may take; 0:
+	// twice that, since a local model may read a long prompt before it speaks.
+	Idle, First time.Duration
 }
 
 // Cloud is a place that serves a maker's models under its own terms.
@@ -88,6 +89,9 @@ func New(cfg Config) (Provider, error) {
 	}
 	if cfg.Idle <= 0 {
 		cfg.Idle = 5 * time.Minute
+	}
+	if cfg.First <= 0 {
+		cfg.First = 2 * cfg.Idle
 	}
 	switch cfg.Kind {
 	case KindAnthropic:

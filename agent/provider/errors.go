@@ -56,8 +56,12 @@ func (b *base) fail(ctx context.Context, model string, err error) error {
 func (b *base) explain(ctx context.Context, model string, err error) *Error {
 	id := b.cfg.ID
 	if ctx.Err() != nil {
-		if context.Cause(ctx) == errIdle {
-			return &Error{Kind: ErrNetwork, Message: fmt.Sprintf("%s sent nothing for %s; the connection was closed", id, b.cfg.Idle)}
+		if cause := context.Cause(ctx); cause == errIdle || cause == errLate {
+			silence := b.cfg.Idle
+			if cause == errLate {
+				silence = b.cfg.First
+			}
+			return &Error{Kind: ErrNetwork, Message: fmt.Sprintf("%s sent nothing for %s; the connection was closed (the provider's options.timeout says how long is too long)", id, silence)}
 		}
 		return &Error{Kind: ErrCanceled, Message: "cancelled", Err: ctx.Err()}
 	}

@@ -3,8 +3,10 @@ package provider
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -29,19 +31,21 @@ type geminiProvider struct {
 
 // Stream implements Provider.
 func (p *geminiProvider) Stream(ctx context.Context, req *Request, emit func(Event) error) error {
-	return p.attempt(ctx, req.Model.ID, func(without []string) ([]string, error) {
+	req = settled(req, KindGemini)
+	return blame(p.attempt(ctx, req.Model.ID, func(without []string) ([]string, error) {
 		body, sent := p.body(req, without)
 		return sent, p.run(ctx, req.Model.ID, func(ctx context.Context) (*http.Response, error) {
-			return p.open(ctx, req.Model.ID, body)
+			return p.open(ctx, req.Model, body)
 		}, &geminiAnswer{out: emitter{emit: emit}})
-	})
+	}), req)
 }
 
 // geminiCall travels in the request's context to the transport: the SDK hands through nothing else untouched.
 type geminiCall struct {
-	body []byte
-	resp *http.Response
-	err  error
+	body    []byte
+	headers map[string]string
+	resp    *http.Response
+	err     error
 }
 
 type geminiCallKey struct{}
@@ -61,6 +65,9 @@ func (t geminiTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
 	if !t.keyed {
 		req.Header.Del("x-goog-api-key")
+	}
+	for k, v := range call.headers {
+		req.Header.Set(k, v)
 	}
 	req.Body = io.NopCloser(bytes.NewReader(call.body))
 	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(call.body)), nil }
@@ -83,7 +90,7 @@ func (t geminiTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-func (p *geminiProvider) open(ctx context.Context, model string, body []byte) (*http.Response, error) {
+func (p *geminiProvider) open(ctx context.Context, model Model, body []byte) (*http.Response, error) {
 	p.once.Do(func() {
 		client := *p.httpClient()
 		next := client.Transport
@@ -111,9 +118,9 @@ func (p *geminiProvider) open(ctx context.Context, model string, body []byte) (*
 	if p.err != nil {
 		return nil, &Error{Kind: ErrInvalid, Message: "the Gemini client could not be made; check the provider's settings"}
 	}
-	call := &geminiCall{body: body}
+	call := &geminiCall{body: body, headers: model.Headers}
 	var err error
-	for _, e := range p.client.Models.GenerateContentStream(context.WithValue(ctx, geminiCallKey{}, call), model, nil, nil) {
+	for _, e := range p.client.Models.GenerateContentStream(context.WithValue(ctx, geminiCallKey{}, call), model.ID, nil, nil) {
 		err = e
 	}
 	switch {
@@ -146,6 +153,13 @@ func (p *geminiProvider) body(req *Request, without []string) (body []byte, sent
 	if len(tools) > 0 {
 		b = append(append(append(appendField(b, "tools"), `[{"functionDeclarations":[`...), tools...), `]}]`...)
 	}
+	x := req.rest.clone()
+	for _, name := range geminiTop {
+		if v := x.take(name); v != nil {
+			b = append(appendField(b, name), v...)
+		}
+	}
+	thinking := x.take("thinkingConfig")
 	b = append(appendField(b, "generationConfig"), '{')
 	if limit := req.MaxOutput; limit > 0 {
 		b = appendIntField(b, "maxOutputTokens", limit)
@@ -156,12 +170,11 @@ func (p *geminiProvider) body(req *Request, without []string) (body []byte, sent
 	if req.TopP != nil {
 		b = appendFloatField(b, "topP", *req.TopP)
 	}
-	if (req.Model.Thinking || req.Effort != "") && !slices.ContainsFunc(without, isThinkingConfig) {
+	if (req.Model.Thinking || req.Effort != "" || thinking != nil) && !slices.ContainsFunc(without, isThinkingConfig) {
 		sent = append(sent, "thinking_config", "thinkingConfig", "Thinking")
-		b = append(appendField(b, "thinkingConfig"), `{"includeThoughts":true`...)
-		b = appendGeminiEffort(b, req.Effort, version)
-		b = append(b, '}')
+		b = append(appendField(b, "thinkingConfig"), geminiThinking(thinking, req.Effort, version)...)
 	}
+	b = x.append(b)
 	b = append(b, '}')
 	b = append(appendField(b, "contents"), '[')
 	current := ""
@@ -189,6 +202,25 @@ func (p *geminiProvider) body(req *Request, without []string) (body []byte, sent
 		b = append(b, ']', '}')
 	}
 	return append(b, ']', '}'), sent
+}
+
+// geminiTop are options that stand beside generationConfig.
+var geminiTop = []string{"safetySettings", "cachedContent", "labels", "toolConfig", "serviceTier"}
+
+// geminiThinking is a thinkingConfig: the configuration's, with the effort that the person chose over it.
+func geminiThinking(own json.RawMessage, effort string, version int) []byte {
+	var set map[string]json.RawMessage
+	_ = json.Unmarshal(own, &set)
+	b := []byte{'{'}
+	if set["includeThoughts"] == nil {
+		b = append(b, `"includeThoughts":true`...)
+	}
+	for _, k := range slices.Sorted(maps.Keys(set)) {
+		if effort == "" || k != "thinkingBudget" && k != "thinkingLevel" {
+			b = append(append(appendString(appendComma(b), k), ':'), set[k]...)
+		}
+	}
+	return append(appendGeminiEffort(b, effort, version), '}')
 }
 
 // isThinkingConfig recognises the setting by the names refusals use.

@@ -26,7 +26,7 @@ type openaiClient struct {
 	client openai.Client
 }
 
-func (c *openaiClient) open(ctx context.Context, b *base, model, path string, body []byte) (*http.Response, error) {
+func (c *openaiClient) open(ctx context.Context, b *base, model Model, path string, body []byte) (*http.Response, error) {
 	c.once.Do(func() {
 		opts := []option.RequestOption{
 			option.WithEnvironmentProduction(),
@@ -38,13 +38,20 @@ func (c *openaiClient) open(ctx context.Context, b *base, model, path string, bo
 		for k, v := range b.cfg.Headers {
 			opts = append(opts, option.WithHeader(k, v))
 		}
+		for k, v := range b.cfg.Query {
+			opts = append(opts, option.WithQuery(k, v))
+		}
 		c.client = openai.Client{Options: opts}
 	})
 	if slices.Contains(b.refused(baseURLQuirk), "/v1") {
 		path = "v1/" + path
 	}
 	var resp *http.Response
-	err := c.client.Execute(ctx, http.MethodPost, path, body, &resp)
+	var own []option.RequestOption
+	for k, v := range model.Headers {
+		own = append(own, option.WithHeader(k, v))
+	}
+	err := c.client.Execute(ctx, http.MethodPost, path, body, &resp, own...)
 	var api *openai.Error
 	if errors.As(err, &api) && api.Response != nil {
 		f := failedResponse(api.Response)
@@ -67,12 +74,13 @@ func (b *base) bareURL() bool {
 
 // Stream implements Provider.
 func (p *chatProvider) Stream(ctx context.Context, req *Request, emit func(Event) error) error {
-	return p.attempt(ctx, req.Model.ID, func(without []string) ([]string, error) {
+	req = settled(req, p.cfg.Kind)
+	return blame(p.attempt(ctx, req.Model.ID, func(without []string) ([]string, error) {
 		body, sent := p.body(req, without)
 		return sent, p.run(ctx, req.Model.ID, func(ctx context.Context) (*http.Response, error) {
-			return p.open(ctx, &p.base, req.Model.ID, "chat/completions", body)
+			return p.open(ctx, &p.base, req.Model, "chat/completions", body)
 		}, &chatAnswer{out: emitter{emit: emit}})
-	})
+	}), req)
 }
 
 // body builds the request and names its optional parameters.
@@ -98,7 +106,12 @@ func (p *chatProvider) body(req *Request, without []string) (body []byte, sent [
 	} else {
 		b = append(b, `,"stream":true`...)
 	}
+	x := req.rest.clone()
 	optional := func(name string, add bool) bool {
+		if v := x.take(name); v != nil {
+			b = append(appendField(b, name), v...)
+			return false
+		}
 		if !add || slices.Contains(without, name) {
 			return false
 		}
@@ -129,7 +142,11 @@ func (p *chatProvider) body(req *Request, without []string) (body []byte, sent [
 		if optional("parallel_tool_calls", shape.oneCall) {
 			b = append(b, "false"...)
 		}
+	} else {
+		x.take("parallel_tool_calls")
+		x.take("tool_choice")
 	}
+	b = x.append(b)
 	b = append(appendField(b, "messages"), '[')
 	b = append(b, system...)
 	for i := range entries {

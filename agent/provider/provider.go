@@ -29,8 +29,11 @@ type Request struct {
 	MaxOutput   int // tokens; 0: the model's own limit
 	Temperature *float64
 	TopP        *float64
-	Effort      string // thinking effort: "", "low", "medium", "high"
-	SessionID   string // for prompt caches
+	Effort      string  // thinking effort: "", "low", "medium", "high"
+	SessionID   string  // for prompt caches
+	Options     Options // of the agent, over the model's own
+
+	rest extras // options that have no field here; set by settled
 }
 
 // ToolSpec is a tool as a model sees it.
@@ -191,6 +194,10 @@ type Model struct {
 	CostOut   float64 `json:"costOut,omitempty"`
 	CostRead  float64 `json:"costRead,omitempty"`
 	CostWrite float64 `json:"costWrite,omitempty"`
+
+	Options  Options            `json:"options,omitempty"`  // sent with every request
+	Variants map[string]Options `json:"variants,omitempty"` // laid over them where the effort has this name
+	Headers  map[string]string  `json:"-"`                  // besides the provider's
 }
 
 // String is provider/model, as people write it.

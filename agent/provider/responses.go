@@ -17,12 +17,13 @@ type responsesProvider struct {
 
 // Stream implements Provider.
 func (p *responsesProvider) Stream(ctx context.Context, req *Request, emit func(Event) error) error {
-	return p.attempt(ctx, req.Model.ID, func(without []string) ([]string, error) {
+	req = settled(req, KindResponses)
+	return blame(p.attempt(ctx, req.Model.ID, func(without []string) ([]string, error) {
 		body, sent := p.body(req, without)
 		return sent, p.run(ctx, req.Model.ID, func(ctx context.Context) (*http.Response, error) {
-			return p.open(ctx, &p.base, req.Model.ID, "responses", body)
+			return p.open(ctx, &p.base, req.Model, "responses", body)
 		}, &responsesAnswer{out: emitter{emit: emit}})
-	})
+	}), req)
 }
 
 // reasoningItem is what Part.Signature holds: enough to write the item again.
@@ -45,8 +46,18 @@ func (p *responsesProvider) body(req *Request, without []string) (body []byte, s
 	}
 	b := append(make([]byte, 0, size), '{')
 	b = appendStringField(b, "model", req.Model.ID)
-	b = append(b, `,"stream":true,"store":false`...)
+	b = append(b, `,"stream":true`...)
+	x := req.rest.clone()
+	if v := x.take("store"); v != nil {
+		b = append(appendField(b, "store"), v...)
+	} else {
+		b = append(b, `,"store":false`...)
+	}
 	optional := func(name string, add bool) bool {
+		if v := x.take(name); v != nil {
+			b = append(appendField(b, name), v...)
+			return false
+		}
 		if !add || slices.Contains(without, name) {
 			return false
 		}
@@ -63,12 +74,20 @@ func (p *responsesProvider) body(req *Request, without []string) (body []byte, s
 	if req.TopP != nil && optional("top_p", true) {
 		b = appendFloatValue(b, *req.TopP)
 	}
+	if v := x.take("verbosity"); v != nil && x.values["text"] == nil && optional("text", true) {
+		b = append(append(append(b, `{"verbosity":`...), v...), '}')
+	}
+	words := x.take("reasoningSummary")
 	if thinks := req.Model.Thinking || req.Effort != ""; thinks {
+		include := responsesInclude(x.take("include"))
 		if optional("include", true) {
-			b = append(b, `["reasoning.encrypted_content"]`...)
+			b = append(b, include...)
 		}
 		// Summaries want a verified organisation; a refusal names the summary, and the request goes without.
-		summary := !slices.Contains(without, "summary") && !slices.Contains(without, "summaries")
+		summary := !slices.Contains(without, "summary") && !slices.Contains(without, "summaries") && string(words) != `"none"`
+		if words == nil {
+			words = json.RawMessage(`"auto"`)
+		}
 		if (summary || req.Effort != "") && optional("reasoning", true) {
 			b = append(b, '{')
 			if req.Effort != "" {
@@ -76,7 +95,7 @@ func (p *responsesProvider) body(req *Request, without []string) (body []byte, s
 			}
 			if summary {
 				sent = append([]string{"summary", "summaries"}, sent...)
-				b = appendStringField(b, "summary", "auto")
+				b = append(appendField(b, "summary"), words...)
 			}
 			b = append(b, '}')
 		}
@@ -92,7 +111,11 @@ func (p *responsesProvider) body(req *Request, without []string) (body []byte, s
 		if optional("parallel_tool_calls", p.cfg.Quirks.NoParallelCalls) {
 			b = append(b, "false"...)
 		}
+	} else {
+		x.take("parallel_tool_calls")
+		x.take("tool_choice")
 	}
+	b = x.append(b)
 	b = append(appendField(b, "input"), '[')
 	for i := range entries {
 		if len(entries[i].enc) > 0 {
@@ -100,6 +123,20 @@ func (p *responsesProvider) body(req *Request, without []string) (body []byte, s
 		}
 	}
 	return append(b, ']', '}'), sent
+}
+
+// responsesInclude adds what a configuration wants included to what is needed: the reasoning, to send it back.
+func responsesInclude(more json.RawMessage) []byte {
+	names := []string{"reasoning.encrypted_content"}
+	var own []string
+	_ = json.Unmarshal(more, &own)
+	for _, n := range own {
+		if !slices.Contains(names, n) {
+			names = append(names, n)
+		}
+	}
+	b, _ := json.Marshal(names)
+	return b
 }
 
 // encodeResponsesTools says strict:false, because the API's default would demand every parameter.

@@ -32,6 +32,7 @@ var (
 	errBadEvent = errors.New("an event of the stream is not JSON")
 	errCut      = errors.New("the stream ended before the answer did")
 	errIdle     = errors.New("the stream went silent")
+	errLate     = errors.New("the stream did not begin")
 )
 
 // strayDone recognises the [DONE] of Chat Completions, which gateways send at the end of other formats, too.
@@ -64,7 +65,14 @@ func (e *emitter) send(ev Event) error {
 // whose body run closes.
 func (b *base) run(ctx context.Context, model string, open func(context.Context) (*http.Response, error), a answer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
-	idle := time.AfterFunc(2*b.cfg.Idle, func() { cancel(errIdle) })
+	w := &watched{wait: b.cfg.Idle}
+	idle := time.AfterFunc(b.cfg.First, func() {
+		if w.began.Load() {
+			cancel(errIdle)
+		} else {
+			cancel(errLate)
+		}
+	})
 	resp, err := open(ctx)
 	if err != nil {
 		idle.Stop()
@@ -72,7 +80,7 @@ func (b *base) run(ctx context.Context, model string, open func(context.Context)
 		cancel(nil)
 		return err
 	}
-	w := &watched{r: resp.Body, idle: idle, wait: b.cfg.Idle}
+	w.r, w.idle = resp.Body, idle
 	clean := false
 	defer func() {
 		idle.Stop()
@@ -136,10 +144,13 @@ type watched struct {
 	r    io.Reader
 	idle *time.Timer
 	wait time.Duration
+
+	began atomic.Bool
 }
 
 func (w *watched) Read(p []byte) (int, error) {
 	n, err := w.r.Read(p)
+	w.began.Store(true)
 	if w.wait != finishGrace {
 		w.idle.Reset(w.wait)
 	}

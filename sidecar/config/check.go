@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -84,18 +85,13 @@ func check(n *node, t reflect.Type, path string) []Problem {
 }
 
 func checkStruct(n *node, t reflect.Type, path string) []Problem {
-	fields := map[string]reflect.StructField{}
-	var names []string
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.IsExported() && name != "" {
-			fields[name] = f
-			names = append(names, name)
-		}
-	}
+	fields := fieldsOf(t)
+	names := slices.Sorted(maps.Keys(fields))
 	return checkMembers(n, func(m member) []Problem {
 		f, ok := fields[m.key]
+		if _, rest := fields[restName]; !ok && rest {
+			return nil
+		}
 		if !ok {
 			if why := elsewhere[m.key]; path == "" && why != "" {
 				return []Problem{m.at.problem("%s is a setting of OpenCode's that is not used here: %s", m.key, why)}
@@ -114,6 +110,18 @@ func checkStruct(n *node, t reflect.Type, path string) []Problem {
 		}
 		return ps
 	})
+}
+
+// fieldsOf are a struct's fields by their names in JSON.
+func fieldsOf(t reflect.Type) map[string]reflect.StructField {
+	fields := map[string]reflect.StructField{}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); f.IsExported() && name != "" {
+			fields[name] = f
+		}
+	}
+	return fields
 }
 
 // checkMembers drops the members that f finds fault with (only those whose own value is wrong: deeper faults have

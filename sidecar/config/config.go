@@ -9,6 +9,8 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"time"
 
 	"github.com/pillion-dev/pillion/tools/permission"
 )
@@ -71,7 +73,7 @@ type Provider struct {
 	Headers map[string]string `json:"headers,omitempty" doc:"HTTP headers sent with every request"`
 	Models  Models            `json:"models,omitempty" doc:"models by id, or a list of ids"`
 	Quirks  Quirks            `json:"quirks,omitzero" doc:"what an OpenAI-compatible server at this address does differently; most of it is found out when the server complains"`
-	Options *ProviderOptions  `json:"options,omitempty" doc:"OpenCode's place for baseURL, apiKey and headers"`
+	Options *ProviderOptions  `json:"options,omitempty" doc:"OpenCode's place for baseURL, apiKey and headers, for time-outs, and for what is sent with every request (reasoningEffort, serviceTier, …)"`
 }
 
 // Quirks are switches for servers that speak almost the format. What is not set is known by the model's name, or found
@@ -93,26 +95,92 @@ type ProviderOptions struct {
 	BaseURL string            `json:"baseURL,omitempty" doc:"base URL of the API"`
 	APIKey  string            `json:"apiKey,omitempty" doc:"API key"`
 	Headers map[string]string `json:"headers,omitempty" doc:"HTTP headers sent with every request"`
-	Timeout Any               `json:"timeout,omitempty" doc:"read and ignored"`
+
+	Token        string            `json:"authToken,omitempty" doc:"bearer token instead of a key"`
+	Organization string            `json:"organization,omitempty" doc:"OpenAI's organisation"`
+	Project      string            `json:"project,omitempty" doc:"OpenAI's project"`
+	Query        map[string]string `json:"queryParams,omitempty" doc:"added to the address of every request (OpenAI's formats)"`
+	Usage        *bool             `json:"includeUsage,omitempty" doc:"false: do not ask the server to count tokens in streams"`
+	Timeout      Any               `json:"timeout,omitempty" doc:"longest silence of an answer in milliseconds, its beginning included; false: none is too long; default 300000, twice that for the beginning"`
+	First        Any               `json:"headerTimeout,omitempty" doc:"how long an answer may take to begin, in milliseconds; false: any time"`
+	Chunk        Any               `json:"chunkTimeout,omitempty" doc:"longest silence between two pieces of an answer, in milliseconds; false: none is too long"`
+
+	Rest map[string]Any `json:"*"` // what is sent with every request
+}
+
+// Rest are members of an object that it has no field for; a struct with a field of the name "*" keeps them there.
+const restName = "*"
+
+// UnmarshalJSON keeps what has no field of its own in Rest.
+func (o *ProviderOptions) UnmarshalJSON(b []byte) error {
+	type plain ProviderOptions
+	if err := json.Unmarshal(b, (*plain)(o)); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, &o.Rest); err != nil {
+		return err
+	}
+	for name := range fieldsOf(reflect.TypeFor[ProviderOptions]()) {
+		delete(o.Rest, name)
+	}
+	return nil
+}
+
+// MarshalJSON writes the form that was read.
+func (o ProviderOptions) MarshalJSON() ([]byte, error) {
+	type plain ProviderOptions
+	known := plain(o)
+	known.Rest = nil
+	b, err := json.Marshal(known)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]json.RawMessage{}
+	if err := json.Unmarshal(b, &all); err != nil {
+		return nil, err
+	}
+	delete(all, restName)
+	for k, v := range o.Rest {
+		all[k] = json.RawMessage(v)
+	}
+	return json.Marshal(all)
+}
+
+// Millis is a time-out as it is written: milliseconds, or false for none at all (a day). 0: not given.
+func (a Any) Millis() time.Duration {
+	if string(a) == "false" {
+		return 24 * time.Hour
+	}
+	var ms float64
+	if json.Unmarshal(a, &ms) != nil || ms <= 0 || ms > 1e9 {
+		return 0
+	}
+	return time.Duration(ms * float64(time.Millisecond))
 }
 
 // Model overrides what is known of a model.
 type Model struct {
-	ID       string  `json:"id,omitempty" doc:"the id the provider's API knows; default: the key"`
-	Name     string  `json:"name,omitempty" doc:"name shown to people"`
-	Context  int     `json:"context,omitempty" doc:"context window in tokens"`
-	Output   int     `json:"output,omitempty" doc:"longest answer in tokens"`
-	Limit    *Limit  `json:"limit,omitempty" doc:"OpenCode's place for context and output"`
-	Images   *bool   `json:"images,omitempty" doc:"whether it reads images"`
-	PDF      *bool   `json:"pdf,omitempty" doc:"whether it reads PDF"`
-	Thinking *bool   `json:"thinking,omitempty" doc:"whether it thinks aloud"`
-	CostIn   float64 `json:"cost_input,omitempty" doc:"USD per million input tokens"`
-	CostOut  float64 `json:"cost_output,omitempty" doc:"USD per million output tokens"`
+	ID        string                    `json:"id,omitempty" doc:"the id the provider's API knows; default: the key"`
+	Name      string                    `json:"name,omitempty" doc:"name shown to people"`
+	Context   int                       `json:"context,omitempty" doc:"context window in tokens"`
+	Output    int                       `json:"output,omitempty" doc:"longest answer in tokens"`
+	Limit     *Limit                    `json:"limit,omitempty" doc:"OpenCode's place for context and output"`
+	Images    *bool                     `json:"images,omitempty" doc:"whether it reads images"`
+	PDF       *bool                     `json:"pdf,omitempty" doc:"whether it reads PDF"`
+	Thinking  *bool                     `json:"thinking,omitempty" doc:"whether it thinks aloud"`
+	CostIn    float64                   `json:"cost_input,omitempty" doc:"USD per million input tokens"`
+	CostOut   float64                   `json:"cost_output,omitempty" doc:"USD per million output tokens"`
+	CostRead  float64                   `json:"cost_cache_read,omitempty" doc:"USD per million input tokens that were in the provider's cache"`
+	CostWrite float64                   `json:"cost_cache_write,omitempty" doc:"USD per million input tokens that were put into it"`
+	Options   map[string]Any            `json:"options,omitempty" doc:"sent with every request, by the names of the format or OpenCode's: reasoningEffort, textVerbosity, thinking, temperature …"`
+	Variants  map[string]map[string]Any `json:"variants,omitempty" doc:"options by the name of an effort or one of your own, laid over those while it is chosen"`
+	Headers   map[string]string         `json:"headers,omitempty" doc:"HTTP headers sent with its requests, besides the provider's"`
 }
 
 // Limit is OpenCode's nesting of a model's limits, in tokens.
 type Limit struct {
 	Context int `json:"context,omitempty" doc:"context window in tokens"`
+	Input   int `json:"input,omitempty" doc:"longest request in tokens, where that is less than the window"`
 	Output  int `json:"output,omitempty" doc:"longest answer in tokens"`
 }
 
@@ -124,6 +192,8 @@ type Agent struct {
 	Prompt      string          `json:"prompt,omitempty" doc:"its instructions"`
 	Temperature *float64        `json:"temperature,omitempty" doc:"sampling temperature"`
 	TopP        *float64        `json:"top_p,omitempty" doc:"nucleus sampling"`
+	Options     map[string]Any  `json:"options,omitempty" doc:"sent with its requests, over the model's own options"`
+	Variant     string          `json:"variant,omitempty" doc:"effort, or variant of its model, where the session has chosen none"`
 	Steps       int             `json:"steps,omitempty" doc:"model steps one turn may take"`
 	Permission  Permission      `json:"permission,omitzero" doc:"rules that come after the general ones"`
 	Tools       map[string]bool `json:"tools,omitempty" doc:"switch tools on or off by name"`
@@ -162,7 +232,7 @@ type Server struct {
 	Command        []string          `json:"command,omitempty" doc:"program and arguments"`
 	Extensions     []string          `json:"extensions,omitempty" doc:"file extensions with their dot"`
 	Env            map[string]string `json:"env,omitempty" doc:"environment variables"`
-	Initialization Any               `json:"initialization,omitempty" doc:"initializationOptions as the server wants them"`
+	Initialization Any               `json:"initialization,omitempty" doc:"initializationOptions as the server wants them; also its answers where settings say nothing"`
 	Settings       Any               `json:"settings,omitempty" doc:"answers to workspace/configuration by section"`
 	Roots          []string          `json:"roots,omitempty" doc:"files that mark a project's root for it"`
 	Share          bool              `json:"share,omitempty" doc:"use the server that other programs of yours share, where it can (gopls -remote=auto)"`

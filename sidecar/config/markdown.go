@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,6 +53,7 @@ func (l *loader) markdownIn(base, within string) (out []*node) {
 		return nil
 	}
 	claude := filepath.Base(base) == ".claude"
+	theirs := slices.Contains([]string{".claude", ".opencode", "opencode"}, filepath.Base(base))
 	for _, k := range markdownKinds {
 		for _, folder := range k.folders {
 			dir := filepath.Join(base, folder)
@@ -70,6 +72,11 @@ func (l *loader) markdownIn(base, within string) (out []*node) {
 				section := *at
 				section.members = []member{{m.name, key, value}}
 				at.members = []member{{k.section, key, &section}}
+				if theirs { // what other programs' files say besides is no mistake
+					l.unknown(at, reflect.TypeFor[Config](), nil, func(at *node, setting, why string) {
+						l.unsupported = append(l.unsupported, Unsupported{File: at.file, Line: at.line, Column: at.column, Setting: setting, Why: why})
+					})
+				}
 				out = append(out, at)
 			}
 		}
@@ -176,8 +183,6 @@ func (m *markdown) agent() *node {
 			}
 		case "mode":
 			mode = true
-		case "variant", "options":
-			return "", nil
 		}
 		if m.claude && !slices.Contains([]string{"description", "model", "color", "mode", "permission", "temperature"}, key) {
 			return "", nil
@@ -191,6 +196,7 @@ func (m *markdown) agent() *node {
 		}
 		out.members = append(out.members, member{"mode", n, n})
 	}
+	optionsOf(out)
 	m.body(out, "prompt")
 	return out
 }

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/pillion-dev/pillion/agent/provider"
 )
 
 // Unsupported is a setting of OpenCode's that is not used here. Line and Column count from 1, Column in bytes.
@@ -53,22 +55,14 @@ var elsewhere = map[string]string{
 
 // elsewhereInside says the same of settings inside of sections; * is any name.
 var elsewhereInside = map[string]string{
-	"agent.*.reasoningEffort":          "the effort is chosen in the session",
-	"agent.*.textVerbosity":            "models answer at their own length; say it in the agent's prompt",
-	"agent.*.variant":                  "the effort is chosen in the session",
-	"agent.*.options":                  "nothing is passed to models unseen",
 	"mcp.*.oauth.callbackPort":         "a sign-in comes back to any free port of this machine",
 	"mcp.*.oauth.redirectUri":          "a sign-in comes back to any free port of this machine",
 	"provider.*.whitelist":             "list the models you want under models",
 	"provider.*.blacklist":             "models are offered as the provider lists them",
 	"provider.*.env":                   "write key: {env:NAME}",
 	"provider.*.id":                    "the provider's name is its id",
+	"mcp.*.env":                        "it is environment",
 	"provider.*.options.setCacheKey":   "prompts are always cached where the provider can",
-	"provider.*.options.timeout":       "an answer may take as long as it comes; a silent one is repeated",
-	"provider.*.options.chunkTimeout":  "an answer may take as long as it comes; a silent one is repeated",
-	"provider.*.models.*.options":      "nothing is passed to models unseen; the effort is chosen in the session",
-	"provider.*.models.*.variants":     "the effort is chosen in the session",
-	"provider.*.models.*.headers":      "headers are the provider's",
 	"provider.*.models.*.provider":     "make it a provider of its own, with its npm",
 	"provider.*.models.*.interleaved":  "it is found out from the answers",
 	"provider.*.models.*.tool_call":    "every model is given tools",
@@ -77,9 +71,37 @@ var elsewhereInside = map[string]string{
 	"provider.*.models.*.release_date": "it is for display only",
 	"provider.*.models.*.status":       "it is for display only",
 	"provider.*.models.*.experimental": "it is for display only",
-	"provider.*.options.profile":       "set AWS_PROFILE",
 	"skills.urls":                      "skills are read from folders; nothing is downloaded",
 }
+
+// ofTheirLibrary are options that mean something to the library OpenCode speaks with, and nothing to a provider: they
+// are not sent.
+var ofTheirLibrary = map[string]string{
+	"setCacheKey":               "prompts are always cached where the provider can",
+	"profile":                   "set AWS_PROFILE",
+	"accessKeyId":               "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in with the AWS CLI",
+	"secretAccessKey":           "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in with the AWS CLI",
+	"sessionToken":              "set AWS_SESSION_TOKEN",
+	"name":                      "the provider's name is its id",
+	"compatibility":             "what the server takes is found out",
+	"fetch":                     "requests are made by Pillion",
+	"useCompletionUrls":         "azure is spoken to by Chat Completions",
+	"useDeploymentBasedUrls":    "set apiVersion for deployments",
+	"enterpriseUrl":             "sign-ins to Copilot are not used",
+	"structuredOutputs":         "tools are described as the provider takes them",
+	"supportsStructuredOutputs": "tools are described as the provider takes them",
+	"strictJsonSchema":          "tools are described as the provider takes them",
+	"strictSchemas":             "tools are described as the provider takes them",
+	"toolStreaming":             "answers are always streamed",
+	"sendReasoning":             "thinking is sent back where the provider wants it",
+	"litellmProxy":              "what the server takes is found out",
+	"maxRetries":                "what may succeed later is repeated",
+	"apiVersion":                "it is the provider's apiVersion",
+	"region":                    "it is the provider's region",
+}
+
+// theirLSP are OpenCode's names of language servers where ours are others.
+var theirLSP = map[string]string{"rust": "rust-analyzer", "yaml-ls": "yaml", "sourcekit-lsp": "sourcekit", "php intelephense": "php", "intelephense": "php", "haskell-language-server": "haskell"}
 
 // tried are OpenCode's experimental switches, and why those that are not used here are not.
 var tried = map[string]string{
@@ -138,6 +160,8 @@ func (l *loader) theirsFile(path string) *node {
 			for _, p := range m.value.members {
 				theirProvider(p.value)
 			}
+		case m.key == "lsp":
+			theirServers(m.value)
 		}
 		kept = append(kept, m)
 	}
@@ -152,10 +176,47 @@ func (l *loader) theirsFile(path string) *node {
 					a.value.members[i].key = "steps"
 				}
 			}
+			optionsOf(a.value)
 		}
 	}
-	l.unknown(n, reflect.TypeFor[Config](), "", note)
+	l.unknown(n, reflect.TypeFor[Config](), nil, note)
 	return n
+}
+
+// theirServers gives language servers the names they have here. One that is only switched off, and that there is none
+// of here, needs no word.
+func theirServers(n *node) {
+	kept := n.members[:0:0]
+	for _, m := range n.members {
+		if name := theirLSP[m.key]; name != "" && n.get(name) == nil {
+			m.key = name
+		}
+		if off := m.value.get("disabled"); m.key == "razor" && off != nil && off.text == "true" {
+			continue
+		}
+		kept = append(kept, m)
+	}
+	n.members = kept
+}
+
+// optionsOf puts what stands among an agent's settings and is for its model into its options.
+func optionsOf(agent *node) {
+	options := agent.get("options")
+	kept := agent.members[:0:0]
+	for _, m := range agent.members {
+		if m.key == "temperature" || m.key == "top_p" || !slices.Contains(provider.OptionNames, m.key) {
+			kept = append(kept, m)
+			continue
+		}
+		if options == nil {
+			options = &node{file: m.at.file, line: m.at.line, column: m.at.column, kind: kindObject}
+			kept = append(kept, member{"options", m.at, options})
+		}
+		if options.kind == kindObject && options.get(m.key) == nil {
+			options.members = append(options.members, m)
+		}
+	}
+	agent.members = kept
 }
 
 // joined makes one object of the members of a name, in their order: of two members one would hide the other.
@@ -249,6 +310,8 @@ func theirModel(n *node) {
 		case "cost":
 			add("cost_input", m.at, m.value.get("input"))
 			add("cost_output", m.at, m.value.get("output"))
+			add("cost_cache_read", m.at, m.value.get("cache_read"))
+			add("cost_cache_write", m.at, m.value.get("cache_write"))
 		case "modalities":
 			for _, e := range m.value.elements("input") {
 				if key := map[string]string{"image": "images", "pdf": "pdf"}[e.text]; key != "" {
@@ -271,41 +334,42 @@ func (n *node) elements(key string) []*node {
 }
 
 // why says why a setting has no place here.
-func why(path, key string, known []string) string {
+func why(path []string, known []string) string {
 	if text := elsewhereOf(path); text != "" {
 		return text
 	}
-	return "Pillion has no such setting" + didYouMean(key, known)
+	return "Pillion has no such setting" + didYouMean(path[len(path)-1], known)
 }
 
-// elsewhereOf looks a path up in elsewhereInside. Names may have dots in them: a model's often has.
-func elsewhereOf(path string) string {
+// elsewhereOf looks a path up in elsewhereInside, and an option in ofTheirLibrary.
+func elsewhereOf(path []string) string {
 	for pattern, text := range elsewhereInside {
 		if pathMatch(pattern, path) {
 			return text
 		}
 	}
+	if n := len(path); n >= 4 && (path[n-2] == "options" || path[n-3] == "variants") {
+		return ofTheirLibrary[path[n-1]]
+	}
 	return ""
 }
 
-// pathMatch matches a pattern whose * stand for names; a name may have dots in it.
-func pathMatch(pattern, path string) bool {
-	parts := strings.Split(pattern, "*")
+// pathMatch matches a pattern whose * stand for names.
+func pathMatch(pattern string, path []string) bool {
+	parts := strings.Split(pattern, ".")
+	if len(parts) != len(path) {
+		return false
+	}
 	for i, part := range parts {
-		if i == len(parts)-1 && i > 0 {
-			return len(path) > len(part) && strings.HasSuffix(path, part)
-		}
-		at := strings.Index(path, part)
-		if i == 0 && at != 0 || at < 0 {
+		if part != "*" && part != path[i] {
 			return false
 		}
-		path = path[at+len(part):]
 	}
-	return path == ""
+	return true
 }
 
 // unknown takes settings out that Pillion has no place for, however deep, and notes them.
-func (l *loader) unknown(n *node, t reflect.Type, path string, note func(*node, string, string)) {
+func (l *loader) unknown(n *node, t reflect.Type, path []string, note func(*node, string, string)) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -322,30 +386,37 @@ func (l *loader) unknown(n *node, t reflect.Type, path string, note func(*node, 
 	if n.kind != kindObject {
 		return
 	}
+	kept := n.members[:0:0]
+	at := func(m member) []string { return append(path[:len(path):len(path)], m.key) }
 	switch t.Kind() {
 	case reflect.Map:
 		for _, m := range n.members {
-			l.unknown(m.value, t.Elem(), join(path, m.key), note)
-		}
-	case reflect.Struct:
-		fields := map[string]reflect.Type{}
-		for i := range t.NumField() {
-			f := t.Field(i)
-			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); f.IsExported() && name != "" {
-				fields[name] = f.Type
-			}
-		}
-		kept := n.members[:0:0]
-		for _, m := range n.members {
-			ft, ok := fields[m.key]
-			if !ok {
-				note(m.at, join(path, m.key), why(join(path, m.key), m.key, slices.Sorted(maps.Keys(fields))))
+			if text := elsewhereOf(at(m)); text != "" && t.Elem() == reflect.TypeFor[Any]() {
+				note(m.at, strings.Join(at(m), "."), text)
 				continue
 			}
-			if text := elsewhereOf(join(path, m.key)); text != "" { // read, and left at that
-				note(m.at, join(path, m.key), text)
+			l.unknown(m.value, t.Elem(), at(m), note)
+			kept = append(kept, m)
+		}
+		n.members = kept
+	case reflect.Struct:
+		fields := fieldsOf(t)
+		_, rest := fields[restName]
+		for _, m := range n.members {
+			f, ok := fields[m.key]
+			text := elsewhereOf(at(m))
+			if !ok && rest && text == "" {
+				kept = append(kept, m)
+				continue
 			}
-			l.unknown(m.value, ft, join(path, m.key), note)
+			if !ok {
+				note(m.at, strings.Join(at(m), "."), why(at(m), slices.Sorted(maps.Keys(fields))))
+				continue
+			}
+			if text != "" { // read, and left at that
+				note(m.at, strings.Join(at(m), "."), text)
+			}
+			l.unknown(m.value, f.Type, at(m), note)
 			kept = append(kept, m)
 		}
 		n.members = kept

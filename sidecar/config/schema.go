@@ -47,11 +47,15 @@ func schemaOf(t reflect.Type) map[string]any {
 	}
 	switch t.Kind() {
 	case reflect.Struct:
-		props := map[string]any{}
+		props, open := map[string]any{}, false
 		for i := range t.NumField() {
 			f := t.Field(i)
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			if !f.IsExported() || name == "" {
+				continue
+			}
+			if name == restName {
+				open = true
 				continue
 			}
 			p := schemaOf(f.Type)
@@ -63,7 +67,7 @@ func schemaOf(t reflect.Type) map[string]any {
 			}
 			props[name] = p
 		}
-		return map[string]any{"type": "object", "properties": props, "additionalProperties": false}
+		return map[string]any{"type": "object", "properties": props, "additionalProperties": open}
 	case reflect.Map:
 		return map[string]any{"type": "object", "additionalProperties": schemaOf(t.Elem())}
 	case reflect.Slice:

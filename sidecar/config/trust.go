@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/pillion-dev/pillion/agent/provider"
 )
 
 // Held is a setting that came with a project and does not count until the person trusts its folder. Line and Column
@@ -51,6 +53,7 @@ const (
 	redirects     = "it would send your requests and keys elsewhere"
 	readsSecrets  = "it would put a secret or a file of yours into what a model reads"
 	loosens       = "it would loosen what you are asked"
+	intoRequests  = "it would put what the project chose into your requests"
 )
 
 // untrusted takes out of a project's file all that a stranger's repository must not decide: which programs start,
@@ -177,8 +180,41 @@ func (u *untrusted) provider(p member) bool {
 		u.hold(p.at, path, redirects)
 		return false
 	}
-	u.drop(p.value, path, redirects, "baseURL", "headers", "key", "apiKey", "options")
+	u.drop(p.value, path, redirects, "baseURL", "headers", "key", "apiKey")
+	if o := p.value.get("options"); o != nil {
+		u.options(o, path+".options")
+	}
+	if models := p.value.get("models"); models != nil {
+		for _, m := range models.members {
+			at := path + ".models." + m.key
+			u.drop(m.value, at, redirects, "headers")
+			if o := m.value.get("options"); o != nil {
+				u.options(o, at+".options")
+			}
+			if v := m.value.get("variants"); v != nil {
+				for _, x := range v.members {
+					u.options(x.value, at+".variants."+x.key)
+				}
+			}
+		}
+	}
 	return u.plain(p.value, path)
+}
+
+// options keeps of what is sent with requests that which only says how a model answers, and how long that may take.
+// The rest may send them elsewhere, keep them there, or lend them tools: a service has fields for all of it.
+func (u *untrusted) options(n *node, path string) {
+	u.keep(n, path, func(m member) bool {
+		if slices.Contains(provider.OptionNames, m.key) || slices.Contains([]string{"timeout", "headerTimeout", "chunkTimeout", "setCacheKey", "disabled"}, m.key) {
+			return true
+		}
+		reason := intoRequests
+		if slices.Contains([]string{"apiKey", "authToken", "headers", "organization", "project", "queryParams", "endpoint"}, m.key) {
+			reason = redirects
+		}
+		u.hold(m.at, path+"."+m.key, reason)
+		return false
+	})
 }
 
 // mcp lets a project switch a server off, nothing else.
@@ -269,6 +305,8 @@ func (u *untrusted) agent(a member) {
 			return u.model(m, path+".model")
 		case "tools":
 			u.tools(m.value, path+".tools")
+		case "options":
+			u.options(m.value, path+".options")
 		}
 		return true
 	})

@@ -7,7 +7,9 @@ package models
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -65,9 +67,10 @@ type settings struct {
 	id, origin string
 	cfg        provider.Config
 	models     config.Models
-	usable     bool   // a key or an address is there
-	fallback   string // the model when none is named
-	missing    string // what to do to make it usable
+	options    provider.Options // sent with the requests of all its models
+	usable     bool             // a key or an address is there
+	fallback   string           // the model when none is named
+	missing    string           // what to do to make it usable
 	stored     storedSource
 }
 
@@ -220,6 +223,7 @@ func configured(s settings, p config.Provider, c *config.Config) settings {
 		if headers == nil {
 			headers = o.Headers
 		}
+		s = connection(s, o)
 	}
 	kind, given := kindOf(p)
 	if base != "" {
@@ -239,9 +243,21 @@ func configured(s settings, p config.Provider, c *config.Config) settings {
 		s.cfg.KeyFrom = from // where it was to come from
 	}
 	if headers != nil {
-		s.cfg.Headers = headers
+		s.cfg.Headers = maps.Clone(headers)
 	}
+	if o := p.Options; o != nil && (s.cfg.Kind == provider.KindOpenAI || s.cfg.Kind == provider.KindResponses || s.cfg.Kind == provider.KindCompatible) {
+		for name, v := range map[string]string{"OpenAI-Organization": o.Organization, "OpenAI-Project": o.Project} {
+			if v != "" {
+				if s.cfg.Headers == nil {
+					s.cfg.Headers = map[string]string{}
+				}
+				s.cfg.Headers[name] = v
+			}
+		}
+	}
+	quiet := s.cfg.Quirks.NoStreamUsage
 	s.cfg.Quirks = provider.Quirks(p.Quirks)
+	s.cfg.Quirks.NoStreamUsage = s.cfg.Quirks.NoStreamUsage || quiet
 	if s.origin == "" && (base != "" || key != "") {
 		s.origin = "configuration"
 	}
@@ -256,6 +272,38 @@ func configured(s settings, p config.Provider, c *config.Config) settings {
 		s.fallback = ids[0]
 	}
 	return s
+}
+
+// connection takes what options say of the connection, and keeps the rest for the requests.
+func connection(s settings, o *config.ProviderOptions) settings {
+	if o.Token != "" {
+		s.cfg.Token, s.usable = o.Token, true
+	}
+	s.cfg.Query = o.Query
+	s.cfg.Quirks.NoStreamUsage = o.Usage != nil && !*o.Usage
+	if t := o.Timeout.Millis(); t > 0 {
+		s.cfg.Idle, s.cfg.First = t, t
+	}
+	if t := o.Chunk.Millis(); t > 0 {
+		s.cfg.Idle = t
+	}
+	if t := o.First.Millis(); t > 0 {
+		s.cfg.First = t
+	}
+	s.options = RequestOptions(o.Rest)
+	return s
+}
+
+// RequestOptions are a configuration's in the provider's form.
+func RequestOptions(from map[string]config.Any) provider.Options {
+	if len(from) == 0 {
+		return nil
+	}
+	out := provider.Options{}
+	for k, v := range from {
+		out[k] = json.RawMessage(v)
+	}
+	return out
 }
 
 func (m *Models) config(cwd string) *config.Config {
@@ -353,7 +401,7 @@ func (s settings) model(id string) provider.Model {
 		api = over.ID
 	}
 	model := provider.Lookup(s.id, api)
-	model.Provider, model.ID = s.id, api
+	model.Provider, model.ID, model.Options = s.id, api, s.options
 	if !named {
 		return model
 	}
@@ -365,6 +413,9 @@ func (s settings) model(id string) provider.Model {
 		if over.Limit.Context > 0 {
 			model.Context = over.Limit.Context
 		}
+	}
+	if l := over.Limit; l != nil && l.Input > 0 && (model.Context == 0 || l.Input+l.Output < model.Context) {
+		model.Context = l.Input + l.Output
 	}
 	if over.Context > 0 {
 		model.Context = over.Context
@@ -386,12 +437,30 @@ func (s settings) model(id string) provider.Model {
 	if over.CostOut > 0 {
 		model.CostOut = over.CostOut
 	}
+	if over.CostRead > 0 {
+		model.CostRead = over.CostRead
+	}
+	if over.CostWrite > 0 {
+		model.CostWrite = over.CostWrite
+	}
+	model.Options, model.Headers = model.Options.With(RequestOptions(over.Options)), over.Headers
+	for name, v := range over.Variants {
+		if string(v["disabled"]) == "true" {
+			continue
+		}
+		if model.Variants == nil {
+			model.Variants = map[string]provider.Options{}
+		}
+		more := RequestOptions(v)
+		delete(more, "disabled")
+		model.Variants[name] = more
+	}
 	return model
 }
 
 // provider keeps one instance for the same settings: it holds what it has encoded of its conversations.
 func (m *Models) provider(cfg provider.Config) (provider.Provider, error) {
-	key := fmt.Sprintf("%s|%s|%s|%s|%s|%v|%s|%s|%s|%+v", cfg.ID, cfg.Kind, cfg.BaseURL, cfg.Key, cfg.Token, cfg.Headers, cfg.Cloud, cfg.Version, cfg.Region, cfg.Quirks)
+	key := fmt.Sprintf("%s|%s|%s|%s|%s|%v|%s|%s|%s|%v|%s|%s|%+v", cfg.ID, cfg.Kind, cfg.BaseURL, cfg.Key, cfg.Token, cfg.Headers, cfg.Cloud, cfg.Version, cfg.Region, cfg.Query, cfg.Idle, cfg.First, cfg.Quirks)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if p := m.live[key]; p != nil {

@@ -1,0 +1,199 @@
+package provider
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Options are further settings of requests, as a configuration writes them: by the names of the format, or by those
+// that OpenCode's users know (reasoningEffort, textVerbosity, thinking.budgetTokens). What an adapter does not know
+// is sent as it is written: the provider says when it does not know it either.
+type Options map[string]json.RawMessage
+
+// With lays more over o; what is null in it takes a setting away.
+func (o Options) With(more Options) Options {
+	if len(more) == 0 {
+		return o
+	}
+	out := maps.Clone(o)
+	if out == nil {
+		out = Options{}
+	}
+	for k, v := range more {
+		if string(v) == "null" {
+			delete(out, k)
+			continue
+		}
+		out[k] = v
+	}
+	return out
+}
+
+// OptionNames are names of options that mean something to a format here, in both spellings: what a project that
+// nobody trusts may set, and what stands among an agent's settings in OpenCode's files.
+var OptionNames = []string{
+	"reasoningEffort", "reasoning_effort", "effort", "reasoningSummary", "textVerbosity", "verbosity", "thinking", "thinkingConfig",
+	"temperature", "topP", "top_p", "topK", "top_k", "minP", "min_p", "frequencyPenalty", "frequency_penalty", "presencePenalty",
+	"presence_penalty", "repetitionPenalty", "repetition_penalty", "seed", "maxTokens", "max_tokens", "maxOutputTokens",
+	"max_output_tokens", "parallelToolCalls", "parallel_tool_calls", "enable_thinking", "chat_template_kwargs",
+}
+
+// wireNames are names of the format where they are others than those people write.
+var wireNames = map[string]string{
+	"textVerbosity": "verbosity", "serviceTier": "service_tier", "parallelToolCalls": "parallel_tool_calls", "topK": "top_k", "minP": "min_p",
+	"promptCacheKey": "prompt_cache_key", "promptCacheRetention": "prompt_cache_retention", "safetyIdentifier": "safety_identifier",
+	"logitBias": "logit_bias", "frequencyPenalty": "frequency_penalty", "presencePenalty": "presence_penalty",
+	"repetitionPenalty": "repetition_penalty", "maxToolCalls": "max_tool_calls", "contextManagement": "context_management",
+	"cacheControl": "cache_control",
+}
+
+// Reserved reports an option that the conversation itself decides.
+func Reserved(name string) bool {
+	return slices.Contains([]string{"model", "messages", "input", "contents", "tools", "stream", "system", "instructions", "systemInstruction", "n"}, name)
+}
+
+// efforts are the names that formats know.
+var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
+
+// extras are what is left of a request's options for one format.
+type extras struct {
+	names  []string // of the format, sorted
+	values map[string]json.RawMessage
+}
+
+// take returns an option of this name of the format and forgets it; nil where there is none.
+func (x *extras) take(name string) json.RawMessage {
+	v, ok := x.values[name]
+	if !ok {
+		return nil
+	}
+	delete(x.values, name)
+	x.names = slices.DeleteFunc(x.names, func(n string) bool { return n == name })
+	return v
+}
+
+// clone is for one body; taking from it leaves the request's own alone.
+func (x extras) clone() extras { return extras{slices.Clone(x.names), maps.Clone(x.values)} }
+
+// append writes what was not taken.
+func (x *extras) append(b []byte) []byte {
+	for _, n := range x.names {
+		b = append(append(appendString(appendComma(b), n), ':'), x.values[n]...)
+	}
+	return b
+}
+
+// settled is the request with its options where they belong: what it has a place for is there, unless something
+// nearer to the person (the session's effort, the agent's temperature) says otherwise; the rest are extras.
+func settled(req *Request, kind Kind) *Request {
+	all := req.Model.Options
+	variant, chosen := req.Model.Variants[req.Effort]
+	all = all.With(req.Options)
+	if chosen && req.Effort != "" { // by the person, now
+		all = all.With(variant)
+	}
+	if len(all) == 0 {
+		return req
+	}
+	out := *req
+	if chosen && !slices.Contains(efforts, req.Effort) {
+		out.Effort = "" // a name of the person's, which no provider knows
+	}
+	x := extras{values: map[string]json.RawMessage{}}
+	for _, k := range slices.Sorted(maps.Keys(all)) {
+		v := all[k]
+		switch k {
+		case "reasoningEffort", "reasoning_effort", "effort":
+			var s string
+			if json.Unmarshal(v, &s) == nil {
+				if _, own := variant[k]; out.Effort == "" || own {
+					out.Effort = s
+				}
+				continue
+			}
+		case "temperature":
+			fill(&out.Temperature, v)
+			continue
+		case "topP", "top_p":
+			fill(&out.TopP, v)
+			continue
+		case "maxTokens", "max_tokens", "maxOutputTokens", "max_output_tokens", "maxCompletionTokens", "max_completion_tokens":
+			if n := 0; out.MaxOutput == 0 && json.Unmarshal(v, &n) == nil {
+				out.MaxOutput = n
+			}
+			continue
+		case "extraBody", "extra_body":
+			var more map[string]json.RawMessage
+			if json.Unmarshal(v, &more) == nil {
+				for k, v := range more {
+					if !Reserved(k) {
+						x.values[k] = v
+					}
+				}
+				continue
+			}
+		}
+		if name := wireNames[k]; name != "" && kind != KindGemini {
+			k = name
+		}
+		if !Reserved(k) {
+			x.values[k] = v
+		}
+	}
+	x.names = slices.Sorted(maps.Keys(x.values))
+	out.rest = x
+	return &out
+}
+
+// fill sets a number that is not set yet.
+func fill(to **float64, v json.RawMessage) {
+	var f float64
+	if *to == nil && json.Unmarshal(v, &f) == nil {
+		*to = &f
+	}
+}
+
+// snake turns the names of an object, however deep, from budgetTokens into budget_tokens.
+func snake(v json.RawMessage) json.RawMessage {
+	var object map[string]json.RawMessage
+	if json.Unmarshal(v, &object) != nil {
+		return v
+	}
+	b := []byte{'{'}
+	for _, k := range slices.Sorted(maps.Keys(object)) {
+		b = append(appendField(b, snakeName(k)), snake(object[k])...)
+	}
+	return append(b, '}')
+}
+
+func snakeName(s string) string {
+	var b strings.Builder
+	for i, r := range s {
+		if r >= 'A' && r <= 'Z' {
+			if i > 0 {
+				b.WriteByte('_')
+			}
+			r += 'a' - 'A'
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// blame adds where a refused option was set: its name stands in the provider's words.
+func blame(err error, req *Request) error {
+	e, ok := err.(*Error)
+	if !ok || e.Kind != ErrInvalid {
+		return err
+	}
+	for _, n := range req.rest.names {
+		if containsWord(e.Message, n) {
+			said := *e
+			said.Message += "; " + n + " comes from the options of the model or agent in your configuration"
+			return &said
+		}
+	}
+	return err
+}
