@@ -7,22 +7,38 @@ import (
 	"github.com/pillion-dev/pillion/tools/diff"
 )
 
-// follow takes hunks back in a text whose lines were moved since. Each is merged where it was; one whose lines are not
-// there any more is looked for elsewhere.
-func (f File) follow(mine []Hunk, text string) (string, bool) {
-	for _, h := range slices.Backward(mine) {
-		back, move := f.without([]Hunk{h})
-		if move {
-			continue
+// most is how many hunks are looked for elsewhere: each costs a look through the text.
+const most = 200
+
+// follow takes hunks back in a text whose lines were moved since. All are merged where they were but those in the
+// conflicts that gave: their lines are looked for elsewhere.
+func (f File) follow(mine []Hunk, conflicts []Conflict, text string) (string, bool) {
+	var here, moved []Hunk
+	for _, h := range mine {
+		if from, to := h.new(); slices.ContainsFunc(conflicts, func(c Conflict) bool {
+			return from <= c.Line-1+len(diff.Lines(c.Base)) && c.Line-1 <= to
+		}) {
+			moved = append(moved, h)
+		} else {
+			here = append(here, h)
 		}
-		merged, conflicts := Merge(f.New, back, text, false)
-		if len(conflicts) > 0 {
-			var ok bool
-			if merged, ok = f.elsewhere(h, text); !ok {
-				return "", false
-			}
+	}
+	if len(moved) > most {
+		return "", false
+	}
+	back, move := f.without(here)
+	if move {
+		return "", false
+	}
+	text, clash := Merge(f.New, back, text, false)
+	if len(clash) > 0 {
+		return "", false
+	}
+	for _, h := range moved {
+		var ok bool
+		if text, ok = f.elsewhere(h, text); !ok {
+			return "", false
 		}
-		text = merged
 	}
 	return text, true
 }

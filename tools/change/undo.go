@@ -103,7 +103,7 @@ func (f File) taken(mine []Hunk, now Present) (File, []Conflict) {
 	}
 	merged, conflicts := Merge(f.New, back, text, false)
 	if len(conflicts) > 0 {
-		if found, ok := f.follow(mine, text); ok {
+		if found, ok := f.follow(mine, conflicts, text); ok {
 			merged, conflicts = found, nil
 		}
 	}
