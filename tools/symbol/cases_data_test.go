@@ -72,4 +72,44 @@ jobs:
 		{"keyframes", "@keyframes spin", "before", ".x {\n  top: 0;\n}", "@keyframes", ".x {\n  top: 0;\n}\n\n@keyframes", ""},
 		{"a rule with its comment", ".btn:hover, .btn > a[href]", "delete", "", "/* Buttons. */\n.btn:hover,\n.btn > a[href] {\n  color: red;\n  margin: 0\n}\n\n", "", ""},
 	}},
+	{"a.lua", `local M = {}
+
+--- Doubles.
+-- twice
+local function double(x)
+  return x * 2
+end
+
+-- Greets.
+function M.greet(name)
+  local function inner() end
+  return "hi " .. name
+end
+
+function M.sub:stop(now) self.now = now end
+
+M.each = function(list)
+  for i = 1, #list do print(list[i]) end
+end
+
+local tools = {
+  size = 1,
+  run = function() return 1 end, -- runs
+  deep = { go = function() end },
+}
+local one, two = 1, 2
+M["x y"] = 5
+
+return M
+`, []cut{
+		{"a function with its comment", "double", "delete", "", "--- Doubles.\n-- twice\nlocal function double(x)\n  return x * 2\nend\n\n", "", ""},
+		{"a body", "M.greet", "replace", "function M.greet(name)\n  return name\nend", "  local function inner() end\n  return \"hi \" .. name\n", "  return name\n", ""},
+		{"a function with another comment", "double", "replace", "-- Twice.\nlocal function double(x) return x + x end", "--- Doubles.\n-- twice\nlocal function double(x)\n  return x * 2\nend", "-- Twice.\nlocal function double(x) return x + x end", ""},
+		{"a method", "M.sub.stop", "replace", "function M.sub:stop() end", "stop(now) self.now = now end", "stop() end", ""},
+		{"a function as a value", "M.each", "before", "M.none = nil", "M.each", "M.none = nil\n\nM.each", ""},
+		{"a function in a table", "tools.run", "replace", "run = function() return 2 end", "return 1 end, -- runs", "return 2 end, -- runs", ""},
+		{"after one in a table", "tools.run", "after", "stop = function() end", "-- runs\n", "-- runs\n  stop = function() end,\n", ""},
+		{"deep in a table", "tools.deep.go", "delete", "", "", "", "shares its lines"},
+		{"two in one statement", "two", "delete", "", "", "", "together with others"},
+	}},
 }

@@ -36,7 +36,7 @@ func Replace(text string, s Symbol, body string) (string, error) {
 	}
 	from := s.Start
 	switch lead := strings.TrimSpace(body); {
-	case strings.HasPrefix(lead, "//"), strings.HasPrefix(lead, "/*"), strings.HasPrefix(lead, "#") && !strings.HasPrefix(lead, "#[") && !strings.HasPrefix(lead, "#define"):
+	case strings.HasPrefix(lead, "//"), strings.HasPrefix(lead, "/*"), strings.HasPrefix(lead, "-- "), strings.HasPrefix(lead, "---"), strings.HasPrefix(lead, "#") && !strings.HasPrefix(lead, "#[") && !strings.HasPrefix(lead, "#define"):
 	case strings.HasPrefix(lead, "@"), strings.HasPrefix(lead, "#["), strings.HasPrefix(lead, "template"), strings.HasPrefix(lead, "[["):
 		from = s.Deco
 	default:

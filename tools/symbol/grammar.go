@@ -13,6 +13,7 @@ type grammar struct {
 	// joint (false) makes them one.
 	wraps map[string]bool
 	leads map[string]byte // what may stand before a declaration and belongs to it: 'c' comment, 'd' decorator
+	trim  bool            // tokens take the space before them along
 	// keys outlines a text without a syntax tree; nil: by the tree.
 	keys func(text string) ([]Symbol, error)
 }
@@ -69,8 +70,18 @@ func grammarOf(path string) *grammar {
 		return rubyGrammar()
 	case ".sh", ".bash", ".ksh":
 		return bashGrammar()
+	case ".lua":
+		return luaGrammar()
 	}
 	return nil
+}
+
+// remark begins a comment that ends with its line.
+func (g *grammar) remark() string {
+	if g.name == "lua" {
+		return "--"
+	}
+	return "//"
 }
 
 // Supported reports whether there is a grammar for the file.

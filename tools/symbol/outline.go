@@ -39,6 +39,14 @@ func (n *node) find(kind string) *node {
 // span is a stretch of text that the parser could not read.
 type span struct{ start, end int }
 
+// trim takes the space before a token out of it.
+func (n *node) trim(text string) {
+	n.start = n.end - len(strings.TrimLeft(text[n.start:n.end], " \t\r\n"))
+	for _, k := range n.kids {
+		k.trim(text)
+	}
+}
+
 type outliner struct {
 	g      *grammar
 	text   string
@@ -89,7 +97,7 @@ func (o *outliner) holds(n *node) bool {
 	if v == nil && n.kind == "export_statement" {
 		return n.find("class_body") != nil
 	}
-	return v != nil && v.kind == "object"
+	return v != nil && (v.kind == "object" || v.kind == "tableconstructor")
 }
 
 // add makes a symbol of a declaration.
@@ -237,7 +245,7 @@ func (o *outliner) ownLines(s Symbol) bool {
 	after := strings.TrimSpace(o.text[s.End:to])
 	if s.Sep != "" {
 		after = strings.TrimSpace(strings.TrimPrefix(after, s.Sep))
-		if after != "" && o.g.leads["comment"]+o.g.leads["line_comment"] != 0 && strings.HasPrefix(after, "//") {
+		if after != "" && o.g.leads["comment"]+o.g.leads["line_comment"] != 0 && strings.HasPrefix(after, o.g.remark()) {
 			after = ""
 		}
 	}

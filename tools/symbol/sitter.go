@@ -15,6 +15,7 @@ import (
 	"github.com/smacker/go-tree-sitter/golang"
 	"github.com/smacker/go-tree-sitter/java"
 	"github.com/smacker/go-tree-sitter/javascript"
+	"github.com/smacker/go-tree-sitter/lua"
 	"github.com/smacker/go-tree-sitter/php"
 	"github.com/smacker/go-tree-sitter/python"
 	"github.com/smacker/go-tree-sitter/ruby"
@@ -49,6 +50,8 @@ func language(name string) *sitter.Language {
 		return css.GetLanguage()
 	case "java":
 		return java.GetLanguage()
+	case "lua":
+		return lua.GetLanguage()
 	case "php":
 		return php.GetLanguage()
 	case "ruby":

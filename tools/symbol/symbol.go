@@ -70,6 +70,9 @@ func Outline(path, text string) ([]Symbol, error) {
 	if err != nil {
 		return nil, err
 	}
+	if g.trim {
+		root.trim(text)
+	}
 	o := outliner{g: g, text: text, broken: broken}
 	o.walk(root, nil, false)
 	return o.result(), nil
