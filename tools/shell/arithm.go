@@ -14,7 +14,9 @@ func (w *walker) arithm(x syntax.ArithmExpr, st *state) {
 	}
 	switch x := x.(type) {
 	case *syntax.Word:
+		unquote := w.quoting(true)
 		w.inside(x, st)
+		unquote()
 		w.number(x, st)
 	case *syntax.BinaryArithm:
 		w.arithm(x.X, st)

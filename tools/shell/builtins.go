@@ -78,9 +78,21 @@ func (w *walker) builtin(name string, c *call, entry *Call) (fail state) {
 			w.opaque(name + " may load or run code")
 			entry.ReadOnly = false
 		}
-	case "export", "declare", "typeset", "local", "readonly":
+	case "export", "declare", "typeset", "local", "readonly": // behind command or builtin
 		for _, a := range c.args[1:] {
 			w.declared(a)
+			if s, ok := a.one(); !ok || len(s) > 1 && s[0] == '-' && strings.ContainsAny(s, "iaA") || s != "" && s[0] == '-' && name != "export" && strings.Contains(s, "n") {
+				w.opaque(name + " " + a.src + " may evaluate what is assigned")
+			}
+		}
+	case "jobs":
+		if len(c.args) > 2 && strings.HasPrefix(c.args[1].text, "-") && strings.Contains(c.args[1].text, "x") {
+			entry.NoGrant = true
+			rest := c.args[2:]
+			if rest[0].text == "--" {
+				rest = rest[1:]
+			}
+			w.run(&call{args: rest, st: c.st, in: c.in, wrapped: true})
 		}
 	case "read", "mapfile", "readarray", "unset", "getopts", "wait":
 		w.setsNames(name, c)
@@ -300,7 +312,7 @@ var shellOptions = map[string]bool{
 
 // setsNames checks the names of variables that a builtin sets: a name such as a[$(cmd)] runs the command.
 func (w *walker) setsNames(name string, c *call) {
-	takesValue := map[string]string{"read": "dinNptu", "mapfile": "dnOsutCc", "readarray": "dnOsutCc", "wait": "p"}[name]
+	takesValue := map[string]string{"read": "dinNptu", "mapfile": "dnOsuCc", "readarray": "dnOsuCc", "wait": "p"}[name]
 	skip := false
 	for i, a := range c.args[1:] {
 		s, ok := a.one()

@@ -122,7 +122,9 @@ func (w *walker) behave(name string, c *call, entry *Call) (fail state) {
 		}
 		w.paths.folders, w.paths.files = nil, 0
 		if !w.runners(name, c, entry) {
+			w.paths.keeps = keepsContent(name) || compiles(name) && !w.writes && w.paths.untouched()
 			w.pathArgs(c, specOf(name))
+			w.paths.keeps = false
 		}
 		entry.ReadOnly = w.readOnly(name, c) && w.followed(name, c, w.paths.folders, w.paths.files)
 		if _, looks := harmful[name]; looks && slices.ContainsFunc(c.args[1:], func(a arg) bool { return secretVariable(a.src) }) {
@@ -134,6 +136,20 @@ func (w *walker) behave(name string, c *call, entry *Call) (fail state) {
 	}
 	w.runIn(c, entry.ReadOnly)
 	return fail
+}
+
+// keepsContent reports programs that change a file's mode or time, not what is in it.
+func keepsContent(name string) bool {
+	return name == "chmod" || name == "chown" || name == "chgrp" || name == "touch"
+}
+
+// compiles reports programs whose output is made of the sources that they are given: running it is like running make.
+func compiles(name string) bool {
+	switch family(name) {
+	case "gcc", "rustc", "go", "swiftc", "ghc", "ocamlopt", "nim", "crystal", "zig", "gnatmake", "dmd", "ldc2", "fpc":
+		return true
+	}
+	return false
 }
 
 // namesVariable looks at test -v and printf -v: an index in the name is evaluated.
@@ -217,7 +233,7 @@ func (w *walker) madeHere(name string, st *state) {
 			d = name
 		}
 		real := w.paths.real(d)
-		if slices.Contains(w.paths.writes, real) || w.paths.outside[real] == Write {
+		if !w.paths.kept[real] && (slices.Contains(w.paths.writes, real) || w.paths.outside[real] == Write) {
 			w.opaque("it runs " + name + ", which it has written itself")
 		}
 	}

@@ -69,20 +69,45 @@ func (w *walker) container(name string, c *call) {
 	if len(args) == 0 {
 		return
 	}
+	w.containerCopy(args, c.st)
 	if args[0].text == "import" || args[0].text == "load" {
 		for _, a := range args[1:] {
 			w.genericArg(a, Read, c.st)
 		}
 	}
-	if args[0].text == "cp" || args[0].text == "build" && len(args) > 1 {
+	if args[0].text == "build" && len(args) > 1 {
 		for i, a := range args[1:] {
-			if !strings.HasPrefix(a.text, "-") && !strings.Contains(a.text, ":") && !strings.Contains(a.text, "://") && (args[0].text == "cp" || i == len(args)-2) {
-				access := Read
-				if args[0].text == "cp" && i == len(args)-2 {
-					access = Write
-				}
-				w.recordArg(a, access, c.st)
+			if !strings.HasPrefix(a.text, "-") && !strings.Contains(a.text, ":") && !strings.Contains(a.text, "://") && i == len(args)-2 {
+				w.recordArg(a, Read, c.st)
 			}
+		}
+	}
+}
+
+// containerCopy looks at cp, of containers and pods, behind whatever options: name:path is elsewhere, the last word is
+// written.
+func (w *walker) containerCopy(args []arg, st *state) {
+	at := -1
+	for i, a := range args {
+		if a.text == "exec" || a.text == "run" || a.text == "create" {
+			return
+		}
+		if a.text == "cp" && (i == 0 || args[i-1].text == "container" || args[i-1].text == "compose" || strings.HasPrefix(args[0].text, "-") || args[0].text == "compose") {
+			at = i
+			break
+		}
+	}
+	if at < 0 {
+		return
+	}
+	words := gitWords(args[at+1:])
+	for i, a := range words {
+		access := Read
+		if i == len(words)-1 {
+			access = Write
+		}
+		if !strings.Contains(a.text, ":") {
+			w.recordArg(a, access, st)
 		}
 	}
 }
@@ -90,7 +115,7 @@ func (w *walker) container(name string, c *call) {
 // hostOptions name a file of this machine that is read, hostWrites one that is written.
 var hostOptions = map[string]bool{"--env-file": true, "--file": true, "--label-file": true, "--config": true, "--project-directory": true, "--filename": true, "--kubeconfig": true, "--kustomize": true, "--from-file": true, "--from-env-file": true, "--certificate-authority": true, "--client-key": true, "--tlscacert": true, "--tlskey": true, "--www": true, "--compose-file": true, "--input": true}
 
-var hostWrites = map[string]bool{"--cidfile": true, "--iidfile": true, "--metadata-file": true, "--output": true, "--destination": true}
+var hostWrites = map[string]bool{"--cidfile": true, "--iidfile": true, "--metadata-file": true, "--output": true, "--destination": true, "--output-directory": true, "--output-dir": true}
 
 // hostView reports an option that takes the wall between a container and the machine away.
 func hostView(s string) bool {

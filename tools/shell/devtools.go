@@ -113,12 +113,6 @@ func (w *walker) devTools(name string, c *call, entry *Call) bool {
 		default:
 			return false
 		}
-	case "pre-commit", "lefthook", "husky", "overcommit", "simple-git-hooks":
-		if sub == "install" || sub == "uninstall" || sub == "add" || sub == "set" || sub == "--install" || sub == "init" { // git runs what they write
-			w.protectedFile(".git/hooks", c.st)
-			entry.NoGrant = true
-		}
-		return false
 	case "poetry", "pipenv":
 		if sub == "shell" {
 			w.opaque(name + " starts a shell")

@@ -42,16 +42,27 @@ func (w *walker) dangerousName(name string, vals []value) {
 			}
 		}
 	}
+	if counted[name] && !digits(vals) {
+		w.opaque("what is assigned to " + name + " is evaluated as arithmetic")
+	}
 	if !dangerous(name) {
 		return
 	}
 	switch name {
-	case "PYTHONPATH", "NODE_PATH", "GOBIN", "GOPATH", "TMPDIR", "RUBYLIB", "CLASSPATH", "BUNDLE_GEMFILE", "GEM_HOME", "GEM_PATH", "LLVM_PROFILE_FILE", "GCOV_PREFIX", "NODE_V8_COVERAGE", "NODE_REDIRECT_WARNINGS", "NODE_COMPILE_CACHE", "TF_LOG_PATH", "SSLKEYLOGFILE", "R_LIBS", "ERL_LIBS":
+	case "PYTHONPATH", "NODE_PATH", "GOBIN", "GOPATH", "TMPDIR", "RUBYLIB", "CLASSPATH", "BUNDLE_GEMFILE", "GEM_HOME", "GEM_PATH", "LLVM_PROFILE_FILE", "GCOV_PREFIX", "NODE_V8_COVERAGE", "NODE_REDIRECT_WARNINGS", "NODE_COMPILE_CACHE", "TF_LOG_PATH", "SSLKEYLOGFILE", "R_LIBS", "ERL_LIBS", "CARGO_TARGET_DIR":
 		if w.allInside(vals) {
 			return
 		}
 	case "GOFLAGS", "GOPROXY", "GOTOOLCHAIN", "RUSTFLAGS":
 		if safeFlags(vals) {
+			return
+		}
+	case "NODE_OPTIONS":
+		if harmlessFlags(vals, nodeFlags) {
+			return
+		}
+	case "JAVA_OPTS", "MAVEN_OPTS", "MAVEN_ARGS", "GRADLE_OPTS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "JVM_OPTS", "SBT_OPTS":
+		if harmlessFlags(vals, javaFlags) {
 			return
 		}
 	case "GIT_PAGER", "PAGER", "MANPAGER":
@@ -77,6 +88,15 @@ func (w *walker) dangerousName(name string, vals []value) {
 		}
 	}
 	w.opaque("it sets " + name + ", which changes what programs run or load")
+}
+
+func digits(vals []value) bool {
+	for _, v := range vals {
+		if !v.exact() || strings.Trim(v.s, "0123456789") != "" {
+			return false
+		}
+	}
+	return len(vals) > 0
 }
 
 func (w *walker) allInside(vals []value) bool {
@@ -156,29 +176,33 @@ func (w *walker) arithmIndex(x syntax.ArithmExpr, st *state) {
 // declare looks at export, declare, local, readonly, typeset.
 func (w *walker) declare(c *syntax.DeclClause, st *state) {
 	w.at = int(c.Pos().Offset())
-	lists := listsVariables(c)
-	w.addCall(Call{Text: w.source(c), Program: c.Variant.Value, ReadOnly: !lists, Silent: !lists})
+	prints := listsVariables(c)
+	w.addCall(Call{Text: w.source(c), Program: c.Variant.Value, ReadOnly: !prints, Silent: !prints})
 	var text []string
-	evaluates := false
+	evaluates, lists := false, false
 	for _, a := range c.Args {
 		if a.Naked && a.Name == nil {
 			w.inside(a.Value, st)
-			lit := a.Value.Lit()
-			if lit == "" || !strings.HasPrefix(lit, "-") && !strings.HasPrefix(lit, "+") {
-				for _, field := range w.args(a.Value, st) {
-					w.declared(field)
+			for _, field := range w.args(a.Value, st) {
+				w.declared(field)
+				for _, v := range field.vals {
+					if !strings.HasPrefix(v.s, "-") {
+						continue
+					}
+					evaluates = evaluates || strings.Contains(v.s, "i")
+					lists = lists || strings.ContainsAny(v.s, "aA")
+					if strings.Contains(v.s, "n") && c.Variant.Value != "export" {
+						w.opaque("a name reference makes one variable stand for another")
+					}
 				}
-			}
-			if strings.HasPrefix(lit, "-") && strings.Contains(lit, "i") {
-				evaluates = true
-			}
-			if strings.HasPrefix(lit, "-") && strings.Contains(lit, "n") && c.Variant.Value != "export" {
-				w.opaque("a name reference makes one variable stand for another")
 			}
 			continue
 		}
 		if !a.Naked {
 			w.assignment(a, st, false)
+			if a.Value != nil {
+				w.listText(w.parts(a.Value.Parts, true, st), lists)
+			}
 			if evaluates && a.Value != nil {
 				w.number(a.Value, st)
 			}
@@ -207,14 +231,29 @@ func (w *walker) declared(a arg) {
 	for _, v := range a.vals {
 		name, val, assigned := strings.Cut(v.s, "=")
 		switch {
-		case strings.HasPrefix(v.s, "-"):
+		case strings.HasPrefix(v.s, "-"), strings.HasPrefix(v.s, "+"):
 		case !syntax.ValidName(name):
 			w.opaque("which variable is set cannot be said: " + a.src)
 		case assigned:
 			w.dangerousName(name, []value{literal(val)})
+			w.listText([]value{literal(val)}, false)
 		}
 	}
 }
+
+// listText looks at a value given to declare that is no list by its syntax: one in parentheses is read as a list all
+// the same, and what stands in it is expanded. array: by an option it surely is.
+func (w *walker) listText(vals []value, array bool) {
+	for _, v := range vals {
+		if array && !v.exact() || strings.HasPrefix(v.s, "(") && (strings.ContainsAny(v.s, "$`") || !v.exact()) {
+			w.opaque("a value is read as a list, in which commands may stand")
+			return
+		}
+	}
+}
+
+// counted are the variables that bash itself gives numbers: what is assigned to them is evaluated as arithmetic.
+var counted = map[string]bool{"RANDOM": true, "SRANDOM": true, "SECONDS": true, "OPTIND": true, "HISTCMD": true, "LINENO": true, "EPOCHSECONDS": true, "EPOCHREALTIME": true, "BASH_MONOSECONDS": true, "BASHPID": true, "BASH_SUBSHELL": true}
 
 // listsVariables reports a declaration without names, which prints all variables with their values, or one that prints
 // a variable named like a secret: what it prints would be sent to a model.

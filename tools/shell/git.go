@@ -176,6 +176,9 @@ func (w *walker) gitCommand(sub string, rest []arg, c *call, entry *Call) {
 			w.run(&call{args: behindWord(rest, "run"), st: c.st, wrapped: true})
 			return
 		}
+	case "secrets":
+		w.hookManager(append([]arg{plainArg("git-secrets")}, rest...), entry, c.st)
+		return
 	case "config":
 		w.gitConfig(rest, words, c, entry)
 		return
@@ -271,7 +274,7 @@ var gitText = map[string]bool{"--format": true, "--pretty": true, "--author": tr
 var gitFileOptions = map[string]bool{"--separate-git-dir": true, "--pathspec-from-file": true, "--template": true, "--reference": true, "--output-directory": true, "--export-marks": true, "--import-marks": true, "--ignore-revs-file": true, "--directory": true}
 
 // gitWrites are the commands whose bare words name what they write, move or remove.
-var gitWrites = map[string]bool{"mv": true, "rm": true, "clean": true, "restore": true, "checkout-index": true, "bundle": true, "bugreport": true, "diagnose": true, "mailinfo": true, "merge-file": true, "receive-pack": true, "interpret-trailers": true, "sparse-checkout": true, "update-index": true}
+var gitWrites = map[string]bool{"mv": true, "rm": true, "clean": true, "restore": true, "checkout-index": true, "bundle": true, "bugreport": true, "diagnose": true, "mailinfo": true, "merge-file": true, "receive-pack": true, "pack-objects": true, "submodule": true, "bisect": true, "interpret-trailers": true, "sparse-checkout": true, "update-index": true}
 
 // behindWord are the arguments behind the first that is this word.
 func behindWord(args []arg, word string) []arg {

@@ -141,9 +141,15 @@ func (w *walker) interpreter(name string, c *call, entry *Call) {
 		entry.NoGrant = !entry.ReadOnly
 		if strings.HasSuffix(name, "sed") && !entry.ReadOnly && !sedUnderstood(c.args[1:]) {
 			w.opaque("the script of sed may run programs or write files")
+			for _, a := range c.args[1:] {
+				w.sedPaths(a.text, c.st)
+			}
 		}
 		if strings.HasSuffix(name, "awk") && !entry.ReadOnly && !awkFile(c.args[1:]) {
 			w.opaque("the program of awk may run programs or write files")
+			for _, a := range c.args[1:] {
+				w.awkPaths(a.text, c.st)
+			}
 		}
 		return
 	case "ssh":
@@ -199,6 +205,7 @@ func (w *walker) interpreter(name string, c *call, entry *Call) {
 			break
 		}
 		if python && s == "-m" {
+			w.hookManager(args[i+1:], entry, c.st)
 			w.pathArgs(&call{args: args[i:], st: c.st}, generic)
 			return
 		}
@@ -216,6 +223,11 @@ func (w *walker) interpreter(name string, c *call, entry *Call) {
 		}
 		if code(name, s) {
 			w.opaque(name + " runs code that is given as text: " + s)
+			if editors[name] {
+				for _, b := range args[i:] {
+					w.codePaths(b.text, Write, c.st)
+				}
+			}
 			break
 		}
 	}
@@ -227,8 +239,16 @@ func (w *walker) interpreter(name string, c *call, entry *Call) {
 	if name == "deno" && len(args) > 0 && args[0].text == "eval" {
 		w.opaque("deno runs code that is given as text")
 	}
-	w.pathArgs(c, generic)
+	switch name {
+	case "sqlite3", "psql", "mysql":
+		w.pathArgs(c, specOf(name))
+	default:
+		w.pathArgs(c, generic)
+	}
 }
+
+// editors are driven by their own commands, in which files stand as words: :w ../x
+var editors = map[string]bool{"vim": true, "vi": true, "nvim": true, "ex": true, "ed": true, "view": true, "vimdiff": true, "gvim": true}
 
 func allOptions(args []arg) bool {
 	for _, a := range args {

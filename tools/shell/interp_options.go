@@ -19,22 +19,3 @@ var valueOptions = map[string]string{
 	"ts-node": "-P --project -C --compiler -I --ignore -O --compiler-options -D --cwd --dir", "psql": "-h -p -U -d -v -F -R -P -T -o -L --host --port --username --dbname --set --variable --pset --output --log-file", "mysql": "-h -P -u -D --host --port --user --database -S --socket", "sqlite3": "-separator -newline -nullvalue -mmap -maxsize -vfs -lookaside -pagecache -init",
 	"gdb": "-d -p -c -s -e -cd --directory --symbols --exec --core -tty -b", "lldb": "-a -p -n -c -f --arch --file --core", "emacs": "-d -L -l --load --chdir --directory -T", "guile": "-L -C -l -x", "sbcl": "--core --dynamic-space-size --control-stack-size --load", "racket": "-I -t -l -r -S", "octave": "-p --path", "swipl": "-g -t -f -p -s -l -x", "duckdb": "-separator -newline -nullvalue -init", "raku": "-I -M",
 }
-
-// sqlPrograms looks at statements in arguments for what leaves the database: \! of psql, .shell of sqlite3.
-func (w *walker) sqlPrograms(name string, c *call) {
-	for _, a := range c.args[1:] {
-		low := strings.ToLower(strings.TrimSpace(a.text))
-		words := map[string][]string{
-			"psql":    {"\\", "program"},
-			"mysql":   {"\\", "system ", "source ", "outfile", "dumpfile", "load_file", "infile"},
-			"sqlite3": {".shell", ".system", ".output", ".once", ".read", ".import", ".load", ".save", ".backup", ".open", ".excel", ".restore", ".log", ".clone", ".archive", "load_extension", "writefile", "readfile", "edit(", "fsdir", "attach", "vacuum into"},
-			"duckdb":  {".shell", ".system", ".output", ".once", ".read", ".import", ".load", ".open", "copy ", "install ", "load ", "attach", "read_", "export ", "shellfs"},
-		}[name]
-		for _, word := range words {
-			if strings.Contains(low, word) && !strings.HasPrefix(low, "-h") {
-				w.opaque(name + " may leave the database: " + strings.TrimSpace(word))
-				break
-			}
-		}
-	}
-}

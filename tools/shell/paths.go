@@ -31,8 +31,10 @@ type paths struct {
 	nofollow  bool      // the program at hand works on links, not on what they lead to
 	deep      bool      // the program at hand changes folders with all that is in them
 
-	folders []string // those that the program at hand is to read
-	files   int      // how many files it is
+	keeps   bool            // the program at hand leaves what is in the files it writes, or makes it of what is there
+	kept    map[string]bool // files that only such programs have written
+	folders []string        // those that the program at hand is to read
+	files   int             // how many files it is
 
 	outside   map[string]Access
 	order     []string
@@ -115,6 +117,9 @@ func (p *paths) add(abs string, access Access) bool {
 			p.files++
 		}
 	}
+	if access == Write {
+		p.keep(real)
+	}
 	if !p.inside(real, access) {
 		if have, ok := p.outside[real]; !ok {
 			p.order = append(p.order, real)
@@ -129,6 +134,30 @@ func (p *paths) add(abs string, access Access) bool {
 	}
 	p.guard(real, access)
 	return true
+}
+
+// keep notes whether something has put its own text into a file.
+func (p *paths) keep(real string) {
+	if !p.keeps {
+		delete(p.kept, real)
+		return
+	}
+	if p.outside[real] != Write && !slices.Contains(p.writes, real) {
+		if p.kept == nil {
+			p.kept = map[string]bool{}
+		}
+		p.kept[real] = true
+	}
+}
+
+// untouched reports that nothing so far has put a text of its own into a file.
+func (p *paths) untouched() bool {
+	for _, access := range p.outside {
+		if access == Write {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(p.writes, func(real string) bool { return !p.kept[real] })
 }
 
 func (p *paths) list(access Access) *[]string {

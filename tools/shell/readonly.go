@@ -16,7 +16,7 @@ func (w *walker) readOnly(name string, c *call) bool {
 	bad, ok := harmful[name]
 	args := c.args[1:]
 	if !ok {
-		return len(args) == 1 && (args[0].text == "--version" || args[0].text == "--help") && versioned[name]
+		return len(args) == 1 && (args[0].text == "--version" || args[0].text == "--help" || hasField(shortVersion[name], args[0].text)) && versioned[name]
 	}
 	words := 0
 	for _, a := range args {
@@ -96,7 +96,11 @@ func secretVariable(src string) bool {
 // versioned are programs whose --version and --help surely only print.
 var versioned = map[string]bool{
 	"git": true, "npm": true, "cargo": true, "rustc": true, "gcc": true, "clang": true, "make": true, "cmake": true, "docker": true, "kubectl": true, "pip": true, "pip3": true, "tsc": true, "yarn": true, "pnpm": true, "java": true, "javac": true, "gopls": true, "rg": true, "jq": true,
+	"rustup": true, "cargo-clippy": true, "golangci-lint": true, "eslint": true, "prettier": true, "pytest": true, "mvn": true, "gradle": true, "composer": true, "bundle": true, "gem": true, "dotnet": true, "clang++": true, "g++": true, "gh": true, "helm": true, "terraform": true, "poetry": true, "uv": true, "ninja": true,
 }
+
+// shortVersion are their short spellings.
+var shortVersion = map[string]string{"npm": "-v", "pnpm": "-v", "yarn": "-v", "docker": "-v", "tsc": "-v", "cargo": "-V", "rustc": "-V -vV", "pip": "-V", "pip3": "-V", "java": "-version", "javac": "-version", "make": "-v", "gcc": "-v", "clang": "-v", "mvn": "-v", "gradle": "-v", "uv": "-V"}
 
 // optionIn reports whether an argument is, or may be short for, one of the options.
 func optionIn(s, bad string) bool {

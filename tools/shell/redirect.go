@@ -17,7 +17,9 @@ func (w *walker) redirects(s *syntax.Stmt, st *state, in input) input {
 		stdin := r.N == nil || r.N.Value == "0"
 		switch r.Op {
 		case syntax.Hdoc, syntax.DashHdoc:
+			unquote := w.quoting(true)
 			w.inside(r.Hdoc, st)
+			unquote()
 			if stdin {
 				in = input{kind: "here"}
 				in.text, in.ok = w.hereText(r, st)

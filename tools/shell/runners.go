@@ -83,6 +83,7 @@ func (w *walker) runners(name string, c *call, entry *Call) bool {
 		entry.NoGrant = true
 		w.opaque("batch runs commands later")
 	}
+	w.hookManager(append([]arg{plainArg(name)}, args...), entry, c.st)
 	if len(args) == 0 {
 		return false
 	}
@@ -109,6 +110,8 @@ func (w *walker) runners(name string, c *call, entry *Call) bool {
 	case "pnpm", "yarn":
 		if sub == "exec" || sub == "dlx" {
 			inner = 2
+		} else {
+			w.hookManager(args, entry, c.st) // a package's program by its name
 		}
 	case "bun":
 		switch sub {
@@ -140,6 +143,7 @@ func (w *walker) runners(name string, c *call, entry *Call) bool {
 		switch sub {
 		case "run": // a pattern made from a package of the project's must not cover everybody's
 			entry.NoGrant = strings.Contains(textOf(args), "@")
+			w.hookManager(args[1:], entry, c.st)
 		case "env":
 			if text := textOf(args); strings.Contains(text, "-w") || strings.Contains(text, "-u") {
 				entry.NoGrant = true

@@ -1,13 +1,14 @@
 package shell
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
 
 // spec says which arguments of a program are paths. It is written as "options | words": an option with a value is
 // -o=k, words are a list of kinds whose last may be repeated with *. Kinds: r read, w write, x not a path, g a path
-// when it looks like one. An option marked ^ replaces the first x among the words (grep -e); one marked ? takes a value
+// when it looks like one, l the same for programs that only read. An option marked ^ replaces the first x among the words (grep -e); one marked ? takes a value
 // after = only (--color).
 //
 //	"grep": "-e=x^ -f=r^ -A=x | x r*"
@@ -16,6 +17,8 @@ type spec struct {
 	words   []kind
 	repeat  bool
 	single  bool // long options have one dash: go, openssl, java
+	driver  bool // options are whole words or glued to their value, never clusters of letters: compilers
+	fold    bool // options are spelled with any letters, small or capital: tsc
 	unknown bool // the program is not in the table
 }
 
@@ -33,6 +36,7 @@ const (
 	kindWrite   kind = 'w'
 	kindText    kind = 'x'
 	kindGeneric kind = 'g'
+	kindLook    kind = 'l' // as g, but what looks like a path is only read
 )
 
 // generic looks at every argument that looks like a path.
@@ -40,6 +44,7 @@ var generic = spec{words: []kind{kindGeneric}, repeat: true, unknown: true}
 
 // specOf parses the table's line for a program. It is done at each use: the lines are short and most are never used.
 func specOf(name string) spec {
+	name = family(name)
 	line, ok := specs[name]
 	if !ok {
 		if _, ok := arity[name]; ok || textOnly[name] {
@@ -52,8 +57,11 @@ func specOf(name string) spec {
 
 func (s *spec) option(name string) (option, bool) {
 	for _, o := range s.options {
-		if o.name == name {
+		if o.name == name || s.fold && strings.EqualFold(o.name, name) {
 			return o, true
+		}
+		if end, ok := strings.CutPrefix(o.name, "--*"); ok && strings.HasPrefix(name, "--") && strings.HasSuffix(name, end) {
+			return o, true // --go_out, --java_out
 		}
 	}
 	if strings.HasPrefix(name, "--") && len(name) > 3 {
@@ -86,7 +94,10 @@ func (s *spec) word(i, n int) kind {
 
 // pathArgs notes the paths among a call's arguments.
 func (w *walker) pathArgs(c *call, s spec) {
-	name := c.args[0].text
+	name := path.Base(c.args[0].text)
+	if onlyReads(name, c.args[1:]) {
+		s.words = readKinds(s.words)
+	}
 	switch name {
 	case "rm", "rmdir", "mv", "chmod", "chown", "chgrp":
 		w.removes = true
@@ -106,12 +117,6 @@ func (w *walker) pathArgs(c *call, s spec) {
 		return
 	case "jq":
 		c = w.jqArgs(c)
-	case "gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "zstd", "lz4":
-		for _, a := range c.args[1:] { // to standard output, a list, a test
-			if optionIn(a.text, "-c --stdout --to-stdout -l --list -t --test") {
-				s.words = []kind{kindRead}
-			}
-		}
 	case "mktemp":
 		named := false
 		for _, a := range c.args[1:] {
@@ -124,21 +129,10 @@ func (w *walker) pathArgs(c *call, s spec) {
 		w.remote(c, s)
 		return
 	case "curl":
-		for i, a := range c.args[1:] {
-			if a.text == "-O" || a.text == "--remote-name" || a.text == "-OJ" || a.text == "-LO" || a.text == "-fsSLO" || a.text == "-sLO" || a.text == "-sSLO" || a.text == "-J" {
-				w.record(literal("."), Write, c.st)
-			}
-			if i > 0 && (c.args[i].text == "-b" || c.args[i].text == "--cookie") && !strings.Contains(a.text, "=") {
-				w.recordArg(a, Read, c.st)
-			}
-			// @file in data and forms is read.
-			if i > 0 {
-				for _, v := range a.vals {
-					if at := strings.IndexByte(v.s, '@'); at >= 0 && (at == 0 || v.s[at-1] == '=') && strings.HasPrefix(c.args[i].text, "-") && !strings.Contains(v.s, "://") {
-						w.record(literal(strings.TrimPrefix(v.s[at:], "@")), Read, c.st)
-					}
-				}
-			}
+		w.curl(c)
+	case "cmake":
+		if len(c.args) > 1 && c.args[1].text == "-E" {
+			s = parseSpec("| g*")
 		}
 	}
 	w.applySpec(c, s)
@@ -149,6 +143,7 @@ func (w *walker) applySpec(c *call, s spec) {
 	args := c.args[1:]
 	var words []arg
 	words0 := s.words
+	behind := "" // an option that nobody knows, directly before
 	take := func(o option, a arg) {
 		if o.first && len(words0) > 0 && words0[0] == kindText {
 			words0 = words0[1:]
@@ -167,10 +162,19 @@ func (w *walker) applySpec(c *call, s spec) {
 			i = len(args)
 			continue
 		case len(t) < 2 || t[0] != '-' || w.negative(t):
+			if behind != "" && writesBehind(behind) {
+				w.genericArg(a, Write, c.st)
+			}
+			behind = ""
 			words = append(words, a)
 			continue
 		}
-		if key, _, has := strings.Cut(t, "="); strings.HasPrefix(t, "--") || s.single {
+		behind = ""
+		if s.driver {
+			i += w.driverOption(&s, a, t, args[i+1:], take, c)
+			continue
+		}
+		if key, _, has := strings.Cut(t, "="); strings.HasPrefix(t, "--") || s.single || len(key) > 2 && s.exact(key) {
 			if s.single && strings.HasPrefix(key, "--") {
 				key = key[1:]
 			}
@@ -189,6 +193,8 @@ func (w *walker) applySpec(c *call, s spec) {
 				w.genericArg(a.cut("="), Write, c.st)
 			case !ok && !a.known():
 				w.ofKind(kindGeneric, a, c)
+			case !ok:
+				behind = key
 			}
 			continue
 		}
@@ -257,8 +263,10 @@ func (w *walker) ofKind(k kind, a arg, c *call) {
 		w.recordArg(a, Read, c.st)
 	case kindWrite:
 		w.recordArg(a, Write, c.st)
+	case kindLook:
+		w.genericArg(a, Read, c.st)
 	case kindGeneric:
-		if noPath(c.args[0].text, a.text) {
+		if noPath(path.Base(c.args[0].text), a.text) {
 			if _, val, ok := strings.Cut(a.text, "="); ok && a.text[1] != '/' { // /p:OutDir=../x
 				w.genericArg(plainArg(val), Write, c.st)
 			}
@@ -384,8 +392,15 @@ func parseSpec(line string) spec {
 	opts, words, _ := strings.Cut(line, "|")
 	var s spec
 	for f := range strings.FieldsSeq(opts) {
-		if f == "@single" {
+		switch f {
+		case "@single":
 			s.single = true
+			continue
+		case "@driver":
+			s.driver = true
+			continue
+		case "@fold":
+			s.fold = true
 			continue
 		}
 		name, k, _ := strings.Cut(f, "=")

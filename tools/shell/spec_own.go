@@ -73,11 +73,14 @@ func (w *walker) tar(c *call) {
 			w.opaque("tar " + t + " may write anywhere")
 		}
 	}
-	archive, words := "r", "x*"
+	archive, into, words := "r", "w", "x*"
 	if create {
-		archive, words = "w", "r*"
+		archive, into, words = "x", "r", "r*"
+		own := *c // the archive stands where tar was started, whatever -C says
+		own.args = args
+		w.applySpec(&own, parseSpec("-f=w --file=w -C=x --directory=x -X=x -T=x -b=x -g=x -H=x -I=x -F=x | x*"))
 	}
-	line := "-f=" + archive + " --file=" + archive + " -C=w --directory=w -X=r --exclude-from=r -T=r --files-from=r -b=x --exclude=x --transform=x --strip-components=x --owner=x --group=x --mode=x --mtime=x -g=w --listed-incremental=w --one-top-level=w -H=x --format=x -s=x --xform=x --wildcards-match=x | " + words
+	line := "-f=" + archive + " --file=" + archive + " -C=" + into + " --directory=" + into + " --index-file=w -X=r --exclude-from=r -T=r --files-from=r -b=x --exclude=x --transform=x --strip-components=x --owner=x --group=x --mode=x --mtime=x -g=w --listed-incremental=w --one-top-level=w -H=x --format=x -s=x --xform=x --wildcards-match=x | " + words
 	s := parseSpec(line)
 	inner := *c
 	inner.args = args

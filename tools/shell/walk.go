@@ -42,6 +42,7 @@ type walker struct {
 	depth    int
 	why      []string
 	inArith  bool // variables are looked up for arithmetic
+	quoted   bool // what is walked stands in double quotes, a here document or arithmetic
 	removes  bool // something before may have removed a directory
 	writes   bool // a redirection or a program writes a named file
 }

@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"strings"
+
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -20,15 +22,22 @@ func (w *walker) insidePart(p syntax.WordPart, st *state) {
 	}
 	switch p := p.(type) {
 	case *syntax.SglQuoted:
+		if w.quoted && (p.Dollar || strings.ContainsAny(p.Value, "$`\\")) { // "${x:-'$(cmd)'}" runs it
+			w.opaque("single quotes within double quotes do not quote")
+			w.salvage(strings.ReplaceAll(p.Value, "$(", "\n"))
+		}
 		w.single(p)
 	case *syntax.DblQuoted:
+		defer w.quoting(true)()
 		for _, q := range p.Parts {
 			w.insidePart(q, st)
 		}
 	case *syntax.CmdSubst:
+		defer w.quoting(false)()
 		inner := *st
 		w.stmts(p.Stmts, &inner, input{})
 	case *syntax.ProcSubst:
+		defer w.quoting(false)()
 		inner := *st
 		w.stmts(p.Stmts, &inner, input{})
 	case *syntax.ArithmExp:
@@ -38,6 +47,13 @@ func (w *walker) insidePart(p syntax.WordPart, st *state) {
 	case *syntax.ParamExp:
 		w.insideParam(p, st)
 	}
+}
+
+// quoting notes that what is walked next is quoted, or is not; the function it returns takes that back.
+func (w *walker) quoting(on bool) func() {
+	before := w.quoted
+	w.quoted = on
+	return func() { w.quoted = before }
 }
 
 func (w *walker) insideParam(p *syntax.ParamExp, st *state) {
@@ -60,6 +76,9 @@ func (w *walker) insideParam(p *syntax.ParamExp, st *state) {
 	}
 	if p.Exp != nil {
 		w.inside(p.Exp.Word, st)
+		if w.quoted && p.Exp.Op <= syntax.AssignUnsetOrNull && p.Exp.Op >= syntax.AlternateUnset && holdsSingle(p.Exp.Word) {
+			w.opaque("single quotes within double quotes do not quote")
+		}
 		switch p.Exp.Op {
 		case syntax.OtherParamOps:
 			if p.Exp.Word.Lit() != "Q" && p.Exp.Word.Lit() != "L" && p.Exp.Word.Lit() != "U" && p.Exp.Word.Lit() != "u" {
@@ -71,6 +90,15 @@ func (w *walker) insideParam(p *syntax.ParamExp, st *state) {
 			}
 		}
 	}
+}
+
+func holdsSingle(word *syntax.Word) bool {
+	for _, p := range wordParts(word) {
+		if _, ok := p.(*syntax.SglQuoted); ok {
+			return true
+		}
+	}
+	return false
 }
 
 func wordParts(word *syntax.Word) []syntax.WordPart {

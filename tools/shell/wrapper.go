@@ -17,13 +17,13 @@ var wrappers = map[string]string{
 	"time": "-f -o --format --output", "gtime": "-f -o --format --output",
 	"command": " ", "builtin": " ", "exec": "-a",
 	"stdbuf": "-i -o -e --input --output --error", "setsid": " ", "unbuffer": " ", "chronic": " ", "caffeinate": "-t -w",
-	"strace": "-o -e -p -s -u -a -I -O -P -S -b -E -X --output --trace", "ltrace": "-o -e -p -s -u -n -a", "valgrind": "--log-file",
+	"strace": "-o -e -p -s -u -a -I -O -P -S -b -E -X --output --trace", "ltrace": "-o -e -p -s -u -n -a", "valgrind": "--log-file --xml-file",
 	"chroot": "--userspec --groups #1", "unshare": "--map-user --map-group --setuid --setgid --root --wd -R -w -S -G", "nsenter": "-t -S -G --target --setuid --setgid",
 	"flock": "-w -E --wait --timeout --conflict-exit-code #1", "taskset": "#1", "chrt": "#1", "numactl": "-C -N -m -p -i --cpunodebind --physcpubind --membind --interleave", "prlimit": " ",
 	"watch": "-n --interval !", "busybox": " ", "toybox": " ", "pkexec": "--user", "runuser": "-u -g -G -c", "setpriv": "--reuid --regid --groups",
 	"setarch": " ", "linux32": " ", "linux64": " ", "i386": " ", "x86_64": " ", "tini": " ", "dumb-init": " ", "catchsegv": " ", "proxychains": "-f", "proxychains4": "-f", "torsocks": " ", "firejail": " ", "bwrap": " ", "systemd-nspawn": " ", "proot": " ", "ssh-agent": "-a -P -t -O", "fakeroot": "-l -s -i -b --lib --faked", "systemd-run": "-p -u --unit --property", "systemd-inhibit": " ",
 	"dbus-run-session": " ", "xvfb-run": "-s -n -e -f -p -w --server-args --server-num --error-file --auth-file", "faketime": "#1", "rlwrap": " ", "script": "-c -T -O -I -B -E !", "parallel": "-j --jobs -S -N -n -I --delay --timeout --joblog --results -a --arg-file -C --colsep !",
-	"ccache": " ", "sccache": " ", "distcc": " ", "entr": " ", "hyperfine": "-w -r -m -M -p -c -s -n -N --warmup --runs --export-json --export-markdown --export-csv --export-asciidoc --export-orgmode --output --setup --conclude --prepare --cleanup !", "perf": "-o -e -p -F #1",
+	"ccache": " ", "sccache": " ", "distcc": " ", "entr": " ", "hyperfine": "-w -r -m -M -p -c -s -n -N --warmup --runs --export-json --export-markdown --export-csv --export-asciidoc --export-orgmode --output --setup --conclude --prepare --cleanup !", "perf": "-o -e -p -F --output --event --pid --freq -C -t -r --repeat -I --call-graph #1",
 	"npx": "-p --package -c --call", "pnpx": "-p --package", "bunx": "-p --package", "uvx": "--from --with -p --python", "pipx": "--spec --python #1",
 	"xcrun": "-sdk --sdk -toolchain --toolchain", "shx": " ", "env-cmd": "-f --file -e --environments -r --rc-file", "watchexec": "-e --exts -w --watch -i --ignore -f --filter -d --debounce -s --signal --stop-signal --shell --delay-run --workdir --project-origin -W --watch-non-recursive --ignore-file", "reflex": "-r -g -R -G -t --regex --glob --shutdown-timeout", "run0": "-u -g -D --user --group --chdir --unit --property --description --nice --setenv --background", "rr": "#1", "onchange": "-i --initial", "libtool": "--mode --tag", "fakechroot": "-e -c", "cgexec": "-g", "dbus-launch": " ", "gtimelimit": " ", "systemd-cat": "-t -p", "scl": "#1", "aoss": " ", "primusrun": " ", "doppler": "-p -c -t", "direnv": "#2", "dotenv": "-f -e", "cross-env": " ", "cross-env-shell": "!", "concurrently": "-n -c -k --names --prefix-colors !", "nodemon": "-w -e --watch --ext --ignore -x --exec", "su": "-c -s -g -G --command --shell !", "coproc": " ",
 }
@@ -94,6 +94,9 @@ func (w *walker) wrapper(name string, c *call, entry *Call) {
 	for _, s := range strs {
 		w.nested(s, c.st, name)
 	}
+	if name == "script" && len(strs) > 0 && len(rest) > 0 { // script -c command log
+		w.recordArg(rest[0], Write, c.st)
+	}
 	if len(strs) > 0 && name != "sudo" && name != "hyperfine" {
 		return
 	}
@@ -108,7 +111,7 @@ func (w *walker) wrapper(name string, c *call, entry *Call) {
 	}
 	if name == "perf" { // its subcommand's options
 		if len(args) > 0 && !hasField("stat record trace mem c2c lock sched kmem", args[0].text) {
-			w.pathArgs(c, generic)
+			w.pathArgs(c, specOf(name))
 			return
 		}
 		rest, _ = w.ownOptions(name, rest, takes, c.st)
@@ -165,9 +168,7 @@ func (w *walker) wrapper(name string, c *call, entry *Call) {
 	}
 	switch name {
 	case "npx", "pnpx", "bunx", "uvx", "pipx":
-		// What a package's program is called and does is not the shell's business: its name alone is listed.
-		w.addCall(Call{Text: textOf(rest), NoGrant: true})
-		w.pathArgs(&call{args: rest, st: c.st}, generic)
+		w.packageCall(rest, c)
 		return
 	}
 	// timeout 5 ls changes as little as ls does.
@@ -230,6 +231,9 @@ func (w *walker) ownOptions(name string, args []arg, takes map[string]bool, st *
 			}
 		}
 		if !takes[key] {
+			if has {
+				w.genericArg(plainArg(val), Write, st)
+			}
 			continue
 		}
 		value := plainArg(val)
@@ -249,6 +253,10 @@ func (w *walker) ownOptions(name string, args []arg, takes map[string]bool, st *
 			w.writes = true
 		case name == "hyperfine" && strings.HasPrefix(key, "--export"), name == "script" && (key == "-T" || key == "-O" || key == "-I" || key == "-B"), name == "valgrind" && key == "--log-file":
 			w.recordArg(value, Write, st)
+		case hasField("-a --arg-file -f --file --rc-file", key) && (name == "parallel" || name == "env-cmd" || name == "dotenv"):
+			w.recordArg(value, Read, st)
+		case len(key) > 2 || !has:
+			w.genericArg(value, Write, st)
 		}
 	}
 	return args, strs
