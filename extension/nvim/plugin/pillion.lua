@@ -16,6 +16,21 @@ end, {
   end,
 })
 
+-- A session file (:mksession) holds the names of our buffers and not their text: its empty windows are closed again.
+vim.api.nvim_create_autocmd("SessionLoadPost", {
+  group = vim.api.nvim_create_augroup("pillion_restored", { clear = true }),
+  callback = function()
+    for _, b in ipairs(vim.api.nvim_list_bufs()) do
+      if vim.api.nvim_buf_get_name(b):match("^pillion://") and vim.bo[b].buftype == "" then
+        for _, w in ipairs(vim.fn.win_findbuf(b)) do
+          pcall(vim.api.nvim_win_close, w, true) -- not the last one
+        end
+        pcall(vim.api.nvim_buf_delete, b, { force = true })
+      end
+    end
+  end,
+})
+
 local function plug(name, command, mode)
   vim.keymap.set(mode or "n", "<Plug>(pillion-" .. name .. ")", command, { silent = true, desc = "Pillion: " .. name })
 end

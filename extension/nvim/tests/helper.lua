@@ -30,7 +30,7 @@ end
 -- Waits for a condition while events are worked on.
 function M.wait(what, f, limit)
   local value
-  local done = vim.wait(limit or 15000, function()
+  local done = vim.wait(limit or 60000, function()
     value = f()
     return value and true or false
   end, 5)

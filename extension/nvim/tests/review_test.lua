@@ -371,6 +371,58 @@ test("several files: jumping, the quickfix list, a new file, a deleted one", fun
   eq("TWO", t.lines(vim.fn.bufnr("a.txt"))[2])
 end)
 
+local shout = { { tool = "read", input = { filePath = "a.txt" } }, { tool = "edit", input = { filePath = "a.txt", oldString = "one", newString = "ONE" } } }
+
+test("a window with unsaved text keeps it where 'hidden' is off; :w in a new file's preview takes it as it is there", function()
+  local w = t.world({ shout[1], shout[2], { tool = "write", input = { filePath = "new.txt", content = "n\n" } }, "Done." }, { ["a.txt"] = "one\n", ["b.txt"] = "b\n" })
+  vim.o.hidden = false
+  vim.cmd("edit b.txt")
+  vim.api.nvim_buf_set_lines(0, 0, 0, false, { "unsaved" })
+  local mine = vim.api.nvim_get_current_buf()
+  vim.cmd("Pillion go")
+  t.review()
+  vim.cmd("Pillion review")
+  match("a.txt$", vim.fn.bufname())
+  eq(1, #vim.fn.win_findbuf(mine))
+  vim.cmd("Pillion accept all")
+  wait("the new file", function()
+    local r = require("pillion.review").open[1]
+    return r and r.files[1].kind == "create"
+  end)
+  vim.cmd("Pillion review")
+  vim.api.nvim_buf_set_lines(0, 0, -1, false, { "new", "mine" })
+  vim.cmd("write")
+  t.idle()
+  eq("new\nmine\n", t.read(w.project .. "/new.txt"))
+  eq({ "unsaved", "b" }, t.lines(mine))
+  vim.o.hidden = true
+end)
+
+test("a session file brings no empty window of ours back", function()
+  local w = t.world({ "Hello." }, { ["a.txt"] = "one\n" })
+  vim.cmd("edit a.txt")
+  vim.cmd("Pillion hello")
+  t.idle()
+  vim.cmd("silent mksession " .. w.project .. "/Session.vim")
+  match("pillion://", t.read(w.project .. "/Session.vim"))
+  vim.fn.system({ vim.v.progpath, "--headless", "-u", "NONE", "-i", "NONE", "-n", "--cmd", "source " .. t.root .. "/plugin/pillion.lua", "-S", w.project .. "/Session.vim", "-c", "call writefile(map(getwininfo(), 'bufname(v:val.bufnr)') + filter(map(range(1, bufnr('$')), 'bufname(v:val)'), 'v:val =~ \"pillion:\"'), '" .. w.project .. "/windows')", "-c", "qall!" })
+  eq("a.txt\n", t.read(w.project .. "/windows"))
+end)
+
+test("a terminal with hardly any room: the chat opens without its input, and says so", function()
+  local w = t.world({ shout[1], shout[2], "Done." }, { ["a.txt"] = "one\n" })
+  vim.o.columns, vim.o.lines = 14, 4
+  vim.cmd("edit a.txt")
+  vim.cmd("Pillion go")
+  t.review()
+  vim.cmd("Pillion chat")
+  vim.cmd("Pillion review")
+  vim.cmd("Pillion accept all")
+  t.idle()
+  eq({ "ONE" }, t.lines(vim.fn.bufnr("a.txt")))
+  match("no room", w.told[1].text)
+end)
+
 test("side by side: what is left in the proposal is the answer", function()
   local w = propose()
   vim.cmd("Pillion review split")

@@ -8,7 +8,7 @@ shift
 failed=0
 for file in "$@"; do
   echo "== $("$nvim" --version | head -n 1) $(basename "$file")"
-  timeout 170 "$nvim" --headless -u NONE -i NONE -n --cmd "set rtp^=$here/.." -c "luafile $file" </dev/null 2>&1 || failed=1
+  timeout 600 "$nvim" --headless -u NONE -i NONE -n --cmd "set rtp^=$here/.." -c "luafile $file" </dev/null 2>&1 || failed=1
   echo
 done
 exit $failed

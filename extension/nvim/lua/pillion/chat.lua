@@ -122,7 +122,7 @@ function M.visit(v, e)
   if not paths.exists(place.path) then
     return require("pillion.log").tell("warn", paths.short(place.path) .. " does not exist")
   end
-  local win = paths.editor_window()
+  local win = paths.editor_window(true)
   if not win then
     vim.cmd("topleft vsplit")
     win = vim.api.nvim_get_current_win()
@@ -196,6 +196,9 @@ function M.focus_input(v)
     end
     require("pillion.chat_input").open(v, chat)
     win = require("pillion.chat_input").window(v)
+    if not win then
+      return -- no room; it was said
+    end
   end
   vim.api.nvim_set_current_win(win)
   vim.cmd("startinsert!")

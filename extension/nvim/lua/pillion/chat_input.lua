@@ -122,9 +122,12 @@ function M.open(v, chat)
   if not win then
     local back = vim.api.nvim_get_current_win()
     vim.api.nvim_set_current_win(chat)
-    vim.cmd("belowright " .. config.options.chat.input_height .. "split")
+    local room = pcall(vim.cmd, "belowright " .. config.options.chat.input_height .. "split")
     win = vim.api.nvim_get_current_win()
     vim.api.nvim_set_current_win(back)
+    if not room then
+      return require("pillion.log").tell("warn", "there is no room for the chat's input; :Pillion and words ask without it")
+    end
   end
   vim.api.nvim_win_set_buf(win, v.input)
   for name, value in pairs({ number = false, relativenumber = false, signcolumn = "no", wrap = true, linebreak = true, winfixheight = true, foldcolumn = "0", foldenable = false, list = false, spell = false, winbar = "", fillchars = "eob: " }) do

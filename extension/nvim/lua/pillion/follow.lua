@@ -38,7 +38,7 @@ function M.changed(session, change)
   require("pillion.session").check_disk()
   if config.options.follow and session.view and session.view:focused() and change.files[1] then
     local f = change.files[1]
-    local path, win = paths.from_uri(f.newUri or f.uri), paths.editor_window()
+    local path, win = paths.from_uri(f.newUri or f.uri), paths.editor_window(true)
     if win and f.kind ~= "delete" and paths.exists(path) then
       local buf = paths.load(path)
       vim.api.nvim_win_set_buf(win, buf)

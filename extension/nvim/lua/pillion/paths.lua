@@ -105,16 +105,24 @@ function M.window(buf)
   end
 end
 
+-- Whether a window's buffer may give way to another: unsaved text keeps its last window where 'hidden' is off.
+local function may_leave(win)
+  local b = vim.api.nvim_win_get_buf(win)
+  local how = vim.bo[b].bufhidden
+  return how == "hide" or (how == "" and vim.o.hidden) or not vim.bo[b].modified or #vim.fn.win_findbuf(b) > 1
+end
+
 -- The window for files: the one looked at last that shows an ordinary buffer, or any; nil when there is none.
+---@param free? boolean only one that can show another buffer
 ---@return integer?
-function M.editor_window()
+function M.editor_window(free)
   local function fits(w)
     if not vim.api.nvim_win_is_valid(w) or vim.api.nvim_win_get_config(w).relative ~= "" then
       return false
     end
     local b = vim.api.nvim_win_get_buf(w)
     local pinned = pcall(function() return vim.wo[w].winfixbuf end) and vim.wo[w].winfixbuf
-    return not pinned and (vim.bo[b].buftype == "" or vim.b[b].pillion_preview ~= nil) and not vim.wo[w].previewwindow
+    return not pinned and (not free or may_leave(w)) and (vim.bo[b].buftype == "" or vim.b[b].pillion_preview ~= nil) and not vim.wo[w].previewwindow
   end
   if fits(vim.api.nvim_get_current_win()) then
     return vim.api.nvim_get_current_win()

@@ -17,7 +17,7 @@ local function make_room(win, row)
 end
 
 local function window_for(buf)
-  local win = paths.window(buf) or paths.editor_window()
+  local win = paths.window(buf) or paths.editor_window(true)
   if win then
     return win
   end

@@ -119,7 +119,7 @@ local function place(hunk, buf)
   end
 end
 
--- The buffer that a new file is shown in before it exists. What is changed in it is part of the answer.
+-- The buffer that a new file is shown in before it exists. What is changed in it is part of the answer, and `:w` gives it.
 local function preview(file)
   local buf = vim.api.nvim_create_buf(false, true)
   vim.b[buf].pillion_preview = file.path
@@ -127,7 +127,21 @@ local function preview(file)
   local hunk = file.hunks[1]
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, hunk and hunk.new or {})
   vim.bo[buf].bufhidden = "hide"
+  vim.bo[buf].buftype = "acwrite"
   vim.bo[buf].modified = false
+  vim.api.nvim_create_autocmd("BufWriteCmd", {
+    buffer = buf,
+    callback = function()
+      vim.bo[buf].modified = false
+      vim.schedule(function() -- the answer wipes this buffer out
+        for _, r in ipairs({ unpack(require("pillion.review").open) }) do
+          if vim.tbl_contains(r.files, file) then
+            r:decide(file.hunks, "accept")
+          end
+        end
+      end)
+    end,
+  })
   local ft = syntax.filetype(file.path)
   if ft ~= "" then
     vim.bo[buf].filetype = ft
