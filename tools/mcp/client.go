@@ -22,8 +22,9 @@ import (
 // client is our side of one connection: what we answer to the server.
 func (v *server) client() *sdk.Client {
 	o := &sdk.ClientOptions{
-		Logger:       v.set.o.Log,
-		Capabilities: &sdk.ClientCapabilities{RootsV2: &sdk.RootCapabilities{}},
+		Logger: v.set.o.Log,
+		Capabilities: &sdk.ClientCapabilities{RootsV2: &sdk.RootCapabilities{},
+			Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}}},
 		ToolListChangedHandler: func(_ context.Context, r *sdk.ToolListChangedRequest) {
 			go v.reread(v.set.ctx, r.Session)
 		},
@@ -81,11 +82,11 @@ const (
 func (v *server) elicit(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
 	decline := &sdk.ElicitResult{Action: "decline"}
 	r := v.latest()
-	if r == nil || r.call.Host.Questions == nil || p.Mode == "url" || p.URL != "" { // an address from a server is not opened for it
+	if r == nil || r.call.Host.Questions == nil || r.asked.Add(1) > maxElicit {
 		return decline, nil
 	}
-	if r.asked.Add(1) > maxElicit {
-		return decline, nil
+	if p.Mode == "url" || p.URL != "" {
+		return v.elicitURL(ctx, r, p)
 	}
 	raw, err := json.Marshal(p.RequestedSchema)
 	if err != nil {
@@ -111,8 +112,7 @@ func (v *server) elicit(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitRe
 		no := false
 		qs = []tools.Question{{Question: intro, Header: tools.Cut(v.Name, 30), Custom: &no, Options: []tools.Option{{Label: "Yes"}, {Label: "No"}}}}
 	}
-	answers, err := r.call.Host.Questions.AskQuestions(ctx, r.call, qs)
-	r.active()
+	answers, err := r.ask(ctx, qs)
 	switch {
 	case errors.Is(err, tools.ErrDismissed):
 		return &sdk.ElicitResult{Action: "cancel"}, nil
@@ -259,6 +259,7 @@ func (v *server) sample(ctx context.Context, p *sdk.CreateMessageParams) (*sdk.C
 	if len(s.Messages) > 0 {
 		first = s.Messages[len(s.Messages)-1].Text
 	}
+	defer r.person()()
 	err := ask(ctx, r.call, permission.Request{
 		Permission: "mcp_sampling", Patterns: []string{v.Name}, Always: []string{v.Name}, Added: true,
 		Title: fmt.Sprintf("Let the MCP server %s ask the model: %s", v.Name, tools.Cut(first, 200)),
@@ -268,7 +269,6 @@ func (v *server) sample(ctx context.Context, p *sdk.CreateMessageParams) (*sdk.C
 		return nil, err
 	}
 	answer, err := v.set.o.Sample(ctx, r.call.SessionID, s)
-	r.active()
 	if err != nil {
 		return nil, err
 	}

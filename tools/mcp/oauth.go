@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,6 +12,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -30,9 +33,15 @@ type OAuth struct {
 }
 
 // signInError: the server wants a sign-in, which needs a person and a browser.
-type signInError struct{ server string }
+type signInError struct {
+	server string
+	more   []string // scopes that the present sign-in lacks
+}
 
 func (e *signInError) Error() string {
+	if len(e.more) > 0 {
+		return fmt.Sprintf("it wants more rights (%s) than you signed in with: pillion mcp login %s", tools.Cut(strings.Join(e.more, " "), 200), e.server)
+	}
 	return fmt.Sprintf("it wants you to sign in: pillion mcp login %s", e.server)
 }
 
@@ -45,6 +54,7 @@ type signedIn struct {
 	TokenURL string        `json:"token_url"`
 	Style    int           `json:"auth_style,omitempty"`
 	Scopes   []string      `json:"scopes,omitempty"`
+	Wanted   []string      `json:"wanted,omitempty"` // scopes that a call lacked; the next sign-in asks for them, too
 	Token    *oauth2.Token `json:"token"`
 }
 
@@ -153,7 +163,59 @@ func (s kept) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 
 func (s kept) Authorize(_ context.Context, _ *http.Request, r *http.Response) error {
 	_ = r.Body.Close()
-	return &signInError{s.v.Name}
+	var scopes []string
+	var why string
+	if challenges, err := oauthex.ParseWWWAuthenticate(r.Header.Values("WWW-Authenticate")); err == nil {
+		for _, c := range challenges {
+			if c.Scheme == "bearer" {
+				scopes, why = append(scopes, strings.Fields(c.Params["scope"])...), cmp.Or(why, c.Params["error"])
+			}
+		}
+	}
+	if r.StatusCode == http.StatusForbidden && why != "insufficient_scope" {
+		return nil // not a matter of signing in: the request is made again, and its answer says why
+	}
+	return &signInError{s.v.Name, s.v.lacks(scopes, why)}
+}
+
+// lacks notes the scopes that the present sign-in has too few of, for the next one.
+func (v *server) lacks(scopes []string, why string) (more []string) {
+	if why != "insufficient_scope" {
+		return nil
+	}
+	v.refreshing.Lock()
+	defer v.refreshing.Unlock()
+	in := v.loadSignIn()
+	if in == nil {
+		return nil
+	}
+	for _, s := range scopes {
+		if !slices.Contains(in.Scopes, s) {
+			more = append(more, s)
+		}
+	}
+	if len(more) > 0 {
+		in.Wanted = more
+		if err := v.saveSignIn(in); err != nil {
+			v.set.o.Log.Warn("mcp: the missing rights could not be kept", "server", v.Name, "err", err)
+		}
+	}
+	return more
+}
+
+// withWanted are the scopes found, those that were there before, and those that were missed since.
+func (v *server) withWanted(found []string) []string {
+	in := v.loadSignIn()
+	if in == nil || len(in.Wanted) == 0 {
+		return found
+	}
+	all := slices.Clone(found)
+	for _, s := range slices.Concat(in.Scopes, in.Wanted) {
+		if !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	return all
 }
 
 // stored is how a connection signs in while nobody is there to do it.
@@ -210,6 +272,7 @@ func (s *Set) Login(ctx context.Context, name string, open func(address string) 
 			RedirectURIs: []string{back.url}, ClientName: "Pillion", GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"}, TokenEndpointAuthMethod: "none",
 		}}
 	}
+	c.ScopeFilter = v.withWanted
 	if o := v.OAuth; o != nil && len(o.Scopes) > 0 {
 		c.ScopeFilter = func([]string) []string { return o.Scopes }
 	}

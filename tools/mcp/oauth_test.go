@@ -1,10 +1,12 @@
 package mcp
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -27,6 +29,8 @@ type provider struct {
 	challenge string // guarded by mu
 	access    string // guarded by mu: the token that counts
 	refreshed int    // guarded by mu
+	need      string // a scope that calls want besides
+	scopes    string // guarded by mu: those that were asked for last
 }
 
 func newProvider(t *testing.T) *provider {
@@ -40,8 +44,17 @@ func newProvider(t *testing.T) *provider {
 	}
 	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
-		ok := r.Header.Get("Authorization") == "Bearer "+p.access
+		ok, granted := r.Header.Get("Authorization") == "Bearer "+p.access, strings.Contains(p.scopes, p.need)
 		p.mu.Unlock()
+		if ok && !granted {
+			body, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			if bytes.Contains(body, []byte(`"tools/call"`)) {
+				w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer error="insufficient_scope", scope=%q`, p.need))
+				http.Error(w, "more rights", http.StatusForbidden)
+				return
+			}
+		}
 		if !ok {
 			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer resource_metadata="%s/.well-known/oauth-protected-resource/mcp"`, p.URL))
 			http.Error(w, "sign in", http.StatusUnauthorized)
@@ -67,7 +80,7 @@ func newProvider(t *testing.T) *provider {
 	mux.HandleFunc("/authorize", func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
 		p.mu.Lock()
-		p.challenge = q.Get("code_challenge")
+		p.challenge, p.scopes = q.Get("code_challenge"), q.Get("scope")
 		p.mu.Unlock()
 		http.Redirect(w, r, q.Get("redirect_uri")+"?"+url.Values{"code": {"the-code"}, "state": {q.Get("state")}}.Encode(), http.StatusFound)
 	})

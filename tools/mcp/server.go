@@ -51,10 +51,14 @@ type server struct {
 
 // running is a call under way: what the server asks meanwhile belongs to it.
 type running struct {
-	call   *tools.Call
-	token  string
-	active func() // the server gave a sign of life
-	asked  atomic.Int32
+	call  *tools.Call
+	token string
+
+	mu      sync.Mutex
+	silence *time.Timer // guarded by mu: ends the call
+	limit   time.Duration
+	persons int // guarded by mu: questions that wait for a person
+	asked   atomic.Int32
 }
 
 func newServer(s *Set, c Server) *server {
@@ -344,4 +348,33 @@ func (v *server) environment() []string {
 		env = append(env, k+"="+v.Env[k])
 	}
 	return env
+}
+
+// active is a sign of life of the server.
+func (r *running) active() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.persons == 0 {
+		r.silence.Reset(r.limit)
+	}
+}
+
+// person is called while somebody is asked: the server is silent because it waits for them. It returns what ends that.
+func (r *running) person() (answered func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.persons++
+	r.silence.Stop()
+	return func() {
+		r.mu.Lock()
+		r.persons--
+		r.mu.Unlock()
+		r.active()
+	}
+}
+
+// ask asks the person in the name of the call.
+func (r *running) ask(ctx context.Context, qs []tools.Question) ([][]string, error) {
+	defer r.person()()
+	return r.call.Host.Questions.AskQuestions(ctx, r.call, qs)
 }

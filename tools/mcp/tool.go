@@ -112,7 +112,7 @@ func (v *server) call(ctx context.Context, name string, input json.RawMessage, c
 		cancel(&tools.Error{Kind: "timeout", Message: fmt.Sprintf("The MCP server %s did not answer %s within %s. It may still be at work; don't repeat the call blindly.", v.Name, name, v.Timeout)})
 	})
 	defer silence.Stop()
-	r := &running{call: call, token: call.CallID, active: func() { silence.Reset(v.Timeout) }}
+	r := &running{call: call, token: call.CallID, silence: silence, limit: v.Timeout}
 	defer v.enter(r)()
 	p := &sdk.CallToolParams{Name: name, Arguments: input}
 	p.SetProgressToken(r.token)
@@ -122,6 +122,9 @@ func (v *server) call(ctx context.Context, name string, input json.RawMessage, c
 		if session, err = v.connected(ctx); err != nil {
 			return tools.Result{}, err
 		}
+		answer, err = session.CallTool(ctx, p)
+	}
+	if pages := wantedPages(err); len(pages) > 0 && ctx.Err() == nil && v.visit(ctx, r, pages) {
 		answer, err = session.CallTool(ctx, p)
 	}
 	if err != nil {
