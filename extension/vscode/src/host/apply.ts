@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import * as vscode from "vscode";
 import type { ApplyEditRequest, ApplyEditResponse, DocumentChange } from "../common/protocol";
+import { unsavedElsewhere } from "./elsewhere";
 import type { Reviews } from "./reviews";
 import type { Sidecar } from "./sidecar";
 
@@ -11,7 +12,7 @@ const saveLimit = 5_000; // ms
 export function applyEdits(sidecar: Sidecar, reviews: Reviews, log: vscode.LogOutputChannel): vscode.Disposable {
   return vscode.Disposable.from(
     // One after the other: two edits of one document must not see the same version.
-    sidecar.onRequest("_pillion/workspace/applyEdit", serial((request) => apply(request, log))),
+    sidecar.onRequest("_pillion/workspace/applyEdit", serial((request) => reviews.writing(() => apply(request, log)))),
     sidecar.onNotification("_pillion/change/updated", ({ change }) => {
       if (change.state === "applied") void applyOwn(reviews.takeOwn(change.id), log); // says itself what it could not do
     }),
@@ -32,7 +33,18 @@ async function apply(request: ApplyEditRequest, log: vscode.LogOutputChannel): P
     documents.push(document);
     if (!document.isDirty) clean.add(document);
   }
-  if (!(await vscode.workspace.applyEdit(edit))) return { applied: false, failureReason: "VS Code did not apply the edit" };
+  const before = new Map(documents.map((d) => [d, d.getText()]));
+  const saved = new Set<vscode.TextDocument>();
+  const saving = vscode.workspace.onDidSaveTextDocument((d) => saved.add(d));
+  const done = await vscode.workspace.applyEdit(edit);
+  saving.dispose();
+  if (!done) return { applied: false, failureReason: "VS Code did not apply the edit" };
+  // An editor that is read-only takes the text and never writes it: it does not even count as unsaved.
+  const stuck = documents.find((d) => clean.has(d) && !d.isDirty && !saved.has(d) && d.getText() !== before.get(d));
+  if (stuck) {
+    await takeBack(before);
+    return { applied: false, failureReason: `${stuck.uri.fsPath} is read-only in VS Code (see the setting files.readonlyInclude)` };
+  }
   const versions: Record<string, number> = {};
   const sha256: Record<string, string> = {};
   for (const d of documents) {
@@ -43,6 +55,16 @@ async function apply(request: ApplyEditRequest, log: vscode.LogOutputChannel): P
   // other change, with a later version than the one answered here.
   if (vscode.workspace.getConfiguration("pillion").get<string>("save", "wasSaved") === "wasSaved") await saveAll(clean, log);
   return { applied: true, versions, sha256 };
+}
+
+async function takeBack(before: ReadonlyMap<vscode.TextDocument, string>): Promise<void> {
+  const edit = new vscode.WorkspaceEdit();
+  for (const [d, text] of before) if (d.getText() !== text) edit.replace(d.uri, whole(d), text);
+  await vscode.workspace.applyEdit(edit);
+}
+
+function whole(d: vscode.TextDocument): vscode.Range {
+  return new vscode.Range(new vscode.Position(0, 0), d.lineAt(d.lineCount - 1).range.end);
 }
 
 /** Saves; a formatter that hangs holds nothing up for long, its save goes on. */
@@ -57,6 +79,7 @@ async function saveAll(documents: Iterable<vscode.TextDocument>, log: vscode.Log
 async function add(edit: vscode.WorkspaceEdit, change: DocumentChange): Promise<vscode.TextDocument | string | undefined> {
   if ("textDocument" in change) {
     const uri = vscode.Uri.parse(change.textDocument.uri, true);
+    if (unsavedElsewhere().has(uri.toString())) return `${uri.fsPath} has unsaved changes in an editor that is not for text, which alone knows them: the user has to save it first`;
     const document = await vscode.workspace.openTextDocument(uri).then(undefined, (e: unknown) => `${uri.fsPath}: ${String(e)}`);
     if (typeof document === "string") return document;
     const wanted = change.textDocument.version;
@@ -90,8 +113,7 @@ export async function applyOwn(own: { path: string; expected: string; wanted: st
     const document = await vscode.workspace.openTextDocument(vscode.Uri.file(path)).then(undefined, () => undefined);
     if (document && same(document.getText(), expected)) {
       const edit = new vscode.WorkspaceEdit();
-      const all = new vscode.Range(new vscode.Position(0, 0), document.lineAt(document.lineCount - 1).range.end);
-      edit.replace(document.uri, all, wanted);
+      edit.replace(document.uri, whole(document), wanted);
       if (await vscode.workspace.applyEdit(edit)) continue;
     }
     log.warn(`${path}: what you typed outside of the proposed hunks could not be put into the file`);

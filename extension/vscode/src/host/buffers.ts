@@ -2,6 +2,7 @@
 // VS Code shows for languages that Pillion has no server for.
 import * as vscode from "vscode";
 import type { FileDiagnostic, Range } from "../common/protocol";
+import { unsavedElsewhere } from "./elsewhere";
 import { isMine } from "./problems";
 import type { Sidecar } from "./sidecar";
 
@@ -12,6 +13,8 @@ const settle = 150; // ms that the selection must rest before it is told
 
 export class Buffers implements vscode.Disposable {
   readonly #told = new Set<string>();
+  /** Files that are unsaved in editors for other things than text: told as they are on the disk, so that writing them is refused here. */
+  readonly #elsewhere = new Set<string>();
   /** Files whose last problems we told, so that their end is told too. */
   readonly #problems = new Set<string>();
   readonly #disposables: vscode.Disposable[];
@@ -39,6 +42,7 @@ export class Buffers implements vscode.Disposable {
   /** A process that just started knows nothing. */
   #all(): void {
     this.#told.clear();
+    this.#elsewhere.clear();
     this.#problems.clear();
     this.#sync();
     this.#selection();
@@ -54,6 +58,23 @@ export class Buffers implements vscode.Disposable {
       if (wanted && !this.#told.has(key)) this.#openDocument(d);
       else if (!wanted && this.#told.has(key)) this.#close(d.uri);
     }
+    const elsewhere = unsavedElsewhere();
+    for (const uri of elsewhere) if (!this.#elsewhere.has(uri)) void this.#openElsewhere(uri); // what cannot be read is not told
+    for (const uri of this.#elsewhere) if (!elsewhere.has(uri)) this.#closeElsewhere(uri);
+  }
+
+  async #openElsewhere(uri: string): Promise<void> {
+    this.#elsewhere.add(uri);
+    const bytes = await vscode.workspace.fs.readFile(vscode.Uri.parse(uri, true)).then(undefined, () => undefined);
+    if (!bytes || bytes.length > largest || !this.#elsewhere.has(uri) || this.#told.has(uri)) return;
+    this.#told.add(uri);
+    this.sidecar.notify("_pillion/buffer/didOpen", { textDocument: { uri, languageId: "plaintext", version: 1, text: new TextDecoder().decode(bytes), dirty: true } });
+  }
+
+  #closeElsewhere(uri: string): void {
+    this.#elsewhere.delete(uri);
+    this.#close(vscode.Uri.parse(uri, true));
+    if (vscode.workspace.textDocuments.some((d) => d.uri.toString() === uri)) this.#sync(); // it is a text's from now on
   }
 
   #openDocument(d: vscode.TextDocument): void {

@@ -281,7 +281,7 @@ export class Chat implements vscode.Disposable {
       queueHeld: t?.held ?? false,
       commands: s?.commands ?? none,
       options: s?.configOptions ?? none,
-      approvals: s ? this.approvals.pending(s.id).map((a) => approvalView(a, s.cwd)) : [],
+      approvals: s ? this.approvals.pending(s.id).map((a) => approvalView(a, [s.cwd, ...(vscode.workspace.workspaceFolders ?? []).map((f) => f.uri.fsPath)])) : [],
       questions: this.questions.pending(s?.id ?? "").map((q) => q.question),
       usage: t?.state.head.usage,
       selection: e && shown(e.document) ? { path: vscode.workspace.asRelativePath(e.document.uri), name: e.document.uri.path.split("/").pop() ?? "", startLine: e.selection.start.line + 1, endLine: e.selection.end.line + 1, empty: e.selection.isEmpty } : undefined,

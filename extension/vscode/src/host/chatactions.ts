@@ -11,6 +11,7 @@ import { openable } from "./panelview";
 import { tell } from "./sessionlist";
 import type { Sessions } from "./sessions";
 import type { Sidecar } from "./sidecar";
+import type { DiffOptions } from "./tabs";
 import type { Transcript, Transcripts } from "./transcripts";
 
 const outputScheme = "pillion-output";
@@ -167,7 +168,7 @@ export class ChatActions implements vscode.Disposable {
       if (f?.text != null && f.baseText != null) {
         const before = vscode.Uri.from({ scheme: outputScheme, path: `/${String(this.#next++)}${path}` });
         this.#texts.set(before.toString(), f.baseText);
-        await vscode.commands.executeCommand("vscode.diff", before, vscode.Uri.file(path), `${path.split("/").pop() ?? ""} (before the turn ↔ now)`, { preview: true });
+        await vscode.commands.executeCommand("vscode.diff", before, vscode.Uri.file(path), `${path.split("/").pop() ?? ""} (before the turn ↔ now)`, { preview: true, override: true } satisfies DiffOptions);
         return;
       }
     }

@@ -1,10 +1,11 @@
 // Whether the files of a proposal still are what it was made for: looked at again when one changes, in the editor or on the
 // disk. A proposal for another text is never written; here the person learns it before they have read all of it.
 import * as vscode from "vscode";
+import { unsavedElsewhere } from "./elsewhere";
 import type { Review, ReviewFile } from "./review";
 
 /** What became of a file since its change was proposed; "" while it is the same. */
-export type Drift = "" | "changed" | "gone" | "there";
+export type Drift = "" | "changed" | "gone" | "there" | "unsaved";
 
 const unknown = Symbol("a text that cannot be read here");
 const settle = 200; // ms that a file must rest, so that typing does not compare at every key
@@ -18,7 +19,7 @@ export function watchFiles(review: Review, moved: (file: ReviewFile) => void): {
     if (file.excerpt) return; // its text is not here yet, and nobody looks at it
     const now = await present(original(file));
     if (review.over || file.excerpt) return;
-    const drift = driftOf(file, now);
+    const drift = driftOf(file, now) || (unsavedElsewhere().has(original(file).toString()) ? "unsaved" : "");
     if (drift === file.drift) return;
     file.drift = drift;
     moved(file);
@@ -43,6 +44,7 @@ export function watchFiles(review: Review, moved: (file: ReviewFile) => void): {
     disk.onDidCreate(touched),
     disk.onDidDelete(touched),
     vscode.workspace.onDidChangeTextDocument((e) => touched(e.document.uri)),
+    vscode.window.tabGroups.onDidChangeTabs((e) => e.changed.length > 0 && soon(review.files)),
     { dispose: () => clearTimeout(timer) },
   );
   return { look: () => soon(review.files), dispose: () => watching.dispose() };
@@ -55,6 +57,7 @@ export function driftTitle(review: Review): string | undefined {
   if (!first) return review.refreshed ? "$(sync)\u00a0Moved on: made anew for the file as it is now" : undefined;
   const name = original(first).path.split("/").at(-1);
   if (moved.length > 1) return `$(warning)\u00a0${moved.length} files have changed meanwhile: look again`;
+  if (first.drift === "unsaved") return `$(warning)\u00a0${name} has unsaved changes in its own editor: save it, or this cannot be written`;
   const how = { changed: "has changed meanwhile", gone: "is gone meanwhile", there: "exists meanwhile", "": "" }[first.drift];
   return `$(warning)\u00a0${name} ${how}: look again`;
 }

@@ -7,6 +7,7 @@ import { type Proposals, turnScheme } from "./proposals";
 import type { Sessions } from "./sessions";
 import type { Sidecar } from "./sidecar";
 import { onCommand } from "./table";
+import type { DiffOptions } from "./tabs";
 
 interface Shown {
   sessionId: string;
@@ -131,7 +132,7 @@ export class Follow implements vscode.Disposable, vscode.QuickDiffProvider {
         const n = openHunks(f).length;
         return {
           resourceUri: uri,
-          command: { command: "vscode.diff", title: "Show Changes", arguments: [this.#original(uri), uri, `${uri.path.split("/").at(-1)} — changes of the turn`, { preview: true }] },
+          command: { command: "vscode.diff", title: "Show Changes", arguments: [this.#original(uri), uri, `${uri.path.split("/").at(-1)} — changes of the turn`, { preview: true, override: true } satisfies DiffOptions] },
           decorations: { tooltip: `${n} ${n === 1 ? "hunk" : "hunks"}${f.source === "command" ? ", by a command that ran" : ""}`, strikeThrough: f.kind === "delete", faded: f.source === "command" },
           contextValue: f.kind,
         };

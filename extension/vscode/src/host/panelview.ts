@@ -7,7 +7,8 @@ import type { CreateElicitationRequest, Problem } from "../common/protocol";
 import type { Approval } from "./approvals";
 import type { SidecarState } from "./sidecar";
 
-export function approvalView(a: Approval, cwd: string): View {
+/** `folders`: all that belong to the project, the session's own first. */
+export function approvalView(a: Approval, folders: readonly string[]): View {
   const call = a.request.toolCall;
   const input = tree(call.rawInput);
   const meta = tree(input?.["metadata"]);
@@ -15,7 +16,7 @@ export function approvalView(a: Approval, cwd: string): View {
   const shell = a.meta.permission === "bash" || a.meta.permission === "bash_input";
   const files = summaries(a);
   const d = a.meta.diagnostics;
-  const outside = a.meta.permission === "external_directory" ? (a.meta.patterns ?? []) : [...texts(meta?.["externalPaths"]), ...files.map((f) => f.path).filter((p) => cwd !== "" && !inside(p, cwd))];
+  const outside = a.meta.permission === "external_directory" ? (a.meta.patterns ?? []) : [...texts(meta?.["externalPaths"]), ...files.map((f) => f.path).filter((p) => folders[0] !== "" && !folders.some((folder) => inside(p, folder)))];
   return {
     requestId: a.id,
     toolCallId: a.toolCallId,

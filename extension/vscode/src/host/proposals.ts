@@ -32,7 +32,9 @@ export class Proposals implements vscode.FileSystemProvider, vscode.Disposable {
   }
 
   put(uri: vscode.Uri, text: string): void {
-    this.#texts.set(uri.toString(), { bytes: Buffer.from(text, "utf8"), changed: Date.now() });
+    // The mark in front makes VS Code read it as UTF-8 whatever `files.encoding` says, and write it so again.
+    const marked = uri.scheme === proposalScheme ? `\ufeff${text}` : text;
+    this.#texts.set(uri.toString(), { bytes: Buffer.from(marked, "utf8"), changed: Date.now() });
     if (uri.scheme === proposalScheme) this.#files.fire([{ type: vscode.FileChangeType.Changed, uri }]);
     else this.#contents.get(uri.scheme)?.fire(uri);
   }

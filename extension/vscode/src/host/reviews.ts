@@ -10,7 +10,7 @@ import { fileName, Review, type ReviewFile } from "./review";
 import { tell } from "./sessionlist";
 import type { Sidecar } from "./sidecar";
 import { onCommand } from "./table";
-import { closeTabs, proposalTabs } from "./tabs";
+import { closeTabs, type DiffOptions, keep, proposalTabs } from "./tabs";
 
 /** After a keystroke in a file no proposal comes in front of it for so long. */
 const typingPause = 5_000; // ms
@@ -21,6 +21,7 @@ export class Reviews implements vscode.Disposable {
   readonly #problems = vscode.languages.createDiagnosticCollection("pillion-proposal");
   readonly #disposables: vscode.Disposable[];
   #lastTyped = 0;
+  #writing = 0;
   readonly #watched = new Map<string, ReturnType<typeof watchFiles>>();
   /** Files, by session, whose proposal was given up because they had moved on; the next one for them says so. */
   readonly #again = new Map<string, Set<string>>();
@@ -57,7 +58,7 @@ export class Reviews implements vscode.Disposable {
       command("rejectAll", () => this.#rejectAll()),
       command("lookAgain", (uri) => this.#current(uri)?.review.again()),
       command("openAll", () => this.#openAll()),
-      command("later", () => closeTabs(this.#tabsOf(this.#current()?.review))),
+      command("later", (uri) => this.#later(this.#current(uri)?.review)),
     ];
     void closeTabs(proposalTabs()); // left over from before a restart: their texts are gone
   }
@@ -75,6 +76,16 @@ export class Reviews implements vscode.Disposable {
     const own = this.#own.get(changeSet) ?? [];
     this.#own.delete(changeSet);
     return own;
+  }
+
+  /** Runs what writes accepted changes: that is nobody's typing, and holds no proposal back. */
+  async writing<T>(run: () => Promise<T>): Promise<T> {
+    this.#writing++;
+    try {
+      return await run();
+    } finally {
+      this.#writing--;
+    }
   }
 
   dispose(): void {
@@ -121,7 +132,8 @@ export class Reviews implements vscode.Disposable {
       preview: true,
       preserveFocus: quietly,
       selection: new vscode.Range(line, 0, line, 0),
-    } satisfies vscode.TextDocumentShowOptions);
+      override: true,
+    } satisfies DiffOptions);
     if (review.over) await closeTabs(this.#tabsOf(review)); // answered while it opened
     this.#context();
   }
@@ -151,15 +163,14 @@ export class Reviews implements vscode.Disposable {
   #typed(e: vscode.TextDocumentChangeEvent): void {
     if (e.document.uri.scheme !== proposalScheme) {
       const mine = e.contentChanges.length > 0 && e.document === vscode.window.activeTextEditor?.document;
-      if (mine && (e.document.uri.scheme === "file" || e.document.uri.scheme === "untitled")) this.#lastTyped = Date.now();
+      if (mine && this.#writing === 0 && (e.document.uri.scheme === "file" || e.document.uri.scheme === "untitled")) this.#lastTyped = Date.now();
       return;
     }
     const found = this.#find(e.document.uri);
     if (!found || e.contentChanges.length === 0) return;
     const reverted = found.review.read(found.file, e.document.getText());
     this.#lenses.refresh();
-    // Kept in memory at once, so that closing the tab asks nothing.
-    void e.document.save().then(() => {
+    void keep(e.document).then(() => {
       if (reverted && e.reason === undefined) void this.#settle(found.review);
     });
   }
@@ -206,6 +217,13 @@ export class Reviews implements vscode.Disposable {
     if (text === undefined || found.review.over) return;
     found.review.say(hunk.id, text.trim());
     this.#lenses.refresh();
+  }
+
+  /** Closes a proposal undecided. What was typed this moment is kept first: VS Code would ask whether to save it. */
+  async #later(review: Review | undefined): Promise<void> {
+    const own = new Set(review?.files.map((f) => f.right.toString()));
+    for (const d of vscode.workspace.textDocuments) if (d.isDirty && own.has(d.uri.toString())) await keep(d);
+    await closeTabs(this.#tabsOf(review));
   }
 
   async #rejectAll(): Promise<void> {

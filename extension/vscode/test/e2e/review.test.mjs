@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { renameSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { world } from "./world.mjs";
 
@@ -66,7 +66,9 @@ test("the built-in arrow rejects; undo takes that back; closing means later", as
   await p.page.locator(".editor.modified .view-line", { hasText: "line 17" }).first().click();
   await p.page.keyboard.press("Control+z");
   await p.lens("Rejected").waitFor({ state: "detached" });
-  await p.page.locator(".tab.dirty").waitFor({ state: "detached" }); // what was typed is kept a moment later
+  await p.page.locator(".editor.modified .view-line", { hasText: "line 17" }).first().click();
+  await p.page.keyboard.press("End");
+  await p.page.keyboard.type("!"); // and closed at once: what was typed is kept all the same
   await p.page.keyboard.press("Control+w");
   await p.tab("Pillion proposes").waitFor({ state: "detached" });
   assert.equal(await p.page.locator(".monaco-dialog-box").count(), 0, "closing asked something");
@@ -75,6 +77,61 @@ test("the built-in arrow rejects; undo takes that back; closing means later", as
   await p.accept(0).waitFor();
   await p.bench.command("Pillion: Accept All");
   await p.onDisk("a.txt", changed);
+  await p.page.locator(".editor-instance .view-line", { hasText: /line.17!/ }).waitFor(); // the person's own edit of the file, unsaved
+});
+
+test("a proposal stays as it is, whatever the editor does to files: their encoding, formatters and trimming when they are saved", async (t) => {
+  const text = '{\n"name": "grün",  \n"b": 2,\n\n"c": [1,\n2],\n"d": 4\n}\n';
+  const p = await w.open(t, { "a.json": text }, { settings: { "files.encoding": "windows1252", "editor.formatOnSave": true, "files.trimTrailingWhitespace": true, "json.format.enable": true } });
+  writeFileSync(join(p.folder, "a.json"), text, "latin1");
+  await p.bench.openFile("a.json");
+  await p.ask([read("a.json"), write("a.json", text.replace("2,", "22,").replace("4", "44  ")), "Done."]);
+  const lines = async () => (await p.bench.lines(".editor.modified")).join("\n");
+  await p.lens("Accept").waitFor();
+  assert.match(await lines(), /"grün"/, "read in the encoding of files");
+  await p.reject(0).click();
+  await p.lens("Rejected").waitFor();
+  await p.page.locator(".editor.modified .view-line", { hasText: "44" }).click();
+  await p.page.keyboard.press("End");
+  await p.page.keyboard.type("!");
+  await p.lens("Accept your version").waitFor();
+  await p.page.keyboard.press("Backspace");
+  await p.lens("Accept your version").waitFor({ state: "detached" });
+  await p.page.keyboard.press("Control+s");
+  await p.page.locator(".tab.dirty").waitFor({ state: "detached" });
+  assert.equal(await lines(), text.replace("4", "44  "));
+  await p.accept(0).click();
+  await p.tab("Pillion proposes").waitFor({ state: "detached" });
+  await p.onDisk("a.json", () => /"name": "grün",\n +"b": 2,\n[^]* 2\n[^]*"d": 44\n}/.test(readFileSync(join(p.folder, "a.json"), "latin1"))); // the file itself is saved as the person has it set
+});
+
+test("a proposal is shown as text where another editor shows files of its kind", async (t) => {
+  const p = await w.open(t, { "a.md": "# One\n\ntwo\n", "b.txt": "x\n" }, { settings: { "workbench.editorAssociations": { "*.md": "vscode.markdown.preview.editor" } } });
+  await p.bench.openFile("b.txt");
+  await p.ask([read("a.md"), { tool: "edit", input: { filePath: "a.md", oldString: "two", newString: "three" } }, "Done."]);
+  await p.accept(0).click();
+  await p.onDisk("a.md", "# One\n\nthree\n");
+});
+
+test("what the editor would not write is refused: a file it holds read-only, a notebook with unsaved cells", async (t) => {
+  const notebook = JSON.stringify({ cells: [{ cell_type: "code", execution_count: null, metadata: {}, outputs: [], source: ["x = 2"] }], metadata: {}, nbformat: 4, nbformat_minor: 5 }, null, 1) + "\n";
+  const p = await w.open(t, { "a.txt": "one\ntwo\n", "n.ipynb": notebook }, { settings: { "files.readonlyInclude": { "**/a.txt": true } } });
+  const edit = (filePath, oldString, newString) => ({ tool: "edit", input: { filePath, oldString, newString } });
+  await p.bench.openFile("n.ipynb");
+  await p.page.locator(".notebookOverlay .view-line").first().click();
+  await p.page.keyboard.type("mine = 1\n");
+  await p.page.locator(".tab.dirty", { hasText: "n.ipynb" }).waitFor();
+  await p.bench.openFile("a.txt");
+  await p.ask([read("a.txt"), edit("a.txt", "two", "TWO"), read("n.ipynb"), edit("n.ipynb", "x = 2", "x = 3"), "Done."]);
+  await p.accept(0).click();
+  await p.lens("n.ipynb has unsaved changes in its own editor").waitFor(); // it comes by itself: nobody has typed
+  assert.match(JSON.stringify(w.model.seen.at(-2).messages.at(-1)), /a\.txt is read-only in VS Code/);
+  await p.shot("review-unsaved-notebook");
+  await p.accept(0).click();
+  await p.page.locator('.statusbar-item[aria-label="Pillion"]').waitFor();
+  assert.match(told(), /n\.ipynb has unsaved changes in an editor that is not for text/);
+  await p.page.locator(".editor-instance .view-line", { hasText: /^two$/ }).waitFor(); // taken back
+  assert.equal(p.read("n.ipynb"), notebook);
 });
 
 test("a buffer with unsaved lines keeps them, stays unsaved, and undo is one step", async (t) => {

@@ -135,3 +135,27 @@ test("what a snapshot brings is not read out again; what follows is", async (t) 
   await p.page.waitForFunction(() => [...document.querySelectorAll(".sr[role=log] > div")].some((e) => e.textContent === "Pillion is done"));
   assert.deepEqual(await spoken(p), ["Said now.", "Pillion is done"]);
 });
+
+test("words that run from right to left: in the answer, in what was said and in what is typed; code among them is in one piece", async (t) => {
+  const p = await open(t);
+  const words = "שלום `a-1.txt` עולם!";
+  const { list } = S.entries(panel(), [{ sessionUpdate: "agent_message_chunk", messageId: "m1", content: { type: "text", text: `${words}\n\n- ${words}\n\nplain words` } }], { said: words });
+  await p.show({}, list, kept("שלום עולם!"));
+  await p.page.locator(".md p", { hasText: "plain" }).waitFor();
+  const startsRight = (el) => {
+    const texts = document.createTreeWalker(el, NodeFilter.SHOW_TEXT);
+    const found = [];
+    while (texts.nextNode()) for (let i = 0; i < texts.currentNode.data.length; i++) found.push([texts.currentNode, i]);
+    const left = ([node, i]) => {
+      const r = document.createRange();
+      r.setStart(node, i);
+      r.setEnd(node, i + 1);
+      return r.getBoundingClientRect().left;
+    };
+    return left(found[0]) > left(found.at(-1));
+  };
+  for (const [where, right] of [[".md p >> nth=0", true], [".md li", true], [".said", true], [".md p >> text=plain", false], [".md p code >> nth=0", false]]) {
+    assert.equal(await p.page.locator(where).first().evaluate(startsRight), right, where);
+  }
+  assert.equal(await p.input.evaluate((el) => getComputedStyle(el).unicodeBidi), "plaintext");
+});
