@@ -16,14 +16,15 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// abs makes a model's path absolute and clean. "~" is a name like any other: the shell expands it, tools do not.
+// abs makes a model's path absolute and clean.
 func (e Env) abs(path string) (string, error) {
 	switch {
 	case path == "":
 		return "", &tools.Error{Kind: "file_missing", Message: "filePath is empty; give the path of a file, absolute or relative to " + e.Cwd}
 	case strings.ContainsRune(path, 0):
 		return "", &tools.Error{Kind: "file_missing", Message: "the path holds a NUL byte, which no file name can"}
-	case filepath.IsAbs(path):
+	}
+	if path = e.meant(path); filepath.IsAbs(path) {
 		return filepath.Clean(path), nil
 	}
 	return filepath.Join(e.Cwd, path), nil
@@ -218,7 +219,7 @@ func pathError(path string, err error) error {
 func missing(path string) error {
 	msg := "File not found: " + path
 	if strings.Contains(path, "/~/") || strings.HasSuffix(path, "/~") {
-		msg += " (\"~\" is not expanded here; give the absolute path)"
+		msg += " (the home folder is not known here, so \"~\" is not expanded; give the absolute path)"
 	}
 	if to, err := os.Readlink(path); err == nil {
 		msg += " (it is a link to " + to + ", which does not exist)"

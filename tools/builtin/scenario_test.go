@@ -249,7 +249,7 @@ func (s *scenario) AskPermission(_ context.Context, r permission.Request) (permi
 
 // plain takes what differs from run to run out of a text.
 func (s *scenario) plain(text string) string {
-	return strings.NewReplacer(s.work, "$WORK", s.out, "$OUT").Replace(text)
+	return strings.NewReplacer(s.work, "$WORK", s.out, "$OUT", s.env.Home, "$HOME").Replace(text)
 }
 
 func (s *scenario) run() []txtar.File {

@@ -1,0 +1,50 @@
+package builtin
+
+import (
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// meant is the path that a model means by what it wrote: an address (file:///…), the person's home folder (~/…),
+// blanks or quotes around a name, accents spelled in the other of Unicode's two ways. What exists as it stands is taken
+// as it stands. Taken literally, such a name would make a folder "~" or "file:" in the project.
+func (e Env) meant(path string) string {
+	there := func(p string) bool {
+		if !filepath.IsAbs(p) {
+			p = filepath.Join(e.Cwd, p)
+		}
+		_, err := os.Lstat(p)
+		return err == nil
+	}
+	if there(path) {
+		return path
+	}
+	p := strings.TrimSpace(path)
+	if n := len(p); n > 2 && p[0] == p[n-1] && strings.IndexByte("\"'`", p[0]) >= 0 {
+		p = p[1 : n-1]
+	}
+	if u, err := url.Parse(p); err == nil && strings.EqualFold(u.Scheme, "file") && (u.Host == "" || u.Host == "localhost") && u.Path != "" {
+		if p = u.Path; runtime.GOOS == "windows" {
+			p = strings.TrimPrefix(p, "/") // file:///C:/x
+		}
+	}
+	for _, home := range [...]string{"~", "$HOME", "${HOME}"} {
+		if rest, ok := strings.CutPrefix(p, home); ok && e.Home != "" && (rest == "" || rest[0] == '/') {
+			p = e.Home + rest
+		}
+	}
+	if p == "" {
+		return path
+	}
+	for _, form := range [...]norm.Form{norm.NFC, norm.NFD} {
+		if q := form.String(p); q != p && !there(p) && there(q) {
+			return q
+		}
+	}
+	return p
+}
