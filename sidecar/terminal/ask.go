@@ -14,7 +14,8 @@ import (
 
 // Keys reads the person's answers.
 type Keys interface {
-	// Key waits for one of the keys; other keys are passed over. Ctrl-C and Ctrl-D are returned as 'q'.
+	// Key waits for one of the keys; other keys are passed over. Ctrl-C and Ctrl-D are returned as 'q',
+	// and ctrlZ after the program was stopped and went on.
 	Key(ctx context.Context, keys string) (byte, error)
 	// Line reads a line as typed.
 	Line(ctx context.Context) (string, error)
@@ -318,12 +319,22 @@ func (t *Terminal) edit(f *change.File, h *change.Hunk) (text string, changed bo
 	return string(b), string(b) != h.NewText, nil
 }
 
+// ctrlZ is the key that a question was left and come back to with.
+const ctrlZ = 0x1a
+
 func (t *Terminal) key(ctx context.Context, question, keys string) (byte, error) {
 	t.mu.Lock()
 	t.prompt = t.paint(bold, question) + " [" + strings.Join(strings.Split(keys, ""), ",") + "]? "
 	t.print(t.prompt)
 	t.mu.Unlock()
 	k, err := t.Keys.Key(ctx, keys)
+	for err == nil && k == ctrlZ { // back again: the question stands above what the shell wrote
+		t.mu.Lock()
+		t.newline()
+		t.print(t.prompt)
+		t.mu.Unlock()
+		k, err = t.Keys.Key(ctx, keys)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.prompt = ""

@@ -160,6 +160,14 @@ func (m *composing) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 
 const onceMore = "ctrl-c once more ends it"
 
+// pause gives the terminal back to the shell.
+type pause struct{}
+
+func (pause) Run() error          { stop(); return nil }
+func (pause) SetStdin(io.Reader)  {}
+func (pause) SetStdout(io.Writer) {}
+func (pause) SetStderr(io.Writer) {}
+
 // key is what we do about a key that does not simply edit; note is what was said before it came.
 func (m *composing) key(key, note string) (cmd tea.Cmd, done bool) {
 	switch key {
@@ -221,6 +229,8 @@ func (m *composing) key(key, note string) (cmd tea.Cmd, done bool) {
 		m.recall(+1)
 	case "ctrl+g":
 		return m.edit(), true
+	case "ctrl+z":
+		return tea.Exec(pause{}, nil), true
 	default:
 		return nil, false
 	}

@@ -6,7 +6,9 @@ import (
 	"context"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
@@ -57,9 +59,28 @@ func (k TTY) Key(ctx context.Context, keys string) (byte, error) {
 		switch b := buf[0]; {
 		case b == 3 || b == 4: // Ctrl-C, Ctrl-D
 			return 'q', nil
+		case b == ctrlZ:
+			_ = term.Restore(int(k.File.Fd()), old)
+			stop()
+			return b, nil
 		case strings.IndexByte(keys, b) >= 0:
 			return b, nil
 		}
+	}
+}
+
+// stop does what Ctrl-Z does outside of raw mode: the shell has the terminal until it gives it back. It returns then, or
+// soon where there is no shell that could.
+func stop() {
+	back := make(chan os.Signal, 1)
+	signal.Notify(back, unix.SIGCONT)
+	defer signal.Stop(back)
+	if unix.Kill(0, unix.SIGTSTP) != nil {
+		return
+	}
+	select {
+	case <-back:
+	case <-time.After(100 * time.Millisecond): // nobody can go on with a group of processes without a shell, so it was not stopped
 	}
 }
 
