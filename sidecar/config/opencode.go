@@ -191,7 +191,7 @@ func theirServers(n *node) {
 		if name := theirLSP[m.key]; name != "" && n.get(name) == nil {
 			m.key = name
 		}
-		if off := m.value.get("disabled"); m.key == "razor" && off != nil && off.text == "true" {
+		if off := m.value.get("disabled"); (m.key == "razor" || theirLSP[m.key] != "") && off != nil && off.text == "true" {
 			continue
 		}
 		kept = append(kept, m)

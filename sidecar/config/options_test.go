@@ -19,7 +19,7 @@ const withOptions = `{
 		}
 	},
 	"agent": {"fast": {"reasoningEffort": "low", "thinking": {"type": "disabled"}, "top_k": 4, "options": {"serviceTier": "flex"}, "variant": "high", "tier": "deep"}},
-	"lsp": {"rust": {"command": ["rust-analyzer"]}, "yaml-ls": {"disabled": true}, "razor": {"disabled": true}},
+	"lsp": {"rust": {"command": ["rust-analyzer"]}, "yaml-ls": {"disabled": true}, "php": {"disabled": true}, "intelephense": {"disabled": true}, "razor": {"disabled": true}},
 	"mcp": {"x": {"type": "local", "command": ["x"], "env": {"A": "b"}}}
 }`
 
@@ -43,7 +43,7 @@ func TestOptionsOfOpenCodesFiles(t *testing.T) {
 		t.Errorf("%+v", m)
 	case c.Agent["fast"].Variant != "high" || len(c.Agent["fast"].Options) != 4:
 		t.Errorf("%+v", c.Agent["fast"])
-	case !c.LSP.By["yaml"].Disabled || c.LSP.By["rust-analyzer"].Command == nil || len(c.LSP.By) != 2:
+	case !c.LSP.By["yaml"].Disabled || c.LSP.By["rust-analyzer"].Command == nil || len(c.LSP.By) != 3:
 		t.Errorf("%+v", c.LSP)
 	}
 	var said []string
