@@ -57,7 +57,7 @@ export function driftTitle(review: Review): string | undefined {
   if (!first) return review.refreshed ? "$(sync)\u00a0Moved on: made anew for the file as it is now" : undefined;
   const name = original(first).path.split("/").at(-1);
   if (moved.length > 1) return `$(warning)\u00a0${moved.length} files have changed meanwhile: look again`;
-  if (first.drift === "unsaved") return `$(warning)\u00a0${name} has unsaved changes in its own editor: save it, or this cannot be written`;
+  if (first.drift === "unsaved") return `$(warning)\u00a0${name} is unsaved in its own editor: save it first`;
   const how = { changed: "has changed meanwhile", gone: "is gone meanwhile", there: "exists meanwhile", "": "" }[first.drift];
   return `$(warning)\u00a0${name} ${how}: look again`;
 }
