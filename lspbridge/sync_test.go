@@ -134,12 +134,12 @@ func TestInitializationAnswersConfiguration(t *testing.T) {
 func TestOwnServersTakeNobodysPlace(t *testing.T) {
 	root, bin := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(root, "x.ts"), "")
-	t.Setenv("PATH", bin)
-	t.Setenv("HOME", bin)
 	m := New(Options{Root: root, NoWatch: true, Bin: []string{bin}, Servers: map[string]ServerConfig{
 		"classes": {Command: []string{"classes-ls"}, Extensions: []string{".ts", ".html"}},
 		"names":   {Command: []string{"names-ls"}, Extensions: []string{".ts"}},
 	}})
+	rows := m.rows()
+	rows[slices.IndexFunc(rows, func(s Server) bool { return s.ID == typescriptID })].Commands = [][]string{{"a-language-server-nobody-has"}}
 	ids := func() string {
 		var got []string
 		for _, s := range m.slotsFor(filepath.Join(root, "x.ts")) {
@@ -151,7 +151,7 @@ func TestOwnServersTakeNobodysPlace(t *testing.T) {
 		t.Errorf("without TypeScript's server: %s", got)
 	}
 	clear(m.programs) // as a second later
-	program := filepath.Join(bin, "typescript-language-server")
+	program := filepath.Join(bin, "a-language-server-nobody-has")
 	if filepath.Separator == '\\' {
 		program += ".exe"
 	}
