@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
@@ -48,6 +49,7 @@ func (e Env) carryOut(ctx context.Context, d *change.Decided, p proposal, begin 
 		if err := unmoved(set, led); err != nil { // a formatter takes its time
 			return nil, err
 		}
+		noteFolders(set)
 		begin(set)
 		err = e.write(ctx, set)
 		if errors.Is(err, files.ErrStale) && try < maxTries {
@@ -242,10 +244,35 @@ func (e Env) Apply(ctx context.Context, set *change.Set) (*change.Set, error) {
 	if err != nil {
 		return nil, err
 	}
+	noteFolders(moved)
 	if err := e.write(ctx, moved); err != nil {
 		return nil, writeError(err)
 	}
+	dropFolders(moved)
 	return moved, nil
+}
+
+// noteFolders says which folders come with the files of a set.
+func noteFolders(set *change.Set) {
+	for i := range set.Files {
+		if f := &set.Files[i]; f.Kind == change.Create {
+			f.Folders = files.MissingDirs(f.Path)
+		}
+	}
+}
+
+// dropFolders removes the folders that came with files that are gone, as far as nothing is in them.
+func dropFolders(set *change.Set) {
+	for _, f := range set.Files {
+		if f.Kind != change.Delete {
+			continue
+		}
+		for _, dir := range slices.Backward(f.Folders) {
+			if info, err := os.Lstat(dir); err != nil || !info.IsDir() || os.Remove(dir) != nil {
+				break
+			}
+		}
+	}
 }
 
 // Present is what a file is now, as the person sees it; for change.Set.Undo.

@@ -57,7 +57,9 @@ type File struct {
 	OldRef      string `json:"oldRef,omitempty"`      // Old is kept elsewhere under this name, and empty here; see package checkpoint
 	NewRef      string `json:"newRef,omitempty"`
 	Takes       []Ref  `json:"takes,omitempty"` // what this member takes back
-	Hunks       []Hunk `json:"hunks"`
+	// Folders were made for a file that is created, outermost first; they go with it when it is deleted, if nothing else is in them.
+	Folders []string `json:"folders,omitempty"`
+	Hunks   []Hunk   `json:"hunks"`
 
 	diffed diffed // the script Hunks were cut from; recomputed when the texts are others
 }

@@ -90,7 +90,7 @@ func (f File) taken(mine []Hunk, now Present) (File, []Conflict) {
 			return File{}, nil
 		}
 		if text == f.New {
-			return File{Path: f.Path, Kind: Delete, Old: text, Encoding: f.Encoding, Binary: f.Binary, OldMode: f.Mode}, nil
+			return File{Path: f.Path, Kind: Delete, Old: text, Encoding: f.Encoding, Binary: f.Binary, OldMode: f.Mode, Folders: f.Folders}, nil
 		}
 		return clash("it was changed since it was created, so it is not deleted")
 	}

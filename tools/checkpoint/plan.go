@@ -322,7 +322,7 @@ func (g *chain) outcome(files *world, plain bool) ([]Outcome, []change.File) {
 	} else {
 		for _, p := range gone {
 			was := files.first[p]
-			members = append(members, change.File{Path: p, Kind: change.Delete, Old: was.text, Encoding: was.encoding, Binary: files.over[p].binary, OldMode: files.over[p].hadMode})
+			members = append(members, change.File{Path: p, Kind: change.Delete, Old: was.text, Encoding: was.encoding, Binary: files.over[p].binary, OldMode: files.over[p].hadMode, Folders: files.over[p].folders})
 		}
 		for _, p := range come {
 			is := files.over[p]
@@ -367,6 +367,7 @@ type state struct {
 	was      string // the encoding of a binary before
 	mode     uint32
 	hadMode  uint32 // permission bits before; 0: not known
+	folders  []string
 	binary   bool
 }
 
@@ -396,7 +397,7 @@ func (w *world) apply(f change.File) {
 	}
 	switch f.Kind {
 	case change.Delete:
-		s = state{encoding: f.Encoding, binary: f.Binary, was: s.was, hadMode: s.hadMode}
+		s = state{encoding: f.Encoding, binary: f.Binary, was: s.was, hadMode: s.hadMode, folders: f.Folders}
 	case change.Rename:
 		w.over[f.Path] = state{}
 		w.over[f.NewPath] = s

@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 )
 
+// MissingDirs are the folders that must be made for a file at path, outermost first.
+func MissingDirs(path string) []string { return missingDirs(nil, filepath.Dir(path)) }
+
 // missingDirs adds the folders that must be made for dir, outermost first.
 func missingDirs(have []string, dir string) []string {
 	var miss []string
