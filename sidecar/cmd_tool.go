@@ -183,6 +183,7 @@ func toolCall() *cobra.Command {
 				}
 			})()
 			call := func(id json.RawMessage, name string, input json.RawMessage) toolAnswer {
+				a.await(c.Context(), dir, name)
 				d, err := s.Tool(c.Context(), name, input)
 				return answer(id, d, err)
 			}

@@ -216,6 +216,13 @@ func (a *app) find(s agent.SessionInfo, name string) (tools.Tool, bool) {
 	return set.Find(s.ID, name)
 }
 
+// await waits for the MCP server that may have a tool of this name.
+func (a *app) await(ctx context.Context, cwd, tool string) {
+	if set := a.mcp.of(cwd); set != nil {
+		set.Await(ctx, tool)
+	}
+}
+
 // mcpNotes is what the servers say of their tools.
 func (a *app) mcpNotes(cwd string) []string {
 	set := a.mcp.of(cwd)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -158,5 +159,31 @@ func TestMoreRights(t *testing.T) {
 	defer s.Close(t.Context())
 	if r, err := run(t, s, "web_echo_it", `{"text":"x"}`, tools.Host{}); err != nil || r.Output != "x" {
 		t.Errorf("%q %v", r.Output, err)
+	}
+}
+
+// A call by hand waits for the server it names, and for no other.
+func TestACallByHandWaitsForItsServer(t *testing.T) {
+	gate := make(chan struct{})
+	server := testServer("all")
+	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
+	hs := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-gate:
+		case <-r.Context().Done():
+			return
+		}
+		h.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() { hs.CloseClientConnections(); hs.Close() })
+	s := New(Options{Root: t.TempDir(), Servers: []Server{{Name: "web", URL: hs.URL, NoOAuth: true}, {Name: "mute", Command: []string{os.Args[0]}, Env: asServer("silent")}}})
+	defer s.Close(context.Background())
+	go func() {
+		s.Ready(t.Context(), time.Nanosecond)
+		close(gate)
+	}()
+	s.Await(t.Context(), "web_echo_it")
+	if st := s.Statuses(); st[0].State != Starting || st[1].State != Ready {
+		t.Errorf("%+v", st)
 	}
 }

@@ -147,6 +147,26 @@ func (s *Set) Ready(ctx context.Context, limit time.Duration) {
 	}
 }
 
+// Await waits until the servers that may have a tool of this name have come up or failed once: for a call by hand, which
+// has no later step.
+func (s *Set) Await(ctx context.Context, tool string) {
+	s.Start()
+	timer := time.NewTimer(connectMax)
+	defer timer.Stop()
+	for _, v := range s.servers {
+		if !strings.HasPrefix(tool, tools.Name(v.Name)+"_") {
+			continue
+		}
+		select {
+		case <-v.settled:
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // Tools are what a session may call now, sorted by name. The first call waits briefly for servers that start; those
 // that need longer are there at a later step.
 func (s *Set) Tools(ctx context.Context, session string) []tools.Tool {
