@@ -46,7 +46,11 @@ func promptParts(blocks []protocol.ContentBlock) ([]provider.Part, error) {
 				}
 				out = append(out, f)
 			case r.Blob != nil:
-				text(fmt.Sprintf("(%s is a binary file, %s, %d bytes; its content was not sent)", place(r.URI), r.MimeType, base64.StdEncoding.DecodedLen(len(*r.Blob))))
+				kind := ""
+				if r.MimeType != "" {
+					kind = r.MimeType + ", "
+				}
+				text(fmt.Sprintf("(%s is a binary file, %s%d bytes; its content was not sent)", place(r.URI), kind, base64.StdEncoding.DecodedLen(len(*r.Blob))))
 			default:
 				return nil, rpc.InvalidParams("prompt[%d].resource: has neither text nor blob", i)
 			}
@@ -64,6 +68,9 @@ func attachment(where, data, mime, uri string) (provider.Part, error) {
 	raw, err := base64.StdEncoding.DecodeString(data)
 	if err != nil {
 		return provider.Part{}, rpc.InvalidParams("%s: is not base64: %v", where, err)
+	}
+	if len(raw) == 0 { // a provider would refuse every prompt of the session from then on
+		return provider.Part{}, rpc.InvalidParams("%s: is empty", where)
 	}
 	name := ""
 	if uri != "" {

@@ -35,3 +35,22 @@ func TestTheModelIsToldWhichLinesAResourceIs(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatIsNoPictureIsSaid(t *testing.T) {
+	data, empty := "AAEC", ""
+	parts, err := promptParts([]protocol.ContentBlock{
+		{Type: "resource", Value: &protocol.EmbeddedResource{Resource: protocol.EmbeddedResourceResource{URI: "file:///p/x.bin", Blob: &data}}},
+		{Type: "resource", Value: &protocol.EmbeddedResource{Resource: protocol.EmbeddedResourceResource{URI: "file:///p/x.zip", Blob: &data, MimeType: "application/zip"}}},
+	})
+	if err != nil || parts[0].Text != "(/p/x.bin is a binary file, 3 bytes; its content was not sent)" || parts[1].Text != "(/p/x.zip is a binary file, application/zip, 3 bytes; its content was not sent)" {
+		t.Errorf("%v %+v", err, parts)
+	}
+	for _, b := range []protocol.ContentBlock{
+		{Type: "image", Value: &protocol.ImageContent{MimeType: "image/png", Data: ""}},
+		{Type: "resource", Value: &protocol.EmbeddedResource{Resource: protocol.EmbeddedResourceResource{URI: "file:///p/x.png", Blob: &empty, MimeType: "image/png"}}},
+	} {
+		if _, err := promptParts([]protocol.ContentBlock{b}); err == nil || !strings.Contains(err.Error(), "is empty") {
+			t.Errorf("%s: %v", b.Type, err)
+		}
+	}
+}
