@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -141,8 +142,41 @@ func (c *client) changedDeclarations(ctx context.Context, f Proposal, old string
 	slices.SortStableFunc(out, func(a, b Symbol) int {
 		return cmp.Compare(a.Range.End.Line-a.Range.Start.Line, b.Range.End.Line-b.Range.Start.Line)
 	})
-	return out, nil
+	return append(out, passedOn(old, first, last, c.symbols(f.Path, raw))...), nil
 }
+
+// passedOn are the names in changed lines (of the text before) that stand in no declaration: what a file imports, others
+// may take from it.
+func passedOn(old string, first, last int, list []Symbol) []Symbol {
+	var out []Symbol
+	n := -1
+	for line := range strings.Lines(old) {
+		if n++; n > last || len(out) >= maxDeclaration {
+			break
+		}
+		if n < first || slices.ContainsFunc(list, func(s Symbol) bool { return s.Range.Start.Line <= n && n <= s.Range.End.Line }) {
+			continue
+		}
+		if t := strings.TrimSpace(line); strings.HasPrefix(t, "//") || strings.HasPrefix(t, "# ") || strings.HasPrefix(t, "*") || strings.HasPrefix(t, "/*") {
+			continue
+		}
+		for _, at := range identifier.FindAllStringIndex(line, -1) {
+			word := line[at[0]:at[1]]
+			if statementWords[word] || slices.ContainsFunc(out, func(s Symbol) bool { return s.Name == word }) {
+				continue
+			}
+			pos := Position{n, column(line, at[0], UTF8, UTF16)}
+			out = append(out, Symbol{Name: word, Range: Range{pos, pos}, Selection: Range{pos, pos}})
+		}
+	}
+	return out[:min(len(out), maxDeclaration)]
+}
+
+var (
+	identifier     = regexp.MustCompile(`[\pL_$][\pL\pN_$]*`)
+	statementWords = map[string]bool{"import": true, "from": true, "export": true, "as": true, "default": true, "type": true, "include": true, "define": true,
+		"pub": true, "use": true, "require": true, "const": true, "let": true, "var": true, "if": true, "else": true, "for": true, "return": true, "function": true}
+)
 
 // LSP's kinds of symbols that have a body.
 const (
