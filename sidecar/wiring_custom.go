@@ -142,6 +142,9 @@ func (h *customHost) extensions(a *app, cwd string) *agent.Extensions {
 		Permission: h.Permission,
 		Message:    h.chatMessage,
 		Params: func(ctx context.Context, s agent.SessionInfo, r *provider.Request) {
+			if h.Has(ctx, "experimental.chat.system.transform") {
+				r.System = h.System(ctx, s.ID, r.Model.Provider, r.Model.ID, r.System)
+			}
 			if !h.Has(ctx, "chat.params") {
 				return
 			}

@@ -20,11 +20,12 @@ const (
 	hookPermission = "permission.ask"
 	hookShell      = "shell.env"
 	hookParams     = "chat.params"
+	hookSystem     = "experimental.chat.system.transform"
 	hookMessage    = "chat.message"
 	hookEvent      = "event"
 )
 
-var known = []string{hookBefore, hookAfter, hookDefinition, hookPermission, hookShell, hookParams, hookMessage, hookEvent, "dispose", "config"}
+var known = []string{hookBefore, hookAfter, hookDefinition, hookPermission, hookShell, hookParams, hookSystem, hookMessage, hookEvent, "dispose", "config"}
 
 // DefaultHookLimit is how long a plugin's hook may take; maxSlow is how often in all before it is left out. pingLimit is
 // how soon the code must give a sign of life after a hook that took too long: it may be in a loop.
@@ -246,6 +247,22 @@ func (h *Host) ChatParams(ctx context.Context, session, agent, provider, model s
 		return p
 	}
 	return out
+}
+
+// System lets plugins change the blocks of a request's system prompt.
+func (h *Host) System(ctx context.Context, session, provider, model string, system []string) []string {
+	type prompt struct {
+		System []string `json:"system"`
+	}
+	out, err := hook(ctx, h, hookSystem, map[string]any{"sessionID": session, "model": map[string]string{"id": model, "providerID": provider}}, prompt{system})
+	if err != nil {
+		h.notice("warning", err.Error())
+		return system
+	}
+	if len(out.System) == 0 { // a prompt without a word is a plugin's mistake
+		return system
+	}
+	return out.System
 }
 
 // Event tells plugins what happened. It loads them, and waits for no answer.

@@ -29,6 +29,7 @@ export const Guard = async ({ directory, $, client }, options) => {
     "permission.ask": async (input, output) => { if (input.type === "bash") output.status = "deny"; if (input.type === "list") output.status = "allow"; if (input.type === "x") throw new Error("x") },
     "shell.env": async (input, output) => { output.env.WHERE = input.cwd; output.env.ECHO = there.trim() },
     "chat.params": async (input, output) => { output.temperature = 0.25; output.options.seen = input.model.id },
+    "experimental.chat.system.transform": async (input, output) => { if (input.sessionID === "none") output.system = []; else output.system.push("for " + input.model.id) },
     event: async ({ event }) => { appendFileSync(directory + "/events", event.type + " " + event.properties.n + "\n") },
     "chat.headers": async () => {},
     tool: { hello: { description: "d", args: {}, execute: async () => options.word ?? client.session.share() } },
@@ -60,6 +61,13 @@ func TestAPlugin(t *testing.T) {
 	}
 	if env := p.ShellEnv(t.Context(), "/w", "s", "c"); env["WHERE"] != "/w" || env["ECHO"] != "it's here" {
 		t.Errorf("%v", env)
+	}
+	system := []string{"a"}
+	if got := p.System(t.Context(), "s", "anthropic", "claude", system); len(got) != 2 || got[1] != "for claude" || len(system) != 1 {
+		t.Errorf("%q %q; %s", got, system, p.said())
+	}
+	if got := p.System(t.Context(), "none", "anthropic", "claude", system); len(got) != 1 || got[0] != "a" {
+		t.Errorf("%q", got)
 	}
 	if c := p.ChatParams(t.Context(), "s", "build", "anthropic", "claude", Params{}); c.Temperature == nil || *c.Temperature != 0.25 || c.Options["seen"] != "claude" || c.TopP != nil {
 		t.Errorf("%+v", c)
