@@ -2,9 +2,12 @@ package checkpoint
 
 import (
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // chain are the pieces of files that hang together, newest first: by renames, or because one stands where a folder was
@@ -86,4 +89,23 @@ func (w *world) swaps(paths []string) bool {
 		}
 	}
 	return false
+}
+
+// links looks at the paths that the newest change made symbolic links: at the links themselves, not where they lead.
+func (g *chain) links(files *world) {
+	seen := map[string]bool{}
+	for _, p := range g.pieces {
+		if seen[p.newAt] {
+			continue
+		}
+		seen[p.newAt] = true
+		f := &p.kept.Files[p.file]
+		if f.Encoding != change.Link || f.Kind == change.Delete {
+			continue
+		}
+		if target, err := os.Readlink(p.newAt); err == nil {
+			s := state{text: target, exists: true, encoding: change.Link, binary: true}
+			files.over[p.newAt], files.first[p.newAt] = s, s
+		}
+	}
 }

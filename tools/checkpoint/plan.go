@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/pillion-dev/pillion/tools/change"
@@ -243,25 +242,6 @@ func (g *chain) undo(all []*piece, files *world, load func(*change.Set) (*change
 		return same(Conflict, tookPlace)
 	}
 	return g.outcome(files, g.alone(all, files, load))
-}
-
-// links looks at the paths that the newest change made symbolic links: at the links themselves, not where they lead.
-func (g *chain) links(files *world) {
-	seen := map[string]bool{}
-	for _, p := range g.pieces {
-		if seen[p.newAt] {
-			continue
-		}
-		seen[p.newAt] = true
-		f := &p.kept.Files[p.file]
-		if f.Encoding != change.Link || f.Kind == change.Delete {
-			continue
-		}
-		if target, err := os.Readlink(p.newAt); err == nil {
-			s := state{text: target, exists: true, encoding: change.Link, binary: true}
-			files.over[p.newAt], files.first[p.newAt] = s, s
-		}
-	}
 }
 
 // alone says that nobody but the session wrote these files since the oldest change that is taken back.
