@@ -202,6 +202,7 @@ func (w *walker) declare(c *syntax.DeclClause, st *state) {
 			w.assignment(a, st, false)
 			if a.Value != nil {
 				w.listText(w.parts(a.Value.Parts, true, st), lists)
+				w.listText(w.parts(a.Value.Parts, false, st), false) // \( is a parenthesis too
 			}
 			if evaluates && a.Value != nil {
 				w.number(a.Value, st)
