@@ -189,7 +189,10 @@ func (p *anthropicProvider) body(req *Request, without []string) []byte {
 	if len(tools) > 0 {
 		b = append(append(append(appendField(b, "tools"), '['), tools...), ']')
 	}
-	if string(x.take("disableParallelToolUse")) == "true" && len(tools) > 0 {
+	if len(tools) == 0 {
+		x.take("tool_choice")
+	}
+	if string(x.take("disableParallelToolUse")) == "true" && len(tools) > 0 && x.values["tool_choice"] == nil {
 		b = append(appendField(b, "tool_choice"), `{"type":"auto","disable_parallel_tool_use":true}`...)
 	}
 	b = x.append(b)
@@ -219,7 +222,7 @@ func anthropicSettings(b []byte, req *Request, x *extras, entries []entry, witho
 		if own, limit, thinks = anthropicThinking(x.take("thinking"), limit, thinkingMayStart(entries)); own != nil {
 			b = append(appendField(b, "thinking"), own...)
 		}
-		if effort && !leave("effort") && !leave("output_config") && version >= 450 {
+		if effort && !leave("effort") && !leave("output_config") && x.values["output_config"] == nil && version >= 450 {
 			b = append(appendString(append(appendField(b, "output_config"), `{"effort":`...), anthropicEffort(req.Effort)), '}')
 		}
 	case version >= 500 || version >= 460 && effort: // the model decides how much, within an effort
@@ -229,7 +232,7 @@ func anthropicSettings(b []byte, req *Request, x *extras, entries []entry, witho
 			b = append(b, `,"display":"summarized"`...)
 		}
 		b = append(b, '}')
-		if effort && !leave("effort") && !leave("output_config") {
+		if effort && !leave("effort") && !leave("output_config") && x.values["output_config"] == nil {
 			b = append(appendField(b, "output_config"), `{"effort":`...)
 			b = append(appendString(b, anthropicEffort(req.Effort)), '}')
 		}

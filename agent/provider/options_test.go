@@ -89,6 +89,8 @@ func TestOptionsReachTheWire(t *testing.T) {
 		{"anthropic", provider.KindAnthropic, `{"thinking":{"type":"enabled","budgetTokens":16000},"topK":5,"disableParallelToolUse":true}`, provider.Request{Tools: tool},
 			`{"thinking":{"type":"enabled","budget_tokens":16000},"max_tokens":20096,"top_k":5,"tool_choice":{"type":"auto","disable_parallel_tool_use":true}}`, nil},
 		{"anthropic without thinking", provider.KindAnthropic, `{"thinking":{"type":"disabled"},"temperature":0.2}`, provider.Request{}, `{"thinking":{"type":"disabled"},"temperature":0.2}`, nil},
+		{"anthropic, the configuration's own words once", provider.KindAnthropic, `{"output_config":{"effort":"max"},"thinking":{"type":"enabled","budget_tokens":2048},"tool_choice":{"type":"any"},"disableParallelToolUse":true,"effort":"low"}`, provider.Request{Tools: tool},
+			`{"output_config":{"effort":"max"},"tool_choice":{"type":"any"}}`, []string{"disableParallelToolUse"}},
 		{"gemini", provider.KindGemini, `{"thinkingConfig":{"thinkingBudget":1024},"safetySettings":[{"category":"c","threshold":"BLOCK_NONE"}],"topK":3,"seed":7}`, provider.Request{},
 			`{"generationConfig":{"thinkingConfig":{"includeThoughts":true,"thinkingBudget":1024},"topK":3,"seed":7},"safetySettings":[{"category":"c","threshold":"BLOCK_NONE"}]}`, nil},
 		{"gemini, the session's effort", provider.KindGemini, `{"thinkingConfig":{"thinkingBudget":1024,"includeThoughts":false}}`, provider.Request{Effort: "low"},
@@ -99,6 +101,9 @@ func TestOptionsReachTheWire(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			req := c.req
 			req.Model = provider.Model{ID: "m", Options: options(t, c.model)}
+			if c.kind == provider.KindAnthropic && strings.Contains(c.name, "once") {
+				req.Model.ID = "claude-opus-4-6"
+			}
 			got := asked(t, c.kind, &req)
 			var want map[string]any
 			if err := json.Unmarshal([]byte(c.want), &want); err != nil {
