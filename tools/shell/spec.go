@@ -387,28 +387,3 @@ func pathish(s string) []string {
 	}
 	return out
 }
-
-func parseSpec(line string) spec {
-	opts, words, _ := strings.Cut(line, "|")
-	var s spec
-	for f := range strings.FieldsSeq(opts) {
-		switch f {
-		case "@single":
-			s.single = true
-			continue
-		case "@driver":
-			s.driver = true
-			continue
-		case "@fold":
-			s.fold = true
-			continue
-		}
-		name, k, _ := strings.Cut(f, "=")
-		s.options = append(s.options, option{name, kind(k[0]), strings.Contains(k, "^"), strings.Contains(k, "?")})
-	}
-	for f := range strings.FieldsSeq(words) {
-		s.words = append(s.words, kind(f[0]))
-		s.repeat = strings.HasSuffix(f, "*")
-	}
-	return s
-}
