@@ -8,10 +8,13 @@ import (
 	"strings"
 )
 
-// WithNames gives parameters the other names that models have for them, for tools whose parameters no other program has
-// settled: parameter → names. A parameter that is there is never overwritten. What such a tool does not know is left out
-// as everywhere, but said in its result: who asked for something it did not get should know.
+// WithNames gives parameters the other names that models have for them: parameter → names. A parameter that is there is
+// never overwritten.
 func WithNames(also map[string][]string) ToolOption { return func(t *Tool) { t.also = also } }
+
+// WithIgnored says in the result which parameters meant nothing, for tools whose parameters no other program has
+// settled: who asked for something it did not get should know. Elsewhere they are left out silently.
+func WithIgnored() ToolOption { return func(t *Tool) { t.tells = true } }
 
 // rename gives the parameters of a call their own names.
 func (t Tool) rename(m map[string]any) {
@@ -45,7 +48,7 @@ func (t Tool) strange(m map[string]any) []string {
 
 // ignored is what a result says of parameters that meant nothing; empty where all did.
 func (t Tool) ignored(raw json.RawMessage) string {
-	if t.also == nil || t.typed == nil {
+	if !t.tells || t.typed == nil {
 		return ""
 	}
 	v, bad := parse(raw)

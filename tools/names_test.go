@@ -16,7 +16,7 @@ func TestOtherNamesOfParameters(t *testing.T) {
 		How      string `json:"how,omitempty" enum:"goThere,stay"`
 	}, _ *Call) (Result, error) {
 		return Result{Output: strings.Join([]string{p.Symbol, p.FilePath, p.NewName, p.How}, "|")}, nil
-	}, WithNames(map[string][]string{"symbol": {"name", "namePath"}, "filePath": {"path"}, "newName": {"name"}}))
+	}, WithNames(map[string][]string{"symbol": {"name", "namePath"}, "filePath": {"path"}, "newName": {"name"}}), WithIgnored())
 	for _, c := range []struct{ input, want string }{
 		{`{"symbol":"a","filePath":"b"}`, "a|b||"},
 		{`{"name":"a","path":"b"}`, "a|b||"},

@@ -82,7 +82,7 @@ func ApplyPatch(env Env) tools.Tool {
 			env.Tracker.Forget(f.Real)
 		}
 		return r, err
-	}, tools.WithPermission("edit"), tools.WithKind(tools.KindEdit))
+	}, tools.WithPermission("edit"), tools.WithKind(tools.KindEdit), patchNames)
 }
 
 // withheld are the files, by the patch's names, whose text must not show in an error: the session has not read them,

@@ -137,11 +137,11 @@ func Bash(env Env) tools.Tool {
 	}
 	kind, keep := tools.WithKind(tools.KindExecute), tools.WithKeep(tools.HeadTail)
 	if !o.Sandbox.active() {
-		return tools.New("bash", bashText, run, kind, keep)
+		return tools.New("bash", bashText, run, kind, keep, bashNames)
 	}
 	return tools.New("bash", strings.TrimRight(bashText, "\n")+sandboxText, func(ctx context.Context, p sandboxedParams, call *tools.Call) (tools.Result, error) {
 		return run(ctx, p.plain(), call)
-	}, kind, keep)
+	}, kind, keep, bashNames)
 }
 
 // ready fills in what the session did not bring.

@@ -31,7 +31,7 @@ type replacement struct {
 func Edit(env Env) tools.Tool {
 	return tools.New("edit", editText, func(ctx context.Context, p editParams, call *tools.Call) (tools.Result, error) {
 		return env.edit(ctx, call, p.FilePath, []replacement{p.replacement})
-	}, tools.WithPermission("edit"), tools.WithKind(tools.KindEdit))
+	}, tools.WithPermission("edit"), tools.WithKind(tools.KindEdit), editNames)
 }
 
 // edit makes replacements in one file, each on the result of those before: all or none.

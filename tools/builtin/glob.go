@@ -53,7 +53,7 @@ func Glob(env Env) tools.Tool {
 			return tools.Result{}, searchError(at, err)
 		}
 		return globResult(p.Pattern, at, found), nil
-	}, tools.WithKind(tools.KindSearch), tools.WithReadOnly())
+	}, tools.WithKind(tools.KindSearch), tools.WithReadOnly(), globNames)
 }
 
 func globResult(title string, at place, found search.Names) tools.Result {

@@ -57,7 +57,7 @@ func Grep(env Env) tools.Tool {
 			return tools.Result{}, searchError(at, err)
 		}
 		return grepResult(p.Pattern, at, found), nil
-	}, tools.WithKind(tools.KindSearch), tools.WithReadOnly())
+	}, tools.WithKind(tools.KindSearch), tools.WithReadOnly(), grepNames)
 }
 
 func grepResult(title string, at place, found search.Lines) tools.Result {

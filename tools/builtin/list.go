@@ -54,5 +54,5 @@ func List(env Env) tools.Tool {
 		}
 		markTruncated(&r, found.More || found.Partial)
 		return r, nil
-	}, tools.WithKind(tools.KindSearch), tools.WithReadOnly())
+	}, tools.WithKind(tools.KindSearch), tools.WithReadOnly(), listNames)
 }

@@ -61,7 +61,7 @@ func LSP(env Env) tools.Tool {
 	offered := &offeredActions{byID: map[string]offeredAction{}}
 	return tools.New("lsp", lspText, func(ctx context.Context, p lspParams, call *tools.Call) (tools.Result, error) {
 		return (&lspCall{env, p, call, offered, nil, ""}).run(ctx)
-	}, tools.WithKind(tools.KindSearch), tools.WithNames(map[string][]string{
+	}, tools.WithKind(tools.KindSearch), tools.WithIgnored(), tools.WithNames(map[string][]string{
 		"operation": {"op", "method", "command", "action"},
 		"filePath":  {"path", "file", "folder", "directory", "relativePath"},
 		"line":      {"lineNumber", "row"},

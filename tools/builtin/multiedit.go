@@ -19,5 +19,5 @@ type multiEditParams struct {
 func MultiEdit(env Env) tools.Tool {
 	return tools.New("multiedit", multiEditText, func(ctx context.Context, p multiEditParams, call *tools.Call) (tools.Result, error) {
 		return env.edit(ctx, call, p.FilePath, p.Edits)
-	}, tools.WithPermission("edit"), tools.WithKind(tools.KindEdit))
+	}, tools.WithPermission("edit"), tools.WithKind(tools.KindEdit), multiNames)
 }

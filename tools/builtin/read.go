@@ -74,7 +74,7 @@ func Read(env Env) tools.Tool {
 			r.Metadata["loaded"] = loaded
 		}
 		return r, nil
-	}, tools.WithKind(tools.KindRead), tools.WithReadOnly())
+	}, tools.WithKind(tools.KindRead), tools.WithReadOnly(), readNames)
 }
 
 // askRead judges a place before anything of it is looked at.

@@ -154,7 +154,7 @@ func symbolTool[P any](id, words, perm string, kind tools.Kind, run func(ctx, as
 			return tools.Result{}, symbolError(err)
 		}
 		return r, nil
-	}, tools.WithPermission(perm), tools.WithKind(kind), tools.WithNames(symbolNames))
+	}, tools.WithPermission(perm), tools.WithKind(kind), tools.WithNames(symbolNames), tools.WithIgnored())
 }
 
 // symbolNames are what models call the parameters of these tools.

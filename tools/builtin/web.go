@@ -62,7 +62,7 @@ func WebFetch(env Env) tools.Tool {
 			return tools.Result{}, err
 		}
 		return pageResult(page), nil
-	}, tools.WithKind(tools.KindFetch), tools.WithReadOnly())
+	}, tools.WithKind(tools.KindFetch), tools.WithReadOnly(), fetchNames)
 }
 
 // fetch asks about a private place when it meets one, then goes there. It is never asked about places where clouds

@@ -37,7 +37,7 @@ func Write(env Env) tools.Tool {
 			done: "Wrote file successfully.", members: []member{m},
 			meta: map[string]any{"filepath": f.Path, "exists": exists},
 		})
-	}, tools.WithPermission("edit"), tools.WithKind(tools.KindEdit))
+	}, tools.WithPermission("edit"), tools.WithKind(tools.KindEdit), writeNames)
 }
 
 // known refuses files that the session has not read, or that changed since; then it says what changed.
