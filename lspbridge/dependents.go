@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -45,18 +46,30 @@ func (c *client) dependents(ctx context.Context, files []Proposal) ([]string, er
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	var failed error
-	left := maxDeclaration
+	left, more := maxDeclaration, 0
+	through := "" // a line that passes on what it does not name
 	var names []string
 	for _, f := range files {
 		text, open := c.shown(f.Path)
 		if !open || !f.Delete && text == f.Text {
 			continue
 		}
-		list, err := c.changedDeclarations(ctx, f, text)
+		runs := changedRuns(text, f.Text)
+		if f.Delete {
+			runs = []run{{last: strings.Count(text, "\n")}}
+		}
+		if len(runs) == 0 {
+			continue
+		}
+		if through == "" {
+			through = wildcard(text, runs)
+		}
+		list, err := c.changedDeclarations(ctx, f.Path, text, runs)
 		if err != nil {
 			failed = err
 			continue
 		}
+		more += max(0, len(list)-left)
 		list = list[:min(len(list), left)]
 		left -= len(list)
 		for _, s := range list {
@@ -84,10 +97,17 @@ func (c *client) dependents(ctx context.Context, files []Proposal) ([]string, er
 		c.mention(names, own, count)
 	}
 	out := slices.SortedFunc(maps.Keys(count), func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), strings.Compare(a, b)) })
-	if failed != nil && ctx.Err() == nil { // it refused: then it knows of no uses
-		failed = nil
-	} else if failed != nil {
+	switch {
+	case failed != nil && ctx.Err() != nil:
 		failed = errDependents
+	case len(out) > maxDependents:
+		failed = fmt.Errorf("was asked about %d of the %d files that use what is changed", maxDependents, len(out))
+	case more > 0:
+		failed = fmt.Errorf("was asked which other files use %d of the %d declarations that are changed", maxDeclaration-left, maxDeclaration-left+more)
+	case through != "":
+		failed = fmt.Errorf("cannot say which other files use what %q passes on", through)
+	default:
+		failed = nil // or it refused: then it knows of no uses
 	}
 	return out[:min(len(out), maxDependents)], failed
 }
@@ -104,57 +124,64 @@ func (c *client) mention(names, own []string, count map[string]int) {
 	}
 }
 
-// changedDeclarations are those that others may use and whose outside a proposal changes: the head of a function (and
-// its body, where that is part of the outside: see signature), any of a type, a constant or a variable.
-func (c *client) changedDeclarations(ctx context.Context, f Proposal, old string) ([]Symbol, error) {
-	first, last, ok := changedLines(old, f.Text)
-	if f.Delete {
-		first, last = 0, strings.Count(old, "\n")
-	} else if !ok {
-		return nil, nil
-	}
+// changedDeclarations are those that others may use and whose outside a change of these lines of old changes: the head of a
+// function (and its body, where that is part of the outside: see signature), any of a type, a constant or a variable.
+func (c *client) changedDeclarations(ctx context.Context, path, old string, runs []run) ([]Symbol, error) {
 	var raw []lsp.Symbol
-	if err := c.call(ctx, protocol.MethodTextDocumentDocumentSymbol, map[string]any{"textDocument": map[string]any{"uri": pathURI(f.Path)}}, &raw); err != nil {
+	if err := c.call(ctx, protocol.MethodTextDocumentDocumentSymbol, map[string]any{"textDocument": map[string]any{"uri": pathURI(path)}}, &raw); err != nil {
 		return nil, err
 	}
+	list := c.symbols(path, raw)
 	var out []Symbol
-	var walk func(list []Symbol)
-	walk = func(list []Symbol) {
+	// walk returns those runs that change something of what holds these symbols.
+	var walk func(list []Symbol, runs []run) []run
+	walk = func(list []Symbol, runs []run) []run {
+		outside := runs
 		for _, s := range list {
-			if s.Range.Start.Line > last || s.Range.End.Line < first {
+			mine := slices.DeleteFunc(slices.Clone(runs), func(r run) bool { return !r.touches(s.Range) })
+			if len(mine) == 0 {
 				continue
 			}
-			function := s.Kind == kindFunction || s.Kind == kindMethod || s.Kind == kindConstructor
-			end, leaks := s.Range.End.Line, true
-			if function {
-				end, leaks = signature(f.Path, old, s)
+			if s.Kind != kindFunction && s.Kind != kindMethod && s.Kind != kindConstructor {
+				// What is inside a function is its own; what else is in a type is the type's.
+				seen := walk(s.Children, mine)
+				if len(seen) > 0 {
+					out = append(out, s)
+				}
+				outside = without(outside, without(mine, seen))
+				continue
 			}
-			if leaks || first <= end {
+			if end, leaks := signature(path, old, s); leaks || slices.ContainsFunc(mine, func(r run) bool { return r.first <= end }) {
 				out = append(out, s)
-			}
-			if !function { // what is inside a function is its own
-				walk(s.Children)
+			} else {
+				outside = without(outside, slices.DeleteFunc(mine, func(r run) bool { return r.last >= s.Range.End.Line }))
 			}
 		}
+		return outside
 	}
-	walk(c.symbols(f.Path, raw))
+	walk(list, runs)
 	// What stands inside a changed type says more than the type.
 	slices.SortStableFunc(out, func(a, b Symbol) int {
 		return cmp.Compare(a.Range.End.Line-a.Range.Start.Line, b.Range.End.Line-b.Range.Start.Line)
 	})
-	return append(out, passedOn(old, first, last, c.symbols(f.Path, raw))...), nil
+	return append(out, passedOn(path, old, runs, list)...), nil
+}
+
+func without(runs, some []run) []run {
+	return slices.DeleteFunc(slices.Clone(runs), func(r run) bool { return slices.Contains(some, r) })
 }
 
 // passedOn are the names in changed lines (of the text before) that stand in no declaration: what a file imports, others
-// may take from it.
-func passedOn(old string, first, last int, list []Symbol) []Symbol {
+// may take from it; from a module of JavaScript or TypeScript only what it exports.
+func passedOn(path, old string, runs []run, list []Symbol) []Symbol {
 	var out []Symbol
-	n := -1
+	n, mine := -1, false
 	for line := range strings.Lines(old) {
-		if n++; n > last || len(out) >= maxDeclaration {
-			break
+		n++
+		if !strings.ContainsAny(line[:1], " \t\r\n})") { // a statement begins here
+			mine = strings.HasPrefix(line, "import") && inferring(path) == "ts"
 		}
-		if n < first || slices.ContainsFunc(list, func(s Symbol) bool { return s.Range.Start.Line <= n && n <= s.Range.End.Line }) {
+		if mine || !gone(runs, n) || slices.ContainsFunc(list, func(s Symbol) bool { return s.Range.Start.Line <= n && n <= s.Range.End.Line }) {
 			continue
 		}
 		if t := strings.TrimSpace(line); strings.HasPrefix(t, "//") || strings.HasPrefix(t, "# ") || strings.HasPrefix(t, "*") || strings.HasPrefix(t, "/*") {
@@ -169,11 +196,24 @@ func passedOn(old string, first, last int, list []Symbol) []Symbol {
 			out = append(out, Symbol{Name: word, Range: Range{pos, pos}, Selection: Range{pos, pos}})
 		}
 	}
-	return out[:min(len(out), maxDeclaration)]
+	return out
+}
+
+// wildcard is the first changed line by which a file passes on what another one declares, without naming it: whoever takes
+// one of those names from here cannot be asked for.
+func wildcard(old string, runs []run) string {
+	n := -1
+	for line := range strings.Lines(old) {
+		if n++; gone(runs, n) && wildcards.MatchString(line) {
+			return strings.TrimSpace(line)
+		}
+	}
+	return ""
 }
 
 var (
 	identifier     = regexp.MustCompile(`[\pL_$][\pL\pN_$]*`)
+	wildcards      = regexp.MustCompile(`^\s*(export\s+(type\s+)?\*\s*from\b|from\s+\S+\s+import\s*\*|pub(\([^)]*\))?\s+use\s.*\*)`)
 	statementWords = map[string]bool{"import": true, "from": true, "export": true, "as": true, "default": true, "type": true, "include": true, "define": true,
 		"pub": true, "use": true, "require": true, "const": true, "let": true, "var": true, "if": true, "else": true, "for": true, "return": true, "function": true}
 )
@@ -184,27 +224,6 @@ const (
 	kindConstructor = 9
 	kindFunction    = 12
 )
-
-// changedLines are the lines (from 0) of old between what both texts begin and end with; ok is false when nothing of old
-// is changed and nothing is put between its lines.
-func changedLines(old, now string) (first, last int, ok bool) {
-	a, b := strings.SplitAfter(old, "\n"), strings.SplitAfter(now, "\n")
-	for first < min(len(a), len(b)) && a[first] == b[first] {
-		first++
-	}
-	tail := 0
-	for tail < min(len(a), len(b))-first && a[len(a)-1-tail] == b[len(b)-1-tail] {
-		tail++
-	}
-	last = len(a) - 1 - tail
-	if last < first { // only new lines: what they stand in changes
-		if first == 0 || tail <= 1 && strings.TrimSpace(a[len(a)-1]) == "" {
-			return 0, 0, false // at the file's start or end: in nothing
-		}
-		return first - 1, first, true
-	}
-	return first, last, true
-}
 
 // nudge makes a server that compiles each file by itself look at these again: what they include has changed.
 func (c *client) nudge(paths []string) {

@@ -1,0 +1,149 @@
+package lspbridge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pillion-dev/pillion/lspbridge/fakelsp"
+)
+
+func TestChangedRuns(t *testing.T) {
+	for name, c := range map[string]struct {
+		old, now string
+		want     []run
+	}{
+		"nothing":              {"a\nb\n", "a\nb\n", nil},
+		"first and last":       {"a\nb\nc\nd\n", "A\nb\nc\nD\n", []run{{0, 0, false}, {3, 3, false}}},
+		"gone":                 {"a\nb\nc\n", "a\nc\n", []run{{1, 1, false}}},
+		"between":              {"a\nb\nc\n", "a\nnew\nb\nC\n", []run{{0, 1, true}, {2, 2, false}}},
+		"before everything":    {"a\nb\n", "new\na\nb\n", nil},
+		"after everything":     {"a\nb\n", "a\nb\nnew\n", nil},
+		"the same line twice":  {"x\nx\ny\nz\n", "x\ny\nQ\n", []run{{1, 1, false}, {3, 3, false}}},
+		"two change places":    {"a\nb\nc\n", "b\na\nc\n", []run{{0, 0, false}, {1, 2, true}}},
+		"emptied":              {"a\nb\n", "", []run{{0, 1, false}}},
+		"nothing has an order": {"a\na\nb\n", "b\na\na\n", []run{{0, 1, false}}},
+	} {
+		got := changedRuns(c.old, c.now)
+		if !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// What uses a change is looked for where it is changed, not in all that stands between its first and its last line; and
+// where there is more of it than can be looked at, the answer says so.
+func TestUsersThatAreTooMany(t *testing.T) {
+	const lines = 30
+	var text strings.Builder
+	var symbols []any
+	for i := range lines {
+		fmt.Fprintf(&text, "line %d\n", i)
+		at := map[string]any{"start": map[string]int{"line": i, "character": 0}, "end": map[string]int{"line": i, "character": 4}}
+		symbols = append(symbols, map[string]any{"name": fmt.Sprint("d", i), "kind": 13, "range": at, "selectionRange": at})
+	}
+	old := text.String()
+	change := func(which ...int) string {
+		s := old
+		for _, n := range which {
+			s = strings.Replace(s, fmt.Sprintf("line %d\n", n), fmt.Sprintf("other %d\n", n), 1)
+		}
+		return s
+	}
+	for name, c := range map[string]struct {
+		now   string
+		users int
+		state State
+		says  string
+	}{
+		"far apart":         {change(0, 29), 1, Fresh, ""},
+		"many users":        {change(5), 33, Partial, "20 of the 33 files that use what is changed"},
+		"many declarations": {change(0, 1, 2, 3, 4, 5, 6, 7, 8, 9), 1, Partial, "which other files use 8 of the 10 declarations"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				files := map[string]string{"a.fake": old}
+				for i := range c.users {
+					files[fmt.Sprintf("user%d.fake", i)] = "uses\n"
+				}
+				f := newFaked(t, Quirks{}, fakelsp.Options{Pull: true, Capabilities: map[string]any{"documentSymbolProvider": true, "referencesProvider": true},
+					On: func(_ context.Context, _ *fakelsp.Server, method string, p json.RawMessage) (any, bool, error) {
+						switch method {
+						case "textDocument/documentSymbol":
+							return symbols, true, nil
+						case "textDocument/references":
+							var at struct{ Position Position }
+							_ = json.Unmarshal(p, &at)
+							out := []any{}
+							for i := range c.users {
+								if name != "far apart" || at.Position.Line == 29 {
+									out = append(out, map[string]any{"uri": fmt.Sprintf("file:///p/user%d.fake", i), "range": map[string]any{"start": map[string]int{"line": 0, "character": 0}, "end": map[string]int{"line": 0, "character": 1}}})
+								}
+							}
+							return out, true, nil
+						}
+						return nil, false, nil
+					}}, files)
+				defer f.Close(context.Background())
+				d := f.Check(f.ctx(time.Minute), []Proposal{{Path: f.path, Text: c.now}})
+				if d.State != c.state || !strings.Contains(d.Reason, c.says) {
+					t.Errorf("%s %q", d.State, d.Reason)
+				}
+				if _, _, open := f.server().Text("file:///p/user0.fake"); !open {
+					t.Error("a file that uses what is changed was not looked at")
+				}
+			})
+		})
+	}
+}
+
+// A change of a method's body is no change of its class; what a line passes on without naming it has users nobody can say.
+func TestWhatAChangeReaches(t *testing.T) {
+	at := func(first, last int) map[string]any {
+		return map[string]any{"start": map[string]int{"line": first, "character": 0}, "end": map[string]int{"line": last, "character": 1}}
+	}
+	const old = "export * from './x'\nimport { y } from './y'\nclass C {\n  m(): number {\n    return 1\n  }\n  n = 1\n}\n"
+	symbols := []any{map[string]any{"name": "C", "kind": 5, "range": at(2, 7), "selectionRange": at(2, 2), "children": []any{
+		map[string]any{"name": "m", "kind": 6, "range": at(3, 5), "selectionRange": at(3, 3)}, map[string]any{"name": "n", "kind": 7, "range": at(6, 6), "selectionRange": at(6, 6)}}}}
+	for _, c := range []struct {
+		from, to string
+		asked    int
+		state    State
+	}{
+		{"return 1", "return 2", 0, Fresh},
+		{"m(): number", "m(): string", 2, Fresh}, // the method and the class
+		{"n = 1", "n = 2", 2, Fresh},
+		{"import { y }", "import { z }", 0, Fresh}, // nobody takes it from here
+		{"export * from './x'\n", "export * from './x'\nimport w from 'w'\n", 0, Fresh},
+		{"export * from './x'\n", "", 1, Partial}, // x
+	} {
+		t.Run(c.from, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				asked := make(chan struct{}, 20)
+				f := newFaked(t, Quirks{}, fakelsp.Options{Pull: true, Capabilities: map[string]any{"documentSymbolProvider": true, "referencesProvider": true},
+					On: func(_ context.Context, _ *fakelsp.Server, method string, _ json.RawMessage) (any, bool, error) {
+						switch method {
+						case "textDocument/documentSymbol":
+							return symbols, true, nil
+						case "textDocument/references":
+							asked <- struct{}{}
+							return []any{}, true, nil
+						}
+						return nil, false, nil
+					}}, map[string]string{"a.ts": old})
+				defer f.Close(context.Background())
+				f.path = filepath.Join(filepath.Dir(f.path), "a.ts")
+				f.rows = func() []Server { return []Server{{ID: "fake", Extensions: []string{".ts"}}} }
+				d := f.Check(f.ctx(time.Minute), []Proposal{{Path: f.path, Text: strings.Replace(old, c.from, c.to, 1)}})
+				if d.State != c.state || len(asked) != c.asked {
+					t.Errorf("%s %q, asked %d times, want %d", d.State, d.Reason, len(asked), c.asked)
+				}
+			})
+		})
+	}
+}
