@@ -40,10 +40,9 @@ func TestAnEmptyConfigurationShowsNothingAsSwitchedOff(t *testing.T) {
 
 // A script that starts `pillion run` learns by the exit code whether anything of what it asked for could be done.
 func TestRunEndsWithFailureWhereNothingCouldBeDone(t *testing.T) {
-	home := atHome(t)
 	t.Setenv("PILLION_MODEL", "builtin/quickfix")
-	put(t, filepath.Join(home, "config", "pillion", "pillion.jsonc"), `{"lsp": false}`)
 	dir := t.TempDir()
+	put(t, filepath.Join(dir, "pillion.jsonc"), `{"lsp": false}`)
 	put(t, filepath.Join(dir, "a.go"), "package a\n\nfunc f() { nobody }\n")
 	for prompt, want := range map[string]exitCode{
 		"fix all errors":   exitError, // nobody can say what they are
