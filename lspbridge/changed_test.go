@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -107,7 +109,7 @@ func TestWhatAChangeReaches(t *testing.T) {
 	at := func(first, last int) map[string]any {
 		return map[string]any{"start": map[string]int{"line": first, "character": 0}, "end": map[string]int{"line": last, "character": 1}}
 	}
-	const old = "export * from './x'\nimport { y } from './y'\nclass C {\n  m(): number {\n    return 1\n  }\n  n = 1\n}\n"
+	const old = "export * from './x'\nimport { y } from './y'\nclass C extends y {\n  m(): number {\n    return 1\n  }\n  n = 1\n}\n"
 	symbols := []any{map[string]any{"name": "C", "kind": 5, "range": at(2, 7), "selectionRange": at(2, 2), "children": []any{
 		map[string]any{"name": "m", "kind": 6, "range": at(3, 5), "selectionRange": at(3, 3)}, map[string]any{"name": "n", "kind": 7, "range": at(6, 6), "selectionRange": at(6, 6)}}}}
 	for _, c := range []struct {
@@ -118,7 +120,8 @@ func TestWhatAChangeReaches(t *testing.T) {
 		{"return 1", "return 2", 0, Fresh},
 		{"m(): number", "m(): string", 2, Fresh}, // the method and the class
 		{"n = 1", "n = 2", 2, Fresh},
-		{"import { y }", "import { z }", 0, Fresh}, // nobody takes it from here
+		{"import { y }", "import { z }", 1, Fresh}, // the class; nobody takes y itself from here
+		{"import { y }", "import { y, z }", 0, Fresh},
 		{"export * from './x'\n", "export * from './x'\nimport w from 'w'\n", 0, Fresh},
 		{"export * from './x'\n", "", 1, Partial}, // x
 	} {
@@ -144,6 +147,82 @@ func TestWhatAChangeReaches(t *testing.T) {
 					t.Errorf("%s %q, asked %d times, want %d", d.State, d.Reason, len(asked), c.asked)
 				}
 			})
+		})
+	}
+}
+
+// A declaration that is made of what a file imports is another one when that comes from elsewhere, or not at all.
+func TestWhatAnImportMakes(t *testing.T) {
+	const ts = "import { Base, type Other } from './base'\nexport class C extends Base {}\n"
+	const py = "from .base import (\n    Base,\n    Other,\n)\nclass C(Base): pass\n"
+	for _, c := range []struct{ path, old, now, want string }{
+		{"a.ts", ts, strings.Replace(ts, "import { Base, type Other } from './base'\n", "", 1), "Base Other"},
+		{"a.ts", ts, strings.Replace(ts, "./base", "./other", 1), "Base Other"},
+		{"a.ts", ts, strings.Replace(ts, "{ Base", "{ More, Base", 1), ""},
+		{"a.ts", ts, strings.Replace(ts, ", type Other", "", 1), "Other"},
+		{"a.ts", ts, strings.Replace(ts, "export", "import x from 'x'\nexport", 1), ""},
+		{"a.py", py, strings.Replace(py, "    Base,\n", "", 1), "Base"},
+		{"a.py", py, strings.Replace(py, "    Other,\n", "    Other, More,\n", 1), ""},
+		{"a.go", "import \"x\"\n", "", ""},
+	} {
+		names := slices.Sorted(maps.Keys(lost(c.path, c.old, c.now, changedRuns(c.old, c.now))))
+		if got := strings.Join(names, " "); got != c.want {
+			t.Errorf("%q: %q, want %q", c.now, got, c.want)
+		}
+	}
+	names := map[string]bool{"Base": true}
+	for text, want := range map[string]bool{"class C extends Base {}": true, "class C extends Basement {}": false} {
+		if got := builtOf("a.ts", text, Symbol{Kind: kindClass}, names); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+	const head = "function f(b: number): number {\n  return new Base(b).n\n}\n"
+	f := Symbol{Kind: kindFunction, Range: Range{End: Position{2, 1}}, Selection: Range{Position{0, 9}, Position{0, 10}}}
+	if builtOf("a.ts", head, f, names) {
+		t.Error("what a function does inside is its own")
+	}
+	if !builtOf("a.ts", strings.Replace(head, "): number", ")", 1), f, names) {
+		t.Error("its result is inferred from it")
+	}
+}
+
+// A line more or less may hide what stands below it: nobody was asked who uses that.
+func TestWhatAChangeHides(t *testing.T) {
+	at := func(line int) map[string]any {
+		return map[string]any{"start": map[string]int{"line": line, "character": 0}, "end": map[string]int{"line": line, "character": 4}}
+	}
+	for _, c := range []struct {
+		now  string
+		want State
+	}{{"open\nbelow\n", Partial}, {"other\nbelow\n", Fresh}, {"other\n", Fresh}} { // what is taken away is asked about
+		bubble(t, func(t *testing.T) {
+			f := newFaked(t, Quirks{}, fakelsp.Options{Pull: true, Capabilities: map[string]any{"documentSymbolProvider": true, "referencesProvider": true},
+				On: func(_ context.Context, s *fakelsp.Server, method string, _ json.RawMessage) (any, bool, error) {
+					switch method {
+					case "textDocument/documentSymbol":
+						out := []any{}
+						text, _, _ := s.Text("file:///p/a.fake")
+						for i, l := range strings.Split(text, "\n") {
+							if l == "open" { // and never closed
+								break
+							}
+							if l != "" {
+								out = append(out, map[string]any{"name": l, "kind": 12, "range": at(i), "selectionRange": at(i)})
+							}
+						}
+						return out, true, nil
+					case "textDocument/references":
+						return []any{}, true, nil
+					}
+					return nil, false, nil
+				}}, map[string]string{"a.fake": "above\nbelow\n"})
+			defer f.Close(context.Background())
+			change := []Proposal{{Path: f.path, Text: c.now, Old: "above\nbelow\n"}}
+			for name, d := range map[string]Delta{"check": f.Check(f.ctx(time.Minute), change), "written": f.Changed(f.ctx(time.Minute), change)} {
+				if hides := strings.Contains(d.Reason, "use below, which the change hides"); d.State != c.want || hides != (c.want == Partial) {
+					t.Errorf("%q %s: %s %q", c.now, name, d.State, d.Reason)
+				}
+			}
 		})
 	}
 }

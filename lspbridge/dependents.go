@@ -27,13 +27,20 @@ const (
 // errDependents: the server did not say in time what uses a declaration.
 var errDependents = errors.New("did not say in time which other files use what is changed")
 
-// dependents are the files beside the proposal's own that use what it changes. The documents are as they are before it.
-func (c *client) dependents(ctx context.Context, files []Proposal) ([]string, error) {
+// uses is what a server says of a proposal before it is laid over the documents.
+type uses struct {
+	files  []string            // beside the proposal's own: they use what it changes
+	unsure error               // why there may be more
+	kept   map[string][]string // what the proposal's files declare and it does not change
+}
+
+// dependents finds what uses a proposal's changes. The documents are as they are before it.
+func (c *client) dependents(ctx context.Context, files []Proposal) (u uses) {
 	c.mu.Lock()
 	known := c.way() == byMarker // it speaks of the whole workspace by itself
 	c.mu.Unlock()
 	if known || !has(c.caps.References) || !has(c.caps.DocSymbol) {
-		return nil, nil
+		return u
 	}
 	wait := dependentsWait
 	if end, ok := ctx.Deadline(); ok {
@@ -64,11 +71,15 @@ func (c *client) dependents(ctx context.Context, files []Proposal) ([]string, er
 		if through == "" {
 			through = wildcard(text, runs)
 		}
-		list, err := c.changedDeclarations(ctx, f.Path, text, runs)
+		list, kept, err := c.changedDeclarations(ctx, f.Path, text, f.Text, runs)
 		if err != nil {
 			failed = err
 			continue
 		}
+		if u.kept == nil {
+			u.kept = map[string][]string{}
+		}
+		u.kept[f.Path] = kept
 		more += max(0, len(list)-left)
 		list = list[:min(len(list), left)]
 		left -= len(list)
@@ -99,17 +110,16 @@ func (c *client) dependents(ctx context.Context, files []Proposal) ([]string, er
 	out := slices.SortedFunc(maps.Keys(count), func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), strings.Compare(a, b)) })
 	switch {
 	case failed != nil && ctx.Err() != nil:
-		failed = errDependents
+		u.unsure = errDependents
 	case len(out) > maxDependents:
-		failed = fmt.Errorf("was asked about %d of the %d files that use what is changed", maxDependents, len(out))
+		u.unsure = fmt.Errorf("was asked about %d of the %d files that use what is changed", maxDependents, len(out))
 	case more > 0:
-		failed = fmt.Errorf("was asked which other files use %d of the %d declarations that are changed", maxDeclaration-left, maxDeclaration-left+more)
+		u.unsure = fmt.Errorf("was asked which other files use %d of the %d declarations that are changed", maxDeclaration-left, maxDeclaration-left+more)
 	case through != "":
-		failed = fmt.Errorf("cannot say which other files use what %q passes on", through)
-	default:
-		failed = nil // or it refused: then it knows of no uses
-	}
-	return out[:min(len(out), maxDependents)], failed
+		u.unsure = fmt.Errorf("cannot say which other files use what %q passes on", through)
+	} // one that refused knows of no uses
+	u.files = out[:min(len(out), maxDependents)]
+	return u
 }
 
 // mention adds the open files in which one of the names stands. A server that compiles each file by itself knows the uses
@@ -126,13 +136,12 @@ func (c *client) mention(names, own []string, count map[string]int) {
 
 // changedDeclarations are those that others may use and whose outside a change of these lines of old changes: the head of a
 // function (and its body, where that is part of the outside: see signature), any of a type, a constant or a variable.
-func (c *client) changedDeclarations(ctx context.Context, path, old string, runs []run) ([]Symbol, error) {
-	var raw []lsp.Symbol
-	if err := c.call(ctx, protocol.MethodTextDocumentDocumentSymbol, map[string]any{"textDocument": map[string]any{"uri": pathURI(path)}}, &raw); err != nil {
-		return nil, err
+// kept are the others' names.
+func (c *client) changedDeclarations(ctx context.Context, path, old, now string, runs []run) (out []Symbol, kept []string, err error) {
+	list, err := c.declared(ctx, path)
+	if err != nil {
+		return nil, nil, err
 	}
-	list := c.symbols(path, raw)
-	var out []Symbol
 	// walk returns those runs that change something of what holds these symbols.
 	var walk func(list []Symbol, runs []run) []run
 	walk = func(list []Symbol, runs []run) []run {
@@ -160,11 +169,52 @@ func (c *client) changedDeclarations(ctx context.Context, path, old string, runs
 		return outside
 	}
 	walk(list, runs)
+	gone := lost(path, old, now, runs)
+	for _, s := range list {
+		switch untouched := !slices.ContainsFunc(runs, func(r run) bool { return r.touches(s.Range) }); {
+		case !untouched || !declares(s):
+		case len(gone) > 0 && builtOf(path, old, s, gone):
+			out = append(out, s)
+		default:
+			kept = append(kept, s.Name)
+		}
+	}
 	// What stands inside a changed type says more than the type.
 	slices.SortStableFunc(out, func(a, b Symbol) int {
 		return cmp.Compare(a.Range.End.Line-a.Range.Start.Line, b.Range.End.Line-b.Range.Start.Line)
 	})
-	return append(out, passedOn(path, old, runs, list)...), nil
+	return append(out, passedOn(path, old, runs, list)...), kept, nil
+}
+
+func (c *client) declared(ctx context.Context, path string) ([]Symbol, error) {
+	var raw []lsp.Symbol
+	err := c.call(ctx, protocol.MethodTextDocumentDocumentSymbol, map[string]any{"textDocument": map[string]any{"uri": pathURI(path)}}, &raw)
+	return c.symbols(path, raw), err
+}
+
+// declares reports whether other files may know a symbol by its name: a heading or a key they do not.
+func declares(s Symbol) bool {
+	return s.Kind == kindClass || s.Kind >= kindEnum && s.Kind <= kindConstant || s.Kind == kindStruct
+}
+
+// hidden doubts an answer when a file no longer declares, for the server, what the proposal leaves alone: a line more or
+// less may put the rest of a file into something, or leave it without sense. Who uses that was not asked.
+func (c *client) hidden(ctx context.Context, u uses) error {
+	for path, kept := range u.kept {
+		if len(kept) == 0 {
+			continue
+		}
+		now, err := c.declared(ctx, path)
+		if err != nil {
+			return nil
+		}
+		for _, name := range kept {
+			if !slices.ContainsFunc(now, func(s Symbol) bool { return s.Name == name }) {
+				return fmt.Errorf("was not asked which other files use %s, which the change hides", name)
+			}
+		}
+	}
+	return nil
 }
 
 func without(runs, some []run) []run {
@@ -218,11 +268,15 @@ var (
 		"pub": true, "use": true, "require": true, "const": true, "let": true, "var": true, "if": true, "else": true, "for": true, "return": true, "function": true}
 )
 
-// LSP's kinds of symbols that have a body.
+// LSP's kinds of symbols: those that have a body, and some that others know by their name.
 const (
+	kindClass       = 5
 	kindMethod      = 6
 	kindConstructor = 9
+	kindEnum        = 10 // then interface, function, variable, constant
 	kindFunction    = 12
+	kindConstant    = 14
+	kindStruct      = 23
 )
 
 // nudge makes a server that compiles each file by itself look at these again: what they include has changed.

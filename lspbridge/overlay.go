@@ -43,15 +43,18 @@ func (c *client) check(ctx context.Context, files []Proposal) (v verdictOf) {
 	}
 	paths := pathsOf(files)
 	c.sync(c.withBuffers(paths))
-	scope, others, unsure, err := c.baseline(ctx, files, paths)
+	scope, used, err := c.baseline(ctx, files, paths)
 	if err != nil {
 		release()
 		return verdictOf{state: failState(err), mute: errors.Is(err, errMute), reason: c.why(ctx, err), files: c.snapshot()}
 	}
 	before := c.snapshot()
 	undo := c.lay(files)
-	c.nudge(others)
+	c.nudge(used.files)
 	err = c.settle(ctx, scope)
+	if err == nil && used.unsure == nil {
+		used.unsure = c.hidden(ctx, used)
+	}
 	after := c.snapshot()
 	v = c.compare(before, after, paths)
 	c.mu.Lock()
@@ -63,7 +66,7 @@ func (c *client) check(ctx context.Context, files []Proposal) (v verdictOf) {
 	}
 	c.mu.Unlock()
 	undo()
-	c.nudge(others)
+	c.nudge(used.files)
 	release()
 	if err != nil {
 		v.state, v.mute, v.reason = failState(err), errors.Is(err, errMute), c.why(ctx, err)
@@ -71,30 +74,30 @@ func (c *client) check(ctx context.Context, files []Proposal) (v verdictOf) {
 		return v
 	}
 	c.blind(&v, files)
-	if unsure != nil && v.state == Fresh {
-		v.state, v.reason = Partial, c.spec.ID+" "+unsure.Error()
+	if used.unsure != nil && v.state == Fresh {
+		v.state, v.reason = Partial, c.spec.ID+" "+used.unsure.Error()
 	}
 	return v
 }
 
 // baseline makes sure of what is wrong now, in the files of a proposal and in those that use what it changes.
-func (c *client) baseline(ctx context.Context, files []Proposal, paths []string) (scope, others []string, unsure, err error) {
+func (c *client) baseline(ctx context.Context, files []Proposal, paths []string) (scope []string, used uses, err error) {
 	scope = c.scope(paths, nil)
 	if !c.settled() { // a server that is still loading has other things to do than to look for uses
 		if err := c.settle(ctx, c.stillThere(scope)); err != nil {
-			return nil, nil, nil, err
+			return nil, used, err
 		}
 	}
-	others, unsure = c.dependents(ctx, files)
-	if len(others) == 0 {
-		return scope, nil, unsure, nil
+	used = c.dependents(ctx, files)
+	if len(used.files) == 0 {
+		return scope, used, nil
 	}
-	told := c.sync(others)
-	scope = c.scope(paths, others)
+	told := c.sync(used.files)
+	scope = c.scope(paths, used.files)
 	if told || !c.settled() {
 		err = c.settle(ctx, c.stillThere(scope))
 	}
-	return scope, others, unsure, err
+	return scope, used, err
 }
 
 // settled: all that was sent since the last final word is an overlay and its roll-back, so that word still holds, and

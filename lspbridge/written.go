@@ -41,14 +41,17 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 		_ = c.settle(half, c.stillThere(paths))
 		cancel()
 	}
-	others, unsure := c.recall(ctx, files, created)
+	used := c.recall(ctx, files, created)
 	before, known := c.snapshot(), c.known(paths)
 	c.tell(files, created)
-	c.nudge(others)
-	scope := c.scope(c.stillThere(paths), others)
+	c.nudge(used.files)
+	scope := c.scope(c.stillThere(paths), used.files)
 	err := c.settle(ctx, scope)
 	if err == nil {
 		err = c.discover(ctx, files, scope)
+	}
+	if err == nil && used.unsure == nil {
+		used.unsure = c.hidden(ctx, used)
 	}
 	if err != nil {
 		return verdictOf{state: failState(err), mute: errors.Is(err, errMute), reason: c.why(ctx, err), files: c.snapshot()}
@@ -57,8 +60,8 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 	if !known {
 		v.reason = "what was wrong before this change is not known"
 	}
-	if unsure != nil {
-		v.state, v.reason = Partial, c.spec.ID+" "+unsure.Error()
+	if used.unsure != nil {
+		v.state, v.reason = Partial, c.spec.ID+" "+used.unsure.Error()
 	}
 	c.mu.Lock()
 	v.versions = map[string]int32{}
@@ -73,7 +76,7 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 
 // recall finds out what a server made of the texts before a write, and who uses what they declare: for changes that
 // were not checked before, because nobody was asked. A server that has just been started is not held up with it.
-func (c *client) recall(ctx context.Context, files []Proposal, created map[string]bool) (others []string, unsure error) {
+func (c *client) recall(ctx context.Context, files []Proposal, created map[string]bool) uses {
 	c.mu.Lock()
 	opened, fresh := false, len(c.docs) == 0
 	for _, f := range files {
@@ -86,13 +89,13 @@ func (c *client) recall(ctx context.Context, files []Proposal, created map[strin
 		}
 	}
 	c.mu.Unlock()
-	others, unsure = c.dependents(ctx, files)
-	if c.sync(others) || opened {
+	used := c.dependents(ctx, files)
+	if c.sync(used.files) || opened {
 		half, cancel := context.WithTimeout(ctx, recallWait)
 		defer cancel()
-		_ = c.settle(half, c.stillThere(slices.Concat(pathsOf(files), others)))
+		_ = c.settle(half, c.stillThere(slices.Concat(pathsOf(files), used.files)))
 	}
-	return others, unsure
+	return used
 }
 
 // recallWait is what a write waits for the word on what was before it.
