@@ -3,8 +3,9 @@ package lspbridge
 import (
 	"regexp"
 	"slices"
-	"sort"
 	"strings"
+
+	"github.com/pillion-dev/pillion/tools/diff"
 )
 
 // run is lines of a text, from 0, both ends included. Where lines are only added, it is the two that they come between.
@@ -18,89 +19,22 @@ func (r run) touches(s Range) bool { return s.Start.Line <= r.last && r.first <=
 // changedRuns are the lines of old that now no longer has, or between which it has new ones: an edit of a file's first and
 // of its last line says nothing of what is between them. New lines before or after everything are in nothing.
 func changedRuns(old, now string) []run {
-	a, b := strings.SplitAfter(old, "\n"), strings.SplitAfter(now, "\n")
+	d := diff.Compute(old, now)
 	var out []run
-	compareLines(a, b, 0, func(r run) {
-		if r.last < r.first { // only new lines: what they stand in changes
-			if r.first == 0 || r.first >= len(a)-1 && strings.TrimSpace(a[len(a)-1]) == "" {
-				return
-			}
-			r = run{r.first - 1, r.first, true}
+	for _, e := range d.Edits {
+		switch {
+		case e.A0 < e.A1:
+			out = append(out, run{e.A0, e.A1 - 1, false})
+		case e.A0 > 0 && e.A0 < len(d.A): // only new lines: what they stand in changes
+			out = append(out, run{e.A0 - 1, e.A0, true})
 		}
-		out = append(out, r)
-	})
+	}
 	return out
 }
 
 // gone reports that a line of the text is among those that are no longer there.
 func gone(runs []run, line int) bool {
 	return slices.ContainsFunc(runs, func(r run) bool { return !r.added && r.first <= line && line <= r.last })
-}
-
-// compareLines says the runs of a (which begins at line from) that are not in b; an empty one where b has lines more. Lines
-// that both have just once, in the same order, hold the texts together.
-func compareLines(a, b []string, from int, changed func(run)) {
-	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
-		a, b, from = a[1:], b[1:], from+1
-	}
-	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
-		a, b = a[:len(a)-1], b[:len(b)-1]
-	}
-	if len(a) == 0 && len(b) == 0 {
-		return
-	}
-	pairs := inOrder(a, b)
-	if len(pairs) == 0 {
-		changed(run{first: from, last: from + len(a) - 1})
-		return
-	}
-	i, j := 0, 0
-	for _, p := range append(pairs, [2]int{len(a), len(b)}) {
-		compareLines(a[i:p[0]], b[j:p[1]], from+i, changed)
-		i, j = min(p[0]+1, len(a)), min(p[1]+1, len(b))
-	}
-}
-
-// inOrder pairs the lines that a and b both have exactly once: as many as come in the same order.
-func inOrder(a, b []string) [][2]int {
-	type seen struct{ inA, inB, a, b int }
-	lines := make(map[string]seen, len(a))
-	for i, l := range a {
-		s := lines[l]
-		s.inA, s.a = s.inA+1, i
-		lines[l] = s
-	}
-	for j, l := range b {
-		if s, ok := lines[l]; ok {
-			s.inB, s.b = s.inB+1, j
-			lines[l] = s
-		}
-	}
-	var both [][2]int
-	for i, l := range a {
-		if s := lines[l]; s.inA == 1 && s.inB == 1 {
-			both = append(both, [2]int{i, s.b})
-		}
-	}
-	// The longest increasing sequence: ends holds the smallest end of those of each length, before what each one follows.
-	var ends []int
-	before := make([]int, len(both))
-	for k, p := range both {
-		n := sort.Search(len(ends), func(n int) bool { return both[ends[n]][1] >= p[1] })
-		if before[k] = -1; n > 0 {
-			before[k] = ends[n-1]
-		}
-		ends = append(ends[:n], append([]int{k}, ends[min(n+1, len(ends)):]...)...)
-	}
-	if len(ends) == 0 {
-		return nil
-	}
-	var out [][2]int
-	for k := ends[len(ends)-1]; k >= 0; k = before[k] {
-		out = append(out, both[k])
-	}
-	slices.Reverse(out)
-	return out
 }
 
 // module is where an import says its names come from.

@@ -26,7 +26,7 @@ func TestChangedRuns(t *testing.T) {
 		"between":              {"a\nb\nc\n", "a\nnew\nb\nC\n", []run{{0, 1, true}, {2, 2, false}}},
 		"before everything":    {"a\nb\n", "new\na\nb\n", nil},
 		"after everything":     {"a\nb\n", "a\nb\nnew\n", nil},
-		"the same line twice":  {"x\nx\ny\nz\n", "x\ny\nQ\n", []run{{1, 1, false}, {3, 3, false}}},
+		"the same line twice":  {"x\nx\ny\nz\n", "x\ny\nQ\n", []run{{0, 0, false}, {3, 3, false}}},
 		"two change places":    {"a\nb\nc\n", "b\na\nc\n", []run{{0, 0, false}, {1, 2, true}}},
 		"emptied":              {"a\nb\n", "", []run{{0, 1, false}}},
 		"nothing has an order": {"a\na\nb\n", "b\na\na\n", []run{{0, 1, false}}},
