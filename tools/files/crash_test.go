@@ -77,12 +77,24 @@ func equal(a, b map[string]string) bool {
 
 // The process dies at each point of the commit in turn; the next start must find all files old or all new.
 func TestCrashAtEveryPoint(t *testing.T) {
+	outcomes := dieEverywhere(t, 40, tree, func(dir string, n int) ([]Op, map[string]string, map[string]string) {
+		return patch20(t, dir, rand.New(rand.NewPCG(uint64(n), 1)))
+	})
+	if outcomes[Finished] < 10 || outcomes[RolledBack] < 10 {
+		t.Errorf("outcomes %v", outcomes)
+	}
+}
+
+// dieEverywhere lets the process die at each point of a commit, of which there are at least least, and counts what became
+// of it. make lays out a folder, and says the commit and what look sees before and after it.
+func dieEverywhere(t *testing.T, least int, look func(dir string) map[string]string, make func(dir string, n int) (ops []Op, old, new map[string]string)) map[Outcome]int {
+	t.Helper()
 	defer func() { crash = nil }()
 	outcomes := map[Outcome]int{}
 	for n := 0; ; n++ {
 		dir := t.TempDir()
 		j := &DirJournal{filepath.Join(t.TempDir(), "j")}
-		ops, old, new := patch20(t, dir, rand.New(rand.NewPCG(uint64(n), 1)))
+		ops, old, new := make(dir, n)
 		points := 0
 		crash = func(string) error {
 			if points++; points > n {
@@ -93,13 +105,13 @@ func TestCrashAtEveryPoint(t *testing.T) {
 		err := Commit(bg, ops, j)
 		crash = nil
 		if err == nil {
-			if n < 40 {
+			if n < least {
 				t.Fatalf("only %d points", n)
 			}
-			if !equal(tree(dir), new) {
+			if !equal(look(dir), new) {
 				t.Fatal("the commit that ran through is wrong")
 			}
-			break
+			return outcomes
 		}
 		pretendDead(t, j)
 		rs, err := Recover(bg, j)
@@ -107,9 +119,9 @@ func TestCrashAtEveryPoint(t *testing.T) {
 			t.Fatalf("point %d: %v %v", n, rs, err)
 		}
 		outcomes[rs[0].Outcome]++
-		got := tree(dir)
+		got := look(dir)
 		if want := map[Outcome]map[string]string{Finished: new, RolledBack: old}[rs[0].Outcome]; !equal(got, want) {
-			t.Fatalf("point %d: %s, but the files are\n%v\nwant\n%v", n, rs[0].Outcome, got, want)
+			t.Fatalf("point %d: %s, but there is\n%v\nwant\n%v", n, rs[0].Outcome, got, want)
 		}
 		if _, err := os.Stat(filepath.Join(dir, "fresh")); err == nil && rs[0].Outcome == RolledBack {
 			t.Errorf("point %d: made folders stay", n)
@@ -117,9 +129,6 @@ func TestCrashAtEveryPoint(t *testing.T) {
 		if p, _ := j.Pending(bg); len(p) != 0 {
 			t.Fatalf("point %d: still pending", n)
 		}
-	}
-	if outcomes[Finished] < 10 || outcomes[RolledBack] < 10 {
-		t.Errorf("outcomes %v", outcomes)
 	}
 }
 

@@ -76,38 +76,10 @@ func TestLinksComeAndGoWithACommit(t *testing.T) {
 
 // As TestCrashAtEveryPoint: all of it or nothing, and nothing that a link leads to.
 func TestCrashAtEveryPointWithLinks(t *testing.T) {
-	defer func() { crash = nil }()
-	outcomes := map[Outcome]int{}
-	for n := 0; ; n++ {
-		dir := t.TempDir()
-		j := &DirJournal{filepath.Join(t.TempDir(), "j")}
+	outcomes := dieEverywhere(t, 15, names, func(dir string, _ int) ([]Op, map[string]string, map[string]string) {
 		ops, new := links(t, dir)
-		old := names(dir)
-		points := 0
-		crash = func(string) error {
-			if points++; points > n {
-				return errCrash
-			}
-			return nil
-		}
-		err := Commit(bg, ops, j)
-		crash = nil
-		if err == nil {
-			if n < 15 {
-				t.Fatalf("only %d points", n)
-			}
-			break
-		}
-		pretendDead(t, j)
-		rs, err := Recover(bg, j)
-		if err != nil || len(rs) != 1 {
-			t.Fatalf("point %d: %v %v", n, rs, err)
-		}
-		outcomes[rs[0].Outcome]++
-		if got, want := names(dir), map[Outcome]map[string]string{Finished: new, RolledBack: old}[rs[0].Outcome]; !equal(got, want) {
-			t.Fatalf("point %d: %s, but there is\n%v\nwant\n%v", n, rs[0].Outcome, got, want)
-		}
-	}
+		return ops, names(dir), new
+	})
 	if outcomes[Finished] == 0 || outcomes[RolledBack] == 0 {
 		t.Errorf("outcomes %v", outcomes)
 	}
