@@ -1,11 +1,22 @@
 package builtin
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/files"
@@ -237,4 +248,273 @@ func even(b []byte) []byte {
 		b = b[:n-2]
 	}
 	return b
+}
+
+// page collects the lines that are asked for and counts all of them.
+type page struct {
+	from, limit int
+	shown       []string
+	bytes       int
+	total       int
+	capped      bool // the byte limit ended it
+	open        bool // total is not known: the file goes on
+}
+
+// line takes the next line, without its newline; it says whether later ones can still be shown.
+func (p *page) line(s string) bool {
+	p.total++
+	if p.total < p.from || p.full() {
+		return !p.full()
+	}
+	s = cutLine(strings.TrimSuffix(s, "\r"))
+	if p.bytes+len(s)+1 > readBytes && len(p.shown) > 0 {
+		p.capped = true
+		return false
+	}
+	p.bytes += len(s) + 1
+	p.shown = append(p.shown, s)
+	return !p.full()
+}
+
+func (p *page) full() bool { return p.capped || len(p.shown) >= p.limit }
+
+// cutLine keeps the first characters of a long line.
+func cutLine(s string) string {
+	if len(s) <= readLine {
+		return s
+	}
+	n := 0
+	for i := range s {
+		if n == readLine {
+			return s[:i] + fmt.Sprintf("... (line truncated to %d chars)", readLine)
+		}
+		n++
+	}
+	return s
+}
+
+func (p *page) result(path string) (tools.Result, error) {
+	if p.from > max(p.total, 1) {
+		return tools.Result{}, &tools.Error{Kind: "out_of_range", Message: fmt.Sprintf("Offset %d is out of range for this file (%d lines)", p.from, p.total)}
+	}
+	var sb strings.Builder
+	fmt.Fprintf(&sb, "<path>%s</path>\n<type>file</type>\n<content>\n", path)
+	for i, s := range p.shown {
+		fmt.Fprintf(&sb, "%d: %s\n", p.from+i, s)
+	}
+	last := p.from + len(p.shown) - 1
+	of := fmt.Sprintf(" of %d", p.total)
+	if p.open {
+		of = ""
+	}
+	more := p.open || last < p.total
+	switch {
+	case p.total == 0 && !p.open:
+		sb.WriteString("\n(End of file - total 0 lines)\n(The file is empty.)")
+	case p.capped:
+		fmt.Fprintf(&sb, "\n(Output capped at 50 KB. Showing lines %d-%d. Use offset=%d to continue.)", p.from, last, last+1)
+	case more:
+		fmt.Fprintf(&sb, "\n(Showing lines %d-%d%s. Use offset=%d to continue.)", p.from, last, of, last+1)
+	default:
+		fmt.Fprintf(&sb, "\n(End of file - total %d lines)", p.total)
+	}
+	sb.WriteString("\n</content>")
+	return tools.Result{Output: sb.String(), Metadata: map[string]any{
+		"preview": strings.Join(p.shown[:min(len(p.shown), readPreview)], "\n"), "truncated": more,
+		"display": map[string]any{"type": "file", "path": path, "lineStart": p.from, "lineEnd": last, "totalLines": p.total, "truncated": more},
+	}}, nil
+}
+
+// readDir lists a folder.
+func (e Env) readDir(at place, from, limit int) (tools.Result, error) {
+	des, err := os.ReadDir(at.real)
+	if err != nil {
+		return tools.Result{}, pathError(at.path, err)
+	}
+	names := make([]string, len(des))
+	for i, de := range des {
+		names[i] = entryName(at.real, de)
+	}
+	sortNames(names)
+	if from > max(len(names), 1) {
+		return tools.Result{}, &tools.Error{Kind: "out_of_range", Message: fmt.Sprintf("Offset %d is out of range for this folder (%d entries)", from, len(names))}
+	}
+	shown := names[min(from-1, len(names)):]
+	shown = shown[:min(limit, len(shown))]
+	for i, n := 0, 0; i < len(shown); i++ {
+		if n += len(shown[i]) + 1; n > readBytes {
+			shown = shown[:i]
+			break
+		}
+	}
+	last := from + len(shown) - 1
+	var sb strings.Builder
+	fmt.Fprintf(&sb, "<path>%s</path>\n<type>directory</type>\n<entries>\n", at.path)
+	for _, n := range shown {
+		sb.WriteString(n + "\n")
+	}
+	if last < len(names) || from > 1 {
+		fmt.Fprintf(&sb, "\n(Showing %d of %d entries.", len(shown), len(names))
+		if last < len(names) {
+			fmt.Fprintf(&sb, " Use 'offset' parameter to read beyond entry %d", last)
+		}
+		sb.WriteString(")")
+	} else {
+		fmt.Fprintf(&sb, "\n(%d entries)", len(names))
+	}
+	sb.WriteString("\n</entries>")
+	return tools.Result{Output: sb.String(), Metadata: map[string]any{
+		"preview": strings.Join(shown[:min(len(shown), readPreview)], "\n"), "truncated": last < len(names),
+		"display": map[string]any{"type": "directory", "path": at.path, "entries": shown, "offset": from, "totalEntries": len(names)},
+	}}, nil
+}
+
+// entryName is an entry of a folder as shown: folders, and links to them, end in "/".
+func entryName(dir string, de os.DirEntry) string {
+	name := de.Name()
+	isDir := de.IsDir()
+	if de.Type()&os.ModeSymlink != 0 {
+		if fi, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			isDir = fi.IsDir()
+		}
+	}
+	if q := strconv.Quote(name); !utf8.ValidString(name) || strings.ContainsAny(name, "\n\r\t") {
+		name = q // so that one entry is one line
+	}
+	if isDir {
+		name += "/"
+	}
+	return name
+}
+
+// sortNames orders as people read: letter case counts last.
+func sortNames(names []string) {
+	sort.Slice(names, func(i, j int) bool {
+		a, b := strings.ToLower(names[i]), strings.ToLower(names[j])
+		if a != b {
+			return a < b
+		}
+		return names[i] < names[j]
+	})
+}
+
+func readSample(r io.Reader) ([]byte, error) {
+	b := make([]byte, sampleSize)
+	n := 0
+	for n < len(b) {
+		k, err := r.Read(b[n:])
+		n += k
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return b[:n], nil
+}
+
+// streamText shows a page of a big file in little memory. Up to files.MaxText all of it is read, to count its lines
+// and to know its hash; of bigger ones, which cannot be edited anyway, no more than the page.
+func (e Env) streamText(ctx context.Context, at place, sample []byte, raw *files.Raw, from, limit int) (tools.Result, error) {
+	if bytes.HasPrefix(sample, []byte{0xFF, 0xFE}) || bytes.HasPrefix(sample, []byte{0xFE, 0xFF}) {
+		return e.readText(at, from, limit)
+	}
+	sample = bytes.TrimPrefix(sample, []byte("\xef\xbb\xbf"))
+	sum := sha256.New()
+	all := io.TeeReader(io.MultiReader(bytes.NewReader(sample), raw), sum)
+	if raw.Size > files.MaxText {
+		all = io.MultiReader(bytes.NewReader(sample), raw)
+	}
+	in := bufio.NewReaderSize(all, 256<<10)
+	pg := &page{from: from, limit: limit}
+	valid := true
+	keep := make([]byte, 0, 4*readLine)
+	for n := 0; ; n++ {
+		if n%1024 == 0 && ctx.Err() != nil {
+			return tools.Result{}, ctx.Err()
+		}
+		keep = keep[:0]
+		any := false
+		var err error
+		for {
+			var part []byte
+			part, err = in.ReadSlice('\n')
+			any = any || len(part) > 0
+			keep = append(keep, part[:min(len(part), cap(keep)-len(keep))]...)
+			if !errors.Is(err, bufio.ErrBufferFull) {
+				break
+			}
+			if ctx.Err() != nil {
+				return tools.Result{}, ctx.Err()
+			}
+		}
+		if any {
+			line := bytes.TrimSuffix(keep, []byte("\n"))
+			if len(keep) < cap(keep) {
+				valid = valid && utf8.Valid(line)
+			}
+			more := pg.line(strings.ToValidUTF8(string(line), "\uFFFD"))
+			if !more && raw.Size > files.MaxText {
+				pg.open = true
+				break
+			}
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return tools.Result{}, pathError(at.path, err)
+		}
+	}
+	if !valid && raw.Size <= files.MaxText {
+		return e.readText(at, from, limit) // the whole is needed to know its encoding
+	}
+	r, err := pg.result(at.path)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	if raw.Size > files.MaxText {
+		r.Output += fmt.Sprintf("\n\n(The file has %d bytes: too big to edit with the edit tools.)", raw.Size)
+	} else {
+		e.Tracker.Note(at.real, hex.EncodeToString(sum.Sum(nil)))
+	}
+	return r, nil
+}
+
+// mediaType knows the files a model can look at by their first bytes.
+func mediaType(b []byte) string {
+	has := func(s string) bool { return bytes.HasPrefix(b, []byte(s)) }
+	switch {
+	case has("\x89PNG\r\n\x1a\n"):
+		return "image/png"
+	case has("\xff\xd8\xff"):
+		return "image/jpeg"
+	case has("GIF87a"), has("GIF89a"):
+		return "image/gif"
+	case has("RIFF") && len(b) >= 12 && string(b[8:12]) == "WEBP":
+		return "image/webp"
+	case has("%PDF-"):
+		return "application/pdf"
+	}
+	return ""
+}
+
+func readAttachment(path, mime string, sample []byte, raw *files.Raw) (tools.Result, error) {
+	if raw.Size > readMedia {
+		return tools.Result{}, &tools.Error{Kind: "too_big", Message: fmt.Sprintf("%s has %d bytes; at most %d can be attached. Make a smaller copy with the shell first.", path, raw.Size, readMedia)}
+	}
+	rest, err := io.ReadAll(io.LimitReader(raw, readMedia))
+	if err != nil {
+		return tools.Result{}, pathError(path, err)
+	}
+	what := "Image"
+	if mime == "application/pdf" {
+		what = "PDF"
+	}
+	out := what + " read successfully"
+	return tools.Result{
+		Output: out, Metadata: map[string]any{"preview": out, "truncated": false},
+		Attachments: []tools.Attachment{{Mime: mime, Name: filepath.Base(path), Data: append(sample, rest...)}},
+	}, nil
 }

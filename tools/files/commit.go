@@ -3,11 +3,14 @@ package files
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // OpKind says what an Op does.
@@ -320,4 +323,148 @@ func (w *want) step(p *plan) (step, error) {
 		s.Kind, s.Temp, s.Backup = stepReplace, p.side(w.path, n, "tmp"), p.side(w.path, n, "bak")
 	}
 	return s, writableDir(dir)
+}
+
+// The kinds of steps.
+const (
+	stepCreate  = "create"  // temp takes the free name
+	stepReplace = "replace" // the old file is linked to backup, temp takes the name
+	stepRemove  = "remove"  // the file is renamed to backup
+	stepRename  = "rename"  // path becomes to
+	stepLink    = "link"    // path becomes a symbolic link to Target
+	stepInPlace = "inplace" // bytes are overwritten; Old and New are in the journal
+)
+
+// plan is what the journal keeps of a commit. It is JSON; fields are only ever added.
+type plan struct {
+	ID      string   `json:"id"`
+	Host    string   `json:"host"`
+	PID     int      `json:"pid"`
+	Start   string   `json:"start"` // of the process, so that a reused pid is not taken for it
+	Applied bool     `json:"applied,omitempty"`
+	Dirs    []string `json:"dirs,omitempty"` // folders made for it, outermost first
+	Steps   []step   `json:"steps"`
+}
+
+type step struct {
+	Kind    string      `json:"kind"`
+	Path    string      `json:"path"`
+	To      string      `json:"to,omitempty"`
+	Temp    string      `json:"temp,omitempty"`
+	Backup  string      `json:"backup,omitempty"`
+	OldHash string      `json:"oldHash,omitempty"`
+	NewHash string      `json:"newHash,omitempty"`
+	Mode    fs.FileMode `json:"mode,omitempty"`
+	Old     []byte      `json:"old,omitempty"`
+	New     []byte      `json:"new,omitempty"`
+	Target  string      `json:"target,omitempty"`
+
+	data  []byte
+	attrs string
+	info  fs.FileInfo // of Path when the base was checked
+}
+
+func startPlan() *plan {
+	var b [6]byte
+	rand.Read(b[:])
+	host, _ := os.Hostname()
+	return &plan{ID: "w" + hex.EncodeToString(b[:]), Host: host, PID: os.Getpid(), Start: processStart(os.Getpid())}
+}
+
+// side is a name beside path for a temporary file or a backup.
+func (p *plan) side(path string, n int, ext string) string {
+	return filepath.Join(filepath.Dir(path), fmt.Sprintf(".pillion-%s-%d.%s", p.ID, n, ext))
+}
+
+// paths are the files a plan changes.
+func (p *plan) paths() []string {
+	var out []string
+	for _, s := range p.Steps {
+		out = append(out, s.Path)
+		if s.To != "" {
+			out = append(out, s.To)
+		}
+	}
+	return out
+}
+
+// alive says whether the process that made the plan may still be working on it.
+func (p *plan) alive() bool {
+	host, _ := os.Hostname()
+	if host != p.Host {
+		return true // another machine's: not ours to judge
+	}
+	if p.PID == os.Getpid() {
+		return p.Start == processStart(p.PID)
+	}
+	return processRuns(p.PID) && (p.Start == "" || p.Start == processStart(p.PID))
+}
+
+// overwrite changes a file's bytes and puts the old ones back when that fails.
+func overwrite(path string, old, new []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	put := func(b []byte) error {
+		if _, err := f.WriteAt(b, 0); err != nil {
+			return err
+		}
+		if err := f.Truncate(int64(len(b))); err != nil {
+			return err
+		}
+		return f.Sync()
+	}
+	if err := put(new); err != nil {
+		if e := put(old); e != nil {
+			return fmt.Errorf("%w; and the old text could not be put back: %v", err, e)
+		}
+		return err
+	}
+	return nil
+}
+
+func copyFile(from, to string) error {
+	b, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := copyAttrs(from, f); err != nil {
+		return err
+	}
+	if _, err := f.Write(b); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// explain words a system error for the one who must act; every failed commit leaves the files as they were.
+func explain(path string, err error) error {
+	hint := ""
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errCrash) || errors.Is(err, ErrStale):
+		return err
+	case errors.Is(err, syscall.ENOSPC):
+		hint = "the disk is full; free some space and try again"
+	case errors.Is(err, syscall.EDQUOT):
+		hint = "the disk quota is used up; free some space and try again"
+	case errors.Is(err, syscall.EROFS):
+		hint = "the file system is mounted read-only"
+	case errors.Is(err, fs.ErrPermission):
+		hint = "check the permissions of the file and its folder"
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("%s %w", path, ErrExists)
+	}
+	if hint == "" {
+		return fmt.Errorf("cannot write %s, nothing was changed: %w", path, err)
+	}
+	return fmt.Errorf("cannot write %s, nothing was changed (%s): %w", path, hint, err)
 }

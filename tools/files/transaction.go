@@ -298,3 +298,11 @@ func (s *step) undo() error {
 	}
 	return os.Rename(s.Backup, s.Path)
 }
+
+// renameFree looks first: the best there is where the system has no exclusive rename.
+func renameFree(from, to string) error {
+	if _, err := os.Lstat(to); err == nil {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: fs.ErrExist}
+	}
+	return os.Rename(from, to)
+}

@@ -1,12 +1,16 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 )
 
 // GlobQuery asks for file names.
@@ -163,4 +167,98 @@ func describe(path string, err error) string {
 		err = pe.Err
 	}
 	return path + ": " + err.Error()
+}
+
+// newest keeps the n newest of any number of files. It is safe for concurrent use.
+type newest struct {
+	n     int
+	show  func(path string) bool // nil shows all; only asked about files that would be kept
+	mu    sync.Mutex
+	files []aged               // guarded by mu; newest first, ties by path
+	last  atomic.Pointer[aged] // the oldest of files once there are n; most files are older and need no lock
+}
+
+type aged struct {
+	path string
+	time time.Time
+}
+
+func (a aged) compare(b aged) int {
+	return cmp.Or(b.time.Compare(a.time), cmp.Compare(a.path, b.path))
+}
+
+// add looks up the file's time. One that is gone since is left out.
+func (t *newest) add(path string) {
+	if at, err := modTime(path); err == nil {
+		t.put(aged{path, at})
+	}
+}
+
+// late reports whether a file of that time comes too late, whatever its path is.
+func (t *newest) late(at time.Time) bool {
+	last := t.last.Load()
+	return last != nil && at.Before(last.time)
+}
+
+func (t *newest) put(a aged) {
+	if last := t.last.Load(); last != nil && a.compare(*last) >= 0 || t.show != nil && !t.show(a.path) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i, _ := slices.BinarySearchFunc(t.files, a, aged.compare)
+	if i == t.n {
+		return
+	}
+	t.files = slices.Insert(t.files, i, a)
+	t.files = t.files[:min(len(t.files), t.n)]
+	if len(t.files) == t.n {
+		last := t.files[t.n-1]
+		t.last.Store(&last)
+	}
+}
+
+// Files lists what no ignore file hides below root: paths relative to it, with slashes, in no order; at most limit.
+// more says that there are others, or that time was up.
+func (s *Searcher) Files(ctx context.Context, root string, limit int) (paths []string, more bool, err error) {
+	return s.list(ctx, root, limit, false)
+}
+
+// FilesAndLinks is Files with the symbolic links, which are not followed.
+func (s *Searcher) FilesAndLinks(ctx context.Context, root string, limit int) (paths []string, more bool, err error) {
+	return s.list(ctx, root, limit, true)
+}
+
+func (s *Searcher) list(ctx context.Context, root string, limit int, links bool) (paths []string, more bool, err error) {
+	if info, err := os.Stat(root); err != nil {
+		return nil, false, notFound(root, err)
+	} else if !info.IsDir() {
+		return nil, false, &PathError{Message: root + " is not a directory"}
+	}
+	if insideGit(root) {
+		return nil, false, nil
+	}
+	within, cancel := context.WithTimeout(ctx, s.timeout())
+	defer cancel()
+	var mu sync.Mutex // paths, more
+	base := len(withSeparator(root))
+	sc, _ := start(root)
+	w := walk{root: root, links: links, prune: s.private(root), scope: sc, failed: func(string, error) {},
+		visit: func(_ int, dir string, names []string) {
+			prefix := filepath.ToSlash(withSeparator(dir)[base:])
+			mu.Lock()
+			defer mu.Unlock()
+			for _, name := range names {
+				if len(paths) == limit {
+					more = true
+					cancel()
+					return
+				}
+				paths = append(paths, strings.Clone(prefix+name))
+			}
+		}}
+	if err := w.run(within); err != nil && !errors.Is(ctx.Err(), err) {
+		more = true
+	}
+	return paths, more, ctx.Err()
 }

@@ -1,12 +1,15 @@
 package search
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // goEngine searches without any other program.
@@ -73,4 +76,174 @@ func (e goEngine) lines(ctx context.Context, j *grepJob, paths []string, each fu
 func (e goEngine) text(ctx context.Context, _ *grepJob, text string, each func(hit) bool) error {
 	var s scanner
 	return s.scan(ctx, io.Reader(strings.NewReader(text)), e.m, true, each)
+}
+
+const (
+	firstRead = 64 << 10 // bytes; a NUL in them makes a file binary, as in ripgrep
+	// maxLine is the longest line searched as a whole, in bytes. What is longer is searched in pieces of this
+	// size, so that a file of one line cannot take the memory of the whole; a match across two pieces is missed.
+	maxLine = 4 << 20
+)
+
+// scanner reads files piece by piece. One per goroutine: it keeps its buffer.
+type scanner struct {
+	buf []byte
+}
+
+// hit is a matching line, without its end. It is valid until the function it was given to returns.
+type hit struct {
+	line int // counts from 1; 0 when lines are not counted
+	text []byte
+	at   int // offset of the match in text, in bytes
+}
+
+// scan calls each for every line of r that matches, until it returns false. Binary text ends the scan; what was
+// found before stands.
+func (s *scanner) scan(ctx context.Context, r io.Reader, m *matcher, count bool, each func(hit) bool) error {
+	if s.buf == nil {
+		s.buf = make([]byte, firstRead)
+	}
+	n := 0 // bytes in buf, beginning at a line's start
+	line, last := 1, 0
+	once := func(h hit) bool { // a line searched in pieces is one line
+		if h.line != 0 && h.line == last {
+			return true
+		}
+		last = h.line
+		return each(h)
+	}
+	for first := true; ctx.Err() == nil; {
+		if n == len(s.buf) {
+			s.buf = append(s.buf, make([]byte, len(s.buf))...)
+		}
+		got, err := r.Read(s.buf[n:])
+		if first && got > 0 {
+			first = false
+			if r2 := decoded(s.buf[:got], r); r2 != nil {
+				r, n = r2, 0
+				continue
+			}
+			if rest, ok := bytes.CutPrefix(s.buf[:got], []byte("\xef\xbb\xbf")); ok {
+				got = copy(s.buf, rest)
+			}
+		}
+		if bytes.IndexByte(s.buf[n:n+got], 0) >= 0 {
+			return nil
+		}
+		fresh := n
+		n += got
+		if err != nil && err != io.EOF {
+			return err
+		}
+		end := n
+		if err == nil {
+			if end = fresh + bytes.LastIndexByte(s.buf[fresh:n], '\n') + 1; end == fresh {
+				if n < maxLine {
+					continue
+				}
+				end = n
+			}
+		}
+		if !search(s.buf[:end], m, count, &line, once) || err == io.EOF {
+			return nil
+		}
+		n = copy(s.buf, s.buf[end:n])
+		if len(s.buf) > 1<<20 && n < firstRead { // a long line is over: its memory goes
+			s.buf = append(make([]byte, 0, firstRead), s.buf[:n]...)[:firstRead]
+		}
+	}
+	return ctx.Err()
+}
+
+// search looks through whole lines and moves line on to the first line after them.
+func search(data []byte, m *matcher, count bool, line *int, each func(hit) bool) bool {
+	counted := 0
+	for from := 0; from < len(data); {
+		start, stop := m.find(data, from)
+		if start < 0 {
+			break
+		}
+		begin := bytes.LastIndexByte(data[:start], '\n') + 1
+		end := len(data)
+		if i := bytes.IndexByte(data[stop:], '\n'); i >= 0 {
+			end = stop + i
+		}
+		h := hit{text: data[begin:end], at: start - begin}
+		if count {
+			*line += bytes.Count(data[counted:begin], []byte("\n"))
+			counted = begin
+			h.line = *line
+		}
+		if !each(h) {
+			return false
+		}
+		from = end + 1
+	}
+	if count {
+		*line += bytes.Count(data[counted:], []byte("\n"))
+	}
+	return true
+}
+
+// decoded returns a reader of UTF-8 when text begins with the mark of UTF-16, with the text given back to it.
+func decoded(start []byte, rest io.Reader) io.Reader {
+	little := bytes.HasPrefix(start, []byte{0xff, 0xfe})
+	if !little && !bytes.HasPrefix(start, []byte{0xfe, 0xff}) {
+		return nil
+	}
+	return &utf16Reader{little: little, in: io.MultiReader(bytes.NewReader(bytes.Clone(start[2:])), rest)}
+}
+
+// utf16Reader turns UTF-16 into UTF-8; what pairs with nothing becomes U+FFFD.
+type utf16Reader struct {
+	little bool
+	in     io.Reader
+	raw    [8 << 10]byte
+	n      int    // bytes in raw
+	out    []byte // decoded, not yet read
+	err    error
+}
+
+func (u *utf16Reader) Read(p []byte) (int, error) {
+	for len(u.out) == 0 {
+		if u.err != nil {
+			return 0, u.err
+		}
+		u.fill()
+	}
+	n := copy(p, u.out)
+	u.out = u.out[n:]
+	return n, nil
+}
+
+func (u *utf16Reader) fill() {
+	got, err := u.in.Read(u.raw[u.n:])
+	u.n += got
+	u.err = err
+	unit := func(i int) rune {
+		if u.little {
+			return rune(u.raw[i]) | rune(u.raw[i+1])<<8
+		}
+		return rune(u.raw[i])<<8 | rune(u.raw[i+1])
+	}
+	var out []byte
+	i := 0
+	for i+1 < u.n {
+		r := unit(i)
+		if utf16.IsSurrogate(r) {
+			if i+3 >= u.n && u.err == nil {
+				break // its other half is still to come
+			}
+			if i+3 < u.n {
+				if both := utf16.DecodeRune(r, unit(i+2)); both != utf8.RuneError {
+					r = both
+					i += 2
+				}
+			}
+		}
+		i += 2
+		out = utf8.AppendRune(out, r)
+	}
+	u.n = copy(u.raw[:], u.raw[i:u.n])
+	u.out = out
 }

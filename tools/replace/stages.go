@@ -1,0 +1,672 @@
+package replace
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// simple proposes the quotation as it is. Overlapping occurrences count: "aa" stands twice in "aaa".
+func simple(q *query) []place {
+	i := strings.Index(q.src.text, q.old)
+	if i < 0 {
+		return nil
+	}
+	out := []place{{start: i, end: i + len(q.old)}}
+	if j := strings.LastIndex(q.src.text, q.old); j != i {
+		out = append(out, place{start: j, end: j + len(q.old)})
+	}
+	return out
+}
+
+// lineTrimmed proposes runs of lines equal to the quoted ones after trimming each.
+func lineTrimmed(q *query) []place {
+	q.number()
+	var out []place
+	for _, i := range runs(q.ids, q.quotes) {
+		p := q.block(i, len(q.lines))
+		if q.blank() && isEmpty(q.src.text[p.start:p.end]) {
+			continue
+		}
+		if out = append(out, p); len(out) == mostPlaces {
+			break
+		}
+	}
+	return out
+}
+
+// isEmpty says there is nothing on these lines, not even white space.
+func isEmpty(s string) bool {
+	for i := range len(s) {
+		if s[i] != '\n' {
+			return false
+		}
+	}
+	return true
+}
+
+// runs are the starts of want in ids, overlapping ones too, in linear time (Knuth, Morris, Pratt).
+func runs(ids, want []int32) []int {
+	if len(want) == 0 || len(want) > len(ids) {
+		return nil
+	}
+	border := make([]int, len(want)+1)
+	for i, k := 1, 0; i < len(want); i++ {
+		for k > 0 && want[i] != want[k] {
+			k = border[k]
+		}
+		if want[i] == want[k] {
+			k++
+		}
+		border[i+1] = k
+	}
+	var out []int
+	for i, k := 0, 0; i < len(ids); i++ {
+		for k > 0 && ids[i] != want[k] {
+			k = border[k]
+		}
+		if ids[i] == want[k] {
+			k++
+		}
+		if k == len(want) {
+			out = append(out, i+1-k)
+			k = border[k]
+		}
+	}
+	return out
+}
+
+const alike = 0.65 // least similarity of the middle lines, on average; OpenCode's figure
+
+// blockAnchor proposes the block that begins and ends like the quoted one (three lines or more), is about as
+// long, and is most similar between. From each first line the nearest last line counts, at least two lines on.
+// Blocks that are equally similar are all proposed.
+func blockAnchor(q *query) []place {
+	n := len(q.lines)
+	if n < 3 {
+		return nil
+	}
+	q.number()
+	slack := max(1, n/4)
+	first, last := q.quotes[0], q.quotes[n-1]
+	var blocks []place
+	next := -1 // the nearest line ≥ i+2 like the last; recomputed when i passes it
+	for i := range q.ids {
+		if q.ids[i] != first {
+			continue
+		}
+		if next < i+2 {
+			for next = i + 2; next < len(q.ids) && q.ids[next] != last; next++ {
+			}
+		}
+		if next >= len(q.ids) {
+			break
+		}
+		if size := next - i + 1; size >= n-slack && size <= n+slack {
+			if b := q.block(i, size); !q.elsewhere(b) {
+				blocks = append(blocks, b)
+			}
+		}
+	}
+	best := alike
+	var out []place
+	for _, b := range blocks {
+		score, ok := q.similarity(b, best, len(blocks) == 1)
+		switch {
+		case !ok:
+			return nil
+		case score < best-1e-9:
+		case score > best+1e-9:
+			best, out = score, append(out[:0], b)
+		default:
+			out = append(out, b)
+		}
+		if len(out) > mostPlaces && best >= 1-1e-9 {
+			break
+		}
+	}
+	return out
+}
+
+const telling = 16 // bytes from which a line says which block it belongs to
+
+// elsewhere says that a telling middle line of the quotation does not stand in the block but, exactly so, in
+// another place: then that is the place that was meant, and the block only looks like it.
+func (q *query) elsewhere(b place) bool {
+	if q.counts == nil {
+		q.counts = make([]int32, len(q.quotes)) // by number, so longer than needed
+		for _, id := range q.ids {
+			if id >= 0 {
+				q.counts[id]++
+			}
+		}
+	}
+	for k := 1; k < len(q.quotes)-1; k++ {
+		id := q.quotes[k]
+		if q.counts[id] == 0 || k < b.n && q.ids[b.line+k] == id || len(trim(q.lines[k])) < telling {
+			continue
+		}
+		if !q.spend(b.n/8 + 1) {
+			return false // the stage finds nothing any more
+		}
+		if !slices.Contains(q.ids[b.line:b.line+b.n], id) {
+			return true
+		}
+	}
+	return false
+}
+
+// similarity is the average over the middle lines, line by line from the top, stopping early when it cannot
+// reach need. Two blank lines count nothing, as in OpenCode. ok is false when the budget is spent.
+func (q *query) similarity(b place, need float64, single bool) (score float64, ok bool) {
+	lines := min(len(q.lines), b.n) - 2
+	if !q.spend(lines) {
+		return 0, false
+	}
+	sum := 0.0
+	for k := 1; k <= lines; k++ {
+		if (sum+float64(lines-k+1))/float64(lines) < need-1e-9 {
+			return 0, true
+		}
+		have, want := q.src.line(b.line+k), q.lines[k]
+		if q.ids[b.line+k] == q.quotes[k] {
+			if trim(want) != "" {
+				sum++
+			}
+		} else {
+			have, want = trim(have), trim(want)
+			longest := max(runeLen(have), runeLen(want))
+			cost := steps(have, want)
+			if !q.spend(cost) {
+				return 0, false
+			}
+			sum += 1 - float64(distance(have, want))/float64(longest)
+		}
+		if single && sum/float64(lines) >= alike {
+			break // nobody to compare with
+		}
+	}
+	return sum / float64(lines), true
+}
+
+// whitespaceNormalized proposes what equals the quotation when every run of white space is one blank and the
+// ends are trimmed: whole lines, parts of a line, then blocks of as many lines as quoted.
+func whitespaceNormalized(q *query) []place {
+	want := collapse(q.old)
+	if want == "" {
+		return nil
+	}
+	rarest, ok := q.words()
+	if !ok {
+		return nil
+	}
+	var whole, parts []place
+	var norm, sought = []byte(nil), []byte(want)
+	at := make([]int, 0, 256) // for each byte of norm its offset in the line
+	q.src.split()
+	for next := 0; len(whole)+len(parts) < mostPlaces; { // only lines with that word can match
+		j := strings.Index(q.src.text[next:], rarest)
+		if j < 0 {
+			break
+		}
+		i := q.src.lineAt(next + j)
+		next = min(q.src.lineEnd(i)+1, len(q.src.text))
+		line := q.src.line(i)
+		norm, _ = collapseInto(norm[:0], nil, line)
+		from := bytes.Index(norm, sought)
+		if from < 0 {
+			continue
+		}
+		if len(norm) == len(want) {
+			whole = append(whole, q.block(i, 1))
+			continue
+		}
+		norm, at = collapseInto(norm[:0], at[:0], line)
+		for base := q.src.starts[i]; len(parts) < mostPlaces; {
+			end := from + len(want)
+			parts = append(parts, place{start: base + at[from], end: base + at[end-1] + 1})
+			if !q.spend(len(want)/16 + 1) {
+				return nil
+			}
+			next := bytes.Index(norm[from+1:], sought)
+			if next < 0 {
+				break
+			}
+			from += 1 + next
+		}
+	}
+	// OpenCode takes them in the file's order; a line that is the quotation is no worse a match than a part.
+	out := q.apartFirst(merge(whole, parts))
+	if len(q.lines) > 1 && len(out) == 0 {
+		out = q.reflowed(want)
+	}
+	return out
+}
+
+// words gives old's longest word; ok is false when one of its (many) words stands nowhere in the text, and so
+// nothing that differs in white space only can.
+func (q *query) words() (longest string, ok bool) {
+	words := strings.FieldsFunc(q.old, isSpace)
+	seen := map[string]bool{}
+	for _, w := range words {
+		if len(w) > len(longest) {
+			longest = w
+		}
+		if seen[w] || len(seen) == 32 {
+			continue
+		}
+		seen[w] = true
+		if !strings.Contains(q.src.text, w) {
+			return "", false
+		}
+	}
+	return longest, longest != ""
+}
+
+// reflowed are the blocks of as many lines as quoted whose words are the quoted ones, wherever the lines break.
+func (q *query) reflowed(want string) []place {
+	n := len(q.lines)
+	var all strings.Builder // the lines' words, one blank between lines, none for blank lines
+	from := make([]int, q.src.count()+1)
+	ends := make([]int, q.src.count()+1) // ends[i]: length of all after i lines
+	var norm []byte
+	for i := range q.src.count() {
+		norm, _ = collapseInto(norm[:0], nil, q.src.line(i))
+		if len(norm) > 0 && all.Len() > 0 {
+			all.WriteByte(' ')
+		}
+		from[i] = all.Len()
+		all.Write(norm)
+		ends[i+1] = all.Len()
+	}
+	text := all.String()
+	var out []place
+	for i := 0; i+n <= q.src.count() && len(out) < mostPlaces; i++ {
+		start, end := from[i], ends[i+n]
+		if trim(q.src.line(i)) == "" {
+			start = min(start+1, len(text)) // the blank before the next words; none at the very start
+			if from[i] == 0 {
+				start = 0
+			}
+		}
+		if end-start != len(want) {
+			continue
+		}
+		if !q.spend(len(want)/64 + 1) {
+			return nil
+		}
+		if text[start:end] == want {
+			out = append(out, q.block(i, n))
+		}
+	}
+	return q.tight(out)
+}
+
+// tight takes the blank lines off the blocks' ends where none are quoted; then blocks that were one another
+// shifted over a blank line are the same.
+func (q *query) tight(blocks []place) []place {
+	blank := func(s string) bool { return trim(s) == "" }
+	var out []place
+	for _, b := range blocks {
+		i, n := b.line, b.n
+		for ; n > 1 && blank(q.src.line(i)) && !blank(q.lines[0]); i++ {
+			n--
+		}
+		for n > 1 && blank(q.src.line(i+n-1)) && !blank(q.lines[len(q.lines)-1]) {
+			n--
+		}
+		if b = q.block(i, n); len(out) == 0 || out[len(out)-1] != b {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// merge puts two lists that are each in the text's order into one.
+func merge(a, b []place) []place {
+	out := make([]place, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		if a[0].start <= b[0].start {
+			out, a = append(out, a[0]), a[1:]
+		} else {
+			out, b = append(out, b[0]), b[1:]
+		}
+	}
+	return append(append(out, a...), b...)
+}
+
+// apart says that a match inside a line does not cut a word where old has white space.
+func (q *query) apart(p place) bool {
+	text := q.src.text
+	if trimLeft(q.old) != q.old {
+		before, _ := utf8.DecodeLastRuneInString(text[:p.start])
+		first, _ := utf8.DecodeRuneInString(text[p.start:])
+		if isWord(before) && isWord(first) {
+			return false
+		}
+	}
+	if trimRight(q.old) != q.old {
+		last, _ := utf8.DecodeLastRuneInString(text[:p.end])
+		after, _ := utf8.DecodeRuneInString(text[p.end:])
+		if isWord(last) && isWord(after) {
+			return false
+		}
+	}
+	return true
+}
+
+// apartFirst puts the matches that cut a word last; when there are no others there is no match. They still make
+// the quotation ambiguous.
+func (q *query) apartFirst(places []place) []place {
+	var good, cut []place
+	for _, p := range places {
+		if p.n > 0 || q.apart(p) {
+			good = append(good, p)
+		} else {
+			cut = append(cut, p)
+		}
+	}
+	if good == nil {
+		return nil
+	}
+	return append(good, cut...)
+}
+
+func collapse(s string) string {
+	b, _ := collapseInto(nil, nil, s)
+	return string(b)
+}
+
+// collapseInto appends s with its ends trimmed and runs of white space as one blank; at gets the offset in s of
+// each byte appended, unless nil.
+func collapseInto(b []byte, at []int, s string) ([]byte, []int) {
+	gap, begin := false, len(b)
+	for i := 0; i < len(s); {
+		r, n := rune(s[i]), 1
+		if r >= utf8.RuneSelf {
+			r, n = utf8.DecodeRuneInString(s[i:])
+		}
+		if isSpace(r) {
+			gap = true
+			i += n
+			continue
+		}
+		if gap && len(b) > begin {
+			b = append(b, ' ')
+			if at != nil {
+				at = append(at, i-1)
+			}
+		}
+		gap = false
+		for range n {
+			b = append(b, s[i])
+			if at != nil {
+				at = append(at, i)
+			}
+			i++
+		}
+	}
+	return b, at
+}
+
+// indentationFlexible proposes the runs of lines that are equal once the common indentation is taken off both,
+// trailing white space aside. All of them are line_trimmed's too: its use is to tell those apart, so it proposes
+// only the closest: with the very indentation quoted if there is such a place.
+func indentationFlexible(q *query) []place {
+	q.number()
+	quoted := common0(q.lines)
+	var same, shifted []place
+	for _, i := range runs(q.ids, q.quotes) {
+		p := q.block(i, len(q.lines))
+		if q.blank() && isEmpty(q.src.text[p.start:p.end]) {
+			continue
+		}
+		if !q.spend(len(q.lines)) {
+			return nil
+		}
+		lines := make([]string, p.n)
+		for k := range lines {
+			lines[k] = q.src.line(i + k)
+		}
+		cut := common0(lines)
+		relative, absolute := true, true
+		for k, line := range lines {
+			have, want := indent(line), indent(q.lines[k])
+			if len(have) == len(line) {
+				continue // a blank line's indentation says nothing
+			}
+			absolute = absolute && have == want
+			relative = relative && have[min(cut, len(have)):] == want[min(quoted, len(want)):]
+		}
+		if absolute {
+			same = append(same, p)
+		} else if relative {
+			shifted = append(shifted, p)
+		}
+		if len(same)+len(shifted) > mostPlaces {
+			break
+		}
+	}
+	if same != nil {
+		return same
+	}
+	return shifted
+}
+
+// common0 is the length in bytes of the least indentation of the lines that are not blank.
+func common0(lines []string) int {
+	least := -1
+	for _, line := range lines {
+		if in := len(indent(line)); in < len(line) && (least < 0 || in < least) {
+			least = in
+		}
+	}
+	return max(least, 0)
+}
+
+// escapeNormalized proposes the quotation with its escapes (\n \t \r \' \" \` \\ \$) decoded, and runs of
+// lines that read the same when theirs are decoded too.
+func escapeNormalized(q *query) []place {
+	want := unescape(q.old)
+	if trim(want) == "" {
+		return nil
+	}
+	if want != q.old {
+		if out := bounded(q.src.text, want); len(out) > 0 {
+			return out
+		}
+	}
+	if !strings.Contains(q.src.text, `\`) {
+		return nil
+	}
+	lines := strings.Split(want, "\n")
+	n := len(lines) - 1 // but for the last, whose newline is not quoted
+	known := make(map[string]int32, n)
+	sought := make([]int32, n)
+	for k, line := range lines[:n] {
+		id, ok := known[line]
+		if !ok {
+			id = int32(len(known))
+			known[line] = id
+		}
+		sought[k] = id
+	}
+	ids := make([]int32, q.src.count())
+	var starts []int
+	for i := range ids {
+		if n == 0 {
+			starts = append(starts, i)
+			continue
+		}
+		ids[i] = -1
+		if id, ok := known[unescapeLine(q.src.line(i), false)]; ok {
+			ids[i] = id
+		}
+	}
+	if n > 0 {
+		starts = runs(ids, sought)
+	}
+	var out []place
+	for _, i := range starts {
+		if i+n < len(ids) && unescapeLine(q.src.line(i+n), true) == lines[n] {
+			if out = append(out, q.block(i, n+1)); len(out) == mostPlaces {
+				break
+			}
+		}
+	}
+	return out
+}
+
+// bounded is occurrences up to a number.
+func bounded(text, want string) []place {
+	var out []place
+	for i := 0; len(out) < mostPlaces; {
+		j := strings.Index(text[i:], want)
+		if j < 0 {
+			break
+		}
+		out = append(out, place{start: i + j, end: i + j + len(want)})
+		i += j + len(want)
+	}
+	return out
+}
+
+// unescapeLine decodes one line of a block; a backslash before the newline goes with it, but for the last line.
+func unescapeLine(line string, last bool) string {
+	if !strings.Contains(line, `\`) {
+		return line
+	}
+	if last {
+		return unescape(line)
+	}
+	return strings.TrimSuffix(unescape(line+"\n"), "\n")
+}
+
+func unescape(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c == '\\' && i+1 < len(s) {
+			if k := strings.IndexByte("ntr'\"`\\\n$", s[i+1]); k >= 0 {
+				c = "\n\t\r'\"`\\\n$"[k]
+				i++
+			}
+		}
+		b.WriteByte(c)
+	}
+	return toLF(b.String())
+}
+
+// trimmedBoundary proposes the quotation without the white space around it, then runs of as many lines that
+// are the quotation when trimmed as a whole.
+func trimmedBoundary(q *query) []place {
+	want := trim(q.old)
+	if want == q.old || want == "" {
+		return nil
+	}
+	alone := q.apartFirst(bounded(q.src.text, want))
+	if len(alone) < 2 {
+		return alone
+	}
+	var blocks []place
+	n := strings.Count(q.old, "\n") + 1
+	for _, p := range alone {
+		first, lines := q.src.lineAt(p.start), strings.Count(want, "\n")+1
+		if trim(q.src.text[q.src.starts[first]:q.src.lineEnd(first+lines-1)]) != want {
+			continue
+		}
+		// grow over the blank lines around, as many as were quoted before and after
+		before := strings.Count(q.old[:len(q.old)-len(trimLeft(q.old))], "\n")
+		from := first - before
+		if from < 0 || from+n > q.src.count() {
+			continue
+		}
+		if b := q.block(from, n); trim(q.src.text[b.start:b.end]) == want {
+			blocks = append(blocks, b)
+		}
+	}
+	if len(blocks) == 1 {
+		return blocks
+	}
+	return alone
+}
+
+func isWord(r rune) bool {
+	return r == '_' || r != unicode.ReplacementChar && (unicode.IsLetter(r) || unicode.IsDigit(r))
+}
+
+// contextAware proposes blocks of exactly the quoted number of lines (three or more) that begin and end like the
+// quotation and have at least half of the middle lines (blank ones aside) in common, the best of them first and,
+// when one is better than all others, alone.
+func contextAware(q *query) []place {
+	n := len(q.lines)
+	if n < 3 {
+		return nil
+	}
+	q.number()
+	first, last := q.quotes[0], q.quotes[n-1]
+	var out []place
+	best, next := 0.5, -1
+	for i := 0; i+n <= len(q.ids); i++ {
+		if q.ids[i] != first {
+			continue
+		}
+		if next < i+2 {
+			for next = i + 2; next < len(q.ids) && q.ids[next] != last; next++ {
+			}
+		}
+		if next != i+n-1 || !q.spend(n) || q.elsewhere(q.block(i, n)) {
+			continue
+		}
+		equal, total := 0, 0
+		for k := 1; k < n-1; k++ {
+			same := q.ids[i+k] == q.quotes[k]
+			if same && trim(q.lines[k]) == "" {
+				continue
+			}
+			total++
+			if same {
+				equal++
+			}
+		}
+		score := 1.0
+		if total > 0 {
+			score = float64(equal) / float64(total)
+		}
+		switch {
+		case score > best:
+			best, out = score, append(out[:0], q.block(i, n))
+		case score == best && len(out) < mostPlaces:
+			out = append(out, q.block(i, n))
+		}
+	}
+	return out
+}
+
+// multiOccurrence proposes every exact occurrence. As simple has already decided those, it never decides;
+// it keeps its place in the order because the order is what people know.
+func multiOccurrence(q *query) []place { return bounded(q.src.text, q.old) }
+
+// occurrences are the places where exactly this text stands (and fits, unless nil), not overlapping, from the start.
+func occurrences(text, want string, fits func(place) bool) []place {
+	var out []place
+	for i := 0; want != ""; {
+		j := strings.Index(text[i:], want)
+		if j < 0 {
+			break
+		}
+		p := place{start: i + j, end: i + j + len(want)}
+		if fits != nil && !fits(p) {
+			i = p.start + 1
+			continue
+		}
+		out = append(out, p)
+		i = p.end
+	}
+	return out
+}
