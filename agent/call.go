@@ -269,8 +269,8 @@ func (c *call) update(u tools.Update) {
 		stored.Metadata = brief(stored.Metadata)
 		c.s.log.update(c.data, stored)
 	}
-	if u.Changes != nil {
-		c.s.showChange(c.id, ChangeState(u.ChangeState), u.Changes)
+	if u.Change != nil {
+		c.s.showChange(c.id, u.ChangeState, u.Change)
 	}
 }
 

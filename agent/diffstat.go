@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // DiffStat is what was done to files, as a diff counts. Hunks that the person undid later are counted.
@@ -26,12 +27,6 @@ const maxPaths = 1000
 // String is the line a person reads.
 func (d DiffStat) String() string {
 	return fmt.Sprintf("%s changed, +%d −%d lines", plural(d.Files, "file"), d.Additions, d.Deletions)
-}
-
-// counted is a change set that can be counted; agent knows no more of it. Back: it only takes back what others did.
-type counted interface {
-	Lines() (id string, files map[string][2]int)
-	Back() bool
 }
 
 // sessionDiff sums up the turns of a conversation. The zero value is nothing.
@@ -71,12 +66,11 @@ type diffStats struct {
 	set map[string]map[string][2]int // guarded by mu; by set
 }
 
-func (s *diffStats) see(state ChangeState, set any) {
-	c, ok := set.(counted)
-	if !ok || state != ChangeApplied || c.Back() {
+func (s *diffStats) see(state change.State, set *change.Set) {
+	if state != change.Applied || set.Back() {
 		return
 	}
-	id, files := c.Lines()
+	id, files := set.Lines()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.set == nil {

@@ -7,25 +7,25 @@ import (
 	"testing"
 
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// linesSet is a change set as far as the agent can count one.
-type linesSet struct {
-	ID    string            `json:"id"`
-	Files map[string][2]int `json:"files"`
+// linesSet is a change set that adds and removes so many lines of each file.
+func linesSet(id string, files map[string][2]int) *change.Set {
+	s := &change.Set{ID: id}
+	for path, n := range files {
+		s.Files = append(s.Files, change.File{Path: path, Kind: change.Edit, Hunks: []change.Hunk{{NewLines: n[0], OldLines: n[1]}}})
+	}
+	return s
 }
-
-func (s linesSet) Lines() (string, map[string][2]int) { return s.ID, s.Files }
-
-func (s linesSet) Back() bool { return s.ID == "undo" }
 
 func TestATurnCountsWhatItChanged(t *testing.T) {
 	h := newHarness(t, calls(`read {"text":"one"}`), calls(`read {"text":"two"}`), says("ok"), says("nothing"), calls(`read {"text":"three"}`), says("ok"), says("It was changed."))
-	show := func(id string, state string, files map[string][2]int) func(context.Context, *tools.Call, string) error {
+	show := func(id string, state change.State, files map[string][2]int) func(context.Context, *tools.Call, string) error {
 		return func(_ context.Context, c *tools.Call, _ string) error {
-			c.Report(tools.Update{Changes: linesSet{id, files}, ChangeState: "proposed"})
-			c.Report(tools.Update{Changes: linesSet{id, files}, ChangeState: state})
-			c.Report(tools.Update{Changes: linesSet{id, files}, ChangeState: state}) // its problems are known now
+			c.Report(tools.Update{Change: linesSet(id, files), ChangeState: change.Proposed})
+			c.Report(tools.Update{Change: linesSet(id, files), ChangeState: state})
+			c.Report(tools.Update{Change: linesSet(id, files), ChangeState: state}) // its problems are known now
 			return nil
 		}
 	}
@@ -38,7 +38,9 @@ func TestATurnCountsWhatItChanged(t *testing.T) {
 	if end := h.prompt(s, "go"); !reflect.DeepEqual(end.Diff, &DiffStat{Files: 2, Additions: 6, Deletions: 2, Paths: []string{"a", "b"}}) {
 		t.Errorf("%+v", end.Diff)
 	}
-	s.RecordChange("", ChangeApplied, linesSet{"undo", map[string][2]int{"a": {1, 3}}}) // of the person: not the next turn's work
+	undo := linesSet("undo", map[string][2]int{"a": {1, 3}})
+	undo.Source = change.ByPerson
+	s.RecordChange("", change.Applied, undo) // of the person: not the next turn's work
 	if end := h.prompt(s, "again"); end.Diff != nil {
 		t.Errorf("%+v", end.Diff)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // Event is one numbered entry of a session. A session *is* its events: panels, terminals, session/load and export
@@ -134,30 +135,26 @@ type PlanData struct {
 	Todos []tools.Todo `json:"todos"`
 }
 
-// ChangeState is where a change set stands.
-type ChangeState string
-
-// The life of a change set.
-const (
-	ChangeProposed ChangeState = "proposed"
-	ChangeWriting  ChangeState = "writing" // decided, and about to be written: in the store before it is
-	ChangeApplied  ChangeState = "applied"
-	ChangeRejected ChangeState = "rejected"
-	ChangeFailed   ChangeState = "failed"
-)
-
-// ChangeData carries a *change.Set as JSON; agent does not look inside.
+// ChangeData is a change set and where it stands.
 type ChangeData struct {
-	CallID string      `json:"callID"`
-	State  ChangeState `json:"state"`
+	CallID string       `json:"callID"`
+	State  change.State `json:"state"`
 	// Session is the sub-agent's session whose call it is, Task the call of this session that started it.
 	Session string `json:"session,omitempty"`
 	Task    string `json:"task,omitempty"`
+	// Set is the change set as the store keeps it: long texts may be references (change.File.OldRef). It is nil where
+	// the store keeps no events.
+	Set *change.Set `json:"set"`
+	// Full is the change set with its texts while the event is fresh in this process; nil in a stored event.
+	Full *change.Set `json:"-"`
+}
 
-	// The last that is encoded: see around.
-	Set    json.RawMessage `json:"set"`
-	Value  any             `json:"-"` // *change.Set, fresh in this process
-	Stored any             `json:"-"` // what Set was made of, fresh in this process: texts may be references in it
+// Whole is the change set with as many of its texts as the event has; nil when the stored one could not be read.
+func (d ChangeData) Whole() *change.Set {
+	if d.Full != nil {
+		return d.Full
+	}
+	return d.Set
 }
 
 // AskData is a permission request and its answer.
@@ -168,8 +165,9 @@ type AskData struct {
 	Patterns   []string `json:"patterns"`
 	Reply      string   `json:"reply"` // "" while it waits; once, always, reject, cancelled
 	Message    string   `json:"message,omitempty"`
-	// Set is the change set it is about, packed; told behind the question, which waits for nothing.
-	Set json.RawMessage `json:"set,omitempty"`
+	// Set is the change set it is about, as the store keeps it. It is told in an event of its own after the question,
+	// because the person need not wait until its texts are stored.
+	Set *change.Set `json:"set,omitempty"`
 }
 
 // QueueData is the queue as it is now. A prompt or steer event with an item's id takes it out.

@@ -1,11 +1,9 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -224,9 +222,6 @@ func hand(e Event, subs []*subscription) {
 
 // encode never fails on our own types; a tool's metadata may hold what JSON cannot say.
 func encode(v any) []byte {
-	if c, ok := v.(ChangeData); ok && len(c.Set) > 0 {
-		return c.around()
-	}
 	data, err := json.Marshal(v)
 	if err == nil {
 		return data
@@ -242,14 +237,6 @@ func encode(v any) []byte {
 	}
 	data, _ = json.Marshal(map[string]string{"unprintable": err.Error()})
 	return data
-}
-
-// around writes the event around its set, which encode made: json.Marshal would read its megabytes all over again.
-func (c ChangeData) around() []byte {
-	set := c.Set
-	c.Set = json.RawMessage("null") // the last field
-	data, _ := json.Marshal(c)      // of strings: it cannot fail
-	return slices.Concat(bytes.TrimSuffix(data, []byte("null}")), set, []byte("}"))
 }
 
 // flush returns when everything emitted before it was stored and handed to every subscriber.

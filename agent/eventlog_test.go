@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -58,19 +57,23 @@ func (l *eventLog) roomy() bool {
 	return l.weight <= maxWeight
 }
 
-// A change set is not read again to be written into its event, and the event says the same.
-func TestChangeEventIsWrittenAroundItsSet(t *testing.T) {
-	for _, c := range []ChangeData{
-		{CallID: "c<1>\"", State: "applied", Set: encode(map[string]string{"text": "a < b && \"c\"\n\u2028"})},
-		{CallID: "c", State: "proposed", Set: json.RawMessage(`null`)},
-		{CallID: "c", State: "failed"},
-	} {
-		want, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := encode(c); string(got) != string(want) {
-			t.Errorf("got  %s\nwant %s", got, want)
-		}
+// Events that were stored before change sets had a type, or after a later version changed it, stay readable.
+func TestStoredChangeEventsStayReadable(t *testing.T) {
+	stored := `{"callID":"c","state":"writing","set":{"id":"s1","title":"a.go","files":[{"path":"/p/a.go","kind":"edit","old":"","new":"","oldRef":"abc","newRef":"def","hunks":[{"id":"1.1","oldStart":1,"oldLines":1,"newStart":1,"newLines":1,"oldText":"a < b\n","newText":"b\n"}],"later":1}],"later":true}}`
+	h := newHistory()
+	h.apply(Event{Type: EventChange, Data: []byte(stored)})
+	d, ok := h.writing["s1"]
+	if !ok || d.CallID != "c" || d.Set.Files[0].OldRef != "abc" || d.Set.Files[0].Hunks[0].OldText != "a < b\n" {
+		t.Fatalf("%+v", h.writing)
+	}
+	h.apply(Event{Type: EventChange, Data: []byte(`{"callID":"c","state":"applied","set":{"id":"s1"}}`)})
+	if len(h.writing) != 0 {
+		t.Errorf("the change is applied, and counts as being written: %+v", h.writing)
+	}
+	for _, text := range []string{`{"state":"writing","set":null}`, `{"state":"writing"}`, `{"state":"applied","set":[1]}`, `{"unprintable":"x"}`, ``} {
+		h.apply(Event{Type: EventChange, Data: []byte(text)})
+	}
+	if len(h.writing) != 0 {
+		t.Errorf("%+v", h.writing)
 	}
 }

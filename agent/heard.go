@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // hearingLimit is how many events may wait for extensions; those that come when so many wait are dropped.
@@ -113,8 +114,8 @@ func inTheirs(session string, e Event, tell func(kind string, properties map[str
 			tell("permission.replied", map[string]any{"requestID": v.ID, "permissionID": v.ID, "reply": v.Reply, "response": v.Reply})
 		}
 	case ChangeData:
-		if c, ok := v.Value.(counted); ok && v.State == ChangeApplied {
-			_, files := c.Lines()
+		if set := v.Whole(); set != nil && v.State == change.Applied {
+			_, files := set.Lines()
 			for _, path := range slices.Sorted(maps.Keys(files)) {
 				tell("file.edited", map[string]any{"file": path})
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // history is what a model is sent, rebuilt from a session's events, and what of a turn stands open at their end.
@@ -136,18 +137,27 @@ func (h *history) requeue(d QueueData) {
 	}
 }
 
-// change keeps what was being written. Of old events the sets can be long, so only what is asked for is decoded.
+// change keeps what was being written. Sets can be long and most sessions were not cut off, so a stored set is decoded
+// only when it was being written.
 func (h *history) change(e Event) {
-	d := decode[ChangeData](e)
-	if d.State != ChangeWriting && len(h.writing) == 0 {
+	d, fresh := e.Value.(ChangeData)
+	if !fresh {
+		head := decode[struct {
+			State change.State
+			Set   struct{ ID string }
+		}](e)
+		if head.State != change.Writing {
+			delete(h.writing, head.Set.ID)
+			return
+		}
+		d = decode[ChangeData](e)
+	}
+	set := d.Whole()
+	if set == nil {
 		return
 	}
-	var set struct{ ID string }
-	if json.Unmarshal(d.Set, &set) != nil {
-		return
-	}
-	if delete(h.writing, set.ID); d.State == ChangeWriting {
-		d.Value, d.Stored = nil, nil
+	if delete(h.writing, set.ID); d.State == change.Writing {
+		d.Full = nil // its texts need not stay in memory
 		h.writing[set.ID] = d
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 func TestAPromptATextTheEnd(t *testing.T) {
@@ -189,15 +190,15 @@ func TestToolUpdatesAndPlan(t *testing.T) {
 	h := newHarness(t, calls(`read {"text":"a"}`, `todowrite {"todos":[{"content":"x","status":"pending","priority":"high"}]}`), says("ok"))
 	h.special["a"] = func(_ context.Context, c *tools.Call, _ string) error {
 		c.Report(tools.Update{Title: "at it", Metadata: map[string]any{"output": strings.Repeat("é", 5000)}, Locations: []tools.Location{{Path: "/a", Line: 3}}})
-		c.Report(tools.Update{Changes: map[string]any{"id": "c1"}, ChangeState: "proposed"})
+		c.Report(tools.Update{Change: &change.Set{ID: "c1"}, ChangeState: change.Proposed})
 		return nil
 	}
 	s := h.session()
 	h.prompt(s, "go")
 	events := h.events(s)
-	change := ofType[ChangeData](events, EventChange)
-	if len(change) != 1 || change[0].State != ChangeProposed || string(change[0].Set) != `{"id":"c1"}` {
-		t.Errorf("changes %+v", change)
+	changes := ofType[ChangeData](events, EventChange)
+	if len(changes) != 1 || changes[0].State != change.Proposed || changes[0].Set == nil || changes[0].Set.ID != "c1" {
+		t.Errorf("changes %+v", changes)
 	}
 	for _, d := range ofType[ToolData](events, EventTool) {
 		if out, ok := d.Metadata["output"].(string); ok && d.Status == ToolRunning && (len(out) > maxLive+3 || !strings.HasPrefix(out, "…é")) {

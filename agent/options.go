@@ -2,12 +2,12 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/agent/store"
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
@@ -35,10 +35,10 @@ type Options struct {
 	Instructions func(cwd string) []string
 	// Notes are system prompt blocks besides the instructions: what connected servers say of their tools. Nil: none.
 	Notes func(cwd string) []string
-	// Pack makes of a change set what the store keeps of it; it is encoded as JSON. Nil: the set itself.
-	Pack func(state ChangeState, set any) any
+	// Pack makes of a change set what the store keeps of it: its long texts are kept elsewhere. Nil: the set itself.
+	Pack func(state change.State, set *change.Set) *change.Set
 	// Settle says what became of a change set, as stored, that was being written when a process died. Nil: it failed.
-	Settle func(ctx context.Context, s SessionInfo, set json.RawMessage) ChangeState
+	Settle func(ctx context.Context, s SessionInfo, set *change.Set) change.State
 	// Review is the review style of a directory where a session has none of its own. Nil: ReviewPreview.
 	Review func(cwd string) string
 	// Sketch is the tree of a directory for the system prompt, bounded; nil: none.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/agent/store"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // ErrBusy: a turn runs, and what was asked for changes the conversation under it.
@@ -73,8 +74,8 @@ func (s *Session) Beside(ctx context.Context, f func(ctx context.Context) error)
 }
 
 // RecordChange tells of a change set that no tool call made: an undo, a restore. Call it in Beside or Restore. With
-// ChangeWriting it returns when the store has it, so that the death of the process in the middle leaves a trace.
-func (s *Session) RecordChange(callID string, state ChangeState, set any) {
+// change.Writing it returns when the store has it, so that the death of the process in the middle leaves a trace.
+func (s *Session) RecordChange(callID string, state change.State, set *change.Set) {
 	s.showChange(callID, state, set)
 	s.log.flush()
 }
@@ -86,22 +87,21 @@ func (s *Session) RecordReview(d ReviewData) {
 }
 
 // showChange makes an event of a change set as it is now, in the session that the person talks to.
-func (s *Session) showChange(callID string, state ChangeState, set any) {
-	d := ChangeData{CallID: callID, State: state, Value: set}
+func (s *Session) showChange(callID string, state change.State, set *change.Set) {
+	d := ChangeData{CallID: callID, State: state, Full: set}
 	if top, task := s.top(); top != s {
 		d.Session, d.Task = s.ID(), task
 		s = top
 	}
 	s.diffs.see(state, set)
 	if s.rt.st.KeepsEvents() {
-		d.Stored = set
+		d.Set = set
 		if s.rt.o.Pack != nil {
-			d.Stored = s.rt.o.Pack(state, set)
+			d.Set = s.rt.o.Pack(state, set)
 		}
-		d.Set = s.log.encode(d.Stored)
 	}
 	s.log.emitNow(EventChange, d)
-	if state == ChangeWriting {
+	if state == change.Writing {
 		s.log.flush()
 		s.syncBriefly()
 	}
@@ -238,7 +238,7 @@ func (s *Session) settleChanges() {
 	h := s.hist
 	for id, d := range h.writing {
 		delete(h.writing, id)
-		d.State = ChangeFailed
+		d.State = change.Failed
 		if s.rt.o.Settle != nil {
 			ctx, cancel := context.WithTimeout(context.Background(), settleLimit)
 			d.State = s.rt.o.Settle(ctx, s.Info(), d.Set)
@@ -247,7 +247,7 @@ func (s *Session) settleChanges() {
 		s.log.emitNow(EventChange, d)
 		if h.restoring != nil && h.restoring.ChangeSet == id {
 			end := *h.restoring
-			if end.State = RestoreDone; d.State != ChangeApplied {
+			if end.State = RestoreDone; d.State != change.Applied {
 				end.State = RestoreFailed
 			}
 			s.log.emit(EventRestore, end)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
@@ -33,7 +34,7 @@ func delegates(t *testing.T, answers map[string][]answerFunc) *harness {
 	h.rt.o.Tools = func(ctx context.Context, s SessionInfo) ([]tools.Tool, error) {
 		own, err := h.tools(ctx, s)
 		return append(own, taskTool(), tools.New("show", "Shows a change.", func(ctx context.Context, p textParams, c *tools.Call) (tools.Result, error) {
-			c.Report(tools.Update{Changes: map[string]string{"id": p.Text}, ChangeState: "applied"})
+			c.Report(tools.Update{Change: &change.Set{ID: p.Text}, ChangeState: change.Applied})
 			return tools.Result{Output: "shown"}, nil
 		})), err
 	}
@@ -103,7 +104,7 @@ func TestATaskRunsInASessionOfItsOwnAndCanBeResumed(t *testing.T) {
 	}
 	// Its changes belong to the session that the person talks to, and only there.
 	changes := ofType[ChangeData](h.events(s), EventChange)
-	if len(changes) != 1 || changes[0].Session != kids[0].ID || changes[0].Task != task.CallID || string(changes[0].Set) != `{"id":"set1"}` {
+	if len(changes) != 1 || changes[0].Session != kids[0].ID || changes[0].Task != task.CallID || changes[0].Set == nil || changes[0].Set.ID != "set1" {
 		t.Errorf("%+v", changes)
 	}
 	var kid []Event

@@ -28,7 +28,7 @@ const (
 // askPermission asks the person in the editor. There is no limit; the question ends with its turn, or with the
 // connection. Whatever goes wrong, the answer is no.
 func (s *Server) askPermission(ctx context.Context, session string, r permission.Request) (permission.Reply, error) {
-	set, _ := r.Subject.(*change.Set)
+	set := r.Change
 	if err := s.shown(ctx, session); err != nil {
 		return permission.Reply{}, err
 	}
@@ -151,7 +151,7 @@ func replyOf(option string, meta protocol.DecisionMeta, set *change.Set) (permis
 		}
 		reply.Kind = permission.Once // some hunks are wanted, the others are not
 	}
-	reply.Decisions = d
+	reply.Decisions = &d
 	return reply, nil
 }
 

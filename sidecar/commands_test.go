@@ -190,8 +190,8 @@ func TestABackgroundCommandIsNotBlamedForOthersEdits(t *testing.T) {
 	c.tool("write", map[string]any{"filePath": "a.txt", "content": "mine\n"})
 	done := make(chan *change.Set, 1)
 	stop := c.s.Subscribe(0, func(e agent.Event) {
-		if d, ok := value[agent.ChangeData](e); ok && e.Type == agent.EventChange && d.State == agent.ChangeApplied {
-			if set, ok := d.Value.(*change.Set); ok && set.Source == change.ByCommand {
+		if d, ok := value[agent.ChangeData](e); ok && e.Type == agent.EventChange && d.State == change.Applied {
+			if set := d.Full; set != nil && set.Source == change.ByCommand {
 				select {
 				case done <- set:
 				default:

@@ -189,7 +189,7 @@ func newRig(t testing.TB, st *store.Store, cwd string) *rig {
 	}
 	made := env.tools(editors, t.TempDir())
 	editors.Pack = blobs.Pack
-	rt := agent.New(agent.Options{Store: st, Models: m, Tools: made, More: func(_ context.Context, s agent.SessionInfo) []tools.Tool { return editors.Tools(s.ID) }, Pack: func(state agent.ChangeState, set any) any { return packed(blobs, state, set.(*change.Set)) }, Asker: editors, Questions: editors, Switches: func(string) map[string]bool { return env.switches },
+	rt := agent.New(agent.Options{Store: st, Models: m, Tools: made, More: func(_ context.Context, s agent.SessionInfo) []tools.Tool { return editors.Tools(s.ID) }, Pack: func(state change.State, set *change.Set) *change.Set { return packed(blobs, state, set) }, Asker: editors, Questions: editors, Switches: func(string) map[string]bool { return env.switches },
 		Rules: func(string) permission.Ruleset { return rules }, Instructions: func(string) []string { return nil }})
 	a, b := pipes()
 	r := &rig{t: t, cwd: cwd, world: env, model: m, rt: rt, served: make(chan error, 1)}

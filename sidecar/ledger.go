@@ -29,7 +29,7 @@ type changeView struct {
 	set    *change.Set // packed when the store keeps its texts
 	call   string
 	turn   string
-	state  agent.ChangeState
+	state  change.State
 	seq    int64 // of the event that applied it
 	kept   []string
 	undone []string
@@ -138,14 +138,12 @@ func (l *ledger) change(e agent.Event) *changeView {
 	if !ok {
 		return nil
 	}
-	set, ok := d.Stored.(*change.Set)
-	if !ok {
-		if set, ok = d.Value.(*change.Set); !ok {
-			set = new(change.Set)
-			if json.Unmarshal(d.Set, set) != nil {
-				return nil
-			}
-		}
+	set := d.Set // smaller than the whole one, and kept for as long as the session is open
+	if set == nil {
+		set = d.Full
+	}
+	if set == nil {
+		return nil
 	}
 	c := l.changes[set.ID]
 	if c == nil {
@@ -153,7 +151,7 @@ func (l *ledger) change(e agent.Event) *changeView {
 		l.changes[set.ID] = c
 		l.order = append(l.order, set.ID)
 	}
-	if d.State == agent.ChangeApplied && c.state != agent.ChangeApplied {
+	if d.State == change.Applied && c.state != change.Applied {
 		c.seq = e.Seq
 	}
 	c.set, c.state = set, d.State
@@ -174,7 +172,7 @@ func (l *ledger) point(id string) *checkpointView {
 func (l *ledger) applied() []*changeView {
 	var out []*changeView
 	for _, id := range l.order {
-		if c := l.changes[id]; c.state == agent.ChangeApplied {
+		if c := l.changes[id]; c.state == change.Applied {
 			out = append(out, c)
 		}
 	}
@@ -260,21 +258,14 @@ func hydrated(e agent.Event, whole func(*change.Set) (*change.Set, error)) agent
 		return e
 	}
 	d, ok := value[agent.ChangeData](e)
-	if !ok {
+	if !ok || d.Set == nil {
 		return e
 	}
-	packed := new(change.Set)
-	if json.Unmarshal(d.Set, packed) != nil {
-		return e
-	}
-	full, err := whole(packed)
+	full, err := whole(d.Set)
 	if err != nil {
 		return e
 	}
-	if d.Set, err = json.Marshal(full); err != nil {
-		return e
-	}
-	d.Value, d.Stored = full, full
+	d.Set, d.Full = full, full
 	if data, err := json.Marshal(d); err == nil {
 		e.Data, e.Value = data, d
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 	"github.com/pillion-dev/pillion/tools"
-	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
@@ -224,8 +223,8 @@ func (l *mcpLender) question(r permission.Request) string {
 	if r.Why != "" {
 		b.WriteString("\n" + terminal.Clean(r.Why))
 	}
-	set, ok := r.Subject.(*change.Set)
-	if !ok {
+	set := r.Change
+	if set == nil {
 		return b.String()
 	}
 	if c := set.Diagnostics; c != nil {

@@ -246,7 +246,7 @@ func TestARestoreIsTrueAtEveryStep(t *testing.T) {
 				t.Errorf("%s: taken back to %q, conversation at %q", step, l.current(), l.reverted)
 			}
 			for _, c := range l.changes {
-				if c.state != agent.ChangeApplied && c.state != agent.ChangeFailed {
+				if c.state != change.Applied && c.state != change.Failed {
 					t.Errorf("%s: a change is still %s", step, c.state)
 				}
 			}

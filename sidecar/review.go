@@ -281,9 +281,8 @@ func markdown(b *strings.Builder) func(agent.Event) error {
 			}
 		case agent.EventChange:
 			d, _ := value[agent.ChangeData](e)
-			var set change.Set
-			if d.State == agent.ChangeApplied && json.Unmarshal(d.Set, &set) == nil {
-				text := set.Unified(func(p string) string { return p })
+			if d.State == change.Applied && d.Set != nil {
+				text := d.Set.Unified(func(p string) string { return p })
 				b.WriteString("\n```diff\n" + strings.TrimSuffix(text, "\n") + "\n```\n")
 			}
 		case agent.EventTurn:

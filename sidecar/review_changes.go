@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools/change"
@@ -27,7 +26,7 @@ func (s *Server) changeList(_ context.Context, es *editorSession, _ *protocol.Ch
 	out := &protocol.ChangeListResponse{Changes: []protocol.ChangeInfo{}}
 	s.reviewer(es).read(func(l *ledger) {
 		for _, id := range l.order {
-			if c := l.changes[id]; c.state != agent.ChangeWriting {
+			if c := l.changes[id]; c.state != change.Writing {
 				out.Changes = append(out.Changes, changeInfo(c))
 			}
 		}

@@ -42,7 +42,7 @@ func (r *reviewer) find(id string, hunks []string) (c changeView, meant []string
 			err = errNotFound{fmt.Sprintf("no change %q in this session; _pillion/change/list shows them", id)}
 			return
 		}
-		if have.state != agent.ChangeApplied {
+		if have.state != change.Applied {
 			err = rpc.InvalidParams("changeSet: %s was %s, not applied", id, have.state)
 			return
 		}
@@ -172,16 +172,16 @@ func (r *reviewer) write(ctx context.Context, j job) (*checkpoint.Plan, error) {
 			r.mark(p, j)
 			return p, nil
 		}
-		r.session.RecordChange(j.call, agent.ChangeWriting, p.Set)
+		r.session.RecordChange(j.call, change.Writing, p.Set)
 		done, err := r.files.Apply(ctx, p.Set)
 		if err != nil {
-			r.session.RecordChange(j.call, agent.ChangeFailed, p.Set)
+			r.session.RecordChange(j.call, change.Failed, p.Set)
 			if try < tries && ctx.Err() == nil && moved(err) {
 				continue
 			}
 			return nil, err
 		}
-		r.session.RecordChange(j.call, agent.ChangeApplied, done)
+		r.session.RecordChange(j.call, change.Applied, done)
 		r.mark(p, j)
 		return p, nil
 	}

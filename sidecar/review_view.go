@@ -27,10 +27,10 @@ func (v *view) showChange(e agent.Event, replay bool) {
 		e.Value = d // a stored one is decoded once; its set can be long
 	}
 	c := v.takeLedger(e)
-	if c == nil || c.state == agent.ChangeWriting {
+	if c == nil || c.state == change.Writing {
 		return
 	}
-	if e.Type == agent.EventChange && c.set.Source != change.ByPerson && !(replay && c.state == agent.ChangeProposed) {
+	if e.Type == agent.EventChange && c.set.Source != change.ByPerson && !(replay && c.state == change.Proposed) {
 		v.showDiff(e, c)
 	}
 	if !replay {
@@ -68,17 +68,17 @@ func (v *view) has(call string) bool {
 func (v *view) putDiff(e agent.Event, c *changeView, id, task string) {
 	set := c.set
 	if d, ok := value[agent.ChangeData](e); ok {
-		if fresh, ok := d.Value.(*change.Set); ok {
-			set = fresh
+		if d.Full != nil {
+			set = d.Full
 		} else if whole, err := v.es.server.whole(set); err == nil {
 			set = whole
 		}
 	}
-	if c.state == agent.ChangeProposed && setSize(set) > maxCardDiff {
+	if c.state == change.Proposed && setSize(set) > maxCardDiff {
 		return // the question that follows shows it; twice would only make the person wait
 	}
 	diffs := diffContent(set)
-	if text := diagnosticsText(set); text != "" && c.state == agent.ChangeProposed {
+	if text := diagnosticsText(set); text != "" && c.state == change.Proposed {
 		diffs = append(diffs, textContent(text)) // an answer that comes later than the question is seen all the same
 	}
 	v.mu.Lock()

@@ -12,7 +12,6 @@ import (
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/lspbridge"
-	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
@@ -84,8 +83,8 @@ func TestServersSpeakInSessions(t *testing.T) {
 	}
 	if len(d.asked) != 2 || !strings.Contains(d.asked[0].Title, "tidy") {
 		t.Errorf("asked %+v", d.asked)
-	} else if set, ok := d.asked[0].Subject.(*change.Set); !ok || set.Files[0].New != "two\n" {
-		t.Errorf("asked about %+v", d.asked[0].Subject)
+	} else if set := d.asked[0].Change; set == nil || set.Files[0].New != "two\n" {
+		t.Errorf("asked about %+v", d.asked[0].Change)
 	}
 	if err := s.Events(t.Context(), 1<<40, func(agent.Event) error { return nil }); err != nil { // hands out what waits
 		t.Error(err)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,16 +15,13 @@ import (
 // keepAsked puts down the contents of a change that the person is asked about, beside the question: it survives the
 // process from then on.
 func (e *Editors) keepAsked(r permission.Request) {
-	set, ok := r.Subject.(*change.Set)
 	all, _ := e.all(r.SessionID)
-	if !ok || e.Pack == nil || len(all) == 0 {
+	if r.Change == nil || e.Pack == nil || len(all) == 0 {
 		return
 	}
 	if live, ok := all[0].o.Runtime.Session(r.SessionID); ok {
 		go func() {
-			if text, err := json.Marshal(e.Pack(set)); err == nil {
-				live.RecordAsk(agent.AskData{ID: r.ID, CallID: r.CallID, Permission: r.Permission, Patterns: r.Patterns, Set: text})
-			}
+			live.RecordAsk(agent.AskData{ID: r.ID, CallID: r.CallID, Permission: r.Permission, Patterns: r.Patterns, Set: e.Pack(r.Change)})
 		}()
 	}
 }
@@ -65,7 +61,7 @@ func (es *editorSession) askOnceMore(ctx context.Context, u *unanswered) {
 		es.lost(ctx, u, fmt.Sprintf("The change “%s”%s waited for your decision when this session was cut off, and no longer fits: %v. Nothing was written; ask for it anew.", u.set.Title, u.from(), err))
 		return
 	}
-	es.RecordChange(u.ask.CallID, agent.ChangeProposed, set)
+	es.RecordChange(u.ask.CallID, change.Proposed, set)
 	done := es.Waiting(u.ask.CallID)
 	defer done()
 	title := set.Title
@@ -73,10 +69,10 @@ func (es *editorSession) askOnceMore(ctx context.Context, u *unanswered) {
 		title = "[" + u.of.Title + "] " + title
 	}
 	reply, err := s.o.Editors.AskPermission(ctx, permission.Request{ID: u.ask.ID, SessionID: es.ID(), CallID: u.ask.CallID, Tool: u.tool.Tool, Permission: u.ask.Permission,
-		Patterns: u.ask.Patterns, Title: title, Why: "it waited for you when this session was cut off; the files were compared again", Subject: set})
+		Patterns: u.ask.Patterns, Title: title, Why: "it waited for you when this session was cut off; the files were compared again", Change: set})
 	if err != nil {
 		if s.ctx.Err() == nil && (ctx.Err() != nil || errors.Is(err, context.Canceled)) { // the person dismissed it; else it stays open
-			es.decided(u, agent.ChangeRejected, set, "cancelled", "The user dismissed the question about this change. Nothing was written.")
+			es.decided(u, change.Rejected, set, "cancelled", "The user dismissed the question about this change. Nothing was written.")
 		}
 		return
 	}
@@ -115,7 +111,10 @@ func rebased(set *change.Set, files Reviewer) (*change.Set, error) {
 
 // carryOut does what the person decided about a change that was offered again.
 func (es *editorSession) carryOut(ctx context.Context, u *unanswered, set *change.Set, reply permission.Reply, r *reviewer) {
-	decisions, _ := reply.Decisions.(change.Decisions)
+	var decisions change.Decisions
+	if reply.Decisions != nil {
+		decisions = *reply.Decisions
+	}
 	if decisions.Default == "" {
 		decisions.Default = change.Accept
 		if reply.Kind == permission.Reject {
@@ -132,27 +131,27 @@ func (es *editorSession) carryOut(ctx context.Context, u *unanswered, set *chang
 	}
 	report := d.Report(func(p string) string { return p })
 	if len(d.Set.Files) == 0 {
-		es.decided(u, agent.ChangeRejected, set, "reject", joinNotes("The user has now rejected this change; nothing was written.", report))
+		es.decided(u, change.Rejected, set, "reject", joinNotes("The user has now rejected this change; nothing was written.", report))
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var written *change.Set
 	err = es.Beside(ctx, func(ctx context.Context) error {
-		es.RecordChange(u.ask.CallID, agent.ChangeWriting, d.Set)
+		es.RecordChange(u.ask.CallID, change.Writing, d.Set)
 		var err error
 		written, err = r.files.Apply(ctx, d.Set)
 		return err
 	})
 	if err != nil {
-		es.decided(u, agent.ChangeFailed, set, "once", "The user accepted this change, but it could not be written: "+err.Error())
+		es.decided(u, change.Failed, set, "once", "The user accepted this change, but it could not be written: "+err.Error())
 		return
 	}
-	es.decided(u, agent.ChangeApplied, written, "once", joinNotes("The user has now accepted this change; it is written.", report))
+	es.decided(u, change.Applied, written, "once", joinNotes("The user has now accepted this change; it is written.", report))
 }
 
 // decided records what became of the question, for people, editors and the model.
-func (es *editorSession) decided(u *unanswered, state agent.ChangeState, set *change.Set, reply, words string) {
+func (es *editorSession) decided(u *unanswered, state change.State, set *change.Set, reply, words string) {
 	ctx := context.WithoutCancel(es.server.ctx)
 	es.RecordChange(u.ask.CallID, state, set)
 	u.ask.Reply = reply
@@ -160,7 +159,7 @@ func (es *editorSession) decided(u *unanswered, state agent.ChangeState, set *ch
 	if u.tool.CallID != "" {
 		t := u.tool
 		t.Status, t.Error, t.ErrorKind, t.Output, t.Metadata = agent.ToolCompleted, "", "", words, nil
-		if state != agent.ChangeApplied {
+		if state != change.Applied {
 			t.Status, t.Error, t.ErrorKind, t.Output = agent.ToolError, words, "rejected", ""
 		}
 		es.RecordTool(t)

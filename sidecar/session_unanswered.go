@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -48,11 +47,8 @@ func (o *openAsks) take(e agent.Event) {
 	if o.ended[d.ID] {
 		return
 	}
-	var set *change.Set
-	if len(d.Set) > 0 {
-		set, _ = decodeSet(agent.ChangeData{Set: d.Set})
-		d.Set = nil
-	}
+	set := d.Set
+	d.Set = nil
 	i := slices.IndexFunc(o.list, is)
 	if i < 0 {
 		i = len(o.list)
@@ -90,8 +86,8 @@ func (es *editorSession) unanswered(ctx context.Context) ([]*unanswered, error) 
 			}
 			at := [2]string{d.Session, d.CallID}
 			latest[at] = nil
-			if d.State == agent.ChangeProposed || d.State == agent.ChangeFailed {
-				latest[at], _ = decodeSet(d)
+			if d.State == change.Proposed || d.State == change.Failed {
+				latest[at] = d.Whole()
 			}
 			for _, u := range children {
 				if u.of.ID == d.Session && u.ask.CallID == d.CallID {
@@ -171,16 +167,4 @@ func (es *editorSession) unansweredBelow(ctx context.Context, own openAsks) ([]*
 		out = append(out, its.list...)
 	}
 	return out, nil
-}
-
-// decodeSet is the set of a change event, fresh or stored.
-func decodeSet(d agent.ChangeData) (*change.Set, error) {
-	if set, ok := d.Value.(*change.Set); ok {
-		return set, nil
-	}
-	set := new(change.Set)
-	if err := json.Unmarshal(d.Set, set); err != nil {
-		return nil, err
-	}
-	return set, nil
 }

@@ -223,7 +223,7 @@ func (c *counting) tool(data []byte) {
 // change follows a set through its states. A sub-agent's is told in two sessions and counts where it is met first.
 func (c *counting) change(data []byte) {
 	var d struct {
-		State agent.ChangeState
+		State change.State
 		Set   struct {
 			ID     string
 			Source change.Source
@@ -243,9 +243,9 @@ func (c *counting) change(data []byte) {
 		c.sets[d.Set.ID] = s
 	}
 	switch d.State {
-	case agent.ChangeProposed, agent.ChangeRejected:
+	case change.Proposed, change.Rejected:
 		s.proposed = max(s.proposed, n)
-	case agent.ChangeApplied:
+	case change.Applied:
 		s.applied = n
 		s.proposed = max(s.proposed, n) // it may have been written without a question
 	}

@@ -34,10 +34,9 @@ func week(t testing.TB, st *store.Store, end time.Time, sessions int) {
 			st.Append(id, store.Event{Seq: seq, Time: at, Type: string(typ), Data: data})
 		}
 		model := fmt.Sprintf("local/m%d", i%2)
-		set := change.Set{ID: "set_" + id, Files: []change.File{{Path: "/x.go", Hunks: []change.Hunk{{ID: "1"}, {ID: "2"}, {ID: "3"}, {ID: "4"}}}}}
-		asked, _ := json.Marshal(set)
-		set.Files[0].Hunks = set.Files[0].Hunks[:3]
-		written, _ := json.Marshal(set)
+		hunks := []change.Hunk{{ID: "1"}, {ID: "2"}, {ID: "3"}, {ID: "4"}}
+		asked := &change.Set{ID: "set_" + id, Files: []change.File{{Path: "/x.go", Hunks: hunks}}}
+		written := &change.Set{ID: asked.ID, Files: []change.File{{Path: "/x.go", Hunks: hunks[:3]}}}
 		for range 2 {
 			add(agent.EventPrompt, agent.PromptData{MessageID: "u"})
 			for step := range 8 {
@@ -54,11 +53,11 @@ func week(t testing.TB, st *store.Store, end time.Time, sessions int) {
 			add(agent.EventText, agent.TextData{MessageID: "m", Text: "done"})
 			add(agent.EventTurn, agent.TurnData{Stop: agent.TurnEnd})
 		}
-		add(agent.EventChange, agent.ChangeData{State: agent.ChangeProposed, Set: asked})
-		add(agent.EventChange, agent.ChangeData{State: agent.ChangeWriting, Set: written})
-		add(agent.EventChange, agent.ChangeData{State: agent.ChangeApplied, Set: written})
-		add(agent.EventReview, agent.ReviewData{ChangeSet: set.ID, Undone: []string{"1", "2"}})
-		add(agent.EventReview, agent.ReviewData{ChangeSet: set.ID, Again: []string{"2"}})
+		add(agent.EventChange, agent.ChangeData{State: change.Proposed, Set: asked})
+		add(agent.EventChange, agent.ChangeData{State: change.Writing, Set: written})
+		add(agent.EventChange, agent.ChangeData{State: change.Applied, Set: written})
+		add(agent.EventReview, agent.ReviewData{ChangeSet: asked.ID, Undone: []string{"1", "2"}})
+		add(agent.EventReview, agent.ReviewData{ChangeSet: asked.ID, Again: []string{"2"}})
 		for seq < 100 {
 			add(agent.EventText, agent.TextData{MessageID: "m", Text: "more"})
 		}

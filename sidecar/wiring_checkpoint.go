@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"time"
@@ -14,19 +13,15 @@ import (
 )
 
 // pack is a change set as the store keeps it: its texts are contents beside the sessions.
-func (a *app) pack(state agent.ChangeState, set any) any {
-	s, ok := set.(*change.Set)
-	if !ok {
-		return set
-	}
+func (a *app) pack(state change.State, set *change.Set) *change.Set {
 	a.prune.Do(a.pruneContents)
-	return packed(a.blobs, state, s)
+	return packed(a.blobs, state, set)
 }
 
 // packed keeps nothing yet of what is only proposed: the person waits for the question, and it may be another text in
 // the end. Its hunks are in the event.
-func packed(b *checkpoint.Blobs, state agent.ChangeState, s *change.Set) *change.Set {
-	if state == agent.ChangeProposed {
+func packed(b *checkpoint.Blobs, state change.State, s *change.Set) *change.Set {
+	if state == change.Proposed {
 		return checkpoint.Outline(s)
 	}
 	return b.Pack(s)
@@ -34,15 +29,11 @@ func packed(b *checkpoint.Blobs, state agent.ChangeState, s *change.Set) *change
 
 // settle says what became of a change set that was being written when a process died. The journal has ended it one way
 // or the other by then.
-func (a *app) settle(ctx context.Context, s agent.SessionInfo, raw json.RawMessage) agent.ChangeState {
+func (a *app) settle(ctx context.Context, s agent.SessionInfo, packed *change.Set) change.State {
 	a.recoverOnce(ctx)
-	packed := new(change.Set)
-	if json.Unmarshal(raw, packed) != nil {
-		return agent.ChangeFailed
-	}
 	set, err := a.blobs.Load(packed)
 	if err != nil {
-		return agent.ChangeFailed
+		return change.Failed
 	}
 	for _, f := range set.Files {
 		path := f.Path
@@ -52,16 +43,16 @@ func (a *app) settle(ctx context.Context, s agent.SessionInfo, raw json.RawMessa
 		if f.Encoding == change.Link {
 			target, err := os.Readlink(path)
 			if (err == nil) != (f.Kind != change.Delete) || err == nil && target != f.New {
-				return agent.ChangeFailed
+				return change.Failed
 			}
 			continue
 		}
 		now, err := files.Open(path, nil)
 		if err != nil || now.Exists != (f.Kind != change.Delete) || now.Exists && now.Text != f.New && "\ufeff"+now.Text != f.New {
-			return agent.ChangeFailed
+			return change.Failed
 		}
 	}
-	return agent.ChangeApplied
+	return change.Applied
 }
 
 // pruneEvery is how often old contents are looked for.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -64,7 +63,7 @@ func (w *commandWatch) Before(ctx context.Context, run builtin.CommandRun) func(
 		set := w.set(run, changes, w.told(ctx, top, seq), unsaved)
 		if set.Uncaught = uncaught; len(set.Files) > 0 {
 			_ = s.Beside(ctx, func(context.Context) error {
-				s.RecordChange(run.CallID, agent.ChangeApplied, set)
+				s.RecordChange(run.CallID, change.Applied, set)
 				return nil
 			})
 		}
@@ -92,11 +91,10 @@ func (w *commandWatch) told(ctx context.Context, s *agent.Session, seq int64) ma
 			return nil
 		}
 		d, ok := value[agent.ChangeData](e)
-		packed := new(change.Set)
-		if !ok || d.State != agent.ChangeApplied || json.Unmarshal(d.Set, packed) != nil {
+		if !ok || d.State != change.Applied || d.Set == nil {
 			return nil
 		}
-		set, err := w.whole(packed)
+		set, err := w.whole(d.Set)
 		if err != nil {
 			return nil
 		}

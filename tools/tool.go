@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
@@ -80,9 +81,9 @@ type Update struct {
 	Title     string         `json:"title,omitempty"`
 	Metadata  map[string]any `json:"metadata,omitempty"` // merged key by key
 	Locations []Location     `json:"locations,omitempty"`
-	// Changes is a *change.Set for the card's diff, ChangeState where it stands: proposed, applied, rejected, failed.
-	Changes     any    `json:"-"`
-	ChangeState string `json:"-"`
+	// Change is the change set that the call proposes or has made, ChangeState where it stands; nil: no news of one.
+	Change      *change.Set  `json:"-"`
+	ChangeState change.State `json:"-"`
 }
 
 // Location is a place the call reads or changes, so an editor can follow. Line counts from 1; 0 is the whole file.

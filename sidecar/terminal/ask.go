@@ -32,7 +32,7 @@ func (t *Terminal) AskPermission(ctx context.Context, r permission.Request) (per
 	if err := ctx.Err(); err != nil {
 		return permission.Reply{}, err
 	}
-	set, _ := r.Subject.(*change.Set)
+	set := r.Change
 	began := t.Now()
 	defer func() {
 		t.mu.Lock()
@@ -227,7 +227,7 @@ func (t *Terminal) askSet(ctx context.Context, r permission.Request, set *change
 		t.stopping = r.CallID
 		t.mu.Unlock()
 	}
-	reply.Decisions = d
+	reply.Decisions = &d
 	return reply, nil
 }
 

@@ -11,7 +11,7 @@ import (
 
 // outcome is what became of a change set.
 type outcome struct {
-	state agent.ChangeState
+	state change.State
 	set   *change.Set
 }
 
@@ -25,7 +25,7 @@ func (o outcome) count(s *Summary) {
 		}
 		s.Changes = append(s.Changes, c)
 	}
-	if o.state != agent.ChangeApplied {
+	if o.state != change.Applied {
 		return
 	}
 	if d := o.set.Diagnostics; d == nil || d.Certainty == change.Pending || d.Certainty == change.Unavailable {
@@ -46,7 +46,7 @@ func (t *Terminal) Result(s Summary) {
 	applied, refused := 0, 0
 	seen := map[string]bool{}
 	for _, c := range s.Changes {
-		if c.State == string(agent.ChangeApplied) {
+		if c.State == string(change.Applied) {
 			if !seen[c.Path] {
 				applied++
 			}

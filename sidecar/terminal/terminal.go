@@ -291,14 +291,8 @@ func (t *Terminal) tool(d agent.ToolData) {
 }
 
 func (t *Terminal) change(d agent.ChangeData) {
-	set, ok := d.Value.(*change.Set)
-	if !ok {
-		set = &change.Set{}
-		if json.Unmarshal(d.Set, set) != nil {
-			return
-		}
-	}
-	if d.State == agent.ChangeProposed || d.State == agent.ChangeWriting {
+	set := d.Whole()
+	if set == nil || d.State == change.Proposed || d.State == change.Writing {
 		return // AskPermission shows it, or it is applied at once
 	}
 	if !t.shown[set.ID] {

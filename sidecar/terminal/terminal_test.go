@@ -54,12 +54,15 @@ func ask(t *testing.T, keys string, lines ...string) (permission.Reply, string, 
 	t.Helper()
 	var out bytes.Buffer
 	term := New(Options{Out: &out, Cwd: "/p", Approve: Ask, Keys: &script{keys: keys, lines: lines}})
-	r, err := term.AskPermission(context.Background(), permission.Request{CallID: "call", Permission: "edit", Patterns: []string{"a.go"}, Always: []string{"*"}, Subject: twoHunks()})
+	r, err := term.AskPermission(context.Background(), permission.Request{CallID: "call", Permission: "edit", Patterns: []string{"a.go"}, Always: []string{"*"}, Change: twoHunks()})
 	return r, out.String(), err
 }
 
 func verdicts(r permission.Reply) string {
-	d, _ := r.Decisions.(change.Decisions)
+	d := r.Decisions
+	if d == nil {
+		d = new(change.Decisions)
+	}
 	return string(d.Hunks["h1"].Verdict) + " " + string(d.Hunks["h2"].Verdict)
 }
 
@@ -90,7 +93,7 @@ func TestQuittingIsStopping(t *testing.T) {
 	for keys, want := range map[string]agent.StopReason{"q": agent.TurnCancelled, "yq": agent.TurnCancelled, "nn": agent.TurnEnd} {
 		var out bytes.Buffer
 		term := New(Options{Out: &out, Approve: Ask, Keys: &script{keys: keys}})
-		if _, err := term.AskPermission(context.Background(), permission.Request{Permission: "edit", Subject: twoHunks()}); err != nil {
+		if _, err := term.AskPermission(context.Background(), permission.Request{Permission: "edit", Change: twoHunks()}); err != nil {
 			t.Fatal(err)
 		}
 		term.Event(agent.Event{Type: agent.EventNotice, Value: agent.NoticeData{Level: "info", Text: "Say how to go on."}})
@@ -109,7 +112,7 @@ func TestCommentGoesWithItsHunk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := r.Decisions.(change.Decisions)
+	d := r.Decisions
 	if h := d.Hunks["h1"]; h.Verdict != change.Reject || h.Comment != "use the constant" {
 		t.Errorf("%+v", h)
 	}
@@ -118,11 +121,11 @@ func TestCommentGoesWithItsHunk(t *testing.T) {
 func TestEditedTextIsTheDecision(t *testing.T) {
 	var out bytes.Buffer
 	term := New(Options{Out: &out, Approve: Ask, Keys: &script{keys: "ey"}, Editor: []string{"sh", "-c", `printf 'mine\n' > "$0"`}})
-	r, err := term.AskPermission(context.Background(), permission.Request{Permission: "edit", Always: []string{"*"}, Subject: twoHunks()})
+	r, err := term.AskPermission(context.Background(), permission.Request{Permission: "edit", Always: []string{"*"}, Change: twoHunks()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := r.Decisions.(change.Decisions).Hunks["h1"]
+	h := r.Decisions.Hunks["h1"]
 	if h.Verdict != change.Replace || h.NewText != "mine\n" {
 		t.Errorf("%+v", h)
 	}
@@ -141,7 +144,7 @@ func TestNobodyToAskAppliesNothingButShowsTheDiff(t *testing.T) {
 	for _, approve := range []Approve{Ask, None, All} {
 		var out bytes.Buffer
 		term := New(Options{Out: &out, Approve: approve})
-		r, err := term.AskPermission(context.Background(), permission.Request{Permission: "edit", Subject: twoHunks()})
+		r, err := term.AskPermission(context.Background(), permission.Request{Permission: "edit", Change: twoHunks()})
 		want := permission.Reject
 		if approve == All {
 			want = permission.Once
@@ -232,7 +235,7 @@ func TestAFileThatMovesIsAskedAboutAsSuch(t *testing.T) {
 		{Path: "c", Kind: change.Delete, Hunks: []change.Hunk{{ID: "2"}}},
 		{Path: "d", Kind: change.Create, New: "y\n", Hunks: []change.Hunk{{ID: "3", NewStart: 1, NewLines: 1, NewText: "y\n"}}},
 	}}
-	if _, err := term.AskPermission(context.Background(), permission.Request{Permission: "edit", Subject: set}); err != nil {
+	if _, err := term.AskPermission(context.Background(), permission.Request{Permission: "edit", Change: set}); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(out.String(), "@@ -0,0 +0,0 @@") {
@@ -271,8 +274,8 @@ func TestTheSummaryCountsOnlyWhatWasChecked(t *testing.T) {
 		for _, set := range sets {
 			early := *set
 			early.Diagnostics = nil // it is applied before its problems are known, and told again then
-			term.Event(agent.Event{Type: agent.EventChange, Value: agent.ChangeData{State: agent.ChangeApplied, Value: &early}})
-			term.Event(agent.Event{Type: agent.EventChange, Value: agent.ChangeData{State: agent.ChangeApplied, Value: set}})
+			term.Event(agent.Event{Type: agent.EventChange, Value: agent.ChangeData{State: change.Applied, Full: &early}})
+			term.Event(agent.Event{Type: agent.EventChange, Value: agent.ChangeData{State: change.Applied, Full: set}})
 		}
 		term.Result(term.Summary())
 		if !strings.HasSuffix(out.String(), want) {
@@ -288,7 +291,7 @@ func TestACancelledTurnEndsItsQuestion(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	term := New(Options{Out: &bytes.Buffer{}, Approve: Ask, Keys: &script{keys: "y"}})
-	if _, err := term.AskPermission(ctx, permission.Request{Subject: twoHunks()}); !errors.Is(err, context.Canceled) {
+	if _, err := term.AskPermission(ctx, permission.Request{Change: twoHunks()}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

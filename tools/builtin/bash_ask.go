@@ -148,7 +148,7 @@ func firstLine(command string) string {
 // callsRequest is the ask for the programs themselves.
 func callsRequest(a *shell.Analysis) permission.Request {
 	r := permission.Request{
-		Permission: "bash", Title: shell.Visible(a.Command), Why: a.Why, Subject: a,
+		Permission: "bash", Title: shell.Visible(a.Command), Why: a.Why,
 		MustAsk: a.Opaque || len(a.Protected) > 0,
 	}
 	add := func(list *[]string, s string) {

@@ -194,7 +194,7 @@ func (e Env) askInput(ctx context.Context, call *tools.Call, j *shell.Background
 	}
 	pattern := strings.TrimSpace(j.Command.Text) + " < " + strings.TrimRight(text, "\r\n")
 	r := permission.Request{
-		Permission: inputAsked, Patterns: []string{pattern}, Named: true, MustAsk: len(a.Protected) > 0, Subject: a,
+		Permission: inputAsked, Patterns: []string{pattern}, Named: true, MustAsk: len(a.Protected) > 0,
 		Title: "Type into " + j.ID + " (" + j.Line() + "): " + shell.Visible(text),
 		Why:   "a running program may do anything with what is typed into it",
 		Metadata: map[string]any{

@@ -115,41 +115,41 @@ func (e Env) propose(ctx context.Context, call *tools.Call, p proposal) (tools.R
 	r := e.request(set, p)
 	stop := func() {}
 	if asks(ctx, call, r) { // a rule that allows or denies waits for nothing
-		e.show(call, set, "proposed")
+		e.show(call, set, change.Proposed)
 		set, stop = e.check(ctx, call, set)
-		r.Subject = set
+		r.Change = set
 	}
 	reply, err := askReply(ctx, call, r)
 	stop()
 	if err != nil {
-		state := "failed"
+		state := change.Failed
 		if errors.Is(err, permission.ErrRejected) || errors.Is(err, permission.ErrDenied) {
-			state = "rejected"
+			state = change.Rejected
 		}
 		e.show(call, set, state)
 		return tools.Result{}, err
 	}
 	d, err := decide(set, reply)
 	if err != nil {
-		e.show(call, set, "failed")
+		e.show(call, set, change.Failed)
 		return tools.Result{}, err
 	}
 	if len(d.Set.Files) == 0 {
-		e.show(call, set, "rejected")
+		e.show(call, set, change.Rejected)
 		return tools.Result{}, rejected(d, e.rel)
 	}
 	done, err := e.carryOut(ctx, d, p, func(set *change.Set) {
-		call.Report(tools.Update{Changes: set, ChangeState: "writing"})
+		call.Report(tools.Update{Change: set, ChangeState: change.Writing})
 	})
 	if err != nil {
-		e.show(call, set, "failed")
+		e.show(call, set, change.Failed)
 		return tools.Result{}, err
 	}
-	e.show(call, done.set, "applied")
+	e.show(call, done.set, change.Applied)
 	delta := e.settle(ctx, done.set)
 	if delta != nil {
 		done.set = with(done.set, diagnostics(delta))
-		e.show(call, done.set, "applied")
+		e.show(call, done.set, change.Applied)
 	}
 	return e.result(p, d, done, delta), nil
 }
@@ -219,7 +219,7 @@ func (e Env) names(s *change.Set) string {
 
 // request asks for every path, both ends of a rename, as named and as resolved.
 func (e Env) request(set *change.Set, p proposal) permission.Request {
-	r := permission.Request{Permission: "edit", Always: []string{"*"}, Subject: set, Title: "Edit " + set.Title, Followable: true}
+	r := permission.Request{Permission: "edit", Always: []string{"*"}, Change: set, Title: "Edit " + set.Title, Followable: true}
 	add := func(path, real string) {
 		r.Patterns = append(r.Patterns, e.patterns(path, real)...)
 		r.Also = append(r.Also, filepath.ToSlash(path))
@@ -271,16 +271,8 @@ func asks(ctx context.Context, call *tools.Call, r permission.Request) bool {
 // decide reads the person's answer. What it does not understand is not a yes.
 func decide(set *change.Set, reply permission.Reply) (*change.Decided, error) {
 	var d change.Decisions
-	switch x := reply.Decisions.(type) {
-	case nil:
-	case change.Decisions:
-		d = x
-	case *change.Decisions:
-		if x != nil {
-			d = *x
-		}
-	default:
-		return nil, fmt.Errorf("the answer to change set %s is a %T; nothing was written", set.ID, x)
+	if reply.Decisions != nil {
+		d = *reply.Decisions
 	}
 	out, err := set.Decide(d)
 	if err != nil {

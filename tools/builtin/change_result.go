@@ -10,8 +10,8 @@ import (
 )
 
 // show puts the set, and where it stands, on the call's card.
-func (e Env) show(call *tools.Call, set *change.Set, state string) {
-	call.Report(tools.Update{Title: set.Title, Metadata: e.metadata(set, nil), Locations: locations(set), Changes: set, ChangeState: state})
+func (e Env) show(call *tools.Call, set *change.Set, state change.State) {
+	call.Report(tools.Update{Title: set.Title, Metadata: e.metadata(set, nil), Locations: locations(set), Change: set, ChangeState: state})
 }
 
 // locations are the places an editor may follow: each file at its first hunk.

@@ -163,8 +163,8 @@ func TestPathSwappedForALinkWhileAsking(t *testing.T) {
 }
 
 func TestAnswerThatIsNotUnderstoodIsNoYes(t *testing.T) {
-	for _, d := range []any{"yes", change.Decisions{Hunks: map[string]change.Decision{"9.9": {Verdict: change.Accept}}}} {
-		b := newBench(t, func(permission.Request) (permission.Reply, error) { return permission.Reply{Decisions: d}, nil })
+	for _, d := range []change.Decisions{{Default: "yes"}, {Hunks: map[string]change.Decision{"9.9": {Verdict: change.Accept}}}, {Hunks: map[string]change.Decision{"1.1": {Verdict: "yes"}}}} {
+		b := newBench(t, func(permission.Request) (permission.Reply, error) { return permission.Reply{Decisions: &d}, nil })
 		if _, err := b.call(Write(b.env), `{"filePath":"a","content":"x"}`); err == nil {
 			t.Errorf("%v was taken for a yes", d)
 		}
@@ -221,8 +221,8 @@ func TestCardShowsHowItStands(t *testing.T) {
 	}
 	var states []string
 	for _, u := range b.updates {
-		set := u.Changes.(*change.Set)
-		s := u.ChangeState
+		set := u.Change
+		s := string(u.ChangeState)
 		if set.Diagnostics != nil {
 			s += fmt.Sprint("+", len(set.Diagnostics.Introduced))
 		}
@@ -265,7 +265,7 @@ func TestR18TheQuestionDoesNotWaitForASlowServer(t *testing.T) {
 		var ended bool
 		var checks int
 		b = newBench(t, func(r permission.Request) (permission.Reply, error) {
-			if d := r.Subject.(*change.Set).Diagnostics; d == nil || d.Certainty != change.Pending || time.Since(start) > 2*time.Second {
+			if d := r.Change.Diagnostics; d == nil || d.Certainty != change.Pending || time.Since(start) > 2*time.Second {
 				t.Errorf("asked after %v with %+v", time.Since(start), d)
 			}
 			time.Sleep(10 * time.Second) // the person thinks; the clock is synctest's
@@ -277,7 +277,7 @@ func TestR18TheQuestionDoesNotWaitForASlowServer(t *testing.T) {
 		}
 		late := false
 		for _, u := range b.updates {
-			d := u.Changes.(*change.Set).Diagnostics
+			d := u.Change.Diagnostics
 			late = late || u.ChangeState == "proposed" && d != nil && d.Certainty == change.Fresh && len(d.Fixed) == 2
 		}
 		if !late {
@@ -385,7 +385,7 @@ func TestUndoThroughEnv(t *testing.T) {
 	if _, err := b.call(Write(b.env), `{"filePath":"a","content":"one\n2\n3\n4\nfive\n"}`); err != nil {
 		t.Fatal(err)
 	}
-	set := b.updates[len(b.updates)-1].Changes.(*change.Set)
+	set := b.updates[len(b.updates)-1].Change
 	b.put("a", "one\n2\nmine\n4\nfive\n")
 	undo, err := set.Undo("u", []string{"1.1"}, b.env.Present)
 	if err != nil {

@@ -228,7 +228,7 @@ func (s *scenario) AskPermission(_ context.Context, r permission.Request) (permi
 		line += " (" + r.Why + ")"
 	}
 	s.asks = append(s.asks, s.plain(line))
-	if set, ok := r.Subject.(*change.Set); ok && set.Diagnostics != nil {
+	if set := r.Change; set != nil && set.Diagnostics != nil {
 		d := set.Diagnostics
 		s.asks = append(s.asks, fmt.Sprintf("  %s: introduces %d, fixes %d", d.Certainty, len(d.Introduced), len(d.Fixed)))
 	}
@@ -241,7 +241,7 @@ func (s *scenario) AskPermission(_ context.Context, r permission.Request) (permi
 		if err := json.Unmarshal([]byte(answer), &d); err != nil {
 			return permission.Reply{}, err
 		}
-		return permission.Reply{Kind: permission.Once, Decisions: d}, nil
+		return permission.Reply{Kind: permission.Once, Decisions: &d}, nil
 	}
 	kind, words, _ := strings.Cut(answer, " ")
 	return permission.Reply{Kind: permission.ReplyKind(kind), Message: words}, nil

@@ -9,6 +9,8 @@ package permission
 import (
 	"context"
 	"errors"
+
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // Action is what a rule says.
@@ -65,7 +67,8 @@ type Request struct {
 	// allow it; Pillion's own defaults were not made with it in mind.
 	Added    bool           `json:"added,omitempty"`
 	Metadata map[string]any `json:"metadata,omitempty"`
-	Subject  any            `json:"-"` // what is decided: *change.Set for edits, *shell.Analysis for commands
+	// Change is the proposal that an edit asks about; nil for everything else.
+	Change *change.Set `json:"-"`
 }
 
 // AskIf says which rules may make a request ask.
@@ -101,12 +104,13 @@ const (
 
 // Reply is the answer to a Request.
 type Reply struct {
-	Kind      ReplyKind
-	Scope     Scope  // with Always; empty is ScopeSession
-	Message   string // with Reject: words for the model
-	Decisions any    // change.Decisions for edits; nil accepts the whole
-	Asked     bool   // a person answered (false: a rule did)
-	Granted   bool   // not asked, because of a remembered "always"
+	Kind    ReplyKind
+	Scope   Scope  // with Always; empty is ScopeSession
+	Message string // with Reject: words for the model
+	// Decisions are the person's, hunk by hunk, on Request.Change; nil accepts or rejects the whole, as Kind says.
+	Decisions *change.Decisions
+	Asked     bool // a person answered (false: a rule did)
+	Granted   bool // not asked, because of a remembered "always"
 }
 
 // Asker is the person. It returns the context's error when the question dies with its turn.

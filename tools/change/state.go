@@ -1,0 +1,13 @@
+package change
+
+// State is where a change set stands. The values are stored in the event log and sent to editors.
+type State string
+
+// The states of a change set, in the order in which it passes them; the last three are final.
+const (
+	Proposed State = "proposed" // shown, and not decided
+	Writing  State = "writing"  // decided; stored before the first file is written, so that a crash leaves a trace
+	Applied  State = "applied"
+	Rejected State = "rejected" // by a person or by a rule; nothing was written
+	Failed   State = "failed"   // nothing was written, and nobody said no
+)
