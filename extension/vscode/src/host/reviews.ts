@@ -58,7 +58,7 @@ export class Reviews implements vscode.Disposable {
       command("rejectAll", () => this.#rejectAll()),
       command("lookAgain", (uri) => this.#current(uri)?.review.again()),
       command("openAll", () => this.#openAll()),
-      command("later", (uri) => this.#later(this.#current(uri)?.review)),
+      command("later", (uri) => this.#close(this.#current(uri)?.review)),
     ];
     void closeTabs(proposalTabs()); // left over from before a restart: their texts are gone
   }
@@ -134,7 +134,7 @@ export class Reviews implements vscode.Disposable {
       selection: new vscode.Range(line, 0, line, 0),
       override: true,
     } satisfies DiffOptions);
-    if (review.over) await closeTabs(this.#tabsOf(review)); // answered while it opened
+    if (review.over) await this.#close(review); // answered while it opened
     this.#context();
   }
 
@@ -219,8 +219,11 @@ export class Reviews implements vscode.Disposable {
     this.#lenses.refresh();
   }
 
-  /** Closes a proposal undecided. What was typed this moment is kept first: VS Code would ask whether to save it. */
-  async #later(review: Review | undefined): Promise<void> {
+  /**
+   * Closes a proposal's tabs, decided or not. A rejection and every keystroke leave its document unsaved for a moment, and
+   * VS Code asks whether to save what is closed unsaved: so it is saved (into memory) first.
+   */
+  async #close(review: Review | undefined): Promise<void> {
     const own = new Set(review?.files.map((f) => f.right.toString()));
     for (const d of vscode.workspace.textDocuments) if (d.isDirty && own.has(d.uri.toString())) await keep(d);
     await closeTabs(this.#tabsOf(review));
@@ -281,7 +284,7 @@ export class Reviews implements vscode.Disposable {
       if (own.length > 0) this.#own.set(approval.meta.changeSet, own);
     }
     for (const f of review.files) this.#problems.delete(f.right);
-    await closeTabs(this.#tabsOf(review));
+    await this.#close(review);
     review.dispose();
     this.#context();
   }

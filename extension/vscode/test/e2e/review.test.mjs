@@ -57,6 +57,55 @@ test("by keyboard: accept, reject, next; the edited right side is what is writte
   await p.onDisk("a.txt", long.replace("line 2\n", "LINE 2 edited\n").replace("line 18\n", ""));
 });
 
+/** Closing a proposal must ask nothing: the window is watched for a dialog until the turn is over. */
+async function quietEnd(p, name, wanted) {
+  const dialog = p.page.locator(".monaco-dialog-box");
+  await Promise.race([p.tab("Pillion proposes").waitFor({ state: "detached" }), dialog.waitFor()]);
+  assert.equal(await dialog.count(), 0, "closing the proposal asked something");
+  await p.page.locator('.statusbar-item[aria-label="Pillion"]').waitFor(); // the turn is over: the model has heard the decision
+  assert.equal(await p.page.locator(".tab.dirty").count(), 0);
+  await p.onDisk(name, wanted);
+}
+
+test("a review that ends in a Reject closes without a question: one hunk, several, after typing", async (t) => {
+  const p = await w.open(t, { "a.txt": long, "b.txt": long });
+  const one = long.replace("line 2\n", "LINE 2\n");
+  await proposed(p, [read("a.txt"), write("a.txt", one)]); // a change that is rejected whole ends the turn: the model says no more
+  await p.reject(0).click();
+  await quietEnd(p, "a.txt", long);
+  await proposed(p);
+  await p.accept(0).click();
+  await p.lens("Accepted").waitFor();
+  await p.reject(1).click(); // 0 is the one of the hunk that is accepted
+  await p.lens("Rejected").waitFor();
+  await p.reject(1).click();
+  await quietEnd(p, "a.txt", one);
+  assert.match(told(), /LINE 10/, "the model hears which lines were rejected");
+  // what was typed into a hunk goes with its rejection, and the tab is no dirtier for it
+  await p.bench.openFile("b.txt");
+  await p.ask([read("b.txt"), write("b.txt", one)]);
+  await p.lens("Accept").waitFor();
+  await p.page.locator(".editor.modified .view-line", { hasText: "LINE" }).first().click();
+  await p.page.keyboard.press("End");
+  await p.page.keyboard.type(" mine");
+  await p.reject(0).click();
+  await quietEnd(p, "b.txt", long);
+});
+
+test("a whole file and all files end in a Reject without a question", async (t) => {
+  const p = await w.open(t, { "a.txt": long, "b.txt": long });
+  await proposed(p, [read("a.txt"), write("a.txt", changed)]);
+  await p.lens("Reject file").click();
+  await quietEnd(p, "a.txt", long);
+  await proposed(p, [read("a.txt"), write("a.txt", changed)]);
+  await p.page.locator(".editor.modified .view-line", { hasText: "LINE" }).first().click();
+  await p.page.keyboard.press("End");
+  await p.page.keyboard.type("x");
+  await p.bench.command("Pillion: Reject All…");
+  await p.page.keyboard.press("Enter");
+  await quietEnd(p, "a.txt", long);
+});
+
 test("the built-in arrow rejects; undo takes that back; closing means later", async (t) => {
   const p = await w.open(t, { "a.txt": long });
   await proposed(p);

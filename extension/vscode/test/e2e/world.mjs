@@ -12,7 +12,7 @@ import { installation, launchBrowser, newContext, startServer, Workbench } from 
 
 export const binary = process.env.PILLION_BIN ?? join(root, "bin", "pillion");
 /** How long anything may take: a busy machine is slow, not wrong. */
-const patience = 60_000; // ms
+const patience = Number(process.env.PILLION_PATIENCE ?? 60_000); // ms
 /** How often a test may be run until it passes: PILLION_ONCE is for finding out which ones need that. */
 const tries = process.env.PILLION_ONCE ? 1 : 3;
 
