@@ -25,9 +25,9 @@ const (
 	optionReject  = "reject"
 )
 
-// askPermission asks the person in the editor. There is no limit; the question ends with its turn, or with the
+// AskPermission asks the person in the editor. There is no limit; the question ends with its turn, or with the
 // connection. Whatever goes wrong, the answer is no.
-func (s *Server) askPermission(ctx context.Context, session string, r permission.Request) (permission.Reply, error) {
+func (s *Server) AskPermission(ctx context.Context, session string, r permission.Request) (permission.Reply, error) {
 	set := r.Change
 	if err := s.shown(ctx, session); err != nil {
 		return permission.Reply{}, err
@@ -39,7 +39,7 @@ func (s *Server) askPermission(ctx context.Context, session string, r permission
 	request := protocol.RequestPermissionRequest{SessionID: session, ToolCall: s.permissionCall(session, kid, r, set), Options: permissionOptions(r)}
 	defer s.asked.hold(session, set)()
 	var answer protocol.RequestPermissionResponse
-	if err := s.call(ctx, protocol.MethodSessionRequestPermission, request, &answer); err != nil {
+	if err := s.editor.Call(ctx, protocol.MethodSessionRequestPermission, request, &answer); err != nil {
 		if ctx.Err() != nil {
 			return permission.Reply{}, ctx.Err()
 		}

@@ -1,22 +1,13 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"slices"
-	"time"
-
-	"go.lsp.dev/jsonrpc2"
 
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
-// dataTimeout limits every question to an editor that a program answers, not a person.
-const dataTimeout = 10 * time.Second
-
-// client is what the editor said about itself in initialize. Nothing that is not announced here is ever called.
-type client struct {
+// Client is what an editor said about itself in initialize. Methods that it did not announce are never called.
+type Client struct {
 	name, version string
 	caps          protocol.ClientCapabilities
 	pillion       protocol.Capabilities // zero for a generic ACP editor
@@ -24,8 +15,9 @@ type client struct {
 	trusted       *bool // what it says about its folders (workspace trust); nil: nothing
 }
 
-func newClient(p protocol.InitializeRequest) *client {
-	c := &client{}
+// NewClient reads an initialize request.
+func NewClient(p protocol.InitializeRequest) *Client {
+	c := &Client{}
 	if p.ClientInfo != nil {
 		c.name, c.version = p.ClientInfo.Name, p.ClientInfo.Version
 	}
@@ -49,59 +41,34 @@ func newClient(p protocol.InitializeRequest) *client {
 }
 
 // does reports whether the editor answers a _pillion method.
-func (c *client) does(method string) bool { return slices.Contains(c.pillion.Methods, method) }
+func (c *Client) does(method string) bool { return slices.Contains(c.pillion.Methods, method) }
 
 // liveBuffers: the editor tells what it has open.
-func (c *client) liveBuffers() bool { return c.pillion.Buffers }
+func (c *Client) liveBuffers() bool { return c.pillion.Buffers }
 
-func (c *client) readsFiles() bool {
+func (c *Client) readsFiles() bool {
 	return c.caps.Fs != nil && c.caps.Fs.ReadTextFile && !c.quirks.readsDisk
 }
 
-func (c *client) writesFiles() bool {
+func (c *Client) writesFiles() bool {
 	return c.readsFiles() && c.caps.Fs.WriteTextFile && !c.quirks.overwritesBuffers
 }
 
-func (c *client) asksForms() bool {
+func (c *Client) asksForms() bool {
 	return c.caps.Elicitation != nil && c.caps.Elicitation.Form != nil
 }
 
-func (c *client) showsNotices() bool { return c.caps.Session != nil && c.caps.Session.Notices != nil }
+func (c *Client) showsNotices() bool { return c.caps.Session != nil && c.caps.Session.Notices != nil }
 
-// errNoAnswer: the editor did not answer in time.
-var errNoAnswer = errors.New("the editor did not answer in time")
-
-// ask calls the editor for data, within dataTimeout.
-func (s *Server) ask(ctx context.Context, method string, params, result any) error {
-	limited, cancel := context.WithTimeout(ctx, s.dataLimit)
-	defer cancel()
-	err := s.call(limited, method, params, result)
-	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%s: %w (%s)", method, errNoAnswer, s.dataLimit)
-	}
-	return err
-}
-
-// call asks the editor without a limit of its own: for what a person answers. The answer is checked against its type.
-func (s *Server) call(ctx context.Context, method string, params, result any) error {
-	var raw rawMessage
-	if err := s.wire.peer.Call(ctx, method, params, &raw); err != nil {
-		var answer *jsonrpc2.Error
-		if ctx.Err() == nil && !errors.As(err, &answer) {
-			// Not an answer: the connection is ending. Who asked must find that out, not a failed question.
-			select {
-			case <-s.ctx.Done():
-			case <-ctx.Done():
-			case <-time.After(dataTimeout):
-			}
-		}
-		return err
-	}
-	if result == nil {
+// trustIn reads _meta.pillion.trusted; nil when the editor says nothing.
+func trustIn(meta map[string]any) *bool {
+	tree, ok := meta["pillion"].(map[string]any)
+	if !ok {
 		return nil
 	}
-	if err := protocol.Decode(raw, result); err != nil {
-		return fmt.Errorf("the editor's answer to %s is malformed: %w", method, err)
+	said, ok := tree["trusted"].(bool)
+	if !ok {
+		return nil
 	}
-	return nil
+	return &said
 }

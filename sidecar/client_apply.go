@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/pillion-dev/pillion/sidecar/protocol"
@@ -13,75 +12,24 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// sessionApplier writes where the session's editor shows it.
-type sessionApplier struct {
-	e       *Editors
-	session string
-	disk    Applier
-}
-
-// Apply implements Applier: open documents through the editor, everything else through the disk.
-func (a sessionApplier) Apply(ctx context.Context, set *change.Set) error {
-	all, session := a.e.all(a.session)
-	switch len(all) {
-	case 0:
-		return a.disk.Apply(ctx, set)
-	case 1:
-	default:
-		return a.applyMany(ctx, all, session, set)
-	}
-	s := all[0]
-	c := s.currentClient()
-	switch {
-	case c.liveBuffers() && c.does(protocol.MethodPillionWorkspaceApplyEdit):
-		return s.applyEdit(ctx, session, set, a.disk)
-	case c.writesFiles():
-		return s.writeFiles(ctx, session, set, a.disk)
-	case c.readsFiles():
-		// It shows what is unsaved but cannot write: guard against it, then the disk.
-		for _, f := range set.Files {
-			if err := s.guard(ctx, session, f); err != nil {
-				return err
-			}
-		}
-		if err := a.disk.Apply(ctx, set); err != nil {
-			return err
-		}
-		s.wroteDisk(set)
-		return nil
-	}
-	return a.disk.Apply(ctx, set)
-}
-
-// split takes the files apart that belong to the editor.
-func split(set *change.Set, theirs func(change.File) bool) (editor, disk *change.Set) {
-	e, d := *set, *set
-	e.Files, d.Files = nil, nil
-	for _, f := range set.Files {
-		if theirs(f) {
-			e.Files = append(e.Files, f)
-		} else {
-			d.Files = append(d.Files, f)
-		}
-	}
-	return &e, &d
-}
+// liveWriter writes through an editor that reports its buffers: one versioned workspace edit.
+type liveWriter struct{ ed *Editor }
 
 // applyEdit applies what is open as one versioned workspace edit. Nothing of the set is written when the editor refuses;
 // when the disk fails after it, the edit is taken back.
-func (s *Server) applyEdit(ctx context.Context, session string, set *change.Set, disk Applier) error {
+func (w liveWriter) applyEdit(ctx context.Context, session string, set *change.Set, disk Applier) error {
 	open, rest := split(set, func(f change.File) bool {
-		_, ok := s.o.Buffers.Buffer(f.Path)
+		_, ok := w.ed.Buffers.Buffer(f.Path)
 		return ok && f.Kind != change.Create
 	})
 	if len(open.Files) == 0 {
 		return disk.Apply(ctx, rest)
 	}
-	edit, err := s.workspaceEdit(open)
+	edit, err := w.workspaceEdit(open)
 	if err != nil {
 		return err
 	}
-	if err := s.sendEdit(ctx, session, open, edit); err != nil {
+	if err := w.sendEdit(ctx, session, open, edit); err != nil {
 		return err
 	}
 	if len(rest.Files) == 0 {
@@ -89,13 +37,13 @@ func (s *Server) applyEdit(ctx context.Context, session string, set *change.Set,
 	}
 	if err := disk.Apply(ctx, rest); err != nil {
 		back, berr := open.Undo(open.ID+"-back", nil, func(path string) (string, bool) {
-			b, ok := s.o.Buffers.Buffer(path)
+			b, ok := w.ed.Buffers.Buffer(path)
 			return b.Text, ok
 		})
 		if berr == nil {
 			var e protocol.WorkspaceEdit
-			if e, berr = s.workspaceEdit(back); berr == nil {
-				berr = s.sendEdit(context.WithoutCancel(ctx), session, back, e)
+			if e, berr = w.workspaceEdit(back); berr == nil {
+				berr = w.sendEdit(context.WithoutCancel(ctx), session, back, e)
 			}
 		}
 		if berr != nil {
@@ -106,15 +54,15 @@ func (s *Server) applyEdit(ctx context.Context, session string, set *change.Set,
 	return nil
 }
 
-func (s *Server) sendEdit(ctx context.Context, session string, set *change.Set, edit protocol.WorkspaceEdit) error {
+func (w liveWriter) sendEdit(ctx context.Context, session string, set *change.Set, edit protocol.WorkspaceEdit) error {
 	label := set.Title
 	if label == "" {
 		label = "Pillion"
 	}
 	var got protocol.ApplyEditResponse
-	err := s.ask(ctx, protocol.MethodPillionWorkspaceApplyEdit, protocol.ApplyEditRequest{SessionID: session, ChangeSet: set.ID, Label: label, Edit: edit}, &got)
+	err := w.ed.Ask(ctx, protocol.MethodPillionWorkspaceApplyEdit, protocol.ApplyEditRequest{SessionID: session, ChangeSet: set.ID, Label: label, Edit: edit}, &got)
 	if err != nil {
-		return s.unsure(set, err)
+		return w.unsure(set, err)
 	}
 	if !got.Applied {
 		reason := got.FailureReason
@@ -127,21 +75,21 @@ func (s *Server) sendEdit(ctx context.Context, session string, set *change.Set, 
 		if f.Kind != change.Edit {
 			continue
 		}
-		uri := s.o.Buffers.uri(f.Path)
+		uri := w.ed.Buffers.uri(f.Path)
 		if want, ok := got.Sha256[uri]; ok && want != hash(f.New) {
 			return &tools.Error{Kind: "changed", Message: fmt.Sprintf("the editor applied the edit to %s, but its text is not what was sent (a formatter, perhaps); read it again", f.Path)}
 		}
 		if v, ok := got.Versions[uri]; ok {
-			s.o.Buffers.applied(f.Path, f.New, v)
+			w.ed.Buffers.applied(f.Path, f.New, v)
 		}
 	}
 	return nil
 }
 
 // unsure is what an edit that was never answered means: look at the buffers to know.
-func (s *Server) unsure(set *change.Set, err error) error {
+func (w liveWriter) unsure(set *change.Set, err error) error {
 	for _, f := range set.Files {
-		if b, ok := s.o.Buffers.Buffer(f.Path); ok && b.Text != f.Old {
+		if b, ok := w.ed.Buffers.Buffer(f.Path); ok && b.Text != f.Old {
 			return &tools.Error{Kind: "unknown", Err: err, Message: fmt.Sprintf("%v; %s has changed since, perhaps by this edit. Read it again", err, f.Path)}
 		}
 	}
@@ -149,17 +97,17 @@ func (s *Server) unsure(set *change.Set, err error) error {
 }
 
 // workspaceEdit is a change set in LSP's shape, checked against the buffers as they are now.
-func (s *Server) workspaceEdit(set *change.Set) (protocol.WorkspaceEdit, error) {
+func (w liveWriter) workspaceEdit(set *change.Set) (protocol.WorkspaceEdit, error) {
 	edit := protocol.WorkspaceEdit{DocumentChanges: []protocol.DocumentChange{}}
 	add := func(kind string, value any) {
 		edit.DocumentChanges = append(edit.DocumentChanges, protocol.DocumentChange{Kind: kind, Value: value})
 	}
 	for _, f := range set.Files {
-		b, ok := s.o.Buffers.Buffer(f.Path)
+		b, ok := w.ed.Buffers.Buffer(f.Path)
 		if ok && b.Text != f.Old {
 			return edit, &tools.Error{Kind: "stale", Message: fmt.Sprintf("%s changed in the editor while this edit was being made; nothing was written. Read it again, then edit", f.Path)}
 		}
-		uri := s.o.Buffers.uri(f.Path)
+		uri := w.ed.Buffers.uri(f.Path)
 		switch f.Kind {
 		case change.Delete:
 			add("delete", &protocol.DeleteFile{URI: uri})
@@ -213,35 +161,4 @@ func textEdits(f change.File) []protocol.TextEdit {
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
-}
-
-func fileChanges(set *change.Set) []protocol.FileChange {
-	out := []protocol.FileChange{}
-	parts := excerpted(set)
-	for i, f := range set.Files {
-		x := protocol.FileChange{Excerpt: parts[i], URI: pathURI(f.Path), Kind: string(f.Kind), BaseVersion: f.BaseBuffer, BaseSha256: f.BaseHash, Hunks: []protocol.Hunk{}}
-		if f.NewPath != "" {
-			x.NewURI = pathURI(f.NewPath)
-		}
-		for _, h := range f.Hunks {
-			x.Hunks = append(x.Hunks, protocol.Hunk{ID: h.ID, OldStart: int64(h.OldStart), OldLines: int64(h.OldLines), NewStart: int64(h.NewStart), NewLines: int64(h.NewLines)})
-		}
-		out = append(out, x)
-	}
-	return out
-}
-
-func changeDiagnostics(set *change.Set) *protocol.ChangeDiagnostics {
-	d := set.Diagnostics
-	if d == nil {
-		return nil
-	}
-	problems := func(list []change.Problem) []protocol.Problem {
-		out := []protocol.Problem{}
-		for _, p := range list {
-			out = append(out, protocol.Problem{Path: filepath.Clean(p.Path), Line: int64(p.Line), Column: int64(p.Column), Severity: p.Severity, Source: p.Source, Code: p.Code, Message: p.Message})
-		}
-		return out
-	}
-	return &protocol.ChangeDiagnostics{Certainty: string(d.Certainty), Reason: d.Reason, Introduced: problems(d.Introduced), Fixed: problems(d.Fixed), Unchanged: int64(d.Unchanged)}
 }

@@ -13,80 +13,93 @@ import (
 // later included. The first answer counts; the others are told.
 type openAsk struct {
 	session string
-	put     func(s *Server) // asks one editor
+	put     func(ed *Editor) // asks one editor
 
 	mu    sync.Mutex
-	asked []*Server // guarded by mu
+	asked []*Editor // guarded by mu
 }
 
 // offer puts the question to an editor, once.
-func (q *openAsk) offer(s *Server) {
+func (q *openAsk) offer(ed *Editor) {
 	q.mu.Lock()
-	again := slices.Contains(q.asked, s)
+	again := slices.Contains(q.asked, ed)
 	if !again {
-		q.asked = append(q.asked, s)
+		q.asked = append(q.asked, ed)
 	}
 	q.mu.Unlock()
 	if !again {
-		q.put(s)
+		q.put(ed)
 	}
 }
 
-// offer puts what waits for the person in a session to an editor that has just opened it.
-func (e *Editors) offer(session string, s *Server) {
-	e.mu.Lock()
-	var waiting []*openAsk
-	for _, q := range e.asks {
+// questions are those that wait for a person now.
+type questions struct {
+	mu   sync.Mutex
+	open []*openAsk // guarded by mu
+}
+
+func (x *questions) add(q *openAsk) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.open = append(x.open, q)
+}
+
+func (x *questions) remove(q *openAsk) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.open = slices.DeleteFunc(x.open, func(o *openAsk) bool { return o == q })
+}
+
+func (x *questions) of(session string) (waiting []*openAsk) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, q := range x.open {
 		if q.session == session {
 			waiting = append(waiting, q)
 		}
 	}
-	e.mu.Unlock()
-	for _, q := range waiting {
-		q.offer(s)
-	}
+	return waiting
 }
 
-func (e *Editors) closeAsk(q *openAsk) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.asks = slices.DeleteFunc(slices.Clone(e.asks), func(x *openAsk) bool { return x == q })
+// offer puts what waits for the person in a session to an editor that has just opened it.
+func (r *Registry) offer(session string, ed *Editor) {
+	for _, q := range r.questions.of(session) {
+		q.offer(ed)
+	}
 }
 
 // askAll asks every editor of a session by ask and takes the first answer; verdict says it to the others. An editor
 // that goes away, or cannot ask, leaves the question to the rest.
-func askAll[T any](ctx context.Context, e *Editors, session string, ask func(ctx context.Context, s *Server, session string) (T, error), verdict func(T) string) (T, error) {
+func askAll[T any](ctx context.Context, r *Registry, session string, ask func(ctx context.Context, ed *Editor, session string) (T, error), verdict func(T) string) (T, error) {
 	type answer struct {
-		from *Server
+		from *Editor
 		v    T
 		err  error
 	}
 	var none T
-	all, known := e.all(session)
+	all, known := r.all(session)
 	if len(all) == 0 {
 		return none, errNoEditor
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	answers := make(chan answer)
-	q := &openAsk{session: known, put: func(s *Server) {
+	q := &openAsk{session: known, put: func(ed *Editor) {
 		go func() {
-			v, err := ask(ctx, s, known)
+			v, err := ask(ctx, ed, known)
 			select {
-			case answers <- answer{s, v, err}:
+			case answers <- answer{ed, v, err}:
 			case <-ctx.Done():
 			}
 		}()
 	}}
-	e.mu.Lock()
-	e.asks = append(slices.Clone(e.asks), q)
-	e.mu.Unlock()
-	defer e.closeAsk(q)
-	all, _ = e.all(session) // anew: one that came meanwhile has not seen it among those that wait
-	for _, s := range all {
-		q.offer(s)
+	r.questions.add(q)
+	defer r.questions.remove(q)
+	all, _ = r.all(session) // anew: one that came meanwhile has not seen it among those that wait
+	for _, ed := range all {
+		q.offer(ed)
 	}
-	var out []*Server // who has given up
+	var out []*Editor // who has given up
 	for {
 		var a answer
 		select {
@@ -95,10 +108,10 @@ func askAll[T any](ctx context.Context, e *Editors, session string, ask func(ctx
 			return none, ctx.Err()
 		}
 		var cannot *permission.RejectedError
-		gone := a.from.ctx.Err() != nil
+		gone := a.from.Gone()
 		if gone || errors.As(a.err, &cannot) || errors.Is(a.err, errCannotAsk) {
 			out = append(out, a.from)
-			if e.others(q, out) {
+			if r.others(q, out) {
 				continue
 			}
 			if gone {
@@ -108,11 +121,11 @@ func askAll[T any](ctx context.Context, e *Editors, session string, ask func(ctx
 		}
 		if a.err == nil {
 			q.mu.Lock()
-			others := slices.DeleteFunc(slices.Clone(q.asked), func(s *Server) bool { return s == a.from || slices.Contains(out, s) })
+			others := slices.DeleteFunc(slices.Clone(q.asked), func(ed *Editor) bool { return ed == a.from || slices.Contains(out, ed) })
 			q.mu.Unlock()
 			cancel() // before they are told: the request is withdrawn first
-			for _, s := range others {
-				s.tellDecided(known, verdict(a.v))
+			for _, ed := range others {
+				ed.Person.AnsweredElsewhere(known, verdict(a.v))
 			}
 		}
 		return a.v, a.err
@@ -120,21 +133,14 @@ func askAll[T any](ctx context.Context, e *Editors, session string, ask func(ctx
 }
 
 // others reports whether an editor still has the question, or gets it as soon as it has opened the session.
-func (e *Editors) others(q *openAsk, out []*Server) bool {
-	left := func(s *Server) bool { return !slices.Contains(out, s) && s.ctx.Err() == nil }
+func (r *Registry) others(q *openAsk, out []*Editor) bool {
+	left := func(ed *Editor) bool { return !slices.Contains(out, ed) && !ed.Gone() }
 	q.mu.Lock()
 	asked := slices.ContainsFunc(q.asked, left)
 	q.mu.Unlock()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return asked || e.coming[q.session] > 0 || slices.ContainsFunc(e.bound[q.session], left)
-}
-
-// tellDecided says to an editor that another one was first.
-func (s *Server) tellDecided(session, verdict string) {
-	if es := s.lookup(session); es != nil {
-		es.view.notice("info", "Another window of this session decided first: "+verdict+". A decision made here at the same moment does not count.")
-	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return asked || r.coming[q.session] > 0 || slices.ContainsFunc(r.bound[q.session], left)
 }
 
 // errCannotAsk: an editor cannot put a question to the person.

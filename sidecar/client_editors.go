@@ -7,105 +7,98 @@ import (
 	"sync"
 
 	"github.com/pillion-dev/pillion/tools"
-	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// Applier writes an accepted change set; it has builtin.Applier's shape.
-type Applier interface {
-	Apply(ctx context.Context, set *change.Set) error
+// Sessions is what the registry must know of the sessions that run.
+type Sessions interface {
+	// Parent is the session that started a sub-agent's; empty for one that a person started.
+	Parent(session string) string
+	// Remember stores what an approval request is about, so that it outlives the process. It does not wait.
+	Remember(r permission.Request)
 }
 
-// Editors know which editor has which session open. They are the person as the agent sees one: questions and
-// permission requests go to the session's editor, and so do reads and writes of what it has open. A sub-agent's
-// session belongs to the editor of the session it was started from.
+// Registry knows which editor has which session open. To the agent it is the person: questions and permission requests
+// go to the session's editors, and so do reads and writes of what they have open. A sub-agent's session belongs to the
+// editors of the session it was started from.
 //
-//	editors := NewEditors()
-//	rt := agent.New(agent.Options{Asker: editors, Questions: editors, Tools: func(…) {
-//		env.Buffers = editors.Files(info.ID)
-//		env.Applier = editors.Applier(info.ID, disk{env})
+//	registry := NewRegistry()
+//	rt := agent.New(agent.Options{Asker: registry, Questions: registry, Tools: func(…) {
+//		env.Buffers = registry.Files(info.ID)
+//		env.Applier = registry.Applier(info.ID, disk{env})
 //	}})
-//	NewServer(ServerOptions{Runtime: rt, Editors: editors, …})
-type Editors struct {
-	// Pack makes a change set small enough to be kept, its contents beside the sessions; nil: sets are kept as they are.
-	Pack func(*change.Set) *change.Set
+//	registry.Follow(sessions{rt})
+type Registry struct {
+	questions questions // what waits for the person
+	decisions decisions
 
-	mu      sync.Mutex
-	servers map[*Server]bool         // false: it is about to go; guarded by mu
-	bound   map[string][]*Server     // by session, the one that opened it first; guarded by mu
-	coming  map[string]int           // editors that open a session and are not bound yet; guarded by mu
-	ends    map[string]chan struct{} // sessions that end with their last editor, closed when they have; guarded by mu
-	asks    []*openAsk               // what waits for the person; guarded by mu; replaced, never changed in place
-	decide  map[string]*sync.Mutex   // by session: held while somebody decides about its changes; guarded by mu
+	mu       sync.Mutex
+	sessions Sessions                 // guarded by mu; nil until Follow
+	editors  map[*Editor]bool         // false: it is about to go; guarded by mu
+	bound    map[string][]*Editor     // by session, the one that opened it first; guarded by mu
+	coming   map[string]int           // editors that open a session and are not bound yet; guarded by mu
+	ends     map[string]chan struct{} // sessions that end with their last editor, closed when they have; guarded by mu
 }
 
 var (
-	_ permission.Asker = (*Editors)(nil)
-	_ tools.Questioner = (*Editors)(nil)
+	_ permission.Asker = (*Registry)(nil)
+	_ tools.Questioner = (*Registry)(nil)
 )
 
 // NewEditors knows no editor yet.
-func NewEditors() *Editors {
-	return &Editors{servers: map[*Server]bool{}, bound: map[string][]*Server{}, coming: map[string]int{}, ends: map[string]chan struct{}{}}
+func NewRegistry() *Registry {
+	return &Registry{editors: map[*Editor]bool{}, bound: map[string][]*Editor{}, coming: map[string]int{}, ends: map[string]chan struct{}{}}
 }
 
-// deciding keeps decisions about a session's changes apart, whichever editors they come from.
-func (e *Editors) deciding(session string) *sync.Mutex {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.decide == nil {
-		e.decide = map[string]*sync.Mutex{}
-	}
-	m := e.decide[session]
-	if m == nil {
-		m = new(sync.Mutex)
-		e.decide[session] = m
-	}
-	return m
+// Follow says whose sessions these are.
+func (r *Registry) Follow(s Sessions) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sessions = s
 }
 
-func (e *Editors) attach(s *Server) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.servers[s] = true
+func (r *Registry) attach(ed *Editor) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.editors[ed] = true
 }
 
-func (e *Editors) detach(s *Server) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.servers, s)
-	for id := range e.bound {
-		e.drop(id, s)
+func (r *Registry) detach(ed *Editor) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.editors, ed)
+	for id := range r.bound {
+		r.drop(id, ed)
 	}
 }
 
 // bind reports whether the editor has the session from now on; one that is about to go does not.
-func (e *Editors) bind(session string, s *Server) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.servers[s] {
+func (r *Registry) bind(session string, ed *Editor) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.editors[ed] {
 		return false
 	}
-	if !slices.Contains(e.bound[session], s) {
-		e.bound[session] = append(slices.Clip(e.bound[session]), s)
-		e.moved(session)
+	if !slices.Contains(r.bound[session], ed) {
+		r.bound[session] = append(slices.Clip(r.bound[session]), ed)
+		r.moved(session)
 	}
 	return true
 }
 
 // enter keeps a session in memory while an editor opens it, until entered. One that is just ending is waited for:
 // it is opened anew then.
-func (e *Editors) enter(ctx context.Context, session string) error {
+func (r *Registry) enter(ctx context.Context, session string) error {
 	for {
-		e.mu.Lock()
-		end := e.ends[session]
+		r.mu.Lock()
+		end := r.ends[session]
 		if end == nil {
-			e.coming[session]++
-			e.mu.Unlock()
+			r.coming[session]++
+			r.mu.Unlock()
 			return nil
 		}
-		e.mu.Unlock()
+		r.mu.Unlock()
 		select {
 		case <-end:
 		case <-ctx.Done():
@@ -115,57 +108,57 @@ func (e *Editors) enter(ctx context.Context, session string) error {
 }
 
 // entered ends enter. last: nobody has the session open, so that it ends.
-func (e *Editors) entered(session string) (last bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.coming[session]--; e.coming[session] <= 0 {
-		delete(e.coming, session)
+func (r *Registry) entered(session string) (last bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.coming[session]--; r.coming[session] <= 0 {
+		delete(r.coming, session)
 	}
-	return !e.wanted(session)
+	return !r.wanted(session)
 }
 
 // wanted reports whether an editor has a session open, or is opening it; else it ends now, until ended. mu is held.
-func (e *Editors) wanted(session string) bool {
-	if len(e.bound[session]) > 0 || e.coming[session] > 0 {
+func (r *Registry) wanted(session string) bool {
+	if len(r.bound[session]) > 0 || r.coming[session] > 0 {
 		return true
 	}
-	e.end(session)
+	r.end(session)
 	return false
 }
 
 // end keeps editors from opening a session until ended. mu is held.
-func (e *Editors) end(session string) {
-	if e.ends[session] == nil {
-		e.ends[session] = make(chan struct{})
+func (r *Registry) end(session string) {
+	if r.ends[session] == nil {
+		r.ends[session] = make(chan struct{})
 	}
 }
 
 // ending keeps editors from opening a session until ended.
-func (e *Editors) ending(session string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.end(session)
+func (r *Registry) ending(session string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.end(session)
 }
 
 // ended says that a session is out of memory.
-func (e *Editors) ended(session string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if end := e.ends[session]; end != nil {
-		delete(e.ends, session)
+func (r *Registry) ended(session string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if end := r.ends[session]; end != nil {
+		delete(r.ends, session)
 		close(end)
 	}
 }
 
 // retire says that an editor is about to go. last are the sessions that end with it.
-func (e *Editors) retire(s *Server) (last map[string]bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.servers[s] = false
+func (r *Registry) retire(ed *Editor) (last map[string]bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.editors[ed] = false
 	last = map[string]bool{}
-	for id, all := range e.bound {
-		if len(all) == 1 && all[0] == s && e.coming[id] == 0 {
-			e.end(id)
+	for id, all := range r.bound {
+		if len(all) == 1 && all[0] == ed && r.coming[id] == 0 {
+			r.end(id)
 			last[id] = true
 		}
 	}
@@ -173,43 +166,39 @@ func (e *Editors) retire(s *Server) (last map[string]bool) {
 }
 
 // moved lets a session's editors know that another came or went. mu is held.
-func (e *Editors) moved(session string) {
-	for _, s := range e.bound[session] {
-		go func() {
-			if es := s.lookup(session); es != nil {
-				es.poke()
-			}
-		}()
+func (r *Registry) moved(session string) {
+	for _, ed := range r.bound[session] {
+		go ed.Person.ReadersChanged(session)
 	}
 }
 
 // unbind reports whether other editors still have the session open. If not it ends now: call ended when it has.
-func (e *Editors) unbind(session string, s *Server) (others bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.drop(session, s)
-	return e.wanted(session)
+func (r *Registry) unbind(session string, ed *Editor) (others bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.drop(session, ed)
+	return r.wanted(session)
 }
 
 // drop takes an editor off a session. mu is held.
-func (e *Editors) drop(session string, s *Server) {
-	left := slices.DeleteFunc(slices.Clone(e.bound[session]), func(x *Server) bool { return x == s })
+func (r *Registry) drop(session string, ed *Editor) {
+	left := slices.DeleteFunc(slices.Clone(r.bound[session]), func(x *Editor) bool { return x == ed })
 	if len(left) == 0 {
-		delete(e.bound, session)
+		delete(r.bound, session)
 		return
 	}
-	changed := len(left) != len(e.bound[session])
-	e.bound[session] = left
+	changed := len(left) != len(r.bound[session])
+	r.bound[session] = left
 	if changed {
-		e.moved(session)
+		r.moved(session)
 	}
 }
 
 // readers is how many editors have a session open.
-func (e *Editors) readers(session string) int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return len(e.bound[session])
+func (r *Registry) readers(session string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.bound[session])
 }
 
 // errNoEditor: nobody can be asked. It fails closed.
@@ -219,8 +208,8 @@ var errNoEditor = errors.New("no editor is connected to this session, so nobody 
 const maxParents = 16
 
 // of finds the first editor of a session, and the session it knows: the session itself or the one that started it.
-func (e *Editors) of(session string) (*Server, string, bool) {
-	all, session := e.all(session)
+func (r *Registry) of(session string) (*Editor, string, bool) {
+	all, session := r.all(session)
 	if len(all) == 0 {
 		return nil, "", false
 	}
@@ -228,37 +217,32 @@ func (e *Editors) of(session string) (*Server, string, bool) {
 }
 
 // all finds every editor of a session, and the session they know.
-func (e *Editors) all(session string) ([]*Server, string) {
-	e.mu.Lock()
-	var any *Server
-	for s := range e.servers {
-		any = s
-	}
-	e.mu.Unlock()
+func (r *Registry) all(session string) ([]*Editor, string) {
+	r.mu.Lock()
+	sessions := r.sessions
+	r.mu.Unlock()
 	for range maxParents {
-		e.mu.Lock()
-		all := e.bound[session]
-		e.mu.Unlock()
+		r.mu.Lock()
+		all := r.bound[session]
+		r.mu.Unlock()
 		if len(all) > 0 {
 			return all, session
 		}
-		if any == nil {
+		if sessions == nil {
 			break
 		}
-		live, ok := any.o.Runtime.Session(session)
-		if !ok || live.Info().Parent == "" {
+		if session = sessions.Parent(session); session == "" {
 			break
 		}
-		session = live.Info().Parent
 	}
 	return nil, ""
 }
 
 // AskPermission implements permission.Asker.
-func (e *Editors) AskPermission(ctx context.Context, r permission.Request) (permission.Reply, error) {
-	e.keepAsked(r)
-	reply, err := askAll(ctx, e, r.SessionID, func(ctx context.Context, s *Server, session string) (permission.Reply, error) {
-		return s.askPermission(ctx, session, r)
+func (r *Registry) AskPermission(ctx context.Context, q permission.Request) (permission.Reply, error) {
+	r.remember(q)
+	reply, err := askAll(ctx, r, q.SessionID, func(ctx context.Context, ed *Editor, session string) (permission.Reply, error) {
+		return ed.Person.AskPermission(ctx, session, q)
 	}, func(reply permission.Reply) string {
 		if reply.Kind == permission.Reject {
 			return "rejected"
@@ -271,17 +255,67 @@ func (e *Editors) AskPermission(ctx context.Context, r permission.Request) (perm
 	return reply, err
 }
 
+// remember stores what a person is about to be asked. Without an editor nobody is asked.
+func (r *Registry) remember(q permission.Request) {
+	r.mu.Lock()
+	sessions := r.sessions
+	r.mu.Unlock()
+	if all, _ := r.all(q.SessionID); len(all) > 0 && sessions != nil {
+		sessions.Remember(q)
+	}
+}
+
 // AskQuestions implements tools.Questioner.
-func (e *Editors) AskQuestions(ctx context.Context, call *tools.Call, qs []tools.Question) ([][]string, error) {
-	return askAll(ctx, e, call.SessionID, func(ctx context.Context, s *Server, session string) ([][]string, error) {
-		return s.askQuestions(ctx, session, call, qs)
+func (r *Registry) AskQuestions(ctx context.Context, call *tools.Call, qs []tools.Question) ([][]string, error) {
+	return askAll(ctx, r, call.SessionID, func(ctx context.Context, ed *Editor, session string) ([][]string, error) {
+		return ed.Person.AskQuestions(ctx, session, call, qs)
 	}, func([][]string) string { return "answered" })
 }
 
+// Tools are those that a session's editors lend it.
+func (r *Registry) Tools(session string) []tools.Tool {
+	all, _ := r.all(session)
+	var out []tools.Tool
+	for _, ed := range all {
+		out = append(out, ed.tools()...)
+	}
+	return out
+}
+
 // Files are a session's open documents, whichever editor has it open when they are asked for.
-func (e *Editors) Files(session string) files.Buffers { return sessionFiles{e, session} }
+func (r *Registry) Files(session string) files.Buffers { return sessionFiles{r, session} }
 
 // Applier writes a session's changes where its editor shows them, and the rest through disk.
-func (e *Editors) Applier(session string, disk Applier) Applier {
-	return sessionApplier{e, session, disk}
+func (r *Registry) Applier(session string, disk Applier) Applier {
+	return sessionApplier{r, session, disk}
+}
+
+// anyBuffer is a document as any editor shows it: what language servers are told.
+func (r *Registry) anyBuffer(path string) (files.Buffer, bool) {
+	r.mu.Lock()
+	all := make([]*Editor, 0, len(r.editors))
+	for ed := range r.editors {
+		all = append(all, ed)
+	}
+	r.mu.Unlock()
+	return firstDirty(all, func(ed *Editor) (files.Buffer, bool) {
+		if b, ok := ed.Buffers.Buffer(path); ok {
+			return b, true
+		}
+		return ed.docs.knownUnsaved(path)
+	})
+}
+
+// unsaved are the documents whose text is not the disk's, of all editors.
+func (r *Registry) unsaved() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []string
+	for ed := range r.editors {
+		for _, b := range ed.Buffers.Dirty() {
+			out = append(out, b.Path)
+		}
+		out = append(out, ed.docs.unsaved.paths()...)
+	}
+	return out
 }

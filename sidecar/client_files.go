@@ -4,42 +4,38 @@ import (
 	"context"
 	"os"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/files"
 )
 
-// sessionFiles are the open documents of whichever editor has the session.
-type sessionFiles struct {
-	e       *Editors
-	session string
+// documents are the files of one editor as it shows them: from the buffers that it reports, else by asking it.
+type documents struct {
+	ed      *Editor
+	unsaved shown   // unsaved texts the editor was asked for
+	lagging lagging // files the editor has not loaded again since they were written
 }
 
 // maxAsked is the largest file, in bytes, a generic editor is asked about; larger ones are read from the disk.
 const maxAsked = 8 << 20
 
-// Buffer implements files.Buffers. An editor that reports its buffers is answered from memory. A generic one is asked:
-// where its text differs from the disk's, it is a buffer with unsaved changes, and that is what the person sees.
-func (f sessionFiles) Buffer(path string) (files.Buffer, bool) {
-	all, session := f.e.all(f.session)
-	return firstDirty(all, func(s *Server) (files.Buffer, bool) { return s.showsFile(session, path) })
-}
-
-// showsFile is a document as this editor shows it.
-func (s *Server) showsFile(session, path string) (files.Buffer, bool) {
-	c := s.currentClient()
+// file is a document as the editor shows it.
+func (d *documents) file(session, path string) (files.Buffer, bool) {
+	c := d.ed.Client()
 	if c.liveBuffers() {
-		return s.o.Buffers.Buffer(path)
+		return d.ed.Buffers.Buffer(path)
 	}
 	if !c.readsFiles() {
 		return files.Buffer{}, false
 	}
-	return s.asksFile(s.ctx, session, path)
+	return d.asksFile(d.ed.ctx, session, path)
 }
 
 // asksFile asks a generic editor, and remembers what it says.
-func (s *Server) asksFile(ctx context.Context, session, path string) (files.Buffer, bool) {
+func (d *documents) asksFile(ctx context.Context, session, path string) (files.Buffer, bool) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxAsked {
 		return files.Buffer{}, false
@@ -48,31 +44,63 @@ func (s *Server) asksFile(ctx context.Context, session, path string) (files.Buff
 	if err != nil || !utf8.Valid(disk) {
 		return files.Buffer{}, false
 	}
-	text, err := s.shownText(ctx, session, path, string(disk))
+	text, err := d.shownText(ctx, session, path, string(disk))
 	dirty := err == nil && !sameText(text, string(disk))
-	s.unsaved.keep(path, session, text, info, dirty)
+	d.unsaved.keep(path, session, text, info, dirty)
 	if !dirty {
 		return files.Buffer{}, false
 	}
 	return files.Buffer{Path: path, Text: text, Dirty: true}, true
 }
 
-// Dirty implements files.Buffers. A generic editor cannot be asked for a list.
-func (f sessionFiles) Dirty() []files.Buffer {
-	all, _ := f.e.all(f.session)
-	var out []files.Buffer
-	for _, s := range all {
-		if s.currentClient().liveBuffers() {
-			out = append(out, s.o.Buffers.Dirty()...)
-		}
-	}
-	return out
+func (d *documents) readText(ctx context.Context, session, path string) (string, error) {
+	var got protocol.ReadTextFileResponse
+	err := d.ed.Ask(ctx, protocol.MethodFsReadTextFile, protocol.ReadTextFileRequest{SessionID: session, Path: path}, &got)
+	return got.Content, err
 }
 
-func (s *Server) readText(ctx context.Context, session, path string) (string, error) {
-	var got protocol.ReadTextFileResponse
-	err := s.ask(ctx, protocol.MethodFsReadTextFile, protocol.ReadTextFileRequest{SessionID: session, Path: path}, &got)
-	return got.Content, err
+// shownText is what an editor that must be asked shows of a file, the disk's text where it only lags behind.
+func (d *documents) shownText(ctx context.Context, session, path, disk string) (string, error) {
+	text, err := d.readText(ctx, session, path)
+	if err != nil {
+		return "", err
+	}
+	if lags, _ := d.lagging.behind(path, text, disk); lags {
+		return disk, nil
+	}
+	return text, nil
+}
+
+// wroteDisk takes note of what an applier wrote on the disk behind the editor.
+func (d *documents) wroteDisk(set *change.Set) {
+	for _, f := range set.Files {
+		if f.Kind != change.Edit {
+			continue
+		}
+		if disk, err := os.ReadFile(f.Path); err == nil && sameText(string(disk), f.New) {
+			d.lagging.wrote(f.Path, f.Old, string(disk), false)
+		}
+	}
+}
+
+// knownUnsaved is an unsaved text that is known of, asked for again when that was a while ago.
+func (d *documents) knownUnsaved(path string) (files.Buffer, bool) {
+	d.unsaved.mu.Lock()
+	t, ok := d.unsaved.texts[path]
+	d.unsaved.mu.Unlock()
+	if !ok {
+		return files.Buffer{}, false
+	}
+	if fi, err := os.Stat(path); err != nil || !fi.ModTime().Equal(t.changed) || fi.Size() != t.size {
+		d.unsaved.keep(path, "", "", nil, false)
+		return files.Buffer{}, false
+	}
+	if time.Since(t.asked) > shownFor {
+		ctx, cancel := context.WithTimeout(d.ed.ctx, shownWait)
+		defer cancel()
+		return d.asksFile(ctx, t.session, path)
+	}
+	return files.Buffer{Path: path, Text: t.text, Dirty: true}, true
 }
 
 // sameText compares what an editor says with the disk as editors change it on the way: line ends, BOM, last newline.

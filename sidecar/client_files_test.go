@@ -191,7 +191,7 @@ func FuzzPositionOffset(f *testing.F) {
 func TestR11AnEditorThatDoesNotSayWhatIsUnsavedIsNotWrittenBehind(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, testStore(t), t.TempDir())
-	r.server.dataLimit = 20 * time.Millisecond
+	r.server.editor.limit = 20 * time.Millisecond
 	path := filepath.Join(r.cwd, "a.txt")
 	write(t, path, "a\nb\n")
 	ed := genericEditor{silent: true}

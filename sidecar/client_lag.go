@@ -1,12 +1,8 @@
 package main
 
 import (
-	"context"
-	"os"
 	"slices"
 	"sync"
-
-	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // lagging are files that we wrote and an editor has not shown since: some load a file again only when the person
@@ -61,28 +57,4 @@ func (l *lagging) behind(path, text, disk string) (lags, byEditor bool) {
 		return false, false
 	}
 	return slices.Contains(f.before, hash(plain(text))), f.editor
-}
-
-// shownText is what an editor that must be asked shows of a file, the disk's text where it only lags behind.
-func (s *Server) shownText(ctx context.Context, session, path, disk string) (string, error) {
-	text, err := s.readText(ctx, session, path)
-	if err != nil {
-		return "", err
-	}
-	if lags, _ := s.lagging.behind(path, text, disk); lags {
-		return disk, nil
-	}
-	return text, nil
-}
-
-// wroteDisk takes note of what an applier wrote on the disk behind the editor.
-func (s *Server) wroteDisk(set *change.Set) {
-	for _, f := range set.Files {
-		if f.Kind != change.Edit {
-			continue
-		}
-		if disk, err := os.ReadFile(f.Path); err == nil && sameText(string(disk), f.New) {
-			s.lagging.wrote(f.Path, f.Old, string(disk), false)
-		}
-	}
 }

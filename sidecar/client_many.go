@@ -8,13 +8,97 @@ import (
 	"github.com/pillion-dev/pillion/tools/files"
 )
 
+// Applier writes an accepted change set; it has builtin.Applier's shape.
+type Applier interface {
+	Apply(ctx context.Context, set *change.Set) error
+}
+
+// sessionFiles are the open documents of whichever editor has the session.
+type sessionFiles struct {
+	r       *Registry
+	session string
+}
+
+// Buffer implements files.Buffers. An editor that reports its buffers is answered from memory. A generic one is asked:
+// where its text differs from the disk's, it is a buffer with unsaved changes, and that is what the person sees.
+func (f sessionFiles) Buffer(path string) (files.Buffer, bool) {
+	all, session := f.r.all(f.session)
+	return firstDirty(all, func(ed *Editor) (files.Buffer, bool) { return ed.docs.file(session, path) })
+}
+
+// Dirty implements files.Buffers. A generic editor cannot be asked for a list.
+func (f sessionFiles) Dirty() []files.Buffer {
+	all, _ := f.r.all(f.session)
+	var out []files.Buffer
+	for _, ed := range all {
+		if ed.Client().liveBuffers() {
+			out = append(out, ed.Buffers.Dirty()...)
+		}
+	}
+	return out
+}
+
+// sessionApplier writes where the session's editor shows it.
+type sessionApplier struct {
+	r       *Registry
+	session string
+	disk    Applier
+}
+
+// Apply implements Applier: open documents through the editor, everything else through the disk.
+func (a sessionApplier) Apply(ctx context.Context, set *change.Set) error {
+	all, session := a.r.all(a.session)
+	switch len(all) {
+	case 0:
+		return a.disk.Apply(ctx, set)
+	case 1:
+	default:
+		return a.applyMany(ctx, all, session, set)
+	}
+	ed := all[0]
+	c := ed.Client()
+	switch {
+	case c.liveBuffers() && c.does(protocol.MethodPillionWorkspaceApplyEdit):
+		return liveWriter{ed}.applyEdit(ctx, session, set, a.disk)
+	case c.writesFiles():
+		return fsWriter{ed}.writeFiles(ctx, session, set, a.disk)
+	case c.readsFiles():
+		// It shows what is unsaved but cannot write: guard against it, then the disk.
+		for _, f := range set.Files {
+			if err := (fsWriter{ed}).guard(ctx, session, f); err != nil {
+				return err
+			}
+		}
+		if err := a.disk.Apply(ctx, set); err != nil {
+			return err
+		}
+		ed.docs.wroteDisk(set)
+		return nil
+	}
+	return a.disk.Apply(ctx, set)
+}
+
+// split takes the files apart that belong to the editor.
+func split(set *change.Set, theirs func(change.File) bool) (editor, disk *change.Set) {
+	e, d := *set, *set
+	e.Files, d.Files = nil, nil
+	for _, f := range set.Files {
+		if theirs(f) {
+			e.Files = append(e.Files, f)
+		} else {
+			d.Files = append(d.Files, f)
+		}
+	}
+	return &e, &d
+}
+
 // Several editors may show the same file. What one of them has not saved counts before what the others show; among
 // equals the editor that opened the session first does.
 
 // firstDirty chooses among what editors say of a path.
-func firstDirty(all []*Server, say func(*Server) (files.Buffer, bool)) (best files.Buffer, ok bool) {
-	for _, s := range all {
-		b, open := say(s)
+func firstDirty(all []*Editor, say func(*Editor) (files.Buffer, bool)) (best files.Buffer, ok bool) {
+	for _, ed := range all {
+		b, open := say(ed)
 		if open && (!ok || b.Dirty && !best.Dirty) {
 			best, ok = b, true
 		}
@@ -22,53 +106,23 @@ func firstDirty(all []*Server, say func(*Server) (files.Buffer, bool)) (best fil
 	return best, ok
 }
 
-// anyBuffer is a document as any editor shows it: what language servers are told.
-func (e *Editors) anyBuffer(path string) (files.Buffer, bool) {
-	e.mu.Lock()
-	all := make([]*Server, 0, len(e.servers))
-	for s := range e.servers {
-		all = append(all, s)
-	}
-	e.mu.Unlock()
-	return firstDirty(all, func(s *Server) (files.Buffer, bool) {
-		if b, ok := s.o.Buffers.Buffer(path); ok {
-			return b, true
-		}
-		return s.knownUnsaved(path)
-	})
-}
-
-// unsaved are the documents whose text is not the disk's, of all editors.
-func (e *Editors) unsaved() []string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	var out []string
-	for s := range e.servers {
-		for _, b := range s.o.Buffers.Dirty() {
-			out = append(out, b.Path)
-		}
-		out = append(out, s.unsaved.paths()...)
-	}
-	return out
-}
-
 // applyMany writes a set through every editor that has some of it open: each takes its own files, the last step is the
 // disk. Where a later step fails the earlier ones are taken back.
-func (a sessionApplier) applyMany(ctx context.Context, all []*Server, session string, set *change.Set) error {
-	var live []*Server
+func (a sessionApplier) applyMany(ctx context.Context, all []*Editor, session string, set *change.Set) error {
+	var live []*Editor
 	next := a.disk
-	for _, s := range all {
-		c := s.currentClient()
+	for _, ed := range all {
+		c := ed.Client()
 		switch {
 		case c.liveBuffers() && c.does(protocol.MethodPillionWorkspaceApplyEdit):
-			live = append(live, s)
+			live = append(live, ed)
 		case c.readsFiles():
-			next = guarded{s, session, next}
+			next = guarded{ed, session, next}
 		}
 	}
 	for _, dirty := range []bool{false, true} { // the outermost comes first: those with unsaved lines of these files
 		for i := len(live) - 1; i >= 0; i-- {
-			if live[i].hasUnsaved(set) == dirty {
+			if live[i].Buffers.hasUnsaved(set) == dirty {
 				next = through{live[i], session, next}
 			}
 		}
@@ -76,9 +130,9 @@ func (a sessionApplier) applyMany(ctx context.Context, all []*Server, session st
 	return next.Apply(ctx, set)
 }
 
-func (s *Server) hasUnsaved(set *change.Set) bool {
+func (b *Buffers) hasUnsaved(set *change.Set) bool {
 	for _, f := range set.Files {
-		if b, ok := s.o.Buffers.Buffer(f.Path); ok && b.Dirty {
+		if d, ok := b.Buffer(f.Path); ok && d.Dirty {
 			return true
 		}
 	}
@@ -87,7 +141,7 @@ func (s *Server) hasUnsaved(set *change.Set) bool {
 
 // through applies what an editor has open by it, and the rest by next.
 type through struct {
-	s       *Server
+	ed      *Editor
 	session string
 	next    Applier
 }
@@ -96,25 +150,25 @@ func (t through) Apply(ctx context.Context, set *change.Set) error {
 	if len(set.Files) == 0 {
 		return nil
 	}
-	return t.s.applyEdit(ctx, t.session, set, t.next)
+	return liveWriter{t.ed}.applyEdit(ctx, t.session, set, t.next)
 }
 
 // guarded writes by next what an editor that can only be asked does not show differently.
 type guarded struct {
-	s       *Server
+	ed      *Editor
 	session string
 	next    Applier
 }
 
 func (g guarded) Apply(ctx context.Context, set *change.Set) error {
 	for _, f := range set.Files {
-		if err := g.s.guard(ctx, g.session, f); err != nil {
+		if err := (fsWriter{g.ed}).guard(ctx, g.session, f); err != nil {
 			return err
 		}
 	}
 	if err := g.next.Apply(ctx, set); err != nil {
 		return err
 	}
-	g.s.wroteDisk(set)
+	g.ed.docs.wroteDisk(set)
 	return nil
 }

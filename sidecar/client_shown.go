@@ -1,12 +1,9 @@
 package main
 
 import (
-	"context"
 	"os"
 	"sync"
 	"time"
-
-	"github.com/pillion-dev/pillion/tools/files"
 )
 
 // shown are the unsaved texts of an editor that must be asked, as it answered last. Tools ask it of the file they are
@@ -50,24 +47,4 @@ func (k *shown) paths() []string {
 		out = append(out, p)
 	}
 	return out
-}
-
-// knownUnsaved is an unsaved text that is known of, asked for again when that was a while ago.
-func (s *Server) knownUnsaved(path string) (files.Buffer, bool) {
-	s.unsaved.mu.Lock()
-	t, ok := s.unsaved.texts[path]
-	s.unsaved.mu.Unlock()
-	if !ok {
-		return files.Buffer{}, false
-	}
-	if fi, err := os.Stat(path); err != nil || !fi.ModTime().Equal(t.changed) || fi.Size() != t.size {
-		s.unsaved.keep(path, "", "", nil, false)
-		return files.Buffer{}, false
-	}
-	if time.Since(t.asked) > shownFor {
-		ctx, cancel := context.WithTimeout(s.ctx, shownWait)
-		defer cancel()
-		return s.asksFile(ctx, t.session, path)
-	}
-	return files.Buffer{Path: path, Text: t.text, Dirty: true}, true
 }

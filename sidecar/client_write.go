@@ -12,9 +12,12 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
+// fsWriter writes through an editor that has only ACP's fs methods, and asks it first what it shows.
+type fsWriter struct{ ed *Editor }
+
 // guard compares what a generic editor shows with what the change was computed from and with the disk. On any
 // difference nothing is written: unsaved lines are the person's.
-func (s *Server) guard(ctx context.Context, session string, f change.File) error {
+func (w fsWriter) guard(ctx context.Context, session string, f change.File) error {
 	if f.Kind == change.Create {
 		return nil
 	}
@@ -25,7 +28,7 @@ func (s *Server) guard(ctx context.Context, session string, f change.File) error
 	if !utf8.Valid(disk) || len(disk) > maxAsked {
 		return nil // an editor has no plain text of it; the disk's own guard decides
 	}
-	text, err := s.shownText(ctx, session, f.Path, string(disk))
+	text, err := w.ed.docs.shownText(ctx, session, f.Path, string(disk))
 	if errors.Is(err, errNoAnswer) {
 		return &tools.Error{Kind: "unsaved", Err: err, Message: fmt.Sprintf("the editor was asked whether %s has unsaved changes and did not answer (%v); nothing was written, so that none are lost. Try again, or ask the user whether the editor hangs", f.Path, err)}
 	}
@@ -44,22 +47,22 @@ func (s *Server) guard(ctx context.Context, session string, f change.File) error
 // writeFiles writes through fs/write_text_file what the editor sees exactly as the disk holds it, and the rest on the
 // disk: an editor that changes line ends on the way would change lines nobody touched. All files are checked before the
 // first is written; when one fails, those already written are put back.
-func (s *Server) writeFiles(ctx context.Context, session string, set *change.Set, disk Applier) error {
+func (w fsWriter) writeFiles(ctx context.Context, session string, set *change.Set, disk Applier) error {
 	for _, f := range set.Files {
-		if err := s.guard(ctx, session, f); err != nil {
+		if err := w.guard(ctx, session, f); err != nil {
 			return err
 		}
 	}
-	mine, rest := split(set, func(f change.File) bool { return f.Kind == change.Edit && s.exact(ctx, session, f) })
+	mine, rest := split(set, func(f change.File) bool { return f.Kind == change.Edit && w.exact(ctx, session, f) })
 	if len(rest.Files) > 0 {
 		if err := disk.Apply(ctx, rest); err != nil {
 			return err
 		}
-		s.wroteDisk(rest)
+		w.ed.docs.wroteDisk(rest)
 	}
 	for i, f := range mine.Files {
-		if err := s.writeFile(ctx, session, f.Path, f.Old, f.New); err != nil {
-			return s.putBack(ctx, session, mine.Files[:i], rest, disk, err)
+		if err := w.writeFile(ctx, session, f.Path, f.Old, f.New); err != nil {
+			return w.putBack(ctx, session, mine.Files[:i], rest, disk, err)
 		}
 	}
 	return nil
@@ -67,30 +70,30 @@ func (s *Server) writeFiles(ctx context.Context, session string, set *change.Set
 
 // exact reports whether the editor's text, the disk and the base are the same bytes, or the editor only lags behind
 // what it wrote itself.
-func (s *Server) exact(ctx context.Context, session string, f change.File) bool {
+func (w fsWriter) exact(ctx context.Context, session string, f change.File) bool {
 	disk, err := os.ReadFile(f.Path)
 	if err != nil || string(disk) != f.Old {
 		return false
 	}
-	text, err := s.readText(ctx, session, f.Path)
+	text, err := w.ed.docs.readText(ctx, session, f.Path)
 	if err != nil || text == f.Old {
 		return err == nil
 	}
-	lags, byEditor := s.lagging.behind(f.Path, text, f.Old)
+	lags, byEditor := w.ed.docs.lagging.behind(f.Path, text, f.Old)
 	return lags && byEditor
 }
 
 // writeFile writes one file through the editor, if it still is what it was a moment ago, and reads it back.
-func (s *Server) writeFile(ctx context.Context, session, path, old, now string) error {
-	if text, err := s.shownText(ctx, session, path, old); err != nil || text != old {
+func (w fsWriter) writeFile(ctx context.Context, session, path, old, now string) error {
+	if text, err := w.ed.docs.shownText(ctx, session, path, old); err != nil || text != old {
 		return &tools.Error{Kind: "stale", Err: err, Message: fmt.Sprintf("%s changed in the editor just now; it was not written. Read it again, then edit", path)}
 	}
-	err := s.ask(ctx, protocol.MethodFsWriteTextFile, protocol.WriteTextFileRequest{SessionID: session, Path: path, Content: now}, nil)
-	back, rerr := s.readText(ctx, session, path)
+	err := w.ed.Ask(ctx, protocol.MethodFsWriteTextFile, protocol.WriteTextFileRequest{SessionID: session, Path: path, Content: now}, nil)
+	back, rerr := w.ed.docs.readText(ctx, session, path)
 	if err == nil && rerr == nil && old != now && !sameText(back, now) {
 		if disk, derr := os.ReadFile(path); derr == nil && string(disk) == now {
-			s.lagging.wrote(path, old, now, true)
-			if lags, _ := s.lagging.behind(path, back, now); lags {
+			w.ed.docs.lagging.wrote(path, old, now, true)
+			if lags, _ := w.ed.docs.lagging.behind(path, back, now); lags {
 				return nil // written to the disk; the buffer shows it when it is loaded again
 			}
 		}
@@ -109,11 +112,11 @@ func (s *Server) writeFile(ctx context.Context, session, path, old, now string) 
 }
 
 // putBack restores what was written before cause.
-func (s *Server) putBack(ctx context.Context, session string, written []change.File, rest *change.Set, disk Applier, cause error) error {
+func (w fsWriter) putBack(ctx context.Context, session string, written []change.File, rest *change.Set, disk Applier, cause error) error {
 	ctx = context.WithoutCancel(ctx)
 	var failed []error
 	for _, f := range written {
-		if err := s.writeFile(ctx, session, f.Path, f.New, f.Old); err != nil {
+		if err := w.writeFile(ctx, session, f.Path, f.New, f.Old); err != nil {
 			failed = append(failed, err)
 		}
 	}

@@ -23,7 +23,7 @@ const (
 
 // registerTools takes the tools of an editor's own; they replace those it registered before.
 func (s *Server) registerTools(p *protocol.ToolRegisterRequest) (*protocol.ToolRegisterResponse, error) {
-	if !s.currentClient().does(protocol.MethodPillionToolExecute) {
+	if !s.editor.Client().does(protocol.MethodPillionToolExecute) {
 		return nil, rpc.InvalidParams("announce %s in initialize first: nothing is called that was not announced", protocol.MethodPillionToolExecute)
 	}
 	if len(p.Tools) > maxEditorTools {
@@ -52,9 +52,7 @@ func (s *Server) registerTools(p *protocol.ToolRegisterRequest) (*protocol.ToolR
 		names = append(names, t.Name)
 		made = append(made, tools.Tool{ID: t.Name, Permission: t.Name, Kind: kind, ReadOnly: t.ReadOnly, Description: t.Description, Parameters: t.InputSchema, Run: s.editorTool(t.Name)})
 	}
-	s.mu.Lock()
-	s.tools = made
-	s.mu.Unlock()
+	s.editor.OfferTools(made)
 	return &protocol.ToolRegisterResponse{Registered: names}, nil
 }
 
@@ -63,7 +61,7 @@ func (s *Server) editorTool(name string) func(context.Context, json.RawMessage, 
 	return func(ctx context.Context, input json.RawMessage, call *tools.Call) (tools.Result, error) {
 		_, err := call.Ask(ctx, permission.Request{
 			Permission: name, Patterns: []string{"*"}, Always: []string{"*"}, Added: true, Title: strings.TrimSpace(name + " " + brief(input)),
-			Why: "It is a tool of the editor's (" + s.currentClient().name + "), not of Pillion's.", Metadata: map[string]any{"input": input},
+			Why: "It is a tool of the editor's (" + s.editor.Client().name + "), not of Pillion's.", Metadata: map[string]any{"input": input},
 		})
 		if err != nil {
 			return tools.Result{}, err
@@ -73,7 +71,7 @@ func (s *Server) editorTool(name string) func(context.Context, json.RawMessage, 
 			return tools.Result{}, &tools.Error{Kind: "unavailable", Message: "The editor that has the tool " + name + " is gone."}
 		}
 		var r protocol.ToolExecuteResponse
-		if err := s.call(ctx, protocol.MethodPillionToolExecute, &protocol.ToolExecuteRequest{SessionID: session, CallID: call.CallID, Name: name, Input: input}, &r); err != nil {
+		if err := s.editor.Call(ctx, protocol.MethodPillionToolExecute, &protocol.ToolExecuteRequest{SessionID: session, CallID: call.CallID, Name: name, Input: input}, &r); err != nil {
 			if ctx.Err() != nil {
 				return tools.Result{}, ctx.Err()
 			}
@@ -96,25 +94,4 @@ func brief(input json.RawMessage) string {
 		s = string(r[:120]) + "…"
 	}
 	return s
-}
-
-// Tools are those that a session's editors registered.
-func (e *Editors) Tools(session string) []tools.Tool {
-	e.mu.Lock()
-	bound := e.bound[session]
-	e.mu.Unlock()
-	if len(bound) == 0 {
-		s, _, ok := e.of(session) // a sub-agent's session: its parent's editor
-		if !ok {
-			return nil
-		}
-		bound = []*Server{s}
-	}
-	var out []tools.Tool
-	for _, s := range bound {
-		s.mu.Lock()
-		out = append(out, s.tools...)
-		s.mu.Unlock()
-	}
-	return out
 }

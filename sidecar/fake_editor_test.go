@@ -133,7 +133,7 @@ func (x *sessions) terminals(id string) *shell.Terminals {
 }
 
 // tools are the real ones for files, and stand-ins for those that only talk to the person.
-func (x *sessions) tools(e *Editors, state string) func(context.Context, agent.SessionInfo) ([]tools.Tool, error) {
+func (x *sessions) tools(e *Registry, state string) func(context.Context, agent.SessionInfo) ([]tools.Tool, error) {
 	return func(_ context.Context, info agent.SessionInfo) ([]tools.Tool, error) {
 		env := builtin.Env{Cwd: info.Cwd, Root: info.Cwd, StateDir: state, Buffers: e.Files(info.ID), Tracker: &files.Tracker{}, Locks: &files.Locks{}}
 		env.SubAgents = func() []tools.SubAgent { return []tools.SubAgent{{Name: "general", Description: "jobs"}} }
@@ -181,16 +181,16 @@ func newRig(t testing.TB, st *store.Store, cwd string) *rig {
 	t.Helper()
 	m := &scripted{}
 	env := &sessions{envs: map[string]builtin.Env{}}
-	editors := NewEditors()
+	editors := NewRegistry()
 	rules := permission.Ruleset{{Permission: "*", Pattern: "*", Action: permission.Allow}, {Permission: "edit", Pattern: "*", Action: permission.Ask, Origin: "test"}}
 	blobs := &checkpoint.Blobs{Dir: filepath.Join(t.TempDir(), "checkpoints")}
 	if st.Path() != "" {
 		blobs.Dir = st.Path() + ".checkpoints" // a second rig on the same store has them too
 	}
 	made := env.tools(editors, t.TempDir())
-	editors.Pack = blobs.Pack
 	rt := agent.New(agent.Options{Store: st, Models: m, Tools: made, More: func(_ context.Context, s agent.SessionInfo) []tools.Tool { return editors.Tools(s.ID) }, Pack: func(state change.State, set *change.Set) *change.Set { return packed(blobs, state, set) }, Asker: editors, Questions: editors, Switches: func(string) map[string]bool { return env.switches },
 		Rules: func(string) permission.Ruleset { return rules }, Instructions: func(string) []string { return nil }})
+	editors.Follow(liveSessions{rt, blobs.Pack})
 	a, b := pipes()
 	r := &rig{t: t, cwd: cwd, world: env, model: m, rt: rt, served: make(chan error, 1)}
 	r.server = NewServer(ServerOptions{Runtime: rt, Conn: b, Editors: editors, Live: &liveProblems{}, Version: "0.0.0-test", Auth: lentKeys{&keys.Store{File: filepath.Join(t.TempDir(), "auth.json")}},

@@ -12,16 +12,16 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// askQuestions asks by a form where the editor has one that works, else by a choice shaped like a permission request. A question
+// AskQuestions asks by a form where the editor has one that works, else by a choice shaped like a permission request. A question
 // without options cannot be put that way: the model is told to ask in plain text.
-func (s *Server) askQuestions(ctx context.Context, session string, call *tools.Call, qs []tools.Question) ([][]string, error) {
+func (s *Server) AskQuestions(ctx context.Context, session string, call *tools.Call, qs []tools.Question) ([][]string, error) {
 	if err := s.shown(ctx, session); err != nil {
 		return nil, err
 	}
 	if _, err := s.shownChild(ctx, session, call.SessionID, call.CallID); err != nil {
 		return nil, err
 	}
-	if s.currentClient().asksForms() {
+	if s.editor.Client().asksForms() {
 		answers, err := s.askForm(ctx, session, call, qs)
 		if !errors.Is(err, errCannotAsk) || s.ctx.Err() != nil {
 			return answers, err
@@ -83,7 +83,7 @@ func (s *Server) askForm(ctx context.Context, session string, call *tools.Call, 
 		}
 	}
 	var got protocol.CreateElicitationResponse
-	err := s.call(ctx, protocol.MethodElicitationCreate, protocol.CreateElicitationRequest{
+	err := s.editor.Call(ctx, protocol.MethodElicitationCreate, protocol.CreateElicitationRequest{
 		Mode: "form", SessionID: session, ToolCallID: call.CallID, Message: strings.Join(text, "\n"), RequestedSchema: form,
 	}, &got)
 	if err != nil {
@@ -136,7 +136,7 @@ func (s *Server) askChoice(ctx context.Context, session string, call *tools.Call
 	request.ToolCall.Content = []protocol.ToolCallContent{textContent(text)}
 	request.Options = append(request.Options, protocol.PermissionOption{OptionID: optionReject, Name: "None of these", Kind: protocol.PermissionOptionKindRejectOnce})
 	var got protocol.RequestPermissionResponse
-	if err := s.call(ctx, protocol.MethodSessionRequestPermission, request, &got); err != nil {
+	if err := s.editor.Call(ctx, protocol.MethodSessionRequestPermission, request, &got); err != nil {
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}

@@ -32,7 +32,7 @@ type relays struct {
 
 // relay shows a running command in a terminal of the editor's, where that can be done. It does not wait.
 func (s *Server) relay(es *editorSession, d agent.ToolData) {
-	c := s.currentClient()
+	c := s.editor.Client()
 	id, _ := d.Metadata["terminalId"].(string)
 	if id == "" || s.o.Terminals == nil || !c.caps.Terminal || c.does(protocol.MethodPillionTerminalOutput) {
 		return
@@ -87,7 +87,7 @@ func (s *Server) relayTo(es *editorSession, t *shell.Terminal, d agent.ToolData)
 	}()
 	program, args := pipe.command()
 	var made protocol.CreateTerminalResponse
-	err = s.call(ctx, protocol.MethodTerminalCreate, protocol.CreateTerminalRequest{SessionID: es.ID(), Command: program, Args: args, Cwd: t.Info().Dir}, &made)
+	err = s.editor.Call(ctx, protocol.MethodTerminalCreate, protocol.CreateTerminalRequest{SessionID: es.ID(), Command: program, Args: args, Cwd: t.Info().Dir}, &made)
 	if err != nil {
 		if ctx.Err() == nil {
 			s.relays.mu.Lock()
@@ -101,7 +101,7 @@ func (s *Server) relayTo(es *editorSession, t *shell.Terminal, d agent.ToolData)
 		pipe.remove() // nobody opens it any more, and the editor may take its time
 		ctx, cancel := context.WithTimeout(s.ctx, dataTimeout)
 		defer cancel()
-		_ = s.call(ctx, protocol.MethodTerminalRelease, protocol.ReleaseTerminalRequest{SessionID: es.ID(), TerminalID: made.TerminalID}, nil)
+		_ = s.editor.Call(ctx, protocol.MethodTerminalRelease, protocol.ReleaseTerminalRequest{SessionID: es.ID(), TerminalID: made.TerminalID}, nil)
 	}()
 	out, err := pipe.attached(ctx, relayAttach)
 	if err != nil {
@@ -122,7 +122,7 @@ func (s *Server) relayTo(es *editorSession, t *shell.Terminal, d agent.ToolData)
 // shownIn is the editor's terminal that shows a call's command.
 func (s *Server) shownIn(es *editorSession, d agent.ToolData) (string, bool) {
 	id, _ := d.Metadata["terminalId"].(string)
-	if id == "" || s.o.Terminals == nil || !s.currentClient().caps.Terminal {
+	if id == "" || s.o.Terminals == nil || !s.editor.Client().caps.Terminal {
 		return "", false
 	}
 	ts := s.o.Terminals(es.ID())

@@ -24,10 +24,10 @@ type extension func(ctx context.Context, r *rpc.Request) (any, error)
 // extensions are the _pillion methods that work with what this server was given; these and no others are announced.
 func (s *Server) extensions() map[string]extension {
 	m := map[string]extension{
-		protocol.MethodPillionBufferDidOpen:   notification(s.o.Buffers.didOpen),
-		protocol.MethodPillionBufferDidChange: notification(s.o.Buffers.didChange),
-		protocol.MethodPillionBufferDidSave:   notification(s.o.Buffers.didSave),
-		protocol.MethodPillionBufferDidClose:  notification(s.o.Buffers.didClose),
+		protocol.MethodPillionBufferDidOpen:   notification(s.editor.Buffers.didOpen),
+		protocol.MethodPillionBufferDidChange: notification(s.editor.Buffers.didChange),
+		protocol.MethodPillionBufferDidSave:   notification(s.editor.Buffers.didSave),
+		protocol.MethodPillionBufferDidClose:  notification(s.editor.Buffers.didClose),
 
 		protocol.MethodPillionSelectionDidChange: notification(s.selection.didChange),
 

@@ -11,7 +11,7 @@ import (
 
 // reviewer is a session's changes after the fact, as this editor may decide on them.
 func (s *Server) reviewer(es *editorSession) *reviewer {
-	r := &reviewer{session: es.Session, load: s.whole, mu: s.o.Editors.deciding(es.ID()), read: func(f func(*ledger)) {
+	r := &reviewer{session: es.Session, load: s.whole, mu: s.o.Editors.decisions.of(es.ID()), read: func(f func(*ledger)) {
 		es.view.mu.Lock()
 		defer es.view.mu.Unlock()
 		f(es.view.ledger)

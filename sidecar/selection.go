@@ -106,7 +106,7 @@ func (s *Server) document(uri string) (text string, ok bool) {
 	if !isFile {
 		return "", false
 	}
-	if b, open := s.o.Buffers.Buffer(path); open {
+	if b, open := s.editor.Buffers.Buffer(path); open {
 		return b.Text, true
 	}
 	info, err := os.Stat(path)

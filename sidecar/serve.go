@@ -32,10 +32,10 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
 	p := newWorkplace()
 	log, done := p.logger()
 	defer done()
-	h := &house{editors: NewEditors(), theirs: newEditorProblems(), problems: &problemHub{}, log: log}
+	h := &house{editors: NewRegistry(), theirs: newEditorProblems(), problems: &problemHub{}, log: log}
 	h.app = newApp(appOptions{place: p, problems: h.problems.put, asker: h.editors, questions: h.editors, editors: h.editors, theirs: h.theirs, log: log})
 	defer h.app.close()
-	h.editors.Pack = h.app.blobs.Pack
+	h.editors.Follow(liveSessions{h.app.runtime, h.app.blobs.Pack})
 	var end func()
 	h.finder, end = h.app.finder()
 	defer end()
@@ -71,7 +71,7 @@ func survivePipes() (undo func()) {
 // house is what all connections of a sidecar have in common.
 type house struct {
 	app      *app
-	editors  *Editors
+	editors  *Registry
 	theirs   *editorProblems
 	problems *problemHub
 	finder   *Finder

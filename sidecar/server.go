@@ -16,7 +16,6 @@ import (
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
-	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/shell"
@@ -26,7 +25,7 @@ import (
 type ServerOptions struct {
 	Runtime *agent.Runtime
 	Conn    io.ReadWriteCloser // the editor
-	Editors *Editors           // where questions of the runtime's sessions arrive; nil makes its own
+	Editors *Registry          // where questions of the runtime's sessions arrive; nil makes its own
 	Buffers *Buffers           // nil makes its own
 	Live    *liveProblems      // changed problems, for editors that follow them; nil: none
 	Theirs  *editorProblems    // takes the editor's own problems; nil: they are not wanted
@@ -76,11 +75,12 @@ type ModelInfo struct {
 
 // Server is one connection to an editor: the Agent Client Protocol on one side, the agent's sessions on the other.
 type Server struct {
-	o    ServerOptions
-	log  *slog.Logger
-	wire *wire
-	ctx  context.Context // ends with the connection; the one place a context is kept, for work no request started
-	stop context.CancelFunc
+	o      ServerOptions
+	log    *slog.Logger
+	wire   *wire
+	editor *Editor         // what it announced, shows and can do
+	ctx    context.Context // ends with the connection; the one place a context is kept, for work no request started
+	stop   context.CancelFunc
 
 	wired chan struct{} // closed when wire is set: messages may come before newWire has returned
 
@@ -91,17 +91,10 @@ type Server struct {
 
 	asked asked // changes that wait for the person
 
-	unsaved shown   // unsaved texts an editor was asked for
-	lagging lagging // files an editor has not loaded again since we wrote them
-
-	dataLimit time.Duration // how long a program of the editor's may take to answer; never changed while it serves
-
 	mu       sync.Mutex
-	client   *client                   // guarded by mu
 	sessions map[string]*editorSession // guarded by mu
 	lines    map[string]chan struct{}  // of sessions being opened or closed: what came last, closed at its end; guarded by mu
 	attached bool                      // o.Open has been opened; guarded by mu
-	tools    []tools.Tool              // the editor's own; guarded by mu; replaced, never changed in place
 }
 
 type rawMessage = json.RawMessage
@@ -109,7 +102,7 @@ type rawMessage = json.RawMessage
 // NewServer makes a Server; nothing is read before Serve.
 func NewServer(o ServerOptions) *Server {
 	if o.Editors == nil {
-		o.Editors = NewEditors()
+		o.Editors = NewRegistry()
 	}
 	if o.Buffers == nil {
 		o.Buffers = NewBuffers()
@@ -120,8 +113,9 @@ func NewServer(o ServerOptions) *Server {
 	if o.Modes == nil && o.Runtime != nil {
 		o.Modes = o.Runtime.Agents
 	}
-	s := &Server{o: o, log: o.Log, sessions: map[string]*editorSession{}, lines: map[string]chan struct{}{}, client: &client{}, wired: make(chan struct{}), dataLimit: dataTimeout}
+	s := &Server{o: o, log: o.Log, sessions: map[string]*editorSession{}, lines: map[string]chan struct{}{}, wired: make(chan struct{})}
 	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.editor = NewEditor(s.ctx, s, o.Buffers)
 	return s
 }
 
@@ -140,9 +134,10 @@ func (s *Server) Serve(ctx context.Context) error {
 		defer s.o.Live.follow(nil)
 	}
 	s.wire = newWire(s.o.Conn, s.handle, func(err error) { s.log.Warn("editor", "err", err) })
+	s.editor.Connect(s.wire.peer)
 	close(wired)
-	s.o.Editors.attach(s)
-	defer s.o.Editors.detach(s)
+	s.o.Editors.attach(s.editor)
+	defer s.o.Editors.detach(s.editor)
 	select {
 	case <-ctx.Done():
 	case <-s.wire.ended:
@@ -176,7 +171,7 @@ func within(limit time.Duration, f func()) {
 
 // closing marks the sessions that end with this connection: what waits for the person there was interrupted.
 func (s *Server) closing() {
-	last := s.o.Editors.retire(s)
+	last := s.o.Editors.retire(s.editor)
 	s.mu.Lock()
 	mine := maps.Clone(s.sessions)
 	s.mu.Unlock()
@@ -199,7 +194,7 @@ func (s *Server) endSessions() {
 	s.mu.Unlock()
 	all := map[string]*editorSession{}
 	for id, es := range mine {
-		if s.o.Editors.unbind(id, s) {
+		if s.o.Editors.unbind(id, s.editor) {
 			es.leave()
 		} else {
 			all[id] = es
@@ -219,11 +214,18 @@ func (s *Server) endSessions() {
 	within(shutdownLimit, wg.Wait)
 }
 
-// currentClient is what the editor announced.
-func (s *Server) currentClient() *client {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.client
+// ReadersChanged implements Person.
+func (s *Server) ReadersChanged(session string) {
+	if es := s.lookup(session); es != nil {
+		es.poke()
+	}
+}
+
+// AnsweredElsewhere implements Person.
+func (s *Server) AnsweredElsewhere(session, decision string) {
+	if es := s.lookup(session); es != nil {
+		es.view.notice("info", "Another window of this session decided first: "+decision+". A decision made here at the same moment does not count.")
+	}
 }
 
 // handle dispatches one message. Quick ones run here, one after the other in the order they came; what may take time

@@ -10,10 +10,8 @@ import (
 )
 
 func (s *Server) initialize(p *protocol.InitializeRequest) (*protocol.InitializeResponse, error) {
-	c := newClient(*p)
-	s.mu.Lock()
-	s.client = c
-	s.mu.Unlock()
+	c := NewClient(*p)
+	s.editor.Introduce(c)
 	s.log.Info("editor connected", "name", c.name, "version", c.version, "protocol", p.ProtocolVersion, "pillion", c.pillion.Version)
 	caps := &protocol.AgentCapabilities{
 		LoadSession:        true,
@@ -53,7 +51,7 @@ func (s *Server) announced() []string {
 }
 
 // authMethods leaves out what this editor cannot do: a terminal of its own.
-func (s *Server) authMethods(c *client) []protocol.AuthMethod {
+func (s *Server) authMethods(c *Client) []protocol.AuthMethod {
 	out := []protocol.AuthMethod{}
 	for _, m := range s.o.AuthMethods {
 		if m.Type == "terminal" && (c.caps.Auth == nil || !c.caps.Auth.Terminal) {

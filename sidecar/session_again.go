@@ -12,16 +12,29 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// keepAsked puts down the contents of a change that the person is asked about, beside the question: it survives the
-// process from then on.
-func (e *Editors) keepAsked(r permission.Request) {
-	all, _ := e.all(r.SessionID)
-	if r.Change == nil || e.Pack == nil || len(all) == 0 {
+// liveSessions are the runtime's, as the registry of editors must know them.
+type liveSessions struct {
+	rt   *agent.Runtime
+	pack func(*change.Set) *change.Set // makes a set small enough to be stored, its contents beside the sessions
+}
+
+// Parent implements Sessions.
+func (l liveSessions) Parent(session string) string {
+	s, ok := l.rt.Session(session)
+	if !ok {
+		return ""
+	}
+	return s.Info().Parent
+}
+
+// Remember implements Sessions: the contents of a change are stored beside the approval request about it.
+func (l liveSessions) Remember(r permission.Request) {
+	if r.Change == nil {
 		return
 	}
-	if live, ok := all[0].o.Runtime.Session(r.SessionID); ok {
+	if live, ok := l.rt.Session(r.SessionID); ok {
 		go func() {
-			live.RecordAsk(agent.AskData{ID: r.ID, CallID: r.CallID, Permission: r.Permission, Patterns: r.Patterns, Set: e.Pack(r.Change)})
+			live.RecordAsk(agent.AskData{ID: r.ID, CallID: r.CallID, Permission: r.Permission, Patterns: r.Patterns, Set: l.pack(r.Change)})
 		}()
 	}
 }

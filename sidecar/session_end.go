@@ -20,7 +20,7 @@ func (s *Server) take(id string) (es *editorSession, found func(context.Context)
 // quit ends a session that was taken off this connection, unless others have it open.
 func (s *Server) quit(ctx context.Context, es *editorSession) error {
 	id := es.ID()
-	if s.o.Editors.unbind(id, s) {
+	if s.o.Editors.unbind(id, s.editor) {
 		es.leave()
 		return nil
 	}

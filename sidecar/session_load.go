@@ -69,7 +69,7 @@ func (es *editorSession) opened(r *rpc.Request, cwd string, servers []protocol.M
 func (es *editorSession) arrived(note string, opened bool) {
 	es.welcome(note)
 	s := es.server
-	s.o.Editors.offer(es.ID(), s)
+	s.o.Editors.offer(es.ID(), s.editor)
 	if opened && s.o.Editors.readers(es.ID()) == 1 {
 		es.askAgain(s.ctx)
 	}

@@ -113,7 +113,7 @@ func (o *opening) fits(live *agent.Session, cwd string) error {
 // settle ends the opening of a session that was loaded: from now on it is this editor's, or err says why not.
 func (o *opening) settle(err error) error {
 	e := o.s.o.Editors
-	if err == nil && !e.bind(o.id, o.s) {
+	if err == nil && !e.bind(o.id, o.s.editor) {
 		err = errGone
 	}
 	last := e.entered(o.id)

@@ -120,7 +120,7 @@ func (es *editorSession) tell() {
 		}
 		es.moved = false
 		es.mu.Unlock()
-		c := s.currentClient()
+		c := s.editor.Client()
 		if c.does(protocol.MethodPillionSessionQueueUpdated) {
 			u := protocol.QueueUpdated{SessionID: es.ID()}
 			u.Items, u.Held = es.queued()

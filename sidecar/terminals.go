@@ -160,7 +160,7 @@ func (s *Server) terminalSubscribe(ctx context.Context, r *rpc.Request) (any, er
 	if !followed {
 		at = next
 	}
-	c := s.currentClient()
+	c := s.editor.Client()
 	if c.does(protocol.MethodPillionTerminalOutput) || c.does(protocol.MethodPillionTerminalExited) {
 		s.wire.afterAnswer(r, func() { s.follow(es.ID(), t, min(at, next)) })
 	}
@@ -207,7 +207,7 @@ func (s *Server) follow(session string, t *shell.Terminal, at int64) {
 }
 
 func (s *Server) pump(ctx context.Context, session string, t *shell.Terminal, p *pump) {
-	c := s.currentClient()
+	c := s.editor.Client()
 	for {
 		data, next, _, err := t.Read(ctx, p.at)
 		if err != nil {

@@ -3,19 +3,6 @@ package main
 // An editor with workspace trust says in _meta.pillion.trusted of initialize or of session/new, load and resume
 // whether the person trusts the folder. It counts for that folder, in this process, and is not stored.
 
-// trustIn reads _meta.pillion.trusted; nil when the editor says nothing.
-func trustIn(meta map[string]any) *bool {
-	tree, ok := meta["pillion"].(map[string]any)
-	if !ok {
-		return nil
-	}
-	said, ok := tree["trusted"].(bool)
-	if !ok {
-		return nil
-	}
-	return &said
-}
-
 // trust passes the editor's word on, the session's before that of initialize, and adds to the note what the person
 // must know.
 func (s *Server) trust(cwd string, said *bool, note string) string {
@@ -23,7 +10,7 @@ func (s *Server) trust(cwd string, said *bool, note string) string {
 		return note
 	}
 	if said == nil {
-		said = s.currentClient().trusted
+		said = s.editor.Client().trusted
 	}
 	return joinNotes(note, s.o.Trust(cwd, said))
 }

@@ -35,7 +35,7 @@ type appOptions struct {
 	place     *workplace
 	asker     permission.Asker
 	questions tools.Questioner
-	editors   *Editors        // nil: no editor, files are read from and written to the disk
+	editors   *Registry       // nil: no editor, files are read from and written to the disk
 	ephemeral bool            // nothing is stored: scripts
 	theirs    *editorProblems // with editors: what they say is wrong with files
 	noLSP     bool
