@@ -10,6 +10,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/sidecar/config"
+	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/models"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/permission"
@@ -79,7 +80,7 @@ func (a *app) switches(cwd string) map[string]bool {
 
 func (a *app) depth(cwd string) int {
 	if d := a.configOf(cwd).Depth; d != nil {
-		return max(0, min(*d, maxParents-1))
+		return max(0, min(*d, editors.MaxParents-1))
 	}
 	return agent.DefaultDepth
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools/change"
 )
@@ -51,7 +52,7 @@ func (s *Server) changeText(_ context.Context, _ *editorSession, p *protocol.Cha
 		return nil, rpc.InvalidParams("changeSet: %s does not wait for a decision", p.ChangeSet)
 	}
 	for _, f := range set.Files {
-		if pathURI(f.Path) != p.URI {
+		if editors.PathURI(f.Path) != p.URI {
 			continue
 		}
 		if n := len(f.Old) + len(f.New); n > maxChangeText {

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/pillion-dev/pillion/sidecar/editors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -140,7 +141,7 @@ func TestBuffersFollowIncrementalChanges(t *testing.T) {
 	r := newRig(t, testStore(t), t.TempDir())
 	r.start("")
 	path := filepath.Join(r.cwd, "ü b.txt")
-	uri := pathURI(path)
+	uri := editors.PathURI(path)
 	notify := func(method, params string) {
 		r.ed.send(`{"jsonrpc":"2.0","method":"_pillion/buffer/` + method + `","params":` + params + `}`)
 	}
@@ -180,9 +181,9 @@ func FuzzPositionOffset(f *testing.F) {
 		if offset < 0 || offset > len(text) {
 			return
 		}
-		p := OffsetPosition(text, offset)
-		back := PositionOffset(text, p)
-		if again := OffsetPosition(text, back); again != p {
+		p := editors.OffsetPosition(text, offset)
+		back := editors.PositionOffset(text, p)
+		if again := editors.OffsetPosition(text, back); again != p {
 			t.Errorf("%q: %d → %+v → %d → %+v", text, offset, p, back, again)
 		}
 	})
@@ -191,7 +192,7 @@ func FuzzPositionOffset(f *testing.F) {
 func TestR11AnEditorThatDoesNotSayWhatIsUnsavedIsNotWrittenBehind(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, testStore(t), t.TempDir())
-	r.server.editor.limit = 20 * time.Millisecond
+	r.server.editor.Limit = 20 * time.Millisecond
 	path := filepath.Join(r.cwd, "a.txt")
 	write(t, path, "a\nb\n")
 	ed := genericEditor{silent: true}

@@ -14,14 +14,14 @@ func TestServersAreToldWhatAGenericEditorShows(t *testing.T) {
 	g := genericEditor{buffer: "a\nb\nunsaved\n"}
 	g.run(t, r, "b", "B") // refused, because of that line
 	e := r.server.o.Editors
-	if b, ok := e.anyBuffer(path); !ok || b.Text != g.buffer || !b.Dirty || !slices.Equal(e.unsaved(), []string{path}) {
-		t.Errorf("%+v %v, unsaved %q", b, ok, e.unsaved())
+	if b, ok := e.AnyBuffer(path); !ok || b.Text != g.buffer || !b.Dirty || !slices.Equal(e.Unsaved(), []string{path}) {
+		t.Errorf("%+v %v, unsaved %q", b, ok, e.Unsaved())
 	}
-	if b, ok := e.anyBuffer(filepath.Join(r.cwd, "b.txt")); ok {
+	if b, ok := e.AnyBuffer(filepath.Join(r.cwd, "b.txt")); ok {
 		t.Errorf("a file nobody has spoken of: %+v", b)
 	}
 	write(t, path, g.buffer) // the person saves
-	if b, ok := e.anyBuffer(path); ok || len(e.unsaved()) != 0 {
-		t.Errorf("after the save %+v, unsaved %q", b, e.unsaved())
+	if b, ok := e.AnyBuffer(path); ok || len(e.Unsaved()) != 0 {
+		t.Errorf("after the save %+v, unsaved %q", b, e.Unsaved())
 	}
 }

@@ -23,7 +23,7 @@ const (
 
 // registerTools takes the tools of an editor's own; they replace those it registered before.
 func (s *Server) registerTools(p *protocol.ToolRegisterRequest) (*protocol.ToolRegisterResponse, error) {
-	if !s.editor.Client().does(protocol.MethodPillionToolExecute) {
+	if !s.editor.Client().Does(protocol.MethodPillionToolExecute) {
 		return nil, rpc.InvalidParams("announce %s in initialize first: nothing is called that was not announced", protocol.MethodPillionToolExecute)
 	}
 	if len(p.Tools) > maxEditorTools {
@@ -61,12 +61,12 @@ func (s *Server) editorTool(name string) func(context.Context, json.RawMessage, 
 	return func(ctx context.Context, input json.RawMessage, call *tools.Call) (tools.Result, error) {
 		_, err := call.Ask(ctx, permission.Request{
 			Permission: name, Patterns: []string{"*"}, Always: []string{"*"}, Added: true, Title: strings.TrimSpace(name + " " + brief(input)),
-			Why: "It is a tool of the editor's (" + s.editor.Client().name + "), not of Pillion's.", Metadata: map[string]any{"input": input},
+			Why: "It is a tool of the editor's (" + s.editor.Client().Name + "), not of Pillion's.", Metadata: map[string]any{"input": input},
 		})
 		if err != nil {
 			return tools.Result{}, err
 		}
-		_, session, ok := s.o.Editors.of(call.SessionID)
+		_, session, ok := s.o.Editors.First(call.SessionID)
 		if !ok {
 			return tools.Result{}, &tools.Error{Kind: "unavailable", Message: "The editor that has the tool " + name + " is gone."}
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/agent/store"
+	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/keys"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools"
@@ -133,7 +134,7 @@ func (x *sessions) terminals(id string) *shell.Terminals {
 }
 
 // tools are the real ones for files, and stand-ins for those that only talk to the person.
-func (x *sessions) tools(e *Registry, state string) func(context.Context, agent.SessionInfo) ([]tools.Tool, error) {
+func (x *sessions) tools(e *editors.Registry, state string) func(context.Context, agent.SessionInfo) ([]tools.Tool, error) {
 	return func(_ context.Context, info agent.SessionInfo) ([]tools.Tool, error) {
 		env := builtin.Env{Cwd: info.Cwd, Root: info.Cwd, StateDir: state, Buffers: e.Files(info.ID), Tracker: &files.Tracker{}, Locks: &files.Locks{}}
 		env.SubAgents = func() []tools.SubAgent { return []tools.SubAgent{{Name: "general", Description: "jobs"}} }
@@ -181,19 +182,19 @@ func newRig(t testing.TB, st *store.Store, cwd string) *rig {
 	t.Helper()
 	m := &scripted{}
 	env := &sessions{envs: map[string]builtin.Env{}}
-	editors := NewRegistry()
+	registry := editors.NewRegistry()
 	rules := permission.Ruleset{{Permission: "*", Pattern: "*", Action: permission.Allow}, {Permission: "edit", Pattern: "*", Action: permission.Ask, Origin: "test"}}
 	blobs := &checkpoint.Blobs{Dir: filepath.Join(t.TempDir(), "checkpoints")}
 	if st.Path() != "" {
 		blobs.Dir = st.Path() + ".checkpoints" // a second rig on the same store has them too
 	}
-	made := env.tools(editors, t.TempDir())
-	rt := agent.New(agent.Options{Store: st, Models: m, Tools: made, More: func(_ context.Context, s agent.SessionInfo) []tools.Tool { return editors.Tools(s.ID) }, Pack: func(state change.State, set *change.Set) *change.Set { return packed(blobs, state, set) }, Asker: editors, Questions: editors, Switches: func(string) map[string]bool { return env.switches },
+	made := env.tools(registry, t.TempDir())
+	rt := agent.New(agent.Options{Store: st, Models: m, Tools: made, More: func(_ context.Context, s agent.SessionInfo) []tools.Tool { return registry.Tools(s.ID) }, Pack: func(state change.State, set *change.Set) *change.Set { return packed(blobs, state, set) }, Asker: registry, Questions: registry, Switches: func(string) map[string]bool { return env.switches },
 		Rules: func(string) permission.Ruleset { return rules }, Instructions: func(string) []string { return nil }})
-	editors.Follow(liveSessions{rt, blobs.Pack})
+	registry.Follow(liveSessions{rt, blobs.Pack})
 	a, b := pipes()
 	r := &rig{t: t, cwd: cwd, world: env, model: m, rt: rt, served: make(chan error, 1)}
-	r.server = NewServer(ServerOptions{Runtime: rt, Conn: b, Editors: editors, Live: &liveProblems{}, Version: "0.0.0-test", Auth: lentKeys{&keys.Store{File: filepath.Join(t.TempDir(), "auth.json")}},
+	r.server = NewServer(ServerOptions{Runtime: rt, Conn: b, Editors: registry, Live: &liveProblems{}, Version: "0.0.0-test", Auth: lentKeys{&keys.Store{File: filepath.Join(t.TempDir(), "auth.json")}},
 		Review: func(id string) Reviewer {
 			for range 2 {
 				env.mu.Lock()
@@ -216,7 +217,7 @@ func newRig(t testing.TB, st *store.Store, cwd string) *rig {
 		Rules:     func(string, string) permission.Ruleset { return rules },
 		Grants:    agent.Grants(st),
 		Finder:    testFinder(t),
-		Theirs:    newEditorProblems(),
+		Theirs:    editors.NewProblems(),
 	})
 	go func() { r.served <- r.server.Serve(context.Background()) }()
 	r.ed = newEditor(t, a)

@@ -84,7 +84,7 @@ func (s *Server) fileSearch(ctx context.Context, es *editorSession, p *protocol.
 				rel = filepath.ToSlash(r)
 			}
 			at := x.at
-			found = append(found, scored{x.score, protocol.FileMatch{URI: s.editor.Buffers.uri(x.path), Path: rel, Kind: "symbol", Name: x.name, Range: &at, Indices: wide(x.marks)}})
+			found = append(found, scored{x.score, protocol.FileMatch{URI: s.editor.Buffers.URI(x.path), Path: rel, Kind: "symbol", Name: x.name, Range: &at, Indices: wide(x.marks)}})
 		}
 	}
 	if want["resource"] && s.o.Finder.Resources != nil {
@@ -103,7 +103,7 @@ func (s *Server) fileSearch(ctx context.Context, es *editorSession, p *protocol.
 	out := &protocol.FileSearchResponse{Matches: []protocol.FileMatch{}, Truncated: more || len(found) > limit}
 	for _, f := range found[:min(limit, len(found))] {
 		if f.match.URI == "" {
-			f.match.URI = s.editor.Buffers.uri(filepath.Join(cwd, filepath.FromSlash(f.match.Path)))
+			f.match.URI = s.editor.Buffers.URI(filepath.Join(cwd, filepath.FromSlash(f.match.Path)))
 		}
 		out.Matches = append(out.Matches, f.match)
 	}

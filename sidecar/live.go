@@ -93,13 +93,13 @@ func (h *problemHub) join() (l *liveProblems, leave func()) {
 
 // tellProblems sends _pillion/diagnostics/updated where it is understood.
 func (s *Server) tellProblems(r lspbridge.FileReport) {
-	if !s.editor.Client().does(protocol.MethodPillionDiagnosticsUpdated) {
+	if !s.editor.Client().Does(protocol.MethodPillionDiagnosticsUpdated) {
 		return
 	}
 	place := func(p lspbridge.Position) protocol.Position {
 		return protocol.Position{Line: int64(p.Line), Character: int64(p.Character)}
 	}
-	out := protocol.DiagnosticsUpdated{URI: s.editor.Buffers.uri(r.Path), Certainty: string(r.State), Reason: r.Reason, Diagnostics: []protocol.FileDiagnostic{}}
+	out := protocol.DiagnosticsUpdated{URI: s.editor.Buffers.URI(r.Path), Certainty: string(r.State), Reason: r.Reason, Diagnostics: []protocol.FileDiagnostic{}}
 	if r.Version > 0 {
 		v := int64(r.Version)
 		out.Version = &v

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/sidecar/editors"
 )
 
 // Who is slow gets the newest word on each file, in the order the files were first named; who has gone gets nothing.
@@ -53,7 +54,7 @@ func TestProblemsReachAnEditorThatFollowsThem(t *testing.T) {
 	r.ed.send(`{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"_meta":{"pillion":{"version":1,"methods":["_pillion/diagnostics/updated"]}}}}}`)
 	r.ed.expect(`{"id":2}`)
 	r.server.o.Live.put(report)
-	r.ed.expect(`{"method":"_pillion/diagnostics/updated","params":{"uri":"` + pathURI(path) + `","version":3,"certainty":"pending","reason":"being checked","diagnostics":[{"range":{"start":{"line":1,"character":2},"end":{"line":1,"character":4}},"severity":1,"code":"E1","source":"compiler","message":"no"}]}}`)
+	r.ed.expect(`{"method":"_pillion/diagnostics/updated","params":{"uri":"` + editors.PathURI(path) + `","version":3,"certainty":"pending","reason":"being checked","diagnostics":[{"range":{"start":{"line":1,"character":2},"end":{"line":1,"character":4}},"severity":1,"code":"E1","source":"compiler","message":"no"}]}}`)
 	r.server.o.Live.put(lspbridge.FileReport{Path: path, State: lspbridge.Fresh})
 	r.ed.expect(`{"method":"_pillion/diagnostics/updated","params":{"certainty":"fresh","diagnostics":[]}}`)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/pillion-dev/pillion/sidecar/editors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -86,7 +87,7 @@ func TestR14OneUndoStepForAnAcceptedSet(t *testing.T) {
 	r.start(`{"protocolVersion":1,"clientCapabilities":{"_meta":{"pillion":{"version":1,"buffers":true,"hunks":true,"methods":["_pillion/workspace/applyEdit"]}}}}`)
 	for _, name := range []string{"a.txt", "b.txt"} {
 		write(t, filepath.Join(r.cwd, name), "1\n-\n2\n")
-		r.ed.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"_pillion/buffer/didOpen","params":{"textDocument":{"uri":%q,"languageId":"plaintext","version":1,"text":"1\n-\n2\n"}}}`, pathURI(filepath.Join(r.cwd, name))))
+		r.ed.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"_pillion/buffer/didOpen","params":{"textDocument":{"uri":%q,"languageId":"plaintext","version":1,"text":"1\n-\n2\n"}}}`, editors.PathURI(filepath.Join(r.cwd, name))))
 		in, _ := json.Marshal(map[string]string{"filePath": name})
 		r.model.steps = append(r.model.steps, callsTool("read", string(in)))
 	}

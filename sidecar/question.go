@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools"
 )
@@ -21,9 +22,9 @@ func (s *Server) AskQuestions(ctx context.Context, session string, call *tools.C
 	if _, err := s.shownChild(ctx, session, call.SessionID, call.CallID); err != nil {
 		return nil, err
 	}
-	if s.editor.Client().asksForms() {
+	if s.editor.Client().AsksForms() {
 		answers, err := s.askForm(ctx, session, call, qs)
-		if !errors.Is(err, errCannotAsk) || s.ctx.Err() != nil {
+		if !errors.Is(err, editors.ErrCannotAsk) || s.ctx.Err() != nil {
 			return answers, err
 		}
 		s.log.Info("the editor announced forms and cannot show one", "err", err)
@@ -90,7 +91,7 @@ func (s *Server) askForm(ctx context.Context, session string, call *tools.Call, 
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, fmt.Errorf("%w: %w", errCannotAsk, err)
+		return nil, fmt.Errorf("%w: %w", editors.ErrCannotAsk, err)
 	}
 	if got.Action != "accept" {
 		return nil, tools.ErrDismissed
@@ -140,7 +141,7 @@ func (s *Server) askChoice(ctx context.Context, session string, call *tools.Call
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
-		return "", fmt.Errorf("question %d: %w: %w", n+1, errCannotAsk, err)
+		return "", fmt.Errorf("question %d: %w: %w", n+1, editors.ErrCannotAsk, err)
 	}
 	selected, ok := got.Outcome.Value.(*protocol.SelectedPermissionOutcome)
 	if !ok {

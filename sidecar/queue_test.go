@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"github.com/pillion-dev/pillion/sidecar/editors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -126,7 +127,7 @@ func TestASelectionGoesIntoAPromptThatNamesIt(t *testing.T) {
 	r.start("")
 	path := filepath.Join(r.cwd, "a.go")
 	write(t, path, "package a\n\nfunc f() {}\n")
-	uri := pathURI(path)
+	uri := editors.PathURI(path)
 	told := func(text string) string {
 		t.Helper()
 		r.ed.request("session/prompt", `{"sessionId":"$S","prompt":[{"type":"text","text":"`+text+`"}]}`)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"github.com/pillion-dev/pillion/sidecar/editors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,7 +14,7 @@ func (r *rig) second(open string) *editor {
 	r.t.Helper()
 	a, b := pipes()
 	o := r.server.o
-	o.Conn, o.Buffers, o.Live, o.Open = b, NewBuffers(), &liveProblems{}, open
+	o.Conn, o.Buffers, o.Live, o.Open = b, editors.NewBuffers(nil), &liveProblems{}, open
 	s := NewServer(o)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(context.Background()) }()
@@ -133,7 +134,7 @@ func TestAnEditGoesWhereTheFileIsOpen(t *testing.T) {
 	write(t, path, "one\n")
 	for e, text := range map[*editor]string{r.ed: "one\n", two: "one\nunsaved in two\n"} {
 		dirty := e == two
-		e.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"_pillion/buffer/didOpen","params":{"textDocument":{"uri":%q,"version":7,"text":%q,"dirty":%v}}}`, pathURI(path), text, dirty))
+		e.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"_pillion/buffer/didOpen","params":{"textDocument":{"uri":%q,"version":7,"text":%q,"dirty":%v}}}`, editors.PathURI(path), text, dirty))
 		e.request("session/list", `{}`)
 	}
 	r.model.steps = append(r.model.steps, callsTool("read", `{"filePath":"a.txt"}`), callsTool("edit", `{"filePath":"a.txt","oldString":"one","newString":"ONE"}`))
@@ -141,7 +142,7 @@ func TestAnEditGoesWhereTheFileIsOpen(t *testing.T) {
 	r.ed.expect(`{"id":"?P","method":"session/request_permission","params":{"toolCall":{"content":[{"type":"diff","oldText":"one\nunsaved in two\n","newText":"ONE\nunsaved in two\n"}]}}}`)
 	r.ed.send(`{"jsonrpc":"2.0","id":$P,"result":{"outcome":{"outcome":"selected","optionId":"once"}}}`)
 	two.expect(`{"id":"?E","method":"_pillion/workspace/applyEdit"}`)
-	two.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":$E,"result":{"applied":true,"versions":{%q:8}}}`, pathURI(path)))
+	two.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":$E,"result":{"applied":true,"versions":{%q:8}}}`, editors.PathURI(path)))
 	r.ed.expect(`{"id":"p","result":{"stopReason":"end_turn"}}`)
 	if got := read(t, path); got != "one\n" {
 		t.Errorf("the disk has %q", got)

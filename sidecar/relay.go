@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools/shell"
 )
@@ -34,7 +35,7 @@ type relays struct {
 func (s *Server) relay(es *editorSession, d agent.ToolData) {
 	c := s.editor.Client()
 	id, _ := d.Metadata["terminalId"].(string)
-	if id == "" || s.o.Terminals == nil || !c.caps.Terminal || c.does(protocol.MethodPillionTerminalOutput) {
+	if id == "" || s.o.Terminals == nil || !c.Caps.Terminal || c.Does(protocol.MethodPillionTerminalOutput) {
 		return
 	}
 	ts := s.o.Terminals(es.ID())
@@ -99,7 +100,7 @@ func (s *Server) relayTo(es *editorSession, t *shell.Terminal, d agent.ToolData)
 	}
 	defer func() {
 		pipe.remove() // nobody opens it any more, and the editor may take its time
-		ctx, cancel := context.WithTimeout(s.ctx, dataTimeout)
+		ctx, cancel := context.WithTimeout(s.ctx, editors.DataTimeout)
 		defer cancel()
 		_ = s.editor.Call(ctx, protocol.MethodTerminalRelease, protocol.ReleaseTerminalRequest{SessionID: es.ID(), TerminalID: made.TerminalID}, nil)
 	}()
@@ -122,7 +123,7 @@ func (s *Server) relayTo(es *editorSession, t *shell.Terminal, d agent.ToolData)
 // shownIn is the editor's terminal that shows a call's command.
 func (s *Server) shownIn(es *editorSession, d agent.ToolData) (string, bool) {
 	id, _ := d.Metadata["terminalId"].(string)
-	if id == "" || s.o.Terminals == nil || !s.editor.Client().caps.Terminal {
+	if id == "" || s.o.Terminals == nil || !s.editor.Client().Caps.Terminal {
 		return "", false
 	}
 	ts := s.o.Terminals(es.ID())

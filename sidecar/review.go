@@ -24,10 +24,10 @@ type extension func(ctx context.Context, r *rpc.Request) (any, error)
 // extensions are the _pillion methods that work with what this server was given; these and no others are announced.
 func (s *Server) extensions() map[string]extension {
 	m := map[string]extension{
-		protocol.MethodPillionBufferDidOpen:   notification(s.editor.Buffers.didOpen),
-		protocol.MethodPillionBufferDidChange: notification(s.editor.Buffers.didChange),
-		protocol.MethodPillionBufferDidSave:   notification(s.editor.Buffers.didSave),
-		protocol.MethodPillionBufferDidClose:  notification(s.editor.Buffers.didClose),
+		protocol.MethodPillionBufferDidOpen:   notification(s.editor.Buffers.DidOpen),
+		protocol.MethodPillionBufferDidChange: notification(s.editor.Buffers.DidChange),
+		protocol.MethodPillionBufferDidSave:   notification(s.editor.Buffers.DidSave),
+		protocol.MethodPillionBufferDidClose:  notification(s.editor.Buffers.DidClose),
 
 		protocol.MethodPillionSelectionDidChange: notification(s.selection.didChange),
 
@@ -53,7 +53,7 @@ func (s *Server) extensions() map[string]extension {
 		m[protocol.MethodPillionAuthSet] = func(ctx context.Context, r *rpc.Request) (any, error) { return async(ctx, r, s.authSet) }
 	}
 	if s.o.Theirs != nil {
-		m[protocol.MethodPillionDiagnosticsDidChange] = notification(s.o.Theirs.didChange)
+		m[protocol.MethodPillionDiagnosticsDidChange] = notification(s.o.Theirs.DidChange)
 	}
 	if s.o.Finder != nil {
 		m[protocol.MethodPillionFileSearch] = inSession(s, func(p *protocol.FileSearchRequest) string { return p.SessionID }, s.fileSearch)

@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // reviewer is a session's changes after the fact, as this editor may decide on them.
 func (s *Server) reviewer(es *editorSession) *reviewer {
-	r := &reviewer{session: es.Session, load: s.whole, mu: s.o.Editors.decisions.of(es.ID()), read: func(f func(*ledger)) {
+	r := &reviewer{session: es.Session, load: s.whole, mu: s.o.Editors.Decisions.Of(es.ID()), read: func(f func(*ledger)) {
 		es.view.mu.Lock()
 		defer es.view.mu.Unlock()
 		f(es.view.ledger)
@@ -81,9 +82,9 @@ func (s *Server) changeTurn(_ context.Context, es *editorSession, p *protocol.Ch
 	out := &protocol.ChangeTurnResponse{Turn: turn, Files: []protocol.TurnFile{}}
 	total := 0
 	for _, f := range files {
-		x := protocol.TurnFile{URI: pathURI(f.Path), Kind: string(f.Kind), Binary: f.Binary, Source: f.source, Hunks: []protocol.TurnHunk{}}
+		x := protocol.TurnFile{URI: editors.PathURI(f.Path), Kind: string(f.Kind), Binary: f.Binary, Source: f.source, Hunks: []protocol.TurnHunk{}}
 		if f.NewPath != "" {
-			x.NewURI = pathURI(f.NewPath)
+			x.NewURI = editors.PathURI(f.NewPath)
 		}
 		if small := len(f.Base) <= maxTurnText && len(f.now) <= maxTurnText && total+len(f.Base)+len(f.now) <= maxTurnText; small && !f.Binary && !f.lost {
 			total += len(f.Base) + len(f.now)

@@ -11,6 +11,7 @@ import (
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/change"
@@ -71,18 +72,18 @@ func addFiles(list []protocol.CheckpointFile, set *change.Set) []protocol.Checkp
 		source = "agent"
 	}
 	for _, f := range set.Files {
-		uri := pathURI(f.Path)
+		uri := editors.PathURI(f.Path)
 		i := slices.IndexFunc(list, func(c protocol.CheckpointFile) bool { return c.URI == uri && c.Source == source })
 		if i < 0 {
 			c := protocol.CheckpointFile{URI: uri, Kind: string(f.Kind), Source: source}
 			if f.NewPath != "" {
-				c.NewURI = pathURI(f.NewPath)
+				c.NewURI = editors.PathURI(f.NewPath)
 			}
 			i, list = len(list), append(list, c)
 		} else if f.Kind == change.Delete || f.Kind == change.Rename {
 			list[i].Kind = string(f.Kind)
 			if f.NewPath != "" {
-				list[i].NewURI = pathURI(f.NewPath)
+				list[i].NewURI = editors.PathURI(f.NewPath)
 			}
 		}
 		added, removed := f.Stat()
@@ -119,7 +120,7 @@ type restored struct {
 func (s *Server) checkpointRestore(ctx context.Context, es *editorSession, p *protocol.CheckpointRestoreRequest) (*protocol.CheckpointRestoreResponse, error) {
 	w := restoring{checkpoint: p.CheckpointID, scope: p.Scope, hunks: p.Hunks, dry: p.DryRun}
 	for i, uri := range p.Uris {
-		path, ok := uriPath(uri)
+		path, ok := editors.URIPath(uri)
 		if !ok {
 			return nil, rpc.InvalidParams("uris[%d]: %q is not a file", i, uri)
 		}
@@ -139,7 +140,7 @@ func (s *Server) checkpointRestore(ctx context.Context, es *editorSession, p *pr
 func restoredFiles(p *checkpoint.Plan) []protocol.RestoredFile {
 	out := []protocol.RestoredFile{}
 	for _, o := range p.Outcomes {
-		f := protocol.RestoredFile{URI: pathURI(o.Path), Status: string(o.Status), Reason: o.Reason}
+		f := protocol.RestoredFile{URI: editors.PathURI(o.Path), Status: string(o.Status), Reason: o.Reason}
 		for _, m := range p.Set.Files {
 			if m.Path == o.Path {
 				a, r := m.Stat()

@@ -127,7 +127,7 @@ func (s *Server) whole(set *change.Set) (*change.Set, error) {
 // tellChange sends _pillion/change/updated where it is understood.
 func (v *view) tellChange(info protocol.ChangeInfo) {
 	s := v.es.server
-	if s.editor.Client().does(protocol.MethodPillionChangeUpdated) {
+	if s.editor.Client().Does(protocol.MethodPillionChangeUpdated) {
 		_ = s.wire.peer.Notify(s.ctx, protocol.MethodPillionChangeUpdated, protocol.ChangeUpdated{SessionID: v.es.ID(), Change: info})
 	}
 }
@@ -141,7 +141,7 @@ func (v *view) showRestore(e agent.Event, replay bool) {
 		return
 	}
 	s := v.es.server
-	if !s.editor.Client().does(protocol.MethodPillionSessionReverted) {
+	if !s.editor.Client().Does(protocol.MethodPillionSessionReverted) {
 		text := "The conversation is whole again: what was said before the undo counts."
 		if d.MessageID != "" {
 			v.mu.Lock()

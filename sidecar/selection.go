@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
@@ -68,7 +69,7 @@ func (s *Server) selected(cwd string) string {
 		text, cut := "", false
 		switch {
 		case open:
-			from, to := PositionOffset(whole, r.Start), PositionOffset(whole, r.End)
+			from, to := editors.PositionOffset(whole, r.Start), editors.PositionOffset(whole, r.End)
 			text = whole[min(from, to):max(from, to)]
 		case i == 0:
 			text = now.Text
@@ -102,7 +103,7 @@ func selectionText(name string, r protocol.Range, text string, cut bool) string 
 
 // document is a text as this editor shows it, else as it is on the disk.
 func (s *Server) document(uri string) (text string, ok bool) {
-	path, isFile := uriPath(uri)
+	path, isFile := editors.URIPath(uri)
 	if !isFile {
 		return "", false
 	}
@@ -110,7 +111,7 @@ func (s *Server) document(uri string) (text string, ok bool) {
 		return b.Text, true
 	}
 	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxAsked {
+	if err != nil || !info.Mode().IsRegular() || info.Size() > editors.MaxAsked {
 		return "", false
 	}
 	raw, err := os.ReadFile(path)

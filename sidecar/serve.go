@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/share"
 )
 
@@ -32,7 +33,7 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
 	p := newWorkplace()
 	log, done := p.logger()
 	defer done()
-	h := &house{editors: NewRegistry(), theirs: newEditorProblems(), problems: &problemHub{}, log: log}
+	h := &house{editors: editors.NewRegistry(), theirs: editors.NewProblems(), problems: &problemHub{}, log: log}
 	h.app = newApp(appOptions{place: p, problems: h.problems.put, asker: h.editors, questions: h.editors, editors: h.editors, theirs: h.theirs, log: log})
 	defer h.app.close()
 	h.editors.Follow(liveSessions{h.app.runtime, h.app.blobs.Pack})
@@ -71,8 +72,8 @@ func survivePipes() (undo func()) {
 // house is what all connections of a sidecar have in common.
 type house struct {
 	app      *app
-	editors  *Registry
-	theirs   *editorProblems
+	editors  *editors.Registry
+	theirs   *editors.Problems
 	problems *problemHub
 	finder   *Finder
 	settings *settingsWatch
@@ -104,10 +105,8 @@ func (h *house) serve(ctx context.Context, conn io.ReadWriteCloser, open string)
 	live, leave := h.problems.join()
 	defer leave()
 	a := h.app
-	buffers := NewBuffers()
-	buffers.touched = a.touched
 	s := NewServer(ServerOptions{
-		Runtime: a.runtime, Conn: conn, Editors: h.editors, Buffers: buffers, Live: live, Theirs: h.theirs, Open: open, Version: version, Log: h.log,
+		Runtime: a.runtime, Conn: conn, Editors: h.editors, Buffers: editors.NewBuffers(a.touched), Live: live, Theirs: h.theirs, Open: open, Version: version, Log: h.log,
 		Modes:    a.runtime.Agents,
 		Models:   func(cwd string) []ModelInfo { return a.modelList(ctx, cwd) },
 		Commands: h.commands,

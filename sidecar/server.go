@@ -15,6 +15,7 @@ import (
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/permission"
@@ -25,10 +26,10 @@ import (
 type ServerOptions struct {
 	Runtime *agent.Runtime
 	Conn    io.ReadWriteCloser // the editor
-	Editors *Registry          // where questions of the runtime's sessions arrive; nil makes its own
-	Buffers *Buffers           // nil makes its own
+	Editors *editors.Registry  // where questions of the runtime's sessions arrive; nil makes its own
+	Buffers *editors.Buffers   // nil makes its own
 	Live    *liveProblems      // changed problems, for editors that follow them; nil: none
-	Theirs  *editorProblems    // takes the editor's own problems; nil: they are not wanted
+	Theirs  *editors.Problems  // takes the editor's own problems; nil: they are not wanted
 	Open    string             // the session that the first session/new opens instead of a new one; empty: none
 	Version string             // Pillion's
 	Log     *slog.Logger       // nil is silent
@@ -78,7 +79,7 @@ type Server struct {
 	o      ServerOptions
 	log    *slog.Logger
 	wire   *wire
-	editor *Editor         // what it announced, shows and can do
+	editor *editors.Editor // what it announced, shows and can do
 	ctx    context.Context // ends with the connection; the one place a context is kept, for work no request started
 	stop   context.CancelFunc
 
@@ -102,10 +103,10 @@ type rawMessage = json.RawMessage
 // NewServer makes a Server; nothing is read before Serve.
 func NewServer(o ServerOptions) *Server {
 	if o.Editors == nil {
-		o.Editors = NewRegistry()
+		o.Editors = editors.NewRegistry()
 	}
 	if o.Buffers == nil {
-		o.Buffers = NewBuffers()
+		o.Buffers = editors.NewBuffers(nil)
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -115,7 +116,7 @@ func NewServer(o ServerOptions) *Server {
 	}
 	s := &Server{o: o, log: o.Log, sessions: map[string]*editorSession{}, lines: map[string]chan struct{}{}, wired: make(chan struct{})}
 	s.ctx, s.stop = context.WithCancel(context.Background())
-	s.editor = NewEditor(s.ctx, s, o.Buffers)
+	s.editor = editors.NewEditor(s.ctx, s, o.Buffers)
 	return s
 }
 
@@ -136,8 +137,8 @@ func (s *Server) Serve(ctx context.Context) error {
 	s.wire = newWire(s.o.Conn, s.handle, func(err error) { s.log.Warn("editor", "err", err) })
 	s.editor.Connect(s.wire.peer)
 	close(wired)
-	s.o.Editors.attach(s.editor)
-	defer s.o.Editors.detach(s.editor)
+	s.o.Editors.Connect(s.editor)
+	defer s.o.Editors.Disconnect(s.editor)
 	select {
 	case <-ctx.Done():
 	case <-s.wire.ended:
@@ -171,7 +172,7 @@ func within(limit time.Duration, f func()) {
 
 // closing marks the sessions that end with this connection: what waits for the person there was interrupted.
 func (s *Server) closing() {
-	last := s.o.Editors.retire(s.editor)
+	last := s.o.Editors.Retire(s.editor)
 	s.mu.Lock()
 	mine := maps.Clone(s.sessions)
 	s.mu.Unlock()
@@ -194,7 +195,7 @@ func (s *Server) endSessions() {
 	s.mu.Unlock()
 	all := map[string]*editorSession{}
 	for id, es := range mine {
-		if s.o.Editors.unbind(id, s.editor) {
+		if s.o.Editors.Unbind(id, s.editor) {
 			es.leave()
 		} else {
 			all[id] = es
@@ -205,7 +206,7 @@ func (s *Server) endSessions() {
 	var wg sync.WaitGroup
 	for id, es := range all {
 		wg.Go(func() {
-			defer s.o.Editors.ended(id)
+			defer s.o.Editors.Ended(id)
 			if err := es.end(ctx); err != nil {
 				s.log.Warn("session did not end well", "session", id, "err", err)
 			}

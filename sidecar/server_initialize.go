@@ -6,13 +6,14 @@ import (
 	"slices"
 
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
 func (s *Server) initialize(p *protocol.InitializeRequest) (*protocol.InitializeResponse, error) {
-	c := NewClient(*p)
+	c := editors.NewClient(*p)
 	s.editor.Introduce(c)
-	s.log.Info("editor connected", "name", c.name, "version", c.version, "protocol", p.ProtocolVersion, "pillion", c.pillion.Version)
+	s.log.Info("editor connected", "name", c.Name, "version", c.Version, "protocol", p.ProtocolVersion, "pillion", c.Pillion.Version)
 	caps := &protocol.AgentCapabilities{
 		LoadSession:        true,
 		PromptCapabilities: &protocol.PromptCapabilities{Image: true, EmbeddedContext: true},
@@ -51,10 +52,10 @@ func (s *Server) announced() []string {
 }
 
 // authMethods leaves out what this editor cannot do: a terminal of its own.
-func (s *Server) authMethods(c *Client) []protocol.AuthMethod {
+func (s *Server) authMethods(c *editors.Client) []protocol.AuthMethod {
 	out := []protocol.AuthMethod{}
 	for _, m := range s.o.AuthMethods {
-		if m.Type == "terminal" && (c.caps.Auth == nil || !c.caps.Auth.Terminal) {
+		if m.Type == "terminal" && (c.Caps.Auth == nil || !c.Caps.Auth.Terminal) {
 			continue
 		}
 		out = append(out, m)

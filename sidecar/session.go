@@ -160,7 +160,7 @@ func (s *Server) newSession(ctx context.Context, r *rpc.Request) (any, error) {
 	s.mu.Lock()
 	s.sessions[live.ID()] = es
 	s.mu.Unlock()
-	if !s.o.Editors.bind(live.ID(), s.editor) {
+	if !s.o.Editors.Bind(live.ID(), s.editor) {
 		live.Close(ctx)
 		return nil, errGone
 	}

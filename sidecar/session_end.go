@@ -20,11 +20,11 @@ func (s *Server) take(id string) (es *editorSession, found func(context.Context)
 // quit ends a session that was taken off this connection, unless others have it open.
 func (s *Server) quit(ctx context.Context, es *editorSession) error {
 	id := es.ID()
-	if s.o.Editors.unbind(id, s.editor) {
+	if s.o.Editors.Unbind(id, s.editor) {
 		es.leave()
 		return nil
 	}
-	defer s.o.Editors.ended(id)
+	defer s.o.Editors.Ended(id)
 	return es.end(ctx)
 }
 
@@ -98,8 +98,8 @@ func (s *Server) deleteSession(ctx context.Context, r *rpc.Request) (any, error)
 			}
 		}
 	}
-	s.o.Editors.ending(p.SessionID)
-	defer s.o.Editors.ended(p.SessionID)
+	s.o.Editors.Ending(p.SessionID)
+	defer s.o.Editors.Ended(p.SessionID)
 	if err := s.o.Runtime.Delete(ctx, p.SessionID); err != nil {
 		return nil, errNotFound{fmt.Sprintf("session %q cannot be deleted: %v", p.SessionID, err)}
 	}

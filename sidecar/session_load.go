@@ -10,6 +10,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
@@ -34,7 +35,7 @@ func (s *Server) loadSession(ctx context.Context, r *rpc.Request) (any, error) {
 	o := s.opening(p.SessionID)
 	defer o.done()
 	r.Async()
-	note := s.trust(p.Cwd, trustIn(p.Meta), "")
+	note := s.trust(p.Cwd, editors.TrustIn(p.Meta), "")
 	es, had, err := o.open(ctx, p.Cwd, p.AdditionalDirectories)
 	if err != nil {
 		return nil, err
@@ -69,8 +70,8 @@ func (es *editorSession) opened(r *rpc.Request, cwd string, servers []protocol.M
 func (es *editorSession) arrived(note string, opened bool) {
 	es.welcome(note)
 	s := es.server
-	s.o.Editors.offer(es.ID(), s.editor)
-	if opened && s.o.Editors.readers(es.ID()) == 1 {
+	s.o.Editors.Offer(es.ID(), s.editor)
+	if opened && s.o.Editors.Readers(es.ID()) == 1 {
 		es.askAgain(s.ctx)
 	}
 }
@@ -84,7 +85,7 @@ func (s *Server) resumeSession(ctx context.Context, r *rpc.Request) (any, error)
 	o := s.opening(p.SessionID)
 	defer o.done()
 	r.Async()
-	note := s.trust(p.Cwd, trustIn(p.Meta), "")
+	note := s.trust(p.Cwd, editors.TrustIn(p.Meta), "")
 	es, had, err := o.open(ctx, p.Cwd, p.AdditionalDirectories)
 	if err != nil {
 		return nil, err

@@ -85,7 +85,7 @@ func (o *opening) open(ctx context.Context, cwd string, extra []string) (*editor
 	if bad != nil {
 		return nil, false, o.fail(bad)
 	}
-	if err := s.o.Editors.enter(ctx, o.id); err != nil {
+	if err := s.o.Editors.Enter(ctx, o.id); err != nil {
 		return nil, false, o.fail(err)
 	}
 	_, at := s.o.Runtime.Session(o.id)
@@ -113,16 +113,16 @@ func (o *opening) fits(live *agent.Session, cwd string) error {
 // settle ends the opening of a session that was loaded: from now on it is this editor's, or err says why not.
 func (o *opening) settle(err error) error {
 	e := o.s.o.Editors
-	if err == nil && !e.bind(o.id, o.s.editor) {
+	if err == nil && !e.Bind(o.id, o.s.editor) {
 		err = errGone
 	}
-	last := e.entered(o.id)
+	last := e.Entered(o.id)
 	if err == nil {
 		close(o.es.ready)
 		return nil
 	}
 	if last {
-		defer e.ended(o.id)
+		defer e.Ended(o.id)
 	}
 	o.es.unfollow()
 	if last && o.es.Session != nil && !o.task {

@@ -12,6 +12,7 @@ import (
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
@@ -81,7 +82,7 @@ func attachment(where, data, mime, uri string) (provider.Part, error) {
 
 // place is a uri as a person and the tools name it: files by path.
 func place(uri string) string {
-	if p, ok := uriPath(uri); ok {
+	if p, ok := editors.URIPath(uri); ok {
 		return p
 	}
 	return uri

@@ -85,7 +85,7 @@ func (s *Server) status(_ context.Context, es *editorSession, _ *protocol.Sessio
 func (es *editorSession) status() *protocol.SessionStatusResponse {
 	st := es.State()
 	items, held := es.Queue()
-	readers, queued := int64(es.server.o.Editors.readers(es.ID())), int64(len(items))
+	readers, queued := int64(es.server.o.Editors.Readers(es.ID())), int64(len(items))
 	out := &protocol.SessionStatusResponse{State: "idle", Turn: st.Turn, Waiting: []string{}, Readers: &readers, Queued: &queued, Held: held,
 		StopReason: string(st.Last.Stop), Error: st.Last.Error}
 	if st.Busy {
@@ -121,7 +121,7 @@ func (es *editorSession) tell() {
 		es.moved = false
 		es.mu.Unlock()
 		c := s.editor.Client()
-		if c.does(protocol.MethodPillionSessionQueueUpdated) {
+		if c.Does(protocol.MethodPillionSessionQueueUpdated) {
 			u := protocol.QueueUpdated{SessionID: es.ID()}
 			u.Items, u.Held = es.queued()
 			if text := string(rawJSON(u)); text != es.told.queue && (len(u.Items) > 0 || es.told.queue != "") {
@@ -129,7 +129,7 @@ func (es *editorSession) tell() {
 				_ = s.wire.peer.Notify(s.ctx, protocol.MethodPillionSessionQueueUpdated, u)
 			}
 		}
-		if c.does(protocol.MethodPillionSessionStatusUpdated) {
+		if c.Does(protocol.MethodPillionSessionStatusUpdated) {
 			u := protocol.SessionStatusUpdated{SessionID: es.ID(), Status: *es.status()}
 			if text := string(rawJSON(u)); text != es.told.status {
 				es.told.status = text

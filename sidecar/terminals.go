@@ -161,7 +161,7 @@ func (s *Server) terminalSubscribe(ctx context.Context, r *rpc.Request) (any, er
 		at = next
 	}
 	c := s.editor.Client()
-	if c.does(protocol.MethodPillionTerminalOutput) || c.does(protocol.MethodPillionTerminalExited) {
+	if c.Does(protocol.MethodPillionTerminalOutput) || c.Does(protocol.MethodPillionTerminalExited) {
 		s.wire.afterAnswer(r, func() { s.follow(es.ID(), t, min(at, next)) })
 	}
 	return &protocol.TerminalSubscribeResponse{Data: base64.StdEncoding.EncodeToString(data), Seq: next - int64(len(data)), Terminal: terminalInfo(t)}, nil
@@ -211,12 +211,12 @@ func (s *Server) pump(ctx context.Context, session string, t *shell.Terminal, p 
 	for {
 		data, next, _, err := t.Read(ctx, p.at)
 		if err != nil {
-			if ctx.Err() == nil && c.does(protocol.MethodPillionTerminalExited) {
+			if ctx.Err() == nil && c.Does(protocol.MethodPillionTerminalExited) {
 				_ = s.wire.peer.Notify(ctx, protocol.MethodPillionTerminalExited, protocol.TerminalExited{SessionID: session, Terminal: terminalInfo(t)})
 			}
 			return
 		}
-		if c.does(protocol.MethodPillionTerminalOutput) {
+		if c.Does(protocol.MethodPillionTerminalOutput) {
 			err = s.wire.peer.Notify(ctx, protocol.MethodPillionTerminalOutput, protocol.TerminalOutput{
 				SessionID: session, TerminalID: t.ID(), Data: base64.StdEncoding.EncodeToString(data), Seq: next - int64(len(data))})
 			if err != nil {

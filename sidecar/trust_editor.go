@@ -10,7 +10,7 @@ func (s *Server) trust(cwd string, said *bool, note string) string {
 		return note
 	}
 	if said == nil {
-		said = s.editor.Client().trusted
+		said = s.editor.Client().Trusted
 	}
 	return joinNotes(note, s.o.Trust(cwd, said))
 }

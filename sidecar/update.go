@@ -168,7 +168,7 @@ func (v *view) showInfo(d agent.SessionInfo) {
 
 // send sends an update of the event that is being shown. An editor that knows Pillion is told its number.
 func (v *view) send(kind string, value any, meta protocol.UpdateMeta) {
-	if v.es.server.editor.Client().pillion.Version == 0 {
+	if v.es.server.editor.Client().Pillion.Version == 0 {
 		v.es.send(kind, value)
 		return
 	}
@@ -186,7 +186,7 @@ func (v *view) send(kind string, value any, meta protocol.UpdateMeta) {
 // it can tell that from another's words.
 func (v *view) showPrompt(d agent.PromptData, steered bool) {
 	own := !v.past && v.es.takeOwn(d.MessageID) && !steered
-	if own && v.es.server.editor.Client().pillion.Version == 0 {
+	if own && v.es.server.editor.Client().Pillion.Version == 0 {
 		return
 	}
 	meta := protocol.UpdateMeta{Steered: steered, Own: own}
@@ -252,7 +252,7 @@ func (v *view) notice(level, text string) {
 	if text == "" {
 		return
 	}
-	if v.es.server.editor.Client().showsNotices() {
+	if v.es.server.editor.Client().ShowsNotices() {
 		title, rest, _ := strings.Cut(text, "\n")
 		v.es.send("notice", &protocol.Notice{Severity: protocol.NoticeSeverity(level), Title: title, Description: rest})
 		return

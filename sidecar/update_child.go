@@ -30,7 +30,7 @@ func (v *view) follow(d agent.ToolData) {
 	}
 	had := v.children[d.CallID] != nil
 	kid := newView(v.es)
-	kid.child = &childOf{task: d.CallID, session: id, quiet: v.es.server.editor.Client().pillion.Version == 0}
+	kid.child = &childOf{task: d.CallID, session: id, quiet: v.es.server.editor.Client().Pillion.Version == 0}
 	kid.info, kid.past = v.info, v.past
 	if !had {
 		v.children[d.CallID] = kid
@@ -73,7 +73,7 @@ func number(v any) int64 {
 func (v *view) showChild(e agent.Event) {
 	switch e.Type {
 	case agent.EventText, agent.EventThinking:
-		if v.es.server.editor.Client().pillion.Nested {
+		if v.es.server.editor.Client().Pillion.Nested {
 			v.showText(e)
 		}
 		return
@@ -179,7 +179,7 @@ func (v *view) childMeta(m protocol.UpdateMeta) protocol.UpdateMeta {
 // happened.
 func (v *view) showCompaction(d agent.CompactionData) {
 	c := v.es.server.editor.Client()
-	if c.caps.Session == nil || c.caps.Session.Compaction == nil {
+	if c.Caps.Session == nil || c.Caps.Session.Compaction == nil {
 		if d.State != agent.CompactionBegun || !v.past {
 			level := "info"
 			if d.State == agent.CompactionFailed {
@@ -211,7 +211,7 @@ func (v *view) showCompaction(d agent.CompactionData) {
 // showSummary is a piece of a summary that is being written.
 func (v *view) showSummary(d agent.TextData) {
 	c := v.es.server.editor.Client()
-	if c.caps.Session == nil || c.caps.Session.Compaction == nil || v.past || d.Text == "" {
+	if c.Caps.Session == nil || c.Caps.Session.Compaction == nil || v.past || d.Text == "" {
 		return // the end brings the whole
 	}
 	v.send("compaction_summary_chunk", &protocol.CompactionSummaryChunk{CompactionID: d.MessageID, Content: textBlock(d.Text)}, protocol.UpdateMeta{})

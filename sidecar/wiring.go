@@ -17,6 +17,7 @@ import (
 	"github.com/pillion-dev/pillion/agent/store"
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/sidecar/config"
+	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/models"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/builtin"
@@ -35,9 +36,9 @@ type appOptions struct {
 	place     *workplace
 	asker     permission.Asker
 	questions tools.Questioner
-	editors   *Registry       // nil: no editor, files are read from and written to the disk
-	ephemeral bool            // nothing is stored: scripts
-	theirs    *editorProblems // with editors: what they say is wrong with files
+	editors   *editors.Registry // nil: no editor, files are read from and written to the disk
+	ephemeral bool              // nothing is stored: scripts
+	theirs    *editors.Problems // with editors: what they say is wrong with files
 	noLSP     bool
 	log       *slog.Logger
 	problems  func(lspbridge.FileReport) // where changed problems go; nil: nobody listens
@@ -162,7 +163,7 @@ func (a *app) env(s agent.SessionInfo) builtin.Env {
 	if link != nil {
 		env.Bridge = link.Manager
 		if a.o.theirs != nil {
-			env.Bridge = editorBridge{link.Manager, root, env.Buffers, a.o.theirs}
+			env.Bridge = editors.NewBridge(link.Manager, root, env.Buffers, a.o.theirs)
 		}
 	}
 	a.mu.Lock()
@@ -307,10 +308,10 @@ func (a *app) bridge(root string, c *config.Config) *servers {
 	o := lspbridge.Options{Root: root, Servers: lspConfig(c), Log: a.o.log, Trusted: c.Trusted(), Bin: lspbridge.CacheBins(a.place.servers()), Start: guard.Start}
 	if a.o.editors != nil {
 		o.Buffer = func(path string) (string, bool) {
-			b, ok := a.o.editors.anyBuffer(path)
+			b, ok := a.o.editors.AnyBuffer(path)
 			return b.Text, ok
 		}
-		o.Unsaved = a.o.editors.unsaved
+		o.Unsaved = a.o.editors.Unsaved
 	}
 	o.Diagnostics = a.o.problems
 	link := &servers{uses: map[string]func(){}}

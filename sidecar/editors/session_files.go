@@ -1,4 +1,4 @@
-package main
+package editors
 
 import (
 	"context"
@@ -58,7 +58,7 @@ func (a sessionApplier) Apply(ctx context.Context, set *change.Set) error {
 	ed := all[0]
 	c := ed.Client()
 	switch {
-	case c.liveBuffers() && c.does(protocol.MethodPillionWorkspaceApplyEdit):
+	case c.liveBuffers() && c.Does(protocol.MethodPillionWorkspaceApplyEdit):
 		return liveWriter{ed}.applyEdit(ctx, session, set, a.disk)
 	case c.writesFiles():
 		return fsWriter{ed}.writeFiles(ctx, session, set, a.disk)
@@ -114,7 +114,7 @@ func (a sessionApplier) applyMany(ctx context.Context, all []*Editor, session st
 	for _, ed := range all {
 		c := ed.Client()
 		switch {
-		case c.liveBuffers() && c.does(protocol.MethodPillionWorkspaceApplyEdit):
+		case c.liveBuffers() && c.Does(protocol.MethodPillionWorkspaceApplyEdit):
 			live = append(live, ed)
 		case c.readsFiles():
 			next = guarded{ed, session, next}

@@ -1,4 +1,4 @@
-package main
+package editors
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 // editorProblems are what the editors themselves say is wrong with files. They count where none of our servers covers
 // a file, and are marked as the editor's.
-type editorProblems struct {
+type Problems struct {
 	mu   sync.Mutex
 	said map[string]*editorWord // by path; guarded by mu
 	news chan struct{}          // closed and replaced when something is said; guarded by mu
@@ -28,15 +28,15 @@ type editorWord struct {
 	nth     int
 }
 
-func newEditorProblems() *editorProblems {
-	return &editorProblems{said: map[string]*editorWord{}, news: make(chan struct{})}
+func NewProblems() *Problems {
+	return &Problems{said: map[string]*editorWord{}, news: make(chan struct{})}
 }
 
 // editorName marks the editor's problems.
 const editorName = "editor"
 
-func (e *editorProblems) didChange(p protocol.EditorDiagnostics) {
-	path, ok := uriPath(p.URI)
+func (e *Problems) DidChange(p protocol.EditorDiagnostics) {
+	path, ok := URIPath(p.URI)
 	if !ok {
 		return
 	}
@@ -65,7 +65,7 @@ func (e *editorProblems) didChange(p protocol.EditorDiagnostics) {
 }
 
 // of is what was said of a file, if anything.
-func (e *editorProblems) of(path string) (w editorWord, news <-chan struct{}, ok bool) {
+func (e *Problems) of(path string) (w editorWord, news <-chan struct{}, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if have := e.said[path]; have != nil {
@@ -75,14 +75,14 @@ func (e *editorProblems) of(path string) (w editorWord, news <-chan struct{}, ok
 }
 
 // speaks: some editor tells its problems at all.
-func (e *editorProblems) speaks() bool {
+func (e *Problems) speaks() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.said) > 0
 }
 
 // paths are the files with problems below some folders.
-func (e *editorProblems) paths(tops []string) (out []string) {
+func (e *Problems) paths(tops []string) (out []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for path, w := range e.said {
@@ -95,18 +95,23 @@ func (e *editorProblems) paths(tops []string) (out []string) {
 }
 
 // editorBridge asks the language servers, and the editor where no server covers a file.
-type editorBridge struct {
+type Bridge struct {
 	*lspbridge.Manager
 	root    string
 	buffers files.Buffers
-	theirs  *editorProblems
+	theirs  *Problems
+}
+
+// newEditorBridge makes the bridge of a worktree whose root is given.
+func NewBridge(m *lspbridge.Manager, root string, buffers files.Buffers, theirs *Problems) Bridge {
+	return Bridge{m, root, buffers, theirs}
 }
 
 // What is said when the editor has not looked at the present text yet.
 const editorLate = "no language server of Pillion's covers this file, and the editor has not said what it thinks of its present text"
 
 // word is what the editor says of a file as it is now: pending until it has seen the buffer's present version.
-func (b editorBridge) word(path string) (lspbridge.FileReport, editorWord, bool) {
+func (b Bridge) word(path string) (lspbridge.FileReport, editorWord, bool) {
 	w, _, ok := b.theirs.of(path)
 	if !ok {
 		return lspbridge.FileReport{}, w, false
@@ -123,7 +128,7 @@ func (b editorBridge) word(path string) (lspbridge.FileReport, editorWord, bool)
 }
 
 // Diagnostics are the problems of one file.
-func (b editorBridge) Diagnostics(ctx context.Context, path string) lspbridge.FileReport {
+func (b Bridge) Diagnostics(ctx context.Context, path string) lspbridge.FileReport {
 	r := b.Manager.Diagnostics(ctx, path)
 	if r.State != lspbridge.Unavailable {
 		return r
@@ -135,7 +140,7 @@ func (b editorBridge) Diagnostics(ctx context.Context, path string) lspbridge.Fi
 }
 
 // ProjectDiagnostics are the problems of all files: the servers', and the editor's of files they say nothing of.
-func (b editorBridge) ProjectDiagnostics(ctx context.Context, paths ...string) []lspbridge.FileReport {
+func (b Bridge) ProjectDiagnostics(ctx context.Context, paths ...string) []lspbridge.FileReport {
 	all := b.Manager.ProjectDiagnostics(ctx, paths...)
 	if len(paths) == 0 {
 		paths = []string{b.root}
@@ -159,7 +164,7 @@ func (b editorBridge) ProjectDiagnostics(ctx context.Context, paths ...string) [
 const editorWait = 1500 * time.Millisecond
 
 // Changed says what a change did. Where no server looks, the editor does: it is waited for, within the budget.
-func (b editorBridge) Changed(ctx context.Context, changed []lspbridge.Proposal) lspbridge.Delta {
+func (b Bridge) Changed(ctx context.Context, changed []lspbridge.Proposal) lspbridge.Delta {
 	d := b.Manager.Changed(ctx, changed)
 	if d.State != lspbridge.Unavailable || !b.theirs.speaks() {
 		return d
@@ -195,7 +200,7 @@ func (b editorBridge) Changed(ctx context.Context, changed []lspbridge.Proposal)
 }
 
 // await waits until the editor has looked at the present text of a file.
-func (b editorBridge) await(ctx context.Context, path string) (lspbridge.FileReport, editorWord) {
+func (b Bridge) await(ctx context.Context, path string) (lspbridge.FileReport, editorWord) {
 	first, _, _ := b.theirs.of(path)
 	for {
 		_, news, _ := b.theirs.of(path)

@@ -1,4 +1,4 @@
-package main
+package editors
 
 import (
 	"context"
@@ -25,7 +25,7 @@ func (w fsWriter) guard(ctx context.Context, session string, f change.File) erro
 	if err != nil {
 		return &tools.Error{Kind: "stale", Err: err, Message: fmt.Sprintf("%s cannot be read any more: %v", f.Path, err)}
 	}
-	if !utf8.Valid(disk) || len(disk) > maxAsked {
+	if !utf8.Valid(disk) || len(disk) > MaxAsked {
 		return nil // an editor has no plain text of it; the disk's own guard decides
 	}
 	text, err := w.ed.docs.shownText(ctx, session, f.Path, string(disk))

@@ -1,4 +1,10 @@
-package main
+// Package editors knows the connected editors: what each announced, what it shows of files, how a change is written
+// through it, and which editors have which session open. Several may have the same one: a question goes to all of
+// them, and the first answer counts.
+//
+// It does not know the Agent Client Protocol's sessions and updates (package acp), and it never writes a file itself:
+// what no editor has open goes to the Applier that it was given.
+package editors
 
 import (
 	"context"
@@ -17,7 +23,7 @@ import (
 )
 
 // dataTimeout limits every request to an editor that a program answers, not a person.
-const dataTimeout = 10 * time.Second
+const DataTimeout = 10 * time.Second
 
 // Caller sends a request to an editor and decodes the result; *rpc.Peer is one.
 type Caller interface {
@@ -42,7 +48,7 @@ type Editor struct {
 
 	ctx     context.Context // ends with the connection
 	docs    *documents
-	limit   time.Duration // of requests that a program answers
+	Limit   time.Duration // of requests that a program answers
 	mu      sync.Mutex
 	peer    Caller       // guarded by mu; nil until Connect
 	client  *Client      // guarded by mu
@@ -51,7 +57,7 @@ type Editor struct {
 
 // NewEditor makes an editor whose connection ends with ctx. Nothing is sent before Connect.
 func NewEditor(ctx context.Context, person Person, buffers *Buffers) *Editor {
-	ed := &Editor{Person: person, Buffers: buffers, ctx: ctx, limit: dataTimeout, client: &Client{}}
+	ed := &Editor{Person: person, Buffers: buffers, ctx: ctx, Limit: DataTimeout, client: &Client{}}
 	ed.docs = &documents{ed: ed}
 	return ed
 }
@@ -101,11 +107,11 @@ var errNoAnswer = errors.New("the editor did not answer in time")
 
 // Ask calls the editor for data, within dataTimeout.
 func (ed *Editor) Ask(ctx context.Context, method string, params, result any) error {
-	limited, cancel := context.WithTimeout(ctx, ed.limit)
+	limited, cancel := context.WithTimeout(ctx, ed.Limit)
 	defer cancel()
 	err := ed.Call(limited, method, params, result)
 	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%s: %w (%s)", method, errNoAnswer, ed.limit)
+		return fmt.Errorf("%s: %w (%s)", method, errNoAnswer, ed.Limit)
 	}
 	return err
 }
@@ -123,7 +129,7 @@ func (ed *Editor) Call(ctx context.Context, method string, params, result any) e
 			select {
 			case <-ed.ctx.Done():
 			case <-ctx.Done():
-			case <-time.After(dataTimeout):
+			case <-time.After(DataTimeout):
 			}
 		}
 		return err

@@ -1,14 +1,14 @@
-package main
+package editors
 
 import "sync"
 
 // decisions keep decisions about a session's changes apart, whichever editors they come from.
-type decisions struct {
+type Decisions struct {
 	mu sync.Mutex
 	by map[string]*sync.Mutex // by session: held while somebody decides about its changes; guarded by mu
 }
 
-func (d *decisions) of(session string) *sync.Mutex {
+func (d *Decisions) Of(session string) *sync.Mutex {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.by == nil {

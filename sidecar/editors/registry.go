@@ -1,4 +1,4 @@
-package main
+package editors
 
 import (
 	"context"
@@ -31,7 +31,7 @@ type Sessions interface {
 //	registry.Follow(sessions{rt})
 type Registry struct {
 	questions questions // what waits for the person
-	decisions decisions
+	Decisions Decisions
 
 	mu       sync.Mutex
 	sessions Sessions                 // guarded by mu; nil until Follow
@@ -58,13 +58,13 @@ func (r *Registry) Follow(s Sessions) {
 	r.sessions = s
 }
 
-func (r *Registry) attach(ed *Editor) {
+func (r *Registry) Connect(ed *Editor) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.editors[ed] = true
 }
 
-func (r *Registry) detach(ed *Editor) {
+func (r *Registry) Disconnect(ed *Editor) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.editors, ed)
@@ -74,7 +74,7 @@ func (r *Registry) detach(ed *Editor) {
 }
 
 // bind reports whether the editor has the session from now on; one that is about to go does not.
-func (r *Registry) bind(session string, ed *Editor) bool {
+func (r *Registry) Bind(session string, ed *Editor) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.editors[ed] {
@@ -89,7 +89,7 @@ func (r *Registry) bind(session string, ed *Editor) bool {
 
 // enter keeps a session in memory while an editor opens it, until entered. One that is just ending is waited for:
 // it is opened anew then.
-func (r *Registry) enter(ctx context.Context, session string) error {
+func (r *Registry) Enter(ctx context.Context, session string) error {
 	for {
 		r.mu.Lock()
 		end := r.ends[session]
@@ -108,7 +108,7 @@ func (r *Registry) enter(ctx context.Context, session string) error {
 }
 
 // entered ends enter. last: nobody has the session open, so that it ends.
-func (r *Registry) entered(session string) (last bool) {
+func (r *Registry) Entered(session string) (last bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.coming[session]--; r.coming[session] <= 0 {
@@ -134,14 +134,14 @@ func (r *Registry) end(session string) {
 }
 
 // ending keeps editors from opening a session until ended.
-func (r *Registry) ending(session string) {
+func (r *Registry) Ending(session string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.end(session)
 }
 
 // ended says that a session is out of memory.
-func (r *Registry) ended(session string) {
+func (r *Registry) Ended(session string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if end := r.ends[session]; end != nil {
@@ -151,7 +151,7 @@ func (r *Registry) ended(session string) {
 }
 
 // retire says that an editor is about to go. last are the sessions that end with it.
-func (r *Registry) retire(ed *Editor) (last map[string]bool) {
+func (r *Registry) Retire(ed *Editor) (last map[string]bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.editors[ed] = false
@@ -173,7 +173,7 @@ func (r *Registry) moved(session string) {
 }
 
 // unbind reports whether other editors still have the session open. If not it ends now: call ended when it has.
-func (r *Registry) unbind(session string, ed *Editor) (others bool) {
+func (r *Registry) Unbind(session string, ed *Editor) (others bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.drop(session, ed)
@@ -195,7 +195,7 @@ func (r *Registry) drop(session string, ed *Editor) {
 }
 
 // readers is how many editors have a session open.
-func (r *Registry) readers(session string) int {
+func (r *Registry) Readers(session string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.bound[session])
@@ -205,10 +205,10 @@ func (r *Registry) readers(session string) int {
 var errNoEditor = errors.New("no editor is connected to this session, so nobody can answer")
 
 // maxParents is how deep sub-agents may nest before a cycle is assumed.
-const maxParents = 16
+const MaxParents = 16
 
 // of finds the first editor of a session, and the session it knows: the session itself or the one that started it.
-func (r *Registry) of(session string) (*Editor, string, bool) {
+func (r *Registry) First(session string) (*Editor, string, bool) {
 	all, session := r.all(session)
 	if len(all) == 0 {
 		return nil, "", false
@@ -221,7 +221,7 @@ func (r *Registry) all(session string) ([]*Editor, string) {
 	r.mu.Lock()
 	sessions := r.sessions
 	r.mu.Unlock()
-	for range maxParents {
+	for range MaxParents {
 		r.mu.Lock()
 		all := r.bound[session]
 		r.mu.Unlock()
@@ -291,7 +291,7 @@ func (r *Registry) Applier(session string, disk Applier) Applier {
 }
 
 // anyBuffer is a document as any editor shows it: what language servers are told.
-func (r *Registry) anyBuffer(path string) (files.Buffer, bool) {
+func (r *Registry) AnyBuffer(path string) (files.Buffer, bool) {
 	r.mu.Lock()
 	all := make([]*Editor, 0, len(r.editors))
 	for ed := range r.editors {
@@ -307,7 +307,7 @@ func (r *Registry) anyBuffer(path string) (files.Buffer, bool) {
 }
 
 // unsaved are the documents whose text is not the disk's, of all editors.
-func (r *Registry) unsaved() []string {
+func (r *Registry) Unsaved() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []string

@@ -1,4 +1,4 @@
-package main
+package editors
 
 import (
 	"context"
@@ -75,7 +75,7 @@ func (w liveWriter) sendEdit(ctx context.Context, session string, set *change.Se
 		if f.Kind != change.Edit {
 			continue
 		}
-		uri := w.ed.Buffers.uri(f.Path)
+		uri := w.ed.Buffers.URI(f.Path)
 		if want, ok := got.Sha256[uri]; ok && want != hash(f.New) {
 			return &tools.Error{Kind: "changed", Message: fmt.Sprintf("the editor applied the edit to %s, but its text is not what was sent (a formatter, perhaps); read it again", f.Path)}
 		}
@@ -107,7 +107,7 @@ func (w liveWriter) workspaceEdit(set *change.Set) (protocol.WorkspaceEdit, erro
 		if ok && b.Text != f.Old {
 			return edit, &tools.Error{Kind: "stale", Message: fmt.Sprintf("%s changed in the editor while this edit was being made; nothing was written. Read it again, then edit", f.Path)}
 		}
-		uri := w.ed.Buffers.uri(f.Path)
+		uri := w.ed.Buffers.URI(f.Path)
 		switch f.Kind {
 		case change.Delete:
 			add("delete", &protocol.DeleteFile{URI: uri})
@@ -123,7 +123,7 @@ func (w liveWriter) workspaceEdit(set *change.Set) (protocol.WorkspaceEdit, erro
 			add("", &protocol.TextDocumentEdit{TextDocument: doc, Edits: edits})
 		}
 		if f.Kind == change.Rename {
-			add("rename", &protocol.RenameFile{OldURI: uri, NewURI: pathURI(f.NewPath)})
+			add("rename", &protocol.RenameFile{OldURI: uri, NewURI: PathURI(f.NewPath)})
 		}
 	}
 	return edit, nil

@@ -1,4 +1,4 @@
-package main
+package editors
 
 import (
 	"context"
@@ -15,12 +15,12 @@ import (
 // documents are the files of one editor as it shows them: from the buffers that it reports, else by asking it.
 type documents struct {
 	ed      *Editor
-	unsaved shown   // unsaved texts the editor was asked for
-	lagging lagging // files the editor has not loaded again since they were written
+	unsaved unsavedTexts // unsaved texts the editor was asked for
+	lagging lagging      // files the editor has not loaded again since they were written
 }
 
 // maxAsked is the largest file, in bytes, a generic editor is asked about; larger ones are read from the disk.
-const maxAsked = 8 << 20
+const MaxAsked = 8 << 20
 
 // file is a document as the editor shows it.
 func (d *documents) file(session, path string) (files.Buffer, bool) {
@@ -37,7 +37,7 @@ func (d *documents) file(session, path string) (files.Buffer, bool) {
 // asksFile asks a generic editor, and remembers what it says.
 func (d *documents) asksFile(ctx context.Context, session, path string) (files.Buffer, bool) {
 	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxAsked {
+	if err != nil || !info.Mode().IsRegular() || info.Size() > MaxAsked {
 		return files.Buffer{}, false
 	}
 	disk, err := os.ReadFile(path)

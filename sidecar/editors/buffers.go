@@ -1,4 +1,4 @@
-package main
+package editors
 
 import (
 	"net/url"
@@ -32,8 +32,10 @@ type document struct {
 
 var _ files.Buffers = (*Buffers)(nil)
 
-// NewBuffers makes an empty mirror.
-func NewBuffers() *Buffers { return &Buffers{docs: map[string]*document{}, real: map[string]string{}} }
+// NewBuffers makes an empty mirror. touched is called after every change of a text, once for each of its paths; nil: not.
+func NewBuffers(touched func(path string)) *Buffers {
+	return &Buffers{docs: map[string]*document{}, real: map[string]string{}, touched: touched}
+}
 
 // Buffer implements files.Buffers.
 func (b *Buffers) Buffer(path string) (files.Buffer, bool) {
@@ -72,13 +74,13 @@ func (b *Buffers) find(path string) *document {
 }
 
 // uri is how the editor names an open document, or the plain file URI.
-func (b *Buffers) uri(path string) string {
+func (b *Buffers) URI(path string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if d := b.find(path); d != nil {
 		return d.uri
 	}
-	return pathURI(path)
+	return PathURI(path)
 }
 
 // tell says that the text of a document is another one now.
@@ -99,8 +101,8 @@ func (b *Buffers) tell(path string) {
 	}
 }
 
-func (b *Buffers) didOpen(p protocol.DidOpenParams) {
-	path, ok := uriPath(p.TextDocument.URI)
+func (b *Buffers) DidOpen(p protocol.DidOpenParams) {
+	path, ok := URIPath(p.TextDocument.URI)
 	if !ok {
 		return // untitled documents and the like are no files
 	}
@@ -116,8 +118,8 @@ func (b *Buffers) didOpen(p protocol.DidOpenParams) {
 
 // didChange applies LSP content changes, one after the other. A change for a document that is not open is ignored; one
 // with an older version is, too: it has been overtaken.
-func (b *Buffers) didChange(p protocol.DidChangeParams) {
-	path, ok := uriPath(p.TextDocument.URI)
+func (b *Buffers) DidChange(p protocol.DidChangeParams) {
+	path, ok := URIPath(p.TextDocument.URI)
 	if !ok {
 		return
 	}
@@ -150,8 +152,8 @@ func (b *Buffers) didChange(p protocol.DidChangeParams) {
 	d.dirty = p.Dirty == nil || *p.Dirty
 }
 
-func (b *Buffers) didSave(p protocol.DidSaveParams) {
-	path, ok := uriPath(p.TextDocument.URI)
+func (b *Buffers) DidSave(p protocol.DidSaveParams) {
+	path, ok := URIPath(p.TextDocument.URI)
 	if !ok {
 		return
 	}
@@ -162,8 +164,8 @@ func (b *Buffers) didSave(p protocol.DidSaveParams) {
 	}
 }
 
-func (b *Buffers) didClose(p protocol.DidCloseParams) {
-	path, ok := uriPath(p.TextDocument.URI)
+func (b *Buffers) DidClose(p protocol.DidCloseParams) {
+	path, ok := URIPath(p.TextDocument.URI)
 	if !ok {
 		return
 	}
@@ -188,7 +190,7 @@ func (b *Buffers) applied(path, text string, version int32) {
 }
 
 // uriPath gives the absolute path of a file URI (or of a plain absolute path).
-func uriPath(uri string) (string, bool) {
+func URIPath(uri string) (string, bool) {
 	if filepath.IsAbs(uri) {
 		return filepath.Clean(uri), true
 	}
@@ -204,7 +206,7 @@ func uriPath(uri string) (string, bool) {
 }
 
 // pathURI is the file URI of an absolute path.
-func pathURI(path string) string {
+func PathURI(path string) string {
 	p := filepath.ToSlash(path)
 	if !strings.HasPrefix(p, "/") {
 		p = "/" + p

@@ -1,4 +1,4 @@
-package main
+package editors
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 
 // shown are the unsaved texts of an editor that must be asked, as it answered last. Tools ask it of the file they are
 // about; language servers, which have no session to ask in, are told what it said.
-type shown struct {
+type unsavedTexts struct {
 	mu    sync.Mutex
 	texts map[string]shownText // by path; guarded by mu
 }
@@ -26,7 +26,7 @@ const (
 )
 
 // keep takes note of what the editor shows of a file; dirty says that it is not the disk's text.
-func (k *shown) keep(path, session, text string, disk os.FileInfo, dirty bool) {
+func (k *unsavedTexts) keep(path, session, text string, disk os.FileInfo, dirty bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !dirty {
@@ -39,7 +39,7 @@ func (k *shown) keep(path, session, text string, disk os.FileInfo, dirty bool) {
 	k.texts[path] = shownText{session, text, disk.ModTime(), disk.Size(), time.Now()}
 }
 
-func (k *shown) paths() []string {
+func (k *unsavedTexts) paths() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	out := make([]string, 0, len(k.texts))

@@ -1,4 +1,4 @@
-package main
+package editors
 
 import (
 	"context"
@@ -62,7 +62,7 @@ func (x *questions) of(session string) (waiting []*openAsk) {
 }
 
 // offer puts what waits for the person in a session to an editor that has just opened it.
-func (r *Registry) offer(session string, ed *Editor) {
+func (r *Registry) Offer(session string, ed *Editor) {
 	for _, q := range r.questions.of(session) {
 		q.offer(ed)
 	}
@@ -109,7 +109,7 @@ func askAll[T any](ctx context.Context, r *Registry, session string, ask func(ct
 		}
 		var cannot *permission.RejectedError
 		gone := a.from.Gone()
-		if gone || errors.As(a.err, &cannot) || errors.Is(a.err, errCannotAsk) {
+		if gone || errors.As(a.err, &cannot) || errors.Is(a.err, ErrCannotAsk) {
 			out = append(out, a.from)
 			if r.others(q, out) {
 				continue
@@ -144,4 +144,4 @@ func (r *Registry) others(q *openAsk, out []*Editor) bool {
 }
 
 // errCannotAsk: an editor cannot put a question to the person.
-var errCannotAsk = errors.New("the editor could not ask")
+var ErrCannotAsk = errors.New("the editor could not ask")

@@ -1,4 +1,4 @@
-package main
+package editors
 
 import (
 	"context"
@@ -12,11 +12,11 @@ import (
 	"github.com/pillion-dev/pillion/tools/builtin"
 )
 
-var _ builtin.Bridge = editorBridge{}
+var _ builtin.Bridge = Bridge{}
 
 // theirWord is a didChange of the editor's problems.
 func theirWord(path string, version *int32, messages ...string) protocol.EditorDiagnostics {
-	p := protocol.EditorDiagnostics{URI: pathURI(path), Version: version}
+	p := protocol.EditorDiagnostics{URI: PathURI(path), Version: version}
 	for i, m := range messages {
 		at := protocol.Position{Line: int64(i)}
 		p.Diagnostics = append(p.Diagnostics, protocol.FileDiagnostic{Range: protocol.Range{Start: at, End: at}, Severity: 1, Source: "lint", Message: m})
@@ -28,20 +28,20 @@ func TestR17TheEditorsProblemsCountWhereNoServerLooks(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.zzz")
 	synctest.Test(t, func(t *testing.T) {
-		buffers, theirs := NewBuffers(), newEditorProblems()
+		buffers, theirs := NewBuffers(nil), NewProblems()
 		m := lspbridge.New(lspbridge.Options{Root: dir})
 		defer m.Close(context.Background())
-		b := editorBridge{m, dir, buffers, theirs}
+		b := NewBridge(m, dir, buffers, theirs)
 		one, two := int32(1), int32(2)
 		open := func(text string, v int32) {
-			buffers.didOpen(protocol.DidOpenParams{TextDocument: protocol.TextDocumentItem{URI: pathURI(path), Version: v, Text: text}})
+			buffers.DidOpen(protocol.DidOpenParams{TextDocument: protocol.TextDocumentItem{URI: PathURI(path), Version: v, Text: text}})
 		}
 		open("x", 1)
 		edit := []lspbridge.Proposal{{Path: path, Text: "y"}}
 		if d := b.Changed(t.Context(), edit); d.State != lspbridge.Unavailable {
 			t.Errorf("nobody has said anything: %+v", d)
 		}
-		theirs.didChange(theirWord(path, &one, "bad", "worse"))
+		theirs.DidChange(theirWord(path, &one, "bad", "worse"))
 		if r := b.Diagnostics(t.Context(), path); r.State != lspbridge.Fresh || len(r.Items) != 2 || r.Items[0].Source != "lint (editor)" {
 			t.Errorf("%+v", r)
 		}
@@ -55,7 +55,7 @@ func TestR17TheEditorsProblemsCountWhereNoServerLooks(t *testing.T) {
 		}
 		go func() {
 			time.Sleep(time.Second)
-			theirs.didChange(theirWord(path, &two, "worse", "new"))
+			theirs.DidChange(theirWord(path, &two, "worse", "new"))
 		}()
 		d := b.Changed(t.Context(), edit)
 		if d.State != lspbridge.Fresh || len(d.Introduced) != 1 || d.Introduced[0].Message != "new" || len(d.Fixed) != 1 || d.Fixed[0].Message != "bad" || d.Unchanged != 1 {
@@ -65,7 +65,7 @@ func TestR17TheEditorsProblemsCountWhereNoServerLooks(t *testing.T) {
 			t.Errorf("%+v", all)
 		}
 		// Without a version only what was said after the edit counts.
-		theirs.didChange(theirWord(path, nil, "old"))
+		theirs.DidChange(theirWord(path, nil, "old"))
 		if d := b.Changed(t.Context(), edit); d.State != lspbridge.Pending {
 			t.Errorf("%+v", d)
 		}

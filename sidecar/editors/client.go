@@ -1,0 +1,74 @@
+package editors
+
+import (
+	"slices"
+
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+)
+
+// Client is what an editor said about itself in initialize. Methods that it did not announce are never called.
+type Client struct {
+	Name, Version string
+	Caps          protocol.ClientCapabilities
+	Pillion       protocol.Capabilities // zero for a generic ACP editor
+	quirks        quirks
+	Trusted       *bool // what it says about its folders (workspace trust); nil: nothing
+}
+
+// NewClient reads an initialize request.
+func NewClient(p protocol.InitializeRequest) *Client {
+	c := &Client{}
+	if p.ClientInfo != nil {
+		c.Name, c.Version = p.ClientInfo.Name, p.ClientInfo.Version
+	}
+	if p.ClientCapabilities != nil {
+		c.Caps = *p.ClientCapabilities
+	}
+	for _, meta := range []map[string]any{c.Caps.Meta, p.Meta} {
+		if tree, ok := meta["pillion"]; ok && c.Pillion.Version == 0 {
+			if protocol.Assign(tree, &c.Pillion) != nil {
+				c.Pillion = protocol.Capabilities{} // a version we cannot read: treat the editor as a generic one
+			}
+		}
+	}
+	for _, meta := range []map[string]any{p.Meta, c.Caps.Meta} {
+		if c.Trusted == nil {
+			c.Trusted = TrustIn(meta)
+		}
+	}
+	c.quirks = quirksOf(c.Name)
+	return c
+}
+
+// does reports whether the editor answers a _pillion method.
+func (c *Client) Does(method string) bool { return slices.Contains(c.Pillion.Methods, method) }
+
+// liveBuffers: the editor tells what it has open.
+func (c *Client) liveBuffers() bool { return c.Pillion.Buffers }
+
+func (c *Client) readsFiles() bool {
+	return c.Caps.Fs != nil && c.Caps.Fs.ReadTextFile && !c.quirks.readsDisk
+}
+
+func (c *Client) writesFiles() bool {
+	return c.readsFiles() && c.Caps.Fs.WriteTextFile && !c.quirks.overwritesBuffers
+}
+
+func (c *Client) AsksForms() bool {
+	return c.Caps.Elicitation != nil && c.Caps.Elicitation.Form != nil
+}
+
+func (c *Client) ShowsNotices() bool { return c.Caps.Session != nil && c.Caps.Session.Notices != nil }
+
+// trustIn reads _meta.pillion.trusted; nil when the editor says nothing.
+func TrustIn(meta map[string]any) *bool {
+	tree, ok := meta["pillion"].(map[string]any)
+	if !ok {
+		return nil
+	}
+	said, ok := tree["trusted"].(bool)
+	if !ok {
+		return nil
+	}
+	return &said
+}
