@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pillion-dev/pillion/tools/shell"
+	shellrun "github.com/pillion-dev/pillion/tools/shell/run"
 )
 
 const howShell = "tools/shell's analysis alone: a typical command, everyday ones, and commands of 64 KB made to be slow. Starting: `bash` with `true` through " +
@@ -83,9 +84,9 @@ func (b *bench) shell() {
 
 	l := b.toolCalls(b.home("shell", map[string]any{"lsp": false}), dir)
 	defer l.close()
-	bash, err := shell.Detect("")
+	bash, err := shellrun.Detect("")
 	check(err)
-	var r shell.Runner
+	var r shellrun.Runner
 	defer r.Close()
 	got := inTurns(b.rounds(100), func() float64 {
 		_, took := l.call("bash", map[string]any{"command": "true", "description": "nothing"})
@@ -94,7 +95,7 @@ func (b *bench) shell() {
 		return timed(func() { check(exec.CommandContext(b.ctx, "bash", "-c", "true").Run()) })
 	}, func() float64 {
 		return timed(func() {
-			_, err := r.Run(context.Background(), shell.Command{Text: "true", Shell: bash, Dir: dir})
+			_, err := r.Run(context.Background(), shellrun.Command{Text: "true", Shell: bash, Dir: dir})
 			check(err)
 		})
 	})

@@ -13,7 +13,7 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/permission"
-	"github.com/pillion-dev/pillion/tools/shell"
+	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
 // Ids of the options of a permission request. Their kinds are ACP's closed set.
@@ -209,7 +209,7 @@ func (s *Server) permissionCall(session string, kid *view, r permission.Request,
 		if command == "" {
 			command = strings.Join(r.Patterns, "\n")
 		}
-		u.Content = append(u.Content, textContent(fenced(shell.Visible(command))))
+		u.Content = append(u.Content, textContent(fenced(visible.Text(command))))
 	} else if len(r.Patterns) > 0 {
 		u.Content = append(u.Content, textContent(r.Permission+": "+strings.Join(r.Patterns, ", ")))
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 	"github.com/pillion-dev/pillion/tools/builtin"
 	"github.com/pillion-dev/pillion/tools/permission"
-	"github.com/pillion-dev/pillion/tools/shell"
+	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
 func permissionCommand() *cobra.Command {
@@ -87,7 +87,7 @@ var verbs = map[permission.Action]string{permission.Allow: "allows", permission.
 func printExplanation(w io.Writer, x builtin.Explanation) {
 	fmt.Fprintln(w, strings.TrimSuffix(x.Decision+": "+terminal.Clean(x.Why), ": "))
 	for _, c := range x.Commands {
-		fmt.Fprintln(w, "  runs      ", terminal.Clean(shell.Visible(c)))
+		fmt.Fprintln(w, "  runs      ", terminal.Clean(visible.Text(c)))
 	}
 	for _, p := range x.ExternalPaths {
 		fmt.Fprintf(w, "  %-10s %s (outside the project)\n", p.Access+"s", terminal.Clean(p.Path))
@@ -102,8 +102,8 @@ func printExplanation(w io.Writer, x builtin.Explanation) {
 		fmt.Fprintln(w, "  sandbox    it runs in the sandbox")
 	}
 	for _, r := range x.Requests {
-		fmt.Fprintf(w, "  %-10s %s: %s\n", verbs[r.Action], r.Permission, terminal.Clean(shell.Visible(strings.Join(r.Patterns, " · "))))
-		fmt.Fprintf(w, "  %-10s %s\n", "", terminal.Clean(shell.Visible(r.Why)))
+		fmt.Fprintf(w, "  %-10s %s: %s\n", verbs[r.Action], r.Permission, terminal.Clean(visible.Text(strings.Join(r.Patterns, " · "))))
+		fmt.Fprintf(w, "  %-10s %s\n", "", terminal.Clean(visible.Text(r.Why)))
 		if len(r.Always) > 0 && r.Action == permission.Ask {
 			fmt.Fprintf(w, "  %-10s \"always\" would remember %s\n", "", terminal.Clean(strings.Join(r.Always, " · ")))
 		}

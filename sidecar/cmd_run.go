@@ -43,7 +43,7 @@ which) or a change was not accepted; with 1 when the model failed, was cut off, 
   pillion run --approve all --json "format" | jq .`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			return run(c.Context(), f, args, c.OutOrStdout(), c.ErrOrStderr())
+			return runPrompts(c.Context(), f, args, c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
 	f.flags(c)
@@ -62,7 +62,7 @@ func (f *runFlags) flags(c *cobra.Command) {
 	fl.BoolVar(&f.asJSON, "json", false, "print events and the result as JSON lines")
 }
 
-func run(ctx context.Context, f runFlags, args []string, out, errOut io.Writer) error {
+func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.Writer) error {
 	approve, err := parseApprove(f.approve)
 	if err != nil {
 		return err

@@ -29,7 +29,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/checkpoint"
 	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/permission"
-	"github.com/pillion-dev/pillion/tools/shell"
+	"github.com/pillion-dev/pillion/tools/shell/run"
 )
 
 // pipe is both ends of an in-memory stdio.
@@ -115,20 +115,20 @@ func hangs(started chan<- struct{}) func(context.Context, *provider.Request, fun
 type sessions struct {
 	mu      sync.Mutex
 	envs    map[string]builtin.Env
-	screens map[string]*shell.Terminals
+	screens map[string]*run.Terminals
 	bridge  builtin.Bridge // nil: no language servers
 
 	switches map[string]bool // of tools; set before the session starts
 }
 
-func (x *sessions) terminals(id string) *shell.Terminals {
+func (x *sessions) terminals(id string) *run.Terminals {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.screens == nil {
-		x.screens = map[string]*shell.Terminals{}
+		x.screens = map[string]*run.Terminals{}
 	}
 	if x.screens[id] == nil {
-		x.screens[id] = &shell.Terminals{}
+		x.screens[id] = &run.Terminals{}
 	}
 	return x.screens[id]
 }
@@ -139,7 +139,7 @@ func (x *sessions) tools(e *editors.Registry, state string) func(context.Context
 		env := builtin.Env{Cwd: info.Cwd, Root: info.Cwd, StateDir: state, Buffers: e.Files(info.ID), Tracker: &files.Tracker{}, Locks: &files.Locks{}}
 		env.SubAgents = func() []tools.SubAgent { return []tools.SubAgent{{Name: "general", Description: "jobs"}} }
 		env.Applier = e.Applier(info.ID, disk{env})
-		env.Shell.Runner, env.Shell.Background, env.Shell.Terminals = &shell.Runner{}, &shell.Background{}, x.terminals(info.ID)
+		env.Shell.Runner, env.Shell.Background, env.Shell.Terminals = &run.Runner{}, &run.Background{}, x.terminals(info.ID)
 		x.mu.Lock()
 		env.Bridge = x.bridge
 		x.envs[info.ID] = env

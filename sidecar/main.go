@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pillion-dev/pillion/tools/guard"
-	"github.com/pillion-dev/pillion/tools/shell"
+	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 )
 
 // version is set by the linker: -X main.version=1.2.3.
@@ -33,8 +33,8 @@ type exitCode int
 func (e exitCode) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == shell.SandboxArg { // we are a command about to start in the sandbox
-		os.Exit(shell.SandboxMain(os.Args[2:]))
+	if len(os.Args) > 1 && os.Args[1] == sandbox.Arg { // we are a command about to start in the sandbox
+		os.Exit(sandbox.Main(os.Args[2:]))
 	}
 	if len(os.Args) > 1 && os.Args[1] == guard.Arg { // we watch another Pillion
 		os.Exit(guard.Main())
@@ -91,7 +91,7 @@ Exit codes: 0 done, 1 failed, 2 the command line is wrong, 130 cancelled.`,
 			if !isTerminal(os.Stdin) || !isTerminal(c.OutOrStdout()) {
 				return c.Help()
 			}
-			return run(c.Context(), f, nil, c.OutOrStdout(), c.ErrOrStderr())
+			return runPrompts(c.Context(), f, nil, c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
 	f.flags(root)

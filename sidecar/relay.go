@@ -8,7 +8,7 @@ import (
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
-	"github.com/pillion-dev/pillion/tools/shell"
+	"github.com/pillion-dev/pillion/tools/shell/run"
 )
 
 // An editor without our additions that has terminals of its own (ACP's terminal capability) shows a running command
@@ -27,8 +27,8 @@ const (
 // relays are the commands that an editor's own terminals show.
 type relays struct {
 	mu    sync.Mutex
-	known map[*shell.Terminal]string // guarded by mu; the editor's terminal, "" while there is none
-	off   bool                       // guarded by mu; the editor could not do it
+	known map[*run.Terminal]string // guarded by mu; the editor's terminal, "" while there is none
+	off   bool                     // guarded by mu; the editor could not do it
 }
 
 // relay shows a running command in a terminal of the editor's, where that can be done. It does not wait.
@@ -49,7 +49,7 @@ func (s *Server) relay(es *editorSession, d agent.ToolData) {
 		return
 	}
 	if s.relays.known == nil {
-		s.relays.known = map[*shell.Terminal]string{}
+		s.relays.known = map[*run.Terminal]string{}
 	}
 	s.relays.known[t] = ""
 	go func() {
@@ -70,7 +70,7 @@ func (s *Server) relay(es *editorSession, d agent.ToolData) {
 }
 
 // relayTo has the editor start a terminal for a command, and prints in it until the command ends.
-func (s *Server) relayTo(es *editorSession, t *shell.Terminal, d agent.ToolData) {
+func (s *Server) relayTo(es *editorSession, t *run.Terminal, d agent.ToolData) {
 	pipe, err := newRelayPipe()
 	if err != nil {
 		return // the text shows what it says

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/pillion-dev/pillion/tools/shell"
+	"github.com/pillion-dev/pillion/tools/shell/run"
 )
 
 // relayPipe is a named pipe in a folder that only this user can enter.
@@ -66,7 +66,7 @@ func (p *relayPipe) attached(ctx context.Context, limit time.Duration) (*os.File
 }
 
 // printRelay sends a terminal's output in frames: a letter, a length, bytes. The last one is x with the exit code.
-func printRelay(ctx context.Context, t *shell.Terminal, out *os.File) error {
+func printRelay(ctx context.Context, t *run.Terminal, out *os.File) error {
 	send := func(kind byte, data []byte) error {
 		_ = out.SetWriteDeadline(time.Now().Add(relayStuck))
 		head := append([]byte{kind}, binary.BigEndian.AppendUint32(nil, uint32(len(data)))...)

@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/pillion-dev/pillion/tools/shell"
+	"github.com/pillion-dev/pillion/tools/shell/run"
 )
 
 // There are no named pipes in the file system here: the editor shows the text.
@@ -21,6 +21,6 @@ func (p *relayPipe) attached(context.Context, time.Duration) (*os.File, error) {
 	return nil, errors.ErrUnsupported
 }
 
-func printRelay(context.Context, *shell.Terminal, *os.File) error { return errors.ErrUnsupported }
+func printRelay(context.Context, *run.Terminal, *os.File) error { return errors.ErrUnsupported }
 
 func relayMain([]string) int { return exitUsage }

@@ -3,12 +3,12 @@ package main
 import (
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/tools/builtin"
-	"github.com/pillion-dev/pillion/tools/shell"
+	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 )
 
 // sandboxFinding is the doctor's line: what the system offers, and whether it is used.
 func sandboxFinding(c *config.Config) finding {
-	support := shell.ProbeSandbox()
+	support := sandbox.Probe()
 	mode := c.Sandbox
 	if mode == "" {
 		mode = builtin.SandboxOff

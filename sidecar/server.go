@@ -19,7 +19,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/permission"
-	"github.com/pillion-dev/pillion/tools/shell"
+	"github.com/pillion-dev/pillion/tools/shell/run"
 )
 
 // ServerOptions are what a Server is made of. Only Runtime and Conn are needed.
@@ -47,7 +47,7 @@ type ServerOptions struct {
 	Rules  func(cwd, agent string) permission.Ruleset // the rules in force; nil: not shown
 	Grants permission.Grants                          // remembered permissions; nil: not shown
 	// Terminals are a session's; nil: none are offered.
-	Terminals func(session string) *shell.Terminals
+	Terminals func(session string) *run.Terminals
 	Finder    *Finder // what @ may mention; nil: not searched
 
 	AuthMethods  []protocol.AuthMethod // ways to get a key; none is needed for the built-in model

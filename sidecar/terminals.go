@@ -13,14 +13,14 @@ import (
 
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
-	"github.com/pillion-dev/pillion/tools/shell"
+	"github.com/pillion-dev/pillion/tools/shell/run"
 )
 
 // screens are the terminals an editor follows.
 type screens struct {
 	mu    sync.Mutex
-	pumps map[*shell.Terminal]*pump // guarded by mu
-	typed map[string]chan struct{}  // by terminal: closed when what was typed last has been; guarded by mu
+	pumps map[*run.Terminal]*pump  // guarded by mu
+	typed map[string]chan struct{} // by terminal: closed when what was typed last has been; guarded by mu
 }
 
 // pump sends a terminal's output to the editor, as fast as that takes it.
@@ -49,7 +49,7 @@ func (s *Server) terminalMethods(m map[string]extension) {
 	m[protocol.MethodPillionTerminalKill] = inSession(s, func(p *protocol.TerminalKillRequest) string { return p.SessionID }, s.terminalKill)
 }
 
-func terminalInfo(t *shell.Terminal) protocol.TerminalInfo {
+func terminalInfo(t *run.Terminal) protocol.TerminalInfo {
 	i := t.Info()
 	seq := t.Printed()
 	out := protocol.TerminalInfo{TerminalID: t.ID(), Title: i.Title, Command: i.Command, Cwd: i.Dir, ToolCallID: i.Call, State: "running", Seq: &seq}
@@ -68,7 +68,7 @@ func terminalInfo(t *shell.Terminal) protocol.TerminalInfo {
 	return out
 }
 
-func (s *Server) terminal(es *editorSession, id string) (*shell.Terminal, error) {
+func (s *Server) terminal(es *editorSession, id string) (*run.Terminal, error) {
 	if ts := s.o.Terminals(es.ID()); ts != nil {
 		if t := ts.Get(id); t != nil {
 			return t, nil
@@ -95,7 +95,7 @@ func (s *Server) terminalCreate(_ context.Context, es *editorSession, p *protoco
 	} else if !filepath.IsAbs(dir) {
 		dir = filepath.Join(es.Info().Cwd, dir)
 	}
-	c := shell.TerminalCommand{Text: p.Command, Dir: filepath.Clean(dir), Title: p.Title, Env: ownEnviron(os.Environ()), Rows: side(p.Rows), Cols: side(p.Columns)}
+	c := run.TerminalCommand{Text: p.Command, Dir: filepath.Clean(dir), Title: p.Title, Env: ownEnviron(os.Environ()), Rows: side(p.Rows), Cols: side(p.Columns)}
 	if p.Command == "" {
 		c.Shell = os.Getenv("SHELL") // the person's, whatever its grammar
 		if _, err := os.Stat(c.Shell); err != nil {
@@ -168,7 +168,7 @@ func (s *Server) terminalSubscribe(ctx context.Context, r *rpc.Request) (any, er
 }
 
 // halt stops sending a terminal's output, and says what has been sent.
-func (x *screens) halt(t *shell.Terminal) (at int64, was bool) {
+func (x *screens) halt(t *run.Terminal) (at int64, was bool) {
 	x.mu.Lock()
 	p := x.pumps[t]
 	delete(x.pumps, t)
@@ -182,12 +182,12 @@ func (x *screens) halt(t *shell.Terminal) (at int64, was bool) {
 }
 
 // follow sends a terminal's output from a byte on.
-func (s *Server) follow(session string, t *shell.Terminal, at int64) {
+func (s *Server) follow(session string, t *run.Terminal, at int64) {
 	ctx, stop := context.WithCancel(s.ctx)
 	p := &pump{stop: stop, done: make(chan struct{}), at: at}
 	s.screens.mu.Lock()
 	if s.screens.pumps == nil {
-		s.screens.pumps = map[*shell.Terminal]*pump{}
+		s.screens.pumps = map[*run.Terminal]*pump{}
 	}
 	if other := s.screens.pumps[t]; other != nil { // subscribed to twice at once: the later one sends what both need
 		other.stop()
@@ -206,7 +206,7 @@ func (s *Server) follow(session string, t *shell.Terminal, at int64) {
 	}()
 }
 
-func (s *Server) pump(ctx context.Context, session string, t *shell.Terminal, p *pump) {
+func (s *Server) pump(ctx context.Context, session string, t *run.Terminal, p *pump) {
 	c := s.editor.Client()
 	for {
 		data, next, _, err := t.Read(ctx, p.at)

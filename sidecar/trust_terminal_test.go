@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pillion-dev/pillion/tools/shell"
+	"github.com/pillion-dev/pillion/tools/shell/run"
 )
 
 // A person at a real terminal is asked once; a no is remembered for these settings, a yes for the folder.
@@ -20,12 +20,12 @@ func TestRunAsksOnceWhetherToTrust(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ts := &shell.Terminals{}
+	ts := &run.Terminals{}
 	defer ts.Close()
 	const question = "let these settings count? [y/N]"
 	run := func(answer string, more ...string) string {
 		t.Helper()
-		term, err := ts.Start(shell.TerminalCommand{
+		term, err := ts.Start(run.TerminalCommand{
 			Text: "exec " + self + " run " + strings.Join(more, " ") + " 'explain errors'", Dir: root, Cols: 400,
 			Env: append(os.Environ(), "PILLION_TEST_MAIN=1", "PILLION_MODEL=builtin/quickfix"),
 		})

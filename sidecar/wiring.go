@@ -27,7 +27,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/search"
-	"github.com/pillion-dev/pillion/tools/shell"
+	"github.com/pillion-dev/pillion/tools/shell/run"
 	"github.com/pillion-dev/pillion/tools/skill"
 )
 
@@ -221,7 +221,7 @@ func (a *app) searcher(ripgrep string) *search.Searcher {
 
 // shell is how the commands of a session run. What they leave running ends with it.
 func (a *app) shell(c *config.Config, s agent.SessionInfo) builtin.BashOptions {
-	o := builtin.BashOptions{Shell: c.Shell, Runner: &shell.Runner{}, Background: &shell.Background{}, Sandbox: builtin.SandboxSettings{
+	o := builtin.BashOptions{Shell: c.Shell, Runner: &run.Runner{}, Background: &run.Background{}, Sandbox: builtin.SandboxSettings{
 		Mode: c.Sandbox, Network: c.SandboxNetwork, AutoAllow: c.SandboxAutoAllow, Writable: c.SandboxWritable,
 	}}
 	o.More = func(ctx context.Context, dir string, call *tools.Call) map[string]string {
@@ -239,13 +239,13 @@ func (a *app) shell(c *config.Config, s agent.SessionInfo) builtin.BashOptions {
 	if parent, ok := a.envs[s.Parent]; ok && s.Parent != "" && parent.Shell.Terminals != nil {
 		o.Terminals, o.Lent = parent.Shell.Terminals, true
 	} else {
-		o.Terminals = &shell.Terminals{}
+		o.Terminals = &run.Terminals{}
 	}
 	return o
 }
 
 // terminals are a session's.
-func (a *app) terminals(session string) *shell.Terminals {
+func (a *app) terminals(session string) *run.Terminals {
 	s, ok := a.runtime.Session(session)
 	if !ok {
 		return nil

@@ -9,7 +9,7 @@ import (
 
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/permission"
-	"github.com/pillion-dev/pillion/tools/shell"
+	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
 // Keys reads the person's answers.
@@ -58,12 +58,12 @@ func (t *Terminal) AskPermission(ctx context.Context, r permission.Request) (per
 		t.command(command, r.Title)
 		for _, p := range r.Patterns {
 			if p != r.Title && p != "*" && p != strings.TrimSpace(command) {
-				t.line("    " + Clean(shell.Visible(p)))
+				t.line("    " + Clean(visible.Text(p)))
 			}
 		}
 	}
 	if r.Why != "" {
-		t.line(t.paint(dim, "  "+Clean(shell.Visible(r.Why))))
+		t.line(t.paint(dim, "  "+Clean(visible.Text(r.Why))))
 	}
 	t.mu.Unlock()
 	switch {
@@ -81,7 +81,7 @@ func (t *Terminal) AskPermission(ctx context.Context, r permission.Request) (per
 // t.mu is held.
 func (t *Terminal) command(text, title string) {
 	const most = 100 // lines
-	text = shell.Visible(strings.TrimSpace(text))
+	text = visible.Text(strings.TrimSpace(text))
 	if text == "" || text == strings.TrimSpace(title) && !strings.Contains(text, "\n") {
 		return
 	}

@@ -14,6 +14,8 @@ import (
 
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/shell"
+	"github.com/pillion-dev/pillion/tools/shell/run"
+	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
 //go:embed bash.txt
@@ -35,16 +37,16 @@ const defaultTimeout = 2 * time.Minute
 
 // BashOptions are the bash tool's settings. The zero value is ready.
 type BashOptions struct {
-	Shell   string        // path or name of the shell; empty: found by shell.Detect
-	Runner  *shell.Runner // ends what commands leave running; nil: one for the tool's life, never closed
+	Shell   string        // path or name of the shell; empty: found by run.Detect
+	Runner  *run.Runner   // ends what commands leave running; nil: one for the tool's life, never closed
 	Timeout time.Duration // when the call gives none; 0: two minutes
 	// Background holds the session's commands that run on; nil: one for the tools' life, never closed.
-	Background *shell.Background
+	Background *run.Background
 	// Terminals is where a person can watch the session's commands and run their own; nil: nobody watches.
-	Terminals *shell.Terminals
+	Terminals *run.Terminals
 	// Lent: Terminals belong to another session, whose end closes them.
 	Lent bool
-	// Environ is the environment of commands; nil: this program's, cleaned by shell.Environ.
+	// Environ is the environment of commands; nil: this program's, cleaned by run.Environ.
 	Environ func() []string
 	// More is what a call's environment has besides, over Environ; nil: nothing.
 	More    func(ctx context.Context, dir string, call *tools.Call) map[string]string
@@ -63,7 +65,7 @@ func Bash(env Env) tools.Tool {
 			limit = time.Duration(*p.Timeout) * time.Millisecond
 		}
 		dir := env.workdir(p.Workdir)
-		sh, err := shell.Detect(o.Shell)
+		sh, err := run.Detect(o.Shell)
 		if err != nil {
 			return tools.Result{}, &tools.Error{Kind: "no_shell", Message: err.Error(), Err: err}
 		}
@@ -77,7 +79,7 @@ func Bash(env Env) tools.Tool {
 		a := env.analyzed(p.Command, dir, sh, environ, env.hidden(ctx, call.Host.Gate, call.SessionID))
 		title := p.Description
 		if title == "" {
-			title = shell.Visible(p.Command)
+			title = visible.Text(p.Command)
 		}
 		call.Report(tools.Update{Title: title, Metadata: map[string]any{"description": p.Description, "output": ""}})
 		if err := env.askCommand(ctx, call, a, p, dir); err != nil {
@@ -90,7 +92,7 @@ func Bash(env Env) tools.Tool {
 		if err != nil {
 			return tools.Result{}, err
 		}
-		c := shell.Command{
+		c := run.Command{
 			Text: p.Command, Shell: sh, Dir: dir, Env: environ, Timeout: limit, SpillDir: env.spillDir(), Sandbox: box,
 			OnOutput: func(tail string) {
 				call.Report(tools.Update{Metadata: map[string]any{"output": tail, "description": p.Description}})
@@ -147,16 +149,16 @@ func Bash(env Env) tools.Tool {
 // ready fills in what the session did not bring.
 func (o BashOptions) ready() BashOptions {
 	if o.Runner == nil {
-		o.Runner = &shell.Runner{}
+		o.Runner = &run.Runner{}
 	}
 	if o.Background == nil {
-		o.Background = &shell.Background{}
+		o.Background = &run.Background{}
 	}
 	if o.Timeout <= 0 {
 		o.Timeout = defaultTimeout
 	}
 	if o.Environ == nil {
-		o.Environ = func() []string { return shell.Environ(os.Environ()) }
+		o.Environ = func() []string { return run.Environ(os.Environ()) }
 	}
 	return o
 }
@@ -196,7 +198,7 @@ func (e Env) spillDir() string {
 }
 
 // bashResult is what the model reads: the output, then notes it can rely on, the exit code first.
-func bashResult(title, description string, out shell.Outcome, limit time.Duration) tools.Result {
+func bashResult(title, description string, out run.Outcome, limit time.Duration) tools.Result {
 	o := out.Output
 	var b strings.Builder
 	b.WriteString(o.Head)
@@ -208,7 +210,7 @@ func bashResult(title, description string, out shell.Outcome, limit time.Duratio
 		text = "(no output)"
 	}
 	notes := bashNotes(out, limit)
-	meta := map[string]any{"description": description, "truncated": o.Truncated, "output": lastRunes(text, shell.LiveOutput), "exit": nil}
+	meta := map[string]any{"description": description, "truncated": o.Truncated, "output": lastRunes(text, run.LiveOutput), "exit": nil}
 	if out.Exit >= 0 {
 		meta["exit"] = out.Exit
 	}
@@ -231,7 +233,7 @@ func bashResult(title, description string, out shell.Outcome, limit time.Duratio
 	}
 }
 
-func bashNotes(out shell.Outcome, limit time.Duration) []string {
+func bashNotes(out run.Outcome, limit time.Duration) []string {
 	var notes []string
 	switch {
 	case out.TimedOut:

@@ -10,6 +10,8 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/shell"
+	"github.com/pillion-dev/pillion/tools/shell/run"
+	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
 // shellRequest is what the analysis needs to know of a session. environ is what the command will get; hidden names the
@@ -37,7 +39,7 @@ func (e Env) shellRequest(command, dir string, environ []string, hidden func(str
 // analyzed is what the analysis says of a command that the shell sh would run.
 func (e Env) analyzed(command, dir, sh string, environ []string, hidden func(string) bool) *shell.Analysis {
 	a := shell.Analyze(e.shellRequest(command, dir, environ, hidden))
-	if !shell.Bash(sh) && !a.Refused {
+	if !run.Bash(sh) && !a.Refused {
 		a.Opaque, a.ReadOnly = true, false
 		a.Why = strings.TrimPrefix(a.Why+"; "+filepath.Base(sh)+" runs it, whose grammar is not bash's", "; ")
 	}
@@ -111,7 +113,7 @@ func outsideRequest(a *shell.Analysis) (permission.Request, bool) {
 	}
 	return permission.Request{
 		Permission: "external_directory", Patterns: patterns, Always: always,
-		Title: "Use " + strings.Join(patterns, ", ") + ", outside the project", Why: shell.Visible(firstLine(a.Command)) + " " + touches(a),
+		Title: "Use " + strings.Join(patterns, ", ") + ", outside the project", Why: visible.Text(firstLine(a.Command)) + " " + touches(a),
 		Metadata: map[string]any{"command": a.Command, "externalPaths": a.External},
 	}, len(patterns) > 0
 }
@@ -123,7 +125,7 @@ func touches(a *shell.Analysis) string {
 		var paths []string
 		for _, p := range a.External {
 			if p.Access == access {
-				paths = append(paths, shell.Visible(p.Path))
+				paths = append(paths, visible.Text(p.Path))
 			}
 		}
 		if len(paths) > 0 {
@@ -148,7 +150,7 @@ func firstLine(command string) string {
 // callsRequest is the ask for the programs themselves.
 func callsRequest(a *shell.Analysis) permission.Request {
 	r := permission.Request{
-		Permission: "bash", Title: shell.Visible(a.Command), Why: a.Why,
+		Permission: "bash", Title: visible.Text(a.Command), Why: a.Why,
 		MustAsk: a.Opaque || len(a.Protected) > 0,
 	}
 	add := func(list *[]string, s string) {

@@ -11,6 +11,8 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/shell"
+	"github.com/pillion-dev/pillion/tools/shell/run"
+	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
 //go:embed bash_output.txt
@@ -44,13 +46,13 @@ const (
 )
 
 // startBackground starts a command that has been allowed.
-func (e Env) startBackground(ctx context.Context, all *shell.Background, c shell.Command) (*shell.BackgroundJob, error) {
+func (e Env) startBackground(ctx context.Context, all *run.Background, c run.Command) (*run.BackgroundJob, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	j, err := all.Start(c)
 	switch {
-	case errors.Is(err, shell.ErrBackgroundFull):
+	case errors.Is(err, run.ErrBackgroundFull):
 		return nil, &tools.Error{Kind: "too_many", Message: err.Error() + " with bash_kill. " + listBackground(all), Err: err}
 	case err != nil:
 		return nil, &tools.Error{Kind: "not_started", Message: err.Error(), Err: err}
@@ -59,7 +61,7 @@ func (e Env) startBackground(ctx context.Context, all *shell.Background, c shell
 }
 
 // firstOutput is the answer to a start.
-func (e Env) firstOutput(ctx context.Context, j *shell.BackgroundJob, title, description string) (tools.Result, error) {
+func (e Env) firstOutput(ctx context.Context, j *run.BackgroundJob, title, description string) (tools.Result, error) {
 	l, err := j.Look(ctx, firstLook)
 	if err != nil {
 		j.Kill() // the model would never learn its id
@@ -108,7 +110,7 @@ func BashInput(env Env) tools.Tool {
 			return tools.Result{}, &tools.Error{Kind: "empty", Message: "There is nothing to type: give text, or eof to close the input."}
 		}
 		if !j.Running() {
-			return tools.Result{}, &tools.Error{Kind: "ended", Message: j.ID + " has ended, so nothing was typed; bash_output shows how it ended", Err: shell.ErrBackgroundEnded}
+			return tools.Result{}, &tools.Error{Kind: "ended", Message: j.ID + " has ended, so nothing was typed; bash_output shows how it ended", Err: run.ErrBackgroundEnded}
 		}
 		if p.Text != "" { // the end of the input alone says nothing
 			if err := env.askInput(ctx, call, j, p.Text); err != nil {
@@ -125,7 +127,7 @@ func BashInput(env Env) tools.Tool {
 		if err != nil {
 			return tools.Result{}, err
 		}
-		return lookResult("Type into "+j.ID+": "+shell.Visible(p.Text), j, l), nil
+		return lookResult("Type into "+j.ID+": "+visible.Text(p.Text), j, l), nil
 	}, tools.WithKind(tools.KindExecute), tools.WithKeep(tools.HeadTail), tools.WithPermission("bash"))
 }
 
@@ -151,7 +153,7 @@ func BashKill(env Env) tools.Tool {
 	}, tools.WithKind(tools.KindExecute), tools.WithKeep(tools.HeadTail), tools.WithPermission("bash"))
 }
 
-func findBackground(all *shell.Background, id string) (*shell.BackgroundJob, error) {
+func findBackground(all *run.Background, id string) (*run.BackgroundJob, error) {
 	id = strings.TrimSpace(id)
 	if j := all.Get(id); j != nil {
 		return j, nil
@@ -159,7 +161,7 @@ func findBackground(all *shell.Background, id string) (*shell.BackgroundJob, err
 	return nil, &tools.Error{Kind: "not_found", Message: fmt.Sprintf("There is no background command %q in this session. %s", id, listBackground(all))}
 }
 
-func listBackground(all *shell.Background) string {
+func listBackground(all *run.Background) string {
 	list := all.List()
 	if len(list) == 0 {
 		return "No command runs in the background; bash with background starts one."
@@ -180,7 +182,7 @@ func since(t time.Time) string { return time.Since(t).Round(100 * time.Milliseco
 
 // askInput asks for what is typed into a running program: it may be a shell. A denied command is denied here too, and
 // only a rule for bash_input itself lets input through, since nobody knows what the program makes of it.
-func (e Env) askInput(ctx context.Context, call *tools.Call, j *shell.BackgroundJob, text string) error {
+func (e Env) askInput(ctx context.Context, call *tools.Call, j *run.BackgroundJob, text string) error {
 	a := shell.Analyze(e.shellRequest(text, j.Command.Dir, j.Command.Env, nil))
 	if a.Refused {
 		return &tools.Error{Kind: "refused", Message: "This is not typed: " + a.Why + "."}
@@ -195,10 +197,10 @@ func (e Env) askInput(ctx context.Context, call *tools.Call, j *shell.Background
 	pattern := strings.TrimSpace(j.Command.Text) + " < " + strings.TrimRight(text, "\r\n")
 	r := permission.Request{
 		Permission: inputAsked, Patterns: []string{pattern}, Named: true, MustAsk: len(a.Protected) > 0,
-		Title: "Type into " + j.ID + " (" + j.Line() + "): " + shell.Visible(text),
+		Title: "Type into " + j.ID + " (" + j.Line() + "): " + visible.Text(text),
 		Why:   "a running program may do anything with what is typed into it",
 		Metadata: map[string]any{
-			"id": j.ID, "command": shell.Visible(pattern), "input": text, "workdir": j.Command.Dir,
+			"id": j.ID, "command": visible.Text(pattern), "input": text, "workdir": j.Command.Dir,
 		},
 	}
 	for _, p := range a.Protected {
@@ -209,7 +211,7 @@ func (e Env) askInput(ctx context.Context, call *tools.Call, j *shell.Background
 }
 
 // lookResult is what the model reads of a command in the background.
-func lookResult(title string, j *shell.BackgroundJob, l shell.Look) tools.Result {
+func lookResult(title string, j *run.BackgroundJob, l run.Look) tools.Result {
 	o := l.Output
 	text := o.Head
 	if o.Truncated {
@@ -219,7 +221,7 @@ func lookResult(title string, j *shell.BackgroundJob, l shell.Look) tools.Result
 	if strings.TrimSpace(text) == "" {
 		text = "(no new output)"
 	}
-	meta := map[string]any{"id": j.ID, "background": true, "running": l.Running, "truncated": o.Truncated, "output": lastRunes(text, shell.LiveOutput), "exit": nil}
+	meta := map[string]any{"id": j.ID, "background": true, "running": l.Running, "truncated": o.Truncated, "output": lastRunes(text, run.LiveOutput), "exit": nil}
 	notes := []string{"id: " + j.ID}
 	end := l.Ending
 	switch {

@@ -15,13 +15,13 @@ import (
 
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/permission"
-	"github.com/pillion-dev/pillion/tools/shell"
+	"github.com/pillion-dev/pillion/tools/shell/run"
 )
 
 // newBackgroundSession has all the tools for commands, on one table.
 func newBackgroundSession(t *testing.T, config string) *bashSession {
 	s := newBashSession(t, config)
-	s.env.Shell.Background = &shell.Background{}
+	s.env.Shell.Background = &run.Background{}
 	t.Cleanup(s.env.Shell.Background.Close)
 	return s
 }
@@ -209,7 +209,7 @@ func TestBackgroundSaysWhatToDoNext(t *testing.T) {
 			t.Errorf("%s %v: %v", c.tool, c.input, err)
 		}
 	}
-	for range shell.MaxBackground - 1 {
+	for range run.MaxBackground - 1 {
 		s.must("bash", map[string]any{"command": "echo; cat", "background": true})
 	}
 	if _, err := s.tool("bash", map[string]any{"command": "cat", "background": true}); err == nil || !strings.Contains(err.Error(), "end one first with bash_kill. In the background:\nbg_1") {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/shell"
+	"github.com/pillion-dev/pillion/tools/shell/run"
 )
 
 // Explanation is what `pillion permission explain` prints of a command.
@@ -35,7 +36,7 @@ type ExplainedRequest struct {
 // and what it remembers. Only a plugin's word is not known beforehand.
 func (e Env) Explain(ctx context.Context, command, dir string, gate *permission.Gate) Explanation {
 	x := Explanation{Decision: "refuse", Commands: []string{}, ExternalPaths: []shell.PathAccess{}, ProtectedPaths: []string{}, Requests: []ExplainedRequest{}}
-	sh, err := shell.Detect(e.Shell.Shell)
+	sh, err := run.Detect(e.Shell.Shell)
 	if err != nil {
 		x.Why = err.Error()
 		return x

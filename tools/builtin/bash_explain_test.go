@@ -13,7 +13,7 @@ import (
 
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/permission"
-	"github.com/pillion-dev/pillion/tools/shell"
+	"github.com/pillion-dev/pillion/tools/shell/run"
 )
 
 func TestExplain(t *testing.T) {
@@ -64,7 +64,7 @@ func TestExplainSaysWhatTheGateDoes(t *testing.T) {
 			for _, command := range commands {
 				x := s.env.Explain(t.Context(), command, "", gate)
 				s.asked = nil
-				a := s.env.analyzed(command, s.env.Cwd, "/bin/bash", shell.Environ(nil), nil)
+				a := s.env.analyzed(command, s.env.Cwd, "/bin/bash", run.Environ(nil), nil)
 				err := s.env.askCommand(t.Context(), call, a, bashParams{Command: command}, s.env.Cwd)
 				did := "allow"
 				if errors.Is(err, permission.ErrDenied) {

@@ -8,12 +8,13 @@ import (
 
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/shell"
+	"github.com/pillion-dev/pillion/tools/shell/run"
 )
 
 // commandRun is a command that may run, with what shows it to a person.
 type commandRun struct {
 	env     Env
-	command shell.Command
+	command run.Command
 	title   string
 	params  bashParams
 	call    *tools.Call
@@ -24,9 +25,9 @@ type commandRun struct {
 var errEnded = errors.New("the user ended the command")
 
 // watched lets a person watch the command as a terminal, whose id the call's card carries.
-func (r *commandRun) watched(h shell.Handles) *shell.Terminal {
+func (r *commandRun) watched(h run.Handles) *run.Terminal {
 	c := r.command
-	view := r.env.Shell.Terminals.Attach(shell.TerminalInfo{Title: r.title, Command: c.Text, Dir: c.Dir, Call: r.call.CallID, PTY: c.PTY}, h)
+	view := r.env.Shell.Terminals.Attach(run.TerminalInfo{Title: r.title, Command: c.Text, Dir: c.Dir, Call: r.call.CallID, PTY: c.PTY}, h)
 	if view != nil {
 		r.call.Report(tools.Update{Metadata: map[string]any{"terminalId": view.ID()}})
 	}
@@ -34,10 +35,10 @@ func (r *commandRun) watched(h shell.Handles) *shell.Terminal {
 }
 
 // once runs the command to its end.
-func (r *commandRun) once(ctx context.Context) (shell.Outcome, error) {
+func (r *commandRun) once(ctx context.Context) (run.Outcome, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	view := r.watched(shell.Handles{Kill: func() { end(errEnded) }})
+	view := r.watched(run.Handles{Kill: func() { end(errEnded) }})
 	c := r.command
 	if view != nil {
 		c.Raw = func(p []byte) { _, _ = view.Write(p) }
@@ -59,7 +60,7 @@ func (r *commandRun) once(ctx context.Context) (shell.Outcome, error) {
 
 // result is what the model reads of a run. One that did not come to its end by itself is no success, though what it
 // printed until then is told.
-func (r *commandRun) result(out shell.Outcome, limit time.Duration, notes []string) (tools.Result, error) {
+func (r *commandRun) result(out run.Outcome, limit time.Duration, notes []string) (tools.Result, error) {
 	x := annotate(bashResult(r.title, r.params.Description, out, limit), notes)
 	if out.TimedOut {
 		return x, &tools.Error{Kind: "timeout", Message: fmt.Sprintf("The command did not end within %d ms and was ended with all it had started.", limit.Milliseconds())}
@@ -74,9 +75,9 @@ func (r *commandRun) result(out shell.Outcome, limit time.Duration, notes []stri
 func (r *commandRun) background(ctx context.Context, a *shell.Analysis) (tools.Result, error) {
 	c := &r.command
 	c.PTY = r.params.PTY
-	var job *shell.BackgroundJob
+	var job *run.BackgroundJob
 	started := make(chan struct{})
-	view := r.watched(shell.Handles{
+	view := r.watched(run.Handles{
 		Input: func(ctx context.Context, data []byte) error {
 			<-started
 			return job.Input(ctx, string(data), false)

@@ -10,6 +10,9 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/shell"
+	"github.com/pillion-dev/pillion/tools/shell/run"
+	"github.com/pillion-dev/pillion/tools/shell/sandbox"
+	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
 // SandboxSettings say whether commands run in the sandbox. The zero value is off.
@@ -21,7 +24,7 @@ type SandboxSettings struct {
 	AutoAllow bool     // commands that stay in the project are not asked, where no rule names them
 	Writable  []string // more folders they may write to
 	Processes int      // 0: enough for a build
-	Support   func() shell.SandboxSupport
+	Support   func() sandbox.Support
 }
 
 // Modes of the sandbox.
@@ -33,11 +36,11 @@ const (
 
 func (s SandboxSettings) active() bool { return s.Mode == SandboxOn || s.Mode == SandboxAsk }
 
-func (s SandboxSettings) support() shell.SandboxSupport {
+func (s SandboxSettings) support() sandbox.Support {
 	if s.Support != nil {
 		return s.Support()
 	}
-	return shell.ProbeSandbox()
+	return sandbox.Probe()
 }
 
 // sandboxedParams are offered where there is a sandbox.
@@ -81,7 +84,7 @@ func (e Env) boxed(r permission.Request, a *shell.Analysis, unsandboxed bool) pe
 }
 
 // box is the sandbox of a command that may run; nil runs it without one.
-func (e Env) box(a *shell.Analysis, p bashParams, dir string) (*shell.Sandbox, error) {
+func (e Env) box(a *shell.Analysis, p bashParams, dir string) (*sandbox.Box, error) {
 	s := e.Shell.Sandbox
 	if !s.active() || p.unsandboxed {
 		return nil, nil
@@ -92,7 +95,7 @@ func (e Env) box(a *shell.Analysis, p bashParams, dir string) (*shell.Sandbox, e
 		}
 		return nil, &tools.Error{Kind: "no_sandbox", Message: "This command was not run: " + noSandbox(support)}
 	}
-	o := shell.SandboxOptions{
+	o := sandbox.Options{
 		Root: e.root(), Dir: dir, Extra: append([]string{e.Cwd}, e.Extra...), Home: e.Home, Writable: s.Writable, Network: s.Network, Processes: s.Processes, Support: s.Support,
 		Protected: func(real string) (string, bool) { return e.protected(real, e.Home) },
 	}
@@ -118,12 +121,12 @@ func (e Env) box(a *shell.Analysis, p bashParams, dir string) (*shell.Sandbox, e
 	for _, x := range a.Protected {
 		o.Allowed = append(o.Allowed, x.Path)
 	}
-	box := shell.NewSandbox(o)
+	box := sandbox.New(o)
 	box.Made = made
 	return box, nil
 }
 
-func noSandbox(support shell.SandboxSupport) string {
+func noSandbox(support sandbox.Support) string {
 	return "the sandbox is on, and there is none here: " + support.Why + `. The user can set "sandbox" to "ask" or "off" in the configuration.`
 }
 
@@ -148,12 +151,13 @@ func makesFolder(a *shell.Analysis) bool {
 
 // boxNote tells of what the sandbox did to a command. When it may have stopped it, why says how, and the last note is
 // about that.
-func boxNote(box *shell.Sandbox, out shell.Outcome) (why string, notes []string) {
+func boxNote(box *sandbox.Box, out run.Outcome) (why string, notes []string) {
 	notes = box.Settle()
-	if passed := box.Passed(out); passed != "" {
+	result := out.ForSandbox()
+	if passed := box.Passed(result); passed != "" {
 		notes = append(notes, passed)
 	}
-	if why = box.Stopped(out); why != "" {
+	if why = box.Stopped(result); why != "" {
 		notes = append(notes, stoppedNote(why))
 	}
 	return why, notes
@@ -167,7 +171,7 @@ func stoppedNote(why string) string {
 func (e Env) leave(ctx context.Context, call *tools.Call, a *shell.Analysis, p bashParams, dir, why string) (bool, error) {
 	r := callsRequest(a)
 	r.MustAsk, r.Always = true, nil
-	r.Title = "Run again outside the sandbox: " + shell.Visible(p.Command)
+	r.Title = "Run again outside the sandbox: " + visible.Text(p.Command)
 	r.Why = "the sandbox may have stopped it: " + why
 	if r.Metadata == nil {
 		r.Metadata = map[string]any{}

@@ -10,13 +10,13 @@ import (
 	"testing"
 
 	"github.com/pillion-dev/pillion/tools/permission"
-	"github.com/pillion-dev/pillion/tools/shell"
+	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 )
 
 // The test binary is its own helper.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == shell.SandboxArg {
-		os.Exit(shell.SandboxMain(os.Args[2:]))
+	if len(os.Args) > 1 && os.Args[1] == sandbox.Arg {
+		os.Exit(sandbox.Main(os.Args[2:]))
 	}
 	os.Exit(m.Run())
 }
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 // boxedSession is a session with the sandbox, in a project that is not below /tmp, where everybody may write.
 func boxedSession(t *testing.T, config string, box SandboxSettings) *bashSession {
 	t.Helper()
-	if support := shell.ProbeSandbox(); !support.Usable() {
+	if support := sandbox.Probe(); !support.Usable() {
 		t.Skip("no sandbox here:", support.Why)
 	}
 	wd, err := os.Getwd()
@@ -196,7 +196,7 @@ func TestAutoAllowInTheSandbox(t *testing.T) {
 }
 
 func TestWithoutASandboxOnRunsNothingAndAskAsks(t *testing.T) {
-	none := func() shell.SandboxSupport { return shell.SandboxSupport{Why: "no Landlock"} }
+	none := func() sandbox.Support { return sandbox.Support{Why: "no Landlock"} }
 	s := boxedSession(t, `"allow"`, SandboxSettings{Mode: SandboxOn, Support: none})
 	if _, err := s.call(map[string]any{"command": "touch made"}); err == nil || !strings.Contains(err.Error(), "no Landlock") {
 		t.Errorf("%v", err)

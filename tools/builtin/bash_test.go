@@ -15,7 +15,7 @@ import (
 
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/permission"
-	"github.com/pillion-dev/pillion/tools/shell"
+	"github.com/pillion-dev/pillion/tools/shell/run"
 )
 
 // bashSession is a session with the bash tool and a person who answers every question the same way.
@@ -36,7 +36,7 @@ func newBashSession(t *testing.T, config string) *bashSession {
 	}
 	s := &bashSession{t: t, answer: permission.Reply{Kind: permission.Once}}
 	s.env = Env{Cwd: filepath.Join(dir, "work"), Root: filepath.Join(dir, "work"), StateDir: filepath.Join(dir, "state"), Home: filepath.Join(dir, "home")}
-	s.env.Shell.Runner = &shell.Runner{}
+	s.env.Shell.Runner = &run.Runner{}
 	t.Cleanup(s.env.Shell.Runner.Close)
 	for _, d := range []string{s.env.Cwd, s.env.Home, filepath.Join(s.env.Cwd, "sub"), filepath.Join(s.env.Cwd, ".git", "hooks")} {
 		if err := os.MkdirAll(d, 0o755); err != nil {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/files"
-	"github.com/pillion-dev/pillion/tools/shell"
+	"github.com/pillion-dev/pillion/tools/shell/run"
 )
 
 // listens hears of commands.
@@ -73,7 +73,7 @@ func TestFilesThatWereReadAndChangedByACommandAreNamed(t *testing.T) {
 
 func TestCommandsCanBeWatchedAndEndedByThePerson(t *testing.T) {
 	s := newBashSession(t, `{"bash":"allow"}`)
-	ts := &shell.Terminals{}
+	ts := &run.Terminals{}
 	t.Cleanup(ts.Close)
 	s.env.Shell.Terminals = ts
 	seen := make(chan string, 1)
@@ -90,7 +90,7 @@ func TestCommandsCanBeWatchedAndEndedByThePerson(t *testing.T) {
 			}
 			all, at = append(all, data...), next
 		}
-		if err := term.Input(t.Context(), []byte("x")); !errors.Is(err, shell.ErrNoInput) {
+		if err := term.Input(t.Context(), []byte("x")); !errors.Is(err, run.ErrNoInput) {
 			all = fmt.Append(all, err)
 		}
 		term.Kill()

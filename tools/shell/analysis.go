@@ -1,4 +1,4 @@
-// Package shell says what a bash command would run and touch before it runs, and runs it. The analysis names every
+// Package shell says what a bash command would run and touch before it runs. The analysis names every
 // program in every position, the paths outside the project it reads or writes, and what it cannot determine: such a
 // command is opaque, and nobody may let it through by a pattern. It knows no rules; who may do what is decided by the
 // caller.
@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
 // MaxCommand is the longest command that is looked at, in bytes. Longer ones could exhaust a parser's stack, which
@@ -133,7 +135,7 @@ func analyze(r Request) *Analysis {
 		r.patience = shortPatience
 	}
 	w := newWalker(r, a)
-	if why := deceptive(r.Command); why != "" {
+	if why := visible.Deceptive(r.Command); why != "" {
 		w.opaque(why)
 	}
 	if !utf8.ValidString(r.Command) {

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
 func FuzzAnalyze(f *testing.F) {
@@ -39,7 +41,7 @@ func TestDeceptiveCommandsAreOpaqueAndShown(t *testing.T) {
 		if !a.Opaque || a.Why == "" {
 			t.Errorf("%s is not opaque", name)
 		}
-		if v := Visible(command); name != "cyrillic" && name != "fullwidth" && name != "mixed word" && !strings.Contains(v, "‹U+") {
+		if v := visible.Text(command); name != "cyrillic" && name != "fullwidth" && name != "mixed word" && !strings.Contains(v, "‹U+") {
 			t.Errorf("%s is shown as %q", name, v)
 		}
 	}

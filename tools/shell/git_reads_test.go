@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pillion-dev/pillion/tools/shell/run"
 )
 
 // repository makes one with two commits, a secret among its files and nobody's settings around it.
@@ -42,7 +44,7 @@ func git(t *testing.T, dir string, args ...string) {
 }
 
 func gitEnviron() []string {
-	return append(Environ([]string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent"}), "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
+	return append(run.Environ([]string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent"}), "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
 }
 
 func write(t *testing.T, path, text string) {

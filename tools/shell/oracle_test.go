@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pillion-dev/pillion/tools/shell/run"
 )
 
 // oracle is a place where commands made of invented programs really run. Its PATH holds nothing but the inventions,
@@ -68,9 +70,9 @@ func (o *oracle) run(t testing.TB, command string) []string {
 	_ = os.Remove(o.log)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	r := &Runner{}
+	r := &run.Runner{}
 	defer r.Close()
-	_, err := r.Run(ctx, Command{Text: command, Shell: o.bash, Dir: o.dir, Env: []string{"PATH=" + o.bin, "HOME=" + o.dir}, Timeout: 5 * time.Second})
+	_, err := r.Run(ctx, run.Command{Text: command, Shell: o.bash, Dir: o.dir, Env: []string{"PATH=" + o.bin, "HOME=" + o.dir}, Timeout: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
 // Unknown parts of a value are marked by control characters, which a command itself may not contain.
@@ -285,7 +287,7 @@ func (w *walker) single(p *syntax.SglQuoted) string {
 		w.opaque("$'…' holds an escape that cannot be decoded")
 		return wild
 	}
-	if why := deceptive(s); why != "" {
+	if why := visible.Deceptive(s); why != "" {
 		w.opaque("$'…' hides a character: " + why)
 	}
 	return s

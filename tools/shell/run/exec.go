@@ -1,0 +1,334 @@
+// Package run runs shell commands: to their end, in the background, on pseudo-terminals. It bounds their output and ends
+// them with everything they started. What a command may run and touch is decided before, by package shell and the rules;
+// what it can, by package sandbox.
+//
+//	runner := &run.Runner{}
+//	defer runner.Close()
+//	out, err := runner.Run(ctx, run.Command{Text: "make", Dir: dir, Timeout: time.Minute})
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pillion-dev/pillion/tools/guard"
+	"github.com/pillion-dev/pillion/tools/shell/sandbox"
+)
+
+// Grace is how long a command that must end has between TERM and KILL.
+const Grace = 200 * time.Millisecond
+
+// Command is what to run. The zero Shell is the one Detect finds.
+type Command struct {
+	Text    string
+	Shell   string        // path of the shell
+	Dir     string        // absolute, must exist
+	Env     []string      // nil: Environ()
+	Timeout time.Duration // 0: none
+	// SpillDir is where output that is too long for memory goes, in a file of its own; made when needed. Empty: the
+	// middle is lost, and the result says so.
+	SpillDir string
+	// OnOutput hears of new output, with the last LiveOutput bytes of it made readable, at most ten times a second
+	// and once at the end.
+	OnOutput func(tail string)
+	// Raw gets all output as it was printed, control codes included, in order; it must not keep the bytes, nor block.
+	Raw func(output []byte)
+	// Sandbox, when set, is what the command may do.
+	Sandbox *sandbox.Box
+	// Stdin, when set, is the command's input; it is closed when the command ends.
+	Stdin io.ReadCloser
+	// PTY runs it on a pseudo-terminal, for programs that talk to a person: both outputs and the input are that. Only
+	// for Background, whose Input types into it.
+	PTY bool
+}
+
+// LiveOutput is how much of the output OnOutput gets, in characters; OpenCode's figure.
+const LiveOutput = 30_000
+
+// Outcome is how a command ended.
+type Outcome struct {
+	Output   Output
+	Exit     int    // exit code; -1 when a signal ended it or it still runs
+	Signal   string // name of the signal that ended it
+	TimedOut bool
+	Canceled bool
+	Left     int // processes it left running in the background
+	Took     time.Duration
+}
+
+// ForSandbox is what the sandbox looks at to say whether it stopped the command.
+func (o Outcome) ForSandbox() sandbox.Result {
+	return sandbox.Result{Exit: o.Exit, Canceled: o.Canceled, Output: o.Output.Head + "\n" + o.Output.Tail}
+}
+
+// Runner runs commands and knows what they left behind. The zero value is ready.
+type Runner struct {
+	mu   sync.Mutex
+	jobs map[*job]bool // running, or with processes left; guarded by mu
+	wg   sync.WaitGroup
+}
+
+// job is one command with all processes that descend from it.
+type job struct {
+	family *guard.Family
+	cmd    *exec.Cmd
+	pid    int
+	done   chan struct{} // the shell has ended
+	gone   func()        // called when nothing of it is left
+	box    *sandbox.Box  // nil: none
+	tty    bool          // its standard input becomes its terminal
+	hand   *os.File      // our end of its pseudo-terminal; closed with its output
+
+	mu   sync.Mutex
+	seen map[int]bool // processes found to belong to it; guarded by mu
+}
+
+// Run runs a command to its end, its time limit or the end of ctx, whichever is first. It returns when the shell
+// exits, even if something it started keeps the output open; that is counted in Left and ended by Close. After a
+// time-out nothing is left. After a cancel Run returns at once and what is left gets Grace to end, then is killed.
+//
+// The error is for commands that could not be started; how a command fails is in the Outcome.
+func (r *Runner) Run(ctx context.Context, c Command) (Outcome, error) {
+	if err := ctx.Err(); err != nil {
+		return Outcome{Exit: -1, Canceled: true}, nil
+	}
+	j, out, err := r.start(c)
+	if err != nil {
+		return Outcome{}, err
+	}
+	began := time.Now()
+	live := out.report(c.OnOutput)
+	var limit <-chan time.Time
+	if c.Timeout > 0 {
+		t := time.NewTimer(c.Timeout)
+		defer t.Stop()
+		limit = t.C
+	}
+	res := Outcome{Exit: -1}
+	select {
+	case <-j.done:
+	case <-limit:
+		res.TimedOut = true
+		r.end(j)
+	case <-ctx.Done():
+		res.Canceled = true
+		j.signal(termSignal)
+		r.wg.Add(1)
+		go func() { defer r.wg.Done(); r.end(j) }()
+	}
+	out.settle(res.Canceled)
+	live()
+	res.Took = time.Since(began)
+	if !res.Canceled {
+		<-j.done
+		res.Exit, res.Signal = exitOf(j.cmd.ProcessState)
+		if res.TimedOut {
+			res.Exit = -1
+		}
+		res.Left = r.leave(j)
+	}
+	res.Output = out.result()
+	if c.OnOutput != nil {
+		c.OnOutput(out.tail(LiveOutput))
+	}
+	return res, nil
+}
+
+// start starts the shell with both outputs on one pipe, so that they arrive in order.
+func (r *Runner) start(c Command) (*job, *collector, error) {
+	shell := c.Shell
+	if shell == "" {
+		var err error
+		if shell, err = Detect(""); err != nil {
+			return nil, nil, err
+		}
+	}
+	info, err := os.Stat(c.Dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil, fmt.Errorf("the directory %s does not exist (any more); give another workdir", c.Dir)
+	case err != nil:
+		return nil, nil, fmt.Errorf("the directory %s cannot be used: %w", c.Dir, err)
+	case !info.IsDir():
+		return nil, nil, fmt.Errorf("%s is not a directory; give another workdir", c.Dir)
+	}
+	pr, pw, err := outputs(c.PTY)
+	if err != nil {
+		return nil, nil, err
+	}
+	j := &job{family: guard.NewFamily(), done: make(chan struct{})}
+	name, args := shell, shellArgs(shell, c.Text)
+	if c.Sandbox != nil {
+		if name, args, err = c.Sandbox.Argv(name, args); err != nil {
+			pr.Close()
+			pw.Close()
+			return nil, nil, err
+		}
+		j.box = c.Sandbox
+	}
+	cmd := exec.Command(name, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = c.Dir, pw, pw
+	cmd.Env = c.Env
+	if cmd.Env == nil {
+		cmd.Env = Environ(os.Environ())
+	}
+	if c.Sandbox != nil {
+		cmd.Env = c.Sandbox.Environ(cmd.Env)
+	}
+	cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], j.family.Env(), "PWD="+c.Dir)
+	if f, ok := c.Stdin.(*os.File); ok {
+		cmd.Stdin = f
+	}
+	if c.PTY {
+		cmd.Stdin, j.tty, j.hand = pw, true, pr
+		cmd.Env = append(cmd.Env, "TERM=xterm-256color")
+	}
+	j.cmd = cmd
+	err = spawn(j)
+	pw.Close()
+	if err != nil {
+		pr.Close()
+		return nil, nil, fmt.Errorf("%s cannot be started: %w", shell, err)
+	}
+	r.add(j)
+	out := newCollector(pr, c)
+	r.wg.Add(2)
+	go func() { defer r.wg.Done(); out.read() }()
+	go func() {
+		defer r.wg.Done()
+		_ = j.cmd.Wait() // how it ended is in ProcessState; it may have been started anew
+		if c.Stdin != nil {
+			c.Stdin.Close()
+		}
+		close(j.done)
+	}()
+	return j, out, nil
+}
+
+// outputs are where a command prints, and where that is read.
+func outputs(terminal bool) (ours, theirs *os.File, err error) {
+	if terminal {
+		if ours, theirs, err = openPTY(); err != nil {
+			return nil, nil, fmt.Errorf("no pseudo-terminal: %w", err)
+		}
+		_ = resize(ours, 0, 0)
+		return ours, theirs, nil
+	}
+	if ours, theirs, err = os.Pipe(); err != nil {
+		return nil, nil, fmt.Errorf("no pipe for the command's output: %w", err)
+	}
+	return ours, theirs, nil
+}
+
+// add remembers a job that has been started.
+func (r *Runner) add(j *job) {
+	r.mu.Lock()
+	if r.jobs == nil {
+		r.jobs = map[*job]bool{}
+	}
+	r.jobs[j] = true
+	r.mu.Unlock()
+	j.gone = func() {
+		if j.box != nil {
+			j.box.Release(j.pid)
+		}
+		j.family.Forget()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.jobs, j)
+	}
+}
+
+// end makes sure that nothing of a job is left.
+func (r *Runner) end(j *job) {
+	j.kill()
+	<-j.done
+	j.gone()
+}
+
+// leave forgets a job that has nothing running any more, and counts what is.
+func (r *Runner) leave(j *job) int {
+	left := j.left()
+	if left == 0 {
+		j.gone()
+	}
+	return left
+}
+
+// Close ends everything that commands left running and waits for it.
+func (r *Runner) Close() {
+	r.mu.Lock()
+	var jobs []*job
+	for j := range r.jobs {
+		jobs = append(jobs, j)
+	}
+	r.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, j := range jobs {
+		wg.Go(func() { r.end(j) })
+	}
+	wg.Wait()
+	r.wg.Wait()
+}
+
+// Environ is the environment commands get: that of the program without what makes bash read or run more than the
+// command, and without questions nobody can answer. Git
+// takes no locks for its own ease: the person's git is not in its way, and a hook does not run after git status.
+func Environ(env []string) []string {
+	out := make([]string, 0, len(env)+4)
+	for _, e := range env {
+		name, _, _ := strings.Cut(e, "=")
+		switch name {
+		case "BASH_ENV", "ENV", "CDPATH", "PROMPT_COMMAND", "SHELLOPTS", "BASHOPTS", "GLOBIGNORE", "PS4", "PWD", "OLDPWD", "PILLION_JOB", "GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS":
+			continue
+		}
+		if strings.HasPrefix(name, "BASH_FUNC_") {
+			continue
+		}
+		out = append(out, e)
+	}
+	return append(out, "PILLION=1", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0")
+}
+
+// Detect finds the shell: the configured one, else bash, since commands are written and analysed as bash; else the
+// person's own or sh. fish, nu and other shells with a grammar of their own are never taken by themselves.
+func Detect(configured string) (string, error) {
+	if configured != "" {
+		p, err := exec.LookPath(configured)
+		if err != nil {
+			return "", fmt.Errorf("the configured shell %s is not there: %w; change shell in the configuration", configured, err)
+		}
+		return p, nil
+	}
+	candidates := []string{"bash"}
+	switch own := os.Getenv("SHELL"); strings.TrimSuffix(filepath.Base(own), ".exe") {
+	case "bash":
+		candidates = []string{own, "bash"}
+	case "zsh", "sh", "dash", "ksh":
+		candidates = append(candidates, own)
+	}
+	for _, name := range append(candidates, otherShells...) {
+		if p, err := exec.LookPath(name); err == nil {
+			return p, nil
+		}
+	}
+	return "", errors.New("no shell found; install bash or set shell in the configuration")
+}
+
+// Bash reports whether a shell reads commands as the analysis does.
+func Bash(shell string) bool {
+	switch strings.TrimSuffix(filepath.Base(shell), ".exe") {
+	case "bash", "sh", "dash", "ash":
+		return true
+	}
+	return false
+}

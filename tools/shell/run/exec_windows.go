@@ -1,0 +1,49 @@
+package run
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+const termSignal = syscall.SIGTERM
+
+// Git for Windows brings a bash; cmd is the last resort, and its commands are always asked since they are not bash.
+var otherShells = []string{`C:\Program Files\Git\bin\bash.exe`, "cmd.exe"}
+
+func shellArgs(shell, text string) []string {
+	if strings.EqualFold(filepath.Base(shell), "cmd.exe") {
+		return []string{"/d", "/s", "/c", text}
+	}
+	return []string{"-c", text}
+}
+
+func exitOf(s *os.ProcessState) (code int, signal string) {
+	if s == nil {
+		return -1, ""
+	}
+	return s.ExitCode(), ""
+}
+
+// readNow cannot look into a pipe without waiting here; what is unread when the shell ends is lost.
+func readNow(*os.File, []byte) int { return 0 }
+
+func spawn(j *job) error {
+	j.cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
+	if err := j.family.Start(j.cmd); err != nil {
+		return err
+	}
+	j.pid = j.cmd.Process.Pid
+	return nil
+}
+
+func (j *job) signal(syscall.Signal) { j.kill() }
+
+func (j *job) kill() {
+	_ = exec.Command("taskkill", "/T", "/F", "/PID", strconv.Itoa(j.pid)).Run()
+}
+
+func (j *job) left() int { return 0 }

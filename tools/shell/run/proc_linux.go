@@ -1,0 +1,152 @@
+package run
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Everything a command starts must be found again, also what forked twice, made a session of its own and emptied its
+// environment: by the session the shell leads, and by the marks of package guard. Orphans become children of this
+// process, which guard makes a subreaper, so none escapes to init and none stays a zombie.
+
+func spawn(j *job) error {
+	j.seen = map[int]bool{}
+	attr := &syscall.SysProcAttr{Setsid: true, Setctty: j.tty}
+	if j.box != nil {
+		j.box.Attributes(attr)
+	}
+	j.cmd.SysProcAttr = attr
+	if err := j.family.Start(j.cmd); err != nil {
+		return err
+	}
+	j.pid = j.cmd.Process.Pid
+	return nil
+}
+
+// process is a line of /proc.
+type process struct {
+	pid, parent int
+	zombie      bool
+}
+
+// processes lists those of the job that are alive, and reaps those that are not.
+func (j *job) processes() []process {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	me := os.Getpid()
+	var ours []process
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil || pid == me {
+			continue
+		}
+		known := pid == j.pid
+		if !known {
+			session, err := unix.Getsid(pid)
+			known = err == nil && session == j.pid
+		}
+		known = known || j.family.Has(pid)
+		if !known && !j.seen[pid] {
+			continue
+		}
+		p, ok := readProcess(pid)
+		switch {
+		case !ok || pid == j.pid && p.zombie:
+		case p.zombie && p.parent == me:
+			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
+		case p.zombie: // its parent will see to it
+			j.seen[pid] = true
+		case !known: // another process with a number that was used again
+		default:
+			j.seen[pid] = true
+			ours = append(ours, p)
+		}
+	}
+	return ours
+}
+
+func readProcess(pid int) (process, bool) {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return process{}, false
+	}
+	// pid (name) state ppid pgrp session …; the name may hold anything.
+	i := bytes.LastIndexByte(stat, ')')
+	if i < 0 {
+		return process{}, false
+	}
+	f := strings.Fields(string(stat[i+1:]))
+	if len(f) < 2 {
+		return process{}, false
+	}
+	parent, _ := strconv.Atoi(f[1])
+	return process{pid, parent, f[0] == "Z" || f[0] == "X"}, true
+}
+
+func (j *job) signal(s syscall.Signal) {
+	_ = syscall.Kill(-j.pid, s)
+	for _, p := range j.processes() {
+		_ = syscall.Kill(p.pid, s)
+		if s == syscall.SIGTERM {
+			_ = syscall.Kill(p.pid, syscall.SIGCONT) // a stopped process could not hear it
+		}
+	}
+}
+
+// kill ends all processes of the job: TERM, then KILL after Grace, until none is found.
+func (j *job) kill() {
+	j.signal(syscall.SIGTERM)
+	for end := time.Now().Add(Grace); time.Now().Before(end); {
+		if len(j.processes()) == 0 {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	for range 200 {
+		j.signal(syscall.SIGKILL)
+		if len(j.processes()) == 0 {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// left counts what still runs after the shell has ended, and sees to it that none of it stays a zombie.
+func (j *job) left() int {
+	ours := j.processes()
+	me := os.Getpid()
+	for _, p := range ours {
+		if p.parent == me {
+			go j.reap(p.pid)
+		}
+	}
+	return len(ours)
+}
+
+// reap waits for an orphan that became our child, then for those it leaves.
+func (j *job) reap(pid int) {
+	if p, err := os.FindProcess(pid); err == nil {
+		_, _ = p.Wait()
+	}
+	ours := j.processes()
+	for _, p := range ours {
+		if p.parent == os.Getpid() && p.pid != pid {
+			go j.reap(p.pid)
+		}
+	}
+	if len(ours) == 0 {
+		j.gone()
+	}
+}

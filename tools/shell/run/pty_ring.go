@@ -1,0 +1,97 @@
+package run
+
+import (
+	"context"
+	"io"
+	"sync"
+)
+
+// Scrollback is how much of a terminal's output is kept, in bytes.
+const Scrollback = 2 << 20
+
+// ring keeps the last bytes of a stream for any number of readers, each at its own place. A reader that is too slow
+// misses something and is told how much; nobody waits for it, and it costs no memory.
+type ring struct {
+	size int
+
+	mu    sync.Mutex
+	buf   []byte        // grows to size, then wraps; guarded by mu
+	total int64         // bytes ever written; guarded by mu
+	ended bool          // guarded by mu
+	fresh chan struct{} // closed at the next change; guarded by mu
+}
+
+func newRing(size int) *ring { return &ring{size: size, fresh: make(chan struct{})} }
+
+func (r *ring) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := len(p)
+	if len(p) > r.size {
+		r.total += int64(len(p) - r.size)
+		p = p[len(p)-r.size:]
+		if len(r.buf) < r.size { // the place of a byte is its offset modulo size, so the buffer must be whole
+			r.buf = append(r.buf, make([]byte, r.size-len(r.buf))...)
+		}
+	}
+	if grow := int(min(int64(r.size), r.total+int64(len(p)))) - len(r.buf); grow > 0 {
+		r.buf = append(r.buf, make([]byte, grow)...)
+	}
+	for len(p) > 0 {
+		at := int(r.total % int64(r.size))
+		k := copy(r.buf[at:], p)
+		p = p[k:]
+		r.total += int64(k)
+	}
+	r.changed()
+	return n, nil
+}
+
+// changed wakes the readers. Called with mu held.
+func (r *ring) changed() {
+	close(r.fresh)
+	r.fresh = make(chan struct{})
+}
+
+func (r *ring) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.ended {
+		r.ended = true
+		r.changed()
+	}
+}
+
+// read waits for bytes from offset on and returns at most limit of them with the offset of the next. lost counts
+// those before that are not kept any more. The error is io.EOF at the end, or the context's.
+func (r *ring) read(ctx context.Context, offset int64, limit int) (data []byte, next, lost int64, err error) {
+	for {
+		r.mu.Lock()
+		if first := r.total - int64(len(r.buf)); offset < first {
+			lost, offset = first-max(offset, 0), first
+		}
+		if offset < r.total {
+			n := int(min(r.total-offset, int64(limit)))
+			data = make([]byte, 0, n)
+			for len(data) < n {
+				at := int((offset + int64(len(data))) % int64(r.size))
+				end := min(len(r.buf), at+n-len(data))
+				data = append(data, r.buf[at:end]...)
+			}
+			r.mu.Unlock()
+			return data, offset + int64(n), lost, nil
+		}
+		offset = r.total
+		if r.ended {
+			r.mu.Unlock()
+			return nil, offset, lost, io.EOF
+		}
+		fresh := r.fresh
+		r.mu.Unlock()
+		select {
+		case <-fresh:
+		case <-ctx.Done():
+			return nil, offset, lost, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"math/rand/v2"
+	"testing"
+)
+
+func TestRingKeepsTheLastBytes(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // nothing is waited for
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		r := newRing(1 + rnd.IntN(50))
+		var all []byte
+		var place int64
+		for range 30 {
+			p := make([]byte, rnd.IntN(70))
+			for i := range p {
+				p[i] = byte(rnd.Uint32())
+			}
+			r.Write(p)
+			all = append(all, p...)
+			if len(r.buf) > r.size {
+				t.Fatalf("%d bytes in a ring of %d", len(r.buf), r.size)
+			}
+			data, next, lost, err := r.read(ctx, place, 1+rnd.IntN(80))
+			first := max(place, int64(len(all)-r.size))
+			if err != nil {
+				if place != int64(len(all)) {
+					t.Fatalf("nothing to read at %d of %d", place, len(all))
+				}
+				continue
+			}
+			if lost != first-place || !bytes.Equal(data, all[first:next]) {
+				t.Fatalf("ring of %d at %d of %d: lost %d, %d bytes to %d", r.size, place, len(all), lost, len(data), next)
+			}
+			place = next
+		}
+		r.end()
+		for {
+			_, next, _, err := r.read(ctx, place, 7)
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			place = next
+		}
+		if place != int64(len(all)) {
+			t.Errorf("ended at %d of %d", place, len(all))
+		}
+	}
+}

@@ -1,0 +1,579 @@
+package sandbox_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pillion-dev/pillion/tools/shell/run"
+	"github.com/pillion-dev/pillion/tools/shell/sandbox"
+)
+
+// The test binary is its own helper.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == sandbox.Arg {
+		os.Exit(sandbox.Main(os.Args[2:]))
+	}
+	os.Exit(m.Run())
+}
+
+func needSandbox(t *testing.T) sandbox.Support {
+	t.Helper()
+	s := sandbox.Probe()
+	if !s.Usable() {
+		t.Skip("no sandbox here:", s.Why)
+	}
+	return s
+}
+
+// outsideTemp makes a folder that is not below the temporary folders, which commands may write to.
+func outsideTemp(t *testing.T) string {
+	t.Helper()
+	for _, base := range []string{"", "/var/lib", "/root", "/opt", os.Getenv("HOME")} {
+		if base == "" { // this repository's own
+			if wd, err := os.Getwd(); err == nil {
+				base = filepath.Join(filepath.Dir(filepath.Dir(wd)), ".scratch")
+				_ = os.MkdirAll(base, 0o755)
+			}
+		}
+		if dir, err := os.MkdirTemp(base, "pillion-test-*"); err == nil {
+			t.Cleanup(func() { os.RemoveAll(dir) })
+			if real, err := filepath.EvalSymlinks(dir); err == nil && !strings.HasPrefix(real, "/tmp/") && !strings.HasPrefix(real, "/var/tmp/") {
+				return real
+			}
+		}
+	}
+	t.Skip("no folder outside of /tmp can be written")
+	return ""
+}
+
+func protectedForTest(real string) (string, bool) {
+	switch base := filepath.Base(real); {
+	case base == ".envrc", base == "pillion.json", strings.HasSuffix(real, ".vscode/settings.json"), strings.HasSuffix(real, ".vscode/tasks.json"), strings.Contains(real+"/", "/.git/"), strings.Contains(real+"/", "/.husky/"):
+		return "protected", true
+	}
+	return "", false
+}
+
+func boxFor(t *testing.T, root string) *sandbox.Box {
+	t.Helper()
+	return sandbox.New(sandbox.Options{Root: root, Dir: root, Home: filepath.Dir(root), Protected: protectedForTest})
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSandboxKeepsWritesInTheProject(t *testing.T) {
+	needSandbox(t)
+	base := outsideTemp(t)
+	root := filepath.Join(base, "project")
+	put(t, filepath.Join(root, "in.txt"), "in")
+	put(t, filepath.Join(base, "out.txt"), "out")
+	put(t, filepath.Join(base, "dir", "f"), "f")
+	for name, c := range map[string]struct {
+		command string
+		ok      bool
+	}{
+		"read outside":                  {"cat ../out.txt", true},
+		"write inside":                  {"echo x >new && mkdir d && mv new d/ && ln d/new l && rm in.txt && echo y >in.txt", true},
+		"write in /tmp":                 {"f=$(mktemp) && echo x >$f && rm $f", true},
+		"devices":                       {"echo x >/dev/null && head -c1 /dev/urandom >/dev/null && : 2>/dev/stderr", true},
+		"a pipe":                        {"echo x | cat >/dev/stdout", true},
+		"write outside":                 {"echo x >../out.txt", false},
+		"append outside":                {"echo x >>../out.txt", false},
+		"create outside":                {"echo x >../created", false},
+		"remove outside":                {"rm -f ../out.txt", false},
+		"move outside":                  {"mv ../out.txt in2", false},
+		"link from outside and write":   {"ln ../out.txt l2 && echo x >l2", false},
+		"make a folder outside":         {"mkdir ../d2", false},
+		"truncate outside":              {"truncate -s0 ../out.txt", false},
+		"through a link":                {"ln -s .. up && echo x >up/created", false},
+		"through /proc":                 {"echo x >/proc/self/cwd/../out.txt", false},
+		"in a child of a child":         {"sh -c 'sh -c \"echo x >../created\"'", false},
+		"signal outside":                {"kill -0 $PPID", false},
+		"trace outside":                 {"cat /proc/$PPID/mem >/dev/null", false},
+		"move the project":              {"mv ../project ../elsewhere", false},
+		"a device of one's own":         {"mknod dev b 1 1", false},
+		"another program's environment": {"cat /proc/$PPID/environ >/dev/null", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			box := boxFor(t, root)
+			out := runIn(t, run.Command{Text: c.command, Dir: root, Sandbox: box, Timeout: time.Minute})
+			if (out.Exit == 0) != c.ok {
+				t.Errorf("exit %d: %s", out.Exit, out.Output.Head)
+			}
+			if !c.ok && strings.Contains(name, "side") && !strings.HasPrefix(name, "signal") && box.Stopped(out.ForSandbox()) == "" {
+				t.Errorf("the restriction is not named: %q", out.Output.Head)
+			}
+			if b, err := os.ReadFile(filepath.Join(base, "out.txt")); err != nil || string(b) != "out" {
+				t.Errorf("outside: %q %v", b, err)
+			}
+			if _, err := os.Stat(filepath.Join(base, "created")); err == nil {
+				t.Error("a file was made outside")
+			}
+		})
+	}
+}
+
+func TestSandboxKeepsModesOutside(t *testing.T) {
+	if s := needSandbox(t); !s.Mounts {
+		t.Skip("no mounts of one's own here")
+	}
+	base := outsideTemp(t)
+	root := filepath.Join(base, "project")
+	put(t, filepath.Join(root, "a"), "")
+	put(t, filepath.Join(base, "out.txt"), "out")
+	out := runIn(t, run.Command{Text: "chmod 000 ../out.txt; touch ../out.txt; chmod 700 a", Dir: root, Sandbox: boxFor(t, root)})
+	info, err := os.Stat(filepath.Join(base, "out.txt"))
+	if err != nil || info.Mode().Perm() != 0o644 || out.Exit != 0 || strings.Count(out.Output.Head, "Read-only file system") != 2 {
+		t.Errorf("%v %v %+v", info.Mode(), err, out)
+	}
+}
+
+func TestSandboxKeepsProtectedFiles(t *testing.T) {
+	support := needSandbox(t)
+	if !support.Mounts {
+		t.Skip("no mounts of one's own here, so files inside the project cannot be kept")
+	}
+	base := outsideTemp(t)
+	root := filepath.Join(base, "project")
+	if err := exec.Command("git", "init", "-q", root).Run(); err != nil {
+		t.Skip("git is not installed:", err)
+	}
+	config, err := os.ReadFile(filepath.Join(root, ".git", "config"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []string{".vscode/settings.json", ".vscode/other.json", "pillion.json", "sub/.envrc", "sub/deep/pillion.json"} {
+		put(t, filepath.Join(root, p), "mine")
+	}
+	for name, command := range map[string]string{
+		"a hook":                  "echo x >.git/hooks/pre-commit",
+		"git's configuration":     "echo x >>.git/config",
+		"by git":                  "git config core.fsmonitor ./evil",
+		"moved over":              "echo x >n && mv -f n .git/config",
+		"removed":                 "rm -f .vscode/settings.json",
+		"its folder moved":        "mv .vscode v && mkdir .vscode && echo x >.vscode/settings.json",
+		"git's folder moved":      "mv .git g && cp -r g .git && echo x >.git/config",
+		"the folder above moved":  "mv sub s",
+		"the folder two above":    "mv sub/deep sub/d",
+		"our own rules":           "echo x >pillion.json",
+		"deeper":                  "echo x >sub/.envrc",
+		"unmounted":               "umount .git/config || mount -o remount,rw .git/config",
+		"through another name":    "cd sub/.. && echo x >./.vscode/../pillion.json",
+		"in a namespace within":   "unshare -rm sh -c 'umount pillion.json; echo x >pillion.json'",
+		"linked from another one": "ln pillion.json copy && echo x >copy",
+	} {
+		t.Run(name, func(t *testing.T) {
+			box := boxFor(t, root)
+			out := runIn(t, run.Command{Text: command, Dir: root, Sandbox: box, Timeout: time.Minute})
+			if out.Exit == 0 {
+				t.Errorf("it went through: %s", out.Output.Head)
+			}
+			for _, p := range []string{".vscode/settings.json", "pillion.json", "sub/.envrc", "sub/deep/pillion.json"} {
+				if b, err := os.ReadFile(filepath.Join(root, p)); err != nil || string(b) != "mine" {
+					t.Errorf("%s: %q %v", p, b, err)
+				}
+			}
+			if b, err := os.ReadFile(filepath.Join(root, ".git", "config")); err != nil || string(b) != string(config) {
+				t.Errorf(".git/config: %q %v", b, err)
+			}
+			if _, err := os.Stat(filepath.Join(root, ".git", "hooks", "pre-commit")); err == nil {
+				t.Error("a hook came into being")
+			}
+		})
+	}
+	t.Run("git works", func(t *testing.T) {
+		out := runIn(t, run.Command{Text: "echo x >a.txt && git add a.txt && git -c user.name=a -c user.email=a@b commit -qm one && git checkout -qb two && git gc -q && git stash list && git log --oneline", Dir: root, Sandbox: boxFor(t, root)})
+		if out.Exit != 0 {
+			t.Errorf("%+v", out)
+		}
+	})
+	t.Run("what the person has allowed", func(t *testing.T) {
+		box := sandbox.New(sandbox.Options{Root: root, Dir: root, Protected: protectedForTest, Allowed: []string{filepath.Join(root, "pillion.json"), filepath.Join(root, ".git", "config")}})
+		out := runIn(t, run.Command{Text: "echo new >pillion.json && git config a.b c", Dir: root, Sandbox: box})
+		if out.Exit != 0 {
+			t.Errorf("%+v", out)
+		}
+	})
+}
+
+func TestAProtectedFileThatComesIntoBeingIsMovedAway(t *testing.T) {
+	needSandbox(t)
+	root, away := t.TempDir(), t.TempDir()
+	box := sandbox.New(sandbox.Options{Root: root, Dir: root, Protected: protectedForTest, Quarantine: filepath.Join(away, "q")})
+	out := runIn(t, run.Command{Text: "echo evil >.envrc; mkdir .vscode; echo evil >.vscode/tasks.json; mkdir .husky; echo evil >.husky/pre-commit; echo ok >ok", Dir: root, Sandbox: box})
+	said := box.Settle()
+	if out.Exit != 0 || len(said) != 3 {
+		t.Fatalf("%+v %q", out, said)
+	}
+	for _, p := range []string{".envrc", ".vscode/tasks.json", ".husky"} {
+		if _, err := os.Lstat(filepath.Join(root, p)); err == nil {
+			t.Errorf("%s is still there", p)
+		}
+	}
+	kept, _ := filepath.Glob(filepath.Join(away, "q", "*"))
+	if len(kept) != 3 {
+		t.Errorf("kept %q", kept)
+	}
+	if _, err := os.Stat(filepath.Join(root, "ok")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSandboxLetsALinkedWorktreeReachItsRepository(t *testing.T) {
+	needSandbox(t)
+	base := outsideTemp(t)
+	main, linked := filepath.Join(base, "main"), filepath.Join(base, "linked")
+	script := "git init -q main && cd main && git config user.name a && git config user.email a@b && echo x >a && git add a && git commit -qm one && git worktree add -q ../linked"
+	if out, err := (func() ([]byte, error) { c := exec.Command("sh", "-c", script); c.Dir = base; return c.CombinedOutput() })(); err != nil {
+		t.Skipf("git: %v %s", err, out)
+	}
+	out := runIn(t, run.Command{Text: "echo y >>a && git commit -qam two && git log --oneline && ! echo z >../main/b && ! echo x >../c", Dir: linked, Sandbox: boxFor(t, linked)})
+	if out.Exit != 0 {
+		t.Errorf("from the linked one: %+v", out)
+	}
+	out = runIn(t, run.Command{Text: "echo z >../linked/b && ! echo x >../c", Dir: main, Sandbox: boxFor(t, main)})
+	if out.Exit != 0 {
+		t.Errorf("from the main one: %+v", out)
+	}
+	out = runIn(t, run.Command{Text: "echo x >../main/.git/hooks/pre-commit", Dir: linked, Sandbox: boxFor(t, linked)})
+	if sandbox.Probe().Mounts && out.Exit == 0 {
+		t.Error("a hook from the linked worktree")
+	}
+}
+
+func TestSandboxHasNoNetworkButItsOwn(t *testing.T) {
+	s := needSandbox(t)
+	if !s.Netns && s.Landlock < 4 {
+		t.Skip("no network restriction here")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+		}
+	}()
+	root := t.TempDir()
+	command := fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d", l.Addr().(*net.TCPAddr).Port)
+	box := boxFor(t, root)
+	out := runIn(t, run.Command{Text: command, Dir: root, Sandbox: box, Shell: needBash(t)})
+	if out.Exit == 0 || box.Stopped(out.ForSandbox()) == "" {
+		t.Errorf("connected: %+v, said %q", out, box.Stopped(out.ForSandbox()))
+	}
+	open := sandbox.New(sandbox.Options{Root: root, Dir: root, Network: true})
+	if out := runIn(t, run.Command{Text: command, Dir: root, Sandbox: open, Shell: needBash(t)}); out.Exit != 0 {
+		t.Errorf("with the network open: %+v", out)
+	}
+	if !s.Netns {
+		return
+	}
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("python3 is not installed: loopback inside is not tried")
+	}
+	own := `python3 -c 'import socket; s=socket.create_server(("127.0.0.1",0)); c=socket.create_connection(s.getsockname()); print("loopback")'`
+	if out := runIn(t, run.Command{Text: own, Dir: root, Sandbox: box}); out.Output.Head != "loopback\n" {
+		t.Errorf("loopback inside: %+v", out)
+	}
+}
+
+func needBash(t *testing.T) string {
+	t.Helper()
+	p, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("bash is not installed")
+	}
+	return p
+}
+
+func TestSandboxMasksSocketsOfOtherPrograms(t *testing.T) {
+	if s := needSandbox(t); !s.Mounts {
+		t.Skip("no mounts of one's own here")
+	}
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("python3 is not installed")
+	}
+	root := t.TempDir()
+	path := filepath.Join(root, "s.sock")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	out := runIn(t, run.Command{Text: `python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect("s.sock")'`, Dir: root, Sandbox: boxFor(t, root)})
+	if out.Exit == 0 {
+		t.Errorf("connected: %+v", out)
+	}
+}
+
+// The bomb runs into its limit, the time limit ends it, and nothing of it is left.
+func TestAForkBombEnds(t *testing.T) {
+	s := needSandbox(t)
+	if s.Cgroup == "" && os.Geteuid() == 0 {
+		t.Skip("root is exempt from RLIMIT_NPROC and there is no control group for processes here")
+	}
+	root := t.TempDir()
+	box := boxFor(t, root)
+	box.Processes = 60
+	r := &run.Runner{}
+	out, err := r.Run(t.Context(), run.Command{Text: ":(){ :|:& };:; sleep 100", Dir: root, Sandbox: box, Timeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	if !out.TimedOut {
+		t.Logf("it ended by itself: %+v", out)
+	}
+	if why := box.Stopped(out.ForSandbox()); !strings.Contains(why, "60 processes") {
+		t.Errorf("said %q of %.300q", why, out.Output.Head)
+	}
+	if n := below2(t, root); n != 0 {
+		t.Errorf("%d processes are left", n)
+	}
+	for deadline := time.Now().Add(time.Minute); s.Cgroup != ""; time.Sleep(10 * time.Millisecond) { // other test processes have groups too, and remove them after the death
+		left, _ := filepath.Glob(filepath.Join(s.Cgroup, "pillion.*"))
+		left = slices.DeleteFunc(left, func(group string) bool {
+			pid, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(group), "pillion."))
+			return err != nil || syscall.Kill(pid, 0) == nil
+		})
+		if len(left) == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("control groups left: %q", left)
+		}
+	}
+}
+
+// below2 counts processes that work in dir.
+func below2(t *testing.T, dir string) (n int) {
+	t.Helper()
+	links, _ := filepath.Glob("/proc/[0-9]*/cwd")
+	for _, l := range links {
+		if to, err := os.Readlink(l); err == nil && to == dir {
+			n++
+		}
+	}
+	return n
+}
+
+func TestSandboxedCommandsEndLikeOthers(t *testing.T) {
+	needSandbox(t)
+	root := t.TempDir()
+	out := runIn(t, run.Command{Text: "exit 7", Dir: root, Sandbox: boxFor(t, root)})
+	if out.Exit != 7 {
+		t.Errorf("%+v", out)
+	}
+	out = runIn(t, run.Command{Text: "kill -SEGV $$", Dir: root, Sandbox: boxFor(t, root)})
+	if out.Signal != "segmentation fault" {
+		t.Errorf("%+v", out)
+	}
+	r := &run.Runner{}
+	out, err := r.Run(t.Context(), run.Command{Text: "setsid -f sh -c 'echo $$; touch up; exec sleep 1000'; until test -e up; do sleep 0.01; done; cat", Dir: root, Sandbox: boxFor(t, root)})
+	if err != nil || out.Left != 1 {
+		t.Errorf("%+v %v", out, err)
+	}
+	r.Close()
+	gone(t, firstNumber(t, out.Output.Head))
+
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan run.Outcome)
+	started := make(chan bool, 1)
+	go func() {
+		out, _ := r.Run(ctx, run.Command{Text: "echo up; sleep 1000", Dir: root, Sandbox: boxFor(t, root), OnOutput: func(s string) {
+			if strings.Contains(s, "up") {
+				select {
+				case started <- true:
+				default:
+				}
+			}
+		}})
+		done <- out
+	}()
+	<-started
+	cancel()
+	if out := <-done; !out.Canceled {
+		t.Errorf("%+v", out)
+	}
+	r.Close()
+	if n := below2(t, root); n != 0 {
+		t.Errorf("%d processes are left", n)
+	}
+}
+
+func TestASandboxThatCannotBeSetUpRunsNothing(t *testing.T) {
+	needSandbox(t)
+	root := t.TempDir()
+	box := boxFor(t, root)
+	box.Support.Cgroup = "/nonexistent"
+	out := runIn(t, run.Command{Text: "echo ran", Dir: root, Sandbox: box})
+	if out.Exit != 126 || strings.Contains(out.Output.Head, "ran\n") || !strings.Contains(out.Output.Head, "was not run") {
+		t.Errorf("%+v", out)
+	}
+	box.Support = sandbox.Support{Why: "no Landlock"}
+	if _, err := (&run.Runner{}).Run(t.Context(), run.Command{Text: "echo ran", Dir: root, Sandbox: box}); err == nil || !strings.Contains(err.Error(), "no Landlock") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestSandboxWritesToBuildCaches(t *testing.T) {
+	needSandbox(t)
+	home := outsideTemp(t)
+	root := filepath.Join(home, "p")
+	put(t, filepath.Join(root, "a"), "")
+	put(t, filepath.Join(home, "mine", "a"), "")
+	put(t, filepath.Join(home, ".npm", "a"), "")
+	get := func(name string) string { return map[string]string{"TMPDIR": "/tmp"}[name] }
+	box := sandbox.New(sandbox.Options{Root: root, Dir: root, Home: home, Getenv: get, Writable: []string{"~/mine", "relative", "/nonexistent", home, "/"}})
+	out := runIn(t, run.Command{Text: "touch ~/.npm/x ~/mine/x ~/.cache/go-build/x && ! touch ~/.cache/x && ! touch ~/.bashrc && ! touch ../x", Dir: root, Sandbox: box,
+		Env: []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}})
+	if out.Exit != 0 {
+		t.Errorf("%+v\n%q", out, box.Writable)
+	}
+}
+
+func BenchmarkSandboxedCommand(b *testing.B) {
+	if s := sandbox.Probe(); !s.Usable() {
+		b.Skip(s.Why)
+	}
+	root := b.TempDir()
+	r := &run.Runner{}
+	defer r.Close()
+	for b.Loop() {
+		out, err := r.Run(b.Context(), run.Command{Text: "true", Dir: root, Sandbox: sandbox.New(sandbox.Options{Root: root, Dir: root})})
+		if err != nil || out.Exit != 0 {
+			b.Fatal(strconv.Itoa(out.Exit)+out.Output.Head, err)
+		}
+	}
+}
+
+// Where neither user namespaces nor control groups are allowed, Landlock alone still holds.
+func TestSandboxByLandlockAlone(t *testing.T) {
+	s := needSandbox(t)
+	base := outsideTemp(t)
+	root := filepath.Join(base, "project")
+	put(t, filepath.Join(root, "a"), "")
+	box := sandbox.New(sandbox.Options{Root: root, Dir: root, Support: func() sandbox.Support { return sandbox.Support{Landlock: s.Landlock} }})
+	out := runIn(t, run.Command{Text: "echo x >b && mkdir d && mv b d/ && ! echo x >../b && ! kill -0 $PPID", Dir: root, Sandbox: box})
+	if out.Exit != 0 {
+		t.Errorf("%+v", out)
+	}
+	if s.Landlock < 4 {
+		return
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	out = runIn(t, run.Command{Text: fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d", l.Addr().(*net.TCPAddr).Port), Dir: root, Sandbox: box, Shell: needBash(t)})
+	if out.Exit == 0 || box.Stopped(out.ForSandbox()) == "" {
+		t.Errorf("connected: %+v", out)
+	}
+}
+
+func TestATerminalInTheSandbox(t *testing.T) {
+	needSandbox(t)
+	base := outsideTemp(t)
+	root := filepath.Join(base, "project")
+	put(t, filepath.Join(root, "a"), "")
+	term := terminal(t, run.TerminalCommand{Text: "stty size; echo x >in && ! echo x >../out", Dir: root, Rows: 5, Cols: 6, Sandbox: boxFor(t, root)})
+	code, _, err := term.Wait(t.Context())
+	data, _ := term.Scrollback()
+	if err != nil || code != 0 || !strings.HasPrefix(string(data), "5 6\r\n") {
+		t.Errorf("%d %v %q", code, err, data)
+	}
+	if _, err := os.Stat(filepath.Join(base, "out")); err == nil {
+		t.Error("it wrote outside")
+	}
+}
+
+// A home folder in /tmp, as in containers and test rigs, closes /tmp; there is a temporary folder all the same.
+func TestAHomeInTheTemporaryFolder(t *testing.T) {
+	needSandbox(t)
+	home, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := filepath.Join(home, "work")
+	put(t, filepath.Join(root, "a.txt"), "a\n")
+	box := sandbox.New(sandbox.Options{Root: root, Dir: root, Home: home, Getenv: func(string) string { return "" }})
+	out, err := (&run.Runner{}).Run(context.Background(), run.Command{
+		Text: `f=$(mktemp) && echo x > "$f" && rm "$f" && echo made; echo x > ../outside; test -e ../outside || echo kept`,
+		Dir:  root, Sandbox: box, Shell: needBash(t),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := out.Output.Head; !strings.Contains(text, "made") || !strings.Contains(text, "kept") {
+		t.Errorf("%s", text)
+	}
+}
+
+func runIn(t *testing.T, c run.Command) run.Outcome {
+	t.Helper()
+	r := &run.Runner{}
+	t.Cleanup(r.Close)
+	out, err := r.Run(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func firstNumber(t *testing.T, s string) int {
+	t.Helper()
+	pid, err := strconv.Atoi(strings.Fields(s)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+// gone fails when a process is alive. A zombie counts as alive: nobody would ever remove it.
+func gone(t *testing.T, pid int) {
+	t.Helper()
+	for range 2000 { // a killed process takes a moment to be reaped
+		if syscall.Kill(pid, 0) != nil {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	t.Errorf("process %d is still there: %s", pid, stat)
+}
+
+func terminal(t *testing.T, c run.TerminalCommand) *run.Terminal {
+	t.Helper()
+	ts := &run.Terminals{}
+	t.Cleanup(ts.Close)
+	term, err := ts.Start(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return term
+}

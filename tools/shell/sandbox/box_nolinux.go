@@ -1,0 +1,22 @@
+//go:build !linux
+
+package sandbox
+
+import (
+	"os"
+	"syscall"
+)
+
+func selfProgram() string {
+	p, err := os.Executable()
+	if err != nil {
+		return os.Args[0]
+	}
+	return p
+}
+
+// Attributes are only needed on Linux.
+func (b *Box) Attributes(*syscall.SysProcAttr) {}
+
+// Release has nothing to clean up.
+func (b *Box) Release(int) {}

@@ -1,0 +1,111 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// gitFiles is where git keeps things for a worktree.
+type gitFiles struct {
+	dirs     []string // its own folders
+	writable []string // outside the root: the common folder of a linked worktree, other linked ones (not the main one: whoever works in a linked one does not expect it to change)
+	readOnly []string // hooks and configuration: git runs what they name
+	pinned   []string
+}
+
+// gitPlaces finds git's folders of a worktree. A file in the project could name any folder as git's, so nothing
+// outside counts unless it points back.
+func gitPlaces(root string) gitFiles {
+	var g gitFiles
+	root = realDir(root)
+	dot := filepath.Join(root, ".git")
+	info, err := os.Lstat(dot)
+	switch {
+	case err != nil:
+		return g
+	case info.IsDir():
+		g.common(dot)
+	case info.Mode().IsRegular():
+		g.readOnly = append(g.readOnly, dot)
+		dir, ok := pointer(dot, "gitdir: ", root)
+		if !ok {
+			return g
+		}
+		common, ok := pointer(filepath.Join(dir, "commondir"), "", dir)
+		back, ok2 := pointer(filepath.Join(dir, "gitdir"), "", dir)
+		switch {
+		case ok && ok2 && realDir(filepath.Dir(back)) == root && filepath.Base(back) == ".git" && filepath.Dir(dir) == filepath.Join(common, "worktrees"):
+			g.writable = append(g.writable, common)
+			g.common(common)
+		case submoduleOf(root, dir):
+			g.writable = append(g.writable, dir)
+			g.common(dir)
+		}
+	}
+	g.writable = slices.DeleteFunc(g.writable, func(p string) bool { return below(root, p) })
+	return g
+}
+
+// common adds a repository's folder: what is in it, and its other worktrees.
+func (g *gitFiles) common(dir string) {
+	g.dirs = append(g.dirs, dir)
+	g.pinned = append(g.pinned, dir)
+	hooks := filepath.Join(dir, "hooks")
+	if _, err := os.Lstat(hooks); err != nil {
+		_ = os.Mkdir(hooks, 0o755) // so that it can be kept read-only; git makes it too
+	}
+	g.readOnly = append(g.readOnly, existing([]string{hooks, filepath.Join(dir, "config"), filepath.Join(dir, "config.worktree"), filepath.Join(dir, "info", "attributes")})...)
+	trees, _ := os.ReadDir(filepath.Join(dir, "worktrees"))
+	for _, t := range trees {
+		own := filepath.Join(dir, "worktrees", t.Name())
+		g.readOnly = append(g.readOnly, existing([]string{filepath.Join(own, "config.worktree")})...)
+		dot, ok := pointer(filepath.Join(own, "gitdir"), "", own)
+		if !ok {
+			continue
+		}
+		if back, ok := pointer(dot, "gitdir: ", filepath.Dir(dot)); ok && back == own {
+			g.writable = append(g.writable, filepath.Dir(dot))
+			g.readOnly = append(g.readOnly, dot)
+		}
+	}
+	modules, _ := filepath.Glob(filepath.Join(dir, "modules", "*"))
+	for _, m := range modules {
+		g.pinned = append(g.pinned, existing([]string{m})...)
+		g.readOnly = append(g.readOnly, existing([]string{filepath.Join(m, "hooks"), filepath.Join(m, "config")})...)
+	}
+}
+
+// pointer reads a path out of one of git's one-line files, resolved; relative ones start at base.
+func pointer(file, prefix, base string) (string, bool) {
+	info, err := os.Lstat(file)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<14 {
+		return "", false
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return "", false
+	}
+	path, ok := strings.CutPrefix(strings.TrimRight(string(b), "\r\n"), prefix)
+	if !ok || path == "" {
+		return "", false
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(base, path)
+	}
+	real, err := filepath.EvalSymlinks(path)
+	return real, err == nil
+}
+
+// submoduleOf reports that dir is the folder of the submodule at root in a repository around it.
+func submoduleOf(root, dir string) bool {
+	for at := filepath.Dir(root); ; at = filepath.Dir(at) {
+		if below(filepath.Join(at, ".git", "modules"), dir) {
+			return true
+		}
+		if at == filepath.Dir(at) {
+			return false
+		}
+	}
+}

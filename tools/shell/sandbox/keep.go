@@ -1,0 +1,141 @@
+package sandbox
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Without a view of the file system of its own, a command can change protected files inside the project: Landlock
+// allows folders with all below, and nothing can be taken out again. Allowing each entry instead would forbid new ones
+// beside .git, which nearly every command makes. So what is protected is remembered before the command and put back
+// after it; what the command made of it goes to the quarantine. What it left running may change it later.
+
+// Bounds of what is remembered.
+const (
+	keepFiles = 400
+	keepBytes = 4 << 20
+)
+
+type keptFile struct {
+	path string
+	data []byte
+	mode fs.FileMode
+	link string // of a symbolic link
+}
+
+// protectedState is what protected paths were before a command.
+type protectedState struct {
+	files []keptFile
+	dirs  []string // folders among them: what comes into being in them goes
+	whole bool     // everything was remembered
+}
+
+func keep(paths []string) *protectedState {
+	k := &protectedState{whole: true}
+	size := 0
+	for _, root := range paths {
+		_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return nil
+			}
+			if d.IsDir() {
+				k.dirs = append(k.dirs, path)
+				return nil
+			}
+			info, err := d.Info()
+			if err != nil {
+				return nil
+			}
+			f := keptFile{path: path, mode: info.Mode()}
+			switch {
+			case len(k.files) >= keepFiles || size+int(info.Size()) > keepBytes:
+				k.whole = false
+				return fs.SkipAll
+			case info.Mode()&fs.ModeSymlink != 0:
+				f.link, err = os.Readlink(path)
+			case info.Mode().IsRegular():
+				f.data, err = os.ReadFile(path)
+			default:
+				return nil
+			}
+			if err == nil {
+				size += len(f.data)
+				k.files = append(k.files, f)
+			}
+			return nil
+		})
+	}
+	return k
+}
+
+// same reports that a file is as it was.
+func (f keptFile) same() bool {
+	info, err := os.Lstat(f.path)
+	if err != nil || info.Mode() != f.mode {
+		return false
+	}
+	if f.link != "" {
+		to, err := os.Readlink(f.path)
+		return err == nil && to == f.link
+	}
+	now, err := os.ReadFile(f.path)
+	return err == nil && bytes.Equal(now, f.data)
+}
+
+// putBack makes everything as it was, and says what was not.
+func (k *protectedState) putBack(quarantine string) (notes []string) {
+	aside := func(path string) error {
+		if _, err := os.Lstat(path); err != nil {
+			return nil
+		}
+		if quarantine == "" {
+			return os.RemoveAll(path)
+		}
+		return moveAway(path, filepath.Join(quarantine, time.Now().UTC().Format("20060102T150405.000000000")+"-"+filepath.Base(path)))
+	}
+	told := func(path, what string, err error) {
+		if err != nil {
+			notes = append(notes, fmt.Sprintf("%s, which is protected, %s, and it could not be put back: %v", path, what, err))
+			return
+		}
+		notes = append(notes, fmt.Sprintf("%s, which is protected, %s; it was put back", path, what))
+	}
+	for _, f := range k.files {
+		if f.same() {
+			continue
+		}
+		err := aside(f.path)
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(f.path), 0o755)
+		}
+		switch {
+		case err != nil:
+		case f.link != "":
+			err = os.Symlink(f.link, f.path)
+		default:
+			if err = os.WriteFile(f.path, f.data, f.mode.Perm()); err == nil {
+				err = os.Chmod(f.path, f.mode.Perm())
+			}
+		}
+		told(f.path, "was changed", err)
+	}
+	if !k.whole {
+		return notes // what is new cannot be told from what was not remembered
+	}
+	for _, dir := range k.dirs {
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			path := filepath.Join(dir, e.Name())
+			known := slices.Contains(k.dirs, path) || slices.ContainsFunc(k.files, func(f keptFile) bool { return f.path == path })
+			if !known {
+				told(path, "came into being", aside(path))
+			}
+		}
+	}
+	return notes
+}

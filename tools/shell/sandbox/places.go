@@ -1,0 +1,262 @@
+package sandbox
+
+import (
+	"bufio"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// defaultProcesses leaves room for a parallel build's threads.
+func defaultProcesses() int { return 768 + 64*runtime.NumCPU() }
+
+// tempPlaces are the temporary folders.
+func tempPlaces(getenv func(string) string) []string {
+	if runtime.GOOS == "windows" {
+		return []string{os.TempDir()}
+	}
+	return []string{getenv("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm"}
+}
+
+// cachePlaces are where build tools and package managers keep what they can make again. Folders with programs that a
+// shell finds (~/go/bin, ~/.cargo/bin) are not among them.
+func cachePlaces(home string, getenv func(string) string) []string {
+	var out []string
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "npm_config_cache", "YARN_CACHE_FOLDER", "PIP_CACHE_DIR", "UV_CACHE_DIR", "CCACHE_DIR", "SCCACHE_DIR", "DENO_DIR", "BUN_INSTALL_CACHE_DIR", "NUGET_PACKAGES"} {
+		if v := getenv(name); filepath.IsAbs(v) {
+			out = append(out, v)
+		}
+	}
+	for _, d := range filepath.SplitList(getenv("GOPATH")) {
+		out = append(out, filepath.Join(d, "pkg"))
+	}
+	if v := getenv("CARGO_HOME"); filepath.IsAbs(v) {
+		out = append(out, filepath.Join(v, "registry"), filepath.Join(v, "git"))
+	}
+	if home == "" {
+		return out
+	}
+	cache := getenv("XDG_CACHE_HOME")
+	if !filepath.IsAbs(cache) {
+		cache = filepath.Join(home, ".cache")
+		if runtime.GOOS == "darwin" {
+			cache = filepath.Join(home, "Library", "Caches")
+		}
+	}
+	makeCaches(home, cache, getenv)
+	for _, name := range []string{
+		"go-build", "golangci-lint", "gopls", "staticcheck", "goimports", "pip", "uv", "pypoetry", "pipenv", "virtualenv", "pre-commit", "mypy", "ruff", "yarn", "pnpm", "node", "node-gyp", "deno", "bun",
+		"typescript", "turbo", "ms-playwright", "Cypress", "electron", "ccache", "sccache", "bazel", "zig", "composer", "helm", "hardhat", "coursier", "fontconfig", "Homebrew",
+	} {
+		out = append(out, filepath.Join(cache, name))
+	}
+	for _, name := range []string{
+		"go/pkg", ".npm", ".pnpm-store", ".local/share/pnpm/store", ".yarn/cache", ".yarn/berry", ".bun/install/cache", ".cargo/registry", ".cargo/git", ".gradle/caches", ".gradle/daemon", ".gradle/native", ".gradle/wrapper",
+		".m2/repository", ".ivy2/cache", ".sbt/boot", ".nuget/packages", ".gem/cache", ".bundle/cache", ".hex", ".mix/archives", ".cabal/packages", ".stack/pantry", ".opam/download-cache", ".pub-cache/hosted", ".swiftpm/cache", ".terraform.d/plugin-cache",
+	} {
+		out = append(out, filepath.Join(home, name))
+	}
+	return out
+}
+
+// makeCaches makes the folders that the tools of this machine would make themselves on first use: in the sandbox they
+// may not, and most cannot do without.
+func makeCaches(home, cache string, getenv func(string) string) {
+	if _, err := os.Stat(home); err != nil {
+		return
+	}
+	for _, c := range [...]struct{ program, variable, dir string }{
+		{"go", "GOCACHE", filepath.Join(cache, "go-build")},
+		{"go", "GOPATH", filepath.Join(home, "go", "pkg")},
+		{"npm", "npm_config_cache", filepath.Join(home, ".npm")},
+		{"pip", "PIP_CACHE_DIR", filepath.Join(cache, "pip")},
+		{"uv", "UV_CACHE_DIR", filepath.Join(cache, "uv")},
+		{"yarn", "YARN_CACHE_FOLDER", filepath.Join(cache, "yarn")},
+		{"cargo", "CARGO_HOME", filepath.Join(home, ".cargo", "registry")},
+	} {
+		if getenv(c.variable) != "" {
+			continue
+		}
+		if _, err := os.Stat(c.dir); err == nil {
+			continue
+		}
+		if _, err := exec.LookPath(c.program); err == nil {
+			_ = os.MkdirAll(c.dir, 0o700)
+		}
+	}
+}
+
+// ownTemp is a temporary folder for the sandbox where none of the system's may be written to, as with a home folder in
+// /tmp. Empty: there is one, or nowhere to make it.
+func ownTemp(home string, writable []string, getenv func(string) string) string {
+	if runtime.GOOS == "windows" || home == "" {
+		return ""
+	}
+	at := getenv("TMPDIR")
+	if at == "" {
+		at = os.TempDir()
+	}
+	at = realDir(at)
+	if slices.ContainsFunc(writable, func(w string) bool { return w == at || below(w, at) }) {
+		return ""
+	}
+	own := filepath.Join(realDir(home), ".cache", "pillion-sandbox-tmp")
+	if os.MkdirAll(own, 0o700) != nil {
+		return ""
+	}
+	return own
+}
+
+func expandHome(paths []string, home string) []string {
+	out := []string{}
+	for _, p := range paths {
+		if rest, ok := strings.CutPrefix(p, "~/"); ok && home != "" {
+			p = filepath.Join(home, rest)
+		}
+		if filepath.IsAbs(p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// existing resolves what is there and leaves the rest out.
+func existing(paths []string) []string {
+	var out []string
+	for _, p := range paths {
+		if p == "" {
+			continue
+		}
+		if real, err := filepath.EvalSymlinks(p); err == nil && !slices.Contains(out, real) {
+			out = append(out, real)
+		}
+	}
+	return out
+}
+
+func resolveAll(paths []string) []string {
+	var out []string
+	for _, p := range paths {
+		if real, err := filepath.EvalSymlinks(p); err == nil {
+			p = real
+		}
+		out = append(out, filepath.Clean(p))
+	}
+	return out
+}
+
+func realDir(dir string) string {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	return dir
+}
+
+func missing(p string) bool {
+	_, err := os.Lstat(p)
+	return err != nil
+}
+
+// outermost drops places inside of others, and those that would open everything: the root, the home folder and what
+// is above it.
+func outermost(paths []string, home string) []string {
+	real := realDir(home)
+	var out []string
+	for _, p := range paths {
+		if p == "/" || home != "" && below(p, real) || home != "" && p == real {
+			if len(out) > 0 || p == "/" { // only the project itself, named first, may be the home folder
+				continue
+			}
+		}
+		if !slices.ContainsFunc(out, func(o string) bool { return o == p || below(o, p) }) {
+			out = slices.DeleteFunc(out, func(o string) bool { return below(p, o) })
+			out = append(out, p)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// protectedNew are names that other programs act on as soon as they are there.
+var protectedNew = []string{
+	".envrc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".mise.toml", "mise.toml", ".nvimrc", ".nvim.lua", ".exrc", ".vimrc", ".dir-locals.el", "pip.conf", ".mcp.json",
+	".vscode/settings.json", ".vscode/tasks.json", ".vscode/launch.json", ".vscode/mcp.json", ".vscode/extensions.json", ".zed/settings.json", ".zed/tasks.json", ".idea", ".devcontainer",
+	".husky", ".githooks", ".cargo/config", ".cargo/config.toml", ".claude/settings.json", ".claude/settings.local.json",
+	".pillion", ".opencode", "pillion.json", "pillion.jsonc", "opencode.json", "opencode.jsonc",
+}
+
+// Bounds of the search for protected files: deep trees must not slow every command.
+const (
+	protectedDepth   = 4
+	protectedEntries = 6000
+)
+
+// protectedBelow finds protected files and folders in the project. Dependencies and git's own folders are left out.
+func protectedBelow(roots, gitDirs []string, protected func(string) (string, bool)) []string {
+	var out []string
+	seen := 0
+	for _, root := range roots {
+		base := strings.Count(root, string(filepath.Separator))
+		_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if seen++; seen > protectedEntries {
+				return filepath.SkipAll
+			}
+			if err != nil || path == root {
+				return nil
+			}
+			if d.IsDir() {
+				switch d.Name() {
+				case ".git", "node_modules", "vendor", "target", ".venv", "__pycache__":
+					return filepath.SkipDir
+				}
+				if slices.Contains(gitDirs, path) {
+					return filepath.SkipDir
+				}
+			}
+			if _, is := protected(path); is && d.Type()&fs.ModeSymlink == 0 {
+				out = append(out, path)
+				if d.IsDir() {
+					return filepath.SkipDir
+				}
+				return nil
+			}
+			if d.IsDir() && strings.Count(path, string(filepath.Separator))-base >= protectedDepth {
+				return filepath.SkipDir
+			}
+			return nil
+		})
+	}
+	return out
+}
+
+// sockets are the listening sockets of other programs, by /proc/net/unix: tmux, docker, the session bus or an editor
+// would do outside what a command may not. With an open network, databases stay reachable.
+func sockets(network bool, writable []string) []string {
+	f, err := os.Open("/proc/net/unix")
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	var out []string
+	for s := bufio.NewScanner(f); s.Scan() && len(out) < 256; {
+		fields := strings.Fields(s.Text())
+		if len(fields) < 8 || fields[3] != "00010000" || !strings.HasPrefix(fields[7], "/") {
+			continue // not listening, or without a path
+		}
+		path := strings.Join(fields[7:], " ")
+		harmless := func(words ...string) bool {
+			return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(path, w) })
+		}
+		if harmless("nscd", "io.systemd.Resolve") || network && harmless("postgres", "PGSQL", "mysql", "redis", "memcached") {
+			continue
+		}
+		if real, err := filepath.EvalSymlinks(path); err == nil && !slices.Contains(out, real) {
+			out = append(out, real)
+		}
+	}
+	return out
+}

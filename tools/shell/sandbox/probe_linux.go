@@ -1,0 +1,142 @@
+package sandbox
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
+)
+
+// selfProgram stays right when the file was replaced by an update.
+func selfProgram() string { return "/proc/self/exe" }
+
+// Probe says what the system offers. It tries it for real, once, in a process of its own.
+func Probe() Support { return probe() }
+
+var probe = sync.OnceValue(func() Support { return probeWith([]string{selfProgram(), Arg}) })
+
+// probeWith tries mounts and networks with a helper: whether they are allowed depends on more than the kernel's version.
+func probeWith(helper []string) Support {
+	var s Support
+	version, err := ll.LandlockGetABIVersion()
+	if err != nil || version < 1 {
+		s.Why = "this kernel has no Landlock (Linux 5.13 and newer, enabled with lsm=landlock)"
+		return s
+	}
+	s.Landlock = version
+	if version < minLandlock {
+		s.Why = fmt.Sprintf("this kernel's Landlock (version %d) cannot keep files from being emptied; it needs Linux 6.2", version)
+		return s
+	}
+	try := func(try Support) bool {
+		box := &Box{Writable: []string{os.TempDir()}, Processes: 100, Dir: "/", Support: try}
+		spec, err := json.Marshal(box)
+		if err != nil {
+			return false
+		}
+		cmd := exec.Command(helper[0], append(append([]string{}, helper[1:]...), string(spec), "/proc/self/exe", Arg, "probe")...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+		box.Attributes(cmd.SysProcAttr)
+		out, err := cmd.Output()
+		return err == nil && bytes.Contains(out, []byte(probed))
+	}
+	root := os.Geteuid() == 0
+	s.Userns = !root
+	for _, t := range []Support{{Mounts: true, Netns: true}, {Mounts: true}} {
+		t.Landlock, t.Userns = version, s.Userns
+		if try(t) {
+			s.Mounts, s.Netns = t.Mounts, t.Netns
+			break
+		}
+	}
+	if !s.Mounts {
+		s.Userns = false
+	}
+	s.Cgroup = pidsGroup()
+	return s
+}
+
+const probed = "the sandbox works\n"
+
+// Attributes ask for the namespaces an ordinary user gets only at birth, with the rights to arrange them; the helper
+// gives those up before the command starts.
+func (b *Box) Attributes(attr *syscall.SysProcAttr) {
+	if !b.Support.Userns {
+		return
+	}
+	attr.Cloneflags |= syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS
+	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
+	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
+	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP}
+	if !b.Network && b.Support.Netns {
+		attr.Cloneflags |= syscall.CLONE_NEWNET
+		attr.AmbientCaps = append(attr.AmbientCaps, unix.CAP_NET_ADMIN)
+	}
+}
+
+// pidsGroup finds a folder where this process may make control groups that limit processes; empty where it may not.
+func pidsGroup() string {
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return ""
+	}
+	for _, line := range strings.Split(string(own), "\n") {
+		f := strings.SplitN(line, ":", 3)
+		if len(f) != 3 {
+			continue
+		}
+		var roots []string
+		switch {
+		case f[1] == "pids":
+			roots = []string{"/sys/fs/cgroup/pids"}
+		case f[0] == "0":
+			roots = []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}
+		}
+		for _, root := range roots {
+			dir := filepath.Join(root, f[2])
+			group := filepath.Join(dir, fmt.Sprintf("pillion.probe.%d", os.Getpid()))
+			if os.Mkdir(group, 0o755) != nil {
+				continue
+			}
+			err := os.WriteFile(filepath.Join(group, "pids.max"), []byte("100"), 0o644)
+			_ = os.Remove(group)
+			if err == nil {
+				sweepGroups(dir)
+				return dir
+			}
+		}
+	}
+	return ""
+}
+
+// group is the control group of the command whose shell has this process id.
+func (b *Box) group(pid int) string {
+	return filepath.Join(b.Support.Cgroup, fmt.Sprintf("pillion.%d", pid))
+}
+
+// Release removes the command's control group; it works when nothing of the command is left.
+func (b *Box) Release(pid int) {
+	if b != nil && b.Support.Cgroup != "" {
+		_ = os.Remove(b.group(pid))
+	}
+}
+
+// sweepGroups removes groups whose command ended after its session had died.
+func sweepGroups(dir string) {
+	entries, _ := filepath.Glob(filepath.Join(dir, "pillion.*"))
+	for _, e := range entries {
+		pid, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(e), "pillion."))
+		if err == nil && syscall.Kill(pid, 0) == syscall.ESRCH {
+			_ = os.Remove(e) // one that still holds processes stays
+		}
+	}
+}

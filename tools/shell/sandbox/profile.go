@@ -1,0 +1,54 @@
+package sandbox
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Profile is the sandbox as a profile for macOS's sandbox-exec: everything may be read, the last matching line wins.
+func (b *Box) Profile() string {
+	var s strings.Builder
+	s.WriteString("(version 1)\n(allow default)\n(deny file-write*)\n")
+	allow := func(what string, paths ...string) {
+		if len(paths) == 0 {
+			return
+		}
+		s.WriteString("(" + what)
+		for _, p := range paths {
+			s.WriteString("\n  " + p)
+		}
+		s.WriteString(")\n")
+	}
+	var writable []string
+	for _, w := range b.Writable {
+		writable = append(writable, "(subpath "+profileString(w)+")")
+	}
+	writable = append(writable, `(literal "/dev/null")`, `(literal "/dev/zero")`, `(literal "/dev/tty")`, `(literal "/dev/dtracehelper")`, `(regex #"^/dev/fd/")`)
+	allow("allow file-write*", writable...)
+	var closed []string
+	for _, r := range b.ReadOnly {
+		closed = append(closed, "(subpath "+profileString(r)+")")
+	}
+	for _, n := range b.New {
+		closed = append(closed, "(subpath "+profileString(n)+")")
+	}
+	allow("deny file-write*", closed...)
+	var pinned []string
+	for _, p := range b.Pinned {
+		pinned = append(pinned, "(literal "+profileString(p)+")")
+	}
+	allow("deny file-write-unlink", pinned...)
+	s.WriteString("(deny signal (target others))\n(deny process-info-pidinfo (target others))\n(deny appleevent-send)\n(deny job-creation)\n")
+	if !b.Network {
+		s.WriteString("(deny network*)\n(allow network* (local ip \"localhost:*\"))\n(allow network* (remote ip \"localhost:*\"))\n")
+		for _, w := range b.Writable {
+			fmt.Fprintf(&s, "(allow network* (subpath %s))\n", profileString(w))
+		}
+	}
+	return s.String()
+}
+
+// profileString quotes a path for a profile.
+func profileString(p string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(p) + `"`
+}

@@ -1,0 +1,141 @@
+package sandbox
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Words by which programs tell that something was forbidden, in lower case.
+var (
+	saysFiles     = []string{"permission denied", "operation not permitted", "read-only file system", "device or resource busy", "invalid cross-device link", "eacces", "eperm", "erofs", "exdev", "ebusy"}
+	saysNetwork   = []string{"network is unreachable", "could not resolve", "temporary failure in name resolution", "name or service not known", "no such host", "getaddrinfo", "enotfound", "eai_again", "enetunreach", "econnrefused", "connection refused", "couldn't connect", "failed to connect", "network unreachable", "dns error"}
+	saysProcesses = []string{"fork: retry", "cannot fork", "fork failed", "can't fork", "can't start new thread", "failed to create new os thread", "resource temporarily unavailable", "unable to create thread", "unable to create native thread"}
+)
+
+// Result is how a command ended, as far as Stopped and Passed look at it.
+type Result struct {
+	Exit     int // exit code; -1 when a signal ended it
+	Canceled bool
+	Output   string // what it printed, as text; of long output the beginning and the end
+}
+
+// Stopped says, for model and person, which restriction may have made a command fail, or a part of one that ended well;
+// empty when none did. It goes by the words in the output: the kernel tells nobody else.
+func (b *Box) Stopped(out Result) string {
+	if b == nil || out.Canceled {
+		return ""
+	}
+	const files = "it allows writing only in %s, and not to protected files such as .git/hooks, .git/config and editor settings"
+	if out.Exit == 0 {
+		if place := b.blamed(out); place != "" {
+			return place + ": " + fmt.Sprintf(files, b.where())
+		}
+		return ""
+	}
+	text := strings.ToLower(out.Output)
+	has := func(words []string) bool {
+		for _, w := range words {
+			if strings.Contains(text, w) {
+				return true
+			}
+		}
+		return false
+	}
+	var why []string
+	if has(saysProcesses) {
+		why = append(why, fmt.Sprintf("it allows %d processes and threads at once", b.Processes))
+	}
+	if !b.Network && has(saysNetwork) {
+		why = append(why, "it has no network")
+	}
+	if has(saysFiles) {
+		why = append(why, fmt.Sprintf(files, b.where()))
+	}
+	return strings.Join(why, "; ")
+}
+
+// where names the writable places in a few words.
+func (b *Box) where() string {
+	var names []string
+	for _, w := range b.Writable {
+		if w == b.Dir || below(w, b.Dir) || below(b.Dir, w) {
+			names = append(names, w)
+		}
+	}
+	return strings.Join(append(names, "temporary folders and build caches"), ", ")
+}
+
+// Settle looks after a command for protected files that came into being, and moves them away: other programs would
+// act on them. It returns a line for each.
+func (b *Box) Settle() []string {
+	if b == nil {
+		return nil
+	}
+	for _, dir := range b.Made {
+		_ = os.Remove(dir) // one that is not empty stays
+	}
+	var out []string
+	if b.before != nil {
+		out = b.before.putBack(b.Quarantine)
+	}
+	for _, p := range b.New {
+		if _, err := os.Lstat(p); err != nil {
+			continue
+		}
+		if b.Quarantine == "" {
+			out = append(out, p+" came into being, which is protected: look at it before you use the project with other programs")
+			continue
+		}
+		to := filepath.Join(b.Quarantine, time.Now().UTC().Format("20060102T150405.000000000")+"-"+filepath.Base(p))
+		if err := moveAway(p, to); err != nil {
+			out = append(out, p+" came into being, which is protected, and could not be moved away: "+err.Error())
+			continue
+		}
+		out = append(out, p+" came into being, which is protected; it was moved to "+to)
+	}
+	return out
+}
+
+// moveAway moves a file or folder, over file systems too.
+func moveAway(from, to string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	if os.Rename(from, to) == nil {
+		return nil
+	}
+	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		switch target := filepath.Join(to, rel); {
+		case d.IsDir():
+			return os.MkdirAll(target, 0o700)
+		case d.Type()&fs.ModeSymlink != 0:
+			link, err := os.Readlink(path)
+			if err != nil {
+				return err
+			}
+			return os.Symlink(link, target)
+		case d.Type().IsRegular():
+			b, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(target, b, 0o600)
+		}
+		return nil // a pipe or socket holds nothing
+	})
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(from)
+}

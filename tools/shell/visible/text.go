@@ -1,0 +1,121 @@
+// Package visible turns text that nobody vouches for (commands of a model, output of programs) into text that shows on
+// a screen as what it is: nothing in it moves the cursor, hides, or passes for something else.
+package visible
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Deceptive says why a command may not be what a person sees: control characters, invisible ones, look-alikes.
+// An empty answer means it is plain.
+func Deceptive(command string) string {
+	ascii := true
+	for i := 0; i < len(command); i++ {
+		switch c := command[i]; {
+		case c == '\n' || c == '\t':
+		case c == '\r':
+			return "it contains a carriage return (CRLF line ends?), which becomes part of a word"
+		case c < ' ' || c == 0x7f:
+			return fmt.Sprintf("it contains the control character U+%04X", c)
+		case c >= 0x80:
+			ascii = false
+		}
+	}
+	if ascii {
+		return ""
+	}
+	for _, r := range command {
+		switch {
+		case r < 0x80:
+		case hidden(r):
+			return fmt.Sprintf("it contains the invisible character U+%04X", r)
+		case unicode.IsSpace(r) || r == 0x2800 || unicode.Is(unicode.Zs, r):
+			return fmt.Sprintf("it contains U+%04X, which looks like a blank but is not one", r)
+		}
+	}
+	for word := range strings.FieldsFuncSeq(command, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) }) {
+		if mixed(word) {
+			return fmt.Sprintf("the word %s mixes scripts, so its letters may be look-alikes", Text(word))
+		}
+	}
+	return ""
+}
+
+// hidden characters take no place on the screen or change the order of others.
+func hidden(r rune) bool {
+	switch {
+	case unicode.Is(unicode.Cf, r), unicode.Is(unicode.Co, r), unicode.Is(unicode.Cc, r):
+		return true
+	case r == 0x034F, r == 0x115F, r == 0x1160, r == 0x17B4, r == 0x17B5, r == 0x3164, r == 0xFFA0,
+		r == 0x2028, r == 0x2029, r >= 0x180B && r <= 0x180F, r >= 0xFE00 && r <= 0xFE0F, r >= 0xE0000 && r <= 0xE0FFF:
+		return true
+	}
+	return false
+}
+
+// mixed reports a word with Latin letters beside letters that are made to be mistaken for them.
+func mixed(word string) bool {
+	latin, other := false, false
+	for _, r := range word {
+		switch {
+		case r < 0x80 || unicode.Is(unicode.Latin, r) && (r < 0xFF00 || r > 0xFFEF):
+			latin = true
+		case lookalike(r):
+			other = true
+		}
+	}
+	return latin && other
+}
+
+// lookalike reports a letter that is made to be mistaken for a Latin one.
+func lookalike(r rune) bool {
+	return unicode.In(r, unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee, unicode.Coptic, unicode.Lisu) || r >= 0xFF00 && r <= 0xFFEF || r >= 0x1D400 && r <= 0x1D7FF
+}
+
+// Text shows what a terminal would hide: control and invisible characters and unusual blanks become ‹U+…›, and
+// letters of another script among Latin ones are followed by it.
+func Text(command string) string {
+	var b strings.Builder
+	word, latin := "", false // the word the present letter belongs to mixes scripts
+	before := ' '
+	for i, r := range command {
+		last := before
+		before = r
+		switch {
+		case r != '\n' && r != '\t' && (r < ' ' || r == 0x7f || hidden(r) || r > 0x7f && unicode.IsSpace(r) || r == 0x2800 || r == 0xFFFD):
+			fmt.Fprintf(&b, "‹U+%04X›", r)
+			continue
+		case !unicode.IsLetter(r) && !unicode.IsMark(r):
+			word = ""
+		case word == "":
+			word = command[i:]
+			if end := strings.IndexFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) }); end >= 0 {
+				word = word[:end]
+			}
+			latin = mixed(word)
+		}
+		b.WriteRune(r)
+		if word != "" && latin && lookalike(r) || r >= 0x80 && likeSyntax(last, r, command[i+utf8.RuneLen(r):]) {
+			fmt.Fprintf(&b, "‹U+%04X›", r)
+		}
+	}
+	return b.String()
+}
+
+// likeSyntax reports a character that looks like one that means something to a shell, where that one would: ；｜＆ and the
+// like beside ASCII, the look-alikes of a slash, and dashes at the beginning of a word. Prose keeps its punctuation.
+func likeSyntax(last, r rune, rest string) bool {
+	next, _ := utf8.DecodeRuneInString(rest)
+	switch {
+	case r == 0x2044, r == 0x2215, r == 0x29F8, r == 0x2571, r == 0x037E, r == 0xFE54, r == 0xFE68:
+		return true
+	case r >= 0xFF01 && r <= 0xFF5E && !unicode.IsLetter(r) && !unicode.IsDigit(r), r == 0xFF5F, r == 0xFF60:
+		return last < 0x80 || rest != "" && next < 0x80
+	case r >= 0x2010 && r <= 0x2015, r == 0x2212, r == 0xFE58, r == 0xFE63:
+		return (last == ' ' || last == '\t' || last == '\n') && rest != "" && next != ' '
+	}
+	return false
+}
