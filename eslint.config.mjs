@@ -13,7 +13,11 @@ export default tseslint.config(
       "@typescript-eslint/no-misused-promises": ["error", { checksVoidReturn: false }],
       "@typescript-eslint/consistent-type-imports": "error",
       "@typescript-eslint/no-unused-vars": ["error", { argsIgnorePattern: "^_" }],
-      "no-restricted-syntax": ["error", { selector: "Program > VariableDeclaration[kind='let']", message: "no state at module level" }],
+      "no-restricted-syntax": ["error",
+        { selector: "Program > VariableDeclaration[kind='let']", message: "no state at module level" },
+        // one spelling of the same thing; `#name` cannot be a constructor's parameter
+        { selector: "PrivateIdentifier", message: "write private" },
+      ],
       eqeqeq: ["error", "always", { null: "ignore" }],
     },
   },

@@ -49,12 +49,12 @@ interface Waiting {
 
 /** One connection. Feed it with `take`, end it with `close`; what it says goes to `write`. */
 export class Connection {
-  #next = 1;
-  #rest: string[] = [];
-  #waiting = new Map<number, Waiting>();
-  #running = new Map<string | number, AbortController>();
-  #closed: string | undefined;
-  #heardAt = Date.now();
+  private next = 1;
+  private rest: string[] = [];
+  private waiting = new Map<number, Waiting>();
+  private running = new Map<string | number, AbortController>();
+  private closeReason: string | undefined;
+  private lastHeard = Date.now();
 
   constructor(
     private readonly write: (line: string) => void,
@@ -63,64 +63,64 @@ export class Connection {
 
   /** The request that has waited longest. */
   get oldest(): { method: string; since: number } | undefined {
-    return this.#waiting.values().next().value;
+    return this.waiting.values().next().value;
   }
 
   /** When something last came. */
   get heardAt(): number {
-    return this.#heardAt;
+    return this.lastHeard;
   }
 
   get closed(): boolean {
-    return this.#closed !== undefined;
+    return this.closeReason !== undefined;
   }
 
   request(method: string, params: unknown, signal?: AbortSignal): Promise<unknown> {
-    if (this.#closed !== undefined) return Promise.reject(new ClosedError(this.#closed));
-    const id = this.#next++;
+    if (this.closeReason !== undefined) return Promise.reject(new ClosedError(this.closeReason));
+    const id = this.next++;
     return new Promise((resolve, reject) => {
       // A cancelled request is still answered, by a result or by -32800: the caller hears what really happened.
-      const abort = () => this.#send({ method: "$/cancel_request", params: { requestId: id } });
+      const abort = () => this.send({ method: "$/cancel_request", params: { requestId: id } });
       const done = () => signal?.removeEventListener("abort", abort);
-      this.#waiting.set(id, { method, since: Date.now(), resolve: (v) => (done(), resolve(v)), reject: (e) => (done(), reject(e)) });
-      this.#send({ id, method, params });
+      this.waiting.set(id, { method, since: Date.now(), resolve: (v) => (done(), resolve(v)), reject: (e) => (done(), reject(e)) });
+      this.send({ id, method, params });
       if (signal?.aborted) abort();
       else signal?.addEventListener("abort", abort, { once: true });
     });
   }
 
   notify(method: string, params: unknown): void {
-    if (this.#closed === undefined) this.#send({ method, params });
+    if (this.closeReason === undefined) this.send({ method, params });
   }
 
   /** Takes a piece of what the other side said; pieces may end in the middle of a line. */
   take(piece: string): void {
-    this.#heardAt = Date.now();
+    this.lastHeard = Date.now();
     let from = 0;
     for (let end = piece.indexOf("\n"); end >= 0; end = piece.indexOf("\n", from)) {
-      this.#rest.push(piece.slice(from, end));
+      this.rest.push(piece.slice(from, end));
       from = end + 1;
-      const line = this.#rest.length === 1 ? this.#rest[0]! : this.#rest.join("");
-      this.#rest = [];
-      if (line.trim() !== "") this.#line(line);
+      const line = this.rest.length === 1 ? this.rest[0]! : this.rest.join("");
+      this.rest = [];
+      if (line.trim() !== "") this.line(line);
     }
-    if (from < piece.length) this.#rest.push(piece.slice(from));
+    if (from < piece.length) this.rest.push(piece.slice(from));
   }
 
   close(reason: string): void {
-    if (this.#closed !== undefined) return;
-    this.#closed = reason;
-    for (const w of this.#waiting.values()) w.reject(new ClosedError(reason));
-    this.#waiting.clear();
-    for (const c of this.#running.values()) c.abort();
-    this.#running.clear();
+    if (this.closeReason !== undefined) return;
+    this.closeReason = reason;
+    for (const w of this.waiting.values()) w.reject(new ClosedError(reason));
+    this.waiting.clear();
+    for (const c of this.running.values()) c.abort();
+    this.running.clear();
   }
 
-  #send(message: object): void {
+  private send(message: object): void {
     this.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\n");
   }
 
-  #line(line: string): void {
+  private line(line: string): void {
     let message: unknown;
     try {
       message = JSON.parse(line);
@@ -134,16 +134,16 @@ export class Connection {
     }
     const m = message as Message;
     if (typeof m.method === "string") {
-      if (m.id == null) this.#notification(m.method, m.params);
-      else void this.#request(m.id, m.method, m.params); // its errors become answers
-    } else if (typeof m.id === "number") this.#response(m.id, m);
+      if (m.id == null) this.notification(m.method, m.params);
+      else void this.answer(m.id, m.method, m.params); // its errors become answers
+    } else if (typeof m.id === "number") this.response(m.id, m);
     else this.handlers.problem(`neither request nor response: ${line.slice(0, 200)}`);
   }
 
-  #notification(method: string, params: unknown): void {
+  private notification(method: string, params: unknown): void {
     if (method === "$/cancel_request") {
       const id = (params as { requestId?: string | number } | undefined)?.requestId;
-      if (id !== undefined) this.#running.get(id)?.abort();
+      if (id !== undefined) this.running.get(id)?.abort();
       return;
     }
     try {
@@ -153,30 +153,30 @@ export class Connection {
     }
   }
 
-  async #request(id: string | number, method: string, params: unknown): Promise<void> {
+  private async answer(id: string | number, method: string, params: unknown): Promise<void> {
     const handler = this.handlers.request(method);
     if (!handler) {
-      this.#send({ id, error: { code: -32601, message: `${method}: this editor does not answer it` } });
+      this.send({ id, error: { code: -32601, message: `${method}: this editor does not answer it` } });
       return;
     }
     const controller = new AbortController();
-    this.#running.set(id, controller);
+    this.running.set(id, controller);
     try {
       const result = await handler(params, controller.signal);
-      if (!this.closed) this.#send({ id, result: result ?? {} });
+      if (!this.closed) this.send({ id, result: result ?? {} });
     } catch (error) {
       if (this.closed) return;
       const code = error instanceof RpcError ? error.code : controller.signal.aborted ? cancelled : -32603;
-      this.#send({ id, error: { code, message: error instanceof Error ? error.message : String(error) } });
+      this.send({ id, error: { code, message: error instanceof Error ? error.message : String(error) } });
     } finally {
-      this.#running.delete(id);
+      this.running.delete(id);
     }
   }
 
-  #response(id: number, m: Message): void {
-    const waiting = this.#waiting.get(id);
+  private response(id: number, m: Message): void {
+    const waiting = this.waiting.get(id);
     if (!waiting) return;
-    this.#waiting.delete(id);
+    this.waiting.delete(id);
     if (m.error != null) {
       const e = m.error as { code?: unknown; message?: unknown; data?: unknown };
       waiting.reject(new RpcError(typeof e.code === "number" ? e.code : -32603, typeof e.message === "string" ? e.message : `${waiting.method} failed`, e.data));

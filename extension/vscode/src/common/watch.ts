@@ -13,7 +13,7 @@ export interface Watched {
 export const patience = 10_000; // ms
 
 export class Watch {
-  #asked: number | undefined;
+  private asked: number | undefined;
 
   constructor(private readonly on: Watched) {}
 
@@ -21,15 +21,15 @@ export class Watch {
   look(now: number): string | undefined {
     const { oldest, heardAt } = this.on;
     if (!oldest) {
-      this.#asked = undefined;
+      this.asked = undefined;
       return undefined;
     }
-    if (this.#asked !== undefined) {
-      if (heardAt >= this.#asked) this.#asked = undefined;
-      else return now - this.#asked >= patience ? oldest.method : undefined;
+    if (this.asked !== undefined) {
+      if (heardAt >= this.asked) this.asked = undefined;
+      else return now - this.asked >= patience ? oldest.method : undefined;
     }
     if (now - Math.max(oldest.since, heardAt) < patience) return undefined;
-    this.#asked = now;
+    this.asked = now;
     // of no session: who lives says at once that there is none, however long a model thinks
     void this.on.request("_pillion/session/status", { sessionId: "" }).catch(() => {});
     return undefined;

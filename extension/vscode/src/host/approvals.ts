@@ -54,36 +54,36 @@ interface Entry extends Approval {
 }
 
 export class Approvals implements vscode.Disposable {
-  readonly #entries = new Map<string, Entry>();
-  readonly #changed = new vscode.EventEmitter<string>();
+  private readonly entries = new Map<string, Entry>();
+  private readonly changed = new vscode.EventEmitter<string>();
   /** The approvals of a session (its id) are others than before, or one has a new decision on a hunk. */
-  readonly onDidChange = this.#changed.event;
-  readonly #asked = new vscode.EventEmitter<Approval>();
-  readonly onDidAsk = this.#asked.event;
-  readonly #decided = new vscode.EventEmitter<Decided>();
-  readonly onDidDecide = this.#decided.event;
-  readonly #open = new vscode.EventEmitter<Approval>();
+  readonly onDidChange = this.changed.event;
+  private readonly asked = new vscode.EventEmitter<Approval>();
+  readonly onDidAsk = this.asked.event;
+  private readonly decided = new vscode.EventEmitter<Decided>();
+  readonly onDidDecide = this.decided.event;
+  private readonly opened = new vscode.EventEmitter<Approval>();
   /** Somebody wants to see one in the editor. */
-  readonly onDidOpen = this.#open.event;
-  readonly #registered: vscode.Disposable;
-  #next = 1;
+  readonly onDidOpen = this.opened.event;
+  private readonly registered: vscode.Disposable;
+  private next = 1;
 
   constructor(sidecar: Pick<Sidecar, "onRequest">) {
-    this.#registered = sidecar.onRequest("session/request_permission", (request, signal) => this.#ask(request, signal));
+    this.registered = sidecar.onRequest("session/request_permission", (request, signal) => this.ask(request, signal));
   }
 
   /** Oldest first; of one session, or of all. */
   pending(sessionId?: string): Approval[] {
-    return [...this.#entries.values()].filter((e) => sessionId === undefined || e.sessionId === sessionId);
+    return [...this.entries.values()].filter((e) => sessionId === undefined || e.sessionId === sessionId);
   }
 
   get(id: string): Approval | undefined {
-    return this.#entries.get(id);
+    return this.entries.get(id);
   }
 
   /** Answers the request. Hunks that were decided one by one go along; those named here win. */
   decide(id: string, optionId: string, decision: Decision = {}): boolean {
-    const entry = this.#entries.get(id);
+    const entry = this.entries.get(id);
     if (!entry) return false;
     const option = entry.request.options.find((o) => o.optionId === optionId);
     if (!option) throw new Error(`${optionId} is none of the options`);
@@ -92,75 +92,75 @@ export class Approvals implements vscode.Disposable {
     if (Object.keys(hunks).length > 0) meta.hunks = hunks;
     if (decision.comment) meta.comment = decision.comment;
     if (decision.stale) meta.stale = true;
-    this.#entries.delete(id);
+    this.entries.delete(id);
     entry.answer({ outcome: { outcome: "selected", optionId, ...(Object.keys(meta).length > 0 ? { _meta: { pillion: meta } } : {}) } });
-    this.#decided.fire({ approval: entry, optionId, decision: meta });
-    this.#changed.fire(entry.sessionId);
+    this.decided.fire({ approval: entry, optionId, decision: meta });
+    this.changed.fire(entry.sessionId);
     return true;
   }
 
   /** Accepts (once) or rejects everything that is not decided yet. */
   decideRest(id: string, accept: boolean, comment?: string): boolean {
-    const entry = this.#entries.get(id);
+    const entry = this.entries.get(id);
     const option = entry && optionOf(entry, accept);
     return option !== undefined && this.decide(id, option.optionId, comment ? { comment } : {});
   }
 
   /** Notes a decision on one hunk, or takes it back; nothing is answered yet. */
   note(id: string, hunkId: string, decision: HunkDecision | undefined): void {
-    const entry = this.#entries.get(id);
+    const entry = this.entries.get(id);
     if (!entry) return;
     if (decision) entry.hunks.set(hunkId, decision);
     else if (!entry.hunks.delete(hunkId)) return;
-    this.#changed.fire(entry.sessionId);
+    this.changed.fire(entry.sessionId);
   }
 
   /** Notes that the person changed or commented a hunk; it goes along with whatever is decided. */
   draft(id: string, hunkId: string, draft: HunkDraft | undefined): void {
-    const entry = this.#entries.get(id);
+    const entry = this.entries.get(id);
     if (!entry) return;
     if (draft && (draft.newLines || draft.comment)) entry.drafts.set(hunkId, draft);
     else if (!entry.drafts.delete(hunkId)) return;
-    this.#changed.fire(entry.sessionId);
+    this.changed.fire(entry.sessionId);
   }
 
   /** Shows one in the editor. */
   open(id: string): void {
-    const entry = this.#entries.get(id);
-    if (entry) this.#open.fire(entry);
+    const entry = this.entries.get(id);
+    if (entry) this.opened.fire(entry);
   }
 
   /** Ends a session's requests unanswered: nothing is written. */
   cancel(sessionId: string): void {
-    for (const entry of this.pending(sessionId)) this.#cancel(entry.id);
+    for (const entry of this.pending(sessionId)) this.end(entry.id);
   }
 
   dispose(): void {
-    this.#registered.dispose();
-    for (const id of [...this.#entries.keys()]) this.#cancel(id);
-    for (const emitter of [this.#changed, this.#asked, this.#decided, this.#open]) emitter.dispose();
+    this.registered.dispose();
+    for (const id of [...this.entries.keys()]) this.end(id);
+    for (const emitter of [this.changed, this.asked, this.decided, this.opened]) emitter.dispose();
   }
 
   /** Lets the person look at a change that this window makes, as they look at an agent's. It belongs to no session. */
   propose(toolCall: RequestPermissionRequest["toolCall"]): { id: string; answer: Promise<RequestPermissionResponse> } {
     const options: PermissionOption[] = [{ optionId: "once", name: "Accept", kind: "allow_once" }, { optionId: "reject", name: "Reject", kind: "reject_once" }];
     const never = new AbortController();
-    const id = `approval-${this.#next}`;
-    return { id, answer: this.#ask({ sessionId: "", toolCall, options }, never.signal, true) };
+    const id = `approval-${this.next}`;
+    return { id, answer: this.ask({ sessionId: "", toolCall, options }, never.signal, true) };
   }
 
   /** Takes one back unanswered. */
   drop(id: string): void {
-    this.#cancel(id);
+    this.end(id);
   }
 
-  #ask(raw: RequestPermissionRequest, signal: AbortSignal, own = false): Promise<RequestPermissionResponse> {
+  private ask(raw: RequestPermissionRequest, signal: AbortSignal, own = false): Promise<RequestPermissionResponse> {
     const asked = permissionOf(raw);
     if (!asked) return Promise.reject(new RpcError(-32602, "session/request_permission names no session, no tool call, or no option that can be chosen"));
     const { request, meta } = asked;
     return new Promise((resolve) => {
       const entry: Entry = {
-        id: `approval-${this.#next++}`,
+        id: `approval-${this.next++}`,
         sessionId: request.sessionId,
         toolCallId: request.toolCall.toolCallId,
         request,
@@ -172,20 +172,20 @@ export class Approvals implements vscode.Disposable {
         own,
         answer: resolve,
       };
-      this.#entries.set(entry.id, entry);
-      signal.addEventListener("abort", () => this.#cancel(entry.id), { once: true });
-      this.#asked.fire(entry);
-      this.#changed.fire(entry.sessionId);
+      this.entries.set(entry.id, entry);
+      signal.addEventListener("abort", () => this.end(entry.id), { once: true });
+      this.asked.fire(entry);
+      this.changed.fire(entry.sessionId);
     });
   }
 
-  #cancel(id: string): void {
-    const entry = this.#entries.get(id);
+  private end(id: string): void {
+    const entry = this.entries.get(id);
     if (!entry) return;
-    this.#entries.delete(id);
+    this.entries.delete(id);
     entry.answer({ outcome: { outcome: "cancelled" } });
-    this.#decided.fire({ approval: entry, optionId: undefined, decision: {} });
-    this.#changed.fire(entry.sessionId);
+    this.decided.fire({ approval: entry, optionId: undefined, decision: {} });
+    this.changed.fire(entry.sessionId);
   }
 }
 

@@ -12,89 +12,89 @@ const selectionText = 64 << 10; // characters; the protocol's limit
 const settle = 150; // ms that the selection must rest before it is told
 
 export class Buffers implements vscode.Disposable {
-  readonly #told = new Set<string>();
+  private readonly told = new Set<string>();
   /** Files that are unsaved in editors for other things than text: told as they are on the disk, so that writing them is refused here. */
-  readonly #elsewhere = new Set<string>();
+  private readonly elsewhere = new Set<string>();
   /** Files whose last problems we told, so that their end is told too. */
-  readonly #problems = new Set<string>();
-  readonly #disposables: vscode.Disposable[];
-  #timer: NodeJS.Timeout | undefined;
+  private readonly problems = new Set<string>();
+  private readonly disposables: vscode.Disposable[];
+  private timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly sidecar: Sidecar) {
-    this.#disposables = [
-      sidecar.onDidStart(() => this.#all()),
-      vscode.workspace.onDidChangeTextDocument((e) => this.#changed(e)),
-      vscode.workspace.onDidSaveTextDocument((d) => this.#saved(d)),
-      vscode.workspace.onDidCloseTextDocument((d) => this.#close(d.uri)),
-      vscode.window.tabGroups.onDidChangeTabs(() => this.#sync()),
-      vscode.window.onDidChangeVisibleTextEditors(() => this.#sync()),
-      vscode.window.onDidChangeTextEditorSelection(() => this.#selectionSoon()),
-      vscode.window.onDidChangeActiveTextEditor(() => this.#selectionSoon()),
-      vscode.languages.onDidChangeDiagnostics((e) => this.#diagnostics(e.uris)),
+    this.disposables = [
+      sidecar.onDidStart(() => this.all()),
+      vscode.workspace.onDidChangeTextDocument((e) => this.changed(e)),
+      vscode.workspace.onDidSaveTextDocument((d) => this.saved(d)),
+      vscode.workspace.onDidCloseTextDocument((d) => this.close(d.uri)),
+      vscode.window.tabGroups.onDidChangeTabs(() => this.sync()),
+      vscode.window.onDidChangeVisibleTextEditors(() => this.sync()),
+      vscode.window.onDidChangeTextEditorSelection(() => this.selectionSoon()),
+      vscode.window.onDidChangeActiveTextEditor(() => this.selectionSoon()),
+      vscode.languages.onDidChangeDiagnostics((e) => this.diagnostics(e.uris)),
     ];
   }
 
   dispose(): void {
-    clearTimeout(this.#timer);
-    for (const d of this.#disposables) d.dispose();
+    clearTimeout(this.timer);
+    for (const d of this.disposables) d.dispose();
   }
 
   /** A process that just started knows nothing. */
-  #all(): void {
-    this.#told.clear();
-    this.#elsewhere.clear();
-    this.#problems.clear();
-    this.#sync();
-    this.#selection();
-    this.#diagnostics(vscode.languages.getDiagnostics().map(([uri]) => uri));
+  private all(): void {
+    this.told.clear();
+    this.elsewhere.clear();
+    this.problems.clear();
+    this.sync();
+    this.selection();
+    this.diagnostics(vscode.languages.getDiagnostics().map(([uri]) => uri));
   }
 
   /** Tells what came into view or is unsaved. Documents that only an extension loaded are none of the person's. */
-  #sync(): void {
+  private sync(): void {
     const shown = shownFiles();
     for (const d of vscode.workspace.textDocuments) {
       const key = d.uri.toString();
       const wanted = isFile(d) && (d.isDirty || shown.has(key));
-      if (wanted && !this.#told.has(key)) this.#openDocument(d);
-      else if (!wanted && this.#told.has(key)) this.#close(d.uri);
+      if (wanted && !this.told.has(key)) this.openDocument(d);
+      else if (!wanted && this.told.has(key)) this.close(d.uri);
     }
     const elsewhere = unsavedElsewhere();
-    for (const uri of elsewhere) if (!this.#elsewhere.has(uri)) void this.#openElsewhere(uri); // what cannot be read is not told
-    for (const uri of this.#elsewhere) if (!elsewhere.has(uri)) this.#closeElsewhere(uri);
+    for (const uri of elsewhere) if (!this.elsewhere.has(uri)) void this.openElsewhere(uri); // what cannot be read is not told
+    for (const uri of this.elsewhere) if (!elsewhere.has(uri)) this.closeElsewhere(uri);
   }
 
-  async #openElsewhere(uri: string): Promise<void> {
-    this.#elsewhere.add(uri);
+  private async openElsewhere(uri: string): Promise<void> {
+    this.elsewhere.add(uri);
     const bytes = await vscode.workspace.fs.readFile(vscode.Uri.parse(uri, true)).then(undefined, () => undefined);
-    if (!bytes || bytes.length > largest || !this.#elsewhere.has(uri) || this.#told.has(uri)) return;
-    this.#told.add(uri);
+    if (!bytes || bytes.length > largest || !this.elsewhere.has(uri) || this.told.has(uri)) return;
+    this.told.add(uri);
     this.sidecar.notify("_pillion/buffer/didOpen", { textDocument: { uri, languageId: "plaintext", version: 1, text: new TextDecoder().decode(bytes), dirty: true } });
   }
 
-  #closeElsewhere(uri: string): void {
-    this.#elsewhere.delete(uri);
-    this.#close(vscode.Uri.parse(uri, true));
-    if (vscode.workspace.textDocuments.some((d) => d.uri.toString() === uri)) this.#sync(); // it is a text's from now on
+  private closeElsewhere(uri: string): void {
+    this.elsewhere.delete(uri);
+    this.close(vscode.Uri.parse(uri, true));
+    if (vscode.workspace.textDocuments.some((d) => d.uri.toString() === uri)) this.sync(); // it is a text's from now on
   }
 
-  #openDocument(d: vscode.TextDocument): void {
+  private openDocument(d: vscode.TextDocument): void {
     const text = d.getText();
     if (text.length > largest) return;
-    this.#told.add(d.uri.toString());
+    this.told.add(d.uri.toString());
     this.sidecar.notify("_pillion/buffer/didOpen", { textDocument: { uri: d.uri.toString(), languageId: d.languageId, version: d.version, text, dirty: d.isDirty } });
   }
 
-  #changed(e: vscode.TextDocumentChangeEvent): void {
+  private changed(e: vscode.TextDocumentChangeEvent): void {
     const d = e.document;
     if (!isFile(d)) return;
-    if (!this.#told.has(d.uri.toString())) {
-      if (d.isDirty) this.#sync();
+    if (!this.told.has(d.uri.toString())) {
+      if (d.isDirty) this.sync();
       return;
     }
     if (e.contentChanges.length === 0) {
       // Only the dirty flag moved. It comes after the text it is about, which was told as clean; a revert is told nowhere else.
       if (d.isDirty) this.sidecar.notify("_pillion/buffer/didChange", { textDocument: { uri: d.uri.toString(), version: d.version }, contentChanges: [], dirty: true });
-      else this.#saved(d);
+      else this.saved(d);
       return;
     }
     this.sidecar.notify("_pillion/buffer/didChange", {
@@ -104,20 +104,20 @@ export class Buffers implements vscode.Disposable {
     });
   }
 
-  #saved(d: vscode.TextDocument): void {
-    if (this.#told.has(d.uri.toString())) this.sidecar.notify("_pillion/buffer/didSave", { textDocument: { uri: d.uri.toString(), version: d.version } });
+  private saved(d: vscode.TextDocument): void {
+    if (this.told.has(d.uri.toString())) this.sidecar.notify("_pillion/buffer/didSave", { textDocument: { uri: d.uri.toString(), version: d.version } });
   }
 
-  #close(uri: vscode.Uri): void {
-    if (this.#told.delete(uri.toString())) this.sidecar.notify("_pillion/buffer/didClose", { textDocument: { uri: uri.toString() } });
+  private close(uri: vscode.Uri): void {
+    if (this.told.delete(uri.toString())) this.sidecar.notify("_pillion/buffer/didClose", { textDocument: { uri: uri.toString() } });
   }
 
-  #selectionSoon(): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#selection(), settle);
+  private selectionSoon(): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.selection(), settle);
   }
 
-  #selection(): void {
+  private selection(): void {
     if (!this.sidecar.announced("_pillion/selection/didChange")) return;
     const editor = vscode.window.activeTextEditor;
     if (!editor || !isFile(editor.document)) {
@@ -133,14 +133,14 @@ export class Buffers implements vscode.Disposable {
     });
   }
 
-  #diagnostics(uris: readonly vscode.Uri[]): void {
+  private diagnostics(uris: readonly vscode.Uri[]): void {
     if (!this.sidecar.announced("_pillion/diagnostics/didChange")) return;
     if (!vscode.workspace.getConfiguration("pillion").get("shareDiagnostics", true)) return;
     for (const uri of uris) {
       if (uri.scheme !== "file") continue;
       const found = vscode.languages.getDiagnostics(uri).filter((d) => !isMine(d));
-      if (found.length === 0 && !this.#problems.delete(uri.toString())) continue;
-      if (found.length > 0) this.#problems.add(uri.toString());
+      if (found.length === 0 && !this.problems.delete(uri.toString())) continue;
+      if (found.length > 0) this.problems.add(uri.toString());
       const open = vscode.workspace.textDocuments.find((d) => d.uri.toString() === uri.toString());
       this.sidecar.notify("_pillion/diagnostics/didChange", { uri: uri.toString(), ...(open ? { version: open.version } : {}), diagnostics: found.map(diagnostic) });
     }

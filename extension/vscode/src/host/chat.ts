@@ -29,27 +29,27 @@ const pace = 25; // ms between two messages to the panel while text streams
 
 export class Chat implements vscode.Disposable {
   readonly transcripts: Transcripts;
-  #view: vscode.WebviewView | undefined;
-  #ready = false;
-  #epoch = 0;
-  #timer: NodeJS.Timeout | undefined;
-  #sentHead: Head = emptyHead();
-  #busy: string | undefined;
-  #builtinOnly = false;
-  readonly #drafts: Drafts;
-  readonly #place: string;
-  #history: string[];
+  private view: vscode.WebviewView | undefined;
+  private ready = false;
+  private epoch = 0;
+  private timer: NodeJS.Timeout | undefined;
+  private sentHead: Head = emptyHead();
+  private busy: string | undefined;
+  private builtinOnly = false;
+  private readonly drafts: Drafts;
+  private readonly place: string;
+  private history: string[];
   /** The person's own choice about the selection; it holds for one file. */
-  #selection: { file: string; on: boolean } | undefined;
-  readonly #unfolded = new Set<string>();
+  private selection: { file: string; on: boolean } | undefined;
+  private readonly unfolded = new Set<string>();
   /** Of these the panel gets news in a moment. */
-  readonly #details = new Set<string>();
+  private readonly details = new Set<string>();
   /** What is to be said to the panel once it is there. */
-  #waiting: ToView[] = [];
-  readonly #mentions: Mentions;
-  readonly #actions: ChatActions;
-  readonly #live: LiveOutput;
-  readonly #disposables: vscode.Disposable[];
+  private waiting: ToView[] = [];
+  private readonly mentions: Mentions;
+  private readonly actions: ChatActions;
+  private readonly live: LiveOutput;
+  private readonly disposables: vscode.Disposable[];
 
   constructor(
     private readonly sidecar: Sidecar,
@@ -61,39 +61,39 @@ export class Chat implements vscode.Disposable {
     log: vscode.LogOutputChannel,
   ) {
     this.transcripts = new Transcripts(sidecar, sessions, log);
-    this.#mentions = new Mentions(sidecar);
-    this.#actions = new ChatActions(sidecar, sessions, approvals, this.transcripts, code, (m) => this.#say(m));
-    this.#live = new LiveOutput(sidecar);
+    this.mentions = new Mentions(sidecar);
+    this.actions = new ChatActions(sidecar, sessions, approvals, this.transcripts, code, (m) => this.say(m));
+    this.live = new LiveOutput(sidecar);
     const own = context.storageUri ?? vscode.Uri.joinPath(context.globalStorageUri, "no-folder-draft");
-    this.#place = createHash("sha256").update(own.toString()).digest("hex").slice(0, 32);
-    this.#drafts = new Drafts(own.fsPath, (m) => log.warn(m));
-    this.#history = (context.workspaceState.get<unknown[]>(historyKey) ?? []).filter((x): x is string => typeof x === "string");
-    const soon = () => this.#soon();
-    this.#disposables = [
+    this.place = createHash("sha256").update(own.toString()).digest("hex").slice(0, 32);
+    this.drafts = new Drafts(own.fsPath, (m) => log.warn(m));
+    this.history = (context.workspaceState.get<unknown[]>(historyKey) ?? []).filter((x): x is string => typeof x === "string");
+    const soon = () => this.soon();
+    this.disposables = [
       this.transcripts,
-      this.#actions,
-      this.#live,
-      this.#live.onDidChange((terminalId) => this.#printed(terminalId)),
+      this.actions,
+      this.live,
+      this.live.onDidChange((terminalId) => this.printed(terminalId)),
       this.transcripts.onDidChange((t) => {
-        if (this.#ready && t.id === sessions.active?.id) this.#soon();
+        if (this.ready && t.id === sessions.active?.id) this.soon();
         else t.state.take(); // it is not shown, and shown whole when it is
       }),
-      this.transcripts.onDidVoid(() => this.#snapshot()),
-      sessions.onDidChangeActive(() => this.#snapshot()),
+      this.transcripts.onDidVoid(() => this.snapshot()),
+      sessions.onDidChangeActive(() => this.snapshot()),
       sessions.onDidChange(soon),
       approvals.onDidChange(soon),
       questions.onDidChange(soon),
       sidecar.onDidChangeState(soon),
       sidecar.onDidStart(() => {
-        void this.#lookForKeys();
-        if (this.#ready && !sessions.active) void sessions.ready().catch(() => {}); // who asked for it is told
+        void this.lookForKeys();
+        if (this.ready && !sessions.active) void sessions.ready().catch(() => {}); // who asked for it is told
       }),
       vscode.window.onDidChangeTextEditorSelection(soon),
       vscode.window.onDidChangeActiveTextEditor(soon),
       vscode.workspace.onDidChangeWorkspaceFolders(soon),
       vscode.workspace.onDidGrantWorkspaceTrust(soon),
-      onCommand("pillion.addSelection", () => this.#mentionEditor(true).catch(tell)),
-      onCommand("pillion.addFile", (uri?: unknown) => this.#mentionEditor(false, uri instanceof vscode.Uri ? uri : undefined).catch(tell)),
+      onCommand("pillion.addSelection", () => this.mentionEditor(true).catch(tell)),
+      onCommand("pillion.addFile", (uri?: unknown) => this.mentionEditor(false, uri instanceof vscode.Uri ? uri : undefined).catch(tell)),
       onCommand("pillion.focusApproval", () => this.show("approval")),
       onCommand("pillion.focusTranscript", () => this.show("transcript")),
     ];
@@ -102,114 +102,114 @@ export class Chat implements vscode.Disposable {
   /** Shows the panel with the focus on one of its parts. */
   async show(what: "composer" | "approval" | "transcript" = "composer"): Promise<void> {
     await vscode.commands.executeCommand(`${viewId}.focus`);
-    this.#say({ type: "focus", what });
+    this.say({ type: "focus", what });
   }
 
   resolveWebviewView(view: vscode.WebviewView): void {
     const dist = vscode.Uri.joinPath(this.context.extensionUri, "extension", "vscode", "dist", "webview");
-    this.#view = view;
-    this.#ready = false;
+    this.view = view;
+    this.ready = false;
     const { webview } = view;
     webview.options = { enableScripts: true, localResourceRoots: [dist], enableCommandUris: false, enableForms: false };
     const own = [
-      webview.onDidReceiveMessage((m: unknown) => this.#hear(m)),
+      webview.onDidReceiveMessage((m: unknown) => this.hear(m)),
       view.onDidDispose(() => {
         for (const d of own) d.dispose();
-        if (this.#view === view) this.#view = undefined;
-        this.#ready = false;
+        if (this.view === view) this.view = undefined;
+        this.ready = false;
         focused(false);
-        this.#unfolded.clear();
+        this.unfolded.clear();
       }),
     ];
     const file = (name: string) => webview.asWebviewUri(vscode.Uri.joinPath(dist, name)).toString();
-    webview.html = panelHtml({ script: file("main.js"), style: file("style.css"), source: webview.cspSource, nonce: randomBytes(16).toString("hex"), place: this.#place });
+    webview.html = panelHtml({ script: file("main.js"), style: file("style.css"), source: webview.cspSource, nonce: randomBytes(16).toString("hex"), place: this.place });
   }
 
   dispose(): void {
-    clearTimeout(this.#timer);
-    this.#drafts.dispose();
-    for (const d of this.#disposables) d.dispose();
+    clearTimeout(this.timer);
+    this.drafts.dispose();
+    for (const d of this.disposables) d.dispose();
   }
 
-  #post(m: ToView): void {
-    void this.#view?.webview.postMessage(m); // a panel that is gone asks again when it is back
+  private post(m: ToView): void {
+    void this.view?.webview.postMessage(m); // a panel that is gone asks again when it is back
   }
 
-  #say(m: ToView): void {
-    if (this.#ready) this.#post(m);
-    else this.#waiting.push(m);
+  private say(m: ToView): void {
+    if (this.ready) this.post(m);
+    else this.waiting.push(m);
   }
 
-  #hear(raw: unknown): void {
+  private hear(raw: unknown): void {
     const m = parseToHost(raw);
     if (!m) return;
-    void this.#do(m).catch((e: unknown) => this.#say({ type: "tell", text: e instanceof Error ? e.message : String(e), severity: "error" }));
+    void this.do(m).catch((e: unknown) => this.say({ type: "tell", text: e instanceof Error ? e.message : String(e), severity: "error" }));
   }
 
-  async #do(m: ToHost): Promise<void> {
+  private async do(m: ToHost): Promise<void> {
     switch (m.type) {
       case "ready":
-        return this.#begin();
+        return this.begin();
       case "focused":
         focused(m.on);
         return;
       case "draft":
-        this.#drafts.keep(m.draft);
+        this.drafts.keep(m.draft);
         return;
       case "send":
-        return this.#send(m.draft, m.how);
+        return this.send(m.draft, m.how);
       case "search": {
-        const items = await this.#mentions.search(m.query, this.sessions.active?.id).catch(() => []);
-        this.#post({ type: "found", request: m.request, items });
+        const items = await this.mentions.search(m.query, this.sessions.active?.id).catch(() => []);
+        this.post({ type: "found", request: m.request, items });
         return;
       }
       case "selection":
-        this.#selection = { file: vscode.window.activeTextEditor?.document.uri.toString() ?? "", on: m.on };
-        this.#soon();
+        this.selection = { file: vscode.window.activeTextEditor?.document.uri.toString() ?? "", on: m.on };
+        this.soon();
         return;
       case "unfold":
-        if (m.on) this.#unfolded.add(m.id);
-        else this.#unfolded.delete(m.id);
-        if (m.on) this.#detail(m.id);
+        if (m.on) this.unfolded.add(m.id);
+        else this.unfolded.delete(m.id);
+        if (m.on) this.detail(m.id);
         return;
       case "answer":
         return this.questions.answer(m.requestId, m.values);
       case "restore": {
-        const prompt = await this.#actions.restore(m.entry, m.scope);
+        const prompt = await this.actions.restore(m.entry, m.scope);
         if (m.edit && prompt) {
-          this.#remember(this.#drafts.now.text);
-          this.#say({ type: "draft", draft: { text: blocksText(prompt), mentions: [], attachments: this.#actions.attachments(prompt) }, mode: "replace" });
+          this.remember(this.drafts.now.text);
+          this.say({ type: "draft", draft: { text: blocksText(prompt), mentions: [], attachments: this.actions.attachments(prompt) }, mode: "replace" });
         }
         return;
       }
       default:
-        return this.#actions.do(m);
+        return this.actions.do(m);
     }
   }
 
-  async #begin(): Promise<void> {
-    this.#ready = true;
-    this.#snapshot();
-    for (const m of this.#waiting.splice(0)) this.#post(m);
+  private async begin(): Promise<void> {
+    this.ready = true;
+    this.snapshot();
+    for (const m of this.waiting.splice(0)) this.post(m);
     if (this.sessions.active) return;
     try {
       await this.sessions.ready();
     } catch (error) {
       // the connection's strip says why when the process is at fault
-      if (this.sidecar.state.kind === "running") this.#say({ type: "tell", text: `No session could be opened: ${error instanceof Error ? error.message : String(error)}`, severity: "error" });
+      if (this.sidecar.state.kind === "running") this.say({ type: "tell", text: `No session could be opened: ${error instanceof Error ? error.message : String(error)}`, severity: "error" });
     }
-    this.#soon();
+    this.soon();
   }
 
-  async #send(sent: Draft, how: "prompt" | "queue" | "steer"): Promise<void> {
-    const draft = this.#drafts.filled(sent);
-    this.#remember(draft.text);
+  private async send(sent: Draft, how: "prompt" | "queue" | "steer"): Promise<void> {
+    const draft = this.drafts.filled(sent);
+    this.remember(draft.text);
     try {
-      if (!this.sessions.active) this.#working("Opening a session…");
+      if (!this.sessions.active) this.working("Opening a session…");
       const session = await this.sessions.ready();
       const t = this.transcripts.of(session.id);
-      const blocks = await this.#mentions.prompt(draft, session.cwd, this.#selectionOn());
-      this.#working(undefined);
+      const blocks = await this.mentions.prompt(draft, session.cwd, this.selectionOn());
+      this.working(undefined);
       if (blocks.length === 0) return;
       if (how === "steer" && (await this.sidecar.request("_session/steering", { sessionId: session.id, prompt: blocks })).outcome !== "promptRequired") return;
       if (t.running && this.sidecar.announced("_pillion/session/queue")) {
@@ -219,50 +219,50 @@ export class Chat implements vscode.Disposable {
       }
       this.sessions.prompt(session.id, blocks).catch(() => {}); // its end is told with the turn's
     } catch (error) {
-      this.#working(undefined);
+      this.working(undefined);
       // nothing that was written is lost
-      this.#say({ type: "draft", draft, mode: "back" });
+      this.say({ type: "draft", draft, mode: "back" });
       throw error;
     }
   }
 
-  #working(what: string | undefined): void {
-    this.#busy = what;
-    this.#soon();
+  private working(what: string | undefined): void {
+    this.busy = what;
+    this.soon();
   }
 
-  #remember(text: string): void {
+  private remember(text: string): void {
     const words = text.trim();
-    if (words === "" || this.#history.at(-1) === words) return;
-    this.#history = [...this.#history.filter((x) => x !== words), words].slice(-100);
-    void this.context.workspaceState.update(historyKey, this.#history); // as above
-    this.#soon();
+    if (words === "" || this.history.at(-1) === words) return;
+    this.history = [...this.history.filter((x) => x !== words), words].slice(-100);
+    void this.context.workspaceState.update(historyKey, this.history); // as above
+    this.soon();
   }
 
-  async #mentionEditor(selection: boolean, uri = vscode.window.activeTextEditor?.document.uri): Promise<void> {
+  private async mentionEditor(selection: boolean, uri = vscode.window.activeTextEditor?.document.uri): Promise<void> {
     const e = vscode.window.activeTextEditor;
     if (!uri) throw new Error("Open a file first.");
     const path = vscode.workspace.asRelativePath(uri);
     const range = selection && e && !e.selection.isEmpty ? { startLine: e.selection.start.line + 1, endLine: e.selection.end.line + 1 } : undefined;
     const label = `@${path}${range ? `:${String(range.startLine)}-${String(range.endLine)}` : ""}`;
     await vscode.commands.executeCommand(`${viewId}.focus`);
-    this.#say({ type: "draft", mode: "insert", draft: { text: `${label} `, attachments: [], mentions: [{ kind: range ? "symbol" : "file", label, uri: uri.toString(), path, ...range }] } });
+    this.say({ type: "draft", mode: "insert", draft: { text: `${label} `, attachments: [], mentions: [{ kind: range ? "symbol" : "file", label, uri: uri.toString(), path, ...range }] } });
   }
 
-  #selectionOn(): boolean {
+  private selectionOn(): boolean {
     const e = vscode.window.activeTextEditor;
     if (!e || !shown(e.document)) return false;
-    return this.#selection?.file === e.document.uri.toString() ? this.#selection.on : !e.selection.isEmpty;
+    return this.selection?.file === e.document.uri.toString() ? this.selection.on : !e.selection.isEmpty;
   }
 
-  async #lookForKeys(): Promise<void> {
+  private async lookForKeys(): Promise<void> {
     if (!this.sidecar.announced("_pillion/auth/list")) return;
     const { providers } = await this.sidecar.request("_pillion/auth/list", {}).catch(() => ({ providers: [{ source: "unknown", local: false }] }));
-    this.#builtinOnly = !providers.some((p) => p.source !== "none" || p.local);
-    this.#soon();
+    this.builtinOnly = !providers.some((p) => p.source !== "none" || p.local);
+    this.soon();
   }
 
-  #head(): Head {
+  private head(): Head {
     const s = this.sessions.active;
     const t = s && this.transcripts.of(s.id);
     const e = vscode.window.activeTextEditor;
@@ -275,7 +275,7 @@ export class Chat implements vscode.Disposable {
       connection: connectionView(this.sidecar.state),
       running: t?.running ?? false,
       runningSince: t?.since,
-      busy: this.#busy,
+      busy: this.busy,
       plan: t?.state.head.plan ?? [],
       queue: queued(t?.queue ?? []),
       queueHeld: t?.held ?? false,
@@ -285,82 +285,82 @@ export class Chat implements vscode.Disposable {
       questions: this.questions.pending(s?.id ?? "").map((q) => q.question),
       usage: t?.state.head.usage,
       selection: e && shown(e.document) ? { path: vscode.workspace.asRelativePath(e.document.uri), name: e.document.uri.path.split("/").pop() ?? "", startLine: e.selection.start.line + 1, endLine: e.selection.end.line + 1, empty: e.selection.isEmpty } : undefined,
-      selectionOff: !this.#selectionOn(),
-      history: this.#history,
+      selectionOff: !this.selectionOn(),
+      history: this.history,
       can: { steer: true, queue: can("_pillion/session/queue"), restore: can("_pillion/checkpoint/restore"), image: this.sidecar.initialized?.agentCapabilities?.promptCapabilities?.image === true, search: can("_pillion/file/search") },
       reverted: t?.reverted && t.reverted.redo !== "" ? t.reverted : undefined,
-      builtinOnly: this.#builtinOnly,
+      builtinOnly: this.builtinOnly,
     };
   }
 
   /** Everything: the panel is new, or another session is in front. */
-  #snapshot(): void {
-    if (!this.#ready) return;
-    const t = this.#current();
+  private snapshot(): void {
+    if (!this.ready) return;
+    const t = this.current();
     t?.state.take();
-    this.#epoch++;
-    this.#sentHead = this.#head();
-    this.#post({ type: "snapshot", head: this.#sentHead, entries: t ? [...t.state.entries.values()] : [], draft: this.#drafts.now, epoch: this.#epoch });
+    this.epoch++;
+    this.sentHead = this.head();
+    this.post({ type: "snapshot", head: this.sentHead, entries: t ? [...t.state.entries.values()] : [], draft: this.drafts.now, epoch: this.epoch });
   }
 
-  #current(): Transcript | undefined {
+  private current(): Transcript | undefined {
     const id = this.sessions.active?.id;
     return id === undefined ? undefined : this.transcripts.of(id);
   }
 
-  #soon(): void {
-    if (!this.#ready) return;
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined;
-      this.#flush();
+  private soon(): void {
+    if (!this.ready) return;
+    this.timer ??= setTimeout(() => {
+      this.timer = undefined;
+      this.flush();
     }, pace);
   }
 
   /** Sends what changed since it last did. */
-  #flush(): void {
-    const t = this.#current();
-    if (!this.#ready) return;
+  private flush(): void {
+    const t = this.current();
+    if (!this.ready) return;
     const { ops, details } = t?.state.take() ?? { ops: [] as Op[], details: [] };
-    if (ops.length > 0) this.#post({ type: "ops", ops, epoch: this.#epoch });
-    const head = this.#head();
+    if (ops.length > 0) this.post({ type: "ops", ops, epoch: this.epoch });
+    const head = this.head();
     const news: Partial<Head> = {};
     const gone: (keyof Head)[] = [];
-    for (const k of new Set([...Object.keys(head), ...Object.keys(this.#sentHead)] as (keyof Head)[])) {
-      if (head[k] === this.#sentHead[k] || JSON.stringify(head[k]) === JSON.stringify(this.#sentHead[k])) continue;
+    for (const k of new Set([...Object.keys(head), ...Object.keys(this.sentHead)] as (keyof Head)[])) {
+      if (head[k] === this.sentHead[k] || JSON.stringify(head[k]) === JSON.stringify(this.sentHead[k])) continue;
       if (head[k] === undefined) gone.push(k);
       else Object.assign(news, { [k]: head[k] });
     }
-    this.#sentHead = head;
-    if (Object.keys(news).length > 0 || gone.length > 0) this.#post({ type: "head", head: news, gone });
-    for (const id of details) for (const shown of [id, `dock:${id}`]) if (this.#unfolded.has(shown)) this.#detailSoon(shown);
-    if (this.#view) this.#view.badge = head.approvals.length + head.questions.length > 0 ? { value: head.approvals.length + head.questions.length, tooltip: "Waiting for you" } : undefined;
+    this.sentHead = head;
+    if (Object.keys(news).length > 0 || gone.length > 0) this.post({ type: "head", head: news, gone });
+    for (const id of details) for (const shown of [id, `dock:${id}`]) if (this.unfolded.has(shown)) this.detailSoon(shown);
+    if (this.view) this.view.badge = head.approvals.length + head.questions.length > 0 ? { value: head.approvals.length + head.questions.length, tooltip: "Waiting for you" } : undefined;
   }
 
   /** A command that says much sends its output a few times a second, not with each line. */
-  #detailSoon(id: string): void {
-    if (this.#details.size === 0) {
+  private detailSoon(id: string): void {
+    if (this.details.size === 0) {
       setTimeout(() => {
-        for (const x of this.#details) this.#detail(x);
-        this.#details.clear();
+        for (const x of this.details) this.detail(x);
+        this.details.clear();
       }, detailPace).unref();
     }
-    this.#details.add(id);
+    this.details.add(id);
   }
 
-  #detail(id: string): void {
+  private detail(id: string): void {
     const call = id.replace(/^dock:/, "");
-    const t = this.#current();
+    const t = this.current();
     const detail = t?.state.details.get(call);
     const e = t?.state.entries.get(call);
-    if (t && detail) this.#post({ type: "detail", id, detail: slim(e?.kind === "tool" ? this.#live.detail(t.id, e, detail) : detail) });
+    if (t && detail) this.post({ type: "detail", id, detail: slim(e?.kind === "tool" ? this.live.detail(t.id, e, detail) : detail) });
   }
 
   /** A terminal printed: the card that shows it gets the news. */
-  #printed(terminalId: string): void {
-    const t = this.#current();
-    for (const id of this.#unfolded) {
+  private printed(terminalId: string): void {
+    const t = this.current();
+    for (const id of this.unfolded) {
       const e = t?.state.entries.get(id);
-      if (e?.kind === "tool" && e.terminalId === terminalId) this.#detailSoon(id);
+      if (e?.kind === "tool" && e.terminalId === terminalId) this.detailSoon(id);
     }
   }
 }

@@ -17,9 +17,9 @@ import type { Transcript, Transcripts } from "./transcripts";
 const outputScheme = "pillion-output";
 
 export class ChatActions implements vscode.Disposable {
-  readonly #texts = new Map<string, string>();
-  #next = 1;
-  readonly #registered: vscode.Disposable;
+  private readonly texts = new Map<string, string>();
+  private next = 1;
+  private readonly registered: vscode.Disposable;
 
   constructor(
     private readonly sidecar: Sidecar,
@@ -29,14 +29,14 @@ export class ChatActions implements vscode.Disposable {
     private readonly code: CodeApply,
     private readonly say: (m: ToView) => void,
   ) {
-    this.#registered = vscode.Disposable.from(
-      vscode.workspace.registerTextDocumentContentProvider(outputScheme, { provideTextDocumentContent: (uri) => this.#texts.get(uri.toString()) ?? "This is no longer kept." }),
-      vscode.workspace.onDidCloseTextDocument((d) => this.#texts.delete(d.uri.toString())),
+    this.registered = vscode.Disposable.from(
+      vscode.workspace.registerTextDocumentContentProvider(outputScheme, { provideTextDocumentContent: (uri) => this.texts.get(uri.toString()) ?? "This is no longer kept." }),
+      vscode.workspace.onDidCloseTextDocument((d) => this.texts.delete(d.uri.toString())),
     );
   }
 
   dispose(): void {
-    this.#registered.dispose();
+    this.registered.dispose();
   }
 
   async do(m: ToHost): Promise<void> {
@@ -49,15 +49,15 @@ export class ChatActions implements vscode.Disposable {
         if (session) await this.sessions.setOption(session.id, m.id, m.value);
         return;
       case "open":
-        return this.#open(m.path, m.line);
+        return this.open(m.path, m.line);
       case "link":
-        return this.#link(m.href);
+        return this.link(m.href);
       case "showDiff":
-        return this.#showDiff(m.id, m.path);
+        return this.showDiff(m.id, m.path);
       case "showOutput":
-        return this.#showText("output", this.#detail(m.id)?.output ?? "");
+        return this.showText("output", this.detail(m.id)?.output ?? "");
       case "terminal": {
-        const e = this.#transcript()?.state.entries.get(m.id);
+        const e = this.transcript()?.state.entries.get(m.id);
         if (session && e?.kind === "tool" && e.terminalId !== undefined) await vscode.commands.executeCommand("pillion.showTerminal", session.id, e.terminalId);
         return;
       }
@@ -70,21 +70,21 @@ export class ChatActions implements vscode.Disposable {
       case "copy":
         return vscode.env.clipboard.writeText(m.text);
       case "code":
-        return this.#code(m);
+        return this.useCode(m);
       case "queue":
-        return this.#queue(m);
+        return this.queue(m);
       case "redo":
-        return this.#redo();
+        return this.redo();
       case "pickFile":
-        return this.#pick();
+        return this.pick();
       case "action":
-        return this.#action(m.id);
+        return this.action(m.id);
     }
   }
 
   /** Goes back to before a prompt; gives the prompt to edit it. */
   async restore(entryId: string, scope: Scope): Promise<ContentBlock[] | undefined> {
-    const t = this.#transcript();
+    const t = this.transcript();
     const e = t?.state.entries.get(entryId);
     if (!t || e?.kind !== "user" || !e.checkpoint) throw new Error("There is no way back to before this message.");
     if (t.running) throw new Error("Stop the turn first, then go back.");
@@ -92,7 +92,7 @@ export class ChatActions implements vscode.Disposable {
     const r = await this.sidecar.request("_pillion/checkpoint/restore", { sessionId: t.id, checkpointId: e.checkpoint.id, scope });
     if (scope !== "files" && t.reverted) t.reverted = { ...t.reverted, redo: had || (r.undo ?? "") };
     else if (r.undo) t.reverted = { entries: 0, redo: r.undo };
-    this.#report(r.files, scope);
+    this.report(r.files, scope);
     await this.transcripts.checkpoints(t);
     return r.prompt;
   }
@@ -101,38 +101,38 @@ export class ChatActions implements vscode.Disposable {
   attachments(prompt: readonly ContentBlock[]): Attachment[] {
     return prompt.flatMap((b): Attachment[] => {
       const [mime, data] = b.type === "image" ? [b.mimeType, b.data] : b.type === "resource" && b.resource.blob !== undefined ? [b.resource.mimeType ?? "", b.resource.blob] : ["", ""];
-      return data === "" ? [] : [{ id: `again-${String(this.#next++)}`, name: "attachment", mime, size: Math.floor((data.length * 3) / 4), data }];
+      return data === "" ? [] : [{ id: `again-${String(this.next++)}`, name: "attachment", mime, size: Math.floor((data.length * 3) / 4), data }];
     });
   }
 
-  async #redo(): Promise<void> {
-    const t = this.#transcript();
+  private async redo(): Promise<void> {
+    const t = this.transcript();
     if (!t?.reverted?.redo) return;
     const r = await this.sidecar.request("_pillion/checkpoint/restore", { sessionId: t.id, checkpointId: t.reverted.redo, scope: "both" });
     t.reverted = undefined;
-    this.#report(r.files, "both");
+    this.report(r.files, "both");
     await this.transcripts.checkpoints(t);
   }
 
-  #report(files: readonly RestoredFile[], scope: Scope): void {
+  private report(files: readonly RestoredFile[], scope: Scope): void {
     const left = files.filter((f) => f.status === "conflict" || f.status === "failed");
     const done = files.filter((f) => f.status === "restored" || f.status === "merged").length;
-    const t = this.#transcript();
+    const t = this.transcript();
     if (left.length > 0 && t) {
       t.state.notice({ severity: "warning", title: `${String(left.length)} of ${String(files.length)} files were left as they are`, description: left.map((f) => `${vscode.workspace.asRelativePath(uriPath(f.uri))}: ${f.reason ?? "it changed since"}`).join("\n") });
     } else this.say({ type: "tell", severity: "info", text: scope === "conversation" ? "The conversation was taken back." : `${String(done)} files were taken back.` });
   }
 
-  #transcript(): Transcript | undefined {
+  private transcript(): Transcript | undefined {
     const id = this.sessions.active?.id;
     return id === undefined ? undefined : this.transcripts.of(id);
   }
 
-  #detail(id: string): Detail | undefined {
-    return this.#transcript()?.state.details.get(id);
+  private detail(id: string): Detail | undefined {
+    return this.transcript()?.state.details.get(id);
   }
 
-  async #open(path: string, line?: number): Promise<void> {
+  private async open(path: string, line?: number): Promise<void> {
     const uri = openable(path, this.sessions.active?.cwd ?? "");
     if (!uri) throw new Error(`${path.slice(0, 200)} is no file here.`);
     const stat = await vscode.workspace.fs.stat(uri).then((s) => s, () => undefined);
@@ -142,42 +142,42 @@ export class ChatActions implements vscode.Disposable {
     await vscode.commands.executeCommand("vscode.open", uri, { preview: true, ...(at ? { selection: at } : {}) });
   }
 
-  async #link(href: string): Promise<void> {
-    if (/^file:/i.test(href)) return this.#open(href);
+  private async link(href: string): Promise<void> {
+    if (/^file:/i.test(href)) return this.open(href);
     if (!/^(https?|mailto):/i.test(href)) throw new Error("This kind of link is not opened.");
     await vscode.env.openExternal(vscode.Uri.parse(href, true)); // VS Code asks about addresses that it does not trust
   }
 
-  async #showText(name: string, text: string, language?: string): Promise<void> {
-    const uri = vscode.Uri.from({ scheme: outputScheme, path: `/${String(this.#next++)}/${name}` });
-    this.#texts.set(uri.toString(), text.replace(/\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)/g, ""));
+  private async showText(name: string, text: string, language?: string): Promise<void> {
+    const uri = vscode.Uri.from({ scheme: outputScheme, path: `/${String(this.next++)}/${name}` });
+    this.texts.set(uri.toString(), text.replace(/\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)/g, ""));
     const d = await vscode.workspace.openTextDocument(uri);
     if (language) await vscode.languages.setTextDocumentLanguage(d, language);
     await vscode.window.showTextDocument(d, { preview: true });
   }
 
   /** A change: as a review while it waits, against the text before its turn once it is written, else as it was proposed. */
-  async #showDiff(id: string, path: string): Promise<void> {
+  private async showDiff(id: string, path: string): Promise<void> {
     const waits = this.approvals.pending(this.sessions.active?.id).find((a) => a.toolCallId === id);
     if (waits) return this.approvals.open(waits.id);
-    const t = this.#transcript();
+    const t = this.transcript();
     const e = t?.state.entries.get(id);
     if (t && e?.kind === "tool" && e.status === "completed" && e.outcome !== "rejected" && this.sidecar.announced("_pillion/change/turn")) {
       const { files } = await this.sidecar.request("_pillion/change/turn", { sessionId: t.id, turn: turnOf(t, id) }).catch(() => ({ files: [] }));
       const f = files.find((x) => uriPath(x.newUri ?? x.uri) === path);
       if (f?.text != null && f.baseText != null) {
-        const before = vscode.Uri.from({ scheme: outputScheme, path: `/${String(this.#next++)}${path}` });
-        this.#texts.set(before.toString(), f.baseText);
+        const before = vscode.Uri.from({ scheme: outputScheme, path: `/${String(this.next++)}${path}` });
+        this.texts.set(before.toString(), f.baseText);
         await vscode.commands.executeCommand("vscode.diff", before, vscode.Uri.file(path), `${path.split("/").pop() ?? ""} (before the turn ↔ now)`, { preview: true, override: true } satisfies DiffOptions);
         return;
       }
     }
-    const f = this.#detail(id)?.files.find((x) => x.path === path);
-    if (!f) return this.#open(path);
-    await this.#showText(`${path.split("/").pop() ?? "change"}.diff`, `--- ${path}\n+++ ${path}\n${f.lines.map((l) => (l.sign === "@" ? l.text : l.sign + l.text)).join("\n")}${f.more > 0 ? `\n… ${String(f.more)} lines more` : ""}\n`, "diff");
+    const f = this.detail(id)?.files.find((x) => x.path === path);
+    if (!f) return this.open(path);
+    await this.showText(`${path.split("/").pop() ?? "change"}.diff`, `--- ${path}\n+++ ${path}\n${f.lines.map((l) => (l.sign === "@" ? l.text : l.sign + l.text)).join("\n")}${f.more > 0 ? `\n… ${String(f.more)} lines more` : ""}\n`, "diff");
   }
 
-  async #code(m: Extract<ToHost, { type: "code" }>): Promise<void> {
+  private async useCode(m: Extract<ToHost, { type: "code" }>): Promise<void> {
     if (m.action === "copy") return vscode.env.clipboard.writeText(m.text);
     const code = m.text.replace(/\n$/, "");
     if (m.action === "apply") return this.code.apply(code, openable(m.path ?? "", this.sessions.active?.cwd ?? ""));
@@ -186,8 +186,8 @@ export class ChatActions implements vscode.Disposable {
     await e.edit((b) => e.selections.forEach((s) => b.replace(s, code)));
   }
 
-  async #queue(m: Extract<ToHost, { type: "queue" }>): Promise<void> {
-    const t = this.#transcript();
+  private async queue(m: Extract<ToHost, { type: "queue" }>): Promise<void> {
+    const t = this.transcript();
     if (!t) return;
     const at = t.queue.findIndex((q) => q.id === m.id);
     const item = t.queue[at];
@@ -212,7 +212,7 @@ export class ChatActions implements vscode.Disposable {
     this.transcripts.setQueue(t, r.items, r.held === true);
   }
 
-  async #pick(): Promise<void> {
+  private async pick(): Promise<void> {
     const picked = await vscode.window.showOpenDialog({ canSelectMany: true, title: "Attach pictures or PDFs", filters: { "Pictures and PDFs": ["png", "jpg", "jpeg", "gif", "webp", "pdf"] } });
     const out: Attachment[] = [];
     for (const uri of picked ?? []) {
@@ -222,13 +222,13 @@ export class ChatActions implements vscode.Disposable {
       const name = uri.path.split("/").pop() ?? "";
       const most = mime === "application/pdf" ? limits.pdf : limits.image;
       if (bytes.byteLength > most) throw new Error(`${name} has ${(bytes.byteLength / (1 << 20)).toFixed(1)} MB; at most ${String(most >> 20)} MB can be attached.`);
-      out.push({ id: `file-${String(this.#next++)}-${String(Date.now())}`, name, mime, size: bytes.byteLength, data: Buffer.from(bytes).toString("base64") });
+      out.push({ id: `file-${String(this.next++)}-${String(Date.now())}`, name, mime, size: bytes.byteLength, data: Buffer.from(bytes).toString("base64") });
     }
     if (out.length > 0) this.say({ type: "attach", attachments: out });
   }
 
-  async #action(id: ActionId): Promise<void> {
-    const t = this.#transcript();
+  private async action(id: ActionId): Promise<void> {
+    const t = this.transcript();
     switch (id) {
       case "retry":
         if (t?.last) this.sessions.prompt(t.id, t.last).catch(() => {}); // its end is told with the turn's

@@ -14,16 +14,16 @@ import { rightSide } from "./tabs";
 
 export class CodeApply implements vscode.Disposable {
   /** The one that is shown. */
-  #now: string | undefined;
-  readonly #closing: vscode.Disposable;
+  private now: string | undefined;
+  private readonly closing: vscode.Disposable;
 
   constructor(
     private readonly approvals: Approvals,
     private readonly reviews: Reviews,
     private readonly log: vscode.LogOutputChannel,
   ) {
-    this.#closing = vscode.window.tabGroups.onDidChangeTabs((e) => {
-      const id = this.#now;
+    this.closing = vscode.window.tabGroups.onDidChangeTabs((e) => {
+      const id = this.now;
       if (id === undefined || !e.closed.some((tab) => shows(tab, id))) return;
       if (!vscode.window.tabGroups.all.some((g) => g.tabs.some((tab) => shows(tab, id)))) this.approvals.drop(id); // not only moved
     });
@@ -36,7 +36,7 @@ export class CodeApply implements vscode.Disposable {
     const document = there ?? front?.document;
     if (!document) throw new Error("Open the file that the code is for, then apply it.");
     const selection = front?.document === document ? front.selection : undefined;
-    if (this.#now !== undefined) this.approvals.drop(this.#now);
+    if (this.now !== undefined) this.approvals.drop(this.now);
     let again = true;
     while (again) {
       again = false;
@@ -54,10 +54,10 @@ export class CodeApply implements vscode.Disposable {
         content: [{ type: "diff", path: document.uri.fsPath, oldText: base, newText: proposed }],
         _meta: { pillion: { changeSet: `code ${String(Date.now())}`, files: [change] } },
       });
-      this.#now = id;
+      this.now = id;
       const changeSet = (this.approvals.get(id)?.meta.changeSet) ?? "";
       const decided = decisionOf(await answer);
-      if (this.#now === id) this.#now = undefined;
+      if (this.now === id) this.now = undefined;
       if (decided === undefined) return;
       if (decided.stale) {
         again = true; // for the file as it is now
@@ -84,7 +84,7 @@ export class CodeApply implements vscode.Disposable {
   }
 
   dispose(): void {
-    this.#closing.dispose();
+    this.closing.dispose();
   }
 }
 

@@ -12,13 +12,13 @@ const file = "draft.json";
 const grace = 60_000; // ms
 
 export class Drafts {
-  #now: Draft | undefined;
+  private current: Draft | undefined;
   /** Attachments with their bytes; the panel names those that were given before without. */
-  readonly #attached = new Map<string, Attachment>();
+  private readonly attached = new Map<string, Attachment>();
   /** Attachments that have their file. */
-  readonly #written = new Set<string>();
-  #storing: Promise<void> | undefined;
-  #stale = false;
+  private readonly written = new Set<string>();
+  private storing: Promise<void> | undefined;
+  private stale = false;
 
   constructor(
     private readonly folder: string,
@@ -27,47 +27,47 @@ export class Drafts {
 
   /** As it was last typed, also by a window before this one. */
   get now(): Draft {
-    this.#now ??= this.#read();
-    return this.#now;
+    this.current ??= this.read();
+    return this.current;
   }
 
   keep(d: Draft): void {
     const was = this.now.attachments;
-    this.#now = this.filled(d);
-    for (const a of was) if (!this.#now.attachments.some((b) => b.id === a.id)) setTimeout(() => this.#drop(a.id), grace).unref();
-    this.#stale = true;
-    this.#storing ??= this.#store().finally(() => (this.#storing = undefined));
+    this.current = this.filled(d);
+    for (const a of was) if (!this.current.attachments.some((b) => b.id === a.id)) setTimeout(() => this.drop(a.id), grace).unref();
+    this.stale = true;
+    this.storing ??= this.store().finally(() => (this.storing = undefined));
   }
 
   /** A draft of the panel's with the bytes of its attachments. */
   filled(d: Draft): Draft {
-    for (const a of d.attachments) if (a.data !== "") this.#attached.set(a.id, a);
-    return { ...d, attachments: d.attachments.flatMap((a) => this.#attached.get(a.id) ?? []) };
+    for (const a of d.attachments) if (a.data !== "") this.attached.set(a.id, a);
+    return { ...d, attachments: d.attachments.flatMap((a) => this.attached.get(a.id) ?? []) };
   }
 
   /** The last moment to write: nothing is left for later. */
   dispose(): void {
-    if (!this.#storing || !this.#now) return;
+    if (!this.storing || !this.current) return;
     try {
       mkdirSync(this.folder, { recursive: true });
-      for (const a of this.#now.attachments) if (!this.#written.has(a.id)) writeFileSync(join(this.folder, nameOf(a.id)), a.data);
-      writeFileSync(join(this.folder, `${file}.last`), text(this.#now));
+      for (const a of this.current.attachments) if (!this.written.has(a.id)) writeFileSync(join(this.folder, nameOf(a.id)), a.data);
+      writeFileSync(join(this.folder, `${file}.last`), text(this.current));
       renameSync(join(this.folder, `${file}.last`), join(this.folder, file));
     } catch {
       // the disk is full or read-only: the window closes all the same
     }
   }
 
-  async #store(): Promise<void> {
-    while (this.#stale && this.#now) {
-      this.#stale = false;
-      const d = this.#now;
+  private async store(): Promise<void> {
+    while (this.stale && this.current) {
+      this.stale = false;
+      const d = this.current;
       try {
         await mkdir(this.folder, { recursive: true });
         for (const a of d.attachments) {
-          if (this.#written.has(a.id)) continue;
+          if (this.written.has(a.id)) continue;
           await writeFile(join(this.folder, nameOf(a.id)), a.data);
-          this.#written.add(a.id);
+          this.written.add(a.id);
         }
         await writeFile(join(this.folder, `${file}.new`), text(d));
         await rename(join(this.folder, `${file}.new`), join(this.folder, file));
@@ -77,13 +77,13 @@ export class Drafts {
     }
   }
 
-  #drop(id: string): void {
-    if (this.#now?.attachments.some((a) => a.id === id)) return;
-    this.#attached.delete(id);
-    if (this.#written.delete(id)) rmSync(join(this.folder, nameOf(id)), { force: true });
+  private drop(id: string): void {
+    if (this.current?.attachments.some((a) => a.id === id)) return;
+    this.attached.delete(id);
+    if (this.written.delete(id)) rmSync(join(this.folder, nameOf(id)), { force: true });
   }
 
-  #read(): Draft {
+  private read(): Draft {
     const empty: Draft = { text: "", mentions: [], attachments: [] };
     let kept: unknown;
     try {
@@ -95,19 +95,19 @@ export class Drafts {
     const attachments = kept.attachments.flatMap((a): Attachment[] => {
       try {
         const whole = { ...a, data: readFileSync(join(this.folder, nameOf(a.id)), "utf8") };
-        this.#attached.set(a.id, whole);
-        this.#written.add(a.id);
+        this.attached.set(a.id, whole);
+        this.written.add(a.id);
         return [whole];
       } catch {
         return []; // it was not whole yet when the window ended
       }
     });
-    this.#tidy(attachments);
+    this.tidy(attachments);
     return { text: kept.text, mentions: kept.mentions, attachments, at: kept.at };
   }
 
   /** Files of attachments that no draft names any more. */
-  #tidy(named: readonly Attachment[]): void {
+  private tidy(named: readonly Attachment[]): void {
     const wanted = new Set(named.map((a) => nameOf(a.id)));
     for (const name of readdirSync(this.folder)) if (name.endsWith(".base64") && !wanted.has(name)) rmSync(join(this.folder, name), { force: true });
   }

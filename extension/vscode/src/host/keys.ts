@@ -24,36 +24,36 @@ interface Stored {
 const index = "pillion.keys"; // which providers have a key; a secret store cannot be listed
 
 export class Keys implements vscode.Disposable {
-  readonly #disposables: vscode.Disposable[];
+  private readonly disposables: vscode.Disposable[];
 
   constructor(
     private readonly sidecar: Sidecar,
     private readonly context: Pick<vscode.ExtensionContext, "secrets" | "globalState">,
     private readonly log: vscode.LogOutputChannel,
   ) {
-    this.#disposables = [
-      sidecar.onDidStart(() => void this.#giveAll().catch((e: unknown) => log.warn(`keys were not passed on: ${String(e)}`))),
-      onCommand("pillion.setKey", (provider?: unknown) => this.#set(typeof provider === "string" ? provider : undefined).catch(tell)),
-      onCommand("pillion.removeKey", () => this.#remove().catch(tell)),
+    this.disposables = [
+      sidecar.onDidStart(() => void this.giveAll().catch((e: unknown) => log.warn(`keys were not passed on: ${String(e)}`))),
+      onCommand("pillion.setKey", (provider?: unknown) => this.set(typeof provider === "string" ? provider : undefined).catch(tell)),
+      onCommand("pillion.removeKey", () => this.remove().catch(tell)),
     ];
   }
 
   /** Environment for a sidecar that takes keys in no other way. */
   async environment(): Promise<Record<string, string>> {
     const env: Record<string, string> = {};
-    for (const [id, stored] of Object.entries(this.#index())) {
-      const key = await this.#read(id);
+    for (const [id, stored] of Object.entries(this.index())) {
+      const key = await this.read(id);
       if (key && stored.env && !process.env[stored.env]) env[stored.env] = key;
     }
     return env;
   }
 
   dispose(): void {
-    for (const d of this.#disposables) d.dispose();
+    for (const d of this.disposables) d.dispose();
   }
 
   /** A store that fails costs its keys, and nothing else: models that need none go on. */
-  async #read(id: string): Promise<string | undefined> {
+  private async read(id: string): Promise<string | undefined> {
     try {
       return await this.context.secrets.get(secret(id));
     } catch (error) {
@@ -62,19 +62,19 @@ export class Keys implements vscode.Disposable {
     }
   }
 
-  #index(): Record<string, Stored> {
+  private index(): Record<string, Stored> {
     return this.context.globalState.get<Record<string, Stored>>(index, {});
   }
 
-  async #providers(): Promise<{ id: string; name: string; env: string; source: string; local: boolean }[]> {
+  private async providers(): Promise<{ id: string; name: string; env: string; source: string; local: boolean }[]> {
     await this.sidecar.start().catch(() => {}); // keys can be set without it
     if (!this.sidecar.announced("_pillion/auth/list")) return known.map((p) => ({ ...p, source: "", local: false }));
     const { providers } = await this.sidecar.request("_pillion/auth/list", {});
     return providers.map((p) => ({ id: p.id, name: p.name, env: p.env?.[0] ?? "", source: p.source, local: p.local ?? false }));
   }
 
-  async #set(wanted: string | undefined): Promise<void> {
-    const providers = await this.#providers();
+  private async set(wanted: string | undefined): Promise<void> {
+    const providers = await this.providers();
     const rows = providers.map((p) => ({
       label: p.name,
       description: p.local ? "found on this machine, needs no key" : p.source && p.source !== "none" ? `has a key (${p.source})` : "",
@@ -94,7 +94,7 @@ export class Keys implements vscode.Disposable {
     await this.context.secrets.store(secret(row.provider.id), key.trim()).then(undefined, (error: unknown) => {
       throw new Error(`VS Code's secret storage does not take the key (${error instanceof Error ? error.message : String(error)}). Put it into the environment as ${row.provider.env || "its provider says"} instead, or keep it with: pillion auth`);
     });
-    await this.context.globalState.update(index, { ...this.#index(), [row.provider.id]: { name: row.provider.name, env: row.provider.env } satisfies Stored });
+    await this.context.globalState.update(index, { ...this.index(), [row.provider.id]: { name: row.provider.name, env: row.provider.env } satisfies Stored });
     if (this.sidecar.announced("_pillion/auth/set")) {
       await this.sidecar.request("_pillion/auth/set", { provider: row.provider.id, key: key.trim() });
       const choice = await vscode.window.showInformationMessage(`${row.provider.name} is ready.`, "Select Model");
@@ -105,21 +105,21 @@ export class Keys implements vscode.Disposable {
     }
   }
 
-  async #remove(): Promise<void> {
-    const rows = Object.entries(this.#index()).map(([id, s]) => ({ label: s.name, id }));
+  private async remove(): Promise<void> {
+    const rows = Object.entries(this.index()).map(([id, s]) => ({ label: s.name, id }));
     if (rows.length === 0) return void vscode.window.showInformationMessage("No key is stored in VS Code.");
     const row = await vscode.window.showQuickPick(rows, { title: "Remove the API key of" });
     if (!row) return;
     await this.context.secrets.delete(secret(row.id));
-    const rest = Object.fromEntries(Object.entries(this.#index()).filter(([id]) => id !== row.id));
+    const rest = Object.fromEntries(Object.entries(this.index()).filter(([id]) => id !== row.id));
     await this.context.globalState.update(index, rest);
     if (this.sidecar.announced("_pillion/auth/set")) await this.sidecar.request("_pillion/auth/set", { provider: row.id });
   }
 
-  async #giveAll(): Promise<void> {
+  private async giveAll(): Promise<void> {
     if (!this.sidecar.announced("_pillion/auth/set")) return;
-    for (const id of Object.keys(this.#index())) {
-      const key = await this.#read(id);
+    for (const id of Object.keys(this.index())) {
+      const key = await this.read(id);
       if (key) await this.sidecar.request("_pillion/auth/set", { provider: id, key }).catch((e: unknown) => this.log.warn(`the key for ${id} was not taken: ${String(e)}`));
     }
   }

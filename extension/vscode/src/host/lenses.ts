@@ -15,33 +15,33 @@ const context = 3;
 const most = 300;
 
 export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
-  readonly #changed = new vscode.EventEmitter<void>();
-  readonly onDidChangeCodeLenses = this.#changed.event;
-  readonly #registered: vscode.Disposable;
+  private readonly changed = new vscode.EventEmitter<void>();
+  readonly onDidChangeCodeLenses = this.changed.event;
+  private readonly registered: vscode.Disposable;
 
   constructor(private readonly find: (uri: vscode.Uri) => { review: Review; file: ReviewFile } | undefined) {
-    this.#registered = vscode.languages.registerCodeLensProvider({ scheme: proposalScheme }, this);
+    this.registered = vscode.languages.registerCodeLensProvider({ scheme: proposalScheme }, this);
   }
 
   refresh(): void {
-    this.#changed.fire();
+    this.changed.fire();
   }
 
   provideCodeLenses(document: vscode.TextDocument): vscode.CodeLens[] {
     const found = this.find(document.uri);
     if (!found || found.review.over) return [];
-    const lenses = this.#header(found.review, found.file);
+    const lenses = this.header(found.review, found.file);
     if (!vscode.workspace.getConfiguration("pillion").get("review.codeLens", true)) return lenses;
-    for (const hunk of found.file.hunks.slice(0, most)) lenses.push(...this.#hunk(found.review, found.file, hunk, document));
+    for (const hunk of found.file.hunks.slice(0, most)) lenses.push(...this.hunk(found.review, found.file, hunk, document));
     return lenses;
   }
 
   dispose(): void {
-    this.#registered.dispose();
-    this.#changed.dispose();
+    this.registered.dispose();
+    this.changed.dispose();
   }
 
-  #header(review: Review, file: ReviewFile): vscode.CodeLens[] {
+  private header(review: Review, file: ReviewFile): vscode.CodeLens[] {
     // several files are shown together with their unchanged lines folded: a lens at a folded line would be a blank one
     const first = file.hunks[0]?.start ?? 0;
     const line = review.files.length > 1 && first >= 2 * context ? first - context : 0;
@@ -60,7 +60,7 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
     return parts;
   }
 
-  #hunk(review: Review, file: ReviewFile, hunk: ReviewedHunk, document: vscode.TextDocument): vscode.CodeLens[] {
+  private hunk(review: Review, file: ReviewFile, hunk: ReviewedHunk, document: vscode.TextDocument): vscode.CodeLens[] {
     const line = Math.min(hunk.start, document.lineCount - 1);
     const at = new vscode.Range(line, 0, line, 0);
     const lens = (title: string, command: string, tooltip: string) => new vscode.CodeLens(at, { title, command, tooltip, arguments: [file.right, hunk.id] });

@@ -13,20 +13,20 @@ const atOnce = 8;
 
 export class LiveOutput implements vscode.Disposable {
   /** Oldest first. */
-  readonly #all = new Map<string, Capture>();
-  readonly #changed = new vscode.EventEmitter<string>();
+  private readonly all = new Map<string, Capture>();
+  private readonly changed = new vscode.EventEmitter<string>();
   /** A terminal (its id) printed something. */
-  readonly onDidChange = this.#changed.event;
-  readonly #disposables: vscode.Disposable[];
+  readonly onDidChange = this.changed.event;
+  private readonly disposables: vscode.Disposable[];
 
   constructor(private readonly sidecar: Pick<Sidecar, "announced" | "request" | "onNotification" | "onDidChangeState">) {
-    this.#disposables = [
-      this.#changed,
+    this.disposables = [
+      this.changed,
       sidecar.onNotification("_pillion/terminal/output", (o) => {
-        if (this.#all.get(key(o.sessionId, o.terminalId))?.take(o)) this.#changed.fire(o.terminalId);
+        if (this.all.get(key(o.sessionId, o.terminalId))?.take(o)) this.changed.fire(o.terminalId);
       }),
       sidecar.onDidChangeState((s) => {
-        if (s.kind !== "running") for (const [id, c] of this.#all) if (c.text === "") this.#all.delete(id); // asked again when it is back
+        if (s.kind !== "running") for (const [id, c] of this.all) if (c.text === "") this.all.delete(id); // asked again when it is back
       }),
     ];
   }
@@ -34,25 +34,25 @@ export class LiveOutput implements vscode.Disposable {
   /** A call's detail with what its terminal printed. Who asks first subscribes; until then, and for terminals that are gone, the updates' text stands. */
   detail(sessionId: string, e: ToolEntry, detail: Detail): Detail {
     if (e.terminalId === undefined || !this.sidecar.announced("_pillion/terminal/subscribe")) return detail;
-    const c = this.#all.get(key(sessionId, e.terminalId));
-    if (!c) void this.#subscribe(sessionId, e.terminalId);
+    const c = this.all.get(key(sessionId, e.terminalId));
+    if (!c) void this.subscribe(sessionId, e.terminalId);
     return c && c.text !== "" ? withOutput(detail, c.text, c.omitted) : detail;
   }
 
   dispose(): void {
-    for (const d of this.#disposables) d.dispose();
+    for (const d of this.disposables) d.dispose();
   }
 
-  async #subscribe(sessionId: string, terminalId: string): Promise<void> {
+  private async subscribe(sessionId: string, terminalId: string): Promise<void> {
     const c = new Capture();
-    this.#all.set(key(sessionId, terminalId), c);
-    for (const id of this.#all.keys()) {
-      if (this.#all.size <= atOnce) break;
-      this.#all.delete(id);
+    this.all.set(key(sessionId, terminalId), c);
+    for (const id of this.all.keys()) {
+      if (this.all.size <= atOnce) break;
+      this.all.delete(id);
     }
     try {
       c.begin(await this.sidecar.request("_pillion/terminal/subscribe", { sessionId, terminalId }));
-      this.#changed.fire(terminalId);
+      this.changed.fire(terminalId);
     } catch {
       c.end(); // the terminal is gone: what the updates said stands
     }
@@ -64,41 +64,41 @@ class Capture {
   text = "";
   /** Characters, or bytes where they were never seen, that are missing at the start. */
   omitted = 0;
-  readonly #decoder = new StringDecoder("utf8");
-  #seen = 0;
-  #early: TerminalOutput[] | undefined = [];
-  #over = false;
+  private readonly decoder = new StringDecoder("utf8");
+  private seen = 0;
+  private early: TerminalOutput[] | undefined = [];
+  private over = false;
 
   /** Whether it changed the text. */
   take(o: TerminalOutput): boolean {
-    if (this.#over) return false;
-    if (this.#early) {
-      this.#early.push(o);
+    if (this.over) return false;
+    if (this.early) {
+      this.early.push(o);
       return false;
     }
-    return this.#put(o.data, o.seq);
+    return this.put(o.data, o.seq);
   }
 
   begin(kept: { data: string; seq: number }): void {
-    this.#seen = this.omitted = kept.seq;
-    this.#put(kept.data, kept.seq);
-    const early = this.#early ?? [];
-    this.#early = undefined;
-    for (const o of early) this.#put(o.data, o.seq);
+    this.seen = this.omitted = kept.seq;
+    this.put(kept.data, kept.seq);
+    const early = this.early ?? [];
+    this.early = undefined;
+    for (const o of early) this.put(o.data, o.seq);
   }
 
   end(): void {
-    this.#over = true;
-    this.#early = undefined;
+    this.over = true;
+    this.early = undefined;
   }
 
-  #put(data: string, seq: number): boolean {
+  private put(data: string, seq: number): boolean {
     const bytes = Buffer.from(data, "base64");
-    if (seq > this.#seen) this.text += `\n[${String(seq - this.#seen)} bytes came too fast to be shown]\n`;
-    const fresh = bytes.subarray(Math.max(0, this.#seen - seq)); // some of it may come twice
-    this.#seen = Math.max(this.#seen, seq + bytes.length);
+    if (seq > this.seen) this.text += `\n[${String(seq - this.seen)} bytes came too fast to be shown]\n`;
+    const fresh = bytes.subarray(Math.max(0, this.seen - seq)); // some of it may come twice
+    this.seen = Math.max(this.seen, seq + bytes.length);
     if (fresh.length === 0) return false;
-    const all = this.text + this.#decoder.write(fresh);
+    const all = this.text + this.decoder.write(fresh);
     // cut when it is a quarter too long, not with every line
     const from = all.length > most * 1.25 ? all.indexOf("\n", all.length - most) + 1 : 0;
     this.text = all.slice(from);

@@ -23,7 +23,7 @@ export class Mentions {
     const q = query.toLowerCase();
     const out: Found[] = [];
     if (/^https?:\/\/\S+\.\S+/.test(query)) out.push({ mention: { kind: "url", label: `@${query}`, uri: query }, icon: "globe", name: query, detail: "A page", hits: [] });
-    out.push(...(await this.#files(query, sessionId)));
+    out.push(...(await this.files(query, sessionId)));
     const fitting = special.filter((s) => s.name.startsWith(q)).map((s) => ({ ...s, hits: Array.from(q, (_, i) => i) }));
     return q === "" ? [...out.slice(0, 8), ...fitting, ...out.slice(8)] : [...fitting, ...out];
   }
@@ -37,7 +37,7 @@ export class Mentions {
       const key = `${m.kind} ${m.uri ?? ""} ${String(m.startLine)}`;
       if (seen.has(key)) continue;
       seen.add(key);
-      const block = await this.#block(m, cwd);
+      const block = await this.block(m, cwd);
       if (block) blocks.push(block);
     }
     if (selection && !mentioned.some((m) => m.kind === "selection")) {
@@ -51,7 +51,7 @@ export class Mentions {
     return blocks;
   }
 
-  async #files(query: string, sessionId: string | undefined): Promise<Found[]> {
+  private async files(query: string, sessionId: string | undefined): Promise<Found[]> {
     if (sessionId !== undefined && this.sidecar.announced("_pillion/file/search")) {
       const { matches } = await this.sidecar.request("_pillion/file/search", { sessionId, query, limit: 40 });
       return matches.map((m): Found => {
@@ -74,7 +74,7 @@ export class Mentions {
     return scored.slice(0, 40).map(({ path, uri, hits }) => ({ mention: { kind: "file", label: `@${path}`, uri: uri.toString(), path }, icon: "file", name: path, detail: "", hits }));
   }
 
-  async #block(m: Mention, cwd: string): Promise<ContentBlock | undefined> {
+  private async block(m: Mention, cwd: string): Promise<ContentBlock | undefined> {
     switch (m.kind) {
       case "file":
       case "folder":

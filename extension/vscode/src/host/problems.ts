@@ -19,56 +19,56 @@ interface Manifest {
 }
 
 export class Problems implements vscode.Disposable {
-  readonly #shown = vscode.languages.createDiagnosticCollection("pillion");
+  private readonly shown = vscode.languages.createDiagnosticCollection("pillion");
   /** Languages, by their files' extension, and those that an extension looks after. Read when first needed. */
-  #languages: { byEnding: Map<string, string>; served: Set<string> } | undefined;
+  private languages: { byEnding: Map<string, string>; served: Set<string> } | undefined;
   /** Languages that somebody else has shown a problem of. */
-  readonly #others = new Set<string>();
-  readonly #disposables: vscode.Disposable[];
+  private readonly others = new Set<string>();
+  private readonly disposables: vscode.Disposable[];
 
   constructor(sidecar: Sidecar, own: string) {
-    this.#disposables = [
-      this.#shown,
-      sidecar.onNotification("_pillion/diagnostics/updated", (update) => this.#update(update, own)),
-      sidecar.onDidChangeState((s) => s.kind !== "running" && this.#shown.clear()),
-      vscode.extensions.onDidChange(() => (this.#languages = undefined)),
-      vscode.languages.onDidChangeDiagnostics((e) => this.#yield(e.uris)),
-      vscode.workspace.onDidChangeConfiguration((e) => e.affectsConfiguration("pillion.showProblems") && this.#shown.clear()),
+    this.disposables = [
+      this.shown,
+      sidecar.onNotification("_pillion/diagnostics/updated", (update) => this.update(update, own)),
+      sidecar.onDidChangeState((s) => s.kind !== "running" && this.shown.clear()),
+      vscode.extensions.onDidChange(() => (this.languages = undefined)),
+      vscode.languages.onDidChangeDiagnostics((e) => this.yield(e.uris)),
+      vscode.workspace.onDidChangeConfiguration((e) => e.affectsConfiguration("pillion.showProblems") && this.shown.clear()),
     ];
   }
 
   dispose(): void {
-    for (const d of this.#disposables) d.dispose();
+    for (const d of this.disposables) d.dispose();
   }
 
-  #update(update: DiagnosticsUpdated, own: string): void {
+  private update(update: DiagnosticsUpdated, own: string): void {
     const uri = vscode.Uri.parse(update.uri, true);
     if (update.certainty === "pending") return; // the last word stands until the next
-    const wanted = update.diagnostics.length > 0 && vscode.workspace.getConfiguration("pillion").get("showProblems", true) && !this.#served(uri, own);
-    this.#shown.set(uri, wanted ? update.diagnostics.map(diagnostic) : undefined);
+    const wanted = update.diagnostics.length > 0 && vscode.workspace.getConfiguration("pillion").get("showProblems", true) && !this.served(uri, own);
+    this.shown.set(uri, wanted ? update.diagnostics.map(diagnostic) : undefined);
   }
 
-  #served(uri: vscode.Uri, own: string): boolean {
-    const language = this.#language(uri, own);
-    return language === undefined || this.#others.has(language) || (this.#languages?.served.has(language) ?? false);
+  private served(uri: vscode.Uri, own: string): boolean {
+    const language = this.language(uri, own);
+    return language === undefined || this.others.has(language) || (this.languages?.served.has(language) ?? false);
   }
 
-  #language(uri: vscode.Uri, own = ""): string | undefined {
-    this.#languages ??= languages(own);
+  private language(uri: vscode.Uri, own = ""): string | undefined {
+    this.languages ??= languages(own);
     const open = vscode.workspace.textDocuments.find((d) => d.uri.toString() === uri.toString());
     const name = uri.path.slice(uri.path.lastIndexOf("/") + 1);
-    return open?.languageId ?? this.#languages.byEnding.get(name.slice(name.lastIndexOf(".")));
+    return open?.languageId ?? this.languages.byEnding.get(name.slice(name.lastIndexOf(".")));
   }
 
   /** Somebody else shows problems of a language: ours go. */
-  #yield(uris: readonly vscode.Uri[]): void {
-    if (!this.#languages) return; // nothing was shown yet
+  private yield(uris: readonly vscode.Uri[]): void {
+    if (!this.languages) return; // nothing was shown yet
     for (const uri of uris) {
       if (vscode.languages.getDiagnostics(uri).every(isMine)) continue;
-      const language = uri.scheme === "file" ? this.#language(uri) : undefined;
-      if (language === undefined || this.#others.has(language)) continue;
-      this.#others.add(language);
-      this.#shown.forEach((shown) => this.#language(shown) === language && this.#shown.delete(shown));
+      const language = uri.scheme === "file" ? this.language(uri) : undefined;
+      if (language === undefined || this.others.has(language)) continue;
+      this.others.add(language);
+      this.shown.forEach((shown) => this.language(shown) === language && this.shown.delete(shown));
     }
   }
 }

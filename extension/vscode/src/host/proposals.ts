@@ -13,53 +13,53 @@ interface Content {
 }
 
 export class Proposals implements vscode.FileSystemProvider, vscode.Disposable {
-  readonly #texts = new Map<string, Content>();
-  readonly #files = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
-  readonly onDidChangeFile = this.#files.event;
+  private readonly texts = new Map<string, Content>();
+  private readonly files = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
+  readonly onDidChangeFile = this.files.event;
   /** Changes of the read-only sides, by scheme. */
-  readonly #contents = new Map([baseScheme, turnScheme].map((scheme) => [scheme, new vscode.EventEmitter<vscode.Uri>()]));
-  readonly #registered: vscode.Disposable[];
+  private readonly contents = new Map([baseScheme, turnScheme].map((scheme) => [scheme, new vscode.EventEmitter<vscode.Uri>()]));
+  private readonly registered: vscode.Disposable[];
 
   constructor() {
-    this.#registered = [
+    this.registered = [
       vscode.workspace.registerFileSystemProvider(proposalScheme, this, { isCaseSensitive: true }),
-      ...[...this.#contents].flatMap(([scheme, changed]) => [
+      ...[...this.contents].flatMap(([scheme, changed]) => [
         changed,
-        vscode.workspace.registerTextDocumentContentProvider(scheme, { onDidChange: changed.event, provideTextDocumentContent: (uri) => this.#text(uri) }),
+        vscode.workspace.registerTextDocumentContentProvider(scheme, { onDidChange: changed.event, provideTextDocumentContent: (uri) => this.text(uri) }),
       ]),
-      this.#files,
+      this.files,
     ];
   }
 
   put(uri: vscode.Uri, text: string): void {
     // The mark in front makes VS Code read it as UTF-8 whatever `files.encoding` says, and write it so again.
     const marked = uri.scheme === proposalScheme ? `\ufeff${text}` : text;
-    this.#texts.set(uri.toString(), { bytes: Buffer.from(marked, "utf8"), changed: Date.now() });
-    if (uri.scheme === proposalScheme) this.#files.fire([{ type: vscode.FileChangeType.Changed, uri }]);
-    else this.#contents.get(uri.scheme)?.fire(uri);
+    this.texts.set(uri.toString(), { bytes: Buffer.from(marked, "utf8"), changed: Date.now() });
+    if (uri.scheme === proposalScheme) this.files.fire([{ type: vscode.FileChangeType.Changed, uri }]);
+    else this.contents.get(uri.scheme)?.fire(uri);
   }
 
   drop(uri: vscode.Uri): void {
-    this.#texts.delete(uri.toString());
+    this.texts.delete(uri.toString());
   }
 
   has(uri: vscode.Uri): boolean {
-    return this.#texts.has(uri.toString());
+    return this.texts.has(uri.toString());
   }
 
   stat(uri: vscode.Uri): vscode.FileStat {
-    const content = this.#content(uri);
+    const content = this.content(uri);
     return { type: vscode.FileType.File, ctime: 0, mtime: content.changed, size: content.bytes.length };
   }
 
   readFile(uri: vscode.Uri): Uint8Array {
-    return this.#content(uri).bytes;
+    return this.content(uri).bytes;
   }
 
   writeFile(uri: vscode.Uri, bytes: Uint8Array): void {
-    this.#content(uri); // a decided proposal takes no more text
-    this.#texts.set(uri.toString(), { bytes, changed: Date.now() });
-    this.#files.fire([{ type: vscode.FileChangeType.Changed, uri }]);
+    this.content(uri); // a decided proposal takes no more text
+    this.texts.set(uri.toString(), { bytes, changed: Date.now() });
+    this.files.fire([{ type: vscode.FileChangeType.Changed, uri }]);
   }
 
   watch(): vscode.Disposable {
@@ -83,15 +83,15 @@ export class Proposals implements vscode.FileSystemProvider, vscode.Disposable {
   }
 
   dispose(): void {
-    for (const d of this.#registered) d.dispose();
+    for (const d of this.registered) d.dispose();
   }
 
-  #text(uri: vscode.Uri): string {
-    return Buffer.from(this.#texts.get(uri.toString())?.bytes ?? []).toString("utf8");
+  private text(uri: vscode.Uri): string {
+    return Buffer.from(this.texts.get(uri.toString())?.bytes ?? []).toString("utf8");
   }
 
-  #content(uri: vscode.Uri): Content {
-    const content = this.#texts.get(uri.toString());
+  private content(uri: vscode.Uri): Content {
+    const content = this.texts.get(uri.toString());
     if (!content) throw vscode.FileSystemError.FileNotFound(uri);
     return content;
   }

@@ -16,61 +16,61 @@ interface Entry extends Asked {
 }
 
 export class Questions implements vscode.Disposable {
-  readonly #entries = new Map<string, Entry>();
-  readonly #changed = new vscode.EventEmitter<string | undefined>();
+  private readonly entries = new Map<string, Entry>();
+  private readonly changed = new vscode.EventEmitter<string | undefined>();
   /** The questions of a session are others than before. */
-  readonly onDidChange = this.#changed.event;
-  readonly #asked = new vscode.EventEmitter<Asked>();
-  readonly onDidAsk = this.#asked.event;
-  readonly #registered: vscode.Disposable;
-  #next = 1;
+  readonly onDidChange = this.changed.event;
+  private readonly asked = new vscode.EventEmitter<Asked>();
+  readonly onDidAsk = this.asked.event;
+  private readonly registered: vscode.Disposable;
+  private next = 1;
 
   constructor(sidecar: Pick<Sidecar, "onRequest" | "onDidChangeState">) {
-    this.#registered = vscode.Disposable.from(
-      sidecar.onRequest("elicitation/create", (r, signal) => this.#ask(r, signal)),
+    this.registered = vscode.Disposable.from(
+      sidecar.onRequest("elicitation/create", (r, signal) => this.ask(r, signal)),
       sidecar.onDidChangeState((s) => {
-        if (s.kind !== "running") this.#drop(); // who asked is gone
+        if (s.kind !== "running") this.drop(); // who asked is gone
       }),
     );
   }
 
   /** Oldest first; those that a session's panel shows, or all. */
   pending(sessionId?: string): Asked[] {
-    return [...this.#entries.values()].filter((e) => sessionId === undefined || e.sessionId === undefined || e.sessionId === sessionId);
+    return [...this.entries.values()].filter((e) => sessionId === undefined || e.sessionId === undefined || e.sessionId === sessionId);
   }
 
   /** The person's answer; without values they want to give none. */
   answer(requestId: string, values: CreateElicitationResponse["content"] | null): void {
-    this.#end(requestId, values ? { action: "accept", content: values } : { action: "decline" });
+    this.end(requestId, values ? { action: "accept", content: values } : { action: "decline" });
   }
 
   dispose(): void {
-    this.#registered.dispose();
-    this.#drop();
-    this.#changed.dispose();
-    this.#asked.dispose();
+    this.registered.dispose();
+    this.drop();
+    this.changed.dispose();
+    this.asked.dispose();
   }
 
-  #ask(r: CreateElicitationRequest, signal: AbortSignal): Promise<CreateElicitationResponse> {
-    const id = `question-${String(this.#next++)}`;
+  private ask(r: CreateElicitationRequest, signal: AbortSignal): Promise<CreateElicitationResponse> {
+    const id = `question-${String(this.next++)}`;
     return new Promise((resolve) => {
       const entry = { sessionId: r.sessionId, question: questionView(id, r), answer: resolve };
-      this.#entries.set(id, entry);
-      signal.addEventListener("abort", () => this.#end(id, { action: "cancel" }), { once: true });
-      this.#changed.fire(entry.sessionId);
-      this.#asked.fire(entry);
+      this.entries.set(id, entry);
+      signal.addEventListener("abort", () => this.end(id, { action: "cancel" }), { once: true });
+      this.changed.fire(entry.sessionId);
+      this.asked.fire(entry);
     });
   }
 
-  #end(id: string, r: CreateElicitationResponse): void {
-    const entry = this.#entries.get(id);
+  private end(id: string, r: CreateElicitationResponse): void {
+    const entry = this.entries.get(id);
     if (!entry) return;
-    this.#entries.delete(id);
+    this.entries.delete(id);
     entry.answer(r);
-    this.#changed.fire(entry.sessionId);
+    this.changed.fire(entry.sessionId);
   }
 
-  #drop(): void {
-    for (const id of [...this.#entries.keys()]) this.#end(id, { action: "cancel" });
+  private drop(): void {
+    for (const id of [...this.entries.keys()]) this.end(id, { action: "cancel" });
   }
 }

@@ -127,7 +127,7 @@ export class Review {
   /** Notes an acceptance; the text stays as it is. A hunk that was taken back gets its proposed lines again. */
   async accept(file: ReviewFile, hunks: readonly ReviewedHunk[]): Promise<void> {
     const back = hunks.filter((h) => h.kind === "reverted");
-    if (back.length > 0) await this.#rewrite(file, new Map(back.map((h) => [h.id, h.proposed])));
+    if (back.length > 0) await this.rewrite(file, new Map(back.map((h) => [h.id, h.proposed])));
     for (const h of hunks) {
       const now = file.hunks.find((x) => x.id === h.id);
       if (now) this.approvals.note(this.id, h.id, accepting(now, this.comment(h.id)));
@@ -137,7 +137,7 @@ export class Review {
   /** Takes hunks back to their old lines; undo in the editor takes that back. */
   async reject(file: ReviewFile, hunks: readonly ReviewedHunk[]): Promise<void> {
     const there = hunks.filter((h) => h.kind !== "reverted");
-    if (there.length > 0) await this.#rewrite(file, new Map(there.map((h) => [h.id, h.old])));
+    if (there.length > 0) await this.rewrite(file, new Map(there.map((h) => [h.id, h.old])));
     for (const h of hunks) {
       const comment = this.comment(h.id);
       this.approvals.note(this.id, h.id, { decision: "reject", ...(comment ? { comment } : {}) });
@@ -185,7 +185,7 @@ export class Review {
   }
 
   /** Replaces the lines of hunks on the right side in one step. */
-  async #rewrite(file: ReviewFile, lines: Map<string, readonly string[]>): Promise<void> {
+  private async rewrite(file: ReviewFile, lines: Map<string, readonly string[]>): Promise<void> {
     const document = await vscode.workspace.openTextDocument(file.right);
     const edit = new vscode.WorkspaceEdit();
     for (const h of file.hunks) {

@@ -16,17 +16,17 @@ import { closeTabs, type DiffOptions, keep, proposalTabs } from "./tabs";
 const typingPause = 5_000; // ms
 
 export class Reviews implements vscode.Disposable {
-  readonly #reviews = new Map<string, Review>();
-  readonly #lenses: Lenses;
-  readonly #problems = vscode.languages.createDiagnosticCollection("pillion-proposal");
-  readonly #disposables: vscode.Disposable[];
-  #lastTyped = 0;
-  #writing = 0;
-  readonly #watched = new Map<string, ReturnType<typeof watchFiles>>();
+  private readonly reviews = new Map<string, Review>();
+  private readonly lenses: Lenses;
+  private readonly problems = vscode.languages.createDiagnosticCollection("pillion-proposal");
+  private readonly disposables: vscode.Disposable[];
+  private lastTyped = 0;
+  private writers = 0;
+  private readonly watched = new Map<string, ReturnType<typeof watchFiles>>();
   /** Files, by session, whose proposal was given up because they had moved on; the next one for them says so. */
-  readonly #again = new Map<string, Set<string>>();
+  private readonly again = new Map<string, Set<string>>();
   /** Texts that the person typed outside of hunks, to be put into the file once the rest is written. */
-  readonly #own = new Map<string, { path: string; expected: string; wanted: string }[]>();
+  private readonly own = new Map<string, { path: string; expected: string; wanted: string }[]>();
 
   constructor(
     private readonly sidecar: Sidecar,
@@ -34,112 +34,112 @@ export class Reviews implements vscode.Disposable {
     private readonly proposals: Proposals,
     private readonly log: vscode.LogOutputChannel,
   ) {
-    this.#lenses = new Lenses((uri) => this.#find(uri));
+    this.lenses = new Lenses((uri) => this.find(uri));
     const command = (id: string, run: (uri?: vscode.Uri, hunk?: string) => unknown) =>
       onCommand(`pillion.review.${id}`, (uri?: unknown, hunk?: unknown) => run(uri instanceof vscode.Uri ? uri : undefined, typeof hunk === "string" ? hunk : undefined));
-    this.#disposables = [
-      this.#lenses,
-      this.#problems,
-      approvals.onDidAsk((a) => this.#asked(a)),
-      approvals.onDidOpen((a) => void this.#open(a.id, false)), // errors are shown there
-      approvals.onDidChange(() => this.#lenses.refresh()),
-      approvals.onDidDecide((d) => void this.#decided(d)), // closing tabs cannot fail the decision
-      vscode.workspace.onDidChangeTextDocument((e) => this.#typed(e)),
-      vscode.window.tabGroups.onDidChangeTabs(() => this.#context()),
-      vscode.window.onDidChangeActiveTextEditor(() => this.#context()),
-      command("acceptHunk", (uri, hunk) => this.#decide(uri, hunk, true)),
-      command("rejectHunk", (uri, hunk) => this.#decide(uri, hunk, false)),
-      command("commentHunk", (uri, hunk) => this.#comment(uri, hunk)),
-      command("next", () => this.#step(1)),
-      command("previous", () => this.#step(-1)),
-      command("acceptFile", (uri) => this.#decideFile(uri, true)),
-      command("rejectFile", (uri) => this.#decideFile(uri, false)),
-      command("acceptAll", () => this.#current()?.review.answer(true)),
-      command("rejectAll", () => this.#rejectAll()),
-      command("lookAgain", (uri) => this.#current(uri)?.review.again()),
-      command("openAll", () => this.#openAll()),
-      command("later", (uri) => this.#close(this.#current(uri)?.review)),
+    this.disposables = [
+      this.lenses,
+      this.problems,
+      approvals.onDidAsk((a) => this.asked(a)),
+      approvals.onDidOpen((a) => void this.open(a.id, false)), // errors are shown there
+      approvals.onDidChange(() => this.lenses.refresh()),
+      approvals.onDidDecide((d) => void this.decided(d)), // closing tabs cannot fail the decision
+      vscode.workspace.onDidChangeTextDocument((e) => this.typed(e)),
+      vscode.window.tabGroups.onDidChangeTabs(() => this.context()),
+      vscode.window.onDidChangeActiveTextEditor(() => this.context()),
+      command("acceptHunk", (uri, hunk) => this.decide(uri, hunk, true)),
+      command("rejectHunk", (uri, hunk) => this.decide(uri, hunk, false)),
+      command("commentHunk", (uri, hunk) => this.comment(uri, hunk)),
+      command("next", () => this.step(1)),
+      command("previous", () => this.step(-1)),
+      command("acceptFile", (uri) => this.decideFile(uri, true)),
+      command("rejectFile", (uri) => this.decideFile(uri, false)),
+      command("acceptAll", () => this.current()?.review.answer(true)),
+      command("rejectAll", () => this.rejectAll()),
+      command("lookAgain", (uri) => this.current(uri)?.review.again()),
+      command("openAll", () => this.openAll()),
+      command("later", (uri) => this.close(this.current(uri)?.review)),
     ];
     void closeTabs(proposalTabs()); // left over from before a restart: their texts are gone
   }
 
   /** Shows the oldest proposal that waits, at its first undecided hunk. */
   async openNext(sessionId?: string): Promise<boolean> {
-    const waiting = this.approvals.pending(sessionId).find((a) => this.#reviews.has(a.id));
+    const waiting = this.approvals.pending(sessionId).find((a) => this.reviews.has(a.id));
     if (!waiting) return false;
-    await this.#open(waiting.id, false);
+    await this.open(waiting.id, false);
     return true;
   }
 
   /** Edits that the person made outside of the hunks of a change set; they are theirs, and made once it is written. */
   takeOwn(changeSet: string): { path: string; expected: string; wanted: string }[] {
-    const own = this.#own.get(changeSet) ?? [];
-    this.#own.delete(changeSet);
+    const own = this.own.get(changeSet) ?? [];
+    this.own.delete(changeSet);
     return own;
   }
 
   /** Runs what writes accepted changes: that is nobody's typing, and holds no proposal back. */
   async writing<T>(run: () => Promise<T>): Promise<T> {
-    this.#writing++;
+    this.writers++;
     try {
       return await run();
     } finally {
-      this.#writing--;
+      this.writers--;
     }
   }
 
   dispose(): void {
-    for (const d of this.#disposables) d.dispose();
-    for (const review of this.#reviews.values()) review.dispose();
-    for (const w of this.#watched.values()) w.dispose();
+    for (const d of this.disposables) d.dispose();
+    for (const review of this.reviews.values()) review.dispose();
+    for (const w of this.watched.values()) w.dispose();
   }
 
-  #asked(approval: Approval): void {
+  private asked(approval: Approval): void {
     if (approval.files.length === 0) return;
     const review = new Review(approval, this.approvals, this.proposals);
-    this.#reviews.set(approval.id, review);
-    const again = this.#again.get(approval.sessionId);
+    this.reviews.set(approval.id, review);
+    const again = this.again.get(approval.sessionId);
     for (const f of review.files) if (again?.delete(f.path)) review.refreshed = true;
-    this.#watched.set(approval.id, watchFiles(review, () => this.#lenses.refresh()));
-    if (approval.own) return void this.#open(review.id, false); // the person asked for it; errors are shown there
+    this.watched.set(approval.id, watchFiles(review, () => this.lenses.refresh()));
+    if (approval.own) return void this.open(review.id, false); // the person asked for it; errors are shown there
     const auto = vscode.workspace.getConfiguration("pillion").get<string>("review.open", "auto") === "auto";
-    const typing = Date.now() - this.#lastTyped < typingPause;
-    const other = [...this.#reviews.values()].some((r) => r !== review && !r.over); // one after the other
-    if (auto && !typing && !other && !review.large) void this.#open(review.id, true);
+    const typing = Date.now() - this.lastTyped < typingPause;
+    const other = [...this.reviews.values()].some((r) => r !== review && !r.over); // one after the other
+    if (auto && !typing && !other && !review.large) void this.open(review.id, true);
   }
 
-  async #open(id: string, quietly: boolean): Promise<void> {
-    const review = this.#reviews.get(id);
+  private async open(id: string, quietly: boolean): Promise<void> {
+    const review = this.reviews.get(id);
     if (!review || review.over) return;
     const file = review.files.find((f) => review.undecided(f).length > 0) ?? review.files[0];
     if (!file) return;
     try {
-      await this.#show(review, file, quietly, review.undecided(file)[0]);
+      await this.show(review, file, quietly, review.undecided(file)[0]);
     } catch (error) {
       this.log.error(`the proposal could not be shown: ${String(error)}`);
       if (!quietly) tell(error);
     }
   }
 
-  async #show(review: Review, file: ReviewFile, quietly: boolean, hunk?: ReviewedHunk): Promise<void> {
-    if (file.excerpt) await this.#fetch(review, file);
+  private async show(review: Review, file: ReviewFile, quietly: boolean, hunk?: ReviewedHunk): Promise<void> {
+    if (file.excerpt) await this.fetch(review, file);
     if (!this.proposals.has(file.right)) return; // decided meanwhile
-    this.#watched.get(review.id)?.look(); // what changed where nobody watches
+    this.watched.get(review.id)?.look(); // what changed where nobody watches
     const title = review.files.length === 1 ? review.title : `${fileName(file)} (${file.index + 1} of ${review.files.length}) — Pillion proposes`;
     const line = hunk?.start ?? 0;
-    this.#publish(review, file);
+    this.publish(review, file);
     await vscode.commands.executeCommand("vscode.diff", file.left, file.right, title, {
       preview: true,
       preserveFocus: quietly,
       selection: new vscode.Range(line, 0, line, 0),
       override: true,
     } satisfies DiffOptions);
-    if (review.over) await this.#close(review); // answered while it opened
-    this.#context();
+    if (review.over) await this.close(review); // answered while it opened
+    this.context();
   }
 
   /** A large file's texts come when somebody wants to see them. */
-  async #fetch(review: Review, file: ReviewFile): Promise<void> {
+  private async fetch(review: Review, file: ReviewFile): Promise<void> {
     const { sessionId, meta } = review.approval;
     if (!this.sidecar.announced("_pillion/change/text")) throw new Error(`${file.path} is too large to be shown by this Pillion; update it, or decide in the panel.`);
     const text = await vscode.window.withProgress({ location: vscode.ProgressLocation.Window, title: `Pillion: reading ${fileName(file)}` }, () =>
@@ -148,11 +148,11 @@ export class Reviews implements vscode.Disposable {
     if (!review.over) review.fill(file, text.oldText, text.newText);
   }
 
-  async #openAll(): Promise<void> {
-    const review = this.#current()?.review;
+  private async openAll(): Promise<void> {
+    const review = this.current()?.review;
     if (!review) return;
-    for (const f of review.files.filter((x) => x.excerpt)) await this.#fetch(review, f);
-    for (const f of review.files) this.#publish(review, f);
+    for (const f of review.files.filter((x) => x.excerpt)) await this.fetch(review, f);
+    for (const f of review.files) this.publish(review, f);
     await vscode.commands.executeCommand(
       "vscode.changes",
       review.title,
@@ -160,54 +160,54 @@ export class Reviews implements vscode.Disposable {
     );
   }
 
-  #typed(e: vscode.TextDocumentChangeEvent): void {
+  private typed(e: vscode.TextDocumentChangeEvent): void {
     if (e.document.uri.scheme !== proposalScheme) {
       const mine = e.contentChanges.length > 0 && e.document === vscode.window.activeTextEditor?.document;
-      if (mine && this.#writing === 0 && (e.document.uri.scheme === "file" || e.document.uri.scheme === "untitled")) this.#lastTyped = Date.now();
+      if (mine && this.writers === 0 && (e.document.uri.scheme === "file" || e.document.uri.scheme === "untitled")) this.lastTyped = Date.now();
       return;
     }
-    const found = this.#find(e.document.uri);
+    const found = this.find(e.document.uri);
     if (!found || e.contentChanges.length === 0) return;
     const reverted = found.review.read(found.file, e.document.getText());
-    this.#lenses.refresh();
+    this.lenses.refresh();
     void keep(e.document).then(() => {
-      if (reverted && e.reason === undefined) void this.#settle(found.review);
+      if (reverted && e.reason === undefined) void this.settle(found.review);
     });
   }
 
-  async #decide(uri: vscode.Uri | undefined, hunkId: string | undefined, accept: boolean): Promise<void> {
-    const found = this.#current(uri);
+  private async decide(uri: vscode.Uri | undefined, hunkId: string | undefined, accept: boolean): Promise<void> {
+    const found = this.current(uri);
     if (!found) return;
-    const hunk = hunkId ? found.file.hunks.find((h) => h.id === hunkId) : this.#hunkAtCursor(found.review, found.file);
+    const hunk = hunkId ? found.file.hunks.find((h) => h.id === hunkId) : this.hunkAtCursor(found.review, found.file);
     if (!hunk) return;
     if (accept) await found.review.accept(found.file, [hunk]);
     else await found.review.reject(found.file, [hunk]);
-    await this.#settle(found.review, found.file);
+    await this.settle(found.review, found.file);
   }
 
-  async #decideFile(uri: vscode.Uri | undefined, accept: boolean): Promise<void> {
-    const found = this.#current(uri);
+  private async decideFile(uri: vscode.Uri | undefined, accept: boolean): Promise<void> {
+    const found = this.current(uri);
     if (!found) return;
     const open = found.review.undecided(found.file);
     if (accept) await found.review.accept(found.file, open);
     else await found.review.reject(found.file, open);
-    await this.#settle(found.review, found.file);
+    await this.settle(found.review, found.file);
   }
 
   /** Answers when all is decided, else goes on to what is not. */
-  async #settle(review: Review, from?: ReviewFile): Promise<void> {
+  private async settle(review: Review, from?: ReviewFile): Promise<void> {
     if (review.over || review.settle()) return;
-    this.#lenses.refresh();
+    this.lenses.refresh();
     if (!from) return;
     const here = review.undecided(from)[0];
-    if (here) return this.#reveal(from, here);
+    if (here) return this.reveal(from, here);
     const next = review.files.find((f) => review.undecided(f).length > 0);
-    if (next && !this.#severalShown()) await this.#show(review, next, false, review.undecided(next)[0]);
+    if (next && !this.severalShown()) await this.show(review, next, false, review.undecided(next)[0]);
   }
 
-  async #comment(uri: vscode.Uri | undefined, hunkId: string | undefined): Promise<void> {
-    const found = this.#current(uri);
-    const hunk = found && (hunkId ? found.file.hunks.find((h) => h.id === hunkId) : this.#hunkAtCursor(found.review, found.file));
+  private async comment(uri: vscode.Uri | undefined, hunkId: string | undefined): Promise<void> {
+    const found = this.current(uri);
+    const hunk = found && (hunkId ? found.file.hunks.find((h) => h.id === hunkId) : this.hunkAtCursor(found.review, found.file));
     if (!found || !hunk) return;
     const text = await vscode.window.showInputBox({
       title: "Comment on this hunk",
@@ -216,29 +216,29 @@ export class Reviews implements vscode.Disposable {
     });
     if (text === undefined || found.review.over) return;
     found.review.say(hunk.id, text.trim());
-    this.#lenses.refresh();
+    this.lenses.refresh();
   }
 
   /**
    * Closes a proposal's tabs, decided or not. A rejection and every keystroke leave its document unsaved for a moment, and
    * VS Code asks whether to save what is closed unsaved: so it is saved (into memory) first.
    */
-  async #close(review: Review | undefined): Promise<void> {
+  private async close(review: Review | undefined): Promise<void> {
     const own = new Set(review?.files.map((f) => f.right.toString()));
     for (const d of vscode.workspace.textDocuments) if (d.isDirty && own.has(d.uri.toString())) await keep(d);
-    await closeTabs(this.#tabsOf(review));
+    await closeTabs(this.tabsOf(review));
   }
 
-  async #rejectAll(): Promise<void> {
-    const review = this.#current()?.review;
+  private async rejectAll(): Promise<void> {
+    const review = this.current()?.review;
     if (!review) return;
     const why = await vscode.window.showInputBox({ title: "Reject everything that is undecided", prompt: "Tell Pillion why, or what to do instead (may stay empty)." });
     if (why !== undefined) review.answer(false, why.trim());
   }
 
   /** The next or previous hunk that is undecided, else any; over the end into the next file. */
-  async #step(by: 1 | -1): Promise<void> {
-    const found = this.#current();
+  private async step(by: 1 | -1): Promise<void> {
+    const found = this.current();
     if (!found) return;
     const { review, file } = found;
     const line = vscode.window.activeTextEditor?.selection.active.line ?? 0;
@@ -248,18 +248,18 @@ export class Reviews implements vscode.Disposable {
     };
     const here = wanted(file).filter((h) => (by > 0 ? h.start > line : h.start < line));
     const hunk = by > 0 ? here[0] : here.at(-1);
-    if (hunk) return this.#reveal(file, hunk);
+    if (hunk) return this.reveal(file, hunk);
     for (let i = 1; i <= review.files.length; i++) {
       const next = review.files[(file.index + by * i + review.files.length * i) % review.files.length]!;
       const list = wanted(next);
       const first = by > 0 ? list[0] : list.at(-1);
       if (!first) continue;
-      if (next === file) return this.#reveal(file, first);
-      return this.#show(review, next, false, first);
+      if (next === file) return this.reveal(file, first);
+      return this.show(review, next, false, first);
     }
   }
 
-  #reveal(file: ReviewFile, hunk: ReviewedHunk): void {
+  private reveal(file: ReviewFile, hunk: ReviewedHunk): void {
     const editor = vscode.window.visibleTextEditors.find((e) => e.document.uri.toString() === file.right.toString());
     if (!editor) return;
     const line = Math.min(hunk.start, editor.document.lineCount - 1);
@@ -267,30 +267,30 @@ export class Reviews implements vscode.Disposable {
     editor.revealRange(new vscode.Range(line, 0, line + hunk.lines.length, 0), vscode.TextEditorRevealType.InCenterIfOutsideViewport);
   }
 
-  async #decided({ approval, optionId }: Decided): Promise<void> {
-    const review = this.#reviews.get(approval.id);
+  private async decided({ approval, optionId }: Decided): Promise<void> {
+    const review = this.reviews.get(approval.id);
     if (!review) return;
-    this.#reviews.delete(approval.id);
-    this.#watched.get(approval.id)?.dispose();
-    this.#watched.delete(approval.id);
+    this.reviews.delete(approval.id);
+    this.watched.get(approval.id)?.dispose();
+    this.watched.delete(approval.id);
     const moved = review.files.filter((f) => f.drift !== "").map((f) => f.path);
-    if (moved.length > 0) this.#again.set(approval.sessionId, new Set([...(this.#again.get(approval.sessionId) ?? []), ...moved]));
+    if (moved.length > 0) this.again.set(approval.sessionId, new Set([...(this.again.get(approval.sessionId) ?? []), ...moved]));
     if (optionId !== undefined && approval.meta.changeSet) {
       const own = review.files.flatMap((f) => {
         const document = vscode.workspace.textDocuments.find((d) => d.uri.toString() === f.right.toString());
         const mine = document && review.own(f, document.getText());
         return mine ? [{ path: f.path, ...mine }] : [];
       });
-      if (own.length > 0) this.#own.set(approval.meta.changeSet, own);
+      if (own.length > 0) this.own.set(approval.meta.changeSet, own);
     }
-    for (const f of review.files) this.#problems.delete(f.right);
-    await this.#close(review);
+    for (const f of review.files) this.problems.delete(f.right);
+    await this.close(review);
     review.dispose();
-    this.#context();
+    this.context();
   }
 
-  #publish(review: Review, file: ReviewFile): void {
-    this.#problems.set(
+  private publish(review: Review, file: ReviewFile): void {
+    this.problems.set(
       file.right,
       review.introduced(file).map((p) => {
         const d = new vscode.Diagnostic(new vscode.Range(p.line - 1, p.column - 1, p.line - 1, p.column), p.message, severity(p.severity));
@@ -301,9 +301,9 @@ export class Reviews implements vscode.Disposable {
     );
   }
 
-  #find(uri: vscode.Uri | undefined): { review: Review; file: ReviewFile } | undefined {
+  private find(uri: vscode.Uri | undefined): { review: Review; file: ReviewFile } | undefined {
     if (uri?.scheme !== proposalScheme) return undefined;
-    for (const review of this.#reviews.values()) {
+    for (const review of this.reviews.values()) {
       const file = review.file(uri);
       if (file) return { review, file };
     }
@@ -311,38 +311,38 @@ export class Reviews implements vscode.Disposable {
   }
 
   /** The review that a command is about: of the named document, else of the active editor, else of a diff of several files. */
-  #current(uri?: vscode.Uri): { review: Review; file: ReviewFile } | undefined {
+  private current(uri?: vscode.Uri): { review: Review; file: ReviewFile } | undefined {
     const active = vscode.window.activeTextEditor?.document.uri;
     const right = active?.scheme === baseScheme ? active.with({ scheme: proposalScheme }) : active;
-    const found = this.#find(uri) ?? this.#find(right);
+    const found = this.find(uri) ?? this.find(right);
     if (found) return found;
     const tab = vscode.window.tabGroups.activeTabGroup.activeTab;
     const input = tab?.input;
-    const shown = input instanceof vscode.TabInputTextDiff ? this.#find(input.modified) : undefined;
+    const shown = input instanceof vscode.TabInputTextDiff ? this.find(input.modified) : undefined;
     if (shown) return shown;
-    const review = [...this.#reviews.values()].find((r) => r.files.length > 1 && tab?.label.startsWith(`${r.title} (`));
+    const review = [...this.reviews.values()].find((r) => r.files.length > 1 && tab?.label.startsWith(`${r.title} (`));
     const file = review?.files.find((f) => review.undecided(f).length > 0) ?? review?.files[0];
     return review && file ? { review, file } : undefined;
   }
 
-  #hunkAtCursor(review: Review, file: ReviewFile): ReviewedHunk | undefined {
+  private hunkAtCursor(review: Review, file: ReviewFile): ReviewedHunk | undefined {
     const editor = vscode.window.activeTextEditor;
     const line = editor?.document.uri.toString() === file.right.toString() ? editor.selection.active.line : 0;
     const here = file.hunks.find((h) => line >= h.start && line <= h.start + Math.max(h.lines.length - 1, 0));
     return here ?? review.undecided(file).find((h) => h.start >= line) ?? review.undecided(file)[0];
   }
 
-  #tabsOf(review: Review | undefined): vscode.Tab[] {
+  private tabsOf(review: Review | undefined): vscode.Tab[] {
     if (!review) return [];
     return proposalTabs((right, label) => (right ? review.file(right) !== undefined : review.files.length > 1 && label.startsWith(`${review.title} (`)));
   }
 
-  #severalShown(): boolean {
+  private severalShown(): boolean {
     return vscode.window.tabGroups.activeTabGroup.activeTab?.label.startsWith("Pillion proposes (") ?? false;
   }
 
-  #context(): void {
-    const reviewing = this.#current() !== undefined;
+  private context(): void {
+    const reviewing = this.current() !== undefined;
     void vscode.commands.executeCommand("setContext", "pillion.reviewing", reviewing);
   }
 }

@@ -16,7 +16,7 @@ const save = button("export", "Export as Markdown or JSON");
 const remove = button("trash", "Delete");
 
 export class SessionList implements vscode.Disposable {
-  readonly #disposables: vscode.Disposable[];
+  private readonly disposables: vscode.Disposable[];
 
   constructor(
     private readonly sessions: Sessions,
@@ -28,16 +28,16 @@ export class SessionList implements vscode.Disposable {
         if (!active) return void vscode.window.showInformationMessage("No session is open.");
         await run(active.id).catch(tell);
       });
-    this.#disposables = [
+    this.disposables = [
       onCommand("pillion.newSession", () =>
         this.sessions.create().then(() => vscode.commands.executeCommand("pillion.focus"), tell),
       ),
       onCommand("pillion.sessions", () => this.show().catch(tell)),
-      command("renameSession", (id) => this.#rename(id, this.sessions.get(id)?.title ?? "")),
-      command("forkSession", (id) => this.#fork(id)),
-      command("exportSession", (id) => this.#export(id)),
-      command("deleteSession", (id) => this.#delete(id, this.sessions.get(id)?.title ?? "")),
-      command("restoreCheckpoint", (id) => this.#restore(id)),
+      command("renameSession", (id) => this.rename(id, this.sessions.get(id)?.title ?? "")),
+      command("forkSession", (id) => this.fork(id)),
+      command("exportSession", (id) => this.export(id)),
+      command("deleteSession", (id) => this.delete(id, this.sessions.get(id)?.title ?? "")),
+      command("restoreCheckpoint", (id) => this.restore(id)),
     ];
   }
 
@@ -50,7 +50,7 @@ export class SessionList implements vscode.Disposable {
     pick.busy = true;
     const fill = async () => {
       const list = await this.sessions.list();
-      pick.items = list.map((s) => this.#row(s));
+      pick.items = list.map((s) => this.row(s));
       pick.busy = false;
       if (list.length === 0) pick.placeholder = "No session yet in this folder: ask something first";
     };
@@ -66,7 +66,7 @@ export class SessionList implements vscode.Disposable {
     });
     pick.onDidTriggerItemButton(({ item, button: b }) => {
       const stay = b === rename || b === remove;
-      const run = b === rename ? this.#rename(item.id, item.label) : b === fork ? this.#fork(item.id) : b === save ? this.#export(item.id) : this.#delete(item.id, item.label);
+      const run = b === rename ? this.rename(item.id, item.label) : b === fork ? this.fork(item.id) : b === save ? this.export(item.id) : this.delete(item.id, item.label);
       void run.then(() => (stay ? this.show() : undefined)).catch(tell);
     });
     pick.show();
@@ -79,10 +79,10 @@ export class SessionList implements vscode.Disposable {
   }
 
   dispose(): void {
-    for (const d of this.#disposables) d.dispose();
+    for (const d of this.disposables) d.dispose();
   }
 
-  #row(s: SessionInfo): Row {
+  private row(s: SessionInfo): Row {
     const open = this.sessions.get(s.sessionId);
     const icon = open?.state === "running" ? "$(loading~spin)" : open?.state === "waiting" ? "$(bell-dot)" : open ? "$(circle-filled)" : "$(comment-discussion)";
     const state = open?.state === "running" ? "working" : open?.state === "waiting" ? "waits for you" : open ? "open" : "";
@@ -90,32 +90,32 @@ export class SessionList implements vscode.Disposable {
     return { id: s.sessionId, label: s.title || "Untitled", description: [state, ago(s.updatedAt ?? undefined)].filter(Boolean).join(" · "), detail: open ? `${icon} ${open.id === this.sessions.active?.id ? "In the panel" : "Open in this window"}` : undefined, buttons };
   }
 
-  async #rename(id: string, title: string): Promise<void> {
+  private async rename(id: string, title: string): Promise<void> {
     const name = await vscode.window.showInputBox({ title: "Rename the session", value: title, validateInput: (v) => (v.trim() === "" ? "Give it a name" : undefined) });
     if (name !== undefined) await this.sessions.rename(id, name.trim());
   }
 
-  async #fork(id: string): Promise<void> {
+  private async fork(id: string): Promise<void> {
     if (!this.sidecar.announced("_pillion/session/fork")) throw new Error("This Pillion cannot fork sessions; update it.");
     const forked = await this.sessions.fork(id);
     await this.sessions.load(forked.sessionId);
     await vscode.commands.executeCommand("pillion.focus");
   }
 
-  async #export(id: string): Promise<void> {
+  private async export(id: string): Promise<void> {
     const format = await vscode.window.showQuickPick([{ label: "Markdown", format: "markdown" as const, language: "markdown" }, { label: "JSON", format: "json" as const, language: "json" }], { title: "Export the session as" });
     if (!format) return;
     const content = await this.sessions.export(id, format.format);
     await vscode.window.showTextDocument(await vscode.workspace.openTextDocument({ content, language: format.language }), { preview: false });
   }
 
-  async #delete(id: string, title: string): Promise<void> {
+  private async delete(id: string, title: string): Promise<void> {
     const sure = await vscode.window.showWarningMessage(`Delete the session “${title || "Untitled"}”?`, { modal: true, detail: "Its conversation and checkpoints are gone for good. Your files stay as they are." }, "Delete");
     if (sure) await this.sessions.delete(id);
   }
 
   /** Takes files and conversation back to before a prompt. Every restore can itself be undone. */
-  async #restore(id: string): Promise<void> {
+  private async restore(id: string): Promise<void> {
     if (!this.sidecar.announced("_pillion/checkpoint/restore")) throw new Error("This Pillion keeps no checkpoints; update it.");
     const { checkpoints } = await this.sidecar.request("_pillion/checkpoint/list", { sessionId: id });
     const rows = [...checkpoints].reverse().map((c) => ({

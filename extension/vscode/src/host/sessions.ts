@@ -60,28 +60,28 @@ const stopLimit = 10_000; // ms; what a turn may need to end
 const activeKey = "pillion.activeSession";
 
 export class Sessions implements vscode.Disposable {
-  readonly #open = new Map<string, Entry>();
-  #active: string | undefined;
-  #readying: Promise<OpenSession> | undefined;
+  private readonly entries = new Map<string, Entry>();
+  private activeId: string | undefined;
+  private readying: Promise<OpenSession> | undefined;
   /** What came for a session before the answer that names it was read. */
-  readonly #early = new Map<string, SessionNotification[]>();
-  readonly #disposables: vscode.Disposable[] = [];
-  readonly #changed = this.#emitter<string>();
+  private readonly early = new Map<string, SessionNotification[]>();
+  private readonly disposables: vscode.Disposable[] = [];
+  private readonly changed = this.emitter<string>();
   /** A session (its id) was opened, closed, or has another title, state or option. */
-  readonly onDidChange = this.#changed.event;
-  readonly #activated = this.#emitter<OpenSession | undefined>();
-  readonly onDidChangeActive = this.#activated.event;
-  readonly #reset = this.#emitter<string>();
+  readonly onDidChange = this.changed.event;
+  private readonly activated = this.emitter<OpenSession | undefined>();
+  readonly onDidChangeActive = this.activated.event;
+  private readonly reset = this.emitter<string>();
   /** What is known of a session's transcript is void; all of it follows as updates. */
-  readonly onDidReset = this.#reset.event;
-  readonly #prompted = this.#emitter<PromptEvent>();
+  readonly onDidReset = this.reset.event;
+  private readonly prompted = this.emitter<PromptEvent>();
   /** Something was sent to a session; the sidecar does not echo it. */
-  readonly onDidPrompt = this.#prompted.event;
-  readonly #ended = this.#emitter<TurnEnd>();
-  readonly onDidEndTurn = this.#ended.event;
-  readonly #updated = this.#emitter<SessionNotification>();
+  readonly onDidPrompt = this.prompted.event;
+  private readonly ended = this.emitter<TurnEnd>();
+  readonly onDidEndTurn = this.ended.event;
+  private readonly updated = this.emitter<SessionNotification>();
   /** Everything that open sessions say, in order. */
-  readonly onUpdate = this.#updated.event;
+  readonly onUpdate = this.updated.event;
 
   constructor(
     private readonly sidecar: Sidecar,
@@ -90,74 +90,74 @@ export class Sessions implements vscode.Disposable {
     private readonly context: Pick<vscode.ExtensionContext, "workspaceState" | "globalStorageUri">,
     private readonly log: vscode.LogOutputChannel,
   ) {
-    this.#disposables.push(
-      sidecar.onNotification("session/update", (n) => this.#update(n)),
+    this.disposables.push(
+      sidecar.onNotification("session/update", (n) => this.update(n)),
       sidecar.onDidChangeState((state) => {
         if (state.kind === "running" || state.kind === "starting") return;
-        for (const entry of this.#open.values()) entry.detached = true;
-        for (const entry of this.#open.values()) this.approvals.cancel(entry.id);
+        for (const entry of this.entries.values()) entry.detached = true;
+        for (const entry of this.entries.values()) this.approvals.cancel(entry.id);
       }),
       sidecar.onDidStart(() => {
-        for (const entry of this.#open.values()) entry.detached = true; // also after a restart that nobody saw end
-        for (const entry of this.#open.values()) void this.#attach(entry).catch((e) => log.warn(`${entry.id}: ${message(e)}`));
+        for (const entry of this.entries.values()) entry.detached = true; // also after a restart that nobody saw end
+        for (const entry of this.entries.values()) void this.attach(entry).catch((e) => log.warn(`${entry.id}: ${message(e)}`));
       }),
-      approvals.onDidChange((id) => this.#changed.fire(id)),
-      questions.onDidChange((id) => id !== undefined && this.#changed.fire(id)),
+      approvals.onDidChange((id) => this.changed.fire(id)),
+      questions.onDidChange((id) => id !== undefined && this.changed.fire(id)),
     );
   }
 
   /** The sessions of this window, the oldest first. */
   get open(): OpenSession[] {
-    return [...this.#open.values()].map((e) => this.#view(e));
+    return [...this.entries.values()].map((e) => this.view(e));
   }
 
   get active(): OpenSession | undefined {
-    return this.get(this.#active);
+    return this.get(this.activeId);
   }
 
   get(id: string | undefined): OpenSession | undefined {
-    const entry = id === undefined ? undefined : this.#open.get(id);
-    return entry && this.#view(entry);
+    const entry = id === undefined ? undefined : this.entries.get(id);
+    return entry && this.view(entry);
   }
 
   /** Starts a session and puts it in front. */
   async create(options: { title?: string; agent?: string; model?: string } = {}): Promise<OpenSession> {
-    const place = this.#place();
+    const place = this.place();
     const r = await this.sidecar.request("session/new", { ...place, mcpServers: [], _meta: { pillion: { trusted: vscode.workspace.isTrusted, ...options } } });
-    const entry = this.#add(r.sessionId, place.cwd, options.title ?? "");
+    const entry = this.add(r.sessionId, place.cwd, options.title ?? "");
     entry.configOptions = r.configOptions ?? [];
     entry.modes = r.modes ?? undefined;
     this.activate(entry.id);
-    return this.#view(entry);
+    return this.view(entry);
   }
 
   /** Opens a stored session, with its transcript as updates, and puts it in front. */
   async load(id: string, cwd?: string): Promise<OpenSession> {
-    const have = this.#open.get(id);
+    const have = this.entries.get(id);
     if (have) {
       this.activate(id);
-      return this.#view(have);
+      return this.view(have);
     }
-    const place = this.#place(cwd);
-    const entry = this.#add(id, place.cwd, "");
-    this.#reset.fire(id);
+    const place = this.place(cwd);
+    const entry = this.add(id, place.cwd, "");
+    this.reset.fire(id);
     try {
       const r = await this.sidecar.request("session/load", { sessionId: id, ...place, mcpServers: [], _meta: { pillion: { trusted: vscode.workspace.isTrusted } } });
       entry.configOptions = r.configOptions ?? entry.configOptions;
       entry.modes = r.modes ?? entry.modes;
     } catch (error) {
-      this.#open.delete(id);
+      this.entries.delete(id);
       throw error;
     }
     this.activate(id);
-    return this.#view(entry);
+    return this.view(entry);
   }
 
   /** The session in front; where there is none, that of before, else a new one. One, however many ask. */
   ready(): Promise<OpenSession> {
     if (this.active) return Promise.resolve(this.active);
-    this.#readying ??= (async () => (await this.restore()) ?? (await this.create()))().finally(() => (this.#readying = undefined));
-    return this.#readying;
+    this.readying ??= (async () => (await this.restore()) ?? (await this.create()))().finally(() => (this.readying = undefined));
+    return this.readying;
   }
 
   /** Opens what was in front when this window was last used; undefined when there is nothing. */
@@ -173,23 +173,23 @@ export class Sessions implements vscode.Disposable {
   }
 
   activate(id: string | undefined): void {
-    if (this.#active === id) return;
-    this.#active = id;
+    if (this.activeId === id) return;
+    this.activeId = id;
     void this.context.workspaceState.update(activeKey, id); // lost at worst with the window
-    this.#activated.fire(this.active);
+    this.activated.fire(this.active);
   }
 
   /** Sends a prompt and waits for the turn's end; prompts of one session queue. */
   async prompt(id: string, prompt: ContentBlock[]): Promise<PromptResponse> {
-    const entry = await this.#attached(id).catch((error: unknown) => {
+    const entry = await this.attached(id).catch((error: unknown) => {
       // it never began; the words are shown all the same, with what is wrong
-      this.#prompted.fire({ sessionId: id, prompt });
-      this.#ended.fire({ sessionId: id, error: message(error), interrupted: false });
+      this.prompted.fire({ sessionId: id, prompt });
+      this.ended.fire({ sessionId: id, error: message(error), interrupted: false });
       throw error;
     });
     entry.turns++;
-    this.#prompted.fire({ sessionId: id, prompt });
-    this.#changed.fire(id);
+    this.prompted.fire({ sessionId: id, prompt });
+    this.changed.fire(id);
     let end: TurnEnd = { sessionId: id, interrupted: false };
     try {
       const response = await this.sidecar.request("session/prompt", { sessionId: id, prompt });
@@ -205,8 +205,8 @@ export class Sessions implements vscode.Disposable {
         entry.stopping = undefined;
         this.sidecar.doubt(undefined);
       }
-      this.#ended.fire(end);
-      this.#changed.fire(id);
+      this.ended.fire(end);
+      this.changed.fire(id);
     }
   }
 
@@ -214,27 +214,27 @@ export class Sessions implements vscode.Disposable {
   cancel(id: string): void {
     this.sidecar.notify("session/cancel", { sessionId: id });
     this.approvals.cancel(id);
-    const entry = this.#open.get(id);
+    const entry = this.entries.get(id);
     if (!entry || entry.turns === 0 || entry.stopping) return;
     entry.stopping = setTimeout(() => this.sidecar.doubt("The turn was told to stop, and goes on."), stopLimit).unref();
   }
 
   async setMode(id: string, modeId: string): Promise<void> {
-    await this.#attached(id);
+    await this.attached(id);
     await this.sidecar.request("session/set_mode", { sessionId: id, modeId });
   }
 
   async setOption(id: string, configId: string, value: string): Promise<void> {
-    const entry = await this.#attached(id);
+    const entry = await this.attached(id);
     const r = await this.sidecar.request("session/set_config_option", { sessionId: id, configId, value });
     entry.configOptions = r.configOptions;
-    this.#changed.fire(id);
+    this.changed.fire(id);
   }
 
   /** Every stored session of this folder, the latest first. */
   async list(): Promise<SessionInfo[]> {
     const all: SessionInfo[] = [];
-    const cwd = this.#place().cwd;
+    const cwd = this.place().cwd;
     for (let cursor: string | undefined; ; ) {
       const page = await this.sidecar.request("session/list", { cwd, ...(cursor ? { cursor } : {}) });
       all.push(...page.sessions);
@@ -245,9 +245,9 @@ export class Sessions implements vscode.Disposable {
 
   async rename(id: string, title: string): Promise<void> {
     await this.sidecar.request("_pillion/session/rename", { sessionId: id, title });
-    const entry = this.#open.get(id);
+    const entry = this.entries.get(id);
     if (entry) entry.title = title;
-    this.#changed.fire(id);
+    this.changed.fire(id);
   }
 
   async fork(id: string, messageId?: string): Promise<SessionForkResponse> {
@@ -260,67 +260,67 @@ export class Sessions implements vscode.Disposable {
 
   /** Takes a session out of this window; it stays stored. */
   async close(id: string): Promise<void> {
-    this.#forget(id);
+    this.forget(id);
     await this.sidecar.request("session/close", { sessionId: id });
   }
 
   async delete(id: string): Promise<void> {
     this.approvals.cancel(id);
     await this.sidecar.request("session/delete", { sessionId: id });
-    this.#forget(id);
+    this.forget(id);
   }
 
   dispose(): void {
-    for (const d of this.#disposables) d.dispose();
+    for (const d of this.disposables) d.dispose();
   }
 
-  #emitter<T>(): vscode.EventEmitter<T> {
+  private emitter<T>(): vscode.EventEmitter<T> {
     const emitter = new vscode.EventEmitter<T>();
-    this.#disposables.push(emitter);
+    this.disposables.push(emitter);
     return emitter;
   }
 
-  #add(id: string, cwd: string, title: string): Entry {
+  private add(id: string, cwd: string, title: string): Entry {
     const entry: Entry = { id, cwd, title, turns: 0, configOptions: [], modes: undefined, commands: [], detached: false, resuming: undefined, stopping: undefined };
-    this.#open.set(id, entry);
-    const early = this.#early.get(id) ?? [];
-    this.#early.delete(id);
-    this.#changed.fire(id);
-    for (const n of early) this.#update(n);
+    this.entries.set(id, entry);
+    const early = this.early.get(id) ?? [];
+    this.early.delete(id);
+    this.changed.fire(id);
+    for (const n of early) this.update(n);
     return entry;
   }
 
-  #forget(id: string): void {
-    this.#open.delete(id);
-    if (this.#active === id) this.activate([...this.#open.keys()].at(-1));
-    this.#changed.fire(id);
+  private forget(id: string): void {
+    this.entries.delete(id);
+    if (this.activeId === id) this.activate([...this.entries.keys()].at(-1));
+    this.changed.fire(id);
   }
 
-  #view(e: Entry): OpenSession {
+  private view(e: Entry): OpenSession {
     const state = this.approvals.pending(e.id).length + this.questions.pending(e.id).length > 0 ? "waiting" : e.turns > 0 ? "running" : "idle";
     return { id: e.id, cwd: e.cwd, title: e.title, state, configOptions: e.configOptions, modes: e.modes, commands: e.commands };
   }
 
-  async #attached(id: string): Promise<Entry> {
-    const entry = this.#open.get(id);
+  private async attached(id: string): Promise<Entry> {
+    const entry = this.entries.get(id);
     if (!entry) throw new Error(`session ${id} is not open`);
-    if (entry.detached) await this.#attach(entry);
+    if (entry.detached) await this.attach(entry);
     return entry;
   }
 
-  #attach(entry: Entry): Promise<void> {
+  private attach(entry: Entry): Promise<void> {
     const { id, cwd } = entry;
     entry.resuming ??= (async () => {
-      const r = await this.sidecar.request("session/resume", { sessionId: id, ...this.#place(cwd), mcpServers: [], _meta: { pillion: { trusted: vscode.workspace.isTrusted } } });
+      const r = await this.sidecar.request("session/resume", { sessionId: id, ...this.place(cwd), mcpServers: [], _meta: { pillion: { trusted: vscode.workspace.isTrusted } } });
       entry.detached = false;
       entry.configOptions = r.configOptions ?? entry.configOptions;
-      this.#changed.fire(id);
+      this.changed.fire(id);
     })().finally(() => (entry.resuming = undefined));
     return entry.resuming;
   }
 
   /** Where a new session works: the window's folders. Without one a folder of our own, so that one can still talk. */
-  #place(cwd?: string): { cwd: string; additionalDirectories?: string[] } {
+  private place(cwd?: string): { cwd: string; additionalDirectories?: string[] } {
     const folders = (vscode.workspace.workspaceFolders ?? []).filter((f) => f.uri.scheme === "file").map((f) => f.uri.fsPath);
     if (cwd !== undefined) folders.unshift(cwd);
     const first = folders[0];
@@ -333,11 +333,11 @@ export class Sessions implements vscode.Disposable {
     return { cwd: first, ...(others.length > 0 ? { additionalDirectories: others } : {}) };
   }
 
-  #update(n: SessionNotification): void {
-    const entry = this.#open.get(n.sessionId);
+  private update(n: SessionNotification): void {
+    const entry = this.entries.get(n.sessionId);
     if (!entry) {
-      const early = this.#early.get(n.sessionId) ?? [];
-      if (this.#early.size < 100 && early.length < 100) this.#early.set(n.sessionId, [...early, n]);
+      const early = this.early.get(n.sessionId) ?? [];
+      if (this.early.size < 100 && early.length < 100) this.early.set(n.sessionId, [...early, n]);
       return;
     }
     const u = n.update;
@@ -345,8 +345,8 @@ export class Sessions implements vscode.Disposable {
     else if (u.sessionUpdate === "config_option_update") entry.configOptions = u.configOptions;
     else if (u.sessionUpdate === "available_commands_update") entry.commands = u.availableCommands;
     else if (u.sessionUpdate === "current_mode_update" && entry.modes) entry.modes = { ...entry.modes, currentModeId: u.currentModeId };
-    this.#updated.fire(n);
-    if (u.sessionUpdate === "session_info_update" || u.sessionUpdate === "config_option_update" || u.sessionUpdate === "current_mode_update") this.#changed.fire(n.sessionId);
+    this.updated.fire(n);
+    if (u.sessionUpdate === "session_info_update" || u.sessionUpdate === "config_option_update" || u.sessionUpdate === "current_mode_update") this.changed.fire(n.sessionId);
   }
 }
 

@@ -48,21 +48,21 @@ const waitedFor: Partial<Record<string, string>> = {
 };
 
 export class Sidecar implements vscode.Disposable {
-  readonly #state = new vscode.EventEmitter<SidecarState>();
+  private readonly stateChanged = new vscode.EventEmitter<SidecarState>();
   /** Where the process stands. */
-  readonly onDidChangeState = this.#state.event;
-  readonly #started = new vscode.EventEmitter<InitializeResponse>();
+  readonly onDidChangeState = this.stateChanged.event;
+  private readonly started = new vscode.EventEmitter<InitializeResponse>();
   /** A process answered initialize: tell it what it must know. Fires again after each restart. */
-  readonly onDidStart = this.#started.event;
-  #now: SidecarState = { kind: "stopped" };
-  #life: Life | undefined;
-  #starting: Promise<Life> | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  #lastWords: string[] = [];
-  #disposed = false;
-  readonly #backoff = new Backoff();
-  readonly #requests = new Map<string, RequestHandler>();
-  readonly #notifications = new Map<string, ((params: never) => void)[]>();
+  readonly onDidStart = this.started.event;
+  private now: SidecarState = { kind: "stopped" };
+  private life: Life | undefined;
+  private starting: Promise<Life> | undefined;
+  private timer: NodeJS.Timeout | undefined;
+  private lastWords: string[] = [];
+  private disposed = false;
+  private readonly backoff = new Backoff();
+  private readonly requests = new Map<string, RequestHandler>();
+  private readonly notifications = new Map<string, ((params: never) => void)[]>();
 
   constructor(
     private readonly context: Pick<vscode.ExtensionContext, "extensionPath" | "extension">,
@@ -73,76 +73,76 @@ export class Sidecar implements vscode.Disposable {
   environment: () => Promise<Record<string, string>> = () => Promise.resolve({});
 
   get state(): SidecarState {
-    return this.#now;
+    return this.now;
   }
 
   /** What the running process said of itself. */
   get initialized(): InitializeResponse | undefined {
-    return this.#life?.initialized;
+    return this.life?.initialized;
   }
 
   /** Whether the running process answers a method of ours. */
   announced(method: string): boolean {
-    return this.#life?.capabilities?.methods.includes(method) ?? false;
+    return this.life?.capabilities?.methods.includes(method) ?? false;
   }
 
   /** Starts the process unless it runs; every request does so by itself. */
   async start(): Promise<void> {
-    await this.#ready();
+    await this.ready();
   }
 
   async request<M extends keyof AgentRequests>(method: M, params: AgentRequests[M][0], signal?: AbortSignal): Promise<AgentRequests[M][1]> {
-    const life = await this.#ready();
+    const life = await this.ready();
     return (await life.connection.request(method, params, signal)) as AgentRequests[M][1];
   }
 
   /** Tells the running process something; a process that does not run is told when it starts. */
   notify<M extends keyof AgentNotifications>(method: M, params: AgentNotifications[M]): void {
-    if (this.#life?.initialized) this.#life.connection.notify(method, params);
+    if (this.life?.initialized) this.life.connection.notify(method, params);
   }
 
   onRequest<M extends keyof EditorRequests>(method: M, handler: (params: EditorRequests[M][0], signal: AbortSignal) => EditorRequests[M][1] | Promise<EditorRequests[M][1]>): vscode.Disposable {
-    this.#requests.set(method, handler as RequestHandler);
-    return new vscode.Disposable(() => this.#requests.delete(method));
+    this.requests.set(method, handler as RequestHandler);
+    return new vscode.Disposable(() => this.requests.delete(method));
   }
 
   onNotification<M extends keyof EditorNotifications>(method: M, handler: (params: EditorNotifications[M]) => void): vscode.Disposable {
-    const list = this.#notifications.get(method) ?? [];
+    const list = this.notifications.get(method) ?? [];
     list.push(handler);
-    this.#notifications.set(method, list);
+    this.notifications.set(method, list);
     return new vscode.Disposable(() => list.splice(list.indexOf(handler), 1));
   }
 
   /** Ends the process and starts another; sessions are resumed by those who own them. */
   async restart(): Promise<void> {
-    clearTimeout(this.#timer);
-    this.#backoff.reset();
-    await this.#end();
-    await this.#ready();
+    clearTimeout(this.timer);
+    this.backoff.reset();
+    await this.end();
+    await this.ready();
   }
 
   async stop(): Promise<void> {
-    clearTimeout(this.#timer);
-    await this.#end();
-    this.#become({ kind: "stopped" });
+    clearTimeout(this.timer);
+    await this.end();
+    this.become({ kind: "stopped" });
   }
 
   dispose(): void {
-    this.#disposed = true;
-    clearTimeout(this.#timer);
-    void this.#end(); // the process also ends when its stdin closes with us
-    this.#state.dispose();
-    this.#started.dispose();
+    this.disposed = true;
+    clearTimeout(this.timer);
+    void this.end(); // the process also ends when its stdin closes with us
+    this.stateChanged.dispose();
+    this.started.dispose();
   }
 
   /** Says that something is wrong with the process though it runs, or that all is well again. */
   doubt(why: string | undefined): void {
-    if (this.#now.kind !== "running" || this.#now.doubt === why) return;
+    if (this.now.kind !== "running" || this.now.doubt === why) return;
     if (why !== undefined) this.log.warn(why);
-    this.#become({ ...this.#now, doubt: why });
+    this.become({ ...this.now, doubt: why });
   }
 
-  #watch(life: Life): void {
+  private watch(life: Life): void {
     const watch = new Watch(life.connection);
     let silent = false;
     life.watch = setInterval(() => {
@@ -152,36 +152,36 @@ export class Sidecar implements vscode.Disposable {
     }, watchPace).unref();
   }
 
-  #become(state: SidecarState): void {
-    this.#now = state;
-    if (!this.#disposed) this.#state.fire(state);
+  private become(state: SidecarState): void {
+    this.now = state;
+    if (!this.disposed) this.stateChanged.fire(state);
   }
 
-  #ready(): Promise<Life> {
-    if (this.#life?.initialized) return Promise.resolve(this.#life);
-    if (this.#disposed) return Promise.reject(new ClosedError("Pillion was shut down"));
-    clearTimeout(this.#timer);
-    this.#starting ??= this.#launch().finally(() => (this.#starting = undefined));
-    return this.#starting;
+  private ready(): Promise<Life> {
+    if (this.life?.initialized) return Promise.resolve(this.life);
+    if (this.disposed) return Promise.reject(new ClosedError("Pillion was shut down"));
+    clearTimeout(this.timer);
+    this.starting ??= this.launch().finally(() => (this.starting = undefined));
+    return this.starting;
   }
 
-  async #launch(): Promise<Life> {
-    this.#become({ kind: "starting" });
+  private async launch(): Promise<Life> {
+    this.become({ kind: "starting" });
     try {
-      return await this.#spawn();
+      return await this.spawn();
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       this.log.error(reason);
-      if (this.#now.kind !== "waiting") this.#become({ kind: "failed", reason });
+      if (this.now.kind !== "waiting") this.become({ kind: "failed", reason });
       throw error;
     }
   }
 
-  async #spawn(): Promise<Life> {
+  private async spawn(): Promise<Life> {
     const settings = startSettings();
     const binary = findBinary({ setting: settings.binary, extensionPath: this.context.extensionPath, platform: process.platform, path: process.env["PATH"] ?? "" });
     this.log.info(`starting ${binary.path} (${binary.from})`);
-    this.#lastWords = [];
+    this.lastWords = [];
     const more = await this.environment();
     const child = spawn(binary.path, ["acp"], {
       stdio: ["pipe", "pipe", "pipe"],
@@ -193,18 +193,18 @@ export class Sidecar implements vscode.Disposable {
         ...settings.env,
       },
     });
-    const life: Life = { child, connection: this.#connect(child), capabilities: undefined, initialized: undefined, born: Date.now(), wanted: false, watch: undefined };
-    this.#life = life;
+    const life: Life = { child, connection: this.connect(child), capabilities: undefined, initialized: undefined, born: Date.now(), wanted: false, watch: undefined };
+    this.life = life;
     const gone = new Promise<never>((_, reject) => {
       child.once("error", (error) => reject(new Error(`${binary.path} could not be started: ${error.message}`)));
       child.once("close", (code, signal) => {
-        this.#ended(life, code, signal);
-        reject(new Error(this.#epitaph(code, signal)));
+        this.ended(life, code, signal);
+        reject(new Error(this.epitaph(code, signal)));
       });
     });
     gone.catch(() => {}); // after the start it is #ended that acts
     try {
-      life.initialized = await Promise.race([this.#initialize(life.connection), gone, limit(initializeLimit, `${binary.path} did not answer within ${initializeLimit / 1000} seconds`)]);
+      life.initialized = await Promise.race([this.initialize(life.connection), gone, limit(initializeLimit, `${binary.path} did not answer within ${initializeLimit / 1000} seconds`)]);
       const own = (life.initialized._meta as { pillion?: Capabilities } | undefined)?.pillion;
       const version = life.initialized.agentInfo?.version ?? "of unknown version";
       if (!own || !(own.version >= protocolVersion)) {
@@ -212,20 +212,20 @@ export class Sidecar implements vscode.Disposable {
       }
       life.capabilities = own;
       this.log.info(`pillion ${version} runs (process ${child.pid})`);
-      this.#become({ kind: "running", version, binary: binary.path });
-      this.#watch(life);
-      this.#started.fire(life.initialized);
+      this.become({ kind: "running", version, binary: binary.path });
+      this.watch(life);
+      this.started.fire(life.initialized);
       return life;
     } catch (error) {
       life.initialized = undefined;
       life.wanted = true;
       child.kill("SIGKILL");
-      if (this.#life === life) this.#life = undefined;
+      if (this.life === life) this.life = undefined;
       throw error;
     }
   }
 
-  async #initialize(connection: Connection): Promise<InitializeResponse> {
+  private async initialize(connection: Connection): Promise<InitializeResponse> {
     const own: Capabilities = { version: protocolVersion, methods: [...editorMethods], hunks: true, buffers: true, nested: true };
     return (await connection.request("initialize", {
       protocolVersion: 1,
@@ -240,12 +240,12 @@ export class Sidecar implements vscode.Disposable {
     })) as InitializeResponse;
   }
 
-  #connect(child: ChildProcessWithoutNullStreams): Connection {
+  private connect(child: ChildProcessWithoutNullStreams): Connection {
     const connection = new Connection((line) => child.stdin.write(line), {
-      request: (method) => this.#requests.get(method),
+      request: (method) => this.requests.get(method),
       notification: (method, params) => {
         // The table's types hold by construction: only onNotification writes it.
-        for (const handler of [...(this.#notifications.get(method) ?? [])]) handler(params as never);
+        for (const handler of [...(this.notifications.get(method) ?? [])]) handler(params as never);
       },
       problem: (message) => this.log.warn(message),
     });
@@ -257,16 +257,16 @@ export class Sidecar implements vscode.Disposable {
     child.stderr.on("data", (piece: Buffer) => {
       const lines = (rest + err.write(piece)).split("\n");
       rest = lines.pop() ?? "";
-      for (const line of lines) this.#stderr(line);
+      for (const line of lines) this.stderr(line);
     });
-    child.stderr.on("end", () => rest !== "" && this.#stderr(rest));
+    child.stderr.on("end", () => rest !== "" && this.stderr(rest));
     return connection;
   }
 
-  #stderr(line: string): void {
+  private stderr(line: string): void {
     if (line.trim() === "") return;
-    this.#lastWords.push(line);
-    if (this.#lastWords.length > 20) this.#lastWords.shift();
+    this.lastWords.push(line);
+    if (this.lastWords.length > 20) this.lastWords.shift();
     const level = /\blevel=(DEBUG|INFO|WARN|ERROR)\b/.exec(line)?.[1];
     if (level === "DEBUG") this.log.debug(line);
     else if (level === "INFO") this.log.info(line);
@@ -274,34 +274,34 @@ export class Sidecar implements vscode.Disposable {
     else this.log.warn(line);
   }
 
-  #epitaph(code: number | null, signal: NodeJS.Signals | null): string {
+  private epitaph(code: number | null, signal: NodeJS.Signals | null): string {
     const how = signal ? `was ended by ${signal}` : `ended with code ${code}`;
-    const words = this.#lastWords.at(-1);
+    const words = this.lastWords.at(-1);
     return `The Pillion process ${how}${words ? `: ${words.slice(0, 300)}` : ""}`;
   }
 
-  #ended(life: Life, code: number | null, signal: NodeJS.Signals | null): void {
-    const reason = this.#epitaph(code, signal);
+  private ended(life: Life, code: number | null, signal: NodeJS.Signals | null): void {
+    const reason = this.epitaph(code, signal);
     life.connection.close(reason);
     clearInterval(life.watch);
     const served = life.initialized !== undefined;
-    if (this.#life === life) this.#life = undefined;
-    if (life.wanted || this.#disposed) return;
+    if (this.life === life) this.life = undefined;
+    if (life.wanted || this.disposed) return;
     this.log.error(reason);
     if (!served) return; // the start itself failed and says so
-    const delay = this.#backoff.next(Date.now() - life.born);
+    const delay = this.backoff.next(Date.now() - life.born);
     if (delay === undefined) {
-      this.#become({ kind: "failed", reason: `${reason} (too often; see the log, then restart Pillion)` });
+      this.become({ kind: "failed", reason: `${reason} (too often; see the log, then restart Pillion)` });
       return;
     }
-    this.#become({ kind: "waiting", reason, delay });
-    this.#timer = setTimeout(() => void this.#ready().catch(() => {}), delay); // a failure shows in the state
+    this.become({ kind: "waiting", reason, delay });
+    this.timer = setTimeout(() => void this.ready().catch(() => {}), delay); // a failure shows in the state
   }
 
-  async #end(): Promise<void> {
-    const life = this.#life;
+  private async end(): Promise<void> {
+    const life = this.life;
     if (!life) return;
-    this.#life = undefined;
+    this.life = undefined;
     life.wanted = true;
     const gone = new Promise<void>((resolve) => life.child.once("close", () => resolve()));
     life.child.stdin.end();

@@ -6,8 +6,8 @@ import type { Sessions } from "./sessions";
 import type { Sidecar } from "./sidecar";
 
 export class Status implements vscode.Disposable {
-  readonly #disposables: vscode.Disposable[];
-  #told: string | undefined;
+  private readonly disposables: vscode.Disposable[];
+  private told: string | undefined;
 
   constructor(
     private readonly item: vscode.StatusBarItem,
@@ -16,16 +16,16 @@ export class Status implements vscode.Disposable {
     private readonly approvals: Approvals,
     private readonly questions: Questions,
   ) {
-    const draw = () => this.#draw();
-    this.#disposables = [sidecar.onDidChangeState(draw), sessions.onDidChange(draw), sessions.onDidChangeActive(draw), approvals.onDidChange(draw), questions.onDidChange(draw)];
+    const draw = () => this.draw();
+    this.disposables = [sidecar.onDidChangeState(draw), sessions.onDidChange(draw), sessions.onDidChangeActive(draw), approvals.onDidChange(draw), questions.onDidChange(draw)];
     draw();
   }
 
   dispose(): void {
-    for (const d of this.#disposables) d.dispose();
+    for (const d of this.disposables) d.dispose();
   }
 
-  #draw(): void {
+  private draw(): void {
     const state = this.sidecar.state;
     const asked = this.questions.pending().length;
     const waiting = this.approvals.pending().length + asked;
@@ -65,13 +65,13 @@ export class Status implements vscode.Disposable {
     item.accessibilityInformation = { label: state.kind === "failed" ? "Pillion does not run" : busy ? "Pillion: working" : words, role: "button" };
     void vscode.commands.executeCommand("setContext", "pillion.waiting", waiting);
     void vscode.commands.executeCommand("setContext", "pillion.running", running > 0);
-    this.#tell(state.kind === "failed" ? state.reason : undefined);
+    this.tell(state.kind === "failed" ? state.reason : undefined);
   }
 
   /** Says once why it does not run, with what can be done. */
-  #tell(reason: string | undefined): void {
-    if (reason === this.#told) return;
-    this.#told = reason;
+  private tell(reason: string | undefined): void {
+    if (reason === this.told) return;
+    this.told = reason;
     if (reason !== undefined) void explainFailure(reason); // a notification: nobody waits for its button
   }
 }

@@ -28,51 +28,51 @@ export class Transcript {
 }
 
 export class Transcripts implements vscode.Disposable {
-  readonly #all = new Map<string, Transcript>();
-  readonly #changed = new vscode.EventEmitter<Transcript>();
+  private readonly all = new Map<string, Transcript>();
+  private readonly changed = new vscode.EventEmitter<Transcript>();
   /** Something of a transcript is another; what, its state knows. */
-  readonly onDidChange = this.#changed.event;
-  readonly #voided = new vscode.EventEmitter<string>();
+  readonly onDidChange = this.changed.event;
+  private readonly voided = new vscode.EventEmitter<string>();
   /** A session's transcript begins anew. */
-  readonly onDidVoid = this.#voided.event;
-  readonly #disposables: vscode.Disposable[];
+  readonly onDidVoid = this.voided.event;
+  private readonly disposables: vscode.Disposable[];
 
   constructor(
     private readonly sidecar: Sidecar,
     sessions: Sessions,
     private readonly log: vscode.LogOutputChannel,
   ) {
-    this.#disposables = [
-      sessions.onUpdate((n) => this.#update(n)),
-      sessions.onDidReset((id) => this.#void(id)),
+    this.disposables = [
+      sessions.onUpdate((n) => this.update(n)),
+      sessions.onDidReset((id) => this.void(id)),
       sessions.onDidChange((id) => {
-        if (!sessions.get(id)) this.#all.delete(id);
+        if (!sessions.get(id)) this.all.delete(id);
       }),
       sessions.onDidChangeActive((s) => {
         if (!s) return;
         const t = this.of(s.id);
         if (!t.running) t.state.endReplay();
-        this.#changed.fire(t);
-        void this.#lookAt(t);
+        this.changed.fire(t);
+        void this.lookAt(t);
       }),
-      sessions.onDidPrompt(({ sessionId, prompt }) => this.#prompted(sessionId, prompt)),
-      sessions.onDidEndTurn((e) => this.#ended(e)),
-      sidecar.onNotification("_pillion/session/queueUpdated", ({ sessionId, items, held }) => this.#queue(sessionId, items, held === true)),
-      sidecar.onNotification("_pillion/session/statusUpdated", ({ sessionId, status }) => this.#status(sessionId, status.state !== "idle", status.stopReason, status.error)),
-      sidecar.onNotification("_pillion/session/reverted", ({ sessionId, messageId }) => this.#reverted(sessionId, messageId)),
+      sessions.onDidPrompt(({ sessionId, prompt }) => this.prompted(sessionId, prompt)),
+      sessions.onDidEndTurn((e) => this.ended(e)),
+      sidecar.onNotification("_pillion/session/queueUpdated", ({ sessionId, items, held }) => this.queue(sessionId, items, held === true)),
+      sidecar.onNotification("_pillion/session/statusUpdated", ({ sessionId, status }) => this.status(sessionId, status.state !== "idle", status.stopReason, status.error)),
+      sidecar.onNotification("_pillion/session/reverted", ({ sessionId, messageId }) => this.reverted(sessionId, messageId)),
       sidecar.onDidStart(() => {
-        for (const t of this.#all.values()) void this.#lookAt(t);
+        for (const t of this.all.values()) void this.lookAt(t);
       }),
-      this.#changed,
-      this.#voided,
+      this.changed,
+      this.voided,
     ];
   }
 
   of(id: string): Transcript {
-    const have = this.#all.get(id);
+    const have = this.all.get(id);
     if (have) return have;
     const t = new Transcript(id);
-    this.#all.set(id, t);
+    this.all.set(id, t);
     return t;
   }
 
@@ -86,64 +86,64 @@ export class Transcripts implements vscode.Disposable {
       const checkpoint = byMessage.get(e.messageId);
       if (JSON.stringify(checkpoint) !== JSON.stringify(e.checkpoint)) t.state.put({ ...e, checkpoint });
     }
-    this.#changed.fire(t);
+    this.changed.fire(t);
   }
 
   setQueue(t: Transcript, items: QueueItem[], held: boolean): void {
     t.queue = list(items) as QueueItem[]; // of whatever version the sidecar is
     t.held = held;
-    this.#changed.fire(t);
+    this.changed.fire(t);
   }
 
   dispose(): void {
-    for (const d of this.#disposables) d.dispose();
+    for (const d of this.disposables) d.dispose();
   }
 
-  #update(n: SessionNotification): void {
+  private update(n: SessionNotification): void {
     const t = this.of(n.sessionId);
     t.state.apply(n.update, Date.now(), t.running);
-    this.#changed.fire(t);
+    this.changed.fire(t);
   }
 
-  #void(id: string): void {
-    this.#all.delete(id);
-    this.#voided.fire(id);
+  private void(id: string): void {
+    this.all.delete(id);
+    this.voided.fire(id);
   }
 
-  #prompted(id: string, prompt: ContentBlock[]): void {
+  private prompted(id: string, prompt: ContentBlock[]): void {
     const t = this.of(id);
     t.asked++;
     t.last = prompt;
     t.reverted = undefined;
-    this.#start(t);
+    this.start(t);
     t.state.say(blocksText(prompt), prompt.flatMap(attachment));
-    this.#changed.fire(t);
+    this.changed.fire(t);
   }
 
-  #start(t: Transcript): void {
+  private start(t: Transcript): void {
     if (t.running) return;
     t.running = true;
     t.since = Date.now();
     t.state.endReplay();
   }
 
-  #ended(e: TurnEnd): void {
+  private ended(e: TurnEnd): void {
     const t = this.of(e.sessionId);
     t.asked--;
     const own = tree(tree(e.response?._meta)?.["pillion"]);
     const cost = own?.["cost"];
-    this.#end(t, e.error !== undefined ? "error" : (e.response?.stopReason ?? "end_turn"), typeof cost === "number" && cost > 0 ? cost : undefined, e.error, e.interrupted);
+    this.end(t, e.error !== undefined ? "error" : (e.response?.stopReason ?? "end_turn"), typeof cost === "number" && cost > 0 ? cost : undefined, e.error, e.interrupted);
   }
 
-  #status(id: string, busy: boolean, stop: string | undefined, error: string | undefined): void {
+  private status(id: string, busy: boolean, stop: string | undefined, error: string | undefined): void {
     const t = this.of(id);
     if (busy && !t.running) {
-      this.#start(t);
-      this.#changed.fire(t);
-    } else if (!busy && t.running && t.asked === 0) this.#end(t, error !== undefined && error !== "" ? "error" : (stop ?? "end_turn"), undefined, error || undefined, false);
+      this.start(t);
+      this.changed.fire(t);
+    } else if (!busy && t.running && t.asked === 0) this.end(t, error !== undefined && error !== "" ? "error" : (stop ?? "end_turn"), undefined, error || undefined, false);
   }
 
-  #end(t: Transcript, stop: string, cost: number | undefined, error: string | undefined, interrupted: boolean): void {
+  private end(t: Transcript, stop: string, cost: number | undefined, error: string | undefined, interrupted: boolean): void {
     const known = ["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled", "error"] as const;
     const seconds = t.since === undefined ? undefined : Math.round((Date.now() - t.since) / 1000);
     if (t.asked > 0) return; // another prompt of ours goes on at once
@@ -152,23 +152,23 @@ export class Transcripts implements vscode.Disposable {
     const more: Partial<TurnEntry> = { seconds, cost };
     t.state.endTurn(known.find((k) => k === stop) ?? "end_turn", Date.now(), more);
     if (error !== undefined) t.state.notice({ severity: "error", title: interrupted ? "Pillion ended in the middle of the turn" : "The turn ended with an error", description: error, actions: nextSteps(error, interrupted) });
-    this.#changed.fire(t);
+    this.changed.fire(t);
     void this.checkpoints(t).catch((e: unknown) => this.log.debug(`checkpoints: ${String(e)}`));
   }
 
-  #queue(id: string, items: QueueItem[], held: boolean): void {
+  private queue(id: string, items: QueueItem[], held: boolean): void {
     this.setQueue(this.of(id), items, held);
   }
 
-  #reverted(id: string, messageId: string | undefined): void {
+  private reverted(id: string, messageId: string | undefined): void {
     const t = this.of(id);
     if (messageId === undefined) t.reverted = undefined; // what was out follows as updates
     else t.reverted = { entries: t.state.revert(messageId) + (t.reverted?.entries ?? 0), redo: t.reverted?.redo ?? "" };
-    this.#changed.fire(t);
+    this.changed.fire(t);
   }
 
   /** What was missed while nobody looked: the queue, whether a turn runs, the ways back. */
-  async #lookAt(t: Transcript): Promise<void> {
+  private async lookAt(t: Transcript): Promise<void> {
     try {
       if (this.sidecar.announced("_pillion/session/queue")) {
         const q = await this.sidecar.request("_pillion/session/queue", { sessionId: t.id });
@@ -176,7 +176,7 @@ export class Transcripts implements vscode.Disposable {
       }
       if (this.sidecar.announced("_pillion/session/status")) {
         const s = await this.sidecar.request("_pillion/session/status", { sessionId: t.id });
-        this.#status(t.id, s.state !== "idle", s.stopReason, undefined);
+        this.status(t.id, s.state !== "idle", s.stopReason, undefined);
       }
       await this.checkpoints(t);
     } catch (error) {

@@ -12,16 +12,16 @@ export class Disposable {
 }
 
 export class EventEmitter<T> {
-  readonly #listeners = new Set<Listener<T>>();
+  private readonly listeners = new Set<Listener<T>>();
   readonly event = (l: Listener<T>): Disposable => {
-    this.#listeners.add(l);
-    return new Disposable(() => this.#listeners.delete(l));
+    this.listeners.add(l);
+    return new Disposable(() => this.listeners.delete(l));
   };
   fire(e: T): void {
-    for (const l of [...this.#listeners]) l(e);
+    for (const l of [...this.listeners]) l(e);
   }
   dispose(): void {
-    this.#listeners.clear();
+    this.listeners.clear();
   }
 }
 
