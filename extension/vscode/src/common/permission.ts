@@ -12,7 +12,6 @@ export function permissionOf(raw: unknown): { request: RequestPermissionRequest;
   if (text(r?.["sessionId"]) === undefined || text(call?.["toolCallId"]) === undefined || options.length === 0) return undefined;
   const own = pillion(call);
   const files = list(own["files"]);
-  const d = tree(own["diagnostics"]);
   const meta = {
     ...own,
     always: texts(own["always"]),
@@ -20,10 +19,16 @@ export function permissionOf(raw: unknown): { request: RequestPermissionRequest;
     why: text(own["why"]),
     // one that cannot be read, and none is shown as hunks: the standard part has them all
     files: files.every(isChange) ? files : [],
-    diagnostics: d && Array.isArray(d["fixed"]) && Array.isArray(d["introduced"]) ? (d as unknown as ChangeDiagnostics) : undefined,
+    diagnostics: verdictOf(call),
   } as ToolCallMeta;
   const toolCall = { ...call, content: list(call?.["content"]), title: text(call?.["title"]) } as RequestPermissionRequest["toolCall"];
   return { request: { ...(r as unknown as RequestPermissionRequest), options, toolCall }, meta };
+}
+
+/** What a tool call, or an update of one, says of the check of its change; undefined when it says nothing that can be read. */
+export function verdictOf(call: unknown): ChangeDiagnostics | undefined {
+  const d = tree(pillion(tree(call))["diagnostics"]);
+  return d && text(d["certainty"]) !== undefined && Array.isArray(d["fixed"]) && Array.isArray(d["introduced"]) ? (d as unknown as ChangeDiagnostics) : undefined;
 }
 
 function isChange(raw: unknown): raw is FileChange {

@@ -1,7 +1,8 @@
 // What waits for the person: permission requests, with the decisions that were made hunk by hunk so far. The panel and the
 // editor both look at these and both decide; the request is answered once.
 import * as vscode from "vscode";
-import { permissionOf } from "../common/permission";
+import { Decisions, type HunkState } from "../common/decisions";
+import { permissionOf, verdictOf } from "../common/permission";
 import type { ChangeDiagnostics, DecisionMeta, Diff, FileChange, HunkDecision, PermissionOption, RequestPermissionRequest, RequestPermissionResponse, ToolCallMeta } from "../common/protocol";
 import { RpcError } from "../common/rpc";
 import type { Sidecar } from "./sidecar";
@@ -13,12 +14,13 @@ export interface Approval {
   readonly toolCallId: string;
   readonly request: RequestPermissionRequest;
   readonly meta: ToolCallMeta;
+  /** What the check says of the proposal so far: as the request had it, then as updates of its tool call bring it. */
+  readonly verdict: ChangeDiagnostics | undefined;
   /** Files of a change set with their texts; empty for a command and the like. */
   readonly files: readonly ApprovalFile[];
-  /** Decisions so far, by hunk. */
-  readonly hunks: ReadonlyMap<string, HunkDecision>;
-  /** Hunks that the person changed or commented without deciding yet. */
-  readonly drafts: ReadonlyMap<string, HunkDraft>;
+  /** What was decided so far, by hunk. Changed through Approvals.mark alone, so that everybody who shows it is told. */
+  readonly decisions: Pick<Decisions, "of" | "decided">;
+  /** When it was asked: milliseconds of the clock. */
   readonly since: number;
   /** Nothing of an agent's: the person asked to see it, in this window alone. */
   readonly own: boolean;
@@ -27,11 +29,6 @@ export interface Approval {
 export interface ApprovalFile {
   readonly change: FileChange;
   readonly diff: Diff;
-}
-
-export interface HunkDraft {
-  newLines?: string[];
-  comment?: string;
 }
 
 export interface Decision {
@@ -48,8 +45,8 @@ export interface Decided {
 }
 
 interface Entry extends Approval {
-  hunks: Map<string, HunkDecision>;
-  drafts: Map<string, HunkDraft>;
+  readonly decisions: Decisions;
+  verdict: ChangeDiagnostics | undefined;
   answer(response: RequestPermissionResponse): void;
 }
 
@@ -68,8 +65,13 @@ export class Approvals implements vscode.Disposable {
   private readonly registered: vscode.Disposable;
   private next = 1;
 
-  constructor(sidecar: Pick<Sidecar, "onRequest">) {
-    this.registered = sidecar.onRequest("session/request_permission", (request, signal) => this.ask(request, signal));
+  constructor(sidecar: Pick<Sidecar, "onRequest" | "onNotification">) {
+    this.registered = vscode.Disposable.from(
+      sidecar.onRequest("session/request_permission", (request, signal) => this.ask(request, signal)),
+      sidecar.onNotification("session/update", ({ sessionId, update }) => {
+        if (update.sessionUpdate === "tool_call_update") this.checked(sessionId, update.toolCallId, verdictOf(update));
+      }),
+    );
   }
 
   /** Oldest first; of one session, or of all. */
@@ -87,7 +89,7 @@ export class Approvals implements vscode.Disposable {
     if (!entry) return false;
     const option = entry.request.options.find((o) => o.optionId === optionId);
     if (!option) throw new Error(`${optionId} is none of the options`);
-    const hunks = { ...Object.fromEntries(drafted(entry, option.kind.startsWith("allow"))), ...Object.fromEntries(entry.hunks), ...decision.hunks };
+    const hunks = { ...entry.decisions.answer(option.kind.startsWith("allow")), ...decision.hunks };
     const meta: DecisionMeta = {};
     if (Object.keys(hunks).length > 0) meta.hunks = hunks;
     if (decision.comment) meta.comment = decision.comment;
@@ -106,22 +108,10 @@ export class Approvals implements vscode.Disposable {
     return option !== undefined && this.decide(id, option.optionId, comment ? { comment } : {});
   }
 
-  /** Notes a decision on one hunk, or takes it back; nothing is answered yet. */
-  note(id: string, hunkId: string, decision: HunkDecision | undefined): void {
+  /** Keeps what the person decided, typed or said about a hunk; nothing is answered yet. */
+  mark(id: string, hunkId: string, part: HunkState): void {
     const entry = this.entries.get(id);
-    if (!entry) return;
-    if (decision) entry.hunks.set(hunkId, decision);
-    else if (!entry.hunks.delete(hunkId)) return;
-    this.changed.fire(entry.sessionId);
-  }
-
-  /** Notes that the person changed or commented a hunk; it goes along with whatever is decided. */
-  draft(id: string, hunkId: string, draft: HunkDraft | undefined): void {
-    const entry = this.entries.get(id);
-    if (!entry) return;
-    if (draft && (draft.newLines || draft.comment)) entry.drafts.set(hunkId, draft);
-    else if (!entry.drafts.delete(hunkId)) return;
-    this.changed.fire(entry.sessionId);
+    if (entry?.decisions.set(hunkId, part)) this.changed.fire(entry.sessionId);
   }
 
   /** Shows one in the editor. */
@@ -165,9 +155,9 @@ export class Approvals implements vscode.Disposable {
         toolCallId: request.toolCall.toolCallId,
         request,
         meta,
+        verdict: meta.diagnostics ?? undefined,
         files: filesOf(request, meta),
-        hunks: new Map(),
-        drafts: new Map(),
+        decisions: new Decisions(),
         since: Date.now(),
         own,
         answer: resolve,
@@ -177,6 +167,16 @@ export class Approvals implements vscode.Disposable {
       this.asked.fire(entry);
       this.changed.fire(entry.sessionId);
     });
+  }
+
+  /** The check of a proposal has gone on, or ended, while the person reads: what it says now takes the place of what it said. */
+  private checked(sessionId: string, toolCallId: string, verdict: ChangeDiagnostics | undefined): void {
+    if (!verdict) return; // an update about something else
+    for (const entry of this.entries.values()) {
+      if (entry.sessionId !== sessionId || entry.toolCallId !== toolCallId) continue;
+      entry.verdict = verdict;
+      this.changed.fire(sessionId);
+    }
   }
 
   private end(id: string): void {
@@ -189,24 +189,11 @@ export class Approvals implements vscode.Disposable {
   }
 }
 
-/** What drafts mean once the rest is accepted or rejected. */
-function drafted(entry: Entry, accept: boolean): [string, HunkDecision][] {
-  return [...entry.drafts].flatMap(([id, { newLines, comment }]): [string, HunkDecision][] => {
-    const said = comment ? { comment } : {};
-    if (!accept) return comment ? [[id, { decision: "reject", ...said }]] : [];
-    return [[id, newLines ? { decision: "edit", newLines, ...said } : { decision: "accept", ...said }]];
-  });
-}
-
 /** The option that accepts or rejects this once. */
 export function optionOf(approval: Approval, accept: boolean): PermissionOption | undefined {
   const wanted = accept ? "allow" : "reject";
   const options = approval.request.options;
   return options.find((o) => o.kind === `${wanted}_once`) ?? options.find((o) => o.kind.startsWith(wanted));
-}
-
-export function problemsOf(approval: Approval): ChangeDiagnostics | undefined {
-  return approval.meta.diagnostics ?? undefined;
 }
 
 /** Pairs the change set's files with the diffs of the standard part, which are in the same order. */

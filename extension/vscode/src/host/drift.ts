@@ -2,10 +2,7 @@
 // disk. A proposal for another text is never written; here the person learns it before they have read all of it.
 import * as vscode from "vscode";
 import { unsavedElsewhere } from "./elsewhere";
-import type { Review, ReviewFile } from "./review";
-
-/** What became of a file since its change was proposed; "" while it is the same. */
-export type Drift = "" | "changed" | "gone" | "there" | "unsaved";
+import type { Drift, Review, ReviewFile } from "./review";
 
 const unknown = Symbol("a text that cannot be read here");
 const settle = 200; // ms that a file must rest, so that typing does not compare at every key

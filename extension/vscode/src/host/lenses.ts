@@ -64,8 +64,7 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
     const line = Math.min(hunk.start, document.lineCount - 1);
     const at = new vscode.Range(line, 0, line, 0);
     const lens = (title: string, command: string, tooltip: string) => new vscode.CodeLens(at, { title, command, tooltip, arguments: [file.right, hunk.id] });
-    const decision = review.decision(hunk.id);
-    const comment = review.comment(hunk.id);
+    const { choice, comment, lines } = review.state(hunk.id);
     // The file's first line may be out of sight: its news stand at the first hunk too.
     const far = hunk === file.hunks[0] && hunk.start > near && review.files.length === 1;
     const news = far ? problemsTitle(review) : undefined;
@@ -73,8 +72,8 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
     const moved = far ? driftLens(review, at, file) : undefined;
     if (moved) before.unshift(moved);
     const talk = review.approval.own ? [] : [lens(comment ? `$(comment)\u00a0${short(comment)}` : "$(comment)\u00a0Comment", "pillion.review.commentHunk", comment ?? "Say something about these lines; it goes along with your decision")]; // there is nobody to tell
-    if (decision?.decision === "reject") return [...before, lens("$(close)\u00a0Rejected", "", ""), lens("$(discard)\u00a0Take back", "pillion.review.acceptHunk", "Propose these lines again and accept them"), ...talk];
-    if (decision) return [...before, lens(decision.decision === "edit" ? "$(check)\u00a0Accepted as you edited it" : "$(check)\u00a0Accepted", "", ""), lens("$(close)\u00a0Reject", "pillion.review.rejectHunk", "Take these lines back to what they were"), ...talk];
+    if (choice === "reject") return [...before, lens("$(close)\u00a0Rejected", "", ""), lens("$(discard)\u00a0Take back", "pillion.review.acceptHunk", "Propose these lines again and accept them"), ...talk];
+    if (choice) return [...before, lens(lines ? "$(check)\u00a0Accepted as you edited it" : "$(check)\u00a0Accepted", "", ""), lens("$(close)\u00a0Reject", "pillion.review.rejectHunk", "Take these lines back to what they were"), ...talk];
     return [
       ...before,
       lens(hunk.kind === "edited" ? "$(check)\u00a0Accept your version" : "$(check)\u00a0Accept", "pillion.review.acceptHunk", "Accept these lines"),
@@ -94,7 +93,7 @@ function driftLens(review: Review, at: vscode.Range, file: ReviewFile): vscode.C
 
 /** What the proposal does to the project's problems; nothing where no language server says anything. */
 export function problemsTitle(review: Review): string | undefined {
-  const d = review.approval.meta.diagnostics;
+  const d = review.approval.verdict;
   if (!d) return undefined;
   if (d.certainty === "unavailable") return "$(question)\u00a0Problems not checked";
   if (d.certainty === "pending") return "$(sync)\u00a0Problems not checked yet";
@@ -108,7 +107,7 @@ export function problemsTitle(review: Review): string | undefined {
 }
 
 function problemsTooltip(review: Review): string {
-  const d = review.approval.meta.diagnostics;
+  const d = review.approval.verdict;
   if (!d) return "No language server says anything about this file.";
   const list = (label: string, problems: typeof d.fixed) => problems.slice(0, 10).map((p) => `${label} ${p.path.split(/[\\/]/).at(-1)}:${p.line} ${p.message}`);
   const lines = [...list("introduces", d.introduced), ...list("fixes", d.fixed)];

@@ -15,7 +15,7 @@ export function approvalView(a: Approval, folders: readonly string[]): View {
   const command = text(input?.["command"]) ?? text(meta?.["command"]);
   const shell = a.meta.permission === "bash" || a.meta.permission === "bash_input";
   const files = summaries(a);
-  const d = a.meta.diagnostics;
+  const d = a.verdict;
   const outside = a.meta.permission === "external_directory" ? (a.meta.patterns ?? []) : [...texts(meta?.["externalPaths"]), ...files.map((f) => f.path).filter((p) => folders[0] !== "" && !folders.some((folder) => inside(p, folder)))];
   return {
     requestId: a.id,
@@ -32,7 +32,7 @@ export function approvalView(a: Approval, folders: readonly string[]): View {
     problems: d ? { certainty: d.certainty, reason: d.reason, fixed: d.fixed.map(problem), introduced: d.introduced.map(problem) } : undefined,
     options: a.request.options.map((o) => ({ id: o.optionId, label: o.name, kind: o.kind })),
     hunks: a.files.reduce((n, f) => n + f.change.hunks.length, 0),
-    decided: a.hunks.size || undefined,
+    decided: a.decisions.decided || undefined,
   };
 }
 

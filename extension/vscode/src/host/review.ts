@@ -2,10 +2,13 @@
 // by itself; see reviews.ts.
 import * as vscode from "vscode";
 import { linesOf, reviewed, type ReviewedHunk, textWith } from "../common/hunks";
-import type { HunkDecision, Problem } from "../common/protocol";
+import type { HunkState } from "../common/decisions";
+import type { Problem } from "../common/protocol";
 import { type Approval, type ApprovalFile, type Approvals, optionOf } from "./approvals";
-import type { Drift } from "./drift";
 import { baseScheme, proposalScheme, type Proposals } from "./proposals";
+
+/** What became of a file since its change was proposed; "" while it is the same. drift.ts looks. */
+export type Drift = "" | "changed" | "gone" | "there" | "unsaved";
 
 export interface ReviewFile {
   readonly index: number;
@@ -83,21 +86,18 @@ export class Review {
     return this.files.find((f) => f.right.toString() === uri.toString());
   }
 
-  decision(hunkId: string): HunkDecision | undefined {
-    return this.approval.hunks.get(hunkId);
-  }
-
-  comment(hunkId: string): string | undefined {
-    return this.decision(hunkId)?.comment ?? this.approval.drafts.get(hunkId)?.comment;
+  /** What the person decided about a hunk so far, typed into it or said about it. */
+  state(hunkId: string): HunkState {
+    return this.approval.decisions.of(hunkId);
   }
 
   undecided(file?: ReviewFile): ReviewedHunk[] {
-    return (file ? [file] : this.files).flatMap((f) => f.hunks.filter((h) => !this.decision(h.id)));
+    return (file ? [file] : this.files).flatMap((f) => f.hunks.filter((h) => !this.state(h.id).choice));
   }
 
-  /** Problems that the proposal would bring to a file. */
+  /** Problems that the proposal would introduce into a file. */
   introduced(file: ReviewFile): Problem[] {
-    return (this.approval.meta.diagnostics?.introduced ?? []).filter((p) => p.path === file.path);
+    return (this.approval.verdict?.introduced ?? []).filter((p) => p.path === file.path);
   }
 
   /**
@@ -108,53 +108,41 @@ export class Review {
     const now = reviewed(file.base, file.proposed, file.of.change.hunks, text);
     let reverted = false;
     for (const h of now.hunks) {
-      const was = this.decision(h.id);
-      const comment = this.comment(h.id);
-      const said = comment ? { comment } : {};
       const before = file.hunks.find((x) => x.id === h.id)?.kind;
-      if (h.kind === "reverted") {
-        if (before !== "reverted") reverted ||= before === "proposed";
-        if (was?.decision !== "reject") this.approvals.note(this.id, h.id, { decision: "reject", ...said });
-      } else if (was?.decision === "reject") this.approvals.note(this.id, h.id, undefined); // the rejection was taken back
-      else if (was) this.approvals.note(this.id, h.id, accepting(h, comment));
-      this.approvals.draft(this.id, h.id, { ...(h.kind === "edited" ? { newLines: h.lines } : {}), ...said });
+      reverted ||= h.kind === "reverted" && before === "proposed";
+      const lines = h.kind === "edited" ? h.lines : undefined;
+      if (h.kind === "reverted") this.mark(h, { choice: "reject", lines });
+      else if (this.state(h.id).choice === "reject") this.mark(h, { choice: undefined, lines }); // the rejection was undone
+      else this.mark(h, { lines });
     }
     file.hunks = now.hunks;
     file.outside = now.outside;
     return reverted;
   }
 
-  /** Notes an acceptance; the text stays as it is. A hunk that was taken back gets its proposed lines again. */
+  /** Accepts hunks; the text stays as it is. A hunk that was taken back gets its proposed lines again. */
   async accept(file: ReviewFile, hunks: readonly ReviewedHunk[]): Promise<void> {
     const back = hunks.filter((h) => h.kind === "reverted");
     if (back.length > 0) await this.rewrite(file, new Map(back.map((h) => [h.id, h.proposed])));
-    for (const h of hunks) {
-      const now = file.hunks.find((x) => x.id === h.id);
-      if (now) this.approvals.note(this.id, h.id, accepting(now, this.comment(h.id)));
-    }
+    for (const h of hunks) this.mark(h, { choice: "accept" });
   }
 
-  /** Takes hunks back to their old lines; undo in the editor takes that back. */
+  /** Rejects hunks and takes them back to their old lines; undo in the editor takes that back. */
   async reject(file: ReviewFile, hunks: readonly ReviewedHunk[]): Promise<void> {
     const there = hunks.filter((h) => h.kind !== "reverted");
     if (there.length > 0) await this.rewrite(file, new Map(there.map((h) => [h.id, h.old])));
-    for (const h of hunks) {
-      const comment = this.comment(h.id);
-      this.approvals.note(this.id, h.id, { decision: "reject", ...(comment ? { comment } : {}) });
-    }
+    for (const h of hunks) this.mark(h, { choice: "reject" });
   }
 
-  say(hunkId: string, comment: string): void {
-    const was = this.decision(hunkId);
-    const said = comment === "" ? {} : { comment };
-    if (was) this.approvals.note(this.id, hunkId, { ...was, comment: comment === "" ? undefined : comment });
-    this.approvals.draft(this.id, hunkId, { ...(this.approval.drafts.get(hunkId)?.newLines ? { newLines: this.approval.drafts.get(hunkId)!.newLines! } : {}), ...said });
+  /** Keeps a comment on a hunk; an empty one is none. */
+  comment(hunkId: string, comment: string): void {
+    this.approvals.mark(this.id, hunkId, { comment: comment || undefined });
   }
 
   /** Answers when every hunk is decided. */
   settle(): boolean {
     if (this.over || this.undecided().length > 0 || this.files.length === 0) return false;
-    const accepted = this.files.some((f) => f.hunks.some((h) => this.decision(h.id)?.decision !== "reject"));
+    const accepted = this.files.some((f) => f.hunks.some((h) => this.state(h.id).choice !== "reject"));
     return this.answer(accepted);
   }
 
@@ -182,6 +170,10 @@ export class Review {
       this.proposals.drop(f.left);
       this.proposals.drop(f.right);
     }
+  }
+
+  private mark(h: ReviewedHunk, part: HunkState): void {
+    this.approvals.mark(this.id, h.id, part);
   }
 
   /** Replaces the lines of hunks on the right side in one step. */
@@ -221,9 +213,4 @@ export function fileName(file: ReviewFile): string {
   const { kind, uri } = file.of.change;
   if (kind === "rename") return `${vscode.Uri.parse(uri, true).path.split("/").at(-1)} → ${name}`;
   return name;
-}
-
-function accepting(h: ReviewedHunk, comment: string | undefined): HunkDecision {
-  const said = comment ? { comment } : {};
-  return h.kind === "edited" ? { decision: "edit", newLines: h.lines, ...said } : { decision: "accept", ...said };
 }

@@ -42,7 +42,7 @@ export class Reviews implements vscode.Disposable {
       this.problems,
       approvals.onDidAsk((a) => this.asked(a)),
       approvals.onDidOpen((a) => void this.open(a.id, false)), // errors are shown there
-      approvals.onDidChange(() => this.lenses.refresh()),
+      approvals.onDidChange((sessionId) => this.changed(sessionId)),
       approvals.onDidDecide((d) => void this.decided(d)), // closing tabs cannot fail the decision
       vscode.workspace.onDidChangeTextDocument((e) => this.typed(e)),
       vscode.window.tabGroups.onDidChangeTabs(() => this.context()),
@@ -106,6 +106,12 @@ export class Reviews implements vscode.Disposable {
     const typing = Date.now() - this.lastTyped < typingPause;
     const other = [...this.reviews.values()].some((r) => r !== review && !r.over); // one after the other
     if (auto && !typing && !other && !review.large) void this.open(review.id, true);
+  }
+
+  /** A decision was made, or a check has more to say. */
+  private changed(sessionId: string): void {
+    this.lenses.refresh();
+    for (const review of this.reviews.values()) if (review.approval.sessionId === sessionId) for (const f of review.files) if (this.problems.has(f.right)) this.publish(review, f);
   }
 
   private async open(id: string, quietly: boolean): Promise<void> {
@@ -212,10 +218,10 @@ export class Reviews implements vscode.Disposable {
     const text = await vscode.window.showInputBox({
       title: "Comment on this hunk",
       prompt: "It goes to the model with your decision: why you reject it, or what to mind next time.",
-      value: found.review.comment(hunk.id) ?? "",
+      value: found.review.state(hunk.id).comment ?? "",
     });
     if (text === undefined || found.review.over) return;
-    found.review.say(hunk.id, text.trim());
+    found.review.comment(hunk.id, text.trim());
     this.lenses.refresh();
   }
 

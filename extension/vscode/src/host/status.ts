@@ -48,7 +48,7 @@ export class Status implements vscode.Disposable {
       item.tooltip = state.reason;
       item.command = "pillion.showLog";
     } else if (waiting > 0) {
-      const hunks = this.approvals.pending().reduce((n, a) => n + a.files.reduce((m, f) => m + f.change.hunks.length, 0) - a.hunks.size, 0);
+      const hunks = this.approvals.pending().reduce((n, a) => n + a.files.reduce((m, f) => m + f.change.hunks.length, 0) - a.decisions.decided, 0);
       item.text = `$(bell-dot) Pillion: ${waiting} waiting`;
       item.tooltip = hunks > 0 ? `${plural(hunks, "hunk")} to decide. Click for the next one.` : asked === waiting ? "Pillion asks you something. Click to see it." : "Pillion waits for your decision. Click to see it.";
       item.backgroundColor = new vscode.ThemeColor("statusBarItem.warningBackground");

@@ -5,7 +5,7 @@
 import type { Approval, Detail, ProblemView } from "../common/view";
 import type { Bus } from "./bus";
 import { diffView } from "./diffview";
-import { button, h, icon, iconButton, plural, setChildren, shortPath, type Icon } from "./dom";
+import { button, h, icon, iconButton, plural, setChildren, setText, shortPath, type Icon } from "./dom";
 import { Menu } from "./menu";
 import { questionForm } from "./question";
 import { fileRow } from "./tool";
@@ -17,6 +17,10 @@ const settle = 300;
 export class Dock {
   readonly el = h("section", { class: "dock", aria: { label: "Waiting for you" } });
   private shown = "";
+  /** What is shown of the card in front, but for the parts that change while it waits. */
+  private frame = "";
+  private verdict = h("div", { class: "verdict" });
+  private progress = h("span", { class: "muted" });
   private at = 0;
   private card: HTMLElement | undefined;
   private diffs: HTMLElement | undefined;
@@ -35,6 +39,12 @@ export class Dock {
     const question = questions[this.at - approvals.length];
     const key = JSON.stringify([approval ?? question, this.at, count]);
     if (key === this.shown) return;
+    const frame = JSON.stringify([approval ? { ...approval, problems: undefined, decided: undefined } : question, this.at, count]);
+    if (approval && frame === this.frame) {
+      this.shown = key;
+      return this.refresh(approval);
+    }
+    this.frame = frame;
     const same = this.card?.dataset["request"] === (approval ?? question)?.requestId;
     const had = this.el.contains(document.activeElement);
     this.shown = key;
@@ -91,13 +101,16 @@ export class Dock {
     const edit = a.files.length > 0;
     const cwd = this.bus.head().cwd;
     this.diffs = h("div", { class: "dock-diffs", hidden: true });
+    this.verdict = h("div", { class: "verdict" });
+    this.progress = h("span", { class: "muted" }, progressOf(a));
+    setChildren(this.verdict, this.problems(a));
     return h("div", { class: "card permission", role: "group", aria: { label: `Permission needed: ${plain(a.title)}` } },
-      h("div", { class: "card-head" }, icon("shield"), h("strong", { class: "card-title" }, asks(a)), pager),
+      h("div", { class: "card-head" }, icon("shield"), h("strong", { class: "card-title" }, asks(a), this.progress), pager),
       h("div", { class: "card-body" },
         a.agent && h("div", { class: "muted" }, `Asked by the ${a.agent} agent`),
         a.command !== undefined ? h("div", { class: "command" }, h("span", { class: "prompt", aria: { hidden: "true" } }, "$ "), h("code", {}, ...visible(a.command))) : !edit && h("div", { class: "what" }, ...visible(a.title)),
         edit && h("div", { class: "files" }, ...a.files.slice(0, 12).map((f) => fileRow(f, this.bus, () => this.bus.post({ type: "review", requestId: a.requestId }))), a.files.length > 12 && h("div", { class: "muted more" }, `and ${plural(a.files.length - 12, "more file")}`)),
-        this.problems(a),
+        this.verdict,
         a.outside.length > 0 && fact("warning", "outside", h("span", {}, ...visible(`Outside the project: ${a.outside.map((p) => shortPath(p, cwd)).join(", ")}`))),
         a.why && fact("info", "why", h("span", {}, ...visible(`Asked because ${a.why}`))),
         a.always.length > 0 && fact("layers", "always", h("span", {}, "“Always” would allow ", ...a.always.flatMap((p, i) => [i > 0 ? ", " : "", p === "*" ? rule(a, p) : h("code", {}, ...visible(rule(a, p)))]))),
@@ -105,15 +118,27 @@ export class Dock {
       this.decisions(a, edit));
   }
 
-  private problems(a: Approval): HTMLElement | undefined {
+  /**
+   * The check has more to say, or a hunk was decided in the editor. Only these parts are drawn again: the focus, what was typed
+   * beside "Reject", and the place of the buttons under the pointer stay as they are.
+   */
+  private refresh(a: Approval): void {
+    const was = this.verdict.textContent;
+    setChildren(this.verdict, this.problems(a));
+    const now = this.verdict.firstElementChild?.textContent ?? "";
+    if (this.verdict.textContent !== was && now !== "") this.bus.say(now);
+    setText(this.progress, progressOf(a));
+  }
+
+  private problems(a: Approval): HTMLElement[] {
     const p = a.problems;
-    if (!p) return undefined;
-    if (p.certainty === "pending" || p.certainty === "unavailable") return fact("question", "", `${p.certainty === "pending" ? "Problems not checked yet" : "Problems cannot be checked"}${p.reason ? `: ${p.reason}` : ""}`);
+    if (!p) return [];
+    if (p.certainty === "pending" || p.certainty === "unavailable") return [fact("question", "", `${p.certainty === "pending" ? "Problems not checked yet" : "Problems cannot be checked"}${p.reason ? `: ${p.reason}` : ""}`)];
     const part = p.certainty === "partial" ? ` (checked in part${p.reason ? `: ${p.reason}` : ""})` : "";
     const line = (x: ProblemView) => h("button", { class: "problem", click: () => this.bus.post({ type: "open", path: x.path, line: x.line }) }, icon(x.severity === "error" ? "error" : "warning", x.severity), h("span", {}, x.message, h("span", { class: "muted" }, ` ${shortPath(x.path, this.bus.head().cwd)}:${String(x.line)}`)));
-    return h("div", { class: "problems" },
+    return [h("div", { class: "problems" },
       fact(p.introduced.length > 0 ? "warning" : p.fixed.length > 0 ? "pass-filled" : "check", p.introduced.length > 0 ? "bad" : "good", `Fixes ${plural(p.fixed.length, "problem")}, introduces ${String(p.introduced.length)}${part}`),
-      ...p.introduced.slice(0, 5).map(line), p.introduced.length > 5 && h("div", { class: "muted more" }, `and ${String(p.introduced.length - 5)} more`));
+      ...p.introduced.slice(0, 5).map(line), p.introduced.length > 5 && h("div", { class: "muted more" }, `and ${String(p.introduced.length - 5)} more`))];
   }
 
   private decisions(a: Approval, edit: boolean): HTMLElement {
@@ -137,7 +162,7 @@ export class Dock {
       if (e.detail !== 0 || !this.repeating) act(); // a key that is held down decides nothing
     };
     for (const [i, o] of once.entries()) row.append(button(optionLabel(o, edit), i === 0 && once.length === 1 ? "primary" : "secondary", (e) => press(e, () => decide(o.id)), undefined, { title: o.label }));
-    if (a.hunks > 0) row.append(button(a.decided ? `Review (${String(a.decided)}/${String(a.hunks)})` : `Review ${plural(a.hunks, "change")}`, "secondary", () => this.bus.post({ type: "review", requestId: a.requestId }), "git-compare"));
+    if (a.hunks > 0) row.append(button(`Review ${plural(a.hunks, "hunk")}`, "secondary", () => this.bus.post({ type: "review", requestId: a.requestId }), "git-compare"));
     if (reject) row.append(button("Reject", "secondary rejecter", (e) => press(e, () => no(reject.id))));
     if (always.length > 0) row.append(this.always(a, always, decide));
     if (edit) row.append(iconButton("diff", "Show the change here", () => this.toggleDiffs(a)));
@@ -179,6 +204,11 @@ export class Dock {
     this.diffs.hidden = !this.diffs.hidden;
     this.unfold(this.diffs.hidden ? undefined : a.toolCallId);
   }
+}
+
+/** How far the review is. It stands in the card's head, where a longer text moves no button. */
+function progressOf(a: Approval): string {
+  return a.decided ? ` · ${String(a.decided)} of ${plural(a.hunks, "hunk")} decided` : "";
 }
 
 function fact(i: Icon, cls: string, what: string | Node): HTMLElement {

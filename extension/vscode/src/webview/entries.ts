@@ -1,22 +1,12 @@
 /** One entry of the transcript as elements. */
-import type { Detail, Entry, NoticeEntry, ThoughtEntry, TurnEntry } from "../common/view";
+import type { Entry, NoticeEntry, ThoughtEntry, TurnEntry } from "../common/view";
 import type { Bus } from "./bus";
 import { button, duration, h, icon, setText } from "./dom";
 import { Markdown } from "./markdown";
 import type { Store } from "./store";
 import { ToolView } from "./tool";
 import { UserView } from "./user";
-
-/** What the transcript knows of a drawn entry. */
-export interface View {
-  readonly el: HTMLElement;
-  update(e: Entry): void;
-  append?(text: string): void;
-  /** A detail for it, or for an entry inside it. */
-  detail?(id: string, detail: Detail): void;
-  toggle?(): void;
-  dispose?(): void;
-}
+import type { View } from "./entryview";
 
 export function createView(e: Entry, store: Store, bus: Bus): View {
   switch (e.kind) {
@@ -27,7 +17,7 @@ export function createView(e: Entry, store: Store, bus: Bus): View {
     case "thought":
       return new ThoughtView(e, bus);
     case "tool":
-      return new ToolView(e, store, bus);
+      return new ToolView(e, store, bus, createView);
     case "notice":
       return new NoticeView(e, bus);
     case "turn":

@@ -4,7 +4,7 @@ import type { Detail, Entry, FileSummary, Place, ToolEntry } from "../common/vie
 import type { Bus } from "./bus";
 import { diffView } from "./diffview";
 import { baseName, button, duration, h, icon, plural, setChildren, setText, shortPath, type Icon } from "./dom";
-import { createView, type View } from "./entries";
+import type { CreateView, View } from "./entryview";
 import { outputView } from "./output";
 import type { Store } from "./store";
 import { plain, visible } from "./visible";
@@ -33,7 +33,7 @@ export class ToolView implements View {
   private chosen = false;
   private timer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(private entry: ToolEntry, private readonly store: Store, private readonly bus: Bus) {
+  constructor(private entry: ToolEntry, private readonly store: Store, private readonly bus: Bus, private readonly createView: CreateView) {
     this.head = h("button", { class: "row", tab: -1, click: () => this.toggle() }, this.kind, this.title, this.state, icon("chevron-right", "twist"));
     this.head.type = "button";
     this.el.append(this.head, this.files, this.body);
@@ -177,7 +177,7 @@ export class ToolView implements View {
     const kids = this.store.children(e.id);
     const told = kids.some((k) => k.kind === "text"); // the last of its words are the answer
     const answer = told ? "" : e.tool === "task" && d?.output ? /<task_result>\n?([\s\S]*?)\n?<\/task_result>/.exec(d.output)?.[1] : undefined;
-    if (answer) parts.push(createView({ kind: "text", id: `${e.id} answer`, text: answer }, this.store, this.bus).el);
+    if (answer) parts.push(this.createView({ kind: "text", id: `${e.id} answer`, text: answer }, this.store, this.bus).el);
     else if (answer === undefined && d?.output !== undefined && !(d.files.length > 0 && outcomeOf(e) === "done")) parts.push(outputView(d, this.bus, e.id, outcomeOf(e) === "running"));
     else if (answer === undefined && d?.input && parts.length === 0 && !d.output) parts.push(h("pre", { class: "output", tab: -1 }, d.input));
     if (e.locations.length > 1 && e.files.length === 0) parts.push(this.placeList(e.locations));
@@ -200,7 +200,7 @@ export class ToolView implements View {
       seen.add(k.id);
       const view = this.kids.get(k.id);
       if (view) view.update(k);
-      else this.kids.set(k.id, createView(k, this.store, this.bus));
+      else this.kids.set(k.id, this.createView(k, this.store, this.bus));
     }
     for (const [id, view] of this.kids) {
       if (seen.has(id)) continue;

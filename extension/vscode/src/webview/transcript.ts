@@ -6,7 +6,8 @@ import type { Op } from "../common/messages";
 import type { Entry } from "../common/view";
 import type { Bus } from "./bus";
 import { h, setChildren } from "./dom";
-import { createView, labelOf, type View } from "./entries";
+import { createView, labelOf } from "./entries";
+import type { View } from "./entryview";
 import type { Store } from "./store";
 
 /** Pixels beyond the visible part that are drawn. */

@@ -3,7 +3,7 @@ import type { Entry, UserEntry } from "../common/view";
 import type { Bus } from "./bus";
 import { h, icon, iconButton, plural } from "./dom";
 import { Menu } from "./menu";
-import type { View } from "./entries";
+import type { View } from "./entryview";
 
 export class UserView implements View {
   readonly el = h("div", { class: "user" });

@@ -20,7 +20,9 @@ function wire() {
   const state = new EventEmitter<{ kind: string }>();
   const started = new EventEmitter<unknown>();
   const asked: { method: string; params: unknown }[] = [];
+  const notified = new EventEmitter<unknown>();
   const sidecar = {
+    onNotification: (_: string, h: (params: unknown) => void) => notified.event(h),
     onRequest: (m: string, h: Handler) => (handlers.set(m, h), { dispose: () => handlers.delete(m) }),
     onDidChangeState: state.event,
     onDidStart: started.event,
@@ -29,7 +31,7 @@ function wire() {
     request: (method: string, params: unknown) => (asked.push({ method, params }), Promise.resolve({ providers: [{ id: "anthropic", name: "Anthropic", env: ["ANTHROPIC_API_KEY"], source: "none" }] })),
   };
   const call = (m: string, params: unknown, signal = new AbortController().signal) => handlers.get(m)!(params, signal);
-  return { sidecar: sidecar as unknown as Sidecar, call, state, started, asked };
+  return { sidecar: sidecar as unknown as Sidecar, call, state, started, asked, notified };
 }
 
 const permission = (sessionId: string, title = "edit a.txt"): RequestPermissionRequest => ({
@@ -127,6 +129,26 @@ test("a request that cannot be decided is refused at once; what it says wrong be
   assert.deepEqual([request.options.length, request.toolCall.title, request.toolCall.content], [2, undefined, []]);
   void w.call("session/request_permission", odd);
   assert.equal(w.approvals.pending().length, 1);
+});
+
+test("the verdict of a proposal is the last one that its tool call brought; another call's is none of it", () => {
+  const w = world();
+  const verdict = (certainty: string, introduced: unknown[] = []) => ({ certainty, introduced, fixed: [], unchanged: 0 });
+  const ask = permission("s1");
+  ask.toolCall._meta = { pillion: { diagnostics: verdict("pending") } };
+  void w.call("session/request_permission", ask);
+  const approval = w.approvals.pending("s1")[0]!;
+  const told: string[] = [];
+  w.approvals.onDidChange((id) => told.push(id));
+  const update = (sessionId: string, toolCallId: string, meta: unknown) => w.notified.fire({ sessionId, update: { sessionUpdate: "tool_call_update", toolCallId, _meta: meta } });
+  assert.equal(approval.verdict?.certainty, "pending");
+  update("s1", "t2", { pillion: { diagnostics: verdict("fresh") } });
+  update("s2", "t1", { pillion: { diagnostics: verdict("fresh") } });
+  update("s1", "t1", {}); // the title changed, say
+  update("s1", "t1", { pillion: { diagnostics: { certainty: "fresh", introduced: null } } });
+  assert.deepEqual([approval.verdict?.certainty, told], ["pending", []]);
+  update("s1", "t1", { pillion: { diagnostics: verdict("fresh", [{ path: "/a", line: 1 }]) } });
+  assert.deepEqual([approval.verdict?.certainty, approval.verdict?.introduced.length, told], ["fresh", 1, ["s1"]]);
 });
 
 test("a secret storage that fails: it is said with another way, nothing is remembered, and other keys are still given", async () => {

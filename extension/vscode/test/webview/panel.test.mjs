@@ -122,6 +122,28 @@ test("a card: why, what is outside, the pattern of always; by keyboard alone; re
   assert.deepEqual(await p.heard("decide", (m) => m.requestId === "approval-1"), { type: "decide", requestId: "approval-1", optionId: "reject", comment: "leave it" });
 });
 
+test("the verdict comes in while one is about to decide: focus, words and buttons stay where they are", async (t) => {
+  const p = await open(t);
+  const pending = { certainty: "pending", reason: "gopls is starting", fixed: [], introduced: [] };
+  const problem = (line) => ({ path: `${S.cwd}/cart/cart.go`, line, severity: "error", message: `undefined: x${line}` });
+  await p.show({ running: true, approvals: [S.approval({ problems: pending })] }, S.entries(panel(), S.turn, { said }).list);
+  const reject = p.page.locator(".dock .rejecter");
+  await p.page.locator(".dock", { hasText: "Problems not checked yet: gopls is starting" }).waitFor();
+  await p.page.locator('.dock [aria-label="Reject with a message"]').click();
+  await p.page.locator('.dock input[aria-label="What to do instead"]').fill("half a sen");
+  await reject.focus();
+  const before = await reject.boundingBox();
+  await reject.evaluate((b) => (b.mark = "the same element"));
+  await p.tell({ type: "head", head: { approvals: [S.approval({ decided: 1, problems: { certainty: "fresh", fixed: [], introduced: [problem(5), problem(9)] } })] } });
+  await p.page.locator(".dock", { hasText: "introduces 2" }).waitFor();
+  await p.settle();
+  assert.deepEqual(await reject.boundingBox(), before, "the buttons moved under the pointer");
+  assert.deepEqual(await reject.evaluate((b) => [document.activeElement === b, b.mark]), [true, "the same element"]);
+  assert.equal(await p.page.locator('.dock input[aria-label="What to do instead"]').inputValue(), "half a sen");
+  await p.page.locator(".dock .card-head", { hasText: "1 of 2 hunks decided" }).waitFor();
+  await p.page.locator('[aria-live]', { hasText: "introduces 2" }).first().waitFor({ state: "attached" });
+});
+
 test("a star is said in words", async (t) => {
   const p = await open(t);
   await p.show({ running: true, approvals: [S.approval({ always: ["*"] })] });
