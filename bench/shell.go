@@ -9,8 +9,9 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/pillion-dev/pillion/tools/shell"
+	"github.com/pillion-dev/pillion/tools/shell/programs"
 	shellrun "github.com/pillion-dev/pillion/tools/shell/run"
+	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
 const howShell = "tools/shell's analysis alone: a typical command, everyday ones, and commands of 64 KB made to be slow. Starting: `bash` with `true` through " +
@@ -21,8 +22,8 @@ func (b *bench) shell() {
 	for i := range 100 {
 		b.write(filepath.Join(dir, fmt.Sprintf("a%d/b%d/file.txt", i/5, i%5)), "x\n")
 	}
-	analyse := func(text string) *shell.Analysis {
-		return shell.Analyze(shell.Request{Command: text, Dir: dir, Root: dir, Home: b.dir, Getenv: os.LookupEnv})
+	analyse := func(text string) *scan.Analysis {
+		return programs.Analyze(scan.Request{Command: text, Dir: dir, Root: dir, Home: b.dir, Getenv: os.LookupEnv})
 	}
 	const typical = `cd sub && git status --short | grep -v '^??' > out.txt && go test ./... 2>&1 | tail -n 20`
 	var s Samples
@@ -32,7 +33,7 @@ func (b *bench) shell() {
 	}
 	b.add(Row{What: "analysis of a typical command", Unit: "ms", Ours: s, Target: Target{AtMost: 1}})
 
-	fill := func(s string) string { return strings.Repeat(s, (shell.MaxCommand-1)/len(s)) }
+	fill := func(s string) string { return strings.Repeat(s, (scan.MaxCommand-1)/len(s)) }
 	nest := func(open, body, end string, n int) string {
 		return strings.Repeat(open, n) + body + strings.Repeat(end, n)
 	}

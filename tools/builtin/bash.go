@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/tools"
-	"github.com/pillion-dev/pillion/tools/shell"
+	"github.com/pillion-dev/pillion/tools/shell/programs"
 	"github.com/pillion-dev/pillion/tools/shell/run"
 	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
@@ -86,7 +86,7 @@ func Bash(env Env) tools.Tool {
 			return tools.Result{}, err
 		}
 		if a.ReadOnly {
-			environ = append(environ[:len(environ):len(environ)], shell.QuietGit()...)
+			environ = append(environ[:len(environ):len(environ)], programs.QuietGit()...)
 		}
 		box, err := env.box(a, p, dir)
 		if err != nil {

@@ -9,15 +9,16 @@ import (
 
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/permission"
-	"github.com/pillion-dev/pillion/tools/shell"
+	"github.com/pillion-dev/pillion/tools/shell/programs"
 	"github.com/pillion-dev/pillion/tools/shell/run"
+	"github.com/pillion-dev/pillion/tools/shell/scan"
 	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
 // shellRequest is what the analysis needs to know of a session. environ is what the command will get; hidden names the
 // files that may not be read without asking.
-func (e Env) shellRequest(command, dir string, environ []string, hidden func(string) bool) shell.Request {
-	return shell.Request{
+func (e Env) shellRequest(command, dir string, environ []string, hidden func(string) bool) scan.Request {
+	return scan.Request{
 		Command: command, Hidden: hidden, Dir: dir, Root: e.root(), Extra: append([]string{e.Cwd}, e.Extra...), ReadDirs: []string{e.spillDir()}, Home: e.Home,
 		Getenv: func(name string) (string, bool) {
 			for i := len(environ) - 1; i >= 0; i-- {
@@ -27,8 +28,8 @@ func (e Env) shellRequest(command, dir string, environ []string, hidden func(str
 			}
 			return "", false
 		},
-		Protected: func(real string, access shell.Access) (string, bool) {
-			if access == shell.Read && !secretive(real) {
+		Protected: func(real string, access scan.Access) (string, bool) {
+			if access == scan.Read && !secretive(real) {
 				return "", false
 			}
 			return e.protected(real, e.Home)
@@ -37,8 +38,8 @@ func (e Env) shellRequest(command, dir string, environ []string, hidden func(str
 }
 
 // analyzed is what the analysis says of a command that the shell sh would run.
-func (e Env) analyzed(command, dir, sh string, environ []string, hidden func(string) bool) *shell.Analysis {
-	a := shell.Analyze(e.shellRequest(command, dir, environ, hidden))
+func (e Env) analyzed(command, dir, sh string, environ []string, hidden func(string) bool) *scan.Analysis {
+	a := programs.Analyze(e.shellRequest(command, dir, environ, hidden))
 	if !run.Bash(sh) && !a.Refused {
 		a.Opaque, a.ReadOnly = true, false
 		a.Why = strings.TrimPrefix(a.Why+"; "+filepath.Base(sh)+" runs it, whose grammar is not bash's", "; ")
@@ -66,7 +67,7 @@ func secretive(real string) bool {
 
 // commandRequests are the asks of a command, in order: the folders outside, the command, then the files it reads and
 // writes inside, whose rules count as they do for the tools read and edit.
-func (e Env) commandRequests(a *shell.Analysis) []permission.Request {
+func (e Env) commandRequests(a *scan.Analysis) []permission.Request {
 	var out []permission.Request
 	if r, ok := outsideRequest(a); ok {
 		out = append(out, r)
@@ -92,7 +93,7 @@ func (e Env) commandRequests(a *shell.Analysis) []permission.Request {
 	return out
 }
 
-func outsideRequest(a *shell.Analysis) (permission.Request, bool) {
+func outsideRequest(a *scan.Analysis) (permission.Request, bool) {
 	var patterns, always []string
 	for _, p := range a.External {
 		dir := p.Path
@@ -119,9 +120,9 @@ func outsideRequest(a *shell.Analysis) (permission.Request, bool) {
 }
 
 // touches says what a command does to which places outside the project.
-func touches(a *shell.Analysis) string {
+func touches(a *scan.Analysis) string {
 	var parts []string
-	for _, access := range [...]shell.Access{shell.Write, shell.Read} {
+	for _, access := range [...]scan.Access{scan.Write, scan.Read} {
 		var paths []string
 		for _, p := range a.External {
 			if p.Access == access {
@@ -148,7 +149,7 @@ func firstLine(command string) string {
 }
 
 // callsRequest is the ask for the programs themselves.
-func callsRequest(a *shell.Analysis) permission.Request {
+func callsRequest(a *scan.Analysis) permission.Request {
 	r := permission.Request{
 		Permission: "bash", Title: visible.Text(a.Command), Why: a.Why,
 		MustAsk: a.Opaque || len(a.Protected) > 0,
@@ -159,7 +160,7 @@ func callsRequest(a *shell.Analysis) permission.Request {
 		}
 	}
 	// echo changes nothing, echo > file does.
-	readOnly := func(c shell.Call) bool { return c.ReadOnly && !a.Redirects }
+	readOnly := func(c scan.Call) bool { return c.ReadOnly && !a.Redirects }
 	for _, c := range a.Calls {
 		for _, also := range c.Also {
 			add(&r.Also, also)
@@ -233,7 +234,7 @@ func weakened(r permission.Request, program permission.Reply) permission.Request
 }
 
 // askCommand asks for all a command does; nil means it may run.
-func (e Env) askCommand(ctx context.Context, call *tools.Call, a *shell.Analysis, p bashParams, dir string) error {
+func (e Env) askCommand(ctx context.Context, call *tools.Call, a *scan.Analysis, p bashParams, dir string) error {
 	if a.Refused {
 		return &tools.Error{Kind: "refused", Message: "This command is not run: " + a.Why + "."}
 	}

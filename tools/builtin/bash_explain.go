@@ -6,15 +6,15 @@ import (
 	"fmt"
 
 	"github.com/pillion-dev/pillion/tools/permission"
-	"github.com/pillion-dev/pillion/tools/shell"
 	"github.com/pillion-dev/pillion/tools/shell/run"
+	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
 // Explanation is what `pillion permission explain` prints of a command.
 type Explanation struct {
 	Decision       string             `json:"decision"` // allow, ask, deny; refuse when it never runs
 	Commands       []string           `json:"commands"`
-	ExternalPaths  []shell.PathAccess `json:"externalPaths"`
+	ExternalPaths  []scan.PathAccess  `json:"externalPaths"`
 	ProtectedPaths []string           `json:"protectedPaths"`
 	Opaque         bool               `json:"opaque"`
 	Why            string             `json:"why"`
@@ -35,7 +35,7 @@ type ExplainedRequest struct {
 // Explain says what the bash tool would do with a command in dir (empty: the session's) behind this gate: its rules
 // and what it remembers. Only a plugin's word is not known beforehand.
 func (e Env) Explain(ctx context.Context, command, dir string, gate *permission.Gate) Explanation {
-	x := Explanation{Decision: "refuse", Commands: []string{}, ExternalPaths: []shell.PathAccess{}, ProtectedPaths: []string{}, Requests: []ExplainedRequest{}}
+	x := Explanation{Decision: "refuse", Commands: []string{}, ExternalPaths: []scan.PathAccess{}, ProtectedPaths: []string{}, Requests: []ExplainedRequest{}}
 	sh, err := run.Detect(e.Shell.Shell)
 	if err != nil {
 		x.Why = err.Error()

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/tools"
-	"github.com/pillion-dev/pillion/tools/shell"
 	"github.com/pillion-dev/pillion/tools/shell/run"
+	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
 // commandRun is a command that may run, with what shows it to a person.
@@ -72,7 +72,7 @@ func (r *commandRun) result(out run.Outcome, limit time.Duration, notes []string
 }
 
 // background starts the command and shows its first output.
-func (r *commandRun) background(ctx context.Context, a *shell.Analysis) (tools.Result, error) {
+func (r *commandRun) background(ctx context.Context, a *scan.Analysis) (tools.Result, error) {
 	c := &r.command
 	c.PTY = r.params.PTY
 	var job *run.BackgroundJob

@@ -9,9 +9,9 @@ import (
 
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/permission"
-	"github.com/pillion-dev/pillion/tools/shell"
 	"github.com/pillion-dev/pillion/tools/shell/run"
 	"github.com/pillion-dev/pillion/tools/shell/sandbox"
+	"github.com/pillion-dev/pillion/tools/shell/scan"
 	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
@@ -62,7 +62,7 @@ const sandboxText = `
 - Commands run in a sandbox: they can write only in the project, temporary folders and build caches, not to .git/hooks, .git/config or editor settings, and have no network unless the person opened it. When that stops a command the result says so; call again with unsandboxed then, if it is worth asking the person.`
 
 // boxed fits the ask for a command to where it will run.
-func (e Env) boxed(r permission.Request, a *shell.Analysis, unsandboxed bool) permission.Request {
+func (e Env) boxed(r permission.Request, a *scan.Analysis, unsandboxed bool) permission.Request {
 	s := e.Shell.Sandbox
 	if r.Permission != "bash" || !s.active() {
 		return r
@@ -84,7 +84,7 @@ func (e Env) boxed(r permission.Request, a *shell.Analysis, unsandboxed bool) pe
 }
 
 // box is the sandbox of a command that may run; nil runs it without one.
-func (e Env) box(a *shell.Analysis, p bashParams, dir string) (*sandbox.Box, error) {
+func (e Env) box(a *scan.Analysis, p bashParams, dir string) (*sandbox.Box, error) {
 	s := e.Shell.Sandbox
 	if !s.active() || p.unsandboxed {
 		return nil, nil
@@ -105,7 +105,7 @@ func (e Env) box(a *shell.Analysis, p bashParams, dir string) (*sandbox.Box, err
 	// What was asked about and allowed can be done.
 	var made []string
 	for _, x := range a.External {
-		if x.Access != shell.Write || strings.ContainsAny(x.Path, "*?") {
+		if x.Access != scan.Write || strings.ContainsAny(x.Path, "*?") {
 			continue
 		}
 		place := x.Path
@@ -131,7 +131,7 @@ func noSandbox(support sandbox.Support) string {
 }
 
 // makesFolder reports that a command fills a folder outside the project that it may find empty.
-func makesFolder(a *shell.Analysis) bool {
+func makesFolder(a *scan.Analysis) bool {
 	for _, c := range a.Calls {
 		words := strings.Fields(c.Text)
 		if len(words) == 0 || words[0] != "git" {
@@ -168,7 +168,7 @@ func stoppedNote(why string) string {
 }
 
 // leave asks whether a command that the sandbox has stopped shall run again outside of it.
-func (e Env) leave(ctx context.Context, call *tools.Call, a *shell.Analysis, p bashParams, dir, why string) (bool, error) {
+func (e Env) leave(ctx context.Context, call *tools.Call, a *scan.Analysis, p bashParams, dir, why string) (bool, error) {
 	r := callsRequest(a)
 	r.MustAsk, r.Always = true, nil
 	r.Title = "Run again outside the sandbox: " + visible.Text(p.Command)

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/tools"
-	"github.com/pillion-dev/pillion/tools/shell"
 	"github.com/pillion-dev/pillion/tools/shell/run"
+	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
 // CommandRun is a command that is about to run and may change files.
@@ -53,7 +53,7 @@ const afterLimit = 5 * time.Second
 
 // beforeCommand prepares for a command's changes. The function it returns is called when the command has ended, also
 // after a cancel: it tells the language servers, and returns what the model must know.
-func (e Env) beforeCommand(ctx context.Context, call *tools.Call, a *shell.Analysis, c run.Command, background bool) func(context.Context) []string {
+func (e Env) beforeCommand(ctx context.Context, call *tools.Call, a *scan.Analysis, c run.Command, background bool) func(context.Context) []string {
 	if a.ReadOnly {
 		return func(context.Context) []string { return nil }
 	}

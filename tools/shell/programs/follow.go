@@ -1,0 +1,118 @@
+package programs
+
+import (
+	"github.com/pillion-dev/pillion/tools/shell/scan"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// following are the options with which programs go through folders and follow the links in them.
+var following = map[string]string{
+	"grep": "-R --dereference-recursive", "egrep": "-R --dereference-recursive", "fgrep": "-R --dereference-recursive", "rg": "-L --follow", "fd": "-L --follow", "fdfind": "-L --follow",
+	"ls": "-L --dereference", "tree": "-l", "du": "-L --dereference", "diff": "-r --recursive",
+}
+
+// printing are the options with which programs go through folders and print what is in their files; "" is always.
+var printing = map[string]string{
+	"grep": "-r -R -d --recursive --dereference-recursive --directories", "egrep": "-r -R -d --recursive --dereference-recursive --directories", "fgrep": "-r -R -d --recursive --dereference-recursive --directories",
+	"rg": "", "diff": "-r --recursive",
+}
+
+// Bounds of the look below a folder: for links, entries; for hidden files, entries and time.
+const (
+	maxFollowed = 2000
+	maxSearched = 200_000
+	searchTime  = 500 * time.Millisecond
+)
+
+// followed looks below the folders that a command goes through: for links that lead outside, where it would follow
+// them, and for hidden files that it would print. It reports false when there is too much to look at. named are the
+// folders among the arguments, files how many files are.
+func followed(name string, c *scan.Visit, named []string, files int) bool {
+	has := func(options string) bool {
+		return slices.ContainsFunc(c.Args[1:], func(a scan.Word) bool { return len(a.Text) > 1 && a.Text[0] == '-' && optionIn(a.Text, options) })
+	}
+	dirs, placed := c.Dirs()
+	if !placed {
+		return true
+	}
+	if options := following[name]; options != "" && has(options) && !linksBelow(dirs, c) {
+		return false
+	}
+	options, prints := printing[name]
+	if !prints || !c.HidesFiles() || options != "" && !has(options) {
+		return true
+	}
+	if len(named) == 0 && (files == 0 || has("-f --file --exclude-from --ignore-file")) {
+		for _, dir := range dirs {
+			named = append(named, c.Real(dir))
+		}
+	}
+	dots := name != "rg" || has("-u -. --hidden --unrestricted")
+	return hiddenBelow(named, dots, c)
+}
+
+func linksBelow(dirs []string, c *scan.Visit) bool {
+	seen := 0
+	for _, dir := range dirs {
+		err := filepath.WalkDir(c.Real(dir), func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return nil
+			}
+			if seen++; seen > maxFollowed {
+				return fs.ErrInvalid
+			}
+			if d.IsDir() && d.Name() == ".git" {
+				return filepath.SkipDir
+			}
+			if d.Type()&os.ModeSymlink != 0 {
+				if real := c.Real(path); !c.Inside(real, scan.Read) {
+					c.TouchPath(path, scan.Read)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// hiddenBelow notes the hidden files below folders; without dots those whose name begins with a dot are passed by.
+func hiddenBelow(folders []string, dots bool, c *scan.Visit) bool {
+	seen, end := 0, time.Now().Add(c.Patience(searchTime))
+	for _, dir := range folders {
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return nil
+			}
+			if seen++; seen > maxSearched || seen%256 == 0 && time.Now().After(end) {
+				return fs.ErrInvalid
+			}
+			switch {
+			case path == dir:
+			case d.IsDir() && (d.Name() == ".git" || !dots && strings.HasPrefix(d.Name(), ".")):
+				return filepath.SkipDir
+			case d.Type().IsRegular() && (dots || !strings.HasPrefix(d.Name(), ".")):
+				c.Found(path)
+			}
+			return nil
+		})
+		if err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// hiddenFiles notes which of a repository's files are hidden.
+func hiddenFiles(top string, tracked []string, c *scan.Visit) {
+	for _, path := range tracked {
+		c.Found(top + "/" + path)
+	}
+}

@@ -1,0 +1,140 @@
+package programs
+
+import (
+	"github.com/pillion-dev/pillion/tools/shell/scan"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// gitReading are the git commands that only read, each with the options with which it does something else after all:
+// writes a file, runs a program, looks outside the repository, or enters submodules. For those in gitLists the words
+// count too.
+var gitReading = map[string]string{
+	"status": "", "log": gitDiffing + " --show-signature", "show": gitDiffing + " --show-signature", "diff": gitDiffing, "whatchanged": gitDiffing + " --show-signature", "blame": "--contents --ignore-revs-file -S", "annotate": "--contents --ignore-revs-file -S",
+	"shortlog": "", "rev-list": "", "rev-parse": "", "describe": "", "merge-base": "", "name-rev": "", "cherry": "", "show-ref": "", "for-each-ref": "", "show-branch": "", "count-objects": "",
+	"ls-files": "--recurse-submodules", "ls-tree": "", "cat-file": "--textconv --filters --batch --batch-check --batch-command", "diff-tree": gitDiffing, "diff-index": gitDiffing, "diff-files": gitDiffing, "check-ignore": "", "check-attr": "",
+	"grep": "-O -f --open-files-in-pager --textconv --no-index --recurse-submodules --untracked --no-exclude-standard", "range-diff": gitDiffing, "version": "",
+	"branch": gitChanging, "tag": gitChanging + " -s -u -F --sign --local-user --file --create-reflog -v --verify", "stash": gitDiffing, "worktree": "", "reflog": gitDiffing + " --show-signature",
+}
+
+const (
+	gitDiffing  = "--output --ext-diff --textconv --no-index --submodule -O"
+	gitChanging = "-d -D -m -M -c -C -f -u -t --delete --move --copy --force --set-upstream-to --unset-upstream --set-upstream --track --edit-description --create-reflog --recurse-submodules"
+)
+
+// gitLists are the commands that read only with these first words; "" stands for none.
+var gitLists = map[string][]string{"stash": {"list", "show"}, "worktree": {"list"}, "reflog": {"", "show", "exists"}}
+
+// gitReads reports a git command that changes nothing and runs nothing else, in a repository whose settings run
+// nothing either. It notes the files whose content it would print.
+func gitReads(sub string, rest []scan.Word, c *scan.Visit) bool {
+	bad, ok := gitReading[sub]
+	dirs, placed := c.Dirs()
+	if !ok || !placed || gitElsewhere(c) {
+		return false
+	}
+	for _, a := range rest {
+		s, one := a.One()
+		if !one || scan.NamesSecret(a.Source) || strings.Contains(s, "%G") || strings.Contains(s, "signature") { // gpg is asked
+			return false
+		}
+		if len(s) > 1 && s[0] == '-' && optionIn(s, bad) {
+			return false
+		}
+	}
+	words, first := gitWords(rest), ""
+	if len(words) > 0 {
+		first = words[0].Text
+	}
+	if sub == "cat-file" && len(words) == 0 {
+		return false // what it prints comes from its input
+	}
+	switch list := gitLists[sub]; {
+	case list != nil && !slices.Contains(list, first):
+		return false
+	case (sub == "branch" || sub == "tag") && len(words) > 0 && !gitListing(rest):
+		return false // it makes one
+	}
+	for _, a := range words {
+		gitNames(a, c)
+	}
+	for _, dir := range dirs {
+		top, tracked, quiet := quietRepository(c.Real(dir))
+		if !quiet {
+			return false
+		}
+		if gitPrints(sub, rest) {
+			hiddenFiles(top, tracked, c)
+		}
+	}
+	return true
+}
+
+// gitElsewhere reports an environment that leads git to another repository, or to other programs.
+func gitElsewhere(c *scan.Visit) bool {
+	for _, name := range [...]string{"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS", "GIT_EXTERNAL_DIFF", "GIT_EXEC_PATH"} {
+		if _, set := c.Getenv(name); set {
+			return true
+		}
+	}
+	return false
+}
+
+// gitListing reports an option that makes branch and tag list what matches their words.
+func gitListing(rest []scan.Word) bool {
+	for _, a := range rest {
+		switch key, _, _ := strings.Cut(a.Text, "="); key {
+		case "--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at":
+			return true
+		}
+	}
+	return false
+}
+
+// gitNames notes the path that a word may be, of the tree or of a revision (HEAD:path).
+func gitNames(a scan.Word, c *scan.Visit) {
+	s := a.Text
+	if _, path, ok := strings.Cut(s, ":"); ok && path != "" {
+		c.Touch(scan.Plain(path), scan.Read)
+	}
+	dirs, _ := c.Dirs()
+	for _, dir := range dirs {
+		if strings.HasPrefix(s, "/") || strings.HasPrefix(s, "~") || strings.HasPrefix(s, "..") || strings.Contains(s, "/..") || isThere(c, filepath.Join(c.Real(dir), s)) {
+			c.Touch(a, scan.Read)
+			return
+		}
+	}
+}
+
+// gitPrints reports a command that may print what is in files, not only their names.
+func gitPrints(sub string, rest []scan.Word) bool {
+	some := func(options string) bool {
+		return slices.ContainsFunc(rest, func(a scan.Word) bool { return len(a.Text) > 1 && a.Text[0] == '-' && optionIn(a.Text, options) })
+	}
+	const patch = "-p -u -U -L --patch --unified --cc --full-diff --patch-with-stat --patch-with-raw"
+	switch sub {
+	case "diff", "show", "diff-tree", "diff-index", "diff-files", "range-diff", "whatchanged":
+		names := slices.ContainsFunc(rest, func(a scan.Word) bool {
+			return slices.Contains([]string{"--stat", "--name-only", "--name-status", "--numstat", "--shortstat", "--dirstat", "--quiet", "-s", "--no-patch", "--summary"}, a.Text)
+		})
+		return !names || some(patch)
+	case "grep", "cat-file":
+		return true
+	case "log", "stash", "reflog":
+		return some(patch + " -c")
+	case "status":
+		return some("-v --verbose")
+	}
+	return false // blame names its file
+}
+
+func isThere(c *scan.Visit, path string) bool {
+	exists, _ := c.Exists(path)
+	return exists
+}
+
+func isFolder(c *scan.Visit, path string) bool {
+	_, folder := c.Exists(path)
+	return folder
+}

@@ -1,0 +1,279 @@
+package programs
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pillion-dev/pillion/tools/shell/scan"
+)
+
+// repository makes one with two commits, a secret among its files and nobody's settings around it.
+func repository(t *testing.T, settings ...string) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	runGit(t, dir, "init", "-q", "-b", "main")
+	for i, text := range []string{"one\n", "two\n"} {
+		for _, name := range []string{"a.txt", "web/b.go", "x.dat"} {
+			write(t, filepath.Join(dir, name), text)
+		}
+		runGit(t, dir, "add", ".")
+		runGit(t, dir, "commit", "-q", "-m", text)
+		runGit(t, dir, "tag", []string{"v1", "v2"}[i])
+	}
+	for _, s := range settings {
+		key, value, _ := strings.Cut(s, "=")
+		runGit(t, dir, "config", key, value)
+	}
+	return dir
+}
+
+func runGit(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir, cmd.Env = dir, gitEnviron()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+func gitEnviron() []string {
+	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_TERMINAL_PROMPT=0", "GIT_PAGER=cat"}, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func reads(dir, command string) bool {
+	return Analyze(scan.Request{Command: command, Dir: dir, Root: dir, Home: "/home/u"}).ReadOnly
+}
+
+var gitReadOnly = []string{
+	"git status", "git status -sb", "git status --porcelain=v2 --branch", "git --no-pager log --oneline -20", "git log -p -1", "git log --graph --all --decorate", "git log --author=me --since='2 weeks ago' -- a.txt", "git log main..HEAD --stat", "git log -L1,1:a.txt", "git diff", "git diff HEAD~1 --stat", "git diff --cached", "git diff v1..v2 -- web", "git show", "git show HEAD:a.txt", "git show --name-only v1", "git blame a.txt", "git blame -L 1,1 web/b.go",
+	"git branch", "git branch -a", "git branch -vv", "git branch --show-current", "git branch --contains v1", "git tag", "git tag -l 'v*'", "git tag --sort=-creatordate", "git stash list", "git worktree list", "git reflog", "git reflog show -5", "git rev-parse --show-toplevel", "git rev-parse HEAD", "git ls-files", "git ls-files -o --exclude-standard", "git ls-tree -r HEAD", "git cat-file -p HEAD", "git shortlog -sn HEAD", "git describe --tags --always --dirty", "git merge-base HEAD v1", "git grep -n one", "git -C web status", "cd web && git diff | head -20", "git diff-tree -p HEAD", "git for-each-ref", "git rev-list --count HEAD", "git check-ignore -v a.txt", "git show-ref", "git diff --word-diff", "git log --format='%h %an %s'", "git status && git diff --stat",
+}
+
+func TestGitCommandsThatOnlyRead(t *testing.T) {
+	t.Parallel()
+	dir := repository(t)
+	for _, c := range gitReadOnly {
+		if a := Analyze(scan.Request{Command: c, Dir: dir, Root: dir, Home: "/home/u"}); !a.ReadOnly {
+			t.Errorf("%s: not read-only (%s; outside %v, protected %v)", c, a.Why, a.External, a.Protected)
+		}
+	}
+}
+
+func TestGitCommandsThatDoMore(t *testing.T) {
+	dir := repository(t)
+	for _, c := range []string{
+		"git add .", "git commit -m x", "git push", "git fetch", "git pull", "git checkout a.txt", "git stash", "git stash pop", "git stash drop", "git branch new", "git branch -d main", "git branch -m x", "git branch -u origin/main", "git branch --unset-upstream", "git branch --edit-description", "git tag v3", "git tag -d v1", "git tag -v v1", "git tag -a -m x v9", "git worktree add ../x", "git reflog expire --all", "git reflog delete HEAD@{1}", "git config --list", "git config user.name", "git remote -v",
+		"git diff --no-index a.txt /etc/passwd", "git diff --no-ind a.txt web/b.go", "git diff --output=x", "git diff --outp=x", "git diff --ext-diff", "git log --ext-diff -p", "git diff --textconv", "git log --show-signature", "git log --format=%G?", "git for-each-ref --format='%(signature)'", "git grep -O one", "git grep --open-files-in-pager=vi one", "git grep --no-index one", "git grep --untracked one", "git -c core.fsmonitor=./x status", "git --git-dir=web status", "git --exec-path=. status", "GIT_DIR=web git status", "GIT_EXTERNAL_DIFF=./x git diff", "GIT_OPTIONAL_LOCKS=1 git status", "git cat-file --batch", "git cat-file --filters HEAD:a.txt", "git $X", "git log $X", "git status > x", "git blame --contents /etc/passwd a.txt", "git gc", "git unknown",
+	} {
+		if reads(dir, c) {
+			t.Errorf("%s counts as read-only", c)
+		}
+	}
+	if a := Analyze(scan.Request{Command: "git diff a.txt ../x", Dir: dir, Root: dir}); a.ReadOnly || len(a.External) == 0 {
+		t.Errorf("git diff with a path outside: %+v", a)
+	}
+}
+
+// A repository's settings may make git run programs. Whatever is set, a command that counts as read-only runs none of
+// them: each is run for real, with a program that leaves a mark.
+func TestGitRunsNothingOfTheRepositorys(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is missing")
+	}
+	mark := filepath.Join(t.TempDir(), "mark")
+	program := filepath.Join(t.TempDir(), "program")
+	write(t, program, "#!/bin/sh\ntouch '"+mark+"'\ncat\n")
+	if err := os.Chmod(program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	fired := 0
+	for _, settings := range [][]string{
+		{"core.fsmonitor=" + program}, {"diff.external=" + program}, {"diff.dat.textconv=" + program}, {"diff.dat.command=" + program}, {"filter.dat.clean=" + program}, {"filter.dat.process=" + program}, {"core.pager=" + program, "pager.log=true"}, {"core.hooksPath=" + filepath.Dir(program)}, {"log.showSignature=true", "gpg.program=" + program}, {"alias.log=!" + program}, {"alias.status=!" + program}, {"core.sshCommand=" + program}, {"core.alternateRefsCommand=" + program}, {"include.path=" + writeSettings(t, "[core]\n\tfsmonitor = "+program+"\n")}, {"includeIf.onbranch:main.path=" + writeSettings(t, "[diff]\n\texternal = "+program+"\n")}, {"extensions.worktreeConfig=true"}, {"color.ui=always"},
+	} {
+		dir := repository(t, settings...)
+		write(t, filepath.Join(dir, ".gitattributes"), "*.dat diff=dat filter=dat\n")
+		write(t, filepath.Join(dir, "x.dat"), "three\n")
+		hooks := filepath.Join(dir, ".git", "hooks")
+		write(t, filepath.Join(hooks, "post-index-change"), "#!/bin/sh\ntouch '"+mark+"'\n")
+		if err := os.Chmod(filepath.Join(hooks, "post-index-change"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if settings[0] == "extensions.worktreeConfig=true" {
+			write(t, filepath.Join(dir, ".git", "config.worktree"), "[core]\n\tfsmonitor = "+program+"\n")
+		}
+		for _, c := range []string{"git status", "git diff", "git log -p -2", "git show", "git blame x.dat", "git grep one", "git diff-files -p", "git describe --dirty", "git ls-files -m"} {
+			os.Remove(mark)
+			cmd := exec.Command("bash", "-c", c)
+			cmd.Dir, cmd.Env = dir, gitEnviron()
+			out, _ := cmd.CombinedOutput()
+			_, err := os.Stat(mark)
+			if err == nil {
+				fired++
+			}
+			if err == nil && reads(dir, c) {
+				t.Errorf("%s with %v counts as read-only and ran the program\n%s", c, settings, out)
+			}
+		}
+	}
+	if fired < 10 {
+		t.Errorf("only %d commands ran a program: the test proves little", fired)
+	}
+}
+
+// Settings that come between the look and the run start nothing either.
+func TestQuietGit(t *testing.T) {
+	mark := filepath.Join(t.TempDir(), "mark")
+	program := filepath.Join(t.TempDir(), "program")
+	write(t, program, "#!/bin/sh\ntouch '"+mark+"'\n")
+	if err := os.Chmod(program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	dir := repository(t, "core.fsmonitor="+program)
+	for _, more := range [][]string{nil, QuietGit()} {
+		os.Remove(mark)
+		cmd := exec.Command("git", "status")
+		cmd.Dir, cmd.Env = dir, append(gitEnviron(), more...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if _, err := os.Stat(mark); (err == nil) != (more == nil) {
+			t.Errorf("with %q the program ran: %v", more, err == nil)
+		}
+	}
+}
+
+func writeSettings(t *testing.T, text string) string {
+	path := filepath.Join(t.TempDir(), "settings")
+	write(t, path, text)
+	return path
+}
+
+// Where git would find another repository than the one that the person sees, or enter one within it.
+func TestGitInOtherRepositories(t *testing.T) {
+	t.Parallel()
+	dir := repository(t)
+	runGit(t, dir, "worktree", "add", "-q", "tree")
+	if c := "git -C tree status"; !reads(dir, c) {
+		t.Errorf("%s in a worktree asks", c)
+	}
+	bare := repository(t)
+	runGit(t, bare, "init", "-q", "--bare", "fixture")
+	if reads(bare, "cd fixture && git status") {
+		t.Error("a bare repository among the files counts as the person's")
+	}
+	inner := repository(t)
+	runGit(t, inner, "init", "-q", "inner")
+	runGit(t, filepath.Join(inner, "inner"), "commit", "-q", "--allow-empty", "-m", "x")
+	runGit(t, filepath.Join(inner, "inner"), "config", "core.fsmonitor", "./x")
+	if reads(inner, "git -C inner status") {
+		t.Error("a repository within, with settings that run a program, counts as read-only")
+	}
+	runGit(t, inner, "add", "inner")
+	if reads(inner, "git status") {
+		t.Error("git status would enter a submodule, whose settings run a program")
+	}
+	if none := t.TempDir(); reads(none, "git diff a b") {
+		t.Error("git diff outside a repository reads any file")
+	}
+}
+
+func TestIndexPaths(t *testing.T) {
+	dir := repository(t)
+	for _, version := range []string{"2", "4"} {
+		runGit(t, dir, "update-index", "--index-version", version)
+		index, err := os.ReadFile(filepath.Join(dir, ".git", "index"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := indexPaths(index); !ok || !slices.Equal(got, []string{"a.txt", "web/b.go", "x.dat"}) {
+			t.Errorf("version %s: %q, %v", version, got, ok)
+		}
+		for i := range index { // cut anywhere it is refused, or shorter
+			indexPaths(index[:i])
+		}
+	}
+	runGit(t, dir, "update-index", "--split-index")
+	if reads(dir, "git status") {
+		t.Error("a split index was read as if it were whole")
+	}
+}
+
+func FuzzIndexPaths(f *testing.F) {
+	f.Add([]byte("DIRC\x00\x00\x00\x02\x00\x00\x00\x00"))
+	f.Fuzz(func(t *testing.T, p []byte) {
+		paths, ok := indexPaths(p)
+		if !ok && paths != nil {
+			t.Error("paths of what is no index")
+		}
+	})
+}
+
+func FuzzGitSettings(f *testing.F) {
+	f.Add("[core]\n\tbare = false\n[remote \"origin\"]\n\turl = x\n")
+	f.Add("[core] fsmonitor = x\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if !quietSettings(text) || strings.ContainsAny(text, "\x00\r") {
+			return
+		}
+		path := filepath.Join(t.TempDir(), "config")
+		write(t, path, text)
+		cmd := exec.Command("git", "config", "--file", path, "--list", "--name-only")
+		out, err := cmd.Output()
+		if err != nil {
+			return // git takes none of it
+		}
+		for key := range strings.Lines(strings.ToLower(string(out))) {
+			for _, bad := range []string{"core.fsmonitor", "core.pager", "core.hookspath", "core.sshcommand", "core.worktree", "diff.external", ".textconv", ".clean", ".process", ".program", "include", "alias.", "filter."} {
+				if strings.HasPrefix(key, bad) || strings.HasPrefix(bad, ".") && !strings.HasPrefix(key, "branch.") && strings.HasSuffix(strings.TrimSpace(key), bad) && strings.HasPrefix(key, "diff.") {
+					t.Errorf("%q counts as quiet, git reads %s", text, key)
+				}
+			}
+		}
+	})
+}
+
+// What a search would print of files that may not be read without asking is found beforehand.
+func TestHiddenFilesBelow(t *testing.T) {
+	t.Parallel()
+	dir := repository(t)
+	for _, name := range []string{".env", "web/prod.env", "web/.env.local", "docs/x.md"} {
+		write(t, filepath.Join(dir, name), "KEY=1\n")
+	}
+	runGit(t, dir, "add", "-f", "web/prod.env")
+	hidden := func(path string) bool { return strings.Contains(filepath.Base(path), ".env") }
+	for command, want := range map[string]string{
+		"grep -rn KEY .": ".env web/.env.local web/prod.env", "grep -rn KEY": ".env web/.env.local web/prod.env", "grep -rn KEY docs": "", "grep -n KEY a.txt": "", "grep -R -e KEY web": "web/.env.local web/prod.env", "rg KEY": "web/prod.env", "rg --hidden KEY": ".env web/.env.local web/prod.env", "rg -uuu KEY web": "web/.env.local web/prod.env", "diff -r web docs": "web/.env.local web/prod.env", "cd web && grep -r KEY": "web/.env.local web/prod.env", "grep -rf docs/x.md": ".env web/.env.local web/prod.env",
+		"git grep KEY": "web/prod.env", "git diff": "web/prod.env", "git diff --stat": "", "git diff --stat -p": "web/prod.env", "git log --oneline": "", "git log -p": "web/prod.env", "git status": "", "git status -v": "web/prod.env", "ls -R": "", "rg KEY docs": "",
+	} {
+		a := Analyze(scan.Request{Command: command, Dir: dir, Root: dir, Hidden: hidden})
+		var got []string
+		for _, path := range a.Found {
+			got = append(got, strings.TrimPrefix(path, dir+"/"))
+		}
+		slices.Sort(got)
+		if strings.Join(got, " ") != want || !a.ReadOnly {
+			t.Errorf("%s: found %q, want %q; read-only %v (%s)", command, got, want, a.ReadOnly, a.Why)
+		}
+	}
+	if a := Analyze(scan.Request{Command: "git show HEAD:.env", Dir: dir, Root: dir}); !slices.Contains(a.Reads, filepath.Join(dir, ".env")) {
+		t.Errorf("git show HEAD:.env reads %q", a.Reads)
+	}
+}

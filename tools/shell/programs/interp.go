@@ -1,0 +1,272 @@
+package programs
+
+import (
+	"github.com/pillion-dev/pillion/tools/shell/scan"
+	"strings"
+)
+
+// shells run a string, a script or what they read.
+var shells = map[string]bool{
+	"sh": true, "bash": true, "dash": true, "zsh": true, "ksh": true, "mksh": true, "ash": true, "rbash": true, "fish": true, "nu": true, "csh": true, "tcsh": true, "pwsh": true, "powershell": true, "elvish": true, "xonsh": true,
+}
+
+// shell looks at sh -c '…', sh script, and scripts on stdin.
+func shell(name string, c *scan.Visit) {
+	c.NoGrant = true
+	args := c.Args[1:]
+	command, stdin := false, false
+	for len(args) > 0 {
+		s, ok := args[0].One()
+		if !ok || s == "" || s[0] != '-' && s[0] != '+' || s == "-" {
+			break
+		}
+		args = args[1:]
+		if s == "--" {
+			break
+		}
+		if strings.HasPrefix(s, "--") {
+			switch s {
+			case "--rcfile", "--init-file":
+				c.Opaque(name + " " + s + " runs a file first")
+				if len(args) > 0 {
+					c.Touch(args[0], scan.Read)
+					args = args[1:]
+				}
+			case "--version", "--help":
+				return
+			case "--command":
+				command = true
+			}
+			continue
+		}
+		if s == "-Command" || s == "-EncodedCommand" {
+			c.Opaque(name + " runs another language")
+			return
+		}
+		command = command || strings.ContainsRune(s, 'c')
+		stdin = stdin || strings.ContainsRune(s, 's')
+		if strings.ContainsAny(s[1:], "kPHB") {
+			c.Opaque(name + " " + s + " changes how the rest is read")
+		}
+		for range strings.Count(s, "o") + strings.Count(s, "O") {
+			if len(args) == 0 {
+				break
+			}
+			if option, ok := args[0].One(); !ok || scan.ChangesReading(option) {
+				c.Opaque(name + " " + s + " " + args[0].Text + " changes how the rest is read")
+			}
+			args = args[1:]
+		}
+	}
+	switch {
+	case command:
+		if len(args) == 0 {
+			return
+		}
+		switch name {
+		case "fish", "nu", "csh", "tcsh", "pwsh", "powershell", "elvish", "xonsh":
+			c.Opaque(name + " speaks another language")
+			c.Salvage(args[0].Text)
+			return
+		}
+		c.Script(args[0], name+" -c")
+	case len(args) > 0 && !stdin && args[0].Text != "-":
+		c.Touch(args[0], scan.Read)
+		c.MadeHere(args[0].Text)
+		if len(args[0].Values) == 1 && strings.HasPrefix(args[0].Values[0].Text, "/dev/") {
+			c.Opaque(name + " runs what it reads")
+		}
+		pathArgs(c.With(args), generic)
+	case c.Input().Kind == "here" && c.Input().Known:
+		c.Script(scan.Plain(c.Input().Text), name)
+	default:
+		c.Opaque(name + " runs what it reads from its input")
+		if c.Input().Known {
+			c.Script(scan.Plain(c.Input().Text), name)
+		}
+	}
+}
+
+// isInterpreter reports programs that run code of another language.
+func isInterpreter(name string) bool {
+	switch name {
+	case "node", "nodejs", "deno", "bun", "ruby", "irb", "perl", "php", "lua", "luajit", "Rscript", "R", "julia", "osascript", "tclsh", "wish", "expect", "guile", "ghci", "runghc", "groovy", "scala", "elixir", "iex", "erl", "swipl", "ocaml", "racket", "sbcl", "clisp", "emacs", "vim", "vi", "nvim", "ex", "ed", "gdb", "lldb", "sqlite3", "psql", "mysql", "tsx", "ts-node", "jshell", "clojure", "clj", "raku", "mongosh", "mongo", "duckdb", "view", "vimdiff", "gvim", "crystal", "nim", "escript", "janet", "fennel", "kotlin", "octave", "bc", "dc", "m4", "awk", "gawk", "mawk", "nawk", "sed", "gsed", "make", "gmake", "just", "ssh", "docker", "podman", "kubectl", "pypy", "pypy3", "ipython":
+		return name != "make" && name != "gmake" && name != "just" && name != "docker" && name != "podman" && name != "kubectl" && name != "bun" && name != "deno"
+	}
+	return strings.HasPrefix(name, "python")
+}
+
+// code names the options that carry code, by interpreter.
+func code(name, option string) bool {
+	long, _, _ := strings.Cut(option, "=")
+	switch long {
+	case "--eval", "--print", "--execute", "--command", "--expression", "--batch", "-eval", "-ex", "-r", "--require", "--import", "--loader", "--experimental-loader":
+		return !(long == "-r" && name == "sqlite3")
+	}
+	if len(option) < 2 || option[0] != '-' || option[1] == '-' {
+		return false
+	}
+	letters := "ecE"
+	switch {
+	case strings.HasPrefix(name, "python") || strings.HasPrefix(name, "pypy") || name == "ipython":
+		letters = "c"
+	case name == "perl":
+		letters = "eEpnMm"
+	case name == "node" || name == "nodejs":
+		letters = "epr"
+	case name == "ruby":
+		letters = "epnr"
+	case name == "php":
+		letters = "rBREF"
+	case name == "vim" || name == "vi" || name == "nvim" || name == "ex" || name == "view" || name == "vimdiff" || name == "gvim":
+		letters = "cSsu"
+	case name == "psql" || name == "mysql" || name == "duckdb" || name == "sqlite3":
+		letters = "f"
+	case name == "gdb" || name == "lldb":
+		letters = "oxks"
+	}
+	return strings.ContainsAny(option[1:min(len(option), 4)], letters)
+}
+
+// interpreter looks at python, node and the like: code in an argument or on stdin is opaque, a script is a file.
+func interpreter(name string, c *scan.Visit) {
+	c.NoGrant = true
+	switch name {
+	case "awk", "gawk", "mawk", "nawk", "sed", "gsed":
+		c.ReadOnly = readOnly(name, c)
+		s := specOf(strings.TrimPrefix(strings.TrimPrefix(name, "g"), "n"))
+		if c.ReadOnly {
+			s.words = []kind{kindText, kindRead}
+		}
+		pathArgs(c, s)
+		c.NoGrant = !c.ReadOnly
+		if strings.HasSuffix(name, "sed") && !c.ReadOnly && !sedUnderstood(c.Args[1:]) {
+			c.Opaque("the script of sed may run programs or write files")
+			for _, a := range c.Args[1:] {
+				sedPaths(a.Text, c)
+			}
+		}
+		if strings.HasSuffix(name, "awk") && !c.ReadOnly && !awkFile(c.Args[1:]) {
+			c.Opaque("the program of awk may run programs or write files")
+			for _, a := range c.Args[1:] {
+				awkPaths(a.Text, c)
+			}
+		}
+		return
+	case "ssh":
+		ssh(c)
+		return
+	case "crystal", "nim":
+		if len(c.Args) > 1 && c.Args[1].Text == "eval" || name == "nim" && strings.Contains(scan.TextOf(c.Args), "--eval") {
+			c.Opaque(name + " runs code that is given as text")
+		}
+		pathArgs(c, generic)
+		return
+	case "dc":
+		if strings.Contains(scan.TextOf(c.Args), "!") || strings.Contains(c.Input().Text, "!") || c.Input().Kind != "" && !c.Input().Known {
+			c.Opaque("dc may run what it is given behind !")
+		}
+		pathArgs(c, specOf(name))
+		return
+	case "sqlite3", "psql", "mysql", "duckdb":
+		sqlPrograms(name, c)
+	case "bc":
+		pathArgs(c, specOf(name))
+		return
+	}
+	switch name {
+	case "vim", "vi", "nvim", "ex", "ed", "view", "vimdiff", "gvim", "emacs", "sqlite3", "psql", "mysql", "duckdb", "gdb", "lldb", "m4":
+		if c.Input().Kind != "" {
+			c.Opaque(name + " obeys what it reads from its input")
+		}
+		for _, a := range c.Args[1:] {
+			if strings.HasPrefix(a.Text, "+") || strings.HasPrefix(a.Text, "--cmd") {
+				c.Opaque(name + " runs code that is given as text: " + a.Text)
+			}
+		}
+	}
+	python := strings.HasPrefix(name, "py") || name == "ipython"
+	args := c.Args[1:]
+	for i, a := range args {
+		s := a.Text
+		if _, ok := a.One(); !ok && strings.HasPrefix(s, "-") || !a.Known() && i == 0 {
+			c.Opaque("which code " + name + " runs cannot be said")
+		}
+		if i > 0 && s != "-" && !strings.HasPrefix(s, "-") && valueOption(name, args[i-1].Text) {
+			continue
+		}
+		if !strings.HasPrefix(s, "-") || s == "-" {
+			if s == "-" {
+				c.Opaque(name + " runs what it reads from its input")
+			} else if a.Known() && len(a.Values) == 1 && strings.HasPrefix(a.Values[0].Text, "/dev/") {
+				c.Opaque(name + " runs what it reads")
+			} else {
+				c.MadeHere(s)
+			}
+			break
+		}
+		if python && s == "-m" {
+			hookManager(args[i+1:], c)
+			pathArgs(c.With(args[i:]), generic)
+			return
+		}
+		switch s {
+		case "--version", "-V", "-version", "--help", "-h":
+			if len(args) == 1 {
+				c.ReadOnly, c.NoGrant = true, false
+				return
+			}
+		case "-v":
+			if len(args) == 1 && (name == "node" || name == "ruby" || name == "perl" || name == "php") {
+				c.ReadOnly, c.NoGrant = true, false
+				return
+			}
+		}
+		if code(name, s) {
+			c.Opaque(name + " runs code that is given as text: " + s)
+			if editors[name] {
+				for _, b := range args[i:] {
+					codePaths(b.Text, scan.Write, c)
+				}
+			}
+			break
+		}
+	}
+	if len(args) == 0 || allOptions(args) && c.Input().Kind != "" {
+		if c.Input().Kind != "" {
+			c.Opaque(name + " runs what it reads from its input")
+		}
+	}
+	if name == "deno" && len(args) > 0 && args[0].Text == "eval" {
+		c.Opaque("deno runs code that is given as text")
+	}
+	switch name {
+	case "sqlite3", "psql", "mysql":
+		pathArgs(c, specOf(name))
+	default:
+		pathArgs(c, generic)
+	}
+}
+
+// editors are driven by their own commands, in which files stand as words: :w ../x
+var editors = map[string]bool{"vim": true, "vi": true, "nvim": true, "ex": true, "ed": true, "view": true, "vimdiff": true, "gvim": true}
+
+func allOptions(args []scan.Word) bool {
+	for _, a := range args {
+		if !strings.HasPrefix(a.Text, "-") {
+			return false
+		}
+	}
+	return true
+}
+
+// ssh runs its command elsewhere; options may run one here.
+func ssh(c *scan.Visit) {
+	for _, a := range c.Args[1:] {
+		if !a.Known() && strings.HasPrefix(a.Text, "-") {
+			c.Opaque("an option of ssh runs a command here")
+		}
+	}
+	hiddenPrograms("ssh", c)
+	applySpec(c, specOf("ssh"))
+}

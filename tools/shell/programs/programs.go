@@ -1,0 +1,68 @@
+// Package programs says what programs do with their words: which paths they read and write, what they run in turn, and
+// what nobody can tell. Together with package scan, which knows bash, it judges a command before it runs.
+//
+//	a := programs.Analyze(scan.Request{Command: "cd web && npm test > /tmp/log", Dir: dir, Root: dir})
+//	a.Calls[0].Text // "npm test"
+//	a.External      // [{/tmp/log write}]
+package programs
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools/shell/scan"
+)
+
+// Analyze looks at a command. It never fails: what it cannot understand is opaque.
+func Analyze(r scan.Request) *scan.Analysis { return scan.Analyze(r, known{}) }
+
+// known is all that is known of programs.
+type known struct{}
+
+// Call looks at one call of a program.
+func (known) Call(c *scan.Visit) {
+	name := c.Name
+	switch {
+	case shells[name]:
+		shell(name, c)
+	case strings.HasPrefix(name, "ld-linux") || strings.HasPrefix(name, "ld-musl") || name == "ld.so":
+		loader(c)
+	case wrappers[name] != "" || name == "env" || name == "xargs":
+		wrapper(name, c)
+	case name == "find" || name == "gfind":
+		find(c)
+	case name == "git":
+		git(c)
+	case isInterpreter(name):
+		interpreter(name, c)
+	default:
+		if !runners(name, c) {
+			c.Manner.Keeps = keepsContent(name) || compiles(name) && c.Unwritten()
+			pathArgs(c, specOf(name))
+			c.Manner.Keeps = false
+		}
+		folders, files := c.ReadFolders()
+		c.ReadOnly = readOnly(name, c) && followed(name, c, folders, files)
+		if _, looks := harmful[name]; looks && slices.ContainsFunc(c.Args[1:], func(a scan.Word) bool { return scan.NamesSecret(a.Source) }) {
+			c.NoGrant = true // echo * must not come to print keys
+		}
+		if !noAlways[name] && !c.NoGrant {
+			c.Always = alwaysOf(c.Text, c.Args, name)
+		}
+	}
+}
+
+// plainAnswers are commands whose output holds no slash: what they print cannot lead out of a folder.
+var plainAnswers = map[string]bool{
+	"nproc": true, "whoami": true, "date": true, "id -u": true, "id -g": true, "id -un": true, "uname": true,
+	"uname -s": true, "uname -m": true, "uname -r": true, "hostname": true, "arch": true, "git rev-parse HEAD": true,
+	"git rev-parse --short HEAD": true, "sw_vers -productVersion": true, "getconf _NPROCESSORS_ONLN": true,
+	"go env GOOS": true, "go env GOARCH": true, "go env GOVERSION": true,
+}
+
+// PlainAnswer reports a command whose output holds no slash.
+func (known) PlainAnswer(words []string) bool {
+	text := strings.Join(words, " ")
+	dated := strings.HasPrefix(text, "date +") || strings.HasPrefix(text, "date -u +")
+	return plainAnswers[text] || dated && !strings.ContainsAny(text, "/D")
+}

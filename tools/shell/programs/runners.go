@@ -1,0 +1,339 @@
+package programs
+
+import (
+	"github.com/pillion-dev/pillion/tools/shell/scan"
+	"path"
+	"strings"
+)
+
+// runsArg names the options of programs whose value is itself a command.
+var runsArg = map[string]string{
+	"go": "-exec -toolexec -vettool", "rg": "--pre --hostname-bin", "sort": "--compress-program", "tar": "--to-command --use-compress-program -I --rsh-command -F --info-script --new-volume-script --checkpoint-action",
+	"gtar": "--to-command --use-compress-program -I --rsh-command -F --info-script --new-volume-script --checkpoint-action", "bsdtar": "--use-compress-program", "rsync": "-e --rsh --rsync-path", "scp": "-S", "sftp": "-S", "zip": "-TT --unzip-command",
+	"man": "-P -H --pager --html", "split": "--filter", "fd": "-x -X --exec --exec-batch", "fdfind": "-x -X --exec --exec-batch", "cargo": "--config", "docker": "--entrypoint", "wget": "--use-askpass", "curl": "-K --config", "make": "--eval -E SHELL= MAKE= .SHELLFLAGS=",
+	"pytest": "-p", "npm": "--script-shell --shell --node-options", "gcc": "-wrapper -B -fplugin -specs --specs", "g++": "-wrapper -B -fplugin -specs --specs", "cc": "-wrapper -B -fplugin -specs --specs", "c++": "-wrapper -B -fplugin -specs --specs", "clang": "-B -fplugin --config", "clang++": "-B -fplugin --config", "less": "-k --lesskey-file", "install": "--strip-program", "ctags": "--options", "tcpdump": "-z", "mktemp": "", "nmap": "--script", "eslint": "--rulesdir --resolve-plugins-relative-to",
+	"nc": "-e -c", "ncat": "-e -c --exec --sh-exec --lua-exec", "jj": "--config --config-toml --config-file", "gotestsum": "--post-run-command --raw-command", "pandoc": "--filter -F --lua-filter -L", "protoc": "--plugin", "ar": "--plugin", "nm": "--plugin", "socat": "", "git-upload-pack": "", "ld": "-plugin", "cmake": "-P", "ninja": "", "svn": "--diff-cmd --editor-cmd --config-option", "hg": "--config", "tig": "", "bat": "--pager", "ag": "--pager", "ack": "--pager --output", "fzf": "--preview --bind --execute", "delta": "--pager", "terraform": "",
+}
+
+// pluginOf is the value of pytest -p.
+func pluginOf(s string, behind []scan.Word) string {
+	if s = strings.TrimPrefix(s, "-p"); s == "" && len(behind) > 0 {
+		return behind[0].Text
+	}
+	return s
+}
+
+// fromPipe reports a file name that stands for what is already open.
+func fromPipe(file string) bool {
+	return file == "-" || file == "/dev/stdin" || strings.HasPrefix(file, "/dev/fd/") || strings.HasPrefix(file, "/proc/self/fd/")
+}
+
+// runners looks at programs that start others by a subcommand or an option. It reports true when it has looked at
+// the paths as well.
+func runners(name string, c *scan.Visit) bool {
+	args := c.Args[1:]
+	for i, a := range args {
+		s := a.Text
+		for f := range strings.FieldsSeq(runsArg[name]) {
+			long := strings.HasPrefix(f, "--")
+			key, val, has := strings.Cut(s, "=")
+			match := s == f || name == "go" && s == "-"+f || long && has && key == f || long && shortFor(key, f) ||
+				!long && len(f) == 2 && strings.HasPrefix(s, f) && len(s) > 2 || strings.HasSuffix(f, "=") && strings.HasPrefix(s, f) ||
+				!long && len(f) > 2 && has && (key == f || key == "-"+f)
+			if !match || name == "pytest" && strings.HasPrefix(pluginOf(s, args[i+1:]), "no:") {
+				continue
+			}
+			c.Opaque(name + " " + f + " runs another program")
+			c.NoGrant = true
+			if !has && i+1 < len(args) && (len(s) <= len(f) || s == "-"+f) {
+				c.Salvage(scan.TextOf(args[i+1:]))
+			} else if has {
+				c.Salvage(strings.TrimPrefix(val, "exec="))
+			}
+		}
+	}
+	if name == "make" || name == "gmake" {
+		for i, a := range args {
+			if file := strings.TrimPrefix(a.Text, "-f"); strings.HasPrefix(a.Text, "-f") && fromPipe(file) || i > 0 && a.Text != "--" && fromPipe(a.Text) || strings.HasSuffix(a.Text, "=-") {
+				c.Opaque(name + " takes its makefile from a pipe")
+				c.NoGrant = true
+			}
+			if name, val, ok := strings.Cut(a.Text, "="); ok && (name == "CC" || name == "CXX" || name == "LD" || name == "AR") {
+				c.Sets(name, []scan.Value{scan.Literal(val)})
+			}
+		}
+	}
+	switch name {
+	case "gcc", "g++", "cc", "c++", "clang", "clang++", "ld", "javac", "rustc":
+		for _, a := range args {
+			if strings.HasPrefix(a.Text, "@") {
+				c.Opaque(name + " takes options from a file")
+			}
+		}
+	}
+	hiddenPrograms(name, c)
+	if name == "socat" || name == "nc" || name == "ncat" {
+		c.NoGrant = true
+		for _, a := range args {
+			if up := strings.ToUpper(a.Text); strings.Contains(up, "EXEC:") || strings.Contains(up, "SYSTEM:") {
+				c.Opaque(name + " runs another program")
+			}
+		}
+	}
+	if name == "batch" {
+		c.NoGrant = true
+		c.Opaque("batch runs commands later")
+	}
+	hookManager(append([]scan.Word{scan.Plain(name)}, args...), c)
+	if len(args) == 0 {
+		return false
+	}
+	if devTools(name, c) {
+		return true
+	}
+	args = afterOptions(name, args)
+	if len(args) == 0 {
+		return false
+	}
+	sub := args[0].Text
+	inner := 0 // how many words stand before the command
+	switch name {
+	case "npm":
+		switch sub {
+		case "exec", "x":
+			inner = 2
+		case "config", "c", "set":
+			c.NoGrant = true
+			if strings.Contains(scan.TextOf(args), "set") {
+				c.TouchValue(scan.Literal(c.Home()+"/.npmrc"), scan.Write)
+			}
+		}
+	case "pnpm", "yarn":
+		if sub == "exec" || sub == "dlx" {
+			inner = 2
+		} else {
+			hookManager(args, c) // a package's program by its name
+		}
+	case "bun":
+		switch sub {
+		case "x", "exec":
+			inner = 2
+		case "-e", "--eval", "-p", "--print", "-":
+			c.Opaque("bun runs code that is given as text")
+		}
+		c.NoGrant = sub != "install" && sub != "i" && sub != "test" && sub != "add" && sub != "run" && sub != "build"
+	case "deno":
+		if sub == "eval" || sub == "repl" {
+			c.Opaque("deno runs code that is given as text")
+		}
+		switch sub {
+		case "fmt", "lint", "check", "test", "bench", "doc", "info", "cache", "add", "remove", "install", "compile", "outdated", "task", "types", "completions":
+		default: // a script's name is a command too
+			c.NoGrant = true
+		}
+		if len(args) > 1 && args[1].Text == "-" && c.Input().Kind != "" {
+			c.Opaque("deno runs what it reads from its input")
+		}
+		for i, a := range args {
+			if sub == "task" && a.Text == "--eval" && i+1 < len(args) {
+				c.NoGrant = true
+				c.Script(args[i+1], "deno task")
+			}
+		}
+	case "go":
+		switch sub {
+		case "run": // a pattern made from a package of the project's must not cover everybody's
+			c.NoGrant = strings.Contains(scan.TextOf(args), "@")
+			hookManager(args[1:], c)
+		case "env":
+			if text := scan.TextOf(args); strings.Contains(text, "-w") || strings.Contains(text, "-u") {
+				c.NoGrant = true
+				c.TouchValue(scan.Literal(c.Home()+"/.config/go/env"), scan.Write)
+			}
+		}
+	case "tmux", "screen", "zellij", "dtach", "abduco":
+		c.NoGrant = true
+		if name != "tmux" || !strings.HasPrefix(sub, "list-") && sub != "ls" && sub != "lsp" && sub != "lsw" && sub != "capture-pane" && sub != "has-session" {
+			c.Opaque(name + " runs what it is given in a terminal of its own")
+		}
+	case "poetry", "pipenv", "pdm", "rye":
+		if sub == "run" {
+			inner = 2
+		}
+	case "bundle", "mise", "asdf", "rbenv", "pyenv", "conda", "mamba", "volta", "nvm", "fnm", "opam", "cabal", "stack", "dotenvx", "doppler", "op", "chamber", "aws-vault":
+		if sub == "exec" || sub == "run" || sub == "x" {
+			inner = 2
+		}
+	case "rustup":
+		if sub == "run" {
+			inner = 3
+		}
+	case "nix-shell", "nix", "guix":
+		c.NoGrant = true
+		c.Opaque(name + " may run any program")
+	case "docker", "podman", "kubectl", "nerdctl", "oc", "lxc":
+		if sub == "run" || sub == "exec" || sub == "compose" || sub == "create" {
+			c.NoGrant = true
+		}
+		container(name, c)
+		return true
+	case "gh", "glab", "hub":
+		gh(c)
+		return true
+	case "osascript", "crontab", "at", "batch":
+		c.NoGrant = true
+		c.Opaque(name + " runs commands later or in another language")
+	}
+	if inner > 0 {
+		c.NoGrant = true
+		rest := args[inner-1:]
+		for len(rest) > 0 && strings.HasPrefix(rest[0].Text, "-") {
+			if rest[0].Text == "-c" || rest[0].Text == "--call" || rest[0].Text == "--with" || rest[0].Text == "--package" || rest[0].Text == "-p" || rest[0].Text == "-n" || rest[0].Text == "--python" || rest[0].Text == "--directory" || rest[0].Text == "--project" {
+				if (rest[0].Text == "-c" || rest[0].Text == "--call") && len(rest) > 1 {
+					c.Script(rest[1], name)
+				} else if rest[0].Text == "--directory" && len(rest) > 1 {
+					c.Touch(rest[1], scan.Write)
+				}
+				rest = rest[min(2, len(rest)):]
+				continue
+			}
+			rest = rest[1:]
+		}
+		if len(rest) > 0 {
+			c.Run(rest)
+		}
+		return true
+	}
+	return false
+}
+
+// afterOptions drops a program's own options before its subcommand: npm --prefix x exec evil.
+func afterOptions(name string, args []scan.Word) []scan.Word {
+	switch name {
+	case "npm", "pnpm", "yarn", "bun", "uv", "poetry", "pipenv", "pdm", "hatch", "rye", "bundle", "mise", "go", "tmux", "rustup":
+	default:
+		return args
+	}
+	values := specOf(name)
+	for len(args) > 0 && strings.HasPrefix(args[0].Text, "-") {
+		if args[0].Text == "-e" || args[0].Text == "-p" || args[0].Text == "--eval" || args[0].Text == "--print" || args[0].Text == "-" {
+			return args
+		}
+		o, ok := values.option(args[0].Text)
+		ok = ok || args[0].Text == "--directory" || args[0].Text == "--project" || args[0].Text == "-C" && name != "bundle"
+		if _, _, has := strings.Cut(args[0].Text, "="); ok && !has && !o.glued && len(args) > 1 {
+			args = args[1:]
+		}
+		args = args[1:]
+	}
+	return args
+}
+
+// find looks at find: where it searches, what it deletes or writes, what it runs.
+func find(c *scan.Visit) {
+	args := c.Args[1:]
+	c.ReadOnly = true
+	i := 0
+	follow := false
+	for ; i < len(args) && (args[i].Text == "-H" || args[i].Text == "-L" || args[i].Text == "-P" || strings.HasPrefix(args[i].Text, "-O") || args[i].Text == "-D"); i++ {
+		follow = follow || args[i].Text == "-L"
+		if args[i].Text == "-D" {
+			i++
+		}
+	}
+	var roots []scan.Word
+	for ; i < len(args); i++ {
+		s := args[i].Text
+		if strings.HasPrefix(s, "-") || s == "(" || s == "!" || s == "," || s == ")" {
+			break
+		}
+		roots = append(roots, args[i])
+	}
+	if len(roots) == 0 {
+		roots = []scan.Word{scan.Plain(".")}
+	}
+	access, narrow := scan.Read, false
+	for ; i < len(args); i++ {
+		narrow = narrow || takesText(args[i].Text)
+		switch s := args[i].Text; s {
+		case "-delete":
+			access, c.ReadOnly = scan.Write, false
+		case "-fprint", "-fprint0", "-fls", "-fprintf":
+			c.ReadOnly = false
+			if i+1 < len(args) {
+				c.Touch(args[i+1], scan.Write)
+			}
+		case "-follow":
+			follow = true
+		case "-newer", "-anewer", "-cnewer", "-samefile", "-files0-from":
+			if i+1 < len(args) {
+				c.Touch(args[i+1], scan.Read)
+			}
+		case "-exec", "-execdir", "-ok", "-okdir":
+			c.ReadOnly, c.NoGrant = false, true
+			var inner []scan.Word
+			for i++; i < len(args) && args[i].Text != ";" && !(args[i].Text == "+" && args[i-1].Text == "{}"); i++ {
+				inner = append(inner, args[i])
+			}
+			findExec(inner, roots, c)
+			access = scan.Write
+		default:
+			if !args[i].Known() && !strings.HasPrefix(s, "-") && i > 0 && !takesText(args[i-1].Text) {
+				c.Opaque("an expression of find cannot be read off the command")
+			}
+		}
+	}
+	if follow {
+		c.ReadOnly = false
+	}
+	c.Manner.Deep = access == scan.Write && !narrow
+	defer func() { c.Manner.Deep = false }()
+	for _, r := range roots {
+		if !r.Known() {
+			c.Opaque("it cannot be said where find searches")
+		}
+		c.Touch(r, access)
+	}
+}
+
+func takesText(option string) bool {
+	switch option {
+	case "-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-type", "-mtime", "-size", "-maxdepth", "-mindepth", "-newermt", "-user", "-group", "-perm", "-mmin", "-printf":
+		return true
+	}
+	return false
+}
+
+// findExec looks at what find runs: its {} are names below the places it searches.
+func findExec(inner []scan.Word, roots []scan.Word, c *scan.Visit) {
+	if len(inner) == 0 {
+		return
+	}
+	shown := scan.TextOf(inner)
+	probe := make([]scan.Word, len(inner))
+	for i, a := range inner {
+		probe[i] = a
+		if !strings.Contains(a.Text, "{}") {
+			continue
+		}
+		if i == 0 {
+			c.Opaque("find runs the files it finds")
+			return
+		}
+		probe[i].Static = false
+		probe[i].Values = nil
+		probe[i].Text = a.Text
+		if a.Text != "{}" {
+			// sh -c 'rm {}': file names become part of a script.
+			probe[i].Values = []scan.Value{{Text: strings.ReplaceAll(a.Text, "{}", scan.Wild), Pattern: scan.Wild}}
+			continue
+		}
+		for _, r := range roots {
+			for _, v := range r.Values {
+				probe[i].Values = append(probe[i].Values, scan.Join(v, scan.Value{Text: "/" + scan.Hole, Pattern: "/" + scan.Hole}))
+			}
+		}
+	}
+	c.RunWithMore(probe)
+	c.Mention(shown, path.Base(inner[0].Text))
+}

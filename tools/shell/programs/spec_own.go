@@ -1,0 +1,185 @@
+package programs
+
+import (
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools/shell/scan"
+)
+
+// Programs whose words follow rules of their own.
+
+// remote looks at scp and rsync: host:path is elsewhere, the last word is written.
+func remote(c *scan.Visit, s spec) {
+	c.Removes() // rsync --delete
+	for i, a := range c.Args[1:] {
+		if c.Args[0].Text != "rsync" || !strings.HasPrefix(a.Text, "-") || strings.HasPrefix(a.Text, "--") {
+			continue
+		}
+		if at := strings.IndexAny(a.Text, "efTBMsP"); at > 1 && a.Text[at] == 'e' { // -ae 'ssh …'
+			c.Opaque("rsync -e runs another program")
+			if c.Salvage(a.Text[at+1:]); at+1 == len(a.Text) && i+2 < len(c.Args) {
+				c.Salvage(c.Args[i+2].Text)
+			}
+		}
+	}
+	local := *c
+	local.Args = nil
+	for _, a := range c.Args {
+		colon, slash := strings.IndexByte(a.Text, ':'), strings.IndexByte(a.Text, '/')
+		if colon > 0 && (slash < 0 || colon < slash) && !strings.HasPrefix(a.Text, "-") {
+			a = scan.Word{Values: []scan.Value{{}}, Text: "''", Source: a.Source}
+		}
+		local.Args = append(local.Args, a)
+	}
+	s.words, s.repeat = []kind{kindRead, kindWrite}, false
+	applySpec(&local, s)
+}
+
+func dd(c *scan.Visit) {
+	for _, a := range c.Args[1:] {
+		switch {
+		case strings.HasPrefix(a.Text, "of="):
+			c.Touch(a.Cut("="), scan.Write)
+		case strings.HasPrefix(a.Text, "if="):
+			c.Touch(a.Cut("="), scan.Read)
+		case !a.Known():
+			c.Opaque("it cannot be said which files dd is given")
+		}
+	}
+}
+
+// tar looks at tar's three styles: tar -xzf a -C d, tar xzf a, tar --extract --file=a.
+func tar(c *scan.Visit) {
+	args := append([]scan.Word(nil), c.Args...)
+	if len(args) > 1 && !strings.HasPrefix(args[1].Text, "-") {
+		old := args[1].Text
+		// Old style: the letters take their values from the words that follow, in order.
+		rest := args[2:]
+		args = []scan.Word{args[0], scan.Plain("-" + strings.NewReplacer("f", "", "C", "", "b", "").Replace(old))}
+		for _, l := range old {
+			if strings.ContainsRune("fCb", l) && len(rest) > 0 {
+				args = append(args, scan.Plain("-"+string(l)), rest[0])
+				rest = rest[1:]
+			}
+		}
+		args = append(args, rest...)
+	}
+	create, extract := false, false
+	for _, a := range args[1:] {
+		t := a.Text
+		if strings.HasPrefix(t, "-") && !strings.HasPrefix(t, "--") {
+			create = create || strings.ContainsAny(t, "cru")
+			extract = extract || strings.Contains(t, "x")
+		}
+		create = create || strings.HasPrefix(t, "--cre") || strings.HasPrefix(t, "--app") || strings.HasPrefix(t, "--upd")
+		extract = extract || strings.HasPrefix(t, "--ext") || t == "--get"
+		if strings.HasPrefix(t, "-") && !strings.HasPrefix(t, "--") && strings.Contains(tarFlags(t), "P") || strings.HasPrefix(t, "--absolute-n") {
+			c.Opaque("tar " + t + " may write anywhere")
+		}
+	}
+	archive, into, words := "r", "w", "x*"
+	if create {
+		archive, into, words = "x", "r", "r*"
+		own := *c // the archive stands where tar was started, whatever -C says
+		own.Args = args
+		applySpec(&own, parseSpec("-f=w --file=w -C=x --directory=x -X=x -T=x -b=x -g=x -H=x -I=x -F=x | x*"))
+	}
+	line := "-f=" + archive + " --file=" + archive + " -C=" + into + " --directory=" + into + " --index-file=w -X=r --exclude-from=r -T=r --files-from=r -b=x --exclude=x --transform=x --strip-components=x --owner=x --group=x --mode=x --mtime=x -g=w --listed-incremental=w --one-top-level=w -H=x --format=x -s=x --xform=x --wildcards-match=x | " + words
+	s := parseSpec(line)
+	inner := c.Fork().With(args)
+	if create {
+		// -C moves tar for the names that follow.
+		for i, a := range args {
+			dir := scan.Plain("")
+			if a.Text == "-C" || a.Text == "--directory" {
+				if i+1 < len(args) {
+					dir = args[i+1]
+				}
+			} else if d, ok := strings.CutPrefix(a.Text, "--directory="); ok {
+				dir = scan.Plain(d)
+			} else if strings.HasPrefix(a.Text, "-C") {
+				dir = scan.Plain(a.Text[2:])
+			}
+			if dir.Text == "" {
+				continue
+			}
+			if !inner.MayMove(dir) {
+				inner.Lose()
+			}
+		}
+	}
+	applySpec(inner, s)
+}
+
+// tarFlags are the letters of a cluster before the one that takes the rest of it.
+func tarFlags(cluster string) string {
+	if i := strings.IndexAny(cluster, "fCTXbgHIFKNVL"); i > 0 {
+		return cluster[:i]
+	}
+	return cluster
+}
+
+// ln looks at links: a link that leads outside opens the outside to whoever follows it.
+func ln(c *scan.Visit) {
+	symbolic := false
+	into := ""
+	var words []scan.Word
+	for i, a := range c.Args[1:] {
+		if strings.HasPrefix(a.Text, "-") && len(a.Text) > 1 {
+			symbolic = symbolic || !strings.HasPrefix(a.Text, "--") && strings.Contains(a.Text, "s") || strings.HasPrefix(a.Text, "--sym")
+			if a.Text == "-t" && i+2 < len(c.Args) || strings.HasPrefix(a.Text, "-t") || strings.HasPrefix(a.Text, "--tar") {
+				into = "?"
+			}
+			continue
+		}
+		words = append(words, a)
+	}
+	if !symbolic || len(words) < 2 || into != "" {
+		applySpec(c, specOf("ln"))
+		return
+	}
+	// A relative target counts from the folder of the link.
+	last := words[len(words)-1]
+	c.Touch(last, scan.Write)
+	moved := c.Fork()
+	if name, ok := last.One(); ok {
+		name = strings.TrimRight(name, "/")
+		folder := name
+		dirs, placed := c.Dirs()
+		if i := strings.LastIndexByte(name, '/'); i > 0 {
+			folder = name[:i]
+		} else if placed && len(dirs) == 1 && !isFolder(c, c.Real(dirs[0])+"/"+name) {
+			folder = ""
+		}
+		if in := c.Fork(); folder != "" && in.Move(scan.Plain(folder)) {
+			moved = in
+			if below := name[len(folder):]; below != "" {
+				if into, _ := in.Dirs(); isFolder(c, c.Real(into[0]+"/"+below)) {
+					moved.Move(scan.Plain(into[0] + below))
+				}
+			}
+		}
+	}
+	for _, target := range words[:len(words)-1] {
+		moved.Touch(target, scan.Write)
+	}
+}
+
+// jqArgs takes the options with two values out, and notes the files among them.
+func jqArgs(c *scan.Visit) *scan.Visit {
+	out := *c
+	out.Args = nil
+	for i := 0; i < len(c.Args); i++ {
+		switch a := c.Args[i]; a.Text {
+		case "--arg", "--argjson":
+			i += 2
+		case "--rawfile", "--slurpfile", "--argfile":
+			if i += 2; i < len(c.Args) {
+				c.Touch(c.Args[i], scan.Read)
+			}
+		default:
+			out.Args = append(out.Args, a)
+		}
+	}
+	return &out
+}

@@ -1,0 +1,162 @@
+// Package shell says what a bash command would run and touch before it runs, and runs it. The analysis names every
+// program in every position, the paths outside the project it reads or writes, and what it cannot determine: such a
+// command is opaque, and nobody may let it through by a pattern. It knows no rules; who may do what is decided by the
+// caller.
+//
+//	a := shell.Analyze(shell.Request{Command: "cd web && npm test > /tmp/log", Dir: dir, Root: dir})
+//	a.Calls[0].Text // "npm test"
+//	a.External      // [{/tmp/log write}]
+package scan
+
+import (
+	"fmt"
+	"github.com/pillion-dev/pillion/tools/shell/visible"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// MaxCommand is the longest command that is looked at, in bytes. Longer ones could exhaust a parser's stack, which
+// ends the process, so they are refused unread.
+const MaxCommand = 64 << 10
+
+// Access is what happens to a path.
+type Access string
+
+// Write includes creating, removing and changing the mode.
+const (
+	Read  Access = "read"
+	Write Access = "write"
+)
+
+// Request is a command and where it would run. All paths are absolute.
+type Request struct {
+	Command string
+	Dir     string   // where it starts
+	Root    string   // the worktree: what counts as inside, beside Dir and Extra
+	Extra   []string // more folders that count as inside
+	// ReadDirs may be read, not written, without counting as outside: the folder of capped tool output.
+	ReadDirs []string
+	Home     string                           // for ~ and $HOME
+	Getenv   func(name string) (string, bool) // the environment the command gets; nil: an empty one
+	// Protected says whether an access to a path (absolute, links resolved) must always be asked, and why; nil: none.
+	Protected func(realPath string, access Access) (reason string, ok bool)
+	// Hidden says whether a file (absolute, links resolved) may not be read without asking; nil: all may.
+	Hidden func(realPath string) bool
+
+	// Patience is how long the analysis may take at least. 0: the usual limits; tests on a busy machine want more.
+	Patience time.Duration
+}
+
+// PathAccess is a path that a command touches, absolute and with links resolved.
+type PathAccess struct {
+	Path   string `json:"path"`
+	Access Access `json:"access"`
+}
+
+// ProtectedPath is a path that must always be asked.
+type ProtectedPath struct {
+	Path   string `json:"path"`
+	Access Access `json:"access"`
+	Reason string `json:"reason"`
+}
+
+// Call is one program the command would start, or a builtin of the shell that does something.
+type Call struct {
+	Text     string   // as rules see it: inline assignments, quotes and redirections taken away
+	Also     []string // other spellings, for rules that deny: without the folder, as typed
+	Program  string   // first word of Text without its folder
+	ReadOnly bool     // known to change nothing, with these options
+	Silent   bool     // changes nothing but the shell (cd, export): asked only where a rule denies it
+	NoGrant  bool     // wrappers, shells, interpreters: no remembered pattern may cover it
+	Always   string   // what "always" would remember; empty: nothing
+}
+
+// Analysis is what could be found out about a command.
+type Analysis struct {
+	Command   string
+	Calls     []Call
+	External  []PathAccess    // outside the project
+	Protected []ProtectedPath // inside or outside
+	Reads     []string        // files inside the project that are named and read, absolute, links resolved
+	// Found are files that nobody names and the command may print: hidden ones below the folders that it searches.
+	Found  []string
+	Writes []string // files inside the project that are named and written
+	// Redirected are those of Writes that the shell itself writes (> file), whatever the programs do.
+	Redirected []string
+	Redirects  bool // a file, inside or outside, is written by the shell itself
+	// Opaque: something could not be determined, so no pattern may allow the command. Refused: it must not run at all.
+	Opaque  bool
+	Refused bool
+	Why     string // the first reasons for Opaque or Refused, for a person
+	// ReadOnly: every call is, and nothing is written, outside, protected or opaque.
+	ReadOnly bool
+}
+
+// Commands are the texts of all calls, each once.
+func (a *Analysis) Commands() []string {
+	out := []string{}
+	for _, c := range a.Calls {
+		if !slices.Contains(out, c.Text) {
+			out = append(out, c.Text)
+		}
+		for _, also := range c.Also {
+			if !slices.Contains(out, also) && !strings.ContainsAny(also, "\"'\\") {
+				out = append(out, also)
+			}
+		}
+	}
+	return out
+}
+
+// Analyze looks at a command. It never fails: what it cannot understand is opaque. It reads directory entries and
+// links to resolve paths, of file contents only a git repository's settings and index, and its time is bounded.
+func Analyze(r Request, p Programs) (a *Analysis) {
+	defer func() {
+		if p := recover(); p != nil { // a mistake here must cost a question, never a session
+			a = &Analysis{Command: r.Command, Opaque: true, Why: fmt.Sprintf("the analysis failed: %v", p)}
+		}
+	}()
+	return analyze(r, p)
+}
+
+func analyze(r Request, p Programs) *Analysis {
+	a := &Analysis{Command: r.Command}
+	switch {
+	case strings.ContainsRune(r.Command, 0):
+		a.refuse("it contains a NUL byte, which no shell can run")
+		return a
+	case len(r.Command) > MaxCommand:
+		a.refuse(fmt.Sprintf("it is %d bytes long, the limit is %d; write it to a script file and run that", len(r.Command), MaxCommand))
+		return a
+	}
+	if len(r.Command) <= shortCommand && r.Patience == 0 {
+		r.Patience = shortPatience
+	}
+	w := newWalker(r, p, a)
+	if why := visible.Deceptive(r.Command); why != "" {
+		w.opaque(why)
+	}
+	if !utf8.ValidString(r.Command) {
+		w.opaque("it is not valid UTF-8")
+	} else {
+		st := state{dirs: []string{r.Dir}}
+		w.record(Literal(r.Dir), Read, &st)
+		w.script(r.Command, &st)
+		w.runTraps()
+	}
+	w.finish()
+	return a
+}
+
+// A short command is bounded by the steps it may take; on a busy machine its few milliseconds may take longer than the
+// limits of hostile ones, which would ask about a harmless command.
+const (
+	shortCommand  = 4 << 10
+	shortPatience = time.Second
+)
+
+func (a *Analysis) refuse(why string) {
+	a.Refused, a.Opaque, a.Why = true, true, why
+}

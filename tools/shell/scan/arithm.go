@@ -1,0 +1,118 @@
+package scan
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// arithm looks at arithmetic. Bash evaluates the *values* of the variables in it as expressions again, and an array
+// index in such a value may hold $(a command). So every name in it must be known to hold a number.
+func (w *walker) arithm(x syntax.ArithmExpr, st *state) {
+	if x == nil || !w.step() {
+		return
+	}
+	switch x := x.(type) {
+	case *syntax.Word:
+		unquote := w.quoting(true)
+		w.inside(x, st)
+		unquote()
+		w.number(x, st)
+	case *syntax.BinaryArithm:
+		w.arithm(x.X, st)
+		w.arithm(x.Y, st)
+	case *syntax.UnaryArithm:
+		w.arithm(x.X, st)
+	case *syntax.ParenArithm:
+		w.arithm(x.X, st)
+	default:
+		w.opaque("it holds arithmetic that is not understood")
+	}
+}
+
+// number makes the command opaque unless the word is surely a number or the name of a variable that holds one.
+func (w *walker) number(word *syntax.Word, st *state) {
+	if len(word.Parts) == 1 {
+		if p, ok := word.Parts[0].(*syntax.ParamExp); ok && p.Index != nil && !p.Excl {
+			w.opaque("the value of an array element is evaluated as arithmetic")
+			return
+		}
+	}
+	w.inArith = true
+	defer func() { w.inArith = false }()
+	for _, v := range w.parts(word.Parts, true, st) {
+		if v.Glob || !w.numeric(v.Text, st, 0) { // a file may have any name
+			w.opaque("arithmetic evaluates " + w.source(word) + ", which is not surely a number")
+			return
+		}
+	}
+}
+
+func (w *walker) numeric(s string, st *state, depth int) bool {
+	s = strings.TrimSpace(s)
+	if s == "" {
+		return true
+	}
+	if syntax.ValidName(s) {
+		if depth > 4 || w.visiting[s] {
+			return depth <= 4 // i=$((i+1)): a number, as the sum is
+		}
+		for _, v := range w.variable(s, st) {
+			if v.Glob || !w.numeric(v.Text, st, depth+1) {
+				return false
+			}
+		}
+		return true
+	}
+	for _, r := range s {
+		if !strings.ContainsRune("0123456789abcdefxABCDEFX.#+-*/%<>=&|!() "+Hole, r) {
+			return false
+		}
+	}
+	return true
+}
+
+// test looks at [[ … ]]: its substitutions, its arithmetic, and the files it looks for.
+func (w *walker) test(x syntax.TestExpr, st *state) {
+	if x == nil || !w.step() {
+		return
+	}
+	switch x := x.(type) {
+	case *syntax.Word:
+		w.inside(x, st)
+	case *syntax.ParenTest:
+		w.test(x.X, st)
+	case *syntax.UnaryTest:
+		w.test(x.X, st)
+		word, ok := x.X.(*syntax.Word)
+		if !ok {
+			return
+		}
+		switch x.Op {
+		case syntax.TsVarSet, syntax.TsRefVar:
+			if !syntax.ValidName(word.Lit()) {
+				w.opaque("a test evaluates the index of a variable")
+			}
+		case syntax.TsNempStr, syntax.TsEmpStr, syntax.TsNot, syntax.TsOptSet, syntax.TsFdTerm:
+		default:
+			w.pathWord(word, Read, st)
+		}
+	case *syntax.BinaryTest:
+		w.test(x.X, st)
+		w.test(x.Y, st)
+		switch x.Op {
+		case syntax.TsNewer, syntax.TsOlder, syntax.TsDevIno:
+			for _, side := range [...]syntax.TestExpr{x.X, x.Y} {
+				if word, ok := side.(*syntax.Word); ok {
+					w.pathWord(word, Read, st)
+				}
+			}
+		case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
+			for _, side := range [...]syntax.TestExpr{x.X, x.Y} {
+				if word, ok := side.(*syntax.Word); ok {
+					w.number(word, st)
+				}
+			}
+		}
+	}
+}

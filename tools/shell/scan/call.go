@@ -1,0 +1,236 @@
+package scan
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// callExpr looks at a simple command: its assignments, its words, then what it runs.
+func (w *walker) callExpr(s *syntax.Stmt, c *syntax.CallExpr, st *state, in input) state {
+	w.text.at = int(c.Pos().Offset())
+	readsIFS := len(c.Args) > 0 && c.Args[0].Lit() == "read"
+	for _, a := range c.Assigns {
+		w.assignment(a, st, readsIFS)
+	}
+	if len(c.Args) == 0 {
+		return *st
+	}
+	var args []Word
+	for _, word := range c.Args {
+		if !w.step() {
+			return *st
+		}
+		w.inside(word, st)
+		args = append(args, w.args(word, st)...)
+	}
+	if len(args) == 0 {
+		return *st
+	}
+	return w.run(&Visit{Args: args, w: w, st: st, in: in})
+}
+
+// run looks at one program call. It returns the state after its failure; c.st becomes the one after its success.
+func (w *walker) run(c *Visit) state {
+	if len(c.Args) == 0 || !w.step() {
+		return *c.st
+	}
+	name, ok := program(c.Args[0])
+	if !ok {
+		w.opaque("which program runs cannot be said: " + c.Args[0].Source)
+		w.addCall(Call{Text: TextOf(c.Args), Program: c.Args[0].Text, NoGrant: true})
+		for _, a := range c.Args[1:] {
+			c.TouchIfPath(a, Write)
+		}
+		return *c.st
+	}
+	if !c.wrapped && w.funcs[name] != nil {
+		after, sure := w.calledFunction(name, c)
+		if sure {
+			w.addCall(Call{Text: TextOf(c.Args), Program: name, ReadOnly: true, Silent: true})
+			*c.st = after
+			return after
+		}
+		fail := w.named(name, c)
+		*c.st = merge(*c.st, after)
+		return merge(fail, after)
+	}
+	return w.named(name, c)
+}
+
+// named looks at the program, or builtin, of a name.
+func (w *walker) named(name string, c *Visit) state {
+	base, foreign := w.locate(name, c.st)
+	entry := Call{Text: TextOf(append([]Word{Plain(name)}, c.Args[1:]...)), Program: base}
+	if name != base {
+		short := TextOf(append([]Word{Plain(base)}, c.Args[1:]...))
+		if foreign {
+			entry.Also = append(entry.Also, short)
+		} else {
+			entry.Also, entry.Text = append(entry.Also, entry.Text), short
+		}
+	}
+	if typed := sourceOf(c.Args); typed != entry.Text {
+		entry.Also = append(entry.Also, typed)
+	}
+	if expanded, ok := Expanded(c.Args); ok && expanded != entry.Text {
+		entry.Also = append(entry.Also, expanded)
+	}
+	c.Call, c.Name = &entry, base
+	fail := w.behave(base, c)
+	if foreign {
+		entry.ReadOnly = false
+	}
+	if c.more {
+		entry.ReadOnly = false
+	}
+	if entry.Text != "" {
+		w.addCall(entry)
+	}
+	return fail
+}
+
+// behave looks at what runs: builtins change the shell, everything else is a program.
+func (w *walker) behave(name string, c *Visit) (fail state) {
+	fail = *c.st
+	if isBuiltin(name) {
+		return w.builtin(name, c, c.Call)
+	}
+	if name == "test" || name == "[" || name == "printf" {
+		w.namesVariable(c)
+	}
+	w.paths.folders, w.paths.files, w.paths.manner = nil, 0, Manner{}
+	w.programs.Call(c)
+	w.paths.manner = Manner{}
+	w.runIn(c, c.ReadOnly)
+	return fail
+}
+
+// namesVariable looks at test -v and printf -v: an index in the name is evaluated.
+func (w *walker) namesVariable(c *Visit) {
+	for i, a := range c.Args[1:] {
+		if i+2 >= len(c.Args) || a.Text != "-v" && a.Text != "-R" && a.Known() {
+			continue
+		}
+		if s, ok := c.Args[i+2].One(); !ok || !syntax.ValidName(s) {
+			if a.Text == "-v" || a.Text == "-R" {
+				w.opaque("it evaluates the name of a variable: " + c.Args[i+2].Source)
+			}
+		} else if a.Text == "-v" && c.Args[0].Text == "printf" {
+			w.setVariable(s, nil)
+		}
+	}
+	if c.Args[0].Text == "printf" && len(c.Args) > 1 && strings.HasPrefix(c.Args[1].Text, "-v") && c.Args[1].Text != "-v" {
+		w.opaque("it evaluates the name of a variable: " + c.Args[1].Source)
+	}
+}
+
+// runIn notes the directory itself when it lies outside: what the program does there nobody knows.
+func (w *walker) runIn(c *Visit, readOnly bool) {
+	if c.st.unknown {
+		w.opaque("it cannot be said in which directory it runs")
+		return
+	}
+	for _, dir := range c.st.dirs {
+		if !w.paths.inside(w.paths.real(dir), Write) {
+			access := Write
+			if readOnly {
+				access = Read
+			}
+			w.paths.add(dir, access)
+		}
+	}
+}
+
+// program is the name of what runs, where it is written out.
+func program(a Word) (string, bool) {
+	s, ok := a.One()
+	if ok && s == "[" {
+		return s, true
+	}
+	if !ok || s == "" || strings.ContainsAny(s, " \t\n*?[]$`\"'\\;|&<>(){}") {
+		return "", false
+	}
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return "", false // a look-alike, or a program nobody types
+		}
+	}
+	// A tilde is the one expansion that always says the same.
+	return s, a.Static || strings.HasPrefix(a.Source, "~/")
+}
+
+// systemDirs hold the programs that a bare name finds; a path to one of them is the same as the name.
+var systemDirs = map[string]bool{"/bin": true, "/usr/bin": true, "/usr/local/bin": true, "/sbin": true, "/usr/sbin": true, "/usr/local/sbin": true, "/opt/homebrew/bin": true}
+
+// locate returns a program's name without its folder. foreign: it is started by a path of its own, so it may be
+// anything, whatever its name.
+func (w *walker) locate(name string, st *state) (base string, foreign bool) {
+	if !strings.Contains(name, "/") {
+		return name, false
+	}
+	base = path.Base(name)
+	if systemDirs[path.Dir(name)] {
+		return base, false
+	}
+	w.record(Literal(name), Read, st)
+	w.madeHere(name, st)
+	return base, true
+}
+
+// madeHere makes the command opaque when it runs a file that it has written itself: what is in it nobody has seen.
+func (w *walker) madeHere(name string, st *state) {
+	for _, d := range st.dirs {
+		if !strings.HasPrefix(name, "/") {
+			d += "/" + name
+		} else {
+			d = name
+		}
+		real := w.paths.real(d)
+		if !w.paths.kept[real] && (slices.Contains(w.paths.writes, real) || w.paths.outside[real] == Write) {
+			w.opaque("it runs " + name + ", which it has written itself")
+		}
+	}
+}
+
+// TextOf is words as rules see them, joined by blanks.
+func TextOf(args []Word) string { return joined(args, func(a Word) string { return a.Text }) }
+
+func sourceOf(args []Word) string { return joined(args, func(a Word) string { return a.Source }) }
+
+func joined(args []Word, f func(Word) string) string {
+	var b strings.Builder
+	for i, a := range args {
+		if a.Hidden {
+			continue
+		}
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(f(a))
+	}
+	return b.String()
+}
+
+// Expanded is the call with what its words expand to, where each has one value.
+func Expanded(args []Word) (string, bool) {
+	for _, a := range args {
+		if a.Hidden {
+			continue
+		}
+		if len(a.Values) != 1 || strings.ContainsAny(a.Values[0].Text, Hole+Wild) {
+			return "", false
+		}
+	}
+	return joined(args, func(a Word) string {
+		if a.Values[0].Text == "" {
+			return "''"
+		}
+		return a.Values[0].Text
+	}), true
+}
+
+// SystemDir reports a folder of programs that a bare name finds.
+func SystemDir(dir string) bool { return systemDirs[dir] }

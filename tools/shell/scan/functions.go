@@ -1,0 +1,78 @@
+package scan
+
+import (
+	"slices"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// function is a shell function with the script it stands in.
+type function struct {
+	body *syntax.Stmt
+	text scriptText // where it was declared
+}
+
+// declaredFirst takes f() { …; } && more, and | more, apart as a shell does: the parser counts more among the body.
+func declaredFirst(c *syntax.FuncDecl) (*syntax.BinaryCmd, bool) {
+	if c.Body == nil {
+		return nil, false
+	}
+	b, ok := c.Body.Cmd.(*syntax.BinaryCmd)
+	if !ok {
+		return nil, false
+	}
+	left := *c
+	left.Body = b.X
+	out := *b
+	out.X = &syntax.Stmt{Cmd: &left, Position: c.Pos()}
+	return &out, true
+}
+
+func (w *walker) function(c *syntax.FuncDecl, st *state) {
+	if c.Name == nil {
+		w.opaque("it declares a function without a name")
+		return
+	}
+	name := c.Name.Value
+	w.funcs[name] = append(w.funcs[name], &function{c.Body, w.text})
+	st.funcs = union(st.funcs, []string{name})
+	inner := *st
+	w.inFunc++
+	w.stmt(c.Body, &inner, input{})
+	w.inFunc--
+}
+
+// calledFunction walks what a name means that is declared as a function somewhere: each of its bodies. sure: it means
+// nothing else. Behind a condition, in a subshell, after unset or for another shell it may as well be the program, and
+// a builtin may go first; then the caller looks at that too.
+func (w *walker) calledFunction(name string, c *Visit) (after state, sure bool) {
+	sure = slices.Contains(c.st.funcs, name) && !isBuiltin(name)
+	after = *c.st
+	for i, f := range w.funcs[name] {
+		st := *c.st
+		w.invoke(f, &st, c.in)
+		if i > 0 {
+			st = merge(after, st)
+		}
+		after = st
+	}
+	return after, sure
+}
+
+// invoke walks a function's body where it is called.
+func (w *walker) invoke(f *function, st *state, in input) {
+	if w.depth >= maxDepth {
+		w.opaque("functions call each other too deeply")
+		return
+	}
+	before := w.text
+	w.text.src, w.text.vars, w.text.chainEnds = f.text.src, f.text.vars, f.text.chainEnds
+	w.depth++
+	w.inFunc++
+	fail := w.stmt(f.body, st, in)
+	w.inFunc--
+	*st = merge(*st, fail)
+	st.dead = false // return leaves the function only; exit is not told apart
+	w.depth--
+	w.text = before
+}

@@ -1,0 +1,61 @@
+package scan
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// parseTime bounds each parser. Ordinary commands take microseconds; only hostile ones come near.
+const parseTime = 25 * time.Millisecond
+
+// maxNesting is the deepest run of open brackets that is parsed at all. The parsers recurse.
+const maxNesting = 100
+
+var errSlow = errors.New("it takes too long to parse")
+
+// parse is the first witness: mvdan.cc/sh, whose tree is walked.
+func parse(text string, limit time.Duration) (*syntax.File, error) {
+	if nesting(text) > maxNesting || strings.Count(text, "`") > 2*maxNesting {
+		return nil, errors.New("it is nested too deeply to be understood")
+	}
+	p := syntax.NewParser(syntax.Variant(syntax.LangBash))
+	return p.Parse(&deadlineReader{text: text, end: time.Now().Add(limit)}, "")
+}
+
+// deadlineReader hands the text out in pieces and stops the parser, which has no other way to be stopped.
+type deadlineReader struct {
+	text string
+	end  time.Time
+}
+
+func (r *deadlineReader) Read(p []byte) (int, error) {
+	if r.text == "" {
+		return 0, io.EOF
+	}
+	if time.Now().After(r.end) {
+		return 0, errSlow
+	}
+	n := copy(p[:min(len(p), 1024)], r.text)
+	r.text = r.text[n:]
+	return n, nil
+}
+
+// nesting is an upper bound of how deep brackets and keywords nest. Quotes are not understood here, so it may be
+// too high, never too low: closing brackets count only when they follow an open one.
+func nesting(text string) int {
+	depth, deepest := 0, 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '(', '{', '[':
+			depth++
+			deepest = max(deepest, depth)
+		case ')', '}', ']':
+			depth = max(0, depth-1)
+		}
+	}
+	return deepest
+}

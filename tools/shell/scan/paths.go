@@ -1,0 +1,454 @@
+package scan
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxLookups bounds how often the file system is asked in one analysis.
+const maxLookups = 20_000
+
+// MaxPath is the longest path that is looked at, in bytes: the kernel's limit.
+const MaxPath = 4096
+
+// maxEntries is the largest directory a wildcard is looked up in; in larger ones nobody knows what it finds.
+const maxEntries = 4_000
+
+// paths resolves what a command names and keeps what lies outside, is protected, read or written.
+type paths struct {
+	req       Request
+	roots     []string // resolved
+	readRoots []string // resolved
+	links     map[string]link
+	lookups   int
+	exhausted bool
+	end       time.Time // when to give up
+	asked     int       // how often late was called
+	manner    Manner    // of the program at hand
+
+	kept    map[string]bool // files that only such programs have written
+	folders []string        // those that the program at hand is to read
+	files   int             // how many files it is
+
+	outside   map[string]Access
+	order     []string
+	protected []ProtectedPath
+	reads     []string
+	writes    []string
+}
+
+// late reports that the time is up. The clock is looked at now and then only.
+func (p *paths) late() bool {
+	if p.asked++; p.asked%16 == 0 && !p.exhausted && time.Now().After(p.end) {
+		p.exhausted = true
+	}
+	return p.exhausted
+}
+
+// link is what a path is on disk.
+type link struct {
+	target string // of a symbolic link
+	exists bool
+	dir    bool
+}
+
+func newPaths(r Request) *paths {
+	p := &paths{req: r, end: time.Now().Add(max(walkTime, r.Patience)), links: map[string]link{}, outside: map[string]Access{}}
+	if r.Root == "" || filepath.Clean(r.Root) == "/" { // "/" means that there is no project around the directory
+		r.Root = r.Dir
+	}
+	for _, root := range append([]string{r.Root}, r.Extra...) {
+		if root != "" {
+			p.roots = append(p.roots, p.real(root))
+		}
+	}
+	for _, dir := range r.ReadDirs {
+		if dir != "" {
+			p.readRoots = append(p.readRoots, p.real(dir))
+		}
+	}
+	return p
+}
+
+func (p *paths) external() []PathAccess {
+	var out []PathAccess
+	for _, path := range p.order {
+		out = append(out, PathAccess{path, p.outside[path]})
+	}
+	return out
+}
+
+func within(path string, roots []string) bool {
+	for _, root := range roots {
+		if path == root || strings.HasPrefix(path, root) && (root == "/" || path[len(root)] == '/') {
+			return true
+		}
+	}
+	return false
+}
+
+// inside reports whether a resolved path needs no asking because of where it is.
+func (p *paths) inside(real string, access Access) bool {
+	return within(real, p.roots) || access == Read && within(real, p.readRoots)
+}
+
+// add notes one access. It reports false for the devices that hold no data.
+func (p *paths) add(abs string, access Access) bool {
+	if harmlessDevice(abs) {
+		return false
+	}
+	real := p.real(abs)
+	if i := strings.LastIndexByte(abs, '/'); p.manner.NoFollow && i >= 0 && abs[i+1:] != "" && abs[i+1:] != "." && abs[i+1:] != ".." {
+		real = strings.TrimSuffix(p.real(abs[:i+1]), "/") + abs[i:] // rm takes the link away, not what it leads to
+	}
+	if harmlessDevice(real) {
+		return false
+	}
+	if access == Read {
+		if p.stat(real).dir {
+			p.folders = append(p.folders, real)
+		} else {
+			p.files++
+		}
+	}
+	if access == Write {
+		p.keep(real)
+	}
+	if !p.inside(real, access) {
+		if have, ok := p.outside[real]; !ok {
+			p.order = append(p.order, real)
+			p.outside[real] = access
+		} else if have == Read {
+			p.outside[real] = access
+		}
+	} else if access == Write || !p.stat(real).dir {
+		if list := p.list(access); len(*list) < 1000 && !slices.Contains(*list, real) {
+			*list = append(*list, real)
+		}
+	}
+	p.guard(real, access)
+	return true
+}
+
+// keep notes whether something has put its own text into a file.
+func (p *paths) keep(real string) {
+	if !p.manner.Keeps {
+		delete(p.kept, real)
+		return
+	}
+	if p.outside[real] != Write && !slices.Contains(p.writes, real) {
+		if p.kept == nil {
+			p.kept = map[string]bool{}
+		}
+		p.kept[real] = true
+	}
+}
+
+// untouched reports that nothing so far has put a text of its own into a file.
+func (p *paths) untouched() bool {
+	for _, access := range p.outside {
+		if access == Write {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(p.writes, func(real string) bool { return !p.kept[real] })
+}
+
+func (p *paths) list(access Access) *[]string {
+	if access == Write {
+		return &p.writes
+	}
+	return &p.reads
+}
+
+// sensitive are the protected files that a change of a folder above them would change too.
+var sensitive = [...]string{
+	".git/config", ".git/hooks/pre-commit", "config", "hooks/pre-commit", ".vscode/settings.json", ".vscode/tasks.json", "settings.json", ".envrc",
+	".bashrc", ".profile", ".ssh/authorized_keys", "authorized_keys", ".npmrc", "pillion.jsonc",
+}
+
+func (p *paths) guard(real string, access Access) {
+	if p.req.Protected == nil {
+		return
+	}
+	if reason, ok := p.req.Protected(real, access); ok {
+		p.protect(real, access, reason)
+		return
+	}
+	if access != Write || !p.manner.Deep || !p.stat(real).dir {
+		return
+	}
+	for _, name := range sensitive {
+		below := path.Join(real, name)
+		if reason, ok := p.req.Protected(below, Write); ok && p.stat(path.Dir(below)).dir && (p.stat(below).exists || strings.Contains(name, "hooks/")) {
+			p.protect(below, access, reason)
+			return
+		}
+	}
+}
+
+func (p *paths) protect(real string, access Access, reason string) {
+	for i, have := range p.protected {
+		if have.Path == real {
+			if access == Write {
+				p.protected[i].Access = Write
+			}
+			return
+		}
+	}
+	p.protected = append(p.protected, ProtectedPath{real, access, reason})
+}
+
+// harmlessDevice are files without contents. /dev/tcp and the disks are not among them.
+func harmlessDevice(p string) bool {
+	switch p {
+	case "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty":
+		return true
+	}
+	n, ok := strings.CutPrefix(p, "/dev/fd/")
+	return ok && n != "" && strings.Trim(n, "0123456789") == ""
+}
+
+// real resolves links as the kernel would, ".." after a link included; what does not exist keeps its name.
+func (p *paths) real(abs string) string {
+	if len(abs) > MaxPath {
+		p.exhausted = true
+		return path.Clean(abs)
+	}
+	if strings.HasPrefix(abs, "/proc/") || strings.HasPrefix(abs, "/sys/") {
+		return path.Clean(abs) // /proc/self is another process then
+	}
+	rest := abs
+	out := ""
+	hops := 0
+	for rest != "" {
+		var part string
+		part, rest, _ = strings.Cut(rest, "/")
+		switch part {
+		case "", ".":
+			continue
+		case "..":
+			out = out[:max(0, strings.LastIndexByte(out, '/'))]
+			continue
+		}
+		next := out + "/" + part
+		l := p.stat(next)
+		if l.target == "" {
+			out = next
+			continue
+		}
+		if hops++; hops > 40 {
+			p.exhausted = true
+			return path.Clean(abs)
+		}
+		if strings.HasPrefix(l.target, "/") {
+			out = ""
+		}
+		rest = l.target + "/" + rest
+	}
+	if out == "" {
+		return "/"
+	}
+	return out
+}
+
+func (p *paths) stat(abs string) link {
+	if l, ok := p.links[abs]; ok {
+		return l
+	}
+	if p.lookups++; p.lookups > maxLookups || len(abs) > MaxPath || p.late() {
+		p.exhausted = true
+		return link{}
+	}
+	var l link
+	if info, err := os.Lstat(abs); err == nil {
+		l.exists, l.dir = true, info.IsDir()
+		if info.Mode()&os.ModeSymlink != 0 {
+			l.target, _ = os.Readlink(abs)
+		}
+	}
+	p.links[abs] = l
+	return l
+}
+
+// addPattern notes what a wildcard finds: the folder it looks in when that is outside, else the names that match.
+// pat is an absolute pattern with its literal characters escaped; holes match any name.
+func (p *paths) addPattern(pat string, access Access) bool {
+	parts := strings.Split(strings.ReplaceAll(pat, Hole, "*"), "/")
+	return p.expand("/", parts, access)
+}
+
+func (p *paths) expand(base string, parts []string, access Access) bool {
+	for i, part := range parts {
+		if !strings.ContainsAny(part, `*?[\`) {
+			base = strings.TrimSuffix(base, "/") + "/" + part
+			continue
+		}
+		if !strings.ContainsAny(strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(part, `\*`, ""), `\?`, ""), `\[`, ""), "*?[") {
+			base = strings.TrimSuffix(base, "/") + "/" + unescapeGlob(part)
+			continue
+		}
+		folder := p.real(base)
+		if !p.inside(folder, access) {
+			return p.add(base, access)
+		}
+		if p.lookups += 20; p.lookups > maxLookups {
+			p.exhausted = true
+			return true
+		}
+		entries, err := os.ReadDir(folder)
+		if err != nil || len(entries) > maxEntries {
+			if len(entries) > maxEntries {
+				p.exhausted = true
+			}
+			return p.add(base, access)
+		}
+		found := false
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), ".") && !strings.HasPrefix(part, ".") && !strings.HasPrefix(part, `\.`) {
+				continue
+			}
+			if ok, _ := path.Match(part, e.Name()); !ok {
+				continue
+			}
+			if p.lookups++; p.lookups > maxLookups {
+				p.exhausted = true
+				return true
+			}
+			found = true
+			child := folder + "/" + e.Name()
+			if i == len(parts)-1 {
+				p.add(child, access)
+			} else if e.IsDir() || e.Type()&os.ModeSymlink != 0 {
+				p.expand(child, parts[i+1:], access)
+			}
+		}
+		// To older shells .* and .? are .. as well; rm alone does not take it.
+		if dots, _ := path.Match(part, ".."); dots && strings.HasPrefix(part, ".") && (i < len(parts)-1 || access == Write && !p.manner.NoFollow) {
+			p.expand(path.Dir(folder), parts[i+1:], access)
+		}
+		if !found || slices.Contains(parts[i+1:], "..") {
+			p.add(base, access)
+		}
+		// A name made up here (for i in 1 2; do touch out$i) stays in the folder; ".." behind it may leave again.
+		up := 0
+		for _, later := range parts[i+1:] {
+			if strings.HasSuffix(later, "..") {
+				up++
+			}
+		}
+		if up > 1 {
+			p.add(path.Join(folder, strings.Repeat("../", up-1)), access)
+		}
+		return true
+	}
+	return p.add(base, access)
+}
+
+func unescapeGlob(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) {
+			i++
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// addLinked notes a word of a program nobody knows: it counts only where it leads outside or is protected.
+func (p *paths) addLinked(abs string, access Access) {
+	real := p.real(abs)
+	if !p.inside(real, access) {
+		if p.inside(p.real(abs[:strings.LastIndexByte(abs, '/')]), access) {
+			p.add(abs, access)
+		}
+		return
+	}
+	p.guard(real, access)
+}
+
+// pathish finds what looks like a path in an argument.
+func pathish(s string) []string {
+	if s == "" || strings.Contains(s, "://") && !strings.HasPrefix(s, "file://") || strings.ContainsRune(s, '\n') {
+		return nil
+	}
+	if rest, ok := strings.CutPrefix(s, "file://"); ok {
+		return []string{rest}
+	}
+	var out []string
+	switch {
+	case strings.HasPrefix(s, "--"):
+		if _, val, ok := strings.Cut(s, "="); ok {
+			return pathish(val)
+		}
+		return nil
+	case strings.HasPrefix(s, "-"):
+		if _, val, ok := strings.Cut(s, "="); ok {
+			return pathish(val)
+		}
+		if len(s) > 3 && (s[2] == '/' || s[2] == '~' || strings.HasPrefix(s[2:], "../")) {
+			return pathish(s[2:])
+		}
+		return nil
+	case s == "..", s == "~", strings.HasPrefix(s, "/"), strings.HasPrefix(s, "~/"), strings.HasPrefix(s, "../"), strings.HasPrefix(s, "./"), strings.Contains(s, "/../"), strings.HasSuffix(s, "/.."):
+		out = append(out, s)
+	case strings.Contains(s, Wild) && !strings.Contains(s, " "):
+		out = append(out, s)
+	}
+	if name, val, ok := strings.Cut(s, "="); ok && !strings.ContainsAny(name, "/ ") {
+		out = append(out, pathish(val)...)
+	}
+	if strings.HasPrefix(s, "@") {
+		out = append(out, pathish(s[1:])...)
+	}
+	if strings.Contains(s, ":") && !strings.Contains(s, " ") {
+		for part := range strings.SplitSeq(s, ":") {
+			if part != s && (strings.HasPrefix(part, "/") || strings.HasPrefix(part, "~/") || strings.HasPrefix(part, "../")) && !slices.Contains(out, part) {
+				out = append(out, part)
+			}
+		}
+	}
+	return out
+}
+
+// record notes an access to what a value names, from every directory the shell may be in.
+func (w *walker) record(v Value, access Access, st *state) bool {
+	if v.Text == "" {
+		return false
+	}
+	if !v.Known() {
+		w.opaque("it cannot be said which path it touches")
+		if i := strings.Index(v.Text, Wild); i > 0 && strings.Contains(v.Text[:i], "/") {
+			w.record(Literal(v.Text[:strings.LastIndexByte(v.Text[:i], '/')+1]), access, st)
+		}
+		return true
+	}
+	if strings.HasPrefix(v.Text, "/dev/tcp/") || strings.HasPrefix(v.Text, "/dev/udp/") {
+		w.opaque("it opens a network connection")
+	}
+	if strings.HasPrefix(v.Text, "/") {
+		return w.recordAbs(v, "", access)
+	}
+	if st.unknown {
+		w.opaque("it cannot be said in which directory it runs")
+		return true
+	}
+	real := false
+	for _, dir := range st.dirs {
+		real = w.recordAbs(v, strings.TrimSuffix(dir, "/")+"/", access) || real
+	}
+	return real
+}
+
+func (w *walker) recordAbs(v Value, dir string, access Access) bool {
+	if v.Exact() {
+		return w.paths.add(dir+v.Text, access)
+	}
+	// A pattern that finds nothing is taken literally, so its own text counts as well.
+	return w.paths.addPattern(escapeGlob(dir)+v.Pattern, access)
+}

@@ -1,0 +1,123 @@
+package scan
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// redirects looks at a statement's redirections and returns what its stdin is.
+func (w *walker) redirects(s *syntax.Stmt, st *state, in input) input {
+	w.text.at = int(s.Pos().Offset())
+	for _, r := range s.Redirs {
+		w.inside(r.Word, st)
+		if r.N != nil && strings.HasPrefix(r.N.Value, "{") {
+			w.setVariable(strings.Trim(r.N.Value, "{}"), nil)
+		}
+		stdin := r.N == nil || r.N.Value == "0"
+		switch r.Op {
+		case syntax.Hdoc, syntax.DashHdoc:
+			unquote := w.quoting(true)
+			w.inside(r.Hdoc, st)
+			unquote()
+			if stdin {
+				in = input{kind: "here"}
+				in.text, in.ok = w.hereText(r, st)
+			}
+		case syntax.WordHdoc:
+			if stdin {
+				in = input{kind: "here"}
+				if args := w.args(r.Word, st); len(args) == 1 {
+					in.text, in.ok = args[0].One()
+				}
+			}
+		case syntax.RdrIn:
+			w.pathWord(r.Word, Read, st)
+			if stdin {
+				in = input{kind: "file"}
+			}
+		case syntax.RdrInOut:
+			w.writeTo(r.Word, st)
+			if stdin {
+				in = input{kind: "file"}
+			}
+		case syntax.DplIn, syntax.DplOut:
+			// >&2, <&3, >&-, 2>&1- ; >&word writes a file.
+			if lit := strings.TrimSuffix(r.Word.Lit(), "-"); lit == "" && r.Word.Lit() == "-" || lit != "" && strings.Trim(lit, "0123456789") == "" {
+				continue
+			}
+			if vals := w.parts(r.Word.Parts, false, st); len(vals) == 1 && vals[0].Text == Hole {
+				continue
+			}
+			if r.Op == syntax.DplIn {
+				w.opaque("it duplicates a file descriptor that is not a number")
+				continue
+			}
+			w.writeTo(r.Word, st)
+		default: // > >> >| &> &>> and zsh's
+			w.writeTo(r.Word, st)
+		}
+	}
+	return in
+}
+
+func (w *walker) writeTo(word *syntax.Word, st *state) {
+	before := len(w.paths.writes)
+	if w.pathWord(word, Write, st) {
+		w.writes = true
+	}
+	w.a.Redirected = append(w.a.Redirected, w.paths.writes[before:]...)
+}
+
+// hereText is the body of a here document, where nothing in it is expanded or what is expanded is known.
+func (w *walker) hereText(r *syntax.Redirect, st *state) (string, bool) {
+	if r.Hdoc == nil {
+		return "", true
+	}
+	quoted := false
+	for _, p := range r.Word.Parts {
+		if lit, ok := p.(*syntax.Lit); !ok || strings.Contains(lit.Value, `\`) {
+			quoted = true
+		}
+	}
+	var b strings.Builder
+	for _, p := range r.Hdoc.Parts {
+		lit, ok := p.(*syntax.Lit)
+		if !ok {
+			vals := w.part(p, true, st)
+			if len(vals) != 1 || !vals[0].Exact() {
+				return "", false
+			}
+			b.WriteString(vals[0].Text)
+			continue
+		}
+		if quoted {
+			b.WriteString(lit.Value)
+			continue
+		}
+		b.WriteString(unescape(lit.Value, true).Text)
+	}
+	text := b.String()
+	if r.Op == syntax.DashHdoc {
+		lines := strings.Split(text, "\n")
+		for i, line := range lines {
+			lines[i] = strings.TrimLeft(line, "\t")
+		}
+		text = strings.Join(lines, "\n")
+	}
+	return text, true
+}
+
+// pathWord notes the access to the path a word names. It reports whether that is a real file, not /dev/null.
+func (w *walker) pathWord(word *syntax.Word, access Access, st *state) bool {
+	if word == nil {
+		return false
+	}
+	real := false
+	for _, a := range w.args(word, st) {
+		for _, v := range a.Values {
+			real = w.record(v, access, st) || real
+		}
+	}
+	return real
+}

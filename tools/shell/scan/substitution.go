@@ -1,0 +1,86 @@
+package scan
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// substituted is what a command substitution may print, where that is known without running it.
+func (x *expander) substituted(c *syntax.CmdSubst, st *state) []Value {
+	if len(c.Stmts) != 1 {
+		return anything
+	}
+	if x.counts(c.Stmts[0]) {
+		return []Value{{Text: Hole, Pattern: Hole}}
+	}
+	if len(c.Stmts[0].Redirs) > 0 {
+		return anything
+	}
+	call, ok := c.Stmts[0].Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Assigns) > 0 {
+		return anything
+	}
+	var words []string
+	for _, word := range call.Args {
+		lit := word.Lit()
+		if lit == "" {
+			if s, ok := x.argOf(word, "", st).One(); ok {
+				lit = s
+			} else {
+				return anything
+			}
+		}
+		words = append(words, lit)
+	}
+	text := strings.Join(words, " ")
+	switch {
+	case x.funcs[words[0]] != nil:
+		return anything
+	case text == "pwd" && !st.unknown:
+		var out []Value
+		for _, d := range st.dirs {
+			out = append(out, Literal(d))
+		}
+		return out
+	case text == "mktemp" || text == "mktemp -d":
+		return []Value{{Text: x.tempDir() + "/" + Hole, Pattern: escapeGlob(x.tempDir()) + "/" + Hole}}
+	case text == "git rev-parse --show-toplevel" && x.home(st):
+		return []Value{Literal(x.req.Root)}
+	case x.programs.PlainAnswer(words):
+		return []Value{{Text: Hole, Pattern: Hole}}
+	}
+	return anything
+}
+
+func (x *expander) tempDir() string {
+	for _, v := range x.environment("TMPDIR") {
+		if v.Exact() && strings.HasPrefix(v.Text, "/") {
+			return v.Text
+		}
+	}
+	return "/tmp"
+}
+
+// counts reports a statement that prints one number: wc -l at the end of a pipe or with its input redirected.
+func (x *expander) counts(s *syntax.Stmt) bool {
+	call, _ := s.Cmd.(*syntax.CallExpr)
+	if b, ok := s.Cmd.(*syntax.BinaryCmd); ok && b.Op == syntax.Pipe && len(s.Redirs) == 0 {
+		call, _ = b.Y.Cmd.(*syntax.CallExpr)
+	} else if len(s.Redirs) != 1 || s.Redirs[0].Op != syntax.RdrIn {
+		return false
+	}
+	if call == nil || len(call.Args) != 2 || call.Args[0].Lit() != "wc" || x.funcs["wc"] != nil {
+		return false
+	}
+	switch call.Args[1].Lit() {
+	case "-l", "-c", "-w", "-m":
+		return true
+	}
+	return false
+}
+
+// home reports whether the shell is surely where the request began.
+func (x *expander) home(st *state) bool {
+	return !st.unknown && len(st.dirs) == 1 && st.dirs[0] == x.req.Dir
+}

@@ -1,0 +1,58 @@
+package scan
+
+// trap looks at what a trap will run.
+func (w *walker) trap(c *Visit) {
+	args := c.Args[1:]
+	if len(args) > 0 && args[0].Text == "--" {
+		args = args[1:]
+	}
+	if len(args) < 2 {
+		return
+	}
+	s, ok := args[0].One()
+	if !ok {
+		w.opaque("a trap runs what cannot be read off the command")
+		return
+	}
+	if s == "-" || s == "" || s == "-l" || s == "-p" {
+		return
+	}
+	inner := *c.st
+	inner.funcs = nil // what its names mean when it runs nobody knows
+	w.script(s, &inner)
+	if !inner.unknown && len(w.traps.set) < maxDirs {
+		w.traps.set = append(w.traps.set, trapped{s, *c.st, w.text.vars, w.text.outer})
+	}
+}
+
+// traps are the texts that run when the shell ends, and where it may be by then.
+type traps struct {
+	set  []trapped
+	been []string // folders that the shell was in
+	lost bool     // … and one that cannot be known
+}
+
+// trapped is a text that runs later, from any folder the shell comes to.
+type trapped struct {
+	text  string
+	st    state
+	vars  variables
+	outer variables
+}
+
+// runTraps looks at the traps once more, from the folders the shell was in after they were set.
+func (w *walker) runTraps() {
+	for _, t := range w.traps.set {
+		st := t.st
+		st.funcs = nil
+		st.dirs, st.unknown = union(st.dirs, w.traps.been), st.unknown || w.traps.lost
+		if len(st.dirs) > maxDirs {
+			st.unknown = true
+		}
+		if st.same(&t.st) {
+			continue
+		}
+		w.text.vars, w.text.outer = t.vars, t.outer
+		w.script(t.text, &st)
+	}
+}

@@ -1,0 +1,331 @@
+package scan
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// assignment is one place where a variable gets a value. A nil word is a value nobody knows.
+type assignment struct {
+	word  *syntax.Word
+	off   int  // bytes from the start of the script
+	sure  bool // runs before everything that stands after it
+	chain int  // statement of the top level it belongs to, when that is one && chain; else -1
+	adds  bool // += : the old value stays in front
+}
+
+// variables are all assignments of a script, found before it is walked: a variable may have any of the values that
+// are assigned to it anywhere, so loops and functions need no second look.
+type variables map[string][]assignment
+
+// scriptText is the text that is being walked, with what was found in it beforehand. A nested script has its own.
+type scriptText struct {
+	src       string
+	vars      variables
+	outer     variables // of the scripts around this one
+	chainEnds []chainSpan
+	at        int // offset of the call being looked at, bytes
+}
+
+// maxVariables is how many a script may have before they all count as unknown.
+const maxVariables = 256
+
+func (x *expander) collect(f *syntax.File) {
+	x.text.vars = variables{}
+	for i, s := range f.Stmts {
+		leaves := map[syntax.Node]bool{}
+		if chain(s, leaves) {
+			x.text.chainEnds = append(x.text.chainEnds, chainSpan{i, int(s.Pos().Offset()), int(s.End().Offset())})
+		} else {
+			clear(leaves)
+		}
+		first := firstCall(s)
+		syntax.Walk(s, func(n syntax.Node) bool {
+			in := -1
+			if leaves[n] {
+				in = i
+			}
+			switch n := n.(type) {
+			case *syntax.CallExpr:
+				// Assignments in front of a program are for the program alone, but a function could keep them.
+				for _, a := range n.Assigns {
+					x.assign(a, in, syntax.Command(n) == first && len(n.Args) == 0)
+				}
+				x.assignedByArgs(n)
+			case *syntax.DeclClause:
+				for _, a := range n.Args {
+					if a.Name != nil && !a.Naked {
+						x.assign(a, in, syntax.Command(n) == first)
+					}
+				}
+			case *syntax.WordIter:
+				for _, item := range n.Items {
+					x.text.vars[n.Name.Value] = append(x.text.vars[n.Name.Value], assignment{word: item, off: int(n.Pos().Offset()), sure: true, chain: -1})
+				}
+				if len(n.Items) == 0 {
+					x.unknownVar(n.Name.Value)
+				}
+			case *syntax.ParamExp:
+				if n.Exp != nil && n.Param != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) {
+					x.text.vars[n.Param.Value] = append(x.text.vars[n.Param.Value], assignment{word: n.Exp.Word, off: int(n.Pos().Offset()), chain: -1})
+				}
+			case *syntax.BinaryArithm:
+				if n.Op >= syntax.Assgn && n.Op <= syntax.ShrAssgn || n.Op == syntax.Assgn {
+					if name, ok := n.X.(*syntax.Word); ok {
+						x.text.vars[name.Lit()] = append(x.text.vars[name.Lit()], assignment{word: numberWord, off: int(n.Pos().Offset()), chain: -1})
+					}
+				}
+			case *syntax.UnaryArithm:
+				if name, ok := n.X.(*syntax.Word); ok && (n.Op == syntax.Inc || n.Op == syntax.Dec) {
+					x.text.vars[name.Lit()] = append(x.text.vars[name.Lit()], assignment{word: numberWord, off: int(n.Pos().Offset()), chain: -1})
+				}
+			}
+			return true
+		})
+	}
+}
+
+// numberWord stands for the result of arithmetic.
+var numberWord = &syntax.Word{Parts: []syntax.WordPart{&syntax.ArithmExp{}}}
+
+type chainSpan struct{ chain, from, to int }
+
+// chain reports a statement made of calls joined by && only, and collects them.
+func chain(s *syntax.Stmt, leaves map[syntax.Node]bool) bool {
+	if s.Negated || s.Background {
+		return false
+	}
+	switch c := s.Cmd.(type) {
+	case *syntax.BinaryCmd:
+		return c.Op == syntax.AndStmt && chain(c.X, leaves) && chain(c.Y, leaves)
+	case *syntax.CallExpr, *syntax.DeclClause:
+		leaves[c] = true
+		return true
+	case *syntax.ForClause, *syntax.WhileClause, *syntax.IfClause, *syntax.CaseClause, *syntax.Block, *syntax.Subshell, *syntax.TestClause:
+		return true // what stands in it still runs after what stands before it
+	}
+	return false
+}
+
+// firstCall is the call that surely runs when the statement does.
+func firstCall(s *syntax.Stmt) syntax.Command {
+	if s.Background {
+		return nil
+	}
+	switch c := s.Cmd.(type) {
+	case *syntax.CallExpr, *syntax.DeclClause:
+		return c
+	case *syntax.BinaryCmd:
+		if c.Op == syntax.AndStmt || c.Op == syntax.OrStmt {
+			return firstCall(c.X)
+		}
+	}
+	return nil
+}
+
+func (x *expander) assign(a *syntax.Assign, chain int, sure bool) {
+	if a.Name == nil {
+		return
+	}
+	as := assignment{word: a.Value, off: int(a.Pos().Offset()), sure: sure, chain: chain, adds: a.Append}
+	if a.Index != nil || a.Array != nil {
+		as.word = nil
+	} else if a.Value == nil {
+		as.word = &syntax.Word{}
+	}
+	x.text.vars[a.Name.Value] = append(x.text.vars[a.Name.Value], as)
+}
+
+func (x *expander) unknownVar(name string) {
+	x.text.vars[name] = append(x.text.vars[name], assignment{chain: -1})
+}
+
+// assignedByArgs knows the builtins that set the variables they are given by name.
+func (x *expander) assignedByArgs(c *syntax.CallExpr) {
+	if len(c.Args) == 0 {
+		return
+	}
+	switch c.Args[0].Lit() {
+	case "read", "mapfile", "readarray", "printf", "getopts", "wait", "unset", "let", "declare", "local", "export", "readonly", "typeset", "builtin", "command", "coproc":
+		for _, word := range c.Args[1:] {
+			name, _, _ := strings.Cut(word.Lit(), "=")
+			if syntax.ValidName(name) {
+				x.unknownVar(name)
+			}
+		}
+	}
+}
+
+// numbers are the shell's own variables whose values are numbers.
+var numbers = map[string]bool{
+	"?": true, "$": true, "!": true, "#": true, "RANDOM": true, "SRANDOM": true, "LINENO": true, "SECONDS": true, "UID": true, "EUID": true,
+	"PPID": true, "BASHPID": true, "EPOCHSECONDS": true, "SHLVL": true, "OPTIND": true, "COLUMNS": true, "LINES": true,
+}
+
+// variable lists what $name may be at the present place.
+func (x *expander) variable(name string, st *state) []Value {
+	if x.text.outer != nil && len(x.text.vars[name]) == 0 && len(x.text.outer[name]) > 0 {
+		return anything
+	}
+	as := x.text.vars[name]
+	if len(as) == 0 {
+		switch {
+		case numbers[name]:
+			return []Value{{Text: Hole, Pattern: Hole}}
+		case name == "HOME":
+			return []Value{Literal(x.req.Home)}
+		case name == "PWD" && !st.unknown:
+			var out []Value
+			for _, d := range st.dirs {
+				out = append(out, Literal(d))
+			}
+			return out
+		}
+		return x.environment(name)
+	}
+	if x.visiting[name] || len(x.text.vars) > maxVariables || len(as) > maxValues || x.paths.exhausted {
+		return anything
+	}
+	x.visiting[name] = true
+	defer delete(x.visiting, name)
+	var out []Value
+	sure := false
+	for _, a := range as {
+		if a.word == nil || a.adds {
+			return anything
+		}
+		for _, field := range x.args(a.word, st) {
+			out = append(out, field.Values...)
+		}
+		sure = sure || a.off < x.text.at && (a.sure || a.chain >= 0 && x.inChain(a.chain))
+		if len(out) > maxValues {
+			return anything
+		}
+	}
+	if !sure {
+		out = append(out, x.environment(name)...)
+	}
+	if len(out) == 0 || len(out) > maxValues {
+		return anything
+	}
+	return out
+}
+
+// inChain reports whether the present place stands in that && chain.
+func (x *expander) inChain(chain int) bool {
+	for _, c := range x.text.chainEnds {
+		if c.chain == chain {
+			return c.from <= x.text.at && x.text.at < c.to
+		}
+	}
+	return false
+}
+
+func (x *expander) environment(name string) []Value {
+	if !syntax.ValidName(name) {
+		return anything // positional parameters, $@, $*, $-, $0
+	}
+	if x.req.Getenv != nil {
+		if s, ok := x.req.Getenv(name); ok {
+			if strings.ContainsAny(s, Hole+Wild) {
+				return anything
+			}
+			return []Value{Literal(s)}
+		}
+	}
+	if x.inArith {
+		return []Value{{}} // an unset name counts as 0
+	}
+	return anything // unset here and now; nobody knows where it will run
+}
+
+// param is what a parameter expansion may be.
+func (x *expander) param(p *syntax.ParamExp, st *state) []Value {
+	if p.Length {
+		return []Value{{Text: Hole, Pattern: Hole}}
+	}
+	if p.Param == nil || p.Excl || p.Names != 0 || p.Index != nil || p.Slice != nil || p.Repl != nil || len(p.Modifiers) > 0 || p.Flags != nil {
+		return anything
+	}
+	vals := x.variable(p.Param.Value, st)
+	if p.Exp == nil {
+		return vals
+	}
+	other := func() []Value {
+		if p.Exp.Word == nil {
+			return []Value{{}}
+		}
+		return x.parts(p.Exp.Word.Parts, false, st)
+	}
+	switch p.Exp.Op {
+	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
+		var out []Value
+		for _, v := range vals {
+			if v.Text != "" {
+				out = append(out, v)
+			}
+		}
+		if len(out) == 0 || len(out) < len(vals) || len(x.text.vars[p.Param.Value]) > 0 {
+			out = append(out, other()...)
+		}
+		return out
+	case syntax.AlternateUnset, syntax.AlternateUnsetOrNull:
+		return append(other(), Value{})
+	case syntax.ErrorUnset, syntax.ErrorUnsetOrNull:
+		var out []Value
+		for _, v := range vals {
+			if v.Text != "" {
+				out = append(out, v)
+			}
+		}
+		if len(out) == 0 {
+			return anything
+		}
+		return out
+	case syntax.RemSmallSuffix, syntax.RemLargeSuffix, syntax.RemSmallPrefix, syntax.RemLargePrefix:
+		return x.trimmed(p, vals)
+	}
+	return anything
+}
+
+// trimmed computes ${x%.go}, ${x##*/} and the like where that is simple.
+func (x *expander) trimmed(p *syntax.ParamExp, vals []Value) []Value {
+	if p.Exp.Word == nil {
+		return vals
+	}
+	if p.Exp.Op == syntax.RemLargePrefix && p.Exp.Word.Lit() == "*/" {
+		var out []Value
+		for _, v := range vals {
+			last := v.Text[strings.LastIndexByte(v.Text, '/')+1:]
+			switch {
+			case !v.Known():
+				return anything
+			case v.Exact():
+				out = append(out, Literal(last))
+			case last == "":
+				out = append(out, Value{})
+			default:
+				out = append(out, Value{Text: Hole, Pattern: Hole}) // a name: neither "." nor ".." comes from a wildcard
+			}
+		}
+		return out
+	}
+	cut := p.Exp.Word.Lit()
+	if cut == "" || strings.ContainsAny(cut, `*?[\`) {
+		return anything
+	}
+	var out []Value
+	for _, v := range vals {
+		if !v.Known() {
+			return anything
+		}
+		if p.Exp.Op == syntax.RemSmallSuffix || p.Exp.Op == syntax.RemLargeSuffix {
+			v.Text, v.Pattern = strings.TrimSuffix(v.Text, cut), strings.TrimSuffix(v.Pattern, cut)
+		} else {
+			v.Text, v.Pattern = strings.TrimPrefix(v.Text, cut), strings.TrimPrefix(v.Pattern, cut)
+		}
+		out = append(out, v)
+	}
+	return out
+}

@@ -1,0 +1,318 @@
+package scan
+
+import (
+	"maps"
+	"strings"
+	"time"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// maxSteps bounds the statements and words that are looked at, loops and functions included.
+const maxSteps = 60_000
+
+// walkTime bounds the whole walk. Ordinary commands take a fraction of a millisecond.
+const walkTime = 40 * time.Millisecond
+
+// maxDepth bounds scripts within scripts (sh -c "sh -c …") and functions that call functions.
+const maxDepth = 12
+
+// walker goes through a script as the shell would.
+type walker struct {
+	*expander
+	programs Programs
+	traps    traps
+
+	inFunc  int // functions around what is walked
+	steps   int
+	depth   int
+	quoted  bool // what is walked stands in double quotes, a here document or arithmetic
+	removes bool // something before may have removed a directory
+	writes  bool // a redirection or a program writes a named file
+}
+
+// input is where a command's stdin comes from.
+type input struct {
+	kind string       // "", "pipe", "here", "file"
+	from *syntax.Stmt // of a pipe
+	text string       // of a here document or string, and of a pipe from echo or cat <<
+	ok   bool         // text is known
+}
+
+func newWalker(r Request, p Programs, a *Analysis) *walker {
+	rep := &report{a: a, calls: map[string]int{}}
+	return &walker{programs: p, expander: &expander{report: rep, req: r, programs: p, paths: newPaths(r), visiting: map[string]bool{}, funcs: map[string][]*function{}}}
+}
+
+func (w *walker) finish() {
+	a := w.a
+	if w.paths.exhausted {
+		w.opaque("it names too many paths to look at them all")
+	}
+	if a.Why == "" {
+		a.Why = strings.Join(w.why, "; ")
+	}
+	a.External = w.paths.external()
+	a.Protected = w.paths.protected
+	a.Reads, a.Writes, a.Redirects = w.paths.reads, w.paths.writes, w.writes
+	a.ReadOnly = !a.Opaque && !w.writes && len(a.External) == 0 && len(a.Protected) == 0
+	for _, c := range a.Calls {
+		a.ReadOnly = a.ReadOnly && c.ReadOnly
+	}
+}
+
+// script analyses a text as bash: the command itself, or a string given to a shell.
+func (w *walker) script(text string, st *state) {
+	if w.depth >= maxDepth {
+		w.opaque("scripts are nested too deeply")
+		return
+	}
+	if len(text) > MaxCommand {
+		w.opaque("a script in it is too long")
+		return
+	}
+	limit := max(parseTime, w.req.Patience)
+	file, err := parse(text, limit)
+	if err != nil {
+		w.opaque("it cannot be parsed: " + err.Error())
+		w.salvage(text)
+		return
+	}
+	if why := disagreement(file, text, limit, w.depth == 0); why != "" {
+		w.opaque(why)
+	}
+	before := w.text
+	w.text = scriptText{src: text, outer: around(before.vars, before.outer)}
+	w.depth++
+	w.collect(file)
+	w.stmts(file.Stmts, st, input{})
+	w.depth--
+	w.text = before
+}
+
+// around joins the variables of all scripts around one.
+func around(vars, outer variables) variables {
+	if len(outer) == 0 || len(vars) == 0 {
+		if len(vars) == 0 {
+			return outer
+		}
+		return vars
+	}
+	out := maps.Clone(outer)
+	maps.Copy(out, vars)
+	return out
+}
+
+// stmts walks statements in order. It leaves the state after the last, and returns the state when the last failed.
+func (w *walker) stmts(list []*syntax.Stmt, st *state, in input) state {
+	fail := *st
+	for _, s := range list {
+		fail = w.stmt(s, st, in)
+		if s != list[len(list)-1] {
+			*st = merge(*st, fail)
+		}
+	}
+	return fail
+}
+
+func (w *walker) step() bool {
+	w.steps++
+	if w.steps > maxSteps || w.paths.late() {
+		w.opaque("it is too long to be looked at in full")
+		return false
+	}
+	return true
+}
+
+// stmt walks one statement: st becomes the state after its success, the result is the state after its failure.
+func (w *walker) stmt(s *syntax.Stmt, st *state, in input) state {
+	if s == nil || !w.step() {
+		return *st
+	}
+	before := *st
+	in = w.redirects(s, st, in)
+	fail := w.command(s, st, in)
+	switch {
+	case s.Background || s.Coprocess:
+		*st = before
+		return before
+	case s.Negated:
+		*st, fail = fail, *st
+	}
+	return fail
+}
+
+func (w *walker) command(s *syntax.Stmt, st *state, in input) state {
+	switch c := s.Cmd.(type) {
+	case nil:
+		return *st
+	case *syntax.CallExpr:
+		return w.callExpr(s, c, st, in)
+	case *syntax.BinaryCmd:
+		return w.binary(c, st, in)
+	case *syntax.Block:
+		return w.stmts(c.Stmts, st, in)
+	case *syntax.Subshell:
+		inner := *st
+		w.stmts(c.Stmts, &inner, in)
+	case *syntax.IfClause:
+		w.ifClause(c, st, in)
+	case *syntax.WhileClause:
+		w.loop(st, func(st *state) {
+			fail := w.stmts(c.Cond, st, in)
+			after := merge(*st, fail)
+			w.stmts(c.Do, st, in)
+			*st = merge(*st, after)
+		})
+	case *syntax.ForClause:
+		switch l := c.Loop.(type) {
+		case *syntax.WordIter:
+			for _, item := range l.Items {
+				w.inside(item, st)
+			}
+			w.setVariable(l.Name.Value, nil)
+		case *syntax.CStyleLoop:
+			w.arithm(l.Init, st)
+			w.arithm(l.Cond, st)
+			w.arithm(l.Post, st)
+		}
+		w.loop(st, func(st *state) { w.stmts(c.Do, st, in) })
+	case *syntax.CaseClause:
+		w.inside(c.Word, st)
+		after := *st
+		for _, item := range c.Items {
+			for _, p := range item.Patterns {
+				w.inside(p, st)
+			}
+			branch := *st
+			fail := w.stmts(item.Stmts, &branch, in)
+			after = merge(after, merge(branch, fail))
+		}
+		*st = after
+	case *syntax.FuncDecl:
+		if b, ok := declaredFirst(c); ok {
+			return w.binary(b, st, in)
+		}
+		w.function(c, st)
+	case *syntax.ArithmCmd:
+		w.arithm(c.X, st)
+	case *syntax.LetClause:
+		for _, x := range c.Exprs {
+			w.arithm(x, st)
+		}
+	case *syntax.TestClause:
+		w.test(c.X, st)
+	case *syntax.DeclClause:
+		w.declare(c, st)
+	case *syntax.TimeClause:
+		if c.Stmt != nil {
+			if call, ok := c.Stmt.Cmd.(*syntax.CallExpr); ok && len(call.Args) > 0 && call.Args[0].Lit() == "--" {
+				w.opaque("time -- hides what runs from a parser")
+				w.salvage(strings.TrimPrefix(w.text.src[call.Pos().Offset():call.End().Offset()], "--"))
+			}
+			return w.stmt(c.Stmt, st, in)
+		}
+	case *syntax.CoprocClause:
+		inner := *st
+		w.stmt(c.Stmt, &inner, in)
+	default:
+		w.opaque("it holds a construct that is not understood")
+	}
+	return *st
+}
+
+func (w *walker) binary(c *syntax.BinaryCmd, st *state, in input) state {
+	switch c.Op {
+	case syntax.AndStmt:
+		fail := w.stmt(c.X, st, in)
+		return merge(fail, w.stmt(c.Y, st, in))
+	case syntax.OrStmt:
+		other := w.stmt(c.X, st, in)
+		fail := w.stmt(c.Y, &other, in)
+		*st = merge(*st, other)
+		return fail
+	default: // each side of a pipe is a shell of its own
+		left, right := *st, *st
+		w.stmt(c.X, &left, in)
+		from := c.X
+		for {
+			b, ok := from.Cmd.(*syntax.BinaryCmd)
+			if !ok || b.Op != syntax.Pipe && b.Op != syntax.PipeAll {
+				break
+			}
+			from = b.Y
+		}
+		piped := input{kind: "pipe", from: from}
+		piped.text, piped.ok = w.prints(from, st)
+		w.stmt(c.Y, &right, piped)
+		return *st
+	}
+}
+
+// prints is what a statement writes to a pipe, where that can be read off it: echo, printf without formats, and cat
+// with a here document.
+func (w *walker) prints(s *syntax.Stmt, st *state) (string, bool) {
+	call, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) == 0 {
+		return "", false
+	}
+	var words []string
+	for _, word := range call.Args[1:] {
+		if lit := word.Lit(); lit != "" && strings.HasPrefix(lit, "-") {
+			continue
+		}
+		for _, a := range w.args(word, st) {
+			v, ok := a.One()
+			if !ok {
+				return "", false
+			}
+			words = append(words, v)
+		}
+	}
+	switch call.Args[0].Lit() {
+	case "echo", "printf":
+		return strings.ReplaceAll(strings.Join(words, " "), `\n`, "\n"), true
+	case "cat":
+		for _, r := range s.Redirs {
+			if r.Hdoc != nil {
+				return w.hereText(r, st)
+			}
+		}
+	}
+	return "", false
+}
+
+func (w *walker) ifClause(c *syntax.IfClause, st *state, in input) {
+	other := *st
+	if len(c.Cond) > 0 {
+		other = w.stmts(c.Cond, st, in)
+	}
+	fail := w.stmts(c.Then, st, in)
+	*st = merge(*st, fail)
+	switch {
+	case c.Else == nil:
+	case len(c.Else.Cond) == 0:
+		fail = w.stmts(c.Else.Then, &other, in)
+		other = merge(other, fail)
+	default:
+		w.ifClause(c.Else, &other, in)
+	}
+	*st = merge(*st, other)
+}
+
+// loop walks a body until the state stays the same, twice at most; what still changes then is unknown.
+func (w *walker) loop(st *state, body func(*state)) {
+	before := *st
+	body(st)
+	*st = merge(before, *st)
+	if st.same(&before) {
+		return
+	}
+	again := *st
+	body(st)
+	*st = merge(again, *st)
+	if !st.same(&again) {
+		st.unknown = true
+		body(st)
+	}
+}

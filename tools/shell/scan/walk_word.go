@@ -1,0 +1,109 @@
+package scan
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// inside walks the substitutions within a word: they run whatever the word is for.
+func (w *walker) inside(word *syntax.Word, st *state) {
+	if word == nil {
+		return
+	}
+	for _, p := range word.Parts {
+		w.insidePart(p, st)
+	}
+}
+
+func (w *walker) insidePart(p syntax.WordPart, st *state) {
+	if !w.step() {
+		return
+	}
+	switch p := p.(type) {
+	case *syntax.SglQuoted:
+		if w.quoted && (p.Dollar || strings.ContainsAny(p.Value, "$`\\")) { // "${x:-'$(cmd)'}" runs it
+			w.opaque("single quotes within double quotes do not quote")
+			w.salvage(strings.ReplaceAll(p.Value, "$(", "\n"))
+		}
+		w.single(p)
+	case *syntax.DblQuoted:
+		defer w.quoting(true)()
+		for _, q := range p.Parts {
+			w.insidePart(q, st)
+		}
+	case *syntax.CmdSubst:
+		defer w.quoting(false)()
+		inner := *st
+		w.stmts(p.Stmts, &inner, input{})
+	case *syntax.ProcSubst:
+		defer w.quoting(false)()
+		inner := *st
+		w.stmts(p.Stmts, &inner, input{})
+	case *syntax.ArithmExp:
+		w.arithm(p.X, st)
+	case *syntax.ExtGlob:
+		w.opaque("extended globs may hide commands")
+	case *syntax.ParamExp:
+		w.insideParam(p, st)
+	}
+}
+
+// quoting notes that what is walked next is quoted, or is not; the function it returns takes that back.
+func (w *walker) quoting(on bool) func() {
+	before := w.quoted
+	w.quoted = on
+	return func() { w.quoted = before }
+}
+
+func (w *walker) insideParam(p *syntax.ParamExp, st *state) {
+	if p.Excl && p.Names == 0 {
+		w.opaque("${!name} takes the name of a variable from another one")
+	}
+	if p.NestedParam != nil || p.Flags != nil {
+		w.opaque("it holds an expansion bash does not have")
+	}
+	if p.Index != nil && !isAll(p) {
+		w.arithm(p.Index, st)
+	}
+	if p.Slice != nil {
+		w.arithm(p.Slice.Offset, st)
+		w.arithm(p.Slice.Length, st)
+	}
+	if p.Repl != nil {
+		w.inside(p.Repl.Orig, st)
+		w.inside(p.Repl.With, st)
+	}
+	if p.Exp != nil {
+		w.inside(p.Exp.Word, st)
+		if w.quoted && p.Exp.Op <= syntax.AssignUnsetOrNull && p.Exp.Op >= syntax.AlternateUnset && holdsSingle(p.Exp.Word) {
+			w.opaque("single quotes within double quotes do not quote")
+		}
+		switch p.Exp.Op {
+		case syntax.OtherParamOps:
+			if p.Exp.Word.Lit() != "Q" && p.Exp.Word.Lit() != "L" && p.Exp.Word.Lit() != "U" && p.Exp.Word.Lit() != "u" {
+				w.opaque("${name@" + p.Exp.Word.Lit() + "} may run what the variable holds")
+			}
+		case syntax.AssignUnset, syntax.AssignUnsetOrNull:
+			if p.Param != nil {
+				w.setVariable(p.Param.Value, w.parts(wordParts(p.Exp.Word), false, st))
+			}
+		}
+	}
+}
+
+func holdsSingle(word *syntax.Word) bool {
+	for _, p := range wordParts(word) {
+		if _, ok := p.(*syntax.SglQuoted); ok {
+			return true
+		}
+	}
+	return false
+}
+
+func wordParts(word *syntax.Word) []syntax.WordPart {
+	if word == nil {
+		return nil
+	}
+	return word.Parts
+}

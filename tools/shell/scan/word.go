@@ -1,0 +1,411 @@
+package scan
+
+import (
+	"github.com/pillion-dev/pillion/tools/shell/visible"
+	"os/user"
+	"strings"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Unknown parts of a value are marked by control characters, which a command itself may not contain.
+const (
+	Hole = "\x01" // something without a slash and not "." or "..": a number, a date
+	Wild = "\x02" // anything
+)
+
+// maxValues is how many values a word may have before it counts as unknown.
+const maxValues = 32
+
+// value is one text a word may expand to. With glob, pat is the same text as a pattern whose quoted characters are
+// escaped; the shell replaces it by the names it finds.
+type Value struct {
+	Text, Pattern string
+	Glob          bool
+}
+
+func Literal(s string) Value { return Value{Text: s, Pattern: escapeGlob(s)} }
+
+func (v Value) Known() bool { return !strings.Contains(v.Text, Wild) }
+func (v Value) Exact() bool { return !v.Glob && !strings.ContainsAny(v.Text, Hole+Wild) }
+
+func escapeGlob(s string) string {
+	if !strings.ContainsAny(s, `*?[\`) {
+		return s
+	}
+	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(s)
+}
+
+// Join puts one value behind another.
+func Join(a, b Value) Value {
+	return Value{Text: a.Text + b.Text, Pattern: a.Pattern + b.Pattern, Glob: a.Glob || b.Glob}
+}
+
+// arg is one argument of a call: what it may be, and how it was written.
+type Word struct {
+	Values []Value
+	Text   string // as rules see it
+	Source string // as typed
+	Static bool   // written out, no expansion in it
+	many   bool   // may be several arguments or none
+	Hidden bool   // added by xargs, so not part of any text
+}
+
+// one is the argument's only value, if it has one and it is exact.
+func (a Word) One() (string, bool) {
+	if len(a.Values) == 1 && a.Values[0].Exact() && !a.many {
+		return a.Values[0].Text, true
+	}
+	return "", false
+}
+
+func (a Word) Known() bool {
+	for _, v := range a.Values {
+		if !v.Known() {
+			return false
+		}
+	}
+	return true
+}
+
+func Plain(s string) Word {
+	return Word{Values: []Value{Literal(s)}, Text: s, Source: s, Static: true}
+}
+
+// Unknown is an argument that may be any number of words, and is not part of the text that rules see.
+func Unknown() Word { return Word{Values: anything, many: true, Hidden: true} }
+
+var anything = []Value{{Text: Wild, Pattern: Wild}}
+
+// expander finds out what words may expand to. It holds what that depends on besides the state: the request and the
+// script that the words stand in.
+type expander struct {
+	*report
+	req      Request
+	programs Programs
+	paths    *paths
+	text     scriptText
+	funcs    map[string][]*function // all declarations, whether they run or not
+	visiting map[string]bool        // variables whose values are being looked up
+	inArith  bool                   // they are looked up for arithmetic
+}
+
+// args expands a word into its arguments: one, or several where it has braces.
+func (x *expander) args(word *syntax.Word, st *state) []Word {
+	if len(word.Parts) == 0 { // x=
+		return []Word{{Values: []Value{{}}, Static: true}}
+	}
+	src := x.source(word)
+	if lit := word.Lit(); lit != "" && !strings.ContainsAny(lit, "\\*?[{~") {
+		return []Word{Plain(lit)}
+	}
+	if strings.Contains(src, "{") {
+		if split, ok := braces(word); ok {
+			var out []Word
+			for _, part := range split {
+				a := x.argOf(part, src, st)
+				a.Static = false
+				a.Text = src
+				if s, ok := a.One(); ok {
+					a.Text = s
+				}
+				out = append(out, a)
+				if len(out) > 256 {
+					return []Word{{Values: anything, Text: src, Source: src, many: true}}
+				}
+			}
+			return out
+		}
+	}
+	return []Word{x.argOf(word, src, st)}
+}
+
+// braces splits {a,b} and {1..9}; ok is false when the word has none.
+func braces(word *syntax.Word) ([]*syntax.Word, bool) {
+	copied := *word
+	copied.Parts = append([]syntax.WordPart(nil), word.Parts...)
+	if !syntax.SplitBraces(&copied) {
+		return nil, false
+	}
+	unknown := []*syntax.Word{{Parts: []syntax.WordPart{&syntax.ParamExp{Param: &syntax.Lit{Value: "?unknown"}}}}}
+	if countBraces(&copied) > maxBraces {
+		return unknown, true
+	}
+	var out []*syntax.Word
+	for part, err := range expand.BracesSeq(nil, &copied) {
+		if err != nil || len(out) > 256 {
+			return unknown, true
+		}
+		out = append(out, part)
+	}
+	return out, true
+}
+
+// maxBraces is how many braces of one word are expanded. The expansion recurses into each and copies what is left of
+// the word: thousands in a row take minutes for their first result.
+const maxBraces = 64
+
+func countBraces(word *syntax.Word) int {
+	n := 0
+	for _, p := range word.Parts {
+		if b, ok := p.(*syntax.BraceExp); ok {
+			n++
+			for _, e := range b.Elems {
+				n += countBraces(e)
+			}
+		}
+	}
+	return n
+}
+
+func (x *expander) argOf(word *syntax.Word, src string, st *state) Word {
+	a := Word{Source: src, Static: true}
+	a.Values = x.parts(word.Parts, false, st)
+	for _, p := range word.Parts {
+		switch p := p.(type) {
+		case *syntax.Lit, *syntax.SglQuoted:
+		case *syntax.DblQuoted:
+			for _, q := range p.Parts {
+				if _, ok := q.(*syntax.Lit); !ok {
+					a.Static = false
+				}
+				if pe, ok := q.(*syntax.ParamExp); ok && pe.Param != nil && (pe.Param.Value == "@" || isAll(pe)) {
+					a.many = true
+				}
+			}
+		default:
+			a.Static = false
+			if _, ok := p.(*syntax.ArithmExp); !ok {
+				a.many = a.many || !oneField(a.Values)
+			}
+		}
+	}
+	if len(a.Values) > 1 || len(a.Values) == 1 && a.Values[0].Glob {
+		a.many = a.many || a.Values[0].Glob
+	}
+	a.Text = src
+	if s, ok := a.One(); ok && a.Static {
+		a.Text = s
+	} else {
+		a.Text = unquoted(word, x)
+	}
+	if a.Text == "" {
+		a.Text = "''"
+	}
+	return a
+}
+
+func isAll(p *syntax.ParamExp) bool {
+	index, ok := p.Index.(*syntax.Word)
+	return ok && (index.Lit() == "@" || index.Lit() == "*")
+}
+
+// oneField reports whether every value stays one field when the shell splits it.
+func oneField(vals []Value) bool {
+	for _, v := range vals {
+		if v.Text == "" || strings.ContainsAny(v.Text, " \t\n"+Wild) {
+			return false
+		}
+	}
+	return true
+}
+
+// unquoted is the source of a word without the quotes around its parts, for rules to match.
+func unquoted(word *syntax.Word, x *expander) string {
+	var b strings.Builder
+	for _, p := range word.Parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			b.WriteString(unescape(p.Value, false).Text)
+		case *syntax.SglQuoted:
+			b.WriteString(x.single(p))
+		case *syntax.DblQuoted:
+			for _, q := range p.Parts {
+				if lit, ok := q.(*syntax.Lit); ok {
+					b.WriteString(unescape(lit.Value, true).Text)
+					continue
+				}
+				b.WriteString(x.source(q))
+			}
+		default:
+			b.WriteString(x.source(p))
+		}
+	}
+	return b.String()
+}
+
+func (x *expander) source(n syntax.Node) string {
+	from, to := int(n.Pos().Offset()), int(n.End().Offset())
+	if from < 0 || to > len(x.text.src) || from > to {
+		return ""
+	}
+	return x.text.src[from:to]
+}
+
+// parts is the product of the parts' values.
+func (x *expander) parts(parts []syntax.WordPart, quoted bool, st *state) []Value {
+	out := []Value{{}}
+	for i, p := range parts {
+		vals := x.part(p, quoted, st)
+		if lit, ok := p.(*syntax.Lit); ok && i == 0 && !quoted && strings.HasPrefix(lit.Value, "~") {
+			vals = x.tilde(lit.Value, len(parts) > 1, st)
+		}
+		if len(out)*len(vals) > maxValues {
+			return anything
+		}
+		next := make([]Value, 0, len(out)*len(vals))
+		for _, a := range out {
+			for _, b := range vals {
+				next = append(next, Join(a, b))
+			}
+		}
+		out = next
+	}
+	return out
+}
+
+func (x *expander) part(p syntax.WordPart, quoted bool, st *state) []Value {
+	switch p := p.(type) {
+	case *syntax.Lit:
+		return []Value{unescape(p.Value, quoted)}
+	case *syntax.SglQuoted:
+		return []Value{Literal(x.single(p))}
+	case *syntax.DblQuoted:
+		return x.parts(p.Parts, true, st)
+	case *syntax.ParamExp:
+		vals := x.param(p, st)
+		if !quoted && !oneField(vals) {
+			for _, v := range vals {
+				if strings.ContainsAny(v.Text, " \t\n") {
+					return anything // split into words nobody looked at
+				}
+			}
+		}
+		return vals
+	case *syntax.ArithmExp:
+		return []Value{{Text: Hole, Pattern: Hole}}
+	case *syntax.CmdSubst:
+		return x.substituted(p, st)
+	case *syntax.ProcSubst:
+		return []Value{Literal("/dev/fd/63")}
+	}
+	return anything
+}
+
+// single decodes a quoted string; $'…' has escapes.
+func (x *expander) single(p *syntax.SglQuoted) string {
+	if !p.Dollar {
+		return p.Value
+	}
+	s, _, err := expand.Format(nil, p.Value, nil)
+	if err != nil || strings.Contains(p.Value, "%") && strings.Contains(s, "%!") {
+		x.opaque("$'…' holds an escape that cannot be decoded")
+		return Wild
+	}
+	if why := visible.Deceptive(s); why != "" {
+		x.opaque("$'…' hides a character: " + why)
+	}
+	return s
+}
+
+// unescape takes the backslashes out of a literal and finds its wildcards.
+func unescape(s string, quoted bool) Value {
+	if !strings.ContainsAny(s, `\*?[`) {
+		return Value{Text: s, Pattern: s}
+	}
+	var text, pat strings.Builder
+	v := Value{}
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c == '\\' && i+1 < len(s) {
+			next := s[i+1]
+			if next == '\n' {
+				i++
+				continue
+			}
+			if !quoted || strings.IndexByte("$`\"\\", next) >= 0 {
+				text.WriteByte(next)
+				pat.WriteString(escapeGlob(string(next)))
+				i++
+				continue
+			}
+		}
+		text.WriteByte(c)
+		if !quoted && (c == '*' || c == '?' || c == '[' && strings.IndexByte(s[i:], ']') > 0) {
+			v.Glob = true
+			pat.WriteByte(c)
+			continue
+		}
+		pat.WriteString(escapeGlob(s[i : i+1]))
+	}
+	v.Text, v.Pattern = text.String(), pat.String()
+	return v
+}
+
+// tilde expands ~, ~/x, ~+, ~- and ~user at the start of a word. more: other parts follow the literal.
+func (x *expander) tilde(lit string, more bool, st *state) []Value {
+	name, rest, slash := strings.Cut(lit[1:], "/")
+	if slash {
+		rest = "/" + rest
+	} else if more {
+		return anything // ~"x" and ~$x: not what it looks like
+	}
+	var homes []string
+	switch name {
+	case "":
+		for _, v := range x.variable("HOME", st) {
+			if v.Exact() {
+				homes = append(homes, v.Text)
+			}
+		}
+	case "+":
+		homes = st.dirs
+	case "-":
+		homes = st.prev
+	default:
+		if strings.ContainsAny(name, `\*?[`) {
+			return []Value{unescape(lit, false)}
+		}
+		u, err := user.Lookup(name)
+		if err != nil {
+			return []Value{unescape(lit, false)}
+		}
+		homes = []string{u.HomeDir}
+	}
+	if len(homes) == 0 || st.unknown && (name == "+" || name == "-") {
+		return anything
+	}
+	var out []Value
+	for _, h := range homes {
+		out = append(out, Join(Literal(h), unescape(rest, false)))
+	}
+	return out
+}
+
+// Cut is the argument's value behind a separator.
+func (a Word) Cut(sep string) Word {
+	out := a
+	out.Values = nil
+	for _, v := range a.Values {
+		if _, s, ok := strings.Cut(v.Text, sep); ok {
+			_, p, _ := strings.Cut(v.Pattern, sep)
+			out.Values = append(out.Values, Value{Text: s, Pattern: p, Glob: v.Glob})
+		}
+	}
+	_, out.Text, _ = strings.Cut(a.Text, sep)
+	return out
+}
+
+// From is the argument without its first n bytes.
+func (a Word) From(n int) Word {
+	out := a
+	out.Values = nil
+	for _, v := range a.Values {
+		if len(v.Text) >= n {
+			out.Values = append(out.Values, Literal(strings.TrimPrefix(v.Text[n:], "=")))
+		}
+	}
+	out.Text = a.Text[min(n, len(a.Text)):]
+	return out
+}
