@@ -126,8 +126,8 @@ func replyOf(option string, meta protocol.DecisionMeta, set *change.Set) (permis
 		if !known[id] {
 			return permission.Reply{}, fmt.Errorf("the editor decided about hunk %q, which change %s does not have; nothing was written", id, set.ID)
 		}
-		x := change.Decision{Verdict: change.Verdict(h.Decision), Comment: h.Comment}
-		switch x.Verdict {
+		x := change.Decision{Kind: change.DecisionKind(h.Decision), Comment: h.Comment}
+		switch x.Kind {
 		case change.Accept:
 			accepted = true
 		case change.Replace:
@@ -260,7 +260,7 @@ func permissionKind(r permission.Request) protocol.ToolKind {
 
 // diagnosticsText is the line a person reads first: what the change does to the problems.
 func diagnosticsText(set *change.Set) string {
-	d := set.Diagnostics
+	d := set.Verdict
 	if d == nil {
 		return ""
 	}

@@ -25,7 +25,7 @@ func fileChanges(set *change.Set) []protocol.FileChange {
 }
 
 func changeDiagnostics(set *change.Set) *protocol.ChangeDiagnostics {
-	d := set.Diagnostics
+	d := set.Verdict
 	if d == nil {
 		return nil
 	}

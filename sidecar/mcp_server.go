@@ -227,7 +227,7 @@ func (l *mcpLender) question(r permission.Request) string {
 	if set == nil {
 		return b.String()
 	}
-	if c := set.Diagnostics; c != nil {
+	if c := set.Verdict; c != nil {
 		fmt.Fprintf(&b, "\nFixes %d problems, introduces %d (%s).", len(c.Fixed), len(c.Introduced), c.Certainty)
 	}
 	diff := set.Unified(func(path string) string {

@@ -103,7 +103,7 @@ func (u *unanswered) from() string {
 // rebased is a proposal on the files as they are now; its hunks keep their ids.
 func rebased(set *change.Set, files Reviewer) (*change.Set, error) {
 	out := *set
-	out.Files, out.Diagnostics = nil, nil // what was known of its problems was about another text
+	out.Files, out.Verdict = nil, nil // what was known of its problems was about another text
 	for _, f := range set.Files {
 		now, exists := files.Present(f.Path)
 		switch {

@@ -178,11 +178,11 @@ func (t *Terminal) askSet(ctx context.Context, r permission.Request, set *change
 		for j := range hunks {
 			h := &hunks[j]
 			if stop {
-				d.Hunks[h.ID] = change.Decision{Verdict: change.Reject}
+				d.Hunks[h.ID] = change.Decision{Kind: change.Reject}
 				continue
 			}
 			if all {
-				d.Hunks[h.ID] = change.Decision{Verdict: change.Accept}
+				d.Hunks[h.ID] = change.Decision{Kind: change.Accept}
 				continue
 			}
 			t.mu.Lock()
@@ -208,13 +208,13 @@ func (t *Terminal) askSet(ctx context.Context, r permission.Request, set *change
 				t.quits()
 			}
 			if h.ID == "" {
-				if v.Verdict == change.Reject {
+				if v.Kind == change.Reject {
 					d.Default = change.Reject
 				}
 			} else {
 				d.Hunks[h.ID] = v
 			}
-			if v.Verdict != change.Reject {
+			if v.Kind != change.Reject {
 				accepted++
 			}
 		}
@@ -247,9 +247,9 @@ func (t *Terminal) askHunk(ctx context.Context, r permission.Request, f *change.
 		}
 		switch k {
 		case 'y', 'a', 'A':
-			return change.Decision{Verdict: change.Accept, Comment: comment}, k, nil
+			return change.Decision{Kind: change.Accept, Comment: comment}, k, nil
 		case 'n', 'q':
-			return change.Decision{Verdict: change.Reject, Comment: comment}, k, nil
+			return change.Decision{Kind: change.Reject, Comment: comment}, k, nil
 		case 'c':
 			if comment, err = t.words(ctx, "  comment: "); err != nil {
 				return change.Decision{}, 0, err
@@ -264,7 +264,7 @@ func (t *Terminal) askHunk(ctx context.Context, r permission.Request, f *change.
 				t.say(dim, "  unchanged")
 				continue
 			}
-			return change.Decision{Verdict: change.Replace, NewText: text, Comment: comment}, k, nil
+			return change.Decision{Kind: change.Replace, NewText: text, Comment: comment}, k, nil
 		case '?':
 			t.say(dim, hunkHelp)
 		}

@@ -42,8 +42,8 @@ func (t *Terminal) head(s *change.Set) {
 		what = plural(len(s.Files), "file") + ", " + what
 	}
 	t.line("")
-	t.line(t.paint(bold, Clean(t.rel(heading(s)))) + " · " + what + " · " + t.verdict(s.Diagnostics))
-	if d := s.Diagnostics; d != nil {
+	t.line(t.paint(bold, Clean(t.rel(heading(s)))) + " · " + what + " · " + t.verdict(s.Verdict))
+	if d := s.Verdict; d != nil {
 		for i, p := range d.Introduced {
 			if i == 5 {
 				t.line(t.paint(dim, fmt.Sprintf("    … and %d more", len(d.Introduced)-i)))
@@ -69,7 +69,7 @@ func heading(s *change.Set) string {
 	return s.Title
 }
 
-func (t *Terminal) verdict(d *change.Diagnostics) string {
+func (t *Terminal) verdict(d *change.Verdict) string {
 	if d == nil || d.Certainty == change.Pending {
 		return t.paint(yellow, "not checked yet")
 	}

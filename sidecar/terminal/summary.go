@@ -28,7 +28,7 @@ func (o outcome) count(s *Summary) {
 	if o.state != change.Applied {
 		return
 	}
-	if d := o.set.Diagnostics; d == nil || d.Certainty == change.Pending || d.Certainty == change.Unavailable {
+	if d := o.set.Verdict; d == nil || d.Certainty == change.Pending || d.Certainty == change.Unavailable {
 		s.Unchecked++
 	} else {
 		s.Checked++

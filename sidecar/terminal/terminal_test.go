@@ -47,7 +47,7 @@ func twoHunks() *change.Set {
 			{ID: "h1", OldStart: 1, OldLines: 1, NewStart: 1, NewLines: 1, OldText: "one\n", NewText: "ONE\n"},
 			{ID: "h2", OldStart: 9, OldLines: 1, NewStart: 9, NewLines: 1, OldText: "nine\n", NewText: "NINE\n"},
 		}}},
-		Diagnostics: &change.Diagnostics{Certainty: change.Fresh, Fixed: []change.Problem{{Path: "/p/a.go", Line: 1, Column: 2, Severity: "error", Message: "undefined: one"}, {Path: "/p/a.go", Line: 9, Column: 2, Severity: "error", Message: "x"}}}}
+		Verdict: &change.Verdict{Certainty: change.Fresh, Fixed: []change.Problem{{Path: "/p/a.go", Line: 1, Column: 2, Severity: "error", Message: "undefined: one"}, {Path: "/p/a.go", Line: 9, Column: 2, Severity: "error", Message: "x"}}}}
 }
 
 func ask(t *testing.T, keys string, lines ...string) (permission.Reply, string, error) {
@@ -63,7 +63,7 @@ func verdicts(r permission.Reply) string {
 	if d == nil {
 		d = new(change.Decisions)
 	}
-	return string(d.Hunks["h1"].Verdict) + " " + string(d.Hunks["h2"].Verdict)
+	return string(d.Hunks["h1"].Kind) + " " + string(d.Hunks["h2"].Kind)
 }
 
 func TestEachKeyDecidesItsHunk(t *testing.T) {
@@ -113,7 +113,7 @@ func TestCommentGoesWithItsHunk(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := r.Decisions
-	if h := d.Hunks["h1"]; h.Verdict != change.Reject || h.Comment != "use the constant" {
+	if h := d.Hunks["h1"]; h.Kind != change.Reject || h.Comment != "use the constant" {
 		t.Errorf("%+v", h)
 	}
 }
@@ -126,7 +126,7 @@ func TestEditedTextIsTheDecision(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := r.Decisions.Hunks["h1"]
-	if h.Verdict != change.Replace || h.NewText != "mine\n" {
+	if h.Kind != change.Replace || h.NewText != "mine\n" {
 		t.Errorf("%+v", h)
 	}
 }
@@ -263,7 +263,7 @@ func TestARetryCountsDown(t *testing.T) {
 }
 
 func TestTheSummaryCountsOnlyWhatWasChecked(t *testing.T) {
-	none := &change.Set{ID: "u", Files: []change.File{{Path: "b.txt", Kind: change.Edit}}, Diagnostics: &change.Diagnostics{Certainty: change.Unavailable}}
+	none := &change.Set{ID: "u", Files: []change.File{{Path: "b.txt", Kind: change.Edit}}, Verdict: &change.Verdict{Certainty: change.Unavailable}}
 	for want, sets := range map[string][]*change.Set{
 		"1 file changed, fixes 2 problems, introduces 0\n":                        {twoHunks()},
 		"1 file changed, not checked by a language server\n":                      {none},
@@ -273,7 +273,7 @@ func TestTheSummaryCountsOnlyWhatWasChecked(t *testing.T) {
 		term := New(Options{Out: &out, Cwd: "/p"})
 		for _, set := range sets {
 			early := *set
-			early.Diagnostics = nil // it is applied before its problems are known, and told again then
+			early.Verdict = nil // it is applied before its problems are known, and told again then
 			term.Event(agent.Event{Type: agent.EventChange, Value: agent.ChangeData{State: change.Applied, Full: &early}})
 			term.Event(agent.Event{Type: agent.EventChange, Value: agent.ChangeData{State: change.Applied, Full: set}})
 		}

@@ -95,7 +95,7 @@ func (e Env) lock(ctx context.Context, set *change.Set) (func(), error) {
 // where the change is, is an error with the lines as they are.
 func (e Env) rebase(set *change.Set) (*change.Set, []string, error) {
 	out := *set
-	out.Files, out.Diagnostics = slices.Clone(set.Files), nil // what is written may be another text than was checked
+	out.Files, out.Verdict = slices.Clone(set.Files), nil // what is written may be another text than was checked
 	var notes []string
 	for i := range out.Files {
 		f := &out.Files[i]

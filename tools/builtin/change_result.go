@@ -110,7 +110,7 @@ func (e Env) result(p proposal, d *change.Decided, done *carriedOut, delta *lspb
 // partly says that something was not written as proposed.
 func partly(d *change.Decided) bool {
 	for _, r := range d.Rulings {
-		if r.Decision.Verdict != change.Accept {
+		if r.Decision.Kind != change.Accept {
 			return true
 		}
 	}

@@ -163,7 +163,7 @@ func TestPathSwappedForALinkWhileAsking(t *testing.T) {
 }
 
 func TestAnswerThatIsNotUnderstoodIsNoYes(t *testing.T) {
-	for _, d := range []change.Decisions{{Default: "yes"}, {Hunks: map[string]change.Decision{"9.9": {Verdict: change.Accept}}}, {Hunks: map[string]change.Decision{"1.1": {Verdict: "yes"}}}} {
+	for _, d := range []change.Decisions{{Default: "yes"}, {Hunks: map[string]change.Decision{"9.9": {Kind: change.Accept}}}, {Hunks: map[string]change.Decision{"1.1": {Kind: "yes"}}}} {
 		b := newBench(t, func(permission.Request) (permission.Reply, error) { return permission.Reply{Decisions: &d}, nil })
 		if _, err := b.call(Write(b.env), `{"filePath":"a","content":"x"}`); err == nil {
 			t.Errorf("%v was taken for a yes", d)
@@ -223,8 +223,8 @@ func TestCardShowsHowItStands(t *testing.T) {
 	for _, u := range b.updates {
 		set := u.Change
 		s := string(u.ChangeState)
-		if set.Diagnostics != nil {
-			s += fmt.Sprint("+", len(set.Diagnostics.Introduced))
+		if set.Verdict != nil {
+			s += fmt.Sprint("+", len(set.Verdict.Introduced))
 		}
 		states = append(states, s)
 		if u.ChangeState == "writing" { // for the session's record only
@@ -265,7 +265,7 @@ func TestR18TheQuestionDoesNotWaitForASlowServer(t *testing.T) {
 		var ended bool
 		var checks int
 		b = newBench(t, func(r permission.Request) (permission.Reply, error) {
-			if d := r.Change.Diagnostics; d == nil || d.Certainty != change.Pending || time.Since(start) > 2*time.Second {
+			if d := r.Change.Verdict; d == nil || d.Certainty != change.Pending || time.Since(start) > 2*time.Second {
 				t.Errorf("asked after %v with %+v", time.Since(start), d)
 			}
 			time.Sleep(10 * time.Second) // the person thinks; the clock is synctest's
@@ -277,7 +277,7 @@ func TestR18TheQuestionDoesNotWaitForASlowServer(t *testing.T) {
 		}
 		late := false
 		for _, u := range b.updates {
-			d := u.Change.Diagnostics
+			d := u.Change.Verdict
 			late = late || u.ChangeState == "proposed" && d != nil && d.Certainty == change.Fresh && len(d.Fixed) == 2
 		}
 		if !late {

@@ -30,9 +30,9 @@ func (e Env) check(ctx context.Context, call *tools.Call, set *change.Set) (chec
 		return set, func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	answer := make(chan *change.Diagnostics, 1)
+	answer := make(chan *change.Verdict, 1)
 	told, ended := make(chan struct{}), make(chan struct{})
-	var shown *change.Diagnostics // what the card says; until told is closed it is the caller's, then the goroutine's
+	var shown *change.Verdict // what the card says; until told is closed it is the caller's, then the goroutine's
 	files, proposed := proposals(set), set
 	go func() {
 		defer close(ended)
@@ -69,7 +69,7 @@ func (e Env) check(ctx context.Context, call *tools.Call, set *change.Set) (chec
 	select {
 	case shown = <-answer:
 	case <-timer.C:
-		shown = &change.Diagnostics{Certainty: change.Pending, Reason: "the language servers are still at it"}
+		shown = &change.Verdict{Certainty: change.Pending, Reason: "the language servers are still at it"}
 	case <-ctx.Done():
 	}
 	if shown != nil && ctx.Err() == nil {
@@ -81,16 +81,16 @@ func (e Env) check(ctx context.Context, call *tools.Call, set *change.Set) (chec
 }
 
 // checkOnce asks the servers and waits for them.
-func (e Env) checkOnce(ctx context.Context, files []lspbridge.Proposal) *change.Diagnostics {
+func (e Env) checkOnce(ctx context.Context, files []lspbridge.Proposal) *change.Verdict {
 	ctx, cancel := context.WithTimeout(ctx, checkLonger)
 	defer cancel()
 	delta := e.Bridge.Check(ctx, files)
 	return diagnostics(&delta)
 }
 
-func with(set *change.Set, d *change.Diagnostics) *change.Set {
+func with(set *change.Set, d *change.Verdict) *change.Set {
 	next := *set
-	next.Diagnostics = d
+	next.Verdict = d
 	return &next
 }
 
@@ -121,11 +121,11 @@ func proposals(set *change.Set) []lspbridge.Proposal {
 }
 
 // diagnostics is a delta in the words of a change set; nil without a bridge.
-func diagnostics(delta *lspbridge.Delta) *change.Diagnostics {
+func diagnostics(delta *lspbridge.Delta) *change.Verdict {
 	if delta == nil {
 		return nil
 	}
-	return &change.Diagnostics{
+	return &change.Verdict{
 		Certainty: change.Certainty(delta.State), Reason: delta.Reason, Unchanged: delta.Unchanged,
 		Introduced: Problems(delta.Introduced), Fixed: Problems(delta.Fixed),
 	}

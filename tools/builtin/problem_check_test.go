@@ -48,7 +48,7 @@ func TestNotYetIsAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked int
 		b := newBench(t, func(r permission.Request) (permission.Reply, error) {
-			if d := r.Change.Diagnostics; d == nil || d.Certainty != change.Pending || d.Reason == "" {
+			if d := r.Change.Verdict; d == nil || d.Certainty != change.Pending || d.Reason == "" {
 				t.Errorf("asked with %+v", d)
 			}
 			time.Sleep(time.Minute)
@@ -60,7 +60,7 @@ func TestNotYetIsAskedAgain(t *testing.T) {
 		}
 		var said []string
 		for _, u := range b.updates {
-			if d := u.Change.Diagnostics; d != nil && u.ChangeState == "proposed" {
+			if d := u.Change.Verdict; d != nil && u.ChangeState == "proposed" {
 				said = append(said, fmt.Sprint(d.Certainty, " ", d.Reason, len(d.Fixed)))
 			}
 		}

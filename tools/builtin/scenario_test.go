@@ -228,8 +228,8 @@ func (s *scenario) AskPermission(_ context.Context, r permission.Request) (permi
 		line += " (" + r.Why + ")"
 	}
 	s.asks = append(s.asks, s.plain(line))
-	if set := r.Change; set != nil && set.Diagnostics != nil {
-		d := set.Diagnostics
+	if set := r.Change; set != nil && set.Verdict != nil {
+		d := set.Verdict
 		s.asks = append(s.asks, fmt.Sprintf("  %s: introduces %d, fixes %d", d.Certainty, len(d.Introduced), len(d.Fixed)))
 	}
 	answer := "once"

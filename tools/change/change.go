@@ -18,16 +18,16 @@ const (
 
 // Set is one proposal: all or nothing, whatever the number of files.
 type Set struct {
-	ID          string       `json:"id"`
-	Title       string       `json:"title,omitempty"`
-	Tool        string       `json:"tool,omitempty"`
-	SessionID   string       `json:"sessionID,omitempty"`
-	CallID      string       `json:"callID,omitempty"`
-	Files       []File       `json:"files"`
-	Diagnostics *Diagnostics `json:"diagnostics,omitempty"` // nil until checked
-	Source      Source       `json:"source,omitempty"`
-	Undoes      string       `json:"undoes,omitempty"`   // the one set that this one takes hunks of back
-	Uncaught    string       `json:"uncaught,omitempty"` // a command's set: what else it changed and is not in it, for people
+	ID        string   `json:"id"`
+	Title     string   `json:"title,omitempty"`
+	Tool      string   `json:"tool,omitempty"`
+	SessionID string   `json:"sessionID,omitempty"`
+	CallID    string   `json:"callID,omitempty"`
+	Files     []File   `json:"files"`
+	Verdict   *Verdict `json:"diagnostics,omitempty"` // nil until checked
+	Source    Source   `json:"source,omitempty"`
+	Undoes    string   `json:"undoes,omitempty"`   // the one set that this one takes hunks of back
+	Uncaught  string   `json:"uncaught,omitempty"` // a command's set: what else it changed and is not in it, for people
 }
 
 // Source says who made a set.
@@ -88,26 +88,26 @@ type Hunk struct {
 	NewText  string `json:"newText"`
 }
 
-// Verdict is a decision on a hunk.
-type Verdict string
+// DecisionKind is a decision on a hunk.
+type DecisionKind string
 
 // The verdicts of the editor protocol.
 const (
-	Accept  Verdict = "accept"
-	Reject  Verdict = "reject"
-	Replace Verdict = "edit" // accept with the person's own text
+	Accept  DecisionKind = "accept"
+	Reject  DecisionKind = "reject"
+	Replace DecisionKind = "edit" // accept with the person's own text
 )
 
 // Decision is what the person said about one hunk.
 type Decision struct {
-	Verdict Verdict `json:"decision"`
-	NewText string  `json:"newText,omitempty"` // with Replace
-	Comment string  `json:"comment,omitempty"`
+	Kind    DecisionKind `json:"decision"`
+	NewText string       `json:"newText,omitempty"` // with Replace
+	Comment string       `json:"comment,omitempty"`
 }
 
 // Decisions answer a set. A hunk that is missing gets Default (empty: accept).
 type Decisions struct {
-	Default Verdict             `json:"default,omitempty"`
+	Default DecisionKind        `json:"default,omitempty"`
 	Hunks   map[string]Decision `json:"hunks,omitempty"` // by hunk id
 	Comment string              `json:"comment,omitempty"`
 }
@@ -134,8 +134,8 @@ const (
 	Unavailable Certainty = "unavailable"
 )
 
-// Diagnostics is what a set would do to the project's problems.
-type Diagnostics struct {
+// Verdict is what a set would do to the project's problems.
+type Verdict struct {
 	Certainty  Certainty `json:"certainty"`
 	Reason     string    `json:"reason,omitempty"` // why it is not fresh
 	Introduced []Problem `json:"introduced"`

@@ -65,7 +65,7 @@ func TestDecideAllAndNone(t *testing.T) {
 		d := Decisions{Default: Reject, Hunks: map[string]Decision{}}
 		for _, h := range s.Files[0].Hunks {
 			if r.IntN(2) == 0 {
-				d.Hunks[h.ID] = Decision{Verdict: Accept}
+				d.Hunks[h.ID] = Decision{Kind: Accept}
 			}
 		}
 		part, err := s.Decide(d)
@@ -159,7 +159,7 @@ func TestPersonsOwnText(t *testing.T) {
 		{"emptied", "a\nb\nc\n", "a\nB\nc\n", "", "a\nc\n"},
 	} {
 		s := New("c", []File{{Path: "/a", Kind: Edit, Old: c.old, New: c.new}})
-		d, err := s.Decide(Decisions{Hunks: map[string]Decision{"1.1": {Verdict: Replace, NewText: c.text}}})
+		d, err := s.Decide(Decisions{Hunks: map[string]Decision{"1.1": {Kind: Replace, NewText: c.text}}})
 		if err != nil || d.Set.Files[0].New != c.want {
 			t.Errorf("%s: %+v %v, want %q", c.name, d.Set.Files, err, c.want)
 		}
@@ -168,11 +168,11 @@ func TestPersonsOwnText(t *testing.T) {
 
 func TestRenameWithoutItsMove(t *testing.T) {
 	s := New("c", []File{{Path: "/a", NewPath: "/b", Kind: Rename, Old: "1\n2\n", New: "1\nX\n"}})
-	d, err := s.Decide(Decisions{Hunks: map[string]Decision{"1.0": {Verdict: Reject}}})
+	d, err := s.Decide(Decisions{Hunks: map[string]Decision{"1.0": {Kind: Reject}}})
 	if err != nil || d.Set.Files[0].Kind != Edit || d.Set.Files[0].New != "1\nX\n" || d.Set.Files[0].NewPath != "" {
 		t.Errorf("%+v %v", d.Set.Files, err)
 	}
-	d, _ = s.Decide(Decisions{Hunks: map[string]Decision{"1.1": {Verdict: Reject}}})
+	d, _ = s.Decide(Decisions{Hunks: map[string]Decision{"1.1": {Kind: Reject}}})
 	if f := d.Set.Files[0]; f.Kind != Rename || f.New != "1\n2\n" {
 		t.Errorf("move without the edit: %+v", f)
 	}
@@ -180,7 +180,7 @@ func TestRenameWithoutItsMove(t *testing.T) {
 
 func TestEmptyFilesCanBeDecided(t *testing.T) {
 	s := New("c", []File{{Path: "/a", Kind: Create}, {Path: "/b", Kind: Delete}})
-	d, err := s.Decide(Decisions{Hunks: map[string]Decision{"2.0": {Verdict: Reject}}})
+	d, err := s.Decide(Decisions{Hunks: map[string]Decision{"2.0": {Kind: Reject}}})
 	if err != nil || len(d.Set.Files) != 1 || d.Set.Files[0].Path != "/a" {
 		t.Errorf("%+v %v", d.Set.Files, err)
 	}
@@ -189,8 +189,8 @@ func TestEmptyFilesCanBeDecided(t *testing.T) {
 func TestAnswersForAnotherSetAreRefused(t *testing.T) {
 	s := New("c", []File{{Path: "/a", Kind: Edit, Old: "a\n", New: "b\n"}})
 	for _, d := range []Decisions{
-		{Hunks: map[string]Decision{"7.1": {Verdict: Accept}}},
-		{Hunks: map[string]Decision{"1.1": {Verdict: "maybe"}}},
+		{Hunks: map[string]Decision{"7.1": {Kind: Accept}}},
+		{Hunks: map[string]Decision{"1.1": {Kind: "maybe"}}},
 		{Default: "yes"}, {Default: Replace},
 	} {
 		if _, err := s.Decide(d); err == nil {
@@ -202,7 +202,7 @@ func TestAnswersForAnotherSetAreRefused(t *testing.T) {
 func TestReport(t *testing.T) {
 	s := New("c", []File{{Path: "/p/a.go", Kind: Edit, Old: "1\n2\n3\n4\n5\n", New: "1\nX\n3\nY\n5\n"}})
 	d, err := s.Decide(Decisions{Comment: "careful", Hunks: map[string]Decision{
-		"1.1": {Verdict: Reject, Comment: "no"}, "1.2": {Verdict: Replace, NewText: "Z\n"}}})
+		"1.1": {Kind: Reject, Comment: "no"}, "1.2": {Kind: Replace, NewText: "Z\n"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

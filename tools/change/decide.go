@@ -30,12 +30,12 @@ func (s *Set) Decide(d Decisions) (*Decided, error) {
 		return nil, err
 	}
 	out := &Decided{Comment: d.Comment, Set: &Set{
-		ID: s.ID, Title: s.Title, Tool: s.Tool, SessionID: s.SessionID, CallID: s.CallID, Diagnostics: s.Diagnostics,
+		ID: s.ID, Title: s.Title, Tool: s.Tool, SessionID: s.SessionID, CallID: s.CallID, Verdict: s.Verdict,
 	}}
 	for i, f := range s.Files {
 		n, rulings := f.decide(d)
 		for _, r := range rulings {
-			if r.Decision.Verdict == Accept {
+			if r.Decision.Kind == Accept {
 				out.Accepted++
 			}
 		}
@@ -58,7 +58,7 @@ func (s *Set) check(d Decisions) error {
 			known[h.ID] = true
 		}
 	}
-	verdict := func(v Verdict) error {
+	verdict := func(v DecisionKind) error {
 		if v != "" && v != Accept && v != Reject && v != Replace {
 			return fmt.Errorf("unknown decision %q; it is accept, reject or edit", v)
 		}
@@ -79,7 +79,7 @@ func (s *Set) check(d Decisions) error {
 		if !known[id] {
 			return fmt.Errorf("no hunk %q in change set %s", id, s.ID)
 		}
-		if err := verdict(d.Hunks[id].Verdict); err != nil {
+		if err := verdict(d.Hunks[id].Kind); err != nil {
 			return fmt.Errorf("hunk %s: %w", id, err)
 		}
 	}
@@ -99,28 +99,28 @@ func (f File) decide(d Decisions) (File, []Ruling) {
 	replaced := false
 	for _, h := range f.Hunks {
 		v, ok := d.Hunks[h.ID]
-		if !ok || v.Verdict == "" {
-			v.Verdict = d.Default
+		if !ok || v.Kind == "" {
+			v.Kind = d.Default
 		}
-		if v.Verdict == "" {
-			v.Verdict = Accept
+		if v.Kind == "" {
+			v.Kind = Accept
 		}
 		from, to := h.old()
-		if v.Verdict == Replace {
+		if v.Kind == Replace {
 			v.NewText = f.fit(v.NewText, h, to == len(old))
 			switch {
 			case v.NewText == h.NewText:
-				v.Verdict = Accept
+				v.Kind = Accept
 			case v.NewText == h.OldText && f.Kind != Create && f.Kind != Delete:
-				v.Verdict = Reject
+				v.Kind = Reject
 			}
 		}
-		if v.Verdict != Accept || v.Comment != "" {
+		if v.Kind != Accept || v.Comment != "" {
 			rulings = append(rulings, Ruling{f.Path, f.Kind, h, v})
 		}
 		sb.WriteString(strings.Join(old[at:from], ""))
 		at = to
-		switch v.Verdict {
+		switch v.Kind {
 		case Reject:
 			sb.WriteString(h.OldText)
 			if h.whole() {
@@ -160,7 +160,7 @@ func (f File) plainYes(d Decisions) bool {
 		return false
 	}
 	for _, h := range f.Hunks {
-		if v := d.Hunks[h.ID]; v.Comment != "" || v.Verdict != "" && v.Verdict != Accept {
+		if v := d.Hunks[h.ID]; v.Comment != "" || v.Kind != "" && v.Kind != Accept {
 			return false
 		}
 	}
@@ -190,7 +190,7 @@ func (d *Decided) Report(name func(string) string) string {
 	nr, nc := 0, 0
 	for _, r := range d.Rulings {
 		where := name(r.Path)
-		switch r.Decision.Verdict {
+		switch r.Decision.Kind {
 		case Reject:
 			nr++
 			if r.Hunk.whole() {

@@ -61,7 +61,7 @@ func TestTakingEveryDecidedHunkBackLeavesThePersonsText(t *testing.T) {
 			set.Files[0] = moved
 			d := Decisions{Default: Reject, Hunks: map[string]Decision{}}
 			for _, h := range moved.Hunks {
-				d.Hunks[h.ID] = []Decision{{Verdict: Accept}, {Verdict: Reject}, {Verdict: Replace, NewText: fmt.Sprint("edited ", r.IntN(1000), end)}}[r.IntN(3)]
+				d.Hunks[h.ID] = []Decision{{Kind: Accept}, {Kind: Reject}, {Kind: Replace, NewText: fmt.Sprint("edited ", r.IntN(1000), end)}}[r.IntN(3)]
 			}
 			decided, err := set.Decide(d)
 			if err != nil {
