@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 const howLSP = `A generated project for each server, the edited file of 1,000 lines. Each change puts a new, numbered error into its last line; the time
@@ -64,8 +65,8 @@ func (b *bench) language(l language) {
 
 	ctx, cancel := context.WithTimeout(b.ctx, 5*time.Minute)
 	defer cancel()
-	if r := m.Diagnostics(ctx, path); r.State != lspbridge.Fresh {
-		failf("%s: the first diagnostics are %s: %s", l.id, r.State, r.Reason)
+	if r := m.Diagnostics(ctx, path); r.Certainty != change.Fresh {
+		failf("%s: the first diagnostics are %s: %s", l.id, r.Certainty, r.Reason)
 	}
 	check(s.warm(l.ways == "pull"))
 
@@ -78,8 +79,8 @@ func (b *bench) language(l language) {
 		began := time.Now()
 		r := m.Diagnostics(ctx, path)
 		took := ms(time.Since(began))
-		if r.State != lspbridge.Fresh || !names(r.Items, i) {
-			failf("%s, change %d: %s %s, %d problems without %s", l.id, i, r.State, r.Reason, len(r.Items), name(i))
+		if r.Certainty != change.Fresh || !names(r.Items, i) {
+			failf("%s, change %d: %s %s, %d problems without %s", l.id, i, r.Certainty, r.Reason, len(r.Items), name(i))
 		}
 		return took
 	}
@@ -112,16 +113,16 @@ func (b *bench) language(l language) {
 	mu.Lock()
 	current = base
 	mu.Unlock()
-	if r := m.Diagnostics(ctx, path); r.State != lspbridge.Fresh {
-		failf("%s: %s %s", l.id, r.State, r.Reason)
+	if r := m.Diagnostics(ctx, path); r.Certainty != change.Fresh {
+		failf("%s: %s %s", l.id, r.Certainty, r.Reason)
 	}
 	got = inTurns(b.rounds(40), func() float64 {
 		i++
 		began := time.Now()
 		d := m.Check(ctx, []lspbridge.Proposal{{Path: path, Text: text(i)}})
 		took := ms(time.Since(began))
-		if d.State != lspbridge.Fresh || !names(d.Introduced, i) {
-			failf("%s, check %d: %s %s", l.id, i, d.State, d.Reason)
+		if d.Certainty != change.Fresh || !names(d.Introduced, i) {
+			failf("%s, check %d: %s %s", l.id, i, d.Certainty, d.Reason)
 		}
 		return took
 	}, direct)
@@ -131,7 +132,7 @@ func (b *bench) language(l language) {
 // name is the numbered mistake; the end keeps missing1 out of missing12.
 func name(i int) string { return fmt.Sprintf("missing%dx", i) }
 
-func names(items []lspbridge.Diagnostic, i int) bool {
+func names(items []change.Problem, i int) bool {
 	found := false
 	for _, d := range items {
 		if strings.Contains(d.Message, name(i)) {

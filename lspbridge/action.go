@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pillion-dev/pillion/lspbridge/lsp"
+	"github.com/pillion-dev/pillion/tools/change"
 	"go.lsp.dev/protocol"
 )
 
@@ -16,7 +17,7 @@ var ErrUnsupported = errors.New("not supported")
 
 // CodeActions are what the servers offer for a range of a file: quick fixes, refactorings, source actions. only filters
 // by kind (a kind includes its sub-kinds); diags are the problems it is about, nil for those known at the range.
-func (m *Manager) CodeActions(ctx context.Context, path string, r Range, only []string, diags []Diagnostic) ([]Action, error) {
+func (m *Manager) CodeActions(ctx context.Context, path string, r Range, only []string, diags []change.Problem) ([]Action, error) {
 	var out []Action
 	err := m.ask(ctx, path, true, func(k *capabilities) bool { return has(k.CodeAction) }, "code actions", func(ctx context.Context, c *client) error {
 		c.mu.Lock()
@@ -28,7 +29,7 @@ func (m *Manager) CodeActions(ctx context.Context, path string, r Range, only []
 		about := []json.RawMessage{}
 		if diags == nil {
 			for _, d := range c.snapshot()[path].items() {
-				if touches(d.Range, r) {
+				if touches(ProblemRange(d), r) {
 					about = append(about, d.Raw)
 				}
 			}
@@ -199,7 +200,7 @@ func (m *Manager) OrganizeImports(ctx context.Context, path string) ([]FileEdit,
 	if !ok {
 		return nil, fmt.Errorf("%s cannot be read", path)
 	}
-	actions, err := m.CodeActions(ctx, path, Range{End: OffsetPosition(text, len(text))}, []string{kind}, []Diagnostic{})
+	actions, err := m.CodeActions(ctx, path, Range{End: OffsetPosition(text, len(text))}, []string{kind}, []change.Problem{})
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 var alternatingEdits = flag.Int("alternating", 10, "edits a server of TestAlternatingEdits; 200 for the whole proof")
@@ -47,8 +49,8 @@ func TestAlternatingEdits(t *testing.T) {
 				return typed, isTyped && p == path
 			}
 			ctx := longer(t)
-			if r := m.Diagnostics(ctx, path); r.State != Fresh || len(r.Items) != 0 {
-				t.Fatalf("at first %s %q %q", r.State, r.Reason, messages(r.Items))
+			if r := m.Diagnostics(ctx, path); r.Certainty != change.Fresh || len(r.Items) != 0 {
+				t.Fatalf("at first %s %q %q", r.Certainty, r.Reason, messages(r.Items))
 			}
 			var took time.Duration
 			for i := range *alternatingEdits {
@@ -57,32 +59,32 @@ func TestAlternatingEdits(t *testing.T) {
 				if i%2 == 0 {
 					text += fmt.Sprintf(c.mistake, mark)
 				}
-				change := []Proposal{{Path: path, Text: text}}
+				edit := []Proposal{{Path: path, Text: text}}
 				ctx, began := longer(t), time.Now()
-				var items []Diagnostic
-				var state State
+				var items []change.Problem
+				var state change.Certainty
 				how := []string{"proposed", "proposed", "typed", "typed", "written", "written"}[i%6]
 				switch how {
 				case "proposed":
-					d := m.Check(ctx, change)
-					items, state = d.Files[0].Items, d.State
+					d := m.Check(ctx, edit)
+					items, state = d.Files[0].Items, d.Certainty
 				case "typed":
 					mu.Lock()
 					typed, isTyped = text, true
 					mu.Unlock()
 					r := m.Diagnostics(ctx, path)
-					items, state = r.Items, r.State
+					items, state = r.Items, r.Certainty
 				case "written":
 					mu.Lock()
 					isTyped = false
 					mu.Unlock()
 					write(t, path, text)
-					d := m.Changed(ctx, change)
-					items, state = d.Files[0].Items, d.State
+					d := m.Changed(ctx, edit)
+					items, state = d.Files[0].Items, d.Certainty
 				}
 				took += time.Since(began)
 				said := messages(items)
-				if state != Fresh || strings.Count(said, "missing") != strings.Count(said, mark) || strings.Contains(said, mark) != (i%2 == 0) {
+				if state != change.Fresh || strings.Count(said, "missing") != strings.Count(said, mark) || strings.Contains(said, mark) != (i%2 == 0) {
 					t.Fatalf("edit %d, %s: %s, of %s it says %q", i, how, state, mark, said)
 				}
 			}

@@ -1,6 +1,10 @@
 package lspbridge
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/pillion-dev/pillion/tools/change"
+)
 
 // Position in a text: Line and Character from 0, Character in UTF-16 code units whatever the server negotiated.
 type Position struct{ Line, Character int }
@@ -14,47 +18,13 @@ type Location struct {
 	Range Range
 }
 
-// Severity as in LSP: 1 error, 2 warning, 3 information, 4 hint.
-type Severity int
-
-// LSP's severities.
-const (
-	SeverityError Severity = 1 + iota
-	SeverityWarning
-	SeverityInformation
-	SeverityHint
-)
-
-// Diagnostic is a server's word on a file, free of the protocol library's types.
-type Diagnostic struct {
-	Path     string
-	Range    Range
-	Severity Severity
-	Code     string
-	Source   string // as published, e.g. "compiler"
-	Server   string // the server's id in the table, e.g. "gopls"
-	Message  string
-	Raw      json.RawMessage // as the server sent it, for codeAction contexts
-}
-
-// State is the certainty of an answer.
-type State string
-
-// The answers of EDITORS.md R17, and Partial for servers that cannot see part of a proposal.
-const (
-	Fresh       State = "fresh"
-	Partial     State = "partial"
-	Pending     State = "pending" // "not yet"
-	Unavailable State = "unavailable"
-)
-
 // FileReport is the problems of one file at one version.
 type FileReport struct {
-	Path    string
-	Version int32 // version of the document the answer is for; 0 when it is not open
-	State   State
-	Reason  string // why it is not Fresh, for a person
-	Items   []Diagnostic
+	Path      string
+	Version   int32 // version of the document the answer is for; 0 when it is not open
+	Certainty change.Certainty
+	Reason    string // why it is not Fresh, for a person
+	Items     []change.Problem
 }
 
 // Proposal is the text a file would have. Delete wins over Text; a rename is a Delete and a new file whose From is the
@@ -67,15 +37,10 @@ type Proposal struct {
 	From   string
 }
 
-// Delta is the difference a proposal or a change makes.
+// Delta is the verdict on a proposal or a change, with what is then known of each file of it.
 type Delta struct {
-	State      State
-	Reason     string
-	Unserved   bool         // no server is known for files of these kinds: there was nothing to ask, and nothing to tell a model
-	Introduced []Diagnostic // in touched files and, where the server says so, in others
-	Fixed      []Diagnostic
-	Unchanged  int
-	Files      []FileReport // all problems of the touched files after the change
+	change.Verdict              // problems of the touched files and, where the server reports them, of others
+	Files          []FileReport // all problems of the touched files after the change
 }
 
 // TextEdit replaces a range.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge/fakelsp"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 var benchProject = flag.String("project", "", "a Go file of a big project, which is not written to, for BenchmarkGopls")
@@ -37,14 +38,14 @@ func BenchmarkGopls(b *testing.B) {
 	defer m.Close(context.Background())
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	if r := m.Diagnostics(ctx, path); r.State != Fresh {
-		b.Fatal(r.State, r.Reason)
+	if r := m.Diagnostics(ctx, path); r.Certainty != change.Fresh {
+		b.Fatal(r.Certainty, r.Reason)
 	}
 	n := 0
 	text := func() string { n++; return string(base) + fmt.Sprintf("\nvar _ = missing%dx\n", n) }
 	named := func(b *testing.B, d Delta) {
-		if d.State != Fresh || !strings.Contains(messages(d.Files[0].Items), fmt.Sprintf("missing%dx", n)) {
-			b.Fatalf("%d: %s %s: %s", n, d.State, d.Reason, messages(d.Files[0].Items))
+		if d.Certainty != change.Fresh || !strings.Contains(messages(d.Files[0].Items), fmt.Sprintf("missing%dx", n)) {
+			b.Fatalf("%d: %s %s: %s", n, d.Certainty, d.Reason, messages(d.Files[0].Items))
 		}
 	}
 	b.Run("check", func(b *testing.B) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge/fakelsp"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // What was typed and not saved counts for every answer, also where the question is about another file; what was thrown
@@ -25,7 +26,7 @@ func TestUnsavedBuffersCount(t *testing.T) {
 			}
 		}
 		ctx := f.ctx(time.Minute)
-		if d := f.Check(ctx, []Proposal{{Path: f.path, Text: "BAD two\n"}}); d.State != Fresh || len(d.Introduced) != 1 {
+		if d := f.Check(ctx, []Proposal{{Path: f.path, Text: "BAD two\n"}}); d.Certainty != change.Fresh || len(d.Introduced) != 1 {
 			t.Errorf("%+v", d)
 		}
 		has("typed\n")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge/fakelsp"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 func TestChangedRuns(t *testing.T) {
@@ -50,7 +51,7 @@ func TestUsersThatAreTooMany(t *testing.T) {
 		symbols = append(symbols, map[string]any{"name": fmt.Sprint("d", i), "kind": 13, "range": at, "selectionRange": at})
 	}
 	old := text.String()
-	change := func(which ...int) string {
+	edited := func(which ...int) string {
 		s := old
 		for _, n := range which {
 			s = strings.Replace(s, fmt.Sprintf("line %d\n", n), fmt.Sprintf("other %d\n", n), 1)
@@ -60,12 +61,12 @@ func TestUsersThatAreTooMany(t *testing.T) {
 	for name, c := range map[string]struct {
 		now   string
 		users int
-		state State
+		state change.Certainty
 		says  string
 	}{
-		"far apart":         {change(0, 29), 1, Fresh, ""},
-		"many users":        {change(5), 33, Partial, "20 of the 33 files that use what is changed"},
-		"many declarations": {change(0, 1, 2, 3, 4, 5, 6, 7, 8, 9), 1, Partial, "which other files use 8 of the 10 declarations"},
+		"far apart":         {edited(0, 29), 1, change.Fresh, ""},
+		"many users":        {edited(5), 33, change.Partial, "20 of the 33 files that use what is changed"},
+		"many declarations": {edited(0, 1, 2, 3, 4, 5, 6, 7, 8, 9), 1, change.Partial, "which other files use 8 of the 10 declarations"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -93,8 +94,8 @@ func TestUsersThatAreTooMany(t *testing.T) {
 					}}, files)
 				defer f.Close(context.Background())
 				d := f.Check(f.ctx(time.Minute), []Proposal{{Path: f.path, Text: c.now}})
-				if d.State != c.state || !strings.Contains(d.Reason, c.says) {
-					t.Errorf("%s %q", d.State, d.Reason)
+				if d.Certainty != c.state || !strings.Contains(d.Reason, c.says) {
+					t.Errorf("%s %q", d.Certainty, d.Reason)
 				}
 				if _, _, open := f.server().Text("file:///p/user0.fake"); !open {
 					t.Error("a file that uses what is changed was not looked at")
@@ -115,15 +116,15 @@ func TestWhatAChangeReaches(t *testing.T) {
 	for _, c := range []struct {
 		from, to string
 		asked    int
-		state    State
+		state    change.Certainty
 	}{
-		{"return 1", "return 2", 0, Fresh},
-		{"m(): number", "m(): string", 2, Fresh}, // the method and the class
-		{"n = 1", "n = 2", 2, Fresh},
-		{"import { y }", "import { z }", 1, Fresh}, // the class; nobody takes y itself from here
-		{"import { y }", "import { y, z }", 0, Fresh},
-		{"export * from './x'\n", "export * from './x'\nimport w from 'w'\n", 0, Fresh},
-		{"export * from './x'\n", "", 1, Partial}, // x
+		{"return 1", "return 2", 0, change.Fresh},
+		{"m(): number", "m(): string", 2, change.Fresh}, // the method and the class
+		{"n = 1", "n = 2", 2, change.Fresh},
+		{"import { y }", "import { z }", 1, change.Fresh}, // the class; nobody takes y itself from here
+		{"import { y }", "import { y, z }", 0, change.Fresh},
+		{"export * from './x'\n", "export * from './x'\nimport w from 'w'\n", 0, change.Fresh},
+		{"export * from './x'\n", "", 1, change.Partial}, // x
 	} {
 		t.Run(c.from, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -143,8 +144,8 @@ func TestWhatAChangeReaches(t *testing.T) {
 				f.path = filepath.Join(filepath.Dir(f.path), "a.ts")
 				f.rows = func() []Server { return []Server{{ID: "fake", Extensions: []string{".ts"}}} }
 				d := f.Check(f.ctx(time.Minute), []Proposal{{Path: f.path, Text: strings.Replace(old, c.from, c.to, 1)}})
-				if d.State != c.state || len(asked) != c.asked {
-					t.Errorf("%s %q, asked %d times, want %d", d.State, d.Reason, len(asked), c.asked)
+				if d.Certainty != c.state || len(asked) != c.asked {
+					t.Errorf("%s %q, asked %d times, want %d", d.Certainty, d.Reason, len(asked), c.asked)
 				}
 			})
 		})
@@ -193,8 +194,8 @@ func TestWhatAChangeHides(t *testing.T) {
 	}
 	for _, c := range []struct {
 		now  string
-		want State
-	}{{"open\nbelow\n", Partial}, {"other\nbelow\n", Fresh}, {"other\n", Fresh}} { // what is taken away is asked about
+		want change.Certainty
+	}{{"open\nbelow\n", change.Partial}, {"other\nbelow\n", change.Fresh}, {"other\n", change.Fresh}} { // what is taken away is asked about
 		bubble(t, func(t *testing.T) {
 			f := newFaked(t, Quirks{}, fakelsp.Options{Pull: true, Capabilities: map[string]any{"documentSymbolProvider": true, "referencesProvider": true},
 				On: func(_ context.Context, s *fakelsp.Server, method string, _ json.RawMessage) (any, bool, error) {
@@ -217,10 +218,10 @@ func TestWhatAChangeHides(t *testing.T) {
 					return nil, false, nil
 				}}, map[string]string{"a.fake": "above\nbelow\n"})
 			defer f.Close(context.Background())
-			change := []Proposal{{Path: f.path, Text: c.now, Old: "above\nbelow\n"}}
-			for name, d := range map[string]Delta{"check": f.Check(f.ctx(time.Minute), change), "written": f.Changed(f.ctx(time.Minute), change)} {
-				if hides := strings.Contains(d.Reason, "use below, which the change hides"); d.State != c.want || hides != (c.want == Partial) {
-					t.Errorf("%q %s: %s %q", c.now, name, d.State, d.Reason)
+			edit := []Proposal{{Path: f.path, Text: c.now, Old: "above\nbelow\n"}}
+			for name, d := range map[string]Delta{"check": f.Check(f.ctx(time.Minute), edit), "written": f.Changed(f.ctx(time.Minute), edit)} {
+				if hides := strings.Contains(d.Reason, "use below, which the change hides"); d.Certainty != c.want || hides != (c.want == change.Partial) {
+					t.Errorf("%q %s: %s %q", c.now, name, d.Certainty, d.Reason)
 				}
 			}
 		})

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // defaultBudget is how long an edit waits when its context has no deadline.
@@ -22,13 +24,13 @@ func budget(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, defaultBudget)
 }
 
-// verdictOf is one server's part of a Delta.
-type verdictOf struct {
-	state      State
+// serverVerdict is one server's part of a Delta.
+type serverVerdict struct {
+	state      change.Certainty
 	mute       bool // it is there, but publishes nothing of these files
 	reason     string
-	introduced []Diagnostic
-	fixed      []Diagnostic
+	introduced []change.Problem
+	fixed      []change.Problem
 	unchanged  int
 	files      map[string]*fileDiags
 	versions   map[string]int32
@@ -43,7 +45,7 @@ func (m *Manager) Check(ctx context.Context, files []Proposal) Delta {
 	ctx, end := waits(ctx, "check", len(files))
 	defer end(nil)
 	m.noteNew(files)
-	return m.each(ctx, files, func(ctx context.Context, c *client, files []Proposal) verdictOf { return c.check(ctx, files) })
+	return m.each(ctx, files, func(ctx context.Context, c *client, files []Proposal) serverVerdict { return c.check(ctx, files) })
 }
 
 // Changed tells the servers what is now on disk (or in the editor) and waits for the problems of exactly that. The
@@ -64,7 +66,7 @@ func (m *Manager) Changed(ctx context.Context, files []Proposal) Delta {
 	if w != nil {
 		w.own(files)
 	}
-	d := m.each(ctx, files, func(ctx context.Context, c *client, files []Proposal) verdictOf {
+	d := m.each(ctx, files, func(ctx context.Context, c *client, files []Proposal) serverVerdict {
 		return c.written(ctx, files, created)
 	})
 	return d
@@ -85,7 +87,7 @@ func (m *Manager) noteNew(files []Proposal) {
 }
 
 // each asks every server concerned, side by side, and puts the answers together.
-func (m *Manager) each(ctx context.Context, files []Proposal, ask func(context.Context, *client, []Proposal) verdictOf) Delta {
+func (m *Manager) each(ctx context.Context, files []Proposal, ask func(context.Context, *client, []Proposal) serverVerdict) Delta {
 	m.flushIfBusy(ctx)
 	groups := map[*slot][]Proposal{}
 	var order []*slot
@@ -98,19 +100,19 @@ func (m *Manager) each(ctx context.Context, files []Proposal, ask func(context.C
 		}
 	}
 	if len(order) == 0 {
-		return Delta{State: Unavailable, Unserved: true, Reason: "no language server for " + kinds(files)}
+		return Delta{Verdict: change.Verdict{Certainty: change.Unavailable, Unserved: true, Reason: "no language server for " + kinds(files)}}
 	}
-	parts := make([]verdictOf, len(order))
+	parts := make([]serverVerdict, len(order))
 	var wg sync.WaitGroup
 	for i, s := range order {
 		wg.Go(func() {
 			for range 2 { // a server that dies meanwhile gets a second chance
 				c, err := s.get(ctx)
 				if err != nil {
-					parts[i] = verdictOf{state: failState(err), reason: err.Error()}
+					parts[i] = serverVerdict{state: failState(err), reason: err.Error()}
 					return
 				}
-				if parts[i] = ask(ctx, c, groups[s]); parts[i].state != Pending || !c.dead() {
+				if parts[i] = ask(ctx, c, groups[s]); parts[i].state != change.Pending || !c.dead() {
 					return // an answer that was given stands, whatever became of the server since
 				}
 			}
@@ -143,21 +145,21 @@ func kinds(files []Proposal) string {
 	return strings.Join(out, ", ")
 }
 
-func failState(err error) State {
+func failState(err error) change.Certainty {
 	var gone unavailable
 	if errors.As(err, &gone) || errors.Is(err, errMute) {
-		return Unavailable
+		return change.Unavailable
 	}
-	return Pending
+	return change.Pending
 }
 
 // merge is as certain as the least certain server; one that is not there (of several) leaves the answer partial.
-func merge(files []Proposal, order []*slot, parts []verdictOf) Delta {
-	d := Delta{State: Fresh}
+func merge(files []Proposal, order []*slot, parts []serverVerdict) Delta {
+	d := Delta{Verdict: change.Verdict{Certainty: change.Fresh}}
 	var reasons, silent []string
 	missing := 0
 	for i, p := range parts {
-		if p.state == Unavailable && (order[i].spec.Extra || p.mute) {
+		if p.state == change.Unavailable && (order[i].spec.Extra || p.mute) {
 			missing++ // nobody's loss: a linter that is not installed, a server for names alone beside one for problems
 			if p.mute {
 				silent = append(silent, p.reason)
@@ -168,24 +170,24 @@ func merge(files []Proposal, order []*slot, parts []verdictOf) Delta {
 			reasons = append(reasons, p.reason)
 		}
 		switch {
-		case p.state == Unavailable:
+		case p.state == change.Unavailable:
 			missing++
-			d.State = max2(d.State, Partial)
+			d.Certainty = change.LeastCertain(d.Certainty, change.Partial)
 		default:
-			d.State = max2(d.State, p.state)
+			d.Certainty = change.LeastCertain(d.Certainty, p.state)
 		}
 		d.Introduced = append(d.Introduced, p.introduced...)
 		d.Fixed = append(d.Fixed, p.fixed...)
 		d.Unchanged += p.unchanged
 	}
 	if missing == len(parts) {
-		d.State = Unavailable
+		d.Certainty = change.Unavailable
 		reasons = append(reasons, silent...)
 	}
 	d.Reason = strings.Join(reasons, "; ")
 	d.Introduced, d.Fixed = unique(d.Introduced), unique(d.Fixed)
 	for _, f := range files {
-		r := FileReport{Path: f.Path, State: d.State, Reason: d.Reason}
+		r := FileReport{Path: f.Path, Certainty: d.Certainty, Reason: d.Reason}
 		for _, p := range parts {
 			r.Items = append(r.Items, p.files[f.Path].items()...)
 			r.Version = max(r.Version, p.versions[f.Path])
@@ -194,14 +196,6 @@ func merge(files []Proposal, order []*slot, parts []verdictOf) Delta {
 		d.Files = append(d.Files, r)
 	}
 	return d
-}
-
-func max2(a, b State) State {
-	order := []State{Fresh, Partial, Pending, Unavailable}
-	if slices.Index(order, b) > slices.Index(order, a) {
-		return b
-	}
-	return a
 }
 
 // why turns the error of a wait into what a person reads.

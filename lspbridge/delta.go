@@ -4,16 +4,18 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // DiffDiagnostics compares a file's problems before and after. Lines move when text is edited, so problems are matched
 // by what they say, nearest line first; each old problem answers for one new one.
-func DiffDiagnostics(before, after []Diagnostic) (introduced, fixed []Diagnostic, unchanged int) {
-	old := map[string][]Diagnostic{}
+func DiffDiagnostics(before, after []change.Problem) (introduced, fixed []change.Problem, unchanged int) {
+	old := map[string][]change.Problem{}
 	for _, d := range before {
 		old[problemKey(d)] = append(old[problemKey(d)], d)
 	}
-	now := map[string][]Diagnostic{}
+	now := map[string][]change.Problem{}
 	var order []string
 	for _, d := range after {
 		k := problemKey(d)
@@ -40,7 +42,7 @@ func DiffDiagnostics(before, after []Diagnostic) (introduced, fixed []Diagnostic
 }
 
 // surplus is the len(a)-len(b) of a that no line of b explains best.
-func surplus(a, b []Diagnostic) []Diagnostic {
+func surplus(a, b []change.Problem) []change.Problem {
 	n := len(a) - len(b)
 	if n <= 0 {
 		return nil
@@ -48,22 +50,22 @@ func surplus(a, b []Diagnostic) []Diagnostic {
 	if n == len(a) {
 		return a
 	}
-	distance := func(d Diagnostic) int {
+	distance := func(d change.Problem) int {
 		best := 1 << 30
 		for _, o := range b {
-			best = min(best, max(d.Range.Start.Line-o.Range.Start.Line, o.Range.Start.Line-d.Range.Start.Line))
+			best = min(best, max(d.Line-o.Line, o.Line-d.Line))
 		}
 		return best
 	}
 	s := slices.Clone(a)
-	slices.SortStableFunc(s, func(x, y Diagnostic) int { return cmp.Compare(distance(y), distance(x)) })
+	slices.SortStableFunc(s, func(x, y change.Problem) int { return cmp.Compare(distance(y), distance(x)) })
 	return s[:n]
 }
 
 // problemKey is what a problem says, without the positions servers put into their messages.
-func problemKey(d Diagnostic) string {
+func problemKey(d change.Problem) string {
 	var b strings.Builder
-	b.WriteByte(byte('0' + d.Severity))
+	b.WriteByte(byte('0' + d.Severity.Number()))
 	for _, s := range []string{d.Server, d.Source, d.Code} {
 		b.WriteString(s)
 		b.WriteByte(0)
@@ -89,17 +91,17 @@ func said(m string) string {
 
 // unique sorts problems, and says each but once: two servers, or one in two severities, often report the same thing at
 // the same place. The gravest stays.
-func unique(list []Diagnostic) []Diagnostic {
+func unique(list []change.Problem) []change.Problem {
 	sortDiagnostics(list)
 	type place struct {
 		path, said string
 		line       int
 	}
-	seen := map[place]Diagnostic{}
-	return slices.DeleteFunc(list, func(d Diagnostic) bool {
-		k := place{d.Path, strings.ToLower(strings.TrimRight(said(d.Message), ". ")), d.Range.Start.Line}
+	seen := map[place]change.Problem{}
+	return slices.DeleteFunc(list, func(d change.Problem) bool {
+		k := place{d.Path, strings.ToLower(strings.TrimRight(said(d.Message), ". ")), d.Line}
 		had, twice := seen[k]
-		if twice && (had.Range == d.Range || had.Server != d.Server) {
+		if twice && (samePlace(had, d) || had.Server != d.Server) {
 			return true
 		}
 		seen[k] = d
@@ -108,9 +110,9 @@ func unique(list []Diagnostic) []Diagnostic {
 }
 
 // sortDiagnostics puts errors first, then by file and place.
-func sortDiagnostics(list []Diagnostic) {
-	slices.SortStableFunc(list, func(a, b Diagnostic) int {
-		return cmp.Or(cmp.Compare(a.Severity, b.Severity), strings.Compare(a.Path, b.Path),
-			cmp.Compare(a.Range.Start.Line, b.Range.Start.Line), cmp.Compare(a.Range.Start.Character, b.Range.Start.Character))
+func sortDiagnostics(list []change.Problem) {
+	slices.SortStableFunc(list, func(a, b change.Problem) int {
+		return cmp.Or(cmp.Compare(a.Severity.Number(), b.Severity.Number()), strings.Compare(a.Path, b.Path),
+			cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 }

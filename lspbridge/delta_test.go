@@ -4,23 +4,25 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 func TestDiffDiagnostics(t *testing.T) {
-	list := func(s string) (out []Diagnostic) { // "3 message" per problem
+	list := func(s string) (out []change.Problem) { // "3 message" per problem
 		for one := range strings.SplitSeq(s, ",") {
 			var line int
 			var msg string
 			if n, _ := fmt.Sscanf(one, "%d %s", &line, &msg); n == 2 {
-				out = append(out, Diagnostic{Message: msg, Severity: SeverityError, Range: Range{Start: Position{Line: line}}})
+				out = append(out, change.Problem{Message: msg, Severity: change.SeverityError, Line: line})
 			}
 		}
 		return out
 	}
-	show := func(ds []Diagnostic) string {
+	show := func(ds []change.Problem) string {
 		var out []string
 		for _, d := range ds {
-			out = append(out, fmt.Sprintf("%d %s", d.Range.Start.Line, d.Message))
+			out = append(out, fmt.Sprintf("%d %s", d.Line, d.Message))
 		}
 		return strings.Join(out, ",")
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge/fakelsp"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // A server that does not say in time who uses what is changed leaves the answer partial, asked before a write or after.
@@ -25,16 +26,16 @@ func TestUsesThatAreNotSaidInTime(t *testing.T) {
 				return nil, false, nil
 			}}, map[string]string{"a.fake": "fine\n"})
 		defer f.Close(context.Background())
-		if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.State != Fresh {
+		if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.Certainty != change.Fresh {
 			t.Fatal(r)
 		}
 		const late = "did not say in time which other files use"
-		change := []Proposal{{Path: f.path, Text: "good\n", Old: "fine\n"}}
-		if d := f.Check(f.ctx(time.Minute), change); d.State != Partial || !strings.Contains(d.Reason, late) {
-			t.Errorf("before the write: %s %q", d.State, d.Reason)
+		edit := []Proposal{{Path: f.path, Text: "good\n", Old: "fine\n"}}
+		if d := f.Check(f.ctx(time.Minute), edit); d.Certainty != change.Partial || !strings.Contains(d.Reason, late) {
+			t.Errorf("before the write: %s %q", d.Certainty, d.Reason)
 		}
-		if d := f.Changed(f.ctx(time.Minute), change); d.State != Partial || !strings.Contains(d.Reason, late) {
-			t.Errorf("after the write: %s %q", d.State, d.Reason)
+		if d := f.Changed(f.ctx(time.Minute), edit); d.Certainty != change.Partial || !strings.Contains(d.Reason, late) {
+			t.Errorf("after the write: %s %q", d.Certainty, d.Reason)
 		}
 	})
 }

@@ -8,24 +8,25 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge/lsp"
+	"github.com/pillion-dev/pillion/tools/change"
 	"go.lsp.dev/protocol"
 )
 
 // fileDiags is what a server said of a file. Values are never changed, only replaced, so snapshots are cheap.
 type fileDiags struct {
-	pushed  []Diagnostic
+	pushed  []change.Problem
 	pushVer int32     // version the push was for; 0 when the server did not say
 	pushSeq uint64    // client.seq when it came
 	pushAt  time.Time // … and said something new
 	hasPush bool
-	pulled  []Diagnostic
+	pulled  []change.Problem
 	pullSeq uint64 // client.seq when it was asked for
 	pullRef uint64 // client.refresh then
 	hasPull bool
 }
 
 // items is the union of both channels without repetitions.
-func (f *fileDiags) items() []Diagnostic {
+func (f *fileDiags) items() []change.Problem {
 	if f == nil {
 		return nil
 	}
@@ -34,8 +35,8 @@ func (f *fileDiags) items() []Diagnostic {
 	}
 	out := slices.Clone(f.pulled)
 	for _, d := range f.pushed {
-		if !slices.ContainsFunc(f.pulled, func(p Diagnostic) bool {
-			return p.Range == d.Range && p.Message == d.Message && p.Code == d.Code
+		if !slices.ContainsFunc(f.pulled, func(p change.Problem) bool {
+			return samePlace(p, d) && p.Message == d.Message && p.Code == d.Code
 		}) {
 			out = append(out, d)
 		}
@@ -44,9 +45,9 @@ func (f *fileDiags) items() []Diagnostic {
 }
 
 // sameProblems reports that a person would see no difference.
-func sameProblems(a, b []Diagnostic) bool {
-	return slices.EqualFunc(a, b, func(a, b Diagnostic) bool {
-		return a.Range == b.Range && a.Message == b.Message && a.Severity == b.Severity && a.Code == b.Code && a.Server == b.Server
+func sameProblems(a, b []change.Problem) bool {
+	return slices.EqualFunc(a, b, func(a, b change.Problem) bool {
+		return samePlace(a, b) && a.Message == b.Message && a.Severity == b.Severity && a.Code == b.Code && a.Server == b.Server
 	})
 }
 
@@ -125,12 +126,12 @@ func (c *client) published(p lsp.Publish) {
 }
 
 // convert makes our diagnostics of a server's.
-func (c *client) convert(path string, in []lsp.Diagnostic) []Diagnostic {
+func (c *client) convert(path string, in []lsp.Diagnostic) []change.Problem {
 	conv := c.converter()
-	out := make([]Diagnostic, 0, len(in))
+	out := make([]change.Problem, 0, len(in))
 	for _, d := range in {
-		out = append(out, Diagnostic{Path: path, Range: conv.in(path, d.Range), Severity: Severity(d.Severity), Code: d.Code,
-			Source: d.Source, Server: c.spec.ID, Message: d.Message, Raw: d.Raw})
+		out = append(out, problemAt(path, conv.in(path, d.Range), change.Problem{Severity: change.SeverityOf(d.Severity), Code: d.Code,
+			Source: d.Source, Server: c.spec.ID, Message: d.Message, Raw: d.Raw}))
 	}
 	return out
 }

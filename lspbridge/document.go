@@ -63,13 +63,13 @@ func (c *client) put(path, text string) (version int32, sent bool) {
 	d.version = c.versions[path]
 	c.mark(causeChange)
 	d.seq = c.seq
-	change := map[string]any{"text": text}
+	edit := map[string]any{"text": text}
 	if wishes.change == 2 {
 		if r, with, ok := lineEdit(d.text, text, c.enc); ok {
-			change = map[string]any{"range": r, "text": with}
+			edit = map[string]any{"range": r, "text": with}
 		}
 	}
-	params := map[string]any{"textDocument": map[string]any{"uri": pathURI(path), "version": d.version}, "contentChanges": []any{change}}
+	params := map[string]any{"textDocument": map[string]any{"uri": pathURI(path), "version": d.version}, "contentChanges": []any{edit}}
 	if c.spec.Quirks.WantDiagnostics {
 		params["wantDiagnostics"] = true
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge/fakelsp"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // bubble is synctest.Test. jsonrpc2 keeps channels in a sync.Pool, and a channel of one bubble must not be met in
@@ -102,8 +103,8 @@ func TestEveryStrategy(t *testing.T) {
 				f := newFaked(t, c.q, c.o, map[string]string{"a.fake": text, "b.fake": "BAD b\n"})
 				defer f.Close(context.Background())
 				ctx := f.ctx(time.Minute)
-				if r := f.Diagnostics(ctx, f.path); r.State != Fresh || messages(r.Items) != "a.fake: one\na.fake: two" {
-					t.Fatalf("%s %q: %q", r.State, r.Reason, messages(r.Items))
+				if r := f.Diagnostics(ctx, f.path); r.Certainty != change.Fresh || messages(r.Items) != "a.fake: one\na.fake: two" {
+					t.Fatalf("%s %q: %q", r.Certainty, r.Reason, messages(r.Items))
 				}
 				for range 3 {
 					d := f.Check(ctx, []Proposal{
@@ -111,8 +112,8 @@ func TestEveryStrategy(t *testing.T) {
 						{Path: filepath.FromSlash("/p/new.fake"), Text: "BAD new\n"},
 						{Path: filepath.FromSlash("/p/b.fake"), Delete: true},
 					})
-					if d.State != Partial || messages(d.Introduced) != "a.fake: three\nnew.fake: new" || messages(d.Fixed) != "a.fake: one\nb.fake: b" || d.Unchanged != 1 {
-						t.Fatalf("%s %q: introduced %q, fixed %q, unchanged %d", d.State, d.Reason, messages(d.Introduced), messages(d.Fixed), d.Unchanged)
+					if d.Certainty != change.Partial || messages(d.Introduced) != "a.fake: three\nnew.fake: new" || messages(d.Fixed) != "a.fake: one\nb.fake: b" || d.Unchanged != 1 {
+						t.Fatalf("%s %q: introduced %q, fixed %q, unchanged %d", d.Certainty, d.Reason, messages(d.Introduced), messages(d.Fixed), d.Unchanged)
 					}
 				}
 				synctest.Wait()
@@ -122,13 +123,13 @@ func TestEveryStrategy(t *testing.T) {
 				if _, _, open := f.server().Text("file:///p/new.fake"); open {
 					t.Error("the new file stayed open")
 				}
-				if r := f.Diagnostics(ctx, f.path); r.State != Fresh || messages(r.Items) != "a.fake: one\na.fake: two" {
-					t.Errorf("afterwards %s %q: %q", r.State, r.Reason, messages(r.Items))
+				if r := f.Diagnostics(ctx, f.path); r.Certainty != change.Fresh || messages(r.Items) != "a.fake: one\na.fake: two" {
+					t.Errorf("afterwards %s %q: %q", r.Certainty, r.Reason, messages(r.Items))
 				}
 				f.edit("BAD two\n")
 				d := f.Changed(ctx, []Proposal{{Path: f.path, Text: "BAD two\n"}})
-				if d.State != Fresh || messages(d.Fixed) != "a.fake: one" || len(d.Introduced) != 0 || d.Unchanged != 1 || messages(d.Files[0].Items) != "a.fake: two" {
-					t.Errorf("written: %s %q, fixed %q, introduced %q", d.State, d.Reason, messages(d.Fixed), messages(d.Introduced))
+				if d.Certainty != change.Fresh || messages(d.Fixed) != "a.fake: one" || len(d.Introduced) != 0 || d.Unchanged != 1 || messages(d.Files[0].Items) != "a.fake: two" {
+					t.Errorf("written: %s %q, fixed %q, introduced %q", d.Certainty, d.Reason, messages(d.Fixed), messages(d.Introduced))
 				}
 			})
 		})
@@ -141,7 +142,7 @@ func TestFaults(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		o      fakelsp.Options
-		state  State
+		state  change.Certainty
 		reason string
 		says   string
 	}{
@@ -150,22 +151,22 @@ func TestFaults(t *testing.T) {
 				<-ctx.Done()
 			}
 			return nil, false, nil
-		}}, Pending, "fake is starting", ""},
-		{"never publishes", fakelsp.Options{}, Pending, "has not answered yet", ""},
+		}}, change.Pending, "fake is starting", ""},
+		{"never publishes", fakelsp.Options{}, change.Pending, "has not answered yet", ""},
 		{"publishes for an older version only", fakelsp.Options{Versions: true, On: func(ctx context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
 			if m == "textDocument/didOpen" {
 				s.Publish("file:///p/a.fake", 0, nil)
 			}
 			return nil, false, nil
-		}}, Fresh, "", ""}, // unversioned: it is taken for what it is
+		}}, change.Fresh, "", ""}, // unversioned: it is taken for what it is
 		{"logs to stdout", fakelsp.Options{Push: true, Versions: true, On: func(ctx context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
 			s.Raw("debug: got " + m + "\n\n")
 			return nil, false, nil
-		}}, Fresh, "", "a.fake: one"},
+		}}, change.Fresh, "", "a.fake: one"},
 		{"sends what is no JSON", fakelsp.Options{Push: true, Versions: true, On: func(ctx context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
 			s.Raw("Content-Length: 7\r\n\r\n{nope} ")
 			return nil, false, nil
-		}}, Fresh, "", "a.fake: one"},
+		}}, change.Fresh, "", "a.fake: one"},
 		{"asks what nobody knows", fakelsp.Options{Push: true, Versions: true, On: func(ctx context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
 			if m == "textDocument/didOpen" {
 				if err := s.Peer().Call(context.Background(), "fake/whoAreYou", nil, nil); err == nil {
@@ -176,14 +177,14 @@ func TestFaults(t *testing.T) {
 				return nil, err != nil || len(conf) != 2, nil
 			}
 			return nil, false, nil
-		}}, Fresh, "", "a.fake: one"},
+		}}, change.Fresh, "", "a.fake: one"},
 		{"has one odd problem among good ones", fakelsp.Options{On: func(ctx context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
 			if m == "textDocument/didOpen" {
 				const list = `[null,7,{"message":"no range"},{"range":{"start":{"line":-1,"character":1.0},"end":{"line":99999999999,"character":0}},"severity":null,"code":{"value":3,"target":"x"},"message":"one"}]`
 				_ = s.Peer().Notify(context.Background(), "textDocument/publishDiagnostics", json.RawMessage(`{"uri":"file:///p/a.fake","version":1,"diagnostics":`+list+`}`))
 			}
 			return nil, true, nil
-		}}, Fresh, "", "a.fake: one"},
+		}}, change.Fresh, "", "a.fake: one"},
 		{"publishes twice, the empty one first", fakelsp.Options{Versions: true, On: func(ctx context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
 			if m == "textDocument/didOpen" {
 				s.Publish("file:///p/a.fake", 1, nil)
@@ -191,44 +192,44 @@ func TestFaults(t *testing.T) {
 				s.Publish("file:///p/a.fake", 1, fakelsp.Problems("BAD one"))
 			}
 			return nil, false, nil
-		}}, Fresh, "", "a.fake: one"},
+		}}, change.Fresh, "", "a.fake: one"},
 		{"pull answers null", fakelsp.Options{Pull: true, On: func(_ context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
 			return nil, m == "textDocument/diagnostic", nil
-		}}, Pending, "without a report", ""},
+		}}, change.Pending, "without a report", ""},
 		{"pull answers something else", fakelsp.Options{Pull: true, On: func(_ context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
 			return map[string]string{"contents": "hover"}, m == "textDocument/diagnostic", nil
-		}}, Pending, "without a report", ""},
+		}}, change.Pending, "without a report", ""},
 		{"pull answers the wrong shape", fakelsp.Options{Pull: true, On: func(_ context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
 			return "what?", m == "textDocument/diagnostic", nil
-		}}, Pending, "wrong shape", ""},
+		}}, change.Pending, "wrong shape", ""},
 		{"pull answers that nothing has changed", fakelsp.Options{Pull: true, On: func(_ context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
 			return map[string]string{"kind": "unchanged", "resultId": "1"}, m == "textDocument/diagnostic", nil
-		}}, Pending, "nothing has changed", ""},
+		}}, change.Pending, "nothing has changed", ""},
 		{"announces capabilities of odd types", fakelsp.Options{Push: true, Versions: true, Capabilities: map[string]any{
-			"executeCommandProvider": true, "positionEncoding": 8, "renameProvider": "yes", "workspace": []int{1}}}, Fresh, "", "a.fake: one"},
+			"executeCommandProvider": true, "positionEncoding": 8, "renameProvider": "yes", "workspace": []int{1}}}, change.Fresh, "", "a.fake: one"},
 		{"pull fails", fakelsp.Options{Pull: true, On: func(_ context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
 			return nil, m == "textDocument/diagnostic", errors.New("boom\nstack")
-		}}, Pending, "fake: boom", ""},
+		}}, change.Pending, "fake: boom", ""},
 		{"never answers a pull", fakelsp.Options{Pull: true, On: func(ctx context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
 			if m == "textDocument/diagnostic" {
 				<-ctx.Done()
 			}
 			return nil, false, nil
-		}}, Pending, "has not answered yet", ""},
+		}}, change.Pending, "has not answered yet", ""},
 		{"never answers shutdown", fakelsp.Options{Push: true, Versions: true, On: func(ctx context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
 			if m == "shutdown" {
 				<-ctx.Done()
 			}
 			return nil, m == "exit", nil
-		}}, Fresh, "", "a.fake: one"},
-		{"is fine", publishes, Fresh, "", "a.fake: one"},
+		}}, change.Fresh, "", "a.fake: one"},
+		{"is fine", publishes, change.Fresh, "", "a.fake: one"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				f := newFaked(t, Quirks{}, c.o, map[string]string{"a.fake": "BAD one\n"})
 				r := f.Diagnostics(f.ctx(3*time.Second), f.path)
-				if r.State != c.state || !strings.Contains(r.Reason, c.reason) || messages(r.Items) != c.says {
-					t.Errorf("%s %q: %q", r.State, r.Reason, messages(r.Items))
+				if r.Certainty != c.state || !strings.Contains(r.Reason, c.reason) || messages(r.Items) != c.says {
+					t.Errorf("%s %q: %q", r.Certainty, r.Reason, messages(r.Items))
 				}
 				if strings.Contains(r.Reason, "\n") {
 					t.Errorf("the reason has several lines: %q", r.Reason)
@@ -253,15 +254,15 @@ func TestAPublishOfAMomentAgoMayNotBeTheLast(t *testing.T) {
 		f.server().Publish("file:///p/a.fake", 1, nil)
 		synctest.Wait()
 		time.AfterFunc(pushSettle/2, func() { f.server().Publish("file:///p/a.fake", 1, fakelsp.Problems("BAD one")) })
-		if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.State != Fresh || messages(r.Items) != "a.fake: one" {
-			t.Errorf("%s %q: %q", r.State, r.Reason, messages(r.Items))
+		if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.Certainty != change.Fresh || messages(r.Items) != "a.fake: one" {
+			t.Errorf("%s %q: %q", r.Certainty, r.Reason, messages(r.Items))
 		}
 		start := time.Now()
 		time.Sleep(time.Second)
 		f.server().Publish("file:///p/a.fake", 1, fakelsp.Problems("BAD one"))
 		synctest.Wait()
-		if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.State != Fresh || time.Since(start) > time.Second {
-			t.Errorf("what is only said again was waited for: %s after %v", r.State, time.Since(start))
+		if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.Certainty != change.Fresh || time.Since(start) > time.Second {
+			t.Errorf("what is only said again was waited for: %s after %v", r.Certainty, time.Since(start))
 		}
 	})
 }
@@ -273,22 +274,22 @@ func TestR17LatePublishesAreNotFresh(t *testing.T) {
 		f := newFaked(t, Quirks{}, fakelsp.Options{Push: true, Versions: true, Hold: func(_ string, v int32) bool { return v == 1 || !held }},
 			map[string]string{"a.fake": "BAD one\n"})
 		defer f.Close(context.Background())
-		if r := f.Diagnostics(f.ctx(3*time.Second), f.path); r.State != Fresh {
+		if r := f.Diagnostics(f.ctx(3*time.Second), f.path); r.Certainty != change.Fresh {
 			t.Fatal(r)
 		}
 		f.edit("fine\n")
 		d := f.Changed(f.ctx(time.Second), []Proposal{{Path: f.path, Text: "fine\n"}})
-		if d.State != Pending || len(d.Fixed) != 0 {
-			t.Errorf("nothing was said of version 2, but the answer is %s, fixed %q", d.State, messages(d.Fixed))
+		if d.Certainty != change.Pending || len(d.Fixed) != 0 {
+			t.Errorf("nothing was said of version 2, but the answer is %s, fixed %q", d.Certainty, messages(d.Fixed))
 		}
 		f.server().Publish("file:///p/a.fake", 1, fakelsp.Problems("BAD late"))
 		synctest.Wait()
-		if r := f.Diagnostics(f.ctx(time.Second), f.path); r.State != Pending || strings.Contains(messages(r.Items), "late") {
-			t.Errorf("version 1's publish counted: %s %q", r.State, messages(r.Items))
+		if r := f.Diagnostics(f.ctx(time.Second), f.path); r.Certainty != change.Pending || strings.Contains(messages(r.Items), "late") {
+			t.Errorf("version 1's publish counted: %s %q", r.Certainty, messages(r.Items))
 		}
 		f.server().Publish("file:///p/a.fake", 2, nil)
-		if r := f.Diagnostics(f.ctx(time.Second), f.path); r.State != Fresh || len(r.Items) != 0 {
-			t.Errorf("version 2's did not: %s %q", r.State, messages(r.Items))
+		if r := f.Diagnostics(f.ctx(time.Second), f.path); r.Certainty != change.Fresh || len(r.Items) != 0 {
+			t.Errorf("version 2's did not: %s %q", r.Certainty, messages(r.Items))
 		}
 	})
 }
@@ -298,14 +299,14 @@ func TestCleanEditWithoutPublish(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFaked(t, Quirks{}, fakelsp.Options{Push: true, Hold: func(_ string, v int32) bool { return v == 1 }}, map[string]string{"a.fake": "BAD one\n"})
 		defer f.Close(context.Background())
-		if r := f.Diagnostics(f.ctx(3*time.Second), f.path); r.State != Fresh {
+		if r := f.Diagnostics(f.ctx(3*time.Second), f.path); r.Certainty != change.Fresh {
 			t.Fatal(r)
 		}
 		start := time.Now()
 		f.edit("fine\n")
 		d := f.Changed(f.ctx(time.Minute), []Proposal{{Path: f.path, Text: "fine\n"}})
-		if took := time.Since(start); d.State != Pending || !strings.Contains(d.Reason, "published nothing") || took > 5*time.Second {
-			t.Errorf("%s %q after %v", d.State, d.Reason, took)
+		if took := time.Since(start); d.Certainty != change.Pending || !strings.Contains(d.Reason, "published nothing") || took > 5*time.Second {
+			t.Errorf("%s %q after %v", d.Certainty, d.Reason, took)
 		}
 	})
 }
@@ -321,12 +322,12 @@ func TestDeathBetweenChangeAndDiagnostics(t *testing.T) {
 			return nil, false, nil
 		}}, map[string]string{"a.fake": "BAD one\n"})
 		defer f.Close(context.Background())
-		if r := f.Diagnostics(f.ctx(3*time.Second), f.path); r.State != Fresh {
+		if r := f.Diagnostics(f.ctx(3*time.Second), f.path); r.Certainty != change.Fresh {
 			t.Fatal(r)
 		}
 		d := f.Check(f.ctx(10*time.Second), []Proposal{{Path: f.path, Text: "fine\n"}})
-		if d.State != Fresh || messages(d.Fixed) != "a.fake: one" {
-			t.Errorf("%s %q, fixed %q", d.State, d.Reason, messages(d.Fixed))
+		if d.Certainty != change.Fresh || messages(d.Fixed) != "a.fake: one" {
+			t.Errorf("%s %q, fixed %q", d.Certainty, d.Reason, messages(d.Fixed))
 		}
 		if len(f.servers) != 2 {
 			t.Errorf("%d starts", len(f.servers))
@@ -343,8 +344,8 @@ func TestServerThatNeverStarts(t *testing.T) {
 		defer f.Close(context.Background())
 		began := time.Now()
 		r := f.Diagnostics(f.ctx(time.Minute), f.path)
-		if r.State != Unavailable || !strings.Contains(r.Reason, "does not start") || !strings.Contains(r.Reason, "pillion doctor") {
-			t.Errorf("%s %q", r.State, r.Reason)
+		if r.Certainty != change.Unavailable || !strings.Contains(r.Reason, "does not start") || !strings.Contains(r.Reason, "pillion doctor") {
+			t.Errorf("%s %q", r.Certainty, r.Reason)
 		}
 		if took := time.Since(began); took > firstBackoff {
 			t.Errorf("the answer took %v", took)
@@ -369,12 +370,12 @@ func TestServerThatCrashesAlways(t *testing.T) {
 		defer f.Close(context.Background())
 		var r FileReport
 		for range maxCrashes {
-			if r = f.Diagnostics(f.ctx(time.Minute), f.path); r.State == Unavailable {
+			if r = f.Diagnostics(f.ctx(time.Minute), f.path); r.Certainty == change.Unavailable {
 				break
 			}
 		}
-		if r.State != Unavailable || !strings.Contains(r.Reason, "crashed 5 times") {
-			t.Errorf("%s %q", r.State, r.Reason)
+		if r.Certainty != change.Unavailable || !strings.Contains(r.Reason, "crashed 5 times") {
+			t.Errorf("%s %q", r.Certainty, r.Reason)
 		}
 		for range 3 {
 			f.Diagnostics(f.ctx(time.Minute), f.path)
@@ -430,27 +431,27 @@ func TestIdleServerIsStoppedAndComesBack(t *testing.T) {
 		f.Diagnostics(f.ctx(3*time.Second), f.path)
 		first := f.server()
 		<-first.Done()
-		if r := f.Diagnostics(f.ctx(3*time.Second), f.path); r.State != Fresh || len(r.Items) != 1 || f.server() == first {
-			t.Errorf("%s %q", r.State, r.Reason)
+		if r := f.Diagnostics(f.ctx(3*time.Second), f.path); r.Certainty != change.Fresh || len(r.Items) != 1 || f.server() == first {
+			t.Errorf("%s %q", r.Certainty, r.Reason)
 		}
 	})
 }
 
 // What a server has answered stands when it dies right after; what it has not is asked of the next one.
 func TestAnAnswerOutlivesItsServer(t *testing.T) {
-	for state, want := range map[State]int{Fresh: 1, Partial: 1, Pending: 2} {
+	for state, want := range map[change.Certainty]int{change.Fresh: 1, change.Partial: 1, change.Pending: 2} {
 		bubble(t, func(t *testing.T) {
 			f := newFaked(t, Quirks{}, fakelsp.Options{Pull: true}, map[string]string{"a.fake": "fine\n"})
 			defer f.Close(context.Background())
 			asked := 0
-			d := f.each(f.ctx(time.Minute), []Proposal{{Path: f.path}}, func(_ context.Context, c *client, _ []Proposal) verdictOf {
+			d := f.each(f.ctx(time.Minute), []Proposal{{Path: f.path}}, func(_ context.Context, c *client, _ []Proposal) serverVerdict {
 				asked++
 				f.server().Die()
 				<-c.gone
-				return verdictOf{state: state}
+				return serverVerdict{state: state}
 			})
-			if asked != want || d.State != state {
-				t.Errorf("%s: asked %d times, %s", state, asked, d.State)
+			if asked != want || d.Certainty != state {
+				t.Errorf("%s: asked %d times, %s", state, asked, d.Certainty)
 			}
 		})
 	}

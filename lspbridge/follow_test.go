@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge/fakelsp"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // Whoever follows the problems sees them change with what the person types, with what other programs write and when the
@@ -25,7 +26,7 @@ func TestProblemsAreFollowed(t *testing.T) {
 				f.o.Diagnostics = func(r FileReport) {
 					mu.Lock()
 					defer mu.Unlock()
-					heard = append(heard, fmt.Sprintf("%s %q", r.State, messages(r.Items)))
+					heard = append(heard, fmt.Sprintf("%s %q", r.Certainty, messages(r.Items)))
 				}
 				defer f.Close(context.Background())
 				next := func(want string) {
@@ -90,8 +91,8 @@ func TestALookGivesWay(t *testing.T) {
 		time.Sleep(followAfter + time.Second) // the look is under way
 		began := time.Now()
 		d := f.Check(f.ctx(time.Minute), []Proposal{{Path: f.path, Text: "fine\n"}})
-		if took := time.Since(began); d.State != Fresh || messages(d.Fixed) != "a.fake: typed" || took > 100*time.Millisecond {
-			t.Errorf("%s %q, fixed %q after %v", d.State, d.Reason, messages(d.Fixed), took)
+		if took := time.Since(began); d.Certainty != change.Fresh || messages(d.Fixed) != "a.fake: typed" || took > 100*time.Millisecond {
+			t.Errorf("%s %q, fixed %q after %v", d.Certainty, d.Reason, messages(d.Fixed), took)
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge/fakelsp"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 func (f *faked) told() []string {
@@ -36,8 +37,8 @@ func TestGarbageIsGivenUpSoon(t *testing.T) {
 		defer f.Close(context.Background())
 		began := time.Now()
 		r := f.Diagnostics(f.ctx(time.Minute), f.path)
-		if took := time.Since(began); r.State != Unavailable || !strings.Contains(r.Reason, "0 bottles of beer") || took > 11*time.Second {
-			t.Errorf("%s %q after %v", r.State, r.Reason, took)
+		if took := time.Since(began); r.Certainty != change.Unavailable || !strings.Contains(r.Reason, "0 bottles of beer") || took > 11*time.Second {
+			t.Errorf("%s %q after %v", r.Certainty, r.Reason, took)
 		}
 		if f.Diagnostics(f.ctx(time.Minute), f.path); len(f.servers) != 1 || len(f.told()) != 1 {
 			t.Errorf("%d starts, told %q", len(f.servers), f.told())
@@ -52,8 +53,8 @@ func TestServerThatNeverAnswersItsStart(t *testing.T) {
 			return nil, true, nil
 		}}, map[string]string{"a.fake": "x"})
 		defer f.Close(context.Background())
-		if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.State != Unavailable || !strings.Contains(r.Reason, "did not answer within 30s") {
-			t.Errorf("%s %q", r.State, r.Reason)
+		if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.Certainty != change.Unavailable || !strings.Contains(r.Reason, "did not answer within 30s") {
+			t.Errorf("%s %q", r.Certainty, r.Reason)
 		}
 		if len(f.servers) != 1 || len(f.told()) != 1 {
 			t.Errorf("%d starts, told %q", len(f.servers), f.told())
@@ -73,14 +74,14 @@ func TestServerWithoutDiagnostics(t *testing.T) {
 			d = f.Check(context.Background(), []Proposal{{Path: f.path, Text: fmt.Sprintf("BAD %d\n", i)}})
 			took = time.Since(began)
 		}
-		if d.State != Unavailable || !strings.Contains(d.Reason, "publishes no problems") || took > 200*time.Millisecond {
-			t.Errorf("%s %q after %v", d.State, d.Reason, took)
+		if d.Certainty != change.Unavailable || !strings.Contains(d.Reason, "publishes no problems") || took > 200*time.Millisecond {
+			t.Errorf("%s %q after %v", d.Certainty, d.Reason, took)
 		}
 		_, v, _ := f.server().Text("file:///p/a.fake")
 		f.server().Publish("file:///p/a.fake", v, fakelsp.Problems("BAD late"))
 		synctest.Wait()
-		if r := f.Diagnostics(f.ctx(time.Second), f.path); r.State != Fresh || messages(r.Items) != "a.fake: late" {
-			t.Errorf("%s %q", r.State, r.Reason)
+		if r := f.Diagnostics(f.ctx(time.Second), f.path); r.Certainty != change.Fresh || messages(r.Items) != "a.fake: late" {
+			t.Errorf("%s %q", r.Certainty, r.Reason)
 		}
 	})
 }
@@ -90,7 +91,7 @@ func TestFrozenServer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFaked(t, Quirks{}, fakelsp.Options{Pull: true, Capabilities: map[string]any{"hoverProvider": true}}, map[string]string{"a.fake": "BAD one\n"})
 		defer f.Close(context.Background())
-		if r := f.Diagnostics(f.ctx(time.Second), f.path); r.State != Fresh {
+		if r := f.Diagnostics(f.ctx(time.Second), f.path); r.Certainty != change.Fresh {
 			t.Fatal(r)
 		}
 		first := f.server()
@@ -102,15 +103,15 @@ func TestFrozenServer(t *testing.T) {
 		time.Sleep(probeFor)
 		began := time.Now()
 		d = f.Check(context.Background(), []Proposal{{Path: f.path, Text: "fine\n"}})
-		if took := time.Since(began); took > 2*frozenWait+10*time.Millisecond || d.State != Pending || !strings.Contains(d.Reason, "fake does not answer") {
-			t.Errorf("%s %q after %v", d.State, d.Reason, took)
+		if took := time.Since(began); took > 2*frozenWait+10*time.Millisecond || d.Certainty != change.Pending || !strings.Contains(d.Reason, "fake does not answer") {
+			t.Errorf("%s %q after %v", d.Certainty, d.Reason, took)
 		}
 		if told := f.told(); len(told) != 1 || !strings.Contains(told[0], "has not answered for 15s") {
 			t.Errorf("told %q", told)
 		}
 		<-first.Done()
-		if d = f.Check(f.ctx(time.Minute), []Proposal{{Path: f.path, Text: "fine\n"}}); d.State != Fresh || len(d.Fixed) != 1 {
-			t.Errorf("after the new start %s %q", d.State, d.Reason)
+		if d = f.Check(f.ctx(time.Minute), []Proposal{{Path: f.path, Text: "fine\n"}}); d.Certainty != change.Fresh || len(d.Fixed) != 1 {
+			t.Errorf("after the new start %s %q", d.Certainty, d.Reason)
 		}
 	})
 }
@@ -135,14 +136,14 @@ func TestOddAnswers(t *testing.T) {
 				return nil, false, nil
 			}}, map[string]string{"a.fake": "BAD one\n"})
 		defer f.Close(context.Background())
-		if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.State != Fresh || messages(r.Items) != "a.fake: one" {
-			t.Fatalf("%s %q %q", r.State, r.Reason, messages(r.Items))
+		if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.Certainty != change.Fresh || messages(r.Items) != "a.fake: one" {
+			t.Fatalf("%s %q %q", r.Certainty, r.Reason, messages(r.Items))
 		}
 		if _, err := f.Hover(f.ctx(time.Second), f.path, Position{}); err == nil {
 			t.Error("the hover came in time")
 		}
-		if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.State != Fresh || messages(r.Items) != "a.fake: one" {
-			t.Errorf("%s %q", r.State, r.Reason)
+		if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.Certainty != change.Fresh || messages(r.Items) != "a.fake: one" {
+			t.Errorf("%s %q", r.Certainty, r.Reason)
 		}
 	})
 }
@@ -162,8 +163,8 @@ func TestServerInstalledMeanwhile(t *testing.T) {
 		return m.Diagnostics(ctx, path)
 	}
 	for range 2 {
-		if r := ask(); r.State != Unavailable || !strings.Contains(r.Reason, "pillion-later-server not found") {
-			t.Errorf("%s %q", r.State, r.Reason)
+		if r := ask(); r.Certainty != change.Unavailable || !strings.Contains(r.Reason, "pillion-later-server not found") {
+			t.Errorf("%s %q", r.Certainty, r.Reason)
 		}
 	}
 	if text := <-told; !strings.Contains(text, ".later") || len(told) != 0 {
@@ -181,12 +182,12 @@ func TestServerInstalledMeanwhile(t *testing.T) {
 		}
 	}
 	put("#!/bin/sh\necho 'error: first attempt' >&2\nexit 3\n")
-	if r := ask(); r.State != Unavailable || !strings.Contains(r.Reason, "exit status 3: error: first attempt") {
-		t.Errorf("%s %q", r.State, r.Reason)
+	if r := ask(); r.Certainty != change.Unavailable || !strings.Contains(r.Reason, "exit status 3: error: first attempt") {
+		t.Errorf("%s %q", r.Certainty, r.Reason)
 	}
 	put("#!/bin/sh\necho 'the second attempt is another program' >&2\nexit 4\n")
-	if r := ask(); r.State != Unavailable || !strings.Contains(r.Reason, "exit status 4: the second attempt") {
-		t.Errorf("%s %q", r.State, r.Reason)
+	if r := ask(); r.Certainty != change.Unavailable || !strings.Contains(r.Reason, "exit status 4: the second attempt") {
+		t.Errorf("%s %q", r.Certainty, r.Reason)
 	}
 }
 
@@ -206,8 +207,8 @@ func TestLoadingIsTold(t *testing.T) {
 		for range 8 {
 			r = f.Diagnostics(f.ctx(3*time.Second), f.path)
 		}
-		if r.State != Pending || r.Reason != "fake is still busy: Indexing (3/10 crates 30 %)" || len(f.told()) != 0 {
-			t.Errorf("%s %q, told %q", r.State, r.Reason, f.told())
+		if r.Certainty != change.Pending || r.Reason != "fake is still busy: Indexing (3/10 crates 30 %)" || len(f.told()) != 0 {
+			t.Errorf("%s %q, told %q", r.Certainty, r.Reason, f.told())
 		}
 	})
 }

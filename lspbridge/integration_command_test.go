@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // Actions that are commands make the server ask for its edits: they come to whoever runs the action, who can check
@@ -31,8 +33,8 @@ func TestCommandsOfServers(t *testing.T) {
 			t.Parallel()
 			m, root := project(t, c.server, c.files)
 			ctx, path := longer(t), filepath.Join(root, c.file)
-			if r := m.Diagnostics(ctx, path); r.State != Fresh {
-				t.Fatalf("%s %q", r.State, r.Reason)
+			if r := m.Diagnostics(ctx, path); r.Certainty != change.Fresh {
+				t.Fatalf("%s %q", r.Certainty, r.Reason)
 			}
 			p := at(c.files[c.file], c.word)
 			find := func() Action {
@@ -68,8 +70,8 @@ func TestCommandsOfServers(t *testing.T) {
 					files = append(files, Proposal{Path: e.Path, Text: e.New, Old: e.Old})
 				}
 				began := time.Now()
-				if d := m.Check(ctx, files); d.State != Pending || time.Since(began) > time.Second {
-					t.Errorf("checked meanwhile: %s %q after %v", d.State, d.Reason, time.Since(began))
+				if d := m.Check(ctx, files); d.Certainty != change.Pending || time.Since(began) > time.Second {
+					t.Errorf("checked meanwhile: %s %q after %v", d.Certainty, d.Reason, time.Since(began))
 				}
 				for _, f := range files {
 					write(t, f.Path, f.Text)
@@ -81,8 +83,8 @@ func TestCommandsOfServers(t *testing.T) {
 			if err != nil || !slices.Contains(kinds, c.says) || !strings.Contains(string(b), c.contains) {
 				t.Errorf("%v %q: %s", err, kinds, b)
 			}
-			if r := m.Diagnostics(ctx, filepath.Join(root, c.makes)); r.State != Fresh {
-				t.Errorf("afterwards %s %q", r.State, r.Reason)
+			if r := m.Diagnostics(ctx, filepath.Join(root, c.makes)); r.Certainty != change.Fresh {
+				t.Errorf("afterwards %s %q", r.Certainty, r.Reason)
 			}
 		})
 	}

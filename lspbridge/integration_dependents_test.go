@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // A declaration that is renamed breaks what uses it, also in files that nobody has opened: said before the approval, of
@@ -42,8 +44,8 @@ func TestOtherFilesBreak(t *testing.T) {
 			path, user := filepath.Join(root, c.file), filepath.Join(root, c.user)
 			old := c.files[c.file]
 			now := strings.Replace(old, c.from, c.to, 1)
-			if r := m.Diagnostics(ctx, path); r.State != Fresh {
-				t.Fatalf("%s %q", r.State, r.Reason)
+			if r := m.Diagnostics(ctx, path); r.Certainty != change.Fresh {
+				t.Fatalf("%s %q", r.Certainty, r.Reason)
 			}
 			if c.server == "clangd" { // its index of what nobody opened comes when it likes
 				m.Diagnostics(ctx, user)
@@ -57,26 +59,26 @@ func TestOtherFilesBreak(t *testing.T) {
 				return false
 			}
 			for round := range 2 {
-				if d := m.Check(ctx, []Proposal{{Path: path, Text: now}}); d.State != Fresh || !breaks(d) {
-					t.Errorf("round %d: %s %q, introduced %q", round, d.State, d.Reason, messages(d.Introduced))
+				if d := m.Check(ctx, []Proposal{{Path: path, Text: now}}); d.Certainty != change.Fresh || !breaks(d) {
+					t.Errorf("round %d: %s %q, introduced %q", round, d.Certainty, d.Reason, messages(d.Introduced))
 				}
-				if r := m.Diagnostics(ctx, user); r.State != Fresh || len(r.Items) != 0 {
-					t.Errorf("round %d: afterwards the user is %s %q %q", round, r.State, r.Reason, messages(r.Items))
+				if r := m.Diagnostics(ctx, user); r.Certainty != change.Fresh || len(r.Items) != 0 {
+					t.Errorf("round %d: afterwards the user is %s %q %q", round, r.Certainty, r.Reason, messages(r.Items))
 				}
 			}
 			// The user is changed with it: nothing is broken.
 			both := []Proposal{{Path: path, Text: now}, {Path: user, Text: strings.ReplaceAll(c.files[c.user], strings.TrimRight(c.from, "("), strings.TrimRight(c.to, "("))}}
 			if strings.HasSuffix(c.from, "(") {
-				if d := m.Check(ctx, both); d.State != Fresh || len(d.Introduced) != 0 {
-					t.Errorf("both: %s %q, introduced %q", d.State, d.Reason, messages(d.Introduced))
+				if d := m.Check(ctx, both); d.Certainty != change.Fresh || len(d.Introduced) != 0 {
+					t.Errorf("both: %s %q, introduced %q", d.Certainty, d.Reason, messages(d.Introduced))
 				}
 			}
 			if d := m.Check(ctx, []Proposal{{Path: path, Delete: true}}); c.deletionShows && !breaks(d) && len(d.Introduced) == 0 {
-				t.Errorf("the deletion: %s %q, introduced %q", d.State, d.Reason, messages(d.Introduced))
+				t.Errorf("the deletion: %s %q, introduced %q", d.Certainty, d.Reason, messages(d.Introduced))
 			}
 			write(t, path, now)
-			if d := m.Changed(ctx, []Proposal{{Path: path, Text: now, Old: old}}); d.State != Fresh || !breaks(d) {
-				t.Errorf("written: %s %q, introduced %q", d.State, d.Reason, messages(d.Introduced))
+			if d := m.Changed(ctx, []Proposal{{Path: path, Text: now, Old: old}}); d.Certainty != change.Fresh || !breaks(d) {
+				t.Errorf("written: %s %q, introduced %q", d.Certainty, d.Reason, messages(d.Introduced))
 			}
 		})
 	}
@@ -87,13 +89,13 @@ func TestFirstWriteIsCompared(t *testing.T) {
 	const lib = "export function twice(n: number): number {\n  return 2 * n;\n}\n"
 	m, root := project(t, "typescript", map[string]string{"tsconfig.json": `{"compilerOptions":{"strict":true},"include":["**/*.ts"]}`, "lib.ts": lib, "user.ts": "import { twice } from './lib';\nconsole.log(twice(2));\n", "third.ts": "export {};\n"})
 	ctx, path := longer(t), filepath.Join(root, "lib.ts")
-	if r := m.Diagnostics(ctx, filepath.Join(root, "third.ts")); r.State != Fresh {
-		t.Fatalf("%s %q", r.State, r.Reason)
+	if r := m.Diagnostics(ctx, filepath.Join(root, "third.ts")); r.Certainty != change.Fresh {
+		t.Fatalf("%s %q", r.Certainty, r.Reason)
 	}
 	now := strings.Replace(lib, "twice", "double", 1)
 	write(t, path, now)
 	d := m.Changed(ctx, []Proposal{{Path: path, Text: now, Old: lib}})
-	if d.State != Fresh || !strings.Contains(messages(d.Introduced), "user.ts: ") || d.Reason != "" {
-		t.Errorf("%s %q, introduced %q", d.State, d.Reason, messages(d.Introduced))
+	if d.Certainty != change.Fresh || !strings.Contains(messages(d.Introduced), "user.ts: ") || d.Reason != "" {
+		t.Errorf("%s %q, introduced %q", d.Certainty, d.Reason, messages(d.Introduced))
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // roots are the roots of the servers that run, by the server's id.
@@ -31,8 +33,8 @@ func TestGoMonorepo(t *testing.T) {
 	ctx := longer(t)
 	for _, f := range []string{"one/a.go", "one/tools/b.go", "work/x/x.go", "work/y/y.go"} {
 		r := m.Diagnostics(ctx, filepath.Join(root, f))
-		if want := 1; r.State != Fresh || len(r.Items) != want && f != "work/y/y.go" {
-			t.Errorf("%s: %s %q %q", f, r.State, r.Reason, messages(r.Items))
+		if want := 1; r.Certainty != change.Fresh || len(r.Items) != want && f != "work/y/y.go" {
+			t.Errorf("%s: %s %q %q", f, r.Certainty, r.Reason, messages(r.Items))
 		}
 	}
 	if got := roots(m, root); !slices.Equal(got, []string{"gopls one", "gopls one/tools", "gopls work"}) {
@@ -40,8 +42,8 @@ func TestGoMonorepo(t *testing.T) {
 	}
 	// A change in one module of the workspace fixes the other.
 	d := m.Check(ctx, []Proposal{{Path: filepath.Join(root, "work/y/y.go"), Text: "package y\n\nconst Missing = 1\n"}})
-	if d.State != Fresh || !strings.Contains(messages(d.Fixed), "x.go: undefined: y.Missing") {
-		t.Errorf("%s %q fixed %q", d.State, d.Reason, messages(d.Fixed))
+	if d.Certainty != change.Fresh || !strings.Contains(messages(d.Fixed), "x.go: undefined: y.Missing") {
+		t.Errorf("%s %q fixed %q", d.Certainty, d.Reason, messages(d.Fixed))
 	}
 }
 
@@ -54,12 +56,12 @@ func TestTypeScriptMonorepo(t *testing.T) {
 		"packages/app/src/app.ts":    "import { size } from '../../lib/src/lib';\nexport const text: string = size;\n"})
 	ctx := longer(t)
 	app, lib := filepath.Join(root, "packages/app/src/app.ts"), filepath.Join(root, "packages/lib/src/lib.ts")
-	if r := m.Diagnostics(ctx, app); r.State != Fresh || !strings.Contains(messages(r.Items), "not assignable") {
-		t.Fatalf("%s %q %q", r.State, r.Reason, messages(r.Items))
+	if r := m.Diagnostics(ctx, app); r.Certainty != change.Fresh || !strings.Contains(messages(r.Items), "not assignable") {
+		t.Fatalf("%s %q %q", r.Certainty, r.Reason, messages(r.Items))
 	}
 	d := m.Check(ctx, []Proposal{{Path: lib, Text: "export const size: string = '';\n"}})
-	if d.State != Fresh || !strings.Contains(messages(d.Fixed), "app.ts: ") {
-		t.Errorf("%s %q fixed %q introduced %q", d.State, d.Reason, messages(d.Fixed), messages(d.Introduced))
+	if d.Certainty != change.Fresh || !strings.Contains(messages(d.Fixed), "app.ts: ") {
+		t.Errorf("%s %q fixed %q introduced %q", d.Certainty, d.Reason, messages(d.Fixed), messages(d.Introduced))
 	}
 	if got := roots(m, root); !slices.Equal(got, []string{"typescript ."}) {
 		t.Errorf("%q", got)
@@ -70,8 +72,8 @@ func TestTypeScriptMonorepo(t *testing.T) {
 func TestPythonBelow(t *testing.T) {
 	m, root := project(t, "pyright", map[string]string{"README.md": "", "services/api/pyproject.toml": "[tool.pyright]\n", "services/api/app/__init__.py": "", "services/api/app/a.py": "from app.b import n\n\nprint(n.missing)\n", "services/api/app/b.py": "n = 1\n"})
 	r := m.Diagnostics(longer(t), filepath.Join(root, "services/api/app/a.py"))
-	if got := roots(m, root); r.State != Fresh || len(r.Items) != 1 || !strings.Contains(r.Items[0].Message, "missing") || !slices.Equal(got, []string{"pyright services/api"}) {
-		t.Errorf("%s %q %q %q", r.State, r.Reason, messages(r.Items), got)
+	if got := roots(m, root); r.Certainty != change.Fresh || len(r.Items) != 1 || !strings.Contains(r.Items[0].Message, "missing") || !slices.Equal(got, []string{"pyright services/api"}) {
+		t.Errorf("%s %q %q %q", r.Certainty, r.Reason, messages(r.Items), got)
 	}
 }
 
@@ -80,11 +82,11 @@ func TestCompileCommands(t *testing.T) {
 	m, root := project(t, "clangd", map[string]string{"src/a.cpp": "#ifndef WANTED\n#error not wanted\n#endif\nint main() { return WANTED; }\n", "src/b.cpp": "int b() { return WANTED; }\n"})
 	b, c := filepath.Join(root, "src/a.cpp"), filepath.Join(root, "src/b.cpp")
 	write(t, filepath.Join(root, "compile_commands.json"), `[{"directory":"`+root+`","file":"src/a.cpp","command":"c++ -DWANTED=3 -c src/a.cpp"},{"directory":"`+root+`","file":"src/b.cpp","command":"c++ -c src/b.cpp"}]`)
-	if r := m.Diagnostics(longer(t), b); r.State != Fresh || len(r.Items) != 0 {
-		t.Errorf("%s %q %q", r.State, r.Reason, messages(r.Items))
+	if r := m.Diagnostics(longer(t), b); r.Certainty != change.Fresh || len(r.Items) != 0 {
+		t.Errorf("%s %q %q", r.Certainty, r.Reason, messages(r.Items))
 	}
-	if r := m.Diagnostics(longer(t), c); r.State != Fresh || !strings.Contains(messages(r.Items), "undeclared identifier 'WANTED'") {
-		t.Errorf("%s %q %q", r.State, r.Reason, messages(r.Items))
+	if r := m.Diagnostics(longer(t), c); r.Certainty != change.Fresh || !strings.Contains(messages(r.Items), "undeclared identifier 'WANTED'") {
+		t.Errorf("%s %q %q", r.Certainty, r.Reason, messages(r.Items))
 	}
 	if got := roots(m, root); !slices.Equal(got, []string{"clangd ."}) {
 		t.Errorf("%q", got)
@@ -105,8 +107,8 @@ func TestSharedGopls(t *testing.T) {
 	}
 	ctx, main, lib := longer(t), filepath.Join(root, "main.go"), filepath.Join(root, "lib.go")
 	for _, x := range all {
-		if r := x.Diagnostics(ctx, main); r.State != Fresh || len(r.Items) != 2 {
-			t.Fatalf("%s %q %q", r.State, r.Reason, messages(r.Items))
+		if r := x.Diagnostics(ctx, main); r.Certainty != change.Fresh || len(r.Items) != 2 {
+			t.Fatalf("%s %q %q", r.Certainty, r.Reason, messages(r.Items))
 		}
 	}
 	seen := make(chan FileReport, 100)
@@ -119,15 +121,15 @@ func TestSharedGopls(t *testing.T) {
 	}()
 	for i := range 10 {
 		d := all[0].Check(ctx, []Proposal{{Path: lib, Text: strings.Replace(goLib, "Add(", "Sum(", 1)}})
-		if d.State != Fresh || !strings.Contains(messages(d.Introduced), "undefined: Add") {
-			t.Errorf("%d: %s %q introduced %q", i, d.State, d.Reason, messages(d.Introduced))
+		if d.Certainty != change.Fresh || !strings.Contains(messages(d.Introduced), "undefined: Add") {
+			t.Errorf("%d: %s %q introduced %q", i, d.Certainty, d.Reason, messages(d.Introduced))
 		}
 	}
 	<-done
 	close(seen)
 	for r := range seen {
-		if r.State != Fresh || len(r.Items) != 2 {
-			t.Errorf("the other client saw %s %q", r.State, messages(r.Items))
+		if r.Certainty != change.Fresh || len(r.Items) != 2 {
+			t.Errorf("the other client saw %s %q", r.Certainty, messages(r.Items))
 		}
 	}
 	if _, err := os.Stat(lib); err != nil {

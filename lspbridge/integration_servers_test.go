@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // serverCase is one small project per server, with one broken file.
@@ -40,27 +42,27 @@ func TestServers(t *testing.T) {
 			old := c.files[c.broken]
 			ctx := longer(t)
 			r := m.Diagnostics(ctx, path)
-			if r.State != Fresh || len(r.Items) == 0 || !strings.Contains(strings.ToLower(messages(r.Items)), c.says) {
-				t.Fatalf("%s %q: %q", r.State, r.Reason, messages(r.Items))
+			if r.Certainty != change.Fresh || len(r.Items) == 0 || !strings.Contains(strings.ToLower(messages(r.Items)), c.says) {
+				t.Fatalf("%s %q: %q", r.Certainty, r.Reason, messages(r.Items))
 			}
 			fixed := strings.Replace(old, c.fix[0], c.fix[1], 1)
 			for round := range 3 { // again and again: nothing may be left over from the round before
 				d := m.Check(ctx, []Proposal{{Path: path, Text: fixed}})
-				if d.State != Fresh || len(d.Fixed) == 0 || len(d.Introduced) != 0 {
-					t.Errorf("round %d: the fix is %s %q, fixed %q, introduced %q", round, d.State, d.Reason, messages(d.Fixed), messages(d.Introduced))
+				if d.Certainty != change.Fresh || len(d.Fixed) == 0 || len(d.Introduced) != 0 {
+					t.Errorf("round %d: the fix is %s %q, fixed %q, introduced %q", round, d.Certainty, d.Reason, messages(d.Fixed), messages(d.Introduced))
 				}
-				if r := m.Diagnostics(ctx, path); r.State != Fresh || len(r.Items) == 0 {
-					t.Errorf("round %d: after rolling back %s %q: %q", round, r.State, r.Reason, messages(r.Items))
+				if r := m.Diagnostics(ctx, path); r.Certainty != change.Fresh || len(r.Items) == 0 {
+					t.Errorf("round %d: after rolling back %s %q: %q", round, r.Certainty, r.Reason, messages(r.Items))
 				}
 			}
 			write(t, path, fixed)
 			d := m.Changed(ctx, []Proposal{{Path: path, Text: fixed}})
-			if d.State != Fresh || len(d.Fixed) == 0 || len(d.Introduced) != 0 || len(d.Files[0].Items) != 0 {
-				t.Errorf("after the write %s %q, fixed %q, left %q", d.State, d.Reason, messages(d.Fixed), messages(d.Files[0].Items))
+			if d.Certainty != change.Fresh || len(d.Fixed) == 0 || len(d.Introduced) != 0 || len(d.Files[0].Items) != 0 {
+				t.Errorf("after the write %s %q, fixed %q, left %q", d.Certainty, d.Reason, messages(d.Fixed), messages(d.Files[0].Items))
 			}
 			d = m.Check(ctx, []Proposal{{Path: path, Text: old}})
-			if d.State != Fresh || len(d.Introduced) == 0 {
-				t.Errorf("breaking it again: %s %q, introduced %q", d.State, d.Reason, messages(d.Introduced))
+			if d.Certainty != change.Fresh || len(d.Introduced) == 0 {
+				t.Errorf("breaking it again: %s %q, introduced %q", d.Certainty, d.Reason, messages(d.Introduced))
 			}
 		})
 	}
@@ -70,11 +72,11 @@ func TestServers(t *testing.T) {
 func TestNewFilesInProposals(t *testing.T) {
 	for _, c := range []struct {
 		server, importer, from, to, file, text string
-		state                                  State
+		state                                  change.Certainty
 	}{
-		{"typescript", "a.ts", "export {};\n", "import { n } from './new';\nconsole.log(n);\n", "new.ts", "export const n = 1;\n", Fresh},
-		{"typescript", "a.ts", "export {};\n", "import { n } from './dir/new';\nconsole.log(n);\n", "dir/new.ts", "export const n = 1;\n", Partial},
-		{"pyright", "a.py", "print(1)\n", "from new import n\nprint(n)\n", "new.py", "n = 1\n", Partial},
+		{"typescript", "a.ts", "export {};\n", "import { n } from './new';\nconsole.log(n);\n", "new.ts", "export const n = 1;\n", change.Fresh},
+		{"typescript", "a.ts", "export {};\n", "import { n } from './dir/new';\nconsole.log(n);\n", "dir/new.ts", "export const n = 1;\n", change.Partial},
+		{"pyright", "a.py", "print(1)\n", "from new import n\nprint(n)\n", "new.py", "n = 1\n", change.Partial},
 	} {
 		t.Run(c.server+" "+c.file, func(t *testing.T) {
 			t.Parallel()
@@ -83,14 +85,14 @@ func TestNewFilesInProposals(t *testing.T) {
 			importer, file := filepath.Join(root, c.importer), filepath.Join(root, c.file)
 			files := []Proposal{{Path: importer, Text: c.to}, {Path: file, Text: c.text}}
 			d := m.Check(ctx, files)
-			if d.State != c.state || slices.ContainsFunc(d.Introduced, func(d Diagnostic) bool { return d.Severity == SeverityError }) {
-				t.Errorf("before: %s %q, introduced %q", d.State, d.Reason, messages(d.Introduced))
+			if d.Certainty != c.state || slices.ContainsFunc(d.Introduced, func(d change.Problem) bool { return d.Severity == change.SeverityError }) {
+				t.Errorf("before: %s %q, introduced %q", d.Certainty, d.Reason, messages(d.Introduced))
 			}
 			write(t, importer, c.to)
 			write(t, file, c.text)
 			d = m.Changed(ctx, files)
-			if d.State != Fresh || slices.ContainsFunc(d.Introduced, func(d Diagnostic) bool { return d.Severity == SeverityError }) {
-				t.Errorf("written: %s %q, introduced %q", d.State, d.Reason, messages(d.Introduced))
+			if d.Certainty != change.Fresh || slices.ContainsFunc(d.Introduced, func(d change.Problem) bool { return d.Severity == change.SeverityError }) {
+				t.Errorf("written: %s %q, introduced %q", d.Certainty, d.Reason, messages(d.Introduced))
 			}
 		})
 	}
@@ -122,10 +124,10 @@ func TestTypeScriptActions(t *testing.T) {
 	path := filepath.Join(root, "a.ts")
 	ctx := longer(t)
 	r := m.Diagnostics(ctx, path)
-	if r.State != Fresh || len(r.Items) == 0 {
-		t.Fatalf("%s %q: %q", r.State, r.Reason, messages(r.Items))
+	if r.Certainty != change.Fresh || len(r.Items) == 0 {
+		t.Fatalf("%s %q: %q", r.Certainty, r.Reason, messages(r.Items))
 	}
-	actions, err := m.CodeActions(ctx, path, r.Items[0].Range, []string{"quickfix"}, r.Items[:1])
+	actions, err := m.CodeActions(ctx, path, ProblemRange(r.Items[0]), []string{"quickfix"}, r.Items[:1])
 	i := slices.IndexFunc(actions, func(a Action) bool { return strings.Contains(a.Title, "import") })
 	if err != nil || i < 0 {
 		t.Fatalf("%+v %v", actions, err)
@@ -150,8 +152,8 @@ func TestTypeScript7(t *testing.T) {
 		t.Skip("TypeScript 7 is not installed: testdata/install-servers.sh")
 	}
 	ctx, path := longer(t), filepath.Join(root, "a.ts")
-	if r := m.Diagnostics(ctx, path); r.State != Fresh || !strings.Contains(messages(r.Items), "is not assignable") {
-		t.Fatalf("%s %q: %q", r.State, r.Reason, messages(r.Items))
+	if r := m.Diagnostics(ctx, path); r.Certainty != change.Fresh || !strings.Contains(messages(r.Items), "is not assignable") {
+		t.Fatalf("%s %q: %q", r.Certainty, r.Reason, messages(r.Items))
 	}
 	if c := m.running()[0].current(); c.way() != byPull {
 		t.Errorf("diagnostics come by way %d", c.way())
@@ -161,7 +163,7 @@ func TestTypeScript7(t *testing.T) {
 		{Path: filepath.Join(root, "new.ts"), Text: "export const n = 1;\n"},
 	})
 	// The pair before it makes the column tell whether the negotiated encoding (UTF-8 here) was converted.
-	if d.State != Fresh || len(d.Files) != 2 || len(d.Files[0].Items) == 0 || d.Files[0].Items[0].Range.Start != (Position{1, 16}) {
-		t.Errorf("%s %q: %+v", d.State, d.Reason, d.Files)
+	if d.Certainty != change.Fresh || len(d.Files) != 2 || len(d.Files[0].Items) == 0 || ProblemRange(d.Files[0].Items[0]).Start != (Position{1, 16}) {
+		t.Errorf("%s %q: %+v", d.Certainty, d.Reason, d.Files)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // testBins is where testdata/install-servers.sh puts what npm installs.
@@ -69,7 +71,7 @@ func longer(t *testing.T) context.Context {
 	return ctx
 }
 
-func messages(list []Diagnostic) string {
+func messages(list []change.Problem) string {
 	var out []string
 	for _, d := range list {
 		out = append(out, filepath.Base(d.Path)+": "+d.Message)
@@ -112,8 +114,8 @@ func TestGoplsProject(t *testing.T) {
 	reports := m.ProjectDiagnostics(ctx)
 	all := ""
 	for _, r := range reports {
-		if r.State != Fresh {
-			t.Errorf("%s is %s: %s", r.Path, r.State, r.Reason)
+		if r.Certainty != change.Fresh {
+			t.Errorf("%s is %s: %s", r.Path, r.Certainty, r.Reason)
 		}
 		all += messages(r.Items) + "\n"
 	}
@@ -126,33 +128,33 @@ func TestGoplsProject(t *testing.T) {
 	// Before approval: a fix, and a break that only other files show.
 	fixed := strings.Replace(strings.Replace(goMain, "\tundefinedThing()\n", "", 1), "\t\"os\"\n", "", 1)
 	d := m.Check(ctx, []Proposal{{Path: main, Text: fixed}})
-	if d.State != Fresh || len(d.Fixed) != 2 || len(d.Introduced) != 0 {
-		t.Errorf("fixing both: %s %q, fixed %q, introduced %q", d.State, d.Reason, messages(d.Fixed), messages(d.Introduced))
+	if d.Certainty != change.Fresh || len(d.Fixed) != 2 || len(d.Introduced) != 0 {
+		t.Errorf("fixing both: %s %q, fixed %q, introduced %q", d.Certainty, d.Reason, messages(d.Fixed), messages(d.Introduced))
 	}
 	d = m.Check(ctx, []Proposal{{Path: lib, Text: strings.Replace(goLib, "a, b int", "a int", 1)}})
-	if got := messages(d.Introduced); d.State != Fresh || !strings.Contains(got, "main.go: too many arguments") || !strings.Contains(got, "lib.go: undefined: b") {
-		t.Errorf("breaking the importer: %s %q", d.State, got)
+	if got := messages(d.Introduced); d.Certainty != change.Fresh || !strings.Contains(got, "main.go: too many arguments") || !strings.Contains(got, "lib.go: undefined: b") {
+		t.Errorf("breaking the importer: %s %q", d.Certainty, got)
 	}
 	d = m.Check(ctx, []Proposal{
 		{Path: filepath.Join(root, "new", "new.go"), Text: "package new\n\nfunc N() {}\n"},
 		{Path: main, Text: strings.NewReplacer("\"os\"", "\"x/new\"", "undefinedThing", "new.N").Replace(goMain)},
 	})
-	if d.State != Fresh || len(d.Introduced) != 0 || len(d.Fixed) != 2 {
-		t.Errorf("a new package and its importer: %s, fixed %q, introduced %q", d.State, messages(d.Fixed), messages(d.Introduced))
+	if d.Certainty != change.Fresh || len(d.Introduced) != 0 || len(d.Fixed) != 2 {
+		t.Errorf("a new package and its importer: %s, fixed %q, introduced %q", d.Certainty, messages(d.Fixed), messages(d.Introduced))
 	}
 	d = m.Check(ctx, []Proposal{{Path: lib, Delete: true}})
-	if d.State != Partial || !strings.Contains(messages(d.Introduced), "undefined: Add") {
-		t.Errorf("deleting a file: %s, introduced %q", d.State, messages(d.Introduced))
+	if d.Certainty != change.Partial || !strings.Contains(messages(d.Introduced), "undefined: Add") {
+		t.Errorf("deleting a file: %s, introduced %q", d.Certainty, messages(d.Introduced))
 	}
-	if r := m.Diagnostics(ctx, main); r.State != Fresh || len(r.Items) != 2 {
-		t.Errorf("the proposals left traces: %s %q", r.State, messages(r.Items))
+	if r := m.Diagnostics(ctx, main); r.Certainty != change.Fresh || len(r.Items) != 2 {
+		t.Errorf("the proposals left traces: %s %q", r.Certainty, messages(r.Items))
 	}
 
 	// After the write.
 	write(t, main, fixed)
 	d = m.Changed(ctx, []Proposal{{Path: main, Text: fixed}})
-	if d.State != Fresh || len(d.Fixed) != 2 || len(d.Files) != 1 || len(d.Files[0].Items) != 0 {
-		t.Errorf("after the write: %s %q, fixed %q", d.State, d.Reason, messages(d.Fixed))
+	if d.Certainty != change.Fresh || len(d.Fixed) != 2 || len(d.Files) != 1 || len(d.Files[0].Items) != 0 {
+		t.Errorf("after the write: %s %q, fixed %q", d.Certainty, d.Reason, messages(d.Fixed))
 	}
 }
 
@@ -164,7 +166,7 @@ func TestGoplsActionsAndQueries(t *testing.T) {
 		t.Errorf("cold workspace symbols %+v, %v", syms, err)
 	}
 	if r := m.Diagnostics(ctx, main); len(r.Items) != 2 {
-		t.Fatalf("%s %s: %q", r.State, r.Reason, messages(r.Items))
+		t.Fatalf("%s %s: %q", r.Certainty, r.Reason, messages(r.Items))
 	}
 	p := at(goMain, "undefinedThing")
 	actions, err := m.CodeActions(ctx, main, Range{p, p}, []string{"quickfix"}, nil)
@@ -222,14 +224,14 @@ func TestGoplsIsKilledAndComesBack(t *testing.T) {
 	m, root := goProject(t)
 	main := filepath.Join(root, "main.go")
 	ctx := longer(t)
-	if r := m.Diagnostics(ctx, main); r.State != Fresh {
-		t.Fatalf("%s: %s", r.State, r.Reason)
+	if r := m.Diagnostics(ctx, main); r.Certainty != change.Fresh {
+		t.Fatalf("%s: %s", r.Certainty, r.Reason)
 	}
 	c := m.running()[0].current()
 	c.proc.kill()
 	<-c.gone
-	if r := m.Diagnostics(ctx, main); r.State != Fresh || len(r.Items) != 2 {
-		t.Errorf("after the crash %s %q: %q", r.State, r.Reason, messages(r.Items))
+	if r := m.Diagnostics(ctx, main); r.Certainty != change.Fresh || len(r.Items) != 2 {
+		t.Errorf("after the crash %s %q: %q", r.Certainty, r.Reason, messages(r.Items))
 	}
 	again := m.running()[0].current() // a second process
 	if again == c || again == nil {
@@ -254,17 +256,17 @@ func TestGoplsNeverAnswersStale(t *testing.T) {
 			text += fmt.Sprintf("\nvar x int = \"mistake %d\"\n", i)
 		}
 		own := fmt.Sprintf("mistake %d\"", i)
-		var now []Diagnostic
+		var now []change.Problem
 		if i%2 == 0 {
 			d := m.Check(ctx, []Proposal{{Path: path, Text: text}})
-			if d.State != Fresh {
-				t.Fatalf("%d: %s %q", i, d.State, d.Reason)
+			if d.Certainty != change.Fresh {
+				t.Fatalf("%d: %s %q", i, d.Certainty, d.Reason)
 			}
 			now = d.Files[0].Items
 		} else {
 			d := m.Changed(ctx, []Proposal{{Path: path, Text: text}})
-			if d.State != Fresh {
-				t.Fatalf("%d: %s %q", i, d.State, d.Reason)
+			if d.Certainty != change.Fresh {
+				t.Fatalf("%d: %s %q", i, d.Certainty, d.Reason)
 			}
 			now = d.Files[0].Items
 		}
@@ -283,8 +285,8 @@ func TestColdServerDoesNotHoldTheEdit(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	d := m.Check(ctx, []Proposal{{Path: filepath.Join(root, "main.go"), Text: goMain}})
-	if d.State != Pending || !strings.Contains(d.Reason, "gopls") {
-		t.Errorf("%s %q", d.State, d.Reason)
+	if d.Certainty != change.Pending || !strings.Contains(d.Reason, "gopls") {
+		t.Errorf("%s %q", d.Certainty, d.Reason)
 	}
 }
 
@@ -293,7 +295,7 @@ func TestOtherProgramsChangesAreSeen(t *testing.T) {
 	main := filepath.Join(root, "main.go")
 	ctx := longer(t)
 	if r := m.Diagnostics(ctx, main); len(r.Items) != 2 {
-		t.Fatalf("%s: %s", r.State, r.Reason)
+		t.Fatalf("%s: %s", r.Certainty, r.Reason)
 	}
 	m.mu.Lock()
 	w := m.watcher
@@ -310,7 +312,7 @@ func TestOtherProgramsChangesAreSeen(t *testing.T) {
 	if strings.Contains(said, "undefinedThing") {
 		t.Errorf("the project is answered as it was:\n%s", said)
 	}
-	if r := m.Diagnostics(ctx, main); r.State != Fresh || len(r.Items) != 1 {
-		t.Errorf("%s %q", r.State, messages(r.Items))
+	if r := m.Diagnostics(ctx, main); r.Certainty != change.Fresh || len(r.Items) != 1 {
+		t.Errorf("%s %q", r.Certainty, messages(r.Items))
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // HTML has a server without problems of its own: those are of its embedded styles and scripts, each with its own.
@@ -14,8 +16,8 @@ func TestHTML(t *testing.T) {
 		"<script>\nconst n = 1;\n</script>\n<script type=\"module\">\nconst m = 2;\n</script></body>\n</html>\n"
 	m, root := project(t, "html", map[string]string{"a.html": page})
 	ctx, path := longer(t), filepath.Join(root, "a.html")
-	if r := m.Diagnostics(ctx, path); r.State != Fresh || len(r.Items) != 0 {
-		t.Fatalf("%s %q %q", r.State, r.Reason, messages(r.Items))
+	if r := m.Diagnostics(ctx, path); r.Certainty != change.Fresh || len(r.Items) != 0 {
+		t.Fatalf("%s %q %q", r.Certainty, r.Reason, messages(r.Items))
 	}
 	for _, c := range []struct{ from, to, says string }{
 		{"color: red", "color red", "colon expected"},
@@ -26,14 +28,14 @@ func TestHTML(t *testing.T) {
 	} {
 		broken := strings.Replace(page, c.from, c.to, 1)
 		d := m.Check(ctx, []Proposal{{Path: path, Text: broken}})
-		if d.State != Fresh || !strings.Contains(strings.ToLower(messages(d.Introduced)), c.says) || len(d.Fixed) != 0 {
-			t.Errorf("%s: %s %q, introduced %q", c.to, d.State, d.Reason, messages(d.Introduced))
+		if d.Certainty != change.Fresh || !strings.Contains(strings.ToLower(messages(d.Introduced)), c.says) || len(d.Fixed) != 0 {
+			t.Errorf("%s: %s %q, introduced %q", c.to, d.Certainty, d.Reason, messages(d.Introduced))
 		}
 		write(t, path, broken)
 		m.Changed(ctx, []Proposal{{Path: path, Text: broken}})
 		d = m.Check(ctx, []Proposal{{Path: path, Text: page}})
-		if d.State != Fresh || !strings.Contains(strings.ToLower(messages(d.Fixed)), c.says) || len(d.Introduced) != 0 {
-			t.Errorf("back from %s: %s %q, fixed %q, introduced %q", c.to, d.State, d.Reason, messages(d.Fixed), messages(d.Introduced))
+		if d.Certainty != change.Fresh || !strings.Contains(strings.ToLower(messages(d.Fixed)), c.says) || len(d.Introduced) != 0 {
+			t.Errorf("back from %s: %s %q, fixed %q, introduced %q", c.to, d.Certainty, d.Reason, messages(d.Fixed), messages(d.Introduced))
 		}
 		write(t, path, page)
 		m.Changed(ctx, []Proposal{{Path: path, Text: page}})
@@ -50,8 +52,8 @@ func TestJSONKinds(t *testing.T) {
 	ctx := longer(t)
 	for name, want := range map[string]string{"a.json": "Comments are not permitted in JSON", "tsconfig.json": "", ".vscode/settings.json": ""} {
 		d := m.Check(ctx, []Proposal{{Path: filepath.Join(root, name), Text: "{\n  // why\n  \"$schema\": \"https://example.test/s.json\"\n}\n"}})
-		if got := messages(d.Introduced); d.State != Fresh || !strings.Contains(got, want) || want == "" && got != "" || len(d.Introduced) > 1 {
-			t.Errorf("%s: %s %q, introduced %q", name, d.State, d.Reason, got)
+		if got := messages(d.Introduced); d.Certainty != change.Fresh || !strings.Contains(got, want) || want == "" && got != "" || len(d.Introduced) > 1 {
+			t.Errorf("%s: %s %q, introduced %q", name, d.Certainty, d.Reason, got)
 		}
 	}
 }
@@ -71,16 +73,16 @@ func TestESLintBesideTypeScript(t *testing.T) {
 	ctx, path := longer(t), filepath.Join(root, "a.js")
 	r := m.Diagnostics(ctx, path)
 	for _, want := range []string{"Expected '===' and instead saw '=='.", "Unexpected var", "Cannot find name 'undefinedThing'"} {
-		if r.State != Fresh || !strings.Contains(messages(r.Items), want) {
-			t.Fatalf("%s %q lacks %q: %q", r.State, r.Reason, want, messages(r.Items))
+		if r.Certainty != change.Fresh || !strings.Contains(messages(r.Items), want) {
+			t.Fatalf("%s %q lacks %q: %q", r.Certainty, r.Reason, want, messages(r.Items))
 		}
 	}
 	d := m.Check(ctx, []Proposal{{Path: path, Text: strings.Replace(broken, "==", "===", 1)}})
-	if d.State != Fresh || !strings.Contains(messages(d.Fixed), "Expected '==='") || strings.Contains(messages(d.Introduced), "===") {
-		t.Errorf("%s %q, fixed %q, introduced %q", d.State, d.Reason, messages(d.Fixed), messages(d.Introduced))
+	if d.Certainty != change.Fresh || !strings.Contains(messages(d.Fixed), "Expected '==='") || strings.Contains(messages(d.Introduced), "===") {
+		t.Errorf("%s %q, fixed %q, introduced %q", d.Certainty, d.Reason, messages(d.Fixed), messages(d.Introduced))
 	}
-	i := slices.IndexFunc(r.Items, func(d Diagnostic) bool { return strings.Contains(d.Message, "Use 'const' instead") })
-	list, err := m.CodeActions(ctx, path, r.Items[i].Range, []string{"quickfix"}, r.Items[i:i+1])
+	i := slices.IndexFunc(r.Items, func(d change.Problem) bool { return strings.Contains(d.Message, "Use 'const' instead") })
+	list, err := m.CodeActions(ctx, path, ProblemRange(r.Items[i]), []string{"quickfix"}, r.Items[i:i+1])
 	j := slices.IndexFunc(list, func(a Action) bool { return a.Server == "eslint" && strings.HasPrefix(a.Title, "Fix this") })
 	if err != nil || j < 0 {
 		t.Fatalf("%d actions %v", len(list), err)

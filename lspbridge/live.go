@@ -3,6 +3,8 @@ package lspbridge
 import (
 	"slices"
 	"time"
+
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // liveEvery is how long changes of problems are gathered before somebody is told.
@@ -74,7 +76,7 @@ func (c *client) allEnded() bool {
 }
 
 // state is how certain the present word on a file is. c.mu is held.
-func (c *client) state(path string) State {
+func (c *client) state(path string) change.Certainty {
 	f, d := c.files[path], c.docs[path]
 	final := false
 	switch {
@@ -89,9 +91,9 @@ func (c *client) state(path string) State {
 		final = d == nil || f.pushSeq >= d.seq
 	}
 	if final {
-		return Fresh
+		return change.Fresh
 	}
-	return Pending
+	return change.Pending
 }
 
 // live tells of files whose problems have changed, all servers together. One telling ends before the next one looks:
@@ -100,7 +102,7 @@ func (m *Manager) live(paths []string) {
 	m.telling.Lock()
 	defer m.telling.Unlock()
 	for _, p := range paths {
-		r := FileReport{Path: p, State: Fresh}
+		r := FileReport{Path: p, Certainty: change.Fresh}
 		for _, s := range m.running() {
 			c := s.current()
 			if c == nil {
@@ -109,20 +111,20 @@ func (m *Manager) live(paths []string) {
 			c.mu.Lock()
 			if f := c.files[p]; f != nil {
 				r.Items = append(r.Items, f.items()...)
-				r.State = max2(r.State, c.state(p))
+				r.Certainty = change.LeastCertain(r.Certainty, c.state(p))
 			}
 			if d := c.docs[p]; d != nil {
 				r.Version = max(r.Version, d.version)
 			}
 			c.mu.Unlock()
 		}
-		if r.State != Fresh {
+		if r.Certainty != change.Fresh {
 			r.Reason = "being checked"
 		}
 		r.Items = unique(r.Items)
 		m.mu.Lock()
 		before := m.told[p]
-		same := before.State == r.State || len(before.Items)+len(r.Items) == 0
+		same := before.Certainty == r.Certainty || len(before.Items)+len(r.Items) == 0
 		same = same && sameProblems(before.Items, r.Items)
 		m.told[p] = r
 		if len(r.Items) == 0 {

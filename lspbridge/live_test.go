@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge/fakelsp"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // Problems come live, whoever caused them; those of a proposal never do.
@@ -22,7 +23,7 @@ func TestLiveDiagnostics(t *testing.T) {
 				f.o.Diagnostics = func(r FileReport) {
 					mu.Lock()
 					defer mu.Unlock()
-					heard = append(heard, fmt.Sprintf("%s %q", r.State, messages(r.Items)))
+					heard = append(heard, fmt.Sprintf("%s %q", r.Certainty, messages(r.Items)))
 				}
 				defer f.Close(context.Background())
 				next := func(want string) {
@@ -68,7 +69,7 @@ func TestTheLastWordIsTheNewest(t *testing.T) {
 			for range rounds {
 				c.mu.Lock()
 				n++
-				c.files[f.path] = &fileDiags{hasPush: true, pushed: []Diagnostic{{Path: f.path, Message: fmt.Sprint(n)}}}
+				c.files[f.path] = &fileDiags{hasPush: true, pushed: []change.Problem{{Path: f.path, Message: fmt.Sprint(n)}}}
 				c.mu.Unlock()
 				f.live([]string{f.path})
 			}

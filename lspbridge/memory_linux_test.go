@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // Over the budget the server that nobody has used for longest goes, and comes back when it is asked.
@@ -11,7 +13,7 @@ func TestMemoryBudget(t *testing.T) {
 	m, root := goProject(t)
 	m.o.Memory = 1 << 20
 	ctx, path := longer(t), filepath.Join(root, "main.go")
-	if r := m.Diagnostics(ctx, path); r.State != Fresh {
+	if r := m.Diagnostics(ctx, path); r.Certainty != change.Fresh {
 		t.Fatal(r)
 	}
 	s := m.running()[0]
@@ -33,8 +35,8 @@ func TestMemoryBudget(t *testing.T) {
 	if weigh(); s.current() != nil {
 		t.Error("it was not stopped")
 	}
-	if r := m.Diagnostics(ctx, path); r.State != Fresh || len(r.Items) != 2 {
-		t.Errorf("%s %q", r.State, r.Reason)
+	if r := m.Diagnostics(ctx, path); r.Certainty != change.Fresh || len(r.Items) != 2 {
+		t.Errorf("%s %q", r.Certainty, r.Reason)
 	}
 }
 
@@ -54,8 +56,8 @@ func TestServersLeaveWithTheirUsers(t *testing.T) {
 	m.mu.Lock()
 	users := m.users
 	m.mu.Unlock()
-	if r := m.Diagnostics(ctx, path); r.State != Fresh || m.running()[0].current() != c || users != 1 {
-		t.Errorf("%s %q, %d users", r.State, r.Reason, users)
+	if r := m.Diagnostics(ctx, path); r.Certainty != change.Fresh || m.running()[0].current() != c || users != 1 {
+		t.Errorf("%s %q, %d users", r.Certainty, r.Reason, users)
 	}
 	again()
 	select {
@@ -63,7 +65,7 @@ func TestServersLeaveWithTheirUsers(t *testing.T) {
 	case <-ctx.Done():
 		t.Fatal("gopls stayed")
 	}
-	if r := m.Diagnostics(longer(t), path); r.State != Fresh || len(r.Items) != 2 {
-		t.Errorf("asked again: %s %q", r.State, r.Reason)
+	if r := m.Diagnostics(longer(t), path); r.Certainty != change.Fresh || len(r.Items) != 2 {
+		t.Errorf("asked again: %s %q", r.Certainty, r.Reason)
 	}
 }

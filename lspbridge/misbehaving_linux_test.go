@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge/fakelsp"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // misdeed is what a server does wrong, as a process of its own.
@@ -25,8 +26,8 @@ type misdeed struct {
 	name   string
 	server func() fakelsp.Options // nil: the program itself is the misdeed
 	argv   []string
-	state  State // of what is said of an edit in the end
-	told   int   // how often the person is
+	state  change.Certainty // of what is said of an edit in the end
+	told   int              // how often the person is
 }
 
 type on = func(context.Context, *fakelsp.Server, string, json.RawMessage) (any, bool, error)
@@ -49,16 +50,16 @@ func misdeeds() []misdeed {
 	released := make(chan struct{})
 	var waiting chan struct{}
 	return []misdeed{
-		{name: "is missing", argv: []string{"/no/such/language-server"}, state: Unavailable, told: 1},
-		{name: "exits at once", argv: []string{"/bin/sh", "-c", "echo 'error: no licence' >&2; exit 3"}, state: Unavailable, told: 1},
-		{name: "prints and never speaks", argv: []string{"/bin/sh", "-c", "while echo hello; do sleep 0.2; done"}, state: Pending},
-		{name: "reads nothing and says nothing", argv: []string{"/bin/sleep", "600"}, state: Pending},
-		{name: "leaves children that hold its output", argv: []string{"/bin/sh", "-c", "sleep 600 & exit 1"}, state: Unavailable, told: 1},
-		{name: "logs to stdout", state: Fresh, server: pulls(func(_ context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+		{name: "is missing", argv: []string{"/no/such/language-server"}, state: change.Unavailable, told: 1},
+		{name: "exits at once", argv: []string{"/bin/sh", "-c", "echo 'error: no licence' >&2; exit 3"}, state: change.Unavailable, told: 1},
+		{name: "prints and never speaks", argv: []string{"/bin/sh", "-c", "while echo hello; do sleep 0.2; done"}, state: change.Pending},
+		{name: "reads nothing and says nothing", argv: []string{"/bin/sleep", "600"}, state: change.Pending},
+		{name: "leaves children that hold its output", argv: []string{"/bin/sh", "-c", "sleep 600 & exit 1"}, state: change.Unavailable, told: 1},
+		{name: "logs to stdout", state: change.Fresh, server: pulls(func(_ context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
 			s.Raw("debug: " + m + "\n\x00\xff{\n")
 			return nil, false, nil
 		})},
-		{name: "answers late", state: Fresh, server: pulls(func(ctx context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+		{name: "answers late", state: change.Fresh, server: pulls(func(ctx context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
 			if m == "textDocument/diagnostic" && first(m) {
 				select {
 				case <-time.After(700 * time.Millisecond): // the first question is given up by then
@@ -68,7 +69,7 @@ func misdeeds() []misdeed {
 			}
 			return nil, false, nil
 		})},
-		{name: "answers out of order", state: Fresh, server: func() fakelsp.Options {
+		{name: "answers out of order", state: change.Fresh, server: func() fakelsp.Options {
 			return fakelsp.Options{Pull: true, Aside: []string{"textDocument/diagnostic"}, On: func(ctx context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
 				if m != "textDocument/diagnostic" {
 					return nil, false, nil
@@ -90,7 +91,7 @@ func misdeeds() []misdeed {
 				return nil, false, nil
 			}}
 		}},
-		{name: "answers twice", state: Fresh, server: pulls(func(_ context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+		{name: "answers twice", state: change.Fresh, server: pulls(func(_ context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
 			if m != "initialize" {
 				for id := range 2 { // whatever number the first question had, it is answered again and again
 					b := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"kind":"full","items":[]}}`, id)
@@ -99,23 +100,23 @@ func misdeeds() []misdeed {
 			}
 			return nil, false, nil
 		})},
-		{name: "answers null", state: Pending, server: pulls(func(_ context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+		{name: "answers null", state: change.Pending, server: pulls(func(_ context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
 			return nil, m != "initialize" && m != "shutdown", nil
 		})},
-		{name: "answers with wrong shapes", state: Pending, server: pulls(func(_ context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+		{name: "answers with wrong shapes", state: change.Pending, server: pulls(func(_ context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
 			return []any{1, map[string]any{"uri": 7}}, m != "initialize" && m != "shutdown", nil
 		})},
-		{name: "initialises with a wrong shape", state: Unavailable, told: 1, server: pulls(func(_ context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+		{name: "initialises with a wrong shape", state: change.Unavailable, told: 1, server: pulls(func(_ context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
 			return "hello", m == "initialize", nil
 		})},
-		{name: "sends 100 MB", state: Fresh, server: pulls(func(_ context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+		{name: "sends 100 MB", state: change.Fresh, server: pulls(func(_ context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
 			if m == "textDocument/didOpen" && first(m) {
 				big := `{"jsonrpc":"2.0","method":"window/logMessage","params":{"message":"` + strings.Repeat("x", 100<<20) + `"}}`
 				s.Raw(fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(big), big))
 			}
 			return nil, false, nil
 		})},
-		{name: "asks what nobody knows", state: Fresh, server: pulls(func(_ context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+		{name: "asks what nobody knows", state: change.Fresh, server: pulls(func(_ context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
 			if m == "textDocument/didChange" {
 				_ = s.Peer().Call(context.Background(), "x/y", json.RawMessage(`[1,null]`), nil)
 				_ = s.Peer().Call(context.Background(), "workspace/applyEdit", json.RawMessage(`{"edit":{"changes":7}}`), nil)
@@ -124,13 +125,13 @@ func misdeeds() []misdeed {
 			}
 			return nil, false, nil
 		})},
-		{name: "dies between didChange and diagnostics", state: Pending, server: pulls(func(_ context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+		{name: "dies between didChange and diagnostics", state: change.Pending, server: pulls(func(_ context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
 			if m == "textDocument/didChange" || m == "textDocument/diagnostic" { // five times in ten minutes: TestServerThatCrashesAlways
 				os.Exit(4)
 			}
 			return nil, false, nil
 		})},
-		{name: "never answers shutdown", state: Fresh, server: func() fakelsp.Options {
+		{name: "never answers shutdown", state: change.Fresh, server: func() fakelsp.Options {
 			signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 			child := exec.Command("/bin/sleep", "600")
 			_ = child.Start()
@@ -197,14 +198,14 @@ func TestMisbehavingServers(t *testing.T) {
 					t.Errorf("try %d: the edit waited %v", try, took)
 				}
 				cancel()
-				if last.State == d.state && (try >= 2 || d.state == Fresh) || time.Since(began) > 5*time.Minute {
+				if last.Certainty == d.state && (try >= 2 || d.state == change.Fresh) || time.Since(began) > 5*time.Minute {
 					break
 				}
 			}
-			if last.State != d.state || last.Reason == "" && d.state != Fresh {
-				t.Errorf("%s %q", last.State, last.Reason)
+			if last.Certainty != d.state || last.Reason == "" && d.state != change.Fresh {
+				t.Errorf("%s %q", last.Certainty, last.Reason)
 			}
-			if d.state == Fresh && (messages(last.Introduced) != "a.odd: after\nb.odd: beside" || messages(last.Fixed) != "a.odd: before") {
+			if d.state == change.Fresh && (messages(last.Introduced) != "a.odd: after\nb.odd: beside" || messages(last.Fixed) != "a.odd: before") {
 				t.Errorf("introduced %q, fixed %q", messages(last.Introduced), messages(last.Fixed))
 			}
 			closing := time.Now()

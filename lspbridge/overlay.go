@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // lock keeps others from changing documents, until release.
@@ -30,23 +32,23 @@ func (c *client) lock(ctx context.Context) (release func(), err error) {
 }
 
 // check is the overlay transaction on one server.
-func (c *client) check(ctx context.Context, files []Proposal) (v verdictOf) {
+func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) {
 	if c.commanded() {
-		return verdictOf{state: Pending, reason: c.spec.ID + " waits for the answer to this edit"}
+		return serverVerdict{state: change.Pending, reason: c.spec.ID + " waits for the answer to this edit"}
 	}
 	if c.readsDisk() {
 		return c.ofDisk()
 	}
 	release, err := c.lock(ctx)
 	if err != nil {
-		return verdictOf{state: Pending, reason: err.Error()}
+		return serverVerdict{state: change.Pending, reason: err.Error()}
 	}
 	paths := pathsOf(files)
 	c.sync(c.withBuffers(paths))
 	scope, used, err := c.baseline(ctx, files, paths)
 	if err != nil {
 		release()
-		return verdictOf{state: failState(err), mute: errors.Is(err, errMute), reason: c.why(ctx, err), files: c.snapshot()}
+		return serverVerdict{state: failState(err), mute: errors.Is(err, errMute), reason: c.why(ctx, err), files: c.snapshot()}
 	}
 	before := c.snapshot()
 	undo := c.lay(files)
@@ -74,8 +76,8 @@ func (c *client) check(ctx context.Context, files []Proposal) (v verdictOf) {
 		return v
 	}
 	c.blind(&v, files)
-	if used.unsure != nil && v.state == Fresh {
-		v.state, v.reason = Partial, c.spec.ID+" "+used.unsure.Error()
+	if used.unsure != nil && v.state == change.Fresh {
+		v.state, v.reason = change.Partial, c.spec.ID+" "+used.unsure.Error()
 	}
 	return v
 }
@@ -202,7 +204,7 @@ func (c *client) emptied(old string) string {
 }
 
 // blind says what the server could not see, and takes back what it only complains of for that reason.
-func (c *client) blind(v *verdictOf, files []Proposal) {
+func (c *client) blind(v *serverVerdict, files []Proposal) {
 	var unseen []string
 	deleted := false
 	for _, f := range files {
@@ -218,17 +220,17 @@ func (c *client) blind(v *verdictOf, files []Proposal) {
 		}
 	}
 	if deleted {
-		v.state, v.reason = Partial, "deleted files were checked as empty ones"
+		v.state, v.reason = change.Partial, "deleted files were checked as empty ones"
 	}
 	if len(unseen) == 0 {
 		return
 	}
-	v.state, v.reason = Partial, fmt.Sprintf("%s sees new files only once they are written", c.spec.ID)
-	v.introduced = slices.DeleteFunc(v.introduced, func(d Diagnostic) bool { return missesModule(d, unseen) })
+	v.state, v.reason = change.Partial, fmt.Sprintf("%s sees new files only once they are written", c.spec.ID)
+	v.introduced = slices.DeleteFunc(v.introduced, func(d change.Problem) bool { return missesModule(d, unseen) })
 }
 
 // missesModule reports a complaint that one of these files cannot be imported.
-func missesModule(d Diagnostic, files []string) bool {
+func missesModule(d change.Problem, files []string) bool {
 	msg := strings.ToLower(d.Message)
 	if !strings.Contains(msg, "cannot find module") && !strings.Contains(msg, "could not be resolved") && !strings.Contains(msg, "unknown import symbol") {
 		return false
@@ -244,8 +246,8 @@ func missesModule(d Diagnostic, files []string) bool {
 }
 
 // compare makes a server's part of the delta out of two snapshots.
-func (c *client) compare(before, after map[string]*fileDiags, paths []string) verdictOf {
-	v := verdictOf{state: Fresh, files: after}
+func (c *client) compare(before, after map[string]*fileDiags, paths []string) serverVerdict {
+	v := serverVerdict{state: change.Fresh, files: after}
 	seen := map[string]bool{}
 	for _, files := range []map[string]*fileDiags{after, before} {
 		for p := range files {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge/fakelsp"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // Who takes an imported name from a file uses it as much as what the file declares.
@@ -35,8 +36,8 @@ func TestUsersOfWhatIsPassedOn(t *testing.T) {
 			}}, map[string]string{"a.fake": "from x import 😀, name\n\nown = 1\n", "b.fake": "name\n"})
 		defer f.Close(context.Background())
 		ctx := f.ctx(time.Minute)
-		if d := f.Check(ctx, []Proposal{{Path: f.path, Text: "\nown = 1\n"}}); d.State != Fresh {
-			t.Fatalf("%s %q", d.State, d.Reason)
+		if d := f.Check(ctx, []Proposal{{Path: f.path, Text: "\nown = 1\n"}}); d.Certainty != change.Fresh {
+			t.Fatalf("%s %q", d.Certainty, d.Reason)
 		}
 		if _, _, open := f.server().Text("file://" + filepath.ToSlash("/p/b.fake")); !open {
 			t.Error("the file that uses the name was not looked at")

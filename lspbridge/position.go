@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pillion-dev/pillion/lspbridge/lsp"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // Encoding is how a server counts the characters of a line.
@@ -166,6 +167,25 @@ func (c converter) in(path string, r lsp.Range) Range {
 func (c converter) out(path string, p Position) lsp.Position {
 	return c.recode(path, lsp.Position{Line: lsp.Uint(p.Line), Character: lsp.Uint(p.Character)}, UTF16, c.enc)
 }
+
+// problemAt gives a problem its place: positions of LSP count from 0, those of a Problem from 1.
+func problemAt(path string, r Range, p change.Problem) change.Problem {
+	p.Path = path
+	p.Line, p.Column = r.Start.Line+1, r.Start.Character+1
+	p.EndLine, p.EndColumn = r.End.Line+1, r.End.Character+1
+	return p
+}
+
+// ProblemRange is where a problem stands, as LSP counts; empty at its start where the end is not known.
+func ProblemRange(p change.Problem) Range {
+	start := Position{max(0, p.Line-1), max(0, p.Column-1)}
+	if p.EndLine == 0 {
+		return Range{start, start}
+	}
+	return Range{start, Position{p.EndLine - 1, max(0, p.EndColumn-1)}}
+}
+
+func samePlace(a, b change.Problem) bool { return ProblemRange(a) == ProblemRange(b) }
 
 func (c converter) outRange(path string, r Range) lsp.Range {
 	return lsp.Range{Start: c.out(path, r.Start), End: c.out(path, r.End)}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge/fakelsp"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // Two proposals at once do not see one another, and neither leaves anything behind.
@@ -27,14 +28,14 @@ func TestProposalsSideBySide(t *testing.T) {
 					wg.Go(func() {
 						says := fmt.Sprintf("mistake %d", i)
 						d := f.Check(f.ctx(time.Minute), []Proposal{{Path: f.path, Text: "BAD " + says + "\n"}})
-						if d.State != Fresh || messages(d.Introduced) != "a.fake: "+says {
-							t.Errorf("%d: %s %q introduced %q", i, d.State, d.Reason, messages(d.Introduced))
+						if d.Certainty != change.Fresh || messages(d.Introduced) != "a.fake: "+says {
+							t.Errorf("%d: %s %q introduced %q", i, d.Certainty, d.Reason, messages(d.Introduced))
 						}
 					})
 				}
 				wg.Wait()
-				if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.State != Fresh || len(r.Items) != 0 {
-					t.Errorf("afterwards %s: %q", r.State, messages(r.Items))
+				if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.Certainty != change.Fresh || len(r.Items) != 0 {
+					t.Errorf("afterwards %s: %q", r.Certainty, messages(r.Items))
 				}
 			})
 		})
@@ -45,14 +46,14 @@ func TestCancelledCheckRollsBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFaked(t, Quirks{}, fakelsp.Options{Push: true, Versions: true, Hold: func(_ string, v int32) bool { return v == 1 }}, map[string]string{"a.fake": "fine\n"})
 		defer f.Close(context.Background())
-		if r := f.Diagnostics(f.ctx(3*time.Second), f.path); r.State != Fresh {
+		if r := f.Diagnostics(f.ctx(3*time.Second), f.path); r.Certainty != change.Fresh {
 			t.Fatal(r)
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		time.AfterFunc(100*time.Millisecond, cancel)
 		start := time.Now()
-		if d := f.Check(ctx, []Proposal{{Path: f.path, Text: "BAD x\n"}}); d.State != Pending {
-			t.Errorf("%s", d.State)
+		if d := f.Check(ctx, []Proposal{{Path: f.path, Text: "BAD x\n"}}); d.Certainty != change.Pending {
+			t.Errorf("%s", d.Certainty)
 		}
 		if took := time.Since(start); took > 150*time.Millisecond {
 			t.Errorf("cancelled after 100 ms, back after %v", took)
@@ -105,8 +106,8 @@ func TestApplyEdit(t *testing.T) {
 			err = f.RunAction(ctx, actions[0], func(ctx context.Context, label string, edits []FileEdit) error {
 				got = edits
 				// What the change pipeline does; this server thinks of nothing but its command meanwhile.
-				if d := f.Check(f.ctx(time.Second), []Proposal{{Path: f.path, Text: edits[0].New}}); d.State != Pending || !strings.Contains(d.Reason, "waits for the answer") {
-					t.Errorf("%s %q", d.State, d.Reason)
+				if d := f.Check(f.ctx(time.Second), []Proposal{{Path: f.path, Text: edits[0].New}}); d.Certainty != change.Pending || !strings.Contains(d.Reason, "waits for the answer") {
+					t.Errorf("%s %q", d.Certainty, d.Reason)
 				}
 				return refusal
 			})

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/pillion-dev/pillion/lspbridge/lsp"
+	"github.com/pillion-dev/pillion/tools/change"
 	"go.lsp.dev/jsonrpc2"
 	"go.lsp.dev/protocol"
 )
@@ -83,8 +84,8 @@ func (c *client) pull(ctx context.Context, path string, w way) error {
 		c.mu.Lock()
 		seq, ref := c.seq, c.refresh
 		c.mu.Unlock()
-		var items []Diagnostic
-		var related map[string][]Diagnostic
+		var items []change.Problem
+		var related map[string][]change.Problem
 		var err error
 		if w == byTSServer {
 			items, err = c.pullTSServer(ctx, path)
@@ -103,7 +104,7 @@ func (c *client) pull(ctx context.Context, path string, w way) error {
 			c.mu.Unlock()
 			continue // something changed meanwhile: of which text is the answer?
 		}
-		set := func(path string, items []Diagnostic) {
+		set := func(path string, items []change.Problem) {
 			f := fileDiags{}
 			if old := c.store()[path]; old != nil {
 				f = *old
@@ -168,8 +169,8 @@ func (c *client) identifiers() []string {
 }
 
 // pullReport asks every source of a server's about one file.
-func (c *client) pullReport(ctx context.Context, path string) (items []Diagnostic, related map[string][]Diagnostic, err error) {
-	related = map[string][]Diagnostic{}
+func (c *client) pullReport(ctx context.Context, path string) (items []change.Problem, related map[string][]change.Problem, err error) {
+	related = map[string][]change.Problem{}
 	for _, name := range c.identifiers() {
 		if err := c.pullFrom(ctx, path, name, &items, related); err != nil {
 			return nil, nil, err
@@ -178,7 +179,7 @@ func (c *client) pullReport(ctx context.Context, path string) (items []Diagnosti
 	return items, related, nil
 }
 
-func (c *client) pullFrom(ctx context.Context, path, name string, items *[]Diagnostic, related map[string][]Diagnostic) error {
+func (c *client) pullFrom(ctx context.Context, path, name string, items *[]change.Problem, related map[string][]change.Problem) error {
 	var r lsp.Report
 	c.mu.Lock()
 	delete(c.stumbles, path)
@@ -223,9 +224,9 @@ type tsDiagnostic struct {
 }
 
 // pullTSServer asks tsserver for the three kinds of diagnostics in one burst.
-func (c *client) pullTSServer(ctx context.Context, path string) ([]Diagnostic, error) {
+func (c *client) pullTSServer(ctx context.Context, path string) ([]change.Problem, error) {
 	kinds := [...]string{"syntacticDiagnosticsSync", "semanticDiagnosticsSync", "suggestionDiagnosticsSync"}
-	var lists [len(kinds)][]Diagnostic
+	var lists [len(kinds)][]change.Problem
 	var errs [len(kinds)]error
 	var wg sync.WaitGroup
 	for i, kind := range kinds {
@@ -249,9 +250,9 @@ func (c *client) pullTSServer(ctx context.Context, path string) ([]Diagnostic, e
 	return slices.Concat(lists[:]...), errors.Join(errs[:]...)
 }
 
-func (c *client) convertTS(path string, in []tsDiagnostic) []Diagnostic {
-	severities := map[string]Severity{"error": SeverityError, "warning": SeverityWarning, "message": SeverityInformation, "suggestion": SeverityHint}
-	out := make([]Diagnostic, 0, len(in))
+func (c *client) convertTS(path string, in []tsDiagnostic) []change.Problem {
+	severities := map[string]change.Severity{"error": change.SeverityError, "warning": change.SeverityWarning, "message": change.SeverityInformation, "suggestion": change.SeverityHint}
+	out := make([]change.Problem, 0, len(in))
 	for _, d := range in {
 		text := d.Text
 		if text == "" {
@@ -260,10 +261,10 @@ func (c *client) convertTS(path string, in []tsDiagnostic) []Diagnostic {
 		r := Range{Position{max(0, d.Start.Line-1), max(0, d.Start.Offset-1)}, Position{max(0, d.End.Line-1), max(0, d.End.Offset-1)}}
 		sev, ok := severities[d.Category]
 		if !ok {
-			sev = SeverityError
+			sev = change.SeverityError
 		}
-		raw, _ := json.Marshal(map[string]any{"range": wireRange(r), "severity": sev, "code": d.Code, "source": "typescript", "message": text})
-		out = append(out, Diagnostic{Path: path, Range: r, Severity: sev, Code: strconv.Itoa(d.Code), Source: "typescript", Server: c.spec.ID, Message: text, Raw: raw})
+		raw, _ := json.Marshal(map[string]any{"range": wireRange(r), "severity": sev.Number(), "code": d.Code, "source": "typescript", "message": text})
+		out = append(out, problemAt(path, r, change.Problem{Severity: sev, Code: strconv.Itoa(d.Code), Source: "typescript", Server: c.spec.ID, Message: text, Raw: raw}))
 	}
 	return out
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge/fakelsp"
+	"github.com/pillion-dev/pillion/tools/change"
 	"go.lsp.dev/jsonrpc2"
 )
 
@@ -25,8 +26,8 @@ func TestARefreshDuringAQuestionAsksAgain(t *testing.T) {
 			return map[string]any{"kind": "full", "items": []any{}}, true, nil
 		}}, map[string]string{"a.fake": "BAD one\n"})
 		defer f.Close(context.Background())
-		if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.State != Fresh || messages(r.Items) != "a.fake: one" {
-			t.Errorf("%s %q: %q", r.State, r.Reason, messages(r.Items))
+		if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.Certainty != change.Fresh || messages(r.Items) != "a.fake: one" {
+			t.Errorf("%s %q: %q", r.Certainty, r.Reason, messages(r.Items))
 		}
 	})
 }
@@ -48,8 +49,8 @@ func TestEverySourceOfDiagnosticsIsAsked(t *testing.T) {
 			return nil, false, nil
 		}}, map[string]string{"a.fake": "fine\n"})
 		defer f.Close(context.Background())
-		if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.State != Fresh || messages(r.Items) != "a.fake: by syntax\na.fake: by types" {
-			t.Errorf("%s %q: %q", r.State, r.Reason, messages(r.Items))
+		if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.Certainty != change.Fresh || messages(r.Items) != "a.fake: by syntax\na.fake: by types" {
+			t.Errorf("%s %q: %q", r.Certainty, r.Reason, messages(r.Items))
 		}
 	})
 }
@@ -59,8 +60,8 @@ func TestACancelledQuestionIsAskedAgain(t *testing.T) {
 	for _, c := range []struct {
 		data  string
 		asked int32
-		state State
-	}{{`{"retriggerRequest":true}`, 2, Fresh}, {"null", 2, Fresh}, {`{"retriggerRequest":false}`, 1, Pending}} {
+		state change.Certainty
+	}{{`{"retriggerRequest":true}`, 2, change.Fresh}, {"null", 2, change.Fresh}, {`{"retriggerRequest":false}`, 1, change.Pending}} {
 		bubble(t, func(t *testing.T) {
 			var asked atomic.Int32
 			f := newFaked(t, Quirks{}, fakelsp.Options{Pull: true, On: func(_ context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
@@ -70,8 +71,8 @@ func TestACancelledQuestionIsAskedAgain(t *testing.T) {
 				return nil, true, &jsonrpc2.Error{Code: codeServerCancelled, Message: "busy", Data: jsonrpc2.RawMessage(c.data)}
 			}}, map[string]string{"a.fake": "BAD one\n"})
 			defer f.Close(context.Background())
-			if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.State != c.state || asked.Load() != c.asked {
-				t.Errorf("%s: %s %q after %d questions", c.data, r.State, r.Reason, asked.Load())
+			if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.Certainty != c.state || asked.Load() != c.asked {
+				t.Errorf("%s: %s %q after %d questions", c.data, r.Certainty, r.Reason, asked.Load())
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge/fakelsp"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // A server that asks for a refresh some time after each change of a text is asked once a check, not twice; a refresh for
@@ -47,8 +48,8 @@ func TestRefreshEchoes(t *testing.T) {
 		for i := range rounds {
 			time.Sleep(time.Second)
 			d := f.Check(f.ctx(time.Minute), []Proposal{{Path: f.path, Text: fmt.Sprintf("BAD %d\n", i)}})
-			if d.State != Fresh || messages(d.Introduced) != fmt.Sprintf("a.fake: %d", i) {
-				t.Errorf("%s %q", d.State, messages(d.Introduced))
+			if d.Certainty != change.Fresh || messages(d.Introduced) != fmt.Sprintf("a.fake: %d", i) {
+				t.Errorf("%s %q", d.Certainty, messages(d.Introduced))
 			}
 		}
 		if n := pulls(); n != 1+rounds {
@@ -57,8 +58,8 @@ func TestRefreshEchoes(t *testing.T) {
 		time.Sleep(time.Second)
 		says = "BAD other\n"
 		refresh(f.server())
-		if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.State != Fresh || messages(r.Items) != "a.fake: other" {
-			t.Errorf("after a refresh of its own %s %q", r.State, messages(r.Items))
+		if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.Certainty != change.Fresh || messages(r.Items) != "a.fake: other" {
+			t.Errorf("after a refresh of its own %s %q", r.Certainty, messages(r.Items))
 		}
 		// What a change on disk does to it comes with the refresh, not before.
 		c := f.running()[0].current()
@@ -71,8 +72,8 @@ func TestRefreshEchoes(t *testing.T) {
 		says = "BAD found\n"
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.State != Fresh || messages(r.Items) != "a.fake: found\na.fake: typed" {
-			t.Errorf("after a change on disk %s %q", r.State, messages(r.Items))
+		if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.Certainty != change.Fresh || messages(r.Items) != "a.fake: found\na.fake: typed" {
+			t.Errorf("after a change on disk %s %q", r.Certainty, messages(r.Items))
 		}
 	})
 }
@@ -90,12 +91,12 @@ func TestAFailedValidationIsNoAnswer(t *testing.T) {
 		}}, map[string]string{"a.fake": "BAD one\n"})
 		defer f.Close(context.Background())
 		ctx := f.ctx(time.Minute)
-		if r := f.Diagnostics(ctx, f.path); r.State == Fresh || r.Reason != "fake: it failed over this file: no such property" {
-			t.Errorf("%s %q", r.State, r.Reason)
+		if r := f.Diagnostics(ctx, f.path); r.Certainty == change.Fresh || r.Reason != "fake: it failed over this file: no such property" {
+			t.Errorf("%s %q", r.Certainty, r.Reason)
 		}
 		broken = false
-		if r := f.Diagnostics(ctx, f.path); r.State != Fresh || len(r.Items) != 1 {
-			t.Errorf("afterwards %s %q %q", r.State, r.Reason, messages(r.Items))
+		if r := f.Diagnostics(ctx, f.path); r.Certainty != change.Fresh || len(r.Items) != 1 {
+			t.Errorf("afterwards %s %q %q", r.Certainty, r.Reason, messages(r.Items))
 		}
 	})
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // Diagnostics are the problems of one file as the person sees it now.
@@ -18,27 +20,27 @@ func (m *Manager) Diagnostics(ctx context.Context, path string) FileReport {
 	defer cancel()
 	ctx, end := waits(ctx, "diagnostics", 1)
 	defer end(nil)
-	d := m.each(ctx, []Proposal{{Path: path}}, func(ctx context.Context, c *client, _ []Proposal) verdictOf {
+	d := m.each(ctx, []Proposal{{Path: path}}, func(ctx context.Context, c *client, _ []Proposal) serverVerdict {
 		return c.report(ctx, []string{path}, false)
 	})
 	if len(d.Files) == 0 {
-		return FileReport{Path: path, State: d.State, Reason: d.Reason}
+		return FileReport{Path: path, Certainty: d.Certainty, Reason: d.Reason}
 	}
 	return d.Files[0]
 }
 
 // report settles the files as they are and says what is known of them; all opens every one of them for servers that
 // only look at open documents.
-func (c *client) report(ctx context.Context, paths []string, all bool) verdictOf {
+func (c *client) report(ctx context.Context, paths []string, all bool) serverVerdict {
 	if c.readsDisk() {
 		return c.ofDisk()
 	}
 	release, err := c.lock(ctx)
 	if err != nil {
-		return verdictOf{state: Pending, reason: err.Error()}
+		return serverVerdict{state: change.Pending, reason: err.Error()}
 	}
 	defer release()
-	v := verdictOf{state: Fresh, versions: map[string]int32{}}
+	v := serverVerdict{state: change.Fresh, versions: map[string]int32{}}
 	ask := paths
 	c.mu.Lock()
 	w := c.way()
@@ -49,7 +51,7 @@ func (c *client) report(ctx context.Context, paths []string, all bool) verdictOf
 	case w == byTSServer && all:
 		paths = paths[:min(len(paths), 1)] // one open file loads the project; the others are asked for by path
 	case all && len(paths) > maxOpen:
-		v.state, v.reason = Partial, fmt.Sprintf("%s looked at %d of %d files", c.spec.ID, maxOpen, len(paths))
+		v.state, v.reason = change.Partial, fmt.Sprintf("%s looked at %d of %d files", c.spec.ID, maxOpen, len(paths))
 		paths = paths[:maxOpen]
 		ask = paths
 	}
@@ -121,20 +123,20 @@ func (m *Manager) ProjectDiagnostics(ctx context.Context, paths ...string) []Fil
 func (s *slot) report(ctx context.Context, files, tops []string) []FileReport {
 	c, err := s.get(ctx)
 	if err != nil {
-		if s.spec.Extra && failState(err) == Unavailable {
+		if s.spec.Extra && failState(err) == change.Unavailable {
 			return nil
 		}
-		return []FileReport{{Path: s.root, State: failState(err), Reason: err.Error()}}
+		return []FileReport{{Path: s.root, Certainty: failState(err), Reason: err.Error()}}
 	}
 	v := c.report(ctx, files, true)
-	out := []FileReport{{Path: s.root, State: v.state, Reason: v.reason}}
+	out := []FileReport{{Path: s.root, Certainty: v.state, Reason: v.reason}}
 	for p, f := range v.files {
 		items := slices.Clone(f.items())
 		if len(items) == 0 || !slices.ContainsFunc(tops, func(t string) bool { return t == p || inside(t, p) }) {
 			continue
 		}
 		items = unique(items)
-		out = append(out, FileReport{Path: p, Version: v.versions[p], State: v.state, Reason: v.reason, Items: items})
+		out = append(out, FileReport{Path: p, Version: v.versions[p], Certainty: v.state, Reason: v.reason, Items: items})
 	}
 	return out
 }

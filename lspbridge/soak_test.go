@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 var (
@@ -47,10 +49,10 @@ var soakFiles = map[string][]string{
 var marks = regexp.MustCompile(`m\d{6}m`)
 
 // answer is what is said of a file, with the numbers of the edits left out.
-func answer(items []Diagnostic) string {
+func answer(items []change.Problem) string {
 	var out []string
 	for _, d := range items {
-		out = append(out, fmt.Sprintf("%d:%d-%d:%d %d %s %s", d.Range.Start.Line, d.Range.Start.Character, d.Range.End.Line, d.Range.End.Character, d.Severity, d.Code, marks.ReplaceAllString(d.Message, "MARK")))
+		out = append(out, fmt.Sprintf("%d:%d-%d:%d %d %s %s", d.Line, d.Column, d.EndLine, d.EndColumn, d.Severity.Number(), d.Code, marks.ReplaceAllString(d.Message, "MARK")))
 	}
 	slices.Sort(out)
 	return strings.Join(out, "\n")
@@ -101,7 +103,7 @@ func TestGoplsSoak(t *testing.T) {
 		}
 		path, ask := filepath.Join(root, f), f
 		op := []string{"proposed", "written", "typed", "another program's"}[rnd.IntN(4)]
-		change := []Proposal{{Path: path, Text: text, Delete: text == ""}}
+		edit := []Proposal{{Path: path, Text: text, Delete: text == ""}}
 		if text == "" && (op == "typed" || now[f] == "") {
 			continue
 		}
@@ -128,7 +130,7 @@ func TestGoplsSoak(t *testing.T) {
 				put()
 				said = m.Changed
 			}
-			d := said(ctx, change)
+			d := said(ctx, edit)
 			r = d.Files[0]
 			if text == "" { // a deletion is asked about in the file that may miss it
 				ask = "main.go"
@@ -151,8 +153,8 @@ func TestGoplsSoak(t *testing.T) {
 			}
 			r = m.Diagnostics(ctx, filepath.Join(root, ask))
 		}
-		if r.State != Fresh {
-			t.Fatalf("edit %d, %s %s: %s %q", i, op, f, r.State, r.Reason)
+		if r.Certainty != change.Fresh {
+			t.Fatalf("edit %d, %s %s: %s %q", i, op, f, r.Certainty, r.Reason)
 		}
 		for _, n := range marks.FindAllString(messages(r.Items), -1) {
 			there := false
@@ -218,8 +220,8 @@ func (a *freshAnswers) of(ctx context.Context, texts map[string]string, ask stri
 	for f, text := range texts {
 		if text != "" {
 			r := m.Diagnostics(ctx, filepath.Join(root, f))
-			if r.State != Fresh {
-				a.t.Fatalf("a fresh server says of %s: %s %q", f, r.State, r.Reason)
+			if r.Certainty != change.Fresh {
+				a.t.Fatalf("a fresh server says of %s: %s %q", f, r.Certainty, r.Reason)
 			}
 			a.known[key.String()+f] = answer(r.Items)
 		}

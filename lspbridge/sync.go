@@ -3,6 +3,7 @@ package lspbridge
 import (
 	"encoding/json"
 
+	"github.com/pillion-dev/pillion/tools/change"
 	"go.lsp.dev/protocol"
 )
 
@@ -68,6 +69,6 @@ func (c *client) readsDisk() bool {
 }
 
 // ofDisk is the answer of a server that takes no texts, with what it has said by itself.
-func (c *client) ofDisk() verdictOf {
-	return verdictOf{state: Unavailable, mute: true, reason: c.spec.ID + " takes no texts: it reads written files, and says of them what it likes when it likes", files: c.snapshot()}
+func (c *client) ofDisk() serverVerdict {
+	return serverVerdict{state: change.Unavailable, mute: true, reason: c.spec.ID + " takes no texts: it reads written files, and says of them what it likes when it likes", files: c.snapshot()}
 }

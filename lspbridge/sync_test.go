@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge/fakelsp"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // A server is told of texts what it says it wants to hear: nothing at all, or openings only.
@@ -23,15 +24,15 @@ func TestServersThatTakeNoChanges(t *testing.T) {
 				defer f.Close(context.Background())
 				ctx, began := f.ctx(time.Minute), time.Now()
 				d := f.Check(ctx, []Proposal{{Path: f.path, Text: "BAD one\n"}})
-				if d.State != Unavailable || !strings.Contains(d.Reason, "takes no texts") {
-					t.Errorf("check: %s %q", d.State, d.Reason)
+				if d.Certainty != change.Unavailable || !strings.Contains(d.Reason, "takes no texts") {
+					t.Errorf("check: %s %q", d.Certainty, d.Reason)
 				}
 				f.edit("BAD one\n")
-				if d := f.Changed(ctx, []Proposal{{Path: f.path, Text: "BAD one\n", Old: "fine\n"}}); d.State != Unavailable {
-					t.Errorf("changed: %s %q", d.State, d.Reason)
+				if d := f.Changed(ctx, []Proposal{{Path: f.path, Text: "BAD one\n", Old: "fine\n"}}); d.Certainty != change.Unavailable {
+					t.Errorf("changed: %s %q", d.Certainty, d.Reason)
 				}
-				if r := f.Diagnostics(ctx, f.path); r.State != Unavailable {
-					t.Errorf("diagnostics: %s %q", r.State, r.Reason)
+				if r := f.Diagnostics(ctx, f.path); r.Certainty != change.Unavailable {
+					t.Errorf("diagnostics: %s %q", r.Certainty, r.Reason)
 				}
 				if time.Since(began) > time.Second {
 					t.Errorf("waited %v for what cannot come", time.Since(began))
@@ -55,8 +56,8 @@ func TestServersThatTakeNoChanges(t *testing.T) {
 			defer f.Close(context.Background())
 			ctx := f.ctx(time.Minute)
 			for range 3 {
-				if d := f.Check(ctx, []Proposal{{Path: f.path, Text: "BAD two\n"}}); d.State != Fresh || messages(d.Introduced) != "a.fake: two" || messages(d.Fixed) != "a.fake: one" {
-					t.Fatalf("%s %q: introduced %q, fixed %q", d.State, d.Reason, messages(d.Introduced), messages(d.Fixed))
+				if d := f.Check(ctx, []Proposal{{Path: f.path, Text: "BAD two\n"}}); d.Certainty != change.Fresh || messages(d.Introduced) != "a.fake: two" || messages(d.Fixed) != "a.fake: one" {
+					t.Fatalf("%s %q: introduced %q, fixed %q", d.Certainty, d.Reason, messages(d.Introduced), messages(d.Fixed))
 				}
 			}
 			synctest.Wait()
@@ -83,8 +84,8 @@ func TestServersThatTakeNoChanges(t *testing.T) {
 			ctx := f.ctx(time.Minute)
 			_ = f.Diagnostics(ctx, f.path)
 			synctest.Wait()
-			if d := f.Check(ctx, []Proposal{{Path: f.path, Text: "BAD two\n"}}); d.State != Fresh || messages(d.Introduced) != "a.fake: two" {
-				t.Errorf("%s %q: introduced %q", d.State, d.Reason, messages(d.Introduced))
+			if d := f.Check(ctx, []Proposal{{Path: f.path, Text: "BAD two\n"}}); d.Certainty != change.Fresh || messages(d.Introduced) != "a.fake: two" {
+				t.Errorf("%s %q: introduced %q", d.Certainty, d.Reason, messages(d.Introduced))
 			}
 		})
 	})
@@ -200,8 +201,8 @@ func TestServerThatDiesOfNull(t *testing.T) {
 				return nil, false, nil
 			}}, map[string]string{"a.fake": "BAD one\n"})
 		defer f.Close(context.Background())
-		if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.State != Fresh || messages(r.Items) != "a.fake: one" || strings.Join(asked, " ") != "null {}" {
-			t.Errorf("%s %q %q, told %q", r.State, r.Reason, messages(r.Items), asked)
+		if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.Certainty != change.Fresh || messages(r.Items) != "a.fake: one" || strings.Join(asked, " ") != "null {}" {
+			t.Errorf("%s %q %q, told %q", r.Certainty, r.Reason, messages(r.Items), asked)
 		}
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge/fakelsp"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // vueInstalled is a project with a component, and a folder of programs that holds Vue's server.
@@ -96,8 +97,8 @@ func TestVueAsksTypeScript(t *testing.T) {
 			write(t, path, "BAD of the template\n")
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
-			if r := m.Diagnostics(ctx, path); r.State != Fresh || messages(r.Items) != c.problems {
-				t.Errorf("%s %q: %q", r.State, r.Reason, messages(r.Items))
+			if r := m.Diagnostics(ctx, path); r.Certainty != change.Fresh || messages(r.Items) != c.problems {
+				t.Errorf("%s %q: %q", r.Certainty, r.Reason, messages(r.Items))
 			}
 			mu.Lock()
 			defer mu.Unlock()

@@ -57,7 +57,7 @@ func TestWatcher(t *testing.T) {
 	defer m.Close(context.Background())
 	ctx := longer(t)
 	if r := m.Diagnostics(ctx, in("a.fake")); messages(r.Items) != "a.fake: a" {
-		t.Fatalf("%s %q", r.State, messages(r.Items))
+		t.Fatalf("%s %q", r.Certainty, messages(r.Items))
 	}
 	// The watcher starts behind the first server; it watches once it has told of something.
 	wait := func(want string) {

@@ -6,14 +6,15 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pillion-dev/pillion/tools/change"
 	"go.lsp.dev/protocol"
 )
 
 // written is Changed on one server.
-func (c *client) written(ctx context.Context, files []Proposal, created map[string]bool) verdictOf {
+func (c *client) written(ctx context.Context, files []Proposal, created map[string]bool) serverVerdict {
 	if c.commanded() {
 		c.tell(files, created)
-		return verdictOf{state: Pending, reason: c.spec.ID + " waits for the answer to this edit"}
+		return serverVerdict{state: change.Pending, reason: c.spec.ID + " waits for the answer to this edit"}
 	}
 	c.shove()
 	select {
@@ -28,7 +29,7 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 			case <-c.gone:
 			}
 		}()
-		return verdictOf{state: Pending, reason: c.spec.ID + " is checking another proposal"}
+		return serverVerdict{state: change.Pending, reason: c.spec.ID + " is checking another proposal"}
 	}
 	defer func() { c.txn <- struct{}{} }()
 	if c.readsDisk() {
@@ -54,14 +55,14 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 		used.unsure = c.hidden(ctx, used)
 	}
 	if err != nil {
-		return verdictOf{state: failState(err), mute: errors.Is(err, errMute), reason: c.why(ctx, err), files: c.snapshot()}
+		return serverVerdict{state: failState(err), mute: errors.Is(err, errMute), reason: c.why(ctx, err), files: c.snapshot()}
 	}
 	v := c.compare(before, c.snapshot(), paths)
 	if !known {
 		v.reason = "what was wrong before this change is not known"
 	}
 	if used.unsure != nil {
-		v.state, v.reason = Partial, c.spec.ID+" "+used.unsure.Error()
+		v.state, v.reason = change.Partial, c.spec.ID+" "+used.unsure.Error()
 	}
 	c.mu.Lock()
 	v.versions = map[string]int32{}
@@ -170,7 +171,7 @@ func (c *client) discover(ctx context.Context, files []Proposal, scope []string)
 		complains := false
 		now := c.snapshot()
 		for _, p := range scope {
-			complains = complains || slices.ContainsFunc(now[p].items(), func(d Diagnostic) bool { return missesModule(d, written) })
+			complains = complains || slices.ContainsFunc(now[p].items(), func(d change.Problem) bool { return missesModule(d, written) })
 		}
 		if !complains {
 			return nil

@@ -203,7 +203,7 @@ func (s *Server) permissionCall(session string, kid *view, r permission.Request,
 		if text := diagnosticsText(set); text != "" {
 			u.Content = append(u.Content, textContent(text))
 		}
-		meta.ChangeSet, meta.Files, meta.Diagnostics = set.ID, fileChanges(set), changeDiagnostics(set)
+		meta.ChangeSet, meta.Files, meta.Diagnostics = set.ID, fileChanges(set), set.Verdict
 	} else if r.Permission == "bash" || r.Permission == "bash_input" {
 		command, _ := r.Metadata["command"].(string)
 		if command == "" {

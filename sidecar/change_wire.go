@@ -1,8 +1,6 @@
 package main
 
 import (
-	"path/filepath"
-
 	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools/change"
@@ -22,19 +20,4 @@ func fileChanges(set *change.Set) []protocol.FileChange {
 		out = append(out, x)
 	}
 	return out
-}
-
-func changeDiagnostics(set *change.Set) *protocol.ChangeDiagnostics {
-	d := set.Verdict
-	if d == nil {
-		return nil
-	}
-	problems := func(list []change.Problem) []protocol.Problem {
-		out := []protocol.Problem{}
-		for _, p := range list {
-			out = append(out, protocol.Problem{Path: filepath.Clean(p.Path), Line: int64(p.Line), Column: int64(p.Column), Severity: p.Severity, Source: p.Source, Code: p.Code, Message: p.Message})
-		}
-		return out
-	}
-	return &protocol.ChangeDiagnostics{Certainty: string(d.Certainty), Reason: d.Reason, Introduced: problems(d.Introduced), Fixed: problems(d.Fixed), Unchanged: int64(d.Unchanged)}
 }

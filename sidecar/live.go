@@ -99,14 +99,15 @@ func (s *Server) tellProblems(r lspbridge.FileReport) {
 	place := func(p lspbridge.Position) protocol.Position {
 		return protocol.Position{Line: int64(p.Line), Character: int64(p.Character)}
 	}
-	out := protocol.DiagnosticsUpdated{URI: s.editor.Buffers.URI(r.Path), Certainty: string(r.State), Reason: r.Reason, Diagnostics: []protocol.FileDiagnostic{}}
+	out := protocol.DiagnosticsUpdated{URI: s.editor.Buffers.URI(r.Path), Certainty: string(r.Certainty), Reason: r.Reason, Diagnostics: []protocol.FileDiagnostic{}}
 	if r.Version > 0 {
 		v := int64(r.Version)
 		out.Version = &v
 	}
 	for _, d := range r.Items {
-		out.Diagnostics = append(out.Diagnostics, protocol.FileDiagnostic{Range: protocol.Range{Start: place(d.Range.Start), End: place(d.Range.End)},
-			Severity: int64(d.Severity), Code: d.Code, Source: d.Source, Message: d.Message})
+		at := lspbridge.ProblemRange(d)
+		out.Diagnostics = append(out.Diagnostics, protocol.FileDiagnostic{Range: protocol.Range{Start: place(at.Start), End: place(at.End)},
+			Severity: int64(d.Severity.Number()), Code: d.Code, Source: d.Source, Message: d.Message})
 	}
 	_ = s.wire.peer.Notify(s.ctx, protocol.MethodPillionDiagnosticsUpdated, out)
 }

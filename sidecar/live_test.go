@@ -7,6 +7,7 @@ import (
 
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/sidecar/editors"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // Who is slow gets the newest word on each file, in the order the files were first named; who has gone gets nothing.
@@ -46,8 +47,8 @@ func TestLiveProblemsAreCoalesced(t *testing.T) {
 func TestProblemsReachAnEditorThatFollowsThem(t *testing.T) {
 	r := newRig(t, testStore(t), t.TempDir())
 	path := filepath.Join(r.cwd, "a b.go")
-	report := lspbridge.FileReport{Path: path, Version: 3, State: lspbridge.Pending, Reason: "being checked", Items: []lspbridge.Diagnostic{{Path: path, Range: lspbridge.Range{Start: lspbridge.Position{Line: 1, Character: 2}, End: lspbridge.Position{Line: 1, Character: 4}},
-		Severity: lspbridge.SeverityError, Code: "E1", Source: "compiler", Message: "no"}}}
+	report := lspbridge.FileReport{Path: path, Version: 3, Certainty: change.Pending, Reason: "being checked", Items: []change.Problem{{Path: path, Line: 2, Column: 3, EndLine: 2, EndColumn: 5,
+		Severity: change.SeverityError, Code: "E1", Source: "compiler", Message: "no"}}}
 	r.ed.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}`)
 	r.ed.expect(`{"id":1}`)
 	r.server.o.Live.put(lspbridge.FileReport{Path: path, Reason: "to one that did not announce it"})
@@ -55,6 +56,6 @@ func TestProblemsReachAnEditorThatFollowsThem(t *testing.T) {
 	r.ed.expect(`{"id":2}`)
 	r.server.o.Live.put(report)
 	r.ed.expect(`{"method":"_pillion/diagnostics/updated","params":{"uri":"` + editors.PathURI(path) + `","version":3,"certainty":"pending","reason":"being checked","diagnostics":[{"range":{"start":{"line":1,"character":2},"end":{"line":1,"character":4}},"severity":1,"code":"E1","source":"compiler","message":"no"}]}}`)
-	r.server.o.Live.put(lspbridge.FileReport{Path: path, State: lspbridge.Fresh})
+	r.server.o.Live.put(lspbridge.FileReport{Path: path, Certainty: change.Fresh})
 	r.ed.expect(`{"method":"_pillion/diagnostics/updated","params":{"certainty":"fresh","diagnostics":[]}}`)
 }

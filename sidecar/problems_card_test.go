@@ -7,6 +7,7 @@ import (
 
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/tools/builtin"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // foreseeing is a bridge that knows what a change would bring.
@@ -24,7 +25,7 @@ func (k foreseeing) Warm(string)                                                
 func TestACardSaysWhatAChangeBrings(t *testing.T) {
 	r := newRig(t, testStore(t), t.TempDir())
 	at := filepath.Join(r.cwd, "a.txt")
-	r.world.bridge = foreseeing{brings: lspbridge.Delta{State: lspbridge.Fresh, Fixed: []lspbridge.Diagnostic{{Path: at, Severity: 1, Message: "gone"}, {Path: at, Severity: 2, Message: "gone too"}}, Introduced: []lspbridge.Diagnostic{{Path: at, Severity: 1, Message: "no such thing"}}}}
+	r.world.bridge = foreseeing{brings: lspbridge.Delta{Verdict: change.Verdict{Certainty: change.Fresh, Fixed: []change.Problem{{Path: at, Severity: change.SeverityError, Message: "gone"}, {Path: at, Severity: change.SeverityWarning, Message: "gone too"}}, Introduced: []change.Problem{{Path: at, Severity: change.SeverityError, Message: "no such thing"}}}}}
 	r.start(`{"protocolVersion":1,"clientCapabilities":{}}`)
 	r.edits("a.txt", "1\n")
 	const text = `Fixes 2 problems, introduces 1\n`

@@ -67,7 +67,7 @@ func changeInfo(c *changeView) protocol.ChangeInfo {
 		source = "agent"
 	}
 	return protocol.ChangeInfo{ID: c.set.ID, ToolCallID: c.call, Title: c.set.Title, State: string(c.state), Turn: c.turn, Source: source, Undoes: c.set.Undoes,
-		Files: fileChanges(c.set), Diagnostics: changeDiagnostics(c.set), Kept: slices.Clone(c.kept), Undone: slices.Clone(c.undone)}
+		Files: fileChanges(c.set), Diagnostics: c.set.Verdict, Kept: slices.Clone(c.kept), Undone: slices.Clone(c.undone)}
 }
 
 // maxTurnText is how much of a file's text is sent with a turn, in bytes.

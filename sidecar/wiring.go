@@ -351,12 +351,12 @@ func (a *app) problems(ctx context.Context, cwd string) (left []change.Problem, 
 		return left, false
 	}
 	for _, f := range m.ProjectDiagnostics(ctx) {
-		if f.State != lspbridge.Fresh && f.State != lspbridge.Partial {
+		if f.Certainty != change.Fresh && f.Certainty != change.Partial {
 			continue
 		}
 		ok = true
-		for _, p := range builtin.Problems(f.Items) {
-			if p.Severity == "error" && files.Within(cwd, p.Path) {
+		for _, p := range f.Items {
+			if p.IsError() && files.Within(cwd, p.Path) {
 				left = append(left, p)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/files"
 )
 
@@ -23,8 +24,8 @@ type Problems struct {
 // editorWord is what an editor says of one file.
 type editorWord struct {
 	version *int32 // of the buffer; nil when it does not say
-	items   []lspbridge.Diagnostic
-	before  []lspbridge.Diagnostic // what was said of an older version
+	items   []change.Problem
+	before  []change.Problem // what was said of an older version
 	nth     int
 }
 
@@ -40,13 +41,10 @@ func (e *Problems) DidChange(p protocol.EditorDiagnostics) {
 	if !ok {
 		return
 	}
-	place := func(p protocol.Position) lspbridge.Position {
-		return lspbridge.Position{Line: int(p.Line), Character: int(p.Character)}
-	}
-	items := make([]lspbridge.Diagnostic, 0, len(p.Diagnostics))
+	items := make([]change.Problem, 0, len(p.Diagnostics))
 	for _, d := range p.Diagnostics {
-		items = append(items, lspbridge.Diagnostic{Path: path, Range: lspbridge.Range{Start: place(d.Range.Start), End: place(d.Range.End)},
-			Severity: lspbridge.Severity(d.Severity), Code: d.Code, Source: strings.TrimSpace(d.Source + " (" + editorName + ")"), Server: editorName, Message: d.Message})
+		items = append(items, change.Problem{Path: path, Line: int(d.Range.Start.Line) + 1, Column: int(d.Range.Start.Character) + 1, EndLine: int(d.Range.End.Line) + 1, EndColumn: int(d.Range.End.Character) + 1,
+			Severity: change.SeverityOf(int(d.Severity)), Code: d.Code, Source: strings.TrimSpace(d.Source + " (" + editorName + ")"), Server: editorName, Message: d.Message})
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -116,13 +114,13 @@ func (b Bridge) word(path string) (lspbridge.FileReport, editorWord, bool) {
 	if !ok {
 		return lspbridge.FileReport{}, w, false
 	}
-	r := lspbridge.FileReport{Path: path, State: lspbridge.Fresh, Items: w.items}
+	r := lspbridge.FileReport{Path: path, Certainty: change.Fresh, Items: w.items}
 	open, shown := b.buffers.Buffer(path)
 	switch {
 	case w.version == nil:
-		r.State, r.Reason = lspbridge.Partial, "the editor does not say which text its problems are of"
+		r.Certainty, r.Reason = change.Partial, "the editor does not say which text its problems are of"
 	case shown && *w.version < open.Version:
-		r.State, r.Reason = lspbridge.Pending, editorLate
+		r.Certainty, r.Reason = change.Pending, editorLate
 	}
 	return r, w, true
 }
@@ -130,7 +128,7 @@ func (b Bridge) word(path string) (lspbridge.FileReport, editorWord, bool) {
 // Diagnostics are the problems of one file.
 func (b Bridge) Diagnostics(ctx context.Context, path string) lspbridge.FileReport {
 	r := b.Manager.Diagnostics(ctx, path)
-	if r.State != lspbridge.Unavailable {
+	if r.Certainty != change.Unavailable {
 		return r
 	}
 	if theirs, _, ok := b.word(path); ok {
@@ -149,7 +147,7 @@ func (b Bridge) ProjectDiagnostics(ctx context.Context, paths ...string) []lspbr
 		if slices.ContainsFunc(all, func(r lspbridge.FileReport) bool { return r.Path == path }) {
 			continue
 		}
-		if r := b.Manager.Diagnostics(ctx, path); r.State != lspbridge.Unavailable {
+		if r := b.Manager.Diagnostics(ctx, path); r.Certainty != change.Unavailable {
 			continue
 		}
 		if r, _, ok := b.word(path); ok {
@@ -166,7 +164,7 @@ const editorWait = 1500 * time.Millisecond
 // Changed says what a change did. Where no server looks, the editor does: it is waited for, within the budget.
 func (b Bridge) Changed(ctx context.Context, changed []lspbridge.Proposal) lspbridge.Delta {
 	d := b.Manager.Changed(ctx, changed)
-	if d.State != lspbridge.Unavailable || !b.theirs.speaks() {
+	if d.Certainty != change.Unavailable || !b.theirs.speaks() {
 		return d
 	}
 	if _, ok := ctx.Deadline(); !ok {
@@ -174,7 +172,7 @@ func (b Bridge) Changed(ctx context.Context, changed []lspbridge.Proposal) lspbr
 		ctx, cancel = context.WithTimeout(ctx, editorWait)
 		defer cancel()
 	}
-	out := lspbridge.Delta{State: lspbridge.Fresh}
+	out := lspbridge.Delta{Verdict: change.Verdict{Certainty: change.Fresh}}
 	asked := false
 	for _, f := range changed {
 		if _, open := b.buffers.Buffer(f.Path); f.Delete || !open {
@@ -186,8 +184,8 @@ func (b Bridge) Changed(ctx context.Context, changed []lspbridge.Proposal) lspbr
 		asked = true
 		r, w := b.await(ctx, f.Path)
 		out.Files = append(out.Files, r)
-		if r.State == lspbridge.Pending {
-			out.State, out.Reason = r.State, r.Reason
+		if r.Certainty == change.Pending {
+			out.Certainty, out.Reason = r.Certainty, r.Reason
 			continue
 		}
 		introduced, fixed, same := lspbridge.DiffDiagnostics(w.before, w.items)
@@ -205,13 +203,13 @@ func (b Bridge) await(ctx context.Context, path string) (lspbridge.FileReport, e
 	for {
 		_, news, _ := b.theirs.of(path)
 		r, w, _ := b.word(path)
-		if r.State == lspbridge.Fresh || r.State == lspbridge.Partial && w.nth > first.nth {
+		if r.Certainty == change.Fresh || r.Certainty == change.Partial && w.nth > first.nth {
 			return r, w
 		}
 		select {
 		case <-news:
 		case <-ctx.Done():
-			r.State, r.Reason = lspbridge.Pending, editorLate
+			r.Certainty, r.Reason = change.Pending, editorLate
 			return r, w
 		}
 	}

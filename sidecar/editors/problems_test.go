@@ -10,6 +10,7 @@ import (
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools/builtin"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 var _ builtin.Bridge = Bridge{}
@@ -38,19 +39,19 @@ func TestR17TheEditorsProblemsCountWhereNoServerLooks(t *testing.T) {
 		}
 		open("x", 1)
 		edit := []lspbridge.Proposal{{Path: path, Text: "y"}}
-		if d := b.Changed(t.Context(), edit); d.State != lspbridge.Unavailable {
+		if d := b.Changed(t.Context(), edit); d.Certainty != change.Unavailable {
 			t.Errorf("nobody has said anything: %+v", d)
 		}
 		theirs.DidChange(theirWord(path, &one, "bad", "worse"))
-		if r := b.Diagnostics(t.Context(), path); r.State != lspbridge.Fresh || len(r.Items) != 2 || r.Items[0].Source != "lint (editor)" {
+		if r := b.Diagnostics(t.Context(), path); r.Certainty != change.Fresh || len(r.Items) != 2 || r.Items[0].Source != "lint (editor)" {
 			t.Errorf("%+v", r)
 		}
 		open("y", 2) // as after an edit of ours
-		if r := b.Diagnostics(t.Context(), path); r.State != lspbridge.Pending {
-			t.Errorf("problems of an older text are called %s", r.State)
+		if r := b.Diagnostics(t.Context(), path); r.Certainty != change.Pending {
+			t.Errorf("problems of an older text are called %s", r.Certainty)
 		}
 		// An editor that says nothing of the new text: not yet, never "no problems".
-		if d := b.Changed(t.Context(), edit); d.State != lspbridge.Pending || d.Reason == "" {
+		if d := b.Changed(t.Context(), edit); d.Certainty != change.Pending || d.Reason == "" {
 			t.Errorf("%+v", d)
 		}
 		go func() {
@@ -58,7 +59,7 @@ func TestR17TheEditorsProblemsCountWhereNoServerLooks(t *testing.T) {
 			theirs.DidChange(theirWord(path, &two, "worse", "new"))
 		}()
 		d := b.Changed(t.Context(), edit)
-		if d.State != lspbridge.Fresh || len(d.Introduced) != 1 || d.Introduced[0].Message != "new" || len(d.Fixed) != 1 || d.Fixed[0].Message != "bad" || d.Unchanged != 1 {
+		if d.Certainty != change.Fresh || len(d.Introduced) != 1 || d.Introduced[0].Message != "new" || len(d.Fixed) != 1 || d.Fixed[0].Message != "bad" || d.Unchanged != 1 {
 			t.Errorf("%+v", d)
 		}
 		if all := b.ProjectDiagnostics(t.Context()); len(all) != 1 || all[0].Path != path {
@@ -66,7 +67,7 @@ func TestR17TheEditorsProblemsCountWhereNoServerLooks(t *testing.T) {
 		}
 		// Without a version only what was said after the edit counts.
 		theirs.DidChange(theirWord(path, nil, "old"))
-		if d := b.Changed(t.Context(), edit); d.State != lspbridge.Pending {
+		if d := b.Changed(t.Context(), edit); d.Certainty != change.Pending {
 			t.Errorf("%+v", d)
 		}
 	})

@@ -2,8 +2,10 @@ package protocol
 
 import (
 	"encoding/json"
+	"os"
 	"os/exec"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -164,4 +166,55 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Types that live in tools/change are only aliases here: nothing generates their members, so they are compared.
+func TestBorrowedTypesFollowTheSchema(t *testing.T) {
+	b, err := os.ReadFile("gen/pillion.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Defs map[string]struct {
+			Go         string `json:"x-go"`
+			Required   []string
+			Properties map[string]any
+		} `json:"$defs"`
+	}
+	if err := json.Unmarshal(b, &file); err != nil {
+		t.Fatal(err)
+	}
+	borrowed := map[string]any{"Problem": Problem{}, "ChangeDiagnostics": ChangeDiagnostics{}}
+	for name, def := range file.Defs {
+		if def.Go == "" {
+			continue
+		}
+		v, known := borrowed[name]
+		if !known {
+			t.Fatalf("%s is borrowed from tools/change; name it in this test", name)
+		}
+		delete(borrowed, name)
+		members := map[string]bool{}
+		for f := range reflect.TypeOf(v).Fields() {
+			key, opts, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if key == "-" {
+				continue
+			}
+			members[key] = true
+			if _, ok := def.Properties[key]; !ok {
+				t.Errorf("%s: the schema has no %s", name, key)
+			}
+			if required := slices.Contains(def.Required, key); required == (opts == "omitempty") {
+				t.Errorf("%s.%s: required in the schema: %v; left out when empty: %v", name, key, required, !required)
+			}
+		}
+		for key := range def.Properties {
+			if !members[key] {
+				t.Errorf("%s: the Go type has no %s", name, key)
+			}
+		}
+	}
+	if len(borrowed) > 0 {
+		t.Errorf("not in the schema: %v", borrowed)
+	}
 }

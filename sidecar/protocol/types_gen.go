@@ -3,7 +3,11 @@
 
 package protocol
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/pillion-dev/pillion/tools/change"
+)
 
 // Methods; a comment names the side that answers.
 const (
@@ -1677,24 +1681,10 @@ type FileChange struct {
 }
 
 // Problem: A diagnostic.
-type Problem struct {
-	Path     string `json:"path" acp:"required"`
-	Line     int64  `json:"line" acp:"required"`
-	Column   int64  `json:"column" acp:"required"`
-	Severity string `json:"severity" acp:"required"` // error, warning, information or hint.
-	Source   string `json:"source,omitempty"`
-	Code     string `json:"code,omitempty"`
-	Message  string `json:"message" acp:"required"`
-}
+type Problem = change.Problem
 
-// ChangeDiagnostics: What a change would do to the project's problems.
-type ChangeDiagnostics struct {
-	Certainty  string    `json:"certainty" acp:"required"` // fresh, partial, pending or unavailable.
-	Reason     string    `json:"reason,omitempty"`
-	Introduced []Problem `json:"introduced" acp:"required"`
-	Fixed      []Problem `json:"fixed" acp:"required"`
-	Unchanged  int64     `json:"unchanged" acp:"required"`
-}
+// ChangeDiagnostics: The verdict: what a change would do to the project's problems.
+type ChangeDiagnostics = change.Verdict
 
 // ToolCallMeta: _meta.pillion of a tool call in a permission request.
 type ToolCallMeta struct {

@@ -101,7 +101,7 @@ func (t *Terminal) problem(p change.Problem) string {
 		color = red
 	}
 	at := fmt.Sprintf("%s:%d:%d", Clean(t.rel(p.Path)), p.Line, p.Column)
-	return fmt.Sprintf("%s %s %s", t.paint(cyan, at), t.paint(color, p.Severity), t.fit(Clean(firstLine(p.Message)), len(at)+len(p.Severity)+6))
+	return fmt.Sprintf("%s %s %s", t.paint(cyan, at), t.paint(color, string(p.Severity)), t.fit(Clean(firstLine(p.Message)), len(at)+len(p.Severity)+6))
 }
 
 func (t *Terminal) plainProblem(p change.Problem) string {

@@ -148,7 +148,7 @@ func (e Env) propose(ctx context.Context, call *tools.Call, p proposal) (tools.R
 	e.show(call, done.set, change.Applied)
 	delta := e.settle(ctx, done.set)
 	if delta != nil {
-		done.set = with(done.set, diagnostics(delta))
+		done.set = done.set.WithVerdict(&delta.Verdict)
 		e.show(call, done.set, change.Applied)
 	}
 	return e.result(p, d, done, delta), nil

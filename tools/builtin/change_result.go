@@ -99,9 +99,9 @@ func (e Env) result(p proposal, d *change.Decided, done *carriedOut, delta *lspb
 	byFile := map[string]any{}
 	if delta != nil {
 		for _, r := range delta.Files {
-			byFile[r.Path] = Problems(r.Items)
+			byFile[r.Path] = append([]change.Problem{}, r.Items...) // a list, never null
 		}
-		meta["certainty"] = string(delta.State)
+		meta["certainty"] = string(delta.Certainty)
 	}
 	meta["diagnostics"] = byFile
 	return tools.Result{Title: done.set.Title, Output: sb.String(), Metadata: meta, Locations: locations(done.set)}

@@ -215,7 +215,7 @@ func TestTwoEditsOfOneFileAtOnceBothCount(t *testing.T) {
 
 func TestCardShowsHowItStands(t *testing.T) {
 	b := newBench(t, yes)
-	b.env.Bridge = fakeBridge{lspbridge.Delta{State: lspbridge.Fresh, Introduced: []lspbridge.Diagnostic{{Path: "x", Severity: 1}}}}
+	b.env.Bridge = fakeBridge{lspbridge.Delta{Verdict: change.Verdict{Certainty: change.Fresh, Introduced: []change.Problem{{Path: "x", Severity: change.SeverityError}}}}}
 	if _, err := b.call(Write(b.env), `{"filePath":"a","content":"x\n"}`); err != nil {
 		t.Fatal(err)
 	}
@@ -252,9 +252,9 @@ func (b slowBridge) Check(ctx context.Context, _ []lspbridge.Proposal) lspbridge
 	defer func() { *b.ended = true }()
 	select {
 	case <-time.After(b.takes):
-		return lspbridge.Delta{State: lspbridge.Fresh, Fixed: make([]lspbridge.Diagnostic, 2)}
+		return lspbridge.Delta{Verdict: change.Verdict{Certainty: change.Fresh, Fixed: make([]change.Problem, 2)}}
 	case <-ctx.Done():
-		return lspbridge.Delta{State: lspbridge.Pending}
+		return lspbridge.Delta{Verdict: change.Verdict{Certainty: change.Pending}}
 	}
 }
 
@@ -488,15 +488,15 @@ func BenchmarkEditSmall(b *testing.B) {
 
 func TestR19ErrorsAreCappedPerFileAndInFiles(t *testing.T) {
 	set := change.New("c", []change.File{{Path: "/p/own.go", Kind: change.Edit, Old: "a", New: "b"}})
-	d := &lspbridge.Delta{State: lspbridge.Fresh}
+	d := &lspbridge.Delta{Verdict: change.Verdict{Certainty: change.Fresh}}
 	for i := range 8 {
 		path := fmt.Sprintf("/p/other%d.go", i)
 		if i == 7 {
 			path = "/p/own.go"
 		}
 		for k := range 25 {
-			x := lspbridge.Diagnostic{Path: path, Severity: lspbridge.SeverityError, Message: fmt.Sprint("m", k)}
-			x.Range.Start.Line = k
+			x := change.Problem{Path: path, Severity: change.SeverityError, Message: fmt.Sprint("m", k)}
+			x.Line, x.Column = k+1, 1
 			d.Introduced = append(d.Introduced, x)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
@@ -42,7 +43,7 @@ type intelligence interface {
 	IncomingCalls(ctx context.Context, path string, p lspbridge.Position) ([]lspbridge.CallItem, error)
 	OutgoingCalls(ctx context.Context, path string, p lspbridge.Position) ([]lspbridge.CallItem, error)
 	TypeHierarchy(ctx context.Context, path string, p lspbridge.Position) ([]lspbridge.TypeTree, error)
-	CodeActions(ctx context.Context, path string, r lspbridge.Range, only []string, diags []lspbridge.Diagnostic) ([]lspbridge.Action, error)
+	CodeActions(ctx context.Context, path string, r lspbridge.Range, only []string, diags []change.Problem) ([]lspbridge.Action, error)
 	ResolveAction(ctx context.Context, a lspbridge.Action) ([]lspbridge.FileEdit, error)
 	RunAction(ctx context.Context, a lspbridge.Action, apply lspbridge.Apply) error
 	Rename(ctx context.Context, path string, p lspbridge.Position, newName string) ([]lspbridge.FileEdit, error)

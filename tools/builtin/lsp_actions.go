@@ -11,6 +11,7 @@ import (
 
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // offeredActions are the code actions a session was shown; their ids stay valid while it lasts.
@@ -70,7 +71,7 @@ func (c *lspCall) codeActions(ctx context.Context) (tools.Result, error) {
 		only = []string{c.p.Kind}
 	}
 	if about == nil {
-		about = []lspbridge.Diagnostic{}
+		about = []change.Problem{}
 	}
 	actions, err := c.lsp.CodeActions(ctx, c.path, r, only, about)
 	if err != nil {
@@ -110,26 +111,26 @@ func (c *lspCall) codeActions(ctx context.Context) (tools.Result, error) {
 		}
 		out.WriteByte('\n')
 	}
-	res := tools.Result{Output: strings.TrimSuffix(out.String(), "\n"), Metadata: map[string]any{"actions": wire, "state": string(report.State), "reason": report.Reason}}
+	res := tools.Result{Output: strings.TrimSuffix(out.String(), "\n"), Metadata: map[string]any{"actions": wire, "state": string(report.Certainty), "reason": report.Reason}}
 	if len(actions) == 0 {
 		res.Output = "No code actions are offered there."
 	}
-	if report.State != lspbridge.Fresh {
-		res.Output += fmt.Sprintf("\n(%s: %s; there may be more)", report.State, report.Reason)
+	if report.Certainty != change.Fresh {
+		res.Output += fmt.Sprintf("\n(%s: %s; there may be more)", report.Certainty, report.Reason)
 	}
 	return res, nil
 }
 
 // around is the range to ask for: the problems at the position, else those of its line, else the position alone.
-func around(at lspbridge.Position, items []lspbridge.Diagnostic) (lspbridge.Range, []lspbridge.Diagnostic) {
+func around(at lspbridge.Position, items []change.Problem) (lspbridge.Range, []change.Problem) {
 	before := func(a, b lspbridge.Position) bool {
 		return a.Line < b.Line || a.Line == b.Line && a.Character < b.Character
 	}
-	var here, line []lspbridge.Diagnostic
+	var here, line []change.Problem
 	for _, d := range items {
-		if d.Range.Start.Line <= at.Line && at.Line <= d.Range.End.Line {
+		if p := lspbridge.ProblemRange(d); p.Start.Line <= at.Line && at.Line <= p.End.Line {
 			line = append(line, d)
-			if !before(at, d.Range.Start) && !before(d.Range.End, at) {
+			if !before(at, p.Start) && !before(p.End, at) {
 				here = append(here, d)
 			}
 		}
@@ -139,11 +140,12 @@ func around(at lspbridge.Position, items []lspbridge.Diagnostic) (lspbridge.Rang
 	}
 	r := lspbridge.Range{Start: at, End: at}
 	for _, d := range line {
-		if before(d.Range.Start, r.Start) {
-			r.Start = d.Range.Start
+		p := lspbridge.ProblemRange(d)
+		if before(p.Start, r.Start) {
+			r.Start = p.Start
 		}
-		if before(r.End, d.Range.End) {
-			r.End = d.Range.End
+		if before(r.End, p.End) {
+			r.End = p.End
 		}
 	}
 	return r, line
@@ -191,7 +193,7 @@ func (c *lspCall) organizeImports(ctx, asking context.Context) (tools.Result, er
 	if !ok {
 		return tools.Result{}, missing(c.path)
 	}
-	list, err := c.lsp.CodeActions(asking, c.path, lspbridge.Range{End: lspbridge.OffsetPosition(text, len(text))}, []string{kind}, []lspbridge.Diagnostic{})
+	list, err := c.lsp.CodeActions(asking, c.path, lspbridge.Range{End: lspbridge.OffsetPosition(text, len(text))}, []string{kind}, []change.Problem{})
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -208,7 +210,7 @@ func (c *lspCall) organizeImports(ctx, asking context.Context) (tools.Result, er
 func (c *lspCall) again(ctx context.Context, o offeredAction, now string) (lspbridge.Action, error) {
 	gone := &tools.Error{Kind: "stale", Message: fmt.Sprintf("%s has changed, and %q is not offered there any more; list the actions again", c.show(c.path), o.action.Title)}
 	report := c.Bridge.Diagnostics(ctx, c.path)
-	r, about := lspbridge.Range{End: lspbridge.OffsetPosition(now, len(now))}, []lspbridge.Diagnostic{}
+	r, about := lspbridge.Range{End: lspbridge.OffsetPosition(now, len(now))}, []change.Problem{}
 	whole := o.rng.Start == (lspbridge.Position{}) && o.rng.End == lspbridge.OffsetPosition(o.text, len(o.text))
 	if !whole {
 		line, ok := moved(o.text, now, o.rng.Start.Line)
@@ -220,7 +222,7 @@ func (c *lspCall) again(ctx context.Context, o offeredAction, now string) (lspbr
 		r.Start.Line, r.End.Line = r.Start.Line+shift, r.End.Line+shift
 	}
 	for _, d := range report.Items {
-		if slices.Contains(o.diags, d.Message) && (whole || d.Range.Start.Line >= r.Start.Line && d.Range.Start.Line <= r.End.Line) {
+		if slices.Contains(o.diags, d.Message) && (whole || d.Line-1 >= r.Start.Line && d.Line-1 <= r.End.Line) {
 			about = append(about, d)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // What trying quick fixes out may cost while a list of them is made.
@@ -35,7 +36,7 @@ func (c *lspCall) effects(ctx context.Context, actions []lspbridge.Action) []*ef
 		if err != nil || len(edits) == 0 {
 			continue
 		}
-		if d := c.Bridge.Check(ctx, editProposals(edits)); d.State == lspbridge.Fresh || d.State == lspbridge.Partial {
+		if d := c.Bridge.Check(ctx, editProposals(edits)); d.Certainty == change.Fresh || d.Certainty == change.Partial {
 			out[i] = &effect{Fixes: grave(d.Fixed), Introduces: grave(d.Introduced)}
 		}
 	}
@@ -43,9 +44,9 @@ func (c *lspCall) effects(ctx context.Context, actions []lspbridge.Action) []*ef
 }
 
 // grave counts errors and warnings: a hint that comes or goes is no effect.
-func grave(list []lspbridge.Diagnostic) (n int) {
+func grave(list []change.Problem) (n int) {
 	for _, d := range list {
-		if d.Severity <= lspbridge.SeverityWarning {
+		if d.Severity.Number() <= change.SeverityWarning.Number() {
 			n++
 		}
 	}

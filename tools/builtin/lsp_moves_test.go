@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
@@ -28,14 +29,14 @@ func (b *moveBridge) WillRename(_ context.Context, r []lspbridge.FileRename) ([]
 	return b.edits(b.dir), b.err
 }
 func (b *moveBridge) Check(context.Context, []lspbridge.Proposal) lspbridge.Delta {
-	return lspbridge.Delta{State: lspbridge.Fresh}
+	return lspbridge.Delta{Verdict: change.Verdict{Certainty: change.Fresh}}
 }
 func (b *moveBridge) Changed(_ context.Context, p []lspbridge.Proposal) lspbridge.Delta {
 	b.changed = p
-	return lspbridge.Delta{State: lspbridge.Fresh}
+	return lspbridge.Delta{Verdict: change.Verdict{Certainty: change.Fresh}}
 }
 func (b *moveBridge) Diagnostics(_ context.Context, path string) lspbridge.FileReport {
-	return lspbridge.FileReport{Path: path, State: lspbridge.Fresh}
+	return lspbridge.FileReport{Path: path, Certainty: change.Fresh}
 }
 func (b *moveBridge) Warm(string) {}
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // What one answer shows at most; the rest is counted.
@@ -43,32 +44,16 @@ func (c *lspCall) diagnostics(ctx context.Context) (tools.Result, error) {
 	return c.problems(reports), nil
 }
 
-// wireProblem is a problem in the metadata; all numbers count from 1, columns in UTF-16.
-type wireProblem struct {
-	Path      string `json:"path"`
-	Line      int    `json:"line"`
-	Column    int    `json:"column"`
-	EndLine   int    `json:"endLine"`
-	EndColumn int    `json:"endColumn"`
-	Severity  string `json:"severity"`
-	Source    string `json:"source,omitempty"`
-	Code      string `json:"code,omitempty"`
-	Server    string `json:"server,omitempty"`
-	Message   string `json:"message"`
-}
-
+// problems renders reports for the model; the metadata carries them whole.
 func (c *lspCall) problems(reports []lspbridge.FileReport) tools.Result {
-	list := []wireProblem{}
-	count := map[string]int{}
-	state, reasons := lspbridge.Fresh, []string{}
-	worst := map[lspbridge.State]int{lspbridge.Fresh: 0, lspbridge.Partial: 1, lspbridge.Pending: 2, lspbridge.Unavailable: 3}
+	list := []change.Problem{}
+	count := map[change.Severity]int{}
+	state, reasons := change.Fresh, []string{}
 	var body strings.Builder
 	shown, files := 0, 0
 	for _, r := range reports {
-		if worst[r.State] > worst[state] {
-			state = r.State
-		}
-		if r.State != lspbridge.Fresh && r.Reason != "" && !strings.Contains(strings.Join(reasons, "\n"), r.Reason) {
+		state = change.LeastCertain(state, r.Certainty)
+		if r.Certainty != change.Fresh && r.Reason != "" && !strings.Contains(strings.Join(reasons, "\n"), r.Reason) {
 			reasons = append(reasons, r.Reason)
 		}
 		if len(r.Items) == 0 {
@@ -76,14 +61,12 @@ func (c *lspCall) problems(reports []lspbridge.FileReport) tools.Result {
 		}
 		files++
 		for _, d := range r.Items {
-			sev := severity(d.Severity)
-			count[sev]++
-			list = append(list, wireProblem{d.Path, d.Range.Start.Line + 1, d.Range.Start.Character + 1, d.Range.End.Line + 1, d.Range.End.Character + 1,
-				sev, d.Source, d.Code, d.Server, d.Message})
+			count[d.Severity]++
+			list = append(list, d)
 			if shown++; shown > maxShownProblems {
 				continue
 			}
-			fmt.Fprintf(&body, "%s %s:%d:%d %s", strings.ToUpper(sev), c.show(d.Path), d.Range.Start.Line+1, d.Range.Start.Character+1, strings.ReplaceAll(d.Message, "\n", "\n    "))
+			fmt.Fprintf(&body, "%s %s:%d:%d %s", strings.ToUpper(string(d.Severity)), c.show(d.Path), d.Line, d.Column, strings.ReplaceAll(d.Message, "\n", "\n    "))
 			if tag := strings.TrimSpace(d.Source + " " + d.Code); tag != "" {
 				fmt.Fprintf(&body, " [%s]", tag)
 			}
@@ -91,10 +74,10 @@ func (c *lspCall) problems(reports []lspbridge.FileReport) tools.Result {
 		}
 	}
 	var counts []string
-	for _, s := range []string{"error", "warning", "information", "hint"} {
+	for _, s := range []change.Severity{change.SeverityError, change.SeverityWarning, change.SeverityInformation, change.SeverityHint} {
 		if n := count[s]; n > 0 {
-			word := s + plural(n)
-			if s == "information" {
+			word := string(s) + plural(n)
+			if s == change.SeverityInformation {
 				word = "information"
 			}
 			counts = append(counts, fmt.Sprintf("%d %s", n, word))
@@ -104,13 +87,13 @@ func (c *lspCall) problems(reports []lspbridge.FileReport) tools.Result {
 	switch {
 	case len(counts) > 0:
 		head = fmt.Sprintf("%s in %d file%s.", strings.Join(counts, ", "), files, plural(files))
-	case state == lspbridge.Pending:
+	case state == change.Pending:
 		head = "Not known yet."
-	case state == lspbridge.Unavailable:
+	case state == change.Unavailable:
 		head = "Not known."
 	}
 	reason := strings.Join(reasons, "; ")
-	if state != lspbridge.Fresh {
+	if state != change.Fresh {
 		head += fmt.Sprintf(" (%s: %s)", state, reason)
 	}
 	out := head

@@ -79,17 +79,17 @@ func (c *lspCall) runAction(ctx context.Context, a lspbridge.Action) (tools.Resu
 func (c *lspCall) afterCommand(ctx context.Context, changed []tools.Location) string {
 	ctx, cancel := context.WithTimeout(ctx, settleBudget)
 	defer cancel()
-	d := lspbridge.Delta{State: lspbridge.Fresh}
+	d := lspbridge.Delta{Verdict: change.Verdict{Certainty: change.Fresh}}
 	var set change.Set
 	for _, l := range changed[:min(len(changed), maxOtherFiles)] {
 		report := c.Bridge.Diagnostics(ctx, l.Path)
-		if report.State != lspbridge.Fresh {
-			d.State, d.Reason = report.State, report.Reason
+		if report.Certainty != change.Fresh {
+			d.Certainty, d.Reason = report.Certainty, report.Reason
 		}
 		d.Introduced = append(d.Introduced, report.Items...)
 		set.Files = append(set.Files, change.File{Path: l.Path})
 	}
-	if text := problemText(&d, &set); text != "" || d.State != lspbridge.Fresh {
+	if text := problemText(&d, &set); text != "" || d.Certainty != change.Fresh {
 		return text
 	}
 	return "\n\nChecked after the command: no errors in the changed files."

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
@@ -83,7 +84,7 @@ func gopls(t *testing.T) func(string) Bridge {
 func TestLSPFixesAProblem(t *testing.T) {
 	s := newLSPSession(t, gopls(t))
 	r := s.must(`{"operation":"diagnostics"}`, "1 error in 1 file.\n\nERROR main.go:7:2 undefined: missing [compiler UndeclaredName]")
-	problems := r.Metadata["diagnostics"].([]wireProblem)
+	problems := r.Metadata["diagnostics"].([]change.Problem)
 	if len(problems) != 1 || problems[0].Line != 7 || problems[0].Path != filepath.Join(s.dir, "main.go") || r.Metadata["state"] != "fresh" {
 		t.Errorf("metadata %+v", r.Metadata)
 	}

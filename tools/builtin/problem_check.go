@@ -51,7 +51,7 @@ func (e Env) check(ctx context.Context, call *tools.Call, set *change.Set) (chec
 				return
 			}
 			if shown == nil || d != shown && (d.Certainty != change.Pending || d.Reason != shown.Reason) {
-				e.show(call, with(proposed, d), "proposed")
+				e.show(call, proposed.WithVerdict(d), "proposed")
 				shown = d
 			}
 			if d.Certainty != change.Pending {
@@ -73,7 +73,7 @@ func (e Env) check(ctx context.Context, call *tools.Call, set *change.Set) (chec
 	case <-ctx.Done():
 	}
 	if shown != nil && ctx.Err() == nil {
-		set = with(set, shown)
+		set = set.WithVerdict(shown)
 		e.show(call, set, "proposed")
 	}
 	close(told)
@@ -85,13 +85,7 @@ func (e Env) checkOnce(ctx context.Context, files []lspbridge.Proposal) *change.
 	ctx, cancel := context.WithTimeout(ctx, checkLonger)
 	defer cancel()
 	delta := e.Bridge.Check(ctx, files)
-	return diagnostics(&delta)
-}
-
-func with(set *change.Set, d *change.Verdict) *change.Set {
-	next := *set
-	next.Verdict = d
-	return &next
+	return &delta.Verdict
 }
 
 // settle tells the servers what was written and waits for its problems, not for ever.
@@ -120,41 +114,6 @@ func proposals(set *change.Set) []lspbridge.Proposal {
 	return out
 }
 
-// diagnostics is a delta in the words of a change set; nil without a bridge.
-func diagnostics(delta *lspbridge.Delta) *change.Verdict {
-	if delta == nil {
-		return nil
-	}
-	return &change.Verdict{
-		Certainty: change.Certainty(delta.State), Reason: delta.Reason, Unchanged: delta.Unchanged,
-		Introduced: Problems(delta.Introduced), Fixed: Problems(delta.Fixed),
-	}
-}
-
-// Problems are diagnostics in the words of a change set: lines and columns from 1.
-func Problems(ds []lspbridge.Diagnostic) []change.Problem {
-	out := make([]change.Problem, 0, len(ds))
-	for _, d := range ds {
-		out = append(out, change.Problem{
-			Path: d.Path, Line: d.Range.Start.Line + 1, Column: d.Range.Start.Character + 1,
-			Severity: severity(d.Severity), Source: d.Source, Code: d.Code, Message: d.Message,
-		})
-	}
-	return out
-}
-
-func severity(s lspbridge.Severity) string {
-	switch s {
-	case lspbridge.SeverityWarning:
-		return "warning"
-	case lspbridge.SeverityInformation:
-		return "information"
-	case lspbridge.SeverityHint:
-		return "hint"
-	}
-	return "error"
-}
-
 // problemText tells the model the errors a change brought, first those of its own files, or that nobody knows yet.
 func problemText(d *lspbridge.Delta, set *change.Set) string {
 	if d == nil {
@@ -164,10 +123,10 @@ func problemText(d *lspbridge.Delta, set *change.Set) string {
 	for _, p := range set.Paths() {
 		own[p] = true
 	}
-	byFile := map[string][]lspbridge.Diagnostic{}
+	byFile := map[string][]change.Problem{}
 	var order []string
 	for _, x := range d.Introduced {
-		if x.Severity > lspbridge.SeverityError {
+		if !x.IsError() {
 			continue
 		}
 		if byFile[x.Path] == nil {
@@ -195,7 +154,7 @@ func problemText(d *lspbridge.Delta, set *change.Set) string {
 			fmt.Fprintf(&sb, "\n\n%s\n<diagnostics file=%q>\n", head, path)
 			list := byFile[path]
 			for _, x := range list[:min(len(list), maxProblems)] {
-				fmt.Fprintf(&sb, "ERROR [%d:%d] %s\n", x.Range.Start.Line+1, x.Range.Start.Character+1, x.Message)
+				fmt.Fprintf(&sb, "ERROR [%d:%d] %s\n", x.Line, x.Column, x.Message)
 			}
 			if n := len(list) - maxProblems; n > 0 {
 				fmt.Fprintf(&sb, "... and %d more\n", n)
@@ -211,13 +170,13 @@ func problemText(d *lspbridge.Delta, set *change.Set) string {
 		reason = " (" + d.Reason + ")"
 	}
 	switch {
-	case d.State == lspbridge.Pending:
+	case d.Certainty == change.Pending:
 		sb.WriteString("\n\nThe language servers have not checked this yet" + reason + "; do not take it for free of errors.")
-	case d.State == lspbridge.Partial:
+	case d.Certainty == change.Partial:
 		sb.WriteString("\n\nThe language servers checked this only in part" + reason + ".")
-	case d.State == lspbridge.Unavailable && d.Reason != "" && !d.Unserved:
+	case d.Certainty == change.Unavailable && d.Reason != "" && !d.Unserved:
 		sb.WriteString("\n\nNot checked by a language server" + reason + ".")
-	case d.State == lspbridge.Fresh && len(d.Fixed) > 0:
+	case d.Certainty == change.Fresh && len(d.Fixed) > 0:
 		fmt.Fprintf(&sb, "\n\nThis fixed %d problem%s.", len(d.Fixed), plural(len(d.Fixed)))
 	}
 	return sb.String()

@@ -19,9 +19,9 @@ func TestProblemTextOfUncheckedFiles(t *testing.T) {
 		delta lspbridge.Delta
 		want  string
 	}{
-		{lspbridge.Delta{State: lspbridge.Unavailable, Unserved: true, Reason: "no language server for .txt"}, ""},
-		{lspbridge.Delta{State: lspbridge.Unavailable, Reason: "pyright-langserver not found"}, "\n\nNot checked by a language server (pyright-langserver not found)."},
-		{lspbridge.Delta{State: lspbridge.Fresh}, ""},
+		{lspbridge.Delta{Verdict: change.Verdict{Certainty: change.Unavailable, Unserved: true, Reason: "no language server for .txt"}}, ""},
+		{lspbridge.Delta{Verdict: change.Verdict{Certainty: change.Unavailable, Reason: "pyright-langserver not found"}}, "\n\nNot checked by a language server (pyright-langserver not found)."},
+		{lspbridge.Delta{Verdict: change.Verdict{Certainty: change.Fresh}}, ""},
 	} {
 		if got := problemText(&c.delta, set); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.delta, got, c.want)
@@ -37,9 +37,9 @@ type startingBridge struct {
 
 func (b startingBridge) Check(context.Context, []lspbridge.Proposal) lspbridge.Delta {
 	if *b.asked++; *b.asked < 4 {
-		return lspbridge.Delta{State: lspbridge.Pending, Reason: fmt.Sprintf("it has stopped %d times and is being started again", (*b.asked+1)/2)}
+		return lspbridge.Delta{Verdict: change.Verdict{Certainty: change.Pending, Reason: fmt.Sprintf("it has stopped %d times and is being started again", (*b.asked+1)/2)}}
 	}
-	return lspbridge.Delta{State: lspbridge.Fresh, Fixed: make([]lspbridge.Diagnostic, 1)}
+	return lspbridge.Delta{Verdict: change.Verdict{Certainty: change.Fresh, Fixed: make([]change.Problem, 1)}}
 }
 
 // "Not yet" is not the last word while the question stands: the servers are asked again, and the card says what has

@@ -427,28 +427,28 @@ type fakeBridge struct{ delta lspbridge.Delta }
 func (b fakeBridge) Check(context.Context, []lspbridge.Proposal) lspbridge.Delta   { return b.delta }
 func (b fakeBridge) Changed(context.Context, []lspbridge.Proposal) lspbridge.Delta { return b.delta }
 func (b fakeBridge) Diagnostics(_ context.Context, p string) lspbridge.FileReport {
-	return lspbridge.FileReport{Path: p, State: lspbridge.Fresh}
+	return lspbridge.FileReport{Path: p, Certainty: change.Fresh}
 }
 func (b fakeBridge) Warm(string) {}
 
 func parseProblems(t *testing.T, work, text string) fakeBridge {
-	d := lspbridge.Delta{State: lspbridge.Fresh}
+	d := lspbridge.Delta{Verdict: change.Verdict{Certainty: change.Fresh}}
 	for _, l := range lines(text) {
 		f := strings.SplitN(l, " ", 5)
 		if f[0] != "introduced" && f[0] != "fixed" {
 			state, reason, _ := strings.Cut(l, " ")
-			d.State, d.Reason = lspbridge.State(state), reason
+			d.Certainty, d.Reason = change.Certainty(state), reason
 			continue
 		}
 		var line, col int
 		if _, err := fmt.Sscanf(f[3], "%d:%d", &line, &col); err != nil {
 			t.Fatal(l, err)
 		}
-		x := lspbridge.Diagnostic{Path: filepath.Join(work, f[2]), Message: f[4], Severity: lspbridge.SeverityError}
+		x := change.Problem{Path: filepath.Join(work, f[2]), Message: f[4], Severity: change.SeverityError}
 		if f[1] == "warning" {
-			x.Severity = lspbridge.SeverityWarning
+			x.Severity = change.SeverityWarning
 		}
-		x.Range.Start = lspbridge.Position{Line: line - 1, Character: col - 1}
+		x.Line, x.Column = line, col
 		if f[0] == "fixed" {
 			d.Fixed = append(d.Fixed, x)
 		} else {

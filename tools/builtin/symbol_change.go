@@ -11,6 +11,7 @@ import (
 
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/search"
 	"github.com/pillion-dev/pillion/tools/symbol"
 )
@@ -48,11 +49,11 @@ func (c *symbolCall) sound(asking context.Context, t *target, text string) error
 		why = "with this body the file would have a syntax error"
 		if c.Bridge != nil {
 			d := c.Bridge.Check(asking, []lspbridge.Proposal{{Path: t.path, Text: text}})
-			if d.State == lspbridge.Fresh && !slices.ContainsFunc(d.Introduced, func(x lspbridge.Diagnostic) bool { return x.Severity == lspbridge.SeverityError }) {
+			if d.Certainty == change.Fresh && !slices.ContainsFunc(d.Introduced, func(x change.Problem) bool { return x.Severity == change.SeverityError }) {
 				return nil
 			}
 			for _, x := range d.Introduced {
-				why += fmt.Sprintf("\nERROR [%d:%d] %s", x.Range.Start.Line+1, x.Range.Start.Character+1, x.Message)
+				why += fmt.Sprintf("\nERROR [%d:%d] %s", lspbridge.ProblemRange(x).Start.Line+1, lspbridge.ProblemRange(x).Start.Character+1, x.Message)
 				if strings.Count(why, "\n") == 5 {
 					break
 				}

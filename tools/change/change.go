@@ -24,7 +24,7 @@ type Set struct {
 	SessionID string   `json:"sessionID,omitempty"`
 	CallID    string   `json:"callID,omitempty"`
 	Files     []File   `json:"files"`
-	Verdict   *Verdict `json:"diagnostics,omitempty"` // nil until checked
+	Verdict   *Verdict `json:"diagnostics,omitempty"` // nil until checked; the JSON name is older than the word
 	Source    Source   `json:"source,omitempty"`
 	Undoes    string   `json:"undoes,omitempty"`   // the one set that this one takes hunks of back
 	Uncaught  string   `json:"uncaught,omitempty"` // a command's set: what else it changed and is not in it, for people
@@ -88,10 +88,10 @@ type Hunk struct {
 	NewText  string `json:"newText"`
 }
 
-// DecisionKind is a decision on a hunk.
+// DecisionKind says what becomes of a hunk.
 type DecisionKind string
 
-// The verdicts of the editor protocol.
+// The decisions of the editor protocol.
 const (
 	Accept  DecisionKind = "accept"
 	Reject  DecisionKind = "reject"
@@ -110,35 +110,4 @@ type Decisions struct {
 	Default DecisionKind        `json:"default,omitempty"`
 	Hunks   map[string]Decision `json:"hunks,omitempty"` // by hunk id
 	Comment string              `json:"comment,omitempty"`
-}
-
-// Problem is a diagnostic as a person and a model read it. Line and Column count from 1, Column in UTF-16 units.
-type Problem struct {
-	Path     string `json:"path"`
-	Line     int    `json:"line"`
-	Column   int    `json:"column"`
-	Severity string `json:"severity"` // error, warning, information, hint
-	Source   string `json:"source,omitempty"`
-	Code     string `json:"code,omitempty"`
-	Message  string `json:"message"`
-}
-
-// Certainty of a check; the three answers of R17 plus partial.
-type Certainty string
-
-// A check is fresh, partial (some servers cannot see all of it), not yet known, or unavailable.
-const (
-	Fresh       Certainty = "fresh"
-	Partial     Certainty = "partial"
-	Pending     Certainty = "pending"
-	Unavailable Certainty = "unavailable"
-)
-
-// Verdict is what a set would do to the project's problems.
-type Verdict struct {
-	Certainty  Certainty `json:"certainty"`
-	Reason     string    `json:"reason,omitempty"` // why it is not fresh
-	Introduced []Problem `json:"introduced"`
-	Fixed      []Problem `json:"fixed"`
-	Unchanged  int       `json:"unchanged"`
 }

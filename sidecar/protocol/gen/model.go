@@ -33,6 +33,7 @@ type schema struct {
 	Method       string `json:"x-method"`
 	Notification bool   `json:"x-notification"`
 	DocsIgnore   bool   `json:"x-docs-ignore"`
+	Go           string `json:"x-go"` // a Go type of tools/change that has this shape already: the twin is an alias of it
 
 	AdditionalRaw json.RawMessage `json:"additionalProperties"`
 }

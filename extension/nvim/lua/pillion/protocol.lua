@@ -1131,12 +1131,15 @@
 ---@field path string
 ---@field line integer
 ---@field column integer
+---@field endLine? integer
+---@field endColumn? integer
 ---@field severity string
 ---@field source? string
 ---@field code? string
+---@field server? string
 ---@field message string
 
----What a change would do to the project's problems.
+---The verdict: what a change would do to the project's problems.
 ---@class pillion.ChangeDiagnostics
 ---@field certainty string
 ---@field reason? string

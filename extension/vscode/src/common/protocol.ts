@@ -1323,13 +1323,16 @@ export interface Problem {
   path: string;
   line: number;
   column: number;
+  endLine?: number;
+  endColumn?: number;
   severity: string;
   source?: string;
   code?: string;
+  server?: string;
   message: string;
 }
 
-/** What a change would do to the project's problems. */
+/** The verdict: what a change would do to the project's problems. */
 export interface ChangeDiagnostics {
   certainty: string;
   reason?: string;

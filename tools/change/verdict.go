@@ -1,0 +1,116 @@
+package change
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// Problem is a diagnostic, in the one shape in which it goes from the language server to the model, the event log and the
+// editor. Lines and columns count from 1, columns in UTF-16 units, whatever encoding the server negotiated; the end is
+// exclusive. EndLine 0 means that only the start is known, as in events of earlier versions.
+type Problem struct {
+	Path      string   `json:"path"` // absolute and clean
+	Line      int      `json:"line"`
+	Column    int      `json:"column"`
+	EndLine   int      `json:"endLine,omitempty"`
+	EndColumn int      `json:"endColumn,omitempty"`
+	Severity  Severity `json:"severity"`
+	Source    string   `json:"source,omitempty"` // as published, e.g. "compiler"
+	Code      string   `json:"code,omitempty"`
+	Server    string   `json:"server,omitempty"` // id of the server in the table, e.g. "gopls"; "editor" for an editor's own
+	Message   string   `json:"message"`
+
+	Raw json.RawMessage `json:"-"` // as the server sent it: codeAction wants it back unchanged
+}
+
+// Severity of a problem, in LSP's words.
+type Severity string
+
+// LSP's DiagnosticSeverity 1 to 4.
+const (
+	SeverityError       Severity = "error"
+	SeverityWarning     Severity = "warning"
+	SeverityInformation Severity = "information"
+	SeverityHint        Severity = "hint"
+)
+
+// severities in LSP's order: the number on the wire is the index plus one.
+var severities = []Severity{SeverityError, SeverityWarning, SeverityInformation, SeverityHint}
+
+// SeverityOf is LSP's number as a Severity. LSP leaves an unmarked problem to the client: it counts as an error.
+func SeverityOf(n int) Severity {
+	if n < 1 || n > len(severities) {
+		return SeverityError
+	}
+	return severities[n-1]
+}
+
+// Number is LSP's DiagnosticSeverity: 1 for an error, 4 for a hint. What is unknown is an error.
+func (s Severity) Number() int { return max(0, slices.Index(severities, s)) + 1 }
+
+// IsError reports whether the problem keeps a project from building, as far as its server says.
+func (p Problem) IsError() bool { return p.Severity.Number() == 1 }
+
+// Certainty of an answer about problems, from the most certain to the least.
+type Certainty string
+
+// "No problems" may only be said for Fresh. Partial names in its reason what was not looked at; with Pending an answer
+// may still come; with Unavailable none will.
+const (
+	Fresh       Certainty = "fresh"
+	Partial     Certainty = "partial"
+	Pending     Certainty = "pending"
+	Unavailable Certainty = "unavailable"
+)
+
+var certainties = []Certainty{Fresh, Partial, Pending, Unavailable}
+
+// LeastCertain is the less certain of two answers. An unknown word is no certainty at all.
+func LeastCertain(a, b Certainty) Certainty {
+	rank := func(c Certainty) int {
+		if i := slices.Index(certainties, c); i >= 0 {
+			return i
+		}
+		return len(certainties)
+	}
+	if rank(b) > rank(a) {
+		return b
+	}
+	return a
+}
+
+// Verdict is what a check says of a change set: the problems it introduces, those it fixes, and how certain that is.
+type Verdict struct {
+	Certainty  Certainty `json:"certainty"`
+	Reason     string    `json:"reason,omitempty"` // why it is not Fresh
+	Introduced []Problem `json:"introduced"`
+	Fixed      []Problem `json:"fixed"`
+	Unchanged  int       `json:"unchanged"` // problems of the changed files that were there before and still are
+
+	// Unserved: no language server is known for files of these kinds. A person is told that nothing was checked; the
+	// model is not, as there is nothing it could do about it.
+	Unserved bool `json:"-"`
+}
+
+// Known reports whether a server has looked at the change at all.
+func (v *Verdict) Known() bool {
+	return v != nil && (v.Certainty == Fresh || v.Certainty == Partial)
+}
+
+// WithVerdict is the set with a verdict; the set itself may be shown already and is not written to. Lists are never null
+// in JSON: editors iterate over them without a check.
+func (s *Set) WithVerdict(v *Verdict) *Set {
+	next := *s
+	next.Verdict = v
+	if v != nil && (v.Introduced == nil || v.Fixed == nil) {
+		w := *v
+		if w.Introduced == nil {
+			w.Introduced = []Problem{}
+		}
+		if w.Fixed == nil {
+			w.Fixed = []Problem{}
+		}
+		next.Verdict = &w
+	}
+	return &next
+}
