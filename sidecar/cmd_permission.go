@@ -40,7 +40,7 @@ func permissionExplain() *cobra.Command {
 			env := a.env(agent.SessionInfo{Cwd: dir})
 			gate := permission.NewGate(permission.GateOptions{Rules: func() permission.Ruleset { return rules }, Grants: a.grants, Project: worktree(dir)})
 			explain := func(command, workdir string) builtin.Explanation {
-				return env.Explain(c.Context(), command, workdir, gate)
+				return builtin.Explain(c.Context(), env, command, workdir, gate)
 			}
 			if lines {
 				return jsonl(c, func(line []byte) any {

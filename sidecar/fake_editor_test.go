@@ -138,7 +138,7 @@ func (x *sessions) tools(e *editors.Registry, state string) func(context.Context
 	return func(_ context.Context, info agent.SessionInfo) ([]tools.Tool, error) {
 		env := builtin.Env{Cwd: info.Cwd, Root: info.Cwd, StateDir: state, Buffers: e.Files(info.ID), Tracker: &files.Tracker{}, Locks: &files.Locks{}}
 		env.SubAgents = func() []tools.SubAgent { return []tools.SubAgent{{Name: "general", Description: "jobs"}} }
-		env.Applier = e.Applier(info.ID, disk{env})
+		env.Applier = e.Applier(info.ID, disk{builtin.NewWriter(env)})
 		env.Shell.Runner, env.Shell.Background, env.Shell.Terminals = &run.Runner{}, &run.Background{}, x.terminals(info.ID)
 		x.mu.Lock()
 		env.Bridge = x.bridge
@@ -201,7 +201,7 @@ func newRig(t testing.TB, st *store.Store, cwd string) *rig {
 				e, ok := env.envs[id]
 				env.mu.Unlock()
 				if ok {
-					return e
+					return builtin.NewWriter(e)
 				}
 				if s, ok := rt.Session(id); ok {
 					_, _ = made(context.Background(), s.Info()) // as the wiring does

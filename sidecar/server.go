@@ -60,7 +60,7 @@ type ServerOptions struct {
 	MCP func(cwd string, servers []protocol.MCPServer) error
 }
 
-// Reviewer compares a change with the files as they are now and writes it; builtin.Env is one.
+// Reviewer compares a change with the files as they are now and writes it; *builtin.Writer is one.
 type Reviewer interface {
 	Apply(ctx context.Context, set *change.Set) (*change.Set, error)
 	Present(path string) (text string, exists bool)

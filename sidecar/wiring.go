@@ -156,7 +156,7 @@ func (a *app) env(s agent.SessionInfo) builtin.Env {
 	}
 	if a.o.editors != nil {
 		env.Buffers = a.o.editors.Files(s.ID)
-		env.Applier = a.o.editors.Applier(s.ID, disk{env})
+		env.Applier = a.o.editors.Applier(s.ID, disk{builtin.NewWriter(env)})
 	}
 	env.Commands = a.watch(root, env.Search, env.Buffers)
 	link := a.bridge(root, c)
@@ -204,7 +204,7 @@ func (a *app) review(session string) Reviewer {
 	if !ok {
 		return nil
 	}
-	return a.env(s.Info())
+	return builtin.NewWriter(a.env(s.Info()))
 }
 
 // searcher is shared by sessions: it looks for rg once.
@@ -268,9 +268,9 @@ func formatter(root string, c *config.Config) builtin.Formatter {
 }
 
 // disk writes a set in the encodings its files have.
-type disk struct{ env builtin.Env }
+type disk struct{ writer *builtin.Writer }
 
-func (d disk) Apply(ctx context.Context, set *change.Set) error { return d.env.WriteDisk(ctx, set) }
+func (d disk) Apply(ctx context.Context, set *change.Set) error { return d.writer.WriteDisk(ctx, set) }
 
 // recoverOnce ends what a crash left half-done, before the first tool of this process can look at a file.
 func (a *app) recoverOnce(ctx context.Context) {

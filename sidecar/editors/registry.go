@@ -26,7 +26,7 @@ type Sessions interface {
 //	registry := NewRegistry()
 //	rt := agent.New(agent.Options{Asker: registry, Questions: registry, Tools: func(…) {
 //		env.Buffers = registry.Files(info.ID)
-//		env.Applier = registry.Applier(info.ID, disk{env})
+//		env.Applier = registry.Applier(info.ID, disk{builtin.NewWriter(env)})
 //	}})
 //	registry.Follow(sessions{rt})
 type Registry struct {

@@ -12,31 +12,31 @@ import (
 )
 
 // track notes what the session now knows, and tells when a file is not what was written: an editor's own clean-up.
-func (e Env) track(set *change.Set) (notes []string) {
+func (w *Writer) track(set *change.Set) (notes []string) {
 	for _, f := range set.Files {
 		path := f.Path
 		if f.Kind == change.Rename || f.Kind == change.Delete {
-			e.Tracker.Forget(real(f.Path))
+			w.Tracker.Forget(real(f.Path))
 			path = f.NewPath
 		}
 		if path == "" {
 			continue
 		}
-		if e.Applier == nil { // nobody but us wrote it
-			e.Tracker.Know(real(path), strings.TrimPrefix(f.New, "\ufeff"))
+		if w.Applier == nil { // nobody but us wrote it
+			w.Tracker.Know(real(path), strings.TrimPrefix(f.New, "\ufeff"))
 			continue
 		}
-		now, err := files.Open(path, e.Buffers)
+		now, err := files.Open(path, w.Buffers)
 		if err != nil || !now.Exists && !now.Dirty {
 			continue
 		}
-		e.Tracker.Read(now)
+		w.Tracker.Read(now)
 		if now.Dirty {
-			notes = append(notes, e.rel(path)+" is open in the user's editor with unsaved changes: your change is there, but not on disk before the user saves, so commands do not see it yet.")
+			notes = append(notes, w.rel(path)+" is open in the user's editor with unsaved changes: your change is there, but not on disk before the user saves, so commands do not see it yet.")
 		}
 		if want := strings.TrimPrefix(f.New, "\ufeff"); now.Text != want {
 			notes = append(notes, fmt.Sprintf("%s was changed further when it was written (by the editor):\n%s",
-				e.rel(path), capLines(diff.Unified(e.rel(path), e.rel(path), want, now.Text), 100)))
+				w.rel(path), capLines(diff.Unified(w.rel(path), w.rel(path), want, now.Text), 100)))
 		}
 	}
 	return notes
@@ -44,8 +44,8 @@ func (e Env) track(set *change.Set) (notes []string) {
 
 // format runs the configured formatters on the accepted texts, so that one write and one undo step hold both.
 // A formatter that fails never fails the edit.
-func (e Env) format(ctx context.Context, set *change.Set) (notes []string) {
-	if e.Format == nil {
+func (w *Writer) format(ctx context.Context, set *change.Set) (notes []string) {
+	if w.Formatter == nil {
 		return nil
 	}
 	for i := range set.Files {
@@ -57,13 +57,13 @@ func (e Env) format(ctx context.Context, set *change.Set) (notes []string) {
 		if f.Kind == change.Delete || f.New == f.Old {
 			continue
 		}
-		text, name, ok, err := e.Format.Format(ctx, path, f.New)
+		text, name, ok, err := w.Formatter.Format(ctx, path, f.New)
 		switch {
 		case err != nil && !errors.Is(err, context.Canceled):
-			notes = append(notes, fmt.Sprintf("The formatter %s failed on %s, which was written unformatted: %s", name, e.rel(path), capLines(err.Error(), 10)))
+			notes = append(notes, fmt.Sprintf("The formatter %s failed on %s, which was written unformatted: %s", name, w.rel(path), capLines(err.Error(), 10)))
 		case ok && err == nil && text != f.New:
 			notes = append(notes, fmt.Sprintf("The formatter %s changed %s; quote these lines as they are now:\n%s",
-				name, e.rel(path), capLines(diff.Unified(e.rel(path), e.rel(path), f.New, text), 100)))
+				name, w.rel(path), capLines(diff.Unified(w.rel(path), w.rel(path), f.New, text), 100)))
 			*f = f.With(text)
 		}
 	}

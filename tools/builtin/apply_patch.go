@@ -23,19 +23,20 @@ type applyPatchParams struct {
 // ApplyPatch changes several files by one patch, all or nothing. It needs no read before: the patch quotes the
 // lines it changes, and they are compared.
 func ApplyPatch(env Env) tools.Tool {
+	changer := env.changes()
 	return tools.New("apply_patch", applyPatchText, func(ctx context.Context, p applyPatchParams, call *tools.Call) (tools.Result, error) {
 		parsed, err := patch.Parse(p.PatchText)
 		if err != nil {
 			return tools.Result{}, patchError(err)
 		}
-		parsed.Key = env.oneName
-		opened, places, err := env.openAll(ctx, call, parsed)
+		parsed.Key = changer.oneName
+		opened, places, err := changer.openAll(ctx, call, parsed)
 		if err != nil {
 			return tools.Result{}, err
 		}
 		for _, op := range parsed.Ops { // under another name other rules would let it be read
 			if at, ok := places[op.Path]; ok && (op.Kind == patch.Move || op.Copy) && opened[op.Path].Exists {
-				if err := env.askContent(ctx, call, at); err != nil {
+				if err := changer.askContent(ctx, call, at); err != nil {
 					return tools.Result{}, err
 				}
 			}
@@ -47,7 +48,7 @@ func ApplyPatch(env Env) tools.Tool {
 			}
 			return f.Text, f.Exists || f.Dirty, nil
 		})
-		secret := env.withheld(ctx, call, opened)
+		secret := changer.withheld(ctx, call, opened)
 		if err != nil {
 			return tools.Result{}, patchError(silent(err, secret))
 		}
@@ -63,23 +64,23 @@ func ApplyPatch(env Env) tools.Tool {
 			line := ""
 			switch c.Kind {
 			case patch.Add:
-				m.Kind, line = change.Create, "A "+env.rel(f.Path)
+				m.Kind, line = change.Create, "A "+changer.rel(f.Path)
 			case patch.Delete:
-				m.Kind, line = change.Delete, "D "+env.rel(f.Path)
+				m.Kind, line = change.Delete, "D "+changer.rel(f.Path)
 			case patch.Move:
 				to := places[c.NewPath]
 				m.Kind, m.NewPath, m.to = change.Rename, to.path, &to
-				line = "M " + env.rel(to.path)
+				line = "M " + changer.rel(to.path)
 			default:
-				m.Kind, line = change.Edit, "M "+env.rel(f.Path)
+				m.Kind, line = change.Edit, "M "+changer.rel(f.Path)
 			}
 			done.WriteString("\n" + line)
 			prop.members = append(prop.members, m)
 		}
 		prop.done = done.String()
-		r, err := env.propose(ctx, call, prop)
+		r, err := changer.propose(ctx, call, prop)
 		for _, f := range secret { // the model knows the lines it quoted, not the file
-			env.Tracker.Forget(f.Real)
+			changer.Tracker.Forget(f.Real)
 		}
 		return r, err
 	}, tools.WithPermission("edit"), tools.WithKind(tools.KindEdit), patchNames)
@@ -87,10 +88,10 @@ func ApplyPatch(env Env) tools.Tool {
 
 // withheld are the files, by the patch's names, whose text must not show in an error: the session has not read them,
 // and reading them would be asked about or denied.
-func (e Env) withheld(ctx context.Context, call *tools.Call, opened map[string]*files.File) map[string]*files.File {
+func (c changes) withheld(ctx context.Context, call *tools.Call, opened map[string]*files.File) map[string]*files.File {
 	out := map[string]*files.File{}
 	for name, f := range opened {
-		if (f.Exists || f.Dirty) && e.Tracker.Check(f) != nil && !e.visible(ctx, call, place{path: f.Path, real: f.Real}, true)(f.Real) {
+		if (f.Exists || f.Dirty) && c.Tracker.Check(f) != nil && !c.visible(ctx, call, place{path: f.Path, real: f.Real}, true)(f.Real) {
 			out[name] = f
 		}
 	}
@@ -109,38 +110,29 @@ func silent(err error, secret map[string]*files.File) error {
 	return &q
 }
 
-// oneName gives all spellings of a file one name: relative, absolute, through links.
-func (e Env) oneName(name string) string {
-	path, err := e.abs(name)
-	if err != nil {
-		return name
-	}
-	return real(path)
-}
-
 // openAll asks once for all places outside the project and reads every file.
-func (e Env) openAll(ctx context.Context, call *tools.Call, parsed *patch.Patch) (map[string]*files.File, map[string]place, error) {
+func (c changes) openAll(ctx context.Context, call *tools.Call, parsed *patch.Patch) (map[string]*files.File, map[string]place, error) {
 	places := map[string]place{}
 	var list []place
 	paths := parsed.Paths()
 	for _, name := range paths {
-		path, err := e.abs(name)
+		path, err := c.abs(name)
 		if err != nil {
 			return nil, nil, sectionError(parsed, name, err)
 		}
-		p, err := e.place(path)
+		p, err := c.place(path)
 		if err != nil {
 			return nil, nil, sectionError(parsed, name, err)
 		}
 		places[name] = p
 		list = append(list, p)
 	}
-	if err := e.askOutside(ctx, call, list...); err != nil {
+	if err := c.askOutside(ctx, call, list...); err != nil {
 		return nil, nil, err
 	}
 	opened := map[string]*files.File{}
 	for _, name := range paths {
-		f, err := e.openPlace(places[name])
+		f, err := c.openPlace(places[name])
 		if err != nil {
 			return nil, nil, sectionError(parsed, name, err)
 		}

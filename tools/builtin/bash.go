@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/shell/programs"
 	"github.com/pillion-dev/pillion/tools/shell/run"
 	"github.com/pillion-dev/pillion/tools/shell/visible"
@@ -53,9 +53,19 @@ type BashOptions struct {
 	Sandbox SandboxSettings
 }
 
+// commands judges what a command may do, asks about it, runs it, and notices what it changed.
+type commands struct {
+	workspace
+	Tracker *files.Tracker
+	Bridge  Bridge // nil: no language servers
+	Shell   BashOptions
+	Watch   CommandWatch // nil: nobody hears of commands
+}
+
 // Bash runs a command, after the analysis in package shell has said what must be asked.
 func Bash(env Env) tools.Tool {
-	o := env.Shell.ready()
+	e := env.commands()
+	o := e.Shell
 	run := func(ctx context.Context, p bashParams, call *tools.Call) (tools.Result, error) {
 		limit := o.Timeout
 		if p.Timeout != nil {
@@ -64,7 +74,7 @@ func Bash(env Env) tools.Tool {
 			}
 			limit = time.Duration(*p.Timeout) * time.Millisecond
 		}
-		dir := env.workdir(p.Workdir)
+		dir := e.workdir(p.Workdir)
 		sh, err := run.Detect(o.Shell)
 		if err != nil {
 			return tools.Result{}, &tools.Error{Kind: "no_shell", Message: err.Error(), Err: err}
@@ -76,29 +86,29 @@ func Bash(env Env) tools.Tool {
 				environ = append(environ[:len(environ):len(environ)], k+"="+more[k])
 			}
 		}
-		a := env.analyzed(p.Command, dir, sh, environ, env.hidden(ctx, call.Host.Gate, call.SessionID))
+		a := e.analyzed(p.Command, dir, sh, environ, e.hidden(ctx, call.Host.Gate, call.SessionID))
 		title := p.Description
 		if title == "" {
 			title = visible.Text(p.Command)
 		}
 		call.Report(tools.Update{Title: title, Metadata: map[string]any{"description": p.Description, "output": ""}})
-		if err := env.askCommand(ctx, call, a, p, dir); err != nil {
+		if err := e.askCommand(ctx, call, a, p, dir); err != nil {
 			return tools.Result{}, err
 		}
 		if a.ReadOnly {
 			environ = append(environ[:len(environ):len(environ)], programs.QuietGit()...)
 		}
-		box, err := env.box(a, p, dir)
+		box, err := e.box(a, p, dir)
 		if err != nil {
 			return tools.Result{}, err
 		}
 		c := run.Command{
-			Text: p.Command, Shell: sh, Dir: dir, Env: environ, Timeout: limit, SpillDir: env.spillDir(), Sandbox: box,
+			Text: p.Command, Shell: sh, Dir: dir, Env: environ, Timeout: limit, SpillDir: e.spillDir(), Sandbox: box,
 			OnOutput: func(tail string) {
 				call.Report(tools.Update{Metadata: map[string]any{"output": tail, "description": p.Description}})
 			},
 		}
-		x := commandRun{env: env, command: c, title: title, params: p, call: call}
+		x := commandRun{commands: e, command: c, title: title, params: p, call: call}
 		if p.Background {
 			if p.Timeout == nil {
 				x.command.Timeout = 0
@@ -108,7 +118,7 @@ func Bash(env Env) tools.Tool {
 		if p.PTY {
 			return tools.Result{}, &tools.Error{Kind: "bad_pty", Message: "pty goes with background only: nobody could type into this command. Set background too, or leave pty out."}
 		}
-		after := env.beforeCommand(ctx, call, a, c, false)
+		after := e.beforeCommand(ctx, call, a, c, false)
 		out, err := x.once(ctx)
 		if err != nil {
 			return tools.Result{}, &tools.Error{Kind: "not_started", Message: err.Error(), Err: err}
@@ -118,7 +128,7 @@ func Bash(env Env) tools.Tool {
 		}
 		why, notes := boxNote(box, out)
 		if why != "" && o.Sandbox.Mode == SandboxAsk {
-			again, err := env.leave(ctx, call, a, p, dir, why)
+			again, err := e.leave(ctx, call, a, p, dir, why)
 			if err != nil {
 				return tools.Result{}, err
 			}
@@ -177,24 +187,6 @@ func (o BashOptions) Close() {
 	if o.Terminals != nil && !o.Lent {
 		o.Terminals.Close()
 	}
-}
-
-// workdir is where a command runs.
-func (e Env) workdir(dir string) string {
-	switch {
-	case dir == "":
-		dir = e.Cwd
-	case !filepath.IsAbs(dir):
-		dir = filepath.Join(e.Cwd, dir)
-	}
-	return filepath.Clean(dir)
-}
-
-func (e Env) spillDir() string {
-	if e.StateDir == "" {
-		return ""
-	}
-	return filepath.Join(e.StateDir, "tool-output")
 }
 
 // bashResult is what the model reads: the output, then notes it can rely on, the exit code first.

@@ -17,9 +17,9 @@ import (
 
 // shellRequest is what the analysis needs to know of a session. environ is what the command will get; hidden names the
 // files that may not be read without asking.
-func (e Env) shellRequest(command, dir string, environ []string, hidden func(string) bool) scan.Request {
+func (c commands) shellRequest(command, dir string, environ []string, hidden func(string) bool) scan.Request {
 	return scan.Request{
-		Command: command, Hidden: hidden, Dir: dir, Root: e.root(), Extra: append([]string{e.Cwd}, e.Extra...), ReadDirs: []string{e.spillDir()}, Home: e.Home,
+		Command: command, Hidden: hidden, Dir: dir, Root: c.root(), Extra: append([]string{c.Cwd}, c.Extra...), ReadDirs: []string{c.spillDir()}, Home: c.Home,
 		Getenv: func(name string) (string, bool) {
 			for i := len(environ) - 1; i >= 0; i-- {
 				if k, v, ok := strings.Cut(environ[i], "="); ok && k == name {
@@ -32,14 +32,14 @@ func (e Env) shellRequest(command, dir string, environ []string, hidden func(str
 			if access == scan.Read && !secretive(real) {
 				return "", false
 			}
-			return e.protected(real, e.Home)
+			return c.protected(real, c.Home)
 		},
 	}
 }
 
 // analyzed is what the analysis says of a command that the shell sh would run.
-func (e Env) analyzed(command, dir, sh string, environ []string, hidden func(string) bool) *scan.Analysis {
-	a := programs.Analyze(e.shellRequest(command, dir, environ, hidden))
+func (c commands) analyzed(command, dir, sh string, environ []string, hidden func(string) bool) *scan.Analysis {
+	a := programs.Analyze(c.shellRequest(command, dir, environ, hidden))
 	if !run.Bash(sh) && !a.Refused {
 		a.Opaque, a.ReadOnly = true, false
 		a.Why = strings.TrimPrefix(a.Why+"; "+filepath.Base(sh)+" runs it, whose grammar is not bash's", "; ")
@@ -67,26 +67,26 @@ func secretive(real string) bool {
 
 // commandRequests are the asks of a command, in order: the folders outside, the command, then the files it reads and
 // writes inside, whose rules count as they do for the tools read and edit.
-func (e Env) commandRequests(a *scan.Analysis) []permission.Request {
+func (c commands) commandRequests(a *scan.Analysis) []permission.Request {
 	var out []permission.Request
 	if r, ok := outsideRequest(a); ok {
 		out = append(out, r)
 	}
 	out = append(out, callsRequest(a))
 	if len(a.Reads) > 0 {
-		out = append(out, e.filesRequest("read", a.Reads))
+		out = append(out, c.filesRequest("read", a.Reads))
 	}
 	if len(a.Found) > 0 {
-		r := e.filesRequest("read", a.Found)
+		r := c.filesRequest("read", a.Found)
 		r.Title, r.Why = "Let the command print "+strings.Join(r.Patterns[:min(3, len(a.Found))], ", "), "it goes through these files too"
 		out = append(out, r)
 	}
 	if len(a.Redirected) > 0 {
-		out = append(out, e.filesRequest("edit", a.Redirected))
+		out = append(out, c.filesRequest("edit", a.Redirected))
 	}
 	named := slices.DeleteFunc(slices.Clone(a.Writes), func(p string) bool { return slices.Contains(a.Redirected, p) })
 	if len(named) > 0 {
-		r := e.filesRequest("edit", named)
+		r := c.filesRequest("edit", named)
 		r.AskIf = permission.AskIfSpecific
 		out = append(out, r)
 	}
@@ -208,10 +208,10 @@ func callsRequest(a *scan.Analysis) permission.Request {
 	return r
 }
 
-func (e Env) filesRequest(name string, paths []string) permission.Request {
+func (c commands) filesRequest(name string, paths []string) permission.Request {
 	r := permission.Request{Permission: name, Title: "Let the command " + name + " ", Why: "the command names these files"}
 	for _, p := range paths {
-		r.Patterns = append(r.Patterns, e.rel(p))
+		r.Patterns = append(r.Patterns, c.rel(p))
 	}
 	r.Also = paths
 	r.Title += strings.Join(r.Patterns[:min(3, len(paths))], ", ")
@@ -234,13 +234,13 @@ func weakened(r permission.Request, program permission.Reply) permission.Request
 }
 
 // askCommand asks for all a command does; nil means it may run.
-func (e Env) askCommand(ctx context.Context, call *tools.Call, a *scan.Analysis, p bashParams, dir string) error {
+func (c commands) askCommand(ctx context.Context, call *tools.Call, a *scan.Analysis, p bashParams, dir string) error {
 	if a.Refused {
 		return &tools.Error{Kind: "refused", Message: "This command is not run: " + a.Why + "."}
 	}
 	var program permission.Reply // the answer about the programs, which weakens what is asked about files
-	for _, r := range e.commandRequests(a) {
-		r = weakened(e.boxed(r, a, p.unsandboxed), program)
+	for _, r := range c.commandRequests(a) {
+		r = weakened(c.boxed(r, a, p.unsandboxed), program)
 		if r.Metadata == nil {
 			r.Metadata = map[string]any{}
 		}

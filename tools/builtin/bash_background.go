@@ -46,11 +46,11 @@ const (
 )
 
 // startBackground starts a command that has been allowed.
-func (e Env) startBackground(ctx context.Context, all *run.Background, c run.Command) (*run.BackgroundJob, error) {
+func (c commands) startBackground(ctx context.Context, all *run.Background, cmd run.Command) (*run.BackgroundJob, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	j, err := all.Start(c)
+	j, err := all.Start(cmd)
 	switch {
 	case errors.Is(err, run.ErrBackgroundFull):
 		return nil, &tools.Error{Kind: "too_many", Message: err.Error() + " with bash_kill. " + listBackground(all), Err: err}
@@ -61,14 +61,14 @@ func (e Env) startBackground(ctx context.Context, all *run.Background, c run.Com
 }
 
 // firstOutput is the answer to a start.
-func (e Env) firstOutput(ctx context.Context, j *run.BackgroundJob, title, description string) (tools.Result, error) {
+func (c commands) firstOutput(ctx context.Context, j *run.BackgroundJob, title, description string) (tools.Result, error) {
 	l, err := j.Look(ctx, firstLook)
 	if err != nil {
 		j.Kill() // the model would never learn its id
 		return tools.Result{}, err
 	}
 	if !l.Running {
-		e.flush(ctx)
+		c.flush(ctx)
 	}
 	r := lookResult(title, j, l)
 	r.Metadata["description"] = description
@@ -77,7 +77,8 @@ func (e Env) firstOutput(ctx context.Context, j *run.BackgroundJob, title, descr
 
 // BashOutput shows what is new of a command in the background.
 func BashOutput(env Env) tools.Tool {
-	o := env.Shell.ready()
+	e := env.commands()
+	o := e.Shell
 	return tools.New("bash_output", bashOutputText, func(ctx context.Context, p bashOutputParams, _ *tools.Call) (tools.Result, error) {
 		if strings.TrimSpace(p.ID) == "" {
 			list := o.Background.List()
@@ -92,7 +93,7 @@ func BashOutput(env Env) tools.Tool {
 			return tools.Result{}, err
 		}
 		if !l.Running {
-			env.flush(ctx)
+			e.flush(ctx)
 		}
 		return lookResult(j.ID+": "+j.Line(), j, l), nil
 	}, tools.WithKind(tools.KindExecute), tools.WithKeep(tools.HeadTail), tools.WithPermission("bash"), tools.WithReadOnly())
@@ -100,7 +101,8 @@ func BashOutput(env Env) tools.Tool {
 
 // BashInput types into a command in the background, which is asked like a command.
 func BashInput(env Env) tools.Tool {
-	o := env.Shell.ready()
+	e := env.commands()
+	o := e.Shell
 	return tools.New("bash_input", bashInputText, func(ctx context.Context, p bashInputParams, call *tools.Call) (tools.Result, error) {
 		j, err := findBackground(o.Background, p.ID)
 		if err != nil {
@@ -113,7 +115,7 @@ func BashInput(env Env) tools.Tool {
 			return tools.Result{}, &tools.Error{Kind: "ended", Message: j.ID + " has ended, so nothing was typed; bash_output shows how it ended", Err: run.ErrBackgroundEnded}
 		}
 		if p.Text != "" { // the end of the input alone says nothing
-			if err := env.askInput(ctx, call, j, p.Text); err != nil {
+			if err := e.askInput(ctx, call, j, p.Text); err != nil {
 				return tools.Result{}, err
 			}
 		}
@@ -133,7 +135,8 @@ func BashInput(env Env) tools.Tool {
 
 // BashKill ends a command in the background. What the agent was allowed to start it may end.
 func BashKill(env Env) tools.Tool {
-	o := env.Shell.ready()
+	e := env.commands()
+	o := e.Shell
 	return tools.New("bash_kill", bashKillText, func(ctx context.Context, p bashKillParams, _ *tools.Call) (tools.Result, error) {
 		j, err := findBackground(o.Background, p.ID)
 		if err != nil {
@@ -144,7 +147,7 @@ func BashKill(env Env) tools.Tool {
 		if err != nil {
 			return tools.Result{}, err
 		}
-		env.flush(ctx)
+		e.flush(ctx)
 		r := lookResult("End "+j.ID+": "+j.Line(), j, l)
 		if killed {
 			return annotate(r, []string{"It was ended with all it had started."}), nil
@@ -182,8 +185,8 @@ func since(t time.Time) string { return time.Since(t).Round(100 * time.Milliseco
 
 // askInput asks for what is typed into a running program: it may be a shell. A denied command is denied here too, and
 // only a rule for bash_input itself lets input through, since nobody knows what the program makes of it.
-func (e Env) askInput(ctx context.Context, call *tools.Call, j *run.BackgroundJob, text string) error {
-	a := programs.Analyze(e.shellRequest(text, j.Command.Dir, j.Command.Env, nil))
+func (c commands) askInput(ctx context.Context, call *tools.Call, j *run.BackgroundJob, text string) error {
+	a := programs.Analyze(c.shellRequest(text, j.Command.Dir, j.Command.Env, nil))
 	if a.Refused {
 		return &tools.Error{Kind: "refused", Message: "This is not typed: " + a.Why + "."}
 	}

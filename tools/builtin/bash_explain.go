@@ -34,7 +34,8 @@ type ExplainedRequest struct {
 
 // Explain says what the bash tool would do with a command in dir (empty: the session's) behind this gate: its rules
 // and what it remembers. Only a plugin's word is not known beforehand.
-func (e Env) Explain(ctx context.Context, command, dir string, gate *permission.Gate) Explanation {
+func Explain(ctx context.Context, env Env, command, dir string, gate *permission.Gate) Explanation {
+	e := env.commands()
 	x := Explanation{Decision: "refuse", Commands: []string{}, ExternalPaths: []scan.PathAccess{}, ProtectedPaths: []string{}, Requests: []ExplainedRequest{}}
 	sh, err := run.Detect(e.Shell.Shell)
 	if err != nil {
@@ -42,7 +43,7 @@ func (e Env) Explain(ctx context.Context, command, dir string, gate *permission.
 		return x
 	}
 	dir = e.workdir(dir)
-	a := e.analyzed(command, dir, sh, e.Shell.ready().Environ(), e.hidden(ctx, gate, ""))
+	a := e.analyzed(command, dir, sh, e.Shell.Environ(), e.hidden(ctx, gate, ""))
 	x.Commands, x.Opaque, x.Why = a.Commands(), a.Opaque, a.Why
 	x.ExternalPaths = append(x.ExternalPaths, a.External...)
 	for _, p := range a.Protected {

@@ -24,7 +24,7 @@ func TestExplain(t *testing.T) {
 		{"ls \x00", `{}`, `{"decision":"refuse","commands":[],"externalPaths":[],"protectedPaths":[],"opaque":true,"why":"it contains a NUL byte, which no shell can run","requests":[]}`},
 	} {
 		s := newBashSession(t, c.config)
-		got, err := json.Marshal(s.env.Explain(t.Context(), c.command, "", s.gate))
+		got, err := json.Marshal(Explain(t.Context(), s.env, c.command, "", s.gate))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,10 +62,10 @@ func TestExplainSaysWhatTheGateDoes(t *testing.T) {
 			gate := permission.NewGate(permission.GateOptions{Rules: func() permission.Ruleset { return rs }, Asker: s, Project: s.env.Root, Grants: kept})
 			call := &tools.Call{SessionID: "s", CallID: "c", Tool: "bash", Host: tools.Host{Gate: gate}}
 			for _, command := range commands {
-				x := s.env.Explain(t.Context(), command, "", gate)
+				x := Explain(t.Context(), s.env, command, "", gate)
 				s.asked = nil
-				a := s.env.analyzed(command, s.env.Cwd, "/bin/bash", run.Environ(nil), nil)
-				err := s.env.askCommand(t.Context(), call, a, bashParams{Command: command}, s.env.Cwd)
+				a := s.env.commands().analyzed(command, s.env.Cwd, "/bin/bash", run.Environ(nil), nil)
+				err := s.env.commands().askCommand(t.Context(), call, a, bashParams{Command: command}, s.env.Cwd)
 				did := "allow"
 				if errors.Is(err, permission.ErrDenied) {
 					did = "deny"

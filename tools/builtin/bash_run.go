@@ -13,7 +13,7 @@ import (
 
 // commandRun is a command that may run, with what shows it to a person.
 type commandRun struct {
-	env     Env
+	commands
 	command run.Command
 	title   string
 	params  bashParams
@@ -27,7 +27,7 @@ var errEnded = errors.New("the user ended the command")
 // watched lets a person watch the command as a terminal, whose id the call's card carries.
 func (r *commandRun) watched(h run.Handles) *run.Terminal {
 	c := r.command
-	view := r.env.Shell.Terminals.Attach(run.TerminalInfo{Title: r.title, Command: c.Text, Dir: c.Dir, Call: r.call.CallID, PTY: c.PTY}, h)
+	view := r.Shell.Terminals.Attach(run.TerminalInfo{Title: r.title, Command: c.Text, Dir: c.Dir, Call: r.call.CallID, PTY: c.PTY}, h)
 	if view != nil {
 		r.call.Report(tools.Update{Metadata: map[string]any{"terminalId": view.ID()}})
 	}
@@ -43,7 +43,7 @@ func (r *commandRun) once(ctx context.Context) (run.Outcome, error) {
 	if view != nil {
 		c.Raw = func(p []byte) { _, _ = view.Write(p) }
 	}
-	out, err := r.env.Shell.Runner.Run(ctx, c)
+	out, err := r.Shell.Runner.Run(ctx, c)
 	r.ended = out.Canceled && context.Cause(ctx) == errEnded
 	switch {
 	case err != nil:
@@ -87,8 +87,8 @@ func (r *commandRun) background(ctx context.Context, a *scan.Analysis) (tools.Re
 	if view != nil {
 		c.Raw = func(p []byte) { _, _ = view.Write(p) }
 	}
-	after := r.env.beforeCommand(ctx, r.call, a, *c, true)
-	job, err := r.env.startBackground(ctx, r.env.Shell.Background, *c)
+	after := r.beforeCommand(ctx, r.call, a, *c, true)
+	job, err := r.startBackground(ctx, r.Shell.Background, *c)
 	if err != nil {
 		view.End(-1, "not started")
 		return tools.Result{}, err
@@ -101,5 +101,5 @@ func (r *commandRun) background(ctx context.Context, a *scan.Analysis) (tools.Re
 		// The next question to the language servers, and the next checkpoint, see what it left.
 		_ = after(context.WithoutCancel(ctx))
 	}()
-	return r.env.firstOutput(ctx, job, r.title, r.params.Description)
+	return r.firstOutput(ctx, job, r.title, r.params.Description)
 }

@@ -62,8 +62,8 @@ const sandboxText = `
 - Commands run in a sandbox: they can write only in the project, temporary folders and build caches, not to .git/hooks, .git/config or editor settings, and have no network unless the person opened it. When that stops a command the result says so; call again with unsandboxed then, if it is worth asking the person.`
 
 // boxed fits the ask for a command to where it will run.
-func (e Env) boxed(r permission.Request, a *scan.Analysis, unsandboxed bool) permission.Request {
-	s := e.Shell.Sandbox
+func (c commands) boxed(r permission.Request, a *scan.Analysis, unsandboxed bool) permission.Request {
+	s := c.Shell.Sandbox
 	if r.Permission != "bash" || !s.active() {
 		return r
 	}
@@ -84,8 +84,8 @@ func (e Env) boxed(r permission.Request, a *scan.Analysis, unsandboxed bool) per
 }
 
 // box is the sandbox of a command that may run; nil runs it without one.
-func (e Env) box(a *scan.Analysis, p bashParams, dir string) (*sandbox.Box, error) {
-	s := e.Shell.Sandbox
+func (c commands) box(a *scan.Analysis, p bashParams, dir string) (*sandbox.Box, error) {
+	s := c.Shell.Sandbox
 	if !s.active() || p.unsandboxed {
 		return nil, nil
 	}
@@ -96,11 +96,11 @@ func (e Env) box(a *scan.Analysis, p bashParams, dir string) (*sandbox.Box, erro
 		return nil, &tools.Error{Kind: "no_sandbox", Message: "This command was not run: " + noSandbox(support)}
 	}
 	o := sandbox.Options{
-		Root: e.root(), Dir: dir, Extra: append([]string{e.Cwd}, e.Extra...), Home: e.Home, Writable: s.Writable, Network: s.Network, Processes: s.Processes, Support: s.Support,
-		Protected: func(real string) (string, bool) { return e.protected(real, e.Home) },
+		Root: c.root(), Dir: dir, Extra: append([]string{c.Cwd}, c.Extra...), Home: c.Home, Writable: s.Writable, Network: s.Network, Processes: s.Processes, Support: s.Support,
+		Protected: func(real string) (string, bool) { return c.protected(real, c.Home) },
 	}
-	if e.StateDir != "" {
-		o.Quarantine = filepath.Join(e.StateDir, "quarantine")
+	if c.StateDir != "" {
+		o.Quarantine = filepath.Join(c.StateDir, "quarantine")
 	}
 	// What was asked about and allowed can be done.
 	var made []string
@@ -168,7 +168,7 @@ func stoppedNote(why string) string {
 }
 
 // leave asks whether a command that the sandbox has stopped shall run again outside of it.
-func (e Env) leave(ctx context.Context, call *tools.Call, a *scan.Analysis, p bashParams, dir, why string) (bool, error) {
+func (c commands) leave(ctx context.Context, call *tools.Call, a *scan.Analysis, p bashParams, dir, why string) (bool, error) {
 	r := callsRequest(a)
 	r.MustAsk, r.Always = true, nil
 	r.Title = "Run again outside the sandbox: " + visible.Text(p.Command)

@@ -185,7 +185,7 @@ func TestAutoAllowInTheSandbox(t *testing.T) {
 		if n := len(s.asked); (n > 0) != (asked > 0) {
 			t.Errorf("%s: asked %v", command, s.asks())
 		}
-		x := s.env.Explain(t.Context(), command, "", s.gate)
+		x := Explain(t.Context(), s.env, command, "", s.gate)
 		if (x.Decision == "ask") != (asked > 0) {
 			t.Errorf("%s: explain says %s", command, x.Decision)
 		}

@@ -1,5 +1,5 @@
 // Package builtin holds Pillion's own tools, one file each, beside the words the model reads (x.txt).
-// Every tool that changes a file goes through change.go; nothing else in the program writes project files.
+// Every tool that changes a file goes through changes.propose; nothing else writes project files but what it calls, Writer.
 //
 //	all := builtin.All(env) // in a stable order
 package builtin
@@ -41,6 +41,29 @@ type Env struct {
 
 	SubAgents func() []tools.SubAgent // who can be given a task; nil: nobody
 	Skills    *skill.Finder           // nil: none
+}
+
+// workspace is the part that knows paths and asks about them.
+func (env Env) workspace() workspace {
+	return workspace{Cwd: env.Cwd, Root: env.Root, Extra: env.Extra, Own: env.Own, StateDir: env.StateDir, Home: env.Home, Buffers: env.Buffers, Skills: env.Skills}
+}
+
+// changes is the part that proposes changes of files and carries them out.
+func (env Env) changes() changes {
+	return changes{workspace: env.workspace(), Tracker: env.Tracker, Bridge: env.Bridge, writer: NewWriter(env), checker: checker{env.Bridge}}
+}
+
+// commands is the part that judges and runs commands.
+func (env Env) commands() commands {
+	return commands{workspace: env.workspace(), Tracker: env.Tracker, Bridge: env.Bridge, Shell: env.Shell.ready(), Watch: env.Commands}
+}
+
+// searcher is the session's, or one with the default options.
+func (env Env) searcher() *search.Searcher {
+	if env.Search != nil {
+		return env.Search
+	}
+	return search.New(search.Options{})
 }
 
 // All lists the tools, in the order they are offered.

@@ -10,8 +10,8 @@ import (
 )
 
 // show puts the set, and where it stands, on the call's card.
-func (e Env) show(call *tools.Call, set *change.Set, state change.State) {
-	call.Report(tools.Update{Title: set.Title, Metadata: e.metadata(set, nil), Locations: locations(set), Change: set, ChangeState: state})
+func (c changes) show(call *tools.Call, set *change.Set, state change.State) {
+	call.Report(tools.Update{Title: set.Title, Metadata: c.metadata(set, nil), Locations: locations(set), Change: set, ChangeState: state})
 }
 
 // locations are the places an editor may follow: each file at its first hunk.
@@ -36,11 +36,11 @@ func locations(set *change.Set) []tools.Location {
 const maxPatch = 256 << 10 // bytes of unified text in the metadata of one file; it is stored with the call
 
 // metadata has OpenCode's names: diff of all, filediff of the first file, files each.
-func (e Env) metadata(set *change.Set, more map[string]any) map[string]any {
+func (c changes) metadata(set *change.Set, more map[string]any) map[string]any {
 	var all strings.Builder
 	list := make([]map[string]any, 0, len(set.Files))
 	for _, f := range set.Files {
-		patch := f.Unified(e.rel)
+		patch := f.Unified(c.rel)
 		if len(patch) > maxPatch {
 			patch = patch[:strings.LastIndexByte(patch[:maxPatch], '\n')+1] + "… (cut; the whole is in the change set)\n"
 		}
@@ -49,7 +49,7 @@ func (e Env) metadata(set *change.Set, more map[string]any) map[string]any {
 		}
 		added, removed := f.Stat()
 		m := map[string]any{
-			"filePath": f.Path, "relativePath": e.rel(f.Path), "type": fileType(f.Kind), "patch": patch, "additions": added, "deletions": removed,
+			"filePath": f.Path, "relativePath": c.rel(f.Path), "type": fileType(f.Kind), "patch": patch, "additions": added, "deletions": removed,
 		}
 		if f.Kind == change.Rename {
 			m["movePath"] = f.NewPath
@@ -78,9 +78,9 @@ func fileType(k change.Kind) string {
 }
 
 // result tells the model what became of its proposal.
-func (e Env) result(p proposal, d *change.Decided, done *carriedOut, delta *lspbridge.Delta) tools.Result {
+func (c changes) result(p proposal, d *change.Decided, done *carriedOut, delta *lspbridge.Delta) tools.Result {
 	var sb strings.Builder
-	said := d.Report(e.rel)
+	said := d.Report(c.rel)
 	if said != "" && partly(d) {
 		sb.WriteString("The change was applied in part.")
 	} else {
@@ -92,7 +92,7 @@ func (e Env) result(p proposal, d *change.Decided, done *carriedOut, delta *lspb
 		}
 	}
 	sb.WriteString(problemText(delta, done.set))
-	meta := e.metadata(done.set, p.meta)
+	meta := c.metadata(done.set, p.meta)
 	if partly(d) {
 		meta["partly"] = true
 	}

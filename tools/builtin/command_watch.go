@@ -40,8 +40,8 @@ type flusher interface {
 const flushLimit = 250 * time.Millisecond
 
 // flush lets the next question to the language servers be about what a command left.
-func (e Env) flush(ctx context.Context) {
-	if f, ok := e.Bridge.(flusher); ok {
+func (c commands) flush(ctx context.Context) {
+	if f, ok := c.Bridge.(flusher); ok {
 		ctx, cancel := context.WithTimeout(ctx, flushLimit)
 		defer cancel()
 		f.Flush(ctx)
@@ -53,20 +53,20 @@ const afterLimit = 5 * time.Second
 
 // beforeCommand prepares for a command's changes. The function it returns is called when the command has ended, also
 // after a cancel: it tells the language servers, and returns what the model must know.
-func (e Env) beforeCommand(ctx context.Context, call *tools.Call, a *scan.Analysis, c run.Command, background bool) func(context.Context) []string {
+func (c commands) beforeCommand(ctx context.Context, call *tools.Call, a *scan.Analysis, cmd run.Command, background bool) func(context.Context) []string {
 	if a.ReadOnly {
 		return func(context.Context) []string { return nil }
 	}
-	known := e.knownFiles()
+	known := c.knownFiles()
 	var watch func(context.Context) []string
-	if e.Commands != nil {
-		watch = e.Commands.Before(ctx, CommandRun{SessionID: call.SessionID, CallID: call.CallID, Command: c.Text, Dir: c.Dir, Writes: a.Writes, Background: background})
+	if c.Watch != nil {
+		watch = c.Watch.Before(ctx, CommandRun{SessionID: call.SessionID, CallID: call.CallID, Command: cmd.Text, Dir: cmd.Dir, Writes: a.Writes, Background: background})
 	}
 	return func(ctx context.Context) (notes []string) {
-		e.flush(ctx)
+		c.flush(ctx)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterLimit)
 		defer cancel()
-		if changed := e.changedSince(known); len(changed) > 0 {
+		if changed := c.changedSince(known); len(changed) > 0 {
 			notes = append(notes, fmt.Sprintf("It changed files you have read: %s. Read them again before you edit them.", nameSome(changed)))
 		}
 		if watch != nil {
@@ -96,19 +96,19 @@ const maxKnown = 1000
 
 // knownFiles are those the model has read, as they are on disk. Whether an edit may go on what was read is decided by
 // the text itself (files.Tracker); this only tells the model at once.
-func (e Env) knownFiles() map[string]stamp {
+func (c commands) knownFiles() map[string]stamp {
 	out := map[string]stamp{}
-	for _, path := range e.Tracker.Files(maxKnown) {
+	for _, path := range c.Tracker.Files(maxKnown) {
 		out[path] = stampOf(path)
 	}
 	return out
 }
 
-func (e Env) changedSince(known map[string]stamp) []string {
+func (c commands) changedSince(known map[string]stamp) []string {
 	var out []string
 	for path, was := range known {
 		if now := stampOf(path); now != was {
-			name := e.rel(path)
+			name := c.rel(path)
 			if now.gone {
 				name += " (gone)"
 			}

@@ -29,13 +29,14 @@ type replacement struct {
 
 // Edit replaces one passage of a file. The passage may be quoted loosely; see package replace.
 func Edit(env Env) tools.Tool {
+	c := env.changes()
 	return tools.New("edit", editText, func(ctx context.Context, p editParams, call *tools.Call) (tools.Result, error) {
-		return env.edit(ctx, call, p.FilePath, []replacement{p.replacement})
+		return c.edit(ctx, call, p.FilePath, []replacement{p.replacement})
 	}, tools.WithPermission("edit"), tools.WithKind(tools.KindEdit), editNames)
 }
 
 // edit makes replacements in one file, each on the result of those before: all or none.
-func (e Env) edit(ctx context.Context, call *tools.Call, path string, rs []replacement) (tools.Result, error) {
+func (c changes) edit(ctx context.Context, call *tools.Call, path string, rs []replacement) (tools.Result, error) {
 	which := func(i int) string {
 		if len(rs) == 1 {
 			return ""
@@ -50,7 +51,7 @@ func (e Env) edit(ctx context.Context, call *tools.Call, path string, rs []repla
 			return tools.Result{}, emptyOld(which(i))
 		}
 	}
-	f, err := e.open(ctx, call, path)
+	f, err := c.open(ctx, call, path)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -61,13 +62,13 @@ func (e Env) edit(ctx context.Context, call *tools.Call, path string, rs []repla
 		if rs[0].OldString != "" {
 			return tools.Result{}, missing(f.Path)
 		}
-		if err := e.known(f); err != nil {
+		if err := c.known(f); err != nil {
 			return tools.Result{}, err
 		}
 		m.Kind, text = change.Create, rs[0].NewString
 	} else if rs[0].OldString == "" { // wrong whatever the file says; reading it first would not help
-		return tools.Result{}, emptyOld(e.rel(f.Path) + ": " + which(0))
-	} else if err := e.known(f); err != nil {
+		return tools.Result{}, emptyOld(c.rel(f.Path) + ": " + which(0))
+	} else if err := c.known(f); err != nil {
 		return tools.Result{}, err
 	}
 	var notes []string
@@ -79,7 +80,7 @@ func (e Env) edit(ctx context.Context, call *tools.Call, path string, rs []repla
 		}
 		res, err := passage(text, r)
 		if err != nil {
-			return tools.Result{}, inFile(e.rel(f.Path), which(i), err)
+			return tools.Result{}, inFile(c.rel(f.Path), which(i), err)
 		}
 		text = res.Text
 		replaced += len(res.Spans)
@@ -88,7 +89,7 @@ func (e Env) edit(ctx context.Context, call *tools.Call, path string, rs []repla
 		}
 	}
 	m.New = text
-	return e.propose(ctx, call, proposal{
+	return c.propose(ctx, call, proposal{
 		done: "Edit applied successfully.", note: strings.Join(notes, "\n"), members: []member{m},
 		meta: map[string]any{"replacements": replaced},
 	})

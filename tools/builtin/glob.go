@@ -21,24 +21,24 @@ type globParams struct {
 
 // Glob finds files by name.
 func Glob(env Env) tools.Tool {
-	s := env.searcher()
+	s, w := env.searcher(), env.workspace()
 	return tools.New("glob", globText, func(ctx context.Context, p globParams, call *tools.Call) (tools.Result, error) {
 		if p.Pattern == "" {
 			return tools.Result{}, &tools.Error{Kind: "bad_pattern", Message: "pattern is required"}
 		}
-		root := env.Cwd
+		root := w.Cwd
 		if p.Path != "" {
 			var err error
-			if root, err = env.abs(p.Path); err != nil {
+			if root, err = w.abs(p.Path); err != nil {
 				return tools.Result{}, err
 			}
 		}
 		dir, pattern := search.SplitPattern(root, p.Pattern) // ../x/*.go leads elsewhere than path
-		at, err := env.searchPlace(dir)
+		at, err := w.searchPlace(dir)
 		if err != nil {
 			return tools.Result{}, err
 		}
-		if err := env.askSearch(ctx, call, at); err != nil {
+		if err := w.askSearch(ctx, call, at); err != nil {
 			return tools.Result{}, err
 		}
 		if err := ask(ctx, call, permission.Request{
@@ -48,7 +48,7 @@ func Glob(env Env) tools.Tool {
 			return tools.Result{}, err
 		}
 		call.Report(tools.Update{Title: p.Pattern, Locations: []tools.Location{{Path: at.path}}})
-		found, err := s.Glob(ctx, search.GlobQuery{Root: at.real, Pattern: pattern, Show: env.visible(ctx, call, at, false)})
+		found, err := s.Glob(ctx, search.GlobQuery{Root: at.real, Pattern: pattern, Show: w.visible(ctx, call, at, false)})
 		if err != nil {
 			return tools.Result{}, searchError(at, err)
 		}

@@ -3,8 +3,11 @@ package builtin
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
+	"time"
 
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/permission"
@@ -24,19 +27,19 @@ const maxLocations = 20 // files an editor is told about
 
 // Grep finds lines by a regular expression.
 func Grep(env Env) tools.Tool {
-	s := env.searcher()
+	s, w := env.searcher(), env.workspace()
 	return tools.New("grep", grepText, func(ctx context.Context, p grepParams, call *tools.Call) (tools.Result, error) {
 		if p.Pattern == "" {
 			return tools.Result{}, &tools.Error{Kind: "bad_pattern", Message: "pattern is required"}
 		}
-		at, err := env.searchPlace(p.Path)
+		at, err := w.searchPlace(p.Path)
 		if err != nil {
 			return tools.Result{}, err
 		}
 		if at.dir {
-			err = env.askSearch(ctx, call, at)
+			err = w.askSearch(ctx, call, at)
 		} else { // one file by name is reading it
-			err = env.askRead(ctx, call, at)
+			err = w.askRead(ctx, call, at)
 		}
 		if err != nil {
 			return tools.Result{}, err
@@ -47,9 +50,9 @@ func Grep(env Env) tools.Tool {
 		}); err != nil {
 			return tools.Result{}, err
 		}
-		q := search.GrepQuery{Root: at.real, Pattern: p.Pattern, Include: p.Include, Buffers: env.unsaved()}
+		q := search.GrepQuery{Root: at.real, Pattern: p.Pattern, Include: p.Include, Buffers: w.unsaved()}
 		if at.dir {
-			q.Show = env.visible(ctx, call, at, true)
+			q.Show = w.visible(ctx, call, at, true)
 		}
 		call.Report(tools.Update{Title: p.Pattern, Locations: []tools.Location{{Path: at.path}}})
 		found, err := s.Grep(ctx, q)
@@ -95,4 +98,46 @@ func grepResult(title string, at place, found search.Lines) tools.Result {
 	r.Output = b.String()
 	markTruncated(&r, found.More || found.Partial)
 	return r
+}
+
+// searchError gives a search's failure its kind, and a missing path its neighbours.
+func searchError(at place, err error) error {
+	var pattern *search.PatternError
+	var path *search.PathError
+	switch {
+	case errors.As(err, &pattern):
+		return &tools.Error{Kind: "bad_pattern", Message: pattern.Message, Err: err}
+	case errors.As(err, &path) && errors.Is(err, fs.ErrNotExist):
+		msg := "Search path not found: " + at.path
+		if names := similar(at.path); len(names) > 0 {
+			msg += "\n\nDid you mean one of these?\n" + strings.Join(names, "\n")
+		}
+		return &tools.Error{Kind: "file_missing", Message: msg, Err: err}
+	case errors.As(err, &path):
+		return &tools.Error{Kind: "bad_path", Message: path.Message, Err: err}
+	}
+	return err
+}
+
+// notes are what a person would want to know about how far a search came.
+func notes(partial bool, unread search.Unread) string {
+	var b strings.Builder
+	if partial {
+		fmt.Fprintf(&b, "\n(Results are partial: the search was stopped after %d seconds. Consider using a more specific path or pattern.)", search.DefaultTimeout/time.Second)
+	}
+	if unread.Count > 0 {
+		what := "paths"
+		if unread.Count == 1 {
+			what = "path"
+		}
+		fmt.Fprintf(&b, "\n(%d %s could not be read: %s)", unread.Count, what, strings.Join(unread.First, "; "))
+	}
+	return b.String()
+}
+
+// markTruncated marks a result that left something out. A text over the cap is left to the cap, which saves the whole.
+func markTruncated(r *tools.Result, more bool) {
+	if len(r.Output) <= tools.MaxBytes && strings.Count(r.Output, "\n") < tools.MaxLines {
+		r.Metadata["truncated"] = more
+	}
 }

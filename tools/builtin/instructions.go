@@ -19,7 +19,7 @@ var instructionNames = []string{"AGENTS.md", "CLAUDE.md", "CONTEXT.md"}
 // instructions appends the instruction files of the folders above a file that is read, each once a session. Those of
 // the session's own folder and above it are in the system prompt already.
 type instructions struct {
-	env   Env
+	workspace
 	mu    sync.Mutex
 	given map[string]bool // by real path; guarded by mu
 }
@@ -27,12 +27,11 @@ type instructions struct {
 // above returns what is new, outermost first, and the paths.
 func (in *instructions) above(at place) (text string, loaded []string) {
 	loaded = []string{}
-	e := in.env
-	root, err := files.Real(e.root())
+	root, err := files.Real(in.root())
 	if err != nil || !files.Within(root, at.real) {
 		return "", loaded
 	}
-	cwd, err := files.Real(e.Cwd)
+	cwd, err := files.Real(in.Cwd)
 	if err != nil {
 		return "", loaded
 	}

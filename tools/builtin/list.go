@@ -20,28 +20,28 @@ type listParams struct {
 
 // List shows a folder as a tree.
 func List(env Env) tools.Tool {
-	s := env.searcher()
+	s, w := env.searcher(), env.workspace()
 	return tools.New("list", listText, func(ctx context.Context, p listParams, call *tools.Call) (tools.Result, error) {
-		at, err := env.searchPlace(p.Path)
+		at, err := w.searchPlace(p.Path)
 		if err != nil {
 			return tools.Result{}, err
 		}
-		if err := env.askSearch(ctx, call, at); err != nil {
+		if err := w.askSearch(ctx, call, at); err != nil {
 			return tools.Result{}, err
 		}
 		if err := ask(ctx, call, permission.Request{
-			Permission: "list", Patterns: []string{at.path}, Also: []string{at.real, env.rel(at.path)}, Always: []string{"*"}, Title: "List " + env.rel(at.path),
+			Permission: "list", Patterns: []string{at.path}, Also: []string{at.real, w.rel(at.path)}, Always: []string{"*"}, Title: "List " + w.rel(at.path),
 			Metadata: map[string]any{"path": at.path},
 		}); err != nil {
 			return tools.Result{}, err
 		}
-		call.Report(tools.Update{Title: env.rel(at.path), Locations: []tools.Location{{Path: at.path}}})
-		found, err := s.Tree(ctx, search.TreeQuery{Root: at.real, Ignore: p.Ignore, Show: env.visible(ctx, call, at, false)})
+		call.Report(tools.Update{Title: w.rel(at.path), Locations: []tools.Location{{Path: at.path}}})
+		found, err := s.Tree(ctx, search.TreeQuery{Root: at.real, Ignore: p.Ignore, Show: w.visible(ctx, call, at, false)})
 		if err != nil {
 			return tools.Result{}, searchError(at, err)
 		}
 		found.Root.Name = at.path
-		r := tools.Result{Title: env.rel(at.path), Metadata: map[string]any{"count": found.Entries}, Locations: []tools.Location{{Path: at.path}}}
+		r := tools.Result{Title: w.rel(at.path), Metadata: map[string]any{"count": found.Entries}, Locations: []tools.Location{{Path: at.path}}}
 		r.Output = strings.TrimSuffix(found.Root.String(), "\n")
 		if found.Entries == 0 {
 			r.Output += "\n\n(No files found)"

@@ -13,6 +13,7 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/search"
 )
 
 //go:embed lsp.txt
@@ -61,7 +62,7 @@ const (
 func LSP(env Env) tools.Tool {
 	offered := &offeredActions{byID: map[string]offeredAction{}}
 	return tools.New("lsp", lspText, func(ctx context.Context, p lspParams, call *tools.Call) (tools.Result, error) {
-		return (&lspCall{env, p, call, offered, nil, ""}).run(ctx)
+		return (&lspCall{env.changes(), env.searcher(), p, call, offered, nil, ""}).run(ctx)
 	}, tools.WithKind(tools.KindSearch), tools.WithIgnored(), tools.WithNames(map[string][]string{
 		"operation": {"op", "method", "command", "action"},
 		"filePath":  {"path", "file", "folder", "directory", "relativePath"},
@@ -75,7 +76,8 @@ func LSP(env Env) tools.Tool {
 
 // lspCall is one call.
 type lspCall struct {
-	Env
+	changes
+	search  *search.Searcher
 	p       lspParams
 	call    *tools.Call
 	offered *offeredActions

@@ -52,7 +52,7 @@ func (o *offeredActions) get(id string) (offeredAction, bool) {
 
 // codeActions lists what is offered at a place, or for every problem of a file.
 func (c *lspCall) codeActions(ctx context.Context) (tools.Result, error) {
-	text, ok := c.Present(c.path)
+	text, ok := c.writer.Present(c.path)
 	if !ok {
 		return tools.Result{}, missing(c.path)
 	}
@@ -170,14 +170,14 @@ func (c *lspCall) applyAction(ctx, asking context.Context) (tools.Result, error)
 		return tools.Result{}, err
 	}
 	a := o.action
-	if now, _ := c.Present(c.path); now != o.text {
+	if now, _ := c.writer.Present(c.path); now != o.text {
 		if a, err = c.again(asking, o, now); err != nil {
 			return tools.Result{}, err
 		}
 	}
 	r, err := c.runAction(ctx, a)
 	if errors.Is(err, lspbridge.ErrMoved) { // the text is the same, but proposals were checked meanwhile
-		now, _ := c.Present(c.path)
+		now, _ := c.writer.Present(c.path)
 		if a, err = c.again(asking, o, now); err != nil {
 			return tools.Result{}, err
 		}
@@ -189,7 +189,7 @@ func (c *lspCall) applyAction(ctx, asking context.Context) (tools.Result, error)
 // organizeImports carries out what the servers offer for it.
 func (c *lspCall) organizeImports(ctx, asking context.Context) (tools.Result, error) {
 	const kind = "source.organizeImports"
-	text, ok := c.Present(c.path)
+	text, ok := c.writer.Present(c.path)
 	if !ok {
 		return tools.Result{}, missing(c.path)
 	}

@@ -28,8 +28,8 @@ const moveBudget = 5 * time.Second
 
 // followMoves adds to a proposal that moves, creates or deletes files what the language servers say follows from it:
 // imports in other files, and in the moved ones. What cannot be joined is told, and left to the problems that the check then finds.
-func (e Env) followMoves(ctx context.Context, call *tools.Call, p *proposal) {
-	if e.Bridge == nil || p.complete {
+func (c changes) followMoves(ctx context.Context, call *tools.Call, p *proposal) {
+	if c.Bridge == nil || p.complete {
 		return
 	}
 	var renames []lspbridge.FileRename
@@ -52,10 +52,10 @@ func (e Env) followMoves(ctx context.Context, call *tools.Call, p *proposal) {
 	var edits []lspbridge.FileEdit
 	var err error
 	what := "The language server adapted the imports in "
-	if m, ok := e.Bridge.(mover); ok && len(renames) > 0 {
+	if m, ok := c.Bridge.(mover); ok && len(renames) > 0 {
 		edits, err = m.WillRename(asking, renames)
 	}
-	if m, ok := e.Bridge.(changer); ok && len(created)+len(deleted) > 0 {
+	if m, ok := c.Bridge.(changer); ok && len(created)+len(deleted) > 0 {
 		more, _ := m.WillChange(asking, created, deleted) // of these nothing breaks
 		if edits = append(edits, more...); len(renames) == 0 {
 			what = "The language server adapted "
@@ -64,13 +64,13 @@ func (e Env) followMoves(ctx context.Context, call *tools.Call, p *proposal) {
 	var followed, left []string
 	for _, ed := range edits {
 		if ed.Kind != "edit" {
-			left = append(left, e.rel(ed.Path))
+			left = append(left, c.rel(ed.Path))
 			continue
 		}
-		if done, why := e.joinEdit(ctx, call, p, ed); done {
-			followed = append(followed, e.rel(ed.Path))
+		if done, why := c.joinEdit(ctx, call, p, ed); done {
+			followed = append(followed, c.rel(ed.Path))
 		} else if why != "" {
-			left = append(left, e.rel(ed.Path)+" ("+why+")")
+			left = append(left, c.rel(ed.Path)+" ("+why+")")
 		}
 	}
 	var notes []string
@@ -89,8 +89,8 @@ func (e Env) followMoves(ctx context.Context, call *tools.Call, p *proposal) {
 }
 
 // joinEdit makes a server's edit part of a proposal. Where the proposal changes the same file itself, it is merged.
-func (e Env) joinEdit(ctx context.Context, call *tools.Call, p *proposal, ed lspbridge.FileEdit) (done bool, why string) {
-	at, err := e.place(filepath.Clean(ed.Path))
+func (c changes) joinEdit(ctx context.Context, call *tools.Call, p *proposal, ed lspbridge.FileEdit) (done bool, why string) {
+	at, err := c.place(filepath.Clean(ed.Path))
 	if err != nil {
 		return false, err.Error()
 	}
@@ -109,17 +109,17 @@ func (e Env) joinEdit(ctx context.Context, call *tools.Call, p *proposal, ed lsp
 		m.New = merged.New
 		return true, ""
 	}
-	if !e.inside(at.real) {
+	if !c.inside(at.real) {
 		return false, "outside the project"
 	}
-	f, err := e.openPlace(at)
+	f, err := c.openPlace(at)
 	if err != nil {
 		return false, err.Error()
 	}
 	if g, ok := call.Host.Gate.(interface {
 		Would(context.Context, permission.Request) permission.Action
 	}); ok {
-		r := permission.Request{Permission: "edit", Patterns: e.patterns(at.path, at.real), Also: []string{at.path, at.real}, SessionID: call.SessionID, CallID: call.CallID, Tool: call.Tool}
+		r := permission.Request{Permission: "edit", Patterns: c.patterns(at.path, at.real), Also: []string{at.path, at.real}, SessionID: call.SessionID, CallID: call.CallID, Tool: call.Tool}
 		if g.Would(ctx, r) == permission.Deny {
 			return false, "editing it is denied"
 		}

@@ -20,7 +20,7 @@ type serverEdits struct {
 
 // apply takes one of them through the change pipeline. What it returns is the server's answer: it must not go on as if
 // all were there when a person took only part of it.
-func (s *serverEdits) apply(env Env, call *tools.Call, title string) lspbridge.Apply {
+func (s *serverEdits) apply(c changes, call *tools.Call, title string) lspbridge.Apply {
 	return func(ctx context.Context, label string, edits []lspbridge.FileEdit) error {
 		if label == "" {
 			label = title
@@ -34,7 +34,7 @@ func (s *serverEdits) apply(env Env, call *tools.Call, title string) lspbridge.A
 				_ = os.Remove(e.Path)
 			}
 		}
-		r, err := env.changeFiles(ctx, call, label, edits)
+		r, err := c.changeFiles(ctx, call, label, edits)
 		if s.err = err; err != nil {
 			return err
 		}
@@ -50,7 +50,7 @@ func (s *serverEdits) apply(env Env, call *tools.Call, title string) lspbridge.A
 func (c *lspCall) runAction(ctx context.Context, a lspbridge.Action) (tools.Result, error) {
 	var s serverEdits
 	title := a.Title + " in " + c.rel(a.Path)
-	err := c.lsp.RunAction(ctx, a, s.apply(c.Env, c.call, title))
+	err := c.lsp.RunAction(ctx, a, s.apply(c.changes, c.call, title))
 	switch {
 	case s.err != nil && len(s.results) == 0: // a person's no, a file that moved on: the tool's own words for it
 		return tools.Result{}, s.err
@@ -104,7 +104,7 @@ func ServerEdit(env Env, server, label string, edits []lspbridge.FileEdit) (tool
 	}
 	var answer error
 	tool = tools.New("lsp", "An edit of a language server.", func(ctx context.Context, _ struct{}, call *tools.Call) (tools.Result, error) {
-		if answer = s.apply(env, call, label)(ctx, label, edits); len(s.results) == 0 {
+		if answer = s.apply(env.changes(), call, label)(ctx, label, edits); len(s.results) == 0 {
 			return tools.Result{}, answer
 		}
 		return s.results[0], nil

@@ -17,7 +17,8 @@ type multiEditParams struct {
 
 // MultiEdit makes several replacements in one file, all or nothing, and asks once.
 func MultiEdit(env Env) tools.Tool {
+	c := env.changes()
 	return tools.New("multiedit", multiEditText, func(ctx context.Context, p multiEditParams, call *tools.Call) (tools.Result, error) {
-		return env.edit(ctx, call, p.FilePath, p.Edits)
+		return c.edit(ctx, call, p.FilePath, p.Edits)
 	}, tools.WithPermission("edit"), tools.WithKind(tools.KindEdit), multiNames)
 }

@@ -10,13 +10,13 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// meant is the path that a model means by what it wrote: an address (file:///…), the person's home folder (~/…),
+// repairPath is the path that a model means by what it wrote: an address (file:///…), the person's home folder (~/…),
 // blanks or quotes around a name, accents spelled in the other of Unicode's two ways. What exists as it stands is taken
 // as it stands. Taken literally, such a name would make a folder "~" or "file:" in the project.
-func (e Env) meant(path string) string {
+func (w workspace) repairPath(path string) string {
 	there := func(p string) bool {
 		if !filepath.IsAbs(p) {
-			p = filepath.Join(e.Cwd, p)
+			p = filepath.Join(w.Cwd, p)
 		}
 		_, err := os.Lstat(p)
 		return err == nil
@@ -34,8 +34,8 @@ func (e Env) meant(path string) string {
 		}
 	}
 	for _, home := range [...]string{"~", "$HOME", "${HOME}"} {
-		if rest, ok := strings.CutPrefix(p, home); ok && e.Home != "" && (rest == "" || rest[0] == '/') {
-			p = e.Home + rest
+		if rest, ok := strings.CutPrefix(p, home); ok && w.Home != "" && (rest == "" || rest[0] == '/') {
+			p = w.Home + rest
 		}
 	}
 	if p == "" {

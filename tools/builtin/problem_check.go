@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge"
-	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
@@ -21,12 +20,17 @@ const (
 	maxOtherFiles = 5  // other files shown; OpenCode's figure
 )
 
+// checker asks the language servers what a change does to the problems. Without servers it says nothing.
+type checker struct {
+	Bridge Bridge // nil: no language servers
+}
+
 // check finds out what problems the proposal would bring: the set it returns carries them. It returns after the
 // budget at the latest; an answer that comes later updates the card, and servers that had none yet are asked again for as
 // long as the question stands. stop ends it and waits for the servers to be as they were. Sets that were shown are never
 // written to: others may be reading them.
-func (e Env) check(ctx context.Context, call *tools.Call, set *change.Set) (checked *change.Set, stop func()) {
-	if e.Bridge == nil {
+func (c checker) check(ctx context.Context, set *change.Set, show func(*change.Set)) (checked *change.Set, stop func()) {
+	if c.Bridge == nil {
 		return set, func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -37,7 +41,7 @@ func (e Env) check(ctx context.Context, call *tools.Call, set *change.Set) (chec
 	go func() {
 		defer close(ended)
 		for again := checkAgain; ; again = min(2*again, checkLonger) {
-			d := e.checkOnce(ctx, files)
+			d := c.checkOnce(ctx, files)
 			select {
 			case answer <- d:
 			default:
@@ -51,7 +55,7 @@ func (e Env) check(ctx context.Context, call *tools.Call, set *change.Set) (chec
 				return
 			}
 			if shown == nil || d != shown && (d.Certainty != change.Pending || d.Reason != shown.Reason) {
-				e.show(call, proposed.WithVerdict(d), "proposed")
+				show(proposed.WithVerdict(d))
 				shown = d
 			}
 			if d.Certainty != change.Pending {
@@ -74,28 +78,28 @@ func (e Env) check(ctx context.Context, call *tools.Call, set *change.Set) (chec
 	}
 	if shown != nil && ctx.Err() == nil {
 		set = set.WithVerdict(shown)
-		e.show(call, set, "proposed")
+		show(set)
 	}
 	close(told)
 	return set, func() { cancel(); <-ended }
 }
 
 // checkOnce asks the servers and waits for them.
-func (e Env) checkOnce(ctx context.Context, files []lspbridge.Proposal) *change.Verdict {
+func (c checker) checkOnce(ctx context.Context, files []lspbridge.Proposal) *change.Verdict {
 	ctx, cancel := context.WithTimeout(ctx, checkLonger)
 	defer cancel()
-	delta := e.Bridge.Check(ctx, files)
+	delta := c.Bridge.Check(ctx, files)
 	return &delta.Verdict
 }
 
 // settle tells the servers what was written and waits for its problems, not for ever.
-func (e Env) settle(ctx context.Context, set *change.Set) *lspbridge.Delta {
-	if e.Bridge == nil {
+func (c checker) settle(ctx context.Context, set *change.Set) *lspbridge.Delta {
+	if c.Bridge == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, settleBudget)
 	defer cancel()
-	d := e.Bridge.Changed(ctx, proposals(set))
+	d := c.Bridge.Changed(ctx, proposals(set))
 	return &d
 }
 

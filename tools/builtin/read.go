@@ -20,7 +20,6 @@ import (
 
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/files"
-	"github.com/pillion-dev/pillion/tools/permission"
 )
 
 //go:embed read.txt
@@ -46,36 +45,44 @@ type readParams struct {
 	Limit    int    `json:"limit,omitempty" minimum:"0" jsonschema:"how many lines (or entries) to read; 2000 by default"`
 }
 
+// reader shows files and folders as the person sees them, and notes in Tracker what was shown.
+type reader struct {
+	workspace
+	Tracker *files.Tracker
+	Bridge  Bridge // nil: no language servers
+}
+
 // Read shows a file, a folder, an image or a PDF.
 func Read(env Env) tools.Tool {
-	given := &instructions{env: env}
+	rd := reader{env.workspace(), env.Tracker, env.Bridge}
+	given := &instructions{workspace: rd.workspace}
 	return tools.New("read", readText, func(ctx context.Context, p readParams, call *tools.Call) (tools.Result, error) {
-		path, err := env.abs(p.FilePath)
+		path, err := rd.abs(p.FilePath)
 		if err != nil {
 			return tools.Result{}, err
 		}
-		at, err := env.place(path)
+		at, err := rd.place(path)
 		if err != nil {
 			return tools.Result{}, err
 		}
-		if err := env.askRead(ctx, call, at); err != nil {
+		if err := rd.askRead(ctx, call, at); err != nil {
 			return tools.Result{}, err
 		}
 		from, limit := max(p.Offset, 1), p.Limit
 		if limit == 0 {
 			limit = readLines
 		}
-		call.Report(tools.Update{Title: env.rel(path), Locations: []tools.Location{{Path: path, Line: p.Offset}}})
+		call.Report(tools.Update{Title: rd.rel(path), Locations: []tools.Location{{Path: path, Line: p.Offset}}})
 		var r tools.Result
 		if at.dir {
-			r, err = env.readDir(at, from, limit)
+			r, err = rd.readDir(at, from, limit)
 		} else {
-			r, err = env.readFile(ctx, at, from, limit)
+			r, err = rd.readFile(ctx, at, from, limit)
 		}
 		if err != nil {
 			return tools.Result{}, err
 		}
-		r.Title = env.rel(path)
+		r.Title = rd.rel(path)
 		if r.Locations == nil {
 			r.Locations = []tools.Location{{Path: path, Line: p.Offset}}
 		}
@@ -88,44 +95,14 @@ func Read(env Env) tools.Tool {
 	}, tools.WithKind(tools.KindRead), tools.WithReadOnly(), readNames)
 }
 
-// askRead judges a place before anything of it is looked at.
-func (e Env) askRead(ctx context.Context, call *tools.Call, at place) error {
-	if spill := e.spill(); spill == "" || !files.Within(spill, at.real) { // long outputs that the model was pointed to
-		if err := e.askReading(ctx, call, at); err != nil {
-			return err
-		}
-	}
-	return e.askContent(ctx, call, at)
-}
-
-// askContent judges the reading of a place that is inside, or was asked about.
-func (e Env) askContent(ctx context.Context, call *tools.Call, at place) error {
-	return ask(ctx, call, permission.Request{
-		Permission: "read", Patterns: e.patterns(at.path, at.real), Also: []string{at.path, at.real}, Always: []string{"*"}, Title: "Read " + e.rel(at.path),
-		Metadata: map[string]any{"filepath": at.path},
-	})
-}
-
-// spill is the real path of the folder where long outputs are kept.
-func (e Env) spill() string {
-	if e.StateDir == "" {
-		return ""
-	}
-	dir, err := files.Real(e.StateDir + "/tool-output")
-	if err != nil {
-		return ""
-	}
-	return dir
-}
-
-func (e Env) readFile(ctx context.Context, at place, from, limit int) (tools.Result, error) {
-	if e.dirty(at) {
-		return e.readText(at, from, limit)
+func (rd reader) readFile(ctx context.Context, at place, from, limit int) (tools.Result, error) {
+	if rd.dirty(at) {
+		return rd.readText(at, from, limit)
 	}
 	raw, err := files.OpenRaw(at.real)
 	if errors.Is(err, fs.ErrNotExist) {
-		if e.buffered(at) {
-			return e.readText(at, from, limit)
+		if rd.buffered(at) {
+			return rd.readText(at, from, limit)
 		}
 		return tools.Result{}, missing(at.path)
 	}
@@ -141,7 +118,7 @@ func (e Env) readFile(ctx context.Context, at place, from, limit int) (tools.Res
 		r, err := readAttachment(at.path, mime, sample, raw)
 		if err == nil {
 			text, _ := files.Decode(r.Attachments[0].Data)
-			e.Tracker.Note(at.real, files.Hash([]byte(text))) // seen, so write may replace it
+			rd.Tracker.Note(at.real, files.Hash([]byte(text))) // seen, so write may replace it
 		}
 		return r, err
 	}
@@ -149,36 +126,14 @@ func (e Env) readFile(ctx context.Context, at place, from, limit int) (tools.Res
 		return tools.Result{}, &tools.Error{Kind: "binary", Message: "Cannot read binary file: " + at.path + ". Use the shell to look into it (file, strings, hexdump, unzip -l …)."}
 	}
 	if raw.Size > readWhole {
-		return e.streamText(ctx, at, sample, raw, from, limit)
+		return rd.streamText(ctx, at, sample, raw, from, limit)
 	}
-	return e.readText(at, from, limit)
-}
-
-func (e Env) buffered(at place) bool {
-	if e.Buffers == nil {
-		return false
-	}
-	if _, ok := e.Buffers.Buffer(at.path); ok {
-		return true
-	}
-	_, ok := e.Buffers.Buffer(at.real)
-	return ok
-}
-
-func (e Env) dirty(at place) bool {
-	if e.Buffers == nil {
-		return false
-	}
-	b, ok := e.Buffers.Buffer(at.path)
-	if !ok {
-		b, ok = e.Buffers.Buffer(at.real)
-	}
-	return ok && b.Dirty
+	return rd.readText(at, from, limit)
 }
 
 // readText shows a file that fits into memory, as the person sees it.
-func (e Env) readText(at place, from, limit int) (tools.Result, error) {
-	f, err := files.Open(at.path, e.Buffers)
+func (rd reader) readText(at place, from, limit int) (tools.Result, error) {
+	f, err := files.Open(at.path, rd.Buffers)
 	if err != nil {
 		return tools.Result{}, pathError(at.path, err)
 	}
@@ -200,9 +155,9 @@ func (e Env) readText(at place, from, limit int) (tools.Result, error) {
 	if f.Encoding != files.UTF8 {
 		r.Metadata["encoding"] = string(f.Encoding)
 	}
-	e.Tracker.Read(f)
-	if e.Bridge != nil {
-		e.Bridge.Warm(at.path)
+	rd.Tracker.Read(f)
+	if rd.Bridge != nil {
+		rd.Bridge.Warm(at.path)
 	}
 	return r, nil
 }
@@ -326,7 +281,7 @@ func (p *page) result(path string) (tools.Result, error) {
 }
 
 // readDir lists a folder.
-func (e Env) readDir(at place, from, limit int) (tools.Result, error) {
+func (rd reader) readDir(at place, from, limit int) (tools.Result, error) {
 	des, err := os.ReadDir(at.real)
 	if err != nil {
 		return tools.Result{}, pathError(at.path, err)
@@ -416,9 +371,9 @@ func readSample(r io.Reader) ([]byte, error) {
 
 // streamText shows a page of a big file in little memory. Up to files.MaxText all of it is read, to count its lines
 // and to know its hash; of bigger ones, which cannot be edited anyway, no more than the page.
-func (e Env) streamText(ctx context.Context, at place, sample []byte, raw *files.Raw, from, limit int) (tools.Result, error) {
+func (rd reader) streamText(ctx context.Context, at place, sample []byte, raw *files.Raw, from, limit int) (tools.Result, error) {
 	if bytes.HasPrefix(sample, []byte{0xFF, 0xFE}) || bytes.HasPrefix(sample, []byte{0xFE, 0xFF}) {
-		return e.readText(at, from, limit)
+		return rd.readText(at, from, limit)
 	}
 	sample = bytes.TrimPrefix(sample, []byte("\xef\xbb\xbf"))
 	sum := sha256.New()
@@ -468,7 +423,7 @@ func (e Env) streamText(ctx context.Context, at place, sample []byte, raw *files
 		}
 	}
 	if !valid && raw.Size <= files.MaxText {
-		return e.readText(at, from, limit) // the whole is needed to know its encoding
+		return rd.readText(at, from, limit) // the whole is needed to know its encoding
 	}
 	r, err := pg.result(at.path)
 	if err != nil {
@@ -477,7 +432,7 @@ func (e Env) streamText(ctx context.Context, at place, sample []byte, raw *files
 	if raw.Size > files.MaxText {
 		r.Output += fmt.Sprintf("\n\n(The file has %d bytes: too big to edit with the edit tools.)", raw.Size)
 	} else {
-		e.Tracker.Note(at.real, hex.EncodeToString(sum.Sum(nil)))
+		rd.Tracker.Note(at.real, hex.EncodeToString(sum.Sum(nil)))
 	}
 	return r, nil
 }

@@ -418,7 +418,7 @@ func (ed editor) Apply(ctx context.Context, set *change.Set) error {
 		b.Text, b.Version = f.New, b.Version+1
 		ed.bufs[f.Path] = b
 	}
-	return ed.env.WriteDisk(ctx, &rest)
+	return NewWriter(*ed.env).WriteDisk(ctx, &rest)
 }
 
 // fakeBridge answers every check with one delta.

@@ -65,24 +65,16 @@ func Skill(e Env) tools.Tool {
 		b.WriteString("\n</skill_content>")
 		return tools.Result{Title: "Loaded skill: " + p.Name, Output: b.String(), Metadata: map[string]any{"name": p.Name, "dir": found.Dir},
 			Locations: []tools.Location{{Path: found.Path}}}, nil
-	}, tools.WithReadOnly(), tools.WithKind(tools.KindRead), tools.WithDescribe(e.describeSkills))
-}
-
-// askReading is askOutside for what is only read: the files of a skill may be.
-func (e Env) askReading(ctx context.Context, call *tools.Call, at place) error {
-	if e.Skills != nil && !e.inside(at.real) && e.Skills.Holds(at.real) {
-		return nil
-	}
-	return e.askOutside(ctx, call, at)
+	}, tools.WithReadOnly(), tools.WithKind(tools.KindRead), tools.WithDescribe(func(rules permission.Ruleset) (string, bool) { return describeSkills(e.Skills, rules) }))
 }
 
 // describeSkills lists what the rules let load.
-func (e Env) describeSkills(rules permission.Ruleset) (string, bool) {
-	if e.Skills == nil {
+func describeSkills(skills *skill.Finder, rules permission.Ruleset) (string, bool) {
+	if skills == nil {
 		return "", false
 	}
 	var b strings.Builder
-	for _, s := range e.Skills.Skills() {
+	for _, s := range skills.Skills() {
 		if action, _ := rules.Evaluate("skill", s.Name); action != permission.Deny {
 			fmt.Fprintf(&b, "\n- %s: %s", s.Name, oneLine(s.Description, ""))
 		}

@@ -189,9 +189,9 @@ type symbolCall struct {
 	notes []string // what the reader should know of how the answer came about
 }
 
-func (e Env) symbols(call *tools.Call) *symbolCall {
-	c := &symbolCall{lspCall: lspCall{Env: e, call: call}}
-	c.lsp, _ = e.Bridge.(intelligence)
+func (env Env) symbols(call *tools.Call) *symbolCall {
+	c := &symbolCall{lspCall: lspCall{changes: env.changes(), search: env.searcher(), call: call}}
+	c.lsp, _ = env.Bridge.(intelligence)
 	return c
 }
 
@@ -213,8 +213,8 @@ func (c *symbolCall) noted(text string) string {
 }
 
 // symbolAt asks for the servers and for reading the file, and finds the one symbol that is meant.
-func (e Env) symbolAt(ctx, asking context.Context, call *tools.Call, p symbolParams) (*symbolCall, *target, error) {
-	c := e.symbols(call)
+func (env Env) symbolAt(ctx, asking context.Context, call *tools.Call, p symbolParams) (*symbolCall, *target, error) {
+	c := env.symbols(call)
 	if strings.TrimSpace(p.Symbol) == "" {
 		return nil, nil, &tools.Error{Kind: "invalid", Message: call.Tool + " needs symbol, a name path such as Type.method"}
 	}

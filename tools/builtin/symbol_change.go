@@ -110,7 +110,7 @@ func (c *symbolCall) leftOver(ctx, asking context.Context, t *target) {
 	if err != nil || ext == "" {
 		return
 	}
-	found, err := c.searcher().Grep(asking, search.GrepQuery{Root: at.real, Pattern: `\b` + regexp.QuoteMeta(t.sym.Name()) + `\b`, Include: "*" + ext, Show: c.visible(ctx, c.call, at, true), Buffers: c.unsaved()})
+	found, err := c.search.Grep(asking, search.GrepQuery{Root: at.real, Pattern: `\b` + regexp.QuoteMeta(t.sym.Name()) + `\b`, Include: "*" + ext, Show: c.visible(ctx, c.call, at, true), Buffers: c.unsaved()})
 	if err != nil {
 		return
 	}
@@ -180,7 +180,7 @@ func (c *symbolCall) uses(ctx, asking context.Context, t *target) ([]string, err
 	if err != nil {
 		return nil, err
 	}
-	found, err := c.searcher().Grep(asking, search.GrepQuery{Root: at.real, Pattern: `\b` + regexp.QuoteMeta(t.sym.Name()) + `\b`, Limit: 1000, Show: c.visible(ctx, c.call, at, true), Buffers: c.unsaved()})
+	found, err := c.search.Grep(asking, search.GrepQuery{Root: at.real, Pattern: `\b` + regexp.QuoteMeta(t.sym.Name()) + `\b`, Limit: 1000, Show: c.visible(ctx, c.call, at, true), Buffers: c.unsaved()})
 	if err != nil {
 		return nil, searchError(at, err)
 	}

@@ -292,7 +292,7 @@ func (c *symbolCall) filesNaming(ctx, asking context.Context, dir, name string, 
 	} else {
 		pattern = "(?i)" + pattern
 	}
-	found, err := c.searcher().Grep(asking, search.GrepQuery{Root: at.real, Pattern: pattern, Limit: 5000, Show: readable, Buffers: c.unsaved()})
+	found, err := c.search.Grep(asking, search.GrepQuery{Root: at.real, Pattern: pattern, Limit: 5000, Show: readable, Buffers: c.unsaved()})
 	if err != nil {
 		return nil, searchError(at, err)
 	}

@@ -47,16 +47,16 @@ func Task(e Env) tools.Tool {
 		}
 		out.Output = fmt.Sprintf("<task id=%q state=\"completed\">\n<task_result>\n%s\n</task_result>\n</task>", r.ID, strings.TrimSpace(r.Text))
 		return out, nil
-	}, tools.WithKind(tools.KindThink), tools.WithParallel(), tools.WithDescribe(e.describeTask))
+	}, tools.WithKind(tools.KindThink), tools.WithParallel(), tools.WithDescribe(func(rules permission.Ruleset) (string, bool) { return describeTask(e.SubAgents, rules) }))
 }
 
 // describeTask lists the sub-agents that the rules let start.
-func (e Env) describeTask(rules permission.Ruleset) (string, bool) {
-	if e.SubAgents == nil {
+func describeTask(agents func() []tools.SubAgent, rules permission.Ruleset) (string, bool) {
+	if agents == nil {
 		return "", false
 	}
 	var b strings.Builder
-	for _, a := range e.SubAgents() {
+	for _, a := range agents() {
 		if action, _ := rules.Evaluate("task", a.Name); action == permission.Deny {
 			continue
 		}

@@ -57,7 +57,7 @@ func WebFetch(env Env) tools.Tool {
 		call.Report(tools.Update{Title: u.String()})
 		r := web.Request{URL: u.String(), Format: format, Timeout: time.Duration(p.Timeout * float64(time.Second)),
 			Redirect: func(ctx context.Context, from, to string) error { return askPage(ctx, call, to, from) }}
-		page, err := env.fetch(ctx, call, r)
+		page, err := fetch(ctx, env.Web.Client, call, r)
 		if err != nil {
 			return tools.Result{}, err
 		}
@@ -67,9 +67,9 @@ func WebFetch(env Env) tools.Tool {
 
 // fetch asks about a private place when it meets one, then goes there. It is never asked about places where clouds
 // hand out keys: those must be configured.
-func (env Env) fetch(ctx context.Context, call *tools.Call, r web.Request) (*web.Page, error) {
+func fetch(ctx context.Context, client *web.Client, call *tools.Call, r web.Request) (*web.Page, error) {
 	for {
-		page, err := env.Web.Client.Fetch(ctx, r)
+		page, err := client.Fetch(ctx, r)
 		var private *web.PrivateError
 		if err == nil || !errors.As(err, &private) || private.Metadata() || len(r.Allow) >= 10 {
 			return page, pageError(err)

@@ -20,12 +20,13 @@ type writeParams struct {
 
 // Write replaces a whole file or creates one.
 func Write(env Env) tools.Tool {
+	c := env.changes()
 	return tools.New("write", writeText, func(ctx context.Context, p writeParams, call *tools.Call) (tools.Result, error) {
-		f, err := env.open(ctx, call, p.FilePath)
+		f, err := c.open(ctx, call, p.FilePath)
 		if err != nil {
 			return tools.Result{}, err
 		}
-		if err := env.known(f); err != nil {
+		if err := c.known(f); err != nil {
 			return tools.Result{}, err
 		}
 		m := member{File: change.File{Path: f.Path, Kind: change.Create, New: p.Content}, base: f}
@@ -33,33 +34,11 @@ func Write(env Env) tools.Tool {
 		if exists {
 			m.Kind, m.Old, m.New = change.Edit, f.Text, likeFile(f, p.Content)
 		}
-		return env.propose(ctx, call, proposal{
+		return c.propose(ctx, call, proposal{
 			done: "Wrote file successfully.", members: []member{m},
 			meta: map[string]any{"filepath": f.Path, "exists": exists},
 		})
 	}, tools.WithPermission("edit"), tools.WithKind(tools.KindEdit), writeNames)
-}
-
-// known refuses files that the session has not read, or that changed since; then it says what changed.
-func (e Env) known(f *files.File) error {
-	err := e.Tracker.Check(f)
-	switch x := err.(type) {
-	case nil:
-		return nil
-	case *files.UnreadError:
-		return &tools.Error{Kind: "unread", Message: err.Error(), Err: err}
-	case *files.StaleError:
-		msg := err.Error()
-		if !x.Now.Exists && !x.Now.Dirty {
-			e.Tracker.Forget(f.Real)
-			msg = "File " + x.Path + " has been deleted since it was last read; nothing was written. If it should exist again, repeat this call."
-		}
-		if x.HasThen && x.Now.Exists {
-			msg = "File " + x.Path + " has been modified since it was last read; nothing was written." + e.told(f, x.Then)
-		}
-		return &tools.Error{Kind: "stale", Message: msg, Err: err}
-	}
-	return err
 }
 
 // likeFile gives a text the line ending of a file that has only CRLF, and takes off a byte order mark: the file's

@@ -7,31 +7,43 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 	"syscall"
 
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/search"
+	"github.com/pillion-dev/pillion/tools/skill"
 )
 
+// workspace is where a session works: which paths belong to it, how they are named, and who is asked about the
+// others. The fields are those of Env.
+type workspace struct {
+	Cwd, Root  string
+	Extra, Own []string
+	StateDir   string
+	Home       string
+	Buffers    files.Buffers
+	Skills     *skill.Finder // their files may be read wherever they are
+}
+
 // abs makes a model's path absolute and clean.
-func (e Env) abs(path string) (string, error) {
+func (w workspace) abs(path string) (string, error) {
 	switch {
 	case path == "":
-		return "", &tools.Error{Kind: "file_missing", Message: "filePath is empty; give the path of a file, absolute or relative to " + e.Cwd}
+		return "", &tools.Error{Kind: "file_missing", Message: "filePath is empty; give the path of a file, absolute or relative to " + w.Cwd}
 	case strings.ContainsRune(path, 0):
 		return "", &tools.Error{Kind: "file_missing", Message: "the path holds a NUL byte, which no file name can"}
 	}
-	if path = e.meant(path); filepath.IsAbs(path) {
+	if path = w.repairPath(path); filepath.IsAbs(path) {
 		return filepath.Clean(path), nil
 	}
-	return filepath.Join(e.Cwd, path), nil
+	return filepath.Join(w.Cwd, path), nil
 }
 
 // rel is the path that permission rules and people see: relative to the worktree, with forward slashes.
-func (e Env) rel(path string) string { return relTo(e.root(), path) }
+func (w workspace) rel(path string) string { return relTo(w.root(), path) }
 
 func relTo(dir, path string) string {
 	r, err := filepath.Rel(dir, path)
@@ -41,16 +53,16 @@ func relTo(dir, path string) string {
 	return filepath.ToSlash(r)
 }
 
-func (e Env) root() string {
-	if e.Root != "" {
-		return e.Root
+func (w workspace) root() string {
+	if w.Root != "" {
+		return w.Root
 	}
-	return e.Cwd
+	return w.Cwd
 }
 
 // inside says whether a real path belongs to the project: to the worktree, the session's folder, or one that was added.
-func (e Env) inside(real string) bool {
-	for _, dir := range append([]string{e.root(), e.Cwd}, e.Extra...) {
+func (w workspace) inside(real string) bool {
+	for _, dir := range append([]string{w.root(), w.Cwd}, w.Extra...) {
 		if dir == "" {
 			continue
 		}
@@ -66,11 +78,11 @@ func (e Env) inside(real string) bool {
 
 // patterns are what rules judge of a path: its name relative to the worktree, and where its links lead when that
 // is another place, so that a link is no way around a rule.
-func (e Env) patterns(path, real string) []string {
-	out := []string{e.rel(path)}
-	root, err := files.Real(e.root())
+func (w workspace) patterns(path, real string) []string {
+	out := []string{w.rel(path)}
+	root, err := files.Real(w.root())
 	if err != nil {
-		root = e.root()
+		root = w.root()
 	}
 	if r := relTo(root, real); !slices.Contains(out, r) {
 		out = append(out, r)
@@ -80,8 +92,8 @@ func (e Env) patterns(path, real string) []string {
 
 // protected is permission.Protected, and Pillion's own folders where XDG variables put them elsewhere: trust, keys,
 // sessions and settings are nothing that a rule for everything allows to write.
-func (e Env) protected(real, home string) (string, bool) {
-	for _, dir := range append([]string{e.StateDir}, e.Own...) {
+func (w workspace) protected(real, home string) (string, bool) {
+	for _, dir := range append([]string{w.StateDir}, w.Own...) {
 		if dir == "" {
 			continue
 		}
@@ -92,7 +104,7 @@ func (e Env) protected(real, home string) (string, bool) {
 			return "it holds the agent's own rules", true
 		}
 	}
-	return permission.Protected(real, home, e.root())
+	return permission.Protected(real, home, w.root())
 }
 
 // place is a path a call wants to use: as named, and with its links resolved.
@@ -102,7 +114,7 @@ type place struct {
 }
 
 // place resolves a path and sees whether it is a folder.
-func (e Env) place(path string) (place, error) {
+func (w workspace) place(path string) (place, error) {
 	real, err := files.Real(path)
 	if err != nil {
 		return place{}, pathError(path, err)
@@ -111,80 +123,24 @@ func (e Env) place(path string) (place, error) {
 	return place{path, real, err == nil && fi.IsDir()}, nil
 }
 
-// askOutside asks for the folders of those places that lie outside the project, once for all of them.
-func (e Env) askOutside(ctx context.Context, call *tools.Call, places ...place) error {
-	var patterns, also []string
-	for _, p := range places {
-		if e.inside(p.real) {
-			continue
-		}
-		dir, named := p.real, p.path
-		if !p.dir {
-			dir, named = filepath.Dir(dir), filepath.Dir(named)
-		}
-		patterns = append(patterns, folderPattern(dir))
-		if named != dir {
-			also = append(also, folderPattern(named))
-		}
-	}
-	if len(patterns) == 0 {
-		return nil
-	}
-	sort.Strings(patterns)
-	patterns = slices.Compact(patterns)
-	title := "Use " + strings.Join(patterns, ", ") + ", outside the project"
-	return ask(ctx, call, permission.Request{
-		Permission: "external_directory", Patterns: patterns, Also: also, Always: patterns, Title: title,
-		Why:      "the path lies outside " + e.root(),
-		Metadata: map[string]any{"filepath": places[0].path, "parentDir": filepath.Dir(places[0].real)},
-	})
-}
-
-func folderPattern(dir string) string {
-	return strings.TrimSuffix(filepath.ToSlash(dir), "/") + "/*"
-}
-
-// ask fills in whose call it is and asks. The error carries the kind "denied" or "rejected".
-func ask(ctx context.Context, call *tools.Call, r permission.Request) error {
-	_, err := askReply(ctx, call, r)
-	return err
-}
-
-func askReply(ctx context.Context, call *tools.Call, r permission.Request) (permission.Reply, error) {
-	r.SessionID, r.CallID, r.Tool = call.SessionID, call.CallID, call.Tool
-	if call.Host.Gate == nil {
-		return permission.Reply{}, &tools.Error{Kind: "denied", Message: "nobody can be asked for permission here, so this is not done", Err: permission.ErrDenied}
-	}
-	reply, err := call.Host.Gate.Ask(ctx, r)
-	switch {
-	case err == nil:
-		return reply, nil
-	case errors.Is(err, permission.ErrRejected):
-		return reply, &tools.Error{Kind: "rejected", Message: err.Error(), Err: err}
-	case errors.Is(err, permission.ErrDenied):
-		return reply, &tools.Error{Kind: "denied", Message: err.Error(), Err: err}
-	}
-	return reply, err
-}
-
 // open asks for a place outside the project and reads the file there as the person sees it.
-func (e Env) open(ctx context.Context, call *tools.Call, path string) (*files.File, error) {
-	path, err := e.abs(path)
+func (w workspace) open(ctx context.Context, call *tools.Call, path string) (*files.File, error) {
+	path, err := w.abs(path)
 	if err != nil {
 		return nil, err
 	}
-	p, err := e.place(path)
+	p, err := w.place(path)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.askOutside(ctx, call, p); err != nil {
+	if err := w.askOutside(ctx, call, p); err != nil {
 		return nil, err
 	}
-	return e.openPlace(p)
+	return w.openPlace(p)
 }
 
-func (e Env) openPlace(p place) (*files.File, error) {
-	f, err := files.Open(p.path, e.Buffers)
+func (w workspace) openPlace(p place) (*files.File, error) {
+	f, err := files.Open(p.path, w.Buffers)
 	if err != nil {
 		return nil, pathError(p.path, err)
 	}
@@ -227,4 +183,111 @@ func missing(path string) error {
 		msg += "\n\nDid you mean one of these?\n" + strings.Join(names, "\n")
 	}
 	return &tools.Error{Kind: "file_missing", Message: msg}
+}
+
+func (w workspace) home() string {
+	if w.Home != "" {
+		return w.Home
+	}
+	h, _ := os.UserHomeDir()
+	return h
+}
+
+// oneName gives all spellings of a file one name: relative, absolute, through links.
+func (w workspace) oneName(name string) string {
+	path, err := w.abs(name)
+	if err != nil {
+		return name
+	}
+	return real(path)
+}
+
+// workdir is where a command runs.
+func (w workspace) workdir(dir string) string {
+	switch {
+	case dir == "":
+		dir = w.Cwd
+	case !filepath.IsAbs(dir):
+		dir = filepath.Join(w.Cwd, dir)
+	}
+	return filepath.Clean(dir)
+}
+
+func (w workspace) spillDir() string {
+	if w.StateDir == "" {
+		return ""
+	}
+	return filepath.Join(w.StateDir, "tool-output")
+}
+
+// spill is the real path of the folder where long outputs are kept.
+func (w workspace) spill() string {
+	if w.StateDir == "" {
+		return ""
+	}
+	dir, err := files.Real(w.StateDir + "/tool-output")
+	if err != nil {
+		return ""
+	}
+	return dir
+}
+
+func (w workspace) buffered(at place) bool {
+	if w.Buffers == nil {
+		return false
+	}
+	if _, ok := w.Buffers.Buffer(at.path); ok {
+		return true
+	}
+	_, ok := w.Buffers.Buffer(at.real)
+	return ok
+}
+
+func (w workspace) dirty(at place) bool {
+	if w.Buffers == nil {
+		return false
+	}
+	b, ok := w.Buffers.Buffer(at.path)
+	if !ok {
+		b, ok = w.Buffers.Buffer(at.real)
+	}
+	return ok && b.Dirty
+}
+
+// searchPlace resolves where a search begins.
+func (w workspace) searchPlace(path string) (place, error) {
+	if path == "" {
+		path = w.Cwd
+	}
+	abs, err := w.abs(path)
+	if err != nil {
+		return place{}, err
+	}
+	return w.place(abs)
+}
+
+// named is a path below at.real as the model named it.
+func (at place) named(path string) string {
+	if at.path == at.real {
+		return path
+	}
+	rel, err := filepath.Rel(at.real, path)
+	if err != nil {
+		return path
+	}
+	return filepath.Join(at.path, rel)
+}
+
+// unsaved are the open documents whose text differs from the disk, by their real paths.
+func (w workspace) unsaved() []search.Buffer {
+	if w.Buffers == nil {
+		return nil
+	}
+	var out []search.Buffer
+	for _, b := range w.Buffers.Dirty() {
+		if real, err := files.Real(b.Path); err == nil {
+			out = append(out, search.Buffer{Path: real, Text: b.Text})
+		}
+	}
+	return out
 }

@@ -360,7 +360,7 @@ func TestChangeFilesOfALanguageServer(t *testing.T) {
 	b := newBench(t, yes)
 	a, c := b.put("a.go", "old()\n"), b.put("c.go", "x\nold()\n")
 	call := &tools.Call{Tool: "lsp", Host: b.host}
-	r, err := b.env.changeFiles(context.Background(), call, "Rename old to new", []lspbridge.FileEdit{
+	r, err := b.env.changes().changeFiles(context.Background(), call, "Rename old to new", []lspbridge.FileEdit{
 		{Path: a, NewPath: filepath.Join(b.dir, "b.go"), Kind: "rename", Old: "old()\n", New: "new()\n"},
 		{Path: c, Kind: "edit", Old: "x\nold()\n", New: "x\nnew()\n"},
 		{Path: filepath.Join(b.dir, "d", "d.go"), Kind: "create", New: "d\n"},
@@ -372,7 +372,7 @@ func TestChangeFilesOfALanguageServer(t *testing.T) {
 		t.Errorf("a.go is still there, or title %q", r.Title)
 	}
 	// Computed from another text: merged where that is certain, else refused.
-	_, err = b.env.changeFiles(context.Background(), call, "x", []lspbridge.FileEdit{{Path: c, Kind: "edit", Old: "x\nother()\n", New: "x\nthird()\n"}})
+	_, err = b.env.changes().changeFiles(context.Background(), call, "x", []lspbridge.FileEdit{{Path: c, Kind: "edit", Old: "x\nother()\n", New: "x\nthird()\n"}})
 	if kindOf(err) != "stale" {
 		t.Error(err)
 	}
@@ -387,11 +387,11 @@ func TestUndoThroughEnv(t *testing.T) {
 	}
 	set := b.updates[len(b.updates)-1].Change
 	b.put("a", "one\n2\nmine\n4\nfive\n")
-	undo, err := set.Undo("u", []string{"1.1"}, b.env.Present)
+	undo, err := set.Undo("u", []string{"1.1"}, NewWriter(b.env).Present)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.env.Apply(context.Background(), undo); err != nil || b.text("a") != "1\n2\nmine\n4\nfive\n" {
+	if _, err := NewWriter(b.env).Apply(context.Background(), undo); err != nil || b.text("a") != "1\n2\nmine\n4\nfive\n" {
 		t.Errorf("%v %q", err, b.text("a"))
 	}
 	// What the person did is news to the model.

@@ -23,8 +23,24 @@ type carriedOut struct {
 	notes []string    // for the model
 }
 
+// Writer is the one way to the disk and to the editor's buffers: it takes sets that were decided on, compares them
+// with what is there under the locks of all their paths, and writes all of it or nothing.
+type Writer struct {
+	workspace
+	Tracker   *files.Tracker
+	Locks     *files.Locks  // nil: nobody else writes
+	Applier   Applier       // nil: straight to the disk
+	Journal   files.Journal // nil: no repair after a crash between two files
+	Formatter Formatter     // nil: none
+}
+
+// NewWriter is the writer of a session's environment.
+func NewWriter(env Env) *Writer {
+	return &Writer{workspace: env.workspace(), Tracker: env.Tracker, Locks: env.Locks, Applier: env.Applier, Journal: env.Journal, Formatter: env.Format}
+}
+
 // carryOut writes what was accepted, under the locks of all its paths. It says what it is about to write before it does.
-func (e Env) carryOut(ctx context.Context, d *change.Decided, p proposal, begin func(*change.Set)) (*carriedOut, error) {
+func (w *Writer) carryOut(ctx context.Context, d *change.Decided, p proposal, begin func(*change.Set)) (*carriedOut, error) {
 	led := map[string]string{} // where each path led when it was judged
 	for _, m := range p.members {
 		led[m.Path] = m.base.Real
@@ -32,7 +48,7 @@ func (e Env) carryOut(ctx context.Context, d *change.Decided, p proposal, begin 
 			led[m.to.path] = m.to.real
 		}
 	}
-	unlock, err := e.lock(ctx, d.Set)
+	unlock, err := w.lock(ctx, d.Set)
 	if err != nil {
 		return nil, err
 	}
@@ -41,24 +57,24 @@ func (e Env) carryOut(ctx context.Context, d *change.Decided, p proposal, begin 
 		if err := unmoved(d.Set, led); err != nil {
 			return nil, err
 		}
-		set, notes, err := e.rebase(d.Set)
+		set, notes, err := w.rebase(d.Set)
 		if err != nil {
 			return nil, err
 		}
-		notes = append(notes, e.format(ctx, set)...)
+		notes = append(notes, w.format(ctx, set)...)
 		if err := unmoved(set, led); err != nil { // a formatter takes its time
 			return nil, err
 		}
 		noteFolders(set)
 		begin(set)
-		err = e.write(ctx, set)
+		err = w.write(ctx, set)
 		if errors.Is(err, files.ErrStale) && try < maxTries {
 			continue // somebody typed between the comparison and the write
 		}
 		if err != nil {
 			return nil, writeError(err)
 		}
-		return &carriedOut{set, append(notes, e.track(set)...)}, nil
+		return &carriedOut{set, append(notes, w.track(set)...)}, nil
 	}
 }
 
@@ -76,8 +92,8 @@ func unmoved(set *change.Set, led map[string]string) error {
 	return nil
 }
 
-func (e Env) lock(ctx context.Context, set *change.Set) (func(), error) {
-	if e.Locks == nil {
+func (w *Writer) lock(ctx context.Context, set *change.Set) (func(), error) {
+	if w.Locks == nil {
 		return func() {}, nil
 	}
 	var paths []string
@@ -88,12 +104,12 @@ func (e Env) lock(ctx context.Context, set *change.Set) (func(), error) {
 		}
 		paths = append(paths, r)
 	}
-	return e.Locks.Lock(ctx, paths...)
+	return w.Locks.Lock(ctx, paths...)
 }
 
 // rebase compares every base with what is there now. What moved elsewhere in a file is merged and told; what moved
 // where the change is, is an error with the lines as they are.
-func (e Env) rebase(set *change.Set) (*change.Set, []string, error) {
+func (w *Writer) rebase(set *change.Set) (*change.Set, []string, error) {
 	out := *set
 	out.Files, out.Verdict = slices.Clone(set.Files), nil // what is written may be another text than was checked
 	var notes []string
@@ -105,7 +121,7 @@ func (e Env) rebase(set *change.Set) (*change.Set, []string, error) {
 			}
 			continue
 		}
-		now, err := files.Open(f.Path, e.Buffers)
+		now, err := files.Open(f.Path, w.Buffers)
 		if err != nil {
 			return nil, nil, pathError(f.Path, err)
 		}
@@ -118,10 +134,10 @@ func (e Env) rebase(set *change.Set) (*change.Set, []string, error) {
 		case f.Kind != change.Create && now.Text != f.Old:
 			moved, err := f.Rebase(now.Text)
 			if err != nil {
-				return nil, nil, &tools.Error{Kind: "stale", Err: err, Message: fmt.Sprintf("File %s changed while this was being decided, in the same lines; nothing was written.%s", f.Path, e.told(now, f.Old))}
+				return nil, nil, &tools.Error{Kind: "stale", Err: err, Message: fmt.Sprintf("File %s changed while this was being decided, in the same lines; nothing was written.%s", f.Path, w.told(now, f.Old))}
 			}
 			notes = append(notes, fmt.Sprintf("%s had changed meanwhile in other lines; your change was merged with that:\n%s",
-				e.rel(f.Path), capLines(diff.Unified(e.rel(f.Path), e.rel(f.Path), f.Old, now.Text), 100)))
+				w.rel(f.Path), capLines(diff.Unified(w.rel(f.Path), w.rel(f.Path), f.Old, now.Text), 100)))
 			*f = moved
 		}
 		f.BaseHash, f.BaseBuffer = now.Hash, now.Version
@@ -133,13 +149,13 @@ func (e Env) rebase(set *change.Set) (*change.Set, []string, error) {
 }
 
 // told says what changed since old, and when that is all of it notes the file as read: the model knows it now.
-func (e Env) told(now *files.File, old string) string {
-	text := diff.Unified(e.rel(now.Path), e.rel(now.Path), old, now.Text)
+func (w *Writer) told(now *files.File, old string) string {
+	text := diff.Unified(w.rel(now.Path), w.rel(now.Path), old, now.Text)
 	short, all := head(text, 200)
 	if !all {
 		return " Read it again. What changed begins with:\n" + short
 	}
-	e.Tracker.Read(now)
+	w.Tracker.Read(now)
 	return " It is now known to you with this difference; make your change against the present text:\n" + short
 }
 
@@ -162,29 +178,29 @@ func capLines(text string, n int) string {
 	return s
 }
 
-func (e Env) write(ctx context.Context, set *change.Set) error {
-	if e.Applier == nil {
-		return e.WriteDisk(ctx, set)
+func (w *Writer) write(ctx context.Context, set *change.Set) error {
+	if w.Applier == nil {
+		return w.WriteDisk(ctx, set)
 	}
 	links, rest := split(set)
 	if len(rest.Files) > 0 {
-		if err := e.Applier.Apply(ctx, rest); err != nil {
+		if err := w.Applier.Apply(ctx, rest); err != nil {
 			return err
 		}
 	}
 	if len(links.Files) > 0 {
-		return e.WriteDisk(ctx, links)
+		return w.WriteDisk(ctx, links)
 	}
 	return nil
 }
 
 // WriteDisk writes a set's new texts to the disk, all or nothing, in the files' own encodings. BaseHash of each
 // member must be what is there. It is what an Applier falls back on for files that no editor has open.
-func (e Env) WriteDisk(ctx context.Context, set *change.Set) error {
+func (w *Writer) WriteDisk(ctx context.Context, set *change.Set) error {
 	var ops []files.Op
 	for _, f := range set.Files {
-		if e.Applier == nil && e.Buffers != nil {
-			if e.dirty(place{path: f.Path, real: real(f.Path)}) {
+		if w.Applier == nil && w.Buffers != nil {
+			if w.dirty(place{path: f.Path, real: real(f.Path)}) {
 				return fmt.Errorf("%s has unsaved changes in the editor, which cannot take edits; save or close it first", f.Path)
 			}
 		}
@@ -221,7 +237,7 @@ func (e Env) WriteDisk(ctx context.Context, set *change.Set) error {
 		}
 		ops = append(ops, op)
 	}
-	return files.Commit(ctx, ops, e.Journal)
+	return files.Commit(ctx, ops, w.Journal)
 }
 
 // real is files.Real for a path that was resolved before.
@@ -234,18 +250,18 @@ func real(path string) string {
 
 // Apply writes a set that a person already decided on, such as an undo, where files are shown: it compares the
 // bases under lock first. The model's read state is left alone, so its next edit of these files is told what changed.
-func (e Env) Apply(ctx context.Context, set *change.Set) (*change.Set, error) {
-	unlock, err := e.lock(ctx, set)
+func (w *Writer) Apply(ctx context.Context, set *change.Set) (*change.Set, error) {
+	unlock, err := w.lock(ctx, set)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	moved, _, err := e.rebase(set)
+	moved, _, err := w.rebase(set)
 	if err != nil {
 		return nil, err
 	}
 	noteFolders(moved)
-	if err := e.write(ctx, moved); err != nil {
+	if err := w.write(ctx, moved); err != nil {
 		return nil, writeError(err)
 	}
 	dropFolders(moved)
@@ -276,8 +292,8 @@ func dropFolders(set *change.Set) {
 }
 
 // Present is what a file is now, as the person sees it; for change.Set.Undo.
-func (e Env) Present(path string) (text string, exists bool) {
-	f, err := files.Open(path, e.Buffers)
+func (w *Writer) Present(path string) (text string, exists bool) {
+	f, err := files.Open(path, w.Buffers)
 	if err != nil {
 		return "", true // something is there that is no text: never overwritten
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -35,30 +34,41 @@ type member struct {
 	to   *place      // Rename: where it goes
 }
 
+// changes is the one road of every change of files that a tool makes: a proposal is shown, checked, asked about,
+// compared again, written, and what became of it is told. Writer carries out what was accepted.
+type changes struct {
+	workspace
+	Tracker *files.Tracker
+	Bridge  Bridge // nil: no language servers
+
+	writer  *Writer
+	checker checker
+}
+
 // changeFiles takes edits that were computed elsewhere (a language server's rename or code action) the way all
 // edits go: the paths are judged, the texts compared with what they were computed from, and propose does the rest.
-func (e Env) changeFiles(ctx context.Context, call *tools.Call, title string, edits []lspbridge.FileEdit) (tools.Result, error) {
+func (c changes) changeFiles(ctx context.Context, call *tools.Call, title string, edits []lspbridge.FileEdit) (tools.Result, error) {
 	var places []place
 	for _, ed := range edits {
 		for _, path := range []string{ed.Path, ed.NewPath} {
 			if path == "" {
 				continue
 			}
-			p, err := e.place(filepath.Clean(path))
+			p, err := c.place(filepath.Clean(path))
 			if err != nil {
 				return tools.Result{}, err
 			}
 			places = append(places, p)
 		}
 	}
-	if err := e.askOutside(ctx, call, places...); err != nil {
+	if err := c.askOutside(ctx, call, places...); err != nil {
 		return tools.Result{}, err
 	}
 	p := proposal{title: title, done: "Change applied successfully.", complete: true}
 	for _, ed := range edits {
 		here := places[0]
 		places = places[1:]
-		f, err := e.openPlace(here)
+		f, err := c.openPlace(here)
 		if err != nil {
 			return tools.Result{}, err
 		}
@@ -92,31 +102,31 @@ func (e Env) changeFiles(ctx context.Context, call *tools.Call, title string, ed
 		}
 		p.members = append(p.members, m)
 		if ed.Confirm != "" && p.confirm == "" {
-			p.confirm = "the language server wants " + e.rel(here.path) + " to be confirmed: " + ed.Confirm
+			p.confirm = "the language server wants " + c.rel(here.path) + " to be confirmed: " + ed.Confirm
 		}
 	}
-	return e.propose(ctx, call, p)
+	return c.propose(ctx, call, p)
 }
 
 // propose is the one way a tool changes files: show → check → ask → compare again → write → settle → tell.
-func (e Env) propose(ctx context.Context, call *tools.Call, p proposal) (tools.Result, error) {
-	e.followMoves(ctx, call, &p)
+func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (tools.Result, error) {
+	c.followMoves(ctx, call, &p)
 	if err := once(p); err != nil {
 		return tools.Result{}, err
 	}
-	set := e.set(call, p)
+	set := c.set(call, p)
 	if empty(set) {
 		return tools.Result{Title: set.Title, Output: "Nothing to do: the file already has exactly this content. Nothing was written.",
-			Metadata: e.metadata(set, p.meta)}, nil
+			Metadata: c.metadata(set, p.meta)}, nil
 	}
 	if err := writable(p); err != nil {
 		return tools.Result{}, writeError(err)
 	}
-	r := e.request(set, p)
+	r := c.request(set, p)
 	stop := func() {}
 	if asks(ctx, call, r) { // a rule that allows or denies waits for nothing
-		e.show(call, set, change.Proposed)
-		set, stop = e.check(ctx, call, set)
+		c.show(call, set, change.Proposed)
+		set, stop = c.checker.check(ctx, set, func(s *change.Set) { c.show(call, s, change.Proposed) })
 		r.Change = set
 	}
 	reply, err := askReply(ctx, call, r)
@@ -126,36 +136,36 @@ func (e Env) propose(ctx context.Context, call *tools.Call, p proposal) (tools.R
 		if errors.Is(err, permission.ErrRejected) || errors.Is(err, permission.ErrDenied) {
 			state = change.Rejected
 		}
-		e.show(call, set, state)
+		c.show(call, set, state)
 		return tools.Result{}, err
 	}
 	d, err := decide(set, reply)
 	if err != nil {
-		e.show(call, set, change.Failed)
+		c.show(call, set, change.Failed)
 		return tools.Result{}, err
 	}
 	if len(d.Set.Files) == 0 {
-		e.show(call, set, change.Rejected)
-		return tools.Result{}, rejected(d, e.rel)
+		c.show(call, set, change.Rejected)
+		return tools.Result{}, rejected(d, c.rel)
 	}
-	done, err := e.carryOut(ctx, d, p, func(set *change.Set) {
+	done, err := c.writer.carryOut(ctx, d, p, func(set *change.Set) {
 		call.Report(tools.Update{Change: set, ChangeState: change.Writing})
 	})
 	if err != nil {
-		e.show(call, set, change.Failed)
+		c.show(call, set, change.Failed)
 		return tools.Result{}, err
 	}
-	e.show(call, done.set, change.Applied)
-	delta := e.settle(ctx, done.set)
+	c.show(call, done.set, change.Applied)
+	delta := c.checker.settle(ctx, done.set)
 	if delta != nil {
 		done.set = done.set.WithVerdict(&delta.Verdict)
-		e.show(call, done.set, change.Applied)
+		c.show(call, done.set, change.Applied)
 	}
-	return e.result(p, d, done, delta), nil
+	return c.result(p, d, done, delta), nil
 }
 
 // set is the proposal as people see it.
-func (e Env) set(call *tools.Call, p proposal) *change.Set {
+func (c changes) set(call *tools.Call, p proposal) *change.Set {
 	list := make([]change.File, len(p.members))
 	for i, m := range p.members {
 		list[i] = m.File
@@ -164,7 +174,7 @@ func (e Env) set(call *tools.Call, p proposal) *change.Set {
 	s := change.New("chg_"+rand.Text(), list)
 	s.Tool, s.SessionID, s.CallID, s.Title = call.Tool, call.SessionID, call.CallID, p.title
 	if s.Title == "" {
-		s.Title = e.names(s)
+		s.Title = c.names(s)
 	}
 	return s
 }
@@ -206,10 +216,10 @@ func empty(s *change.Set) bool {
 }
 
 // names is the set's paths for a title.
-func (e Env) names(s *change.Set) string {
+func (c changes) names(s *change.Set) string {
 	var out []string
 	for _, p := range s.Paths() {
-		out = append(out, e.rel(p))
+		out = append(out, c.rel(p))
 	}
 	if len(out) > 3 {
 		return fmt.Sprintf("%s and %d more", strings.Join(out[:2], ", "), len(out)-2)
@@ -218,19 +228,19 @@ func (e Env) names(s *change.Set) string {
 }
 
 // request asks for every path, both ends of a rename, as named and as resolved.
-func (e Env) request(set *change.Set, p proposal) permission.Request {
+func (c changes) request(set *change.Set, p proposal) permission.Request {
 	r := permission.Request{Permission: "edit", Always: []string{"*"}, Change: set, Title: "Edit " + set.Title, Followable: true}
 	add := func(path, real string) {
-		r.Patterns = append(r.Patterns, e.patterns(path, real)...)
+		r.Patterns = append(r.Patterns, c.patterns(path, real)...)
 		r.Also = append(r.Also, filepath.ToSlash(path))
 		if real != path {
 			r.Also = append(r.Also, filepath.ToSlash(real))
 		}
-		r.Followable = r.Followable && e.inside(real)
+		r.Followable = r.Followable && c.inside(real)
 		for _, x := range []string{real, path} {
-			if why, ok := e.protected(x, e.home()); ok && !r.MustAsk {
+			if why, ok := c.protected(x, c.home()); ok && !r.MustAsk {
 				// An "always" would not cover the next one either, so it is not offered.
-				r.MustAsk, r.Always, r.Why = true, nil, e.rel(path)+" is protected: "+why
+				r.MustAsk, r.Always, r.Why = true, nil, c.rel(path)+" is protected: "+why
 			}
 		}
 	}
@@ -243,29 +253,12 @@ func (e Env) request(set *change.Set, p proposal) permission.Request {
 	if p.confirm != "" && !r.MustAsk {
 		r.MustAsk, r.Always, r.Why = true, nil, p.confirm
 	}
-	meta := e.metadata(set, nil)
+	meta := c.metadata(set, nil)
 	r.Metadata = map[string]any{"filepath": set.Title, "diff": meta["diff"], "files": meta["files"]}
 	if len(set.Files) == 1 {
 		r.Metadata["filepath"] = set.Files[0].Path
 	}
 	return r
-}
-
-func (e Env) home() string {
-	if e.Home != "" {
-		return e.Home
-	}
-	h, _ := os.UserHomeDir()
-	return h
-}
-
-// asks says whether a person will be asked; a gate that cannot tell might.
-func asks(ctx context.Context, call *tools.Call, r permission.Request) bool {
-	g, ok := call.Host.Gate.(interface {
-		Would(context.Context, permission.Request) permission.Action
-	})
-	r.SessionID, r.CallID, r.Tool = call.SessionID, call.CallID, call.Tool
-	return !ok || g.Would(ctx, r) == permission.Ask
 }
 
 // decide reads the person's answer. What it does not understand is not a yes.
@@ -306,4 +299,26 @@ func writeError(err error) error {
 		kind = "encoding"
 	}
 	return &tools.Error{Kind: kind, Message: err.Error(), Err: err}
+}
+
+// known refuses files that the session has not read, or that changed since; then it says what changed.
+func (c changes) known(f *files.File) error {
+	err := c.Tracker.Check(f)
+	switch x := err.(type) {
+	case nil:
+		return nil
+	case *files.UnreadError:
+		return &tools.Error{Kind: "unread", Message: err.Error(), Err: err}
+	case *files.StaleError:
+		msg := err.Error()
+		if !x.Now.Exists && !x.Now.Dirty {
+			c.Tracker.Forget(f.Real)
+			msg = "File " + x.Path + " has been deleted since it was last read; nothing was written. If it should exist again, repeat this call."
+		}
+		if x.HasThen && x.Now.Exists {
+			msg = "File " + x.Path + " has been modified since it was last read; nothing was written." + c.writer.told(f, x.Then)
+		}
+		return &tools.Error{Kind: "stale", Message: msg, Err: err}
+	}
+	return err
 }
