@@ -30,7 +30,7 @@ export class ChatActions implements vscode.Disposable {
     private readonly say: (m: ToView) => void,
   ) {
     this.registered = vscode.Disposable.from(
-      vscode.workspace.registerTextDocumentContentProvider(outputScheme, { provideTextDocumentContent: (uri) => this.texts.get(uri.toString()) ?? "This is no longer kept." }),
+      vscode.workspace.registerTextDocumentContentProvider(outputScheme, { provideTextDocumentContent: (uri) => this.texts.get(uri.toString()) ?? "This output is no longer available." }),
       vscode.workspace.onDidCloseTextDocument((d) => this.texts.delete(d.uri.toString())),
     );
   }
@@ -86,8 +86,8 @@ export class ChatActions implements vscode.Disposable {
   async restore(entryId: string, scope: Scope): Promise<ContentBlock[] | undefined> {
     const t = this.transcript();
     const e = t?.state.entries.get(entryId);
-    if (!t || e?.kind !== "user" || !e.checkpoint) throw new Error("There is no way back to before this message.");
-    if (t.running) throw new Error("Stop the turn first, then go back.");
+    if (!t || e?.kind !== "user" || !e.checkpoint) throw new Error("There is no checkpoint for this message.");
+    if (t.running) throw new Error("Stop the turn before you restore a checkpoint.");
     const had = t.reverted?.redo;
     const r = await this.sidecar.request("_pillion/checkpoint/restore", { sessionId: t.id, checkpointId: e.checkpoint.id, scope });
     if (scope !== "files" && t.reverted) t.reverted = { ...t.reverted, redo: had || (r.undo ?? "") };
@@ -120,7 +120,7 @@ export class ChatActions implements vscode.Disposable {
     const t = this.transcript();
     if (left.length > 0 && t) {
       t.state.notice({ severity: "warning", title: `${String(left.length)} of ${String(files.length)} files were left as they are`, description: left.map((f) => `${vscode.workspace.asRelativePath(uriPath(f.uri))}: ${f.reason ?? "it changed since"}`).join("\n") });
-    } else this.say({ type: "tell", severity: "info", text: scope === "conversation" ? "The conversation was taken back." : `${String(done)} files were taken back.` });
+    } else this.say({ type: "tell", severity: "info", text: scope === "conversation" ? "Conversation restored." : `${String(done)} files were taken back.` });
   }
 
   private transcript(): Transcript | undefined {
@@ -144,7 +144,7 @@ export class ChatActions implements vscode.Disposable {
 
   private async link(href: string): Promise<void> {
     if (/^file:/i.test(href)) return this.open(href);
-    if (!/^(https?|mailto):/i.test(href)) throw new Error("This kind of link is not opened.");
+    if (!/^(https?|mailto):/i.test(href)) throw new Error("Links of this kind cannot be opened.");
     await vscode.env.openExternal(vscode.Uri.parse(href, true)); // VS Code asks about addresses that it does not trust
   }
 

@@ -34,7 +34,7 @@ export class CodeApply implements vscode.Disposable {
     const there = named && (await vscode.workspace.openTextDocument(named).then((d) => (vscode.workspace.getWorkspaceFolder(d.uri) ? d : undefined), () => undefined));
     const front = fileInFront();
     const document = there ?? front?.document;
-    if (!document) throw new Error("Open the file that the code is for, then apply it.");
+    if (!document) throw new Error("Open the target file, then apply the code.");
     const selection = front?.document === document ? front.selection : undefined;
     if (this.now !== undefined) this.approvals.drop(this.now);
     let again = true;
@@ -73,7 +73,7 @@ export class CodeApply implements vscode.Disposable {
       }
       if (edit.size === 0) return;
       if (document.getText() !== base) {
-        const choice = await vscode.window.showWarningMessage(`${vscode.workspace.asRelativePath(document.uri)} has changed meanwhile: nothing was written.`, "Look Again");
+        const choice = await vscode.window.showWarningMessage(`${vscode.workspace.asRelativePath(document.uri)} has changed since the proposal. Nothing was written.`, "Propose Again");
         again = choice !== undefined;
         continue;
       }

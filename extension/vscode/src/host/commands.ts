@@ -46,10 +46,10 @@ export function commands(parts: CommandParts): vscode.Disposable {
     command("permissions", () => permissions(sidecar, sessions)),
     command("restart", () => sidecar.restart()),
     command("showLog", () => log.show(true)),
-    command("whyFailed", () => {
+    command("showStartupError", () => {
       const { state } = sidecar;
       if (state.kind === "failed") return explainFailure(state.reason);
-      return state.kind === "running" && state.doubt !== undefined ? explainFailure(state.doubt, "Pillion does not answer") : log.show(true);
+      return state.kind === "running" && state.doubt !== undefined ? explainFailure(state.doubt, "Pillion is not responding") : log.show(true);
     }),
     command("walkthrough", () => vscode.commands.executeCommand("workbench.action.openWalkthrough", "pillion-dev.pillion#start", false)),
     restartWhenAsked(sidecar, sessions),
@@ -76,12 +76,12 @@ async function permissions(sidecar: Sidecar, sessions: Sessions): Promise<void> 
   const icon = { allow: "$(check)", ask: "$(question)", deny: "$(circle-slash)" } as Record<string, string>;
   const rows = [...rules].reverse().map((rule: PermissionRule) => ({
     label: `${icon[rule.action] ?? ""} ${rule.action} ${rule.permission}: ${rule.pattern}`,
-    description: [rule.origin, rule.id ? "remembered; choose it to forget" : ""].filter(Boolean).join(" · "),
+    description: [rule.origin, rule.id ? "grant; select to revoke" : ""].filter(Boolean).join(" · "),
     rule,
   }));
-  const row = await vscode.window.showQuickPick(rows, { title: "Permission rules, the first that fits decides", matchOnDescription: true });
+  const row = await vscode.window.showQuickPick(rows, { title: "Permission rules (the first match wins)", matchOnDescription: true });
   if (!row?.rule.id) return;
-  const sure = await vscode.window.showWarningMessage(`Forget the rule “${row.rule.action} ${row.rule.permission}: ${row.rule.pattern}”?`, { modal: true }, "Forget");
+  const sure = await vscode.window.showWarningMessage(`Revoke the grant “${row.rule.action} ${row.rule.permission}: ${row.rule.pattern}”?`, { modal: true }, "Revoke");
   if (sure) await sidecar.request("_pillion/permission/revoke", { sessionId: session.id, id: row.rule.id });
 }
 

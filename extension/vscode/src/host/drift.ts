@@ -51,12 +51,12 @@ export function watchFiles(review: Review, moved: (file: ReviewFile) => void): {
 export function driftTitle(review: Review): string | undefined {
   const moved = review.files.filter((f) => f.drift !== "");
   const first = moved[0];
-  if (!first) return review.refreshed ? "$(sync)\u00a0Moved on: made anew for the file as it is now" : undefined;
+  if (!first) return review.refreshed ? "$(sync)\u00a0New proposal for the current text" : undefined;
   const name = original(first).path.split("/").at(-1);
-  if (moved.length > 1) return `$(warning)\u00a0${moved.length} files have changed meanwhile: look again`;
-  if (first.drift === "unsaved") return `$(warning)\u00a0${name} is unsaved in its own editor: save it first`;
-  const how = { changed: "has changed meanwhile", gone: "is gone meanwhile", there: "exists meanwhile", "": "" }[first.drift];
-  return `$(warning)\u00a0${name} ${how}: look again`;
+  if (moved.length > 1) return `$(warning)\u00a0${moved.length} files have changed since the proposal: propose again`;
+  if (first.drift === "unsaved") return `$(warning)\u00a0${name} has unsaved changes in its own editor: save it first`;
+  const how = { changed: "has changed since the proposal", gone: "was deleted since the proposal", there: "was created since the proposal", "": "" }[first.drift];
+  return `$(warning)\u00a0${name} ${how}: propose again`;
 }
 
 function driftOf(file: ReviewFile, now: string | typeof unknown | undefined): Drift {

@@ -120,7 +120,7 @@ export class Follow implements vscode.Disposable, vscode.QuickDiffProvider {
     if (!this.control) {
       this.control = vscode.scm.createSourceControl("pillion", "Pillion");
       this.control.inputBox.visible = false;
-      this.group = this.control.createResourceGroup("turn", "Changes of the last turn");
+      this.group = this.control.createResourceGroup("turn", "Changes of the Last Turn");
       this.group.hideWhenEmpty = true;
     }
     // Set anew, so that VS Code asks again: which files have marks depends on the turn.
@@ -147,7 +147,7 @@ export class Follow implements vscode.Disposable, vscode.QuickDiffProvider {
     if (!file || !change) return;
     const hunks = hunksAt(file, change.modifiedStartLineNumber, change.modifiedEndLineNumber);
     if (hunks.length === 0) {
-      void vscode.window.showInformationMessage("These lines are your own: the turn did not change them.");
+      void vscode.window.showInformationMessage("The turn did not change these lines.");
       return;
     }
     await this.do(verb, hunks);
@@ -164,7 +164,7 @@ export class Follow implements vscode.Disposable, vscode.QuickDiffProvider {
     const hunks = [...(this.shown?.files.values() ?? [])].flatMap(openHunks);
     if (hunks.length === 0) return;
     const n = this.shown?.files.size ?? 0;
-    const sure = await vscode.window.showWarningMessage(`Undo what the turn changed in ${n} ${n === 1 ? "file" : "files"}?`, { modal: true, detail: "Your own later edits stay. A checkpoint brings the changes back." }, "Undo");
+    const sure = await vscode.window.showWarningMessage(`Undo what the turn changed in ${n} ${n === 1 ? "file" : "files"}?`, { modal: true, detail: "Your later edits are kept. You can restore the changes from a checkpoint." }, "Undo");
     if (sure) await this.do("undo", hunks);
   }
 

@@ -57,7 +57,7 @@ export class Keys implements vscode.Disposable {
     try {
       return await this.context.secrets.get(secret(id));
     } catch (error) {
-      this.log.error(`VS Code's secret storage does not give the key for ${id}: ${String(error)}`);
+      this.log.error(`VS Code's secret storage cannot read the key for ${id}: ${String(error)}`);
       return undefined;
     }
   }
@@ -85,14 +85,14 @@ export class Keys implements vscode.Disposable {
     if (!row) return;
     const key = await vscode.window.showInputBox({
       title: `API key for ${row.provider.name}`,
-      prompt: "Kept in VS Code's secret storage and given to Pillion alone.",
+      prompt: "VS Code's secret storage keeps the key. Only Pillion receives it.",
       password: true,
       ignoreFocusOut: true,
       validateInput: (v) => (v.trim() === "" ? "Paste the key" : undefined),
     });
     if (key === undefined) return;
     await this.context.secrets.store(secret(row.provider.id), key.trim()).then(undefined, (error: unknown) => {
-      throw new Error(`VS Code's secret storage does not take the key (${error instanceof Error ? error.message : String(error)}). Put it into the environment as ${row.provider.env || "its provider says"} instead, or keep it with: pillion auth`);
+      throw new Error(`VS Code's secret storage cannot store the key (${error instanceof Error ? error.message : String(error)}). Put it into the environment as ${row.provider.env || "its provider says"} instead, or keep it with: pillion auth`);
     });
     await this.context.globalState.update(index, { ...this.index(), [row.provider.id]: { name: row.provider.name, env: row.provider.env } satisfies Stored });
     if (this.sidecar.announced("_pillion/auth/set")) {
@@ -100,7 +100,7 @@ export class Keys implements vscode.Disposable {
       const choice = await vscode.window.showInformationMessage(`${row.provider.name} is ready.`, "Select Model");
       if (choice) await vscode.commands.executeCommand("pillion.selectModel");
     } else {
-      const choice = await vscode.window.showInformationMessage(`The key for ${row.provider.name} is used from Pillion's next start on.`, "Restart Pillion");
+      const choice = await vscode.window.showInformationMessage(`The key for ${row.provider.name} takes effect when Pillion restarts.`, "Restart Pillion");
       if (choice) await vscode.commands.executeCommand("pillion.restart");
     }
   }

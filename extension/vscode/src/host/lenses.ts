@@ -54,9 +54,9 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
     const parts = problems ? [lens(problems, "workbench.actions.view.problems", problemsTooltip(review))] : [];
     if (moved) parts.unshift(moved);
     const count = `${file.hunks.length} ${file.hunks.length === 1 ? "hunk" : "hunks"}${done > 0 ? `, ${done} decided` : ""}`;
-    parts.push(lens(`$(check)\u00a0Accept file (${count})`, "pillion.review.acceptFile", "Accept what is undecided in this file"));
-    parts.push(lens("$(close)\u00a0Reject file", "pillion.review.rejectFile", "Reject what is undecided in this file"));
-    if (review.files.length > 1) parts.push(lens(`$(check-all)\u00a0Accept all ${review.files.length} files`, "pillion.review.acceptAll", "Accept everything that is undecided"));
+    parts.push(lens(`$(check)\u00a0Accept file (${count})`, "pillion.review.acceptFile", "Accept the undecided hunks of this file"));
+    parts.push(lens("$(close)\u00a0Reject file", "pillion.review.rejectFile", "Reject the undecided hunks of this file"));
+    if (review.files.length > 1) parts.push(lens(`$(check-all)\u00a0Accept all ${review.files.length} files`, "pillion.review.acceptAll", "Accept all undecided hunks"));
     return parts;
   }
 
@@ -71,13 +71,13 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
     const before = news ? [new vscode.CodeLens(at, { title: news, command: "workbench.actions.view.problems", tooltip: problemsTooltip(review) })] : [];
     const moved = far ? driftLens(review, at, file) : undefined;
     if (moved) before.unshift(moved);
-    const talk = review.approval.own ? [] : [lens(comment ? `$(comment)\u00a0${short(comment)}` : "$(comment)\u00a0Comment", "pillion.review.commentHunk", comment ?? "Say something about these lines; it goes along with your decision")]; // there is nobody to tell
-    if (choice === "reject") return [...before, lens("$(close)\u00a0Rejected", "", ""), lens("$(discard)\u00a0Take back", "pillion.review.acceptHunk", "Propose these lines again and accept them"), ...talk];
-    if (choice) return [...before, lens(lines ? "$(check)\u00a0Accepted as you edited it" : "$(check)\u00a0Accepted", "", ""), lens("$(close)\u00a0Reject", "pillion.review.rejectHunk", "Take these lines back to what they were"), ...talk];
+    const talk = review.approval.own ? [] : [lens(comment ? `$(comment)\u00a0${short(comment)}` : "$(comment)\u00a0Comment", "pillion.review.commentHunk", comment ?? "Add a comment for the model; it is sent with your decision")]; // there is nobody to tell
+    if (choice === "reject") return [...before, lens("$(close)\u00a0Rejected", "", ""), lens("$(discard)\u00a0Undo rejection", "pillion.review.acceptHunk", "Restore the proposed lines and accept them"), ...talk];
+    if (choice) return [...before, lens(lines ? "$(check)\u00a0Accepted as you edited it" : "$(check)\u00a0Accepted", "", ""), lens("$(close)\u00a0Reject", "pillion.review.rejectHunk", "Restore the original lines"), ...talk];
     return [
       ...before,
       lens(hunk.kind === "edited" ? "$(check)\u00a0Accept your version" : "$(check)\u00a0Accept", "pillion.review.acceptHunk", "Accept these lines"),
-      lens("$(close)\u00a0Reject", "pillion.review.rejectHunk", "Take these lines back to what they were"),
+      lens("$(close)\u00a0Reject", "pillion.review.rejectHunk", "Restore the original lines"),
       ...talk,
     ];
   }
@@ -88,7 +88,7 @@ function driftLens(review: Review, at: vscode.Range, file: ReviewFile): vscode.C
   const title = driftTitle(review);
   if (!title) return undefined;
   if (review.files.every((f) => f.drift === "")) return new vscode.CodeLens(at, { title, command: "", tooltip: "" });
-  return new vscode.CodeLens(at, { title, command: "pillion.review.lookAgain", tooltip: "As it stands nothing of this would be written. Click, and Pillion reads the file again and proposes anew.", arguments: [file.right] });
+  return new vscode.CodeLens(at, { title, command: "pillion.review.proposeAgain", tooltip: "The proposal was made for an older text and cannot be written. Click to have Pillion read the file again and make a new proposal.", arguments: [file.right] });
 }
 
 /** What the proposal does to the project's problems; nothing where no language server says anything. */
@@ -96,7 +96,7 @@ export function problemsTitle(review: Review): string | undefined {
   const d = review.approval.verdict;
   if (!d) return undefined;
   if (d.certainty === "unavailable") return "$(question)\u00a0Problems not checked";
-  if (d.certainty === "pending") return "$(sync)\u00a0Problems not checked yet";
+  if (d.certainty === "pending") return "$(sync)\u00a0Checking problems…";
   const about = d.certainty === "partial" ? " (not all checked)" : "";
   const parts = [];
   if (d.fixed.length > 0) parts.push(`$(pass)\u00a0Fixes ${d.fixed.length}`);
@@ -108,7 +108,7 @@ export function problemsTitle(review: Review): string | undefined {
 
 function problemsTooltip(review: Review): string {
   const d = review.approval.verdict;
-  if (!d) return "No language server says anything about this file.";
+  if (!d) return "No language server checks this file.";
   const list = (label: string, problems: typeof d.fixed) => problems.slice(0, 10).map((p) => `${label} ${p.path.split(/[\\/]/).at(-1)}:${p.line} ${p.message}`);
   const lines = [...list("introduces", d.introduced), ...list("fixes", d.fixed)];
   if (d.reason) lines.unshift(d.reason);

@@ -27,11 +27,11 @@ export function notify(sessions: Pick<Sessions, "get" | "activate" | "onDidPromp
   return vscode.Disposable.from(
     vscode.window.onDidChangeWindowState(({ focused }) => focused && told.clear()),
     approvals.onDidAsk((a) => {
-      if (wanted() && !a.own) void tell("waits", a.sessionId, `Pillion waits for you: ${a.request.toolCall.title ?? "a decision"}`, "Review", "pillion.nextPending");
+      if (wanted() && !a.own) void tell("waits", a.sessionId, `Approval needed: ${a.request.toolCall.title ?? "a decision"}`, "Review", "pillion.nextPending");
     }),
     approvals.onDidDecide(({ approval }) => told.delete(`waits ${approval.sessionId}`)),
     questions.onDidAsk(({ sessionId, question }) => {
-      if (wanted()) void tell("waits", sessionId, `Pillion asks you: ${question.message}`, "Answer", "pillion.focusApproval");
+      if (wanted()) void tell("waits", sessionId, `Pillion asks: ${question.message}`, "Answer", "pillion.focusApproval");
     }),
     questions.onDidChange((sessionId) => {
       if (questions.pending(sessionId).length === 0) told.delete(`waits ${sessionId ?? ""}`);

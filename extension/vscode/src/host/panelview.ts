@@ -62,14 +62,14 @@ export function connectionView(state: SidecarState): ConnectionView {
     case "starting":
       return { state: "starting", actions: [] };
     case "running":
-      if (state.doubt !== undefined) return { state: "quiet", message: state.doubt, actions: [{ id: "restart", label: "Start again" }, log] };
+      if (state.doubt !== undefined) return { state: "quiet", message: state.doubt, actions: [{ id: "restart", label: "Restart Pillion" }, log] };
       if (!vscode.workspace.workspaceFolders?.length) return { state: "noFolder", message: "You can ask questions. To read and change files, open a folder.", actions: [{ id: "openFolder", label: "Open a folder" }] };
-      if (!vscode.workspace.isTrusted) return { state: "untrusted", message: "Settings that the folder brings along, and programs that they name, are held back until you trust it.", actions: [{ id: "trust", label: "Manage trust" }] };
+      if (!vscode.workspace.isTrusted) return { state: "untrusted", message: "The folder's own settings, and the programs they name, are ignored until you trust it.", actions: [{ id: "trust", label: "Manage trust" }] };
       return { state: "ready", actions: [] };
     case "waiting":
       return { state: "restarting", message: state.reason, actions: [log] };
     case "failed":
-      return { state: "failed", message: state.reason, actions: [{ id: "restart", label: "Start again" }, log, ...(/not found|could not be started|too old/.test(state.reason) ? [{ id: "setBinary" as const, label: "Set the path" }] : [])] };
+      return { state: "failed", message: state.reason, actions: [{ id: "restart", label: "Restart Pillion" }, log, ...(/not found|could not be started|too old/.test(state.reason) ? [{ id: "setBinary" as const, label: "Set the path" }] : [])] };
   }
 }
 

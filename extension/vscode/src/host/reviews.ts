@@ -56,7 +56,7 @@ export class Reviews implements vscode.Disposable {
       command("rejectFile", (uri) => this.decideFile(uri, false)),
       command("acceptAll", () => this.current()?.review.answer(true)),
       command("rejectAll", () => this.rejectAll()),
-      command("lookAgain", (uri) => this.current(uri)?.review.again()),
+      command("proposeAgain", (uri) => this.current(uri)?.review.again()),
       command("openAll", () => this.openAll()),
       command("later", (uri) => this.close(this.current(uri)?.review)),
     ];
@@ -217,7 +217,7 @@ export class Reviews implements vscode.Disposable {
     if (!found || !hunk) return;
     const text = await vscode.window.showInputBox({
       title: "Comment on this hunk",
-      prompt: "It goes to the model with your decision: why you reject it, or what to mind next time.",
+      prompt: "Sent to the model with your decision, for example why you reject the hunk.",
       value: found.review.state(hunk.id).comment ?? "",
     });
     if (text === undefined || found.review.over) return;
@@ -238,7 +238,7 @@ export class Reviews implements vscode.Disposable {
   private async rejectAll(): Promise<void> {
     const review = this.current()?.review;
     if (!review) return;
-    const why = await vscode.window.showInputBox({ title: "Reject everything that is undecided", prompt: "Tell Pillion why, or what to do instead (may stay empty)." });
+    const why = await vscode.window.showInputBox({ title: "Reject all undecided hunks", prompt: "Tell Pillion why, or what to do instead (optional)." });
     if (why !== undefined) review.answer(false, why.trim());
   }
 

@@ -52,7 +52,7 @@ export class SessionList implements vscode.Disposable {
       const list = await this.sessions.list();
       pick.items = list.map((s) => this.row(s));
       pick.busy = false;
-      if (list.length === 0) pick.placeholder = "No session yet in this folder: ask something first";
+      if (list.length === 0) pick.placeholder = "No sessions in this folder yet";
     };
     const gone = new Promise<void>((resolve) => pick.onDidHide(() => resolve()));
     pick.onDidTriggerButton(() => {
@@ -85,7 +85,7 @@ export class SessionList implements vscode.Disposable {
   private row(s: SessionInfo): Row {
     const open = this.sessions.get(s.sessionId);
     const icon = open?.state === "running" ? "$(loading~spin)" : open?.state === "waiting" ? "$(bell-dot)" : open ? "$(circle-filled)" : "$(comment-discussion)";
-    const state = open?.state === "running" ? "working" : open?.state === "waiting" ? "waits for you" : open ? "open" : "";
+    const state = open?.state === "running" ? "working" : open?.state === "waiting" ? "approval needed" : open ? "open" : "";
     const buttons = [rename, ...(this.sidecar.announced("_pillion/session/fork") ? [fork] : []), save, remove];
     return { id: s.sessionId, label: s.title || "Untitled", description: [state, ago(s.updatedAt ?? undefined)].filter(Boolean).join(" · "), detail: open ? `${icon} ${open.id === this.sessions.active?.id ? "In the panel" : "Open in this window"}` : undefined, buttons };
   }
@@ -96,7 +96,7 @@ export class SessionList implements vscode.Disposable {
   }
 
   private async fork(id: string): Promise<void> {
-    if (!this.sidecar.announced("_pillion/session/fork")) throw new Error("This Pillion cannot fork sessions; update it.");
+    if (!this.sidecar.announced("_pillion/session/fork")) throw new Error("This version of Pillion cannot fork sessions. Update it.");
     const forked = await this.sessions.fork(id);
     await this.sessions.load(forked.sessionId);
     await vscode.commands.executeCommand("pillion.focus");
@@ -110,13 +110,13 @@ export class SessionList implements vscode.Disposable {
   }
 
   private async delete(id: string, title: string): Promise<void> {
-    const sure = await vscode.window.showWarningMessage(`Delete the session “${title || "Untitled"}”?`, { modal: true, detail: "Its conversation and checkpoints are gone for good. Your files stay as they are." }, "Delete");
+    const sure = await vscode.window.showWarningMessage(`Delete the session “${title || "Untitled"}”?`, { modal: true, detail: "Its conversation and checkpoints are deleted permanently. Your files are not changed." }, "Delete");
     if (sure) await this.sessions.delete(id);
   }
 
   /** Takes files and conversation back to before a prompt. Every restore can itself be undone. */
   private async restore(id: string): Promise<void> {
-    if (!this.sidecar.announced("_pillion/checkpoint/restore")) throw new Error("This Pillion keeps no checkpoints; update it.");
+    if (!this.sidecar.announced("_pillion/checkpoint/restore")) throw new Error("This version of Pillion has no checkpoints. Update it.");
     const { checkpoints } = await this.sidecar.request("_pillion/checkpoint/list", { sessionId: id });
     const rows = [...checkpoints].reverse().map((c) => ({
       label: c.title || c.id,
@@ -131,7 +131,7 @@ export class SessionList implements vscode.Disposable {
         { label: "Files only", scope: "files" },
         { label: "Conversation only", scope: "conversation" },
       ],
-      { title: "What to take back" },
+      { title: "What to restore" },
     );
     if (!scope) return;
     const done = await this.sidecar.request("_pillion/checkpoint/restore", { sessionId: id, checkpointId: to.checkpoint, scope: scope.scope });

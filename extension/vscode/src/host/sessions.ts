@@ -216,7 +216,7 @@ export class Sessions implements vscode.Disposable {
     this.approvals.cancel(id);
     const entry = this.entries.get(id);
     if (!entry || entry.turns === 0 || entry.stopping) return;
-    entry.stopping = setTimeout(() => this.sidecar.doubt("The turn was told to stop, and goes on."), stopLimit).unref();
+    entry.stopping = setTimeout(() => this.sidecar.doubt("The turn did not stop when asked. Restart Pillion to end it."), stopLimit).unref();
   }
 
   async setMode(id: string, modeId: string): Promise<void> {

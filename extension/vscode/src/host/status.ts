@@ -37,20 +37,20 @@ export class Status implements vscode.Disposable {
       item.text = "$(error) Pillion";
       item.tooltip = state.reason;
       item.backgroundColor = new vscode.ThemeColor("statusBarItem.errorBackground");
-      item.command = "pillion.whyFailed";
+      item.command = "pillion.showStartupError";
     } else if (state.kind === "running" && state.doubt !== undefined) {
-      item.text = "$(warning) Pillion does not answer";
+      item.text = "$(warning) Pillion is not responding";
       item.tooltip = state.doubt;
       item.backgroundColor = new vscode.ThemeColor("statusBarItem.warningBackground");
-      item.command = "pillion.whyFailed";
+      item.command = "pillion.showStartupError";
     } else if (state.kind === "waiting") {
-      item.text = "$(sync~spin) Pillion restarts";
+      item.text = "$(sync~spin) Pillion is restarting";
       item.tooltip = state.reason;
       item.command = "pillion.showLog";
     } else if (waiting > 0) {
       const hunks = this.approvals.pending().reduce((n, a) => n + a.files.reduce((m, f) => m + f.change.hunks.length, 0) - a.decisions.decided, 0);
       item.text = `$(bell-dot) Pillion: ${waiting} waiting`;
-      item.tooltip = hunks > 0 ? `${plural(hunks, "hunk")} to decide. Click for the next one.` : asked === waiting ? "Pillion asks you something. Click to see it." : "Pillion waits for your decision. Click to see it.";
+      item.tooltip = hunks > 0 ? `${plural(hunks, "hunk")} to decide. Click for the next one.` : asked === waiting ? "Pillion has a question. Click to answer." : "Approval needed. Click to review.";
       item.backgroundColor = new vscode.ThemeColor("statusBarItem.warningBackground");
       item.command = "pillion.nextPending";
     } else if (running > 0) {
@@ -62,7 +62,7 @@ export class Status implements vscode.Disposable {
     }
     const words = item.text.replace(/\$\([^)]*\)\s*/g, "");
     const busy = state.kind !== "failed" && !(state.kind === "running" && state.doubt !== undefined) && waiting === 0 && running > 0;
-    item.accessibilityInformation = { label: state.kind === "failed" ? "Pillion does not run" : busy ? "Pillion: working" : words, role: "button" };
+    item.accessibilityInformation = { label: state.kind === "failed" ? "Pillion is not running" : busy ? "Pillion: working" : words, role: "button" };
     void vscode.commands.executeCommand("setContext", "pillion.waiting", waiting);
     void vscode.commands.executeCommand("setContext", "pillion.running", running > 0);
     this.tell(state.kind === "failed" ? state.reason : undefined);
@@ -77,7 +77,7 @@ export class Status implements vscode.Disposable {
 }
 
 /** Why the process does not run, with a button to the log. */
-export async function explainFailure(reason: string, what = "Pillion does not run"): Promise<void> {
+export async function explainFailure(reason: string, what = "Pillion is not running"): Promise<void> {
   const choice = await vscode.window.showErrorMessage(`${what}. ${reason}`, "Restart", "Show Log", "Settings");
   if (choice === "Restart") await vscode.commands.executeCommand("pillion.restart");
   else if (choice === "Show Log") await vscode.commands.executeCommand("pillion.showLog");

@@ -44,7 +44,7 @@ export class Terminals implements vscode.Disposable {
     if (have) return have.show();
     const { terminals } = await this.sidecar.request("_pillion/terminal/list", { sessionId });
     const found = terminals.find((t) => t.terminalId === terminalId);
-    if (!found) throw new Error("That terminal is gone: its output is in the panel.");
+    if (!found) throw new Error("The terminal has closed. Its output is in the panel.");
     this.window(sessionId, found, false).show();
   }
 
@@ -64,7 +64,7 @@ export class Terminals implements vscode.Disposable {
   }
 
   private need(method: string): void {
-    if (!this.sidecar.announced(method)) throw new Error("This Pillion shows no terminals; update it.");
+    if (!this.sidecar.announced(method)) throw new Error("This version of Pillion cannot show terminals. Update it.");
   }
 
   private window(sessionId: string, info: TerminalInfo, own: boolean): Window {

@@ -151,7 +151,7 @@ export class Transcripts implements vscode.Disposable {
     t.since = undefined;
     const more: Partial<TurnEntry> = { seconds, cost };
     t.state.endTurn(known.find((k) => k === stop) ?? "end_turn", Date.now(), more);
-    if (error !== undefined) t.state.notice({ severity: "error", title: interrupted ? "Pillion ended in the middle of the turn" : "The turn ended with an error", description: error, actions: nextSteps(error, interrupted) });
+    if (error !== undefined) t.state.notice({ severity: "error", title: interrupted ? "Pillion stopped during the turn" : "The turn ended with an error", description: error, actions: nextSteps(error, interrupted) });
     this.changed.fire(t);
     void this.checkpoints(t).catch((e: unknown) => this.log.debug(`checkpoints: ${String(e)}`));
   }

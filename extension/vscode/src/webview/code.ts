@@ -33,7 +33,7 @@ export class CodeBlock {
     }, tab);
     this.el = h("div", { class: "code" },
       h("div", { class: "code-head" }, h("span", { class: "code-name" }, name || this.language || "text"),
-        h("span", { class: "code-actions" }, copy, iconButton("insert", "Insert at the cursor", () => send("insert"), tab), iconButton("replace", name ? `Apply to ${name}` : "Apply to the file in front", () => send("apply"), tab))),
+        h("span", { class: "code-actions" }, copy, iconButton("insert", "Insert at the cursor", () => send("insert"), tab), iconButton("replace", name ? `Apply to ${name}` : "Apply to the active file", () => send("apply"), tab))),
       h("pre", { tab: -1, role: "group", aria: { label: `Code ${name || this.language}`.trim() } }, this.body));
     this.grow(text);
   }

@@ -51,7 +51,7 @@ export class Composer {
     const key = JSON.stringify([head.running, has, head.can.steer, head.selection, head.selectionOff, this.attachments.map((a) => a.id), head.approvals.length > 0]);
     if (key === this.shown) return;
     this.shown = key;
-    this.input.placeholder = head.running ? "Add something, for now or for later" : "Ask Pillion, or tell it what to do";
+    this.input.placeholder = head.running ? "Add a message for this turn or the next" : "Ask Pillion or describe a task";
     this.drawActions(head, has);
     this.drawChips(head);
   }
@@ -327,8 +327,8 @@ export class Composer {
       nodes.push(iconButton("arrow-up", "Send (Enter)", () => this.send("prompt"), { class: "send", disabled: !has }));
     } else {
       if (has) {
-        nodes.push(button("Queue", "secondary small", () => this.send("queue"), "list-ordered", { title: "Send when this turn is over (Enter)" }));
-        if (head.can.steer) nodes.push(button("Steer", "secondary small", () => this.send("steer"), "insert", { title: "Say it now, into the running turn (Ctrl+Enter)" }));
+        nodes.push(button("Queue", "secondary small", () => this.send("queue"), "list-ordered", { title: "Send after this turn (Enter)" }));
+        if (head.can.steer) nodes.push(button("Steer", "secondary small", () => this.send("steer"), "insert", { title: "Steer: add to the running turn (Ctrl+Enter)" }));
       }
       nodes.push(iconButton("debug-stop", "Stop (Escape)", () => this.bus.post({ type: "stop" }), { class: "stop" }));
     }
@@ -343,9 +343,9 @@ export class Composer {
       const where = s.empty ? s.name : `${s.name}:${s.startLine === s.endLine ? String(s.startLine) : `${String(s.startLine)}–${String(s.endLine)}`}`;
       const on = !head.selectionOff;
       const chip = h("button", {
-        class: `chip selection${on ? "" : " off"}`, title: on ? `${s.path}\nGoes along with your message; press to leave it out` : `${s.path}\nDoes not go along; press to send it with your message`,
-        aria: { pressed: String(on), label: `${s.empty ? "Open file" : "Selection"} ${where} goes along` }, click: () => this.bus.post({ type: "selection", on: !on }),
-      }, icon(s.empty ? "file" : "list-selection"), h("span", { class: "chip-text" }, where), icon(on ? "check" : "circle-slash", "chip-state"));
+        class: `chip selection${on ? "" : " off"}`, title: on ? `${s.path}\nSent with your message. Click to leave it out.` : `${s.path}\nNot sent with your message. Click to include it.`,
+        aria: { pressed: String(on), label: `${s.empty ? "Open file" : "Selection"} ${where}, sent with the message` }, click: () => this.bus.post({ type: "selection", on: !on }),
+      }, icon(s.empty ? "file" : "list-selection"), h("span", { class: "chip-text" }, where), icon(on ? "check" : "add", "chip-state"));
       chip.type = "button";
       nodes.push(chip);
     }

@@ -133,7 +133,7 @@ export class Dock {
   private problems(a: Approval): HTMLElement[] {
     const p = a.problems;
     if (!p) return [];
-    if (p.certainty === "pending" || p.certainty === "unavailable") return [fact("question", "", `${p.certainty === "pending" ? "Problems not checked yet" : "Problems cannot be checked"}${p.reason ? `: ${p.reason}` : ""}`)];
+    if (p.certainty === "pending" || p.certainty === "unavailable") return [fact("question", "", `${p.certainty === "pending" ? "Checking problems" : "Problems cannot be checked"}${p.reason ? `: ${p.reason}` : p.certainty === "pending" ? "…" : ""}`)];
     const part = p.certainty === "partial" ? ` (checked in part${p.reason ? `: ${p.reason}` : ""})` : "";
     const line = (x: ProblemView) => h("button", { class: "problem", click: () => this.bus.post({ type: "open", path: x.path, line: x.line }) }, icon(x.severity === "error" ? "error" : "warning", x.severity), h("span", {}, x.message, h("span", { class: "muted" }, ` ${shortPath(x.path, this.bus.head().cwd)}:${String(x.line)}`)));
     return [h("div", { class: "problems" },
@@ -226,7 +226,7 @@ function asks(a: Approval): string {
     case "websearch":
       return "Use the network?";
     case "external_directory":
-      return "Leave the project's folder?";
+      return "Access files outside the project?";
     case "read":
       return "Read this?";
   }

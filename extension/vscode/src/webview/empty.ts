@@ -12,14 +12,14 @@ interface Try {
 
 const tries: Try[] = [
   { icon: "wand", label: "Fix the problems", detail: "What the language servers report, as a change to review", text: "/fix" },
-  { icon: "lightbulb", label: "Explain the problems", detail: "What they mean and where they come from", text: "/explain" },
-  { icon: "list-ordered", label: "Tidy up imports", detail: "In the file in front of you", text: "/organize-imports" },
+  { icon: "lightbulb", label: "Explain the problems", detail: "What they mean and what causes them", text: "/explain" },
+  { icon: "list-ordered", label: "Organize imports", detail: "In the active file", text: "/organize-imports" },
 ];
 
 const modelTries: Try[] = [
   { icon: "search", label: "Explain this project", detail: "A tour of what is where", text: "Explain how this project is organised: its main parts, entry points and how they fit together." },
   { icon: "wand", label: "Fix the problems", detail: "What the language servers report, as a change to review", text: "/fix" },
-  { icon: "checklist", label: "Write a missing test", detail: "For what has none yet", text: "Find an important function without a test and write one." },
+  { icon: "checklist", label: "Write a missing test", detail: "For code without tests", text: "Find an important function without a test and write one." },
 ];
 
 export class Empty {
@@ -37,10 +37,10 @@ export class Empty {
     const one = (t: Try) => h("button", { class: "try", click: () => this.send(t.text) }, icon(t.icon), h("span", { class: "try-text" }, h("span", { class: "try-label" }, t.label), h("span", { class: "muted" }, t.detail)));
     setChildren(this.el, [
       h("div", { class: "empty-mark", aria: { hidden: "true" } }, icon("sparkle")),
-      h("div", { class: "empty-title", role: "heading", aria: { level: "2" } }, "What shall we work on?"),
-      h("p", { class: "muted empty-lead" }, "Whatever Pillion wants to change, you see first: as a diff, with the problems it fixes and causes."),
+      h("div", { class: "empty-title", role: "heading", aria: { level: "2" } }, "What do you want to work on?"),
+      h("p", { class: "muted empty-lead" }, "You see every change first: as a diff, with the problems it fixes and introduces."),
       ...(head.connection.state === "noFolder" ? [] : [h("div", { class: "tries" }, ...(head.builtinOnly ? tries : modelTries).map(one))]), // they are about a project
-      ...(head.builtinOnly ? [h("div", { class: "builtin" }, h("p", {}, "The built-in model works at once: without a key, without the network. It fixes and explains what language servers report."),
+      ...(head.builtinOnly ? [h("div", { class: "builtin" }, h("p", {}, "The built-in model needs no API key and no network. It fixes and explains what language servers report."),
         h("div", { class: "actions" }, button("Add a key for a large model", "secondary", () => this.bus.post({ type: "action", id: "addKey" }), "key"), button("Choose a model", "secondary", () => this.bus.post({ type: "action", id: "chooseModel" }))))] : []),
       h("p", { class: "muted hints" }, ...[["@", "files and more"], ["/", "commands"], ["↑", "earlier messages"]].map(([key, what]) => h("span", { class: "hint" }, h("kbd", {}, key), ` ${what ?? ""}`))),
     ]);

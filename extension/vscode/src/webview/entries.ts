@@ -39,7 +39,7 @@ export function labelOf(e: Entry): string {
     case "notice":
       return e.title;
     case "turn":
-      return "End of the turn";
+      return "End of turn";
   }
 }
 
@@ -138,7 +138,7 @@ class NoticeView implements View {
 }
 
 const ends: Record<TurnEntry["stop"], string> = {
-  end_turn: "", cancelled: "Stopped", error: "Ended by an error", max_tokens: "The answer hit the model's length limit", max_turn_requests: "Stopped after the most steps one turn may take", refusal: "The model refused",
+  end_turn: "", cancelled: "Stopped", error: "Ended by an error", max_tokens: "The answer reached the model's length limit", max_turn_requests: "Stopped at the maximum number of steps", refusal: "The model refused",
 };
 
 class TurnView implements View {

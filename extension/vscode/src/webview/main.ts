@@ -106,7 +106,7 @@ class Panel {
       else this.announcer.stream(e.id, e.text);
     }
     if (e.kind === "notice") this.announcer.say(`${e.title}. ${e.description ?? ""}`);
-    if (e.kind === "turn" && e.stop !== "end_turn") this.announcer.say("The turn is over");
+    if (e.kind === "turn" && e.stop !== "end_turn") this.announcer.say("Turn finished");
   }
 
   /** What a snapshot brings was there before: only what follows is read out. */

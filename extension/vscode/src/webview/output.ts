@@ -26,7 +26,7 @@ export function outputView(d: Detail, bus: Bus, id: string, running: boolean): H
   }
   if (running) queueMicrotask(() => (pre.scrollTop = pre.scrollHeight));
   return h("div", { class: "output-box" },
-    left && h("div", { class: "muted more" }, button("Earlier output is left out here: show all in an editor", "link", () => bus.post({ type: "showOutput", id }), undefined, { tab: -1 })),
+    left && h("div", { class: "muted more" }, button("Earlier output is hidden; show all in an editor", "link", () => bus.post({ type: "showOutput", id }), undefined, { tab: -1 })),
     lines.length > 0 && pre,
     lines.length > 0 && h("div", { class: "output-actions" },
       iconButton("copy", "Copy the output", () => bus.post({ type: "copy", text: all.map((l) => l.map((p) => p.text).join("")).join("\n") }), { tab: -1 }),

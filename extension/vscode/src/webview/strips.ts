@@ -47,12 +47,12 @@ export function planStrip(bus: Bus): Strip {
 
 export function revertedStrip(bus: Bus): Strip {
   return new Strip(h("section", { class: "reverted", role: "status" }), ({ reverted }) =>
-    reverted && [icon("history"), h("span", { class: "grow" }, reverted.entries > 0 ? `Taken back: ${plural(reverted.entries, "entry", "entries")}. A message goes on from here.` : "Files were taken back."), button("Redo", "secondary", () => bus.post({ type: "redo" }), "redo")], (h2) => h2.reverted);
+    reverted && [icon("history"), h("span", { class: "grow" }, reverted.entries > 0 ? `Restored: removed ${plural(reverted.entries, "entry", "entries")}. The next message continues from here.` : "Files restored."), button("Redo", "secondary", () => bus.post({ type: "redo" }), "redo")], (h2) => h2.reverted);
 }
 
 export function queueStrip(bus: Bus): Strip {
   let editing: string | undefined;
-  const el = h("section", { class: "queue", aria: { label: "Waiting messages" } });
+  const el = h("section", { class: "queue", aria: { label: "Queued messages" } });
   const strip: Strip = new Strip(el, ({ queue, queueHeld, can, running }) => {
     if (queue.length === 0) return undefined;
     const row = (q: Head["queue"][number], i: number) => {
@@ -61,7 +61,7 @@ export function queueStrip(bus: Bus): Strip {
       return h("li", {}, h("span", { class: "queue-text", title: q.text }, q.text.split("\n")[0] || "(attachment)", q.attachments > 0 && h("span", { class: "muted" }, ` +${plural(q.attachments, "attachment")}`)),
         q.steer && h("span", { class: "muted queue-when" }, "at the next step"),
         h("span", { class: "queue-actions" },
-          can.steer && !q.steer && running && iconButton("insert", "Say it now, into the running turn", () => act("steer")),
+          can.steer && !q.steer && running && iconButton("insert", "Steer: add to the running turn", () => act("steer")),
           !q.steer && i > 0 && !queue[i - 1]?.steer && iconButton("arrow-up", "Earlier", () => act("up")),
           !q.steer && i < queue.length - 1 && iconButton("arrow-down", "Later", () => act("down")),
           iconButton("edit", "Edit", () => {
@@ -72,7 +72,7 @@ export function queueStrip(bus: Bus): Strip {
           iconButton("trash", "Remove", () => act("remove"))));
     };
     const editor = (q: Head["queue"][number]) => {
-      const field = h("textarea", { class: "field", aria: { label: "Edit the waiting message" } });
+      const field = h("textarea", { class: "field", aria: { label: "Edit the queued message" } });
       field.value = q.text;
       field.rows = Math.min(6, q.text.split("\n").length + 1);
       const end = (save: boolean) => {
@@ -95,7 +95,7 @@ export function queueStrip(bus: Bus): Strip {
 }
 
 const states: Record<Head["connection"]["state"], string> = {
-  starting: "Starting Pillion…", restarting: "Pillion is starting again…", failed: "Pillion is not running", noFolder: "No folder is open", untrusted: "This folder is not trusted", quiet: "Pillion does not answer", ready: "",
+  starting: "Starting Pillion…", restarting: "Restarting Pillion…", failed: "Pillion is not running", noFolder: "No folder is open", untrusted: "This folder is not trusted", quiet: "Pillion is not responding", ready: "",
 };
 
 export function connectionStrip(bus: Bus): Strip {

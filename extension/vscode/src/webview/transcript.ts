@@ -16,6 +16,8 @@ const over = 600;
 const budget = 8;
 /** Pixels from the end that still count as the end. */
 const nearEnd = 24;
+/** Milliseconds after a wheel, key or press in which scrolling counts as the person's own. */
+const gestureTime = 1000;
 
 interface Row {
   el: HTMLElement;
@@ -33,7 +35,12 @@ export class Transcript {
   private readonly sizes: ResizeObserver;
   private scheduled = false;
   private stick = true;
+  /** Where and how large it was when it was last looked at, in pixels. */
   private lastTop = 0;
+  private lastClient = 0;
+  private lastScroll = 0;
+  /** When the person last did something that scrolls. */
+  private gesture = -Infinity;
   private active: string | undefined;
   private tops: number[] = [0];
   private topsStale = true;
@@ -42,6 +49,7 @@ export class Transcript {
     this.el.append(this.above, this.list, this.below, tail);
     this.sizes = new ResizeObserver((changes) => this.measured(changes));
     this.el.addEventListener("scroll", () => this.scrolled(), { passive: true });
+    for (const kind of ["wheel", "touchmove", "pointerdown", "keydown"]) this.el.addEventListener(kind, () => (this.gesture = performance.now()), { passive: true });
     this.el.addEventListener("keydown", (e) => this.key(e));
     this.el.addEventListener("focusin", (e) => this.focused(e.target as Element));
     this.jump.addEventListener("click", () => this.toEnd());
@@ -62,6 +70,7 @@ export class Transcript {
   /** The copy was changed by these. */
   changed(ops: readonly Op[]): void {
     for (const op of ops) {
+      if (op.op === "put" && this.sentJustNow(op.entry)) this.stick = true;
       const id = op.op === "put" ? op.entry.id : op.op === "cut" ? "" : op.id;
       const e = this.store.entries.get(id);
       if (op.op === "cut" || op.op === "remove") {
@@ -88,6 +97,11 @@ export class Transcript {
     const id = this.active !== undefined && this.store.entries.has(this.active) ? this.active : this.store.order[this.store.order.length - 1];
     if (id === undefined) this.el.focus();
     else this.go(id);
+  }
+
+  /** A prompt that the person sent from this window: it has no id of the sidecar's yet, as all others have. */
+  private sentJustNow(e: Entry): boolean {
+    return e.kind === "user" && e.parent === undefined && e.messageId === undefined && !this.rows.has(e.id) && !this.heights.has(e.id);
   }
 
   private changedEntry(op: Op, e: Entry): void {
@@ -220,14 +234,27 @@ export class Transcript {
     return e?.kind === "notice" ? 56 : 30;
   }
 
+  /**
+   * Whether to stay at the end. Only the person leaves it: a card or an output that closes makes the browser move what is
+   * shown as well, and then the next words would come out of sight.
+   */
   private scrolled(): void {
     const top = this.el.scrollTop;
     const fromEnd = this.el.scrollHeight - top - this.el.clientHeight;
+    const laidOut = this.el.clientHeight !== this.lastClient || this.el.scrollHeight !== this.lastScroll;
+    const person = !laidOut || performance.now() - this.gesture < gestureTime;
     if (fromEnd < 4) this.stick = true;
-    else if (top < this.lastTop - 1 || fromEnd > nearEnd) this.stick = false;
-    this.lastTop = top;
+    else if (person && (top < this.lastTop - 1 || fromEnd > nearEnd)) this.stick = false;
+    if (this.stick) this.follow();
+    else this.noteLayout();
     this.jump.hidden = this.stick;
     this.schedule();
+  }
+
+  private noteLayout(): void {
+    this.lastTop = this.el.scrollTop;
+    this.lastClient = this.el.clientHeight;
+    this.lastScroll = this.el.scrollHeight;
   }
 
   /** At the end it stays at the end. */
@@ -235,7 +262,7 @@ export class Transcript {
     if (this.stick) {
       const top = this.el.scrollHeight - this.el.clientHeight;
       if (Math.abs(this.el.scrollTop - top) > 1) this.el.scrollTop = top;
-      this.lastTop = this.el.scrollTop;
+      this.noteLayout();
     }
     this.jump.hidden = this.stick;
   }

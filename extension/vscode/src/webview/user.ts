@@ -17,13 +17,13 @@ export class UserView implements View {
     const more = this.bus.head().can.restore && e.checkpoint !== undefined;
     this.el.replaceChildren(
       h("div", { class: "bubble" },
-        e.steered && h("div", { class: "steered" }, icon("insert"), "Said while it worked"),
+        e.steered && h("div", { class: "steered" }, icon("insert"), "Steered"),
         h("div", { class: "said" }, e.text),
         e.attachments.length > 0 && h("div", { class: "attachments" }, ...e.attachments.map(picture))),
       h("div", { class: "user-actions" },
         iconButton("copy", "Copy", () => this.bus.post({ type: "copy", text: e.text }), { tab: -1 }),
         more && iconButton("edit", "Edit and send again", (ev) => this.back(ev, e, true), { tab: -1 }),
-        more && iconButton("discard", "Go back to before this", (ev) => this.back(ev, e, false), { tab: -1 })),
+        more && iconButton("discard", "Restore to before this", (ev) => this.back(ev, e, false), { tab: -1 })),
     );
     this.el.classList.toggle("long", e.text.length > 2000);
   }
@@ -32,8 +32,8 @@ export class UserView implements View {
     const c = e.checkpoint;
     const files = c && c.files > 0 ? `${plural(c.files, "file")} changed since, +${String(c.added)} −${String(c.removed)}` : "no file changed since";
     Menu.open(ev.currentTarget as HTMLElement, {
-      label: edit ? "Edit and send again" : "Go back to before this message",
-      note: "Can be undone.",
+      label: edit ? "Edit and send again" : "Restore to before this message",
+      note: "You can undo this.",
       items: [
         { id: "both", label: "Files and conversation", detail: files, icon: "history" },
         { id: "conversation", label: "Only the conversation", detail: "Files stay as they are", icon: "comment-discussion" },

@@ -36,7 +36,7 @@ test("nobody looks at the window: a question of a session behind another is told
   await other.bringToFront();
   await p.page.waitForFunction(() => !document.hasFocus(), undefined, { polling: 100 }); // nothing is painted behind another page
   writeFileSync(join(p.folder, "go"), "");
-  await p.bench.toast("Pillion asks you: ").waitFor(); // it stays until somebody looks
+  await p.bench.toast("Pillion asks: ").waitFor(); // it stays until somebody looks
   await p.status("1 waiting").waitFor();
   assert.equal(await c.frame.locator(".card.question").count(), 0, "it is another session's");
 

@@ -40,7 +40,7 @@ async function fails(t, machine, said) {
   const p = await w.open(t, { "a.txt": "x\n" }, { machine });
   await p.bench.openFile("a.txt");
   await p.bench.command("Pillion: Restart Pillion");
-  await p.bench.toast("Pillion does not run").waitFor();
+  await p.bench.toast("Pillion is not running").waitFor();
   await p.page.locator(".notification-toast", { hasText: said }).first().waitFor();
   await p.page.locator(".notification-toast").getByRole("button", { name: "Show Log" }).first().click();
   await p.page.locator(".panel .view-line", { hasText: said.slice(0, 12) }).first().waitFor();
@@ -58,7 +58,7 @@ test("missing", async (t) => {
   await strip.getByText("Pillion is not running").waitFor();
   await strip.getByRole("button", { name: "Set the path" }).waitFor();
   renameSync(`${staged}-away`, staged); // what the person does about it
-  await strip.getByRole("button", { name: "Start again" }).click();
+  await strip.getByRole("button", { name: "Restart Pillion" }).click();
   await strip.waitFor({ state: "hidden" });
   renameSync(staged, `${staged}-away`);
 });
@@ -80,10 +80,10 @@ test("silent once it runs: the panel says what is waited for, words stay, and on
   await input.fill("are you there?");
   const strip = panel.locator(".connection");
   await strip.getByText("a new session is waited for").waitFor();
-  await p.status("does not answer").waitFor();
+  await p.status("is not responding").waitFor();
   await input.pressSequentially(" hello?"); // nothing is frozen
   silenced.heal();
-  await strip.getByRole("button", { name: "Start again" }).click();
+  await strip.getByRole("button", { name: "Restart Pillion" }).click();
   await panel.locator(".picker.p-model").waitFor();
   assert.equal(await input.inputValue(), "are you there? hello?");
   w.steps.push("I am.");
@@ -101,8 +101,8 @@ test("silent in a turn: stop is there, and where it is not heeded, a new start; 
   await c.frame.locator(".connection").getByText("the answer to your message is waited for").waitFor();
   await c.input.press("Escape");
   muted.heal();
-  await c.frame.locator(".connection").getByRole("button", { name: "Start again" }).click();
-  await c.frame.locator(".notice-title", { hasText: "Pillion ended in the middle of the turn" }).waitFor();
+  await c.frame.locator(".connection").getByRole("button", { name: "Restart Pillion" }).click();
+  await c.frame.locator(".notice-title", { hasText: "Pillion stopped during the turn" }).waitFor();
   w.steps.push("Here I am.");
   await c.frame.getByRole("button", { name: "Send again" }).click(); // the session was the other program's: this one has none of that name
   await c.frame.getByRole("button", { name: "New session" }).first().click();

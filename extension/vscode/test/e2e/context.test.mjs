@@ -102,7 +102,7 @@ test("code of an answer: inserted at the cursor; applied where it belongs, after
   await press(0, "Insert at the cursor");
   const line = (text) => p.page.locator(".editor-instance .view-line", { hasText: text });
   await line("let end;/* inserted */").waitFor();
-  await press(1, "Apply to the file in front");
+  await press(1, "Apply to the active file");
   await p.tab("code from the conversation").waitFor();
   await p.lens("Accept").waitFor();
   await p.shot("apply");
@@ -113,7 +113,7 @@ test("code of an answer: inserted at the cursor; applied where it belongs, after
   await p.page.keyboard.press("Control+z");
   await line("return 0;").waitFor();
   await line("let end;/* inserted */").waitFor();
-  await press(1, "Apply to the file in front");
+  await press(1, "Apply to the active file");
   await p.lens("Accept").waitFor();
   await p.page.keyboard.press("Control+w"); // closed: dropped, and nothing waits
   await p.page.locator('.statusbar-item[aria-label="Pillion"]').waitFor();

@@ -83,7 +83,7 @@ test("steer: what is said into the running turn, its next request holds; stop en
   writeFileSync(join(p.folder, "go"), "");
   await c.answer("Heard.");
   await c.idle();
-  await c.frame.locator(".user", { hasText: "Said while it worked" }).locator(".said", { hasText: "in Go, please" }).waitFor();
+  await c.frame.locator(".user", { hasText: "Steered" }).locator(".said", { hasText: "in Go, please" }).waitFor();
   const next = w.model.seen[before].messages;
   assert.match(JSON.stringify(next.filter((m) => m.role === "user").at(-1)), /in Go, please/);
   assert.equal(await c.frame.locator(".queue li").count(), 0);
@@ -137,7 +137,7 @@ test("back to before a prompt: files and conversation; redo; edit and send again
     await second.getByRole("button", { name }).click();
     await c.frame.locator(".menu-item", { hasText: "Files and conversation" }).click();
   };
-  await back("Go back to before this");
+  await back("Restore to before this");
   await p.onDisk("a.txt", "one\n");
   await second.waitFor({ state: "detached" });
   await c.frame.getByRole("button", { name: "Redo" }).click();

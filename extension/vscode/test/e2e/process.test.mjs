@@ -13,7 +13,7 @@ test("killed in mid-turn: it says so, starts again, and the session goes on", as
   await hanging;
   const [pid] = p.sidecars();
   process.kill(pid, "SIGKILL");
-  await p.bench.webview("pillion-dev.pillion").getByText("Pillion ended in the middle of the turn").first().waitFor(); // the status bar says it for a moment only
+  await p.bench.webview("pillion-dev.pillion").getByText("Pillion stopped during the turn").first().waitFor(); // the status bar says it for a moment only
   while (p.sidecars().every((x) => x === pid)) await p.page.waitForTimeout(50); // the kernel tells nobody
   await p.status("restarts").waitFor({ state: "detached" });
   await p.ask([read("a.txt"), { tool: "edit", input: { filePath: "a.txt", oldString: "one", newString: "two" } }, "Done."]);

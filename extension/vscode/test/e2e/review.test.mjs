@@ -228,14 +228,14 @@ test("a file that moves on under its proposal: the diff says so, and the next on
   const p = await w.open(t, { "a.txt": long });
   await proposed(p, [read("a.txt"), write("a.txt", changed), read("a.txt"), { tool: "edit", input: { filePath: "a.txt", oldString: "line 2\n", newString: "LINE 2\n" } }, "Done."]);
   writeFileSync(join(p.folder, "a.txt"), long.replace("line 20\n", "line 20\ntheirs\n"));
-  await p.lens("a.txt has changed meanwhile").waitFor();
+  await p.lens("a.txt has changed since the proposal").waitFor();
   writeFileSync(join(p.folder, "a.txt"), long);
-  await p.lens("a.txt has changed meanwhile").waitFor({ state: "detached" }); // it is the same again
+  await p.lens("a.txt has changed since the proposal").waitFor({ state: "detached" }); // it is the same again
   writeFileSync(join(p.folder, "a.txt"), long.replace("line 20\n", "line 20\ntheirs\n"));
-  await p.lens("a.txt has changed meanwhile").waitFor();
+  await p.lens("a.txt has changed since the proposal").waitFor();
   await p.shot("review-moved");
-  await p.lens("a.txt has changed meanwhile").click();
-  await p.lens("made anew").waitFor();
+  await p.lens("a.txt has changed since the proposal").click();
+  await p.lens("New proposal for the current text").waitFor();
   await p.accept(0).click();
   await p.onDisk("a.txt", long.replace("line 2\n", "LINE 2\n").replace("line 20\n", "line 20\ntheirs\n"));
 });

@@ -56,14 +56,14 @@ function world() {
 test("nobody looks: what waits is told once, and again when another thing waits after it was answered", async () => {
   const w = world();
   const first = w.call("session/request_permission", permission("s1"));
-  assert.deepEqual(play.said.map((s) => s.text), ["Pillion waits for you: edit a.txt"]);
+  assert.deepEqual(play.said.map((s) => s.text), ["Approval needed: edit a.txt"]);
   void w.call("session/request_permission", permission("s1", "edit b.txt"));
   assert.equal(play.said.length, 1, "one is enough");
   // decided in the panel; the notification went out of sight by itself, of which nobody tells
   for (const a of w.approvals.pending()) w.approvals.decide(a.id, "once");
   assert.deepEqual(await first, { outcome: { outcome: "selected", optionId: "once" } });
   void w.call("session/request_permission", permission("s1", "edit c.txt"));
-  assert.deepEqual(play.said.map((s) => s.text).slice(1), ["Pillion waits for you: edit c.txt"]);
+  assert.deepEqual(play.said.map((s) => s.text).slice(1), ["Approval needed: edit c.txt"]);
   await play.said[1]!.press("Review");
   assert.deepEqual(w.activated, ["s1"]);
   assert.deepEqual(play.ran, ["pillion.nextPending"]);
@@ -89,7 +89,7 @@ test("who was here since is told anew; who looks is not told; the setting decide
 test("a question is told too, leads to its session, and is answered there; cancelled when its asker goes", async () => {
   const w = world();
   const one = w.call("elicitation/create", question("s2"));
-  assert.deepEqual(play.said.map((s) => s.text), ["Pillion asks you: Which one?"]);
+  assert.deepEqual(play.said.map((s) => s.text), ["Pillion asks: Which one?"]);
   assert.deepEqual(w.questions.pending("s1"), []);
   await play.said[0]!.press("Answer");
   assert.deepEqual([w.activated, play.ran], [["s2"], ["pillion.focusApproval"]]);
@@ -113,7 +113,7 @@ test("that a turn is over does not keep what waits from being told", (t) => {
   t.mock.timers.tick(60_000);
   w.ended.fire({ sessionId: "s1", interrupted: false });
   void w.call("session/request_permission", permission("s1"));
-  assert.deepEqual(play.said.map((s) => s.text), ["Pillion has finished: title of s1", "Pillion waits for you: edit a.txt"]);
+  assert.deepEqual(play.said.map((s) => s.text), ["Pillion has finished: title of s1", "Approval needed: edit a.txt"]);
 });
 
 test("a request that cannot be decided is refused at once; what it says wrong beside that is left out", async () => {
@@ -164,7 +164,7 @@ test("a secret storage that fails: it is said with another way, nothing is remem
   const log = { warn: (s: string) => warned.push(s), error: (s: string) => warned.push(s) };
   const keys = new Keys(w.sidecar, { secrets, globalState: { get: () => index, update: (_: string, v: unknown) => ((index = v), Promise.resolve()) } } as never, log as never);
   await runCommand("pillion.setKey", ["anthropic"]);
-  assert.match(play.said[0]!.text, /does not take the key \(the keyring is locked\).*ANTHROPIC_API_KEY/);
+  assert.match(play.said[0]!.text, /cannot store the key \(the keyring is locked\).*ANTHROPIC_API_KEY/);
   assert.deepEqual([index, w.asked.map((a) => a.method)], [{}, ["_pillion/auth/list"]]);
   index = { anthropic: { name: "Anthropic", env: "ANTHROPIC_API_KEY" }, openai: { name: "OpenAI", env: "PILLION_TEST_KEY" } };
   assert.deepEqual(await keys.environment(), { PILLION_TEST_KEY: "sk-2" });

@@ -54,7 +54,7 @@ for (const theme of ["dark", "light", "hc", "hcLight"]) {
       [{ running: true, usage, approvals: [S.approval()], plan: [{ content: "Find it", status: "completed", priority: "high" }, { content: "Fix it", status: "in_progress", priority: "high" }], queue: [{ id: "1", text: "then this", attachments: 0 }] }, S.entries(panel(), S.turn, { said }).list],
       [{ running: true, questions: [S.question] }, []],
       [{ running: true, approvals: [manyFiles] }, []],
-      [{ connection: { state: "failed", message: "ended", actions: [{ id: "restart", label: "Start again" }] }, reverted: { entries: 2, redo: "x" } }, S.entries(panel(), [{ sessionUpdate: "notice", severity: "warning", title: "Slow", description: "The model is slow" }]).list],
+      [{ connection: { state: "failed", message: "ended", actions: [{ id: "restart", label: "Restart Pillion" }] }, reverted: { entries: 2, redo: "x" } }, S.entries(panel(), [{ sessionUpdate: "notice", severity: "warning", title: "Slow", description: "The model is slow" }]).list],
     ];
     await p.page.evaluate(axe);
     for (const [i, [head, entries]] of screens.entries()) {

@@ -128,7 +128,7 @@ test("the verdict comes in while one is about to decide: focus, words and button
   const problem = (line) => ({ path: `${S.cwd}/cart/cart.go`, line, severity: "error", message: `undefined: x${line}` });
   await p.show({ running: true, approvals: [S.approval({ problems: pending })] }, S.entries(panel(), S.turn, { said }).list);
   const reject = p.page.locator(".dock .rejecter");
-  await p.page.locator(".dock", { hasText: "Problems not checked yet: gopls is starting" }).waitFor();
+  await p.page.locator(".dock", { hasText: "Checking problems: gopls is starting" }).waitFor();
   await p.page.locator('.dock [aria-label="Reject with a message"]').click();
   await p.page.locator('.dock input[aria-label="What to do instead"]').fill("half a sen");
   await reject.focus();
@@ -253,14 +253,14 @@ test("while a turn runs: Queue and Steer are two buttons; stop; the queue is edi
   await p.page.getByRole("button", { name: "Earlier" }).click();
   assert.deepEqual(await p.heard("queue"), { type: "queue", action: "up", id: "b" });
   await p.page.getByRole("button", { name: "Edit" }).first().click();
-  await p.page.getByLabel("Edit the waiting message").fill("first, better");
+  await p.page.getByLabel("Edit the queued message").fill("first, better");
   await p.page.keyboard.press("Enter");
   assert.equal((await p.heard("queue", (m) => m.action === "edit")).text, "first, better");
   await p.input.press("Escape");
   await p.heard("stop");
   await p.tell({ type: "head", head: { queue: [{ id: "s", text: "in Go", attachments: 0, steer: true }, { id: "a", text: "first", attachments: 0 }] } });
   await p.page.locator(".queue li", { hasText: "at the next step" }).getByText("in Go").waitFor();
-  assert.equal(await p.page.getByRole("button", { name: /^(Earlier|Later|Say it now)/ }).count(), 1, "what is said at the next step has no place to move to");
+  assert.equal(await p.page.getByRole("button", { name: /^(Earlier|Later|Steer)/ }).count(), 1, "what is said at the next step has no place to move to");
 });
 
 test("pictures: pasted with a thumbnail; too large or of another kind is said", async (t) => {
@@ -288,7 +288,7 @@ test("going back: a choice of files, conversation or both; editing; redo", async
   const p = await open(t);
   await p.show({}, S.entries(panel(), [...S.turn, ...S.after], { said, end: "end_turn" }).list);
   await p.page.locator(".user").hover();
-  await p.page.getByRole("button", { name: "Go back to before this" }).click();
+  await p.page.getByRole("button", { name: "Restore to before this" }).click();
   const menu = p.page.locator(".menu");
   await menu.getByText("2 files changed since, +12 −3").first().waitFor();
   await menu.getByText("Only the files").click();
@@ -364,6 +364,41 @@ test("stays at the end only when it was there", async (t) => {
   assert.equal(await top(), reading);
   await p.page.locator(".jump").click();
   await p.page.locator(".entry", { hasText: "new 2" }).waitFor();
+  assert.ok((await fromEnd()) < 3);
+});
+
+test("follows on after a card has closed and what it covered is back; sending goes to the message", async (t) => {
+  const p = await open(t);
+  const calls = Array.from({ length: 60 }, (_, i) => ({ sessionUpdate: "tool_call", toolCallId: `t${i}`, title: `call ${i}`, kind: "read", status: "completed" }));
+  const { state, list } = S.entries(panel(), calls);
+  state.take();
+  const fromEnd = () => p.page.evaluate(() => { const el = document.querySelector(".transcript"); return el.scrollHeight - el.scrollTop - el.clientHeight; });
+  await p.show({ running: true, approvals: [S.approval(), S.commandApproval] }, list);
+  await p.settle();
+  assert.ok((await fromEnd()) < 3);
+  for (let n = 0; n < 8; n++) {
+    // the card goes, an output above folds and the next words come, in one go and in pieces
+    await p.tell({ type: "head", head: { approvals: n % 2 ? [S.approval()] : [] } });
+    if (n % 3 === 0) await p.settle();
+    state.apply({ sessionUpdate: "agent_message_chunk", messageId: `m${n}`, content: { type: "text", text: "word ".repeat(300) } }, 1);
+    await p.tell({ type: "ops", epoch: 1, ops: state.take().ops });
+    // the browser moves what is shown when the view gets taller: that is nobody's scrolling
+    await p.page.evaluate(() => { const el = document.querySelector(".transcript"); el.scrollTop -= 40; el.style.paddingBottom = el.style.paddingBottom ? "" : "90px"; });
+    await p.settle();
+    await p.settle();
+    assert.ok((await fromEnd()) < 3, `not at the end after ${n}`);
+  }
+  await p.page.locator(".transcript").hover();
+  await p.page.mouse.wheel(0, -900);
+  await p.page.locator(".jump").waitFor();
+  state.apply({ sessionUpdate: "user_message_chunk", messageId: "other", content: { type: "text", text: "said in another editor" } }, 1);
+  await p.tell({ type: "ops", epoch: 1, ops: state.take().ops });
+  await p.settle();
+  assert.ok((await fromEnd()) > 300, "another editor's message moved what is read here");
+  state.say("what I have just sent", []);
+  await p.tell({ type: "ops", epoch: 1, ops: state.take().ops });
+  await p.page.locator(".user", { hasText: "what I have just sent" }).waitFor();
+  await p.settle();
   assert.ok((await fromEnd()) < 3);
 });
 
