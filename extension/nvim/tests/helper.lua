@@ -130,6 +130,7 @@ function M.world(steps, files, options)
   end
   options = vim.tbl_deep_extend("force", { cmd = M.binary, env = env }, options or {})
   require("pillion").setup(options)
+  require("pillion.review_keys").grace = 0 -- tests press keys at once; one test is about the grace itself
   return w
 end
 

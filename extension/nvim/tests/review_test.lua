@@ -1,4 +1,4 @@
--- Proposals in the file's own window. Named after what people complain about elsewhere (EDITORS.md, section 3).
+-- Proposals in the file's own window.
 local t = dofile(vim.fn.fnamemodify(debug.getinfo(1, "S").source:sub(2), ":p:h") .. "/helper.lua")
 local test, eq, match, wait = t.test, t.eq, t.match, t.wait
 
@@ -40,7 +40,7 @@ local function keys(s)
   vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes(s, true, false, true), "xm", false)
 end
 
-test("R1 a hunk is accepted, one rejected, one edited, before anything is written", function()
+test("a hunk is accepted, one rejected, one edited, before anything is written", function()
   local w, review = propose()
   eq(3, #review.hunks)
   eq("1 file, 3 hunks", review:headline():match("^[^·]+"):gsub("%s+$", ""))
@@ -58,7 +58,7 @@ test("R1 a hunk is accepted, one rejected, one edited, before anything is writte
   vim.cmd("write")
   t.idle()
   eq("one\nTWO\nand more\nthree\nfour\nfive\nsix\nseven\neight\nNine!\nand a half\nten\n", table.concat(t.lines(vim.fn.bufnr("a.txt")), "\n") .. "\n")
-  -- R2, R3: the model learns what was rejected and what was made of it.
+  -- The model learns what was rejected and what was made of it.
   local seen = t.seen(w)
   local said = vim.json.encode(seen[3].messages[#seen[3].messages])
   match("five", said)
@@ -66,7 +66,7 @@ test("R1 a hunk is accepted, one rejected, one edited, before anything is writte
   eq({ 0, 0 }, { marks(vim.fn.bufnr("a.txt")) })
 end)
 
-test("R4 the request shows its file and what it does; R5 nothing is called done before", function()
+test("the request shows its file and what it does; nothing is called done before", function()
   local w = propose()
   local text = t.chat_text()
   match("1 file, 3 hunks", text)
@@ -80,7 +80,7 @@ test("R4 the request shows its file and what it does; R5 nothing is called done 
   match("3 accepted", t.chat_text())
 end)
 
-test("R6 what was rejected stays readable in the chat", function()
+test("what was rejected stays readable in the chat", function()
   propose()
   vim.cmd("Pillion reject all")
   t.idle()
@@ -90,7 +90,7 @@ test("R6 what was rejected stays readable in the chat", function()
   match("%-nine", text)
 end)
 
-test("R7 nothing takes the focus; closing means later; a message does not approve", function()
+test("nothing takes the focus; closing means later; a message does not approve", function()
   local w, review = propose()
   local buf = vim.api.nvim_get_current_buf()
   eq("a.txt", vim.fn.expand("%:t"))
@@ -111,7 +111,7 @@ test("R7 nothing takes the focus; closing means later; a message does not approv
   t.idle()
 end)
 
-test("R8 two edits of one file are reviewed against the text as it is then", function()
+test("two edits of one file are reviewed against the text as it is then", function()
   local w = propose({
     { tool = "read", input = { filePath = "a.txt" } },
     { tool = "edit", input = { filePath = "a.txt", oldString = "two", newString = "TWO" } },
@@ -128,10 +128,10 @@ test("R8 two edits of one file are reviewed against the text as it is then", fun
   t.idle()
   eq("TWO", t.lines()[2])
   eq("NINE", t.lines()[9])
-  eq(ten, t.read(w.project .. "/a.txt"), "R11: the buffer stays unsaved")
+  eq(ten, t.read(w.project .. "/a.txt"), "the buffer stays unsaved")
 end)
 
-test("R9 a hunk is taken back after it was applied, with later typing kept", function()
+test("a hunk is taken back after it was applied, with later typing kept", function()
   propose()
   vim.cmd("Pillion accept all")
   t.idle()
@@ -156,7 +156,7 @@ test("R9 a hunk is taken back after it was applied, with later typing kept", fun
   eq("TWO", t.lines()[2])
 end)
 
-test("R10 undo takes the prompt's changes back, redo brings them again", function()
+test("undo takes the prompt's changes back, redo brings them again", function()
   local w = propose()
   vim.cmd("Pillion accept all")
   t.idle()
@@ -187,7 +187,7 @@ test("Pillion checkpoint restores what is chosen", function()
   match("1 file", shown[1])
 end)
 
-test("R11 unsaved text is what is read and edited, and stays unsaved", function()
+test("unsaved text is what is read and edited, and stays unsaved", function()
   local w = t.world({
     { tool = "read", input = { filePath = "a.txt" } },
     { tool = "edit", input = { filePath = "a.txt", oldString = "unsaved", newString = "UNSAVED" } },
@@ -204,7 +204,7 @@ test("R11 unsaved text is what is read and edited, and stays unsaved", function(
   eq(ten, t.read(w.project .. "/a.txt"))
 end)
 
-test("R12 clean buffers follow the disk after a command, dirty ones win", function()
+test("clean buffers follow the disk after a command, dirty ones win", function()
   local w = t.world({
     { tool = "bash", input = { command = "echo changed > a.txt; echo changed > b.txt", description = "write" } },
     "Done.",
@@ -229,7 +229,7 @@ test("R12 clean buffers follow the disk after a command, dirty ones win", functi
   eq("changed\n", t.read(w.project .. "/b.txt"))
 end)
 
-test("R13 typing in a hunk's own lines while it is under review is an error with the fresh text", function()
+test("typing in a hunk's own lines while it is under review is an error with the fresh text", function()
   local w = propose()
   vim.api.nvim_buf_set_lines(0, 1, 2, false, { "my own two" })
   vim.cmd("Pillion accept all")
@@ -252,7 +252,7 @@ test("typing elsewhere moves the hunks and is kept", function()
   eq("a line of mine\nanother\none\nTWO\nand more\nthree\nfour\nsix\nseven\neight\nNINE\nten", table.concat(t.lines(), "\n"))
 end)
 
-test("R14 one undo takes the accepted set back, and only it", function()
+test("one undo takes the accepted set back, and only it", function()
   propose()
   vim.api.nvim_buf_set_lines(0, 6, 7, false, { "SEVEN" })
   vim.cmd("Pillion accept all")
@@ -268,7 +268,7 @@ test("R14 one undo takes the accepted set back, and only it", function()
   eq("seven", t.lines()[7])
 end)
 
-test("R15 line ends, encodings, a BOM and a missing last newline stay as they are", function()
+test("line ends, encodings, a BOM and a missing last newline stay as they are", function()
   local cases = {
     dos = { "one\r\ntwo\r\nthree\r\n", "one\r\nTWO\r\nthree\r\n" },
     noeol = { "one\ntwo\nthree", "one\nTWO\nthree" },
@@ -310,7 +310,7 @@ test("R15 line ends, encodings, a BOM and a missing last newline stay as they ar
   end
 end)
 
-test("R17 a problem that a change brings is told before it is written", function()
+test("a problem that a change brings is told before it is written", function()
   propose({
     { tool = "read", input = { filePath = "main.go" } },
     { tool = "edit", input = { filePath = "main.go", oldString = "println(1)", newString = "println(missing)" } },
@@ -466,6 +466,130 @@ test("the layout split shows a proposal side by side by itself, and leaves the f
   t.ok(review.closed, "the review is over")
 end)
 
+test("side by side: u brings nothing back that was not typed, so :w after it decides as shown", function()
+  propose()
+  vim.cmd("Pillion review split")
+  local before = t.lines()
+  vim.cmd("silent! undo")
+  eq(before, t.lines())
+  vim.cmd("silent! normal! U")
+  eq(before, t.lines())
+  vim.api.nvim_buf_set_lines(0, 0, 0, false, { "typed" })
+  vim.cmd("silent undo")
+  eq(before, t.lines())
+  vim.cmd("write")
+  t.idle()
+  eq("one\nTWO\nand more\nthree\nfour\nsix\nseven\neight\nNINE\nten", table.concat(t.lines(vim.fn.bufnr("a.txt")), "\n"))
+end)
+
+test("an edited hunk and a new file: u does not empty them", function()
+  propose()
+  vim.cmd("Pillion review")
+  keys("ge")
+  eq({ "TWO", "and more" }, t.lines())
+  vim.cmd("silent! undo")
+  eq({ "TWO", "and more" }, t.lines())
+  vim.cmd("quit!")
+  vim.cmd("Pillion reject all")
+  t.idle()
+  t.reset()
+  t.world({ { tool = "write", input = { filePath = "new.txt", content = "n\nm\n" } }, "Done." }, { ["a.txt"] = "one\n" })
+  vim.cmd("edit a.txt")
+  vim.cmd("Pillion go")
+  t.review()
+  vim.cmd("Pillion review")
+  eq({ "n", "m" }, t.lines())
+  vim.cmd("silent! undo")
+  eq({ "n", "m" }, t.lines())
+end)
+
+test("side by side: the keys decide hunk by hunk where the cursor is, and decisions are shown", function()
+  local w, review = propose()
+  vim.cmd("Pillion review split")
+  local pane = vim.api.nvim_get_current_buf()
+  eq(2, vim.api.nvim_win_get_cursor(0)[1])
+  keys("]h")
+  eq("accept", (keys("ga") or review.hunks[2].decision))
+  eq(pane, vim.api.nvim_get_current_buf(), "the pane stays in front")
+  vim.fn.cursor(2, 1)
+  keys("gr")
+  eq("reject", review.hunks[1].decision)
+  eq({ "one", "two", "three" }, { t.lines()[1], t.lines()[2], t.lines()[3] })
+  match("1 ✓ 1 ✗ 1 open", review:headline())
+  local words = {}
+  for _, m in ipairs(vim.api.nvim_buf_get_extmarks(pane, -1, 0, -1, { details = true })) do
+    for _, c in ipairs(m[4].virt_text or {}) do
+      words[#words + 1] = vim.trim(c[1])
+    end
+  end
+  eq({ "rejected", "accepted", "undecided" }, words)
+  for i, l in ipairs(t.lines()) do
+    if l == "NINE" then
+      vim.api.nvim_buf_set_lines(0, i - 1, i, false, { "Nine, mine" })
+      vim.fn.cursor(i, 1)
+    end
+  end
+  keys("ga")
+  t.idle()
+  eq("one\ntwo\nthree\nfour\nsix\nseven\neight\nNine, mine\nten", table.concat(t.lines(vim.fn.bufnr("a.txt")), "\n"))
+  eq(false, vim.wo.diff)
+  t.ok(w)
+end)
+
+test("side by side: gz opens a hunk again with its proposed text", function()
+  local _, review = propose()
+  vim.cmd("Pillion review split")
+  keys("gr")
+  eq("two", t.lines()[2])
+  keys("gz")
+  eq({ "TWO", "and more" }, { t.lines()[2], t.lines()[3] })
+  eq(3, review:left())
+  vim.cmd("write")
+  t.idle()
+  eq("TWO", t.lines(vim.fn.bufnr("a.txt"))[2])
+end)
+
+test("a decided hunk stays visible in the file until all are decided", function()
+  local _, review = propose()
+  vim.cmd("Pillion review")
+  keys("ga")
+  keys("gr")
+  local buf = vim.fn.bufnr("a.txt")
+  eq({ 1, 3 }, { marks(buf) })
+  match("1 ✓ 1 ✗ 1 open", review:headline())
+  local seen = vim.inspect(vim.api.nvim_buf_get_extmarks(buf, -1, 0, -1, { details = true }))
+  match("accepted", seen)
+  match("rejected", seen)
+  match("PillionGone", seen)
+  match("PillionTaken", seen)
+  keys("ga")
+  t.idle()
+  eq({ 0, 0 }, { marks(buf) })
+end)
+
+test("keys typed before the proposal could be read decide nothing", function()
+  local w, review = propose()
+  local map = require("pillion.review_keys")
+  local clock = map.now
+  map.grace = 300
+  map.now = function()
+    return review.shown_at + 299
+  end
+  vim.cmd("Pillion review")
+  keys("ga")
+  keys("gA")
+  eq(3, review:left())
+  map.now = function()
+    return review.shown_at + 300
+  end
+  keys("ga")
+  eq(2, review:left())
+  map.now = clock
+  vim.cmd("Pillion reject all")
+  t.idle()
+  t.ok(w)
+end)
+
 test("a comment goes to the model; reset opens hunks again", function()
   local w, review = propose()
   vim.cmd("Pillion review")
@@ -580,6 +704,13 @@ test("a permission is asked in the chat and answered by a number there", functio
       reject = i
     end
   end
+  local always
+  for i, o in ipairs(ask.options) do
+    always = always or o.kind == "allow_always" and i
+  end
+  keys(tostring(always))
+  vim.wait(50)
+  eq("open", ask.state, "what stays allowed wants its key twice")
   keys(tostring(reject))
   wait("the answer", function()
     return ask.state == "answered"

@@ -15,6 +15,8 @@ local sessions = require("pillion.session")
 ---@field schema? table of a form
 ---@field state "open"|"answered"|"gone"
 ---@field answer? string what was decided, in words
+---@field since number when it appeared, in milliseconds of review_keys.now
+---@field armed? string optionId whose key was pressed once and wants to be pressed again
 ---@field review? pillion.Review
 ---@field entry pillion.Entry
 ---@field reply pillion.Reply
@@ -47,7 +49,7 @@ local function settle(ask, state, answer)
 end
 
 local function begin(ask)
-  ask.state = "open"
+  ask.state, ask.since = "open", require("pillion.review_keys").now()
   table.insert(M.open, ask)
   ask.entry = ask.session:add({ kind = "ask", ask = ask })
   ask.session:status()
@@ -155,7 +157,22 @@ function M.choose(ask, option, meta, words)
   settle(ask, "answered", words or (option.name .. (comment and comment ~= "" and (": " .. comment) or "")))
 end
 
--- Allows or rejects in the plain way.
+-- Answers with an option whose key was pressed. A key that was typed before the question could be read does not count,
+-- and what stays allowed beyond this request needs its key twice.
+---@param ask pillion.Ask
+---@param option table
+function M.by_key(ask, option)
+  if ask.state ~= "open" or require("pillion.review_keys").too_early(ask.since) then
+    return
+  end
+  if option.kind == "allow_always" and ask.armed ~= option.optionId then
+    ask.armed = option.optionId
+    return vim.api.nvim_echo({ { "Press the same number again: " .. option.name, "PillionAsk" } }, false, {})
+  end
+  M.choose(ask, option)
+end
+
+-- Allows or rejects this request only.
 ---@param ask pillion.Ask
 ---@param kind "allow_once"|"reject_once"
 ---@param comment? string
@@ -299,13 +316,11 @@ function M.pick(ask)
   end)
 end
 
--- The sidecar has gone: its questions with it.
+-- Closes every open request after the sidecar has ended.
 function M.lost()
   for _, ask in ipairs({ unpack(M.open) }) do
-    settle(ask, "gone", "Not decided: Pillion ended.")
+    settle(ask, "gone", "Not decided: the sidecar ended.")
   end
 end
-
-require("pillion.process").on("exit", M.lost)
 
 return M

@@ -97,7 +97,7 @@ local function keys(v)
       if option then
         local ask = e.ask
         vim.schedule(function()
-          require("pillion.approval").choose(ask, option)
+          require("pillion.approval").by_key(ask, option)
         end)
         return ""
       end

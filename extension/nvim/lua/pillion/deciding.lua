@@ -55,21 +55,11 @@ function M.review(what)
   end
 end
 
--- Whether the current buffer shows a part of the review.
-local function shown_here(review)
-  local buf = vim.api.nvim_get_current_buf()
-  for _, f in ipairs(review.files) do
-    if f.buf == buf then
-      return f
-    end
-  end
-end
-
 ---@param verdict "accept"|"reject"
 ---@param args string[]
 function M.decide(verdict, args)
   local review = require("pillion.review").current()
-  local here = review and shown_here(review)
+  local here = review and review:file_in(vim.api.nvim_get_current_buf())
   local what = args[1]
   if not here and review and what ~= "all" then
     local other = approval.first({ permission = true, form = true })

@@ -110,7 +110,8 @@ function M.text(buf)
   return table.concat(out, "\n"), #out
 end
 
-process.on("ready", function()
+-- Follows the diagnostics of this Neovim and of the sidecar that has just started.
+function M.follow()
   local group = vim.api.nvim_create_augroup("pillion_diagnostics", { clear = true })
   vim.api.nvim_create_autocmd("BufReadPost", {
     group = group,
@@ -136,11 +137,12 @@ process.on("ready", function()
       end,
     })
   end
-end)
+end
 
-process.on("exit", function()
+-- Forgets what a sidecar that has ended had reported.
+function M.clear()
   M.known = {}
   vim.diagnostic.reset(M.ns)
-end)
+end
 
 return M

@@ -1,4 +1,5 @@
--- What the sidecar may ask or tell: a method's name to the module that answers.
+-- The requests and notifications of the sidecar, by method, and what happens when it starts or ends. Each loads its module
+-- when it is first needed; requiring a module registers nothing.
 local M = {}
 
 -- The _pillion methods that are announced. Each works.
@@ -14,6 +15,19 @@ M.announced = {
 local function session(p)
   return require("pillion.session").by_id[p.sessionId]
 end
+
+---@type table<"ready"|"exit", fun(arg?: any)>
+M.lifecycle = {
+  ready = function()
+    require("pillion.diagnostics").follow()
+    require("pillion.session").reopen()
+  end,
+  exit = function(e)
+    require("pillion.session").lost(e)
+    require("pillion.approval").lost()
+    require("pillion.diagnostics").clear()
+  end,
+}
 
 M.table = {
   ["session/update"] = function(p)

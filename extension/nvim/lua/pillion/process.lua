@@ -10,7 +10,7 @@ local rpc = require("pillion.rpc")
 ---@field info? table what initialize answered
 ---@field methods table<string, boolean> the _pillion methods it announced
 ---@field error? string why it does not run
-local M = { state = "stopped", methods = {}, waiting = {}, crashes = {}, listeners = {} }
+local M = { state = "stopped", methods = {}, waiting = {}, crashes = {} }
 
 -- The version of the `_pillion` additions that this plugin speaks.
 M.version = 1
@@ -56,17 +56,8 @@ function M.can(method)
   return M.methods[method] == true
 end
 
----@param event "ready"|"exit"
----@param f fun(arg?: any)
-function M.on(event, f)
-  M.listeners[event] = M.listeners[event] or {}
-  table.insert(M.listeners[event], f)
-end
-
 local function emit(event, arg)
-  for _, f in ipairs(M.listeners[event] or {}) do
-    f(arg)
-  end
+  require("pillion.handlers").lifecycle[event](arg)
 end
 
 local function settle(err)

@@ -1,5 +1,5 @@
--- A proposed change set under review: its files and hunks, and what the person decided about each. How it looks is
--- review_view's; nothing is written here.
+-- A proposed change set under review: its files and hunks, and the decision about each. review_view draws it; nothing
+-- is written here.
 local approval = require("pillion.approval")
 local compat = require("pillion.compat")
 local config = require("pillion.config")
@@ -17,6 +17,7 @@ local paths = require("pillion.paths")
 ---@field decision? "accept"|"reject"|"edit"
 ---@field new_lines? string[] with edit
 ---@field comment? string
+---@field reopened? boolean it was decided and is not any more
 ---@field mark? integer extmark of its place
 ---@field marks integer[] extmarks that show it
 
@@ -28,6 +29,9 @@ local paths = require("pillion.paths")
 ---@field old_text? string
 ---@field new_text? string
 ---@field buf? integer where it is shown
+---@field mapped? table keys of buf before the review's
+---@field side_by_side? boolean a pane shows it
+---@field gutter? integer columns left of the text when its hunks were drawn
 
 ---@class pillion.Review
 ---@field ask pillion.Ask
@@ -36,6 +40,7 @@ local paths = require("pillion.paths")
 ---@field hunks pillion.ReviewHunk[]
 ---@field diagnostics? table
 ---@field closed boolean
+---@field shown_at number when it appeared, in milliseconds of review_keys.now
 local Review = {}
 Review.__index = Review
 
@@ -144,13 +149,25 @@ function Review:problems()
   return d.certainty == "partial" and words .. " (checked in part)" or words
 end
 
+-- The change in one line: its size, the decisions so far, what it does to the project's problems.
 ---@return string
 function Review:headline()
-  local head = count(#self.files, "file") .. ", " .. count(#self.hunks, "hunk")
+  local parts = { count(#self.files, "file") .. ", " .. count(#self.hunks, "hunk") }
+  local left, rejected = self:left(), 0
+  for _, h in ipairs(self.hunks) do
+    rejected = rejected + (h.decision == "reject" and 1 or 0)
+  end
+  if left > 0 and left < #self.hunks then
+    parts[#parts + 1] = ("%d ✓ %d ✗ %d open"):format(#self.hunks - left - rejected, rejected, left)
+  end
   local problems = self:problems()
-  return problems == "" and head or head .. " · " .. problems
+  if problems ~= "" then
+    parts[#parts + 1] = problems
+  end
+  return table.concat(parts, " · ")
 end
 
+-- The number of undecided hunks.
 ---@return integer
 function Review:left()
   local n = 0
@@ -164,7 +181,58 @@ local function view()
   return require("pillion.review_view")
 end
 
--- Decides about hunks. When none is left the answer goes out.
+-- The text that the person made of a hunk in a buffer of ours, a new file's preview or a side-by-side pane; nil when it
+-- is as proposed.
+---@param h pillion.ReviewHunk
+---@return string[]?
+function Review:text_of(h)
+  local preview = h.file.kind == "create" and h.file.buf
+  local lines, proposed = nil, h.new
+  if preview and compat.loaded(preview) then
+    lines = vim.api.nvim_buf_get_lines(preview, 0, -1, false)
+    proposed = #h.new > 0 and h.new or { "" }
+  elseif h.file.side_by_side then
+    lines = require("pillion.review_edit").text(h)
+  end
+  return lines and not vim.deep_equal(lines, proposed) and lines or nil
+end
+
+-- Decides a hunk by the text that should stand in its place.
+---@param h pillion.ReviewHunk
+---@param lines string[]
+function Review:decide_text(h, lines)
+  if vim.deep_equal(lines, h.new) then
+    self:decide({ h }, "accept")
+  elseif vim.deep_equal(lines, h.old) then
+    self:decide({ h }, "reject")
+  else
+    self:decide({ h }, "edit", { new_lines = lines })
+  end
+end
+
+-- The file of this review that a buffer shows: its own, or a side-by-side pane.
+---@param buf integer
+---@return pillion.ReviewFile?
+function Review:file_in(buf)
+  local pane = package.loaded["pillion.review_edit"] and require("pillion.review_edit").pane(buf)
+  for _, f in ipairs(self.files) do
+    if f.buf == buf or pane and pane.file == f then
+      return f
+    end
+  end
+end
+
+-- The first file with an undecided hunk.
+---@return pillion.ReviewFile?
+function Review:first_open_file()
+  for _, h in ipairs(self.hunks) do
+    if not h.decision then
+      return h.file
+    end
+  end
+end
+
+-- Decides hunks. When none is left undecided, the answer is sent.
 ---@param hunks pillion.ReviewHunk[]
 ---@param decision "accept"|"reject"|"edit"
 ---@param extra? {new_lines?: string[], comment?: string}
@@ -175,12 +243,9 @@ function Review:decide(hunks, decision, extra)
   for _, h in ipairs(hunks) do
     h.decision = decision
     h.new_lines = extra and extra.new_lines
-    local preview = h.file.kind == "create" and decision == "accept" and h.file.buf
-    if preview and compat.loaded(preview) then -- what the person made of the new file
-      local lines = vim.api.nvim_buf_get_lines(preview, 0, -1, false)
-      if not vim.deep_equal(lines, #h.new > 0 and h.new or { "" }) then
-        h.decision, h.new_lines = "edit", lines
-      end
+    local typed = decision == "accept" and self:text_of(h)
+    if typed then
+      h.decision, h.new_lines = "edit", typed
     end
     h.comment = extra and extra.comment or h.comment
     view().clear(h)
@@ -192,12 +257,13 @@ function Review:decide(hunks, decision, extra)
   compat.user_event("PillionHunk", { session = self.session.id, left = self:left() })
 end
 
--- Takes decisions back: those hunks are open again.
----@param hunks? pillion.ReviewHunk[] all without
+-- Makes hunks undecided again.
+---@param hunks? pillion.ReviewHunk[] default all
 function Review:reset(hunks)
   for _, h in ipairs(hunks or self.hunks) do
     if h.decision then
-      h.decision, h.new_lines = nil, nil
+      h.decision, h.new_lines, h.reopened = nil, nil, true
+      view().clear(h)
     end
   end
   view().show(self)
@@ -251,7 +317,7 @@ end
 ---@return pillion.Review
 function M.start(ask)
   local files, hunks = read(ask)
-  local self = setmetatable({ ask = ask, session = ask.session, files = files, hunks = hunks, diagnostics = ask.meta.diagnostics, closed = false }, Review)
+  local self = setmetatable({ ask = ask, session = ask.session, files = files, hunks = hunks, diagnostics = ask.meta.diagnostics, closed = false, shown_at = require("pillion.review_keys").now() }, Review)
   table.insert(M.open, self)
   view().show(self)
   local open = config.options.review.open
@@ -286,10 +352,8 @@ end
 function M.current()
   local buf = vim.api.nvim_get_current_buf()
   for _, r in ipairs(M.open) do
-    for _, f in ipairs(r.files) do
-      if f.buf == buf then
-        return r
-      end
+    if r:file_in(buf) then
+      return r
     end
   end
   local ask = approval.first({ review = true })

@@ -1,14 +1,42 @@
--- Other words for a proposal: one hunk in a split, or the whole file side by side with `:diffsplit`. Writing the
--- buffer is the decision; closing it decides nothing.
+-- Editing a proposal before deciding: one hunk in a split, or the whole file side by side in diff mode. Writing the
+-- buffer is the decision; closing it leaves the hunks undecided.
+local compat = require("pillion.compat")
 local go = require("pillion.review_go")
 local log = require("pillion.log")
+local map = require("pillion.review_keys")
 local view = require("pillion.review_view")
+
+---@class pillion.Pane a buffer of ours that shows a proposal
+---@field review pillion.Review
+---@field file? pillion.ReviewFile of a side-by-side pane
+---@field places? pillion.Place[] of a side-by-side pane
+---@field close fun()
+
+---@class pillion.Place where a hunk is in a side-by-side pane
+---@field hunk pillion.ReviewHunk
+---@field first integer extmark at its first line; it stays when lines are inserted there
+---@field last integer extmark after its last line
 
 local M = {}
 
----@type table<integer, {review: pillion.Review, close: fun()}>
+---@type table<integer, pillion.Pane> by buffer
 local open = {}
 local ns = vim.api.nvim_create_namespace("pillion_review_edit")
+local signs = vim.api.nvim_create_namespace("pillion_review_edit_signs")
+
+-- Replaces a buffer's lines without an undo step, so that `u` never takes away text that the person did not type.
+local function fill(buf, lines)
+  local levels = vim.bo[buf].undolevels
+  vim.bo[buf].undolevels = -1
+  -- `U` restores the line that was changed last: here one that is deleted at once, so that there is nothing to restore.
+  vim.api.nvim_buf_set_lines(buf, 0, 0, false, lines)
+  if #lines > 0 then
+    vim.api.nvim_buf_set_lines(buf, #lines, -1, false, {})
+  end
+  vim.bo[buf].undolevels = levels
+  vim.bo[buf].modified = false
+end
+M.fill = fill
 
 local function scratch(review, name, lines, filetype, on_write, on_close)
   local buf = vim.api.nvim_create_buf(false, true)
@@ -16,9 +44,8 @@ local function scratch(review, name, lines, filetype, on_write, on_close)
   vim.bo[buf].bufhidden = "wipe"
   vim.bo[buf].swapfile = false
   pcall(vim.api.nvim_buf_set_name, buf, "pillion://" .. name .. "/" .. buf)
-  vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
+  fill(buf, lines)
   vim.bo[buf].filetype = filetype
-  vim.bo[buf].modified = false
   vim.b[buf].pillion_proposal = true
   open[buf] = {
     review = review,
@@ -35,7 +62,9 @@ local function scratch(review, name, lines, filetype, on_write, on_close)
     callback = function()
       vim.bo[buf].modified = false
       vim.schedule(function()
-        on_write(vim.api.nvim_buf_get_lines(buf, 0, -1, false))
+        if open[buf] then
+          on_write(vim.api.nvim_buf_get_lines(buf, 0, -1, false))
+        end
       end)
     end,
   })
@@ -53,7 +82,7 @@ local function scratch(review, name, lines, filetype, on_write, on_close)
   return buf
 end
 
--- Edits one hunk's new lines in a split below. `:w` takes them.
+-- Edits one hunk's new lines in a split below. `:w` decides the hunk with them.
 ---@param review pillion.Review
 ---@param hunk pillion.ReviewHunk
 function M.hunk(review, hunk)
@@ -69,28 +98,32 @@ function M.hunk(review, hunk)
     if #lines == 1 and lines[1] == "" then
       lines = {}
     end
-    local entry = open[buf]
-    if entry then
-      entry.close()
-    end
+    open[buf].close()
     if not review.closed then
-      review:decide({ hunk }, vim.deep_equal(lines, hunk.new) and "accept" or "edit", { new_lines = lines })
+      review:decide_text(hunk, lines)
       go.onward(review, hunk)
     end
   end)
   vim.cmd(("belowright %dsplit"):format(math.max(5, math.min(#hunk.new + 2, 15))))
   vim.api.nvim_win_set_buf(0, buf)
   vim.wo.winfixheight = true
-  vim.api.nvim_echo({ { "Change the proposal; :w takes it, :q leaves it undecided", "PillionHint" } }, false, {})
+  vim.api.nvim_echo({ { "Change the proposal; :w decides, :q leaves the hunk undecided", "PillionHint" } }, false, {})
 end
 
+-- The lines that a hunk has in the proposal: its new ones until it is decided, then what was decided.
+local function proposed(hunk)
+  if hunk.decision == "reject" then
+    return hunk.old
+  end
+  return hunk.decision == "edit" and hunk.new_lines or hunk.new
+end
+
+-- The whole file as proposed, and the rows (from 0, the last one excluded) of each hunk in it.
 local function proposal(file)
   local lines = vim.api.nvim_buf_get_lines(file.buf, 0, -1, false)
   local rows = {}
   for _, h in ipairs(file.hunks) do
-    if not h.decision then
-      rows[#rows + 1] = { hunk = h, row = view.row(h) or 0 }
-    end
+    rows[#rows + 1] = { hunk = h, row = view.row(h) or 0 }
   end
   table.sort(rows, function(a, b)
     return a.row < b.row
@@ -102,7 +135,7 @@ local function proposal(file)
       at = at + 1
     end
     local first = #out
-    vim.list_extend(out, x.hunk.new)
+    vim.list_extend(out, proposed(x.hunk))
     at = at + #x.hunk.old
     places[#places + 1] = { hunk = x.hunk, first = first, last = #out }
   end
@@ -113,12 +146,172 @@ local function proposal(file)
   return out, places
 end
 
--- The file and the proposal side by side. In the proposal everything can be changed; `:w` takes it as it is then.
+-- The rows of a hunk in its pane now, from 0, the last one excluded.
+local function rows_of(buf, place)
+  local first = vim.api.nvim_buf_get_extmark_by_id(buf, ns, place.first, {})[1]
+  local last = place.tail and vim.api.nvim_buf_line_count(buf) or vim.api.nvim_buf_get_extmark_by_id(buf, ns, place.last, {})[1]
+  return first, math.max(first, last)
+end
+
+-- The side-by-side pane of a file.
+local function pane_of(file)
+  for buf, pane in pairs(open) do
+    if pane.file == file then
+      return buf, pane
+    end
+  end
+end
+
+-- The side-by-side pane that a buffer is.
+---@param buf integer
+---@return pillion.Pane?
+function M.pane(buf)
+  return open[buf] and open[buf].file and open[buf] or nil
+end
+
+-- The open hunk at or nearest to the cursor of a pane; with `direction` the next (1) or previous (-1) open one.
+---@param buf integer
+---@param direction? integer
+---@return pillion.ReviewHunk?
+function M.hunk_at(buf, direction)
+  local pane = M.pane(buf)
+  local cursor = vim.api.nvim_win_get_cursor(0)[1] - 1
+  local list = {}
+  for _, p in ipairs(pane and pane.places or {}) do
+    if not p.hunk.decision then
+      local first, last = rows_of(buf, p)
+      list[#list + 1] = { hunk = p.hunk, first = first, last = math.max(first, last - 1) }
+    end
+  end
+  if direction then
+    for i = direction > 0 and 1 or #list, direction > 0 and #list or 1, direction do
+      if (list[i].first - cursor) * direction > 0 then
+        return list[i].hunk
+      end
+    end
+    return nil
+  end
+  local best, least
+  for _, x in ipairs(list) do
+    local d = cursor < x.first and x.first - cursor or math.max(0, cursor - x.last)
+    if not least or d < least then
+      best, least = x.hunk, d
+    end
+  end
+  return best
+end
+
+-- Moves the cursor of a pane's window to a hunk. False when the hunk is in no pane.
+---@param hunk pillion.ReviewHunk
+---@return boolean
+function M.go_to(hunk)
+  local buf, pane = pane_of(hunk.file)
+  local win = buf and vim.fn.win_findbuf(buf)[1]
+  if not win then
+    return false
+  end
+  for _, p in ipairs(pane.places) do
+    if p.hunk == hunk then
+      local row = rows_of(buf, p)
+      vim.api.nvim_set_current_win(win)
+      vim.api.nvim_win_set_cursor(win, { math.min(row + 1, vim.api.nvim_buf_line_count(buf)), 0 })
+      vim.cmd("normal! zv")
+      return true
+    end
+  end
+  return false
+end
+
+-- The lines that a hunk has in its pane; nil when it is in none.
+---@param hunk pillion.ReviewHunk
+---@return string[]?
+function M.text(hunk)
+  local buf, pane = pane_of(hunk.file)
+  for _, p in ipairs(pane and pane.places or {}) do
+    if p.hunk == hunk then
+      local first, last = rows_of(buf, p)
+      return vim.api.nvim_buf_get_lines(buf, first, last, false)
+    end
+  end
+end
+
+-- Shows the decisions in a pane: a rejected hunk has its old lines again, and each decided hunk says what was decided.
+---@param review pillion.Review
+function M.refresh(review)
+  for buf, pane in pairs(open) do
+    if pane.review == review and pane.file and compat.loaded(buf) then
+      vim.api.nvim_buf_clear_namespace(buf, signs, 0, -1)
+      local modified = vim.bo[buf].modified
+      for _, p in ipairs(pane.places) do
+        local h = p.hunk
+        local first, last = rows_of(buf, p)
+        local text = vim.api.nvim_buf_get_lines(buf, first, last, false)
+        local want = h.decision and proposed(h) or h.reopened and h.new or text
+        h.reopened = nil
+        if not vim.deep_equal(text, want) then
+          vim.api.nvim_buf_set_lines(buf, first, last, false, want)
+          last = first + #want
+          vim.api.nvim_buf_set_extmark(buf, ns, math.min(first, math.max(vim.api.nvim_buf_line_count(buf) - 1, 0)), 0, { id = p.first, right_gravity = false })
+          vim.api.nvim_buf_set_extmark(buf, ns, math.min(last, math.max(vim.api.nvim_buf_line_count(buf) - 1, 0)), 0, { id = p.last })
+        end
+        local count = vim.api.nvim_buf_line_count(buf)
+        local words, group = view.decision(h)
+        vim.api.nvim_buf_set_extmark(buf, signs, math.min(first, count - 1), 0, {
+          sign_text = h.decision == "reject" and "✗" or h.decision and "✓" or "+",
+          sign_hl_group = group,
+          virt_text = { { "  " .. words, h.decision and group or "PillionHint" } },
+          virt_text_pos = "eol",
+        })
+      end
+      vim.bo[buf].modified = modified
+    end
+  end
+end
+
+-- Decides every hunk of a pane by the text that stands there.
+local function decide_by_text(buf, lines)
+  local pane = open[buf]
+  local review = pane.review
+  local now = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+  local chosen, outside, at, was, from = {}, {}, 0, {}, 0
+  for _, p in ipairs(pane.places) do
+    local first, last = rows_of(buf, p)
+    vim.list_extend(outside, { unpack(now, at + 1, first) })
+    vim.list_extend(was, { unpack(lines, from + 1, p.from) })
+    at, from = last, p.to
+    chosen[#chosen + 1] = { p.hunk, { unpack(now, first + 1, last) } }
+  end
+  vim.list_extend(outside, { unpack(now, at + 1) })
+  vim.list_extend(was, { unpack(lines, from + 1) })
+  pane.close()
+  if review.closed then
+    return
+  end
+  if not vim.deep_equal(was, outside) then
+    log.tell("warn", "lines outside of the hunks were changed; that part was not used. Change them in the file itself")
+  end
+  local final
+  for _, c in ipairs(chosen) do
+    final = c[1]
+    review:decide_text(c[1], c[2])
+  end
+  if final then
+    go.onward(review, final)
+  end
+end
+
+-- The file and the proposal side by side. Everything in the proposal can be changed, and its keys decide hunk by hunk;
+-- `:w` decides all of its hunks by their text.
 ---@param review pillion.Review
 ---@param file pillion.ReviewFile
 function M.split(review, file)
   if file.kind == "create" or file.kind == "delete" then
     return log.tell("info", "there is only one side: the file is " .. (file.kind == "create" and "new" or "deleted"))
+  end
+  local shown = pane_of(file)
+  local shown_in = shown and vim.fn.win_findbuf(shown)[1]
+  if shown_in then
+    return vim.api.nvim_set_current_win(shown_in)
   end
   if not view.attach(file, true) then
     return
@@ -130,8 +323,8 @@ function M.split(review, file)
     end
   end
   local base = vim.api.nvim_get_current_win()
+  local cursor = go.here(review)
   local lines, places = proposal(file)
-  local marks = {}
   local buf
   local function finish()
     file.side_by_side = nil
@@ -146,66 +339,19 @@ function M.split(review, file)
     end
   end
   buf = scratch(review, "proposal", lines, vim.bo[file.buf].filetype, function()
-    local chosen, outside = {}, {}
-    local now = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
-    local at = 1
-    for i, m in ipairs(marks) do
-      local first = vim.api.nvim_buf_get_extmark_by_id(buf, ns, m.first, {})[1]
-      local last = vim.api.nvim_buf_get_extmark_by_id(buf, ns, m.last, {})[1]
-      if places[i].last >= #lines then
-        last = #now
-      end
-      for row = at, first do
-        outside[#outside + 1] = now[row]
-      end
-      at = math.max(last, first) + 1
-      chosen[#chosen + 1] = { m.hunk, { unpack(now, first + 1, last) } }
-    end
-    for row = at, #now do
-      outside[#outside + 1] = now[row]
-    end
-    local entry = open[buf]
-    if entry then
-      entry.close()
-    end
-    if review.closed then
-      return
-    end
-    local was, from = {}, 1
-    for _, p in ipairs(places) do
-      for row = from, p.first do
-        was[#was + 1] = lines[row]
-      end
-      from = p.last + 1
-    end
-    for row = from, #lines do
-      was[#was + 1] = lines[row]
-    end
-    if not vim.deep_equal(was, outside) then
-      log.tell("warn", "lines outside of the proposal were changed; they are not part of the answer. Change them in the file itself")
-    end
-    local final
-    for _, c in ipairs(chosen) do
-      local h, new = c[1], c[2]
-      final = h
-      if vim.deep_equal(new, h.new) then
-        review:decide({ h }, "accept")
-      elseif vim.deep_equal(new, h.old) then
-        review:decide({ h }, "reject")
-      else
-        review:decide({ h }, "edit", { new_lines = new })
-      end
-    end
-    if final then
-      go.onward(review, final)
-    end
+    decide_by_text(buf, lines)
   end, finish)
+  local count = math.max(#lines - 1, 0)
+  local pane = open[buf]
+  pane.file, pane.places = file, {}
   for _, p in ipairs(places) do
-    local count = #lines
-    marks[#marks + 1] = {
+    pane.places[#pane.places + 1] = {
       hunk = p.hunk,
-      first = vim.api.nvim_buf_set_extmark(buf, ns, math.min(p.first, math.max(count - 1, 0)), 0, { right_gravity = false }),
-      last = vim.api.nvim_buf_set_extmark(buf, ns, math.min(p.last, math.max(count - 1, 0)), 0, {}),
+      from = p.first,
+      to = p.last,
+      tail = p.last >= #lines,
+      first = vim.api.nvim_buf_set_extmark(buf, ns, math.min(p.first, count), 0, { right_gravity = false }),
+      last = vim.api.nvim_buf_set_extmark(buf, ns, math.min(p.last, count), 0, {}),
     }
   end
   for _, h in ipairs(file.hunks) do
@@ -217,57 +363,43 @@ function M.split(review, file)
   vim.cmd("rightbelow vsplit")
   vim.api.nvim_win_set_buf(0, buf)
   vim.cmd("diffthis")
-  vim.api.nvim_echo({ { "The proposal is on the right, yours to change; :w takes it, :q leaves it undecided", "PillionHint" } }, false, {})
+  map.add(buf, review)
+  M.refresh(review)
+  if cursor then
+    M.go_to(cursor)
+  end
+  vim.api.nvim_echo({ { "The proposal is on the right, yours to change; :w decides all of it, :q leaves the rest undecided", "PillionHint" } }, false, {})
 end
 
--- Shows the first file that waits side by side; the focus stays where it is.
+-- Shows the first undecided file side by side; the focus stays where it is.
 ---@param review pillion.Review
 function M.beside(review)
   local here = vim.api.nvim_get_current_win()
-  for _, f in ipairs(review.files) do
-    for _, h in ipairs(f.hunks) do
-      if not h.decision then
-        if f.kind ~= "create" and f.kind ~= "delete" then
-          M.split(review, f)
-        end
-        if vim.api.nvim_win_is_valid(here) then
-          vim.api.nvim_set_current_win(here)
-        end
-        return
-      end
-    end
+  local file = review:first_open_file()
+  if file and file.kind ~= "create" and file.kind ~= "delete" then
+    M.split(review, file)
+  end
+  if vim.api.nvim_win_is_valid(here) then
+    vim.api.nvim_set_current_win(here)
   end
 end
 
--- Closes what is open of a review.
+-- Closes the panes of a review.
 ---@param review pillion.Review
 function M.close(review)
-  for _, entry in pairs(vim.deepcopy(vim.tbl_keys(open))) do
-    local x = open[entry]
-    if x and x.review == review then
-      x.close()
+  for _, buf in ipairs(vim.tbl_keys(open)) do
+    local pane = open[buf]
+    if pane and pane.review == review then
+      pane.close()
     end
   end
 end
 
--- The review and file of the current window, for the layout option.
+-- The file that the current window shows of a review, else the first undecided one.
 ---@param review pillion.Review
 ---@return pillion.ReviewFile?
 function M.file_here(review)
-  local buf = vim.api.nvim_get_current_buf()
-  for _, f in ipairs(review.files) do
-    if f.buf == buf then
-      return f
-    end
-  end
-  for _, f in ipairs(review.files) do
-    for _, h in ipairs(f.hunks) do
-      if not h.decision then
-        return f
-      end
-    end
-  end
+  return review:file_in(vim.api.nvim_get_current_buf()) or review:first_open_file()
 end
-
 
 return M

@@ -29,6 +29,9 @@ local function window_for(buf)
 end
 
 local function put(review, hunk, focus)
+  if focus and hunk.file.side_by_side and require("pillion.review_edit").go_to(hunk) then
+    return
+  end
   local buf = view.attach(hunk.file, true)
   if not buf then
     return
@@ -88,6 +91,10 @@ end
 ---@param review pillion.Review
 ---@return pillion.ReviewHunk?
 function M.here(review)
+  local edit = package.loaded["pillion.review_edit"]
+  if edit and edit.pane(vim.api.nvim_get_current_buf()) then
+    return edit.hunk_at(vim.api.nvim_get_current_buf())
+  end
   local buf, cursor = vim.api.nvim_get_current_buf(), vim.api.nvim_win_get_cursor(0)[1] - 1
   local best, least
   for _, h in ipairs(pending(review)) do
@@ -109,6 +116,19 @@ function M.step(review, direction)
   local list = pending(review)
   if #list == 0 then
     return
+  end
+  local edit = package.loaded["pillion.review_edit"]
+  local pane = edit and edit.pane(vim.api.nvim_get_current_buf())
+  if pane then
+    local hunk = edit.hunk_at(vim.api.nvim_get_current_buf(), direction)
+    if hunk then
+      return M.to(review, hunk)
+    end
+    local others = vim.tbl_filter(function(h)
+      return h.file ~= pane.file
+    end, list)
+    list = #others > 0 and others or list
+    return M.to(review, list[direction > 0 and 1 or #list])
   end
   local buf, cursor = vim.api.nvim_get_current_buf(), vim.api.nvim_win_get_cursor(0)[1] - 1
   local inside = false

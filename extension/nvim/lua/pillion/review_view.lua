@@ -1,5 +1,6 @@
--- How a review looks, in the files' own windows: deleted lines coloured, added ones as virtual lines, one line above
--- the first open hunk that says what the change is. Extmarks hold the places, so hunks follow what the person types.
+-- How a review looks in the files' own windows: deleted lines coloured, added ones as virtual lines, a header above
+-- the first open hunk. A decided hunk stays visible: accepted as it will be, rejected dimmed. Extmarks hold the places,
+-- so hunks follow what the person types.
 local compat = require("pillion.compat")
 local config = require("pillion.config")
 local map = require("pillion.review_keys")
@@ -51,26 +52,42 @@ local function locate(buf, hunk)
   return math.max(0, math.min(want, count - 1)), true
 end
 
-local function added(hunk, buf)
+-- The columns left of the text in the window that shows a buffer: signs, numbers, folds.
+local function gutter(buf)
+  local win = vim.fn.win_findbuf(buf)[1]
+  local info = win and vim.fn.getwininfo(win)[1]
+  return info and info.textoff or 0
+end
+
+-- A hunk's new lines as virtual lines. They start at the window's left edge, so that the sign of an added line stands
+-- beside that line and not beside the file's own line above it.
+---@param look {sign: string, sign_group: string, group: string}
+local function added(hunk, buf, look)
   local file = hunk.file
+  local text = hunk.decision == "edit" and hunk.new_lines or hunk.new
+  local as_proposed = text == hunk.new
   if not file.spans and config.options.review.highlight and file.new_text then
     file.spans = syntax.spans(file.new_text, syntax.filetype(file.path, buf))
   end
   local first = hunk.new_start or 1
-  local coloured = file.spans and file.spans(first, first + math.min(#hunk.new, max_virtual) - 1) or {}
-  local tabstop, width = vim.bo[buf].tabstop, vim.o.columns
+  local coloured = as_proposed and file.spans and file.spans(first, first + math.min(#text, max_virtual) - 1) or {}
+  local tabstop, width, left = vim.bo[buf].tabstop, vim.o.columns, gutter(buf)
+  local margin = left == 0 and "" or look.sign .. (" "):rep(left - 1)
   local lines = {}
-  for i, l in ipairs(hunk.new) do
+  for i, l in ipairs(text) do
     if i > max_virtual then
-      lines[#lines + 1] = { { ("  … %d more lines; %s shows them"):format(#hunk.new - max_virtual, config.options.keymaps.edit or ":Pillion edit"), "PillionHint" } }
+      lines[#lines + 1] = { { (" "):rep(left) .. ("  … %d more lines; %s shows them"):format(#text - max_virtual, config.options.keymaps.edit or ":Pillion edit"), "PillionHint" } }
       break
     end
     local shown = vim.fn.strtrans(l:sub(1, 2000)):gsub("%^I", "\t")
     local spans = shown == l and coloured[first + i - 1] or nil
-    local chunks = syntax.chunks(shown, spans, "PillionAdd", tabstop)
-    local pad = width - vim.fn.strdisplaywidth(shown)
+    local chunks = syntax.chunks(shown, spans, look.group, tabstop)
+    if left > 0 then
+      table.insert(chunks, 1, { margin, look.sign_group })
+    end
+    local pad = width - left - vim.fn.strdisplaywidth(shown)
     if pad > 0 then
-      chunks[#chunks + 1] = { (" "):rep(pad), "PillionAdd" }
+      chunks[#chunks + 1] = { (" "):rep(pad), look.group }
     end
     lines[#lines + 1] = chunks
   end
@@ -88,9 +105,33 @@ function M.clear(hunk)
   hunk.marks = {}
 end
 
+-- How a hunk's lines look by what was decided.
+local looks = {
+  open = { old = "PillionDelete", old_sign = "-", old_sign_group = "PillionDeleteSign", group = "PillionAdd", sign = "+", sign_group = "PillionAddSign" },
+  accept = { old = "PillionGone", old_sign = "✓", old_sign_group = "PillionAccepted", group = "PillionTaken", sign = "✓", sign_group = "PillionAccepted" },
+  reject = { old_sign = "✗", old_sign_group = "PillionRejected", group = "PillionDropped", sign = "✗", sign_group = "PillionRejected" },
+}
+looks.edit = looks.accept
+
+-- What was decided about a hunk in a word, and the highlight group of that.
+---@param hunk pillion.ReviewHunk
+---@return string words
+---@return string group
+function M.decision(hunk)
+  local words = { accept = "accepted", edit = "accepted as edited", reject = "rejected" }
+  return words[hunk.decision] or "undecided", looks[hunk.decision or "open"].sign_group
+end
+
 local function place(hunk, buf)
   M.clear(hunk)
-  local row, moved = locate(buf, hunk)
+  local row, moved
+  if hunk.decision then
+    row = row_of(hunk)
+  end
+  if not row then
+    row, moved = locate(buf, hunk)
+  end
+  local look = looks[hunk.decision or "open"]
   local count = vim.api.nvim_buf_line_count(buf)
   hunk.moved = moved
   hunk.mark = vim.api.nvim_buf_set_extmark(buf, M.ns, math.min(row, count - 1), 0, { id = hunk.mark })
@@ -99,23 +140,21 @@ local function place(hunk, buf)
   end
   if hunk.file.kind == "create" then
     for i = 0, count - 1 do
-      mark(i, { line_hl_group = "PillionAdd", sign_text = "+", sign_hl_group = "PillionAddSign" })
+      mark(i, { line_hl_group = look.group, sign_text = look.sign, sign_hl_group = look.sign_group })
     end
     return
   end
   for i = 0, #hunk.old - 1 do
     if row + i < count then
-      mark(row + i, { line_hl_group = "PillionDelete", sign_text = "-", sign_hl_group = "PillionDeleteSign" })
+      mark(row + i, { line_hl_group = look.old, sign_text = look.old_sign, sign_hl_group = look.old_sign_group })
     end
   end
-  if #hunk.new > 0 then
+  local text = hunk.decision == "edit" and hunk.new_lines or hunk.new
+  if #text > 0 then
     local anchor = row + #hunk.old - 1
     local above = anchor < 0
     anchor = math.max(0, math.min(anchor, count - 1))
-    mark(anchor, { virt_lines = added(hunk, buf), virt_lines_above = above })
-    if #hunk.old == 0 then
-      mark(anchor, { sign_text = "+", sign_hl_group = "PillionAddSign" })
-    end
+    mark(anchor, { virt_lines = added(hunk, buf, look), virt_lines_above = above, virt_lines_leftcol = true })
   end
 end
 
@@ -125,10 +164,9 @@ local function preview(file)
   vim.b[buf].pillion_preview = file.path
   pcall(vim.api.nvim_buf_set_name, buf, "pillion://new/" .. buf .. "/" .. paths.short(file.path))
   local hunk = file.hunks[1]
-  vim.api.nvim_buf_set_lines(buf, 0, -1, false, hunk and hunk.new or {})
+  require("pillion.review_edit").fill(buf, hunk and hunk.new or {})
   vim.bo[buf].bufhidden = "hide"
   vim.bo[buf].buftype = "acwrite"
-  vim.bo[buf].modified = false
   vim.api.nvim_create_autocmd("BufWriteCmd", {
     buffer = buf,
     callback = function()
@@ -147,6 +185,14 @@ local function preview(file)
     vim.bo[buf].filetype = ft
   end
   return buf
+end
+
+local function review_of(file)
+  for _, r in ipairs(require("pillion.review").open) do
+    if vim.tbl_contains(r.files, file) then
+      return r
+    end
+  end
 end
 
 -- Shows a file's hunks in its buffer, where it has one that is loaded.
@@ -171,12 +217,14 @@ function M.attach(file, load)
       end
     end
   end
+  local width = gutter(file.buf)
   for _, h in ipairs(file.hunks) do
-    if not h.decision and #h.marks == 0 and not file.side_by_side then
+    if (#h.marks == 0 or file.gutter ~= width) and not file.side_by_side then
       place(h, file.buf)
     end
   end
-  map(file, true)
+  file.gutter = width
+  file.mapped = file.mapped or map.add(file.buf, review_of(file))
   return file.buf
 end
 
@@ -196,13 +244,16 @@ local function keys(names)
   return table.concat(out, "  ")
 end
 
--- The head above the first open hunk of each file, and a number at each.
+-- The header above the first open hunk of each file (or its first one, when other files are undecided), and a label at
+-- each hunk.
 ---@param review pillion.Review
 function M.refresh(review)
+  require("pillion.review_edit").refresh(review)
   for _, file in ipairs(review.files) do
     local buf = file.buf
     if buf and compat.loaded(buf) then
       vim.api.nvim_buf_clear_namespace(buf, hints, 0, -1)
+      M.attach(file)
     end
     if buf and compat.loaded(buf) and not file.side_by_side then
       local cursor
@@ -221,15 +272,19 @@ function M.refresh(review)
           end
         end
       end
+      first = first or file.hunks[1] and row_of(file.hunks[1]) and file.hunks[1]
       for _, h in ipairs(file.hunks) do
-        local row = not h.decision and row_of(h)
-        if row then
+        local row = row_of(h)
+        if row and h.decision then
+          local words, group = M.decision(h)
+          vim.api.nvim_buf_set_extmark(buf, hints, beside(h, row), 0, { virt_text = { { ("  %d/%d "):format(h.number, #review.hunks), "PillionHint" }, { words, group } }, virt_text_pos = "eol" })
+        elseif row then
           local label = ("%d/%d"):format(h.number, #review.hunks)
           if h == nearest then
             label = label .. "  " .. keys({ "accept", "reject", "edit", "comment" })
           end
           if h.moved then
-            label = "changed meanwhile  " .. label
+            label = "these lines have changed since  " .. label
           end
           if h.comment then
             label = "“" .. h.comment .. "”  " .. label
@@ -264,6 +319,17 @@ function M.show(review)
   M.refresh(review)
   local open = require("pillion.review").open
   vim.api.nvim_create_augroup(group, { clear = true })
+  vim.api.nvim_create_autocmd("OptionSet", { -- the added lines are drawn over the gutter, so they depend on its width
+    group = group,
+    pattern = { "number", "relativenumber", "signcolumn", "foldcolumn", "numberwidth" },
+    callback = function()
+      vim.schedule(function()
+        for _, r in ipairs(open) do
+          M.refresh(r)
+        end
+      end)
+    end,
+  })
   vim.api.nvim_create_autocmd({ "BufReadPost", "BufWinEnter" }, {
     group = group,
     callback = function(args)
@@ -294,7 +360,7 @@ function M.show(review)
   })
 end
 
--- Takes a file's marks for gone.
+-- Forgets a file's marks: the buffer was loaded again or is not shown any more.
 function M.forget(file)
   if file.buf and vim.api.nvim_buf_is_valid(file.buf) then
     vim.api.nvim_buf_clear_namespace(file.buf, M.ns, 0, -1)
@@ -310,7 +376,10 @@ function M.hide(review)
     if file.buf and vim.api.nvim_buf_is_valid(file.buf) then
       vim.api.nvim_buf_clear_namespace(file.buf, hints, 0, -1)
       M.forget(file)
-      map(file, false)
+      if file.mapped then
+        map.remove(file.buf, file.mapped)
+        file.mapped = nil
+      end
       if file.kind == "create" then
         require("pillion.review_go").drop_preview(file)
       end

@@ -1,6 +1,5 @@
 -- One conversation: what was said and done, as entries; what is running; its settings. Views listen to it.
 local compat = require("pillion.compat")
-local process = require("pillion.process")
 
 ---@class pillion.Entry
 ---@field kind "user"|"agent"|"thought"|"tool"|"plan"|"notice"|"ask"|"end"
@@ -244,25 +243,28 @@ function M.get()
   return M.current or M.create()
 end
 
-process.on("exit", function(e)
+-- Marks every session as lost: the sidecar has ended.
+---@param e {code: integer, wanted: boolean, said: string} how it ended
+function M.lost(e)
   for _, s in pairs(M.by_id) do
     s.state = "lost"
     if s.elsewhere and not e.wanted then
-      s:note("error", "Pillion ended in the middle of this turn" .. e.said .. ". What it had done is kept.")
+      s:note("error", "The sidecar ended during this turn" .. e.said .. ". Changes that were already applied are kept.")
     end
     s.elsewhere, s.running = false, 0
     s:status()
   end
-end)
+end
 
-process.on("ready", function()
+-- Opens the sessions of a sidecar that crashed again, in the one that was started in its place.
+function M.reopen()
   for _, s in pairs(M.by_id) do
     if s.state == "lost" then
       s:open(function(err)
-        s:note(err and "error" or "info", err and ("The session could not be taken up again: " .. err) or "Pillion was started again; the session goes on.")
+        s:note(err and "error" or "info", err and ("The session could not be reopened: " .. err) or "The sidecar was restarted; the session continues.")
       end)
     end
   end
-end)
+end
 
 return M

@@ -47,7 +47,6 @@ return function(Session)
         f(err)
       end
     end
-    require("pillion.diagnostics") -- before the start: it begins when the sidecar is ready
     process.start(function(failed)
       if failed then
         return settle(failed)
