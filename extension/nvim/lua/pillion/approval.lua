@@ -15,6 +15,7 @@ local sessions = require("pillion.session")
 ---@field schema? table of a form
 ---@field state "open"|"answered"|"gone"
 ---@field answer? string what was decided, in words
+---@field accepted? boolean answered with an option that allows
 ---@field since number when it appeared, in milliseconds of review_keys.now
 ---@field armed? string optionId whose key was pressed once and wants to be pressed again
 ---@field review? pillion.Review
@@ -154,6 +155,7 @@ function M.choose(ask, option, meta, words)
   end
   ask.reply({ outcome = { outcome = "selected", optionId = option.optionId, _meta = meta and { pillion = meta } or nil } })
   local comment = meta and meta.comment
+  ask.accepted = option.kind ~= "reject_once" and option.kind ~= "reject_always"
   settle(ask, "answered", words or (option.name .. (comment and comment ~= "" and (": " .. comment) or "")))
 end
 
@@ -314,6 +316,46 @@ function M.pick(ask)
       M.choose(ask, option)
     end
   end)
+end
+
+-- Why an approved change was not applied, for a person; nil when the call failed for another reason. The call's own
+-- text is written for the model.
+---@param call table
+---@return string?
+function M.reason(call)
+  local err = type(call.rawOutput) == "table" and call.rawOutput.error
+  if type(err) ~= "table" then
+    return nil
+  end
+  local names = {}
+  for _, c in ipairs(call.content or {}) do
+    if c.type == "diff" then
+      names[#names + 1] = require("pillion.paths").short(c.path)
+    end
+  end
+  local what = #names == 1 and names[1] or #names > 1 and "one of " .. table.concat(names, ", ") or "the file"
+  if err.kind == "stale" then
+    return "Not applied: " .. what .. " has changed in the same lines since; nothing was written"
+  elseif err.kind == "exists" then
+    return "Not applied: " .. what .. " exists by now; nothing was written"
+  elseif err.kind == "rejected" then
+    return "Rejected; nothing was written"
+  end
+end
+
+-- Corrects what an answered request says when its change could not be applied after all.
+---@param session pillion.Session
+---@param call table
+function M.not_applied(session, call)
+  local reason = M.reason(call)
+  for _, e in ipairs(session.entries) do
+    local ask = e.ask
+    if ask and ask.kind == "review" and ask.state == "answered" and ask.accepted and ask.call.toolCallId == call.toolCallId and reason then
+      ask.answer = reason .. "."
+      changed(ask)
+      log.tell("warn", reason)
+    end
+  end
 end
 
 -- Closes every open request after the sidecar has ended.

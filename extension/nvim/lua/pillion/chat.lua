@@ -156,7 +156,24 @@ local function split(position)
   end
 end
 
--- Shows the chat; the focus goes to the input only when it is asked to.
+-- The chat keeps its share of the screen when the screen changes.
+local function follow_size()
+  vim.api.nvim_create_autocmd("VimResized", {
+    group = vim.api.nvim_create_augroup("pillion_chat", { clear = true }),
+    callback = function()
+      local win, o = M.window(), config.options.chat
+      if not win or o.position == "tab" then
+        return
+      elseif o.position == "bottom" or o.position == "top" then
+        vim.api.nvim_win_set_height(win, math.max(8, share(o.height, vim.o.lines)))
+      else
+        vim.api.nvim_win_set_width(win, share(o.width, vim.o.columns))
+      end
+    end,
+  })
+end
+
+-- Shows the chat; the focus goes to the input only on request.
 ---@param focus? boolean
 ---@param session? pillion.Session
 ---@return pillion.ChatBuffer
@@ -167,6 +184,7 @@ function M.open(focus, session)
   local win = M.window()
   if not win then
     split(config.options.chat.position)
+    follow_size()
     win = vim.api.nvim_get_current_win()
     vim.api.nvim_win_set_buf(win, v.buf)
     M.dress(win, v)

@@ -113,6 +113,10 @@ local function tool(entry, gap)
       end
     end
   end
+  local reason = status == "failed" and require("pillion.approval").reason(call)
+  if reason then
+    texts = { reason .. "." }
+  end
   local outcome = entry.call._meta and entry.call._meta.pillion and entry.call._meta.pillion.outcome
   if outcome and outcome ~= "applied" then
     title = title .. "  (" .. outcome .. ")"

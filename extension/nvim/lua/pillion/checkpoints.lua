@@ -1,4 +1,4 @@
--- Going back: to before a prompt, files or conversation or both; and forward again.
+-- Checkpoints: restoring the files, the conversation or both to before a prompt, and redoing that.
 local log = require("pillion.log")
 
 local M = {}
@@ -30,8 +30,8 @@ end
 ---@param session pillion.Session
 ---@param id string
 ---@param scope "files"|"conversation"|"both"
----@param done? fun(result: table)
-function M.restore(session, id, scope, done)
+---@param forward? boolean it undoes an undo
+function M.restore(session, id, scope, forward)
   session:call("_pillion/checkpoint/restore", { checkpointId = id, scope = scope }, function(err, r)
     if err then
       return log.tell("error", err.message)
@@ -49,15 +49,14 @@ function M.restore(session, id, scope, done)
         words[#words + 1] = counts[s] .. " " .. s
       end
     end
-    session.undone = r.undo
-    session:note(#bad > 0 and "warning" or "info", "Went back: " .. (#words > 0 and table.concat(words, ", ") or "no files were changed") .. ". :Pillion redo goes forward again." .. (#bad > 0 and ("\n" .. table.concat(bad, "\n")) or ""))
+    session.undone = not forward and r.undo or nil
+    local what = forward and "Redone: " or "Undone: "
+    local hint = forward and " :Pillion undo undoes it again." or " :Pillion redo brings it back."
+    session:note(#bad > 0 and "warning" or "info", what .. (#words > 0 and table.concat(words, ", ") or "no files were changed") .. "." .. hint .. (#bad > 0 and ("\n" .. table.concat(bad, "\n")) or ""))
     require("pillion.session").check_disk()
     local text = scope ~= "files" and prompt_text(r.prompt) or ""
     if text ~= "" and session.view then
       session.view:set_input(text)
-    end
-    if done then
-      done(r)
     end
   end)
 end
@@ -76,7 +75,7 @@ end
 function M.pick(session)
   list(session, function(all)
     if #all == 0 then
-      return log.tell("info", "there is nothing to go back to yet")
+      return log.tell("info", "no checkpoints yet; each prompt makes one")
     end
     local newest = {}
     for i = #all, 1, -1 do
@@ -101,20 +100,20 @@ function M.pick(session)
   end)
 end
 
--- Takes the last prompt and what it did back.
+-- Undoes the last prompt: its changes and its part of the conversation.
 ---@param session pillion.Session
 function M.undo(session)
   list(session, function(all)
     for i = #all, 1, -1 do
       local c = all[i]
       if c.current then
-        -- Already taken back to here: one further.
+        -- This prompt is undone already: take the one before it.
         for j = i - 1, 1, -1 do
           if all[j].kind == "prompt" then
             return M.restore(session, all[j].id, "both")
           end
         end
-        return log.tell("info", "there is nothing before that")
+        return log.tell("info", "nothing to undo: this is the state before the first prompt")
       end
     end
     for i = #all, 1, -1 do
@@ -122,21 +121,19 @@ function M.undo(session)
         return M.restore(session, all[i].id, "both")
       end
     end
-    log.tell("info", "there is nothing to take back yet")
+    log.tell("info", "nothing to undo yet")
   end)
 end
 
--- Goes forward again, to before the last undo.
+-- Redoes what the last undo undid.
 ---@param session pillion.Session
 function M.redo(session)
   if not session.undone then
-    return log.tell("info", "nothing was taken back")
+    return log.tell("info", "nothing to redo: :Pillion undo was not the last step")
   end
   local id = session.undone
   session.undone = nil
-  M.restore(session, id, "both", function()
-    session.undone = nil
-  end)
+  M.restore(session, id, "both", true)
 end
 
 return M

@@ -21,6 +21,13 @@ function M.real(path)
   return compat.uv.fs_realpath(path) or path
 end
 
+-- The name that `:edit` would give a file's buffer: relative to the working directory where it lies in it.
+---@param path string absolute
+---@return string
+function M.name(path)
+  return vim.fn.fnamemodify(path, ":.")
+end
+
 -- The path as a person reads it: relative to the folder where that is shorter.
 ---@param path string
 ---@param cwd? string
@@ -52,13 +59,13 @@ function M.buffer(path)
   end
 end
 
--- The same, made and loaded when there is none. Other windows notice nothing.
+-- The buffer of a file, added and loaded when there is none. No window changes.
 ---@param path string
 ---@return integer
 function M.load(path)
   local b = M.buffer(path)
   if not b then
-    b = vim.fn.bufadd(path)
+    b = vim.fn.bufadd(M.name(path))
     vim.bo[b].buflisted = true
   end
   if not vim.api.nvim_buf_is_loaded(b) then

@@ -12,7 +12,7 @@ function M.hunks(review, quiet)
     if not h.decision then
       local row = view.row(h)
       items[#items + 1] = {
-        filename = h.file.kind ~= "create" and h.file.path or nil,
+        filename = h.file.kind ~= "create" and paths.name(h.file.path) or nil,
         bufnr = h.file.kind == "create" and h.file.buf or nil,
         lnum = row and row + 1 or math.max(h.old_start, 1),
         col = 1,
@@ -32,7 +32,7 @@ end
 function M.files(files, quiet)
   local items = {}
   for _, f in ipairs(files) do
-    items[#items + 1] = { filename = f.path, lnum = f.line or 1, col = 1, text = ("%s, %d hunk%s"):format(f.kind, #f.hunks, #f.hunks == 1 and "" or "s") }
+    items[#items + 1] = { filename = paths.name(f.path), lnum = f.line or 1, col = 1, text = ("%s, %d hunk%s"):format(f.kind, #f.hunks, #f.hunks == 1 and "" or "s") }
   end
   vim.fn.setqflist({}, " ", { title = "Pillion: changed files", items = items })
   if not quiet then

@@ -75,7 +75,7 @@ function M.start(cmd, opts)
         local waiting = self.pending
         self.pending = {}
         for _, callback in pairs(waiting) do
-          callback({ code = -32000, message = "Pillion ended (exit code " .. code .. ")" })
+          callback({ code = -32000, message = "The sidecar ended (exit code " .. code .. ")" })
         end
         opts.on_exit(code, self.stderr)
       end

@@ -125,6 +125,9 @@ function Session:tool(u)
     end
     self:tell("changed", entry)
   end
+  if u.status == "failed" then
+    require("pillion.approval").not_applied(self, entry.call)
+  end
   if u.status == "completed" and (entry.call.kind == "execute" or entry.call.kind == "edit" or entry.call.kind == "delete" or entry.call.kind == "move") then
     M.check_disk()
   end
