@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-
-	"github.com/pillion-dev/pillion/sidecar/config"
 )
 
 //go:generate go run . __docs ../docs/reference
@@ -17,14 +15,14 @@ func docsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "__docs DIR", Short: "Write the reference pages, or pillion.1, into a folder", Hidden: true, Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			pages := reference(c.Root())
+			all := reference(c.Root())
 			if man {
-				pages = map[string]string{"pillion.1": manual(c.Root())}
+				all = map[string]string{"pillion.1": manual(c.Root())}
 			}
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err
 			}
-			for name, text := range pages {
+			for name, text := range all {
 				if err := os.WriteFile(filepath.Join(args[0], name), []byte(text), 0o644); err != nil {
 					return err
 				}
@@ -34,17 +32,4 @@ func docsCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&man, "man", false, "the manual page instead")
 	return c
-}
-
-// generated stands under every page's title.
-const generated = "<!-- Written by `go generate ./sidecar`; a test fails when it is stale. -->\n\n"
-
-// reference returns the pages of docs/reference by name. They are the same on every machine: nothing that is
-// configured, installed or set in the environment is in them.
-func reference(root *cobra.Command) map[string]string {
-	return map[string]string{
-		"commands.md":      commandsPage(root),
-		"configuration.md": configurationPage(config.JSONSchema()),
-		"tools.md":         toolsPage(everyTool()),
-	}
 }

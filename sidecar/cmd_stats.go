@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/sidecar/stats"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 )
 
@@ -41,7 +42,7 @@ func statsCommand() *cobra.Command {
 			}
 			a := newApp(appOptions{place: newWorkplace()})
 			defer a.close()
-			st, err := countStats(c.Context(), a.store, since, project, worktree)
+			st, err := stats.Count(c.Context(), a.store, since, project, worktree)
 			if err != nil {
 				return err
 			}
@@ -59,18 +60,18 @@ func statsCommand() *cobra.Command {
 	return c
 }
 
-func printStats(out io.Writer, st *statistics) error {
+func printStats(out io.Writer, st *stats.Report) error {
 	if st.Total.Sessions == 0 && st.Total.Steps == 0 {
 		fmt.Fprintln(out, "nothing was done yet")
 		return nil
 	}
 	for _, part := range []struct {
 		name string
-		all  map[string]*spent
+		all  map[string]*stats.Spent
 	}{{"PROJECT", st.Projects}, {"MODEL", st.Models}} {
 		w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 		fmt.Fprintf(w, "%s\tSESSIONS\tPROMPTS\tSTEPS\tINPUT\tCACHED\tOUTPUT\tCOST\tHUNKS\tKEPT\n", part.name)
-		for _, name := range byCost(part.all) {
+		for _, name := range stats.ByCost(part.all) {
 			statLine(w, name, part.all[name])
 		}
 		if len(part.all) > 1 && part.name == "PROJECT" {
@@ -100,7 +101,7 @@ func printStats(out io.Writer, st *statistics) error {
 	return w.Flush()
 }
 
-func statLine(w io.Writer, name string, x *spent) {
+func statLine(w io.Writer, name string, x *stats.Spent) {
 	kept := "-"
 	if x.Hunks.Acceptance != nil {
 		kept = strconv.Itoa(int(*x.Hunks.Acceptance*100+0.5)) + "%"

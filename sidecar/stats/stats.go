@@ -1,4 +1,6 @@
-package main
+// Package stats adds up what sessions used and what became of it: tokens, cost, tools, hunks proposed, applied and undone.
+// It reads the event log of the store and keeps nothing; printing is left to the command line.
+package stats
 
 import (
 	"context"
@@ -13,8 +15,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// spent is what was used, and what came of it.
-type spent struct {
+// Spent is what was used, and what came of it.
+type Spent struct {
 	Sessions int            `json:"sessions"` // sub-agents' not counted
 	Prompts  int            `json:"prompts"`
 	Steps    int            `json:"steps"`
@@ -45,18 +47,18 @@ type toolStats struct {
 	Millis int64 `json:"ms"` // of all calls together
 }
 
-// statistics is what pillion stats prints.
-type statistics struct {
+// Report is what pillion stats prints.
+type Report struct {
 	Since    *time.Time            `json:"since,omitempty"`
-	Total    spent                 `json:"total"`
-	Projects map[string]*spent     `json:"projects"`
-	Models   map[string]*spent     `json:"models"`
+	Total    Spent                 `json:"total"`
+	Projects map[string]*Spent     `json:"projects"`
+	Models   map[string]*Spent     `json:"models"`
 	Tools    map[string]*toolStats `json:"tools"`
 }
 
 // counting reads events in their order, and forgets them.
 type counting struct {
-	out      statistics
+	out      Report
 	root     func(cwd string) string // a session's directory → its project
 	only     string                  // a project; empty: all
 	roots    map[string]string       // by cwd
@@ -74,10 +76,10 @@ type setStats struct {
 	undone            map[string]bool
 }
 
-// countStats streams over the store. project "" is all.
-func countStats(ctx context.Context, st *store.Store, since time.Time, project string, root func(string) string) (*statistics, error) {
+// Count streams over the store. project "" is all.
+func Count(ctx context.Context, st *store.Store, since time.Time, project string, root func(string) string) (*Report, error) {
 	c := &counting{root: root, only: project, roots: map[string]string{}, sets: map[string]*setStats{},
-		out: statistics{Projects: map[string]*spent{}, Models: map[string]*spent{}, Tools: map[string]*toolStats{}}}
+		out: Report{Projects: map[string]*Spent{}, Models: map[string]*Spent{}, Tools: map[string]*toolStats{}}}
 	if !since.IsZero() {
 		c.out.Since = &since
 	}
@@ -104,7 +106,7 @@ func (c *counting) see(s store.Session, e store.Event) error {
 			c.use(s, d.Model)
 		}
 		if s.Parent == "" {
-			c.each(func(x *spent) { x.Prompts++ })
+			c.each(func(x *Spent) { x.Prompts++ })
 		}
 	case agent.EventMessage:
 		var d struct{ Model string }
@@ -119,7 +121,7 @@ func (c *counting) see(s store.Session, e store.Event) error {
 		}
 		if json.Unmarshal(e.Data, &d) == nil {
 			c.use(s, d.Message.Model)
-			c.each(func(x *spent) { x.Steps++; x.Cost += d.Cost; addUsage(&x.Tokens, d.Usage) })
+			c.each(func(x *Spent) { x.Steps++; x.Cost += d.Cost; addUsage(&x.Tokens, d.Usage) })
 		}
 	case agent.EventCompaction: // told again as it grows: what it cost is told once, at its end
 		var d struct {
@@ -129,7 +131,7 @@ func (c *counting) see(s store.Session, e store.Event) error {
 		}
 		if json.Unmarshal(e.Data, &d) == nil && d.Usage != (provider.Usage{}) {
 			c.use(s, d.Model)
-			c.each(func(x *spent) { x.Cost += d.Cost; addUsage(&x.Tokens, d.Usage) })
+			c.each(func(x *Spent) { x.Cost += d.Cost; addUsage(&x.Tokens, d.Usage) })
 		}
 	case agent.EventTool:
 		c.tool(e.Data)
@@ -177,7 +179,7 @@ func (c *counting) use(s store.Session, model string) {
 }
 
 // each reaches everything that the event at hand counts for.
-func (c *counting) each(f func(*spent)) {
+func (c *counting) each(f func(*Spent)) {
 	f(&c.out.Total)
 	f(of(c.out.Projects, c.project))
 	if c.model != "" {
@@ -253,7 +255,7 @@ func (c *counting) change(data []byte) {
 
 func (c *counting) finish() {
 	for _, s := range c.sets {
-		to := []*spent{&c.out.Total, of(c.out.Projects, s.project)}
+		to := []*Spent{&c.out.Total, of(c.out.Projects, s.project)}
 		if s.model != "" {
 			to = append(to, of(c.out.Models, s.model))
 		}
@@ -264,15 +266,15 @@ func (c *counting) finish() {
 		}
 	}
 	c.out.Total.Hunks.rate()
-	for _, all := range []map[string]*spent{c.out.Projects, c.out.Models} {
+	for _, all := range []map[string]*Spent{c.out.Projects, c.out.Models} {
 		for _, x := range all {
 			x.Hunks.rate()
 		}
 	}
 }
 
-// byCost orders names by what they cost, then by their tokens.
-func byCost(all map[string]*spent) []string {
+// ByCost orders names by what they cost, then by their tokens.
+func ByCost(all map[string]*Spent) []string {
 	names := make([]string, 0, len(all))
 	for name := range all {
 		names = append(names, name)

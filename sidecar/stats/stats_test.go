@@ -1,4 +1,4 @@
-package main
+package stats
 
 import (
 	"encoding/json"
@@ -74,7 +74,7 @@ func TestStatsOfAWeek(t *testing.T) {
 	week(t, st, end, 200) // of the 1000 sessions that the benchmark counts
 	root := func(cwd string) string { return filepath.Dir(cwd) }
 	begun := time.Now()
-	all, err := countStats(t.Context(), st, time.Time{}, "", root)
+	all, err := Count(t.Context(), st, time.Time{}, "", root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestStatsOfAWeek(t *testing.T) {
 	if got := all.Tools["read"]; got == nil || *got != (toolStats{Calls: 3200, Failed: 400, Millis: 32_000}) {
 		t.Errorf("read %+v", got)
 	}
-	one, err := countStats(t.Context(), st, end.Add(-24*time.Hour), "/p3", root)
+	one, err := Count(t.Context(), st, end.Add(-24*time.Hour), "/p3", root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func BenchmarkStatsOfAWeek(b *testing.B) {
 	defer st.Close()
 	week(b, st, time.Now(), 1000)
 	for b.Loop() {
-		if _, err := countStats(b.Context(), st, time.Time{}, "", func(cwd string) string { return cwd }); err != nil {
+		if _, err := Count(b.Context(), st, time.Time{}, "", func(cwd string) string { return cwd }); err != nil {
 			b.Fatal(err)
 		}
 	}
