@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/pillion-dev/pillion/sidecar/pages"
 	"github.com/spf13/cobra"
 )
 
@@ -15,9 +16,9 @@ func docsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "__docs DIR", Short: "Write the reference pages, or pillion.1, into a folder", Hidden: true, Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			all := reference(c.Root())
+			all := pages.Reference(c.Root())
 			if man {
-				all = map[string]string{"pillion.1": manual(c.Root())}
+				all = map[string]string{"pillion.1": pages.Manual(c.Root())}
 			}
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err

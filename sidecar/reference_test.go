@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/pillion-dev/pillion/sidecar/pages"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,7 +10,7 @@ import (
 )
 
 func TestReferencePagesAreCurrent(t *testing.T) {
-	for name, want := range reference(rootCommand()) {
+	for name, want := range pages.Reference(rootCommand()) {
 		got, err := os.ReadFile(filepath.Join("..", "docs", "reference", name))
 		if err != nil {
 			t.Error(err)
@@ -33,7 +34,7 @@ func firstDifference(got, want string) string {
 }
 
 func TestManualNamesEveryCommand(t *testing.T) {
-	page := manual(rootCommand())
+	page := pages.Manual(rootCommand())
 	for _, want := range []string{".TH PILLION 1", ".SS pillion acp", ".SS pillion sessions restore", `\-\-approve`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("pillion.1 lacks %q", want)

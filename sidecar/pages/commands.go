@@ -1,4 +1,4 @@
-package main
+package pages
 
 import (
 	"cmp"
@@ -98,8 +98,8 @@ func unindent(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// manual is pillion(1), in man's own macros.
-func manual(root *cobra.Command) string {
+// Manual is pillion(1), in man's own macros.
+func Manual(root *cobra.Command) string {
 	var b strings.Builder
 	roff := strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n.", "\n\\&.", "\n'", "\n\\&'")
 	fmt.Fprintf(&b, ".TH PILLION 1 \"\" \"pillion %s\" \"\"\n.SH NAME\npillion \\- %s\n", roff.Replace(root.Version), roff.Replace(root.Short))

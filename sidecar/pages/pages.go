@@ -1,4 +1,6 @@
-package main
+// Package pages writes the pages of docs/reference and the manual page from the commands, the configuration schema and the tools
+// themselves, so that a page cannot disagree with the program.
+package pages
 
 import (
 	"github.com/spf13/cobra"
@@ -9,9 +11,9 @@ import (
 // generated stands under every page's title.
 const generated = "<!-- Written by `go generate ./sidecar`; a test fails when it is stale. -->\n\n"
 
-// reference returns the pages of docs/reference by name. They are the same on every machine: nothing that is
+// Reference returns the pages of docs/reference by name. They are the same on every machine: nothing that is
 // configured, installed or set in the environment is in them.
-func reference(root *cobra.Command) map[string]string {
+func Reference(root *cobra.Command) map[string]string {
 	return map[string]string{
 		"commands.md":      commandsPage(root),
 		"configuration.md": configurationPage(config.JSONSchema()),
