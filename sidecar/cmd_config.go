@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pillion-dev/pillion/sidecar/config"
+	"github.com/pillion-dev/pillion/sidecar/trust"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
@@ -59,7 +60,7 @@ func configCheck() *cobra.Command {
 					fmt.Fprintln(c.OutOrStdout(), doubt)
 				}
 				if len(conf.Held()) > 0 {
-					fmt.Fprintln(c.OutOrStdout(), "what is held back counts after: pillion trust "+quoteArg(worktree(dir)))
+					fmt.Fprintln(c.OutOrStdout(), "what is held back counts after: pillion trust "+trust.QuoteArg(worktree(dir)))
 				}
 				switch held := len(conf.Held()); {
 				case len(problems) > 0:
@@ -92,7 +93,7 @@ func configShow() *cobra.Command {
 			}
 			conf, problems := newWorkplace().config(dir)
 			warn(c.ErrOrStderr(), problems)
-			warnHeld(c.ErrOrStderr(), conf, worktree(dir))
+			trust.Warn(c.ErrOrStderr(), conf, worktree(dir))
 			if origin {
 				origins := conf.Origins()
 				if asJSON {

@@ -13,6 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/sidecar/config"
+	"github.com/pillion-dev/pillion/sidecar/trust"
+	"github.com/pillion-dev/pillion/tools/builtin"
+	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 )
 
 // finding is one line of the doctor's report.
@@ -80,7 +84,7 @@ func diagnose(dir string) []finding {
 	for _, pr := range problems {
 		out = append(out, finding{Name: "configuration", Needed: true, Detail: pr.String()})
 	}
-	out = append(out, p.trustFinding(worktree(dir), conf))
+	out = append(out, trustFinding(worktree(dir), conf))
 	out = append(out, writable("state folder", p.state))
 	program := func(name, what, fix string, needed bool) {
 		path, err := exec.LookPath(name)
@@ -134,5 +138,36 @@ func writable(name, dir string) finding {
 		return f
 	}
 	f.OK = true
+	return f
+}
+
+// trustFinding is the doctor's line.
+func trustFinding(root string, c *config.Config) finding {
+	f := finding{Name: "trust", OK: true, Detail: root + " is trusted: its own configuration counts in full"}
+	switch held := c.Held(); {
+	case len(held) > 0:
+		f.OK = false
+		f.Detail = fmt.Sprintf("%d setting(s) of %s are held back, the first is %s", len(held), root, held[0])
+		f.Fix = "pillion trust " + trust.QuoteArg(root)
+	case !c.Trusted():
+		f.Detail = root + " is not trusted; nothing in its configuration needs it"
+	}
+	return f
+}
+
+// sandboxFinding is the doctor's line: what the system offers, and whether it is used.
+func sandboxFinding(c *config.Config) finding {
+	support := sandbox.Probe()
+	mode := c.Sandbox
+	if mode == "" {
+		mode = builtin.SandboxOff
+	}
+	f := finding{Name: "sandbox", OK: support.Usable(), Needed: mode == builtin.SandboxOn, Detail: mode + " (" + support.String() + ")"}
+	switch {
+	case !f.OK && mode != builtin.SandboxOff:
+		f.Fix = `set "sandbox" to "off", or run where it is there`
+	case f.OK && mode == builtin.SandboxOff:
+		f.Detail = "off, available (" + support.String() + `); set "sandbox" to "ask" or "on" to use it`
+	}
 	return f
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
+	"github.com/pillion-dev/pillion/sidecar/trust"
 	"github.com/pillion-dev/pillion/tools"
 )
 
@@ -172,7 +173,7 @@ func toolCall() *cobra.Command {
 			a := newApp(appOptions{place: newWorkplace(), asker: t, questions: t, ephemeral: true, noLSP: noLSP, notices: c.ErrOrStderr()})
 			defer a.close()
 			conf, _ := a.place.config(dir)
-			warnHeld(c.ErrOrStderr(), conf, realPath(worktree(dir)))
+			trust.Warn(c.ErrOrStderr(), conf, trust.RealPath(worktree(dir)))
 			s, err := a.runtime.NewSession(c.Context(), agent.SessionOptions{Cwd: dir})
 			if err != nil {
 				return err

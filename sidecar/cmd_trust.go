@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pillion-dev/pillion/sidecar/config"
+	"github.com/pillion-dev/pillion/sidecar/trust"
 )
 
 func trustCommand() *cobra.Command {
@@ -68,10 +69,10 @@ func giveTrust(p *workplace, out io.Writer, dir string, below, asJSON bool) erro
 	}
 	root := dir
 	if !below {
-		root = realPath(worktree(dir))
+		root = trust.RealPath(worktree(dir))
 	}
 	before, _ := p.config(dir)
-	if err := p.trust(root, below); err != nil {
+	if err := p.trust.Trust(root, below); err != nil {
 		return fmt.Errorf("trust could not be stored: %w", err)
 	}
 	held := before.Held()
@@ -92,15 +93,15 @@ func revokeTrust(p *workplace, out io.Writer, dir string, asJSON bool) error {
 	// A folder that was trusted with --below is named itself; otherwise it is the worktree that holds DIR.
 	var done bool
 	for _, path := range []string{dir, worktree(dir)} {
-		was, err := p.revoke(path)
+		was, err := p.trust.Revoke(path)
 		if err != nil {
 			return fmt.Errorf("trust could not be revoked: %w", err)
 		}
 		done = done || was
 	}
-	still := p.trusted(worktree(dir))
+	still := p.trust.Trusted(worktree(dir))
 	if asJSON {
-		return json.NewEncoder(out).Encode(map[string]any{"path": realPath(worktree(dir)), "revoked": done, "trusted": still})
+		return json.NewEncoder(out).Encode(map[string]any{"path": trust.RealPath(worktree(dir)), "revoked": done, "trusted": still})
 	}
 	switch {
 	case still:
@@ -114,7 +115,7 @@ func revokeTrust(p *workplace, out io.Writer, dir string, asJSON bool) error {
 }
 
 func printTrust(p *workplace, out, errOut io.Writer, asJSON bool) error {
-	list, bad := p.trustList()
+	list, bad := p.trust.List()
 	for _, err := range bad {
 		fmt.Fprintln(errOut, "trust:", err)
 	}

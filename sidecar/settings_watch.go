@@ -159,8 +159,8 @@ func (s *settingsWatch) close() {
 
 // settingsFolders are the folders whose files say what is configured for a directory, and whether they hold nothing else.
 func (p *workplace) settingsFolders(cwd string) map[string]bool {
-	out := map[string]bool{p.trustDir(): true}
-	if _, err := os.Stat(p.trustDir()); err != nil {
+	out := map[string]bool{p.trust.Dir: true}
+	if _, err := os.Stat(p.trust.Dir); err != nil {
 		out[p.state] = false // where it will appear
 	}
 	own := []string{p.user, filepath.Join(p.home, ".config", "opencode")}

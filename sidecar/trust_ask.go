@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/pillion-dev/pillion/sidecar/trust"
 )
 
 // askTrust tells a person at a terminal what the project's configuration would do, and asks once whether to trust
@@ -17,10 +19,10 @@ func askTrust(p *workplace, cwd string, keyboardThere bool, out io.Writer) error
 	if len(held) == 0 {
 		return nil
 	}
-	root := realPath(worktree(cwd))
-	warnHeld(out, c, root)
-	digest := heldDigest(held)
-	if r, ok := p.trustOf(root); !keyboardThere || ok && r.Refused == digest {
+	root := trust.RealPath(worktree(cwd))
+	trust.Warn(out, c, root)
+	digest := trust.Digest(held)
+	if r, ok := p.trust.Record(root); !keyboardThere || ok && r.Refused == digest {
 		return nil
 	}
 	tty := keyboard(isTerminal(os.Stdin))
@@ -34,11 +36,11 @@ func askTrust(p *workplace, cwd string, keyboardThere bool, out io.Writer) error
 	if err != nil {
 		return nil // nobody answered: nothing is trusted, and nothing is remembered
 	}
-	record := trustRecord{Path: root, Trusted: yes, Created: time.Now().UTC()}
+	record := trust.Record{Path: root, Trusted: yes, Created: time.Now().UTC()}
 	if !yes {
 		record.Refused = digest
 	}
-	if err := p.writeTrust(record); err != nil {
+	if err := p.trust.Write(record); err != nil {
 		fmt.Fprintln(out, "pillion: the answer could not be stored, it counts for this run:", err)
 		p.trustFor(cwd, yes)
 	}

@@ -1,5 +1,7 @@
 package main
 
+import "github.com/pillion-dev/pillion/sidecar/trust"
+
 // An editor with workspace trust says in _meta.pillion.trusted of initialize or of session/new, load and resume
 // whether the person trusts the folder. It counts for that folder, in this process, and is not stored.
 
@@ -28,17 +30,9 @@ func (p *workplace) editorTrust(cwd string, said *bool) string {
 		p.trustFor(cwd, *said)
 	}
 	c, _ := p.config(cwd)
-	root := realPath(worktree(cwd))
-	digest := heldDigest(c.Held())
-	p.mu.Lock()
-	same := p.told[root] == digest
-	if p.told == nil {
-		p.told = map[string]string{}
-	}
-	p.told[root] = digest
-	p.mu.Unlock()
-	if same {
+	root := trust.RealPath(worktree(cwd))
+	if !p.trust.FirstNotice(root, trust.Digest(c.Held())) {
 		return ""
 	}
-	return heldNotice(c, root, said != nil)
+	return trust.Notice(c, root, said != nil)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/sidecar/trust"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
@@ -22,7 +23,7 @@ func strangersProject(t *testing.T) (root string) {
 	}
 	t.Setenv("PILLION_TRUST", "")
 	t.Setenv("PILLION", "")
-	root = realPath(t.TempDir())
+	root = trust.RealPath(t.TempDir())
 	for _, d := range []string{".git", "sub"} {
 		if err := os.MkdirAll(filepath.Join(root, d), 0o700); err != nil {
 			t.Fatal(err)
@@ -67,15 +68,15 @@ func TestTrustIsGivenListedAndRevoked(t *testing.T) {
 	if a, _ := p.rules(root).Evaluate("bash", "rm x"); a != permission.Allow {
 		t.Errorf("bash is %s", a)
 	}
-	info, err := os.Stat(p.trustFile(root))
+	info, err := os.Stat(p.trust.File(root))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("stored with %v, %v", info.Mode(), err)
 	}
-	if dir, _ := os.Stat(p.trustDir()); dir.Mode().Perm() != 0o700 {
+	if dir, _ := os.Stat(p.trust.Dir); dir.Mode().Perm() != 0o700 {
 		t.Errorf("in a folder with %v", dir.Mode())
 	}
 	out, err = command(t, "trust", "--list", "--json")
-	var r trustRecord
+	var r trust.Record
 	if err != nil || json.Unmarshal([]byte(out), &r) != nil || r.Path != root || !r.Trusted {
 		t.Errorf("list %q %v", out, err)
 	}
@@ -94,32 +95,32 @@ func TestTrustOfAFolderCoversOnlyWhatWasSaid(t *testing.T) {
 	root := strangersProject(t)
 	p := newWorkplace()
 	parent := filepath.Dir(root)
-	if err := p.trust(parent, false); err != nil {
+	if err := p.trust.Trust(parent, false); err != nil {
 		t.Fatal(err)
 	}
-	if p.trusted(root) {
+	if p.trust.Trusted(root) {
 		t.Error("trust of the parent alone reached the project")
 	}
-	if err := p.trust(parent, true); err != nil {
+	if err := p.trust.Trust(parent, true); err != nil {
 		t.Fatal(err)
 	}
-	if !p.trusted(root) || p.trusted(filepath.Dir(parent)) {
+	if !p.trust.Trusted(root) || p.trust.Trusted(filepath.Dir(parent)) {
 		t.Error("--below")
 	}
 	nested := filepath.Join(root, "vendor", "x")
 	if err := os.MkdirAll(filepath.Join(nested, ".git"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.trust(parent, false); err != nil {
+	if err := p.trust.Trust(parent, false); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.trust(root, false); err != nil {
+	if err := p.trust.Trust(root, false); err != nil {
 		t.Fatal(err)
 	}
-	if !p.trusted(root) || p.trusted(worktree(nested)) {
+	if !p.trust.Trusted(root) || p.trust.Trusted(worktree(nested)) {
 		t.Error("a repository inside a trusted one is another one")
 	}
-	if err := p.trust("/", true); err == nil {
+	if err := p.trust.Trust("/", true); err == nil {
 		t.Error("everything was trusted")
 	}
 }
@@ -127,25 +128,25 @@ func TestTrustOfAFolderCoversOnlyWhatWasSaid(t *testing.T) {
 func TestATrustFileOthersCanWriteCountsForNothing(t *testing.T) {
 	root := strangersProject(t)
 	p := newWorkplace()
-	if err := p.trust(root, false); err != nil {
+	if err := p.trust.Trust(root, false); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(p.trustFile(root), 0o622); err != nil {
+	if err := os.Chmod(p.trust.File(root), 0o622); err != nil {
 		t.Fatal(err)
 	}
-	if p.trusted(root) {
+	if p.trust.Trusted(root) {
 		t.Error("it counts")
 	}
-	if _, bad := p.trustList(); len(bad) != 1 {
+	if _, bad := p.trust.List(); len(bad) != 1 {
 		t.Errorf("said: %v", bad)
 	}
 	// The record of another folder under this folder's name.
-	other, _ := json.Marshal(trustRecord{Path: "/elsewhere", Trusted: true})
-	if err := os.Remove(p.trustFile(root)); err != nil {
+	other, _ := json.Marshal(trust.Record{Path: "/elsewhere", Trusted: true})
+	if err := os.Remove(p.trust.File(root)); err != nil {
 		t.Fatal(err)
 	}
-	write(t, p.trustFile(root), string(other))
-	if p.trusted(root) {
+	write(t, p.trust.File(root), string(other))
+	if p.trust.Trusted(root) {
 		t.Error("another folder's record counts")
 	}
 }
@@ -153,7 +154,7 @@ func TestATrustFileOthersCanWriteCountsForNothing(t *testing.T) {
 func TestACommandOfTheAgentCannotTrust(t *testing.T) {
 	root := strangersProject(t)
 	t.Setenv("PILLION", "1")
-	if out, err := command(t, "trust", root); err == nil || newWorkplace().trusted(root) {
+	if out, err := command(t, "trust", root); err == nil || newWorkplace().trust.Trusted(root) {
 		t.Errorf("%q %v", out, err)
 	}
 }
@@ -163,13 +164,13 @@ func TestTrustByManyAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			if err := newWorkplace().trust(fmt.Sprintf("/p/%d", i%10), false); err != nil {
+			if err := newWorkplace().trust.Trust(fmt.Sprintf("/p/%d", i%10), false); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	if list, bad := newWorkplace().trustList(); len(list) != 10 || len(bad) != 0 {
+	if list, bad := newWorkplace().trust.List(); len(list) != 10 || len(bad) != 0 {
 		t.Errorf("%d, %v", len(list), bad)
 	}
 }
@@ -184,14 +185,14 @@ func TestTrustByEnvironmentAndByTheEditor(t *testing.T) {
 	if note := p.editorTrust(root, nil); note != "" {
 		t.Errorf("told twice: %q", note)
 	}
-	if note := p.editorTrust(filepath.Join(root, "sub"), &yes); note != "" || !p.trusted(root) {
+	if note := p.editorTrust(filepath.Join(root, "sub"), &yes); note != "" || !p.trust.Trusted(root) {
 		t.Errorf("editor's yes: %q", note)
 	}
 	t.Setenv("PILLION_TRUST", "1")
-	if !newWorkplace().trusted(root) {
+	if !newWorkplace().trust.Trusted(root) {
 		t.Error("PILLION_TRUST=1")
 	}
-	if note := p.editorTrust(root, &no); p.trusted(root) || !strings.Contains(note, "held back until you trust") || !strings.Contains(note, "workspace trust") || strings.Contains(note, "pillion trust") {
+	if note := p.editorTrust(root, &no); p.trust.Trusted(root) || !strings.Contains(note, "held back until you trust") || !strings.Contains(note, "workspace trust") || strings.Contains(note, "pillion trust") {
 		t.Errorf("restricted mode in the editor is stricter than the rest, and is told in the editor's words: %q", note)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/sidecar/keys"
+	"github.com/pillion-dev/pillion/sidecar/trust"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
@@ -24,11 +25,10 @@ type workplace struct {
 
 	kept    *keys.Store
 	secrets secrets
+	trust   *trust.Store
 
 	mu      sync.Mutex
 	configs map[string]loaded // guarded by mu; by directory, with the stamp of the files it was read from
-	said    map[string]bool   // guarded by mu; worktree roots whose trust an editor or a flag decided for this process
-	told    map[string]string // guarded by mu; by worktree root, the digest of what an editor was told is held back
 }
 
 type loaded struct {
@@ -50,6 +50,7 @@ func newWorkplace() *workplace {
 		return filepath.Join(home, fallback, "pillion")
 	}
 	p := &workplace{home: home, state: xdg("XDG_STATE_HOME", ".local/state"), user: xdg("XDG_CONFIG_HOME", ".config"), configs: map[string]loaded{}}
+	p.trust = &trust.Store{Dir: filepath.Join(p.state, "trust")}
 	p.kept = &keys.Store{File: filepath.Join(p.state, "auth.json"), Keyring: keys.System{}}
 	return p
 }
@@ -60,7 +61,7 @@ func (p *workplace) keys() *keys.Store { return p.kept }
 // config loads a directory's configuration; it is read again when one of its files, or one they take in, has changed.
 func (p *workplace) config(cwd string) (*config.Config, []config.Problem) {
 	root := worktree(cwd)
-	s := config.Sources{Cwd: cwd, Root: root, UserDir: p.user, Home: p.home, Editor: p.editor, Env: os.Getenv, Trusted: p.trusted(root)}
+	s := config.Sources{Cwd: cwd, Root: root, UserDir: p.user, Home: p.home, Editor: p.editor, Env: os.Getenv, Trusted: p.trust.Trusted(root)}
 	stamp := config.Stamp(s)
 	p.mu.Lock()
 	defer p.mu.Unlock() // reading a few small files; nobody needs a configuration without waiting for it
@@ -88,6 +89,14 @@ func (p *workplace) lately(cwd string) *config.Config {
 	}
 	c, _ := p.config(cwd)
 	return c
+}
+
+// trustFor decides about the worktree that holds dir, for this process only.
+func (p *workplace) trustFor(dir string, trusted bool) {
+	p.trust.Decide(dir, trusted)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.configs) // what was read under another trust
 }
 
 // own are the person's settings without any project's.
