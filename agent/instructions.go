@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
+	"github.com/pillion-dev/pillion/tools/paths"
 )
 
 // instructionFiles are the kinds of project instructions, in order: the first kind that is there counts alone,
@@ -44,7 +45,7 @@ func globalInstructions() []string {
 }
 
 func projectInstructions(dir string) []string {
-	root := worktree(dir)
+	root := paths.Worktree(dir)
 	for _, name := range instructionFiles {
 		var found []string
 		for d := dir; ; d = filepath.Dir(d) {
@@ -101,7 +102,7 @@ const (
 // MoreInstructions are the files that a configuration names: paths and globs, relative to the project's root, under
 // the home folder with ~, or absolute. What is in have already is left out.
 func MoreInstructions(dir, home string, patterns []string, have []string) (blocks []string) {
-	root := worktree(dir)
+	root := paths.Worktree(dir)
 	seen := map[string]bool{}
 	size := 0
 	for _, p := range patterns {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent/store"
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
@@ -59,7 +60,7 @@ type Session struct {
 }
 
 func (r *Runtime) newSession(info SessionInfo, last int64, of child) *Session {
-	s := &Session{rt: r, info: info, hist: newHistory(), root: worktree(info.Cwd), of: of}
+	s := &Session{rt: r, info: info, hist: newHistory(), root: paths.Worktree(info.Cwd), of: of}
 	s.hist.info = info
 	s.log = newEventLog(info.ID, r.st, last)
 	s.log.heard = func(e Event) { r.heard(info.ID, info.Cwd, e) }

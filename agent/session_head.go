@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
@@ -173,18 +172,6 @@ func (t todoList) Set(ctx context.Context, todos []tools.Todo) error {
 	t.s.todos = todos
 	t.s.log.emit(EventPlan, PlanData{Todos: todos})
 	return nil
-}
-
-// worktree is the folder above dir that holds .git, or dir.
-func worktree(dir string) string {
-	for d := dir; ; d = filepath.Dir(d) {
-		if exists(filepath.Join(d, ".git")) {
-			return d
-		}
-		if d == filepath.Dir(d) {
-			return dir
-		}
-	}
 }
 
 // titleOf makes a title of a prompt: its first line of text, cut at a word.

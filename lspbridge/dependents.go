@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge/lsp"
+	"github.com/pillion-dev/pillion/tools/paths"
 	"go.lsp.dev/protocol"
 )
 
@@ -96,7 +97,7 @@ func (c *client) dependents(ctx context.Context, files []Proposal) (u uses) {
 					failed = err
 				}
 				for _, l := range found {
-					if p := uriPath(l.URI); p != "" && !slices.Contains(own, p) && inside(c.root, p) {
+					if p := uriPath(l.URI); p != "" && !slices.Contains(own, p) && paths.Within(c.root, p) {
 						count[p]++
 					}
 				}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pillion-dev/pillion/lspbridge/lsp"
+	"github.com/pillion-dev/pillion/tools/paths"
 )
 
 // Source is what a workspace edit is computed from. Version is that of the open document, 0 when it is not open, and
@@ -247,7 +248,7 @@ func (p *plan) below(dir string) (files []string, ok bool) {
 	files, ok = p.list(dir)
 	var made []string
 	for path, f := range p.files {
-		if path != dir && f.Kind != "delete" && inside(dir, path) && !slices.Contains(files, path) {
+		if path != dir && f.Kind != "delete" && paths.Within(dir, path) && !slices.Contains(files, path) {
 			made = append(made, path)
 		}
 	}

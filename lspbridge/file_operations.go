@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/pillion-dev/pillion/lspbridge/lsp"
+	"github.com/pillion-dev/pillion/tools/paths"
 	"go.lsp.dev/protocol"
 )
 
@@ -53,7 +54,7 @@ func (m *Manager) WillChange(ctx context.Context, created, deleted []string) ([]
 		c.mu.Lock()
 		ops := c.operations()
 		c.mu.Unlock()
-		inRoot := func(p string) bool { return inside(c.root, p) }
+		inRoot := func(p string) bool { return paths.Within(c.root, p) }
 		if paths := ops.WillCreate.ofPaths(slices.DeleteFunc(slices.Clone(created), func(p string) bool { return !inRoot(p) })); len(paths) > 0 {
 			jobs = append(jobs, job{c, protocol.MethodWorkspaceWillCreateFiles, paths})
 		}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge/lsp"
+	"github.com/pillion-dev/pillion/tools/paths"
 )
 
 // Options of New. Only Root is needed.
@@ -180,9 +181,9 @@ type program struct {
 func (m *Manager) slot(row Server, root, path string) *slot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !inside(m.o.Root, path) {
+	if !paths.Within(m.o.Root, path) {
 		for k, s := range m.slots {
-			if k.id == row.ID && inside(m.o.Root, k.root) {
+			if k.id == row.ID && paths.Within(m.o.Root, k.root) {
 				return s
 			}
 		}
@@ -341,7 +342,7 @@ func (m *Manager) lookPath(name, root string) string {
 	if m.o.Trusted {
 		for dir := root; ; dir = filepath.Dir(dir) {
 			dirs = append(slices.Clone(dirs), filepath.Join(dir, "node_modules", ".bin"))
-			if dir == m.o.Root || dir == filepath.Dir(dir) || !inside(m.o.Root, dir) {
+			if dir == m.o.Root || dir == filepath.Dir(dir) || !paths.Within(m.o.Root, dir) {
 				break
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/pillion-dev/pillion/tools/paths"
 )
 
 // markers knows which folders hold which root markers. Every edit asks, for a dozen servers and every folder on the way
@@ -38,7 +40,7 @@ type look struct {
 // root is the nearest directory at or above path's that holds one of the markers (globs allowed), not above top.
 // Without one it is top, or path's own directory when path is not inside top.
 func (l *look) root(path, top string, markers []string) string {
-	if !inside(top, path) {
+	if !paths.Within(top, path) {
 		top = ""
 	}
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
@@ -58,7 +60,7 @@ func (l *look) root(path, top string, markers []string) string {
 // outermost is the folder farthest up from root, not above top, that holds one of the markers. What holds one of stops
 // is the last one looked at.
 func (l *look) outermost(root, top string, markers, stops []string) string {
-	if !inside(top, root) {
+	if !paths.Within(top, root) {
 		return root
 	}
 	for dir := root; dir != top && !l.holds(dir, stops); {

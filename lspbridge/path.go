@@ -54,9 +54,3 @@ func fsPath(s string) string {
 	}
 	return p
 }
-
-// inside reports whether path is dir or lies below it.
-func inside(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
-}

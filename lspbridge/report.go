@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/paths"
 )
 
 // Diagnostics are the problems of one file as the person sees it now.
@@ -132,7 +133,7 @@ func (s *slot) report(ctx context.Context, files, tops []string) []FileReport {
 	out := []FileReport{{Path: s.root, Certainty: v.state, Reason: v.reason}}
 	for p, f := range v.files {
 		items := slices.Clone(f.items())
-		if len(items) == 0 || !slices.ContainsFunc(tops, func(t string) bool { return t == p || inside(t, p) }) {
+		if len(items) == 0 || !slices.ContainsFunc(tops, func(t string) bool { return t == p || paths.Within(t, p) }) {
 			continue
 		}
 		items = unique(items)

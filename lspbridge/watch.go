@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+	"github.com/pillion-dev/pillion/tools/paths"
 )
 
 // Bounds of watching.
@@ -228,7 +229,7 @@ func (w *watcher) scan() {
 	w.watchDir(w.m.o.Root)
 	for _, f := range projectFiles(context.Background(), w.m.o.Root) {
 		w.known[f] = true
-		for dir := filepath.Dir(f); !w.dirs[dir] && inside(w.m.o.Root, dir); dir = filepath.Dir(dir) {
+		for dir := filepath.Dir(f); !w.dirs[dir] && paths.Within(w.m.o.Root, dir); dir = filepath.Dir(dir) {
 			if !w.watchDir(dir) {
 				return
 			}
@@ -263,7 +264,7 @@ func (w *watcher) read(touched map[string]bool) []fileEvent {
 		case err != nil && w.dirs[p]:
 			delete(w.dirs, p)
 			for f := range w.known {
-				if inside(p, f) {
+				if paths.Within(p, f) {
 					delete(w.known, f)
 					out = append(out, fileEvent{f, 3})
 				}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+	"github.com/pillion-dev/pillion/tools/paths"
 	"go.lsp.dev/protocol"
 )
 
@@ -64,7 +65,7 @@ func (g watchGlob) match(e fileEvent) bool {
 	}
 	name := e.path
 	if g.base != "" {
-		if !inside(g.base, e.path) {
+		if !paths.Within(g.base, e.path) {
 			return false
 		}
 		name, _ = filepath.Rel(g.base, e.path)

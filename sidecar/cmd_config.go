@@ -9,6 +9,7 @@ import (
 
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/sidecar/trust"
+	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
@@ -60,7 +61,7 @@ func configCheck() *cobra.Command {
 					fmt.Fprintln(c.OutOrStdout(), doubt)
 				}
 				if len(conf.Held()) > 0 {
-					fmt.Fprintln(c.OutOrStdout(), "what is held back counts after: pillion trust "+trust.QuoteArg(worktree(dir)))
+					fmt.Fprintln(c.OutOrStdout(), "what is held back counts after: pillion trust "+trust.QuoteArg(paths.Worktree(dir)))
 				}
 				switch held := len(conf.Held()); {
 				case len(problems) > 0:
@@ -93,7 +94,7 @@ func configShow() *cobra.Command {
 			}
 			conf, problems := newWorkplace().config(dir)
 			warn(c.ErrOrStderr(), problems)
-			trust.Warn(c.ErrOrStderr(), conf, worktree(dir))
+			trust.Warn(c.ErrOrStderr(), conf, paths.Worktree(dir))
 			if origin {
 				origins := conf.Origins()
 				if asJSON {

@@ -16,6 +16,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/sidecar/trust"
 	"github.com/pillion-dev/pillion/tools/builtin"
+	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 )
 
@@ -84,7 +85,7 @@ func diagnose(dir string) []finding {
 	for _, pr := range problems {
 		out = append(out, finding{Name: "configuration", Needed: true, Detail: pr.String()})
 	}
-	out = append(out, trustFinding(worktree(dir), conf))
+	out = append(out, trustFinding(paths.Worktree(dir), conf))
 	out = append(out, writable("state folder", p.state))
 	program := func(name, what, fix string, needed bool) {
 		path, err := exec.LookPath(name)
@@ -106,7 +107,7 @@ func diagnose(dir string) []finding {
 	defer a.close()
 	id, origin := a.models.Default(dir)
 	out = append(out, finding{Name: "model", OK: true, Needed: true, Detail: id + " (" + origin + ")"})
-	servers := lspbridge.New(lspbridge.Options{Root: worktree(dir), Servers: lspConfig(conf), NoWatch: true, Bin: lspbridge.CacheBins(p.servers()), Trusted: conf.Trusted()})
+	servers := lspbridge.New(lspbridge.Options{Root: paths.Worktree(dir), Servers: lspConfig(conf), NoWatch: true, Bin: lspbridge.CacheBins(p.servers()), Trusted: conf.Trusted()})
 	for _, s := range servers.Doctor() {
 		f := finding{Name: "language server " + s.ID, OK: s.Found, Detail: strings.Join(s.Extensions, " "), Fix: s.Install}
 		if _, err := lspbridge.PlanInstall(s.ID, p.servers()); err == nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/tools/mcp"
+	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/whole"
 )
 
@@ -234,7 +235,7 @@ func mcpConfigFile(project bool) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		dir = worktree(cwd)
+		dir = paths.Worktree(cwd)
 	}
 	for _, name := range []string{"pillion.jsonc", "pillion.json"} {
 		file := filepath.Join(dir, name)

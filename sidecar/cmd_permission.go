@@ -11,6 +11,7 @@ import (
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 	"github.com/pillion-dev/pillion/tools/builtin"
+	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
@@ -38,7 +39,7 @@ func permissionExplain() *cobra.Command {
 				return err
 			}
 			env := a.env(agent.SessionInfo{Cwd: dir})
-			gate := permission.NewGate(permission.GateOptions{Rules: func() permission.Ruleset { return rules }, Grants: a.grants, Project: worktree(dir)})
+			gate := permission.NewGate(permission.GateOptions{Rules: func() permission.Ruleset { return rules }, Grants: a.grants, Project: paths.Worktree(dir)})
 			explain := func(command, workdir string) builtin.Explanation {
 				return builtin.Explain(c.Context(), env, command, workdir, gate)
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pillion-dev/pillion/sidecar/terminal"
+	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
@@ -26,7 +27,7 @@ func permissionList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			project := worktree(dir)
+			project := paths.Worktree(dir)
 			if all {
 				project = ""
 			}
@@ -96,7 +97,7 @@ func permissionRevoke() *cobra.Command {
 			}
 			a := newApp(appOptions{place: newWorkplace(), noLSP: true})
 			defer a.close()
-			here, err := grantsIn(c.Context(), a.grants, worktree(dir))
+			here, err := grantsIn(c.Context(), a.grants, paths.Worktree(dir))
 			if err != nil {
 				return err
 			}

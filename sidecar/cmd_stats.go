@@ -15,6 +15,7 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/sidecar/stats"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
+	"github.com/pillion-dev/pillion/tools/paths"
 )
 
 func statsCommand() *cobra.Command {
@@ -38,11 +39,11 @@ func statsCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				project = worktree(dir)
+				project = paths.Worktree(dir)
 			}
 			a := newApp(appOptions{place: newWorkplace()})
 			defer a.close()
-			st, err := stats.Count(c.Context(), a.store, since, project, worktree)
+			st, err := stats.Count(c.Context(), a.store, since, project, paths.Worktree)
 			if err != nil {
 				return err
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 	"github.com/pillion-dev/pillion/sidecar/trust"
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/paths"
 )
 
 func toolCommand() *cobra.Command {
@@ -173,7 +174,7 @@ func toolCall() *cobra.Command {
 			a := newApp(appOptions{place: newWorkplace(), asker: t, questions: t, ephemeral: true, noLSP: noLSP, notices: c.ErrOrStderr()})
 			defer a.close()
 			conf, _ := a.place.config(dir)
-			trust.Warn(c.ErrOrStderr(), conf, trust.RealPath(worktree(dir)))
+			trust.Warn(c.ErrOrStderr(), conf, trust.RealPath(paths.Worktree(dir)))
 			s, err := a.runtime.NewSession(c.Context(), agent.SessionOptions{Cwd: dir})
 			if err != nil {
 				return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/sidecar/trust"
+	"github.com/pillion-dev/pillion/tools/paths"
 )
 
 func trustCommand() *cobra.Command {
@@ -69,7 +70,7 @@ func giveTrust(p *workplace, out io.Writer, dir string, below, asJSON bool) erro
 	}
 	root := dir
 	if !below {
-		root = trust.RealPath(worktree(dir))
+		root = trust.RealPath(paths.Worktree(dir))
 	}
 	before, _ := p.config(dir)
 	if err := p.trust.Trust(root, below); err != nil {
@@ -92,24 +93,24 @@ func giveTrust(p *workplace, out io.Writer, dir string, below, asJSON bool) erro
 func revokeTrust(p *workplace, out io.Writer, dir string, asJSON bool) error {
 	// A folder that was trusted with --below is named itself; otherwise it is the worktree that holds DIR.
 	var done bool
-	for _, path := range []string{dir, worktree(dir)} {
+	for _, path := range []string{dir, paths.Worktree(dir)} {
 		was, err := p.trust.Revoke(path)
 		if err != nil {
 			return fmt.Errorf("trust could not be revoked: %w", err)
 		}
 		done = done || was
 	}
-	still := p.trust.Trusted(worktree(dir))
+	still := p.trust.Trusted(paths.Worktree(dir))
 	if asJSON {
-		return json.NewEncoder(out).Encode(map[string]any{"path": trust.RealPath(worktree(dir)), "revoked": done, "trusted": still})
+		return json.NewEncoder(out).Encode(map[string]any{"path": trust.RealPath(paths.Worktree(dir)), "revoked": done, "trusted": still})
 	}
 	switch {
 	case still:
-		fmt.Fprintf(out, "%s is still trusted, by a folder above it or by PILLION_TRUST; see pillion trust --list\n", worktree(dir))
+		fmt.Fprintf(out, "%s is still trusted, by a folder above it or by PILLION_TRUST; see pillion trust --list\n", paths.Worktree(dir))
 	case done:
-		fmt.Fprintf(out, "%s is trusted no longer\n", worktree(dir))
+		fmt.Fprintf(out, "%s is trusted no longer\n", paths.Worktree(dir))
 	default:
-		fmt.Fprintf(out, "%s was not trusted\n", worktree(dir))
+		fmt.Fprintf(out, "%s was not trusted\n", paths.Worktree(dir))
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/tools/custom"
+	"github.com/pillion-dev/pillion/tools/paths"
 )
 
 // What plugins may ask through their client. It reads only: what changes something goes through a hook or a tool, where
@@ -74,10 +75,10 @@ var clientMethods = map[string]func(a *app, ctx context.Context, cwd string, arg
 		return out, nil
 	},
 	"path.get": func(a *app, _ context.Context, cwd string, _ custom.Args) (any, error) {
-		return map[string]string{"state": a.place.state, "config": a.place.user, "worktree": worktree(cwd), "directory": cwd}, nil
+		return map[string]string{"state": a.place.state, "config": a.place.user, "worktree": paths.Worktree(cwd), "directory": cwd}, nil
 	},
 	"project.current": func(_ *app, _ context.Context, cwd string, _ custom.Args) (any, error) {
-		return map[string]any{"id": worktree(cwd), "worktree": worktree(cwd), "time": map[string]int{"created": 0}}, nil
+		return map[string]any{"id": paths.Worktree(cwd), "worktree": paths.Worktree(cwd), "time": map[string]int{"created": 0}}, nil
 	},
 }
 
@@ -128,7 +129,7 @@ func (a *app) theirSessions(ctx context.Context, cwd string, keep func(agent.Ses
 }
 
 func theirSession(s agent.SessionInfo) map[string]any {
-	return map[string]any{"id": s.ID, "projectID": worktree(s.Cwd), "directory": s.Cwd, "parentID": s.Parent, "title": s.Title, "version": version,
+	return map[string]any{"id": s.ID, "projectID": paths.Worktree(s.Cwd), "directory": s.Cwd, "parentID": s.Parent, "title": s.Title, "version": version,
 		"time": map[string]int64{"created": s.Created.UnixMilli(), "updated": s.Updated.UnixMilli()}}
 }
 

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +14,7 @@ import (
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
@@ -130,18 +129,6 @@ func (s *Server) rules(es *editorSession) permission.Ruleset {
 	return s.o.Rules(info.Cwd, info.Agent)
 }
 
-// project is what remembered permissions belong to: the folder that holds .git, or the session's own.
-func project(dir string) string {
-	for d := filepath.Clean(dir); ; d = filepath.Dir(d) {
-		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
-			return d
-		}
-		if d == filepath.Dir(d) {
-			return filepath.Clean(dir)
-		}
-	}
-}
-
 func wireRule(r permission.Rule) protocol.PermissionRule {
 	return protocol.PermissionRule{Permission: r.Permission, Pattern: r.Pattern, Action: string(r.Action), Origin: r.Origin}
 }
@@ -154,7 +141,7 @@ func (s *Server) permissionList(ctx context.Context, es *editorSession, _ *proto
 	if s.o.Grants == nil {
 		return out, nil
 	}
-	grants, err := grantsIn(ctx, s.o.Grants, project(es.Info().Cwd))
+	grants, err := grantsIn(ctx, s.o.Grants, paths.Worktree(es.Info().Cwd))
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +157,7 @@ func (s *Server) permissionRevoke(ctx context.Context, es *editorSession, p *pro
 		return nil, rpc.InvalidParams("id: %q is not the id of a remembered rule", p.ID)
 	}
 	// Only what belongs to this project: an id is no key to the others.
-	grants, err := grantsIn(ctx, s.o.Grants, project(es.Info().Cwd))
+	grants, err := grantsIn(ctx, s.o.Grants, paths.Worktree(es.Info().Cwd))
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +181,7 @@ func (s *Server) permissionExplain(ctx context.Context, es *editorSession, p *pr
 		out.Rule = &r
 	}
 	if action == permission.Ask && s.o.Grants != nil {
-		grants, err := grantsIn(ctx, s.o.Grants, project(es.Info().Cwd))
+		grants, err := grantsIn(ctx, s.o.Grants, paths.Worktree(es.Info().Cwd))
 		if err != nil {
 			return nil, err
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
@@ -43,7 +44,7 @@ func TestServersSpeakInSessions(t *testing.T) {
 	d := &decider{kind: permission.Once}
 	a := newApp(appOptions{place: newWorkplace(), asker: d, ephemeral: true})
 	defer a.close()
-	link := a.bridge(worktree(dir), a.configOf(dir))
+	link := a.bridge(paths.Worktree(dir), a.configOf(dir))
 	edits := []lspbridge.FileEdit{{Path: path, Kind: "edit", Old: "one\n", New: "two\n"}}
 	if err := a.applyEdit(t.Context(), link, "fake", "tidy", edits); !errors.Is(err, errNobody) {
 		t.Errorf("without a session: %v", err)

@@ -10,6 +10,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/pillion-dev/pillion/sidecar/config"
+	"github.com/pillion-dev/pillion/tools/paths"
 )
 
 // settingsWatch makes changed settings count while nothing is asked: servers and plugins that were added start, those
@@ -164,7 +165,7 @@ func (p *workplace) settingsFolders(cwd string) map[string]bool {
 		out[p.state] = false // where it will appear
 	}
 	own := []string{p.user, filepath.Join(p.home, ".config", "opencode")}
-	for _, dir := range config.Between(worktree(cwd), cwd) {
+	for _, dir := range config.Between(paths.Worktree(cwd), cwd) {
 		out[dir] = false
 		for _, name := range config.ProjectFolders {
 			own = append(own, filepath.Join(dir, name))

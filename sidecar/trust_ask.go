@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/sidecar/trust"
+	"github.com/pillion-dev/pillion/tools/paths"
 )
 
 // askTrust tells a person at a terminal what the project's configuration would do, and asks once whether to trust
@@ -19,7 +20,7 @@ func askTrust(p *workplace, cwd string, keyboardThere bool, out io.Writer) error
 	if len(held) == 0 {
 		return nil
 	}
-	root := trust.RealPath(worktree(cwd))
+	root := trust.RealPath(paths.Worktree(cwd))
 	trust.Warn(out, c, root)
 	digest := trust.Digest(held)
 	if r, ok := p.trust.Record(root); !keyboardThere || ok && r.Refused == digest {

@@ -1,6 +1,9 @@
 package main
 
-import "github.com/pillion-dev/pillion/sidecar/trust"
+import (
+	"github.com/pillion-dev/pillion/sidecar/trust"
+	"github.com/pillion-dev/pillion/tools/paths"
+)
 
 // An editor with workspace trust says in _meta.pillion.trusted of initialize or of session/new, load and resume
 // whether the person trusts the folder. It counts for that folder, in this process, and is not stored.
@@ -30,7 +33,7 @@ func (p *workplace) editorTrust(cwd string, said *bool) string {
 		p.trustFor(cwd, *said)
 	}
 	c, _ := p.config(cwd)
-	root := trust.RealPath(worktree(cwd))
+	root := trust.RealPath(paths.Worktree(cwd))
 	if !p.trust.FirstNotice(root, trust.Digest(c.Held())) {
 		return ""
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/sidecar/trust"
+	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
@@ -117,7 +118,7 @@ func TestTrustOfAFolderCoversOnlyWhatWasSaid(t *testing.T) {
 	if err := p.trust.Trust(root, false); err != nil {
 		t.Fatal(err)
 	}
-	if !p.trust.Trusted(root) || p.trust.Trusted(worktree(nested)) {
+	if !p.trust.Trusted(root) || p.trust.Trusted(paths.Worktree(nested)) {
 		t.Error("a repository inside a trusted one is another one")
 	}
 	if err := p.trust.Trust("/", true); err == nil {

@@ -25,6 +25,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/checkpoint"
 	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/guard"
+	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/search"
 	"github.com/pillion-dev/pillion/tools/shell/run"
@@ -147,7 +148,7 @@ func (a *app) env(s agent.SessionInfo) builtin.Env {
 		return env
 	}
 	c := a.configOf(s.Cwd)
-	root := worktree(s.Cwd)
+	root := paths.Worktree(s.Cwd)
 	env = builtin.Env{
 		Cwd: s.Cwd, Root: root, Extra: s.Extra, StateDir: a.place.state, Own: []string{a.place.user}, Home: a.place.home,
 		Tracker: &files.Tracker{}, Locks: a.locks, Journal: a.journal, Search: a.searcher(c.Ripgrep), Format: formatter(root, c),
@@ -345,7 +346,7 @@ func lspConfig(c *config.Config) map[string]lspbridge.ServerConfig {
 
 // problems is what is still wrong in a project, for the end of a turn. ok is false when no server has been asked.
 func (a *app) problems(ctx context.Context, cwd string) (left []change.Problem, ok bool) {
-	m := a.bridge(worktree(cwd), a.configOf(cwd))
+	m := a.bridge(paths.Worktree(cwd), a.configOf(cwd))
 	left = []change.Problem{}
 	if m == nil || !m.Running() { // what was not needed for the turn is not started for its last line
 		return left, false
@@ -356,7 +357,7 @@ func (a *app) problems(ctx context.Context, cwd string) (left []change.Problem, 
 		}
 		ok = true
 		for _, p := range f.Items {
-			if p.IsError() && files.Within(cwd, p.Path) {
+			if p.IsError() && paths.Within(cwd, p.Path) {
 				left = append(left, p)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/builtin"
 	"github.com/pillion-dev/pillion/tools/custom"
 	"github.com/pillion-dev/pillion/tools/guard"
+	"github.com/pillion-dev/pillion/tools/paths"
 )
 
 // customHosts run the person's own tools and plugins, one host for each directory.
@@ -71,11 +72,11 @@ func (c *customHosts) of(cwd string) *customHost {
 	}
 	var plugins []custom.Plugin
 	for _, p := range conf.Plugin {
-		plugins = append(plugins, custom.Plugin{Spec: p.Name, Dir: worktree(cwd), Options: p.Options})
+		plugins = append(plugins, custom.Plugin{Spec: p.Name, Dir: paths.Worktree(cwd), Options: p.Options})
 	}
 	h = &customHost{config: conf, key: c.key(cwd, conf), shown: map[string]bool{}, defined: map[string]tools.Tool{}}
 	h.Host = custom.New(custom.Options{
-		Dirs: dirs, Directory: cwd, Worktree: worktree(cwd), CacheDir: filepath.Join(c.app.place.state, "cache"), Runtime: conf.JSRuntime, Config: conf, Start: guard.Start, Log: c.app.o.log,
+		Dirs: dirs, Directory: cwd, Worktree: paths.Worktree(cwd), CacheDir: filepath.Join(c.app.place.state, "cache"), Runtime: conf.JSRuntime, Config: conf, Start: guard.Start, Log: c.app.o.log,
 		Plugins: plugins, Client: c.app.pluginClient(cwd), Notice: func(level, text string) { c.app.noticeIn(cwd, level, text) },
 	})
 	h.ext = h.extensions(c.app, cwd)
@@ -107,7 +108,7 @@ func (a *app) customDirs(cwd string, conf *config.Config) []string {
 	if !conf.Trusted() {
 		return dirs
 	}
-	for _, dir := range config.Between(worktree(cwd), cwd) {
+	for _, dir := range config.Between(paths.Worktree(cwd), cwd) {
 		dirs = append(dirs, filepath.Join(dir, ".opencode"), filepath.Join(dir, ".pillion"))
 	}
 	return dirs

@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/search"
 )
 
@@ -9,7 +10,7 @@ import (
 func (a *app) finder() (f *Finder, end func()) {
 	l := newListings(func(cwd string) *search.Searcher { return a.searcher(a.configOf(cwd).Ripgrep) })
 	d := &declarations{names: l.names, ctx: l.ctx, kept: map[string]*index{}, bridge: func(cwd string) *lspbridge.Manager {
-		if link := a.bridge(worktree(cwd), a.configOf(cwd)); link != nil {
+		if link := a.bridge(paths.Worktree(cwd), a.configOf(cwd)); link != nil {
 			return link.Manager
 		}
 		return nil

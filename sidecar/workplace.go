@@ -13,6 +13,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/sidecar/keys"
 	"github.com/pillion-dev/pillion/sidecar/trust"
+	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
@@ -60,7 +61,7 @@ func (p *workplace) keys() *keys.Store { return p.kept }
 
 // config loads a directory's configuration; it is read again when one of its files, or one they take in, has changed.
 func (p *workplace) config(cwd string) (*config.Config, []config.Problem) {
-	root := worktree(cwd)
+	root := paths.Worktree(cwd)
 	s := config.Sources{Cwd: cwd, Root: root, UserDir: p.user, Home: p.home, Editor: p.editor, Env: os.Getenv, Trusted: p.trust.Trusted(root)}
 	stamp := config.Stamp(s)
 	p.mu.Lock()
@@ -117,21 +118,6 @@ func (p *workplace) storePlace() string {
 func (p *workplace) rules(dir string) permission.Ruleset {
 	c, _ := p.config(dir)
 	return append(permission.Default(), c.Permission.Rules...)
-}
-
-// worktree is the git worktree's root that holds dir, or dir itself without git. It looks for .git only: starting
-// git would cost more than everything else at start-up.
-func worktree(dir string) string {
-	for at := dir; ; {
-		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
-			return at
-		}
-		up := filepath.Dir(at)
-		if up == at {
-			return dir
-		}
-		at = up
-	}
 }
 
 // directory makes a --cwd absolute, with symlinks resolved, and checks that it can be worked in.

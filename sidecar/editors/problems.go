@@ -11,6 +11,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/files"
+	"github.com/pillion-dev/pillion/tools/paths"
 )
 
 // editorProblems are what the editors themselves say is wrong with files. They count where none of our servers covers
@@ -84,7 +85,7 @@ func (e *Problems) paths(tops []string) (out []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for path, w := range e.said {
-		if len(w.items) > 0 && slices.ContainsFunc(tops, func(top string) bool { return files.Within(top, path) }) {
+		if len(w.items) > 0 && slices.ContainsFunc(tops, func(top string) bool { return paths.Within(top, path) }) {
 			out = append(out, path)
 		}
 	}

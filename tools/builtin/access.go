@@ -9,14 +9,14 @@ import (
 	"strings"
 
 	"github.com/pillion-dev/pillion/tools"
-	"github.com/pillion-dev/pillion/tools/files"
+	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
 // askSearch asks when a search begins outside the project. The folder of long outputs, to which the model is
 // pointed, is never outside.
 func (w workspace) askSearch(ctx context.Context, call *tools.Call, at place) error {
-	if spill := w.spill(); spill != "" && files.Within(spill, at.real) {
+	if spill := w.spill(); spill != "" && paths.Within(spill, at.real) {
 		return nil
 	}
 	return w.askReading(ctx, call, at)
@@ -118,7 +118,7 @@ func askReply(ctx context.Context, call *tools.Call, r permission.Request) (perm
 
 // askRead judges a place before anything of it is looked at.
 func (w workspace) askRead(ctx context.Context, call *tools.Call, at place) error {
-	if spill := w.spill(); spill == "" || !files.Within(spill, at.real) { // long outputs that the model was pointed to
+	if spill := w.spill(); spill == "" || !paths.Within(spill, at.real) { // long outputs that the model was pointed to
 		if err := w.askReading(ctx, call, at); err != nil {
 			return err
 		}

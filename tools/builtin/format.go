@@ -16,6 +16,7 @@ import (
 
 	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/guard"
+	"github.com/pillion-dev/pillion/tools/paths"
 )
 
 // FormatRule is a formatter of the configuration. In Command "$FILE" stands for a file with the text, which the
@@ -57,7 +58,7 @@ type formatRow struct {
 }
 
 func (f *formatter) Format(ctx context.Context, path, text string) (string, string, bool, error) {
-	if f.o.Root != "" && !files.Within(f.o.Root, path) {
+	if f.o.Root != "" && !paths.Within(f.o.Root, path) {
 		return text, "", false, nil
 	}
 	row, env, dir, ok := f.choose(path)
@@ -180,7 +181,7 @@ func (f *formatter) program(name, dir string) (string, bool) {
 		}
 	}
 	p, err := exec.LookPath(name)
-	if err != nil || !filepath.IsAbs(p) || f.o.Root != "" && files.Within(f.o.Root, p) && !f.o.Project {
+	if err != nil || !filepath.IsAbs(p) || f.o.Root != "" && paths.Within(f.o.Root, p) && !f.o.Project {
 		return "", false
 	}
 	return p, true

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/pillion-dev/pillion/tools/files"
+	"github.com/pillion-dev/pillion/tools/paths"
 )
 
 const maxInstructions = 32 << 10 // bytes shown of one instruction file
@@ -28,7 +29,7 @@ type instructions struct {
 func (in *instructions) above(at place) (text string, loaded []string) {
 	loaded = []string{}
 	root, err := files.Real(in.root())
-	if err != nil || !files.Within(root, at.real) {
+	if err != nil || !paths.Within(root, at.real) {
 		return "", loaded
 	}
 	cwd, err := files.Real(in.Cwd)
@@ -36,7 +37,7 @@ func (in *instructions) above(at place) (text string, loaded []string) {
 		return "", loaded
 	}
 	var dirs []string
-	for d := filepath.Dir(at.real); files.Within(root, d) && !files.Within(d, cwd); d = filepath.Dir(d) {
+	for d := filepath.Dir(at.real); paths.Within(root, d) && !paths.Within(d, cwd); d = filepath.Dir(d) {
 		dirs = append(dirs, d)
 	}
 	slices.Reverse(dirs)
@@ -62,7 +63,7 @@ func (in *instructions) above(at place) (text string, loaded []string) {
 // instruction file of the project is not followed: nobody was asked about its target.
 func (in *instructions) load(path, root, reading string) (body string, ok bool) {
 	real, err := files.Real(path)
-	if err != nil || !files.Within(root, real) || !slices.Contains(instructionNames, filepath.Base(real)) {
+	if err != nil || !paths.Within(root, real) || !slices.Contains(instructionNames, filepath.Base(real)) {
 		return "", false
 	}
 	f, err := files.OpenRaw(real)

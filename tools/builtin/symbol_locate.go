@@ -14,6 +14,7 @@ import (
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/files"
+	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/search"
 	"github.com/pillion-dev/pillion/tools/symbol"
 )
@@ -266,7 +267,7 @@ func (c *symbolCall) filesNaming(ctx, asking context.Context, dir, name string, 
 	var out []string
 	add := func(path string) {
 		p, err := c.place(path)
-		if err == nil && !p.dir && files.Within(at.real, p.real) && readable(p.real) && !slices.Contains(out, path) && len(out) < maxNamedFiles {
+		if err == nil && !p.dir && paths.Within(at.real, p.real) && readable(p.real) && !slices.Contains(out, path) && len(out) < maxNamedFiles {
 			out = append(out, path)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/files"
+	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/search"
 	"github.com/pillion-dev/pillion/tools/skill"
@@ -66,10 +67,10 @@ func (w workspace) inside(real string) bool {
 		if dir == "" {
 			continue
 		}
-		if files.Within(dir, real) {
+		if paths.Within(dir, real) {
 			return true
 		}
-		if r, err := files.Real(dir); err == nil && r != dir && files.Within(r, real) {
+		if r, err := files.Real(dir); err == nil && r != dir && paths.Within(r, real) {
 			return true
 		}
 	}
@@ -100,7 +101,7 @@ func (w workspace) protected(real, home string) (string, bool) {
 		if r, err := files.Real(dir); err == nil {
 			dir = r
 		}
-		if files.Within(dir, real) {
+		if paths.Within(dir, real) {
 			return "it holds the agent's own rules", true
 		}
 	}

@@ -67,9 +67,3 @@ func parts(p string) []string {
 	}
 	return out
 }
-
-// Within says whether a real path is the directory or lies in it.
-func Within(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
-}

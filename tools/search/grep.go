@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 	"unicode/utf8"
+
+	"github.com/pillion-dev/pillion/tools/paths"
 )
 
 // GrepQuery asks for lines.
@@ -164,7 +166,7 @@ func grepFile(ctx context.Context, e engine, j *grepJob, q GrepQuery, info os.Fi
 func grepFolder(ctx context.Context, e engine, j *grepJob, q GrepQuery, out *Lines) error {
 	dirty := map[string]string{}
 	for _, b := range q.Buffers {
-		if within(j.root, b.Path) && j.inScope(b.Path) && (q.Show == nil || q.Show(b.Path)) {
+		if paths.Within(j.root, b.Path) && j.inScope(b.Path) && (q.Show == nil || q.Show(b.Path)) {
 			dirty[b.Path] = b.Text
 		}
 	}

@@ -21,6 +21,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/pillion-dev/pillion/tools/paths"
 )
 
 // Options say where ripgrep is.
@@ -107,7 +109,7 @@ func (s *Searcher) private(root string) []string {
 	}
 	var out []string
 	for _, dir := range list {
-		if dir != root && within(root, dir) {
+		if dir != root && paths.Within(root, dir) {
 			out = append(out, dir)
 		}
 	}
@@ -128,12 +130,6 @@ func privateFolders(goos string) []string {
 	return out
 }
 
-// within reports whether path is dir or below it.
-func within(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
-}
-
 // start decides what the ignore files above root mean for a search in root: nothing when they hide root itself.
 // A repository between the two shields root from the .gitignore files outside it.
 func start(root string) (sc *scope, ignored bool) {
@@ -152,7 +148,7 @@ func start(root string) (sc *scope, ignored bool) {
 
 // upTo is the part of the scope that was known before entering dir.
 func (s *scope) upTo(dir string) *scope {
-	for s.parent != nil && within(dir, s.base) {
+	for s.parent != nil && paths.Within(dir, s.base) {
 		s = s.parent
 	}
 	return s

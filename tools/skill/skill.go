@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"github.com/pillion-dev/pillion/tools/frontmatter"
+	"github.com/pillion-dev/pillion/tools/paths"
 )
 
 // Places are where skills are looked for: in .pillion, .opencode, .claude and .agents from Cwd up to Root, then in the
@@ -220,8 +221,7 @@ func inside(real, within string) bool {
 	if err != nil {
 		return false
 	}
-	rel, err := filepath.Rel(top, real)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+	return paths.Within(top, real)
 }
 
 func (w *walk) file(path, within string) {
