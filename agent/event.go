@@ -224,3 +224,15 @@ type TurnData struct {
 	ContextUsed int `json:"contextUsed,omitempty"`
 	ContextSize int `json:"contextSize,omitempty"`
 }
+
+// Value is an event's data as T, whether the event is fresh or stored; false when it is something else.
+func Value[T any](e Event) (T, bool) {
+	if v, ok := e.Value.(T); ok {
+		return v, true
+	}
+	if p, ok := e.Value.(*T); ok && p != nil {
+		return *p, true
+	}
+	var v T
+	return v, json.Unmarshal(e.Data, &v) == nil
+}

@@ -258,52 +258,6 @@ func permissionKind(r permission.Request) protocol.ToolKind {
 	return protocol.ToolKindOther
 }
 
-// diagnosticsText is the line a person reads first: what the change does to the problems.
-func diagnosticsText(set *change.Set) string {
-	d := set.Verdict
-	if d == nil {
-		return ""
-	}
-	switch d.Certainty {
-	case change.Pending:
-		return "Problems not checked yet" + because(d.Reason)
-	case change.Unavailable:
-		return "Problems cannot be checked" + because(d.Reason)
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "Fixes %s, introduces %d", count(len(d.Fixed), "problem"), len(d.Introduced))
-	if d.Certainty == change.Partial {
-		b.WriteString(" (checked in part" + because(d.Reason) + ")")
-	}
-	const most = 10
-	list := func(problems []change.Problem, form string) {
-		for i, p := range problems {
-			if i == most {
-				fmt.Fprintf(&b, "\n… and %d more", len(problems)-most)
-				break
-			}
-			fmt.Fprintf(&b, form, p.Path, p.Line, p.Column, p.Severity, p.Message)
-		}
-	}
-	list(d.Introduced, "\n%s:%d:%d: %s: %s")
-	list(d.Fixed, "\nfixed: %s:%d:%d: %s: %s")
-	return b.String()
-}
-
-func because(reason string) string {
-	if reason == "" {
-		return ""
-	}
-	return ": " + reason
-}
-
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
 func permissionOptions(r permission.Request) []protocol.PermissionOption {
 	out := []protocol.PermissionOption{{OptionID: optionOnce, Name: "Allow", Kind: protocol.PermissionOptionKindAllowOnce}}
 	if len(r.Always) > 0 {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"sync"
 
@@ -46,13 +45,14 @@ func (a *asked) get(session, id string) (*change.Set, bool) {
 	return set, ok
 }
 
-func (s *Server) changeText(_ context.Context, _ *editorSession, p *protocol.ChangeTextRequest) (*protocol.ChangeTextResponse, error) {
-	set, ok := s.asked.get(p.SessionID, p.ChangeSet)
+// Text gives both texts of one file of a change set that waits for a decision.
+func (a *asked) Text(session, id, uri string) (*protocol.ChangeTextResponse, error) {
+	set, ok := a.get(session, id)
 	if !ok {
-		return nil, rpc.InvalidParams("changeSet: %s does not wait for a decision", p.ChangeSet)
+		return nil, rpc.InvalidParams("changeSet: %s does not wait for a decision", id)
 	}
 	for _, f := range set.Files {
-		if editors.PathURI(f.Path) != p.URI {
+		if editors.PathURI(f.Path) != uri {
 			continue
 		}
 		if n := len(f.Old) + len(f.New); n > maxChangeText {
@@ -60,22 +60,5 @@ func (s *Server) changeText(_ context.Context, _ *editorSession, p *protocol.Cha
 		}
 		return &protocol.ChangeTextResponse{OldText: f.Old, NewText: f.New}, nil
 	}
-	return nil, rpc.InvalidParams("uri: %s is none of the files of %s", p.URI, p.ChangeSet)
-}
-
-// excerpted says for each file whether diffContent leaves some of it out.
-func excerpted(set *change.Set) []bool {
-	out := make([]bool, len(set.Files))
-	total := 0
-	for i, f := range set.Files {
-		size := len(f.Old) + len(f.New)
-		if size > maxDiffText {
-			old, now := excerpts(f)
-			size, out[i] = len(old)+len(now), true
-		}
-		if total += size; total > maxDiffTotal {
-			out[i] = true
-		}
-	}
-	return out
+	return nil, rpc.InvalidParams("uri: %s is none of the files of %s", uri, id)
 }

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools/change"
@@ -20,4 +24,77 @@ func fileChanges(set *change.Set) []protocol.FileChange {
 		out = append(out, x)
 	}
 	return out
+}
+
+// changeInfo is a change set as an editor sees it.
+func changeInfo(c *changeView) protocol.ChangeInfo {
+	source := string(c.set.Source)
+	if c.set.Source == change.ByAgent {
+		source = "agent"
+	}
+	return protocol.ChangeInfo{ID: c.set.ID, ToolCallID: c.call, Title: c.set.Title, State: string(c.state), Turn: c.turn, Source: source, Undoes: c.set.Undoes,
+		Files: fileChanges(c.set), Diagnostics: c.set.Verdict, Kept: slices.Clone(c.kept), Undone: slices.Clone(c.undone)}
+}
+
+// excerpted says for each file whether diffContent leaves some of it out.
+func excerpted(set *change.Set) []bool {
+	out := make([]bool, len(set.Files))
+	total := 0
+	for i, f := range set.Files {
+		size := len(f.Old) + len(f.New)
+		if size > maxDiffText {
+			old, now := excerpts(f)
+			size, out[i] = len(old)+len(now), true
+		}
+		if total += size; total > maxDiffTotal {
+			out[i] = true
+		}
+	}
+	return out
+}
+
+// diagnosticsText is the line a person reads first: what the change does to the problems.
+func diagnosticsText(set *change.Set) string {
+	d := set.Verdict
+	if d == nil {
+		return ""
+	}
+	switch d.Certainty {
+	case change.Pending:
+		return "Problems not checked yet" + because(d.Reason)
+	case change.Unavailable:
+		return "Problems cannot be checked" + because(d.Reason)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Fixes %s, introduces %d", count(len(d.Fixed), "problem"), len(d.Introduced))
+	if d.Certainty == change.Partial {
+		b.WriteString(" (checked in part" + because(d.Reason) + ")")
+	}
+	const most = 10
+	list := func(problems []change.Problem, form string) {
+		for i, p := range problems {
+			if i == most {
+				fmt.Fprintf(&b, "\n… and %d more", len(problems)-most)
+				break
+			}
+			fmt.Fprintf(&b, form, p.Path, p.Line, p.Column, p.Severity, p.Message)
+		}
+	}
+	list(d.Introduced, "\n%s:%d:%d: %s: %s")
+	list(d.Fixed, "\nfixed: %s:%d:%d: %s: %s")
+	return b.String()
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}
+
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -3,11 +3,12 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/pillion-dev/pillion/sidecar/editors"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pillion-dev/pillion/sidecar/editors"
 )
 
 // genericEditor is an ACP editor without any of our additions, as they are found in the wild.

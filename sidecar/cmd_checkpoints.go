@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -19,19 +18,10 @@ import (
 
 // stored is the reviewer of a session from the command line, where nobody else looks at its events.
 func (a *app) stored(ctx context.Context, s *agent.Session) (*reviewer, error) {
-	var mu sync.Mutex
-	l := newLedger()
-	stop := s.Subscribe(0, func(e agent.Event) {
-		mu.Lock()
-		defer mu.Unlock()
-		l.take(e)
-	})
+	l := NewLedger()
+	stop := s.Subscribe(0, func(e agent.Event) { l.Take(e) })
 	context.AfterFunc(ctx, stop)
-	return &reviewer{session: s, files: a.review(s.ID()), load: a.blobs.Load, mu: new(sync.Mutex), read: func(f func(*ledger)) {
-		mu.Lock()
-		defer mu.Unlock()
-		f(l)
-	}}, nil
+	return a.desk.Reviewer(s, l), nil
 }
 
 func sessionsCheckpoints() *cobra.Command {
@@ -48,8 +38,7 @@ func sessionsCheckpoints() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var list []protocol.Checkpoint
-			r.read(func(l *ledger) { list = l.checkpoints() })
+			list := r.Checkpoints()
 			if asJSON {
 				return writeLines(c.OutOrStdout(), list)
 			}

@@ -36,7 +36,7 @@ func sessionTools(ctx context.Context, dir string, errOut io.Writer) ([]tools.To
 		return nil, a.close, err
 	}
 	defer s.Subscribe(0, func(e agent.Event) {
-		if d, ok := value[agent.NoticeData](e); ok && e.Type == agent.EventNotice && d.Level != "info" {
+		if d, ok := agent.Value[agent.NoticeData](e); ok && e.Type == agent.EventNotice && d.Level != "info" {
 			fmt.Fprintln(errOut, "pillion:", terminal.Clean(d.Text))
 		}
 	})()
@@ -180,7 +180,7 @@ func toolCall() *cobra.Command {
 				return err
 			}
 			defer s.Subscribe(0, func(e agent.Event) {
-				if d, ok := value[agent.NoticeData](e); ok && e.Type == agent.EventNotice {
+				if d, ok := agent.Value[agent.NoticeData](e); ok && e.Type == agent.EventNotice {
 					fmt.Fprintln(c.ErrOrStderr(), "pillion:", terminal.Clean(d.Text))
 				}
 			})()

@@ -213,7 +213,7 @@ func (es *editorSession) runCommand(ctx context.Context, before <-chan struct{},
 		return nil, cancelled, nil
 	}
 	s := es.server
-	h := commandHost{session: es.Session, runtime: s.o.Runtime, models: s.o.Models, all: s.commands(es.Info().Cwd), whole: s.whole, review: func() *reviewer { return s.reviewer(es) }}
+	h := commandHost{session: es.Session, runtime: s.o.Runtime, models: s.o.Models, all: s.commands(es.Info().Cwd), whole: s.o.Desk.Whole, review: func() *reviewer { return s.reviewer(es) }}
 	answer, p, err := c.Run(ctx, h, args)
 	switch {
 	case ctx.Err() != nil:

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/pillion-dev/pillion/agent"
@@ -28,24 +27,19 @@ type commands struct {
 	dir string
 	a   *app
 	s   *agent.Session
-	mu  sync.Mutex
-	l   *ledger // guarded by mu
+	l   *Ledger
 }
 
 func newCommands(t *testing.T, dir string) *commands {
 	atHome(t)
-	c := &commands{t: t, dir: dir, a: newApp(appOptions{place: newWorkplace(), asker: allowAll{}, noLSP: true}), l: newLedger()}
+	c := &commands{t: t, dir: dir, a: newApp(appOptions{place: newWorkplace(), asker: allowAll{}, noLSP: true}), l: NewLedger()}
 	t.Cleanup(c.a.close)
 	s, err := c.a.runtime.NewSession(context.Background(), agent.SessionOptions{Cwd: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.s = s
-	s.Subscribe(0, func(e agent.Event) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.l.take(e)
-	})
+	s.Subscribe(0, func(e agent.Event) { c.l.Take(e) })
 	return c
 }
 
@@ -67,26 +61,18 @@ func (c *commands) bash(command string) {
 // last is the newest change set, whole.
 func (c *commands) last() *change.Set {
 	c.t.Helper()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	all := c.l.applied()
+	all := c.l.Applied()
 	if len(all) == 0 {
 		c.t.Fatal("no change set")
 	}
-	set, err := c.a.blobs.Load(all[len(all)-1].set)
+	set, err := c.a.blobs.Load(all[len(all)-1])
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	return set
 }
 
-func (c *commands) reviewer() *reviewer {
-	return &reviewer{session: c.s, files: c.a.review(c.s.ID()), load: c.a.blobs.Load, mu: new(sync.Mutex), read: func(f func(*ledger)) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		f(c.l)
-	}}
-}
+func (c *commands) reviewer() *reviewer { return c.a.desk.Reviewer(c.s, c.l) }
 
 func kinds(set *change.Set) string {
 	var out []string
@@ -190,7 +176,7 @@ func TestABackgroundCommandIsNotBlamedForOthersEdits(t *testing.T) {
 	c.tool("write", map[string]any{"filePath": "a.txt", "content": "mine\n"})
 	done := make(chan *change.Set, 1)
 	stop := c.s.Subscribe(0, func(e agent.Event) {
-		if d, ok := value[agent.ChangeData](e); ok && e.Type == agent.EventChange && d.State == change.Applied {
+		if d, ok := agent.Value[agent.ChangeData](e); ok && e.Type == agent.EventChange && d.State == change.Applied {
 			if set := d.Full; set != nil && set.Source == change.ByCommand {
 				select {
 				case done <- set:
@@ -230,7 +216,7 @@ func TestWhatACommandChangedAndWasNotKeptIsSaid(t *testing.T) {
 	}
 	found := false
 	if err := c.s.Events(context.Background(), 0, func(e agent.Event) error {
-		d, _ := value[agent.NoticeData](e)
+		d, _ := agent.Value[agent.NoticeData](e)
 		found = found || e.Type == agent.EventNotice && strings.Contains(d.Text, "big.bin")
 		return nil
 	}); err != nil || !found {

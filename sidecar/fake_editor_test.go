@@ -159,6 +159,31 @@ func (x *sessions) tools(e *editors.Registry, state string) func(context.Context
 	}
 }
 
+// rigChanges are a rig's change sets, written by the tools' own environment.
+type rigChanges struct {
+	world *sessions
+	rt    *agent.Runtime
+	made  func(context.Context, agent.SessionInfo) ([]tools.Tool, error)
+	blobs *checkpoint.Blobs
+}
+
+func (c rigChanges) Files(id string) ReviewFiles {
+	for range 2 {
+		c.world.mu.Lock()
+		e, ok := c.world.envs[id]
+		c.world.mu.Unlock()
+		if ok {
+			return builtin.NewWriter(e)
+		}
+		if s, ok := c.rt.Session(id); ok {
+			_, _ = c.made(context.Background(), s.Info()) // as the wiring does
+		}
+	}
+	return nil
+}
+
+func (c rigChanges) Load(set *change.Set) (*change.Set, error) { return c.blobs.Load(set) }
+
 // rig is a server with everything real but the model and the editor.
 type rig struct {
 	t      testing.TB
@@ -195,25 +220,11 @@ func newRig(t testing.TB, st *store.Store, cwd string) *rig {
 	a, b := pipes()
 	r := &rig{t: t, cwd: cwd, world: env, model: m, rt: rt, served: make(chan error, 1)}
 	r.server = NewServer(ServerOptions{Runtime: rt, Conn: b, Editors: registry, Live: &liveProblems{}, Version: "0.0.0-test", Auth: lentKeys{&keys.Store{File: filepath.Join(t.TempDir(), "auth.json")}},
-		Review: func(id string) Reviewer {
-			for range 2 {
-				env.mu.Lock()
-				e, ok := env.envs[id]
-				env.mu.Unlock()
-				if ok {
-					return builtin.NewWriter(e)
-				}
-				if s, ok := rt.Session(id); ok {
-					_, _ = made(context.Background(), s.Info()) // as the wiring does
-				}
-			}
-			return nil
-		},
+		Desk: NewDesk(rigChanges{env, rt, made, blobs}),
 		Models: func(string) []ModelInfo {
 			return []ModelInfo{{ID: "test/model", Name: "Test model", Efforts: []string{"low", "high"}}, {ID: "test/other", Name: "Other"}}
 		},
 		Terminals: env.terminals,
-		Whole:     blobs.Load,
 		Rules:     func(string, string) permission.Ruleset { return rules },
 		Grants:    agent.Grants(st),
 		Finder:    testFinder(t),

@@ -4,17 +4,87 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/checkpoint"
 )
 
-// ledger is what a session's events say of its changes: change sets and where they stand, the checkpoints between
-// them, and which conversation counts. It is the same whether the events are fresh or stored. It is not safe for
-// concurrent use: its owner is a view, or a command.
+// Ledger is what a session's events say of its changes: change sets and where they stand, the checkpoints between
+// them, and which conversation counts. It is the same whether the events are fresh or stored. It is safe for
+// concurrent use.
+type Ledger struct {
+	mu  sync.Mutex
+	now *ledger // guarded by mu
+}
+
+// NewLedger is empty: it is given events in their order.
+func NewLedger() *Ledger { return &Ledger{now: newLedger()} }
+
+// Take takes an event in. It returns a copy of the change that the event is about, if any.
+func (l *Ledger) Take(e agent.Event) *changeView {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := l.now.take(e)
+	if c == nil {
+		return nil
+	}
+	cp := *c
+	return &cp
+}
+
+// read gives the state to f, which must not keep it.
+func (l *Ledger) read(f func(*ledger)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f(l.now)
+}
+
+// Checkpoint is where a checkpoint stands among the session's events, and its title.
+func (l *Ledger) Checkpoint(id string) (seq int64, title string, ok bool) {
+	l.read(func(l *ledger) {
+		if p := l.point(id); p != nil {
+			seq, title, ok = p.seq, p.title, true
+		}
+	})
+	return seq, title, ok
+}
+
+// Checkpoints are the states one can go back to, oldest first.
+func (l *Ledger) Checkpoints() (out []protocol.Checkpoint) {
+	out = []protocol.Checkpoint{}
+	l.read(func(l *ledger) { out = append(out, l.checkpoints()...) })
+	return out
+}
+
+// Changes are the change sets that a person can look at, in the order they were proposed.
+func (l *Ledger) Changes() (out []protocol.ChangeInfo) {
+	out = []protocol.ChangeInfo{}
+	l.read(func(l *ledger) {
+		for _, id := range l.order {
+			if c := l.changes[id]; c.state != change.Writing {
+				out = append(out, changeInfo(c))
+			}
+		}
+	})
+	return out
+}
+
+// Applied are the change sets that were written, in the order they were, as the store keeps them.
+func (l *Ledger) Applied() (out []*change.Set) {
+	l.read(func(l *ledger) {
+		for _, c := range l.applied() {
+			out = append(out, c.set)
+		}
+	})
+	return out
+}
+
+// ledger is the state of a Ledger.
 type ledger struct {
 	changes  map[string]*changeView
 	order    []string // of changes
@@ -52,15 +122,15 @@ func newLedger() *ledger { return &ledger{changes: map[string]*changeView{}} }
 func (l *ledger) take(e agent.Event) *changeView {
 	switch e.Type {
 	case agent.EventPrompt:
-		if d, ok := value[agent.PromptData](e); ok {
+		if d, ok := agent.Value[agent.PromptData](e); ok {
 			l.prompt(e, d)
 		}
 	case agent.EventRestore:
-		if d, ok := value[agent.RestoreData](e); ok {
+		if d, ok := agent.Value[agent.RestoreData](e); ok {
 			l.restore(e, d)
 		}
 	case agent.EventReview:
-		if d, ok := value[agent.ReviewData](e); ok {
+		if d, ok := agent.Value[agent.ReviewData](e); ok {
 			return l.review(d)
 		}
 	case agent.EventChange:
@@ -134,7 +204,7 @@ func (l *ledger) review(d agent.ReviewData) *changeView {
 }
 
 func (l *ledger) change(e agent.Event) *changeView {
-	d, ok := value[agent.ChangeData](e)
+	d, ok := agent.Value[agent.ChangeData](e)
 	if !ok {
 		return nil
 	}
@@ -257,7 +327,7 @@ func hydrated(e agent.Event, whole func(*change.Set) (*change.Set, error)) agent
 	if e.Type != agent.EventChange {
 		return e
 	}
-	d, ok := value[agent.ChangeData](e)
+	d, ok := agent.Value[agent.ChangeData](e)
 	if !ok || d.Set == nil {
 		return e
 	}

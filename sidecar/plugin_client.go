@@ -48,7 +48,7 @@ var clientMethods = map[string]func(a *app, ctx context.Context, cwd string, arg
 		}
 		todos := []any{}
 		err := a.runtime.StoredOf(ctx, args.ID, 0, []agent.EventType{agent.EventPlan}, func(e agent.Event) error {
-			d, _ := value[agent.PlanData](e)
+			d, _ := agent.Value[agent.PlanData](e)
 			todos = todos[:0]
 			for _, x := range d.Todos {
 				todos = append(todos, x)

@@ -41,7 +41,7 @@ func TestAPluginReadsAndChangesTheConversation(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Subscribe(0, func(e agent.Event) {
-		if d, ok := value[agent.NoticeData](e); ok && e.Type == agent.EventNotice {
+		if d, ok := agent.Value[agent.NoticeData](e); ok && e.Type == agent.EventNotice {
 			t.Log(d.Text)
 		}
 	})

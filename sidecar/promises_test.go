@@ -3,12 +3,13 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/pillion-dev/pillion/sidecar/editors"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/pillion-dev/pillion/sidecar/editors"
 )
 
 // promised are the scripts that show a promise of the design (R1 to R25); they run as the test of that name.

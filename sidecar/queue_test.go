@@ -2,10 +2,11 @@ package main
 
 import (
 	"fmt"
-	"github.com/pillion-dev/pillion/sidecar/editors"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pillion-dev/pillion/sidecar/editors"
 )
 
 // knowing announces every method of Pillion's that an editor may answer in these tests.

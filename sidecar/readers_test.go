@@ -3,10 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"github.com/pillion-dev/pillion/sidecar/editors"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pillion-dev/pillion/sidecar/editors"
 )
 
 // second is another editor on the same sidecar; open is the session its first session/new joins.

@@ -162,16 +162,23 @@ func TestKilledInTheMiddleOfARestore(t *testing.T) {
 	t.Log(outcomes)
 }
 
-// stopAt is a Reviewer that dies at a step: the state as it is then is copied away.
+// stopAt is a store of changes that dies at a step: the state as it is then is copied away.
 type stopAt struct {
-	Reviewer
+	ChangeStore
 	before, after func()
 }
 
-func (s stopAt) Apply(ctx context.Context, set *change.Set) (*change.Set, error) {
-	s.before()
-	done, err := s.Reviewer.Apply(ctx, set)
-	s.after()
+func (s stopAt) Files(session string) ReviewFiles { return stopFiles{s.ChangeStore.Files(session), s} }
+
+type stopFiles struct {
+	ReviewFiles
+	at stopAt
+}
+
+func (s stopFiles) Apply(ctx context.Context, set *change.Set) (*change.Set, error) {
+	s.at.before()
+	done, err := s.ReviewFiles.Apply(ctx, set)
+	s.at.after()
 	return done, err
 }
 
@@ -184,10 +191,6 @@ func TestARestoreIsTrueAtEveryStep(t *testing.T) {
 	ctx := context.Background()
 	a := newApp(appOptions{place: newWorkplace(), noLSP: true})
 	s, err := a.runtime.LoadSession(ctx, id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := a.stored(ctx, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +211,11 @@ func TestARestoreIsTrueAtEveryStep(t *testing.T) {
 			n++
 		}
 	})
-	r.files = stopAt{r.files, snapshot("announced, nothing written"), snapshot("written, not told")}
+	a.desk = NewDesk(stopAt{keptChanges{a}, snapshot("announced, nothing written"), snapshot("written, not told")})
+	r, err := a.stored(ctx, s)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := r.restore(ctx, restoring{checkpoint: prompt}); err != nil {
 		t.Fatal(err)
 	}
@@ -237,20 +244,25 @@ func TestARestoreIsTrueAtEveryStep(t *testing.T) {
 		if err != nil {
 			t.Fatal(step, err)
 		}
-		r.read(func(l *ledger) {
-			want := prompt
-			if step == "announced, nothing written" {
-				want = ""
+		want := prompt
+		if step == "announced, nothing written" {
+			want = ""
+		}
+		current := ""
+		for _, p := range r.Checkpoints() {
+			if p.Current {
+				current = p.ID
 			}
-			if l.current() != want || l.reverted != want {
-				t.Errorf("%s: taken back to %q, conversation at %q", step, l.current(), l.reverted)
+		}
+		hidden, err := s.Hidden(ctx)
+		if err != nil || current != want || hidden.MessageID != want {
+			t.Errorf("%s: taken back to %q, conversation at %q (%v)", step, current, hidden.MessageID, err)
+		}
+		for _, c := range r.Changes() {
+			if c.State != string(change.Applied) && c.State != string(change.Failed) {
+				t.Errorf("%s: a change is still %s", step, c.State)
 			}
-			for _, c := range l.changes {
-				if c.state != change.Applied && c.state != change.Failed {
-					t.Errorf("%s: a change is still %s", step, c.state)
-				}
-			}
-		})
+		}
 		b.close()
 	}
 }

@@ -43,7 +43,7 @@ func (s *Server) extensions() map[string]extension {
 		protocol.MethodPillionSessionStatus:  inSession(s, func(p *protocol.SessionStatusRequest) string { return p.SessionID }, s.status),
 		protocol.MethodPillionSessionExport:  inSession(s, func(p *protocol.SessionExportRequest) string { return p.SessionID }, s.export),
 	}
-	if s.o.Review != nil {
+	if s.o.Desk.Writes() {
 		m[protocol.MethodPillionCheckpointRestore] = inSession(s, func(p *protocol.CheckpointRestoreRequest) string { return p.SessionID }, s.checkpointRestore)
 		m[protocol.MethodPillionChangeUndo] = inSession(s, func(p *protocol.ChangeUndoRequest) string { return p.SessionID }, s.changeUndo)
 	}
@@ -214,11 +214,11 @@ func (s *Server) export(ctx context.Context, es *editorSession, p *protocol.Sess
 			if hidden.Has(e) {
 				return nil
 			}
-			return read(hydrated(e, s.whole))
+			return read(hydrated(e, s.o.Desk.Whole))
 		}
 	case "json":
 		add = func(e agent.Event) error {
-			line, err := rpc.JSON.Marshal(hydrated(e, s.whole))
+			line, err := rpc.JSON.Marshal(hydrated(e, s.o.Desk.Whole))
 			b.Write(line)
 			b.WriteByte('\n')
 			return err
@@ -243,7 +243,7 @@ func markdown(b *strings.Builder) func(agent.Event) error {
 	return func(e agent.Event) error {
 		switch e.Type {
 		case agent.EventPrompt, agent.EventSteer:
-			d, _ := value[agent.PromptData](e)
+			d, _ := agent.Value[agent.PromptData](e)
 			b.WriteString("\n## You\n\n")
 			for _, p := range d.Parts {
 				if p.Type == provider.PartText && !p.Synthetic {
@@ -251,15 +251,15 @@ func markdown(b *strings.Builder) func(agent.Event) error {
 				}
 			}
 		case agent.EventMessage:
-			d, _ := value[agent.MessageData](e)
+			d, _ := agent.Value[agent.MessageData](e)
 			if d.Step == 1 {
 				b.WriteString("\n## Pillion (" + d.Model + ")\n\n")
 			}
 		case agent.EventText:
-			d, _ := value[agent.TextData](e)
+			d, _ := agent.Value[agent.TextData](e)
 			b.WriteString(d.Text)
 		case agent.EventTool:
-			d, _ := value[agent.ToolData](e)
+			d, _ := agent.Value[agent.ToolData](e)
 			switch d.Status {
 			case agent.ToolCompleted:
 				fmt.Fprintf(b, "\n\n- %s: %s\n\n", d.Tool, d.Title)
@@ -267,13 +267,13 @@ func markdown(b *strings.Builder) func(agent.Event) error {
 				fmt.Fprintf(b, "\n\n- %s failed: %s\n\n", d.Tool, d.Error)
 			}
 		case agent.EventChange:
-			d, _ := value[agent.ChangeData](e)
+			d, _ := agent.Value[agent.ChangeData](e)
 			if d.State == change.Applied && d.Set != nil {
 				text := d.Set.Unified(func(p string) string { return p })
 				b.WriteString("\n```diff\n" + strings.TrimSuffix(text, "\n") + "\n```\n")
 			}
 		case agent.EventTurn:
-			d, _ := value[agent.TurnData](e)
+			d, _ := agent.Value[agent.TurnData](e)
 			if d.Error != "" {
 				b.WriteString("\n\n(" + d.Error + ")\n")
 			}

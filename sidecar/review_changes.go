@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"slices"
 
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
@@ -10,49 +9,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// reviewer is a session's changes after the fact, as this editor may decide on them.
-func (s *Server) reviewer(es *editorSession) *reviewer {
-	r := &reviewer{session: es.Session, load: s.whole, mu: s.o.Editors.Decisions.Of(es.ID()), read: func(f func(*ledger)) {
-		es.view.mu.Lock()
-		defer es.view.mu.Unlock()
-		f(es.view.ledger)
-	}}
-	if s.o.Review != nil {
-		r.files = s.o.Review(es.ID())
-	}
-	return r
-}
-
-func (s *Server) changeList(_ context.Context, es *editorSession, _ *protocol.ChangeListRequest) (*protocol.ChangeListResponse, error) {
-	out := &protocol.ChangeListResponse{Changes: []protocol.ChangeInfo{}}
-	s.reviewer(es).read(func(l *ledger) {
-		for _, id := range l.order {
-			if c := l.changes[id]; c.state != change.Writing {
-				out.Changes = append(out.Changes, changeInfo(c))
-			}
-		}
-	})
-	return out, nil
-}
-
-func (s *Server) changeKeep(ctx context.Context, es *editorSession, p *protocol.ChangeKeepRequest) (*protocol.ChangeKeepResponse, error) {
-	r := s.reviewer(es)
-	if err := r.keep(ctx, p.ChangeSet, p.Hunks); err != nil {
-		return nil, err
-	}
-	return &protocol.ChangeKeepResponse{Change: r.info(p.ChangeSet)}, nil
-}
-
-func (s *Server) changeUndo(ctx context.Context, es *editorSession, p *protocol.ChangeUndoRequest) (*protocol.ChangeUndoResponse, error) {
-	r := s.reviewer(es)
-	if err := r.undo(ctx, p.ChangeSet, p.Hunks); err != nil {
-		return nil, err
-	}
-	return &protocol.ChangeUndoResponse{Change: r.info(p.ChangeSet)}, nil
-}
-
 func (r *reviewer) info(id string) (info protocol.ChangeInfo) {
-	r.read(func(l *ledger) {
+	r.ledger.read(func(l *ledger) {
 		if c := l.changes[id]; c != nil {
 			info = changeInfo(c)
 		}
@@ -60,22 +18,12 @@ func (r *reviewer) info(id string) (info protocol.ChangeInfo) {
 	return info
 }
 
-// changeInfo is a change set as an editor sees it.
-func changeInfo(c *changeView) protocol.ChangeInfo {
-	source := string(c.set.Source)
-	if c.set.Source == change.ByAgent {
-		source = "agent"
-	}
-	return protocol.ChangeInfo{ID: c.set.ID, ToolCallID: c.call, Title: c.set.Title, State: string(c.state), Turn: c.turn, Source: source, Undoes: c.set.Undoes,
-		Files: fileChanges(c.set), Diagnostics: c.set.Verdict, Kept: slices.Clone(c.kept), Undone: slices.Clone(c.undone)}
-}
-
 // maxTurnText is how much of a file's text is sent with a turn, in bytes.
 const maxTurnText = 10 << 20
 
-// changeTurn is what a turn changed, all its changes together.
-func (s *Server) changeTurn(_ context.Context, es *editorSession, p *protocol.ChangeTurnRequest) (*protocol.ChangeTurnResponse, error) {
-	turn, files, err := s.reviewer(es).turn(p.Turn)
+// Turn is what a turn changed, all its changes together; "" is the last turn that changed something.
+func (r *reviewer) Turn(id string) (*protocol.ChangeTurnResponse, error) {
+	turn, files, err := r.turn(id)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +69,7 @@ type turnFile struct {
 func (r *reviewer) turn(id string) (string, []turnFile, error) {
 	var sets []*changeView
 	var err error
-	r.read(func(l *ledger) {
+	r.ledger.read(func(l *ledger) {
 		var mine []*changeView
 		last := ""
 		for _, c := range l.applied() {
@@ -230,7 +178,7 @@ func (r *reviewer) together(sets []*changeView) []turnFile {
 // refs are the hunks of sets that turn hunks are made of.
 func (r *reviewer) refs(ids []string) ([]change.Ref, error) {
 	var turns []string
-	r.read(func(l *ledger) {
+	r.ledger.read(func(l *ledger) {
 		for _, c := range l.applied() {
 			if c.set.Source != change.ByPerson && !slices.Contains(turns, c.turn) {
 				turns = append(turns, c.turn)

@@ -25,12 +25,6 @@ const (
 	scopeBoth         = "both"
 )
 
-func (s *Server) checkpointList(_ context.Context, es *editorSession, _ *protocol.CheckpointListRequest) (*protocol.CheckpointListResponse, error) {
-	out := &protocol.CheckpointListResponse{Checkpoints: []protocol.Checkpoint{}}
-	s.reviewer(es).read(func(l *ledger) { out.Checkpoints = append(out.Checkpoints, l.checkpoints()...) })
-	return out, nil
-}
-
 // checkpoints are the states one can go back to, each with what changed until the next.
 func (l *ledger) checkpoints() []protocol.Checkpoint {
 	var out []protocol.Checkpoint
@@ -117,26 +111,6 @@ type restored struct {
 	prompt []provider.Part  // what the conversation was taken back before
 }
 
-func (s *Server) checkpointRestore(ctx context.Context, es *editorSession, p *protocol.CheckpointRestoreRequest) (*protocol.CheckpointRestoreResponse, error) {
-	w := restoring{checkpoint: p.CheckpointID, scope: p.Scope, hunks: p.Hunks, dry: p.DryRun}
-	for i, uri := range p.Uris {
-		path, ok := editors.URIPath(uri)
-		if !ok {
-			return nil, rpc.InvalidParams("uris[%d]: %q is not a file", i, uri)
-		}
-		w.paths = append(w.paths, path)
-	}
-	done, err := s.reviewer(es).restore(ctx, w)
-	if err != nil {
-		return nil, err
-	}
-	out := &protocol.CheckpointRestoreResponse{Files: []protocol.RestoredFile{}, Undo: done.undo, Prompt: blocks(done.prompt)}
-	if done.plan != nil {
-		out.Files = restoredFiles(done.plan)
-	}
-	return out, nil
-}
-
 func restoredFiles(p *checkpoint.Plan) []protocol.RestoredFile {
 	out := []protocol.RestoredFile{}
 	for _, o := range p.Outcomes {
@@ -177,7 +151,7 @@ func (r *reviewer) restore(ctx context.Context, w restoring) (*restored, error) 
 	var point checkpointView
 	d := agent.RestoreData{ID: "rst_" + rand.Text(), Checkpoint: w.checkpoint, Conversation: w.scope != scopeFiles}
 	var err error
-	r.read(func(l *ledger) {
+	r.ledger.read(func(l *ledger) {
 		p := l.point(w.checkpoint)
 		if p == nil {
 			err = errNotFound{fmt.Sprintf("no checkpoint %q in this session; _pillion/checkpoint/list shows them", w.checkpoint)}
@@ -240,16 +214,4 @@ func (r *reviewer) restore(ctx context.Context, w restoring) (*restored, error) 
 func moved(err error) bool {
 	var t *tools.Error
 	return errors.As(err, &t) && (t.Kind == "stale" || t.Kind == "exists")
-}
-
-// fork makes a new session of this one's conversation.
-func (s *Server) fork(ctx context.Context, es *editorSession, p *protocol.SessionForkRequest) (*protocol.SessionForkResponse, error) {
-	info, prompt, err := s.o.Runtime.Fork(ctx, es.ID(), p.MessageID, p.Title)
-	if errors.Is(err, agent.ErrNoMessage) {
-		return nil, rpc.InvalidParams("messageId: %v", err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &protocol.SessionForkResponse{SessionID: info.ID, Title: info.Title, Prompt: blocks(prompt)}, nil
 }

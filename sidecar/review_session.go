@@ -10,6 +10,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/checkpoint"
 )
@@ -18,25 +19,28 @@ import (
 // and restores. Whatever it writes goes the way of all changes, and is a change set of its own.
 type reviewer struct {
 	session *agent.Session
-	files   Reviewer // nil: nothing can be written
-	load    func(*change.Set) (*change.Set, error)
-	mu      *sync.Mutex             // one decision at a time, whoever decides
-	read    func(f func(l *ledger)) // gives the ledger as it is now
+	files   ReviewFiles // nil: nothing can be written
+	desk    *Desk
+	mu      *sync.Mutex // one decision at a time, whoever decides
+	ledger  *Ledger
 }
+
+// Changes are the session's change sets.
+func (r *reviewer) Changes() []protocol.ChangeInfo { return r.ledger.Changes() }
+
+// Checkpoints are the states that the session can be taken back to.
+func (r *reviewer) Checkpoints() []protocol.Checkpoint { return r.ledger.Checkpoints() }
 
 // whole gives a set its texts.
 func (r *reviewer) whole(set *change.Set) (*change.Set, error) {
-	if r.load == nil {
-		return set, nil
-	}
-	return r.load(set)
+	return r.desk.Whole(set)
 }
 
 var errNothingWritten = errors.New("this session has no files to write: it was opened without its tools")
 
 // find gives a change set that was applied, and the hunks meant: those named, or all that are not undone.
 func (r *reviewer) find(id string, hunks []string) (c changeView, meant []string, err error) {
-	r.read(func(l *ledger) {
+	r.ledger.read(func(l *ledger) {
 		have := l.changes[id]
 		if have == nil {
 			err = errNotFound{fmt.Sprintf("no change %q in this session; _pillion/change/list shows them", id)}
@@ -80,7 +84,14 @@ func set(list []string) map[string]bool {
 	return m
 }
 
-// keep marks hunks as seen and wanted.
+// Keep marks hunks as seen and wanted; none named means all.
+func (r *reviewer) Keep(ctx context.Context, id string, hunks []string) (protocol.ChangeInfo, error) {
+	if err := r.keep(ctx, id, hunks); err != nil {
+		return protocol.ChangeInfo{}, err
+	}
+	return r.info(id), nil
+}
+
 func (r *reviewer) keep(ctx context.Context, id string, hunks []string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,8 +105,15 @@ func (r *reviewer) keep(ctx context.Context, id string, hunks []string) error {
 	})
 }
 
-// undo takes hunks back, merged with what was written since; where the same lines changed it fails and says where. The
+// Undo takes hunks back, merged with what was written since; where the same lines changed it fails and says where. The
 // person asked for it, so nobody is asked again.
+func (r *reviewer) Undo(ctx context.Context, id string, hunks []string) (protocol.ChangeInfo, error) {
+	if err := r.undo(ctx, id, hunks); err != nil {
+		return protocol.ChangeInfo{}, err
+	}
+	return r.info(id), nil
+}
+
 func (r *reviewer) undo(ctx context.Context, id string, hunks []string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -141,7 +159,7 @@ const tries = 3
 // plan works out a job against the files as they are now.
 func (r *reviewer) plan(j job) (*checkpoint.Plan, error) {
 	var steps []checkpoint.Step
-	r.read(func(l *ledger) { steps = l.steps(j.after) })
+	r.ledger.read(func(l *ledger) { steps = l.steps(j.after) })
 	p, err := checkpoint.New(j.id, steps, j.want, r.files.Present, r.whole)
 	if err != nil {
 		return nil, err
@@ -190,7 +208,7 @@ func (r *reviewer) write(ctx context.Context, j job) (*checkpoint.Plan, error) {
 // mark tells what became of the hunks that a plan took back, those of files that were so already too.
 func (r *reviewer) mark(p *checkpoint.Plan, j job) {
 	var marks []agent.ReviewData
-	r.read(func(l *ledger) {
+	r.ledger.read(func(l *ledger) {
 		marks = l.marks(p.Set)
 		if len(marks) == 0 && len(j.want.Refs) > 0 {
 			marks = l.marks(&change.Set{ID: j.id, Files: []change.File{{Takes: j.want.Refs}}})

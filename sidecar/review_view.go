@@ -9,24 +9,12 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// takeLedger takes an event into the ledger. It returns a copy of the change it is about, if any.
-func (v *view) takeLedger(e agent.Event) *changeView {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	c := v.ledger.take(e)
-	if c == nil {
-		return nil
-	}
-	cp := *c
-	return &cp
-}
-
 // showChange puts a change's diff on its call's card, and tells an editor that knows changes where it stands.
 func (v *view) showChange(e agent.Event, replay bool) {
-	if d, ok := value[agent.ChangeData](e); ok {
+	if d, ok := agent.Value[agent.ChangeData](e); ok {
 		e.Value = d // a stored one is decoded once; its set can be long
 	}
-	c := v.takeLedger(e)
+	c := v.ledger.Take(e)
 	if c == nil || c.state == change.Writing {
 		return
 	}
@@ -40,7 +28,7 @@ func (v *view) showChange(e agent.Event, replay bool) {
 
 // showDiff shows a change on its card. What the person did themselves has none.
 func (v *view) showDiff(e agent.Event, c *changeView) {
-	d, _ := value[agent.ChangeData](e)
+	d, _ := agent.Value[agent.ChangeData](e)
 	call, task := c.call, ""
 	if d.Session != "" { // a sub-agent's: on its own card, or on the task's where that has none
 		if kid := v.kidOf(d.Session); kid != nil && kid.has(call) {
@@ -67,10 +55,10 @@ func (v *view) has(call string) bool {
 
 func (v *view) putDiff(e agent.Event, c *changeView, id, task string) {
 	set := c.set
-	if d, ok := value[agent.ChangeData](e); ok {
+	if d, ok := agent.Value[agent.ChangeData](e); ok {
 		if d.Full != nil {
 			set = d.Full
-		} else if whole, err := v.es.server.whole(set); err == nil {
+		} else if whole, err := v.es.server.o.Desk.Whole(set); err == nil {
 			set = whole
 		}
 	}
@@ -116,14 +104,6 @@ func setSize(s *change.Set) (n int) {
 	return n
 }
 
-// whole gives a change set from the store its texts.
-func (s *Server) whole(set *change.Set) (*change.Set, error) {
-	if s.o.Whole == nil {
-		return set, nil
-	}
-	return s.o.Whole(set)
-}
-
 // tellChange sends _pillion/change/updated where it is understood.
 func (v *view) tellChange(info protocol.ChangeInfo) {
 	s := v.es.server
@@ -135,8 +115,8 @@ func (v *view) tellChange(info protocol.ChangeInfo) {
 // showRestore tells an editor that the conversation was taken back, or forward again. What is in it again follows as
 // updates. An editor that does not know of it is told in words.
 func (v *view) showRestore(e agent.Event, replay bool) {
-	v.takeLedger(e)
-	d, ok := value[agent.RestoreData](e)
+	v.ledger.Take(e)
+	d, ok := agent.Value[agent.RestoreData](e)
 	if !ok || replay || d.State != agent.RestoreDone || !d.Conversation || d.MessageID == d.Was {
 		return
 	}
@@ -144,12 +124,10 @@ func (v *view) showRestore(e agent.Event, replay bool) {
 	if !s.editor.Client().Does(protocol.MethodPillionSessionReverted) {
 		text := "The conversation is whole again: what was said before the undo counts."
 		if d.MessageID != "" {
-			v.mu.Lock()
 			title := d.MessageID
-			if p := v.ledger.point(d.MessageID); p != nil {
-				title = "“" + p.title + "”"
+			if _, text, ok := v.ledger.Checkpoint(d.MessageID); ok {
+				title = "“" + text + "”"
 			}
-			v.mu.Unlock()
 			text = fmt.Sprintf("The conversation was taken back to before %s. What is shown after it no longer counts for the agent.", title)
 		}
 		v.notice("info", text)
@@ -158,14 +136,14 @@ func (v *view) showRestore(e agent.Event, replay bool) {
 	tell := func(message string) {
 		_ = s.wire.peer.Notify(s.ctx, protocol.MethodPillionSessionReverted, protocol.SessionReverted{SessionID: v.es.ID(), MessageID: message})
 	}
-	v.mu.Lock()
 	from, to := int64(0), e.Seq
-	if p := v.ledger.point(d.Was); d.Was != "" && p != nil {
-		from = p.seq
+	if seq, _, ok := v.ledger.Checkpoint(d.Was); ok {
+		from = seq
 	}
-	if p := v.ledger.point(d.MessageID); d.MessageID != "" && p != nil {
-		to = p.seq
+	if seq, _, ok := v.ledger.Checkpoint(d.MessageID); ok {
+		to = seq
 	}
+	v.mu.Lock()
 	info := v.info
 	v.mu.Unlock()
 	if from > 0 && to > from {

@@ -111,7 +111,7 @@ func (h *house) serve(ctx context.Context, conn io.ReadWriteCloser, open string)
 		Models:   func(cwd string) []ModelInfo { return a.modelList(ctx, cwd) },
 		Commands: h.commands,
 		Rested:   func() { h.settle.Reset(resting) },
-		Rules:    a.rules, Grants: a.grants, Finder: h.finder, Review: a.review, Terminals: a.terminals, Whole: a.blobs.Load, MCP: a.mcp.pass, Auth: appAuth{a}, Trust: a.place.editorTrust,
+		Rules:    a.rules, Grants: a.grants, Finder: h.finder, Desk: a.desk, Terminals: a.terminals, MCP: a.mcp.pass, Auth: appAuth{a}, Trust: a.place.editorTrust,
 	})
 	h.mu.Lock()
 	h.servers = append(h.servers, s)

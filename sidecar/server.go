@@ -17,7 +17,6 @@ import (
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
-	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/shell/run"
 )
@@ -40,10 +39,7 @@ type ServerOptions struct {
 	Auth     Auth                           // keys of model providers; nil: the editor has no say
 	Commands func(cwd string) []Command     // slash commands besides the built-in ones
 
-	// Review writes what a person decided outside a turn (undo) in a session; nil: no undo.
-	Review func(session string) Reviewer
-	// Whole gives a stored change set the texts that are kept elsewhere; nil: they are in it.
-	Whole  func(*change.Set) (*change.Set, error)
+	Desk   *Desk                                      // reviews what was applied; nil: nothing can be undone
 	Rules  func(cwd, agent string) permission.Ruleset // the rules in force; nil: not shown
 	Grants permission.Grants                          // remembered permissions; nil: not shown
 	// Terminals are a session's; nil: none are offered.
@@ -58,12 +54,6 @@ type ServerOptions struct {
 	Trust func(cwd string, said *bool) (note string)
 	// MCP is told of the MCP servers an editor passes in, before its session starts; nil: they are refused with a notice.
 	MCP func(cwd string, servers []protocol.MCPServer) error
-}
-
-// Reviewer compares a change with the files as they are now and writes it; *builtin.Writer is one.
-type Reviewer interface {
-	Apply(ctx context.Context, set *change.Set) (*change.Set, error)
-	Present(path string) (text string, exists bool)
 }
 
 // ModelInfo is a model to choose.
@@ -107,6 +97,9 @@ func NewServer(o ServerOptions) *Server {
 	}
 	if o.Buffers == nil {
 		o.Buffers = editors.NewBuffers(nil)
+	}
+	if o.Desk == nil {
+		o.Desk = NewDesk(nil)
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
@@ -12,84 +13,89 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// liveSessions are the runtime's, as the registry of editors must know them.
-type liveSessions struct {
-	rt   *agent.Runtime
-	pack func(*change.Set) *change.Set // makes a set small enough to be stored, its contents beside the sessions
+// Notifier tells the person who has a session open something; level is info or warning.
+type Notifier interface {
+	Notice(level, text string)
 }
 
-// Parent implements Sessions.
-func (l liveSessions) Parent(session string) string {
-	s, ok := l.rt.Session(session)
-	if !ok {
-		return ""
-	}
-	return s.Info().Parent
+// Reopener offers again what waited for the person when a session was cut off.
+type Reopener struct {
+	rt       *agent.Runtime
+	session  *agent.Session
+	reviewer *reviewer
+	asker    permission.Asker
+	person   Notifier
+
+	mu      sync.Mutex
+	dismiss context.CancelFunc // ends what is asked now; guarded by mu
 }
 
-// Remember implements Sessions: the contents of a change are stored beside the approval request about it.
-func (l liveSessions) Remember(r permission.Request) {
-	if r.Change == nil {
+// NewReopener makes the reopener of a session as one editor has it open.
+func NewReopener(rt *agent.Runtime, r *reviewer, asker permission.Asker, person Notifier) *Reopener {
+	return &Reopener{rt: rt, session: r.session, reviewer: r, asker: asker, person: person}
+}
+
+// Ask offers again what waited, or says what of it is lost. Nothing else of the turn is taken up: the person goes on
+// with a prompt, and the model then knows what was decided. conn ends with the editor's connection: what has not been
+// answered by then stays open.
+func (o *Reopener) Ask(conn context.Context) {
+	all, err := o.unanswered(conn)
+	if err != nil || len(all) == 0 || o.session.State().Busy {
 		return
 	}
-	if live, ok := l.rt.Session(r.SessionID); ok {
-		go func() {
-			live.RecordAsk(agent.AskData{ID: r.ID, CallID: r.CallID, Permission: r.Permission, Patterns: r.Patterns, Set: l.pack(r.Change)})
-		}()
-	}
-}
-
-// askAgain offers what waited for the person when the session was cut off, or says what of it is lost. Nothing else of
-// the turn is taken up: the person goes on with a prompt, and the model then knows what was decided.
-func (es *editorSession) askAgain(ctx context.Context) {
-	all, err := es.unanswered(ctx)
-	if err != nil || len(all) == 0 || es.State().Busy {
-		return
-	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(conn)
 	defer cancel()
-	es.mu.Lock()
-	es.again = cancel
-	es.mu.Unlock()
+	o.mu.Lock()
+	o.dismiss = cancel
+	o.mu.Unlock()
 	for _, u := range all { // those that were dismissed unseen are recorded as well
-		es.askOnceMore(ctx, u)
+		o.askOnceMore(conn, ctx, u)
 	}
 }
 
-func (es *editorSession) askOnceMore(ctx context.Context, u *unanswered) {
-	s := es.server
+// Dismiss takes what is asked now, and what would be asked after it, as not wanted.
+func (o *Reopener) Dismiss() {
+	o.mu.Lock()
+	dismiss := o.dismiss
+	o.dismiss = nil
+	o.mu.Unlock()
+	if dismiss != nil {
+		dismiss()
+	}
+}
+
+func (o *Reopener) askOnceMore(conn, ctx context.Context, u *unanswered) {
 	if u.set == nil {
-		es.lost(ctx, u, fmt.Sprintf("A question%s was open when this session was cut off (%s: %s). It was not answered, and nothing was run.", u.from(), u.ask.Permission, strings.Join(u.ask.Patterns, ", ")))
+		o.lost(ctx, u, fmt.Sprintf("A question%s was open when this session was cut off (%s: %s). It was not answered, and nothing was run.", u.from(), u.ask.Permission, strings.Join(u.ask.Patterns, ", ")))
 		return
 	}
-	reviewer := s.reviewer(es)
-	if reviewer.files == nil {
+	if o.reviewer.files == nil {
 		return
 	}
-	set, err := reviewer.whole(u.set)
+	set, err := o.reviewer.whole(u.set)
 	if err == nil {
-		set, err = rebased(set, reviewer.files)
+		set, err = rebased(set, o.reviewer.files)
 	}
 	if err != nil {
-		es.lost(ctx, u, fmt.Sprintf("The change “%s”%s waited for your decision when this session was cut off, and no longer fits: %v. Nothing was written; ask for it anew.", u.set.Title, u.from(), err))
+		o.lost(ctx, u, fmt.Sprintf("The change “%s”%s waited for your decision when this session was cut off, and no longer fits: %v. Nothing was written; ask for it anew.", u.set.Title, u.from(), err))
 		return
 	}
-	es.RecordChange(u.ask.CallID, change.Proposed, set)
-	done := es.Waiting(u.ask.CallID)
+	o.session.RecordChange(u.ask.CallID, change.Proposed, set)
+	done := o.session.Waiting(u.ask.CallID)
 	defer done()
 	title := set.Title
 	if u.of != nil {
 		title = "[" + u.of.Title + "] " + title
 	}
-	reply, err := s.o.Editors.AskPermission(ctx, permission.Request{ID: u.ask.ID, SessionID: es.ID(), CallID: u.ask.CallID, Tool: u.tool.Tool, Permission: u.ask.Permission,
+	reply, err := o.asker.AskPermission(ctx, permission.Request{ID: u.ask.ID, SessionID: o.session.ID(), CallID: u.ask.CallID, Tool: u.tool.Tool, Permission: u.ask.Permission,
 		Patterns: u.ask.Patterns, Title: title, Why: "it waited for you when this session was cut off; the files were compared again", Change: set})
 	if err != nil {
-		if s.ctx.Err() == nil && (ctx.Err() != nil || errors.Is(err, context.Canceled)) { // the person dismissed it; else it stays open
-			es.decided(u, change.Rejected, set, "cancelled", "The user dismissed the question about this change. Nothing was written.")
+		if conn.Err() == nil && (ctx.Err() != nil || errors.Is(err, context.Canceled)) { // the person dismissed it; else it stays open
+			o.decided(ctx, u, change.Rejected, set, "cancelled", "The user dismissed the question about this change. Nothing was written.")
 		}
 		return
 	}
-	es.carryOut(context.WithoutCancel(ctx), u, set, reply, reviewer)
+	o.carryOut(context.WithoutCancel(ctx), u, set, reply)
 }
 
 // from names the sub-agent that asked.
@@ -101,7 +107,7 @@ func (u *unanswered) from() string {
 }
 
 // rebased is a proposal on the files as they are now; its hunks keep their ids.
-func rebased(set *change.Set, files Reviewer) (*change.Set, error) {
+func rebased(set *change.Set, files ReviewFiles) (*change.Set, error) {
 	out := *set
 	out.Files, out.Verdict = nil, nil // what was known of its problems was about another text
 	for _, f := range set.Files {
@@ -123,7 +129,7 @@ func rebased(set *change.Set, files Reviewer) (*change.Set, error) {
 }
 
 // carryOut does what the person decided about a change that was offered again.
-func (es *editorSession) carryOut(ctx context.Context, u *unanswered, set *change.Set, reply permission.Reply, r *reviewer) {
+func (o *Reopener) carryOut(ctx context.Context, u *unanswered, set *change.Set, reply permission.Reply) {
 	var decisions change.Decisions
 	if reply.Decisions != nil {
 		decisions = *reply.Decisions
@@ -139,58 +145,58 @@ func (es *editorSession) carryOut(ctx context.Context, u *unanswered, set *chang
 	}
 	d, err := set.Decide(decisions)
 	if err != nil {
-		es.lost(ctx, u, "The decision could not be used: "+err.Error())
+		o.lost(ctx, u, "The decision could not be used: "+err.Error())
 		return
 	}
 	report := d.Report(func(p string) string { return p })
 	if len(d.Set.Files) == 0 {
-		es.decided(u, change.Rejected, set, "reject", joinNotes("The user has now rejected this change; nothing was written.", report))
+		o.decided(ctx, u, change.Rejected, set, "reject", withReport("The user has now rejected this change; nothing was written.", report))
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	o.reviewer.mu.Lock()
+	defer o.reviewer.mu.Unlock()
 	var written *change.Set
-	err = es.Beside(ctx, func(ctx context.Context) error {
-		es.RecordChange(u.ask.CallID, change.Writing, d.Set)
+	err = o.session.Beside(ctx, func(ctx context.Context) error {
+		o.session.RecordChange(u.ask.CallID, change.Writing, d.Set)
 		var err error
-		written, err = r.files.Apply(ctx, d.Set)
+		written, err = o.reviewer.files.Apply(ctx, d.Set)
 		return err
 	})
 	if err != nil {
-		es.decided(u, change.Failed, set, "once", "The user accepted this change, but it could not be written: "+err.Error())
+		o.decided(ctx, u, change.Failed, set, "once", "The user accepted this change, but it could not be written: "+err.Error())
 		return
 	}
-	es.decided(u, change.Applied, written, "once", joinNotes("The user has now accepted this change; it is written.", report))
+	o.decided(ctx, u, change.Applied, written, "once", withReport("The user has now accepted this change; it is written.", report))
 }
 
 // decided records what became of the question, for people, editors and the model.
-func (es *editorSession) decided(u *unanswered, state change.State, set *change.Set, reply, words string) {
-	ctx := context.WithoutCancel(es.server.ctx)
-	es.RecordChange(u.ask.CallID, state, set)
+func (o *Reopener) decided(ctx context.Context, u *unanswered, state change.State, set *change.Set, reply, words string) {
+	ctx = context.WithoutCancel(ctx)
+	o.session.RecordChange(u.ask.CallID, state, set)
 	u.ask.Reply = reply
-	es.RecordAsk(u.ask)
+	o.session.RecordAsk(u.ask)
 	if u.tool.CallID != "" {
 		t := u.tool
 		t.Status, t.Error, t.ErrorKind, t.Output, t.Metadata = agent.ToolCompleted, "", "", words, nil
 		if state != change.Applied {
 			t.Status, t.Error, t.ErrorKind, t.Output = agent.ToolError, words, "rejected", ""
 		}
-		es.RecordTool(t)
+		o.session.RecordTool(t)
 	}
-	es.tellModel(ctx, u, words)
-	es.view.notice("info", words+"\nSend a prompt, for example “continue”, to go on.")
+	o.tellModel(ctx, u, words)
+	o.person.Notice("info", words+"\nSend a prompt, for example “continue”, to go on.")
 }
 
 // lost says what cannot be offered again, once.
-func (es *editorSession) lost(ctx context.Context, u *unanswered, why string) {
+func (o *Reopener) lost(ctx context.Context, u *unanswered, why string) {
 	u.ask.Reply = "lost"
-	es.RecordAsk(u.ask)
-	es.tellModel(ctx, u, why)
-	es.view.notice("warning", why)
+	o.session.RecordAsk(u.ask)
+	o.tellModel(ctx, u, why)
+	o.person.Notice("warning", why)
 }
 
 // tellModel adds to the conversation what became of an interrupted call; no turn begins.
-func (es *editorSession) tellModel(ctx context.Context, u *unanswered, words string) {
+func (o *Reopener) tellModel(ctx context.Context, u *unanswered, words string) {
 	text := "About the interrupted call"
 	if u.tool.Tool != "" {
 		text += " of " + u.tool.Tool
@@ -201,5 +207,13 @@ func (es *editorSession) tellModel(ctx context.Context, u *unanswered, words str
 	if u.set != nil {
 		text += " (" + u.set.Title + ")"
 	}
-	_ = es.Tell(ctx, []provider.Part{{Type: provider.PartText, Synthetic: true, Text: text + ": " + words}})
+	_ = o.session.Tell(ctx, []provider.Part{{Type: provider.PartText, Synthetic: true, Text: text + ": " + words}})
+}
+
+// withReport adds what became of single hunks.
+func withReport(words, report string) string {
+	if report == "" {
+		return words
+	}
+	return words + "\n" + report
 }

@@ -138,10 +138,9 @@ func (es *editorSession) cancelAll() {
 		cancels = append(cancels, *c)
 	}
 	again := es.again
-	es.again = nil
 	es.mu.Unlock()
 	if again != nil {
-		again()
+		again.Dismiss()
 	}
 	for _, c := range cancels {
 		c()

@@ -72,7 +72,11 @@ func (es *editorSession) arrived(note string, opened bool) {
 	s := es.server
 	s.o.Editors.Offer(es.ID(), s.editor)
 	if opened && s.o.Editors.Readers(es.ID()) == 1 {
-		es.askAgain(s.ctx)
+		again := NewReopener(s.o.Runtime, s.reviewer(es), s.o.Editors, es.view)
+		es.mu.Lock()
+		es.again = again
+		es.mu.Unlock()
+		again.Ask(s.ctx)
 	}
 }
 

@@ -31,7 +31,7 @@ func (o *openAsks) take(e agent.Event) {
 	if e.Type == agent.EventPrompt || e.Type == agent.EventRestore {
 		o.since, o.list = agent.Event{Seq: e.Seq, Time: e.Time}, nil
 	}
-	d, ok := value[agent.AskData](e)
+	d, ok := agent.Value[agent.AskData](e)
 	if e.Type != agent.EventAsk || !ok {
 		return
 	}
@@ -62,25 +62,25 @@ func (o *openAsks) take(e agent.Event) {
 
 // unanswered looks for the questions that the last turn was cut off at, its sub-agents' among them. What they are about
 // is read only where there is one: most sessions have none, and their calls are most of what is stored.
-func (es *editorSession) unanswered(ctx context.Context) ([]*unanswered, error) {
+func (o *Reopener) unanswered(ctx context.Context) ([]*unanswered, error) {
 	var own openAsks
-	err := es.EventsOf(ctx, 0, askTypes, func(e agent.Event) error {
+	err := o.session.EventsOf(ctx, 0, askTypes, func(e agent.Event) error {
 		own.take(e)
 		return ctx.Err()
 	})
 	if err != nil {
 		return nil, err
 	}
-	children, err := es.unansweredBelow(ctx, own)
+	children, err := o.unansweredBelow(ctx, own)
 	all := append(own.list, children...)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
 	latest := map[[2]string]*change.Set{} // by sub-agent and call: what is proposed; nil where that is over
-	err = es.EventsOf(ctx, own.since.Seq, []agent.EventType{agent.EventChange, agent.EventTool}, func(e agent.Event) error {
+	err = o.session.EventsOf(ctx, own.since.Seq, []agent.EventType{agent.EventChange, agent.EventTool}, func(e agent.Event) error {
 		switch e.Type {
 		case agent.EventChange:
-			d, ok := value[agent.ChangeData](e)
+			d, ok := agent.Value[agent.ChangeData](e)
 			if !ok {
 				return nil
 			}
@@ -95,7 +95,7 @@ func (es *editorSession) unanswered(ctx context.Context) ([]*unanswered, error) 
 				}
 			}
 		case agent.EventTool:
-			d, ok := value[agent.ToolData](e)
+			d, ok := agent.Value[agent.ToolData](e)
 			for _, u := range own.list {
 				if ok && u.ask.CallID == d.CallID {
 					u.tool = d
@@ -120,13 +120,13 @@ func (es *editorSession) unanswered(ctx context.Context) ([]*unanswered, error) 
 }
 
 // unansweredBelow are the questions of sub-agents. A sub-agent that still works is left to ask for itself.
-func (es *editorSession) unansweredBelow(ctx context.Context, own openAsks) ([]*unanswered, error) {
-	rt := es.server.o.Runtime
-	sessions, err := rt.List(ctx, es.Info().Cwd)
+func (o *Reopener) unansweredBelow(ctx context.Context, own openAsks) ([]*unanswered, error) {
+	rt := o.rt
+	sessions, err := rt.List(ctx, o.session.Info().Cwd)
 	if err != nil {
 		return nil, err
 	}
-	below := map[string]bool{es.ID(): true}
+	below := map[string]bool{o.session.ID(): true}
 	for more := true; more; { // sub-agents may have sub-agents
 		more = false
 		for _, i := range sessions {
@@ -153,7 +153,7 @@ func (es *editorSession) unansweredBelow(ctx context.Context, own openAsks) ([]*
 			continue
 		}
 		err = rt.StoredOf(ctx, info.ID, its.since.Seq, []agent.EventType{agent.EventTool}, func(e agent.Event) error {
-			d, ok := value[agent.ToolData](e)
+			d, ok := agent.Value[agent.ToolData](e)
 			for _, u := range its.list {
 				if u.of = &info; ok && u.ask.CallID == d.CallID {
 					u.tool = d

@@ -12,18 +12,10 @@ import (
 	"github.com/pillion-dev/pillion/tools/checkpoint"
 )
 
-// undoCommands take the last prompt back, files and conversation, and forward again. No model is asked.
-func undoCommands() []Command {
-	return []Command{
-		{Name: "undo", Description: "Take the last prompt back: its words and what it changed in files", Run: undoLast},
-		{Name: "redo", Description: "Take the last /undo or restore back", Run: redoLast},
-	}
-}
-
-func undoLast(ctx context.Context, h commandHost, args string) (string, *agent.Prompt, error) {
-	r := h.review()
-	id := args
-	r.read(func(l *ledger) {
+// UndoLast takes a prompt back, files and conversation: the one of that id, else the last that counts. It says what
+// was done.
+func (r *reviewer) UndoLast(ctx context.Context, id string) (string, error) {
+	r.ledger.read(func(l *ledger) {
 		last := l.point(l.reverted)
 		for _, p := range slices.Backward(l.points) {
 			if id == "" && p.prompt != nil && !p.lost && (last == nil || p.seq < last.seq) {
@@ -32,16 +24,15 @@ func undoLast(ctx context.Context, h commandHost, args string) (string, *agent.P
 		}
 	})
 	if id == "" {
-		return "", nil, rpc.InvalidParams("nothing to undo: no prompt is left in this conversation")
+		return "", rpc.InvalidParams("nothing to undo: no prompt is left in this conversation")
 	}
-	text, err := takeBack(ctx, r, id)
-	return text, nil, err
+	return r.takeBack(ctx, id)
 }
 
-func redoLast(ctx context.Context, h commandHost, _ string) (string, *agent.Prompt, error) {
-	r := h.review()
+// RedoLast takes the last UndoLast or restore back. It says what was done.
+func (r *reviewer) RedoLast(ctx context.Context) (string, error) {
 	id := ""
-	r.read(func(l *ledger) {
+	r.ledger.read(func(l *ledger) {
 		taken := map[string]bool{}
 		for _, p := range slices.Backward(l.points) {
 			switch {
@@ -56,19 +47,18 @@ func redoLast(ctx context.Context, h commandHost, _ string) (string, *agent.Prom
 		}
 	})
 	if id == "" {
-		return "", nil, rpc.InvalidParams("nothing to redo: nothing was undone since the last prompt")
+		return "", rpc.InvalidParams("nothing to redo: nothing was undone since the last prompt")
 	}
-	text, err := takeBack(ctx, r, id)
-	return text, nil, err
+	return r.takeBack(ctx, id)
 }
 
-func takeBack(ctx context.Context, r *reviewer, id string) (string, error) {
+func (r *reviewer) takeBack(ctx context.Context, id string) (string, error) {
 	done, err := r.restore(ctx, restoring{checkpoint: id, scope: scopeBoth})
 	if err != nil {
 		return "", err
 	}
 	var d agent.RestoreData
-	r.read(func(l *ledger) {
+	r.ledger.read(func(l *ledger) {
 		if p := l.point(done.undo); p != nil {
 			d = *p.restore
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"strings"
 	"sync"
 	"time"
@@ -24,7 +23,7 @@ type view struct {
 	info    agent.SessionInfo    // as last shown; guarded by mu
 	settled map[string]bool      // calls of turns that are over, which the editor still shows; guarded by mu
 	calls   map[string]*callView // by call id; guarded by mu
-	ledger  *ledger              // guarded by mu
+	ledger  *Ledger
 
 	child    *childOf         // set in the view of a sub-agent's session
 	children map[string]*view // by the task's call; guarded by mu
@@ -32,32 +31,20 @@ type view struct {
 }
 
 func newView(es *editorSession) *view {
-	return &view{es: es, calls: map[string]*callView{}, settled: map[string]bool{}, ledger: newLedger()}
-}
-
-// value gives an event's data typed, whether it is fresh or stored.
-func value[T any](e agent.Event) (T, bool) {
-	if v, ok := e.Value.(T); ok {
-		return v, true
-	}
-	if p, ok := e.Value.(*T); ok && p != nil {
-		return *p, true
-	}
-	var v T
-	return v, json.Unmarshal(e.Data, &v) == nil
+	return &view{es: es, calls: map[string]*callView{}, settled: map[string]bool{}, ledger: NewLedger()}
 }
 
 // remember takes in a stored event without showing it.
 func (v *view) remember(e agent.Event) {
 	switch e.Type {
 	case agent.EventSession:
-		if d, ok := value[agent.SessionInfo](e); ok {
+		if d, ok := agent.Value[agent.SessionInfo](e); ok {
 			v.mu.Lock()
 			v.info = d
 			v.mu.Unlock()
 		}
 	default:
-		v.takeLedger(e)
+		v.ledger.Take(e)
 	}
 }
 
@@ -66,32 +53,32 @@ func (v *view) show(e agent.Event, replay bool) {
 	v.seq, v.past = e.Seq, replay
 	switch e.Type {
 	case agent.EventSession:
-		if d, ok := value[agent.SessionInfo](e); ok {
+		if d, ok := agent.Value[agent.SessionInfo](e); ok {
 			v.showInfo(d)
 		}
 	case agent.EventPrompt:
-		v.takeLedger(e)
-		if d, ok := value[agent.PromptData](e); ok {
+		v.ledger.Take(e)
+		if d, ok := agent.Value[agent.PromptData](e); ok {
 			v.showPrompt(d, false)
 		}
 	case agent.EventSteer:
-		if d, ok := value[agent.PromptData](e); ok {
+		if d, ok := agent.Value[agent.PromptData](e); ok {
 			v.showPrompt(d, true)
 		}
 	case agent.EventText, agent.EventThinking:
 		v.showText(e)
 	case agent.EventTool:
-		if d, ok := value[agent.ToolData](e); ok {
+		if d, ok := agent.Value[agent.ToolData](e); ok {
 			v.showTool(d)
 			v.follow(d)
 			v.ended(d)
 		}
 	case agent.EventCompaction:
-		if d, ok := value[agent.CompactionData](e); ok {
+		if d, ok := agent.Value[agent.CompactionData](e); ok {
 			v.showCompaction(d)
 		}
 	case agent.EventSummary:
-		if d, ok := value[agent.TextData](e); ok {
+		if d, ok := agent.Value[agent.TextData](e); ok {
 			v.showSummary(d)
 		}
 	case agent.EventChange, agent.EventReview:
@@ -99,15 +86,15 @@ func (v *view) show(e agent.Event, replay bool) {
 	case agent.EventRestore:
 		v.showRestore(e, replay)
 	case agent.EventPlan:
-		if d, ok := value[agent.PlanData](e); ok {
+		if d, ok := agent.Value[agent.PlanData](e); ok {
 			v.send("plan", planUpdate(d.Todos), protocol.UpdateMeta{})
 		}
 	case agent.EventNotice:
-		if d, ok := value[agent.NoticeData](e); ok && !replay {
+		if d, ok := agent.Value[agent.NoticeData](e); ok && !replay {
 			v.notice(d.Level, d.Text)
 		}
 	case agent.EventTurn:
-		if d, ok := value[agent.TurnData](e); ok {
+		if d, ok := agent.Value[agent.TurnData](e); ok {
 			v.showUsage(d)
 		}
 		v.settle()
@@ -123,7 +110,7 @@ func (v *view) showText(e agent.Event) {
 	if e.Type == agent.EventThinking {
 		kind = "agent_thought_chunk"
 	}
-	if d, ok := value[agent.TextData](e); ok && d.Text != "" {
+	if d, ok := agent.Value[agent.TextData](e); ok && d.Text != "" {
 		v.send(kind, &protocol.ContentChunk{Content: textBlock(d.Text), MessageID: d.MessageID}, protocol.UpdateMeta{})
 	}
 }
@@ -246,6 +233,9 @@ func planUpdate(todos []tools.Todo) *protocol.Plan {
 	}
 	return p
 }
+
+// Notice implements Notifier.
+func (v *view) Notice(level, text string) { v.notice(level, text) }
 
 // notice tells the person something: as a notice where the editor shows them, else as a thought, which every editor shows.
 func (v *view) notice(level, text string) {

@@ -81,7 +81,7 @@ func (v *view) showChild(e agent.Event) {
 	default:
 		return
 	}
-	d, ok := value[agent.ToolData](e)
+	d, ok := agent.Value[agent.ToolData](e)
 	if !ok {
 		return
 	}

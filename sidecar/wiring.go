@@ -57,6 +57,7 @@ type app struct {
 	runtime *agent.Runtime
 	journal files.Journal
 	blobs   *checkpoint.Blobs
+	desk    *Desk
 	locks   *files.Locks
 
 	traces  *traces // nil: not traced
@@ -94,6 +95,7 @@ func newApp(o appOptions) *app {
 	}
 	a.journal = &files.DirJournal{Dir: filepath.Join(a.place.state, "journal")}
 	a.blobs = &checkpoint.Blobs{Dir: filepath.Join(a.place.state, "checkpoints")}
+	a.desk = NewDesk(keptChanges{a})
 	a.models = models.New(models.Options{Config: a.configOf, Env: os.Getenv, Keys: a.place.keys().All})
 	a.mcp, a.custom = newMCPServers(a), newCustomHosts(a)
 	a.runtime = agent.New(agent.Options{
@@ -199,14 +201,20 @@ func (a *app) ended(session string) {
 	}
 }
 
-// review takes changes back for the person, through the session's own locks and editor.
-func (a *app) review(session string) Reviewer {
-	s, ok := a.runtime.Session(session)
+// keptChanges are the app's change sets: written through the session's own locks and editor, texts beside the sessions.
+type keptChanges struct{ a *app }
+
+// Files implements ChangeStore.
+func (k keptChanges) Files(session string) ReviewFiles {
+	s, ok := k.a.runtime.Session(session)
 	if !ok {
 		return nil
 	}
-	return builtin.NewWriter(a.env(s.Info()))
+	return builtin.NewWriter(k.a.env(s.Info()))
 }
+
+// Load implements ChangeStore.
+func (k keptChanges) Load(set *change.Set) (*change.Set, error) { return k.a.blobs.Load(set) }
 
 // searcher is shared by sessions: it looks for rg once.
 func (a *app) searcher(ripgrep string) *search.Searcher {

@@ -90,7 +90,7 @@ func (w *commandWatch) told(ctx context.Context, s *agent.Session, seq int64) ma
 		if e.Type != agent.EventChange {
 			return nil
 		}
-		d, ok := value[agent.ChangeData](e)
+		d, ok := agent.Value[agent.ChangeData](e)
 		if !ok || d.State != change.Applied || d.Set == nil {
 			return nil
 		}
