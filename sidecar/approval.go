@@ -201,7 +201,7 @@ func (s *Server) permissionCall(session string, kid *view, r permission.Request,
 			u.Locations = append(u.Locations, changeLocations(f)...)
 		}
 		if text := diagnosticsText(set); text != "" {
-			u.Content = append(u.Content, textContent(text))
+			u.Content = append(u.Content, protocol.TextOfCall(text))
 		}
 		meta.ChangeSet, meta.Files, meta.Diagnostics = set.ID, fileChanges(set), set.Verdict
 	} else if r.Permission == "bash" || r.Permission == "bash_input" {
@@ -209,12 +209,12 @@ func (s *Server) permissionCall(session string, kid *view, r permission.Request,
 		if command == "" {
 			command = strings.Join(r.Patterns, "\n")
 		}
-		u.Content = append(u.Content, textContent(fenced(visible.Text(command))))
+		u.Content = append(u.Content, protocol.TextOfCall(fenced(visible.Text(command))))
 	} else if len(r.Patterns) > 0 {
-		u.Content = append(u.Content, textContent(r.Permission+": "+strings.Join(r.Patterns, ", ")))
+		u.Content = append(u.Content, protocol.TextOfCall(r.Permission+": "+strings.Join(r.Patterns, ", ")))
 	}
 	if r.Why != "" {
-		u.Content = append(u.Content, textContent("Asked because "+r.Why))
+		u.Content = append(u.Content, protocol.TextOfCall("Asked because "+r.Why))
 	}
 	u.Meta = map[string]any{"pillion": meta}
 	return u

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.lsp.dev/jsonrpc2"
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/store"
@@ -117,10 +118,10 @@ func sessionsRestore() *cobra.Command {
 }
 
 func restoreError(args []string, err error) error {
-	var missing errNotFound
+	var coded *jsonrpc2.Error
 	var locked *store.LockedError
 	switch {
-	case errors.As(err, &missing):
+	case errors.As(err, &coded) && coded.Code == jsonrpc2.Code(protocol.ErrorCodeResourceNotFound):
 		return fmt.Errorf("there is no checkpoint %s in this session; pillion sessions checkpoints %s lists them", args[1], args[0])
 	case errors.As(err, &locked):
 		return fmt.Errorf("%w; take it back there, or close it first", err)

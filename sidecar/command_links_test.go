@@ -57,7 +57,7 @@ func TestLinksThatACommandChangedAreTakenBack(t *testing.T) {
 		t.Errorf("caught %s, not %q", got, set.Uncaught)
 	}
 	for i, want := range []map[string]string{before, after, before} { // there, back, and there again
-		if err := c.reviewer().undo(context.Background(), c.last().ID, nil); err != nil {
+		if _, err := c.reviewer().Undo(context.Background(), c.last().ID, nil); err != nil {
 			t.Fatal(err)
 		}
 		if got := linksAnd(t, dir); !maps.Equal(got, want) {
@@ -75,7 +75,7 @@ func TestLinksThatACommandChangedAreTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, filepath.Join(dir, "mine"), "my own\n")
-	if err := c.reviewer().undo(context.Background(), made, nil); err == nil || !strings.Contains(err.Error(), "changed since") {
+	if _, err := c.reviewer().Undo(context.Background(), made, nil); err == nil || !strings.Contains(err.Error(), "changed since") {
 		t.Errorf("undone: %v", err)
 	}
 	if b, _ := os.ReadFile(filepath.Join(dir, "mine")); string(b) != "my own\n" {

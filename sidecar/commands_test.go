@@ -121,7 +121,7 @@ func TestCommandsChangesAreCaughtAndTakenBack(t *testing.T) {
 			}
 			// The person writes on in other lines, then all of it is taken back.
 			put(t, filepath.Join(dir, "a.txt"), "1\ntwo\n3\nmine\n")
-			if err := c.reviewer().undo(context.Background(), set.ID, nil); err != nil {
+			if _, err := c.reviewer().Undo(context.Background(), set.ID, nil); err != nil {
 				t.Fatal(err)
 			}
 			files["a.txt"] = "1\n2\n3\nmine\n"
@@ -138,13 +138,13 @@ func TestCommandsChangesAreCaughtAndTakenBack(t *testing.T) {
 			}
 			// An undo of a command is undone like any other, byte for byte.
 			back := c.last()
-			if err := c.reviewer().undo(context.Background(), back.ID, nil); err != nil {
+			if _, err := c.reviewer().Undo(context.Background(), back.ID, nil); err != nil {
 				t.Fatal(err)
 			}
 			if b, _ := os.ReadFile(filepath.Join(dir, "bin")); string(b) != "\x00\x02" {
 				t.Errorf("bin is %q again", b)
 			}
-			if err := c.reviewer().undo(context.Background(), set.ID, nil); err != nil {
+			if _, err := c.reviewer().Undo(context.Background(), set.ID, nil); err != nil {
 				t.Fatal(err)
 			}
 			if b, _ := os.ReadFile(filepath.Join(dir, "bin")); string(b) != files["bin"] {

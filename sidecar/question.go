@@ -134,7 +134,7 @@ func (s *Server) askChoice(ctx context.Context, session string, call *tools.Call
 			text += "\n- " + o.Label + ": " + o.Description
 		}
 	}
-	request.ToolCall.Content = []protocol.ToolCallContent{textContent(text)}
+	request.ToolCall.Content = []protocol.ToolCallContent{protocol.TextOfCall(text)}
 	request.Options = append(request.Options, protocol.PermissionOption{OptionID: optionReject, Name: "None of these", Kind: protocol.PermissionOptionKindRejectOnce})
 	var got protocol.RequestPermissionResponse
 	if err := s.editor.Call(ctx, protocol.MethodSessionRequestPermission, request, &got); err != nil {

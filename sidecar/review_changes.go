@@ -91,7 +91,7 @@ func (r *reviewer) turn(id string) (string, []turnFile, error) {
 				}
 			}
 		} else if p := l.point(id); p == nil || p.prompt == nil {
-			err = errNotFound{"no turn " + id + " in this session; _pillion/checkpoint/list shows the prompts"}
+			err = protocol.NotFound("no turn %s in this session; _pillion/checkpoint/list shows the prompts", id)
 		}
 		for _, c := range mine {
 			cp := *c

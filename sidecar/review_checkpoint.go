@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -154,7 +153,7 @@ func (r *reviewer) restore(ctx context.Context, w restoring) (*restored, error) 
 	r.ledger.read(func(l *ledger) {
 		p := l.point(w.checkpoint)
 		if p == nil {
-			err = errNotFound{fmt.Sprintf("no checkpoint %q in this session; _pillion/checkpoint/list shows them", w.checkpoint)}
+			err = protocol.NotFound("no checkpoint %q in this session; _pillion/checkpoint/list shows them", w.checkpoint)
 			return
 		}
 		point, d.Was, d.Title = *p, l.reverted, "Back to before “"+p.title+"”"

@@ -43,7 +43,7 @@ func (r *reviewer) find(id string, hunks []string) (c changeView, meant []string
 	r.ledger.read(func(l *ledger) {
 		have := l.changes[id]
 		if have == nil {
-			err = errNotFound{fmt.Sprintf("no change %q in this session; _pillion/change/list shows them", id)}
+			err = protocol.NotFound("no change %q in this session; _pillion/change/list shows them", id)
 			return
 		}
 		if have.state != change.Applied {
@@ -86,23 +86,17 @@ func set(list []string) map[string]bool {
 
 // Keep marks hunks as seen and wanted; none named means all.
 func (r *reviewer) Keep(ctx context.Context, id string, hunks []string) (protocol.ChangeInfo, error) {
-	if err := r.keep(ctx, id, hunks); err != nil {
-		return protocol.ChangeInfo{}, err
-	}
-	return r.info(id), nil
-}
-
-func (r *reviewer) keep(ctx context.Context, id string, hunks []string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, meant, err := r.find(id, hunks)
 	if err != nil {
-		return err
+		return protocol.ChangeInfo{}, err
 	}
-	return r.session.Beside(ctx, func(context.Context) error {
+	err = r.session.Beside(ctx, func(context.Context) error {
 		r.session.RecordReview(agent.ReviewData{ChangeSet: id, Kept: meant})
 		return nil
 	})
+	return r.info(id), err
 }
 
 // Undo takes hunks back, merged with what was written since; where the same lines changed it fails and says where. The

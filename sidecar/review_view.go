@@ -67,7 +67,7 @@ func (v *view) putDiff(e agent.Event, c *changeView, id, task string) {
 	}
 	diffs := diffContent(set)
 	if text := diagnosticsText(set); text != "" && c.state == change.Proposed {
-		diffs = append(diffs, textContent(text)) // an answer that comes later than the question is seen all the same
+		diffs = append(diffs, protocol.TextOfCall(text)) // an answer that comes later than the question is seen all the same
 	}
 	v.mu.Lock()
 	call := v.calls[id]

@@ -310,20 +310,12 @@ func result[R any](v R, err error) (any, error) {
 	return v, nil
 }
 
-// errNotFound is answered with ACP's "resource not found".
-type errNotFound struct{ text string }
-
-func (e errNotFound) Error() string { return e.text }
-
 // wireError gives an error its JSON-RPC code.
 func wireError(err error) error {
 	var coded *jsonrpc2.Error
-	var missing errNotFound
 	switch {
 	case err == nil, errors.As(err, &coded), errors.Is(err, context.Canceled):
 		return err
-	case errors.As(err, &missing):
-		return jsonrpc2.NewError(jsonrpc2.Code(protocol.ErrorCodeResourceNotFound), missing.text)
 	}
 	return jsonrpc2.NewError(jsonrpc2.InternalError, err.Error())
 }

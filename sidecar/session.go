@@ -65,7 +65,7 @@ func (s *Server) seek(id string) (es *editorSession, found func(context.Context)
 	es = s.lookup(id)
 	return es, func(ctx context.Context) (*editorSession, error) {
 		if es == nil {
-			return nil, errNotFound{fmt.Sprintf("no session %q on this connection; start one with session/new, or open a stored one with session/load or session/resume", id)}
+			return nil, protocol.NotFound("no session %q on this connection; start one with session/new, or open a stored one with session/load or session/resume", id)
 		}
 		select {
 		case <-es.ready:

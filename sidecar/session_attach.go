@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
@@ -25,7 +24,7 @@ func (s *Server) attachTo() string {
 func (s *Server) attach(ctx context.Context, r *rpc.Request, id string) (any, error) {
 	live, ok := s.o.Runtime.Session(id)
 	if !ok {
-		return nil, errNotFound{fmt.Sprintf("session %s has ended meanwhile", id)}
+		return nil, protocol.NotFound("session %s has ended meanwhile", id)
 	}
 	o := s.opening(id)
 	es, had, err := o.open(ctx, live.Info().Cwd, nil)

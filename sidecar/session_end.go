@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
@@ -101,7 +100,7 @@ func (s *Server) deleteSession(ctx context.Context, r *rpc.Request) (any, error)
 	s.o.Editors.Ending(p.SessionID)
 	defer s.o.Editors.Ended(p.SessionID)
 	if err := s.o.Runtime.Delete(ctx, p.SessionID); err != nil {
-		return nil, errNotFound{fmt.Sprintf("session %q cannot be deleted: %v", p.SessionID, err)}
+		return nil, protocol.NotFound("session %q cannot be deleted: %v", p.SessionID, err)
 	}
 	return &protocol.DeleteSessionResponse{}, nil
 }
@@ -157,7 +156,7 @@ func (es *editorSession) cancelAll() {
 func (s *Server) cancel(p *protocol.CancelNotification) (any, error) {
 	es := s.lookup(p.SessionID)
 	if es == nil {
-		return nil, errNotFound{fmt.Sprintf("session/cancel: no session %q", p.SessionID)}
+		return nil, protocol.NotFound("session/cancel: no session %q", p.SessionID)
 	}
 	es.cancelAll() // in place: a prompt that follows is another matter
 	return nil, nil

@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
 // opening is a request to open a stored session. It has its place as soon as it has come: what the editor asks next
@@ -94,7 +94,7 @@ func (o *opening) open(ctx context.Context, cwd string, extra []string) (*editor
 		o.es.Session, o.task = live, at && live.Info().Parent != ""
 		err = o.fits(live, cwd)
 	} else if ctx.Err() == nil {
-		err = errNotFound{fmt.Sprintf("session %q cannot be opened: %v; session/list shows the stored ones", o.id, err)}
+		err = protocol.NotFound("session %q cannot be opened: %v; session/list shows the stored ones", o.id, err)
 	}
 	if err != nil {
 		return nil, false, o.settle(err)
@@ -137,7 +137,7 @@ func (o *opening) settle(err error) error {
 func (o *opening) fail(err error) error {
 	o.es.err = err
 	if errors.Is(err, context.Canceled) {
-		o.es.err = errNotFound{fmt.Sprintf("session %q is not open: opening it was cancelled", o.id)}
+		o.es.err = protocol.NotFound("session %q is not open: opening it was cancelled", o.id)
 	}
 	o.s.mu.Lock()
 	if o.s.sessions[o.id] == o.es {

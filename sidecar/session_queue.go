@@ -48,7 +48,7 @@ func (s *Server) queue(_ context.Context, es *editorSession, p *protocol.Session
 		es.Resume()
 	}
 	if errors.Is(err, agent.ErrNotQueued) {
-		return nil, errNotFound{err.Error()}
+		return nil, protocol.NotFound("%s", err.Error())
 	}
 	if err != nil {
 		return nil, err

@@ -74,7 +74,7 @@ func (s *Server) terminal(es *editorSession, id string) (*run.Terminal, error) {
 			return t, nil
 		}
 	}
-	return nil, errNotFound{fmt.Sprintf("no terminal %q in this session; _pillion/terminal/list shows them", id)}
+	return nil, protocol.NotFound("no terminal %q in this session; _pillion/terminal/list shows them", id)
 }
 
 func (s *Server) terminalList(_ context.Context, es *editorSession, _ *protocol.TerminalListRequest) (*protocol.TerminalListResponse, error) {
@@ -104,7 +104,7 @@ func (s *Server) terminalCreate(_ context.Context, es *editorSession, p *protoco
 	}
 	ts := s.o.Terminals(es.ID())
 	if ts == nil {
-		return nil, errNotFound{"the session has ended; no terminal can be started in it"}
+		return nil, protocol.NotFound("the session has ended; no terminal can be started in it")
 	}
 	t, err := ts.Start(c)
 	if err != nil {

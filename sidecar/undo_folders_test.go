@@ -24,7 +24,7 @@ func TestUndoOfANewFileTakesItsFoldersAlong(t *testing.T) {
 	}
 	undo := func(id string) {
 		t.Helper()
-		if err := c.reviewer().undo(context.Background(), id, nil); err != nil {
+		if _, err := c.reviewer().Undo(context.Background(), id, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -111,7 +111,7 @@ func (v *view) showText(e agent.Event) {
 		kind = "agent_thought_chunk"
 	}
 	if d, ok := agent.Value[agent.TextData](e); ok && d.Text != "" {
-		v.send(kind, &protocol.ContentChunk{Content: textBlock(d.Text), MessageID: d.MessageID}, protocol.UpdateMeta{})
+		v.send(kind, &protocol.ContentChunk{Content: protocol.TextBlock(d.Text), MessageID: d.MessageID}, protocol.UpdateMeta{})
 	}
 }
 
@@ -198,10 +198,10 @@ func blocks(parts []provider.Part) []protocol.ContentBlock {
 		switch {
 		case p.Synthetic:
 		case p.Type == provider.PartText:
-			out = append(out, textBlock(p.Text))
+			out = append(out, protocol.TextBlock(p.Text))
 		case p.Type == provider.PartFile:
 			for _, f := range p.Files {
-				block := textBlock("(" + f.Mime + " " + f.Name + ")")
+				block := protocol.TextBlock("(" + f.Mime + " " + f.Name + ")")
 				if strings.HasPrefix(f.Mime, "image/") {
 					block = protocol.ContentBlock{Type: "image", Value: &protocol.ImageContent{MimeType: f.Mime, Data: encodeBase64(f.Data)}}
 				}
@@ -247,7 +247,7 @@ func (v *view) notice(level, text string) {
 		v.es.send("notice", &protocol.Notice{Severity: protocol.NoticeSeverity(level), Title: title, Description: rest})
 		return
 	}
-	v.es.send("agent_thought_chunk", &protocol.ContentChunk{Content: textBlock("[" + level + "] " + text + "\n")})
+	v.es.send("agent_thought_chunk", &protocol.ContentChunk{Content: protocol.TextBlock("[" + level + "] " + text + "\n")})
 }
 
 func (v *view) showUsage(d agent.TurnData) {

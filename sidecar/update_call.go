@@ -158,7 +158,7 @@ func (v *view) toolContent(c *callView) []protocol.ToolCallContent {
 		if d.Kind == tools.KindExecute || d.Kind == tools.KindRead || d.Kind == tools.KindSearch {
 			text = fenced(text)
 		}
-		out = append(out, textContent(text))
+		out = append(out, protocol.TextOfCall(text))
 	}
 	for _, a := range d.Attachments {
 		if strings.HasPrefix(a.Mime, "image/") {

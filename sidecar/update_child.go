@@ -199,7 +199,7 @@ func (v *view) showCompaction(d agent.CompactionData) {
 		if text == "" {
 			text = d.Words()
 		}
-		u.Summary = []protocol.ContentBlock{textBlock(text)}
+		u.Summary = []protocol.ContentBlock{protocol.TextBlock(text)}
 	case agent.CompactionFailed:
 		u.Status = protocol.CompactionStatusFailed
 	case agent.CompactionCancelled:
@@ -214,5 +214,5 @@ func (v *view) showSummary(d agent.TextData) {
 	if c.Caps.Session == nil || c.Caps.Session.Compaction == nil || v.past || d.Text == "" {
 		return // the end brings the whole
 	}
-	v.send("compaction_summary_chunk", &protocol.CompactionSummaryChunk{CompactionID: d.MessageID, Content: textBlock(d.Text)}, protocol.UpdateMeta{})
+	v.send("compaction_summary_chunk", &protocol.CompactionSummaryChunk{CompactionID: d.MessageID, Content: protocol.TextBlock(d.Text)}, protocol.UpdateMeta{})
 }

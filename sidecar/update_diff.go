@@ -26,7 +26,7 @@ func diffContent(set *change.Set) []protocol.ToolCallContent {
 			old, d.NewText = excerpts(f)
 		}
 		if total += len(old) + len(d.NewText); total > maxDiffTotal {
-			out = append(out, textContent(fmt.Sprintf("%s %s: too large to show beside the others", f.Kind, f.Path)))
+			out = append(out, protocol.TextOfCall(fmt.Sprintf("%s %s: too large to show beside the others", f.Kind, f.Path)))
 			continue
 		}
 		if f.Kind != change.Create {
@@ -36,7 +36,7 @@ func diffContent(set *change.Set) []protocol.ToolCallContent {
 		case change.Delete:
 			d.NewText = ""
 		case change.Rename:
-			out = append(out, textContent(fmt.Sprintf("Rename %s to %s", f.Path, f.NewPath)))
+			out = append(out, protocol.TextOfCall(fmt.Sprintf("Rename %s to %s", f.Path, f.NewPath)))
 			d.Path = f.NewPath
 			if f.Old == f.New {
 				continue

@@ -139,7 +139,7 @@ func (w *wire) pieces(ctx context.Context, session, kind, message, text string, 
 		for n < len(text) && n > maxText-utf8.UTFMax && !utf8.RuneStart(text[n]) {
 			n--
 		}
-		err := w.update(ctx, session, protocol.SessionUpdate{SessionUpdate: kind, Value: &protocol.ContentChunk{Content: textBlock(text[:n]), MessageID: message}}, meta)
+		err := w.update(ctx, session, protocol.SessionUpdate{SessionUpdate: kind, Value: &protocol.ContentChunk{Content: protocol.TextBlock(text[:n]), MessageID: message}}, meta)
 		if err != nil {
 			return err
 		}
@@ -342,7 +342,7 @@ func (x *pendingUpdate) appendMeta(b []byte) []byte {
 
 // shrink drops what makes an update too big for the editor to read; the call itself stays visible.
 func (x *pendingUpdate) shrink() {
-	note := []protocol.ToolCallContent{textContent("(too large to show here)")}
+	note := []protocol.ToolCallContent{protocol.TextOfCall("(too large to show here)")}
 	switch v := x.update.Value.(type) {
 	case *protocol.ToolCall:
 		c := *v
@@ -353,16 +353,8 @@ func (x *pendingUpdate) shrink() {
 		c.Content, c.RawInput, c.RawOutput = note, nil, nil
 		x.update.Value = &c
 	case *protocol.ContentChunk:
-		x.update.Value = &protocol.ContentChunk{MessageID: v.MessageID, Content: textBlock("(too large to show here)")}
+		x.update.Value = &protocol.ContentChunk{MessageID: v.MessageID, Content: protocol.TextBlock("(too large to show here)")}
 	}
-}
-
-func textBlock(s string) protocol.ContentBlock {
-	return protocol.ContentBlock{Type: "text", Value: &protocol.TextContent{Text: s}}
-}
-
-func textContent(s string) protocol.ToolCallContent {
-	return protocol.ToolCallContent{Type: "content", Value: &protocol.Content{Content: textBlock(s)}}
 }
 
 func rawJSON(v any) json.RawMessage {

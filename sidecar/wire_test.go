@@ -118,7 +118,7 @@ func TestASlowEditorCostsBoundedMemoryAndLosesNothing(t *testing.T) {
 			if i == 2*maxWaiting/size {
 				close(full)
 			}
-			err := w.update(context.Background(), "s", protocol.SessionUpdate{SessionUpdate: kind, Value: &protocol.ContentChunk{Content: textBlock(fmt.Sprintf("%d %s", i, pad))}}, nil)
+			err := w.update(context.Background(), "s", protocol.SessionUpdate{SessionUpdate: kind, Value: &protocol.ContentChunk{Content: protocol.TextBlock(fmt.Sprintf("%d %s", i, pad))}}, nil)
 			if err != nil {
 				posted <- i
 				return
@@ -172,7 +172,7 @@ func TestASlowEditorCostsBoundedMemoryAndLosesNothing(t *testing.T) {
 
 func TestWaitingUpdatesOfACallAreMerged(t *testing.T) {
 	a := &pendingUpdate{w: &wire{room: make(chan struct{})}, update: protocol.SessionUpdate{SessionUpdate: "tool_call_update", Value: &protocol.ToolCallUpdate{ToolCallID: "1", Title: "old", Status: "in_progress", RawInput: json.RawMessage(`1`)}}}
-	b := &pendingUpdate{w: a.w, update: protocol.SessionUpdate{SessionUpdate: "tool_call_update", Value: &protocol.ToolCallUpdate{ToolCallID: "1", Status: "completed", Content: []protocol.ToolCallContent{textContent("x")}}}}
+	b := &pendingUpdate{w: a.w, update: protocol.SessionUpdate{SessionUpdate: "tool_call_update", Value: &protocol.ToolCallUpdate{ToolCallID: "1", Status: "completed", Content: []protocol.ToolCallContent{protocol.TextOfCall("x")}}}}
 	if !mergeUpdates(&rpc.Note{Params: a}, &rpc.Note{Params: b}) {
 		t.Fatal("not merged")
 	}
@@ -214,7 +214,7 @@ func BenchmarkDeltas(b *testing.B) {
 	got := make(chan int64)
 	go func() { n, _ := io.Copy(io.Discard, pr); got <- n }()
 	for b.Loop() {
-		_ = w.update(context.Background(), "s", protocol.SessionUpdate{SessionUpdate: "agent_message_chunk", Value: &protocol.ContentChunk{Content: textBlock("token "), MessageID: "m"}}, nil)
+		_ = w.update(context.Background(), "s", protocol.SessionUpdate{SessionUpdate: "agent_message_chunk", Value: &protocol.ContentChunk{Content: protocol.TextBlock("token "), MessageID: "m"}}, nil)
 	}
 	_ = w.out.Flush(context.Background())
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "deltas/s")
