@@ -10,6 +10,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/sidecar/review"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/permission"
@@ -37,7 +38,7 @@ func (s *Server) AskPermission(ctx context.Context, session string, r permission
 		return permission.Reply{}, err
 	}
 	request := protocol.RequestPermissionRequest{SessionID: session, ToolCall: s.permissionCall(session, kid, r, set), Options: permissionOptions(r)}
-	defer s.asked.hold(session, set)()
+	defer s.asked.Hold(session, set)()
 	var answer protocol.RequestPermissionResponse
 	if err := s.editor.Call(ctx, protocol.MethodSessionRequestPermission, request, &answer); err != nil {
 		if ctx.Err() != nil {
@@ -195,15 +196,15 @@ func (s *Server) permissionCall(session string, kid *view, r permission.Request,
 	}
 	meta := protocol.ToolCallMeta{Permission: r.Permission, Patterns: r.Patterns, Always: r.Always, Why: r.Why}
 	if set != nil {
-		u.Content = diffContent(set)
+		u.Content = review.Diffs(set)
 		u.Locations = nil
 		for _, f := range set.Files {
 			u.Locations = append(u.Locations, changeLocations(f)...)
 		}
-		if text := diagnosticsText(set); text != "" {
+		if text := review.VerdictText(set); text != "" {
 			u.Content = append(u.Content, protocol.TextOfCall(text))
 		}
-		meta.ChangeSet, meta.Files, meta.Diagnostics = set.ID, fileChanges(set), set.Verdict
+		meta.ChangeSet, meta.Files, meta.Diagnostics = set.ID, review.FileChanges(set), set.Verdict
 	} else if r.Permission == "bash" || r.Permission == "bash_input" {
 		command, _ := r.Metadata["command"].(string)
 		if command == "" {

@@ -14,12 +14,13 @@ import (
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/store"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/sidecar/review"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 )
 
 // stored is the reviewer of a session from the command line, where nobody else looks at its events.
-func (a *app) stored(ctx context.Context, s *agent.Session) (*reviewer, error) {
-	l := NewLedger()
+func (a *app) stored(ctx context.Context, s *agent.Session) (*review.Reviewer, error) {
+	l := review.NewLedger()
 	stop := s.Subscribe(0, func(e agent.Event) { l.Take(e) })
 	context.AfterFunc(ctx, stop)
 	return a.desk.Reviewer(s, l), nil
@@ -58,7 +59,7 @@ func sessionsCheckpoints() *cobra.Command {
 				if p.Current {
 					mark = "  (now)"
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s +%d −%d\t%s%s\n", p.ID, p.Kind, at.Local().Format(time.DateTime), count(len(p.Files), "file"), added, removed, terminal.Clean(p.Title), mark)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s +%d −%d\t%s%s\n", p.ID, p.Kind, at.Local().Format(time.DateTime), review.Count(len(p.Files), "file"), added, removed, terminal.Clean(p.Title), mark)
 			}
 			return w.Flush()
 		},
@@ -89,20 +90,20 @@ func sessionsRestore() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			w := restoring{checkpoint: args[1], dry: dry}
+			w := review.Restoring{Checkpoint: args[1], DryRun: dry}
 			switch {
 			case filesOnly:
-				w.scope = scopeFiles
+				w.Scope = review.ScopeFiles
 			case conversation:
-				w.scope = scopeConversation
+				w.Scope = review.ScopeConversation
 			}
 			for _, p := range paths {
 				if !filepath.IsAbs(p) {
 					p = filepath.Join(s.Info().Cwd, p)
 				}
-				w.paths = append(w.paths, filepath.Clean(p))
+				w.Paths = append(w.Paths, filepath.Clean(p))
 			}
-			done, err := r.restore(c.Context(), w)
+			done, err := r.Restore(c.Context(), w)
 			if err != nil {
 				return restoreError(args, err)
 			}
@@ -129,31 +130,31 @@ func restoreError(args []string, err error) error {
 	return err
 }
 
-func printRestored(c *cobra.Command, cwd string, done *restored, w restoring, asJSON bool) error {
+func printRestored(c *cobra.Command, cwd string, done *review.Restored, w review.Restoring, asJSON bool) error {
 	out := c.OutOrStdout()
 	if asJSON {
-		answer := protocol.CheckpointRestoreResponse{Files: []protocol.RestoredFile{}, Undo: done.undo, Prompt: blocks(done.prompt)}
-		if done.plan != nil {
-			answer.Files = restoredFiles(done.plan)
+		answer := protocol.CheckpointRestoreResponse{Files: []protocol.RestoredFile{}, Undo: done.Undo, Prompt: blocks(done.Prompt)}
+		if done.Plan != nil {
+			answer.Files = review.RestoredFiles(done.Plan)
 		}
 		return writeLines(out, []protocol.CheckpointRestoreResponse{answer})
 	}
-	if done.plan != nil {
-		for _, o := range done.plan.Outcomes {
+	if done.Plan != nil {
+		for _, o := range done.Plan.Outcomes {
 			name := o.Path
 			if rel, err := filepath.Rel(cwd, o.Path); err == nil && filepath.IsLocal(rel) {
 				name = rel
 			}
-			fmt.Fprintf(out, "%-9s  %s%s\n", o.Status, terminal.Clean(name), terminal.Clean(because(o.Reason)))
+			fmt.Fprintf(out, "%-9s  %s%s\n", o.Status, terminal.Clean(name), terminal.Clean(review.Because(o.Reason)))
 		}
 	}
 	switch {
-	case w.dry:
+	case w.DryRun:
 		fmt.Fprintln(out, "nothing was changed (--dry-run)")
-	case done.undo == "":
+	case done.Undo == "":
 		fmt.Fprintln(out, "nothing to do: everything is as it was then")
 	default:
-		fmt.Fprintln(out, "to undo this: the checkpoint is", done.undo)
+		fmt.Fprintln(out, "to undo this: the checkpoint is", done.Undo)
 	}
 	return nil
 }

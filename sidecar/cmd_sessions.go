@@ -13,6 +13,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/sidecar/review"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 )
 
@@ -115,7 +116,7 @@ func sessionsShow() *cobra.Command {
 				if hidden.Has(e) {
 					return nil
 				}
-				e = hydrated(e, a.blobs.Load)
+				e = review.Hydrated(e, a.blobs.Load)
 				if e.Type == agent.EventPrompt {
 					var p agent.PromptData
 					if json.Unmarshal(e.Data, &p) == nil {
@@ -143,7 +144,7 @@ func sessionsExport() *cobra.Command {
 			}
 			defer a.close()
 			lines := &jsonLines{w: c.OutOrStdout()}
-			return s.Events(c.Context(), 0, func(e agent.Event) error { lines.event(hydrated(e, a.blobs.Load)); return nil })
+			return s.Events(c.Context(), 0, func(e agent.Event) error { lines.event(review.Hydrated(e, a.blobs.Load)); return nil })
 		},
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/sidecar/review"
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
@@ -29,7 +30,7 @@ type commandHost struct {
 	models  func(cwd string) []ModelInfo // nil: not known
 	all     []Command                    // for /help
 	whole   func(*change.Set) (*change.Set, error)
-	review  func() *reviewer
+	review  func() *review.Reviewer
 }
 
 // sharedCommands are the built-in ones that need no editor.
@@ -150,7 +151,7 @@ func runExport(ctx context.Context, h commandHost, args string) (string, *agent.
 			return nil
 		}
 		if h.whole != nil {
-			e = hydrated(e, h.whole)
+			e = review.Hydrated(e, h.whole)
 		}
 		return read(e)
 	})
@@ -213,7 +214,7 @@ func (es *editorSession) runCommand(ctx context.Context, before <-chan struct{},
 		return nil, cancelled, nil
 	}
 	s := es.server
-	h := commandHost{session: es.Session, runtime: s.o.Runtime, models: s.o.Models, all: s.commands(es.Info().Cwd), whole: s.o.Desk.Whole, review: func() *reviewer { return s.reviewer(es) }}
+	h := commandHost{session: es.Session, runtime: s.o.Runtime, models: s.o.Models, all: s.commands(es.Info().Cwd), whole: s.o.Desk.Whole, review: func() *review.Reviewer { return s.reviewer(es) }}
 	answer, p, err := c.Run(ctx, h, args)
 	switch {
 	case ctx.Err() != nil:

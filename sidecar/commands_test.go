@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/sidecar/review"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
@@ -27,12 +28,12 @@ type commands struct {
 	dir string
 	a   *app
 	s   *agent.Session
-	l   *Ledger
+	l   *review.Ledger
 }
 
 func newCommands(t *testing.T, dir string) *commands {
 	atHome(t)
-	c := &commands{t: t, dir: dir, a: newApp(appOptions{place: newWorkplace(), asker: allowAll{}, noLSP: true}), l: NewLedger()}
+	c := &commands{t: t, dir: dir, a: newApp(appOptions{place: newWorkplace(), asker: allowAll{}, noLSP: true}), l: review.NewLedger()}
 	t.Cleanup(c.a.close)
 	s, err := c.a.runtime.NewSession(context.Background(), agent.SessionOptions{Cwd: dir})
 	if err != nil {
@@ -72,7 +73,7 @@ func (c *commands) last() *change.Set {
 	return set
 }
 
-func (c *commands) reviewer() *reviewer { return c.a.desk.Reviewer(c.s, c.l) }
+func (c *commands) reviewer() *review.Reviewer { return c.a.desk.Reviewer(c.s, c.l) }
 
 func kinds(set *change.Set) string {
 	var out []string

@@ -23,6 +23,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/keys"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/sidecar/review"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/builtin"
 	"github.com/pillion-dev/pillion/tools/change"
@@ -167,7 +168,7 @@ type rigChanges struct {
 	blobs *checkpoint.Blobs
 }
 
-func (c rigChanges) Files(id string) ReviewFiles {
+func (c rigChanges) Files(id string) review.Files {
 	for range 2 {
 		c.world.mu.Lock()
 		e, ok := c.world.envs[id]
@@ -220,7 +221,7 @@ func newRig(t testing.TB, st *store.Store, cwd string) *rig {
 	a, b := pipes()
 	r := &rig{t: t, cwd: cwd, world: env, model: m, rt: rt, served: make(chan error, 1)}
 	r.server = NewServer(ServerOptions{Runtime: rt, Conn: b, Editors: registry, Live: &liveProblems{}, Version: "0.0.0-test", Auth: lentKeys{&keys.Store{File: filepath.Join(t.TempDir(), "auth.json")}},
-		Desk: NewDesk(rigChanges{env, rt, made, blobs}),
+		Desk: review.NewDesk(rigChanges{env, rt, made, blobs}),
 		Models: func(string) []ModelInfo {
 			return []ModelInfo{{ID: "test/model", Name: "Test model", Efforts: []string{"low", "high"}}, {ID: "test/other", Name: "Other"}}
 		},

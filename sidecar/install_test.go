@@ -20,15 +20,15 @@ func TestInstallServerAsks(t *testing.T) {
 	t.Setenv("PATH", bin+":/bin:/usr/bin")
 	for name, c := range map[string]struct {
 		id, answer string
-		yes, asked bool
+		yes, Texts bool
 		says, err  string
 		installed  bool
 	}{
-		"yes":             {id: "gopls", answer: "y\n", asked: true, says: "Install it? [y/N] Installed: ", installed: true},
-		"yes without end": {id: "gopls", answer: "YES", asked: true, says: "Installed: ", installed: true},
-		"no":              {id: "gopls", answer: "n\n", asked: true, err: "nothing was installed"},
-		"an empty line":   {id: "gopls", answer: "\n", asked: true, err: "nothing was installed"},
-		"an end":          {id: "gopls", asked: true, err: "nothing was installed"},
+		"yes":             {id: "gopls", answer: "y\n", Texts: true, says: "Install it? [y/N] Installed: ", installed: true},
+		"yes without end": {id: "gopls", answer: "YES", Texts: true, says: "Installed: ", installed: true},
+		"no":              {id: "gopls", answer: "n\n", Texts: true, err: "nothing was installed"},
+		"an empty line":   {id: "gopls", answer: "\n", Texts: true, err: "nothing was installed"},
+		"an end":          {id: "gopls", Texts: true, err: "nothing was installed"},
 		"nobody to ask":   {id: "gopls", err: "Say --yes"},
 		"said before":     {id: "gopls", yes: true, says: "GOBIN=", installed: true},
 		"not from here":   {id: "rust-analyzer", yes: true, err: "rustup component add rust-analyzer"},
@@ -37,7 +37,7 @@ func TestInstallServerAsks(t *testing.T) {
 		cache := filepath.Join(t.TempDir(), "servers")
 		var out strings.Builder
 		var err error
-		if c.asked {
+		if c.Texts {
 			err = installServer(t.Context(), c.id, cache, c.yes, strings.NewReader(c.answer), &out)
 		} else {
 			err = installServer(t.Context(), c.id, cache, c.yes, nil, &out)

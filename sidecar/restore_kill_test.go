@@ -17,6 +17,7 @@ import (
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/sidecar/review"
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
@@ -164,20 +165,20 @@ func TestKilledInTheMiddleOfARestore(t *testing.T) {
 
 // stopAt is a store of changes that dies at a step: the state as it is then is copied away.
 type stopAt struct {
-	ChangeStore
+	review.Store
 	before, after func()
 }
 
-func (s stopAt) Files(session string) ReviewFiles { return stopFiles{s.ChangeStore.Files(session), s} }
+func (s stopAt) Files(session string) review.Files { return stopFiles{s.Store.Files(session), s} }
 
 type stopFiles struct {
-	ReviewFiles
+	review.Files
 	at stopAt
 }
 
 func (s stopFiles) Apply(ctx context.Context, set *change.Set) (*change.Set, error) {
 	s.at.before()
-	done, err := s.ReviewFiles.Apply(ctx, set)
+	done, err := s.Files.Apply(ctx, set)
 	s.at.after()
 	return done, err
 }
@@ -211,12 +212,12 @@ func TestARestoreIsTrueAtEveryStep(t *testing.T) {
 			n++
 		}
 	})
-	a.desk = NewDesk(stopAt{keptChanges{a}, snapshot("announced, nothing written"), snapshot("written, not told")})
+	a.desk = review.NewDesk(stopAt{keptChanges{a}, snapshot("announced, nothing written"), snapshot("written, not told")})
 	r, err := a.stored(ctx, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.restore(ctx, restoring{checkpoint: prompt}); err != nil {
+	if _, err := r.Restore(ctx, review.Restoring{Checkpoint: prompt}); err != nil {
 		t.Fatal(err)
 	}
 	a.close()

@@ -13,6 +13,7 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/sidecar/review"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/permission"
@@ -214,11 +215,11 @@ func (s *Server) export(ctx context.Context, es *editorSession, p *protocol.Sess
 			if hidden.Has(e) {
 				return nil
 			}
-			return read(hydrated(e, s.o.Desk.Whole))
+			return read(review.Hydrated(e, s.o.Desk.Whole))
 		}
 	case "json":
 		add = func(e agent.Event) error {
-			line, err := rpc.JSON.Marshal(hydrated(e, s.o.Desk.Whole))
+			line, err := rpc.JSON.Marshal(review.Hydrated(e, s.o.Desk.Whole))
 			b.Write(line)
 			b.WriteByte('\n')
 			return err

@@ -8,10 +8,11 @@ import (
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/sidecar/review"
 )
 
 // reviewer decides about a session's changes after the fact.
-func (s *Server) reviewer(es *editorSession) *reviewer {
+func (s *Server) reviewer(es *editorSession) *review.Reviewer {
 	return s.o.Desk.Reviewer(es.Session, es.view.ledger)
 }
 
@@ -48,21 +49,21 @@ func (s *Server) checkpointList(_ context.Context, es *editorSession, _ *protoco
 }
 
 func (s *Server) checkpointRestore(ctx context.Context, es *editorSession, p *protocol.CheckpointRestoreRequest) (*protocol.CheckpointRestoreResponse, error) {
-	w := restoring{checkpoint: p.CheckpointID, scope: p.Scope, hunks: p.Hunks, dry: p.DryRun}
+	w := review.Restoring{Checkpoint: p.CheckpointID, Scope: p.Scope, Hunks: p.Hunks, DryRun: p.DryRun}
 	for i, uri := range p.Uris {
 		path, ok := editors.URIPath(uri)
 		if !ok {
 			return nil, rpc.InvalidParams("uris[%d]: %q is not a file", i, uri)
 		}
-		w.paths = append(w.paths, path)
+		w.Paths = append(w.Paths, path)
 	}
-	done, err := s.reviewer(es).restore(ctx, w)
+	done, err := s.reviewer(es).Restore(ctx, w)
 	if err != nil {
 		return nil, err
 	}
-	out := &protocol.CheckpointRestoreResponse{Files: []protocol.RestoredFile{}, Undo: done.undo, Prompt: blocks(done.prompt)}
-	if done.plan != nil {
-		out.Files = restoredFiles(done.plan)
+	out := &protocol.CheckpointRestoreResponse{Files: []protocol.RestoredFile{}, Undo: done.Undo, Prompt: blocks(done.Prompt)}
+	if done.Plan != nil {
+		out.Files = review.RestoredFiles(done.Plan)
 	}
 	return out, nil
 }

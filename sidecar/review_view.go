@@ -6,6 +6,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/sidecar/review"
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
@@ -15,21 +16,21 @@ func (v *view) showChange(e agent.Event, replay bool) {
 		e.Value = d // a stored one is decoded once; its set can be long
 	}
 	c := v.ledger.Take(e)
-	if c == nil || c.state == change.Writing {
+	if c == nil || c.State == change.Writing {
 		return
 	}
-	if e.Type == agent.EventChange && c.set.Source != change.ByPerson && !(replay && c.state == change.Proposed) {
+	if e.Type == agent.EventChange && c.Set.Source != change.ByPerson && !(replay && c.State == change.Proposed) {
 		v.showDiff(e, c)
 	}
 	if !replay {
-		v.tellChange(changeInfo(c))
+		v.tellChange(review.Info(c))
 	}
 }
 
 // showDiff shows a change on its card. What the person did themselves has none.
-func (v *view) showDiff(e agent.Event, c *changeView) {
+func (v *view) showDiff(e agent.Event, c *review.Change) {
 	d, _ := agent.Value[agent.ChangeData](e)
-	call, task := c.call, ""
+	call, task := c.Call, ""
 	if d.Session != "" { // a sub-agent's: on its own card, or on the task's where that has none
 		if kid := v.kidOf(d.Session); kid != nil && kid.has(call) {
 			kid.putDiff(e, c, call, "")
@@ -53,8 +54,8 @@ func (v *view) has(call string) bool {
 	return !v.child.quiet || c != nil && c.shown
 }
 
-func (v *view) putDiff(e agent.Event, c *changeView, id, task string) {
-	set := c.set
+func (v *view) putDiff(e agent.Event, c *review.Change, id, task string) {
+	set := c.Set
 	if d, ok := agent.Value[agent.ChangeData](e); ok {
 		if d.Full != nil {
 			set = d.Full
@@ -62,11 +63,11 @@ func (v *view) putDiff(e agent.Event, c *changeView, id, task string) {
 			set = whole
 		}
 	}
-	if c.state == change.Proposed && setSize(set) > maxCardDiff {
+	if c.State == change.Proposed && setSize(set) > maxCardDiff {
 		return // the question that follows shows it; twice would only make the person wait
 	}
-	diffs := diffContent(set)
-	if text := diagnosticsText(set); text != "" && c.state == change.Proposed {
+	diffs := review.Diffs(set)
+	if text := review.VerdictText(set); text != "" && c.State == change.Proposed {
 		diffs = append(diffs, protocol.TextOfCall(text)) // an answer that comes later than the question is seen all the same
 	}
 	v.mu.Lock()
@@ -81,16 +82,16 @@ func (v *view) putDiff(e agent.Event, c *changeView, id, task string) {
 		if call.by == nil {
 			call.by = map[string][]protocol.ToolCallContent{}
 		}
-		if call.by[c.set.ID] == nil {
-			call.order = append(call.order, c.set.ID)
+		if call.by[c.Set.ID] == nil {
+			call.order = append(call.order, c.Set.ID)
 		}
-		call.by[c.set.ID] = diffs
+		call.by[c.Set.ID] = diffs
 	}
 	content := v.toolContent(call)
 	unsent := call.unsent
 	v.mu.Unlock()
 	if len(content) > 0 && !unsent {
-		v.send("tool_call_update", &protocol.ToolCallUpdate{ToolCallID: id, Content: content}, protocol.UpdateMeta{ChangeSet: c.set.ID})
+		v.send("tool_call_update", &protocol.ToolCallUpdate{ToolCallID: id, Content: content}, protocol.UpdateMeta{ChangeSet: c.Set.ID})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/sidecar/review"
 	"github.com/pillion-dev/pillion/tools"
 )
 
@@ -30,7 +31,7 @@ func (a *app) runPrompt(ctx context.Context, s *agent.Session, text string) (tur
 			return turn, "", err
 		}
 		h := commandHost{session: s, runtime: a.runtime, all: all, whole: a.blobs.Load, models: func(cwd string) []ModelInfo { return a.modelList(ctx, cwd) },
-			review: func() *reviewer { return r }}
+			review: func() *review.Reviewer { return r }}
 		said, made, err := c.Run(ctx, h, args)
 		if err != nil {
 			return turn, "", err

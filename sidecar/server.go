@@ -17,6 +17,7 @@ import (
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/sidecar/review"
 	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/shell/run"
 )
@@ -39,7 +40,7 @@ type ServerOptions struct {
 	Auth     Auth                           // keys of model providers; nil: the editor has no say
 	Commands func(cwd string) []Command     // slash commands besides the built-in ones
 
-	Desk   *Desk                                      // reviews what was applied; nil: nothing can be undone
+	Desk   *review.Desk                               // reviews what was applied; nil: nothing can be undone
 	Rules  func(cwd, agent string) permission.Ruleset // the rules in force; nil: not shown
 	Grants permission.Grants                          // remembered permissions; nil: not shown
 	// Terminals are a session's; nil: none are offered.
@@ -80,7 +81,7 @@ type Server struct {
 	screens screens // terminals the editor follows
 	relays  relays  // commands its own terminals show
 
-	asked asked // changes that wait for the person
+	asked review.Texts // changes that wait for the person
 
 	mu       sync.Mutex
 	sessions map[string]*editorSession // guarded by mu
@@ -99,7 +100,7 @@ func NewServer(o ServerOptions) *Server {
 		o.Buffers = editors.NewBuffers(nil)
 	}
 	if o.Desk == nil {
-		o.Desk = NewDesk(nil)
+		o.Desk = review.NewDesk(nil)
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

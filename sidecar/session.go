@@ -13,6 +13,7 @@ import (
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/sidecar/review"
 )
 
 // editorSession is a session as one editor has it open.
@@ -31,7 +32,7 @@ type editorSession struct {
 	stop      func()                         // ends the subscription; guarded by mu
 	announced bool                           // the slash commands have been sent; guarded by mu
 	own       map[string]bool                // message ids of this connection's prompts, until they are shown; guarded by mu
-	again     *Reopener                      // asks again what waited when the session was cut off; guarded by mu; nil: not yet
+	again     *review.Reopener               // asks again what waited when the session was cut off; guarded by mu; nil: not yet
 	unwatch   func()                         // ends the watch on the session's state; guarded by mu
 	moved     bool                           // the state may be another than was told; guarded by mu
 	telling   bool                           // tell runs; guarded by mu

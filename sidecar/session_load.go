@@ -12,6 +12,7 @@ import (
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/sidecar/review"
 )
 
 func sameDir(a, b string) bool {
@@ -72,7 +73,7 @@ func (es *editorSession) arrived(note string, opened bool) {
 	s := es.server
 	s.o.Editors.Offer(es.ID(), s.editor)
 	if opened && s.o.Editors.Readers(es.ID()) == 1 {
-		again := NewReopener(s.o.Runtime, s.reviewer(es), s.o.Editors, es.view)
+		again := review.NewReopener(s.o.Runtime, s.reviewer(es), s.o.Editors, es.view)
 		es.mu.Lock()
 		es.again = again
 		es.mu.Unlock()

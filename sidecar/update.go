@@ -8,6 +8,7 @@ import (
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/sidecar/review"
 	"github.com/pillion-dev/pillion/tools"
 )
 
@@ -23,7 +24,7 @@ type view struct {
 	info    agent.SessionInfo    // as last shown; guarded by mu
 	settled map[string]bool      // calls of turns that are over, which the editor still shows; guarded by mu
 	calls   map[string]*callView // by call id; guarded by mu
-	ledger  *Ledger
+	ledger  *review.Ledger
 
 	child    *childOf         // set in the view of a sub-agent's session
 	children map[string]*view // by the task's call; guarded by mu
@@ -31,7 +32,7 @@ type view struct {
 }
 
 func newView(es *editorSession) *view {
-	return &view{es: es, calls: map[string]*callView{}, settled: map[string]bool{}, ledger: NewLedger()}
+	return &view{es: es, calls: map[string]*callView{}, settled: map[string]bool{}, ledger: review.NewLedger()}
 }
 
 // remember takes in a stored event without showing it.

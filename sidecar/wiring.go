@@ -19,6 +19,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/models"
+	"github.com/pillion-dev/pillion/sidecar/review"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/builtin"
 	"github.com/pillion-dev/pillion/tools/change"
@@ -57,7 +58,7 @@ type app struct {
 	runtime *agent.Runtime
 	journal files.Journal
 	blobs   *checkpoint.Blobs
-	desk    *Desk
+	desk    *review.Desk
 	locks   *files.Locks
 
 	traces  *traces // nil: not traced
@@ -95,7 +96,7 @@ func newApp(o appOptions) *app {
 	}
 	a.journal = &files.DirJournal{Dir: filepath.Join(a.place.state, "journal")}
 	a.blobs = &checkpoint.Blobs{Dir: filepath.Join(a.place.state, "checkpoints")}
-	a.desk = NewDesk(keptChanges{a})
+	a.desk = review.NewDesk(keptChanges{a})
 	a.models = models.New(models.Options{Config: a.configOf, Env: os.Getenv, Keys: a.place.keys().All})
 	a.mcp, a.custom = newMCPServers(a), newCustomHosts(a)
 	a.runtime = agent.New(agent.Options{
@@ -205,7 +206,7 @@ func (a *app) ended(session string) {
 type keptChanges struct{ a *app }
 
 // Files implements ChangeStore.
-func (k keptChanges) Files(session string) ReviewFiles {
+func (k keptChanges) Files(session string) review.Files {
 	s, ok := k.a.runtime.Session(session)
 	if !ok {
 		return nil

@@ -31,7 +31,6 @@ type Sessions interface {
 //	registry.Follow(sessions{rt})
 type Registry struct {
 	questions questions // what waits for the person
-	Decisions Decisions
 
 	mu       sync.Mutex
 	sessions Sessions                 // guarded by mu; nil until Follow

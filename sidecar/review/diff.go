@@ -1,4 +1,4 @@
-package main
+package review
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ const (
 )
 
 // diffContent is a change as ACP shows it: one diff for each file.
-func diffContent(set *change.Set) []protocol.ToolCallContent {
+func Diffs(set *change.Set) []protocol.ToolCallContent {
 	var out []protocol.ToolCallContent
 	total := 0
 	for _, f := range set.Files {

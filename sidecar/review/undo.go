@@ -1,4 +1,4 @@
-package main
+package review
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 // UndoLast takes a prompt back, files and conversation: the one of that id, else the last that counts. It says what
 // was done.
-func (r *reviewer) UndoLast(ctx context.Context, id string) (string, error) {
+func (r *Reviewer) UndoLast(ctx context.Context, id string) (string, error) {
 	r.ledger.read(func(l *ledger) {
 		last := l.point(l.reverted)
 		for _, p := range slices.Backward(l.points) {
@@ -30,7 +30,7 @@ func (r *reviewer) UndoLast(ctx context.Context, id string) (string, error) {
 }
 
 // RedoLast takes the last UndoLast or restore back. It says what was done.
-func (r *reviewer) RedoLast(ctx context.Context) (string, error) {
+func (r *Reviewer) RedoLast(ctx context.Context) (string, error) {
 	id := ""
 	r.ledger.read(func(l *ledger) {
 		taken := map[string]bool{}
@@ -52,32 +52,32 @@ func (r *reviewer) RedoLast(ctx context.Context) (string, error) {
 	return r.takeBack(ctx, id)
 }
 
-func (r *reviewer) takeBack(ctx context.Context, id string) (string, error) {
-	done, err := r.restore(ctx, restoring{checkpoint: id, scope: scopeBoth})
+func (r *Reviewer) takeBack(ctx context.Context, id string) (string, error) {
+	done, err := r.Restore(ctx, Restoring{Checkpoint: id, Scope: scopeBoth})
 	if err != nil {
 		return "", err
 	}
 	var d agent.RestoreData
 	r.ledger.read(func(l *ledger) {
-		if p := l.point(done.undo); p != nil {
+		if p := l.point(done.Undo); p != nil {
 			d = *p.restore
 		}
 	})
 	var b strings.Builder
-	if b.WriteString("Nothing to do: everything is as it was then."); done.undo != "" {
+	if b.WriteString("Nothing to do: everything is as it was then."); done.Undo != "" {
 		b.Reset()
-		fmt.Fprintf(&b, "%s: %s.", d.Title, done.plan)
+		fmt.Fprintf(&b, "%s: %s.", d.Title, done.Plan)
 	}
-	for _, o := range done.plan.Outcomes {
+	for _, o := range done.Plan.Outcomes {
 		name := o.Path
 		if rel, err := filepath.Rel(r.session.Info().Cwd, o.Path); err == nil && filepath.IsLocal(rel) {
 			name = rel
 		}
 		if o.Status != checkpoint.Unchanged {
-			fmt.Fprintf(&b, "\n- %s: %s%s", name, o.Status, because(o.Reason))
+			fmt.Fprintf(&b, "\n- %s: %s%s", name, o.Status, Because(o.Reason))
 		}
 	}
-	if d.Undoes == "" && done.undo != "" {
+	if d.Undoes == "" && done.Undo != "" {
 		b.WriteString("\n\n/redo brings it back.")
 	}
 	return b.String() + "\n", nil

@@ -1,4 +1,4 @@
-package main
+package review
 
 import (
 	"context"
@@ -22,7 +22,7 @@ type Notifier interface {
 type Reopener struct {
 	rt       *agent.Runtime
 	session  *agent.Session
-	reviewer *reviewer
+	reviewer *Reviewer
 	asker    permission.Asker
 	person   Notifier
 
@@ -31,7 +31,7 @@ type Reopener struct {
 }
 
 // NewReopener makes the reopener of a session as one editor has it open.
-func NewReopener(rt *agent.Runtime, r *reviewer, asker permission.Asker, person Notifier) *Reopener {
+func NewReopener(rt *agent.Runtime, r *Reviewer, asker permission.Asker, person Notifier) *Reopener {
 	return &Reopener{rt: rt, session: r.session, reviewer: r, asker: asker, person: person}
 }
 
@@ -107,7 +107,7 @@ func (u *unanswered) from() string {
 }
 
 // rebased is a proposal on the files as they are now; its hunks keep their ids.
-func rebased(set *change.Set, files ReviewFiles) (*change.Set, error) {
+func rebased(set *change.Set, files Files) (*change.Set, error) {
 	out := *set
 	out.Files, out.Verdict = nil, nil // what was known of its problems was about another text
 	for _, f := range set.Files {

@@ -1,4 +1,4 @@
-package main
+package review
 
 import (
 	"slices"
@@ -9,10 +9,10 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-func (r *reviewer) info(id string) (info protocol.ChangeInfo) {
+func (r *Reviewer) info(id string) (info protocol.ChangeInfo) {
 	r.ledger.read(func(l *ledger) {
 		if c := l.changes[id]; c != nil {
-			info = changeInfo(c)
+			info = Info(c)
 		}
 	})
 	return info
@@ -22,7 +22,7 @@ func (r *reviewer) info(id string) (info protocol.ChangeInfo) {
 const maxTurnText = 10 << 20
 
 // Turn is what a turn changed, all its changes together; "" is the last turn that changed something.
-func (r *reviewer) Turn(id string) (*protocol.ChangeTurnResponse, error) {
+func (r *Reviewer) Turn(id string) (*protocol.ChangeTurnResponse, error) {
 	turn, files, err := r.turn(id)
 	if err != nil {
 		return nil, err
@@ -66,14 +66,14 @@ type turnFile struct {
 }
 
 // turn takes a turn's changes together, by file; "" is the last turn that changed something.
-func (r *reviewer) turn(id string) (string, []turnFile, error) {
-	var sets []*changeView
+func (r *Reviewer) turn(id string) (string, []turnFile, error) {
+	var sets []*Change
 	var err error
 	r.ledger.read(func(l *ledger) {
-		var mine []*changeView
+		var mine []*Change
 		last := ""
 		for _, c := range l.applied() {
-			if c.set.Source == change.ByPerson {
+			if c.Set.Source == change.ByPerson {
 				continue
 			}
 			last = c.turn
@@ -86,7 +86,7 @@ func (r *reviewer) turn(id string) (string, []turnFile, error) {
 				return
 			}
 			for _, c := range l.applied() {
-				if c.turn == id && c.set.Source != change.ByPerson {
+				if c.turn == id && c.Set.Source != change.ByPerson {
 					mine = append(mine, c)
 				}
 			}
@@ -106,7 +106,7 @@ func (r *reviewer) turn(id string) (string, []turnFile, error) {
 }
 
 // together groups the members of sets by file, across renames, and takes each file's together.
-func (r *reviewer) together(sets []*changeView) []turnFile {
+func (r *Reviewer) together(sets []*Change) []turnFile {
 	type group struct {
 		parts  []change.Part
 		at     string
@@ -115,12 +115,12 @@ func (r *reviewer) together(sets []*changeView) []turnFile {
 	}
 	var order []*group
 	at := map[string]*group{}
-	by := map[string]*changeView{}
+	by := map[string]*Change{}
 	for _, c := range sets {
-		by[c.set.ID] = c
-		set, err := r.whole(c.set)
+		by[c.Set.ID] = c
+		set, err := r.whole(c.Set)
 		if err != nil {
-			set = c.set
+			set = c.Set
 		}
 		for _, f := range set.Files {
 			g := at[f.Path]
@@ -133,9 +133,9 @@ func (r *reviewer) together(sets []*changeView) []turnFile {
 				g.at = f.NewPath
 			}
 			at[g.at] = g
-			g.parts = append(g.parts, change.Part{Set: c.set.ID, File: f})
+			g.parts = append(g.parts, change.Part{Set: c.Set.ID, File: f})
 			g.lost = g.lost || err != nil
-			if c.set.Source == change.ByCommand {
+			if c.Set.Source == change.ByCommand {
 				g.source = "command"
 			}
 		}
@@ -176,11 +176,11 @@ func (r *reviewer) together(sets []*changeView) []turnFile {
 }
 
 // refs are the hunks of sets that turn hunks are made of.
-func (r *reviewer) refs(ids []string) ([]change.Ref, error) {
+func (r *Reviewer) refs(ids []string) ([]change.Ref, error) {
 	var turns []string
 	r.ledger.read(func(l *ledger) {
 		for _, c := range l.applied() {
-			if c.set.Source != change.ByPerson && !slices.Contains(turns, c.turn) {
+			if c.Set.Source != change.ByPerson && !slices.Contains(turns, c.turn) {
 				turns = append(turns, c.turn)
 			}
 		}

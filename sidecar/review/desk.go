@@ -1,4 +1,10 @@
-package main
+// Package review is what a person does with changes after they were applied: keep or undo hunks, take files and the
+// conversation back to a checkpoint, and decide about what waited when a session was cut off.
+//
+// A Ledger reads a session's events; a Reviewer decides on what the ledger knows; the Desk keeps decisions about one
+// session apart. What is written goes the way of all changes: it is a change set of its own, through the session's
+// Files.
+package review
 
 import (
 	"context"
@@ -8,16 +14,16 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// ReviewFiles compares a change with a session's files as they are now, and writes it; *builtin.Writer is one.
-type ReviewFiles interface {
+// Files compares a change with a session's files as they are now, and writes it; *builtin.Writer is one.
+type Files interface {
 	Apply(ctx context.Context, set *change.Set) (*change.Set, error)
 	Present(path string) (text string, exists bool)
 }
 
-// ChangeStore is where the changes of sessions are written and their texts kept.
-type ChangeStore interface {
+// Store is where the changes of sessions are written and their texts kept.
+type Store interface {
 	// Files are a session's; nil: nothing can be written in it.
-	Files(session string) ReviewFiles
+	Files(session string) Files
 	// Load gives a stored change set the texts that are kept elsewhere.
 	Load(set *change.Set) (*change.Set, error)
 }
@@ -25,14 +31,14 @@ type ChangeStore interface {
 // Desk is where the changes of all sessions are reviewed. Decisions about one session are taken one at a time,
 // whichever editors they come from.
 type Desk struct {
-	store ChangeStore // nil: nothing is kept or written
+	store Store // nil: nothing is kept or written
 
 	mu       sync.Mutex
 	deciding map[string]*sync.Mutex // by session: held while somebody decides about its changes; guarded by mu
 }
 
 // NewDesk makes a desk over a store.
-func NewDesk(store ChangeStore) *Desk { return &Desk{store: store, deciding: map[string]*sync.Mutex{}} }
+func NewDesk(store Store) *Desk { return &Desk{store: store, deciding: map[string]*sync.Mutex{}} }
 
 // Writes reports whether decisions can change files.
 func (d *Desk) Writes() bool { return d.store != nil }
@@ -46,8 +52,8 @@ func (d *Desk) Whole(set *change.Set) (*change.Set, error) {
 }
 
 // Reviewer reviews the changes that l knows of a session.
-func (d *Desk) Reviewer(s *agent.Session, l *Ledger) *reviewer {
-	r := &reviewer{session: s, ledger: l, desk: d, mu: d.lock(s.ID())}
+func (d *Desk) Reviewer(s *agent.Session, l *Ledger) *Reviewer {
+	r := &Reviewer{session: s, ledger: l, desk: d, mu: d.lock(s.ID())}
 	if d.store != nil {
 		r.files = d.store.Files(s.ID())
 	}

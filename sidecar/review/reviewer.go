@@ -1,4 +1,4 @@
-package main
+package review
 
 import (
 	"context"
@@ -17,37 +17,37 @@ import (
 
 // reviewer is a session's changes after the fact, for an editor or for the command line: what the person keeps, undoes
 // and restores. Whatever it writes goes the way of all changes, and is a change set of its own.
-type reviewer struct {
+type Reviewer struct {
 	session *agent.Session
-	files   ReviewFiles // nil: nothing can be written
+	files   Files // nil: nothing can be written
 	desk    *Desk
 	mu      *sync.Mutex // one decision at a time, whoever decides
 	ledger  *Ledger
 }
 
 // Changes are the session's change sets.
-func (r *reviewer) Changes() []protocol.ChangeInfo { return r.ledger.Changes() }
+func (r *Reviewer) Changes() []protocol.ChangeInfo { return r.ledger.Changes() }
 
 // Checkpoints are the states that the session can be taken back to.
-func (r *reviewer) Checkpoints() []protocol.Checkpoint { return r.ledger.Checkpoints() }
+func (r *Reviewer) Checkpoints() []protocol.Checkpoint { return r.ledger.Checkpoints() }
 
 // whole gives a set its texts.
-func (r *reviewer) whole(set *change.Set) (*change.Set, error) {
+func (r *Reviewer) whole(set *change.Set) (*change.Set, error) {
 	return r.desk.Whole(set)
 }
 
 var errNothingWritten = errors.New("this session has no files to write: it was opened without its tools")
 
 // find gives a change set that was applied, and the hunks meant: those named, or all that are not undone.
-func (r *reviewer) find(id string, hunks []string) (c changeView, meant []string, err error) {
+func (r *Reviewer) find(id string, hunks []string) (c Change, meant []string, err error) {
 	r.ledger.read(func(l *ledger) {
 		have := l.changes[id]
 		if have == nil {
 			err = protocol.NotFound("no change %q in this session; _pillion/change/list shows them", id)
 			return
 		}
-		if have.state != change.Applied {
-			err = rpc.InvalidParams("changeSet: %s was %s, not applied", id, have.state)
+		if have.State != change.Applied {
+			err = rpc.InvalidParams("changeSet: %s was %s, not applied", id, have.State)
 			return
 		}
 		c = *have
@@ -85,7 +85,7 @@ func set(list []string) map[string]bool {
 }
 
 // Keep marks hunks as seen and wanted; none named means all.
-func (r *reviewer) Keep(ctx context.Context, id string, hunks []string) (protocol.ChangeInfo, error) {
+func (r *Reviewer) Keep(ctx context.Context, id string, hunks []string) (protocol.ChangeInfo, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, meant, err := r.find(id, hunks)
@@ -101,14 +101,14 @@ func (r *reviewer) Keep(ctx context.Context, id string, hunks []string) (protoco
 
 // Undo takes hunks back, merged with what was written since; where the same lines changed it fails and says where. The
 // person asked for it, so nobody is asked again.
-func (r *reviewer) Undo(ctx context.Context, id string, hunks []string) (protocol.ChangeInfo, error) {
+func (r *Reviewer) Undo(ctx context.Context, id string, hunks []string) (protocol.ChangeInfo, error) {
 	if err := r.undo(ctx, id, hunks); err != nil {
 		return protocol.ChangeInfo{}, err
 	}
 	return r.info(id), nil
 }
 
-func (r *reviewer) undo(ctx context.Context, id string, hunks []string) error {
+func (r *Reviewer) undo(ctx context.Context, id string, hunks []string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c, meant, err := r.find(id, hunks)
@@ -119,7 +119,7 @@ func (r *reviewer) undo(ctx context.Context, id string, hunks []string) error {
 		return errNothingWritten
 	}
 	want := checkpoint.Want{}
-	for _, f := range c.set.Files {
+	for _, f := range c.Set.Files {
 		ref := change.Ref{Set: id, Path: f.Path}
 		for _, h := range f.Hunks {
 			if set(meant)[h.ID] {
@@ -131,7 +131,7 @@ func (r *reviewer) undo(ctx context.Context, id string, hunks []string) error {
 		}
 	}
 	return r.session.Beside(ctx, func(ctx context.Context) error {
-		_, err := r.write(ctx, job{id: "chg_" + rand.Text(), call: c.call, title: strings.TrimSpace("Undo " + c.set.Title), undoes: id, want: want, all: true})
+		_, err := r.write(ctx, job{id: "chg_" + rand.Text(), call: c.Call, title: strings.TrimSpace("Undo " + c.Set.Title), undoes: id, want: want, all: true})
 		return err
 	})
 }
@@ -151,7 +151,7 @@ type job struct {
 const tries = 3
 
 // plan works out a job against the files as they are now.
-func (r *reviewer) plan(j job) (*checkpoint.Plan, error) {
+func (r *Reviewer) plan(j job) (*checkpoint.Plan, error) {
 	var steps []checkpoint.Step
 	r.ledger.read(func(l *ledger) { steps = l.steps(j.after) })
 	p, err := checkpoint.New(j.id, steps, j.want, r.files.Present, r.whole)
@@ -174,7 +174,7 @@ func (r *reviewer) plan(j job) (*checkpoint.Plan, error) {
 }
 
 // write carries a job out. It runs in Beside or Restore.
-func (r *reviewer) write(ctx context.Context, j job) (*checkpoint.Plan, error) {
+func (r *Reviewer) write(ctx context.Context, j job) (*checkpoint.Plan, error) {
 	for try := 1; ; try++ {
 		p, err := r.plan(j)
 		if err != nil {
@@ -200,7 +200,7 @@ func (r *reviewer) write(ctx context.Context, j job) (*checkpoint.Plan, error) {
 }
 
 // mark tells what became of the hunks that a plan took back, those of files that were so already too.
-func (r *reviewer) mark(p *checkpoint.Plan, j job) {
+func (r *Reviewer) mark(p *checkpoint.Plan, j job) {
 	var marks []agent.ReviewData
 	r.ledger.read(func(l *ledger) {
 		marks = l.marks(p.Set)

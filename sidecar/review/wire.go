@@ -1,4 +1,4 @@
-package main
+package review
 
 import (
 	"fmt"
@@ -10,7 +10,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-func fileChanges(set *change.Set) []protocol.FileChange {
+// FileChanges are the files of a change set on the wire, without their texts.
+func FileChanges(set *change.Set) []protocol.FileChange {
 	out := []protocol.FileChange{}
 	parts := excerpted(set)
 	for i, f := range set.Files {
@@ -26,14 +27,14 @@ func fileChanges(set *change.Set) []protocol.FileChange {
 	return out
 }
 
-// changeInfo is a change set as an editor sees it.
-func changeInfo(c *changeView) protocol.ChangeInfo {
-	source := string(c.set.Source)
-	if c.set.Source == change.ByAgent {
+// Info is a change set as an editor sees it.
+func Info(c *Change) protocol.ChangeInfo {
+	source := string(c.Set.Source)
+	if c.Set.Source == change.ByAgent {
 		source = "agent"
 	}
-	return protocol.ChangeInfo{ID: c.set.ID, ToolCallID: c.call, Title: c.set.Title, State: string(c.state), Turn: c.turn, Source: source, Undoes: c.set.Undoes,
-		Files: fileChanges(c.set), Diagnostics: c.set.Verdict, Kept: slices.Clone(c.kept), Undone: slices.Clone(c.undone)}
+	return protocol.ChangeInfo{ID: c.Set.ID, ToolCallID: c.Call, Title: c.Set.Title, State: string(c.State), Turn: c.turn, Source: source, Undoes: c.Set.Undoes,
+		Files: FileChanges(c.Set), Diagnostics: c.Set.Verdict, Kept: slices.Clone(c.kept), Undone: slices.Clone(c.undone)}
 }
 
 // excerpted says for each file whether diffContent leaves some of it out.
@@ -53,22 +54,22 @@ func excerpted(set *change.Set) []bool {
 	return out
 }
 
-// diagnosticsText is the line a person reads first: what the change does to the problems.
-func diagnosticsText(set *change.Set) string {
+// VerdictText is the line a person reads first: what the change does to the problems.
+func VerdictText(set *change.Set) string {
 	d := set.Verdict
 	if d == nil {
 		return ""
 	}
 	switch d.Certainty {
 	case change.Pending:
-		return "Problems not checked yet" + because(d.Reason)
+		return "Problems not checked yet" + Because(d.Reason)
 	case change.Unavailable:
-		return "Problems cannot be checked" + because(d.Reason)
+		return "Problems cannot be checked" + Because(d.Reason)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Fixes %s, introduces %d", count(len(d.Fixed), "problem"), len(d.Introduced))
+	fmt.Fprintf(&b, "Fixes %s, introduces %d", Count(len(d.Fixed), "problem"), len(d.Introduced))
 	if d.Certainty == change.Partial {
-		b.WriteString(" (checked in part" + because(d.Reason) + ")")
+		b.WriteString(" (checked in part" + Because(d.Reason) + ")")
 	}
 	const most = 10
 	list := func(problems []change.Problem, form string) {
@@ -85,14 +86,16 @@ func diagnosticsText(set *change.Set) string {
 	return b.String()
 }
 
-func because(reason string) string {
+// Because puts a reason behind a statement.
+func Because(reason string) string {
 	if reason == "" {
 		return ""
 	}
 	return ": " + reason
 }
 
-func count(n int, thing string) string {
+// Count is a number with its noun, in the plural where it needs one.
+func Count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}

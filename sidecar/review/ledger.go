@@ -1,4 +1,4 @@
-package main
+package review
 
 import (
 	"encoding/json"
@@ -26,7 +26,7 @@ type Ledger struct {
 func NewLedger() *Ledger { return &Ledger{now: newLedger()} }
 
 // Take takes an event in. It returns a copy of the change that the event is about, if any.
-func (l *Ledger) Take(e agent.Event) *changeView {
+func (l *Ledger) Take(e agent.Event) *Change {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := l.now.take(e)
@@ -66,8 +66,8 @@ func (l *Ledger) Changes() (out []protocol.ChangeInfo) {
 	out = []protocol.ChangeInfo{}
 	l.read(func(l *ledger) {
 		for _, id := range l.order {
-			if c := l.changes[id]; c.state != change.Writing {
-				out = append(out, changeInfo(c))
+			if c := l.changes[id]; c.State != change.Writing {
+				out = append(out, Info(c))
 			}
 		}
 	})
@@ -78,7 +78,7 @@ func (l *Ledger) Changes() (out []protocol.ChangeInfo) {
 func (l *Ledger) Applied() (out []*change.Set) {
 	l.read(func(l *ledger) {
 		for _, c := range l.applied() {
-			out = append(out, c.set)
+			out = append(out, c.Set)
 		}
 	})
 	return out
@@ -86,7 +86,7 @@ func (l *Ledger) Applied() (out []*change.Set) {
 
 // ledger is the state of a Ledger.
 type ledger struct {
-	changes  map[string]*changeView
+	changes  map[string]*Change
 	order    []string // of changes
 	points   []*checkpointView
 	turn     string // messageID of the last prompt
@@ -95,11 +95,11 @@ type ledger struct {
 }
 
 // changeView is a change set and where it stands.
-type changeView struct {
-	set    *change.Set // packed when the store keeps its texts
-	call   string
+type Change struct {
+	Set    *change.Set // packed when the store keeps its texts
+	Call   string
 	turn   string
-	state  change.State
+	State  change.State
 	seq    int64 // of the event that applied it
 	kept   []string
 	undone []string
@@ -116,10 +116,10 @@ type checkpointView struct {
 	lost    bool               // its prompt is out of the conversation for good
 }
 
-func newLedger() *ledger { return &ledger{changes: map[string]*changeView{}} }
+func newLedger() *ledger { return &ledger{changes: map[string]*Change{}} }
 
 // take takes an event in. It returns the change the event is about, if any.
-func (l *ledger) take(e agent.Event) *changeView {
+func (l *ledger) take(e agent.Event) *Change {
 	switch e.Type {
 	case agent.EventPrompt:
 		if d, ok := agent.Value[agent.PromptData](e); ok {
@@ -183,7 +183,7 @@ func (l *ledger) restore(e agent.Event, d agent.RestoreData) {
 	}
 }
 
-func (l *ledger) review(d agent.ReviewData) *changeView {
+func (l *ledger) review(d agent.ReviewData) *Change {
 	c := l.changes[d.ChangeSet]
 	if c == nil {
 		return nil
@@ -203,7 +203,7 @@ func (l *ledger) review(d agent.ReviewData) *changeView {
 	return c
 }
 
-func (l *ledger) change(e agent.Event) *changeView {
+func (l *ledger) change(e agent.Event) *Change {
 	d, ok := agent.Value[agent.ChangeData](e)
 	if !ok {
 		return nil
@@ -217,14 +217,14 @@ func (l *ledger) change(e agent.Event) *changeView {
 	}
 	c := l.changes[set.ID]
 	if c == nil {
-		c = &changeView{call: d.CallID, turn: l.turn}
+		c = &Change{Call: d.CallID, turn: l.turn}
 		l.changes[set.ID] = c
 		l.order = append(l.order, set.ID)
 	}
-	if d.State == change.Applied && c.state != change.Applied {
+	if d.State == change.Applied && c.State != change.Applied {
 		c.seq = e.Seq
 	}
-	c.set, c.state = set, d.State
+	c.Set, c.State = set, d.State
 	return c
 }
 
@@ -239,14 +239,14 @@ func (l *ledger) point(id string) *checkpointView {
 }
 
 // applied are the sets that were applied, in the order they were.
-func (l *ledger) applied() []*changeView {
-	var out []*changeView
+func (l *ledger) applied() []*Change {
+	var out []*Change
 	for _, id := range l.order {
-		if c := l.changes[id]; c.state == change.Applied {
+		if c := l.changes[id]; c.State == change.Applied {
 			out = append(out, c)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *changeView) int { return int(a.seq - b.seq) })
+	slices.SortStableFunc(out, func(a, b *Change) int { return int(a.seq - b.seq) })
 	return out
 }
 
@@ -254,15 +254,15 @@ func (l *ledger) applied() []*changeView {
 func (l *ledger) steps(after int64) []checkpoint.Step {
 	var out []checkpoint.Step
 	for _, c := range l.applied() {
-		out = append(out, checkpoint.Step{Set: c.set, After: c.seq > after})
+		out = append(out, checkpoint.Step{Set: c.Set, After: c.seq > after})
 	}
 	return out
 }
 
 // hunks are the ids of a set's hunks.
-func (c *changeView) hunks() []string {
+func (c *Change) hunks() []string {
 	var all []string
-	for _, f := range c.set.Files {
+	for _, f := range c.Set.Files {
 		for _, h := range f.Hunks {
 			all = append(all, h.ID)
 		}
@@ -295,7 +295,7 @@ func (l *ledger) marks(set *change.Set) []agent.ReviewData {
 			if c == nil || depth > 50 {
 				continue
 			}
-			for _, f := range c.set.Files {
+			for _, f := range c.Set.Files {
 				if f.Path != r.Path {
 					continue
 				}
@@ -323,7 +323,7 @@ func (l *ledger) marks(set *change.Set) []agent.ReviewData {
 }
 
 // hydrated is an event with the texts of its change set in it, as far as they are still kept.
-func hydrated(e agent.Event, whole func(*change.Set) (*change.Set, error)) agent.Event {
+func Hydrated(e agent.Event, whole func(*change.Set) (*change.Set, error)) agent.Event {
 	if e.Type != agent.EventChange {
 		return e
 	}

@@ -1,4 +1,4 @@
-package main
+package review
 
 import (
 	"fmt"
@@ -14,13 +14,13 @@ import (
 const maxChangeText = 14 << 20
 
 // asked are the change sets that wait for the person, for editors that want more of a large one than its request holds.
-type asked struct {
+type Texts struct {
 	mu   sync.Mutex
 	sets map[string]*change.Set // by session and id; guarded by mu
 }
 
 // hold keeps a set until the returned function is called.
-func (a *asked) hold(session string, set *change.Set) (release func()) {
+func (a *Texts) Hold(session string, set *change.Set) (release func()) {
 	if set == nil {
 		return func() {}
 	}
@@ -38,7 +38,7 @@ func (a *asked) hold(session string, set *change.Set) (release func()) {
 	}
 }
 
-func (a *asked) get(session, id string) (*change.Set, bool) {
+func (a *Texts) get(session, id string) (*change.Set, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	set, ok := a.sets[session+"\x00"+id]
@@ -46,7 +46,7 @@ func (a *asked) get(session, id string) (*change.Set, bool) {
 }
 
 // Text gives both texts of one file of a change set that waits for a decision.
-func (a *asked) Text(session, id, uri string) (*protocol.ChangeTextResponse, error) {
+func (a *Texts) Text(session, id, uri string) (*protocol.ChangeTextResponse, error) {
 	set, ok := a.get(session, id)
 	if !ok {
 		return nil, rpc.InvalidParams("changeSet: %s does not wait for a decision", id)

@@ -1,4 +1,4 @@
-package main
+package review
 
 import (
 	"context"
@@ -19,8 +19,8 @@ import (
 
 // What a restore takes back.
 const (
-	scopeFiles        = "files"
-	scopeConversation = "conversation"
+	ScopeFiles        = "files"
+	ScopeConversation = "conversation"
 	scopeBoth         = "both"
 )
 
@@ -37,7 +37,7 @@ func (l *ledger) checkpoints() []protocol.Checkpoint {
 		}
 		for _, x := range applied {
 			if x.seq > p.seq && (i+1 == len(l.points) || x.seq < l.points[i+1].seq) {
-				c.Files = addFiles(c.Files, x.set)
+				c.Files = addFiles(c.Files, x.Set)
 			}
 		}
 		out = append(out, c)
@@ -95,22 +95,22 @@ func plus(n *int64, m int) *int64 {
 }
 
 // restoring is what is asked of a restore.
-type restoring struct {
-	checkpoint string
-	scope      string
-	paths      []string
-	hunks      []string // of turns
-	dry        bool
+type Restoring struct {
+	Checkpoint string
+	Scope      string
+	Paths      []string
+	Hunks      []string // of turns
+	DryRun     bool
 }
 
 // restored is what became of it.
-type restored struct {
-	plan   *checkpoint.Plan // nil: files were not asked for
-	undo   string           // the checkpoint that undoes it; empty: nothing was done
-	prompt []provider.Part  // what the conversation was taken back before
+type Restored struct {
+	Plan   *checkpoint.Plan // nil: files were not asked for
+	Undo   string           // the checkpoint that undoes it; empty: nothing was done
+	Prompt []provider.Part  // what the conversation was taken back before
 }
 
-func restoredFiles(p *checkpoint.Plan) []protocol.RestoredFile {
+func RestoredFiles(p *checkpoint.Plan) []protocol.RestoredFile {
 	out := []protocol.RestoredFile{}
 	for _, o := range p.Outcomes {
 		f := protocol.RestoredFile{URI: editors.PathURI(o.Path), Status: string(o.Status), Reason: o.Reason}
@@ -126,34 +126,34 @@ func restoredFiles(p *checkpoint.Plan) []protocol.RestoredFile {
 }
 
 // check says what is wrong with a request, and makes it whole.
-func (w *restoring) check() error {
-	if some := len(w.paths)+len(w.hunks) > 0; w.scope == "" {
-		if w.scope = scopeBoth; some {
-			w.scope = scopeFiles
+func (w *Restoring) check() error {
+	if some := len(w.Paths)+len(w.Hunks) > 0; w.Scope == "" {
+		if w.Scope = scopeBoth; some {
+			w.Scope = ScopeFiles
 		}
-	} else if some && w.scope != scopeFiles {
-		return rpc.InvalidParams("scope: with uris or hunks only files can be restored, not %q", w.scope)
+	} else if some && w.Scope != ScopeFiles {
+		return rpc.InvalidParams("scope: with uris or hunks only files can be restored, not %q", w.Scope)
 	}
-	if !slices.Contains([]string{scopeFiles, scopeConversation, scopeBoth}, w.scope) {
-		return rpc.InvalidParams("scope: unknown scope %q; known are files, conversation, both", w.scope)
+	if !slices.Contains([]string{ScopeFiles, ScopeConversation, scopeBoth}, w.Scope) {
+		return rpc.InvalidParams("scope: unknown scope %q; known are files, conversation, both", w.Scope)
 	}
 	return nil
 }
 
 // restore takes files, the conversation or both back to a checkpoint. The restore is a checkpoint itself.
-func (r *reviewer) restore(ctx context.Context, w restoring) (*restored, error) {
+func (r *Reviewer) Restore(ctx context.Context, w Restoring) (*Restored, error) {
 	if err := w.check(); err != nil {
 		return nil, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var point checkpointView
-	d := agent.RestoreData{ID: "rst_" + rand.Text(), Checkpoint: w.checkpoint, Conversation: w.scope != scopeFiles}
+	d := agent.RestoreData{ID: "rst_" + rand.Text(), Checkpoint: w.Checkpoint, Conversation: w.Scope != ScopeFiles}
 	var err error
 	r.ledger.read(func(l *ledger) {
-		p := l.point(w.checkpoint)
+		p := l.point(w.Checkpoint)
 		if p == nil {
-			err = protocol.NotFound("no checkpoint %q in this session; _pillion/checkpoint/list shows them", w.checkpoint)
+			err = protocol.NotFound("no checkpoint %q in this session; _pillion/checkpoint/list shows them", w.Checkpoint)
 			return
 		}
 		point, d.Was, d.Title = *p, l.reverted, "Back to before “"+p.title+"”"
@@ -167,26 +167,26 @@ func (r *reviewer) restore(ctx context.Context, w restoring) (*restored, error) 
 	if err != nil {
 		return nil, err
 	}
-	j := job{id: "chg_" + rand.Text(), title: d.Title, after: point.seq, want: checkpoint.Want{Paths: w.paths}}
-	if len(w.hunks) > 0 {
-		if j.want.Refs, err = r.refs(w.hunks); err != nil {
+	j := job{id: "chg_" + rand.Text(), title: d.Title, after: point.seq, want: checkpoint.Want{Paths: w.Paths}}
+	if len(w.Hunks) > 0 {
+		if j.want.Refs, err = r.refs(w.Hunks); err != nil {
 			return nil, err
 		}
 	}
-	out := &restored{}
+	out := &Restored{}
 	if point.prompt != nil && d.Conversation {
-		out.prompt = point.prompt.Parts
+		out.Prompt = point.prompt.Parts
 	}
-	if w.scope != scopeConversation {
+	if w.Scope != ScopeConversation {
 		if r.files == nil {
 			return nil, errNothingWritten
 		}
-		if out.plan, err = r.plan(j); err != nil {
+		if out.Plan, err = r.plan(j); err != nil {
 			return nil, err
 		}
 	}
-	idle := out.plan == nil || len(out.plan.Set.Files) == 0
-	if w.dry || idle && (!d.Conversation || d.MessageID == d.Was) {
+	idle := out.Plan == nil || len(out.Plan.Set.Files) == 0
+	if w.DryRun || idle && (!d.Conversation || d.MessageID == d.Was) {
 		return out, nil
 	}
 	if !idle {
@@ -198,14 +198,14 @@ func (r *reviewer) restore(ctx context.Context, w restoring) (*restored, error) 
 		}
 		p, err := r.write(ctx, j)
 		if err == nil {
-			out.plan = p
+			out.Plan = p
 		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	out.undo = d.ID
+	out.Undo = d.ID
 	return out, nil
 }
 
