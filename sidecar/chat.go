@@ -16,6 +16,7 @@ import (
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/agent/store"
+	"github.com/pillion-dev/pillion/sidecar/mention"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 	"github.com/pillion-dev/pillion/tools/fuzzy"
 )
@@ -29,8 +30,8 @@ const (
 
 // talk is a conversation at the terminal: a prompt, its turn, and again, until the person ends it.
 func (r *ride) talk(ctx context.Context, in *os.File, out io.Writer, o terminal.Options) error {
-	find, end := r.app.finder()
-	defer end()
+	find := r.app.finder()
+	defer find.Close()
 	c := &terminal.Composer{In: in, Out: out, Color: o.Color, Editor: o.Editor, Before: r.earlier, Status: r.status, Next: r.nextAgent}
 	c.Complete = func(ctx context.Context, text string) (int, []terminal.Completion) {
 		return r.complete(ctx, find, text)
@@ -87,7 +88,7 @@ func (r *ride) nextAgent() {
 }
 
 // complete offers slash commands at the start, models and agents behind theirs, and files after an @.
-func (r *ride) complete(ctx context.Context, find *Finder, text string) (from int, out []terminal.Completion) {
+func (r *ride) complete(ctx context.Context, find *mention.Finder, text string) (from int, out []terminal.Completion) {
 	if rest, ok := strings.CutPrefix(text, "/"); ok && !strings.ContainsAny(rest, " \n") {
 		for _, c := range r.app.allCommands(r.cwd) {
 			out = append(out, terminal.Completion{Text: "/" + c.Name + " ", Note: c.Description})
@@ -111,20 +112,19 @@ func (r *ride) complete(ctx context.Context, find *Finder, text string) (from in
 	}
 	at := strings.LastIndexAny(text, " \n\t") + 1
 	query, ok := strings.CutPrefix(text[at:], "@")
-	if !ok || len(query) > maxQuery {
+	if !ok || len(query) > mention.MaxQuery {
 		return 0, nil
 	}
-	list, err := find.Names(ctx, r.cwd)
+	found, _, err := find.Search(ctx, r.cwd, query, 8, mention.Kinds{mention.File: true, mention.Folder: true})
 	if err != nil {
 		return 0, nil
 	}
-	found, _ := list.find(query, 8, map[string]bool{"file": true, "folder": true})
 	for _, f := range found {
 		end := " "
-		if f.match.Kind == "folder" {
+		if f.Kind == mention.Folder {
 			end = "" // one may go on into it
 		}
-		out = append(out, terminal.Completion{Text: "@" + f.match.Path + end, Note: f.match.Kind})
+		out = append(out, terminal.Completion{Text: "@" + f.Path + end, Note: f.Kind})
 	}
 	return at, out
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,20 +8,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/sidecar/mention"
 	"github.com/pillion-dev/pillion/tools/search"
 )
 
 // testFinder is the real one without language servers.
-func testFinder(t testing.TB) *Finder {
+func testFinder(t testing.TB) *mention.Finder {
 	s := search.New(search.Options{})
-	l := newListings(func(string) *search.Searcher { return s })
-	d := &declarations{names: l.names, ctx: l.ctx, kept: map[string]*index{}, bridge: func(string) *lspbridge.Manager { return nil }}
-	t.Cleanup(func() {
-		l.close()
-		d.wg.Wait()
-	})
-	return &Finder{Names: l.names, Symbols: d.find}
+	f := mention.New(mention.Options{Searcher: func(string) *search.Searcher { return s }})
+	t.Cleanup(f.Close)
+	return f
 }
 
 func (r *rig) search(params string) string {
@@ -82,59 +77,5 @@ func TestFileSearchFindsFilesFoldersAndSymbols(t *testing.T) {
 	for _, bad := range []string{`"query":"x","kinds":["class"]`, `"query":"x","limit":0`, `"query":"x","limit":999`, `"query":"` + strings.Repeat("x", 300) + `"`} {
 		r.ed.send(`{"jsonrpc":"2.0","id":"bad","method":"_pillion/file/search","params":{"sessionId":"$S",` + bad + `}}`)
 		r.ed.expect(`{"id":"bad","error":{"code":-32602}}`)
-	}
-}
-
-func TestANewFileIsFoundWithoutAnybodyWaiting(t *testing.T) {
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "a.txt"), "x")
-	s := search.New(search.Options{})
-	l := newListings(func(string) *search.Searcher { return s })
-	defer l.close()
-	first, err := l.names(context.Background(), dir)
-	if err != nil || first.list.Len() != 1 {
-		t.Fatal(first, err)
-	}
-	write(t, filepath.Join(dir, "b.txt"), "x")
-	l.mu.Lock()
-	first.made = time.Now().Add(-time.Minute) // old
-	l.mu.Unlock()
-	again, err := l.names(context.Background(), dir)
-	if err != nil || again != first {
-		t.Errorf("who asks waited: %v", err)
-	}
-	l.mu.Lock()
-	made := l.kept[dir].made
-	l.mu.Unlock()
-	<-made
-	if now, _ := l.names(context.Background(), dir); now.list.Len() != 2 {
-		t.Errorf("%d files", now.list.Len())
-	}
-	if _, err := l.names(context.Background(), filepath.Join(dir, "gone")); err == nil {
-		t.Error("a folder that is not there has names")
-	}
-}
-
-// BenchmarkFileSearch is the warm search of the issue: 50,000 files.
-func BenchmarkFileSearch(b *testing.B) {
-	dir := b.TempDir()
-	for d := range 500 {
-		sub := filepath.Join(dir, fmt.Sprintf("packages/module%d/components%d", d%50, d))
-		if err := os.MkdirAll(sub, 0o700); err != nil {
-			b.Fatal(err)
-		}
-		for f := range 100 {
-			if err := os.WriteFile(filepath.Join(sub, fmt.Sprintf("Thing%dController%d.ts", f, d)), nil, 0o600); err != nil {
-				b.Fatal(err)
-			}
-		}
-	}
-	f := testFinder(b)
-	if _, err := f.Names(context.Background(), dir); err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		n, _ := f.Names(context.Background(), dir)
-		n.find("thngctrl77", 50, map[string]bool{"file": true, "folder": true})
 	}
 }

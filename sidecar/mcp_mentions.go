@@ -11,8 +11,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
-	"github.com/pillion-dev/pillion/sidecar/protocol"
-	"github.com/pillion-dev/pillion/tools/fuzzy"
+	"github.com/pillion-dev/pillion/sidecar/mention"
 	"github.com/pillion-dev/pillion/tools/mcp"
 )
 
@@ -28,42 +27,6 @@ func (a *app) resources(ctx context.Context, cwd string) []mcp.Resource {
 	set.Start()
 	return set.Known(ctx)
 }
-
-// findResources are those that a query fits, by the words of their mention or by their name.
-func findResources(all []mcp.Resource, query string, limit int) []scored {
-	var mentions, names []string
-	var list []mcp.Resource
-	for _, r := range all {
-		if !r.Template {
-			list, mentions, names = append(list, r), append(mentions, mentionName(r.Server)+":"+r.URI), append(names, r.Name)
-		}
-	}
-	best := map[int]scored{}
-	byMention, byName := fuzzy.New(mentions), fuzzy.New(names)
-	for i, from := range []*fuzzy.List{byMention, byName} {
-		found, _ := from.Best(query, limit)
-		for _, f := range found {
-			if have, ok := best[f.Index]; ok && have.score >= f.Score {
-				continue
-			}
-			x := scored{f.Score, protocol.FileMatch{URI: list[f.Index].URI, Path: mentions[f.Index], Kind: "resource", Name: names[f.Index]}}
-			if i == 0 {
-				x.match.Indices = wide(byMention.Positions(query, f.Index))
-			}
-			best[f.Index] = x
-		}
-	}
-	var out []scored
-	for i := range list {
-		if x, ok := best[i]; ok {
-			out = append(out, x)
-		}
-	}
-	return out
-}
-
-// mentionName is a server's name as one word.
-func mentionName(server string) string { return strings.Join(strings.Fields(server), "_") }
 
 // resourceWait is how long a prompt's link waits for servers that start, to find out whether one of them has it.
 const resourceWait = 5 * time.Second
@@ -95,7 +58,7 @@ func mentionedResources(ctx context.Context, set *mcp.Set, parts []provider.Part
 		}
 		for _, m := range mentionWords.FindAllStringSubmatch(p.Text, -1) {
 			for _, name := range set.Names() {
-				if uri, ok := strings.CutPrefix(m[1], mentionName(name)+":"); ok && strings.Contains(uri, ":") {
+				if uri, ok := strings.CutPrefix(m[1], mention.ServerName(name)+":"); ok && strings.Contains(uri, ":") {
 					up()
 					add(resource{name, wholeURI(set.Known(ctx), name, uri)})
 					break
@@ -143,13 +106,13 @@ func (a *app) enter(ctx context.Context, e agent.Entering) []provider.Part {
 		say := func(text string) {
 			parts = append(parts[:len(parts):len(parts)], provider.Part{Type: provider.PartText, Synthetic: true, Text: text})
 		}
-		switch mention := "@" + mentionName(r.server) + ":" + r.uri; {
+		switch word := "@" + mention.ServerName(r.server) + ":" + r.uri; {
 		case err != nil:
-			say(mention + " could not be read: " + err.Error())
+			say(word + " could not be read: " + err.Error())
 		case got.Status != agent.ToolCompleted:
-			say(mention + " could not be read: " + got.Error)
+			say(word + " could not be read: " + got.Error)
 		default:
-			say("Content of " + mention + ":\n" + got.Output)
+			say("Content of " + word + ":\n" + got.Output)
 			for _, f := range got.Attachments {
 				parts = append(parts, provider.Part{Type: provider.PartFile, Files: []provider.File{{Mime: f.Mime, Name: f.Name, Data: f.Data}}})
 			}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/sidecar/editors"
+	"github.com/pillion-dev/pillion/sidecar/mention"
 	"github.com/pillion-dev/pillion/sidecar/share"
 )
 
@@ -37,9 +38,8 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
 	h.app = newApp(appOptions{place: p, problems: h.problems.put, asker: h.editors, questions: h.editors, editors: h.editors, theirs: h.theirs, log: log})
 	defer h.app.close()
 	h.editors.Follow(liveSessions{h.app.runtime, h.app.blobs.Pack})
-	var end func()
-	h.finder, end = h.app.finder()
-	defer end()
+	h.finder = h.app.finder()
+	defer h.finder.Close()
 	h.app.mcp.changed = h.settingsChanged
 	h.settings = &settingsWatch{app: h.app, changed: h.settingsChanged}
 	defer h.settings.close()
@@ -75,7 +75,7 @@ type house struct {
 	editors  *editors.Registry
 	theirs   *editors.Problems
 	problems *problemHub
-	finder   *Finder
+	finder   *mention.Finder
 	settings *settingsWatch
 	settle   *time.Timer // calls rest
 	log      *slog.Logger

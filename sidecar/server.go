@@ -16,6 +16,7 @@ import (
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/editors"
+	"github.com/pillion-dev/pillion/sidecar/mention"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/sidecar/review"
 	"github.com/pillion-dev/pillion/tools/permission"
@@ -45,7 +46,7 @@ type ServerOptions struct {
 	Grants permission.Grants                          // remembered permissions; nil: not shown
 	// Terminals are a session's; nil: none are offered.
 	Terminals func(session string) *run.Terminals
-	Finder    *Finder // what @ may mention; nil: not searched
+	Finder    *mention.Finder // what @ may mention; nil: not searched
 
 	AuthMethods  []protocol.AuthMethod // ways to get a key; none is needed for the built-in model
 	Authenticate func(ctx context.Context, method string) error

@@ -1,4 +1,4 @@
-package main
+package mention
 
 import (
 	"context"
@@ -25,16 +25,17 @@ type names struct {
 	made  time.Time
 }
 
-func (n *names) find(query string, limit int, want map[string]bool) (found []scored, more bool) {
+// find ranks the names that a query fits. more reports that others fit, too.
+func (n *names) find(query string, limit int, want Kinds) (found []Match, more bool) {
 	ask := limit
-	if !want["file"] || !want["folder"] {
+	if !want[File] || !want[Folder] {
 		ask = max(limit*10, 1000) // the others are taken out below
 	}
 	best, more := n.list.Best(query, ask)
 	for _, b := range best {
-		kind := "file"
+		kind := File
 		if b.Index >= n.files {
-			kind = "folder"
+			kind = Folder
 		}
 		if !want[kind] {
 			continue
@@ -42,7 +43,7 @@ func (n *names) find(query string, limit int, want map[string]bool) (found []sco
 		if len(found) == limit {
 			return found, true
 		}
-		found = append(found, scored{b.Score, protocol.FileMatch{Path: n.list.Name(b.Index), Kind: kind, Indices: wide(n.list.Positions(query, b.Index))}})
+		found = append(found, Match{FileMatch: protocol.FileMatch{Path: n.list.Name(b.Index), Kind: kind, Indices: wide(n.list.Positions(query, b.Index))}, score: b.Score})
 	}
 	return found, more
 }

@@ -1,4 +1,4 @@
-package main
+package mention
 
 import (
 	"context"
@@ -25,13 +25,22 @@ const (
 // declarations are an index of a project's symbols by tree-sitter, made behind the answers: the first questions find
 // little or nothing in it. Language servers that run are asked besides.
 type declarations struct {
-	names  func(ctx context.Context, cwd string) (*names, error)
-	bridge func(cwd string) *lspbridge.Manager // nil, or one that may not run
+	names   func(ctx context.Context, cwd string) (*names, error)
+	servers func(cwd string) *lspbridge.Manager // see Options.Servers
 
 	ctx  context.Context // the listings': a listing outlives the request that began it
 	wg   sync.WaitGroup
 	mu   sync.Mutex
 	kept map[string]*index // by folder; guarded by mu
+}
+
+// foundSymbol is a declaration that fits a query.
+type foundSymbol struct {
+	name  string // with what it stands in: Server.Start
+	path  string // absolute
+	at    protocol.Range
+	score int
+	marks []int // offsets in name that the query met, in bytes
 }
 
 type index struct {
@@ -56,7 +65,7 @@ type outlined struct {
 
 func (d *declarations) find(ctx context.Context, cwd, query string, limit int) []foundSymbol {
 	out := d.local(cwd, query, limit)
-	m := d.bridge(cwd)
+	m := d.server(cwd)
 	if m == nil || !m.Running() {
 		return out
 	}
@@ -82,6 +91,13 @@ func (d *declarations) find(ctx context.Context, cwd, query string, limit int) [
 		out = append(out, foundSymbol{name: x.Name, path: x.Path, at: at, score: b.Score, marks: ranked.Positions(query, b.Index)})
 	}
 	return out
+}
+
+func (d *declarations) server(cwd string) *lspbridge.Manager {
+	if d.servers == nil {
+		return nil
+	}
+	return d.servers(cwd)
 }
 
 // local looks into the index as it is now and has it made anew when it is old.
