@@ -2,7 +2,7 @@
 // answer streamed, its tool calls run, results fed back, until a stop reason. It never changes a file and never
 // sees an editor: tools do the one, the sidecar the other.
 //
-//	rt := agent.New(agent.Options{Store: st, Models: models, Tools: makeTools})
+//	rt := agent.New(agent.Options{Store: st, Models: models, Toolbox: toolbox})
 //	s, err := rt.NewSession(ctx, agent.SessionOptions{Cwd: dir})
 //	stop := s.Subscribe(0, func(e agent.Event) { … })
 //	end, err := s.Prompt(ctx, agent.Prompt{Parts: []provider.Part{{Type: provider.PartText, Text: "fix all errors"}}})

@@ -116,11 +116,7 @@ func overlay(a, c Agent) Agent {
 
 // Agents are those of a directory: the defaults with the configuration's over them.
 func (r *Runtime) Agents(cwd string) []Agent {
-	var configured []Agent
-	if r.o.Agents != nil {
-		configured = r.o.Agents(cwd)
-	}
-	return merge(defaultAgents(), configured)
+	return merge(defaultAgents(), r.o.Configuration.Agents(cwd))
 }
 
 // agent finds one by name.
@@ -136,9 +132,6 @@ func (r *Runtime) agent(cwd, name string) (Agent, bool) {
 // rules are what a session's calls are judged by: the defaults, the configuration's, the agent's own. What the
 // person grants is the gate's business.
 func (r *Runtime) rules(cwd string, a Agent) permission.Ruleset {
-	rules := permission.Default()
-	if r.o.Rules != nil {
-		rules = append(rules, r.o.Rules(cwd)...)
-	}
+	rules := append(permission.Default(), r.o.Configuration.Rules(cwd)...)
 	return append(rules, a.Rules...)
 }

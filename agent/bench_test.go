@@ -36,7 +36,7 @@ func BenchmarkStep(b *testing.B) {
 				left = time.Now()
 				return err
 			}
-			h.rt.o.Agents = func(string) []Agent { return []Agent{{Name: "build", Steps: b.N + 1000}} }
+			h.with.agents = func(string) []Agent { return []Agent{{Name: "build", Steps: b.N + 1000}} }
 			s := h.session()
 			for i := range history {
 				s.hist.messages = append(s.hist.messages, provider.Message{ID: fmt.Sprint(i), Role: provider.RoleUser, Parts: []provider.Part{{Type: provider.PartText, Text: "some words"}}})
@@ -104,7 +104,7 @@ func BenchmarkLoad(b *testing.B) {
 		}
 		return calls("some words", fmt.Sprintf(`read {"text":"%d"}`, n))(ctx, req, emit)
 	}
-	h.rt.o.Agents = func(string) []Agent { return []Agent{{Name: "build", Steps: 1000}} }
+	h.with.agents = func(string) []Agent { return []Agent{{Name: "build", Steps: 1000}} }
 	s := h.session()
 	h.prompt(s, "go")
 	id := s.ID()

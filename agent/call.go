@@ -325,9 +325,7 @@ func (s *Session) byHand(ctx context.Context, name string, input json.RawMessage
 	}
 	c := &call{s: s, agent: s.Info().Agent, id: newID("call_"), offered: s.tools, complete: true}
 	c.data = ToolData{CallID: c.id}
-	if find := s.rt.o.Find; find != nil {
-		c.find = func(name string) (tools.Tool, bool) { return find(s.Info(), name) }
-	}
+	c.find = func(name string) (tools.Tool, bool) { return s.rt.o.Toolbox.Find(s.Info(), name) }
 	c.resolve(name)
 	c.raw.Write(input)
 	_ = c.run(ctx) // it is in the data

@@ -229,7 +229,7 @@ func TestRandomScriptsAndCancels(t *testing.T) {
 			}
 			return permission.Reply{Kind: permission.Once}, nil
 		}
-		h.rt.o.Agents = func(string) []Agent { return []Agent{{Name: "build", Steps: 6}} }
+		h.with.agents = func(string) []Agent { return []Agent{{Name: "build", Steps: 6}} }
 		s = h.session()
 		for range 3 {
 			h.prompt(s, "go")
@@ -290,7 +290,7 @@ func TestRetryWaitsAndIsSeen(t *testing.T) {
 			fails(provider.ErrOverloaded, "overloaded"),
 			says("Here it is."),
 		}}
-		rt := New(Options{Models: m, Instructions: func(string) []string { return nil }})
+		rt := New(Options{Models: m, Project: &parts{}})
 		s, err := rt.NewSession(t.Context(), SessionOptions{Cwd: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)

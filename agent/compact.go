@@ -77,10 +77,7 @@ func (s *Session) Compact(ctx context.Context, focus string) (d CompactionData, 
 }
 
 func (s *Session) compactionOptions() CompactionOptions {
-	if s.rt.o.Compaction == nil {
-		return CompactionOptions{}
-	}
-	return s.rt.o.Compaction(s.Info().Cwd)
+	return s.rt.o.Configuration.Preferences(s.Info().Cwd).Compaction
 }
 
 // usable is how many tokens a conversation may have before it is compacted; 0: not known.

@@ -85,8 +85,9 @@ func playCut(t *testing.T, kind provider.Kind, steps ...wiretest.Step) (TurnData
 		t.Fatal(err)
 	}
 	h := &harness{t: t, model: &model{}, person: &person{}, dir: t.TempDir()}
+	h.with = &parts{tools: h.tools}
 	h.st = store.New("")
-	h.rt = New(Options{Store: h.st, Models: wire{via, provider.Model{Provider: string(kind), ID: "scripted", Context: 100_000}}, Tools: h.tools, Asker: h.person, Instructions: func(string) []string { return nil }})
+	h.rt = New(Options{Store: h.st, Models: wire{via, provider.Model{Provider: string(kind), ID: "scripted", Context: 100_000}}, Toolbox: h.with, Project: h.with, Asker: h.person})
 	h.rt.backoff = func(int, *provider.Error) time.Duration { return 0 }
 	defer h.stop()
 	s := h.session()

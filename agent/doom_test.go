@@ -87,7 +87,7 @@ func TestDoomLoopAnswers(t *testing.T) {
 	})
 	t.Run("a deny blocks the call", func(t *testing.T) {
 		h := newHarness(t, a, a, a, a, says("ok"))
-		h.rt.o.Rules = func(string) permission.Ruleset {
+		h.with.rules = func(string) permission.Ruleset {
 			return permission.Ruleset{{Permission: "doom_loop", Pattern: "*", Action: permission.Deny, Origin: "test"}}
 		}
 		s := h.session()
@@ -110,7 +110,7 @@ func TestStepLimit(t *testing.T) {
 		}
 		return calls(fmt.Sprintf(`read {"text":"%d"}`, n))(ctx, req, emit)
 	}
-	h.rt.o.Agents = func(string) []Agent { return []Agent{{Name: "build", Steps: 4}} }
+	h.with.agents = func(string) []Agent { return []Agent{{Name: "build", Steps: 4}} }
 	s := h.session()
 	end := h.prompt(s, "go")
 	if end.Stop != TurnMaxSteps || end.Steps != 5 {

@@ -20,9 +20,7 @@ type Entering struct {
 // would leave nothing.
 func (s *Session) enter(ctx context.Context, p Prompt) []provider.Part {
 	e := Entering{Session: s.acting(), MessageID: p.MessageID, Parts: p.Parts, Call: s.byHand}
-	if enter := s.rt.o.Enter; enter != nil {
-		e.Parts = enter(ctx, e)
-	}
+	e.Parts = s.rt.o.Project.Mentioned(ctx, e)
 	if x := s.rt.extensions(e.Session.Cwd); x.Message != nil {
 		e.Parts = x.Message(ctx, e)
 	}

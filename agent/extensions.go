@@ -28,10 +28,8 @@ type Extensions struct {
 
 // extensions are a directory's, never nil.
 func (rt *Runtime) extensions(cwd string) *Extensions {
-	if rt.o.Extensions != nil {
-		if e := rt.o.Extensions(cwd); e != nil {
-			return e
-		}
+	if e := rt.o.Plugins.Extensions(cwd); e != nil {
+		return e
 	}
 	return &Extensions{}
 }

@@ -49,7 +49,7 @@ func TestRejectionWithWordsIsAResult(t *testing.T) {
 
 func TestDeniedIsAResult(t *testing.T) {
 	h := newHarness(t, calls(`write {"text":"a"}`), says("All right."))
-	h.rt.o.Rules = func(string) permission.Ruleset {
+	h.with.rules = func(string) permission.Ruleset {
 		return permission.Ruleset{{Permission: "edit", Pattern: "a", Action: permission.Deny, Origin: "test"}}
 	}
 	s := h.session()
@@ -66,7 +66,7 @@ func TestDeniedIsAResult(t *testing.T) {
 
 func TestPlanAgentCannotEdit(t *testing.T) {
 	h := newHarness(t, calls(`write {"text":"a.go"}`), says("All right."))
-	h.rt.o.Rules = func(string) permission.Ruleset {
+	h.with.rules = func(string) permission.Ruleset {
 		return permission.Ruleset{{Permission: "*", Pattern: "*", Action: permission.Allow, Origin: "config"}}
 	}
 	s := h.session()
@@ -84,7 +84,7 @@ func TestPlanAgentCannotEdit(t *testing.T) {
 
 func TestAToolThatIsNotOfferedForWantOfRoomIsFoundByItsName(t *testing.T) {
 	h := newHarness(t, calls(`far_away {"text":"a"}`, `far_denied {"text":"b"}`), says("Done."))
-	h.rt.o.Find = func(s SessionInfo, name string) (tools.Tool, bool) {
+	h.with.find = func(s SessionInfo, name string) (tools.Tool, bool) {
 		if s.Cwd != h.dir || !strings.HasPrefix(name, "far_") {
 			return tools.Tool{}, false
 		}
@@ -93,7 +93,7 @@ func TestAToolThatIsNotOfferedForWantOfRoomIsFoundByItsName(t *testing.T) {
 		})
 		return far, true
 	}
-	h.rt.o.Rules = func(string) permission.Ruleset {
+	h.with.rules = func(string) permission.Ruleset {
 		return permission.Ruleset{{Permission: "far_denied", Pattern: "*", Action: permission.Deny, Origin: "test"}}
 	}
 	s := h.session()

@@ -18,11 +18,11 @@ func TestPromptsAreTheOnesThatWereAgreed(t *testing.T) {
 		put(t, filepath.Join(h.dir, ".git", "HEAD"), "ref: refs/heads/main\n")
 		put(t, filepath.Join(h.dir, "AGENTS.md"), "Use tabs.")
 		put(t, filepath.Join(h.dir, "docs", "style.md"), "Short names.")
-		h.rt.o.Instructions = func(cwd string) []string {
+		h.with.instructions = func(cwd string) []string {
 			have := projectInstructions(cwd)
 			return append(have, MoreInstructions(cwd, "/nowhere", []string{"docs/*.md", "AGENTS.md", "~/none.md", "[", "missing/**"}, have)...)
 		}
-		h.rt.o.Sketch = func(context.Context, string) string { return "docs/\n  style.md\nAGENTS.md\n" }
+		h.with.tree = func(context.Context, string) string { return "docs/\n  style.md\nAGENTS.md\n" }
 		s, err := h.rt.NewSession(t.Context(), SessionOptions{Cwd: h.dir, Agent: name})
 		if err != nil {
 			t.Fatal(err)
@@ -46,7 +46,7 @@ func TestPromptsAreTheOnesThatWereAgreed(t *testing.T) {
 func TestTheSketchIsMadeOnce(t *testing.T) {
 	h := newHarness(t, says("ok"), says("ok"))
 	made := 0
-	h.rt.o.Sketch = func(context.Context, string) string { made++; return "a\n" }
+	h.with.tree = func(context.Context, string) string { made++; return "a\n" }
 	s := h.session()
 	h.prompt(s, "one")
 	h.prompt(s, "two")

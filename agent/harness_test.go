@@ -151,6 +151,72 @@ func rejects(message string) func(context.Context, permission.Request) (permissi
 	}
 }
 
+// parts are the parts of a runtime that tests replace; a nil function is as in absent.
+type parts struct {
+	absent
+	agents       func(cwd string) []Agent
+	rules        func(cwd string) permission.Ruleset
+	tools        func(ctx context.Context, s SessionInfo) ([]tools.Tool, error)
+	find         func(s SessionInfo, name string) (tools.Tool, bool)
+	instructions func(cwd string) []string
+	tree         func(ctx context.Context, cwd string) string
+	extensions   func(cwd string) *Extensions
+	hide         func(cwd, text string) string
+}
+
+func (p *parts) Agents(cwd string) []Agent {
+	if p.agents == nil {
+		return nil
+	}
+	return p.agents(cwd)
+}
+
+func (p *parts) Rules(cwd string) permission.Ruleset {
+	if p.rules == nil {
+		return nil
+	}
+	return p.rules(cwd)
+}
+
+func (p *parts) Tools(ctx context.Context, s SessionInfo) ([]tools.Tool, error) {
+	return p.tools(ctx, s)
+}
+
+func (p *parts) Find(s SessionInfo, name string) (tools.Tool, bool) {
+	if p.find == nil {
+		return tools.Tool{}, false
+	}
+	return p.find(s, name)
+}
+
+func (p *parts) Instructions(cwd string) []string {
+	if p.instructions == nil {
+		return nil
+	}
+	return p.instructions(cwd)
+}
+
+func (p *parts) Tree(ctx context.Context, cwd string) string {
+	if p.tree == nil {
+		return ""
+	}
+	return p.tree(ctx, cwd)
+}
+
+func (p *parts) Extensions(cwd string) *Extensions {
+	if p.extensions == nil {
+		return nil
+	}
+	return p.extensions(cwd)
+}
+
+func (p *parts) Hide(cwd, text string) string {
+	if p.hide == nil {
+		return text
+	}
+	return p.hide(cwd, text)
+}
+
 // harness is a runtime with a scripted model, a person and small tools.
 type harness struct {
 	t       testing.TB
@@ -158,6 +224,7 @@ type harness struct {
 	st      *store.Store
 	model   *model
 	person  *person
+	with    *parts
 	dir     string
 	path    string
 	mu      sync.Mutex
@@ -174,8 +241,11 @@ func newHarness(t testing.TB, script ...answerFunc) *harness {
 }
 
 func (h *harness) start() {
+	if h.with == nil {
+		h.with = &parts{tools: h.tools}
+	}
 	h.st = store.New(h.path)
-	h.rt = New(Options{Store: h.st, Models: h.model, Tools: h.tools, Asker: h.person, Instructions: func(string) []string { return nil }})
+	h.rt = New(Options{Store: h.st, Models: h.model, Configuration: h.with, Toolbox: h.with, Project: h.with, Plugins: h.with, Secrets: h.with, Asker: h.person})
 	h.rt.backoff = func(int, *provider.Error) time.Duration { return time.Millisecond }
 }
 

@@ -78,9 +78,6 @@ func (r *Runtime) heard(session, cwd string, e Event) {
 	default:
 		return
 	}
-	if r.o.Extensions == nil {
-		return
-	}
 	r.hearing.tell(func() {
 		x := r.extensions(cwd)
 		if x.Event == nil {

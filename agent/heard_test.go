@@ -19,7 +19,7 @@ func TestWhatExtensionsHear(t *testing.T) {
 		})
 	var mu sync.Mutex
 	var heard []string
-	h.rt.o.Extensions = func(string) *Extensions {
+	h.with.extensions = func(string) *Extensions {
 		return &Extensions{Event: func(kind string, p map[string]any) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -49,7 +49,7 @@ func TestWhatExtensionsHear(t *testing.T) {
 func TestAnExtensionThatHangs(t *testing.T) {
 	h := newHarness(t, says("ok"))
 	free := make(chan struct{})
-	h.rt.o.Extensions = func(string) *Extensions {
+	h.with.extensions = func(string) *Extensions {
 		return &Extensions{Event: func(string, map[string]any) { <-free }}
 	}
 	s := h.session()

@@ -155,7 +155,7 @@ func TestTwoProcessesOnOneSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	st2 := store.New(h.path)
-	other := New(Options{Store: st2, Models: h.model, Tools: h.tools, Asker: h.person, Instructions: func(string) []string { return nil }})
+	other := New(Options{Store: st2, Models: h.model, Toolbox: h.with, Project: h.with, Asker: h.person})
 	defer func() {
 		if err := errors.Join(other.Close(context.Background()), st2.Close()); err != nil {
 			t.Error(err)

@@ -214,20 +214,18 @@ func (t *turn) setup(ctx context.Context) (*setup, error) {
 
 // makeTools makes the session's own tools once, since they carry its read state, and adds those that come and go.
 func (s *Session) makeTools(ctx context.Context) error {
-	if s.made == nil && s.rt.o.Tools != nil {
-		made, err := s.rt.o.Tools(ctx, s.Info())
+	if s.made == nil {
+		made, err := s.rt.o.Toolbox.Tools(ctx, s.Info())
 		if err != nil {
 			return fmt.Errorf("the tools could not be made: %w", err)
 		}
 		s.made, s.tools = made, made
 	}
-	var over, more []tools.Tool
+	var over []tools.Tool
 	if e := s.rt.extensions(s.Info().Cwd); e.Over != nil {
 		over = e.Over(ctx)
 	}
-	if s.rt.o.More != nil {
-		more = s.rt.o.More(ctx, s.Info())
-	}
+	more := s.rt.o.Toolbox.More(ctx, s.Info())
 	if len(over)+len(more) == 0 {
 		s.tools = s.made
 		return nil
@@ -254,10 +252,10 @@ func (s *Session) offerOptions(a Agent, model string) tools.OfferOptions {
 
 // find is a tool that is not offered for want of room, unless it would not be anyway.
 func (set *setup) find(s *Session, name string) (tools.Tool, bool) {
-	if s.rt.o.Find == nil || len(set.offered) == 0 {
+	if len(set.offered) == 0 {
 		return tools.Tool{}, false
 	}
-	t, ok := s.rt.o.Find(set.info, name)
+	t, ok := s.rt.o.Toolbox.Find(set.info, name)
 	if !ok || len(tools.Offer([]tools.Tool{t}, set.within)) == 0 {
 		return tools.Tool{}, false
 	}
@@ -266,10 +264,7 @@ func (set *setup) find(s *Session, name string) (tools.Tool, bool) {
 
 // switches are everybody's, and the agent's own over them.
 func (rt *Runtime) switches(cwd string, a Agent) map[string]bool {
-	if rt.o.Switches == nil {
-		return a.Tools
-	}
-	all := maps.Clone(rt.o.Switches(cwd))
+	all := maps.Clone(rt.o.Configuration.Switches(cwd))
 	if all == nil {
 		return a.Tools
 	}

@@ -21,10 +21,10 @@ const (
 
 // mask hides the person's keys in a text, before it becomes an event, and so before a model or an editor has it.
 func (s *Session) mask(text string) string {
-	if s.rt.o.Mask == nil || text == "" {
+	if text == "" {
 		return text
 	}
-	masked := s.rt.o.Mask(s.Info().Cwd, text)
+	masked := s.rt.o.Secrets.Hide(s.cwd, text) // not Info: callers may hold mu
 	if masked != text {
 		s.hidden.Store(true)
 	}
@@ -70,9 +70,6 @@ func (s *Session) maskMetadata(m map[string]any) map[string]any {
 // masking is the outermost hook: it sees what the model would read before that is cut or saved. The model is told
 // that something was hidden.
 func (s *Session) masking() []tools.Hook {
-	if s.rt.o.Mask == nil {
-		return nil
-	}
 	return []tools.Hook{{After: func(_ context.Context, _ *tools.Call, _ json.RawMessage, r tools.Result, err error) (tools.Result, error) {
 		r.Title, r.Metadata = s.mask(r.Title), s.maskMetadata(r.Metadata)
 		if masked := s.mask(r.Output); masked != r.Output {

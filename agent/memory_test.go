@@ -25,7 +25,7 @@ func BenchmarkSubAgents(b *testing.B) {
 	output := strings.Repeat("a line of output\n", 600)
 	for b.Loop() {
 		h := newHarness(b)
-		h.rt.o.Tools = func(ctx context.Context, s SessionInfo) ([]tools.Tool, error) {
+		h.with.tools = func(ctx context.Context, s SessionInfo) ([]tools.Tool, error) {
 			return []tools.Tool{taskTool(), tools.New("read", "Reads.", func(context.Context, textParams, *tools.Call) (tools.Result, error) {
 				return tools.Result{Output: output + fmt.Sprint(runtime.NumGoroutine())}, nil
 			}, tools.WithReadOnly())}, nil
@@ -77,14 +77,14 @@ func BenchmarkManySteps(b *testing.B) {
 	output := strings.Repeat("a line of output\n", 120)
 	for b.Loop() {
 		h := newHarness(b)
-		h.rt.o.Tools = func(ctx context.Context, s SessionInfo) ([]tools.Tool, error) {
+		h.with.tools = func(ctx context.Context, s SessionInfo) ([]tools.Tool, error) {
 			return []tools.Tool{tools.New("read", "Reads.", func(context.Context, textParams, *tools.Call) (tools.Result, error) {
 				return tools.Result{Output: output}, nil
 			}, tools.WithReadOnly())}, nil
 		}
 		before := heap()
 		n, most := 0, 0.0
-		h.rt.o.Agents = func(string) []Agent { return []Agent{{Name: "build", Steps: 2 * steps}} }
+		h.with.agents = func(string) []Agent { return []Agent{{Name: "build", Steps: 2 * steps}} }
 		h.model.info = provider.Model{Provider: "fake", ID: "m", Context: 200_000}
 		h.model.def = func(ctx context.Context, req *provider.Request, emit func(provider.Event) error) error {
 			h.model.mu.Lock()

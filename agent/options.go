@@ -11,59 +11,141 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// Options are what a Runtime is made of. The functions are called when a session starts or changes, never at New.
+// Options are the parts that a Runtime is made of. Each part is asked when a session needs it, never by New. A nil part
+// is absent: it has no settings, no tools, no text and hides nothing.
 type Options struct {
-	Store  *store.Store
-	Models Models
-	// Agents and Rules are the configuration's for a directory; Rules come after the defaults, before the agent's own.
-	Agents func(cwd string) []Agent
-	Rules  func(cwd string) permission.Ruleset
-	// Switches are the configuration's tools switched on or off, for all agents; an agent's own come first. Nil: none.
-	Switches func(cwd string) map[string]bool
-	// Tools makes a session's tools, all of them; the loop offers those that fit agent and model.
-	Tools func(ctx context.Context, s SessionInfo) ([]tools.Tool, error)
-	// More are tools that come and go, such as those of MCP servers; asked before each step, so it must be quick. They
-	// never stand in for one of Tools. Nil: none.
-	More func(ctx context.Context, s SessionInfo) []tools.Tool
-	// Find is a tool that More leaves out for want of room, by its name: a model may know it from before, as after a
-	// restart. Nil: there are none.
-	Find func(s SessionInfo, name string) (tools.Tool, bool)
-	// Ended is called when a session was closed, by hand, with its deletion or with the runtime; it ends what the
-	// session's tools left running. Nil: nothing to end.
-	Ended func(sessionID string)
-	// Instructions are extra system prompt blocks (AGENTS.md and the like). Nil: what Instructions finds.
-	Instructions func(cwd string) []string
-	// Notes are system prompt blocks besides the instructions: what connected servers say of their tools. Nil: none.
-	Notes func(cwd string) []string
-	// Pack makes of a change set what the store keeps of it: its long texts are kept elsewhere. Nil: the set itself.
-	Pack func(state change.State, set *change.Set) *change.Set
-	// Settle says what became of a change set, as stored, that was being written when a process died. Nil: it failed.
-	Settle func(ctx context.Context, s SessionInfo, set *change.Set) change.State
-	// Review is the review style of a directory where a session has none of its own. Nil: ReviewPreview.
-	Review func(cwd string) string
-	// Sketch is the tree of a directory for the system prompt, bounded; nil: none.
-	Sketch func(ctx context.Context, cwd string) string
-	// DefaultAgent is the agent of a directory's new sessions; nil or one that does not exist: DefaultAgent.
-	DefaultAgent func(cwd string) string
-	// Compaction says how a directory's sessions deal with a full context; nil: the defaults.
-	Compaction func(cwd string) CompactionOptions
-	// Depth is how deep sub-agents nest in a directory; nil: DefaultDepth.
-	Depth func(cwd string) int
-	// Extensions are what the person's own code adds in a directory; asked often, so it must be quick. Nil: nothing.
-	Extensions func(cwd string) *Extensions
-	// Enter may add to a prompt, or change it, when its turn has come and before it is stored. Nil: it stays as it is.
-	Enter func(ctx context.Context, e Entering) []provider.Part
-	// Mask hides the person's keys in a text that is about to become an event or part of a request. Nil: nothing is hidden.
-	Mask func(cwd, text string) string
-	// Tracing makes spans; nil: none.
-	Tracing  *Tracing
-	Hooks    []tools.Hook // around every tool call, the first outermost
-	StateDir string       // long outputs go to StateDir/tool-output; empty: they are cut without a copy
+	Store         *store.Store // nil: a store in memory
+	Models        Models
+	Configuration Configuration
+	Toolbox       Toolbox
+	Project       ProjectContext // nil: the instruction files that Instructions finds, and nothing else
+	Plugins       Plugins
+	Changes       ChangeKeeper // nil: sets are stored whole, and one that a crash cut off has failed
+	Secrets       Secrets
 
-	Asker     permission.Asker  // the person; Request.SessionID says whose question it is
-	Questions tools.Questioner  // nil: nobody answers questions
-	Grants    permission.Grants // permissions remembered for a project; nil: in the store
+	Asker     permission.Asker  // the user; Request.SessionID says whose question it is
+	Questions tools.Questioner  // nil: the question tool is not offered
+	Grants    permission.Grants // permissions remembered for a project; nil: in Store
+	Tracing   *Tracing          // nil: no spans
+	Hooks     []tools.Hook      // around every tool call, the first outermost
+	StateDir  string            // long outputs go to StateDir/tool-output; empty: they are cut without a copy
 	Log       *slog.Logger
+}
+
+// Configuration is what the settings of a directory say. The loop asks for each step and each permission, so that a
+// changed file counts at once: answers must be quick.
+type Configuration interface {
+	// Agents change and add to DefaultAgents.
+	Agents(cwd string) []Agent
+	// Rules come after permission.Default and before the agent's own.
+	Rules(cwd string) permission.Ruleset
+	// Switches offer tools or not, for all agents; an agent's own switches win. The map is not changed.
+	Switches(cwd string) map[string]bool
+	Preferences(cwd string) Preferences
+}
+
+// Preferences are the settings of a directory that are one value each.
+type Preferences struct {
+	DefaultAgent string // of new sessions; empty, unknown or not for people: DefaultAgent
+	Review       string // where a session has no style of its own: ReviewPreview or ReviewFollow; empty: ReviewPreview
+	Compaction   CompactionOptions
+	Depth        int // how deep sub-agents nest; 0: there are none
+}
+
+// Toolbox makes the tools of a session.
+type Toolbox interface {
+	// Tools are asked for once per session; the loop offers those that fit agent and model.
+	Tools(ctx context.Context, s SessionInfo) ([]tools.Tool, error)
+	// More are tools that come and go, such as those of MCP servers. It is asked before each step. They never
+	// replace one of Tools.
+	More(ctx context.Context, s SessionInfo) []tools.Tool
+	// Find is a tool that More left out because there are too many. A model may know its name from an earlier step.
+	Find(s SessionInfo, name string) (tools.Tool, bool)
+	// Release ends what the tools of a closed session left running.
+	Release(sessionID string)
+}
+
+// ProjectContext is what a model reads of a project besides the conversation.
+type ProjectContext interface {
+	// Instructions are system prompt blocks: AGENTS.md and the like.
+	Instructions(cwd string) []string
+	// Notes are system prompt blocks after the instructions: what connected servers say of their tools.
+	Notes(cwd string) []string
+	// Tree is a bounded listing of the directory for the system prompt.
+	Tree(ctx context.Context, cwd string) string
+	// Mentioned adds what a prompt mentions (@server:uri) to its parts. The prompt is not stored yet.
+	Mentioned(ctx context.Context, e Entering) []provider.Part
+}
+
+// Plugins are the user's own code.
+type Plugins interface {
+	// Extensions of a directory; nil: none. It is asked often.
+	Extensions(cwd string) *Extensions
+}
+
+// ChangeKeeper keeps the contents of change sets beside the event log.
+type ChangeKeeper interface {
+	// Pack is the set as the event log stores it: long texts are kept elsewhere, and are references in it.
+	Pack(state change.State, set *change.Set) *change.Set
+	// Recover compares the files with a stored set that was being written when a process ended: Applied or Failed.
+	Recover(ctx context.Context, s SessionInfo, set *change.Set) change.State
+}
+
+// Secrets are the keys that the user has configured.
+type Secrets interface {
+	// Hide replaces them by HiddenKey in a text that becomes an event or a part of a request.
+	Hide(cwd, text string) string
+}
+
+// absent stands for the parts that Options leave out.
+type absent struct{}
+
+func (absent) Agents(string) []Agent                                    { return nil }
+func (absent) Rules(string) permission.Ruleset                          { return nil }
+func (absent) Switches(string) map[string]bool                          { return nil }
+func (absent) Preferences(string) Preferences                           { return Preferences{Depth: DefaultDepth} }
+func (absent) Tools(context.Context, SessionInfo) ([]tools.Tool, error) { return nil, nil }
+func (absent) More(context.Context, SessionInfo) []tools.Tool           { return nil }
+func (absent) Find(SessionInfo, string) (tools.Tool, bool)              { return tools.Tool{}, false }
+func (absent) Release(string)                                           {}
+func (absent) Instructions(cwd string) []string                         { return Instructions(cwd) }
+func (absent) Notes(string) []string                                    { return nil }
+func (absent) Tree(context.Context, string) string                      { return "" }
+func (absent) Extensions(string) *Extensions                            { return nil }
+func (absent) Hide(_, text string) string                               { return text }
+
+func (absent) Mentioned(_ context.Context, e Entering) []provider.Part { return e.Parts }
+
+func (absent) Pack(_ change.State, set *change.Set) *change.Set { return set }
+
+func (absent) Recover(context.Context, SessionInfo, *change.Set) change.State { return change.Failed }
+
+// complete fills in the absent parts.
+func (o *Options) complete() {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Store == nil {
+		o.Store = store.New("")
+	}
+	if o.Configuration == nil {
+		o.Configuration = absent{}
+	}
+	if o.Toolbox == nil {
+		o.Toolbox = absent{}
+	}
+	if o.Project == nil {
+		o.Project = absent{}
+	}
+	if o.Plugins == nil {
+		o.Plugins = absent{}
+	}
+	if o.Changes == nil {
+		o.Changes = absent{}
+	}
+	if o.Secrets == nil {
+		o.Secrets = absent{}
+	}
 }
 
 // Models finds a model by "provider/model"; the empty id is the default one of the directory.

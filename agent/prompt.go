@@ -40,24 +40,18 @@ func (s *Session) systemPrompt(ctx context.Context, a Agent, model provider.Mode
 		}
 	}
 	blocks := []string{promptText("core") + "\n\n" + strings.TrimSpace(task), s.environment(s.sketch(ctx, model))}
-	if s.rt.o.Instructions != nil {
-		blocks = append(blocks, s.rt.o.Instructions(s.Info().Cwd)...)
-	} else {
-		blocks = append(blocks, Instructions(s.Info().Cwd)...)
-	}
-	if s.rt.o.Notes != nil {
-		blocks = append(blocks, s.rt.o.Notes(s.Info().Cwd)...)
-	}
+	blocks = append(blocks, s.rt.o.Project.Instructions(s.Info().Cwd)...)
+	blocks = append(blocks, s.rt.o.Project.Notes(s.Info().Cwd)...)
 	return s.maskAll(blocks)
 }
 
 // sketch is made once: a tree that changed with every file would cost the prompt cache each time.
 func (s *Session) sketch(ctx context.Context, model provider.Model) string {
-	if s.rt.o.Sketch == nil || model.Provider == builtinProvider {
+	if model.Provider == builtinProvider {
 		return ""
 	}
 	if !s.sketched {
-		s.sketched, s.tree = true, s.rt.o.Sketch(ctx, s.Info().Cwd)
+		s.sketched, s.tree = true, s.rt.o.Project.Tree(ctx, s.Info().Cwd)
 	}
 	return s.tree
 }

@@ -25,7 +25,7 @@ func TestSystemPromptHasItsBlocksInCacheOrder(t *testing.T) {
 	put(t, filepath.Join(h.dir, ".git", "HEAD"), "ref: refs/heads/main\n")
 	put(t, filepath.Join(h.dir, "sub", "x"), "")
 	put(t, filepath.Join(h.dir, "AGENTS.md"), "Use tabs.")
-	h.rt.o.Instructions = projectInstructions
+	h.with.instructions = projectInstructions
 	s, err := h.rt.NewSession(t.Context(), SessionOptions{Cwd: filepath.Join(h.dir, "sub"), Extra: []string{"/other"}})
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func TestTheOwnInstructionsComeFirst(t *testing.T) {
 
 func TestAgentsOfTheConfiguration(t *testing.T) {
 	h := newHarness(t)
-	h.rt.o.Agents = func(string) []Agent {
+	h.with.agents = func(string) []Agent {
 		return []Agent{{Name: "build", Model: "fake/big", Steps: 7}, {Name: "explore", Disabled: true}, {Name: "mine", Description: "My own."}}
 	}
 	var names []string

@@ -364,7 +364,7 @@ func TestAnItemThatAnotherProcessRanIsNotRunAgain(t *testing.T) {
 	wg.Wait()
 	free(t, s)
 
-	other := &harness{t: t, model: h.model, person: h.person, dir: h.dir, path: h.path, special: h.special}
+	other := &harness{t: t, model: h.model, person: h.person, with: h.with, dir: h.dir, path: h.path, special: h.special}
 	other.start()
 	defer other.stop()
 	theirs := other.load(s.ID())

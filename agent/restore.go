@@ -95,10 +95,7 @@ func (s *Session) showChange(callID string, state change.State, set *change.Set)
 	}
 	s.diffs.see(state, set)
 	if s.rt.st.KeepsEvents() {
-		d.Set = set
-		if s.rt.o.Pack != nil {
-			d.Set = s.rt.o.Pack(state, set)
-		}
+		d.Set = s.rt.o.Changes.Pack(state, set)
 	}
 	s.log.emitNow(EventChange, d)
 	if state == change.Writing {
@@ -238,12 +235,9 @@ func (s *Session) settleChanges() {
 	h := s.hist
 	for id, d := range h.writing {
 		delete(h.writing, id)
-		d.State = change.Failed
-		if s.rt.o.Settle != nil {
-			ctx, cancel := context.WithTimeout(context.Background(), settleLimit)
-			d.State = s.rt.o.Settle(ctx, s.Info(), d.Set)
-			cancel()
-		}
+		ctx, cancel := context.WithTimeout(context.Background(), settleLimit)
+		d.State = s.rt.o.Changes.Recover(ctx, s.Info(), d.Set)
+		cancel()
 		s.log.emitNow(EventChange, d)
 		if h.restoring != nil && h.restoring.ChangeSet == id {
 			end := *h.restoring

@@ -17,8 +17,8 @@ func (s *Session) Review() string { return s.rt.ReviewOf(s.Info()) }
 
 // ReviewOf is the style of a session with this head.
 func (r *Runtime) ReviewOf(info SessionInfo) string {
-	if info.Review == "" && r.o.Review != nil {
-		info.Review = r.o.Review(info.Cwd)
+	if info.Review == "" {
+		info.Review = r.o.Configuration.Preferences(info.Cwd).Review
 	}
 	if info.Review != ReviewFollow {
 		return ReviewPreview

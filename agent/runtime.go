@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -41,12 +40,7 @@ type Runtime struct {
 
 // New makes a runtime; nothing is opened or started before the first session.
 func New(o Options) *Runtime {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Store == nil {
-		o.Store = store.New("")
-	}
+	o.complete()
 	r := &Runtime{o: o, st: o.Store, grants: o.Grants, backoff: provider.Backoff,
 		live: map[string]*Session{}, loading: map[string]chan struct{}{}}
 	if r.grants == nil {
@@ -134,10 +128,8 @@ func (r *Runtime) newSessionOf(ctx context.Context, o SessionOptions, of child) 
 
 // defaultAgent is the configured one where a person can talk to it.
 func (r *Runtime) defaultAgent(cwd string) string {
-	if r.o.DefaultAgent != nil {
-		if a, ok := r.agent(cwd, r.o.DefaultAgent(cwd)); ok && !a.Hidden && a.Mode != ModeSubagent {
-			return a.Name
-		}
+	if a, ok := r.agent(cwd, r.o.Configuration.Preferences(cwd).DefaultAgent); ok && !a.Hidden && a.Mode != ModeSubagent {
+		return a.Name
 	}
 	return DefaultAgent
 }

@@ -22,6 +22,7 @@ type Session struct {
 	rt    *Runtime
 	log   *eventLog
 	gate  *permission.Gate
+	cwd   string // the session's directory, which never changes
 	root  string // worktree root, or the directory without git
 	of    child  // where a sub-agent's session comes from
 	diffs diffStats
@@ -60,7 +61,7 @@ type Session struct {
 }
 
 func (r *Runtime) newSession(info SessionInfo, last int64, of child) *Session {
-	s := &Session{rt: r, info: info, hist: newHistory(), root: paths.Worktree(info.Cwd), of: of}
+	s := &Session{rt: r, info: info, hist: newHistory(), cwd: info.Cwd, root: paths.Worktree(info.Cwd), of: of}
 	s.hist.info = info
 	s.log = newEventLog(info.ID, r.st, last)
 	s.log.heard = func(e Event) { r.heard(info.ID, info.Cwd, e) }
@@ -176,9 +177,7 @@ func (s *Session) Close(ctx context.Context) {
 	}
 	s.gate.EndSession(s.ID())
 	s.log.flush()
-	if s.rt.o.Ended != nil {
-		s.rt.o.Ended(s.ID()) // before it can be opened anew
-	}
+	s.rt.o.Toolbox.Release(s.ID()) // before it can be opened anew
 	s.rt.mu.Lock()
 	if s.rt.live[s.ID()] == s {
 		delete(s.rt.live, s.ID())

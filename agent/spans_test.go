@@ -21,7 +21,7 @@ func spansOf(t *testing.T, content bool) (tree []string, all string) {
 	})
 	out := tracetest.NewInMemoryExporter()
 	h.rt.o.Tracing = &Tracing{Tracer: sdktrace.NewTracerProvider(sdktrace.WithSyncer(out)).Tracer("t"), Content: content}
-	h.rt.o.Mask = func(_, text string) string { return strings.ReplaceAll(text, "SECRET-9x", HiddenKey) }
+	h.with.hide = func(_, text string) string { return strings.ReplaceAll(text, "SECRET-9x", HiddenKey) }
 	if end := h.prompt(h.session(), "go with SECRET-9x"); end.Stop != TurnEnd {
 		t.Fatal(end)
 	}

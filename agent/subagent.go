@@ -76,10 +76,7 @@ func (s *Session) top() (top *Session, task string) {
 }
 
 func (s *Session) maxDepth() int {
-	if s.rt.o.Depth != nil {
-		return s.rt.o.Depth(s.Info().Cwd)
-	}
-	return DefaultDepth
+	return s.rt.o.Configuration.Preferences(s.Info().Cwd).Depth
 }
 
 // above are the rules of the sessions above, which hold as well.

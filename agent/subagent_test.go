@@ -31,7 +31,7 @@ func taskTool() tools.Tool {
 // the parent: each prompt has its own script.
 func delegates(t *testing.T, answers map[string][]answerFunc) *harness {
 	h := newHarness(t)
-	h.rt.o.Tools = func(ctx context.Context, s SessionInfo) ([]tools.Tool, error) {
+	h.with.tools = func(ctx context.Context, s SessionInfo) ([]tools.Tool, error) {
 		own, err := h.tools(ctx, s)
 		return append(own, taskTool(), tools.New("show", "Shows a change.", func(ctx context.Context, p textParams, c *tools.Call) (tools.Result, error) {
 			c.Report(tools.Update{Change: &change.Set{ID: p.Text}, ChangeState: change.Applied})
@@ -88,7 +88,7 @@ func TestATaskRunsInASessionOfItsOwnAndCanBeResumed(t *testing.T) {
 		"again": {nil, says("Thanks again.")},
 		"more":  {says("And there.")},
 	})
-	h.rt.o.Agents = func(string) []Agent { return []Agent{{Name: "general", Model: "fake/small"}} }
+	h.with.agents = func(string) []Agent { return []Agent{{Name: "general", Model: "fake/small"}} }
 	s := h.session()
 	end := h.prompt(s, "go")
 	kids := h.children(s)
@@ -172,7 +172,7 @@ func TestASubAgentMayNoMoreThanItsParent(t *testing.T) {
 		"ask":     {calls(`task {"agent":"free","prompt":"allowed"}`), says("ok")},
 		"allowed": {calls(`write {"text":"g"}`), says("I did.")},
 	})
-	h.rt.o.Agents = func(string) []Agent {
+	h.with.agents = func(string) []Agent {
 		return []Agent{
 			{Name: "free", Rules: permission.Ruleset{{Permission: "*", Pattern: "*", Action: permission.Allow}}},
 			{Name: "strict", Mode: ModePrimary, Rules: permission.Ruleset{{Permission: "edit", Pattern: "f", Action: permission.Deny}}},
@@ -200,7 +200,7 @@ func TestASubAgentsSessionOpenedByItselfStaysWithinItsParents(t *testing.T) {
 		"more":  {calls(`write {"text":"f"}`, `write {"text":"g"}`), says("one of them")},
 		"late":  {calls(`write {"text":"f"}`), says("no")},
 	})
-	h.rt.o.Agents = func(string) []Agent {
+	h.with.agents = func(string) []Agent {
 		return []Agent{
 			{Name: "free", Rules: permission.Ruleset{{Permission: "*", Pattern: "*", Action: permission.Allow}}},
 			{Name: "strict", Mode: ModePrimary, Rules: permission.Ruleset{{Permission: "*", Pattern: "*", Action: permission.Allow}, {Permission: "edit", Pattern: "f", Action: permission.Deny}}},
@@ -396,7 +396,7 @@ func TestPromptsCanHaveTheirOwnAgentAndModel(t *testing.T) {
 
 func TestCallsInsideACallHaveCardsAndNoPlaceInTheHistory(t *testing.T) {
 	h := newHarness(t, calls(`inside {"list":["read","write","todowrite","inside"]}`), says("ok"))
-	h.rt.o.Tools = func(ctx context.Context, s SessionInfo) ([]tools.Tool, error) {
+	h.with.tools = func(ctx context.Context, s SessionInfo) ([]tools.Tool, error) {
 		own, err := h.tools(ctx, s)
 		return append(own, tools.New("inside", "Calls.", func(ctx context.Context, p struct {
 			List []string `json:"list"`

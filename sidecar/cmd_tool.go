@@ -40,7 +40,7 @@ func sessionTools(ctx context.Context, dir string, errOut io.Writer) ([]tools.To
 			fmt.Fprintln(errOut, "pillion:", terminal.Clean(d.Text))
 		}
 	})()
-	list, err := a.tools(ctx, s.Info())
+	list, err := toolbox{a}.Tools(ctx, s.Info())
 	if e := a.customExtensions(dir); err == nil && e != nil && e.Over != nil {
 		over := e.Over(ctx)
 		for _, t := range list {

@@ -204,6 +204,46 @@ func testStore(t testing.TB) *store.Store {
 	return st
 }
 
+// rigParts are the parts of a rig's runtime.
+type rigParts struct {
+	made    func(context.Context, agent.SessionInfo) ([]tools.Tool, error)
+	editors *editors.Registry
+	blobs   *checkpoint.Blobs
+	rules   permission.Ruleset
+	env     *sessions
+}
+
+func (rigParts) Agents(string) []agent.Agent       { return nil }
+func (p rigParts) Rules(string) permission.Ruleset { return p.rules }
+func (p rigParts) Switches(string) map[string]bool { return p.env.switches }
+func (rigParts) Preferences(string) agent.Preferences {
+	return agent.Preferences{Depth: agent.DefaultDepth}
+}
+func (p rigParts) Release(string)                    {}
+func (rigParts) Instructions(string) []string        { return nil }
+func (rigParts) Notes(string) []string               { return nil }
+func (rigParts) Tree(context.Context, string) string { return "" }
+
+func (p rigParts) Tools(ctx context.Context, s agent.SessionInfo) ([]tools.Tool, error) {
+	return p.made(ctx, s)
+}
+
+func (p rigParts) More(_ context.Context, s agent.SessionInfo) []tools.Tool {
+	return p.editors.Tools(s.ID)
+}
+
+func (rigParts) Find(agent.SessionInfo, string) (tools.Tool, bool) { return tools.Tool{}, false }
+
+func (rigParts) Mentioned(_ context.Context, e agent.Entering) []provider.Part { return e.Parts }
+
+func (p rigParts) Pack(state change.State, set *change.Set) *change.Set {
+	return packed(p.blobs, state, set)
+}
+
+func (rigParts) Recover(context.Context, agent.SessionInfo, *change.Set) change.State {
+	return change.Failed
+}
+
 func newRig(t testing.TB, st *store.Store, cwd string) *rig {
 	t.Helper()
 	m := &scripted{}
@@ -215,8 +255,8 @@ func newRig(t testing.TB, st *store.Store, cwd string) *rig {
 		blobs.Dir = st.Path() + ".checkpoints" // a second rig on the same store has them too
 	}
 	made := env.tools(registry, t.TempDir())
-	rt := agent.New(agent.Options{Store: st, Models: m, Tools: made, More: func(_ context.Context, s agent.SessionInfo) []tools.Tool { return registry.Tools(s.ID) }, Pack: func(state change.State, set *change.Set) *change.Set { return packed(blobs, state, set) }, Asker: registry, Questions: registry, Switches: func(string) map[string]bool { return env.switches },
-		Rules: func(string) permission.Ruleset { return rules }, Instructions: func(string) []string { return nil }})
+	parts := rigParts{made: made, editors: registry, blobs: blobs, rules: rules, env: env}
+	rt := agent.New(agent.Options{Store: st, Models: m, Configuration: parts, Toolbox: parts, Project: parts, Changes: parts, Asker: registry, Questions: registry})
 	registry.Follow(liveSessions{rt, blobs.Pack})
 	a, b := pipes()
 	r := &rig{t: t, cwd: cwd, world: env, model: m, rt: rt, served: make(chan error, 1)}

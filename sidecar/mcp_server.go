@@ -44,7 +44,7 @@ type mcpLender struct {
 
 // server makes a server for one client. Its session starts with the first call.
 func (l *mcpLender) server(ctx context.Context) (*sdk.Server, error) {
-	list, err := l.app.tools(ctx, agent.SessionInfo{ID: "mcp-list", Cwd: l.dir})
+	list, err := toolbox{l.app}.Tools(ctx, agent.SessionInfo{ID: "mcp-list", Cwd: l.dir})
 	if err != nil {
 		return nil, err
 	}

@@ -101,23 +101,8 @@ func newApp(o appOptions) *app {
 	a.mcp, a.custom = newMCPServers(a), newCustomHosts(a)
 	a.runtime = agent.New(agent.Options{
 		Store: a.store, Models: a.models, Grants: a.grants, Asker: o.asker, Questions: o.questions, StateDir: a.place.state, Log: o.log,
-		Agents:   a.agents,
-		Rules:    func(cwd string) permission.Ruleset { return a.configOf(cwd).Permission.Rules },
-		Switches: a.switches,
-		Depth:    a.depth, Compaction: a.compaction, Instructions: a.instructions, Sketch: a.sketch,
-		DefaultAgent: func(cwd string) string { return a.configOf(cwd).DefaultAgent },
-		Tools:        a.tools,
-		More:         a.more,
-		Find:         a.find,
-		Notes:        a.mcpNotes,
-		Enter:        a.enter,
-		Extensions:   a.customExtensions,
-		Ended:        a.ended,
-		Pack:         a.pack,
-		Settle:       a.settle,
-		Review:       func(cwd string) string { return a.configOf(cwd).Review },
-		Mask:         a.place.hide,
-		Tracing:      a.tracing(),
+		Configuration: configuration{a}, Toolbox: toolbox{a}, Project: projectContext{a}, Plugins: plugins{a}, Changes: changeKeeper{a}, Secrets: hider{a.place},
+		Tracing: a.tracing(),
 	})
 	return a
 }
@@ -134,12 +119,6 @@ func (a *app) rules(cwd, name string) permission.Ruleset {
 		}
 	}
 	return rules
-}
-
-// tools makes a session's tools.
-func (a *app) tools(ctx context.Context, s agent.SessionInfo) ([]tools.Tool, error) {
-	a.recoverOnce(ctx)
-	return builtin.All(a.env(s)), nil
 }
 
 // env is what the tools of a session share; it lasts as long as the session's read state must.

@@ -24,10 +24,7 @@ type Sessions interface {
 // editors of the session it was started from.
 //
 //	registry := NewRegistry()
-//	rt := agent.New(agent.Options{Asker: registry, Questions: registry, Tools: func(…) {
-//		env.Buffers = registry.Files(info.ID)
-//		env.Applier = registry.Applier(info.ID, disk{builtin.NewWriter(env)})
-//	}})
+//	rt := agent.New(agent.Options{Asker: registry, Questions: registry, Toolbox: toolbox})
 //	registry.Follow(sessions{rt})
 type Registry struct {
 	questions questions // what waits for the person
