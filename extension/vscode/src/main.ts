@@ -21,6 +21,7 @@ import { Sidecar } from "./host/sidecar";
 import { Status } from "./host/status";
 import { runCommand } from "./host/table";
 import { Terminals } from "./host/terminals";
+import { TurnLenses } from "./host/turnlenses";
 
 /** What VS Code asks of us once somebody uses Pillion. */
 export interface Parts {
@@ -39,7 +40,8 @@ export function wire(context: vscode.ExtensionContext, item: vscode.StatusBarIte
   const reviews = new Reviews(sidecar, approvals, proposals, log);
   const code = new CodeApply(approvals, reviews, log);
   const keys = new Keys(sidecar, context, log);
-  const chat = new Chat(sidecar, sessions, approvals, questions, code, context, log);
+  const follow = new Follow(sidecar, sessions, proposals, approvals, context.workspaceState, log);
+  const chat = new Chat(sidecar, sessions, approvals, questions, follow, code, context, log);
   sidecar.environment = () => keys.environment();
   context.subscriptions.push(
     log,
@@ -54,7 +56,8 @@ export function wire(context: vscode.ExtensionContext, item: vscode.StatusBarIte
     new Buffers(sidecar),
     new Problems(sidecar, context.extension.id),
     applyEdits(sidecar, reviews, log),
-    new Follow(sidecar, sessions, proposals, log),
+    follow,
+    new TurnLenses(follow),
     new Terminals(sidecar, sessions),
     new SessionList(sessions, sidecar),
     chat,

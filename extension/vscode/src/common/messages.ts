@@ -60,6 +60,8 @@ export type ToHost =
   | { type: "queue"; action: "remove" | "up" | "down" | "steer" | "edit" | "resume"; id: string; text?: string }
   | { type: "restore"; entry: string; scope: Scope; edit: boolean }
   | { type: "redo" }
+  /** Keep or undo what the last turn wrote: of a file, or all of it. Open shows it. */
+  | { type: "changes"; action: "keep" | "undo" | "open"; path: string }
   | { type: "action"; id: ActionId };
 
 const fields: Record<ToHost["type"], Record<string, "string" | "number" | "boolean" | "object" | "any">> = {
@@ -68,7 +70,7 @@ const fields: Record<ToHost["type"], Record<string, "string" | "number" | "boole
   unfold: { id: "string", on: "boolean" }, showDiff: { id: "string", path: "string" }, showOutput: { id: "string" }, terminal: { id: "string" },
   review: { requestId: "string" }, decide: { requestId: "string", optionId: "string" }, answer: { requestId: "string", values: "any" },
   code: { action: "string", text: "string", language: "string" }, copy: { text: "string" }, queue: { action: "string", id: "string" },
-  restore: { entry: "string", scope: "string", edit: "boolean" }, redo: {}, action: { id: "string" },
+  restore: { entry: "string", scope: "string", edit: "boolean" }, redo: {}, changes: { action: "string", path: "string" }, action: { id: "string" },
 };
 
 /** A message of the webview, or undefined when it is none. The webview is ours, yet it draws foreign text: nothing is taken on trust. */

@@ -1,5 +1,5 @@
 // A turn's changes as the gutter needs them: the text to compare with, and which hunk a place belongs to.
-import { linesOf } from "./hunks";
+import { linesOf, reviewed } from "./hunks";
 import type { TurnFile, TurnHunk } from "./protocol";
 
 /**
@@ -51,4 +51,11 @@ export function byChange(hunks: readonly TurnHunk[]): [changeSet: string, hunks:
     sets.set(m.changeSet, list);
   }
   return [...sets].reverse();
+}
+
+/** Where the open hunks stand in a text that the person may have changed since. `start` counts lines from 0; a deletion has no lines. */
+export function placedHunks(file: TurnFile, current: string): { id: string; start: number; count: number }[] {
+  const open = new Set(openHunks(file).map((h) => h.id));
+  const placed = reviewed(file.baseText ?? "", file.text ?? "", file.hunks, current).hunks;
+  return placed.filter((h) => open.has(h.id)).map(({ id, start, lines }) => ({ id, start, count: lines.length }));
 }

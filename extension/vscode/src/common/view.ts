@@ -251,6 +251,11 @@ export interface ConnectionView {
   actions: Action[];
 }
 
+/** A file that the last turn wrote without a review, as far as its hunks are neither kept nor undone. */
+export interface ChangedFile extends FileSummary {
+  hunks: number;
+}
+
 /** All that is not an entry. */
 export interface Head {
   sessionId?: string;
@@ -269,6 +274,8 @@ export interface Head {
   options: readonly SessionConfigOption[];
   approvals: Approval[];
   questions: Question[];
+  /** What the last turn wrote without a review, to keep or undo. */
+  changes: readonly ChangedFile[];
   usage?: { used: number; size: number; cost?: number; currency?: string };
   selection?: SelectionView;
   /** The person took the selection out of what is sent. */
@@ -284,7 +291,7 @@ export interface Head {
 export function emptyHead(): Head {
   return {
     title: "", cwd: "", connection: { state: "starting", actions: [] }, running: false, plan: [], queue: [], queueHeld: false, commands: [], options: [],
-    approvals: [], questions: [], selectionOff: false, history: [], builtinOnly: false,
+    approvals: [], questions: [], changes: [], selectionOff: false, history: [], builtinOnly: false,
     can: { steer: false, queue: false, restore: false, image: true, search: false },
   };
 }

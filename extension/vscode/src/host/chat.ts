@@ -9,6 +9,7 @@ import { type Draft, emptyHead, type Head } from "../common/view";
 import type { Approvals } from "./approvals";
 import { ChatActions } from "./chatactions";
 import type { CodeApply } from "./codeapply";
+import type { Follow } from "./follow";
 import { Drafts } from "./drafts";
 import { panelHtml } from "./html";
 import { LiveOutput } from "./live";
@@ -56,6 +57,7 @@ export class Chat implements vscode.Disposable {
     private readonly sessions: Sessions,
     private readonly approvals: Approvals,
     private readonly questions: Questions,
+    private readonly follow: Pick<Follow, "unreviewed" | "onDidChange">,
     code: CodeApply,
     private readonly context: Pick<vscode.ExtensionContext, "extensionUri" | "workspaceState" | "storageUri" | "globalStorageUri">,
     log: vscode.LogOutputChannel,
@@ -83,6 +85,7 @@ export class Chat implements vscode.Disposable {
       sessions.onDidChange(soon),
       approvals.onDidChange(soon),
       questions.onDidChange(soon),
+      follow.onDidChange(soon),
       sidecar.onDidChangeState(soon),
       sidecar.onDidStart(() => {
         void this.lookForKeys();
@@ -283,6 +286,7 @@ export class Chat implements vscode.Disposable {
       options: s?.configOptions ?? none,
       approvals: s ? this.approvals.pending(s.id).map((a) => approvalView(a, [s.cwd, ...(vscode.workspace.workspaceFolders ?? []).map((f) => f.uri.fsPath)])) : [],
       questions: this.questions.pending(s?.id ?? "").map((q) => q.question),
+      changes: s ? this.follow.unreviewed() : none,
       usage: t?.state.head.usage,
       selection: e && shown(e.document) ? { path: vscode.workspace.asRelativePath(e.document.uri), name: e.document.uri.path.split("/").pop() ?? "", startLine: e.selection.start.line + 1, endLine: e.selection.end.line + 1, empty: e.selection.isEmpty } : undefined,
       selectionOff: !this.selectionOn(),

@@ -75,6 +75,8 @@ export class ChatActions implements vscode.Disposable {
         return this.queue(m);
       case "redo":
         return this.redo();
+      case "changes":
+        return this.changes(m.action, m.path);
       case "pickFile":
         return this.pick();
       case "action":
@@ -103,6 +105,13 @@ export class ChatActions implements vscode.Disposable {
       const [mime, data] = b.type === "image" ? [b.mimeType, b.data] : b.type === "resource" && b.resource.blob !== undefined ? [b.resource.mimeType ?? "", b.resource.blob] : ["", ""];
       return data === "" ? [] : [{ id: `again-${String(this.next++)}`, name: "attachment", mime, size: Math.floor((data.length * 3) / 4), data }];
     });
+  }
+
+  /** What a turn wrote without a review: the commands of follow.ts know the hunks. */
+  private async changes(action: "keep" | "undo" | "open", path: string): Promise<void> {
+    if (path === "") return void (await vscode.commands.executeCommand(`pillion.follow.${{ keep: "keepAll", undo: "undoAll", open: "openTurn" }[action]}`));
+    if (action === "open") return this.open(path);
+    await vscode.commands.executeCommand(`pillion.follow.${action}File`, vscode.Uri.file(path));
   }
 
   private async redo(): Promise<void> {

@@ -1,8 +1,12 @@
-// Review after the fact: what the turn in front changed, in the gutter and in the source control view, to keep or undo
-// hunk by hunk.
+// Review after the change was written: what the last turn of the active session changed, to keep or undo hunk by hunk. It shows
+// in the panel and as CodeLens (turnlenses.ts), which need nothing of VS Code's source control: in a Git repository the gutter is
+// Git's own, and its Revert goes back to HEAD. Where Pillion has the gutter, it marks the hunks there as well.
 import * as vscode from "vscode";
 import type { TurnFile, TurnHunk } from "../common/protocol";
-import { byChange, comparedWith, hunksAt, openHunks } from "../common/turn";
+import { byChange, comparedWith, hunksAt, openHunks, placedHunks } from "../common/turn";
+import { uriPath } from "../common/tool";
+import type { ChangedFile } from "../common/view";
+import type { Approvals } from "./approvals";
 import { type Proposals, turnScheme } from "./proposals";
 import type { Sessions } from "./sessions";
 import type { Sidecar } from "./sidecar";
@@ -23,36 +27,73 @@ interface LineChange {
 
 type Verb = "keep" | "undo";
 
+/** Change sets that the person reviewed before they were written, in this folder: their hunks need no second decision. */
+const reviewedKey = "pillion.reviewedChanges";
+const mostReviewed = 200; // change sets that are remembered
+
 export class Follow implements vscode.Disposable, vscode.QuickDiffProvider {
   private control: vscode.SourceControl | undefined;
   private group: vscode.SourceControlResourceGroup | undefined;
   private shown: Shown | undefined;
   private refreshing: Promise<void> | undefined;
   private again = false;
+  private reviewed: ReadonlySet<string>;
+  private readonly changed = new vscode.EventEmitter<void>();
+  /** Other hunks than before wait for a decision. */
+  readonly onDidChange = this.changed.event;
   private readonly disposables: vscode.Disposable[];
 
   constructor(
     private readonly sidecar: Sidecar,
     private readonly sessions: Sessions,
     private readonly proposals: Proposals,
+    approvals: Pick<Approvals, "onDidDecide">,
+    state: vscode.Memento,
     private readonly log: vscode.LogOutputChannel,
   ) {
+    this.reviewed = new Set(state.get<string[]>(reviewedKey, []));
     const command = (id: string, run: (...args: never[]) => unknown) => onCommand(`pillion.follow.${id}`, (...args: unknown[]) => run(...(args as never[])));
     this.disposables = [
+      this.changed,
+      approvals.onDidDecide(({ approval, optionId }) => {
+        if (optionId === undefined || !approval.meta.changeSet) return;
+        this.reviewed = new Set([...this.reviewed, approval.meta.changeSet].slice(-mostReviewed));
+        void state.update(reviewedKey, [...this.reviewed]); // at worst a decision is asked for once more
+      }),
       sidecar.onNotification("_pillion/change/updated", ({ sessionId }) => {
         if (sessionId === this.sessions.active?.id) this.refreshSoon();
       }),
       sessions.onDidChangeActive(() => this.refreshSoon()),
       sidecar.onDidStart(() => this.refreshSoon()),
       vscode.workspace.onDidChangeConfiguration((e) => e.affectsConfiguration("pillion.follow") && this.refreshSoon()),
-      command("keepHunk", (uri: vscode.Uri, changes: LineChange[], index: number) => this.hunk("keep", uri, changes[index])),
-      command("undoHunk", (uri: vscode.Uri, changes: LineChange[], index: number) => this.hunk("undo", uri, changes[index])),
-      command("keepFile", (...states: vscode.SourceControlResourceState[]) => this.files("keep", states)),
-      command("undoFile", (...states: vscode.SourceControlResourceState[]) => this.files("undo", states)),
+      command("keepHunk", (uri?: vscode.Uri, which?: LineChange[] | string, index?: number) => this.hunk("keep", uri, which, index)),
+      command("undoHunk", (uri?: vscode.Uri, which?: LineChange[] | string, index?: number) => this.hunk("undo", uri, which, index)),
+      command("keepFile", (...files: (vscode.SourceControlResourceState | vscode.Uri)[]) => this.files("keep", files)),
+      command("undoFile", (...files: (vscode.SourceControlResourceState | vscode.Uri)[]) => this.files("undo", files)),
+      command("nextHunk", () => this.step(1)),
+      command("previousHunk", () => this.step(-1)),
       command("keepAll", () => this.do("keep", [...(this.shown?.files.values() ?? [])].flatMap(openHunks))),
       command("undoAll", () => this.undoAll()),
       command("openTurn", () => this.open()),
     ];
+  }
+
+  /** The files of the turn whose changes were written without a review and are neither kept nor undone. */
+  unreviewed(): ChangedFile[] {
+    return [...(this.shown?.files ?? [])].flatMap(([uri, f]): ChangedFile[] => {
+      const hunks = this.waiting(f);
+      if (hunks.length === 0) return [];
+      const count = (side: "oldLines" | "newLines") => hunks.reduce((n, h) => n + h[side], 0);
+      return [{ path: uriPath(uri), kind: f.kind === "create" || f.kind === "delete" ? f.kind : "edit", added: count("newLines"), removed: count("oldLines"), hunks: hunks.length }];
+    });
+  }
+
+  /** The hunks of a document that wait for a decision, with their lines as the document is now. */
+  hunksOf(document: vscode.TextDocument): { id: string; start: number; count: number }[] {
+    const f = this.shown?.files.get(document.uri.toString());
+    if (!f || f.binary || f.text == null) return [];
+    const ids = new Set(this.waiting(f).map((h) => h.id));
+    return placedHunks(f, document.getText()).filter((h) => ids.has(h.id));
   }
 
   /** QuickDiffProvider. */
@@ -104,6 +145,7 @@ export class Follow implements vscode.Disposable, vscode.QuickDiffProvider {
       if (text !== undefined) this.proposals.put(this.original(vscode.Uri.parse(uri, true)), text);
     }
     this.draw();
+    this.changed.fire();
   }
 
   private clear(): void {
@@ -112,6 +154,7 @@ export class Follow implements vscode.Disposable, vscode.QuickDiffProvider {
     this.control?.dispose(); // its marks go with it
     this.control = this.group = undefined;
     void vscode.commands.executeCommand("setContext", "pillion.following", false);
+    this.changed.fire();
   }
 
   private draw(): void {
@@ -141,23 +184,52 @@ export class Follow implements vscode.Disposable, vscode.QuickDiffProvider {
     void vscode.commands.executeCommand("setContext", "pillion.following", true);
   }
 
-  private async hunk(verb: Verb, uri: vscode.Uri, change: LineChange | undefined): Promise<void> {
-    await this.refreshing;
-    const file = this.shown?.files.get(uri.toString());
-    if (!file || !change) return;
-    const hunks = hunksAt(file, change.modifiedStartLineNumber, change.modifiedEndLineNumber);
-    if (hunks.length === 0) {
-      void vscode.window.showInformationMessage("The turn did not change these lines.");
-      return;
-    }
-    await this.do(verb, hunks);
+  private waiting(f: TurnFile): TurnHunk[] {
+    return openHunks(f).filter((h) => h.members.some((m) => !this.reviewed.has(m.changeSet)));
   }
 
-  private async files(verb: Verb, states: readonly (vscode.SourceControlResourceState | undefined)[]): Promise<void> {
-    const uris = states.flatMap((s) => (s?.resourceUri ? [s.resourceUri] : []));
+  /** One hunk: of a lens (its id), of the gutter's widget (the editor's own line changes), or the one at the cursor. */
+  private async hunk(verb: Verb, uri: vscode.Uri | undefined, which: LineChange[] | string | undefined, index: number | undefined): Promise<void> {
+    await this.refreshing;
+    const editor = vscode.window.activeTextEditor;
+    const file = this.shown?.files.get((uri ?? editor?.document.uri)?.toString() ?? "");
+    if (!file) return;
+    if (typeof which === "string") return this.do(verb, file.hunks.filter((h) => h.id === which));
+    const change = Array.isArray(which) ? which[index ?? 0] : undefined;
+    if (change) {
+      const hunks = hunksAt(file, change.modifiedStartLineNumber, change.modifiedEndLineNumber);
+      if (hunks.length === 0) void vscode.window.showInformationMessage("The turn did not change these lines.");
+      return this.do(verb, hunks);
+    }
+    const line = editor?.selection.active.line ?? 0;
+    const at = editor && placedHunks(file, editor.document.getText()).find((h) => line >= h.start && line <= h.start + Math.max(h.count - 1, 0));
+    if (!at) return void vscode.window.showInformationMessage("There is no change of the last turn at the cursor.");
+    return this.do(verb, file.hunks.filter((h) => h.id === at.id));
+  }
+
+  private async files(verb: Verb, named: readonly (vscode.SourceControlResourceState | vscode.Uri | undefined)[]): Promise<void> {
+    const uris = named.flatMap((s) => (s instanceof vscode.Uri ? [s] : s?.resourceUri ? [s.resourceUri] : []));
     const active = vscode.window.activeTextEditor?.document.uri;
     if (uris.length === 0 && active) uris.push(active);
     await this.do(verb, uris.flatMap((u) => openHunks(this.shown?.files.get(u.toString()) ?? ({ hunks: [] as TurnHunk[] } as TurnFile))));
+  }
+
+  /** To the next or previous hunk of the turn, over the end of a file into the next one. */
+  private async step(by: 1 | -1): Promise<void> {
+    const shown = this.shown;
+    const editor = vscode.window.activeTextEditor;
+    if (!shown) return;
+    const uris = [...shown.files].filter(([, f]) => f.kind !== "delete").map(([uri]) => uri);
+    const here = editor ? uris.indexOf(editor.document.uri.toString()) : -1;
+    const line = editor?.selection.active.line ?? 0;
+    for (let i = here < 0 ? 1 : 0; i <= uris.length; i++) {
+      const uri = uris[(here + by * i + uris.length * (i + 1)) % uris.length];
+      if (uri === undefined) return;
+      const document = await vscode.workspace.openTextDocument(vscode.Uri.parse(uri, true));
+      const places = placedHunks(shown.files.get(uri)!, document.getText()).filter((h) => i > 0 || (by > 0 ? h.start > line : h.start < line));
+      const to = by > 0 ? places[0] : places.at(-1);
+      if (to) return void (await vscode.window.showTextDocument(document, { preview: true, selection: new vscode.Range(to.start, 0, to.start, 0) }));
+    }
   }
 
   private async undoAll(): Promise<void> {

@@ -9,7 +9,7 @@ import { duration, h, icon, setText } from "./dom";
 import { Empty } from "./empty";
 import { Kept } from "./kept";
 import { Store } from "./store";
-import { connectionStrip, planStrip, queueStrip, revertedStrip } from "./strips";
+import { changesStrip, connectionStrip, planStrip, queueStrip, revertedStrip } from "./strips";
 import { Transcript } from "./transcript";
 
 declare function acquireVsCodeApi(): { postMessage(message: ToHost): void };
@@ -34,13 +34,13 @@ class Panel {
     this.empty = new Empty(this.bus, (text) => this.composer.sendText(text));
     this.transcript = new Transcript(this.store, this.bus, this.busy);
     this.dock = new Dock(this.bus);
-    const [connection, plan, reverted, queue] = [connectionStrip(this.bus), planStrip(this.bus), revertedStrip(this.bus), queueStrip(this.bus)];
-    this.strips = [connection, plan, reverted, queue];
+    const [connection, plan, changes, reverted, queue] = [connectionStrip(this.bus), planStrip(this.bus), changesStrip(this.bus), revertedStrip(this.bus), queueStrip(this.bus)];
+    this.strips = [connection, plan, changes, reverted, queue];
     this.transcript.jump.append(icon("arrow-down"));
     root.replaceChildren(
       connection.el,
       h("main", { class: "middle" }, this.transcript.el, this.empty.el, this.transcript.jump),
-      h("div", { class: "foot" }, plan.el, reverted.el, this.dock.el, queue.el, this.composer.el),
+      h("div", { class: "foot" }, plan.el, changes.el, reverted.el, this.dock.el, queue.el, this.composer.el),
       this.announcer.el,
     );
     document.addEventListener("keydown", (e) => this.key(e));

@@ -1,7 +1,8 @@
 /** The strips between the transcript and the composer: plan, what was taken back, what waits in the queue. And the connection's state above all. */
 import type { Head } from "../common/view";
 import type { Bus } from "./bus";
-import { button, h, icon, iconButton, plural, setChildren } from "./dom";
+import { button, h, icon, iconButton, plural, setChildren, shortPath } from "./dom";
+import { counts, fileRow } from "./tool";
 
 /** Draws again only when what it shows is another. */
 class Strip {
@@ -42,6 +43,37 @@ export function planStrip(bus: Bus): Strip {
     el.classList.toggle("open", open);
     return [head, ...(open ? [h("ol", { class: "plan-list" }, ...plan.map((p) => h("li", { class: p.status }, icon(statusIcon[p.status]), h("span", {}, p.content, h("span", { class: "sr" }, p.status === "completed" ? " (done)" : p.status === "in_progress" ? " (now)" : "")))))] : [])];
   }, (h2) => h2.plan);
+  return strip;
+}
+
+/** What the last turn wrote without a review: all of it in one line, unfolded file by file. */
+export function changesStrip(bus: Bus): Strip {
+  let open = false;
+  const el = h("section", { class: "changes", aria: { label: "Changes of the last turn" } });
+  const strip: Strip = new Strip(el, ({ changes, cwd }) => {
+    if (changes.length === 0) return undefined;
+    const act = (action: "keep" | "undo" | "open", path = "") => bus.post({ type: "changes", action, path });
+    const row = (path: string, el2: HTMLElement) => {
+      el2.tabIndex = 0; // a card's rows are reached through the card; this one has none
+      el2.title = `Open ${shortPath(path, cwd)}`;
+      return el2;
+    };
+    const total = changes.reduce((n, f) => ({ added: n.added + f.added, removed: n.removed + f.removed }), { added: 0, removed: 0 });
+    const head = h("div", { class: "changes-head" },
+      h("button", { class: "row", aria: { expanded: String(open) }, click: () => {
+        open = !open;
+        strip.again(bus.head());
+        el.querySelector<HTMLElement>(".row")?.focus();
+      } }, icon("chevron-right", "twist"), h("span", { class: "title" }, plural(changes.length, "file"), h("span", { class: "sr" }, " changed"), " "), counts(total)),
+      button("Keep", "primary small", () => act("keep"), undefined, { title: "Keep all changes of the last turn" }),
+      button("Undo", "secondary small", () => act("undo"), undefined, { title: "Undo all changes of the last turn" }),
+      iconButton("diff", "Show all changes of the turn", () => act("open")));
+    el.classList.toggle("open", open);
+    return [head, ...(open ? [h("ul", { class: "changes-list" }, ...changes.map((f) => h("li", {},
+      row(f.path, fileRow(f, bus, () => act("open", f.path))),
+      iconButton("check", `Keep ${shortPath(f.path, cwd)}`, () => act("keep", f.path)),
+      iconButton("discard", `Undo ${shortPath(f.path, cwd)}`, () => act("undo", f.path)))))] : [])];
+  }, (h2) => [h2.changes, h2.cwd]);
   return strip;
 }
 

@@ -214,7 +214,8 @@ export class ToolView implements View {
 const fileIcons: Record<FileSummary["kind"], string> = { edit: "M", create: "A", delete: "D", rename: "R" };
 const fileWords: Record<FileSummary["kind"], string> = { edit: "changed", create: "new", delete: "deleted", rename: "renamed" };
 
-function counts(f: FileSummary): HTMLElement {
+/** Lines added and removed, in the colours of a diff. */
+export function counts(f: Pick<FileSummary, "added" | "removed">): HTMLElement {
   return h("span", { class: "counts" }, f.added > 0 && h("span", { class: "plus" }, `+${String(f.added)}`), f.removed > 0 && h("span", { class: "minus" }, `−${String(f.removed)}`));
 }
 

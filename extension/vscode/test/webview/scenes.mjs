@@ -14,7 +14,7 @@ export const commands = [
 ];
 
 export const head = (more = {}) => ({
-  sessionId: "s1", title: "Discounts", cwd, connection: { state: "ready", actions: [] }, running: false, plan: [], queue: [], queueHeld: false, commands, options, approvals: [], questions: [],
+  sessionId: "s1", title: "Discounts", cwd, connection: { state: "ready", actions: [] }, running: false, plan: [], queue: [], queueHeld: false, commands, options, approvals: [], questions: [], changes: [],
   selectionOff: false, history: ["Run the tests", "Fix the discount of the last item\nand add a test"], builtinOnly: false,
   can: { steer: true, queue: true, restore: true, image: true, search: true }, ...more,
 });
