@@ -6,17 +6,6 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
-// runnerOptions are the options with a value of the tools that run what follows their subcommand: uv run --env-file x
-// pytest.
-var runnerOptions = map[string]string{
-	"uv":    "--with --with-editable --with-requirements -p --python --directory --project --env-file --extra --group --only-group --no-group --index --default-index --index-url --extra-index-url --cache-dir --config-file --package --exclude-newer -w --from -C --refresh-package --resolution --python-platform",
-	"uvx":   "--with --from -p --python --env-file --index --directory",
-	"hatch": "-e --env", "conda": "-n --name -p --prefix --cwd", "mamba": "-n --name -p --prefix --cwd", "micromamba": "-n --name -p --prefix --cwd",
-	"pnpm": "--filter -F -C --dir --workspace-concurrency --package", "yarn": "--cwd -p --package --from --include --exclude -j --jobs",
-	"npm": "-w --workspace -p --package --prefix -C --call -c", "cargo": "-i --ignore -w --watch -d --delay --features -B", "just": "-f --justfile -d --working-directory --shell --shell-arg --dotenv-path --dotenv-filename --tempdir --color",
-	"nx": "--projects -p", "lerna": "--scope --ignore --concurrency --since", "dotnet": "--project -c --configuration -f --framework",
-}
-
 // behindOptions are the arguments behind a tool's own options.
 func behindOptions(tool string, args []scan.Word) []scan.Word {
 	for len(args) > 0 && strings.HasPrefix(args[0].Text, "-") {
@@ -25,7 +14,7 @@ func behindOptions(tool string, args []scan.Word) []scan.Word {
 		if s == "--" {
 			break
 		}
-		if !strings.Contains(s, "=") && hasField(runnerOptions[tool], s) && len(args) > 0 {
+		if !strings.Contains(s, "=") && recordOf(tool).takes(s) && len(args) > 0 {
 			args = args[1:]
 		}
 	}
@@ -272,7 +261,7 @@ func devTools(name string, c *scan.Visit) bool {
 		return false
 	}
 	c.NoGrant = true
-	pathArgs(c.With(own), specOf(name))
+	pathArgs(c.With(own), recordOf(name).spec)
 	if len(inner) > 0 {
 		c.Run(inner)
 	}

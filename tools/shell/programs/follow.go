@@ -10,18 +10,6 @@ import (
 	"time"
 )
 
-// following are the options with which programs go through folders and follow the links in them.
-var following = map[string]string{
-	"grep": "-R --dereference-recursive", "egrep": "-R --dereference-recursive", "fgrep": "-R --dereference-recursive", "rg": "-L --follow", "fd": "-L --follow", "fdfind": "-L --follow",
-	"ls": "-L --dereference", "tree": "-l", "du": "-L --dereference", "diff": "-r --recursive",
-}
-
-// printing are the options with which programs go through folders and print what is in their files; "" is always.
-var printing = map[string]string{
-	"grep": "-r -R -d --recursive --dereference-recursive --directories", "egrep": "-r -R -d --recursive --dereference-recursive --directories", "fgrep": "-r -R -d --recursive --dereference-recursive --directories",
-	"rg": "", "diff": "-r --recursive",
-}
-
 // Bounds of the look below a folder: for links, entries; for hidden files, entries and time.
 const (
 	maxFollowed = 2000
@@ -40,11 +28,11 @@ func followed(name string, c *scan.Visit, named []string, files int) bool {
 	if !placed {
 		return true
 	}
-	if options := following[name]; options != "" && has(options) && !linksBelow(dirs, c) {
+	r := recordOf(name)
+	if r.Follows != "" && has(r.Follows) && !linksBelow(dirs, c) {
 		return false
 	}
-	options, prints := printing[name]
-	if !prints || !c.HidesFiles() || options != "" && !has(options) {
+	if r.Prints == "" || !c.HidesFiles() || r.Prints != "always" && !has(r.Prints) {
 		return true
 	}
 	if len(named) == 0 && (files == 0 || has("-f --file --exclude-from --ignore-file")) {

@@ -57,7 +57,7 @@ func git(c *scan.Visit) {
 	}
 	rest := args[i+1:]
 	if i == 0 {
-		if noAlways["git "+sub] {
+		if gitSub(sub).Always == never {
 			c.NoGrant = true
 		} else {
 			c.Always = alwaysOf(c.Text, c.Args, "git")
@@ -337,4 +337,10 @@ func protectedFile(name string, c *scan.Visit) {
 	if !c.Guarded() {
 		c.Opaque("it changes " + name)
 	}
+}
+
+// gitSub is the record of a git command.
+func gitSub(name string) *Record {
+	r, _ := recordOf("git").sub([]string{name})
+	return r
 }

@@ -6,14 +6,6 @@ import (
 	"strings"
 )
 
-// hookManagers are the programs that write git's hooks, which git runs from then on, with the words that make them do
-// so. "*" says that they do it unless the first word is one of those behind it.
-var hookManagers = map[string]string{
-	"husky": "* run --help --version -h -v", "husky-run": "*", "simple-git-hooks": "* --help --version", "yorkie": "*", "rusty-hook": "init", "lefthook": "install add uninstall -f --force --reset-hooks-path", "pre-commit": "install uninstall init-templatedir migrate-config", "prek": "install uninstall install-hooks init-templatedir",
-	"overcommit": "--install --uninstall -i -u --force --sign", "captainhook": "install uninstall enable disable", "grumphp": "git:init git:deinit", "whisky": "install uninstall update", "cghooks": "add update remove", "hk": "install uninstall", "git-secrets": "--install", "nbstripout": "--install --uninstall", "nbdime": "config-git", "talisman": "--githook install",
-	"gptcommit": "install uninstall", "git-hooks": "* list --help --version", "githooks": "* list --help --version", "ghooks": "*", "trunk": "init git-hooks", "opencommit": "hook", "oco": "hook", "aicommits": "hook",
-}
-
 // hookManager looks at a program that may write git's hooks, however it is started: by its name, its package's, its
 // module's or its address.
 func hookManager(args []scan.Word, c *scan.Visit) {
@@ -25,8 +17,8 @@ func hookManager(args []scan.Word, c *scan.Visit) {
 		name = name[:at]
 	}
 	name = strings.ReplaceAll(path.Base(name), "_", "-")
-	words, ok := hookManagers[strings.TrimSuffix(name, ".js")]
-	if !ok {
+	words := recordOf(strings.TrimSuffix(name, ".js")).Hooks
+	if words == "" {
 		return
 	}
 	but, most := strings.CutPrefix(words, "*")
@@ -52,10 +44,10 @@ func packageCall(rest []scan.Word, c *scan.Visit) {
 	if at := strings.LastIndexByte(name, '@'); at > 0 {
 		name = name[:at]
 	}
-	s := generic
-	if _, own := harmful[name]; !own && specs[name] != "" && wrappers[name] == "" && !strings.HasSuffix(specs[name], "x*") {
-		inner.Args[0] = scan.Plain(name)
-		s = specOf(name)
+	s := unknownRecord.spec
+	if r := recordOf(name); !r.Reads && !r.spec.unknown && r.Runs == "" && !r.spec.textOnly() {
+		inner.Args[0], inner.Name = scan.Plain(name), name
+		s = r.spec
 	}
 	c.Mention(scan.TextOf(rest), "")
 	if !runners(name, inner) {

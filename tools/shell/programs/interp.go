@@ -5,11 +5,6 @@ import (
 	"strings"
 )
 
-// shells run a string, a script or what they read.
-var shells = map[string]bool{
-	"sh": true, "bash": true, "dash": true, "zsh": true, "ksh": true, "mksh": true, "ash": true, "rbash": true, "fish": true, "nu": true, "csh": true, "tcsh": true, "pwsh": true, "powershell": true, "elvish": true, "xonsh": true,
-}
-
 // shell looks at sh -c '…', sh script, and scripts on stdin.
 func shell(name string, c *scan.Visit) {
 	c.NoGrant = true
@@ -76,7 +71,7 @@ func shell(name string, c *scan.Visit) {
 		if len(args[0].Values) == 1 && strings.HasPrefix(args[0].Values[0].Text, "/dev/") {
 			c.Opaque(name + " runs what it reads")
 		}
-		pathArgs(c.With(args), generic)
+		pathArgs(c.With(args), unknownRecord.spec)
 	case c.Input().Kind == "here" && c.Input().Known:
 		c.Script(scan.Plain(c.Input().Text), name)
 	default:
@@ -87,16 +82,7 @@ func shell(name string, c *scan.Visit) {
 	}
 }
 
-// isInterpreter reports programs that run code of another language.
-func isInterpreter(name string) bool {
-	switch name {
-	case "node", "nodejs", "deno", "bun", "ruby", "irb", "perl", "php", "lua", "luajit", "Rscript", "R", "julia", "osascript", "tclsh", "wish", "expect", "guile", "ghci", "runghc", "groovy", "scala", "elixir", "iex", "erl", "swipl", "ocaml", "racket", "sbcl", "clisp", "emacs", "vim", "vi", "nvim", "ex", "ed", "gdb", "lldb", "sqlite3", "psql", "mysql", "tsx", "ts-node", "jshell", "clojure", "clj", "raku", "mongosh", "mongo", "duckdb", "view", "vimdiff", "gvim", "crystal", "nim", "escript", "janet", "fennel", "kotlin", "octave", "bc", "dc", "m4", "awk", "gawk", "mawk", "nawk", "sed", "gsed", "make", "gmake", "just", "ssh", "docker", "podman", "kubectl", "pypy", "pypy3", "ipython":
-		return name != "make" && name != "gmake" && name != "just" && name != "docker" && name != "podman" && name != "kubectl" && name != "bun" && name != "deno"
-	}
-	return strings.HasPrefix(name, "python")
-}
-
-// code names the options that carry code, by interpreter.
+// code reports an option of an interpreter that carries code.
 func code(name, option string) bool {
 	long, _, _ := strings.Cut(option, "=")
 	switch long {
@@ -106,26 +92,7 @@ func code(name, option string) bool {
 	if len(option) < 2 || option[0] != '-' || option[1] == '-' {
 		return false
 	}
-	letters := "ecE"
-	switch {
-	case strings.HasPrefix(name, "python") || strings.HasPrefix(name, "pypy") || name == "ipython":
-		letters = "c"
-	case name == "perl":
-		letters = "eEpnMm"
-	case name == "node" || name == "nodejs":
-		letters = "epr"
-	case name == "ruby":
-		letters = "epnr"
-	case name == "php":
-		letters = "rBREF"
-	case name == "vim" || name == "vi" || name == "nvim" || name == "ex" || name == "view" || name == "vimdiff" || name == "gvim":
-		letters = "cSsu"
-	case name == "psql" || name == "mysql" || name == "duckdb" || name == "sqlite3":
-		letters = "f"
-	case name == "gdb" || name == "lldb":
-		letters = "oxks"
-	}
-	return strings.ContainsAny(option[1:min(len(option), 4)], letters)
+	return strings.ContainsAny(option[1:min(len(option), 4)], recordOf(name).Code)
 }
 
 // interpreter looks at python, node and the like: code in an argument or on stdin is opaque, a script is a file.
@@ -134,7 +101,7 @@ func interpreter(name string, c *scan.Visit) {
 	switch name {
 	case "awk", "gawk", "mawk", "nawk", "sed", "gsed":
 		c.ReadOnly = readOnly(name, c)
-		s := specOf(strings.TrimPrefix(strings.TrimPrefix(name, "g"), "n"))
+		s := recordOf(name).spec
 		if c.ReadOnly {
 			s.words = []kind{kindText, kindRead}
 		}
@@ -160,22 +127,21 @@ func interpreter(name string, c *scan.Visit) {
 		if len(c.Args) > 1 && c.Args[1].Text == "eval" || name == "nim" && strings.Contains(scan.TextOf(c.Args), "--eval") {
 			c.Opaque(name + " runs code that is given as text")
 		}
-		pathArgs(c, generic)
+		pathArgs(c, unknownRecord.spec)
 		return
 	case "dc":
 		if strings.Contains(scan.TextOf(c.Args), "!") || strings.Contains(c.Input().Text, "!") || c.Input().Kind != "" && !c.Input().Known {
 			c.Opaque("dc may run what it is given behind !")
 		}
-		pathArgs(c, specOf(name))
+		pathArgs(c, recordOf(name).spec)
 		return
 	case "sqlite3", "psql", "mysql", "duckdb":
 		sqlPrograms(name, c)
 	case "bc":
-		pathArgs(c, specOf(name))
+		pathArgs(c, recordOf(name).spec)
 		return
 	}
-	switch name {
-	case "vim", "vi", "nvim", "ex", "ed", "view", "vimdiff", "gvim", "emacs", "sqlite3", "psql", "mysql", "duckdb", "gdb", "lldb", "m4":
+	if recordOf(name).Obeys {
 		if c.Input().Kind != "" {
 			c.Opaque(name + " obeys what it reads from its input")
 		}
@@ -207,7 +173,7 @@ func interpreter(name string, c *scan.Visit) {
 		}
 		if python && s == "-m" {
 			hookManager(args[i+1:], c)
-			pathArgs(c.With(args[i:]), generic)
+			pathArgs(c.With(args[i:]), unknownRecord.spec)
 			return
 		}
 		switch s {
@@ -224,7 +190,7 @@ func interpreter(name string, c *scan.Visit) {
 		}
 		if code(name, s) {
 			c.Opaque(name + " runs code that is given as text: " + s)
-			if editors[name] {
+			if recordOf(name).Editor {
 				for _, b := range args[i:] {
 					codePaths(b.Text, scan.Write, c)
 				}
@@ -242,14 +208,11 @@ func interpreter(name string, c *scan.Visit) {
 	}
 	switch name {
 	case "sqlite3", "psql", "mysql":
-		pathArgs(c, specOf(name))
+		pathArgs(c, recordOf(name).spec)
 	default:
-		pathArgs(c, generic)
+		pathArgs(c, unknownRecord.spec)
 	}
 }
-
-// editors are driven by their own commands, in which files stand as words: :w ../x
-var editors = map[string]bool{"vim": true, "vi": true, "nvim": true, "ex": true, "ed": true, "view": true, "vimdiff": true, "gvim": true}
 
 func allOptions(args []scan.Word) bool {
 	for _, a := range args {
@@ -267,6 +230,6 @@ func ssh(c *scan.Visit) {
 			c.Opaque("an option of ssh runs a command here")
 		}
 	}
-	hiddenPrograms("ssh", c)
-	applySpec(c, specOf("ssh"))
+	opaqueWords(recordOf("ssh"), c)
+	applySpec(c, recordOf("ssh").spec)
 }

@@ -21,32 +21,35 @@ type known struct{}
 
 // Call looks at one call of a program.
 func (known) Call(c *scan.Visit) {
-	name := c.Name
+	name, r := c.Name, recordOf(c.Name)
 	switch {
-	case shells[name]:
+	case r.Shell:
 		shell(name, c)
 	case strings.HasPrefix(name, "ld-linux") || strings.HasPrefix(name, "ld-musl") || name == "ld.so":
 		loader(c)
-	case wrappers[name] != "" || name == "env" || name == "xargs":
+	case r.Runs != "" || name == "env" || name == "xargs":
 		wrapper(name, c)
 	case name == "find" || name == "gfind":
 		find(c)
 	case name == "git":
 		git(c)
-	case isInterpreter(name):
+	case r.Code != "":
 		interpreter(name, c)
 	default:
 		if !runners(name, c) {
-			c.Manner.Keeps = keepsContent(name) || compiles(name) && c.Unwritten()
-			pathArgs(c, specOf(name))
+			c.Manner.Keeps = r.Keeps == "content" || r.Keeps == "sources" && c.Unwritten()
+			pathArgs(c, r.spec)
 			c.Manner.Keeps = false
 		}
 		folders, files := c.ReadFolders()
 		c.ReadOnly = readOnly(name, c) && followed(name, c, folders, files)
-		if _, looks := harmful[name]; looks && slices.ContainsFunc(c.Args[1:], func(a scan.Word) bool { return scan.NamesSecret(a.Source) }) {
+		if r.Reads && slices.ContainsFunc(c.Args[1:], func(a scan.Word) bool { return scan.NamesSecret(a.Source) }) {
 			c.NoGrant = true // echo * must not come to print keys
 		}
-		if !noAlways[name] && !c.NoGrant {
+		if r.Always == none {
+			c.NoGrant = true
+		}
+		if r.Always != never && !c.NoGrant {
 			c.Always = alwaysOf(c.Text, c.Args, name)
 		}
 	}

@@ -6,21 +6,12 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
-// harmful lists the programs that change nothing, each with the options with which it does after all. A program that
-// is not here is never read-only. Options are judged strictly: a letter counts anywhere in a cluster, a long option
-// from its first letters on.
-var harmful = map[string]string{
-	"ls": "", "cat": "", "head": "", "tail": "", "wc": "--files0-from", "tac": "", "nl": "", "rev": "", "stat": "", "du": "--files0-from", "df": "", "pwd": "", "echo": "", "true": "", "false": "", "test": "", "[": "", "basename": "", "dirname": "", "realpath": "", "readlink": "",
-	"file": "-f --files-from -C -z -Z -S --compile --uncompress --uncompress-noreport --no-sandbox", "tree": "-o -R", "printf": "-v", "date": "-s --set", "sort": "--files0-from -o -T --output --compress-program --temporary-directory", "whoami": "", "id": "", "uname": "", "nproc": "", "uptime": "", "free": "", "which": "", "arch": "", "groups": "", "tty": "", "seq": "", "sleep": "", "expr": "", "cal": "",
-	"grep": "", "egrep": "", "fgrep": "", "rg": "-z --pre --search-zip --hostname-bin", "diff": "-l --paginate", "cmp": "", "comm": "", "join": "", "paste": "", "cut": "", "tr": "", "fold": "", "fmt": "", "expand": "", "unexpand": "", "column": "", "od": "", "hexdump": "", "strings": "", "md5sum": "", "sha1sum": "", "sha224sum": "", "sha256sum": "", "sha384sum": "", "sha512sum": "", "shasum": "", "cksum": "", "b2sum": "", "base64": "-o --output", "fd": "-x -X --exec --exec-batch", "fdfind": "-x -X --exec --exec-batch", "uniq": "", "xxd": "-r -revert", "numfmt": "", "tsort": "", "hostname": "-F -b --file --boot", "ps": "", "jq": "", "sed": "", "awk": "", "gawk": "", "mawk": "", "nawk": "", "gsed": "", "go": "", "pathchk": "", "locale": "",
-}
-
 // readOnly reports a call that changes nothing and runs nothing else, with the options it has.
 func readOnly(name string, c *scan.Visit) bool {
-	bad, ok := harmful[name]
-	args := c.Args[1:]
-	if !ok {
-		return len(args) == 1 && (args[0].Text == "--version" || args[0].Text == "--help" || hasField(shortVersion[name], args[0].Text)) && versioned[name]
+	r := recordOf(name)
+	bad, args := r.Ends, c.Args[1:]
+	if !r.Reads {
+		return len(args) == 1 && hasField(r.Version, args[0].Text)
 	}
 	words := 0
 	for _, a := range args {
@@ -29,7 +20,7 @@ func readOnly(name string, c *scan.Visit) bool {
 		}
 		if !a.Known() {
 			// An unknown word may be an option, unless it cannot: quoted text for echo changes nothing.
-			if bad != "" || name == "sed" || name == "go" || strings.HasSuffix(name, "awk") || name == "uniq" || name == "hostname" || name == "xxd" {
+			if bad != "" || name == "sed" || strings.HasSuffix(name, "awk") || name == "uniq" || name == "hostname" || name == "xxd" {
 				return false
 			}
 			continue
@@ -65,22 +56,11 @@ func readOnly(name string, c *scan.Visit) bool {
 		return sedReads(args)
 	case "awk", "gawk", "mawk", "nawk":
 		return awkReads(args)
-	case "go":
-		return len(args) > 0 && (args[0].Text == "version" && len(args) == 1 || args[0].Text == "env" && !strings.Contains(scan.TextOf(args), "-w") && !strings.Contains(scan.TextOf(args), "-u"))
 	case "sleep":
 		return words == 1
 	}
 	return true
 }
-
-// versioned are programs whose --version and --help surely only print.
-var versioned = map[string]bool{
-	"git": true, "npm": true, "cargo": true, "rustc": true, "gcc": true, "clang": true, "make": true, "cmake": true, "docker": true, "kubectl": true, "pip": true, "pip3": true, "tsc": true, "yarn": true, "pnpm": true, "java": true, "javac": true, "gopls": true, "rg": true, "jq": true,
-	"rustup": true, "cargo-clippy": true, "golangci-lint": true, "eslint": true, "prettier": true, "pytest": true, "mvn": true, "gradle": true, "composer": true, "bundle": true, "gem": true, "dotnet": true, "clang++": true, "g++": true, "gh": true, "helm": true, "terraform": true, "poetry": true, "uv": true, "ninja": true,
-}
-
-// shortVersion are their short spellings.
-var shortVersion = map[string]string{"npm": "-v", "pnpm": "-v", "yarn": "-v", "docker": "-v", "tsc": "-v", "cargo": "-V", "rustc": "-V -vV", "pip": "-V", "pip3": "-V", "java": "-version", "javac": "-version", "make": "-v", "gcc": "-v", "clang": "-v", "mvn": "-v", "gradle": "-v", "uv": "-V"}
 
 // optionIn reports whether an argument is, or may be short for, one of the options.
 func optionIn(s, bad string) bool {

@@ -6,15 +6,6 @@ import (
 	"strings"
 )
 
-// runsArg names the options of programs whose value is itself a command.
-var runsArg = map[string]string{
-	"go": "-exec -toolexec -vettool", "rg": "--pre --hostname-bin", "sort": "--compress-program", "tar": "--to-command --use-compress-program -I --rsh-command -F --info-script --new-volume-script --checkpoint-action",
-	"gtar": "--to-command --use-compress-program -I --rsh-command -F --info-script --new-volume-script --checkpoint-action", "bsdtar": "--use-compress-program", "rsync": "-e --rsh --rsync-path", "scp": "-S", "sftp": "-S", "zip": "-TT --unzip-command",
-	"man": "-P -H --pager --html", "split": "--filter", "fd": "-x -X --exec --exec-batch", "fdfind": "-x -X --exec --exec-batch", "cargo": "--config", "docker": "--entrypoint", "wget": "--use-askpass", "curl": "-K --config", "make": "--eval -E SHELL= MAKE= .SHELLFLAGS=",
-	"pytest": "-p", "npm": "--script-shell --shell --node-options", "gcc": "-wrapper -B -fplugin -specs --specs", "g++": "-wrapper -B -fplugin -specs --specs", "cc": "-wrapper -B -fplugin -specs --specs", "c++": "-wrapper -B -fplugin -specs --specs", "clang": "-B -fplugin --config", "clang++": "-B -fplugin --config", "less": "-k --lesskey-file", "install": "--strip-program", "ctags": "--options", "tcpdump": "-z", "mktemp": "", "nmap": "--script", "eslint": "--rulesdir --resolve-plugins-relative-to",
-	"nc": "-e -c", "ncat": "-e -c --exec --sh-exec --lua-exec", "jj": "--config --config-toml --config-file", "gotestsum": "--post-run-command --raw-command", "pandoc": "--filter -F --lua-filter -L", "protoc": "--plugin", "ar": "--plugin", "nm": "--plugin", "socat": "", "git-upload-pack": "", "ld": "-plugin", "cmake": "-P", "ninja": "", "svn": "--diff-cmd --editor-cmd --config-option", "hg": "--config", "tig": "", "bat": "--pager", "ag": "--pager", "ack": "--pager --output", "fzf": "--preview --bind --execute", "delta": "--pager", "terraform": "",
-}
-
 // pluginOf is the value of pytest -p.
 func pluginOf(s string, behind []scan.Word) string {
 	if s = strings.TrimPrefix(s, "-p"); s == "" && len(behind) > 0 {
@@ -34,7 +25,7 @@ func runners(name string, c *scan.Visit) bool {
 	args := c.Args[1:]
 	for i, a := range args {
 		s := a.Text
-		for f := range strings.FieldsSeq(runsArg[name]) {
+		for f := range strings.FieldsSeq(recordOf(name).Starts) {
 			long := strings.HasPrefix(f, "--")
 			key, val, has := strings.Cut(s, "=")
 			match := s == f || name == "go" && s == "-"+f || long && has && key == f || long && shortFor(key, f) ||
@@ -52,33 +43,15 @@ func runners(name string, c *scan.Visit) bool {
 			}
 		}
 	}
-	if name == "make" || name == "gmake" {
-		for i, a := range args {
-			if file := strings.TrimPrefix(a.Text, "-f"); strings.HasPrefix(a.Text, "-f") && fromPipe(file) || i > 0 && a.Text != "--" && fromPipe(a.Text) || strings.HasSuffix(a.Text, "=-") {
-				c.Opaque(name + " takes its makefile from a pipe")
-				c.NoGrant = true
-			}
-			if name, val, ok := strings.Cut(a.Text, "="); ok && (name == "CC" || name == "CXX" || name == "LD" || name == "AR") {
-				c.Sets(name, []scan.Value{scan.Literal(val)})
-			}
-		}
-	}
 	switch name {
-	case "gcc", "g++", "cc", "c++", "clang", "clang++", "ld", "javac", "rustc":
-		for _, a := range args {
-			if strings.HasPrefix(a.Text, "@") {
-				c.Opaque(name + " takes options from a file")
-			}
-		}
+	case "make", "gmake", "bmake":
+		makeWords(name, c)
+	case "wget":
+		wgetSettings(c)
 	}
-	hiddenPrograms(name, c)
+	opaqueWords(recordOf(name), c)
 	if name == "socat" || name == "nc" || name == "ncat" {
 		c.NoGrant = true
-		for _, a := range args {
-			if up := strings.ToUpper(a.Text); strings.Contains(up, "EXEC:") || strings.Contains(up, "SYSTEM:") {
-				c.Opaque(name + " runs another program")
-			}
-		}
 	}
 	if name == "batch" {
 		c.NoGrant = true
@@ -214,7 +187,7 @@ func afterOptions(name string, args []scan.Word) []scan.Word {
 	default:
 		return args
 	}
-	values := specOf(name)
+	values := recordOf(name).spec
 	for len(args) > 0 && strings.HasPrefix(args[0].Text, "-") {
 		if args[0].Text == "-e" || args[0].Text == "-p" || args[0].Text == "--eval" || args[0].Text == "--print" || args[0].Text == "-" {
 			return args

@@ -2,58 +2,8 @@ package programs
 
 import (
 	"github.com/pillion-dev/pillion/tools/shell/scan"
-	"path"
 	"strings"
 )
-
-// spec says which arguments of a program are paths. It is written as "options | words": an option with a value is
-// -o=k, words are a list of kinds whose last may be repeated with *. Kinds: r read, w write, x not a path, g a path
-// when it looks like one, l the same for programs that only read. An option marked ^ replaces the first x among the words (grep -e); one marked ? takes a value
-// after = only (--color).
-//
-//	"grep": "-e=x^ -f=r^ -A=x | x r*"
-type spec struct {
-	options []option
-	words   []kind
-	repeat  bool
-	single  bool // long options have one dash: go, openssl, java
-	driver  bool // options are whole words or glued to their value, never clusters of letters: compilers
-	fold    bool // options are spelled with any letters, small or capital: tsc
-	unknown bool // the program is not in the table
-}
-
-type option struct {
-	name  string
-	kind  kind
-	first bool // stands for the first word
-	glued bool // takes a value after "=" only: the next word is none
-}
-
-type kind byte
-
-const (
-	kindRead    kind = 'r'
-	kindWrite   kind = 'w'
-	kindText    kind = 'x'
-	kindGeneric kind = 'g'
-	kindLook    kind = 'l' // as g, but what looks like a path is only read
-)
-
-// generic looks at every argument that looks like a path.
-var generic = spec{words: []kind{kindGeneric}, repeat: true, unknown: true}
-
-// specOf parses the table's line for a program. It is done at each use: the lines are short and most are never used.
-func specOf(name string) spec {
-	name = family(name)
-	line, ok := specs[name]
-	if !ok {
-		if _, ok := arity[name]; ok || textOnly[name] {
-			return spec{words: []kind{kindGeneric}, repeat: true}
-		}
-		return generic
-	}
-	return parseSpec(line)
-}
 
 func (s *spec) option(name string) (option, bool) {
 	for _, o := range s.options {
@@ -74,6 +24,16 @@ func (s *spec) option(name string) (option, bool) {
 	return option{}, false
 }
 
+// colonOption is an option whose value stands behind a colon: -javaagent:file=options.
+func (s *spec) colonOption(t string) (option, bool) {
+	for _, o := range s.options {
+		if strings.HasSuffix(o.name, ":") && strings.HasPrefix(t, o.name) {
+			return o, true
+		}
+	}
+	return option{}, false
+}
+
 // word is the kind of the i-th word of n.
 func (s *spec) word(i, n int) kind {
 	k := len(s.words)
@@ -82,7 +42,7 @@ func (s *spec) word(i, n int) kind {
 		return kindText
 	case s.repeat && i >= k-1:
 		return s.words[k-1]
-	case !s.repeat && k > 1 && n >= k && i == n-1 && strings.ContainsRune("w", rune(s.words[k-1])):
+	case !s.repeat && k > 1 && n >= k && i == n-1 && s.words[k-1] == kindWrite:
 		return s.words[k-1] // the last word is the target: cp a b c dir
 	case !s.repeat && i >= k-1 && k > 1:
 		return s.words[k-2]
@@ -94,7 +54,7 @@ func (s *spec) word(i, n int) kind {
 
 // pathArgs notes the paths among a call's arguments.
 func pathArgs(c *scan.Visit, s spec) {
-	name := path.Base(c.Args[0].Text)
+	name := c.Name
 	if onlyReads(name, c.Args[1:]) {
 		s.words = readKinds(s.words)
 	}
@@ -132,7 +92,7 @@ func pathArgs(c *scan.Visit, s spec) {
 		curl(c)
 	case "cmake":
 		if len(c.Args) > 1 && c.Args[1].Text == "-E" {
-			s = parseSpec("| g*")
+			s = spec{words: []kind{kindGeneric}, repeat: true}
 		}
 	}
 	applySpec(c, s)
@@ -170,6 +130,10 @@ func applySpec(c *scan.Visit, s spec) {
 			continue
 		}
 		behind = ""
+		if o, ok := s.colonOption(t); ok {
+			take(o, a.From(len(o.name)).Before("="))
+			continue
+		}
 		if s.driver {
 			i += driverOption(&s, a, t, args[i+1:], take, c)
 			continue
@@ -252,7 +216,7 @@ func ofKind(k kind, a scan.Word, c *scan.Visit) {
 	case kindLook:
 		c.TouchIfPath(a, scan.Read)
 	case kindGeneric:
-		if noPath(path.Base(c.Args[0].Text), a.Text) {
+		if re := recordOf(c.Name).labels; re != nil && re.MatchString(a.Text) {
 			if _, val, ok := strings.Cut(a.Text, "="); ok && a.Text[1] != '/' { // /p:OutDir=../x
 				c.TouchIfPath(scan.Plain(val), scan.Write)
 			}
@@ -260,15 +224,4 @@ func ofKind(k kind, a scan.Word, c *scan.Visit) {
 		}
 		c.TouchIfPath(a, scan.Write)
 	}
-}
-
-// noPath reports an argument that only looks like a path to this program: a label of a build, a Windows option.
-func noPath(name, s string) bool {
-	switch name {
-	case "bazel", "bazelisk", "buck", "buck2", "pants", "plz", "please":
-		return strings.HasPrefix(strings.TrimPrefix(s, "-"), "//") || strings.HasPrefix(s, "@")
-	case "dotnet", "msbuild":
-		return len(s) > 2 && s[0] == '/' && strings.Contains(s, ":") && !strings.Contains(s[1:strings.IndexByte(s, ':')], "/")
-	}
-	return false
 }

@@ -77,15 +77,14 @@ func tar(c *scan.Visit) {
 			c.Opaque("tar " + t + " may write anywhere")
 		}
 	}
-	archive, into, words := "r", "w", "x*"
 	if create {
-		archive, into, words = "x", "r", "r*"
-		own := *c // the archive stands where tar was started, whatever -C says
-		own.Args = args
-		applySpec(&own, parseSpec("-f=w --file=w -C=x --directory=x -X=x -T=x -b=x -g=x -H=x -I=x -F=x | x*"))
+		applySpec(c.With(args), archiveOnly.spec) // the archive stands where tar was started, whatever -C says
 	}
-	line := "-f=" + archive + " --file=" + archive + " -C=" + into + " --directory=" + into + " --index-file=w -X=r --exclude-from=r -T=r --files-from=r -b=x --exclude=x --transform=x --strip-components=x --owner=x --group=x --mode=x --mtime=x -g=w --listed-incremental=w --one-top-level=w -H=x --format=x -s=x --xform=x --wildcards-match=x | " + words
-	s := parseSpec(line)
+	r := recordOf("tar")
+	s, _ := r.sub([]string{"x"})
+	if create {
+		s, _ = r.sub([]string{"c"})
+	}
 	inner := c.Fork().With(args)
 	if create {
 		// -C moves tar for the names that follow.
@@ -108,7 +107,17 @@ func tar(c *scan.Visit) {
 			}
 		}
 	}
-	applySpec(inner, s)
+	applySpec(inner, s.spec)
+}
+
+// archiveOnly is what of tar's options counts for the archive.
+var archiveOnly = mustCompile(&Record{Words: "text...", Options: map[string]string{"write": "-f --file", "text": "-C --directory -X -T -b -g -H -I -F"}})
+
+func mustCompile(r *Record) *Record {
+	if err := r.compile(); err != nil {
+		panic(err)
+	}
+	return r
 }
 
 // tarFlags are the letters of a cluster before the one that takes the rest of it.
@@ -135,7 +144,7 @@ func ln(c *scan.Visit) {
 		words = append(words, a)
 	}
 	if !symbolic || len(words) < 2 || into != "" {
-		applySpec(c, specOf("ln"))
+		applySpec(c, recordOf("ln").spec)
 		return
 	}
 	// A relative target counts from the folder of the link.

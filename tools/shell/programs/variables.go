@@ -95,3 +95,13 @@ func safeFlags(vals []scan.Value) bool {
 	}
 	return len(vals) > 0
 }
+
+// riskyFlags reports flags of a compiler that make it start or load something of the caller's choice.
+func riskyFlags(val string) bool {
+	for f := range strings.FieldsSeq(val) {
+		if strings.HasPrefix(f, "-fplugin") || strings.HasPrefix(f, "-B") || strings.HasPrefix(f, "-wrapper") || strings.HasPrefix(f, "-specs") || strings.HasPrefix(f, "--specs") || strings.HasPrefix(f, "-fuse-ld=/") || f == "-load" || strings.HasPrefix(f, "@") {
+			return true
+		}
+	}
+	return false
+}

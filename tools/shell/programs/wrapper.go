@@ -7,28 +7,6 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// wrappers run the command that follows their own options. The text lists the options that take a value; "#n" says
-// that n words come before the command, "!" that a string is given to a shell instead.
-var wrappers = map[string]string{
-	"sudo":    "-u -g -h -p -C -T -R -D -r -t -U --user --group --host --prompt --close-from --command-timeout --chroot --chdir --role --type --other-user",
-	"doas":    "-u -C",
-	"nohup":   " ",
-	"timeout": "-s -k --signal --kill-after #1", "gtimeout": "-s -k --signal --kill-after #1",
-	"nice": "-n --adjustment", "ionice": "-c -n -p -P -u --class --classdata",
-	"time": "-f -o --format --output", "gtime": "-f -o --format --output",
-	"command": " ", "builtin": " ", "exec": "-a",
-	"stdbuf": "-i -o -e --input --output --error", "setsid": " ", "unbuffer": " ", "chronic": " ", "caffeinate": "-t -w",
-	"strace": "-o -e -p -s -u -a -I -O -P -S -b -E -X --output --trace", "ltrace": "-o -e -p -s -u -n -a", "valgrind": "--log-file --xml-file",
-	"chroot": "--userspec --groups #1", "unshare": "--map-user --map-group --setuid --setgid --root --wd -R -w -S -G", "nsenter": "-t -S -G --target --setuid --setgid",
-	"flock": "-w -E --wait --timeout --conflict-exit-code #1", "taskset": "#1", "chrt": "#1", "numactl": "-C -N -m -p -i --cpunodebind --physcpubind --membind --interleave", "prlimit": " ",
-	"watch": "-n --interval !", "busybox": " ", "toybox": " ", "pkexec": "--user", "runuser": "-u -g -G -c", "setpriv": "--reuid --regid --groups",
-	"setarch": " ", "linux32": " ", "linux64": " ", "i386": " ", "x86_64": " ", "tini": " ", "dumb-init": " ", "catchsegv": " ", "proxychains": "-f", "proxychains4": "-f", "torsocks": " ", "firejail": " ", "bwrap": " ", "systemd-nspawn": " ", "proot": " ", "ssh-agent": "-a -P -t -O", "fakeroot": "-l -s -i -b --lib --faked", "systemd-run": "-p -u --unit --property", "systemd-inhibit": " ",
-	"dbus-run-session": " ", "xvfb-run": "-s -n -e -f -p -w --server-args --server-num --error-file --auth-file", "faketime": "#1", "rlwrap": " ", "script": "-c -T -O -I -B -E !", "parallel": "-j --jobs -S -N -n -I --delay --timeout --joblog --results -a --arg-file -C --colsep !",
-	"ccache": " ", "sccache": " ", "distcc": " ", "entr": " ", "hyperfine": "-w -r -m -M -p -c -s -n -N --warmup --runs --export-json --export-markdown --export-csv --export-asciidoc --export-orgmode --output --setup --conclude --prepare --cleanup !", "perf": "-o -e -p -F --output --event --pid --freq -C -t -r --repeat -I --call-graph #1",
-	"npx": "-p --package -c --call", "pnpx": "-p --package", "bunx": "-p --package", "uvx": "--from --with -p --python", "pipx": "--spec --python #1",
-	"xcrun": "-sdk --sdk -toolchain --toolchain", "shx": " ", "env-cmd": "-f --file -e --environments -r --rc-file", "watchexec": "-e --exts -w --watch -i --ignore -f --filter -d --debounce -s --signal --stop-signal --shell --delay-run --workdir --project-origin -W --watch-non-recursive --ignore-file", "reflex": "-r -g -R -G -t --regex --glob --shutdown-timeout", "run0": "-u -g -D --user --group --chdir --unit --property --description --nice --setenv --background", "rr": "#1", "onchange": "-i --initial", "libtool": "--mode --tag", "fakechroot": "-e -c", "cgexec": "-g", "dbus-launch": " ", "gtimelimit": " ", "systemd-cat": "-t -p", "scl": "#1", "aoss": " ", "primusrun": " ", "doppler": "-p -c -t", "direnv": "#2", "dotenv": "-f -e", "cross-env": " ", "cross-env-shell": "!", "concurrently": "-n -c -k --names --prefix-colors !", "nodemon": "-w -e --watch --ext --ignore -x --exec", "su": "-c -s -g -G --command --shell !", "coproc": " ",
-}
-
 // wrapper looks at a program that runs another one: both get a pattern, and nothing that is remembered covers it.
 func wrapper(name string, c *scan.Visit) {
 	c.NoGrant = true
@@ -90,8 +68,9 @@ func wrapper(name string, c *scan.Visit) {
 		}
 		return
 	}
-	takes, skip, shell := splitWrapper(wrappers[name])
-	rest, strs := ownOptions(name, args, takes, c)
+	r := recordOf(name)
+	skip, shell := r.Skip, r.Runs == "script"
+	rest, strs := ownOptions(r, args, c)
 	for _, s := range strs {
 		c.Script(s, name)
 	}
@@ -112,10 +91,10 @@ func wrapper(name string, c *scan.Visit) {
 	}
 	if name == "perf" { // its subcommand's options
 		if len(args) > 0 && !hasField("stat record trace mem c2c lock sched kmem", args[0].Text) {
-			pathArgs(c, specOf(name))
+			pathArgs(c, r.spec)
 			return
 		}
-		rest, _ = ownOptions(name, rest, takes, c)
+		rest, _ = ownOptions(r, rest, c)
 	}
 	if name == "onchange" || name == "reflex" || name == "env-cmd" {
 		if behind := behindWord(args, "--"); behind != nil {
@@ -180,27 +159,13 @@ func wrapper(name string, c *scan.Visit) {
 	}
 }
 
-func splitWrapper(spec string) (takes map[string]bool, skip int, shell bool) {
-	takes = map[string]bool{}
-	for f := range strings.FieldsSeq(spec) {
-		switch {
-		case f[0] == '#':
-			skip = int(f[1] - '0')
-		case f == "!":
-			shell = true
-		default:
-			takes[f] = true
-		}
-	}
-	return takes, skip, shell
-}
-
-// ownOptions skips a wrapper's own options. strs are the strings among them that a shell will run.
-func ownOptions(name string, args []scan.Word, takes map[string]bool, c *scan.Visit) (rest, strs []scan.Word) {
+// ownOptions goes through a wrapper's own options, up to the first word. scripts are the values among them that a shell
+// will run.
+func ownOptions(r *Record, args []scan.Word, c *scan.Visit) (rest, scripts []scan.Word) {
 	for len(args) > 0 {
 		a := args[0]
 		s, ok := a.One()
-		if !ok || s == "" || s[0] != '-' && !(name == "nice" && s[0] == '+') || s == "-" {
+		if !ok || s == "" || s[0] != '-' && !(r.name == "nice" && s[0] == '+') || s == "-" {
 			break
 		}
 		args = args[1:]
@@ -212,19 +177,17 @@ func ownOptions(name string, args []scan.Word, takes map[string]bool, c *scan.Vi
 			// The last letter of a cluster may take the next word; an earlier one takes the rest of this word.
 			key, val, has = "-"+s[len(s)-1:], "", false
 			for i := 1; i < len(s)-1; i++ {
-				if takes["-"+s[i:i+1]] {
+				if r.takes("-" + s[i:i+1]) {
 					key, val, has = "-"+s[i:i+1], s[i+1:], true
 					break
 				}
 			}
-		} else if !takes[key] && !has {
-			for long := range takes {
-				if strings.HasPrefix(long, key) && len(key) > 3 {
-					key = long // GNU programs take abbreviations
-				}
+			if len(s) > 2 && r.takes(s) { // -sdk
+				key, val, has = s, "", false
 			}
 		}
-		if !takes[key] {
+		o, takes := r.spec.option(key)
+		if !takes || o.kind == kindFlag {
 			if has {
 				c.TouchIfPath(scan.Plain(val), scan.Write)
 			}
@@ -237,38 +200,23 @@ func ownOptions(name string, args []scan.Word, takes map[string]bool, c *scan.Vi
 			}
 			value, args = args[0], args[1:]
 		}
-		switch {
-		case runsString(name, key):
-			strs = append(strs, value)
-		case name == "sudo" && (key == "-D" || key == "--chdir" || key == "-R" || key == "--chroot"), name == "unshare" && (key == "-R" || key == "-w" || key == "--root" || key == "--wd"):
+		switch o.kind {
+		case kindScript:
+			scripts = append(scripts, value)
+		case kindDir:
 			moveTo(value, c)
-		case (name == "time" || name == "gtime" || name == "strace" || name == "ltrace" || name == "perf") && (key == "-o" || key == "--output"):
+		case kindWrite:
 			c.Touch(value, scan.Write)
 			c.Writes()
-		case name == "hyperfine" && strings.HasPrefix(key, "--export"), name == "script" && (key == "-T" || key == "-O" || key == "-I" || key == "-B"), name == "valgrind" && key == "--log-file":
-			c.Touch(value, scan.Write)
-		case hasField("-a --arg-file -f --file --rc-file", key) && (name == "parallel" || name == "env-cmd" || name == "dotenv"):
+		case kindRead:
 			c.Touch(value, scan.Read)
-		case len(key) > 2 || !has:
-			c.TouchIfPath(value, scan.Write)
+		default:
+			if len(key) > 2 || !has {
+				c.TouchIfPath(value, scan.Write)
+			}
 		}
 	}
-	return args, strs
-}
-
-// runsString names the options whose value is a command line.
-func runsString(name, key string) bool {
-	switch name {
-	case "su", "runuser", "script":
-		return key == "-c" || key == "--command"
-	case "npx":
-		return key == "-c" || key == "--call"
-	case "hyperfine":
-		return key == "-p" || key == "-c" || key == "-s" || key == "--prepare" || key == "--cleanup" || key == "--setup" || key == "--conclude"
-	case "nodemon":
-		return key == "-x" || key == "--exec"
-	}
-	return false
+	return args, scripts
 }
 
 // moveTo is a wrapper's option that changes the directory for what it runs.

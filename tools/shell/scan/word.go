@@ -397,6 +397,18 @@ func (a Word) Cut(sep string) Word {
 	return out
 }
 
+// Before is the argument in front of a separator.
+func (a Word) Before(sep string) Word {
+	out := a
+	out.Values = nil
+	for _, v := range a.Values {
+		s, _, _ := strings.Cut(v.Text, sep)
+		out.Values = append(out.Values, Literal(s))
+	}
+	out.Text, _, _ = strings.Cut(a.Text, sep)
+	return out
+}
+
 // From is the argument without its first n bytes.
 func (a Word) From(n int) Word {
 	out := a

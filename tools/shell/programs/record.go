@@ -1,0 +1,319 @@
+package programs
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Record says what one program, or one of its subcommands, does with its words. The files records/*.yaml hold one for
+// each program; a test reads them all.
+//
+// Lists of options and words are written with blanks between them. An option is spelled as a person types it: -o,
+// --output, and -output for programs of style single.
+type Record struct {
+	Names    string            `yaml:"names" json:"names"`       // other names of the program
+	Variants string            `yaml:"variants" json:"variants"` // "version": also gcc-12; "machine": also arm-none-eabi-gcc
+	Style    string            `yaml:"style" json:"style"`       // how options are spelled: "" (getopt), "single" (-output), "driver" (-I/x, -Wl,…)
+	Fold     bool              `yaml:"fold" json:"fold"`         // options may be spelled with any letters, small or capital
+	Options  map[string]string `yaml:"options" json:"options"`   // by kind, see optionKinds
+	Words    string            `yaml:"words" json:"words"`       // kinds of the words that are no options, in order; the last may end in "..."
+
+	Reads      bool    `yaml:"reads" json:"reads"`             // it changes nothing, but for the options in Ends
+	Ends       string  `yaml:"ends" json:"ends"`               // options with which it does change, run or load something
+	WritesWith *string `yaml:"writes-with" json:"writes-with"` // its words are written with one of these options only
+	ReadsWith  string  `yaml:"reads-with" json:"reads-with"`   // its words are only read with one of these options
+	Version    string  `yaml:"version" json:"version"`         // alone, one of these only prints; no project file decides what runs
+	Follows    string  `yaml:"follows" json:"follows"`         // options with which it follows links below folders
+	Prints     string  `yaml:"prints" json:"prints"`           // options with which it prints files below folders; "always"
+
+	Runs   string   `yaml:"runs" json:"runs"`               // its words are another call: "command", or "script" for a string that a shell gets
+	Skip   int      `yaml:"skip" json:"skip"`               // how many words stand in front of that call
+	Starts string   `yaml:"starts" json:"starts"`           // options whose value is, or names, a program or code that is loaded
+	Opaque []string `yaml:"opaque" json:"opaque"`           // regular expressions: a word that matches may run or load something else
+	Except []string `yaml:"except" json:"except"`           // regular expressions: words that Opaque does not count for
+	Hooks  string   `yaml:"hooks" json:"hooks"`             // words with which it writes git hooks; "* a b": always, but for a and b
+	Labels string   `yaml:"labels" json:"labels"`           // a regular expression: words that look like paths and are none
+	Keeps  string   `yaml:"keeps" json:"keeps"`             // what it writes: "content": modes and times only; "sources": made of the files it is given
+	Editor bool     `yaml:"editor" json:"editor"`           // its code names files as bare words
+	Obeys  bool     `yaml:"obeys-input" json:"obeys-input"` // it takes commands from its standard input
+	Values string   `yaml:"values" json:"values"`           // an interpreter's options with a value in front of the script
+	Code   string   `yaml:"code" json:"code"`               // letters of an interpreter's options that carry code
+	Shell  bool     `yaml:"shell" json:"shell"`             // it runs scripts in a language like bash's
+
+	Always string            `yaml:"always" json:"always"` // how many words a remembered "always" keeps; "never"; "none"
+	Effect map[string]string `yaml:"effect" json:"effect"` // options that do more than the program does without them, by class: see grants
+	Base   string            `yaml:"base" json:"base"`     // the class of the program without such options
+
+	Complete bool               `yaml:"complete" json:"complete"` // every option is listed: an unknown one is opaque
+	Sub      map[string]*Record `yaml:"sub" json:"sub"`           // subcommands, of one word or two
+
+	name, file string // where it is written
+	known      bool
+	spec       spec
+	opaque     []*regexp.Regexp
+	except     []*regexp.Regexp
+	labels     *regexp.Regexp
+}
+
+// spec is what the words of a call mean: its options with the kinds of their values, and the kinds of the other words.
+type spec struct {
+	options []option
+	words   []kind
+	repeat  bool // the last kind counts for all words that follow
+	single  bool // long options have one dash: go, openssl, java
+	driver  bool // options are whole words or glued to their value, never clusters of letters: compilers
+	fold    bool // options are spelled with any letters, small or capital: tsc
+	unknown bool // there is no record
+}
+
+type option struct {
+	name  string
+	kind  kind
+	first bool // stands for the first word: grep -e
+	glued bool // takes a value after "=" only: the next word is none
+}
+
+type kind byte
+
+// The kinds of words and of options' values.
+const (
+	kindText    kind = iota
+	kindRead         // a path that is read
+	kindWrite        // a path that is written
+	kindGeneric      // a path that is written, if it looks like one
+	kindLook         // a path that is read, if it looks like one
+	kindScript       // a text that is given to a shell
+	kindDir          // a folder in which the rest runs
+	kindFlag         // no value
+)
+
+// never, as Record.Always, says that "always" would remember too much: what the program does depends on all its words.
+const never = "never"
+
+// none, as Record.Always, says that nothing remembered covers the program either: any word makes it run other code.
+const none = "none"
+
+// optionKinds are the keys of Options. "first" and "optional" list options that stand in another list too.
+var optionKinds = map[string]kind{"write": kindWrite, "read": kindRead, "path": kindGeneric, "look": kindLook, "script": kindScript, "dir": kindDir, "text": kindText, "flag": kindFlag}
+
+var wordKinds = map[string]kind{"text": kindText, "read": kindRead, "write": kindWrite, "path": kindGeneric, "look": kindLook}
+
+// compile prepares a record for use.
+func (r *Record) compile() error {
+	r.known = true
+	r.spec.single, r.spec.driver, r.spec.fold = r.Style == "single", r.Style == "driver", r.Fold
+	first, optional := strings.Fields(r.Options["first"]), strings.Fields(r.Options["optional"])
+	for _, key := range [...]string{"write", "read", "path", "look", "script", "dir", "text", "flag"} { // an abbreviation means the first that it fits
+		for name := range strings.FieldsSeq(r.Options[key]) {
+			r.spec.options = append(r.spec.options, option{name, optionKinds[key], slices.Contains(first, name), slices.Contains(optional, name)})
+		}
+	}
+	for word := range strings.FieldsSeq(r.Words) {
+		word, r.spec.repeat = strings.CutSuffix(word, "...")
+		k, ok := wordKinds[word]
+		if !ok {
+			return fmt.Errorf("%s: words: %s is no kind", r.name, word)
+		}
+		r.spec.words = append(r.spec.words, k)
+	}
+	if r.Words == "" {
+		r.spec.words, r.spec.repeat = []kind{kindGeneric}, true
+	}
+	for _, list := range [...]struct {
+		from []string
+		to   *[]*regexp.Regexp
+	}{{r.Opaque, &r.opaque}, {r.Except, &r.except}} {
+		for _, text := range list.from {
+			re, err := regexp.Compile(text)
+			if err != nil {
+				return fmt.Errorf("%s: %w", r.name, err)
+			}
+			*list.to = append(*list.to, re)
+		}
+	}
+	if r.Labels != "" {
+		re, err := regexp.Compile(r.Labels)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.name, err)
+		}
+		r.labels = re
+	}
+	// Without kinds for its words, and without a number of them to remember, the record says nothing about paths.
+	r.spec.unknown = r.Words == "" && (r.Always == "" || r.Always == never || r.Always == none)
+	for name, sub := range r.Sub {
+		if sub == nil {
+			sub = &Record{}
+			r.Sub[name] = sub
+		}
+		sub.name, sub.file = r.name+" "+name, r.file
+		if err := sub.compile(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sub is the record of the subcommand that words begin with, and how many of them name it. The program's own record
+// stands for what is not listed.
+func (r *Record) sub(words []string) (*Record, int) {
+	for n := min(2, len(words)); n > 0; n-- {
+		if s, ok := r.Sub[strings.Join(words[:n], " ")]; ok {
+			return s, n
+		}
+	}
+	return r, 0
+}
+
+//go:embed records/*.yaml
+var recordFiles embed.FS
+
+// index finds records by name. Nothing is parsed to make it: a record begins with a line that does not begin with a
+// blank, and its other names are the line "  names:". Parsing all files would take longer than most commands run.
+type index struct {
+	at map[string]span // by name and other name
+}
+
+type span struct {
+	file     string
+	name     string // the one the record is written under
+	from, to int    // bytes of the file
+}
+
+// builtIn is the index of the records that come with the program.
+var builtIn = sync.OnceValue(func() index {
+	ix := index{at: map[string]span{}}
+	files, _ := fs.Glob(recordFiles, "records/*.yaml")
+	for _, file := range files {
+		data, _ := fs.ReadFile(recordFiles, file)
+		ix.add(file, string(data))
+	}
+	return ix
+})
+
+func (ix index) add(file, text string) {
+	var names []string
+	var current span
+	listing := false
+	end := func(at int) {
+		current.to = at
+		for _, name := range names {
+			ix.at[name] = current
+		}
+		names = nil
+	}
+	at := 0
+	for line := range strings.Lines(text) {
+		switch {
+		case line[0] != ' ' && line[0] != '#' && line[0] != '\n':
+			end(at)
+			key, _, _ := strings.Cut(line, ":")
+			key = strings.Trim(key, "'")
+			current = span{file: path.Base(file), name: key, from: at}
+			names, listing = []string{key}, false
+		case strings.HasPrefix(line, "  names:"):
+			listing = true
+			names = append(names, strings.Fields(strings.Trim(strings.TrimSpace(line[len("  names:"):]), "'"))...)
+		case listing && strings.HasPrefix(line, "    "):
+			names = append(names, strings.Fields(strings.Trim(strings.TrimSpace(line), "'"))...)
+		default:
+			listing = false
+		}
+		at += len(line)
+	}
+	end(at)
+}
+
+// name is the one under which a program's record is found: the program's own, or the one that a version behind it or a
+// machine in front of it leaves (gcc-12, arm-none-eabi-gcc).
+func (ix index) name(program string) (span, bool) {
+	if s, ok := ix.at[program]; ok {
+		return s, true
+	}
+	bare := strings.TrimRight(program, "0123456789.")
+	if bare != program {
+		if s, ok := ix.at[strings.TrimSuffix(bare, "-")]; ok && variants(s) != "" {
+			return s, true
+		}
+	}
+	bare = strings.TrimSuffix(bare, "-")
+	if i := strings.LastIndexByte(bare, '-'); i > 0 {
+		if s, ok := ix.at[bare[i+1:]]; ok && variants(s) == "machine" {
+			return s, true
+		}
+	}
+	return span{}, false
+}
+
+func variants(s span) string { return loaded.get(s).Variants }
+
+// loaded are the records that have been compiled.
+var loaded = recordCache{records: map[span]*Record{}}
+
+type recordCache struct {
+	mu      sync.Mutex
+	records map[span]*Record // guarded by mu
+}
+
+// get compiles a record on its first use. A record that cannot be read knows nothing, so its program is asked; a test
+// reads them all.
+func (c *recordCache) get(s span) *Record {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r, ok := c.records[s]; ok {
+		return r
+	}
+	data, _ := fs.ReadFile(recordFiles, "records/"+s.file)
+	r, err := parseRecord(string(data[s.from:s.to]), s)
+	if err != nil {
+		r = unknownRecord
+	}
+	c.records[s] = r
+	return r
+}
+
+func parseRecord(text string, s span) (*Record, error) {
+	var one map[string]*Record
+	d := yaml.NewDecoder(strings.NewReader(text))
+	d.KnownFields(true)
+	if err := d.Decode(&one); err != nil {
+		return nil, err
+	}
+	r := one[s.name]
+	if r == nil {
+		r = &Record{}
+	}
+	r.name, r.file = s.name, s.file
+	return r, r.compile()
+}
+
+// unknownRecord stands for programs that nothing is known of: all their words may be paths that they write.
+var unknownRecord = &Record{spec: spec{words: []kind{kindGeneric}, repeat: true, unknown: true}}
+
+// recordOf is what is known of a program, by its name without a folder.
+func recordOf(program string) *Record {
+	if s, ok := builtIn().name(program); ok {
+		return loaded.get(s)
+	}
+	return unknownRecord
+}
+
+// takes reports an option whose value is the next word.
+func (r *Record) takes(name string) bool {
+	for _, o := range r.spec.options {
+		if o.name == name && o.kind != kindFlag && !o.glued {
+			return true
+		}
+	}
+	return false
+}
+
+// textOnly reports that none of the words is a path.
+func (s *spec) textOnly() bool { return len(s.words) == 1 && s.words[0] == kindText }
