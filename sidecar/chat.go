@@ -97,7 +97,7 @@ func (r *ride) complete(ctx context.Context, find *mention.Finder, text string) 
 		return 0, best(out, rest)
 	}
 	if rest, ok := strings.CutPrefix(text, "/model "); ok {
-		for _, m := range r.app.modelList(ctx, r.cwd) {
+		for _, m := range r.app.models.Choices(ctx, r.cwd) {
 			out = append(out, terminal.Completion{Text: m.ID, Note: m.Name})
 		}
 		return len(text) - len(rest), best(out, rest)

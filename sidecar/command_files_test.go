@@ -66,7 +66,7 @@ func made(t *testing.T, a *app, s *agent.Session, all []Command, typed string) (
 	if !ok || c.Run == nil {
 		t.Fatalf("%s is no command", typed)
 	}
-	return c.Run(t.Context(), commandHost{session: s, runtime: a.runtime, all: all}, args)
+	return c.Run(t.Context(), Host{Session: s, Runtime: a.runtime, All: all}, args)
 }
 
 func TestACommandOfOnesOwn(t *testing.T) {

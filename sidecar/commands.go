@@ -12,7 +12,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
-	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/sidecar/models"
 	"github.com/pillion-dev/pillion/sidecar/review"
 	"github.com/pillion-dev/pillion/tools/change"
 )
@@ -23,14 +23,63 @@ var initPrompt string
 //go:embed prompts/review.txt
 var reviewPrompt string
 
-// commandHost is where a slash command runs: an editor's session or the terminal's.
-type commandHost struct {
-	session *agent.Session
-	runtime *agent.Runtime
-	models  func(cwd string) []ModelInfo // nil: not known
-	all     []Command                    // for /help
-	whole   func(*change.Set) (*change.Set, error)
-	review  func() *review.Reviewer
+// Command is a slash command. Expand makes the prompt from what follows the name.
+type Command struct {
+	Name        string
+	Description string
+	Hint        string // what may follow; empty: nothing
+	Expand      func(args string) string
+	// Run carries it out without the agent and says what came of it, or makes the prompt that the agent gets.
+	Run func(ctx context.Context, h Host, args string) (answer string, p *agent.Prompt, err error)
+}
+
+func ownCommands() []Command {
+	with := func(base string) func(string) string {
+		return func(args string) string { return strings.TrimSpace(base + " " + args) }
+	}
+	return append([]Command{
+		{Name: "fix", Description: "Fix the errors the language servers report", Hint: "file or folder (optional)", Expand: func(args string) string {
+			if args == "" {
+				return "fix all errors"
+			}
+			return "fix errors in " + args
+		}},
+		{Name: "explain", Description: "Explain the errors the language servers report", Hint: "file or folder (optional)", Expand: func(args string) string {
+			if args == "" {
+				return "explain errors"
+			}
+			return "explain errors in " + args
+		}},
+		{Name: "organize-imports", Description: "Organise imports", Hint: "file (optional)", Expand: with("organise imports")},
+		{Name: "format", Description: "Format", Hint: "file (optional)", Expand: with("format")},
+	}, slices.Concat(undoCommands(), sharedCommands())...)
+}
+
+// withBuiltin adds the built-in commands that the list does not replace.
+func withBuiltin(out []Command) []Command {
+	for _, c := range ownCommands() {
+		if !slices.ContainsFunc(out, func(have Command) bool { return have.Name == c.Name }) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// Host is where a slash command runs: an editor's session or the terminal's.
+type Host struct {
+	Session *agent.Session
+	Runtime *agent.Runtime
+	Models  func(cwd string) []models.Choice       // nil: not known
+	All     []Command                              // for /help
+	Whole   func(*change.Set) (*change.Set, error) // a stored change set with its texts; nil: as stored
+	Undoer  func() Undoer
+}
+
+// Undoer takes prompts back and forward again. review.Reviewer is one.
+type Undoer interface {
+	// UndoLast takes the last prompt back and says what was done. prompt is empty, or the id of the prompt it must be.
+	UndoLast(ctx context.Context, prompt string) (text string, err error)
+	RedoLast(ctx context.Context) (text string, err error)
 }
 
 // sharedCommands are the built-in ones that need no editor.
@@ -60,8 +109,8 @@ func say(format string, a ...any) (string, *agent.Prompt, error) {
 	return fmt.Sprintf(format, a...) + "\n", nil, nil
 }
 
-func runCompact(ctx context.Context, h commandHost, args string) (string, *agent.Prompt, error) {
-	d, err := h.session.Compact(ctx, args)
+func runCompact(ctx context.Context, h Host, args string) (string, *agent.Prompt, error) {
+	d, err := h.Session.Compact(ctx, args)
 	switch {
 	case errors.Is(err, agent.ErrNothingToCompact):
 		return say("There is nothing to compact yet.")
@@ -71,26 +120,26 @@ func runCompact(ctx context.Context, h commandHost, args string) (string, *agent
 	return say("%s", d.Words())
 }
 
-func runSummary(ctx context.Context, h commandHost, _ string) (string, *agent.Prompt, error) {
-	text, err := h.session.Summary(ctx)
+func runSummary(ctx context.Context, h Host, _ string) (string, *agent.Prompt, error) {
+	text, err := h.Session.Summary(ctx)
 	if err != nil {
 		return "", nil, err
 	}
 	return say("%s", text)
 }
 
-func runModel(_ context.Context, h commandHost, args string) (string, *agent.Prompt, error) {
-	info := h.session.Info()
+func runModel(_ context.Context, h Host, args string) (string, *agent.Prompt, error) {
+	info := h.Session.Info()
 	if args != "" {
-		if err := h.session.SetModel(args); err != nil {
+		if err := h.Session.SetModel(args); err != nil {
 			return "", nil, err
 		}
-		return say("The model is %s from now on.", h.session.Info().Model)
+		return say("The model is %s from now on.", h.Session.Info().Model)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "The model is %s.", info.Model)
-	if h.models != nil {
-		for _, m := range h.models(info.Cwd) {
+	if h.Models != nil {
+		for _, m := range h.Models(info.Cwd) {
 			fmt.Fprintf(&b, "\n- %s", m.ID)
 			if m.Name != "" && m.Name != m.ID {
 				fmt.Fprintf(&b, " (%s)", m.Name)
@@ -100,12 +149,12 @@ func runModel(_ context.Context, h commandHost, args string) (string, *agent.Pro
 	return say("%s\n\n/model provider/model changes it.", b.String())
 }
 
-func runMode(_ context.Context, h commandHost, args string) (string, *agent.Prompt, error) {
-	info := h.session.Info()
+func runMode(_ context.Context, h Host, args string) (string, *agent.Prompt, error) {
+	info := h.Session.Info()
 	var names []string
 	var b strings.Builder
 	fmt.Fprintf(&b, "The agent is %s.", info.Agent)
-	for _, a := range h.runtime.Agents(info.Cwd) {
+	for _, a := range h.Runtime.Agents(info.Cwd) {
 		if !a.Hidden && a.Mode != agent.ModeSubagent {
 			names = append(names, a.Name)
 			fmt.Fprintf(&b, "\n- %s: %s", a.Name, a.Description)
@@ -117,15 +166,15 @@ func runMode(_ context.Context, h commandHost, args string) (string, *agent.Prom
 	if !slices.Contains(names, args) {
 		return "", nil, fmt.Errorf("there is no agent %q to talk to; there are %s", args, strings.Join(names, ", "))
 	}
-	if err := h.session.SetAgent(args); err != nil {
+	if err := h.Session.SetAgent(args); err != nil {
 		return "", nil, err
 	}
 	return say("The agent is %s from now on.", args)
 }
 
 // runExport writes where the person said, else into the session's directory; what is there is never overwritten.
-func runExport(ctx context.Context, h commandHost, args string) (string, *agent.Prompt, error) {
-	info := h.session.Info()
+func runExport(ctx context.Context, h Host, args string) (string, *agent.Prompt, error) {
+	info := h.Session.Info()
 	path := args
 	if path == "" {
 		path = info.ID + ".md"
@@ -139,19 +188,19 @@ func runExport(ctx context.Context, h commandHost, args string) (string, *agent.
 	} else if !filepath.IsAbs(path) {
 		path = filepath.Join(info.Cwd, path)
 	}
-	hidden, err := h.session.Hidden(ctx)
+	hidden, err := h.Session.Hidden(ctx)
 	if err != nil {
 		return "", nil, err
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s, in %s\n", info.Title, info.Created.Format("2006-01-02 15:04"), info.Cwd)
 	read := markdown(&b)
-	err = h.session.Events(ctx, 0, func(e agent.Event) error {
+	err = h.Session.Events(ctx, 0, func(e agent.Event) error {
 		if hidden.Has(e) {
 			return nil
 		}
-		if h.whole != nil {
-			e = review.Hydrated(e, h.whole)
+		if h.Whole != nil {
+			e = review.Hydrated(e, h.Whole)
 		}
 		return read(e)
 	})
@@ -176,9 +225,9 @@ func runExport(ctx context.Context, h commandHost, args string) (string, *agent.
 	return say("Written to %s.", path)
 }
 
-func runHelp(_ context.Context, h commandHost, _ string) (string, *agent.Prompt, error) {
+func runHelp(_ context.Context, h Host, _ string) (string, *agent.Prompt, error) {
 	var b strings.Builder
-	for _, c := range h.all {
+	for _, c := range h.All {
 		fmt.Fprintf(&b, "- /%s", c.Name)
 		if c.Hint != "" {
 			fmt.Fprintf(&b, " [%s]", strings.TrimSuffix(c.Hint, " (optional)"))
@@ -205,25 +254,20 @@ func slash(parts []provider.Part, all []Command) (c Command, args string, ok boo
 	return all[i], args, true
 }
 
-// runCommand carries a command out after the prompts before it. Without a prompt for the agent the answer is whole.
-func (es *editorSession) runCommand(ctx context.Context, before <-chan struct{}, c Command, args string) (*agent.Prompt, *protocol.PromptResponse, error) {
-	cancelled := &protocol.PromptResponse{StopReason: protocol.StopReasonCancelled}
-	select {
-	case <-before:
-	case <-ctx.Done():
-		return nil, cancelled, nil
+// undoCommands take the last prompt back, files and conversation, and forward again. No model is asked.
+func undoCommands() []Command {
+	return []Command{
+		{Name: "undo", Description: "Take the last prompt back: its words and what it changed in files", Run: undoLast},
+		{Name: "redo", Description: "Take the last /undo or restore back", Run: redoLast},
 	}
-	s := es.server
-	h := commandHost{session: es.Session, runtime: s.o.Runtime, models: s.o.Models, all: s.commands(es.Info().Cwd), whole: s.o.Desk.Whole, review: func() *review.Reviewer { return s.reviewer(es) }}
-	answer, p, err := c.Run(ctx, h, args)
-	switch {
-	case ctx.Err() != nil:
-		return nil, cancelled, nil
-	case err != nil:
-		return nil, nil, err
-	case p != nil:
-		return p, nil, nil
-	}
-	es.send("agent_message_chunk", &protocol.ContentChunk{Content: protocol.TextBlock(answer)})
-	return nil, &protocol.PromptResponse{StopReason: protocol.StopReasonEndTurn}, nil
+}
+
+func undoLast(ctx context.Context, h Host, args string) (string, *agent.Prompt, error) {
+	text, err := h.Undoer().UndoLast(ctx, args)
+	return text, nil, err
+}
+
+func redoLast(ctx context.Context, h Host, _ string) (string, *agent.Prompt, error) {
+	text, err := h.Undoer().RedoLast(ctx)
+	return text, nil, err
 }

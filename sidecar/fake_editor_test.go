@@ -22,6 +22,7 @@ import (
 	"github.com/pillion-dev/pillion/agent/store"
 	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/keys"
+	"github.com/pillion-dev/pillion/sidecar/models"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/sidecar/review"
 	"github.com/pillion-dev/pillion/tools"
@@ -262,8 +263,8 @@ func newRig(t testing.TB, st *store.Store, cwd string) *rig {
 	r := &rig{t: t, cwd: cwd, world: env, model: m, rt: rt, served: make(chan error, 1)}
 	r.server = NewServer(ServerOptions{Runtime: rt, Conn: b, Editors: registry, Live: &liveProblems{}, Version: "0.0.0-test", Auth: lentKeys{&keys.Store{File: filepath.Join(t.TempDir(), "auth.json")}},
 		Desk: review.NewDesk(rigChanges{env, rt, made, blobs}),
-		Models: func(string) []ModelInfo {
-			return []ModelInfo{{ID: "test/model", Name: "Test model", Efforts: []string{"low", "high"}}, {ID: "test/other", Name: "Other"}}
+		Models: func(string) []models.Choice {
+			return []models.Choice{{ID: "test/model", Name: "Test model", Efforts: []string{"low", "high"}}, {ID: "test/other", Name: "Other"}}
 		},
 		Terminals: env.terminals,
 		Rules:     func(string, string) permission.Ruleset { return rules },

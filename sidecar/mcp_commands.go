@@ -2,11 +2,25 @@ package main
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
 )
+
+// commandsOf are the commands that people wrote, in configuration files or in Markdown, and those of MCP servers.
+func (a *app) commandsOf(cwd string) []Command {
+	c := a.configOf(cwd)
+	var out []Command
+	for _, name := range slices.Sorted(maps.Keys(c.Command)) {
+		if d := c.Command[name]; d.Template != "" {
+			out = append(out, Template(name, d))
+		}
+	}
+	return append(out, a.mcpCommands(cwd)...)
+}
 
 // mcpCommands are the prompts of the MCP servers that are up, as /server:prompt. The servers are started, so that
 // their prompts are there soon.
@@ -26,7 +40,7 @@ func (a *app) mcpCommands(cwd string) []Command {
 				hint = append(hint, "["+arg.Name+"]")
 			}
 		}
-		out = append(out, Command{Name: p.Name, Description: p.Description, Hint: strings.Join(hint, " "), Run: func(ctx context.Context, h commandHost, args string) (string, *agent.Prompt, error) {
+		out = append(out, Command{Name: p.Name, Description: p.Description, Hint: strings.Join(hint, " "), Run: func(ctx context.Context, h Host, args string) (string, *agent.Prompt, error) {
 			r, err := set.Expand(ctx, p.Name, strings.Fields(args))
 			if err != nil {
 				return "", nil, err

@@ -1,12 +1,13 @@
 package main
 
 import (
-	"github.com/pillion-dev/pillion/sidecar/pages"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/pillion-dev/pillion/sidecar/pages"
 )
 
 func TestReferencePagesAreCurrent(t *testing.T) {

@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
-	"github.com/pillion-dev/pillion/sidecar/review"
+	"github.com/pillion-dev/pillion/sidecar/models"
 	"github.com/pillion-dev/pillion/tools"
 )
 
@@ -30,8 +28,8 @@ func (a *app) runPrompt(ctx context.Context, s *agent.Session, text string) (tur
 		if err != nil {
 			return turn, "", err
 		}
-		h := commandHost{session: s, runtime: a.runtime, all: all, whole: a.blobs.Load, models: func(cwd string) []ModelInfo { return a.modelList(ctx, cwd) },
-			review: func() *review.Reviewer { return r }}
+		h := Host{Session: s, Runtime: a.runtime, All: all, Whole: a.blobs.Load, Models: func(cwd string) []models.Choice { return a.models.Choices(ctx, cwd) },
+			Undoer: func() Undoer { return r }}
 		said, made, err := c.Run(ctx, h, args)
 		if err != nil {
 			return turn, "", err
@@ -43,24 +41,6 @@ func (a *app) runPrompt(ctx context.Context, s *agent.Session, text string) (tur
 	}
 	turn, err = s.Prompt(ctx, p)
 	return turn, "", err
-}
-
-// modelList is what a person can choose from.
-func (a *app) modelList(ctx context.Context, cwd string) []ModelInfo {
-	var out []ModelInfo
-	for _, m := range a.models.List(ctx, cwd, false) {
-		info := ModelInfo{ID: m.ID, Name: m.Name, Description: m.Origin}
-		if m.Model.Thinking {
-			info.Efforts = []string{"low", "medium", "high"}
-		}
-		for _, v := range slices.Sorted(maps.Keys(m.Model.Variants)) {
-			if !slices.Contains(info.Efforts, v) {
-				info.Efforts = append(info.Efforts, v)
-			}
-		}
-		out = append(out, info)
-	}
-	return out
 }
 
 // someone is who answers questions at a terminal; nil when nobody can, so that the tools for it are not offered.

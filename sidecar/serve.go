@@ -14,6 +14,7 @@ import (
 
 	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/mention"
+	"github.com/pillion-dev/pillion/sidecar/models"
 	"github.com/pillion-dev/pillion/sidecar/share"
 )
 
@@ -108,7 +109,7 @@ func (h *house) serve(ctx context.Context, conn io.ReadWriteCloser, open string)
 	s := NewServer(ServerOptions{
 		Runtime: a.runtime, Conn: conn, Editors: h.editors, Buffers: editors.NewBuffers(a.touched), Live: live, Theirs: h.theirs, Open: open, Version: version, Log: h.log,
 		Modes:    a.runtime.Agents,
-		Models:   func(cwd string) []ModelInfo { return a.modelList(ctx, cwd) },
+		Models:   func(cwd string) []models.Choice { return a.models.Choices(ctx, cwd) },
 		Commands: h.commands,
 		Rested:   func() { h.settle.Reset(resting) },
 		Rules:    a.rules, Grants: a.grants, Finder: h.finder, Desk: a.desk, Terminals: a.terminals, MCP: a.mcp.pass, Auth: appAuth{a}, Trust: a.place.editorTrust,

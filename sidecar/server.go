@@ -17,6 +17,7 @@ import (
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/mention"
+	"github.com/pillion-dev/pillion/sidecar/models"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/sidecar/review"
 	"github.com/pillion-dev/pillion/tools/permission"
@@ -36,10 +37,10 @@ type ServerOptions struct {
 	Log     *slog.Logger       // nil is silent
 	Rested  func()             // told when a prompt has been answered; nil: nobody is
 
-	Modes    func(cwd string) []agent.Agent // the agents to choose from; nil: the runtime's
-	Models   func(cwd string) []ModelInfo   // the models to choose from; nil offers none
-	Auth     Auth                           // keys of model providers; nil: the editor has no say
-	Commands func(cwd string) []Command     // slash commands besides the built-in ones
+	Modes    func(cwd string) []agent.Agent   // the agents to choose from; nil: the runtime's
+	Models   func(cwd string) []models.Choice // the models to choose from; nil offers none
+	Auth     Auth                             // keys of model providers; nil: the editor has no say
+	Commands func(cwd string) []Command       // slash commands besides the built-in ones
 
 	Desk   *review.Desk                               // reviews what was applied; nil: nothing can be undone
 	Rules  func(cwd, agent string) permission.Ruleset // the rules in force; nil: not shown
@@ -56,14 +57,6 @@ type ServerOptions struct {
 	Trust func(cwd string, said *bool) (note string)
 	// MCP is told of the MCP servers an editor passes in, before its session starts; nil: they are refused with a notice.
 	MCP func(cwd string, servers []protocol.MCPServer) error
-}
-
-// ModelInfo is a model to choose.
-type ModelInfo struct {
-	ID          string // provider/model
-	Name        string
-	Description string
-	Efforts     []string // thinking efforts it knows, e.g. low medium high; empty: none
 }
 
 // Server is one connection to an editor: the Agent Client Protocol on one side, the agent's sessions on the other.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/models"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
@@ -91,13 +92,13 @@ func selectOption(id, name string, cat protocol.SessionConfigOptionCategory, cur
 }
 
 // models to choose from; the current one is always among them.
-func (s *Server) models(info agent.SessionInfo) []ModelInfo {
+func (s *Server) models(info agent.SessionInfo) []models.Choice {
 	if s.o.Models == nil {
 		return nil
 	}
 	all := s.o.Models(info.Cwd)
-	if info.Model != "" && !slices.ContainsFunc(all, func(m ModelInfo) bool { return m.ID == info.Model }) {
-		all = append(slices.Clone(all), ModelInfo{ID: info.Model})
+	if info.Model != "" && !slices.ContainsFunc(all, func(m models.Choice) bool { return m.ID == info.Model }) {
+		all = append(slices.Clone(all), models.Choice{ID: info.Model})
 	}
 	return all
 }
@@ -116,8 +117,8 @@ func (s *Server) efforts(info agent.SessionInfo) []string {
 }
 
 func (s *Server) knownModel(info agent.SessionInfo, id string) error {
-	models := s.models(info)
-	if len(models) > 0 && !slices.ContainsFunc(models, func(m ModelInfo) bool { return m.ID == id }) {
+	all := s.models(info)
+	if len(all) > 0 && !slices.ContainsFunc(all, func(m models.Choice) bool { return m.ID == id }) {
 		return rpc.InvalidParams("value: unknown model %q; the option's list has the known ones", id)
 	}
 	return nil

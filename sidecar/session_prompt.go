@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/pillion-dev/pillion/agent"
@@ -122,38 +121,6 @@ func resourceText(uri, text string) string {
 	return "Content of " + place(uri) + part(uri) + ":\n" + fence + "\n" + text + end + fence
 }
 
-// Command is a slash command. Expand makes the prompt from what follows the name.
-type Command struct {
-	Name        string
-	Description string
-	Hint        string // what may follow; empty: nothing
-	Expand      func(args string) string
-	// Run carries it out without the agent and says what came of it, or makes the prompt that the agent gets.
-	Run func(ctx context.Context, h commandHost, args string) (answer string, p *agent.Prompt, err error)
-}
-
-func ownCommands() []Command {
-	with := func(base string) func(string) string {
-		return func(args string) string { return strings.TrimSpace(base + " " + args) }
-	}
-	return append([]Command{
-		{Name: "fix", Description: "Fix the errors the language servers report", Hint: "file or folder (optional)", Expand: func(args string) string {
-			if args == "" {
-				return "fix all errors"
-			}
-			return "fix errors in " + args
-		}},
-		{Name: "explain", Description: "Explain the errors the language servers report", Hint: "file or folder (optional)", Expand: func(args string) string {
-			if args == "" {
-				return "explain errors"
-			}
-			return "explain errors in " + args
-		}},
-		{Name: "organize-imports", Description: "Organise imports", Hint: "file (optional)", Expand: with("organise imports")},
-		{Name: "format", Description: "Format", Hint: "file (optional)", Expand: with("format")},
-	}, slices.Concat(undoCommands(), sharedCommands())...)
-}
-
 // commands are the configuration's and the built-in ones it does not replace.
 func (s *Server) commands(cwd string) []Command {
 	if s.o.Commands == nil {
@@ -162,19 +129,33 @@ func (s *Server) commands(cwd string) []Command {
 	return withBuiltin(s.o.Commands(cwd))
 }
 
-func withBuiltin(out []Command) []Command {
-	for _, c := range ownCommands() {
-		if !slices.ContainsFunc(out, func(have Command) bool { return have.Name == c.Name }) {
-			out = append(out, c)
-		}
-	}
-	return out
-}
-
 // expandCommand replaces "/name args" at the start of a prompt by what the command stands for.
 func (es *editorSession) expandCommand(parts []provider.Part) []provider.Part {
 	if c, args, ok := slash(parts, es.server.commands(es.Info().Cwd)); ok && c.Expand != nil {
 		parts[0].Text = c.Expand(args)
 	}
 	return parts
+}
+
+// runCommand carries a command out after the prompts before it. Without a prompt for the agent the answer is whole.
+func (es *editorSession) runCommand(ctx context.Context, before <-chan struct{}, c Command, args string) (*agent.Prompt, *protocol.PromptResponse, error) {
+	cancelled := &protocol.PromptResponse{StopReason: protocol.StopReasonCancelled}
+	select {
+	case <-before:
+	case <-ctx.Done():
+		return nil, cancelled, nil
+	}
+	s := es.server
+	h := Host{Session: es.Session, Runtime: s.o.Runtime, Models: s.o.Models, All: s.commands(es.Info().Cwd), Whole: s.o.Desk.Whole, Undoer: func() Undoer { return s.reviewer(es) }}
+	answer, p, err := c.Run(ctx, h, args)
+	switch {
+	case ctx.Err() != nil:
+		return nil, cancelled, nil
+	case err != nil:
+		return nil, nil, err
+	case p != nil:
+		return p, nil, nil
+	}
+	es.send("agent_message_chunk", &protocol.ContentChunk{Content: protocol.TextBlock(answer)})
+	return nil, &protocol.PromptResponse{StopReason: protocol.StopReasonEndTurn}, nil
 }

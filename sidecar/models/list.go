@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sort"
 
@@ -97,4 +98,30 @@ func (m *Models) resolveLocal(ctx context.Context, pid, mid string) (provider.Pr
 		return p, model, true
 	}
 	return nil, provider.Model{}, false
+}
+
+// Choice is a model that a person can choose, as editors show it.
+type Choice struct {
+	ID          string // provider/model
+	Name        string
+	Description string
+	Efforts     []string // thinking efforts it knows, e.g. low, medium, high, then the person's own variants; empty: none
+}
+
+// Choices lists what a person can choose in a directory, without asking local servers.
+func (m *Models) Choices(ctx context.Context, cwd string) []Choice {
+	var out []Choice
+	for _, x := range m.List(ctx, cwd, false) {
+		c := Choice{ID: x.ID, Name: x.Name, Description: x.Origin}
+		if x.Model.Thinking {
+			c.Efforts = []string{"low", "medium", "high"}
+		}
+		for _, v := range slices.Sorted(maps.Keys(x.Model.Variants)) {
+			if !slices.Contains(c.Efforts, v) {
+				c.Efforts = append(c.Efforts, v)
+			}
+		}
+		out = append(out, c)
+	}
+	return out
 }

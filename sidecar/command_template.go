@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,26 +17,17 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// commandsOf are the commands that people wrote, in configuration files or in Markdown.
-func (a *app) commandsOf(cwd string) []Command {
-	c := a.configOf(cwd)
-	var out []Command
-	for _, name := range slices.Sorted(maps.Keys(c.Command)) {
-		d := c.Command[name]
-		if d.Template == "" {
-			continue
-		}
-		if d.Description == "" {
-			d.Description, _, _ = strings.Cut(strings.TrimSpace(d.Template), "\n")
-		}
-		if d.Hint == "" && takesArguments.MatchString(d.Template) {
-			d.Hint = "arguments"
-		}
-		out = append(out, Command{Name: name, Description: d.Description, Hint: d.Hint, Run: func(ctx context.Context, h commandHost, args string) (string, *agent.Prompt, error) {
-			return runTemplate(ctx, h, name, d, args)
-		}})
+// Template makes a command of what a person wrote in configuration or in Markdown.
+func Template(name string, d config.Command) Command {
+	if d.Description == "" {
+		d.Description, _, _ = strings.Cut(strings.TrimSpace(d.Template), "\n")
 	}
-	return append(out, a.mcpCommands(cwd)...)
+	if d.Hint == "" && takesArguments.MatchString(d.Template) {
+		d.Hint = "arguments"
+	}
+	return Command{Name: name, Description: d.Description, Hint: d.Hint, Run: func(ctx context.Context, h Host, args string) (string, *agent.Prompt, error) {
+		return runTemplate(ctx, h, name, d, args)
+	}}
 }
 
 var (
@@ -50,21 +40,21 @@ const maxMentions = 20 // files attached to one command
 
 // runTemplate makes the prompt of a command that people wrote. What it runs and reads goes through the session's
 // tools, so that it is asked and shown like everything else.
-func runTemplate(ctx context.Context, h commandHost, name string, d config.Command, args string) (string, *agent.Prompt, error) {
-	text, err := fill(ctx, h.session, name, d.Template, args)
+func runTemplate(ctx context.Context, h Host, name string, d config.Command, args string) (string, *agent.Prompt, error) {
+	text, err := fill(ctx, h.Session, name, d.Template, args)
 	if err != nil {
 		return "", nil, err
 	}
 	parts := []provider.Part{{Type: provider.PartText, Text: text}}
-	parts = append(parts, mentioned(ctx, h.session, text)...)
+	parts = append(parts, mentioned(ctx, h.Session, text)...)
 	p := &agent.Prompt{Parts: parts, Model: d.Model}
 	sub := d.Subtask
 	if d.Agent != "" {
-		i := slices.IndexFunc(h.runtime.Agents(h.session.Info().Cwd), func(a agent.Agent) bool { return a.Name == d.Agent })
+		i := slices.IndexFunc(h.Runtime.Agents(h.Session.Info().Cwd), func(a agent.Agent) bool { return a.Name == d.Agent })
 		if i < 0 {
 			return "", nil, fmt.Errorf("/%s wants the agent %q, which there is not", name, d.Agent)
 		}
-		sub = sub || h.runtime.Agents(h.session.Info().Cwd)[i].Mode == agent.ModeSubagent
+		sub = sub || h.Runtime.Agents(h.Session.Info().Cwd)[i].Mode == agent.ModeSubagent
 		p.Agent = d.Agent
 	}
 	if !sub {
@@ -74,7 +64,7 @@ func runTemplate(ctx context.Context, h commandHost, name string, d config.Comma
 }
 
 // runSubtask lets a sub-agent do the command; the session's agent reads what came of it.
-func runSubtask(ctx context.Context, h commandHost, name string, d config.Command, args string, parts []provider.Part) (string, *agent.Prompt, error) {
+func runSubtask(ctx context.Context, h Host, name string, d config.Command, args string, parts []provider.Part) (string, *agent.Prompt, error) {
 	var whole []string
 	for _, p := range parts {
 		if p.Type == provider.PartText {
@@ -82,7 +72,7 @@ func runSubtask(ctx context.Context, h commandHost, name string, d config.Comman
 		}
 	}
 	who := d.Agent
-	if who == "" || !slices.ContainsFunc(h.runtime.SubAgents(h.session.Info().Cwd), func(a tools.SubAgent) bool { return a.Name == who }) {
+	if who == "" || !slices.ContainsFunc(h.Runtime.SubAgents(h.Session.Info().Cwd), func(a tools.SubAgent) bool { return a.Name == who }) {
 		who = "general"
 	}
 	what := d.Description
@@ -90,7 +80,7 @@ func runSubtask(ctx context.Context, h commandHost, name string, d config.Comman
 		what = "/" + name
 	}
 	input, _ := json.Marshal(map[string]string{"description": what, "prompt": strings.Join(whole, "\n\n"), "subagent_type": who, "command": name})
-	got, err := h.session.Tool(ctx, "task", input)
+	got, err := h.Session.Tool(ctx, "task", input)
 	if err != nil {
 		return "", nil, err
 	}

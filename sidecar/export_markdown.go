@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/tools/change"
+)
+
+// markdown adds events as a person reads them.
+func markdown(b *strings.Builder) func(agent.Event) error {
+	return func(e agent.Event) error {
+		switch e.Type {
+		case agent.EventPrompt, agent.EventSteer:
+			d, _ := agent.Value[agent.PromptData](e)
+			b.WriteString("\n## You\n\n")
+			for _, p := range d.Parts {
+				if p.Type == provider.PartText && !p.Synthetic {
+					b.WriteString(p.Text + "\n")
+				}
+			}
+		case agent.EventMessage:
+			d, _ := agent.Value[agent.MessageData](e)
+			if d.Step == 1 {
+				b.WriteString("\n## Pillion (" + d.Model + ")\n\n")
+			}
+		case agent.EventText:
+			d, _ := agent.Value[agent.TextData](e)
+			b.WriteString(d.Text)
+		case agent.EventTool:
+			d, _ := agent.Value[agent.ToolData](e)
+			switch d.Status {
+			case agent.ToolCompleted:
+				fmt.Fprintf(b, "\n\n- %s: %s\n\n", d.Tool, d.Title)
+			case agent.ToolError:
+				fmt.Fprintf(b, "\n\n- %s failed: %s\n\n", d.Tool, d.Error)
+			}
+		case agent.EventChange:
+			d, _ := agent.Value[agent.ChangeData](e)
+			if d.State == change.Applied && d.Set != nil {
+				text := d.Set.Unified(func(p string) string { return p })
+				b.WriteString("\n```diff\n" + strings.TrimSuffix(text, "\n") + "\n```\n")
+			}
+		case agent.EventTurn:
+			d, _ := agent.Value[agent.TurnData](e)
+			if d.Error != "" {
+				b.WriteString("\n\n(" + d.Error + ")\n")
+			}
+			b.WriteString("\n")
+		}
+		return nil
+	}
+}
