@@ -4,32 +4,14 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/sidecar/slash"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
-
-func TestArguments(t *testing.T) {
-	for _, c := range []struct{ text, args, want string }{
-		{"fix $ARGUMENTS now", "a b", "fix a b now"},
-		{"$1 and $2", `"one two" three four`, "one two and three four"},
-		{"$2 before $1", "a b", "b before a"},
-		{"$1 and $3", "a", "a and "},
-		{"costs $5.00", "", "costs .00"},
-		{"nothing $x", "a", "nothing $x"},
-	} {
-		if got := arguments(c.text, c.args, fields(c.args)); got != c.want {
-			t.Errorf("%q with %q: %q, want %q", c.text, c.args, got, c.want)
-		}
-	}
-	if got := fields(` a  'b c' "" d"e f" `); !slices.Equal(got, []string{"a", "b c", "", "de f"}) {
-		t.Errorf("%q", got)
-	}
-}
 
 // says no to everything that is asked.
 type saysNo struct{}
@@ -38,7 +20,7 @@ func (saysNo) AskPermission(context.Context, permission.Request) (permission.Rep
 	return permission.Reply{Kind: permission.Reject, Message: "not that"}, nil
 }
 
-func commandApp(t *testing.T, asker permission.Asker, files map[string]string) (*app, *agent.Session, []Command) {
+func commandApp(t *testing.T, asker permission.Asker, files map[string]string) (*app, *agent.Session, []slash.Command) {
 	t.Helper()
 	atHome(t)
 	dir := t.TempDir()
@@ -60,13 +42,13 @@ func commandApp(t *testing.T, asker permission.Asker, files map[string]string) (
 	return a, s, a.allCommands(dir)
 }
 
-func made(t *testing.T, a *app, s *agent.Session, all []Command, typed string) (string, *agent.Prompt, error) {
+func made(t *testing.T, a *app, s *agent.Session, all []slash.Command, typed string) (string, *agent.Prompt, error) {
 	t.Helper()
-	c, args, ok := slash([]provider.Part{{Type: provider.PartText, Text: typed}}, all)
+	c, args, ok := slash.Parse([]provider.Part{{Type: provider.PartText, Text: typed}}, all)
 	if !ok || c.Run == nil {
 		t.Fatalf("%s is no command", typed)
 	}
-	return c.Run(t.Context(), Host{Session: s, Runtime: a.runtime, All: all}, args)
+	return c.Run(t.Context(), slash.Host{Session: s, Runtime: a.runtime, All: all}, args)
 }
 
 func TestACommandOfOnesOwn(t *testing.T) {

@@ -8,15 +8,16 @@ import (
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/sidecar/slash"
 )
 
 // commandsOf are the commands that people wrote, in configuration files or in Markdown, and those of MCP servers.
-func (a *app) commandsOf(cwd string) []Command {
+func (a *app) commandsOf(cwd string) []slash.Command {
 	c := a.configOf(cwd)
-	var out []Command
+	var out []slash.Command
 	for _, name := range slices.Sorted(maps.Keys(c.Command)) {
 		if d := c.Command[name]; d.Template != "" {
-			out = append(out, Template(name, d))
+			out = append(out, slash.Template(name, d))
 		}
 	}
 	return append(out, a.mcpCommands(cwd)...)
@@ -24,13 +25,13 @@ func (a *app) commandsOf(cwd string) []Command {
 
 // mcpCommands are the prompts of the MCP servers that are up, as /server:prompt. The servers are started, so that
 // their prompts are there soon.
-func (a *app) mcpCommands(cwd string) []Command {
+func (a *app) mcpCommands(cwd string) []slash.Command {
 	set := a.mcp.of(cwd)
 	if set == nil {
 		return nil
 	}
 	set.Start()
-	var out []Command
+	var out []slash.Command
 	for _, p := range set.Prompts() {
 		var hint []string
 		for _, arg := range p.Arguments {
@@ -40,7 +41,7 @@ func (a *app) mcpCommands(cwd string) []Command {
 				hint = append(hint, "["+arg.Name+"]")
 			}
 		}
-		out = append(out, Command{Name: p.Name, Description: p.Description, Hint: strings.Join(hint, " "), Run: func(ctx context.Context, h Host, args string) (string, *agent.Prompt, error) {
+		out = append(out, slash.Command{Name: p.Name, Description: p.Description, Hint: strings.Join(hint, " "), Run: func(ctx context.Context, h slash.Host, args string) (string, *agent.Prompt, error) {
 			r, err := set.Expand(ctx, p.Name, strings.Fields(args))
 			if err != nil {
 				return "", nil, err

@@ -12,6 +12,7 @@ import (
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/sidecar/mention"
+	"github.com/pillion-dev/pillion/sidecar/slash"
 	"github.com/pillion-dev/pillion/tools/mcp"
 )
 
@@ -47,7 +48,7 @@ func mentionedResources(ctx context.Context, set *mcp.Set, parts []provider.Part
 	})
 	seen := map[string]bool{}
 	add := func(r resource) {
-		if !seen[r.uri] && len(out) < maxMentions {
+		if !seen[r.uri] && len(out) < slash.MaxMentions {
 			seen[r.uri] = true
 			out = append(out, r)
 		}

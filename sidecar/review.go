@@ -13,6 +13,7 @@ import (
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/sidecar/review"
+	"github.com/pillion-dev/pillion/sidecar/slash"
 	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
@@ -204,7 +205,7 @@ func (s *Server) export(ctx context.Context, es *editorSession, p *protocol.Sess
 	if err != nil {
 		return nil, err
 	}
-	read := markdown(&b)
+	read := slash.Markdown(&b)
 	switch p.Format {
 	case "", "markdown":
 		p.Format = "markdown"

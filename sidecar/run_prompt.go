@@ -6,12 +6,13 @@ import (
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/sidecar/models"
+	"github.com/pillion-dev/pillion/sidecar/slash"
 	"github.com/pillion-dev/pillion/tools"
 )
 
 // allCommands are the configuration's and the built-in ones it does not replace.
-func (a *app) allCommands(cwd string) []Command {
-	return withBuiltin(a.commandsOf(cwd))
+func (a *app) allCommands(cwd string) []slash.Command {
+	return slash.WithBuiltin(a.commandsOf(cwd))
 }
 
 // runPrompt runs what was typed in a terminal. A slash command that needs no agent only says something.
@@ -19,7 +20,7 @@ func (a *app) runPrompt(ctx context.Context, s *agent.Session, text string) (tur
 	p := agent.Prompt{Parts: []provider.Part{{Type: provider.PartText, Text: text}}}
 	cwd := s.Info().Cwd
 	all := a.allCommands(cwd)
-	c, args, ok := slash(p.Parts, all)
+	c, args, ok := slash.Parse(p.Parts, all)
 	switch {
 	case ok && c.Expand != nil:
 		p.Parts[0].Text = c.Expand(args)
@@ -28,8 +29,8 @@ func (a *app) runPrompt(ctx context.Context, s *agent.Session, text string) (tur
 		if err != nil {
 			return turn, "", err
 		}
-		h := Host{Session: s, Runtime: a.runtime, All: all, Whole: a.blobs.Load, Models: func(cwd string) []models.Choice { return a.models.Choices(ctx, cwd) },
-			Undoer: func() Undoer { return r }}
+		h := slash.Host{Session: s, Runtime: a.runtime, All: all, Whole: a.blobs.Load, Models: func(cwd string) []models.Choice { return a.models.Choices(ctx, cwd) },
+			Undoer: func() slash.Undoer { return r }}
 		said, made, err := c.Run(ctx, h, args)
 		if err != nil {
 			return turn, "", err

@@ -16,6 +16,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/mention"
 	"github.com/pillion-dev/pillion/sidecar/models"
 	"github.com/pillion-dev/pillion/sidecar/share"
+	"github.com/pillion-dev/pillion/sidecar/slash"
 )
 
 const (
@@ -96,7 +97,7 @@ func (h *house) settingsChanged(cwd string) {
 }
 
 // commands are what people can call in a directory; from then on its settings are watched.
-func (h *house) commands(cwd string) []Command {
+func (h *house) commands(cwd string) []slash.Command {
 	h.settings.follow(cwd)
 	return h.app.commandsOf(cwd)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/models"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/sidecar/review"
+	"github.com/pillion-dev/pillion/sidecar/slash"
 	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/shell/run"
 )
@@ -40,7 +41,7 @@ type ServerOptions struct {
 	Modes    func(cwd string) []agent.Agent   // the agents to choose from; nil: the runtime's
 	Models   func(cwd string) []models.Choice // the models to choose from; nil offers none
 	Auth     Auth                             // keys of model providers; nil: the editor has no say
-	Commands func(cwd string) []Command       // slash commands besides the built-in ones
+	Commands func(cwd string) []slash.Command // slash commands besides the built-in ones
 
 	Desk   *review.Desk                               // reviews what was applied; nil: nothing can be undone
 	Rules  func(cwd, agent string) permission.Ruleset // the rules in force; nil: not shown

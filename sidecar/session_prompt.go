@@ -13,6 +13,7 @@ import (
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/sidecar/slash"
 )
 
 // promptParts turns an editor's content blocks into parts of a message. What came as a resource becomes text that names
@@ -122,23 +123,23 @@ func resourceText(uri, text string) string {
 }
 
 // commands are the configuration's and the built-in ones it does not replace.
-func (s *Server) commands(cwd string) []Command {
+func (s *Server) commands(cwd string) []slash.Command {
 	if s.o.Commands == nil {
-		return ownCommands()
+		return slash.Builtin()
 	}
-	return withBuiltin(s.o.Commands(cwd))
+	return slash.WithBuiltin(s.o.Commands(cwd))
 }
 
 // expandCommand replaces "/name args" at the start of a prompt by what the command stands for.
 func (es *editorSession) expandCommand(parts []provider.Part) []provider.Part {
-	if c, args, ok := slash(parts, es.server.commands(es.Info().Cwd)); ok && c.Expand != nil {
+	if c, args, ok := slash.Parse(parts, es.server.commands(es.Info().Cwd)); ok && c.Expand != nil {
 		parts[0].Text = c.Expand(args)
 	}
 	return parts
 }
 
 // runCommand carries a command out after the prompts before it. Without a prompt for the agent the answer is whole.
-func (es *editorSession) runCommand(ctx context.Context, before <-chan struct{}, c Command, args string) (*agent.Prompt, *protocol.PromptResponse, error) {
+func (es *editorSession) runCommand(ctx context.Context, before <-chan struct{}, c slash.Command, args string) (*agent.Prompt, *protocol.PromptResponse, error) {
 	cancelled := &protocol.PromptResponse{StopReason: protocol.StopReasonCancelled}
 	select {
 	case <-before:
@@ -146,7 +147,7 @@ func (es *editorSession) runCommand(ctx context.Context, before <-chan struct{},
 		return nil, cancelled, nil
 	}
 	s := es.server
-	h := Host{Session: es.Session, Runtime: s.o.Runtime, Models: s.o.Models, All: s.commands(es.Info().Cwd), Whole: s.o.Desk.Whole, Undoer: func() Undoer { return s.reviewer(es) }}
+	h := slash.Host{Session: es.Session, Runtime: s.o.Runtime, Models: s.o.Models, All: s.commands(es.Info().Cwd), Whole: s.o.Desk.Whole, Undoer: func() slash.Undoer { return s.reviewer(es) }}
 	answer, p, err := c.Run(ctx, h, args)
 	switch {
 	case ctx.Err() != nil:

@@ -8,6 +8,7 @@ import (
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/sidecar/slash"
 )
 
 // prompt takes its place in the session's queue in the order of the wire, then waits for its turn and its end.
@@ -73,7 +74,7 @@ func (s *Server) prompt(ctx context.Context, r *rpc.Request) (any, error) {
 	}
 	es.welcome("")
 	prompt := agent.Prompt{Parts: parts}
-	if c, args, ok := slash(parts, s.commands(es.Info().Cwd)); ok && c.Run != nil {
+	if c, args, ok := slash.Parse(parts, s.commands(es.Info().Cwd)); ok && c.Run != nil {
 		p, answer, err := es.runCommand(ctx, before, c, args)
 		if err != nil || p == nil {
 			return result(answer, err)

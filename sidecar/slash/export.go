@@ -1,4 +1,4 @@
-package main
+package slash
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// markdown adds events as a person reads them.
-func markdown(b *strings.Builder) func(agent.Event) error {
+// Markdown adds events as a person reads them.
+func Markdown(b *strings.Builder) func(agent.Event) error {
 	return func(e agent.Event) error {
 		switch e.Type {
 		case agent.EventPrompt, agent.EventSteer:

@@ -1,4 +1,4 @@
-package main
+package slash
 
 import (
 	"context"
@@ -36,7 +36,7 @@ var (
 	fileMentions   = regexp.MustCompile(`(?:^|[\s(])@([^\s,;()"'` + "`" + `]+)`)
 )
 
-const maxMentions = 20 // files attached to one command
+const MaxMentions = 20 // files attached to one command
 
 // runTemplate makes the prompt of a command that people wrote. What it runs and reads goes through the session's
 // tools, so that it is asked and shown like everything else.
@@ -202,7 +202,7 @@ func mentioned(ctx context.Context, s *agent.Session, text string) (out []provid
 		} else if !filepath.IsAbs(path) {
 			full = filepath.Join(s.Info().Cwd, path)
 		}
-		if _, err := os.Stat(full); err != nil || seen[full] || len(seen) == maxMentions {
+		if _, err := os.Stat(full); err != nil || seen[full] || len(seen) == MaxMentions {
 			continue
 		}
 		seen[full] = true

@@ -1,4 +1,7 @@
-package main
+// Package slash is what a person can call with a slash at the start of a prompt: the built-in commands, those that people
+// wrote as templates, and how each is carried out in a session. It knows sessions, not editors; MCP servers add theirs
+// in package app.
+package slash
 
 import (
 	"context"
@@ -33,7 +36,7 @@ type Command struct {
 	Run func(ctx context.Context, h Host, args string) (answer string, p *agent.Prompt, err error)
 }
 
-func ownCommands() []Command {
+func Builtin() []Command {
 	with := func(base string) func(string) string {
 		return func(args string) string { return strings.TrimSpace(base + " " + args) }
 	}
@@ -55,9 +58,9 @@ func ownCommands() []Command {
 	}, slices.Concat(undoCommands(), sharedCommands())...)
 }
 
-// withBuiltin adds the built-in commands that the list does not replace.
-func withBuiltin(out []Command) []Command {
-	for _, c := range ownCommands() {
+// WithBuiltin adds the built-in commands that the list does not replace.
+func WithBuiltin(out []Command) []Command {
+	for _, c := range Builtin() {
 		if !slices.ContainsFunc(out, func(have Command) bool { return have.Name == c.Name }) {
 			out = append(out, c)
 		}
@@ -194,7 +197,7 @@ func runExport(ctx context.Context, h Host, args string) (string, *agent.Prompt,
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s, in %s\n", info.Title, info.Created.Format("2006-01-02 15:04"), info.Cwd)
-	read := markdown(&b)
+	read := Markdown(&b)
 	err = h.Session.Events(ctx, 0, func(e agent.Event) error {
 		if hidden.Has(e) {
 			return nil
@@ -237,8 +240,8 @@ func runHelp(_ context.Context, h Host, _ string) (string, *agent.Prompt, error)
 	return say("%s", b.String())
 }
 
-// slash takes "/name what follows" apart; ok is false when the prompt is none of the commands.
-func slash(parts []provider.Part, all []Command) (c Command, args string, ok bool) {
+// Parse takes "/name what follows" apart; ok is false when the prompt is none of the commands.
+func Parse(parts []provider.Part, all []Command) (c Command, args string, ok bool) {
 	if len(parts) == 0 || parts[0].Type != provider.PartText || !strings.HasPrefix(parts[0].Text, "/") {
 		return c, "", false
 	}
