@@ -4,6 +4,11 @@ local M = { tests = {}, root = vim.fn.fnamemodify(debug.getinfo(1, "S").source:s
 M.repo = vim.fn.fnamemodify(M.root, ":h:h")
 M.binary = vim.env.PILLION_BIN or (M.repo .. "/bin/pillion")
 
+-- Every call of a public function is held to its annotations, where there is a Lua parser to read them.
+if vim.fn.has("nvim-0.10") == 1 then
+  dofile(M.root .. "/tests/annotations.lua").enforce()
+end
+
 function M.test(name, f)
   table.insert(M.tests, { name = name, f = f })
 end

@@ -155,6 +155,7 @@ local function prompt_line(item)
   return (sessions.content_text(item.prompt[1] or {}):gsub("\n.*", " …"))
 end
 
+-- Lists the queued prompts; one that is picked can be removed, edited, moved to the front or sent into the running turn.
 function M.queue()
   local s = sessions.get()
   s:call("_pillion/session/queue", {}, function(err, r)
@@ -203,6 +204,7 @@ function M.queue()
   end)
 end
 
+-- Continues the conversation in a copy of the session; this one stays as it is.
 function M.fork()
   local s = sessions.get()
   s:call("_pillion/session/fork", {}, function(err, r)
@@ -213,6 +215,7 @@ function M.fork()
   end)
 end
 
+-- Lists the permission rules in force; a remembered one that is picked is revoked.
 function M.permissions()
   local s = sessions.get()
   s:call("_pillion/permission/list", {}, function(err, r)

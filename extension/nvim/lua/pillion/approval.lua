@@ -69,12 +69,13 @@ local function announce(ask, words)
   end
 end
 
+-- Shows a permission request in a session: a proposal as a review, anything else as a question.
+---@param session pillion.Session
 ---@param p pillion.RequestPermissionRequest
-function M.permission(p, reply, id)
-  local session = sessions.by_id[p.sessionId]
-  if not session then
-    return reply(nil, { code = -32602, message = "no such session here" })
-  end
+---@param reply pillion.Reply
+---@param id any of the request
+---@return pillion.Ask
+function M.request(session, p, reply, id)
   local meta = p.toolCall._meta and p.toolCall._meta.pillion or {}
   local ask = {
     id = id,
@@ -86,14 +87,6 @@ function M.permission(p, reply, id)
     options = p.options or {},
     reply = reply,
   }
-  if ask.kind == "review" and config.options.follow then
-    ask.entry = {}
-    for _, o in ipairs(ask.options) do
-      if o.kind == "allow_once" then
-        return reply({ outcome = { outcome = "selected", optionId = o.optionId } })
-      end
-    end
-  end
   begin(ask)
   if ask.kind == "review" then
     ask.review = require("pillion.review").start(ask)
@@ -102,9 +95,31 @@ function M.permission(p, reply, id)
     announce(ask, ask.title .. " · :Pillion accept, :Pillion reject or :Pillion answer")
   end
   changed(ask)
+  return ask
+end
+
+---@param p pillion.RequestPermissionRequest
+---@param reply pillion.Reply
+---@param id any of the request
+function M.permission(p, reply, id)
+  local session = sessions.by_id[p.sessionId]
+  if not session then
+    return reply(nil, { code = -32602, message = "unknown session" })
+  end
+  local meta = p.toolCall._meta and p.toolCall._meta.pillion or {}
+  if meta.changeSet and config.options.follow then
+    for _, o in ipairs(p.options or {}) do
+      if o.kind == "allow_once" then
+        return reply({ outcome = { outcome = "selected", optionId = o.optionId } })
+      end
+    end
+  end
+  M.request(session, p, reply, id)
 end
 
 ---@param p pillion.CreateElicitationRequest
+---@param reply pillion.Reply
+---@param id any of the request
 function M.form(p, reply, id)
   local session = sessions.by_id[p.sessionId]
   if not session or p.mode ~= "form" then
@@ -124,18 +139,28 @@ function M.form(p, reply, id)
   announce(ask, ask.title .. " · :Pillion answer")
 end
 
--- The sidecar does not want an answer any more: the turn was stopped.
----@param id any
+-- Closes a request that the sidecar has cancelled: the turn was stopped.
+---@param ask pillion.Ask
+function M.cancel(ask)
+  if ask.state == "open" then
+    ask.reply(nil, { code = -32800, message = "cancelled" })
+    settle(ask, "gone", "Not decided: the turn was stopped.")
+  end
+end
+
+---@param id any of the request
 function M.cancelled(id)
   for _, ask in ipairs({ unpack(M.open) }) do
     if ask.id == id then
-      ask.reply(nil, { code = -32800, message = "cancelled" })
-      settle(ask, "gone", "Not decided: the turn was stopped.")
+      M.cancel(ask)
     end
   end
 end
 
----@param id string
+-- The option of a request with an id or a kind; nil when it has none.
+---@param ask pillion.Ask
+---@param id string optionId or kind
+---@return table?
 function M.option(ask, id)
   for _, o in ipairs(ask.options) do
     if o.optionId == id or o.kind == id then

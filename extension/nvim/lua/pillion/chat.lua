@@ -38,6 +38,8 @@ local options = {
   winhighlight = "Folded:PillionFolded",
 }
 
+-- What a closed fold shows: its first line and how many lines it hides.
+---@return string
 function M.foldtext()
   local first, last = vim.v.foldstart, vim.v.foldend
   local line = vim.fn.getline(first)
@@ -45,6 +47,8 @@ function M.foldtext()
 end
 
 -- Options of a window that shows a conversation, however it came to show it.
+---@param win integer
+---@param v pillion.ChatBuffer
 function M.dress(win, v)
   for name, value in pairs(options) do
     compat.win_option(win, name, value)
@@ -114,6 +118,9 @@ local function keys(v)
 end
 
 -- Goes to the file that an entry is about.
+---@param v pillion.ChatBuffer
+---@param e? pillion.Entry
+---@return pillion.ChatBuffer?
 function M.visit(v, e)
   local place = e and e.call and (e.call.locations or {})[1]
   if not place then
@@ -205,6 +212,8 @@ function M.open(focus, session)
   return v
 end
 
+-- Moves the cursor into the input of a chat, opening it where there is room.
+---@param v pillion.ChatBuffer
 function M.focus_input(v)
   local win = require("pillion.chat_input").window(v)
   if not win then
@@ -241,6 +250,7 @@ function M.close()
   vim.cmd("stopinsert")
 end
 
+-- Opens the chat to type, or closes it.
 function M.toggle()
   if M.window() then
     M.close()

@@ -23,6 +23,7 @@ local max_written = 16 * 1024 -- bytes of one write
 -- Lines beyond which treesitter is let go: it looks at all of a text's parts at every change.
 local max_parsed = 1500
 
+-- Writes what has changed after a pause, so that many small changes are one write.
 function Buffer:schedule()
   if self.timer then
     return
@@ -34,16 +35,21 @@ function Buffer:schedule()
   end, interval)
 end
 
+---@param entry pillion.Entry
 function Buffer:added(entry)
   self.dirty[entry] = true
   self:schedule()
 end
 
+-- More text of the last entry has come.
+---@param entry pillion.Entry
 function Buffer:appended(entry)
   self.dirty[entry] = true
   self:schedule()
 end
 
+-- An entry looks different now and is rendered again as a whole.
+---@param entry pillion.Entry
 function Buffer:changed(entry)
   self.dirty[entry] = true
   if self.placed[entry] then
@@ -52,11 +58,13 @@ function Buffer:changed(entry)
   self:schedule()
 end
 
+-- The status line has something new to show.
 function Buffer:status()
   self.restate = true
   self:schedule()
 end
 
+-- Renders the whole conversation again.
 function Buffer:reset()
   self.placed, self.order, self.dirty = {}, {}, {}
   for _, e in ipairs(self.session.entries) do
@@ -72,17 +80,20 @@ function Buffer:reset()
   self:schedule()
 end
 
+---@return boolean whether a window shows the conversation
 function Buffer:visible()
   return compat.loaded(self.buf) and #vim.fn.win_findbuf(self.buf) > 0
 end
 
 -- Whether the person is in the chat: in the conversation or in its input.
+---@return boolean
 function Buffer:focused()
   local buf = vim.api.nvim_get_current_buf()
   return buf == self.buf or vim.b[buf].pillion_input_of == self.buf
 end
 
--- Before more lines come than treesitter should look at.
+-- Stops treesitter before the buffer grows beyond what it parses quickly.
+---@param more integer lines that are about to come
 function Buffer:unparse(more)
   if self.parsed and vim.api.nvim_buf_line_count(self.buf) + more > max_parsed then
     self.parsed = false
@@ -91,6 +102,10 @@ function Buffer:unparse(more)
   end
 end
 
+-- Replaces lines of the buffer, which is not modifiable otherwise.
+---@param first integer from 0
+---@param last integer from 0, excluded; -1 is the end
+---@param lines string[]
 function Buffer:write(first, last, lines)
   self:unparse(#lines)
   vim.bo[self.buf].modifiable = true
@@ -100,6 +115,8 @@ function Buffer:write(first, last, lines)
 end
 
 -- The row of an entry's first line, its gap included: counted from the end, where things change.
+---@param index integer of the entry in self.order, from 1
+---@return integer from 0
 function Buffer:row(index)
   local row = self.empty and 0 or vim.api.nvim_buf_line_count(self.buf)
   for i = #self.order, index, -1 do
@@ -122,6 +139,10 @@ local function with_gap(r)
   return lines, 1
 end
 
+-- Highlights the lines of a rendered entry.
+---@param row integer of its first line, from 0
+---@param r pillion.Rendered
+---@param gap integer empty lines before it
 function Buffer:color(row, r, gap)
   for _, m in ipairs(r.marks) do
     local line = r.lines[m[1] + 1]
@@ -129,6 +150,8 @@ function Buffer:color(row, r, gap)
   end
 end
 
+-- Renders an entry at the end of the buffer.
+---@param entry pillion.Entry
 function Buffer:place(entry)
   local r = render.render(entry, self.order[#self.order])
   local lines, gap = with_gap(r)
@@ -140,6 +163,8 @@ function Buffer:place(entry)
   self:color(row, r, gap)
 end
 
+-- Renders an entry again in its place.
+---@param entry pillion.Entry
 function Buffer:replace(entry)
   local p = self.placed[entry]
   local row = self:row(p.index)
@@ -156,6 +181,7 @@ function Buffer:replace(entry)
 end
 
 -- New text at the end of the last entry: the ordinary case while an answer streams in.
+---@param entry pillion.Entry
 function Buffer:extend(entry)
   local p = self.placed[entry]
   local last, bytes = p.pieces, 0
@@ -195,6 +221,7 @@ function Buffer:extend(entry)
   end
 end
 
+-- Writes everything that has changed.
 function Buffer:flush()
   if not compat.loaded(self.buf) then
     return

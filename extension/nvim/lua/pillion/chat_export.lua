@@ -5,6 +5,8 @@ local log = require("pillion.log")
 ---@param Buffer pillion.ChatBuffer
 return function(Buffer)
   -- `:w` exports: as the sidecar tells it where it can, else the lines as they are.
+  ---@param path string
+  ---@param done? fun(path: string)
   function Buffer:export(path, done)
     local function save(content)
       local dir = vim.fn.fnamemodify(path, ":p:h")

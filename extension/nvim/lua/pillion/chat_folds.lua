@@ -3,6 +3,7 @@
 ---@param Buffer pillion.ChatBuffer
 return function(Buffer)
   -- Folds an entry's lines in the windows that show them.
+  ---@param entry pillion.Entry
   function Buffer:fold(entry)
     local p = self.placed[entry]
     if not p.foldable or not p.index then
@@ -34,6 +35,7 @@ return function(Buffer)
   end
 
   -- Makes the folds of a window that has just come to show the buffer.
+  ---@param win integer
   function Buffer:fold_all(win)
     vim.api.nvim_win_call(win, function()
       pcall(vim.cmd, "silent! normal! zE")

@@ -137,6 +137,8 @@ function M.open(v, chat)
   M.attached(v)
 end
 
+-- Closes an input window unless it is the last of its tab page.
+---@param win integer
 function M.close(win)
   if vim.api.nvim_win_is_valid(win) and #vim.api.nvim_tabpage_list_wins(0) > 1 then
     vim.api.nvim_win_close(win, true)

@@ -46,12 +46,13 @@ local function put(out, line, group, from)
   end
 end
 
--- A diff as unified text, and how many lines come and go.
+local diffs = setmetatable({}, { __mode = "k" })
+
+-- A diff as unified text, and the numbers of added and removed lines.
 ---@param d {path: string, oldText?: string, newText?: string}
 ---@return string[] lines
 ---@return integer added
 ---@return integer removed
-local diffs = setmetatable({}, { __mode = "k" })
 function M.diff(d)
   if diffs[d] then
     return unpack(diffs[d])

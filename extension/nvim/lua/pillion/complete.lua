@@ -129,6 +129,9 @@ local function session_here()
 end
 
 -- 'omnifunc' and 'completefunc'.
+---@param findstart integer|boolean 1 in the first call
+---@param base string
+---@return integer|table
 function M.omni(findstart, base)
   local at, word = word_here()
   if findstart == 1 then

@@ -55,6 +55,7 @@ function M.review(what)
   end
 end
 
+-- `:Pillion accept` and `:Pillion reject`: what they decide depends on where the cursor is and what is open.
 ---@param verdict "accept"|"reject"
 ---@param args string[]
 function M.decide(verdict, args)
@@ -80,7 +81,10 @@ function M.decide(verdict, args)
     if what == "always" then
       return M.always(ask)
     elseif ask.kind == "form" then
-      return verdict == "reject" and approval.dismiss(ask) or approval.pick(ask)
+      if verdict == "reject" then
+        return approval.dismiss(ask)
+      end
+      return approval.pick(ask)
     end
     local comment = verdict == "reject" and table.concat(args, " ") or nil
     if not approval.decide(ask, verdict == "accept" and "allow_once" or "reject_once", comment) then
@@ -95,6 +99,8 @@ function M.decide(verdict, args)
   log.tell("info", "nothing waits for a decision")
 end
 
+-- Lets the person choose how far a permission reaches beyond this request.
+---@param ask pillion.Ask
 function M.always(ask)
   local always = vim.tbl_filter(function(o)
     return o.kind == "allow_always"
@@ -150,6 +156,7 @@ local function hunk_here()
   return review, hunk
 end
 
+-- Opens the proposed lines of the hunk at the cursor.
 function M.edit()
   local review, hunk = hunk_here()
   if review then

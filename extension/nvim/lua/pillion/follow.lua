@@ -192,6 +192,7 @@ end
 
 -- The changed hunk at the cursor, or the nearest in this buffer.
 ---@param session pillion.Session
+---@return {file: pillion.Touched, hunk: pillion.TouchedHunk}?
 function M.here(session)
   local buf, cursor = vim.api.nvim_get_current_buf(), vim.api.nvim_win_get_cursor(0)[1] - 1
   local best, least

@@ -31,6 +31,7 @@ M.groups = {
 
 local set = false
 
+-- Defines the highlight groups, once, and again after `:colorscheme`.
 function M.define()
   if set then
     return

@@ -361,6 +361,7 @@ function M.show(review)
 end
 
 -- Forgets a file's marks: the buffer was loaded again or is not shown any more.
+---@param file pillion.ReviewFile
 function M.forget(file)
   if file.buf and vim.api.nvim_buf_is_valid(file.buf) then
     vim.api.nvim_buf_clear_namespace(file.buf, M.ns, 0, -1)

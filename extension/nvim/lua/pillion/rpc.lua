@@ -102,6 +102,7 @@ end
 
 -- jobstart gives pieces split at line ends; the first continues the last piece of before. Pieces of a long line are
 -- kept apart and joined once.
+---@param data string[]
 function Rpc:take(data)
   local parts = self.parts
   for i, text in ipairs(data) do
@@ -143,6 +144,8 @@ function Rpc:drain()
   end
 end
 
+-- Handles one message: a request, a notification or an answer.
+---@param line string JSON
 function Rpc:receive(line)
   local ok, msg = compat.json_decode(line)
   if not ok or type(msg) ~= "table" then
@@ -161,6 +164,8 @@ function Rpc:receive(line)
   end
 end
 
+-- Calls the handler of a request or notification; a request is answered exactly once, also when the handler throws.
+---@param msg table
 function Rpc:dispatch(msg)
   local handler = self.handlers[msg.method]
   if msg.id == nil then
@@ -190,6 +195,9 @@ function Rpc:dispatch(msg)
   end
 end
 
+-- Writes bytes to the sidecar.
+---@param data string
+---@return boolean false once it has ended
 function Rpc:write(data)
   if self.exited then
     return false

@@ -45,18 +45,21 @@ local function new(cwd)
 end
 
 -- Tells the view, where there is one.
+---@param what string method of pillion.SessionView
 function Session:tell(what, ...)
   if self.view then
     self.view[what](self.view, ...)
   end
 end
 
+-- The state of the session has changed: views and statuslines show it again.
 function Session:status()
   self:tell("status")
   compat.user_event("PillionStatus", { session = self.id })
 end
 
 ---@param entry pillion.Entry
+---@return pillion.Entry
 function Session:add(entry)
   table.insert(self.entries, entry)
   self:tell("added", entry)
@@ -97,6 +100,9 @@ local function content_text(block)
 end
 M.content_text = content_text
 
+-- Adds a piece of text to the last entry when it continues that one, else begins an entry.
+---@param kind "user"|"agent"|"thought"
+---@param u table ContentChunk
 function Session:chunk(kind, u)
   local words = content_text(u.content)
   if words == "" then
@@ -110,6 +116,8 @@ function Session:chunk(kind, u)
   self:add({ kind = kind, pieces = { words }, message = u.messageId })
 end
 
+-- Adds a tool call, or what is new about one.
+---@param u table ToolCall or ToolCallUpdate
 function Session:tool(u)
   local entry = self.calls[u.toolCallId]
   if not entry then
@@ -145,6 +153,7 @@ function M.check_disk()
   end
 end
 
+---@param u table SessionUpdate; an unknown kind is ignored
 function Session:update(u)
   local f = require("pillion.session_updates")[u.sessionUpdate]
   if f then
@@ -152,6 +161,9 @@ function Session:update(u)
   end
 end
 
+-- Notes the value of an option that was changed elsewhere.
+---@param id string
+---@param value string
 function Session:set_current(id, value)
   for _, o in ipairs(self.options) do
     if o.id == id then
@@ -172,12 +184,17 @@ function Session:option(id)
   end
 end
 
+-- A change set has a new state or verdict.
+---@param change pillion.ChangeInfo
 function Session:change_updated(change)
   compat.user_event("PillionChange", { session = self.id, change = change })
   require("pillion.review").checked(change)
   require("pillion.follow").changed(self, change)
 end
 
+-- The queued prompts have changed.
+---@param items? table[]
+---@param held? boolean the queue waits for `:Pillion queue resume`
 function Session:queue_updated(items, held)
   self.queue = items or {}
   if held and not self.held and #self.queue > 0 then
@@ -199,6 +216,7 @@ function Session:status_updated(status)
 end
 
 -- The conversation was taken back to before a prompt; without one it is whole again and follows as updates.
+---@param message? string messageId
 function Session:reverted(message)
   if not message then
     self.entries, self.calls, self.plan = {}, {}, nil
@@ -216,6 +234,15 @@ function Session:reverted(message)
 end
 
 require("pillion.session_turns")(Session)
+
+-- A session of another ACP client in this Neovim: it holds open reviews and nothing else, and no view shows it.
+---@param id string
+---@return pillion.Session
+function M.guest(id)
+  local s = new(vim.fn.getcwd())
+  s.id, s.state = id, "ready"
+  return s
+end
 
 ---@param cwd? string
 ---@return pillion.Session

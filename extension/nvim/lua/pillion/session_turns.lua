@@ -11,6 +11,8 @@ return function(Session)
     return self.running > 0 or self.elsewhere == true
   end
 
+  -- Takes over what the sidecar answered when the session was opened.
+  ---@param r table its configOptions
   function Session:take_settings(r)
     self.options = r.configOptions or {}
     self.state = "ready"
@@ -75,6 +77,8 @@ return function(Session)
     end)
   end
 
+  -- A turn has ended.
+  ---@param err? string
   function Session:ended(err)
     for _, e in ipairs(self.entries) do
       e.closed = true
@@ -134,6 +138,7 @@ return function(Session)
     end)
   end
 
+  -- Stops the running turn.
   function Session:cancel()
     if self.id then
       process.notify("session/cancel", { sessionId = self.id })
