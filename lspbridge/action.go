@@ -20,15 +20,12 @@ var ErrUnsupported = errors.New("not supported")
 func (m *Manager) CodeActions(ctx context.Context, path string, r Range, only []string, diags []change.Problem) ([]Action, error) {
 	var out []Action
 	err := m.ask(ctx, path, true, func(k *capabilities) bool { return has(k.CodeAction) }, "code actions", func(ctx context.Context, c *client) error {
-		c.mu.Lock()
-		again := c.way() == byPull && c.elsewhere[path]
-		c.mu.Unlock()
-		if again {
+		if c.way() == byPull && c.ledger.pulledElsewhere(path) {
 			_ = c.pull(ctx, path, byPull)
 		}
 		about := []json.RawMessage{}
 		if diags == nil {
-			for _, d := range c.snapshot()[path].items() {
+			for _, d := range c.ledger.snapshot()[path].items() {
 				if touches(ProblemRange(d), r) {
 					about = append(about, d.Raw)
 				}
@@ -108,7 +105,7 @@ func (c *client) resolveAction(ctx context.Context, a Action) ([]FileEdit, *lsp.
 		return nil, nil, err
 	}
 	var provider struct{ ResolveProvider bool }
-	_ = json.Unmarshal(c.caps.CodeAction, &provider)
+	_ = json.Unmarshal(c.able.caps.CodeAction, &provider)
 	if act.Edit == nil && provider.ResolveProvider && (act.HasData || act.Command == nil) {
 		var full lsp.CodeAction
 		if err := c.call(ctx, protocol.MethodCodeActionResolve, act.Raw, &full); err != nil {

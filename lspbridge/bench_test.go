@@ -111,7 +111,7 @@ func BenchmarkOpenDocuments(b *testing.B) {
 			b.Fatal(err) // answered after all of them were read
 		}
 		b.ReportMetric((heap()-before)/(1<<20), "MB")
-		b.ReportMetric(float64(len(c.docs)), "documents")
+		b.ReportMetric(float64(len(c.docs.paths())), "documents")
 		m.Close(context.Background())
 	}
 }

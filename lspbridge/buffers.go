@@ -25,29 +25,3 @@ func (m *Manager) unsaved(row Server, root string) []string {
 	}
 	return out
 }
-
-// withBuffers is paths and whatever else the server must be told of before its word on them holds: what the person has
-// typed and not saved anywhere, and what was typed and thrown away since.
-func (c *client) withBuffers(paths []string) []string {
-	out := slices.Clone(paths)
-	add := func(p string) {
-		if !slices.Contains(out, p) {
-			out = append(out, p)
-		}
-	}
-	for _, p := range c.host.unsaved(c.spec, c.root) {
-		add(p)
-	}
-	c.mu.Lock()
-	open := make(map[string]bool, len(c.docs))
-	for p, d := range c.docs {
-		open[p] = d.buffered
-	}
-	c.mu.Unlock()
-	for p, was := range open {
-		if _, is := c.host.buffer(p); is || was {
-			add(p)
-		}
-	}
-	return out
-}

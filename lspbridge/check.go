@@ -122,15 +122,6 @@ func (m *Manager) each(ctx context.Context, files []Proposal, ask func(context.C
 	return merge(files, order, parts)
 }
 
-func (c *client) dead() bool {
-	select {
-	case <-c.gone:
-		return true
-	default:
-		return false
-	}
-}
-
 func kinds(files []Proposal) string {
 	var out []string
 	for _, f := range files {
@@ -200,47 +191,36 @@ func merge(files []Proposal, order []*slot, parts []serverVerdict) Delta {
 
 // why turns the error of a wait into what a person reads.
 func (c *client) why(ctx context.Context, err error) string {
-	c.mu.Lock()
-	title := c.loading()
-	if title == "" && c.spec.Quirks.EndMarker && c.ended[causeInitial] == 0 {
+	title := c.progress.loading()
+	if title == "" && c.spec.Quirks.EndMarker && !c.progress.loaded() {
 		title = "loading the workspace"
 	}
-	c.mu.Unlock()
 	switch {
 	case errors.Is(err, errGone):
-		return c.spec.ID + " stopped and is being started again"
+		return c.id + " stopped and is being started again"
 	case errors.Is(err, errQuiet):
-		return c.spec.ID + " " + errQuiet.Error()
+		return c.id + " " + errQuiet.Error()
 	case errors.Is(err, errMute):
-		return c.spec.ID + " " + errMute.Error()
+		return c.id + " " + errMute.Error()
 	case c.isFrozen():
-		return c.spec.ID + " does not answer"
+		return c.id + " does not answer"
 	case ctx.Err() != nil && title != "":
-		return fmt.Sprintf("%s is still busy: %s", c.spec.ID, title)
+		return fmt.Sprintf("%s is still busy: %s", c.id, title)
 	case ctx.Err() != nil:
-		return c.spec.ID + " has not answered yet"
+		return c.id + " has not answered yet"
 	}
 	text, _, _ := strings.Cut(err.Error(), "\n") // servers send whole stacks
-	return c.spec.ID + ": " + text
+	return c.id + ": " + text
 }
 
 // related are documents a change may touch beside its own and those known to depend on it: what is open, for servers
 // that only speak when asked.
 func (c *client) related(paths []string) []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	out := slices.Clone(paths)
 	if c.way() == byMarker {
-		return out
+		return slices.Clone(paths)
 	}
-	others := make([]string, 0, len(c.docs))
-	for p := range c.docs {
-		if !slices.Contains(paths, p) {
-			others = append(others, p)
-		}
-	}
-	slices.SortFunc(others, func(a, b string) int { return int(int64(c.docs[b].used) - int64(c.docs[a].used)) })
-	return append(out, others[:min(len(others), max(0, maxRelated-len(out)))]...)
+	others := slices.DeleteFunc(c.docs.paths(), func(p string) bool { return slices.Contains(paths, p) })
+	return slices.Concat(paths, others[:min(len(others), max(0, maxRelated-len(paths)))])
 }
 
 // maxRelated is how many files are asked about for one change, beside its own.
@@ -248,11 +228,8 @@ const maxRelated = 20
 
 // scope is the files a server must be asked about or waited for.
 func (c *client) scope(paths, dependents []string) []string {
-	c.mu.Lock()
-	w := c.way()
-	c.mu.Unlock()
 	paths = slices.Concat(paths, dependents)
-	if w == byPush {
+	if c.way() == byPush {
 		if !c.spec.Quirks.WantDiagnostics {
 			paths = paths[:len(paths)-len(dependents)] // nothing makes it publish others in a known time
 		}

@@ -5,76 +5,39 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge/lsp"
-	"github.com/pillion-dev/pillion/lspbridge/rpc"
-	"go.lsp.dev/jsonrpc2"
+	"github.com/pillion-dev/pillion/tools/change"
 	"go.lsp.dev/protocol"
-	"go.opentelemetry.io/otel/attribute"
 )
 
-// maxMessage is what one message of a server may weigh, in bytes: symbols of a big project run to tens of megabytes.
-const maxMessage = 64 << 20
-
-// client is one run of one server: its connection, what it can do, and what it said. A restart makes a new one.
+// client is one run of one server. A restart makes a new one. What it knows is kept by its parts, each with a lock of its
+// own; none of them calls another one while it holds it, but documents count and send what they change.
 type client struct {
+	connection
 	spec Server
 	root string
 	host host
-	log  *slog.Logger
-	peer *rpc.Peer
-	proc *process      // nil for a server over pipes
-	gone chan struct{} // closed when the connection has ended
 
-	health health
-
-	caps capabilities // written by initialize, before anything else reads it
-	enc  Encoding
+	able     *abilities
+	docs     *documents
+	ledger   *ledger
+	progress *progress
+	news     *news       // files of which somebody is still to be told
+	looks    *looks      // … and those to look at again by ourselves
+	disk     *diskQueue  // changes on disk that the server is still to be told of
+	commands *commandRun // the command of ours that runs
 
 	objects    bool        // a section without settings is {} for this run
 	noSettings atomic.Bool // the server has asked for one
 
-	commands chan struct{} // full while a command of ours runs
-
 	txn chan struct{} // holds one token: who takes it may change documents for a transaction
-
-	mu         sync.Mutex // guards what follows
-	changed    chan struct{}
-	docs       map[string]*document
-	versions   map[string]int32 // last version used per path; survives didClose
-	files      map[string]*fileDiags
-	overlay    *overlay          // the transaction that publishes belong to now
-	tokens     map[string]string // open progress: token → title
-	details    map[string]string // … and how far it is
-	sent       map[string]int    // notifications by the cause EndMarker servers report
-	ended      map[string]int    // diagnoses that ended, by cause
-	regs       map[string]registration
-	command    *command          // of ours that runs: edits the server asks for now are its
-	seq        uint64            // counts everything that may change diagnostics
-	refresh    uint64            // counts workspace/diagnostic/refresh, without echoes
-	echo       echo              // what the next refresh of a server with echoes is about
-	idleFile   map[string]uint64 // clangd: seq at which a file was reported idle
-	latency    time.Duration     // learned time from a change to an unversioned publish
-	ready      bool
-	useTick    uint64
-	waited     map[string]time.Duration // for files the server has never published anything of
-	everSpoke  bool                     // it has published of some file
-	acquainted bool                     // it has answered for the problems of a file once
-	stumbles   map[string]string        // why the server failed over a file it is being asked about
-	elsewhere  map[string]bool          // files whose last pull was about a proposal: some servers keep their fixes from that
-	disk       []fileEvent              // changes on disk to tell of
-	telling    bool                     // a goroutine is at it
-	fresh      map[string]bool          // files whose problems changed and nobody was told; nil when none
-	touched    map[string]bool          // files to look at again by ourselves; nil when no look is planned
-	giveWay    func()                   // ends the look that is under way
 }
 
 // host is what a client needs of its manager.
@@ -89,107 +52,17 @@ type host struct {
 	changed  func(paths []string)      // problems changed outside a proposal; nil when nobody listens
 }
 
-// capabilities are what initialize answered, as far as we ask.
-type capabilities struct {
-	Encoding       string                       `json:"positionEncoding"`
-	Sync           json.RawMessage              `json:"textDocumentSync"`
-	Diagnostic     json.RawMessage              `json:"diagnosticProvider"`
-	CodeAction     json.RawMessage              `json:"codeActionProvider"`
-	Execute        *struct{ Commands []string } `json:"executeCommandProvider"`
-	Definition     json.RawMessage              `json:"definitionProvider"`
-	TypeDefinition json.RawMessage              `json:"typeDefinitionProvider"`
-	Implementation json.RawMessage              `json:"implementationProvider"`
-	References     json.RawMessage              `json:"referencesProvider"`
-	Hover          json.RawMessage              `json:"hoverProvider"`
-	DocSymbol      json.RawMessage              `json:"documentSymbolProvider"`
-	WorkSymbol     json.RawMessage              `json:"workspaceSymbolProvider"`
-	CallHierarchy  json.RawMessage              `json:"callHierarchyProvider"`
-	TypeHierarchy  json.RawMessage              `json:"typeHierarchyProvider"`
-	Rename         json.RawMessage              `json:"renameProvider"`
-	Format         json.RawMessage              `json:"documentFormattingProvider"`
-	Workspace      workspaceCaps                `json:"workspace"`
-
-	texts syncOptions
-	info  string
-}
-
-// has reports a provider: true or an object.
-func has(raw json.RawMessage) bool {
-	return len(raw) > 0 && string(raw) != "false" && string(raw) != "null"
-}
-
-// registration is a capability the server registered later.
-type registration struct {
-	Method string
-	globs  []watchGlob // of didChangeWatchedFiles
-	files  fileFilters // of file operations
-
-	Identifier  string // of pull diagnostics
-	IncludeText bool   // of didSave
-	SyncKind    int    // of didChange
-}
-
 func newClient(spec Server, root string, h host, log *slog.Logger) *client {
-	c := &client{spec: spec, root: root, host: h, log: log, gone: make(chan struct{}), txn: make(chan struct{}, 1), commands: make(chan struct{}, 1), enc: UTF16,
-		changed: make(chan struct{}), docs: map[string]*document{}, versions: map[string]int32{}, files: map[string]*fileDiags{},
-		tokens: map[string]string{}, details: map[string]string{}, sent: map[string]int{}, ended: map[string]int{}, regs: map[string]registration{}, waited: map[string]time.Duration{}, elsewhere: map[string]bool{}, stumbles: map[string]string{}, idleFile: map[string]uint64{}}
+	c := &client{connection: connection{id: spec.ID, log: log, notice: h.notice, gone: make(chan struct{})},
+		spec: spec, root: root, host: h, able: newAbilities(root), progress: newProgress(), commands: newCommandRun(), txn: make(chan struct{}, 1)}
+	c.patient = c
+	c.ledger = newLedger(&c.changed)
+	c.docs = newDocuments(c, c.able, spec.Quirks)
+	c.news = &news{tell: c.tellNews}
+	c.looks = &looks{look: c.look}
+	c.disk = &diskQueue{tell: c.onDisk, idle: c.changed.wake}
 	c.txn <- struct{}{}
 	return c
-}
-
-// connect starts talking over a server's output and input. It takes both over.
-func (c *client) connect(r io.ReadCloser, w io.WriteCloser) {
-	out := rpc.NewOutbox(w, rpc.OutboxOptions{}) // never blocks its writers, so a server that stopped reading stops nobody
-	stream := rpc.NewHeaderStream(r, out, rpc.StreamOptions{MaxMessage: maxMessage, OnBad: c.noise, Trace: c.traced})
-	c.peer = rpc.NewPeer(stream, rpc.PeerOptions{Handler: c.handle, Codec: rpc.LSP, Cancel: rpc.CancelLSP,
-		Log: func(err error) { c.log.Warn("server message", "server", c.spec.ID, "err", err) }})
-	go func() {
-		<-c.peer.Done()
-		close(c.gone)
-		c.mu.Lock()
-		c.ready = false
-		c.bump()
-		c.mu.Unlock()
-	}()
-}
-
-// traced sees every frame.
-func (c *client) traced(direction byte, _ []byte) {
-	if direction == '<' {
-		c.health.hear()
-	}
-}
-
-// bump wakes everybody who waits for a change of state. c.mu is held.
-func (c *client) bump() {
-	close(c.changed)
-	c.changed = make(chan struct{})
-}
-
-var errGone = errors.New("the language server stopped")
-
-// await waits until cond, asked with c.mu held, is true.
-func (c *client) await(ctx context.Context, cond func() bool) error {
-	for {
-		select {
-		case <-c.gone: // what it said last is no answer any more
-			return errGone
-		default:
-		}
-		c.mu.Lock()
-		ok, ch := cond(), c.changed
-		c.mu.Unlock()
-		if ok {
-			return nil
-		}
-		select {
-		case <-ch:
-		case <-c.gone:
-			return errGone
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }
 
 // initialize does the handshake.
@@ -209,19 +82,20 @@ func (c *client) initialize(ctx context.Context) error {
 	}
 	var odd *json.UnmarshalTypeError // one member of the wrong type says nothing of the others, which have been read
 	if err := c.call(ctx, protocol.MethodInitialize, params, &answer); errors.As(err, &odd) && strings.HasPrefix(odd.Field, "capabilities.") {
-		c.log.Warn("odd capabilities", "server", c.spec.ID, "err", err)
+		c.log.Warn("odd capabilities", "server", c.id, "err", err)
 	} else if err != nil {
 		return fmt.Errorf("initialize: %w", err)
 	}
-	c.caps = answer.Capabilities
-	c.caps.texts = readSync(c.caps.Sync)
-	c.caps.info = answer.ServerInfo.Name + " " + answer.ServerInfo.Version
-	switch e := Encoding(c.caps.Encoding); e {
+	caps := answer.Capabilities
+	caps.texts = readSync(caps.Sync)
+	caps.info = answer.ServerInfo.Name + " " + answer.ServerInfo.Version
+	c.able.caps = caps
+	switch e := Encoding(caps.Encoding); e {
 	case UTF8, UTF16, UTF32:
-		c.enc = e
+		c.able.enc = e
 	}
 	if c.spec.Quirks.Encoding != "" {
-		c.enc = c.spec.Quirks.Encoding
+		c.able.enc = c.spec.Quirks.Encoding
 	}
 	if err := c.notify(protocol.MethodInitialized, map[string]any{}); err != nil {
 		return err
@@ -229,102 +103,86 @@ func (c *client) initialize(ctx context.Context) error {
 	if c.spec.Settings != "" && !c.spec.Quirks.EndMarker { // gopls has them from initialize, and would diagnose everything again
 		_ = c.notify(protocol.MethodWorkspaceDidChangeConfiguration, map[string]any{"settings": json.RawMessage(c.spec.Settings)})
 	}
-	c.mu.Lock()
-	c.ready = true
-	c.bump()
-	c.mu.Unlock()
+	c.changed.wake()
 	return nil
 }
 
-// call asks the server. result is decoded with encoding/json, which forgives more than the protocol library.
-func (c *client) call(ctx context.Context, method string, params, result any) error {
-	p, err := json.Marshal(params)
-	if err != nil {
-		return err
+// mark counts a notification that may change diagnostics.
+func (c *client) mark(cause string) (seq uint64) {
+	if c.spec.Quirks.EndMarker {
+		c.progress.cause(cause)
 	}
-	if params == nil {
-		p = nil
-	}
-	var raw json.RawMessage
-	var send any
-	if p != nil {
-		send = json.RawMessage(p)
-	}
-	traced, end := span(ctx, "language server "+method, attribute.String("rpc.system.name", "jsonrpc"), attribute.String("rpc.method", method), attribute.String("pillion.server", c.spec.ID))
-	wait, done := c.patience(traced)
-	err = c.peer.Call(wait, method, send, &raw)
-	end(err)
-	done(err)
-	if err != nil {
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, jsonrpc2.ErrClientClosing) {
-			select { // the connection is ending; whoever asks next must see that it has
-			case <-c.gone:
-			case <-ctx.Done():
-			}
-		}
-		if c.dead() {
-			return errGone
-		}
-		return err
-	}
-	if result == nil {
-		return nil
-	}
-	if r, ok := result.(*json.RawMessage); ok {
-		*r = raw
-		return nil
-	}
-	if len(raw) == 0 {
-		return nil
-	}
-	if err := json.Unmarshal(raw, result); err != nil {
-		return fmt.Errorf("%s: the answer has the wrong shape: %w", method, err)
-	}
-	return nil
+	return c.ledger.mark(cause)
 }
 
-// notify queues a notification; it never waits for the server.
-func (c *client) notify(method string, params any) error {
-	p, err := json.Marshal(params)
-	if err != nil {
-		return err
+// busy implements patient.
+func (c *client) busy() bool { return c.progress.loading() != "" }
+
+// probe implements patient: a question about the document that was used last.
+func (c *client) probe() (method string, params any) {
+	open := c.docs.paths()
+	if len(open) == 0 {
+		return "", nil
 	}
-	return c.peer.Notify(context.Background(), method, json.RawMessage(p))
+	at := map[string]any{"textDocument": map[string]any{"uri": pathURI(open[0])}}
+	switch {
+	case has(c.able.caps.DocSymbol):
+		return protocol.MethodTextDocumentDocumentSymbol, at
+	case has(c.able.caps.Hover):
+		at["position"] = map[string]int{"line": 0, "character": 0}
+		return protocol.MethodTextDocumentHover, at
+	}
+	return "", nil
 }
 
-// Times a server gets to go by itself.
-const (
-	shutdownWait = time.Second
-	exitWait     = 500 * time.Millisecond
-)
+// sync opens the files or brings them up to what the person sees; a file that is gone is closed. It reports whether the
+// server was told anything.
+func (c *client) sync(paths []string) (told bool) {
+	for _, p := range paths {
+		text, buffered := c.host.buffer(p)
+		there := buffered
+		if !buffered {
+			text, there = c.host.text(p)
+		}
+		if !there {
+			told = c.docs.close(p) || told
+			continue
+		}
+		_, sent := c.docs.put(p, text)
+		told = told || sent
+		c.docs.setBuffered(p, buffered)
+	}
+	c.docs.trim(paths)
+	return told
+}
 
-// stop ends the server: shutdown, exit, closed pipe, then the whole group is killed.
-func (c *client) stop(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, shutdownWait)
-	defer cancel()
-	select {
-	case <-c.gone:
-	default:
-		if err := c.call(ctx, protocol.MethodShutdown, nil, nil); err == nil {
-			_ = c.peer.Notify(ctx, protocol.MethodExit, nil)
-			if c.proc != nil {
-				select {
-				case <-c.proc.exited:
-				case <-ctx.Done():
-				case <-time.After(exitWait):
-				}
-			}
+// withBuffers is paths and whatever else the server must be told of before its word on them holds: what the person has
+// typed and not saved anywhere, and what was typed and thrown away since.
+func (c *client) withBuffers(paths []string) []string {
+	out := slices.Clone(paths)
+	add := func(p string) {
+		if !slices.Contains(out, p) {
+			out = append(out, p)
 		}
 	}
-	if c.proc != nil {
-		select {
-		case <-c.proc.exited:
-		default:
-			c.proc.kill()
-			<-c.proc.exited
+	for _, p := range c.host.unsaved(c.spec, c.root) {
+		add(p)
+	}
+	for _, p := range c.docs.paths() {
+		doc, _ := c.docs.get(p)
+		if _, is := c.host.buffer(p); is || doc.buffered {
+			add(p)
 		}
 	}
-	_ = c.peer.Close()
+	return out
+}
+
+// readsDisk reports a server that takes no texts: it sees what has been written, and nothing that is proposed.
+func (c *client) readsDisk() bool { return !c.able.wishes().open }
+
+// ofDisk is the answer of a server that takes no texts, with what it has said by itself.
+func (c *client) ofDisk() serverVerdict {
+	return serverVerdict{state: change.Unavailable, mute: true, reason: c.id + " takes no texts: it reads written files, and says of them what it likes when it likes", files: c.ledger.snapshot()}
 }
 
 // clientCapabilities is what we can do. Nothing is announced that handlers.go or edit.go does not honour.

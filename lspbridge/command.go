@@ -75,31 +75,80 @@ type command struct {
 	asked   chan struct{} // closed when the server has asked for an edit
 	once    sync.Once
 	pending sync.WaitGroup
-	err     error       // of an edit that could not even be shown; written before pending is done
 	clock   *time.Timer // ends it when the server takes too long
+
+	mu  sync.Mutex
+	err error // guarded by mu; of an edit that could not even be shown; final when pending is done
 }
 
-// execute runs a command. One runs at a time, so that edits belong to the right one.
+// fail notes that an edit could not even be shown.
+func (r *command) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.err = errors.Join(r.err, err)
+}
+
+// commandRun is the command of ours that a server runs. One runs at a time, so that the edits it asks for belong to the
+// right one.
+type commandRun struct {
+	token chan struct{} // full while a command runs
+
+	mu  sync.Mutex
+	now *command // guarded by mu; nil when none runs
+}
+
+func newCommandRun() *commandRun { return &commandRun{token: make(chan struct{}, 1)} }
+
+func (r *commandRun) set(run *command) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.now = run
+}
+
+// busy reports that a command of ours runs.
+func (r *commandRun) busy() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.now != nil
+}
+
+// join is the command that an edit which the server asks for now belongs to, nil when none runs. While the person thinks,
+// its clock stands still; leave lets it go on.
+func (r *commandRun) join() *command {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.now != nil {
+		r.now.pending.Add(1)
+		r.now.once.Do(func() { close(r.now.asked) })
+		r.now.clock.Stop()
+	}
+	return r.now
+}
+
+func (r *command) leave() {
+	r.clock.Reset(commandBudget)
+	r.pending.Done()
+}
+
+// execute runs a command.
 func (c *client) execute(ctx context.Context, cmd *lsp.Command, apply Apply) error {
-	if c.caps.Execute == nil || !contains(c.caps.Execute.Commands, cmd.Command) {
-		return fmt.Errorf("%q is a command of an editor, not of %s", cmd.Command, c.spec.ID)
+	if !c.able.runs(cmd.Command) {
+		return fmt.Errorf("%q is a command of an editor, not of %s", cmd.Command, c.id)
 	}
 	select {
-	case c.commands <- struct{}{}:
-		defer func() { <-c.commands }()
+	case c.commands.token <- struct{}{}:
+		defer func() { <-c.commands.token }()
 	case <-ctx.Done():
-		return fmt.Errorf("%s is running another command", c.spec.ID)
+		return fmt.Errorf("%s is running another command", c.id)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	run := &command{apply: apply, ctx: ctx, title: cmd.Title, began: time.Now(), asked: make(chan struct{})}
 	run.clock = time.AfterFunc(commandBudget, func() {
-		cancel(fmt.Errorf("%s did not end %s within %v", c.spec.ID, cmd.Command, commandBudget))
+		cancel(fmt.Errorf("%s did not end %s within %v", c.id, cmd.Command, commandBudget))
 	})
 	defer run.clock.Stop()
-	c.mu.Lock()
-	c.command = run
-	c.mu.Unlock()
+	c.commands.set(run)
 	params := map[string]any{"command": cmd.Command}
 	if len(cmd.Arguments) > 0 {
 		params["arguments"] = cmd.Arguments
@@ -113,9 +162,7 @@ func (c *client) execute(ctx context.Context, cmd *lsp.Command, apply Apply) err
 		case <-c.gone:
 		}
 	}
-	c.mu.Lock()
-	c.command = nil
-	c.mu.Unlock()
+	c.commands.set(nil)
 	run.pending.Wait()
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
@@ -129,9 +176,7 @@ func (c *client) execute(ctx context.Context, cmd *lsp.Command, apply Apply) err
 // commanded reports that a command of ours runs. Many servers do one thing after the other, and that one waits for the
 // answer to the edit it has asked for: nothing else will be answered before.
 func (c *client) commanded() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.command != nil
+	return c.commands.busy()
 }
 
 // applyEdit answers workspace/applyEdit: during a command of ours the edit goes to whoever runs it, else to the person.
@@ -143,20 +188,12 @@ func (c *client) applyEdit(ctx context.Context, r *rpc.Request) (any, error) {
 	if err := json.Unmarshal(r.Params, &p); err != nil {
 		return nil, rpc.InvalidParams("%v", err)
 	}
-	c.mu.Lock()
-	run := c.command
-	if run != nil {
-		run.pending.Add(1)
-		run.once.Do(func() { close(run.asked) })
-		run.clock.Stop()
-	}
-	c.mu.Unlock()
+	run := c.commands.join()
 	r.Async()
 	var err error
 	if run != nil {
 		err = c.applyFor(run, p.Label, p.Edit)
-		run.clock.Reset(commandBudget)
-		run.pending.Done()
+		run.leave()
 	} else {
 		err = c.host.apply(ctx, p.Label, p.Edit, c)
 	}
@@ -169,9 +206,7 @@ func (c *client) applyEdit(ctx context.Context, r *rpc.Request) (any, error) {
 func (c *client) applyFor(run *command, label string, edit lsp.WorkspaceEdit) error {
 	edits, err := c.fileEdits(edit)
 	if err != nil || len(edits) == 0 {
-		c.mu.Lock()
-		run.err = errors.Join(run.err, err)
-		c.mu.Unlock()
+		run.fail(err)
 		return err
 	}
 	if label == "" {

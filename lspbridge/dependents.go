@@ -37,10 +37,7 @@ type uses struct {
 
 // dependents finds what uses a proposal's changes. The documents are as they are before it.
 func (c *client) dependents(ctx context.Context, files []Proposal) (u uses) {
-	c.mu.Lock()
-	known := c.way() == byMarker // it speaks of the whole workspace by itself
-	c.mu.Unlock()
-	if known || !has(c.caps.References) || !has(c.caps.DocSymbol) {
+	if c.way() == byMarker || !has(c.able.caps.References) || !has(c.able.caps.DocSymbol) { // the first speaks of the whole workspace by itself
 		return u
 	}
 	wait := dependentsWait
@@ -58,7 +55,8 @@ func (c *client) dependents(ctx context.Context, files []Proposal) (u uses) {
 	through := "" // a line that passes on what it does not name
 	var names []string
 	for _, f := range files {
-		text, open := c.shown(f.Path)
+		doc, open := c.docs.get(f.Path)
+		text := doc.text
 		if !open || !f.Delete && text == f.Text {
 			continue
 		}
@@ -126,10 +124,8 @@ func (c *client) dependents(ctx context.Context, files []Proposal) (u uses) {
 // mention adds the open files in which one of the names stands. A server that compiles each file by itself knows the uses
 // in those that it has compiled; just after a change of what they include that is not yet all of them.
 func (c *client) mention(names, own []string, count map[string]int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for path, d := range c.docs {
-		if count[path] == 0 && !slices.Contains(own, path) && slices.ContainsFunc(names, func(n string) bool { return n != "" && strings.Contains(d.text, n) }) {
+	for _, path := range c.docs.mentioning(names) {
+		if count[path] == 0 && !slices.Contains(own, path) {
 			count[path] = 0
 		}
 	}
@@ -285,18 +281,5 @@ func (c *client) nudge(paths []string) {
 	if !c.spec.Quirks.WantDiagnostics {
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, p := range paths {
-		d := c.docs[p]
-		if d == nil {
-			continue
-		}
-		c.versions[p]++
-		d.version = c.versions[p]
-		c.mark(causeChange)
-		d.seq = c.seq
-		_ = c.notify(protocol.MethodTextDocumentDidChange, map[string]any{"textDocument": map[string]any{"uri": pathURI(p), "version": d.version},
-			"contentChanges": []any{map[string]any{"text": d.text}}, "wantDiagnostics": true, "forceRebuild": true})
-	}
+	c.docs.rebuild(paths)
 }

@@ -350,16 +350,11 @@ func applyTextEdits(text string, edits []lsp.TextEdit, enc Encoding) (string, er
 
 // fileEdits resolves an edit of this server against what it has open and what the person sees.
 func (c *client) fileEdits(edit lsp.WorkspaceEdit) ([]FileEdit, error) {
-	return resolveEdit(edit, c.enc, func(path string) (string, int32, bool) {
-		c.mu.Lock()
-		var version int32
-		var shown string
-		if d := c.docs[path]; d != nil {
-			version, shown = d.version, d.text
-		}
-		c.mu.Unlock()
+	return resolveEdit(edit, c.able.enc, func(path string) (string, int32, bool) {
+		doc, _ := c.docs.get(path)
+		version := doc.version
 		text, ok := c.host.text(filepath.Clean(path))
-		if ok && version > 0 && validUTF8(text) != shown {
+		if ok && version > 0 && validUTF8(text) != doc.text {
 			version = -1 // it moved on since the server saw it
 		}
 		return text, version, ok

@@ -51,9 +51,7 @@ func (m *Manager) WillChange(ctx context.Context, created, deleted []string) ([]
 		if c == nil {
 			continue
 		}
-		c.mu.Lock()
-		ops := c.operations()
-		c.mu.Unlock()
+		ops := c.able.operations()
 		inRoot := func(p string) bool { return paths.Within(c.root, p) }
 		if paths := ops.WillCreate.ofPaths(slices.DeleteFunc(slices.Clone(created), func(p string) bool { return !inRoot(p) })); len(paths) > 0 {
 			jobs = append(jobs, job{c, protocol.MethodWorkspaceWillCreateFiles, paths})
@@ -77,7 +75,7 @@ func (m *Manager) WillChange(ctx context.Context, created, deleted []string) ([]
 				edits[i], err = j.c.fileEdits(*e)
 			}
 			if err != nil {
-				errs[i] = fmt.Errorf("%s: %w", j.c.spec.ID, err)
+				errs[i] = fmt.Errorf("%s: %w", j.c.id, err)
 				if ctx.Err() != nil {
 					errs[i] = errors.New(j.c.why(ctx, err))
 				}
@@ -90,32 +88,9 @@ func (m *Manager) WillChange(ctx context.Context, created, deleted []string) ([]
 	return all, errors.Join(errs...)
 }
 
-// operations are the file operations a server announced or registered. c.mu is held.
-func (c *client) operations() fileOperations {
-	ops := c.caps.Workspace.FileOperations
-	for _, r := range c.regs {
-		switch r.Method {
-		case protocol.MethodWorkspaceWillCreateFiles:
-			ops.WillCreate = r.files
-		case protocol.MethodWorkspaceDidCreateFiles:
-			ops.DidCreate = r.files
-		case protocol.MethodWorkspaceWillRenameFiles:
-			ops.WillRename = r.files
-		case protocol.MethodWorkspaceDidRenameFiles:
-			ops.DidRename = r.files
-		case protocol.MethodWorkspaceWillDeleteFiles:
-			ops.WillDelete = r.files
-		case protocol.MethodWorkspaceDidDeleteFiles:
-			ops.DidDelete = r.files
-		}
-	}
-	return ops
-}
-
 // didOperate tells a server that wants to know what became of files: renamed ones first, then what came and what went.
-// c.mu is held.
 func (c *client) didOperate(files []Proposal, created map[string]bool) {
-	ops := c.operations()
+	ops := c.able.operations()
 	var renamed []FileRename
 	var came, went []string
 	from := map[string]bool{}
@@ -135,7 +110,7 @@ func (c *client) didOperate(files []Proposal, created map[string]bool) {
 	}
 	file := func(string) bool { return false }
 	if list := ops.DidRename.of(renamed, file); len(list) > 0 {
-		c.seq++
+		c.ledger.outdate()
 		_ = c.notify(protocol.MethodWorkspaceDidRenameFiles, wireRenames(list))
 	}
 	for _, o := range []struct {
@@ -144,7 +119,7 @@ func (c *client) didOperate(files []Proposal, created map[string]bool) {
 		paths   []string
 	}{{protocol.MethodWorkspaceDidCreateFiles, ops.DidCreate, came}, {protocol.MethodWorkspaceDidDeleteFiles, ops.DidDelete, went}} {
 		if paths := o.filters.ofPaths(o.paths); len(paths) > 0 {
-			c.seq++
+			c.ledger.outdate()
 			_ = c.notify(o.method, wireFiles(paths))
 		}
 	}

@@ -3,6 +3,9 @@ package lspbridge
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 )
 
@@ -21,26 +24,73 @@ func (m *Manager) Touched(path string) {
 	}
 	for _, s := range m.running() {
 		if c := s.current(); c != nil {
-			c.mu.Lock()
-			if c.docs[path] != nil {
+			if c.docs.has(path) {
 				c.follow(path)
 			}
-			c.mu.Unlock()
 		}
 	}
 }
 
-// follow plans a look at these files and at the others that are open. c.mu is held.
-func (c *client) follow(paths ...string) {
-	if c.host.changed == nil {
-		return
-	}
-	if c.touched == nil {
-		c.touched = map[string]bool{}
-		time.AfterFunc(followAfter, c.look)
+// looks plans what is looked at again in the background, and gives way to whoever needs the documents.
+type looks struct {
+	look func()
+
+	mu      sync.Mutex      // guards what follows
+	touched map[string]bool // files to bring up to date first; nil when no look is planned
+	giveWay func()          // ends the look that is under way
+}
+
+// plan plans a look at these files and at the others that are open.
+func (l *looks) plan(paths ...string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.touched == nil {
+		l.touched = map[string]bool{}
+		time.AfterFunc(followAfter, l.look)
 	}
 	for _, p := range paths {
-		c.touched[p] = true
+		l.touched[p] = true
+	}
+}
+
+// begin takes the planned files over; cancel ends the look when somebody else needs the documents.
+func (l *looks) begin(cancel func()) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.giveWay = cancel
+	touched := slices.Sorted(maps.Keys(l.touched))
+	l.touched = nil
+	return touched
+}
+
+// end says that the look is over.
+func (l *looks) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.giveWay = nil
+}
+
+// drop forgets a planned look that could not be made.
+func (l *looks) drop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.touched = nil
+}
+
+// shove makes a look that is under way give the documents back.
+func (l *looks) shove() {
+	l.mu.Lock()
+	giveWay := l.giveWay
+	l.mu.Unlock()
+	if giveWay != nil {
+		giveWay()
+	}
+}
+
+// follow plans a look where somebody follows the problems live.
+func (c *client) follow(paths ...string) {
+	if c.host.changed != nil {
+		c.looks.plan(paths...)
 	}
 }
 
@@ -51,40 +101,17 @@ func (c *client) look() {
 	defer cancel()
 	release, err := c.lock(ctx)
 	if err != nil {
-		c.mu.Lock()
-		c.touched = nil
-		c.mu.Unlock()
+		c.looks.drop()
 		return
 	}
 	defer release()
-	c.mu.Lock()
-	c.giveWay = cancel
-	touched := make([]string, 0, len(c.touched))
-	for p := range c.touched {
-		if c.docs[p] != nil {
-			touched = append(touched, p)
-		}
-	}
-	c.touched = nil
-	w := c.way()
-	c.mu.Unlock()
+	touched := c.docs.among(c.looks.begin(cancel))
 	c.sync(touched)
-	if w == byPull || w == byTSServer { // the others speak by themselves
-		err = c.settlePull(ctx, c.stillThere(c.related(touched)), w)
+	if w := c.way(); w == byPull || w == byTSServer { // the others speak by themselves
+		err = c.settlePull(ctx, c.docs.among(c.related(touched)), w)
 	}
-	c.mu.Lock()
-	c.giveWay = nil
+	c.looks.end()
 	if errors.Is(ctx.Err(), context.Canceled) && err != nil && !c.dead() {
 		c.follow(touched...)
 	}
-	c.mu.Unlock()
-}
-
-// shove makes a look that is under way give the documents back.
-func (c *client) shove() {
-	c.mu.Lock()
-	if c.giveWay != nil {
-		c.giveWay()
-	}
-	c.mu.Unlock()
 }

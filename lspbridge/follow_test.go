@@ -54,7 +54,7 @@ func TestProblemsAreFollowed(t *testing.T) {
 				next(`[fresh "a.fake: typed 9"]`)
 				c := f.running()[0].current()
 				f.edit("BAD written\n")
-				c.queueDisk([]fileEvent{{f.path, 2}})
+				c.disk.add([]fileEvent{{f.path, 2}})
 				next(`[fresh "a.fake: written"]`)
 				if _, v, _ := f.server().Text("file:///p/a.fake"); v != 3 {
 					t.Errorf("the server has been told %d versions", v)

@@ -36,7 +36,9 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 		if v := p.Value; v.Percentage != "" {
 			p.Value.Message = strings.TrimSpace(v.Message + " " + v.Percentage.String() + " %")
 		}
-		c.progress(string(p.Token), p.Value.Kind, p.Value.Title, p.Value.Message)
+		if c.progress.update(string(p.Token), p.Value.Kind, p.Value.Title, p.Value.Message) {
+			c.changed.wake()
+		}
 		return nil, nil
 	case protocol.MethodWorkspaceConfiguration:
 		var p struct{ Items []struct{ Section string } }
@@ -55,7 +57,8 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 		b, err := json.Marshal(out)
 		return json.RawMessage(b), err
 	case protocol.MethodClientRegisterCapability, protocol.MethodClientUnregisterCapability:
-		c.register(r.Params)
+		c.able.register(r.Params)
+		c.changed.wake()
 		return nil, nil
 	case protocol.MethodWorkspaceWorkspaceFolders:
 		b, err := json.Marshal([]map[string]any{{"uri": pathURI(c.root), "name": filepath.Base(c.root)}})
@@ -85,26 +88,16 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	case protocol.MethodWindowWorkDoneProgressCreate:
 		return nil, nil
 	case protocol.MethodWorkspaceDiagnosticRefresh:
-		c.mu.Lock()
-		if c.echo != echoOfText || !c.spec.Quirks.RefreshEcho {
-			c.refresh++
+		if c.ledger.refreshed(c.spec.Quirks.RefreshEcho) {
 			c.follow()
 		}
-		c.echo = echoNone
-		c.bump()
-		c.mu.Unlock()
+		c.changed.wake()
 		return nil, nil
 	case "textDocument/clangd.fileStatus":
 		var p struct{ URI, State string }
 		_ = json.Unmarshal(r.Params, &p)
-		c.mu.Lock()
-		if path := uriPath(p.URI); strings.HasPrefix(p.State, "idle") {
-			c.idleFile[path] = c.seq
-		} else {
-			c.idleFile[path] = 0
-		}
-		c.bump()
-		c.mu.Unlock()
+		c.ledger.setIdle(uriPath(p.URI), strings.HasPrefix(p.State, "idle"))
+		c.changed.wake()
 		return nil, nil
 	case "tsserver/request":
 		c.relay(r.Params)
@@ -152,100 +145,4 @@ func section(settings, name string) json.RawMessage {
 		return json.RawMessage("null")
 	}
 	return cur
-}
-
-// register takes registrations and (LSP spells it so) unregisterations.
-func (c *client) register(params json.RawMessage) {
-	var p struct {
-		Registrations []struct {
-			ID, Method      string
-			RegisterOptions json.RawMessage
-		}
-		Unregisterations []struct{ ID string }
-	}
-	_ = json.Unmarshal(params, &p)
-	c.mu.Lock()
-	for _, r := range p.Registrations {
-		reg := registration{Method: r.Method}
-		if r.Method == protocol.MethodWorkspaceDidChangeWatchedFiles {
-			reg.globs = c.watchGlobs(r.RegisterOptions)
-		}
-		if strings.HasSuffix(r.Method, "Files") {
-			_ = json.Unmarshal(r.RegisterOptions, &reg.files)
-		}
-		switch r.Method {
-		case protocol.MethodTextDocumentDiagnostic, protocol.MethodTextDocumentDidSave, protocol.MethodTextDocumentDidChange:
-			_ = json.Unmarshal(r.RegisterOptions, &reg)
-		}
-		c.regs[r.ID] = reg
-	}
-	for _, r := range p.Unregisterations {
-		delete(c.regs, r.ID)
-	}
-	c.bump()
-	c.mu.Unlock()
-}
-
-// registered reports a dynamic registration of a method. c.mu is held.
-func (c *client) registered(method string) bool {
-	for _, r := range c.regs {
-		if r.Method == method {
-			return true
-		}
-	}
-	return false
-}
-
-// clipped is one line of what a server says, short enough for a status.
-func clipped(s string) string {
-	s, _, _ = strings.Cut(strings.Join(strings.Fields(s), " "), ". (") // gopls adds how to have more of it
-	if r := []rune(s); len(r) > 60 {
-		s = string(r[:59]) + "…"
-	}
-	return strings.ToValidUTF8(s, "")
-}
-
-const diagnosing = "diagnosing "
-
-func (c *client) progress(token, kind, title, detail string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch kind {
-	case "begin":
-		c.tokens[token] = title
-		c.details[token] = detail
-	case "report":
-		if _, open := c.tokens[token]; open && detail != "" {
-			c.details[token] = detail // how far it is changes no answer, so nobody is woken
-		}
-		return
-	case "end":
-		if cause, ok := strings.CutPrefix(c.tokens[token], diagnosing); ok {
-			if strings.HasPrefix(cause, "close") { // gopls has called it "close files" and "closed files"
-				cause = causeClose
-			}
-			c.ended[cause]++
-		}
-		delete(c.tokens, token)
-		delete(c.details, token)
-	default:
-		return
-	}
-	c.bump()
-}
-
-// loading is the title of a progress that is open and not a diagnosis of ours; "" when none is. c.mu is held.
-func (c *client) loading() string {
-	for token, title := range c.tokens {
-		if !strings.HasPrefix(title, diagnosing) {
-			if title == "" {
-				title = "working"
-			}
-			if d := c.details[token]; d != "" {
-				title += " (" + clipped(d) + ")"
-			}
-			return title
-		}
-	}
-	return ""
 }

@@ -1,7 +1,9 @@
 package lspbridge
 
 import (
+	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/pillion-dev/pillion/tools/change"
@@ -10,85 +12,67 @@ import (
 // liveEvery is how long changes of problems are gathered before somebody is told.
 const liveEvery = 50 * time.Millisecond
 
-// news notes that what is known of a file's problems has changed. c.mu is held.
-func (c *client) news(path string) {
-	if c.host.changed == nil {
-		return
-	}
-	if c.fresh == nil {
-		c.fresh = map[string]bool{}
-		time.AfterFunc(liveEvery, c.flushNews)
-	}
-	c.fresh[path] = true
+// news gathers the files of which something new is known, so that what comes in quick succession is told once.
+type news struct {
+	tell func(paths []string) (later bool) // later: not now, ask again soon
+
+	mu    sync.Mutex
+	paths map[string]bool // guarded by mu; nil when no telling is planned
 }
 
-// flushNews tells of the files, or waits while a proposal is being checked: its problems are nobody's yet.
-func (c *client) flushNews() {
-	c.mu.Lock()
+func (n *news) add(paths ...string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(paths) == 0 {
+		return
+	}
+	if n.paths == nil {
+		n.paths = map[string]bool{}
+		time.AfterFunc(liveEvery, n.flush)
+	}
+	for _, p := range paths {
+		n.paths[p] = true
+	}
+}
+
+func (n *news) flush() {
+	n.mu.Lock()
+	paths := slices.Sorted(maps.Keys(n.paths))
+	n.paths = nil
+	n.mu.Unlock()
+	if n.tell(paths) {
+		n.add(paths...)
+	}
+}
+
+// tellOf notes that what is known of files has changed, where somebody wants to hear of it.
+func (c *client) tellOf(paths ...string) {
+	if c.host.changed != nil {
+		c.news.add(paths...)
+	}
+}
+
+// tellNews tells the manager of files, unless a proposal is being checked: its problems are nobody's yet.
+func (c *client) tellNews(paths []string) (later bool) {
 	if c.dead() {
-		c.mu.Unlock()
-		return
+		return false
 	}
-	if c.overlay != nil && !c.promote() {
-		time.AfterFunc(liveEvery, c.flushNews)
-		c.mu.Unlock()
-		return
-	}
-	paths := make([]string, 0, len(c.fresh))
-	for p := range c.fresh {
-		paths = append(paths, p)
-	}
-	c.fresh = nil
-	c.mu.Unlock()
-	slices.Sort(paths)
-	c.host.changed(paths)
-}
-
-// promote makes what was said since the overlay was taken back the truth, once every diagnosis has ended. It reports
-// whether no overlay is left. c.mu is held.
-func (c *client) promote() bool {
-	if c.overlay == nil {
+	if c.ledger.overlaid() && !(c.progress.allEnded() && c.promote()) {
 		return true
 	}
-	if !c.overlay.over || !c.allEnded() {
-		return false
-	}
-	for p, f := range c.overlay.files {
-		if c.files[p] != f {
-			c.news(p)
-		}
-	}
-	c.files, c.overlay = c.overlay.files, nil
-	return true
+	c.host.changed(paths)
+	return false
 }
 
-// allEnded: every diagnosis we caused has come to its end. c.mu is held.
-func (c *client) allEnded() bool {
-	if c.ended[causeInitial] == 0 {
-		return false
-	}
-	for cause, n := range c.sent {
-		if c.ended[cause] < n {
-			return false
-		}
-	}
-	return true
-}
-
-// state is how certain the present word on a file is. c.mu is held.
-func (c *client) state(path string) change.Certainty {
-	f, d := c.files[path], c.docs[path]
+// certainty is how certain the present word on a file is.
+func (c *client) certainty(path string) change.Certainty {
 	final := false
-	switch {
-	case c.way() == byMarker:
-		final = c.allEnded()
-	case f == nil:
-	case f.hasPull:
-		final = f.pullSeq == c.seq
-	case f.pushVer > 0:
-		final = d == nil || f.pushVer >= d.version
-	default:
-		final = d == nil || f.pushSeq >= d.seq
+	if c.way() == byMarker {
+		final = c.progress.allEnded()
+	} else {
+		doc, open := c.docs.get(path)
+		seq, _ := c.ledger.now()
+		final = c.ledger.truth(path).isFinal(doc, open, seq)
 	}
 	if final {
 		return change.Fresh
@@ -108,15 +92,13 @@ func (m *Manager) live(paths []string) {
 			if c == nil {
 				continue
 			}
-			c.mu.Lock()
-			if f := c.files[p]; f != nil {
+			if f := c.ledger.truth(p); f != nil {
 				r.Items = append(r.Items, f.items()...)
-				r.Certainty = change.LeastCertain(r.Certainty, c.state(p))
+				r.Certainty = change.LeastCertain(r.Certainty, c.certainty(p))
 			}
-			if d := c.docs[p]; d != nil {
-				r.Version = max(r.Version, d.version)
+			if doc, open := c.docs.get(p); open {
+				r.Version = max(r.Version, doc.version)
 			}
-			c.mu.Unlock()
 		}
 		if r.Certainty != change.Fresh {
 			r.Reason = "being checked"

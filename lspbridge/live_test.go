@@ -67,10 +67,10 @@ func TestTheLastWordIsTheNewest(t *testing.T) {
 	for range tellers {
 		wg.Go(func() {
 			for range rounds {
-				c.mu.Lock()
+				c.ledger.mu.Lock()
 				n++
-				c.files[f.path] = &fileDiags{hasPush: true, pushed: []change.Problem{{Path: f.path, Message: fmt.Sprint(n)}}}
-				c.mu.Unlock()
+				c.ledger.files[f.path] = &fileDiags{hasPush: true, pushed: []change.Problem{{Path: f.path, Message: fmt.Sprint(n)}}}
+				c.ledger.mu.Unlock()
 				f.live([]string{f.path})
 			}
 		})

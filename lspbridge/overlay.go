@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,21 +19,21 @@ func (c *client) lock(ctx context.Context) (release func(), err error) {
 		return func() { c.txn <- struct{}{} }, nil
 	default:
 	}
-	c.shove()
+	c.looks.shove()
 	select {
 	case <-c.txn:
 		return func() { c.txn <- struct{}{} }, nil
 	case <-c.gone:
 		return nil, errGone
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%s is checking another proposal", c.spec.ID)
+		return nil, fmt.Errorf("%s is checking another proposal", c.id)
 	}
 }
 
 // check is the overlay transaction on one server.
 func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) {
 	if c.commanded() {
-		return serverVerdict{state: change.Pending, reason: c.spec.ID + " waits for the answer to this edit"}
+		return serverVerdict{state: change.Pending, reason: c.id + " waits for the answer to this edit"}
 	}
 	if c.readsDisk() {
 		return c.ofDisk()
@@ -48,25 +47,18 @@ func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) 
 	scope, used, err := c.baseline(ctx, files, paths)
 	if err != nil {
 		release()
-		return serverVerdict{state: failState(err), mute: errors.Is(err, errMute), reason: c.why(ctx, err), files: c.snapshot()}
+		return serverVerdict{state: failState(err), mute: errors.Is(err, errMute), reason: c.why(ctx, err), files: c.ledger.snapshot()}
 	}
-	before := c.snapshot()
+	before := c.ledger.snapshot()
 	undo := c.lay(files)
 	c.nudge(used.files)
 	err = c.settle(ctx, scope)
 	if err == nil && used.unsure == nil {
 		used.unsure = c.hidden(ctx, used)
 	}
-	after := c.snapshot()
+	after := c.ledger.snapshot()
 	v = c.compare(before, after, paths)
-	c.mu.Lock()
-	v.versions = map[string]int32{}
-	for _, p := range paths {
-		if d := c.docs[p]; d != nil {
-			v.versions[p] = d.version
-		}
-	}
-	c.mu.Unlock()
+	v.versions = c.docs.versionsOf(paths)
 	undo()
 	c.nudge(used.files)
 	release()
@@ -77,7 +69,7 @@ func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) 
 	}
 	c.blind(&v, files)
 	if used.unsure != nil && v.state == change.Fresh {
-		v.state, v.reason = change.Partial, c.spec.ID+" "+used.unsure.Error()
+		v.state, v.reason = change.Partial, c.id+" "+used.unsure.Error()
 	}
 	return v
 }
@@ -85,8 +77,8 @@ func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) 
 // baseline makes sure of what is wrong now, in the files of a proposal and in those that use what it changes.
 func (c *client) baseline(ctx context.Context, files []Proposal, paths []string) (scope []string, used uses, err error) {
 	scope = c.scope(paths, nil)
-	if !c.settled() { // a server that is still loading has other things to do than to look for uses
-		if err := c.settle(ctx, c.stillThere(scope)); err != nil {
+	if !c.ledger.settled() { // a server that is still loading has other things to do than to look for uses
+		if err := c.settle(ctx, c.docs.among(scope)); err != nil {
 			return nil, used, err
 		}
 	}
@@ -96,39 +88,24 @@ func (c *client) baseline(ctx context.Context, files []Proposal, paths []string)
 	}
 	told := c.sync(used.files)
 	scope = c.scope(paths, used.files)
-	if told || !c.settled() {
-		err = c.settle(ctx, c.stillThere(scope))
+	if told || !c.ledger.settled() {
+		err = c.settle(ctx, c.docs.among(scope))
 	}
 	return scope, used, err
-}
-
-// settled: all that was sent since the last final word is an overlay and its roll-back, so that word still holds, and
-// the server's second diagnosis of the same texts need not be waited for.
-func (c *client) settled() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.overlay != nil && c.overlay.over && c.overlay.seq == c.seq
 }
 
 // lay begins the overlay: new files first, so that what imports them finds them. undo puts everything back.
 func (c *client) lay(files []Proposal) (undo func()) {
 	files = slices.Clone(files)
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	slices.SortStableFunc(files, func(a, b Proposal) int { return c.rank(a) - c.rank(b) })
-	base := map[string]*string{}
-	seq, said := c.seq, c.files
-	if c.overlay != nil { // the last one's roll-back is still being diagnosed: servers publish only what differs from that
-		said = c.overlay.files
-	}
-	c.overlay = &overlay{files: maps.Clone(said), versions: map[string]int32{}}
+	base := map[string]*string{} // nil: it was not open
+	var touched []string
+	seq := c.ledger.begin()
 	for _, f := range files {
 		if _, seen := base[f.Path]; !seen {
 			base[f.Path] = nil
-			if d := c.docs[f.Path]; d != nil {
-				base[f.Path] = &d.text
-				t := d.text
-				base[f.Path] = &t
+			if doc, open := c.docs.get(f.Path); open {
+				base[f.Path] = &doc.text
 			}
 		}
 		text := f.Text
@@ -138,11 +115,10 @@ func (c *client) lay(files []Proposal) (undo func()) {
 			}
 			text = c.emptied(*base[f.Path])
 		}
-		c.overlay.versions[f.Path], _ = c.put(f.Path, text)
+		touched = append(touched, f.Path)
+		c.docs.put(f.Path, text)
 	}
 	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
 		for _, f := range files {
 			t, ok := base[f.Path]
 			if !ok {
@@ -150,38 +126,25 @@ func (c *client) lay(files []Proposal) (undo func()) {
 			}
 			delete(base, f.Path)
 			if t == nil {
-				c.close(f.Path)
+				c.docs.close(f.Path)
 			} else {
-				c.put(f.Path, *t)
+				c.docs.put(f.Path, *t)
 			}
 		}
 		if c.way() == byMarker {
-			c.overlay.over, c.overlay.seq = true, c.seq // settleMarker makes it the truth once it is
-			return
+			c.ledger.rolledBack() // settleMarker makes it the truth once it is
+		} else {
+			c.ledger.end(seq, c.docs.versionsOf(touched))
 		}
-		// Elsewhere pushes say their version, and pulls were asked for: the old answers hold for the old texts again.
-		for p, f := range c.files {
-			d := c.docs[p]
-			g := *f
-			if _, touched := c.overlay.versions[p]; touched && d != nil && g.pushVer > 0 {
-				g.pushVer = d.version
-			}
-			if g.hasPull && g.pullSeq == seq {
-				g.pullSeq = c.seq
-				c.elsewhere[p] = true
-			}
-			c.files[p] = &g
-		}
-		c.overlay = nil
 	}
 }
 
-// rank orders a proposal: files the server does not know, then the others, deletions last. c.mu is held.
+// rank orders a proposal: files the server does not know, then the others, deletions last.
 func (c *client) rank(f Proposal) int {
 	switch {
 	case f.Delete:
 		return 2
-	case c.docs[f.Path] == nil:
+	case !c.docs.has(f.Path):
 		return 0
 	}
 	return 1
@@ -225,7 +188,7 @@ func (c *client) blind(v *serverVerdict, files []Proposal) {
 	if len(unseen) == 0 {
 		return
 	}
-	v.state, v.reason = change.Partial, fmt.Sprintf("%s sees new files only once they are written", c.spec.ID)
+	v.state, v.reason = change.Partial, fmt.Sprintf("%s sees new files only once they are written", c.id)
 	v.introduced = slices.DeleteFunc(v.introduced, func(d change.Problem) bool { return missesModule(d, unseen) })
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +22,7 @@ const pullAtOnce = 8
 // settlePull asks for every file that changed since it was last asked for, or that another change may have touched.
 func (c *client) settlePull(ctx context.Context, paths []string, w way) error {
 	for range refreshTries {
-		ask := c.outdated(paths)
+		ask := c.ledger.outdated(paths)
 		if len(ask) == 0 {
 			return nil
 		}
@@ -36,19 +35,6 @@ func (c *client) settlePull(ctx context.Context, paths []string, w way) error {
 
 // refreshTries is how often files are asked for again because the server said meanwhile that things look different now.
 const refreshTries = 3
-
-// outdated are the files whose last answer is about another state than the present one.
-func (c *client) outdated(paths []string) (ask []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, p := range paths {
-		f := c.store()[p]
-		if f == nil || !f.hasPull || f.pullSeq != c.seq || f.pullRef != c.refresh {
-			ask = append(ask, p)
-		}
-	}
-	return ask
-}
 
 func (c *client) pullAll(ctx context.Context, ask []string, w way) error {
 	errs := make([]error, len(ask))
@@ -81,9 +67,7 @@ func again(e *jsonrpc2.Error) bool {
 // pull asks for one file and stores the answer.
 func (c *client) pull(ctx context.Context, path string, w way) error {
 	for try := 0; ; try++ {
-		c.mu.Lock()
-		seq, ref := c.seq, c.refresh
-		c.mu.Unlock()
+		seq, refresh := c.ledger.now()
 		var items []change.Problem
 		var related map[string][]change.Problem
 		var err error
@@ -99,27 +83,17 @@ func (c *client) pull(ctx context.Context, path string, w way) error {
 		if err != nil {
 			return err
 		}
-		c.mu.Lock()
-		if seq != c.seq && try < 3 {
-			c.mu.Unlock()
-			continue // something changed meanwhile: of which text is the answer?
+		answers := map[string][]change.Problem{path: items}
+		for p, list := range related {
+			answers[p] = list
 		}
-		set := func(path string, items []change.Problem) {
-			f := fileDiags{}
-			if old := c.store()[path]; old != nil {
-				f = *old
-			}
-			f.pulled, f.hasPull, f.pullSeq, f.pullRef = items, true, seq, ref
-			c.store()[path] = &f
-			c.news(path)
+		if !c.ledger.pulled(path, answers, seq, refresh, try >= 3) {
+			continue
 		}
-		delete(c.elsewhere, path)
-		set(path, items)
-		for p, it := range related {
-			set(p, it)
+		for p := range answers {
+			c.tellOf(p)
 		}
-		c.bump()
-		c.mu.Unlock()
+		c.changed.wake()
 		return nil
 	}
 }
@@ -141,37 +115,14 @@ func (c *client) stumbled(params json.RawMessage) {
 	name, why, _ := strings.Cut(rest, ": ")
 	why, _, _ = strings.Cut(why, "\n")
 	if path := uriPath(name); path != "" {
-		c.mu.Lock()
-		c.stumbles[path] = "it failed over this file: " + why
-		c.mu.Unlock()
+		c.ledger.stumbled(path, "it failed over this file: "+why)
 	}
-}
-
-// identifiers are the names of a server's sources of pull diagnostics, each to be asked by itself; "" is the one without.
-func (c *client) identifiers() []string {
-	var static registration
-	_ = json.Unmarshal(c.caps.Diagnostic, &static)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	names := map[string]bool{}
-	if has(c.caps.Diagnostic) {
-		names[static.Identifier] = true
-	}
-	for _, r := range c.regs {
-		if r.Method == protocol.MethodTextDocumentDiagnostic {
-			names[r.Identifier] = true
-		}
-	}
-	if len(names) == 0 { // it has just taken back what made us ask
-		return []string{""}
-	}
-	return slices.Sorted(maps.Keys(names))
 }
 
 // pullReport asks every source of a server's about one file.
 func (c *client) pullReport(ctx context.Context, path string) (items []change.Problem, related map[string][]change.Problem, err error) {
 	related = map[string][]change.Problem{}
-	for _, name := range c.identifiers() {
+	for _, name := range c.able.identifiers() {
 		if err := c.pullFrom(ctx, path, name, &items, related); err != nil {
 			return nil, nil, err
 		}
@@ -181,9 +132,7 @@ func (c *client) pullReport(ctx context.Context, path string) (items []change.Pr
 
 func (c *client) pullFrom(ctx context.Context, path, name string, items *[]change.Problem, related map[string][]change.Problem) error {
 	var r lsp.Report
-	c.mu.Lock()
-	delete(c.stumbles, path)
-	c.mu.Unlock()
+	c.ledger.stumbled(path, "")
 	params := map[string]any{"textDocument": map[string]any{"uri": pathURI(path)}}
 	if name != "" {
 		params["identifier"] = name
@@ -191,10 +140,7 @@ func (c *client) pullFrom(ctx context.Context, path, name string, items *[]chang
 	if err := c.call(ctx, protocol.MethodTextDocumentDiagnostic, params, &r); err != nil {
 		return err
 	}
-	c.mu.Lock()
-	why := c.stumbles[path]
-	c.mu.Unlock()
-	switch {
+	switch why := c.ledger.stumble(path); {
 	case why != "":
 		return errors.New(why)
 	case r.Kind == "" && r.Items == nil: // null, or something else: no word is not "no problems"
@@ -264,7 +210,7 @@ func (c *client) convertTS(path string, in []tsDiagnostic) []change.Problem {
 			sev = change.SeverityError
 		}
 		raw, _ := json.Marshal(map[string]any{"range": wireRange(r), "severity": sev.Number(), "code": d.Code, "source": "typescript", "message": text})
-		out = append(out, problemAt(path, r, change.Problem{Severity: sev, Code: strconv.Itoa(d.Code), Source: "typescript", Server: c.spec.ID, Message: text, Raw: raw}))
+		out = append(out, problemAt(path, r, change.Problem{Severity: sev, Code: strconv.Itoa(d.Code), Source: "typescript", Server: c.id, Message: text, Raw: raw}))
 	}
 	return out
 }

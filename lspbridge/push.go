@@ -24,55 +24,37 @@ const (
 
 // settlePush waits for a publish of the present version of every path, and for the server to be done with it.
 func (c *client) settlePush(ctx context.Context, paths []string) error {
-	c.mu.Lock()
-	start, seq := time.Now(), c.seq
-	fresh := func(p string) bool {
-		f, d := c.store()[p], c.docs[p]
-		switch {
-		case d == nil: // closed: nothing is said of it any more
-			return true
-		case f == nil || !f.hasPush:
-			return false
-		case f.pushVer > 0:
-			return f.pushVer >= d.version
+	start := time.Now()
+	seq, _ := c.ledger.now()
+	missing := func() (out []string) {
+		for _, p := range paths { // what is closed is waited for by nobody
+			if doc, open := c.docs.get(p); open && !c.ledger.word(p).publishedFor(doc) {
+				out = append(out, p)
+			}
 		}
-		return f.pushSeq >= d.seq
+		return out
 	}
-	all := func() bool { return !slices.ContainsFunc(paths, func(p string) bool { return !fresh(p) }) }
-	already := all()
-	unversioned := false
-	for _, f := range c.files {
-		unversioned = unversioned || f.hasPush && f.pushVer == 0
-	}
-	patience := max(quietMin, 3*c.latency)
-	other := false
-	c.mu.Unlock()
-	if already {
+	unversioned := c.ledger.unversioned()
+	still := missing()
+	if len(still) == 0 {
 		return c.settleLast(ctx, paths, seq, unversioned)
 	}
-	c.mu.Lock()
-	mute := c.loading() == "" && slices.ContainsFunc(paths, func(p string) bool { return !fresh(p) && (c.waited[p] >= muteAfter || c.silent()) })
-	c.mu.Unlock()
+	mute := !c.busy() && slices.ContainsFunc(still, c.ledger.mute)
 	wait, cancel := ctx, context.CancelFunc(func() {})
 	switch {
 	case mute:
 		wait, cancel = context.WithTimeout(ctx, muteWait)
 	case unversioned:
-		wait, cancel = context.WithTimeout(ctx, patience)
+		wait, cancel = context.WithTimeout(ctx, max(quietMin, 3*c.ledger.delay()))
 	}
 	defer cancel()
+	other := false
 	err := c.await(wait, func() bool {
 		other = c.way() != byPush
-		return other || all()
+		return other || len(missing()) == 0
 	})
 	if err != nil && !other {
-		c.mu.Lock()
-		for _, p := range paths { // a file it never spoke of, however long it was given
-			if f := c.store()[p]; f == nil || !f.hasPush {
-				c.waited[p] += time.Since(start)
-			}
-		}
-		c.mu.Unlock()
+		c.ledger.inVain(paths, time.Since(start))
 	}
 	switch {
 	case other:
@@ -84,45 +66,31 @@ func (c *client) settlePush(ctx context.Context, paths []string) error {
 	case err != nil:
 		return err
 	}
-	c.mu.Lock()
-	c.latency = (3*c.latency + time.Since(start)) / 4
-	c.mu.Unlock()
+	c.ledger.learn(time.Since(start))
 	return c.settleLast(ctx, paths, seq, unversioned)
-}
-
-// silent: it has never published a thing, and was waited for long enough over several files: it is one for names or
-// classes, and problems are not its business. c.mu is held.
-func (c *client) silent() bool {
-	var sum time.Duration
-	for _, d := range c.waited { // a publish of a file takes its wait away
-		sum += d
-	}
-	return sum >= 2*muteAfter && !c.everSpoke
 }
 
 // settleLast gives a server that has published for the present texts the time to say that it is done with them, or to
 // publish once more. Where its last word is older than that there is nothing to wait for.
 func (c *client) settleLast(ctx context.Context, paths []string, seq uint64, unversioned bool) error {
-	c.mu.Lock()
-	reports, settle := len(c.idleFile) > 0, pushSettle
+	settle := pushSettle
 	if unversioned {
-		settle = max(150*time.Millisecond, c.latency)
+		settle = max(150*time.Millisecond, c.ledger.delay())
 	}
 	var last time.Time
 	for _, p := range paths {
-		if f := c.store()[p]; f != nil && f.pushAt.After(last) {
+		if f := c.ledger.word(p); f != nil && f.pushAt.After(last) {
 			last = f.pushAt
 		}
 	}
-	c.mu.Unlock()
 	if settle -= time.Since(last); settle <= 0 {
 		return nil
 	}
-	if reports {
+	if c.ledger.reportsIdle() {
 		done, cancel := context.WithTimeout(ctx, idleSettle)
 		defer cancel()
 		_ = c.await(done, func() bool {
-			return !slices.ContainsFunc(paths, func(p string) bool { return c.docs[p] != nil && c.idleFile[p] < seq })
+			return !slices.ContainsFunc(paths, func(p string) bool { return c.docs.has(p) && !c.ledger.idleSince(p, seq) })
 		})
 		return ctx.Err()
 	}

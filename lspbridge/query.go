@@ -37,7 +37,7 @@ func (m *Manager) ask(ctx context.Context, path string, several bool, can func(*
 			}
 			continue
 		}
-		if !can(&c.caps) {
+		if !can(&c.able.caps) {
 			continue
 		}
 		asked = true
@@ -84,11 +84,8 @@ func orNothing(n int) error {
 // by what they have found so far, and the uses of a symbol would be too few; the problems of a file they tell only when
 // they know what it imports.
 func (c *client) acquaint(ctx context.Context, path string) {
-	c.mu.Lock()
 	w := c.way()
-	known := c.acquainted || w == byMarker // which waits by itself
-	c.mu.Unlock()
-	if known {
+	if c.ledger.isAcquainted() || w == byMarker { // which waits by itself
 		return
 	}
 	wait := acquaintPush // of one that only pushes, or has not registered another way yet
@@ -98,9 +95,9 @@ func (c *client) acquaint(ctx context.Context, path string) {
 	half, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	err := c.settle(half, []string{path})
-	c.mu.Lock()
-	c.acquainted = err == nil || w == byPush && ctx.Err() == nil
-	c.mu.Unlock()
+	if err == nil || w == byPush && ctx.Err() == nil {
+		c.ledger.setAcquainted()
+	}
 }
 
 // acquaintPush is how long the first question waits for a server's first publish.

@@ -63,10 +63,8 @@ func TestRefreshEchoes(t *testing.T) {
 		}
 		// What a change on disk does to it comes with the refresh, not before.
 		c := f.running()[0].current()
-		c.mu.Lock()
 		c.watched([]fileEvent{{f.path, 2}})
-		c.put(f.path, "BAD typed\n")
-		c.mu.Unlock()
+		c.docs.put(f.path, "BAD typed\n")
 		f.edit("BAD typed\n")
 		f.Diagnostics(f.ctx(time.Minute), f.path)
 		says = "BAD found\n"

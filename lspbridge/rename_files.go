@@ -115,10 +115,7 @@ func (m *Manager) WillRename(ctx context.Context, renames []FileRename) ([]FileE
 }
 
 func (c *client) willRename(ctx context.Context, renames []FileRename) ([]FileEdit, error) {
-	c.mu.Lock()
-	ops := c.operations()
-	c.mu.Unlock()
-	renames = ops.WillRename.of(renames, isDir)
+	renames = c.able.operations().WillRename.of(renames, isDir)
 	if len(renames) == 0 {
 		return nil, nil
 	}

@@ -41,34 +41,27 @@ func (c *client) report(ctx context.Context, paths []string, all bool) serverVer
 		return serverVerdict{state: change.Pending, reason: err.Error()}
 	}
 	defer release()
-	v := serverVerdict{state: change.Fresh, versions: map[string]int32{}}
-	ask := paths
-	c.mu.Lock()
-	w := c.way()
-	c.mu.Unlock()
+	v := serverVerdict{state: change.Fresh}
+	ask, w := paths, c.way()
 	switch {
 	case w == byMarker && all:
 		paths = nil // the whole workspace is watched anyway
 	case w == byTSServer && all:
 		paths = paths[:min(len(paths), 1)] // one open file loads the project; the others are asked for by path
 	case all && len(paths) > maxOpen:
-		v.state, v.reason = change.Partial, fmt.Sprintf("%s looked at %d of %d files", c.spec.ID, maxOpen, len(paths))
+		v.state, v.reason = change.Partial, fmt.Sprintf("%s looked at %d of %d files", c.id, maxOpen, len(paths))
 		paths = paths[:maxOpen]
 		ask = paths
 	}
 	c.sync(c.withBuffers(c.open(paths, all)))
 	if w != byTSServer {
-		ask = c.stillThere(ask)
+		ask = c.docs.among(ask)
 	}
 	if err := c.settle(ctx, ask); err != nil {
 		v.state, v.mute, v.reason = failState(err), errors.Is(err, errMute), c.why(ctx, err)
 	}
-	v.files = c.snapshot()
-	c.mu.Lock()
-	for p, d := range c.docs {
-		v.versions[p] = d.version
-	}
-	c.mu.Unlock()
+	v.files = c.ledger.snapshot()
+	v.versions = c.docs.versionsOf(c.docs.paths())
 	return v
 }
 
@@ -77,15 +70,8 @@ func (c *client) open(paths []string, all bool) []string {
 	if !all {
 		return paths
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	out := slices.Clone(paths)
-	for p := range c.docs {
-		if !slices.Contains(out, p) {
-			out = append(out, p)
-		}
-	}
-	return out
+	open := slices.DeleteFunc(c.docs.paths(), func(p string) bool { return slices.Contains(paths, p) })
+	return slices.Concat(paths, open)
 }
 
 // ProjectDiagnostics are the problems of the whole project: the servers for the files found below the given paths (the

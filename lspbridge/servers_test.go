@@ -109,7 +109,7 @@ func TestSettingsBySection(t *testing.T) {
 
 func TestWatchGlobs(t *testing.T) {
 	c := newClient(Server{}, "/p", host{}, nil)
-	globs := c.watchGlobs(json.RawMessage(`{"watchers":[{"globPattern":"**/*.go"},{"globPattern":{"baseUri":"file:///p/sub","pattern":"*.{ts,js}"},"kind":1},{"globPattern":"/abs/**/x"},
+	globs := watchGlobs(c.root, json.RawMessage(`{"watchers":[{"globPattern":"**/*.go"},{"globPattern":{"baseUri":"file:///p/sub","pattern":"*.{ts,js}"},"kind":1},{"globPattern":"/abs/**/x"},
 		{"globPattern":{"baseUri":{"uri":"file:///p/f","name":"f"},"pattern":"**"},"kind":4},{"globPattern":"[bad"}]}`))
 	for _, x := range []struct {
 		path string

@@ -214,12 +214,7 @@ func (s *slot) bring(run int, reopen []string, c *client, err error, started cha
 		c.sync(reopen)
 	}
 	<-c.gone
-	c.mu.Lock()
-	open := make([]string, 0, len(c.docs))
-	for p := range c.docs {
-		open = append(open, p)
-	}
-	c.mu.Unlock()
+	open := c.docs.paths()
 	err = errGone
 	if c.proc != nil {
 		select {
@@ -243,7 +238,7 @@ func (s *slot) launch(ctx context.Context) (*client, error) {
 			return nil, err
 		}
 		c := s.newClient(s.spec)
-		c.connect(r, w)
+		c.connect(r, w, c.handle)
 		return c, s.handshake(ctx, c)
 	}
 	row, argv, err := s.m.resolve(s.spec, s.root)
@@ -260,7 +255,7 @@ func (s *slot) launch(ctx context.Context) (*client, error) {
 	}
 	c := s.newClient(row)
 	c.proc = proc
-	c.connect(proc.stdout, proc.stdin)
+	c.connect(proc.stdout, proc.stdin, c.handle)
 	return c, s.handshake(ctx, c)
 }
 

@@ -207,20 +207,12 @@ func (m *Manager) tsserver(ctx context.Context, root, command string, args json.
 	if err != nil {
 		return nil
 	}
-	c.mu.Lock()
-	ok := c.way() == byTSServer
-	open := c.docs[file] != nil
-	c.mu.Unlock()
-	if !ok {
+	if c.way() != byTSServer {
 		return nil
 	}
-	if !open { // tsserver knows only the projects of open files
+	if !c.docs.has(file) { // tsserver knows only the projects of open files
 		if text, there := m.text(file); there {
-			c.mu.Lock()
-			if c.docs[file] == nil {
-				c.put(file, text)
-			}
-			c.mu.Unlock()
+			c.docs.put(file, text)
 		}
 	}
 	var r struct{ Body json.RawMessage }

@@ -209,7 +209,7 @@ func (m *Manager) Flush(ctx context.Context) {
 	}
 	for _, s := range m.running() {
 		if c := s.current(); c != nil {
-			_ = c.await(ctx, func() bool { return !c.telling })
+			_ = c.await(ctx, c.disk.isIdle)
 		}
 	}
 }
@@ -341,7 +341,7 @@ func (w *watcher) deliver(events []fileEvent) {
 	}
 	for _, s := range w.m.running() {
 		if c := s.current(); c != nil {
-			c.queueDisk(events)
+			c.disk.add(events)
 		}
 	}
 }

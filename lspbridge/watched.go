@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/pillion-dev/pillion/tools/paths"
@@ -19,7 +20,7 @@ type watchGlob struct {
 }
 
 // watchGlobs reads the options of a didChangeWatchedFiles registration.
-func (c *client) watchGlobs(options json.RawMessage) []watchGlob {
+func watchGlobs(root string, options json.RawMessage) []watchGlob {
 	var o struct {
 		Watchers []struct {
 			GlobPattern json.RawMessage
@@ -50,7 +51,7 @@ func (c *client) watchGlobs(options json.RawMessage) []watchGlob {
 				continue
 			}
 		} else if !strings.HasPrefix(g.pattern, "/") && !filepath.IsAbs(g.pattern) {
-			g.base = c.root
+			g.base = root
 		}
 		if doublestar.ValidatePattern(g.pattern) {
 			out = append(out, g)
@@ -74,54 +75,65 @@ func (g watchGlob) match(e fileEvent) bool {
 	return ok
 }
 
-// wanted are the events the server registered for. c.mu is held.
-func (c *client) wanted(events []fileEvent) []fileEvent {
-	var out []fileEvent
-	for _, e := range events {
-		for _, r := range c.regs {
-			if r.Method == protocol.MethodWorkspaceDidChangeWatchedFiles && r.wants(e) {
-				out = append(out, e)
-				break
-			}
-		}
-	}
-	return out
+// fileEvent is a change on disk: 1 created, 2 changed, 3 deleted.
+type fileEvent struct {
+	path string
+	kind int
 }
 
-func (r registration) wants(e fileEvent) bool {
-	for _, g := range r.globs {
-		if g.match(e) {
-			return true
-		}
-	}
-	return false
+// diskQueue hands changes on disk to the one goroutine per client that tells the server of them, in order.
+type diskQueue struct {
+	tell func([]fileEvent) // may wait
+	idle func()            // called when all have been told
+
+	mu      sync.Mutex // guards what follows
+	waiting []fileEvent
+	telling bool // a goroutine is at it
 }
 
-// queueDisk hands events to the one goroutine per client that tells them, in order.
-func (c *client) queueDisk(events []fileEvent) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.disk = append(c.disk, events...)
-	if !c.telling {
-		c.telling = true
-		go c.tellDisk()
+func (q *diskQueue) add(events []fileEvent) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = append(q.waiting, events...)
+	if !q.telling {
+		q.telling = true
+		go q.run()
 	}
 }
 
-func (c *client) tellDisk() {
+func (q *diskQueue) run() {
 	for {
-		c.mu.Lock()
-		events := c.disk
-		c.disk = nil
-		if c.telling = len(events) > 0; !c.telling {
-			c.bump()
-		}
-		c.mu.Unlock()
+		q.mu.Lock()
+		events := q.waiting
+		q.waiting = nil
+		q.telling = len(events) > 0
+		q.mu.Unlock()
 		if len(events) == 0 {
+			q.idle()
 			return
 		}
-		c.onDisk(events)
+		q.tell(events)
 	}
+}
+
+// isIdle reports that everything has been told.
+func (q *diskQueue) isIdle() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return !q.telling
+}
+
+// watched tells of changes on disk.
+func (c *client) watched(events []fileEvent) {
+	if len(events) == 0 {
+		return
+	}
+	out := make([]map[string]any, len(events))
+	for i, e := range events {
+		out[i] = map[string]any{"uri": pathURI(e.path), "type": e.kind}
+	}
+	c.mark(causeWatched)
+	_ = c.notify(protocol.MethodWorkspaceDidChangeWatchedFiles, map[string]any{"changes": out})
 }
 
 // onDisk tells the server of changes somebody else made.
@@ -133,20 +145,18 @@ func (c *client) onDisk(events []fileEvent) {
 		return
 	}
 	defer release()
+	c.watched(c.able.wanted(events))
 	var open []string
-	c.mu.Lock()
-	c.watched(c.wanted(events))
 	for _, e := range events {
-		if c.docs[e.path] != nil {
+		if c.docs.has(e.path) {
 			open = append(open, e.path) // otherwise the server's buffer would win over the disk
 		}
 		if e.kind == 3 {
-			delete(c.files, e.path)
-			c.news(e.path)
+			c.ledger.forget(e.path)
+			c.tellOf(e.path)
 		}
 	}
 	c.follow(open...)
-	c.mu.Unlock()
 	if len(open) > 0 {
 		c.sync(open)
 	}

@@ -31,7 +31,7 @@ func (m *Manager) WorkspaceSymbols(ctx context.Context, path, query string) ([]S
 			errs = append(errs, err)
 			continue
 		}
-		if !has(c.caps.WorkSymbol) {
+		if !has(c.able.caps.WorkSymbol) {
 			continue
 		}
 		can = true

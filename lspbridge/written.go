@@ -14,9 +14,9 @@ import (
 func (c *client) written(ctx context.Context, files []Proposal, created map[string]bool) serverVerdict {
 	if c.commanded() {
 		c.tell(files, created)
-		return serverVerdict{state: change.Pending, reason: c.spec.ID + " waits for the answer to this edit"}
+		return serverVerdict{state: change.Pending, reason: c.id + " waits for the answer to this edit"}
 	}
-	c.shove()
+	c.looks.shove()
 	select {
 	case <-c.txn:
 	case <-ctx.Done():
@@ -29,7 +29,7 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 			case <-c.gone:
 			}
 		}()
-		return serverVerdict{state: change.Pending, reason: c.spec.ID + " is checking another proposal"}
+		return serverVerdict{state: change.Pending, reason: c.id + " is checking another proposal"}
 	}
 	defer func() { c.txn <- struct{}{} }()
 	if c.readsDisk() {
@@ -39,14 +39,14 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 	paths := pathsOf(files)
 	if c.sync(slices.DeleteFunc(c.withBuffers(nil), func(p string) bool { return slices.Contains(paths, p) })) {
 		half, cancel := context.WithTimeout(ctx, recallWait) // what was typed elsewhere is not this change's doing
-		_ = c.settle(half, c.stillThere(paths))
+		_ = c.settle(half, c.docs.among(paths))
 		cancel()
 	}
 	used := c.recall(ctx, files, created)
-	before, known := c.snapshot(), c.known(paths)
+	before, known := c.ledger.snapshot(), c.known(paths)
 	c.tell(files, created)
 	c.nudge(used.files)
-	scope := c.scope(c.stillThere(paths), used.files)
+	scope := c.scope(c.docs.among(paths), used.files)
 	err := c.settle(ctx, scope)
 	if err == nil {
 		err = c.discover(ctx, files, scope)
@@ -55,46 +55,37 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 		used.unsure = c.hidden(ctx, used)
 	}
 	if err != nil {
-		return serverVerdict{state: failState(err), mute: errors.Is(err, errMute), reason: c.why(ctx, err), files: c.snapshot()}
+		return serverVerdict{state: failState(err), mute: errors.Is(err, errMute), reason: c.why(ctx, err), files: c.ledger.snapshot()}
 	}
-	v := c.compare(before, c.snapshot(), paths)
+	v := c.compare(before, c.ledger.snapshot(), paths)
 	if !known {
 		v.reason = "what was wrong before this change is not known"
 	}
 	if used.unsure != nil {
-		v.state, v.reason = change.Partial, c.spec.ID+" "+used.unsure.Error()
+		v.state, v.reason = change.Partial, c.id+" "+used.unsure.Error()
 	}
-	c.mu.Lock()
-	v.versions = map[string]int32{}
-	for _, p := range paths {
-		if d := c.docs[p]; d != nil {
-			v.versions[p] = d.version
-		}
-	}
-	c.mu.Unlock()
+	v.versions = c.docs.versionsOf(paths)
 	return v
 }
 
 // recall finds out what a server made of the texts before a write, and who uses what they declare: for changes that
 // were not checked before, because nobody was asked. A server that has just been started is not held up with it.
 func (c *client) recall(ctx context.Context, files []Proposal, created map[string]bool) uses {
-	c.mu.Lock()
-	opened, fresh := false, len(c.docs) == 0
+	opened, fresh := false, len(c.docs.paths()) == 0
 	for _, f := range files {
-		d := c.docs[f.Path]
-		unseen := d == nil && !fresh
-		early := d != nil && d.text == f.Text && f.Old != f.Text // the watcher was quicker than whoever wrote it
+		doc, open := c.docs.get(f.Path)
+		unseen := !open && !fresh
+		early := open && doc.text == f.Text && f.Old != f.Text // the watcher was quicker than whoever wrote it
 		if f.Old != "" && !created[f.Path] && (unseen || early) {
-			c.put(f.Path, f.Old)
+			c.docs.put(f.Path, f.Old)
 			opened = true
 		}
 	}
-	c.mu.Unlock()
 	used := c.dependents(ctx, files)
 	if c.sync(used.files) || opened {
 		half, cancel := context.WithTimeout(ctx, recallWait)
 		defer cancel()
-		_ = c.settle(half, c.stillThere(slices.Concat(pathsOf(files), used.files)))
+		_ = c.settle(half, c.docs.among(slices.Concat(pathsOf(files), used.files)))
 	}
 	return used
 }
@@ -102,33 +93,23 @@ func (c *client) recall(ctx context.Context, files []Proposal, created map[strin
 // recallWait is what a write waits for the word on what was before it.
 const recallWait = time.Second
 
-func (c *client) stillThere(paths []string) []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return c.docs[p] == nil })
-}
-
 // known reports whether the server's word on the files was final before the change.
 func (c *client) known(paths []string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.way() == byMarker {
-		return c.ended[causeInitial] > 0
+		return c.progress.loaded()
 	}
-	return !slices.ContainsFunc(paths, func(p string) bool { return c.files[p] == nil })
+	return !slices.ContainsFunc(paths, func(p string) bool { return c.ledger.truth(p) == nil })
 }
 
 // tell sends didOpen or didChange, didSave and the watched file events of a write.
 func (c *client) tell(files []Proposal, created map[string]bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	var events []fileEvent
 	for _, f := range files {
 		switch {
 		case f.Delete:
-			c.close(f.Path)
-			delete(c.files, f.Path)
-			c.news(f.Path)
+			c.docs.close(f.Path)
+			c.ledger.forget(f.Path)
+			c.tellOf(f.Path)
 			events = append(events, fileEvent{f.Path, 3})
 		case created[f.Path]:
 			events = append(events, fileEvent{f.Path, 1})
@@ -137,17 +118,17 @@ func (c *client) tell(files []Proposal, created map[string]bool) {
 		}
 	}
 	// New files are announced before what uses them is changed.
-	c.watched(c.wanted(events))
+	c.watched(c.able.wanted(events))
 	c.didOperate(files, created)
 	files = slices.Clone(files)
 	slices.SortStableFunc(files, func(a, b Proposal) int { return c.rank(a) - c.rank(b) })
 	for _, f := range files {
 		if !f.Delete {
-			c.put(f.Path, f.Text)
-			c.save(f.Path)
+			c.docs.put(f.Path, f.Text)
+			c.docs.save(f.Path)
 		}
 	}
-	c.trim(pathsOf(files))
+	c.docs.trim(pathsOf(files))
 }
 
 // Servers that are blind to new files find out about written ones in their own time.
@@ -169,7 +150,7 @@ func (c *client) discover(ctx context.Context, files []Proposal, scope []string)
 	}
 	for try := range discoverTries {
 		complains := false
-		now := c.snapshot()
+		now := c.ledger.snapshot()
 		for _, p := range scope {
 			complains = complains || slices.ContainsFunc(now[p].items(), func(d change.Problem) bool { return missesModule(d, written) })
 		}
@@ -186,9 +167,7 @@ func (c *client) discover(ctx context.Context, files []Proposal, scope []string)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		c.mu.Lock()
-		c.seq++ // what was pulled is old
-		c.mu.Unlock()
+		c.ledger.outdate()
 		if err := c.settle(ctx, scope); err != nil {
 			return err
 		}

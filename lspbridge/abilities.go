@@ -1,0 +1,246 @@
+package lspbridge
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.lsp.dev/protocol"
+)
+
+// abilities is what a server can do and wants to be told: what it answered to initialize, and what it registered since.
+type abilities struct {
+	root string // relative globs of watched files begin here
+
+	// Written by initialize, before anything else reads them.
+	caps capabilities
+	enc  Encoding
+
+	mu   sync.Mutex // guards what follows
+	regs map[string]registration
+}
+
+// capabilities are what initialize answered, as far as we ask.
+type capabilities struct {
+	Encoding       string                       `json:"positionEncoding"`
+	Sync           json.RawMessage              `json:"textDocumentSync"`
+	Diagnostic     json.RawMessage              `json:"diagnosticProvider"`
+	CodeAction     json.RawMessage              `json:"codeActionProvider"`
+	Execute        *struct{ Commands []string } `json:"executeCommandProvider"`
+	Definition     json.RawMessage              `json:"definitionProvider"`
+	TypeDefinition json.RawMessage              `json:"typeDefinitionProvider"`
+	Implementation json.RawMessage              `json:"implementationProvider"`
+	References     json.RawMessage              `json:"referencesProvider"`
+	Hover          json.RawMessage              `json:"hoverProvider"`
+	DocSymbol      json.RawMessage              `json:"documentSymbolProvider"`
+	WorkSymbol     json.RawMessage              `json:"workspaceSymbolProvider"`
+	CallHierarchy  json.RawMessage              `json:"callHierarchyProvider"`
+	TypeHierarchy  json.RawMessage              `json:"typeHierarchyProvider"`
+	Rename         json.RawMessage              `json:"renameProvider"`
+	Format         json.RawMessage              `json:"documentFormattingProvider"`
+	Workspace      workspaceCaps                `json:"workspace"`
+
+	texts syncOptions
+	info  string // the server's name and version
+}
+
+// has reports a provider: true or an object.
+func has(raw json.RawMessage) bool {
+	return len(raw) > 0 && string(raw) != "false" && string(raw) != "null"
+}
+
+// registration is a capability the server registered later.
+type registration struct {
+	Method string
+	globs  []watchGlob // of didChangeWatchedFiles
+	files  fileFilters // of file operations
+
+	Identifier  string // of pull diagnostics
+	IncludeText bool   // of didSave
+	SyncKind    int    // of didChange
+}
+
+func newAbilities(root string) *abilities {
+	return &abilities{root: root, enc: UTF16, regs: map[string]registration{}}
+}
+
+// register takes registrations and (LSP spells it so) unregisterations.
+func (a *abilities) register(params json.RawMessage) {
+	var p struct {
+		Registrations []struct {
+			ID, Method      string
+			RegisterOptions json.RawMessage
+		}
+		Unregisterations []struct{ ID string }
+	}
+	_ = json.Unmarshal(params, &p)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, r := range p.Registrations {
+		reg := registration{Method: r.Method}
+		if r.Method == protocol.MethodWorkspaceDidChangeWatchedFiles {
+			reg.globs = watchGlobs(a.root, r.RegisterOptions)
+		}
+		if strings.HasSuffix(r.Method, "Files") {
+			_ = json.Unmarshal(r.RegisterOptions, &reg.files)
+		}
+		switch r.Method {
+		case protocol.MethodTextDocumentDiagnostic, protocol.MethodTextDocumentDidSave, protocol.MethodTextDocumentDidChange:
+			_ = json.Unmarshal(r.RegisterOptions, &reg)
+		}
+		a.regs[r.ID] = reg
+	}
+	for _, r := range p.Unregisterations {
+		delete(a.regs, r.ID)
+	}
+}
+
+// registered reports a dynamic registration of a method.
+func (a *abilities) registered(method string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, r := range a.regs {
+		if r.Method == method {
+			return true
+		}
+	}
+	return false
+}
+
+// runs reports whether the server takes a command by workspace/executeCommand.
+func (a *abilities) runs(command string) bool {
+	return a.caps.Execute != nil && slices.Contains(a.caps.Execute.Commands, command)
+}
+
+// pulls reports whether the server answers textDocument/diagnostic. Some register that late.
+func (a *abilities) pulls() bool {
+	return has(a.caps.Diagnostic) || a.registered(protocol.MethodTextDocumentDiagnostic)
+}
+
+// identifiers are the names of a server's sources of pull diagnostics, each to be asked by itself; "" is the one without.
+func (a *abilities) identifiers() []string {
+	var static registration
+	_ = json.Unmarshal(a.caps.Diagnostic, &static)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	names := map[string]bool{}
+	if has(a.caps.Diagnostic) {
+		names[static.Identifier] = true
+	}
+	for _, r := range a.regs {
+		if r.Method == protocol.MethodTextDocumentDiagnostic {
+			names[r.Identifier] = true
+		}
+	}
+	if len(names) == 0 { // it has just taken back what made us ask
+		return []string{""}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// wishes are what the server wants to be told of texts now: what it announced, and what it registered since, for whatever
+// documents: more than it asked for does no harm.
+func (a *abilities) wishes() syncOptions {
+	w := a.caps.texts
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, r := range a.regs {
+		switch r.Method {
+		case protocol.MethodTextDocumentDidOpen:
+			w.open = true
+		case protocol.MethodTextDocumentDidChange:
+			w.open = true
+			if w.change == 0 {
+				w.change = r.SyncKind
+			}
+		case protocol.MethodTextDocumentDidSave:
+			w.save, w.text = true, w.text || r.IncludeText
+		}
+	}
+	return w
+}
+
+// wanted are the changes on disk that the server registered for.
+func (a *abilities) wanted(events []fileEvent) []fileEvent {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var out []fileEvent
+	for _, e := range events {
+		for _, r := range a.regs {
+			if r.Method == protocol.MethodWorkspaceDidChangeWatchedFiles && r.wants(e) {
+				out = append(out, e)
+				break
+			}
+		}
+	}
+	return out
+}
+
+func (r registration) wants(e fileEvent) bool {
+	for _, g := range r.globs {
+		if g.match(e) {
+			return true
+		}
+	}
+	return false
+}
+
+// operations are the file operations a server announced or registered.
+func (a *abilities) operations() fileOperations {
+	ops := a.caps.Workspace.FileOperations
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, r := range a.regs {
+		switch r.Method {
+		case protocol.MethodWorkspaceWillCreateFiles:
+			ops.WillCreate = r.files
+		case protocol.MethodWorkspaceDidCreateFiles:
+			ops.DidCreate = r.files
+		case protocol.MethodWorkspaceWillRenameFiles:
+			ops.WillRename = r.files
+		case protocol.MethodWorkspaceDidRenameFiles:
+			ops.DidRename = r.files
+		case protocol.MethodWorkspaceWillDeleteFiles:
+			ops.WillDelete = r.files
+		case protocol.MethodWorkspaceDidDeleteFiles:
+			ops.DidDelete = r.files
+		}
+	}
+	return ops
+}
+
+// syncOptions are what a server wants to be told of texts.
+type syncOptions struct {
+	open   bool // didOpen and didClose
+	change int  // 0 none, 1 full, 2 incremental
+	save   bool // didSave
+	text   bool // … with the text
+}
+
+// readSync reads textDocumentSync: a number or an object. A server that says nothing of it (small ones forget to) is
+// told everything; one that says "none" is told nothing.
+func readSync(raw json.RawMessage) syncOptions {
+	if !has(raw) {
+		return syncOptions{open: true, change: 1}
+	}
+	var n int
+	if json.Unmarshal(raw, &n) == nil {
+		return syncOptions{open: n > 0, change: n, save: n > 0}
+	}
+	var o struct {
+		OpenClose *bool           `json:"openClose"`
+		Change    int             `json:"change"`
+		Save      json.RawMessage `json:"save"`
+	}
+	_ = json.Unmarshal(raw, &o)
+	out := syncOptions{open: o.Change > 0, change: o.Change, save: has(o.Save)}
+	if o.OpenClose != nil {
+		out.open = out.open || *o.OpenClose // changes of what was never opened say nothing
+	}
+	var save struct{ IncludeText bool }
+	_ = json.Unmarshal(o.Save, &save)
+	out.text = save.IncludeText
+	return out
+}

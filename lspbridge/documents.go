@@ -1,0 +1,286 @@
+package lspbridge
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pillion-dev/pillion/lspbridge/lsp"
+	"go.lsp.dev/protocol"
+)
+
+// document is a file as the server has it open.
+type document struct {
+	text    string
+	version int32
+	seq     uint64 // ledger.seq when this text was sent
+	used    uint64 // for closing the longest unused
+
+	buffered bool // the text was an editor's, not the disk's
+}
+
+// maxOpen is how many documents stay open in one server.
+const maxOpen = 200
+
+// documents are the files that one run of a server has open. Its lock is held while a notification is queued, so that
+// versions and the wire keep one order; the queue never waits for the server.
+type documents struct {
+	wire   notifier
+	able   *abilities
+	quirks Quirks
+
+	mu       sync.Mutex // guards what follows
+	open     map[string]*document
+	versions map[string]int32 // last version used per path; survives didClose
+	tick     uint64
+}
+
+// notifier is what documents need of the connection and of who keeps count of what was sent.
+type notifier interface {
+	notify(method string, params any) error
+	// mark counts a notification that may change diagnostics, before it is sent; the number is that of the new state.
+	mark(cause string) (seq uint64)
+}
+
+func newDocuments(wire notifier, able *abilities, quirks Quirks) *documents {
+	return &documents{wire: wire, able: able, quirks: quirks, open: map[string]*document{}, versions: map[string]int32{}}
+}
+
+// put makes the server's text of path be text: it opens the document or sends the difference. It reports whether anything
+// was sent.
+func (d *documents) put(path, text string) (version int32, sent bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	text = validUTF8(text)
+	d.tick++
+	wishes := d.able.wishes()
+	doc := d.open[path]
+	if doc != nil && doc.text != text && wishes.change == 0 {
+		d.closeLocked(path) // it takes texts only by opening
+		doc = nil
+	}
+	if doc == nil {
+		if !wishes.open {
+			return 0, false
+		}
+		d.versions[path]++
+		doc = &document{text: text, version: d.versions[path], used: d.tick}
+		d.open[path] = doc
+		doc.seq = d.wire.mark(causeOpen)
+		_ = d.wire.notify(protocol.MethodTextDocumentDidOpen, &protocol.DidOpenTextDocumentParams{TextDocument: protocol.TextDocumentItem{
+			URI: pathURI(path), LanguageID: protocol.LanguageKind(languageID(path)), Version: doc.version, Text: text}})
+		return doc.version, true
+	}
+	doc.used = d.tick
+	if doc.text == text {
+		return doc.version, false
+	}
+	edit := map[string]any{"text": text}
+	if wishes.change == 2 {
+		if r, with, ok := lineEdit(doc.text, text, d.able.enc); ok {
+			edit = map[string]any{"range": r, "text": with}
+		}
+	}
+	doc.text = text
+	d.change(path, doc, edit, false)
+	return doc.version, true
+}
+
+// change sends an edit as the next version. d.mu is held.
+func (d *documents) change(path string, doc *document, edit map[string]any, rebuild bool) {
+	d.versions[path]++
+	doc.version = d.versions[path]
+	doc.seq = d.wire.mark(causeChange)
+	params := map[string]any{"textDocument": map[string]any{"uri": pathURI(path), "version": doc.version}, "contentChanges": []any{edit}}
+	if d.quirks.WantDiagnostics {
+		params["wantDiagnostics"] = true
+	}
+	if rebuild {
+		params["forceRebuild"] = true
+	}
+	_ = d.wire.notify(protocol.MethodTextDocumentDidChange, params)
+}
+
+// rebuild makes a server that compiles each file by itself look at these again: what they include has changed.
+func (d *documents) rebuild(paths []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, p := range paths {
+		if doc := d.open[p]; doc != nil {
+			d.change(p, doc, map[string]any{"text": doc.text}, true)
+		}
+	}
+}
+
+// close closes a document; it reports whether it was open.
+func (d *documents) close(path string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.closeLocked(path)
+}
+
+func (d *documents) closeLocked(path string) bool {
+	if d.open[path] == nil {
+		return false
+	}
+	delete(d.open, path)
+	d.wire.mark(causeClose)
+	_ = d.wire.notify(protocol.MethodTextDocumentDidClose, &protocol.DidCloseTextDocumentParams{TextDocument: protocol.TextDocumentIdentifier{URI: pathURI(path)}})
+	return true
+}
+
+// save tells of a save where the server wants to know.
+func (d *documents) save(path string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	doc, w := d.open[path], d.able.wishes()
+	if !w.save || doc == nil && w.open {
+		return
+	}
+	p := &protocol.DidSaveTextDocumentParams{TextDocument: protocol.TextDocumentIdentifier{URI: pathURI(path)}}
+	if w.text && doc != nil {
+		p.Text = &doc.text
+	}
+	d.wire.mark(causeSave)
+	_ = d.wire.notify(protocol.MethodTextDocumentDidSave, p)
+}
+
+// trim closes the longest unused documents where there are too many.
+func (d *documents) trim(keep []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for len(d.open) > max(maxOpen, len(keep)) {
+		oldest := ""
+		for p, doc := range d.open {
+			if !slices.Contains(keep, p) && (oldest == "" || doc.used < d.open[oldest].used) {
+				oldest = p
+			}
+		}
+		if oldest == "" {
+			return
+		}
+		d.closeLocked(oldest)
+	}
+}
+
+// get is a document as it is now; ok is false when it is not open.
+func (d *documents) get(path string) (doc document, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if have := d.open[path]; have != nil {
+		return *have, true
+	}
+	return document{}, false
+}
+
+// has reports whether a file is open.
+func (d *documents) has(path string) bool {
+	_, ok := d.get(path)
+	return ok
+}
+
+// setBuffered notes whether a document's text is an editor's.
+func (d *documents) setBuffered(path string, buffered bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if doc := d.open[path]; doc != nil {
+		doc.buffered = buffered
+	}
+}
+
+// paths are all open files, the latest used first.
+func (d *documents) paths() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := make([]string, 0, len(d.open))
+	for p := range d.open {
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b string) int { return int(int64(d.open[b].used) - int64(d.open[a].used)) })
+	return out
+}
+
+// among are those of the paths that are open.
+func (d *documents) among(paths []string) []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return d.open[p] == nil })
+}
+
+// versionsOf are the versions of those of the paths that are open.
+func (d *documents) versionsOf(paths []string) map[string]int32 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := map[string]int32{}
+	for _, p := range paths {
+		if doc := d.open[p]; doc != nil {
+			out[p] = doc.version
+		}
+	}
+	return out
+}
+
+// mentioning are the open files in whose text one of the names stands.
+func (d *documents) mentioning(names []string) (out []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for path, doc := range d.open {
+		if slices.ContainsFunc(names, func(n string) bool { return n != "" && strings.Contains(doc.text, n) }) {
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
+// lineEdit is the smallest edit by whole lines that makes new of old. ok is false when whole lines cannot say it.
+func lineEdit(old, new string, enc Encoding) (r lsp.Range, with string, ok bool) {
+	if loneCR(old) || loneCR(new) {
+		return r, "", false
+	}
+	head := strings.LastIndexByte(old[:commonStart(old, new)], '\n') + 1
+	lines := strings.Count(old[:head], "\n")
+	o, n := old[head:], new[head:]
+	tail := commonEnd(o, n) // bytes, from where a line starts in both texts
+	starts := func(s string) bool { return tail == len(s) || s[len(s)-tail-1] == '\n' }
+	if !starts(o) || !starts(n) {
+		end := o[len(o)-tail:]
+		tail = len(end) - 1 - strings.IndexByte(end, '\n')
+		if tail == len(end) {
+			tail = 0
+		}
+	}
+	r.Start.Line = lsp.Uint(lines)
+	cut := o[:len(o)-tail]
+	r.End.Line = lsp.Uint(lines + strings.Count(cut, "\n"))
+	if last := cut[strings.LastIndexByte(cut, '\n')+1:]; last != "" {
+		r.End.Character = lsp.Uint(column(last, len(last), UTF8, enc))
+	}
+	return r, n[:len(n)-tail], true
+}
+
+// block is how many bytes are compared at once.
+const block = 64
+
+// commonStart is how many bytes two texts have in common at their start.
+func commonStart(a, b string) int {
+	n, i := min(len(a), len(b)), 0
+	for i+block <= n && a[i:i+block] == b[i:i+block] {
+		i += block
+	}
+	for i < n && a[i] == b[i] {
+		i++
+	}
+	return i
+}
+
+// commonEnd is how many bytes they have in common at their end.
+func commonEnd(a, b string) int {
+	n, i := min(len(a), len(b)), 0
+	for i+block <= n && a[len(a)-i-block:len(a)-i] == b[len(b)-i-block:len(b)-i] {
+		i += block
+	}
+	for i < n && a[len(a)-i-1] == b[len(b)-i-1] {
+		i++
+	}
+	return i
+}

@@ -1,0 +1,131 @@
+package lspbridge
+
+import (
+	"maps"
+	"strings"
+	"sync"
+)
+
+// Causes as gopls words them: what a notification makes it diagnose.
+const (
+	causeOpen    = "opened files"
+	causeChange  = "changed files"
+	causeSave    = "saved files"
+	causeClose   = "closed files"
+	causeWatched = "files changed on disk"
+	causeInitial = "initial workspace load"
+)
+
+const diagnosing = "diagnosing " // how gopls' titles of diagnoses begin; the cause follows
+
+// progress is what a server says it is busy with, and, for those that bracket every diagnosis with progress (gopls), which
+// of the diagnoses that we caused have ended.
+type progress struct {
+	mu      sync.Mutex        // guards what follows
+	tokens  map[string]string // open ones: token → title
+	details map[string]string // … and how far it is
+	sent    map[string]int    // notifications by the cause that servers with EndMarker report
+	ended   map[string]int    // diagnoses that ended, by cause
+}
+
+func newProgress() *progress {
+	return &progress{tokens: map[string]string{}, details: map[string]string{}, sent: map[string]int{}, ended: map[string]int{}}
+}
+
+// update takes a $/progress notification. It reports whether somebody may be waiting for that: how far a work is changes
+// no answer.
+func (p *progress) update(token, kind, title, detail string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch kind {
+	case "begin":
+		p.tokens[token] = title
+		p.details[token] = detail
+		return true
+	case "report":
+		if _, open := p.tokens[token]; open && detail != "" {
+			p.details[token] = detail
+		}
+		return false
+	case "end":
+		if cause, ok := strings.CutPrefix(p.tokens[token], diagnosing); ok {
+			if strings.HasPrefix(cause, "close") { // gopls has called it "close files" and "closed files"
+				cause = causeClose
+			}
+			p.ended[cause]++
+		}
+		delete(p.tokens, token)
+		delete(p.details, token)
+		return true
+	}
+	return false
+}
+
+// cause counts a notification that makes the server diagnose something.
+func (p *progress) cause(cause string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sent[cause]++
+}
+
+// loaded: the first diagnosis of the whole workspace has ended.
+func (p *progress) loaded() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ended[causeInitial] > 0
+}
+
+// allEnded: every diagnosis we caused has come to its end.
+func (p *progress) allEnded() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended[causeInitial] == 0 {
+		return false
+	}
+	for cause, n := range p.sent {
+		if p.ended[cause] < n {
+			return false
+		}
+	}
+	return true
+}
+
+// giveUp counts the diagnoses that have not begun as ended, when the server is loaded and does nothing at all. It returns
+// what was missing; ok is false when the server is busy.
+func (p *progress) giveUp() (sent, ended map[string]int, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended[causeInitial] == 0 || len(p.tokens) > 0 {
+		return nil, nil, false
+	}
+	sent, ended = maps.Clone(p.sent), maps.Clone(p.ended)
+	maps.Copy(p.ended, p.sent)
+	return sent, ended, true
+}
+
+// loading is the title of a work that is not a diagnosis of ours; "" when there is none.
+func (p *progress) loading() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for token, title := range p.tokens {
+		if !strings.HasPrefix(title, diagnosing) {
+			if title == "" {
+				title = "working"
+			}
+			if d := p.details[token]; d != "" {
+				title += " (" + clipped(d) + ")"
+			}
+			return title
+		}
+	}
+	return ""
+}
+
+// clipped is one line of what a server says, short enough for a status.
+func clipped(s string) string {
+	s, _, _ = strings.Cut(strings.Join(strings.Fields(s), " "), ". (") // gopls adds how to have more of it
+	if r := []rune(s); len(r) > 60 {
+		s = string(r[:59]) + "…"
+	}
+	return strings.ToValidUTF8(s, "")
+}
