@@ -48,6 +48,7 @@ func git(c *scan.Visit) {
 		}
 	}
 	if i >= len(args) {
+		c.ReadOnly = len(args) == 1 && hasField(recordOf("git").Version, args[0].Text)
 		return
 	}
 	sub := args[i].Text

@@ -113,8 +113,9 @@ var quietSections = map[string]string{
 	"log":        "date decorate abbrevcommit follow mailmap showroot",
 	"status":     "relativepaths short branch showstash showuntrackedfiles aheadbehind displaycommentprefix renames renamelimit",
 	"diff":       "algorithm renames renamelimit context interhunkcontext mnemonicprefix noprefix colormoved colormovedws indentheuristic wordregex wserrorhighlight statgraphwidth",
-	"extensions": "worktreeconfig", // objectformat: an index of another shape
-	"branch":     "", "user": "", "author": "", "committer": "", "init": "", "color": "", "advice": "", "push": "", "pull": "", "rebase": "", "fetch": "", "merge": "", "rerere": "", "commit": "", "tag": "", "column": "", "gui": "", "gitg": "", "vscode-merge-base": "", "github-pr-owner-number": "", "lfs": "", "pack": "", "gc": "", "maintenance": "", "index": "", "feature": "", "i18n": "", "stash": "", "worktree": "", "blame": "", "versionsort": "", "http": "", "transfer": "", "receive": "", "checkout": "", "apply": "", "am": "",
+	"merge":      "conflictstyle ff renames renamelimit stat autostash log verbosity", // merge.NAME.driver runs a program
+	"extensions": "worktreeconfig",                                                    // objectformat: an index of another shape
+	"branch":     "", "user": "", "author": "", "committer": "", "init": "", "color": "", "advice": "", "push": "", "pull": "", "rebase": "", "fetch": "", "rerere": "", "commit": "", "tag": "", "column": "", "gui": "", "gitg": "", "vscode-merge-base": "", "github-pr-owner-number": "", "lfs": "", "pack": "", "gc": "", "maintenance": "", "index": "", "feature": "", "i18n": "", "stash": "", "worktree": "", "blame": "", "versionsort": "", "http": "", "transfer": "", "receive": "", "checkout": "", "apply": "", "am": "",
 }
 
 // quietSettings reads a file of git's settings, strictly: a line of another shape is not quiet. The format is that of
@@ -135,7 +136,7 @@ func quietSettings(text string) bool {
 				return false
 			}
 			keys, known = quietSections[strings.ToLower(name)]
-			if !known || strings.EqualFold(name, "diff") && sub != "" { // diff.NAME.textconv
+			if !known || (strings.EqualFold(name, "diff") || strings.EqualFold(name, "merge")) && sub != "" { // diff.NAME.textconv
 				return false
 			}
 		default:

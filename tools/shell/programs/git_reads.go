@@ -19,7 +19,7 @@ var gitReading = map[string]string{
 }
 
 const (
-	gitDiffing  = "--output --ext-diff --textconv --no-index --submodule -O"
+	gitDiffing  = "--output --ext-diff --textconv --no-index --submodule -O --remerge-diff --diff-merges"
 	gitChanging = "-d -D -m -M -c -C -f -u -t --delete --move --copy --force --set-upstream-to --unset-upstream --set-upstream --track --edit-description --create-reflog --recurse-submodules"
 )
 

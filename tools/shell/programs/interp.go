@@ -113,7 +113,7 @@ func interpreter(name string, c *scan.Visit) {
 				sedPaths(a.Text, c)
 			}
 		}
-		if strings.HasSuffix(name, "awk") && !c.ReadOnly && !awkFile(c.Args[1:]) {
+		if strings.HasSuffix(name, "awk") && !c.ReadOnly && !awkFile(c.Args[1:]) && !awkReads(c.Args[1:]) {
 			c.Opaque("the program of awk may run programs or write files")
 			for _, a := range c.Args[1:] {
 				awkPaths(a.Text, c)

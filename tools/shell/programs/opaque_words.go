@@ -22,6 +22,7 @@ func opaqueWords(r *Record, c *scan.Visit) {
 		key, val, _ := strings.Cut(s, "=")
 		if strings.HasPrefix(s, "@") {
 			c.Opaque(c.Name + " takes options from a file")
+			c.Touch(scan.Plain(s[1:]), scan.Read)
 			continue
 		}
 		c.Opaque(c.Name + " " + key + " may run or load something else")

@@ -1,6 +1,7 @@
 package programs
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/pillion-dev/pillion/tools/shell/scan"
@@ -48,14 +49,14 @@ func readOnly(name string, c *scan.Visit) bool {
 		return len(args) == 0 || len(args) == 1 && (args[0].Text == "aux" || args[0].Text == "-ef" || args[0].Text == "-e" || args[0].Text == "-A" || args[0].Text == "ax")
 	case "jq":
 		for _, a := range args {
-			if strings.Contains(a.Text, "env") || strings.Contains(a.Text, "ENV") || strings.Contains(a.Text, "include") || strings.Contains(a.Text, "import") || strings.HasPrefix(a.Text, "-L") {
-				return false // prints the environment, keys included
+			if jqLooksAround.MatchString(a.Text) {
+				return false
 			}
 		}
 	case "sed", "gsed":
-		return sedReads(args)
+		return sedSilent(args)
 	case "awk", "gawk", "mawk", "nawk":
-		return awkReads(args)
+		return awkSilent(args)
 	case "sleep":
 		return words == 1
 	}
@@ -79,7 +80,66 @@ func optionIn(s, bad string) bool {
 	return false
 }
 
-// sedReads reports a sed call without -i whose script only prints, deletes and substitutes.
+// jqLooksAround finds what lets a jq program read more than its input: the environment, with its keys, and modules.
+var jqLooksAround = regexp.MustCompile(`env|ENV|include|import|modulemeta|^-L|get_search_list`)
+
+// sedPlain are the sed scripts that run without a question: lines by number, and one substitution whose parts hold no
+// bracket, backslash, brace or line end. Where a regular expression ends is the question by which a script hides a
+// command (s/[/]/g;s/e;p;/x/g), so nothing that needs an answer to it is among them.
+var sedPlain = regexp.MustCompile(`^((([0-9]+|\$)(,([0-9]+|\$))?)?[pdq=]|[0-9]*s(/[^][/\\{}\n]+/[^][/\\{}\n]*/|\|[^][|\\{}\n]+\|[^][|\\{}\n]*\||#[^][#\\{}\n]+#[^][#\\{}\n]*#)[gp0-9]*)$`)
+
+// sedSilent reports a sed call that changes nothing, by its spelling alone: -n, -E or -r, one script of sedPlain, files.
+func sedSilent(args []scan.Word) bool {
+	for i, a := range args {
+		s, ok := a.One()
+		switch {
+		case !ok:
+			return false
+		case s == "-n" || s == "-E" || s == "-r" || s == "-nE" || s == "-En" || s == "-nr" || s == "-rn":
+		case strings.HasPrefix(s, "-"):
+			return false
+		default:
+			return sedPlain.MatchString(s) && onlyFiles(args[i+1:])
+		}
+	}
+	return false
+}
+
+// awkPlain are the awk programs that run without a question: they print fields.
+var awkPlain = regexp.MustCompile(`^[ ]*\{[ ]*print([ ]+\$([0-9]+|NF)([ ]*,[ ]*\$([0-9]+|NF))*)?[ ]*;?[ ]*\}[ ]*$`)
+
+// awkSilent reports an awk call that changes nothing, by its spelling alone: a separator, a program of awkPlain, files.
+func awkSilent(args []scan.Word) bool {
+	for i := 0; i < len(args); i++ {
+		s, ok := args[i].One()
+		switch {
+		case !ok:
+			return false
+		case s == "-F" && i+1 < len(args):
+			i++
+		case strings.HasPrefix(s, "-F"):
+		case strings.HasPrefix(s, "-"):
+			return false
+		default:
+			return awkPlain.MatchString(s) && onlyFiles(args[i+1:])
+		}
+	}
+	return false
+}
+
+// onlyFiles reports that no word is, or may become, an option or an assignment.
+func onlyFiles(args []scan.Word) bool {
+	for _, a := range args {
+		for _, v := range a.Values {
+			if !v.Known() || strings.HasPrefix(v.Text, "-") && v.Text != "-" || strings.Contains(v.Text, "=") || v.Glob && !strings.ContainsAny(v.Text[:1], "./abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// sedReads reports a sed call without -i whose scripts only print, deletes and substitutes.
 func sedReads(args []scan.Word) bool {
 	var scripts []string
 	quiet := 0
@@ -162,6 +222,12 @@ func sedScript(s string) bool {
 			switch s[i] {
 			case '\\':
 				i++
+			case '[': // whether a delimiter in a bracket expression ends the whole differs from sed to sed
+				end := bracketEnd(s[i:])
+				if end < 0 || strings.IndexByte(s[i:i+end], delim) >= 0 || strings.IndexByte(s[i:i+end], '\n') >= 0 {
+					return false
+				}
+				i += end - 1
 			case delim:
 				i++
 				return true
@@ -226,27 +292,31 @@ func sedScript(s string) bool {
 	return true
 }
 
-// awkCompares reports a program in which every > compares: none stands behind print, which would write a file. Programs
-// with regular expressions or backslashes are not looked at so closely: where their strings end is hard to say.
+// bracketEnd is the length of the bracket expression that s begins with; -1 when it does not end, or holds what makes its
+// end hard to tell ([[:alpha:]], a backslash).
+func bracketEnd(s string) int {
+	i := 1
+	if i < len(s) && s[i] == '^' {
+		i++
+	}
+	if i < len(s) && s[i] == ']' {
+		i++
+	}
+	for ; i < len(s); i++ {
+		switch s[i] {
+		case '[', '\\':
+			return -1
+		case ']':
+			return i + 1
+		}
+	}
+	return -1
+}
+
+// awkCompares reports a program in which every > compares: nothing is printed in it, so none can name a file. Where a
+// print statement ends is hard to say: its list goes on behind a comma, && or an open parenthesis.
 func awkCompares(s string) bool {
-	if s = strings.ReplaceAll(s, ">=", ""); !strings.Contains(s, ">") {
-		return true
-	}
-	if strings.ContainsAny(s, `/\#`) || strings.Count(s, `"`)%2 != 0 {
-		return false
-	}
-	var code strings.Builder
-	for i, part := range strings.Split(s, `"`) {
-		if i%2 == 0 {
-			code.WriteString(part + " ")
-		}
-	}
-	for _, statement := range strings.FieldsFunc(code.String(), func(r rune) bool { return strings.ContainsRune("{};\n", r) }) {
-		if at := strings.Index(statement, "print"); at >= 0 && strings.Contains(statement[at:], ">") {
-			return false
-		}
-	}
-	return true
+	return !strings.Contains(strings.ReplaceAll(s, ">=", ""), ">") || !strings.Contains(s, "print")
 }
 
 // awkReads reports an awk call whose program is given as text and neither runs nor writes anything.

@@ -65,13 +65,14 @@ type Record struct {
 
 // spec is what the words of a call mean: its options with the kinds of their values, and the kinds of the other words.
 type spec struct {
-	options []option
-	words   []kind
-	repeat  bool // the last kind counts for all words that follow
-	single  bool // long options have one dash: go, openssl, java
-	driver  bool // options are whole words or glued to their value, never clusters of letters: compilers
-	fold    bool // options are spelled with any letters, small or capital: tsc
-	unknown bool // there is no record
+	options  []option
+	words    []kind
+	repeat   bool // the last kind counts for all words that follow
+	single   bool // long options have one dash: go, openssl, java
+	driver   bool // options are whole words or glued to their value, never clusters of letters: compilers
+	fold     bool // options are spelled with any letters, small or capital: tsc
+	unknown  bool // there is no record
+	complete bool // every option is listed
 }
 
 type option struct {
@@ -109,7 +110,7 @@ var wordKinds = map[string]kind{"text": kindText, "read": kindRead, "write": kin
 // compile prepares a record for use.
 func (r *Record) compile() error {
 	r.known = true
-	r.spec.single, r.spec.driver, r.spec.fold = r.Style == "single", r.Style == "driver", r.Fold
+	r.spec.single, r.spec.driver, r.spec.fold, r.spec.complete = r.Style == "single", r.Style == "driver", r.Fold, r.Complete
 	first, optional := strings.Fields(r.Options["first"]), strings.Fields(r.Options["optional"])
 	for _, key := range [...]string{"write", "read", "path", "look", "script", "dir", "text", "flag"} { // an abbreviation means the first that it fits
 		for name := range strings.FieldsSeq(r.Options[key]) {

@@ -242,6 +242,7 @@ func find(c *scan.Visit) {
 			if i+1 < len(args) {
 				c.Touch(args[i+1], scan.Read)
 			}
+			c.ReadOnly = c.ReadOnly && s != "-files0-from" // the file lists places that nobody has seen
 		case "-exec", "-execdir", "-ok", "-okdir":
 			c.ReadOnly, c.NoGrant = false, true
 			var inner []scan.Word

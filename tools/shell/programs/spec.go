@@ -144,6 +144,10 @@ func applySpec(c *scan.Visit, s spec) {
 			}
 			o, ok := s.option(key)
 			switch {
+			case ok && o.kind == kindFlag:
+			case !ok && s.complete:
+				c.Opaque(c.Name + " has no option " + key + " that is known here")
+				c.TouchIfPath(a.Cut("="), scan.Write)
 			case ok && has:
 				take(o, a.Cut("="))
 			case ok && o.glued:
@@ -166,10 +170,16 @@ func applySpec(c *scan.Visit, s spec) {
 		matched := false
 		for j := 1; j < len(t); j++ {
 			o, ok := s.option("-" + t[j:j+1])
+			if !ok && s.complete {
+				c.Opaque(c.Name + " has no option -" + t[j:j+1] + " that is known here")
+			}
 			if !ok {
 				continue
 			}
 			matched = true
+			if o.kind == kindFlag {
+				continue
+			}
 			if j+1 < len(t) {
 				rest := a
 				rest.Values = nil

@@ -26,6 +26,11 @@ func (w *walker) callExpr(s *syntax.Stmt, c *syntax.CallExpr, st *state, in inpu
 		w.inside(word, st)
 		args = append(args, w.args(word, st)...)
 	}
+	for _, a := range args {
+		for _, v := range a.Values {
+			w.listed(v, st)
+		}
+	}
 	if len(args) == 0 {
 		return *st
 	}

@@ -37,6 +37,9 @@ func (w *walker) assignment(a *syntax.Assign, st *state, readsIFS bool) {
 				w.arithmIndex(e.Index, st)
 			}
 			w.inside(e.Value, st)
+			if e.Value != nil {
+				w.lists([]*syntax.Word{e.Value}, st)
+			}
 		}
 	}
 	if a.Name == nil {

@@ -26,6 +26,7 @@ type paths struct {
 	links     map[string]link
 	lookups   int
 	exhausted bool
+	magic     bool      // a path goes on behind a link of a process in /proc: where to cannot be known
 	end       time.Time // when to give up
 	asked     int       // how often late was called
 	manner    Manner    // of the program at hand
@@ -107,6 +108,9 @@ func (p *paths) add(abs string, access Access) bool {
 	}
 	if harmlessDevice(real) {
 		return false
+	}
+	if p.manner.Names && p.inside(real, access) {
+		return true
 	}
 	if access == Read {
 		if p.stat(real).dir {
@@ -219,9 +223,6 @@ func (p *paths) real(abs string) string {
 		p.exhausted = true
 		return path.Clean(abs)
 	}
-	if strings.HasPrefix(abs, "/proc/") || strings.HasPrefix(abs, "/sys/") {
-		return path.Clean(abs) // /proc/self is another process then
-	}
 	rest := abs
 	out := ""
 	hops := 0
@@ -236,6 +237,21 @@ func (p *paths) real(abs string) string {
 			continue
 		}
 		next := out + "/" + part
+		if strings.HasPrefix(next, "/proc/") || strings.HasPrefix(next, "/sys/") {
+			// These are other files once the command runs: /proc/self is another process then. Links of a process
+			// lead to where its root, its folder and its files are.
+			switch {
+			case !strings.HasPrefix(next, "/proc/"):
+			case part == "root" && (out == "/proc/self" || out == "/proc/thread-self"):
+				out = ""
+				continue
+			case part == "fd" && rest != "" && strings.Trim(rest, "0123456789") == "": // what is open already
+			case part == "root", part == "cwd", part == "exe", part == "fd", part == "map_files", part == "task":
+				p.magic = p.magic || rest != "" || part == "exe"
+			}
+			out = next
+			continue
+		}
 		l := p.stat(next)
 		if l.target == "" {
 			out = next
@@ -280,6 +296,19 @@ func (p *paths) stat(abs string) link {
 func (p *paths) addPattern(pat string, access Access) bool {
 	parts := strings.Split(strings.ReplaceAll(pat, Hole, "*"), "/")
 	return p.expand("/", parts, access)
+}
+
+// addListed notes the folders outside that a wildcard lists, though no program may open what is found: echo /root/*.
+func (p *paths) addListed(pat string) {
+	parts := strings.Split(strings.ReplaceAll(pat, Hole, "*"), "/")
+	last := len(parts) - 1
+	for last > 0 && !strings.ContainsAny(parts[last], "*?[") {
+		last--
+	}
+	before := p.manner
+	p.manner = Manner{Names: true}
+	p.expand("/", append(parts[:last:last], "."), Read)
+	p.manner = before
 }
 
 func (p *paths) expand(base string, parts []string, access Access) bool {
@@ -374,11 +403,11 @@ func (p *paths) addLinked(abs string, access Access) {
 
 // pathish finds what looks like a path in an argument.
 func pathish(s string) []string {
-	if s == "" || strings.Contains(s, "://") && !strings.HasPrefix(s, "file://") || strings.ContainsRune(s, '\n') {
-		return nil
+	if local, ok := localURL(s); ok {
+		return []string{local}
 	}
-	if rest, ok := strings.CutPrefix(s, "file://"); ok {
-		return []string{rest}
+	if s == "" || strings.Contains(s, "://") || strings.ContainsRune(s, '\n') {
+		return nil
 	}
 	var out []string
 	switch {
@@ -451,4 +480,18 @@ func (w *walker) recordAbs(v Value, dir string, access Access) bool {
 	}
 	// A pattern that finds nothing is taken literally, so its own text counts as well.
 	return w.paths.addPattern(escapeGlob(dir)+v.Pattern, access)
+}
+
+// localURL is the path that a file: URL names, in any spelling: a host before the path says nothing.
+func localURL(s string) (string, bool) {
+	if len(s) < 5 || !strings.EqualFold(s[:5], "file:") {
+		return "", false
+	}
+	rest := s[5:]
+	if after, ok := strings.CutPrefix(rest, "//"); ok {
+		if i := strings.IndexByte(after, '/'); i >= 0 {
+			rest = after[i:]
+		}
+	}
+	return rest, strings.HasPrefix(rest, "/")
 }

@@ -63,6 +63,7 @@ type Visit struct {
 type Manner struct {
 	Deep     bool // it changes folders with all that is in them
 	NoFollow bool // it works on links, not on what they lead to
+	Names    bool // it only learns names: what lies in the project is not noted
 	Keeps    bool // it leaves what is in the files that it writes, or makes it of what is there
 }
 
@@ -137,7 +138,7 @@ func (c *Visit) TouchIfPath(a Word, access Access) {
 			switch {
 			case p == v.Text:
 				c.TouchValue(v, access)
-			case strings.HasPrefix(v.Text, "file://"):
+			case len(v.Text) > 5 && strings.EqualFold(v.Text[:5], "file:"):
 				c.TouchPath(p, Read)
 			case strings.HasPrefix(p, "~"):
 				c.TouchPath(c.Home()+p[1:], access)

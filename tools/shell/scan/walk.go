@@ -49,6 +49,9 @@ func (w *walker) finish() {
 	if w.paths.exhausted {
 		w.opaque("it names too many paths to look at them all")
 	}
+	if w.paths.magic {
+		w.opaque("it goes through /proc, where a path leads elsewhere when the command runs")
+	}
 	if a.Why == "" {
 		a.Why = strings.Join(w.why, "; ")
 	}
@@ -170,6 +173,7 @@ func (w *walker) command(s *syntax.Stmt, st *state, in input) state {
 			for _, item := range l.Items {
 				w.inside(item, st)
 			}
+			w.lists(l.Items, st)
 			w.setVariable(l.Name.Value, nil)
 		case *syntax.CStyleLoop:
 			w.arithm(l.Init, st)

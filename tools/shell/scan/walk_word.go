@@ -107,3 +107,26 @@ func wordParts(word *syntax.Word) []syntax.WordPart {
 	}
 	return word.Parts
 }
+
+// lists notes the folders outside the project whose names the wildcards in words list.
+func (w *walker) lists(words []*syntax.Word, st *state) {
+	for _, word := range words {
+		for _, a := range w.args(word, st) {
+			for _, v := range a.Values {
+				w.listed(v, st)
+			}
+		}
+	}
+}
+
+func (w *walker) listed(v Value, st *state) {
+	switch {
+	case !v.Glob || !v.Known():
+	case strings.HasPrefix(v.Text, "/"):
+		w.paths.addListed(v.Pattern)
+	case !st.unknown:
+		for _, dir := range st.dirs {
+			w.paths.addListed(escapeGlob(strings.TrimSuffix(dir, "/")+"/") + v.Pattern)
+		}
+	}
+}
