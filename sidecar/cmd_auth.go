@@ -146,7 +146,7 @@ func providers(ctx context.Context, m *models.Models, cwd string, local bool) []
 	all := m.Sources(cwd)
 	if local {
 		for _, s := range m.LocalServers(ctx) {
-			all = append(all, models.Source{ID: s.ID, Name: s.ID, Source: "none", Origin: s.BaseURL, Local: true})
+			all = append(all, models.Source{ID: s.ID, Name: s.ID, Source: "none", Origin: s.BaseURL, BaseURL: s.BaseURL, Local: true})
 		}
 	}
 	return all

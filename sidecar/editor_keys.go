@@ -40,7 +40,7 @@ func (a appAuth) Providers(ctx context.Context) []protocol.AuthProvider {
 	}
 	out := []protocol.AuthProvider{}
 	for _, p := range providers(ctx, a.app.models, dir, true) {
-		out = append(out, protocol.AuthProvider{ID: p.ID, Name: p.Name, Source: p.Source, Env: p.Env, Local: p.Local})
+		out = append(out, protocol.AuthProvider{ID: p.ID, Name: p.Name, Source: p.Source, Env: p.Env, Local: p.Local, BaseURL: p.BaseURL})
 	}
 	return out
 }

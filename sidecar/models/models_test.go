@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -191,5 +192,33 @@ func TestAHostedServiceTakesAKeyAndNothingElse(t *testing.T) {
 	}
 	if def, _ := source(t, "{}", env).Default("/"); def != Builtin {
 		t.Errorf("%s became the default without being named", def)
+	}
+}
+
+// Every hosted service is named once, whether there is a key for it or not: a person chooses among them.
+func TestSourcesNameEveryHostedService(t *testing.T) {
+	m := New(Options{
+		Config: func(string) *config.Config { return &config.Config{} },
+		Env:    func(name string) string { return map[string]string{"GROQ_API_KEY": "k"}[name] },
+		Local:  func(context.Context) []provider.LocalServer { return nil },
+	})
+	count := map[string]int{}
+	for _, s := range m.Sources(t.TempDir()) {
+		count[s.ID]++
+		h, ok := hosted[s.ID]
+		if !ok {
+			continue
+		}
+		if s.BaseURL != h.base || !slices.Equal(s.Env, []string{h.key}) || s.Name == s.ID {
+			t.Errorf("%s: %+v", s.ID, s)
+		}
+		if wanted := map[bool]string{true: "environment", false: "none"}[s.ID == "groq"]; s.Source != wanted {
+			t.Errorf("%s has its key from %q, wanted %q", s.ID, s.Source, wanted)
+		}
+	}
+	for id := range hosted {
+		if count[id] != 1 {
+			t.Errorf("%s is named %d times", id, count[id])
+		}
 	}
 }

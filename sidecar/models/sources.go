@@ -1,7 +1,9 @@
 package models
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/pillion-dev/pillion/agent/provider"
@@ -15,13 +17,20 @@ type Source struct {
 	Source  string   `json:"source"`           // none, environment, file, keyring, editor or config
 	Origin  string   `json:"origin,omitempty"` // the variable, the file's place, the address
 	Env     []string `json:"env,omitempty"`
-	Local   bool     `json:"local,omitempty"` // a server on this machine; needs no key
+	Local   bool     `json:"local,omitempty"`   // a server on this machine; needs no key
+	BaseURL string   `json:"baseURL,omitempty"` // of a hosted service that speaks Chat Completions; GET BaseURL/models tells whether a key is good
 	Missing string   `json:"missing,omitempty"`
 }
 
-var titles = map[string]string{"anthropic": "Anthropic", "openai": "OpenAI", "google": "Google Gemini", "azure": "Azure OpenAI", "bedrock": "Amazon Bedrock"}
+// titles are the names under which the makers sell these services.
+var titles = map[string]string{
+	"anthropic": "Anthropic", "openai": "OpenAI", "google": "Google Gemini", "azure": "Azure OpenAI", "bedrock": "Amazon Bedrock",
+	"cerebras": "Cerebras", "deepinfra": "DeepInfra", "deepseek": "DeepSeek", "fireworks-ai": "Fireworks AI", "groq": "Groq",
+	"huggingface": "Hugging Face", "mistral": "Mistral", "moonshotai": "Moonshot AI", "nvidia": "NVIDIA", "openrouter": "OpenRouter",
+	"togetherai": "Together AI", "xai": "xAI", "zai": "Z.AI",
+}
 
-// Sources are a directory's providers, in the order in which they are asked.
+// Sources are a directory's providers, in the order in which they are asked, then the hosted services that a key is all it takes for.
 func (m *Models) Sources(cwd string) []Source {
 	c := m.config(cwd)
 	var out []Source
@@ -36,6 +45,9 @@ func (m *Models) Sources(cwd string) []Source {
 		if i := slices.IndexFunc(native, func(n nativeProvider) bool { return n.id == s.id }); i >= 0 {
 			x.Env = native[i].keys
 		}
+		if h, ok := hosted[x.ID]; ok {
+			x.Env, x.BaseURL = []string{h.key}, h.base
+		}
 		switch {
 		case s.stored != "":
 			x.Source, x.Origin = string(s.stored), ""
@@ -49,6 +61,12 @@ func (m *Models) Sources(cwd string) []Source {
 			x.Source = "config"
 		}
 		out = append(out, x)
+	}
+	for _, id := range slices.Sorted(maps.Keys(hosted)) {
+		if !slices.ContainsFunc(out, func(x Source) bool { return x.ID == id }) {
+			h := hosted[id]
+			out = append(out, Source{ID: id, Name: cmp.Or(titles[id], id), Source: "none", Env: []string{h.key}, BaseURL: h.base, Missing: "set " + h.key + ", or run: pillion auth login " + id})
+		}
 	}
 	return out
 }

@@ -2227,11 +2227,12 @@ type TerminalExited struct {
 
 // AuthProvider: A model provider and where its key is from.
 type AuthProvider struct {
-	ID     string   `json:"id" acp:"required"`
-	Name   string   `json:"name" acp:"required"`
-	Source string   `json:"source" acp:"required"` // none, environment, file, keyring, editor or config.
-	Env    []string `json:"env,omitempty"`         // Environment variables it is read from.
-	Local  bool     `json:"local,omitempty"`       // A server found on this machine; needs no key.
+	ID      string   `json:"id" acp:"required"`
+	Name    string   `json:"name" acp:"required"`
+	Source  string   `json:"source" acp:"required"` // none, environment, file, keyring, editor or config.
+	Env     []string `json:"env,omitempty"`         // Environment variables it is read from.
+	Local   bool     `json:"local,omitempty"`       // A server found on this machine; needs no key.
+	BaseURL string   `json:"baseUrl,omitempty"`     // Address of a hosted service that speaks Chat Completions, or of the server on this machine.
 }
 
 // AuthListRequest: Providers and where their keys are from; never a key.

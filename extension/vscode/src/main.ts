@@ -10,6 +10,7 @@ import { commands } from "./host/commands";
 import { Follow } from "./host/follow";
 import { Keys } from "./host/keys";
 import { callTool } from "./host/lmtools";
+import { Models } from "./host/models";
 import { notify } from "./host/notify";
 import { Problems } from "./host/problems";
 import { Proposals } from "./host/proposals";
@@ -52,6 +53,7 @@ export function wire(context: vscode.ExtensionContext, item: vscode.StatusBarIte
     proposals,
     reviews,
     keys,
+    new Models(sidecar, sessions, keys),
     code,
     new Buffers(sidecar),
     new Problems(sidecar, context.extension.id),

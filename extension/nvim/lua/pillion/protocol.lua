@@ -1618,6 +1618,7 @@
 ---@field source string
 ---@field env? string[]
 ---@field local? boolean
+---@field baseUrl? string
 
 ---Providers and where their keys are from; never a key.
 ---@class pillion.AuthListRequest

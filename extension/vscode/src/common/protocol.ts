@@ -1887,6 +1887,7 @@ export interface AuthProvider {
   source: string;
   env?: string[];
   local?: boolean;
+  baseUrl?: string;
 }
 
 /** Providers and where their keys are from; never a key. */

@@ -42,7 +42,6 @@ export function commands(parts: CommandParts): vscode.Disposable {
       if (first?.sessionId) sessions.activate(first.sessionId);
       await vscode.commands.executeCommand("pillion.focus");
     }),
-    command("selectModel", () => selectOption(sessions, "model", "Model")),
     command("permissions", () => permissions(sidecar, sessions)),
     command("restart", () => sidecar.restart()),
     command("showLog", () => log.show(true)),
@@ -54,19 +53,6 @@ export function commands(parts: CommandParts): vscode.Disposable {
     command("walkthrough", () => vscode.commands.executeCommand("workbench.action.openWalkthrough", "pillion-dev.pillion#start", false)),
     restartWhenAsked(sidecar, sessions),
   );
-}
-
-async function selectOption(sessions: Sessions, category: string, title: string): Promise<void> {
-  const session = await sessions.ready();
-  const option = session.configOptions.find((o) => o.category === category || o.id === category);
-  if (!option || option.type !== "select" || !option.options) throw new Error(`The session offers no choice of ${title.toLowerCase()}.`);
-  const groups = option.options.map((o) => ("options" in o ? o : { name: "", options: [o] }));
-  const rows = groups.flatMap((g) => [
-    ...(g.name ? [{ label: g.name, kind: vscode.QuickPickItemKind.Separator, value: "" }] : []),
-    ...g.options.map((o) => ({ label: o.name, description: [o.value, o.value === option.currentValue ? "current" : ""].filter(Boolean).join(" · "), detail: o.description ?? "", value: o.value })),
-  ]);
-  const row = await vscode.window.showQuickPick(rows, { title, matchOnDescription: true });
-  if (row?.value) await sessions.setOption(session.id, option.id, row.value);
 }
 
 /** The rules in force, the last first because it wins; those that were remembered can be taken back. */

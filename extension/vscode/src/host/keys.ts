@@ -6,7 +6,7 @@ import type { Sidecar } from "./sidecar";
 import { onCommand } from "./table";
 
 /** Providers that can be chosen before any sidecar has told its own list. */
-const known: readonly { id: string; name: string; env: string }[] = [
+export const knownProviders: readonly { id: string; name: string; env: string }[] = [
   { id: "anthropic", name: "Anthropic", env: "ANTHROPIC_API_KEY" },
   { id: "openai", name: "OpenAI", env: "OPENAI_API_KEY" },
   { id: "google", name: "Google Gemini", env: "GEMINI_API_KEY" },
@@ -33,7 +33,6 @@ export class Keys implements vscode.Disposable {
   ) {
     this.disposables = [
       sidecar.onDidStart(() => void this.giveAll().catch((e: unknown) => log.warn(`keys were not passed on: ${String(e)}`))),
-      onCommand("pillion.setKey", (provider?: unknown) => this.set(typeof provider === "string" ? provider : undefined).catch(tell)),
       onCommand("pillion.removeKey", () => this.remove().catch(tell)),
     ];
   }
@@ -66,43 +65,19 @@ export class Keys implements vscode.Disposable {
     return this.context.globalState.get<Record<string, Stored>>(index, {});
   }
 
-  private async providers(): Promise<{ id: string; name: string; env: string; source: string; local: boolean }[]> {
-    await this.sidecar.start().catch(() => {}); // keys can be set without it
-    if (!this.sidecar.announced("_pillion/auth/list")) return known.map((p) => ({ ...p, source: "", local: false }));
-    const { providers } = await this.sidecar.request("_pillion/auth/list", {});
-    return providers.map((p) => ({ id: p.id, name: p.name, env: p.env?.[0] ?? "", source: p.source, local: p.local ?? false }));
-  }
-
-  private async set(wanted: string | undefined): Promise<void> {
-    const providers = await this.providers();
-    const rows = providers.map((p) => ({
-      label: p.name,
-      description: p.local ? "found on this machine, needs no key" : p.source && p.source !== "none" ? `has a key (${p.source})` : "",
-      detail: p.env ? `also read from ${p.env}` : "",
-      provider: p,
-    }));
-    const row = rows.find((r) => r.provider.id === wanted) ?? (await vscode.window.showQuickPick(rows, { title: "API key for", placeHolder: "Model provider" }));
-    if (!row) return;
-    const key = await vscode.window.showInputBox({
-      title: `API key for ${row.provider.name}`,
-      prompt: "VS Code's secret storage keeps the key. Only Pillion receives it.",
-      password: true,
-      ignoreFocusOut: true,
-      validateInput: (v) => (v.trim() === "" ? "Paste the key" : undefined),
+  /** Keeps a provider's key and gives it to the sidecar. Whether it can be used at once: an older sidecar reads it when it starts. */
+  async keep(provider: { id: string; name: string; env: string }, key: string): Promise<boolean> {
+    await this.context.secrets.store(secret(provider.id), key).then(undefined, (error: unknown) => {
+      throw new Error(`VS Code's secret storage cannot store the key (${error instanceof Error ? error.message : String(error)}). Set it in the environment as ${provider.env || "its provider says"} instead, or keep it with: pillion auth login ${provider.id}`);
     });
-    if (key === undefined) return;
-    await this.context.secrets.store(secret(row.provider.id), key.trim()).then(undefined, (error: unknown) => {
-      throw new Error(`VS Code's secret storage cannot store the key (${error instanceof Error ? error.message : String(error)}). Put it into the environment as ${row.provider.env || "its provider says"} instead, or keep it with: pillion auth`);
-    });
-    await this.context.globalState.update(index, { ...this.index(), [row.provider.id]: { name: row.provider.name, env: row.provider.env } satisfies Stored });
+    await this.context.globalState.update(index, { ...this.index(), [provider.id]: { name: provider.name, env: provider.env } satisfies Stored });
     if (this.sidecar.announced("_pillion/auth/set")) {
-      await this.sidecar.request("_pillion/auth/set", { provider: row.provider.id, key: key.trim() });
-      const choice = await vscode.window.showInformationMessage(`${row.provider.name} is ready.`, "Select Model");
-      if (choice) await vscode.commands.executeCommand("pillion.selectModel");
-    } else {
-      const choice = await vscode.window.showInformationMessage(`The key for ${row.provider.name} takes effect when Pillion restarts.`, "Restart Pillion");
-      if (choice) await vscode.commands.executeCommand("pillion.restart");
+      await this.sidecar.request("_pillion/auth/set", { provider: provider.id, key });
+      return true;
     }
+    const choice = await vscode.window.showInformationMessage(`The key for ${provider.name} takes effect when Pillion restarts.`, "Restart Pillion");
+    if (choice) await vscode.commands.executeCommand("pillion.restart");
+    return false;
   }
 
   private async remove(): Promise<void> {

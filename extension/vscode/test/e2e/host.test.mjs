@@ -1,5 +1,8 @@
 // What the host does beside reviews: terminals, keys, code actions, the list of sessions.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
 import { world } from "./world.mjs";
 
 const w = world({ spy: true });
@@ -48,18 +51,67 @@ test("a command of the agent's is watched in a terminal while it runs", async (t
 test("a key is kept in the secret storage, given at once and to every later process, and forgotten when removed", async (t) => {
   const p = await w.open(t, { "a.txt": "one\n" });
   const before = (await w.heard("_pillion/auth/set", 0)).length;
-  await p.bench.command("Pillion: Set an API Key…");
+  await p.bench.command("Pillion: Add a Model Provider or API Key…");
   await p.bench.quick.locator(".monaco-list-row", { hasText: "Anthropic" }).first().click();
   const input = p.bench.quick.locator('input[type="password"]');
   await input.fill(" sk-test-1234 ");
   await input.press("Enter");
-  await p.bench.toast("Anthropic is ready").waitFor();
+  await p.bench.quick.getByText(/^anthropic\//).first().waitFor(); // its models are to be chosen from at once
+  await p.page.keyboard.press("Escape");
   assert.deepEqual((await w.heard("_pillion/auth/set", before + 1)).at(-1), { provider: "anthropic", key: "sk-test-1234" });
   await p.bench.command("Pillion: Restart Pillion");
   assert.deepEqual((await w.heard("_pillion/auth/set", before + 2)).at(-1), { provider: "anthropic", key: "sk-test-1234" });
   await p.bench.command("Pillion: Remove an API Key…");
   await p.bench.quick.locator(".monaco-list-row", { hasText: "Anthropic" }).first().click();
   assert.deepEqual((await w.heard("_pillion/auth/set", before + 3)).at(-1), { provider: "anthropic" });
+});
+
+test("a server is added by its URL: tried with its key first, then chosen, and used with that key", async (t) => {
+  const heard = [];
+  const server = createServer((q, r) => {
+    let body = "";
+    q.on("data", (d) => (body += d)).on("end", () => {
+      heard.push({ url: q.url, key: q.headers.authorization, body });
+      if (q.headers.authorization !== "Bearer sk-own") return r.writeHead(401).end(JSON.stringify({ error: { message: "unknown key" } }));
+      if (q.url.endsWith("/models")) return r.end(JSON.stringify({ data: [{ id: "small" }, { id: "own-large" }] }));
+      if (!JSON.parse(body).stream) return r.end(JSON.stringify({ choices: [{ message: { role: "assistant", content: "OK" } }] }));
+      r.writeHead(200, { "content-type": "text/event-stream" });
+      for (const choice of [{ delta: { role: "assistant", content: "Own words." }, finish_reason: null }, { delta: {}, finish_reason: "stop" }]) r.write(`data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "own-large", choices: [{ index: 0, ...choice }] })}\n\n`);
+      r.end("data: [DONE]\n\n");
+    });
+  });
+  await new Promise((ok) => server.listen(0, "127.0.0.1", ok));
+  t.after(() => (server.closeAllConnections(), server.close()));
+  const p = await w.open(t, { "a.txt": "one\n" });
+  const panel = await p.panel();
+  await p.bench.command("Pillion: Add a Model Provider or API Key…");
+  await p.bench.quick.getByText("Anthropic", { exact: true }).first().waitFor();
+  await p.shot("models-add");
+  for (const name of ["Groq", "Mistral", "OpenRouter", "Together AI"]) {
+    await p.bench.quick.locator("input:visible").first().fill(name); // the list draws only what is in sight
+    await p.bench.quick.getByText(name, { exact: true }).first().waitFor();
+  }
+  const type = async (title, text) => {
+    await p.bench.quick.getByText(title).first().waitFor();
+    await p.bench.quick.locator("input:visible").first().fill(text);
+    await p.page.keyboard.press("Enter");
+  };
+  await type("Add a model provider", "OpenAI-compatible");
+  await type("URL of the OpenAI-compatible server", `http://127.0.0.1:${server.address().port}/v1/`);
+  await type("API key of the server", "sk-wrong");
+  await p.bench.quick.getByText("does not accept the API key: unknown key").first().waitFor();
+  await p.page.keyboard.press("Enter"); // the URL is right
+  await type("API key of the server", "sk-own");
+  await type("Model of the server", "own-large");
+  await p.bench.toast("The session uses own-large").waitFor();
+  assert.deepEqual(heard.map((h) => h.url), ["/v1/models", "/v1/models", "/v1/chat/completions"], "it was tried before it was kept");
+  await panel.say("hello");
+  await panel.answer("Own words.");
+  const last = heard.at(-1);
+  assert.deepEqual([last.url, last.key, JSON.parse(last.body).model], ["/v1/chat/completions", "Bearer sk-own", "own-large"]);
+  const settings = readFileSync(join(w.server.data, "Machine", "settings.json"), "utf8");
+  assert.match(settings, /"local-server"/);
+  assert.doesNotMatch(settings, /sk-own/);
 });
 
 test("Fix with Pillion, where a problem is: the model hears which", async (t) => {

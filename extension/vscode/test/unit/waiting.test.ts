@@ -5,6 +5,7 @@ import { permissionOf } from "../../src/common/permission";
 import type { CreateElicitationRequest, RequestPermissionRequest } from "../../src/common/protocol";
 import { Approvals } from "../../src/host/approvals";
 import { Keys } from "../../src/host/keys";
+import { Models } from "../../src/host/models";
 import { notify } from "../../src/host/notify";
 import { Questions } from "../../src/host/questions";
 import type { Sessions } from "../../src/host/sessions";
@@ -163,6 +164,7 @@ test("a secret storage that fails: it is said with another way, nothing is remem
   const warned: string[] = [];
   const log = { warn: (s: string) => warned.push(s), error: (s: string) => warned.push(s) };
   const keys = new Keys(w.sidecar, { secrets, globalState: { get: () => index, update: (_: string, v: unknown) => ((index = v), Promise.resolve()) } } as never, log as never);
+  new Models(w.sidecar, {} as Sessions, keys);
   await runCommand("pillion.setKey", ["anthropic"]);
   assert.match(play.said[0]!.text, /cannot store the key \(the keyring is locked\).*ANTHROPIC_API_KEY/);
   assert.deepEqual([index, w.asked.map((a) => a.method)], [{}, ["_pillion/auth/list"]]);
