@@ -26,37 +26,45 @@ const (
 	optionReject  = "reject"
 )
 
+// person is whoever sits in front of the editor: questions are put to them in the sessions that it has open.
+type person struct {
+	*conn
+	sessions *sessionTable
+	rt       *agent.Runtime
+	texts    *review.Texts
+}
+
 // AskPermission asks the person in the editor. There is no limit; the question ends with its turn, or with the
 // connection. Whatever goes wrong, the answer is no.
-func (s *Server) AskPermission(ctx context.Context, session string, r permission.Request) (permission.Reply, error) {
+func (who *person) AskPermission(ctx context.Context, session string, r permission.Request) (permission.Reply, error) {
 	set := r.Change
-	if err := s.shown(ctx, session); err != nil {
+	if err := who.shown(ctx, session); err != nil {
 		return permission.Reply{}, err
 	}
-	kid, err := s.shownChild(ctx, session, r.SessionID, r.CallID)
+	kid, err := who.shownChild(ctx, session, r.SessionID, r.CallID)
 	if err != nil {
 		return permission.Reply{}, err
 	}
-	request := protocol.RequestPermissionRequest{SessionID: session, ToolCall: s.permissionCall(session, kid, r, set), Options: permissionOptions(r)}
-	defer s.asked.Hold(session, set)()
+	request := protocol.RequestPermissionRequest{SessionID: session, ToolCall: who.permissionCall(session, kid, r, set), Options: permissionOptions(r)}
+	defer who.texts.Hold(session, set)()
 	var answer protocol.RequestPermissionResponse
-	if err := s.editor.Call(ctx, protocol.MethodSessionRequestPermission, request, &answer); err != nil {
+	if err := who.editor.Call(ctx, protocol.MethodSessionRequestPermission, request, &answer); err != nil {
 		if ctx.Err() != nil {
 			return permission.Reply{}, ctx.Err()
 		}
-		if s.ctx.Err() != nil {
+		if who.ctx.Err() != nil {
 			return permission.Reply{}, context.Canceled // the editor is gone: the turn ends with it
 		}
 		return permission.Reply{}, &permission.RejectedError{Message: "the editor could not ask the user: " + err.Error()}
 	}
 	selected, ok := answer.Outcome.Value.(*protocol.SelectedPermissionOutcome)
 	if !ok { // cancelled: nothing is written and the turn ends
-		if es := s.lookup(session); es != nil {
+		if es := who.sessions.lookup(session); es != nil {
 			es.cancelAll()
 		}
 		select {
 		case <-ctx.Done():
-		case <-s.ctx.Done():
+		case <-who.ctx.Done():
 		}
 		return permission.Reply{}, context.Canceled
 	}
@@ -76,8 +84,8 @@ func (s *Server) AskPermission(ctx context.Context, session string, r permission
 
 // shown waits until the editor has been sent everything that happened in a session so far, so that no question comes
 // before the call it is about.
-func (s *Server) shown(ctx context.Context, session string) error {
-	es := s.lookup(session)
+func (who *person) shown(ctx context.Context, session string) error {
+	es := who.sessions.lookup(session)
 	if es == nil {
 		return nil
 	}
@@ -171,7 +179,7 @@ func rejection(d change.Decisions) string {
 }
 
 // permissionCall describes what is asked completely: some editors show the request alone.
-func (s *Server) permissionCall(session string, kid *view, r permission.Request, set *change.Set) protocol.ToolCallUpdate {
+func (who *person) permissionCall(session string, kid *view, r permission.Request, set *change.Set) protocol.ToolCallUpdate {
 	u := protocol.ToolCallUpdate{ToolCallID: r.CallID, Title: r.Title, Name: r.Tool, Kind: permissionKind(r), Status: protocol.ToolCallStatusPending}
 	if u.ToolCallID == "" {
 		u.ToolCallID = r.ID
@@ -179,7 +187,7 @@ func (s *Server) permissionCall(session string, kid *view, r permission.Request,
 	if u.Title == "" {
 		u.Title = strings.TrimSpace(r.Permission + " " + strings.Join(r.Patterns, ", "))
 	}
-	if es := s.lookup(session); es != nil {
+	if es := who.sessions.lookup(session); es != nil {
 		from := es.view
 		if kid != nil {
 			from = kid

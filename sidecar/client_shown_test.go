@@ -13,7 +13,7 @@ func TestServersAreToldWhatAGenericEditorShows(t *testing.T) {
 	write(t, path, "a\nb\n")
 	g := genericEditor{buffer: "a\nb\nunsaved\n"}
 	g.run(t, r, "b", "B") // refused, because of that line
-	e := r.server.o.Editors
+	e := r.host.Editors
 	if b, ok := e.AnyBuffer(path); !ok || b.Text != g.buffer || !b.Dirty || !slices.Equal(e.Unsaved(), []string{path}) {
 		t.Errorf("%+v %v, unsaved %q", b, ok, e.Unsaved())
 	}

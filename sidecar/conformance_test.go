@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	acp "github.com/coder/acp-go-sdk"
+	"github.com/pillion-dev/pillion/sidecar/editors"
 )
 
 // coderClient is an editor written with somebody else's library.
@@ -82,10 +83,8 @@ func TestConformanceWithCodersClient(t *testing.T) {
 	c := &coderClient{choose: "once", content: map[string]string{path: "one\ntwo\n"}}
 	// The rig's own editor reads the same pipe; this client takes its place.
 	a, b := pipes()
-	server := r.server.o
-	server.Conn = b
 	served := make(chan error, 1)
-	go func() { served <- NewServer(server).Serve(context.Background()) }()
+	go func() { served <- NewServer(r.host, b, editors.NewBuffers(nil), "").Serve(context.Background()) }()
 	conn := acp.NewClientSideConnection(c, a, a)
 	ctx := t.Context()
 	init, err := conn.Initialize(ctx, acp.InitializeRequest{ProtocolVersion: acp.ProtocolVersionNumber, ClientCapabilities: acp.ClientCapabilities{Fs: acp.FileSystemCapabilities{ReadTextFile: true}}})

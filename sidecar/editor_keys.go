@@ -7,17 +7,20 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
+// authMethods are the methods about keys of model providers.
+type authMethods struct{ auth Auth }
+
 // authList tells where keys come from; never a key.
-func (s *Server) authList(ctx context.Context, _ *protocol.AuthListRequest) (*protocol.AuthListResponse, error) {
-	return &protocol.AuthListResponse{Providers: s.o.Auth.Providers(ctx)}, nil
+func (m *authMethods) authList(ctx context.Context, _ *protocol.AuthListRequest) (*protocol.AuthListResponse, error) {
+	return &protocol.AuthListResponse{Providers: m.auth.Providers(ctx)}, nil
 }
 
 // authSet takes a key out of an editor's secret store, for as long as this process lives.
-func (s *Server) authSet(ctx context.Context, p *protocol.AuthSetRequest) (*protocol.AuthSetResponse, error) {
-	if err := s.o.Auth.Lend(p.Provider, p.Key); err != nil {
+func (m *authMethods) authSet(ctx context.Context, p *protocol.AuthSetRequest) (*protocol.AuthSetResponse, error) {
+	if err := m.auth.Lend(p.Provider, p.Key); err != nil {
 		return nil, rpc.InvalidParams("%v", err)
 	}
-	return &protocol.AuthSetResponse{Providers: s.o.Auth.Providers(ctx)}, nil
+	return &protocol.AuthSetResponse{Providers: m.auth.Providers(ctx)}, nil
 }
 
 // Auth is what an editor may know and say about keys.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/permission"
@@ -21,9 +22,15 @@ const (
 	maxToolText    = 64 << 10 // bytes of a tool's description and schema
 )
 
+// editorTools are the tools that an editor lends to its sessions.
+type editorTools struct {
+	*conn
+	registry *editors.Registry
+}
+
 // registerTools takes the tools of an editor's own; they replace those it registered before.
-func (s *Server) registerTools(p *protocol.ToolRegisterRequest) (*protocol.ToolRegisterResponse, error) {
-	if !s.editor.Client().Does(protocol.MethodPillionToolExecute) {
+func (m *editorTools) registerTools(p *protocol.ToolRegisterRequest) (*protocol.ToolRegisterResponse, error) {
+	if !m.editor.Client().Does(protocol.MethodPillionToolExecute) {
 		return nil, rpc.InvalidParams("announce %s in initialize first: nothing is called that was not announced", protocol.MethodPillionToolExecute)
 	}
 	if len(p.Tools) > maxEditorTools {
@@ -50,28 +57,28 @@ func (s *Server) registerTools(p *protocol.ToolRegisterRequest) (*protocol.ToolR
 			kind = tools.KindOther
 		}
 		names = append(names, t.Name)
-		made = append(made, tools.Tool{ID: t.Name, Permission: t.Name, Kind: kind, ReadOnly: t.ReadOnly, Description: t.Description, Parameters: t.InputSchema, Run: s.editorTool(t.Name)})
+		made = append(made, tools.Tool{ID: t.Name, Permission: t.Name, Kind: kind, ReadOnly: t.ReadOnly, Description: t.Description, Parameters: t.InputSchema, Run: m.tool(t.Name)})
 	}
-	s.editor.OfferTools(made)
+	m.editor.OfferTools(made)
 	return &protocol.ToolRegisterResponse{Registered: names}, nil
 }
 
-// editorTool runs a tool in the editor. It takes as long as it takes: a cancel reaches the editor.
-func (s *Server) editorTool(name string) func(context.Context, json.RawMessage, *tools.Call) (tools.Result, error) {
+// tool runs a tool in the editor. It takes as long as it takes: a cancel reaches the editor.
+func (m *editorTools) tool(name string) func(context.Context, json.RawMessage, *tools.Call) (tools.Result, error) {
 	return func(ctx context.Context, input json.RawMessage, call *tools.Call) (tools.Result, error) {
 		_, err := call.Ask(ctx, permission.Request{
 			Permission: name, Patterns: []string{"*"}, Always: []string{"*"}, Added: true, Title: strings.TrimSpace(name + " " + brief(input)),
-			Why: "It is a tool of the editor's (" + s.editor.Client().Name + "), not of Pillion's.", Metadata: map[string]any{"input": input},
+			Why: "It is a tool of the editor's (" + m.editor.Client().Name + "), not of Pillion's.", Metadata: map[string]any{"input": input},
 		})
 		if err != nil {
 			return tools.Result{}, err
 		}
-		_, session, ok := s.o.Editors.First(call.SessionID)
+		_, session, ok := m.registry.First(call.SessionID)
 		if !ok {
 			return tools.Result{}, &tools.Error{Kind: "unavailable", Message: "The editor that has the tool " + name + " is gone."}
 		}
 		var r protocol.ToolExecuteResponse
-		if err := s.editor.Call(ctx, protocol.MethodPillionToolExecute, &protocol.ToolExecuteRequest{SessionID: session, CallID: call.CallID, Name: name, Input: input}, &r); err != nil {
+		if err := m.editor.Call(ctx, protocol.MethodPillionToolExecute, &protocol.ToolExecuteRequest{SessionID: session, CallID: call.CallID, Name: name, Input: input}, &r); err != nil {
 			if ctx.Err() != nil {
 				return tools.Result{}, ctx.Err()
 			}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -25,6 +26,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/models"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/sidecar/review"
+	"github.com/pillion-dev/pillion/sidecar/slash"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/builtin"
 	"github.com/pillion-dev/pillion/tools/change"
@@ -123,7 +125,7 @@ type sessions struct {
 	switches map[string]bool // of tools; set before the session starts
 }
 
-func (x *sessions) terminals(id string) *run.Terminals {
+func (x *sessions) Terminals(id string) *run.Terminals {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.screens == nil {
@@ -141,7 +143,7 @@ func (x *sessions) tools(e *editors.Registry, state string) func(context.Context
 		env := builtin.Env{Cwd: info.Cwd, Root: info.Cwd, StateDir: state, Buffers: e.Files(info.ID), Tracker: &files.Tracker{}, Locks: &files.Locks{}}
 		env.SubAgents = func() []tools.SubAgent { return []tools.SubAgent{{Name: "general", Description: "jobs"}} }
 		env.Applier = e.Applier(info.ID, disk{builtin.NewWriter(env)})
-		env.Shell.Runner, env.Shell.Background, env.Shell.Terminals = &run.Runner{}, &run.Background{}, x.terminals(info.ID)
+		env.Shell.Runner, env.Shell.Background, env.Shell.Terminals = &run.Runner{}, &run.Background{}, x.Terminals(info.ID)
 		x.mu.Lock()
 		env.Bridge = x.bridge
 		x.envs[info.ID] = env
@@ -186,6 +188,19 @@ func (c rigChanges) Files(id string) review.Files {
 
 func (c rigChanges) Load(set *change.Set) (*change.Set, error) { return c.blobs.Load(set) }
 
+// rigFolders is what is configured for every folder of a rig.
+type rigFolders struct{ rules permission.Ruleset }
+
+func (f rigFolders) Models(string) []models.Choice {
+	return []models.Choice{{ID: "test/model", Name: "Test model", Efforts: []string{"low", "high"}}, {ID: "test/other", Name: "Other"}}
+}
+func (f rigFolders) Commands(string) []slash.Command         { return nil }
+func (f rigFolders) Rules(string, string) permission.Ruleset { return f.rules }
+func (f rigFolders) Trust(string, *bool) string              { return "" }
+func (f rigFolders) PassMCP(string, []protocol.MCPServer) error {
+	return errors.New("this version does not use them")
+}
+
 // rig is a server with everything real but the model and the editor.
 type rig struct {
 	t      testing.TB
@@ -193,6 +208,7 @@ type rig struct {
 	world  *sessions
 	model  *scripted
 	rt     *agent.Runtime
+	host   *Host
 	server *Server
 	ed     *editor
 	served chan error
@@ -261,17 +277,9 @@ func newRig(t testing.TB, st *store.Store, cwd string) *rig {
 	registry.Follow(liveSessions{rt, blobs.Pack})
 	a, b := pipes()
 	r := &rig{t: t, cwd: cwd, world: env, model: m, rt: rt, served: make(chan error, 1)}
-	r.server = NewServer(ServerOptions{Runtime: rt, Conn: b, Editors: registry, Live: &liveProblems{}, Version: "0.0.0-test", Auth: lentKeys{&keys.Store{File: filepath.Join(t.TempDir(), "auth.json")}},
-		Desk: review.NewDesk(rigChanges{env, rt, made, blobs}),
-		Models: func(string) []models.Choice {
-			return []models.Choice{{ID: "test/model", Name: "Test model", Efforts: []string{"low", "high"}}, {ID: "test/other", Name: "Other"}}
-		},
-		Terminals: env.terminals,
-		Rules:     func(string, string) permission.Ruleset { return rules },
-		Grants:    agent.Grants(st),
-		Finder:    testFinder(t),
-		Theirs:    editors.NewProblems(),
-	})
+	r.host = &Host{Runtime: rt, Editors: registry, Desk: review.NewDesk(rigChanges{env, rt, made, blobs}), Grants: agent.Grants(st), Folders: rigFolders{rules}, Terminals: env,
+		Auth: lentKeys{&keys.Store{File: filepath.Join(t.TempDir(), "auth.json")}}, Finder: testFinder(t), Problems: &ProblemHub{}, Reported: editors.NewProblems(), Version: "0.0.0-test"}
+	r.server = NewServer(r.host, b, editors.NewBuffers(nil), "")
 	go func() { r.served <- r.server.Serve(context.Background()) }()
 	r.ed = newEditor(t, a)
 	t.Cleanup(func() {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/mention"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
@@ -16,8 +17,14 @@ const (
 	searchMost    = 200
 )
 
+// mentions is the method that finds what @ may mention.
+type mentions struct {
+	finder  *mention.Finder
+	buffers *editors.Buffers
+}
+
 // fileSearch finds what @ may mention: files and folders by path, symbols by name, resources by server, address and name.
-func (s *Server) fileSearch(ctx context.Context, es *editorSession, p *protocol.FileSearchRequest) (*protocol.FileSearchResponse, error) {
+func (m *mentions) fileSearch(ctx context.Context, es *editorSession, p *protocol.FileSearchRequest) (*protocol.FileSearchResponse, error) {
 	limit := searchDefault
 	if p.Limit != nil {
 		if limit = int(*p.Limit); limit < 1 || limit > searchMost {
@@ -39,14 +46,14 @@ func (s *Server) fileSearch(ctx context.Context, es *editorSession, p *protocol.
 			want[k] = true
 		}
 	}
-	found, more, err := s.o.Finder.Search(ctx, es.Info().Cwd, p.Query, limit, want)
+	found, more, err := m.finder.Search(ctx, es.Info().Cwd, p.Query, limit, want)
 	if err != nil {
 		return nil, err
 	}
 	out := &protocol.FileSearchResponse{Matches: []protocol.FileMatch{}, Truncated: more}
 	for _, f := range found {
 		if f.File != "" {
-			f.URI = s.o.Buffers.URI(f.File)
+			f.URI = m.buffers.URI(f.File)
 		}
 		out.Matches = append(out.Matches, f.FileMatch)
 	}

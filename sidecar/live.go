@@ -63,13 +63,13 @@ func (l *liveProblems) follow(f func(lspbridge.FileReport)) {
 	l.listen = f
 }
 
-// problemHub hands what the language servers say to every connection.
-type problemHub struct {
+// ProblemHub hands what the language servers say to every connection.
+type ProblemHub struct {
 	mu  sync.Mutex
 	all []*liveProblems // guarded by mu; replaced, never changed in place
 }
 
-func (h *problemHub) put(r lspbridge.FileReport) {
+func (h *ProblemHub) Put(r lspbridge.FileReport) {
 	h.mu.Lock()
 	all := h.all
 	h.mu.Unlock()
@@ -79,7 +79,7 @@ func (h *problemHub) put(r lspbridge.FileReport) {
 }
 
 // join makes a listener of a connection; leave ends it.
-func (h *problemHub) join() (l *liveProblems, leave func()) {
+func (h *ProblemHub) join() (l *liveProblems, leave func()) {
 	l = &liveProblems{}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -92,14 +92,14 @@ func (h *problemHub) join() (l *liveProblems, leave func()) {
 }
 
 // tellProblems sends _pillion/diagnostics/updated where it is understood.
-func (s *Server) tellProblems(r lspbridge.FileReport) {
-	if !s.editor.Client().Does(protocol.MethodPillionDiagnosticsUpdated) {
+func (c *conn) tellProblems(r lspbridge.FileReport) {
+	if !c.editor.Client().Does(protocol.MethodPillionDiagnosticsUpdated) {
 		return
 	}
 	place := func(p lspbridge.Position) protocol.Position {
 		return protocol.Position{Line: int64(p.Line), Character: int64(p.Character)}
 	}
-	out := protocol.DiagnosticsUpdated{URI: s.editor.Buffers.URI(r.Path), Certainty: string(r.Certainty), Reason: r.Reason, Diagnostics: []protocol.FileDiagnostic{}}
+	out := protocol.DiagnosticsUpdated{URI: c.editor.Buffers.URI(r.Path), Certainty: string(r.Certainty), Reason: r.Reason, Diagnostics: []protocol.FileDiagnostic{}}
 	if r.Version > 0 {
 		v := int64(r.Version)
 		out.Version = &v
@@ -109,5 +109,5 @@ func (s *Server) tellProblems(r lspbridge.FileReport) {
 		out.Diagnostics = append(out.Diagnostics, protocol.FileDiagnostic{Range: protocol.Range{Start: place(at.Start), End: place(at.End)},
 			Severity: int64(d.Severity.Number()), Code: d.Code, Source: d.Source, Message: d.Message})
 	}
-	_ = s.wire.peer.Notify(s.ctx, protocol.MethodPillionDiagnosticsUpdated, out)
+	c.notify(protocol.MethodPillionDiagnosticsUpdated, out)
 }

@@ -51,11 +51,11 @@ func TestProblemsReachAnEditorThatFollowsThem(t *testing.T) {
 		Severity: change.SeverityError, Code: "E1", Source: "compiler", Message: "no"}}}
 	r.ed.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}`)
 	r.ed.expect(`{"id":1}`)
-	r.server.o.Live.put(lspbridge.FileReport{Path: path, Reason: "to one that did not announce it"})
+	r.host.Problems.Put(lspbridge.FileReport{Path: path, Reason: "to one that did not announce it"})
 	r.ed.send(`{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"_meta":{"pillion":{"version":1,"methods":["_pillion/diagnostics/updated"]}}}}}`)
 	r.ed.expect(`{"id":2}`)
-	r.server.o.Live.put(report)
+	r.host.Problems.Put(report)
 	r.ed.expect(`{"method":"_pillion/diagnostics/updated","params":{"uri":"` + editors.PathURI(path) + `","version":3,"certainty":"pending","reason":"being checked","diagnostics":[{"range":{"start":{"line":1,"character":2},"end":{"line":1,"character":4}},"severity":1,"code":"E1","source":"compiler","message":"no"}]}}`)
-	r.server.o.Live.put(lspbridge.FileReport{Path: path, Certainty: change.Fresh})
+	r.host.Problems.Put(lspbridge.FileReport{Path: path, Certainty: change.Fresh})
 	r.ed.expect(`{"method":"_pillion/diagnostics/updated","params":{"certainty":"fresh","diagnostics":[]}}`)
 }

@@ -15,19 +15,19 @@ import (
 
 // AskQuestions asks by a form where the editor has one that works, else by a choice shaped like a permission request. A question
 // without options cannot be put that way: the model is told to ask in plain text.
-func (s *Server) AskQuestions(ctx context.Context, session string, call *tools.Call, qs []tools.Question) ([][]string, error) {
-	if err := s.shown(ctx, session); err != nil {
+func (who *person) AskQuestions(ctx context.Context, session string, call *tools.Call, qs []tools.Question) ([][]string, error) {
+	if err := who.shown(ctx, session); err != nil {
 		return nil, err
 	}
-	if _, err := s.shownChild(ctx, session, call.SessionID, call.CallID); err != nil {
+	if _, err := who.shownChild(ctx, session, call.SessionID, call.CallID); err != nil {
 		return nil, err
 	}
-	if s.editor.Client().AsksForms() {
-		answers, err := s.askForm(ctx, session, call, qs)
-		if !errors.Is(err, editors.ErrCannotAsk) || s.ctx.Err() != nil {
+	if who.editor.Client().AsksForms() {
+		answers, err := who.askForm(ctx, session, call, qs)
+		if !errors.Is(err, editors.ErrCannotAsk) || who.ctx.Err() != nil {
 			return answers, err
 		}
-		s.log.Info("the editor announced forms and cannot show one", "err", err)
+		who.log.Info("the editor announced forms and cannot show one", "err", err)
 	}
 	answers := make([][]string, len(qs))
 	for i, q := range qs {
@@ -35,7 +35,7 @@ func (s *Server) AskQuestions(ctx context.Context, session string, call *tools.C
 			answers[i] = []string{"(the editor cannot ask this; put the question into your reply and wait for the next message)"}
 			continue
 		}
-		label, err := s.askChoice(ctx, session, call, i, q)
+		label, err := who.askChoice(ctx, session, call, i, q)
 		if err != nil {
 			return nil, err
 		}
@@ -47,7 +47,7 @@ func (s *Server) AskQuestions(ctx context.Context, session string, call *tools.C
 // ownWords is the form's extra field for an answer that is none of the options.
 const ownWords = "-other"
 
-func (s *Server) askForm(ctx context.Context, session string, call *tools.Call, qs []tools.Question) ([][]string, error) {
+func (who *person) askForm(ctx context.Context, session string, call *tools.Call, qs []tools.Question) ([][]string, error) {
 	form := &protocol.ElicitationSchema{Type: "object", Properties: map[string]protocol.ElicitationPropertySchema{}}
 	var text []string
 	for i, q := range qs {
@@ -84,7 +84,7 @@ func (s *Server) askForm(ctx context.Context, session string, call *tools.Call, 
 		}
 	}
 	var got protocol.CreateElicitationResponse
-	err := s.editor.Call(ctx, protocol.MethodElicitationCreate, protocol.CreateElicitationRequest{
+	err := who.editor.Call(ctx, protocol.MethodElicitationCreate, protocol.CreateElicitationRequest{
 		Mode: "form", SessionID: session, ToolCallID: call.CallID, Message: strings.Join(text, "\n"), RequestedSchema: form,
 	}, &got)
 	if err != nil {
@@ -122,7 +122,7 @@ func formValues(raw json.RawMessage) []string {
 	return many
 }
 
-func (s *Server) askChoice(ctx context.Context, session string, call *tools.Call, n int, q tools.Question) (string, error) {
+func (who *person) askChoice(ctx context.Context, session string, call *tools.Call, n int, q tools.Question) (string, error) {
 	request := protocol.RequestPermissionRequest{SessionID: session, ToolCall: protocol.ToolCallUpdate{
 		ToolCallID: call.CallID, Title: q.Question, Name: call.Tool, Kind: protocol.ToolKindOther, Status: protocol.ToolCallStatusPending,
 		RawInput: rawJSON(q),
@@ -137,7 +137,7 @@ func (s *Server) askChoice(ctx context.Context, session string, call *tools.Call
 	request.ToolCall.Content = []protocol.ToolCallContent{protocol.TextOfCall(text)}
 	request.Options = append(request.Options, protocol.PermissionOption{OptionID: optionReject, Name: "None of these", Kind: protocol.PermissionOptionKindRejectOnce})
 	var got protocol.RequestPermissionResponse
-	if err := s.editor.Call(ctx, protocol.MethodSessionRequestPermission, request, &got); err != nil {
+	if err := who.editor.Call(ctx, protocol.MethodSessionRequestPermission, request, &got); err != nil {
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}

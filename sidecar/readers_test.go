@@ -14,9 +14,7 @@ import (
 func (r *rig) second(open string) *editor {
 	r.t.Helper()
 	a, b := pipes()
-	o := r.server.o
-	o.Conn, o.Buffers, o.Live, o.Open = b, editors.NewBuffers(nil), &liveProblems{}, open
-	s := NewServer(o)
+	s := NewServer(r.host, b, editors.NewBuffers(nil), open)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(context.Background()) }()
 	e := newEditor(r.t, a)

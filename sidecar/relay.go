@@ -26,57 +26,60 @@ const (
 
 // relays are the commands that an editor's own terminals show.
 type relays struct {
+	*conn
+	source Terminals
+
 	mu    sync.Mutex
 	known map[*run.Terminal]string // guarded by mu; the editor's terminal, "" while there is none
 	off   bool                     // guarded by mu; the editor could not do it
 }
 
-// relay shows a running command in a terminal of the editor's, where that can be done. It does not wait.
-func (s *Server) relay(es *editorSession, d agent.ToolData) {
-	c := s.editor.Client()
+// show shows a running command in a terminal of the editor's, where that can be done. It does not wait.
+func (x *relays) show(es *editorSession, d agent.ToolData) {
+	c := x.editor.Client()
 	id, _ := d.Metadata["terminalId"].(string)
-	if id == "" || s.o.Terminals == nil || !c.Caps.Terminal || c.Does(protocol.MethodPillionTerminalOutput) {
+	if id == "" || !c.Caps.Terminal || c.Does(protocol.MethodPillionTerminalOutput) {
 		return
 	}
-	ts := s.o.Terminals(es.ID())
+	ts := x.source.Terminals(es.ID())
 	if ts == nil {
 		return
 	}
 	t := ts.Get(id)
-	s.relays.mu.Lock()
-	defer s.relays.mu.Unlock()
-	if _, have := s.relays.known[t]; have || t == nil || s.relays.off {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if _, have := x.known[t]; have || t == nil || x.off {
 		return
 	}
-	if s.relays.known == nil {
-		s.relays.known = map[*run.Terminal]string{}
+	if x.known == nil {
+		x.known = map[*run.Terminal]string{}
 	}
-	s.relays.known[t] = ""
+	x.known[t] = ""
 	go func() {
 		defer func() {
-			s.relays.mu.Lock()
-			delete(s.relays.known, t)
-			s.relays.mu.Unlock()
+			x.mu.Lock()
+			delete(x.known, t)
+			x.mu.Unlock()
 		}()
 		select {
 		case <-time.After(relayAfter):
 		case <-t.Done():
 			return
-		case <-s.ctx.Done():
+		case <-x.ctx.Done():
 			return
 		}
-		s.relayTo(es, t, d)
+		x.showIn(es, t, d)
 	}()
 }
 
-// relayTo has the editor start a terminal for a command, and prints in it until the command ends.
-func (s *Server) relayTo(es *editorSession, t *run.Terminal, d agent.ToolData) {
+// showIn has the editor start a terminal for a command, and prints in it until the command ends.
+func (x *relays) showIn(es *editorSession, t *run.Terminal, d agent.ToolData) {
 	pipe, err := newRelayPipe()
 	if err != nil {
 		return // the text shows what it says
 	}
 	defer pipe.remove()
-	ctx, stop := context.WithCancel(s.ctx)
+	ctx, stop := context.WithCancel(x.ctx)
 	defer stop()
 	defer context.AfterFunc(ctx, pipe.abandon)()
 	go func() {
@@ -88,51 +91,51 @@ func (s *Server) relayTo(es *editorSession, t *run.Terminal, d agent.ToolData) {
 	}()
 	program, args := pipe.command()
 	var made protocol.CreateTerminalResponse
-	err = s.editor.Call(ctx, protocol.MethodTerminalCreate, protocol.CreateTerminalRequest{SessionID: es.ID(), Command: program, Args: args, Cwd: t.Info().Dir}, &made)
+	err = x.editor.Call(ctx, protocol.MethodTerminalCreate, protocol.CreateTerminalRequest{SessionID: es.ID(), Command: program, Args: args, Cwd: t.Info().Dir}, &made)
 	if err != nil {
 		if ctx.Err() == nil {
-			s.relays.mu.Lock()
-			s.relays.off = true // it said no, or cannot: it is not asked at every command
-			s.relays.mu.Unlock()
-			s.log.Info("the editor opens no terminal", "err", err)
+			x.mu.Lock()
+			x.off = true // it said no, or cannot: it is not asked at every command
+			x.mu.Unlock()
+			x.log.Info("the editor opens no terminal", "err", err)
 		}
 		return
 	}
 	defer func() {
 		pipe.remove() // nobody opens it any more, and the editor may take its time
-		ctx, cancel := context.WithTimeout(s.ctx, editors.DataTimeout)
+		ctx, cancel := context.WithTimeout(x.ctx, editors.DataTimeout)
 		defer cancel()
-		_ = s.editor.Call(ctx, protocol.MethodTerminalRelease, protocol.ReleaseTerminalRequest{SessionID: es.ID(), TerminalID: made.TerminalID}, nil)
+		_ = x.editor.Call(ctx, protocol.MethodTerminalRelease, protocol.ReleaseTerminalRequest{SessionID: es.ID(), TerminalID: made.TerminalID}, nil)
 	}()
 	out, err := pipe.attached(ctx, relayAttach)
 	if err != nil {
 		return
 	}
 	defer out.Close()
-	s.relays.mu.Lock()
-	s.relays.known[t] = made.TerminalID
-	s.relays.mu.Unlock()
+	x.mu.Lock()
+	x.known[t] = made.TerminalID
+	x.mu.Unlock()
 	if !t.Ended() {
 		es.send("tool_call_update", &protocol.ToolCallUpdate{ToolCallID: d.CallID, Content: []protocol.ToolCallContent{terminalContent(made.TerminalID)}})
 	}
-	if printRelay(s.ctx, t, out) != nil && !t.Ended() && s.ctx.Err() == nil {
+	if printRelay(x.ctx, t, out) != nil && !t.Ended() && x.ctx.Err() == nil {
 		t.Kill() // whoever closed the terminal meant the command
 	}
 }
 
 // shownIn is the editor's terminal that shows a call's command.
-func (s *Server) shownIn(es *editorSession, d agent.ToolData) (string, bool) {
+func (x *relays) shownIn(es *editorSession, d agent.ToolData) (string, bool) {
 	id, _ := d.Metadata["terminalId"].(string)
-	if id == "" || s.o.Terminals == nil || !s.editor.Client().Caps.Terminal {
+	if id == "" || !x.editor.Client().Caps.Terminal {
 		return "", false
 	}
-	ts := s.o.Terminals(es.ID())
+	ts := x.source.Terminals(es.ID())
 	if ts == nil {
 		return "", false
 	}
-	s.relays.mu.Lock()
-	defer s.relays.mu.Unlock()
-	in := s.relays.known[ts.Get(id)]
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	in := x.known[ts.Get(id)]
 	return in, in != ""
 }
 

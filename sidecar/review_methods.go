@@ -11,44 +11,45 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/review"
 )
 
-// reviewer decides about a session's changes after the fact.
-func (s *Server) reviewer(es *editorSession) *review.Reviewer {
-	return s.o.Desk.Reviewer(es.Session, es.view.ledger)
+// reviews are the methods that decide about changes after the fact.
+type reviews struct {
+	rt    *agent.Runtime
+	texts *review.Texts
 }
 
-func (s *Server) changeList(_ context.Context, es *editorSession, _ *protocol.ChangeListRequest) (*protocol.ChangeListResponse, error) {
-	return &protocol.ChangeListResponse{Changes: s.reviewer(es).Changes()}, nil
+func (m *reviews) changeList(_ context.Context, es *editorSession, _ *protocol.ChangeListRequest) (*protocol.ChangeListResponse, error) {
+	return &protocol.ChangeListResponse{Changes: es.reviewer().Changes()}, nil
 }
 
-func (s *Server) changeKeep(ctx context.Context, es *editorSession, p *protocol.ChangeKeepRequest) (*protocol.ChangeKeepResponse, error) {
-	info, err := s.reviewer(es).Keep(ctx, p.ChangeSet, p.Hunks)
+func (m *reviews) changeKeep(ctx context.Context, es *editorSession, p *protocol.ChangeKeepRequest) (*protocol.ChangeKeepResponse, error) {
+	info, err := es.reviewer().Keep(ctx, p.ChangeSet, p.Hunks)
 	if err != nil {
 		return nil, err
 	}
 	return &protocol.ChangeKeepResponse{Change: info}, nil
 }
 
-func (s *Server) changeUndo(ctx context.Context, es *editorSession, p *protocol.ChangeUndoRequest) (*protocol.ChangeUndoResponse, error) {
-	info, err := s.reviewer(es).Undo(ctx, p.ChangeSet, p.Hunks)
+func (m *reviews) changeUndo(ctx context.Context, es *editorSession, p *protocol.ChangeUndoRequest) (*protocol.ChangeUndoResponse, error) {
+	info, err := es.reviewer().Undo(ctx, p.ChangeSet, p.Hunks)
 	if err != nil {
 		return nil, err
 	}
 	return &protocol.ChangeUndoResponse{Change: info}, nil
 }
 
-func (s *Server) changeTurn(_ context.Context, es *editorSession, p *protocol.ChangeTurnRequest) (*protocol.ChangeTurnResponse, error) {
-	return s.reviewer(es).Turn(p.Turn)
+func (m *reviews) changeTurn(_ context.Context, es *editorSession, p *protocol.ChangeTurnRequest) (*protocol.ChangeTurnResponse, error) {
+	return es.reviewer().Turn(p.Turn)
 }
 
-func (s *Server) changeText(_ context.Context, _ *editorSession, p *protocol.ChangeTextRequest) (*protocol.ChangeTextResponse, error) {
-	return s.asked.Text(p.SessionID, p.ChangeSet, p.URI)
+func (m *reviews) changeText(_ context.Context, _ *editorSession, p *protocol.ChangeTextRequest) (*protocol.ChangeTextResponse, error) {
+	return m.texts.Text(p.SessionID, p.ChangeSet, p.URI)
 }
 
-func (s *Server) checkpointList(_ context.Context, es *editorSession, _ *protocol.CheckpointListRequest) (*protocol.CheckpointListResponse, error) {
-	return &protocol.CheckpointListResponse{Checkpoints: s.reviewer(es).Checkpoints()}, nil
+func (m *reviews) checkpointList(_ context.Context, es *editorSession, _ *protocol.CheckpointListRequest) (*protocol.CheckpointListResponse, error) {
+	return &protocol.CheckpointListResponse{Checkpoints: es.reviewer().Checkpoints()}, nil
 }
 
-func (s *Server) checkpointRestore(ctx context.Context, es *editorSession, p *protocol.CheckpointRestoreRequest) (*protocol.CheckpointRestoreResponse, error) {
+func (m *reviews) checkpointRestore(ctx context.Context, es *editorSession, p *protocol.CheckpointRestoreRequest) (*protocol.CheckpointRestoreResponse, error) {
 	w := review.Restoring{Checkpoint: p.CheckpointID, Scope: p.Scope, Hunks: p.Hunks, DryRun: p.DryRun}
 	for i, uri := range p.Uris {
 		path, ok := editors.URIPath(uri)
@@ -57,7 +58,7 @@ func (s *Server) checkpointRestore(ctx context.Context, es *editorSession, p *pr
 		}
 		w.Paths = append(w.Paths, path)
 	}
-	done, err := s.reviewer(es).Restore(ctx, w)
+	done, err := es.reviewer().Restore(ctx, w)
 	if err != nil {
 		return nil, err
 	}
@@ -69,8 +70,8 @@ func (s *Server) checkpointRestore(ctx context.Context, es *editorSession, p *pr
 }
 
 // fork makes a new session of this one's conversation.
-func (s *Server) fork(ctx context.Context, es *editorSession, p *protocol.SessionForkRequest) (*protocol.SessionForkResponse, error) {
-	info, prompt, err := s.o.Runtime.Fork(ctx, es.ID(), p.MessageID, p.Title)
+func (m *reviews) fork(ctx context.Context, es *editorSession, p *protocol.SessionForkRequest) (*protocol.SessionForkResponse, error) {
+	info, prompt, err := m.rt.Fork(ctx, es.ID(), p.MessageID, p.Title)
 	if errors.Is(err, agent.ErrNoMessage) {
 		return nil, rpc.InvalidParams("messageId: %v", err)
 	}

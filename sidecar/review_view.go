@@ -59,7 +59,7 @@ func (v *view) putDiff(e agent.Event, c *review.Change, id, task string) {
 	if d, ok := agent.Value[agent.ChangeData](e); ok {
 		if d.Full != nil {
 			set = d.Full
-		} else if whole, err := v.es.server.o.Desk.Whole(set); err == nil {
+		} else if whole, err := v.es.desk.Whole(set); err == nil {
 			set = whole
 		}
 	}
@@ -107,9 +107,9 @@ func setSize(s *change.Set) (n int) {
 
 // tellChange sends _pillion/change/updated where it is understood.
 func (v *view) tellChange(info protocol.ChangeInfo) {
-	s := v.es.server
+	s := v.es
 	if s.editor.Client().Does(protocol.MethodPillionChangeUpdated) {
-		_ = s.wire.peer.Notify(s.ctx, protocol.MethodPillionChangeUpdated, protocol.ChangeUpdated{SessionID: v.es.ID(), Change: info})
+		s.notify(protocol.MethodPillionChangeUpdated, protocol.ChangeUpdated{SessionID: v.es.ID(), Change: info})
 	}
 }
 
@@ -121,7 +121,7 @@ func (v *view) showRestore(e agent.Event, replay bool) {
 	if !ok || replay || d.State != agent.RestoreDone || !d.Conversation || d.MessageID == d.Was {
 		return
 	}
-	s := v.es.server
+	s := v.es
 	if !s.editor.Client().Does(protocol.MethodPillionSessionReverted) {
 		text := "The conversation is whole again: what was said before the undo counts."
 		if d.MessageID != "" {
@@ -135,7 +135,7 @@ func (v *view) showRestore(e agent.Event, replay bool) {
 		return
 	}
 	tell := func(message string) {
-		_ = s.wire.peer.Notify(s.ctx, protocol.MethodPillionSessionReverted, protocol.SessionReverted{SessionID: v.es.ID(), MessageID: message})
+		s.notify(protocol.MethodPillionSessionReverted, protocol.SessionReverted{SessionID: v.es.ID(), MessageID: message})
 	}
 	from, to := int64(0), e.Seq
 	if seq, _, ok := v.ledger.Checkpoint(d.Was); ok {

@@ -15,6 +15,8 @@ import (
 
 // selection is where the person is, as the editor last said. The model learns of it when a prompt says @selection.
 type selection struct {
+	buffers *editors.Buffers
+
 	mu  sync.Mutex
 	now protocol.SelectionChanged // guarded by mu
 }
@@ -38,17 +40,17 @@ func (es *editorSession) prepare(parts []provider.Part) []provider.Part {
 	parts = es.expandCommand(parts)
 	for _, p := range parts {
 		if p.Type == provider.PartText && !p.Synthetic && atSelection.MatchString(p.Text) {
-			return append(parts, provider.Part{Type: provider.PartText, Synthetic: true, Text: es.server.selected(es.Info().Cwd)})
+			return append(parts, provider.Part{Type: provider.PartText, Synthetic: true, Text: es.selection.selected(es.Info().Cwd)})
 		}
 	}
 	return parts
 }
 
 // selected says what @selection stands for.
-func (s *Server) selected(cwd string) string {
-	s.selection.mu.Lock()
-	now := s.selection.now
-	s.selection.mu.Unlock()
+func (s *selection) selected(cwd string) string {
+	s.mu.Lock()
+	now := s.now
+	s.mu.Unlock()
 	if now.TextDocument == nil {
 		return "(@selection: the user's editor shows no document, so nothing is selected.)"
 	}
@@ -102,12 +104,12 @@ func selectionText(name string, r protocol.Range, text string, cut bool) string 
 }
 
 // document is a text as this editor shows it, else as it is on the disk.
-func (s *Server) document(uri string) (text string, ok bool) {
+func (s *selection) document(uri string) (text string, ok bool) {
 	path, isFile := editors.URIPath(uri)
 	if !isFile {
 		return "", false
 	}
-	if b, open := s.editor.Buffers.Buffer(path); open {
+	if b, open := s.buffers.Buffer(path); open {
 		return b.Text, true
 	}
 	info, err := os.Stat(path)

@@ -3,20 +3,20 @@ package main
 import (
 	"context"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/pillion-dev/pillion/sidecar/editors"
-	"github.com/pillion-dev/pillion/sidecar/mention"
 	"github.com/pillion-dev/pillion/sidecar/models"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/sidecar/share"
 	"github.com/pillion-dev/pillion/sidecar/slash"
+	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/shell/run"
 )
 
 const (
@@ -36,31 +36,35 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
 	p := newWorkplace()
 	log, done := p.logger()
 	defer done()
-	h := &house{editors: editors.NewRegistry(), theirs: editors.NewProblems(), problems: &problemHub{}, log: log}
-	h.app = newApp(appOptions{place: p, problems: h.problems.put, asker: h.editors, questions: h.editors, editors: h.editors, theirs: h.theirs, log: log})
-	defer h.app.close()
-	h.editors.Follow(liveSessions{h.app.runtime, h.app.blobs.Pack})
-	h.finder = h.app.finder()
-	defer h.finder.Close()
-	h.app.mcp.changed = h.settingsChanged
-	h.settings = &settingsWatch{app: h.app, changed: h.settingsChanged}
-	defer h.settings.close()
-	h.settle = time.AfterFunc(startUp, rest)
-	defer h.settle.Stop()
+	x := &service{host: &Host{Editors: editors.NewRegistry(), Problems: &ProblemHub{}, Reported: editors.NewProblems(), Version: version, Log: log}}
+	h := x.host
+	a := newApp(appOptions{place: p, problems: h.Problems.Put, asker: h.Editors, questions: h.Editors, editors: h.Editors, theirs: h.Reported, log: log})
+	x.app = a
+	defer a.close()
+	h.Editors.Follow(liveSessions{a.runtime, a.blobs.Pack})
+	h.Finder = a.finder()
+	defer h.Finder.Close()
+	a.mcp.changed = h.SettingsChanged
+	settings := &settingsWatch{app: a, changed: h.SettingsChanged}
+	defer settings.close()
+	x.settle = time.AfterFunc(startUp, rest)
+	defer x.settle.Stop()
+	h.Runtime, h.Desk, h.Grants, h.Auth, h.Listener = a.runtime, a.desk, a.grants, appAuth{a}, x
+	h.Folders, h.Terminals = folders{ctx, a, settings}, sessionTerminals{a}
 	cwd, _ := os.Getwd()
 	if c, _ := p.config(cwd); c.Attachable {
 		shared = true
 	}
 	if !shared {
-		return h.serve(ctx, conn, "")
+		return x.serve(ctx, conn, "")
 	}
-	l, err := share.Listen(version, cwd, h.describe)
+	l, err := share.Listen(version, cwd, x.describe)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
 	log.Info("sharing", "socket", l.Socket())
-	return h.host(ctx, conn, l)
+	return x.share(ctx, conn, l)
 }
 
 // survivePipes makes a write to an editor that is gone an error like others: a Go program dies of a broken standard
@@ -71,63 +75,50 @@ func survivePipes() (undo func()) {
 	return func() { signal.Stop(c) }
 }
 
-// house is what all connections of a sidecar have in common.
-type house struct {
+// service is a sidecar that serves editors.
+type service struct {
+	app    *app
+	host   *Host
+	settle *time.Timer // calls rest
+}
+
+// Answered implements Listener.
+func (x *service) Answered() { x.settle.Reset(resting) }
+
+// folders are the app's, as the connections ask for them.
+type folders struct {
+	ctx      context.Context // ends with the sidecar: a listing of models may ask a server
 	app      *app
-	editors  *editors.Registry
-	theirs   *editors.Problems
-	problems *problemHub
-	finder   *mention.Finder
 	settings *settingsWatch
-	settle   *time.Timer // calls rest
-	log      *slog.Logger
-
-	mu      sync.Mutex
-	servers []*Server // guarded by mu: those that serve a connection now
 }
 
-// settingsChanged tells every editor what is there to be called now.
-func (h *house) settingsChanged(cwd string) {
-	h.mu.Lock()
-	servers := slices.Clone(h.servers)
-	h.mu.Unlock()
-	for _, s := range servers {
-		s.settingsChanged(cwd)
-	}
+func (f folders) Models(cwd string) []models.Choice          { return f.app.models.Choices(f.ctx, cwd) }
+func (f folders) Rules(cwd, agent string) permission.Ruleset { return f.app.rules(cwd, agent) }
+func (f folders) Trust(cwd string, said *bool) (note string) {
+	return f.app.place.editorTrust(cwd, said)
+}
+func (f folders) PassMCP(cwd string, list []protocol.MCPServer) error {
+	return f.app.mcp.pass(cwd, list)
 }
 
-// commands are what people can call in a directory; from then on its settings are watched.
-func (h *house) commands(cwd string) []slash.Command {
-	h.settings.follow(cwd)
-	return h.app.commandsOf(cwd)
+// Commands implements Folders. From then on the folder's settings are watched.
+func (f folders) Commands(cwd string) []slash.Command {
+	f.settings.follow(cwd)
+	return f.app.commandsOf(cwd)
 }
+
+// sessionTerminals are the terminals of the app's sessions.
+type sessionTerminals struct{ app *app }
+
+func (t sessionTerminals) Terminals(session string) *run.Terminals { return t.app.terminals(session) }
 
 // serve serves one connection; open is the session it was made for, if any.
-func (h *house) serve(ctx context.Context, conn io.ReadWriteCloser, open string) error {
-	live, leave := h.problems.join()
-	defer leave()
-	a := h.app
-	s := NewServer(ServerOptions{
-		Runtime: a.runtime, Conn: conn, Editors: h.editors, Buffers: editors.NewBuffers(a.touched), Live: live, Theirs: h.theirs, Open: open, Version: version, Log: h.log,
-		Modes:    a.runtime.Agents,
-		Models:   func(cwd string) []models.Choice { return a.models.Choices(ctx, cwd) },
-		Commands: h.commands,
-		Rested:   func() { h.settle.Reset(resting) },
-		Rules:    a.rules, Grants: a.grants, Finder: h.finder, Desk: a.desk, Terminals: a.terminals, MCP: a.mcp.pass, Auth: appAuth{a}, Trust: a.place.editorTrust,
-	})
-	h.mu.Lock()
-	h.servers = append(h.servers, s)
-	h.mu.Unlock()
-	defer func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.servers = slices.DeleteFunc(h.servers, func(x *Server) bool { return x == s })
-	}()
-	return s.Serve(ctx)
+func (x *service) serve(ctx context.Context, conn io.ReadWriteCloser, open string) error {
+	return NewServer(x.host, conn, editors.NewBuffers(x.app.touched), open).Serve(ctx)
 }
 
-// host serves the first editor and those that attach. It returns the first one's error when the last has gone.
-func (h *house) host(ctx context.Context, conn io.ReadWriteCloser, l *share.Listener) error {
+// share serves the first editor and those that attach. It returns the first one's error when the last has gone.
+func (x *service) share(ctx context.Context, conn io.ReadWriteCloser, l *share.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var mu sync.Mutex
@@ -142,7 +133,7 @@ func (h *house) host(ctx context.Context, conn io.ReadWriteCloser, l *share.List
 	var wg sync.WaitGroup
 	var first error
 	wg.Go(func() {
-		first = h.serve(ctx, conn, "")
+		first = x.serve(ctx, conn, "")
 		leave()
 	})
 	go func() {
@@ -162,11 +153,11 @@ func (h *house) host(ctx context.Context, conn io.ReadWriteCloser, l *share.List
 				_ = c.Close()
 				return
 			}
-			h.log.Info("attached", "session", c.Session)
+			x.host.Log.Info("attached", "session", c.Session)
 			go func() {
 				defer wg.Done()
-				if err := h.serve(ctx, c, c.Session); err != nil {
-					h.log.Info("attached editor", "err", err)
+				if err := x.serve(ctx, c, c.Session); err != nil {
+					x.host.Log.Info("attached editor", "err", err)
 				}
 				_ = c.Close()
 				leave()
@@ -183,9 +174,9 @@ func (h *house) host(ctx context.Context, conn io.ReadWriteCloser, l *share.List
 }
 
 // describe says what sessions are open, to who looks for one.
-func (h *house) describe() []share.Session {
+func (x *service) describe() []share.Session {
 	var out []share.Session
-	for _, s := range h.app.runtime.Live() {
+	for _, s := range x.app.runtime.Live() {
 		info := s.Info()
 		if info.Parent != "" {
 			continue

@@ -2,110 +2,45 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
-	"maps"
 	"sync"
 	"time"
 
 	"go.lsp.dev/jsonrpc2"
 
-	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/editors"
-	"github.com/pillion-dev/pillion/sidecar/mention"
-	"github.com/pillion-dev/pillion/sidecar/models"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/sidecar/review"
-	"github.com/pillion-dev/pillion/sidecar/slash"
-	"github.com/pillion-dev/pillion/tools/permission"
-	"github.com/pillion-dev/pillion/tools/shell/run"
 )
 
-// ServerOptions are what a Server is made of. Only Runtime and Conn are needed.
-type ServerOptions struct {
-	Runtime *agent.Runtime
-	Conn    io.ReadWriteCloser // the editor
-	Editors *editors.Registry  // where questions of the runtime's sessions arrive; nil makes its own
-	Buffers *editors.Buffers   // nil makes its own
-	Live    *liveProblems      // changed problems, for editors that follow them; nil: none
-	Theirs  *editors.Problems  // takes the editor's own problems; nil: they are not wanted
-	Open    string             // the session that the first session/new opens instead of a new one; empty: none
-	Version string             // Pillion's
-	Log     *slog.Logger       // nil is silent
-	Rested  func()             // told when a prompt has been answered; nil: nobody is
-
-	Modes    func(cwd string) []agent.Agent   // the agents to choose from; nil: the runtime's
-	Models   func(cwd string) []models.Choice // the models to choose from; nil offers none
-	Auth     Auth                             // keys of model providers; nil: the editor has no say
-	Commands func(cwd string) []slash.Command // slash commands besides the built-in ones
-
-	Desk   *review.Desk                               // reviews what was applied; nil: nothing can be undone
-	Rules  func(cwd, agent string) permission.Ruleset // the rules in force; nil: not shown
-	Grants permission.Grants                          // remembered permissions; nil: not shown
-	// Terminals are a session's; nil: none are offered.
-	Terminals func(session string) *run.Terminals
-	Finder    *mention.Finder // what @ may mention; nil: not searched
-
-	AuthMethods  []protocol.AuthMethod // ways to get a key; none is needed for the built-in model
-	Authenticate func(ctx context.Context, method string) error
-	Logout       func(ctx context.Context) error // nil: not announced
-	// Trust is told what the editor says about a folder, nil for nothing, and returns what the person must know about
-	// its configuration; nil: not asked.
-	Trust func(cwd string, said *bool) (note string)
-	// MCP is told of the MCP servers an editor passes in, before its session starts; nil: they are refused with a notice.
-	MCP func(cwd string, servers []protocol.MCPServer) error
-}
-
-// Server is one connection to an editor: the Agent Client Protocol on one side, the agent's sessions on the other.
+// Server is one connection to an editor: the Agent Client Protocol on one side, the agent's sessions on the other. It
+// starts and ends the connection; what is asked on it is answered by small types of their own (see methods.go).
 type Server struct {
-	o      ServerOptions
-	log    *slog.Logger
-	wire   *wire
-	editor *editors.Editor // what it announced, shows and can do
-	ctx    context.Context // ends with the connection; the one place a context is kept, for work no request started
-	stop   context.CancelFunc
-
-	wired chan struct{} // closed when wire is set: messages may come before newWire has returned
-
-	selection selection // where the person is
-
-	screens screens // terminals the editor follows
-	relays  relays  // commands its own terminals show
-
-	asked review.Texts // changes that wait for the person
-
-	mu       sync.Mutex
-	sessions map[string]*editorSession // guarded by mu
-	lines    map[string]chan struct{}  // of sessions being opened or closed: what came last, closed at its end; guarded by mu
-	attached bool                      // o.Open has been opened; guarded by mu
+	*conn
+	host     *Host
+	stream   io.ReadWriteCloser
+	sessions *sessionTable
+	methods  map[string]method // by name; never changed
+	stop     context.CancelFunc
+	wired    chan struct{} // closed when wire is set: messages may come before newWire has returned
 }
 
-type rawMessage = json.RawMessage
-
-// NewServer makes a Server; nothing is read before Serve.
-func NewServer(o ServerOptions) *Server {
-	if o.Editors == nil {
-		o.Editors = editors.NewRegistry()
+// NewServer makes the server of one editor, which speaks on stream. buffers mirrors what the editor has open. open is
+// the session that the first session/new opens instead of a new one; empty: none. Nothing is read before Serve.
+func NewServer(h *Host, stream io.ReadWriteCloser, buffers *editors.Buffers, open string) *Server {
+	log := h.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
 	}
-	if o.Buffers == nil {
-		o.Buffers = editors.NewBuffers(nil)
-	}
-	if o.Desk == nil {
-		o.Desk = review.NewDesk(nil)
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Modes == nil && o.Runtime != nil {
-		o.Modes = o.Runtime.Agents
-	}
-	s := &Server{o: o, log: o.Log, sessions: map[string]*editorSession{}, lines: map[string]chan struct{}{}, wired: make(chan struct{})}
+	s := &Server{conn: &conn{log: log}, host: h, stream: stream, sessions: newSessionTable(), wired: make(chan struct{})}
 	s.ctx, s.stop = context.WithCancel(context.Background())
-	s.editor = editors.NewEditor(s.ctx, s, o.Buffers)
+	who := &person{conn: s.conn, sessions: s.sessions, rt: h.Runtime, texts: &review.Texts{}}
+	s.editor = editors.NewEditor(s.ctx, who, buffers)
+	s.methods = s.table(who, open)
 	return s
 }
 
@@ -119,15 +54,16 @@ const (
 // within two seconds of that, with the connection's error, if it had one.
 func (s *Server) Serve(ctx context.Context) error {
 	wired := s.wired
-	if s.o.Live != nil {
-		s.o.Live.follow(func(r lspbridge.FileReport) { <-wired; s.tellProblems(r) })
-		defer s.o.Live.follow(nil)
-	}
-	s.wire = newWire(s.o.Conn, s.handle, func(err error) { s.log.Warn("editor", "err", err) })
+	live, leave := s.host.Problems.join()
+	defer leave()
+	live.follow(func(r lspbridge.FileReport) { <-wired; s.tellProblems(r) })
+	defer live.follow(nil)
+	defer s.host.enter(s)()
+	s.wire = newWire(s.stream, s.handle, func(err error) { s.log.Warn("editor", "err", err) })
 	s.editor.Connect(s.wire.peer)
 	close(wired)
-	s.o.Editors.Connect(s.editor)
-	defer s.o.Editors.Disconnect(s.editor)
+	s.host.Editors.Connect(s.editor)
+	defer s.host.Editors.Disconnect(s.editor)
 	select {
 	case <-ctx.Done():
 	case <-s.wire.ended:
@@ -161,10 +97,8 @@ func within(limit time.Duration, f func()) {
 
 // closing marks the sessions that end with this connection: what waits for the person there was interrupted.
 func (s *Server) closing() {
-	last := s.o.Editors.Retire(s.editor)
-	s.mu.Lock()
-	mine := maps.Clone(s.sessions)
-	s.mu.Unlock()
+	last := s.host.Editors.Retire(s.editor)
+	mine := s.sessions.all()
 	for id, es := range mine {
 		select {
 		case <-es.ready:
@@ -178,13 +112,10 @@ func (s *Server) closing() {
 
 // endSessions cancels every turn and ends the sessions, all at once, but those that others have open.
 func (s *Server) endSessions() {
-	s.mu.Lock()
-	mine := maps.Clone(s.sessions)
-	clear(s.sessions)
-	s.mu.Unlock()
+	mine := s.sessions.clear()
 	all := map[string]*editorSession{}
 	for id, es := range mine {
-		if s.o.Editors.Unbind(id, s.editor) {
+		if s.host.Editors.Unbind(id, s.editor) {
 			es.leave()
 		} else {
 			all[id] = es
@@ -195,27 +126,13 @@ func (s *Server) endSessions() {
 	var wg sync.WaitGroup
 	for id, es := range all {
 		wg.Go(func() {
-			defer s.o.Editors.Ended(id)
+			defer s.host.Editors.Ended(id)
 			if err := es.end(ctx); err != nil {
 				s.log.Warn("session did not end well", "session", id, "err", err)
 			}
 		})
 	}
 	within(shutdownLimit, wg.Wait)
-}
-
-// ReadersChanged implements Person.
-func (s *Server) ReadersChanged(session string) {
-	if es := s.lookup(session); es != nil {
-		es.poke()
-	}
-}
-
-// AnsweredElsewhere implements Person.
-func (s *Server) AnsweredElsewhere(session, decision string) {
-	if es := s.lookup(session); es != nil {
-		es.view.notice("info", "Another window of this session decided first: "+decision+". A decision made here at the same moment does not count.")
-	}
 }
 
 // handle dispatches one message. Quick ones run here, one after the other in the order they came; what may take time
@@ -226,45 +143,21 @@ func (s *Server) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	return result, wireError(err)
 }
 
-func (s *Server) dispatch(ctx context.Context, r *rpc.Request) (any, error) {
-	switch r.Method {
-	case protocol.MethodInitialize:
-		return handle(r, s.initialize)
-	case protocol.MethodAuthenticate:
-		return async(ctx, r, s.authenticate)
-	case protocol.MethodLogout:
-		return async(ctx, r, s.logout)
-	case protocol.MethodSessionNew:
-		return s.newSession(ctx, r)
-	case protocol.MethodSessionLoad:
-		return s.loadSession(ctx, r)
-	case protocol.MethodSessionResume:
-		return s.resumeSession(ctx, r)
-	case protocol.MethodSessionList:
-		return async(ctx, r, s.listSessions)
-	case protocol.MethodSessionClose:
-		return s.closeSession(ctx, r)
-	case protocol.MethodSessionDelete:
-		return s.deleteSession(ctx, r)
-	case protocol.MethodSessionPrompt:
-		return s.prompt(ctx, r)
-	case protocol.MethodSessionCancel:
-		return handle(r, s.cancel)
-	case protocol.MethodSessionSetMode:
-		return inOrder(ctx, s, r, func(p *protocol.SetSessionModeRequest) string { return p.SessionID }, s.setMode)
-	case protocol.MethodSessionSetConfigOption:
-		return inOrder(ctx, s, r, func(p *protocol.SetSessionConfigOptionRequest) string { return p.SessionID }, s.setConfigOption)
-	case protocol.MethodSessionSteering:
-		return inOrder(ctx, s, r, func(p *protocol.SteeringRequest) string { return p.SessionID }, s.steer)
+// settingsChanged: what is configured for a directory may be something else now.
+func (s *Server) settingsChanged(cwd string) {
+	for _, es := range s.sessions.all() {
+		select {
+		case <-es.ready:
+		default:
+			continue // it reads them when it is opened
+		}
+		es.mu.Lock()
+		known := es.announced // before, its editor has not heard of the session
+		es.mu.Unlock()
+		if es.err == nil && known && es.Info().Cwd == cwd {
+			es.tellCommands()
+		}
 	}
-	if f, ok := s.extensions()[r.Method]; ok {
-		return f(ctx, r)
-	}
-	if !r.IsCall {
-		s.log.Debug("ignored a notification", "method", r.Method)
-		return nil, nil
-	}
-	return nil, rpc.MethodNotFound(r.Method)
 }
 
 // decode reads a request's parameters.

@@ -1,9 +1,8 @@
 package main
 
 import (
-	"context"
-	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/editors"
@@ -17,20 +16,17 @@ func (s *Server) initialize(p *protocol.InitializeRequest) (*protocol.Initialize
 	caps := &protocol.AgentCapabilities{
 		LoadSession:        true,
 		PromptCapabilities: &protocol.PromptCapabilities{Image: true, EmbeddedContext: true},
-		MCPCapabilities:    &protocol.MCPCapabilities{HTTP: s.o.MCP != nil, SSE: s.o.MCP != nil},
+		MCPCapabilities:    &protocol.MCPCapabilities{HTTP: true, SSE: true},
 		SessionCapabilities: &protocol.SessionCapabilities{
 			List: &protocol.SessionListCapabilities{}, Delete: &protocol.SessionDeleteCapabilities{}, Resume: &protocol.SessionResumeCapabilities{},
 			Close: &protocol.SessionCloseCapabilities{}, AdditionalDirectories: &protocol.SessionAdditionalDirectoriesCapabilities{},
 		},
 	}
-	if s.o.Logout != nil {
-		caps.Auth = &protocol.AgentAuthCapabilities{Logout: &protocol.LogoutCapabilities{}}
-	}
 	return &protocol.InitializeResponse{
 		ProtocolVersion:   protocol.Version, // the only one we speak: the editor decides whether that will do
 		AgentCapabilities: caps,
-		AgentInfo:         &protocol.Implementation{Name: "pillion", Title: "Pillion", Version: s.o.Version},
-		AuthMethods:       s.authMethods(c),
+		AgentInfo:         &protocol.Implementation{Name: "pillion", Title: "Pillion", Version: s.host.Version},
+		AuthMethods:       []protocol.AuthMethod{},
 		Meta:              s.meta(),
 	}, nil
 }
@@ -44,57 +40,16 @@ func (s *Server) meta() map[string]any {
 // announced are the _pillion methods that work here.
 func (s *Server) announced() []string {
 	var out []string
-	for name := range s.extensions() {
-		out = append(out, name)
+	for name := range s.methods {
+		if strings.HasPrefix(name, "_pillion/") {
+			out = append(out, name)
+		}
 	}
 	slices.Sort(out)
 	return out
 }
 
-// authMethods leaves out what this editor cannot do: a terminal of its own.
-func (s *Server) authMethods(c *editors.Client) []protocol.AuthMethod {
-	out := []protocol.AuthMethod{}
-	for _, m := range s.o.AuthMethods {
-		if m.Type == "terminal" && (c.Caps.Auth == nil || !c.Caps.Auth.Terminal) {
-			continue
-		}
-		out = append(out, m)
-	}
-	return out
-}
-
-func (s *Server) authenticate(ctx context.Context, p *protocol.AuthenticateRequest) (*protocol.AuthenticateResponse, error) {
-	known := []string{}
-	for _, m := range s.o.AuthMethods {
-		id := ""
-		switch v := m.Value.(type) {
-		case *protocol.AuthMethodAgent:
-			id = v.ID
-		case *protocol.AuthMethodTerminal:
-			id = v.ID
-		}
-		if id == p.MethodID {
-			if s.o.Authenticate != nil {
-				if err := s.o.Authenticate(ctx, id); err != nil {
-					return nil, err
-				}
-			}
-			return &protocol.AuthenticateResponse{}, nil
-		}
-		known = append(known, id)
-	}
-	if len(known) == 0 {
-		return nil, rpc.InvalidParams("no authentication is needed; models' keys come from the environment or pillion.jsonc")
-	}
-	return nil, rpc.InvalidParams("methodId: unknown method %q; known are %q", p.MethodID, known)
-}
-
-func (s *Server) logout(ctx context.Context, _ *protocol.LogoutRequest) (*protocol.LogoutResponse, error) {
-	if s.o.Logout == nil {
-		return nil, rpc.MethodNotFound(protocol.MethodLogout)
-	}
-	if err := s.o.Logout(ctx); err != nil {
-		return nil, fmt.Errorf("logout: %w", err)
-	}
-	return &protocol.LogoutResponse{}, nil
+// authenticate answers editors that ask for a method although none was offered.
+func authenticate(*protocol.AuthenticateRequest) (*protocol.AuthenticateResponse, error) {
+	return nil, rpc.InvalidParams("no authentication is needed; models' keys come from the environment or pillion.jsonc")
 }

@@ -19,9 +19,10 @@ import (
 // editorSession is a session as one editor has it open.
 type editorSession struct {
 	*agent.Session
-	server *Server
-	ready  chan struct{} // closed when Session is there, or err says why not
-	err    error         // set before ready is closed
+	*conn
+	*shared
+	ready chan struct{} // closed when Session is there, or err says why not
+	err   error         // set before ready is closed
 
 	view *view // what the editor has been shown; owned by the session's event sink
 
@@ -46,41 +47,6 @@ func closedChan() chan struct{} {
 	c := make(chan struct{})
 	close(c)
 	return c
-}
-
-func (s *Server) newEditorSession() *editorSession {
-	es := &editorSession{server: s, ready: make(chan struct{}), order: closedChan(), turns: closedChan(), prompts: map[*context.CancelFunc]string{}, own: map[string]bool{}}
-	es.view = newView(es)
-	return es
-}
-
-// find waits for a session that is being opened.
-func (s *Server) find(ctx context.Context, id string) (*editorSession, error) {
-	_, found := s.seek(id)
-	return found(ctx)
-}
-
-// seek finds a session as it is now, nil without one; found waits until it has been opened. What the editor asks after
-// this, to close the session for one, does not count.
-func (s *Server) seek(id string) (es *editorSession, found func(context.Context) (*editorSession, error)) {
-	es = s.lookup(id)
-	return es, func(ctx context.Context) (*editorSession, error) {
-		if es == nil {
-			return nil, protocol.NotFound("no session %q on this connection; start one with session/new, or open a stored one with session/load or session/resume", id)
-		}
-		select {
-		case <-es.ready:
-			return es, es.err
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}
-
-func (s *Server) lookup(id string) *editorSession {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.sessions[id]
 }
 
 // checkDir says what is wrong with a directory from the editor, in words a person can act on.
@@ -128,7 +94,7 @@ type sessionChoice struct {
 	Trusted *bool `json:"trusted,omitempty"`
 }
 
-func (s *Server) newSession(ctx context.Context, r *rpc.Request) (any, error) {
+func (o *openings) newSession(ctx context.Context, r *rpc.Request) (any, error) {
 	p, err := decode[protocol.NewSessionRequest](r)
 	if err != nil {
 		return nil, err
@@ -143,43 +109,38 @@ func (s *Server) newSession(ctx context.Context, r *rpc.Request) (any, error) {
 			return nil, rpc.InvalidParams("_meta.pillion.%v", err)
 		}
 	}
-	if id := s.attachTo(); id != "" {
-		return s.attach(ctx, r, id)
+	if id := o.attached.take(); id != "" {
+		return o.attach(ctx, r, id)
 	}
-	note := s.passMCP(p.Cwd, p.MCPServers)
-	note = s.trust(p.Cwd, choice.Trusted, note)
-	live, err := s.o.Runtime.NewSession(ctx, agent.SessionOptions{
+	note := o.passMCP(p.Cwd, p.MCPServers)
+	note = o.trust(p.Cwd, choice.Trusted, note)
+	live, err := o.rt.NewSession(ctx, agent.SessionOptions{
 		Cwd: filepath.Clean(p.Cwd), Extra: p.AdditionalDirectories,
 		Agent: choice.Agent, Model: choice.Model, Effort: choice.Effort, Title: choice.Title,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the session could not start: %w", err)
 	}
-	es := s.newEditorSession()
+	es := o.newEditorSession()
 	es.Session = live
 	close(es.ready)
-	s.mu.Lock()
-	s.sessions[live.ID()] = es
-	s.mu.Unlock()
-	if !s.o.Editors.Bind(live.ID(), s.editor) {
+	o.sessions.add(live.ID(), es)
+	if !o.registry.Bind(live.ID(), o.editor) {
 		live.Close(ctx)
 		return nil, errGone
 	}
 	es.subscribe(0, true)
-	s.wire.afterAnswer(r, func() { go es.welcome(note) })
+	o.wire.afterAnswer(r, func() { go es.welcome(note) })
 	info := live.Info()
-	return &protocol.NewSessionResponse{SessionID: live.ID(), Modes: s.modes(info), ConfigOptions: s.configOptions(info)}, nil
+	return &protocol.NewSessionResponse{SessionID: live.ID(), Modes: o.choices.modes(info), ConfigOptions: o.choices.configOptions(info)}, nil
 }
 
 // passMCP hands the editor's MCP servers on; what cannot be used becomes a note to the person.
-func (s *Server) passMCP(cwd string, servers []protocol.MCPServer) string {
+func (o *openings) passMCP(cwd string, servers []protocol.MCPServer) string {
 	if len(servers) == 0 {
 		return ""
 	}
-	if s.o.MCP == nil {
-		return fmt.Sprintf("The editor passed %d MCP servers; this version does not use them.", len(servers))
-	}
-	if err := s.o.MCP(cwd, servers); err != nil {
+	if err := o.folders.PassMCP(cwd, servers); err != nil {
 		return "MCP servers: " + err.Error()
 	}
 	return ""
@@ -204,7 +165,7 @@ func (es *editorSession) welcome(note string) {
 func (es *editorSession) tellCommands() {
 	es.listing.Lock()
 	defer es.listing.Unlock()
-	cmds := es.server.commands(es.Info().Cwd)
+	cmds := es.slash.of(es.Info().Cwd)
 	list := make([]protocol.AvailableCommand, len(cmds))
 	for i, c := range cmds {
 		list[i] = protocol.AvailableCommand{Name: c.Name, Description: c.Description}
@@ -223,7 +184,7 @@ func (es *editorSession) tellCommands() {
 func (es *editorSession) send(kind string, value any) { es.sendWith(kind, value, nil) }
 
 func (es *editorSession) sendWith(kind string, value any, meta *protocol.UpdateMeta) {
-	_ = es.server.wire.update(es.server.ctx, es.ID(), protocol.SessionUpdate{SessionUpdate: kind, Value: value}, meta)
+	_ = es.wire.update(es.ctx, es.ID(), protocol.SessionUpdate{SessionUpdate: kind, Value: value}, meta)
 }
 
 // subscribe shows every event after from, as it happens. fresh means that no event has been shown yet.
@@ -236,25 +197,7 @@ func (es *editorSession) subscribe(from int64, fresh bool) {
 	es.poke()
 }
 
-// settingsChanged: what is configured for a directory may be something else now.
-func (s *Server) settingsChanged(cwd string) {
-	s.mu.Lock()
-	var all []*editorSession
-	for _, es := range s.sessions {
-		all = append(all, es)
-	}
-	s.mu.Unlock()
-	for _, es := range all {
-		select {
-		case <-es.ready:
-		default:
-			continue // it reads them when it is opened
-		}
-		es.mu.Lock()
-		known := es.announced // before, its editor has not heard of the session
-		es.mu.Unlock()
-		if es.err == nil && known && es.Info().Cwd == cwd {
-			es.tellCommands()
-		}
-	}
+// reviewer decides about the session's changes after the fact.
+func (es *editorSession) reviewer() *review.Reviewer {
+	return es.desk.Reviewer(es.Session, es.view.ledger)
 }

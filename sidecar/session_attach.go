@@ -8,45 +8,34 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
-// attachTo is the session that this connection was made for, once.
-func (s *Server) attachTo() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.attached {
-		return ""
-	}
-	s.attached = true
-	return s.o.Open
-}
-
 // attach answers session/new with a live session: any editor that can start one can join one. What happened before
 // follows the answer as updates.
-func (s *Server) attach(ctx context.Context, r *rpc.Request, id string) (any, error) {
-	live, ok := s.o.Runtime.Session(id)
+func (o *openings) attach(ctx context.Context, r *rpc.Request, id string) (any, error) {
+	live, ok := o.rt.Session(id)
 	if !ok {
 		return nil, protocol.NotFound("session %s has ended meanwhile", id)
 	}
-	o := s.opening(id)
-	es, had, err := o.open(ctx, live.Info().Cwd, nil)
+	w := o.opening(id)
+	es, had, err := w.open(ctx, live.Info().Cwd, nil)
 	if err != nil || had {
-		o.done()
+		w.done()
 	}
 	if err != nil {
 		return nil, err
 	}
 	info := es.Info()
-	answer := &protocol.NewSessionResponse{SessionID: id, Modes: s.modes(info), ConfigOptions: s.configOptions(info)}
+	answer := &protocol.NewSessionResponse{SessionID: id, Modes: o.choices.modes(info), ConfigOptions: o.choices.configOptions(info)}
 	if had {
 		return answer, nil
 	}
-	s.wire.afterAnswer(r, func() {
+	o.wire.afterAnswer(r, func() {
 		go func() {
-			defer o.done()
-			if err := o.settle(es.replay(s.ctx, es.view)); err != nil {
-				s.log.Warn("replay", "session", id, "err", err)
+			defer w.done()
+			if err := w.settle(es.replay(o.ctx, es.view)); err != nil {
+				o.log.Warn("replay", "session", id, "err", err)
 				return
 			}
-			es.arrived("", true)
+			o.arrived(es, "", true)
 		}()
 	})
 	return answer, nil

@@ -7,23 +7,14 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
-// take takes a session off this connection, in the order of the wire: what the editor asks next does not find it.
-func (s *Server) take(id string) (es *editorSession, found func(context.Context) (*editorSession, error)) {
-	es, found = s.seek(id)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.sessions, id)
-	return es, found
-}
-
 // quit ends a session that was taken off this connection, unless others have it open.
-func (s *Server) quit(ctx context.Context, es *editorSession) error {
+func (o *openings) quit(ctx context.Context, es *editorSession) error {
 	id := es.ID()
-	if s.o.Editors.Unbind(id, s.editor) {
+	if o.registry.Unbind(id, o.editor) {
 		es.leave()
 		return nil
 	}
-	defer s.o.Editors.Ended(id)
+	defer o.registry.Ended(id)
 	return es.end(ctx)
 }
 
@@ -60,13 +51,13 @@ func (es *editorSession) unfollow() {
 	}
 }
 
-func (s *Server) closeSession(ctx context.Context, r *rpc.Request) (any, error) {
+func (o *openings) closeSession(ctx context.Context, r *rpc.Request) (any, error) {
 	p, err := decode[protocol.CloseSessionRequest](r)
 	if err != nil {
 		return nil, err
 	}
-	_, found := s.take(p.SessionID)
-	turn, done := s.inLine(p.SessionID)
+	_, found := o.sessions.take(p.SessionID)
+	turn, done := o.sessions.inLine(p.SessionID)
 	defer done()
 	r.Async()
 	<-turn
@@ -74,32 +65,32 @@ func (s *Server) closeSession(ctx context.Context, r *rpc.Request) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := s.quit(ctx, es); err != nil {
+	if err := o.quit(ctx, es); err != nil {
 		return nil, err
 	}
 	return &protocol.CloseSessionResponse{}, nil
 }
 
-func (s *Server) deleteSession(ctx context.Context, r *rpc.Request) (any, error) {
+func (o *openings) deleteSession(ctx context.Context, r *rpc.Request) (any, error) {
 	p, err := decode[protocol.DeleteSessionRequest](r)
 	if err != nil {
 		return nil, err
 	}
-	es, found := s.take(p.SessionID)
-	turn, done := s.inLine(p.SessionID)
+	es, found := o.sessions.take(p.SessionID)
+	turn, done := o.sessions.inLine(p.SessionID)
 	defer done()
 	r.Async()
 	<-turn
 	if es != nil {
 		if _, err := found(ctx); err == nil {
-			if err := s.quit(ctx, es); err != nil {
+			if err := o.quit(ctx, es); err != nil {
 				return nil, err
 			}
 		}
 	}
-	s.o.Editors.Ending(p.SessionID)
-	defer s.o.Editors.Ended(p.SessionID)
-	if err := s.o.Runtime.Delete(ctx, p.SessionID); err != nil {
+	o.registry.Ending(p.SessionID)
+	defer o.registry.Ended(p.SessionID)
+	if err := o.rt.Delete(ctx, p.SessionID); err != nil {
 		return nil, protocol.NotFound("session %q cannot be deleted: %v", p.SessionID, err)
 	}
 	return &protocol.DeleteSessionResponse{}, nil
@@ -151,13 +142,4 @@ func (es *editorSession) cancelAll() {
 		}
 	default: // it is being opened: nothing runs yet
 	}
-}
-
-func (s *Server) cancel(p *protocol.CancelNotification) (any, error) {
-	es := s.lookup(p.SessionID)
-	if es == nil {
-		return nil, protocol.NotFound("session/cancel: no session %q", p.SessionID)
-	}
-	es.cancelAll() // in place: a prompt that follows is another matter
-	return nil, nil
 }

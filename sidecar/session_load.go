@@ -28,16 +28,16 @@ func sameDir(a, b string) bool {
 }
 
 // loadSession replays the session as updates before it answers.
-func (s *Server) loadSession(ctx context.Context, r *rpc.Request) (any, error) {
+func (o *openings) loadSession(ctx context.Context, r *rpc.Request) (any, error) {
 	p, err := decode[protocol.LoadSessionRequest](r)
 	if err != nil {
 		return nil, err
 	}
-	o := s.opening(p.SessionID)
-	defer o.done()
+	w := o.opening(p.SessionID)
+	defer w.done()
 	r.Async()
-	note := s.trust(p.Cwd, editors.TrustIn(p.Meta), "")
-	es, had, err := o.open(ctx, p.Cwd, p.AdditionalDirectories)
+	note := o.trust(p.Cwd, editors.TrustIn(p.Meta), "")
+	es, had, err := w.open(ctx, p.Cwd, p.AdditionalDirectories)
 	if err != nil {
 		return nil, err
 	}
@@ -47,60 +47,58 @@ func (s *Server) loadSession(ctx context.Context, r *rpc.Request) (any, error) {
 	}
 	err = es.replay(ctx, replay)
 	if !had {
-		err = o.settle(err)
+		err = w.settle(err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("session %s cannot be replayed: %w", p.SessionID, err)
 	}
-	modes, options := es.opened(r, p.Cwd, p.MCPServers, note, !had)
+	modes, options := o.opened(r, es, p.Cwd, p.MCPServers, note, !had)
 	return &protocol.LoadSessionResponse{Modes: modes, ConfigOptions: options}, nil
 }
 
 // opened ends the opening of a stored session, with or without its past: what the editor passed along is taken over,
 // and what it must know follows the answer.
-func (es *editorSession) opened(r *rpc.Request, cwd string, servers []protocol.MCPServer, note string, first bool) (*protocol.SessionModeState, []protocol.SessionConfigOption) {
-	s := es.server
-	note = joinNotes(s.passMCP(cwd, servers), note)
-	s.wire.afterAnswer(r, func() { go es.arrived(note, first) })
+func (o *openings) opened(r *rpc.Request, es *editorSession, cwd string, servers []protocol.MCPServer, note string, first bool) (*protocol.SessionModeState, []protocol.SessionConfigOption) {
+	note = joinNotes(o.passMCP(cwd, servers), note)
+	o.wire.afterAnswer(r, func() { go o.arrived(es, note, first) })
 	info := es.Info()
-	return s.modes(info), s.configOptions(info)
+	return o.choices.modes(info), o.choices.configOptions(info)
 }
 
 // arrived is what follows the answer that opened a stored session: what the editor must know, and what waits for the
 // person. opened: this connection did not have the session before.
-func (es *editorSession) arrived(note string, opened bool) {
+func (o *openings) arrived(es *editorSession, note string, opened bool) {
 	es.welcome(note)
-	s := es.server
-	s.o.Editors.Offer(es.ID(), s.editor)
-	if opened && s.o.Editors.Readers(es.ID()) == 1 {
-		again := review.NewReopener(s.o.Runtime, s.reviewer(es), s.o.Editors, es.view)
+	o.registry.Offer(es.ID(), o.editor)
+	if opened && o.registry.Readers(es.ID()) == 1 {
+		again := review.NewReopener(o.rt, es.reviewer(), o.registry, es.view)
 		es.mu.Lock()
 		es.again = again
 		es.mu.Unlock()
-		again.Ask(s.ctx)
+		again.Ask(o.ctx)
 	}
 }
 
 // resumeSession opens a session without replaying it.
-func (s *Server) resumeSession(ctx context.Context, r *rpc.Request) (any, error) {
+func (o *openings) resumeSession(ctx context.Context, r *rpc.Request) (any, error) {
 	p, err := decode[protocol.ResumeSessionRequest](r)
 	if err != nil {
 		return nil, err
 	}
-	o := s.opening(p.SessionID)
-	defer o.done()
+	w := o.opening(p.SessionID)
+	defer w.done()
 	r.Async()
-	note := s.trust(p.Cwd, editors.TrustIn(p.Meta), "")
-	es, had, err := o.open(ctx, p.Cwd, p.AdditionalDirectories)
+	note := o.trust(p.Cwd, editors.TrustIn(p.Meta), "")
+	es, had, err := w.open(ctx, p.Cwd, p.AdditionalDirectories)
 	if err != nil {
 		return nil, err
 	}
 	if !had {
-		if err := o.settle(es.remember(ctx)); err != nil {
+		if err := w.settle(es.remember(ctx)); err != nil {
 			return nil, fmt.Errorf("session %s cannot be resumed: %w", p.SessionID, err)
 		}
 	}
-	modes, options := es.opened(r, p.Cwd, p.MCPServers, note, !had)
+	modes, options := o.opened(r, es, p.Cwd, p.MCPServers, note, !had)
 	return &protocol.ResumeSessionResponse{Modes: modes, ConfigOptions: options}, nil
 }
 
@@ -124,11 +122,11 @@ func (es *editorSession) remember(ctx context.Context) error {
 // pageSize is how many sessions one answer of session/list carries.
 const pageSize = 100
 
-func (s *Server) listSessions(ctx context.Context, p *protocol.ListSessionsRequest) (*protocol.ListSessionsResponse, error) {
+func (o *openings) listSessions(ctx context.Context, p *protocol.ListSessionsRequest) (*protocol.ListSessionsResponse, error) {
 	if p.Cwd != "" && !filepath.IsAbs(p.Cwd) {
 		return nil, rpc.InvalidParams("cwd: %q is not an absolute path", p.Cwd)
 	}
-	all, err := s.o.Runtime.List(ctx, p.Cwd)
+	all, err := o.rt.List(ctx, p.Cwd)
 	if err != nil {
 		return nil, err
 	}
@@ -157,4 +155,16 @@ func (s *Server) listSessions(ctx context.Context, p *protocol.ListSessionsReque
 		out.Sessions = append(out.Sessions, one)
 	}
 	return out, nil
+}
+
+// trust passes the editor's word on, the session's before that of initialize, and adds to the note what the person
+// must know.
+func (o *openings) trust(cwd string, said *bool, note string) string {
+	if checkDir("cwd", cwd) != nil {
+		return note
+	}
+	if said == nil {
+		said = o.editor.Client().Trusted
+	}
+	return joinNotes(note, o.folders.Trust(cwd, said))
 }

@@ -3,16 +3,46 @@ package main
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
+// openings are the methods that open, close and list sessions.
+type openings struct {
+	*conn
+	*shared
+	sessions *sessionTable
+	folders  Folders
+	attached sessionOnce // the session that the first session/new opens instead of a new one
+}
+
+// sessionOnce is a session's id that is taken once.
+type sessionOnce struct {
+	mu sync.Mutex
+	id string // guarded by mu; empty once it was taken
+}
+
+func (x *sessionOnce) take() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	id := x.id
+	x.id = ""
+	return id
+}
+
+func (s *openings) newEditorSession() *editorSession {
+	es := &editorSession{conn: s.conn, shared: s.shared, ready: make(chan struct{}), order: closedChan(), turns: closedChan(), prompts: map[*context.CancelFunc]string{}, own: map[string]bool{}}
+	es.view = newView(es)
+	return es
+}
+
 // opening is a request to open a stored session. It has its place as soon as it has come: what the editor asks next
 // finds the session, and waits until it is there.
 type opening struct {
-	s    *Server
+	*openings
 	id   string
 	es   *editorSession
 	turn <-chan struct{} // closed when those before it have been opened or closed
@@ -24,42 +54,10 @@ type opening struct {
 // errGone: a session came up as its editor went.
 var errGone = errors.New("the editor has closed the connection")
 
-func (s *Server) opening(id string) *opening {
-	o := &opening{s: s, id: id, es: s.claim(id)}
-	o.turn, o.done = s.inLine(id)
+func (s *openings) opening(id string) *opening {
+	o := &opening{openings: s, id: id, es: s.sessions.claim(id, s.newEditorSession())}
+	o.turn, o.done = s.sessions.inLine(id)
 	return o
-}
-
-// claim is the session of that id on this connection, be it one that is to be opened.
-func (s *Server) claim(id string) *editorSession {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	es := s.sessions[id]
-	if es == nil {
-		es = s.newEditorSession()
-		s.sessions[id] = es
-	}
-	return es
-}
-
-// inLine keeps what opens and closes a session in the order it came: turn is closed when those before have called done.
-func (s *Server) inLine(id string) (turn <-chan struct{}, done func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before, mine := s.lines[id], make(chan struct{})
-	if before == nil {
-		before = closedChan()
-	}
-	s.lines[id] = mine
-	return before, func() {
-		<-before
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.lines[id] == mine {
-			delete(s.lines, id)
-		}
-		close(mine)
-	}
 }
 
 // open loads a stored session, or takes the one this connection has open already. One that it has loaded is settled
@@ -76,20 +74,19 @@ func (o *opening) open(ctx context.Context, cwd string, extra []string) (*editor
 				}
 				return o.es, true, bad
 			}
-			o.es = o.s.claim(o.id) // it could not be opened: this is another try
+			o.es = o.sessions.claim(o.id, o.newEditorSession()) // it could not be opened: this is another try
 		default:
 			opened = false
 		}
 	}
-	s := o.s
 	if bad != nil {
 		return nil, false, o.fail(bad)
 	}
-	if err := s.o.Editors.Enter(ctx, o.id); err != nil {
+	if err := o.registry.Enter(ctx, o.id); err != nil {
 		return nil, false, o.fail(err)
 	}
-	_, at := s.o.Runtime.Session(o.id)
-	live, err := s.o.Runtime.LoadSession(ctx, o.id)
+	_, at := o.rt.Session(o.id)
+	live, err := o.rt.LoadSession(ctx, o.id)
 	if err == nil {
 		o.es.Session, o.task = live, at && live.Info().Parent != ""
 		err = o.fits(live, cwd)
@@ -112,8 +109,8 @@ func (o *opening) fits(live *agent.Session, cwd string) error {
 
 // settle ends the opening of a session that was loaded: from now on it is this editor's, or err says why not.
 func (o *opening) settle(err error) error {
-	e := o.s.o.Editors
-	if err == nil && !e.Bind(o.id, o.s.editor) {
+	e := o.registry
+	if err == nil && !e.Bind(o.id, o.editor) {
 		err = errGone
 	}
 	last := e.Entered(o.id)
@@ -139,11 +136,7 @@ func (o *opening) fail(err error) error {
 	if errors.Is(err, context.Canceled) {
 		o.es.err = protocol.NotFound("session %q is not open: opening it was cancelled", o.id)
 	}
-	o.s.mu.Lock()
-	if o.s.sessions[o.id] == o.es {
-		delete(o.s.sessions, o.id)
-	}
-	o.s.mu.Unlock()
+	o.sessions.drop(o.id, o.es)
 	close(o.es.ready)
 	return err
 }

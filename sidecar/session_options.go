@@ -18,25 +18,28 @@ const (
 	effortDefault = "default" // the empty effort: the model's own
 )
 
-// primaries are the agents a person can talk to.
-func (s *Server) primaries(cwd string) []agent.Agent {
-	if s.o.Modes == nil {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(s.o.Modes(cwd)), func(a agent.Agent) bool { return a.Hidden || a.Mode == agent.ModeSubagent })
+// sessionOptions are what a person can set for a session: agent, model, thinking, review.
+type sessionOptions struct {
+	rt      *agent.Runtime
+	folders Folders
 }
 
-func (s *Server) modeNames(cwd string) []string {
+// primaries are the agents a person can talk to.
+func (c *sessionOptions) primaries(cwd string) []agent.Agent {
+	return slices.DeleteFunc(slices.Clone(c.rt.Agents(cwd)), func(a agent.Agent) bool { return a.Hidden || a.Mode == agent.ModeSubagent })
+}
+
+func (c *sessionOptions) modeNames(cwd string) []string {
 	var out []string
-	for _, a := range s.primaries(cwd) {
+	for _, a := range c.primaries(cwd) {
 		out = append(out, a.Name)
 	}
 	return out
 }
 
 // modes is the older way to offer what is also the option "mode".
-func (s *Server) modes(info agent.SessionInfo) *protocol.SessionModeState {
-	all := s.primaries(info.Cwd)
+func (c *sessionOptions) modes(info agent.SessionInfo) *protocol.SessionModeState {
+	all := c.primaries(info.Cwd)
 	if len(all) == 0 {
 		return nil
 	}
@@ -44,24 +47,24 @@ func (s *Server) modes(info agent.SessionInfo) *protocol.SessionModeState {
 	for _, a := range all {
 		st.AvailableModes = append(st.AvailableModes, protocol.SessionMode{ID: a.Name, Name: a.Name, Description: a.Description})
 	}
-	if !slices.Contains(s.modeNames(info.Cwd), info.Agent) {
+	if !slices.Contains(c.modeNames(info.Cwd), info.Agent) {
 		st.AvailableModes = append(st.AvailableModes, protocol.SessionMode{ID: info.Agent, Name: info.Agent})
 	}
 	return st
 }
 
-func (s *Server) configOptions(info agent.SessionInfo) []protocol.SessionConfigOption {
+func (c *sessionOptions) configOptions(info agent.SessionInfo) []protocol.SessionConfigOption {
 	var out []protocol.SessionConfigOption
-	if m := s.modes(info); m != nil {
+	if m := c.modes(info); m != nil {
 		var opts []protocol.SessionConfigSelectOption
 		for _, x := range m.AvailableModes {
 			opts = append(opts, protocol.SessionConfigSelectOption{Value: x.ID, Name: x.Name, Description: x.Description})
 		}
 		out = append(out, selectOption(optionMode, "Mode", protocol.SessionConfigOptionCategoryMode, info.Agent, opts))
 	}
-	if models := s.models(info); len(models) > 0 {
+	if all := c.models(info); len(all) > 0 {
 		var opts []protocol.SessionConfigSelectOption
-		for _, m := range models {
+		for _, m := range all {
 			name := m.Name
 			if name == "" {
 				name = m.ID
@@ -70,7 +73,7 @@ func (s *Server) configOptions(info agent.SessionInfo) []protocol.SessionConfigO
 		}
 		out = append(out, selectOption(optionModel, "Model", protocol.SessionConfigOptionCategoryModel, info.Model, opts))
 	}
-	if efforts := s.efforts(info); len(efforts) > 0 {
+	if efforts := c.efforts(info); len(efforts) > 0 {
 		opts := []protocol.SessionConfigSelectOption{{Value: effortDefault, Name: "Default"}}
 		for _, e := range efforts {
 			opts = append(opts, protocol.SessionConfigSelectOption{Value: e, Name: e})
@@ -81,7 +84,7 @@ func (s *Server) configOptions(info agent.SessionInfo) []protocol.SessionConfigO
 		}
 		out = append(out, selectOption(optionEffort, "Thinking", protocol.SessionConfigOptionCategoryThoughtLevel, current, opts))
 	}
-	return append(out, selectOption(optionReview, "Review", "", s.o.Runtime.ReviewOf(info), []protocol.SessionConfigSelectOption{
+	return append(out, selectOption(optionReview, "Review", "", c.rt.ReviewOf(info), []protocol.SessionConfigSelectOption{
 		{Value: agent.ReviewPreview, Name: "Preview", Description: "You decide on each change before it is written"},
 		{Value: agent.ReviewFollow, Name: "Follow", Description: "Changes in the project are written at once; keep or undo them afterwards"},
 	}))
@@ -92,11 +95,8 @@ func selectOption(id, name string, cat protocol.SessionConfigOptionCategory, cur
 }
 
 // models to choose from; the current one is always among them.
-func (s *Server) models(info agent.SessionInfo) []models.Choice {
-	if s.o.Models == nil {
-		return nil
-	}
-	all := s.o.Models(info.Cwd)
+func (c *sessionOptions) models(info agent.SessionInfo) []models.Choice {
+	all := c.folders.Models(info.Cwd)
 	if info.Model != "" && !slices.ContainsFunc(all, func(m models.Choice) bool { return m.ID == info.Model }) {
 		all = append(slices.Clone(all), models.Choice{ID: info.Model})
 	}
@@ -104,8 +104,8 @@ func (s *Server) models(info agent.SessionInfo) []models.Choice {
 }
 
 // efforts of the session's model.
-func (s *Server) efforts(info agent.SessionInfo) []string {
-	for _, m := range s.models(info) {
+func (c *sessionOptions) efforts(info agent.SessionInfo) []string {
+	for _, m := range c.models(info) {
 		if m.ID == info.Model {
 			if info.Effort != "" && !slices.Contains(m.Efforts, info.Effort) {
 				return append(slices.Clone(m.Efforts), info.Effort)
@@ -116,8 +116,8 @@ func (s *Server) efforts(info agent.SessionInfo) []string {
 	return nil
 }
 
-func (s *Server) knownModel(info agent.SessionInfo, id string) error {
-	all := s.models(info)
+func (c *sessionOptions) knownModel(info agent.SessionInfo, id string) error {
+	all := c.models(info)
 	if len(all) > 0 && !slices.ContainsFunc(all, func(m models.Choice) bool { return m.ID == id }) {
 		return rpc.InvalidParams("value: unknown model %q; the option's list has the known ones", id)
 	}

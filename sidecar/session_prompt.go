@@ -1,14 +1,12 @@
 package main
 
 import (
-	"context"
 	"encoding/base64"
 	"fmt"
 	"path"
 	"regexp"
 	"strings"
 
-	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/editors"
@@ -122,41 +120,10 @@ func resourceText(uri, text string) string {
 	return "Content of " + place(uri) + part(uri) + ":\n" + fence + "\n" + text + end + fence
 }
 
-// commands are the configuration's and the built-in ones it does not replace.
-func (s *Server) commands(cwd string) []slash.Command {
-	if s.o.Commands == nil {
-		return slash.Builtin()
-	}
-	return slash.WithBuiltin(s.o.Commands(cwd))
-}
-
 // expandCommand replaces "/name args" at the start of a prompt by what the command stands for.
 func (es *editorSession) expandCommand(parts []provider.Part) []provider.Part {
-	if c, args, ok := slash.Parse(parts, es.server.commands(es.Info().Cwd)); ok && c.Expand != nil {
+	if c, args, ok := slash.Parse(parts, es.slash.of(es.Info().Cwd)); ok && c.Expand != nil {
 		parts[0].Text = c.Expand(args)
 	}
 	return parts
-}
-
-// runCommand carries a command out after the prompts before it. Without a prompt for the agent the answer is whole.
-func (es *editorSession) runCommand(ctx context.Context, before <-chan struct{}, c slash.Command, args string) (*agent.Prompt, *protocol.PromptResponse, error) {
-	cancelled := &protocol.PromptResponse{StopReason: protocol.StopReasonCancelled}
-	select {
-	case <-before:
-	case <-ctx.Done():
-		return nil, cancelled, nil
-	}
-	s := es.server
-	h := slash.Host{Session: es.Session, Runtime: s.o.Runtime, Models: s.o.Models, All: s.commands(es.Info().Cwd), Whole: s.o.Desk.Whole, Undoer: func() slash.Undoer { return s.reviewer(es) }}
-	answer, p, err := c.Run(ctx, h, args)
-	switch {
-	case ctx.Err() != nil:
-		return nil, cancelled, nil
-	case err != nil:
-		return nil, nil, err
-	case p != nil:
-		return p, nil, nil
-	}
-	es.send("agent_message_chunk", &protocol.ContentChunk{Content: protocol.TextBlock(answer)})
-	return nil, &protocol.PromptResponse{StopReason: protocol.StopReasonEndTurn}, nil
 }

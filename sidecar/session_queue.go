@@ -10,14 +10,8 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
-func (s *Server) queueMethod() extension {
-	return func(ctx context.Context, r *rpc.Request) (any, error) {
-		return inOrder(ctx, s, r, func(p *protocol.SessionQueueRequest) string { return p.SessionID }, s.queue)
-	}
-}
-
 // queue shows a session's waiting prompts, or changes them first.
-func (s *Server) queue(_ context.Context, es *editorSession, p *protocol.SessionQueueRequest) (*protocol.SessionQueueResponse, error) {
+func (m *turns) queue(_ context.Context, es *editorSession, p *protocol.SessionQueueRequest) (*protocol.SessionQueueResponse, error) {
 	asked := 0
 	for _, yes := range []bool{p.Add != nil, len(p.Remove) > 0, p.Edit != nil, p.Move != nil, p.Steer != "", p.Resume} {
 		if yes {
@@ -77,7 +71,7 @@ func (es *editorSession) queued() ([]protocol.QueueItem, bool) {
 	return out, held
 }
 
-func (s *Server) status(_ context.Context, es *editorSession, _ *protocol.SessionStatusRequest) (*protocol.SessionStatusResponse, error) {
+func (m *turns) status(_ context.Context, es *editorSession, _ *protocol.SessionStatusRequest) (*protocol.SessionStatusResponse, error) {
 	return es.status(), nil
 }
 
@@ -85,7 +79,7 @@ func (s *Server) status(_ context.Context, es *editorSession, _ *protocol.Sessio
 func (es *editorSession) status() *protocol.SessionStatusResponse {
 	st := es.State()
 	items, held := es.Queue()
-	readers, queued := int64(es.server.o.Editors.Readers(es.ID())), int64(len(items))
+	readers, queued := int64(es.registry.Readers(es.ID())), int64(len(items))
 	out := &protocol.SessionStatusResponse{State: "idle", Turn: st.Turn, Waiting: []string{}, Readers: &readers, Queued: &queued, Held: held,
 		StopReason: string(st.Last.Stop), Error: st.Last.Error}
 	if st.Busy {
@@ -110,30 +104,29 @@ func (es *editorSession) poke() {
 
 // tell sends what the editor follows and has not been told yet; it ends when nothing is new.
 func (es *editorSession) tell() {
-	s := es.server
 	for {
 		es.mu.Lock()
-		if !es.moved || s.ctx.Err() != nil {
+		if !es.moved || es.ctx.Err() != nil {
 			es.telling = false
 			es.mu.Unlock()
 			return
 		}
 		es.moved = false
 		es.mu.Unlock()
-		c := s.editor.Client()
+		c := es.editor.Client()
 		if c.Does(protocol.MethodPillionSessionQueueUpdated) {
 			u := protocol.QueueUpdated{SessionID: es.ID()}
 			u.Items, u.Held = es.queued()
 			if text := string(rawJSON(u)); text != es.told.queue && (len(u.Items) > 0 || es.told.queue != "") {
 				es.told.queue = text
-				_ = s.wire.peer.Notify(s.ctx, protocol.MethodPillionSessionQueueUpdated, u)
+				es.notify(protocol.MethodPillionSessionQueueUpdated, u)
 			}
 		}
 		if c.Does(protocol.MethodPillionSessionStatusUpdated) {
 			u := protocol.SessionStatusUpdated{SessionID: es.ID(), Status: *es.status()}
 			if text := string(rawJSON(u)); text != es.told.status {
 				es.told.status = text
-				_ = s.wire.peer.Notify(s.ctx, protocol.MethodPillionSessionStatusUpdated, u)
+				es.notify(protocol.MethodPillionSessionStatusUpdated, u)
 			}
 		}
 	}

@@ -13,45 +13,50 @@ import (
 
 // inOrder answers a request that changes a session's settings or queue: one after the other, and before prompts that
 // follow.
-func inOrder[P, R any](ctx context.Context, s *Server, r *rpc.Request, id func(*P) string, f func(context.Context, *editorSession, *P) (R, error)) (any, error) {
-	p, err := decode[P](r)
-	if err != nil {
-		return nil, err
+func inOrder[P, R any](t *sessionTable, id func(*P) string, f func(context.Context, *editorSession, *P) (R, error)) method {
+	return func(ctx context.Context, r *rpc.Request) (any, error) {
+		p, err := decode[P](r)
+		if err != nil {
+			return nil, err
+		}
+		es, found := t.seek(id(p))
+		if es == nil {
+			_, err := found(ctx)
+			return nil, err
+		}
+		mine := make(chan struct{})
+		defer close(mine)
+		es.mu.Lock()
+		before := es.order
+		es.order = mine
+		es.mu.Unlock()
+		r.Async()
+		<-before
+		if _, err := found(ctx); err != nil {
+			return nil, err
+		}
+		return result(f(ctx, es, p))
 	}
-	es, found := s.seek(id(p))
-	if es == nil {
-		_, err := found(ctx)
-		return nil, err
-	}
-	mine := make(chan struct{})
-	defer close(mine)
-	es.mu.Lock()
-	before := es.order
-	es.order = mine
-	es.mu.Unlock()
-	r.Async()
-	<-before
-	if _, err := found(ctx); err != nil {
-		return nil, err
-	}
-	return result(f(ctx, es, p))
 }
 
-func (s *Server) setMode(ctx context.Context, es *editorSession, p *protocol.SetSessionModeRequest) (*protocol.SetSessionModeResponse, error) {
-	if err := s.setAgent(ctx, es, "modeId", p.ModeID); err != nil {
+// settings are the methods that change what a session runs with.
+type settings struct{ choices *sessionOptions }
+
+func (m *settings) setMode(ctx context.Context, es *editorSession, p *protocol.SetSessionModeRequest) (*protocol.SetSessionModeResponse, error) {
+	if err := m.setAgent(ctx, es, "modeId", p.ModeID); err != nil {
 		return nil, err
 	}
 	return &protocol.SetSessionModeResponse{}, nil
 }
 
-func (s *Server) setAgent(ctx context.Context, es *editorSession, param, name string) error {
-	if names := s.modeNames(es.Info().Cwd); len(names) > 0 && !slices.Contains(names, name) {
+func (m *settings) setAgent(ctx context.Context, es *editorSession, param, name string) error {
+	if names := m.choices.modeNames(es.Info().Cwd); len(names) > 0 && !slices.Contains(names, name) {
 		return rpc.InvalidParams("%s: unknown mode %q; known are %s", param, name, strings.Join(names, ", "))
 	}
 	return es.SetAgent(name)
 }
 
-func (s *Server) setConfigOption(ctx context.Context, es *editorSession, p *protocol.SetSessionConfigOptionRequest) (*protocol.SetSessionConfigOptionResponse, error) {
+func (m *settings) setConfigOption(ctx context.Context, es *editorSession, p *protocol.SetSessionConfigOptionRequest) (*protocol.SetSessionConfigOptionResponse, error) {
 	var value string
 	if err := json.Unmarshal(p.Value, &value); err != nil {
 		return nil, rpc.InvalidParams("value: want one of the option's value ids, a string")
@@ -59,15 +64,15 @@ func (s *Server) setConfigOption(ctx context.Context, es *editorSession, p *prot
 	var err error
 	switch p.ConfigID {
 	case optionMode:
-		err = s.setAgent(ctx, es, "value", value)
+		err = m.setAgent(ctx, es, "value", value)
 	case optionModel:
-		if err = s.knownModel(es.Info(), value); err == nil {
+		if err = m.choices.knownModel(es.Info(), value); err == nil {
 			err = es.SetModel(value)
 		}
 	case optionEffort:
 		if value == effortDefault {
 			value = ""
-		} else if !slices.Contains(s.efforts(es.Info()), value) {
+		} else if !slices.Contains(m.choices.efforts(es.Info()), value) {
 			return nil, rpc.InvalidParams("value: unknown thought level %q", value)
 		}
 		err = es.SetEffort(value)
@@ -82,5 +87,5 @@ func (s *Server) setConfigOption(ctx context.Context, es *editorSession, p *prot
 	if err != nil {
 		return nil, err
 	}
-	return &protocol.SetSessionConfigOptionResponse{ConfigOptions: s.configOptions(es.Info())}, nil
+	return &protocol.SetSessionConfigOptionResponse{ConfigOptions: m.choices.configOptions(es.Info())}, nil
 }

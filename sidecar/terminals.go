@@ -16,6 +16,20 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/run"
 )
 
+// Terminals gives the terminals of sessions.
+type Terminals interface {
+	// Terminals are a session's; nil once it has ended.
+	Terminals(session string) *run.Terminals
+}
+
+// terminals are the methods that show a session's terminals and type into them.
+type terminals struct {
+	*conn
+	sessions *sessionTable
+	source   Terminals
+	screens  screens // those that the editor follows
+}
+
 // screens are the terminals an editor follows.
 type screens struct {
 	mu    sync.Mutex
@@ -36,19 +50,6 @@ const (
 	typeWithin = 5 * time.Second // how long a program may take to read what was typed
 )
 
-// terminalMethods are the _pillion/terminal methods.
-func (s *Server) terminalMethods(m map[string]extension) {
-	if s.o.Terminals == nil {
-		return
-	}
-	m[protocol.MethodPillionTerminalList] = inSession(s, func(p *protocol.TerminalListRequest) string { return p.SessionID }, s.terminalList)
-	m[protocol.MethodPillionTerminalCreate] = inSession(s, func(p *protocol.TerminalCreateRequest) string { return p.SessionID }, s.terminalCreate)
-	m[protocol.MethodPillionTerminalSubscribe] = s.terminalSubscribe
-	m[protocol.MethodPillionTerminalInput] = s.terminalInput
-	m[protocol.MethodPillionTerminalResize] = inSession(s, func(p *protocol.TerminalResizeRequest) string { return p.SessionID }, s.terminalResize)
-	m[protocol.MethodPillionTerminalKill] = inSession(s, func(p *protocol.TerminalKillRequest) string { return p.SessionID }, s.terminalKill)
-}
-
 func terminalInfo(t *run.Terminal) protocol.TerminalInfo {
 	i := t.Info()
 	seq := t.Printed()
@@ -68,8 +69,8 @@ func terminalInfo(t *run.Terminal) protocol.TerminalInfo {
 	return out
 }
 
-func (s *Server) terminal(es *editorSession, id string) (*run.Terminal, error) {
-	if ts := s.o.Terminals(es.ID()); ts != nil {
+func (m *terminals) terminal(es *editorSession, id string) (*run.Terminal, error) {
+	if ts := m.source.Terminals(es.ID()); ts != nil {
 		if t := ts.Get(id); t != nil {
 			return t, nil
 		}
@@ -77,9 +78,9 @@ func (s *Server) terminal(es *editorSession, id string) (*run.Terminal, error) {
 	return nil, protocol.NotFound("no terminal %q in this session; _pillion/terminal/list shows them", id)
 }
 
-func (s *Server) terminalList(_ context.Context, es *editorSession, _ *protocol.TerminalListRequest) (*protocol.TerminalListResponse, error) {
+func (m *terminals) terminalList(_ context.Context, es *editorSession, _ *protocol.TerminalListRequest) (*protocol.TerminalListResponse, error) {
 	out := &protocol.TerminalListResponse{Terminals: []protocol.TerminalInfo{}}
-	if ts := s.o.Terminals(es.ID()); ts != nil {
+	if ts := m.source.Terminals(es.ID()); ts != nil {
 		for _, t := range ts.List() {
 			out.Terminals = append(out.Terminals, terminalInfo(t))
 		}
@@ -88,7 +89,7 @@ func (s *Server) terminalList(_ context.Context, es *editorSession, _ *protocol.
 }
 
 // terminalCreate starts the person's own terminal. It is theirs, so nothing is asked and it is in no sandbox.
-func (s *Server) terminalCreate(_ context.Context, es *editorSession, p *protocol.TerminalCreateRequest) (*protocol.TerminalCreateResponse, error) {
+func (m *terminals) terminalCreate(_ context.Context, es *editorSession, p *protocol.TerminalCreateRequest) (*protocol.TerminalCreateResponse, error) {
 	dir := p.Cwd
 	if dir == "" {
 		dir = es.Info().Cwd
@@ -102,7 +103,7 @@ func (s *Server) terminalCreate(_ context.Context, es *editorSession, p *protoco
 			c.Shell = ""
 		}
 	}
-	ts := s.o.Terminals(es.ID())
+	ts := m.source.Terminals(es.ID())
 	if ts == nil {
 		return nil, protocol.NotFound("the session has ended; no terminal can be started in it")
 	}
@@ -134,17 +135,17 @@ func ownEnviron(env []string) []string {
 
 // terminalSubscribe answers with what is kept, and sends what comes after it. There is one stream of output for each
 // terminal, whoever follows it: after another subscription bytes may come twice, which their seq tells.
-func (s *Server) terminalSubscribe(ctx context.Context, r *rpc.Request) (any, error) {
+func (m *terminals) terminalSubscribe(ctx context.Context, r *rpc.Request) (any, error) {
 	p, err := decode[protocol.TerminalSubscribeRequest](r)
 	if err != nil {
 		return nil, err
 	}
 	r.Async()
-	es, err := s.find(ctx, p.SessionID)
+	es, err := m.sessions.find(ctx, p.SessionID)
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.terminal(es, p.TerminalID)
+	t, err := m.terminal(es, p.TerminalID)
 	if err != nil {
 		return nil, err
 	}
@@ -155,14 +156,14 @@ func (s *Server) terminalSubscribe(ctx context.Context, r *rpc.Request) (any, er
 	if from < 0 || from > t.Printed() {
 		return nil, rpc.InvalidParams("seq: %d is not between 0 and %d, which is what was printed", from, t.Printed())
 	}
-	at, followed := s.screens.halt(t)
+	at, followed := m.screens.halt(t)
 	data, next := t.Kept(from)
 	if !followed {
 		at = next
 	}
-	c := s.editor.Client()
+	c := m.editor.Client()
 	if c.Does(protocol.MethodPillionTerminalOutput) || c.Does(protocol.MethodPillionTerminalExited) {
-		s.wire.afterAnswer(r, func() { s.follow(es.ID(), t, min(at, next)) })
+		m.wire.afterAnswer(r, func() { m.follow(es.ID(), t, min(at, next)) })
 	}
 	return &protocol.TerminalSubscribeResponse{Data: base64.StdEncoding.EncodeToString(data), Seq: next - int64(len(data)), Terminal: terminalInfo(t)}, nil
 }
@@ -182,49 +183,49 @@ func (x *screens) halt(t *run.Terminal) (at int64, was bool) {
 }
 
 // follow sends a terminal's output from a byte on.
-func (s *Server) follow(session string, t *run.Terminal, at int64) {
-	ctx, stop := context.WithCancel(s.ctx)
+func (m *terminals) follow(session string, t *run.Terminal, at int64) {
+	ctx, stop := context.WithCancel(m.ctx)
 	p := &pump{stop: stop, done: make(chan struct{}), at: at}
-	s.screens.mu.Lock()
-	if s.screens.pumps == nil {
-		s.screens.pumps = map[*run.Terminal]*pump{}
+	m.screens.mu.Lock()
+	if m.screens.pumps == nil {
+		m.screens.pumps = map[*run.Terminal]*pump{}
 	}
-	if other := s.screens.pumps[t]; other != nil { // subscribed to twice at once: the later one sends what both need
+	if other := m.screens.pumps[t]; other != nil { // subscribed to twice at once: the later one sends what both need
 		other.stop()
 	}
-	s.screens.pumps[t] = p
-	s.screens.mu.Unlock()
+	m.screens.pumps[t] = p
+	m.screens.mu.Unlock()
 	go func() {
 		defer close(p.done)
 		defer stop()
-		s.pump(ctx, session, t, p)
-		s.screens.mu.Lock()
-		defer s.screens.mu.Unlock()
-		if s.screens.pumps[t] == p {
-			delete(s.screens.pumps, t)
+		m.pump(ctx, session, t, p)
+		m.screens.mu.Lock()
+		defer m.screens.mu.Unlock()
+		if m.screens.pumps[t] == p {
+			delete(m.screens.pumps, t)
 		}
 	}()
 }
 
-func (s *Server) pump(ctx context.Context, session string, t *run.Terminal, p *pump) {
-	c := s.editor.Client()
+func (m *terminals) pump(ctx context.Context, session string, t *run.Terminal, p *pump) {
+	c := m.editor.Client()
 	for {
 		data, next, _, err := t.Read(ctx, p.at)
 		if err != nil {
 			if ctx.Err() == nil && c.Does(protocol.MethodPillionTerminalExited) {
-				_ = s.wire.peer.Notify(ctx, protocol.MethodPillionTerminalExited, protocol.TerminalExited{SessionID: session, Terminal: terminalInfo(t)})
+				_ = m.wire.peer.Notify(ctx, protocol.MethodPillionTerminalExited, protocol.TerminalExited{SessionID: session, Terminal: terminalInfo(t)})
 			}
 			return
 		}
 		if c.Does(protocol.MethodPillionTerminalOutput) {
-			err = s.wire.peer.Notify(ctx, protocol.MethodPillionTerminalOutput, protocol.TerminalOutput{
+			err = m.wire.peer.Notify(ctx, protocol.MethodPillionTerminalOutput, protocol.TerminalOutput{
 				SessionID: session, TerminalID: t.ID(), Data: base64.StdEncoding.EncodeToString(data), Seq: next - int64(len(data))})
 			if err != nil {
 				return
 			}
 		}
 		p.at = next
-		if s.wire.out.Flush(ctx) != nil { // an editor that does not keep up misses the middle, and costs no memory
+		if m.wire.out.Flush(ctx) != nil { // an editor that does not keep up misses the middle, and costs no memory
 			return
 		}
 		select {
@@ -259,12 +260,12 @@ func (x *screens) turn(terminal string) (before <-chan struct{}, done func()) {
 	}
 }
 
-func (s *Server) terminalInput(ctx context.Context, r *rpc.Request) (any, error) {
+func (m *terminals) terminalInput(ctx context.Context, r *rpc.Request) (any, error) {
 	p, err := decode[protocol.TerminalInputRequest](r)
 	if err != nil {
 		return nil, err
 	}
-	before, done := s.screens.turn(p.SessionID + " " + p.TerminalID)
+	before, done := m.screens.turn(p.SessionID + " " + p.TerminalID)
 	defer done()
 	r.Async()
 	select {
@@ -272,11 +273,11 @@ func (s *Server) terminalInput(ctx context.Context, r *rpc.Request) (any, error)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	es, err := s.find(ctx, p.SessionID)
+	es, err := m.sessions.find(ctx, p.SessionID)
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.terminal(es, p.TerminalID)
+	t, err := m.terminal(es, p.TerminalID)
 	if err != nil {
 		return nil, err
 	}
@@ -296,8 +297,8 @@ func (s *Server) terminalInput(ctx context.Context, r *rpc.Request) (any, error)
 	return &protocol.TerminalInputResponse{}, nil
 }
 
-func (s *Server) terminalResize(_ context.Context, es *editorSession, p *protocol.TerminalResizeRequest) (*protocol.TerminalResizeResponse, error) {
-	t, err := s.terminal(es, p.TerminalID)
+func (m *terminals) terminalResize(_ context.Context, es *editorSession, p *protocol.TerminalResizeRequest) (*protocol.TerminalResizeResponse, error) {
+	t, err := m.terminal(es, p.TerminalID)
 	if err != nil {
 		return nil, err
 	}
@@ -310,14 +311,14 @@ func (s *Server) terminalResize(_ context.Context, es *editorSession, p *protoco
 	return &protocol.TerminalResizeResponse{}, nil
 }
 
-func (s *Server) terminalKill(_ context.Context, es *editorSession, p *protocol.TerminalKillRequest) (*protocol.TerminalKillResponse, error) {
-	t, err := s.terminal(es, p.TerminalID)
+func (m *terminals) terminalKill(_ context.Context, es *editorSession, p *protocol.TerminalKillRequest) (*protocol.TerminalKillResponse, error) {
+	t, err := m.terminal(es, p.TerminalID)
 	if err != nil {
 		return nil, err
 	}
 	t.Kill()
 	if p.Release {
-		s.o.Terminals(es.ID()).Release(t.ID())
+		m.source.Terminals(es.ID()).Release(t.ID())
 	}
 	return &protocol.TerminalKillResponse{Terminal: terminalInfo(t)}, nil
 }

@@ -139,7 +139,7 @@ func TestTerminalsEndWithTheirSession(t *testing.T) {
 	}
 	word := fmt.Sprintf("8%08d", time.Now().UnixNano()%1e8)
 	id := r.call("_pillion/terminal/create", map[string]any{"command": "setsid sleep " + word + " & sleep " + word})["terminal"].(map[string]any)["terminalId"]
-	ts := r.server.o.Terminals(r.ed.vars["S"])
+	ts := r.host.Terminals.Terminals(r.ed.vars["S"])
 	ts.Close()
 	if left := carrying(word); len(left) > 0 {
 		t.Errorf("%s left %v", id, left)

@@ -8,18 +8,6 @@ import (
 // An editor with workspace trust says in _meta.pillion.trusted of initialize or of session/new, load and resume
 // whether the person trusts the folder. It counts for that folder, in this process, and is not stored.
 
-// trust passes the editor's word on, the session's before that of initialize, and adds to the note what the person
-// must know.
-func (s *Server) trust(cwd string, said *bool, note string) string {
-	if s.o.Trust == nil || checkDir("cwd", cwd) != nil {
-		return note
-	}
-	if said == nil {
-		said = s.editor.Client().Trusted
-	}
-	return joinNotes(note, s.o.Trust(cwd, said))
-}
-
 func joinNotes(a, b string) string {
 	if a == "" || b == "" {
 		return a + b

@@ -11,15 +11,23 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/slash"
 )
 
+// turns are the methods that make a session work: prompts, their queue, and their end.
+type turns struct {
+	*conn
+	sessions *sessionTable
+	commands *commandList
+	listener Listener // nil: nobody
+}
+
 // prompt takes its place in the session's queue in the order of the wire, then waits for its turn and its end.
-func (s *Server) prompt(ctx context.Context, r *rpc.Request) (any, error) {
+func (m *turns) prompt(ctx context.Context, r *rpc.Request) (any, error) {
 	p, err := decode[protocol.PromptRequest](r)
 	if err != nil {
 		return nil, err
 	}
-	es := s.lookup(p.SessionID)
+	es := m.sessions.lookup(p.SessionID)
 	if es == nil {
-		_, err := s.find(ctx, p.SessionID)
+		_, err := m.sessions.find(ctx, p.SessionID)
 		return nil, err
 	}
 	parts, err := promptParts(p.Prompt)
@@ -58,8 +66,8 @@ func (s *Server) prompt(ctx context.Context, r *rpc.Request) (any, error) {
 		delete(es.prompts, key)
 		es.mu.Unlock()
 		go func() { <-before; close(mine) }()
-		if s.o.Rested != nil {
-			s.o.Rested()
+		if m.listener != nil {
+			m.listener.Answered()
 		}
 	}()
 	for _, c := range []chan struct{}{es.ready, order} {
@@ -74,7 +82,7 @@ func (s *Server) prompt(ctx context.Context, r *rpc.Request) (any, error) {
 	}
 	es.welcome("")
 	prompt := agent.Prompt{Parts: parts}
-	if c, args, ok := slash.Parse(parts, s.commands(es.Info().Cwd)); ok && c.Run != nil {
+	if c, args, ok := slash.Parse(parts, m.commands.of(es.Info().Cwd)); ok && c.Run != nil {
 		p, answer, err := es.runCommand(ctx, before, c, args)
 		if err != nil || p == nil {
 			return result(answer, err)
@@ -84,7 +92,7 @@ func (s *Server) prompt(ctx context.Context, r *rpc.Request) (any, error) {
 	}
 	message := agent.NewMessageID()
 	answered := make(chan struct{})
-	s.wire.afterAnswer(r, sync.OnceFunc(func() { close(answered) }))
+	m.wire.afterAnswer(r, sync.OnceFunc(func() { close(answered) }))
 	es.mu.Lock()
 	es.own[message], es.prompts[key] = true, message
 	es.mu.Unlock()
@@ -118,7 +126,7 @@ func promptResponse(message string, t agent.TurnData) *protocol.PromptResponse {
 }
 
 // steer puts words into the running turn. Without one the editor is told to send a prompt.
-func (s *Server) steer(ctx context.Context, es *editorSession, p *protocol.SteeringRequest) (*protocol.SteeringResponse, error) {
+func (m *turns) steer(ctx context.Context, es *editorSession, p *protocol.SteeringRequest) (*protocol.SteeringResponse, error) {
 	parts, err := promptParts(p.Prompt)
 	if err != nil {
 		return nil, err
@@ -131,4 +139,13 @@ func (s *Server) steer(ctx context.Context, es *editorSession, p *protocol.Steer
 		return &protocol.SteeringResponse{Outcome: "injected"}, nil
 	}
 	return &protocol.SteeringResponse{Outcome: "promptRequired", Reason: "noRunningTurn"}, nil
+}
+
+func (m *turns) cancel(p *protocol.CancelNotification) (any, error) {
+	es := m.sessions.lookup(p.SessionID)
+	if es == nil {
+		return nil, protocol.NotFound("session/cancel: no session %q", p.SessionID)
+	}
+	es.cancelAll() // in place: a prompt that follows is another matter
+	return nil, nil
 }

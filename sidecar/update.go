@@ -148,7 +148,7 @@ func (v *view) showInfo(d agent.SessionInfo) {
 		v.es.send("current_mode_update", &protocol.CurrentModeUpdate{CurrentModeID: d.Agent})
 	}
 	if d.Agent != was.Agent || d.Model != was.Model || d.Effort != was.Effort || d.Review != was.Review {
-		if opts := v.es.server.configOptions(d); opts != nil {
+		if opts := v.es.choices.configOptions(d); opts != nil {
 			v.es.send("config_option_update", &protocol.ConfigOptionUpdate{ConfigOptions: opts})
 		}
 	}
@@ -156,7 +156,7 @@ func (v *view) showInfo(d agent.SessionInfo) {
 
 // send sends an update of the event that is being shown. An editor that knows Pillion is told its number.
 func (v *view) send(kind string, value any, meta protocol.UpdateMeta) {
-	if v.es.server.editor.Client().Pillion.Version == 0 {
+	if v.es.editor.Client().Pillion.Version == 0 {
 		v.es.send(kind, value)
 		return
 	}
@@ -174,7 +174,7 @@ func (v *view) send(kind string, value any, meta protocol.UpdateMeta) {
 // it can tell that from another's words.
 func (v *view) showPrompt(d agent.PromptData, steered bool) {
 	own := !v.past && v.es.takeOwn(d.MessageID) && !steered
-	if own && v.es.server.editor.Client().Pillion.Version == 0 {
+	if own && v.es.editor.Client().Pillion.Version == 0 {
 		return
 	}
 	meta := protocol.UpdateMeta{Steered: steered, Own: own}
@@ -243,7 +243,7 @@ func (v *view) notice(level, text string) {
 	if text == "" {
 		return
 	}
-	if v.es.server.editor.Client().ShowsNotices() {
+	if v.es.editor.Client().ShowsNotices() {
 		title, rest, _ := strings.Cut(text, "\n")
 		v.es.send("notice", &protocol.Notice{Severity: protocol.NoticeSeverity(level), Title: title, Description: rest})
 		return

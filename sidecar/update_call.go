@@ -70,7 +70,7 @@ func (v *view) showTool(d agent.ToolData) {
 	}
 	v.mu.Unlock()
 	if d.Status == agent.ToolRunning {
-		v.es.server.relay(v.es, d)
+		v.es.relays.show(v.es, d)
 	}
 	if len(content) > 0 {
 		u.Content = content
@@ -146,7 +146,7 @@ func (v *view) toolContent(c *callView) []protocol.ToolCallContent {
 		text = failed(d)
 	default:
 		text, _ = d.Metadata["output"].(string) // a running command shows what it has said so far
-		if id, ok := v.es.server.shownIn(v.es, d); ok {
+		if id, ok := v.es.relays.shownIn(v.es, d); ok {
 			return append(slices.Clone(c.diffs), terminalContent(id))
 		}
 	}

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"math"
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
@@ -30,7 +28,7 @@ func (v *view) follow(d agent.ToolData) {
 	}
 	had := v.children[d.CallID] != nil
 	kid := newView(v.es)
-	kid.child = &childOf{task: d.CallID, session: id, quiet: v.es.server.editor.Client().Pillion.Version == 0}
+	kid.child = &childOf{task: d.CallID, session: id, quiet: v.es.editor.Client().Pillion.Version == 0}
 	kid.info, kid.past = v.info, v.past
 	if !had {
 		v.children[d.CallID] = kid
@@ -39,10 +37,10 @@ func (v *view) follow(d agent.ToolData) {
 	if had {
 		return
 	}
-	live, ok := v.es.server.o.Runtime.Session(id)
+	live, ok := v.es.rt.Session(id)
 	if v.past || !ok { // it is over, or was before the task's card came
 		if !kid.child.quiet {
-			_ = v.es.server.o.Runtime.StoredOf(v.es.server.ctx, id, from, []agent.EventType{agent.EventTool, agent.EventText, agent.EventThinking, agent.EventTurn}, func(e agent.Event) error {
+			_ = v.es.rt.StoredOf(v.es.ctx, id, from, []agent.EventType{agent.EventTool, agent.EventText, agent.EventThinking, agent.EventTurn}, func(e agent.Event) error {
 				kid.showChild(e)
 				if e.Type == agent.EventTurn {
 					return errSeen // what comes later belongs to another call
@@ -73,7 +71,7 @@ func number(v any) int64 {
 func (v *view) showChild(e agent.Event) {
 	switch e.Type {
 	case agent.EventText, agent.EventThinking:
-		if v.es.server.editor.Client().Pillion.Nested {
+		if v.es.editor.Client().Pillion.Nested {
 			v.showText(e)
 		}
 		return
@@ -143,31 +141,6 @@ func (v *view) ended(d agent.ToolData) {
 	}
 }
 
-// shownChild waits until the editor has what a sub-agent did so far, and shows the call it asks about.
-func (s *Server) shownChild(ctx context.Context, session, child, call string) (*view, error) {
-	es := s.lookup(session)
-	if es == nil || child == session || child == "" {
-		return nil, nil
-	}
-	kid := es.view.kidOf(child)
-	live, ok := s.o.Runtime.Session(child)
-	if kid == nil || !ok {
-		return nil, nil
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = live.Events(ctx, math.MaxInt64-1, func(agent.Event) error { return nil })
-	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	kid.reveal(call)
-	return kid, nil
-}
-
 // childMeta names the task a call belongs to.
 func (v *view) childMeta(m protocol.UpdateMeta) protocol.UpdateMeta {
 	m.Seq = nil
@@ -178,7 +151,7 @@ func (v *view) childMeta(m protocol.UpdateMeta) protocol.UpdateMeta {
 // showCompaction tells that older turns became a summary. The transcript keeps all; replayed, the mark stands where it
 // happened.
 func (v *view) showCompaction(d agent.CompactionData) {
-	c := v.es.server.editor.Client()
+	c := v.es.editor.Client()
 	if c.Caps.Session == nil || c.Caps.Session.Compaction == nil {
 		if d.State != agent.CompactionBegun || !v.past {
 			level := "info"
@@ -210,7 +183,7 @@ func (v *view) showCompaction(d agent.CompactionData) {
 
 // showSummary is a piece of a summary that is being written.
 func (v *view) showSummary(d agent.TextData) {
-	c := v.es.server.editor.Client()
+	c := v.es.editor.Client()
 	if c.Caps.Session == nil || c.Caps.Session.Compaction == nil || v.past || d.Text == "" {
 		return // the end brings the whole
 	}
