@@ -1,7 +1,8 @@
 # Everything sets itself up; every step is skipped when it has been done.
 #
 #   make run     build, then fix the broken example with the built-in model (DIR=… PROMPT=… for your own project)
-#   make test    every test, real language servers and real ACP clients included
+#   make test    every test: language servers, ACP clients, VS Code and Neovim are the real ones; installs what they need
+#   make test-fast  what a change to one room needs, in three minutes; installs nothing (also: make quick)
 #   make vscode  a real VS Code in the browser with the extension, on a scratch copy of the broken example (DIR=… for your own)
 #   make package the extension as a .vsix with the binary, in dist/
 #   make dist    packages for Linux with their checksums, in dist/, each unpacked and tried
@@ -19,7 +20,7 @@ GOFILES := $(shell find agent lspbridge sidecar tools -name '*.go' -o -name '*.t
 PROMPT  ?= fix all errors
 export PATH := $(CACHE)/bin:$(CACHE)/node_modules/.bin:$(PATH)
 
-.PHONY: run build test test-go test-e2e test-vscode test-nvim vscode package dist lint bench bench-nvim fuzz setup clean
+.PHONY: run build test test-fast quick test-go test-e2e test-vscode test-nvim vscode package dist lint bench bench-nvim fuzz setup clean
 
 run: setup-run build
 	@./scripts/run.sh "$(DIR)" "$(PROMPT)"
@@ -29,30 +30,40 @@ build: $(BIN)
 $(BIN): $(GOFILES)
 	go build -ldflags '$(LDFLAGS)' -o $@ ./sidecar
 
-# The programs that the main job uses: a C compiler for the shell parser, ripgrep, gopls.
-.PHONY: setup-run
+# What each target needs, installed when it is missing (scripts/setup.sh).
+.PHONY: setup-run setup-go setup-vscode setup-nvim setup-test
 setup-run:
 	@./scripts/setup.sh run "$(CACHE)"
-
-.PHONY: setup-test
+setup-go:
+	@./scripts/setup.sh go "$(CACHE)"
+setup-vscode:
+	@./scripts/setup.sh vscode "$(CACHE)"
+setup-nvim:
+	@./scripts/setup.sh nvim "$(CACHE)"
 setup-test:
 	@./scripts/setup.sh test "$(CACHE)"
 
-test: setup-test build lint test-go fuzz-short test-e2e test-vscode test-nvim
+test: setup-test
+	@rm -f "$(CACHE)/unreliable.log" "$(CACHE)/skipped.log"
+	@$(MAKE) --no-print-directory build lint test-go fuzz-short test-e2e test-vscode test-nvim
+	@./scripts/verdict.sh "$(CACHE)"
 
-lint:
+test-fast quick: build
+	@./scripts/test-fast.sh $(PACKAGES)
+
+lint: setup-go
 	@test -z "$$(gofmt -l agent lspbridge sidecar tools bench)" || { gofmt -l agent lspbridge sidecar tools bench; echo "run gofmt -w on these"; exit 1; }
 	go vet ./...
-	@./scripts/staticcheck.sh "$(CACHE)" kept
+	@./scripts/staticcheck.sh "$(CACHE)"
 
-test-go:
+test-go: setup-go
 	@./scripts/gotest.sh "$(CACHE)"
 
-test-e2e: build
+test-e2e: setup-go build
 	@./scripts/again.sh npm run --silent test:acp
 
 # The extension: types and style, its pure parts, then end to end in a real workbench.
-test-vscode: setup-test build
+test-vscode: setup-vscode build
 	npm run --silent typecheck
 	npm run --silent lint
 	npm run --silent build
@@ -61,15 +72,15 @@ test-vscode: setup-test build
 	npm run --silent test:e2e # a test that fails is run again by itself
 
 # The Neovim plugin: lint, headless and in a terminal, on every Neovim that setup-nvim.sh provides.
-test-nvim: setup-test build
+test-nvim: setup-nvim build
 	@./extension/nvim/tests/all.sh "$(CACHE)"
 
 # A workbench to try it in.
-vscode: setup-test build
+vscode: setup-vscode build
 	npm run --silent build
 	@node extension/vscode/try.mjs "$(DIR)"
 
-package: setup-test build
+package: setup-vscode build
 	npm run --silent package
 
 dist: setup-test

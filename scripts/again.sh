@@ -1,10 +1,18 @@
 #!/usr/bin/env bash
-# Runs a command, and once more when it fails, which is said: again.sh COMMAND…
-# A test that fails now and then has a cause worth finding: PILLION_ONCE=1 runs everything once.
+# Runs a test command; when it fails, once more: again.sh COMMAND…
+# Passing at the second try is noted in .cache/unreliable.log, with the end of the first failure; scripts/verdict.sh prints
+# that at the end of the run and may fail it. PILLION_ONCE=1 runs everything once.
 set -uo pipefail
-"$@" && exit 0
-code=$?
+log=$(cd "$(dirname "$0")/.." && pwd)/.cache/unreliable.log
+first=$(mktemp)
+trap 'rm -f "$first"' EXIT
+"$@" 2>&1 | tee "$first"
+code=${PIPESTATUS[0]}
+[ "$code" != 0 ] || exit 0
 [ -z "${PILLION_ONCE:-}" ] || exit "$code"
-echo "again: $* failed with $code; once more"
+echo "again: failed with exit code $code; running it once more: $*"
 "$@" || exit $?
-echo "again: passed at its second try, which means it is UNRELIABLE: $*"
+{
+  echo "UNRELIABLE ${*##*/}"
+  grep -m 5 -A 3 -E '^(FAIL|not ok|✖)|Error:|FAIL ' "$first" | sed 's/^/    /'
+} >>"$log"

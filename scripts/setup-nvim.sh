@@ -9,33 +9,20 @@
 set -euo pipefail
 cache=$1
 say() { printf 'setup: %s\n' "$*" >&2; }
-sudo=""
-[ "$(id -u)" = 0 ] || sudo="sudo"
 
 command -v apt-get >/dev/null || {
   command -v nvim >/dev/null && exit 0 # not Debian: the tests run on the Neovim that is there
   say "install Neovim 0.7 or newer, then run this again"
   exit 1
 }
-missing=()
-for program in nvim:neovim luacheck:lua-check tmux:tmux patchelf:patchelf; do
-  command -v "${program%%:*}" >/dev/null || missing+=("${program##*:}")
-done
-if [ ${#missing[@]} -gt 0 ]; then
-  say "apt: ${missing[*]}"
-  $sudo apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "${missing[@]}" >"$cache/apt-nvim.log" 2>&1 || {
-    tail -n 20 "$cache/apt-nvim.log" >&2
-    say "apt could not install ${missing[*]}; install them by hand and run this again"
-    exit 1
-  }
-fi
+"$(dirname "$0")/apt.sh" "$cache" neovim lua-check tmux patchelf
 
 # unpack SUITE PREFIX
 unpack() {
   local suite=$1 prefix=$2 state mirror keyring lib loader deb
   [ -x "$prefix/nvim" ] && return
   say "Neovim of Debian $suite"
+  echo "Neovim of Debian $suite, in $prefix" >>"$cache/installed.txt"
   mkdir -p "$prefix"
   prefix=$(cd "$prefix" && pwd)
   state=$prefix/.apt

@@ -32,17 +32,7 @@ step() {
 }
 
 # 1. Debian packages: a browser, a compiler, and the headers of the one native module that needs a library.
-missing=
-for p in chromium build-essential python3 libkrb5-dev; do
-  dpkg-query -W -f='${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || missing="$missing $p"
-done
-if [ -n "$missing" ]; then
-  step "apt:$missing"
-  apt-get update -qq
-  # shellcheck disable=SC2086
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >"$CACHE/apt.log" 2>&1 \
-    || { tail -n 20 "$CACHE/apt.log" >&2; exit 1; }
-fi
+"$(dirname "$0")/apt.sh" "$(dirname "$CACHE")" chromium build-essential python3 libkrb5-dev
 
 if [ "$(cat "$CACHE/stamp" 2>/dev/null || true)" = "$STAMP" ] && "$NODE_HOME/bin/node" "$ENTRY" --version >/dev/null 2>&1; then
   exit 0
@@ -50,6 +40,7 @@ fi
 rm -f "$CACHE/stamp"
 
 # 2. Node, from npm.
+echo "node $NODE_VERSION and code-server $CODE_SERVER_VERSION, in $CACHE" >>"$(dirname "$CACHE")/installed.txt"
 step "node $NODE_VERSION"
 mkdir -p "$CACHE/node"
 printf '{ "private": true, "dependencies": { "node-linux-%s": "%s" } }\n' "$ARCH" "$NODE_VERSION" >"$CACHE/node/package.json"

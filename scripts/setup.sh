@@ -1,18 +1,29 @@
 #!/usr/bin/env bash
-# Installs what is missing and nothing else.
+# Installs what is missing for one target and nothing else.
 #
-#   setup.sh run|test CACHE_DIR
+#   setup.sh run|go|vscode|nvim|test CACHE_DIR
 #
-# run: what the main job uses (C compiler, ripgrep, gopls). test: also npm packages, language servers, ACP clients, VS Code.
-# Debian packages come from apt (as root), Go programs and npm packages go into CACHE_DIR. Safe to run again.
+# run: what the main job uses: a C compiler, ripgrep, gopls
+# go: also what the Go tests use: language servers, clangd, PostgreSQL, strace, npm packages
+# vscode: also the packages of the VS Code extension, a real VS Code and a browser
+# nvim: also three Neovims and tmux
+# test: all of it
+#
+# Debian packages come from apt (as root, or with sudo); Go programs and npm packages go into CACHE_DIR. It is safe to run
+# again: what is there is left alone. At the end it lists what it installed; CACHE_DIR/installed.txt keeps that list.
 set -euo pipefail
-want=$1
+target=$1
 mkdir -p "$2"
 cache=$(cd "$2" && pwd)
 root=$(cd "$(dirname "$0")/.." && pwd)
 GOPLS=v0.23.0
+GOTESTSUM=v1.13.0
 
+case $target in run | go | vscode | nvim | test) ;; *) echo "usage: $0 run|go|vscode|nvim|test CACHE_DIR" >&2 && exit 2 ;; esac
+wants() { [ "$target" = test ] || [ "$target" = "$1" ]; }
 say() { printf 'setup: %s\n' "$*" >&2; }
+before=$(wc -l <"$cache/installed.txt" 2>/dev/null || echo 0)
+installed() { echo "$*" >>"$cache/installed.txt"; }
 
 command -v go >/dev/null || {
   say "Go is missing: install Go 1.26 or newer from https://go.dev/dl, then run this again"
@@ -21,53 +32,49 @@ command -v go >/dev/null || {
 
 # 1. Debian packages
 packages=(git gcc libc6-dev make ripgrep)
-[ "$want" = test ] && packages+=(clangd postgresql shellcheck tmux)
-missing=()
+if wants go; then packages+=(clangd postgresql shellcheck strace tmux); fi
+if wants nvim; then packages+=(tmux); fi
 if command -v dpkg-query >/dev/null; then
-  for p in "${packages[@]}"; do
-    dpkg-query -W -f='${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || missing+=("$p")
-  done
-fi
-if [ ${#missing[@]} -gt 0 ]; then
-  sudo=""
-  [ "$(id -u)" = 0 ] || sudo="sudo"
-  say "apt: ${missing[*]}"
-  $sudo apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "${missing[@]}" >"$cache/apt.log" 2>&1 || {
-    tail -n 20 "$cache/apt.log" >&2
-    say "apt could not install ${missing[*]}; install them by hand and run this again"
-    exit 1
-  }
+  "$root/scripts/apt.sh" "$cache" "${packages[@]}"
 fi
 
-# 2. gopls, into the cache unless there is one
-if ! command -v gopls >/dev/null; then
-  say "gopls $GOPLS"
-  GOBIN=$cache/bin GOFLAGS=-mod=mod go install "golang.org/x/tools/gopls@$GOPLS"
-fi
-[ "$want" = test ] || exit 0
-
-command -v npm >/dev/null || {
-  say "npm is missing: install Node.js 20 or newer, then run this again"
-  exit 1
+# program PATH MODULE@VERSION: a Go program in the cache
+program() {
+  [ -x "$1" ] && return
+  say "$2 (compiles, up to two minutes)"
+  GOBIN=$(dirname "$1") GOFLAGS=-mod=mod go install "$2"
+  installed "$2"
 }
 
-# 3. npm packages of the repository (ACP clients for the end-to-end tests)
-stamp=$(sha256sum "$root/package-lock.json" | cut -d' ' -f1)
-if [ "$(cat "$root/node_modules/.stamp" 2>/dev/null || true)" != "$stamp" ]; then
-  say "npm ci"
-  (cd "$root" && npm ci --no-audit --no-fund --loglevel=error >"$cache/npm.log" 2>&1) || {
-    tail -n 20 "$cache/npm.log" >&2
+# 2. gopls, unless there is one
+command -v gopls >/dev/null || program "$cache/bin/gopls" "golang.org/x/tools/gopls@$GOPLS"
+if [ "$target" != run ]; then
+  # 3. npm packages of the repository
+  command -v npm >/dev/null || {
+    say "npm is missing: install Node.js 20 or newer, then run this again"
     exit 1
   }
-  echo "$stamp" >"$root/node_modules/.stamp"
+  stamp=$(sha256sum "$root/package-lock.json" | cut -d' ' -f1)
+  if [ "$(cat "$root/node_modules/.stamp" 2>/dev/null || true)" != "$stamp" ]; then
+    say "npm ci"
+    (cd "$root" && npm ci --no-audit --no-fund --loglevel=error >"$cache/npm.log" 2>&1) || {
+      tail -n 20 "$cache/npm.log" >&2
+      exit 1
+    }
+    echo "$stamp" >"$root/node_modules/.stamp"
+    installed "npm packages of package-lock.json"
+  fi
 fi
+if wants go; then
+  # 4. what runs, checks and repeats the Go tests, and the language servers they talk to
+  program "$cache/gotestsum-$GOTESTSUM/gotestsum" "gotest.tools/gotestsum@$GOTESTSUM"
+  "$root/scripts/staticcheck.sh" "$cache" install
+  "$root/lspbridge/testdata/install-servers.sh" "$cache/servers"
+fi
+if wants vscode; then "$root/scripts/setup-vscode.sh" "$cache/vscode" >&2; fi
+if wants nvim; then "$root/scripts/setup-nvim.sh" "$cache"; fi
 
-# 4. language servers for the integration tests
-"$root/lspbridge/testdata/install-servers.sh" "$cache/servers"
-
-# 5. a real VS Code for the extension's tests
-"$root/scripts/setup-vscode.sh" "$cache/vscode" >&2
-
-# 6. the Neovims for the plugin's tests
-"$root/scripts/setup-nvim.sh" "$cache"
+if [ "$(wc -l <"$cache/installed.txt" 2>/dev/null || echo 0)" -gt "$before" ]; then
+  say "installed:"
+  tail -n "+$((before + 1))" "$cache/installed.txt" | sed 's/^/  /' >&2
+fi

@@ -12,11 +12,7 @@ fail() {
 }
 
 cd "$here/.." || exit 1
-if command -v luacheck >/dev/null; then
-  luacheck --quiet --no-color . || fail "luacheck"
-else
-  echo "note: luacheck is not installed; the Lua files are only compiled"
-fi
+luacheck --quiet --no-color . || fail "luacheck (make setup-nvim installs it)"
 nvims=()
 for n in "$(command -v nvim || true)" "$cache/nvim-0.10/nvim" "$cache/nvim-0.12/nvim"; do
   [ -n "$n" ] && [ -x "$n" ] && nvims+=("$n")
@@ -30,7 +26,7 @@ for nvim in "${nvims[@]}"; do
   if command -v tmux >/dev/null; then
     "$again" node "$here/screen.mjs" "$nvim" || fail "screens on $nvim"
   else
-    echo "note: tmux is not installed; no screens are compared"
+    fail "no tmux, so no screens were compared (make setup-nvim installs it)"
   fi
 done
 exit $failed
