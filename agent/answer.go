@@ -48,7 +48,7 @@ var errLeft = errors.New("the turn is over")
 func (t *turn) newAnswer(set *setup) *answer {
 	a := &answer{t: t, set: set, id: newID("msg_"), byIndex: map[int]*call{}}
 	a.batch = newBatch(a)
-	t.s.log.emit(EventMessage, MessageData{MessageID: a.id, Model: set.model.String(), Step: t.step})
+	t.s.emit(EventMessage, MessageData{MessageID: a.id, Model: set.model.String(), Step: t.step})
 	return a
 }
 
@@ -58,7 +58,7 @@ func (a *answer) stream(ctx context.Context, via provider.Provider, req *provide
 	done := make(chan error, 1)
 	go func() {
 		done <- via.Stream(ctx, req, func(e provider.Event) error {
-			if err := a.t.s.log.room(ctx); err != nil {
+			if err := a.t.s.room(ctx); err != nil {
 				return err
 			}
 			a.mu.Lock()
@@ -154,7 +154,7 @@ func (a *answer) text(typ provider.PartType, as EventType, e provider.Event) {
 	p := &a.parts[n-1]
 	if e.Text != "" {
 		p.text = append(p.text, e.Text...)
-		a.t.s.log.text(as, a.id, e.Text)
+		a.t.s.text(as, a.id, e.Text)
 	}
 	if e.Signature != "" {
 		p.signature, p.ended = e.Signature, true

@@ -159,7 +159,7 @@ func (t *turn) await(ctx context.Context) bool {
 			return true
 		case running == 0 || ctx.Err() != nil:
 			return false
-		case t.spoken():
+		case t.s.steered():
 			return true
 		}
 		if !told {

@@ -102,7 +102,7 @@ func (c *call) show(status ToolStatus) {
 	if status == ToolRunning {
 		c.data.Input, c.data.Started = inputJSON([]byte(c.raw.String())), now()
 	}
-	c.s.log.emit(EventTool, c.data)
+	c.s.emit(EventTool, c.data)
 }
 
 func (c *call) snapshot() ToolData {
@@ -129,7 +129,7 @@ func (c *call) settle(f func(*ToolData)) bool {
 	}
 	c.data.Ended = now()
 	f(&c.data)
-	c.s.log.emit(EventTool, c.data)
+	c.s.emit(EventTool, c.data)
 	return true
 }
 
@@ -181,7 +181,7 @@ func (c *call) invoke(ctx context.Context) (tools.Result, error) {
 		limit.CanDelegate = limit.CanDelegate || t.ID == "task"
 	}
 	env := &tools.Call{SessionID: c.s.ID(), MessageID: c.message, CallID: c.id, Agent: c.agent, OnMetadata: c.update, Hooks: slices.Concat(c.s.masking(), o.Hooks, c.s.rt.extensions(c.s.Info().Cwd).Hooks),
-		Host: tools.Host{Gate: c.s.gate, Questions: c.s.questioner(), Todos: todoList{c.s}, Spawner: spawner{c}, Agents: sessionAgents{c.s}, Calls: subCalls{c}}}
+		Host: tools.Host{Gate: c.s.gate, Questions: c.s.questioner(), Todos: todoList{c.s.Head}, Spawner: spawner{c}, Agents: sessionAgents{c.s.Head}, Calls: subCalls{c}}}
 	if c.known && c.wouldWriteHidden() {
 		return tools.Result{}, &tools.Error{Kind: "hidden_key", Message: hiddenRefused}
 	}
@@ -267,7 +267,7 @@ func (c *call) update(u tools.Update) {
 	if u.Title != "" || len(u.Metadata) > 0 || u.Locations != nil {
 		stored := c.data
 		stored.Metadata = brief(stored.Metadata)
-		c.s.log.update(c.data, stored)
+		c.s.update(c.data, stored)
 	}
 	if u.Change != nil {
 		c.s.showChange(c.id, u.ChangeState, u.Change)

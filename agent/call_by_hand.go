@@ -25,5 +25,5 @@ func (s *Session) ToolBeside(ctx context.Context, tool tools.Tool, input json.Ra
 
 // Notice tells the session's person something.
 func (s *Session) Notice(level, text string) {
-	s.log.emit(EventNotice, NoticeData{Level: level, Text: s.mask(text)})
+	s.emit(EventNotice, NoticeData{Level: level, Text: s.mask(text)})
 }

@@ -129,9 +129,9 @@ func TestCancelEndsWhatIsGoingOn(t *testing.T) {
 		h.special["a"] = func(ctx context.Context, _ *tools.Call, _ string) error {
 			go func() { queued <- h.prompt(s, "later") }()
 			for n := 0; n == 0; {
-				s.mu.Lock()
+				s.Runner.mu.Lock()
 				n = len(s.queue)
-				s.mu.Unlock()
+				s.Runner.mu.Unlock()
 			}
 			close(at)
 			<-ctx.Done()

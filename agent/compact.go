@@ -164,15 +164,15 @@ func (t *turn) compact(ctx context.Context, set *setup, c compaction) (Compactio
 	}
 	before := max(t.tokens(set), estimateAll(h.messages))
 	d := CompactionData{ID: newID("cmp_"), State: CompactionBegun, Auto: c.auto, Why: c.why, Before: before, Messages: plan.messages}
-	s.log.emit(EventCompaction, d)
+	s.emit(EventCompaction, d)
 
 	var text string
 	var spent StepData
 	var err error
 	if plan.messages > 0 {
 		text, spent, err = s.errand(ctx, errand{agent: compactionAgent, model: set.info.Model, text: transcriptFor(plan.gone, c.focus, s.roomForSummary(set)),
-			said:  func(text string) { s.log.text(EventSummary, d.ID, text) },
-			again: func() { s.log.emit(EventCompaction, d) }})
+			said:  func(text string) { s.text(EventSummary, d.ID, text) },
+			again: func() { s.emit(EventCompaction, d) }})
 	}
 	t.end.Usage, t.end.Cost = sum(t.end.Usage, spent.Usage), t.end.Cost+spent.Cost
 	d.Model, d.Usage, d.Cost = spent.Message.Model, spent.Usage, spent.Cost
@@ -188,7 +188,7 @@ func (t *turn) compact(ctx context.Context, set *setup, c compaction) (Compactio
 			err = errNoGain
 		}
 		t.notice("warning", "No summary could be made ("+trimDot(err.Error())+"). The facts are kept in short instead.")
-		s.log.emit(EventCompaction, d) // what was streamed does not count
+		s.emit(EventCompaction, d) // what was streamed does not count
 		text, err = digest(plan.gone), nil
 	}
 	if err == nil && d.State == CompactionBegun {
@@ -207,11 +207,11 @@ func (t *turn) compact(ctx context.Context, set *setup, c compaction) (Compactio
 			err = ctx.Err()
 		}
 		d.Summary, d.Prompt, d.From, d.Trimmed, d.After = "", "", "", nil, 0
-		s.log.emit(EventCompaction, d)
+		s.emit(EventCompaction, d)
 		return d, err
 	}
 	d.State = CompactionDone
-	s.log.emit(EventCompaction, d)
+	s.emit(EventCompaction, d)
 	h.compact(d)
 	t.end.ContextUsed, t.end.ContextSize = h.used, set.model.Context
 	return d, nil

@@ -22,7 +22,7 @@ func (t *turn) keepPartial(set *setup, a *answer, why error) []byte {
 	}
 	message, _ := a.messages(set.model.String(), false)
 	step := StepData{Message: message, Usage: a.usage, Cost: provider.Cost(set.model, a.usage), Error: t.s.mask(why.Error()), Cut: true}
-	t.s.log.emit(EventStep, step)
+	t.s.emit(EventStep, step)
 	t.s.hist.add(step.Message, nil)
 	t.end.Usage = sum(t.end.Usage, step.Usage)
 	t.end.Cost += step.Cost

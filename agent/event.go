@@ -170,6 +170,9 @@ type AskData struct {
 	Set *change.Set `json:"set,omitempty"`
 }
 
+// AskInterrupted is the reply of a question that nobody answered because its session ended.
+const AskInterrupted = "interrupted"
+
 // QueueData is the queue as it is now. A prompt or steer event with an item's id takes it out.
 type QueueData struct {
 	Put   []QueueItem `json:"put,omitempty"` // items that are new or read differently

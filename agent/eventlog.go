@@ -17,10 +17,10 @@ const (
 	spareMost   = 1 << 10 // entries of a batch that is used again
 )
 
-// eventLog numbers a session's events, stores them and hands them to the subscribers, in one order for all. Whoever
+// EventLog numbers a session's events, stores them and hands them to the subscribers, in one order for all. Whoever
 // emits does not wait for any of that: a pump does it, which runs while there is something to do. Text that waits
 // for the pump is joined; nothing is held back so that it might be. Only a stream that runs far ahead waits, in room.
-type eventLog struct {
+type EventLog struct {
 	session string
 	st      *store.Store
 	heard   func(Event) // told of every event while deliver is held; nil: nobody
@@ -54,8 +54,8 @@ type subscription struct {
 	stopped atomic.Bool
 }
 
-func newEventLog(session string, st *store.Store, last int64) *eventLog {
-	l := &eventLog{session: session, st: st, seq: last}
+func newEventLog(session string, st *store.Store, last int64) *EventLog {
+	l := &EventLog{session: session, st: st, seq: last}
 	l.moved = sync.NewCond(&l.mu)
 	return l
 }
@@ -64,26 +64,26 @@ func newEventLog(session string, st *store.Store, last int64) *eventLog {
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
 // emit adds an event whose value is never changed again.
-func (l *eventLog) emit(typ EventType, value any) {
+func (l *EventLog) emit(typ EventType, value any) {
 	l.add(entry{time: now(), typ: typ, value: value})
 }
 
 // emitNow is emit for a value that others may change later: it is written down before emitNow returns.
-func (l *eventLog) emitNow(typ EventType, value any) { l.add(l.frozen(typ, value, value)) }
+func (l *EventLog) emitNow(typ EventType, value any) { l.add(l.frozen(typ, value, value)) }
 
 // update is emitNow for a running tool call. What goes to the store may be smaller than what is shown.
-func (l *eventLog) update(shown, stored ToolData) {
+func (l *EventLog) update(shown, stored ToolData) {
 	e := l.frozen(EventTool, shown, stored)
 	e.call = shown.CallID
 	l.add(e)
 }
 
-func (l *eventLog) frozen(typ EventType, shown, stored any) entry {
+func (l *EventLog) frozen(typ EventType, shown, stored any) entry {
 	return entry{time: now(), typ: typ, value: shown, data: l.encode(stored)}
 }
 
 // encode is nil for a store that keeps no events; subscribers then have the value only.
-func (l *eventLog) encode(v any) []byte {
+func (l *EventLog) encode(v any) []byte {
 	if !l.st.KeepsEvents() {
 		return nil
 	}
@@ -91,7 +91,7 @@ func (l *eventLog) encode(v any) []byte {
 }
 
 // text adds a piece of an answer.
-func (l *eventLog) text(typ EventType, message, text string) {
+func (l *EventLog) text(typ EventType, message, text string) {
 	l.mu.Lock()
 	if n := len(l.waiting); n > 0 {
 		if last := &l.waiting[n-1]; last.typ == typ && last.msg == message {
@@ -105,7 +105,7 @@ func (l *eventLog) text(typ EventType, message, text string) {
 	l.add(entry{time: now(), typ: typ, msg: message, text: []byte(text)})
 }
 
-func (l *eventLog) add(e entry) {
+func (l *EventLog) add(e entry) {
 	l.mu.Lock()
 	if n := len(l.waiting); e.call != "" && n > 0 && l.waiting[n-1].call == e.call {
 		l.waiting[n-1] = e
@@ -127,7 +127,7 @@ func (l *eventLog) add(e entry) {
 }
 
 // pump ends when nothing waits.
-func (l *eventLog) pump() {
+func (l *EventLog) pump() {
 	var spare []entry
 	for {
 		l.mu.Lock()
@@ -161,7 +161,7 @@ func (l *eventLog) pump() {
 
 // room returns when little enough waits for the readers, or with the context's error. A stream of text asks before it
 // goes on: a model is quicker than an editor that has stopped reading, and its answer may be long.
-func (l *eventLog) room(ctx context.Context) error {
+func (l *EventLog) room(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.weight <= maxWeight {
@@ -179,21 +179,21 @@ func (l *eventLog) room(ctx context.Context) error {
 }
 
 // last is the newest number.
-func (l *eventLog) last() int64 {
+func (l *EventLog) last() int64 {
 	l.flush()
 	l.deliver.Lock()
 	defer l.deliver.Unlock()
 	return l.seq
 }
 
-func (l *eventLog) subscribers() []*subscription {
+func (l *EventLog) subscribers() []*subscription {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.subs
 }
 
 // number makes an event of an entry. deliver is held.
-func (l *eventLog) number(e *entry, subs []*subscription) {
+func (l *EventLog) number(e *entry, subs []*subscription) {
 	if e.value == nil {
 		e.value = TextData{MessageID: e.msg, Text: string(e.text)}
 	}
@@ -240,7 +240,7 @@ func encode(v any) []byte {
 }
 
 // flush returns when everything emitted before it was stored and handed to every subscriber.
-func (l *eventLog) flush() {
+func (l *EventLog) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for until := l.in; l.out < until; {
@@ -249,7 +249,7 @@ func (l *eventLog) flush() {
 }
 
 // subscribe replays what is stored after from, and then hands on what comes, without a hole between the two.
-func (l *eventLog) subscribe(from int64, sink func(Event)) (stop func()) {
+func (l *EventLog) subscribe(from int64, sink func(Event)) (stop func()) {
 	s := &subscription{next: from, sink: sink}
 	l.replay(s) // the bulk, while the session goes on
 	l.deliver.Lock()
@@ -272,7 +272,7 @@ func (l *eventLog) subscribe(from int64, sink func(Event)) (stop func()) {
 	}
 }
 
-func (l *eventLog) replay(s *subscription) {
+func (l *EventLog) replay(s *subscription) {
 	// A store that cannot be read still yields what it holds in memory; its problem is told elsewhere.
 	_ = l.st.Events(context.Background(), l.session, s.next, func(e store.Event) error {
 		s.next = e.Seq
@@ -282,7 +282,7 @@ func (l *eventLog) replay(s *subscription) {
 }
 
 // catchUp takes over what another process has added to the session, and tells the subscribers.
-func (l *eventLog) catchUp(ctx context.Context, seen func(Event)) error {
+func (l *EventLog) catchUp(ctx context.Context, seen func(Event)) error {
 	last, err := l.st.LastSeq(ctx, l.session)
 	if err != nil {
 		return nil // in memory then; the store reports its own problem
@@ -304,4 +304,67 @@ func (l *eventLog) catchUp(ctx context.Context, seen func(Event)) error {
 
 func fromStore(e store.Event) Event {
 	return Event{Seq: e.Seq, Time: e.Time, Type: EventType(e.Type), Data: e.Data}
+}
+
+// ID names the session.
+func (l *EventLog) ID() string { return l.session }
+
+// Subscribe replays the stored events after from to sink, and then hands on new ones as they come, in order and
+// without a hole. When it returns, what was stored before has been replayed. sink is called by one goroutine at a
+// time, must not block long, and must not call what waits for events (Prompt, Tool, Events, Subscribe, Close). After
+// stop no call begins.
+func (l *EventLog) Subscribe(from int64, sink func(Event)) (stop func()) {
+	return l.subscribe(from, sink)
+}
+
+// Events yields the stored events after from.
+func (l *EventLog) Events(ctx context.Context, from int64, yield func(Event) error) error {
+	l.flush()
+	return l.st.Events(ctx, l.session, from, func(e store.Event) error { return yield(fromStore(e)) })
+}
+
+// Last is the number of the newest event.
+func (l *EventLog) Last() int64 { return l.last() }
+
+// EventsOf is Events for some types only.
+func (l *EventLog) EventsOf(ctx context.Context, from int64, types []EventType, yield func(Event) error) error {
+	l.flush()
+	return l.st.EventsOf(ctx, l.session, from, names(types), func(e store.Event) error { return yield(fromStore(e)) })
+}
+
+// Hidden reads which events are out of the conversation now.
+func (l *EventLog) Hidden(ctx context.Context) (Hidden, error) {
+	return hiddenOf(func(yield func(Event) error) error {
+		return l.st.EventsOf(ctx, l.session, 0, []string{string(EventPrompt), string(EventRestore)}, func(e store.Event) error { return yield(fromStore(e)) })
+	})
+}
+
+// Past yields the stored events after from without waiting for those that are on their way, so a sink may call it.
+func (l *EventLog) Past(ctx context.Context, from int64, yield func(Event) error) error {
+	return l.st.Events(ctx, l.session, from, func(e store.Event) error { return yield(fromStore(e)) })
+}
+
+// RecordReview keeps the person's marks.
+func (l *EventLog) RecordReview(d ReviewData) {
+	l.emit(EventReview, d)
+	l.flush()
+}
+
+// RecordAsk keeps what became of a question that was asked again outside a turn.
+func (l *EventLog) RecordAsk(d AskData) {
+	l.emit(EventAsk, d)
+	l.flush()
+}
+
+// RecordTool keeps another end of a call, whose turn is over. The history keeps what the model was told then.
+func (l *EventLog) RecordTool(d ToolData) {
+	l.emit(EventTool, d)
+	l.flush()
+}
+
+// syncBriefly waits for the store, unless it is in trouble: that is reported through OnProblem.
+func (l *EventLog) syncBriefly() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = l.st.Sync(ctx)
 }

@@ -51,7 +51,7 @@ func TestAStreamWaitsForASlowReader(t *testing.T) {
 	}
 }
 
-func (l *eventLog) roomy() bool {
+func (l *EventLog) roomy() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.weight <= maxWeight

@@ -14,7 +14,7 @@ import (
 // are the prompt's that was stopped before.
 func (r *Runtime) Fork(ctx context.Context, id, before, title string) (SessionInfo, []provider.Part, error) {
 	if s, ok := r.Session(id); ok {
-		s.log.flush()
+		s.flush()
 	}
 	head, err := r.st.Session(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {

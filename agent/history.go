@@ -249,7 +249,7 @@ func (s *Session) repair() {
 		t := h.last[id].tool()
 		if t.Status != ToolCompleted && t.Status != ToolError {
 			t.Status, t.Error, t.ErrorKind, t.Ended = ToolError, interrupted, "interrupted", now()
-			s.log.emit(EventTool, t)
+			s.emit(EventTool, t)
 		}
 		return t
 	}
@@ -272,12 +272,12 @@ func (s *Session) repair() {
 		if len(results) > 0 {
 			step.Results = &provider.Message{ID: h.msg.MessageID + "r", Role: provider.RoleTool, Parts: results}
 		}
-		s.log.emit(EventStep, step)
+		s.emit(EventStep, step)
 		h.step(step)
 	}
 	end := *h.turn
 	end.Stop, end.Error = TurnCancelled, "Pillion ended in the middle of this turn. What was done until then is kept; ask again to go on."
-	s.log.emit(EventTurn, end)
+	s.emit(EventTurn, end)
 	h.turn = nil
 	h.clear()
 }

@@ -204,7 +204,7 @@ func TestAFullDiskIsToldAndTheTurnGoesOn(t *testing.T) {
 		t.Fatalf("end %+v", end)
 	}
 	h.rt.storeProblem(nil)
-	s.log.flush()
+	s.flush()
 	notices := ofType[NoticeData](h.events(s), EventNotice)
 	if len(notices) != 2 || !strings.Contains(notices[0].Text, "the disk is full") || notices[1].Level != "info" {
 		t.Errorf("notices %+v", notices)
@@ -289,7 +289,7 @@ func killedChild(t *testing.T, path string) {
 	h.start()
 	s := h.session()
 	h.special["hang"] = func(ctx context.Context, _ *tools.Call, _ string) error {
-		s.log.flush()
+		s.flush()
 		if err := h.st.Sync(ctx); err != nil {
 			return err
 		}
@@ -313,7 +313,7 @@ func FuzzStoredEvents(f *testing.F) {
 			s.hist.apply(e)
 		}
 		s.repair()
-		s.log.flush()
+		s.flush()
 		if s.hist.open() {
 			t.Error("it stands open")
 		}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/tools"
@@ -19,47 +20,54 @@ const (
 	hiddenRefused = "This would write " + HiddenKey + " where a key of the user's stands: what you read was masked. Change the other lines only, with edit and an oldString that leaves the key out, or ask the user to do it."
 )
 
-// mask hides the person's keys in a text, before it becomes an event, and so before a model or an editor has it.
-func (s *Session) mask(text string) string {
+// masker hides the user's keys in what becomes an event or a request. It takes no lock, so callers may hold any.
+type masker struct {
+	secrets Secrets
+	cwd     string
+	hidden  atomic.Bool // a key was masked in something that the model has read
+}
+
+// mask hides the user's keys in a text, before it becomes an event, and so before a model or an editor has it.
+func (m *masker) mask(text string) string {
 	if text == "" {
 		return text
 	}
-	masked := s.rt.o.Secrets.Hide(s.cwd, text) // not Info: callers may hold mu
+	masked := m.secrets.Hide(m.cwd, text)
 	if masked != text {
-		s.hidden.Store(true)
+		m.hidden.Store(true)
 	}
 	return masked
 }
 
 // maskParts gives parts without keys; the caller's are left as they are.
-func (s *Session) maskParts(parts []provider.Part) []provider.Part {
+func (m *masker) maskParts(parts []provider.Part) []provider.Part {
 	out := slices.Clone(parts)
 	for i := range out {
-		out[i].Text = s.mask(out[i].Text)
+		out[i].Text = m.mask(out[i].Text)
 	}
 	return out
 }
 
-func (s *Session) maskAll(texts []string) []string {
+func (m *masker) maskAll(texts []string) []string {
 	out := make([]string, len(texts))
 	for i, t := range texts {
-		out[i] = s.mask(t)
+		out[i] = m.mask(t)
 	}
 	return out
 }
 
 // maskMetadata masks what tools say of themselves in words. Change sets are the person's files, and stay whole: they
 // are shown to the person, and written.
-func (s *Session) maskMetadata(m map[string]any) map[string]any {
-	out, own := m, false
-	for k, v := range m {
+func (m *masker) maskMetadata(data map[string]any) map[string]any {
+	out, own := data, false
+	for k, v := range data {
 		text, ok := v.(string)
 		if !ok {
 			continue
 		}
-		if masked := s.mask(text); masked != text {
+		if masked := m.mask(text); masked != text {
 			if !own { // the tool's own map may be shared
-				out, own = maps.Clone(m), true
+				out, own = maps.Clone(data), true
 			}
 			out[k] = masked
 		}
@@ -69,10 +77,10 @@ func (s *Session) maskMetadata(m map[string]any) map[string]any {
 
 // masking is the outermost hook: it sees what the model would read before that is cut or saved. The model is told
 // that something was hidden.
-func (s *Session) masking() []tools.Hook {
+func (m *masker) masking() []tools.Hook {
 	return []tools.Hook{{After: func(_ context.Context, _ *tools.Call, _ json.RawMessage, r tools.Result, err error) (tools.Result, error) {
-		r.Title, r.Metadata = s.mask(r.Title), s.maskMetadata(r.Metadata)
-		if masked := s.mask(r.Output); masked != r.Output {
+		r.Title, r.Metadata = m.mask(r.Title), m.maskMetadata(r.Metadata)
+		if masked := m.mask(r.Output); masked != r.Output {
 			r.Output = masked + hiddenNote
 		}
 		return r, err

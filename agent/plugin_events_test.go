@@ -34,7 +34,7 @@ func TestWhatExtensionsHear(t *testing.T) {
 	s := h.session()
 	h.prompt(s, "go")
 	h.prompt(s, "again")
-	s.log.flush()
+	s.flush()
 	h.rt.hearing.settle(10 * time.Second)
 	mu.Lock()
 	defer mu.Unlock()

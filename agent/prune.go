@@ -97,6 +97,6 @@ func (t *turn) prune() {
 	for id := range ids {
 		data.CallIDs = append(data.CallIDs, id)
 	}
-	t.s.log.emit(EventPrune, data)
+	t.s.emit(EventPrune, data)
 	t.notice("info", fmt.Sprintf("Old tool outputs (about %d tokens) no longer go to the model. They stay in the transcript.", tokens))
 }

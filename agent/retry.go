@@ -70,7 +70,7 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 			said = append(said, t.keepPartial(set, a, perr)...)
 			converse()
 		}
-		t.s.log.emit(EventNotice, NoticeData{Level: "warning", Attempt: attempt + 1, Until: now().Add(wait),
+		t.s.emit(EventNotice, NoticeData{Level: "warning", Attempt: attempt + 1, Until: now().Add(wait),
 			Text: fmt.Sprintf("%s. Trying again in %s (attempt %d of %d).", t.s.mask(trimDot(perr.Message)), wait.Round(100*time.Millisecond), attempt+1, maxAttempts)})
 		if !pause(ctx, wait) {
 			return nil, ctx.Err()
@@ -108,7 +108,7 @@ func (t *turn) drop(set *setup, a *answer, why error) {
 	a.abandonCalls("The answer broke off before this call was complete; the request is repeated.")
 	message, _ := a.messages(set.model.String(), false)
 	step := StepData{Message: message, Usage: a.usage, Cost: provider.Cost(set.model, a.usage), Error: t.s.mask(why.Error()), Dropped: true}
-	t.s.log.emit(EventStep, step)
+	t.s.emit(EventStep, step)
 	t.end.Usage = sum(t.end.Usage, step.Usage)
 	t.end.Cost += step.Cost
 }

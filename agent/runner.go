@@ -4,9 +4,49 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
+	"sync"
 	"time"
+
+	"github.com/pillion-dev/pillion/agent/provider"
 )
+
+// Runner does what a session has to do, one job after the other, and keeps the prompts that wait. While there is
+// something to do one goroutine runs, which holds the session's lock among processes.
+type Runner struct {
+	work   worker
+	log    *EventLog
+	masker *masker
+	above  *Runner // the parent session's, when this is a sub-agent's
+
+	mu      sync.Mutex
+	queue   []*job        // guarded by mu: what the runner has not begun
+	now     *job          // guarded by mu: what it is doing
+	running chan struct{} // guarded by mu: closed when the runner ends; nil without one
+	closed  bool          // guarded by mu
+	owning  func()        // guarded by mu: ends the wait for the session's lock; nil when there is none
+	last    TurnData      // guarded by mu: the last turn's end
+
+	held        bool   // guarded by mu: stored prompts wait until the user resumes
+	queueStored bool   // guarded by mu: there are events of the queue
+	steerable   bool   // guarded by mu: the running turn takes words
+	steers      []*job // guarded by mu: words for it that it has not read
+	joined      []*job // guarded by mu: requests whose words it has read; they end with it
+
+	asking   []string   // guarded by mu: calls that wait for the user
+	watchers []*watcher // guarded by mu; replaced, never changed in place
+}
+
+// worker is the session as its runner sees it.
+type worker interface {
+	// own makes this process the only writer of the session, and takes over what another one has added.
+	own(ctx context.Context) (unlock func(), err error)
+	turn(ctx context.Context, p Prompt) TurnData
+	byHand(ctx context.Context, tool string, input json.RawMessage) (ToolData, error)
+	// listen adds words to the conversation between two steps.
+	listen(d PromptData)
+}
 
 // job is a turn or a call by hand.
 type job struct {
@@ -24,8 +64,8 @@ type job struct {
 // turn. While another turn runs the prompt waits in the queue; one that follows a cancelled or failed turn goes before
 // what is held there, and lets it go on. The error says that no turn could begin; what went wrong in a turn is in
 // TurnData.
-func (s *Session) Prompt(ctx context.Context, p Prompt) (TurnData, error) {
-	wait, err := s.Submit(ctx, p)
+func (r *Runner) Prompt(ctx context.Context, p Prompt) (TurnData, error) {
+	wait, err := r.Submit(ctx, p)
 	if err != nil {
 		return TurnData{}, err
 	}
@@ -33,22 +73,22 @@ func (s *Session) Prompt(ctx context.Context, p Prompt) (TurnData, error) {
 }
 
 // Submit is the first half of Prompt: when it returns the prompt has its place in the queue.
-func (s *Session) Submit(ctx context.Context, p Prompt) (wait func() (TurnData, error), err error) {
+func (r *Runner) Submit(ctx context.Context, p Prompt) (wait func() (TurnData, error), err error) {
 	if len(p.Parts) == 0 {
 		return nil, ErrEmptyPrompt
 	}
-	j := s.newPrompt(ctx, p, true)
+	j := r.newPrompt(ctx, p, true)
 	j.heard = p.Answered
 	var failed error
 	j.failed = func(err error) { failed = err }
 	if err := ctx.Err(); err != nil {
 		return func() (TurnData, error) { return TurnData{Stop: TurnCancelled}, nil }, nil
 	}
-	if err := s.submit(j); err != nil {
+	if err := r.submit(j); err != nil {
 		return nil, err
 	}
 	return func() (TurnData, error) {
-		err := s.wait(ctx, j)
+		err := r.wait(ctx, j)
 		if err == nil {
 			err = failed
 		}
@@ -59,12 +99,12 @@ func (s *Session) Submit(ctx context.Context, p Prompt) (wait func() (TurnData, 
 	}, nil
 }
 
-// Tool makes one tool call by hand, through the same gate, hooks, cap and events as a model's. It waits for a turn
+// Tool makes one tool call by hand, through the same gate, hooks, cap and events as a model'r. It waits for a turn
 // that runs. A failed call is in ToolData; the error says that it could not be made.
-func (s *Session) Tool(ctx context.Context, name string, input json.RawMessage) (ToolData, error) {
+func (r *Runner) Tool(ctx context.Context, name string, input json.RawMessage) (ToolData, error) {
 	var data ToolData
 	var failed error
-	err := s.do(ctx, func(ctx context.Context) { data, failed = s.byHand(ctx, name, input) }, func(err error) { failed = err })
+	err := r.do(ctx, func(ctx context.Context) { data, failed = r.work.byHand(ctx, name, input) }, func(err error) { failed = err })
 	if err == nil {
 		err = failed
 	}
@@ -73,35 +113,35 @@ func (s *Session) Tool(ctx context.Context, name string, input json.RawMessage) 
 
 // Cancel ends what runs and drops what somebody waits for; each is answered as cancelled. Prompts of Enqueue stay in
 // the queue, held.
-func (s *Session) Cancel() {
-	s.mu.Lock()
+func (r *Runner) Cancel() {
+	r.mu.Lock()
 	var dropped, kept []*job
-	for _, j := range s.queue {
+	for _, j := range r.queue {
 		if j.item != nil && !j.item.Request {
 			kept = append(kept, j)
 		} else {
 			dropped = append(dropped, j)
 		}
 	}
-	s.queue = kept
-	for _, j := range slices.Clone(s.steers) {
+	r.queue = kept
+	for _, j := range slices.Clone(r.steers) {
 		if j.item.Request {
-			s.take(j)
+			r.take(j)
 			dropped = append(dropped, j)
 		}
 	}
-	if s.now != nil {
-		s.now.cancel()
+	if r.now != nil {
+		r.now.cancel()
 	}
-	if s.owning != nil {
-		s.owning()
+	if r.owning != nil {
+		r.owning()
 	}
-	s.hold()
-	s.mu.Unlock()
+	r.hold()
+	r.mu.Unlock()
 	for _, j := range dropped {
 		j.fail(context.Canceled)
 	}
-	s.changed()
+	r.changed()
 }
 
 func (j *job) fail(err error) {
@@ -110,154 +150,154 @@ func (j *job) fail(err error) {
 	close(j.done)
 }
 
-func (s *Session) newJob(ctx context.Context) *job {
+func (r *Runner) newJob(ctx context.Context) *job {
 	j := &job{failed: func(error) {}, done: make(chan struct{})}
 	j.ctx, j.cancel = context.WithCancel(ctx)
 	return j
 }
 
 // do queues a job that is no prompt and waits for its end.
-func (s *Session) do(ctx context.Context, run func(context.Context), failed func(error)) error {
+func (r *Runner) do(ctx context.Context, run func(context.Context), failed func(error)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	j := s.newJob(ctx)
+	j := r.newJob(ctx)
 	j.run, j.failed = run, failed
-	if err := s.submit(j); err != nil {
+	if err := r.submit(j); err != nil {
 		return err
 	}
-	return s.wait(ctx, j)
+	return r.wait(ctx, j)
 }
 
 // newPrompt makes the job of a turn; request says that somebody waits for its end.
-func (s *Session) newPrompt(ctx context.Context, p Prompt, request bool) *job {
-	j := s.newJob(ctx)
+func (r *Runner) newPrompt(ctx context.Context, p Prompt, request bool) *job {
+	j := r.newJob(ctx)
 	if p.MessageID == "" {
 		p.MessageID = newID("msg_")
 	}
-	j.item = &QueueItem{ID: p.MessageID, Parts: s.maskParts(p.Parts), Time: now(), Request: request}
+	j.item = &QueueItem{ID: p.MessageID, Parts: r.masker.maskParts(p.Parts), Time: now(), Request: request}
 	j.run = func(ctx context.Context) {
 		p.MessageID, p.Parts = j.item.ID, j.item.Parts
-		j.end = s.turn(ctx, p)
+		j.end = r.work.turn(ctx, p)
 	}
 	return j
 }
 
 // submit gives a job its place: last, or before what is held.
-func (s *Session) submit(j *job) error {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
+func (r *Runner) submit(j *job) error {
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
 		j.cancel()
 		return ErrClosed
 	}
-	if s.held && j.item != nil {
-		s.held = false
-		s.queue = append([]*job{j}, s.queue...)
-		s.storeQueue()
+	if r.held && j.item != nil {
+		r.held = false
+		r.queue = append([]*job{j}, r.queue...)
+		r.storeQueue()
 	} else {
-		s.queue = append(s.queue, j)
+		r.queue = append(r.queue, j)
 	}
-	s.wake()
-	s.mu.Unlock()
-	s.changed()
+	r.wake()
+	r.mu.Unlock()
+	r.changed()
 	return nil
 }
 
 // wake starts the runner when it does not run. mu is held.
-func (s *Session) wake() {
-	if s.running == nil {
-		s.running = make(chan struct{})
-		go s.runner(s.running)
+func (r *Runner) wake() {
+	if r.running == nil {
+		r.running = make(chan struct{})
+		go r.loop(r.running)
 	}
 }
 
 // wait returns when a job has ended, or with ctx's error when it never began or was read by another turn.
-func (s *Session) wait(ctx context.Context, j *job) error {
+func (r *Runner) wait(ctx context.Context, j *job) error {
 	select {
 	case <-j.done:
 		return nil
 	case <-ctx.Done():
 	}
 	is := func(x *job) bool { return x == j }
-	s.mu.Lock()
-	if slices.ContainsFunc(s.queue, is) || slices.ContainsFunc(s.steers, is) || slices.ContainsFunc(s.joined, is) {
-		s.take(j)
-		s.joined = slices.DeleteFunc(slices.Clone(s.joined), is)
-		s.mu.Unlock()
+	r.mu.Lock()
+	if slices.ContainsFunc(r.queue, is) || slices.ContainsFunc(r.steers, is) || slices.ContainsFunc(r.joined, is) {
+		r.take(j)
+		r.joined = slices.DeleteFunc(slices.Clone(r.joined), is)
+		r.mu.Unlock()
 		j.cancel()
-		s.changed()
+		r.changed()
 		return ctx.Err()
 	}
-	s.mu.Unlock()
+	r.mu.Unlock()
 	<-j.done
 	return nil
 }
 
-// runner does the queued jobs and ends. It holds the session's lock among processes from its first job to the end
+// loop does the queued jobs and ends. It holds the session's lock among processes from its first job to the end
 // of its last, and takes over first what another process has added.
-func (s *Session) runner(ended chan struct{}) {
+func (r *Runner) loop(ended chan struct{}) {
 	var unlock func()
 	for {
-		s.mu.Lock()
-		i := slices.IndexFunc(s.queue, s.runnable)
+		r.mu.Lock()
+		i := slices.IndexFunc(r.queue, r.runnable)
 		if i < 0 {
 			if unlock != nil {
-				s.mu.Unlock()
+				r.mu.Unlock()
 				// What the next owner must see is on disk before it can get the lock.
-				s.syncBriefly()
+				r.log.syncBriefly()
 				unlock()
 				unlock = nil
 				continue // a job may have come meanwhile
 			}
-			s.running = nil
-			s.mu.Unlock()
+			r.running = nil
+			r.mu.Unlock()
 			close(ended)
 			return
 		}
-		j := s.queue[i]
+		j := r.queue[i]
 		if unlock == nil {
 			ctx, cancel := context.WithCancel(j.ctx)
-			s.owning = cancel
-			s.mu.Unlock()
+			r.owning = cancel
+			r.mu.Unlock()
 			var err error
-			unlock, err = s.own(ctx)
+			unlock, err = r.work.own(ctx)
 			cancel()
-			s.mu.Lock()
-			s.owning = nil
+			r.mu.Lock()
+			r.owning = nil
 			if err != nil {
-				s.cannot(j, err)
+				r.cannot(j, err)
 			} else {
-				s.mu.Unlock()
+				r.mu.Unlock()
 			}
 			continue // what another process has done may have changed the queue
 		}
-		s.queue = slices.Delete(slices.Clone(s.queue), i, i+1)
-		s.now = j
-		s.mu.Unlock()
-		s.changed()
+		r.queue = slices.Delete(slices.Clone(r.queue), i, i+1)
+		r.now = j
+		r.mu.Unlock()
+		r.changed()
 
 		err := j.ctx.Err()
 		if err == nil {
 			j.run(j.ctx)
 			if j.item != nil {
-				s.mu.Lock()
-				s.last = j.end
-				s.mu.Unlock()
-				s.endSteering(j.end)
+				r.mu.Lock()
+				r.last = j.end
+				r.mu.Unlock()
+				r.endSteering(j.end)
 			}
-			s.log.flush()
+			r.log.flush()
 		}
-		s.mu.Lock()
-		s.now = nil
-		s.mu.Unlock()
+		r.mu.Lock()
+		r.now = nil
+		r.mu.Unlock()
 		if err != nil {
 			j.fail(err)
 		} else {
 			j.cancel()
 			close(j.done)
 		}
-		s.changed()
+		r.changed()
 		if j.heard != nil {
 			select {
 			case <-j.heard:
@@ -271,64 +311,514 @@ func (s *Session) runner(ended chan struct{}) {
 const heardLimit = 200 * time.Millisecond
 
 // runnable says that a job may begin; what is held may not. mu is held.
-func (s *Session) runnable(j *job) bool { return !s.held || j.item == nil || j.item.Request }
+func (r *Runner) runnable(j *job) bool { return !r.held || j.item == nil || j.item.Request }
 
 // cannot deals with a job whose session this process cannot have: who waits for it is told, what is stored is held.
 // mu is held, and given up.
-func (s *Session) cannot(j *job, err error) {
-	waits := slices.Contains(s.queue, j)
+func (r *Runner) cannot(j *job, err error) {
+	waits := slices.Contains(r.queue, j)
 	if j.item != nil && !j.item.Request {
-		s.hold()
+		r.hold()
 		waits = false
 	} else {
-		s.take(j)
+		r.take(j)
 	}
-	s.mu.Unlock()
+	r.mu.Unlock()
 	if waits {
 		j.fail(err)
 	}
-	s.changed()
+	r.changed()
 }
 
-// syncBriefly waits for the store, unless it is in trouble: that is reported through OnProblem.
-func (s *Session) syncBriefly() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	_ = s.rt.st.Sync(ctx)
+// ErrNotQueued: no such prompt waits; it may have begun meanwhile.
+var ErrNotQueued = errors.New("no such prompt waits in the queue; it may have begun or been removed meanwhile")
+
+// QueueItem is a prompt that waits for the session to be free.
+type QueueItem struct {
+	ID    string          `json:"id"` // the messageID the prompt will have
+	Parts []provider.Part `json:"parts"`
+	Time  time.Time       `json:"time"`
+	// Steer: words for the running turn, which reads them before its next step.
+	Steer bool `json:"steer,omitempty"`
+	// Request: somebody waits for its end (Session.Prompt). It is not stored, and ends with the one who waits.
+	Request bool `json:"-"`
 }
 
-// own makes this process the only writer of the session.
-func (s *Session) own(ctx context.Context) (unlock func(), err error) {
-	unlock, err = s.rt.st.Lock(ctx, s.ID())
-	if err != nil {
-		return nil, err
+// Queue is what waits, first to run first, words for the running turn before all. held says that nothing of it runs
+// until the person goes on: the turn before was cancelled or failed, or the session has just been loaded.
+func (r *Runner) Queue() (items []QueueItem, held bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, j := range r.waiting() {
+		items = append(items, *j.item)
 	}
-	s.log.flush()
-	s.hist.info, s.hist.todos = s.Info(), todoList{s}.Get()
-	s.mu.Lock()
-	s.hist.queue = s.stored()
-	s.mu.Unlock()
-	changed := false
-	err = s.log.catchUp(ctx, func(e Event) {
-		s.hist.apply(e)
-		changed = true
-	})
-	if err != nil {
-		unlock()
-		return nil, err
+	return items, r.held
+}
+
+// Enqueue adds a prompt that runs when the session is free, whoever is connected then. It is stored when Enqueue
+// returns. Adding to a held queue goes on with it.
+func (r *Runner) Enqueue(p Prompt) (QueueItem, error) {
+	if len(p.Parts) == 0 {
+		return QueueItem{}, ErrEmptyPrompt
 	}
-	if changed {
-		s.adopt()
+	j := r.newPrompt(context.Background(), p, false)
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		j.cancel()
+		return QueueItem{}, ErrClosed
 	}
-	if s.hist.open() {
-		s.repair()
-	}
-	if s.hist.stale {
-		s.log.flush()
-		if err := s.rebuild(ctx); err != nil {
-			unlock()
-			return nil, err
+	r.queue = append(r.queue, j)
+	r.held = false
+	r.storeQueue(*j.item)
+	r.wake()
+	r.mu.Unlock()
+	r.changed()
+	r.keep()
+	return *j.item, nil
+}
+
+// Unqueue takes prompts out of the queue. One that somebody waits for is answered as cancelled. ErrNotQueued.
+func (r *Runner) Unqueue(ids ...string) error {
+	r.mu.Lock()
+	for _, id := range ids {
+		if r.find(id) == nil {
+			r.mu.Unlock()
+			return fmt.Errorf("%q: %w", id, ErrNotQueued)
 		}
 	}
-	return unlock, nil
+	var out []*job
+	for _, id := range ids {
+		if j := r.find(id); j != nil { // named twice: gone already
+			r.take(j)
+			out = append(out, j)
+		}
+	}
+	r.storeQueue()
+	r.mu.Unlock()
+	for _, j := range out {
+		j.fail(context.Canceled)
+	}
+	r.changed()
+	r.keep()
+	return nil
+}
+
+// EditQueued gives a prompt that waits other words. ErrNotQueued.
+func (r *Runner) EditQueued(id string, parts []provider.Part) error {
+	if len(parts) == 0 {
+		return ErrEmptyPrompt
+	}
+	r.mu.Lock()
+	j := r.find(id)
+	if j == nil {
+		r.mu.Unlock()
+		return fmt.Errorf("%q: %w", id, ErrNotQueued)
+	}
+	j.item.Parts = parts
+	r.storeQueue(*j.item)
+	r.mu.Unlock()
+	r.changed()
+	r.keep()
+	return nil
+}
+
+// MoveQueued puts a prompt before another one, or last. ErrNotQueued.
+func (r *Runner) MoveQueued(id, before string) error {
+	r.mu.Lock()
+	j, to := r.find(id), r.find(before)
+	switch {
+	case j == nil, before != "" && to == nil:
+		r.mu.Unlock()
+		if j != nil {
+			id = before
+		}
+		return fmt.Errorf("%q: %w", id, ErrNotQueued)
+	case j.item.Steer || to != nil && to.item.Steer:
+		r.mu.Unlock()
+		return errors.New("words for the running turn have no place in the queue; remove them, or wait until they are read")
+	case j != to:
+		r.take(j)
+		at := len(r.queue)
+		if to != nil {
+			at = slices.Index(r.queue, to)
+		}
+		r.queue = slices.Insert(r.queue, at, j)
+		r.storeQueue()
+	}
+	r.mu.Unlock()
+	r.changed()
+	r.keep()
+	return nil
+}
+
+// Resume goes on with a queue that is held.
+func (r *Runner) Resume() {
+	r.mu.Lock()
+	if r.held && !r.closed {
+		r.held = false
+		r.storeQueue()
+		r.wake()
+	}
+	r.mu.Unlock()
+	r.changed()
+}
+
+// Steer gives words to the running turn, which reads them before its next step; they are stored when Steer returns.
+// Should the turn be cancelled or fail before, they wait in the queue, held. Without a running turn injected is false
+// and nothing has happened.
+func (r *Runner) Steer(_ context.Context, p Prompt) (injected bool, err error) {
+	if len(p.Parts) == 0 {
+		return false, ErrEmptyPrompt
+	}
+	j := r.newPrompt(context.Background(), p, false)
+	r.mu.Lock()
+	if r.closed || !r.steerable {
+		r.mu.Unlock()
+		j.cancel()
+		return false, nil
+	}
+	j.item.Steer = true
+	r.steers = append(r.steers, j)
+	r.storeQueue(*j.item)
+	r.mu.Unlock()
+	r.changed()
+	r.keep()
+	return true, nil
+}
+
+// SteerQueued gives a prompt that waits to the running turn. Without one it is the next to run, at once, and what is
+// held goes on behind it; injected is false then. ErrNotQueued.
+func (r *Runner) SteerQueued(id string) (injected bool, err error) {
+	r.mu.Lock()
+	j := r.find(id)
+	if j == nil {
+		r.mu.Unlock()
+		return false, fmt.Errorf("%q: %w", id, ErrNotQueued)
+	}
+	switch {
+	case j.item.Steer:
+		injected = true
+	case r.steerable:
+		r.take(j)
+		j.item.Steer, injected = true, true
+		r.steers = append(r.steers, j)
+	default:
+		r.take(j)
+		r.queue = slices.Insert(r.queue, 0, j)
+		r.held = false
+		r.wake()
+	}
+	r.storeQueue(*j.item)
+	r.mu.Unlock()
+	r.changed()
+	r.keep()
+	return injected, nil
+}
+
+// waiting are the prompts that have not begun. mu is held.
+func (r *Runner) waiting() []*job {
+	all := slices.Clone(r.steers)
+	for _, j := range r.queue {
+		if j.item != nil {
+			all = append(all, j)
+		}
+	}
+	return all
+}
+
+func (r *Runner) find(id string) *job {
+	for _, j := range r.waiting() {
+		if j.item.ID == id {
+			return j
+		}
+	}
+	return nil
+}
+
+// take removes a job from where it waits. mu is held.
+func (r *Runner) take(j *job) {
+	is := func(x *job) bool { return x == j }
+	r.queue = slices.DeleteFunc(slices.Clone(r.queue), is)
+	r.steers = slices.DeleteFunc(slices.Clone(r.steers), is)
+}
+
+// stored are the prompts that outlive whoever sent them. mu is held.
+func (r *Runner) stored() []QueueItem {
+	var all []QueueItem
+	for _, j := range r.waiting() {
+		if !j.item.Request {
+			all = append(all, *j.item)
+		}
+	}
+	return all
+}
+
+// storeQueue writes down the order of the queue, and the items named, as far as they are stored at all. mu is held.
+func (r *Runner) storeQueue(put ...QueueItem) {
+	d := QueueData{Order: []string{}, Held: r.held}
+	for _, i := range r.stored() {
+		d.Order = append(d.Order, i.ID)
+	}
+	for _, i := range put {
+		if !i.Request {
+			d.Put = append(d.Put, i)
+		}
+	}
+	if len(d.Order) == 0 && len(d.Put) == 0 && !r.queueStored {
+		return // nothing was ever stored: a session without a queue has no events of one
+	}
+	r.queueStored = true
+	r.log.emit(EventQueue, d)
+}
+
+// hold keeps what is stored from running until the person goes on. mu is held.
+func (r *Runner) hold() {
+	if !r.held && len(r.stored()) > 0 {
+		r.held = true
+		r.storeQueue()
+	}
+}
+
+// keep waits until what was queued is on disk: words that were taken are not lost.
+func (r *Runner) keep() {
+	r.log.flush()
+	r.log.syncBriefly()
+}
+
+// adoptQueue makes the queue agree with the events: what another process has run or removed goes, what it has added
+// waits until the person goes on. mu is held.
+func (r *Runner) adoptQueue(items []QueueItem) {
+	have := map[string]bool{}
+	for _, j := range r.waiting() {
+		have[j.item.ID] = true
+		if !j.item.Request && !slices.ContainsFunc(items, func(i QueueItem) bool { return i.ID == j.item.ID }) {
+			r.take(j)
+			j.cancel()
+		}
+	}
+	for _, i := range items {
+		if have[i.ID] {
+			continue
+		}
+		i.Steer = false // the turn it was meant for is over
+		j := r.newPrompt(context.Background(), Prompt{MessageID: i.ID, Parts: i.Parts}, false)
+		j.item.Time = i.Time
+		r.queue = append(r.queue, j)
+		r.held = true
+	}
+	r.queueStored = r.queueStored || len(items) > 0
+}
+
+// endSteering makes of the words that a turn has not read the next prompts, and holds them when it did not end well.
+func (r *Runner) endSteering(end TurnData) {
+	r.mu.Lock()
+	left := r.steers
+	r.steers, r.steerable = nil, false
+	for _, j := range left {
+		j.item.Steer = false
+	}
+	r.queue = append(left, r.queue...)
+	was := r.held
+	if end.Stop == TurnCancelled || end.Stop == TurnError {
+		r.hold()
+	}
+	if len(left) > 0 && r.held == was {
+		r.storeQueue()
+	}
+	joined := r.joined
+	r.joined = nil
+	r.mu.Unlock()
+	for _, j := range joined {
+		j.end = end
+		j.cancel()
+		close(j.done)
+	}
+}
+
+// Tell adds words to the conversation that the next turn reads; no turn begins. They are not shown when synthetic.
+func (r *Runner) Tell(ctx context.Context, parts []provider.Part) error {
+	var failed error
+	err := r.do(ctx, func(context.Context) { r.work.listen(PromptData{MessageID: newID("msg_"), Parts: parts}) }, func(err error) { failed = err })
+	if err == nil {
+		err = failed
+	}
+	return err
+}
+
+// State is what a session is doing.
+type State struct {
+	Turn    string   // message id of the running turn's prompt; empty between turns
+	Busy    bool     // a turn or a call by hand runs
+	Waiting []string // calls that wait for the person
+	Last    TurnData // the end of the last turn since the session was opened
+}
+
+// State is what the session is doing now.
+func (r *Runner) State() State {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	st := State{Busy: r.now != nil, Waiting: slices.Clone(r.asking), Last: r.last}
+	if r.now != nil && r.now.item != nil {
+		st.Turn = r.now.item.ID
+	}
+	return st
+}
+
+// Watch calls f whenever Queue or State may say something else. f must not block and must not call Watch; it may be
+// called by several goroutines at once. After stop no call begins.
+func (r *Runner) Watch(f func()) (stop func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w := &watcher{f}
+	r.watchers = append(slices.Clone(r.watchers), w)
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.watchers = slices.DeleteFunc(slices.Clone(r.watchers), func(x *watcher) bool { return x == w })
+	}
+}
+
+type watcher struct{ f func() }
+
+// changed tells the watchers. mu is not held.
+func (r *Runner) changed() {
+	r.mu.Lock()
+	all := r.watchers
+	r.mu.Unlock()
+	for _, w := range all {
+		w.f()
+	}
+}
+
+// waitsFor notes that a call waits for the person, until answered is called.
+func (r *Runner) waitsFor(call string) {
+	r.mu.Lock()
+	r.asking = append(slices.Clone(r.asking), call)
+	r.mu.Unlock()
+	r.changed()
+	if p := r.above; p != nil {
+		p.waitsFor(call)
+	}
+}
+
+func (r *Runner) answered(call string) {
+	r.mu.Lock()
+	if i := slices.Index(r.asking, call); i >= 0 {
+		r.asking = slices.Delete(slices.Clone(r.asking), i, i+1)
+	}
+	r.mu.Unlock()
+	r.changed()
+	if p := r.above; p != nil {
+		p.answered(call)
+	}
+}
+
+// steering lets the running turn take words.
+func (r *Runner) steering() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.steerable = true
+}
+
+// readSteers hands over the words for the running turn that it has not read.
+func (r *Runner) readSteers() []*job {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	jobs := r.steers
+	r.steers = nil
+	for _, j := range jobs {
+		if j.item.Request {
+			r.joined = append(r.joined, j)
+		}
+	}
+	return jobs
+}
+
+// steered reports whether words wait for the running turn.
+func (r *Runner) steered() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.steers) > 0
+}
+
+// stopSteering reports whether a turn that could end does: no words wait for it. From then on it takes none.
+func (r *Runner) stopSteering() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.steers) > 0 {
+		return false
+	}
+	r.steerable = false
+	return true
+}
+
+// busy says that a job runs or waits.
+func (r *Runner) busy() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.now != nil || slices.ContainsFunc(r.queue, r.runnable)
+}
+
+// Beside runs f while this process is the session's only writer: beside the turn that runs, else as a job of its own.
+func (r *Runner) Beside(ctx context.Context, f func(ctx context.Context) error) error {
+	r.mu.Lock()
+	running := r.now != nil
+	r.mu.Unlock()
+	if running {
+		return f(ctx)
+	}
+	var err error
+	if e := r.do(ctx, func(ctx context.Context) { err = f(ctx) }, func(e error) { err = e }); e != nil {
+		return e
+	}
+	return err
+}
+
+// Closing says that the session is about to be closed: questions that end from now on were interrupted, not decided.
+func (r *Runner) Closing() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+}
+
+// isClosing holds for sub-agents as well, whose sessions end with the one that started them.
+func (r *Runner) isClosing() bool {
+	for ; r != nil; r = r.above {
+		r.mu.Lock()
+		closed := r.closed
+		r.mu.Unlock()
+		if closed {
+			return true
+		}
+	}
+	return false
+}
+
+// Waiting says that a call outside a turn waits for the user, until done.
+func (r *Runner) Waiting(call string) (done func()) {
+	r.waitsFor(call)
+	return func() { r.answered(call) }
+}
+
+// close refuses new jobs, and returns what is closed when the last one has ended; nil when none runs.
+func (r *Runner) close() (ended <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	return r.running
+}
+
+// adopt makes the queue agree with the events.
+func (r *Runner) adopt(items []QueueItem) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.adoptQueue(items)
+}
+
+// storedItems are the prompts that outlive whoever sent them.
+func (r *Runner) storedItems() []QueueItem {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stored()
 }

@@ -58,7 +58,7 @@ func (r *Runtime) storeProblem(problem error) {
 		n = storeNotice(problem)
 	}
 	for _, s := range r.Live() {
-		s.log.emit(EventNotice, n)
+		s.emit(EventNotice, n)
 	}
 }
 
@@ -119,9 +119,9 @@ func (r *Runtime) newSessionOf(ctx context.Context, o SessionOptions, of child) 
 	r.live[info.ID] = s
 	r.mu.Unlock()
 	s.saveHead(info)
-	s.log.emit(EventSession, info)
+	s.emit(EventSession, info)
 	if problem := r.st.Problem(); problem != nil {
-		s.log.emit(EventNotice, storeNotice(problem))
+		s.emit(EventNotice, storeNotice(problem))
 	}
 	return s, nil
 }
@@ -225,7 +225,7 @@ func (r *Runtime) loadOf(ctx context.Context, id string, of child) (*Session, er
 		of.heads = r.headsAbove(ctx, head.Parent)
 	}
 	s := r.newSession(infoOf(head), 0, of)
-	if err := s.log.catchUp(ctx, s.hist.apply); err != nil {
+	if err := s.catchUp(ctx, s.hist.apply); err != nil {
 		return nil, err
 	}
 	s.adopt()
@@ -247,12 +247,12 @@ func (r *Runtime) loadOf(ctx context.Context, id string, of child) (*Session, er
 		return nil, err
 	}
 	defer unlock()
-	if err := s.log.catchUp(ctx, s.hist.apply); err != nil {
+	if err := s.catchUp(ctx, s.hist.apply); err != nil {
 		return nil, err
 	}
 	s.adopt()
 	s.repair()
-	s.log.flush()
+	s.flush()
 	if s.hist.stale {
 		if err := s.rebuild(ctx); err != nil {
 			return nil, err
@@ -290,7 +290,7 @@ func (r *Runtime) Stored(ctx context.Context, id string, from int64, yield func(
 // StoredOf is Stored for some types only; nil is all.
 func (r *Runtime) StoredOf(ctx context.Context, id string, from int64, types []EventType, yield func(Event) error) error {
 	if s, ok := r.Session(id); ok {
-		s.log.flush()
+		s.flush()
 	}
 	return r.st.EventsOf(ctx, id, from, names(types), func(e store.Event) error { return yield(fromStore(e)) })
 }

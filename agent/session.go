@@ -5,9 +5,8 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"sync/atomic"
 
-	"github.com/pillion-dev/pillion/agent/store"
+	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/permission"
@@ -16,58 +15,49 @@ import (
 // ErrEmptyPrompt: a prompt without parts.
 var ErrEmptyPrompt = errors.New("the prompt is empty; say what to do")
 
-// Session is a live session. Its methods are safe for concurrent use. While it has something to do one goroutine,
-// the runner, owns its history and does one job after the other.
+// Session is a live session. Its methods are safe for concurrent use. Its state belongs to the parts that are embedded;
+// what is left here is owned by the goroutine of Runner, which does one job after the other.
 type Session struct {
+	*EventLog       // what has happened
+	*Head           // agent, model, title and plan
+	*Runner         // what runs and waits
+	*ChangeRecorder // what was changed
+	*masker
+	briefing
+	toolset
+
 	rt    *Runtime
-	log   *eventLog
 	gate  *permission.Gate
-	cwd   string // the session's directory, which never changes
-	root  string // worktree root, or the directory without git
-	of    child  // where a sub-agent's session comes from
-	diffs diffStats
-	tasks taskSet // its own sub-agents
+	of    child    // where a sub-agent's session comes from
+	tasks taskSet  // its own sub-agents
+	hist  *history // the conversation
 
-	sketched bool   // owned by the runner: tree has been made
-	tree     string // owned by the runner: the directory, as it was at the first turn
-
-	hist   *history    // owned by the runner
-	hidden atomic.Bool // a key was masked in something that was read
-
-	made  []tools.Tool // owned by the runner: made at the first turn
-	tools []tools.Tool // owned by the runner: made and those that come and go, as of this step
-
-	mu      sync.Mutex
-	info    SessionInfo   // guarded by mu
-	todos   []tools.Todo  // guarded by mu
-	queue   []*job        // guarded by mu: what the runner has not begun
-	now     *job          // guarded by mu: what it is doing
-	running chan struct{} // guarded by mu: closed when the runner ends; nil without one
-	closed  bool          // guarded by mu
-
-	held        bool       // guarded by mu: stored prompts wait until the person goes on
-	queueStored bool       // guarded by mu: there are events of the queue
-	steerable   *turn      // guarded by mu: the running turn while it takes words
-	steers      []*job     // guarded by mu: words for it that it has not read
-	joined      []*job     // guarded by mu: requests whose words it has read; they end with it
-	owning      func()     // guarded by mu: ends the wait for the session's lock; nil when there is none
-	asking      []string   // guarded by mu: calls that wait for the person
-	last        TurnData   // guarded by mu: the last turn's end
-	watchers    []*watcher // guarded by mu; replaced, never changed in place
-
-	lent   loan   // guarded by mu: what the running turn uses instead of the session's own
-	naming func() // guarded by mu: ends the naming of the session
-	before string // guarded by mu: the agent before the present one
+	namingMu sync.Mutex
+	naming   func() // guarded by namingMu: ends the naming of the session
 }
 
 func (r *Runtime) newSession(info SessionInfo, last int64, of child) *Session {
-	s := &Session{rt: r, info: info, hist: newHistory(), cwd: info.Cwd, root: paths.Worktree(info.Cwd), of: of}
+	log := newEventLog(info.ID, r.st, last)
+	log.heard = func(e Event) { r.heard(info.ID, info.Cwd, e) }
+	mask := &masker{secrets: r.o.Secrets, cwd: info.Cwd}
+	head := &Head{rt: r, log: log, info: info}
+	root := paths.Worktree(info.Cwd)
+	s := &Session{
+		EventLog: log, Head: head, masker: mask,
+		Runner:         &Runner{log: log, masker: mask},
+		ChangeRecorder: &ChangeRecorder{log: log, keeper: r.o.Changes, task: of.task},
+		briefing:       briefing{project: r.o.Project, head: head, masker: mask, root: root},
+		toolset:        toolset{rt: r, head: head},
+		rt:             r, of: of, hist: newHistory(),
+	}
+	s.Runner.work = s
+	if of.parent != nil {
+		s.Runner.above, s.ChangeRecorder.above = of.parent.Runner, of.parent.ChangeRecorder
+	}
 	s.hist.info = info
-	s.log = newEventLog(info.ID, r.st, last)
-	s.log.heard = func(e Event) { r.heard(info.ID, info.Cwd, e) }
 	own := permission.GateOptions{
 		Advise: s.advise,
-		Rules:  s.rules, Asker: r.o.Asker, Grants: r.grants, Project: s.root, Notify: s.asked, Follow: s.follows,
+		Rules:  s.rules, Asker: r.o.Asker, Grants: r.grants, Project: root, Notify: s.asked, Follow: s.follows,
 	}
 	for i, head := range slices.Backward(of.heads) { // from the outermost in
 		o := own
@@ -121,7 +111,7 @@ func (s *Session) asked(r permission.Request, end *permission.Outcome) {
 			d.Reply, d.Message = string(end.Reply.Kind), end.Reply.Message
 		}
 	}
-	s.log.emit(EventAsk, d)
+	s.emit(EventAsk, d)
 	if end == nil {
 		s.waitsFor(r.CallID)
 	} else {
@@ -129,43 +119,14 @@ func (s *Session) asked(r permission.Request, end *permission.Outcome) {
 	}
 }
 
-// ID names the session.
-func (s *Session) ID() string { return s.log.session }
-
-// Subscribe replays the stored events after from to sink, and then hands on new ones as they come, in order and
-// without a hole. When it returns, what was stored before has been replayed. sink is called by one goroutine at a
-// time, must not block long, and must not call what waits for events (Prompt, Tool, Events, Subscribe, Close). After
-// stop no call begins.
-func (s *Session) Subscribe(from int64, sink func(Event)) (stop func()) {
-	return s.log.subscribe(from, sink)
-}
-
-// Events yields the stored events after from.
-func (s *Session) Events(ctx context.Context, from int64, yield func(Event) error) error {
-	s.log.flush()
-	return s.rt.st.Events(ctx, s.ID(), from, func(e store.Event) error { return yield(fromStore(e)) })
-}
-
-// Last is the number of the newest event.
-func (s *Session) Last() int64 { return s.log.last() }
-
-// EventsOf is Events for some types only.
-func (s *Session) EventsOf(ctx context.Context, from int64, types []EventType, yield func(Event) error) error {
-	s.log.flush()
-	return s.rt.st.EventsOf(ctx, s.ID(), from, names(types), func(e store.Event) error { return yield(fromStore(e)) })
-}
-
 // Close cancels what runs, waits for it, and takes the session out of memory; it stays in the store.
 func (s *Session) Close(ctx context.Context) {
-	s.mu.Lock()
-	s.closed = true
-	running := s.running
-	s.mu.Unlock()
+	running := s.Runner.close()
 	s.Cancel()
 	s.tasks.stop()
-	s.mu.Lock()
+	s.namingMu.Lock()
 	naming := s.naming
-	s.mu.Unlock()
+	s.namingMu.Unlock()
 	if naming != nil {
 		naming()
 	}
@@ -176,11 +137,82 @@ func (s *Session) Close(ctx context.Context) {
 		}
 	}
 	s.gate.EndSession(s.ID())
-	s.log.flush()
+	s.flush()
 	s.rt.o.Toolbox.Release(s.ID()) // before it can be opened anew
 	s.rt.mu.Lock()
 	if s.rt.live[s.ID()] == s {
 		delete(s.rt.live, s.ID())
 	}
 	s.rt.mu.Unlock()
+}
+
+// adopt takes over what the events say.
+func (s *Session) adopt() {
+	s.Head.adopt(s.hist)
+	s.Runner.adopt(s.hist.queue)
+}
+
+// own makes this process the only writer of the session.
+func (s *Session) own(ctx context.Context) (unlock func(), err error) {
+	unlock, err = s.rt.st.Lock(ctx, s.ID())
+	if err != nil {
+		return nil, err
+	}
+	s.flush()
+	s.hist.info, s.hist.todos = s.Info(), todoList{s.Head}.Get()
+	s.hist.queue = s.storedItems()
+	changed := false
+	err = s.catchUp(ctx, func(e Event) {
+		s.hist.apply(e)
+		changed = true
+	})
+	if err != nil {
+		unlock()
+		return nil, err
+	}
+	if changed {
+		s.adopt()
+	}
+	if s.hist.open() {
+		s.repair()
+	}
+	if s.hist.stale {
+		s.flush()
+		if err := s.rebuild(ctx); err != nil {
+			unlock()
+			return nil, err
+		}
+	}
+	return unlock, nil
+}
+
+// listen adds words to the conversation in its middle.
+func (s *Session) listen(d PromptData) {
+	info := s.Info()
+	d.Agent, d.Model = info.Agent, info.Model
+	s.emit(EventSteer, d)
+	s.hist.messages = append(s.hist.messages, provider.Message{ID: d.MessageID, Role: provider.RoleUser, Parts: d.Parts})
+}
+
+// questions is the person as a tool's questions reach them; meanwhile the session waits.
+type questions struct {
+	s *Session
+	q tools.Questioner
+}
+
+func (q questions) AskQuestions(ctx context.Context, call *tools.Call, qs []tools.Question) ([][]string, error) {
+	q.s.waitsFor(call.CallID)
+	defer q.s.answered(call.CallID)
+	return q.q.AskQuestions(ctx, call, qs)
+}
+
+// questioner is nil where nobody answers.
+func (s *Session) questioner() tools.Questioner {
+	if s.rt.o.Questions == nil {
+		return nil
+	}
+	if s.of.parent != nil {
+		return questions{s, childQuestions{s.rt.o.Questions, s.of.label}}
+	}
+	return questions{s, s.rt.o.Questions}
 }

@@ -120,7 +120,7 @@ func (sp spawner) Spawn(ctx context.Context, call *tools.Call, t tools.Task) (to
 	}
 	w := &taskWatch{call: call, kid: kid, seen: map[string]bool{}}
 	// Only what comes from now on: a resumed one has a past.
-	last := kid.log.last()
+	last := kid.Last()
 	stop := kid.Subscribe(last, w.event)
 	w.started(t, last)
 	if !t.Background {

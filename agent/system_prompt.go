@@ -26,9 +26,19 @@ func promptText(name string) string {
 
 func stepsPrompt() string { return promptText("steps") }
 
+// briefing is what a model is told before the conversation. The session's runner owns it.
+type briefing struct {
+	project  ProjectContext
+	head     *Head
+	masker   *masker
+	root     string // worktree root, or the directory without git
+	sketched bool   // tree has been made
+	tree     string // the directory, as it was at the first turn
+}
+
 // systemPrompt is made once a turn: the words that never change first, so that prompt caches hold, then the
 // agent's, the environment, and the project's own instructions.
-func (s *Session) systemPrompt(ctx context.Context, a Agent, model provider.Model) []string {
+func (b *briefing) systemPrompt(ctx context.Context, a Agent, model provider.Model) []string {
 	task := a.Prompt
 	if task == "" {
 		task = promptText(a.Name)
@@ -39,41 +49,41 @@ func (s *Session) systemPrompt(ctx context.Context, a Agent, model provider.Mode
 			task = promptText("general")
 		}
 	}
-	blocks := []string{promptText("core") + "\n\n" + strings.TrimSpace(task), s.environment(s.sketch(ctx, model))}
-	blocks = append(blocks, s.rt.o.Project.Instructions(s.Info().Cwd)...)
-	blocks = append(blocks, s.rt.o.Project.Notes(s.Info().Cwd)...)
-	return s.maskAll(blocks)
+	blocks := []string{promptText("core") + "\n\n" + strings.TrimSpace(task), b.environment(b.sketch(ctx, model))}
+	blocks = append(blocks, b.project.Instructions(b.head.Info().Cwd)...)
+	blocks = append(blocks, b.project.Notes(b.head.Info().Cwd)...)
+	return b.masker.maskAll(blocks)
 }
 
 // sketch is made once: a tree that changed with every file would cost the prompt cache each time.
-func (s *Session) sketch(ctx context.Context, model provider.Model) string {
+func (b *briefing) sketch(ctx context.Context, model provider.Model) string {
 	if model.Provider == builtinProvider {
 		return ""
 	}
-	if !s.sketched {
-		s.sketched, s.tree = true, s.rt.o.Project.Tree(ctx, s.Info().Cwd)
+	if !b.sketched {
+		b.sketched, b.tree = true, b.project.Tree(ctx, b.head.Info().Cwd)
 	}
-	return s.tree
+	return b.tree
 }
 
 // environment says where the agent is.
-func (s *Session) environment(sketch string) string {
-	info := s.Info()
+func (b *briefing) environment(sketch string) string {
+	info := b.head.Info()
 	git := "no"
-	if exists(filepath.Join(s.root, ".git")) {
+	if exists(filepath.Join(b.root, ".git")) {
 		git = "yes"
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "<env>\nWorking directory: %s\nProject root: %s\nGit repository: %s\nPlatform: %s/%s\nDate: %s\n",
-		info.Cwd, s.root, git, runtime.GOOS, runtime.GOARCH, time.Now().Format("Monday, 2 January 2006"))
+	var sb strings.Builder
+	fmt.Fprintf(&sb, "<env>\nWorking directory: %s\nProject root: %s\nGit repository: %s\nPlatform: %s/%s\nDate: %s\n",
+		info.Cwd, b.root, git, runtime.GOOS, runtime.GOARCH, time.Now().Format("Monday, 2 January 2006"))
 	for _, dir := range info.Extra {
-		fmt.Fprintf(&b, "Also open: %s\n", dir)
+		fmt.Fprintf(&sb, "Also open: %s\n", dir)
 	}
-	b.WriteString("</env>")
+	sb.WriteString("</env>")
 	if sketch != "" {
-		b.WriteString("\n<tree>\n" + sketch + "</tree>")
+		sb.WriteString("\n<tree>\n" + sketch + "</tree>")
 	}
-	return b.String()
+	return sb.String()
 }
 
 func exists(path string) bool {

@@ -38,9 +38,9 @@ func (s *Session) nameIt(p Prompt, provisional string) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), titleTime)
 	done := make(chan struct{})
-	s.mu.Lock()
+	s.namingMu.Lock()
 	s.naming = func() { cancel(); <-done }
-	s.mu.Unlock()
+	s.namingMu.Unlock()
 	go func() {
 		defer close(done)
 		defer cancel()
@@ -75,6 +75,31 @@ func cleanTitle(text string) string {
 			return strings.TrimSpace(string(r)) + "…"
 		}
 		return line
+	}
+	return ""
+}
+
+// titleOf makes a title of a prompt: its first line of text, cut at a word.
+func titleOf(parts []provider.Part) string {
+	const most = 72 // characters
+	for _, p := range parts {
+		if p.Type != provider.PartText || p.Synthetic {
+			continue
+		}
+		for _, line := range strings.Split(p.Text, "\n") {
+			line = strings.Join(strings.Fields(strings.ToValidUTF8(line, "")), " ")
+			if line == "" {
+				continue
+			}
+			if utf8.RuneCountInString(line) <= most {
+				return line
+			}
+			cut := string([]rune(line)[:most])
+			if i := strings.LastIndexByte(cut, ' '); i > most/2 {
+				cut = cut[:i]
+			}
+			return cut + "…"
+		}
 	}
 	return ""
 }

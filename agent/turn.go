@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"sync/atomic"
 	"time"
@@ -57,7 +56,7 @@ func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 	}
 	p.Parts = s.enter(ctx, p)
 	info := s.acting()
-	s.log.emit(EventPrompt, PromptData{MessageID: p.MessageID, Parts: p.Parts, Agent: info.Agent, Model: info.Model})
+	s.emit(EventPrompt, PromptData{MessageID: p.MessageID, Parts: p.Parts, Agent: info.Agent, Model: info.Model})
 	s.hist.messages = append(s.hist.messages, provider.Message{ID: p.MessageID, Role: provider.RoleUser, Parts: p.Parts})
 	s.hist.prompts++
 	if info.Title == "" {
@@ -72,9 +71,7 @@ func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 
 	ctx, span := s.turnSpan(ctx, p)
 	t := &turn{s: s}
-	s.mu.Lock()
-	s.steerable = t
-	s.mu.Unlock()
+	s.steering()
 	stop, err := t.run(ctx)
 	t.end.Stop = stop
 	if err != nil {
@@ -91,14 +88,12 @@ func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 	}
 	s.hist.used = t.end.ContextUsed
 	s.tasks.stop()
-	t.end.Diff = s.diffs.take()
+	t.end.Diff = s.ChangeRecorder.diffs.take()
 	s.hist.did.add(t.end.Diff)
 	t.end.Tasks, t.end.Rejected = s.tasks.take(), t.rejected.Load()
-	s.log.emit(EventTurn, t.end)
+	s.emit(EventTurn, t.end)
 	endTurn(span, t.end)
-	s.mu.Lock()
-	s.info.Diff = s.hist.did.stat()
-	s.mu.Unlock()
+	s.setDiff(s.hist.did.stat())
 	s.touch()
 	return t.end
 }
@@ -157,7 +152,7 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 				return TurnCancelled, nil
 			}
 		}
-		if over && !last && stop != TurnError && stop != TurnCancelled && !t.over() {
+		if over && !last && stop != TurnError && stop != TurnCancelled && !t.s.stopSteering() {
 			continue // words for this turn came meanwhile
 		}
 		if over {
@@ -212,28 +207,6 @@ func (t *turn) setup(ctx context.Context) (*setup, error) {
 	return set, nil
 }
 
-// makeTools makes the session's own tools once, since they carry its read state, and adds those that come and go.
-func (s *Session) makeTools(ctx context.Context) error {
-	if s.made == nil {
-		made, err := s.rt.o.Toolbox.Tools(ctx, s.Info())
-		if err != nil {
-			return fmt.Errorf("the tools could not be made: %w", err)
-		}
-		s.made, s.tools = made, made
-	}
-	var over []tools.Tool
-	if e := s.rt.extensions(s.Info().Cwd); e.Over != nil {
-		over = e.Over(ctx)
-	}
-	more := s.rt.o.Toolbox.More(ctx, s.Info())
-	if len(over)+len(more) == 0 {
-		s.tools = s.made
-		return nil
-	}
-	s.tools = append(append(over[:len(over):len(over)], s.made...), more...)
-	return nil
-}
-
 func (s *Session) offerOptions(a Agent, model string) tools.OfferOptions {
 	o := tools.OfferOptions{
 		UsesPatch: tools.UsesPatch(model), Rules: s.rt.rules(s.Info().Cwd, a), Within: s.above(), Switches: s.rt.switches(s.Info().Cwd, a),
@@ -284,7 +257,7 @@ func (t *turn) finish(ctx context.Context, set *setup, a *answer, failed error) 
 	case failed != nil:
 		step.Error = t.s.mask(failed.Error())
 	}
-	t.s.log.emit(EventStep, step)
+	t.s.emit(EventStep, step)
 	t.s.hist.add(step.Message, step.Results)
 	t.end.Steps++
 	t.spend(step)
@@ -296,7 +269,7 @@ func (t *turn) finish(ctx context.Context, set *setup, a *answer, failed error) 
 	switch {
 	case ctx.Err() != nil:
 		return TurnCancelled, true
-	case t.rejected.Load() && t.spoken():
+	case t.rejected.Load() && t.s.steered():
 		return "", false // the person has said how to go on
 	case t.rejected.Load():
 		t.notice("info", "The call was rejected, so the turn ends here. Say how to go on.")
@@ -343,7 +316,7 @@ func (t *turn) spend(step StepData) {
 }
 
 func (t *turn) notice(level, text string) {
-	t.s.log.emit(EventNotice, NoticeData{Level: level, Text: t.s.mask(text)})
+	t.s.emit(EventNotice, NoticeData{Level: level, Text: t.s.mask(text)})
 }
 
 // pause waits, or returns false when the turn is cancelled.
@@ -356,4 +329,17 @@ func pause(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// read hands the words that wait for a turn to it.
+func (t *turn) read() (any bool) {
+	jobs := t.s.readSteers()
+	for _, j := range jobs {
+		t.s.listen(PromptData{MessageID: j.item.ID, Parts: j.item.Parts})
+	}
+	if len(jobs) > 0 {
+		t.rejected.Store(false) // the user has said how to go on
+		t.s.changed()
+	}
+	return len(jobs) > 0
 }

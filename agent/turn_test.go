@@ -251,9 +251,9 @@ func TestPromptsQueueInOrder(t *testing.T) {
 	for i, text := range []string{"second", "third"} {
 		wg.Go(func() { h.prompt(s, text) })
 		for queued := 0; queued != i+1; { // until it is in the queue
-			s.mu.Lock()
+			s.Runner.mu.Lock()
 			queued = len(s.queue)
-			s.mu.Unlock()
+			s.Runner.mu.Unlock()
 		}
 	}
 	close(goOn)

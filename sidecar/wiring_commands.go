@@ -51,7 +51,7 @@ func (w *commandWatch) Before(ctx context.Context, run builtin.CommandRun) func(
 		return nil
 	}
 	top := s.Top()
-	seq := top.LastSeq()
+	seq := top.Last()
 	unsaved := map[string]string{}
 	if w.buffers != nil {
 		for _, b := range w.buffers.Dirty() {

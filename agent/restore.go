@@ -1,0 +1,199 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/agent/store"
+	"github.com/pillion-dev/pillion/tools/change"
+)
+
+// ErrBusy: a turn runs, and what was asked for changes the conversation under it.
+var ErrBusy = errors.New("a turn is running; cancel it (or wait for its end), then try again")
+
+// ErrNoMessage: no prompt of that id in the session.
+var ErrNoMessage = errors.New("no prompt of that id in this session")
+
+// RestoreState is where a restore stands.
+type RestoreState string
+
+// A restore begins, which is a checkpoint of its own, and is done or failed.
+const (
+	RestoreBegun  RestoreState = "begun"
+	RestoreDone   RestoreState = "done"
+	RestoreFailed RestoreState = "failed"
+)
+
+// RestoreData takes files, the conversation or both back to a checkpoint. Nothing is deleted: what a conversation
+// was taken back over stays in the events, and counts again when the restore is taken back.
+type RestoreData struct {
+	ID           string       `json:"id"`
+	State        RestoreState `json:"state"`
+	Checkpoint   string       `json:"checkpoint"` // a prompt's message id, or the id of an earlier restore
+	Title        string       `json:"title,omitempty"`
+	Conversation bool         `json:"conversation,omitempty"` // it takes the conversation along
+	MessageID    string       `json:"messageID,omitempty"`    // the prompt the conversation then stands before; empty: at its end
+	Was          string       `json:"was,omitempty"`          // what MessageID was before
+	ChangeSet    string       `json:"changeSet,omitempty"`    // what it does to files; empty: nothing
+	Undoes       string       `json:"undoes,omitempty"`       // the restore that this one takes back
+}
+
+// ReviewData are marks of the person on a change set's hunks.
+type ReviewData struct {
+	ChangeSet string   `json:"changeSet"`
+	Kept      []string `json:"kept,omitempty"`
+	Undone    []string `json:"undone,omitempty"`
+	Again     []string `json:"again,omitempty"` // no longer undone: the undo was taken back
+	By        string   `json:"by,omitempty"`    // the change set that took them back, or brought them again
+}
+
+// Restore runs a restore: it is told as begun, write changes the files, and it is told as done with what write made
+// of it. A restore of the conversation is refused while a turn runs; one of files goes on beside it.
+func (s *Session) Restore(ctx context.Context, d RestoreData, write func(ctx context.Context, d *RestoreData) error) error {
+	run := func(ctx context.Context) error {
+		d.State = RestoreBegun
+		s.emit(EventRestore, d)
+		s.flush()
+		s.syncBriefly()
+		err := write(ctx, &d)
+		d.State = RestoreDone
+		if err != nil {
+			d.State = RestoreFailed
+		}
+		s.emit(EventRestore, d)
+		s.flush()
+		s.syncBriefly()
+		if err == nil && d.Conversation {
+			return s.rebuild(context.WithoutCancel(ctx))
+		}
+		return err
+	}
+	if !d.Conversation {
+		return s.Beside(ctx, run)
+	}
+	if s.busy() {
+		return ErrBusy
+	}
+	var err error
+	if e := s.do(ctx, func(ctx context.Context) { err = run(ctx) }, func(e error) { err = e }); e != nil {
+		return e
+	}
+	return err
+}
+
+// Hidden says which events a conversation was taken back over.
+type Hidden struct {
+	ranges    [][2]int64 // half-open, by sequence number
+	MessageID string     // the prompt the conversation stands before now; empty: at its end
+}
+
+// Has reports whether an event is out of the conversation. What is no part of one never is.
+func (h Hidden) Has(e Event) bool {
+	switch e.Type {
+	case EventSession, EventChange, EventReview, EventRestore, EventAsk, EventQueue:
+		return false
+	}
+	for _, r := range h.ranges {
+		if e.Seq >= r[0] && e.Seq < r[1] {
+			return true
+		}
+	}
+	return false
+}
+
+const forever = int64(1) << 62
+
+// hiddenOf works out the ranges from a session's events in order. A prompt after a conversation was taken back makes
+// that final.
+func hiddenOf(events func(yield func(Event) error) error) (Hidden, error) {
+	var h Hidden
+	at := map[string]int64{} // prompts
+	from := int64(0)
+	err := events(func(e Event) error {
+		switch e.Type {
+		case EventPrompt:
+			if from > 0 {
+				h.ranges = append(h.ranges, [2]int64{from, e.Seq})
+				from, h.MessageID = 0, ""
+			}
+			at[decode[PromptData](e).MessageID] = e.Seq
+		case EventRestore:
+			if d := decode[RestoreData](e); d.State == RestoreDone && d.Conversation {
+				from, h.MessageID = at[d.MessageID], d.MessageID
+			}
+		}
+		return nil
+	})
+	if from > 0 {
+		h.ranges = append(h.ranges, [2]int64{from, forever})
+	}
+	return h, err
+}
+
+// rebuild makes the history anew, without what the conversation was taken back over. The runner calls it, or load.
+func (s *Session) rebuild(ctx context.Context) error {
+	hidden, err := s.Hidden(ctx)
+	if err != nil {
+		return err
+	}
+	old := s.hist
+	h := newHistory()
+	err = s.rt.st.Events(ctx, s.ID(), 0, func(e store.Event) error {
+		event := fromStore(e)
+		if !hidden.Has(event) {
+			h.apply(event)
+		} else if event.Type == EventStep { // ids stay taken
+			for _, p := range decode[StepData](event).Message.Parts {
+				if p.Type == provider.PartToolCall {
+					h.callIDs[p.CallID] = true
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("the conversation could not be read back: %w", err)
+	}
+	h.info, h.stale = old.info, false
+	s.hist = h
+	s.adopt()
+	return nil
+}
+
+// settleChanges ends what the death of a process left half-told: change sets that were being written, and the
+// restore they belong to.
+func (s *Session) settleChanges() {
+	h := s.hist
+	for id, d := range h.writing {
+		delete(h.writing, id)
+		ctx, cancel := context.WithTimeout(context.Background(), settleLimit)
+		d.State = s.rt.o.Changes.Recover(ctx, s.Info(), d.Set)
+		cancel()
+		s.emitNow(EventChange, d)
+		if h.restoring != nil && h.restoring.ChangeSet == id {
+			end := *h.restoring
+			if end.State = RestoreDone; d.State != change.Applied {
+				end.State = RestoreFailed
+			}
+			s.emit(EventRestore, end)
+			h.apply(Event{Type: EventRestore, Value: end})
+		}
+	}
+	if h.restoring != nil { // it died before it wrote anything
+		end := *h.restoring
+		end.State = RestoreFailed
+		s.emit(EventRestore, end)
+		h.restoring = nil
+	}
+}
+
+const settleLimit = 10 * time.Second
+
+// Top is the session that a person talks to: the one whose turn a sub-agent works for, or this one.
+func (s *Session) Top() *Session {
+	top, _ := s.top()
+	return top
+}
