@@ -24,7 +24,7 @@ func TestCommandsEndWithTheirSessionOnly(t *testing.T) {
 	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"} {
 		t.Setenv(name, t.TempDir())
 	}
-	a := newApp(appOptions{place: newWorkplace(), asker: yes{}, ephemeral: true, noLSP: true})
+	a := newApp(appOptions{place: newWorkplace(version), asker: yes{}, ephemeral: true, noLSP: true})
 	closed := false
 	defer func() {
 		if !closed {

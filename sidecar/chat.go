@@ -90,7 +90,7 @@ func (r *ride) nextAgent() {
 // complete offers slash commands at the start, models and agents behind theirs, and files after an @.
 func (r *ride) complete(ctx context.Context, find *mention.Finder, text string) (from int, out []terminal.Completion) {
 	if rest, ok := strings.CutPrefix(text, "/"); ok && !strings.ContainsAny(rest, " \n") {
-		for _, c := range r.app.allCommands(r.cwd) {
+		for _, c := range allCommands(r.app, r.cwd) {
 			out = append(out, terminal.Completion{Text: "/" + c.Name + " ", Note: c.Description})
 		}
 		out = append(out, terminal.Completion{Text: "/quit ", Note: "End the conversation"})

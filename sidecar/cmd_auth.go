@@ -35,7 +35,7 @@ func authLogin() *cobra.Command {
 		Use: "login PROVIDER", Short: "Keep a provider's key", Args: cobra.ExactArgs(1),
 		Example: "  pillion auth login anthropic\n  pass show openai | pillion auth login openai --stdin",
 		RunE: func(c *cobra.Command, args []string) error {
-			p := newWorkplace()
+			p := newWorkplace(version)
 			a := newApp(appOptions{place: p, ephemeral: true, noLSP: true})
 			defer a.close()
 			dir, err := directory("")
@@ -92,7 +92,7 @@ func authLogout() *cobra.Command {
 	return &cobra.Command{
 		Use: "logout PROVIDER", Short: "Forget a provider's key", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := newWorkplace().keys().Remove(args[0])
+			err := newWorkplace(version).keys().Remove(args[0])
 			if errors.Is(err, keys.ErrNone) {
 				return fmt.Errorf("no key of %s is kept here; pillion auth list shows where keys come from", args[0])
 			}
@@ -115,7 +115,7 @@ func authList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a := newApp(appOptions{place: newWorkplace(), ephemeral: true, noLSP: true})
+			a := newApp(appOptions{place: newWorkplace(version), ephemeral: true, noLSP: true})
 			defer a.close()
 			all := providers(c.Context(), a.models, dir, local)
 			if asJSON {

@@ -18,8 +18,8 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 )
 
-// stored is the reviewer of a session from the command line, where nobody else looks at its events.
-func (a *app) stored(ctx context.Context, s *agent.Session) (*review.Reviewer, error) {
+// reviewerOf is the reviewer of a session from the command line, where nobody else looks at its events.
+func reviewerOf(ctx context.Context, a *app, s *agent.Session) (*review.Reviewer, error) {
 	l := review.NewLedger()
 	stop := s.Subscribe(0, func(e agent.Event) { l.Take(e) })
 	context.AfterFunc(ctx, stop)
@@ -36,7 +36,7 @@ func sessionsCheckpoints() *cobra.Command {
 				return err
 			}
 			defer a.close()
-			r, err := a.stored(c.Context(), s)
+			r, err := reviewerOf(c.Context(), a, s)
 			if err != nil {
 				return err
 			}
@@ -86,7 +86,7 @@ func sessionsRestore() *cobra.Command {
 			}
 			defer a.close()
 			a.recoverOnce(c.Context())
-			r, err := a.stored(c.Context(), s)
+			r, err := reviewerOf(c.Context(), a, s)
 			if err != nil {
 				return err
 			}
@@ -164,7 +164,7 @@ func sessionsFork() *cobra.Command {
 	c := &cobra.Command{
 		Use: "fork ID [PROMPT]", Short: "Make a new session of a conversation up to before a prompt, or of all of it", Args: cobra.RangeArgs(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
-			a := newApp(appOptions{place: newWorkplace()})
+			a := newApp(appOptions{place: newWorkplace(version)})
 			defer a.close()
 			before := ""
 			if len(args) == 2 {

@@ -35,7 +35,7 @@ func configCheck() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			conf, problems := newWorkplace().config(dir)
+			conf, problems := newWorkplace(version).config(dir)
 			if asJSON {
 				held := conf.Held()
 				if problems == nil {
@@ -92,7 +92,7 @@ func configShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			conf, problems := newWorkplace().config(dir)
+			conf, problems := newWorkplace(version).config(dir)
 			warn(c.ErrOrStderr(), problems)
 			trust.Warn(c.ErrOrStderr(), conf, paths.Worktree(dir))
 			if origin {

@@ -44,7 +44,7 @@ func doctorCommand() *cobra.Command {
 				if isTerminal(c.InOrStdin()) {
 					in = c.InOrStdin()
 				}
-				return installServer(c.Context(), install, newWorkplace().servers(), yes, in, c.ErrOrStderr())
+				return installServer(c.Context(), install, newWorkplace(version).servers(), yes, in, c.ErrOrStderr())
 			}
 			found := diagnose(dir)
 			if asJSON {
@@ -76,7 +76,7 @@ func doctorCommand() *cobra.Command {
 }
 
 func diagnose(dir string) []finding {
-	p := newWorkplace()
+	p := newWorkplace(version)
 	var out []finding
 	conf, problems := p.config(dir)
 	if len(problems) == 0 {

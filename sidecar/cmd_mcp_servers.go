@@ -28,7 +28,7 @@ func mcpSetOf(cwd string, names ...string) (*app, *mcp.Set, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	a := newApp(appOptions{place: newWorkplace(), ephemeral: true, noLSP: true})
+	a := newApp(appOptions{place: newWorkplace(version), ephemeral: true, noLSP: true})
 	c := a.configOf(dir)
 	servers := configured(c)
 	for _, name := range names {
@@ -229,7 +229,7 @@ func pairs(flag string, list []string) (map[string]string, error) {
 
 // mcpConfigFile is where servers are written: the person's configuration, or the project's.
 func mcpConfigFile(project bool) (string, error) {
-	dir := newWorkplace().user
+	dir := newWorkplace(version).user
 	if project {
 		cwd, err := directory("")
 		if err != nil {

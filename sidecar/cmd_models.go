@@ -20,7 +20,7 @@ func modelsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a := newApp(appOptions{place: newWorkplace()})
+			a := newApp(appOptions{place: newWorkplace(version)})
 			defer a.close()
 			_, problems := a.place.config(dir)
 			warn(c.ErrOrStderr(), problems)

@@ -32,7 +32,7 @@ func permissionExplain() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a := newApp(appOptions{place: newWorkplace(), noLSP: true})
+			a := newApp(appOptions{place: newWorkplace(version), noLSP: true})
 			defer a.close()
 			rules, err := a.agentRules(dir, as)
 			if err != nil {
@@ -121,7 +121,7 @@ func permissionCheck() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p := newWorkplace()
+			p := newWorkplace(version)
 			if lines {
 				return jsonl(c, func(line []byte) any {
 					var q struct {

@@ -31,7 +31,7 @@ func permissionList() *cobra.Command {
 			if all {
 				project = ""
 			}
-			a := newApp(appOptions{place: newWorkplace()})
+			a := newApp(appOptions{place: newWorkplace(version)})
 			defer a.close()
 			list, err := grantsIn(c.Context(), a.grants, project)
 			if err != nil {
@@ -95,7 +95,7 @@ func permissionRevoke() *cobra.Command {
 			if all == (len(args) > 0) {
 				return usagef("say what to take back: numbers from pillion permission list, a permission, patterns, or --all alone")
 			}
-			a := newApp(appOptions{place: newWorkplace(), noLSP: true})
+			a := newApp(appOptions{place: newWorkplace(version), noLSP: true})
 			defer a.close()
 			here, err := grantsIn(c.Context(), a.grants, paths.Worktree(dir))
 			if err != nil {

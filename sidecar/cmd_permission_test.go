@@ -25,7 +25,7 @@ func permissionCLI(t *testing.T, args ...string) (string, error) {
 
 func grantedIn(t *testing.T, project string, grants ...[2]string) {
 	t.Helper()
-	a := newApp(appOptions{place: newWorkplace(), noLSP: true})
+	a := newApp(appOptions{place: newWorkplace(version), noLSP: true})
 	defer a.close()
 	for _, g := range grants {
 		if _, err := a.grants.Add(context.Background(), permission.Grant{Project: project, Permission: g[0], Pattern: g[1], Created: time.Now()}); err != nil {

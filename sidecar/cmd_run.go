@@ -105,7 +105,7 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 	defer t.Close()
 
 	notices := &patient{w: errOut, typing: t.Typing}
-	a := newApp(appOptions{place: newWorkplace(), asker: t, questions: someone(t, o.Keys != nil && approve == terminal.Ask), notices: notices})
+	a := newApp(appOptions{place: newWorkplace(version), asker: t, questions: someone(t, o.Keys != nil && approve == terminal.Ask), notices: notices})
 	defer a.close()
 	_, problems := a.place.config(cwd)
 	warn(errOut, problems)
@@ -184,7 +184,7 @@ type ride struct {
 func (r *ride) ask(ctx context.Context, prompt string) (s terminal.Summary, said string, err error) {
 	defer interrupts(r.session.Cancel)()
 	r.t.Begin()
-	turn, said, err := r.app.runPrompt(ctx, r.session, prompt)
+	turn, said, err := runPrompt(ctx, r.app, r.session, prompt)
 	if said != "" || err != nil && turn.Stop == "" {
 		return s, said, err
 	}

@@ -22,7 +22,7 @@ func sessionsCommand() *cobra.Command {
 	c.AddCommand(sessionsList(), sessionsShow(), sessionsExport(), sessionsCheckpoints(), sessionsRestore(), sessionsFork(), &cobra.Command{
 		Use: "delete ID...", Short: "Delete sessions for good", Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, ids []string) error {
-			a := newApp(appOptions{place: newWorkplace()})
+			a := newApp(appOptions{place: newWorkplace(version)})
 			defer a.close()
 			for _, id := range ids {
 				if err := a.runtime.Delete(c.Context(), id); err != nil {
@@ -56,7 +56,7 @@ func sessionsList() *cobra.Command {
 					return err
 				}
 			}
-			a := newApp(appOptions{place: newWorkplace()})
+			a := newApp(appOptions{place: newWorkplace(version)})
 			defer a.close()
 			list, err := a.runtime.List(c.Context(), dir)
 			if err != nil {
@@ -89,7 +89,7 @@ func sessionsList() *cobra.Command {
 
 // storedSession opens a session to be read; the caller closes the app.
 func storedSession(c *cobra.Command, id string) (s *agent.Session, a *app, err error) {
-	a = newApp(appOptions{place: newWorkplace()})
+	a = newApp(appOptions{place: newWorkplace(version)})
 	if s, err = a.runtime.LoadSession(c.Context(), id); err != nil {
 		a.close()
 		return nil, nil, sessionError(id, err)

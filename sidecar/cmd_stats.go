@@ -41,7 +41,7 @@ func statsCommand() *cobra.Command {
 				}
 				project = paths.Worktree(dir)
 			}
-			a := newApp(appOptions{place: newWorkplace()})
+			a := newApp(appOptions{place: newWorkplace(version)})
 			defer a.close()
 			st, err := stats.Count(c.Context(), a.store, since, project, paths.Worktree)
 			if err != nil {

@@ -30,7 +30,7 @@ func toolCommand() *cobra.Command {
 // sessionTools makes the tools of a throw-away session in dir: the person's own stand before ours, as in a turn. What
 // could not be loaded is said on errOut.
 func sessionTools(ctx context.Context, dir string, errOut io.Writer) ([]tools.Tool, func(), error) {
-	a := newApp(appOptions{place: newWorkplace(), ephemeral: true, notices: errOut})
+	a := newApp(appOptions{place: newWorkplace(version), ephemeral: true, notices: errOut})
 	s, err := a.runtime.NewSession(ctx, agent.SessionOptions{Cwd: dir})
 	if err != nil {
 		return nil, a.close, err
@@ -171,7 +171,7 @@ func toolCall() *cobra.Command {
 			}
 			t := terminal.New(o)
 			defer t.Close()
-			a := newApp(appOptions{place: newWorkplace(), asker: t, questions: t, ephemeral: true, noLSP: noLSP, notices: c.ErrOrStderr()})
+			a := newApp(appOptions{place: newWorkplace(version), asker: t, questions: t, ephemeral: true, noLSP: noLSP, notices: c.ErrOrStderr()})
 			defer a.close()
 			conf, _ := a.place.config(dir)
 			trust.Warn(c.ErrOrStderr(), conf, trust.RealPath(paths.Worktree(dir)))

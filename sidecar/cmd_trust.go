@@ -30,7 +30,7 @@ directory), by its real path.`,
   pillion trust --revoke ~/work`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			p := newWorkplace()
+			p := newWorkplace(version)
 			if list {
 				if len(args) > 0 || revoke || below {
 					return usagef("--list takes no directory and no other flag but --json")

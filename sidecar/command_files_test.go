@@ -33,13 +33,13 @@ func commandApp(t *testing.T, asker permission.Asker, files map[string]string) (
 			t.Fatal(err)
 		}
 	}
-	a := newApp(appOptions{place: newWorkplace(), asker: asker, noLSP: true})
+	a := newApp(appOptions{place: newWorkplace(version), asker: asker, noLSP: true})
 	t.Cleanup(a.close)
 	s, err := a.runtime.NewSession(t.Context(), agent.SessionOptions{Cwd: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a, s, a.allCommands(dir)
+	return a, s, allCommands(a, dir)
 }
 
 func made(t *testing.T, a *app, s *agent.Session, all []slash.Command, typed string) (string, *agent.Prompt, error) {

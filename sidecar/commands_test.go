@@ -33,7 +33,7 @@ type commands struct {
 
 func newCommands(t *testing.T, dir string) *commands {
 	atHome(t)
-	c := &commands{t: t, dir: dir, a: newApp(appOptions{place: newWorkplace(), asker: allowAll{}, noLSP: true}), l: review.NewLedger()}
+	c := &commands{t: t, dir: dir, a: newApp(appOptions{place: newWorkplace(version), asker: allowAll{}, noLSP: true}), l: review.NewLedger()}
 	t.Cleanup(c.a.close)
 	s, err := c.a.runtime.NewSession(context.Background(), agent.SessionOptions{Cwd: dir})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 func TestATurnRunsWithTheSettingsThatWereThereWhenItBegan(t *testing.T) {
 	atHome(t)
 	cwd := scratch(t)
-	a := newApp(appOptions{place: newWorkplace(), asker: yes{}, ephemeral: true, noLSP: true})
+	a := newApp(appOptions{place: newWorkplace(version), asker: yes{}, ephemeral: true, noLSP: true})
 	defer a.close()
 	put(t, filepath.Join(cwd, "pillion.json"), `{"permission": {"read": "ask"}}`)
 	if n := len(a.configOf(cwd).Permission.Rules); n != 1 {

@@ -44,6 +44,7 @@ const (
 
 // instructionPages keeps what was fetched, so that a turn waits for a page once.
 type instructionPages struct {
+	version string // of this program, for the pages' servers
 	mu   sync.Mutex
 	kept map[string]instructionPage // guarded by mu; by address
 	now  func() time.Time           // nil: the clock
@@ -68,7 +69,7 @@ func (p *instructionPages) texts(c *config.Config, addresses []string, failed fu
 	addresses = addresses[:min(len(addresses), maxPages)]
 	ctx, cancel := context.WithTimeout(context.Background(), pageLimit)
 	defer cancel()
-	client := web.New(web.Options{Version: version, Allow: c.Web.Allow})
+	client := web.New(web.Options{Version: p.version, Allow: c.Web.Allow})
 	var wait sync.WaitGroup
 	for _, address := range addresses {
 		p.mu.Lock()

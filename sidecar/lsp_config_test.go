@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -16,7 +17,9 @@ func TestServerSettingsThatWouldDoNothing(t *testing.T) {
 	} {
 		user := t.TempDir()
 		file := filepath.Join(user, "pillion.json")
-		write(t, file, text)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 		c, problems := config.Load(config.Sources{Cwd: user, Root: user, UserDir: user})
 		if len(problems) > 0 {
 			t.Fatal(problems)

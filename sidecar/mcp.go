@@ -174,7 +174,7 @@ func configured(c *config.Config) []mcp.Server {
 
 func (a *app) newMCPSet(cwd string, c *config.Config, servers []mcp.Server) *mcp.Set {
 	return mcp.New(mcp.Options{
-		Servers: servers, Root: paths.Worktree(cwd), StateDir: a.place.state, Budget: c.MCPBudget, Version: version, Log: a.o.log,
+		Servers: servers, Root: paths.Worktree(cwd), StateDir: a.place.state, Budget: c.MCPBudget, Version: a.place.version, Log: a.o.log,
 		Start: guard.Start, Sample: a.sample,
 		Notice: func(level, text string) { a.noticeIn(cwd, level, text) },
 		Changed: func() {

@@ -22,7 +22,7 @@ func lent(t *testing.T, dir string, how terminal.Approve, ask func(*sdk.ElicitPa
 	t.Helper()
 	atHome(t)
 	l := &mcpLender{dir: dir, approve: how, tools: mcpOffered, clients: map[string]*sdk.ServerSession{}}
-	l.app = newApp(appOptions{place: newWorkplace(), asker: l, ephemeral: true, noLSP: true})
+	l.app = newApp(appOptions{place: newWorkplace(version), asker: l, ephemeral: true, noLSP: true})
 	l.log = l.app.o.log
 	t.Cleanup(l.app.close)
 	s, err := l.server(t.Context())

@@ -26,7 +26,7 @@ var clientMethods = map[string]func(a *app, ctx context.Context, cwd string, arg
 	},
 	"session.get": func(a *app, ctx context.Context, _ string, args custom.Args) (any, error) {
 		s, err := a.sessionInfo(ctx, args.ID)
-		return theirSession(s), err
+		return a.theirSession(s), err
 	},
 	"session.messages": func(a *app, ctx context.Context, _ string, args custom.Args) (any, error) {
 		all, err := a.theirMessages(ctx, args.ID)
@@ -122,14 +122,14 @@ func (a *app) theirSessions(ctx context.Context, cwd string, keep func(agent.Ses
 	out := []any{}
 	for _, s := range all {
 		if keep(s) {
-			out = append(out, theirSession(s))
+			out = append(out, a.theirSession(s))
 		}
 	}
 	return out, err
 }
 
-func theirSession(s agent.SessionInfo) map[string]any {
-	return map[string]any{"id": s.ID, "projectID": paths.Worktree(s.Cwd), "directory": s.Cwd, "parentID": s.Parent, "title": s.Title, "version": version,
+func (a *app) theirSession(s agent.SessionInfo) map[string]any {
+	return map[string]any{"id": s.ID, "projectID": paths.Worktree(s.Cwd), "directory": s.Cwd, "parentID": s.Parent, "title": s.Title, "version": a.place.version,
 		"time": map[string]int64{"created": s.Created.UnixMilli(), "updated": s.Updated.UnixMilli()}}
 }
 

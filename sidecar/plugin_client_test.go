@@ -34,7 +34,7 @@ func TestAPluginReadsAndChangesTheConversation(t *testing.T) {
 })`)
 	srv := wiretest.New(t, wiretest.Step{Text: "Hello."}, wiretest.Step{Calls: []wiretest.Call{{Name: "look", Input: []byte(`{}`)}}}, wiretest.Step{Text: "Done."})
 	put(t, filepath.Join(home, "config/pillion/pillion.jsonc"), fmt.Sprintf(`{"lsp": false, "model": "mine/m", "provider": {"mine": {"baseURL": %q, "models": ["m"]}}}`, srv.OpenAIURL()))
-	a := newApp(appOptions{place: newWorkplace(), asker: allowAll{}, noLSP: true})
+	a := newApp(appOptions{place: newWorkplace(version), asker: allowAll{}, noLSP: true})
 	t.Cleanup(a.close)
 	s, err := a.runtime.NewSession(t.Context(), agent.SessionOptions{Cwd: dir})
 	if err != nil {

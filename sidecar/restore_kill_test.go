@@ -45,7 +45,7 @@ func changed(t *testing.T, dir string) (session, prompt string, before, after ma
 		}
 	}
 	before = texts(t, dir)
-	a := newApp(appOptions{place: newWorkplace(), asker: allowAll{}, noLSP: true})
+	a := newApp(appOptions{place: newWorkplace(version), asker: allowAll{}, noLSP: true})
 	defer a.close()
 	s, err := a.runtime.NewSession(context.Background(), agent.SessionOptions{Cwd: dir, Model: "builtin/quickfix"})
 	if err != nil {
@@ -190,7 +190,7 @@ func TestARestoreIsTrueAtEveryStep(t *testing.T) {
 	dir := filepath.Join(home, "project")
 	id, prompt, before, after := changed(t, dir)
 	ctx := context.Background()
-	a := newApp(appOptions{place: newWorkplace(), noLSP: true})
+	a := newApp(appOptions{place: newWorkplace(version), noLSP: true})
 	s, err := a.runtime.LoadSession(ctx, id)
 	if err != nil {
 		t.Fatal(err)
@@ -213,7 +213,7 @@ func TestARestoreIsTrueAtEveryStep(t *testing.T) {
 		}
 	})
 	a.desk = review.NewDesk(stopAt{keptChanges{a}, snapshot("announced, nothing written"), snapshot("written, not told")})
-	r, err := a.stored(ctx, s)
+	r, err := reviewerOf(ctx, a, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,12 +236,12 @@ func TestARestoreIsTrueAtEveryStep(t *testing.T) {
 		if step == "announced, nothing written" && !maps.Equal(texts(t, dir), after) || step != "announced, nothing written" && !maps.Equal(texts(t, dir), before) {
 			t.Fatal("the copy is not of the step " + step)
 		}
-		b := newApp(appOptions{place: newWorkplace(), noLSP: true})
+		b := newApp(appOptions{place: newWorkplace(version), noLSP: true})
 		s, err := b.runtime.LoadSession(ctx, id)
 		if err != nil {
 			t.Fatal(step, err)
 		}
-		r, err := b.stored(ctx, s)
+		r, err := reviewerOf(ctx, b, s)
 		if err != nil {
 			t.Fatal(step, err)
 		}

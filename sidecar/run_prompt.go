@@ -11,21 +11,21 @@ import (
 )
 
 // allCommands are the configuration's and the built-in ones it does not replace.
-func (a *app) allCommands(cwd string) []slash.Command {
+func allCommands(a *app, cwd string) []slash.Command {
 	return slash.WithBuiltin(a.commandsOf(cwd))
 }
 
 // runPrompt runs what was typed in a terminal. A slash command that needs no agent only says something.
-func (a *app) runPrompt(ctx context.Context, s *agent.Session, text string) (turn agent.TurnData, said string, err error) {
+func runPrompt(ctx context.Context, a *app, s *agent.Session, text string) (turn agent.TurnData, said string, err error) {
 	p := agent.Prompt{Parts: []provider.Part{{Type: provider.PartText, Text: text}}}
 	cwd := s.Info().Cwd
-	all := a.allCommands(cwd)
+	all := allCommands(a, cwd)
 	c, args, ok := slash.Parse(p.Parts, all)
 	switch {
 	case ok && c.Expand != nil:
 		p.Parts[0].Text = c.Expand(args)
 	case ok && c.Run != nil:
-		r, err := a.stored(ctx, s)
+		r, err := reviewerOf(ctx, a, s)
 		if err != nil {
 			return turn, "", err
 		}

@@ -33,7 +33,7 @@ func rest() {
 // serveACP serves one editor until it goes away. With shared others may attach, and it goes on until the last has gone.
 func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
 	defer survivePipes()()
-	p := newWorkplace()
+	p := newWorkplace(version)
 	log, done := p.logger()
 	defer done()
 	x := &service{host: &Host{Editors: editors.NewRegistry(), Problems: &ProblemHub{}, Reported: editors.NewProblems(), Version: version, Log: log}}

@@ -42,7 +42,7 @@ func TestServersSpeakInSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := &decider{kind: permission.Once}
-	a := newApp(appOptions{place: newWorkplace(), asker: d, ephemeral: true})
+	a := newApp(appOptions{place: newWorkplace("test"), asker: d, ephemeral: true})
 	defer a.close()
 	link := a.bridge(paths.Worktree(dir), a.configOf(dir))
 	edits := []lspbridge.FileEdit{{Path: path, Kind: "edit", Old: "one\n", New: "two\n"}}

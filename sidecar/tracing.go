@@ -50,7 +50,7 @@ func (a *app) tracing() *agent.Tracing {
 		return nil
 	}
 	// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win. Nothing of the machine or the person is told.
-	about := sdkresource.NewSchemaless(attribute.String("service.name", "pillion"), attribute.String("service.version", version))
+	about := sdkresource.NewSchemaless(attribute.String("service.name", "pillion"), attribute.String("service.version", a.place.version))
 	if env, err := sdkresource.New(context.Background(), sdkresource.WithFromEnv()); err == nil {
 		if merged, err := sdkresource.Merge(about, env); err == nil {
 			about = merged

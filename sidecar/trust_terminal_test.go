@@ -66,7 +66,7 @@ func TestRunAsksOnceWhetherToTrust(t *testing.T) {
 	}
 	write(t, filepath.Join(root, "pillion.json"), `{"shell": "./evil", "ripgrep": "./more"}`)
 	run("y")
-	if !newWorkplace().trust.Trusted(root) {
+	if !newWorkplace(version).trust.Trusted(root) {
 		t.Error("the yes was not stored")
 	}
 	if out := run(""); strings.Contains(out, "held back") {

@@ -47,7 +47,7 @@ func command(t *testing.T, args ...string) (string, error) {
 
 func TestTrustIsGivenListedAndRevoked(t *testing.T) {
 	root := strangersProject(t)
-	p := newWorkplace()
+	p := newWorkplace(version)
 	if c, _ := p.config(root); len(c.Held()) != 2 || c.Shell != "" {
 		t.Fatalf("held %v, shell %q", c.Held(), c.Shell)
 	}
@@ -94,7 +94,7 @@ func TestTrustIsGivenListedAndRevoked(t *testing.T) {
 
 func TestTrustOfAFolderCoversOnlyWhatWasSaid(t *testing.T) {
 	root := strangersProject(t)
-	p := newWorkplace()
+	p := newWorkplace(version)
 	parent := filepath.Dir(root)
 	if err := p.trust.Trust(parent, false); err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func TestTrustOfAFolderCoversOnlyWhatWasSaid(t *testing.T) {
 
 func TestATrustFileOthersCanWriteCountsForNothing(t *testing.T) {
 	root := strangersProject(t)
-	p := newWorkplace()
+	p := newWorkplace(version)
 	if err := p.trust.Trust(root, false); err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestATrustFileOthersCanWriteCountsForNothing(t *testing.T) {
 func TestACommandOfTheAgentCannotTrust(t *testing.T) {
 	root := strangersProject(t)
 	t.Setenv("PILLION", "1")
-	if out, err := command(t, "trust", root); err == nil || newWorkplace().trust.Trusted(root) {
+	if out, err := command(t, "trust", root); err == nil || newWorkplace(version).trust.Trusted(root) {
 		t.Errorf("%q %v", out, err)
 	}
 }
@@ -165,13 +165,13 @@ func TestTrustByManyAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			if err := newWorkplace().trust.Trust(fmt.Sprintf("/p/%d", i%10), false); err != nil {
+			if err := newWorkplace(version).trust.Trust(fmt.Sprintf("/p/%d", i%10), false); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	if list, bad := newWorkplace().trust.List(); len(list) != 10 || len(bad) != 0 {
+	if list, bad := newWorkplace(version).trust.List(); len(list) != 10 || len(bad) != 0 {
 		t.Errorf("%d, %v", len(list), bad)
 	}
 }
@@ -179,7 +179,7 @@ func TestTrustByManyAtOnce(t *testing.T) {
 func TestTrustByEnvironmentAndByTheEditor(t *testing.T) {
 	root := strangersProject(t)
 	yes, no := true, false
-	p := newWorkplace()
+	p := newWorkplace(version)
 	if note := p.editorTrust(root, nil); !strings.Contains(note, root+"/pillion.json:1:2: shell is held back") || !strings.Contains(note, "pillion trust "+root) {
 		t.Errorf("note %q", note)
 	}
@@ -190,7 +190,7 @@ func TestTrustByEnvironmentAndByTheEditor(t *testing.T) {
 		t.Errorf("editor's yes: %q", note)
 	}
 	t.Setenv("PILLION_TRUST", "1")
-	if !newWorkplace().trust.Trusted(root) {
+	if !newWorkplace(version).trust.Trusted(root) {
 		t.Error("PILLION_TRUST=1")
 	}
 	if note := p.editorTrust(root, &no); p.trust.Trusted(root) || !strings.Contains(note, "held back until you trust") || !strings.Contains(note, "workspace trust") || strings.Contains(note, "pillion trust") {
@@ -250,7 +250,7 @@ func TestTheAgentsWithRulesOfTheirOwnAreKnownToTheConfiguration(t *testing.T) {
 			continue
 		}
 		write(t, filepath.Join(root, "pillion.json"), `{"agent": {"`+a.Name+`": {"permission": {"*": "ask", "x": "allow"}}}}`)
-		if c, _ := newWorkplace().config(root); len(c.Agent[a.Name].Permission.Rules) != 0 || len(c.Held()) != 2 {
+		if c, _ := newWorkplace(version).config(root); len(c.Agent[a.Name].Permission.Rules) != 0 || len(c.Held()) != 2 {
 			t.Errorf("a project weakens the agent %s: %v", a.Name, c.Agent[a.Name].Permission.Rules)
 		}
 	}

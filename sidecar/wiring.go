@@ -98,6 +98,7 @@ func newApp(o appOptions) *app {
 	a.blobs = &checkpoint.Blobs{Dir: filepath.Join(a.place.state, "checkpoints")}
 	a.desk = review.NewDesk(keptChanges{a})
 	a.models = models.New(models.Options{Config: a.configOf, Env: os.Getenv, Keys: a.place.keys().All})
+	a.pages.version = a.place.version
 	a.mcp, a.custom = newMCPServers(a), newCustomHosts(a)
 	a.runtime = agent.New(agent.Options{
 		Store: a.store, Models: a.models, Grants: a.grants, Asker: o.asker, Questions: o.questions, StateDir: a.place.state, Log: o.log,
@@ -135,7 +136,7 @@ func (a *app) env(s agent.SessionInfo) builtin.Env {
 		Cwd: s.Cwd, Root: root, Extra: s.Extra, StateDir: a.place.state, Own: []string{a.place.user}, Home: a.place.home,
 		Tracker: &files.Tracker{}, Locks: a.locks, Journal: a.journal, Search: a.searcher(c.Ripgrep), Format: formatter(root, c),
 		Skills: a.skills(s.Cwd, root, c), SubAgents: a.subAgents(s.Cwd),
-		Shell: a.shell(c, s), Web: webOptions(c),
+		Shell: a.shell(c, s), Web: a.webOptions(c),
 	}
 	if a.o.editors != nil {
 		env.Buffers = a.o.editors.Files(s.ID)

@@ -19,6 +19,7 @@ import (
 
 // workplace is where Pillion runs: its folders and the configuration of each project directory.
 type workplace struct {
+	version string // of this program
 	home   string
 	state  string // $XDG_STATE_HOME/pillion: sessions, long outputs, logs
 	user   string // $XDG_CONFIG_HOME/pillion
@@ -39,7 +40,7 @@ type loaded struct {
 	looked   time.Time // when the files were last looked at
 }
 
-func newWorkplace() *workplace {
+func newWorkplace(version string) *workplace {
 	home, _ := os.UserHomeDir()
 	xdg := func(name, fallback string) string {
 		if d := os.Getenv(name); filepath.IsAbs(d) {
@@ -50,7 +51,7 @@ func newWorkplace() *workplace {
 		}
 		return filepath.Join(home, fallback, "pillion")
 	}
-	p := &workplace{home: home, state: xdg("XDG_STATE_HOME", ".local/state"), user: xdg("XDG_CONFIG_HOME", ".config"), configs: map[string]loaded{}}
+	p := &workplace{version: version, home: home, state: xdg("XDG_STATE_HOME", ".local/state"), user: xdg("XDG_CONFIG_HOME", ".config"), configs: map[string]loaded{}}
 	p.trust = &trust.Store{Dir: filepath.Join(p.state, "trust")}
 	p.kept = &keys.Store{File: filepath.Join(p.state, "auth.json"), Keyring: keys.System{}}
 	return p
@@ -166,4 +167,17 @@ func (p *workplace) logger() (*slog.Logger, func()) {
 		_ = level.UnmarshalText([]byte(l)) // an unknown word keeps info
 	}
 	return slog.New(slog.NewTextHandler(hiding{f, &p.secrets}, &slog.HandlerOptions{Level: level})), f.close
+}
+
+// editorTrust is the Server's Trust. What is held back is told once in the life of the process.
+func (p *workplace) editorTrust(cwd string, said *bool) string {
+	if said != nil {
+		p.trustFor(cwd, *said)
+	}
+	c, _ := p.config(cwd)
+	root := trust.RealPath(paths.Worktree(cwd))
+	if !p.trust.FirstNotice(root, trust.Digest(c.Held())) {
+		return ""
+	}
+	return trust.Notice(c, root, said != nil)
 }
