@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
@@ -24,17 +25,17 @@ func TestCommandsEndWithTheirSessionOnly(t *testing.T) {
 	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"} {
 		t.Setenv(name, t.TempDir())
 	}
-	a := newApp(appOptions{place: newWorkplace(version), asker: yes{}, ephemeral: true, noLSP: true})
+	a := app.New(app.Options{Place: app.NewWorkplace(version), Asker: yes{}, Ephemeral: true, NoLSP: true})
 	closed := false
 	defer func() {
 		if !closed {
-			a.close()
+			a.Close()
 		}
 	}()
 	// start runs a command in a session of its own and tells the process it leaves.
 	start := func(input map[string]any) (*agent.Session, int) {
 		t.Helper()
-		s, err := a.runtime.NewSession(t.Context(), agent.SessionOptions{Cwd: t.TempDir()})
+		s, err := a.Runtime.NewSession(t.Context(), agent.SessionOptions{Cwd: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +69,7 @@ func TestCommandsEndWithTheirSessionOnly(t *testing.T) {
 	if alive(p2) || !alive(p3) {
 		t.Errorf("after the second session: %v %v", alive(p2), alive(p3))
 	}
-	a.close()
+	a.Close()
 	if closed = true; alive(p3) {
 		t.Error("the third outlived the program's end")
 	}

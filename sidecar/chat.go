@@ -30,7 +30,7 @@ const (
 
 // talk is a conversation at the terminal: a prompt, its turn, and again, until the person ends it.
 func (r *ride) talk(ctx context.Context, in *os.File, out io.Writer, o terminal.Options) error {
-	find := r.app.finder()
+	find := r.app.Finder()
 	defer find.Close()
 	c := &terminal.Composer{In: in, Out: out, Color: o.Color, Editor: o.Editor, Before: r.earlier, Status: r.status, Next: r.nextAgent}
 	c.Complete = func(ctx context.Context, text string) (int, []terminal.Completion) {
@@ -77,7 +77,7 @@ func (r *ride) status() string {
 func (r *ride) nextAgent() {
 	info := r.session.Info()
 	var names []string
-	for _, a := range r.app.runtime.Agents(info.Cwd) {
+	for _, a := range r.app.Runtime.Agents(info.Cwd) {
 		if !a.Hidden && a.Mode != agent.ModeSubagent {
 			names = append(names, a.Name)
 		}
@@ -97,13 +97,13 @@ func (r *ride) complete(ctx context.Context, find *mention.Finder, text string) 
 		return 0, best(out, rest)
 	}
 	if rest, ok := strings.CutPrefix(text, "/model "); ok {
-		for _, m := range r.app.models.Choices(ctx, r.cwd) {
+		for _, m := range r.app.Models.Choices(ctx, r.cwd) {
 			out = append(out, terminal.Completion{Text: m.ID, Note: m.Name})
 		}
 		return len(text) - len(rest), best(out, rest)
 	}
 	if rest, ok := strings.CutPrefix(text, "/mode "); ok {
-		for _, a := range r.app.runtime.Agents(r.cwd) {
+		for _, a := range r.app.Runtime.Agents(r.cwd) {
 			if !a.Hidden && a.Mode != agent.ModeSubagent {
 				out = append(out, terminal.Completion{Text: a.Name, Note: a.Description})
 			}
@@ -144,7 +144,7 @@ func best(list []terminal.Completion, query string) (out []terminal.Completion) 
 
 // earlier are the prompts of this directory's sessions, oldest first, each once.
 func (r *ride) earlier(ctx context.Context) (out []string) {
-	err := r.app.store.Scan(ctx, time.Now().Add(-earlierFor), []string{string(agent.EventPrompt)}, func(s store.Session, e store.Event) error {
+	err := r.app.Store.Scan(ctx, time.Now().Add(-earlierFor), []string{string(agent.EventPrompt)}, func(s store.Session, e store.Event) error {
 		if s.Cwd != r.cwd || s.Parent != "" {
 			return nil
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/share"
 )
 
@@ -34,7 +35,7 @@ directory's before others; an editor may also use session/load.`,
 			if list {
 				return listShared(c.Context(), c.OutOrStdout())
 			}
-			cwd, err := directory("")
+			cwd, err := app.Directory("")
 			if err != nil {
 				return err
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/keys"
 	"github.com/pillion-dev/pillion/sidecar/models"
 )
@@ -35,29 +36,29 @@ func authLogin() *cobra.Command {
 		Use: "login PROVIDER", Short: "Keep a provider's key", Args: cobra.ExactArgs(1),
 		Example: "  pillion auth login anthropic\n  pass show openai | pillion auth login openai --stdin",
 		RunE: func(c *cobra.Command, args []string) error {
-			p := newWorkplace(version)
-			a := newApp(appOptions{place: p, ephemeral: true, noLSP: true})
-			defer a.close()
-			dir, err := directory("")
+			p := app.NewWorkplace(version)
+			a := app.New(app.Options{Place: p, Ephemeral: true, NoLSP: true})
+			defer a.Close()
+			dir, err := app.Directory("")
 			if err != nil {
 				return err
 			}
 			id := strings.ToLower(args[0])
 			var known []string
-			for _, x := range a.models.Sources(dir) {
+			for _, x := range a.Models.Sources(dir) {
 				known = append(known, x.ID)
 			}
 			key, err := readKey(c, id, stdin)
 			if err != nil {
 				return err
 			}
-			where, err := p.keys().Set(id, key)
+			where, err := p.Keys().Set(id, key)
 			if err != nil {
 				return err
 			}
 			place := "your keyring"
 			if where == keys.File {
-				place = p.keys().File
+				place = p.Keys().File
 			}
 			fmt.Fprintf(c.OutOrStdout(), "The key of %s is kept in %s.\n", id, place)
 			if !slices.Contains(known, id) {
@@ -92,7 +93,7 @@ func authLogout() *cobra.Command {
 	return &cobra.Command{
 		Use: "logout PROVIDER", Short: "Forget a provider's key", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := newWorkplace(version).keys().Remove(args[0])
+			err := app.NewWorkplace(version).Keys().Remove(args[0])
 			if errors.Is(err, keys.ErrNone) {
 				return fmt.Errorf("no key of %s is kept here; pillion auth list shows where keys come from", args[0])
 			}
@@ -111,13 +112,13 @@ func authList() *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Short: "Show providers and where their keys are from; never a key", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			dir, err := directory(cwd)
+			dir, err := app.Directory(cwd)
 			if err != nil {
 				return err
 			}
-			a := newApp(appOptions{place: newWorkplace(version), ephemeral: true, noLSP: true})
-			defer a.close()
-			all := providers(c.Context(), a.models, dir, local)
+			a := app.New(app.Options{Place: app.NewWorkplace(version), Ephemeral: true, NoLSP: true})
+			defer a.Close()
+			all := providers(c.Context(), a.Models, dir, local)
 			if asJSON {
 				return writeLines(c.OutOrStdout(), all)
 			}

@@ -13,17 +13,18 @@ import (
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/store"
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/sidecar/review"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 )
 
 // reviewerOf is the reviewer of a session from the command line, where nobody else looks at its events.
-func reviewerOf(ctx context.Context, a *app, s *agent.Session) (*review.Reviewer, error) {
+func reviewerOf(ctx context.Context, a *app.App, s *agent.Session) (*review.Reviewer, error) {
 	l := review.NewLedger()
 	stop := s.Subscribe(0, func(e agent.Event) { l.Take(e) })
 	context.AfterFunc(ctx, stop)
-	return a.desk.Reviewer(s, l), nil
+	return a.Desk.Reviewer(s, l), nil
 }
 
 func sessionsCheckpoints() *cobra.Command {
@@ -35,7 +36,7 @@ func sessionsCheckpoints() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer a.close()
+			defer a.Close()
 			r, err := reviewerOf(c.Context(), a, s)
 			if err != nil {
 				return err
@@ -84,8 +85,8 @@ func sessionsRestore() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer a.close()
-			a.recoverOnce(c.Context())
+			defer a.Close()
+			a.RecoverOnce(c.Context())
 			r, err := reviewerOf(c.Context(), a, s)
 			if err != nil {
 				return err
@@ -164,13 +165,13 @@ func sessionsFork() *cobra.Command {
 	c := &cobra.Command{
 		Use: "fork ID [PROMPT]", Short: "Make a new session of a conversation up to before a prompt, or of all of it", Args: cobra.RangeArgs(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
-			a := newApp(appOptions{place: newWorkplace(version)})
-			defer a.close()
+			a := app.New(app.Options{Place: app.NewWorkplace(version)})
+			defer a.Close()
 			before := ""
 			if len(args) == 2 {
 				before = args[1]
 			}
-			info, _, err := a.runtime.Fork(c.Context(), args[0], before, title)
+			info, _, err := a.Runtime.Fork(c.Context(), args[0], before, title)
 			if errors.Is(err, agent.ErrNoMessage) {
 				return fmt.Errorf("there is no prompt %s in this session; pillion sessions checkpoints %s lists them", before, args[0])
 			}

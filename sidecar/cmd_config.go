@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/sidecar/trust"
 	"github.com/pillion-dev/pillion/tools/paths"
@@ -31,11 +32,11 @@ func configCheck() *cobra.Command {
 	c := &cobra.Command{
 		Use: "check", Short: "Report mistakes in the configuration as file:line:column", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			dir, err := directory(cwd)
+			dir, err := app.Directory(cwd)
 			if err != nil {
 				return err
 			}
-			conf, problems := newWorkplace(version).config(dir)
+			conf, problems := app.NewWorkplace(version).Config(dir)
 			if asJSON {
 				held := conf.Held()
 				if problems == nil {
@@ -88,12 +89,12 @@ func configShow() *cobra.Command {
 	c := &cobra.Command{
 		Use: "show", Short: "Print the merged configuration; keys are masked", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			dir, err := directory(cwd)
+			dir, err := app.Directory(cwd)
 			if err != nil {
 				return err
 			}
-			conf, problems := newWorkplace(version).config(dir)
-			warn(c.ErrOrStderr(), problems)
+			conf, problems := app.NewWorkplace(version).Config(dir)
+			app.Warn(c.ErrOrStderr(), problems)
 			trust.Warn(c.ErrOrStderr(), conf, paths.Worktree(dir))
 			if origin {
 				origins := conf.Origins()

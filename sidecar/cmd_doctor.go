@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/sidecar/trust"
 	"github.com/pillion-dev/pillion/tools/builtin"
@@ -35,7 +36,7 @@ func doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "doctor", Short: "Say what is installed, what is missing, and how to get it", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			dir, err := directory(cwd)
+			dir, err := app.Directory(cwd)
 			if err != nil {
 				return err
 			}
@@ -44,7 +45,7 @@ func doctorCommand() *cobra.Command {
 				if isTerminal(c.InOrStdin()) {
 					in = c.InOrStdin()
 				}
-				return installServer(c.Context(), install, newWorkplace(version).servers(), yes, in, c.ErrOrStderr())
+				return app.InstallServer(c.Context(), install, app.NewWorkplace(version).Servers(), yes, in, c.ErrOrStderr())
 			}
 			found := diagnose(dir)
 			if asJSON {
@@ -76,9 +77,9 @@ func doctorCommand() *cobra.Command {
 }
 
 func diagnose(dir string) []finding {
-	p := newWorkplace(version)
+	p := app.NewWorkplace(version)
 	var out []finding
-	conf, problems := p.config(dir)
+	conf, problems := p.Config(dir)
 	if len(problems) == 0 {
 		out = append(out, finding{Name: "configuration", OK: true, Needed: true, Detail: "no mistakes"})
 	}
@@ -86,7 +87,7 @@ func diagnose(dir string) []finding {
 		out = append(out, finding{Name: "configuration", Needed: true, Detail: pr.String()})
 	}
 	out = append(out, trustFinding(paths.Worktree(dir), conf))
-	out = append(out, writable("state folder", p.state))
+	out = append(out, writable("state folder", p.State))
 	program := func(name, what, fix string, needed bool) {
 		path, err := exec.LookPath(name)
 		if err != nil {
@@ -103,14 +104,14 @@ func diagnose(dir string) []finding {
 	program(rg, "searches use the built-in engine", "apt install ripgrep, brew install ripgrep", false)
 	program("bash", "commands run in sh", "install bash", false)
 	out = append(out, sandboxFinding(conf))
-	a := newApp(appOptions{place: p, ephemeral: true})
-	defer a.close()
-	id, origin := a.models.Default(dir)
+	a := app.New(app.Options{Place: p, Ephemeral: true})
+	defer a.Close()
+	id, origin := a.Models.Default(dir)
 	out = append(out, finding{Name: "model", OK: true, Needed: true, Detail: id + " (" + origin + ")"})
-	servers := lspbridge.New(lspbridge.Options{Root: paths.Worktree(dir), Servers: lspConfig(conf), NoWatch: true, Bin: lspbridge.CacheBins(p.servers()), Trusted: conf.Trusted()})
+	servers := lspbridge.New(lspbridge.Options{Root: paths.Worktree(dir), Servers: app.ServerConfigs(conf), NoWatch: true, Bin: lspbridge.CacheBins(p.Servers()), Trusted: conf.Trusted()})
 	for _, s := range servers.Doctor() {
 		f := finding{Name: "language server " + s.ID, OK: s.Found, Detail: strings.Join(s.Extensions, " "), Fix: s.Install}
-		if _, err := lspbridge.PlanInstall(s.ID, p.servers()); err == nil {
+		if _, err := lspbridge.PlanInstall(s.ID, p.Servers()); err == nil {
 			f.Fix = "pillion doctor --install " + s.ID + ", or " + s.Install
 		}
 		if s.Found {

@@ -16,6 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 )
 
@@ -45,7 +46,7 @@ made at the start and printed on standard error.`,
 			if err != nil {
 				return err
 			}
-			dir, err := directory(cwd)
+			dir, err := app.Directory(cwd)
 			if err != nil {
 				return err
 			}
@@ -68,12 +69,12 @@ made at the start and printed on standard error.`,
 // serveMCP serves until the client goes away or the context ends.
 func serveMCP(ctx context.Context, dir string, how terminal.Approve, offered []string, listen string) error {
 	defer survivePipes()()
-	p := newWorkplace(version)
-	log, done := p.logger()
+	p := app.NewWorkplace(version)
+	log, done := p.Logger()
 	defer done()
 	l := &mcpLender{dir: dir, approve: how, tools: offered, log: log, clients: map[string]*sdk.ServerSession{}}
-	l.app = newApp(appOptions{place: p, asker: l, ephemeral: true, log: log})
-	defer l.app.close()
+	l.app = app.New(app.Options{Place: p, Asker: l, Ephemeral: true, Log: log})
+	defer l.app.Close()
 	if listen != "" {
 		return l.serveHTTP(ctx, listen)
 	}

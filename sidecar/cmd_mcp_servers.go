@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tailscale/hujson"
 
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/tools/mcp"
 	"github.com/pillion-dev/pillion/tools/paths"
@@ -23,14 +24,14 @@ import (
 const mcpWait = 30 * time.Second
 
 // mcpSetOf makes the configured servers of a directory; names limits them.
-func mcpSetOf(cwd string, names ...string) (*app, *mcp.Set, error) {
-	dir, err := directory(cwd)
+func mcpSetOf(cwd string, names ...string) (*app.App, *mcp.Set, error) {
+	dir, err := app.Directory(cwd)
 	if err != nil {
 		return nil, nil, err
 	}
-	a := newApp(appOptions{place: newWorkplace(version), ephemeral: true, noLSP: true})
-	c := a.configOf(dir)
-	servers := configured(c)
+	a := app.New(app.Options{Place: app.NewWorkplace(version), Ephemeral: true, NoLSP: true})
+	c := a.ConfigOf(dir)
+	servers := app.ConfiguredMCP(c)
 	for _, name := range names {
 		i := -1
 		var known []string
@@ -41,12 +42,12 @@ func mcpSetOf(cwd string, names ...string) (*app, *mcp.Set, error) {
 			}
 		}
 		if i < 0 {
-			a.close()
+			a.Close()
 			return nil, nil, fmt.Errorf("no MCP server %q is configured and on; there are: %s", name, strings.Join(known, ", "))
 		}
 		servers = servers[i : i+1]
 	}
-	return a, a.newMCPSet(dir, c, servers), nil
+	return a, a.NewMCPSet(dir, c, servers), nil
 }
 
 // overServers is a command about the configured servers, or about those it is called with.
@@ -57,7 +58,7 @@ func overServers(c *cobra.Command, run func(c *cobra.Command, set *mcp.Set, name
 		if err != nil {
 			return err
 		}
-		defer a.close()
+		defer a.Close()
 		defer set.Close(context.Background())
 		return run(c, set, names)
 	}
@@ -125,7 +126,7 @@ func mcpLogin() *cobra.Command {
 	return overServers(c, func(c *cobra.Command, set *mcp.Set, names []string) error {
 		err := set.Login(c.Context(), names[0], func(address string) error {
 			fmt.Fprintf(c.ErrOrStderr(), "Open this address to sign in:\n\n  %s\n\n", address)
-			return openBrowser(address)
+			return app.OpenBrowser(address)
 		})
 		if err == nil {
 			fmt.Fprintf(c.OutOrStdout(), "Signed in to %s.\n", names[0])
@@ -229,9 +230,9 @@ func pairs(flag string, list []string) (map[string]string, error) {
 
 // mcpConfigFile is where servers are written: the person's configuration, or the project's.
 func mcpConfigFile(project bool) (string, error) {
-	dir := newWorkplace(version).user
+	dir := app.NewWorkplace(version).User
 	if project {
-		cwd, err := directory("")
+		cwd, err := app.Directory("")
 		if err != nil {
 			return "", err
 		}

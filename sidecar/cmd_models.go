@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/models"
 )
 
@@ -16,15 +17,15 @@ func modelsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "models [provider]", Short: "List the models that can be used here, and the default", Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			dir, err := directory(cwd)
+			dir, err := app.Directory(cwd)
 			if err != nil {
 				return err
 			}
-			a := newApp(appOptions{place: newWorkplace(version)})
-			defer a.close()
-			_, problems := a.place.config(dir)
-			warn(c.ErrOrStderr(), problems)
-			list := a.models.List(c.Context(), dir, local)
+			a := app.New(app.Options{Place: app.NewWorkplace(version)})
+			defer a.Close()
+			_, problems := a.Place.Config(dir)
+			app.Warn(c.ErrOrStderr(), problems)
+			list := a.Models.List(c.Context(), dir, local)
 			if len(args) == 1 {
 				list = slices.DeleteFunc(list, func(m models.Info) bool { return m.Model.Provider != args[0] })
 				if len(list) == 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 	"github.com/pillion-dev/pillion/tools/builtin"
 	"github.com/pillion-dev/pillion/tools/paths"
@@ -28,18 +29,18 @@ func permissionExplain() *cobra.Command {
 	c := &cobra.Command{
 		Use: "explain --command '…'", Short: "Show what a shell command would run and touch, and what would be asked", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			dir, err := directory(cwd)
+			dir, err := app.Directory(cwd)
 			if err != nil {
 				return err
 			}
-			a := newApp(appOptions{place: newWorkplace(version), noLSP: true})
-			defer a.close()
-			rules, err := a.agentRules(dir, as)
+			a := app.New(app.Options{Place: app.NewWorkplace(version), NoLSP: true})
+			defer a.Close()
+			rules, err := a.AgentRules(dir, as)
 			if err != nil {
 				return err
 			}
-			env := a.env(agent.SessionInfo{Cwd: dir})
-			gate := permission.NewGate(permission.GateOptions{Rules: func() permission.Ruleset { return rules }, Grants: a.grants, Project: paths.Worktree(dir)})
+			env := a.Env(agent.SessionInfo{Cwd: dir})
+			gate := permission.NewGate(permission.GateOptions{Rules: func() permission.Ruleset { return rules }, Grants: a.Grants, Project: paths.Worktree(dir)})
 			explain := func(command, workdir string) builtin.Explanation {
 				return builtin.Explain(c.Context(), env, command, workdir, gate)
 			}
@@ -117,11 +118,11 @@ func permissionCheck() *cobra.Command {
 	c := &cobra.Command{
 		Use: "check", Short: "Say what the rules decide for a permission and a pattern, and which rule", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			dir, err := directory(cwd)
+			dir, err := app.Directory(cwd)
 			if err != nil {
 				return err
 			}
-			p := newWorkplace(version)
+			p := app.NewWorkplace(version)
 			if lines {
 				return jsonl(c, func(line []byte) any {
 					var q struct {
@@ -133,7 +134,7 @@ func permissionCheck() *cobra.Command {
 					if err := json.Unmarshal(line, &q); err != nil {
 						return badLine(nil, "invalid", "the line is not a JSON object: %s", jsonFault(err))
 					}
-					rules := p.rules(dir)
+					rules := p.Rules(dir)
 					if len(q.Config) > 0 && string(q.Config) != "null" {
 						var err error
 						if rules, err = permission.Parse(q.Config, nil); err != nil {
@@ -149,7 +150,7 @@ func permissionCheck() *cobra.Command {
 			if name == "" {
 				return usagef("say which permission: pillion permission check --permission edit --pattern src/a.go")
 			}
-			x := permission.Check(p.rules(dir), name, pattern)
+			x := permission.Check(p.Rules(dir), name, pattern)
 			if asJSON {
 				return json.NewEncoder(c.OutOrStdout()).Encode(x)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/permission"
@@ -23,7 +24,7 @@ func permissionList() *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Short: "List what was allowed for good in this project", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			dir, err := directory(cwd)
+			dir, err := app.Directory(cwd)
 			if err != nil {
 				return err
 			}
@@ -31,9 +32,9 @@ func permissionList() *cobra.Command {
 			if all {
 				project = ""
 			}
-			a := newApp(appOptions{place: newWorkplace(version)})
-			defer a.close()
-			list, err := grantsIn(c.Context(), a.grants, project)
+			a := app.New(app.Options{Place: app.NewWorkplace(version)})
+			defer a.Close()
+			list, err := grantsIn(c.Context(), a.Grants, project)
 			if err != nil {
 				return err
 			}
@@ -88,20 +89,20 @@ func permissionRevoke() *cobra.Command {
   pillion permission revoke bash 'go test *'
   pillion permission revoke --all             # all that counts in this project`,
 		RunE: func(c *cobra.Command, args []string) error {
-			dir, err := directory(cwd)
+			dir, err := app.Directory(cwd)
 			if err != nil {
 				return err
 			}
 			if all == (len(args) > 0) {
 				return usagef("say what to take back: numbers from pillion permission list, a permission, patterns, or --all alone")
 			}
-			a := newApp(appOptions{place: newWorkplace(version), noLSP: true})
-			defer a.close()
-			here, err := grantsIn(c.Context(), a.grants, paths.Worktree(dir))
+			a := app.New(app.Options{Place: app.NewWorkplace(version), NoLSP: true})
+			defer a.Close()
+			here, err := grantsIn(c.Context(), a.Grants, paths.Worktree(dir))
 			if err != nil {
 				return err
 			}
-			every, err := grantsIn(c.Context(), a.grants, "")
+			every, err := grantsIn(c.Context(), a.Grants, "")
 			if err != nil {
 				return err
 			}
@@ -112,7 +113,7 @@ func permissionRevoke() *cobra.Command {
 				}
 			}
 			for _, g := range chosen {
-				if err := a.grants.Revoke(c.Context(), g.ID); err != nil {
+				if err := a.Grants.Revoke(c.Context(), g.ID); err != nil {
 					return fmt.Errorf("%d: %w", g.ID, err)
 				}
 				fmt.Fprintln(c.OutOrStdout(), "revoked", g.ID, g.Permission, terminal.Clean(g.Pattern))

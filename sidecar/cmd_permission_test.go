@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/tools/builtin"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
@@ -25,10 +26,10 @@ func permissionCLI(t *testing.T, args ...string) (string, error) {
 
 func grantedIn(t *testing.T, project string, grants ...[2]string) {
 	t.Helper()
-	a := newApp(appOptions{place: newWorkplace(version), noLSP: true})
-	defer a.close()
+	a := app.New(app.Options{Place: app.NewWorkplace(version), NoLSP: true})
+	defer a.Close()
 	for _, g := range grants {
-		if _, err := a.grants.Add(context.Background(), permission.Grant{Project: project, Permission: g[0], Pattern: g[1], Created: time.Now()}); err != nil {
+		if _, err := a.Grants.Add(context.Background(), permission.Grant{Project: project, Permission: g[0], Pattern: g[1], Created: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 )
 
@@ -67,7 +68,7 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 	if err != nil {
 		return err
 	}
-	cwd, err := directory(f.cwd)
+	cwd, err := app.Directory(f.cwd)
 	if err != nil {
 		return err
 	}
@@ -105,14 +106,14 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 	defer t.Close()
 
 	notices := &patient{w: errOut, typing: t.Typing}
-	a := newApp(appOptions{place: newWorkplace(version), asker: t, questions: someone(t, o.Keys != nil && approve == terminal.Ask), notices: notices})
-	defer a.close()
-	_, problems := a.place.config(cwd)
-	warn(errOut, problems)
+	a := app.New(app.Options{Place: app.NewWorkplace(version), Asker: t, Questions: someone(t, o.Keys != nil && approve == terminal.Ask), Notices: notices})
+	defer a.Close()
+	_, problems := a.Place.Config(cwd)
+	app.Warn(errOut, problems)
 	if f.trust {
-		a.place.trustFor(cwd, true)
+		a.Place.TrustFor(cwd, true)
 	}
-	if err := askTrust(a.place, cwd, o.Keys != nil, errOut); err != nil {
+	if err := askTrust(a.Place, cwd, o.Keys != nil, errOut); err != nil {
 		return err
 	}
 
@@ -173,7 +174,7 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 
 // ride is a session at the terminal.
 type ride struct {
-	app     *app
+	app     *app.App
 	t       *terminal.Terminal
 	session *agent.Session
 	cwd     string
@@ -192,16 +193,16 @@ func (r *ride) ask(ctx context.Context, prompt string) (s terminal.Summary, said
 	s.SessionID = r.session.ID()
 	if s.Stop != agent.TurnCancelled { // who stops it does not want to wait
 		within, cancel := context.WithTimeout(ctx, 5*time.Second)
-		s.Left, s.LeftKnown = r.app.problems(within, r.cwd)
+		s.Left, s.LeftKnown = r.app.Problems(within, r.cwd)
 		cancel()
 	}
 	return s, "", nil
 }
 
-func openSession(ctx context.Context, a *app, f runFlags, cwd string) (*agent.Session, error) {
+func openSession(ctx context.Context, a *app.App, f runFlags, cwd string) (*agent.Session, error) {
 	id := f.session
 	if f.resume && id == "" {
-		list, err := a.runtime.List(ctx, cwd)
+		list, err := a.Runtime.List(ctx, cwd)
 		if err != nil {
 			return nil, err
 		}
@@ -212,9 +213,9 @@ func openSession(ctx context.Context, a *app, f runFlags, cwd string) (*agent.Se
 		id = list[0].ID
 	}
 	if id == "" {
-		return a.runtime.NewSession(ctx, agent.SessionOptions{Cwd: cwd, Model: f.model, Agent: f.agent})
+		return a.Runtime.NewSession(ctx, agent.SessionOptions{Cwd: cwd, Model: f.model, Agent: f.agent})
 	}
-	s, err := a.runtime.LoadSession(ctx, id)
+	s, err := a.Runtime.LoadSession(ctx, id)
 	if err != nil {
 		return nil, err
 	}

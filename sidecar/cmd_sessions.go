@@ -13,6 +13,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/review"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 )
@@ -22,10 +23,10 @@ func sessionsCommand() *cobra.Command {
 	c.AddCommand(sessionsList(), sessionsShow(), sessionsExport(), sessionsCheckpoints(), sessionsRestore(), sessionsFork(), &cobra.Command{
 		Use: "delete ID...", Short: "Delete sessions for good", Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, ids []string) error {
-			a := newApp(appOptions{place: newWorkplace(version)})
-			defer a.close()
+			a := app.New(app.Options{Place: app.NewWorkplace(version)})
+			defer a.Close()
 			for _, id := range ids {
-				if err := a.runtime.Delete(c.Context(), id); err != nil {
+				if err := a.Runtime.Delete(c.Context(), id); err != nil {
 					return sessionError(id, err)
 				}
 				fmt.Fprintln(c.OutOrStdout(), "deleted", id)
@@ -52,13 +53,13 @@ func sessionsList() *cobra.Command {
 			dir := ""
 			if !all {
 				var err error
-				if dir, err = directory(cwd); err != nil {
+				if dir, err = app.Directory(cwd); err != nil {
 					return err
 				}
 			}
-			a := newApp(appOptions{place: newWorkplace(version)})
-			defer a.close()
-			list, err := a.runtime.List(c.Context(), dir)
+			a := app.New(app.Options{Place: app.NewWorkplace(version)})
+			defer a.Close()
+			list, err := a.Runtime.List(c.Context(), dir)
 			if err != nil {
 				return err
 			}
@@ -88,10 +89,10 @@ func sessionsList() *cobra.Command {
 }
 
 // storedSession opens a session to be read; the caller closes the app.
-func storedSession(c *cobra.Command, id string) (s *agent.Session, a *app, err error) {
-	a = newApp(appOptions{place: newWorkplace(version)})
-	if s, err = a.runtime.LoadSession(c.Context(), id); err != nil {
-		a.close()
+func storedSession(c *cobra.Command, id string) (s *agent.Session, a *app.App, err error) {
+	a = app.New(app.Options{Place: app.NewWorkplace(version)})
+	if s, err = a.Runtime.LoadSession(c.Context(), id); err != nil {
+		a.Close()
 		return nil, nil, sessionError(id, err)
 	}
 	return s, a, nil
@@ -105,7 +106,7 @@ func sessionsShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer a.close()
+			defer a.Close()
 			hidden, err := s.Hidden(c.Context())
 			if err != nil {
 				return err
@@ -116,7 +117,7 @@ func sessionsShow() *cobra.Command {
 				if hidden.Has(e) {
 					return nil
 				}
-				e = review.Hydrated(e, a.blobs.Load)
+				e = review.Hydrated(e, a.Blobs.Load)
 				if e.Type == agent.EventPrompt {
 					var p agent.PromptData
 					if json.Unmarshal(e.Data, &p) == nil {
@@ -142,9 +143,9 @@ func sessionsExport() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer a.close()
+			defer a.Close()
 			lines := &jsonLines{w: c.OutOrStdout()}
-			return s.Events(c.Context(), 0, func(e agent.Event) error { lines.event(review.Hydrated(e, a.blobs.Load)); return nil })
+			return s.Events(c.Context(), 0, func(e agent.Event) error { lines.event(review.Hydrated(e, a.Blobs.Load)); return nil })
 		},
 	}
 }

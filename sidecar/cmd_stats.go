@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/stats"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 	"github.com/pillion-dev/pillion/tools/paths"
@@ -35,15 +36,15 @@ func statsCommand() *cobra.Command {
 			}
 			project := ""
 			if here {
-				dir, err := directory("")
+				dir, err := app.Directory("")
 				if err != nil {
 					return err
 				}
 				project = paths.Worktree(dir)
 			}
-			a := newApp(appOptions{place: newWorkplace(version)})
-			defer a.close()
-			st, err := stats.Count(c.Context(), a.store, since, project, paths.Worktree)
+			a := app.New(app.Options{Place: app.NewWorkplace(version)})
+			defer a.Close()
+			st, err := stats.Count(c.Context(), a.Store, since, project, paths.Worktree)
 			if err != nil {
 				return err
 			}

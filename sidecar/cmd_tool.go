@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 	"github.com/pillion-dev/pillion/sidecar/trust"
 	"github.com/pillion-dev/pillion/tools"
@@ -30,18 +31,18 @@ func toolCommand() *cobra.Command {
 // sessionTools makes the tools of a throw-away session in dir: the person's own stand before ours, as in a turn. What
 // could not be loaded is said on errOut.
 func sessionTools(ctx context.Context, dir string, errOut io.Writer) ([]tools.Tool, func(), error) {
-	a := newApp(appOptions{place: newWorkplace(version), ephemeral: true, notices: errOut})
-	s, err := a.runtime.NewSession(ctx, agent.SessionOptions{Cwd: dir})
+	a := app.New(app.Options{Place: app.NewWorkplace(version), Ephemeral: true, Notices: errOut})
+	s, err := a.Runtime.NewSession(ctx, agent.SessionOptions{Cwd: dir})
 	if err != nil {
-		return nil, a.close, err
+		return nil, a.Close, err
 	}
 	defer s.Subscribe(0, func(e agent.Event) {
 		if d, ok := agent.Value[agent.NoticeData](e); ok && e.Type == agent.EventNotice && d.Level != "info" {
 			fmt.Fprintln(errOut, "pillion:", terminal.Clean(d.Text))
 		}
 	})()
-	list, err := toolbox{a}.Tools(ctx, s.Info())
-	if e := a.customExtensions(dir); err == nil && e != nil && e.Over != nil {
+	list, err := a.Toolbox().Tools(ctx, s.Info())
+	if e := a.CustomExtensions(dir); err == nil && e != nil && e.Over != nil {
 		over := e.Over(ctx)
 		for _, t := range list {
 			if !slices.ContainsFunc(over, func(o tools.Tool) bool { return o.ID == t.ID }) {
@@ -50,7 +51,7 @@ func sessionTools(ctx context.Context, dir string, errOut io.Writer) ([]tools.To
 		}
 		list = over
 	}
-	return list, a.close, err
+	return list, a.Close, err
 }
 
 func toolList() *cobra.Command {
@@ -59,7 +60,7 @@ func toolList() *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Short: "List the tools a model is offered", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			dir, err := directory(cwd)
+			dir, err := app.Directory(cwd)
 			if err != nil {
 				return err
 			}
@@ -100,7 +101,7 @@ func toolSchema() *cobra.Command {
 	c := &cobra.Command{
 		Use: "schema NAME", Short: "Print the JSON Schema of a tool's input", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			dir, err := directory(cwd)
+			dir, err := app.Directory(cwd)
 			if err != nil {
 				return err
 			}
@@ -158,7 +159,7 @@ func toolCall() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			dir, err := directory(cwd)
+			dir, err := app.Directory(cwd)
 			if err != nil {
 				return err
 			}
@@ -171,11 +172,11 @@ func toolCall() *cobra.Command {
 			}
 			t := terminal.New(o)
 			defer t.Close()
-			a := newApp(appOptions{place: newWorkplace(version), asker: t, questions: t, ephemeral: true, noLSP: noLSP, notices: c.ErrOrStderr()})
-			defer a.close()
-			conf, _ := a.place.config(dir)
+			a := app.New(app.Options{Place: app.NewWorkplace(version), Asker: t, Questions: t, Ephemeral: true, NoLSP: noLSP, Notices: c.ErrOrStderr()})
+			defer a.Close()
+			conf, _ := a.Place.Config(dir)
 			trust.Warn(c.ErrOrStderr(), conf, trust.RealPath(paths.Worktree(dir)))
-			s, err := a.runtime.NewSession(c.Context(), agent.SessionOptions{Cwd: dir})
+			s, err := a.Runtime.NewSession(c.Context(), agent.SessionOptions{Cwd: dir})
 			if err != nil {
 				return err
 			}
@@ -185,7 +186,7 @@ func toolCall() *cobra.Command {
 				}
 			})()
 			call := func(id json.RawMessage, name string, input json.RawMessage) toolAnswer {
-				a.await(c.Context(), dir, name)
+				a.Await(c.Context(), dir, name)
 				d, err := s.Tool(c.Context(), name, input)
 				return answer(id, d, err)
 			}

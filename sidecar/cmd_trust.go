@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/sidecar/trust"
 	"github.com/pillion-dev/pillion/tools/paths"
@@ -30,7 +31,7 @@ directory), by its real path.`,
   pillion trust --revoke ~/work`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			p := newWorkplace(version)
+			p := app.NewWorkplace(version)
 			if list {
 				if len(args) > 0 || revoke || below {
 					return usagef("--list takes no directory and no other flag but --json")
@@ -44,7 +45,7 @@ directory), by its real path.`,
 			if len(args) == 1 {
 				arg = args[0]
 			}
-			dir, err := directory(arg)
+			dir, err := app.Directory(arg)
 			if err != nil {
 				if !revoke || arg == "" {
 					return err
@@ -64,7 +65,7 @@ directory), by its real path.`,
 	return c
 }
 
-func giveTrust(p *workplace, out io.Writer, dir string, below, asJSON bool) error {
+func giveTrust(p *app.Workplace, out io.Writer, dir string, below, asJSON bool) error {
 	if os.Getenv("PILLION") == "1" { // set for what the agent runs
 		return errors.New("a command that the agent runs cannot trust a folder; run pillion trust yourself, in a terminal of your own")
 	}
@@ -72,8 +73,8 @@ func giveTrust(p *workplace, out io.Writer, dir string, below, asJSON bool) erro
 	if !below {
 		root = trust.RealPath(paths.Worktree(dir))
 	}
-	before, _ := p.config(dir)
-	if err := p.trust.Trust(root, below); err != nil {
+	before, _ := p.Config(dir)
+	if err := p.Trust.Trust(root, below); err != nil {
 		return fmt.Errorf("trust could not be stored: %w", err)
 	}
 	held := before.Held()
@@ -90,17 +91,17 @@ func giveTrust(p *workplace, out io.Writer, dir string, below, asJSON bool) erro
 	return nil
 }
 
-func revokeTrust(p *workplace, out io.Writer, dir string, asJSON bool) error {
+func revokeTrust(p *app.Workplace, out io.Writer, dir string, asJSON bool) error {
 	// A folder that was trusted with --below is named itself; otherwise it is the worktree that holds DIR.
 	var done bool
 	for _, path := range []string{dir, paths.Worktree(dir)} {
-		was, err := p.trust.Revoke(path)
+		was, err := p.Trust.Revoke(path)
 		if err != nil {
 			return fmt.Errorf("trust could not be revoked: %w", err)
 		}
 		done = done || was
 	}
-	still := p.trust.Trusted(paths.Worktree(dir))
+	still := p.Trust.Trusted(paths.Worktree(dir))
 	if asJSON {
 		return json.NewEncoder(out).Encode(map[string]any{"path": trust.RealPath(paths.Worktree(dir)), "revoked": done, "trusted": still})
 	}
@@ -115,8 +116,8 @@ func revokeTrust(p *workplace, out io.Writer, dir string, asJSON bool) error {
 	return nil
 }
 
-func printTrust(p *workplace, out, errOut io.Writer, asJSON bool) error {
-	list, bad := p.trust.List()
+func printTrust(p *app.Workplace, out, errOut io.Writer, asJSON bool) error {
+	list, bad := p.Trust.List()
 	for _, err := range bad {
 		fmt.Fprintln(errOut, "trust:", err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/slash"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
@@ -20,7 +21,7 @@ func (saysNo) AskPermission(context.Context, permission.Request) (permission.Rep
 	return permission.Reply{Kind: permission.Reject, Message: "not that"}, nil
 }
 
-func commandApp(t *testing.T, asker permission.Asker, files map[string]string) (*app, *agent.Session, []slash.Command) {
+func commandApp(t *testing.T, asker permission.Asker, files map[string]string) (*app.App, *agent.Session, []slash.Command) {
 	t.Helper()
 	atHome(t)
 	dir := t.TempDir()
@@ -33,22 +34,22 @@ func commandApp(t *testing.T, asker permission.Asker, files map[string]string) (
 			t.Fatal(err)
 		}
 	}
-	a := newApp(appOptions{place: newWorkplace(version), asker: asker, noLSP: true})
-	t.Cleanup(a.close)
-	s, err := a.runtime.NewSession(t.Context(), agent.SessionOptions{Cwd: dir})
+	a := app.New(app.Options{Place: app.NewWorkplace(version), Asker: asker, NoLSP: true})
+	t.Cleanup(a.Close)
+	s, err := a.Runtime.NewSession(t.Context(), agent.SessionOptions{Cwd: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return a, s, allCommands(a, dir)
 }
 
-func made(t *testing.T, a *app, s *agent.Session, all []slash.Command, typed string) (string, *agent.Prompt, error) {
+func made(t *testing.T, a *app.App, s *agent.Session, all []slash.Command, typed string) (string, *agent.Prompt, error) {
 	t.Helper()
 	c, args, ok := slash.Parse([]provider.Part{{Type: provider.PartText, Text: typed}}, all)
 	if !ok || c.Run == nil {
 		t.Fatalf("%s is no command", typed)
 	}
-	return c.Run(t.Context(), slash.Host{Session: s, Runtime: a.runtime, All: all}, args)
+	return c.Run(t.Context(), slash.Host{Session: s, Runtime: a.Runtime, All: all}, args)
 }
 
 func TestACommandOfOnesOwn(t *testing.T) {

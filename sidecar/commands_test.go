@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/review"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/permission"
@@ -26,16 +27,16 @@ func (allowAll) AskPermission(context.Context, permission.Request) (permission.R
 type commands struct {
 	t   *testing.T
 	dir string
-	a   *app
+	a   *app.App
 	s   *agent.Session
 	l   *review.Ledger
 }
 
 func newCommands(t *testing.T, dir string) *commands {
 	atHome(t)
-	c := &commands{t: t, dir: dir, a: newApp(appOptions{place: newWorkplace(version), asker: allowAll{}, noLSP: true}), l: review.NewLedger()}
-	t.Cleanup(c.a.close)
-	s, err := c.a.runtime.NewSession(context.Background(), agent.SessionOptions{Cwd: dir})
+	c := &commands{t: t, dir: dir, a: app.New(app.Options{Place: app.NewWorkplace(version), Asker: allowAll{}, NoLSP: true}), l: review.NewLedger()}
+	t.Cleanup(c.a.Close)
+	s, err := c.a.Runtime.NewSession(context.Background(), agent.SessionOptions{Cwd: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,14 +67,14 @@ func (c *commands) last() *change.Set {
 	if len(all) == 0 {
 		c.t.Fatal("no change set")
 	}
-	set, err := c.a.blobs.Load(all[len(all)-1])
+	set, err := c.a.Blobs.Load(all[len(all)-1])
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	return set
 }
 
-func (c *commands) reviewer() *review.Reviewer { return c.a.desk.Reviewer(c.s, c.l) }
+func (c *commands) reviewer() *review.Reviewer { return c.a.Desk.Reviewer(c.s, c.l) }
 
 func kinds(set *change.Set) string {
 	var out []string

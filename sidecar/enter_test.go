@@ -5,20 +5,21 @@ import (
 	"testing"
 
 	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/sidecar/app"
 )
 
 func TestATurnRunsWithTheSettingsThatWereThereWhenItBegan(t *testing.T) {
 	atHome(t)
 	cwd := scratch(t)
-	a := newApp(appOptions{place: newWorkplace(version), asker: yes{}, ephemeral: true, noLSP: true})
-	defer a.close()
+	a := app.New(app.Options{Place: app.NewWorkplace(version), Asker: yes{}, Ephemeral: true, NoLSP: true})
+	defer a.Close()
 	put(t, filepath.Join(cwd, "pillion.json"), `{"permission": {"read": "ask"}}`)
-	if n := len(a.configOf(cwd).Permission.Rules); n != 1 {
+	if n := len(a.ConfigOf(cwd).Permission.Rules); n != 1 {
 		t.Fatalf("%d rules", n)
 	}
 	put(t, filepath.Join(cwd, "pillion.json"), `{"permission": {"read": "ask", "bash": "deny"}}`)
-	a.enter(t.Context(), agent.Entering{Session: agent.SessionInfo{Cwd: cwd}})
-	if n := len(a.configOf(cwd).Permission.Rules); n != 2 {
+	a.Enter(t.Context(), agent.Entering{Session: agent.SessionInfo{Cwd: cwd}})
+	if n := len(a.ConfigOf(cwd).Permission.Rules); n != 2 {
 		t.Errorf("%d rules: a rule that was written before the prompt does not count in its turn", n)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/agent/store"
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/keys"
 	"github.com/pillion-dev/pillion/sidecar/models"
@@ -142,7 +143,7 @@ func (x *sessions) tools(e *editors.Registry, state string) func(context.Context
 	return func(_ context.Context, info agent.SessionInfo) ([]tools.Tool, error) {
 		env := builtin.Env{Cwd: info.Cwd, Root: info.Cwd, StateDir: state, Buffers: e.Files(info.ID), Tracker: &files.Tracker{}, Locks: &files.Locks{}}
 		env.SubAgents = func() []tools.SubAgent { return []tools.SubAgent{{Name: "general", Description: "jobs"}} }
-		env.Applier = e.Applier(info.ID, disk{builtin.NewWriter(env)})
+		env.Applier = e.Applier(info.ID, app.Disk{Writer: builtin.NewWriter(env)})
 		env.Shell.Runner, env.Shell.Background, env.Shell.Terminals = &run.Runner{}, &run.Background{}, x.Terminals(info.ID)
 		x.mu.Lock()
 		env.Bridge = x.bridge
@@ -254,7 +255,7 @@ func (rigParts) Find(agent.SessionInfo, string) (tools.Tool, bool) { return tool
 func (rigParts) Mentioned(_ context.Context, e agent.Entering) []provider.Part { return e.Parts }
 
 func (p rigParts) Pack(state change.State, set *change.Set) *change.Set {
-	return packed(p.blobs, state, set)
+	return app.Packed(p.blobs, state, set)
 }
 
 func (rigParts) Recover(context.Context, agent.SessionInfo, *change.Set) change.State {

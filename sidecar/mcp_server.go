@@ -14,6 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/permission"
@@ -32,7 +33,7 @@ var mcpProtocols = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-0
 
 // mcpLender lends Pillion's tools to other agents. Each client gets a session of its own.
 type mcpLender struct {
-	app     *app
+	app     *app.App
 	dir     string
 	approve terminal.Approve
 	tools   []string // patterns
@@ -44,16 +45,16 @@ type mcpLender struct {
 
 // server makes a server for one client. Its session starts with the first call.
 func (l *mcpLender) server(ctx context.Context) (*sdk.Server, error) {
-	list, err := toolbox{l.app}.Tools(ctx, agent.SessionInfo{ID: "mcp-list", Cwd: l.dir})
+	list, err := l.app.Toolbox().Tools(ctx, agent.SessionInfo{ID: "mcp-list", Cwd: l.dir})
 	if err != nil {
 		return nil, err
 	}
-	l.app.ended("mcp-list")
+	l.app.Ended("mcp-list")
 	s := sdk.NewServer(&sdk.Implementation{Name: "pillion", Title: "Pillion", Version: version}, &sdk.ServerOptions{
 		Instructions: mcpInstructions, Logger: l.log, SupportedProtocolVersions: mcpProtocols, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
 	})
 	lent := &lentSession{lender: l}
-	offered := tools.Offer(list, tools.OfferOptions{Rules: l.app.rules(l.dir, agent.DefaultAgent), Switches: l.app.configOf(l.dir).Tools})
+	offered := tools.Offer(list, tools.OfferOptions{Rules: l.app.Rules(l.dir, agent.DefaultAgent), Switches: l.app.ConfigOf(l.dir).Tools})
 	for _, t := range list {
 		// Offer chooses one way to edit for a model that is known; here it is not, so both are lent.
 		if t.ID == "apply_patch" && !slices.ContainsFunc(offered, func(o tools.Tool) bool { return o.ID == t.ID }) {
@@ -88,7 +89,7 @@ func (l *lentSession) session(ctx context.Context, client *sdk.ServerSession) (*
 	if p := client.InitializeParams(); p != nil && p.ClientInfo != nil {
 		name = strings.TrimSpace(p.ClientInfo.Name + " " + p.ClientInfo.Version)
 	}
-	s, err := l.lender.app.runtime.NewSession(ctx, agent.SessionOptions{Cwd: l.lender.dir, Title: "Tools for " + name})
+	s, err := l.lender.app.Runtime.NewSession(ctx, agent.SessionOptions{Cwd: l.lender.dir, Title: "Tools for " + name})
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 )
 
@@ -22,9 +23,9 @@ func lent(t *testing.T, dir string, how terminal.Approve, ask func(*sdk.ElicitPa
 	t.Helper()
 	atHome(t)
 	l := &mcpLender{dir: dir, approve: how, tools: mcpOffered, clients: map[string]*sdk.ServerSession{}}
-	l.app = newApp(appOptions{place: newWorkplace(version), asker: l, ephemeral: true, noLSP: true})
-	l.log = l.app.o.log
-	t.Cleanup(l.app.close)
+	l.app = app.New(app.Options{Place: app.NewWorkplace(version), Asker: l, Ephemeral: true, NoLSP: true})
+	l.log = l.app.O.Log
+	t.Cleanup(l.app.Close)
 	s, err := l.server(t.Context())
 	if err != nil {
 		t.Fatal(err)

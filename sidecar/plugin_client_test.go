@@ -11,6 +11,7 @@ import (
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/agent/provider/wiretest"
+	"github.com/pillion-dev/pillion/sidecar/app"
 )
 
 // A plugin in the whole program: it adds to what the person wrote, and reads the session through its client.
@@ -34,9 +35,9 @@ func TestAPluginReadsAndChangesTheConversation(t *testing.T) {
 })`)
 	srv := wiretest.New(t, wiretest.Step{Text: "Hello."}, wiretest.Step{Calls: []wiretest.Call{{Name: "look", Input: []byte(`{}`)}}}, wiretest.Step{Text: "Done."})
 	put(t, filepath.Join(home, "config/pillion/pillion.jsonc"), fmt.Sprintf(`{"lsp": false, "model": "mine/m", "provider": {"mine": {"baseURL": %q, "models": ["m"]}}}`, srv.OpenAIURL()))
-	a := newApp(appOptions{place: newWorkplace(version), asker: allowAll{}, noLSP: true})
-	t.Cleanup(a.close)
-	s, err := a.runtime.NewSession(t.Context(), agent.SessionOptions{Cwd: dir})
+	a := app.New(app.Options{Place: app.NewWorkplace(version), Asker: allowAll{}, NoLSP: true})
+	t.Cleanup(a.Close)
+	s, err := a.Runtime.NewSession(t.Context(), agent.SessionOptions{Cwd: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func TestAPluginReadsAndChangesTheConversation(t *testing.T) {
 			t.Errorf("no %s in %s", want, sent)
 		}
 	}
-	theirs, err := a.runtime.Theirs(context.Background(), s.ID())
+	theirs, err := a.Runtime.Theirs(context.Background(), s.ID())
 	if err != nil || len(theirs) != 5 || theirs[3].Parts[0]["tool"] != "look" || theirs[3].Info["role"] != "assistant" || theirs[1].Info["tokens"] == nil {
 		t.Errorf("%v %+v", err, theirs)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/sidecar/review"
 	"github.com/pillion-dev/pillion/tools/change"
@@ -45,9 +46,9 @@ func changed(t *testing.T, dir string) (session, prompt string, before, after ma
 		}
 	}
 	before = texts(t, dir)
-	a := newApp(appOptions{place: newWorkplace(version), asker: allowAll{}, noLSP: true})
-	defer a.close()
-	s, err := a.runtime.NewSession(context.Background(), agent.SessionOptions{Cwd: dir, Model: "builtin/quickfix"})
+	a := app.New(app.Options{Place: app.NewWorkplace(version), Asker: allowAll{}, NoLSP: true})
+	defer a.Close()
+	s, err := a.Runtime.NewSession(context.Background(), agent.SessionOptions{Cwd: dir, Model: "builtin/quickfix"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,8 +191,8 @@ func TestARestoreIsTrueAtEveryStep(t *testing.T) {
 	dir := filepath.Join(home, "project")
 	id, prompt, before, after := changed(t, dir)
 	ctx := context.Background()
-	a := newApp(appOptions{place: newWorkplace(version), noLSP: true})
-	s, err := a.runtime.LoadSession(ctx, id)
+	a := app.New(app.Options{Place: app.NewWorkplace(version), NoLSP: true})
+	s, err := a.Runtime.LoadSession(ctx, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +213,7 @@ func TestARestoreIsTrueAtEveryStep(t *testing.T) {
 			n++
 		}
 	})
-	a.desk = review.NewDesk(stopAt{keptChanges{a}, snapshot("announced, nothing written"), snapshot("written, not told")})
+	a.Desk = review.NewDesk(stopAt{app.KeptChanges{App: a}, snapshot("announced, nothing written"), snapshot("written, not told")})
 	r, err := reviewerOf(ctx, a, s)
 	if err != nil {
 		t.Fatal(err)
@@ -220,7 +221,7 @@ func TestARestoreIsTrueAtEveryStep(t *testing.T) {
 	if _, err := r.Restore(ctx, review.Restoring{Checkpoint: prompt}); err != nil {
 		t.Fatal(err)
 	}
-	a.close()
+	a.Close()
 	snapshot("done")()
 	if n != 1 || len(copies) != 3 {
 		t.Fatal(n, copies)
@@ -236,8 +237,8 @@ func TestARestoreIsTrueAtEveryStep(t *testing.T) {
 		if step == "announced, nothing written" && !maps.Equal(texts(t, dir), after) || step != "announced, nothing written" && !maps.Equal(texts(t, dir), before) {
 			t.Fatal("the copy is not of the step " + step)
 		}
-		b := newApp(appOptions{place: newWorkplace(version), noLSP: true})
-		s, err := b.runtime.LoadSession(ctx, id)
+		b := app.New(app.Options{Place: app.NewWorkplace(version), NoLSP: true})
+		s, err := b.Runtime.LoadSession(ctx, id)
 		if err != nil {
 			t.Fatal(step, err)
 		}
@@ -264,6 +265,6 @@ func TestARestoreIsTrueAtEveryStep(t *testing.T) {
 				t.Errorf("%s: a change is still %s", step, c.State)
 			}
 		}
-		b.close()
+		b.Close()
 	}
 }

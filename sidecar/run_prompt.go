@@ -5,18 +5,19 @@ import (
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/models"
 	"github.com/pillion-dev/pillion/sidecar/slash"
 	"github.com/pillion-dev/pillion/tools"
 )
 
 // allCommands are the configuration's and the built-in ones it does not replace.
-func allCommands(a *app, cwd string) []slash.Command {
-	return slash.WithBuiltin(a.commandsOf(cwd))
+func allCommands(a *app.App, cwd string) []slash.Command {
+	return slash.WithBuiltin(a.CommandsOf(cwd))
 }
 
 // runPrompt runs what was typed in a terminal. A slash command that needs no agent only says something.
-func runPrompt(ctx context.Context, a *app, s *agent.Session, text string) (turn agent.TurnData, said string, err error) {
+func runPrompt(ctx context.Context, a *app.App, s *agent.Session, text string) (turn agent.TurnData, said string, err error) {
 	p := agent.Prompt{Parts: []provider.Part{{Type: provider.PartText, Text: text}}}
 	cwd := s.Info().Cwd
 	all := allCommands(a, cwd)
@@ -29,7 +30,7 @@ func runPrompt(ctx context.Context, a *app, s *agent.Session, text string) (turn
 		if err != nil {
 			return turn, "", err
 		}
-		h := slash.Host{Session: s, Runtime: a.runtime, All: all, Whole: a.blobs.Load, Models: func(cwd string) []models.Choice { return a.models.Choices(ctx, cwd) },
+		h := slash.Host{Session: s, Runtime: a.Runtime, All: all, Whole: a.Blobs.Load, Models: func(cwd string) []models.Choice { return a.Models.Choices(ctx, cwd) },
 			Undoer: func() slash.Undoer { return r }}
 		said, made, err := c.Run(ctx, h, args)
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/pillion-dev/pillion/agent/provider/wiretest"
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/config"
 )
 
@@ -188,15 +189,15 @@ func TestKeysReachNeitherLogNorStoreNorModelNorEditor(t *testing.T) {
 
 // Only what can be nothing but a key is hidden: words that local servers take for one stand in every second text.
 func TestWordsAreNoKeys(t *testing.T) {
-	s := &secrets{}
-	s.add("none", "lm-studio", "ollama", "sk-1234abcd", "Bearer tok-99887766aa", "tok-99887766aa-longer")
+	s := &app.Secrets{}
+	s.Add("none", "lm-studio", "ollama", "sk-1234abcd", "Bearer tok-99887766aa", "tok-99887766aa-longer")
 	for in, want := range map[string]string{
 		"none of lm-studio or ollama": "none of lm-studio or ollama",
 		"a sk-1234abcd b":             "a [hidden key] b",
 		"tok-99887766aa-longer.":      "[hidden key].",
 		"x=tok-99887766aa":            "x=[hidden key]",
 	} {
-		if got := s.hide(in); got != want {
+		if got := s.Hide(in); got != want {
 			t.Errorf("%q became %q, want %q", in, got, want)
 		}
 	}
@@ -204,10 +205,10 @@ func TestWordsAreNoKeys(t *testing.T) {
 
 func TestThePasswordOfASharedStoreIsAKey(t *testing.T) {
 	for _, store := range []string{"postgres://me:Sesam-0ffne%2Fdich@db/pillion", "host=db user=me password='Sesam-0ffne/dich' dbname=pillion"} {
-		var s secrets
-		s.learn(&config.Config{Store: store}, nil)
+		var s app.Secrets
+		s.Learn(&config.Config{Store: store}, nil)
 		for _, text := range []string{"it is Sesam-0ffne/dich.", "the file says " + store} {
-			if got := s.hide(text); strings.Contains(got, "0ffne") {
+			if got := s.Hide(text); strings.Contains(got, "0ffne") {
 				t.Error(got)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/models"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
@@ -33,26 +34,26 @@ func rest() {
 // serveACP serves one editor until it goes away. With shared others may attach, and it goes on until the last has gone.
 func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
 	defer survivePipes()()
-	p := newWorkplace(version)
-	log, done := p.logger()
+	p := app.NewWorkplace(version)
+	log, done := p.Logger()
 	defer done()
 	x := &service{host: &Host{Editors: editors.NewRegistry(), Problems: &ProblemHub{}, Reported: editors.NewProblems(), Version: version, Log: log}}
 	h := x.host
-	a := newApp(appOptions{place: p, problems: h.Problems.Put, asker: h.Editors, questions: h.Editors, editors: h.Editors, theirs: h.Reported, log: log})
+	a := app.New(app.Options{Place: p, Problems: h.Problems.Put, Asker: h.Editors, Questions: h.Editors, Editors: h.Editors, Theirs: h.Reported, Log: log})
 	x.app = a
-	defer a.close()
-	h.Editors.Follow(liveSessions{a.runtime, a.blobs.Pack})
-	h.Finder = a.finder()
+	defer a.Close()
+	h.Editors.Follow(liveSessions{a.Runtime, a.Blobs.Pack})
+	h.Finder = a.Finder()
 	defer h.Finder.Close()
-	a.mcp.changed = h.SettingsChanged
-	settings := &settingsWatch{app: a, changed: h.SettingsChanged}
-	defer settings.close()
+	a.MCP.Changed = h.SettingsChanged
+	settings := &app.SettingsWatch{App: a, Changed: h.SettingsChanged}
+	defer settings.Close()
 	x.settle = time.AfterFunc(startUp, rest)
 	defer x.settle.Stop()
-	h.Runtime, h.Desk, h.Grants, h.Auth, h.Listener = a.runtime, a.desk, a.grants, appAuth{a}, x
+	h.Runtime, h.Desk, h.Grants, h.Auth, h.Listener = a.Runtime, a.Desk, a.Grants, appAuth{a}, x
 	h.Folders, h.Terminals = folders{ctx, a, settings}, sessionTerminals{a}
 	cwd, _ := os.Getwd()
-	if c, _ := p.config(cwd); c.Attachable {
+	if c, _ := p.Config(cwd); c.Attachable {
 		shared = true
 	}
 	if !shared {
@@ -77,7 +78,7 @@ func survivePipes() (undo func()) {
 
 // service is a sidecar that serves editors.
 type service struct {
-	app    *app
+	app    *app.App
 	host   *Host
 	settle *time.Timer // calls rest
 }
@@ -88,33 +89,33 @@ func (x *service) Answered() { x.settle.Reset(resting) }
 // folders are the app's, as the connections ask for them.
 type folders struct {
 	ctx      context.Context // ends with the sidecar: a listing of models may ask a server
-	app      *app
-	settings *settingsWatch
+	app      *app.App
+	settings *app.SettingsWatch
 }
 
-func (f folders) Models(cwd string) []models.Choice          { return f.app.models.Choices(f.ctx, cwd) }
-func (f folders) Rules(cwd, agent string) permission.Ruleset { return f.app.rules(cwd, agent) }
+func (f folders) Models(cwd string) []models.Choice          { return f.app.Models.Choices(f.ctx, cwd) }
+func (f folders) Rules(cwd, agent string) permission.Ruleset { return f.app.Rules(cwd, agent) }
 func (f folders) Trust(cwd string, said *bool) (note string) {
-	return f.app.place.editorTrust(cwd, said)
+	return f.app.Place.EditorTrust(cwd, said)
 }
 func (f folders) PassMCP(cwd string, list []protocol.MCPServer) error {
-	return f.app.mcp.pass(cwd, list)
+	return f.app.MCP.Pass(cwd, list)
 }
 
 // Commands implements Folders. From then on the folder's settings are watched.
 func (f folders) Commands(cwd string) []slash.Command {
-	f.settings.follow(cwd)
-	return f.app.commandsOf(cwd)
+	f.settings.Follow(cwd)
+	return f.app.CommandsOf(cwd)
 }
 
 // sessionTerminals are the terminals of the app's sessions.
-type sessionTerminals struct{ app *app }
+type sessionTerminals struct{ app *app.App }
 
-func (t sessionTerminals) Terminals(session string) *run.Terminals { return t.app.terminals(session) }
+func (t sessionTerminals) Terminals(session string) *run.Terminals { return t.app.Terminals(session) }
 
 // serve serves one connection; open is the session it was made for, if any.
 func (x *service) serve(ctx context.Context, conn io.ReadWriteCloser, open string) error {
-	return NewServer(x.host, conn, editors.NewBuffers(x.app.touched), open).Serve(ctx)
+	return NewServer(x.host, conn, editors.NewBuffers(x.app.Touched), open).Serve(ctx)
 }
 
 // share serves the first editor and those that attach. It returns the first one's error when the last has gone.
@@ -176,7 +177,7 @@ func (x *service) share(ctx context.Context, conn io.ReadWriteCloser, l *share.L
 // describe says what sessions are open, to who looks for one.
 func (x *service) describe() []share.Session {
 	var out []share.Session
-	for _, s := range x.app.runtime.Live() {
+	for _, s := range x.app.Runtime.Live() {
 		info := s.Info()
 		if info.Parent != "" {
 			continue

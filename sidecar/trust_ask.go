@@ -8,14 +8,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/trust"
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
 // askTrust tells a person at a terminal what the project's configuration would do, and asks once whether to trust
 // it. Without a keyboard, or after a no about the same settings, it only tells.
-func askTrust(p *workplace, cwd string, keyboardThere bool, out io.Writer) error {
-	c, _ := p.config(cwd)
+func askTrust(p *app.Workplace, cwd string, keyboardThere bool, out io.Writer) error {
+	c, _ := p.Config(cwd)
 	held := c.Held()
 	if len(held) == 0 {
 		return nil
@@ -23,7 +24,7 @@ func askTrust(p *workplace, cwd string, keyboardThere bool, out io.Writer) error
 	root := trust.RealPath(paths.Worktree(cwd))
 	trust.Warn(out, c, root)
 	digest := trust.Digest(held)
-	if r, ok := p.trust.Record(root); !keyboardThere || ok && r.Refused == digest {
+	if r, ok := p.Trust.Record(root); !keyboardThere || ok && r.Refused == digest {
 		return nil
 	}
 	tty := keyboard(isTerminal(os.Stdin))
@@ -41,9 +42,9 @@ func askTrust(p *workplace, cwd string, keyboardThere bool, out io.Writer) error
 	if !yes {
 		record.Refused = digest
 	}
-	if err := p.trust.Write(record); err != nil {
+	if err := p.Trust.Write(record); err != nil {
 		fmt.Fprintln(out, "pillion: the answer could not be stored, it counts for this run:", err)
-		p.trustFor(cwd, yes)
+		p.TrustFor(cwd, yes)
 	}
 	return nil
 }

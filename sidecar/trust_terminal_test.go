@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/tools/shell/run"
 )
 
@@ -66,7 +67,7 @@ func TestRunAsksOnceWhetherToTrust(t *testing.T) {
 	}
 	write(t, filepath.Join(root, "pillion.json"), `{"shell": "./evil", "ripgrep": "./more"}`)
 	run("y")
-	if !newWorkplace(version).trust.Trusted(root) {
+	if !app.NewWorkplace(version).Trust.Trusted(root) {
 		t.Error("the yes was not stored")
 	}
 	if out := run(""); strings.Contains(out, "held back") {

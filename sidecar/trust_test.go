@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/trust"
 	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/permission"
@@ -47,11 +48,11 @@ func command(t *testing.T, args ...string) (string, error) {
 
 func TestTrustIsGivenListedAndRevoked(t *testing.T) {
 	root := strangersProject(t)
-	p := newWorkplace(version)
-	if c, _ := p.config(root); len(c.Held()) != 2 || c.Shell != "" {
+	p := app.NewWorkplace(version)
+	if c, _ := p.Config(root); len(c.Held()) != 2 || c.Shell != "" {
 		t.Fatalf("held %v, shell %q", c.Held(), c.Shell)
 	}
-	if a, _ := p.rules(root).Evaluate("bash", "rm x"); a != permission.Ask {
+	if a, _ := p.Rules(root).Evaluate("bash", "rm x"); a != permission.Ask {
 		t.Errorf("bash is %s", a)
 	}
 	link := filepath.Join(t.TempDir(), "link")
@@ -63,17 +64,17 @@ func TestTrustIsGivenListedAndRevoked(t *testing.T) {
 		t.Fatalf("%s %v", out, err)
 	}
 	// A workplace that is already there notices.
-	if c, _ := p.config(filepath.Join(root, "sub")); len(c.Held()) != 0 || c.Shell != "./evil" || !c.Trusted() {
+	if c, _ := p.Config(filepath.Join(root, "sub")); len(c.Held()) != 0 || c.Shell != "./evil" || !c.Trusted() {
 		t.Errorf("after trust: %v %q", c.Held(), c.Shell)
 	}
-	if a, _ := p.rules(root).Evaluate("bash", "rm x"); a != permission.Allow {
+	if a, _ := p.Rules(root).Evaluate("bash", "rm x"); a != permission.Allow {
 		t.Errorf("bash is %s", a)
 	}
-	info, err := os.Stat(p.trust.File(root))
+	info, err := os.Stat(p.Trust.File(root))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("stored with %v, %v", info.Mode(), err)
 	}
-	if dir, _ := os.Stat(p.trust.Dir); dir.Mode().Perm() != 0o700 {
+	if dir, _ := os.Stat(p.Trust.Dir); dir.Mode().Perm() != 0o700 {
 		t.Errorf("in a folder with %v", dir.Mode())
 	}
 	out, err = command(t, "trust", "--list", "--json")
@@ -84,7 +85,7 @@ func TestTrustIsGivenListedAndRevoked(t *testing.T) {
 	if out, err = command(t, "trust", "--revoke", root); err != nil || !strings.Contains(out, "trusted no longer") {
 		t.Errorf("%q %v", out, err)
 	}
-	if c, _ := p.config(root); len(c.Held()) != 2 {
+	if c, _ := p.Config(root); len(c.Held()) != 2 {
 		t.Errorf("after revoke: %v", c.Held())
 	}
 	if out, _ = command(t, "trust", "--list"); out != "no folder is trusted\n" {
@@ -94,60 +95,60 @@ func TestTrustIsGivenListedAndRevoked(t *testing.T) {
 
 func TestTrustOfAFolderCoversOnlyWhatWasSaid(t *testing.T) {
 	root := strangersProject(t)
-	p := newWorkplace(version)
+	p := app.NewWorkplace(version)
 	parent := filepath.Dir(root)
-	if err := p.trust.Trust(parent, false); err != nil {
+	if err := p.Trust.Trust(parent, false); err != nil {
 		t.Fatal(err)
 	}
-	if p.trust.Trusted(root) {
+	if p.Trust.Trusted(root) {
 		t.Error("trust of the parent alone reached the project")
 	}
-	if err := p.trust.Trust(parent, true); err != nil {
+	if err := p.Trust.Trust(parent, true); err != nil {
 		t.Fatal(err)
 	}
-	if !p.trust.Trusted(root) || p.trust.Trusted(filepath.Dir(parent)) {
+	if !p.Trust.Trusted(root) || p.Trust.Trusted(filepath.Dir(parent)) {
 		t.Error("--below")
 	}
 	nested := filepath.Join(root, "vendor", "x")
 	if err := os.MkdirAll(filepath.Join(nested, ".git"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.trust.Trust(parent, false); err != nil {
+	if err := p.Trust.Trust(parent, false); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.trust.Trust(root, false); err != nil {
+	if err := p.Trust.Trust(root, false); err != nil {
 		t.Fatal(err)
 	}
-	if !p.trust.Trusted(root) || p.trust.Trusted(paths.Worktree(nested)) {
+	if !p.Trust.Trusted(root) || p.Trust.Trusted(paths.Worktree(nested)) {
 		t.Error("a repository inside a trusted one is another one")
 	}
-	if err := p.trust.Trust("/", true); err == nil {
+	if err := p.Trust.Trust("/", true); err == nil {
 		t.Error("everything was trusted")
 	}
 }
 
 func TestATrustFileOthersCanWriteCountsForNothing(t *testing.T) {
 	root := strangersProject(t)
-	p := newWorkplace(version)
-	if err := p.trust.Trust(root, false); err != nil {
+	p := app.NewWorkplace(version)
+	if err := p.Trust.Trust(root, false); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(p.trust.File(root), 0o622); err != nil {
+	if err := os.Chmod(p.Trust.File(root), 0o622); err != nil {
 		t.Fatal(err)
 	}
-	if p.trust.Trusted(root) {
+	if p.Trust.Trusted(root) {
 		t.Error("it counts")
 	}
-	if _, bad := p.trust.List(); len(bad) != 1 {
+	if _, bad := p.Trust.List(); len(bad) != 1 {
 		t.Errorf("said: %v", bad)
 	}
 	// The record of another folder under this folder's name.
 	other, _ := json.Marshal(trust.Record{Path: "/elsewhere", Trusted: true})
-	if err := os.Remove(p.trust.File(root)); err != nil {
+	if err := os.Remove(p.Trust.File(root)); err != nil {
 		t.Fatal(err)
 	}
-	write(t, p.trust.File(root), string(other))
-	if p.trust.Trusted(root) {
+	write(t, p.Trust.File(root), string(other))
+	if p.Trust.Trusted(root) {
 		t.Error("another folder's record counts")
 	}
 }
@@ -155,7 +156,7 @@ func TestATrustFileOthersCanWriteCountsForNothing(t *testing.T) {
 func TestACommandOfTheAgentCannotTrust(t *testing.T) {
 	root := strangersProject(t)
 	t.Setenv("PILLION", "1")
-	if out, err := command(t, "trust", root); err == nil || newWorkplace(version).trust.Trusted(root) {
+	if out, err := command(t, "trust", root); err == nil || app.NewWorkplace(version).Trust.Trusted(root) {
 		t.Errorf("%q %v", out, err)
 	}
 }
@@ -165,13 +166,13 @@ func TestTrustByManyAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			if err := newWorkplace(version).trust.Trust(fmt.Sprintf("/p/%d", i%10), false); err != nil {
+			if err := app.NewWorkplace(version).Trust.Trust(fmt.Sprintf("/p/%d", i%10), false); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	if list, bad := newWorkplace(version).trust.List(); len(list) != 10 || len(bad) != 0 {
+	if list, bad := app.NewWorkplace(version).Trust.List(); len(list) != 10 || len(bad) != 0 {
 		t.Errorf("%d, %v", len(list), bad)
 	}
 }
@@ -179,21 +180,21 @@ func TestTrustByManyAtOnce(t *testing.T) {
 func TestTrustByEnvironmentAndByTheEditor(t *testing.T) {
 	root := strangersProject(t)
 	yes, no := true, false
-	p := newWorkplace(version)
-	if note := p.editorTrust(root, nil); !strings.Contains(note, root+"/pillion.json:1:2: shell is held back") || !strings.Contains(note, "pillion trust "+root) {
+	p := app.NewWorkplace(version)
+	if note := p.EditorTrust(root, nil); !strings.Contains(note, root+"/pillion.json:1:2: shell is held back") || !strings.Contains(note, "pillion trust "+root) {
 		t.Errorf("note %q", note)
 	}
-	if note := p.editorTrust(root, nil); note != "" {
+	if note := p.EditorTrust(root, nil); note != "" {
 		t.Errorf("told twice: %q", note)
 	}
-	if note := p.editorTrust(filepath.Join(root, "sub"), &yes); note != "" || !p.trust.Trusted(root) {
+	if note := p.EditorTrust(filepath.Join(root, "sub"), &yes); note != "" || !p.Trust.Trusted(root) {
 		t.Errorf("editor's yes: %q", note)
 	}
 	t.Setenv("PILLION_TRUST", "1")
-	if !newWorkplace(version).trust.Trusted(root) {
+	if !app.NewWorkplace(version).Trust.Trusted(root) {
 		t.Error("PILLION_TRUST=1")
 	}
-	if note := p.editorTrust(root, &no); p.trust.Trusted(root) || !strings.Contains(note, "held back until you trust") || !strings.Contains(note, "workspace trust") || strings.Contains(note, "pillion trust") {
+	if note := p.EditorTrust(root, &no); p.Trust.Trusted(root) || !strings.Contains(note, "held back until you trust") || !strings.Contains(note, "workspace trust") || strings.Contains(note, "pillion trust") {
 		t.Errorf("restricted mode in the editor is stricter than the rest, and is told in the editor's words: %q", note)
 	}
 }
@@ -250,7 +251,7 @@ func TestTheAgentsWithRulesOfTheirOwnAreKnownToTheConfiguration(t *testing.T) {
 			continue
 		}
 		write(t, filepath.Join(root, "pillion.json"), `{"agent": {"`+a.Name+`": {"permission": {"*": "ask", "x": "allow"}}}}`)
-		if c, _ := newWorkplace(version).config(root); len(c.Agent[a.Name].Permission.Rules) != 0 || len(c.Held()) != 2 {
+		if c, _ := app.NewWorkplace(version).Config(root); len(c.Agent[a.Name].Permission.Rules) != 0 || len(c.Held()) != 2 {
 			t.Errorf("a project weakens the agent %s: %v", a.Name, c.Agent[a.Name].Permission.Rules)
 		}
 	}

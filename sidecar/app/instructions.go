@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 )
 
 // instructions are what people wrote for agents: the project's files, then the configured files and pages.
-func (a *app) instructions(cwd string) []string {
-	c := a.configOf(cwd)
+func (a *App) instructions(cwd string) []string {
+	c := a.ConfigOf(cwd)
 	var files, pages []string
 	for _, p := range c.Instructions {
 		if strings.HasPrefix(p, "https://") || strings.HasPrefix(p, "http://") {
@@ -25,11 +25,11 @@ func (a *app) instructions(cwd string) []string {
 		}
 	}
 	have := agent.Instructions(cwd)
-	have = append(have, agent.MoreInstructions(cwd, a.place.home, files, have)...)
+	have = append(have, agent.MoreInstructions(cwd, a.Place.Home, files, have)...)
 	return append(have, a.pages.texts(c, pages, func(address string, err error) {
-		a.o.log.Warn("instructions could not be fetched", "address", address, "err", err)
-		if a.o.notices != nil {
-			fmt.Fprintf(a.o.notices, "pillion: instructions of %s could not be fetched: %v\n", address, err)
+		a.O.Log.Warn("instructions could not be fetched", "address", address, "err", err)
+		if a.O.Notices != nil {
+			fmt.Fprintf(a.O.Notices, "pillion: instructions of %s could not be fetched: %v\n", address, err)
 		}
 	})...)
 }
@@ -45,9 +45,9 @@ const (
 // instructionPages keeps what was fetched, so that a turn waits for a page once.
 type instructionPages struct {
 	version string // of this program, for the pages' servers
-	mu   sync.Mutex
-	kept map[string]instructionPage // guarded by mu; by address
-	now  func() time.Time           // nil: the clock
+	mu      sync.Mutex
+	kept    map[string]instructionPage // guarded by mu; by address
+	now     func() time.Time           // nil: the clock
 }
 
 type instructionPage struct {

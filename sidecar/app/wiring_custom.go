@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 
 // customHosts run the person's own tools and plugins, one host for each directory.
 type customHosts struct {
-	app *app
+	app *App
 
 	mu    sync.Mutex
 	hosts map[string]*customHost // guarded by mu; by directory
@@ -42,13 +42,13 @@ type customHost struct {
 	defined map[string]tools.Tool // guarded by mu: definitions as plugins worded them, by id and what they were made from
 }
 
-func newCustomHosts(a *app) *customHosts {
+func newCustomHosts(a *App) *customHosts {
 	return &customHosts{app: a, hosts: map[string]*customHost{}, none: map[string]time.Time{}}
 }
 
 // of is a directory's host; nil where it has no custom tools and no plugins.
 func (c *customHosts) of(cwd string) *customHost {
-	conf := c.app.configOf(cwd)
+	conf := c.app.ConfigOf(cwd)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h := c.hosts[cwd]
@@ -76,7 +76,7 @@ func (c *customHosts) of(cwd string) *customHost {
 	}
 	h = &customHost{config: conf, key: c.key(cwd, conf), shown: map[string]bool{}, defined: map[string]tools.Tool{}}
 	h.Host = custom.New(custom.Options{
-		Dirs: dirs, Directory: cwd, Worktree: paths.Worktree(cwd), CacheDir: filepath.Join(c.app.place.state, "cache"), Runtime: conf.JSRuntime, Config: conf, Start: guard.Start, Log: c.app.o.log,
+		Dirs: dirs, Directory: cwd, Worktree: paths.Worktree(cwd), CacheDir: filepath.Join(c.app.Place.State, "cache"), Runtime: conf.JSRuntime, Config: conf, Start: guard.Start, Log: c.app.O.Log,
 		Plugins: plugins, Client: c.app.pluginClient(cwd), Notice: func(level, text string) { c.app.noticeIn(cwd, level, text) },
 	})
 	h.ext = h.extensions(c.app, cwd)
@@ -100,10 +100,10 @@ func (c *customHosts) lookAgain(cwd string) {
 
 // customDirs are the folders that may hold tools and plugins, the nearest to the session last. A project's own count
 // when its folder is trusted.
-func (a *app) customDirs(cwd string, conf *config.Config) []string {
-	dirs := []string{a.place.user}
-	if a.place.home != "" {
-		dirs = append(dirs, filepath.Join(a.place.home, ".config", "opencode"))
+func (a *App) customDirs(cwd string, conf *config.Config) []string {
+	dirs := []string{a.Place.User}
+	if a.Place.Home != "" {
+		dirs = append(dirs, filepath.Join(a.Place.Home, ".config", "opencode"))
 	}
 	if !conf.Trusted() {
 		return dirs
@@ -127,7 +127,7 @@ func holdsAny(dirs []string) bool {
 }
 
 // extensions are what a host adds to its directory's sessions.
-func (h *customHost) extensions(a *app, cwd string) *agent.Extensions {
+func (h *customHost) extensions(a *App, cwd string) *agent.Extensions {
 	return &agent.Extensions{
 		Over: func(ctx context.Context) []tools.Tool {
 			over := h.Tools(ctx)
@@ -212,8 +212,8 @@ func (h *customHost) define(ctx context.Context, t tools.Tool) tools.Tool {
 	return t
 }
 
-// customExtensions are what the person's own code adds in a directory.
-func (a *app) customExtensions(cwd string) *agent.Extensions {
+// CustomExtensions are what the person's own code adds in a directory.
+func (a *App) CustomExtensions(cwd string) *agent.Extensions {
 	if h := a.custom.of(cwd); h != nil {
 		return h.ext
 	}

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"bufio"
@@ -12,12 +12,12 @@ import (
 	"github.com/pillion-dev/pillion/lspbridge"
 )
 
-// servers is the cache of language servers that Pillion installed itself.
-func (p *workplace) servers() string { return filepath.Join(p.state, "servers") }
+// Servers is the cache of language servers that Pillion installed itself.
+func (p *Workplace) Servers() string { return filepath.Join(p.State, "servers") }
 
-// installServer gets a language server into the cache, after a yes. in is nil where nobody can be asked: then only
+// InstallServer gets a language server into the cache, after a yes. in is nil where nobody can be asked: then only
 // yes, given beforehand, will do.
-func installServer(ctx context.Context, id, cache string, yes bool, in io.Reader, out io.Writer) error {
+func InstallServer(ctx context.Context, id, cache string, yes bool, in io.Reader, out io.Writer) error {
 	plan, err := lspbridge.PlanInstall(id, cache)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"github.com/pillion-dev/pillion/lspbridge"
@@ -7,12 +7,12 @@ import (
 	"github.com/pillion-dev/pillion/tools/search"
 )
 
-// finder knows what @ may mention.
-func (a *app) finder() *mention.Finder {
+// Finder knows what @ may mention.
+func (a *App) Finder() *mention.Finder {
 	return mention.New(mention.Options{
-		Searcher: func(cwd string) *search.Searcher { return a.searcher(a.configOf(cwd).Ripgrep) },
+		Searcher: func(cwd string) *search.Searcher { return a.searcher(a.ConfigOf(cwd).Ripgrep) },
 		Servers: func(cwd string) *lspbridge.Manager {
-			if link := a.bridge(paths.Worktree(cwd), a.configOf(cwd)); link != nil {
+			if link := a.bridge(paths.Worktree(cwd), a.ConfigOf(cwd)); link != nil {
 				return link.Manager
 			}
 			return nil

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -13,14 +13,14 @@ import (
 )
 
 // pack is a change set as the store keeps it: its texts are contents beside the sessions.
-func (a *app) pack(state change.State, set *change.Set) *change.Set {
+func (a *App) pack(state change.State, set *change.Set) *change.Set {
 	a.prune.Do(a.pruneContents)
-	return packed(a.blobs, state, set)
+	return Packed(a.Blobs, state, set)
 }
 
-// packed keeps nothing yet of what is only proposed: the person waits for the question, and it may be another text in
+// Packed keeps nothing yet of what is only proposed: the person waits for the question, and it may be another text in
 // the end. Its hunks are in the event.
-func packed(b *checkpoint.Blobs, state change.State, s *change.Set) *change.Set {
+func Packed(b *checkpoint.Blobs, state change.State, s *change.Set) *change.Set {
 	if state == change.Proposed {
 		return checkpoint.Outline(s)
 	}
@@ -29,9 +29,9 @@ func packed(b *checkpoint.Blobs, state change.State, s *change.Set) *change.Set 
 
 // settle says what became of a change set that was being written when a process died. The journal has ended it one way
 // or the other by then.
-func (a *app) settle(ctx context.Context, s agent.SessionInfo, packed *change.Set) change.State {
-	a.recoverOnce(ctx)
-	set, err := a.blobs.Load(packed)
+func (a *App) settle(ctx context.Context, s agent.SessionInfo, packed *change.Set) change.State {
+	a.RecoverOnce(ctx)
+	set, err := a.Blobs.Load(packed)
 	if err != nil {
 		return change.Failed
 	}
@@ -59,17 +59,17 @@ func (a *app) settle(ctx context.Context, s agent.SessionInfo, packed *change.Se
 const pruneEvery = 24 * time.Hour
 
 // pruneContents removes old contents once a day, beside the work; close waits for it.
-func (a *app) pruneContents() {
-	stamp := filepath.Join(a.blobs.Dir, "pruned")
+func (a *App) pruneContents() {
+	stamp := filepath.Join(a.Blobs.Dir, "pruned")
 	if info, err := os.Stat(stamp); err == nil && time.Since(info.ModTime()) < pruneEvery {
 		return
 	}
 	a.pruning.Go(func() {
-		if err := a.blobs.Prune(checkpoint.Default); err != nil {
-			a.o.log.Warn("pruning checkpoints", "err", err)
+		if err := a.Blobs.Prune(checkpoint.Default); err != nil {
+			a.O.Log.Warn("pruning checkpoints", "err", err)
 			return
 		}
-		if os.MkdirAll(a.blobs.Dir, 0o700) == nil {
+		if os.MkdirAll(a.Blobs.Dir, 0o700) == nil {
 			_ = os.WriteFile(stamp, nil, 0o600)
 		}
 	})

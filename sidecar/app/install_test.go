@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"os"
@@ -38,9 +38,9 @@ func TestInstallServerAsks(t *testing.T) {
 		var out strings.Builder
 		var err error
 		if c.Texts {
-			err = installServer(t.Context(), c.id, cache, c.yes, strings.NewReader(c.answer), &out)
+			err = InstallServer(t.Context(), c.id, cache, c.yes, strings.NewReader(c.answer), &out)
 		} else {
-			err = installServer(t.Context(), c.id, cache, c.yes, nil, &out)
+			err = InstallServer(t.Context(), c.id, cache, c.yes, nil, &out)
 		}
 		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) || !strings.Contains(out.String(), c.says) {
 			t.Errorf("%s: %v\n%s", name, err, out.String())

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"os"
@@ -9,7 +9,7 @@ import (
 )
 
 // webOptions are what the web tools may reach. OpenCode's switch for Exa counts where nothing is configured.
-func (a *app) webOptions(c *config.Config) builtin.WebOptions {
+func (a *App) webOptions(c *config.Config) builtin.WebOptions {
 	e := web.Engine{Provider: c.WebSearch.Provider, URL: c.WebSearch.URL, Key: c.WebSearch.Key}
 	if on := os.Getenv("OPENCODE_ENABLE_EXA"); e.Provider == "" && (on == "1" || on == "true") {
 		e.Provider = "exa"
@@ -17,5 +17,5 @@ func (a *app) webOptions(c *config.Config) builtin.WebOptions {
 	if e.Provider == "exa" && e.Key == "" {
 		e.Key = os.Getenv("EXA_API_KEY")
 	}
-	return builtin.WebOptions{Client: web.New(web.Options{Version: a.place.version, Allow: c.Web.Allow}), Engine: e}
+	return builtin.WebOptions{Client: web.New(web.Options{Version: a.Place.version, Allow: c.Web.Allow}), Engine: e}
 }

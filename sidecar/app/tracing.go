@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -31,26 +31,26 @@ const (
 )
 
 // tracing is nil unless the person's own settings ask for it. Nothing is connected before the first span has ended.
-func (a *app) tracing() *agent.Tracing {
-	c := a.place.own().Tracing
+func (a *App) tracing() *agent.Tracing {
+	c := a.Place.own().Tracing
 	if !c.Enabled || strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
 		return nil
 	}
 	to, err := newCollector(c, func(text string) {
-		a.o.log.Warn(text)
-		if a.o.notices != nil {
-			fmt.Fprintln(a.o.notices, "pillion: "+a.place.secrets.hide(text))
+		a.O.Log.Warn(text)
+		if a.O.Notices != nil {
+			fmt.Fprintln(a.O.Notices, "pillion: "+a.Place.secrets.Hide(text))
 		}
 	})
 	if err != nil {
-		a.o.log.Warn("traces are not sent", slog.Any("err", err))
-		if a.o.notices != nil {
-			fmt.Fprintln(a.o.notices, "pillion: traces are not sent:", err)
+		a.O.Log.Warn("traces are not sent", slog.Any("err", err))
+		if a.O.Notices != nil {
+			fmt.Fprintln(a.O.Notices, "pillion: traces are not sent:", err)
 		}
 		return nil
 	}
 	// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win. Nothing of the machine or the person is told.
-	about := sdkresource.NewSchemaless(attribute.String("service.name", "pillion"), attribute.String("service.version", a.place.version))
+	about := sdkresource.NewSchemaless(attribute.String("service.name", "pillion"), attribute.String("service.version", a.Place.version))
 	if env, err := sdkresource.New(context.Background(), sdkresource.WithFromEnv()); err == nil {
 		if merged, err := sdkresource.Merge(about, env); err == nil {
 			about = merged
@@ -60,7 +60,7 @@ func (a *app) tracing() *agent.Tracing {
 	return &agent.Tracing{Tracer: a.traces.provider.Tracer("pillion"), Content: c.Content}
 }
 
-// close delivers what waits, within a moment.
+// Close delivers what waits, within a moment.
 func (t *traces) close() {
 	if t == nil {
 		return

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/slash"
 )
 
-// commandsOf are the commands that people wrote, in configuration files or in Markdown, and those of MCP servers.
-func (a *app) commandsOf(cwd string) []slash.Command {
-	c := a.configOf(cwd)
+// CommandsOf are the commands that people wrote, in configuration files or in Markdown, and those of MCP servers.
+func (a *App) CommandsOf(cwd string) []slash.Command {
+	c := a.ConfigOf(cwd)
 	var out []slash.Command
 	for _, name := range slices.Sorted(maps.Keys(c.Command)) {
 		if d := c.Command[name]; d.Template != "" {
@@ -25,8 +25,8 @@ func (a *app) commandsOf(cwd string) []slash.Command {
 
 // mcpCommands are the prompts of the MCP servers that are up, as /server:prompt. The servers are started, so that
 // their prompts are there soon.
-func (a *app) mcpCommands(cwd string) []slash.Command {
-	set := a.mcp.of(cwd)
+func (a *App) mcpCommands(cwd string) []slash.Command {
+	set := a.MCP.of(cwd)
 	if set == nil {
 		return nil
 	}

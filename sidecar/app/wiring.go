@@ -1,4 +1,7 @@
-package main
+// Package app assembles the parts of a folder from its configuration: stores, models, tools, language servers, MCP servers,
+// plugins, the agent's runtime. It is the one place where concrete parts meet; making an App opens and starts nothing.
+// Editors reach it through packages editors and review; it knows no connection and no command line.
+package app
 
 import (
 	"context"
@@ -33,37 +36,37 @@ import (
 	"github.com/pillion-dev/pillion/tools/skill"
 )
 
-// appOptions say who sits in front of the agent.
-type appOptions struct {
-	place     *workplace
-	asker     permission.Asker
-	questions tools.Questioner
-	editors   *editors.Registry // nil: no editor, files are read from and written to the disk
-	ephemeral bool              // nothing is stored: scripts
-	theirs    *editors.Problems // with editors: what they say is wrong with files
-	noLSP     bool
-	log       *slog.Logger
-	problems  func(lspbridge.FileReport) // where changed problems go; nil: nobody listens
-	notices   io.Writer                  // what a person at a terminal should know; nil: only the log
+// Options say who sits in front of the agent.
+type Options struct {
+	Place     *Workplace
+	Asker     permission.Asker
+	Questions tools.Questioner
+	Editors   *editors.Registry // nil: no editor, files are read from and written to the disk
+	Ephemeral bool              // nothing is stored: scripts
+	Theirs    *editors.Problems // with editors: what they say is wrong with files
+	NoLSP     bool
+	Log       *slog.Logger
+	Problems  func(lspbridge.FileReport) // where changed problems go; nil: nobody listens
+	Notices   io.Writer                  // what a person at a terminal should know; nil: only the log
 }
 
-// app is the one place where concrete parts meet. Making it opens and starts nothing.
-type app struct {
-	o       appOptions
-	place   *workplace
-	store   *store.Store
-	grants  permission.Grants
+// App is the one place where concrete parts meet. Making it opens and starts nothing.
+type App struct {
+	O       Options
+	Place   *Workplace
+	Store   *store.Store
+	Grants  permission.Grants
 	kept    *store.Store // of the grants, where store is forgotten
-	models  *models.Models
-	runtime *agent.Runtime
+	Models  *models.Models
+	Runtime *agent.Runtime
 	journal files.Journal
-	blobs   *checkpoint.Blobs
-	desk    *review.Desk
+	Blobs   *checkpoint.Blobs
+	Desk    *review.Desk
 	locks   *files.Locks
 
 	traces  *traces // nil: not traced
 	pages   instructionPages
-	mcp     *mcpServers
+	MCP     *mcpServers
 	custom  *customHosts
 	recover sync.Once
 	prune   sync.Once
@@ -79,42 +82,42 @@ type app struct {
 	envs    map[string]builtin.Env      // guarded by mu; by session
 }
 
-func newApp(o appOptions) *app {
-	if o.log == nil {
-		o.log = slog.New(slog.DiscardHandler)
+func New(o Options) *App {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
 	}
-	a := &app{o: o, place: o.place, locks: &files.Locks{}, bridges: map[string]*servers{}, search: map[string]*search.Searcher{}, envs: map[string]builtin.Env{}, finders: map[string]*skill.Finder{}}
-	if o.ephemeral {
-		a.store = store.NewForgetful()
+	a := &App{O: o, Place: o.Place, locks: &files.Locks{}, bridges: map[string]*servers{}, search: map[string]*search.Searcher{}, envs: map[string]builtin.Env{}, finders: map[string]*skill.Finder{}}
+	if o.Ephemeral {
+		a.Store = store.NewForgetful()
 	} else {
-		a.store = store.New(a.place.storePlace())
+		a.Store = store.New(a.Place.storePlace())
 	}
-	a.grants = agent.Grants(a.store)
-	if o.ephemeral && o.asker != nil { // its sessions are forgotten, what a person allows for good is not
-		a.kept = store.New(a.place.storePlace())
-		a.grants = agent.Grants(a.kept)
+	a.Grants = agent.Grants(a.Store)
+	if o.Ephemeral && o.Asker != nil { // its sessions are forgotten, what a person allows for good is not
+		a.kept = store.New(a.Place.storePlace())
+		a.Grants = agent.Grants(a.kept)
 	}
-	a.journal = &files.DirJournal{Dir: filepath.Join(a.place.state, "journal")}
-	a.blobs = &checkpoint.Blobs{Dir: filepath.Join(a.place.state, "checkpoints")}
-	a.desk = review.NewDesk(keptChanges{a})
-	a.models = models.New(models.Options{Config: a.configOf, Env: os.Getenv, Keys: a.place.keys().All})
-	a.pages.version = a.place.version
-	a.mcp, a.custom = newMCPServers(a), newCustomHosts(a)
-	a.runtime = agent.New(agent.Options{
-		Store: a.store, Models: a.models, Grants: a.grants, Asker: o.asker, Questions: o.questions, StateDir: a.place.state, Log: o.log,
-		Configuration: configuration{a}, Toolbox: toolbox{a}, Project: projectContext{a}, Plugins: plugins{a}, Changes: changeKeeper{a}, Secrets: hider{a.place},
+	a.journal = &files.DirJournal{Dir: filepath.Join(a.Place.State, "journal")}
+	a.Blobs = &checkpoint.Blobs{Dir: filepath.Join(a.Place.State, "checkpoints")}
+	a.Desk = review.NewDesk(KeptChanges{App: a})
+	a.Models = models.New(models.Options{Config: a.ConfigOf, Env: os.Getenv, Keys: a.Place.Keys().All})
+	a.pages.version = a.Place.version
+	a.MCP, a.custom = newMCPServers(a), newCustomHosts(a)
+	a.Runtime = agent.New(agent.Options{
+		Store: a.Store, Models: a.Models, Grants: a.Grants, Asker: o.Asker, Questions: o.Questions, StateDir: a.Place.State, Log: o.Log,
+		Configuration: configuration{a}, Toolbox: toolbox{a}, Project: projectContext{a}, Plugins: plugins{a}, Changes: changeKeeper{a}, Secrets: hider{a.Place},
 		Tracing: a.tracing(),
 	})
 	return a
 }
 
-// configOf is asked many times in each step of a turn.
-func (a *app) configOf(cwd string) *config.Config { return a.place.lately(cwd) }
+// ConfigOf is asked many times in each step of a turn.
+func (a *App) ConfigOf(cwd string) *config.Config { return a.Place.lately(cwd) }
 
-// rules are the effective ones of an agent, in the order the gate judges them.
-func (a *app) rules(cwd, name string) permission.Ruleset {
-	rules := a.place.rules(cwd)
-	for _, x := range a.runtime.Agents(cwd) {
+// Rules are the effective ones of an agent, in the order the gate judges them.
+func (a *App) Rules(cwd, name string) permission.Ruleset {
+	rules := a.Place.Rules(cwd)
+	for _, x := range a.Runtime.Agents(cwd) {
 		if x.Name == name {
 			rules = append(rules, x.Rules...)
 		}
@@ -122,32 +125,32 @@ func (a *app) rules(cwd, name string) permission.Ruleset {
 	return rules
 }
 
-// env is what the tools of a session share; it lasts as long as the session's read state must.
-func (a *app) env(s agent.SessionInfo) builtin.Env {
+// Env is what the tools of a session share; it lasts as long as the session's read state must.
+func (a *App) Env(s agent.SessionInfo) builtin.Env {
 	a.mu.Lock()
 	env, ok := a.envs[s.ID]
 	a.mu.Unlock()
 	if ok {
 		return env
 	}
-	c := a.configOf(s.Cwd)
+	c := a.ConfigOf(s.Cwd)
 	root := paths.Worktree(s.Cwd)
 	env = builtin.Env{
-		Cwd: s.Cwd, Root: root, Extra: s.Extra, StateDir: a.place.state, Own: []string{a.place.user}, Home: a.place.home,
+		Cwd: s.Cwd, Root: root, Extra: s.Extra, StateDir: a.Place.State, Own: []string{a.Place.User}, Home: a.Place.Home,
 		Tracker: &files.Tracker{}, Locks: a.locks, Journal: a.journal, Search: a.searcher(c.Ripgrep), Format: formatter(root, c),
 		Skills: a.skills(s.Cwd, root, c), SubAgents: a.subAgents(s.Cwd),
 		Shell: a.shell(c, s), Web: a.webOptions(c),
 	}
-	if a.o.editors != nil {
-		env.Buffers = a.o.editors.Files(s.ID)
-		env.Applier = a.o.editors.Applier(s.ID, disk{builtin.NewWriter(env)})
+	if a.O.Editors != nil {
+		env.Buffers = a.O.Editors.Files(s.ID)
+		env.Applier = a.O.Editors.Applier(s.ID, Disk{Writer: builtin.NewWriter(env)})
 	}
 	env.Commands = a.watch(root, env.Search, env.Buffers)
 	link := a.bridge(root, c)
 	if link != nil {
 		env.Bridge = link.Manager
-		if a.o.theirs != nil {
-			env.Bridge = editors.NewBridge(link.Manager, root, env.Buffers, a.o.theirs)
+		if a.O.Theirs != nil {
+			env.Bridge = editors.NewBridge(link.Manager, root, env.Buffers, a.O.Theirs)
 		}
 	}
 	a.mu.Lock()
@@ -165,8 +168,8 @@ func (a *app) env(s agent.SessionInfo) builtin.Env {
 	return env
 }
 
-// ended ends what a session's commands left running, and lets go of what was kept for it.
-func (a *app) ended(session string) {
+// Ended ends what a session's commands left running, and lets go of what was kept for it.
+func (a *App) Ended(session string) {
 	a.mu.Lock()
 	env, ok := a.envs[session]
 	delete(a.envs, session)
@@ -175,30 +178,30 @@ func (a *app) ended(session string) {
 	for _, link := range links {
 		link.release(session)
 	}
-	a.mcp.ended(session)
-	a.models.Forget(session)
+	a.MCP.ended(session)
+	a.Models.Forget(session)
 	if ok {
 		env.Shell.Close()
 	}
 }
 
-// keptChanges are the app's change sets: written through the session's own locks and editor, texts beside the sessions.
-type keptChanges struct{ a *app }
+// KeptChanges are the app's change sets: written through the session's own locks and editor, texts beside the sessions.
+type KeptChanges struct{ App *App }
 
 // Files implements ChangeStore.
-func (k keptChanges) Files(session string) review.Files {
-	s, ok := k.a.runtime.Session(session)
+func (k KeptChanges) Files(session string) review.Files {
+	s, ok := k.App.Runtime.Session(session)
 	if !ok {
 		return nil
 	}
-	return builtin.NewWriter(k.a.env(s.Info()))
+	return builtin.NewWriter(k.App.Env(s.Info()))
 }
 
 // Load implements ChangeStore.
-func (k keptChanges) Load(set *change.Set) (*change.Set, error) { return k.a.blobs.Load(set) }
+func (k KeptChanges) Load(set *change.Set) (*change.Set, error) { return k.App.Blobs.Load(set) }
 
 // searcher is shared by sessions: it looks for rg once.
-func (a *app) searcher(ripgrep string) *search.Searcher {
+func (a *App) searcher(ripgrep string) *search.Searcher {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.search[ripgrep]
@@ -210,7 +213,7 @@ func (a *app) searcher(ripgrep string) *search.Searcher {
 }
 
 // shell is how the commands of a session run. What they leave running ends with it.
-func (a *app) shell(c *config.Config, s agent.SessionInfo) builtin.BashOptions {
+func (a *App) shell(c *config.Config, s agent.SessionInfo) builtin.BashOptions {
 	o := builtin.BashOptions{Shell: c.Shell, Runner: &run.Runner{}, Background: &run.Background{}, Sandbox: builtin.SandboxSettings{
 		Mode: c.Sandbox, Network: c.SandboxNetwork, AutoAllow: c.SandboxAutoAllow, Writable: c.SandboxWritable,
 	}}
@@ -220,7 +223,7 @@ func (a *app) shell(c *config.Config, s agent.SessionInfo) builtin.BashOptions {
 		}
 		return nil
 	}
-	if a.o.editors == nil {
+	if a.O.Editors == nil {
 		return o // nobody watches
 	}
 	// An editor knows a sub-agent's terminals as those of the session it has open.
@@ -234,13 +237,13 @@ func (a *app) shell(c *config.Config, s agent.SessionInfo) builtin.BashOptions {
 	return o
 }
 
-// terminals are a session's.
-func (a *app) terminals(session string) *run.Terminals {
-	s, ok := a.runtime.Session(session)
+// Terminals are a session's.
+func (a *App) Terminals(session string) *run.Terminals {
+	s, ok := a.Runtime.Session(session)
 	if !ok {
 		return nil
 	}
-	return a.env(s.Info()).Shell.Terminals
+	return a.Env(s.Info()).Shell.Terminals
 }
 
 // formatter runs after edits only where the configuration asks for it: a text that comes out other than it was
@@ -257,33 +260,33 @@ func formatter(root string, c *config.Config) builtin.Formatter {
 	return builtin.NewFormatter(o)
 }
 
-// disk writes a set in the encodings its files have.
-type disk struct{ writer *builtin.Writer }
+// Disk writes a set in the encodings its files have.
+type Disk struct{ Writer *builtin.Writer }
 
-func (d disk) Apply(ctx context.Context, set *change.Set) error { return d.writer.WriteDisk(ctx, set) }
+func (d Disk) Apply(ctx context.Context, set *change.Set) error { return d.Writer.WriteDisk(ctx, set) }
 
-// recoverOnce ends what a crash left half-done, before the first tool of this process can look at a file.
-func (a *app) recoverOnce(ctx context.Context) {
+// RecoverOnce ends what a crash left half-done, before the first tool of this process can look at a file.
+func (a *App) RecoverOnce(ctx context.Context) {
 	a.recover.Do(func() {
 		done, err := files.Recover(ctx, a.journal)
 		if err != nil {
-			a.o.log.Error("recovery", "err", err)
-			if a.o.notices != nil {
-				fmt.Fprintln(a.o.notices, "pillion: a change that was interrupted earlier could not be ended:", err)
+			a.O.Log.Error("recovery", "err", err)
+			if a.O.Notices != nil {
+				fmt.Fprintln(a.O.Notices, "pillion: a change that was interrupted earlier could not be ended:", err)
 			}
 		}
 		for _, r := range done {
-			a.o.log.Warn("recovered an interrupted change", "what", r)
-			if a.o.notices != nil {
-				fmt.Fprintln(a.o.notices, "pillion: a change that was interrupted earlier:", r)
+			a.O.Log.Warn("recovered an interrupted change", "what", r)
+			if a.O.Notices != nil {
+				fmt.Fprintln(a.O.Notices, "pillion: a change that was interrupted earlier:", r)
 			}
 		}
 	})
 }
 
 // bridge is the language servers' manager of a worktree, nil where they are switched off.
-func (a *app) bridge(root string, c *config.Config) *servers {
-	if a.o.noLSP || c.LSP.Set && !c.LSP.On {
+func (a *App) bridge(root string, c *config.Config) *servers {
+	if a.O.NoLSP || c.LSP.Set && !c.LSP.On {
 		return nil
 	}
 	a.mu.Lock()
@@ -295,15 +298,15 @@ func (a *app) bridge(root string, c *config.Config) *servers {
 	if m := a.bridges[key]; m != nil {
 		return m
 	}
-	o := lspbridge.Options{Root: root, Servers: lspConfig(c), Log: a.o.log, Trusted: c.Trusted(), Bin: lspbridge.CacheBins(a.place.servers()), Start: guard.Start}
-	if a.o.editors != nil {
+	o := lspbridge.Options{Root: root, Servers: ServerConfigs(c), Log: a.O.Log, Trusted: c.Trusted(), Bin: lspbridge.CacheBins(a.Place.Servers()), Start: guard.Start}
+	if a.O.Editors != nil {
 		o.Buffer = func(path string) (string, bool) {
-			b, ok := a.o.editors.AnyBuffer(path)
+			b, ok := a.O.Editors.AnyBuffer(path)
 			return b.Text, ok
 		}
-		o.Unsaved = a.o.editors.Unsaved
+		o.Unsaved = a.O.Editors.Unsaved
 	}
-	o.Diagnostics = a.o.problems
+	o.Diagnostics = a.O.Problems
 	link := &servers{uses: map[string]func(){}}
 	o.Notice = func(_, text string) { a.tell(link, text) }
 	o.ApplyEdit = func(ctx context.Context, server, label string, edits []lspbridge.FileEdit) error {
@@ -314,8 +317,8 @@ func (a *app) bridge(root string, c *config.Config) *servers {
 	return link
 }
 
-// touched says to the language servers that a buffer has changed, so that what is told of its problems follows.
-func (a *app) touched(path string) {
+// Touched says to the language servers that a buffer has changed, so that what is told of its problems follows.
+func (a *App) Touched(path string) {
 	a.mu.Lock()
 	links := slices.Collect(maps.Values(a.bridges))
 	a.mu.Unlock()
@@ -324,7 +327,7 @@ func (a *app) touched(path string) {
 	}
 }
 
-func lspConfig(c *config.Config) map[string]lspbridge.ServerConfig {
+func ServerConfigs(c *config.Config) map[string]lspbridge.ServerConfig {
 	out := map[string]lspbridge.ServerConfig{}
 	for id, s := range c.LSP.By {
 		out[id] = lspbridge.ServerConfig{Command: s.Command, Extensions: s.Extensions, Env: s.Env, Initialization: json.RawMessage(s.Initialization), Settings: json.RawMessage(s.Settings),
@@ -333,9 +336,9 @@ func lspConfig(c *config.Config) map[string]lspbridge.ServerConfig {
 	return out
 }
 
-// problems is what is still wrong in a project, for the end of a turn. ok is false when no server has been asked.
-func (a *app) problems(ctx context.Context, cwd string) (left []change.Problem, ok bool) {
-	m := a.bridge(paths.Worktree(cwd), a.configOf(cwd))
+// Problems is what is still wrong in a project, for the end of a turn. ok is false when no server has been asked.
+func (a *App) Problems(ctx context.Context, cwd string) (left []change.Problem, ok bool) {
+	m := a.bridge(paths.Worktree(cwd), a.ConfigOf(cwd))
 	left = []change.Problem{}
 	if m == nil || !m.Running() { // what was not needed for the turn is not started for its last line
 		return left, false
@@ -354,12 +357,12 @@ func (a *app) problems(ctx context.Context, cwd string) (left []change.Problem, 
 	return left, ok
 }
 
-// close ends everything that was started: turns, then servers, then the store.
-func (a *app) close() {
+// Close ends everything that was started: turns, then servers, then the store.
+func (a *App) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	if err := a.runtime.Close(ctx); err != nil {
-		a.o.log.Error("closing sessions", "err", err)
+	if err := a.Runtime.Close(ctx); err != nil {
+		a.O.Log.Error("closing sessions", "err", err)
 	}
 	a.mu.Lock()
 	bridges, envs := a.bridges, a.envs
@@ -372,17 +375,17 @@ func (a *app) close() {
 	for _, m := range bridges {
 		wait.Go(func() { m.Close(ctx) })
 	}
-	wait.Go(func() { a.mcp.close(ctx) })
+	wait.Go(func() { a.MCP.close(ctx) })
 	wait.Go(a.custom.close)
 	wait.Wait()
 	a.traces.close()
 	a.pruning.Wait()
-	for _, st := range []*store.Store{a.store, a.kept} {
+	for _, st := range []*store.Store{a.Store, a.kept} {
 		if st == nil {
 			continue
 		}
 		if err := st.Close(); err != nil {
-			a.o.log.Error("closing the store", "err", err)
+			a.O.Log.Error("closing the store", "err", err)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"maps"
@@ -13,13 +13,13 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// settingsWatch makes changed settings count while nothing is asked: servers and plugins that were added start, those
+// SettingsWatch makes changed settings count while nothing is asked: servers and plugins that were added start, those
 // that were taken away, or whose folder is trusted no longer, end, and editors hear of other commands. Without it (no
 // more watches to be had) the same happens at the next step of a turn. What runs stays: a turn ends with its agent,
 // language servers with the settings that they were started with.
-type settingsWatch struct {
-	app     *app
-	changed func(cwd string) // told after what was configured in a directory may have changed
+type SettingsWatch struct {
+	App     *App
+	Changed func(cwd string) // told after what was configured in a directory may have changed
 
 	mu    sync.Mutex
 	w     *fsnotify.Watcher         // guarded by mu; nil: not started, or closed
@@ -40,20 +40,20 @@ type watchedFolder struct {
 // settleTime is how long files must rest before they are read: editors write them in several steps.
 const settleTime = 100 * time.Millisecond
 
-// follow watches what is configured for a directory from now on.
-func (s *settingsWatch) follow(cwd string) {
+// Follow watches what is configured for a directory from now on.
+func (s *SettingsWatch) Follow(cwd string) {
 	s.mu.Lock()
 	known := s.known[cwd]
 	s.mu.Unlock()
 	if !known {
 		s.rewatch(cwd)
-		s.app.place.config(cwd) // nobody says what changed before it was watched
+		s.App.Place.Config(cwd) // nobody says what changed before it was watched
 	}
 }
 
 // rewatch looks for folders that are not watched yet.
-func (s *settingsWatch) rewatch(cwd string) {
-	folders := s.app.place.settingsFolders(cwd)
+func (s *SettingsWatch) rewatch(cwd string) {
+	folders := s.App.Place.settingsFolders(cwd)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
@@ -62,7 +62,7 @@ func (s *settingsWatch) rewatch(cwd string) {
 	if s.w == nil {
 		w, err := fsnotify.NewWatcher()
 		if err != nil {
-			s.app.o.log.Warn("settings are not watched", "err", err)
+			s.App.O.Log.Warn("settings are not watched", "err", err)
 			s.over = true
 			return
 		}
@@ -86,7 +86,7 @@ func (s *settingsWatch) rewatch(cwd string) {
 	}
 }
 
-func (s *settingsWatch) run(w *fsnotify.Watcher) {
+func (s *SettingsWatch) run(w *fsnotify.Watcher) {
 	for {
 		select {
 		case e, ok := <-w.Events:
@@ -100,13 +100,13 @@ func (s *settingsWatch) run(w *fsnotify.Watcher) {
 			if !ok {
 				return
 			}
-			s.app.o.log.Warn("watching settings", "err", err)
+			s.App.O.Log.Warn("watching settings", "err", err)
 		}
 	}
 }
 
 // touched notes the directories that a file may matter to. Folders of projects are full of other files.
-func (s *settingsWatch) touched(path string) {
+func (s *SettingsWatch) touched(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := s.dirs[filepath.Dir(path)]
@@ -124,7 +124,7 @@ func (s *settingsWatch) touched(path string) {
 }
 
 // look reads what rests now.
-func (s *settingsWatch) look() {
+func (s *SettingsWatch) look() {
 	s.mu.Lock()
 	due := s.due
 	s.due = map[string]bool{}
@@ -139,12 +139,12 @@ func (s *settingsWatch) look() {
 	defer s.wg.Done()
 	for cwd := range due {
 		s.rewatch(cwd) // folders may have come
-		s.app.resettle(cwd)
-		s.changed(cwd)
+		s.App.resettle(cwd)
+		s.Changed(cwd)
 	}
 }
 
-func (s *settingsWatch) close() {
+func (s *SettingsWatch) Close() {
 	s.mu.Lock()
 	s.over = true
 	if s.timer != nil {
@@ -159,12 +159,12 @@ func (s *settingsWatch) close() {
 }
 
 // settingsFolders are the folders whose files say what is configured for a directory, and whether they hold nothing else.
-func (p *workplace) settingsFolders(cwd string) map[string]bool {
-	out := map[string]bool{p.trust.Dir: true}
-	if _, err := os.Stat(p.trust.Dir); err != nil {
-		out[p.state] = false // where it will appear
+func (p *Workplace) settingsFolders(cwd string) map[string]bool {
+	out := map[string]bool{p.Trust.Dir: true}
+	if _, err := os.Stat(p.Trust.Dir); err != nil {
+		out[p.State] = false // where it will appear
 	}
-	own := []string{p.user, filepath.Join(p.home, ".config", "opencode")}
+	own := []string{p.User, filepath.Join(p.Home, ".config", "opencode")}
 	for _, dir := range config.Between(paths.Worktree(cwd), cwd) {
 		out[dir] = false
 		for _, name := range config.ProjectFolders {
@@ -181,9 +181,9 @@ func (p *workplace) settingsFolders(cwd string) map[string]bool {
 }
 
 // resettle starts what a directory's settings ask for now and ends what they ask for no longer.
-func (a *app) resettle(cwd string) {
-	a.place.config(cwd) // as it is now, not as it was a moment ago
-	if set := a.mcp.of(cwd); set != nil {
+func (a *App) resettle(cwd string) {
+	a.Place.Config(cwd) // as it is now, not as it was a moment ago
+	if set := a.MCP.of(cwd); set != nil {
 		set.Start()
 	}
 	a.custom.lookAgain(cwd)

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"encoding/json"
@@ -18,8 +18,8 @@ import (
 )
 
 // agents are the configured ones; the runtime lays them over its own.
-func (a *app) agents(cwd string) []agent.Agent {
-	c := a.configOf(cwd)
+func (a *App) agents(cwd string) []agent.Agent {
+	c := a.ConfigOf(cwd)
 	names := slices.Sorted(maps.Keys(c.Agent))
 	if c.Steps > 0 { // it counts for the agents nobody has configured, too
 		for _, d := range agent.DefaultAgents() {
@@ -40,15 +40,15 @@ func (a *app) agents(cwd string) []agent.Agent {
 	return out
 }
 
-// agentRules are the effective rules of an agent, of the one that new sessions get where none is named.
-func (a *app) agentRules(cwd, name string) (permission.Ruleset, error) {
-	all := a.runtime.Agents(cwd)
+// AgentRules are the effective rules of an agent, of the one that new sessions get where none is named.
+func (a *App) AgentRules(cwd, name string) (permission.Ruleset, error) {
+	all := a.Runtime.Agents(cwd)
 	find := func(name string) int {
 		return slices.IndexFunc(all, func(x agent.Agent) bool { return x.Name == name })
 	}
 	if name == "" {
 		name = agent.DefaultAgent
-		if i := find(a.configOf(cwd).DefaultAgent); i >= 0 && !all[i].Hidden && all[i].Mode != agent.ModeSubagent {
+		if i := find(a.ConfigOf(cwd).DefaultAgent); i >= 0 && !all[i].Hidden && all[i].Mode != agent.ModeSubagent {
 			name = all[i].Name
 		}
 	} else if find(name) < 0 {
@@ -60,12 +60,12 @@ func (a *app) agentRules(cwd, name string) (permission.Ruleset, error) {
 		}
 		return nil, fmt.Errorf("there is no agent %q; there are %s", name, strings.Join(names, ", "))
 	}
-	return a.rules(cwd, name), nil
+	return a.Rules(cwd, name), nil
 }
 
 // switches are the configured ones, with what is being tried.
-func (a *app) switches(cwd string) map[string]bool {
-	c := a.configOf(cwd)
+func (a *App) switches(cwd string) map[string]bool {
+	c := a.ConfigOf(cwd)
 	var tried struct {
 		Batch bool `json:"batch_tool"`
 	}
@@ -78,28 +78,28 @@ func (a *app) switches(cwd string) map[string]bool {
 	return out
 }
 
-func (a *app) depth(cwd string) int {
-	if d := a.configOf(cwd).Depth; d != nil {
+func (a *App) depth(cwd string) int {
+	if d := a.ConfigOf(cwd).Depth; d != nil {
 		return max(0, min(*d, editors.MaxParents-1))
 	}
 	return agent.DefaultDepth
 }
 
-func (a *app) compaction(cwd string) agent.CompactionOptions {
-	c := a.configOf(cwd).Compaction
+func (a *App) compaction(cwd string) agent.CompactionOptions {
+	c := a.ConfigOf(cwd).Compaction
 	off := func(b *bool) bool { return b != nil && !*b }
 	return agent.CompactionOptions{NoAuto: off(c.Auto), NoPrune: off(c.Prune), Reserved: c.Reserved, TailTurns: c.Tail, Recent: c.Recent}
 }
 
 // skills of a session's directory; sessions of the same one look through the folders once.
-func (a *app) skills(cwd, root string, c *config.Config) *skill.Finder {
-	p := skill.Places{Cwd: cwd, Root: root, Home: a.place.home, Config: []string{a.place.user}}
-	if a.place.home != "" {
-		p.Config = append(p.Config, filepath.Join(a.place.home, ".config", "opencode"))
+func (a *App) skills(cwd, root string, c *config.Config) *skill.Finder {
+	p := skill.Places{Cwd: cwd, Root: root, Home: a.Place.Home, Config: []string{a.Place.User}}
+	if a.Place.Home != "" {
+		p.Config = append(p.Config, filepath.Join(a.Place.Home, ".config", "opencode"))
 	}
 	for _, dir := range c.Skills.Paths {
 		if rest, ok := strings.CutPrefix(dir, "~/"); ok {
-			dir = filepath.Join(a.place.home, rest)
+			dir = filepath.Join(a.Place.Home, rest)
 		} else if !filepath.IsAbs(dir) {
 			dir = filepath.Join(root, dir)
 		}
@@ -116,6 +116,6 @@ func (a *app) skills(cwd, root string, c *config.Config) *skill.Finder {
 	return f
 }
 
-func (a *app) subAgents(cwd string) func() []tools.SubAgent {
-	return func() []tools.SubAgent { return a.runtime.SubAgents(cwd) }
+func (a *App) subAgents(cwd string) func() []tools.SubAgent {
+	return func() []tools.SubAgent { return a.Runtime.SubAgents(cwd) }
 }

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -29,7 +29,7 @@ type sketch struct {
 }
 
 // sketch is the project's tree, so that a model knows what there is before it looks.
-func (a *app) sketch(ctx context.Context, cwd string) string {
+func (a *App) sketch(ctx context.Context, cwd string) string {
 	a.sketches.mu.Lock()
 	if a.sketches.dir == nil {
 		a.sketches.dir = map[string]*sketch{}
@@ -47,7 +47,7 @@ func (a *app) sketch(ctx context.Context, cwd string) string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, sketchTime)
 	defer cancel()
-	l, err := a.searcher(a.configOf(cwd).Ripgrep).Tree(ctx, search.TreeQuery{Root: cwd, Limit: sketchEntries})
+	l, err := a.searcher(a.ConfigOf(cwd).Ripgrep).Tree(ctx, search.TreeQuery{Root: cwd, Limit: sketchEntries})
 	if err != nil || l.Root == nil || l.Entries == 0 {
 		return ""
 	}

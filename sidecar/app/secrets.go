@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"io"
@@ -14,9 +14,9 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/keys"
 )
 
-// secrets are the person's keys as far as this process came to know them: those of the environment, the configuration
+// Secrets are the person's keys as far as this process came to know them: those of the environment, the configuration
 // and pillion auth. They are hidden in the log, in what tools and prompts bring into a session, and in system prompts.
-type secrets struct {
+type Secrets struct {
 	mu    sync.RWMutex
 	known []string                // guarded by mu; the longest first, so that a key within a key leaves no rest
 	seen  map[*config.Config]bool // guarded by mu; configurations whose keys are known
@@ -24,8 +24,8 @@ type secrets struct {
 	once  sync.Once               // the environment
 }
 
-// hide masks every known key.
-func (s *secrets) hide(text string) string {
+// Hide masks every known key.
+func (s *Secrets) Hide(text string) string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, k := range s.known {
@@ -36,8 +36,8 @@ func (s *secrets) hide(text string) string {
 	return text
 }
 
-// learn takes in the keys of a directory's configuration and the kept ones. It is quick when nothing is new.
-func (s *secrets) learn(c *config.Config, kept map[string]keys.Key) {
+// Learn takes in the keys of a directory's configuration and the kept ones. It is quick when nothing is new.
+func (s *Secrets) Learn(c *config.Config, kept map[string]keys.Key) {
 	s.environment()
 	s.mu.RLock()
 	same := s.seen[c] && maps.Equal(s.kept, kept)
@@ -49,7 +49,7 @@ func (s *secrets) learn(c *config.Config, kept map[string]keys.Key) {
 	for _, k := range kept {
 		found = append(found, k.Value)
 	}
-	s.add(found...)
+	s.Add(found...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.seen == nil || len(s.seen) > 64 { // changed files make new ones; the keys themselves stay known
@@ -59,17 +59,17 @@ func (s *secrets) learn(c *config.Config, kept map[string]keys.Key) {
 }
 
 // environment takes in the variables that are named like keys.
-func (s *secrets) environment() {
+func (s *Secrets) environment() {
 	s.once.Do(func() {
 		for _, e := range os.Environ() {
 			if name, value, _ := strings.Cut(e, "="); secretName(name) && !strings.HasPrefix(value, "/") {
-				s.add(value)
+				s.Add(value)
 			}
 		}
 	})
 }
 
-func (s *secrets) add(values ...string) {
+func (s *Secrets) Add(values ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, v := range values {
@@ -157,19 +157,19 @@ func configuredSecrets(c *config.Config) (found []string) {
 }
 
 // hide masks the keys in a text of a directory's session.
-func (p *workplace) hide(cwd, text string) string {
-	p.secrets.learn(p.lately(cwd), p.keys().All()) // a key was loaded before it could be used
-	return p.secrets.hide(text)
+func (p *Workplace) hide(cwd, text string) string {
+	p.secrets.Learn(p.lately(cwd), p.Keys().All()) // a key was loaded before it could be used
+	return p.secrets.Hide(text)
 }
 
 // hiding is a log without keys. Every call of Write is a whole record.
 type hiding struct {
 	w io.Writer
-	s *secrets
+	s *Secrets
 }
 
 func (h hiding) Write(b []byte) (int, error) {
 	h.s.environment()
-	_, err := io.WriteString(h.w, h.s.hide(string(b)))
+	_, err := io.WriteString(h.w, h.s.Hide(string(b)))
 	return len(b), err
 }

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -42,15 +42,15 @@ func TestServersSpeakInSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := &decider{kind: permission.Once}
-	a := newApp(appOptions{place: newWorkplace("test"), asker: d, ephemeral: true})
-	defer a.close()
-	link := a.bridge(paths.Worktree(dir), a.configOf(dir))
+	a := New(Options{Place: NewWorkplace("test"), Asker: d, Ephemeral: true})
+	defer a.Close()
+	link := a.bridge(paths.Worktree(dir), a.ConfigOf(dir))
 	edits := []lspbridge.FileEdit{{Path: path, Kind: "edit", Old: "one\n", New: "two\n"}}
 	if err := a.applyEdit(t.Context(), link, "fake", "tidy", edits); !errors.Is(err, errNobody) {
 		t.Errorf("without a session: %v", err)
 	}
 	a.tell(link, "fake is missing")
-	s, err := a.runtime.NewSession(t.Context(), agent.SessionOptions{Cwd: dir, Model: "builtin/quickfix"})
+	s, err := a.Runtime.NewSession(t.Context(), agent.SessionOptions{Cwd: dir, Model: "builtin/quickfix"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestServersSpeakInSessions(t *testing.T) {
 		}
 	})
 	defer stop()
-	a.env(s.Info()) // as its first tool does
+	a.Env(s.Info()) // as its first tool does
 	a.tell(link, "fake has stopped")
 	if err := a.applyEdit(t.Context(), link, "fake", "tidy", edits); err != nil {
 		t.Error(err)

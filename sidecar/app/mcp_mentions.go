@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 // prompt's turn begins, with the tool that the model has for it: asked, shown and capped like every other call.
 
 // resources are what a directory's servers can show. The servers are started, so that it is known soon.
-func (a *app) resources(ctx context.Context, cwd string) []mcp.Resource {
-	set := a.mcp.of(cwd)
+func (a *App) resources(ctx context.Context, cwd string) []mcp.Resource {
+	set := a.MCP.of(cwd)
 	if set == nil {
 		return nil
 	}
@@ -92,11 +92,11 @@ func wholeURI(known []mcp.Resource, server, word string) string {
 	}
 }
 
-// enter reads the resources that a prompt mentions. It looks at the settings first: a turn runs with those that were
+// Enter reads the resources that a prompt mentions. It looks at the settings first: a turn runs with those that were
 // there when it began, not with what was read a moment before.
-func (a *app) enter(ctx context.Context, e agent.Entering) []provider.Part {
-	a.place.config(e.Session.Cwd)
-	set := a.mcp.of(e.Session.Cwd)
+func (a *App) Enter(ctx context.Context, e agent.Entering) []provider.Part {
+	a.Place.Config(e.Session.Cwd)
+	set := a.MCP.of(e.Session.Cwd)
 	if set == nil {
 		return e.Parts
 	}

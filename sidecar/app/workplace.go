@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"errors"
@@ -17,17 +17,17 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// workplace is where Pillion runs: its folders and the configuration of each project directory.
-type workplace struct {
+// Workplace is where Pillion runs: its folders and the configuration of each project directory.
+type Workplace struct {
 	version string // of this program
-	home   string
-	state  string // $XDG_STATE_HOME/pillion: sessions, long outputs, logs
-	user   string // $XDG_CONFIG_HOME/pillion
-	editor []byte // the editor's settings, JSON
+	Home    string
+	State   string // $XDG_STATE_HOME/pillion: sessions, long outputs, logs
+	User    string // $XDG_CONFIG_HOME/pillion
+	editor  []byte // the editor's settings, JSON
 
 	kept    *keys.Store
-	secrets secrets
-	trust   *trust.Store
+	secrets Secrets
+	Trust   *trust.Store
 
 	mu      sync.Mutex
 	configs map[string]loaded // guarded by mu; by directory, with the stamp of the files it was read from
@@ -40,7 +40,7 @@ type loaded struct {
 	looked   time.Time // when the files were last looked at
 }
 
-func newWorkplace(version string) *workplace {
+func NewWorkplace(version string) *Workplace {
 	home, _ := os.UserHomeDir()
 	xdg := func(name, fallback string) string {
 		if d := os.Getenv(name); filepath.IsAbs(d) {
@@ -51,19 +51,19 @@ func newWorkplace(version string) *workplace {
 		}
 		return filepath.Join(home, fallback, "pillion")
 	}
-	p := &workplace{version: version, home: home, state: xdg("XDG_STATE_HOME", ".local/state"), user: xdg("XDG_CONFIG_HOME", ".config"), configs: map[string]loaded{}}
-	p.trust = &trust.Store{Dir: filepath.Join(p.state, "trust")}
-	p.kept = &keys.Store{File: filepath.Join(p.state, "auth.json"), Keyring: keys.System{}}
+	p := &Workplace{version: version, Home: home, State: xdg("XDG_STATE_HOME", ".local/state"), User: xdg("XDG_CONFIG_HOME", ".config"), configs: map[string]loaded{}}
+	p.Trust = &trust.Store{Dir: filepath.Join(p.State, "trust")}
+	p.kept = &keys.Store{File: filepath.Join(p.State, "auth.json"), Keyring: keys.System{}}
 	return p
 }
 
-// keys are the kept keys of model providers.
-func (p *workplace) keys() *keys.Store { return p.kept }
+// Keys are the kept keys of model providers.
+func (p *Workplace) Keys() *keys.Store { return p.kept }
 
-// config loads a directory's configuration; it is read again when one of its files, or one they take in, has changed.
-func (p *workplace) config(cwd string) (*config.Config, []config.Problem) {
+// Config loads a directory's configuration; it is read again when one of its files, or one they take in, has changed.
+func (p *Workplace) Config(cwd string) (*config.Config, []config.Problem) {
 	root := paths.Worktree(cwd)
-	s := config.Sources{Cwd: cwd, Root: root, UserDir: p.user, Home: p.home, Editor: p.editor, Env: os.Getenv, Trusted: p.trust.Trusted(root)}
+	s := config.Sources{Cwd: cwd, Root: root, UserDir: p.User, Home: p.Home, Editor: p.editor, Env: os.Getenv, Trusted: p.Trust.Trusted(root)}
 	stamp := config.Stamp(s)
 	p.mu.Lock()
 	defer p.mu.Unlock() // reading a few small files; nobody needs a configuration without waiting for it
@@ -81,7 +81,7 @@ func (p *workplace) config(cwd string) (*config.Config, []config.Problem) {
 
 // lately is a directory's configuration as it was a moment ago at most. Looking at every file costs a tenth of a
 // millisecond, which what is done several times in a tool call cannot afford.
-func (p *workplace) lately(cwd string) *config.Config {
+func (p *Workplace) lately(cwd string) *config.Config {
 	const moment = 100 * time.Millisecond
 	p.mu.Lock()
 	l, ok := p.configs[cwd]
@@ -89,40 +89,40 @@ func (p *workplace) lately(cwd string) *config.Config {
 	if ok && time.Since(l.looked) < moment {
 		return l.config
 	}
-	c, _ := p.config(cwd)
+	c, _ := p.Config(cwd)
 	return c
 }
 
-// trustFor decides about the worktree that holds dir, for this process only.
-func (p *workplace) trustFor(dir string, trusted bool) {
-	p.trust.Decide(dir, trusted)
+// TrustFor decides about the worktree that holds dir, for this process only.
+func (p *Workplace) TrustFor(dir string, trusted bool) {
+	p.Trust.Decide(dir, trusted)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	clear(p.configs) // what was read under another trust
 }
 
 // own are the person's settings without any project's.
-func (p *workplace) own() *config.Config {
-	c, _ := config.Load(config.Sources{UserDir: p.user, Editor: p.editor, Env: os.Getenv})
+func (p *Workplace) own() *config.Config {
+	c, _ := config.Load(config.Sources{UserDir: p.User, Editor: p.editor, Env: os.Getenv})
 	return c
 }
 
 // storePlace is where sessions are kept. A project's files have no say in it.
-func (p *workplace) storePlace() string {
+func (p *Workplace) storePlace() string {
 	if s := p.own().Store; s != "" {
 		return s
 	}
-	return filepath.Join(p.state, "pillion.db")
+	return filepath.Join(p.State, "pillion.db")
 }
 
-// rules are the effective ones of the default agent in a directory.
-func (p *workplace) rules(dir string) permission.Ruleset {
-	c, _ := p.config(dir)
+// Rules are the effective ones of the default agent in a directory.
+func (p *Workplace) Rules(dir string) permission.Ruleset {
+	c, _ := p.Config(dir)
 	return append(permission.Default(), c.Permission.Rules...)
 }
 
-// directory makes a --cwd absolute, with symlinks resolved, and checks that it can be worked in.
-func directory(path string) (string, error) {
+// Directory makes a --cwd absolute, with symlinks resolved, and checks that it can be worked in.
+func Directory(path string) (string, error) {
 	if path == "" {
 		var err error
 		if path, err = os.Getwd(); err != nil {
@@ -152,16 +152,16 @@ func directory(path string) (string, error) {
 	return abs, d.Close()
 }
 
-// warn prints configuration mistakes.
-func warn(w io.Writer, problems []config.Problem) {
+// Warn prints configuration mistakes.
+func Warn(w io.Writer, problems []config.Problem) {
 	for _, p := range problems {
 		fmt.Fprintln(w, "configuration:", p)
 	}
 }
 
-// logger writes to a file under the state folder, made at the first line, and warnings to standard error too.
-func (p *workplace) logger() (*slog.Logger, func()) {
-	f := &logFile{max: maxLog, path: filepath.Join(p.state, "log", "pillion.log")}
+// Logger writes to a file under the state folder, made at the first line, and warnings to standard error too.
+func (p *Workplace) Logger() (*slog.Logger, func()) {
+	f := &logFile{max: maxLog, path: filepath.Join(p.State, "log", "pillion.log")}
 	level := slog.LevelInfo
 	if l := os.Getenv("PILLION_LOG_LEVEL"); l != "" {
 		_ = level.UnmarshalText([]byte(l)) // an unknown word keeps info
@@ -169,14 +169,14 @@ func (p *workplace) logger() (*slog.Logger, func()) {
 	return slog.New(slog.NewTextHandler(hiding{f, &p.secrets}, &slog.HandlerOptions{Level: level})), f.close
 }
 
-// editorTrust is the Server's Trust. What is held back is told once in the life of the process.
-func (p *workplace) editorTrust(cwd string, said *bool) string {
+// EditorTrust is the Server's Trust. What is held back is told once in the life of the process.
+func (p *Workplace) EditorTrust(cwd string, said *bool) string {
 	if said != nil {
-		p.trustFor(cwd, *said)
+		p.TrustFor(cwd, *said)
 	}
-	c, _ := p.config(cwd)
+	c, _ := p.Config(cwd)
 	root := trust.RealPath(paths.Worktree(cwd))
-	if !p.trust.FirstNotice(root, trust.Digest(c.Held())) {
+	if !p.Trust.FirstNotice(root, trust.Digest(c.Held())) {
 		return ""
 	}
 	return trust.Notice(c, root, said != nil)

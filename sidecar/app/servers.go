@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -61,10 +61,10 @@ func (s *servers) sessions() []string {
 const maxUnheld = 20
 
 // tell shows a person what became of a server: in every session that uses it.
-func (a *app) tell(s *servers, text string) {
+func (a *App) tell(s *servers, text string) {
 	told := false
 	for _, id := range s.sessions() {
-		if session, ok := a.runtime.Session(id); ok {
+		if session, ok := a.Runtime.Session(id); ok {
 			session.Notice("warning", text)
 			told = true
 		}
@@ -80,10 +80,10 @@ func (a *app) tell(s *servers, text string) {
 }
 
 // applyEdit takes an edit that a server asks for of its own accord to the person, in the session that was busy last.
-func (a *app) applyEdit(ctx context.Context, s *servers, server, label string, edits []lspbridge.FileEdit) error {
+func (a *App) applyEdit(ctx context.Context, s *servers, server, label string, edits []lspbridge.FileEdit) error {
 	var best *agent.Session
 	for _, id := range s.sessions() {
-		session, ok := a.runtime.Session(id)
+		session, ok := a.Runtime.Session(id)
 		if ok && (best == nil || session.Info().Updated.After(best.Info().Updated)) {
 			best = session
 		}
@@ -91,7 +91,7 @@ func (a *app) applyEdit(ctx context.Context, s *servers, server, label string, e
 	if best == nil {
 		return errNobody
 	}
-	tool, answer := builtin.ServerEdit(a.env(best.Info()), server, label, edits)
+	tool, answer := builtin.ServerEdit(a.Env(best.Info()), server, label, edits)
 	data, err := best.ToolBeside(ctx, tool, json.RawMessage(`{}`))
 	switch {
 	case err != nil:

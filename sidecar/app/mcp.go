@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -24,8 +24,8 @@ import (
 // mcpServers are the MCP servers of each directory: those configured, and those the editor passed in. They are shared
 // by a directory's sessions, and others take their place when the configuration changes.
 type mcpServers struct {
-	app     *app
-	changed func(cwd string) // told after what a directory's servers offer may have changed; nil: nobody wants to know
+	app     *App
+	Changed func(cwd string) // told after what a directory's servers offer may have changed; nil: nobody wants to know
 
 	mu     sync.Mutex
 	sets   map[string]mcpSet       // guarded by mu; by directory
@@ -40,13 +40,13 @@ type mcpSet struct {
 	key    string
 }
 
-func newMCPServers(a *app) *mcpServers {
+func newMCPServers(a *App) *mcpServers {
 	return &mcpServers{app: a, sets: map[string]mcpSet{}, passed: map[string][]mcp.Server{}}
 }
 
 // of are a directory's servers as they are configured now; nil: there are none.
 func (m *mcpServers) of(cwd string) *mcp.Set {
-	c := m.app.configOf(cwd)
+	c := m.app.ConfigOf(cwd)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.endOld()
@@ -54,7 +54,7 @@ func (m *mcpServers) of(cwd string) *mcp.Set {
 	if have.set != nil && have.config == c {
 		return have.set
 	}
-	servers := configured(c)
+	servers := ConfiguredMCP(c)
 	for _, s := range m.passed[cwd] {
 		servers = slices.DeleteFunc(servers, func(x mcp.Server) bool { return x.Name == s.Name })
 		servers = append(servers, s)
@@ -71,7 +71,7 @@ func (m *mcpServers) of(cwd string) *mcp.Set {
 	if len(servers) == 0 {
 		return nil
 	}
-	set := m.app.newMCPSet(cwd, c, servers)
+	set := m.app.NewMCPSet(cwd, c, servers)
 	m.sets[cwd] = mcpSet{set, c, string(raw)}
 	return set
 }
@@ -87,8 +87,8 @@ func (m *mcpServers) endOld() {
 	})
 }
 
-// pass takes an editor's servers for the sessions of a directory. They are the person's: the editor's settings.
-func (m *mcpServers) pass(cwd string, servers []protocol.MCPServer) error {
+// Pass takes an editor's servers for the sessions of a directory. They are the person's: the editor's settings.
+func (m *mcpServers) Pass(cwd string, servers []protocol.MCPServer) error {
 	var list []mcp.Server
 	var bad []error
 	for _, s := range servers {
@@ -150,8 +150,8 @@ func (m *mcpServers) close(ctx context.Context) {
 	wait.Wait()
 }
 
-// configured are the servers of a configuration that are switched on.
-func configured(c *config.Config) []mcp.Server {
+// ConfiguredMCP are the servers of a configuration that are switched on.
+func ConfiguredMCP(c *config.Config) []mcp.Server {
 	var out []mcp.Server
 	for _, name := range slices.Sorted(maps.Keys(c.MCP)) {
 		s := c.MCP[name]
@@ -172,22 +172,22 @@ func configured(c *config.Config) []mcp.Server {
 	return out
 }
 
-func (a *app) newMCPSet(cwd string, c *config.Config, servers []mcp.Server) *mcp.Set {
+func (a *App) NewMCPSet(cwd string, c *config.Config, servers []mcp.Server) *mcp.Set {
 	return mcp.New(mcp.Options{
-		Servers: servers, Root: paths.Worktree(cwd), StateDir: a.place.state, Budget: c.MCPBudget, Version: a.place.version, Log: a.o.log,
+		Servers: servers, Root: paths.Worktree(cwd), StateDir: a.Place.State, Budget: c.MCPBudget, Version: a.Place.version, Log: a.O.Log,
 		Start: guard.Start, Sample: a.sample,
 		Notice: func(level, text string) { a.noticeIn(cwd, level, text) },
 		Changed: func() {
-			if a.mcp.changed != nil {
-				go a.mcp.changed(cwd) // an editor may be slow to read, and servers do not wait for it
+			if a.MCP.Changed != nil {
+				go a.MCP.Changed(cwd) // an editor may be slow to read, and servers do not wait for it
 			}
 		},
 	})
 }
 
 // noticeIn tells every session of a directory.
-func (a *app) noticeIn(cwd, level, text string) {
-	for _, s := range a.runtime.Live() {
+func (a *App) noticeIn(cwd, level, text string) {
+	for _, s := range a.Runtime.Live() {
 		if s.Info().Cwd == cwd {
 			s.Notice(level, text)
 		}
@@ -195,13 +195,13 @@ func (a *app) noticeIn(cwd, level, text string) {
 }
 
 // more are the tools of a session that come and go: what its MCP servers and its editors offer now.
-func (a *app) more(ctx context.Context, s agent.SessionInfo) []tools.Tool {
+func (a *App) more(ctx context.Context, s agent.SessionInfo) []tools.Tool {
 	var out []tools.Tool
-	if set := a.mcp.of(s.Cwd); set != nil {
+	if set := a.MCP.of(s.Cwd); set != nil {
 		out = set.Tools(ctx, s.ID)
 	}
-	if a.o.editors != nil {
-		if theirs := a.o.editors.Tools(s.ID); len(theirs) > 0 {
+	if a.O.Editors != nil {
+		if theirs := a.O.Editors.Tools(s.ID); len(theirs) > 0 {
 			out = append(out[:len(out):len(out)], theirs...)
 		}
 	}
@@ -209,24 +209,24 @@ func (a *app) more(ctx context.Context, s agent.SessionInfo) []tools.Tool {
 }
 
 // find is a tool of a server that is not offered for want of room.
-func (a *app) find(s agent.SessionInfo, name string) (tools.Tool, bool) {
-	set := a.mcp.of(s.Cwd)
+func (a *App) find(s agent.SessionInfo, name string) (tools.Tool, bool) {
+	set := a.MCP.of(s.Cwd)
 	if set == nil {
 		return tools.Tool{}, false
 	}
 	return set.Find(s.ID, name)
 }
 
-// await waits for the MCP server that may have a tool of this name.
-func (a *app) await(ctx context.Context, cwd, tool string) {
-	if set := a.mcp.of(cwd); set != nil {
+// Await waits for the MCP server that may have a tool of this name.
+func (a *App) Await(ctx context.Context, cwd, tool string) {
+	if set := a.MCP.of(cwd); set != nil {
 		set.Await(ctx, tool)
 	}
 }
 
 // mcpNotes is what the servers say of their tools.
-func (a *app) mcpNotes(cwd string) []string {
-	set := a.mcp.of(cwd)
+func (a *App) mcpNotes(cwd string) []string {
+	set := a.MCP.of(cwd)
 	if set == nil {
 		return nil
 	}
@@ -240,13 +240,13 @@ func (a *app) mcpNotes(cwd string) []string {
 const sampleMax = 8192
 
 // sample answers a server with the session's model. The person has been asked.
-func (a *app) sample(ctx context.Context, session string, r mcp.Sample) (mcp.Sampled, error) {
-	s, ok := a.runtime.Session(session)
+func (a *App) sample(ctx context.Context, session string, r mcp.Sample) (mcp.Sampled, error) {
+	s, ok := a.Runtime.Session(session)
 	if !ok {
 		return mcp.Sampled{}, fmt.Errorf("session %s has ended", session)
 	}
 	info := s.Info()
-	via, model, err := a.models.Resolve(ctx, info.Cwd, info.Model)
+	via, model, err := a.Models.Resolve(ctx, info.Cwd, info.Model)
 	if err != nil {
 		return mcp.Sampled{}, err
 	}

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -17,37 +17,37 @@ import (
 
 // What plugins may ask through their client. It reads only: what changes something goes through a hook or a tool, where
 // a person sees it.
-var clientMethods = map[string]func(a *app, ctx context.Context, cwd string, args custom.Args) (any, error){
-	"session.list": func(a *app, ctx context.Context, cwd string, _ custom.Args) (any, error) {
+var clientMethods = map[string]func(a *App, ctx context.Context, cwd string, args custom.Args) (any, error){
+	"session.list": func(a *App, ctx context.Context, cwd string, _ custom.Args) (any, error) {
 		return a.theirSessions(ctx, cwd, func(s agent.SessionInfo) bool { return s.Parent == "" })
 	},
-	"session.children": func(a *app, ctx context.Context, cwd string, args custom.Args) (any, error) {
+	"session.children": func(a *App, ctx context.Context, cwd string, args custom.Args) (any, error) {
 		return a.theirSessions(ctx, "", func(s agent.SessionInfo) bool { return s.Parent == args.ID })
 	},
-	"session.get": func(a *app, ctx context.Context, _ string, args custom.Args) (any, error) {
+	"session.get": func(a *App, ctx context.Context, _ string, args custom.Args) (any, error) {
 		s, err := a.sessionInfo(ctx, args.ID)
 		return a.theirSession(s), err
 	},
-	"session.messages": func(a *app, ctx context.Context, _ string, args custom.Args) (any, error) {
+	"session.messages": func(a *App, ctx context.Context, _ string, args custom.Args) (any, error) {
 		all, err := a.theirMessages(ctx, args.ID)
 		if args.Limit > 0 && args.Limit < len(all) {
 			all = all[len(all)-args.Limit:]
 		}
 		return all, err
 	},
-	"session.message": func(a *app, ctx context.Context, _ string, args custom.Args) (any, error) {
+	"session.message": func(a *App, ctx context.Context, _ string, args custom.Args) (any, error) {
 		all, err := a.theirMessages(ctx, args.ID)
 		if i := slices.IndexFunc(all, func(m agent.Their) bool { return m.Info["id"] == args.Message }); err == nil && i >= 0 {
 			return all[i], nil
 		}
 		return nil, errors.Join(err, fmt.Errorf("message %q: %w", args.Message, custom.ErrNotFound))
 	},
-	"session.todo": func(a *app, ctx context.Context, _ string, args custom.Args) (any, error) {
+	"session.todo": func(a *App, ctx context.Context, _ string, args custom.Args) (any, error) {
 		if _, err := a.sessionInfo(ctx, args.ID); err != nil {
 			return nil, err
 		}
 		todos := []any{}
-		err := a.runtime.StoredOf(ctx, args.ID, 0, []agent.EventType{agent.EventPlan}, func(e agent.Event) error {
+		err := a.Runtime.StoredOf(ctx, args.ID, 0, []agent.EventType{agent.EventPlan}, func(e agent.Event) error {
 			d, _ := agent.Value[agent.PlanData](e)
 			todos = todos[:0]
 			for _, x := range d.Todos {
@@ -57,33 +57,33 @@ var clientMethods = map[string]func(a *app, ctx context.Context, cwd string, arg
 		})
 		return todos, err
 	},
-	"session.status": func(a *app, _ context.Context, _ string, _ custom.Args) (any, error) {
+	"session.status": func(a *App, _ context.Context, _ string, _ custom.Args) (any, error) {
 		out := map[string]any{}
-		for _, s := range a.runtime.Live() {
+		for _, s := range a.Runtime.Live() {
 			if s.State().Busy {
 				out[s.ID()] = map[string]string{"type": "busy"}
 			}
 		}
 		return out, nil
 	},
-	"config.get": func(a *app, _ context.Context, cwd string, _ custom.Args) (any, error) { return a.configOf(cwd), nil },
-	"app.agents": func(a *app, _ context.Context, cwd string, _ custom.Args) (any, error) {
+	"config.get": func(a *App, _ context.Context, cwd string, _ custom.Args) (any, error) { return a.ConfigOf(cwd), nil },
+	"app.agents": func(a *App, _ context.Context, cwd string, _ custom.Args) (any, error) {
 		out := []any{}
-		for _, x := range a.runtime.Agents(cwd) {
+		for _, x := range a.Runtime.Agents(cwd) {
 			out = append(out, map[string]any{"name": x.Name, "description": x.Description, "mode": x.Mode, "hidden": x.Hidden})
 		}
 		return out, nil
 	},
-	"path.get": func(a *app, _ context.Context, cwd string, _ custom.Args) (any, error) {
-		return map[string]string{"state": a.place.state, "config": a.place.user, "worktree": paths.Worktree(cwd), "directory": cwd}, nil
+	"path.get": func(a *App, _ context.Context, cwd string, _ custom.Args) (any, error) {
+		return map[string]string{"state": a.Place.State, "config": a.Place.User, "worktree": paths.Worktree(cwd), "directory": cwd}, nil
 	},
-	"project.current": func(_ *app, _ context.Context, cwd string, _ custom.Args) (any, error) {
+	"project.current": func(_ *App, _ context.Context, cwd string, _ custom.Args) (any, error) {
 		return map[string]any{"id": paths.Worktree(cwd), "worktree": paths.Worktree(cwd), "time": map[string]int{"created": 0}}, nil
 	},
 }
 
 // pluginClient answers the client of a directory's plugins.
-func (a *app) pluginClient(cwd string) func(ctx context.Context, method string, args custom.Args) (any, error) {
+func (a *App) pluginClient(cwd string) func(ctx context.Context, method string, args custom.Args) (any, error) {
 	return func(ctx context.Context, method string, args custom.Args) (any, error) {
 		f, ok := clientMethods[method]
 		if !ok {
@@ -94,11 +94,11 @@ func (a *app) pluginClient(cwd string) func(ctx context.Context, method string, 
 	}
 }
 
-func (a *app) sessionInfo(ctx context.Context, id string) (agent.SessionInfo, error) {
-	if s, ok := a.runtime.Session(id); ok {
+func (a *App) sessionInfo(ctx context.Context, id string) (agent.SessionInfo, error) {
+	if s, ok := a.Runtime.Session(id); ok {
 		return s.Info(), nil
 	}
-	all, err := a.runtime.List(ctx, "")
+	all, err := a.Runtime.List(ctx, "")
 	if err != nil {
 		return agent.SessionInfo{}, err
 	}
@@ -110,15 +110,15 @@ func (a *app) sessionInfo(ctx context.Context, id string) (agent.SessionInfo, er
 	return agent.SessionInfo{}, fmt.Errorf("session %q: %w", id, custom.ErrNotFound)
 }
 
-func (a *app) theirMessages(ctx context.Context, id string) ([]agent.Their, error) {
+func (a *App) theirMessages(ctx context.Context, id string) ([]agent.Their, error) {
 	if _, err := a.sessionInfo(ctx, id); err != nil {
 		return nil, err
 	}
-	return a.runtime.Theirs(ctx, id)
+	return a.Runtime.Theirs(ctx, id)
 }
 
-func (a *app) theirSessions(ctx context.Context, cwd string, keep func(agent.SessionInfo) bool) (any, error) {
-	all, err := a.runtime.List(ctx, cwd)
+func (a *App) theirSessions(ctx context.Context, cwd string, keep func(agent.SessionInfo) bool) (any, error) {
+	all, err := a.Runtime.List(ctx, cwd)
 	out := []any{}
 	for _, s := range all {
 		if keep(s) {
@@ -128,8 +128,8 @@ func (a *app) theirSessions(ctx context.Context, cwd string, keep func(agent.Ses
 	return out, err
 }
 
-func (a *app) theirSession(s agent.SessionInfo) map[string]any {
-	return map[string]any{"id": s.ID, "projectID": paths.Worktree(s.Cwd), "directory": s.Cwd, "parentID": s.Parent, "title": s.Title, "version": a.place.version,
+func (a *App) theirSession(s agent.SessionInfo) map[string]any {
+	return map[string]any{"id": s.ID, "projectID": paths.Worktree(s.Cwd), "directory": s.Cwd, "parentID": s.Parent, "title": s.Title, "version": a.Place.version,
 		"time": map[string]int64{"created": s.Created.UnixMilli(), "updated": s.Updated.UnixMilli()}}
 }
 

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"os"
@@ -20,7 +20,7 @@ func TestSessionsThatBeginTogetherShareASketch(t *testing.T) {
 	}
 	put("first.go")
 	synctest.Test(t, func(t *testing.T) {
-		a := newApp(appOptions{place: newWorkplace("test"), noLSP: true, ephemeral: true})
+		a := New(Options{Place: NewWorkplace("test"), NoLSP: true, Ephemeral: true})
 		one := a.sketch(t.Context(), dir)
 		if !strings.Contains(one, "first.go") {
 			t.Fatalf("%q", one)

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"runtime"
 )
 
-// openBrowser shows an address in the person's browser where there is one; the address was printed as well.
-func openBrowser(address string) error {
+// OpenBrowser shows an address in the person's browser where there is one; the address was printed as well.
+func OpenBrowser(address string) error {
 	if u, err := url.Parse(address); err != nil || u.Scheme != "https" && u.Scheme != "http" {
 		return fmt.Errorf("%q is no web address; it is not opened", address)
 	}

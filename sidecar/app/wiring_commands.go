@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -27,8 +27,8 @@ type commandWatch struct {
 }
 
 // watch is a session's watch; the tree belongs to the worktree, because sessions share what was copied.
-func (a *app) watch(root string, find *search.Searcher, buffers files.Buffers) builtin.CommandWatch {
-	if a.o.ephemeral {
+func (a *App) watch(root string, find *search.Searcher, buffers files.Buffers) builtin.CommandWatch {
+	if a.O.Ephemeral {
 		return nil // nothing is stored, so nothing can be taken back
 	}
 	a.mu.Lock()
@@ -38,10 +38,10 @@ func (a *app) watch(root string, find *search.Searcher, buffers files.Buffers) b
 	}
 	t := a.trees[root]
 	if t == nil {
-		t = &checkpoint.Tree{Root: root, Blobs: a.blobs, List: find.FilesAndLinks}
+		t = &checkpoint.Tree{Root: root, Blobs: a.Blobs, List: find.FilesAndLinks}
 		a.trees[root] = t
 	}
-	return &commandWatch{session: a.runtime.Session, tree: t, whole: a.blobs.Load, buffers: buffers}
+	return &commandWatch{session: a.Runtime.Session, tree: t, whole: a.Blobs.Load, buffers: buffers}
 }
 
 // Before implements builtin.CommandWatch.
