@@ -47,7 +47,7 @@ pack() { # FOLDER ARCHIVE: a tar.gz that depends on nothing but what is in it
 build() { # ARCH: the program
   say "pillion $version linux/$1"
   mkdir -p "$work/$1"
-  CGO_ENABLED=1 GOOS=linux GOARCH=$1 CC=$(compiler "$1") go build -trimpath -buildvcs=true \
+  CGO_ENABLED=1 GOOS=linux GOARCH=$1 CC=$(compiler "$1") go build -tags grpcnotrace -trimpath -buildvcs=true \
     -ldflags "-s -w -X main.version=$version" -o "$work/$1/pillion" ./sidecar
   ./scripts/notices.sh "$1" >"$work/$1/THIRD-PARTY-NOTICES.txt"
 }
@@ -55,7 +55,7 @@ build() { # ARCH: the program
 # What the pages beside a program need is said by a program that runs here.
 documents() {
   local here=$work/$host/pillion
-  [ -x "$here" ] || { here=$work/host/pillion; go build -trimpath -ldflags "-X main.version=$version" -o "$here" ./sidecar; }
+  [ -x "$here" ] || { here=$work/host/pillion; go build -tags grpcnotrace -trimpath -ldflags "-X main.version=$version" -o "$here" ./sidecar; }
   mkdir -p "$work/share"
   HOME=$work "$here" __docs --man "$work/share"
   for shell in bash zsh fish; do HOME=$work "$here" completion $shell >"$work/share/pillion.$shell"; done

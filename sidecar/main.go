@@ -86,8 +86,11 @@ Try it now, without a key or a network:  pillion run "fix all errors"
 
 Exit codes: 0 done, 1 failed, 2 the command line is wrong, 130 cancelled.`,
 		SilenceUsage: true, SilenceErrors: true,
-		Version: version,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if show, err := c.Flags().GetBool("version"); err == nil && show {
+				_, err := fmt.Fprintln(c.OutOrStdout(), "pillion", version)
+				return err
+			}
 			if !isTerminal(os.Stdin) || !isTerminal(c.OutOrStdout()) {
 				return c.Help()
 			}
@@ -95,7 +98,8 @@ Exit codes: 0 done, 1 failed, 2 the command line is wrong, 130 cancelled.`,
 		},
 	}
 	f.flags(root)
-	root.SetVersionTemplate("pillion {{.Version}}\n")
+	// Cobra's own --version goes through text/template, which makes the linker keep every exported method of every package.
+	root.Flags().Bool("version", false, "print the version")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%w; see %s --help", err, c.CommandPath())
 	})
