@@ -5,8 +5,8 @@
 //   node extension/vscode/package.mjs none                             any platform, without a binary (it is found on the PATH)
 import { execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
-import { mkdirSync, rmSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { root, stage } from "./stage.mjs";
 import { wanted } from "./target.mjs";
@@ -27,6 +27,14 @@ export function makeVsix({ target, binary, folder }) {
   return out;
 }
 
+/** The licences of what a binary holds go into the package with it. scripts/dist.sh has written them for its own. */
+function noticesBeside(binary, target) {
+  const file = join(dirname(binary), "THIRD-PARTY-NOTICES.txt");
+  const arch = { x64: "amd64", arm64: "arm64" }[target.split("-").at(-1)] ?? "amd64";
+  if (existsSync(file) && statSync(file).mtimeMs >= statSync(binary).mtimeMs) return;
+  writeFileSync(file, execFileSync(join(root, "scripts/notices.sh"), [arch], { maxBuffer: 64 << 20 }));
+}
+
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
   const args = process.argv.length > 2 ? process.argv.slice(2) : [`${here}=${join(root, "bin", process.platform === "win32" ? "pillion.exe" : "pillion")}`];
   let all;
@@ -39,6 +47,7 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
   execFileSync(process.execPath, [join(root, "extension/vscode/build.mjs"), "--production"], { stdio: "inherit" });
   mkdirSync(join(root, "dist"), { recursive: true });
   for (const { target, binary } of all) {
+    if (binary) noticesBeside(binary, target);
     const out = makeVsix({ target, binary, folder: join(root, "dist") });
     console.log(`${out} ${(statSync(out).size / 1e6).toFixed(1)} MB`);
   }

@@ -226,3 +226,20 @@ function push(out: string[], from: readonly string[], start: number, end: number
 function same(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((line, i) => line === b[i]);
 }
+
+/**
+ * The lines of a hunk (counted from 0 in it) that differ from the old ones in nothing but blanks at their ends. VS Code's diff
+ * editor leaves them unmarked, as it is set by default, and a re-indented line looks as if nothing were proposed there.
+ */
+export function blankChanges(h: Pick<ReviewedHunk, "old" | "lines">): number[] {
+  const out: number[] = [];
+  let i = 0;
+  let j = 0;
+  const trimmed = (lines: string[]) => lines.map((l) => l.trim());
+  for (const run of edits(trimmed(h.old), trimmed(h.lines))) {
+    for (let n = 0; run.sign === " " && n < run.count; n++) if (h.old[i + n] !== h.lines[j + n]) out.push(j + n);
+    if (run.sign !== "+") i += run.count;
+    if (run.sign !== "-") j += run.count;
+  }
+  return out;
+}

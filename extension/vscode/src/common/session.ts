@@ -90,10 +90,17 @@ export class SessionState {
 
   /** The person's words, shown before the sidecar has them. */
   say(words: string, attachments: AttachmentView[], steered = false): UserEntry {
+    if (!steered) this.dropOldPlan();
     const e: UserEntry = { kind: "user", id: this.id("u"), text: words, attachments, steered: steered || undefined };
     this.said.add(e.id);
     this.add(e);
     return e;
+  }
+
+  /** A call waited for the person's decision: that is no time of its own. */
+  waited(callId: string, ms: number): void {
+    const e = this.entries.get(callId);
+    if (e?.kind === "tool" && ms > 0) this.put({ ...e, waited: (e.waited ?? 0) + ms });
   }
 
   /** Knows a prompt's id by now. */
@@ -110,6 +117,7 @@ export class SessionState {
 
   /** The turn is over, however. What still ran did not finish. */
   endTurn(stop: TurnEntry["stop"], now: number, more: Partial<TurnEntry> = {}): void {
+    if (this.head.plan.every((p) => p.status === "completed")) this.dropOldPlan();
     for (const [place] of this.newest) this.closeNewest(place, now);
     for (const id of [...this.unfinished]) {
       const e = this.entries.get(id);
@@ -256,6 +264,7 @@ export class SessionState {
       this.put({ ...known, text: joined, attachments: attachment ? [...known.attachments, attachment] : known.attachments });
       return;
     }
+    if (parent === undefined && meta["steered"] !== true) this.dropOldPlan();
     this.add({ kind: "user", id: this.id("u"), parent, text: said, messageId, attachments: attachment ? [attachment] : [], steered: meta["steered"] === true || undefined });
   }
 
@@ -297,6 +306,11 @@ export class SessionState {
       this.details.set(id, detail);
       this.add(entry);
     }
+  }
+
+  /** A plan is of the turn that made it: with the next prompt, and once all of it is done, it is out of date. */
+  private dropOldPlan(): void {
+    if (this.head.plan.length > 0) this.setHead("plan", []);
   }
 
   private setMode(id: string | undefined): void {

@@ -65,6 +65,8 @@ export interface ToolEntry extends EntryBase {
   locations: Place[];
   startedAt?: number;
   endedAt?: number;
+  /** Milliseconds of that in which it waited for the person's decision. */
+  waited?: number;
   /** Its change set, for the review. */
   changeSet?: string;
   terminalId?: string;

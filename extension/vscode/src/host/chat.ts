@@ -62,7 +62,7 @@ export class Chat implements vscode.Disposable {
     private readonly context: Pick<vscode.ExtensionContext, "extensionUri" | "workspaceState" | "storageUri" | "globalStorageUri">,
     log: vscode.LogOutputChannel,
   ) {
-    this.transcripts = new Transcripts(sidecar, sessions, log);
+    this.transcripts = new Transcripts(sidecar, sessions, approvals, log);
     this.mentions = new Mentions(sidecar);
     this.actions = new ChatActions(sidecar, sessions, approvals, this.transcripts, code, (m) => this.say(m));
     this.live = new LiveOutput(sidecar);

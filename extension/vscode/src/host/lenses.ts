@@ -88,7 +88,7 @@ function driftLens(review: Review, at: vscode.Range, file: ReviewFile): vscode.C
   const title = driftTitle(review);
   if (!title) return undefined;
   if (review.files.every((f) => f.drift === "")) return new vscode.CodeLens(at, { title, command: "", tooltip: "" });
-  return new vscode.CodeLens(at, { title, command: "pillion.review.proposeAgain", tooltip: "The proposal was made for an older text and cannot be written. Click to have Pillion read the file again and make a new proposal.", arguments: [file.right] });
+  return new vscode.CodeLens(at, { title, command: "pillion.review.proposeAgain", tooltip: "Accepted hunks are merged into the new text. If the same lines have changed, nothing is written. Click to have Pillion read the file again and make a new proposal.", arguments: [file.right] });
 }
 
 /** What the proposal does to the project's problems; nothing where no language server says anything. */

@@ -7,6 +7,16 @@ export const baseScheme = "pillion-base";
 /** The text before a turn, for the gutter. */
 export const turnScheme = "pillion-turn";
 
+/**
+ * Whether VS Code would read a document as something else than UTF-8. Then a byte order mark in front makes it read and write
+ * UTF-8; elsewhere it is left out, for the status bar shows it as if the file had one.
+ */
+function readOtherwise(uri: vscode.Uri): boolean {
+  const files = vscode.workspace.getConfiguration("files", uri);
+  const perLanguage = files.inspect("encoding")?.languageIds ?? [];
+  return files.get("encoding", "utf8") !== "utf8" || files.get("autoGuessEncoding", false) || perLanguage.length > 0;
+}
+
 interface Content {
   bytes: Uint8Array;
   changed: number;
@@ -32,8 +42,7 @@ export class Proposals implements vscode.FileSystemProvider, vscode.Disposable {
   }
 
   put(uri: vscode.Uri, text: string): void {
-    // The mark in front makes VS Code read it as UTF-8 whatever `files.encoding` says, and write it so again.
-    const marked = uri.scheme === proposalScheme ? `\ufeff${text}` : text;
+    const marked = uri.scheme === proposalScheme && readOtherwise(uri) ? `\ufeff${text}` : text;
     this.texts.set(uri.toString(), { bytes: Buffer.from(marked, "utf8"), changed: Date.now() });
     if (uri.scheme === proposalScheme) this.files.fire([{ type: vscode.FileChangeType.Changed, uri }]);
     else this.contents.get(uri.scheme)?.fire(uri);

@@ -3,6 +3,7 @@
 import * as vscode from "vscode";
 import type { ReviewedHunk } from "../common/hunks";
 import type { Approval, Approvals, Decided } from "./approvals";
+import { BlankMarks } from "./blanks";
 import { watchFiles } from "./drift";
 import { Lenses } from "./lenses";
 import { baseScheme, proposalScheme, type Proposals, turnScheme } from "./proposals";
@@ -18,6 +19,7 @@ const typingPause = 5_000; // ms
 export class Reviews implements vscode.Disposable {
   private readonly reviews = new Map<string, Review>();
   private readonly lenses: Lenses;
+  private readonly blanks: BlankMarks;
   private readonly problems = vscode.languages.createDiagnosticCollection("pillion-proposal");
   private readonly disposables: vscode.Disposable[];
   private lastTyped = 0;
@@ -37,8 +39,10 @@ export class Reviews implements vscode.Disposable {
     this.lenses = new Lenses((uri) => this.find(uri));
     const command = (id: string, run: (uri?: vscode.Uri, hunk?: string) => unknown) =>
       onCommand(`pillion.review.${id}`, (uri?: unknown, hunk?: unknown) => run(uri instanceof vscode.Uri ? uri : undefined, typeof hunk === "string" ? hunk : undefined));
+    this.blanks = new BlankMarks((uri) => this.find(uri)?.file);
     this.disposables = [
       this.lenses,
+      this.blanks,
       this.problems,
       approvals.onDidAsk((a) => this.asked(a)),
       approvals.onDidOpen((a) => void this.open(a.id, false)), // errors are shown there
@@ -176,6 +180,7 @@ export class Reviews implements vscode.Disposable {
     if (!found || e.contentChanges.length === 0) return;
     const reverted = found.review.read(found.file, e.document.getText());
     this.lenses.refresh();
+    this.blanks.draw();
     void keep(e.document).then(() => {
       if (reverted && e.reason === undefined) void this.settle(found.review);
     });

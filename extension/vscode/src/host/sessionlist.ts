@@ -98,8 +98,12 @@ export class SessionList implements vscode.Disposable {
   private async fork(id: string): Promise<void> {
     if (!this.sidecar.announced("_pillion/session/fork")) throw new Error("This version of Pillion cannot fork sessions. Update it.");
     const forked = await this.sessions.fork(id);
+    const title = this.sessions.get(id)?.title || "the session";
     await this.sessions.load(forked.sessionId);
     await vscode.commands.executeCommand("pillion.focus");
+    // the fork's conversation looks the same: without a word nobody would know which one they are in
+    const choice = await vscode.window.showInformationMessage(`Forked ${title}. The panel shows the new session.`, "Back to the Original");
+    if (choice) await this.sessions.load(id);
   }
 
   private async export(id: string): Promise<void> {

@@ -4,6 +4,7 @@ import { list, text, tree } from "../common/narrow";
 import type { Checkpoint, ContentBlock, QueueItem, SessionNotification } from "../common/protocol";
 import { blocksText, imageSource, SessionState } from "../common/session";
 import type { Action, AttachmentView, Detail, Entry, QueuedPrompt, TurnEntry } from "../common/view";
+import type { Approvals } from "./approvals";
 import { PackedMap } from "./packed";
 import type { Sessions, TurnEnd } from "./sessions";
 import type { Sidecar } from "./sidecar";
@@ -40,10 +41,17 @@ export class Transcripts implements vscode.Disposable {
   constructor(
     private readonly sidecar: Sidecar,
     sessions: Sessions,
+    approvals: Pick<Approvals, "onDidDecide">,
     private readonly log: vscode.LogOutputChannel,
   ) {
     this.disposables = [
       sessions.onUpdate((n) => this.update(n)),
+      approvals.onDidDecide(({ approval }) => {
+        if (approval.own) return;
+        const t = this.of(approval.sessionId);
+        t.state.waited(approval.toolCallId, Date.now() - approval.since);
+        this.changed.fire(t);
+      }),
       sessions.onDidReset((id) => this.void(id)),
       sessions.onDidChange((id) => {
         if (!sessions.get(id)) this.all.delete(id);

@@ -51,7 +51,7 @@ export class Composer {
     const key = JSON.stringify([head.running, has, head.can.steer, head.selection, head.selectionOff, this.attachments.map((a) => a.id), head.approvals.length > 0]);
     if (key === this.shown) return;
     this.shown = key;
-    this.input.placeholder = head.running ? "Add a message for this turn or the next" : "Ask Pillion or describe a task";
+    this.input.placeholder = head.running ? "Queue or steer a message" : "Ask Pillion or describe a task";
     this.drawActions(head, has);
     this.drawChips(head);
   }

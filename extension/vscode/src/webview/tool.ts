@@ -122,7 +122,8 @@ export class ToolView implements View {
     const e = this.entry;
     const how = outcomeOf(e);
     const end = e.endedAt ?? (how === "running" ? Date.now() : undefined);
-    const took = e.startedAt !== undefined && end !== undefined && end - e.startedAt >= 500 ? duration(end - e.startedAt) : "";
+    const spent = e.startedAt !== undefined && end !== undefined ? end - e.startedAt - (e.waited ?? 0) : 0;
+    const took = spent >= 500 ? duration(spent) : "";
     const exit = e.exitCode !== undefined && e.exitCode !== 0 ? `exit ${String(e.exitCode)}` : "";
     const word = how === "failed" && exit ? "" : words[how]; // the code says it
     const kids = this.store.children(e.id).filter((k) => k.kind === "tool").length;

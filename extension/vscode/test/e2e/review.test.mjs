@@ -102,6 +102,7 @@ test("a whole file and all files end in a Reject without a question", async (t) 
   await p.page.keyboard.press("End");
   await p.page.keyboard.type("x");
   await p.bench.command("Pillion: Reject All…");
+  await p.bench.quick.getByText("Tell Pillion why").waitFor();
   await p.page.keyboard.press("Enter");
   await quietEnd(p, "a.txt", long);
 });
@@ -203,6 +204,44 @@ test("a buffer with unsaved lines keeps them, stays unsaved, and undo is one ste
   await p.page.keyboard.press("Control+z");
   await edited.waitFor({ state: "detached" });
   assert.match((await p.bench.lines()).join("\n"), /line 2\n[^]*unsaved/);
+});
+
+test("lines typed into the file after it was proposed are merged with what is accepted, and stay unsaved", async (t) => {
+  const p = await w.open(t, { "a.txt": long });
+  await proposed(p);
+  await p.tab("a.txt").click();
+  await p.page.locator(".editor-instance .view-line", { hasText: /^line.15$/ }).first().click();
+  await p.page.keyboard.press("End");
+  await p.page.keyboard.type(" mine");
+  await p.page.locator(".tab.dirty", { hasText: "a.txt" }).waitFor();
+  await p.status("1 waiting").click();
+  await p.accept(0).waitFor();
+  await p.bench.command("Pillion: Accept All");
+  await p.tab("Pillion proposes").waitFor({ state: "detached" });
+  await p.page.locator(".editor-instance .view-line", { hasText: /LINE.2/ }).waitFor();
+  assert.equal((await p.bench.lines()).join("\n").trim(), changed.replace("line 15", "line 15 mine").trim());
+  assert.equal(p.read("a.txt"), long, "the unsaved buffer was written to disk");
+  await p.page.locator(".editor-instance .view-line").first().click();
+  await p.page.keyboard.press("Control+z");
+  await p.page.locator(".editor-instance .view-line", { hasText: /LINE.2/ }).waitFor({ state: "detached" });
+  assert.match((await p.bench.lines()).join("\n"), /line 15 mine/, "one undo step took more than the agent's lines");
+});
+
+test("a line whose indentation alone changes is marked; the proposal's encoding is the file's", async (t) => {
+  const p = await w.open(t, { "a.txt": long });
+  await proposed(p, [read("a.txt"), write("a.txt", long.replace("line 2\n", "LINE 2\n").replace("line 3\nline 4\n", "  line 3\n\tline 4\n")), "Done."]);
+  await p.accept(0).waitFor();
+  const editor = p.page.locator(".editor.modified");
+  const tinted = () => editor.locator(".view-overlays .cdr").evaluateAll((all) => all.filter((e) => getComputedStyle(e).backgroundColor.startsWith("rgba") && getComputedStyle(e).backgroundColor !== "rgba(0, 0, 0, 0)").length);
+  for (const end = Date.now() + 20_000; (await tinted()) < 3 && Date.now() < end; ) await p.page.waitForTimeout(50); // decorations tell nobody
+  assert.ok((await tinted()) >= 3, "lines 2, 3 and 4 are marked");
+  await p.shot("review-blanks");
+  await editor.locator(".view-line").first().click();
+  await p.page.locator(".statusbar-item", { hasText: /^UTF-8$/ }).waitFor();
+  await p.bench.command("Pillion: Reject All…");
+  await p.bench.quick.getByText("Tell Pillion why").waitFor();
+  await p.page.keyboard.press("Enter");
+  await quietEnd(p, "a.txt", long);
 });
 
 test("files deleted, renamed and edited during the review lose nothing", async (t) => {

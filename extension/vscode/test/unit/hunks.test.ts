@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { blankChanges } from "../../src/common/hunks";
 import { linesOf, reviewed, textWith } from "../../src/common/hunks";
 import type { Hunk } from "../../src/common/protocol";
 
@@ -92,4 +93,13 @@ test("any subset of reverted hunks is read back, whatever the lines (random)", (
 
 test("linesOf", () => {
   assert.deepEqual([linesOf(""), linesOf("\n"), linesOf("a"), linesOf("a\r\nb\n\n")], [[], [""], ["a"], ["a", "b", ""]]);
+});
+
+test("lines that differ in blanks at their ends alone are found, and no others", () => {
+  const changes = (old: string[], lines: string[]) => blankChanges({ old, lines });
+  assert.deepEqual(changes(["if x {", "y()", "}"], ["if x {", "\ty()", "}  "]), [1, 2]);
+  assert.deepEqual(changes(["a", "b"], ["new", "  a", "c"]), [1]);
+  assert.deepEqual(changes(["a"], ["a"]), []);
+  assert.deepEqual(changes([], ["", "x"]), []);
+  assert.deepEqual(changes(["a", "", "b"], []), []);
 });

@@ -162,3 +162,30 @@ test("messages of the panel are looked at before they are believed", () => {
   assert.ok(isDraft({ text: "", mentions: [], attachments: [] }));
   assert.ok(!isDraft({ text: "", mentions: [null], attachments: [] }));
 });
+
+test("a plan goes with the turn it was made for: when all of it is done, or with the next prompt", () => {
+  const s = new SessionState();
+  const plan = (...statuses: string[]) => s.apply({ sessionUpdate: "plan", entries: statuses.map((status) => ({ content: status, status, priority: "medium" })) }, 1);
+  plan("completed", "in_progress");
+  s.endTurn("end_turn", 2);
+  assert.equal(s.head.plan.length, 2, "what was not done stays");
+  s.say("steered", [], true);
+  assert.equal(s.head.plan.length, 2);
+  s.say("another thing", []);
+  assert.deepEqual(s.head.plan, []);
+  plan("completed", "completed");
+  assert.equal(s.head.plan.length, 2, "while the turn runs it is shown");
+  s.endTurn("end_turn", 3);
+  assert.deepEqual(s.head.plan, []);
+});
+
+test("the time of a call is its own: what it waited for the person is known", () => {
+  const s = new SessionState();
+  s.apply({ sessionUpdate: "tool_call", toolCallId: "c", title: "edit", kind: "edit", status: "pending" }, 1);
+  s.waited("c", 4000);
+  s.waited("c", 500);
+  s.waited("nobody", 1);
+  s.apply({ sessionUpdate: "tool_call_update", toolCallId: "c", status: "completed" }, 9);
+  const e = s.entries.get("c");
+  assert.equal(e?.kind === "tool" && e.waited, 4500);
+});

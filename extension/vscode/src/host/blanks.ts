@@ -1,0 +1,36 @@
+// Marks the lines of a proposal whose only change is their indentation or the blanks at their end: the diff editor skips them.
+import * as vscode from "vscode";
+import { blankChanges } from "../common/hunks";
+import { proposalScheme } from "./proposals";
+import type { ReviewFile } from "./review";
+
+export class BlankMarks implements vscode.Disposable {
+  private readonly kind = vscode.window.createTextEditorDecorationType({
+    isWholeLine: true,
+    backgroundColor: new vscode.ThemeColor("diffEditor.insertedLineBackground"),
+    overviewRulerColor: new vscode.ThemeColor("diffEditorOverview.insertedForeground"),
+    overviewRulerLane: vscode.OverviewRulerLane.Full,
+  });
+  private readonly registered: vscode.Disposable;
+
+  constructor(private readonly fileOf: (uri: vscode.Uri) => ReviewFile | undefined) {
+    this.registered = vscode.Disposable.from(this.kind, vscode.window.onDidChangeVisibleTextEditors(() => this.draw()));
+  }
+
+  /** Draws the marks of every proposal in sight. */
+  draw(): void {
+    for (const editor of vscode.window.visibleTextEditors) {
+      const { uri } = editor.document;
+      const file = uri.scheme === proposalScheme ? this.fileOf(uri) : undefined;
+      if (!file) continue;
+      // where the person has the diff editor show such lines, it does
+      const shown = !vscode.workspace.getConfiguration("diffEditor", uri).get("ignoreTrimWhitespace", true);
+      const lines = shown ? [] : file.hunks.flatMap((h) => blankChanges(h).map((at) => h.start + at));
+      editor.setDecorations(this.kind, lines.filter((line) => line < editor.document.lineCount).map((line) => editor.document.lineAt(line).range));
+    }
+  }
+
+  dispose(): void {
+    this.registered.dispose();
+  }
+}
