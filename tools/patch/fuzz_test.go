@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/pillion-dev/pillion/tools/replace"
 )
 
 // Whatever the text, reading and applying it ends without a panic, and without an error nothing but what the patch
@@ -57,16 +59,22 @@ func FuzzEnvelope(f *testing.F) {
 		}
 		from, cut := r.IntN(n), 0
 		cut = min(n-from, 1+r.IntN(4))
-		new = append(append([]string{}, old[:from]...), "added one", "added two")
+		new = append(append([]string{}, old[:from]...), "  added one", "  added two")
 		new = append(new, old[from+cut:]...)
+		mode := r.IntN(3) // how lines are indented: as in the file, some not at all, none at all
 		sloppy := func(s string) string {
+			if mode == 2 {
+				s = strings.TrimSpace(s)
+			}
 			switch r.IntN(4) {
 			case 0:
 				return s + "  "
 			case 1:
-				return strings.TrimSpace(s)
+				if mode == 1 {
+					return strings.TrimSpace(s)
+				}
 			case 2:
-				return fold(s)
+				return replace.Fold(s)
 			}
 			return s
 		}
@@ -76,7 +84,11 @@ func FuzzEnvelope(f *testing.F) {
 		for _, line := range old[from : from+cut] {
 			body = append(body, "-"+sloppy(line))
 		}
-		body = append(body, "+added one", "+added two")
+		if mode == 2 {
+			body = append(body, "+added one", "+added two")
+		} else {
+			body = append(body, "+  added one", "+  added two")
+		}
 		for _, line := range old[from+cut : min(n, from+cut+3)] {
 			body = append(body, " "+sloppy(line))
 		}
@@ -88,6 +100,9 @@ func FuzzEnvelope(f *testing.F) {
 			end = ""
 		}
 		got, e := apply(t, "*** Begin Patch\n*** Update File: f\n@@\n"+strings.Join(body, "\n")+"\n*** End Patch\n", files{"f": strings.Join(old, sep) + end})
+		if e != nil && mode == 1 && e.Kind == Conflict {
+			return // how deep the added lines belong cannot be told
+		}
 		if e != nil {
 			t.Fatal(e)
 		}

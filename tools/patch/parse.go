@@ -58,12 +58,17 @@ func Parse(text string) (*Patch, error) {
 			lines[i] = strings.TrimSuffix(lines[i], "\r")
 		}
 	}
-	e := envelope{lines: lines, i: begin + 1, margin: lines[begin][:strings.Index(lines[begin], "*")]}
+	e := envelope{lines: lines, i: begin + 1, margin: lines[begin][:strings.Index(lines[begin], "*")], padded: -1}
 	end := -1
 	for i := begin + 1; i < len(lines); i++ {
-		if e.ends(lines[i]) {
+		if e.ends(i) {
 			end = i
 			break
+		}
+	}
+	for i := len(lines) - 1; end < 0 && i > begin; i-- { // one that is padded only counts where there is no other
+		if strings.TrimSpace(lines[i]) == "*** End Patch" {
+			end, e.padded = i, i
 		}
 	}
 	if end < 0 {
@@ -72,7 +77,7 @@ func Parse(text string) (*Patch, error) {
 	body := lines[begin+1 : end]
 	sections := false
 	for _, line := range body {
-		if _, _, ok := section(line); ok {
+		if _, _, ok := section(strings.TrimLeft(line, " \t")); ok {
 			sections = true
 			break
 		}
@@ -101,12 +106,30 @@ func bad(line int, format string, args ...any) *Error {
 type envelope struct {
 	lines  []string
 	i      int    // next line
-	margin string // white space before Begin Patch, allowed before End Patch too
+	margin string // white space before Begin Patch, allowed before End Patch and the headers of sections too
+	padded int    // the line that is End Patch in spite of the white space before it, -1 for none
 }
 
-func (e *envelope) ends(line string) bool {
-	line = strings.TrimRight(line, " \t\r")
-	return line == "*** End Patch" || line == e.margin+"*** End Patch"
+func (e *envelope) ends(i int) bool {
+	line := strings.TrimRight(e.lines[i], " \t\r")
+	return line == "*** End Patch" || line == e.margin+"*** End Patch" || i == e.padded
+}
+
+// header reads a line that starts a file. Where no line of a hunk can stand (open false) it may be padded: models
+// indent the whole patch, or its headers.
+func (e *envelope) header(line string, open bool) (kind Kind, path string, ok bool) {
+	if kind, path, ok = section(line); ok {
+		return kind, path, true
+	}
+	if rest, has := strings.CutPrefix(line, e.margin); has {
+		if kind, path, ok = section(rest); ok {
+			return kind, path, true
+		}
+	}
+	if open {
+		return "", "", false
+	}
+	return section(strings.TrimLeft(line, " \t"))
 }
 
 // section reads a line that starts a file.
@@ -131,9 +154,9 @@ func (e *envelope) parse() (*Patch, error) {
 			e.i++
 			continue
 		}
-		kind, path, ok := section(line)
+		kind, path, ok := e.header(line, false)
 		switch {
-		case e.ends(line):
+		case e.ends(e.i):
 			inside = false
 			e.i++
 			continue
@@ -156,12 +179,13 @@ func (e *envelope) parse() (*Patch, error) {
 	return p, nil
 }
 
-// over says that the section ends here: another one, the end of the patch or of the text.
-func (e *envelope) over() bool {
-	if e.i >= len(e.lines) || e.ends(e.lines[e.i]) {
+// over says that the section ends here: another one, the end of the patch or of the text. open: it has lines that may
+// begin with a blank.
+func (e *envelope) over(open bool) bool {
+	if e.i >= len(e.lines) || e.ends(e.i) {
 		return true
 	}
-	_, _, ok := section(e.lines[e.i])
+	_, _, ok := e.header(e.lines[e.i], open)
 	return ok
 }
 
@@ -181,7 +205,7 @@ func (e *envelope) body(op *Op) error {
 	case Update:
 		return e.update(op)
 	}
-	for ; !e.over(); e.i++ {
+	for ; !e.over(false); e.i++ {
 		if strings.TrimSpace(e.lines[e.i]) != "" {
 			return bad(e.i+1, "%s follows Delete File: %s, which takes no lines", show(e.lines[e.i]), op.Path)
 		}
@@ -193,7 +217,7 @@ func (e *envelope) body(op *Op) error {
 func (e *envelope) add(op *Op) error {
 	var b strings.Builder
 	gap := 0
-	for ; !e.over(); e.i++ {
+	for ; !e.over(false); e.i++ {
 		line := e.lines[e.i]
 		switch {
 		case strings.HasPrefix(line, "+"):
@@ -225,7 +249,7 @@ func (e *envelope) update(op *Op) error {
 		op.Hunks = append(op.Hunks, Hunk{Line: e.i + 1})
 		h = &op.Hunks[len(op.Hunks)-1]
 	}
-	for ; !e.over(); e.i++ {
+	for ; !e.over(true); e.i++ {
 		line := e.lines[e.i]
 		if to, ok := strings.CutPrefix(line, "*** Move to:"); ok {
 			if op.NewPath != "" || h != nil {

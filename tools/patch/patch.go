@@ -14,6 +14,7 @@ const (
 	DeleteFailed        = "delete_failed"
 	WriteFailed         = "write_failed" // for the one who writes; never returned here
 	Exists              = "exists"
+	Conflict            = "conflict" // the hunk changes lines that are not as it quotes them
 )
 
 // Error says which part of a patch cannot be done and what to do instead.

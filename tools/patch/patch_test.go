@@ -101,7 +101,7 @@ func TestEnvelope(t *testing.T) {
 		{name: "nearest lines are named", patch: upd("@@\n hello world\n-the seconds line\n+x"), old: files{"f": "1\nhello world\nthe second line\n"}, kind: LinesNotFound, say: `closest match at lines 2–3, differs in line 3: the file has "the second line", the patch has "the seconds line"`},
 
 		{name: "trailing white space", patch: upd("@@\n a \n-b\n+B"), old: files{"f": "a\t\nb  \n"}, want: files{"f": "a\t\nB\n"}},
-		{name: "surrounding white space; context keeps its bytes", patch: upd("@@\n a\n-b\n+B"), old: files{"f": "\t\ta\n  b\n"}, want: files{"f": "\t\ta\nB\n"}},
+		{name: "surrounding white space; context keeps its bytes", patch: upd("@@\n a\n-b\n+B"), old: files{"f": "\t\ta\n  b\n"}, want: files{"f": "\t\ta\n  B\n"}},
 		{name: "typographic punctuation; context keeps its bytes", patch: upd("@@\n it's \"x\" - y...\n-b\n+B"), old: files{"f": "it’s “x” – y…\nb\n"}, want: files{"f": "it’s “x” – y…\nB\n"}},
 		{name: "an exact place before a looser one", patch: upd("@@\n-k\n+K"), old: files{"f": " k\nx\nk\n"}, want: files{"f": " k\nx\nK\n"}},
 
@@ -130,7 +130,13 @@ func TestEnvelope(t *testing.T) {
 
 		{name: "End of File anchors", patch: upd("@@\n-k\n+K\n*** End of File"), old: files{"f": "k\nx\nk\n"}, want: files{"f": "k\nx\nK\n"}},
 		{name: "End of File, several lines", patch: upd("@@\n-marker\n-end\n+M\n+end\n*** End of File"), old: files{"f": "marker\nend\nx\nmarker\nend\n"}, want: files{"f": "marker\nend\nx\nM\nend\n"}},
-		{name: "End of File loosely before exactly elsewhere", patch: upd("@@\n-k\n+K\n*** End of File"), old: files{"f": "k\nx\n k\n"}, want: files{"f": "k\nx\nK\n"}},
+		{name: "indentation of the file, not of the patch", patch: upd("@@\n def f():\n-    return 1\n+    x = 1\n+    if x:\n+        return x"), old: files{"f": "class A:\n    def f():\n        return 1\n"}, want: files{"f": "class A:\n    def f():\n        x = 1\n        if x:\n            return x\n"}},
+		{name: "tabs for the patch's spaces", patch: upd("@@\n func f() {\n-    a()\n+    if x {\n+        b()\n+    }\n }"), old: files{"f": "func f() {\n\ta()\n}\n"}, want: files{"f": "func f() {\n\tif x {\n\t\tb()\n\t}\n}\n"}},
+		{name: "a line that the patch does not know stays", patch: upd("@@\n begin(request)\n-commit(request)\n+rollback(request)\n finish(request)"), old: files{"f": "begin(request)\naudit(request)\ncommit(request)\nfinish(request)\n"}, want: files{"f": "begin(request)\naudit(request)\nrollback(request)\nfinish(request)\n"}},
+		{name: "padded headers", patch: "  *** Begin Patch\n   *** Update File: f\n@@\n-a\n+b\n    *** End Patch\n", old: files{"f": "a\n"}, want: files{"f": "b\n"}},
+		{name: "padded header after Add", patch: "*** Begin Patch\n*** Add File: g\n+x\n *** Update File: f\n@@\n-a\n+b\n *** End Patch", old: files{"f": "a\n"}, want: files{"f": "b\n", "g": "x\n"}},
+		{name: "an empty line goes at the end of the file", patch: upd("@@\n a\n-b\n-"), old: files{"f": "a\nb\n"}, want: files{"f": "a\n"}},
+		{name: "End of File loosely before exactly elsewhere", patch: upd("@@\n-k\n+K\n*** End of File"), old: files{"f": "k\nx\n k\n"}, want: files{"f": "k\nx\n K\n"}},
 		{name: "End of File, lines in one other place", patch: upd("@@\n-k\n+K\n*** End of File"), old: files{"f": "k\nx\n"}, want: files{"f": "K\nx\n"}},
 		{name: "End of File, lines in several other places", patch: upd("@@\n-k\n+K\n*** End of File"), old: files{"f": "k\nx\nk\ny\n"}, kind: LinesNotFound},
 		{name: "insert at End of File", patch: upd("@@ a\n+new\n*** End of File"), old: files{"f": abc}, want: files{"f": "a\nb\nc\nnew\n"}},

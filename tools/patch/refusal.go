@@ -67,6 +67,13 @@ func (u *updater) linesNotFound(h *Hunk, old []string) *Error {
 	return e
 }
 
+// conflict shows the block as it stands, so that the next hunk can be exact.
+func (u *updater) conflict(h *Hunk, start, n int) *Error {
+	return &Error{Kind: Conflict, Path: u.path, Line: h.Line, Lines: []int{start + 1}, Message: fmt.Sprintf(
+		"the hunk%s changes lines of %s that are not as it quotes them, or its indentation does not say how deep its new lines belong. Lines %d–%d are:\n%s\nmake the hunk on top of these lines exactly as they are",
+		where(h), u.path, start+1, start+n, cut(u.text.lines[start:start+n]))}
+}
+
 func (u *updater) ambiguous(h *Hunk, places []int) *Error {
 	e := &Error{Kind: LinesNotFound, Path: u.path, Line: h.Line, Lines: numbers(places)}
 	e.Message = fmt.Sprintf("%s has %d places that fit the hunk%s: %s; add lines around it, or an @@ line that names the function it is in", u.path, len(places), where(h), list(e.Lines))

@@ -3,7 +3,8 @@ package patch
 import (
 	"strings"
 	"unicode"
-	"unicode/utf8"
+
+	"github.com/pillion-dev/pillion/tools/replace"
 )
 
 // passes are how lines are compared, strictest first. The first asks for the very bytes, CR included, and is used
@@ -13,43 +14,11 @@ var passes = [...]func(string) string{
 	func(s string) string { return strings.TrimSuffix(s, "\r") },
 	func(s string) string { return strings.TrimRightFunc(s, unicode.IsSpace) },
 	strings.TrimSpace,
-	func(s string) string { return fold(strings.TrimSpace(s)) },
+	func(s string) string { return strings.TrimSpace(replace.Fold(strings.TrimSpace(s))) },
 }
 
-// fold replaces typographic punctuation and blanks, which models and editors exchange for plain ones.
-func fold(s string) string {
-	plain := true
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			plain = false
-			break
-		}
-	}
-	if plain {
-		return s
-	}
-	var b strings.Builder
-	for i, r := range s {
-		switch {
-		case r >= '‘' && r <= '‛':
-			b.WriteByte('\'')
-		case r >= '“' && r <= '‟':
-			b.WriteByte('"')
-		case r >= '‐' && r <= '―' || r == '−':
-			b.WriteByte('-')
-		case r == '…':
-			b.WriteString("...")
-		case r >= utf8.RuneSelf && unicode.IsSpace(r):
-			b.WriteByte(' ')
-		case r == utf8.RuneError:
-			_, n := utf8.DecodeRuneInString(s[i:])
-			b.WriteString(s[i : i+n])
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return strings.TrimSpace(b.String())
-}
+// loose is the first pass that ignores how lines are indented: what is found by it is merged, not replaced.
+const loose = 3
 
 // text is a file in lines, numbered for fast search in each pass.
 type text struct {

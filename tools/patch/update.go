@@ -1,8 +1,11 @@
 package patch
 
 import (
+	"slices"
 	"sort"
 	"strings"
+
+	"github.com/pillion-dev/pillion/tools/replace"
 )
 
 // update makes the hunks of op in a file's text. path is for words only.
@@ -71,15 +74,48 @@ func (u *updater) hunk(i int) error {
 			return err
 		}
 		if ok {
-			u.replace(i, start, lines, pass)
-			return nil
+			return u.replace(i, start, len(old), lines, pass)
 		}
-		last := lines[len(lines)-1] // an empty line at the end may be just space in the patch
-		if last.Op != ' ' || last.Text != "" || len(lines) == 1 {
-			return u.linesNotFound(h, oldTexts(h.Lines))
+		shorter, ok := withoutLastBlank(lines)
+		if !ok {
+			return u.merge(i, h.Lines, context)
 		}
-		lines = lines[:len(lines)-1]
+		lines = shorter
 	}
+}
+
+// withoutLastBlank takes off an empty last line: as a line that stays it may be just space in the patch, as one that
+// goes it is what stands behind the last line ending of a file.
+func withoutLastBlank(lines []Line) ([]Line, bool) {
+	n := len(lines) - 1
+	for n > 0 && lines[n].Op == '+' {
+		n--
+	}
+	if n <= 0 || lines[n].Text != "" || lines[n].Op == '+' || lines[n].Op == ' ' && n < len(lines)-1 {
+		return nil, false
+	}
+	return slices.Concat(lines[:n], lines[n+1:]), true
+}
+
+// merge makes a hunk whose lines do not stand in the file as quoted in the one block that has most of them, as far as
+// what it changes is there as quoted; see replace.Merge.
+func (u *updater) merge(i int, lines []Line, context int) error {
+	h, old := &u.op.Hunks[i], oldTexts(lines)
+	start, n, ok := replace.SimilarBlock(strings.Join(u.text.lines, "\n"), old)
+	if !ok || h.EOF || start <= context-1 || len(u.free([]int{start}, n)) == 0 {
+		return u.linesNotFound(h, old)
+	}
+	return u.replace(i, start, n, lines, len(passes))
+}
+
+func newTexts(lines []Line) []string {
+	var out []string
+	for _, l := range lines {
+		if l.Op != '-' {
+			out = append(out, l.Text)
+		}
+	}
+	return out
 }
 
 func oldTexts(lines []Line) []string {
@@ -133,8 +169,7 @@ func (u *updater) insert(i int, lines []Line, context int, places []int) error {
 	case h.OldStart > 0:
 		at = min(h.OldStart+u.drift, at)
 	}
-	u.replace(i, at, lines, len(passes))
-	return nil
+	return u.replace(i, at, 0, lines, len(passes))
 }
 
 // alike counts this hunk and the later ones that look for the same.
@@ -237,27 +272,51 @@ func (u *updater) free(found []int, n int) []int {
 
 func abs(n int) int { return max(n, -n) }
 
-// replace notes what becomes of the lines from start on. Lines that stay keep the file's bytes; new ones get the
-// line ending of their neighbours unless a diff that matched to the byte says which.
-func (u *updater) replace(i, start int, lines []Line, pass int) {
+// replace notes what becomes of the n lines from start on. Lines that stay keep the file's bytes; new ones get the
+// indentation of the lines they were written beside, and the line ending of their neighbours unless a diff that
+// matched to the byte says which.
+func (u *updater) replace(i, start, n int, lines []Line, pass int) error {
 	h, t := &u.op.Hunks[i], u.text
-	e := edit{start: start}
+	e := edit{start: start, n: n}
 	at := start
-	for _, l := range lines {
-		switch l.Op {
-		case '+':
-			m := made{text: l.Text, kept: -1}
-			if pass > 0 && !strings.HasSuffix(l.Text, "\r") && u.cr(start, at) && !u.states {
-				m.text, m.cr = l.Text+"\r", true
-			}
-			e.lines = append(e.lines, m)
-			continue
-		case ' ':
-			e.lines = append(e.lines, made{text: t.lines[at], kept: at})
+	add := func(text string) {
+		m := made{text: text, kept: -1}
+		if pass > 0 && !strings.HasSuffix(text, "\r") && u.cr(start, at) && !u.states {
+			m.text, m.cr = text+"\r", true
 		}
-		at++
+		e.lines = append(e.lines, m)
 	}
-	e.n = at - start
+	if pass < loose || n == 0 {
+		for _, l := range lines {
+			switch l.Op {
+			case '+':
+				add(l.Text)
+				continue
+			case ' ':
+				e.lines = append(e.lines, made{text: t.lines[at], kept: at})
+			}
+			at++
+		}
+	} else {
+		have := make([]string, n)
+		for k := range have {
+			have[k] = strings.TrimSuffix(t.lines[start+k], "\r")
+		}
+		merged, ok := replace.Merge(oldTexts(lines), have, newTexts(lines))
+		if !ok {
+			return u.conflict(h, start, n)
+		}
+		for _, l := range merged {
+			if l.From < 0 {
+				add(l.Text)
+				continue
+			}
+			at = start + l.From
+			e.lines = append(e.lines, made{text: t.lines[at], kept: at})
+			at++
+		}
+	}
+	at = start + n
 	u.edits = append(u.edits, e)
 	u.pos = max(u.pos, at)
 	if h.OldStart > 0 && len(oldTexts(lines)) > 0 {
@@ -266,6 +325,7 @@ func (u *updater) replace(i, start int, lines []Line, pass int) {
 	if at == len(t.lines) {
 		u.ending(h)
 	}
+	return nil
 }
 
 // cr says whether a line put before line at should end in CRLF: as the line before, else as the one after.

@@ -1,25 +1,31 @@
 package replace
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // result puts new where the hits are. first is the place that decided; the hits have its text.
-func (q *query) result(stage string, first place, hits, weighed []place, new string) Result {
+func (q *query) result(stage string, first place, hits, weighed []place, new string) (Result, error) {
 	s := q.src
 	matched := s.text[first.start:first.end]
-	written, gone := q.fit(first, new)
+	f, ok := q.fit(first, new)
+	if !ok {
+		return Result{}, q.conflict(first)
+	}
 	r := Result{Stage: stage}
 	if matched != q.old {
 		r.Replaced = s.raw[s.rawOffset(first.start):s.rawOffset(first.end)]
 	}
-	if written != new {
-		r.Written = written
+	if f.text != new {
+		r.Written = f.text
 	}
 	var b strings.Builder
-	b.Grow(len(s.raw) + len(hits)*max(0, len(written)-len(matched)))
+	b.Grow(len(s.raw) + len(hits)*max(0, len(f.text)-len(matched)))
 	done, before := 0, 0 // ends of the last hit: in raw, in text
 	for _, h := range hits {
 		start, end := h.start, h.end
-		if gone {
+		if f.gone {
 			start, end = s.wholeLine(start, end)
 			start = max(start, before) // the newline between two hits goes once
 		}
@@ -27,7 +33,11 @@ func (q *query) result(stage string, first place, hits, weighed []place, new str
 		span := s.span(start, end)
 		b.WriteString(s.raw[done:span.Start])
 		from := b.Len()
-		b.WriteString(s.endings(start, end, written))
+		if f.lines != nil {
+			b.WriteString(s.lineEndings(s.lineAt(h.start), f.lines))
+		} else {
+			b.WriteString(s.endings(start, end, f.text))
+		}
 		done = span.End
 		r.Spans = append(r.Spans, span)
 		r.Inside = append(r.Inside, Span{Start: from, End: b.Len()})
@@ -50,33 +60,96 @@ func (q *query) result(stage string, first place, hits, weighed []place, new str
 			r.Similar = append(r.Similar, s.lineAt(w.start)+1)
 		}
 	}
-	return r
+	return r, nil
 }
 
-// fit adapts new to a place that is not old to the byte: the file's final newline, indentation and the white
-// space around it stay. gone: whole lines were quoted, newline included, and nothing comes instead.
-func (q *query) fit(p place, new string) (written string, gone bool) {
+// fitted is what comes in a place.
+type fitted struct {
+	text  string
+	lines []Line // of whole lines: where each comes from; nil inside lines and after an exact match
+	gone  bool   // the lines go with their line ending, and nothing comes instead
+}
+
+// fit adapts new to a place: exactly what was asked where old is what stands there to the byte, else a merge of the
+// change that new makes to old with what the place has. ok is false when the two touch the same words or lines.
+func (q *query) fit(p place, new string) (f fitted, ok bool) {
 	matched := q.src.text[p.start:p.end]
 	if matched == q.old {
-		return new, false
+		return fitted{text: new}, true
+	}
+	old := q.old
+	if decoded := unescape(old); decoded != old && key(decoded) == key(matched) { // then new has the same escapes too many
+		old, new = decoded, unescapeAs(q.old, new)
 	}
 	if p.n == 0 {
-		if unescape(q.old) == matched {
-			return new, false
+		if trim(old) == trim(matched) {
+			return fitted{text: q.unpad(new)}, true
 		}
-		return q.unpad(new), false
+		text, ok := mergeWords(trim(old), matched, q.unpad(new))
+		return fitted{text: text}, ok
 	}
-	if q.ended && p.n <= len(q.lines) { // more: the blank lines around are part of the match
-		if new == "" {
-			return "", true
+	theirs := strings.Split(new, "\n")
+	if q.ended { // the last line's own line ending is no part of the place
+		switch {
+		case new == "":
+			theirs = nil
+		case theirs[len(theirs)-1] == "":
+			theirs = theirs[:len(theirs)-1]
 		}
-		new = strings.TrimSuffix(new, "\n")
 	}
 	have := make([]string, p.n)
 	for i := range have {
 		have[i] = q.src.line(p.line + i)
 	}
-	return reindent(q.lines, have, new), false
+	base := strings.Split(old, "\n")
+	if q.ended {
+		base = base[:len(base)-1]
+	}
+	m := newMerger(base, have, theirs)
+	lines, ok := m.merge()
+	if !ok {
+		if lines, ok = m.reflow(); !ok {
+			return fitted{}, false
+		}
+	}
+	texts := make([]string, len(lines))
+	for i, l := range lines {
+		texts[i] = l.Text
+	}
+	f = fitted{text: strings.Join(texts, "\n"), lines: lines, gone: len(lines) == 0}
+	if f.lines == nil {
+		f.lines = []Line{}
+	}
+	return f, true
+}
+
+// reflow merges lines that were quoted broken in other places: the words are the same, so they are merged as one text.
+func (m *merger) reflow() ([]Line, bool) {
+	if collapse(strings.Join(m.base, " ")) != collapse(strings.Join(m.ours, " ")) {
+		return nil, false
+	}
+	base, theirs := make([]string, len(m.base)), make([]string, len(m.theirs))
+	for i, line := range m.base {
+		if base[i] = line; m.pair[i] >= 0 && trim(line) != "" {
+			base[i] = indent(m.ours[m.pair[i]]) + trimLeft(line)
+		}
+	}
+	for j := range m.theirs {
+		line, ok := m.fresh(j)
+		if !ok {
+			return nil, false
+		}
+		theirs[j] = line.Text
+	}
+	text, ok := mergeWords(strings.Join(base, "\n"), strings.Join(m.ours, "\n"), strings.Join(theirs, "\n"))
+	if !ok {
+		return nil, false
+	}
+	var out []Line
+	for line := range strings.SplitSeq(text, "\n") {
+		out = append(out, Line{line, -1})
+	}
+	return out, true
 }
 
 // unpad takes off new the white space it has around it in common with old: the file has none there.
@@ -161,6 +234,42 @@ func (s *source) endings(start, end int, text string) string {
 			b.WriteByte('\r')
 		}
 		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// lineEndings joins merged lines of the block that begins at a line: a line of the file keeps its own line ending, a
+// new one gets that of the line before it, or after it at the top. The last line's is no part of the block.
+func (s *source) lineEndings(block int, lines []Line) string {
+	end := func(from int) string {
+		at := s.lineEnd(block + from)
+		if at < len(s.text) && s.rawOffset(at+1)-s.rawOffset(at) == 2 {
+			return "\r\n"
+		}
+		return "\n"
+	}
+	last := "\n"
+	if len(s.crs)*2 > strings.Count(s.text, "\n") {
+		last = "\r\n"
+	}
+	known := func(from int) bool { return from >= 0 && s.lineEnd(block+from) < len(s.text) }
+	switch first := slices.IndexFunc(lines, func(l Line) bool { return known(l.From) }); {
+	case first >= 0:
+		last = end(lines[first].From)
+	case known(0):
+		last = end(0)
+	case block > 0:
+		last = end(-1)
+	}
+	var b strings.Builder
+	for i, l := range lines {
+		b.WriteString(l.Text)
+		if known(l.From) {
+			last = end(l.From)
+		}
+		if i < len(lines)-1 {
+			b.WriteString(last)
+		}
 	}
 	return b.String()
 }

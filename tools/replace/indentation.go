@@ -1,72 +1,210 @@
 package replace
 
-import (
-	"strings"
-)
+import "strings"
 
-// reindent moves new by the difference between the quoted lines' indentation and the file's. old and have are
-// the quoted lines and the file's; new keeps its own line structure. A new text that already stands at the
-// file's indentation, unlike the quotation, is left as it is.
-func reindent(old, have []string, new string) string {
-	was, is := pair(old, have)
-	if len(was) == 0 {
-		return new
-	}
-	lines := strings.Split(new, "\n")
-	if shallowest(lines) == shallowest(have) && shallowest(old) != shallowest(have) {
-		return new
-	}
-	move := fitting(was, is, lines)
-	first := false // the first line has a rule of its own
-	if move == nil && len(was) > 1 {
-		// A model that starts quoting behind the indentation has only the first line wrong.
-		move = fitting(was[1:], is[1:], lines)
-		first = move != nil
-	}
-	if move == nil {
-		return strings.Join(byLines(old, have, lines), "\n")
-	}
-	for i, line := range lines {
-		in := indent(line)
-		if len(in) == len(line) {
+// indentation finds how the wanted lines must be indented to stand in the file: as they are when the quotation was
+// indented like the file or the wanted lines already are, else by the one rule that leads from the quoted lines'
+// indentation to the file's, else as the lines beside them. The function it returns takes a line of theirs and its
+// indentation; ok is false when several answers are possible.
+func (m *merger) indentation() func(int, string) (string, bool) {
+	same := func(_ int, in string) (string, bool) { return in, true }
+	var was, is []string
+	moved, flat := false, true
+	for i, o := range m.pair {
+		if o < 0 || !m.same[i] || trim(m.base[i]) == "" {
 			continue
 		}
-		if i == 0 && first && in == was[0] {
-			lines[i] = is[0] + line[len(in):]
-			continue
-		}
-		lines[i] = move(in) + line[len(in):]
+		was, is = append(was, indent(m.base[i])), append(is, indent(m.ours[o]))
+		moved = moved || was[len(was)-1] != is[len(is)-1]
+		flat = flat && was[len(was)-1] == was[0]
 	}
-	return strings.Join(lines, "\n")
-}
-
-// pair gives the indentations of the lines that correspond: those that say the same, line by line when there are
-// as many, else from both ends; the first line's when none does.
-func pair(old, have []string) (was, is []string) {
-	add := func(o, h string) bool {
-		same := trim(o) == trim(h) || collapse(o) == collapse(h)
-		if same && trim(o) != "" {
-			was, is = append(was, indent(o)), append(is, indent(h))
+	if len(was) == 0 { // all lines were quoted loosely: the first that stands for one of the file tells
+		for i, o := range m.pair {
+			if o >= 0 && trim(m.base[i]) != "" {
+				was, is = []string{indent(m.base[i])}, []string{indent(m.ours[o])}
+				moved = was[0] != is[0]
+				break
+			}
 		}
+	}
+	if !moved {
 		return same
 	}
-	if len(old) == len(have) {
-		for i := range old {
-			add(old[i], have[i])
+	asQuoted, asFile := 0, 0 // lines that stay and tell which of the two the wanted ones are indented like
+	for j, i := range m.from {
+		if i < 0 || m.pair[i] < 0 || trim(m.theirs[j]) == "" {
+			continue
 		}
-	} else {
-		n := min(len(old), len(have))
-		top := 0
-		for top < n && add(old[top], have[top]) {
-			top++
+		want, q, f := indent(m.theirs[j]), indent(m.base[i]), indent(m.ours[m.pair[i]])
+		if q == f {
+			continue
 		}
-		for k := 1; k <= n-top && add(old[len(old)-k], have[len(have)-k]); k++ {
+		if want == q {
+			asQuoted++
+		}
+		if want == f {
+			asFile++
 		}
 	}
-	if len(was) == 0 && trim(old[0]) != "" && trim(have[0]) != "" {
-		return []string{indent(old[0])}, []string{indent(have[0])}
+	switch {
+	case asFile > 0 && asQuoted == 0 && len(shallowest(m.theirs)) >= len(shallowest(m.ours)):
+		return same
+	case asFile > 0 && asQuoted > 0:
+		return func(j int, in string) (string, bool) {
+			out, ok := m.beside(j, in, false)
+			return out, ok && out == in
+		}
+	case asQuoted == 0 && shallowest(m.theirs) == shallowest(m.ours) && shallowest(m.base) != shallowest(m.ours):
+		return same
 	}
-	return was, is
+	if flat && flattened(m.theirs) { // their depth says nothing
+		return func(j int, in string) (string, bool) { return m.beside(j, in, true) }
+	}
+	if m.eitherWay() {
+		return func(_ int, in string) (string, bool) { return in, false }
+	}
+	rule := fitting(was, is, m.theirs)
+	first := false // the first line has a rule of its own
+	if rule == nil && len(was) > 1 && was[0] == "" {
+		// A model that starts quoting behind the indentation has only the first line wrong.
+		if rule = fitting(was[1:], is[1:], m.theirs); len(was) == 2 && was[1] != is[1] {
+			rule = nil // one line is no evidence of a rule
+		}
+		first = rule != nil
+	}
+	if rule == nil {
+		return func(j int, in string) (string, bool) {
+			if out, ok := m.beside(j, in, flat); flat || ok && out == in {
+				return out, ok
+			}
+			to, known := "", false // what lines that were quoted at this depth have in the file, if all the same
+			for i := range was {
+				if was[i] == in && known && is[i] != to {
+					return in, false
+				}
+				if was[i] == in {
+					to, known = is[i], true
+				}
+			}
+			return to, known
+		}
+	}
+	return func(j int, in string) (string, bool) {
+		if j == 0 && first && in == was[0] {
+			return is[0], true
+		}
+		return rule(in), true
+	}
+}
+
+// eitherWay says that new lines may be indented like the quotation or like the file: a line stands deeper than the one
+// before it, which opens nothing, and that deep is where the file has that one.
+func (m *merger) eitherWay() bool {
+	for k := range m.theirs {
+		if m.stays(k) { // before it nothing opened a block either
+			in := indent(m.theirs[0])
+			if k > 0 && len(in) > len(indent(m.theirs[k])) && !closes(m.theirs[k]) && in == indent(m.ours[m.pair[m.from[k]]]) {
+				return true
+			}
+			break
+		}
+	}
+	for j := 1; j < len(m.theirs); j++ {
+		if m.from[j] >= 0 || !m.stays(j-1) || opens(m.theirs[j-1]) {
+			continue
+		}
+		in, above := indent(m.theirs[j]), indent(m.theirs[j-1])
+		if len(in) > len(above) && in == indent(m.ours[m.pair[m.from[j-1]]]) {
+			return true
+		}
+	}
+	return false
+}
+
+// beside indents a wanted line as the lines beside it that were quoted: the one it replaces, else those before and
+// after that are indented like it. flat: the quotation has one depth only, so that being indented alike says nothing.
+func (m *merger) beside(j int, in string, flat bool) (string, bool) {
+	p, q := j, j // the nearest lines of theirs that stay
+	for p >= 0 && !m.stays(p) {
+		p--
+	}
+	for q < len(m.theirs) && !m.stays(q) {
+		q++
+	}
+	file := func(line int) string { return indent(m.ours[m.pair[m.from[line]]]) }
+	if p == j {
+		return file(j), in == indent(m.base[m.from[j]]) || in == file(j)
+	}
+	i0, i1 := -1, len(m.base)
+	if p >= 0 {
+		i0 = m.from[p]
+	}
+	if q < len(m.theirs) {
+		i1 = m.from[q]
+	}
+	if i := i0 + j - p; i1-i0 == q-p && i < len(m.base) && m.pair[i] >= 0 && indent(m.base[i]) == in && trim(m.base[i]) != "" {
+		return indent(m.ours[m.pair[i]]), true
+	}
+	if i := i0 + 1; i < i1 && m.pair[i] >= 0 && trim(m.base[i]) != "" && trim(m.theirs[p+1]) != "" && indent(m.theirs[p+1]) == indent(m.base[i]) && !flattened(m.theirs[p+1:q]) {
+		at := indent(m.ours[m.pair[i]])
+		if more, ok := strings.CutPrefix(in, indent(m.base[i])); ok && alikeIndent(at, more) { // as deep below the hunk's first line
+			return at + more, true
+		}
+	}
+	before, after := p >= 0 && indent(m.theirs[p]) == in, q < len(m.theirs) && indent(m.theirs[q]) == in
+	switch {
+	case before && after && file(p) == file(q):
+		return file(p), !flat || !opens(m.theirs[p])
+	case flat && before && (q == len(m.theirs) || closes(m.theirs[q])):
+		return file(p), !opens(m.theirs[p]) && j == p+1
+	case flat:
+		return in, false
+	case before && !after:
+		return file(p), true
+	case after && !before:
+		return file(q), true
+	case !before && p >= 0:
+		if more, ok := strings.CutPrefix(in, indent(m.theirs[p])); ok && alikeIndent(file(p), more) {
+			return file(p) + more, true
+		}
+	}
+	return in, false
+}
+
+// alikeIndent says that two parts of an indentation are made of the same character.
+func alikeIndent(a, b string) bool { return a == "" || b == "" || a[len(a)-1] == b[0] }
+
+// stays says that a wanted line is a line of the file.
+func (m *merger) stays(j int) bool {
+	i := m.from[j]
+	return i >= 0 && m.pair[i] >= 0 && trim(m.theirs[j]) != ""
+}
+
+// opens says that what follows a line is deeper than it.
+func opens(line string) bool {
+	t := trim(line)
+	return t != "" && strings.IndexByte("{([:", t[len(t)-1]) >= 0
+}
+
+// closes says that a line is less deep than the one before.
+func closes(line string) bool {
+	t := trim(line)
+	return t != "" && strings.IndexByte("})]", t[0]) >= 0 || t == "end"
+}
+
+// flattened says that lines are not indented where they must be: behind one that opens a block stands one as deep.
+func flattened(lines []string) bool {
+	last := ""
+	for _, line := range lines {
+		if trim(line) == "" {
+			continue
+		}
+		if opens(last) && !closes(line) && len(indent(line)) <= len(indent(last)) {
+			return true
+		}
+		last = line
+	}
+	return false
 }
 
 // shallowest is the shortest indentation of the lines that are not blank, "-" when all are.
@@ -96,7 +234,7 @@ func fitting(was, is, lines []string) func(string) string {
 	if all(same) {
 		return same
 	}
-	if more, ok := strings.CutSuffix(is[0], was[0]); ok {
+	if more, ok := strings.CutSuffix(is[0], was[0]); ok && (deeper(was) || unmixed(more, lines)) {
 		if add := func(in string) string { return more + in }; all(add) {
 			return add
 		}
@@ -119,9 +257,29 @@ func fitting(was, is, lines []string) func(string) string {
 	return nil
 }
 
+// deeper says that one of the indentations is more than nothing.
+func deeper(was []string) bool {
+	for _, in := range was {
+		if in != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// unmixed says that a prefix before the lines' indentation does not mix tabs and spaces.
+func unmixed(more string, lines []string) bool {
+	for _, line := range lines {
+		if in := indent(line); len(in) < len(line) && in != "" && more != "" && strings.Contains(more, "\t") && in[0] == ' ' {
+			return false
+		}
+	}
+	return true
+}
+
 // units is the linear rule: so many of one character for so many of another, from a base.
 func units(was, is, lines []string) func(string) string {
-	from, ok1 := only(was)
+	from, ok1 := only(append(indents(lines), was...))
 	to, ok2 := only(is)
 	if !ok1 || !ok2 || from == 0 || to == 0 {
 		return nil
@@ -137,7 +295,7 @@ func units(was, is, lines []string) func(string) string {
 	}
 	x0, y0 := len(was[lo]), len(is[lo])
 	dx, dy := len(was[hi])-x0, len(is[hi])-y0
-	if dx == 0 { // one depth only: how much a further one is must be guessed
+	if dx == 0 { // one depth only: how much a further one is must be found out
 		dx, dy = step(x0, y0, from, to, lines)
 	}
 	if dx <= 0 || dy <= 0 || dy > 16*dx || dx > 16*dy { // beyond that it is no unit but chance
@@ -160,29 +318,56 @@ func units(was, is, lines []string) func(string) string {
 	}
 }
 
-// step guesses the unit from one depth, x of one character for y of another: a tab stands for as many spaces as
-// divide all the indentations in sight, and for four where that is one or none.
+// step finds the unit from one depth, x of one character for y of another, and how far the new lines are from it; 0
+// when several units are as likely.
 func step(x, y int, from, to byte, lines []string) (dx, dy int) {
-	switch {
-	case from == ' ' && to == '\t':
-		unit := x
-		for _, line := range lines {
-			if in := indent(line); len(in) < len(line) {
-				for n := len(in); n != 0; {
-					unit, n = n, unit%n
-				}
+	apart := 0 // greatest common divisor of the distances from x
+	for _, in := range indents(lines) {
+		for a, b := apart, max(len(in)-x, x-len(in)); ; a, b = b, a%b {
+			if b == 0 {
+				apart = a
+				break
 			}
 		}
-		if unit < 2 {
-			unit = 4
+	}
+	switch {
+	case apart == 0: // all at that depth
+		return 1, 1
+	case from == ' ' && to == '\t':
+		per := 0 // spaces a tab, were nothing else in front
+		if y > 0 && x%y == 0 {
+			per = x / y
 		}
-		return unit, 1
-	case from == '\t' && to == ' ' && y%x == 0 && y/x <= 4:
+		switch {
+		case (per == 4 || per == 8) && apart%per == 0:
+			return per, 1
+		case apart >= 2 && apart <= 4:
+			return apart, 1
+		case per >= 2 && per <= 4 && apart%per == 0:
+			return per, 1
+		case apart == 8:
+			return 4, 1
+		}
+		return 0, 0
+	case from == '\t' && to == ' ' && x > 0 && y%x == 0 && y/x <= 4:
 		return 1, y / x
 	case from == '\t' && to == ' ':
 		return 1, 4
+	case from == to:
+		return 1, 1
 	}
-	return x, y
+	return 0, 0
+}
+
+// indents are the indentations of the lines that are not blank.
+func indents(lines []string) []string {
+	var out []string
+	for _, line := range lines {
+		if in := indent(line); len(in) < len(line) {
+			out = append(out, in)
+		}
+	}
+	return out
 }
 
 // only is the one character all the indentations are made of; 0 when they are all empty.
@@ -198,141 +383,4 @@ func only(indents []string) (c byte, ok bool) {
 		}
 	}
 	return c, true
-}
-
-// byLines gives the new lines the indentation of the file's where no one rule leads from the quoted indentation to
-// the file's, as when everything was quoted flat: a line that was quoted too stands where the file has it, one
-// that replaces a quoted line where that stands, and others as quoted lines near by that are indented like them.
-func byLines(old, have, lines []string) []string {
-	partner := partners(old, have)
-	from := align(old, lines)
-	out := make([]string, len(lines))
-	for j, line := range lines {
-		out[j] = line
-		in := indent(line)
-		if len(in) == len(line) {
-			continue
-		}
-		if i := from[j]; i >= 0 && partner[i] >= 0 {
-			out[j] = indent(have[partner[i]]) + line[len(in):]
-			continue
-		}
-		if i := reference(old, partner, from, j, in); i >= 0 {
-			out[j] = indent(have[partner[i]]) + in[len(indent(old[i])):] + line[len(in):]
-		}
-	}
-	return out
-}
-
-// partners says for each quoted line which of the file's it stands for, -1 when that is not clear.
-func partners(old, have []string) []int {
-	out := make([]int, len(old))
-	same := func(i, k int) bool { return trim(old[i]) == trim(have[k]) || collapse(old[i]) == collapse(have[k]) }
-	for i := range out {
-		out[i] = -1
-	}
-	if len(old) == len(have) {
-		for i := range old {
-			if same(i, i) {
-				out[i] = i
-			}
-		}
-		return out
-	}
-	top := 0
-	for top < min(len(old), len(have)) && same(top, top) {
-		out[top] = top
-		top++
-	}
-	for n := 1; n <= min(len(old), len(have))-top && same(len(old)-n, len(have)-n); n++ {
-		out[len(old)-n] = len(have) - n
-	}
-	return out
-}
-
-// align says for each new line which quoted line it is, -1 for none: a longest common subsequence of trimmed lines.
-func align(old, lines []string) []int {
-	from := make([]int, len(lines))
-	for j := range from {
-		from[j] = -1
-	}
-	is, was := make([]string, len(lines)), make([]string, len(old))
-	for j := range lines {
-		is[j] = trim(lines[j])
-	}
-	for i := range old {
-		was[i] = trim(old[i])
-	}
-	for len(was) > 0 && len(is) > 0 && was[len(was)-1] == is[len(is)-1] { // the last brace is the outermost
-		from[len(is)-1] = len(was) - 1
-		was, is = was[:len(was)-1], is[:len(is)-1]
-	}
-	n, m := len(was), len(is)
-	if n*m > 1<<20 { // steps and integers; longer quotations get no more help
-		return from
-	}
-	best := make([]int32, (n+1)*(m+1)) // best[i*(m+1)+j]: of old[i:] and lines[j:]
-	at := func(i, j int) *int32 { return &best[i*(m+1)+j] }
-	for i := n - 1; i >= 0; i-- {
-		for j := m - 1; j >= 0; j-- {
-			if was[i] == is[j] {
-				*at(i, j) = *at(i+1, j+1) + 1
-			} else {
-				*at(i, j) = max(*at(i+1, j), *at(i, j+1))
-			}
-		}
-	}
-	for i, j := 0, 0; i < n && j < m; {
-		switch {
-		case was[i] == is[j]:
-			from[j] = i
-			i, j = i+1, j+1
-		case *at(i+1, j) >= *at(i, j+1):
-			i++
-		default:
-			j++
-		}
-	}
-	return from
-}
-
-// reference is the quoted line whose place tells how new line j is indented, -1 without one: the one it replaces,
-// else the nearest that is indented alike, those before it first.
-func reference(old []string, partner, from []int, j int, in string) int {
-	i0, j0 := -1, -1
-	for k := j; k >= 0 && i0 < 0; k-- {
-		i0, j0 = from[k], k
-	}
-	if i0 < 0 {
-		j0 = -1
-	}
-	i1, j1 := -1, len(from)
-	for k := j; k < len(from) && i1 < 0; k++ {
-		i1, j1 = from[k], k
-	}
-	if i1 < 0 {
-		i1, j1 = len(old), len(from)
-	}
-	fits := func(i int) bool {
-		if i < 0 || i >= len(old) || partner[i] < 0 || trim(old[i]) == "" {
-			return false
-		}
-		was := indent(old[i])
-		return len(in) >= len(was) && in[:len(was)] == was
-	}
-	if i := i0 + j - j0; i1-i0 == j1-j0 && fits(i) {
-		return i
-	}
-	alike := func(i int) bool { return fits(i) && indent(old[i]) == in }
-	for _, test := range []func(int) bool{alike, fits} {
-		for d := 0; d < len(old); d++ {
-			if i := i0 + (i1-i0)/2 - d; test(i) {
-				return i
-			}
-			if i := i0 + (i1-i0)/2 + d; test(i) {
-				return i
-			}
-		}
-	}
-	return -1
 }

@@ -24,7 +24,6 @@ type query struct {
 	spent     int      // word steps so far, see work
 	quotes    []int32  // old's lines as numbers: equal after trimming ⇔ equal number
 	ids       []int32  // the text's lines likewise, -1 when old has no such line
-	counts    []int32  // how many of the text's lines have each number; made by elsewhere
 }
 
 func newQuery(text, old string) *query {
@@ -207,3 +206,40 @@ func trimRight(s string) string {
 func indent(line string) string { return line[:len(line)-len(trimLeft(line))] }
 
 func runeLen(s string) int { return utf8.RuneCountInString(s) }
+
+// Fold replaces typographic punctuation and blanks, which models and editors exchange for plain ones.
+func Fold(s string) string {
+	if isASCII(s) {
+		return s
+	}
+	out, _ := foldMapped(s)
+	return out
+}
+
+// foldMapped is Fold with the offset in s of each byte of the result, and of its end.
+func foldMapped(s string) (folded string, at []int) {
+	var b strings.Builder
+	at = make([]int, 0, len(s)+1)
+	for i, r := range s {
+		n := b.Len()
+		switch {
+		case r >= '‘' && r <= '‛':
+			b.WriteByte('\'')
+		case r >= '“' && r <= '‟':
+			b.WriteByte('"')
+		case r >= '‐' && r <= '―' || r == '−':
+			b.WriteByte('-')
+		case r == '…':
+			b.WriteString("...")
+		case r >= utf8.RuneSelf && unicode.IsSpace(r):
+			b.WriteByte(' ')
+		default:
+			_, size := utf8.DecodeRuneInString(s[i:])
+			b.WriteString(s[i : i+size])
+		}
+		for ; n < b.Len(); n++ {
+			at = append(at, i)
+		}
+	}
+	return b.String(), append(at, len(s))
+}

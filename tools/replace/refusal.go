@@ -44,6 +44,22 @@ func (q *query) oversize(p place) *Error {
 		lineRange(first, last), p.end-p.start, strings.Count(q.old, "\n")+1, len(q.old))}
 }
 
+// conflict shows the block as it stands, so that the next quotation can be exact.
+func (q *query) conflict(p place) *Error {
+	first, last := q.src.lineAt(p.start), q.src.lineAt(p.end)
+	const most = 60 // lines shown
+	shown := min(last, first+most-1)
+	block := q.src.text[q.src.starts[first]:q.src.lineEnd(shown)]
+	if len(block) > 8<<10 {
+		block = strings.ToValidUTF8(block[:8<<10], "")
+	}
+	if shown < last {
+		block += "\n…"
+	}
+	return &Error{Kind: Conflict, Lines: []int{first + 1}, Message: fmt.Sprintf(
+		"oldString is not what the file has at %s, and newString changes lines where the two differ; nothing was changed. The file has there:\n%s\nQuote the lines to change exactly as they are here, and give newString on top of them", lineRange(first+1, last+1), block)}
+}
+
 func (q *query) notFound() *Error {
 	e := &Error{Kind: NotFound, Message: "oldString not found"}
 	if numbered(q.lines) {

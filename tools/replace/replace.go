@@ -1,27 +1,39 @@
-// Package replace finds a loosely quoted passage of a text and replaces it. Text in, text out: it knows no files,
-// no tools and no models.
-//
-// Nine stages look for the passage, the strictest first; the first that finds exactly one place decides. A stage
-// that finds several does not guess: a later stage may only narrow them down to one, else the answer is "multiple".
+// Package replace is the edit engine: it finds a quoted passage of a text and makes in it the change that leads from
+// the quotation to the new text. Text in, text out: it knows no files, no tools and no models.
 //
 //	r, err := replace.Apply("a = 1\n\tb = 2\n", "b = 2 ", "b = 3", false)
 //	// r.Text == "a = 1\n\tb = 3\n", r.Stage == "line_trimmed", r.Replaced == "\tb = 2"
 //
-// Stages, thresholds and candidates are OpenCode's, so that a model feels at home. Where OpenCode is unsafe:
+// Stages look for the passage, the strictest first; the first that finds exactly one place decides. A stage that
+// finds several does not guess: a later one may only narrow them down to one, else the answer is "multiple".
+//
+// What was quoted to the byte is replaced to the byte. Anything else is a three-way merge (Merge): what was quoted is
+// the base, what the file has there is ours, the new text is theirs. Lines and words that were not quoted stay, lines
+// that are new get the file's indentation, and where the change touches something that is not as it was quoted, or
+// could be meant in two ways, it is refused with the block as it stands ("conflict"). A refusal costs one more call; a
+// wrong text that is reported as a success costs a person's work.
+//
+// Where OpenCode's replacers, whose stages these were, write something else:
 //
 //	case                                        OpenCode 1.18                        here
+//	a block like the quoted, with other lines   replaced whole                       merged: lines that were not quoted stay
+//	a block like the quoted, whose changed      replaced                             conflict
+//	  lines are not as quoted
 //	exact match in several places               a looser stage may pick one          multiple
 //	several loosely matching places             the first unique text wins           the one closest in indentation, else multiple
-//	several best blocks on a tie                the first                            multiple
-//	block like the quoted, a telling line of    replaced                         not found
-//	  which stands exactly in another place
-//	two quoted lines as block anchors           swallows the line between            needs three lines, a final newline not counted
+//	several best blocks on a tie                the first                            not found: a line must tell which it is
+//	a quoted line that the block lacks stands   replaced                             not found
+//	  in another place
 //	oldString of white space only               matches empty text, inserts anywhere only real white space
+//	oldString escaped once too often            newString as escaped                 newString is decoded likewise
+//	typographic quotes, dashes and blanks       not found                            found, and those of the file stay
+//	white space inside lines                    as in newString                      the file's own where newString does not change it
 //	$&, $1, $$ in newString with replaceAll     expanded                             literal
 //	whole lines matched, file has CRLF          the last CR is lost                  kept
 //	oldString ends in a newline, lines matched  one newline too many                 the file's own newline stays, or its absence
 //	lines matched at another indentation        newString as quoted                  newString re-indented by the difference, line by
-//	                                                                                 line where no one difference explains all
+//	                                                                                 line where no one difference explains all; conflict
+//	                                                                                 where the depth of a new line cannot be told
 //	blanks around oldString, not in the file    written anyway                       those newString shares with oldString are left out
 //	blanks around oldString, file has a word    matches inside the word              no match: " if " is not in "xifx"
 //	the same lines once in CRLF, once in LF     the CRLF ones                        multiple: a model sees no CR
@@ -30,7 +42,6 @@
 //	mixed line endings                          all CRLF                             unchanged lines keep theirs
 //	bytes that are not UTF-8                    become U+FFFD                        kept
 //	white space                                 ECMAScript's                         Unicode's (U+0085 too)
-//	similarity                                  UTF-16 units                         code points
 //	time                                        quadratic and worse                  bounded; beyond it the stage finds nothing
 package replace
 
@@ -39,12 +50,12 @@ import (
 	"strings"
 )
 
-// Stages are the names of the nine replacers in the order they are asked.
-var Stages = [...]string{"simple", "line_trimmed", "block_anchor", "whitespace_normalized", "indentation_flexible",
-	"escape_normalized", "trimmed_boundary", "context_aware", "multi_occurrence"}
+// Stages are the names of the stages in the order they are asked.
+var Stages = [...]string{"simple", "line_trimmed", "whitespace_normalized", "indentation_flexible",
+	"escape_normalized", "trimmed_boundary", "typography", "similar_block"}
 
-var finders = [...]func(*query) []place{simple, lineTrimmed, blockAnchor, whitespaceNormalized, indentationFlexible,
-	escapeNormalized, trimmedBoundary, contextAware, multiOccurrence}
+var finders = [len(Stages)]func(*query) []place{simple, lineTrimmed, whitespaceNormalized, indentationFlexible,
+	escapeNormalized, trimmedBoundary, typography, similarBlock}
 
 // Apply replaces old by new in text: the one place where old stands, or with all every place where the text
 // of the first match stands. A byte order mark has been taken off by the caller; old and new may have any line
@@ -78,13 +89,13 @@ func Apply(text, old, new string, all bool) (Result, error) {
 				return Result{}, &Error{Kind: Oversize, Message: fmt.Sprintf(
 					"replacing all %d places would make the file %d MiB larger; that is hardly meant, quote more so that fewer places match", len(hits), grown>>20)}
 			}
-			return q.result(Stages[i], first, hits, places, new), nil
+			return q.result(Stages[i], first, hits, places, new)
 		}
 		if pending != nil {
-			places = common(places, pending)
+			places = inBoth(places, pending)
 		}
 		if len(places) == 1 && q.alone(places[0]) {
-			return q.result(Stages[i], places[0], places, nil, new), nil
+			return q.result(Stages[i], places[0], places, nil, new)
 		}
 		switch {
 		case i == 0: // quoted exactly: nothing looser may choose
@@ -102,6 +113,18 @@ func Apply(text, old, new string, all bool) (Result, error) {
 	return Result{}, q.notFound()
 }
 
+// SimilarBlock finds the one block of a text that has most of the quoted lines in their order; see similarBlock. first
+// is its 0-based first line, n the number of its lines.
+func SimilarBlock(text string, quoted []string) (first, n int, ok bool) {
+	q := newQuery(text, strings.Join(quoted, "\n"))
+	q.lines, q.ended = quoted, false
+	places := similarBlock(q)
+	if len(places) != 1 {
+		return 0, 0, false
+	}
+	return places[0].line, places[0].n, true
+}
+
 // mostGrowth is how many bytes replacing all may add; a short old in a large file times a long new is a way to
 // fill the memory.
 const mostGrowth = 64 << 20
@@ -112,8 +135,8 @@ type place struct {
 	line, n    int // 0-based first line and number of lines when whole lines matched, n 0 otherwise
 }
 
-// common keeps the places that are in both lists.
-func common(places, of []place) []place {
+// inBoth keeps the places that are in both lists.
+func inBoth(places, of []place) []place {
 	known := make(map[place]bool, len(of))
 	for _, p := range of {
 		known[p] = true
@@ -162,6 +185,7 @@ const (
 	NotFound  = "not_found"
 	Multiple  = "multiple"
 	Oversize  = "oversize"
+	Conflict  = "conflict" // the change touches lines that are not as quoted
 )
 
 // Result is a replacement that was made.
@@ -190,7 +214,7 @@ type Span struct {
 
 // Error says why nothing was replaced, in words for the one who must quote better.
 type Error struct {
-	Kind    string // Identical, EmptyOld, NotFound, Multiple, Oversize
+	Kind    string // Identical, EmptyOld, NotFound, Multiple, Oversize, Conflict
 	Message string
 	Lines   []int // 1-based first lines of the places meant: the matches (4,096 at most), or the nearest miss
 }

@@ -30,10 +30,10 @@ func TestRefusals(t *testing.T) {
 		{"what looks the same", "the caf\u0065\u0301 around the corner\n", "the caf\u00e9 around the corner", "x", NotFound, []int{1}, []string{"(where they differ U+0065 U+0301 and U+00E9)"}},
 		{"another alphabet", "const n\u0430me = 1\n", "const name = 1", "x", NotFound, []int{1}, []string{"(where they differ U+0430 and U+0061)"}},
 		{"case", "Alpha Beta\n", "alpha beta", "x", NotFound, []int{1}, []string{`the file has "Alpha Beta"`}},
-		{"file ends first", "the first line\nthe second line\n", "the first line\nthe second line\nthe third line", "x", NotFound, []int{1}, []string{"differs in line 3"}},
+		{"file ends first", "the first line\nthe second line\n", "the first line\nthe second line\nthe third line", "x", Conflict, []int{1}, []string{"lines 1–2", "The file has there:\nthe first line\nthe second line\n", "Quote the lines"}},
 		{"nothing like it", "a\nb\n", "something quite different", "x", NotFound, nil, []string{"nor anything close", "read the file again"}},
 		{"line numbers quoted", "a\nb\n", "1: a\n2: b", "x", NotFound, nil, []string{"line numbers", "leave them out"}},
-		{"oversize", "start\nshort one\n" + strings.Repeat("x", 700) + "\nend\n", "start\nshort one!\nend", "X", Oversize, []int{1}, []string{"lines 1–4", "much larger", "quote all of them"}},
+		{"oversize", "a\nb\nc\nd\n", "a\\nb\\nc\\nd", "X", Oversize, []int{1}, []string{"lines 1–4", "much larger", "quote all of them"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Apply(c.text, c.old, c.new, false)
@@ -87,8 +87,12 @@ func TestAllIsNotABomb(t *testing.T) {
 
 // Where the budget ends, the answer is a refusal that says so, not a guess.
 func TestBudget(t *testing.T) {
-	text := "{\n" + strings.Repeat("ab", 1<<18) + "\n}\n"
-	_, err := Apply(text, "{\n"+strings.Repeat("ba", 1<<18)+"c\n}", "x", false)
+	var text, quoted strings.Builder
+	for i := range 1990 {
+		fmt.Fprintf(&text, "line number %d of the text\n", i)
+		fmt.Fprintf(&quoted, "line number %d of the text\n", i+i%2*5000)
+	}
+	_, err := Apply(text.String(), quoted.String(), "x", false)
 	var e *Error
 	if !errors.As(err, &e) || e.Kind != NotFound || !strings.Contains(e.Message, "too much text") {
 		t.Fatal(err)
@@ -112,12 +116,20 @@ func TestReindent(t *testing.T) {
 		{"quoted flat: what stays stands where it stood", "if x {\ny()\n}\nz()", "\tif x {\n\t\ty()\n\t}\n\tz()", "if x {\ny()\nq()\n}\nz(1)", "\tif x {\n\t\ty()\n\t\tq()\n\t}\n\tz(1)"},
 		{"quoted flat: a changed line where the old one stood", "if x {\ny()\n}", "\tif x {\n\t\ty()\n\t}", "if x {\nz()\n}", "\tif x {\n\t\tz()\n\t}"},
 		{"quoted flat: a deeper one stays deeper", "if x {\ny()\n}", "  if x {\n    y()\n  }", "if x {\nfor {\n  z()\n}\n}", "  if x {\n    for {\n      z()\n    }\n  }"},
-		{"lines that say other things do not count", "a\n  q\nc", "  a\n  b\n  c", "x\n  y", "  x\n    y"},
+		{"a line that says another thing", "a\n  q\nc", "  a\n  b\n  c", "x\n  y", "<conflict>"},
 		{"stands there already", "a\nb", "  a\n  b", "  x\n    y", "  x\n    y"},
-		{"blank lines", "a\n\nb", "\ta\n\n\tb", "a\n\n\t\nb", "\ta\n\n\t\n\tb"},
+		{"blank lines", "a\n\nb", "\ta\n\n\tb", "a\n\n\t\nb", "\ta\n\n\n\tb"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := reindent(strings.Split(c.old, "\n"), strings.Split(c.have, "\n"), c.new); got != c.want {
+			got := "<conflict>"
+			if lines, ok := Merge(strings.Split(c.old, "\n"), strings.Split(c.have, "\n"), strings.Split(c.new, "\n")); ok {
+				var texts []string
+				for _, l := range lines {
+					texts = append(texts, l.Text)
+				}
+				got = strings.Join(texts, "\n")
+			}
+			if got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
@@ -194,41 +206,36 @@ func bench(b *testing.B, text, old string) {
 	}
 }
 
-// eighth is a file of so many lines in which only context_aware matches, once.
-func eighth(lines int) (text, old string) {
+// older is a file of so many lines in which a block stands once that was quoted in an older state.
+func older(lines int) (text, old, new string) {
 	var s strings.Builder
 	for i := range lines {
 		if i == lines/2 {
-			s.WriteString("func target() {\n\tkept one\n\tkept two\n\tzzzzzzzzzzzzzzzz\n\twwwwwwwwwwwwwwww\n}\n")
+			s.WriteString("func target() {\n\tkept one\n\tkept two\n\tadded since\n\tadded too\n\tchanged\n}\n")
 		}
 		fmt.Fprintf(&s, "func f%d(a int) { return a + %d } // of many\n", i, i)
 	}
-	return s.String(), "func target() {\n\tkept one\n\tkept two\n\tq\n\tr\n}"
+	return s.String(), "func target() {\n\tkept one\n\tkept two\n\tchanged\n}", "func target() {\n\tkept one\n\tkept two\n\tnew\n}"
 }
 
-func TestEighthReplacerAlone(t *testing.T) {
-	text, old := eighth(1000)
-	r, err := Apply(text, old, "new", false)
-	if err != nil || r.Stage != "context_aware" {
+func TestOlderStateIsMerged(t *testing.T) {
+	text, old, new := older(1000)
+	r, err := Apply(text, old, new, false)
+	if err != nil || r.Stage != "similar_block" || r.Text != strings.Replace(text, "\tchanged\n", "\tnew\n", 1) {
 		t.Fatalf("%s %v", r.Stage, err)
 	}
 }
 
-func BenchmarkEighthReplacer10000Lines(b *testing.B) {
-	text, old := eighth(10_000)
-	bench(b, text, old)
+func BenchmarkSimilarBlock10000Lines(b *testing.B) {
+	text, old, new := older(10_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		_, _ = Apply(text, old, new, false)
+	}
 }
 
 func BenchmarkHardMegabyte(b *testing.B) {
 	for name, c := range hard(func(s string) string { return strings.Repeat(s, 1<<20/len(s)) }) {
 		b.Run(strings.ReplaceAll(name, " ", "_"), func(b *testing.B) { bench(b, c[0], c[1]) })
-	}
-}
-
-// The plain rendering, for the ratio.
-func BenchmarkOpenCodeEighthReplacer10000Lines(b *testing.B) {
-	text, old := eighth(10_000)
-	for b.Loop() {
-		openCode(text, old, "new", false)
 	}
 }

@@ -2,7 +2,6 @@ package replace
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -76,119 +75,6 @@ func runs(ids, want []int32) []int {
 		}
 	}
 	return out
-}
-
-const alike = 0.65 // least similarity of the middle lines, on average; OpenCode's figure
-
-// blockAnchor proposes the block that begins and ends like the quoted one (three lines or more), is about as
-// long, and is most similar between. From each first line the nearest last line counts, at least two lines on.
-// Blocks that are equally similar are all proposed.
-func blockAnchor(q *query) []place {
-	n := len(q.lines)
-	if n < 3 {
-		return nil
-	}
-	q.number()
-	slack := max(1, n/4)
-	first, last := q.quotes[0], q.quotes[n-1]
-	var blocks []place
-	next := -1 // the nearest line ≥ i+2 like the last; recomputed when i passes it
-	for i := range q.ids {
-		if q.ids[i] != first {
-			continue
-		}
-		if next < i+2 {
-			for next = i + 2; next < len(q.ids) && q.ids[next] != last; next++ {
-			}
-		}
-		if next >= len(q.ids) {
-			break
-		}
-		if size := next - i + 1; size >= n-slack && size <= n+slack {
-			if b := q.block(i, size); !q.elsewhere(b) {
-				blocks = append(blocks, b)
-			}
-		}
-	}
-	best := alike
-	var out []place
-	for _, b := range blocks {
-		score, ok := q.similarity(b, best, len(blocks) == 1)
-		switch {
-		case !ok:
-			return nil
-		case score < best-1e-9:
-		case score > best+1e-9:
-			best, out = score, append(out[:0], b)
-		default:
-			out = append(out, b)
-		}
-		if len(out) > mostPlaces && best >= 1-1e-9 {
-			break
-		}
-	}
-	return out
-}
-
-const telling = 16 // bytes from which a line says which block it belongs to
-
-// elsewhere says that a telling middle line of the quotation does not stand in the block but, exactly so, in
-// another place: then that is the place that was meant, and the block only looks like it.
-func (q *query) elsewhere(b place) bool {
-	if q.counts == nil {
-		q.counts = make([]int32, len(q.quotes)) // by number, so longer than needed
-		for _, id := range q.ids {
-			if id >= 0 {
-				q.counts[id]++
-			}
-		}
-	}
-	for k := 1; k < len(q.quotes)-1; k++ {
-		id := q.quotes[k]
-		if q.counts[id] == 0 || k < b.n && q.ids[b.line+k] == id || len(trim(q.lines[k])) < telling {
-			continue
-		}
-		if !q.spend(b.n/8 + 1) {
-			return false // the stage finds nothing any more
-		}
-		if !slices.Contains(q.ids[b.line:b.line+b.n], id) {
-			return true
-		}
-	}
-	return false
-}
-
-// similarity is the average over the middle lines, line by line from the top, stopping early when it cannot
-// reach need. Two blank lines count nothing, as in OpenCode. ok is false when the budget is spent.
-func (q *query) similarity(b place, need float64, single bool) (score float64, ok bool) {
-	lines := min(len(q.lines), b.n) - 2
-	if !q.spend(lines) {
-		return 0, false
-	}
-	sum := 0.0
-	for k := 1; k <= lines; k++ {
-		if (sum+float64(lines-k+1))/float64(lines) < need-1e-9 {
-			return 0, true
-		}
-		have, want := q.src.line(b.line+k), q.lines[k]
-		if q.ids[b.line+k] == q.quotes[k] {
-			if trim(want) != "" {
-				sum++
-			}
-		} else {
-			have, want = trim(have), trim(want)
-			longest := max(runeLen(have), runeLen(want))
-			cost := steps(have, want)
-			if !q.spend(cost) {
-				return 0, false
-			}
-			sum += 1 - float64(distance(have, want))/float64(longest)
-		}
-		if single && sum/float64(lines) >= alike {
-			break // nobody to compare with
-		}
-	}
-	return sum / float64(lines), true
 }
 
 // whitespaceNormalized proposes what equals the quotation when every run of white space is one blank and the
@@ -544,6 +430,28 @@ func unescapeLine(line string, last bool) string {
 	return strings.TrimSuffix(unescape(line+"\n"), "\n")
 }
 
+// unescapeAs decodes in s the escapes that old has: what was escaped once too often in old was so in s, and an escape
+// that old does not have may be the file's own.
+func unescapeAs(old, s string) string {
+	var kinds []byte
+	for i := 0; i+1 < len(old); i++ {
+		if old[i] == '\\' {
+			kinds = append(kinds, old[i+1])
+			i++
+		}
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) && bytes.IndexByte(kinds, s[i+1]) >= 0 {
+			b.WriteString(unescape(s[i : i+2]))
+			i++
+			continue
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
 func unescape(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
@@ -600,58 +508,6 @@ func isWord(r rune) bool {
 	return r == '_' || r != unicode.ReplacementChar && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }
 
-// contextAware proposes blocks of exactly the quoted number of lines (three or more) that begin and end like the
-// quotation and have at least half of the middle lines (blank ones aside) in common, the best of them first and,
-// when one is better than all others, alone.
-func contextAware(q *query) []place {
-	n := len(q.lines)
-	if n < 3 {
-		return nil
-	}
-	q.number()
-	first, last := q.quotes[0], q.quotes[n-1]
-	var out []place
-	best, next := 0.5, -1
-	for i := 0; i+n <= len(q.ids); i++ {
-		if q.ids[i] != first {
-			continue
-		}
-		if next < i+2 {
-			for next = i + 2; next < len(q.ids) && q.ids[next] != last; next++ {
-			}
-		}
-		if next != i+n-1 || !q.spend(n) || q.elsewhere(q.block(i, n)) {
-			continue
-		}
-		equal, total := 0, 0
-		for k := 1; k < n-1; k++ {
-			same := q.ids[i+k] == q.quotes[k]
-			if same && trim(q.lines[k]) == "" {
-				continue
-			}
-			total++
-			if same {
-				equal++
-			}
-		}
-		score := 1.0
-		if total > 0 {
-			score = float64(equal) / float64(total)
-		}
-		switch {
-		case score > best:
-			best, out = score, append(out[:0], q.block(i, n))
-		case score == best && len(out) < mostPlaces:
-			out = append(out, q.block(i, n))
-		}
-	}
-	return out
-}
-
-// multiOccurrence proposes every exact occurrence. As simple has already decided those, it never decides;
-// it keeps its place in the order because the order is what people know.
-func multiOccurrence(q *query) []place { return bounded(q.src.text, q.old) }
-
 // occurrences are the places where exactly this text stands (and fits, unless nil), not overlapping, from the start.
 func occurrences(text, want string, fits func(place) bool) []place {
 	var out []place
@@ -667,6 +523,184 @@ func occurrences(text, want string, fits func(place) bool) []place {
 		}
 		out = append(out, p)
 		i = p.end
+	}
+	return out
+}
+
+// typography proposes lines, then parts of lines, that are the quotation when typographic quotes, dashes and blanks
+// are plain ones: models and editors exchange them.
+func typography(q *query) []place {
+	n := len(q.lines)
+	quoted, have := keys(q.lines), q.src.keys()
+	ids := map[string]int32{"": 0}
+	number := func(lines []string) []int32 {
+		out := make([]int32, len(lines))
+		for i, l := range lines {
+			id, ok := ids[l]
+			if !ok {
+				id = int32(len(ids))
+				ids[l] = id
+			}
+			out[i] = id
+		}
+		return out
+	}
+	if q.blank() {
+		return nil
+	}
+	want := number(quoted)
+	var out []place
+	for _, i := range runs(number(have), want) {
+		if out = append(out, q.block(i, n)); len(out) == mostPlaces {
+			break
+		}
+	}
+	if len(out) > 0 || isASCII(q.src.text) && isASCII(q.old) {
+		return out
+	}
+	part := Fold(trim(q.old))
+	if part == "" {
+		return nil
+	}
+	text, at := foldMapped(q.src.text)
+	for i := 0; len(out) < mostPlaces; {
+		j := strings.Index(text[i:], part)
+		if j < 0 {
+			break
+		}
+		if start, end := at[i+j], at[i+j+len(part)]; end > start && q.apart(place{start: start, end: end}) {
+			out = append(out, place{start: start, end: end})
+		}
+		i += j + 1
+	}
+	return out
+}
+
+func keys(lines []string) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = key(l)
+	}
+	return out
+}
+
+// keys are those of the text's lines.
+func (s *source) keys() []string {
+	out := make([]string, s.count())
+	for i := range out {
+		out[i] = key(s.line(i))
+	}
+	return out
+}
+
+// similarBlock proposes the one block that has most of the quoted lines in their order, though not all of them and
+// perhaps others between: an older state of the file was quoted, or from memory. Lines, or two lines together, that
+// stand once in the file say which block it is. Without one there is no match, nor when a line that the block lacks
+// stands elsewhere: then that may be the place that was meant. What the change may touch of the block Merge decides.
+func similarBlock(q *query) []place {
+	n := len(q.lines)
+	if n < 2 || n > 2000 {
+		return nil
+	}
+	quoted, have := keys(q.lines), q.src.keys()
+	where := make(map[string][]int, n) // the file's lines that were quoted, those of each key
+	for _, k := range quoted {
+		where[k] = nil
+	}
+	for i, k := range have {
+		if list, ok := where[k]; ok && k != "" {
+			where[k] = append(list, i)
+		}
+	}
+	anchors := q.anchors(quoted, have, where)
+	if len(anchors) == 0 {
+		return nil
+	}
+	slack := max(3, n/2)
+	first, last := anchors[0], anchors[len(anchors)-1]
+	lo := max(0, first.file-first.quote-slack)
+	hi := min(len(have), last.file+(n-1-last.quote)+slack+1)
+	if hi-lo > 3*n+2*slack || !q.spend(n*(hi-lo)*4) {
+		return nil
+	}
+	window := make([]string, hi-lo)
+	for i := range window {
+		window[i] = q.src.line(lo + i)
+	}
+	pair, same := pairLines(q.lines, window)
+	top, bottom, found, all := -1, -1, 0, 0
+	for k, o := range pair {
+		weight := min(len(quoted[k]), 40)
+		all += weight
+		if o < 0 {
+			continue
+		}
+		if top < 0 {
+			top = o
+		}
+		if bottom = o; same[k] {
+			found += weight
+		}
+	}
+	if top < 0 || 2*found < all {
+		return nil
+	}
+	for k := range pair {
+		if same[k] || len(quoted[k]) < telling {
+			continue
+		}
+		for _, i := range where[quoted[k]] {
+			if i < lo+top || i > lo+bottom {
+				return nil
+			}
+		}
+	}
+	return []place{q.block(lo+top, bottom-top+1)}
+}
+
+// anchor is a quoted line and the one line of the file that it can be.
+type anchor struct{ quote, file int }
+
+// anchors finds the quoted lines that say where the block is; none when they are not in one order, or too far apart.
+func (q *query) anchors(quoted, have []string, where map[string][]int) []anchor {
+	times := make(map[string]int, len(quoted))
+	for _, k := range quoted {
+		times[k]++
+	}
+	pairs := map[[2]string]int{} // how often two lines stand together: quoted
+	for k := range len(quoted) - 1 {
+		pairs[[2]string{quoted[k], quoted[k+1]}]++
+	}
+	var out []anchor
+	add := func(a anchor) {
+		if len(out) == 0 || out[len(out)-1] != a {
+			out = append(out, a)
+		}
+	}
+	for k, line := range quoted {
+		if list := where[line]; len(list) == 1 && times[line] == 1 && len(line) >= telling {
+			add(anchor{k, list[0]})
+			continue
+		}
+		if k+1 == len(quoted) || pairs[[2]string{line, quoted[k+1]}] > 1 || len(line)+len(quoted[k+1]) < telling+4 || line == "" || quoted[k+1] == "" {
+			continue
+		}
+		at, n := -1, 0
+		for _, i := range where[line] {
+			if i+1 < len(have) && have[i+1] == quoted[k+1] {
+				at = i
+				n++
+			}
+		}
+		if n == 1 {
+			add(anchor{k, at})
+		}
+	}
+	for i := 1; i < len(out); i++ {
+		a, b := out[i-1], out[i]
+		if gap := b.file - a.file; gap <= 0 || gap > 2*(b.quote-a.quote)+max(3, len(quoted)/2) {
+			return nil
+		}
 	}
 	return out
 }

@@ -1,0 +1,598 @@
+package replace
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Line is one line of a merged block.
+type Line struct {
+	Text string // without its line ending
+	From int    // 0-based index of the block's line whose bytes these are, -1 for a new line
+}
+
+// Merge applies a change that was stated for quoted lines to the lines that stand in the file: a three-way merge with
+// the quotation as base, the file's lines as ours and the wanted lines as theirs. Lines are given without their ends.
+//
+//	Merge([]string{"a()", "b()"}, []string{"\ta()", "\taudit()", "\tb()"}, []string{"a()", "c()"})
+//	// "\ta()", "\taudit()", "\tc()": what was not quoted stays, what is new is indented as the file is
+//
+// A wanted line that was quoted keeps the file's bytes. ok is false when the change touches a line that is not as it
+// was quoted, or when it cannot be told on which side of a line that was not quoted something new belongs: nobody can
+// say what was meant then, and a guess would remove or displace text that the author of the change never saw.
+func Merge(quoted, have, wanted []string) (lines []Line, ok bool) {
+	return newMerger(quoted, have, wanted).merge()
+}
+
+// merger is one three-way merge. Names: base is what was quoted, ours what the file has, theirs what is wanted.
+type merger struct {
+	base, ours, theirs []string
+	pair               []int  // for each base line its line of ours, -1 for none
+	same               []bool // for each base line: the pair says the same, white space and typography aside
+	from               []int  // for each line of theirs the base line that it is, white space around it aside, -1 for none
+	move               func(line int, indent string) (string, bool)
+	out                []Line
+	next               int // first line of ours that is not in out yet
+}
+
+func newMerger(base, ours, theirs []string) *merger {
+	m := &merger{base: base, ours: ours, theirs: theirs}
+	m.pair, m.same = pairLines(base, ours)
+	m.from = align(base, theirs)
+	return m
+}
+
+func (m *merger) merge() ([]Line, bool) {
+	m.move = m.indentation()
+	i, j := 0, 0
+	for i < len(m.base) || j < len(m.theirs) {
+		if j < len(m.theirs) && m.from[j] == i {
+			if !m.keep(i, j) {
+				return nil, false
+			}
+			i, j = i+1, j+1
+			continue
+		}
+		// A hunk of the wanted change: base lines up to i1 go, wanted lines up to j1 come.
+		j1 := j
+		for j1 < len(m.theirs) && m.from[j1] < 0 {
+			j1++
+		}
+		i1 := len(m.base)
+		if j1 < len(m.theirs) {
+			i1 = m.from[j1]
+		}
+		if !m.hunk(i, i1, j, j1) {
+			return nil, false
+		}
+		i, j = i1, j1
+	}
+	m.unquoted(len(m.ours))
+	return m.out, true
+}
+
+// unquoted copies the lines of ours before line end that nobody quoted.
+func (m *merger) unquoted(end int) {
+	for ; m.next < end; m.next++ {
+		m.out = append(m.out, Line{m.ours[m.next], m.next})
+	}
+}
+
+// keep puts a line that stays: the file's own bytes, unless the change moves it to another depth.
+func (m *merger) keep(i, j int) bool {
+	o := m.pair[i]
+	if o < 0 {
+		return true // the file does not have it, and the change does not ask for it
+	}
+	m.unquoted(o)
+	m.next = o + 1
+	want, was := indent(m.theirs[j]), indent(m.base[i])
+	if want == was || trim(m.ours[o]) == "" {
+		m.out = append(m.out, Line{m.ours[o], o})
+		return true
+	}
+	in, ok := m.move(j, want)
+	if in == indent(m.ours[o]) {
+		m.out = append(m.out, Line{m.ours[o], o})
+		return ok
+	}
+	m.out = append(m.out, Line{in + trimLeft(m.ours[o]), -1})
+	return ok
+}
+
+// neighbors are the lines of ours that the nearest paired base lines before i0 and from i1 on are: -1 and len(ours)
+// at the ends of the block.
+func (m *merger) neighbors(i0, i1 int) (before, after int) {
+	before, after = -1, len(m.ours)
+	for k := i0 - 1; k >= 0; k-- {
+		if m.pair[k] >= 0 {
+			before = m.pair[k]
+			break
+		}
+	}
+	for k := i1; k < len(m.base); k++ {
+		if m.pair[k] >= 0 {
+			after = m.pair[k]
+			break
+		}
+	}
+	return before, after
+}
+
+// hunk replaces base lines i0 to i1 by the wanted lines j0 to j1.
+func (m *merger) hunk(i0, i1, j0, j1 int) bool {
+	before, after := m.neighbors(i0, i1)
+	first, last := -1, -1 // of ours, what is replaced
+	for k := i0; k < i1; k++ {
+		if m.pair[k] >= 0 {
+			if first < 0 {
+				first = m.pair[k]
+			}
+			last = m.pair[k]
+		}
+	}
+	if first < 0 { // nothing of the file goes
+		return m.insert(before+1, after, i1-i0, j0, j1)
+	}
+	if m.agreed(before+1, after, j0, j1) { // the file has been changed so already
+		m.unquoted(after)
+		return true
+	}
+	whole := last-first == i1-i0-1 // no line that was not quoted between those that go
+	for k := i0; k < i1; k++ {
+		whole = whole && m.pair[k] == first+k-i0
+	}
+	if !whole || !m.bordered(before+1 < first, last+1 < after, i0, i1, j0, j1) {
+		return false
+	}
+	for j := j0; j < j1; j++ {
+		if m.twice(m.theirs[j]) {
+			return false
+		}
+	}
+	lines, ok := m.replaced(i0, i1, first, j0, j1)
+	if !ok {
+		return false
+	}
+	m.unquoted(first)
+	m.out = append(m.out, lines...)
+	m.next = last + 1
+	return true
+}
+
+// insert puts wanted lines between lines of ours, of which those from lo to hi were not quoted. gone is how many base
+// lines the change replaces there that the file does not have.
+func (m *merger) insert(lo, hi, gone, j0, j1 int) bool {
+	if j0 == j1 || m.agreed(lo, hi, j0, j1) {
+		m.unquoted(hi)
+		return true
+	}
+	if gone > 0 {
+		return false // a change of lines that the file does not have
+	}
+	if lo < hi && !m.contained(lo, hi, j0, j1) {
+		return false // before or after those that were not quoted?
+	}
+	k := lo
+	var lines []Line
+	for j := j0; j < j1; j++ {
+		if k < hi && trim(m.ours[k]) == trim(m.theirs[j]) {
+			lines = append(lines, Line{m.ours[k], k})
+			k++
+			continue
+		}
+		if m.twice(m.theirs[j]) {
+			return false
+		}
+		line, ok := m.fresh(j)
+		if !ok {
+			return false
+		}
+		lines = append(lines, line)
+	}
+	m.unquoted(lo)
+	m.out = append(m.out, lines...)
+	m.next = hi
+	return true
+}
+
+// agreed says that lines lo to hi of ours are the wanted lines already.
+func (m *merger) agreed(lo, hi, j0, j1 int) bool {
+	if hi-lo != j1-j0 || lo == hi {
+		return false
+	}
+	for k := range hi - lo {
+		if trim(m.ours[lo+k]) != trim(m.theirs[j0+k]) {
+			return false
+		}
+	}
+	return true
+}
+
+// contained says that lines lo to hi of ours are among the wanted ones, in their order.
+func (m *merger) contained(lo, hi, j0, j1 int) bool {
+	for j := j0; j < j1 && lo < hi; j++ {
+		if trim(m.ours[lo]) == trim(m.theirs[j]) {
+			lo++
+		}
+	}
+	return lo == hi
+}
+
+// twice says that a new line stands in the block already, unquoted: whoever wrote the change did not see it.
+func (m *merger) twice(line string) bool {
+	const least = 8 // bytes; a brace or a return may well come twice
+	t := trim(line)
+	if len(t) < least {
+		return false
+	}
+	for k, have := range m.ours {
+		if trim(have) == t && !slices.Contains(m.pair, k) {
+			return true
+		}
+	}
+	return false
+}
+
+// bordered says that a hunk with lines beside it that were not quoted still has one place. What is only changed line
+// by line, or goes, stands where it stood; of what is added nobody knows on which side of those lines it belongs.
+func (m *merger) bordered(above, below bool, i0, i1, j0, j1 int) bool {
+	if i1-i0 == j1-j0 || j0 == j1 {
+		return true
+	}
+	if above && likeness(m.base[i0], m.theirs[j0]) < alike {
+		return false
+	}
+	return !below || likeness(m.base[i1-1], m.theirs[j1-1]) >= alike
+}
+
+// replaced is what comes in the place of lines of ours from first on, which were quoted as the base lines i0 to i1.
+func (m *merger) replaced(i0, i1, first, j0, j1 int) ([]Line, bool) {
+	exact := true
+	for k := i0; k < i1; k++ {
+		exact = exact && trim(m.base[k]) == trim(m.ours[first+k-i0])
+	}
+	lines := make([]Line, 0, j1-j0)
+	if exact {
+		for j := j0; j < j1; j++ {
+			line, ok := m.fresh(j)
+			if !ok {
+				return nil, false
+			}
+			lines = append(lines, line)
+		}
+		return lines, true
+	}
+	if j0 == j1 { // lines that the file has otherwise are not taken away
+		for k := i0; k < i1; k++ {
+			if !m.same[k] {
+				return nil, false
+			}
+		}
+		return nil, true
+	}
+	// Lines that were quoted otherwise than they stand: word by word, all three at the file's indentation.
+	base := make([]string, 0, i1-i0)
+	for k := i0; k < i1; k++ {
+		base = append(base, indent(m.ours[first+k-i0])+trim(m.base[k]))
+	}
+	theirs := make([]string, 0, j1-j0)
+	for j := j0; j < j1; j++ {
+		line, ok := m.fresh(j)
+		if !ok {
+			return nil, false
+		}
+		theirs = append(theirs, line.Text)
+	}
+	text, ok := mergeWords(strings.Join(base, "\n"), strings.Join(m.ours[first:first+i1-i0], "\n"), strings.Join(theirs, "\n"))
+	if !ok {
+		return nil, false
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		lines = append(lines, Line{line, -1})
+	}
+	return lines, true
+}
+
+// fresh is a new line at the file's indentation.
+func (m *merger) fresh(j int) (Line, bool) {
+	line := m.theirs[j]
+	if trim(line) == "" {
+		return Line{line, -1}, true
+	}
+	in, ok := m.move(j, indent(line))
+	return Line{in + trimLeft(line), -1}, ok
+}
+
+const (
+	alike   = 0.65 // least likeness of two lines that may be one line quoted wrong; OpenCode's figure for blocks
+	telling = 12   // bytes from which a line says which block it belongs to
+)
+
+// key is what two lines have in common that differ in white space and typography only.
+func key(line string) string { return Fold(collapse(line)) }
+
+// pairLines says for each base line which of ours it is: lines with one key first, so that their number is greatest
+// and the gaps between them are smallest, then lines that are alike between those.
+func pairLines(base, ours []string) (pair []int, same []bool) {
+	b, o := make([]string, len(base)), make([]string, len(ours))
+	for i, line := range base {
+		b[i] = key(line)
+	}
+	for i, line := range ours {
+		o[i] = key(line)
+	}
+	pair, same = make([]int, len(base)), make([]bool, len(base))
+	if slices.Equal(b, o) {
+		for i := range pair {
+			pair[i], same[i] = i, true
+		}
+		return pair, same
+	}
+	if len(b)*len(o) > 1<<20 { // steps and cells: such a block is not compared loosely
+		for i := range pair {
+			pair[i] = -1
+		}
+		return pair, same
+	}
+	inBase, inOurs := make(map[string]bool, len(b)), make(map[string]bool, len(o))
+	for _, k := range b {
+		inBase[k] = true
+	}
+	for _, k := range o {
+		inOurs[k] = true
+	}
+	score := func(i, k int) int {
+		switch {
+		case b[i] == o[k] && b[i] == "":
+			return 3
+		case b[i] == o[k]:
+			return 20 + 2*min(len(b[i]), 40)
+		case b[i] == "" || o[k] == "" || inOurs[b[i]] || inBase[o[k]]: // it stands there as it is
+			return 0
+		}
+		if l := likeness(b[i], o[k]); l >= alike {
+			return int(10 * l)
+		}
+		if grown(b[i], o[k]) {
+			return 5
+		}
+		return 0
+	}
+	const skip = 1 // for a line of ours between two pairs: of equal pairings the tightest
+	cells := make([]int32, (len(b)+1)*(len(o)+1))
+	at := func(i, k int) *int32 { return &cells[i*(len(o)+1)+k] }
+	scores := make([]int32, len(b)*len(o))
+	for i := len(b) - 1; i >= 0; i-- {
+		for k := len(o) - 1; k >= 0; k-- {
+			s := int32(score(i, k))
+			scores[i*len(o)+k] = s
+			best := max(*at(i+1, k), *at(i, k+1)-skip)
+			if s > 0 {
+				best = max(best, *at(i+1, k+1)+s)
+			}
+			*at(i, k) = best
+		}
+	}
+	for i := range pair {
+		pair[i] = -1
+	}
+	for i, k := 0, 0; i < len(b) && k < len(o); {
+		s := scores[i*len(o)+k]
+		switch {
+		case s > 0 && *at(i, k) == *at(i+1, k+1)+s:
+			pair[i], same[i] = k, b[i] == o[k]
+			i, k = i+1, k+1
+		case *at(i, k) == *at(i+1, k):
+			i++
+		default:
+			k++
+		}
+	}
+	return pair, same
+}
+
+// likeness of two lines: 1 for equal ones, white space around them aside, 0 for lines without anything in common.
+func likeness(a, b string) float64 {
+	a, b = trim(a), trim(b)
+	if a == b {
+		return 1
+	}
+	long, short := max(len(a), len(b)), min(len(a), len(b))
+	if long > 2000 || float64(short) < alike*float64(long)*0.5 {
+		return 0
+	}
+	return 1 - float64(distance(a, b))/float64(max(runeLen(a), runeLen(b)))
+}
+
+// grown says that one line is the other with words added, or nearly so: a parameter, a condition.
+func grown(a, b string) bool {
+	x, y := words(a), words(b)
+	if len(x) > len(y) {
+		x, y = y, x
+	}
+	if len(x) < 5 || len(y) > 200 { // the last is always empty
+		return false
+	}
+	both := -1
+	for _, j := range common(x, y) {
+		if j >= 0 {
+			both++
+		}
+	}
+	return 5*both >= 4*(len(x)-1) && 2*both >= len(y)-1
+}
+
+// word is a run of letters and digits, or one other character, with the white space before it.
+type word struct {
+	space, text string
+}
+
+// words takes a text apart. The last word is empty and holds the white space at the end.
+func words(s string) []word {
+	var out []word
+	for {
+		rest := trimLeft(s)
+		space := s[:len(s)-len(rest)]
+		if rest == "" {
+			return append(out, word{space: space})
+		}
+		n := 0
+		for n < len(rest) {
+			r, size := utf8.DecodeRuneInString(rest[n:])
+			if !isWord(r) {
+				break
+			}
+			n += size
+		}
+		if n == 0 {
+			_, n = utf8.DecodeRuneInString(rest)
+			for n < len(rest) { // marks belong to what they stand on
+				r, size := utf8.DecodeRuneInString(rest[n:])
+				if !unicode.Is(unicode.M, r) {
+					break
+				}
+				n += size
+			}
+		}
+		out = append(out, word{space, rest[:n]})
+		s = rest[n:]
+	}
+}
+
+// mergeWords is the three-way merge of texts word by word. Words that both sides left alone, typography aside, are
+// ours, with their white space. ok is false when both changed one place, or places next to each other.
+func mergeWords(base, ours, theirs string) (text string, ok bool) {
+	if base == ours {
+		return theirs, true
+	}
+	b, o, t := words(base), words(ours), words(theirs)
+	if len(b)*max(len(o), len(t)) > 1<<20 {
+		return "", false
+	}
+	toOurs, toTheirs := common(b, o), common(b, t)
+	var out strings.Builder
+	i, k, j := 0, 0, 0 // next word of base, ours, theirs
+	for i < len(b) {
+		// The next base word that both have: all before it is one place.
+		e := i
+		for e < len(b) && (toOurs[e] < 0 || toTheirs[e] < 0) {
+			e++
+		}
+		if e == len(b) {
+			return "", false // the end is a word of all three
+		}
+		mine, yours := o[k:toOurs[e]], t[j:toTheirs[e]]
+		switch ourChange, theirChange := !equalWords(b[i:e], mine), !equalWords(b[i:e], yours); {
+		case ourChange && theirChange && !equalWords(mine, yours):
+			return "", false
+		case ourChange:
+			put(&out, mine)
+		case theirChange:
+			put(&out, yours)
+		case e > i:
+			put(&out, mine)
+		}
+		ob, tb, bb := o[toOurs[e]], t[toTheirs[e]], b[e]
+		space := ob.space
+		if tb.space != bb.space && ob.space == bb.space {
+			space = tb.space
+		}
+		out.WriteString(space)
+		out.WriteString(ob.text)
+		i, k, j = e+1, toOurs[e]+1, toTheirs[e]+1
+	}
+	return out.String(), true
+}
+
+func put(out *strings.Builder, ws []word) {
+	for _, w := range ws {
+		out.WriteString(w.space)
+		out.WriteString(w.text)
+	}
+}
+
+func equalWords(a, b []word) bool {
+	return slices.EqualFunc(a, b, func(x, y word) bool { return x.text == y.text || Fold(x.text) == Fold(y.text) })
+}
+
+// common says for each word of a which of b it is, -1 for none: a longest common subsequence.
+func common(a, b []word) []int {
+	x, y := make([]string, len(a)), make([]string, len(b))
+	for i, w := range a {
+		x[i] = Fold(w.text)
+	}
+	for i, w := range b {
+		y[i] = Fold(w.text)
+	}
+	return subsequence(x, y)
+}
+
+// subsequence says for each item of a which of b it is in a longest common subsequence, -1 for none. What both end
+// with is paired first, then what both begin with.
+func subsequence(a, b []string) []int {
+	out := make([]int, len(a))
+	for i := range out {
+		out[i] = -1
+	}
+	n, m := len(a), len(b)
+	for n > 0 && m > 0 && a[n-1] == b[m-1] {
+		n, m = n-1, m-1
+		out[n] = m
+	}
+	top := 0
+	for top < min(n, m) && a[top] == b[top] {
+		out[top] = top
+		top++
+	}
+	rows, cols := n-top, m-top
+	if rows <= 0 || cols <= 0 || rows*cols > 1<<20 {
+		return out
+	}
+	best := make([]int32, (rows+1)*(cols+1))
+	at := func(i, j int) *int32 { return &best[i*(cols+1)+j] }
+	for i := rows - 1; i >= 0; i-- {
+		for j := cols - 1; j >= 0; j-- {
+			if a[top+i] == b[top+j] {
+				*at(i, j) = *at(i+1, j+1) + 1
+			} else {
+				*at(i, j) = max(*at(i+1, j), *at(i, j+1))
+			}
+		}
+	}
+	for i, j := 0, 0; i < rows && j < cols; {
+		switch {
+		case a[top+i] == b[top+j]:
+			out[top+i] = top + j
+			i, j = i+1, j+1
+		case *at(i+1, j) >= *at(i, j+1):
+			i++
+		default:
+			j++
+		}
+	}
+	return out
+}
+
+// align says for each new line which quoted line it is, white space around it aside, -1 for none.
+func align(old, lines []string) []int {
+	a, b := make([]string, len(old)), make([]string, len(lines))
+	for i := range old {
+		a[i] = trim(old[i])
+	}
+	for i := range lines {
+		b[i] = trim(lines[i])
+	}
+	from := make([]int, len(lines))
+	for j := range from {
+		from[j] = -1
+	}
+	for i, j := range subsequence(a, b) {
+		if j >= 0 {
+			from[j] = i
+		}
+	}
+	return from
+}
