@@ -270,7 +270,7 @@ func permissionKind(r permission.Request) protocol.ToolKind {
 func permissionOptions(r permission.Request) []protocol.PermissionOption {
 	out := []protocol.PermissionOption{{OptionID: optionOnce, Name: "Allow", Kind: protocol.PermissionOptionKindAllowOnce}}
 	if len(r.Always) > 0 {
-		what := r.Permission + " " + strings.Join(r.Always, ", ")
+		what := r.Permission + " " + r.Remembers()
 		if slices.Equal(r.Always, []string{"*"}) {
 			what = "any " + r.Permission
 		}

@@ -88,8 +88,20 @@ var verbs = map[permission.Action]string{permission.Allow: "allows", permission.
 
 func printExplanation(w io.Writer, x builtin.Explanation) {
 	fmt.Fprintln(w, strings.TrimSuffix(x.Decision+": "+terminal.Clean(x.Why), ": "))
+	judged := map[string]builtin.ExplainedProgram{}
+	for _, p := range x.Programs {
+		judged[p.Text] = p
+	}
 	for _, c := range x.Commands {
 		fmt.Fprintln(w, "  runs      ", terminal.Clean(visible.Text(c)))
+		p, ok := judged[c]
+		switch {
+		case !ok: // another spelling
+		case p.Record == "":
+			fmt.Fprintf(w, "  %-10s nothing is known of this program; what looks like a path counts as written\n", "")
+		default:
+			fmt.Fprintf(w, "  %-10s as %s says%s\n", "", p.Record, map[bool]string{true: "; it " + p.Effect}[p.Effect != ""])
+		}
 	}
 	for _, p := range x.ExternalPaths {
 		fmt.Fprintf(w, "  %-10s %s (outside the project)\n", p.Access+"s", terminal.Clean(p.Path))

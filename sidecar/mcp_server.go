@@ -173,8 +173,8 @@ func (l *mcpLender) AskPermission(ctx context.Context, r permission.Request) (pe
 	}
 	choices := []any{map[string]any{"const": "once", "title": "Allow once"}}
 	if len(r.Always) > 0 {
-		choices = append(choices, map[string]any{"const": "session", "title": "Allow in this session: " + strings.Join(r.Always, ", ")},
-			map[string]any{"const": "project", "title": "Always allow in this project: " + strings.Join(r.Always, ", ")})
+		choices = append(choices, map[string]any{"const": "session", "title": "Allow in this session: " + r.Remembers()},
+			map[string]any{"const": "project", "title": "Always allow in this project: " + r.Remembers()})
 	}
 	choices = append(choices, map[string]any{"const": "reject", "title": "Reject"})
 	answer, err := client.Elicit(ctx, &sdk.ElicitParams{Message: l.question(r), RequestedSchema: map[string]any{

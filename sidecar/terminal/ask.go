@@ -113,13 +113,13 @@ func (t *Terminal) askPlain(ctx context.Context, r permission.Request) (permissi
 		case 'y':
 			return permission.Reply{Kind: permission.Once, Asked: true}, nil
 		case 'A':
-			t.say(dim, "  allowed until this session ends: "+strings.Join(r.Always, ", "))
+			t.say(dim, "  allowed until this session ends: "+r.Remembers())
 			return permission.Reply{Kind: permission.Always, Scope: permission.ScopeSession, Asked: true}, nil
 		case 'P':
-			t.say(dim, "  allowed in this project: "+strings.Join(r.Always, ", ")+"; pillion permission list shows it, revoke takes it back")
+			t.say(dim, "  allowed in this project: "+r.Remembers()+"; pillion permission list shows it, revoke takes it back")
 			return permission.Reply{Kind: permission.Always, Scope: permission.ScopeProject, Asked: true}, nil
 		case 'E':
-			t.say(dim, "  allowed in every project: "+strings.Join(r.Always, ", ")+"; pillion permission list shows it, revoke takes it back")
+			t.say(dim, "  allowed in every project: "+r.Remembers()+"; pillion permission list shows it, revoke takes it back")
 			return permission.Reply{Kind: permission.Always, Scope: permission.ScopeEverywhere, Asked: true}, nil
 		case 'n':
 			text, err := t.words(ctx, "  tell the model why (enter for nothing): ")
@@ -150,7 +150,7 @@ func helpAlways(r permission.Request) string {
 	if len(r.Always) == 0 {
 		return ""
 	}
-	what := strings.Join(r.Always, ", ") + "\n"
+	what := r.Remembers() + "\n"
 	return "  A  always in this session: " + what + "  P  always in this project: " + what + "  E  always, in every project: " + what
 }
 

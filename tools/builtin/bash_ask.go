@@ -173,11 +173,23 @@ func callsRequest(a *scan.Analysis) permission.Request {
 		if c.NoGrant {
 			add(&r.NoGrant, c.Text)
 		}
+		if c.Exact {
+			add(&r.Exact, c.Text)
+		}
 		if readOnly(c) {
 			add(&r.ReadOnly, c.Text)
 		}
 		if c.Always != "" {
 			add(&r.Always, c.Always)
+			if words, wide := strings.CutSuffix(c.Always, " *"); wide {
+				words := strings.Fields(words)
+				if limits := programs.Limits(c.Program, words[1:]); limits != "" {
+					if r.Limits == nil {
+						r.Limits = map[string]string{}
+					}
+					r.Limits[c.Always] = limits
+				}
+			}
 		}
 	}
 	command := strings.TrimSpace(a.Command)

@@ -20,6 +20,16 @@ type Explanation struct {
 	Why            string             `json:"why"`
 	Requests       []ExplainedRequest `json:"requests"`
 	Sandbox        bool               `json:"sandbox,omitempty"` // it would run in the sandbox
+	// Programs says for each call by which record it was judged; one without a record is judged by its words alone.
+	Programs []ExplainedProgram `json:"programs"`
+}
+
+// ExplainedProgram is one call of a command, and what is known of its program.
+type ExplainedProgram struct {
+	Text     string `json:"text"`
+	Record   string `json:"record,omitempty"` // "git.yaml: git clean"
+	ReadOnly bool   `json:"readOnly,omitempty"`
+	Effect   string `json:"effect,omitempty"` // what it does more than the program does without that word: "forces: --force"
 }
 
 // ExplainedRequest is one thing that is judged before the command runs.
@@ -36,7 +46,7 @@ type ExplainedRequest struct {
 // and what it remembers. Only a plugin's word is not known beforehand.
 func Explain(ctx context.Context, env Env, command, dir string, gate *permission.Gate) Explanation {
 	e := env.commands()
-	x := Explanation{Decision: "refuse", Commands: []string{}, ExternalPaths: []scan.PathAccess{}, ProtectedPaths: []string{}, Requests: []ExplainedRequest{}}
+	x := Explanation{Decision: "refuse", Commands: []string{}, ExternalPaths: []scan.PathAccess{}, ProtectedPaths: []string{}, Requests: []ExplainedRequest{}, Programs: []ExplainedProgram{}}
 	sh, err := run.Detect(e.Shell.Shell)
 	if err != nil {
 		x.Why = err.Error()
@@ -48,6 +58,9 @@ func Explain(ctx context.Context, env Env, command, dir string, gate *permission
 	x.ExternalPaths = append(x.ExternalPaths, a.External...)
 	for _, p := range a.Protected {
 		x.ProtectedPaths = append(x.ProtectedPaths, p.Path)
+	}
+	for _, call := range a.Calls {
+		x.Programs = append(x.Programs, ExplainedProgram{call.Text, call.Record, call.ReadOnly, call.Effect})
 	}
 	if a.Refused {
 		return x

@@ -3,6 +3,7 @@ package permission
 import (
 	"context"
 	"slices"
+	"strings"
 )
 
 // Verdict is what rules and grants say of a request.
@@ -79,7 +80,11 @@ func (g *Gate) weigh(ctx context.Context, r Request) Verdict {
 			return v
 		}
 		// A grant speaks for its own permission only, so no aliases here.
-		a, rule := grants.evaluate([]string{r.Permission}, p)
+		usable := grants
+		if slices.Contains(r.Exact, p) {
+			usable = slices.DeleteFunc(slices.Clone(grants), func(g Rule) bool { return g.Pattern != p || strings.ContainsAny(p, "*?") })
+		}
+		a, rule := usable.evaluate([]string{r.Permission}, p)
 		if rule == nil || a != Allow {
 			return v
 		}

@@ -9,6 +9,7 @@ package permission
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/pillion-dev/pillion/tools/change"
 )
@@ -48,6 +49,10 @@ type Request struct {
 	Also []string `json:"also,omitempty"`
 	// NoGrant are those of Patterns that a remembered "always" never covers: wrappers, shells, interpreters.
 	NoGrant []string `json:"noGrant,omitempty"`
+	// Exact are those of Patterns that only a grant of exactly their text covers: a wider one was given for less.
+	Exact []string `json:"exact,omitempty"`
+	// Limits says for patterns of Always what they do not stand for, in words for the person: "git clean *" → "-f -x".
+	Limits map[string]string `json:"limits,omitempty"`
 	// ReadOnly are those of Patterns that are commands known to change nothing; see ReadOnlyCommands.
 	ReadOnly []string `json:"readOnly,omitempty"`
 
@@ -69,6 +74,18 @@ type Request struct {
 	Metadata map[string]any `json:"metadata,omitempty"`
 	// Change is the proposal that an edit asks about; nil for everything else.
 	Change *change.Set `json:"-"`
+}
+
+// Remembers is what "always" would remember, for the person: each pattern with what it does not stand for.
+func (r Request) Remembers() string {
+	out := make([]string, len(r.Always))
+	for i, pattern := range r.Always {
+		out[i] = pattern
+		if limits := r.Limits[pattern]; limits != "" {
+			out[i] = strings.TrimSuffix(pattern, " *") + " without " + limits
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 // AskIf says which rules may make a request ask.

@@ -61,7 +61,7 @@ func git(c *scan.Visit) {
 		if gitSub(sub).Always == never {
 			c.NoGrant = true
 		} else {
-			c.Always = alwaysOf(c.Text, c.Args, "git")
+			remember(c, recordOf("git"), args)
 		}
 	}
 	gitCommand(sub, rest, moved)

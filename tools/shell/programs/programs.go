@@ -22,6 +22,8 @@ type known struct{}
 // Call looks at one call of a program.
 func (known) Call(c *scan.Visit) {
 	name, r := c.Name, recordOf(c.Name)
+	c.Record = r.title(c.Args[1:])
+	defer func() { c.Complete = c.ReadOnly && r.Complete }()
 	switch {
 	case r.Shell:
 		shell(name, c)
@@ -50,7 +52,7 @@ func (known) Call(c *scan.Visit) {
 			c.NoGrant = true
 		}
 		if r.Always != never && !c.NoGrant {
-			c.Always = alwaysOf(c.Text, c.Args, name)
+			remember(c, r, c.Args[1:])
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
 // Record says what one program, or one of its subcommands, does with its words. The files records/*.yaml hold one for
@@ -318,3 +320,18 @@ func (r *Record) takes(name string) bool {
 
 // textOnly reports that none of the words is a path.
 func (s *spec) textOnly() bool { return len(s.words) == 1 && s.words[0] == kindText }
+
+// title says where it is written what a call does: "git.yaml: git clean". Empty when nothing is known.
+func (r *Record) title(args []scan.Word) string {
+	if !r.known {
+		return ""
+	}
+	var words []string
+	for _, a := range args {
+		if !strings.HasPrefix(a.Text, "-") && len(words) < 2 {
+			words = append(words, a.Text)
+		}
+	}
+	sub, _ := r.sub(words)
+	return sub.file + ": " + sub.name
+}

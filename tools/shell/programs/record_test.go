@@ -67,6 +67,11 @@ func TestRecordsAreWellFormed(t *testing.T) {
 				}
 			}
 		}
+		for class := range r.Effect {
+			if !slices.Contains(effectClasses, class) {
+				t.Errorf("%s: %q is no class of effects", r.name, class)
+			}
+		}
 		if !slices.Contains([]string{"", "single", "driver"}, r.Style) || !slices.Contains([]string{"", "version", "machine"}, r.Variants) ||
 			!slices.Contains([]string{"", "command", "script"}, r.Runs) || !slices.Contains([]string{"", "content", "sources"}, r.Keeps) || !slices.Contains([]string{"", "1", "2", "3", never, none}, r.Always) {
 			t.Errorf("%s: style %q, variants %q, runs %q, keeps %q, always %q", r.name, r.Style, r.Variants, r.Runs, r.Keeps, r.Always)

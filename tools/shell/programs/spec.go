@@ -145,7 +145,7 @@ func applySpec(c *scan.Visit, s spec) {
 			o, ok := s.option(key)
 			switch {
 			case ok && o.kind == kindFlag:
-			case !ok && s.complete:
+			case !ok && s.complete && len(s.options) > 0:
 				c.Opaque(c.Name + " has no option " + key + " that is known here")
 				c.TouchIfPath(a.Cut("="), scan.Write)
 			case ok && has:
@@ -170,7 +170,7 @@ func applySpec(c *scan.Visit, s spec) {
 		matched := false
 		for j := 1; j < len(t); j++ {
 			o, ok := s.option("-" + t[j:j+1])
-			if !ok && s.complete {
+			if !ok && s.complete && len(s.options) > 0 {
 				c.Opaque(c.Name + " has no option -" + t[j:j+1] + " that is known here")
 			}
 			if !ok {

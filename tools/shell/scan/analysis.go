@@ -71,6 +71,10 @@ type Call struct {
 	Silent   bool     // changes nothing but the shell (cd, export): asked only where a rule denies it
 	NoGrant  bool     // wrappers, shells, interpreters: no remembered pattern may cover it
 	Always   string   // what "always" would remember; empty: nothing
+	Exact    bool     // does more than its program does without some of its words: only a grant of this very text covers it
+	Effect   string   // … what more, and by which word: "forces: --force"
+	Complete bool     // ReadOnly, and every option of the call is in a record that lists all of the program's
+	Record   string   // where it is described what the program does: "git.yaml: git clean"; empty: nowhere
 }
 
 // Analysis is what could be found out about a command.

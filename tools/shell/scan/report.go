@@ -36,6 +36,8 @@ func (r *report) addCall(c Call) {
 		have.ReadOnly = have.ReadOnly && c.ReadOnly
 		have.NoGrant = have.NoGrant || c.NoGrant
 		have.Silent = have.Silent && c.Silent
+		have.Complete = have.Complete && c.Complete
+		have.Exact = have.Exact || c.Exact
 		if c.Always == "" {
 			have.Always = ""
 		}

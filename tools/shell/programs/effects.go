@@ -1,0 +1,200 @@
+package programs
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools/shell/scan"
+)
+
+// A remembered "always" covers calls by their first words: git clean *. It was given for what that call did, and must
+// not come to cover more: git clean -fdx deletes what git clean -n listed. So a call whose words have a stronger effect
+// than the program has without them is covered by a grant of exactly its text only, and asking for it offers no more.
+
+// The classes of effects, in words that a person reads.
+const (
+	effectDeletes   = "deletes"             // files, history, or what runs elsewhere
+	effectForce     = "forces"              // overrides a check or a refusal
+	effectElsewhere = "reaches elsewhere"   // another server, repository, registry or account
+	effectCode      = "loads other code"    // plugins, configuration that runs code, packages that are named
+	effectMore      = "changes more"        // the same in more places: recursive, all, global
+	effectUnguarded = "lowers a protection" // no verification, insecure, privileged
+	effectNone      = "none"                // in a record: the option only looks strong
+)
+
+var effectClasses = []string{effectDeletes, effectForce, effectElsewhere, effectCode, effectMore, effectUnguarded, effectNone}
+
+// strongWords are the parts of a long option's name that tell its class, for every program, known or not. What they
+// say wrongly costs a question; records correct it with the class "none".
+var strongWords = map[string]string{
+	"delete": effectDeletes, "remove": effectDeletes, "prune": effectDeletes, "purge": effectDeletes, "hard": effectDeletes, "clean": effectDeletes, "wipe": effectDeletes, "destroy": effectDeletes, "erase": effectDeletes, "discard": effectDeletes, "drop": effectDeletes, "reset": effectDeletes, "truncate": effectDeletes, "mirror": effectDeletes, "basetemp": effectDeletes,
+	"force": effectForce, "overwrite": effectForce, "yes": effectForce, "approve": effectForce, "replace": effectForce, "amend": effectForce, "ignore-errors": effectForce,
+	"registry": effectElsewhere, "index": effectElsewhere, "url": effectElsewhere, "host": effectElsewhere, "hostname": effectElsewhere, "server": effectElsewhere, "remote": effectElsewhere, "repo": effectElsewhere, "repository": effectElsewhere, "endpoint": effectElsewhere, "proxy": effectElsewhere, "context": effectElsewhere, "kubeconfig": effectElsewhere, "cluster": effectElsewhere, "account": effectElsewhere, "profile": effectElsewhere, "find-links": effectElsewhere, "git": effectElsewhere, "source": effectElsewhere, "mirror-url": effectElsewhere, "upload": effectElsewhere, "publish": effectElsewhere, "push": effectElsewhere, "tunnel": effectElsewhere, "listen": effectElsewhere, "bind": effectElsewhere, "address": effectElsewhere,
+	"config": effectCode, "configuration": effectCode, "configfile": effectCode, "rcfile": effectCode, "settings": effectCode, "plugin": effectCode, "plugins": effectCode, "require": effectCode, "import": effectCode, "loader": effectCode, "load": effectCode, "preload": effectCode, "exec": effectCode, "eval": effectCode, "script": effectCode, "shell": effectCode, "hook": effectCode, "hooks": effectCode, "init": effectCode, "override": effectCode, "define": effectCode, "transform": effectCode, "runner": effectCode, "resolver": effectCode, "reporter": effectCode, "reporters": effectCode, "parser": effectCode, "preset": effectCode, "setup": effectCode, "rulesdir": effectCode, "toolchain": effectCode, "wrapper": effectCode, "executable": effectCode, "interpreter": effectCode, "overlay": effectCode, "modfile": effectCode, "template": effectCode, "rootdir": effectCode, "confcutdir": effectCode, "project": effectCode, "environment": effectCode, "formatter": effectCode, "extension": effectCode, "extensions": effectCode, "middleware": effectCode, "command": effectCode, "cmd": effectCode, "program": effectCode, "linker": effectCode, "compiler": effectCode, "opt": effectCode, "set": effectCode, "prefix": effectMore, "root": effectMore, "target-dir": effectMore,
+	"recursive": effectMore, "all": effectMore, "global": effectMore, "system": effectMore, "user": effectMore, "fix": effectMore, "write": effectMore, "in-place": effectMore, "inplace": effectMore,
+	"insecure": effectUnguarded, "unsafe": effectUnguarded, "verify": effectUnguarded, "privileged": effectUnguarded, "allow": effectUnguarded, "trust": effectUnguarded, "trusted": effectUnguarded, "token": effectUnguarded, "password": effectUnguarded, "bypass": effectUnguarded, "skip": effectUnguarded, "sudo": effectUnguarded, "dangerously": effectUnguarded, "break": effectUnguarded, "admin": effectUnguarded,
+}
+
+// elsewhere finds addresses among words: https://…, git@host:path, host:path behind a user's name.
+var elsewhere = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://|^[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:|^(git|ssh|github|gitlab|bitbucket|file|npm):`)
+
+// stronger says which word of a call does more than the program does without it, and the class of that; empty when
+// none does. r is the record of the subcommand, args are the words behind its name.
+func stronger(r *Record, args []scan.Word) (word, class string) {
+	for _, a := range args {
+		s := a.Text
+		v, exact := a.One()
+		if exact {
+			s = v
+		}
+		for class, list := range r.Effect {
+			if class != effectNone && strongIn(s, list) {
+				return s, class
+			}
+		}
+		if s == "--" {
+			continue
+		}
+		switch {
+		case !exact && r.Base == effectDeletes:
+			return s, effectMore // rm *: which files that is changes
+		case len(s) > 1 && s[0] == '-':
+			if class := strongOption(r, s); class != "" {
+				return s, class
+			}
+		case elsewhere.MatchString(s) && !strings.ContainsAny(s, " \n"):
+			return s, effectElsewhere
+		}
+	}
+	return "", ""
+}
+
+// strongIn reports a word that is in a list of options and words of a record. "NAME=" stands for assignments, "+" and
+// ":" for words that begin so, "*" for any word that is no option, "./" for words that are paths or patterns.
+func strongIn(s, list string) bool {
+	for f := range strings.FieldsSeq(list) {
+		switch {
+		case f == "*":
+			if s == "" || s[0] != '-' {
+				return true
+			}
+		case f == "NAME=":
+			if i := strings.IndexByte(s, '='); i > 0 && s[0] != '-' && !strings.ContainsAny(s[:i], "/ ") {
+				return true
+			}
+		case f == "+" || f == ":":
+			if strings.HasPrefix(s, f) {
+				return true
+			}
+		case strings.HasPrefix(f, "-"):
+			if len(s) > 1 && s[0] == '-' && optionIn(s, f) {
+				return true
+			}
+		case s == f:
+			return true
+		}
+	}
+	return false
+}
+
+var camel = regexp.MustCompile(`[A-Z]?[a-z0-9]+`)
+
+// strongOption is the class that an option's name tells.
+func strongOption(r *Record, s string) string {
+	key, _, _ := strings.Cut(s, "=")
+	if hasField(r.Effect[effectNone], key) {
+		return ""
+	}
+	name := strings.ToLower(strings.TrimLeft(key, "-"))
+	if len(name) < 3 || !strings.HasPrefix(key, "--") && r.Style == "" && r.known {
+		return "" // letters: the record lists those that matter
+	}
+	if class := strongWords[name]; class != "" {
+		return class
+	}
+	parts := strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' || r == '.' })
+	if len(parts) > 1 && parts[0] == "no" && parts[1] != "verify" {
+		return ""
+	}
+	// Camel case, as JavaScript's tools spell: --globalSetup, --testRunner.
+	for _, word := range camel.FindAllString(strings.TrimLeft(key, "-"), -1) {
+		parts = append(parts, strings.ToLower(word))
+	}
+	for _, part := range parts {
+		if class := strongWords[part]; class != "" {
+			return class
+		}
+		if class := strongWords[strings.TrimSuffix(part, "s")]; class != "" && len(part) > 4 {
+			return class
+		}
+	}
+	return ""
+}
+
+// remember fills in what "always" remembers of a call, and what else it is not covered by.
+func remember(c *scan.Visit, r *Record, args []scan.Word) {
+	sub, used := r, 0
+	var words []string
+	for _, a := range args {
+		s, ok := a.One()
+		if !ok || len(words) == 2 || strings.HasPrefix(s, "-") {
+			break
+		}
+		words = append(words, s)
+	}
+	if sub, used = r.sub(words); used == 0 {
+		sub = r
+	}
+	if sub.Always == never || sub.Always == none {
+		c.NoGrant = c.NoGrant || sub.Always == none
+		return
+	}
+	c.Always = alwaysOf(c.Text, c.Args, c.Name)
+	word, class := stronger(sub, args[used:])
+	if class == "" && used > 0 {
+		if word, class = stronger(&Record{Effect: r.Effect, Style: r.Style, known: r.known}, args[used:]); class != "" && hasField(sub.Effect[effectNone], word) {
+			class = ""
+		}
+	}
+	if class == "" {
+		return
+	}
+	c.Exact, c.Effect = true, class+": "+word
+	if strings.HasSuffix(c.Always, " *") {
+		c.Always = exactText(c.Text)
+	}
+}
+
+// exactText is a text as a pattern that matches nothing else; empty when it holds wildcards, which patterns cannot quote.
+func exactText(text string) string {
+	if strings.ContainsAny(text, "*?$`\\\n") || strings.HasPrefix(text, "~") {
+		return ""
+	}
+	return text
+}
+
+// Limits says which options the pattern of a remembered "always" does not stand for, for the person who gives it:
+// "-f -x". Empty when none is listed.
+func Limits(program string, words []string) string {
+	r := recordOf(program)
+	if sub, used := r.sub(words); used > 0 {
+		r = sub
+	}
+	var list []string
+	for _, class := range effectClasses {
+		if class == effectNone {
+			continue
+		}
+		for f := range strings.FieldsSeq(r.Effect[class]) {
+			if strings.HasPrefix(f, "-") && !slices.Contains(list, f) {
+				list = append(list, f)
+			}
+		}
+	}
+	const shown = 4
+	if len(list) > shown {
+		list = append(list[:shown], "…")
+	}
+	return strings.Join(list, " ")
+}
