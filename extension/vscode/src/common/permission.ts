@@ -27,7 +27,11 @@ export function permissionOf(raw: unknown): { request: RequestPermissionRequest;
 
 /** What a tool call, or an update of one, says of the check of its change; undefined when it says nothing that can be read. */
 export function verdictOf(call: unknown): ChangeDiagnostics | undefined {
-  const d = tree(pillion(tree(call))["diagnostics"]);
+  return readVerdict(pillion(tree(call))["diagnostics"]);
+}
+
+export function readVerdict(raw: unknown): ChangeDiagnostics | undefined {
+  const d = tree(raw);
   return d && text(d["certainty"]) !== undefined && Array.isArray(d["fixed"]) && Array.isArray(d["introduced"]) ? (d as unknown as ChangeDiagnostics) : undefined;
 }
 

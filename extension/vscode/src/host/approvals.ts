@@ -2,7 +2,7 @@
 // editor both look at these and both decide; the request is answered once.
 import * as vscode from "vscode";
 import { Decisions, type HunkState } from "../common/decisions";
-import { permissionOf, verdictOf } from "../common/permission";
+import { permissionOf, readVerdict, verdictOf } from "../common/permission";
 import type { ChangeDiagnostics, DecisionMeta, Diff, FileChange, HunkDecision, PermissionOption, RequestPermissionRequest, RequestPermissionResponse, ToolCallMeta } from "../common/protocol";
 import { RpcError } from "../common/rpc";
 import type { Sidecar } from "./sidecar";
@@ -69,7 +69,10 @@ export class Approvals implements vscode.Disposable {
     this.registered = vscode.Disposable.from(
       sidecar.onRequest("session/request_permission", (request, signal) => this.ask(request, signal)),
       sidecar.onNotification("session/update", ({ sessionId, update }) => {
-        if (update.sessionUpdate === "tool_call_update") this.checked(sessionId, update.toolCallId, verdictOf(update));
+        if (update.sessionUpdate === "tool_call_update") this.checked(sessionId, (a) => a.toolCallId === update.toolCallId, verdictOf(update));
+      }),
+      sidecar.onNotification("_pillion/change/updated", ({ sessionId, change }) => {
+        if (change.state === "proposed") this.checked(sessionId, (a) => a.meta.changeSet === change.id, readVerdict(change.diagnostics));
       }),
     );
   }
@@ -170,10 +173,10 @@ export class Approvals implements vscode.Disposable {
   }
 
   /** The check of a proposal has gone on, or ended, while the person reads: what it says now takes the place of what it said. */
-  private checked(sessionId: string, toolCallId: string, verdict: ChangeDiagnostics | undefined): void {
+  private checked(sessionId: string, about: (a: Approval) => boolean, verdict: ChangeDiagnostics | undefined): void {
     if (!verdict) return; // an update about something else
     for (const entry of this.entries.values()) {
-      if (entry.sessionId !== sessionId || entry.toolCallId !== toolCallId) continue;
+      if (entry.sessionId !== sessionId || !about(entry) || JSON.stringify(entry.verdict) === JSON.stringify(verdict)) continue;
       entry.verdict = verdict;
       this.changed.fire(sessionId);
     }

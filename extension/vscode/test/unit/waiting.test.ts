@@ -22,8 +22,9 @@ function wire() {
   const started = new EventEmitter<unknown>();
   const asked: { method: string; params: unknown }[] = [];
   const notified = new EventEmitter<unknown>();
+  const changes = new EventEmitter<unknown>();
   const sidecar = {
-    onNotification: (_: string, h: (params: unknown) => void) => notified.event(h),
+    onNotification: (m: string, h: (params: unknown) => void) => (m === "session/update" ? notified : changes).event(h),
     onRequest: (m: string, h: Handler) => (handlers.set(m, h), { dispose: () => handlers.delete(m) }),
     onDidChangeState: state.event,
     onDidStart: started.event,
@@ -32,7 +33,7 @@ function wire() {
     request: (method: string, params: unknown) => (asked.push({ method, params }), Promise.resolve({ providers: [{ id: "anthropic", name: "Anthropic", env: ["ANTHROPIC_API_KEY"], source: "none" }] })),
   };
   const call = (m: string, params: unknown, signal = new AbortController().signal) => handlers.get(m)!(params, signal);
-  return { sidecar: sidecar as unknown as Sidecar, call, state, started, asked, notified };
+  return { sidecar: sidecar as unknown as Sidecar, call, state, started, asked, notified, changes };
 }
 
 const permission = (sessionId: string, title = "edit a.txt"): RequestPermissionRequest => ({
@@ -136,7 +137,7 @@ test("the verdict of a proposal is the last one that its tool call brought; anot
   const w = world();
   const verdict = (certainty: string, introduced: unknown[] = []) => ({ certainty, introduced, fixed: [], unchanged: 0 });
   const ask = permission("s1");
-  ask.toolCall._meta = { pillion: { diagnostics: verdict("pending") } };
+  ask.toolCall._meta = { pillion: { changeSet: "set 1", diagnostics: verdict("pending") } };
   void w.call("session/request_permission", ask);
   const approval = w.approvals.pending("s1")[0]!;
   const told: string[] = [];
@@ -150,6 +151,14 @@ test("the verdict of a proposal is the last one that its tool call brought; anot
   assert.deepEqual([approval.verdict?.certainty, told], ["pending", []]);
   update("s1", "t1", { pillion: { diagnostics: verdict("fresh", [{ path: "/a", line: 1 }]) } });
   assert.deepEqual([approval.verdict?.certainty, approval.verdict?.introduced.length, told], ["fresh", 1, ["s1"]]);
+  const change = (sessionId: string, id: string, state: string, diagnostics: unknown) => w.changes.fire({ sessionId, change: { id, state, files: [], diagnostics } });
+  change("s2", "set 1", "proposed", verdict("fresh"));
+  change("s1", "set 2", "proposed", verdict("fresh"));
+  change("s1", "set 1", "applied", verdict("fresh"));
+  change("s1", "set 1", "proposed", verdict("fresh", [{ path: "/a", line: 1 }])); // the same once more
+  assert.deepEqual([approval.verdict?.introduced.length, told], [1, ["s1"]]);
+  change("s1", "set 1", "proposed", verdict("partial"));
+  assert.deepEqual([approval.verdict?.certainty, told], ["partial", ["s1", "s1"]]);
 });
 
 test("a secret storage that fails: it is said with another way, nothing is remembered, and other keys are still given", async () => {

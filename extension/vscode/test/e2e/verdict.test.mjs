@@ -1,0 +1,42 @@
+// The verdict of a proposal follows the check, however long that takes: it is held here until the test lets it go.
+import assert from "node:assert/strict";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { world } from "./world.mjs";
+
+const w = world();
+const { test } = w;
+const read = (filePath) => ({ tool: "read", input: { filePath } });
+const edit = (filePath, oldString, newString) => ({ tool: "edit", input: { filePath, oldString, newString } });
+
+/** A window whose language server for .held answers for a proposal once `open` was called. */
+async function held(t, files, options = {}) {
+  await w.before();
+  const gate = join(mkdtempSync(join(w.scratch, "gate-")), "open");
+  const server = fileURLToPath(new URL("./heldserver.mjs", import.meta.url));
+  const p = await w.open(t, files, { ...options, machine: { "pillion.lsp": { held: { command: [process.execPath, server, gate], extensions: [".held"] } }, ...options.machine } });
+  return { p, open: () => writeFileSync(gate, "") };
+}
+
+test("the check ends after the question was asked: card, lens and squiggles say so, and nothing moves", async (t) => {
+  const { p, open } = await held(t, { "a.held": "one\ntwo\nthree\n" });
+  await p.bench.openFile("a.held");
+  const panel = await p.panel();
+  await panel.say("go", [read("a.held"), edit("a.held", "two", "BAD two"), "Done."]);
+  const card = panel.frame.locator(".dock .permission");
+  await card.getByText("Checking problems").waitFor();
+  await p.lens("Checking problems").waitFor();
+  const reject = card.locator(".rejecter");
+  const before = await reject.boundingBox();
+  await p.shot("verdict-held");
+  open();
+  await card.getByText("Fixes 0 problems, introduces 1").waitFor();
+  await card.locator(".problem", { hasText: "bad: BAD two" }).waitFor();
+  await p.lens("Introduces 1").waitFor();
+  await p.page.locator(".editor.modified .squiggly-error").first().waitFor();
+  assert.deepEqual(await reject.boundingBox(), before, "the buttons moved when the verdict came");
+  await p.shot("verdict-came");
+  await p.accept(0).click();
+  await p.onDisk("a.held", "one\nBAD two\nthree\n");
+});
