@@ -1,0 +1,263 @@
+package gofix
+
+import (
+	"context"
+	"go/ast"
+	"go/token"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Fix is an edit that lowers the number of errors.
+type Fix struct {
+	Title  string
+	Files  map[string]string // new text by path
+	Before map[string]string // the text it was computed from
+	Errors int               // how many errors fewer the module has; a syntax error counts as more than all type errors
+}
+
+const (
+	maxCandidates = 60              // edits that are tried for one place
+	timeLimit     = 6 * time.Second // what trying may take
+	syntaxWeight  = 1000            // a syntax error hides the type errors of its package
+)
+
+// Finder finds fixes. Its methods are safe for concurrent use; one module at a time is looked at, because the packages
+// outside the module are shared.
+type Finder struct{}
+
+var looking sync.Mutex
+
+// Find gives fixes for the errors on a line (from 1) of a file, the best first; 0 is every line of the file. read is
+// the text of a file as the user sees it; nil, or false: as it is on disk. ErrNoModule.
+func (*Finder) Find(ctx context.Context, path string, line int, read func(string) (string, bool)) ([]Fix, error) {
+	looking.Lock()
+	defer looking.Unlock()
+	root := moduleRoot(path)
+	if root == "" {
+		return nil, ErrNoModule
+	}
+	m, err := load(root, read)
+	if err != nil {
+		return nil, err
+	}
+	m.checkAll()
+	return m.fixes(ctx, path, line), nil
+}
+
+func moduleRoot(path string) string {
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		if exists(filepath.Join(dir, "go.mod")) {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+	}
+}
+
+// edit replaces a part of a file, in bytes.
+type edit struct {
+	path       string
+	start, end int
+	text       string
+}
+
+// candidate is an edit that may be a fix. Of those that lower the errors alike the cheapest is the best.
+type candidate struct {
+	title string
+	cost  int
+	edits []edit
+	deep  bool // it changes a declaration that other packages may use
+}
+
+// trouble is an error of the module.
+type trouble struct {
+	pos    token.Pos
+	code   int // the code of go/types; 0 for a syntax error
+	syntax bool
+	file   *file
+	pkg    *pkg
+}
+
+// at are the errors of a line.
+func (m *module) at(path string, line int) (out []trouble) {
+	for _, name := range []string{m.importPath(filepath.Dir(path)), m.importPath(filepath.Dir(path)) + "_test"} {
+		p := m.pkgs[name]
+		if p == nil {
+			continue
+		}
+		for _, f := range p.files {
+			if f.path != path {
+				continue
+			}
+			for _, e := range f.broken {
+				if line == 0 || e.Pos.Line == line || e.Pos.Line == line+1 || e.Pos.Line == line-1 {
+					out = append(out, trouble{pos: m.fset.File(f.syntax.FileStart).Pos(min(e.Pos.Offset, len(f.text))), syntax: true, file: f, pkg: p})
+				}
+			}
+			for _, e := range p.errs {
+				at := m.fset.Position(e.Pos)
+				if at.Filename == path && (line == 0 || at.Line == line) {
+					out = append(out, trouble{pos: e.Pos, code: code(e), file: f, pkg: p})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// code is the error's code, which go/types keeps in a field that is not exported: what gopls shows is read the same way.
+func code(e any) int {
+	v := reflect.ValueOf(e).FieldByName("go116code")
+	if !v.IsValid() {
+		return 0
+	}
+	return int(v.Int())
+}
+
+func (m *module) score() int {
+	syntax, typed := m.count()
+	return syntax*syntaxWeight + typed
+}
+
+// fixes tries the candidates for a line.
+func (m *module) fixes(ctx context.Context, path string, line int) []Fix {
+	ctx, cancel := context.WithTimeout(ctx, timeLimit)
+	defer cancel()
+	var all []candidate
+	for _, t := range m.at(path, line) {
+		if t.syntax {
+			all = append(all, m.syntaxRepairs(t)...)
+		} else if len(t.file.broken) == 0 {
+			all = append(all, m.repairs(t)...)
+		}
+	}
+	sort.SliceStable(all, func(i, j int) bool { return all[i].cost < all[j].cost })
+	start := m.score()
+	type scored struct {
+		Fix
+		cost int
+	}
+	var found []scored
+	seen := map[string]bool{}
+	tried := 0
+	for _, c := range all {
+		if ctx.Err() != nil || tried == maxCandidates {
+			break
+		}
+		texts, before, ok := m.apply(c.edits)
+		if !ok {
+			continue
+		}
+		key := ""
+		for _, p := range sortedKeys(texts) {
+			key += p + "\x00" + texts[p] + "\x00"
+		}
+		if seen[key] {
+			continue
+		}
+		seen[key] = true
+		tried++
+		n := m.with(texts, c.deep)
+		if d := start - n.score(); d > 0 {
+			found = append(found, scored{Fix{c.title, texts, before, d}, c.cost})
+		}
+		for p := range texts {
+			if f := n.files[p]; f.syntax != nil {
+				m.fset.RemoveFile(m.fset.File(f.syntax.FileStart))
+			}
+		}
+	}
+	sort.SliceStable(found, func(i, j int) bool {
+		if found[i].Errors != found[j].Errors {
+			return found[i].Errors > found[j].Errors
+		}
+		return found[i].cost < found[j].cost
+	})
+	var out []Fix
+	for _, f := range found[:min(len(found), 5)] {
+		out = append(out, f.Fix)
+	}
+	return out
+}
+
+// apply makes the new texts; false when an edit does not fit.
+func (m *module) apply(edits []edit) (texts, before map[string]string, ok bool) {
+	texts, before = map[string]string{}, map[string]string{}
+	sorted := slices.Clone(edits)
+	sort.SliceStable(sorted, func(i, j int) bool { return sorted[i].start > sorted[j].start })
+	for _, e := range sorted {
+		f := m.files[e.path]
+		if f == nil || e.start < 0 || e.end < e.start || e.end > len(f.text) {
+			return nil, nil, false
+		}
+		text, had := texts[e.path]
+		if !had {
+			text, before[e.path] = f.text, f.text
+		}
+		if e.end > len(text) {
+			return nil, nil, false
+		}
+		texts[e.path] = text[:e.start] + e.text + text[e.end:]
+	}
+	for p, text := range texts {
+		if text == before[p] {
+			return nil, nil, false
+		}
+	}
+	return texts, before, len(texts) > 0
+}
+
+// offset of a position in its file, in bytes.
+func (m *module) offset(p token.Pos) int { return m.fset.Position(p).Offset }
+
+func (m *module) pathOf(p token.Pos) string { return m.fset.Position(p).Filename }
+
+// replace is the edit that puts a text in the place of a node.
+func (m *module) replace(n ast.Node, text string) edit {
+	return edit{m.pathOf(n.Pos()), m.offset(n.Pos()), m.offset(n.End()), text}
+}
+
+func (m *module) insert(at token.Pos, text string) edit {
+	o := m.offset(at)
+	return edit{m.pathOf(at), o, o, text}
+}
+
+// source is a node's text.
+func (m *module) source(n ast.Node) string {
+	f := m.files[m.pathOf(n.Pos())]
+	a, b := m.offset(n.Pos()), m.offset(n.End())
+	if f == nil || a > b || b > len(f.text) {
+		return ""
+	}
+	return f.text[a:b]
+}
+
+// lineOf is where the line with an offset begins, and where the next one does.
+func lineOf(text string, offset int) (start, end int) {
+	offset = min(offset, len(text))
+	start = strings.LastIndexByte(text[:offset], '\n') + 1
+	if i := strings.IndexByte(text[offset:], '\n'); i >= 0 {
+		return start, offset + i + 1
+	}
+	return start, len(text)
+}
+
+// enclosing are the nodes around a position, the innermost first.
+func enclosing(f *ast.File, pos token.Pos) (out []ast.Node) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		if n == nil || pos < n.Pos() || pos > n.End() {
+			return false
+		}
+		out = append(out, n)
+		return true
+	})
+	slices.Reverse(out)
+	return out
+}

@@ -1,0 +1,494 @@
+// Package gofix finds edits that lower the number of errors of a Go module. It reads the module's files and the
+// sources of what they import, and checks them with go/types inside this process: no program is started, nothing is
+// downloaded and nothing is written. An edit is offered only when the checker says that errors fall.
+//
+//	finder := &gofix.Finder{}
+//	fixes, err := finder.Find(ctx, "/p/report.go", 12, nil)
+//	// fixes[0].Title: "Change Prntln to Println"; fixes[0].Files["/p/report.go"]: the file's new text
+package gofix
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"go/types"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"unicode"
+)
+
+// ErrNoModule: the file belongs to no Go module, or the Go sources could not be found.
+var ErrNoModule = errors.New("the file belongs to no Go module that can be read")
+
+// maxFiles bounds the modules that are looked at; a larger one takes too long to check for each candidate.
+const maxFiles = 1500
+
+// file is one parsed file. It is never changed: an edit makes another one.
+type file struct {
+	path   string
+	text   string
+	syntax *ast.File
+	broken []*scanner.Error // syntax errors
+}
+
+// pkg is one package of the module as it is compiled: a folder's files, with those of its tests, or the folder's
+// external tests.
+type pkg struct {
+	path  string // import path; of external tests with "_test"
+	files []*file
+	types *types.Package
+	info  *types.Info
+	errs  []types.Error
+}
+
+// module is a module's packages in one state of their texts.
+type module struct {
+	root string // folder of go.mod
+	path string // module path
+	fset *token.FileSet
+	deps *dependencies
+
+	files map[string]*file    // by path
+	dirs  map[string][]string // by folder, its files
+	pkgs  map[string]*pkg     // checked, by import path
+	busy  map[string]bool     // being checked: an import cycle ends there
+}
+
+// dependencies are packages outside the module. They do not change while the process runs.
+type dependencies struct {
+	fset     *token.FileSet
+	goroot   string
+	modcache string
+	known    map[string]*types.Package // by folder
+	loading  map[string]bool           // by folder: an import cycle ends there
+	dirs     map[[2]string]string      // by module root and import path
+}
+
+// place is where a required module lies.
+type place struct{ path, dir string }
+
+var shared = sync.OnceValue(func() *dependencies {
+	d := &dependencies{fset: token.NewFileSet(), known: map[string]*types.Package{}, loading: map[string]bool{}, dirs: map[[2]string]string{}}
+	d.goroot = os.Getenv("GOROOT")
+	if d.goroot == "" {
+		if program, err := exec.LookPath("go"); err == nil { // only its place is used
+			if program, err = filepath.EvalSymlinks(program); err == nil {
+				d.goroot = filepath.Dir(filepath.Dir(program))
+			}
+		}
+	}
+	if d.modcache = os.Getenv("GOMODCACHE"); d.modcache == "" {
+		gopath := filepath.SplitList(build.Default.GOPATH)
+		if len(gopath) > 0 {
+			d.modcache = filepath.Join(gopath[0], "pkg", "mod")
+		}
+	}
+	return d
+})
+
+// load reads a module. read is the text of a file as the user sees it; nil: from disk.
+func load(root string, read func(path string) (string, bool)) (*module, error) {
+	head, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		return nil, ErrNoModule
+	}
+	d := shared()
+	if _, err := os.Stat(filepath.Join(d.goroot, "src", "fmt")); err != nil {
+		return nil, ErrNoModule
+	}
+	m := &module{root: root, fset: d.fset, deps: d, files: map[string]*file{}, dirs: map[string][]string{}, pkgs: map[string]*pkg{}, busy: map[string]bool{}}
+	for s := bufio.NewScanner(strings.NewReader(string(head))); s.Scan(); {
+		if rest, ok := strings.CutPrefix(strings.TrimSpace(s.Text()), "module "); ok {
+			m.path = strings.Trim(strings.TrimSpace(rest), `"`)
+		}
+	}
+	err = filepath.WalkDir(root, func(path string, e os.DirEntry, err error) error {
+		if err != nil {
+			return nil
+		}
+		name := e.Name()
+		if e.IsDir() {
+			if path != root && (name == "vendor" || name == "testdata" || name == "node_modules" || name[0] == '.' || name[0] == '_' || exists(filepath.Join(path, "go.mod"))) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		dir := filepath.Dir(path)
+		if !strings.HasSuffix(name, ".go") || name[0] == '_' || name[0] == '.' || !e.Type().IsRegular() {
+			return nil
+		}
+		if ok, err := build.Default.MatchFile(dir, name); err == nil && !ok {
+			return nil
+		}
+		if len(m.files) == maxFiles {
+			return fmt.Errorf("%w: more than %d files", ErrNoModule, maxFiles)
+		}
+		text, ok := "", false
+		if read != nil {
+			text, ok = read(path)
+		}
+		if !ok {
+			b, err := os.ReadFile(path)
+			if err != nil {
+				return nil
+			}
+			text = string(b)
+		}
+		m.files[path] = m.parse(path, text)
+		m.dirs[dir] = append(m.dirs[dir], path)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func exists(path string) bool { _, err := os.Stat(path); return err == nil }
+
+func (m *module) parse(path, text string) *file {
+	f := &file{path: path, text: text}
+	var err error
+	f.syntax, err = parser.ParseFile(m.fset, path, text, parser.SkipObjectResolution|parser.AllErrors)
+	var list scanner.ErrorList
+	if errors.As(err, &list) {
+		f.broken = list
+	}
+	return f
+}
+
+// importPath of a folder of the module.
+func (m *module) importPath(dir string) string {
+	rel, err := filepath.Rel(m.root, dir)
+	if err != nil || rel == "." {
+		return m.path
+	}
+	return m.path + "/" + filepath.ToSlash(rel)
+}
+
+// dirOf is the reverse; "" when the package is not of this module.
+func (m *module) dirOf(path string) string {
+	if path == m.path {
+		return m.root
+	}
+	rest, ok := strings.CutPrefix(path, m.path+"/")
+	if !ok {
+		return ""
+	}
+	dir := filepath.Join(m.root, filepath.FromSlash(rest))
+	if len(m.dirs[dir]) == 0 {
+		return ""
+	}
+	return dir
+}
+
+// checkAll checks every package.
+func (m *module) checkAll() {
+	for _, dir := range sortedKeys(m.dirs) {
+		m.checkDir(dir)
+	}
+}
+
+// checkDir checks a folder's package with its tests, and its external tests.
+func (m *module) checkDir(dir string) {
+	path := m.importPath(dir)
+	m.check(path)
+	m.check(path + "_test")
+}
+
+// check is the package of that import path; nil when there is none. The tests of the package are part of it: what
+// imports it sees a few names too many, which no edit of ours relies on, since candidates are names of the same file.
+func (m *module) check(path string) *pkg {
+	if p, ok := m.pkgs[path]; ok {
+		return p
+	}
+	base, external := strings.CutSuffix(path, "_test")
+	dir := m.dirOf(path)
+	if dir == "" && external {
+		dir = m.dirOf(base)
+	} else {
+		external = false
+	}
+	if dir == "" || m.busy[path] {
+		return nil
+	}
+	m.busy[path] = true
+	defer delete(m.busy, path)
+	p := &pkg{path: path, info: &types.Info{
+		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
+		Selections: map[*ast.SelectorExpr]*types.Selection{}, Scopes: map[ast.Node]*types.Scope{},
+	}}
+	count := map[string]int{} // package clauses: the one of most files counts
+	for _, name := range m.dirs[dir] {
+		if f := m.files[name]; f.syntax != nil && f.syntax.Name != nil {
+			count[strings.TrimSuffix(f.syntax.Name.Name, "_test")]++
+		}
+	}
+	main := ""
+	for _, name := range sortedKeys(count) {
+		if main == "" || count[name] > count[main] {
+			main = name
+		}
+	}
+	var syntax []*ast.File
+	for _, name := range m.dirs[dir] {
+		f := m.files[name]
+		if f.syntax == nil || f.syntax.Name == nil {
+			continue
+		}
+		isExternal := strings.HasSuffix(f.syntax.Name.Name, "_test") && strings.HasSuffix(name, "_test.go")
+		if isExternal != external || strings.TrimSuffix(f.syntax.Name.Name, "_test") != main {
+			continue
+		}
+		p.files = append(p.files, f)
+		syntax = append(syntax, f.syntax)
+	}
+	if len(p.files) == 0 {
+		m.pkgs[path] = nil
+		return nil
+	}
+	conf := types.Config{FakeImportC: true, Importer: m, Sizes: types.SizesFor("gc", build.Default.GOARCH), Error: func(err error) {
+		var e types.Error
+		if errors.As(err, &e) && !strings.HasPrefix(e.Msg, "\t") { // a tab: the second half of the one before
+			p.errs = append(p.errs, e)
+		}
+	}}
+	p.types, _ = conf.Check(path, m.fset, syntax, p.info)
+	m.pkgs[path] = p
+	return p
+}
+
+// Import is for go/types.
+func (m *module) Import(path string) (*types.Package, error) {
+	if m.dirOf(path) != "" {
+		if p := m.check(path); p != nil && p.types != nil {
+			return p.types, nil
+		}
+		return nil, fmt.Errorf("could not import %s", path)
+	}
+	return m.deps.load(path, m.root)
+}
+
+// count is how many syntax and type errors the module has. Type errors of a package with a syntax error are not
+// counted: the parser's guess of what was meant decides what they are.
+func (m *module) count() (syntax, typed int) {
+	for _, p := range m.pkgs {
+		s, t := p.count()
+		syntax, typed = syntax+s, typed+t
+	}
+	return syntax, typed
+}
+
+func (p *pkg) count() (syntax, typed int) {
+	if p == nil {
+		return 0, 0
+	}
+	for _, f := range p.files {
+		syntax += len(f.broken)
+	}
+	if syntax > 0 {
+		return syntax, 0
+	}
+	return 0, len(p.errs)
+}
+
+// with is the module with other texts. Packages that cannot be affected are shared: those that do not import, directly
+// or not, a folder whose declarations may have changed.
+func (m *module) with(texts map[string]string, deep bool) *module {
+	n := *m
+	n.files = make(map[string]*file, len(m.files))
+	for k, v := range m.files {
+		n.files[k] = v
+	}
+	n.pkgs, n.busy = make(map[string]*pkg, len(m.pkgs)), map[string]bool{}
+	stale := map[string]bool{}
+	for path, text := range texts {
+		n.files[path] = m.parse(path, text)
+		at := m.importPath(filepath.Dir(path))
+		stale[at], stale[at+"_test"] = true, true
+	}
+	for again := deep; again; {
+		again = false
+		for path, p := range m.pkgs {
+			if p == nil || stale[path] {
+				continue
+			}
+			for _, f := range p.files {
+				for _, i := range f.syntax.Imports {
+					if stale[strings.Trim(i.Path.Value, `"`)] {
+						stale[path], again = true, true
+					}
+				}
+			}
+		}
+	}
+	for path, p := range m.pkgs {
+		if !stale[path] {
+			n.pkgs[path] = p
+		}
+	}
+	for path := range stale {
+		if _, ok := m.pkgs[path]; ok {
+			n.check(path)
+		}
+	}
+	return &n
+}
+
+// load is a package outside the module: the standard library, a vendored one, or one of the module cache.
+func (d *dependencies) load(path, root string) (*types.Package, error) {
+	switch path {
+	case "unsafe":
+		return types.Unsafe, nil
+	case "C":
+		return nil, errors.New("cgo")
+	}
+	dir, ok := d.dirs[[2]string{root, path}]
+	if !ok {
+		dir = d.dir(path, root)
+		d.dirs[[2]string{root, path}] = dir
+	}
+	if p := d.known[dir]; p != nil {
+		return p, nil
+	}
+	if dir == "" || d.loading[dir] {
+		return nil, fmt.Errorf("could not import %s", path)
+	}
+	d.loading[dir] = true
+	defer delete(d.loading, dir)
+	b, err := build.Default.ImportDir(dir, 0)
+	if err != nil && (b == nil || len(b.GoFiles) == 0) {
+		return nil, fmt.Errorf("could not import %s", path)
+	}
+	var syntax []*ast.File
+	for _, name := range append(b.GoFiles, b.CgoFiles...) {
+		if f, err := parser.ParseFile(d.fset, filepath.Join(dir, name), nil, parser.SkipObjectResolution); err == nil {
+			syntax = append(syntax, f)
+		}
+	}
+	conf := types.Config{IgnoreFuncBodies: true, FakeImportC: true, Importer: importer{d, root}, Sizes: types.SizesFor("gc", build.Default.GOARCH), Error: func(error) {}}
+	p, _ := conf.Check(path, d.fset, syntax, nil)
+	if p == nil {
+		return nil, fmt.Errorf("could not import %s", path)
+	}
+	d.known[dir] = p
+	return p, nil
+}
+
+type importer struct {
+	d    *dependencies
+	root string
+}
+
+func (i importer) Import(path string) (*types.Package, error) { return i.d.load(path, i.root) }
+
+// dir is where a package's sources lie; "" when they are not on this machine.
+func (d *dependencies) dir(path, root string) string {
+	first, _, _ := strings.Cut(path, "/")
+	if !strings.Contains(first, ".") {
+		for _, dir := range []string{filepath.Join(d.goroot, "src", filepath.FromSlash(path)), filepath.Join(d.goroot, "src", "vendor", filepath.FromSlash(path))} {
+			if exists(dir) {
+				return dir
+			}
+		}
+		return ""
+	}
+	for _, dir := range []string{filepath.Join(root, "vendor", filepath.FromSlash(path)), filepath.Join(d.goroot, "src", "vendor", filepath.FromSlash(path))} {
+		if exists(dir) {
+			return dir
+		}
+	}
+	for _, r := range requirements(root, d.modcache) {
+		if rest, ok := strings.CutPrefix(path+"/", r.path+"/"); ok {
+			if dir := filepath.Join(r.dir, filepath.FromSlash(rest)); exists(dir) {
+				return dir
+			}
+		}
+	}
+	return ""
+}
+
+// requirements are the modules that go.mod names, the longest path first.
+func requirements(root, modcache string) (out []place) {
+	b, _ := os.ReadFile(filepath.Join(root, "go.mod"))
+	sums, _ := os.ReadFile(filepath.Join(root, "go.sum")) // modules that only other modules require
+	replaced := map[string]string{}
+	add := func(path, version string) {
+		out = append(out, place{path, filepath.Join(modcache, escape(path)+"@"+escape(version))})
+	}
+	block := ""
+	for _, line := range strings.Split(string(b), "\n") {
+		line, _, _ = strings.Cut(line, "//")
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 2 && words[1] == "(":
+			block = words[0]
+			continue
+		case len(words) == 1 && words[0] == ")":
+			block = ""
+			continue
+		case block != "":
+			words = append([]string{block}, words...)
+		}
+		switch {
+		case len(words) == 3 && words[0] == "require":
+			add(words[1], words[2])
+		case len(words) >= 4 && words[0] == "replace":
+			if i := slices.Index(words, "=>"); i > 0 && i+1 < len(words) {
+				to := words[i+1]
+				if strings.HasPrefix(to, ".") || filepath.IsAbs(to) {
+					if !filepath.IsAbs(to) {
+						to = filepath.Join(root, to)
+					}
+					replaced[words[1]] = to
+				} else if i+2 < len(words) {
+					replaced[words[1]] = filepath.Join(modcache, escape(to)+"@"+escape(words[i+2]))
+				}
+			}
+		}
+	}
+	for _, line := range strings.Split(string(sums), "\n") {
+		if words := strings.Fields(line); len(words) == 3 && !strings.HasSuffix(words[1], "/go.mod") {
+			add(words[0], words[1])
+		}
+	}
+	for i := range out {
+		if dir, ok := replaced[out[i].path]; ok {
+			out[i].dir = dir
+		}
+	}
+	sort.SliceStable(out, func(i, j int) bool { return len(out[i].path) > len(out[j].path) })
+	return out
+}
+
+// escape is a module path as the module cache spells it: "!a" for "A".
+func escape(path string) string {
+	var b strings.Builder
+	for _, r := range path {
+		if unicode.IsUpper(r) {
+			b.WriteByte('!')
+			r = unicode.ToLower(r)
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	sort.Strings(out)
+	return out
+}

@@ -1,0 +1,1571 @@
+package gofix
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools/fuzzy"
+)
+
+// repairs are the candidates for one type error. They are read off the syntax around it, not off the error's words:
+// the checker decides which of them is one.
+func (m *module) repairs(t trouble) []candidate {
+	r := &repairer{m: m, t: t, around: enclosing(t.file.syntax, t.pos)}
+	r.imports()
+	r.unused()
+	r.names()
+	r.assignments()
+	r.calls()
+	r.returns()
+	r.mismatches()
+	r.literals()
+	r.duplicates()
+	r.methods()
+	return r.out
+}
+
+type repairer struct {
+	m      *module
+	t      trouble
+	around []ast.Node // the nodes around the error, the innermost first
+	out    []candidate
+}
+
+func (r *repairer) add(cost int, title string, edits ...edit) {
+	r.out = append(r.out, candidate{title: title, cost: cost, edits: edits})
+}
+
+func (r *repairer) addDeep(cost int, title string, edits ...edit) {
+	r.out = append(r.out, candidate{title: title, cost: cost, edits: edits, deep: true})
+}
+
+// near says that one name may be a slip of the other.
+func near(a, b string) bool {
+	if a == b || a == "" || b == "" {
+		return false
+	}
+	return strings.EqualFold(a, b) || slips(a, b) <= max(1, min(len(a), len(b))/3)
+}
+
+// slips counts letters that differ; a changed case counts less than a letter.
+func slips(a, b string) int { return fuzzy.Slips(strings.ToLower(a), strings.ToLower(b)) }
+
+// similar also takes a name that the other one begins or ends with: a word left out or added.
+func similar(a, b string) bool {
+	if near(a, b) {
+		return true
+	}
+	la, lb := strings.ToLower(a), strings.ToLower(b)
+	short := min(len(a), len(b))
+	return a != b && short >= 3 && (strings.HasPrefix(la, lb) || strings.HasPrefix(lb, la) || strings.HasSuffix(la, lb) || strings.HasSuffix(lb, la))
+}
+
+func (r *repairer) ident() *ast.Ident {
+	for _, n := range r.around {
+		if id, ok := n.(*ast.Ident); ok {
+			return id
+		}
+	}
+	return nil
+}
+
+func find[T ast.Node](nodes []ast.Node) (out T) {
+	for _, n := range nodes {
+		if x, ok := n.(T); ok {
+			return x
+		}
+	}
+	return out
+}
+
+func (r *repairer) text(n ast.Node) string { return r.m.source(n) }
+
+// qualifier writes a type as the file would.
+func (r *repairer) qualifier(p *types.Package) string {
+	if p == nil || p == r.t.pkg.types {
+		return ""
+	}
+	for _, i := range r.t.file.syntax.Imports {
+		if strings.Trim(i.Path.Value, `"`) == p.Path() {
+			if i.Name != nil {
+				if i.Name.Name == "." {
+					return ""
+				}
+				return i.Name.Name
+			}
+			break
+		}
+	}
+	return p.Name()
+}
+
+func (r *repairer) typeText(t types.Type) string { return types.TypeString(t, r.qualifier) }
+
+func (r *repairer) typeOf(e ast.Expr) types.Type {
+	if e == nil {
+		return nil
+	}
+	t := r.t.pkg.info.TypeOf(e)
+	if t == nil || t == types.Typ[types.Invalid] {
+		return nil
+	}
+	return t
+}
+
+// zero is the zero value of a type as text.
+func (r *repairer) zero(t types.Type) string {
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		switch {
+		case u.Info()&types.IsBoolean != 0:
+			return "false"
+		case u.Info()&types.IsString != 0:
+			return `""`
+		case u.Info()&types.IsNumeric != 0:
+			return "0"
+		}
+		return "nil"
+	case *types.Struct, *types.Array:
+		return r.typeText(t) + "{}"
+	}
+	if _, ok := t.(*types.TypeParam); ok {
+		return "*new(" + r.typeText(t) + ")"
+	}
+	return "nil"
+}
+
+// scope is the innermost one at the error.
+func (r *repairer) scope() *types.Scope {
+	if r.t.pkg.types == nil {
+		return nil
+	}
+	for _, n := range r.around {
+		node := n
+		switch x := n.(type) {
+		case *ast.FuncDecl:
+			node = x.Type
+		case *ast.FuncLit:
+			node = x.Type
+		}
+		if s := r.t.pkg.info.Scopes[node]; s != nil {
+			if in := s.Innermost(r.t.pos); in != nil {
+				return in
+			}
+			return s
+		}
+	}
+	return r.t.pkg.types.Scope()
+}
+
+// names repairs a name that is not known: the nearest member, or the nearest name in scope; or the declaration with a
+// near name is the one that was misspelled.
+func (r *repairer) names() {
+	for _, n := range r.around {
+		switch x := n.(type) {
+		case *ast.SelectorExpr:
+			if x.Sel.Pos() <= r.t.pos && r.t.pos <= x.Sel.End() || x.Pos() == r.t.pos {
+				r.selector(x)
+			}
+		case *ast.Ident:
+			if r.t.pkg.info.Uses[x] == nil && r.t.pkg.info.Defs[x] == nil {
+				r.unknown(x)
+			}
+		case *ast.KeyValueExpr:
+			if id, ok := x.Key.(*ast.Ident); ok && id.Pos() <= r.t.pos && r.t.pos <= id.End() {
+				if lit := find[*ast.CompositeLit](r.around); lit != nil {
+					r.members(id, r.typeOf(lit), 0)
+				}
+			}
+		}
+	}
+}
+
+func (r *repairer) selector(x *ast.SelectorExpr) {
+	if _, ok := r.t.pkg.info.Selections[x]; ok {
+		return
+	}
+	if id, ok := x.X.(*ast.Ident); ok {
+		if pn, ok := r.t.pkg.info.Uses[id].(*types.PkgName); ok {
+			if pn.Imported().Scope().Lookup(x.Sel.Name) != nil && ast.IsExported(x.Sel.Name) {
+				return
+			}
+			scope := pn.Imported().Scope()
+			for _, name := range scope.Names() {
+				if ast.IsExported(name) && similar(name, x.Sel.Name) {
+					r.add(slips(name, x.Sel.Name), "Change "+x.Sel.Name+" to "+name, r.m.replace(x.Sel, name))
+				}
+			}
+			r.renameDeclaration(x.Sel.Name, scope, pn.Imported().Path())
+			return
+		}
+	}
+	t := r.typeOf(x.X)
+	if t == nil {
+		return
+	}
+	r.members(x.Sel, t, 0)
+	// A pointer to an interface, or one pointer too many.
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		switch p.Elem().Underlying().(type) {
+		case *types.Interface, *types.Pointer:
+			r.add(4, "Dereference "+r.text(x.X), r.m.replace(x.X, "(*"+r.text(x.X)+")"))
+		}
+	}
+	if s, ok := t.Underlying().(*types.Signature); ok && s.Params().Len() == 0 && s.Results().Len() > 0 {
+		r.add(5, "Call "+r.text(x.X), r.m.insert(x.X.End(), "()"))
+	}
+}
+
+// members offers fields and methods of a type for a name, and the reverse: the member with a near name was renamed.
+func (r *repairer) members(id *ast.Ident, t types.Type, cost int) {
+	if t == nil {
+		return
+	}
+	seen := map[string]bool{}
+	for _, o := range allMembers(t) {
+		if seen[o.Name()] || o.Name() == id.Name {
+			continue
+		}
+		seen[o.Name()] = true
+		if !o.Exported() && o.Pkg() != r.t.pkg.types && (o.Pkg() == nil || o.Pkg().Path() != strings.TrimSuffix(r.t.pkg.path, "_test")) {
+			if similar(o.Name(), id.Name) {
+				r.renameObject(o, id.Name, slips(o.Name(), id.Name)+2+cost)
+			}
+			continue
+		}
+		if similar(o.Name(), id.Name) {
+			r.add(slips(o.Name(), id.Name)+cost, "Change "+id.Name+" to "+o.Name(), r.m.replace(id, o.Name()))
+			r.renameObject(o, id.Name, slips(o.Name(), id.Name)+2+cost)
+		}
+	}
+}
+
+// allMembers are the fields and methods of a type, promoted ones included.
+func allMembers(t types.Type) (out []types.Object) {
+	seen := map[types.Type]bool{}
+	var walk func(t types.Type, depth int)
+	walk = func(t types.Type, depth int) {
+		if p, ok := t.Underlying().(*types.Pointer); ok {
+			t = p.Elem()
+		}
+		if seen[t] || depth > 4 {
+			return
+		}
+		seen[t] = true
+		if n, ok := types.Unalias(t).(*types.Named); ok {
+			for i := range n.NumMethods() {
+				out = append(out, n.Method(i))
+			}
+		}
+		switch u := t.Underlying().(type) {
+		case *types.Struct:
+			for i := range u.NumFields() {
+				f := u.Field(i)
+				out = append(out, f)
+				if f.Embedded() {
+					walk(f.Type(), depth+1)
+				}
+			}
+		case *types.Interface:
+			for i := range u.NumMethods() {
+				out = append(out, u.Method(i))
+			}
+		}
+	}
+	walk(t, 0)
+	return out
+}
+
+// renameObject gives a declaration of the module another name. Its uses are not changed: the checker says whether they
+// are what fails.
+func (r *repairer) renameObject(o types.Object, name string, cost int) {
+	path := r.m.pathOf(o.Pos())
+	f := r.m.files[path]
+	if f == nil {
+		return
+	}
+	at := r.m.offset(o.Pos())
+	if at+len(o.Name()) > len(f.text) || f.text[at:at+len(o.Name())] != o.Name() {
+		return
+	}
+	r.addDeep(cost, "Rename the declaration of "+o.Name()+" to "+name, edit{path, at, at + len(o.Name()), name})
+}
+
+// renameDeclaration looks for the declaration that a name was meant to be, in a package of the module.
+func (r *repairer) renameDeclaration(name string, scope *types.Scope, path string) {
+	if r.m.dirOf(strings.TrimSuffix(path, "_test")) == "" {
+		return
+	}
+	for _, other := range scope.Names() {
+		if similar(other, name) {
+			r.renameObject(scope.Lookup(other), name, slips(other, name)+2)
+		}
+	}
+}
+
+// unknown is a name without a declaration.
+func (r *repairer) unknown(id *ast.Ident) {
+	if id.Name == "_" {
+		return
+	}
+	seen := map[string]bool{}
+	for s := r.scope(); s != nil; s = s.Parent() {
+		for _, name := range s.Names() {
+			o := s.Lookup(name)
+			if seen[name] || !similar(name, id.Name) || s != types.Universe && o.Parent() != r.t.pkg.types.Scope() && o.Pos() > id.Pos() && !isPackageName(o) {
+				continue
+			}
+			seen[name] = true
+			r.add(slips(name, id.Name), "Change "+id.Name+" to "+name, r.m.replace(id, name))
+			if s != types.Universe && !isPackageName(o) {
+				r.renameObject(o, id.Name, slips(name, id.Name)+2)
+			}
+		}
+	}
+	// Where another package has it: an import was lost with its qualifier, or a dot import.
+	for _, i := range r.t.file.syntax.Imports {
+		path := strings.Trim(i.Path.Value, `"`)
+		if p, err := r.m.Import(path); err == nil && p.Scope().Lookup(id.Name) != nil && ast.IsExported(id.Name) {
+			q := r.qualifier(p)
+			r.add(3, "Qualify "+id.Name, r.m.replace(id, q+"."+id.Name))
+		}
+	}
+	// A name that is assigned to is declared.
+	for _, n := range r.around {
+		if a, ok := n.(*ast.AssignStmt); ok && a.Tok == token.ASSIGN {
+			for _, l := range a.Lhs {
+				if l == id {
+					r.add(1, "Declare "+id.Name, edit{r.t.file.path, r.m.offset(a.TokPos), r.m.offset(a.TokPos) + 1, ":="})
+				}
+			}
+			break
+		}
+		if rs, ok := n.(*ast.RangeStmt); ok && rs.Tok == token.ASSIGN && (rs.Key == id || rs.Value == id) {
+			r.add(1, "Declare "+id.Name, edit{r.t.file.path, r.m.offset(rs.TokPos), r.m.offset(rs.TokPos) + 1, ":="})
+		}
+	}
+	// A member whose receiver was left out.
+	if fn := find[*ast.FuncDecl](r.around); fn != nil && fn.Recv != nil && len(fn.Recv.List) == 1 && len(fn.Recv.List[0].Names) == 1 {
+		recv := fn.Recv.List[0].Names[0]
+		if o := r.t.pkg.info.Defs[recv]; o != nil {
+			for _, mem := range allMembers(o.Type()) {
+				if mem.Name() == id.Name {
+					r.add(2, "Change "+id.Name+" to "+recv.Name+"."+id.Name, r.m.replace(id, recv.Name+"."+id.Name))
+				}
+			}
+		}
+	}
+}
+
+func isPackageName(o types.Object) bool { _, ok := o.(*types.PkgName); return ok }
+
+// imports adds the package that a qualifier names, and takes out what is not used or not there.
+func (r *repairer) imports() {
+	f := r.t.file
+	if spec := find[*ast.ImportSpec](r.around); spec != nil {
+		start, end := lineOf(f.text, r.m.offset(spec.Pos()))
+		if gd := find[*ast.GenDecl](r.around); gd != nil && !gd.Lparen.IsValid() {
+			r.add(1, "Remove the import of "+spec.Path.Value, edit{f.path, start, end, ""})
+		} else {
+			r.add(1, "Remove the import of "+spec.Path.Value, edit{f.path, start, end, ""})
+		}
+		path := strings.Trim(spec.Path.Value, `"`)
+		for _, p := range r.m.packages(filepath.Base(path), path) {
+			r.add(slips(p, path), "Import "+p, r.m.replace(spec.Path, `"`+p+`"`))
+		}
+		return
+	}
+	id := r.ident()
+	if id == nil || r.t.pkg.info.Uses[id] != nil {
+		return
+	}
+	sel := find[*ast.SelectorExpr](r.around)
+	if sel == nil || sel.X != id {
+		return
+	}
+	for i, path := range r.m.packages(id.Name, "") {
+		p, err := r.m.Import(path)
+		if err != nil || p.Name() != id.Name || p.Scope().Lookup(sel.Sel.Name) == nil {
+			continue
+		}
+		r.add(1+min(i, 5), "Import "+path, r.importEdit(path))
+	}
+}
+
+func (r *repairer) importEdit(path string) edit {
+	f := r.t.file
+	for _, d := range f.syntax.Decls {
+		gd, ok := d.(*ast.GenDecl)
+		if !ok || gd.Tok != token.IMPORT {
+			continue
+		}
+		if gd.Lparen.IsValid() {
+			// In its place among the lines before the first blank one, which are those of the standard library.
+			at := gd.Lparen + 1
+			std := !strings.Contains(strings.Split(path, "/")[0], ".")
+			for _, s := range gd.Specs {
+				spec := s.(*ast.ImportSpec)
+				other := strings.Trim(spec.Path.Value, `"`)
+				otherStd := !strings.Contains(strings.Split(other, "/")[0], ".")
+				if otherStd == std && other < path || !std && otherStd {
+					at = spec.End()
+				}
+			}
+			_, end := lineOf(f.text, r.m.offset(at))
+			return edit{f.path, end, end, "\t\"" + path + "\"\n"}
+		}
+		start, _ := lineOf(f.text, r.m.offset(gd.Pos()))
+		return edit{f.path, start, start, "import \"" + path + "\"\n"}
+	}
+	_, end := lineOf(f.text, r.m.offset(f.syntax.Name.End()))
+	return edit{f.path, end, end, "\nimport \"" + path + "\"\n"}
+}
+
+// packages are the import paths of the standard library, of the module and of what it requires whose last element is
+// name, or that are near to like.
+func (m *module) packages(name, like string) (out []string) {
+	add := func(p string) {
+		base := filepath.Base(p)
+		if strings.HasPrefix(base, "v") && len(base) <= 3 && strings.Trim(base[1:], "0123456789") == "" {
+			base = filepath.Base(filepath.Dir(p))
+		}
+		if base == name || strings.TrimPrefix(base, "go-") == name || strings.TrimSuffix(base, "-go") == name || like != "" && near(p, like) {
+			out = append(out, p)
+		}
+	}
+	for _, p := range standardPackages() {
+		add(p)
+	}
+	for _, dir := range sortedKeys(m.dirs) {
+		add(m.importPath(dir))
+	}
+	for _, r := range requirements(m.root, m.deps.modcache) {
+		add(r.path)
+		entries, _ := os.ReadDir(r.dir)
+		for _, e := range entries {
+			if e.IsDir() {
+				add(r.path + "/" + e.Name())
+			}
+		}
+	}
+	return out
+}
+
+// unused takes out what is declared and not used, or keeps the value in the blank name.
+func (r *repairer) unused() {
+	id := r.ident()
+	if id == nil {
+		return
+	}
+	if r.t.pkg.info.Defs[id] == nil {
+		return
+	}
+	f := r.t.file
+	for i, n := range r.around {
+		switch x := n.(type) {
+		case *ast.AssignStmt:
+			if x.Tok != token.DEFINE {
+				return
+			}
+			blank := 0
+			for _, l := range x.Lhs {
+				if other, ok := l.(*ast.Ident); ok && (other == id || other.Name == "_") {
+					blank++
+				}
+			}
+			e := []edit{r.m.replace(id, "_")}
+			if blank == len(x.Lhs) {
+				e = append(e, edit{f.path, r.m.offset(x.TokPos), r.m.offset(x.TokPos) + 2, "="})
+				if _, inBlock := r.around[i+1].(*ast.BlockStmt); inBlock {
+					start, end := lineOf(f.text, r.m.offset(x.Pos()))
+					if r.m.offset(x.End()) <= end && !hasCall(x.Rhs) {
+						r.add(2, "Remove the unused "+id.Name, edit{f.path, start, end, ""})
+					}
+				}
+			}
+			r.add(4, "Do not keep "+id.Name, e...)
+			return
+		case *ast.ValueSpec:
+			start, end := lineOf(f.text, r.m.offset(x.Pos()))
+			if r.m.offset(x.End()) <= end && len(x.Names) == 1 && !hasCall(x.Values) {
+				r.add(2, "Remove the unused "+id.Name, edit{f.path, start, end, ""})
+			}
+			r.add(4, "Do not keep "+id.Name, r.m.replace(id, "_"))
+			return
+		case *ast.RangeStmt:
+			r.add(3, "Do not keep "+id.Name, r.m.replace(id, "_"))
+			if x.Key == id && x.Value == nil {
+				r.add(2, "Remove "+id.Name, edit{f.path, r.m.offset(x.Key.Pos()), r.m.offset(x.Range), ""})
+			}
+			return
+		case *ast.LabeledStmt:
+			r.add(2, "Remove the label", edit{f.path, r.m.offset(x.Label.Pos()), r.m.offset(x.Colon) + 1, ""})
+			return
+		}
+	}
+}
+
+func hasCall(list []ast.Expr) (yes bool) {
+	for _, e := range list {
+		ast.Inspect(e, func(n ast.Node) bool {
+			switch x := n.(type) {
+			case *ast.CallExpr:
+				yes = true
+			case *ast.UnaryExpr:
+				yes = yes || x.Op == token.ARROW
+			}
+			return !yes
+		})
+	}
+	return yes
+}
+
+// assignments repairs := and =, and the number of values on both sides.
+func (r *repairer) assignments() {
+	a := find[*ast.AssignStmt](r.around)
+	f := r.t.file
+	if a != nil {
+		at := r.m.offset(a.TokPos)
+		switch a.Tok {
+		case token.DEFINE:
+			r.add(2, "Assign instead of declaring", edit{f.path, at, at + 2, "="})
+		case token.ASSIGN:
+			r.add(3, "Declare instead of assigning", edit{f.path, at, at + 1, ":="})
+		}
+		if len(a.Rhs) == 1 {
+			if want := tupleLen(r.typeOf(a.Rhs[0])); want >= 0 && want != len(a.Lhs) {
+				switch {
+				case len(a.Lhs) < want:
+					r.add(5, "Take the other values too", r.m.insert(a.Lhs[len(a.Lhs)-1].End(), strings.Repeat(", _", want-len(a.Lhs))))
+					if want == len(a.Lhs)+1 {
+						r.add(6, "Take the other value too", r.m.insert(a.Lhs[0].Pos(), "_, "))
+					}
+				case want > 0:
+					for i := range a.Lhs {
+						r.add(5+len(a.Lhs)-i, "Drop "+r.text(a.Lhs[i]), dropItem(r.m, f, exprs(a.Lhs), i))
+					}
+				}
+			}
+		} else if len(a.Rhs) != len(a.Lhs) {
+			for i := range a.Rhs {
+				r.add(5, "Drop "+r.text(a.Rhs[i]), dropItem(r.m, f, exprs(a.Rhs), i))
+			}
+			for i := range a.Lhs {
+				r.add(6, "Drop "+r.text(a.Lhs[i]), dropItem(r.m, f, exprs(a.Lhs), i))
+			}
+		}
+	}
+	if v := find[*ast.ValueSpec](r.around); v != nil && len(v.Values) == 1 {
+		if want := tupleLen(r.typeOf(v.Values[0])); want > len(v.Names) {
+			r.add(5, "Take the other values too", r.m.insert(v.Names[len(v.Names)-1].End(), strings.Repeat(", _", want-len(v.Names))))
+		}
+	}
+	// A call whose value is not used, or a value that is no statement.
+	if s := find[*ast.ExprStmt](r.around); s != nil {
+		if _, call := s.X.(*ast.CallExpr); !call {
+			if sig, ok := under[*types.Signature](r.typeOf(s.X)); ok && sig.Params().Len() == 0 {
+				r.add(3, "Call it", r.m.insert(s.X.End(), "()"))
+			}
+			start, end := lineOf(f.text, r.m.offset(s.Pos()))
+			r.add(8, "Remove the expression", edit{f.path, start, end, ""})
+		}
+		r.add(7, "Do not keep the value", r.m.insert(s.Pos(), "_ = "))
+		if b, ok := s.X.(*ast.BinaryExpr); ok && b.Op == token.EQL {
+			at := r.m.offset(b.OpPos)
+			r.add(2, "Assign instead of comparing", edit{f.path, at, at + 2, "="})
+		}
+	}
+}
+
+func exprs(list []ast.Expr) (out []ast.Node) {
+	for _, e := range list {
+		out = append(out, e)
+	}
+	return out
+}
+
+// dropItem takes one of a comma-separated list out.
+func dropItem(m *module, f *file, list []ast.Node, i int) edit {
+	switch {
+	case len(list) == 1:
+		return m.replace(list[0], "")
+	case i+1 < len(list):
+		return edit{f.path, m.offset(list[i].Pos()), m.offset(list[i+1].Pos()), ""}
+	}
+	return edit{f.path, m.offset(list[i-1].End()), m.offset(list[i].End()), ""}
+}
+
+// tupleLen is how many values an expression of this type has; -1: not known.
+func tupleLen(t types.Type) int {
+	if t == nil {
+		return -1
+	}
+	if tuple, ok := t.(*types.Tuple); ok {
+		return tuple.Len()
+	}
+	return 1
+}
+
+func under[T types.Type](t types.Type) (out T, ok bool) {
+	if t == nil {
+		return out, false
+	}
+	out, ok = t.Underlying().(T)
+	return out, ok
+}
+
+// calls repairs the number and the order of arguments.
+func (r *repairer) calls() {
+	for depth, n := range r.around {
+		c, ok := n.(*ast.CallExpr)
+		if !ok {
+			continue
+		}
+		sig, ok := under[*types.Signature](r.typeOf(c.Fun))
+		if !ok {
+			if t := r.typeOf(c.Fun); t != nil && len(c.Args) == 0 { // not a function: a field or a variable
+				r.add(3, "Do not call "+r.text(c.Fun), edit{r.t.file.path, r.m.offset(c.Lparen), r.m.offset(c.End()), ""})
+			}
+			continue
+		}
+		r.arguments(c, sig)
+		if depth > 6 {
+			return
+		}
+		break
+	}
+}
+
+func (r *repairer) arguments(c *ast.CallExpr, sig *types.Signature) {
+	f := r.t.file
+	want, have := sig.Params().Len(), len(c.Args)
+	if have == 1 {
+		if n := tupleLen(r.typeOf(c.Args[0])); n > 1 {
+			have = n
+		}
+	}
+	least := want
+	if sig.Variadic() {
+		least--
+	}
+	if have > want && !sig.Variadic() && len(c.Args) == have {
+		for i := range c.Args {
+			r.add(3+len(c.Args)-1-i, "Remove the argument "+r.text(c.Args[i]), dropItem(r.m, f, exprs(c.Args), i))
+		}
+		r.dropParameterOrAdd(c, sig, have)
+	}
+	if have < least && len(c.Args) == have {
+		for i := 0; i <= len(c.Args); i++ {
+			if i >= want {
+				break
+			}
+			t := sig.Params().At(i).Type()
+			fits := true // what stands behind fits one place on
+			for j := i; j < len(c.Args) && j+1 < want; j++ {
+				if at := r.typeOf(c.Args[j]); at != nil && !types.AssignableTo(at, sig.Params().At(j+1).Type()) {
+					fits = false
+				}
+			}
+			if !fits {
+				continue
+			}
+			values := []string{}
+			if name := r.variable(t, sig.Params().At(i).Name()); name != "" {
+				values = append(values, name)
+			}
+			values = append(values, r.zero(t))
+			for k, v := range values {
+				missing := []string{v}
+				for j := len(c.Args) + 1; j < least; j++ {
+					missing = append(missing, r.zero(sig.Params().At(j).Type()))
+				}
+				text := strings.Join(missing, ", ")
+				cost := 5 + 2*k + len(c.Args) - i
+				if i < len(c.Args) {
+					r.add(cost, "Add the argument "+v, r.m.insert(c.Args[i].Pos(), text+", "))
+				} else {
+					if len(c.Args) > 0 {
+						text = ", " + text
+						r.add(cost, "Add the argument "+v, r.m.insert(c.Args[len(c.Args)-1].End(), text))
+					} else {
+						r.add(cost, "Add the argument "+v, r.m.insert(c.Lparen+1, text))
+					}
+				}
+			}
+		}
+		r.dropParameterOrAdd(c, sig, have)
+	}
+	for i := 0; i+1 < len(c.Args); i++ { // two in the wrong order
+		a, b := c.Args[i], c.Args[i+1]
+		r.add(6, "Swap the arguments "+r.text(a)+" and "+r.text(b), r.m.replace(a, r.text(b)), r.m.replace(b, r.text(a)))
+	}
+	if sig.Variadic() && c.Ellipsis == token.NoPos && len(c.Args) == want {
+		last := c.Args[len(c.Args)-1]
+		if _, ok := under[*types.Slice](r.typeOf(last)); ok {
+			r.add(3, "Spread "+r.text(last), r.m.insert(last.End(), "..."))
+		}
+	}
+	if c.Ellipsis.IsValid() {
+		at := r.m.offset(c.Ellipsis)
+		r.add(4, "Do not spread the last argument", edit{f.path, at, at + 3, ""})
+	}
+}
+
+// dropParameterOrAdd changes the declaration instead of the call: many calls that all fail mean that it was changed.
+func (r *repairer) dropParameterOrAdd(c *ast.CallExpr, sig *types.Signature, have int) {
+	fn := r.declaration(c.Fun)
+	if fn == nil {
+		return
+	}
+	names := 0
+	var fields []ast.Node
+	for _, p := range fn.Type.Params.List {
+		names += max(1, len(p.Names))
+		fields = append(fields, p)
+	}
+	path := r.m.pathOf(fn.Pos())
+	if have < names && len(fields) == names {
+		for i := range fields {
+			r.addDeep(9, "Remove the parameter "+r.text(fields[i])+" of "+fn.Name.Name, dropItem(r.m, r.m.files[path], fields, i))
+		}
+	}
+	if have == names+1 && have <= len(c.Args) {
+		if t := r.typeOf(c.Args[len(c.Args)-1]); t != nil {
+			text := "_ " + r.typeText(types.Default(t))
+			if names > 0 {
+				text = ", " + text
+			}
+			r.addDeep(11, "Add a parameter to "+fn.Name.Name, r.m.insert(fn.Type.Params.Closing, text))
+		}
+	}
+}
+
+// declaration is the function of the module that an expression names.
+func (r *repairer) declaration(fun ast.Expr) *ast.FuncDecl {
+	var id *ast.Ident
+	switch x := ast.Unparen(fun).(type) {
+	case *ast.Ident:
+		id = x
+	case *ast.SelectorExpr:
+		id = x.Sel
+	}
+	if id == nil {
+		return nil
+	}
+	o := r.t.pkg.info.Uses[id]
+	if o == nil {
+		return nil
+	}
+	f := r.m.files[r.m.pathOf(o.Pos())]
+	if f == nil {
+		return nil
+	}
+	for _, d := range f.syntax.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok && fn.Name.Pos() == o.Pos() {
+			return fn
+		}
+	}
+	return nil
+}
+
+// variable is a name in scope of a type, the one that is called like the parameter first.
+func (r *repairer) variable(t types.Type, like string) (best string) {
+	cost := 1 << 20
+	for s := r.scope(); s != nil && s != types.Universe; s = s.Parent() {
+		for _, name := range s.Names() {
+			v, ok := s.Lookup(name).(*types.Var)
+			if !ok || name == "_" || s != r.t.pkg.types.Scope() && v.Pos() > r.t.pos || !types.Identical(v.Type(), t) {
+				continue
+			}
+			c := slips(name, like)
+			if strings.EqualFold(name, like) {
+				c = -1
+			}
+			if s == r.t.pkg.types.Scope() {
+				c += 5
+			}
+			if c < cost {
+				cost, best = c, name
+			}
+		}
+	}
+	return best
+}
+
+// returns repairs the values of a return statement and the missing one at the end.
+func (r *repairer) returns() {
+	var sig *types.Signature
+	var body *ast.BlockStmt
+	var results *ast.FieldList
+	for _, n := range r.around {
+		switch x := n.(type) {
+		case *ast.FuncLit:
+			sig, _ = r.typeOf(x).(*types.Signature)
+			body, results = x.Body, x.Type.Results
+		case *ast.FuncDecl:
+			if o := r.t.pkg.info.Defs[x.Name]; o != nil {
+				sig, _ = o.Type().(*types.Signature)
+			}
+			body, results = x.Body, x.Type.Results
+		}
+		if sig != nil {
+			break
+		}
+	}
+	if sig == nil || body == nil {
+		return
+	}
+	f := r.t.file
+	zeros := func(from int) (out []string) {
+		for i := from; i < sig.Results().Len(); i++ {
+			out = append(out, r.zero(sig.Results().At(i).Type()))
+		}
+		return out
+	}
+	ret := find[*ast.ReturnStmt](r.around)
+	if ret == nil {
+		if sig.Results().Len() > 0 && r.t.pos >= body.Rbrace-1 {
+			start, _ := lineOf(f.text, r.m.offset(body.Rbrace))
+			indent := f.text[start:r.m.offset(body.Rbrace)]
+			if strings.TrimSpace(indent) != "" {
+				start, indent = r.m.offset(body.Rbrace), ""
+			}
+			if strings.TrimSpace(f.text[start:r.m.offset(body.Rbrace)]) == "" {
+				values := zeros(0)
+				for i := range values { // what the function has made is likelier than nothing
+					if v := r.last(body, sig.Results().At(i).Type()); v != "" {
+						values[i] = v
+					}
+				}
+				r.add(3, "Return at the end", edit{f.path, start, start, indent + "\treturn " + strings.Join(values, ", ") + "\n"})
+				r.add(5, "Return zero values at the end", edit{f.path, start, start, indent + "\treturn " + strings.Join(zeros(0), ", ") + "\n"})
+			}
+			// The last statement may be the value.
+			if n := len(body.List); n > 0 {
+				if s, ok := body.List[n-1].(*ast.ExprStmt); ok {
+					r.add(2, "Return the last value", r.m.insert(s.Pos(), "return "))
+				}
+			}
+			if results != nil {
+				r.addDeep(9, "Return nothing", edit{f.path, r.m.offset(results.Pos()), r.m.offset(results.End()), ""})
+			}
+		}
+		return
+	}
+	have, want := len(ret.Results), sig.Results().Len()
+	switch {
+	case have < want:
+		switch have {
+		case 0:
+			r.add(4, "Return zero values", edit{f.path, r.m.offset(ret.End()), r.m.offset(ret.End()), " " + strings.Join(zeros(0), ", ")})
+		default:
+			r.add(3, "Return the values that are missing", r.m.insert(ret.Results[have-1].End(), ", "+strings.Join(zeros(have), ", ")))
+			if want == have+1 {
+				r.add(4, "Return the value that is missing", r.m.insert(ret.Results[0].Pos(), r.zero(sig.Results().At(0).Type())+", "))
+			}
+		}
+		if results != nil && results.NumFields() == want && want == have+1 && len(results.List) == want {
+			var list []ast.Node
+			for _, x := range results.List {
+				list = append(list, x)
+			}
+			for i := range list {
+				r.addDeep(8, "Remove the result "+r.text(list[i]), dropItem(r.m, f, list, i))
+			}
+		}
+	case have > want:
+		for i := range ret.Results {
+			r.add(4+len(ret.Results)-i, "Do not return "+r.text(ret.Results[i]), dropItem(r.m, f, exprs(ret.Results), i))
+		}
+		if want == 0 && have > 0 {
+			r.add(7, "Return nothing", edit{f.path, r.m.offset(ret.Results[0].Pos()), r.m.offset(ret.End()), ""})
+			if t := r.typeOf(ret.Results[0]); t != nil && have == 1 && results == nil {
+				if fn := find[*ast.FuncDecl](r.around); fn != nil {
+					r.addDeep(5, "Declare the result", r.m.insert(fn.Type.Params.End(), " "+r.typeText(types.Default(t))))
+				}
+			}
+		}
+		if results != nil && want > 0 && have == want+1 {
+			if t := r.typeOf(ret.Results[have-1]); t != nil {
+				text := r.typeText(types.Default(t))
+				if r.zero(t) == "nil" && text == "untyped nil" {
+					text = "error"
+				}
+				if results.Opening.IsValid() {
+					r.addDeep(6, "Declare another result", r.m.insert(results.Closing, ", "+text))
+				} else {
+					r.addDeep(6, "Declare another result", edit{f.path, r.m.offset(results.Pos()), r.m.offset(results.End()), "(" + r.text(results) + ", " + text + ")"})
+				}
+			}
+		}
+	}
+}
+
+// last is the variable of a type that a body declared last at its top.
+func (r *repairer) last(body *ast.BlockStmt, t types.Type) (name string) {
+	for _, s := range body.List {
+		switch x := s.(type) {
+		case *ast.AssignStmt:
+			if x.Tok != token.DEFINE {
+				continue
+			}
+			for _, l := range x.Lhs {
+				if id, ok := l.(*ast.Ident); ok && id.Name != "_" {
+					if o := r.t.pkg.info.Defs[id]; o != nil && types.Identical(o.Type(), t) && !isError(t) {
+						name = id.Name
+					}
+				}
+			}
+		case *ast.DeclStmt:
+			if gd, ok := x.Decl.(*ast.GenDecl); ok && gd.Tok == token.VAR {
+				for _, spec := range gd.Specs {
+					if v, ok := spec.(*ast.ValueSpec); ok {
+						for _, id := range v.Names {
+							if o := r.t.pkg.info.Defs[id]; o != nil && types.Identical(o.Type(), t) && !isError(t) {
+								name = id.Name
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	return name
+}
+
+func isError(t types.Type) bool { return types.Identical(t, types.Universe.Lookup("error").Type()) }
+
+// mismatches repairs an expression of another type than what is wanted at its place.
+func (r *repairer) mismatches() {
+	for _, w := range r.wanted() {
+		r.convert(w.expr, w.want, w.cost)
+		r.declared(w.expr, w.want)
+	}
+}
+
+// wish is an expression and the type that its place wants; nil: not known.
+type wish struct {
+	expr ast.Expr
+	want types.Type
+	cost int
+}
+
+// wanted are the expressions at the error with the types that their places want.
+func (r *repairer) wanted() (out []wish) {
+	depth := 0
+	for i, n := range r.around {
+		if depth > 5 {
+			break
+		}
+		e, ok := n.(ast.Expr)
+		if !ok {
+			if _, stmt := n.(ast.Stmt); stmt {
+				break
+			}
+			continue
+		}
+		depth++
+		if i+1 >= len(r.around) {
+			break
+		}
+		if want := r.wantAt(r.around[i+1:], e); want != nil {
+			out = append(out, wish{e, want, depth - 1})
+		}
+		if b, ok := n.(*ast.BinaryExpr); ok {
+			x, y := r.typeOf(b.X), r.typeOf(b.Y)
+			if x != nil && y != nil && !types.Identical(x, y) {
+				out = append(out, wish{b.Y, types.Default(x), depth}, wish{b.X, types.Default(y), depth + 1})
+			}
+		}
+	}
+	return out
+}
+
+// wantAt is the type that the place of e wants.
+func (r *repairer) wantAt(parents []ast.Node, e ast.Expr) types.Type {
+	info := r.t.pkg.info
+	switch p := parents[0].(type) {
+	case *ast.CallExpr:
+		sig, ok := under[*types.Signature](r.typeOf(p.Fun))
+		if !ok {
+			return nil
+		}
+		for i, a := range p.Args {
+			if a != e {
+				continue
+			}
+			n := sig.Params().Len()
+			switch {
+			case sig.Variadic() && i >= n-1:
+				if s, ok := sig.Params().At(n - 1).Type().(*types.Slice); ok && !p.Ellipsis.IsValid() {
+					return s.Elem()
+				}
+				return sig.Params().At(n - 1).Type()
+			case i < n:
+				return sig.Params().At(i).Type()
+			}
+		}
+	case *ast.AssignStmt:
+		for i, x := range p.Rhs {
+			if x == e && len(p.Lhs) == len(p.Rhs) && p.Tok != token.DEFINE {
+				return r.typeOf(p.Lhs[i])
+			}
+		}
+	case *ast.ValueSpec:
+		if p.Type != nil {
+			return r.typeOf(p.Type)
+		}
+	case *ast.ReturnStmt:
+		for _, n := range parents {
+			var sig *types.Signature
+			switch x := n.(type) {
+			case *ast.FuncLit:
+				sig, _ = r.typeOf(x).(*types.Signature)
+			case *ast.FuncDecl:
+				if o := info.Defs[x.Name]; o != nil {
+					sig, _ = o.Type().(*types.Signature)
+				}
+			}
+			if sig == nil {
+				continue
+			}
+			for i, x := range p.Results {
+				if x == e && i < sig.Results().Len() {
+					return sig.Results().At(i).Type()
+				}
+			}
+			return nil
+		}
+	case *ast.KeyValueExpr:
+		if p.Value != e || len(parents) < 2 {
+			return nil
+		}
+		lit, ok := parents[1].(*ast.CompositeLit)
+		if !ok {
+			return nil
+		}
+		switch u := underlying(r.typeOf(lit)).(type) {
+		case *types.Struct:
+			if key, ok := p.Key.(*ast.Ident); ok {
+				for i := range u.NumFields() {
+					if u.Field(i).Name() == key.Name {
+						return u.Field(i).Type()
+					}
+				}
+			}
+		case *types.Map:
+			return u.Elem()
+		case *types.Slice:
+			return u.Elem()
+		case *types.Array:
+			return u.Elem()
+		}
+	case *ast.CompositeLit:
+		switch u := underlying(r.typeOf(p)).(type) {
+		case *types.Slice:
+			return u.Elem()
+		case *types.Array:
+			return u.Elem()
+		case *types.Struct:
+			for i, x := range p.Elts {
+				if x == e && i < u.NumFields() {
+					return u.Field(i).Type()
+				}
+			}
+		}
+	case *ast.IndexExpr:
+		if p.Index == e {
+			if u, ok := underlying(r.typeOf(p.X)).(*types.Map); ok {
+				return u.Key()
+			}
+			return types.Typ[types.Int]
+		}
+	case *ast.IfStmt, *ast.ForStmt:
+		return types.Typ[types.Bool]
+	case *ast.SendStmt:
+		if p.Value == e {
+			if u, ok := underlying(r.typeOf(p.Chan)).(*types.Chan); ok {
+				return u.Elem()
+			}
+		}
+	case *ast.ParenExpr:
+		if len(parents) > 1 {
+			return r.wantAt(parents[1:], p)
+		}
+	case *ast.BinaryExpr:
+		other := p.X
+		if other == e {
+			other = p.Y
+		}
+		if p.Op == token.LAND || p.Op == token.LOR {
+			return types.Typ[types.Bool]
+		}
+		if t := r.typeOf(other); t != nil {
+			return types.Default(t)
+		}
+	case *ast.UnaryExpr:
+		if p.Op == token.NOT {
+			return types.Typ[types.Bool]
+		}
+	}
+	return nil
+}
+
+func underlying(t types.Type) types.Type {
+	if t == nil {
+		return nil
+	}
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		return p.Elem().Underlying()
+	}
+	return t.Underlying()
+}
+
+// convert offers what makes a value of the wanted type out of an expression.
+func (r *repairer) convert(e ast.Expr, want types.Type, cost int) {
+	have := r.typeOf(e)
+	if have == nil || want == nil || types.Identical(have, want) && !isInvalid(want) {
+		return
+	}
+	text, name := r.text(e), r.typeText(want)
+	if text == "" {
+		return
+	}
+	put := func(c int, title, text string) { r.add(cost+c, title, r.m.replace(e, text)) }
+	basic := func(t types.Type) types.BasicInfo {
+		if b, ok := t.Underlying().(*types.Basic); ok {
+			return b.Info()
+		}
+		return 0
+	}
+	isString, isNumber := basic(want)&types.IsString != 0, basic(want)&types.IsNumeric != 0
+	// Literals are written as the other kind.
+	if lit, ok := ast.Unparen(e).(*ast.BasicLit); ok {
+		switch {
+		case lit.Kind == token.STRING && isNumber:
+			if inner := strings.Trim(lit.Value, "\"`"); inner != "" && strings.Trim(inner, "0123456789.-") == "" {
+				put(1, "Write it as a number", inner)
+			}
+			put(4, "Use the zero value", "0")
+		case lit.Kind != token.STRING && isString:
+			put(1, "Write it as a string", `"`+strings.Trim(lit.Value, "'")+`"`)
+		case lit.Kind == token.CHAR && isString:
+			put(1, "Write it as a string", `"`+strings.Trim(lit.Value, "'")+`"`)
+		case lit.Kind == token.STRING && basic(want)&types.IsBoolean != 0:
+			if inner := strings.Trim(lit.Value, "\"`"); inner == "true" || inner == "false" {
+				put(1, "Write it as a truth value", inner)
+			}
+		case lit.Kind == token.STRING && basic(want)&types.IsInteger != 0 && len(lit.Value) == 3:
+			put(1, "Write it as a character", "'"+lit.Value[1:2]+"'")
+		case lit.Kind == token.FLOAT && basic(want)&types.IsInteger != 0:
+			whole, _, _ := strings.Cut(lit.Value, ".")
+			put(1, "Write it as a whole number", whole)
+		case (lit.Value == "0" || lit.Value == "1") && basic(want)&types.IsBoolean != 0:
+			put(1, "Write it as a truth value", map[string]string{"0": "false", "1": "true"}[lit.Value])
+		}
+		put(9, "Use the zero value", r.zero(want))
+	}
+	switch {
+	case basic(have)&types.IsInteger != 0 && isString:
+		if basic(have)&types.IsUntyped == 0 && !r.imported("strconv") {
+			put(6, "Format the number", "fmt.Sprint("+text+")")
+		}
+		put(3, "Format the number", "strconv.Itoa("+text+")")
+		if basic(have)&types.IsInteger != 0 {
+			put(5, "Convert to string", name+"(rune("+text+"))")
+		}
+	case types.ConvertibleTo(have, want):
+		put(2, "Convert to "+name, wrap(name)+"("+text+")")
+	}
+	if p, ok := have.Underlying().(*types.Pointer); ok && types.AssignableTo(p.Elem(), want) {
+		put(1, "Dereference it", "*"+text)
+		if u, ok := ast.Unparen(e).(*ast.UnaryExpr); ok && u.Op == token.AND {
+			put(0, "Do not take its address", r.text(u.X))
+		}
+	}
+	if types.AssignableTo(types.NewPointer(have), want) {
+		put(1, "Take its address", "&"+text)
+		if u, ok := ast.Unparen(e).(*ast.StarExpr); ok {
+			put(0, "Do not dereference it", r.text(u.X))
+		}
+	}
+	if s, ok := have.Underlying().(*types.Signature); ok && s.Params().Len() == 0 && s.Results().Len() == 1 && types.AssignableTo(s.Results().At(0).Type(), want) {
+		put(1, "Call it", text+"()")
+	}
+	if c, ok := ast.Unparen(e).(*ast.CallExpr); ok {
+		if t := r.typeOf(c.Fun); t != nil && types.AssignableTo(t, want) {
+			put(1, "Do not call it", r.text(c.Fun))
+		}
+		if len(c.Args) == 1 { // a conversion that is not wanted
+			if t := r.typeOf(c.Args[0]); t != nil && types.AssignableTo(t, want) {
+				put(2, "Do not convert it", r.text(c.Args[0]))
+			}
+		}
+	}
+	for _, method := range []string{"String", "Error", "Bytes", "Unwrap"} {
+		o, _, _ := types.LookupFieldOrMethod(have, true, r.t.pkg.types, method)
+		if fn, ok := o.(*types.Func); ok {
+			s := fn.Type().(*types.Signature)
+			if s.Params().Len() == 0 && s.Results().Len() == 1 && types.AssignableTo(s.Results().At(0).Type(), want) {
+				put(2, "Call "+method, text+"."+method+"()")
+			}
+		}
+	}
+	switch u := have.Underlying().(type) {
+	case *types.Slice:
+		if types.AssignableTo(u.Elem(), want) {
+			put(6, "Take the first element", text+"[0]")
+		}
+		if basic(want)&types.IsInteger != 0 {
+			put(3, "Take its length", "len("+text+")")
+		}
+	case *types.Struct:
+		for i := range u.NumFields() {
+			if f := u.Field(i); types.Identical(f.Type(), want) && (f.Exported() || f.Pkg() == r.t.pkg.types) {
+				put(5, "Take its field "+f.Name(), text+"."+f.Name())
+			}
+		}
+	}
+	if s, ok := want.Underlying().(*types.Slice); ok && types.AssignableTo(have, s.Elem()) {
+		put(4, "Make it a list", name+"{"+text+"}")
+	}
+	if basic(want)&types.IsBoolean != 0 {
+		switch {
+		case basic(have)&types.IsNumeric != 0:
+			put(4, "Compare it with zero", text+" != 0")
+		case basic(have)&types.IsString != 0:
+			put(4, "Compare it with the empty string", text+` != ""`)
+		case r.zero(have) == "nil":
+			put(4, "Compare it with nil", text+" != nil")
+		}
+	}
+	if b, ok := have.(*types.Basic); ok && b.Kind() == types.UntypedNil {
+		put(2, "Use the zero value", r.zero(want))
+	}
+	// Another variable was meant.
+	if id, ok := ast.Unparen(e).(*ast.Ident); ok {
+		if v := r.variable(want, id.Name); v != "" && v != id.Name {
+			put(5+slips(v, id.Name), "Use "+v, v)
+		}
+	}
+	if sel, ok := ast.Unparen(e).(*ast.SelectorExpr); ok {
+		for _, o := range allMembersOf(r.typeOf(sel.X)) {
+			if similar(o.Name(), sel.Sel.Name) {
+				r.add(cost+3+slips(o.Name(), sel.Sel.Name), "Change "+sel.Sel.Name+" to "+o.Name(), r.m.replace(sel.Sel, o.Name()))
+			}
+		}
+	}
+}
+
+func allMembersOf(t types.Type) []types.Object {
+	if t == nil {
+		return nil
+	}
+	return allMembers(t)
+}
+
+func isInvalid(t types.Type) bool { return t == types.Typ[types.Invalid] }
+
+// wrap puts a type that begins with a sign in parentheses, as a conversion needs it.
+func wrap(name string) string {
+	if strings.HasPrefix(name, "*") || strings.HasPrefix(name, "<-") || strings.HasPrefix(name, "func") {
+		return "(" + name + ")"
+	}
+	return name
+}
+
+func (r *repairer) imported(path string) bool {
+	for _, i := range r.t.file.syntax.Imports {
+		if strings.Trim(i.Path.Value, `"`) == path {
+			return true
+		}
+	}
+	return false
+}
+
+// declared changes the declared type of what does not fit: a variable, a field, a parameter, a result. Many errors for
+// one declaration mean that the declaration was changed.
+func (r *repairer) declared(e ast.Expr, want types.Type) {
+	change := func(o types.Object, to types.Type) {
+		if o == nil || to == nil || isInvalid(to) {
+			return
+		}
+		if expr := r.typeExprOf(o); expr != nil {
+			r.addDeep(6, "Declare "+o.Name()+" as "+r.typeText(types.Default(to)), r.m.replace(expr, r.typeText(types.Default(to))))
+		}
+	}
+	if o := r.object(e); o != nil {
+		change(o, want)
+	}
+	// The place's own declaration.
+	have := r.typeOf(e)
+	for i, n := range r.around {
+		if n != ast.Node(e) || i+1 >= len(r.around) {
+			continue
+		}
+		switch p := r.around[i+1].(type) {
+		case *ast.CallExpr:
+			fn := r.declaration(p.Fun)
+			if fn == nil {
+				break
+			}
+			at := -1
+			for k, a := range p.Args {
+				if a == e {
+					at = k
+				}
+			}
+			for _, field := range fn.Type.Params.List {
+				n := max(1, len(field.Names))
+				if at >= 0 && at < n && have != nil {
+					r.addDeep(7, "Change the parameter's type to "+r.typeText(types.Default(have)), r.m.replace(field.Type, r.typeText(types.Default(have))))
+				}
+				at -= n
+			}
+		case *ast.AssignStmt:
+			for k, x := range p.Rhs {
+				if x == e && k < len(p.Lhs) {
+					change(r.object(p.Lhs[k]), have)
+				}
+			}
+		case *ast.ValueSpec:
+			if p.Type != nil && have != nil {
+				r.addDeep(5, "Change the declared type", r.m.replace(p.Type, r.typeText(types.Default(have))))
+			}
+		case *ast.KeyValueExpr:
+			if id, ok := p.Key.(*ast.Ident); ok {
+				change(r.t.pkg.info.Uses[id], have)
+			}
+		case *ast.BinaryExpr:
+			change(r.object(p.X), r.typeOf(p.Y))
+			change(r.object(p.Y), r.typeOf(p.X))
+		case *ast.ReturnStmt:
+			at := -1
+			for k, x := range p.Results {
+				if x == e {
+					at = k
+				}
+			}
+			var results *ast.FieldList
+			for _, n := range r.around[i:] {
+				if fn, ok := n.(*ast.FuncDecl); ok {
+					results = fn.Type.Results
+					break
+				}
+				if fn, ok := n.(*ast.FuncLit); ok {
+					results = fn.Type.Results
+					break
+				}
+			}
+			if results == nil || have == nil {
+				break
+			}
+			for _, field := range results.List {
+				n := max(1, len(field.Names))
+				if at >= 0 && at < n {
+					r.addDeep(7, "Change the result's type to "+r.typeText(types.Default(have)), r.m.replace(field.Type, r.typeText(types.Default(have))))
+				}
+				at -= n
+			}
+		}
+	}
+	// The result of the function that was called.
+	if c, ok := ast.Unparen(e).(*ast.CallExpr); ok {
+		if fn := r.declaration(c.Fun); fn != nil && fn.Type.Results != nil && fn.Type.Results.NumFields() == 1 {
+			r.addDeep(7, "Change the result's type of "+fn.Name.Name, r.m.replace(fn.Type.Results.List[0].Type, r.typeText(want)))
+		}
+	}
+}
+
+// object is what a name or a selector stands for.
+func (r *repairer) object(e ast.Expr) types.Object {
+	switch x := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		if o := r.t.pkg.info.Uses[x]; o != nil {
+			return o
+		}
+		return r.t.pkg.info.Defs[x]
+	case *ast.SelectorExpr:
+		return r.t.pkg.info.Uses[x.Sel]
+	}
+	return nil
+}
+
+// typeExprOf is the type in the declaration of a variable, field, parameter or constant of the module.
+func (r *repairer) typeExprOf(o types.Object) ast.Expr {
+	f := r.m.files[r.m.pathOf(o.Pos())]
+	if f == nil || f.syntax == nil {
+		return nil
+	}
+	for _, n := range enclosing(f.syntax, o.Pos()) {
+		switch x := n.(type) {
+		case *ast.Field:
+			return x.Type
+		case *ast.ValueSpec:
+			return x.Type
+		}
+	}
+	return nil
+}
+
+// literals repairs composite literals and other places where a small edit helps.
+func (r *repairer) literals() {
+	f := r.t.file
+	if lit := find[*ast.CompositeLit](r.around); lit != nil {
+		for i, e := range lit.Elts {
+			if e.Pos() <= r.t.pos && r.t.pos <= e.End() {
+				r.add(7, "Remove "+r.text(e), dropItem(r.m, f, exprs(lit.Elts), i))
+			}
+		}
+	}
+	for _, n := range r.around {
+		switch x := n.(type) {
+		case *ast.StarExpr:
+			r.add(3, "Do not dereference it", r.m.replace(x, r.text(x.X)))
+		case *ast.UnaryExpr:
+			r.add(5, "Leave the operator out", r.m.replace(x, r.text(x.X)))
+		case *ast.BranchStmt:
+			if x.Label != nil {
+				r.add(4, "Leave the label out", edit{f.path, r.m.offset(x.TokPos) + len(x.Tok.String()), r.m.offset(x.End()), ""})
+			}
+			start, end := lineOf(f.text, r.m.offset(x.Pos()))
+			r.add(8, "Remove the statement", edit{f.path, start, end, ""})
+		case *ast.TypeAssertExpr:
+			r.add(4, "Leave the type assertion out", r.m.replace(x, r.text(x.X)))
+		case *ast.BinaryExpr:
+			for _, op := range near2(x.Op) {
+				at := r.m.offset(x.OpPos)
+				r.add(5, "Change "+x.Op.String()+" to "+op.String(), edit{f.path, at, at + len(x.Op.String()), op.String()})
+			}
+		case ast.Stmt:
+			return
+		}
+	}
+}
+
+// near2 are the operators that are mistaken for one.
+func near2(op token.Token) []token.Token {
+	switch op {
+	case token.AND:
+		return []token.Token{token.LAND}
+	case token.OR:
+		return []token.Token{token.LOR}
+	case token.LAND:
+		return []token.Token{token.AND}
+	case token.LOR:
+		return []token.Token{token.OR}
+	}
+	return nil
+}
+
+// duplicates removes a second declaration, a second case, a second field.
+func (r *repairer) duplicates() {
+	f := r.t.file
+	for i, n := range r.around {
+		switch x := n.(type) {
+		case *ast.FuncDecl:
+			if x.Name.Pos() == r.t.pos {
+				start, _ := lineOf(f.text, r.m.offset(x.Pos()))
+				if x.Doc != nil {
+					start, _ = lineOf(f.text, r.m.offset(x.Doc.Pos()))
+				}
+				_, end := lineOf(f.text, r.m.offset(x.End())-1)
+				r.addDeep(14, "Remove the second "+x.Name.Name, edit{f.path, start, end, ""})
+			}
+		case *ast.Field:
+			if i+1 < len(r.around) {
+				if list, ok := r.around[i+1].(*ast.FieldList); ok && list.Opening.IsValid() {
+					start, end := lineOf(f.text, r.m.offset(x.Pos()))
+					if r.m.offset(x.End()) <= end && strings.TrimSpace(f.text[start:r.m.offset(x.Pos())]) == "" {
+						r.addDeep(12, "Remove the second field", edit{f.path, start, end, ""})
+					}
+				}
+			}
+		case *ast.ValueSpec, *ast.TypeSpec:
+			start, end := lineOf(f.text, r.m.offset(x.Pos()))
+			if _, last := lineOf(f.text, r.m.offset(x.End())-1); last == end {
+				r.addDeep(13, "Remove the second declaration", edit{f.path, start, end, ""})
+			}
+		}
+	}
+}
+
+// methods repairs a type that does not implement an interface: a method with a near name, or with another signature.
+func (r *repairer) methods() {
+	for _, w := range r.wanted() {
+		i, ok := under[*types.Interface](w.want)
+		have := r.typeOf(w.expr)
+		if !ok || have == nil {
+			continue
+		}
+		members := allMembers(have)
+		for k := range i.NumMethods() {
+			want := i.Method(k)
+			for _, o := range members {
+				fn, ok := o.(*types.Func)
+				if !ok {
+					continue
+				}
+				if o.Name() != want.Name() && similar(o.Name(), want.Name()) {
+					r.renameObject(o, want.Name(), slips(o.Name(), want.Name())+2)
+				}
+				if o.Name() == want.Name() && !types.Identical(fn.Type(), want.Type()) {
+					r.signature(fn, want.Type().(*types.Signature))
+				}
+			}
+			// The interface's own method may be the one that was changed.
+			for _, o := range members {
+				if o.Name() != want.Name() && similar(o.Name(), want.Name()) {
+					r.renameObject(want, o.Name(), slips(o.Name(), want.Name())+3)
+				}
+			}
+		}
+		if _, ptr := have.(*types.Pointer); !ptr {
+			r.add(1, "Take its address", r.m.insert(w.expr.Pos(), "&"))
+		}
+	}
+}
+
+// signature gives a method the parameter and result types of the interface's.
+func (r *repairer) signature(fn *types.Func, want *types.Signature) {
+	f := r.m.files[r.m.pathOf(fn.Pos())]
+	if f == nil {
+		return
+	}
+	for _, d := range f.syntax.Decls {
+		decl, ok := d.(*ast.FuncDecl)
+		if !ok || decl.Name.Pos() != fn.Pos() {
+			continue
+		}
+		var edits []edit
+		at := 0
+		for _, field := range decl.Type.Params.List {
+			if at < want.Params().Len() && len(field.Names) <= 1 {
+				if t := r.typeText(want.Params().At(at).Type()); t != r.text(field.Type) && !strings.HasPrefix(r.text(field.Type), "...") {
+					edits = append(edits, r.m.replace(field.Type, t))
+				}
+			}
+			at += max(1, len(field.Names))
+		}
+		if at == want.Params().Len() && len(edits) > 0 {
+			r.addDeep(4, "Give "+fn.Name()+" the parameters of the interface", edits...)
+		}
+		var results []string
+		for i := range want.Results().Len() {
+			results = append(results, r.typeText(want.Results().At(i).Type()))
+		}
+		text := strings.Join(results, ", ")
+		if len(results) > 1 {
+			text = "(" + text + ")"
+		}
+		if decl.Type.Results != nil {
+			r.addDeep(5, "Give "+fn.Name()+" the results of the interface", r.m.replace(decl.Type.Results, text))
+		} else if text != "" {
+			r.addDeep(5, "Give "+fn.Name()+" the results of the interface", r.m.insert(decl.Type.Params.End(), " "+text))
+		}
+	}
+}

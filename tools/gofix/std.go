@@ -1,0 +1,34 @@
+package gofix
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// standardPackages are the import paths of the standard library, those of few words first: text/template before
+// html/template is left to what the package declares.
+var standardPackages = sync.OnceValue(func() (out []string) {
+	src := filepath.Join(shared().goroot, "src")
+	_ = filepath.WalkDir(src, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.IsDir() || path == src {
+			return nil
+		}
+		switch e.Name() {
+		case "internal", "vendor", "testdata", "cmd":
+			return filepath.SkipDir
+		}
+		entries, _ := os.ReadDir(path)
+		for _, f := range entries {
+			if strings.HasSuffix(f.Name(), ".go") {
+				rel, _ := filepath.Rel(src, path)
+				out = append(out, filepath.ToSlash(rel))
+				break
+			}
+		}
+		return nil
+	})
+	return out
+})

@@ -1,0 +1,86 @@
+package gofix
+
+import "strings"
+
+// syntaxRepairs are single tokens put in or taken out near a syntax error. The parser notices a missing bracket where
+// it can no longer go on, so the ends of the lines before count as near.
+func (m *module) syntaxRepairs(t trouble) (out []candidate) {
+	text := t.file.text
+	at := m.offset(t.pos)
+	add := func(cost, start, end int, new, title string) {
+		out = append(out, candidate{title: title, cost: cost, edits: []edit{{t.file.path, start, end, new}}, deep: true})
+	}
+	start, _ := lineOf(text, at)
+	var ends []int // ends of lines, the nearest first
+	for line := start; len(ends) < 4; {
+		_, next := lineOf(text, line)
+		end := next
+		for end > line && (text[end-1] == '\n' || text[end-1] == '\r' || text[end-1] == ' ' || text[end-1] == '\t') {
+			end--
+		}
+		ends = append(ends, end)
+		if line == 0 {
+			break
+		}
+		line, _ = lineOf(text, line-1)
+	}
+	for i, end := range ends {
+		for j, token := range []string{")", "}", "]", ",", " {", "\"", "`", "("} {
+			add(i+j+1, end, end, token, "Insert "+strings.TrimSpace(token))
+		}
+	}
+	for j, token := range []string{")", "(", ",", "]", "}", "{ ", "[", ":", ";", "\""} {
+		add(j+2, at, at, token, "Insert "+strings.TrimSpace(token))
+	}
+	for i, end := range append([]int{at, at + 1}, ends...) {
+		for _, from := range []int{end, end - 1} {
+			if from >= 0 && from < len(text) && strings.IndexByte("()[]{},;:\"=.+", text[from]) >= 0 {
+				add(i+4, from, from+1, "", "Remove "+text[from:from+1])
+			}
+		}
+	}
+	if _, end := lineOf(text, len(text)-1); end == len(text) && len(text) > 0 {
+		for _, token := range []string{"}\n", ")\n"} {
+			add(20, len(text), len(text), "\n"+token, "Close the last block")
+		}
+		// A block that was not closed swallows the declarations after it: close it before the next one.
+		for i := at; i > 0; {
+			j := strings.LastIndex(text[:i], "\nfunc ")
+			if j < 0 || at-j > 4000 {
+				break
+			}
+			add(12, j, j, "\n}\n", "Close the block before it")
+			i = j
+			if len(out) > 90 {
+				break
+			}
+		}
+	}
+	// Misspelled keywords.
+	word := wordAt(text, at)
+	for _, w := range append([]string{word}, strings.Fields(text[start:min(len(text), start+80)])...) {
+		for _, k := range []string{"func", "return", "range", "struct", "interface", "import", "package", "type", "switch", "case", "default", "const", "var", "else", "for", "if", "defer", "select", "continue", "break", "map", "chan"} {
+			if w != k && near(w, k) {
+				if i := strings.Index(text[start:], w); i >= 0 {
+					add(3, start+i, start+i+len(w), k, "Change "+w+" to "+k)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// wordAt is the name at an offset.
+func wordAt(text string, at int) string {
+	is := func(c byte) bool {
+		return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+	}
+	a, b := min(at, len(text)), min(at, len(text))
+	for a > 0 && is(text[a-1]) {
+		a--
+	}
+	for b < len(text) && is(text[b]) {
+		b++
+	}
+	return text[a:b]
+}
