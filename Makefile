@@ -9,6 +9,7 @@
 #   make bench   the benchmarks behind docs/BENCHMARKS.md, OpenCode's included where npm can be reached (QUICK=1: a tenth of it, printed)
 #   make faults  deaths, full disks, floods, and half an hour of random sessions (SOAK=2m)
 #   make fuzz    every fuzz target for half a minute (FUZZTIME=1h)
+#   make mutants breaks the code on purpose and lists what no test notices (PACKAGES=./tools/permission N=60)
 #   make cover   how much of each room its own tests reach
 
 SHELL   := /bin/bash
@@ -133,6 +134,11 @@ staticcheck:
 	@./scripts/staticcheck.sh "$(CACHE)"
 
 # Functions that no program reaches, what only tests use included: none but those of the model for tests.
+# Small faults put into the code, and which of them no test notices: minutes a package. BASE=HEAD~5: only lines changed since.
+.PHONY: mutants
+mutants:
+	go run ./scripts/mutants $(if $(N),-n $(N)) $(if $(BASE),-base $(BASE)) $(or $(PACKAGES),./tools/permission ./tools/files ./tools/change ./tools/replace)
+
 .PHONY: deadcode cover
 deadcode:
 	@set -o pipefail; go run golang.org/x/tools/cmd/deadcode@v0.52.0 ./sidecar ./bench ./bench/limit ./tools/custom/host/gen ./sidecar/protocol/gen | \

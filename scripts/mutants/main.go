@@ -1,0 +1,342 @@
+// Command mutants breaks the code on purpose, one small change at a time, and lists the changes that no test notices.
+//
+//	go run ./scripts/mutants ./tools/permission             every mutant of a package
+//	go run ./scripts/mutants -n 60 -seed 3 ./tools/...      a sample of each package
+//	go run ./scripts/mutants -base HEAD~5 ./...             only lines that differ from a commit
+//
+// A mutant negates a condition, drops one side of && or ||, moves a comparison by one, removes a statement or makes a
+// function return early. It is compiled from an overlay, so the tree is never touched. The tests of the mutated package run
+// with -short, and those that -also names; a mutant that does not compile is not counted. A survivor is either a missing test
+// or code that makes no difference; accepted ones stand in ACCEPTED.txt beside this file, each with a reason.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// mutant is one change of one file.
+type mutant struct {
+	file string // relative to the module
+	line int    // from 1
+	what string // the change in words, which names it in ACCEPTED.txt
+	text []byte // the whole changed file
+}
+
+func (m mutant) id() string { return fmt.Sprintf("%s: %s", m.file, m.what) }
+
+func main() {
+	sample := flag.Int("n", 0, "mutants of each package at most, chosen by chance; 0: all")
+	seed := flag.Uint64("seed", 1, "of the chance")
+	base := flag.String("base", "", "only lines that differ from this commit")
+	also := flag.String("also", "", "packages whose tests run as well, separated by blanks")
+	limit := flag.Duration("limit", 2*time.Minute, "of one test run; a mutant that takes longer counts as noticed")
+	least := flag.Float64("least", 0, "percent that must be noticed; fewer is exit code 1")
+	flag.Parse()
+	if flag.NArg() == 0 {
+		fmt.Fprintln(os.Stderr, "usage: mutants [-n N] [-base REV] PACKAGE…")
+		os.Exit(2)
+	}
+	accepted, err := readAccepted("scripts/mutants/ACCEPTED.txt")
+	if err != nil {
+		fatal(err)
+	}
+	var lines map[string]map[int]bool
+	if *base != "" {
+		if lines, err = changedLines(*base); err != nil {
+			fatal(err)
+		}
+	}
+	noticed, counted, failed := 0, 0, false
+	for _, dir := range packages(flag.Args()) {
+		all, err := mutants(dir)
+		if err != nil {
+			fatal(err)
+		}
+		if lines != nil {
+			all = slices.DeleteFunc(all, func(m mutant) bool { return !lines[m.file][m.line] })
+		}
+		if *sample > 0 && len(all) > *sample {
+			r := rand.New(rand.NewPCG(*seed, uint64(len(all))))
+			r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+			all = all[:*sample]
+		}
+		tests := append([]string{"./" + dir}, strings.Fields(*also)...)
+		n, k := 0, 0
+		for _, m := range all {
+			if accepted[m.id()] {
+				continue
+			}
+			survived, built, err := survives(m, tests, *limit)
+			if err != nil {
+				fatal(err)
+			}
+			if !built {
+				continue
+			}
+			n++
+			if !survived {
+				k++
+				continue
+			}
+			fmt.Printf("survived  %s:%d: %s\n", m.file, m.line, m.what)
+		}
+		if n > 0 {
+			fmt.Printf("%-28s %d of %d noticed (%.0f %%)\n", dir, k, n, 100*float64(k)/float64(n))
+			failed = failed || 100*float64(k) < *least*float64(n)
+		}
+		noticed, counted = noticed+k, counted+n
+	}
+	fmt.Printf("%d of %d mutants noticed\n", noticed, counted)
+	if failed {
+		os.Exit(1)
+	}
+}
+
+func fatal(err error) {
+	fmt.Fprintln(os.Stderr, "mutants:", err)
+	os.Exit(2)
+}
+
+// readAccepted reads the survivors that were looked at: "file: what # reason", one a line.
+func readAccepted(path string) (map[string]bool, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]bool{}
+	for n, line := range strings.Split(string(b), "\n") {
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		id, reason, ok := strings.Cut(line, " # ")
+		if !ok || strings.TrimSpace(reason) == "" {
+			return nil, fmt.Errorf("%s:%d: no reason (file: what # reason)", path, n+1)
+		}
+		out[strings.TrimSpace(id)] = true
+	}
+	return out, nil
+}
+
+// packages are the folders of the patterns, relative to the module.
+func packages(patterns []string) []string {
+	root, err := os.Getwd()
+	if err != nil {
+		fatal(err)
+	}
+	out, err := exec.Command("go", append([]string{"list", "-f", "{{.Dir}}"}, patterns...)...).Output()
+	if err != nil {
+		fatal(fmt.Errorf("go list: %w", err))
+	}
+	var dirs []string
+	for dir := range strings.FieldsSeq(string(out)) {
+		rel, err := filepath.Rel(root, dir)
+		if err != nil {
+			fatal(err)
+		}
+		dirs = append(dirs, filepath.ToSlash(rel))
+	}
+	return dirs
+}
+
+// changedLines are the lines of the present tree that a commit does not have, by file.
+func changedLines(base string) (map[string]map[int]bool, error) {
+	out, err := exec.Command("git", "diff", "-U0", "--no-color", base, "--", "*.go").Output()
+	if err != nil {
+		return nil, fmt.Errorf("git diff %s: %w", base, err)
+	}
+	lines, file := map[string]map[int]bool{}, ""
+	for line := range strings.Lines(string(out)) {
+		if name, ok := strings.CutPrefix(line, "+++ b/"); ok {
+			file = strings.TrimSpace(name)
+			lines[file] = map[int]bool{}
+		}
+		if !strings.HasPrefix(line, "@@") || file == "" {
+			continue
+		}
+		_, place, _ := strings.Cut(line, "+")
+		place, _, _ = strings.Cut(place, " ")
+		start, count, many := strings.Cut(place, ",")
+		first, _ := strconv.Atoi(start)
+		n := 1
+		if many {
+			n, _ = strconv.Atoi(count)
+		}
+		for i := range n {
+			lines[file][first+i] = true
+		}
+	}
+	return lines, nil
+}
+
+// mutants makes every change of a package's files that this system builds.
+func mutants(dir string) ([]mutant, error) {
+	out, err := exec.Command("go", "list", "-f", `{{join .GoFiles "\n"}}`, "./"+dir).Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list ./%s: %w", dir, err)
+	}
+	var all []mutant
+	for name := range strings.FieldsSeq(string(out)) {
+		if strings.HasSuffix(name, "_gen.go") {
+			continue
+		}
+		list, err := mutantsOf(dir + "/" + name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
+	}
+	return all, nil
+}
+
+func mutantsOf(path string) ([]mutant, error) {
+	source, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, path, source, parser.ParseComments)
+	if err != nil {
+		return nil, err
+	}
+	var all []mutant
+	function := ""
+	// try prints the file as the tree stands, which change has just changed; the caller changes it back.
+	try := func(at token.Pos, what string) {
+		var b bytes.Buffer
+		if err := format.Node(&b, set, file); err == nil {
+			all = append(all, mutant{path, set.Position(at).Line, function + ": " + what, b.Bytes()})
+		}
+	}
+	text := func(n ast.Node) string {
+		var b bytes.Buffer
+		_ = format.Node(&b, set, n)
+		s := strings.Join(strings.Fields(b.String()), " ")
+		if len(s) > 80 {
+			s = s[:80] + "…"
+		}
+		return s
+	}
+	block := func(list []ast.Stmt) {
+		for i, s := range list {
+			switch s.(type) {
+			case *ast.ExprStmt, *ast.IncDecStmt, *ast.SendStmt, *ast.DeferStmt, *ast.GoStmt, *ast.BranchStmt:
+			case *ast.AssignStmt:
+				if s.(*ast.AssignStmt).Tok == token.DEFINE {
+					continue
+				}
+			default:
+				continue
+			}
+			list[i] = &ast.EmptyStmt{Semicolon: s.Pos(), Implicit: false}
+			try(s.Pos(), "without "+text(s))
+			list[i] = s
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			function = n.Name.Name
+		case *ast.IfStmt:
+			cond := n.Cond
+			n.Cond = &ast.UnaryExpr{Op: token.NOT, X: &ast.ParenExpr{X: cond}}
+			try(cond.Pos(), "negated if "+text(cond))
+			n.Cond = cond
+		case *ast.BinaryExpr:
+			op := n.Op
+			switch op {
+			case token.LAND, token.LOR:
+				// One side decides alone: the other becomes what makes no difference.
+				neutral := ast.NewIdent(map[token.Token]string{token.LAND: "true", token.LOR: "false"}[op])
+				x, y, words, at := n.X, n.Y, text(n), n.Pos()
+				n.X = neutral
+				try(at, "right side only of "+words)
+				n.X, n.Y = x, neutral
+				try(at, "left side only of "+words)
+				n.Y = y
+			case token.LSS, token.LEQ, token.GTR, token.GEQ:
+				words := text(n)
+				n.Op = map[token.Token]token.Token{token.LSS: token.LEQ, token.LEQ: token.LSS, token.GTR: token.GEQ, token.GEQ: token.GTR}[op]
+				try(n.Pos(), "boundary of "+words)
+				n.Op = op
+			case token.EQL, token.NEQ:
+				words := text(n)
+				n.Op = map[token.Token]token.Token{token.EQL: token.NEQ, token.NEQ: token.EQL}[op]
+				try(n.Pos(), "turned "+words)
+				n.Op = op
+			}
+		case *ast.BlockStmt:
+			block(n.List)
+		case *ast.CaseClause:
+			block(n.Body)
+		case *ast.BasicLit:
+			if n.Kind == token.INT {
+				value := n.Value
+				if v, err := strconv.ParseInt(value, 0, 64); err == nil && v > 1 {
+					n.Value = strconv.FormatInt(v+1, 10)
+					try(n.Pos(), value+" made one larger")
+					n.Value = value
+				}
+			}
+		case *ast.Ident:
+			if n.Name == "true" || n.Name == "false" {
+				name := n.Name
+				n.Name = map[string]string{"true": "false", "false": "true"}[name]
+				try(n.Pos(), name+" turned")
+				n.Name = name
+			}
+		}
+		return true
+	})
+	return all, nil
+}
+
+// survives runs the tests on a mutant. built is false when it does not compile, which is no survival.
+func survives(m mutant, tests []string, limit time.Duration) (survived, built bool, err error) {
+	dir, err := os.MkdirTemp("", "mutant")
+	if err != nil {
+		return false, false, err
+	}
+	defer os.RemoveAll(dir)
+	changed := filepath.Join(dir, "mutant.go")
+	if err := os.WriteFile(changed, m.text, 0o600); err != nil {
+		return false, false, err
+	}
+	original, err := filepath.Abs(m.file)
+	if err != nil {
+		return false, false, err
+	}
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {original: changed}})
+	if err != nil {
+		return false, false, err
+	}
+	list := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(list, overlay, 0o600); err != nil {
+		return false, false, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit+time.Minute)
+	defer cancel()
+	if out, err := exec.CommandContext(ctx, "go", "build", "-overlay", list, "./"+filepath.Dir(m.file)).CombinedOutput(); err != nil {
+		if len(out) == 0 {
+			return false, false, fmt.Errorf("go build: %w", err)
+		}
+		return false, false, nil
+	}
+	run := exec.CommandContext(ctx, "go", append([]string{"test", "-overlay", list, "-short", "-failfast", "-vet=off", "-timeout", limit.String()}, tests...)...)
+	return run.Run() == nil, true, nil
+}
