@@ -13,6 +13,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/symbol"
 )
 
 // proposal is what a tool wants to do to files. Nothing is written before propose says so.
@@ -122,6 +123,9 @@ func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (too
 	if err := writable(p); err != nil {
 		return tools.Result{}, writeError(err)
 	}
+	if note := c.syntaxNote(p); note != "" {
+		p.note = strings.TrimSpace(p.note + "\n" + note)
+	}
 	r := c.request(set, p)
 	stop := func() {}
 	if asks(ctx, call, r) { // a rule that allows or denies waits for nothing
@@ -162,6 +166,25 @@ func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (too
 		c.show(call, done.set, change.Applied)
 	}
 	return c.result(p, d, done, delta), nil
+}
+
+// syntaxNote tells the model at once which files could be parsed and cannot be any more: a language server says so too,
+// but there may be none, and it may take its time.
+func (c changes) syntaxNote(p proposal) string {
+	var notes []string
+	for _, m := range p.members {
+		if m.Kind != change.Edit && m.Kind != change.Rename || m.Old == m.New {
+			continue
+		}
+		path := m.Path
+		if m.NewPath != "" {
+			path = m.NewPath
+		}
+		if line, broken := symbol.Breaks(path, m.Old, m.New); broken {
+			notes = append(notes, fmt.Sprintf("%s could be parsed before this change and has a syntax error now, at or before line %d. If that is not meant, look at the lines around it.", c.rel(path), line))
+		}
+	}
+	return strings.Join(notes, "\n")
 }
 
 // set is the proposal as people see it.
@@ -308,6 +331,9 @@ func (c changes) known(f *files.File) error {
 	case nil:
 		return nil
 	case *files.UnreadError:
+		if isBinary(f) {
+			return &tools.Error{Kind: "binary", Message: "Cannot change binary file: " + f.Path + ". Use the shell and the program that made it.", Err: err}
+		}
 		return &tools.Error{Kind: "unread", Message: err.Error(), Err: err}
 	case *files.StaleError:
 		msg := err.Error()

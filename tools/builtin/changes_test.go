@@ -395,7 +395,7 @@ func TestUndoThroughEnv(t *testing.T) {
 		t.Errorf("%v %q", err, b.text("a"))
 	}
 	// What the person did is news to the model.
-	if _, err := b.call(Edit(b.env), `{"filePath":"a","oldString":"five","newString":"5"}`); kindOf(err) != "stale" || !strings.Contains(err.Error(), "mine") {
+	if _, err := b.call(Edit(b.env), `{"filePath":"a","oldString":"five ","newString":"5"}`); kindOf(err) != "stale" || !strings.Contains(err.Error(), "mine") {
 		t.Error(err)
 	}
 }

@@ -9,7 +9,10 @@ import (
 
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/diff"
+	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/replace"
+	"github.com/pillion-dev/pillion/tools/symbol"
 )
 
 //go:embed edit.txt
@@ -68,11 +71,19 @@ func (c changes) edit(ctx context.Context, call *tools.Call, path string, rs []r
 		m.Kind, text = change.Create, rs[0].NewString
 	} else if rs[0].OldString == "" { // wrong whatever the file says; reading it first would not help
 		return tools.Result{}, emptyOld(c.rel(f.Path) + ": " + which(0))
-	} else if err := c.known(f); err != nil {
-		return tools.Result{}, err
 	}
 	var notes []string
-	replaced := 0
+	whole := true // the model knows the whole file
+	if exists {
+		if err := c.Tracker.Check(f); err != nil {
+			note, all, ok := c.proved(f, err, rs)
+			if !ok {
+				return tools.Result{}, c.known(f)
+			}
+			whole, notes = all, append(notes, note...)
+		}
+	}
+	replaced, inexact := 0, "" // what stands where a quotation was not exact
 	for i, r := range rs {
 		if i == 0 && !exists {
 			replaced++
@@ -84,15 +95,55 @@ func (c changes) edit(ctx context.Context, call *tools.Call, path string, rs []r
 		}
 		text = res.Text
 		replaced += len(res.Spans)
+		if res.Replaced != "" {
+			inexact = res.Replaced
+		}
 		if n := howFound(res); n != "" {
 			notes = append(notes, which(i)+n)
 		}
 	}
+	if line, broken := symbol.Breaks(f.Path, f.Text, text); inexact != "" && broken {
+		return tools.Result{}, &tools.Error{Kind: replace.Conflict, Message: fmt.Sprintf("%s: nothing was changed, because the file would have a syntax error at or before line %d, and oldString is not exactly what the file has. It has there:\n%s\nQuote these lines exactly and repeat the edit.",
+			c.rel(f.Path), line, capLines(inexact, 60))}
+	}
 	m.New = text
-	return c.propose(ctx, call, proposal{
+	r, err := c.propose(ctx, call, proposal{
 		done: "Edit applied successfully.", note: strings.Join(notes, "\n"), members: []member{m},
 		meta: map[string]any{"replacements": replaced},
 	})
+	if !whole { // the model knows the lines it quoted, not the file
+		c.Tracker.Forget(f.Real)
+	}
+	return r, err
+}
+
+// proved says that every oldString stands in the file exactly and once: whoever can quote so has seen the lines, be it
+// by grep, be it in a command's output, and they have not changed since. What changed elsewhere is told.
+// whole: what the model has been told by now is all of the file.
+func (c changes) proved(f *files.File, why error, rs []replacement) (notes []string, whole, ok bool) {
+	text := strings.ReplaceAll(f.Text, "\r\n", "\n")
+	for _, r := range rs {
+		old := strings.ReplaceAll(strings.TrimPrefix(r.OldString, "\ufeff"), "\r\n", "\n")
+		first := strings.Index(text, old)
+		if first < 0 || strings.TrimSpace(old) == "" || strings.LastIndex(text, old) != first {
+			return nil, false, false
+		}
+		text = text[:first] + strings.ReplaceAll(r.NewString, "\r\n", "\n") + text[first+len(old):]
+	}
+	var stale *files.StaleError
+	switch {
+	case errors.Is(why, files.ErrUnread):
+		return nil, false, !isBinary(f)
+	case !errors.As(why, &stale):
+		return nil, false, false
+	case !stale.HasThen:
+		return []string{"The file has changed since it was last read, elsewhere: oldString still stands in it exactly. Read it again before you write the whole of it."}, false, true
+	}
+	changed, all := head(diff.Unified(c.rel(f.Path), c.rel(f.Path), stale.Then, f.Text), 200)
+	if !all {
+		changed += "\n… (cut)"
+	}
+	return []string{"The file has changed since it was last read, elsewhere: oldString still stands in it exactly, so the edit was made in the file as it is now. What had changed:\n" + changed}, all, true
 }
 
 // sameText says that two texts differ at most in their line endings, which are the file's own anyway.

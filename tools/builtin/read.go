@@ -176,21 +176,41 @@ func binaryName(path string) bool {
 	return false
 }
 
-// binaryBytes says that a file's beginning is no text: a NUL (UTF-16 with its mark aside), or many control characters.
+// isBinary says that a file that was opened as text is none.
+func isBinary(f *files.File) bool {
+	return binaryName(f.Path) || f.Encoding != files.UTF16LE && f.Encoding != files.UTF16BE && binaryBytes([]byte(f.Text[:min(len(f.Text), sampleSize)])) ||
+		f.Encoding == files.Bytes && strings.ContainsRune(f.Text, 0)
+}
+
+// binaryBytes says that a file's beginning is no text: many control characters, or more than a stray NUL among them
+// (UTF-16 with its mark aside). Text that uses a NUL here and there as a separator is still text.
 func binaryBytes(b []byte) bool {
 	if _, enc := files.Decode(even(b)); enc == files.UTF16LE || enc == files.UTF16BE {
 		return false
 	}
-	odd := 0
+	odd, nuls := 0, 0
 	for _, c := range b {
 		if c == 0 {
-			return true
+			nuls++
 		}
 		if c < 9 || c > 13 && c < 32 && c != 27 {
 			odd++
 		}
 	}
-	return odd*10 > len(b)*3
+	return odd*10 > len(b)*3 || nuls > 0 && (nuls > max(1, len(b)/64) || !utf8.Valid(whole(b)))
+}
+
+// whole drops a character that the sample's end cut.
+func whole(b []byte) []byte {
+	for n := 1; n < utf8.UTFMax && n <= len(b) && len(b) >= sampleSize; n++ {
+		if c := b[len(b)-n]; utf8.RuneStart(c) {
+			if !utf8.FullRune(b[len(b)-n:]) {
+				return b[:len(b)-n]
+			}
+			break
+		}
+	}
+	return b
 }
 
 // even drops half a code unit, or half a pair, that the sample's end cut.

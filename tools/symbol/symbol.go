@@ -88,6 +88,23 @@ func Broken(path, text string) (broken, ok bool) {
 	return len(bad) > 0, err == nil
 }
 
+// Breaks says that a text could be parsed and its successor cannot be: line is where, from 1. It says nothing where
+// there is no grammar, and nothing of texts that had mistakes before.
+func Breaks(path, old, new string) (line int, broken bool) {
+	if was, ok := Broken(path, old); !ok || was {
+		return 0, false
+	}
+	g := grammarOf(path)
+	if is, ok := Broken(path, new); !ok || !is {
+		return 0, false
+	}
+	_, bad, err := parse(g.name, new)
+	if err != nil || len(bad) == 0 {
+		return 0, false
+	}
+	return 1 + strings.Count(new[:min(bad[0].start, len(new))], "\n"), true
+}
+
 // Split takes a name path apart: Type.method, ns::Type::method, Type/method. A leading separator means the whole path.
 func Split(path string) (parts []string, whole bool) {
 	path = strings.NewReplacer("::", ".", "/", ".", "#", ".").Replace(path)
