@@ -15,6 +15,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/shell/programs"
 	"github.com/pillion-dev/pillion/tools/shell/run"
+	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
@@ -51,6 +52,8 @@ type BashOptions struct {
 	// More is what a call's environment has besides, over Environ; nil: nothing.
 	More    func(ctx context.Context, dir string, call *tools.Call) map[string]string
 	Sandbox SandboxSettings
+	// Containable says whether commands that only read can be contained, and why not; nil: sandbox.CanContain.
+	Containable func() (ok bool, why string)
 }
 
 // commands judges what a command may do, asks about it, runs it, and notices what it changed.
@@ -92,18 +95,22 @@ func Bash(env Env) tools.Tool {
 			title = visible.Text(p.Command)
 		}
 		call.Report(tools.Update{Title: title, Metadata: map[string]any{"description": p.Description, "output": ""}})
-		if err := e.askCommand(ctx, call, a, p, dir); err != nil {
+		asked, err := e.askCommand(ctx, call, a, p, dir)
+		if err != nil {
 			return tools.Result{}, err
 		}
 		if a.ReadOnly {
 			environ = append(environ[:len(environ):len(environ)], programs.QuietGit()...)
 		}
-		box, err := e.box(a, p, dir)
-		if err != nil {
-			return tools.Result{}, err
+		contained := e.contained(ctx, call, a, p, dir, asked)
+		var box *sandbox.Box
+		if contained == nil {
+			if box, err = e.box(a, p, dir); err != nil {
+				return tools.Result{}, err
+			}
 		}
 		c := run.Command{
-			Text: p.Command, Shell: sh, Dir: dir, Env: environ, Timeout: limit, SpillDir: e.spillDir(), Sandbox: box,
+			Text: p.Command, Shell: sh, Dir: dir, Env: environ, Timeout: limit, SpillDir: e.spillDir(), Sandbox: box, Contained: contained,
 			OnOutput: func(tail string) {
 				call.Report(tools.Update{Metadata: map[string]any{"output": tail, "description": p.Description}})
 			},
@@ -122,6 +129,19 @@ func Bash(env Env) tools.Tool {
 		out, err := x.once(ctx)
 		if err != nil {
 			return tools.Result{}, &tools.Error{Kind: "not_started", Message: err.Error(), Err: err}
+		}
+		if out.Kept != "" {
+			again, err := e.uncontain(ctx, call, a, p, dir, out.Kept)
+			switch {
+			case err != nil:
+				return tools.Result{}, err
+			case !again:
+				return x.result(out, limit, append([]string{keptNote(out.Kept)}, after(ctx)...))
+			}
+			x.command.Contained = nil
+			if out, err = x.once(ctx); err != nil {
+				return tools.Result{}, &tools.Error{Kind: "not_started", Message: err.Error(), Err: err}
+			}
 		}
 		if box == nil {
 			return x.result(out, limit, after(ctx))

@@ -72,7 +72,7 @@ func (c commands) commandRequests(a *scan.Analysis) []permission.Request {
 	if r, ok := outsideRequest(a); ok {
 		out = append(out, r)
 	}
-	out = append(out, callsRequest(a))
+	out = append(out, c.callsRequest(a))
 	if len(a.Reads) > 0 {
 		out = append(out, c.filesRequest("read", a.Reads))
 	}
@@ -149,7 +149,7 @@ func firstLine(command string) string {
 }
 
 // callsRequest is the ask for the programs themselves.
-func callsRequest(a *scan.Analysis) permission.Request {
+func (e commands) callsRequest(a *scan.Analysis) permission.Request {
 	r := permission.Request{
 		Permission: "bash", Title: visible.Text(a.Command), Why: a.Why,
 		MustAsk: a.Opaque || len(a.Protected) > 0,
@@ -160,7 +160,7 @@ func callsRequest(a *scan.Analysis) permission.Request {
 		}
 	}
 	// echo changes nothing, echo > file does.
-	readOnly := func(c scan.Call) bool { return c.ReadOnly && !a.Redirects }
+	readOnly := func(c scan.Call) bool { return !a.Redirects && e.unasked(c) }
 	for _, c := range a.Calls {
 		for _, also := range c.Also {
 			add(&r.Also, also)
@@ -245,10 +245,10 @@ func weakened(r permission.Request, program permission.Reply) permission.Request
 	return r
 }
 
-// askCommand asks for all a command does; nil means it may run.
-func (c commands) askCommand(ctx context.Context, call *tools.Call, a *scan.Analysis, p bashParams, dir string) error {
+// askCommand asks for all a command does; without an error it may run. asked: the person was asked.
+func (c commands) askCommand(ctx context.Context, call *tools.Call, a *scan.Analysis, p bashParams, dir string) (asked bool, err error) {
 	if a.Refused {
-		return &tools.Error{Kind: "refused", Message: "This command is not run: " + a.Why + "."}
+		return false, &tools.Error{Kind: "refused", Message: "This command is not run: " + a.Why + "."}
 	}
 	var program permission.Reply // the answer about the programs, which weakens what is asked about files
 	for _, r := range c.commandRequests(a) {
@@ -265,11 +265,12 @@ func (c commands) askCommand(ctx context.Context, call *tools.Call, a *scan.Anal
 		}
 		reply, err := askReply(ctx, call, r)
 		if err != nil {
-			return err
+			return asked, err
 		}
+		asked = asked || reply.Asked
 		if r.Permission == "bash" {
 			program = reply
 		}
 	}
-	return nil
+	return asked, nil
 }

@@ -190,7 +190,7 @@ func (c commands) askInput(ctx context.Context, call *tools.Call, j *run.Backgro
 	if a.Refused {
 		return &tools.Error{Kind: "refused", Message: "This is not typed: " + a.Why + "."}
 	}
-	typed := callsRequest(a)
+	typed := c.callsRequest(a)
 	typed.MustAsk, typed.AskIf = false, permission.AskIfNone // only a deny counts
 	if len(typed.Patterns) > 0 {
 		if _, err := askReply(ctx, call, typed); err != nil {

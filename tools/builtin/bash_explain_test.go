@@ -65,7 +65,7 @@ func TestExplainSaysWhatTheGateDoes(t *testing.T) {
 				x := Explain(t.Context(), s.env, command, "", gate)
 				s.asked = nil
 				a := s.env.commands().analyzed(command, s.env.Cwd, "/bin/bash", run.Environ(nil), nil)
-				err := s.env.commands().askCommand(t.Context(), call, a, bashParams{Command: command}, s.env.Cwd)
+				_, err := s.env.commands().askCommand(t.Context(), call, a, bashParams{Command: command}, s.env.Cwd)
 				did := "allow"
 				if errors.Is(err, permission.ErrDenied) {
 					did = "deny"

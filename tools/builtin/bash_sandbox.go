@@ -169,7 +169,7 @@ func stoppedNote(why string) string {
 
 // leave asks whether a command that the sandbox has stopped shall run again outside of it.
 func (c commands) leave(ctx context.Context, call *tools.Call, a *scan.Analysis, p bashParams, dir, why string) (bool, error) {
-	r := callsRequest(a)
+	r := c.callsRequest(a)
 	r.MustAsk, r.Always = true, nil
 	r.Title = "Run again outside the sandbox: " + visible.Text(p.Command)
 	r.Why = "the sandbox may have stopped it: " + why

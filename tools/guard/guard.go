@@ -21,6 +21,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"sync/atomic"
 )
 
@@ -32,8 +33,14 @@ const variable = "PILLION_JOB"
 
 // Family is one process with all that descend from it.
 type Family struct {
-	id int64
-	os familyMarks
+	// Thread, when set, starts the command, which inherits its restrictions. Linux only.
+	Thread *Thread
+	// Limits are resource limits (RLIMIT_*) that hold from the command's first instruction on. Linux only.
+	Limits map[int]uint64
+
+	id   int64
+	os   familyMarks
+	once sync.Once // Forget
 }
 
 var families atomic.Int64
@@ -53,6 +60,16 @@ func (f *Family) Start(cmd *exec.Cmd) error {
 		return err
 	}
 	return nil
+}
+
+// Forget is called when nobody of the family is left.
+func (f *Family) Forget() {
+	f.once.Do(func() {
+		f.forgetMarks()
+		if f.Thread != nil {
+			f.Thread.release()
+		}
+	})
 }
 
 // Start starts a command that ends with this program, and all it starts: a language server, a formatter.

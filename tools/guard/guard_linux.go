@@ -62,13 +62,15 @@ func unmark() {
 	}
 }
 
+// adoptOrphans makes this process a subreaper: orphans of what it starts become its children, so none stays a zombie.
+func adoptOrphans() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+
 // spawner starts everything from one thread that never ends: the parent-death signal comes when that *thread* dies.
-// Orphans become children of this process, which is made a subreaper, so none stays a zombie.
 var spawner = sync.OnceValue(func() chan func() {
 	work := make(chan func())
 	go func() {
 		runtime.LockOSThread()
-		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+		adoptOrphans()
 		for f := range work {
 			f()
 		}
@@ -104,7 +106,30 @@ func (f *Family) start(cmd *exec.Cmd) error {
 	if f.os.set {
 		tell("+", strconv.FormatUint(f.os.limit.Cur, 10))
 	}
+	if f.Thread != nil {
+		return f.Thread.start(func() error { return f.startMarked(cmd) })
+	}
 	return inSpawner(func() error { return f.startMarked(cmd) })
+}
+
+// setLimits sets the family's mark and limits. Another thread does it: a restricted one must not touch the limits of
+// other processes.
+func (f *Family) setLimits(pid int) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if f.os.set {
+			_ = unix.Prlimit(pid, unix.RLIMIT_MSGQUEUE, &f.os.limit, nil)
+		}
+		for resource, value := range f.Limits {
+			var have unix.Rlimit
+			if unix.Prlimit(pid, resource, nil, &have) == nil {
+				value = min(value, have.Max)
+				_ = unix.Prlimit(pid, resource, &unix.Rlimit{Cur: value, Max: value}, nil)
+			}
+		}
+	}()
+	<-done
 }
 
 func (f *Family) startMarked(cmd *exec.Cmd) error {
@@ -135,17 +160,14 @@ func (f *Family) startMarked(cmd *exec.Cmd) error {
 			}
 		}
 	}
-	if f.os.set {
-		_ = unix.Prlimit(pid, unix.RLIMIT_MSGQUEUE, &f.os.limit, nil)
-	}
+	f.setLimits(pid)
 	if attr.Ptrace {
 		_ = syscall.PtraceDetach(pid)
 	}
 	return nil
 }
 
-// Forget is called when nobody of the family is left.
-func (f *Family) Forget() {
+func (f *Family) forgetMarks() {
 	if f.os.set {
 		tell("-", strconv.FormatUint(f.os.limit.Cur, 10))
 	}

@@ -35,8 +35,7 @@ func (f *Family) start(cmd *exec.Cmd) error {
 	return nil
 }
 
-// Forget is called when nobody of the family is left.
-func (f *Family) Forget() {
+func (f *Family) forgetMarks() {
 	if f.os.group != 0 {
 		tell("-", strconv.Itoa(f.os.group))
 	}

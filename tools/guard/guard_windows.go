@@ -48,8 +48,7 @@ func start(cmd *exec.Cmd) error {
 
 func (f *Family) start(cmd *exec.Cmd) error { return start(cmd) }
 
-// Forget is called when nobody of the family is left.
-func (f *Family) Forget() {}
+func (f *Family) forgetMarks() {}
 
 // Close has nothing to do: the system closes the job's handle.
 func Close() {}

@@ -195,6 +195,12 @@ func (j *BackgroundJob) watch() {
 			}
 		}
 	}
+	if j.job.cell != nil && j.how.Exit > 0 {
+		out := Outcome{Exit: j.how.Exit, Output: j.out.result()}
+		if place := j.job.cell.contained.Blamed(out.ForSandbox()); place != "" {
+			j.how.Notes = append(j.how.Notes, "This command ran contained, since nobody was asked: it could read the project and the system only, and failed at "+place+".")
+		}
+	}
 	close(j.done)
 }
 

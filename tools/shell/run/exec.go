@@ -44,6 +44,8 @@ type Command struct {
 	Raw func(output []byte)
 	// Sandbox, when set, is what the command may do.
 	Sandbox *sandbox.Box
+	// Contained, when set, is what a command may read that nobody was asked about: it runs contained. Not beside Sandbox.
+	Contained *sandbox.ContainOptions
 	// Stdin, when set, is the command's input; it is closed when the command ends.
 	Stdin io.ReadCloser
 	// PTY runs it on a pseudo-terminal, for programs that talk to a person: both outputs and the input are that. Only
@@ -62,7 +64,9 @@ type Outcome struct {
 	TimedOut bool
 	Canceled bool
 	Left     int // processes it left running in the background
-	Took     time.Duration
+	// Kept is the place that containment kept the command from, when it failed over that; empty otherwise.
+	Kept string
+	Took time.Duration
 }
 
 // ForSandbox is what the sandbox looks at to say whether it stopped the command.
@@ -72,9 +76,10 @@ func (o Outcome) ForSandbox() sandbox.Result {
 
 // Runner runs commands and knows what they left behind. The zero value is ready.
 type Runner struct {
-	mu   sync.Mutex
-	jobs map[*job]bool // running, or with processes left; guarded by mu
-	wg   sync.WaitGroup
+	mu    sync.Mutex
+	jobs  map[*job]bool // running, or with processes left; guarded by mu
+	cells cells         // of contained commands
+	wg    sync.WaitGroup
 }
 
 // job is one command with all processes that descend from it.
@@ -85,6 +90,8 @@ type job struct {
 	done   chan struct{} // the shell has ended
 	gone   func()        // called when nothing of it is left
 	box    *sandbox.Box  // nil: none
+	cell   *cell         // nil: not contained
+	exited sync.Once     // from its cell
 	tty    bool          // its standard input becomes its terminal
 	hand   *os.File      // our end of its pseudo-terminal; closed with its output
 
@@ -137,6 +144,9 @@ func (r *Runner) Run(ctx context.Context, c Command) (Outcome, error) {
 		res.Left = r.leave(j)
 	}
 	res.Output = out.result()
+	if j.cell != nil && res.Exit != 0 {
+		res.Kept = j.cell.contained.Blamed(res.ForSandbox())
+	}
 	if c.OnOutput != nil {
 		c.OnOutput(out.tail(LiveOutput))
 	}
@@ -175,6 +185,14 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 		}
 		j.box = c.Sandbox
 	}
+	if c.Contained != nil {
+		if j.cell, err = r.cells.enter(*c.Contained); err != nil {
+			pr.Close()
+			pw.Close()
+			return nil, nil, err
+		}
+		j.family.Thread, j.family.Limits = j.cell.thread, j.cell.contained.Limits()
+	}
 	cmd := exec.Command(name, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.Dir, pw, pw
 	cmd.Env = c.Env
@@ -183,6 +201,9 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 	}
 	if c.Sandbox != nil {
 		cmd.Env = c.Sandbox.Environ(cmd.Env)
+	}
+	if j.cell != nil {
+		cmd.Env = j.cell.contained.Environ(cmd.Env)
 	}
 	cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], j.family.Env(), "PWD="+c.Dir)
 	if f, ok := c.Stdin.(*os.File); ok {
@@ -197,6 +218,9 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 	pw.Close()
 	if err != nil {
 		pr.Close()
+		if j.cell != nil {
+			r.cells.leave(j.cell)
+		}
 		return nil, nil, fmt.Errorf("%s cannot be started: %w", shell, err)
 	}
 	r.add(j)
@@ -241,6 +265,9 @@ func (r *Runner) add(j *job) {
 		if j.box != nil {
 			j.box.Release(j.pid)
 		}
+		if j.cell != nil {
+			j.exited.Do(func() { r.cells.leave(j.cell) })
+		}
 		j.family.Forget()
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -278,6 +305,7 @@ func (r *Runner) Close() {
 	}
 	wg.Wait()
 	r.wg.Wait()
+	r.cells.close()
 }
 
 // Environ is the environment commands get: that of the program without what makes bash read or run more than the

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
@@ -48,11 +49,16 @@ type collector struct {
 	settled bool // what comes now is not the command's any more
 	changed bool
 	waiting chan struct{} // closed when more comes; nil: nobody waits
+	most    int64         // bytes the file may hold
 	raw     func([]byte)  // gets everything as it was printed; nil: nobody does
 }
 
 func newCollector(pipe *os.File, c Command) *collector {
-	return &collector{pipe: pipe, dir: c.SpillDir, raw: c.Raw, end: make(chan struct{})}
+	most := int64(MaxSpill)
+	if c.Contained != nil {
+		most = sandbox.ContainedOutput
+	}
+	return &collector{pipe: pipe, dir: c.SpillDir, most: most, raw: c.Raw, end: make(chan struct{})}
 }
 
 // read takes all output until the last holder of the pipe closes it.
@@ -137,8 +143,8 @@ func (c *collector) add(p []byte) {
 	if c.file != nil && c.failed == "" {
 		if _, err := c.writer.Write(p); err != nil {
 			c.failed = "the rest could not be written: " + err.Error()
-		} else if c.total > MaxSpill {
-			c.failed = fmt.Sprintf("the file ends at %d bytes", int64(MaxSpill))
+		} else if c.total > c.most {
+			c.failed = fmt.Sprintf("the file ends at %d bytes", c.most)
 		}
 	}
 	if room := headSize - len(c.head); room > 0 {

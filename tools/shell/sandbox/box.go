@@ -124,6 +124,7 @@ func New(o Options) *Box {
 	}
 	project := existing(append([]string{o.Root}, o.Extra...))
 	git := gitPlaces(o.Root)
+	git.makeHooks()
 	places := slices.Concat(project, git.writable, existing(tempPlaces(o.Getenv)), existing(cachePlaces(o.Home, o.Getenv)), existing(expandHome(o.Writable, o.Home)))
 	b.Writable = outermost(places, o.Home)
 	if b.Temp = ownTemp(o.Home, b.Writable, o.Getenv); b.Temp != "" {
@@ -201,14 +202,7 @@ func (b *Box) Argv(name string, args []string) (string, []string, error) {
 // Environ takes out what leads to programs that would act outside of the sandbox for the command. Without a network
 // package managers are told not to try again for a minute.
 func (b *Box) Environ(env []string) []string {
-	out := slices.DeleteFunc(slices.Clone(env), func(e string) bool {
-		name, _, _ := strings.Cut(e, "=")
-		switch name {
-		case "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "NVIM", "NVIM_LISTEN_ADDRESS", "TMUX", "DOCKER_HOST", "GPG_AGENT_INFO":
-			return true
-		}
-		return strings.HasPrefix(name, "VSCODE_IPC") || strings.HasPrefix(name, "VSCODE_GIT")
-	})
+	out := withoutAgents(env)
 	if b.Temp != "" {
 		out = append(out, "TMPDIR="+b.Temp)
 	}
@@ -216,6 +210,19 @@ func (b *Box) Environ(env []string) []string {
 		out = append(out, "npm_config_fetch_retries=0", "PIP_RETRIES=0", "CARGO_NET_RETRY=0")
 	}
 	return out
+}
+
+// withoutAgents takes out the addresses of programs that would act for a command outside of its bounds: agents with keys,
+// editors, display servers, container engines.
+func withoutAgents(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(e string) bool {
+		name, _, _ := strings.Cut(e, "=")
+		switch name {
+		case "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "NVIM", "NVIM_LISTEN_ADDRESS", "TMUX", "DOCKER_HOST", "GPG_AGENT_INFO":
+			return true
+		}
+		return strings.HasPrefix(name, "VSCODE_IPC") || strings.HasPrefix(name, "VSCODE_GIT")
+	})
 }
 
 // below reports whether path lies below dir; both are clean.

@@ -12,7 +12,18 @@ type gitFiles struct {
 	dirs     []string // its own folders
 	writable []string // outside the root: the common folder of a linked worktree, other linked ones (not the main one: whoever works in a linked one does not expect it to change)
 	readOnly []string // hooks and configuration: git runs what they name
+	hooks    []string // the folders of hooks, to be read-only as well; some are not there
 	pinned   []string
+}
+
+// makeHooks makes the folders of hooks that are not there, as git does, so that they can be kept read-only.
+func (g *gitFiles) makeHooks() {
+	for _, dir := range g.hooks {
+		if missing(dir) {
+			_ = os.Mkdir(dir, 0o755)
+		}
+	}
+	g.readOnly = append(g.readOnly, existing(g.hooks)...)
 }
 
 // gitPlaces finds git's folders of a worktree. A file in the project could name any folder as git's, so nothing
@@ -52,11 +63,8 @@ func gitPlaces(root string) gitFiles {
 func (g *gitFiles) common(dir string) {
 	g.dirs = append(g.dirs, dir)
 	g.pinned = append(g.pinned, dir)
-	hooks := filepath.Join(dir, "hooks")
-	if _, err := os.Lstat(hooks); err != nil {
-		_ = os.Mkdir(hooks, 0o755) // so that it can be kept read-only; git makes it too
-	}
-	g.readOnly = append(g.readOnly, existing([]string{hooks, filepath.Join(dir, "config"), filepath.Join(dir, "config.worktree"), filepath.Join(dir, "info", "attributes")})...)
+	g.hooks = append(g.hooks, filepath.Join(dir, "hooks"))
+	g.readOnly = append(g.readOnly, existing([]string{filepath.Join(dir, "config"), filepath.Join(dir, "config.worktree"), filepath.Join(dir, "info", "attributes")})...)
 	trees, _ := os.ReadDir(filepath.Join(dir, "worktrees"))
 	for _, t := range trees {
 		own := filepath.Join(dir, "worktrees", t.Name())

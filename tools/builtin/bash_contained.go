@@ -1,0 +1,78 @@
+package builtin
+
+import (
+	"context"
+	"errors"
+
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/shell/sandbox"
+	"github.com/pillion-dev/pillion/tools/shell/scan"
+	"github.com/pillion-dev/pillion/tools/shell/visible"
+)
+
+// A command that only reads runs without a question. That it only reads is what an analysis says, which can be wrong; so
+// it runs contained, where it cannot do more than read. Where the system cannot contain commands, fewer run unasked.
+
+// harmlessPrograms have no option that writes a file, runs a program or connects: whatever the analysis makes of their
+// arguments, they read. Programs with a language of their own (sed, awk, jq, find, git) are not among them.
+var harmlessPrograms = map[string]bool{
+	":": true, "true": true, "false": true, "pwd": true, "echo": true, "test": true, "[": true, "basename": true, "dirname": true, "realpath": true, "readlink": true,
+	"ls": true, "cat": true, "head": true, "tail": true, "wc": true, "nl": true, "tac": true, "rev": true, "cut": true, "tr": true, "fold": true, "expand": true, "paste": true, "comm": true, "join": true,
+	"cmp": true, "diff": true, "grep": true, "egrep": true, "fgrep": true, "stat": true, "du": true, "df": true, "md5sum": true, "sha1sum": true, "sha256sum": true, "sha512sum": true, "cksum": true,
+	"uname": true, "whoami": true, "id": true, "groups": true, "arch": true, "nproc": true, "seq": true, "sleep": true, "which": true,
+}
+
+// containable reports whether commands can be contained here, and why not.
+func (e commands) containable() (ok bool, why string) {
+	if e.Shell.Containable != nil {
+		return e.Shell.Containable()
+	}
+	return sandbox.CanContain()
+}
+
+// unasked reports whether a call that only reads may run without a question on this system.
+func (e commands) unasked(c scan.Call) bool {
+	if !c.ReadOnly {
+		return false
+	}
+	ok, _ := e.containable()
+	return ok || c.Complete || harmlessPrograms[c.Program]
+}
+
+// contained is what a command may read that only reads and that nobody was asked about; nil: it is not to be contained.
+func (e commands) contained(ctx context.Context, call *tools.Call, a *scan.Analysis, p bashParams, dir string, asked bool) *sandbox.ContainOptions {
+	if asked || !a.ReadOnly || p.unsandboxed {
+		return nil
+	}
+	if ok, _ := e.containable(); !ok {
+		return nil
+	}
+	return &sandbox.ContainOptions{
+		Root: e.root(), Dir: dir, Extra: append([]string{e.Cwd}, e.Extra...), Read: []string{e.spillDir()}, Home: e.Home,
+		Hidden: e.hidden(ctx, call.Host.Gate, call.SessionID),
+	}
+}
+
+// uncontain asks whether a command that containment kept from a place shall run again without it. The rules judge it as
+// any other command, not as one that only reads.
+func (e commands) uncontain(ctx context.Context, call *tools.Call, a *scan.Analysis, p bashParams, dir, place string) (bool, error) {
+	r := e.callsRequest(a)
+	r.ReadOnly, r.Always = nil, nil
+	r.Title = "Run again with access to " + visible.Text(place) + ": " + visible.Text(p.Command)
+	r.Why = "commands that run without a question are contained: they read the project and the system only, and this one failed at " + place
+	if r.Metadata == nil {
+		r.Metadata = map[string]any{}
+	}
+	r.Metadata["command"], r.Metadata["workdir"], r.Metadata["contained"] = p.Command, dir, place
+	_, err := askReply(ctx, call, r)
+	if errors.Is(err, permission.ErrRejected) || errors.Is(err, permission.ErrDenied) {
+		return false, nil // the first run's result stands
+	}
+	return err == nil, err
+}
+
+// keptNote tells the model what containment kept a command from.
+func keptNote(place string) string {
+	return "This command ran contained, since nobody was asked: it could read the project and the system only, and failed at " + place + ". The user was asked whether it may read more, and did not agree."
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package guard
+
+func threadID() int { return 0 }
+
+func adoptOrphans() {}

@@ -1,0 +1,281 @@
+package sandbox
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Contained is what a command may do that runs without a question: read the project and the system, and write to a
+// temporary folder of its own. It has no socket of any family, cannot change a file's metadata, does not see other
+// programs' memory or environment, and its processor time, memory and files are limited. It holds whatever the analysis
+// of the command missed: that is its reason.
+//
+//	out, err := runner.Run(ctx, run.Command{Text: "git log", Dir: dir, Contained: &sandbox.ContainOptions{Root: root, Dir: dir, Home: home}})
+//
+// Nothing but a thread that starts commands is restricted (guard.Thread), and it serves all commands that may read the same
+// places (Same): containing one costs a few looks at the file system, where a Box costs a start of this program.
+type Contained struct {
+	readable []string // folders with all below, and files, besides the system's; absolute, some are not there
+	hidden   []string // below readable, and not to be read; resolved
+	temp     string   // the private temporary folder
+	dir      string
+
+	asRestricted []rule // those that Restrict applied
+}
+
+// ContainOptions are what a Contained is made of. All paths are absolute.
+type ContainOptions struct {
+	Root  string   // worktree root
+	Dir   string   // where the command runs
+	Extra []string // more folders that belong to the project
+	Read  []string // more places that may be read: long outputs that were kept in files
+	Home  string
+	// Hidden says whether a file (absolute, links resolved) may not be read without a question; nil: none. Only the files
+	// that stand beside the project's folders down to hiddenDepth are looked at.
+	Hidden func(realPath string) bool
+	Getenv func(name string) string // nil: os.Getenv
+	Temp   string                   // the private temporary folder; must exist
+}
+
+// Limits of a contained command, each for one process of it.
+const (
+	containedCPU  = 10 * 60 // seconds
+	containedData = 8 << 30 // bytes of private memory; address space is no measure, runtimes reserve much of it
+	containedFile = 1 << 30 // bytes of a file in its temporary folder
+	// ContainedOutput is how much of a contained command's output is kept, in bytes.
+	ContainedOutput = 256 << 20
+)
+
+// Contain works out what a command may read. It fails where the system cannot contain
+// commands; CanContain says why.
+func Contain(o ContainOptions) (*Contained, error) {
+	if ok, why := CanContain(); !ok {
+		return nil, fmt.Errorf("commands cannot be contained on this system: %s", why)
+	}
+	if o.Getenv == nil {
+		o.Getenv = os.Getenv
+	}
+	c := &Contained{dir: o.Dir, temp: realDir(o.Temp)}
+	project := existing(slices.Concat([]string{o.Root, o.Dir}, o.Extra))
+	c.readable = slices.Concat(project, gitReadable(o.Root), o.Read, homeReadable(o.Home, o.Getenv))
+	if o.Hidden != nil {
+		for _, root := range project {
+			c.hidden = append(c.hidden, hiddenIn(root, o.Hidden)...)
+		}
+	}
+	return c, nil
+}
+
+// Environ is the command's environment: without addresses of programs that would act for it, with its own TMPDIR.
+func (c *Contained) Environ(env []string) []string {
+	out := withoutAgents(env)
+	return append(out, "TMPDIR="+c.temp, "TMP="+c.temp, "TEMP="+c.temp)
+}
+
+// Blamed is the place that containment kept a command from, by what the command printed; empty when it printed no such
+// thing. Only a place counts that this program could read or write itself.
+func (c *Contained) Blamed(r Result) string {
+	if c == nil || r.Canceled {
+		return ""
+	}
+	for line := range strings.Lines(r.Output) {
+		low := strings.ToLower(line)
+		if !slices.ContainsFunc(saysFiles, func(w string) bool { return strings.Contains(low, w) }) {
+			continue
+		}
+		for _, name := range append(namedIn(line), beforeReason(line)) {
+			if c.keepsFrom(name) {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// beforeReason is the part of a message in front of its last one: "bash: line 1: a: Permission denied" names a.
+func beforeReason(line string) string {
+	parts := strings.Split(strings.TrimSpace(line), ": ")
+	if len(parts) < 2 {
+		return ""
+	}
+	return parts[len(parts)-2]
+}
+
+// keepsFrom reports whether containment, and nothing else, keeps a command from reading or writing a path.
+func (c *Contained) keepsFrom(name string) bool {
+	if name == "" || len(name) > 4096 || strings.Contains(name, "://") {
+		return false
+	}
+	real := resolvedOrNew(c.dir, name)
+	within := func(list []string) bool {
+		return slices.ContainsFunc(list, func(p string) bool { return real == p || below(p, real) })
+	}
+	if within(c.hidden) {
+		return false // the rules say so, not the containment
+	}
+	at := real
+	if missing(at) {
+		at = filepath.Dir(at)
+	}
+	if !within(existing(slices.Concat(c.readable, systemReadable))) && !missing(real) && mayRead(real) {
+		return true
+	}
+	if real == c.temp || below(c.temp, real) || strings.HasPrefix(real, "/dev/") {
+		return false
+	}
+	// The name of a program stands before its message, and root could write to it.
+	return !within(existing(systemReadable)) && mayWrite(at)
+}
+
+// systemReadable are the places of the system that hold programs, their data and their configuration. Other programs'
+// data (/var, /srv, /mnt, /run) and home folders are not among them.
+var systemReadable = []string{
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu", "/snap", "/proc", "/sys", "/run/current-system",
+	"/var/lib/dpkg", "/var/lib/rpm", "/var/cache/man", "/home/linuxbrew/.linuxbrew",
+}
+
+// homeReadable are the toolchains in the home folder, and what git and search tools are configured by. Keys, histories
+// and the data of other programs lie beside them and stay out.
+func homeReadable(home string, getenv func(string) string) []string {
+	var places []string
+	for _, dir := range filepath.SplitList(getenv("PATH")) {
+		if dir = filepath.Clean(dir); !filepath.IsAbs(dir) || dir == "/" || home != "" && (dir == home || below(dir, home)) {
+			continue
+		}
+		places = append(places, dir)
+		// A toolchain's libraries lie beside its bin. Above ~/bin and ~/.local/bin lies everything.
+		if up := filepath.Dir(dir); filepath.Base(dir) == "bin" && up != "/" && up != home && up != filepath.Join(home, ".local") {
+			places = append(places, up)
+		}
+	}
+	for _, name := range []string{"GOROOT", "GOPATH", "GOMODCACHE", "GOCACHE", "RUSTUP_HOME", "NVM_DIR", "VOLTA_HOME", "PYENV_ROOT", "RBENV_ROOT", "ASDF_DIR", "ASDF_DATA_DIR", "SDKMAN_DIR", "JAVA_HOME", "BUN_INSTALL", "DENO_INSTALL", "CONDA_PREFIX", "VIRTUAL_ENV", "PNPM_HOME", "RIPGREP_CONFIG_PATH"} {
+		for _, v := range filepath.SplitList(getenv(name)) {
+			if filepath.IsAbs(v) && v != home && v != "/" && !below(v, home) {
+				places = append(places, v)
+			}
+		}
+	}
+	if home == "" {
+		return places
+	}
+	config := getenv("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(config) {
+		config = filepath.Join(home, ".config")
+	}
+	own := []string{filepath.Join(config, "git"), filepath.Join(config, "ripgrep"), filepath.Join(config, "bat"), filepath.Join(config, "fd"), filepath.Join(config, "go")}
+	for _, name := range []string{
+		".gitconfig", ".ripgreprc", ".inputrc", ".editrc", ".dircolors", ".jq", ".local/lib", ".nix-profile", ".linuxbrew", ".rustup", ".cargo/bin", ".cargo/registry", ".nvm", ".volta", ".fnm", ".pyenv", ".rbenv", ".asdf", ".sdkman",
+		".local/share/mise", ".local/share/fnm", ".local/share/uv", ".local/share/pnpm", ".bun", ".deno", "go", "sdk", ".cache/go-build", ".tool-versions", ".terminfo",
+	} {
+		own = append(own, filepath.Join(home, name))
+	}
+	return slices.Concat(places, own, includedByGit(home, filepath.Join(home, ".gitconfig")), includedByGit(home, filepath.Join(config, "git", "config")))
+}
+
+// includedByGit are the files that a person's git configuration names: without them git ends with an error.
+func includedByGit(home, path string) (files []string) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	for s := bufio.NewScanner(f); s.Scan() && len(files) < 32; {
+		key, value, ok := strings.Cut(s.Text(), "=")
+		if !ok {
+			continue
+		}
+		switch strings.ToLower(strings.TrimSpace(key)) {
+		case "path", "excludesfile", "attributesfile", "templatedir", "allowedsignersfile", "blame.ignorerevsfile", "ignorerevsfile":
+		default:
+			continue
+		}
+		value = strings.Trim(strings.TrimSpace(value), `"`)
+		if rest, ok := strings.CutPrefix(value, "~/"); ok {
+			value = filepath.Join(home, rest)
+		} else if !filepath.IsAbs(value) {
+			value = filepath.Join(filepath.Dir(path), value)
+		}
+		if info, err := os.Stat(value); err == nil && info.Mode().IsRegular() { // a folder could be the home folder
+			files = append(files, value)
+		}
+	}
+	return files
+}
+
+// gitReadable is where git keeps a worktree's objects when that is outside the worktree: the repository of a linked
+// worktree or of a submodule, and repositories whose objects it borrows.
+func gitReadable(root string) []string {
+	g := gitPlaces(root)
+	out := slices.Clone(g.dirs)
+	for _, dir := range g.dirs {
+		text, err := os.ReadFile(filepath.Join(dir, "objects", "info", "alternates"))
+		if err != nil || len(text) > 16<<10 {
+			continue
+		}
+		for line := range strings.Lines(string(text)) {
+			if p := strings.TrimSpace(line); p != "" && filepath.Base(p) == "objects" { // nothing else is borrowed from
+				if !filepath.IsAbs(p) {
+					p = filepath.Join(dir, "objects", p)
+				}
+				out = append(out, p)
+			}
+		}
+	}
+	return existing(out)
+}
+
+// hiddenDepth and hiddenEntries bound the look for files that may not be read: a project is looked at before every
+// command.
+const (
+	hiddenDepth   = 2
+	hiddenEntries = 1500
+)
+
+// hiddenIn finds files that may not be read near the top of a project: .env and its like.
+func hiddenIn(root string, hidden func(string) bool) (found []string) {
+	left := hiddenEntries
+	var look func(dir string, depth int)
+	look = func(dir string, depth int) {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return
+		}
+		for _, e := range entries {
+			if left--; left < 0 {
+				return
+			}
+			path := filepath.Join(dir, e.Name())
+			switch {
+			case e.IsDir():
+				switch e.Name() {
+				case ".git", "node_modules", "vendor", "target", ".venv", "__pycache__":
+					continue
+				}
+				if depth < hiddenDepth {
+					look(path, depth+1)
+				}
+			case e.Type().IsRegular() && hidden(path):
+				found = append(found, path)
+			}
+		}
+	}
+	look(root, 0)
+	return found
+}
+
+// resolvedOrNew is the real path of what a command calls name; of something that is not there, where it would be made.
+func resolvedOrNew(dir, name string) string {
+	path := name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	path = filepath.Clean(path)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return filepath.Join(realDir(filepath.Dir(path)), filepath.Base(path))
+}

@@ -1,0 +1,241 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
+)
+
+// CanContain reports whether commands can be contained here, and why not. It tries it, once, on a thread that ends.
+func CanContain() (ok bool, why string) {
+	err := canContain()
+	if err != nil {
+		return false, err.Error()
+	}
+	return true, ""
+}
+
+// Layers says for a person what contains a command that runs without a question.
+func Layers() string {
+	version := landlockVersion()
+	parts := []string{fmt.Sprintf("Landlock %d: reads the project and the system, writes to a private temporary folder", version)}
+	if version < 3 {
+		parts = append(parts, "seccomp instead of Landlock against emptying files")
+	}
+	parts = append(parts, "seccomp: no socket, no metadata, no other process")
+	if version < 6 {
+		parts = append(parts, "no signals at all, since this Landlock cannot tell whose they are")
+	}
+	return strings.Join(append(parts, "limits of processor time, memory and files"), "; ")
+}
+
+var canContain = sync.OnceValue(func() error { return tryContain(landlockVersion()) })
+
+// landlockVersion is the version of Landlock's interface; 0: there is none.
+func landlockVersion() int {
+	version, err := ll.LandlockGetABIVersion()
+	if err != nil {
+		return 0
+	}
+	return version
+}
+
+// tryContain restricts a thread and looks whether it holds.
+func tryContain(version int) error {
+	if version < 1 {
+		return errors.New("this kernel has no Landlock (Linux 5.13 and newer, enabled with lsm=landlock)")
+	}
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the restricted thread ends with this goroutine
+		c := &Contained{}
+		err := c.restrict(version)
+		if err == nil {
+			if fd, socketErr := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM, 0); socketErr == nil {
+				_ = unix.Close(fd)
+				err = errors.New("the seccomp filter was installed and does not hold")
+			}
+		}
+		if err == nil {
+			if fd, openErr := unix.Open("/", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); openErr == nil {
+				_ = unix.Close(fd)
+				err = errors.New("the Landlock rules were installed and do not hold")
+			}
+		}
+		done <- err
+	}()
+	return <-done
+}
+
+// Restrict contains the calling thread, and what it starts, for good. The thread must be locked to its goroutine, start
+// the one command, and end with it.
+func (c *Contained) Restrict() error { return c.restrict(landlockVersion()) }
+
+func (c *Contained) restrict(version int) error {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("no_new_privs: %w", err)
+	}
+	if err := dropCapabilities(); err != nil {
+		return fmt.Errorf("capabilities: %w", err)
+	}
+	if err := c.landlock(version); err != nil {
+		return fmt.Errorf("Landlock: %w", err)
+	}
+	return installFilter(seccompFilter(version))
+}
+
+// dropCapabilities leaves root the one that reading other users' files needs. With no_new_privs none comes back.
+func dropCapabilities() error {
+	var head unix.CapUserHeader
+	head.Version = unix.LINUX_CAPABILITY_VERSION_3
+	var have [2]unix.CapUserData
+	if err := unix.Capget(&head, &have[0]); err != nil {
+		return err
+	}
+	if have[0].Permitted == 0 && have[1].Permitted == 0 {
+		return nil
+	}
+	const read = 1 << unix.CAP_DAC_READ_SEARCH
+	left := [2]unix.CapUserData{{Effective: have[0].Effective & read, Permitted: have[0].Permitted & read}}
+	return unix.Capset(&head, &left[0])
+}
+
+// allRights are Landlock's rights over files but running them: what runs is contained as well.
+const allRights = uint64(ll.AccessFSWriteFile | ll.AccessFSReadFile | ll.AccessFSReadDir | ll.AccessFSRemoveDir | ll.AccessFSRemoveFile | ll.AccessFSMakeChar | ll.AccessFSMakeDir | ll.AccessFSMakeReg | ll.AccessFSMakeSock | ll.AccessFSMakeFifo | ll.AccessFSMakeBlock | ll.AccessFSMakeSym | ll.AccessFSRefer | ll.AccessFSTruncate | ll.AccessFSIoctlDev)
+
+// containedRights are those of them that a version of Landlock knows.
+func containedRights(version int) uint64 {
+	rights := allRights
+	for right, since := range map[uint64]int{ll.AccessFSRefer: 2, ll.AccessFSTruncate: 3, ll.AccessFSIoctlDev: 5} {
+		if version < since {
+			rights &^= right
+		}
+	}
+	return rights
+}
+
+// rule allows rights over a file, or a folder with all below.
+type rule struct {
+	path     string
+	rights   uint64
+	dev, ino uint64 // of the file that the path meant
+}
+
+// rules works out the rules, without the system's: what is there now of what may be read.
+func (c *Contained) rules() (rules []rule) {
+	add := func(path string, rights uint64) {
+		var st unix.Stat_t
+		if unix.Stat(path, &st) != nil {
+			return // not there: nothing to allow
+		}
+		if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+			rights &= fileRights
+		}
+		rules = append(rules, rule{path, rights, st.Dev, st.Ino})
+	}
+	for _, p := range c.readable {
+		c.allowReading(p, add)
+	}
+	if c.temp != "" {
+		add(c.temp, allRights&^(ll.AccessFSMakeChar|ll.AccessFSMakeBlock))
+	}
+	return rules
+}
+
+// Same reports whether a thread that is restricted as c may start a command that is contained as o: both read the
+// same files now, and not only by the same names.
+func (c *Contained) Same(o *Contained) bool { return slices.Equal(c.asRestricted, o.rules()) }
+
+// landlock restricts the calling thread. The wrappers of go-landlock restrict all threads, so this one makes the
+// system calls itself.
+func (c *Contained) landlock(version int) error {
+	handled := containedRights(version)
+	attr := ll.RulesetAttr{HandledAccessFS: handled}
+	if version >= 4 {
+		attr.HandledAccessNet = ll.AccessNetBindTCP | ll.AccessNetConnectTCP
+	}
+	if version >= 6 {
+		attr.Scoped = ll.ScopeAbstractUnixSocket | ll.ScopeSignal
+	}
+	ruleset, err := ll.LandlockCreateRuleset(&attr, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(ruleset)
+	c.asRestricted = c.rules()
+	for _, r := range slices.Concat(c.asRestricted, systemRules()) {
+		if r.rights &= handled; r.rights == 0 {
+			continue
+		}
+		fd, err := unix.Open(r.path, unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
+			continue // gone meanwhile
+		}
+		err = ll.LandlockAddPathBeneathRule(ruleset, &ll.PathBeneathAttr{AllowedAccess: r.rights, ParentFd: fd}, 0)
+		_ = unix.Close(fd)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.path, err)
+		}
+	}
+	if _, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(ruleset), 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// fileRights are the rights that a rule for a file, not a folder, may have.
+const fileRights = ll.AccessFSWriteFile | ll.AccessFSReadFile | ll.AccessFSTruncate | ll.AccessFSIoctlDev
+
+// systemRules are for the system's readable places and the devices that everybody may write to.
+func systemRules() (rules []rule) {
+	add := func(path string, rights uint64) {
+		if info, err := os.Stat(path); err == nil {
+			if !info.IsDir() {
+				rights &= fileRights
+			}
+			rules = append(rules, rule{path: path, rights: rights})
+		}
+	}
+	for _, p := range systemReadable {
+		add(p, ll.AccessFSReadFile|ll.AccessFSReadDir)
+	}
+	for _, p := range append(devices, "/dev/pts") {
+		add(p, ll.AccessFSReadFile|ll.AccessFSReadDir|fileRights)
+	}
+	return rules
+}
+
+// allowReading allows a place; one that holds hidden files by its parts, since Landlock takes nothing out again.
+func (c *Contained) allowReading(place string, add func(string, uint64)) {
+	switch {
+	case slices.Contains(c.hidden, place):
+		return
+	case !slices.ContainsFunc(c.hidden, func(h string) bool { return below(place, h) }):
+		add(place, ll.AccessFSReadFile|ll.AccessFSReadDir)
+		return
+	}
+	add(place, ll.AccessFSReadDir) // names may be seen
+	entries, _ := os.ReadDir(place)
+	for _, e := range entries {
+		if e.Type()&os.ModeSymlink == 0 { // where a link leads decides
+			c.allowReading(filepath.Join(place, e.Name()), add)
+		}
+	}
+}
+
+// Limits are the resource limits of the command: number of the limit, and its value.
+func (c *Contained) Limits() map[int]uint64 {
+	return map[int]uint64{
+		unix.RLIMIT_CPU: containedCPU, unix.RLIMIT_DATA: containedData, unix.RLIMIT_FSIZE: containedFile, unix.RLIMIT_CORE: 0,
+	}
+}
