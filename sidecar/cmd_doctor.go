@@ -103,7 +103,7 @@ func diagnose(dir string) []finding {
 	}
 	program(rg, "searches use the built-in engine", "apt install ripgrep, brew install ripgrep", false)
 	program("bash", "commands run in sh", "install bash", false)
-	out = append(out, sandboxFinding(conf))
+	out = append(out, sandboxFinding(conf), containmentFinding())
 	a := app.New(app.Options{Place: p, Ephemeral: true})
 	defer a.Close()
 	id, origin := a.Models.Default(dir)
@@ -172,4 +172,12 @@ func sandboxFinding(c *config.Config) finding {
 		f.Detail = "off, available (" + support.String() + `); set "sandbox" to "ask" or "on" to use it`
 	}
 	return f
+}
+
+// containmentFinding is the doctor's line on commands that run without a question.
+func containmentFinding() finding {
+	if ok, why := sandbox.CanContain(); !ok {
+		return finding{Name: "containment", Detail: "none: " + why + "; only the simplest commands run without a question"}
+	}
+	return finding{Name: "containment", OK: true, Detail: "commands that run without a question: " + sandbox.Layers()}
 }

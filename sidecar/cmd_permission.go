@@ -115,6 +115,9 @@ func printExplanation(w io.Writer, x builtin.Explanation) {
 	if x.Sandbox {
 		fmt.Fprintln(w, "  sandbox    it runs in the sandbox")
 	}
+	if x.Contained {
+		fmt.Fprintln(w, "  contained  it can only read the project and the system: no writes, no network, no keys")
+	}
 	for _, r := range x.Requests {
 		fmt.Fprintf(w, "  %-10s %s: %s\n", verbs[r.Action], r.Permission, terminal.Clean(visible.Text(strings.Join(r.Patterns, " · "))))
 		fmt.Fprintf(w, "  %-10s %s\n", "", terminal.Clean(visible.Text(r.Why)))

@@ -19,7 +19,8 @@ type Explanation struct {
 	Opaque         bool               `json:"opaque"`
 	Why            string             `json:"why"`
 	Requests       []ExplainedRequest `json:"requests"`
-	Sandbox        bool               `json:"sandbox,omitempty"` // it would run in the sandbox
+	Sandbox        bool               `json:"sandbox,omitempty"`   // it would run in the sandbox
+	Contained      bool               `json:"contained,omitempty"` // it would run unasked, and contained: it can only read
 	// Programs says for each call by which record it was judged; one without a record is judged by its words alone.
 	Programs []ExplainedProgram `json:"programs"`
 }
@@ -88,6 +89,9 @@ func Explain(ctx context.Context, env Env, command, dir string, gate *permission
 			x.Decision, x.Why = string(v.Action), cmp.Or(x.Why, why)
 		}
 		x.Requests = append(x.Requests, ExplainedRequest{r.Permission, r.Patterns, append([]string{}, r.Always...), v.Action, v.Rule, why})
+	}
+	if can, _ := e.containable(); can && a.ReadOnly && x.Decision == string(permission.Allow) {
+		x.Contained, x.Sandbox = true, false // containment is the stricter of both
 	}
 	return x
 }

@@ -74,7 +74,6 @@ type Call struct {
 	Always   string   // what "always" would remember; empty: nothing
 	Exact    bool     // does more than its program does without some of its words: only a grant of this very text covers it
 	Effect   string   // … what more, and by which word: "forces: --force"
-	Complete bool     // ReadOnly, and every option of the call is in a record that lists all of the program's
 	Record   string   // where it is described what the program does: "git.yaml: git clean"; empty: nowhere
 }
 
