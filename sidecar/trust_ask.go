@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/sidecar/app"
+	"github.com/pillion-dev/pillion/sidecar/terminal"
 	"github.com/pillion-dev/pillion/sidecar/trust"
 	"github.com/pillion-dev/pillion/tools/paths"
 )
@@ -34,6 +35,7 @@ func askTrust(p *app.Workplace, cwd string, keyboardThere bool, out io.Writer) e
 	if tty != os.Stdin {
 		defer tty.Close()
 	}
+	terminal.TTY{File: tty}.Discard() // typed before the question was there
 	yes, err := askYes(tty, out, "Trust "+root+" and let these settings count? [y/N] ")
 	if err != nil {
 		return nil // nobody answered: nothing is trusted, and nothing is remembered

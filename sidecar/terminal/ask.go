@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"time"
 
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/permission"
@@ -14,14 +15,22 @@ import (
 
 // Keys reads the person's answers.
 type Keys interface {
-	// Key waits for one of the keys; other keys are passed over. Ctrl-C and Ctrl-D are returned as 'q',
-	// and ctrlZ after the program was stopped and went on.
-	Key(ctx context.Context, keys string) (byte, error)
+	// Key waits for one of the keys; other keys are passed over. What was typed before the call never counts: it was
+	// meant for something else, and a sentence typed ahead holds every letter that approves. Key calls ready once the
+	// keyboard has been quiet for a moment (see quiet) and keys count from then on. A key counts only alone: pasted text
+	// and the sequences of arrow keys are passed over whole. Ctrl-C and Ctrl-D are returned as 'q' at once, and ctrlZ
+	// after the program was stopped and went on.
+	Key(ctx context.Context, keys string, ready func()) (byte, error)
 	// Line reads a line as typed.
 	Line(ctx context.Context) (string, error)
+	// Discard forgets what was typed before a line is asked for.
+	Discard()
 	// Suspend gives the terminal to another program while f runs.
 	Suspend(f func() error) error
 }
+
+// quiet is how long the keyboard must rest after a question has appeared before a key answers it.
+const quiet = 300 * time.Millisecond
 
 // nobody is what the model hears when there is no one to ask.
 const nobody = "Not applied: nobody can be asked in this run (no terminal, or --approve none). Do not try it another way; go on with what needs no approval and say in the end what you would have done."
@@ -112,6 +121,14 @@ func (t *Terminal) askPlain(ctx context.Context, r permission.Request) (permissi
 		switch k {
 		case 'y':
 			return permission.Reply{Kind: permission.Once, Asked: true}, nil
+		case 'A', 'P', 'E':
+			if sure, err := t.sure(ctx, widens(k, r)); err != nil {
+				return permission.Reply{}, err
+			} else if !sure {
+				continue
+			}
+		}
+		switch k {
 		case 'A':
 			t.say(dim, "  allowed until this session ends: "+r.Remembers())
 			return permission.Reply{Kind: permission.Always, Scope: permission.ScopeSession, Asked: true}, nil
@@ -137,6 +154,24 @@ func (t *Terminal) askPlain(ctx context.Context, r permission.Request) (permissi
 			t.say(dim, "  y  allow it this once\n  n  no, and go on\n"+helpAlways(r)+"  q  no, and stop the turn")
 		}
 	}
+}
+
+// widens words what a key would allow beyond this one call.
+func widens(key byte, r permission.Request) string {
+	what := r.Permission + " " + strings.Join(r.Always, ", ")
+	switch key {
+	case 'A':
+		return "Allow " + what + " until this session ends"
+	case 'P':
+		return "Allow " + what + " in this project from now on"
+	}
+	return "Allow " + what + " in every project from now on"
+}
+
+// sure asks for a second key before an answer counts for more than what is on the screen.
+func (t *Terminal) sure(ctx context.Context, question string) (bool, error) {
+	k, err := t.key(ctx, "  "+Clean(visible.Text(question)), "yn")
+	return k == 'y', err
 }
 
 // quits notes that the person stopped the turn, not only said no.
@@ -245,6 +280,17 @@ func (t *Terminal) askHunk(ctx context.Context, r permission.Request, f *change.
 		if err != nil {
 			return change.Decision{}, 0, err
 		}
+		if k == 'a' || k == 'A' {
+			question := "Accept this hunk and the rest of this change unseen"
+			if k == 'A' {
+				question = "Accept this change, and every later edit until this session ends, without asking"
+			}
+			if sure, err := t.sure(ctx, question); err != nil {
+				return change.Decision{}, 0, err
+			} else if !sure {
+				continue
+			}
+		}
 		switch k {
 		case 'y', 'a', 'A':
 			return change.Decision{Kind: change.Accept, Comment: comment}, k, nil
@@ -322,27 +368,35 @@ func (t *Terminal) edit(f *change.File, h *change.Hunk) (text string, changed bo
 // ctrlZ is the key that a question was left and come back to with.
 const ctrlZ = 0x1a
 
+// key asks a question that one key answers. The keys are named when they begin to count, so that whoever sees them can
+// press one.
 func (t *Terminal) key(ctx context.Context, question, keys string) (byte, error) {
-	t.mu.Lock()
-	t.prompt = t.paint(bold, question) + " [" + strings.Join(strings.Split(keys, ""), ",") + "]? "
-	t.print(t.prompt)
-	t.mu.Unlock()
-	k, err := t.Keys.Key(ctx, keys)
-	for err == nil && k == ctrlZ { // back again: the question stands above what the shell wrote
+	list := " [" + strings.Join(strings.Split(keys, ""), ",") + "]? "
+	for {
 		t.mu.Lock()
 		t.newline()
+		t.prompt = t.paint(bold, question)
 		t.print(t.prompt)
 		t.mu.Unlock()
-		k, err = t.Keys.Key(ctx, keys)
+		k, err := t.Keys.Key(ctx, keys, func() {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.prompt += list
+			t.print(list)
+		})
+		t.mu.Lock()
+		t.prompt = ""
+		if err == nil && k == ctrlZ { // back again: the question stands below what the shell wrote
+			t.mu.Unlock()
+			continue
+		}
+		if err == nil {
+			t.print(string(k))
+		}
+		t.newline()
+		t.mu.Unlock()
+		return k, err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.prompt = ""
-	if err == nil {
-		t.print(string(k))
-	}
-	t.newline()
-	return k, err
 }
 
 func (t *Terminal) words(ctx context.Context, prompt string) (string, error) {

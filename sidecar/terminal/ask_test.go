@@ -9,6 +9,14 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
+// second is the key that confirms one that allows more than once: no first, then the key again and yes.
+func second(key string) string {
+	if strings.Contains("APE", key) {
+		return "n" + key + "y"
+	}
+	return ""
+}
+
 // A question shows the whole command, redirections and further lines too, with look-alikes marked, and each key lasts
 // as long as it says.
 func TestAQuestionShowsWhatRunsAndHowLongAnAnswerLasts(t *testing.T) {
@@ -24,7 +32,7 @@ func TestAQuestionShowsWhatRunsAndHowLongAnAnswerLasts(t *testing.T) {
 		"q": {Kind: permission.Reject, Asked: true},
 	} {
 		var out bytes.Buffer
-		term := New(Options{Out: &out, Approve: Ask, Keys: &script{keys: "?" + key}})
+		term := New(Options{Out: &out, Approve: Ask, Keys: &script{keys: "?" + key + second(key)}})
 		got, err := term.AskPermission(context.Background(), r)
 		if err != nil || got != want {
 			t.Errorf("%s: %+v %v", key, got, err)

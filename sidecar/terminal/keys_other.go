@@ -9,17 +9,19 @@ import (
 	"strings"
 )
 
-// TTY reads keys a line at a time where there is no poll: the first letter of the line counts.
+// TTY reads keys a line at a time where there is no poll: a line of one letter counts.
 type TTY struct{ File *os.File }
 
-// Key waits for a line that begins with one of keys.
-func (k TTY) Key(ctx context.Context, keys string) (byte, error) {
+// Key waits for a line that is one of keys.
+func (k TTY) Key(ctx context.Context, keys string, ready func()) (byte, error) {
+	k.Discard()
+	ready()
 	for {
 		s, err := k.Line(ctx)
 		if err != nil {
 			return 'q', nil
 		}
-		if s != "" && strings.IndexByte(keys, s[0]) >= 0 {
+		if len(s) == 1 && strings.IndexByte(keys, s[0]) >= 0 {
 			return s[0], nil
 		}
 	}

@@ -3,6 +3,7 @@
 package terminal
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"os"
@@ -20,51 +21,110 @@ type TTY struct{ File *os.File }
 
 const pollMillis = 100 // how often a waiting question looks at its context
 
-// wait returns when a byte can be read or the context ends.
-func (k TTY) wait(ctx context.Context) error {
+// burst is how soon one byte follows another only when no person pressed single keys: a paste, or the sequence that a
+// terminal sends for an arrow key, which ends in a letter.
+const burst = 30 * time.Millisecond
+
+// wait returns true when a byte can be read, false when limit has passed. No limit waits until the context ends.
+func (k TTY) wait(ctx context.Context, limit time.Duration) (bool, error) {
 	fds := []unix.PollFd{{Fd: int32(k.File.Fd()), Events: unix.POLLIN}}
+	end := time.Now().Add(limit)
 	for {
 		if err := ctx.Err(); err != nil {
-			return err
+			return false, err
 		}
-		n, err := unix.Poll(fds, pollMillis)
+		rest := pollMillis
+		if limit > 0 {
+			left := int(time.Until(end).Milliseconds()) + 1
+			if left <= 0 || time.Now().After(end) {
+				left = 0
+			}
+			rest = min(rest, left)
+		}
+		n, err := unix.Poll(fds, rest)
 		if err != nil && err != unix.EINTR {
-			return err
+			return false, err
 		}
 		if n > 0 {
-			return nil
+			return true, nil
+		}
+		if limit > 0 && !time.Now().Before(end) {
+			return false, nil
+		}
+	}
+}
+
+// read takes what was typed at once: one byte for a key, more for a paste or a sequence. over: the terminal is gone.
+func (k TTY) read(ctx context.Context) (typed []byte, over bool, err error) {
+	buf := make([]byte, 256)
+	for {
+		n, err := k.File.Read(buf)
+		if err != nil && err != io.EOF {
+			return typed, false, err
+		}
+		if n == 0 {
+			return typed, true, nil
+		}
+		typed = append(typed, buf[:n]...)
+		more, err := k.wait(ctx, burst)
+		if err != nil || !more {
+			return typed, false, err
 		}
 	}
 }
 
 // Key waits for one of keys in raw mode.
-func (k TTY) Key(ctx context.Context, keys string) (byte, error) {
+func (k TTY) Key(ctx context.Context, keys string, ready func()) (byte, error) {
 	old, err := term.MakeRaw(int(k.File.Fd()))
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = term.Restore(int(k.File.Fd()), old) }()
-	buf := make([]byte, 1)
-	for {
-		if err := k.wait(ctx); err != nil {
+	for counts := false; ; {
+		limit := time.Duration(0)
+		if !counts {
+			limit = quiet
+		}
+		some, err := k.wait(ctx, limit)
+		if err != nil {
 			return 0, err
 		}
-		n, err := k.File.Read(buf)
-		if err != nil || n == 0 {
-			if err == nil || err == io.EOF {
-				return 'q', nil
-			}
-			return 0, err
+		if !some {
+			counts = true
+			ready()
+			continue
 		}
-		switch b := buf[0]; {
-		case b == 3 || b == 4: // Ctrl-C, Ctrl-D
+		typed, over, err := k.read(ctx)
+		switch {
+		case err != nil:
+			return 0, err
+		case over, bytes.ContainsAny(typed, "\x03\x04"): // Ctrl-C, Ctrl-D
 			return 'q', nil
-		case b == ctrlZ:
+		case bytes.IndexByte(typed, ctrlZ) >= 0:
 			_ = term.Restore(int(k.File.Fd()), old)
 			stop()
-			return b, nil
-		case strings.IndexByte(keys, b) >= 0:
-			return b, nil
+			return ctrlZ, nil
+		case counts && len(typed) == 1 && strings.IndexByte(keys, typed[0]) >= 0:
+			return typed[0], nil
+		}
+	}
+}
+
+// Discard forgets what was typed before.
+func (k TTY) Discard() {
+	old, err := term.MakeRaw(int(k.File.Fd())) // what is waiting for the end of its line can be read in raw mode only
+	if err != nil {
+		return
+	}
+	defer func() { _ = term.Restore(int(k.File.Fd()), old) }()
+	buf := make([]byte, 256)
+	fds := []unix.PollFd{{Fd: int32(k.File.Fd()), Events: unix.POLLIN}}
+	for {
+		if n, err := unix.Poll(fds, 0); n <= 0 || err != nil {
+			return
+		}
+		if n, err := k.File.Read(buf); n == 0 || err != nil {
+			return
 		}
 	}
 }
@@ -89,7 +149,7 @@ func (k TTY) Line(ctx context.Context) (string, error) {
 	var line []byte
 	buf := make([]byte, 1)
 	for {
-		if err := k.wait(ctx); err != nil {
+		if _, err := k.wait(ctx, 0); err != nil {
 			return "", err
 		}
 		n, err := k.File.Read(buf)

@@ -17,6 +17,7 @@ func (t *Terminal) AskQuestions(ctx context.Context, _ *tools.Call, qs []tools.Q
 	defer t.turn()()
 	var out [][]string
 	for _, q := range qs {
+		t.Keys.Discard() // typed before the question was there
 		t.mu.Lock()
 		t.wait("")
 		t.newline()

@@ -20,7 +20,10 @@ type script struct {
 	lines []string
 }
 
-func (s *script) Key(ctx context.Context, keys string) (byte, error) {
+func (s *script) Discard() {}
+
+func (s *script) Key(ctx context.Context, keys string, ready func()) (byte, error) {
+	ready()
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -72,8 +75,9 @@ func TestEachKeyDecidesItsHunk(t *testing.T) {
 		kind             permission.ReplyKind
 	}{
 		{"yes then no", "yn", "accept reject", permission.Once},
-		{"rest of this change", "a", "accept accept", permission.Once},
-		{"always", "A", "accept accept", permission.Always},
+		{"rest of this change", "ay", "accept accept", permission.Once},
+		{"not the rest after all", "anny", "reject accept", permission.Once},
+		{"always", "Ay", "accept accept", permission.Always},
 		{"unknown keys are passed over", "xz\ryn", "accept reject", permission.Once},
 		{"help asks again", "?n?y", "reject accept", permission.Once},
 		{"stop after one keeps the one", "yq", "accept reject", permission.Once},
@@ -202,9 +206,9 @@ type interrupted struct {
 	event agent.Event
 }
 
-func (i *interrupted) Key(ctx context.Context, keys string) (byte, error) {
+func (i *interrupted) Key(ctx context.Context, keys string, ready func()) (byte, error) {
 	i.term.Event(i.event)
-	return i.script.Key(ctx, keys)
+	return i.script.Key(ctx, keys, ready)
 }
 
 func TestAQuestionStaysOnTheScreen(t *testing.T) {
@@ -213,7 +217,7 @@ func TestAQuestionStaysOnTheScreen(t *testing.T) {
 		want  string
 	}{
 		"its own progress":  {agent.ToolData{CallID: "1", Tool: "edit", Status: agent.ToolRunning}, "Allow [y,n,q,?]? y\n"},
-		"another call ends": {agent.ToolData{CallID: "2", Tool: "read", Title: "a.go", Status: agent.ToolCompleted}, "Allow [y,n,q,?]? \n✓ read a.go\nAllow [y,n,q,?]? y\n"},
+		"another call ends": {agent.ToolData{CallID: "2", Tool: "read", Title: "a.go", Status: agent.ToolCompleted}, "Allow\n✓ read a.go\nAllow [y,n,q,?]? y\n"},
 	} {
 		var out bytes.Buffer
 		keys := &interrupted{script: script{keys: "y"}, event: agent.Event{Type: agent.EventTool, Value: c.event}}

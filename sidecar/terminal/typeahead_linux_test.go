@@ -1,0 +1,141 @@
+package terminal
+
+import (
+	"context"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// screen is what a person sees; it tells when something is on it.
+type screen struct {
+	mu      sync.Mutex
+	text    strings.Builder
+	changed chan struct{}
+}
+
+func (s *screen) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.text.Write(b)
+	close(s.changed)
+	s.changed = make(chan struct{})
+	return len(b), nil
+}
+
+// until waits until a text has been written so many times.
+func (s *screen) until(t *testing.T, want string, times int) {
+	t.Helper()
+	limit := time.After(20 * time.Second)
+	for {
+		s.mu.Lock()
+		text, changed := s.text.String(), s.changed
+		s.mu.Unlock()
+		if strings.Count(text, want) >= times {
+			return
+		}
+		select {
+		case <-changed:
+		case <-limit:
+			t.Fatalf("no %q (%d times) in %q", want, times, text)
+		}
+	}
+}
+
+// What is typed before a question, or while it appears, answers nothing, and neither do pastes and arrow keys. What
+// lasts longer than this once needs a second key, which must not have been typed ahead either.
+func TestTypingAheadApprovesNothing(t *testing.T) {
+	const keys = "Allow [y,n,A,P,E,q,?]? "
+	for name, c := range map[string]struct {
+		ahead string
+		typed []string // each once the question counts keys
+		want  permission.Reply
+	}{
+		"a sentence, then no key but n":        {"Please do not run commands. y", []string{"q"}, permission.Reply{Kind: permission.Reject, Asked: true}},
+		"lines":                                {"y\nP\ny\n", []string{"y"}, permission.Reply{Kind: permission.Once, Asked: true}},
+		"the arrow that ends in A, and F1":     {"", []string{"\x1b[A", "\x1bOP", "y"}, permission.Reply{Kind: permission.Once, Asked: true}},
+		"a paste":                              {"", []string{"yes, please", "y"}, permission.Reply{Kind: permission.Once, Asked: true}},
+		"a letter of two bytes":                {"", []string{"ý", "q"}, permission.Reply{Kind: permission.Reject, Asked: true}},
+		"ctrl-c counts at once, whatever else": {"", []string{"y\x03"}, permission.Reply{Kind: permission.Reject, Asked: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			person, tty, err := pty.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer person.Close()
+			defer tty.Close()
+			go func() { _, _ = io.Copy(io.Discard, person) }() // the echo
+			seen := &screen{changed: make(chan struct{})}
+			term := New(Options{Out: seen, Approve: Ask, Keys: TTY{tty}})
+			defer term.Close()
+			if _, err := io.WriteString(person, c.ahead); err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan permission.Reply, 1)
+			go func() {
+				r, err := term.AskPermission(context.Background(), permission.Request{Permission: "bash", Title: "touch x", Always: []string{"touch *"}})
+				if err != nil {
+					t.Error(err)
+				}
+				done <- r
+			}()
+			seen.until(t, keys, 1)
+			for _, k := range c.typed {
+				typeAlone(t, person, k)
+			}
+			if got := <-done; got != c.want {
+				t.Errorf("%+v in %q", got, seen.text.String())
+			}
+		})
+	}
+}
+
+// typeAlone types something and waits for longer than a burst lasts, so that what is typed next comes by itself.
+func typeAlone(t *testing.T, person *os.File, text string) {
+	t.Helper()
+	if _, err := io.WriteString(person, text); err != nil {
+		t.Fatal(err)
+	}
+	rest := time.NewTimer(4 * burst)
+	defer rest.Stop()
+	<-rest.C
+}
+
+func TestALongerPermissionNeedsASecondKey(t *testing.T) {
+	person, tty, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer person.Close()
+	defer tty.Close()
+	go func() { _, _ = io.Copy(io.Discard, person) }()
+	seen := &screen{changed: make(chan struct{})}
+	term := New(Options{Out: seen, Approve: Ask, Keys: TTY{tty}})
+	defer term.Close()
+	done := make(chan permission.Reply, 1)
+	go func() {
+		r, _ := term.AskPermission(context.Background(), permission.Request{Permission: "bash", Title: "touch x", Always: []string{"touch *"}})
+		done <- r
+	}()
+	const question, second = "Allow [y,n,A,P,E,q,?]? ", "Allow bash touch * in this project from now on [y,n]? "
+	seen.until(t, question, 1)
+	typeAlone(t, person, "P")
+	seen.until(t, second, 1)
+	typeAlone(t, person, "n")
+	seen.until(t, question, 2)
+	typeAlone(t, person, "P")
+	seen.until(t, second, 2)
+	typeAlone(t, person, "y")
+	if got := <-done; got.Kind != permission.Always || got.Scope != permission.ScopeProject {
+		t.Errorf("%+v", got)
+	}
+}
