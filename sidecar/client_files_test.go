@@ -157,7 +157,7 @@ func TestBuffersFollowIncrementalChanges(t *testing.T) {
 	} {
 		notify("didChange", fmt.Sprintf(`{"textDocument":{"uri":%q,"version":%d},"contentChanges":[%s]}`, uri, i+2, c.change))
 		r.ed.request("session/list", `{}`)
-		b, ok := r.server.editor.Buffers.Buffer(path)
+		b, ok := r.buffers.Buffer(path)
 		if !ok || b.Text != c.want || b.Version != int32(i+2) || !b.Dirty {
 			t.Fatalf("after %s: %+v, want %q", c.change, b, c.want)
 		}
@@ -165,13 +165,13 @@ func TestBuffersFollowIncrementalChanges(t *testing.T) {
 	notify("didChange", fmt.Sprintf(`{"textDocument":{"uri":%q,"version":3},"contentChanges":[{"text":"overtaken"}]}`, uri))
 	notify("didSave", fmt.Sprintf(`{"textDocument":{"uri":%q}}`, uri))
 	r.ed.request("session/list", `{}`)
-	if b, _ := r.server.editor.Buffers.Buffer(path); b.Text != "again" || b.Dirty {
+	if b, _ := r.buffers.Buffer(path); b.Text != "again" || b.Dirty {
 		t.Errorf("after saving: %+v", b)
 	}
 	notify("didClose", fmt.Sprintf(`{"textDocument":{"uri":%q}}`, uri))
 	notify("didOpen", `{"textDocument":{"uri":"untitled:1","version":1,"text":"x"}}`)
 	r.ed.request("session/list", `{}`)
-	if b, ok := r.server.editor.Buffers.Buffer(path); ok {
+	if b, ok := r.buffers.Buffer(path); ok {
 		t.Errorf("still open: %+v", b)
 	}
 }
@@ -193,7 +193,7 @@ func FuzzPositionOffset(f *testing.F) {
 func TestR11AnEditorThatDoesNotSayWhatIsUnsavedIsNotWrittenBehind(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, testStore(t), t.TempDir())
-	r.server.editor.Limit = 20 * time.Millisecond
+	r.host.DataLimit = 20 * time.Millisecond
 	path := filepath.Join(r.cwd, "a.txt")
 	write(t, path, "a\nb\n")
 	ed := genericEditor{silent: true}

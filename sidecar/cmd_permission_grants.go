@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -63,16 +62,6 @@ func printGrants(to io.Writer, list []permission.Grant) error {
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", g.ID, g.Permission, terminal.Clean(g.Pattern), g.Created.Local().Format(time.DateTime), project)
 	}
 	return w.Flush()
-}
-
-// grantsIn are what counts in a project: its own grants and those for every project. The empty project has all.
-func grantsIn(ctx context.Context, grants permission.Grants, project string) ([]permission.Grant, error) {
-	list, err := grants.List(ctx, project)
-	if err != nil || project == "" {
-		return list, err
-	}
-	everywhere, err := grants.List(ctx, permission.Everywhere)
-	return append(list, everywhere...), err
 }
 
 func permissionRevoke() *cobra.Command {

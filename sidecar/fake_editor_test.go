@@ -204,15 +204,16 @@ func (f rigFolders) PassMCP(string, []protocol.MCPServer) error {
 
 // rig is a server with everything real but the model and the editor.
 type rig struct {
-	t      testing.TB
-	cwd    string
-	world  *sessions
-	model  *scripted
-	rt     *agent.Runtime
-	host   *Host
-	server *Server
-	ed     *editor
-	served chan error
+	t       testing.TB
+	cwd     string
+	world   *sessions
+	model   *scripted
+	rt      *agent.Runtime
+	host    *Host
+	buffers *editors.Buffers
+	server  *Server
+	ed      *editor
+	served  chan error
 }
 
 // testStore is a store file of its own.
@@ -275,12 +276,13 @@ func newRig(t testing.TB, st *store.Store, cwd string) *rig {
 	made := env.tools(registry, t.TempDir())
 	parts := rigParts{made: made, editors: registry, blobs: blobs, rules: rules, env: env}
 	rt := agent.New(agent.Options{Store: st, Models: m, Configuration: parts, Toolbox: parts, Project: parts, Changes: parts, Asker: registry, Questions: registry})
-	registry.Follow(liveSessions{rt, blobs.Pack})
+	registry.Follow(newLiveSessions(rt, blobs.Pack))
 	a, b := pipes()
 	r := &rig{t: t, cwd: cwd, world: env, model: m, rt: rt, served: make(chan error, 1)}
 	r.host = &Host{Runtime: rt, Editors: registry, Desk: review.NewDesk(rigChanges{env, rt, made, blobs}), Grants: agent.Grants(st), Folders: rigFolders{rules}, Terminals: env,
 		Auth: lentKeys{&keys.Store{File: filepath.Join(t.TempDir(), "auth.json")}}, Finder: testFinder(t), Problems: &ProblemHub{}, Reported: editors.NewProblems(), Version: "0.0.0-test"}
-	r.server = NewServer(r.host, b, editors.NewBuffers(nil), "")
+	r.buffers = editors.NewBuffers(nil)
+	r.server = NewServer(r.host, b, r.buffers, "")
 	go func() { r.served <- r.server.Serve(context.Background()) }()
 	r.ed = newEditor(t, a)
 	t.Cleanup(func() {
@@ -593,4 +595,13 @@ func (e *editor) fits(what, name string, value any, line string) {
 	if err := s.Validate(value); err != nil {
 		e.t.Errorf("%s does not fit its schema: %v\n%.600s", what, err, line)
 	}
+}
+
+// mustJSON is a value of the test's as JSON.
+func mustJSON(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
 }

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/sidecar/editors"
@@ -29,6 +30,8 @@ type Host struct {
 	Reported  *editors.Problems // takes what editors themselves say is wrong
 	Listener  Listener
 	Version   string // Pillion's
+	// DataLimit is how long a program of the editor's may take to answer; 0 means editors.DataTimeout.
+	DataLimit time.Duration
 	Log       *slog.Logger
 
 	mu      sync.Mutex

@@ -77,7 +77,7 @@ func TestOrdersInWhatTheModelReadsGetNothingDone(t *testing.T) {
 		} else {
 			asked++
 		}
-		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":"selected","optionId":%q,"_meta":{"pillion":{"comment":"no"}}}}}`, rawJSON(m["id"]), answer))
+		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":"selected","optionId":%q,"_meta":{"pillion":{"comment":"no"}}}}}`, mustJSON(m["id"]), answer))
 	}
 	p.end()
 	if want := len(reads) * len(tries); asked != want {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
@@ -10,6 +11,11 @@ import (
 type liveSessions struct {
 	rt   *agent.Runtime
 	pack func(*change.Set) *change.Set // makes a set small enough to be stored, its contents beside the sessions
+}
+
+// newLiveSessions gives the registry what it must know of a runtime's sessions.
+func newLiveSessions(rt *agent.Runtime, pack func(*change.Set) *change.Set) editors.Sessions {
+	return liveSessions{rt, pack}
 }
 
 // Parent implements Sessions.

@@ -25,7 +25,7 @@ func BenchmarkSessionLoad(b *testing.B) {
 	seq := int64(100)
 	add := func(typ agent.EventType, v any) {
 		seq++
-		st.Append(id, store.Event{Seq: seq, Time: now, Type: string(typ), Data: rawJSON(v)})
+		st.Append(id, store.Event{Seq: seq, Time: now, Type: string(typ), Data: mustJSON(v)})
 	}
 	for turn := range 100 { // of 20 events each
 		add(agent.EventPrompt, agent.PromptData{MessageID: fmt.Sprint("p", turn), Parts: []provider.Part{{Type: provider.PartText, Text: text}}})
@@ -33,7 +33,7 @@ func BenchmarkSessionLoad(b *testing.B) {
 			m, c := fmt.Sprint("m", turn, "-", step), fmt.Sprint("c", turn, "-", step)
 			add(agent.EventMessage, agent.MessageData{MessageID: m, Model: "test/model", Step: step + 1})
 			add(agent.EventText, agent.TextData{MessageID: m, Text: text})
-			d := agent.ToolData{MessageID: m, CallID: c, Tool: "read", Kind: tools.KindRead, Status: agent.ToolRunning, Input: rawJSON(map[string]string{"filePath": "a.go"})}
+			d := agent.ToolData{MessageID: m, CallID: c, Tool: "read", Kind: tools.KindRead, Status: agent.ToolRunning, Input: mustJSON(map[string]string{"filePath": "a.go"})}
 			add(agent.EventTool, d)
 			d.Status, d.Output = agent.ToolCompleted, strings.Repeat(text, 8)
 			add(agent.EventTool, d)

@@ -57,7 +57,7 @@ func TestResourcesAreMentioned(t *testing.T) {
 			}
 			if m["method"] == "session/request_permission" {
 				asked++
-				p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%v,"result":{"outcome":{"outcome":"selected","optionId":%q}}}`, string(rawJSON(m["id"])), option))
+				p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%v,"result":{"outcome":{"outcome":"selected","optionId":%q}}}`, string(mustJSON(m["id"])), option))
 			}
 		}
 		all := srv.Requests()

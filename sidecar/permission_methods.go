@@ -90,3 +90,13 @@ func (m *permissions) permissionExplain(ctx context.Context, es *editorSession, 
 	}
 	return out, nil
 }
+
+// grantsIn are what counts in a project: its own grants and those for every project. The empty project has all.
+func grantsIn(ctx context.Context, grants permission.Grants, project string) ([]permission.Grant, error) {
+	list, err := grants.List(ctx, project)
+	if err != nil || project == "" {
+		return list, err
+	}
+	everywhere, err := grants.List(ctx, permission.Everywhere)
+	return append(list, everywhere...), err
+}

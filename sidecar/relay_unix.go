@@ -106,33 +106,36 @@ func printRelay(ctx context.Context, t *run.Terminal, out *os.File) error {
 	}
 }
 
+// cancelled is the exit code of a command whose host went away, as shells report an interrupt.
+const cancelled = 130
+
 // relayMain is what the editor's terminal runs: it prints what comes, and ends as the command did.
 func relayMain(args []string) int {
 	if len(args) != 1 {
-		return exitUsage
+		return 2
 	}
 	f, err := os.Open(args[0])
 	if err != nil {
 		os.Stderr.WriteString("pillion: the command is not there any more\n")
-		return exitError
+		return 1
 	}
 	defer f.Close()
 	r := bufio.NewReaderSize(f, 64<<10)
 	for {
 		var head [5]byte
 		if _, err := io.ReadFull(r, head[:]); err != nil {
-			return exitCancelled // Pillion has gone
+			return cancelled // Pillion has gone
 		}
 		n := int64(binary.BigEndian.Uint32(head[1:]))
 		if head[0] == 'x' {
 			code, err := r.ReadByte()
 			if err != nil {
-				return exitCancelled
+				return cancelled
 			}
 			return int(code)
 		}
 		if _, err := io.CopyN(os.Stdout, r, n); err != nil {
-			return exitCancelled
+			return cancelled
 		}
 	}
 }

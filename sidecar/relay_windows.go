@@ -23,4 +23,4 @@ func (p *relayPipe) attached(context.Context, time.Duration) (*os.File, error) {
 
 func printRelay(context.Context, *run.Terminal, *os.File) error { return errors.ErrUnsupported }
 
-func relayMain([]string) int { return exitUsage }
+func relayMain([]string) int { return 2 }

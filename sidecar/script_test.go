@@ -50,7 +50,7 @@ func runScript(t *testing.T, script, model string, tree map[string]string) {
 				at(fmt.Sprintf("is %q", got))
 			}
 		case "impatient": // a question to the editor's program may take a moment only
-			r.server.editor.Limit = 50 * time.Millisecond
+			r.host.DataLimit = 50 * time.Millisecond
 		case "patches": // the model changes files by patches
 			r.world.switches = map[string]bool{"apply_patch": true}
 		case "user":

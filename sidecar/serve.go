@@ -42,7 +42,7 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
 	a := app.New(app.Options{Place: p, Problems: h.Problems.Put, Asker: h.Editors, Questions: h.Editors, Editors: h.Editors, Theirs: h.Reported, Log: log})
 	x.app = a
 	defer a.Close()
-	h.Editors.Follow(liveSessions{a.Runtime, a.Blobs.Pack})
+	h.Editors.Follow(newLiveSessions(a.Runtime, a.Blobs.Pack))
 	h.Finder = a.Finder()
 	defer h.Finder.Close()
 	a.MCP.Changed = h.SettingsChanged

@@ -12,6 +12,9 @@ import (
 func (s *Server) initialize(p *protocol.InitializeRequest) (*protocol.InitializeResponse, error) {
 	c := editors.NewClient(*p)
 	s.editor.Introduce(c)
+	if s.host.DataLimit > 0 {
+		s.editor.SetLimit(s.host.DataLimit)
+	}
 	s.log.Info("editor connected", "name", c.Name, "version", c.Version, "protocol", p.ProtocolVersion, "pillion", c.Pillion.Version)
 	caps := &protocol.AgentCapabilities{
 		LoadSession:        true,

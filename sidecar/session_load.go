@@ -168,3 +168,10 @@ func (o *openings) trust(cwd string, said *bool, note string) string {
 	}
 	return joinNotes(note, o.folders.Trust(cwd, said))
 }
+
+func joinNotes(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n" + b
+}

@@ -48,16 +48,16 @@ type Editor struct {
 
 	ctx     context.Context // ends with the connection
 	docs    *documents
-	Limit   time.Duration // of requests that a program answers
 	mu      sync.Mutex
-	peer    Caller       // guarded by mu; nil until Connect
-	client  *Client      // guarded by mu
-	offered []tools.Tool // its own tools; guarded by mu; replaced, never changed in place
+	limit   time.Duration // of requests that a program answers; guarded by mu
+	peer    Caller        // guarded by mu; nil until Connect
+	client  *Client       // guarded by mu
+	offered []tools.Tool  // its own tools; guarded by mu; replaced, never changed in place
 }
 
 // NewEditor makes an editor whose connection ends with ctx. Nothing is sent before Connect.
 func NewEditor(ctx context.Context, person Person, buffers *Buffers) *Editor {
-	ed := &Editor{Person: person, Buffers: buffers, ctx: ctx, Limit: DataTimeout, client: &Client{}}
+	ed := &Editor{Person: person, Buffers: buffers, ctx: ctx, limit: DataTimeout, client: &Client{}}
 	ed.docs = &documents{ed: ed}
 	return ed
 }
@@ -74,6 +74,13 @@ func (ed *Editor) Introduce(c *Client) {
 	ed.mu.Lock()
 	defer ed.mu.Unlock()
 	ed.client = c
+}
+
+// SetLimit says how long a program of the editor's may take to answer, instead of DataTimeout.
+func (ed *Editor) SetLimit(d time.Duration) {
+	ed.mu.Lock()
+	defer ed.mu.Unlock()
+	ed.limit = d
 }
 
 // Client is what the editor said of itself; a generic ACP editor before initialize.
@@ -107,11 +114,14 @@ var errNoAnswer = errors.New("the editor did not answer in time")
 
 // Ask calls the editor for data, within dataTimeout.
 func (ed *Editor) Ask(ctx context.Context, method string, params, result any) error {
-	limited, cancel := context.WithTimeout(ctx, ed.Limit)
+	ed.mu.Lock()
+	limit := ed.limit
+	ed.mu.Unlock()
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err := ed.Call(limited, method, params, result)
 	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%s: %w (%s)", method, errNoAnswer, ed.Limit)
+		return fmt.Errorf("%s: %w (%s)", method, errNoAnswer, limit)
 	}
 	return err
 }
