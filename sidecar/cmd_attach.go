@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pillion-dev/pillion/sidecar/acp"
 	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/share"
 )
@@ -124,7 +125,7 @@ func dialShared(ctx context.Context, want, cwd string) (net.Conn, error) {
 
 func inDir(all []joinable, cwd string) (out []joinable) {
 	for _, s := range all {
-		if sameDir(s.Cwd, cwd) {
+		if acp.SameDir(s.Cwd, cwd) {
 			out = append(out, s)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/store"
+	"github.com/pillion-dev/pillion/sidecar/acp"
 	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/sidecar/review"
@@ -134,7 +135,7 @@ func restoreError(args []string, err error) error {
 func printRestored(c *cobra.Command, cwd string, done *review.Restored, w review.Restoring, asJSON bool) error {
 	out := c.OutOrStdout()
 	if asJSON {
-		answer := protocol.CheckpointRestoreResponse{Files: []protocol.RestoredFile{}, Undo: done.Undo, Prompt: blocks(done.Prompt)}
+		answer := protocol.CheckpointRestoreResponse{Files: []protocol.RestoredFile{}, Undo: done.Undo, Prompt: acp.Blocks(done.Prompt)}
 		if done.Plan != nil {
 			answer.Files = review.RestoredFiles(done.Plan)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pillion-dev/pillion/sidecar/acp"
 	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 	"github.com/pillion-dev/pillion/tools/paths"
@@ -33,7 +34,7 @@ func permissionList() *cobra.Command {
 			}
 			a := app.New(app.Options{Place: app.NewWorkplace(version)})
 			defer a.Close()
-			list, err := grantsIn(c.Context(), a.Grants, project)
+			list, err := acp.GrantsIn(c.Context(), a.Grants, project)
 			if err != nil {
 				return err
 			}
@@ -87,11 +88,11 @@ func permissionRevoke() *cobra.Command {
 			}
 			a := app.New(app.Options{Place: app.NewWorkplace(version), NoLSP: true})
 			defer a.Close()
-			here, err := grantsIn(c.Context(), a.Grants, paths.Worktree(dir))
+			here, err := acp.GrantsIn(c.Context(), a.Grants, paths.Worktree(dir))
 			if err != nil {
 				return err
 			}
-			every, err := grantsIn(c.Context(), a.Grants, "")
+			every, err := acp.GrantsIn(c.Context(), a.Grants, "")
 			if err != nil {
 				return err
 			}

@@ -8,7 +8,8 @@ import (
 	"sync"
 	"testing"
 
-	acp "github.com/coder/acp-go-sdk"
+	coder "github.com/coder/acp-go-sdk"
+	"github.com/pillion-dev/pillion/sidecar/acp"
 	"github.com/pillion-dev/pillion/sidecar/editors"
 )
 
@@ -17,36 +18,36 @@ type coderClient struct {
 	mu      sync.Mutex
 	text    strings.Builder
 	kinds   []string
-	asked   []acp.RequestPermissionRequest
+	asked   []coder.RequestPermissionRequest
 	choose  string
 	content map[string]string
 }
 
-func (c *coderClient) ReadTextFile(_ context.Context, p acp.ReadTextFileRequest) (acp.ReadTextFileResponse, error) {
+func (c *coderClient) ReadTextFile(_ context.Context, p coder.ReadTextFileRequest) (coder.ReadTextFileResponse, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	text, ok := c.content[p.Path]
 	if !ok {
-		return acp.ReadTextFileResponse{}, errors.New("no such document")
+		return coder.ReadTextFileResponse{}, errors.New("no such document")
 	}
-	return acp.ReadTextFileResponse{Content: text}, nil
+	return coder.ReadTextFileResponse{Content: text}, nil
 }
 
-func (c *coderClient) WriteTextFile(_ context.Context, p acp.WriteTextFileRequest) (acp.WriteTextFileResponse, error) {
+func (c *coderClient) WriteTextFile(_ context.Context, p coder.WriteTextFileRequest) (coder.WriteTextFileResponse, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.content[p.Path] = p.Content
-	return acp.WriteTextFileResponse{}, nil
+	return coder.WriteTextFileResponse{}, nil
 }
 
-func (c *coderClient) RequestPermission(_ context.Context, p acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
+func (c *coderClient) RequestPermission(_ context.Context, p coder.RequestPermissionRequest) (coder.RequestPermissionResponse, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked = append(c.asked, p)
-	return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeSelected(acp.PermissionOptionId(c.choose))}, nil
+	return coder.RequestPermissionResponse{Outcome: coder.NewRequestPermissionOutcomeSelected(coder.PermissionOptionId(c.choose))}, nil
 }
 
-func (c *coderClient) SessionUpdate(_ context.Context, n acp.SessionNotification) error {
+func (c *coderClient) SessionUpdate(_ context.Context, n coder.SessionNotification) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch u := n.Update; {
@@ -60,20 +61,20 @@ func (c *coderClient) SessionUpdate(_ context.Context, n acp.SessionNotification
 
 var errNotOffered = errors.New("not announced")
 
-func (c *coderClient) CreateTerminal(context.Context, acp.CreateTerminalRequest) (acp.CreateTerminalResponse, error) {
-	return acp.CreateTerminalResponse{}, errNotOffered
+func (c *coderClient) CreateTerminal(context.Context, coder.CreateTerminalRequest) (coder.CreateTerminalResponse, error) {
+	return coder.CreateTerminalResponse{}, errNotOffered
 }
-func (c *coderClient) KillTerminal(context.Context, acp.KillTerminalRequest) (acp.KillTerminalResponse, error) {
-	return acp.KillTerminalResponse{}, errNotOffered
+func (c *coderClient) KillTerminal(context.Context, coder.KillTerminalRequest) (coder.KillTerminalResponse, error) {
+	return coder.KillTerminalResponse{}, errNotOffered
 }
-func (c *coderClient) TerminalOutput(context.Context, acp.TerminalOutputRequest) (acp.TerminalOutputResponse, error) {
-	return acp.TerminalOutputResponse{}, errNotOffered
+func (c *coderClient) TerminalOutput(context.Context, coder.TerminalOutputRequest) (coder.TerminalOutputResponse, error) {
+	return coder.TerminalOutputResponse{}, errNotOffered
 }
-func (c *coderClient) ReleaseTerminal(context.Context, acp.ReleaseTerminalRequest) (acp.ReleaseTerminalResponse, error) {
-	return acp.ReleaseTerminalResponse{}, errNotOffered
+func (c *coderClient) ReleaseTerminal(context.Context, coder.ReleaseTerminalRequest) (coder.ReleaseTerminalResponse, error) {
+	return coder.ReleaseTerminalResponse{}, errNotOffered
 }
-func (c *coderClient) WaitForTerminalExit(context.Context, acp.WaitForTerminalExitRequest) (acp.WaitForTerminalExitResponse, error) {
-	return acp.WaitForTerminalExitResponse{}, errNotOffered
+func (c *coderClient) WaitForTerminalExit(context.Context, coder.WaitForTerminalExitRequest) (coder.WaitForTerminalExitResponse, error) {
+	return coder.WaitForTerminalExitResponse{}, errNotOffered
 }
 
 func TestConformanceWithCodersClient(t *testing.T) {
@@ -84,41 +85,43 @@ func TestConformanceWithCodersClient(t *testing.T) {
 	// The rig's own editor reads the same pipe; this client takes its place.
 	a, b := pipes()
 	served := make(chan error, 1)
-	go func() { served <- NewServer(r.host, b, editors.NewBuffers(nil), "").Serve(context.Background()) }()
-	conn := acp.NewClientSideConnection(c, a, a)
+	go func() {
+		served <- acp.NewConnection(r.host, b, editors.NewBuffers(nil), "").Serve(context.Background())
+	}()
+	conn := coder.NewClientSideConnection(c, a, a)
 	ctx := t.Context()
-	init, err := conn.Initialize(ctx, acp.InitializeRequest{ProtocolVersion: acp.ProtocolVersionNumber, ClientCapabilities: acp.ClientCapabilities{Fs: acp.FileSystemCapabilities{ReadTextFile: true}}})
+	init, err := conn.Initialize(ctx, coder.InitializeRequest{ProtocolVersion: coder.ProtocolVersionNumber, ClientCapabilities: coder.ClientCapabilities{Fs: coder.FileSystemCapabilities{ReadTextFile: true}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if init.ProtocolVersion != 1 || !init.AgentCapabilities.LoadSession {
 		t.Errorf("initialize: %+v", init)
 	}
-	session, err := conn.NewSession(ctx, acp.NewSessionRequest{Cwd: r.cwd, McpServers: []acp.McpServer{}})
+	session, err := conn.NewSession(ctx, coder.NewSessionRequest{Cwd: r.cwd, McpServers: []coder.McpServer{}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.model.steps = append(r.model.steps, callsTool("read", `{"filePath":"a.txt"}`), callsTool("edit", `{"filePath":"a.txt","oldString":"two","newString":"TWO"}`), says("Done."))
-	end, err := conn.Prompt(ctx, acp.PromptRequest{SessionId: session.SessionId, Prompt: []acp.ContentBlock{acp.TextBlock("go")}})
+	end, err := conn.Prompt(ctx, coder.PromptRequest{SessionId: session.SessionId, Prompt: []coder.ContentBlock{coder.TextBlock("go")}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if end.StopReason != acp.StopReasonEndTurn {
+	if end.StopReason != coder.StopReasonEndTurn {
 		t.Errorf("stop reason %s", end.StopReason)
 	}
 	started := make(chan struct{})
 	r.model.steps = append(r.model.steps, hangs(started))
 	go func() {
 		<-started
-		_ = conn.Cancel(ctx, acp.CancelNotification{SessionId: session.SessionId})
+		_ = conn.Cancel(ctx, coder.CancelNotification{SessionId: session.SessionId})
 	}()
-	if end, err = conn.Prompt(ctx, acp.PromptRequest{SessionId: session.SessionId, Prompt: []acp.ContentBlock{acp.TextBlock("hang")}}); err != nil || end.StopReason != acp.StopReasonCancelled {
+	if end, err = conn.Prompt(ctx, coder.PromptRequest{SessionId: session.SessionId, Prompt: []coder.ContentBlock{coder.TextBlock("hang")}}); err != nil || end.StopReason != coder.StopReasonCancelled {
 		t.Errorf("cancel: %+v, %v", end, err)
 	}
-	if _, err := conn.SetSessionMode(ctx, acp.SetSessionModeRequest{SessionId: session.SessionId, ModeId: "plan"}); err != nil {
+	if _, err := conn.SetSessionMode(ctx, coder.SetSessionModeRequest{SessionId: session.SessionId, ModeId: "plan"}); err != nil {
 		t.Error(err)
 	}
-	if _, err := conn.SetSessionMode(ctx, acp.SetSessionModeRequest{SessionId: session.SessionId, ModeId: "none"}); err == nil {
+	if _, err := conn.SetSessionMode(ctx, coder.SetSessionModeRequest{SessionId: session.SessionId, ModeId: "none"}); err == nil {
 		t.Error("an unknown mode was accepted")
 	}
 	_ = a.Close()

@@ -21,6 +21,7 @@ import (
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/agent/store"
+	"github.com/pillion-dev/pillion/sidecar/acp"
 	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/keys"
@@ -209,9 +210,9 @@ type rig struct {
 	world   *sessions
 	model   *scripted
 	rt      *agent.Runtime
-	host    *Host
+	host    *acp.Host
 	buffers *editors.Buffers
-	server  *Server
+	server  *acp.Connection
 	ed      *editor
 	served  chan error
 }
@@ -276,13 +277,13 @@ func newRig(t testing.TB, st *store.Store, cwd string) *rig {
 	made := env.tools(registry, t.TempDir())
 	parts := rigParts{made: made, editors: registry, blobs: blobs, rules: rules, env: env}
 	rt := agent.New(agent.Options{Store: st, Models: m, Configuration: parts, Toolbox: parts, Project: parts, Changes: parts, Asker: registry, Questions: registry})
-	registry.Follow(newLiveSessions(rt, blobs.Pack))
+	registry.Follow(acp.Sessions(rt, blobs.Pack))
 	a, b := pipes()
 	r := &rig{t: t, cwd: cwd, world: env, model: m, rt: rt, served: make(chan error, 1)}
-	r.host = &Host{Runtime: rt, Editors: registry, Desk: review.NewDesk(rigChanges{env, rt, made, blobs}), Grants: agent.Grants(st), Folders: rigFolders{rules}, Terminals: env,
-		Auth: lentKeys{&keys.Store{File: filepath.Join(t.TempDir(), "auth.json")}}, Finder: testFinder(t), Problems: &ProblemHub{}, Reported: editors.NewProblems(), Version: "0.0.0-test"}
+	r.host = &acp.Host{Runtime: rt, Editors: registry, Desk: review.NewDesk(rigChanges{env, rt, made, blobs}), Grants: agent.Grants(st), Folders: rigFolders{rules}, Terminals: env,
+		Auth: lentKeys{&keys.Store{File: filepath.Join(t.TempDir(), "auth.json")}}, Finder: testFinder(t), Problems: &acp.ProblemHub{}, Reported: editors.NewProblems(), Version: "0.0.0-test"}
 	r.buffers = editors.NewBuffers(nil)
-	r.server = NewServer(r.host, b, r.buffers, "")
+	r.server = acp.NewConnection(r.host, b, r.buffers, "")
 	go func() { r.served <- r.server.Serve(context.Background()) }()
 	r.ed = newEditor(t, a)
 	t.Cleanup(func() {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pillion-dev/pillion/sidecar/acp"
 	"github.com/pillion-dev/pillion/tools/guard"
 	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 )
@@ -39,8 +40,8 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == guard.Arg { // we watch another Pillion
 		os.Exit(guard.Main())
 	}
-	if len(os.Args) > 1 && os.Args[1] == relayArg { // an editor's terminal shows a command of another Pillion's
-		os.Exit(relayMain(os.Args[2:]))
+	if len(os.Args) > 1 && os.Args[1] == acp.RelayArg { // an editor's terminal shows a command of another Pillion's
+		os.Exit(acp.RelayMain(os.Args[2:]))
 	}
 	tuneHeap()
 	guard.Enable()

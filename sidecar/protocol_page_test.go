@@ -67,7 +67,7 @@ func TestThePageTellsTheTruth(t *testing.T) {
 
 func TestEveryAnnouncedMethodIsOurs(t *testing.T) {
 	r := newRig(t, testStore(t), t.TempDir())
-	for _, name := range r.server.announced() {
+	for _, name := range r.server.Announced() {
 		if m, ok := findMethod(name); !ok || m.Side != "agent" {
 			t.Errorf("%s is announced but not in the schema", name)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pillion-dev/pillion/sidecar/acp"
 	"github.com/pillion-dev/pillion/sidecar/editors"
 )
 
@@ -14,7 +15,7 @@ import (
 func (r *rig) second(open string) *editor {
 	r.t.Helper()
 	a, b := pipes()
-	s := NewServer(r.host, b, editors.NewBuffers(nil), open)
+	s := acp.NewConnection(r.host, b, editors.NewBuffers(nil), open)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(context.Background()) }()
 	e := newEditor(r.t, a)

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/pillion-dev/pillion/sidecar/acp"
 	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/models"
@@ -37,12 +38,12 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
 	p := app.NewWorkplace(version)
 	log, done := p.Logger()
 	defer done()
-	x := &service{host: &Host{Editors: editors.NewRegistry(), Problems: &ProblemHub{}, Reported: editors.NewProblems(), Version: version, Log: log}}
+	x := &service{host: &acp.Host{Editors: editors.NewRegistry(), Problems: &acp.ProblemHub{}, Reported: editors.NewProblems(), Version: version, Log: log}}
 	h := x.host
 	a := app.New(app.Options{Place: p, Problems: h.Problems.Put, Asker: h.Editors, Questions: h.Editors, Editors: h.Editors, Theirs: h.Reported, Log: log})
 	x.app = a
 	defer a.Close()
-	h.Editors.Follow(newLiveSessions(a.Runtime, a.Blobs.Pack))
+	h.Editors.Follow(acp.Sessions(a.Runtime, a.Blobs.Pack))
 	h.Finder = a.Finder()
 	defer h.Finder.Close()
 	a.MCP.Changed = h.SettingsChanged
@@ -79,7 +80,7 @@ func survivePipes() (undo func()) {
 // service is a sidecar that serves editors.
 type service struct {
 	app    *app.App
-	host   *Host
+	host   *acp.Host
 	settle *time.Timer // calls rest
 }
 
@@ -115,7 +116,7 @@ func (t sessionTerminals) Terminals(session string) *run.Terminals { return t.ap
 
 // serve serves one connection; open is the session it was made for, if any.
 func (x *service) serve(ctx context.Context, conn io.ReadWriteCloser, open string) error {
-	return NewServer(x.host, conn, editors.NewBuffers(x.app.Touched), open).Serve(ctx)
+	return acp.NewConnection(x.host, conn, editors.NewBuffers(x.app.Touched), open).Serve(ctx)
 }
 
 // share serves the first editor and those that attach. It returns the first one's error when the last has gone.

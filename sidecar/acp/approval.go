@@ -1,0 +1,287 @@
+package acp
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/sidecar/review"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/shell/visible"
+)
+
+// Ids of the options of a permission request. Their kinds are ACP's closed set.
+const (
+	optionOnce    = "once"
+	optionSession = "always-session"
+	optionProject = "always-project"
+	optionAlways  = "always-everywhere"
+	optionReject  = "reject"
+)
+
+// person is whoever sits in front of the editor: questions are put to them in the sessions that it has open.
+type person struct {
+	*conn
+	sessions *sessionTable
+	rt       *agent.Runtime
+	texts    *review.Texts
+}
+
+// AskPermission asks the person in the editor. There is no limit; the question ends with its turn, or with the
+// connection. Whatever goes wrong, the answer is no.
+func (who *person) AskPermission(ctx context.Context, session string, r permission.Request) (permission.Reply, error) {
+	set := r.Change
+	if err := who.shown(ctx, session); err != nil {
+		return permission.Reply{}, err
+	}
+	kid, err := who.shownChild(ctx, session, r.SessionID, r.CallID)
+	if err != nil {
+		return permission.Reply{}, err
+	}
+	request := protocol.RequestPermissionRequest{SessionID: session, ToolCall: who.permissionCall(session, kid, r, set), Options: permissionOptions(r)}
+	defer who.texts.Hold(session, set)()
+	var answer protocol.RequestPermissionResponse
+	if err := who.editor.Call(ctx, protocol.MethodSessionRequestPermission, request, &answer); err != nil {
+		if ctx.Err() != nil {
+			return permission.Reply{}, ctx.Err()
+		}
+		if who.ctx.Err() != nil {
+			return permission.Reply{}, context.Canceled // the editor is gone: the turn ends with it
+		}
+		return permission.Reply{}, &permission.RejectedError{Message: "the editor could not ask the user: " + err.Error()}
+	}
+	selected, ok := answer.Outcome.Value.(*protocol.SelectedPermissionOutcome)
+	if !ok { // cancelled: nothing is written and the turn ends
+		if es := who.sessions.lookup(session); es != nil {
+			es.cancelAll()
+		}
+		select {
+		case <-ctx.Done():
+		case <-who.ctx.Done():
+		}
+		return permission.Reply{}, context.Canceled
+	}
+	var meta protocol.DecisionMeta
+	for _, m := range []map[string]any{answer.Meta, selected.Meta} {
+		if tree := m["pillion"]; tree != nil {
+			if err := protocol.Assign(tree, &meta); err != nil {
+				return permission.Reply{}, fmt.Errorf("the editor's decision is malformed (_meta.pillion.%v); nothing was written", err)
+			}
+		}
+	}
+	if meta.Stale {
+		return permission.Reply{}, &tools.Error{Kind: "stale", Message: "the text changed in the editor while the change was under review; nothing was written. Read it again, then propose the change anew"}
+	}
+	return replyOf(selected.OptionID, meta, set)
+}
+
+// shown waits until the editor has been sent everything that happened in a session so far, so that no question comes
+// before the call it is about.
+func (who *person) shown(ctx context.Context, session string) error {
+	es := who.sessions.lookup(session)
+	if es == nil {
+		return nil
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = es.Events(ctx, math.MaxInt64-1, func(agent.Event) error { return nil }) // it hands out what waits, first
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// replyOf is the person's answer in the gate's words.
+func replyOf(option string, meta protocol.DecisionMeta, set *change.Set) (permission.Reply, error) {
+	reply := permission.Reply{Asked: true, Message: meta.Comment}
+	verdict := change.Accept
+	switch option {
+	case optionOnce:
+		reply.Kind = permission.Once
+	case optionSession:
+		reply.Kind, reply.Scope = permission.Always, permission.ScopeSession
+	case optionProject:
+		reply.Kind, reply.Scope = permission.Always, permission.ScopeProject
+	case optionAlways:
+		reply.Kind, reply.Scope = permission.Always, permission.ScopeEverywhere
+	case optionReject:
+		reply.Kind, verdict = permission.Reject, change.Reject
+	default:
+		return permission.Reply{}, fmt.Errorf("the editor chose an option that was not offered (%q); nothing was done", option)
+	}
+	if len(meta.Hunks) == 0 && meta.Comment == "" || set == nil {
+		return reply, nil
+	}
+	d := change.Decisions{Default: verdict, Hunks: map[string]change.Decision{}, Comment: meta.Comment}
+	known := map[string]bool{}
+	for _, f := range set.Files {
+		for _, h := range f.Hunks {
+			known[h.ID] = true
+		}
+	}
+	accepted := false
+	for id, h := range meta.Hunks {
+		if !known[id] {
+			return permission.Reply{}, fmt.Errorf("the editor decided about hunk %q, which change %s does not have; nothing was written", id, set.ID)
+		}
+		x := change.Decision{Kind: change.DecisionKind(h.Decision), Comment: h.Comment}
+		switch x.Kind {
+		case change.Accept:
+			accepted = true
+		case change.Replace:
+			accepted = true
+			if h.NewLines == nil { // an empty list deletes; nothing said is no list
+				return permission.Reply{}, fmt.Errorf("the editor's decision about hunk %q is edit, without newLines; nothing was written", id)
+			}
+			if len(h.NewLines) > 0 {
+				x.NewText = strings.Join(h.NewLines, "\n") + "\n"
+			}
+		case change.Reject:
+		default:
+			return permission.Reply{}, fmt.Errorf("the editor's decision about hunk %q is %q, not accept, reject or edit; nothing was written", id, h.Decision)
+		}
+		d.Hunks[id] = x
+	}
+	if reply.Kind == permission.Reject {
+		if !accepted {
+			reply.Message = rejection(d)
+			return reply, nil
+		}
+		reply.Kind = permission.Once // some hunks are wanted, the others are not
+	}
+	reply.Decisions = &d
+	return reply, nil
+}
+
+// rejection puts the person's comments on a rejected change together for the model.
+func rejection(d change.Decisions) string {
+	var parts []string
+	if d.Comment != "" {
+		parts = append(parts, d.Comment)
+	}
+	for _, h := range d.Hunks {
+		if h.Comment != "" {
+			parts = append(parts, h.Comment)
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// permissionCall describes what is asked completely: some editors show the request alone.
+func (who *person) permissionCall(session string, kid *view, r permission.Request, set *change.Set) protocol.ToolCallUpdate {
+	u := protocol.ToolCallUpdate{ToolCallID: r.CallID, Title: r.Title, Name: r.Tool, Kind: permissionKind(r), Status: protocol.ToolCallStatusPending}
+	if u.ToolCallID == "" {
+		u.ToolCallID = r.ID
+	}
+	if u.Title == "" {
+		u.Title = strings.TrimSpace(r.Permission + " " + strings.Join(r.Patterns, ", "))
+	}
+	if es := who.sessions.lookup(session); es != nil {
+		from := es.view
+		if kid != nil {
+			from = kid
+		}
+		if d, ok := from.call(r.CallID); ok {
+			u.RawInput, u.Locations = d.Input, locations(d.Locations)
+			if d.Kind != "" {
+				u.Kind = toolKind(d.Kind)
+			}
+		}
+	}
+	if len(u.RawInput) == 0 {
+		u.RawInput = rawJSON(map[string]any{"permission": r.Permission, "patterns": r.Patterns, "metadata": r.Metadata})
+	}
+	meta := protocol.ToolCallMeta{Permission: r.Permission, Patterns: r.Patterns, Always: r.Always, Why: r.Why}
+	if set != nil {
+		u.Content = review.Diffs(set)
+		u.Locations = nil
+		for _, f := range set.Files {
+			u.Locations = append(u.Locations, changeLocations(f)...)
+		}
+		if text := review.VerdictText(set); text != "" {
+			u.Content = append(u.Content, protocol.TextOfCall(text))
+		}
+		meta.ChangeSet, meta.Files, meta.Diagnostics = set.ID, review.FileChanges(set), set.Verdict
+	} else if r.Permission == "bash" || r.Permission == "bash_input" {
+		command, _ := r.Metadata["command"].(string)
+		if command == "" {
+			command = strings.Join(r.Patterns, "\n")
+		}
+		u.Content = append(u.Content, protocol.TextOfCall(fenced(visible.Text(command))))
+	} else if len(r.Patterns) > 0 {
+		u.Content = append(u.Content, protocol.TextOfCall(r.Permission+": "+strings.Join(r.Patterns, ", ")))
+	}
+	if r.Why != "" {
+		u.Content = append(u.Content, protocol.TextOfCall("Asked because "+r.Why))
+	}
+	u.Meta = map[string]any{"pillion": meta}
+	return u
+}
+
+func changeLocations(f change.File) []protocol.ToolCallLocation {
+	at := func(path string, line int) protocol.ToolCallLocation {
+		l := protocol.ToolCallLocation{Path: path}
+		if line > 0 {
+			n := int64(line)
+			l.Line = &n
+		}
+		return l
+	}
+	line := 0
+	if len(f.Hunks) > 0 {
+		line = max(f.Hunks[0].OldStart, 1)
+	}
+	out := []protocol.ToolCallLocation{at(f.Path, line)}
+	if f.NewPath != "" {
+		out = append(out, at(f.NewPath, 0))
+	}
+	return out
+}
+
+func permissionKind(r permission.Request) protocol.ToolKind {
+	switch r.Permission {
+	case "edit":
+		return protocol.ToolKindEdit
+	case "bash", "bash_input":
+		return protocol.ToolKindExecute
+	case "read", "external_directory", "list":
+		return protocol.ToolKindRead
+	case "glob", "grep", "codesearch":
+		return protocol.ToolKindSearch
+	case "webfetch", "websearch":
+		return protocol.ToolKindFetch
+	case "task", "todowrite", "skill":
+		return protocol.ToolKindThink
+	}
+	return protocol.ToolKindOther
+}
+
+func permissionOptions(r permission.Request) []protocol.PermissionOption {
+	out := []protocol.PermissionOption{{OptionID: optionOnce, Name: "Allow", Kind: protocol.PermissionOptionKindAllowOnce}}
+	if len(r.Always) > 0 {
+		what := r.Permission + " " + r.Remembers()
+		if slices.Equal(r.Always, []string{"*"}) {
+			what = "any " + r.Permission
+		}
+		out = append(out,
+			protocol.PermissionOption{OptionID: optionSession, Name: "Always allow " + what + " in this session", Kind: protocol.PermissionOptionKindAllowAlways},
+			protocol.PermissionOption{OptionID: optionProject, Name: "Always allow " + what + " in this project", Kind: protocol.PermissionOptionKindAllowAlways})
+		if r.Permission != "edit" { // a diff is looked at where it is
+			out = append(out, protocol.PermissionOption{OptionID: optionAlways, Name: "Always allow " + what + " in every project", Kind: protocol.PermissionOptionKindAllowAlways})
+		}
+	}
+	return append(out, protocol.PermissionOption{OptionID: optionReject, Name: "Reject", Kind: protocol.PermissionOptionKindRejectOnce})
+}
+
+func encodeBase64(b []byte) string { return base64.StdEncoding.EncodeToString(b) }

@@ -1,0 +1,216 @@
+// Package acp is one editor's connection: the Agent Client Protocol and the _pillion methods on one side, the agent's
+// sessions on the other. A Host holds what the connections of a sidecar share, a Connection serves one of them, and
+// methods.go says which type answers which method. Updates leave in the order of a session's events (view), questions
+// reach whoever sits in front of the editor (person).
+//
+// It does not know how a folder's parts are assembled (Folders, Terminals and Auth are given), and it writes no file.
+package acp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"go.lsp.dev/jsonrpc2"
+
+	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/editors"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/sidecar/review"
+)
+
+// Server is one connection to an editor: the Agent Client Protocol on one side, the agent's sessions on the other. It
+// starts and ends the connection; what is asked on it is answered by small types of their own (see methods.go).
+type Connection struct {
+	*conn
+	host     *Host
+	stream   io.ReadWriteCloser
+	sessions *sessionTable
+	methods  map[string]method // by name; never changed
+	stop     context.CancelFunc
+	wired    chan struct{} // closed when wire is set: messages may come before newWire has returned
+}
+
+// NewServer makes the server of one editor, which speaks on stream. buffers mirrors what the editor has open. open is
+// the session that the first session/new opens instead of a new one; empty: none. Nothing is read before Serve.
+func NewConnection(h *Host, stream io.ReadWriteCloser, buffers *editors.Buffers, open string) *Connection {
+	log := h.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	s := &Connection{conn: &conn{log: log}, host: h, stream: stream, sessions: newSessionTable(), wired: make(chan struct{})}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	who := &person{conn: s.conn, sessions: s.sessions, rt: h.Runtime, texts: &review.Texts{}}
+	s.editor = editors.NewEditor(s.ctx, who, buffers)
+	s.methods = s.table(who, open)
+	return s
+}
+
+// How long things may take once the editor is gone; together under two seconds.
+const (
+	shutdownLimit = 1200 * time.Millisecond // sessions, to end their turns
+	answerLimit   = 250 * time.Millisecond  // answers, to leave; three times at most
+)
+
+// Serve answers the editor until it goes away or ctx ends; then it cancels what runs and ends the sessions. It returns
+// within two seconds of that, with the connection's error, if it had one.
+func (s *Connection) Serve(ctx context.Context) error {
+	wired := s.wired
+	live, leave := s.host.Problems.join()
+	defer leave()
+	live.follow(func(r lspbridge.FileReport) { <-wired; s.tellProblems(r) })
+	defer live.follow(nil)
+	defer s.host.enter(s)()
+	s.wire = newWire(s.stream, s.handle, func(err error) { s.log.Warn("editor", "err", err) })
+	s.editor.Connect(s.wire.peer)
+	close(wired)
+	s.host.Editors.Connect(s.editor)
+	defer s.host.Editors.Disconnect(s.editor)
+	select {
+	case <-ctx.Done():
+	case <-s.wire.ended:
+	}
+	s.closing()
+	s.stop()
+	s.endSessions()
+	if ctx.Err() == nil {
+		// What was asked before the editor closed its end is still answered; it may be a pipe that somebody reads.
+		within(answerLimit, func() { <-s.wire.peer.Done() })
+	}
+	flush, cancel := context.WithTimeout(context.Background(), answerLimit)
+	defer cancel()
+	_ = s.wire.out.Flush(flush)
+	within(answerLimit, func() { _ = s.wire.peer.Close() }) // a write nobody reads cannot be ended
+	if ctx.Err() != nil {
+		return nil
+	}
+	return s.wire.peer.Err()
+}
+
+// within waits for f, but not longer than limit.
+func within(limit time.Duration, f func()) {
+	done := make(chan struct{})
+	go func() { f(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(limit):
+	}
+}
+
+// closing marks the sessions that end with this connection: what waits for the person there was interrupted.
+func (s *Connection) closing() {
+	last := s.host.Editors.Retire(s.editor)
+	mine := s.sessions.all()
+	for id, es := range mine {
+		select {
+		case <-es.ready:
+			if es.err == nil && last[id] {
+				es.Session.Closing()
+			}
+		default:
+		}
+	}
+}
+
+// endSessions cancels every turn and ends the sessions, all at once, but those that others have open.
+func (s *Connection) endSessions() {
+	mine := s.sessions.clear()
+	all := map[string]*editorSession{}
+	for id, es := range mine {
+		if s.host.Editors.Unbind(id, s.editor) {
+			es.leave()
+		} else {
+			all[id] = es
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownLimit)
+	defer cancel()
+	var wg sync.WaitGroup
+	for id, es := range all {
+		wg.Go(func() {
+			defer s.host.Editors.Ended(id)
+			if err := es.end(ctx); err != nil {
+				s.log.Warn("session did not end well", "session", id, "err", err)
+			}
+		})
+	}
+	within(shutdownLimit, wg.Wait)
+}
+
+// handle dispatches one message. Quick ones run here, one after the other in the order they came; what may take time
+// goes async after its place in its session's order is taken.
+func (s *Connection) handle(ctx context.Context, r *rpc.Request) (any, error) {
+	<-s.wired
+	result, err := s.dispatch(ctx, r)
+	return result, wireError(err)
+}
+
+// settingsChanged: what is configured for a directory may be something else now.
+func (s *Connection) settingsChanged(cwd string) {
+	for _, es := range s.sessions.all() {
+		select {
+		case <-es.ready:
+		default:
+			continue // it reads them when it is opened
+		}
+		es.mu.Lock()
+		known := es.announced // before, its editor has not heard of the session
+		es.mu.Unlock()
+		if es.err == nil && known && es.Info().Cwd == cwd {
+			es.tellCommands()
+		}
+	}
+}
+
+// decode reads a request's parameters.
+func decode[P any](r *rpc.Request) (*P, error) {
+	p := new(P)
+	raw := r.Params
+	if raw == nil {
+		raw = []byte("{}")
+	}
+	if err := protocol.Decode(raw, p); err != nil {
+		return nil, rpc.InvalidParams("invalid params: %v", err)
+	}
+	return p, nil
+}
+
+// handle answers a quick request in place.
+func handle[P, R any](r *rpc.Request, f func(*P) (R, error)) (any, error) {
+	p, err := decode[P](r)
+	if err != nil {
+		return nil, err
+	}
+	return result(f(p))
+}
+
+// async answers a request beside those that follow it.
+func async[P, R any](ctx context.Context, r *rpc.Request, f func(context.Context, *P) (R, error)) (any, error) {
+	p, err := decode[P](r)
+	if err != nil {
+		return nil, err
+	}
+	r.Async()
+	return result(f(ctx, p))
+}
+
+func result[R any](v R, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// wireError gives an error its JSON-RPC code.
+func wireError(err error) error {
+	var coded *jsonrpc2.Error
+	switch {
+	case err == nil, errors.As(err, &coded), errors.Is(err, context.Canceled):
+		return err
+	}
+	return jsonrpc2.NewError(jsonrpc2.InternalError, err.Error())
+}

@@ -1,0 +1,104 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/editors"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+var editorToolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+const (
+	maxEditorTools = 64
+	maxToolText    = 64 << 10 // bytes of a tool's description and schema
+)
+
+// editorTools are the tools that an editor lends to its sessions.
+type editorTools struct {
+	*conn
+	registry *editors.Registry
+}
+
+// registerTools takes the tools of an editor's own; they replace those it registered before.
+func (m *editorTools) registerTools(p *protocol.ToolRegisterRequest) (*protocol.ToolRegisterResponse, error) {
+	if !m.editor.Client().Does(protocol.MethodPillionToolExecute) {
+		return nil, rpc.InvalidParams("announce %s in initialize first: nothing is called that was not announced", protocol.MethodPillionToolExecute)
+	}
+	if len(p.Tools) > maxEditorTools {
+		return nil, rpc.InvalidParams("tools: %d are too many; %d at most", len(p.Tools), maxEditorTools)
+	}
+	var made []tools.Tool
+	names := []string{}
+	for i, t := range p.Tools {
+		var shape struct{ Type string }
+		switch {
+		case !editorToolName.MatchString(t.Name):
+			return nil, rpc.InvalidParams("tools[%d].name: %q is not 1 to 64 letters, digits, _ and -", i, t.Name)
+		case slices.Contains(names, t.Name):
+			return nil, rpc.InvalidParams("tools[%d].name: %q is there twice", i, t.Name)
+		case strings.TrimSpace(t.Description) == "":
+			return nil, rpc.InvalidParams("tools[%d].description: a model must know what %s is for", i, t.Name)
+		case json.Unmarshal(t.InputSchema, &shape) != nil || shape.Type != "object":
+			return nil, rpc.InvalidParams("tools[%d].inputSchema: want a JSON Schema of type object", i)
+		case len(t.InputSchema)+len(t.Description) > maxToolText:
+			return nil, rpc.InvalidParams("tools[%d]: description and schema are longer than %d bytes", i, maxToolText)
+		}
+		kind := tools.Kind(t.Kind)
+		if kind == "" {
+			kind = tools.KindOther
+		}
+		names = append(names, t.Name)
+		made = append(made, tools.Tool{ID: t.Name, Permission: t.Name, Kind: kind, ReadOnly: t.ReadOnly, Description: t.Description, Parameters: t.InputSchema, Run: m.tool(t.Name)})
+	}
+	m.editor.OfferTools(made)
+	return &protocol.ToolRegisterResponse{Registered: names}, nil
+}
+
+// tool runs a tool in the editor. It takes as long as it takes: a cancel reaches the editor.
+func (m *editorTools) tool(name string) func(context.Context, json.RawMessage, *tools.Call) (tools.Result, error) {
+	return func(ctx context.Context, input json.RawMessage, call *tools.Call) (tools.Result, error) {
+		_, err := call.Ask(ctx, permission.Request{
+			Permission: name, Patterns: []string{"*"}, Always: []string{"*"}, Added: true, Title: strings.TrimSpace(name + " " + brief(input)),
+			Why: "It is a tool of the editor's (" + m.editor.Client().Name + "), not of Pillion's.", Metadata: map[string]any{"input": input},
+		})
+		if err != nil {
+			return tools.Result{}, err
+		}
+		_, session, ok := m.registry.First(call.SessionID)
+		if !ok {
+			return tools.Result{}, &tools.Error{Kind: "unavailable", Message: "The editor that has the tool " + name + " is gone."}
+		}
+		var r protocol.ToolExecuteResponse
+		if err := m.editor.Call(ctx, protocol.MethodPillionToolExecute, &protocol.ToolExecuteRequest{SessionID: session, CallID: call.CallID, Name: name, Input: input}, &r); err != nil {
+			if ctx.Err() != nil {
+				return tools.Result{}, ctx.Err()
+			}
+			return tools.Result{}, &tools.Error{Kind: "editor", Message: fmt.Sprintf("The editor could not run %s: %v", name, err), Err: err}
+		}
+		if r.IsError {
+			return tools.Result{}, &tools.Error{Kind: "editor", Message: r.Output}
+		}
+		return tools.Result{Title: r.Title, Output: r.Output}, nil
+	}
+}
+
+// brief is a call's input for a title.
+func brief(input json.RawMessage) string {
+	s := strings.TrimSpace(string(input))
+	if s == "{}" {
+		return ""
+	}
+	if r := []rune(s); len(r) > 120 {
+		s = string(r[:120]) + "…"
+	}
+	return s
+}

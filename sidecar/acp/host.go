@@ -1,0 +1,79 @@
+package acp
+
+import (
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/sidecar/editors"
+	"github.com/pillion-dev/pillion/sidecar/mention"
+	"github.com/pillion-dev/pillion/sidecar/models"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/sidecar/review"
+	"github.com/pillion-dev/pillion/sidecar/slash"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// Host is what the connections of one sidecar share. Log and Listener may be nil, nothing else.
+type Host struct {
+	Runtime   *agent.Runtime
+	Editors   *editors.Registry // where questions of the runtime's sessions arrive
+	Desk      *review.Desk      // reviews what was applied
+	Grants    permission.Grants // remembered permissions
+	Folders   Folders
+	Terminals Terminals
+	Auth      Auth
+	Finder    *mention.Finder   // what @ may mention
+	Problems  *ProblemHub       // what language servers say, for editors that follow it
+	Reported  *editors.Problems // takes what editors themselves say is wrong
+	Listener  Listener
+	Version   string // Pillion's
+	// DataLimit is how long a program of the editor's may take to answer; 0 means editors.DataTimeout.
+	DataLimit time.Duration
+	Log       *slog.Logger
+
+	mu      sync.Mutex
+	serving []*Connection // connections that are served now; guarded by mu; replaced, never changed in place
+}
+
+// Folders is what is configured for a folder.
+type Folders interface {
+	// Models are those to choose from.
+	Models(cwd string) []models.Choice
+	// Commands are the slash commands besides the built-in ones.
+	Commands(cwd string) []slash.Command
+	// Rules are the permission rules in force for an agent.
+	Rules(cwd, agent string) permission.Ruleset
+	// Trust is told what the editor says about a folder, nil for nothing, and returns what the person must know about
+	// its configuration.
+	Trust(cwd string, said *bool) (note string)
+	// PassMCP takes the MCP servers that an editor passes in, before its session starts.
+	PassMCP(cwd string, servers []protocol.MCPServer) error
+}
+
+// Listener is told when a prompt has been answered.
+type Listener interface{ Answered() }
+
+// enter counts a connection in until leave.
+func (h *Host) enter(s *Connection) (leave func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.serving = append(slices.Clone(h.serving), s)
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.serving = slices.DeleteFunc(slices.Clone(h.serving), func(x *Connection) bool { return x == s })
+	}
+}
+
+// SettingsChanged tells every editor what can be called in a folder now.
+func (h *Host) SettingsChanged(cwd string) {
+	h.mu.Lock()
+	serving := h.serving
+	h.mu.Unlock()
+	for _, s := range serving {
+		s.settingsChanged(cwd)
+	}
+}

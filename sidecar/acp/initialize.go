@@ -1,0 +1,58 @@
+package acp
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/editors"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+)
+
+func (s *Connection) initialize(p *protocol.InitializeRequest) (*protocol.InitializeResponse, error) {
+	c := editors.NewClient(*p)
+	s.editor.Introduce(c)
+	if s.host.DataLimit > 0 {
+		s.editor.SetLimit(s.host.DataLimit)
+	}
+	s.log.Info("editor connected", "name", c.Name, "version", c.Version, "protocol", p.ProtocolVersion, "pillion", c.Pillion.Version)
+	caps := &protocol.AgentCapabilities{
+		LoadSession:        true,
+		PromptCapabilities: &protocol.PromptCapabilities{Image: true, EmbeddedContext: true},
+		MCPCapabilities:    &protocol.MCPCapabilities{HTTP: true, SSE: true},
+		SessionCapabilities: &protocol.SessionCapabilities{
+			List: &protocol.SessionListCapabilities{}, Delete: &protocol.SessionDeleteCapabilities{}, Resume: &protocol.SessionResumeCapabilities{},
+			Close: &protocol.SessionCloseCapabilities{}, AdditionalDirectories: &protocol.SessionAdditionalDirectoriesCapabilities{},
+		},
+	}
+	return &protocol.InitializeResponse{
+		ProtocolVersion:   protocol.Version, // the only one we speak: the editor decides whether that will do
+		AgentCapabilities: caps,
+		AgentInfo:         &protocol.Implementation{Name: "pillion", Title: "Pillion", Version: s.host.Version},
+		AuthMethods:       []protocol.AuthMethod{},
+		Meta:              s.meta(),
+	}, nil
+}
+
+func (s *Connection) meta() map[string]any {
+	m := map[string]any{"pillion": protocol.Capabilities{Version: protocol.ExtensionVersion, Methods: s.Announced(), Hunks: true, Buffers: true}}
+	m["steering"] = map[string]any{"supported": true}
+	return m
+}
+
+// announced are the _pillion methods that work here.
+func (s *Connection) Announced() []string {
+	var out []string
+	for name := range s.methods {
+		if strings.HasPrefix(name, "_pillion/") {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// authenticate answers editors that ask for a method although none was offered.
+func authenticate(*protocol.AuthenticateRequest) (*protocol.AuthenticateResponse, error) {
+	return nil, rpc.InvalidParams("no authentication is needed; models' keys come from the environment or pillion.jsonc")
+}

@@ -1,0 +1,125 @@
+package acp
+
+import (
+	"slices"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/models"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+)
+
+// Ids of the configuration options an editor sees.
+const (
+	optionMode    = "mode"
+	optionModel   = "model"
+	optionEffort  = "thought_level"
+	optionReview  = "review"
+	effortDefault = "default" // the empty effort: the model's own
+)
+
+// sessionOptions are what a person can set for a session: agent, model, thinking, review.
+type sessionOptions struct {
+	rt      *agent.Runtime
+	folders Folders
+}
+
+// primaries are the agents a person can talk to.
+func (c *sessionOptions) primaries(cwd string) []agent.Agent {
+	return slices.DeleteFunc(slices.Clone(c.rt.Agents(cwd)), func(a agent.Agent) bool { return a.Hidden || a.Mode == agent.ModeSubagent })
+}
+
+func (c *sessionOptions) modeNames(cwd string) []string {
+	var out []string
+	for _, a := range c.primaries(cwd) {
+		out = append(out, a.Name)
+	}
+	return out
+}
+
+// modes is the older way to offer what is also the option "mode".
+func (c *sessionOptions) modes(info agent.SessionInfo) *protocol.SessionModeState {
+	all := c.primaries(info.Cwd)
+	if len(all) == 0 {
+		return nil
+	}
+	st := &protocol.SessionModeState{CurrentModeID: info.Agent, AvailableModes: []protocol.SessionMode{}}
+	for _, a := range all {
+		st.AvailableModes = append(st.AvailableModes, protocol.SessionMode{ID: a.Name, Name: a.Name, Description: a.Description})
+	}
+	if !slices.Contains(c.modeNames(info.Cwd), info.Agent) {
+		st.AvailableModes = append(st.AvailableModes, protocol.SessionMode{ID: info.Agent, Name: info.Agent})
+	}
+	return st
+}
+
+func (c *sessionOptions) configOptions(info agent.SessionInfo) []protocol.SessionConfigOption {
+	var out []protocol.SessionConfigOption
+	if m := c.modes(info); m != nil {
+		var opts []protocol.SessionConfigSelectOption
+		for _, x := range m.AvailableModes {
+			opts = append(opts, protocol.SessionConfigSelectOption{Value: x.ID, Name: x.Name, Description: x.Description})
+		}
+		out = append(out, selectOption(optionMode, "Mode", protocol.SessionConfigOptionCategoryMode, info.Agent, opts))
+	}
+	if all := c.models(info); len(all) > 0 {
+		var opts []protocol.SessionConfigSelectOption
+		for _, m := range all {
+			name := m.Name
+			if name == "" {
+				name = m.ID
+			}
+			opts = append(opts, protocol.SessionConfigSelectOption{Value: m.ID, Name: name, Description: m.Description})
+		}
+		out = append(out, selectOption(optionModel, "Model", protocol.SessionConfigOptionCategoryModel, info.Model, opts))
+	}
+	if efforts := c.efforts(info); len(efforts) > 0 {
+		opts := []protocol.SessionConfigSelectOption{{Value: effortDefault, Name: "Default"}}
+		for _, e := range efforts {
+			opts = append(opts, protocol.SessionConfigSelectOption{Value: e, Name: e})
+		}
+		current := info.Effort
+		if current == "" {
+			current = effortDefault
+		}
+		out = append(out, selectOption(optionEffort, "Thinking", protocol.SessionConfigOptionCategoryThoughtLevel, current, opts))
+	}
+	return append(out, selectOption(optionReview, "Review", "", c.rt.ReviewOf(info), []protocol.SessionConfigSelectOption{
+		{Value: agent.ReviewPreview, Name: "Preview", Description: "You decide on each change before it is written"},
+		{Value: agent.ReviewFollow, Name: "Follow", Description: "Changes in the project are written at once; keep or undo them afterwards"},
+	}))
+}
+
+func selectOption(id, name string, cat protocol.SessionConfigOptionCategory, current string, opts []protocol.SessionConfigSelectOption) protocol.SessionConfigOption {
+	return protocol.SessionConfigOption{ID: id, Name: name, Category: cat, Type: "select", CurrentValue: rawJSON(current), Options: opts}
+}
+
+// models to choose from; the current one is always among them.
+func (c *sessionOptions) models(info agent.SessionInfo) []models.Choice {
+	all := c.folders.Models(info.Cwd)
+	if info.Model != "" && !slices.ContainsFunc(all, func(m models.Choice) bool { return m.ID == info.Model }) {
+		all = append(slices.Clone(all), models.Choice{ID: info.Model})
+	}
+	return all
+}
+
+// efforts of the session's model.
+func (c *sessionOptions) efforts(info agent.SessionInfo) []string {
+	for _, m := range c.models(info) {
+		if m.ID == info.Model {
+			if info.Effort != "" && !slices.Contains(m.Efforts, info.Effort) {
+				return append(slices.Clone(m.Efforts), info.Effort)
+			}
+			return m.Efforts
+		}
+	}
+	return nil
+}
+
+func (c *sessionOptions) knownModel(info agent.SessionInfo, id string) error {
+	all := c.models(info)
+	if len(all) > 0 && !slices.ContainsFunc(all, func(m models.Choice) bool { return m.ID == id }) {
+		return rpc.InvalidParams("value: unknown model %q; the option's list has the known ones", id)
+	}
+	return nil
+}

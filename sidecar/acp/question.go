@@ -1,0 +1,155 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/pillion-dev/pillion/sidecar/editors"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/tools"
+)
+
+// AskQuestions asks by a form where the editor has one that works, else by a choice shaped like a permission request. A question
+// without options cannot be put that way: the model is told to ask in plain text.
+func (who *person) AskQuestions(ctx context.Context, session string, call *tools.Call, qs []tools.Question) ([][]string, error) {
+	if err := who.shown(ctx, session); err != nil {
+		return nil, err
+	}
+	if _, err := who.shownChild(ctx, session, call.SessionID, call.CallID); err != nil {
+		return nil, err
+	}
+	if who.editor.Client().AsksForms() {
+		answers, err := who.askForm(ctx, session, call, qs)
+		if !errors.Is(err, editors.ErrCannotAsk) || who.ctx.Err() != nil {
+			return answers, err
+		}
+		who.log.Info("the editor announced forms and cannot show one", "err", err)
+	}
+	answers := make([][]string, len(qs))
+	for i, q := range qs {
+		if len(q.Options) == 0 {
+			answers[i] = []string{"(the editor cannot ask this; put the question into your reply and wait for the next message)"}
+			continue
+		}
+		label, err := who.askChoice(ctx, session, call, i, q)
+		if err != nil {
+			return nil, err
+		}
+		answers[i] = []string{label}
+	}
+	return answers, nil
+}
+
+// ownWords is the form's extra field for an answer that is none of the options.
+const ownWords = "-other"
+
+func (who *person) askForm(ctx context.Context, session string, call *tools.Call, qs []tools.Question) ([][]string, error) {
+	form := &protocol.ElicitationSchema{Type: "object", Properties: map[string]protocol.ElicitationPropertySchema{}}
+	var text []string
+	for i, q := range qs {
+		key := "q" + strconv.Itoa(i+1)
+		title := q.Header
+		if title == "" {
+			title = q.Question
+		}
+		text = append(text, q.Question)
+		custom := q.Custom == nil || *q.Custom
+		var opts []protocol.EnumOption
+		for _, o := range q.Options {
+			name := o.Label
+			if o.Description != "" {
+				name += ": " + o.Description
+			}
+			opts = append(opts, protocol.EnumOption{Const: o.Label, Title: name})
+		}
+		switch {
+		case len(opts) == 0:
+			form.Properties[key] = property("string", &protocol.StringPropertySchema{Title: title, Description: q.Question})
+			form.Required = append(form.Required, key)
+			continue
+		case q.Multiple:
+			form.Properties[key] = property("array", &protocol.MultiSelectPropertySchema{Title: title, Description: q.Question,
+				Items: protocol.MultiSelectItems{Value: &protocol.TitledMultiSelectItems{AnyOf: opts}}})
+		default:
+			form.Properties[key] = property("string", &protocol.StringPropertySchema{Title: title, Description: q.Question, OneOf: opts})
+		}
+		if custom {
+			form.Properties[key+ownWords] = property("string", &protocol.StringPropertySchema{Title: title + " (own words)", Description: "Instead of the options above"})
+		} else if !q.Multiple {
+			form.Required = append(form.Required, key)
+		}
+	}
+	var got protocol.CreateElicitationResponse
+	err := who.editor.Call(ctx, protocol.MethodElicitationCreate, protocol.CreateElicitationRequest{
+		Mode: "form", SessionID: session, ToolCallID: call.CallID, Message: strings.Join(text, "\n"), RequestedSchema: form,
+	}, &got)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("%w: %w", editors.ErrCannotAsk, err)
+	}
+	if got.Action != "accept" {
+		return nil, tools.ErrDismissed
+	}
+	answers := make([][]string, len(qs))
+	for i := range qs {
+		key := "q" + strconv.Itoa(i+1)
+		answers[i] = append(formValues(got.Content[key]), formValues(got.Content[key+ownWords])...)
+	}
+	return answers, nil
+}
+
+func property(kind string, value any) protocol.ElicitationPropertySchema {
+	return protocol.ElicitationPropertySchema{Type: kind, Value: value}
+}
+
+// formValues are a field's answers: a text, several, or none.
+func formValues(raw json.RawMessage) []string {
+	var one string
+	if json.Unmarshal(raw, &one) == nil {
+		if one == "" {
+			return nil
+		}
+		return []string{one}
+	}
+	var many []string
+	_ = json.Unmarshal(raw, &many)
+	return many
+}
+
+func (who *person) askChoice(ctx context.Context, session string, call *tools.Call, n int, q tools.Question) (string, error) {
+	request := protocol.RequestPermissionRequest{SessionID: session, ToolCall: protocol.ToolCallUpdate{
+		ToolCallID: call.CallID, Title: q.Question, Name: call.Tool, Kind: protocol.ToolKindOther, Status: protocol.ToolCallStatusPending,
+		RawInput: rawJSON(q),
+	}}
+	text := q.Question
+	for i, o := range q.Options {
+		request.Options = append(request.Options, protocol.PermissionOption{OptionID: strconv.Itoa(i), Name: o.Label, Kind: protocol.PermissionOptionKindAllowOnce})
+		if o.Description != "" {
+			text += "\n- " + o.Label + ": " + o.Description
+		}
+	}
+	request.ToolCall.Content = []protocol.ToolCallContent{protocol.TextOfCall(text)}
+	request.Options = append(request.Options, protocol.PermissionOption{OptionID: optionReject, Name: "None of these", Kind: protocol.PermissionOptionKindRejectOnce})
+	var got protocol.RequestPermissionResponse
+	if err := who.editor.Call(ctx, protocol.MethodSessionRequestPermission, request, &got); err != nil {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		return "", fmt.Errorf("question %d: %w: %w", n+1, editors.ErrCannotAsk, err)
+	}
+	selected, ok := got.Outcome.Value.(*protocol.SelectedPermissionOutcome)
+	if !ok {
+		return "", tools.ErrDismissed
+	}
+	i, err := strconv.Atoi(selected.OptionID)
+	if err != nil || i < 0 || i >= len(q.Options) {
+		return "", tools.ErrDismissed
+	}
+	return q.Options[i].Label, nil
+}

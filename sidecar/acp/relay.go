@@ -1,0 +1,144 @@
+package acp
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/sidecar/editors"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/tools/shell/run"
+)
+
+// An editor without our additions that has terminals of its own (ACP's terminal capability) shows a running command
+// in one of them. The command stays ours, with its sandbox and its end: what the editor runs is `pillion __terminal`,
+// which prints what we send it through a named pipe that only this user can open. Whoever ends that ends the command.
+
+// relayArg is the first argument of the program that prints in the editor's terminal.
+const RelayArg = "__terminal"
+
+const (
+	relayAfter  = 150 * time.Millisecond // commands that end sooner are shown as text alone
+	relayAttach = 15 * time.Second       // how long the editor's program may take to come
+	relayStuck  = 5 * time.Second        // how long it may read nothing
+)
+
+// relays are the commands that an editor's own terminals show.
+type relays struct {
+	*conn
+	source Terminals
+
+	mu    sync.Mutex
+	known map[*run.Terminal]string // guarded by mu; the editor's terminal, "" while there is none
+	off   bool                     // guarded by mu; the editor could not do it
+}
+
+// show shows a running command in a terminal of the editor's, where that can be done. It does not wait.
+func (x *relays) show(es *editorSession, d agent.ToolData) {
+	c := x.editor.Client()
+	id, _ := d.Metadata["terminalId"].(string)
+	if id == "" || !c.Caps.Terminal || c.Does(protocol.MethodPillionTerminalOutput) {
+		return
+	}
+	ts := x.source.Terminals(es.ID())
+	if ts == nil {
+		return
+	}
+	t := ts.Get(id)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if _, have := x.known[t]; have || t == nil || x.off {
+		return
+	}
+	if x.known == nil {
+		x.known = map[*run.Terminal]string{}
+	}
+	x.known[t] = ""
+	go func() {
+		defer func() {
+			x.mu.Lock()
+			delete(x.known, t)
+			x.mu.Unlock()
+		}()
+		select {
+		case <-time.After(relayAfter):
+		case <-t.Done():
+			return
+		case <-x.ctx.Done():
+			return
+		}
+		x.showIn(es, t, d)
+	}()
+}
+
+// showIn has the editor start a terminal for a command, and prints in it until the command ends.
+func (x *relays) showIn(es *editorSession, t *run.Terminal, d agent.ToolData) {
+	pipe, err := newRelayPipe()
+	if err != nil {
+		return // the text shows what it says
+	}
+	defer pipe.remove()
+	ctx, stop := context.WithCancel(x.ctx)
+	defer stop()
+	defer context.AfterFunc(ctx, pipe.abandon)()
+	go func() {
+		select {
+		case <-t.Done(): // the person may not have answered yet whether it may be opened
+			stop()
+		case <-ctx.Done():
+		}
+	}()
+	program, args := pipe.command()
+	var made protocol.CreateTerminalResponse
+	err = x.editor.Call(ctx, protocol.MethodTerminalCreate, protocol.CreateTerminalRequest{SessionID: es.ID(), Command: program, Args: args, Cwd: t.Info().Dir}, &made)
+	if err != nil {
+		if ctx.Err() == nil {
+			x.mu.Lock()
+			x.off = true // it said no, or cannot: it is not asked at every command
+			x.mu.Unlock()
+			x.log.Info("the editor opens no terminal", "err", err)
+		}
+		return
+	}
+	defer func() {
+		pipe.remove() // nobody opens it any more, and the editor may take its time
+		ctx, cancel := context.WithTimeout(x.ctx, editors.DataTimeout)
+		defer cancel()
+		_ = x.editor.Call(ctx, protocol.MethodTerminalRelease, protocol.ReleaseTerminalRequest{SessionID: es.ID(), TerminalID: made.TerminalID}, nil)
+	}()
+	out, err := pipe.attached(ctx, relayAttach)
+	if err != nil {
+		return
+	}
+	defer out.Close()
+	x.mu.Lock()
+	x.known[t] = made.TerminalID
+	x.mu.Unlock()
+	if !t.Ended() {
+		es.send("tool_call_update", &protocol.ToolCallUpdate{ToolCallID: d.CallID, Content: []protocol.ToolCallContent{terminalContent(made.TerminalID)}})
+	}
+	if printRelay(x.ctx, t, out) != nil && !t.Ended() && x.ctx.Err() == nil {
+		t.Kill() // whoever closed the terminal meant the command
+	}
+}
+
+// shownIn is the editor's terminal that shows a call's command.
+func (x *relays) shownIn(es *editorSession, d agent.ToolData) (string, bool) {
+	id, _ := d.Metadata["terminalId"].(string)
+	if id == "" || !x.editor.Client().Caps.Terminal {
+		return "", false
+	}
+	ts := x.source.Terminals(es.ID())
+	if ts == nil {
+		return "", false
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	in := x.known[ts.Get(id)]
+	return in, in != ""
+}
+
+func terminalContent(id string) protocol.ToolCallContent {
+	return protocol.ToolCallContent{Type: "terminal", Value: &protocol.Terminal{TerminalID: id}}
+}

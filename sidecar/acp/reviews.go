@@ -1,0 +1,82 @@
+package acp
+
+import (
+	"context"
+	"errors"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/editors"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/sidecar/review"
+)
+
+// reviews are the methods that decide about changes after the fact.
+type reviews struct {
+	rt    *agent.Runtime
+	texts *review.Texts
+}
+
+func (m *reviews) changeList(_ context.Context, es *editorSession, _ *protocol.ChangeListRequest) (*protocol.ChangeListResponse, error) {
+	return &protocol.ChangeListResponse{Changes: es.reviewer().Changes()}, nil
+}
+
+func (m *reviews) changeKeep(ctx context.Context, es *editorSession, p *protocol.ChangeKeepRequest) (*protocol.ChangeKeepResponse, error) {
+	info, err := es.reviewer().Keep(ctx, p.ChangeSet, p.Hunks)
+	if err != nil {
+		return nil, err
+	}
+	return &protocol.ChangeKeepResponse{Change: info}, nil
+}
+
+func (m *reviews) changeUndo(ctx context.Context, es *editorSession, p *protocol.ChangeUndoRequest) (*protocol.ChangeUndoResponse, error) {
+	info, err := es.reviewer().Undo(ctx, p.ChangeSet, p.Hunks)
+	if err != nil {
+		return nil, err
+	}
+	return &protocol.ChangeUndoResponse{Change: info}, nil
+}
+
+func (m *reviews) changeTurn(_ context.Context, es *editorSession, p *protocol.ChangeTurnRequest) (*protocol.ChangeTurnResponse, error) {
+	return es.reviewer().Turn(p.Turn)
+}
+
+func (m *reviews) changeText(_ context.Context, _ *editorSession, p *protocol.ChangeTextRequest) (*protocol.ChangeTextResponse, error) {
+	return m.texts.Text(p.SessionID, p.ChangeSet, p.URI)
+}
+
+func (m *reviews) checkpointList(_ context.Context, es *editorSession, _ *protocol.CheckpointListRequest) (*protocol.CheckpointListResponse, error) {
+	return &protocol.CheckpointListResponse{Checkpoints: es.reviewer().Checkpoints()}, nil
+}
+
+func (m *reviews) checkpointRestore(ctx context.Context, es *editorSession, p *protocol.CheckpointRestoreRequest) (*protocol.CheckpointRestoreResponse, error) {
+	w := review.Restoring{Checkpoint: p.CheckpointID, Scope: p.Scope, Hunks: p.Hunks, DryRun: p.DryRun}
+	for i, uri := range p.Uris {
+		path, ok := editors.URIPath(uri)
+		if !ok {
+			return nil, rpc.InvalidParams("uris[%d]: %q is not a file", i, uri)
+		}
+		w.Paths = append(w.Paths, path)
+	}
+	done, err := es.reviewer().Restore(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	out := &protocol.CheckpointRestoreResponse{Files: []protocol.RestoredFile{}, Undo: done.Undo, Prompt: Blocks(done.Prompt)}
+	if done.Plan != nil {
+		out.Files = review.RestoredFiles(done.Plan)
+	}
+	return out, nil
+}
+
+// fork makes a new session of this one's conversation.
+func (m *reviews) fork(ctx context.Context, es *editorSession, p *protocol.SessionForkRequest) (*protocol.SessionForkResponse, error) {
+	info, prompt, err := m.rt.Fork(ctx, es.ID(), p.MessageID, p.Title)
+	if errors.Is(err, agent.ErrNoMessage) {
+		return nil, rpc.InvalidParams("messageId: %v", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &protocol.SessionForkResponse{SessionID: info.ID, Title: info.Title, Prompt: Blocks(prompt)}, nil
+}

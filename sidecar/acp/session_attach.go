@@ -1,0 +1,63 @@
+package acp
+
+import (
+	"context"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+)
+
+// attach answers session/new with a live session: any editor that can start one can join one. What happened before
+// follows the answer as updates.
+func (o *openings) attach(ctx context.Context, r *rpc.Request, id string) (any, error) {
+	live, ok := o.rt.Session(id)
+	if !ok {
+		return nil, protocol.NotFound("session %s has ended meanwhile", id)
+	}
+	w := o.opening(id)
+	es, had, err := w.open(ctx, live.Info().Cwd, nil)
+	if err != nil || had {
+		w.done()
+	}
+	if err != nil {
+		return nil, err
+	}
+	info := es.Info()
+	answer := &protocol.NewSessionResponse{SessionID: id, Modes: o.choices.modes(info), ConfigOptions: o.choices.configOptions(info)}
+	if had {
+		return answer, nil
+	}
+	o.wire.afterAnswer(r, func() {
+		go func() {
+			defer w.done()
+			if err := w.settle(es.replay(o.ctx, es.view)); err != nil {
+				o.log.Warn("replay", "session", id, "err", err)
+				return
+			}
+			o.arrived(es, "", true)
+		}()
+	})
+	return answer, nil
+}
+
+// replay shows by v what has happened, and follows the session from there on when v is its own view.
+func (es *editorSession) replay(ctx context.Context, v *view) error {
+	var last int64
+	hidden, err := es.Hidden(ctx)
+	if err == nil {
+		err = es.Events(ctx, 0, func(e agent.Event) error {
+			last = e.Seq
+			if hidden.Has(e) {
+				v.remember(e)
+			} else {
+				v.show(e, true)
+			}
+			return ctx.Err()
+		})
+	}
+	if err == nil && v == es.view {
+		es.subscribe(last, false)
+	}
+	return err
+}

@@ -1,0 +1,38 @@
+package acp
+
+import (
+	"context"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/sidecar/slash"
+)
+
+// commandList is the slash commands of folders: the configuration's, and the built-in ones it does not replace.
+type commandList struct{ folders Folders }
+
+func (l *commandList) of(cwd string) []slash.Command {
+	return slash.WithBuiltin(l.folders.Commands(cwd))
+}
+
+// runCommand carries a command out after the prompts before it. Without a prompt for the agent the answer is whole.
+func (es *editorSession) runCommand(ctx context.Context, before <-chan struct{}, c slash.Command, args string) (*agent.Prompt, *protocol.PromptResponse, error) {
+	cancelled := &protocol.PromptResponse{StopReason: protocol.StopReasonCancelled}
+	select {
+	case <-before:
+	case <-ctx.Done():
+		return nil, cancelled, nil
+	}
+	h := slash.Host{Session: es.Session, Runtime: es.rt, Models: es.choices.folders.Models, All: es.slash.of(es.Info().Cwd), Whole: es.desk.Whole, Undoer: func() slash.Undoer { return es.reviewer() }}
+	answer, p, err := c.Run(ctx, h, args)
+	switch {
+	case ctx.Err() != nil:
+		return nil, cancelled, nil
+	case err != nil:
+		return nil, nil, err
+	case p != nil:
+		return p, nil, nil
+	}
+	es.send("agent_message_chunk", &protocol.ContentChunk{Content: protocol.TextBlock(answer)})
+	return nil, &protocol.PromptResponse{StopReason: protocol.StopReasonEndTurn}, nil
+}

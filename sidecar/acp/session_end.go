@@ -1,0 +1,145 @@
+package acp
+
+import (
+	"context"
+
+	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+)
+
+// quit ends a session that was taken off this connection, unless others have it open.
+func (o *openings) quit(ctx context.Context, es *editorSession) error {
+	id := es.ID()
+	if o.registry.Unbind(id, o.editor) {
+		es.leave()
+		return nil
+	}
+	defer o.registry.Ended(id)
+	return es.end(ctx)
+}
+
+// leave takes this editor off a session that others still have open. Its turn goes on; what it has queued does not.
+func (es *editorSession) leave() {
+	select {
+	case <-es.ready:
+	default:
+		return // it was being opened: nothing is followed yet
+	}
+	if es.err != nil {
+		return
+	}
+	running := es.State().Turn
+	es.mu.Lock()
+	for cancel, message := range es.prompts {
+		if message == "" || message != running {
+			(*cancel)()
+		}
+	}
+	es.mu.Unlock()
+	es.unfollow()
+}
+
+// unfollow ends what keeps the editor up to date.
+func (es *editorSession) unfollow() {
+	es.mu.Lock()
+	stop, unwatch := es.stop, es.unwatch
+	es.stop, es.unwatch = nil, nil
+	es.mu.Unlock()
+	if stop != nil {
+		stop()
+		unwatch()
+	}
+}
+
+func (o *openings) closeSession(ctx context.Context, r *rpc.Request) (any, error) {
+	p, err := decode[protocol.CloseSessionRequest](r)
+	if err != nil {
+		return nil, err
+	}
+	_, found := o.sessions.take(p.SessionID)
+	turn, done := o.sessions.inLine(p.SessionID)
+	defer done()
+	r.Async()
+	<-turn
+	es, err := found(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.quit(ctx, es); err != nil {
+		return nil, err
+	}
+	return &protocol.CloseSessionResponse{}, nil
+}
+
+func (o *openings) deleteSession(ctx context.Context, r *rpc.Request) (any, error) {
+	p, err := decode[protocol.DeleteSessionRequest](r)
+	if err != nil {
+		return nil, err
+	}
+	es, found := o.sessions.take(p.SessionID)
+	turn, done := o.sessions.inLine(p.SessionID)
+	defer done()
+	r.Async()
+	<-turn
+	if es != nil {
+		if _, err := found(ctx); err == nil {
+			if err := o.quit(ctx, es); err != nil {
+				return nil, err
+			}
+		}
+	}
+	o.registry.Ending(p.SessionID)
+	defer o.registry.Ended(p.SessionID)
+	if err := o.rt.Delete(ctx, p.SessionID); err != nil {
+		return nil, protocol.NotFound("session %q cannot be deleted: %v", p.SessionID, err)
+	}
+	return &protocol.DeleteSessionResponse{}, nil
+}
+
+// end cancels what runs, waits for it, and closes the session.
+func (es *editorSession) end(ctx context.Context) error {
+	select {
+	case <-es.ready:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if es.err != nil {
+		return nil
+	}
+	es.Session.Closing()
+	es.cancelAll()
+	es.mu.Lock()
+	turns := es.turns
+	es.mu.Unlock()
+	select {
+	case <-turns:
+	case <-ctx.Done():
+	}
+	es.Session.Close(ctx)
+	es.unfollow()
+	return ctx.Err()
+}
+
+// cancelAll ends the running turn and every queued prompt.
+func (es *editorSession) cancelAll() {
+	es.mu.Lock()
+	var cancels []context.CancelFunc
+	for c := range es.prompts {
+		cancels = append(cancels, *c)
+	}
+	again := es.again
+	es.mu.Unlock()
+	if again != nil {
+		again.Dismiss()
+	}
+	for _, c := range cancels {
+		c()
+	}
+	select {
+	case <-es.ready:
+		if es.err == nil {
+			es.Session.Cancel()
+		}
+	default: // it is being opened: nothing runs yet
+	}
+}

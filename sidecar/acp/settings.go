@@ -1,0 +1,91 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+)
+
+// inOrder answers a request that changes a session's settings or queue: one after the other, and before prompts that
+// follow.
+func inOrder[P, R any](t *sessionTable, id func(*P) string, f func(context.Context, *editorSession, *P) (R, error)) method {
+	return func(ctx context.Context, r *rpc.Request) (any, error) {
+		p, err := decode[P](r)
+		if err != nil {
+			return nil, err
+		}
+		es, found := t.seek(id(p))
+		if es == nil {
+			_, err := found(ctx)
+			return nil, err
+		}
+		mine := make(chan struct{})
+		defer close(mine)
+		es.mu.Lock()
+		before := es.order
+		es.order = mine
+		es.mu.Unlock()
+		r.Async()
+		<-before
+		if _, err := found(ctx); err != nil {
+			return nil, err
+		}
+		return result(f(ctx, es, p))
+	}
+}
+
+// settings are the methods that change what a session runs with.
+type settings struct{ choices *sessionOptions }
+
+func (m *settings) setMode(ctx context.Context, es *editorSession, p *protocol.SetSessionModeRequest) (*protocol.SetSessionModeResponse, error) {
+	if err := m.setAgent(ctx, es, "modeId", p.ModeID); err != nil {
+		return nil, err
+	}
+	return &protocol.SetSessionModeResponse{}, nil
+}
+
+func (m *settings) setAgent(ctx context.Context, es *editorSession, param, name string) error {
+	if names := m.choices.modeNames(es.Info().Cwd); len(names) > 0 && !slices.Contains(names, name) {
+		return rpc.InvalidParams("%s: unknown mode %q; known are %s", param, name, strings.Join(names, ", "))
+	}
+	return es.SetAgent(name)
+}
+
+func (m *settings) setConfigOption(ctx context.Context, es *editorSession, p *protocol.SetSessionConfigOptionRequest) (*protocol.SetSessionConfigOptionResponse, error) {
+	var value string
+	if err := json.Unmarshal(p.Value, &value); err != nil {
+		return nil, rpc.InvalidParams("value: want one of the option's value ids, a string")
+	}
+	var err error
+	switch p.ConfigID {
+	case optionMode:
+		err = m.setAgent(ctx, es, "value", value)
+	case optionModel:
+		if err = m.choices.knownModel(es.Info(), value); err == nil {
+			err = es.SetModel(value)
+		}
+	case optionEffort:
+		if value == effortDefault {
+			value = ""
+		} else if !slices.Contains(m.choices.efforts(es.Info()), value) {
+			return nil, rpc.InvalidParams("value: unknown thought level %q", value)
+		}
+		err = es.SetEffort(value)
+	case optionReview:
+		if value != agent.ReviewPreview && value != agent.ReviewFollow {
+			return nil, rpc.InvalidParams("value: unknown review style %q; known are %s, %s", value, agent.ReviewPreview, agent.ReviewFollow)
+		}
+		err = es.SetReview(value)
+	default:
+		return nil, rpc.InvalidParams("configId: unknown option %q; known are %s, %s, %s, %s", p.ConfigID, optionMode, optionModel, optionEffort, optionReview)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &protocol.SetSessionConfigOptionResponse{ConfigOptions: m.choices.configOptions(es.Info())}, nil
+}

@@ -1,0 +1,324 @@
+package acp
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/tools/shell/run"
+)
+
+// Terminals gives the terminals of sessions.
+type Terminals interface {
+	// Terminals are a session's; nil once it has ended.
+	Terminals(session string) *run.Terminals
+}
+
+// terminals are the methods that show a session's terminals and type into them.
+type terminals struct {
+	*conn
+	sessions *sessionTable
+	source   Terminals
+	screens  screens // those that the editor follows
+}
+
+// screens are the terminals an editor follows.
+type screens struct {
+	mu    sync.Mutex
+	pumps map[*run.Terminal]*pump  // guarded by mu
+	typed map[string]chan struct{} // by terminal: closed when what was typed last has been; guarded by mu
+}
+
+// pump sends a terminal's output to the editor, as fast as that takes it.
+type pump struct {
+	stop context.CancelFunc
+	done chan struct{}
+	at   int64 // what was sent; read after done
+}
+
+// Pace of the output: what comes within a frame leaves together, and a flood does not fill the connection.
+const (
+	frame      = 15 * time.Millisecond
+	typeWithin = 5 * time.Second // how long a program may take to read what was typed
+)
+
+func terminalInfo(t *run.Terminal) protocol.TerminalInfo {
+	i := t.Info()
+	seq := t.Printed()
+	out := protocol.TerminalInfo{TerminalID: t.ID(), Title: i.Title, Command: i.Command, Cwd: i.Dir, ToolCallID: i.Call, State: "running", Seq: &seq}
+	if i.Cols > 0 {
+		cols, rows := int64(i.Cols), int64(i.Rows)
+		out.Columns, out.Rows = &cols, &rows
+	}
+	if t.Ended() {
+		out.State = "exited"
+		code, signal := t.Exit()
+		if out.Signal = signal; code >= 0 {
+			n := int64(code)
+			out.ExitCode = &n
+		}
+	}
+	return out
+}
+
+func (m *terminals) terminal(es *editorSession, id string) (*run.Terminal, error) {
+	if ts := m.source.Terminals(es.ID()); ts != nil {
+		if t := ts.Get(id); t != nil {
+			return t, nil
+		}
+	}
+	return nil, protocol.NotFound("no terminal %q in this session; _pillion/terminal/list shows them", id)
+}
+
+func (m *terminals) terminalList(_ context.Context, es *editorSession, _ *protocol.TerminalListRequest) (*protocol.TerminalListResponse, error) {
+	out := &protocol.TerminalListResponse{Terminals: []protocol.TerminalInfo{}}
+	if ts := m.source.Terminals(es.ID()); ts != nil {
+		for _, t := range ts.List() {
+			out.Terminals = append(out.Terminals, terminalInfo(t))
+		}
+	}
+	return out, nil
+}
+
+// terminalCreate starts the person's own terminal. It is theirs, so nothing is asked and it is in no sandbox.
+func (m *terminals) terminalCreate(_ context.Context, es *editorSession, p *protocol.TerminalCreateRequest) (*protocol.TerminalCreateResponse, error) {
+	dir := p.Cwd
+	if dir == "" {
+		dir = es.Info().Cwd
+	} else if !filepath.IsAbs(dir) {
+		dir = filepath.Join(es.Info().Cwd, dir)
+	}
+	c := run.TerminalCommand{Text: p.Command, Dir: filepath.Clean(dir), Title: p.Title, Env: ownEnviron(os.Environ()), Rows: side(p.Rows), Cols: side(p.Columns)}
+	if p.Command == "" {
+		c.Shell = os.Getenv("SHELL") // the person's, whatever its grammar
+		if _, err := os.Stat(c.Shell); err != nil {
+			c.Shell = ""
+		}
+	}
+	ts := m.source.Terminals(es.ID())
+	if ts == nil {
+		return nil, protocol.NotFound("the session has ended; no terminal can be started in it")
+	}
+	t, err := ts.Start(c)
+	if err != nil {
+		return nil, err
+	}
+	return &protocol.TerminalCreateResponse{Terminal: terminalInfo(t)}, nil
+}
+
+func side(n *int64) int {
+	if n == nil {
+		return 0
+	}
+	return int(min(max(*n, 0), 1<<14))
+}
+
+// ownEnviron is what a person's terminal gets: everything but what is about this process.
+func ownEnviron(env []string) []string {
+	out := make([]string, 0, len(env))
+	for _, e := range env {
+		name, _, _ := strings.Cut(e, "=")
+		if name != "PILLION_JOB" && name != "PWD" && name != "OLDPWD" && name != "TERM" {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// terminalSubscribe answers with what is kept, and sends what comes after it. There is one stream of output for each
+// terminal, whoever follows it: after another subscription bytes may come twice, which their seq tells.
+func (m *terminals) terminalSubscribe(ctx context.Context, r *rpc.Request) (any, error) {
+	p, err := decode[protocol.TerminalSubscribeRequest](r)
+	if err != nil {
+		return nil, err
+	}
+	r.Async()
+	es, err := m.sessions.find(ctx, p.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	t, err := m.terminal(es, p.TerminalID)
+	if err != nil {
+		return nil, err
+	}
+	from := int64(0)
+	if p.Seq != nil {
+		from = *p.Seq
+	}
+	if from < 0 || from > t.Printed() {
+		return nil, rpc.InvalidParams("seq: %d is not between 0 and %d, which is what was printed", from, t.Printed())
+	}
+	at, followed := m.screens.halt(t)
+	data, next := t.Kept(from)
+	if !followed {
+		at = next
+	}
+	c := m.editor.Client()
+	if c.Does(protocol.MethodPillionTerminalOutput) || c.Does(protocol.MethodPillionTerminalExited) {
+		m.wire.afterAnswer(r, func() { m.follow(es.ID(), t, min(at, next)) })
+	}
+	return &protocol.TerminalSubscribeResponse{Data: base64.StdEncoding.EncodeToString(data), Seq: next - int64(len(data)), Terminal: terminalInfo(t)}, nil
+}
+
+// halt stops sending a terminal's output, and says what has been sent.
+func (x *screens) halt(t *run.Terminal) (at int64, was bool) {
+	x.mu.Lock()
+	p := x.pumps[t]
+	delete(x.pumps, t)
+	x.mu.Unlock()
+	if p == nil {
+		return 0, false
+	}
+	p.stop()
+	<-p.done
+	return p.at, true
+}
+
+// follow sends a terminal's output from a byte on.
+func (m *terminals) follow(session string, t *run.Terminal, at int64) {
+	ctx, stop := context.WithCancel(m.ctx)
+	p := &pump{stop: stop, done: make(chan struct{}), at: at}
+	m.screens.mu.Lock()
+	if m.screens.pumps == nil {
+		m.screens.pumps = map[*run.Terminal]*pump{}
+	}
+	if other := m.screens.pumps[t]; other != nil { // subscribed to twice at once: the later one sends what both need
+		other.stop()
+	}
+	m.screens.pumps[t] = p
+	m.screens.mu.Unlock()
+	go func() {
+		defer close(p.done)
+		defer stop()
+		m.pump(ctx, session, t, p)
+		m.screens.mu.Lock()
+		defer m.screens.mu.Unlock()
+		if m.screens.pumps[t] == p {
+			delete(m.screens.pumps, t)
+		}
+	}()
+}
+
+func (m *terminals) pump(ctx context.Context, session string, t *run.Terminal, p *pump) {
+	c := m.editor.Client()
+	for {
+		data, next, _, err := t.Read(ctx, p.at)
+		if err != nil {
+			if ctx.Err() == nil && c.Does(protocol.MethodPillionTerminalExited) {
+				_ = m.wire.peer.Notify(ctx, protocol.MethodPillionTerminalExited, protocol.TerminalExited{SessionID: session, Terminal: terminalInfo(t)})
+			}
+			return
+		}
+		if c.Does(protocol.MethodPillionTerminalOutput) {
+			err = m.wire.peer.Notify(ctx, protocol.MethodPillionTerminalOutput, protocol.TerminalOutput{
+				SessionID: session, TerminalID: t.ID(), Data: base64.StdEncoding.EncodeToString(data), Seq: next - int64(len(data))})
+			if err != nil {
+				return
+			}
+		}
+		p.at = next
+		if m.wire.out.Flush(ctx) != nil { // an editor that does not keep up misses the middle, and costs no memory
+			return
+		}
+		select {
+		case <-time.After(frame):
+		case <-t.Done():
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// turn gives a place in the order of what is typed into one terminal: each key may be a request of its own.
+func (x *screens) turn(terminal string) (before <-chan struct{}, done func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.typed == nil {
+		x.typed = map[string]chan struct{}{}
+	}
+	last := x.typed[terminal]
+	if last == nil {
+		last = closedChan()
+	}
+	mine := make(chan struct{})
+	x.typed[terminal] = mine
+	return last, func() {
+		close(mine)
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if x.typed[terminal] == mine {
+			delete(x.typed, terminal)
+		}
+	}
+}
+
+func (m *terminals) terminalInput(ctx context.Context, r *rpc.Request) (any, error) {
+	p, err := decode[protocol.TerminalInputRequest](r)
+	if err != nil {
+		return nil, err
+	}
+	before, done := m.screens.turn(p.SessionID + " " + p.TerminalID)
+	defer done()
+	r.Async()
+	select {
+	case <-before:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	es, err := m.sessions.find(ctx, p.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	t, err := m.terminal(es, p.TerminalID)
+	if err != nil {
+		return nil, err
+	}
+	data, err := base64.StdEncoding.DecodeString(p.Data)
+	if err != nil {
+		return nil, rpc.InvalidParams("data: not base64: %v", err)
+	}
+	limited, cancel := context.WithTimeout(ctx, typeWithin)
+	defer cancel()
+	err = t.Input(limited, data)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return nil, fmt.Errorf("%s: its program does not read what is typed; wait, or end it", t.ID())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.ID(), err)
+	}
+	return &protocol.TerminalInputResponse{}, nil
+}
+
+func (m *terminals) terminalResize(_ context.Context, es *editorSession, p *protocol.TerminalResizeRequest) (*protocol.TerminalResizeResponse, error) {
+	t, err := m.terminal(es, p.TerminalID)
+	if err != nil {
+		return nil, err
+	}
+	if p.Columns < 1 || p.Rows < 1 {
+		return nil, rpc.InvalidParams("columns, rows: %d by %d is no size", p.Columns, p.Rows)
+	}
+	if err := t.Resize(side(&p.Rows), side(&p.Columns)); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.ID(), err)
+	}
+	return &protocol.TerminalResizeResponse{}, nil
+}
+
+func (m *terminals) terminalKill(_ context.Context, es *editorSession, p *protocol.TerminalKillRequest) (*protocol.TerminalKillResponse, error) {
+	t, err := m.terminal(es, p.TerminalID)
+	if err != nil {
+		return nil, err
+	}
+	t.Kill()
+	if p.Release {
+		m.source.Terminals(es.ID()).Release(t.ID())
+	}
+	return &protocol.TerminalKillResponse{Terminal: terminalInfo(t)}, nil
+}

@@ -1,0 +1,151 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/sidecar/slash"
+)
+
+// turns are the methods that make a session work: prompts, their queue, and their end.
+type turns struct {
+	*conn
+	sessions *sessionTable
+	commands *commandList
+	listener Listener // nil: nobody
+}
+
+// prompt takes its place in the session's queue in the order of the wire, then waits for its turn and its end.
+func (m *turns) prompt(ctx context.Context, r *rpc.Request) (any, error) {
+	p, err := decode[protocol.PromptRequest](r)
+	if err != nil {
+		return nil, err
+	}
+	es := m.sessions.lookup(p.SessionID)
+	if es == nil {
+		_, err := m.sessions.find(ctx, p.SessionID)
+		return nil, err
+	}
+	parts, err := promptParts(p.Prompt)
+	if err != nil {
+		return nil, err
+	}
+	// A turn outlives the editor that began it when others have the session open; else the end of the connection
+	// cancels it with its session.
+	asked := ctx
+	ctx, cancel := context.WithCancel(context.WithoutCancel(asked))
+	defer cancel()
+	defer context.AfterFunc(asked, func() {
+		if errors.Is(context.Cause(asked), rpc.ErrCancelledByPeer) {
+			cancel()
+		}
+	})()
+	key := &cancel
+	mine, entered := make(chan struct{}), make(chan struct{})
+	es.mu.Lock()
+	before, order := es.turns, es.order
+	es.turns, es.order = mine, entered
+	es.prompts[key] = ""
+	es.mu.Unlock()
+	r.Async()
+	enter := sync.OnceFunc(func() {
+		select {
+		case <-order:
+			close(entered)
+		default: // cancelled while it waited: those behind it wait on
+			go func() { <-order; close(entered) }()
+		}
+	})
+	defer func() {
+		enter()
+		es.mu.Lock()
+		delete(es.prompts, key)
+		es.mu.Unlock()
+		go func() { <-before; close(mine) }()
+		if m.listener != nil {
+			m.listener.Answered()
+		}
+	}()
+	for _, c := range []chan struct{}{es.ready, order} {
+		select {
+		case <-c:
+		case <-ctx.Done():
+			return &protocol.PromptResponse{StopReason: protocol.StopReasonCancelled}, nil
+		}
+	}
+	if es.err != nil {
+		return nil, es.err
+	}
+	es.welcome("")
+	prompt := agent.Prompt{Parts: parts}
+	if c, args, ok := slash.Parse(parts, m.commands.of(es.Info().Cwd)); ok && c.Run != nil {
+		p, answer, err := es.runCommand(ctx, before, c, args)
+		if err != nil || p == nil {
+			return result(answer, err)
+		}
+		prompt = *p
+		prompt.Parts = append(prompt.Parts, parts[1:]...)
+	}
+	message := agent.NewMessageID()
+	answered := make(chan struct{})
+	m.wire.afterAnswer(r, sync.OnceFunc(func() { close(answered) }))
+	es.mu.Lock()
+	es.own[message], es.prompts[key] = true, message
+	es.mu.Unlock()
+	defer func() {
+		es.mu.Lock()
+		delete(es.own, message)
+		es.mu.Unlock()
+	}()
+	wait, err := es.Session.Submit(ctx, agent.Prompt{MessageID: message, Parts: es.prepare(prompt.Parts), Agent: prompt.Agent, Model: prompt.Model, Answered: answered})
+	enter()
+	if err != nil {
+		return nil, err
+	}
+	turn, err := wait()
+	if err != nil {
+		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+			return &protocol.PromptResponse{StopReason: protocol.StopReasonCancelled}, nil
+		}
+		return nil, err
+	}
+	if turn.Stop == agent.TurnError {
+		return nil, errors.New(turn.Error)
+	}
+	return promptResponse(message, turn), nil
+}
+
+func promptResponse(message string, t agent.TurnData) *protocol.PromptResponse {
+	return &protocol.PromptResponse{StopReason: protocol.StopReason(t.Stop), Meta: map[string]any{"pillion": map[string]any{
+		"messageId": message, "usage": t.Usage, "cost": t.Cost, "steps": t.Steps, "error": t.Error,
+	}}}
+}
+
+// steer puts words into the running turn. Without one the editor is told to send a prompt.
+func (m *turns) steer(ctx context.Context, es *editorSession, p *protocol.SteeringRequest) (*protocol.SteeringResponse, error) {
+	parts, err := promptParts(p.Prompt)
+	if err != nil {
+		return nil, err
+	}
+	injected, err := es.Session.Steer(ctx, agent.Prompt{Parts: es.prepare(parts)})
+	if err != nil {
+		return nil, err
+	}
+	if injected {
+		return &protocol.SteeringResponse{Outcome: "injected"}, nil
+	}
+	return &protocol.SteeringResponse{Outcome: "promptRequired", Reason: "noRunningTurn"}, nil
+}
+
+func (m *turns) cancel(p *protocol.CancelNotification) (any, error) {
+	es := m.sessions.lookup(p.SessionID)
+	if es == nil {
+		return nil, protocol.NotFound("session/cancel: no session %q", p.SessionID)
+	}
+	es.cancelAll() // in place: a prompt that follows is another matter
+	return nil, nil
+}

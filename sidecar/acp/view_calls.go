@@ -1,0 +1,236 @@
+package acp
+
+import (
+	"cmp"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/tools"
+)
+
+// callView is a tool call as the editor has it.
+type callView struct {
+	tool  agent.ToolData
+	title string
+	diffs []protocol.ToolCallContent
+	// shown: of a sub-agent's call, where not all are shown; unsent: its card has still to be sent.
+	shown, unsent bool
+	// by are the diffs of a task's sub-agent, where its own calls have no cards, by change set; order is theirs.
+	by    map[string][]protocol.ToolCallContent
+	order []string
+}
+
+var toolStatus = map[agent.ToolStatus]protocol.ToolCallStatus{
+	agent.ToolPending:   protocol.ToolCallStatusPending,
+	agent.ToolRunning:   protocol.ToolCallStatusInProgress,
+	agent.ToolCompleted: protocol.ToolCallStatusCompleted,
+	agent.ToolError:     protocol.ToolCallStatusFailed,
+}
+
+// showTool sends a call's card once, then only what changed of it.
+func (v *view) showTool(d agent.ToolData) {
+	v.mu.Lock()
+	c := v.calls[d.CallID]
+	fresh := c == nil && !v.settled[d.CallID]
+	if c == nil {
+		c = &callView{}
+		v.calls[d.CallID] = c
+	}
+	fresh, c.unsent = fresh || c.unsent, false
+	was := c.tool
+	c.tool = d
+	title := d.Title
+	said := announce(d, v.info.Cwd)
+	if title == "" {
+		title = strings.TrimSpace(d.Tool + " " + said.what)
+	}
+	content := v.toolContent(c)
+	u := protocol.ToolCallUpdate{ToolCallID: d.CallID}
+	if title != c.title {
+		u.Title, c.title = title, title
+	}
+	if d.Status != was.Status {
+		u.Status = toolStatus[d.Status]
+	}
+	if len(d.Input) > 0 && !slices.Equal(d.Input, was.Input) && json.Valid(d.Input) {
+		u.RawInput = d.Input
+	}
+	if locs := locations(d.Locations); len(locs) > 0 && !slices.Equal(d.Locations, was.Locations) {
+		u.Locations = locs
+	} else if len(locs) == 0 && said.path != "" && d.Status != was.Status && d.Status == agent.ToolRunning {
+		u.Locations = []protocol.ToolCallLocation{{Path: said.path}}
+	}
+	if d.Status == agent.ToolCompleted || d.Status == agent.ToolError {
+		u.RawOutput = rawOutput(d)
+	}
+	v.mu.Unlock()
+	if d.Status == agent.ToolRunning {
+		v.es.relays.show(v.es, d)
+	}
+	if len(content) > 0 {
+		u.Content = content
+	}
+	if fresh {
+		v.send("tool_call", &protocol.ToolCall{
+			ToolCallID: d.CallID, Title: title, Name: d.Tool, Kind: toolKind(d.Kind), Status: toolStatus[d.Status],
+			Content: u.Content, Locations: u.Locations, RawInput: u.RawInput, RawOutput: u.RawOutput,
+		}, toolMeta(d))
+		return
+	}
+	v.send("tool_call_update", &u, toolMeta(d))
+}
+
+// toolMeta is what an editor that knows Pillion is told of a call besides.
+func toolMeta(d agent.ToolData) protocol.UpdateMeta {
+	m := protocol.UpdateMeta{Tool: d.Tool, StartedAt: stamp(d.Started), EndedAt: stamp(d.Ended)}
+	m.TerminalID, _ = d.Metadata["terminalId"].(string)
+	m.ParentToolCallID = d.Parent
+	if d.Status == agent.ToolError {
+		switch d.ErrorKind {
+		case "cancelled", "rejected", "denied":
+			m.Outcome = d.ErrorKind
+		case "interrupted", "not_run", "dismissed":
+			m.Outcome = "cancelled"
+		}
+	}
+	return m
+}
+
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+// announcement is what a call's input already says before the tool has words of its own.
+type announcement struct{ what, path string }
+
+func announce(d agent.ToolData, cwd string) (a announcement) {
+	var in map[string]json.RawMessage
+	if d.Title != "" && len(d.Locations) > 0 || json.Unmarshal(d.Input, &in) != nil {
+		return a
+	}
+	for _, key := range []string{"filePath", "command", "pattern", "path", "url", "query", "description", "operation"} {
+		var text string
+		if json.Unmarshal(in[key], &text) != nil || text == "" {
+			continue
+		}
+		if a.what == "" {
+			line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+			a.what = line
+		}
+		if key == "filePath" {
+			a.path = text
+			if !filepath.IsAbs(text) {
+				a.path = filepath.Join(cwd, text)
+			}
+		}
+	}
+	return a
+}
+
+// toolContent is what a call's card shows: its diffs, then its output or error. v.mu is held.
+func (v *view) toolContent(c *callView) []protocol.ToolCallContent {
+	d := c.tool
+	var text string
+	switch d.Status {
+	case agent.ToolCompleted:
+		text = d.Output
+	case agent.ToolError:
+		text = failed(d)
+	default:
+		text, _ = d.Metadata["output"].(string) // a running command shows what it has said so far
+		if id, ok := v.es.relays.shownIn(v.es, d); ok {
+			return append(slices.Clone(c.diffs), terminalContent(id))
+		}
+	}
+	out := slices.Clone(c.diffs)
+	for _, id := range c.order {
+		out = append(out, c.by[id]...)
+	}
+	if text != "" {
+		if d.Kind == tools.KindExecute || d.Kind == tools.KindRead || d.Kind == tools.KindSearch {
+			text = fenced(text)
+		}
+		out = append(out, protocol.TextOfCall(text))
+	}
+	for _, a := range d.Attachments {
+		if strings.HasPrefix(a.Mime, "image/") {
+			out = append(out, protocol.ToolCallContent{Type: "content", Value: &protocol.Content{
+				Content: protocol.ContentBlock{Type: "image", Value: &protocol.ImageContent{MimeType: a.Mime, Data: encodeBase64(a.Data)}}}})
+		}
+	}
+	return out
+}
+
+// failed is what a call that failed had said until then, and why it failed.
+func failed(d agent.ToolData) string {
+	said := d.Output
+	if said == "" {
+		said, _ = d.Metadata["output"].(string)
+	}
+	if said == "" || strings.Contains(said, d.Error) {
+		return cmp.Or(said, d.Error)
+	}
+	return said + "\n\n" + d.Error
+}
+
+func rawOutput(d agent.ToolData) json.RawMessage {
+	out := map[string]any{}
+	if d.Output != "" {
+		out["output"] = d.Output
+	}
+	if d.Error != "" {
+		out["error"] = map[string]string{"kind": d.ErrorKind, "message": d.Error}
+	}
+	if len(d.Metadata) > 0 {
+		out["metadata"] = d.Metadata
+	}
+	return rawJSON(out)
+}
+
+func toolKind(k tools.Kind) protocol.ToolKind {
+	if k == "" {
+		return protocol.ToolKindOther
+	}
+	return protocol.ToolKind(k)
+}
+
+func locations(list []tools.Location) []protocol.ToolCallLocation {
+	var out []protocol.ToolCallLocation
+	for _, l := range list {
+		p := protocol.ToolCallLocation{Path: l.Path}
+		if l.Line > 0 {
+			n := int64(l.Line)
+			p.Line = &n
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// fenced is text as a block of code.
+func fenced(text string) string {
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	return fence + "\n" + strings.TrimSuffix(text, "\n") + "\n" + fence
+}
+
+// call is a tool call the editor has been shown.
+func (v *view) call(id string) (agent.ToolData, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	c := v.calls[id]
+	if c == nil {
+		return agent.ToolData{}, false
+	}
+	return c.tool, true
+}

@@ -1,0 +1,177 @@
+package acp
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/sidecar/review"
+	"github.com/pillion-dev/pillion/tools/change"
+)
+
+// showChange puts a change's diff on its call's card, and tells an editor that knows changes where it stands.
+func (v *view) showChange(e agent.Event, replay bool) {
+	if d, ok := agent.Value[agent.ChangeData](e); ok {
+		e.Value = d // a stored one is decoded once; its set can be long
+	}
+	c := v.ledger.Take(e)
+	if c == nil || c.State == change.Writing {
+		return
+	}
+	if e.Type == agent.EventChange && c.Set.Source != change.ByPerson && !(replay && c.State == change.Proposed) {
+		v.showDiff(e, c)
+	}
+	if !replay {
+		v.tellChange(review.Info(c))
+	}
+}
+
+// showDiff shows a change on its card. What the person did themselves has none.
+func (v *view) showDiff(e agent.Event, c *review.Change) {
+	d, _ := agent.Value[agent.ChangeData](e)
+	call, task := c.Call, ""
+	if d.Session != "" { // a sub-agent's: on its own card, or on the task's where that has none
+		if kid := v.kidOf(d.Session); kid != nil && kid.has(call) {
+			kid.putDiff(e, c, call, "")
+			return
+		}
+		call, task = d.Task, d.Session
+	}
+	if v.has(call) {
+		v.putDiff(e, c, call, task)
+	}
+}
+
+// has reports whether a call has a card, or will have one.
+func (v *view) has(call string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	c := v.calls[call]
+	if v.child == nil {
+		return c != nil
+	}
+	return !v.child.quiet || c != nil && c.shown
+}
+
+func (v *view) putDiff(e agent.Event, c *review.Change, id, task string) {
+	set := c.Set
+	if d, ok := agent.Value[agent.ChangeData](e); ok {
+		if d.Full != nil {
+			set = d.Full
+		} else if whole, err := v.es.desk.Whole(set); err == nil {
+			set = whole
+		}
+	}
+	if c.State == change.Proposed && setSize(set) > maxCardDiff {
+		return // the question that follows shows it; twice would only make the person wait
+	}
+	diffs := review.Diffs(set)
+	if text := review.VerdictText(set); text != "" && c.State == change.Proposed {
+		diffs = append(diffs, protocol.TextOfCall(text)) // an answer that comes later than the question is seen all the same
+	}
+	v.mu.Lock()
+	call := v.calls[id]
+	if call == nil { // a sub-agent's events come on a way of their own: its card is on the way
+		call = &callView{unsent: true}
+		v.calls[id] = call
+	}
+	if task == "" {
+		call.diffs = diffs
+	} else {
+		if call.by == nil {
+			call.by = map[string][]protocol.ToolCallContent{}
+		}
+		if call.by[c.Set.ID] == nil {
+			call.order = append(call.order, c.Set.ID)
+		}
+		call.by[c.Set.ID] = diffs
+	}
+	content := v.toolContent(call)
+	unsent := call.unsent
+	v.mu.Unlock()
+	if len(content) > 0 && !unsent {
+		v.send("tool_call_update", &protocol.ToolCallUpdate{ToolCallID: id, Content: content}, protocol.UpdateMeta{ChangeSet: c.Set.ID})
+	}
+}
+
+// maxCardDiff is how much of a proposal, in bytes of both texts, is shown on its card before it is asked about.
+const maxCardDiff = 256 << 10
+
+func setSize(s *change.Set) (n int) {
+	for _, f := range s.Files {
+		n += len(f.Old) + len(f.New)
+	}
+	return n
+}
+
+// tellChange sends _pillion/change/updated where it is understood.
+func (v *view) tellChange(info protocol.ChangeInfo) {
+	s := v.es
+	if s.editor.Client().Does(protocol.MethodPillionChangeUpdated) {
+		s.notify(protocol.MethodPillionChangeUpdated, protocol.ChangeUpdated{SessionID: v.es.ID(), Change: info})
+	}
+}
+
+// showRestore tells an editor that the conversation was taken back, or forward again. What is in it again follows as
+// updates. An editor that does not know of it is told in words.
+func (v *view) showRestore(e agent.Event, replay bool) {
+	v.ledger.Take(e)
+	d, ok := agent.Value[agent.RestoreData](e)
+	if !ok || replay || d.State != agent.RestoreDone || !d.Conversation || d.MessageID == d.Was {
+		return
+	}
+	s := v.es
+	if !s.editor.Client().Does(protocol.MethodPillionSessionReverted) {
+		text := "The conversation is whole again: what was said before the undo counts."
+		if d.MessageID != "" {
+			title := d.MessageID
+			if _, text, ok := v.ledger.Checkpoint(d.MessageID); ok {
+				title = "“" + text + "”"
+			}
+			text = fmt.Sprintf("The conversation was taken back to before %s. What is shown after it no longer counts for the agent.", title)
+		}
+		v.notice("info", text)
+		return
+	}
+	tell := func(message string) {
+		s.notify(protocol.MethodPillionSessionReverted, protocol.SessionReverted{SessionID: v.es.ID(), MessageID: message})
+	}
+	from, to := int64(0), e.Seq
+	if seq, _, ok := v.ledger.Checkpoint(d.Was); ok {
+		from = seq
+	}
+	if seq, _, ok := v.ledger.Checkpoint(d.MessageID); ok {
+		to = seq
+	}
+	v.mu.Lock()
+	info := v.info
+	v.mu.Unlock()
+	if from > 0 && to > from {
+		tell("")
+		v.again(s.ctx, info, from, to)
+	}
+	if d.MessageID != "" {
+		tell(d.MessageID)
+	}
+}
+
+// again shows events that are in the conversation again. The sink calls it, so it does not wait for events.
+func (v *view) again(ctx context.Context, info agent.SessionInfo, from, to int64) {
+	hidden, err := v.es.Hidden(ctx)
+	if err != nil {
+		v.notice("warning", "What is in the conversation again could not be read: "+err.Error()+". Load the session again to see it.")
+		return
+	}
+	replay := newView(v.es)
+	replay.info = info
+	err = v.es.Past(ctx, from-1, func(e agent.Event) error {
+		if e.Seq < to && !hidden.Has(e) && e.Type != agent.EventSession && e.Type != agent.EventRestore {
+			replay.show(e, true)
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		v.notice("warning", "What is in the conversation again could not be shown whole: "+err.Error()+". Load the session again to see it.")
+	}
+}

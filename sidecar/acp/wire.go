@@ -1,0 +1,366 @@
+package acp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"strconv"
+	"sync"
+	"unicode/utf8"
+
+	"go.lsp.dev/jsonrpc2"
+
+	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+)
+
+const (
+	maxWaiting  = 8 << 20  // bytes of updates that may wait for a slow editor before its sessions wait too
+	maxMerged   = 1 << 20  // bytes of text one chunk may grow to while it waits
+	maxText     = 4 << 20  // bytes of text one chunk carries; quoted it may grow sixfold
+	maxUpdate   = 12 << 20 // bytes of one update, unquoted; the npm SDK drops a connection at 32 MiB
+	updateEntry = 1000     // bytes an update weighs besides its texts: its objects, as they lie in memory
+)
+
+// wire is one connection to an editor: everything that leaves goes through its one queue, in order. Updates that wait
+// are merged where that loses nothing: text of one message, newer states of one tool call.
+type wire struct {
+	out  *rpc.Outbox
+	peer *rpc.Peer
+	// ended is closed when the editor has stopped sending. The connection itself ends later, when what runs is answered.
+	ended <-chan struct{}
+
+	mu      sync.Mutex
+	waiting int           // bytes of updates in the queue; guarded by mu
+	room    chan struct{} // closed and replaced when waiting shrinks; guarded by mu
+
+	after map[string]func() // what to do once a request is answered, by the start of its answer; guarded by mu
+}
+
+func newWire(conn io.ReadWriteCloser, handler rpc.Handler, log func(error)) *wire {
+	w := &wire{out: rpc.NewOutbox(conn, rpc.OutboxOptions{MaxBytes: maxWaiting}), room: make(chan struct{}), after: map[string]func(){}}
+	in := &reader{r: conn, ended: make(chan struct{})}
+	w.ended = in.ended
+	stream := rpc.NewLineStream(in, answers{w}, rpc.StreamOptions{OnBad: log})
+	w.peer = rpc.NewPeer(stream, rpc.PeerOptions{Handler: handler, Log: log})
+	return w
+}
+
+// reader notices the end of what an editor sends.
+type reader struct {
+	r     io.ReadCloser
+	ended chan struct{}
+	once  sync.Once
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	n, err := r.r.Read(p)
+	if err != nil {
+		r.once.Do(func() { close(r.ended) })
+	}
+	return n, err
+}
+
+func (r *reader) Close() error { return r.r.Close() }
+
+// answers is the queue as the connection sees it: it notices when a request's answer is queued.
+type answers struct{ w *wire }
+
+func (a answers) Write(frame []byte) (int, error) {
+	n, err := a.w.out.Write(frame)
+	if f := a.w.take(frame); f != nil {
+		f()
+	}
+	return n, err
+}
+
+func (a answers) Close() error { return a.w.out.Close() }
+
+// afterAnswer runs f as soon as the answer to r is queued, so that what f sends follows it. f must not block. The
+// answers of a batch leave in one frame; there f runs never, so nothing vital may hang on it.
+func (w *wire) afterAnswer(r *rpc.Request, f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.after[answerStart(r.ID)] = f
+}
+
+func (w *wire) take(frame []byte) func() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for start, f := range w.after {
+		if bytes.HasPrefix(frame, []byte(start)) {
+			delete(w.after, start)
+			return f
+		}
+	}
+	return nil
+}
+
+func answerStart(id jsonrpc2.ID) string {
+	text := ""
+	if n, ok := id.Number(); ok {
+		text = strconv.FormatInt(n, 10)
+	} else {
+		s, _ := id.StringValue()
+		text = string(protocol.AppendString(nil, s))
+	}
+	return `{"jsonrpc":"2.0","id":` + text + `,`
+}
+
+// update queues a session/update; meta is its _meta.pillion, nil for none. It waits while the editor is too far
+// behind, until ctx or the connection ends.
+func (w *wire) update(ctx context.Context, session string, u protocol.SessionUpdate, meta *protocol.UpdateMeta) error {
+	x := &pendingUpdate{w: w, session: session, update: u, meta: meta}
+	if c, ok := u.Value.(*protocol.ContentChunk); ok && c.Meta == nil {
+		if t, ok := c.Content.Value.(*protocol.TextContent); ok && t.Meta == nil && t.Annotations == nil {
+			if len(t.Text) > maxText {
+				return w.pieces(ctx, session, u.SessionUpdate, c.MessageID, t.Text, meta)
+			}
+			x.text, x.message = append(x.text, t.Text...), c.MessageID
+			x.isText = true
+		}
+	}
+	x.size = updateEntry + x.weigh()
+	if err := w.admit(ctx, x.size); err != nil {
+		return err
+	}
+	err := w.out.Post(ctx, &rpc.Note{Method: protocol.MethodSessionUpdate, Params: x, Key: session, Merge: mergeUpdates})
+	if err != nil {
+		w.release(x.size)
+	}
+	return err
+}
+
+// pieces sends a long text as several chunks, cut between characters.
+func (w *wire) pieces(ctx context.Context, session, kind, message, text string, meta *protocol.UpdateMeta) error {
+	for len(text) > 0 {
+		n := min(len(text), maxText)
+		for n < len(text) && n > maxText-utf8.UTFMax && !utf8.RuneStart(text[n]) {
+			n--
+		}
+		err := w.update(ctx, session, protocol.SessionUpdate{SessionUpdate: kind, Value: &protocol.ContentChunk{Content: protocol.TextBlock(text[:n]), MessageID: message}}, meta)
+		if err != nil {
+			return err
+		}
+		text = text[n:]
+	}
+	return nil
+}
+
+// admit waits until size more bytes may wait, and counts them.
+func (w *wire) admit(ctx context.Context, size int) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.waiting > maxWaiting {
+		room := w.room
+		w.mu.Unlock()
+		select {
+		case <-room:
+		case <-ctx.Done():
+			w.mu.Lock()
+			return ctx.Err()
+		case <-w.out.Done():
+			w.mu.Lock()
+			return io.ErrClosedPipe
+		}
+		w.mu.Lock()
+	}
+	w.waiting += size
+	return nil
+}
+
+func (w *wire) release(size int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.waiting -= size
+	if w.waiting <= maxWaiting {
+		close(w.room)
+		w.room = make(chan struct{})
+	}
+}
+
+// pendingUpdate is a session/update that waits. It belongs to the queue, whose lock guards it, until it is encoded.
+type pendingUpdate struct {
+	w       *wire
+	session string
+	update  protocol.SessionUpdate
+	meta    *protocol.UpdateMeta // never changed: a replayed one is shared by several pieces
+	size    int                  // bytes, as counted by admit
+
+	isText  bool // the fast path: a plain text chunk
+	text    []byte
+	message string
+}
+
+func (x *pendingUpdate) weigh() int {
+	if x.isText {
+		return len(x.text)
+	}
+	n := 0
+	content := func(list []protocol.ToolCallContent) {
+		for _, c := range list {
+			switch v := c.Value.(type) {
+			case *protocol.Diff:
+				n += len(v.NewText) + 100
+				if v.OldText != nil {
+					n += len(*v.OldText)
+				}
+			case *protocol.Content:
+				n += blockSize(v.Content)
+			}
+		}
+	}
+	switch v := x.update.Value.(type) {
+	case *protocol.ContentChunk:
+		n = blockSize(v.Content)
+	case *protocol.ToolCall:
+		content(v.Content)
+		n += len(v.RawInput) + len(v.RawOutput)
+	case *protocol.ToolCallUpdate:
+		content(v.Content)
+		n += len(v.RawInput) + len(v.RawOutput)
+	}
+	return n
+}
+
+func blockSize(b protocol.ContentBlock) int {
+	switch v := b.Value.(type) {
+	case *protocol.TextContent:
+		return len(v.Text)
+	case *protocol.ImageContent:
+		return len(v.Data)
+	}
+	return 100
+}
+
+// mergeUpdates adds next to n when no reader could tell the difference.
+func mergeUpdates(a, b *rpc.Note) bool {
+	x, ok := a.Params.(*pendingUpdate)
+	y, ok2 := b.Params.(*pendingUpdate)
+	if !ok || !ok2 || x.update.SessionUpdate != y.update.SessionUpdate {
+		return false
+	}
+	if x.isText && y.isText && x.message == y.message && alike(x.meta, y.meta) && len(x.text)+len(y.text) <= maxMerged {
+		x.meta = y.meta
+		x.text = append(x.text, y.text...)
+		x.size += len(y.text)
+		x.w.release(y.size - len(y.text))
+		return true
+	}
+	old, ok := x.update.Value.(*protocol.ToolCallUpdate)
+	now, ok2 := y.update.Value.(*protocol.ToolCallUpdate)
+	if !ok || !ok2 || old.ToolCallID != now.ToolCallID || old.Meta != nil || now.Meta != nil {
+		return false
+	}
+	merged := *old
+	supersede(&merged, now)
+	before := x.size + y.size
+	x.update.Value, x.meta = &merged, y.meta
+	x.size = updateEntry + x.weigh()
+	x.w.release(before - x.size)
+	return true
+}
+
+// alike reports whether two updates may become one, which then has the newer one's number.
+func alike(a, b *protocol.UpdateMeta) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	x, y := *a, *b
+	x.Seq, y.Seq = nil, nil
+	return x == y
+}
+
+// supersede lays the newer update of a tool call over the older one.
+func supersede(u, now *protocol.ToolCallUpdate) {
+	if now.Title != "" {
+		u.Title = now.Title
+	}
+	if now.Kind != "" {
+		u.Kind = now.Kind
+	}
+	if now.Status != "" {
+		u.Status = now.Status
+	}
+	if now.Content != nil {
+		u.Content = now.Content
+	}
+	if now.Locations != nil {
+		u.Locations = now.Locations
+	}
+	if now.RawInput != nil {
+		u.RawInput = now.RawInput
+	}
+	if now.RawOutput != nil {
+		u.RawOutput = now.RawOutput
+	}
+}
+
+// MarshalJSON is called by the queue's writer when the update's turn to leave has come.
+func (x *pendingUpdate) MarshalJSON() ([]byte, error) {
+	defer x.w.release(x.size)
+	if x.isText {
+		b := make([]byte, 0, len(x.text)+len(x.text)/8+200)
+		b = append(b, `{"sessionId":`...)
+		b = protocol.AppendString(b, x.session)
+		b = append(b, `,"update":{"sessionUpdate":"`...)
+		b = append(b, x.update.SessionUpdate...)
+		b = append(b, `","content":{"type":"text","text":`...)
+		b = protocol.AppendString(b, x.text)
+		b = append(b, '}')
+		if x.message != "" {
+			b = append(b, `,"messageId":`...)
+			b = protocol.AppendString(b, x.message)
+		}
+		return append(x.appendMeta(append(b, '}')), '}'), nil
+	}
+	if x.size > maxUpdate {
+		x.shrink()
+	}
+	update, err := x.update.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	b := append(make([]byte, 0, len(update)+300), `{"sessionId":`...)
+	b = append(append(protocol.AppendString(b, x.session), `,"update":`...), update...)
+	return append(x.appendMeta(b), '}'), nil
+}
+
+// appendMeta puts _meta.pillion into the update's object that b ends with.
+func (x *pendingUpdate) appendMeta(b []byte) []byte {
+	if x.meta == nil {
+		return b
+	}
+	meta, err := rpc.JSON.Marshal(x.meta)
+	if err != nil {
+		return b
+	}
+	b = append(bytes.TrimSuffix(b, []byte("}")), `,"_meta":{"pillion":`...)
+	return append(append(b, meta...), "}}"...)
+}
+
+// shrink drops what makes an update too big for the editor to read; the call itself stays visible.
+func (x *pendingUpdate) shrink() {
+	note := []protocol.ToolCallContent{protocol.TextOfCall("(too large to show here)")}
+	switch v := x.update.Value.(type) {
+	case *protocol.ToolCall:
+		c := *v
+		c.Content, c.RawInput, c.RawOutput = note, nil, nil
+		x.update.Value = &c
+	case *protocol.ToolCallUpdate:
+		c := *v
+		c.Content, c.RawInput, c.RawOutput = note, nil, nil
+		x.update.Value = &c
+	case *protocol.ContentChunk:
+		x.update.Value = &protocol.ContentChunk{MessageID: v.MessageID, Content: protocol.TextBlock("(too large to show here)")}
+	}
+}
+
+func rawJSON(v any) json.RawMessage {
+	b, err := rpc.JSON.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	return b
+}
