@@ -365,4 +365,33 @@ test("statusline and User events tell what is going on", function()
   eq({ "PillionSession", "PillionTurnStart", "PillionTurnEnd" }, events)
 end)
 
+test("queued prompts and words for the running turn are counted apart, and stand where their turns are", function()
+  t.world({ { tool = "bash", input = { command = "touch it", description = "touch" } }, "First.", "Second.", "Third.", "Fourth." }, { ["a.txt"] = "x\n" })
+  vim.cmd("Pillion go")
+  t.ask()
+  vim.cmd("Pillion queue one")
+  vim.cmd("Pillion queue two")
+  vim.cmd("Pillion steer listen")
+  vim.cmd("Pillion three")
+  local s = t.session()
+  wait("the queue", function()
+    return #s.queue == 4
+  end)
+  match("3 queued · 1 for this turn", require("pillion.status").line(s.view.buf))
+  match("three\n  waits", t.chat_text())
+  vim.cmd("Pillion accept")
+  wait("the last answer", function()
+    return t.chat_text():find("Fourth", 1, true)
+  end)
+  t.idle()
+  local order = {}
+  for word in t.chat_text():gmatch("[%w]+") do
+    if vim.tbl_contains({ "First", "one", "Second", "two", "Third", "three", "Fourth" }, word) then
+      order[#order + 1] = word
+    end
+  end
+  t.eq({ "First", "one", "Second", "two", "Third", "three", "Fourth" }, order)
+  t.ok(not t.chat_text():find("waits for the turn", 1, true))
+end)
+
 t.run()

@@ -122,12 +122,9 @@ return function(Session)
         elseif r.stopReason ~= "end_turn" then
           self:note("warning", "Ended: " .. tostring(r.stopReason):gsub("_", " ") .. ".")
         end
-        for _, e in ipairs(self.entries) do
-          if e.waiting then
-            e.waiting = nil
-            self:tell("changed", e)
-            break
-          end
+        if entry.waiting then -- cancelled before its turn began
+          entry.waiting = nil
+          self:tell("changed", entry)
         end
         self:ended(err and err.message)
         if done then

@@ -6,14 +6,16 @@ end
 
 return {
   user_message_chunk = function(self, u)
-    -- A prompt of ours comes back with its id: it is shown already.
+    -- A prompt of ours comes back with its id when its turn begins: it is shown already, and when it had to wait it moves
+    -- behind the turns that ran before it.
     local meta = u._meta and u._meta.pillion or {}
     for _, e in ipairs((meta.own or meta.steered) and self.entries or {}) do
       if e.kind == "user" and e.text and (e.message == u.messageId or not e.message) and (e.steered or false) == (meta.steered or false) then
         e.message = u.messageId
         if e.waiting then
           e.waiting = nil
-          self:tell("changed", e)
+          self:remove(e)
+          self:add(e)
         end
         return
       end

@@ -100,8 +100,19 @@ function M.line(buf)
     parts[#parts + 1] = "thinking " .. tostring(effort.currentValue)
   end
   parts[#parts + 1] = share(s)
-  if #s.queue > 0 then
-    parts[#parts + 1] = #s.queue .. " queued"
+  local queued, steering = 0, 0
+  for _, item in ipairs(s.queue) do
+    if item.steer then
+      steering = steering + 1
+    else
+      queued = queued + 1
+    end
+  end
+  if queued > 0 then
+    parts[#parts + 1] = queued .. " queued"
+  end
+  if steering > 0 then
+    parts[#parts + 1] = steering .. " for this turn"
   end
   if require("pillion.config").options.follow then
     parts[#parts + 1] = "follow"
