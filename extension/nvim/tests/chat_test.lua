@@ -394,4 +394,18 @@ test("queued prompts and words for the running turn are counted apart, and stand
   t.ok(not t.chat_text():find("waits for the turn", 1, true))
 end)
 
+test("the frame that tools put around their output for the model is not shown", function()
+  t.world({ { tool = "read", input = { filePath = "a.txt" } }, { tool = "bash", input = { command = "touch it; false", description = "touch" } }, "Done." }, { ["a.txt"] = "hello\n" })
+  vim.cmd("Pillion go")
+  t.ask()
+  vim.cmd("Pillion accept")
+  t.idle()
+  local text = t.chat_text()
+  match("1: hello", text)
+  match("exit code: 1", text)
+  for _, frame in ipairs({ "<path>", "<content>", "bash_metadata", "End of file" }) do
+    t.ok(not text:find(frame, 1, true), frame .. " in " .. text)
+  end
+end)
+
 t.run()

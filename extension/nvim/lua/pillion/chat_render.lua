@@ -35,6 +35,24 @@ local function unfence(s)
   return s
 end
 
+-- What a tool's output says to a person: the frame around it is written for the model.
+local function for_person(s)
+  s = s:gsub("\n*<bash_metadata>\n(.-)\n?</bash_metadata>", function(notes)
+    local kept = {}
+    for _, l in ipairs(lines_of(notes)) do
+      if l ~= "exit code: 0" and l ~= "" then
+        kept[#kept + 1] = l
+      end
+    end
+    return #kept > 0 and "\n" .. table.concat(kept, "\n") or ""
+  end)
+  local body = s:match("^<path>[^\n]*</path>\n<type>[^\n]*</type>\n<content>\n(.*)\n</content>") or s:match("^<path>[^\n]*</path>\n<type>[^\n]*</type>\n<entries>\n(.*)\n</entries>")
+  if body then
+    s = body:gsub("\n\n%(End of file[^\n]*%)$", "")
+  end
+  return s
+end
+
 local function out_new(gap)
   return { lines = {}, marks = {}, fold = false, gap = gap }
 end
@@ -108,7 +126,7 @@ local function tool(entry, gap)
       added, removed = added + a, removed + r
       changes[#changes + 1] = c
     elseif c.type == "content" and c.content then
-      local s = c.content.type == "text" and unfence(c.content.text or "") or require("pillion.session").content_text(c.content)
+      local s = c.content.type == "text" and for_person(unfence(c.content.text or "")) or require("pillion.session").content_text(c.content)
       if s ~= "" then
         texts[#texts + 1] = s
       end
