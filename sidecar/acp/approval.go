@@ -135,22 +135,11 @@ func replyOf(option string, meta protocol.DecisionMeta, set *change.Set) (permis
 		if !known[id] {
 			return permission.Reply{}, fmt.Errorf("the editor decided about hunk %q, which change %s does not have; nothing was written", id, set.ID)
 		}
-		x := change.Decision{Kind: change.DecisionKind(h.Decision), Comment: h.Comment}
-		switch x.Kind {
-		case change.Accept:
-			accepted = true
-		case change.Replace:
-			accepted = true
-			if h.NewLines == nil { // an empty list deletes; nothing said is no list
-				return permission.Reply{}, fmt.Errorf("the editor's decision about hunk %q is edit, without newLines; nothing was written", id)
-			}
-			if len(h.NewLines) > 0 {
-				x.NewText = strings.Join(h.NewLines, "\n") + "\n"
-			}
-		case change.Reject:
-		default:
-			return permission.Reply{}, fmt.Errorf("the editor's decision about hunk %q is %q, not accept, reject or edit; nothing was written", id, h.Decision)
+		x, err := decisionOf(id, h)
+		if err != nil {
+			return permission.Reply{}, err
 		}
+		accepted = accepted || x.Kind != change.Reject
 		d.Hunks[id] = x
 	}
 	if reply.Kind == permission.Reject {
@@ -162,6 +151,24 @@ func replyOf(option string, meta protocol.DecisionMeta, set *change.Set) (permis
 	}
 	reply.Decisions = &d
 	return reply, nil
+}
+
+// decisionOf is an editor's decision about one hunk in the words of tools/change.
+func decisionOf(id string, h protocol.HunkDecision) (change.Decision, error) {
+	x := change.Decision{Kind: change.DecisionKind(h.Decision), Comment: h.Comment}
+	switch x.Kind {
+	case change.Accept, change.Reject:
+	case change.Replace:
+		if h.NewLines == nil { // an empty list deletes; nothing said is no list
+			return x, fmt.Errorf("the editor's decision about hunk %q is edit, without newLines; nothing was written", id)
+		}
+		if len(h.NewLines) > 0 {
+			x.NewText = strings.Join(h.NewLines, "\n") + "\n"
+		}
+	default:
+		return x, fmt.Errorf("the editor's decision about hunk %q is %q, not accept, reject or edit; nothing was written", id, h.Decision)
+	}
+	return x, nil
 }
 
 // rejection puts the person's comments on a rejected change together for the model.

@@ -22,7 +22,7 @@ func (s *Connection) table(who *person, open string) map[string]method {
 		shared: &shared{rt: h.Runtime, registry: h.Editors, desk: h.Desk, choices: options, slash: commands, relays: relayed, selection: sel}}
 	turn := &turns{conn: s.conn, sessions: t, commands: commands, listener: h.Listener}
 	set := &settings{options}
-	changes := &reviews{rt: h.Runtime, texts: who.texts}
+	changes := &reviews{rt: h.Runtime, texts: who.texts, desk: h.Desk}
 	look := &inspection{}
 	lent := &editorTools{conn: s.conn, registry: h.Editors}
 	rules := &permissions{h.Folders, h.Grants}
@@ -67,6 +67,7 @@ func (s *Connection) table(who *person, open string) map[string]method {
 		protocol.MethodPillionChangeKeep:        inSession(t, func(p *protocol.ChangeKeepRequest) string { return p.SessionID }, changes.changeKeep),
 		protocol.MethodPillionChangeUndo:        inSession(t, func(p *protocol.ChangeUndoRequest) string { return p.SessionID }, changes.changeUndo),
 		protocol.MethodPillionChangeText:        inSession(t, func(p *protocol.ChangeTextRequest) string { return p.SessionID }, changes.changeText),
+		protocol.MethodPillionChangeCheck:       inSession(t, func(p *protocol.ChangeCheckRequest) string { return p.SessionID }, changes.changeCheck),
 		protocol.MethodPillionChangeTurn:        inSession(t, func(p *protocol.ChangeTurnRequest) string { return p.SessionID }, changes.changeTurn),
 		protocol.MethodPillionCheckpointList:    inSession(t, func(p *protocol.CheckpointListRequest) string { return p.SessionID }, changes.checkpointList),
 		protocol.MethodPillionCheckpointRestore: inSession(t, func(p *protocol.CheckpointRestoreRequest) string { return p.SessionID }, changes.checkpointRestore),

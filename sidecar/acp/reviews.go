@@ -9,12 +9,14 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/sidecar/review"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // reviews are the methods that decide about changes after the fact.
 type reviews struct {
 	rt    *agent.Runtime
 	texts *review.Texts
+	desk  *review.Desk
 }
 
 func (m *reviews) changeList(_ context.Context, es *editorSession, _ *protocol.ChangeListRequest) (*protocol.ChangeListResponse, error) {
@@ -43,6 +45,23 @@ func (m *reviews) changeTurn(_ context.Context, es *editorSession, p *protocol.C
 
 func (m *reviews) changeText(_ context.Context, _ *editorSession, p *protocol.ChangeTextRequest) (*protocol.ChangeTextResponse, error) {
 	return m.texts.Text(p.SessionID, p.ChangeSet, p.URI)
+}
+
+// changeCheck is the verdict on a part of a proposal, or on what the person made of it: what they see while they decide.
+func (m *reviews) changeCheck(ctx context.Context, _ *editorSession, p *protocol.ChangeCheckRequest) (*protocol.ChangeCheckResponse, error) {
+	d := change.Decisions{Default: change.Accept, Hunks: map[string]change.Decision{}}
+	for id, h := range p.Hunks {
+		x, err := decisionOf(id, h)
+		if err != nil {
+			return nil, rpc.InvalidParams("hunks: %v", err)
+		}
+		d.Hunks[id] = x
+	}
+	set, err := m.texts.Decided(p.SessionID, p.ChangeSet, d)
+	if err != nil {
+		return nil, err
+	}
+	return &protocol.ChangeCheckResponse{Diagnostics: m.desk.Check(ctx, p.SessionID, set)}, nil
 }
 
 func (m *reviews) checkpointList(_ context.Context, es *editorSession, _ *protocol.CheckpointListRequest) (*protocol.CheckpointListResponse, error) {

@@ -18,6 +18,7 @@ const (
 	MethodPillionBufferDidClose       = "_pillion/buffer/didClose"       // agent
 	MethodPillionBufferDidOpen        = "_pillion/buffer/didOpen"        // agent
 	MethodPillionBufferDidSave        = "_pillion/buffer/didSave"        // agent
+	MethodPillionChangeCheck          = "_pillion/change/check"          // agent
 	MethodPillionChangeKeep           = "_pillion/change/keep"           // agent
 	MethodPillionChangeList           = "_pillion/change/list"           // agent
 	MethodPillionChangeText           = "_pillion/change/text"           // agent
@@ -89,6 +90,7 @@ var Methods = []Method{
 	{"_pillion/buffer/didClose", "agent", "DidCloseParams", ""},
 	{"_pillion/buffer/didOpen", "agent", "DidOpenParams", ""},
 	{"_pillion/buffer/didSave", "agent", "DidSaveParams", ""},
+	{"_pillion/change/check", "agent", "ChangeCheckRequest", "ChangeCheckResponse"},
 	{"_pillion/change/keep", "agent", "ChangeKeepRequest", "ChangeKeepResponse"},
 	{"_pillion/change/list", "agent", "ChangeListRequest", "ChangeListResponse"},
 	{"_pillion/change/text", "agent", "ChangeTextRequest", "ChangeTextResponse"},
@@ -1771,6 +1773,18 @@ type ChangeTextRequest struct {
 type ChangeTextResponse struct {
 	OldText string `json:"oldText" acp:"required"`
 	NewText string `json:"newText" acp:"required"`
+}
+
+// ChangeCheckRequest: While a change waits for the person: what its problems would be if these decisions were taken.
+type ChangeCheckRequest struct {
+	SessionID string                  `json:"sessionId" acp:"required"`
+	ChangeSet string                  `json:"changeSet" acp:"required"`
+	Hunks     map[string]HunkDecision `json:"hunks,omitempty"`
+}
+
+// ChangeCheckResponse: The verdict; none where no language server is asked.
+type ChangeCheckResponse struct {
+	Diagnostics *ChangeDiagnostics `json:"diagnostics,omitempty"`
 }
 
 // ChangeKeepRequest: Mark hunks as reviewed and kept; without hunks the whole change.

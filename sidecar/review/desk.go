@@ -18,6 +18,8 @@ import (
 type Files interface {
 	Apply(ctx context.Context, set *change.Set) (*change.Set, error)
 	Present(path string) (text string, exists bool)
+	// Check asks the language servers what a change would do; nil where there are none. Nothing is written.
+	Check(ctx context.Context, set *change.Set) *change.Verdict
 }
 
 // Store is where the changes of sessions are written and their texts kept.
@@ -49,6 +51,18 @@ func (d *Desk) Whole(set *change.Set) (*change.Set, error) {
 		return set, nil
 	}
 	return d.store.Load(set)
+}
+
+// Check asks the language servers what a change would do to a session's files; nil where there are none.
+func (d *Desk) Check(ctx context.Context, session string, set *change.Set) *change.Verdict {
+	if d.store == nil {
+		return nil
+	}
+	files := d.store.Files(session)
+	if files == nil {
+		return nil
+	}
+	return set.WithVerdict(files.Check(ctx, set)).Verdict // lists that are empty are lists on the wire too
 }
 
 // Reviewer reviews the changes that l knows of a session.

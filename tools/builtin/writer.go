@@ -32,11 +32,21 @@ type Writer struct {
 	Applier   Applier       // nil: straight to the disk
 	Journal   files.Journal // nil: no repair after a crash between two files
 	Formatter Formatter     // nil: none
+	Bridge    Bridge        // nil: no language servers
 }
 
 // NewWriter is the writer of a session's environment.
 func NewWriter(env Env) *Writer {
-	return &Writer{workspace: env.workspace(), Tracker: env.Tracker, Locks: env.Locks, Applier: env.Applier, Journal: env.Journal, Formatter: env.Format}
+	return &Writer{workspace: env.workspace(), Tracker: env.Tracker, Locks: env.Locks, Applier: env.Applier, Journal: env.Journal, Formatter: env.Format, Bridge: env.Bridge}
+}
+
+// Check asks the language servers once what a change would do to the problems. It waits for them as long as for a
+// proposal's update (30 s) or until ctx ends; nil where there are none.
+func (w *Writer) Check(ctx context.Context, set *change.Set) *change.Verdict {
+	if w.Bridge == nil {
+		return nil
+	}
+	return checker{Bridge: w.Bridge}.checkOnce(ctx, proposals(set))
 }
 
 // carryOut writes what was accepted, under the locks of all its paths. It says what it is about to write before it does.

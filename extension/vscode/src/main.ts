@@ -10,6 +10,7 @@ import { commands } from "./host/commands";
 import { Follow } from "./host/follow";
 import { Keys } from "./host/keys";
 import { callTool } from "./host/lmtools";
+import { LiveVerdicts } from "./host/liveverdicts";
 import { Models } from "./host/models";
 import { notify } from "./host/notify";
 import { Problems } from "./host/problems";
@@ -60,6 +61,7 @@ export function wire(context: vscode.ExtensionContext, item: vscode.StatusBarIte
     applyEdits(sidecar, reviews, log),
     follow,
     new TurnLenses(follow),
+    new LiveVerdicts(sidecar, approvals),
     new Terminals(sidecar, sessions),
     new SessionList(sessions, sidecar),
     chat,

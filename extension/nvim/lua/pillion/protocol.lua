@@ -1223,6 +1223,16 @@
 ---@field oldText string
 ---@field newText string
 
+---While a change waits for the person: what its problems would be if these decisions were taken.
+---@class pillion.ChangeCheckRequest
+---@field sessionId string
+---@field changeSet string
+---@field hunks? table<string, pillion.HunkDecision>
+
+---The verdict; none where no language server is asked.
+---@class pillion.ChangeCheckResponse
+---@field diagnostics? pillion.ChangeDiagnostics
+
 ---Mark hunks as reviewed and kept; without hunks the whole change.
 ---@class pillion.ChangeKeepRequest
 ---@field sessionId string
@@ -1690,6 +1700,7 @@ return {
     pillion_buffer_did_close = "_pillion/buffer/didClose",
     pillion_buffer_did_open = "_pillion/buffer/didOpen",
     pillion_buffer_did_save = "_pillion/buffer/didSave",
+    pillion_change_check = "_pillion/change/check",
     pillion_change_keep = "_pillion/change/keep",
     pillion_change_list = "_pillion/change/list",
     pillion_change_text = "_pillion/change/text",

@@ -31,6 +31,12 @@ export class Decisions {
     return n;
   }
 
+  /** Whether accepting the rest would write the proposal as it was made. */
+  get empty(): boolean {
+    for (const s of this.states.values()) if (s.choice === "reject" || s.lines) return false;
+    return true;
+  }
+
   /** Changes the named parts of a hunk's state; undefined clears one. Returns whether anything is different now. */
   set(hunkId: string, part: HunkState): boolean {
     const was = this.of(hunkId);

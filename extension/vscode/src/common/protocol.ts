@@ -10,6 +10,7 @@ export const methods = {
   pillionBufferDidClose: "_pillion/buffer/didClose",
   pillionBufferDidOpen: "_pillion/buffer/didOpen",
   pillionBufferDidSave: "_pillion/buffer/didSave",
+  pillionChangeCheck: "_pillion/change/check",
   pillionChangeKeep: "_pillion/change/keep",
   pillionChangeList: "_pillion/change/list",
   pillionChangeText: "_pillion/change/text",
@@ -1426,6 +1427,18 @@ export interface ChangeTextRequest {
 export interface ChangeTextResponse {
   oldText: string;
   newText: string;
+}
+
+/** While a change waits for the person: what its problems would be if these decisions were taken. */
+export interface ChangeCheckRequest {
+  sessionId: string;
+  changeSet: string;
+  hunks?: Record<string, HunkDecision>;
+}
+
+/** The verdict; none where no language server is asked. */
+export interface ChangeCheckResponse {
+  diagnostics?: ChangeDiagnostics;
 }
 
 /** Mark hunks as reviewed and kept; without hunks the whole change. */

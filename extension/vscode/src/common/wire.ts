@@ -18,6 +18,7 @@ export interface AgentRequests {
   "_pillion/auth/set": [p.AuthSetRequest, p.AuthSetResponse];
   "_pillion/change/keep": [p.ChangeKeepRequest, p.ChangeKeepResponse];
   "_pillion/change/list": [p.ChangeListRequest, p.ChangeListResponse];
+  "_pillion/change/check": [p.ChangeCheckRequest, p.ChangeCheckResponse];
   "_pillion/change/text": [p.ChangeTextRequest, p.ChangeTextResponse];
   "_pillion/change/turn": [p.ChangeTurnRequest, p.ChangeTurnResponse];
   "_pillion/change/undo": [p.ChangeUndoRequest, p.ChangeUndoResponse];

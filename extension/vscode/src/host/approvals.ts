@@ -14,12 +14,16 @@ export interface Approval {
   readonly toolCallId: string;
   readonly request: RequestPermissionRequest;
   readonly meta: ToolCallMeta;
-  /** What the check says of the proposal so far: as the request had it, then as updates of its tool call bring it. */
+  /** What the check says of the proposal as it was made: as the request had it, then as updates bring it. */
+  readonly proposed: ChangeDiagnostics | undefined;
+  /** What it says of the proposal as it was decided and typed so far; of the whole while nothing was (liveverdicts.ts). */
   readonly verdict: ChangeDiagnostics | undefined;
+  /** What it would say if one more hunk were rejected, by hunk, as far as that is known. */
+  readonly without: ReadonlyMap<string, ChangeDiagnostics>;
   /** Files of a change set with their texts; empty for a command and the like. */
   readonly files: readonly ApprovalFile[];
   /** What was decided so far, by hunk. Changed through Approvals.mark alone, so that everybody who shows it is told. */
-  readonly decisions: Pick<Decisions, "of" | "decided">;
+  readonly decisions: Pick<Decisions, "of" | "decided" | "empty" | "answer">;
   /** When it was asked: milliseconds of the clock. */
   readonly since: number;
   /** Nothing of an agent's: the person asked to see it, in this window alone. */
@@ -46,7 +50,9 @@ export interface Decided {
 
 interface Entry extends Approval {
   readonly decisions: Decisions;
+  proposed: ChangeDiagnostics | undefined;
   verdict: ChangeDiagnostics | undefined;
+  without: ReadonlyMap<string, ChangeDiagnostics>;
   answer(response: RequestPermissionResponse): void;
 }
 
@@ -117,6 +123,15 @@ export class Approvals implements vscode.Disposable {
     if (entry?.decisions.set(hunkId, part)) this.changed.fire(entry.sessionId);
   }
 
+  /** Takes what the check says of a proposal as it was decided so far; nothing: what it says of the whole. */
+  judge(id: string, verdict: ChangeDiagnostics | undefined, without: ReadonlyMap<string, ChangeDiagnostics>): void {
+    const entry = this.entries.get(id);
+    if (!entry) return;
+    entry.verdict = verdict ?? entry.proposed;
+    entry.without = without;
+    this.changed.fire(entry.sessionId);
+  }
+
   /** Shows one in the editor. */
   open(id: string): void {
     const entry = this.entries.get(id);
@@ -158,7 +173,9 @@ export class Approvals implements vscode.Disposable {
         toolCallId: request.toolCall.toolCallId,
         request,
         meta,
+        proposed: meta.diagnostics ?? undefined,
         verdict: meta.diagnostics ?? undefined,
+        without: new Map(),
         files: filesOf(request, meta),
         decisions: new Decisions(),
         since: Date.now(),
@@ -176,8 +193,9 @@ export class Approvals implements vscode.Disposable {
   private checked(sessionId: string, about: (a: Approval) => boolean, verdict: ChangeDiagnostics | undefined): void {
     if (!verdict) return; // an update about something else
     for (const entry of this.entries.values()) {
-      if (entry.sessionId !== sessionId || !about(entry) || JSON.stringify(entry.verdict) === JSON.stringify(verdict)) continue;
-      entry.verdict = verdict;
+      if (entry.sessionId !== sessionId || !about(entry) || JSON.stringify(entry.proposed) === JSON.stringify(verdict)) continue;
+      entry.proposed = verdict;
+      if (entry.decisions.empty) entry.verdict = verdict;
       this.changed.fire(sessionId);
     }
   }

@@ -1,6 +1,7 @@
 // The lines above a proposal and above each of its hunks: what it does to the problems, and what can be decided here.
 import * as vscode from "vscode";
 import type { ReviewedHunk } from "../common/hunks";
+import type { Problem } from "../common/protocol";
 import { driftTitle } from "./drift";
 import { proposalScheme } from "./proposals";
 import type { Review, ReviewFile } from "./review";
@@ -51,12 +52,14 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
     const done = file.hunks.length - open;
     const problems = problemsTitle(review);
     const moved = driftLens(review, top, file);
-    const parts = problems ? [lens(problems, "workbench.actions.view.problems", problemsTooltip(review))] : [];
-    if (moved) parts.unshift(moved);
+    const parts = [];
     const count = `${file.hunks.length} ${file.hunks.length === 1 ? "hunk" : "hunks"}${done > 0 ? `, ${done} decided` : ""}`;
     parts.push(lens(`$(check)\u00a0Accept file (${count})`, "pillion.review.acceptFile", "Accept the undecided hunks of this file"));
     parts.push(lens("$(close)\u00a0Reject file", "pillion.review.rejectFile", "Reject the undecided hunks of this file"));
     if (review.files.length > 1) parts.push(lens(`$(check-all)\u00a0Accept all ${review.files.length} files`, "pillion.review.acceptAll", "Accept all undecided hunks"));
+    // what comes and goes while one reads stands last: the buttons stay under the pointer
+    if (moved) parts.push(moved);
+    if (problems) parts.push(lens(problems, "workbench.actions.view.problems", problemsTooltip(review)));
     return parts;
   }
 
@@ -68,19 +71,48 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
     // The file's first line may be out of sight: its news stand at the first hunk too.
     const far = hunk === file.hunks[0] && hunk.start > near && review.files.length === 1;
     const news = far ? problemsTitle(review) : undefined;
-    const before = news ? [new vscode.CodeLens(at, { title: news, command: "workbench.actions.view.problems", tooltip: problemsTooltip(review) })] : [];
+    const after = news ? [new vscode.CodeLens(at, { title: news, command: "workbench.actions.view.problems", tooltip: problemsTooltip(review) })] : [];
     const moved = far ? driftLens(review, at, file) : undefined;
-    if (moved) before.unshift(moved);
+    if (moved) after.unshift(moved);
     const talk = review.approval.own ? [] : [lens(comment ? `$(comment)\u00a0${short(comment)}` : "$(comment)\u00a0Comment", "pillion.review.commentHunk", comment ?? "Add a comment for the model; it is sent with your decision")]; // there is nobody to tell
-    if (choice === "reject") return [...before, lens("$(close)\u00a0Rejected", "", ""), lens("$(discard)\u00a0Undo rejection", "pillion.review.acceptHunk", "Restore the proposed lines and accept them"), ...talk];
-    if (choice) return [...before, lens(lines ? "$(check)\u00a0Accepted as you edited it" : "$(check)\u00a0Accepted", "", ""), lens("$(close)\u00a0Reject", "pillion.review.rejectHunk", "Restore the original lines"), ...talk];
+    const effect = choice ? undefined : effectOf(review, hunk);
+    if (effect) after.unshift(new vscode.CodeLens(at, { title: effect.title, command: "workbench.actions.view.problems", tooltip: effect.tooltip }));
+    if (choice === "reject") return [lens("$(close)\u00a0Rejected", "", ""), lens("$(discard)\u00a0Undo rejection", "pillion.review.acceptHunk", "Restore the proposed lines and accept them"), ...talk, ...after];
+    if (choice) return [lens(lines ? "$(check)\u00a0Accepted as you edited it" : "$(check)\u00a0Accepted", "", ""), lens("$(close)\u00a0Reject", "pillion.review.rejectHunk", "Restore the original lines"), ...talk, ...after];
     return [
-      ...before,
       lens(hunk.kind === "edited" ? "$(check)\u00a0Accept your version" : "$(check)\u00a0Accept", "pillion.review.acceptHunk", "Accept these lines"),
       lens("$(close)\u00a0Reject", "pillion.review.rejectHunk", "Restore the original lines"),
       ...talk,
+      ...after,
     ];
   }
+}
+
+/** What one hunk does to the problems: found out by a check without it. Nothing where it makes no difference. */
+function effectOf(review: Review, hunk: ReviewedHunk): { title: string; tooltip: string } | undefined {
+  const all = review.approval.verdict;
+  const without = review.approval.without.get(hunk.id);
+  if (!all || !without) return undefined;
+  const name = (p: Problem) => `${p.path.split(/[\\/]/).at(-1)}:${String(p.line)} ${p.message}`;
+  // lines move when a hunk is left out: a problem is the same when file, message and code are
+  const key = (p: Problem) => JSON.stringify([p.path, p.message, p.code]);
+  const missing = (from: readonly Problem[], among: readonly Problem[]) => {
+    const left = among.map(key);
+    return from.filter((p) => {
+      const i = left.indexOf(key(p));
+      if (i >= 0) left.splice(i, 1);
+      return i < 0;
+    });
+  };
+  const own = missing(all.introduced, without.introduced);
+  const fixes = missing(all.fixed, without.fixed);
+  const needed = missing(without.introduced, all.introduced);
+  const parts = [];
+  if (fixes.length > 0) parts.push(`$(pass)\u00a0Fixes ${String(fixes.length)}`);
+  if (own.length > 0) parts.push(`$(warning)\u00a0Introduces ${String(own.length)}`);
+  if (needed.length > 0) parts.push(`$(warning)\u00a0If rejected: introduces ${String(needed.length)}`);
+  if (parts.length === 0) return undefined;
+  return { title: parts.join(" · "), tooltip: [...fixes.map((p) => `this hunk fixes ${name(p)}`), ...own.map((p) => `this hunk introduces ${name(p)}`), ...needed.map((p) => `without this hunk: ${name(p)}`)].slice(0, 12).join("\n") };
 }
 
 /** That a file has moved on, with the way to have it looked at again. */

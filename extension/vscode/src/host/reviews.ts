@@ -304,7 +304,7 @@ export class Reviews implements vscode.Disposable {
     this.problems.set(
       file.right,
       review.introduced(file).map((p) => {
-        const d = new vscode.Diagnostic(new vscode.Range(p.line - 1, p.column - 1, p.line - 1, p.column), p.message, severity(p.severity));
+        const d = new vscode.Diagnostic(new vscode.Range(p.line - 1, p.column - 1, (p.endLine ?? p.line) - 1, (p.endColumn ?? p.column + 1) - 1), p.message, severity(p.severity));
         d.source = p.source ?? "Pillion";
         if (p.code) d.code = p.code;
         return d;

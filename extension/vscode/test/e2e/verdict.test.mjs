@@ -40,3 +40,34 @@ test("the check ends after the question was asked: card, lens and squiggles say 
   await p.accept(0).click();
   await p.onDisk("a.held", "one\nBAD two\nthree\n");
 });
+
+test("the verdict follows decisions and typing, and says what each hunk does", async (t) => {
+  const text = Array.from({ length: 12 }, (_, i) => `line ${i + 1}\n`).join("");
+  const { p, open } = await held(t, { "a.held": text });
+  open();
+  await p.bench.openFile("a.held");
+  const panel = await p.panel();
+  await panel.say("go", [read("a.held"), { tool: "write", input: { filePath: "a.held", content: text.replace("line 2\n", "BAD 2\n").replace("line 10\n", "ten\n") } }, "Done."]);
+  const card = panel.frame.locator(".dock .permission");
+  await card.getByText("introduces 1").waitFor();
+  // the first hunk alone introduces it: the lens in its row says so, the other row does not
+  await p.lens(/^\s*Introduces 1$/, 1).waitFor();
+  await p.shot("verdict-hunks");
+  // rejecting it takes the problem out of the verdict, the squiggle out of the proposal
+  await p.reject(0).click();
+  await p.lens("Rejected").waitFor();
+  await card.getByText("introduces 0").waitFor();
+  await p.lens("No new problems").waitFor();
+  await p.page.locator(".editor.modified .squiggly-error").first().waitFor({ state: "detached" });
+  // and what the person types counts at once
+  await p.page.locator(".editor.modified .view-line", { hasText: "ten" }).first().click();
+  await p.page.keyboard.press("End");
+  await p.page.keyboard.type(" BAD");
+  await card.getByText("introduces 1").waitFor();
+  await p.page.locator(".editor.modified .squiggly-error").first().waitFor();
+  await p.shot("verdict-typed");
+  for (let i = 0; i < 4; i++) await p.page.keyboard.press("Backspace");
+  await card.getByText("introduces 0").waitFor();
+  await p.accept(0).click();
+  await p.onDisk("a.held", text.replace("line 10\n", "ten\n"));
+});
