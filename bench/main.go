@@ -44,6 +44,7 @@ var parts = []part{
 	{"diff", "Diff and patch", howDiff, (*bench).diff, ""},
 	{"search", "Search", howSearch, (*bench).search, warmSearch},
 	{"shell", "Shell", howShell, (*bench).shell, ""},
+	{"questions", "Questions a day", howQuestions, (*bench).questions, ""},
 	{"lsp", "Language servers", howLSP, (*bench).lsp, ""},
 	{"extend", "Extensions", howExtend, (*bench).extend, ""},
 	{"loaded", "A loaded process", howLoaded, (*bench).loaded, ""},

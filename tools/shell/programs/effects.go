@@ -57,7 +57,7 @@ func stronger(r *Record, args []scan.Word) (word, class string) {
 			continue
 		}
 		switch {
-		case !exact && r.Base == effectDeletes:
+		case !exact && (r.Base == effectDeletes || r.Base == effectMore):
 			return s, effectMore // rm *: which files that is changes
 		case len(s) > 1 && s[0] == '-':
 			if class := strongOption(r, s); class != "" {
@@ -197,4 +197,79 @@ func Limits(program string, words []string) string {
 		list = append(list[:shown], "…")
 	}
 	return strings.Join(list, " ")
+}
+
+// class is what a call does at most, as far as its record says: the class of its strongest word, else the program's own.
+func class(r *Record, args []scan.Word) string {
+	sub, used := r, 0
+	var words []string
+	for _, a := range args {
+		if s, ok := a.One(); ok && !strings.HasPrefix(s, "-") && len(words) < 2 {
+			words = append(words, s)
+		}
+	}
+	if sub, used = r.sub(words); used == 0 {
+		sub = r
+	}
+	if _, class := stronger(sub, args); asks(class) {
+		return class
+	}
+	if sub.Base != "" {
+		return sub.Base
+	}
+	return r.Base
+}
+
+// asks reports the classes that a person decides about even where the command cannot leave the project: what cannot be
+// taken back, and what reaches somebody else.
+func asks(class string) bool {
+	return class == effectDeletes || class == effectForce || class == effectElsewhere || class == effectUnguarded
+}
+
+// Contained reports that a command's effects stay in the project, when it runs in the sandbox, and can be taken back. why
+// is the reason against it, in words.
+func Contained(a *scan.Analysis) (held bool, why string) {
+	switch {
+	case a.Refused || a.Opaque:
+		return false, a.Why
+	case len(a.Protected) > 0:
+		return false, "it touches " + a.Protected[0].Path
+	case len(a.External) > 0:
+		return false, "it " + string(a.External[0].Access) + "s " + a.External[0].Path + ", outside the project"
+	}
+	for _, c := range a.Calls {
+		if asks(c.Class) {
+			return false, c.Text + " " + c.Class
+		}
+	}
+	return true, ""
+}
+
+// strongest is the class that a person decides about, if one of the two is.
+func strongest(a, b string) string {
+	if asks(a) || b == "" {
+		return a
+	}
+	return b
+}
+
+// isInstalled reports a package's program that the project has installed: npx tsc starts it and fetches nothing.
+func isInstalled(c *scan.Visit) bool {
+	dirs, placed := c.Dirs()
+	for _, a := range c.Args[1:] {
+		s, ok := a.One()
+		if !ok || !placed {
+			return false
+		}
+		if strings.HasPrefix(s, "-") {
+			continue
+		}
+		for _, dir := range dirs {
+			if !isThere(c, c.Real(dir)+"/node_modules/.bin/"+s) {
+				return false
+			}
+		}
+		return !strings.ContainsAny(s, "/@")
+	}
+	return false
 }

@@ -23,7 +23,15 @@ type known struct{}
 func (known) Call(c *scan.Visit) {
 	name, r := c.Name, recordOf(c.Name)
 	c.Record = r.title(c.Args[1:])
-	defer func() { c.Complete = c.ReadOnly && r.Complete }()
+	defer func() {
+		c.Complete = c.ReadOnly && r.Complete
+		if !c.ReadOnly {
+			c.Class = strongest(c.Class, class(r, c.Args[1:]))
+		}
+		if r.Base == effectElsewhere && r.Runs != "" && isInstalled(c) {
+			c.Class = ""
+		}
+	}()
 	switch {
 	case r.Shell:
 		shell(name, c)

@@ -230,7 +230,7 @@ func find(c *scan.Visit) {
 		narrow = narrow || takesText(args[i].Text)
 		switch s := args[i].Text; s {
 		case "-delete":
-			access, c.ReadOnly = scan.Write, false
+			access, c.ReadOnly, c.Class = scan.Write, false, effectDeletes
 		case "-fprint", "-fprint0", "-fls", "-fprintf":
 			c.ReadOnly = false
 			if i+1 < len(args) {

@@ -73,6 +73,7 @@ type Call struct {
 	NoGrant  bool     // wrappers, shells, interpreters: no remembered pattern may cover it
 	Always   string   // what "always" would remember; empty: nothing
 	Exact    bool     // does more than its program does without some of its words: only a grant of this very text covers it
+	Class    string   // what it does at most, in words: "deletes", "reaches elsewhere"; empty: it reads, or changes the project
 	Effect   string   // … what more, and by which word: "forces: --force"
 	Record   string   // where it is described what the program does: "git.yaml: git clean"; empty: nowhere
 }
