@@ -36,7 +36,7 @@ func TestAlternatingEdits(t *testing.T) {
 			m, root := project(t, c.server, c.files)
 			if c.bin != "" {
 				m.o.Bin = []string{filepath.Join(filepath.Dir(filepath.Dir(m.o.Bin[0])), c.bin, "node_modules", ".bin")}
-				if m.typescript7(root) == nil {
+				if m.programs.typescript7(root) == nil {
 					t.Skip("TypeScript 7 is not installed: testdata/install-servers.sh")
 				}
 			}

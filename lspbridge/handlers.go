@@ -93,23 +93,15 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 		}
 		c.changed.wake()
 		return nil, nil
-	case "textDocument/clangd.fileStatus":
-		var p struct{ URI, State string }
-		_ = json.Unmarshal(r.Params, &p)
-		c.ledger.setIdle(uriPath(p.URI), strings.HasPrefix(p.State, "idle"))
-		c.changed.wake()
-		return nil, nil
-	case "tsserver/request":
-		c.relay(r.Params)
-		return nil, nil
 	case "vscode/content": // a schema from the network: nobody has been asked whether it may be fetched, so it demands nothing
 		return "{}", nil
-	case "eslint/confirmESLintExecution":
-		return 4, nil // approved: the server runs only where its configuration stands
 	case "_typescript.rename": // after an extraction: the new name is the editor's to ask for
 		return nil, nil
-	case "eslint/noLibrary", "eslint/probeFailed", "eslint/openDoc":
-		return nil, nil
+	}
+	if c.spec.hooks.handle != nil {
+		if answer, known := c.spec.hooks.handle(c, r.Method, r.Params); known {
+			return answer, nil
+		}
 	}
 	if strings.HasSuffix(r.Method, "/refresh") {
 		return nil, nil

@@ -148,7 +148,7 @@ func TestTypeScript7(t *testing.T) {
 	bin := filepath.Join(filepath.Dir(filepath.Dir(m.o.Bin[0])), "ts7", "node_modules", ".bin")
 	m = New(Options{Root: root, Bin: []string{bin}, Idle: -1})
 	t.Cleanup(func() { m.Close(context.Background()) })
-	if m.typescript7(root) == nil {
+	if m.programs.typescript7(root) == nil {
 		t.Skip("TypeScript 7 is not installed: testdata/install-servers.sh")
 	}
 	ctx, path := longer(t), filepath.Join(root, "a.ts")

@@ -2,15 +2,12 @@ package lspbridge
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -57,7 +54,8 @@ type Manager struct {
 	rows func() []Server
 	log  *slog.Logger
 
-	markers markers
+	markers  markers
+	programs *programs
 
 	telling sync.Mutex // held while Diagnostics is told; taken before any other lock
 
@@ -70,7 +68,6 @@ type Manager struct {
 	users    int                   // of Use
 	weighed  time.Time             // when the servers' memory was looked at last
 	leaving  *time.Timer           // stops everything when nobody has come back
-	programs map[slotKey]program   // of servers beside the person's own
 	newFiles map[string]bool       // proposed and not on disk when checked: their first write is a creation
 }
 
@@ -91,8 +88,10 @@ func New(o Options) *Manager {
 		o.Linger = 30 * time.Second
 	}
 	o.Root = filepath.Clean(o.Root)
-	return &Manager{o: o, log: o.Log, rows: sync.OnceValue(func() []Server { return configured(o.Servers) }),
-		slots: map[slotKey]*slot{}, noticed: map[string]bool{}, told: map[string]FileReport{}, newFiles: map[string]bool{}, programs: map[slotKey]program{}}
+	m := &Manager{o: o, log: o.Log, rows: sync.OnceValue(func() []Server { return configured(o.Servers) }),
+		slots: map[slotKey]*slot{}, noticed: map[string]bool{}, told: map[string]FileReport{}, newFiles: map[string]bool{}}
+	m.programs = newPrograms(o, func() []Server { return m.rows() })
+	return m
 }
 
 // text is what the person sees of a file: the buffer, else the disk.
@@ -134,7 +133,7 @@ func (m *Manager) slotsFor(path string) []*slot {
 			continue
 		}
 		fits = fits || !row.Extra && !row.Added
-		if !row.Extra && !row.Added && len(main) > 0 && !m.installed(row, root) {
+		if !row.Extra && !row.Added && len(main) > 0 && !m.programs.installed(row, root) {
 			continue
 		}
 		if s := m.slot(row, root, path); row.Extra {
@@ -142,39 +141,13 @@ func (m *Manager) slotsFor(path string) []*slot {
 		} else {
 			main = append(main, s)
 		}
-		if row.ID == vueID {
-			if s := m.besideVue(look, path, root); s != nil {
+		if row.hooks.beside != nil {
+			if s := row.hooks.beside(m, look, path, root); s != nil {
 				main = append(main, s)
 			}
 		}
 	}
 	return append(main, extra...)
-}
-
-// installed reports whether a server's program is there. It is looked for at most once a second.
-func (m *Manager) installed(row Server, root string) bool {
-	if m.o.Dial != nil {
-		return true
-	}
-	key := slotKey{row.ID, root}
-	m.mu.Lock()
-	was, known := m.programs[key]
-	m.mu.Unlock()
-	if known && time.Since(was.at) < lookAgain {
-		return was.there
-	}
-	_, _, err := m.resolve(row, root)
-	m.mu.Lock()
-	m.programs[key] = program{there: err == nil, at: time.Now()}
-	m.mu.Unlock()
-	return err == nil
-}
-
-// program is whether a server's was found, and when it was looked for.
-type program struct {
-	there bool
-	at    time.Time
-	place string // of a package
 }
 
 // slot finds or makes the place of a server. A file outside the project is answered by a server that already runs.
@@ -291,7 +264,7 @@ func (m *Manager) missing(row Server, why error) {
 	if row.Extra {
 		return
 	}
-	m.notice(row.ID, why.Error()+". Changes go on without what it would say of "+strings.Join(append(slices.Clone(row.Extensions), row.Filenames...), ", ")+" files.")
+	m.notice(row.ID, why.Error()+". Edits to "+strings.Join(append(slices.Clone(row.Extensions), row.Filenames...), ", ")+" files are not checked by it.")
 }
 
 func (m *Manager) host() host {
@@ -312,101 +285,6 @@ func (m *Manager) host() host {
 		}}
 }
 
-// resolve finds the program of a row: the configured directories, the trusted project, then PATH.
-func (m *Manager) resolve(row Server, root string) (Server, []string, error) {
-	if row.ID == "typescript" && len(row.Commands) > 1 {
-		if argv := m.typescript7(root); argv != nil { // pull diagnostics, no tsserver behind it
-			row.Quirks = Quirks{BlindToNew: "dir", EmptyText: "export {}\n"}
-			row.Init = ""
-			return row, argv, nil
-		}
-	}
-	for _, cmd := range row.Commands {
-		if p := m.lookPath(cmd[0], root); p != "" && !emptyProxy(p) {
-			return row, append([]string{p}, cmd[1:]...), nil
-		}
-	}
-	name := row.ID
-	if len(row.Commands) > 0 {
-		name = row.Commands[0][0]
-	}
-	hint := row.Install
-	if !strings.HasPrefix(hint, "http") && !strings.HasPrefix(hint, "see ") {
-		hint = "install it with " + hint
-	}
-	return row, nil, fmt.Errorf("%s not found; %s, or set lsp.%s.command", name, hint, row.ID)
-}
-
-func (m *Manager) lookPath(name, root string) string {
-	dirs := m.o.Bin
-	if m.o.Trusted {
-		for dir := root; ; dir = filepath.Dir(dir) {
-			dirs = append(slices.Clone(dirs), filepath.Join(dir, "node_modules", ".bin"))
-			if dir == m.o.Root || dir == filepath.Dir(dir) || !paths.Within(m.o.Root, dir) {
-				break
-			}
-		}
-	}
-	if strings.ContainsRune(name, filepath.Separator) {
-		dirs = nil
-	}
-	for _, d := range dirs {
-		if p, err := exec.LookPath(filepath.Join(d, name)); err == nil {
-			return p
-		}
-	}
-	if p, err := exec.LookPath(name); err == nil {
-		return p
-	}
-	for _, d := range wellKnownBins() { // editors started from a desktop often lack these in PATH
-		if p, err := exec.LookPath(filepath.Join(d, name)); err == nil && !strings.ContainsRune(name, filepath.Separator) {
-			return p
-		}
-	}
-	return ""
-}
-
-func wellKnownBins() []string {
-	var out []string
-	if d := os.Getenv("GOBIN"); d != "" {
-		out = append(out, d)
-	}
-	if home, err := os.UserHomeDir(); err == nil {
-		out = append(out, filepath.Join(home, "go", "bin"), filepath.Join(home, ".cargo", "bin"), filepath.Join(home, ".local", "bin"))
-	}
-	if runtime.GOOS != "windows" {
-		out = append(out, "/usr/local/bin", "/opt/homebrew/bin", "/usr/local/go/bin")
-	}
-	return out
-}
-
-// typescript7 is the native compiler as a language server, when that is the TypeScript of the project or of ours.
-func (m *Manager) typescript7(root string) []string {
-	var tries []string // node_modules directories
-	for _, d := range m.o.Bin {
-		if filepath.Base(d) == ".bin" {
-			tries = append(tries, filepath.Dir(d))
-		}
-	}
-	if m.o.Trusted {
-		tries = append([]string{filepath.Join(root, "node_modules"), filepath.Join(m.o.Root, "node_modules")}, tries...)
-	}
-	for _, d := range tries {
-		b, err := os.ReadFile(filepath.Join(d, "typescript", "package.json"))
-		if err != nil {
-			continue
-		}
-		var pkg struct{ Version string }
-		_ = json.Unmarshal(b, &pkg)
-		major, _, _ := strings.Cut(pkg.Version, ".")
-		if len(major) > 1 || major >= "7" {
-			return []string{filepath.Join(d, ".bin", "tsc"), "--lsp", "--stdio"}
-		}
-		return nil // the nearest one decides
-	}
-	return nil
-}
-
 // Lookup says of every server of the table whether it can be started, for pillion doctor.
 type Lookup struct {
 	ID, Path, Install string
@@ -419,7 +297,7 @@ func (m *Manager) Doctor() []Lookup {
 	var out []Lookup
 	for _, row := range m.rows() {
 		l := Lookup{ID: row.ID, Install: row.Install, Extensions: append(slices.Clone(row.Extensions), row.Filenames...)}
-		if _, argv, err := m.resolve(row, m.o.Root); err == nil {
+		if _, argv, err := m.programs.find(row, m.o.Root); err == nil {
 			l.Found, l.Path = true, argv[0]
 		}
 		out = append(out, l)

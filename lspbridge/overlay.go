@@ -152,18 +152,10 @@ func (c *client) rank(f Proposal) int {
 
 // emptied is what a deleted file is overlaid with.
 func (c *client) emptied(old string) string {
-	e := c.spec.Quirks.EmptyText
-	if e != "package " {
-		return e
+	if c.spec.hooks.emptied != nil {
+		return c.spec.hooks.emptied(old)
 	}
-	for line := range strings.Lines(old) {
-		if name, ok := strings.CutPrefix(line, e); ok {
-			if f := strings.Fields(name); len(f) > 0 {
-				return e + f[0] + "\n"
-			}
-		}
-	}
-	return ""
+	return c.spec.Quirks.EmptyText
 }
 
 // blind says what the server could not see, and takes back what it only complains of for that reason.

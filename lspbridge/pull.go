@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -155,64 +152,6 @@ func (c *client) pullFrom(ctx context.Context, path, name string, items *[]chang
 	}
 	*items = append(*items, c.convert(path, lsp.Diagnostics(r.Items))...)
 	return nil
-}
-
-const tsserverRequest = "typescript.tsserverRequest"
-
-// tsDiagnostic is tsserver's own form; lines and offsets count from 1, offsets in UTF-16.
-type tsDiagnostic struct {
-	Start, End         struct{ Line, Offset int }
-	Text, Message      string
-	Code               int
-	Category, Source   string
-	ReportsUnnecessary bool
-	ReportsDeprecated  bool
-}
-
-// pullTSServer asks tsserver for the three kinds of diagnostics in one burst.
-func (c *client) pullTSServer(ctx context.Context, path string) ([]change.Problem, error) {
-	kinds := [...]string{"syntacticDiagnosticsSync", "semanticDiagnosticsSync", "suggestionDiagnosticsSync"}
-	var lists [len(kinds)][]change.Problem
-	var errs [len(kinds)]error
-	var wg sync.WaitGroup
-	for i, kind := range kinds {
-		wg.Go(func() {
-			var r struct {
-				Success *bool
-				Message string
-				Body    []tsDiagnostic
-			}
-			err := c.call(ctx, protocol.MethodWorkspaceExecuteCommand, map[string]any{"command": tsserverRequest,
-				"arguments": []any{kind, map[string]any{"file": path}}}, &r)
-			if err == nil && (r.Success == nil || !*r.Success) {
-				err = fmt.Errorf("tsserver: %s", r.Message)
-			}
-			if errs[i] = err; err == nil {
-				lists[i] = c.convertTS(path, r.Body)
-			}
-		})
-	}
-	wg.Wait()
-	return slices.Concat(lists[:]...), errors.Join(errs[:]...)
-}
-
-func (c *client) convertTS(path string, in []tsDiagnostic) []change.Problem {
-	severities := map[string]change.Severity{"error": change.SeverityError, "warning": change.SeverityWarning, "message": change.SeverityInformation, "suggestion": change.SeverityHint}
-	out := make([]change.Problem, 0, len(in))
-	for _, d := range in {
-		text := d.Text
-		if text == "" {
-			text = d.Message
-		}
-		r := Range{Position{max(0, d.Start.Line-1), max(0, d.Start.Offset-1)}, Position{max(0, d.End.Line-1), max(0, d.End.Offset-1)}}
-		sev, ok := severities[d.Category]
-		if !ok {
-			sev = change.SeverityError
-		}
-		raw, _ := json.Marshal(map[string]any{"range": wireRange(r), "severity": sev.Number(), "code": d.Code, "source": "typescript", "message": text})
-		out = append(out, problemAt(path, r, change.Problem{Severity: sev, Code: strconv.Itoa(d.Code), Source: "typescript", Server: c.id, Message: text, Raw: raw}))
-	}
-	return out
 }
 
 func wireRange(r Range) lsp.Range {

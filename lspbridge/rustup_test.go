@@ -26,11 +26,11 @@ func TestRustupProxyWithoutItsComponent(t *testing.T) {
 	}
 	m := New(Options{Root: t.TempDir(), NoWatch: true})
 	row := Server{ID: "rust-analyzer", Commands: [][]string{{"rust-analyzer"}}, Install: "rustup component add rust-analyzer"}
-	if _, _, err := m.resolve(row, m.o.Root); err == nil || !strings.Contains(err.Error(), "rustup component add") {
+	if _, _, err := m.programs.find(row, m.o.Root); err == nil || !strings.Contains(err.Error(), "rustup component add") {
 		t.Errorf("found: %v", err)
 	}
 	write(t, filepath.Join(home, "toolchains", "stable", "bin", "rust-analyzer"), "x")
-	if _, argv, err := m.resolve(row, m.o.Root); err != nil || filepath.Base(argv[0]) != "rust-analyzer" {
+	if _, argv, err := m.programs.find(row, m.o.Root); err != nil || filepath.Base(argv[0]) != "rust-analyzer" {
 		t.Errorf("not found: %v %v", argv, err)
 	}
 }

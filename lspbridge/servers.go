@@ -1,6 +1,7 @@
 package lspbridge
 
 import (
+	"context"
 	"encoding/json"
 	"path/filepath"
 	"slices"
@@ -26,6 +27,25 @@ type Server struct {
 	Added      bool       // the person's own, not of the table: it takes nobody's place
 	Extra      bool       // answers beside another server for the same file (linters): diagnostics and actions only
 	Quirks     Quirks
+	Untrusted  *Restraint // nil: it is not started in a folder that is not trusted
+
+	hooks hooks
+}
+
+// hooks are what a server needs that no other one does; its file server_<id>.go has them beside its row. nil: nothing.
+type hooks struct {
+	// program is another program than those of Commands, and the row for it; nil argv: there is none.
+	program func(p *programs, row Server, root string) (Server, []string)
+	// options are initializationOptions that depend on what is installed; the row's own and the person's lie over them.
+	options func(p *programs, argv []string, root string) map[string]any
+	// handle answers messages that only this server sends; known is false for others.
+	handle func(c *client, method string, params json.RawMessage) (answer any, known bool)
+	// beside is another server that answers for the same file.
+	beside func(m *Manager, look *look, path, root string) *slot
+	// emptied stands for a deleted file, like Quirks.EmptyText, where that depends on the text before.
+	emptied func(old string) string
+	// missedFile makes the server look for files on disk that it has not seen.
+	missedFile func(ctx context.Context, c *client)
 }
 
 // Quirks are what must be known of a server because it cannot be asked.
@@ -69,53 +89,49 @@ var (
 
 // Servers is the table, most specific first. Rows are values: change what you get as you like.
 func Servers() []Server {
-	npm := func(pkg string) string { return "npm i -g " + pkg }
 	return []Server{
-		{ID: "gopls", Extensions: []string{".go"}, Filenames: []string{"go.mod", "go.work"}, Workspace: []string{"go.work"}, Markers: []string{"go.mod"},
-			Commands: [][]string{{"gopls"}}, Shared: []string{"-remote=auto"}, Install: "go install golang.org/x/tools/gopls@latest",
-			Init:     `{"verboseWorkDoneProgress":true,"diagnosticsDelay":"0s"}`,
-			Settings: `{"gopls":{"verboseWorkDoneProgress":true,"diagnosticsDelay":"0s"}}`,
-			Quirks:   Quirks{EndMarker: true, EmptyText: "package "}},
+		gopls(),
 		{ID: "deno", Extensions: jsExt, Markers: []string{"deno.json", "deno.jsonc"}, Required: true, Commands: [][]string{{"deno", "lsp"}},
 			Init: `{"enable":true}`, Settings: `{"deno":{"enable":true}}`, Install: "https://deno.com"},
-		// TypeScript 7 is a language server itself: a tenth of the memory and the time. A syntax server answers while the
-		// project is being loaded, and knows nothing of it: a symbol used everywhere would be said to be used nowhere.
-		// A project's users are only looked for below the root: tsconfig.json of the whole must be in it.
-		{ID: "typescript", Extensions: jsExt, Workspace: jsLocks, Markers: jsRoots, Outermost: []string{"node_modules/typescript"}, Excluded: []string{"deno.json", "deno.jsonc"},
-			Commands: [][]string{{"typescript-language-server", "--stdio"}, {"vtsls", "--stdio"}},
-			Init:     `{"preferences":{"includeCompletionsForModuleExports":true},"disableAutomaticTypingAcquisition":true,"tsserver":{"useSyntaxServer":"never"}}`,
-			Install:  npm("typescript-language-server typescript"), Quirks: Quirks{TSServer: true, BlindToNew: "dir", EmptyText: "export {}\n"}},
+		typescript(),
 		{ID: "pyright", Extensions: []string{".py", ".pyi"}, Markers: pyRoots, Commands: [][]string{{"pyright-langserver", "--stdio"}, {"basedpyright-langserver", "--stdio"}},
 			Settings: `{"python":{"analysis":{"autoSearchPaths":true,"useLibraryCodeForTypes":true,"diagnosticMode":"openFilesOnly"}}}`,
-			Install:  npm("pyright"), Quirks: Quirks{BlindToNew: "file", RefreshEcho: true}},
-		{ID: "ty", Extensions: []string{".py", ".pyi"}, Markers: []string{"ty.toml"}, Required: true, Commands: [][]string{{"ty", "server"}}, Install: "uv tool install ty", Extra: true},
-		{ID: "ruff", Extensions: []string{".py", ".pyi"}, Markers: []string{"ruff.toml", ".ruff.toml"}, Required: true, Commands: [][]string{{"ruff", "server"}}, Install: "uv tool install ruff", Extra: true},
-		{ID: "clangd", Extensions: cExt, Markers: []string{"compile_commands.json", "compile_flags.txt", ".clangd", "CMakeLists.txt", "Makefile", "meson.build"},
-			Commands: [][]string{{"clangd", "--background-index", "--use-dirty-headers", "--log=error"}, {"clangd-19", "--background-index", "--use-dirty-headers", "--log=error"}},
-			Init:     `{"clangdFileStatus":true}`, Install: "apt install clangd (or https://clangd.llvm.org/installation)", Quirks: Quirks{WantDiagnostics: true}},
-		{ID: "rust-analyzer", Extensions: []string{".rs"}, Workspace: []string{"Cargo.lock"}, Markers: []string{"Cargo.toml", "rust-project.json"}, Commands: [][]string{{"rust-analyzer"}}, Install: "rustup component add rust-analyzer"},
+			Install:  npm("pyright"), Quirks: Quirks{BlindToNew: "file", RefreshEcho: true},
+			Untrusted: &Restraint{Why: "It reads. The interpreter is asked for its paths with the project taken out of them.", Programs: []string{"pyright-langserver"}, Env: []string{"PYTHONSAFEPATH=1"}}},
+		{ID: "ty", Extensions: []string{".py", ".pyi"}, Markers: []string{"ty.toml"}, Required: true, Commands: [][]string{{"ty", "server"}}, Install: "uv tool install ty", Extra: true,
+			Untrusted: &Restraint{Why: "It reads Python and runs none."}},
+		{ID: "ruff", Extensions: []string{".py", ".pyi"}, Markers: []string{"ruff.toml", ".ruff.toml"}, Required: true, Commands: [][]string{{"ruff", "server"}}, Install: "uv tool install ruff", Extra: true,
+			Untrusted: &Restraint{Why: "It reads Python and runs none; its rules are its own."}},
+		clangd(),
+		{ID: "rust-analyzer", Extensions: []string{".rs"}, Workspace: []string{"Cargo.lock"}, Markers: []string{"Cargo.toml", "rust-project.json"}, Commands: [][]string{{"rust-analyzer"}}, Install: "rustup component add rust-analyzer",
+			Untrusted: &Restraint{Why: "It runs no build scripts, no procedural macros and no cargo check, and not at all where the project configures cargo, rustup or rust-analyzer, which can name programs.",
+				NotWith:  []string{".cargo", "rust-toolchain", "rust-toolchain.toml", "rust-analyzer.toml", ".rust-analyzer.toml", "rust-project.json"},
+				Init:     `{"cargo":{"buildScripts":{"enable":false}},"procMacro":{"enable":false},"checkOnSave":false}`,
+				Settings: `{"rust-analyzer":{"cargo":{"buildScripts":{"enable":false}},"procMacro":{"enable":false},"checkOnSave":false}}`}},
 		{ID: "bash", Extensions: []string{".sh", ".bash", ".ksh"}, Filenames: []string{".bashrc", ".bash_profile", ".profile"}, Commands: [][]string{{"bash-language-server", "start"}},
 			Settings: `{"bashIde":{"backgroundAnalysisMaxFiles":100,"enableSourceErrorDiagnostics":true}}`,
-			Install:  npm("bash-language-server") + " (and shellcheck)", Quirks: Quirks{Encoding: UTF32}},
+			Install:  npm("bash-language-server") + " (and shellcheck)", Quirks: Quirks{Encoding: UTF32},
+			Untrusted: &Restraint{Why: "It parses, and has the installed shellcheck read the scripts."}},
 		{ID: "json", Extensions: []string{".json", ".jsonc"}, Commands: [][]string{{"vscode-json-language-server", "--stdio"}},
-			Init: `{"provideFormatter":true,"handledSchemaProtocols":["file"]}`, Settings: `{"json":{"validate":{"enable":true},"format":{"enable":true}}}`, Install: npm("vscode-langservers-extracted")},
+			Init: `{"provideFormatter":true,"handledSchemaProtocols":["file"]}`, Settings: `{"json":{"validate":{"enable":true},"format":{"enable":true}}}`, Install: npm("vscode-langservers-extracted"),
+			Untrusted: &Restraint{Why: "It parses and validates."}},
 		{ID: "css", Extensions: []string{".css", ".scss", ".less"}, Commands: [][]string{{"vscode-css-language-server", "--stdio"}},
-			Init: `{"provideFormatter":true}`, Settings: `{"css":{"validate":true},"scss":{"validate":true},"less":{"validate":true}}`, Install: npm("vscode-langservers-extracted")},
+			Init: `{"provideFormatter":true}`, Settings: `{"css":{"validate":true},"scss":{"validate":true},"less":{"validate":true}}`, Install: npm("vscode-langservers-extracted"),
+			Untrusted: &Restraint{Why: "It parses and validates."}},
 		{ID: "html", Extensions: []string{".html", ".htm"}, Commands: [][]string{{"vscode-html-language-server", "--stdio"}},
-			Init: `{"provideFormatter":true,"embeddedLanguages":{"css":true,"javascript":true}}`, Settings: `{"html":{"validate":{"scripts":true,"styles":true}},"css":{"validate":true,"lint":{}},"javascript":{},"js/ts":{"implicitProjectConfig":{"checkJs":false,"strictNullChecks":true,"experimentalDecorators":false}}}`, Install: npm("vscode-langservers-extracted")},
+			Init: `{"provideFormatter":true,"embeddedLanguages":{"css":true,"javascript":true}}`, Settings: `{"html":{"validate":{"scripts":true,"styles":true}},"css":{"validate":true,"lint":{}},"javascript":{},"js/ts":{"implicitProjectConfig":{"checkJs":false,"strictNullChecks":true,"experimentalDecorators":false}}}`, Install: npm("vscode-langservers-extracted"),
+			Untrusted: &Restraint{Why: "It parses and validates."}},
 		{ID: "yaml", Extensions: []string{".yaml", ".yml"}, Commands: [][]string{{"yaml-language-server", "--stdio"}},
-			Settings: `{"yaml":{"validate":true,"schemaStore":{"enable":false},"format":{"enable":true}},"redhat":{"telemetry":{"enabled":false}}}`, Install: npm("yaml-language-server")},
-		{ID: "eslint", Extensions: append(slices.Clone(jsExt), ".vue", ".svelte"), Extra: true, Required: true,
-			Markers:  []string{"eslint.config.js", "eslint.config.mjs", "eslint.config.cjs", "eslint.config.ts", ".eslintrc", ".eslintrc.js", ".eslintrc.cjs", ".eslintrc.json", ".eslintrc.yml", ".eslintrc.yaml"},
-			Commands: [][]string{{"vscode-eslint-language-server", "--stdio"}},
-			Settings: `{"":{"validate":"on","run":"onType","problems":{"shortenToSingleLine":false},"nodePath":"","rulesCustomizations":[],"experimental":{},"codeActionOnSave":{"enable":false,"mode":"all"},"codeAction":{"disableRuleComment":{"enable":true,"location":"separateLine"},"showDocumentation":{"enable":true}},"onIgnoredFiles":"off","quiet":false,"format":false,"workingDirectory":{"mode":"location"}}}`,
-			Install:  npm("vscode-langservers-extracted")},
+			Settings: `{"yaml":{"validate":true,"schemaStore":{"enable":false},"format":{"enable":true}},"redhat":{"telemetry":{"enabled":false}}}`, Install: npm("yaml-language-server"),
+			Untrusted: &Restraint{Why: "It parses and validates."}},
+		eslint(),
 		{ID: "biome", Extensions: append(slices.Clone(jsExt), ".json", ".jsonc", ".css", ".graphql"), Markers: []string{"biome.json", "biome.jsonc"}, Required: true, Extra: true,
 			Commands: [][]string{{"biome", "lsp-proxy"}}, Install: npm("@biomejs/biome")},
 		{ID: "oxlint", Extensions: jsExt, Markers: []string{".oxlintrc.json"}, Required: true, Extra: true, Commands: [][]string{{"oxlint", "--lsp"}, {"oxc_language_server"}}, Install: npm("oxlint")},
-		{ID: "vue", Extensions: []string{".vue"}, Workspace: jsLocks, Markers: jsRoots, Commands: [][]string{{"vue-language-server", "--stdio"}}, Install: npm("@vue/language-server typescript-language-server typescript@5")},
-		{ID: "svelte", Extensions: []string{".svelte"}, Workspace: jsLocks, Markers: jsRoots, Commands: [][]string{{"svelteserver", "--stdio"}}, Install: npm("svelte-language-server")},
-		{ID: "astro", Extensions: []string{".astro"}, Workspace: jsLocks, Markers: jsRoots, Commands: [][]string{{"astro-ls", "--stdio"}}, Install: npm("@astrojs/language-server typescript@5")},
+		vue(),
+		{ID: "svelte", Extensions: []string{".svelte"}, Workspace: jsLocks, Markers: jsRoots, Commands: [][]string{{"svelteserver", "--stdio"}}, Install: npm("svelte-language-server"),
+			Untrusted: &Restraint{Why: "Its own setting isTrusted is off: svelte.config.js and the packages of the project are not loaded.", Init: `{"isTrusted":false}`}},
+		{ID: "astro", Extensions: []string{".astro"}, Workspace: jsLocks, Markers: jsRoots, Commands: [][]string{{"astro-ls", "--stdio"}}, Install: npm("@astrojs/language-server typescript@5"), hooks: hooks{options: withTSDK}},
 		{ID: "zls", Extensions: []string{".zig", ".zon"}, Markers: []string{"build.zig"}, Commands: [][]string{{"zls"}}, Install: "https://zigtools.org/zls/install"},
 		{ID: "jdtls", Extensions: []string{".java"}, Markers: []string{"pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", ".project"}, Commands: [][]string{{"jdtls"}}, Install: "https://github.com/eclipse-jdtls/eclipse.jdt.ls"},
 		{ID: "kotlin-ls", Extensions: []string{".kt", ".kts"}, Markers: []string{"settings.gradle.kts", "settings.gradle", "build.gradle.kts", "build.gradle", "pom.xml"}, Commands: [][]string{{"kotlin-lsp", "--stdio"}, {"kotlin-language-server"}}, Install: "https://github.com/Kotlin/kotlin-lsp"},
@@ -124,14 +140,16 @@ func Servers() []Server {
 		{ID: "sourcekit", Extensions: []string{".swift"}, Markers: []string{"Package.swift", "*.xcodeproj", "*.xcworkspace"}, Commands: [][]string{{"sourcekit-lsp"}}, Install: "https://www.swift.org/install"},
 		{ID: "lua-ls", Extensions: []string{".lua"}, Markers: []string{".luarc.json", ".luarc.jsonc", ".luacheckrc", ".stylua.toml", "stylua.toml"}, Commands: [][]string{{"lua-language-server"}},
 			Settings: `{"Lua":{"telemetry":{"enable":false}}}`, Install: "https://luals.github.io/#install"},
-		{ID: "php", Extensions: []string{".php"}, Markers: []string{"composer.json", "composer.lock"}, Commands: [][]string{{"intelephense", "--stdio"}, {"phpactor", "language-server"}}, Install: npm("intelephense")},
+		{ID: "php", Extensions: []string{".php"}, Markers: []string{"composer.json", "composer.lock"}, Commands: [][]string{{"intelephense", "--stdio"}, {"phpactor", "language-server"}}, Install: npm("intelephense"),
+			Untrusted: &Restraint{Why: "It parses.", Programs: []string{"intelephense"}}},
 		{ID: "ruby-lsp", Extensions: []string{".rb", ".rake", ".gemspec", ".ru"}, Filenames: []string{"Gemfile", "Rakefile"}, Markers: []string{"Gemfile"}, Commands: [][]string{{"ruby-lsp"}, {"solargraph", "stdio"}}, Install: "gem install ruby-lsp"},
 		{ID: "elixir-ls", Extensions: []string{".ex", ".exs"}, Markers: []string{"mix.exs"}, Commands: [][]string{{"elixir-ls"}, {"expert", "--stdio"}}, Install: "https://github.com/elixir-lsp/elixir-ls"},
 		{ID: "dart", Extensions: []string{".dart"}, Markers: []string{"pubspec.yaml"}, Commands: [][]string{{"dart", "language-server", "--lsp"}}, Install: "https://dart.dev/get-dart"},
 		{ID: "ocaml-lsp", Extensions: []string{".ml", ".mli"}, Markers: []string{"dune-project", "dune-workspace", "*.opam"}, Commands: [][]string{{"ocamllsp"}}, Install: "opam install ocaml-lsp-server"},
 		{ID: "terraform", Extensions: []string{".tf", ".tfvars"}, Markers: []string{".terraform.lock.hcl", ".terraform", "*.tf"}, Commands: [][]string{{"terraform-ls", "serve"}}, Install: "https://github.com/hashicorp/terraform-ls"},
 		{ID: "texlab", Extensions: []string{".tex", ".bib"}, Markers: []string{".latexmkrc", "latexmkrc", ".texlabroot"}, Commands: [][]string{{"texlab"}}, Install: "cargo install --locked texlab"},
-		{ID: "dockerfile", Extensions: []string{".dockerfile"}, Filenames: []string{"Dockerfile", "Containerfile", "Dockerfile.*", "Containerfile.*"}, Commands: [][]string{{"docker-langserver", "--stdio"}}, Install: npm("dockerfile-language-server-nodejs")},
+		{ID: "dockerfile", Extensions: []string{".dockerfile"}, Filenames: []string{"Dockerfile", "Containerfile", "Dockerfile.*", "Containerfile.*"}, Commands: [][]string{{"docker-langserver", "--stdio"}}, Install: npm("dockerfile-language-server-nodejs"),
+			Untrusted: &Restraint{Why: "It parses."}},
 		{ID: "gleam", Extensions: []string{".gleam"}, Markers: []string{"gleam.toml"}, Commands: [][]string{{"gleam", "lsp"}}, Install: "https://gleam.run/getting-started/installing"},
 		{ID: "clojure-lsp", Extensions: []string{".clj", ".cljs", ".cljc", ".edn"}, Markers: []string{"deps.edn", "project.clj", "shadow-cljs.edn", "bb.edn", "build.boot"}, Commands: [][]string{{"clojure-lsp"}}, Install: "https://clojure-lsp.io/installation"},
 		{ID: "nixd", Extensions: []string{".nix"}, Markers: []string{"flake.nix"}, Commands: [][]string{{"nixd"}, {"nil"}}, Install: "nix profile install nixpkgs#nixd"},
@@ -140,10 +158,14 @@ func Servers() []Server {
 		{ID: "prisma", Extensions: []string{".prisma"}, Markers: []string{"schema.prisma", "package.json"}, Commands: [][]string{{"prisma-language-server", "--stdio"}}, Settings: `{"prisma":{"enableDiagnostics":true}}`, Install: npm("@prisma/language-server")},
 		{ID: "julials", Extensions: []string{".jl"}, Markers: []string{"Project.toml", "JuliaProject.toml"},
 			Commands: [][]string{{"julia", "--startup-file=no", "--history-file=no", "-e", "using LanguageServer; runserver()"}}, Install: `julia -e 'using Pkg; Pkg.add("LanguageServer")'`},
-		{ID: "taplo", Extensions: []string{".toml"}, Commands: [][]string{{"taplo", "lsp", "stdio"}}, Install: npm("@taplo/cli")},
+		{ID: "taplo", Extensions: []string{".toml"}, Commands: [][]string{{"taplo", "lsp", "stdio"}}, Install: npm("@taplo/cli"),
+			Untrusted: &Restraint{Why: "It parses and validates."}},
 		{ID: "cmake", Extensions: []string{".cmake"}, Filenames: []string{"CMakeLists.txt"}, Commands: [][]string{{"neocmakelsp", "stdio"}, {"cmake-language-server"}}, Install: "cargo install neocmakelsp"},
 	}
 }
+
+// npm is how a person gets what is a package of npm.
+func npm(pkg string) string { return "npm i -g " + pkg }
 
 // configured applies the overrides to the table: changed rows keep their place, new ones come first. They answer beside
 // those of the table, as in OpenCode: a linter of class names for .tsx leaves TypeScript its files.

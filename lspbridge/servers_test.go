@@ -87,10 +87,10 @@ func TestProjectProgramsNeedTrust(t *testing.T) {
 		t.Fatal(err)
 	}
 	row := Server{ID: "x", Commands: [][]string{{"no-such-ls"}}, Install: "npm i -g x"}
-	if _, _, err := New(Options{Root: root}).resolve(row, root); err == nil || !strings.Contains(err.Error(), `no-such-ls not found; install it with npm i -g x, or set lsp.x.command`) {
+	if _, _, err := New(Options{Root: root}).programs.find(row, root); err == nil || !strings.Contains(err.Error(), `no-such-ls not found; install it with npm i -g x, or set lsp.x.command`) {
 		t.Errorf("untrusted: %v", err)
 	}
-	if _, argv, err := New(Options{Root: root, Trusted: true}).resolve(row, root); err != nil || argv[0] != evil {
+	if _, argv, err := New(Options{Root: root, Trusted: true}).programs.find(row, root); err != nil || argv[0] != evil {
 		t.Errorf("trusted: %v %v", argv, err)
 	}
 }

@@ -124,7 +124,7 @@ func (s *slot) revive() {
 	if !due {
 		return
 	}
-	_, argv, err := s.m.resolve(s.spec, s.root)
+	_, argv, err := s.m.programs.launch(s.spec, s.root)
 	if err != nil || fingerprint(argv[0]) == before {
 		return
 	}
@@ -241,14 +241,13 @@ func (s *slot) launch(ctx context.Context) (*client, error) {
 		c.connect(r, w, c.handle)
 		return c, s.handshake(ctx, c)
 	}
-	row, argv, err := s.m.resolve(s.spec, s.root)
+	row, argv, err := s.m.programs.launch(s.spec, s.root)
 	if err != nil {
 		return nil, unavailable{err}
 	}
 	s.mu.Lock()
 	s.program = fingerprint(argv[0])
 	s.mu.Unlock()
-	row = s.m.webProject(row, argv, s.root)
 	proc, err := startProcess(argv, s.root, row.Env, s.m.o.Start)
 	if err != nil {
 		return nil, err

@@ -151,7 +151,7 @@ func TestOwnServersTakeNobodysPlace(t *testing.T) {
 	if got := ids(); got != "classes names" {
 		t.Errorf("without TypeScript's server: %s", got)
 	}
-	clear(m.programs) // as a second later
+	clear(m.programs.known) // as a second later
 	program := filepath.Join(bin, "a-language-server-nobody-has")
 	if filepath.Separator == '\\' {
 		program += ".exe"

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/tools/change"
-	"go.lsp.dev/protocol"
 )
 
 // written is Changed on one server.
@@ -157,10 +156,8 @@ func (c *client) discover(ctx context.Context, files []Proposal, scope []string)
 		if !complains {
 			return nil
 		}
-		if try == 1 && c.spec.Quirks.TSServer { // its own watching has missed a new directory
-			short, cancel := context.WithTimeout(ctx, time.Second)
-			_ = c.call(short, protocol.MethodWorkspaceExecuteCommand, map[string]any{"command": tsserverRequest, "arguments": []any{"reloadProjects"}}, nil)
-			cancel()
+		if try == 1 && c.spec.hooks.missedFile != nil {
+			c.spec.hooks.missedFile(ctx, c)
 		}
 		select {
 		case <-time.After(discoverPause):

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,18 +15,53 @@ import (
 // who asks TypeScript's server with Vue's plugin in it; that server also has the problems of the script.
 
 const (
-	vueID        = "vue"
-	typescriptID = "typescript"
-	vuePackage   = "@vue/language-server"
-	vueAnswer    = 20 * time.Second // how long Vue's server is kept waiting for TypeScript's
+	vueID      = "vue"
+	vuePackage = "@vue/language-server"
+	vueAnswer  = 20 * time.Second // how long Vue's server is kept waiting for TypeScript's
 )
 
+func vue() Server {
+	return Server{ID: vueID, Extensions: []string{".vue"}, Workspace: jsLocks, Markers: jsRoots, Commands: [][]string{{"vue-language-server", "--stdio"}},
+		Install: npm("@vue/language-server typescript-language-server typescript@5"),
+		hooks:   hooks{options: vueOptions, handle: vueAsks, beside: besideVue}}
+	// No Restraint: vueCompilerOptions.plugins of tsconfig.json are programs.
+}
+
+// vueOptions are for Vue's server 2, which has TypeScript in it.
+func vueOptions(p *programs, argv []string, root string) map[string]any {
+	if _, major := npmPackage(argv[0], vuePackage); major == 2 {
+		return map[string]any{"vue": map[string]any{"hybridMode": false}, "typescript": map[string]any{"tsdk": p.tsdk(argv[0], root)}}
+	}
+	return nil
+}
+
+// vuePluginOptions tell TypeScript's server of Vue's plugin.
+func vuePluginOptions(p *programs, argv []string, root string) map[string]any {
+	if place := p.vuePlugin(root); place != "" && strings.HasPrefix(filepath.Base(argv[0]), "typescript-language-server") {
+		return map[string]any{"plugins": []any{map[string]any{"name": "@vue/typescript-plugin", "location": place, "languages": []string{"vue"}}}}
+	}
+	return nil
+}
+
+// withTSDK tells a server where TypeScript is as a library.
+func withTSDK(p *programs, argv []string, root string) map[string]any {
+	return map[string]any{"typescript": map[string]any{"tsdk": p.tsdk(argv[0], root)}}
+}
+
+func vueAsks(c *client, method string, params json.RawMessage) (any, bool) {
+	if method != "tsserver/request" {
+		return nil, false
+	}
+	c.relay(params)
+	return nil, true
+}
+
 // besideVue is TypeScript's server for a component, nil when it would not understand one.
-func (m *Manager) besideVue(look *look, path, root string) *slot {
-	if m.vuePlugin(root) == "" {
+func besideVue(m *Manager, look *look, path, root string) *slot {
+	if m.programs.vuePlugin(root) == "" {
 		return nil
 	}
-	row, ok := m.row(typescriptID)
+	row, ok := m.programs.row(typescriptID)
 	if !ok {
 		return nil
 	}
@@ -35,42 +69,33 @@ func (m *Manager) besideVue(look *look, path, root string) *slot {
 	if !look.holds(at, row.Workspace) {
 		at = look.outermost(look.root(path, m.o.Root, row.Markers), m.o.Root, row.Markers, row.Outermost)
 	}
-	if m.vuePlugin(at) == "" || m.typescript7(at) != nil || !m.installed(row, at) {
+	if m.programs.vuePlugin(at) == "" || m.programs.typescript7(at) != nil || !m.programs.installed(row, at) {
 		return nil
 	}
 	return m.slot(row, at, path)
 }
 
-func (m *Manager) row(id string) (Server, bool) {
-	rows := m.rows()
-	i := slices.IndexFunc(rows, func(s Server) bool { return s.ID == id })
-	if i < 0 {
-		return Server{}, false
-	}
-	return rows[i], true
-}
-
 // vuePlugin is where TypeScript's server finds Vue's plugin: "" where the project has no Vue, or Vue's server is none
 // that needs it. It is looked for at most once a second.
-func (m *Manager) vuePlugin(root string) string {
+func (p *programs) vuePlugin(root string) string {
 	key := slotKey{vuePackage, root}
-	m.mu.Lock()
-	was, known := m.programs[key]
-	m.mu.Unlock()
+	p.mu.Lock()
+	was, known := p.known[key]
+	p.mu.Unlock()
 	if known && time.Since(was.at) < lookAgain {
 		return was.place
 	}
 	place := ""
-	if row, ok := m.row(vueID); ok && mentionsVue(root) {
-		if _, argv, err := m.resolve(row, root); err == nil {
+	if row, ok := p.row(vueID); ok && mentionsVue(root) {
+		if _, argv, err := p.find(row, root); err == nil {
 			if dir, major := npmPackage(argv[0], vuePackage); major >= 3 {
 				place = dir
 			}
 		}
 	}
-	m.mu.Lock()
-	m.programs[key] = program{there: place != "", at: time.Now(), place: place}
-	m.mu.Unlock()
+	p.mu.Lock()
+	p.known[key] = program{there: place != "", at: time.Now(), place: place}
+	p.mu.Unlock()
 	return place
 }
 
@@ -83,78 +108,6 @@ func mentionsVue(root string) bool {
 		}
 	}
 	return false
-}
-
-// npmPackage finds the package that a program in some node_modules/.bin belongs to, and its major version.
-func npmPackage(program, name string) (dir string, major int) {
-	tries := []string{filepath.Join(filepath.Dir(filepath.Dir(program)), filepath.FromSlash(name)), // beside .bin
-		filepath.Join(filepath.Dir(filepath.Dir(program)), "lib", "node_modules", filepath.FromSlash(name))} // npm i -g
-	if real, err := filepath.EvalSymlinks(program); err == nil {
-		tries = append([]string{filepath.Dir(filepath.Dir(real))}, tries...)
-	}
-	for _, dir := range tries {
-		var pkg struct{ Name, Version string }
-		if b, err := os.ReadFile(filepath.Join(dir, "package.json")); err != nil || json.Unmarshal(b, &pkg) != nil || pkg.Name != name {
-			continue
-		}
-		for _, r := range pkg.Version {
-			if r < '0' || r > '9' {
-				break
-			}
-			major = min(10*major+int(r-'0'), 1000)
-		}
-		return dir, major
-	}
-	return "", 0
-}
-
-// webProject lays over a row's options what servers out of the VS Code world are told by their extensions: where
-// TypeScript is, that Vue's server (2) is the only one, that TypeScript's is not.
-func (m *Manager) webProject(row Server, argv []string, root string) Server {
-	var options map[string]any
-	switch row.ID {
-	case typescriptID:
-		if place := m.vuePlugin(root); place != "" && strings.HasPrefix(filepath.Base(argv[0]), "typescript-language-server") {
-			options = map[string]any{"plugins": []any{map[string]any{"name": "@vue/typescript-plugin", "location": place, "languages": []string{"vue"}}}}
-		}
-	case vueID:
-		if _, major := npmPackage(argv[0], vuePackage); major == 2 {
-			options = map[string]any{"vue": map[string]any{"hybridMode": false}, "typescript": map[string]any{"tsdk": m.tsdk(argv[0], root)}}
-		}
-	case "astro":
-		options = map[string]any{"typescript": map[string]any{"tsdk": m.tsdk(argv[0], root)}}
-	}
-	if options != nil {
-		base, _ := json.Marshal(options)
-		over := row.Init
-		if over == "" {
-			over = "{}"
-		}
-		row.Init = mergeJSON(string(base), json.RawMessage(over)) // the person has the last word
-	}
-	return row
-}
-
-// tsdk is the folder of a TypeScript that is a library: the trusted project's, the one installed with the server, ours.
-func (m *Manager) tsdk(program, root string) string {
-	var tops []string
-	if m.o.Trusted {
-		tops = append(tops, root, m.o.Root)
-	}
-	if real, err := filepath.EvalSymlinks(program); err == nil {
-		for dir := filepath.Dir(real); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-			tops = append(tops, dir)
-		}
-	}
-	for _, bin := range m.o.Bin {
-		tops = append(tops, filepath.Dir(filepath.Dir(bin)))
-	}
-	for _, top := range tops {
-		if dir := filepath.Join(top, "node_modules", "typescript", "lib"); exists(filepath.Join(dir, "typescript.js")) {
-			return dir
-		}
-	}
-	return ""
 }
 
 // relay answers what Vue's server asks TypeScript's. Without an answer it would wait for ever: there always is one.
@@ -199,7 +152,7 @@ func (m *Manager) tsserver(ctx context.Context, root, command string, args json.
 		file = filepath.Join(root, "x.vue")
 	}
 	look := m.markers.look()
-	s := m.besideVue(look, file, root)
+	s := besideVue(m, look, file, root)
 	if s == nil {
 		return nil
 	}

@@ -123,8 +123,8 @@ func TestWebServersAreToldOfTypeScript(t *testing.T) {
 	} {
 		root, bin := vueInstalled(t, c.version, `{"dependencies":{"vue":"1"}}`)
 		m := New(Options{Root: root, NoWatch: true, Bin: []string{bin}})
-		row, _ := m.row(c.id)
-		got := m.webProject(row, []string{filepath.Join(bin, c.program)}, root).Init
+		row, _ := m.programs.row(c.id)
+		got := m.programs.withOptions(row, []string{filepath.Join(bin, c.program)}, root).Init
 		if c.want == "" && got != row.Init || !strings.Contains(got, c.want) || row.Init != "" && !strings.Contains(got, "useSyntaxServer") {
 			t.Errorf("%s beside Vue's server %s: %s", c.id, c.version, got)
 		}

@@ -1,0 +1,227 @@
+package lspbridge
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pillion-dev/pillion/tools/paths"
+)
+
+// programs finds the programs of servers and says how they are started: which one of a row's commands is there, with which
+// options, and within which limits where the person does not trust the project.
+type programs struct {
+	root    string   // of the project
+	bin     []string // looked into before PATH
+	trusted bool
+	dialled bool // no program is started at all: servers are reached another way
+	rows    func() []Server
+
+	mu    sync.Mutex
+	known map[slotKey]program // guarded by mu
+}
+
+func newPrograms(o Options, rows func() []Server) *programs {
+	return &programs{root: o.Root, bin: o.Bin, trusted: o.Trusted, dialled: o.Dial != nil, rows: rows, known: map[slotKey]program{}}
+}
+
+// row is the row of a server in the table.
+func (p *programs) row(id string) (Server, bool) {
+	rows := p.rows()
+	i := slices.IndexFunc(rows, func(s Server) bool { return s.ID == id })
+	if i < 0 {
+		return Server{}, false
+	}
+	return rows[i], true
+}
+
+// find is the program of a row with its arguments, and the row as that program wants it.
+func (p *programs) find(row Server, root string) (Server, []string, error) {
+	if row.hooks.program != nil {
+		if other, argv := row.hooks.program(p, row, root); argv != nil {
+			return other, argv, nil
+		}
+	}
+	for _, cmd := range row.Commands {
+		if at := p.look(cmd[0], root); at != "" && !emptyProxy(at) {
+			return row, append([]string{at}, cmd[1:]...), nil
+		}
+	}
+	name := row.ID
+	if len(row.Commands) > 0 {
+		name = row.Commands[0][0]
+	}
+	hint := row.Install
+	if !strings.HasPrefix(hint, "http") && !strings.HasPrefix(hint, "see ") {
+		hint = "install it with " + hint
+	}
+	return row, nil, fmt.Errorf("%s not found; %s, or set lsp.%s.command", name, hint, row.ID)
+}
+
+// launch is everything that starts a server: its row with the options that depend on what is installed, and its command
+// line. An error says why it is not started.
+func (p *programs) launch(row Server, root string) (Server, []string, error) {
+	row, argv, err := p.find(row, root)
+	if err != nil {
+		return row, nil, err
+	}
+	row = p.withOptions(row, argv, root)
+	if p.trusted {
+		return row, argv, nil
+	}
+	row, err = p.restrain(row, argv, root)
+	return row, argv, err
+}
+
+// withOptions lays the options that depend on what is installed under the row's own: the person has the last word.
+func (p *programs) withOptions(row Server, argv []string, root string) Server {
+	if row.hooks.options == nil {
+		return row
+	}
+	options := row.hooks.options(p, argv, root)
+	if options == nil {
+		return row
+	}
+	base, _ := json.Marshal(options)
+	if row.Init == "" {
+		row.Init = "{}"
+	}
+	row.Init = mergeJSON(string(base), json.RawMessage(row.Init))
+	return row
+}
+
+// look finds a program by name: in our own directories, in a trusted project, then in PATH.
+// A program that lies inside a folder which is not trusted is not found.
+func (p *programs) look(name, root string) string {
+	dirs := p.bin
+	if p.trusted {
+		for dir := root; ; dir = filepath.Dir(dir) {
+			dirs = append(slices.Clone(dirs), filepath.Join(dir, "node_modules", ".bin"))
+			if dir == p.root || dir == filepath.Dir(dir) || !paths.Within(p.root, dir) {
+				break
+			}
+		}
+	}
+	if strings.ContainsRune(name, filepath.Separator) {
+		dirs = nil
+	}
+	for _, d := range dirs {
+		if at, err := exec.LookPath(filepath.Join(d, name)); err == nil {
+			return at
+		}
+	}
+	if at, err := exec.LookPath(name); err == nil && !p.theirs(at) {
+		return at
+	}
+	for _, d := range wellKnownBins() { // editors started from a desktop often lack these in PATH
+		if at, err := exec.LookPath(filepath.Join(d, name)); err == nil && !strings.ContainsRune(name, filepath.Separator) {
+			return at
+		}
+	}
+	return ""
+}
+
+// theirs reports a program that lies inside a project which is not trusted, also by a link. A project that is the person's
+// whole home folder is no checkout.
+func (p *programs) theirs(at string) bool {
+	if p.trusted {
+		return false
+	}
+	if home, err := os.UserHomeDir(); err == nil && paths.Within(p.root, home) {
+		return false
+	}
+	real, err := filepath.EvalSymlinks(at)
+	return paths.Within(p.root, at) || err == nil && paths.Within(p.root, real)
+}
+
+func wellKnownBins() []string {
+	var out []string
+	if d := os.Getenv("GOBIN"); d != "" {
+		out = append(out, d)
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		out = append(out, filepath.Join(home, "go", "bin"), filepath.Join(home, ".cargo", "bin"), filepath.Join(home, ".local", "bin"))
+	}
+	if runtime.GOOS != "windows" {
+		out = append(out, "/usr/local/bin", "/opt/homebrew/bin", "/usr/local/go/bin")
+	}
+	return out
+}
+
+// installed reports whether a server's program is there. It is looked for at most once a second.
+func (p *programs) installed(row Server, root string) bool {
+	if p.dialled {
+		return true
+	}
+	key := slotKey{row.ID, root}
+	p.mu.Lock()
+	was, known := p.known[key]
+	p.mu.Unlock()
+	if known && time.Since(was.at) < lookAgain {
+		return was.there
+	}
+	_, _, err := p.find(row, root)
+	p.mu.Lock()
+	p.known[key] = program{there: err == nil, at: time.Now()}
+	p.mu.Unlock()
+	return err == nil
+}
+
+// program is whether a server's was found, and when it was looked for.
+type program struct {
+	there bool
+	at    time.Time
+	place string // of a package
+}
+
+// npmPackage finds the package that a program in some node_modules/.bin belongs to, and its major version.
+func npmPackage(program, name string) (dir string, major int) {
+	tries := []string{filepath.Join(filepath.Dir(filepath.Dir(program)), filepath.FromSlash(name)), // beside .bin
+		filepath.Join(filepath.Dir(filepath.Dir(program)), "lib", "node_modules", filepath.FromSlash(name))} // npm i -g
+	if real, err := filepath.EvalSymlinks(program); err == nil {
+		tries = append([]string{filepath.Dir(filepath.Dir(real))}, tries...)
+	}
+	for _, dir := range tries {
+		var pkg struct{ Name, Version string }
+		if b, err := os.ReadFile(filepath.Join(dir, "package.json")); err != nil || json.Unmarshal(b, &pkg) != nil || pkg.Name != name {
+			continue
+		}
+		for _, r := range pkg.Version {
+			if r < '0' || r > '9' {
+				break
+			}
+			major = min(10*major+int(r-'0'), 1000)
+		}
+		return dir, major
+	}
+	return "", 0
+}
+
+// tsdk is the folder of a TypeScript that is a library: the trusted project's, the one installed with the server, ours.
+func (p *programs) tsdk(program, root string) string {
+	var tops []string
+	if p.trusted {
+		tops = append(tops, root, p.root)
+	}
+	if real, err := filepath.EvalSymlinks(program); err == nil {
+		for dir := filepath.Dir(real); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+			tops = append(tops, dir)
+		}
+	}
+	for _, bin := range p.bin {
+		tops = append(tops, filepath.Dir(filepath.Dir(bin)))
+	}
+	for _, top := range tops {
+		if dir := filepath.Join(top, "node_modules", "typescript", "lib"); exists(filepath.Join(dir, "typescript.js")) {
+			return dir
+		}
+	}
+	return ""
+}

@@ -1,0 +1,37 @@
+package lspbridge
+
+import (
+	"os"
+	"strings"
+)
+
+// gopls brackets every diagnosis with progress (Quirks.EndMarker) and speaks of the whole workspace by itself.
+func gopls() Server {
+	return Server{ID: "gopls", Extensions: []string{".go"}, Filenames: []string{"go.mod", "go.work"}, Workspace: []string{"go.work"}, Markers: []string{"go.mod"},
+		Commands: [][]string{{"gopls"}}, Shared: []string{"-remote=auto"}, Install: "go install golang.org/x/tools/gopls@latest",
+		Init:     `{"verboseWorkDoneProgress":true,"diagnosticsDelay":"0s"}`,
+		Settings: `{"gopls":{"verboseWorkDoneProgress":true,"diagnosticsDelay":"0s"}}`,
+		Quirks:   Quirks{EndMarker: true},
+		hooks:    hooks{emptied: packageClause},
+		Untrusted: &Restraint{
+			Why: "It lists and type-checks packages and builds none. The toolchain is the installed one, whatever go.mod asks for; git is run without hooks and fsmonitor.",
+			Env: []string{"GOTOOLCHAIN=local"},
+			prepare: func(_ *programs, row Server, _ []string, _ string) (Server, error) {
+				// The person's own flags stay: only their environment and go env can set them, never a project.
+				row.Env = append(row.Env, strings.TrimSpace("GOFLAGS="+os.Getenv("GOFLAGS")+" -buildvcs=false"))
+				return row, nil
+			},
+		}}
+}
+
+// packageClause stands for a deleted file: a file without one is an error of its own.
+func packageClause(old string) string {
+	for line := range strings.Lines(old) {
+		if name, ok := strings.CutPrefix(line, "package "); ok {
+			if f := strings.Fields(name); len(f) > 0 {
+				return "package " + f[0] + "\n"
+			}
+		}
+	}
+	return ""
+}

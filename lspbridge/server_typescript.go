@@ -1,0 +1,157 @@
+package lspbridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pillion-dev/pillion/tools/change"
+	"go.lsp.dev/protocol"
+)
+
+const typescriptID = "typescript"
+
+// typescript is typescript-language-server over tsserver, or TypeScript 7, which is a language server itself: a tenth of
+// the memory and the time. A syntax server answers while the project is being loaded, and knows nothing of it: a symbol
+// used everywhere would be said to be used nowhere. A project's users are only looked for below the root: tsconfig.json of
+// the whole must be in it.
+func typescript() Server {
+	return Server{ID: typescriptID, Extensions: jsExt, Workspace: jsLocks, Markers: jsRoots, Outermost: []string{"node_modules/typescript"}, Excluded: []string{"deno.json", "deno.jsonc"},
+		Commands: [][]string{{"typescript-language-server", "--stdio"}, {"vtsls", "--stdio"}},
+		Init:     `{"preferences":{"includeCompletionsForModuleExports":true},"disableAutomaticTypingAcquisition":true,"tsserver":{"useSyntaxServer":"never"}}`,
+		Install:  npm("typescript-language-server typescript"), Quirks: Quirks{TSServer: true, BlindToNew: "dir", EmptyText: "export {}\n"},
+		hooks: hooks{program: nativeTypeScript, options: vuePluginOptions, missedFile: reloadProjects},
+		Untrusted: &Restraint{
+			Why:      "TypeScript is the one installed beside the server, never the project's node_modules/typescript, and no plugins are loaded.",
+			Init:     `{"plugins":[],"disableAutomaticTypingAcquisition":true}`,
+			Settings: `{"vtsls":{"autoUseWorkspaceTsdk":false}}`,
+			prepare:  pinTSServer,
+		}}
+}
+
+// pinTSServer names tsserver by its path: without one typescript-language-server takes the project's.
+func pinTSServer(p *programs, row Server, argv []string, root string) (Server, error) {
+	if !strings.HasPrefix(filepath.Base(argv[0]), "typescript-language-server") { // vtsls has its own, tsc is one
+		return row, nil
+	}
+	lib := p.tsdk(argv[0], root)
+	if lib == "" || p.theirs(lib) {
+		return row, untrusted(row.ID, "there is no TypeScript beside typescript-language-server, and the project's own may not run (npm i -g typescript)")
+	}
+	path, _ := json.Marshal(filepath.Join(lib, "tsserver.js"))
+	row.Init = overlaid(row.Init, `{"tsserver":{"path":`+string(path)+`}}`)
+	return row, nil
+}
+
+// nativeTypeScript is TypeScript 7, when that is the TypeScript of the project or of ours.
+func nativeTypeScript(p *programs, row Server, root string) (Server, []string) {
+	if len(row.Commands) < 2 { // the person has named the command
+		return row, nil
+	}
+	argv := p.typescript7(root)
+	if argv != nil { // pull diagnostics, no tsserver behind it
+		row.Quirks = Quirks{BlindToNew: "dir", EmptyText: "export {}\n"}
+		row.Init = ""
+	}
+	return row, argv
+}
+
+// typescript7 is the native compiler as a language server, when that is the TypeScript of the project or of ours.
+func (p *programs) typescript7(root string) []string {
+	var tries []string // node_modules directories
+	for _, d := range p.bin {
+		if filepath.Base(d) == ".bin" {
+			tries = append(tries, filepath.Dir(d))
+		}
+	}
+	if p.trusted {
+		tries = append([]string{filepath.Join(root, "node_modules"), filepath.Join(p.root, "node_modules")}, tries...)
+	}
+	for _, d := range tries {
+		b, err := os.ReadFile(filepath.Join(d, "typescript", "package.json"))
+		if err != nil {
+			continue
+		}
+		var pkg struct{ Version string }
+		_ = json.Unmarshal(b, &pkg)
+		major, _, _ := strings.Cut(pkg.Version, ".")
+		if len(major) > 1 || major >= "7" {
+			return []string{filepath.Join(d, ".bin", "tsc"), "--lsp", "--stdio"}
+		}
+		return nil // the nearest one decides
+	}
+	return nil
+}
+
+// reloadProjects makes tsserver look for files that its own watching has missed: those in a new directory.
+func reloadProjects(ctx context.Context, c *client) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_ = c.call(ctx, protocol.MethodWorkspaceExecuteCommand, map[string]any{"command": tsserverRequest, "arguments": []any{"reloadProjects"}}, nil)
+}
+
+const tsserverRequest = "typescript.tsserverRequest"
+
+// tsDiagnostic is tsserver's own form; lines and offsets count from 1, offsets in UTF-16.
+type tsDiagnostic struct {
+	Start, End         struct{ Line, Offset int }
+	Text, Message      string
+	Code               int
+	Category, Source   string
+	ReportsUnnecessary bool
+	ReportsDeprecated  bool
+}
+
+// pullTSServer asks tsserver for the three kinds of diagnostics in one burst.
+func (c *client) pullTSServer(ctx context.Context, path string) ([]change.Problem, error) {
+	kinds := [...]string{"syntacticDiagnosticsSync", "semanticDiagnosticsSync", "suggestionDiagnosticsSync"}
+	var lists [len(kinds)][]change.Problem
+	var errs [len(kinds)]error
+	var wg sync.WaitGroup
+	for i, kind := range kinds {
+		wg.Go(func() {
+			var r struct {
+				Success *bool
+				Message string
+				Body    []tsDiagnostic
+			}
+			err := c.call(ctx, protocol.MethodWorkspaceExecuteCommand, map[string]any{"command": tsserverRequest,
+				"arguments": []any{kind, map[string]any{"file": path}}}, &r)
+			if err == nil && (r.Success == nil || !*r.Success) {
+				err = fmt.Errorf("tsserver: %s", r.Message)
+			}
+			if errs[i] = err; err == nil {
+				lists[i] = c.convertTS(path, r.Body)
+			}
+		})
+	}
+	wg.Wait()
+	return slices.Concat(lists[:]...), errors.Join(errs[:]...)
+}
+
+func (c *client) convertTS(path string, in []tsDiagnostic) []change.Problem {
+	severities := map[string]change.Severity{"error": change.SeverityError, "warning": change.SeverityWarning, "message": change.SeverityInformation, "suggestion": change.SeverityHint}
+	out := make([]change.Problem, 0, len(in))
+	for _, d := range in {
+		text := d.Text
+		if text == "" {
+			text = d.Message
+		}
+		r := Range{Position{max(0, d.Start.Line-1), max(0, d.Start.Offset-1)}, Position{max(0, d.End.Line-1), max(0, d.End.Offset-1)}}
+		sev, ok := severities[d.Category]
+		if !ok {
+			sev = change.SeverityError
+		}
+		raw, _ := json.Marshal(map[string]any{"range": wireRange(r), "severity": sev.Number(), "code": d.Code, "source": "typescript", "message": text})
+		out = append(out, problemAt(path, r, change.Problem{Severity: sev, Code: strconv.Itoa(d.Code), Source: "typescript", Server: c.id, Message: text, Raw: raw}))
+	}
+	return out
+}
