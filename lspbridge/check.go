@@ -189,12 +189,51 @@ func merge(files []Proposal, order []*slot, parts []serverVerdict) Delta {
 	return d
 }
 
-// why turns the error of a wait into what a person reads.
-func (c *client) why(ctx context.Context, err error) string {
+// Busy says what the servers for some files are doing instead of answering: starting, loading, indexing. "" when none of them
+// says. It waits for nothing.
+func (m *Manager) Busy(files []Proposal) string {
+	var out []string
+	seen := map[*slot]bool{}
+	for _, f := range files {
+		for _, s := range m.slotsFor(f.Path) {
+			if what := s.busy(); !seen[s] && what != "" {
+				out = append(out, what)
+			}
+			seen[s] = true
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// busy is what the server is doing; "" when it does not say.
+func (s *slot) busy() string {
+	s.mu.Lock()
+	state, c := s.state, s.cur
+	s.mu.Unlock()
+	switch {
+	case state == starting || state == waiting:
+		return s.name() + " is starting"
+	case state != running || s.spec.Extra:
+		return ""
+	}
+	if doing := c.doing(); doing != "" {
+		return s.name() + " is still busy: " + doing
+	}
+	return ""
+}
+
+// doing is what the server says it is busy with; "" when nothing keeps it from answering.
+func (c *client) doing() string {
 	title := c.progress.loading()
 	if title == "" && c.spec.Quirks.EndMarker && !c.progress.loaded() {
 		title = "loading the workspace"
 	}
+	return title
+}
+
+// why turns the error of a wait into what a person reads.
+func (c *client) why(ctx context.Context, err error) string {
+	title := c.doing()
 	switch {
 	case errors.Is(err, errGone):
 		return c.id + " stopped and is being started again"

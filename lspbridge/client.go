@@ -33,6 +33,7 @@ type client struct {
 	looks    *looks      // … and those to look at again by ourselves
 	disk     *diskQueue  // changes on disk that the server is still to be told of
 	commands *commandRun // the command of ours that runs
+	includes includes    // for a server that compiles each file by itself
 
 	objects    bool        // a section without settings is {} for this run
 	noSettings atomic.Bool // the server has asked for one

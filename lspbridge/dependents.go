@@ -86,7 +86,8 @@ func (c *client) dependents(ctx context.Context, files []Proposal) (u uses) {
 			names = append(names, s.Name)
 			wg.Go(func() {
 				params := c.at(f.Path, s.Selection.Start)
-				params["context"] = map[string]bool{"includeDeclaration": false}
+				// Declarations of the same thing elsewhere (a header, an implementation) depend on it as its uses do.
+				params["context"] = map[string]bool{"includeDeclaration": true}
 				var found []lsp.Location
 				err := c.call(ctx, protocol.MethodTextDocumentReferences, params, &found)
 				mu.Lock()
@@ -103,8 +104,15 @@ func (c *client) dependents(ctx context.Context, files []Proposal) (u uses) {
 		}
 	}
 	wg.Wait()
-	if c.spec.Quirks.WantDiagnostics {
+	incomplete := error(nil)
+	if len(names) > 0 {
+		incomplete = c.indexing()
+	}
+	if len(names) > 0 && c.spec.Quirks.WantDiagnostics {
 		c.mention(names, own, count)
+		if c.including(ctx, names, own, count) {
+			incomplete = nil // only who includes a file can be broken by it: nobody's index is needed
+		}
 	}
 	out := slices.SortedFunc(maps.Keys(count), func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), strings.Compare(a, b)) })
 	switch {
@@ -112,6 +120,8 @@ func (c *client) dependents(ctx context.Context, files []Proposal) (u uses) {
 		u.unsure = errDependents
 	case len(out) > maxDependents:
 		u.unsure = fmt.Errorf("was asked about %d of the %d files that use what is changed", maxDependents, len(out))
+	case incomplete != nil:
+		u.unsure = incomplete
 	case more > 0:
 		u.unsure = fmt.Errorf("was asked which other files use %d of the %d declarations that are changed", maxDeclaration-left, maxDeclaration-left+more)
 	case through != "":
@@ -129,6 +139,44 @@ func (c *client) mention(names, own []string, count map[string]int) {
 			count[path] = 0
 		}
 	}
+}
+
+// indexing is why the server may not know all uses of a symbol yet; nil when it does, or has no index.
+func (c *client) indexing() error {
+	title := c.spec.Quirks.Index
+	if title == "" {
+		return nil
+	}
+	switch running, done, detail := c.progress.index(title); {
+	case running && detail != "":
+		return fmt.Errorf("is still indexing (%s), and may not know every file that uses what is changed", detail)
+	case running:
+		return errors.New("is still indexing, and may not know every file that uses what is changed")
+	case !done:
+		return errors.New("has no index of this project, and may not know every file that uses what is changed")
+	}
+	return nil
+}
+
+// including adds the files that include the proposal's, those first in whose text one of the names stands. It reports
+// whether these are all.
+func (c *client) including(ctx context.Context, names, own []string, count map[string]int) bool {
+	users, complete := c.includes.users(ctx, c.spec, c.root, own)
+	for _, path := range users {
+		if !c.spec.matches(path) { // a list of macros, say: it is compiled where it is included
+			continue
+		}
+		n := 0
+		if text, ok := c.host.text(path); ok {
+			for _, name := range names {
+				if name != "" {
+					n += strings.Count(text, name)
+				}
+			}
+		}
+		count[path] += n
+	}
+	return complete
 }
 
 // changedDeclarations are those that others may use and whose outside a change of these lines of old changes: the head of a

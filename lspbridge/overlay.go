@@ -218,5 +218,41 @@ func (c *client) compare(before, after map[string]*fileDiags, paths []string) se
 			}
 		}
 	}
+	v.fixed = stillKnown(v.introduced, v.fixed)
 	return v
+}
+
+// stillKnown are those of the problems that are gone of which the server would still speak. A server that finds an error
+// leaves its analyses of that code out: warnings and hints that vanish with it are unknown, not fixed. Where it cannot
+// even parse a file, the errors of its folder (a package, for many languages) are unknown as well.
+func stillKnown(introduced, fixed []change.Problem) []change.Problem {
+	broken, unparsed := false, map[string]bool{}
+	for _, p := range introduced {
+		broken = broken || p.IsError()
+		if isSyntax(p) {
+			unparsed[filepath.Dir(p.Path)] = true
+		}
+	}
+	if !broken {
+		return fixed
+	}
+	return slices.DeleteFunc(slices.Clone(fixed), func(p change.Problem) bool {
+		return !p.IsError() || unparsed[filepath.Dir(p.Path)] && !isSyntax(p)
+	})
+}
+
+// isSyntax reports an error that keeps a server from reading on: gopls marks them by their source, TypeScript by codes from
+// 1000 to 1999, and the others by their words.
+func isSyntax(p change.Problem) bool {
+	if !p.IsError() {
+		return false
+	}
+	switch p.Server {
+	case "gopls":
+		return p.Source == "syntax" || p.Source == "go list"
+	case typescriptID:
+		return len(p.Code) == 4 && p.Code[0] == '1'
+	}
+	m := strings.ToLower(p.Message)
+	return strings.Contains(m, "expected") || strings.Contains(m, "syntax") || strings.Contains(m, "unterminated") || strings.Contains(m, "unclosed")
 }

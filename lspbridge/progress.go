@@ -26,10 +26,11 @@ type progress struct {
 	details map[string]string // … and how far it is
 	sent    map[string]int    // notifications by the cause that servers with EndMarker report
 	ended   map[string]int    // diagnoses that ended, by cause
+	done    map[string]bool   // titles of works that have ended at least once
 }
 
 func newProgress() *progress {
-	return &progress{tokens: map[string]string{}, details: map[string]string{}, sent: map[string]int{}, ended: map[string]int{}}
+	return &progress{tokens: map[string]string{}, details: map[string]string{}, sent: map[string]int{}, ended: map[string]int{}, done: map[string]bool{}}
 }
 
 // update takes a $/progress notification. It reports whether somebody may be waiting for that: how far a work is changes
@@ -53,6 +54,9 @@ func (p *progress) update(token, kind, title, detail string) bool {
 				cause = causeClose
 			}
 			p.ended[cause]++
+		}
+		if title, open := p.tokens[token]; open {
+			p.done[strings.ToLower(title)] = true
 		}
 		delete(p.tokens, token)
 		delete(p.details, token)
@@ -101,6 +105,22 @@ func (p *progress) giveUp() (sent, ended map[string]int, ok bool) {
 	sent, ended = maps.Clone(p.sent), maps.Clone(p.ended)
 	maps.Copy(p.ended, p.sent)
 	return sent, ended, true
+}
+
+// index is what becomes of a work that the server does before it knows its whole project, by how its title begins (any
+// case): running while it is at it, with how far it is; done once it has ended.
+func (p *progress) index(title string) (running, done bool, detail string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for token, t := range p.tokens {
+		if strings.HasPrefix(strings.ToLower(t), title) {
+			return true, false, clipped(p.details[token])
+		}
+	}
+	for t := range p.done {
+		done = done || strings.HasPrefix(t, title)
+	}
+	return false, done, ""
 }
 
 // loading is the title of a work that is not a diagnosis of ours; "" when there is none.

@@ -56,6 +56,9 @@ type Quirks struct {
 	TSServer bool
 	// WantDiagnostics: didChange takes wantDiagnostics (clangd), which skips its debounce.
 	WantDiagnostics bool
+	// Index is how the title of the progress begins, in lower case, during which it reads the whole project. Before that has
+	// ended nobody can be sure that it knows every use of a symbol. "": it has no index, or does not say.
+	Index string
 	// RefreshEcho: some time after every change of a text it asks for a refresh, also when it has been asked for the new
 	// problems meanwhile (pyright: 250 ms): that one says nothing new.
 	RefreshEcho bool
@@ -103,7 +106,7 @@ func Servers() []Server {
 		{ID: "ruff", Extensions: []string{".py", ".pyi"}, Markers: []string{"ruff.toml", ".ruff.toml"}, Required: true, Commands: [][]string{{"ruff", "server"}}, Install: "uv tool install ruff", Extra: true,
 			Untrusted: &Restraint{Why: "It reads Python and runs none; its rules are its own."}},
 		clangd(),
-		{ID: "rust-analyzer", Extensions: []string{".rs"}, Workspace: []string{"Cargo.lock"}, Markers: []string{"Cargo.toml", "rust-project.json"}, Commands: [][]string{{"rust-analyzer"}}, Install: "rustup component add rust-analyzer",
+		{ID: "rust-analyzer", Extensions: []string{".rs"}, Workspace: []string{"Cargo.lock"}, Markers: []string{"Cargo.toml", "rust-project.json"}, Commands: [][]string{{"rust-analyzer"}}, Install: "rustup component add rust-analyzer", Quirks: Quirks{Index: "indexing"},
 			Untrusted: &Restraint{Why: "It runs no build scripts, no procedural macros and no cargo check, and not at all where the project configures cargo, rustup or rust-analyzer, which can name programs.",
 				NotWith:  []string{".cargo", "rust-toolchain", "rust-toolchain.toml", "rust-analyzer.toml", ".rust-analyzer.toml", "rust-project.json"},
 				Init:     `{"cargo":{"buildScripts":{"enable":false}},"procMacro":{"enable":false},"checkOnSave":false}`,
@@ -134,15 +137,15 @@ func Servers() []Server {
 		{ID: "astro", Extensions: []string{".astro"}, Workspace: jsLocks, Markers: jsRoots, Commands: [][]string{{"astro-ls", "--stdio"}}, Install: npm("@astrojs/language-server typescript@5"), hooks: hooks{options: withTSDK}},
 		{ID: "zls", Extensions: []string{".zig", ".zon"}, Markers: []string{"build.zig"}, Commands: [][]string{{"zls"}}, Install: "https://zigtools.org/zls/install"},
 		{ID: "jdtls", Extensions: []string{".java"}, Markers: []string{"pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", ".project"}, Commands: [][]string{{"jdtls"}}, Install: "https://github.com/eclipse-jdtls/eclipse.jdt.ls"},
-		{ID: "kotlin-ls", Extensions: []string{".kt", ".kts"}, Markers: []string{"settings.gradle.kts", "settings.gradle", "build.gradle.kts", "build.gradle", "pom.xml"}, Commands: [][]string{{"kotlin-lsp", "--stdio"}, {"kotlin-language-server"}}, Install: "https://github.com/Kotlin/kotlin-lsp"},
+		{ID: "kotlin-ls", Extensions: []string{".kt", ".kts"}, Markers: []string{"settings.gradle.kts", "settings.gradle", "build.gradle.kts", "build.gradle", "pom.xml"}, Commands: [][]string{{"kotlin-lsp", "--stdio"}, {"kotlin-language-server"}}, Install: "https://github.com/Kotlin/kotlin-lsp", Quirks: Quirks{Index: "indexing"}},
 		{ID: "csharp", Extensions: []string{".cs", ".csx"}, Markers: []string{"*.sln", "*.slnx", "*.csproj"}, Commands: [][]string{{"csharp-ls"}, {"OmniSharp", "-lsp"}}, Install: "dotnet tool install -g csharp-ls"},
 		{ID: "fsharp", Extensions: []string{".fs", ".fsi", ".fsx"}, Markers: []string{"*.sln", "*.fsproj"}, Commands: [][]string{{"fsautocomplete"}}, Init: `{"AutomaticWorkspaceInit":true}`, Install: "dotnet tool install -g fsautocomplete"},
 		{ID: "sourcekit", Extensions: []string{".swift"}, Markers: []string{"Package.swift", "*.xcodeproj", "*.xcworkspace"}, Commands: [][]string{{"sourcekit-lsp"}}, Install: "https://www.swift.org/install"},
 		{ID: "lua-ls", Extensions: []string{".lua"}, Markers: []string{".luarc.json", ".luarc.jsonc", ".luacheckrc", ".stylua.toml", "stylua.toml"}, Commands: [][]string{{"lua-language-server"}},
-			Settings: `{"Lua":{"telemetry":{"enable":false}}}`, Install: "https://luals.github.io/#install"},
-		{ID: "php", Extensions: []string{".php"}, Markers: []string{"composer.json", "composer.lock"}, Commands: [][]string{{"intelephense", "--stdio"}, {"phpactor", "language-server"}}, Install: npm("intelephense"),
+			Settings: `{"Lua":{"telemetry":{"enable":false}}}`, Install: "https://luals.github.io/#install", Quirks: Quirks{Index: "loading workspace"}},
+		{ID: "php", Extensions: []string{".php"}, Markers: []string{"composer.json", "composer.lock"}, Commands: [][]string{{"intelephense", "--stdio"}, {"phpactor", "language-server"}}, Install: npm("intelephense"), Quirks: Quirks{Index: "indexing"}, hooks: hooks{handle: intelephenseIndexes},
 			Untrusted: &Restraint{Why: "It parses.", Programs: []string{"intelephense"}}},
-		{ID: "ruby-lsp", Extensions: []string{".rb", ".rake", ".gemspec", ".ru"}, Filenames: []string{"Gemfile", "Rakefile"}, Markers: []string{"Gemfile"}, Commands: [][]string{{"ruby-lsp"}, {"solargraph", "stdio"}}, Install: "gem install ruby-lsp"},
+		{ID: "ruby-lsp", Extensions: []string{".rb", ".rake", ".gemspec", ".ru"}, Filenames: []string{"Gemfile", "Rakefile"}, Markers: []string{"Gemfile"}, Commands: [][]string{{"ruby-lsp"}, {"solargraph", "stdio"}}, Install: "gem install ruby-lsp", Quirks: Quirks{Index: "ruby lsp: indexing"}},
 		{ID: "elixir-ls", Extensions: []string{".ex", ".exs"}, Markers: []string{"mix.exs"}, Commands: [][]string{{"elixir-ls"}, {"expert", "--stdio"}}, Install: "https://github.com/elixir-lsp/elixir-ls"},
 		{ID: "dart", Extensions: []string{".dart"}, Markers: []string{"pubspec.yaml"}, Commands: [][]string{{"dart", "language-server", "--lsp"}}, Install: "https://dart.dev/get-dart"},
 		{ID: "ocaml-lsp", Extensions: []string{".ml", ".mli"}, Markers: []string{"dune-project", "dune-workspace", "*.opam"}, Commands: [][]string{{"ocamllsp"}}, Install: "opam install ocaml-lsp-server"},

@@ -229,7 +229,7 @@ func (l *mcpLender) question(r permission.Request) string {
 		return b.String()
 	}
 	if c := set.Verdict; c != nil {
-		fmt.Fprintf(&b, "\nFixes %d problems, introduces %d (%s).", len(c.Fixed), len(c.Introduced), c.Certainty)
+		fmt.Fprintf(&b, "\nThis change %s (%s).", c.Headline(), c.Certainty)
 	}
 	diff := set.Unified(func(path string) string {
 		if rel, err := filepath.Rel(l.dir, path); err == nil && !strings.HasPrefix(rel, "..") {

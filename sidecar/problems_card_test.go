@@ -28,7 +28,7 @@ func TestACardSaysWhatAChangeBrings(t *testing.T) {
 	r.world.bridge = foreseeing{brings: lspbridge.Delta{Verdict: change.Verdict{Certainty: change.Fresh, Fixed: []change.Problem{{Path: at, Severity: change.SeverityError, Message: "gone"}, {Path: at, Severity: change.SeverityWarning, Message: "gone too"}}, Introduced: []change.Problem{{Path: at, Severity: change.SeverityError, Message: "no such thing"}}}}}
 	r.start(`{"protocolVersion":1,"clientCapabilities":{}}`)
 	r.edits("a.txt", "1\n")
-	const text = `Fixes 2 problems, introduces 1\n`
+	const text = `Fixes 1 error, introduces 1; 1 warning or hint fixed\n`
 	says := text + at + `:1:1: error: no such thing\nfixed: ` + at + `:1:1: error: gone\nfixed: ` + at + `:1:1: warning: gone too`
 	r.ed.send(`{"jsonrpc":"2.0","id":"turn","method":"session/prompt","params":{"sessionId":"$S","prompt":[{"type":"text","text":"go"}]}}`)
 	r.ed.expect(`{"method":"session/update","params":{"update":{"sessionUpdate":"tool_call_update","content":[{"type":"diff"},{"type":"content","content":{"type":"text","text":"` + says + `"}}]}}}`)

@@ -67,7 +67,7 @@ func VerdictText(set *change.Set) string {
 		return "Problems cannot be checked" + Because(d.Reason)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Fixes %s, introduces %d", Count(len(d.Fixed), "problem"), len(d.Introduced))
+	b.WriteString("F" + strings.TrimPrefix(d.Headline(), "f"))
 	if d.Certainty == change.Partial {
 		b.WriteString(" (checked in part" + Because(d.Reason) + ")")
 	}

@@ -80,15 +80,13 @@ func (t *Terminal) verdict(d *change.Verdict) string {
 		}
 		return t.paint(dim, s)
 	}
-	intro := fmt.Sprintf("introduces %d", len(d.Introduced))
-	if len(d.Introduced) > 0 {
-		intro = t.paint(red, intro)
+	s := d.Headline()
+	switch introduced, fixed := d.Errors(); {
+	case introduced > 0:
+		s = t.paint(red, s)
+	case fixed > 0:
+		s = t.paint(green, s)
 	}
-	fixes := "fixes " + plural(len(d.Fixed), "problem")
-	if len(d.Fixed) > 0 {
-		fixes = t.paint(green, fixes)
-	}
-	s := fixes + ", " + intro
 	if d.Certainty == change.Partial {
 		s += t.paint(yellow, " (partly checked: "+Clean(d.Reason)+")")
 	}

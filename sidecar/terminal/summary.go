@@ -32,8 +32,9 @@ func (o outcome) count(s *Summary) {
 		s.Unchecked++
 	} else {
 		s.Checked++
-		s.Fixed += len(d.Fixed)
-		s.Introduced += len(d.Introduced)
+		introduced, fixed := d.Errors()
+		s.Fixed += fixed
+		s.Introduced += introduced
 	}
 }
 
@@ -59,7 +60,7 @@ func (t *Terminal) Result(s Summary) {
 	if applied > 0 {
 		effect := ""
 		if s.Checked > 0 {
-			effect = fmt.Sprintf(", fixes %s, introduces %d", plural(s.Fixed, "problem"), s.Introduced)
+			effect = fmt.Sprintf(", fixes %s, introduces %d", plural(s.Fixed, "error"), s.Introduced)
 		}
 		if s.Unchecked > 0 {
 			effect += ", " + unchecked(s)

@@ -137,7 +137,7 @@ func TestEditedTextIsTheDecision(t *testing.T) {
 
 func TestHeadSaysWhatTheChangeDoesToTheProblems(t *testing.T) {
 	_, out, _ := ask(t, "yy")
-	for _, want := range []string{"2 hunks · fixes 2 problems, introduces 0", "a.go:1:2 undefined: one", "@@ -1,1 +1,1 @@\n-one\n+ONE\n two\n", "-nine\n+NINE\n"} {
+	for _, want := range []string{"2 hunks · fixes 2 errors, introduces 0", "a.go:1:2 undefined: one", "@@ -1,1 +1,1 @@\n-one\n+ONE\n two\n", "-nine\n+NINE\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}
@@ -269,9 +269,9 @@ func TestARetryCountsDown(t *testing.T) {
 func TestTheSummaryCountsOnlyWhatWasChecked(t *testing.T) {
 	none := &change.Set{ID: "u", Files: []change.File{{Path: "b.txt", Kind: change.Edit}}, Verdict: &change.Verdict{Certainty: change.Unavailable}}
 	for want, sets := range map[string][]*change.Set{
-		"1 file changed, fixes 2 problems, introduces 0\n":                        {twoHunks()},
-		"1 file changed, not checked by a language server\n":                      {none},
-		"2 files changed, fixes 2 problems, introduces 0, 1 change not checked\n": {twoHunks(), none},
+		"1 file changed, fixes 2 errors, introduces 0\n":                        {twoHunks()},
+		"1 file changed, not checked by a language server\n":                    {none},
+		"2 files changed, fixes 2 errors, introduces 0, 1 change not checked\n": {twoHunks(), none},
 	} {
 		var out bytes.Buffer
 		term := New(Options{Out: &out, Cwd: "/p"})

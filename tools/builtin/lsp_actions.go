@@ -89,7 +89,13 @@ func (c *lspCall) codeActions(ctx context.Context) (tools.Result, error) {
 	effects := c.effects(ctx, actions)
 	wire := []wireAction{}
 	var out strings.Builder
-	for i, a := range actions {
+	order := make([]int, len(actions))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return better(effects[i], effects[j]) })
+	for _, i := range order {
+		a := actions[i]
 		var said []string
 		for _, d := range about {
 			said = append(said, d.Message)

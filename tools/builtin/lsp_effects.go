@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -15,7 +16,8 @@ const (
 	maxEffects   = 8
 )
 
-// effect is what an action would do to the problems, found out by laying it over the files inside the servers.
+// effect is how many errors an action would fix and introduce, found out by laying it over the files inside the servers.
+// Warnings and hints do not count: they come and go with what an analyser can still see.
 type effect struct {
 	Fixes      int `json:"fixes"`
 	Introduces int `json:"introduces"`
@@ -37,20 +39,26 @@ func (c *lspCall) effects(ctx context.Context, actions []lspbridge.Action) []*ef
 			continue
 		}
 		if d := c.Bridge.Check(ctx, editProposals(edits)); d.Certainty == change.Fresh || d.Certainty == change.Partial {
-			out[i] = &effect{Fixes: grave(d.Fixed), Introduces: grave(d.Introduced)}
+			introduces, fixes := d.Errors()
+			out[i] = &effect{Fixes: fixes, Introduces: introduces}
 		}
 	}
 	return out
 }
 
-// grave counts errors and warnings: a hint that comes or goes is no effect.
-func grave(list []change.Problem) (n int) {
-	for _, d := range list {
-		if d.Severity.Number() <= change.SeverityWarning.Number() {
-			n++
+// better orders actions by what they do to the errors: those that fix most first, then those of which nothing is known, and
+// those that introduce as many as they fix last. Equal ones keep the server's order.
+func better(a, b *effect) int {
+	rank := func(e *effect) int {
+		switch {
+		case e == nil, e.Fixes == 0 && e.Introduces == 0:
+			return 0
+		case e.Fixes > e.Introduces:
+			return e.Introduces - e.Fixes
 		}
+		return 1
 	}
-	return n
+	return cmp.Compare(rank(a), rank(b))
 }
 
 // editProposals are edits as texts; a rename is a deletion and a new file.

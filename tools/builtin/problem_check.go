@@ -73,7 +73,7 @@ func (c checker) check(ctx context.Context, set *change.Set, show func(*change.S
 	select {
 	case shown = <-answer:
 	case <-timer.C:
-		shown = &change.Verdict{Certainty: change.Pending, Reason: "the language servers are still at it"}
+		shown = &change.Verdict{Certainty: change.Pending, Reason: c.waitingFor(files)}
 	case <-ctx.Done():
 	}
 	if shown != nil && ctx.Err() == nil {
@@ -82,6 +82,18 @@ func (c checker) check(ctx context.Context, set *change.Set, show func(*change.S
 	}
 	close(told)
 	return set, func() { cancel(); <-ended }
+}
+
+// waitingFor says what the servers of the files are doing while no answer has come.
+func (c checker) waitingFor(files []lspbridge.Proposal) string {
+	if b, ok := c.Bridge.(interface {
+		Busy(files []lspbridge.Proposal) string
+	}); ok {
+		if what := b.Busy(files); what != "" {
+			return what
+		}
+	}
+	return "language servers are still checking"
 }
 
 // checkOnce asks the servers and waits for them.
@@ -181,7 +193,9 @@ func problemText(d *lspbridge.Delta, set *change.Set) string {
 	case d.Certainty == change.Unavailable && d.Reason != "" && !d.Unserved:
 		sb.WriteString("\n\nNot checked by a language server" + reason + ".")
 	case d.Certainty == change.Fresh && len(d.Fixed) > 0:
-		fmt.Fprintf(&sb, "\n\nThis fixed %d problem%s.", len(d.Fixed), plural(len(d.Fixed)))
+		if _, fixed := d.Errors(); fixed > 0 {
+			fmt.Fprintf(&sb, "\n\nThis fixed %d error%s.", fixed, plural(fixed))
+		}
 	}
 	return sb.String()
 }

@@ -2,7 +2,9 @@ package change
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 )
 
 // Problem is a diagnostic, in the one shape in which it goes from the language server to the model, the event log and the
@@ -95,6 +97,47 @@ type Verdict struct {
 // Known reports whether a server has looked at the change at all.
 func (v *Verdict) Known() bool {
 	return v != nil && (v.Certainty == Fresh || v.Certainty == Partial)
+}
+
+// Errors is how many errors the change introduces and fixes. Lesser problems (warnings, hints) are counted apart: an analyser
+// that a broken package silences says nothing about what it would have said.
+func (v *Verdict) Errors() (introduced, fixed int) {
+	return countErrors(v.Introduced), countErrors(v.Fixed)
+}
+
+func countErrors(list []Problem) (n int) {
+	for _, p := range list {
+		if p.IsError() {
+			n++
+		}
+	}
+	return n
+}
+
+// Headline is the verdict in one line, without its certainty: "fixes 2 errors, introduces 0". Lesser problems follow where
+// there are any: "fixes 0 errors, introduces 1; 2 warnings or hints fixed".
+func (v *Verdict) Headline() string {
+	introduced, fixed := v.Errors()
+	s := fmt.Sprintf("fixes %d errors, introduces %d", fixed, introduced)
+	if fixed == 1 {
+		s = fmt.Sprintf("fixes 1 error, introduces %d", introduced)
+	}
+	var lesser []string
+	for _, l := range []struct {
+		n    int
+		what string
+	}{{len(v.Fixed) - fixed, "fixed"}, {len(v.Introduced) - introduced, "introduced"}} {
+		switch {
+		case l.n == 1:
+			lesser = append(lesser, "1 warning or hint "+l.what)
+		case l.n > 1:
+			lesser = append(lesser, fmt.Sprintf("%d warnings or hints %s", l.n, l.what))
+		}
+	}
+	if len(lesser) > 0 {
+		s += "; " + strings.Join(lesser, ", ")
+	}
+	return s
 }
 
 // WithVerdict is the set with a verdict; the set itself may be shown already and is not written to. Lists are never null

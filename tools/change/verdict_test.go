@@ -46,3 +46,18 @@ func TestVerdictJSON(t *testing.T) {
 		t.Errorf("lists must never be null: %s", b)
 	}
 }
+
+func TestHeadline(t *testing.T) {
+	e, w := Problem{Severity: SeverityError}, Problem{Severity: SeverityWarning}
+	h := Problem{Severity: SeverityHint}
+	for want, v := range map[string]Verdict{
+		"fixes 0 errors, introduces 0":                                                        {},
+		"fixes 1 error, introduces 2":                                                         {Fixed: []Problem{e}, Introduced: []Problem{e, e}},
+		"fixes 0 errors, introduces 1; 2 warnings or hints fixed":                             {Fixed: []Problem{w, h}, Introduced: []Problem{e}},
+		"fixes 2 errors, introduces 0; 1 warning or hint fixed, 1 warning or hint introduced": {Fixed: []Problem{e, w, e}, Introduced: []Problem{h}},
+	} {
+		if got := v.Headline(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package lspbridge
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/pillion-dev/pillion/tools/change"
+)
+
+// Several servers answer for one file: together they are as certain as the least certain of them, in whatever order they
+// come, and one that is missing never leaves the answer fresh.
+func TestMergeIsTheLeastCertain(t *testing.T) {
+	all := []change.Certainty{change.Fresh, change.Partial, change.Pending, change.Unavailable}
+	for _, a := range all {
+		for _, b := range all {
+			want := change.LeastCertain(a, b)
+			switch {
+			case a == change.Unavailable && b == change.Unavailable:
+				want = change.Unavailable
+			case a == change.Unavailable: // the other one has looked, or will
+				want = change.LeastCertain(change.Partial, b)
+			case b == change.Unavailable:
+				want = change.LeastCertain(change.Partial, a)
+			}
+			d := merge(nil, []*slot{{}, {}}, []serverVerdict{{state: a, reason: "a"}, {state: b, reason: "b"}})
+			if d.Certainty != want {
+				t.Errorf("%s beside %s: %s, want %s", a, b, d.Certainty, want)
+			}
+			if d.Reason != "a; b" {
+				t.Errorf("%s beside %s: reason %q", a, b, d.Reason)
+			}
+		}
+	}
+}
+
+func TestMergeOfLintersAndMuteServers(t *testing.T) {
+	main, linter := &slot{}, &slot{spec: Server{Extra: true}}
+	mute := serverVerdict{state: change.Unavailable, mute: true, reason: "says nothing"}
+	fresh := serverVerdict{state: change.Fresh}
+	for _, c := range []struct {
+		name   string
+		order  []*slot
+		parts  []serverVerdict
+		want   change.Certainty
+		reason string
+	}{
+		{"a linter that is not installed", []*slot{main, linter}, []serverVerdict{fresh, {state: change.Unavailable, reason: "not installed"}}, change.Fresh, ""},
+		{"a linter that is at it", []*slot{main, linter}, []serverVerdict{fresh, {state: change.Pending, reason: "slow"}}, change.Pending, "slow"},
+		{"a server for names beside one for problems", []*slot{main, main}, []serverVerdict{mute, fresh}, change.Fresh, ""},
+		{"only servers for names", []*slot{main, main}, []serverVerdict{mute, mute}, change.Unavailable, "says nothing"},
+		{"only a linter that is not installed", []*slot{linter}, []serverVerdict{{state: change.Unavailable, reason: "not installed"}}, change.Unavailable, ""},
+		{"one says why for two", []*slot{main, main}, []serverVerdict{{state: change.Pending, reason: "x"}, {state: change.Partial, reason: "x"}}, change.Pending, "x"},
+	} {
+		d := merge(nil, c.order, c.parts)
+		if d.Certainty != c.want || !strings.HasPrefix(d.Reason, c.reason) || c.reason == "" && d.Reason != "" {
+			t.Errorf("%s: %s %q, want %s %q", c.name, d.Certainty, d.Reason, c.want, c.reason)
+		}
+	}
+}
+
+func TestMergeAddsUp(t *testing.T) {
+	p := func(n int) change.Problem {
+		return change.Problem{Path: "/a", Line: n, Column: 1, Severity: change.SeverityError, Message: fmt.Sprint(n)}
+	}
+	d := merge([]Proposal{{Path: "/a"}}, []*slot{{}, {}}, []serverVerdict{
+		{state: change.Fresh, introduced: []change.Problem{p(1)}, fixed: []change.Problem{p(2)}, unchanged: 3, files: map[string]*fileDiags{"/a": {pushed: []change.Problem{p(1)}}}, versions: map[string]int32{"/a": 4}},
+		{state: change.Fresh, introduced: []change.Problem{p(1), p(5)}, fixed: []change.Problem{p(6)}, unchanged: 4, files: map[string]*fileDiags{"/a": {pushed: []change.Problem{p(5)}}}, versions: map[string]int32{"/a": 2}},
+	})
+	if len(d.Introduced) != 2 || len(d.Fixed) != 2 || d.Unchanged != 7 {
+		t.Errorf("%+v", d.Verdict)
+	}
+	if len(d.Files) != 1 || len(d.Files[0].Items) != 2 || d.Files[0].Version != 4 || d.Files[0].Certainty != change.Fresh {
+		t.Errorf("%+v", d.Files)
+	}
+}
+
+// Code that is broken silences analysers, and a file that cannot be parsed hides its errors: what vanishes then is unknown.
+func TestWhatABreakHidesIsNotFixed(t *testing.T) {
+	at := func(path, server, source, code string, s change.Severity, m string) change.Problem {
+		return change.Problem{Path: path, Line: 1, Column: 1, Server: server, Source: source, Code: code, Severity: s, Message: m}
+	}
+	err, warn := change.SeverityError, change.SeverityWarning
+	typeError := at("/p/a.go", "gopls", "compiler", "UndeclaredName", err, "undefined: x")
+	elsewhere := at("/q/b.go", "gopls", "compiler", "UndeclaredName", err, "undefined: y")
+	unused := at("/p/a.go", "gopls", "unusedfunc", "", warn, "unused")
+	syntax := at("/p/a.go", "gopls", "syntax", "", err, "expected ';'")
+	for _, c := range []struct {
+		name              string
+		introduced, fixed []change.Problem
+		want              int
+	}{
+		{"nothing is broken", nil, []change.Problem{unused, typeError}, 2},
+		{"a warning comes", []change.Problem{unused}, []change.Problem{unused, typeError}, 2},
+		{"an error comes: warnings are unknown", []change.Problem{typeError}, []change.Problem{unused, elsewhere}, 1},
+		{"it cannot be parsed: errors of the package are unknown too", []change.Problem{syntax}, []change.Problem{typeError, unused, elsewhere}, 1},
+		{"one error of syntax for another", []change.Problem{syntax}, []change.Problem{syntax}, 1},
+		{"TypeScript's syntax", []change.Problem{at("/p/a.ts", "typescript", "typescript", "1005", err, "';' expected.")}, []change.Problem{at("/p/b.ts", "typescript", "typescript", "2304", err, "no x")}, 0},
+		{"TypeScript's types", []change.Problem{at("/p/a.ts", "typescript", "typescript", "2322", err, "not assignable")}, []change.Problem{at("/p/b.ts", "typescript", "typescript", "2304", err, "no x")}, 1},
+		{"another's words", []change.Problem{at("/p/a.py", "pyright", "Pyright", "", err, "Expected expression")}, []change.Problem{at("/p/a.py", "pyright", "Pyright", "reportX", err, "no x")}, 0},
+	} {
+		if got := stillKnown(c.introduced, c.fixed); len(got) != c.want {
+			t.Errorf("%s: %d left of %d, want %d: %v", c.name, len(got), len(c.fixed), c.want, got)
+		}
+	}
+}
