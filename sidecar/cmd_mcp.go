@@ -59,7 +59,7 @@ made at the start and printed on standard error.`,
 		},
 	}
 	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
-	c.Flags().StringVar(&approve, "approve", "ask", "what to do about what would be asked: ask, all or none")
+	c.Flags().StringVar(&approve, "approve", "ask", approveHelp)
 	c.Flags().StringSliceVar(&offered, "tools", mcpOffered, "tools to lend; * is a wildcard")
 	c.Flags().StringVar(&listen, "http", "", "serve HTTP on this loopback address, such as 127.0.0.1:7777 (port 0: any free one)")
 	c.AddCommand(mcpList(), mcpAdd(), mcpRemove(), mcpTest(), mcpLogin(), mcpLogout())
@@ -73,7 +73,7 @@ func serveMCP(ctx context.Context, dir string, how terminal.Approve, offered []s
 	log, done := p.Logger()
 	defer done()
 	l := &mcpLender{dir: dir, approve: how, tools: offered, log: log, clients: map[string]*sdk.ServerSession{}}
-	l.app = app.New(app.Options{Place: p, Asker: l, Ephemeral: true, Log: log})
+	l.app = app.New(app.Options{Place: p, Asker: l, Ephemeral: true, Log: log, Verdict: verdictMode(how)})
 	defer l.app.Close()
 	if listen != "" {
 		return l.serveHTTP(ctx, listen)

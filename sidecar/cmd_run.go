@@ -18,6 +18,7 @@ import (
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
+	"github.com/pillion-dev/pillion/tools/builtin"
 )
 
 type runFlags struct {
@@ -34,14 +35,16 @@ func runCommand() *cobra.Command {
 conversation begins: a prompt at a time, with completion of /commands and @files, until Ctrl-D.
 
 Every proposed change is shown as a diff, headed by the problems it fixes and introduces, and asked per hunk.
-Without a terminal it shows the same and applies nothing, unless --approve all is given.
+Without a terminal it shows the same and applies nothing, unless --approve all is given, or --approve clean for what every language
+server has checked and what introduces no error.
 
 It ends with 0 when the agent came to an end of its own, even where problems are left (the last line, and "left" of --json, say
 which) or a change was not accepted; with 1 when the model failed, was cut off, or says itself that it could do nothing.`,
 		Example: `  pillion run
   pillion run "fix all errors"
   pillion run --model anthropic/claude-sonnet-5-5 "add a test for the parser"
-  pillion run --approve all --json "format" | jq .`,
+  pillion run --approve all --json "format" | jq .
+  pillion run --approve clean "fix all errors"`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			return runPrompts(c.Context(), f, args, c.OutOrStdout(), c.ErrOrStderr())
@@ -58,7 +61,7 @@ func (f *runFlags) flags(c *cobra.Command) {
 	fl.StringVar(&f.agent, "agent", "", "agent: build, plan or one of your own")
 	fl.StringVarP(&f.session, "session", "s", "", "go on with this session")
 	fl.BoolVarP(&f.resume, "continue", "c", false, "go on with the last session of this directory")
-	fl.StringVar(&f.approve, "approve", "ask", "what to do about what would be asked: ask, all or none")
+	fl.StringVar(&f.approve, "approve", "ask", approveHelp)
 	fl.BoolVar(&f.trust, "trust", false, "let the project's own configuration count in full, this time (pillion trust remembers it)")
 	fl.BoolVar(&f.asJSON, "json", false, "print events and the result as JSON lines")
 }
@@ -106,7 +109,7 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 	defer t.Close()
 
 	notices := &patient{w: errOut, typing: t.Typing}
-	a := app.New(app.Options{Place: app.NewWorkplace(version), Asker: t, Questions: someone(t, o.Keys != nil && approve == terminal.Ask), Notices: notices})
+	a := app.New(app.Options{Place: app.NewWorkplace(version), Asker: t, Questions: someone(t, o.Keys != nil && approve == terminal.Ask), Notices: notices, Verdict: verdictMode(approve)})
 	defer a.Close()
 	_, problems := a.Place.Config(cwd)
 	app.Warn(errOut, problems)
@@ -278,12 +281,25 @@ func (j *jsonLines) write(v any) {
 	_, _ = j.w.Write(append(b, '\n')) // a reader that went away ends the process by SIGPIPE
 }
 
+const approveHelp = "how to answer approval requests: ask, all, none, or clean (apply changes that are checked in full and introduce no error)"
+
+// verdictMode is what the verdict of an edit means to whoever answers.
+func verdictMode(how terminal.Approve) builtin.VerdictMode {
+	switch how {
+	case terminal.IfClean:
+		return builtin.VerdictDecides
+	case terminal.None:
+		return builtin.VerdictAwaited
+	}
+	return builtin.VerdictShown
+}
+
 func parseApprove(s string) (terminal.Approve, error) {
 	switch a := terminal.Approve(s); a {
-	case terminal.Ask, terminal.All, terminal.None:
+	case terminal.Ask, terminal.All, terminal.None, terminal.IfClean:
 		return a, nil
 	}
-	return "", usagef("--approve takes all, none or ask, not %q", s)
+	return "", usagef("--approve takes ask, all, none or clean, not %q", s)
 }
 
 func isTerminal(f any) bool {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 	"github.com/pillion-dev/pillion/sidecar/trust"
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
@@ -137,7 +139,46 @@ type toolAnswer struct {
 	Output      string             `json:"output"`
 	Metadata    map[string]any     `json:"metadata"`
 	Attachments []tools.Attachment `json:"attachments"`
+	Changes     []proposed         `json:"changes,omitempty"` // what the call proposed, applied or not
 	Error       *toolFailure       `json:"error,omitempty"`
+}
+
+// proposed is a change set of a call, as it stood last.
+type proposed struct {
+	State   change.State    `json:"state"`
+	Diff    string          `json:"diff"`
+	Verdict *change.Verdict `json:"verdict"` // null: nobody has checked it
+}
+
+// proposals gathers the change sets of a call.
+type proposals struct {
+	mu    sync.Mutex
+	order []string
+	last  map[string]proposed // by change set; guarded by mu
+}
+
+func (p *proposals) add(d agent.ChangeData) {
+	set := d.Whole()
+	if set == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, known := p.last[set.ID]; !known {
+		p.order = append(p.order, set.ID)
+	}
+	p.last[set.ID] = proposed{d.State, set.Unified(func(path string) string { return path }), set.Verdict}
+}
+
+// take are those gathered since the last time.
+func (p *proposals) take() (out []proposed) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, id := range p.order {
+		out = append(out, p.last[id])
+	}
+	p.order, p.last = nil, map[string]proposed{}
+	return out
 }
 
 type toolFailure struct {
@@ -172,7 +213,7 @@ func toolCall() *cobra.Command {
 			}
 			t := terminal.New(o)
 			defer t.Close()
-			a := app.New(app.Options{Place: app.NewWorkplace(version), Asker: t, Questions: t, Ephemeral: true, NoLSP: noLSP, Notices: c.ErrOrStderr()})
+			a := app.New(app.Options{Place: app.NewWorkplace(version), Asker: t, Questions: t, Ephemeral: true, NoLSP: noLSP, Notices: c.ErrOrStderr(), Verdict: verdictMode(how)})
 			defer a.Close()
 			conf, _ := a.Place.Config(dir)
 			trust.Warn(c.ErrOrStderr(), conf, trust.RealPath(paths.Worktree(dir)))
@@ -180,15 +221,21 @@ func toolCall() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			made := proposals{last: map[string]proposed{}}
 			defer s.Subscribe(0, func(e agent.Event) {
 				if d, ok := agent.Value[agent.NoticeData](e); ok && e.Type == agent.EventNotice {
 					fmt.Fprintln(c.ErrOrStderr(), "pillion:", terminal.Clean(d.Text))
+				}
+				if d, ok := agent.Value[agent.ChangeData](e); ok && e.Type == agent.EventChange {
+					made.add(d)
 				}
 			})()
 			call := func(id json.RawMessage, name string, input json.RawMessage) toolAnswer {
 				a.Await(c.Context(), dir, name)
 				d, err := s.Tool(c.Context(), name, input)
-				return answer(id, d, err)
+				x := answer(id, d, err)
+				x.Changes = made.take()
+				return x
 			}
 			if lines {
 				return jsonl(c, func(line []byte) any {
@@ -234,7 +281,7 @@ func toolCall() *cobra.Command {
 	}
 	c.Flags().StringVar(&input, "input", "", "the tool's input as JSON; - or nothing reads standard input")
 	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
-	c.Flags().StringVar(&approve, "approve", "ask", "what to do about what would be asked: ask, all or none")
+	c.Flags().StringVar(&approve, "approve", "ask", approveHelp)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().BoolVar(&lines, "jsonl", false, `read {"id"?,"tool","input"} lines from standard input; all share one session`)
 	c.Flags().BoolVar(&noLSP, "no-lsp", false, "do not start language servers")

@@ -162,6 +162,11 @@ func (l *mcpLender) AskPermission(ctx context.Context, r permission.Request) (pe
 	switch l.approve {
 	case terminal.All:
 		return permission.Reply{Kind: permission.Once, Asked: true}, nil
+	case terminal.IfClean:
+		if r.Change != nil && r.Why == "" {
+			return terminal.ByVerdict(r.Change.Verdict), nil
+		}
+		return permission.Reply{Kind: permission.Reject, Message: "Not done: only changes of files with a clean verdict are allowed here (--approve clean).", Asked: true}, nil
 	case terminal.None:
 		return permission.Reply{Kind: permission.Reject, Message: "Not done: approvals are off here (--approve none).", Asked: true}, nil
 	}

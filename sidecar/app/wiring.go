@@ -45,6 +45,7 @@ type Options struct {
 	Ephemeral bool              // nothing is stored: scripts
 	Theirs    *editors.Problems // with editors: what they say is wrong with files
 	NoLSP     bool
+	Verdict   builtin.VerdictMode // what the verdict means to Asker
 	Log       *slog.Logger
 	Problems  func(lspbridge.FileReport) // where changed problems go; nil: nobody listens
 	Notices   io.Writer                  // what a person at a terminal should know; nil: only the log
@@ -138,7 +139,7 @@ func (a *App) Env(s agent.SessionInfo) builtin.Env {
 	env = builtin.Env{
 		Cwd: s.Cwd, Root: root, Extra: s.Extra, StateDir: a.Place.State, Own: []string{a.Place.User}, Home: a.Place.Home,
 		Tracker: &files.Tracker{}, Locks: a.locks, Journal: a.journal, Search: a.searcher(c.Ripgrep), Format: formatter(root, c),
-		Skills: a.skills(s.Cwd, root, c), SubAgents: a.subAgents(s.Cwd),
+		Skills: a.skills(s.Cwd, root, c), SubAgents: a.subAgents(s.Cwd), Verdict: a.O.Verdict,
 		Shell: a.shell(c, s), Web: a.webOptions(c),
 	}
 	if a.O.Editors != nil {

@@ -78,12 +78,38 @@ func (t *Terminal) AskPermission(ctx context.Context, r permission.Request) (per
 	switch {
 	case t.Approve == All:
 		return permission.Reply{Kind: permission.Once, Asked: true}, nil
+	case t.Approve == IfClean && set != nil && r.Why == "": // a protected path is a person's to allow
+		return ByVerdict(set.Verdict), nil
 	case !interactive:
 		return permission.Reply{Kind: permission.Reject, Message: nobody, Asked: true}, nil
 	case set != nil:
 		return t.askSet(ctx, r, set)
 	}
 	return t.askPlain(ctx, r)
+}
+
+// ByVerdict allows what every server has looked at and what introduces no error. What is refused stays a proposal.
+func ByVerdict(v *change.Verdict) permission.Reply {
+	why := "no language server has looked at it"
+	if v != nil {
+		introduced, _ := v.Errors()
+		switch {
+		case v.Certainty == change.Fresh && introduced == 0:
+			return permission.Reply{Kind: permission.Once, Asked: true}
+		case introduced > 0:
+			why = "it " + v.Headline()
+			for _, p := range v.Introduced[:min(len(v.Introduced), 5)] {
+				if p.IsError() {
+					why += fmt.Sprintf("\n%s:%d:%d: %s", p.Path, p.Line, p.Column, p.Message)
+				}
+			}
+		case v.Reason != "":
+			why = fmt.Sprintf("its verdict is %s: %s", v.Certainty, v.Reason)
+		default:
+			why = "its verdict is " + string(v.Certainty)
+		}
+	}
+	return permission.Reply{Kind: permission.Reject, Asked: true, Message: "Not applied, it stays a proposal: only changes that are checked in full and introduce no error are applied in this run, and " + why}
 }
 
 // command shows the whole of what would run where the title does not: its patterns leave out what a shell does itself.

@@ -24,11 +24,13 @@ type Approve string
 
 const maxError = 600 // characters shown of a call's error
 
-// Ask asks (or refuses where nobody can answer), All says yes, None says no.
+// Ask asks (or refuses where nobody can answer), All says yes, None says no. IfClean says yes to changes of files whose
+// verdict is fresh and introduces no error, and no to everything else.
 const (
-	Ask  Approve = "ask"
-	All  Approve = "all"
-	None Approve = "none"
+	Ask     Approve = "ask"
+	All     Approve = "all"
+	None    Approve = "none"
+	IfClean Approve = "clean"
 )
 
 // Options are what a Terminal is made of.

@@ -32,6 +32,7 @@ type Env struct {
 	Applier Applier       // nil: straight to the disk
 	Journal files.Journal // nil: no repair after a crash between two files; see files.DirJournal
 	Format  Formatter     // nil: none
+	Verdict VerdictMode   // how long an edit waits for its verdict, and whether it is asked for its sake
 
 	Search *search.Searcher // nil: one with the default options
 	Shell  BashOptions
@@ -50,7 +51,7 @@ func (env Env) workspace() workspace {
 
 // changes is the part that proposes changes of files and carries them out.
 func (env Env) changes() changes {
-	return changes{workspace: env.workspace(), Tracker: env.Tracker, Bridge: env.Bridge, writer: NewWriter(env), checker: checker{env.Bridge}}
+	return changes{workspace: env.workspace(), Tracker: env.Tracker, Bridge: env.Bridge, writer: NewWriter(env), checker: checker{Bridge: env.Bridge, mode: env.Verdict}}
 }
 
 // commands is the part that judges and runs commands.

@@ -276,6 +276,9 @@ func (c changes) request(set *change.Set, p proposal) permission.Request {
 	if p.confirm != "" && !r.MustAsk {
 		r.MustAsk, r.Always, r.Why = true, nil, p.confirm
 	}
+	if c.checker.mode == VerdictDecides && !r.MustAsk {
+		r.MustAsk, r.Always = true, nil
+	}
 	meta := c.metadata(set, nil)
 	r.Metadata = map[string]any{"filepath": set.Title, "diff": meta["diff"], "files": meta["files"]}
 	if len(set.Files) == 1 {

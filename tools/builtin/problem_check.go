@@ -12,6 +12,7 @@ import (
 
 const (
 	checkBudget  = 1500 * time.Millisecond // the question waits this long for the problems of a proposal
+	checkFinal   = 2 * time.Minute         // … and so long where the verdict is awaited
 	checkLonger  = 30 * time.Second        // the servers have so long for an answer that updates the card
 	checkAgain   = time.Second             // and are asked again so long after they said "not yet", then less and less often
 	settleBudget = 3 * time.Second         // the model's result waits this long for the problems of what was written
@@ -23,7 +24,21 @@ const (
 // checker asks the language servers what a change does to the problems. Without servers it says nothing.
 type checker struct {
 	Bridge Bridge // nil: no language servers
+	mode   VerdictMode
 }
+
+// VerdictMode says what the verdict means to whoever answers for edits.
+type VerdictMode int
+
+const (
+	// VerdictShown: a person reads it beside the diff; the question does not wait for slow servers, and an edit that a rule
+	// allows is not checked before it is written.
+	VerdictShown VerdictMode = iota
+	// VerdictAwaited: the question waits until the verdict is final, as nobody would see it change.
+	VerdictAwaited
+	// VerdictDecides: the verdict is the answer. Edits that a rule allows are asked as well.
+	VerdictDecides
+)
 
 // check finds out what problems the proposal would bring: the set it returns carries them. It returns after the
 // budget at the latest; an answer that comes later updates the card, and servers that had none yet are asked again for as
@@ -42,19 +57,23 @@ func (c checker) check(ctx context.Context, set *change.Set, show func(*change.S
 		defer close(ended)
 		for again := checkAgain; ; again = min(2*again, checkLonger) {
 			d := c.checkOnce(ctx, files)
-			select {
-			case answer <- d:
-			default:
-			}
-			select {
-			case <-told:
-			case <-ctx.Done():
-				return
+			if c.mode == VerdictShown || d.Certainty != change.Pending {
+				select {
+				case answer <- d:
+				default:
+				}
+				select {
+				case <-told:
+				case <-ctx.Done():
+					return
+				}
 			}
 			if ctx.Err() != nil {
 				return
 			}
-			if shown == nil || d != shown && (d.Certainty != change.Pending || d.Reason != shown.Reason) {
+			if final := c.mode == VerdictShown || d.Certainty != change.Pending; !final {
+				// nobody has been told, and told is not closed yet: shown is not ours
+			} else if shown == nil || d != shown && (d.Certainty != change.Pending || d.Reason != shown.Reason) {
 				show(proposed.WithVerdict(d))
 				shown = d
 			}
@@ -68,7 +87,11 @@ func (c checker) check(ctx context.Context, set *change.Set, show func(*change.S
 			}
 		}
 	}()
-	timer := time.NewTimer(checkBudget)
+	budget := checkBudget
+	if c.mode != VerdictShown {
+		budget = checkFinal
+	}
+	timer := time.NewTimer(budget)
 	defer timer.Stop()
 	select {
 	case shown = <-answer:

@@ -70,3 +70,61 @@ func TestNotYetIsAskedAgain(t *testing.T) {
 		}
 	})
 }
+
+// Where nobody sees the card change, the question comes with the final verdict; where the verdict decides, an edit that a
+// rule allows is asked as well.
+func TestTheVerdictIsAwaitedWhereItDecides(t *testing.T) {
+	for mode, asks := range map[VerdictMode]bool{VerdictAwaited: false, VerdictDecides: true} {
+		synctest.Test(t, func(t *testing.T) {
+			var asked int
+			var got *change.Verdict
+			b := newBench(t, func(r permission.Request) (permission.Reply, error) {
+				got = r.Change.Verdict
+				if r.MustAsk != asks || r.MustAsk && (len(r.Always) > 0 || r.Why != "") {
+					t.Errorf("mode %d: must ask %v, always %v, why %q", mode, r.MustAsk, r.Always, r.Why)
+				}
+				return yes(r)
+			})
+			b.env.Bridge, b.env.Verdict = startingBridge{asked: &asked}, mode
+			if _, err := b.call(Write(b.env), `{"filePath":"a","content":"x\n"}`); err != nil {
+				t.Fatal(err)
+			}
+			if got == nil || got.Certainty != change.Fresh || len(got.Fixed) != 1 {
+				t.Errorf("mode %d: asked with %+v", mode, got)
+			}
+		})
+	}
+}
+
+// A server that never answers does not hold the question for ever.
+func TestAnAwaitedVerdictHasAnEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got *change.Verdict
+		b := newBench(t, func(r permission.Request) (permission.Reply, error) {
+			got = r.Change.Verdict
+			return yes(r)
+		})
+		b.env.Bridge, b.env.Verdict = busyBridge{}, VerdictDecides
+		began := time.Now()
+		if _, err := b.call(Write(b.env), `{"filePath":"a","content":"x\n"}`); err != nil {
+			t.Fatal(err)
+		}
+		if got == nil || got.Certainty != change.Pending || got.Reason != "a-server is still busy: loading the workspace" {
+			t.Errorf("asked with %+v", got)
+		}
+		if took := time.Since(began); took < checkFinal || took > checkFinal+checkLonger {
+			t.Errorf("after %v", took)
+		}
+	})
+}
+
+// busyBridge never knows, but says what it waits for.
+type busyBridge struct{ fakeBridge }
+
+func (busyBridge) Check(context.Context, []lspbridge.Proposal) lspbridge.Delta {
+	return lspbridge.Delta{Verdict: change.Verdict{Certainty: change.Pending, Reason: "not yet"}}
+}
+
+func (busyBridge) Busy([]lspbridge.Proposal) string {
+	return "a-server is still busy: loading the workspace"
+}

@@ -1,0 +1,287 @@
+package check
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/tools/change"
+)
+
+// repository is a git repository with a commit of some files.
+func repository(t *testing.T, files map[string]string) string {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, root, files)
+	run(t, root, "init", "-q", "-b", "main")
+	commit(t, root)
+	return root
+}
+
+func put(t *testing.T, root string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		at := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func commit(t *testing.T, root string) {
+	t.Helper()
+	run(t, root, "add", "-A")
+	run(t, root, "-c", "user.name=n", "-c", "user.email=e@x", "commit", "-qm", "c")
+}
+
+func run(t *testing.T, root string, args ...string) string {
+	t.Helper()
+	out, err := exec.Command("git", append([]string{"-C", root}, args...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// show is a plan in words: what each file becomes, and what it was.
+func show(t *testing.T, p *Plan) string {
+	t.Helper()
+	var out []string
+	for _, f := range p.Files {
+		switch {
+		case f.Delete:
+			out = append(out, "-"+p.rel(f.Path))
+		default:
+			out = append(out, fmt.Sprintf("%s: %s→%s", p.rel(f.Path), strings.TrimSpace(f.Old), strings.TrimSpace(f.Text)))
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
+}
+
+func base(t *testing.T, p *Plan, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(p.Dir, name))
+	if err != nil {
+		return "none"
+	}
+	return strings.TrimSpace(string(b))
+}
+
+func TestWorkingTree(t *testing.T) {
+	root := repository(t, map[string]string{"a": "1\n", "sub/b": "2\n", "same": "s\n", "crlf": "x\n", ".gitignore": "node_modules\n*.log\n"})
+	put(t, root, map[string]string{"a": "one\n", "new": "n\n", "crlf": "x\r\n", "x.log": "ignored", "node_modules/p/index.js": "p", "sub/compile_commands.json": `[{"directory":"` + root + `"}]`})
+	run(t, root, "add", "a")
+	if err := os.Remove(filepath.Join(root, "sub", "b")); err != nil {
+		t.Fatal(err)
+	}
+	p, err := WorkingTree(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if got := show(t, p); got != `-sub/b, a: 1→one, new: →n, sub/compile_commands.json: →[{"directory":"`+root+`"}]` {
+		t.Errorf("changed: %s", got)
+	}
+	for name, want := range map[string]string{"a": "1", "sub/b": "2", "same": "s", "new": "none", "node_modules/p/index.js": "p", "x.log": "none", "sub/compile_commands.json": `[{"directory":"` + p.Dir + `"}]`} {
+		if got := base(t, p, name); got != want {
+			t.Errorf("before, %s was %s, want %s", name, got, want)
+		}
+	}
+	if got := run(t, root, "status", "--porcelain"); !strings.HasPrefix(got, "M  a") {
+		t.Errorf("the repository has changed: %s", got)
+	}
+	p.Close()
+	if _, err := os.Stat(p.Dir); err == nil {
+		t.Error("the copy is still there")
+	}
+	if b, err := os.ReadFile(filepath.Join(root, "node_modules", "p", "index.js")); err != nil || string(b) != "p" {
+		t.Errorf("what was lent is gone: %v", err)
+	}
+}
+
+func TestRange(t *testing.T) {
+	root := repository(t, map[string]string{"a": "1\n", "b": "1\n", "gone": "g\n"})
+	run(t, root, "checkout", "-qb", "topic")
+	put(t, root, map[string]string{"a": "2\n", "new": "n\n"})
+	if err := os.Remove(filepath.Join(root, "gone")); err != nil {
+		t.Fatal(err)
+	}
+	commit(t, root)
+	run(t, root, "checkout", "-q", "main")
+	put(t, root, map[string]string{"b": "main\n"})
+	commit(t, root)
+	put(t, root, map[string]string{"a": "not committed\n"})
+	for spec, want := range map[string]string{
+		"topic":        "-gone, a: 1→2, new: →n",
+		"main...topic": "-gone, a: 1→2, new: →n",
+		"main..topic":  "-gone, a: 1→2, b: main→1, new: →n",
+		"topic..":      "-new, a: 2→1, b: 1→main, gone: →g",
+		"HEAD":         "b: 1→main",
+	} {
+		p, err := Range(t.Context(), root, spec)
+		if err != nil {
+			t.Errorf("%s: %v", spec, err)
+			continue
+		}
+		if got := show(t, p); got != want {
+			t.Errorf("%s: %s, want %s", spec, got, want)
+		}
+		p.Close()
+	}
+	for _, spec := range []string{"no-such-commit", "--output=/tmp/lsp-evil", "-x..HEAD"} {
+		if p, err := Range(t.Context(), root, spec); err == nil {
+			t.Errorf("%s: %s", spec, show(t, p))
+		}
+	}
+}
+
+// A repository's own settings start no program when it is only looked at.
+func TestTheRepositoryRunsNothing(t *testing.T) {
+	root := repository(t, map[string]string{"a.txt": "1\n", ".gitattributes": "* filter=evil diff=evil\n"})
+	mark := filepath.Join(t.TempDir(), "ran")
+	evil := "touch " + mark
+	for _, key := range []string{"filter.evil.clean", "filter.evil.smudge", "filter.evil.process", "diff.evil.textconv", "diff.evil.command", "core.fsmonitor", "core.pager", "diff.external"} {
+		run(t, root, "config", key, evil)
+	}
+	put(t, root, map[string]string{"a.txt": "2\n"})
+	p, err := WorkingTree(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if got := show(t, p); got != "a.txt: 1→2" {
+		t.Errorf("changed: %s", got)
+	}
+	if _, err := os.Stat(mark); err == nil {
+		t.Error("a program of the repository has run")
+	}
+}
+
+func TestPatch(t *testing.T) {
+	root := repository(t, map[string]string{"a": "1\n2\n"})
+	p, err := Patch(root, "--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n 1\n-2\n+two\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := show(t, p); got != "a: 1\n2→1\ntwo" || p.Dir != root {
+		t.Errorf("%s in %s", got, p.Dir)
+	}
+	if p, err := Patch(root, "--- a/../x\n+++ b/../x\n@@ -0,0 +1 @@\n+x\n"); err == nil {
+		t.Errorf("outside: %s", show(t, p))
+	}
+}
+
+// fakeServers answer with one verdict after the other.
+type fakeServers struct {
+	verdicts []change.Verdict
+	asked    int
+}
+
+func (s *fakeServers) Check(context.Context, []lspbridge.Proposal) lspbridge.Delta {
+	v := s.verdicts[min(s.asked, len(s.verdicts)-1)]
+	s.asked++
+	return lspbridge.Delta{Verdict: v}
+}
+
+func TestRunWaitsForAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &Plan{Root: "/real", Dir: "/copy", Files: []lspbridge.Proposal{{Path: "/copy/a"}}}
+		pending := change.Verdict{Certainty: change.Pending, Reason: "loading /copy"}
+		s := &fakeServers{verdicts: []change.Verdict{pending, pending, {Certainty: change.Fresh, Introduced: []change.Problem{{Path: "/copy/sub/a"}, {Path: "/usr/include/x"}}}}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		v := p.Run(ctx, s)
+		if s.asked != 3 || v.Certainty != change.Fresh || v.Introduced[0].Path != filepath.FromSlash("/real/sub/a") || v.Introduced[1].Path != "/usr/include/x" {
+			t.Errorf("asked %d times: %+v", s.asked, v)
+		}
+		s = &fakeServers{verdicts: []change.Verdict{pending}}
+		if v := p.Run(ctx, s); v.Certainty != change.Pending || v.Reason != "loading /real" || s.asked < 10 {
+			t.Errorf("asked %d times: %+v", s.asked, v)
+		}
+		if v := (&Plan{}).Run(ctx, nil); v.Certainty != change.Fresh {
+			t.Errorf("nothing has changed: %+v", v)
+		}
+	})
+}
+
+func TestJudge(t *testing.T) {
+	e, w := change.Problem{Severity: change.SeverityError}, change.Problem{Severity: change.SeverityWarning}
+	for _, c := range []struct {
+		v             change.Verdict
+		want, partial Outcome
+	}{
+		{change.Verdict{Certainty: change.Fresh}, Clean, Clean},
+		{change.Verdict{Certainty: change.Fresh, Introduced: []change.Problem{w}}, Clean, Clean},
+		{change.Verdict{Certainty: change.Fresh, Introduced: []change.Problem{w, e}}, Errors, Errors},
+		{change.Verdict{Certainty: change.Partial, Introduced: []change.Problem{e}}, Errors, Errors},
+		{change.Verdict{Certainty: change.Partial}, Uncertain, Clean},
+		{change.Verdict{Certainty: change.Pending}, Uncertain, Uncertain},
+		{change.Verdict{Certainty: change.Unavailable}, Uncertain, Uncertain},
+		{change.Verdict{Certainty: change.Unavailable, Unserved: true}, Clean, Clean},
+	} {
+		if got, partial := Judge(c.v, false), Judge(c.v, true); got != c.want || partial != c.partial {
+			t.Errorf("%+v: %d and %d, want %d and %d", c.v, got, partial, c.want, c.partial)
+		}
+	}
+}
+
+func TestSARIF(t *testing.T) {
+	p := &Plan{Root: "/r", Dir: "/r", Files: []lspbridge.Proposal{{Path: "/r/a.go"}}}
+	var b bytes.Buffer
+	v := change.Verdict{Certainty: change.Partial, Reason: "one is missing", Introduced: []change.Problem{
+		{Path: "/r/sub/a.go", Line: 3, Column: 4, EndLine: 3, EndColumn: 9, Severity: change.SeverityError, Server: "gopls", Code: "X", Message: "no <x>"},
+		{Path: "/usr/x.h", Line: 1, Column: 1, Severity: change.SeverityHint, Message: "h"}}}
+	if err := p.Write(&b, "sarif", "1", v); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Version string
+		Runs    []struct {
+			Results []struct {
+				RuleID, Level string
+				Message       struct{ Text string }
+				Locations     []struct {
+					PhysicalLocation struct {
+						ArtifactLocation struct{ URI, URIBaseID string }
+						Region           struct{ StartLine, StartColumn, EndLine, EndColumn int }
+					}
+				}
+			}
+			Invocations []struct {
+				ExecutionSuccessful        bool
+				ToolExecutionNotifications []struct{ Message struct{ Text string } }
+			}
+		}
+	}
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	r := got.Runs[0]
+	at := r.Results[0].Locations[0].PhysicalLocation
+	if got.Version != "2.1.0" || r.Results[0].Level != "error" || r.Results[0].RuleID != "gopls/X" || r.Results[0].Message.Text != "no <x>" || at.ArtifactLocation.URI != "sub/a.go" || at.ArtifactLocation.URIBaseID != "%SRCROOT%" || at.Region.EndColumn != 9 {
+		t.Errorf("%s", b.String())
+	}
+	if out := r.Results[1]; out.Level != "note" || out.Locations[0].PhysicalLocation.ArtifactLocation.URI != "/usr/x.h" {
+		t.Errorf("%+v", out)
+	}
+	if n := r.Invocations[0]; !n.ExecutionSuccessful || len(n.ToolExecutionNotifications) != 1 || n.ToolExecutionNotifications[0].Message.Text != "partial: one is missing" {
+		t.Errorf("%+v", n)
+	}
+}

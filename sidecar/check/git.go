@@ -1,0 +1,329 @@
+package check
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/tools/patch"
+	"github.com/pillion-dev/pillion/tools/paths"
+)
+
+// maxFile is the largest file that is copied or compared, in bytes: language servers look at none that is larger.
+const maxFile = 16 << 20
+
+// entry is a file of a commit.
+type entry struct {
+	mode, id string
+}
+
+// WorkingTree is what differs on disk from the last commit: changed, new and deleted files, staged or not.
+func WorkingTree(ctx context.Context, root string) (*Plan, error) {
+	g := git{root}
+	before, err := g.tree(ctx, "HEAD")
+	if err != nil {
+		return nil, err
+	}
+	out, err := g.run(ctx, nil, "ls-files", "-co", "--exclude-standard", "-z")
+	if err != nil {
+		return nil, err
+	}
+	now := map[string]string{}
+	for name := range strings.SplitSeq(string(out), "\x00") {
+		if text, ok := regular(filepath.Join(root, filepath.FromSlash(name))); ok && name != "" {
+			now[name] = text
+		}
+	}
+	return g.plan(ctx, before, now)
+}
+
+// Range is what a commit (against its first parent) or a range A..B changes.
+func Range(ctx context.Context, root, spec string) (*Plan, error) {
+	g := git{root}
+	from, to, isRange := strings.Cut(spec, "..")
+	switch {
+	case strings.HasPrefix(to, "."): // A...B is what B changes since they parted
+		to = strings.TrimPrefix(to, ".")
+		b, err := g.run(ctx, nil, "merge-base", or(from, "HEAD"), or(to, "HEAD"))
+		if err != nil {
+			return nil, err
+		}
+		from = strings.TrimSpace(string(b))
+	case !isRange:
+		from, to = spec+"^", spec
+	}
+	before, err := g.tree(ctx, or(from, "HEAD"))
+	if err != nil {
+		return nil, err
+	}
+	after, err := g.tree(ctx, or(to, "HEAD"))
+	if err != nil {
+		return nil, err
+	}
+	changed := map[string]entry{}
+	now := map[string]string{}
+	same := map[string]bool{}
+	for name, e := range after {
+		if before[name].id == e.id {
+			same[name] = true
+		} else {
+			changed[name] = e
+		}
+	}
+	err = g.blobs(ctx, changed, func(name string, b []byte) error { now[name] = string(b); return nil })
+	if err != nil {
+		return nil, err
+	}
+	return g.plan(ctx, before, now, same)
+}
+
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+// Patch is a unified diff (or an envelope, as apply_patch takes) against the files on disk.
+func Patch(root, text string) (*Plan, error) {
+	p, err := patch.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	at := func(name string) (string, error) {
+		path := filepath.FromSlash(name)
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(root, path)
+		}
+		if path = filepath.Clean(path); !paths.Within(root, path) {
+			return "", fmt.Errorf("the patch changes %s, which is not in %s", name, root)
+		}
+		return path, nil
+	}
+	changes, err := p.Apply(func(name string) (string, bool, error) {
+		path, err := at(name)
+		if err != nil {
+			return "", false, err
+		}
+		text, ok := regular(path)
+		return text, ok, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	plan := &Plan{Root: root, Dir: root}
+	for _, c := range changes {
+		path, err := at(c.Path)
+		if err != nil {
+			return nil, err
+		}
+		switch c.Kind {
+		case patch.Delete:
+			plan.Files = append(plan.Files, lspbridge.Proposal{Path: path, Delete: true})
+		case patch.Move:
+			to, err := at(c.NewPath)
+			if err != nil {
+				return nil, err
+			}
+			plan.Files = append(plan.Files, lspbridge.Proposal{Path: to, Text: c.New, From: path}, lspbridge.Proposal{Path: path, Delete: true})
+		default:
+			plan.Files = append(plan.Files, lspbridge.Proposal{Path: path, Text: c.New, Old: c.Old})
+		}
+	}
+	return plan, nil
+}
+
+// plan copies the state before into a folder of its own and makes proposals of what is different now. same are files of the
+// state before that are unchanged, where now does not name them.
+func (g git) plan(ctx context.Context, before map[string]entry, now map[string]string, same ...map[string]bool) (*Plan, error) {
+	dir, err := os.MkdirTemp("", "pillion-check-")
+	if err != nil {
+		return nil, err
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil { // servers answer with real paths
+		return nil, err
+	}
+	p := &Plan{Root: g.root, Dir: dir, close: func() { _ = os.RemoveAll(dir) }}
+	old := map[string]string{}
+	err = g.blobs(ctx, before, func(name string, b []byte) error {
+		at := filepath.Join(dir, filepath.FromSlash(name))
+		if !paths.Within(dir, at) {
+			return fmt.Errorf("a commit holds the path %q", name)
+		}
+		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+			return err
+		}
+		old[name] = string(b)
+		return os.WriteFile(at, b, 0o600)
+	})
+	if err == nil {
+		err = g.lend(ctx, dir, before)
+	}
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	unchanged := func(name string) bool { return len(same) > 0 && same[0][name] }
+	for name, text := range now {
+		was, there := old[name]
+		if there && (was == text || was == strings.ReplaceAll(text, "\r\n", "\n")) {
+			continue
+		}
+		p.Files = append(p.Files, lspbridge.Proposal{Path: filepath.Join(dir, filepath.FromSlash(name)), Text: text, Old: was})
+	}
+	for name := range old {
+		if _, there := now[name]; !there && !unchanged(name) {
+			p.Files = append(p.Files, lspbridge.Proposal{Path: filepath.Join(dir, filepath.FromSlash(name)), Delete: true})
+		}
+	}
+	return p, nil
+}
+
+// lent are folders that a project has beside its commits and cannot be understood without: installed packages.
+var lent = map[string]bool{"node_modules": true, ".venv": true, "venv": true, "vendor": true, "site-packages": true}
+
+// maxLooked bounds the walk for lent folders, in entries.
+const maxLooked = 200_000
+
+// lend links installed packages into the copy, and gives it a compile_commands.json that speaks of the copy.
+func (g git) lend(ctx context.Context, dir string, tracked map[string]entry) error {
+	left := maxLooked
+	return filepath.WalkDir(g.root, func(at string, d fs.DirEntry, err error) error {
+		if left--; left < 0 || ctx.Err() != nil {
+			return filepath.SkipAll
+		}
+		rel, relErr := filepath.Rel(g.root, at)
+		if err != nil || relErr != nil || rel == "." {
+			return nil
+		}
+		to := filepath.Join(dir, rel)
+		switch {
+		case d.IsDir() && d.Name() == ".git":
+			return filepath.SkipDir
+		case d.IsDir() && lent[d.Name()]:
+			if _, err := os.Lstat(to); err == nil { // it is in the commit
+				return nil
+			}
+			if _, err := os.Lstat(filepath.Dir(to)); err != nil {
+				return filepath.SkipDir
+			}
+			if err := os.Symlink(at, to); err != nil {
+				return err
+			}
+			return filepath.SkipDir
+		case d.Name() == "compile_commands.json" && d.Type().IsRegular():
+			if _, there := tracked[filepath.ToSlash(rel)]; there {
+				return nil
+			}
+			text, ok := regular(at)
+			if !ok {
+				return nil
+			}
+			if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+				return err
+			}
+			return os.WriteFile(to, []byte(strings.ReplaceAll(text, g.root, dir)), 0o600)
+		}
+		return nil
+	})
+}
+
+// regular is the text of a file that is one, and not too large.
+func regular(path string) (string, bool) {
+	fi, err := os.Lstat(path)
+	if err != nil || !fi.Mode().IsRegular() || fi.Size() > maxFile {
+		return "", false
+	}
+	b, err := os.ReadFile(path)
+	return string(b), err == nil
+}
+
+// git asks the repository of a folder by plumbing that runs no filters, hooks or helpers of the repository's own.
+type git struct{ root string }
+
+func (g git) run(ctx context.Context, in io.Reader, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-C", g.root}, args...)...)
+	cmd.Stdin = in
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		if text := strings.TrimSpace(said.String()); text != "" {
+			err = errors.New(text)
+		}
+		return nil, fmt.Errorf("git %s: %w", args[0], err)
+	}
+	return out, nil
+}
+
+// tree lists the regular files of a commit below the root.
+func (g git) tree(ctx context.Context, commit string) (map[string]entry, error) {
+	if strings.HasPrefix(commit, "-") {
+		return nil, fmt.Errorf("%q is not a commit", commit)
+	}
+	out, err := g.run(ctx, nil, "ls-tree", "-r", "-z", commit)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]entry{}
+	for line := range strings.SplitSeq(string(out), "\x00") {
+		head, name, ok := strings.Cut(line, "\t")
+		f := strings.Fields(head) // mode, type, id
+		if ok && len(f) == 3 && f[1] == "blob" && strings.HasPrefix(f[0], "100") {
+			files[name] = entry{f[0], f[2]}
+		}
+	}
+	return files, nil
+}
+
+// blobs reads files of a commit; those that are too large are left out.
+func (g git) blobs(ctx context.Context, files map[string]entry, take func(name string, b []byte) error) error {
+	var ask strings.Builder
+	names := make([]string, 0, len(files))
+	for name, e := range files {
+		names = append(names, name)
+		ask.WriteString(e.id + "\n")
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	out, err := g.run(ctx, strings.NewReader(ask.String()), "cat-file", "--batch")
+	if err != nil {
+		return err
+	}
+	r := bufio.NewReader(bytes.NewReader(out))
+	for _, name := range names {
+		head, err := r.ReadString('\n')
+		f := strings.Fields(head) // id, type, size
+		if err != nil || len(f) != 3 {
+			return fmt.Errorf("git cat-file says %q of %s", strings.TrimSpace(head), name)
+		}
+		size, err := strconv.Atoi(f[2])
+		if err != nil {
+			return err
+		}
+		b := make([]byte, size)
+		if _, err := io.ReadFull(r, b); err != nil {
+			return err
+		}
+		if _, err := r.Discard(1); err != nil {
+			return err
+		}
+		if size <= maxFile {
+			if err := take(name, b); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

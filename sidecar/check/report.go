@@ -1,0 +1,122 @@
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/paths"
+)
+
+// Formats are the names that Write knows.
+var Formats = []string{"text", "json", "sarif"}
+
+// Write writes a verdict in one of the formats.
+func (p *Plan) Write(w io.Writer, format, version string, v change.Verdict) error {
+	switch format {
+	case "json":
+		return encode(w, p.result(v))
+	case "sarif":
+		return encode(w, p.sarif(version, v))
+	}
+	return p.text(w, v)
+}
+
+func encode(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// result is what --format json prints.
+type result struct {
+	Clean   bool            `json:"clean"`
+	Files   []string        `json:"files"` // changed, relative to the project
+	Verdict *change.Verdict `json:"verdict"`
+}
+
+func (p *Plan) result(v change.Verdict) result {
+	set := (&change.Set{}).WithVerdict(&v)
+	return result{Clean: Judge(v, false) == Clean, Files: p.Paths(), Verdict: set.Verdict}
+}
+
+func (p *Plan) text(w io.Writer, v change.Verdict) error {
+	var b strings.Builder
+	name := func(path string) string {
+		if r, err := filepath.Rel(p.Root, path); err == nil && paths.Within(p.Root, path) {
+			return r
+		}
+		return path
+	}
+	for _, x := range v.Introduced {
+		fmt.Fprintf(&b, "%s:%d:%d: %s: %s", name(x.Path), x.Line, x.Column, x.Severity, strings.ReplaceAll(x.Message, "\n", "\n    "))
+		if tag := strings.TrimSpace(x.Source + " " + x.Code); tag != "" {
+			b.WriteString(" [" + tag + "]")
+		}
+		b.WriteByte('\n')
+	}
+	files := "1 file"
+	if n := len(p.Paths()); n != 1 {
+		files = fmt.Sprintf("%d files", n)
+	}
+	switch {
+	case len(p.Files) == 0:
+		b.WriteString("nothing has changed")
+	case v.Unserved:
+		fmt.Fprintf(&b, "%s changed; no language server is for them", files)
+	case v.Certainty == change.Fresh:
+		fmt.Fprintf(&b, "%s changed: %s", files, v.Headline())
+	case v.Certainty == change.Partial:
+		fmt.Fprintf(&b, "%s changed: %s (checked in part: %s)", files, v.Headline(), v.Reason)
+	default:
+		fmt.Fprintf(&b, "%s changed: not checked (%s: %s)", files, v.Certainty, v.Reason)
+	}
+	b.WriteByte('\n')
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// sarif is the verdict as SARIF 2.1.0 (OASIS): a result per introduced problem; what could not be checked is a notification
+// of the tool. Columns count UTF-16 units, as everywhere.
+func (p *Plan) sarif(version string, v change.Verdict) any {
+	type object = map[string]any
+	levels := map[change.Severity]string{change.SeverityError: "error", change.SeverityWarning: "warning", change.SeverityInformation: "note", change.SeverityHint: "note"}
+	results := []object{}
+	var rules []object
+	var ids []string
+	for _, x := range v.Introduced {
+		id := strings.Trim(x.Server+"/"+x.Code, "/")
+		if id == "" {
+			id = "problem"
+		}
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+			rules = append(rules, object{"id": id})
+		}
+		region := object{"startLine": x.Line, "startColumn": x.Column}
+		if x.EndLine > 0 {
+			region["endLine"], region["endColumn"] = x.EndLine, x.EndColumn
+		}
+		uri := object{"uri": filepath.ToSlash(x.Path)}
+		if r, err := filepath.Rel(p.Root, x.Path); err == nil && paths.Within(p.Root, x.Path) {
+			uri = object{"uri": filepath.ToSlash(r), "uriBaseId": "%SRCROOT%"}
+		}
+		results = append(results, object{"ruleId": id, "level": levels[x.Severity], "message": object{"text": x.Message},
+			"locations": []object{{"physicalLocation": object{"artifactLocation": uri, "region": region}}}})
+	}
+	if rules == nil {
+		rules = []object{}
+	}
+	run := object{"executionSuccessful": v.Known() || v.Unserved || len(p.Files) == 0}
+	if v.Certainty != change.Fresh && !v.Unserved && len(p.Files) > 0 {
+		run["toolExecutionNotifications"] = []object{{"level": "warning", "message": object{"text": fmt.Sprintf("%s: %s", v.Certainty, v.Reason)}}}
+	}
+	return object{"version": "2.1.0", "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+		"runs": []object{{"columnKind": "utf16CodeUnits", "tool": object{"driver": object{"name": "pillion", "version": version, "rules": rules}},
+			"invocations": []object{run}, "results": results}}}
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/sidecar/app"
+	"github.com/pillion-dev/pillion/sidecar/check"
+	"github.com/pillion-dev/pillion/sidecar/trust"
+	"github.com/pillion-dev/pillion/tools/guard"
+	"github.com/pillion-dev/pillion/tools/paths"
+)
+
+// exitUncertain: no error is known, but not everything was checked. exitError says that errors are introduced.
+const exitUncertain = 3
+
+func checkCommand() *cobra.Command {
+	var cwd, format string
+	var partial bool
+	var budget time.Duration
+	c := &cobra.Command{
+		Use:   "check [COMMIT | RANGE | PATCH | -]",
+		Short: "Say which errors a change introduces and fixes, before or after it is written",
+		Long: `Asks the project's language servers for the verdict on a change: the errors it introduces and fixes, also in files that it
+does not touch. Without an argument the change is what differs from the last commit in the working tree; else a commit, a
+range A..B or A...B, a file with a patch, or - for a patch on standard input. Nothing is written to the project.
+
+Exit codes: 0 no error is introduced and every server has answered; 1 errors are introduced; 2 wrong usage;
+3 no error is known, but not everything was checked (the reason is printed).`,
+		Example: `  pillion check
+  pillion check main...HEAD --format sarif > pillion.sarif
+  pillion check fix.patch`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if !slices.Contains(check.Formats, format) {
+				return usagef("--format takes %s, not %q", strings.Join(check.Formats, ", "), format)
+			}
+			dir, err := app.Directory(cwd)
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(c.Context(), budget)
+			defer cancel()
+			root := trust.RealPath(paths.Worktree(dir))
+			plan, err := planCheck(ctx, root, args, c.InOrStdin())
+			if err != nil {
+				return err
+			}
+			defer plan.Close()
+			place := app.NewWorkplace(version)
+			conf, _ := place.Config(dir)
+			trust.Warn(c.ErrOrStderr(), conf, root)
+			servers := lspbridge.New(lspbridge.Options{Root: plan.Dir, Servers: app.ServerConfigs(conf), Bin: lspbridge.CacheBins(place.Servers()),
+				Trusted: conf.Trusted(), NoWatch: true, Idle: -1, Start: guard.Start,
+				Notice: func(_, text string) { fmt.Fprintln(c.ErrOrStderr(), "pillion:", text) }})
+			defer func() {
+				end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+				defer cancel()
+				servers.Close(end)
+			}()
+			v := plan.Run(ctx, servers)
+			if err := plan.Write(c.OutOrStdout(), format, version, v); err != nil {
+				return err
+			}
+			switch check.Judge(v, partial) {
+			case check.Errors:
+				return exitCode(exitError)
+			case check.Uncertain:
+				return exitCode(exitUncertain)
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
+	c.Flags().StringVar(&format, "format", "text", "text, json or sarif")
+	c.Flags().BoolVar(&partial, "accept-partial", false, "exit with 0 also where only a part could be checked")
+	c.Flags().DurationVar(&budget, "timeout", 2*time.Minute, "how long to wait for the language servers")
+	return c
+}
+
+// planCheck is the change that the arguments name.
+func planCheck(ctx context.Context, root string, args []string, in io.Reader) (*check.Plan, error) {
+	if len(args) == 0 {
+		return check.WorkingTree(ctx, root)
+	}
+	if args[0] == "-" {
+		b, err := io.ReadAll(io.LimitReader(in, maxLine))
+		if err != nil {
+			return nil, err
+		}
+		return check.Patch(root, string(b))
+	}
+	if fi, err := os.Stat(args[0]); err == nil && fi.Mode().IsRegular() {
+		b, err := os.ReadFile(args[0])
+		if err != nil {
+			return nil, err
+		}
+		return check.Patch(root, string(b))
+	}
+	return check.Range(ctx, root, args[0])
+}
