@@ -94,3 +94,27 @@ func TestImportsFollowTheTableInArchitecture(t *testing.T) {
 		}
 	}
 }
+
+// TestTheLifeOfAnEditIsAsWritten finds each function of the walk in ARCHITECTURE.md in the file that is named beside it.
+func TestTheLifeOfAnEditIsAsWritten(t *testing.T) {
+	page, err := os.ReadFile("../ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, walk, _ := strings.Cut(string(page), "## The life of an edit\n")
+	walk, _, _ = strings.Cut(walk, "\n## ")
+	rows := regexp.MustCompile("(?m)^\\| `(\\w+)\\.(\\w+)` \\| `([^`]+)` \\|").FindAllStringSubmatch(walk, -1)
+	if len(rows) != 15 {
+		t.Fatalf("the walk has %d functions, not 15", len(rows))
+	}
+	for _, row := range rows {
+		source, err := os.ReadFile("../" + row[3])
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if !regexp.MustCompile(`(?m)^func \(\w+ \*?` + row[1] + `\) ` + row[2] + `\(`).Match(source) {
+			t.Errorf("%s has no method %s of %s", row[3], row[2], row[1])
+		}
+	}
+}
