@@ -68,7 +68,7 @@ made at the start and printed on standard error.`,
 
 // serveMCP serves until the client goes away or the context ends.
 func serveMCP(ctx context.Context, dir string, how terminal.Approve, offered []string, listen string) error {
-	defer survivePipes()()
+	survivePipes()
 	p := app.NewWorkplace(version)
 	log, done := p.Logger()
 	defer done()

@@ -34,7 +34,7 @@ func rest() {
 
 // serveACP serves one editor until it goes away. With shared others may attach, and it goes on until the last has gone.
 func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
-	defer survivePipes()()
+	survivePipes()
 	p := app.NewWorkplace(version)
 	log, done := p.Logger()
 	defer done()
@@ -70,12 +70,9 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
 }
 
 // survivePipes makes a write to an editor that is gone an error like others: a Go program dies of a broken standard
-// output otherwise, and with it what is still to be ended and stored. Ignoring the signal would pass to commands.
-func survivePipes() (undo func()) {
-	c := make(chan os.Signal, 1)
-	signal.Notify(c, syscall.SIGPIPE)
-	return func() { signal.Stop(c) }
-}
+// output otherwise, and with it what is still to be ended and stored. It lasts until the process ends, because an answer
+// may still be on its way when the connection has been closed. Ignoring the signal instead would pass to commands.
+func survivePipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // service is a sidecar that serves editors.
 type service struct {
