@@ -87,7 +87,7 @@ func sessionsRestore() *cobra.Command {
 				return err
 			}
 			defer a.Close()
-			a.RecoverOnce(c.Context())
+			a.Changes.RecoverOnce(c.Context())
 			r, err := reviewerOf(c.Context(), a, s)
 			if err != nil {
 				return err

@@ -47,7 +47,7 @@ func mcpSetOf(cwd string, names ...string) (*app.App, *mcp.Set, error) {
 		}
 		servers = servers[i : i+1]
 	}
-	return a, a.NewMCPSet(dir, c, servers), nil
+	return a, a.MCP.NewSet(dir, c, servers), nil
 }
 
 // overServers is a command about the configured servers, or about those it is called with.

@@ -39,7 +39,7 @@ func permissionExplain() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			env := a.Env(agent.SessionInfo{Cwd: dir})
+			env := a.Sessions.Env(agent.SessionInfo{Cwd: dir})
 			gate := permission.NewGate(permission.GateOptions{Rules: func() permission.Ruleset { return rules }, Grants: a.Grants, Project: paths.Worktree(dir)})
 			explain := func(command, workdir string) builtin.Explanation {
 				return builtin.Explain(c.Context(), env, command, workdir, gate)

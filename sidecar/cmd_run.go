@@ -196,7 +196,7 @@ func (r *ride) ask(ctx context.Context, prompt string) (s terminal.Summary, said
 	s.SessionID = r.session.ID()
 	if s.Stop != agent.TurnCancelled { // who stops it does not want to wait
 		within, cancel := context.WithTimeout(ctx, 5*time.Second)
-		s.Left, s.LeftKnown = r.app.Problems(within, r.cwd)
+		s.Left, s.LeftKnown = r.app.Servers.Problems(within, r.cwd)
 		cancel()
 	}
 	return s, "", nil

@@ -117,7 +117,7 @@ func sessionsShow() *cobra.Command {
 				if hidden.Has(e) {
 					return nil
 				}
-				e = review.Hydrated(e, a.Blobs.Load)
+				e = review.Hydrated(e, a.Changes.Blobs.Load)
 				if e.Type == agent.EventPrompt {
 					var p agent.PromptData
 					if json.Unmarshal(e.Data, &p) == nil {
@@ -145,7 +145,7 @@ func sessionsExport() *cobra.Command {
 			}
 			defer a.Close()
 			lines := &jsonLines{w: c.OutOrStdout()}
-			return s.Events(c.Context(), 0, func(e agent.Event) error { lines.event(review.Hydrated(e, a.Blobs.Load)); return nil })
+			return s.Events(c.Context(), 0, func(e agent.Event) error { lines.event(review.Hydrated(e, a.Changes.Blobs.Load)); return nil })
 		},
 	}
 }

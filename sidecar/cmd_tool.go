@@ -44,7 +44,7 @@ func sessionTools(ctx context.Context, dir string, errOut io.Writer) ([]tools.To
 		}
 	})()
 	list, err := a.Toolbox().Tools(ctx, s.Info())
-	if e := a.CustomExtensions(dir); err == nil && e != nil && e.Over != nil {
+	if e := a.Plugins.Extensions(dir); err == nil && e != nil && e.Over != nil {
 		over := e.Over(ctx)
 		for _, t := range list {
 			if !slices.ContainsFunc(over, func(o tools.Tool) bool { return o.ID == t.ID }) {
@@ -231,7 +231,7 @@ func toolCall() *cobra.Command {
 				}
 			})()
 			call := func(id json.RawMessage, name string, input json.RawMessage) toolAnswer {
-				a.Await(c.Context(), dir, name)
+				a.MCP.Await(c.Context(), dir, name)
 				d, err := s.Tool(c.Context(), name, input)
 				x := answer(id, d, err)
 				x.Changes = made.take()

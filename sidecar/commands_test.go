@@ -67,7 +67,7 @@ func (c *commands) last() *change.Set {
 	if len(all) == 0 {
 		c.t.Fatal("no change set")
 	}
-	set, err := c.a.Blobs.Load(all[len(all)-1])
+	set, err := c.a.Changes.Blobs.Load(all[len(all)-1])
 	if err != nil {
 		c.t.Fatal(err)
 	}

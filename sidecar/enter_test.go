@@ -18,7 +18,7 @@ func TestATurnRunsWithTheSettingsThatWereThereWhenItBegan(t *testing.T) {
 		t.Fatalf("%d rules", n)
 	}
 	put(t, filepath.Join(cwd, "pillion.json"), `{"permission": {"read": "ask", "bash": "deny"}}`)
-	a.Enter(t.Context(), agent.Entering{Session: agent.SessionInfo{Cwd: cwd}})
+	a.Project().Mentioned(t.Context(), agent.Entering{Session: agent.SessionInfo{Cwd: cwd}})
 	if n := len(a.ConfigOf(cwd).Permission.Rules); n != 2 {
 		t.Errorf("%d rules: a rule that was written before the prompt does not count in its turn", n)
 	}

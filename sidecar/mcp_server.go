@@ -49,7 +49,7 @@ func (l *mcpLender) server(ctx context.Context) (*sdk.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.app.Ended("mcp-list")
+	l.app.Sessions.Ended("mcp-list")
 	s := sdk.NewServer(&sdk.Implementation{Name: "pillion", Title: "Pillion", Version: version}, &sdk.ServerOptions{
 		Instructions: mcpInstructions, Logger: l.log, SupportedProtocolVersions: mcpProtocols, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
 	})

@@ -30,7 +30,7 @@ func runPrompt(ctx context.Context, a *app.App, s *agent.Session, text string) (
 		if err != nil {
 			return turn, "", err
 		}
-		h := slash.Host{Session: s, Runtime: a.Runtime, All: all, Whole: a.Blobs.Load, Models: func(cwd string) []models.Choice { return a.Models.Choices(ctx, cwd) },
+		h := slash.Host{Session: s, Runtime: a.Runtime, All: all, Whole: a.Changes.Blobs.Load, Models: func(cwd string) []models.Choice { return a.Models.Choices(ctx, cwd) },
 			Undoer: func() slash.Undoer { return r }}
 		said, made, err := c.Run(ctx, h, args)
 		if err != nil {

@@ -43,7 +43,7 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
 	a := app.New(app.Options{Place: p, Problems: h.Problems.Put, Asker: h.Editors, Questions: h.Editors, Editors: h.Editors, Theirs: h.Reported, Log: log})
 	x.app = a
 	defer a.Close()
-	h.Editors.Follow(acp.Sessions(a.Runtime, a.Blobs.Pack))
+	h.Editors.Follow(acp.Sessions(a.Runtime, a.Changes.Blobs.Pack))
 	h.Finder = a.Finder()
 	defer h.Finder.Close()
 	a.MCP.Changed = h.SettingsChanged
@@ -109,11 +109,13 @@ func (f folders) Commands(cwd string) []slash.Command {
 // sessionTerminals are the terminals of the app's sessions.
 type sessionTerminals struct{ app *app.App }
 
-func (t sessionTerminals) Terminals(session string) *run.Terminals { return t.app.Terminals(session) }
+func (t sessionTerminals) Terminals(session string) *run.Terminals {
+	return t.app.Sessions.Terminals(session)
+}
 
 // serve serves one connection; open is the session it was made for, if any.
 func (x *service) serve(ctx context.Context, conn io.ReadWriteCloser, open string) error {
-	return acp.NewConnection(x.host, conn, editors.NewBuffers(x.app.Touched), open).Serve(ctx)
+	return acp.NewConnection(x.host, conn, editors.NewBuffers(x.app.Servers.Touched), open).Serve(ctx)
 }
 
 // share serves the first editor and those that attach. It returns the first one's error when the last has gone.

@@ -8,31 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/tools/web"
 )
-
-// instructions are what people wrote for agents: the project's files, then the configured files and pages.
-func (a *App) instructions(cwd string) []string {
-	c := a.ConfigOf(cwd)
-	var files, pages []string
-	for _, p := range c.Instructions {
-		if strings.HasPrefix(p, "https://") || strings.HasPrefix(p, "http://") {
-			pages = append(pages, p)
-		} else {
-			files = append(files, p)
-		}
-	}
-	have := agent.Instructions(cwd)
-	have = append(have, agent.MoreInstructions(cwd, a.Place.Home, files, have)...)
-	return append(have, a.pages.texts(c, pages, func(address string, err error) {
-		a.O.Log.Warn("instructions could not be fetched", "address", address, "err", err)
-		if a.O.Notices != nil {
-			fmt.Fprintf(a.O.Notices, "pillion: instructions of %s could not be fetched: %v\n", address, err)
-		}
-	})...)
-}
 
 const (
 	pageLimit    = 5 * time.Second // a turn waits no longer for all pages together

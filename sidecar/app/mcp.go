@@ -21,9 +21,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// mcpServers are the MCP servers of each directory: those configured, and those the editor passed in. They are shared
+// MCPServers are the MCP servers of each directory: those configured, and those the editor passed in. They are shared
 // by a directory's sessions, and others take their place when the configuration changes.
-type mcpServers struct {
+type MCPServers struct {
 	app     *App
 	Changed func(cwd string) // told after what a directory's servers offer may have changed; nil: nobody wants to know
 
@@ -40,12 +40,12 @@ type mcpSet struct {
 	key    string
 }
 
-func newMCPServers(a *App) *mcpServers {
-	return &mcpServers{app: a, sets: map[string]mcpSet{}, passed: map[string][]mcp.Server{}}
+func newMCPServers(a *App) *MCPServers {
+	return &MCPServers{app: a, sets: map[string]mcpSet{}, passed: map[string][]mcp.Server{}}
 }
 
 // of are a directory's servers as they are configured now; nil: there are none.
-func (m *mcpServers) of(cwd string) *mcp.Set {
+func (m *MCPServers) of(cwd string) *mcp.Set {
 	c := m.app.ConfigOf(cwd)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -71,13 +71,13 @@ func (m *mcpServers) of(cwd string) *mcp.Set {
 	if len(servers) == 0 {
 		return nil
 	}
-	set := m.app.NewMCPSet(cwd, c, servers)
+	set := m.NewSet(cwd, c, servers)
 	m.sets[cwd] = mcpSet{set, c, string(raw)}
 	return set
 }
 
 // endOld ends replaced sets that nobody is using any more. mu is held.
-func (m *mcpServers) endOld() {
+func (m *MCPServers) endOld() {
 	m.old = slices.DeleteFunc(m.old, func(s *mcp.Set) bool {
 		if s.Busy() {
 			return false
@@ -88,7 +88,7 @@ func (m *mcpServers) endOld() {
 }
 
 // Pass takes an editor's servers for the sessions of a directory. They are the person's: the editor's settings.
-func (m *mcpServers) Pass(cwd string, servers []protocol.MCPServer) error {
+func (m *MCPServers) Pass(cwd string, servers []protocol.MCPServer) error {
 	var list []mcp.Server
 	var bad []error
 	for _, s := range servers {
@@ -126,7 +126,7 @@ func headerMap(list []protocol.HTTPHeader) map[string]string {
 }
 
 // each are all sets that are up.
-func (m *mcpServers) each() []*mcp.Set {
+func (m *MCPServers) each() []*mcp.Set {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	out := slices.Clone(m.old)
@@ -136,13 +136,13 @@ func (m *mcpServers) each() []*mcp.Set {
 	return out
 }
 
-func (m *mcpServers) ended(session string) {
+func (m *MCPServers) ended(session string) {
 	for _, s := range m.each() {
 		s.Ended(session)
 	}
 }
 
-func (m *mcpServers) close(ctx context.Context) {
+func (m *MCPServers) close(ctx context.Context) {
 	var wait sync.WaitGroup
 	for _, s := range m.each() {
 		wait.Go(func() { s.Close(ctx) })
@@ -172,45 +172,30 @@ func ConfiguredMCP(c *config.Config) []mcp.Server {
 	return out
 }
 
-func (a *App) NewMCPSet(cwd string, c *config.Config, servers []mcp.Server) *mcp.Set {
+func (m *MCPServers) NewSet(cwd string, c *config.Config, servers []mcp.Server) *mcp.Set {
 	return mcp.New(mcp.Options{
-		Servers: servers, Root: paths.Worktree(cwd), StateDir: a.Place.State, Budget: c.MCPBudget, Version: a.Place.version, Log: a.O.Log,
-		Start: guard.Start, Sample: a.sample,
-		Notice: func(level, text string) { a.noticeIn(cwd, level, text) },
+		Servers: servers, Root: paths.Worktree(cwd), StateDir: m.app.Place.State, Budget: c.MCPBudget, Version: m.app.Place.version, Log: m.app.O.Log,
+		Start: guard.Start, Sample: m.sample,
+		Notice: func(level, text string) { m.app.noticeIn(cwd, level, text) },
 		Changed: func() {
-			if a.MCP.Changed != nil {
-				go a.MCP.Changed(cwd) // an editor may be slow to read, and servers do not wait for it
+			if m.Changed != nil {
+				go m.Changed(cwd) // an editor may be slow to read, and servers do not wait for it
 			}
 		},
 	})
 }
 
-// noticeIn tells every session of a directory.
-func (a *App) noticeIn(cwd, level, text string) {
-	for _, s := range a.Runtime.Live() {
-		if s.Info().Cwd == cwd {
-			s.Notice(level, text)
-		}
+// tools are those of a session's servers now.
+func (m *MCPServers) tools(ctx context.Context, s agent.SessionInfo) []tools.Tool {
+	if set := m.of(s.Cwd); set != nil {
+		return set.Tools(ctx, s.ID)
 	}
-}
-
-// more are the tools of a session that come and go: what its MCP servers and its editors offer now.
-func (a *App) more(ctx context.Context, s agent.SessionInfo) []tools.Tool {
-	var out []tools.Tool
-	if set := a.MCP.of(s.Cwd); set != nil {
-		out = set.Tools(ctx, s.ID)
-	}
-	if a.O.Editors != nil {
-		if theirs := a.O.Editors.Tools(s.ID); len(theirs) > 0 {
-			out = append(out[:len(out):len(out)], theirs...)
-		}
-	}
-	return out
+	return nil
 }
 
 // find is a tool of a server that is not offered for want of room.
-func (a *App) find(s agent.SessionInfo, name string) (tools.Tool, bool) {
-	set := a.MCP.of(s.Cwd)
+func (m *MCPServers) find(s agent.SessionInfo, name string) (tools.Tool, bool) {
+	set := m.of(s.Cwd)
 	if set == nil {
 		return tools.Tool{}, false
 	}
@@ -218,15 +203,15 @@ func (a *App) find(s agent.SessionInfo, name string) (tools.Tool, bool) {
 }
 
 // Await waits for the MCP server that may have a tool of this name.
-func (a *App) Await(ctx context.Context, cwd, tool string) {
-	if set := a.MCP.of(cwd); set != nil {
+func (m *MCPServers) Await(ctx context.Context, cwd, tool string) {
+	if set := m.of(cwd); set != nil {
 		set.Await(ctx, tool)
 	}
 }
 
-// mcpNotes is what the servers say of their tools.
-func (a *App) mcpNotes(cwd string) []string {
-	set := a.MCP.of(cwd)
+// notes is what the servers say of their tools.
+func (m *MCPServers) notes(cwd string) []string {
+	set := m.of(cwd)
 	if set == nil {
 		return nil
 	}
@@ -240,13 +225,13 @@ func (a *App) mcpNotes(cwd string) []string {
 const sampleMax = 8192
 
 // sample answers a server with the session's model. The person has been asked.
-func (a *App) sample(ctx context.Context, session string, r mcp.Sample) (mcp.Sampled, error) {
-	s, ok := a.Runtime.Session(session)
+func (m *MCPServers) sample(ctx context.Context, session string, r mcp.Sample) (mcp.Sampled, error) {
+	s, ok := m.app.Runtime.Session(session)
 	if !ok {
 		return mcp.Sampled{}, fmt.Errorf("session %s has ended", session)
 	}
 	info := s.Info()
-	via, model, err := a.Models.Resolve(ctx, info.Cwd, info.Model)
+	via, model, err := m.app.Models.Resolve(ctx, info.Cwd, info.Model)
 	if err != nil {
 		return mcp.Sampled{}, err
 	}
@@ -254,13 +239,13 @@ func (a *App) sample(ctx context.Context, session string, r mcp.Sample) (mcp.Sam
 	if r.System != "" {
 		req.System = []string{r.System}
 	}
-	for _, m := range r.Messages {
+	for _, said := range r.Messages {
 		role := provider.RoleUser
-		if m.Role == "assistant" {
+		if said.Role == "assistant" {
 			role = provider.RoleAssistant
 		}
-		parts := []provider.Part{{Type: provider.PartText, Text: m.Text}}
-		for _, f := range m.Images {
+		parts := []provider.Part{{Type: provider.PartText, Text: said.Text}}
+		for _, f := range said.Images {
 			parts = append(parts, provider.Part{Type: provider.PartFile, Files: []provider.File{{Mime: f.Mime, Name: f.Name, Data: f.Data}}})
 		}
 		req.Messages = append(req.Messages, provider.Message{ID: fmt.Sprintf("m%d", len(req.Messages)), Role: role, Parts: parts})
@@ -278,4 +263,14 @@ func (a *App) sample(ctx context.Context, session string, r mcp.Sample) (mcp.Sam
 	})
 	out.Text = text.String()
 	return out, err
+}
+
+// resources are what a directory's servers can show. The servers are started, so that it is known soon.
+func (m *MCPServers) resources(ctx context.Context, cwd string) []mcp.Resource {
+	set := m.of(cwd)
+	if set == nil {
+		return nil
+	}
+	set.Start()
+	return set.Known(ctx)
 }

@@ -2,14 +2,12 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/sidecar/mention"
 	"github.com/pillion-dev/pillion/sidecar/slash"
@@ -18,16 +16,6 @@ import (
 
 // A resource of an MCP server is mentioned as @server:uri, or by a resource_link with its uri. It is read when the
 // prompt's turn begins, with the tool that the model has for it: asked, shown and capped like every other call.
-
-// resources are what a directory's servers can show. The servers are started, so that it is known soon.
-func (a *App) resources(ctx context.Context, cwd string) []mcp.Resource {
-	set := a.MCP.of(cwd)
-	if set == nil {
-		return nil
-	}
-	set.Start()
-	return set.Known(ctx)
-}
 
 // resourceWait is how long a prompt's link waits for servers that start, to find out whether one of them has it.
 const resourceWait = 5 * time.Second
@@ -90,34 +78,4 @@ func wholeURI(known []mcp.Resource, server, word string) string {
 			return uri
 		}
 	}
-}
-
-// Enter reads the resources that a prompt mentions. It looks at the settings first: a turn runs with those that were
-// there when it began, not with what was read a moment before.
-func (a *App) Enter(ctx context.Context, e agent.Entering) []provider.Part {
-	a.Place.Config(e.Session.Cwd)
-	set := a.MCP.of(e.Session.Cwd)
-	if set == nil {
-		return e.Parts
-	}
-	parts := e.Parts
-	for _, r := range mentionedResources(ctx, set, e.Parts) {
-		input, _ := json.Marshal(map[string]string{"server": r.server, "uri": r.uri})
-		got, err := e.Call(ctx, "read_mcp_resource", input)
-		say := func(text string) {
-			parts = append(parts[:len(parts):len(parts)], provider.Part{Type: provider.PartText, Synthetic: true, Text: text})
-		}
-		switch word := "@" + mention.ServerName(r.server) + ":" + r.uri; {
-		case err != nil:
-			say(word + " could not be read: " + err.Error())
-		case got.Status != agent.ToolCompleted:
-			say(word + " could not be read: " + got.Error)
-		default:
-			say("Content of " + word + ":\n" + got.Output)
-			for _, f := range got.Attachments {
-				parts = append(parts, provider.Part{Type: provider.PartFile, Files: []provider.File{{Mime: f.Mime, Name: f.Name, Data: f.Data}}})
-			}
-		}
-	}
-	return parts
 }

@@ -17,37 +17,37 @@ import (
 
 // What plugins may ask through their client. It reads only: what changes something goes through a hook or a tool, where
 // a person sees it.
-var clientMethods = map[string]func(a *App, ctx context.Context, cwd string, args custom.Args) (any, error){
-	"session.list": func(a *App, ctx context.Context, cwd string, _ custom.Args) (any, error) {
-		return a.theirSessions(ctx, cwd, func(s agent.SessionInfo) bool { return s.Parent == "" })
+var clientMethods = map[string]func(p pluginClient, ctx context.Context, args custom.Args) (any, error){
+	"session.list": func(p pluginClient, ctx context.Context, _ custom.Args) (any, error) {
+		return p.sessions(ctx, p.cwd, func(s agent.SessionInfo) bool { return s.Parent == "" })
 	},
-	"session.children": func(a *App, ctx context.Context, cwd string, args custom.Args) (any, error) {
-		return a.theirSessions(ctx, "", func(s agent.SessionInfo) bool { return s.Parent == args.ID })
+	"session.children": func(p pluginClient, ctx context.Context, args custom.Args) (any, error) {
+		return p.sessions(ctx, "", func(s agent.SessionInfo) bool { return s.Parent == args.ID })
 	},
-	"session.get": func(a *App, ctx context.Context, _ string, args custom.Args) (any, error) {
-		s, err := a.sessionInfo(ctx, args.ID)
-		return a.theirSession(s), err
+	"session.get": func(p pluginClient, ctx context.Context, args custom.Args) (any, error) {
+		s, err := p.session(ctx, args.ID)
+		return p.shown(s), err
 	},
-	"session.messages": func(a *App, ctx context.Context, _ string, args custom.Args) (any, error) {
-		all, err := a.theirMessages(ctx, args.ID)
+	"session.messages": func(p pluginClient, ctx context.Context, args custom.Args) (any, error) {
+		all, err := p.messages(ctx, args.ID)
 		if args.Limit > 0 && args.Limit < len(all) {
 			all = all[len(all)-args.Limit:]
 		}
 		return all, err
 	},
-	"session.message": func(a *App, ctx context.Context, _ string, args custom.Args) (any, error) {
-		all, err := a.theirMessages(ctx, args.ID)
+	"session.message": func(p pluginClient, ctx context.Context, args custom.Args) (any, error) {
+		all, err := p.messages(ctx, args.ID)
 		if i := slices.IndexFunc(all, func(m agent.Their) bool { return m.Info["id"] == args.Message }); err == nil && i >= 0 {
 			return all[i], nil
 		}
 		return nil, errors.Join(err, fmt.Errorf("message %q: %w", args.Message, custom.ErrNotFound))
 	},
-	"session.todo": func(a *App, ctx context.Context, _ string, args custom.Args) (any, error) {
-		if _, err := a.sessionInfo(ctx, args.ID); err != nil {
+	"session.todo": func(p pluginClient, ctx context.Context, args custom.Args) (any, error) {
+		if _, err := p.session(ctx, args.ID); err != nil {
 			return nil, err
 		}
 		todos := []any{}
-		err := a.Runtime.StoredOf(ctx, args.ID, 0, []agent.EventType{agent.EventPlan}, func(e agent.Event) error {
+		err := p.app.Runtime.StoredOf(ctx, args.ID, 0, []agent.EventType{agent.EventPlan}, func(e agent.Event) error {
 			d, _ := agent.Value[agent.PlanData](e)
 			todos = todos[:0]
 			for _, x := range d.Todos {
@@ -57,48 +57,51 @@ var clientMethods = map[string]func(a *App, ctx context.Context, cwd string, arg
 		})
 		return todos, err
 	},
-	"session.status": func(a *App, _ context.Context, _ string, _ custom.Args) (any, error) {
+	"session.status": func(p pluginClient, _ context.Context, _ custom.Args) (any, error) {
 		out := map[string]any{}
-		for _, s := range a.Runtime.Live() {
+		for _, s := range p.app.Runtime.Live() {
 			if s.State().Busy {
 				out[s.ID()] = map[string]string{"type": "busy"}
 			}
 		}
 		return out, nil
 	},
-	"config.get": func(a *App, _ context.Context, cwd string, _ custom.Args) (any, error) { return a.ConfigOf(cwd), nil },
-	"app.agents": func(a *App, _ context.Context, cwd string, _ custom.Args) (any, error) {
+	"config.get": func(p pluginClient, _ context.Context, _ custom.Args) (any, error) { return p.app.ConfigOf(p.cwd), nil },
+	"app.agents": func(p pluginClient, _ context.Context, _ custom.Args) (any, error) {
 		out := []any{}
-		for _, x := range a.Runtime.Agents(cwd) {
+		for _, x := range p.app.Runtime.Agents(p.cwd) {
 			out = append(out, map[string]any{"name": x.Name, "description": x.Description, "mode": x.Mode, "hidden": x.Hidden})
 		}
 		return out, nil
 	},
-	"path.get": func(a *App, _ context.Context, cwd string, _ custom.Args) (any, error) {
-		return map[string]string{"state": a.Place.State, "config": a.Place.User, "worktree": paths.Worktree(cwd), "directory": cwd}, nil
+	"path.get": func(p pluginClient, _ context.Context, _ custom.Args) (any, error) {
+		return map[string]string{"state": p.app.Place.State, "config": p.app.Place.User, "worktree": paths.Worktree(p.cwd), "directory": p.cwd}, nil
 	},
-	"project.current": func(_ *App, _ context.Context, cwd string, _ custom.Args) (any, error) {
-		return map[string]any{"id": paths.Worktree(cwd), "worktree": paths.Worktree(cwd), "time": map[string]int{"created": 0}}, nil
+	"project.current": func(p pluginClient, _ context.Context, _ custom.Args) (any, error) {
+		return map[string]any{"id": paths.Worktree(p.cwd), "worktree": paths.Worktree(p.cwd), "time": map[string]int{"created": 0}}, nil
 	},
 }
 
 // pluginClient answers the client of a directory's plugins.
-func (a *App) pluginClient(cwd string) func(ctx context.Context, method string, args custom.Args) (any, error) {
-	return func(ctx context.Context, method string, args custom.Args) (any, error) {
-		f, ok := clientMethods[method]
-		if !ok {
-			names := slices.Sorted(maps.Keys(clientMethods))
-			return nil, fmt.Errorf("Pillion offers plugins app.log, tui.showToast, %s; what happens is told to the event hook: %w", strings.Join(names, ", "), custom.ErrNoMethod)
-		}
-		return f(a, ctx, cwd, args)
-	}
+type pluginClient struct {
+	app *App
+	cwd string
 }
 
-func (a *App) sessionInfo(ctx context.Context, id string) (agent.SessionInfo, error) {
-	if s, ok := a.Runtime.Session(id); ok {
+func (p pluginClient) call(ctx context.Context, method string, args custom.Args) (any, error) {
+	f, ok := clientMethods[method]
+	if !ok {
+		names := slices.Sorted(maps.Keys(clientMethods))
+		return nil, fmt.Errorf("Pillion offers plugins app.log, tui.showToast, %s; what happens is told to the event hook: %w", strings.Join(names, ", "), custom.ErrNoMethod)
+	}
+	return f(p, ctx, args)
+}
+
+func (p pluginClient) session(ctx context.Context, id string) (agent.SessionInfo, error) {
+	if s, ok := p.app.Runtime.Session(id); ok {
 		return s.Info(), nil
 	}
-	all, err := a.Runtime.List(ctx, "")
+	all, err := p.app.Runtime.List(ctx, "")
 	if err != nil {
 		return agent.SessionInfo{}, err
 	}
@@ -110,26 +113,26 @@ func (a *App) sessionInfo(ctx context.Context, id string) (agent.SessionInfo, er
 	return agent.SessionInfo{}, fmt.Errorf("session %q: %w", id, custom.ErrNotFound)
 }
 
-func (a *App) theirMessages(ctx context.Context, id string) ([]agent.Their, error) {
-	if _, err := a.sessionInfo(ctx, id); err != nil {
+func (p pluginClient) messages(ctx context.Context, id string) ([]agent.Their, error) {
+	if _, err := p.session(ctx, id); err != nil {
 		return nil, err
 	}
-	return a.Runtime.Theirs(ctx, id)
+	return p.app.Runtime.Theirs(ctx, id)
 }
 
-func (a *App) theirSessions(ctx context.Context, cwd string, keep func(agent.SessionInfo) bool) (any, error) {
-	all, err := a.Runtime.List(ctx, cwd)
+func (p pluginClient) sessions(ctx context.Context, cwd string, keep func(agent.SessionInfo) bool) (any, error) {
+	all, err := p.app.Runtime.List(ctx, cwd)
 	out := []any{}
 	for _, s := range all {
 		if keep(s) {
-			out = append(out, a.theirSession(s))
+			out = append(out, p.shown(s))
 		}
 	}
 	return out, err
 }
 
-func (a *App) theirSession(s agent.SessionInfo) map[string]any {
-	return map[string]any{"id": s.ID, "projectID": paths.Worktree(s.Cwd), "directory": s.Cwd, "parentID": s.Parent, "title": s.Title, "version": a.Place.version,
+func (p pluginClient) shown(s agent.SessionInfo) map[string]any {
+	return map[string]any{"id": s.ID, "projectID": paths.Worktree(s.Cwd), "directory": s.Cwd, "parentID": s.Parent, "title": s.Title, "version": p.app.Place.version,
 		"time": map[string]int64{"created": s.Created.UnixMilli(), "updated": s.Updated.UnixMilli()}}
 }
 

@@ -173,3 +173,8 @@ func (h hiding) Write(b []byte) (int, error) {
 	_, err := io.WriteString(h.w, h.s.Hide(string(b)))
 	return len(b), err
 }
+
+// hider is agent.Secrets.
+type hider struct{ place *Workplace }
+
+func (h hider) Hide(cwd, text string) string { return h.place.hide(cwd, text) }

@@ -44,12 +44,12 @@ func TestServersSpeakInSessions(t *testing.T) {
 	d := &decider{kind: permission.Once}
 	a := New(Options{Place: NewWorkplace("test"), Asker: d, Ephemeral: true})
 	defer a.Close()
-	link := a.bridge(paths.Worktree(dir), a.ConfigOf(dir))
+	link := a.Servers.of(paths.Worktree(dir), a.ConfigOf(dir))
 	edits := []lspbridge.FileEdit{{Path: path, Kind: "edit", Old: "one\n", New: "two\n"}}
-	if err := a.applyEdit(t.Context(), link, "fake", "tidy", edits); !errors.Is(err, errNobody) {
+	if err := a.Servers.applyEdit(t.Context(), link, "fake", "tidy", edits); !errors.Is(err, errNobody) {
 		t.Errorf("without a session: %v", err)
 	}
-	a.tell(link, "fake is missing")
+	a.Servers.tell(link, "fake is missing")
 	s, err := a.Runtime.NewSession(t.Context(), agent.SessionOptions{Cwd: dir, Model: "builtin/quickfix"})
 	if err != nil {
 		t.Fatal(err)
@@ -67,16 +67,16 @@ func TestServersSpeakInSessions(t *testing.T) {
 		}
 	})
 	defer stop()
-	a.Env(s.Info()) // as its first tool does
-	a.tell(link, "fake has stopped")
-	if err := a.applyEdit(t.Context(), link, "fake", "tidy", edits); err != nil {
+	a.Sessions.Env(s.Info()) // as its first tool does
+	a.Servers.tell(link, "fake has stopped")
+	if err := a.Servers.applyEdit(t.Context(), link, "fake", "tidy", edits); err != nil {
 		t.Error(err)
 	}
 	if b, _ := os.ReadFile(path); string(b) != "two\n" {
 		t.Errorf("%q", b)
 	}
 	d.kind = permission.Reject
-	if err := a.applyEdit(t.Context(), link, "fake", "", []lspbridge.FileEdit{{Path: path, Kind: "edit", Old: "two\n", New: "three\n"}}); !errors.Is(err, permission.ErrRejected) {
+	if err := a.Servers.applyEdit(t.Context(), link, "fake", "", []lspbridge.FileEdit{{Path: path, Kind: "edit", Old: "two\n", New: "three\n"}}); !errors.Is(err, permission.ErrRejected) {
 		t.Errorf("rejected: %v", err)
 	}
 	if b, _ := os.ReadFile(path); string(b) != "two\n" {

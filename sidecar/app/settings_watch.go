@@ -186,5 +186,5 @@ func (a *App) resettle(cwd string) {
 	if set := a.MCP.of(cwd); set != nil {
 		set.Start()
 	}
-	a.custom.lookAgain(cwd)
+	a.Plugins.lookAgain(cwd)
 }

@@ -20,13 +20,13 @@ func (a *App) CommandsOf(cwd string) []slash.Command {
 			out = append(out, slash.Template(name, d))
 		}
 	}
-	return append(out, a.mcpCommands(cwd)...)
+	return append(out, a.MCP.commands(cwd)...)
 }
 
-// mcpCommands are the prompts of the MCP servers that are up, as /server:prompt. The servers are started, so that
+// commands are the prompts of the MCP servers that are up, as /server:prompt. The servers are started, so that
 // their prompts are there soon.
-func (a *App) mcpCommands(cwd string) []slash.Command {
-	set := a.MCP.of(cwd)
+func (m *MCPServers) commands(cwd string) []slash.Command {
+	set := m.of(cwd)
 	if set == nil {
 		return nil
 	}

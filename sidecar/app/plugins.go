@@ -18,8 +18,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// customHosts run the person's own tools and plugins, one host for each directory.
-type customHosts struct {
+// Plugins run the person's own tools and plugins, one host for each directory.
+type Plugins struct {
 	app *App
 
 	mu    sync.Mutex
@@ -33,7 +33,7 @@ const lookAfter = 2 * time.Second
 // customHost is a host with what it was made from.
 type customHost struct {
 	*custom.Host
-	config *config.Config // guarded by customHosts.mu
+	config *config.Config // guarded by Plugins.mu
 	key    string         // what of it the host was made from
 	ext    *agent.Extensions
 
@@ -42,12 +42,12 @@ type customHost struct {
 	defined map[string]tools.Tool // guarded by mu: definitions as plugins worded them, by id and what they were made from
 }
 
-func newCustomHosts(a *App) *customHosts {
-	return &customHosts{app: a, hosts: map[string]*customHost{}, none: map[string]time.Time{}}
+func newPlugins(a *App) *Plugins {
+	return &Plugins{app: a, hosts: map[string]*customHost{}, none: map[string]time.Time{}}
 }
 
 // of is a directory's host; nil where it has no custom tools and no plugins.
-func (c *customHosts) of(cwd string) *customHost {
+func (c *Plugins) of(cwd string) *customHost {
 	conf := c.app.ConfigOf(cwd)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,22 +62,22 @@ func (c *customHosts) of(cwd string) *customHost {
 	if h == nil && time.Since(c.none[cwd]) < lookAfter {
 		return nil
 	}
-	dirs := c.app.customDirs(cwd, conf)
-	if h == nil && len(conf.Plugin) == 0 && !holdsAny(dirs) {
+	folders := c.dirs(cwd, conf)
+	if h == nil && len(conf.Plugin) == 0 && !holdsAny(folders) {
 		c.none[cwd] = time.Now()
 		return nil
 	}
 	if h != nil {
 		go h.Close()
 	}
-	var plugins []custom.Plugin
+	var listed []custom.Plugin
 	for _, p := range conf.Plugin {
-		plugins = append(plugins, custom.Plugin{Spec: p.Name, Dir: paths.Worktree(cwd), Options: p.Options})
+		listed = append(listed, custom.Plugin{Spec: p.Name, Dir: paths.Worktree(cwd), Options: p.Options})
 	}
 	h = &customHost{config: conf, key: c.key(cwd, conf), shown: map[string]bool{}, defined: map[string]tools.Tool{}}
 	h.Host = custom.New(custom.Options{
-		Dirs: dirs, Directory: cwd, Worktree: paths.Worktree(cwd), CacheDir: filepath.Join(c.app.Place.State, "cache"), Runtime: conf.JSRuntime, Config: conf, Start: guard.Start, Log: c.app.O.Log,
-		Plugins: plugins, Client: c.app.pluginClient(cwd), Notice: func(level, text string) { c.app.noticeIn(cwd, level, text) },
+		Dirs: folders, Directory: cwd, Worktree: paths.Worktree(cwd), CacheDir: filepath.Join(c.app.Place.State, "cache"), Runtime: conf.JSRuntime, Config: conf, Start: guard.Start, Log: c.app.O.Log,
+		Plugins: listed, Client: pluginClient{c.app, cwd}.call, Notice: func(level, text string) { c.app.noticeIn(cwd, level, text) },
 	})
 	h.ext = h.extensions(c.app, cwd)
 	c.hosts[cwd] = h
@@ -85,25 +85,25 @@ func (c *customHosts) of(cwd string) *customHost {
 }
 
 // key is what of a configuration a host is made from.
-func (c *customHosts) key(cwd string, conf *config.Config) string {
-	raw, _ := json.Marshal([]any{c.app.customDirs(cwd, conf), conf.Plugin, conf.JSRuntime})
+func (c *Plugins) key(cwd string, conf *config.Config) string {
+	raw, _ := json.Marshal([]any{c.dirs(cwd, conf), conf.Plugin, conf.JSRuntime})
 	return string(raw)
 }
 
 // lookAgain makes a directory's host anew where its settings ask for it.
-func (c *customHosts) lookAgain(cwd string) {
+func (c *Plugins) lookAgain(cwd string) {
 	c.mu.Lock()
 	delete(c.none, cwd)
 	c.mu.Unlock()
 	c.of(cwd)
 }
 
-// customDirs are the folders that may hold tools and plugins, the nearest to the session last. A project's own count
+// dirs are the folders that may hold tools and plugins, the nearest to the session last. A project's own count
 // when its folder is trusted.
-func (a *App) customDirs(cwd string, conf *config.Config) []string {
-	dirs := []string{a.Place.User}
-	if a.Place.Home != "" {
-		dirs = append(dirs, filepath.Join(a.Place.Home, ".config", "opencode"))
+func (c *Plugins) dirs(cwd string, conf *config.Config) []string {
+	dirs := []string{c.app.Place.User}
+	if c.app.Place.Home != "" {
+		dirs = append(dirs, filepath.Join(c.app.Place.Home, ".config", "opencode"))
 	}
 	if !conf.Trusted() {
 		return dirs
@@ -212,15 +212,15 @@ func (h *customHost) define(ctx context.Context, t tools.Tool) tools.Tool {
 	return t
 }
 
-// CustomExtensions are what the person's own code adds in a directory.
-func (a *App) CustomExtensions(cwd string) *agent.Extensions {
-	if h := a.custom.of(cwd); h != nil {
+// Extensions implements agent.Plugins: they are what the person's own code adds in a directory.
+func (c *Plugins) Extensions(cwd string) *agent.Extensions {
+	if h := c.of(cwd); h != nil {
 		return h.ext
 	}
 	return nil
 }
 
-func (c *customHosts) close() {
+func (c *Plugins) close() {
 	c.mu.Lock()
 	hosts := c.hosts
 	c.hosts = map[string]*customHost{}

@@ -21,16 +21,16 @@ func TestSessionsThatBeginTogetherShareASketch(t *testing.T) {
 	put("first.go")
 	synctest.Test(t, func(t *testing.T) {
 		a := New(Options{Place: NewWorkplace("test"), NoLSP: true, Ephemeral: true})
-		one := a.sketch(t.Context(), dir)
+		one := a.project.Tree(t.Context(), dir)
 		if !strings.Contains(one, "first.go") {
 			t.Fatalf("%q", one)
 		}
 		put("second.go")
-		if again := a.sketch(t.Context(), dir); again != one {
+		if again := a.project.Tree(t.Context(), dir); again != one {
 			t.Errorf("looked again at once: %q", again)
 		}
 		time.Sleep(sketchFresh)
-		if late := a.sketch(t.Context(), dir); !strings.Contains(late, "second.go") {
+		if late := a.project.Tree(t.Context(), dir); !strings.Contains(late, "second.go") {
 			t.Errorf("a second later: %q", late)
 		}
 	})

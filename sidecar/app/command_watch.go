@@ -27,21 +27,21 @@ type commandWatch struct {
 }
 
 // watch is a session's watch; the tree belongs to the worktree, because sessions share what was copied.
-func (a *App) watch(root string, find *search.Searcher, buffers files.Buffers) builtin.CommandWatch {
-	if a.O.Ephemeral {
+func (k *Changes) watch(root string, find *search.Searcher, buffers files.Buffers) builtin.CommandWatch {
+	if k.ephemeral {
 		return nil // nothing is stored, so nothing can be taken back
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.trees == nil {
-		a.trees = map[string]*checkpoint.Tree{}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.trees == nil {
+		k.trees = map[string]*checkpoint.Tree{}
 	}
-	t := a.trees[root]
+	t := k.trees[root]
 	if t == nil {
-		t = &checkpoint.Tree{Root: root, Blobs: a.Blobs, List: find.FilesAndLinks}
-		a.trees[root] = t
+		t = &checkpoint.Tree{Root: root, Blobs: k.Blobs, List: find.FilesAndLinks}
+		k.trees[root] = t
 	}
-	return &commandWatch{session: a.Runtime.Session, tree: t, whole: a.Blobs.Load, buffers: buffers}
+	return &commandWatch{session: k.runtime.Session, tree: t, whole: k.Blobs.Load, buffers: buffers}
 }
 
 // Before implements builtin.CommandWatch.

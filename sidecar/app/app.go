@@ -1,0 +1,161 @@
+// Package app assembles the parts of a folder from its configuration: stores, models, tools, language servers, MCP servers,
+// plugins, the agent's runtime. It is the one place where concrete parts meet; making an App opens and starts nothing.
+// Editors reach it through packages editors and review; it knows no connection and no command line.
+package app
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/agent/store"
+	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/sidecar/config"
+	"github.com/pillion-dev/pillion/sidecar/editors"
+	"github.com/pillion-dev/pillion/sidecar/mention"
+	"github.com/pillion-dev/pillion/sidecar/models"
+	"github.com/pillion-dev/pillion/sidecar/review"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/builtin"
+	"github.com/pillion-dev/pillion/tools/checkpoint"
+	"github.com/pillion-dev/pillion/tools/files"
+	"github.com/pillion-dev/pillion/tools/paths"
+	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/search"
+	"github.com/pillion-dev/pillion/tools/skill"
+)
+
+// Options say who sits in front of the agent.
+type Options struct {
+	Place     *Workplace
+	Asker     permission.Asker
+	Questions tools.Questioner
+	Editors   *editors.Registry // nil: no editor, files are read from and written to the disk
+	Ephemeral bool              // nothing is stored: scripts
+	Theirs    *editors.Problems // with editors: what they say is wrong with files
+	NoLSP     bool
+	Verdict   builtin.VerdictMode // what the verdict means to Asker
+	Log       *slog.Logger
+	Problems  func(lspbridge.FileReport) // where changed problems go; nil: nobody listens
+	Notices   io.Writer                  // what a person at a terminal should know; nil: only the log
+}
+
+// App is the one place where concrete parts meet. Making it opens and starts nothing.
+type App struct {
+	O       Options
+	Place   *Workplace
+	Store   *store.Store
+	kept    *store.Store // of the grants, where Store is forgotten
+	Grants  permission.Grants
+	Models  *models.Models
+	Runtime *agent.Runtime
+	Desk    *review.Desk
+
+	Changes  *Changes
+	Sessions *Sessions
+	Servers  *LanguageServers
+	MCP      *MCPServers
+	Plugins  *Plugins
+	project  *project
+	traces   *traces // nil: not traced
+}
+
+// New puts the parts together.
+func New(o Options) *App {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	a := &App{O: o, Place: o.Place}
+	if o.Ephemeral {
+		a.Store = store.NewForgetful()
+	} else {
+		a.Store = store.New(a.Place.storePlace())
+	}
+	a.Grants = agent.Grants(a.Store)
+	if o.Ephemeral && o.Asker != nil { // its sessions are forgotten, what a person allows for good is not
+		a.kept = store.New(a.Place.storePlace())
+		a.Grants = agent.Grants(a.kept)
+	}
+	a.Changes = &Changes{Blobs: &checkpoint.Blobs{Dir: filepath.Join(a.Place.State, "checkpoints")}, journal: &files.DirJournal{Dir: filepath.Join(a.Place.State, "journal")},
+		log: o.Log, notices: o.Notices, ephemeral: o.Ephemeral}
+	a.Sessions = &Sessions{app: a, locks: &files.Locks{}, envs: map[string]builtin.Env{}}
+	a.Servers = &LanguageServers{app: a, by: map[string]*servers{}}
+	a.project = &project{app: a, pages: instructionPages{version: a.Place.version}, finders: map[string]*skill.Finder{}, search: map[string]*search.Searcher{}}
+	a.MCP, a.Plugins = newMCPServers(a), newPlugins(a)
+	a.Desk = review.NewDesk(KeptChanges{App: a})
+	a.Models = models.New(models.Options{Config: a.ConfigOf, Env: os.Getenv, Keys: a.Place.Keys().All})
+	a.Runtime = agent.New(agent.Options{
+		Store: a.Store, Models: a.Models, Grants: a.Grants, Asker: o.Asker, Questions: o.Questions, StateDir: a.Place.State, Log: o.Log,
+		Configuration: configuration{a.Place}, Toolbox: toolbox{a}, Project: a.project, Plugins: a.Plugins, Changes: a.Changes, Secrets: hider{a.Place},
+		Tracing: a.tracing(),
+	})
+	a.Changes.runtime = a.Runtime
+	return a
+}
+
+// ConfigOf is asked many times in each step of a turn.
+func (a *App) ConfigOf(cwd string) *config.Config { return a.Place.lately(cwd) }
+
+// Rules are the effective ones of an agent, in the order the gate judges them.
+func (a *App) Rules(cwd, name string) permission.Ruleset {
+	rules := a.Place.Rules(cwd)
+	for _, x := range a.Runtime.Agents(cwd) {
+		if x.Name == name {
+			rules = append(rules, x.Rules...)
+		}
+	}
+	return rules
+}
+
+// Finder knows what @ may mention.
+func (a *App) Finder() *mention.Finder {
+	return mention.New(mention.Options{
+		Searcher: func(cwd string) *search.Searcher { return a.project.searcher(a.ConfigOf(cwd).Ripgrep) },
+		Servers: func(cwd string) *lspbridge.Manager {
+			if link := a.Servers.of(paths.Worktree(cwd), a.ConfigOf(cwd)); link != nil {
+				return link.Manager
+			}
+			return nil
+		},
+		Resources: a.MCP.resources,
+	})
+}
+
+// noticeIn tells every session of a directory.
+func (a *App) noticeIn(cwd, level, text string) {
+	for _, s := range a.Runtime.Live() {
+		if s.Info().Cwd == cwd {
+			s.Notice(level, text)
+		}
+	}
+}
+
+// Close ends everything that was started: turns, then servers, then the store.
+func (a *App) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if err := a.Runtime.Close(ctx); err != nil {
+		a.O.Log.Error("closing sessions", "err", err)
+	}
+	var wait sync.WaitGroup
+	a.Sessions.close(&wait)
+	a.Servers.close(ctx, &wait)
+	wait.Go(func() { a.MCP.close(ctx) })
+	wait.Go(a.Plugins.close)
+	wait.Wait()
+	a.traces.close()
+	a.Changes.pruning.Wait()
+	for _, st := range []*store.Store{a.Store, a.kept} {
+		if st == nil {
+			continue
+		}
+		if err := st.Close(); err != nil {
+			a.O.Log.Error("closing the store", "err", err)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/sidecar/review"
+	"github.com/pillion-dev/pillion/tools/builtin"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/checkpoint"
+	"github.com/pillion-dev/pillion/tools/files"
+)
+
+// Changes keeps what the agent changes: the journal of writes under way, the contents beside the sessions, and what
+// commands did to the files of a worktree. It is agent.ChangeKeeper.
+type Changes struct {
+	Blobs     *checkpoint.Blobs
+	journal   files.Journal
+	log       *slog.Logger
+	notices   io.Writer // what a person at a terminal should know; nil: only the log
+	ephemeral bool      // nothing is stored, so nothing can be taken back
+	runtime   *agent.Runtime
+
+	recover sync.Once
+	prune   sync.Once
+	pruning sync.WaitGroup
+
+	mu    sync.Mutex
+	trees map[string]*checkpoint.Tree // guarded by mu; by worktree root: sessions share what was copied
+}
+
+// Pack implements agent.ChangeKeeper: the set a change set as the store keeps it: its texts are contents beside the sessions.
+func (k *Changes) Pack(state change.State, set *change.Set) *change.Set {
+	k.prune.Do(k.pruneContents)
+	return Packed(k.Blobs, state, set)
+}
+
+// Packed keeps nothing yet of what is only proposed: the person waits for the question, and it may be another text in
+// the end. Its hunks are in the event.
+func Packed(b *checkpoint.Blobs, state change.State, s *change.Set) *change.Set {
+	if state == change.Proposed {
+		return checkpoint.Outline(s)
+	}
+	return b.Pack(s)
+}
+
+// Recover implements agent.ChangeKeeper: it says what became of a change set that was being written when a process died. The journal has ended it one way
+// or the other by then.
+func (k *Changes) Recover(ctx context.Context, s agent.SessionInfo, packed *change.Set) change.State {
+	k.RecoverOnce(ctx)
+	set, err := k.Blobs.Load(packed)
+	if err != nil {
+		return change.Failed
+	}
+	for _, f := range set.Files {
+		path := f.Path
+		if f.Kind == change.Rename {
+			path = f.NewPath
+		}
+		if f.Encoding == change.Link {
+			target, err := os.Readlink(path)
+			if (err == nil) != (f.Kind != change.Delete) || err == nil && target != f.New {
+				return change.Failed
+			}
+			continue
+		}
+		now, err := files.Open(path, nil)
+		if err != nil || now.Exists != (f.Kind != change.Delete) || now.Exists && now.Text != f.New && "\ufeff"+now.Text != f.New {
+			return change.Failed
+		}
+	}
+	return change.Applied
+}
+
+// pruneEvery is how often old contents are looked for.
+const pruneEvery = 24 * time.Hour
+
+// pruneContents removes old contents once a day, beside the work; close waits for it.
+func (k *Changes) pruneContents() {
+	stamp := filepath.Join(k.Blobs.Dir, "pruned")
+	if info, err := os.Stat(stamp); err == nil && time.Since(info.ModTime()) < pruneEvery {
+		return
+	}
+	k.pruning.Go(func() {
+		if err := k.Blobs.Prune(checkpoint.Default); err != nil {
+			k.log.Warn("pruning checkpoints", "err", err)
+			return
+		}
+		if os.MkdirAll(k.Blobs.Dir, 0o700) == nil {
+			_ = os.WriteFile(stamp, nil, 0o600)
+		}
+	})
+}
+
+// RecoverOnce ends what a crash left half-done, before the first tool of this process can look at a file.
+func (k *Changes) RecoverOnce(ctx context.Context) {
+	k.recover.Do(func() {
+		done, err := files.Recover(ctx, k.journal)
+		if err != nil {
+			k.log.Error("recovery", "err", err)
+			if k.notices != nil {
+				fmt.Fprintln(k.notices, "pillion: a change that was interrupted earlier could not be ended:", err)
+			}
+		}
+		for _, r := range done {
+			k.log.Warn("recovered an interrupted change", "what", r)
+			if k.notices != nil {
+				fmt.Fprintln(k.notices, "pillion: a change that was interrupted earlier:", r)
+			}
+		}
+	})
+}
+
+// KeptChanges are the app's change sets: written through the session's own locks and editor, texts beside the sessions.
+type KeptChanges struct{ App *App }
+
+// Files implements ChangeStore.
+func (k KeptChanges) Files(session string) review.Files {
+	s, ok := k.App.Runtime.Session(session)
+	if !ok {
+		return nil
+	}
+	return builtin.NewWriter(k.App.Sessions.Env(s.Info()))
+}
+
+// Load implements ChangeStore.
+func (k KeptChanges) Load(set *change.Set) (*change.Set, error) { return k.App.Changes.Blobs.Load(set) }

@@ -1,0 +1,154 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/sidecar/config"
+	"github.com/pillion-dev/pillion/sidecar/mention"
+	"github.com/pillion-dev/pillion/tools/search"
+	"github.com/pillion-dev/pillion/tools/skill"
+)
+
+// project is what a model is told of a directory, with what was read for it a moment ago. It is agent.ProjectContext.
+type project struct {
+	app      *App
+	pages    instructionPages
+	sketches sketches
+
+	mu      sync.Mutex
+	finders map[string]*skill.Finder    // guarded by mu; by the places they look in
+	search  map[string]*search.Searcher // guarded by mu; by configured ripgrep
+}
+
+// Instructions implements agent.ProjectContext: what people wrote for agents, first the files of the project, then the
+// configured files and pages.
+func (p *project) Instructions(cwd string) []string {
+	c := p.app.ConfigOf(cwd)
+	var files, pages []string
+	for _, at := range c.Instructions {
+		if strings.HasPrefix(at, "https://") || strings.HasPrefix(at, "http://") {
+			pages = append(pages, at)
+		} else {
+			files = append(files, at)
+		}
+	}
+	have := agent.Instructions(cwd)
+	have = append(have, agent.MoreInstructions(cwd, p.app.Place.Home, files, have)...)
+	return append(have, p.pages.texts(c, pages, func(address string, err error) {
+		p.app.O.Log.Warn("instructions could not be fetched", "address", address, "err", err)
+		if p.app.O.Notices != nil {
+			fmt.Fprintf(p.app.O.Notices, "pillion: instructions of %s could not be fetched: %v\n", address, err)
+		}
+	})...)
+}
+
+// Notes implements agent.ProjectContext: what the MCP servers say of their tools.
+func (p *project) Notes(cwd string) []string { return p.app.MCP.notes(cwd) }
+
+// Tree implements agent.ProjectContext: the project's tree, so that a model knows what there is before it looks.
+func (p *project) Tree(ctx context.Context, cwd string) string {
+	p.sketches.mu.Lock()
+	if p.sketches.dir == nil {
+		p.sketches.dir = map[string]*sketch{}
+	}
+	s := p.sketches.dir[cwd]
+	if s == nil {
+		s = &sketch{}
+		p.sketches.dir[cwd] = s
+	}
+	p.sketches.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.made) < sketchFresh {
+		return s.text
+	}
+	ctx, cancel := context.WithTimeout(ctx, sketchTime)
+	defer cancel()
+	l, err := p.searcher(p.app.ConfigOf(cwd).Ripgrep).Tree(ctx, search.TreeQuery{Root: cwd, Limit: sketchEntries})
+	if err != nil || l.Root == nil || l.Entries == 0 {
+		return ""
+	}
+	s.text, s.made = l.Root.String(), time.Now()
+	if l.More || l.Partial {
+		s.text += "(and more)\n"
+	}
+	return s.text
+}
+
+// Mentioned implements agent.ProjectContext: it reads the resources that a prompt mentions. It looks at the settings first: a turn runs with those that were
+// there when it began, not with what was read a moment before.
+func (p *project) Mentioned(ctx context.Context, e agent.Entering) []provider.Part {
+	p.app.Place.Config(e.Session.Cwd)
+	set := p.app.MCP.of(e.Session.Cwd)
+	if set == nil {
+		return e.Parts
+	}
+	parts := e.Parts
+	for _, r := range mentionedResources(ctx, set, e.Parts) {
+		input, _ := json.Marshal(map[string]string{"server": r.server, "uri": r.uri})
+		got, err := e.Call(ctx, "read_mcp_resource", input)
+		say := func(text string) {
+			parts = append(parts[:len(parts):len(parts)], provider.Part{Type: provider.PartText, Synthetic: true, Text: text})
+		}
+		switch word := "@" + mention.ServerName(r.server) + ":" + r.uri; {
+		case err != nil:
+			say(word + " could not be read: " + err.Error())
+		case got.Status != agent.ToolCompleted:
+			say(word + " could not be read: " + got.Error)
+		default:
+			say("Content of " + word + ":\n" + got.Output)
+			for _, f := range got.Attachments {
+				parts = append(parts, provider.Part{Type: provider.PartFile, Files: []provider.File{{Mime: f.Mime, Name: f.Name, Data: f.Data}}})
+			}
+		}
+	}
+	return parts
+}
+
+// searcher is shared by sessions: it looks for rg once.
+func (p *project) searcher(ripgrep string) *search.Searcher {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.search[ripgrep]
+	if s == nil {
+		s = search.New(search.Options{Ripgrep: ripgrep})
+		p.search[ripgrep] = s
+	}
+	return s
+}
+
+// skills of a session's directory; sessions of the same one look through the folders once.
+func (p *project) skills(cwd, root string, c *config.Config) *skill.Finder {
+	at := skill.Places{Cwd: cwd, Root: root, Home: p.app.Place.Home, Config: []string{p.app.Place.User}}
+	if p.app.Place.Home != "" {
+		at.Config = append(at.Config, filepath.Join(p.app.Place.Home, ".config", "opencode"))
+	}
+	for _, dir := range c.Skills.Paths {
+		if rest, ok := strings.CutPrefix(dir, "~/"); ok {
+			dir = filepath.Join(p.app.Place.Home, rest)
+		} else if !filepath.IsAbs(dir) {
+			dir = filepath.Join(root, dir)
+		}
+		at.More = append(at.More, dir)
+	}
+	key := fmt.Sprintf("%q", at)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f := p.finders[key]
+	if f == nil {
+		f = skill.New(at)
+		p.finders[key] = f
+	}
+	return f
+}
+
+// Project is what a model is told of a directory.
+func (a *App) Project() agent.ProjectContext { return a.project }

@@ -1,0 +1,163 @@
+package app
+
+import (
+	"context"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/sidecar/config"
+	"github.com/pillion-dev/pillion/sidecar/editors"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/builtin"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/files"
+	"github.com/pillion-dev/pillion/tools/paths"
+	"github.com/pillion-dev/pillion/tools/shell/run"
+	"github.com/pillion-dev/pillion/tools/web"
+)
+
+// Sessions are the environments of the tools: one a session, made with its first tool, kept for as long as what the
+// session has read and its running commands must be.
+type Sessions struct {
+	app   *App
+	locks *files.Locks // of files, across sessions
+
+	mu   sync.Mutex
+	envs map[string]builtin.Env // guarded by mu; by session
+}
+
+// Env is what the tools of a session share; it lasts as long as the session's read state must.
+func (e *Sessions) Env(s agent.SessionInfo) builtin.Env {
+	e.mu.Lock()
+	env, ok := e.envs[s.ID]
+	e.mu.Unlock()
+	if ok {
+		return env
+	}
+	c := e.app.ConfigOf(s.Cwd)
+	root := paths.Worktree(s.Cwd)
+	env = builtin.Env{
+		Cwd: s.Cwd, Root: root, Extra: s.Extra, StateDir: e.app.Place.State, Own: []string{e.app.Place.User}, Home: e.app.Place.Home,
+		Tracker: &files.Tracker{}, Locks: e.locks, Journal: e.app.Changes.journal, Search: e.app.project.searcher(c.Ripgrep), Format: formatter(root, c),
+		Skills: e.app.project.skills(s.Cwd, root, c), SubAgents: func() []tools.SubAgent { return e.app.Runtime.SubAgents(s.Cwd) }, Verdict: e.app.O.Verdict,
+		Shell: e.shell(c, s), Web: e.web(c),
+	}
+	if e.app.O.Editors != nil {
+		env.Buffers = e.app.O.Editors.Files(s.ID)
+		env.Applier = e.app.O.Editors.Applier(s.ID, Disk{Writer: builtin.NewWriter(env)})
+	}
+	env.Commands = e.app.Changes.watch(root, env.Search, env.Buffers)
+	link := e.app.Servers.of(root, c)
+	if link != nil {
+		env.Bridge = link.Manager
+		if e.app.O.Theirs != nil {
+			env.Bridge = editors.NewBridge(link.Manager, root, env.Buffers, e.app.O.Theirs)
+		}
+	}
+	e.mu.Lock()
+	if had, ok := e.envs[s.ID]; ok { // made twice at once: the first one counts
+		e.mu.Unlock()
+		return had
+	}
+	e.envs[s.ID] = env
+	e.mu.Unlock()
+	if link != nil {
+		for _, text := range link.hold(s.ID) {
+			e.app.Servers.tell(link, text)
+		}
+	}
+	return env
+}
+
+// Ended ends what a session's commands left running, and lets go of what was kept for it.
+func (e *Sessions) Ended(session string) {
+	e.mu.Lock()
+	env, ok := e.envs[session]
+	delete(e.envs, session)
+	e.mu.Unlock()
+	e.app.Servers.release(session)
+	e.app.MCP.ended(session)
+	e.app.Models.Forget(session)
+	if ok {
+		env.Shell.Close()
+	}
+}
+
+// shell is how the commands of a session run. What they leave running ends with it.
+func (e *Sessions) shell(c *config.Config, s agent.SessionInfo) builtin.BashOptions {
+	o := builtin.BashOptions{Shell: c.Shell, Runner: &run.Runner{}, Background: &run.Background{}, Sandbox: builtin.SandboxSettings{
+		Mode: c.Sandbox, Network: c.SandboxNetwork, AutoAllow: c.SandboxAutoAllow, Writable: c.SandboxWritable,
+	}}
+	o.More = func(ctx context.Context, dir string, call *tools.Call) map[string]string {
+		if h := e.app.Plugins.of(s.Cwd); h != nil && h.Has(ctx, "shell.env") {
+			return h.ShellEnv(ctx, dir, call.SessionID, call.CallID)
+		}
+		return nil
+	}
+	if e.app.O.Editors == nil {
+		return o // nobody watches
+	}
+	// An editor knows a sub-agent's terminals as those of the session it has open.
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if parent, ok := e.envs[s.Parent]; ok && s.Parent != "" && parent.Shell.Terminals != nil {
+		o.Terminals, o.Lent = parent.Shell.Terminals, true
+	} else {
+		o.Terminals = &run.Terminals{}
+	}
+	return o
+}
+
+// Terminals are a session's.
+func (e *Sessions) Terminals(session string) *run.Terminals {
+	s, ok := e.app.Runtime.Session(session)
+	if !ok {
+		return nil
+	}
+	return e.Env(s.Info()).Shell.Terminals
+}
+
+// formatter runs after edits only where the configuration asks for it: a text that comes out other than it was
+// accepted is nothing to surprise people with.
+func formatter(root string, c *config.Config) builtin.Formatter {
+	if !c.Formatter.On {
+		return nil
+	}
+	o := builtin.FormatOptions{Root: root, Detect: true, Project: c.Trusted()}
+	for _, name := range slices.Sorted(maps.Keys(c.Formatter.By)) {
+		d := c.Formatter.By[name]
+		o.Rules = append(o.Rules, builtin.FormatRule{Name: name, Command: d.Command, Extensions: d.Extensions, Env: d.Environment, Disabled: d.Disabled})
+	}
+	return builtin.NewFormatter(o)
+}
+
+// Disk writes a set in the encodings its files have.
+type Disk struct{ Writer *builtin.Writer }
+
+func (d Disk) Apply(ctx context.Context, set *change.Set) error { return d.Writer.WriteDisk(ctx, set) }
+
+// web is what the web tools may reach. OpenCode's switch for Exa counts where nothing is configured.
+func (e *Sessions) web(c *config.Config) builtin.WebOptions {
+	engine := web.Engine{Provider: c.WebSearch.Provider, URL: c.WebSearch.URL, Key: c.WebSearch.Key}
+	if on := os.Getenv("OPENCODE_ENABLE_EXA"); engine.Provider == "" && (on == "1" || on == "true") {
+		engine.Provider = "exa"
+	}
+	if engine.Provider == "exa" && engine.Key == "" {
+		engine.Key = os.Getenv("EXA_API_KEY")
+	}
+	return builtin.WebOptions{Client: web.New(web.Options{Version: e.app.Place.version, Allow: c.Web.Allow}), Engine: engine}
+}
+
+// close ends the commands of sessions that could not be closed in time.
+func (e *Sessions) close(wait *sync.WaitGroup) {
+	e.mu.Lock()
+	envs := e.envs
+	e.envs = map[string]builtin.Env{}
+	e.mu.Unlock()
+	for _, env := range envs {
+		wait.Go(env.Shell.Close)
+	}
+}
