@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"sync"
@@ -233,6 +234,12 @@ func (a *answer) messages(model string, whole bool) (provider.Message, *provider
 			m.Parts = append(m.Parts, provider.Part{Type: p.typ, CallID: p.call.id, Name: safeName(p.call.name), Input: inputJSON([]byte(p.call.raw.String())), Signature: p.call.signature})
 			result := resultPart(data)
 			result.Name = safeName(p.call.name)
+			if p.call.alone {
+				result.ErrorKind = "unanswered"
+			}
+			if a.set.model.Provider == builtinProvider {
+				result.Metadata, _ = json.Marshal(data.Metadata) // without it the model says that it could not read the answer
+			}
 			if p.call.note != "" {
 				result.Text += "\n\n" + p.call.note
 			}

@@ -42,6 +42,7 @@ type call struct {
 	cut       bool   // the end of the answer cut it
 	note      string // added to the result, for the model only
 	seen      bool   // the loop watch has counted it
+	alone     bool   // nobody could be asked for the permission it needs
 
 	mu   sync.Mutex
 	data ToolData // guarded by mu
@@ -229,6 +230,8 @@ func (c *call) end(ctx context.Context, out outcome) {
 			d.Error, d.ErrorKind = cancelledText, "cancelled"
 		case errors.Is(out.err, permission.ErrRejected):
 			d.ErrorKind = "rejected"
+			var rejected *permission.RejectedError
+			c.alone = errors.As(out.err, &rejected) && rejected.Unanswered
 		case errors.Is(out.err, permission.ErrDenied):
 			d.ErrorKind = "denied"
 		case errors.Is(out.err, tools.ErrDismissed):

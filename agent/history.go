@@ -286,7 +286,7 @@ func (s *Session) repair() {
 func resultPart(t ToolData) provider.Part {
 	p := provider.Part{Type: provider.PartToolResult, CallID: t.CallID, Name: safeName(t.Tool), Text: t.Output}
 	if t.Status == ToolError {
-		p.IsError = true
+		p.IsError, p.ErrorKind = true, t.ErrorKind
 		p.Text = t.Error
 		if t.Output != "" && t.Output != t.Error {
 			p.Text = t.Output + "\n\n" + t.Error

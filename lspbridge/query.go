@@ -53,7 +53,7 @@ func (m *Manager) ask(ctx context.Context, path string, several bool, can func(*
 		}
 		if err != nil {
 			if ctx.Err() != nil {
-				err = errors.New(c.why(ctx, err))
+				err = &BusyError{c.why(ctx, err)}
 			}
 			errs = append(errs, err)
 		} else if !several {
@@ -68,6 +68,11 @@ func (m *Manager) ask(ctx context.Context, path string, several bool, can func(*
 	}
 	return errors.Join(errs...)
 }
+
+// BusyError: a server did not answer in time. It may when it is asked again.
+type BusyError struct{ reason string }
+
+func (e *BusyError) Error() string { return e.reason }
 
 // errNothing: a server had nothing to say. The next one is asked.
 var errNothing = errors.New("nothing")

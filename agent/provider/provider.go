@@ -84,6 +84,10 @@ type Part struct {
 	IsError   bool            `json:"isError,omitempty"`
 	Files     []File          `json:"files,omitempty"`
 	Synthetic bool            `json:"synthetic,omitempty"` // written by Pillion, not by the person
+	// ErrorKind is the kind of a tool result that is an error, as in tools.Error.
+	ErrorKind string `json:"errorKind,omitempty"`
+	// Metadata is what a tool result says to machines, in this process and for the built-in model only: it reads no prose.
+	Metadata json.RawMessage `json:"-"`
 }
 
 // File is an attachment.

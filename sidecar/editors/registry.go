@@ -246,7 +246,7 @@ func (r *Registry) AskPermission(ctx context.Context, q permission.Request) (per
 		return "allowed"
 	})
 	if errors.Is(err, errNoEditor) {
-		return permission.Reply{}, &permission.RejectedError{Message: errNoEditor.Error()}
+		return permission.Reply{}, &permission.RejectedError{Message: errNoEditor.Error(), Unanswered: true}
 	}
 	return reply, err
 }

@@ -81,7 +81,7 @@ func (t *Terminal) AskPermission(ctx context.Context, r permission.Request) (per
 	case t.Approve == IfClean && set != nil && r.Why == "": // a protected path is a person's to allow
 		return ByVerdict(set.Verdict), nil
 	case !interactive:
-		return permission.Reply{Kind: permission.Reject, Message: nobody, Asked: true}, nil
+		return permission.Reply{Kind: permission.Reject, Message: nobody, Asked: true, Unanswered: true}, nil
 	case set != nil:
 		return t.askSet(ctx, r, set)
 	}

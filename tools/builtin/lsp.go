@@ -27,6 +27,7 @@ type lspParams struct {
 	Query     string `json:"query,omitempty" jsonschema:"workspaceSymbol: the name or a part of it"`
 	NewName   string `json:"newName,omitempty" jsonschema:"rename: the new name"`
 	Apply     string `json:"apply,omitempty" jsonschema:"codeActions: the id of the action to carry out"`
+	Undo      string `json:"undo,omitempty" jsonschema:"codeActions: the id of an action that was carried out, to take it back"`
 	Kind      string `json:"kind,omitempty" jsonschema:"codeActions: only actions of this kind, e.g. quickfix, refactor, source.fixAll"`
 }
 
@@ -106,6 +107,10 @@ func (c *lspCall) run(ctx context.Context) (tools.Result, error) {
 		case errors.Is(err, lspbridge.ErrUnsupported):
 			return tools.Result{}, &tools.Error{Kind: "unsupported", Message: err.Error(), Err: err}
 		}
+		var busy *lspbridge.BusyError
+		if errors.As(err, &busy) {
+			return tools.Result{}, &tools.Error{Kind: "busy", Message: err.Error(), Err: err}
+		}
 		return tools.Result{}, &tools.Error{Kind: "lsp", Message: err.Error(), Err: err}
 	}
 	if r.Title == "" {
@@ -114,7 +119,7 @@ func (c *lspCall) run(ctx context.Context) (tools.Result, error) {
 	if r.Metadata == nil {
 		r.Metadata = map[string]any{}
 	}
-	r.Metadata["operation"] = c.p.Operation
+	r.Metadata["operation"], r.Metadata["cwd"] = c.p.Operation, c.Cwd
 	return r, nil
 }
 
@@ -131,7 +136,7 @@ func (c *lspCall) title() string {
 
 // allowed asks for the tool, and for the file like read does: a server's answers quote it.
 func (c *lspCall) allowed(ctx context.Context) error {
-	needed := c.p.Operation != "diagnostics" && c.p.Operation != "workspaceSymbol" && c.p.Apply == ""
+	needed := c.p.Operation != "diagnostics" && c.p.Operation != "workspaceSymbol" && c.p.Apply == "" && c.p.Undo == ""
 	switch {
 	case c.p.FilePath == "" && needed:
 		return &tools.Error{Kind: "invalid", Message: c.p.Operation + " needs filePath"}
@@ -188,6 +193,9 @@ func (c *lspCall) do(ctx, asking context.Context) (tools.Result, error) {
 	case "codeActions":
 		if c.p.Apply != "" {
 			return c.applyAction(ctx, asking)
+		}
+		if c.p.Undo != "" {
+			return c.undoAction(ctx)
 		}
 		return c.codeActions(asking)
 	case "organizeImports":

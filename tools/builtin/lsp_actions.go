@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/gofix"
 )
 
 // offeredActions are the code actions a session was shown; their ids stay valid while it lasts.
@@ -19,6 +21,7 @@ type offeredActions struct {
 	mu   sync.Mutex // guards what follows
 	byID map[string]offeredAction
 	last int
+	done map[string][]lspbridge.FileEdit // applied actions by id, with the texts before and after
 }
 
 // offeredAction remembers where it was offered, so that it can be asked for again when the file has changed.
@@ -27,7 +30,8 @@ type offeredAction struct {
 	text   string // the file then
 	rng    lspbridge.Range
 	only   []string
-	diags  []string // messages it was offered for
+	diags  []string   // messages it was offered for
+	own    *gofix.Fix // the edit itself, where no server offers it
 }
 
 // maxOffered bounds what is remembered; the oldest ids then stop working.
@@ -87,6 +91,11 @@ func (c *lspCall) codeActions(ctx context.Context) (tools.Result, error) {
 		Effect    *effect `json:"effect,omitempty"`
 	}
 	effects := c.effects(ctx, actions)
+	fixes := c.moduleFixes(ctx, about)
+	for _, f := range fixes {
+		actions = append(actions, lspbridge.Action{Title: f.Title, Kind: "quickfix", Server: "pillion", Path: c.path})
+		effects = append(effects, &effect{Fixes: f.Errors, Errors: -f.Errors})
+	}
 	wire := []wireAction{}
 	var out strings.Builder
 	order := make([]int, len(actions))
@@ -100,7 +109,11 @@ func (c *lspCall) codeActions(ctx context.Context) (tools.Result, error) {
 		for _, d := range about {
 			said = append(said, d.Message)
 		}
-		id := c.offered.add(offeredAction{a, text, r, only, said})
+		o := offeredAction{action: a, text: text, rng: r, only: only, diags: said}
+		if own := i - (len(actions) - len(fixes)); own >= 0 {
+			o.own = &fixes[own]
+		}
+		id := c.offered.add(o)
 		wire = append(wire, wireAction{id, a.Title, a.Kind, a.IsPreferred, a.Disabled, a.Server, effects[i]})
 		fmt.Fprintf(&out, "%s  %s", id, a.Title)
 		if a.Kind != "" {
@@ -175,7 +188,77 @@ func (c *lspCall) applyAction(ctx, asking context.Context) (tools.Result, error)
 	if err := c.askRead(ctx, c.call, at); err != nil {
 		return tools.Result{}, err
 	}
+	if o.own != nil {
+		return c.undoable(c.p.Apply, slices.Sorted(maps.Keys(o.own.Files)), func() (tools.Result, error) { return c.applyFix(ctx, o.own) })
+	}
 	a := o.action
+	var paths []string
+	if edits, err := c.lsp.ResolveAction(asking, a); err == nil {
+		for _, e := range edits {
+			if e.Kind == "rename" || e.Kind == "delete" {
+				paths = nil // such an action is not taken back
+				break
+			}
+			paths = append(paths, e.Path)
+		}
+	}
+	return c.undoable(c.p.Apply, paths, func() (tools.Result, error) { return c.runOffered(ctx, asking, o) })
+}
+
+// undoable runs an action and remembers the texts of the paths before and after it.
+func (c *lspCall) undoable(id string, paths []string, run func() (tools.Result, error)) (tools.Result, error) {
+	edits := make([]lspbridge.FileEdit, len(paths))
+	for i, path := range paths {
+		text, ok := c.writer.Present(path)
+		edits[i] = lspbridge.FileEdit{Path: path, Kind: "edit", Old: text}
+		if !ok {
+			edits[i].Kind = "create"
+		}
+	}
+	r, err := run()
+	if err != nil || len(edits) == 0 {
+		return r, err
+	}
+	for i := range edits {
+		edits[i].New, _ = c.writer.Present(edits[i].Path)
+	}
+	c.offered.mu.Lock()
+	defer c.offered.mu.Unlock()
+	if c.offered.done == nil {
+		c.offered.done = map[string][]lspbridge.FileEdit{}
+	}
+	c.offered.done[id] = edits
+	return r, nil
+}
+
+// undoAction takes an applied action back, while the files are as it left them.
+func (c *lspCall) undoAction(ctx context.Context) (tools.Result, error) {
+	c.offered.mu.Lock()
+	edits := c.offered.done[c.p.Undo]
+	c.offered.mu.Unlock()
+	if len(edits) == 0 {
+		return tools.Result{}, &tools.Error{Kind: "unknown_action", Message: fmt.Sprintf("The action %q was not carried out in this session, or cannot be taken back; change the files with edit.", c.p.Undo)}
+	}
+	var back []lspbridge.FileEdit
+	for _, e := range edits {
+		if now, _ := c.writer.Present(e.Path); now != e.New {
+			return tools.Result{}, &tools.Error{Kind: "stale", Message: c.show(e.Path) + " has changed since the action was carried out; change it with edit."}
+		}
+		switch {
+		case e.Kind == "create":
+			back = append(back, lspbridge.FileEdit{Path: e.Path, Kind: "delete", Old: e.New})
+		case e.Old != e.New:
+			back = append(back, lspbridge.FileEdit{Path: e.Path, Kind: "edit", Old: e.New, New: e.Old})
+		}
+	}
+	c.path = edits[0].Path
+	return c.change(ctx, "Undo the last fix", func() ([]lspbridge.FileEdit, error) { return back, nil })
+}
+
+// runOffered carries out what a server offered.
+func (c *lspCall) runOffered(ctx, asking context.Context, o offeredAction) (tools.Result, error) {
+	a := o.action
+	var err error
 	if now, _ := c.writer.Present(c.path); now != o.text {
 		if a, err = c.again(asking, o, now); err != nil {
 			return tools.Result{}, err

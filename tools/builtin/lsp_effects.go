@@ -3,11 +3,17 @@ package builtin
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/gofix"
 )
 
 // What trying quick fixes out may cost while a list of them is made.
@@ -19,8 +25,10 @@ const (
 // effect is how many errors an action would fix and introduce, found out by laying it over the files inside the servers.
 // Warnings and hints do not count: they come and go with what an analyser can still see.
 type effect struct {
-	Fixes      int `json:"fixes"`
-	Introduces int `json:"introduces"`
+	Fixes      int  `json:"fixes"`      // errors that go
+	Introduces int  `json:"introduces"` // errors that come
+	Errors     int  `json:"errors"`     // how many errors more there are; less than 0: fewer
+	Stub       bool `json:"stub,omitempty"`
 }
 
 // effects tries the quick fixes of a list out; nil for the others and for those that could not be judged in time.
@@ -40,7 +48,7 @@ func (c *lspCall) effects(ctx context.Context, actions []lspbridge.Action) []*ef
 		}
 		if d := c.Bridge.Check(ctx, editProposals(edits)); d.Certainty == change.Fresh || d.Certainty == change.Partial {
 			introduces, fixes := d.Errors()
-			out[i] = &effect{Fixes: fixes, Introduces: introduces}
+			out[i] = &effect{Fixes: fixes, Introduces: introduces, Errors: introduces - fixes, Stub: makesStub(edits)}
 		}
 	}
 	return out
@@ -59,6 +67,54 @@ func better(a, b *effect) int {
 		return 1
 	}
 	return cmp.Compare(rank(a), rank(b))
+}
+
+// stubs are what languages write for code that is not there yet.
+var stubs = []string{`panic("unimplemented")`, `panic("not implemented`, "todo!()", "unimplemented!()", "raise NotImplementedError", `throw new Error("Method not implemented.")`, `throw new Error("Function not implemented.")`}
+
+// makesStub says that an edit adds code that only fails when it runs.
+func makesStub(edits []lspbridge.FileEdit) bool {
+	for _, e := range edits {
+		for _, s := range stubs {
+			if strings.Count(e.New, s) > strings.Count(e.Old, s) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// moduleFixes are edits that no server offers, for the Go errors that a question is about.
+func (c *lspCall) moduleFixes(ctx context.Context, about []change.Problem) []gofix.Fix {
+	if filepath.Ext(c.path) != ".go" || c.p.Kind != "" && !strings.HasPrefix("quickfix", c.p.Kind) {
+		return nil
+	}
+	line := c.p.Line
+	for _, d := range about {
+		if d.Severity != change.SeverityError {
+			continue
+		}
+		if line == 0 || c.p.Line == 0 {
+			line = d.Line
+		}
+		fixes, err := new(gofix.Finder).Find(ctx, c.path, line, c.writer.Present)
+		if err != nil || len(fixes) > 0 || c.p.Line != 0 {
+			return fixes // what cannot be found is not offered; the servers' own answers stand
+		}
+	}
+	return nil
+}
+
+// applyFix proposes an edit of our own. The texts it was computed from must be the present ones.
+func (c *lspCall) applyFix(ctx context.Context, f *gofix.Fix) (tools.Result, error) {
+	var edits []lspbridge.FileEdit
+	for _, path := range slices.Sorted(maps.Keys(f.Files)) {
+		if now, _ := c.writer.Present(path); now != f.Before[path] {
+			return tools.Result{}, &tools.Error{Kind: "stale", Message: fmt.Sprintf("%s has changed since %q was offered; list the actions again", c.show(path), f.Title)}
+		}
+		edits = append(edits, lspbridge.FileEdit{Path: path, Kind: "edit", Old: f.Before[path], New: f.Files[path]})
+	}
+	return c.change(ctx, f.Title, func() ([]lspbridge.FileEdit, error) { return edits, nil })
 }
 
 // editProposals are edits as texts; a rename is a deletion and a new file.

@@ -113,10 +113,11 @@ type wireLocation struct {
 	Column    int    `json:"column"`
 	EndLine   int    `json:"endLine"`
 	EndColumn int    `json:"endColumn"`
+	Text      string `json:"text,omitempty"` // the line there, of files in the project
 }
 
 func wirePlace(path string, r lspbridge.Range) wireLocation {
-	return wireLocation{path, r.Start.Line + 1, r.Start.Character + 1, r.End.Line + 1, r.End.Character + 1}
+	return wireLocation{Path: path, Line: r.Start.Line + 1, Column: r.Start.Character + 1, EndLine: r.End.Line + 1, EndColumn: r.End.Character + 1}
 }
 
 func (c *lspCall) locations(list []lspbridge.Location, err error) (tools.Result, error) {
@@ -128,7 +129,11 @@ func (c *lspCall) locations(list []lspbridge.Location, err error) (tools.Result,
 	var out strings.Builder
 	lines := c.lineReader()
 	for i, l := range list {
-		wire = append(wire, wirePlace(l.Path, l.Range))
+		at := wirePlace(l.Path, l.Range)
+		if i < maxShownLocations {
+			at.Text = strings.TrimSpace(lines(l.Path, l.Range.Start.Line))
+		}
+		wire = append(wire, at)
 		places = append(places, tools.Location{Path: l.Path, Line: l.Range.Start.Line + 1})
 		if i < maxShownLocations {
 			fmt.Fprintf(&out, "%s:%d:%d%s\n", c.show(l.Path), l.Range.Start.Line+1, l.Range.Start.Character+1, lines(l.Path, l.Range.Start.Line))

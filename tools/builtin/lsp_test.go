@@ -144,3 +144,41 @@ func TestLSPRefuses(t *testing.T) {
 		t.Errorf("without servers: %v", err)
 	}
 }
+
+// An edit that no server offers is found by checking the module, proposed like any other, and taken back by its id.
+func TestFixesThatNoServerOffers(t *testing.T) {
+	s := newLSPSession(t, gopls(t))
+	path := filepath.Join(s.dir, "main.go")
+	wrong := strings.Replace(brokenGo, "\tmissing()\n", "\tfmt.Prinln(1)\n", 1)
+	put(t, path, wrong)
+	r := s.must(`{"operation":"codeActions","filePath":"main.go","line":7,"character":6}`, "Change Prinln to Println [quickfix]  fixes 1, introduces 0")
+	data, err := json.Marshal(r.Metadata["actions"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []struct {
+		ID, Title, Server string
+		Effect            *effect
+	}
+	if err := json.Unmarshal(data, &list); err != nil {
+		t.Fatal(err)
+	}
+	id := ""
+	for _, a := range list {
+		if a.Title == "Change Prinln to Println" && a.Server == "pillion" && a.Effect != nil && a.Effect.Errors == -1 {
+			id = a.ID
+		}
+	}
+	s.must(`{"operation":"codeActions","apply":"`+id+`"}`, "Change applied successfully.")
+	if got, _ := os.ReadFile(path); !strings.Contains(string(got), "fmt.Println(1)") {
+		t.Fatalf("%s", got)
+	}
+	s.must(`{"operation":"codeActions","undo":"`+id+`"}`, "Change applied successfully.")
+	if got, _ := os.ReadFile(path); string(got) != wrong {
+		t.Errorf("not taken back:\n%s", got)
+	}
+	put(t, path, strings.Replace(wrong, "func main", "func  main", 1))
+	if _, err := s.run(`{"operation":"codeActions","apply":"` + id + `"}`); kindOf(err) != "stale" {
+		t.Errorf("an action computed from another text: %v", err)
+	}
+}

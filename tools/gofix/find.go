@@ -18,7 +18,7 @@ type Fix struct {
 	Title  string
 	Files  map[string]string // new text by path
 	Before map[string]string // the text it was computed from
-	Errors int               // how many errors fewer the module has; a syntax error counts as more than all type errors
+	Errors int               // how many errors fewer the module has; where a syntax error goes, how many of those
 }
 
 const (
@@ -182,6 +182,9 @@ func (m *module) fixes(ctx context.Context, path string, line int) []Fix {
 	})
 	var out []Fix
 	for _, f := range found[:min(len(found), 5)] {
+		if f.Errors > syntaxWeight/2 {
+			f.Errors = (f.Errors + syntaxWeight/2) / syntaxWeight
+		}
 		out = append(out, f.Fix)
 	}
 	return out

@@ -292,7 +292,30 @@ func (r *repairer) renameObject(o types.Object, name string, cost int) {
 	if at+len(o.Name()) > len(f.text) || f.text[at:at+len(o.Name())] != o.Name() {
 		return
 	}
+	if r.m.unused(o) {
+		cost -= 3 // all that uses it fails: the declaration is what was misspelled
+	}
 	r.addDeep(cost, "Rename the declaration of "+o.Name()+" to "+name, edit{path, at, at + len(o.Name()), name})
+}
+
+// unused says that nothing in the module uses a declaration.
+func (m *module) unused(o types.Object) bool {
+	for _, p := range m.pkgs {
+		if p == nil {
+			continue
+		}
+		for _, used := range p.info.Uses {
+			if used == o || used.Pos() == o.Pos() && used.Name() == o.Name() {
+				return false
+			}
+		}
+		for _, s := range p.info.Selections {
+			if s.Obj().Pos() == o.Pos() {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // renameDeclaration looks for the declaration that a name was meant to be, in a package of the module.

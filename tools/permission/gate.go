@@ -95,7 +95,7 @@ func (g *Gate) Ask(ctx context.Context, r Request) (Reply, error) {
 		}
 	}
 	if g.o.Asker == nil {
-		return Reply{}, &RejectedError{Message: "nobody is here to answer, and the rules ask about " + r.Permission + "; do it another way, or the user allows it in the configuration"}
+		return Reply{}, &RejectedError{Message: "nobody is here to answer, and the rules ask about " + r.Permission + "; do it another way, or the user allows it in the configuration", Unanswered: true}
 	}
 	q := &question{gate: g, request: r, answered: make(chan Outcome, 1)}
 	g.state.mu.Lock()
@@ -151,7 +151,7 @@ func (g *Gate) replied(ctx context.Context, q *question, reply Reply, err error)
 	case reply.Kind == Reject:
 		// Which others are open is known before the answer: what is asked after it is a question of its own.
 		others := g.open(q.request.SessionID)
-		no := &RejectedError{Message: reply.Message}
+		no := &RejectedError{Message: reply.Message, Unanswered: reply.Unanswered}
 		if !q.answer(Outcome{Reply: reply, Err: no}) {
 			return
 		}

@@ -127,7 +127,9 @@ type Reply struct {
 	// Decisions are the person's, hunk by hunk, on Request.Change; nil accepts or rejects the whole, as Kind says.
 	Decisions *change.Decisions
 	Asked     bool // a person answered (false: a rule did)
-	Granted   bool // not asked, because of a remembered "always"
+	// Unanswered: nobody could be asked, which counts as Reject.
+	Unanswered bool
+	Granted    bool // not asked, because of a remembered "always"
 }
 
 // Asker is the person. It returns the context's error when the question dies with its turn.
@@ -142,7 +144,10 @@ var (
 )
 
 // RejectedError carries the person's words. errors.Is(err, ErrRejected) holds.
-type RejectedError struct{ Message string }
+type RejectedError struct {
+	Message    string
+	Unanswered bool // nobody could be asked
+}
 
 func (e *RejectedError) Error() string {
 	if e.Message == "" {

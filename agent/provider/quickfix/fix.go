@@ -4,14 +4,10 @@ import (
 	"fmt"
 	"sort"
 	"strconv"
-	"strings"
 )
 
-// maxRounds bounds the quick fixes of one turn; each is a step of the loop with its own diagnosis.
-const maxRounds = 300
-
-// fix works through the errors: organise imports where imports are the trouble, then one quick fix after the other,
-// each judged by what it does to the problems before it is proposed.
+// fix works through the errors: one quick fix after the other, each judged by what it does to the errors before it is
+// proposed, and taken back when the errors do not fall. So there are never more errors at the end than at the start.
 func fix(w *walk, where string) {
 	d := diagnose(w, where)
 	if !d.ok {
@@ -28,20 +24,44 @@ func fix(w *walk, where string) {
 	w.say("Found %s in %s.\n\n", plural(len(start), "error"), plural(len(byFile(start)), "file"))
 	f := fixer{walk: w, where: where, why: map[string]string{}, tried: map[string]bool{}, organised: map[string]bool{}}
 	current := start
-	for round := 0; round < maxRounds; round++ {
+	for f.steps < 2*len(start)+10 { // a step may uncover errors that a syntax error hid
 		p, ok := f.next(current)
 		if !ok {
 			break
 		}
-		if !f.attempt(p) {
+		done := f.attempt(p)
+		if done == nil {
 			continue
 		}
+		f.steps++
 		if d = diagnose(w, where); !d.ok {
 			return
 		}
-		current = d.errors()
+		now := d.errors()
+		if len(now) >= len(current) && !hidden(current, now) {
+			f.undo(p, done)
+			if d = diagnose(w, where); !d.ok {
+				return
+			}
+			now = d.errors()
+		} else if done.Effect != nil && done.Effect.Stub {
+			f.stubs = append(f.stubs, fmt.Sprintf("%s (%s)", done.Title, f.show(p.Path)))
+		}
+		current = now
 	}
 	f.report(start, current, d.asFarAs())
+}
+
+// hidden says that a syntax error went: the errors that it hid are no work of the step.
+func hidden(before, after []problem) bool { return syntaxErrors(after) < syntaxErrors(before) }
+
+func syntaxErrors(ps []problem) (n int) {
+	for _, p := range ps {
+		if p.Source == "syntax" {
+			n++
+		}
+	}
+	return n
 }
 
 type fixer struct {
@@ -50,74 +70,102 @@ type fixer struct {
 	why       map[string]string // problem → why it is left
 	tried     map[string]bool   // problem + action
 	organised map[string]bool   // files whose imports were organised
-	stubs     []string          // what was created and panics until it is written
-	applied   int
+	stubs     []string          // what was added and fails until it is written
+	steps     int
 	refused   int
 }
 
-// next is the first problem that is not given up. Missing declarations come before the uses that depend on them
-// only by luck, so the order is the server's: file, then line.
-func (f *fixer) next(current []problem) (problem, bool) {
+// next is the first problem that is not given up. A syntax error hides what is behind it, so it comes first; of the
+// others the order is the server's: file, then line. An action is chosen by how many errors it takes away everywhere, so
+// the declaration that many uses fail for is repaired at the first of them.
+func (f *fixer) next(current []problem) (first problem, ok bool) {
 	for _, p := range current {
-		if _, given := f.why[p.key()]; !given {
+		if _, given := f.why[p.key()]; given {
+			continue
+		}
+		if p.Source == "syntax" {
 			return p, true
 		}
+		if !ok {
+			first, ok = p, true
+		}
 	}
-	return problem{}, false
+	return first, ok
 }
 
-// attempt tries one thing for p and reports whether something may have changed.
-func (f *fixer) attempt(p problem) bool {
-	if aboutImports(p.message) && !f.organised[p.path] {
-		f.organised[p.path] = true
-		r := f.patiently(map[string]any{"operation": "organizeImports", "filePath": p.path})
-		if !r.failed && changed(r.text) {
-			f.applied++
-			return true
-		}
-		if r.failed && refused(r.text) {
-			f.refused++
-			f.why[p.key()] = notAccepted(r.text, "the change of its imports")
-			return false
-		}
-	}
+// attempt tries one thing for p. It returns what was applied, nil when nothing was.
+func (f *fixer) attempt(p problem) *action {
 	a, ok := f.ask(p, p)
 	if !ok && !f.triedAny(p) {
 		// An analyser may report the same trouble a few columns on, and the fix may hang there; servers run analysers
 		// on open files only, so the whole project's list does not show it.
-		if near := diagnose(f.walk, p.path); near.ok {
+		if near := diagnose(f.walk, p.Path); near.ok {
 			for _, q := range near.problems {
-				if !ok && q.line == p.line && q.column != p.column {
+				if !ok && q.Line == p.Line && q.Column != p.Column {
 					a, ok = f.ask(p, q)
 				}
 			}
 		}
 	}
 	if !ok {
-		return false
+		return f.organise(p)
 	}
 	delete(f.why, p.key()) // what another place said
-	f.tried[p.key()+"\x00"+a.title] = true
-	r := f.call("lsp", map[string]any{"operation": "codeActions", "filePath": p.path, "apply": a.id})
+	f.tried[p.key()+"\x00"+a.Title] = true
+	r := f.call("lsp", map[string]any{"operation": "codeActions", "filePath": p.Path, "apply": a.ID})
 	switch {
-	case r.failed && refused(r.text):
+	case r.refused():
 		f.refused++
-		f.why[p.key()] = notAccepted(r.text, strconv.Quote(a.title))
-		return false
+		f.why[p.key()] = notAccepted(r, strconv.Quote(a.Title))
+		return nil
 	case r.failed:
-		f.why[p.key()] = fmt.Sprintf("%q failed: %s", a.title, firstLine(r.text))
-		return false
+		f.why[p.key()] = fmt.Sprintf("%q failed: %s", a.Title, firstLine(r.text))
+		return nil
 	}
-	f.applied++
-	if makesStub(a.title) {
-		f.stubs = append(f.stubs, fmt.Sprintf("%s (%s)", a.title, p.path))
-	}
-	return true
+	return &a
 }
 
-// notAccepted tells a person's no from a run in which nobody could be asked.
-func notAccepted(text, what string) string {
-	if strings.Contains(text, "nobody can be asked") {
+// importCodes are the errors, by source and code, that organising imports can fix where no quick fix is offered: a name
+// that is not known, an import that is not used.
+var importCodes = map[string]bool{
+	"compiler UndeclaredName": true, "compiler UnusedImport": true, "compiler UndeclaredImportedName": true,
+	"ts 2304": true, "ts 2552": true, "typescript 2304": true, "typescript 2552": true, "ts 2503": true,
+	"Pyright reportUndefinedVariable": true, "basedpyright reportUndefinedVariable": true, "Pyright reportUnusedImport": true,
+}
+
+// organise is for an error about imports for which nothing else is offered, once a file.
+func (f *fixer) organise(p problem) *action {
+	if !importCodes[p.Source+" "+p.Code] || f.organised[p.Path] {
+		return nil
+	}
+	f.organised[p.Path] = true
+	r := f.patiently(map[string]any{"operation": "organizeImports", "filePath": p.Path})
+	switch {
+	case r.changed():
+		delete(f.why, p.key())
+		return &action{Title: "Organise imports"}
+	case r.refused():
+		f.refused++
+		f.why[p.key()] = notAccepted(r, "the change of its imports")
+	}
+	return nil
+}
+
+// undo takes a step back that did not lower the number of errors. It is not tried again.
+func (f *fixer) undo(p problem, a *action) {
+	f.why[p.key()] = "its quick fixes did not fix it"
+	if a.ID == "" {
+		return
+	}
+	r := f.call("lsp", map[string]any{"operation": "codeActions", "filePath": p.Path, "undo": a.ID})
+	if r.failed {
+		f.why[p.key()] = fmt.Sprintf("%q did not fix it, and could not be undone: %s", a.Title, firstLine(r.text))
+	}
+}
+
+// notAccepted tells a user's no from a run in which nobody could be asked.
+func notAccepted(r result, what string) string {
+	if r.kind == "unanswered" {
 		return what + " was proposed and not applied: nobody could be asked"
 	}
 	return "you did not accept " + what
@@ -125,35 +173,34 @@ func notAccepted(text, what string) string {
 
 // ask lists what is offered for p at a place and chooses.
 func (f *fixer) ask(p, at problem) (action, bool) {
-	r := f.patiently(map[string]any{"operation": "codeActions", "filePath": at.path, "line": at.line, "character": at.column})
+	r := f.patiently(map[string]any{"operation": "codeActions", "filePath": at.Path, "line": at.Line, "character": at.Column})
 	if r.failed {
 		f.why[p.key()] = "the language server could not say what would help: " + firstLine(r.text)
 		return action{}, false
 	}
-	return f.choose(p, parseActions(r.text))
+	return f.choose(p, r.actions())
 }
 
 // patiently asks once more when the server had not yet read the project: what it would say then is worth the wait. It
 // is only once, since a third call of the same kind counts as a loop.
 func (f *fixer) patiently(question map[string]any) result {
 	r := f.call("lsp", question)
-	if r.failed && busy(r.text) {
+	if r.failed && r.kind == "busy" {
 		r = f.call("lsp", question)
 	}
 	return r
 }
 
-// choose takes the untried quick fix that cures most and causes nothing; what would cause as much as it cures is not
-// proposed at all.
+// choose takes the untried quick fix that takes most errors away; what would not lower them is not proposed at all.
 func (f *fixer) choose(p problem, all []action) (action, bool) {
 	var fit []action
 	had := false
 	for _, a := range all {
-		if !strings.HasPrefix(a.kind, "quickfix") && a.kind != "" {
+		if !a.quickfix() {
 			continue
 		}
 		had = true
-		if f.tried[p.key()+"\x00"+a.title] || a.effectKnown && a.fixes <= a.introduces {
+		if f.tried[p.key()+"\x00"+a.Title] || a.Effect != nil && a.Effect.Errors >= 0 {
 			continue
 		}
 		fit = append(fit, a)
@@ -163,31 +210,38 @@ func (f *fixer) choose(p problem, all []action) (action, bool) {
 		case !had:
 			f.why[p.key()] = "the language server offers no quick fix for it"
 		case f.triedAny(p):
-			f.why[p.key()] = "its quick fixes did not cure it"
+			f.why[p.key()] = "its quick fixes did not fix it"
 		default:
-			f.why[p.key()] = "its quick fixes would cause as many problems as they cure"
+			f.why[p.key()] = "its quick fixes would not lower the number of errors"
 		}
 		return action{}, false
 	}
-	sort.SliceStable(fit, func(i, j int) bool {
-		a, b := fit[i], fit[j]
-		if a.introduces != b.introduces {
-			return a.introduces < b.introduces
-		}
-		if a.preferred != b.preferred {
-			return a.preferred
-		}
-		if makesStub(a.title) != makesStub(b.title) {
-			return !makesStub(a.title)
-		}
-		return a.fixes > b.fixes
-	})
+	sort.SliceStable(fit, func(i, j int) bool { return rank(fit[i]) < rank(fit[j]) })
 	return fit[0], true
 }
 
+// rank orders actions: code that only fails later comes last, what could not be judged before it; then by errors, and
+// what the server prefers before what it does not.
+func rank(a action) int {
+	n := 0
+	switch {
+	case a.Effect == nil:
+		n = 1_000_000
+	case a.Effect.Stub:
+		n = 2_000_000 + 10*a.Effect.Errors
+	default:
+		n = 10 * a.Effect.Errors
+	}
+	if !a.Preferred {
+		n++
+	}
+	return n
+}
+
 func (f *fixer) triedAny(p problem) bool {
+	prefix := p.key() + "\x00"
 	for k := range f.tried {
-		if strings.HasPrefix(k, p.key()+"\x00") {
+		if len(k) > len(prefix) && k[:len(prefix)] == prefix {
 			return true
 		}
 	}
@@ -208,7 +262,7 @@ func (f *fixer) report(start, left []problem, asFarAs string) {
 		f.cannot("I could fix none of the %s.\n", plural(len(start), "error"))
 	}
 	if len(f.stubs) > 0 {
-		f.say("\nThese are stubs that panic until you write them:\n")
+		f.say("\nThese are stubs that fail until you write them:\n")
 		for _, s := range f.stubs {
 			f.say("- %s\n", s)
 		}
@@ -226,19 +280,9 @@ func (f *fixer) report(start, left []problem, asFarAs string) {
 		if why == "" {
 			why = "I stopped before it"
 		}
-		f.say("- %s:%d:%d %s — %s\n", p.path, p.line, p.column, firstLine(p.message), why)
+		f.say("- %s:%d:%d %s — %s\n", f.show(p.Path), p.Line, p.Column, firstLine(p.Message), why)
 	}
 	if f.refused == 0 {
 		f.say("\nThese need judgement that I do not have: change them by hand, or choose a larger model (`pillion models`).\n")
 	}
-}
-
-// aboutImports guesses from the message; a wrong guess costs one call that changes nothing.
-func aboutImports(message string) bool {
-	m := strings.ToLower(message)
-	return strings.Contains(m, "import") || strings.HasPrefix(m, "undefined:") || strings.Contains(m, "cannot find name")
-}
-
-func makesStub(title string) bool {
-	return strings.HasPrefix(title, "Declare missing method") || strings.HasPrefix(title, "Create function") || strings.HasPrefix(title, "Implement ") || strings.HasPrefix(title, "Add missing function")
 }

@@ -15,7 +15,7 @@ func answer(t *testing.T, prompt, result string) string {
 	req := &provider.Request{Tools: []provider.ToolSpec{{Name: "lsp"}}, Messages: []provider.Message{
 		{Role: provider.RoleUser, Parts: []provider.Part{{Type: provider.PartText, Text: prompt}}},
 		{Role: provider.RoleAssistant, Parts: []provider.Part{{Type: provider.PartToolCall, CallID: "1", Name: "lsp", Input: json.RawMessage(`{"operation":"diagnostics"}`)}}},
-		{Role: provider.RoleTool, Parts: []provider.Part{{Type: provider.PartToolResult, CallID: "1", Name: "lsp", Text: result}}},
+		{Role: provider.RoleTool, Parts: []provider.Part{answered("1", "lsp", result, strings.HasPrefix(result, "File not found"))}},
 	}}
 	var text strings.Builder
 	if err := (Provider{}).Stream(context.Background(), req, func(e provider.Event) error {

@@ -1,30 +1,51 @@
 package quickfix
 
 import (
+	"encoding/json"
 	"fmt"
-	"regexp"
 	"sort"
 	"strings"
-	"sync"
 )
 
-// problem is a line of the lsp tool's diagnostics: "ERROR path:line:col message [source code]".
+// problem is a diagnostic of the lsp tool's metadata. Line and Column count from 1, Column in UTF-16 units.
 type problem struct {
-	path         string
-	line, column int // 1-based
-	severity     string
-	message      string
+	Path     string `json:"path"`
+	Line     int    `json:"line"`
+	Column   int    `json:"column"`
+	Severity string `json:"severity"`
+	Source   string `json:"source"`
+	Code     string `json:"code"`
+	Message  string `json:"message"`
 }
 
-// key stays the same while lines above it come and go.
-func (p problem) key() string { return fmt.Sprintf("%s\x00%d\x00%s", p.path, p.column, p.message) }
+// key recognises a problem while lines above it come and go, and while its message changes with the names in it: its
+// file, its column and its code.
+func (p problem) key() string {
+	return fmt.Sprintf("%s\x00%d\x00%s\x00%s", p.Path, p.Column, p.Source, p.Code)
+}
 
-// action is a line of the lsp tool's codeActions: "a1  title [kind] (preferred)  fixes 1, introduces 0".
+// action is a code action of the lsp tool's metadata.
 type action struct {
-	id, title, kind   string
-	preferred         bool
-	effectKnown       bool
-	fixes, introduces int
+	ID        string  `json:"id"`
+	Title     string  `json:"title"`
+	Kind      string  `json:"kind"`
+	Preferred bool    `json:"preferred"`
+	Disabled  string  `json:"disabled"`
+	Server    string  `json:"server"`
+	Effect    *effect `json:"effect"` // nil: it could not be judged in time
+}
+
+// effect is what an action would do to the problems.
+type effect struct {
+	Fixes      int  `json:"fixes"`
+	Introduces int  `json:"introduces"`
+	Errors     int  `json:"errors"` // less than 0: fewer errors
+	Stub       bool `json:"stub"`   // it adds code that only fails when it runs
+}
+
+// quickfix says that an action repairs something. Refactorings do not.
+func (a action) quickfix() bool {
+	return a.Disabled == "" && (a.Kind == "" || a.Kind == "quickfix" || strings.HasPrefix(a.Kind, "quickfix."))
 }
 
 type diagnosis struct {
@@ -36,7 +57,7 @@ type diagnosis struct {
 func (d diagnosis) errors() []problem {
 	var out []problem
 	for _, p := range d.problems {
-		if p.severity == "error" {
+		if p.Severity == "error" {
 			out = append(out, p)
 		}
 	}
@@ -54,7 +75,7 @@ func diagnose(w *walk, where string) diagnosis {
 		input["filePath"] = where
 	}
 	r := w.call("lsp", input)
-	if strings.HasPrefix(r.text, "File not found: ") {
+	if r.failed && r.kind == "file_missing" {
 		w.cannot("There is no file or folder %s here.\n\n%s", where, help)
 		return diagnosis{}
 	}
@@ -62,25 +83,32 @@ func diagnose(w *walk, where string) diagnosis {
 		w.cannot("The language servers could not say what is wrong%s: %s", in(where), r.text)
 		return diagnosis{}
 	}
-	known, doubt := certainty(r.text)
-	if !known {
-		w.cannot("I do not know what is wrong%s: %s.", in(where), doubt)
+	var said struct {
+		Diagnostics []problem `json:"diagnostics"`
+		State       string    `json:"state"` // fresh, partial, pending, unavailable
+		Reason      string    `json:"reason"`
+	}
+	r.read(&said)
+	// "No errors" must not be said for "could not look".
+	if len(said.Diagnostics) == 0 && (said.State == "pending" || said.State == "unavailable" || said.State == "") {
+		if said.Reason == "" {
+			said.Reason = "the language servers gave no answer"
+		}
+		w.cannot("I do not know what is wrong%s: %s.", in(where), said.Reason)
 		return diagnosis{}
 	}
-	return diagnosis{ok: true, problems: parseProblems(r.text), doubt: doubt}
-}
-
-// certainty reads the first line of the tool's answer: "Not known. (unavailable: why)" or "No problems. (partial: why)".
-// "No errors" must not be said for "nobody could look".
-func certainty(text string) (known bool, doubt string) {
-	head, _, _ := strings.Cut(text, "\n")
-	if i := strings.Index(head, " ("); i >= 0 && strings.HasSuffix(head, ")") {
-		doubt = head[i+2 : len(head)-1]
-		for _, state := range []string{"unavailable: ", "pending: ", "partial: "} {
-			doubt = strings.TrimPrefix(doubt, state)
-		}
+	d := diagnosis{ok: true, problems: said.Diagnostics}
+	if said.State != "fresh" {
+		d.doubt = said.Reason
 	}
-	return !strings.HasPrefix(head, "Not known"), doubt
+	sort.SliceStable(d.problems, func(i, j int) bool {
+		a, b := d.problems[i], d.problems[j]
+		if a.Path != b.Path {
+			return a.Path < b.Path
+		}
+		return a.Line < b.Line
+	})
+	return d
 }
 
 // asFarAs qualifies "there are no errors".
@@ -91,73 +119,40 @@ func (d diagnosis) asFarAs() string {
 	return " as far as the language servers can say (" + d.doubt + ")"
 }
 
-// Compiled at first use: the built-in model costs nothing where another one is used.
-var (
-	problemLine = lazy(`^(ERROR|WARNING|INFORMATION|HINT) (.+?):(\d+):(\d+) (.*?)(?: \[[^\[\]]*\])?$`)
-	actionLine  = lazy(`^(a\d+)  (.*?)(?: \[([a-zA-Z0-9_.]+)\])?( \(preferred\))?( \(not now: .*\))?(?:  fixes (\d+), introduces (\d+))?$`)
-	placeLine   = lazy(`^(.+?):(\d+):(\d+)(?:  (.*))?$`)
-	symbolLine  = lazy(`^\s*(.+)  (\S.*?):(\d+):(\d+)$`)
-)
-
-func lazy(pattern string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
-}
-
-// parseProblems reads the tool's lines; indented lines go on with the message before them.
-func parseProblems(text string) []problem {
-	var out []problem
-	for _, line := range strings.Split(text, "\n") {
-		m := problemLine().FindStringSubmatch(line)
-		if m == nil {
-			continue
-		}
-		out = append(out, problem{path: m[2], line: number(m[3]), column: number(m[4]), severity: strings.ToLower(m[1]), message: m[5]})
+// actions are those of a codeActions result.
+func (r result) actions() []action {
+	var said struct {
+		Actions []action `json:"actions"`
 	}
-	sort.SliceStable(out, func(i, j int) bool {
-		if out[i].path != out[j].path {
-			return out[i].path < out[j].path
-		}
-		return out[i].line < out[j].line
-	})
-	return out
-}
-
-func parseActions(text string) []action {
-	var out []action
-	for _, line := range strings.Split(text, "\n") {
-		m := actionLine().FindStringSubmatch(line)
-		if m == nil {
-			continue
-		}
-		a := action{id: m[1], title: m[2], kind: m[3], preferred: m[4] != "", effectKnown: m[6] != "", fixes: number(m[6]), introduces: number(m[7])}
-		if m[5] != "" {
-			continue // the server says: not now
-		}
-		out = append(out, a)
-	}
-	return out
+	r.read(&said)
+	return said.Actions
 }
 
 // changed tells an edit that was applied from a result that says there was nothing to do.
-func changed(text string) bool {
-	return !strings.Contains(text, "there is nothing to change")
+func (r result) changed() bool {
+	var said struct {
+		Files []json.RawMessage `json:"files"`
+	}
+	r.read(&said)
+	return !r.failed && len(said.Files) > 0
 }
 
-// refused tells a person's no (or a rule's) from a failure.
-func refused(text string) bool {
-	t := strings.ToLower(text)
-	for _, word := range []string{"reject", "not applied", "permission", "declined", "denies", "said no"} {
-		if strings.Contains(t, word) {
-			return true
-		}
+// refused tells a user's no, or a rule's, from a failure.
+func (r result) refused() bool {
+	switch r.kind {
+	case "rejected", "denied", "unanswered", "refused", "dismissed":
+		return r.failed
 	}
 	return false
 }
 
+// read decodes the metadata; what cannot be read stays as it is.
+func (r result) read(v any) { _ = json.Unmarshal(r.metadata, v) }
+
 func byFile(ps []problem) map[string][]problem {
 	out := map[string][]problem{}
 	for _, p := range ps {
-		out[p.path] = append(out[p.path], p)
+		out[p.Path] = append(out[p.Path], p)
 	}
 	return out
 }
@@ -186,14 +181,4 @@ func plural(n int, word string) string {
 func firstLine(s string) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
 	return s
-}
-
-// busy reports an answer that says that the language server has not come to it yet.
-func busy(text string) bool {
-	for _, words := range []string{"is still busy", "has not answered yet", "is being started again"} {
-		if strings.Contains(text, words) {
-			return true
-		}
-	}
-	return false
 }

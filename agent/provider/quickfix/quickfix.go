@@ -1,6 +1,6 @@
 // Package quickfix is the built-in model: it needs no key and no network, and is honest about what it is. It reads
 // the request with a small grammar and works through the same loop, tools, permissions and previews as any model:
-// it emits text and tool calls, reads the results as text, tries the next quick fix, and says what is left.
+// it emits text and tool calls, reads the metadata of the results, tries the next quick fix, and says what is left.
 //
 // It keeps no state. Every step replays its script over the conversation so far: a call that has been answered
 // returns its recorded result, the first one that has not is what the step emits.
@@ -62,10 +62,12 @@ func (Provider) Stream(ctx context.Context, req *provider.Request, emit func(pro
 	return emit(provider.Event{Type: provider.EventStop, Stop: stop})
 }
 
-// result is what a tool answered, as any model sees it.
+// result is what a tool answered. Decisions are taken on kind and metadata; text is only repeated to the user.
 type result struct {
-	text   string
-	failed bool
+	text     string
+	failed   bool
+	kind     string // of a failure, as in tools.Error
+	metadata json.RawMessage
 }
 
 type call struct {
@@ -81,7 +83,8 @@ type walk struct {
 	next     int
 	text     []string // said since the last answered call
 	pending  []call
-	undone   bool // nothing of what was asked could be done
+	undone   bool   // nothing of what was asked could be done
+	cwd      string // the session's directory, as the tools' metadata has it
 }
 
 // frontier unwinds a script at its first unanswered call.
@@ -115,7 +118,7 @@ func newWalk(req *provider.Request) *walk {
 			case provider.PartToolCall:
 				order = append(order, p.CallID)
 			case provider.PartToolResult:
-				byID[p.CallID] = result{text: p.Text, failed: p.IsError}
+				byID[p.CallID] = result{text: p.Text, failed: p.IsError, kind: p.ErrorKind, metadata: p.Metadata}
 			}
 		}
 	}
@@ -156,12 +159,26 @@ func (w *walk) call(name string, input any) result {
 func (w *walk) calls(cs ...call) []result {
 	if w.next+len(cs) <= len(w.answered) {
 		out := w.answered[w.next : w.next+len(cs)]
+		for _, r := range out {
+			var said struct{ Cwd string }
+			if r.read(&said); said.Cwd != "" {
+				w.cwd = said.Cwd
+			}
+		}
 		w.next += len(cs)
 		w.text = nil // it was said before
 		return out
 	}
 	w.pending = cs
 	panic(frontier{})
+}
+
+// show is a path for the user: relative to the session's directory where it lies below it.
+func (w *walk) show(path string) string {
+	if rest, ok := strings.CutPrefix(path, w.cwd+"/"); ok && w.cwd != "" {
+		return rest
+	}
+	return path
 }
 
 func encode(v any) json.RawMessage {

@@ -44,8 +44,25 @@ OpenAI-compatible server in pillion.jsonc: {"provider": {"local": {"baseURL": "h
 // symbol is a place where a name is declared.
 type symbol struct {
 	path         string
-	line, column string
+	line, column int // from 1
 	rest         string
+}
+
+// location is a place in the lsp tool's metadata; numbers count from 1.
+type location struct {
+	Path   string `json:"path"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
+	Text   string `json:"text"` // the line there
+}
+
+// wireSymbol is a symbol in the lsp tool's metadata.
+type wireSymbol struct {
+	Name      string   `json:"name"`
+	Kind      string   `json:"kind"`
+	Detail    string   `json:"detail"`
+	Container string   `json:"container"`
+	Selection location `json:"selection"`
 }
 
 // locate finds the declaration of a name. It says why when there is none, or several.
@@ -60,13 +77,20 @@ func locate(w *walk, name, where string) (symbol, bool) {
 		w.cannot("The language servers could not look for %s: %s", name, r.text)
 		return symbol{}, false
 	}
+	var said struct {
+		Symbols []wireSymbol `json:"symbols"`
+	}
+	r.read(&said)
 	var found []symbol
-	for _, line := range strings.Split(r.text, "\n") {
-		m := symbolLine().FindStringSubmatch(line)
-		if m == nil || !declares(m[1], name, short) || where != "" && !within(m[2], where) {
+	for _, s := range said.Symbols {
+		rest := strings.TrimSpace(s.Kind + " " + s.Name + " " + s.Detail)
+		if s.Container != "" {
+			rest += " in " + s.Container
+		}
+		if !declares(rest, name, short) || where != "" && !within(s.Selection.Path, where) {
 			continue
 		}
-		found = append(found, symbol{path: m[2], line: m[3], column: m[4], rest: m[1]})
+		found = append(found, symbol{path: s.Selection.Path, line: s.Selection.Line, column: s.Selection.Column, rest: rest})
 	}
 	switch len(found) {
 	case 1:
@@ -76,9 +100,9 @@ func locate(w *walk, name, where string) (symbol, bool) {
 	default:
 		w.cannot("%s is declared in %s:\n\n", name, plural(len(found), "place"))
 		for _, s := range found {
-			w.say("- %s:%s:%s %s\n", s.path, s.line, s.column, s.rest)
+			w.say("- %s:%d:%d %s\n", w.show(s.path), s.line, s.column, s.rest)
 		}
-		w.say("\nSay which one, for example: … in %s", found[0].path)
+		w.say("\nSay which one, for example: … in %s", w.show(found[0].path))
 	}
 	return symbol{}, false
 }
@@ -112,9 +136,9 @@ func rename(w *walk, q request) {
 		return
 	}
 	to := q.to[strings.LastIndexAny(q.to, ".#")+1:]
-	r := w.call("lsp", map[string]any{"operation": "rename", "filePath": s.path, "line": number(s.line), "character": number(s.column), "newName": to})
+	r := w.call("lsp", map[string]any{"operation": "rename", "filePath": s.path, "line": s.line, "character": s.column, "newName": to})
 	switch {
-	case r.failed && refused(r.text):
+	case r.refused():
 		w.say("Not renamed: the change was not accepted.")
 	case r.failed:
 		w.cannot("%s could not be renamed: %s", q.name, r.text)
@@ -128,28 +152,31 @@ func uses(w *walk, q request) {
 	if !ok {
 		return
 	}
-	r := w.call("lsp", map[string]any{"operation": "findReferences", "filePath": s.path, "line": number(s.line), "character": number(s.column)})
+	r := w.call("lsp", map[string]any{"operation": "findReferences", "filePath": s.path, "line": s.line, "character": s.column})
 	if r.failed {
 		w.cannot("The uses of %s could not be found: %s", q.name, r.text)
 		return
 	}
 	files := map[string][]string{}
 	n := 0
-	for _, line := range strings.Split(r.text, "\n") {
-		m := placeLine().FindStringSubmatch(line)
-		if m == nil || m[1] == s.path && m[2] == s.line && m[3] == s.column {
+	var said struct {
+		Locations []location `json:"locations"`
+	}
+	r.read(&said)
+	for _, l := range said.Locations {
+		if l.Path == s.path && l.Line == s.line && l.Column == s.column {
 			continue // the declaration itself
 		}
-		files[m[1]] = append(files[m[1]], strings.TrimSpace(m[2]+"  "+m[4]))
+		files[l.Path] = append(files[l.Path], strings.TrimSpace(strconv.Itoa(l.Line)+"  "+l.Text))
 		n++
 	}
 	if n == 0 {
-		w.say("%s (%s:%s) is used nowhere.", q.name, s.path, s.line)
+		w.say("%s (%s:%d) is used nowhere.", q.name, w.show(s.path), s.line)
 		return
 	}
-	w.say("%s, declared at %s:%s, has %s in %s:\n\n", q.name, s.path, s.line, plural(n, "use"), plural(len(files), "file"))
+	w.say("%s, declared at %s:%d, has %s in %s:\n\n", q.name, w.show(s.path), s.line, plural(n, "use"), plural(len(files), "file"))
 	for _, path := range sorted(files) {
-		w.say("%s\n", path)
+		w.say("%s\n", w.show(path))
 		for _, l := range files[path] {
 			w.say("  %s\n", l)
 		}
@@ -173,11 +200,11 @@ func eachFile(w *walk, where, operation, done string) {
 	for _, p := range paths {
 		r := w.call("lsp", map[string]any{"operation": operation, "filePath": p})
 		switch {
-		case r.failed && refused(r.text):
+		case r.refused():
 			refusals++
 		case r.failed:
 			failures = append(failures, p+": "+firstLine(r.text))
-		case changed(r.text):
+		case r.changed():
 			changedFiles = append(changedFiles, p)
 		}
 	}
@@ -239,20 +266,20 @@ func explain(w *walk, where string) {
 	var asks []call
 	for _, p := range shown {
 		asks = append(asks,
-			call{"read", encode(map[string]any{"filePath": p.path, "offset": p.line, "limit": 1})},
-			call{"lsp", encode(map[string]any{"operation": "codeActions", "filePath": p.path, "line": p.line, "character": p.column})})
+			call{"read", encode(map[string]any{"filePath": p.Path, "offset": p.Line, "limit": 1})},
+			call{"lsp", encode(map[string]any{"operation": "codeActions", "filePath": p.Path, "line": p.Line, "character": p.Column})})
 	}
 	answers := w.calls(asks...)
 	w.say("%s in %s:\n", plural(len(list), "problem"), plural(len(byFile(list)), "file"))
 	for i, p := range shown {
-		w.say("\n**%s:%d** %s: %s\n", p.path, p.line, p.severity, p.message)
-		if line := sourceLine(answers[2*i].text, p.line); line != "" {
+		w.say("\n**%s:%d** %s: %s\n", w.show(p.Path), p.Line, p.Severity, p.Message)
+		if line := sourceLine(answers[2*i].text, p.Line); line != "" {
 			w.say("    %s\n", line)
 		}
 		var offers []string
-		for _, a := range parseActions(answers[2*i+1].text) {
-			if strings.HasPrefix(a.kind, "quickfix") {
-				offers = append(offers, a.title)
+		for _, a := range answers[2*i+1].actions() {
+			if a.quickfix() {
+				offers = append(offers, a.Title)
 			}
 		}
 		if len(offers) > 0 {
@@ -277,8 +304,6 @@ func sourceLine(text string, n int) string {
 	}
 	return ""
 }
-
-func number(s string) int { n, _ := strconv.Atoi(s); return n }
 
 func sorted[V any](m map[string]V) []string {
 	out := make([]string, 0, len(m))

@@ -39,7 +39,7 @@ func (p *project) converse(prompt string) string {
 				p.calls = append(p.calls, fmt.Sprint(e.Name, " ", in["operation"], " ", in["apply"]))
 				text, failed := p.answer(e.Name, in)
 				answer.Parts = append(answer.Parts, provider.Part{Type: provider.PartToolCall, CallID: e.CallID, Name: e.Name, Input: json.RawMessage(e.Text)})
-				results.Parts = append(results.Parts, provider.Part{Type: provider.PartToolResult, CallID: e.CallID, Name: e.Name, Text: text, IsError: failed})
+				results.Parts = append(results.Parts, answered(e.CallID, e.Name, text, failed))
 			case provider.EventStop:
 				stop = e.Stop
 			}
@@ -122,7 +122,7 @@ func TestFixTakesTheQuickFixThatCuresAndSaysWhatIsLeft(t *testing.T) {
 }
 
 func TestFixOrganisesImportsOnceAFile(t *testing.T) {
-	b := &broken{errors: []string{`ERROR a.go:1:1 "os" imported and not used [compiler]`, `ERROR a.go:5:1 undefined: strings [compiler]`}}
+	b := &broken{errors: []string{`ERROR a.go:1:1 "os" imported and not used [compiler UnusedImport]`, `ERROR a.go:5:1 undefined: strings [compiler UndeclaredName]`}}
 	b.imports = func() (string, bool) { b.errors = nil; return "Applied.", false }
 	p := &project{t: t, answer: b.answer}
 	if said := p.converse("fix errors"); !strings.Contains(said, "Done: 2 errors fixed, none left.") {
@@ -140,8 +140,70 @@ func TestFixNeverRepeatsWhatDidNotCure(t *testing.T) {
 			n++
 		}
 	}
-	if n != 1 || !strings.Contains(said, "its quick fixes did not cure it") {
+	if n != 1 || !strings.Contains(said, "its quick fixes did not fix it") {
 		t.Errorf("applied %d times:\n%s", n, said)
+	}
+}
+
+// A step that does not lower the number of errors is taken back at once, and never tried again.
+func TestFixTakesBackWhatDoesNotHelp(t *testing.T) {
+	one := []string{`ERROR a.go:3:5 stubborn [compiler]`}
+	b := &broken{errors: one, actions: map[string]string{"a.go:3:5": "a1  Try this [quickfix]"}}
+	undone := 0
+	p := &project{t: t, answer: func(name string, in map[string]any) (string, bool) {
+		switch {
+		case in["undo"] == "a1":
+			undone++
+			b.errors = one
+			return "Applied.", false
+		case in["apply"] == "a1":
+			b.errors = []string{one[0], `ERROR a.go:4:1 worse [compiler]`}
+			return "Applied.", false
+		}
+		return b.answer(name, in)
+	}}
+	said := p.converse("fix")
+	if undone != 1 || len(b.errors) != 1 || !strings.Contains(said, "I could fix none of the 1 error") {
+		t.Errorf("undone %d times, %q left:\n%s", undone, b.errors, said)
+	}
+}
+
+// The kind of an action decides whether it repairs, whatever characters are in it.
+func TestRefactoringsAreNoQuickFixes(t *testing.T) {
+	b := &broken{errors: []string{`ERROR a.go:3:5 stubborn [compiler]`}, actions: map[string]string{"a.go:3:5": "a1  Extract all [refactor.extract.variable-all]"}}
+	p := &project{t: t, answer: b.answer}
+	p.converse("fix")
+	for _, c := range p.calls {
+		if strings.Contains(c, "a1") {
+			t.Errorf("it applied %s", c)
+		}
+	}
+}
+
+func TestRootCausesAndRealFixesComeFirst(t *testing.T) {
+	f := &fixer{why: map[string]string{}, tried: map[string]bool{}}
+	all := []action{
+		{ID: "stub", Title: "a", Kind: "quickfix", Preferred: true, Effect: &effect{Errors: -9, Stub: true}},
+		{ID: "one", Title: "b", Kind: "quickfix", Effect: &effect{Errors: -1}},
+		{ID: "unknown", Title: "c", Kind: "quickfix"},
+		{ID: "root", Title: "d", Kind: "quickfix", Effect: &effect{Errors: -5}},
+		{ID: "none", Title: "e", Kind: "quickfix", Effect: &effect{Fixes: 3}},
+	}
+	var got []string
+	for range all {
+		a, ok := f.choose(problem{}, all)
+		if !ok {
+			break
+		}
+		got = append(got, a.ID)
+		f.tried[problem{}.key()+"\x00"+a.Title] = true
+	}
+	if strings.Join(got, " ") != "root one unknown stub" {
+		t.Errorf("%v", got)
+	}
+	p, _ := f.next([]problem{{Path: "a", Source: "compiler"}, {Path: "b", Source: "syntax"}})
+	if p.Path != "b" {
+		t.Errorf("a syntax error hides others, and %s comes first", p.Path)
 	}
 }
 
