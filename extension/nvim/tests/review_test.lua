@@ -373,6 +373,33 @@ test("a problem that a change brings is told before it is written", function()
   t.idle()
 end)
 
+test("the verdict follows the decisions", function()
+  propose({
+    { tool = "read", input = { filePath = "main.go" } },
+    { tool = "multiedit", input = { filePath = "main.go", edits = { { oldString = "println(1)", newString = "println(missing)" }, { oldString = "println(9)", newString = "println(8)" } } } },
+    "Done.",
+  }, { ["go.mod"] = "module x\n\ngo 1.21\n", ["main.go"] = "package main\n\nfunc main() {\n\tprintln(1)\n\n\tprintln(2)\n\tprintln(3)\n\n\tprintln(9)\n}\n", ["a.txt"] = "" })
+  local review = t.review()
+  wait("the verdict", function()
+    return review.diagnostics and review.diagnostics.certainty == "fresh"
+  end)
+  match("introduces 1", review:headline())
+  vim.cmd("Pillion review")
+  keys("gr")
+  eq("reject", review.hunks[1].decision)
+  wait("the verdict without the first hunk", function()
+    return not review.checking
+  end)
+  match("introduces 0", review:headline())
+  keys("gz")
+  wait("the verdict with it", function()
+    return not review.checking
+  end)
+  match("introduces 1", review:headline())
+  vim.cmd("Pillion reject all")
+  t.idle()
+end)
+
 test("several files: jumping, the quickfix list, a new file, a deleted one", function()
   local w = t.world({ "Hello." }, { ["a.txt"] = ten, ["c.txt"] = "gone\n" })
   vim.cmd("edit a.txt")

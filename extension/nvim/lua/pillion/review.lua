@@ -40,6 +40,8 @@ local paths = require("pillion.paths")
 ---@field hunks pillion.ReviewHunk[]
 ---@field diagnostics? table
 ---@field closed boolean
+---@field checking? boolean a verdict on the decisions so far was asked for
+---@field checks? integer how often
 ---@field shown_at number when it appeared, in milliseconds of review_keys.now
 local Review = {}
 Review.__index = Review
@@ -146,6 +148,9 @@ function Review:problems()
     return "problems cannot be checked"
   end
   local words = ("fixes %d, introduces %d"):format(#d.fixed, #d.introduced)
+  if self.checking then
+    words = words .. " (checking again)"
+  end
   return d.certainty == "partial" and words .. " (checked in part)" or words
 end
 
@@ -253,8 +258,47 @@ function Review:decide(hunks, decision, extra)
   if self:left() == 0 then
     return self:answer()
   end
+  self:recheck()
   view().refresh(self)
   compat.user_event("PillionHunk", { session = self.session.id, left = self:left() })
+end
+
+-- What would be answered now for each hunk; an undecided one that was changed in a buffer of ours counts as edited.
+---@param undecided? boolean with those hunks too
+---@return table<string, {decision: string, newLines?: string[], comment?: string}>
+function Review:decisions(undecided)
+  local out = {}
+  for _, h in ipairs(self.hunks) do
+    local typed = undecided and not h.decision and self:text_of(h)
+    if typed then
+      out[h.id] = { decision = "edit", newLines = typed }
+    elseif h.decision then
+      out[h.id] = { decision = h.decision, newLines = h.decision == "edit" and h.new_lines or nil, comment = h.comment }
+    end
+  end
+  return out
+end
+
+-- Asks for the verdict on the change as it has been decided and edited so far; undecided hunks count as accepted.
+function Review:recheck()
+  local process = require("pillion.process")
+  if not self.diagnostics or not self.session.view or not process.can("_pillion/change/check") then
+    return
+  end
+  self.checks = (self.checks or 0) + 1
+  local check = self.checks
+  self.checking = true
+  local decisions = self:decisions(true)
+  local params = { changeSet = self.ask.meta.changeSet, hunks = next(decisions) and decisions or compat.object() }
+  self.session:call("_pillion/change/check", params, function(err, r)
+    if self.closed or check ~= self.checks then
+      return -- decided by now, or a later check is on its way
+    end
+    self.checking = false
+    self.diagnostics = not err and r.diagnostics or self.diagnostics
+    view().refresh(self)
+    self.session.view:changed(self.ask.entry)
+  end)
 end
 
 -- Makes hunks undecided again.
@@ -266,15 +310,14 @@ function Review:reset(hunks)
       view().clear(h)
     end
   end
+  self:recheck()
   view().show(self)
 end
 
 -- Answers the request: one decision for each hunk.
 function Review:answer()
-  local decisions, accepted, rejected, edited = {}, 0, 0, 0
+  local decisions, accepted, rejected, edited = self:decisions(), 0, 0, 0
   for _, h in ipairs(self.hunks) do
-    local new = h.new_lines
-    decisions[h.id] = { decision = h.decision, newLines = h.decision == "edit" and new or nil, comment = h.comment }
     if h.decision == "accept" then
       accepted = accepted + 1
     elseif h.decision == "edit" then

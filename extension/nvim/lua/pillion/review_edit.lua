@@ -364,6 +364,19 @@ function M.split(review, file)
   vim.api.nvim_win_set_buf(0, buf)
   vim.cmd("diffthis")
   map.add(buf, review)
+  local typed = 0
+  vim.api.nvim_create_autocmd({ "TextChanged", "TextChangedI" }, {
+    buffer = buf,
+    callback = function() -- the verdict follows the text, once the person pauses
+      typed = typed + 1
+      local now = typed
+      vim.defer_fn(function()
+        if now == typed and open[buf] and not review.closed and vim.bo[buf].modified then
+          review:recheck()
+        end
+      end, 400)
+    end,
+  })
   M.refresh(review)
   if cursor then
     M.go_to(cursor)
