@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/pillion-dev/pillion/tools/guard"
 )
 
 // ErrNotInstallable: the server comes in a way that only a person can carry out.
@@ -107,9 +109,9 @@ func Install(ctx context.Context, plan Installation, out io.Writer) (program str
 	if err := os.MkdirAll(plan.Bin, 0o755); err != nil {
 		return "", err
 	}
-	cmd := exec.CommandContext(ctx, tool, plan.Argv[1:]...)
+	cmd := guard.CommandContext(ctx, guard.Helper, append([]string{tool}, plan.Argv[1:]...)...)
 	cmd.Dir = plan.Dir // not the project's: its .npmrc and go.work have no say
-	cmd.Env = append(os.Environ(), plan.Env...)
+	cmd.Env = append(cmd.Env, plan.Env...)
 	if plan.Argv[0] == "go" {
 		cmd.Env = append(cmd.Env, "GOFLAGS=", "GOWORK=off")
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/pillion-dev/pillion/tools/guard"
 )
 
 // process is a running server: its pipes, the end of its stderr, and its death.
@@ -28,9 +30,9 @@ func startProcess(argv []string, dir string, env []string, start func(*exec.Cmd)
 	if start == nil {
 		start = (*exec.Cmd).Start
 	}
-	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd := guard.Command(guard.Server, argv...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = append(cmd.Env, env...)
 	cmd.SysProcAttr = processAttributes()
 	p := &process{stderr: &tail{max: 64 << 10}, exited: make(chan struct{})}
 	cmd.Stderr = p.stderr

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/guard"
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
@@ -138,7 +138,7 @@ func skippedDir(name string) bool {
 
 // projectFiles lists the files below a directory, or the file itself: what git knows and does not ignore, else a walk.
 func projectFiles(ctx context.Context, top string) []string {
-	cmd := exec.CommandContext(ctx, "git", "-c", "core.fsmonitor=", "ls-files", "-co", "--exclude-standard", "-z", "--", ".")
+	cmd := guard.CommandContext(ctx, guard.Helper, "git", "-c", "core.fsmonitor=", "ls-files", "-co", "--exclude-standard", "-z", "--", ".")
 	cmd.Dir = top
 	if b, err := cmd.Output(); err == nil {
 		var out []string

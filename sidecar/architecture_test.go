@@ -3,9 +3,14 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -116,5 +121,58 @@ func TestTheLifeOfAnEditIsAsWritten(t *testing.T) {
 		if !regexp.MustCompile(`(?m)^func \(\w+ \*?` + row[1] + `\) ` + row[2] + `\(`).Match(source) {
 			t.Errorf("%s has no method %s of %s", row[3], row[2], row[1])
 		}
+	}
+}
+
+// Every child gets an environment without keys, since guard.Command makes it. A process started otherwise fails here.
+func TestEveryProcessStartsThroughGuard(t *testing.T) {
+	own := map[string]string{
+		"../tools/guard/environ.go": "guard.Command itself", "../tools/guard/guard_linux.go": "starts the same command again", "../tools/guard/watch_unix.go": "this program as its own watcher",
+		"../tools/shell/sandbox/probe_linux.go": "this program as its own helper", "../tools/shell/sandbox/enter_linux.go": "the helper becomes the command, with the environment it was given",
+		"../tools/shell/run/exec_windows.go": "taskkill", "../lspbridge/process_windows.go": "taskkill",
+	}
+	starts := map[string]bool{"exec.Command": true, "exec.CommandContext": true, "exec.Cmd": true, "os.StartProcess": true, "syscall.StartProcess": true, "syscall.ForkExec": true, "syscall.Exec": true, "unix.Exec": true}
+	seen := 0
+	for _, room := range []string{"../agent", "../lspbridge", "../sidecar", "../tools"} {
+		err := filepath.WalkDir(room, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+			if err != nil {
+				return err
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				var at ast.Expr
+				switch n := n.(type) {
+				case *ast.CallExpr:
+					at = n.Fun
+				case *ast.CompositeLit: // exec.Cmd{…} is a start without a constructor
+					at = n.Type
+				}
+				sel, ok := at.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				name, _ := sel.X.(*ast.Ident)
+				if name == nil {
+					return true
+				}
+				switch call := name.Name + "." + sel.Sel.Name; {
+				case call == "guard.Command" || call == "guard.CommandContext":
+					seen++
+				case starts[call] && own[path] == "":
+					t.Errorf("%s: %s starts a process with all keys in its environment; use guard.Command", path, call)
+				}
+				return true
+			})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if seen < 12 {
+		t.Errorf("only %d uses of guard.Command were found; does the test still read them?", seen)
 	}
 }

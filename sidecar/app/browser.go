@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"os/exec"
 	"runtime"
+
+	"github.com/pillion-dev/pillion/tools/guard"
 )
 
 // OpenBrowser shows an address in the person's browser where there is one; the address was printed as well.
@@ -23,7 +25,7 @@ func OpenBrowser(address string) error {
 	if err != nil {
 		return nil
 	}
-	cmd := exec.Command(path, args...)
+	cmd := guard.Command(guard.Person, append([]string{path}, args...)...)
 	if err := cmd.Start(); err != nil {
 		return nil
 	}

@@ -36,6 +36,13 @@ func (s *Secrets) Hide(text string) string {
 	return text
 }
 
+// Known reports whether a text is one of the keys, whole.
+func (s *Secrets) Known(text string) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.Contains(s.known, text)
+}
+
 // Learn takes in the keys of a directory's configuration and the kept ones. It is quick when nothing is new.
 func (s *Secrets) Learn(c *config.Config, kept map[string]keys.Key) {
 	s.environment()

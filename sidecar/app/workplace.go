@@ -13,6 +13,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/sidecar/keys"
 	"github.com/pillion-dev/pillion/sidecar/trust"
+	"github.com/pillion-dev/pillion/tools/guard"
 	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
@@ -76,6 +77,7 @@ func (p *Workplace) Config(cwd string) (*config.Config, []config.Problem) {
 	c, problems := config.Load(s)
 	problems = append(problems, serverProblems(c)...)
 	p.configs[cwd] = loaded{c, problems, stamp, now}
+	guard.SetKeyPolicy(guard.KeyPolicy{Allow: p.own().Environment, Known: p.secrets.Known}) // a project has no say in it
 	return c, problems
 }
 

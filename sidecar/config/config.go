@@ -45,6 +45,7 @@ type Config struct {
 	Steps        int                  `json:"steps,omitempty" doc:"model steps one turn may take"`
 	Attachable   bool                 `json:"attachable,omitempty" doc:"let your other editors join a sidecar's sessions (pillion attach), as pillion acp --share does"`
 	Store        string               `json:"store,omitempty" doc:"where sessions are kept: a PostgreSQL address (postgres://user@host/database?sslmode=verify-full) instead of a file of this machine; only of your own settings, never a project's"`
+	Environment  map[string][]string  `json:"environment,omitempty" doc:"keys that programs get in their environment, which has none otherwise: names of variables (AWS_* for several) by program (gopls) or kind (bash, lsp, formatter, tool, helper); MCP servers have their own environment; only of your own settings, never a project's"`
 	Tracing      Tracing              `json:"tracing,omitzero" doc:"send OpenTelemetry traces to a collector; only of your own settings, never a project's"`
 	LogLevel     string               `json:"log_level,omitempty" doc:"debug, info, warn or error" enum:"debug,info,warn,error"`
 

@@ -2,8 +2,6 @@ package config
 
 import (
 	"fmt"
-	"net"
-	"net/url"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -61,7 +59,7 @@ const (
 // substituted. What is not known to be harmless is held back.
 type untrusted struct {
 	root   string          // {file:…} may read below it
-	remote map[string]bool // providers whose address is not on this machine, from all of the project's files
+	remote map[string]bool // providers to which one of the project's files gives an address
 	held   []Held
 }
 
@@ -169,14 +167,12 @@ func (u *untrusted) drop(n *node, path, reason string, names ...string) {
 	})
 }
 
-// provider decides on one provider's section. One that only talks to this machine is taken whole; one with another
-// address is left out whole; one without an address keeps what describes its models.
+// provider decides on one provider's section. One with an address is left out whole, whatever the address: a port of
+// this machine may be another user's program, or a way out, and gets the prompts, files and keys all the same. One
+// without an address keeps what describes its models.
 func (u *untrusted) provider(p member) bool {
 	path := "provider." + p.key
-	switch addressOf(p.value) {
-	case addressLocal:
-		return true
-	case addressRemote:
+	if hasAddress(p.value) {
 		u.hold(p.at, path, redirects)
 		return false
 	}
@@ -230,58 +226,22 @@ func (u *untrusted) mcp(m member) bool {
 	return false
 }
 
-const (
-	addressNone = iota
-	addressLocal
-	addressRemote
-)
-
-// addressOf says where a provider's section would send requests: remote as soon as one of its addresses is.
-func addressOf(section *node) int {
-	out := addressNone
-	look := func(n *node) {
-		for _, m := range n.members {
-			if m.key != "baseURL" {
-				continue
-			}
-			if m.value.kind != kindString || !Loopback(m.value.text) {
-				out = addressRemote
-			} else if out == addressNone {
-				out = addressLocal
-			}
-		}
+// hasAddress reports whether a provider's section says where requests go.
+func hasAddress(section *node) bool {
+	named := func(n *node) bool {
+		return slices.ContainsFunc(n.members, func(m member) bool { return m.key == "baseURL" })
 	}
-	look(section)
-	for _, m := range section.members {
-		if m.key == "options" {
-			look(m.value)
-		}
-	}
-	return out
+	return named(section) || slices.ContainsFunc(section.members, func(m member) bool { return m.key == "options" && named(m.value) })
 }
 
-// Loopback reports whether a base URL stays on this machine: localhost or a loopback address, over http or https.
-func Loopback(base string) bool {
-	u, err := url.Parse(base)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || strings.ContainsAny(base, "{}\\ ") {
-		return false
-	}
-	host := u.Hostname()
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
-}
-
-// remotes remembers the providers that a project's file gives an address elsewhere.
+// remotes remembers the providers that a project's file gives an address.
 func (u *untrusted) remotes(n *node) {
 	for _, m := range n.members {
 		if m.key != "provider" {
 			continue
 		}
 		for _, p := range m.value.members {
-			if addressOf(p.value) == addressRemote {
+			if hasAddress(p.value) {
 				u.remote[p.key] = true
 			}
 		}

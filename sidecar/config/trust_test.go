@@ -44,8 +44,12 @@ func TestWhatAStrangersProjectMustNotDecideIsHeldBack(t *testing.T) {
 			func(c *Config) bool { return c.Provider["openai"].Models["x"].Context == 5 }},
 		{"an address made of a variable", `{"provider": {"p": {"baseURL": "http://127.0.0.1{env:X}/"}}}`, []string{"provider.p"}, nil},
 		{"a secret as a model's name", `{"provider": {"openai": {"models": {"x": {"id": "{env:SECRET}"}}}}}`, []string{"provider.openai.models.x.id"}, nil},
-		{"a local server", `{"provider": {"p": {"baseURL": "http://127.0.0.1:8080/v1", "key": "{env:SECRET}", "headers": {"a": "b"}, "models": ["m"]}}, "model": "p/m"}`, nil,
-			func(c *Config) bool { return c.Model == "p/m" && c.Provider["p"].Key == "s3cret" }},
+		{"a local server", `{"provider": {"p": {"baseURL": "http://127.0.0.1:8080/v1", "key": "{env:SECRET}", "headers": {"a": "b"}, "models": ["m"]}}, "model": "p/m"}`, []string{"provider.p", "model"},
+			func(c *Config) bool { return c.Model == "" && c.Provider["p"].Key == "" }},
+		{"the person's provider moved to a port of this machine", `{"provider": {"anthropic": {"options": {"baseURL": "http://[::1]:1", "apiKey": "{env:AWS_SECRET_ACCESS_KEY}"}}}}`, []string{"provider.anthropic"},
+			func(c *Config) bool { return c.Provider["anthropic"].Options == nil }},
+		{"a file in a header", `{"provider": {"p": {"baseURL": "http://localhost:1", "headers": {"x": "{file:~/.ssh/id_ed25519}"}}}}`, []string{"provider.p"}, nil},
+		{"keys for its programs", `{"environment": {"bash": ["AWS_*"]}}`, []string{"environment"}, func(c *Config) bool { return c.Environment == nil }},
 		{"a secret in a prompt", `{"agent": {"a": {"prompt": "say {env:SECRET}", "description": "{file:/etc/hostname}"}}}`, []string{"agent.a.prompt", "agent.a.description"},
 			func(c *Config) bool { return c.Agent["a"].Prompt == "" }},
 		{"a prompt out of the project", `{"agent": {"a": {"prompt": "{file:in.txt}", "description": "{file:../out.txt}"}, "b": {"prompt": "{file:link.txt}"}}}`, []string{"agent.a.description", "agent.b.prompt"},
@@ -169,19 +173,6 @@ func TestThePersonsOwnFilesNeedNoTrust(t *testing.T) {
 	}
 }
 
-func TestLoopback(t *testing.T) {
-	for base, want := range map[string]bool{
-		"http://127.0.0.1:11434/v1": true, "http://127.8.9.1": true, "https://localhost:8443": true, "http://LOCALHOST": true, "http://[::1]:80/": true,
-		"http://localhost.evil.example": false, "http://127.0.0.1@evil.example": false, "http://127.0.0.1.evil.example": false, "http://evil.example#127.0.0.1": false,
-		"ftp://localhost": false, "//localhost": false, "localhost:80": false, "": false, "http://0.0.0.0": false, "http://[::ffff:10.0.0.1]": false, "http://user@localhost": false,
-		"http://evil.example\\@localhost": false, "http://127.0.0.1{env:X}": false, "http://169.254.169.254": false,
-	} {
-		if Loopback(base) != want {
-			t.Errorf("%q: %v", base, !want)
-		}
-	}
-}
-
 // A setting that nobody has thought about is held back.
 func TestEverySettingIsWeighed(t *testing.T) {
 	weighed := append(slices.Clone(harmless), "command", "small_model", "provider", "lsp", "formatter", "tools", "shell", "ripgrep", "model", "agent", "instructions", "review", "sandbox_network", "sandbox_auto_allow", "sandbox_writable", "mcp", "web", "websearch", "plugin", "js_runtime")
@@ -217,7 +208,7 @@ func FuzzUntrusted(f *testing.F) {
 			}
 		}
 		for _, p := range c.Provider {
-			if p.BaseURL != "" && !Loopback(p.BaseURL) || p.Options != nil && p.Options.BaseURL != "" && !Loopback(p.Options.BaseURL) {
+			if p.BaseURL != "" || p.Options != nil && p.Options.BaseURL != "" {
 				t.Errorf("%q redirects", text)
 			}
 		}

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"time"
 
 	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/guard"
 	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
@@ -377,7 +377,7 @@ func (t *Terminal) edit(f *change.File, h *change.Hunk) (text string, changed bo
 		return "", false, err
 	}
 	run := func() error {
-		c := exec.Command(t.Editor[0], append(t.Editor[1:len(t.Editor):len(t.Editor)], tmp.Name())...)
+		c := guard.Command(guard.Person, append(t.Editor[:len(t.Editor):len(t.Editor)], tmp.Name())...)
 		c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
 		return c.Run()
 	}

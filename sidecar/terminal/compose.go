@@ -5,13 +5,13 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"time"
 
 	"charm.land/bubbles/v2/textarea"
 	tea "charm.land/bubbletea/v2"
+	"github.com/pillion-dev/pillion/tools/guard"
 )
 
 const (
@@ -312,7 +312,7 @@ func (m *composing) edit() tea.Cmd {
 		m.note = err.Error()
 		return nil
 	}
-	c := exec.Command(m.Editor[0], append(m.Editor[1:len(m.Editor):len(m.Editor)], f.Name())...)
+	c := guard.Command(guard.Person, append(m.Editor[:len(m.Editor):len(m.Editor)], f.Name())...)
 	return tea.ExecProcess(c, func(err error) tea.Msg {
 		defer os.Remove(f.Name())
 		b, readErr := os.ReadFile(f.Name())

@@ -207,12 +207,11 @@ func (f *formatter) run(ctx context.Context, row formatRow, env map[string]strin
 		}
 		command[i] = a
 	}
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd := guard.CommandContext(ctx, guard.Formatter, command...)
 	cmd.Dir = dir
 	if _, err := os.Stat(dir); err != nil { // a new folder that is not there yet
 		cmd.Dir = f.o.Root
 	}
-	cmd.Env = os.Environ()
 	for k, v := range env {
 		cmd.Env = append(cmd.Env, k+"="+v)
 	}

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/pillion-dev/pillion/tools/guard"
 )
 
 // gitIndex is what git knows of a worktree's files. It is only read: contents of files that are as they were checked
@@ -160,8 +162,8 @@ func (x *gitIndex) objects(ctx context.Context, want map[string]int64) map[strin
 	for id := range want {
 		ids.WriteString(id + "\n")
 	}
-	cmd := exec.CommandContext(ctx, git, "-C", x.root, "-c", "core.fsmonitor=false", "cat-file", "--batch")
-	cmd.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_TERMINAL_PROMPT=0", "GIT_DIR="+x.dir, "GIT_WORK_TREE="+x.root)
+	cmd := guard.CommandContext(ctx, guard.Helper, git, "-C", x.root, "-c", "core.fsmonitor=false", "cat-file", "--batch")
+	cmd.Env = append(cmd.Env, "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_TERMINAL_PROMPT=0", "GIT_DIR="+x.dir, "GIT_WORK_TREE="+x.root)
 	cmd.Stdin = strings.NewReader(ids.String())
 	cmd.WaitDelay = time.Second
 	b, err := cmd.Output()

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -155,9 +156,9 @@ func (h *Host) startChild(ctx context.Context) (*child, error) {
 		return nil, err
 	}
 	c := &child{token: rand.Text(), files: files, stderr: &guard.Tail{}, exited: make(chan struct{}), waiting: map[int64]chan message{}, units: map[string]*source{}}
-	c.cmd = exec.Command(program, append(args, filepath.Join(files, "host.mjs"))...)
+	c.cmd = guard.Command(guard.Tool, slices.Concat([]string{program}, args, []string{filepath.Join(files, "host.mjs")})...)
 	c.cmd.Dir = h.o.Directory
-	c.cmd.Env = append(os.Environ(), "PILLION_HOST_TOKEN="+c.token, "PILLION_HOST_MEMORY="+strconv.Itoa(h.o.Memory))
+	c.cmd.Env = append(c.cmd.Env, "PILLION_HOST_TOKEN="+c.token, "PILLION_HOST_MEMORY="+strconv.Itoa(h.o.Memory))
 	c.cmd.Stderr = c.stderr
 	c.cmd.WaitDelay = endGrace
 	if c.stdin, err = c.cmd.StdinPipe(); err != nil {

@@ -106,7 +106,7 @@ func (h *Host) program(ctx context.Context, m *manifest, input json.RawMessage, 
 	if err != nil {
 		return tools.Result{}, err
 	}
-	cmd := exec.Command(m.Command[0], m.Command[1:]...)
+	cmd := guard.Command(guard.Tool, m.Command...)
 	cmd.Dir, cmd.Stdin, cmd.WaitDelay = h.o.Directory, bytes.NewReader(in), endGrace
 	out, errs := &bounded{max: maxAnswer}, &guard.Tail{}
 	cmd.Stdout, cmd.Stderr = out, errs

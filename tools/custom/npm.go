@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/guard"
 )
 
 var packageName = regexp.MustCompile(`^(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*$`)
@@ -66,7 +67,7 @@ func install(ctx context.Context, home, spec string) error {
 	if err := os.WriteFile(filepath.Join(home, "package.json"), []byte("{\"private\": true}\n"), 0o600); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", "--save-exact", "--loglevel=error", "--", spec)
+	cmd := guard.CommandContext(ctx, guard.Helper, npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", "--save-exact", "--loglevel=error", "--", spec)
 	cmd.Dir, cmd.WaitDelay = home, endGrace
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out

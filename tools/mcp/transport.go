@@ -132,7 +132,7 @@ type pipes struct {
 
 // program starts the server's program.
 func (v *server) program() (*pipes, *trouble, error) {
-	cmd := exec.Command(v.Command[0], v.Command[1:]...)
+	cmd := guard.Command(guard.MCP, v.Command...)
 	cmd.Dir = v.Dir
 	if cmd.Dir == "" {
 		cmd.Dir = v.set.o.Root

@@ -9,9 +9,12 @@ import (
 	"io"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pillion-dev/pillion/tools/guard"
 )
 
 // ripgrep searches with the rg program, version 12 or later.
@@ -133,7 +136,7 @@ func (r ripgrep) run(ctx context.Context, j *grepJob, args []string, in io.Reade
 	if endsCRLF(j.pattern) {
 		common = append(common, "--crlf")
 	}
-	cmd := exec.CommandContext(ctx2, r.program, append(common, args...)...)
+	cmd := guard.CommandContext(ctx2, guard.Helper, slices.Concat([]string{r.program}, common, args)...)
 	cmd.Dir = j.root
 	cmd.Stdin = in
 	cmd.WaitDelay = time.Second

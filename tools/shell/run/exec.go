@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -193,7 +194,7 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 		}
 		j.family.Thread, j.family.Limits = j.cell.thread, j.cell.contained.Limits()
 	}
-	cmd := exec.Command(name, args...)
+	cmd := guard.Command(guard.Bash, append([]string{name}, args...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.Dir, pw, pw
 	cmd.Env = c.Env
 	if cmd.Env == nil {
@@ -209,7 +210,8 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 	if f, ok := c.Stdin.(*os.File); ok {
 		cmd.Stdin = f
 	}
-	if c.PTY {
+	if c.PTY { // somebody can edit and page there
+		cmd.Env = cleaned(cmd.Env, withEditors...)
 		cmd.Stdin, j.tty, j.hand = pw, true, pr
 		cmd.Env = append(cmd.Env, "TERM=xterm-256color")
 	}
@@ -308,23 +310,39 @@ func (r *Runner) Close() {
 	r.cells.close()
 }
 
-// Environ is the environment commands get: that of the program without what makes bash read or run more than the
-// command, and without questions nobody can answer. Git
-// takes no locks for its own ease: the person's git is not in its way, and a hook does not run after git status.
+// noEditor is the editor of commands: there is no terminal to edit in, and vim without one waits for ever. It says so
+// and fails, so that git commit without -m ends with a reason. A list of commits to rebase is taken as it is.
+const noEditor = `sh -c 'echo "no editor can be used in this command: give the text as an argument (git commit -m, git rebase without -i)" >&2; exit 1' --`
+
+// Environ is the environment that commands get: that of this program without keys, without what makes bash read or run
+// more than the command, and without editors, pagers and questions that nobody could answer. Git takes no optional
+// locks: it does not get in the way of the person's own git, and no hook runs after git status.
 func Environ(env []string) []string {
-	out := make([]string, 0, len(env)+4)
+	return append(cleaned(guard.WithoutKeys(env, guard.Bash, "bash"), withEditors...), "PILLION=1", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "PAGER=cat", "GIT_PAGER=cat", "MANPAGER=cat",
+		"EDITOR="+noEditor, "VISUAL="+noEditor, "GIT_EDITOR="+noEditor, "GIT_SEQUENCE_EDITOR=:")
+}
+
+// withEditors are the variables by which programs find an editor or a pager.
+var withEditors = []string{"GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "EDITOR", "VISUAL", "PAGER", "GIT_PAGER", "MANPAGER"}
+
+// personEnviron is the environment of the person's own terminals: theirs, keys, editors and pagers included.
+func personEnviron(env []string) []string { return append(cleaned(env), "PILLION=1") }
+
+// cleaned takes out of an environment what makes bash read or run more than the command, and more variables by name.
+func cleaned(env []string, more ...string) []string {
+	out := make([]string, 0, len(env)+12)
 	for _, e := range env {
 		name, _, _ := strings.Cut(e, "=")
 		switch name {
 		case "BASH_ENV", "ENV", "CDPATH", "PROMPT_COMMAND", "SHELLOPTS", "BASHOPTS", "GLOBIGNORE", "PS4", "PWD", "OLDPWD", "PILLION_JOB", "GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS":
 			continue
 		}
-		if strings.HasPrefix(name, "BASH_FUNC_") {
+		if strings.HasPrefix(name, "BASH_FUNC_") || slices.Contains(more, name) {
 			continue
 		}
 		out = append(out, e)
 	}
-	return append(out, "PILLION=1", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0")
+	return out
 }
 
 // Detect finds the shell: the configured one, else bash, since commands are written and analysed as bash; else the

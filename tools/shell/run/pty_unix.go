@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -63,7 +62,7 @@ func (ts *Terminals) start(id string, c TerminalCommand) (*Terminal, error) {
 	j := &job{family: guard.NewFamily(), done: make(chan struct{}), tty: true, box: c.Sandbox}
 	env := c.Env
 	if env == nil {
-		env = Environ(os.Environ())
+		env = personEnviron(os.Environ())
 	}
 	if c.Sandbox != nil {
 		if name, args, err = c.Sandbox.Argv(name, args); err != nil {
@@ -78,7 +77,7 @@ func (ts *Terminals) start(id string, c TerminalCommand) (*Terminal, error) {
 	if err := resize(ours, c.Rows, c.Cols); err != nil {
 		return nil, errors.Join(fmt.Errorf("the terminal's size: %w", err), ours.Close(), theirs.Close())
 	}
-	cmd := exec.Command(name, args...)
+	cmd := guard.Command(guard.Person, append([]string{name}, args...)...)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Dir, theirs, theirs, theirs
 	cmd.Env = append(env[:len(env):len(env)], j.family.Env(), "PWD="+c.Dir, "TERM=xterm-256color")
 	j.cmd = cmd
