@@ -7,7 +7,9 @@ import { Buffers } from "./host/buffers";
 import { Chat } from "./host/chat";
 import { CodeApply } from "./host/codeapply";
 import { commands } from "./host/commands";
+import { Failures } from "./host/failures";
 import { Follow } from "./host/follow";
+import { InlinePrompt } from "./host/inline";
 import { Keys } from "./host/keys";
 import { callTool } from "./host/lmtools";
 import { LiveVerdicts } from "./host/liveverdicts";
@@ -62,6 +64,8 @@ export function wire(context: vscode.ExtensionContext, item: vscode.StatusBarIte
     follow,
     new TurnLenses(follow),
     new LiveVerdicts(sidecar, approvals),
+    new InlinePrompt(sessions, approvals, reviews),
+    new Failures(sessions),
     new Terminals(sidecar, sessions),
     new SessionList(sessions, sidecar),
     chat,

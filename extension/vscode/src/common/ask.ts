@@ -25,3 +25,37 @@ function list(problems: readonly AskedProblem[]): string {
   if (problems.length > most) lines.push(`- and ${problems.length - most} more`);
   return lines.join("\n");
 }
+
+export function inlinePrompt(path: string, first: number, last: number, atCursor: boolean, words: string): string {
+  const where = atCursor ? `at line ${first}` : first === last ? `line ${first}` : `lines ${first} to ${last}`;
+  return `Change ${path}, ${where}: ${words}\n\nMake the edit; change nothing that this does not ask for.`;
+}
+
+/** A test's failure, as its extension reported it. Lines count from 1. */
+export interface TestFailure {
+  text: string;
+  expected?: string | undefined;
+  actual?: string | undefined;
+  path?: string | undefined;
+  line?: number | undefined;
+}
+
+export function fixTestPrompt(name: string, path: string, line: number | undefined, failure: TestFailure | undefined): string {
+  const where = path ? ` (${path}${line === undefined ? "" : `:${line}`})` : "";
+  if (!failure) return `Run the test ${name}${where}. If it fails, find the cause and fix it.`;
+  const at = failure.path ? ` at ${failure.path}:${failure.line ?? 1}` : "";
+  const compared = failure.expected !== undefined && failure.actual !== undefined ? `\nExpected:\n${fenced(failure.expected)}\nActual:\n${fenced(failure.actual)}` : "";
+  return `The test ${name}${where} failed${at}:\n${fenced(failure.text)}${compared}\nFind the cause and fix it. Change the test only if it is wrong.`;
+}
+
+export function fixCommandPrompt(command: string, exitCode: number, cwd: string, output: string): string {
+  const printed = output.trim() === "" ? "Its output is not known: it printed nothing, or ended before it could be read." : `The end of its output:\n${fenced(output.trim())}`;
+  return `This command failed with exit code ${exitCode}${cwd ? ` in ${cwd}` : ""}:\n${fenced(command)}\n${printed}\nFind the cause and fix it.`;
+}
+
+/** A text as a block of code that nothing in it can end. */
+function fenced(text: string): string {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map((m) => m[0].length));
+  const fence = "`".repeat(longest + 1);
+  return `${fence}\n${text.replace(/\n$/, "")}\n${fence}`;
+}

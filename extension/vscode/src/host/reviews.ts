@@ -23,6 +23,8 @@ export class Reviews implements vscode.Disposable {
   private readonly problems = vscode.languages.createDiagnosticCollection("pillion-proposal");
   private readonly disposables: vscode.Disposable[];
   private lastTyped = 0;
+  /** Sessions whose next proposal is shown with the focus. */
+  private readonly wanted = new Set<string>();
   private writers = 0;
   private readonly watched = new Map<string, ReturnType<typeof watchFiles>>();
   /** Files, by session, whose proposal was given up because they had moved on; the next one for them says so. */
@@ -82,6 +84,12 @@ export class Reviews implements vscode.Disposable {
     return own;
   }
 
+  /** Whether the next proposals of a session are shown at once and with the focus: the person asked for them in the editor. */
+  showNext(sessionId: string, on: boolean): void {
+    if (on) this.wanted.add(sessionId);
+    else this.wanted.delete(sessionId);
+  }
+
   /** Runs what writes accepted changes: that is nobody's typing, and holds no proposal back. */
   async writing<T>(run: () => Promise<T>): Promise<T> {
     this.writers++;
@@ -105,7 +113,7 @@ export class Reviews implements vscode.Disposable {
     const again = this.again.get(approval.sessionId);
     for (const f of review.files) if (again?.delete(f.path)) review.refreshed = true;
     this.watched.set(approval.id, watchFiles(review, () => this.lenses.refresh()));
-    if (approval.own) return void this.open(review.id, false); // the person asked for it; errors are shown there
+    if (approval.own || this.wanted.delete(approval.sessionId)) return void this.open(review.id, false); // the person asked for it; errors are shown there
     const auto = vscode.workspace.getConfiguration("pillion").get<string>("review.open", "auto") === "auto";
     const typing = Date.now() - this.lastTyped < typingPause;
     const other = [...this.reviews.values()].some((r) => r !== review && !r.over); // one after the other
