@@ -37,12 +37,13 @@ type call struct {
 	known     bool
 	raw       strings.Builder // the arguments as written
 	signature string
-	complete  bool   // the arguments are whole
-	started   bool   // it runs or ran
-	cut       bool   // the end of the answer cut it
-	note      string // added to the result, for the model only
-	seen      bool   // the loop watch has counted it
-	alone     bool   // nobody could be asked for the permission it needs
+	complete  bool       // the arguments are whole
+	started   bool       // it runs or ran
+	cut       bool       // the end of the answer cut it
+	note      string     // added to the result, for the model only
+	seen      bool       // the loop watch has counted it
+	alone     bool       // nobody could be asked for the permission it needs
+	gate      tools.Gate // asked instead of the session's; nil: the session's
 
 	mu   sync.Mutex
 	data ToolData // guarded by mu
@@ -182,7 +183,7 @@ func (c *call) invoke(ctx context.Context) (tools.Result, error) {
 		limit.CanDelegate = limit.CanDelegate || t.ID == "task"
 	}
 	env := &tools.Call{SessionID: c.s.ID(), MessageID: c.message, CallID: c.id, Agent: c.agent, OnMetadata: c.update, Hooks: slices.Concat(c.s.masking(), o.Hooks, c.s.rt.extensions(c.s.Info().Cwd).Hooks),
-		Host: tools.Host{Gate: c.s.gate, Questions: c.s.questioner(), Todos: todoList{c.s.Head}, Spawner: spawner{c}, Agents: sessionAgents{c.s.Head}, Calls: subCalls{c}}}
+		Host: tools.Host{Gate: c.gateOf(), Questions: c.s.questioner(), Todos: todoList{c.s.Head}, Spawner: spawner{c}, Agents: sessionAgents{c.s.Head}, Calls: subCalls{c}}}
 	if c.known && c.wouldWriteHidden() {
 		return tools.Result{}, &tools.Error{Kind: "hidden_key", Message: hiddenRefused}
 	}
@@ -201,6 +202,14 @@ func (c *call) invoke(ctx context.Context) (tools.Result, error) {
 		}
 	}
 	return tools.Result{}, &tools.Error{Kind: "unknown_tool", Message: why}
+}
+
+// gateOf is the gate that the call asks.
+func (c *call) gateOf() tools.Gate {
+	if c.gate != nil {
+		return c.gate
+	}
+	return c.s.gate
 }
 
 // end answers the call with what the tool came back with.

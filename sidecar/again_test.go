@@ -9,6 +9,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/agent/store"
+	"github.com/pillion-dev/pillion/tools/permission"
 )
 
 // cutOff leaves a session whose editor went away while an edit waited for it, and opens it anew on the same store.
@@ -55,6 +56,7 @@ func TestAPendingApprovalSurvivesAReconnect(t *testing.T) {
 	r.ed.expect(`{"id":"?P","method":"session/request_permission","params":{"sessionId":"$S","toolCall":{"content":[{"type":"diff","oldText":"zero\nhead\n-\none\n-\ntwo\n","newText":"zero\nhead\n-\nONE\n-\nTWO\n"},"*"],"_meta":{"pillion":{"files":[{"hunks":[{"id":"$H1","oldStart":4},{"id":"$H2","oldStart":6}]}]}}}}}`)
 	r.ed.send(`{"jsonrpc":"2.0","id":$P,"result":{"outcome":{"outcome":"selected","optionId":"once","_meta":{"pillion":{"hunks":{"$H1":{"decision":"reject","comment":"the first stays"}}}}}}}`)
 	r.ed.expect(`{"method":"session/update","params":{"update":{"sessionUpdate":"tool_call_update","status":"completed"}}}`)
+	r.ed.expect(`{"method":"session/update","params":{"update":{"sessionUpdate":"agent_thought_chunk"}}}`) // the model has been told
 	if got := read(t, path); got != "zero\nhead\n-\none\n-\nTWO\n" {
 		t.Errorf("the file is %q", got)
 	}
@@ -171,5 +173,34 @@ func TestASubAgentsPendingApprovalSurvives(t *testing.T) {
 	}
 	if got := r.toldNext(); !strings.Contains(got, "(job a") || !strings.Contains(got, "The user has now accepted this change") || !strings.Contains(got, "(job b") || !strings.Contains(got, "The user has now rejected this change") {
 		t.Errorf("the model read %s", got)
+	}
+}
+
+// A reopened approval is asked by the gate again, whatever the rules have come to allow, and a rule that denies wins.
+func TestAReopenedApprovalPassesTheGate(t *testing.T) {
+	for name, c := range map[string]struct {
+		action permission.Action
+		asked  bool
+		says   string
+	}{
+		"allowed meanwhile": {permission.Allow, true, "now rejected"},
+		"denied meanwhile":  {permission.Deny, false, "not allowed any more"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, path := cutOff(t, testStore(t), func(string) {})
+			*r.rules = append(*r.rules, permission.Rule{Permission: "edit", Pattern: "*", Action: c.action, Origin: "test"})
+			r.reopen()
+			if c.asked {
+				r.ed.expect(`{"id":"?P","method":"session/request_permission","params":{"options":[{"optionId":"once"},{"optionId":"reject"}]}}`)
+				r.ed.send(`{"jsonrpc":"2.0","id":$P,"result":{"outcome":{"outcome":"selected","optionId":"reject"}}}`)
+			}
+			m := r.ed.expect(`{"method":"session/update","params":{"update":{"sessionUpdate":"agent_thought_chunk"}}}`)
+			if text := fmt.Sprint(m); !strings.Contains(text, c.says) {
+				t.Errorf("said %s, want %q", text, c.says)
+			}
+			if got := read(t, path); got != "head\n-\none\n-\ntwo\n" {
+				t.Errorf("the file is %q", got)
+			}
+		})
 	}
 }

@@ -174,18 +174,30 @@ type rigChanges struct {
 }
 
 func (c rigChanges) Files(id string) review.Files {
+	if e, ok := c.env(id); ok {
+		return builtin.NewWriter(e)
+	}
+	return nil
+}
+
+func (c rigChanges) Reopen(id string, set *change.Set, ask string) (tools.Tool, bool) {
+	e, ok := c.env(id)
+	return builtin.Reopen(e, set, ask), ok
+}
+
+func (c rigChanges) env(id string) (builtin.Env, bool) {
 	for range 2 {
 		c.world.mu.Lock()
 		e, ok := c.world.envs[id]
 		c.world.mu.Unlock()
 		if ok {
-			return builtin.NewWriter(e)
+			return e, true
 		}
 		if s, ok := c.rt.Session(id); ok {
 			_, _ = c.made(context.Background(), s.Info()) // as the wiring does
 		}
 	}
-	return nil
+	return builtin.Env{}, false
 }
 
 func (c rigChanges) Load(set *change.Set) (*change.Set, error) { return c.blobs.Load(set) }
@@ -211,6 +223,7 @@ type rig struct {
 	model   *scripted
 	rt      *agent.Runtime
 	host    *acp.Host
+	rules   *permission.Ruleset // to be changed before a session is opened
 	buffers *editors.Buffers
 	server  *acp.Connection
 	ed      *editor
@@ -229,12 +242,12 @@ type rigParts struct {
 	made    func(context.Context, agent.SessionInfo) ([]tools.Tool, error)
 	editors *editors.Registry
 	blobs   *checkpoint.Blobs
-	rules   permission.Ruleset
+	rules   *permission.Ruleset
 	env     *sessions
 }
 
 func (rigParts) Agents(string) []agent.Agent       { return nil }
-func (p rigParts) Rules(string) permission.Ruleset { return p.rules }
+func (p rigParts) Rules(string) permission.Ruleset { return *p.rules }
 func (p rigParts) Switches(string) map[string]bool { return p.env.switches }
 func (rigParts) Preferences(string) agent.Preferences {
 	return agent.Preferences{Depth: agent.DefaultDepth}
@@ -269,7 +282,7 @@ func newRig(t testing.TB, st *store.Store, cwd string) *rig {
 	m := &scripted{}
 	env := &sessions{envs: map[string]builtin.Env{}}
 	registry := editors.NewRegistry()
-	rules := permission.Ruleset{{Permission: "*", Pattern: "*", Action: permission.Allow}, {Permission: "edit", Pattern: "*", Action: permission.Ask, Origin: "test"}}
+	rules := &permission.Ruleset{{Permission: "*", Pattern: "*", Action: permission.Allow}, {Permission: "edit", Pattern: "*", Action: permission.Ask, Origin: "test"}}
 	blobs := &checkpoint.Blobs{Dir: filepath.Join(t.TempDir(), "checkpoints")}
 	if st.Path() != "" {
 		blobs.Dir = st.Path() + ".checkpoints" // a second rig on the same store has them too
@@ -279,8 +292,8 @@ func newRig(t testing.TB, st *store.Store, cwd string) *rig {
 	rt := agent.New(agent.Options{Store: st, Models: m, Configuration: parts, Toolbox: parts, Project: parts, Changes: parts, Asker: registry, Questions: registry})
 	registry.Follow(acp.Sessions(rt, blobs.Pack))
 	a, b := pipes()
-	r := &rig{t: t, cwd: cwd, world: env, model: m, rt: rt, served: make(chan error, 1)}
-	r.host = &acp.Host{Runtime: rt, Editors: registry, Desk: review.NewDesk(rigChanges{env, rt, made, blobs}), Grants: agent.Grants(st), Folders: rigFolders{rules}, Terminals: env,
+	r := &rig{t: t, cwd: cwd, world: env, model: m, rt: rt, rules: rules, served: make(chan error, 1)}
+	r.host = &acp.Host{Runtime: rt, Editors: registry, Desk: review.NewDesk(rigChanges{env, rt, made, blobs}), Grants: agent.Grants(st), Folders: rigFolders{*rules}, Terminals: env,
 		Auth: lentKeys{&keys.Store{File: filepath.Join(t.TempDir(), "auth.json")}}, Finder: testFinder(t), Problems: &acp.ProblemHub{}, Reported: editors.NewProblems(), Version: "0.0.0-test"}
 	r.buffers = editors.NewBuffers(nil)
 	r.server = acp.NewConnection(r.host, b, r.buffers, "")

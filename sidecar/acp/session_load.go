@@ -71,7 +71,7 @@ func (o *openings) arrived(es *editorSession, note string, opened bool) {
 	es.welcome(note)
 	o.registry.Offer(es.ID(), o.editor)
 	if opened && o.registry.Readers(es.ID()) == 1 {
-		again := review.NewReopener(o.rt, es.reviewer(), o.registry, es.view)
+		again := review.NewReopener(o.rt, es.reviewer(), es.view)
 		es.mu.Lock()
 		es.again = again
 		es.mu.Unlock()

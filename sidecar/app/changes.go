@@ -12,6 +12,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/sidecar/review"
+	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/builtin"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/checkpoint"
@@ -121,7 +122,7 @@ func (k *Changes) RecoverOnce(ctx context.Context) {
 // KeptChanges are the app's change sets: written through the session's own locks and editor, texts beside the sessions.
 type KeptChanges struct{ App *App }
 
-// Files implements ChangeStore.
+// Files implements review.Store.
 func (k KeptChanges) Files(session string) review.Files {
 	s, ok := k.App.Runtime.Session(session)
 	if !ok {
@@ -130,5 +131,14 @@ func (k KeptChanges) Files(session string) review.Files {
 	return builtin.NewWriter(k.App.Sessions.Env(s.Info()))
 }
 
-// Load implements ChangeStore.
+// Reopen implements review.Store.
+func (k KeptChanges) Reopen(session string, set *change.Set, ask string) (tools.Tool, bool) {
+	s, ok := k.App.Runtime.Session(session)
+	if !ok {
+		return tools.Tool{}, false
+	}
+	return builtin.Reopen(k.App.Sessions.Env(s.Info()), set, ask), true
+}
+
+// Load implements review.Store.
 func (k KeptChanges) Load(set *change.Set) (*change.Set, error) { return k.App.Changes.Blobs.Load(set) }

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
@@ -28,6 +29,9 @@ type Store interface {
 	Files(session string) Files
 	// Load gives a stored change set the texts that are kept elsewhere.
 	Load(set *change.Set) (*change.Set, error)
+	// Reopen proposes a change set of a session again, as a tool to be run once; ask is the id of the approval request
+	// that was open. false: nothing can be written in it.
+	Reopen(session string, set *change.Set, ask string) (tools.Tool, bool)
 }
 
 // Desk is where the changes of all sessions are reviewed. Decisions about one session are taken one at a time,
@@ -63,6 +67,13 @@ func (d *Desk) Check(ctx context.Context, session string, set *change.Set) *chan
 		return nil
 	}
 	return set.WithVerdict(files.Check(ctx, set)).Verdict // lists that are empty are lists on the wire too
+}
+
+func (d *Desk) reopen(session string, set *change.Set, ask string) (tools.Tool, bool) {
+	if d.store == nil {
+		return tools.Tool{}, false
+	}
+	return d.store.Reopen(session, set, ask)
 }
 
 // Reviewer reviews the changes that l knows of a session.

@@ -2,15 +2,12 @@ package review
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
-	"github.com/pillion-dev/pillion/tools/change"
-	"github.com/pillion-dev/pillion/tools/permission"
 )
 
 // Notifier tells the person who has a session open something; level is info or warning.
@@ -23,7 +20,6 @@ type Reopener struct {
 	rt       *agent.Runtime
 	session  *agent.Session
 	reviewer *Reviewer
-	asker    permission.Asker
 	person   Notifier
 
 	mu      sync.Mutex
@@ -31,8 +27,8 @@ type Reopener struct {
 }
 
 // NewReopener makes the reopener of a session as one editor has it open.
-func NewReopener(rt *agent.Runtime, r *Reviewer, asker permission.Asker, person Notifier) *Reopener {
-	return &Reopener{rt: rt, session: r.session, reviewer: r, asker: asker, person: person}
+func NewReopener(rt *agent.Runtime, r *Reviewer, person Notifier) *Reopener {
+	return &Reopener{rt: rt, session: r.session, reviewer: r, person: person}
 }
 
 // Ask offers again what waited, or says what of it is lost. Nothing else of the turn is taken up: the person goes on
@@ -64,39 +60,52 @@ func (o *Reopener) Dismiss() {
 	}
 }
 
+// askOnceMore offers one change again: a call of the session, by the same gate and the same road of changes as when it
+// was first proposed.
 func (o *Reopener) askOnceMore(conn, ctx context.Context, u *unanswered) {
 	if u.set == nil {
 		o.lost(ctx, u, fmt.Sprintf("A question%s was open when this session was cut off (%s: %s). It was not answered, and nothing was run.", u.from(), u.ask.Permission, strings.Join(u.ask.Patterns, ", ")))
 		return
 	}
-	if o.reviewer.files == nil {
-		return
-	}
 	set, err := o.reviewer.whole(u.set)
-	if err == nil {
-		set, err = rebased(set, o.reviewer.files)
-	}
 	if err != nil {
-		o.lost(ctx, u, fmt.Sprintf("The change “%s”%s waited for your decision when this session was cut off, and no longer fits: %v. Nothing was written; ask for it anew.", u.set.Title, u.from(), err))
+		o.outdated(ctx, u, err.Error())
 		return
 	}
-	o.session.RecordChange(u.ask.CallID, change.Proposed, set)
-	done := o.session.Waiting(u.ask.CallID)
-	defer done()
-	title := set.Title
 	if u.of != nil {
-		title = "[" + u.of.Title + "] " + title
+		in := *set
+		in.Title = "[" + u.of.Title + "] " + in.Title
+		set = &in
 	}
-	reply, err := o.asker.AskPermission(ctx, permission.Request{ID: u.ask.ID, SessionID: o.session.ID(), CallID: u.ask.CallID, Tool: u.tool.Tool, Permission: u.ask.Permission,
-		Patterns: u.ask.Patterns, Title: title, Why: "it waited for you when this session was cut off; the files were compared again", Change: set})
-	if err != nil {
-		if conn.Err() == nil && (ctx.Err() != nil || errors.Is(err, context.Canceled)) { // the person dismissed it; else it stays open
-			o.decided(ctx, u, change.Rejected, set, "cancelled", "The user dismissed the question about this change. Nothing was written.")
-		}
+	tool, ok := o.reviewer.desk.reopen(o.session.ID(), set, u.ask.ID)
+	if !ok {
 		return
 	}
-	o.carryOut(context.WithoutCancel(ctx), u, set, reply)
+	call := u.tool
+	call.CallID = u.ask.CallID
+	d := o.session.FinishCall(ctx, call, tool)
+	if d.Status == agent.ToolCompleted {
+		o.told(conn, u, withReport("The user has now accepted this change; it is written.", d.Output))
+		return
+	}
+	switch d.ErrorKind {
+	case "cancelled":
+		if conn.Err() == nil { // the person dismissed it; else it stays open
+			o.told(conn, u, "The user dismissed the question about this change. Nothing was written.")
+		}
+	case "rejected":
+		o.told(conn, u, withReport("The user has now rejected this change; nothing was written.", d.Error))
+	case KindOutdated:
+		o.outdated(conn, u, d.Error)
+	case "denied":
+		o.lost(conn, u, fmt.Sprintf("The change “%s”%s waited for your decision when this session was cut off, and is not allowed any more: %s", u.set.Title, u.from(), d.Error))
+	default:
+		o.told(conn, u, "The user accepted this change, but it could not be written: "+d.Error)
+	}
 }
+
+// KindOutdated is the kind of the error of a reopened call whose change no longer fits the files (builtin.KindOutdated).
+const KindOutdated = "outdated"
 
 // from names the sub-agent that asked.
 func (u *unanswered) from() string {
@@ -106,85 +115,15 @@ func (u *unanswered) from() string {
 	return " of the task “" + u.of.Title + "”"
 }
 
-// rebased is a proposal on the files as they are now; its hunks keep their ids.
-func rebased(set *change.Set, files Files) (*change.Set, error) {
-	out := *set
-	out.Files, out.Verdict = nil, nil // what was known of its problems was about another text
-	for _, f := range set.Files {
-		now, exists := files.Present(f.Path)
-		switch {
-		case f.Kind == change.Create && !exists:
-			out.Files = append(out.Files, f)
-			continue
-		case f.Kind != change.Create && !exists:
-			return nil, fmt.Errorf("%s is gone", f.Path)
-		}
-		moved, err := f.Rebase(now)
-		if err != nil {
-			return nil, err
-		}
-		out.Files = append(out.Files, moved)
-	}
-	return &out, nil
-}
-
-// carryOut does what the person decided about a change that was offered again.
-func (o *Reopener) carryOut(ctx context.Context, u *unanswered, set *change.Set, reply permission.Reply) {
-	var decisions change.Decisions
-	if reply.Decisions != nil {
-		decisions = *reply.Decisions
-	}
-	if decisions.Default == "" {
-		decisions.Default = change.Accept
-		if reply.Kind == permission.Reject {
-			decisions.Default = change.Reject
-		}
-	}
-	if reply.Message != "" && decisions.Comment == "" {
-		decisions.Comment = reply.Message
-	}
-	d, err := set.Decide(decisions)
-	if err != nil {
-		o.lost(ctx, u, "The decision could not be used: "+err.Error())
-		return
-	}
-	report := d.Report(func(p string) string { return p })
-	if len(d.Set.Files) == 0 {
-		o.decided(ctx, u, change.Rejected, set, "reject", withReport("The user has now rejected this change; nothing was written.", report))
-		return
-	}
-	o.reviewer.mu.Lock()
-	defer o.reviewer.mu.Unlock()
-	var written *change.Set
-	err = o.session.Beside(ctx, func(ctx context.Context) error {
-		o.session.RecordChange(u.ask.CallID, change.Writing, d.Set)
-		var err error
-		written, err = o.reviewer.files.Apply(ctx, d.Set)
-		return err
-	})
-	if err != nil {
-		o.decided(ctx, u, change.Failed, set, "once", "The user accepted this change, but it could not be written: "+err.Error())
-		return
-	}
-	o.decided(ctx, u, change.Applied, written, "once", withReport("The user has now accepted this change; it is written.", report))
-}
-
-// decided records what became of the question, for people, editors and the model.
-func (o *Reopener) decided(ctx context.Context, u *unanswered, state change.State, set *change.Set, reply, words string) {
-	ctx = context.WithoutCancel(ctx)
-	o.session.RecordChange(u.ask.CallID, state, set)
-	u.ask.Reply = reply
-	o.session.RecordAsk(u.ask)
-	if u.tool.CallID != "" {
-		t := u.tool
-		t.Status, t.Error, t.ErrorKind, t.Output, t.Metadata = agent.ToolCompleted, "", "", words, nil
-		if state != change.Applied {
-			t.Status, t.Error, t.ErrorKind, t.Output = agent.ToolError, words, "rejected", ""
-		}
-		o.session.RecordTool(t)
-	}
-	o.tellModel(ctx, u, words)
+// told passes on what became of the question, to the model and to the person.
+func (o *Reopener) told(ctx context.Context, u *unanswered, words string) {
+	o.tellModel(context.WithoutCancel(ctx), u, words)
 	o.person.Notice("info", words+"\nSend a prompt, for example “continue”, to go on.")
+}
+
+// outdated says that a change does not fit any more.
+func (o *Reopener) outdated(ctx context.Context, u *unanswered, why string) {
+	o.lost(ctx, u, fmt.Sprintf("The change “%s”%s waited for your decision when this session was cut off, and no longer fits: %s. Nothing was written; ask for it anew.", u.set.Title, u.from(), why))
 }
 
 // lost says what cannot be offered again, once.

@@ -25,6 +25,9 @@ type proposal struct {
 	meta    map[string]any // added to the result's metadata
 	confirm string         // why a person must agree whatever the rules allow; empty: the rules decide
 
+	again *change.Set // it was proposed before, in a session that was cut off; nil: it is new
+	ask   string      // the id of the approval request then; empty: a new one
+
 	complete bool // a server computed it: what follows from its moves is in it already
 }
 
@@ -194,6 +197,11 @@ func (c changes) set(call *tools.Call, p proposal) *change.Set {
 		list[i] = m.File
 		list[i].BaseHash, list[i].BaseBuffer, list[i].OldMode = m.base.Hash, m.base.Version, uint32(m.base.Mode.Perm())
 	}
+	if p.again != nil { // the same set with the same hunks, so that nothing of it stays open
+		s := *p.again
+		s.Files, s.Verdict = list, nil // what was known of its problems was about another text
+		return &s
+	}
 	s := change.New("chg_"+rand.Text(), list)
 	s.Tool, s.SessionID, s.CallID, s.Title = call.Tool, call.SessionID, call.CallID, p.title
 	if s.Title == "" {
@@ -252,7 +260,7 @@ func (c changes) names(s *change.Set) string {
 
 // request asks for every path, both ends of a rename, as named and as resolved.
 func (c changes) request(set *change.Set, p proposal) permission.Request {
-	r := permission.Request{Permission: "edit", Always: []string{"*"}, Change: set, Title: "Edit " + set.Title, Followable: true}
+	r := permission.Request{ID: p.ask, Permission: "edit", Always: []string{"*"}, Change: set, Title: "Edit " + set.Title, Followable: true}
 	add := func(path, real string) {
 		r.Patterns = append(r.Patterns, c.patterns(path, real)...)
 		r.Also = append(r.Also, filepath.ToSlash(path))

@@ -1,0 +1,75 @@
+package agent
+
+import (
+	"context"
+	"sync"
+
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// FinishCall makes a call that was cut off while a person was asked about it once more, by tool. It keeps its id, so
+// that its card shows what becomes of it, and takes the way of every other call: gate, hooks, cap and events. It is not
+// a job of the session while it waits, so the person can go on with prompts; from the moment that a change is agreed to
+// it is one, because only the session's one writer changes files. What became of it is in the answer.
+func (s *Session) FinishCall(ctx context.Context, was ToolData, tool tools.Tool) ToolData {
+	c := &call{s: s, agent: s.Info().Agent, id: was.CallID, message: was.MessageID, offered: []tools.Tool{tool}, complete: true}
+	c.data = ToolData{CallID: was.CallID, MessageID: was.MessageID, Parent: was.Parent}
+	c.resolve(tool.ID)
+	if c.raw.Write(was.Input); len(was.Input) == 0 {
+		c.raw.WriteString("{}")
+	}
+	g := &agreedGate{Gate: s.gate, s: s, over: make(chan struct{})}
+	c.gate = g
+	defer g.leave()
+	_ = c.run(ctx) // it is in the data
+	return c.snapshot()
+}
+
+// agreedGate makes a job of what follows the person's agreement to a change.
+type agreedGate struct {
+	*permission.Gate
+	s    *Session
+	over chan struct{} // closed at the end of the call
+
+	mu   sync.Mutex
+	done chan struct{} // closed when the job has ended; guarded by mu; nil: it has not begun
+}
+
+// Ask asks the session's gate. When a change is agreed to it returns once the session runs nothing else.
+func (g *agreedGate) Ask(ctx context.Context, r permission.Request) (permission.Reply, error) {
+	reply, err := g.Gate.Ask(ctx, r)
+	if err != nil || r.Change == nil {
+		return reply, err
+	}
+	entered, done := make(chan struct{}), make(chan struct{})
+	var failed error
+	go func() {
+		defer close(done)
+		failed = g.s.Beside(context.WithoutCancel(ctx), func(context.Context) error {
+			close(entered)
+			<-g.over
+			return nil
+		})
+	}()
+	g.mu.Lock()
+	g.done = done
+	g.mu.Unlock()
+	select {
+	case <-entered:
+		return reply, nil
+	case <-done:
+		return reply, failed // the session could not be written to
+	}
+}
+
+// leave ends the job.
+func (g *agreedGate) leave() {
+	close(g.over)
+	g.mu.Lock()
+	done := g.done
+	g.mu.Unlock()
+	if done != nil {
+		<-done
+	}
+}
