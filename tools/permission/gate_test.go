@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -371,5 +372,124 @@ func TestAlwaysWithoutAnOfferIsOnce(t *testing.T) {
 	}
 	if got := g.SessionGrants("s"); len(got) != 0 {
 		t.Errorf("remembered %v", got)
+	}
+}
+
+// answers is an Asker that gives one answer to everything.
+type answers struct {
+	reply Reply
+	err   error
+	asked int
+}
+
+func (a *answers) AskPermission(context.Context, Request) (Reply, error) {
+	a.asked++
+	return a.reply, a.err
+}
+
+func TestAPluginsAdvice(t *testing.T) {
+	for name, c := range map[string]struct {
+		advice   Action
+		must     bool
+		asked    int  // how often the user is asked
+		rejected bool // although the user would allow it
+	}{
+		"deny stops it":                            {Deny, false, 0, true},
+		"deny stops what must be asked":            {Deny, true, 0, true},
+		"allow answers for the user":               {Allow, false, 0, false},
+		"allow does not answer what must be asked": {Allow, true, 1, false},
+		"no advice":                                {Ask, false, 1, false},
+		"an empty advice":                          {"", false, 1, false},
+	} {
+		user := &answers{reply: Reply{Kind: Once}}
+		g := NewGate(GateOptions{Asker: user, Rules: fixed(rules(t, `{"bash":"ask"}`)), Advise: func(context.Context, Request) Action { return c.advice }})
+		r := bash("ls")
+		r.MustAsk = c.must
+		_, err := g.Ask(t.Context(), r)
+		if user.asked != c.asked || errors.Is(err, ErrRejected) != c.rejected {
+			t.Errorf("%s: asked %d times, %v", name, user.asked, err)
+		}
+	}
+}
+
+func TestAdviceNeverReachesWhatTheRulesDeny(t *testing.T) {
+	g := NewGate(GateOptions{Asker: &answers{reply: Reply{Kind: Once}}, Rules: fixed(rules(t, `{"bash":"deny"}`)), Advise: func(context.Context, Request) Action { return Allow }})
+	if _, err := g.Ask(t.Context(), bash("ls")); !errors.Is(err, ErrDenied) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAChildMayHaveItsOwnAskerAndNotify(t *testing.T) {
+	parent, own := &answers{reply: Reply{Kind: Once}}, &answers{reply: Reply{Kind: Once}}
+	var heard, heardOwn []bool // of each notification, whether it has the outcome
+	note := func(to *[]bool) func(Request, *Outcome) {
+		return func(_ Request, o *Outcome) { *to = append(*to, o != nil) }
+	}
+	g := NewGate(GateOptions{Asker: parent, Rules: fixed(rules(t, `{"bash":"ask"}`)), Notify: note(&heard)})
+	for _, c := range []struct {
+		options GateOptions
+		asker   *answers
+		heard   *[]bool
+	}{
+		{GateOptions{Rules: fixed(rules(t, `{"bash":"ask"}`))}, parent, &heard},
+		{GateOptions{Rules: fixed(rules(t, `{"bash":"ask"}`)), Asker: own, Notify: note(&heardOwn)}, own, &heardOwn},
+	} {
+		before := c.asker.asked
+		if _, err := g.Child(c.options, "s").Ask(t.Context(), bash("ls")); err != nil {
+			t.Fatal(err)
+		}
+		if c.asker.asked != before+1 {
+			t.Error("the wrong asker was asked")
+		}
+		if got := fmt.Sprint(*c.heard); got != "[false true]" {
+			t.Errorf("notified %s, want the question and then its end", got)
+		}
+	}
+}
+
+func TestAnAskerThatFailsEndsTheQuestion(t *testing.T) {
+	broken := errors.New("the editor is gone")
+	g := NewGate(GateOptions{Asker: &answers{err: broken}, Rules: fixed(rules(t, `{"bash":"ask"}`))})
+	if _, err := g.Ask(t.Context(), bash("ls")); !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+	if len(g.open("")) != 0 {
+		t.Error("the question is still open")
+	}
+}
+
+func TestAnUnknownAnswerIsANo(t *testing.T) {
+	g := NewGate(GateOptions{Asker: &answers{reply: Reply{Kind: "perhaps"}}, Rules: fixed(rules(t, `{"bash":"ask"}`))})
+	if _, err := g.Ask(t.Context(), bash("ls")); !errors.Is(err, ErrRejected) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTheEndOfASessionEndsItsQuestionsAndGrantsOnly(t *testing.T) {
+	p := &person{}
+	g := NewGate(GateOptions{Asker: p, Rules: fixed(rules(t, `{"bash":"ask"}`))})
+	mine, other := bash("mine"), bash("other")
+	mine.SessionID, other.SessionID = "mine", "other"
+	granted := bash("granted", "granted *")
+	granted.SessionID = "mine"
+	first := ask(g, granted)
+	p.answer("granted", Reply{Kind: Always, Scope: ScopeSession})
+	if e := <-first; e.err != nil || len(g.SessionGrants("mine")) != 1 {
+		t.Fatal(e.err, g.SessionGrants("mine"))
+	}
+	a, b := ask(g, mine), ask(g, other)
+	for len(g.open("")) < 2 {
+		runtime.Gosched() // until both have asked
+	}
+	g.EndSession("mine")
+	if e := <-a; !errors.Is(e.err, context.Canceled) {
+		t.Errorf("mine: %v", e.err)
+	}
+	if len(g.SessionGrants("mine")) != 0 {
+		t.Error("the grants of an ended session are kept")
+	}
+	p.answer("other", Reply{Kind: Once})
+	if e := <-b; e.err != nil {
+		t.Errorf("other: %v", e.err)
 	}
 }
