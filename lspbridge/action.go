@@ -189,22 +189,3 @@ func indentation(text string) map[string]any {
 	}
 	return map[string]any{"tabSize": size, "insertSpaces": spaces, "insertFinalNewline": strings.HasSuffix(text, "\n")}
 }
-
-// OrganizeImports sorts a file's imports, adds the missing and drops the unused ones, as far as the server does that.
-func (m *Manager) OrganizeImports(ctx context.Context, path string) ([]FileEdit, error) {
-	const kind = "source.organizeImports"
-	text, ok := m.text(path)
-	if !ok {
-		return nil, fmt.Errorf("%s cannot be read", path)
-	}
-	actions, err := m.CodeActions(ctx, path, Range{End: OffsetPosition(text, len(text))}, []string{kind}, []change.Problem{})
-	if err != nil {
-		return nil, err
-	}
-	for _, a := range actions {
-		if a.Disabled == "" {
-			return m.ResolveAction(ctx, a)
-		}
-	}
-	return nil, nil
-}

@@ -178,7 +178,11 @@ func TestGoplsActionsAndQueries(t *testing.T) {
 	if err != nil || len(edits) != 1 || !strings.Contains(edits[0].New, "func undefinedThing()") || edits[0].Old != goMain {
 		t.Errorf("%s gives %+v, %v", actions[i].Title, edits, err)
 	}
-	edits, err = m.OrganizeImports(ctx, main)
+	sorted, err := m.CodeActions(ctx, main, Range{}, []string{"source.organizeImports"}, []change.Problem{})
+	if err != nil || len(sorted) != 1 {
+		t.Fatalf("organize imports is %+v, %v", sorted, err)
+	}
+	edits, err = m.ResolveAction(ctx, sorted[0])
 	if err != nil || len(edits) != 1 || strings.Contains(edits[0].New, `"os"`) {
 		t.Errorf("organize imports gives %+v, %v", edits, err)
 	}

@@ -31,7 +31,6 @@ type watcher struct {
 	fs    *fsnotify.Watcher
 	done  chan struct{}
 	ready chan struct{}      // closed when everything is watched
-	again chan struct{}      // asks for a rescan
 	asks  chan chan struct{} // asks to be told of what happened so far
 	busy  atomic.Bool        // something happened that the servers do not know yet
 
@@ -56,23 +55,10 @@ func (m *Manager) watchSoon() {
 		m.log.Warn("files are not watched", "err", err)
 		return
 	}
-	w := &watcher{m: m, fs: n, done: make(chan struct{}), ready: make(chan struct{}), again: make(chan struct{}, 1), asks: make(chan chan struct{}), known: map[string]bool{}, dirs: map[string]bool{}, written: map[string][32]byte{}}
+	w := &watcher{m: m, fs: n, done: make(chan struct{}), ready: make(chan struct{}), asks: make(chan chan struct{}), known: map[string]bool{}, dirs: map[string]bool{}, written: map[string][32]byte{}}
 	m.watcher = w
 	m.mu.Unlock()
 	go w.run()
-}
-
-// Rescan looks for changes on disk now, e.g. after a shell command where watching is not possible.
-func (m *Manager) Rescan() {
-	m.mu.Lock()
-	w := m.watcher
-	m.mu.Unlock()
-	if w != nil {
-		select {
-		case w.again <- struct{}{}:
-		default:
-		}
-	}
 }
 
 func (w *watcher) close() {
@@ -161,9 +147,6 @@ func (w *watcher) run() {
 				overflow = true
 				timer.Reset(quietFor)
 			}
-		case <-w.again:
-			overflow = true
-			timer.Reset(0)
 		case a := <-w.asks:
 			asked = append(asked, a)
 			timer.Reset(askedQuiet)

@@ -1,6 +1,7 @@
-// Package store keeps sessions in one SQLite file, or on a PostgreSQL server: heads, numbered events, remembered permissions, the journal
-// of changes being written and the history of those that were. It does not know what an event means. One goroutine
-// writes; what waits together is one transaction. Several processes may share the file, several machines the server.
+// Package store keeps sessions in one SQLite file, or on a PostgreSQL server: heads, numbered events,
+// remembered permissions. It does not know what an event means. The tables journal and changes are empty: versions
+// before events told of changes used them, and the schema keeps them so that older programs can open the file. One
+// goroutine writes; what waits together is one transaction. Several processes may share the file, several machines the server.
 //
 //	st := store.New(path)            // touches nothing yet
 //	st.Append(id, events...)         // queued in order

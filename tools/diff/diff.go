@@ -84,12 +84,3 @@ func (s *Script) NewLine(old int) (line int, ok bool) {
 	e := s.Edits[lo-1]
 	return old + e.B1 - e.A1, true
 }
-
-// OldLine is NewLine the other way round.
-func (s *Script) OldLine(new int) (line int, ok bool) {
-	inv := Script{Edits: make([]Edit, len(s.Edits))}
-	for i, e := range s.Edits {
-		inv.Edits[i] = Edit{e.B0, e.B1, e.A0, e.A1}
-	}
-	return inv.NewLine(new)
-}
