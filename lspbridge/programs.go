@@ -62,6 +62,9 @@ func (p *programs) find(row Server, root string) (Server, []string, error) {
 	if !strings.HasPrefix(hint, "http") && !strings.HasPrefix(hint, "see ") {
 		hint = "install it with " + hint
 	}
+	if _, err := PlanInstall(row.ID, ""); err == nil { // first what needs no folder on the PATH
+		hint = "run pillion doctor --install " + row.ID + ", or " + hint
+	}
 	return row, nil, fmt.Errorf("%s not found; %s, or set lsp.%s.command", name, hint, row.ID)
 }
 

@@ -59,6 +59,12 @@ func TestKeysOnTheCommandLine(t *testing.T) {
 	if out := run("", "auth", "logout", "anthropic"); !strings.Contains(out, "no key of anthropic") {
 		t.Error(out)
 	}
+	if out := run("sk-ant-secret\n", "auth", "login", "antropic", "--stdin"); strings.Contains(out, "is kept in") || !strings.Contains(out, "did you mean anthropic?") {
+		t.Errorf("a slip of the finger: %s", out)
+	}
+	if out := run("sk-own-secret\n", "auth", "login", "myproxy", "--stdin"); !strings.Contains(out, "is kept in") || !strings.Contains(out, "provider.myproxy.baseURL") {
+		t.Errorf("a provider that is yet to be configured: %s", out)
+	}
 	for _, bad := range []string{"", "two words", "half\x00key"} {
 		if out := run(bad, "auth", "login", "anthropic", "--stdin"); strings.Contains(out, "is kept") {
 			t.Errorf("%q: %s", bad, out)

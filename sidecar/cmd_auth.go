@@ -16,6 +16,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/keys"
 	"github.com/pillion-dev/pillion/sidecar/models"
+	"github.com/pillion-dev/pillion/tools/fuzzy"
 )
 
 func authCommand() *cobra.Command {
@@ -48,6 +49,12 @@ func authLogin() *cobra.Command {
 			for _, x := range a.Models.Sources(dir) {
 				known = append(known, x.ID)
 			}
+			if near := nearest(id, known); near != "" {
+				return usagef("there is no provider %q; did you mean %s? pillion auth list shows them", id, near)
+			}
+			if !slices.Contains(known, id) {
+				fmt.Fprintf(c.ErrOrStderr(), "pillion: no provider %q is known yet (there are %s); its key is used once provider.%s.baseURL in pillion.jsonc gives it an address\n", id, strings.Join(known, ", "), id)
+			}
 			key, err := readKey(c, id, stdin)
 			if err != nil {
 				return err
@@ -61,14 +68,26 @@ func authLogin() *cobra.Command {
 				place = p.Keys().File
 			}
 			fmt.Fprintf(c.OutOrStdout(), "The key of %s is kept in %s.\n", id, place)
-			if !slices.Contains(known, id) {
-				fmt.Fprintf(c.ErrOrStderr(), "pillion: no provider %q is known yet (there are %s); give it an address: provider.%s.baseURL in pillion.jsonc\n", id, strings.Join(known, ", "), id)
-			}
 			return nil
 		},
 	}
 	c.Flags().BoolVar(&stdin, "stdin", false, "read the key from standard input")
 	return c
+}
+
+// nearest is the known provider that an unknown one is a slip of the finger away from; empty when there is none, because
+// it may be one that is yet to be configured.
+func nearest(id string, known []string) string {
+	best, slips := "", 3 // letters; a third of a name is another name
+	for _, k := range known {
+		switch n := fuzzy.Slips(id, k); {
+		case n == 0:
+			return ""
+		case n < slips && 3*n <= len(k):
+			best, slips = k, n
+		}
+	}
+	return best
 }
 
 // readKey takes a key that is typed without being shown, or piped. It is never an argument: those are seen by everybody.

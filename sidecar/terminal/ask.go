@@ -184,7 +184,7 @@ func (t *Terminal) askPlain(ctx context.Context, r permission.Request) (permissi
 
 // widens words what a key would allow beyond this one call.
 func widens(key byte, r permission.Request) string {
-	what := r.Permission + " " + strings.Join(r.Always, ", ")
+	what := r.Permission + " " + r.Remembers()
 	switch key {
 	case 'A':
 		return "Allow " + what + " until this session ends"
