@@ -75,6 +75,13 @@ func (ts *taskSet) take() *TaskSpend {
 	return &spent
 }
 
+// cost is what was spent since the turn began, in USD.
+func (ts *taskSet) cost() float64 {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	return ts.spent.Cost
+}
+
 // start runs a task in the background.
 func (ts *taskSet) start(s *Session, kid *Session, t tools.Task, run func(context.Context) (tools.TaskResult, error)) {
 	ts.mu.Lock()

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"sync"
 
 	"github.com/pillion-dev/pillion/agent/provider"
@@ -53,10 +52,6 @@ func (b *batch) start(ctx context.Context, c *call) {
 }
 
 func (b *batch) one(ctx context.Context, c *call) {
-	if b.a.t.loop.isBlocked(c) {
-		c.fail("doom_loop", blockedText)
-		return
-	}
 	if wordless(c.run(ctx)) {
 		b.a.t.rejected.Store(true)
 	}
@@ -97,6 +92,3 @@ func (t *turn) calls(ctx context.Context, set *setup, a *answer, failed error) {
 	a.batch.wg.Wait()
 	t.watch(ctx, a.calls)
 }
-
-// blockedText is the result of a call that a loop rule forbids to repeat.
-var blockedText = fmt.Sprintf("Not run: this call was made %d times with the same result, and repeating it is forbidden. Do something else, or end your turn and say what stops you.", loopLength)

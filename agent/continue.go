@@ -9,6 +9,12 @@ import (
 // goOnText asks for the rest of an answer that broke off.
 const goOnText = "The connection broke off in the middle of your answer above. Go on exactly where it stops; do not repeat what is there. A call that was not complete was not made: make it again."
 
+// limitText asks for the rest of an answer that the output limit cut.
+const limitText = "Your answer above was cut at the output limit. Go on exactly where it stops; do not repeat what is there."
+
+// maxContinued is how often in a row an answer that the output limit cut goes on by itself.
+const maxContinued = 4
+
 // keepPartial closes an answer that broke off in its words: the person has read them, so they stay, and the model is
 // asked for the rest. It returns what was said.
 func (t *turn) keepPartial(set *setup, a *answer, why error) []byte {

@@ -10,76 +10,104 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// loopLength is how often a call is made with the same result before the person is asked; OpenCode's figure.
-const loopLength = 3
+const (
+	// loopLength is how often a call is made with the same result before the user is asked; OpenCode's figure.
+	loopLength = 3
+	// longestLoop is how many different calls a circle may have.
+	longestLoop = 3
+	// failingCalls is how many calls may fail in a row, however they differ, before the user is asked.
+	failingCalls = 12
+)
 
 var seed = maphash.MakeSeed()
 
-// step of a loop: what was called, and what came of it.
+// loopStep is what was called, and what came of it.
 type loopStep struct{ call, result uint64 }
 
 // loopWatch sees all calls of a turn, across its steps.
 type loopWatch struct {
-	last    []loopStep      // at most four
-	blocked map[uint64]bool // calls a rule forbids to repeat
+	last    []loopStep // at most as many as the longest circle twice
+	failing int        // calls in a row that failed
+	stuck   string     // why the turn ends: it goes in circles, and nobody allowed it to go on
 }
 
-// watch counts the step's calls and asks when they go in circles: one call three times with one result, or two by
-// turns (A B A B) with theirs.
+// watch counts the step's calls and asks when they go in circles: one call three times with one result, two or three
+// calls by turns (A B A B, A B C A B C) with theirs, or one failing call after the other. A no without words for the
+// model ends the turn, and so does a question that nobody can answer: a run without a terminal would go on for ever.
 func (t *turn) watch(ctx context.Context, calls []*call) {
 	for _, c := range calls {
 		d := c.snapshot()
-		if c.seen || d.ErrorKind == "cancelled" || d.ErrorKind == "not_run" || d.ErrorKind == "cut" || d.ErrorKind == "doom_loop" {
+		if c.seen || d.ErrorKind == "cancelled" || d.ErrorKind == "not_run" || d.ErrorKind == "cut" {
 			continue
 		}
 		c.seen = true
 		why := t.loop.add(c, d)
-		if why == "" || ctx.Err() != nil || t.rejected.Load() {
+		if why == "" || ctx.Err() != nil || t.rejected.Load() || t.loop.stuck != "" {
 			continue
 		}
 		_, err := t.s.gate.Ask(ctx, permission.Request{
-			SessionID: t.s.ID(), CallID: c.id, Tool: c.name, Permission: "doom_loop", Patterns: []string{c.name}, Always: []string{c.name},
+			SessionID: t.s.ID(), CallID: c.id, Tool: c.name, Permission: LoopPermission, Patterns: []string{c.name}, Always: []string{c.name},
 			Title: "Let the agent repeat itself?", Why: why, Metadata: map[string]any{"tool": c.name, "input": d.Input},
 		})
-		t.loop.last = nil // asked; it takes as many again to ask again
+		t.loop.last, t.loop.failing = nil, 0 // asked; it takes as many again to ask again
+		var rejected *permission.RejectedError
 		switch {
 		case err == nil || ctx.Err() != nil:
+		case errors.Is(err, permission.ErrDenied), errors.As(err, &rejected) && rejected.Unanswered:
+			t.loop.stuck = why
 		case wordless(err):
 			t.rejected.Store(true)
 		default:
 			c.note = why + " " + err.Error()
-			if errors.Is(err, permission.ErrDenied) || t.s.rt.o.Asker == nil {
-				t.loop.block(c)
-			}
 		}
 	}
 }
 
+// LoopPermission is the permission to go on with calls that go in circles.
+const LoopPermission = "doom_loop"
+
 // add takes a call in; why is set when it closes a circle.
 func (w *loopWatch) add(c *call, d ToolData) (why string) {
 	s := loopStep{call: c.hash(), result: maphash.String(seed, string(d.Status)+d.Output+"\x00"+d.Error)}
-	if w.last = append(w.last, s); len(w.last) > 4 {
+	if w.last = append(w.last, s); len(w.last) > 2*longestLoop {
 		w.last = w.last[1:]
 	}
-	n := len(w.last)
-	if n >= loopLength && w.last[n-2] == s && w.last[n-3] == s {
-		return fmt.Sprintf("The agent called %s %d times in a row with the same arguments and got the same result.", c.name, loopLength)
+	if w.failing++; d.Status != ToolError || d.ErrorKind == "rejected" {
+		w.failing = 0
 	}
-	if n == 4 && w.last[0] == w.last[2] && w.last[1] == w.last[3] && w.last[0] != w.last[1] {
-		return fmt.Sprintf("The agent goes in circles: it made the same two calls twice by turns (the last is %s) and got the same results.", c.name)
+	for period := 1; period <= longestLoop; period++ {
+		times := 2
+		if period == 1 {
+			times = loopLength
+		}
+		if !repeats(w.last, period, times) {
+			continue
+		}
+		if period == 1 {
+			return fmt.Sprintf("The agent called %s %d times in a row with the same arguments and got the same result.", c.name, loopLength)
+		}
+		return fmt.Sprintf("The agent goes in circles: it made the same %d calls twice in the same order (the last is %s) and got the same results.", period, c.name)
+	}
+	if w.failing >= failingCalls {
+		return fmt.Sprintf("The last %d calls of the agent all failed (the last is %s).", w.failing, c.name)
 	}
 	return ""
 }
 
-func (w *loopWatch) block(c *call) {
-	if w.blocked == nil {
-		w.blocked = map[uint64]bool{}
+// repeats says that the steps end with a circle of so many calls, so many times.
+func repeats(steps []loopStep, period, times int) bool {
+	n := period * times
+	if len(steps) < n {
+		return false
 	}
-	w.blocked[c.hash()] = true
+	end := steps[len(steps)-n:]
+	for i := period; i < n; i++ {
+		if end[i] != end[i-period] {
+			return false
+		}
+	}
+	return true
 }
-
-// isBlocked only reads: calls that run beside each other ask.
-func (w *loopWatch) isBlocked(c *call) bool { return len(w.blocked) > 0 && w.blocked[c.hash()] }
 
 // hash is the same for the same tool and arguments, however they are spaced and ordered.
 func (c *call) hash() uint64 {

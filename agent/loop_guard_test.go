@@ -22,6 +22,8 @@ func TestDoomLoop(t *testing.T) {
 		{"six times asks twice", []answerFunc{a, a, a, a, a, a, says("x")}, 2},
 		{"three in one step", []answerFunc{calls(`read {"text":"a"}`, `read {"text": "a"}`, `read { "text":"a"}`), says("x")}, 1},
 		{"A B A B", []answerFunc{a, b, a, b, says("x")}, 1},
+		{"A B C A B C", []answerFunc{a, b, calls(`read {"text":"c"}`), a, b, calls(`read {"text":"c"}`), says("x")}, 1},
+		{"ever new failing calls", []answerFunc{calls(`n1 {}`, `n2 {}`, `n3 {}`, `n4 {}`), calls(`n5 {}`, `n6 {}`, `n7 {}`, `n8 {}`), calls(`n9 {}`, `n10 {}`, `n11 {}`, `n12 {}`), says("x")}, 1},
 		{"twice is fine", []answerFunc{a, a, b, a, a, says("x")}, 0},
 		{"same error", []answerFunc{calls(`nope {}`), calls(`nope {}`), calls(`nope {}`), says("x")}, 1},
 	} {
@@ -85,16 +87,25 @@ func TestDoomLoopAnswers(t *testing.T) {
 			t.Errorf("asked %d times", got)
 		}
 	})
-	t.Run("a deny blocks the call", func(t *testing.T) {
+	t.Run("a deny ends the turn", func(t *testing.T) {
 		h := newHarness(t, a, a, a, a, says("ok"))
 		h.with.rules = func(string) permission.Ruleset {
 			return permission.Ruleset{{Permission: "doom_loop", Pattern: "*", Action: permission.Deny, Origin: "test"}}
 		}
 		s := h.session()
-		h.prompt(s, "go")
-		all := final(h.events(s))
-		if last := all[len(all)-1]; last.ErrorKind != "doom_loop" {
-			t.Errorf("got %+v", last)
+		if end := h.prompt(s, "go"); end.Stop != TurnError || end.Steps != 3 || !strings.Contains(end.Error, "3 times in a row") {
+			t.Errorf("end %+v", end)
+		}
+		h.consistent(s)
+	})
+	t.Run("nobody to ask ends the turn", func(t *testing.T) {
+		h := newHarness(t, a, a, a, a, a, a, says("ok"))
+		h.person.answer = func(context.Context, permission.Request) (permission.Reply, error) {
+			return permission.Reply{Kind: permission.Reject, Message: "nobody is connected", Unanswered: true}, nil
+		}
+		s := h.session()
+		if end := h.prompt(s, "go"); end.Stop != TurnError || end.Steps != 3 {
+			t.Errorf("end %+v", end)
 		}
 		h.consistent(s)
 	})
@@ -148,8 +159,18 @@ func TestOutputLimitInACall(t *testing.T) {
 		h.consistent(s)
 	})
 	t.Run("in the text", func(t *testing.T) {
-		h := newHarness(t, emits(provider.Event{Type: provider.EventText, Text: "and then"}, provider.Event{Type: provider.EventStop, Stop: provider.StopMaxTokens}))
-		if end := h.prompt(h.session(), "go"); end.Stop != TurnMaxTokens {
+		half := emits(provider.Event{Type: provider.EventText, Text: "and then"}, provider.Event{Type: provider.EventStop, Stop: provider.StopMaxTokens})
+		h := newHarness(t, half, says(" it ends."))
+		s := h.session()
+		if end := h.prompt(s, "go"); end.Stop != TurnEnd || end.Steps != 2 {
+			t.Fatalf("end %+v", end)
+		}
+		if got := h.model.seen()[1].Messages; !strings.Contains(got[len(got)-1].Parts[0].Text, "Go on exactly where it stops") {
+			t.Errorf("the model reads %+v", got)
+		}
+		h.consistent(s)
+		h = newHarness(t, half, half, half, half, half, half)
+		if end := h.prompt(h.session(), "go"); end.Stop != TurnMaxTokens || end.Steps != maxContinued+1 {
 			t.Fatalf("end %+v", end)
 		}
 	})

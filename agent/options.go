@@ -174,4 +174,11 @@ type Prompt struct {
 	// Answered, when set, is closed once whoever asked has been told of the turn's end. The next turn waits for that,
 	// briefly, so that nothing of it comes before.
 	Answered <-chan struct{}
+	Limits   Limits
+}
+
+// Limits end a turn; 0 is no limit of its own.
+type Limits struct {
+	Steps int     // model steps, where the agent allows more
+	Cost  float64 // USD, sub-agents' included; checked after each step
 }

@@ -33,7 +33,7 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 			// Only for this request: it is not part of what was said.
 			req.Messages = append(req.Messages[:len(req.Messages):len(req.Messages)], provider.Message{
 				ID: newID("msg_"), Role: provider.RoleUser,
-				Parts: []provider.Part{{Type: provider.PartText, Synthetic: true, Text: fmt.Sprintf(stepsPrompt(), steps(set.agent))}},
+				Parts: []provider.Part{{Type: provider.PartText, Synthetic: true, Text: fmt.Sprintf(stepsPrompt(), t.steps(set.agent))}},
 			})
 		}
 	}

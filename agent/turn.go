@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"sync/atomic"
 	"time"
@@ -25,6 +26,7 @@ type turn struct {
 	empty  int  // empty answers in a row
 	shrunk bool // a request was too long, and has been made shorter
 	guess  int  // tokens of context, where the provider does not count
+	limits Limits
 
 	// rejected: the person said no without a word; the turn ends and what has not run does not run.
 	rejected atomic.Bool
@@ -70,7 +72,7 @@ func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 	s.touch()
 
 	ctx, span := s.turnSpan(ctx, p)
-	t := &turn{s: s}
+	t := &turn{s: s, limits: p.Limits}
 	s.steering()
 	stop, err := t.run(ctx)
 	t.end.Stop = stop
@@ -115,7 +117,7 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 		}
 		t.room(ctx, set)
 		t.step++
-		last := t.step > steps(set.agent)
+		last := t.step > t.steps(set.agent)
 		if last {
 			set.offered, set.specs = nil, nil
 		}
@@ -138,6 +140,13 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 		}
 		stop, over := t.finish(in, set, a, err)
 		span.End()
+		if t.loop.stuck != "" && stop != TurnCancelled {
+			return TurnError, errors.New(t.loop.stuck + " Nobody could allow it to go on, so the turn ends here")
+		}
+		if spent := t.end.Cost + t.s.tasks.cost(); !over && t.limits.Cost > 0 && spent >= t.limits.Cost {
+			t.notice("warning", fmt.Sprintf("The turn has cost $%.2f, and its limit is $%.2f. Prompt again to go on.", spent, t.limits.Cost))
+			return TurnMaxSteps, nil
+		}
 		if last && !over {
 			stop, over = TurnMaxSteps, true
 		}
@@ -169,6 +178,14 @@ func steps(a Agent) int {
 		return a.Steps
 	}
 	return DefaultSteps
+}
+
+// steps is how many the turn may take.
+func (t *turn) steps(a Agent) int {
+	if n := t.limits.Steps; n > 0 {
+		return min(n, steps(a))
+	}
+	return steps(a)
 }
 
 // setup reads agent and model as they are now and chooses the tools.
@@ -286,7 +303,11 @@ func (t *turn) finish(ctx context.Context, set *setup, a *answer, failed error) 
 	case failed != nil:
 		return TurnError, true
 	case a.stop == provider.StopMaxTokens:
-		return TurnMaxTokens, true
+		if t.cut++; t.cut > maxContinued || a.onlyThought() || len(message.Parts) == 0 {
+			return TurnMaxTokens, true
+		}
+		t.s.listen(PromptData{MessageID: newID("msg_"), Parts: []provider.Part{{Type: provider.PartText, Text: limitText, Synthetic: true}}})
+		return "", false
 	case a.stop == provider.StopRefusal:
 		t.notice("warning", "The model declined to answer, or its provider's filter stopped it. Put the request another way, or choose another model.")
 		return TurnRefusal, true

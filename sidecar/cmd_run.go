@@ -23,6 +23,7 @@ import (
 
 type runFlags struct {
 	cwd, model, agent, session, approve string
+	limits                              agent.Limits
 	asJSON, resume, trust               bool
 }
 
@@ -63,6 +64,8 @@ func (f *runFlags) flags(c *cobra.Command) {
 	fl.BoolVarP(&f.resume, "continue", "c", false, "go on with the last session of this directory")
 	fl.StringVar(&f.approve, "approve", "ask", approveHelp)
 	fl.BoolVar(&f.trust, "trust", false, "let the project's own configuration count in full, this time (pillion trust remembers it)")
+	fl.IntVar(&f.limits.Steps, "max-steps", 0, "end the turn after so many model requests (default: the agent's own limit)")
+	fl.Float64Var(&f.limits.Cost, "max-cost", 0, "end the turn when it has cost so much, in US dollars")
 	fl.BoolVar(&f.asJSON, "json", false, "print events and the result as JSON lines")
 }
 
@@ -145,7 +148,7 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 		t.Event(e)
 	})
 	defer stop()
-	r := &ride{app: a, t: t, session: session, cwd: cwd, notices: notices}
+	r := &ride{app: a, t: t, session: session, cwd: cwd, notices: notices, limits: f.limits}
 	if talk {
 		before.print(out)
 		return r.talk(ctx, os.Stdin, out, o)
@@ -182,13 +185,14 @@ type ride struct {
 	session *agent.Session
 	cwd     string
 	notices *patient
+	limits  agent.Limits
 }
 
 // ask runs one prompt and sums up its turn; said is what a command answered that needed no agent.
 func (r *ride) ask(ctx context.Context, prompt string) (s terminal.Summary, said string, err error) {
 	defer interrupts(r.session.Cancel)()
 	r.t.Begin()
-	turn, said, err := runPrompt(ctx, r.app, r.session, prompt)
+	turn, said, err := runPrompt(ctx, r.app, r.session, prompt, r.limits)
 	if said != "" || err != nil && turn.Stop == "" {
 		return s, said, err
 	}

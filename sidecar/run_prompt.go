@@ -17,7 +17,7 @@ func allCommands(a *app.App, cwd string) []slash.Command {
 }
 
 // runPrompt runs what was typed in a terminal. A slash command that needs no agent only says something.
-func runPrompt(ctx context.Context, a *app.App, s *agent.Session, text string) (turn agent.TurnData, said string, err error) {
+func runPrompt(ctx context.Context, a *app.App, s *agent.Session, text string, limits agent.Limits) (turn agent.TurnData, said string, err error) {
 	p := agent.Prompt{Parts: []provider.Part{{Type: provider.PartText, Text: text}}}
 	cwd := s.Info().Cwd
 	all := allCommands(a, cwd)
@@ -41,6 +41,7 @@ func runPrompt(ctx context.Context, a *app.App, s *agent.Session, text string) (
 		}
 		p = *made
 	}
+	p.Limits = limits
 	turn, err = s.Prompt(ctx, p)
 	return turn, "", err
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/guard"
 	"github.com/pillion-dev/pillion/tools/permission"
@@ -76,6 +77,8 @@ func (t *Terminal) AskPermission(ctx context.Context, r permission.Request) (per
 	}
 	t.mu.Unlock()
 	switch {
+	case t.Approve == All && r.Permission == agent.LoopPermission: // it means changes and commands, not going in circles for ever
+		return permission.Reply{Kind: permission.Reject, Message: nobody, Unanswered: true}, nil
 	case t.Approve == All:
 		return permission.Reply{Kind: permission.Once, Asked: true}, nil
 	case t.Approve == IfClean && set != nil && r.Why == "": // a protected path is a person's to allow

@@ -77,6 +77,9 @@ func (t *Terminal) Result(s Summary) {
 			parts = append(parts, t.paint(yellow, plural(len(s.Left), "problem")+" left"))
 		}
 	}
+	if s.Cost > 0 {
+		parts = append(parts, fmt.Sprintf("$%.4f", s.Cost))
+	}
 	if len(parts) > 0 {
 		t.line("")
 		t.line(t.paint(bold, "» ") + strings.Join(parts, " · "))
