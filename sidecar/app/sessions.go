@@ -15,6 +15,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/paths"
+	"github.com/pillion-dev/pillion/tools/shell/programs"
 	"github.com/pillion-dev/pillion/tools/shell/run"
 	"github.com/pillion-dev/pillion/tools/web"
 )
@@ -89,8 +90,17 @@ func (e *Sessions) Ended(session string) {
 // shell is how the commands of a session run. What they leave running ends with it.
 func (e *Sessions) shell(c *config.Config, s agent.SessionInfo) builtin.BashOptions {
 	o := builtin.BashOptions{Shell: c.Shell, Runner: &run.Runner{}, Background: &run.Background{}, Sandbox: builtin.SandboxSettings{
-		Mode: c.Sandbox, Network: c.SandboxNetwork, AutoAllow: c.SandboxAutoAllow, Writable: c.SandboxWritable,
+		Mode: c.Sandbox, Network: c.SandboxNetwork, AutoAllow: c.SandboxAutoAllow, ByEffects: c.Permission.Auto, Writable: c.SandboxWritable,
 	}}
+	own := map[string]string{}
+	for name, record := range c.Programs {
+		own[name] = string(record)
+	}
+	known, err := programs.NewSet(own)
+	if err != nil { // those that are right count
+		e.app.O.Log.Warn("records of programs", "err", err)
+	}
+	o.Programs = known
 	o.More = func(ctx context.Context, dir string, call *tools.Call) map[string]string {
 		if h := e.app.Plugins.of(s.Cwd); h != nil && h.Has(ctx, "shell.env") {
 			return h.ShellEnv(ctx, dir, call.SessionID, call.CallID)

@@ -160,6 +160,9 @@ func checkElems(n *node, t reflect.Type, path string) []Problem {
 	return out
 }
 
+// actionAuto, as the whole permission section, leaves the decision about commands to their effects.
+const actionAuto = "auto"
+
 var actions = []string{"allow", "ask", "deny"}
 
 // checkPermission looks at OpenCode's grammar: an action, or an object of actions or of {pattern: action}.
@@ -174,6 +177,9 @@ func checkPermission(n *node, path string) []Problem {
 		return []Problem{wrong(v, where, `"allow", "ask" or "deny"`)}
 	}
 	if n.kind != kindObject {
+		if n.kind == kindString && n.text == actionAuto && path == "permission" {
+			return nil
+		}
 		return action(n, path)
 	}
 	return checkMembers(n, func(m member) []Problem {

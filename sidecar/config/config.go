@@ -21,7 +21,7 @@ type Config struct {
 	Model        string               `json:"model,omitempty" doc:"default model as provider/model, e.g. anthropic/claude-sonnet-5-5"`
 	DefaultAgent string               `json:"default_agent,omitempty" doc:"agent of a new session: build or plan or one of your own"`
 	Provider     map[string]Provider  `json:"provider,omitempty" doc:"model providers by id"`
-	Permission   Permission           `json:"permission,omitzero" doc:"allow, ask or deny, by permission and pattern; the last match wins"`
+	Permission   Permission           `json:"permission,omitzero" doc:"allow, ask or deny, by permission and pattern; the last match wins. auto: commands run without a question in the sandbox when their effects stay in the project and can be taken back; what deletes, overrides a check, reaches elsewhere or touches other folders is asked"`
 	Agent        map[string]Agent     `json:"agent,omitempty" doc:"agents by name: change the built-in ones or add your own"`
 	Command      map[string]Command   `json:"command,omitempty" doc:"slash commands by name"`
 	SmallModel   string               `json:"small_model,omitempty" doc:"provider/model for small jobs such as titles; by default a small one of the provider's own"`
@@ -49,10 +49,11 @@ type Config struct {
 	Tracing      Tracing              `json:"tracing,omitzero" doc:"send OpenTelemetry traces to a collector; only of your own settings, never a project's"`
 	LogLevel     string               `json:"log_level,omitempty" doc:"debug, info, warn or error" enum:"debug,info,warn,error"`
 
-	Sandbox          string   `json:"sandbox,omitempty" doc:"off, ask or on: run commands where they can write only to the project, temporary folders and caches. ask: what cannot run in it is asked; on: it is not run" enum:"off,ask,on"`
-	SandboxNetwork   bool     `json:"sandbox_network,omitempty" doc:"let commands in the sandbox use the network"`
-	SandboxAutoAllow bool     `json:"sandbox_auto_allow,omitempty" doc:"do not ask for commands that run in the sandbox and stay in the project, where no rule names them"`
-	SandboxWritable  []string `json:"sandbox_writable,omitempty" doc:"more folders that commands in the sandbox may write to, such as caches; ~ is the home folder"`
+	Sandbox          string         `json:"sandbox,omitempty" doc:"off, ask or on: run commands where they can write only to the project, temporary folders and caches. ask: what cannot run in it is asked; on: it is not run" enum:"off,ask,on"`
+	SandboxNetwork   bool           `json:"sandbox_network,omitempty" doc:"let commands in the sandbox use the network"`
+	Programs         map[string]Any `json:"programs,omitempty" doc:"what programs do with their words, by name: adds records to Pillion's own or corrects them; the guide says how (Permissions)"`
+	SandboxAutoAllow bool           `json:"sandbox_auto_allow,omitempty" doc:"do not ask for commands that run in the sandbox and stay in the project, where no rule names them"`
+	SandboxWritable  []string       `json:"sandbox_writable,omitempty" doc:"more folders that commands in the sandbox may write to, such as caches; ~ is the home folder"`
 
 	origins     map[string]string
 	held        []Held
@@ -329,7 +330,9 @@ func (m *Models) UnmarshalJSON(b []byte) error {
 // Permission is the permission section: its rules in the order they were written, layer after layer.
 type Permission struct {
 	Rules permission.Ruleset
-	raw   json.RawMessage
+	// Auto is "permission": "auto": commands whose effects the sandbox holds, and that can be taken back, are not asked.
+	Auto bool
+	raw  json.RawMessage
 }
 
 // MarshalJSON writes the section as rules, for people.

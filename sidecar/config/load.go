@@ -92,6 +92,7 @@ type loader struct {
 	tree    *node
 	rules   permission.Ruleset
 	agents  map[string]permission.Ruleset
+	auto    bool                          // "permission": "auto" stands in the person's settings or a trusted folder's
 	brought bool                          // set while an untrusted project's files are read
 	theirs  map[string]permission.Ruleset // rules for agents out of untrusted files
 	person  permission.Ruleset            // general rules of everybody else
@@ -213,7 +214,15 @@ func (l *loader) add(n *node) {
 
 // takeRules gathers permission sections layer by layer: merging objects would lose the order that decides.
 func (l *loader) takeRules(n *node) {
-	if p := n.get("permission"); p != nil {
+	if p := n.get("permission"); p != nil && p.kind == kindString && p.text == actionAuto {
+		if l.brought {
+			h := Held{Setting: "permission", Reason: loosens}
+			h.File, h.Line, h.Column = place(p.origin())
+			l.held = append(l.held, h)
+		} else {
+			l.auto = true
+		}
+	} else if p != nil {
 		own := rules(p)
 		if l.brought {
 			own = projectRules(own, l.holdRule)
@@ -278,7 +287,7 @@ func (l *loader) finish() (*Config, []Problem) {
 		})
 	}
 	c.origins = l.origins
-	c.Permission = Permission{Rules: l.rules}
+	c.Permission = Permission{Rules: l.rules, Auto: l.auto}
 	for _, name := range slices.Sorted(maps.Keys(c.Agent)) {
 		a := c.Agent[name]
 		a.Permission = Permission{Rules: append(agentRules(name, l.theirs[name], l.person, l.holdRule), l.agents[name]...)}

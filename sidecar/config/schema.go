@@ -31,7 +31,7 @@ func schemaOf(t reflect.Type) map[string]any {
 	case reflect.TypeFor[Permission]():
 		action := map[string]any{"enum": actions}
 		byPattern := map[string]any{"type": "object", "additionalProperties": action}
-		return map[string]any{"anyOf": []any{action, map[string]any{"type": "object", "additionalProperties": map[string]any{"anyOf": []any{action, byPattern}}}}}
+		return map[string]any{"anyOf": []any{action, map[string]any{"const": actionAuto}, map[string]any{"type": "object", "additionalProperties": map[string]any{"anyOf": []any{action, byPattern}}}}}
 	case reflect.TypeFor[Models]():
 		return map[string]any{"anyOf": []any{
 			map[string]any{"type": "array", "items": map[string]any{"type": "string"}},

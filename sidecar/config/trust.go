@@ -109,6 +109,9 @@ func (u *untrusted) prune(n *node) {
 		case "shell", "ripgrep", "plugin", "js_runtime":
 			u.hold(m.at, m.key, startsProgram)
 			return false
+		case "programs": // a record may say that a program changes nothing
+			u.hold(m.at, m.key, loosens)
+			return false
 		case "model":
 			if !u.model(m, "model") {
 				return false

@@ -102,6 +102,7 @@ func TestAnUntrustedProjectsRulesOnlyTighten(t *testing.T) {
 		want                         permission.Action
 		held                         int
 	}{
+		{"decide by effects", `{"permission": "auto"}`, ``, "", "bash", "npm test", "ask", 1},
 		{"allow everything", `{"permission": "allow"}`, ``, "", "bash", "rm -rf /", "ask", 1},
 		{"allow everything by a wildcard", `{"permission": {"*": "allow", "b?sh": "allow"}}`, ``, "", "bash", "x", "ask", 2},
 		{"allow bash", `{"permission": {"bash": {"npm test": "allow"}}}`, ``, "", "bash", "npm test", "ask", 1},
@@ -175,7 +176,7 @@ func TestThePersonsOwnFilesNeedNoTrust(t *testing.T) {
 
 // A setting that nobody has thought about is held back.
 func TestEverySettingIsWeighed(t *testing.T) {
-	weighed := append(slices.Clone(harmless), "command", "small_model", "provider", "lsp", "formatter", "tools", "shell", "ripgrep", "model", "agent", "instructions", "review", "sandbox_network", "sandbox_auto_allow", "sandbox_writable", "mcp", "web", "websearch", "plugin", "js_runtime")
+	weighed := append(slices.Clone(harmless), "command", "small_model", "provider", "lsp", "formatter", "tools", "shell", "ripgrep", "model", "agent", "instructions", "review", "sandbox_network", "sandbox_auto_allow", "sandbox_writable", "programs", "mcp", "web", "websearch", "plugin", "js_runtime")
 	for i := range reflect.TypeFor[Config]().NumField() {
 		f := reflect.TypeFor[Config]().Field(i)
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); f.IsExported() && !slices.Contains(weighed, name) {

@@ -52,6 +52,8 @@ type BashOptions struct {
 	// More is what a call's environment has besides, over Environ; nil: nothing.
 	More    func(ctx context.Context, dir string, call *tools.Call) map[string]string
 	Sandbox SandboxSettings
+	// Programs is what is known of programs; nil: what comes with Pillion.
+	Programs *programs.Set
 	// Containable says whether commands that only read can be contained, and why not; nil: sandbox.CanContain.
 	Containable func() (ok bool, why string)
 }

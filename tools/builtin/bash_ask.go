@@ -9,7 +9,6 @@ import (
 
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/permission"
-	"github.com/pillion-dev/pillion/tools/shell/programs"
 	"github.com/pillion-dev/pillion/tools/shell/run"
 	"github.com/pillion-dev/pillion/tools/shell/scan"
 	"github.com/pillion-dev/pillion/tools/shell/visible"
@@ -39,7 +38,7 @@ func (c commands) shellRequest(command, dir string, environ []string, hidden fun
 
 // analyzed is what the analysis says of a command that the shell sh would run.
 func (c commands) analyzed(command, dir, sh string, environ []string, hidden func(string) bool) *scan.Analysis {
-	a := programs.Analyze(c.shellRequest(command, dir, environ, hidden))
+	a := c.Shell.Programs.Analyze(c.shellRequest(command, dir, environ, hidden))
 	if !run.Bash(sh) && !a.Refused {
 		a.Opaque, a.ReadOnly = true, false
 		a.Why = strings.TrimPrefix(a.Why+"; "+filepath.Base(sh)+" runs it, whose grammar is not bash's", "; ")
@@ -183,7 +182,7 @@ func (e commands) callsRequest(a *scan.Analysis) permission.Request {
 			add(&r.Always, c.Always)
 			if words, wide := strings.CutSuffix(c.Always, " *"); wide {
 				words := strings.Fields(words)
-				if limits := programs.Limits(c.Program, words[1:]); limits != "" {
+				if limits := e.Shell.Programs.Limits(c.Program, words[1:]); limits != "" {
 					if r.Limits == nil {
 						r.Limits = map[string]string{}
 					}

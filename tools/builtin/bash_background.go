@@ -10,7 +10,6 @@ import (
 
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/permission"
-	"github.com/pillion-dev/pillion/tools/shell/programs"
 	"github.com/pillion-dev/pillion/tools/shell/run"
 	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
@@ -186,7 +185,7 @@ func since(t time.Time) string { return time.Since(t).Round(100 * time.Milliseco
 // askInput asks for what is typed into a running program: it may be a shell. A denied command is denied here too, and
 // only a rule for bash_input itself lets input through, since nobody knows what the program makes of it.
 func (c commands) askInput(ctx context.Context, call *tools.Call, j *run.BackgroundJob, text string) error {
-	a := programs.Analyze(c.shellRequest(text, j.Command.Dir, j.Command.Env, nil))
+	a := c.Shell.Programs.Analyze(c.shellRequest(text, j.Command.Dir, j.Command.Env, nil))
 	if a.Refused {
 		return &tools.Error{Kind: "refused", Message: "This is not typed: " + a.Why + "."}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/shell/programs"
 	"github.com/pillion-dev/pillion/tools/shell/run"
 	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 	"github.com/pillion-dev/pillion/tools/shell/scan"
@@ -20,8 +21,11 @@ type SandboxSettings struct {
 	// Mode is off, ask or on. With on a command that cannot run in the sandbox does not run, and only the model's
 	// wish, which is asked, leads outside. With ask the person is asked instead, also when the sandbox has stopped one.
 	Mode      string
-	Network   bool     // commands may use the network
-	AutoAllow bool     // commands that stay in the project are not asked, where no rule names them
+	Network   bool // commands may use the network
+	AutoAllow bool // commands that stay in the project are not asked, where no rule names them
+	// ByEffects asks about commands by their effects: those that stay in the project and can be taken back are not asked.
+	// It switches the sandbox on where there is one and Mode is not set.
+	ByEffects bool
 	Writable  []string // more folders they may write to
 	Processes int      // 0: enough for a build
 	Support   func() sandbox.Support
@@ -34,7 +38,9 @@ const (
 	SandboxOn  = "on"
 )
 
-func (s SandboxSettings) active() bool { return s.Mode == SandboxOn || s.Mode == SandboxAsk }
+func (s SandboxSettings) active() bool {
+	return s.Mode == SandboxOn || s.Mode == SandboxAsk || s.Mode == "" && s.ByEffects && s.support().Usable()
+}
 
 func (s SandboxSettings) support() sandbox.Support {
 	if s.Support != nil {
@@ -77,6 +83,13 @@ func (c commands) boxed(r permission.Request, a *scan.Analysis, unsandboxed bool
 	case why != "":
 		r.MustAsk, r.Always = true, nil
 		r.Why = strings.TrimSuffix(why+"; "+r.Why, "; ")
+	case s.ByEffects && !r.MustAsk:
+		held, because := programs.Contained(a)
+		if held {
+			r.AskIf = permission.AskIfSpecific
+			break
+		}
+		r.Why = because + "; " + r.Why
 	case s.AutoAllow && !r.MustAsk && !a.Opaque && len(a.External) == 0 && len(a.Protected) == 0:
 		r.AskIf = permission.AskIfSpecific
 	}
@@ -96,7 +109,7 @@ func (c commands) box(a *scan.Analysis, p bashParams, dir string) (*sandbox.Box,
 		return nil, &tools.Error{Kind: "no_sandbox", Message: "This command was not run: " + noSandbox(support)}
 	}
 	o := sandbox.Options{
-		Root: c.root(), Dir: dir, Extra: append([]string{c.Cwd}, c.Extra...), Home: c.Home, Writable: s.Writable, Network: s.Network, Processes: s.Processes, Support: s.Support,
+		Root: c.root(), Dir: dir, Extra: append([]string{c.Cwd}, c.Extra...), Home: c.Home, Writable: s.Writable, Network: s.Network || s.ByEffects && programs.ReachesElsewhere(a), Processes: s.Processes, Support: s.Support,
 		Protected: func(real string) (string, bool) { return c.protected(real, c.Home) },
 	}
 	if c.StateDir != "" {

@@ -195,6 +195,31 @@ func TestAutoAllowInTheSandbox(t *testing.T) {
 	}
 }
 
+// "permission": "auto": contained effects run, the others are asked, with their class in words.
+func TestEffectsDecideInAuto(t *testing.T) {
+	s := boxedSession(t, `{"bash": {"./gone.sh *": "ask", "make *": "deny"}}`, SandboxSettings{ByEffects: true})
+	for command, want := range map[string]string{
+		"touch made": "", "./run.sh": "", "mkdir -p a/b && echo x > a/b/c": "", "python3 run.py": "", "npm test": "", "git add -A": "", "go build ./...": "",
+		"./gone.sh": "it runs", "rm made": "deletes", "rm -rf a": "deletes", "git reset --hard": "deletes", "git commit --amend": "forces", "git push": "reaches elsewhere", "npm install": "reaches elsewhere", "curl https://x.invalid": "reaches elsewhere",
+		"sudo true": "lowers a protection", "echo x > ../f": "external_directory", "$X made": "which program", "find . -name x -delete": "deletes", "bash -c 'rm -rf a'": "deletes", "touch b && git clean -fdx": "deletes",
+	} {
+		x := Explain(t.Context(), s.env, command, "", s.gate)
+		if (x.Decision == "ask") != (want != "") || !strings.Contains(x.Why, want) {
+			t.Errorf("%s: %s, %q; want %q", command, x.Decision, x.Why, want)
+		}
+	}
+	if x := Explain(t.Context(), s.env, "make all", "", s.gate); x.Decision != "deny" {
+		t.Errorf("a denied command: %s", x.Decision)
+	}
+	none := func() sandbox.Support { return sandbox.Support{Why: "no Landlock"} }
+	for _, settings := range []SandboxSettings{{ByEffects: true, Support: none}, {ByEffects: true, Mode: SandboxOff}} {
+		s = boxedSession(t, `{}`, settings)
+		if x := Explain(t.Context(), s.env, "touch made", "", s.gate); x.Decision != "ask" {
+			t.Errorf("without a sandbox: %s", x.Decision)
+		}
+	}
+}
+
 func TestWithoutASandboxOnRunsNothingAndAskAsks(t *testing.T) {
 	none := func() sandbox.Support { return sandbox.Support{Why: "no Landlock"} }
 	s := boxedSession(t, `"allow"`, SandboxSettings{Mode: SandboxOn, Support: none})

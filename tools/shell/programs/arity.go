@@ -9,7 +9,7 @@ import (
 
 // alwaysOf is what "always" remembers of a call: its first words and " *", or the exact text when an option stands
 // among those words, since git -c … * would allow anything. Empty when no pattern can say it.
-func alwaysOf(text string, args []scan.Word, name string) string {
+func alwaysOf(text string, args []scan.Word, name string, r *Record) string {
 	words := []string{name}
 	for _, a := range args[1:] {
 		s, ok := a.One()
@@ -19,7 +19,7 @@ func alwaysOf(text string, args []scan.Word, name string) string {
 		words = append(words, s)
 	}
 	n := 1
-	if r := recordOf(name); r.Always != "" {
+	if r.Always != "" {
 		n, _ = strconv.Atoi(r.Always)
 		if sub, used := r.sub(words[1:]); used > 0 && sub.Always != "" {
 			n, _ = strconv.Atoi(sub.Always)

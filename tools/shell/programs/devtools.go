@@ -7,14 +7,14 @@ import (
 )
 
 // behindOptions are the arguments behind a tool's own options.
-func behindOptions(tool string, args []scan.Word) []scan.Word {
+func behindOptions(c *scan.Visit, tool string, args []scan.Word) []scan.Word {
 	for len(args) > 0 && strings.HasPrefix(args[0].Text, "-") {
 		s := args[0].Text
 		args = args[1:]
 		if s == "--" {
 			break
 		}
-		if !strings.Contains(s, "=") && recordOf(tool).takes(s) && len(args) > 0 {
+		if !strings.Contains(s, "=") && recordOf(c, tool).takes(s) && len(args) > 0 {
 			args = args[1:]
 		}
 	}
@@ -24,7 +24,7 @@ func behindOptions(tool string, args []scan.Word) []scan.Word {
 // devTools looks at tools that run a program of the person's choice by a subcommand. It reports true when it has found
 // one; the tool's own paths are noted as well.
 func devTools(name string, c *scan.Visit) bool {
-	args := behindOptions(name, c.Args[1:])
+	args := behindOptions(c, name, c.Args[1:])
 	if len(args) == 0 {
 		return false
 	}
@@ -32,7 +32,7 @@ func devTools(name string, c *scan.Visit) bool {
 	sub := args[0].Text
 	var inner []scan.Word
 	runs := func(tool string, rest []scan.Word) {
-		inner = behindOptions(tool, rest)
+		inner = behindOptions(c, tool, rest)
 		own = c.Args[:len(c.Args)-len(inner)]
 	}
 	shell := func(a scan.Word) {
@@ -119,7 +119,7 @@ func devTools(name string, c *scan.Visit) bool {
 				inner = args[2:]
 			}
 		case sub == "workspaces" && second == "foreach":
-			rest := behindOptions(name, args[2:])
+			rest := behindOptions(c, name, args[2:])
 			if len(rest) == 0 || rest[0].Text != "exec" {
 				return false
 			}
@@ -261,7 +261,7 @@ func devTools(name string, c *scan.Visit) bool {
 		return false
 	}
 	c.NoGrant = true
-	pathArgs(c.With(own), recordOf(name).spec)
+	pathArgs(c.With(own), recordOf(c, name).spec)
 	if len(inner) > 0 {
 		c.Run(inner)
 	}

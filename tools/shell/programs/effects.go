@@ -150,7 +150,7 @@ func remember(c *scan.Visit, r *Record, args []scan.Word) {
 		c.NoGrant = c.NoGrant || sub.Always == none
 		return
 	}
-	c.Always = alwaysOf(c.Text, c.Args, c.Name)
+	c.Always = alwaysOf(c.Text, c.Args, c.Name, r)
 	word, class := stronger(sub, args[used:])
 	if class == "" && used > 0 {
 		if word, class = stronger(&Record{Effect: r.Effect, Style: r.Style, known: r.known}, args[used:]); class != "" && hasField(sub.Effect[effectNone], word) {
@@ -176,8 +176,8 @@ func exactText(text string) string {
 
 // Limits says which options the pattern of a remembered "always" does not stand for, for the person who gives it:
 // "-f -x". Empty when none is listed.
-func Limits(program string, words []string) string {
-	r := recordOf(program)
+func (s *Set) Limits(program string, words []string) string {
+	r := s.record(program)
 	if sub, used := r.sub(words); used > 0 {
 		r = sub
 	}
@@ -272,4 +272,10 @@ func isInstalled(c *scan.Visit) bool {
 		return !strings.ContainsAny(s, "/@")
 	}
 	return false
+}
+
+// ReachesElsewhere reports a command that, by its records, works with another server, repository or registry. Contained
+// asks about each, so one that runs was agreed to with that in view.
+func ReachesElsewhere(a *scan.Analysis) bool {
+	return slices.ContainsFunc(a.Calls, func(c scan.Call) bool { return c.Class == effectElsewhere })
 }

@@ -28,7 +28,7 @@ func followed(name string, c *scan.Visit, named []string, files int) bool {
 	if !placed {
 		return true
 	}
-	r := recordOf(name)
+	r := recordOf(c, name)
 	if r.Follows != "" && has(r.Follows) && !linksBelow(dirs, c) {
 		return false
 	}

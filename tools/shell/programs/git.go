@@ -48,7 +48,7 @@ func git(c *scan.Visit) {
 		}
 	}
 	if i >= len(args) {
-		c.ReadOnly = len(args) == 1 && hasField(recordOf("git").Version, args[0].Text)
+		c.ReadOnly = len(args) == 1 && hasField(recordOf(c, "git").Version, args[0].Text)
 		return
 	}
 	sub := args[i].Text
@@ -58,10 +58,10 @@ func git(c *scan.Visit) {
 	}
 	rest := args[i+1:]
 	if i == 0 {
-		if gitSub(sub).Always == never {
+		if gitSub(c, sub).Always == never {
 			c.NoGrant = true
 		} else {
-			remember(c, recordOf("git"), args)
+			remember(c, recordOf(c, "git"), args)
 		}
 	}
 	gitCommand(sub, rest, moved)
@@ -341,7 +341,7 @@ func protectedFile(name string, c *scan.Visit) {
 }
 
 // gitSub is the record of a git command.
-func gitSub(name string) *Record {
-	r, _ := recordOf("git").sub([]string{name})
+func gitSub(c *scan.Visit, name string) *Record {
+	r, _ := recordOf(c, "git").sub([]string{name})
 	return r
 }

@@ -17,7 +17,7 @@ func hookManager(args []scan.Word, c *scan.Visit) {
 		name = name[:at]
 	}
 	name = strings.ReplaceAll(path.Base(name), "_", "-")
-	words := recordOf(strings.TrimSuffix(name, ".js")).Hooks
+	words := recordOf(c, strings.TrimSuffix(name, ".js")).Hooks
 	if words == "" {
 		return
 	}
@@ -45,7 +45,7 @@ func packageCall(rest []scan.Word, c *scan.Visit) {
 		name = name[:at]
 	}
 	s := unknownRecord.spec
-	if r := recordOf(name); !r.Reads && !r.spec.unknown && r.Runs == "" && !r.spec.textOnly() {
+	if r := recordOf(c, name); !r.Reads && !r.spec.unknown && r.Runs == "" && !r.spec.textOnly() {
 		inner.Args[0], inner.Name = scan.Plain(name), name
 		s = r.spec
 	}

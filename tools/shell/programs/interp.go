@@ -83,7 +83,7 @@ func shell(name string, c *scan.Visit) {
 }
 
 // code reports an option of an interpreter that carries code.
-func code(name, option string) bool {
+func code(c *scan.Visit, name, option string) bool {
 	long, _, _ := strings.Cut(option, "=")
 	switch long {
 	case "--eval", "--print", "--execute", "--command", "--expression", "--batch", "-eval", "-ex", "-r", "--require", "--import", "--loader", "--experimental-loader":
@@ -92,7 +92,7 @@ func code(name, option string) bool {
 	if len(option) < 2 || option[0] != '-' || option[1] == '-' {
 		return false
 	}
-	return strings.ContainsAny(option[1:min(len(option), 4)], recordOf(name).Code)
+	return strings.ContainsAny(option[1:min(len(option), 4)], recordOf(c, name).Code)
 }
 
 // interpreter looks at python, node and the like: code in an argument or on stdin is opaque, a script is a file.
@@ -101,7 +101,7 @@ func interpreter(name string, c *scan.Visit) {
 	switch name {
 	case "awk", "gawk", "mawk", "nawk", "sed", "gsed":
 		c.ReadOnly = readOnly(name, c)
-		s := recordOf(name).spec
+		s := recordOf(c, name).spec
 		if c.ReadOnly {
 			s.words = []kind{kindText, kindRead}
 		}
@@ -133,15 +133,15 @@ func interpreter(name string, c *scan.Visit) {
 		if strings.Contains(scan.TextOf(c.Args), "!") || strings.Contains(c.Input().Text, "!") || c.Input().Kind != "" && !c.Input().Known {
 			c.Opaque("dc may run what it is given behind !")
 		}
-		pathArgs(c, recordOf(name).spec)
+		pathArgs(c, recordOf(c, name).spec)
 		return
 	case "sqlite3", "psql", "mysql", "duckdb":
 		sqlPrograms(name, c)
 	case "bc":
-		pathArgs(c, recordOf(name).spec)
+		pathArgs(c, recordOf(c, name).spec)
 		return
 	}
-	if recordOf(name).Obeys {
+	if recordOf(c, name).Obeys {
 		if c.Input().Kind != "" {
 			c.Opaque(name + " obeys what it reads from its input")
 		}
@@ -158,7 +158,7 @@ func interpreter(name string, c *scan.Visit) {
 		if _, ok := a.One(); !ok && strings.HasPrefix(s, "-") || !a.Known() && i == 0 {
 			c.Opaque("which code " + name + " runs cannot be said")
 		}
-		if i > 0 && s != "-" && !strings.HasPrefix(s, "-") && valueOption(name, args[i-1].Text) {
+		if i > 0 && s != "-" && !strings.HasPrefix(s, "-") && valueOption(c, name, args[i-1].Text) {
 			continue
 		}
 		if !strings.HasPrefix(s, "-") || s == "-" {
@@ -188,9 +188,9 @@ func interpreter(name string, c *scan.Visit) {
 				return
 			}
 		}
-		if code(name, s) {
+		if code(c, name, s) {
 			c.Opaque(name + " runs code that is given as text: " + s)
-			if recordOf(name).Editor {
+			if recordOf(c, name).Editor {
 				for _, b := range args[i:] {
 					codePaths(b.Text, scan.Write, c)
 				}
@@ -208,7 +208,7 @@ func interpreter(name string, c *scan.Visit) {
 	}
 	switch name {
 	case "sqlite3", "psql", "mysql":
-		pathArgs(c, recordOf(name).spec)
+		pathArgs(c, recordOf(c, name).spec)
 	default:
 		pathArgs(c, unknownRecord.spec)
 	}
@@ -230,6 +230,6 @@ func ssh(c *scan.Visit) {
 			c.Opaque("an option of ssh runs a command here")
 		}
 	}
-	opaqueWords(recordOf("ssh"), c)
-	applySpec(c, recordOf("ssh").spec)
+	opaqueWords(recordOf(c, "ssh"), c)
+	applySpec(c, recordOf(c, "ssh").spec)
 }

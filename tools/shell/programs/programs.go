@@ -7,6 +7,9 @@
 package programs
 
 import (
+	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,14 +17,39 @@ import (
 )
 
 // Analyze looks at a command. It never fails: what it cannot understand is opaque.
-func Analyze(r scan.Request) *scan.Analysis { return scan.Analyze(r, known{}) }
+func Analyze(r scan.Request) *scan.Analysis { return (&Set{}).Analyze(r) }
 
-// known is all that is known of programs.
-type known struct{}
+// Set is what is known of programs: the records that come with Pillion, and a person's own. The zero value and nil have
+// none of those. It is safe for concurrent use.
+type Set struct {
+	own map[string]*Record // by name and other name
+}
+
+// NewSet adds a person's own records, JSON or YAML by name. One of a program that has a record corrects it: what it
+// says counts, the rest stays. The records that are right come back beside an error.
+func NewSet(own map[string]string) (*Set, error) {
+	s := &Set{own: map[string]*Record{}}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		r, err := s.correct(name, own[name])
+		if err != nil {
+			errs = append(errs, fmt.Errorf("programs.%s: %w", name, err))
+			continue
+		}
+		s.own[name] = r
+		for other := range strings.FieldsSeq(r.Names) {
+			s.own[other] = r
+		}
+	}
+	return s, errors.Join(errs...)
+}
+
+// Analyze looks at a command. It never fails: what it cannot understand is opaque.
+func (s *Set) Analyze(r scan.Request) *scan.Analysis { return scan.Analyze(r, s) }
 
 // Call looks at one call of a program.
-func (known) Call(c *scan.Visit) {
-	name, r := c.Name, recordOf(c.Name)
+func (*Set) Call(c *scan.Visit) {
+	name, r := c.Name, recordOf(c, c.Name)
 	c.Record = r.title(c.Args[1:])
 	defer func() {
 		c.Complete = c.ReadOnly && r.Complete
@@ -74,7 +102,7 @@ var plainAnswers = map[string]bool{
 }
 
 // PlainAnswer reports a command whose output holds no slash.
-func (known) PlainAnswer(words []string) bool {
+func (*Set) PlainAnswer(words []string) bool {
 	text := strings.Join(words, " ")
 	dated := strings.HasPrefix(text, "date +") || strings.HasPrefix(text, "date -u +")
 	return plainAnswers[text] || dated && !strings.ContainsAny(text, "/D")

@@ -9,7 +9,7 @@ import (
 
 // readOnly reports a call that changes nothing and runs nothing else, with the options it has.
 func readOnly(name string, c *scan.Visit) bool {
-	r := recordOf(name)
+	r := recordOf(c, name)
 	bad, args := r.Ends, c.Args[1:]
 	if !r.Reads {
 		return len(args) == 1 && hasField(r.Version, args[0].Text)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -283,30 +284,82 @@ func (c *recordCache) get(s span) *Record {
 }
 
 func parseRecord(text string, s span) (*Record, error) {
-	var one map[string]*Record
+	r := &Record{}
+	if err := r.decode(text, s.name); err != nil {
+		return nil, err
+	}
+	r.name, r.file = s.name, s.file
+	return r, r.compile()
+}
+
+// decode adds what a text says of a program to its record.
+func (r *Record) decode(text, name string) error {
+	one := map[string]*Record{name: r}
 	d := yaml.NewDecoder(strings.NewReader(text))
 	d.KnownFields(true)
 	if err := d.Decode(&one); err != nil {
+		return err
+	}
+	if got := one[name]; got != nil && got != r {
+		r.add(got)
+	}
+	return nil
+}
+
+// add takes over the fields that another record sets. Its lists of options come behind those that are there.
+func (r *Record) add(o *Record) {
+	to, from := reflect.ValueOf(r).Elem(), reflect.ValueOf(o).Elem()
+	for i := range to.NumField() {
+		switch field := from.Field(i); {
+		case !to.Type().Field(i).IsExported() || field.IsZero():
+		case field.Kind() == reflect.Map && !to.Field(i).IsNil():
+			for m := field.MapRange(); m.Next(); {
+				value := m.Value()
+				if have := to.Field(i).MapIndex(m.Key()); have.IsValid() && value.Kind() == reflect.String { // a list of options
+					value = reflect.ValueOf(have.String() + " " + value.String())
+				}
+				to.Field(i).SetMapIndex(m.Key(), value)
+			}
+		default:
+			to.Field(i).Set(field)
+		}
+	}
+}
+
+// correct is the record of a program with a person's own on top.
+func (s *Set) correct(name, own string) (*Record, error) {
+	r := &Record{}
+	if at, ok := builtIn().at[name]; ok {
+		data, _ := fs.ReadFile(recordFiles, "records/"+at.file)
+		if err := r.decode(string(data[at.from:at.to]), at.name); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.decode(fmt.Sprintf("{%q: %s}", name, own), name); err != nil {
 		return nil, err
 	}
-	r := one[s.name]
-	if r == nil {
-		r = &Record{}
-	}
-	r.name, r.file = s.name, s.file
+	r.name, r.file = name, "your configuration"
 	return r, r.compile()
 }
 
 // unknownRecord stands for programs that nothing is known of: all their words may be paths that they write.
 var unknownRecord = &Record{spec: spec{words: []kind{kindGeneric}, repeat: true, unknown: true}}
 
-// recordOf is what is known of a program, by its name without a folder.
-func recordOf(program string) *Record {
-	if s, ok := builtIn().name(program); ok {
-		return loaded.get(s)
+// record is what is known of a program, by its name without a folder.
+func (s *Set) record(program string) *Record {
+	if s != nil {
+		if r, ok := s.own[program]; ok {
+			return r
+		}
+	}
+	if at, ok := builtIn().name(program); ok {
+		return loaded.get(at)
 	}
 	return unknownRecord
 }
+
+// recordOf is what the set that looks at c knows of a program.
+func recordOf(c *scan.Visit, program string) *Record { return c.Programs().(*Set).record(program) }
 
 // takes reports an option whose value is the next word.
 func (r *Record) takes(name string) bool {

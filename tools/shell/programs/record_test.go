@@ -2,9 +2,13 @@ package programs
 
 import (
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
 // every calls f for each record and each subcommand's.
@@ -114,5 +118,50 @@ func BenchmarkRecord(b *testing.B) {
 		if _, err := parseRecord(string(data[s.from:s.to]), s); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// A person's record adds a program, or corrects what is known of one; a wrong one is said and leaves the others alone.
+func TestOwnRecords(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s, err := NewSet(map[string]string{
+		"mytool": `{"options": {"write": "-o --output"}, "words": "read...", "always": "2"}`,
+		"mylint": `{"names": "ml", "reads": true, "ends": "--fix", "words": "read..."}`,
+		"curl":   `{"options": {"write": "--save-as"}}`,
+		"broken": `{"word": "read..."}`,
+	})
+	if err == nil || !strings.Contains(err.Error(), "programs.broken") {
+		t.Errorf("the wrong record: %v", err)
+	}
+	for command, want := range map[string]string{
+		"mytool build -o ../x":            "write " + filepath.Join(filepath.Dir(dir), "x"),
+		"mytool build ../x":               "read " + filepath.Join(filepath.Dir(dir), "x"),
+		"curl --save-as ../x https://a":   "write " + filepath.Join(filepath.Dir(dir), "x"),
+		"curl -so../x https://a":          "write " + filepath.Join(filepath.Dir(dir), "x"), // the rest of the record stays
+		"mylint a":                        "silent",
+		"ml a":                            "silent",
+		"mylint --fix a":                  "",
+		"env mylint a && mylint a --fi=1": "",
+	} {
+		a := s.Analyze(scan.Request{Command: command, Dir: dir, Root: dir, Home: dir})
+		got := ""
+		if a.ReadOnly {
+			got = "silent"
+		}
+		for _, p := range a.External {
+			got = string(p.Access) + " " + p.Path
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q (%s)", command, got, want, a.Why)
+		}
+	}
+	if a := s.Analyze(scan.Request{Command: "mytool build x", Dir: dir, Root: dir}); a.Calls[0].Record != "your configuration: mytool" || a.Calls[0].Always != "mytool build *" {
+		t.Errorf("%+v", a.Calls[0])
+	}
+	if a := Analyze(scan.Request{Command: "mylint a", Dir: dir, Root: dir}); a.ReadOnly || a.Calls[0].Record != "" {
+		t.Error("one person's record counts for another")
 	}
 }

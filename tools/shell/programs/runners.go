@@ -25,7 +25,7 @@ func runners(name string, c *scan.Visit) bool {
 	args := c.Args[1:]
 	for i, a := range args {
 		s := a.Text
-		for f := range strings.FieldsSeq(recordOf(name).Starts) {
+		for f := range strings.FieldsSeq(recordOf(c, name).Starts) {
 			long := strings.HasPrefix(f, "--")
 			key, val, has := strings.Cut(s, "=")
 			match := s == f || name == "go" && s == "-"+f || long && has && key == f || long && shortFor(key, f) ||
@@ -49,7 +49,7 @@ func runners(name string, c *scan.Visit) bool {
 	case "wget":
 		wgetSettings(c)
 	}
-	opaqueWords(recordOf(name), c)
+	opaqueWords(recordOf(c, name), c)
 	if name == "socat" || name == "nc" || name == "ncat" {
 		c.NoGrant = true
 	}
@@ -64,7 +64,7 @@ func runners(name string, c *scan.Visit) bool {
 	if devTools(name, c) {
 		return true
 	}
-	args = afterOptions(name, args)
+	args = afterOptions(c, name, args)
 	if len(args) == 0 {
 		return false
 	}
@@ -181,13 +181,13 @@ func runners(name string, c *scan.Visit) bool {
 }
 
 // afterOptions drops a program's own options before its subcommand: npm --prefix x exec evil.
-func afterOptions(name string, args []scan.Word) []scan.Word {
+func afterOptions(c *scan.Visit, name string, args []scan.Word) []scan.Word {
 	switch name {
 	case "npm", "pnpm", "yarn", "bun", "uv", "poetry", "pipenv", "pdm", "hatch", "rye", "bundle", "mise", "go", "tmux", "rustup":
 	default:
 		return args
 	}
-	values := recordOf(name).spec
+	values := recordOf(c, name).spec
 	for len(args) > 0 && strings.HasPrefix(args[0].Text, "-") {
 		if args[0].Text == "-e" || args[0].Text == "-p" || args[0].Text == "--eval" || args[0].Text == "--print" || args[0].Text == "-" {
 			return args

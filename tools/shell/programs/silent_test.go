@@ -348,7 +348,7 @@ func (g commandMaker) command() string {
 	}
 	names := silentPrograms()
 	name := names[g.IntN(len(names))]
-	r := recordOf(name)
+	r := (&Set{}).record(name)
 	s := name
 	if len(r.spec.words) > 0 && r.spec.words[0] == kindText {
 		s += " " + g.word()

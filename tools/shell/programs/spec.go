@@ -55,7 +55,7 @@ func (s *spec) word(i, n int) kind {
 // pathArgs notes the paths among a call's arguments.
 func pathArgs(c *scan.Visit, s spec) {
 	name := c.Name
-	if onlyReads(name, c.Args[1:]) {
+	if onlyReads(c, name, c.Args[1:]) {
 		s.words = readKinds(s.words)
 	}
 	switch name {
@@ -226,7 +226,7 @@ func ofKind(k kind, a scan.Word, c *scan.Visit) {
 	case kindLook:
 		c.TouchIfPath(a, scan.Read)
 	case kindGeneric:
-		if re := recordOf(c.Name).labels; re != nil && re.MatchString(a.Text) {
+		if re := recordOf(c, c.Name).labels; re != nil && re.MatchString(a.Text) {
 			if _, val, ok := strings.Cut(a.Text, "="); ok && a.Text[1] != '/' { // /p:OutDir=../x
 				c.TouchIfPath(scan.Plain(val), scan.Write)
 			}

@@ -25,7 +25,7 @@ func driverOption(s *spec, a scan.Word, t string, next []scan.Word, take func(op
 			for part := range strings.SplitSeq(rest, ",") {
 				inner.Args = append(inner.Args, scan.Plain(part))
 			}
-			applySpec(inner, recordOf(on[1]).spec)
+			applySpec(inner, recordOf(c, on[1]).spec)
 			return 0
 		}
 	}
@@ -80,8 +80,8 @@ func writesBehind(option string) bool {
 }
 
 // onlyReads reports a call of a program that may change files and does not with these options.
-func onlyReads(name string, args []scan.Word) bool {
-	r := recordOf(name)
+func onlyReads(c *scan.Visit, name string, args []scan.Word) bool {
+	r := recordOf(c, name)
 	if len(args) > 0 && !strings.HasPrefix(args[0].Text, "-") {
 		r, _ = r.sub([]string{args[0].Text})
 	}

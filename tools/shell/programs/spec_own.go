@@ -80,7 +80,7 @@ func tar(c *scan.Visit) {
 	if create {
 		applySpec(c.With(args), archiveOnly.spec) // the archive stands where tar was started, whatever -C says
 	}
-	r := recordOf("tar")
+	r := recordOf(c, "tar")
 	s, _ := r.sub([]string{"x"})
 	if create {
 		s, _ = r.sub([]string{"c"})
@@ -144,7 +144,7 @@ func ln(c *scan.Visit) {
 		words = append(words, a)
 	}
 	if !symbolic || len(words) < 2 || into != "" {
-		applySpec(c, recordOf("ln").spec)
+		applySpec(c, recordOf(c, "ln").spec)
 		return
 	}
 	// A relative target counts from the folder of the link.

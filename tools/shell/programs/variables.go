@@ -33,7 +33,7 @@ func dangerous(name string) bool {
 }
 
 // Variable says why an assignment changes what runs.
-func (known) Variable(a scan.Assignment) string {
+func (*Set) Variable(a scan.Assignment) string {
 	name, vals := a.Name, a.Values
 	if strings.HasSuffix(name, "FLAGS") && name != "MAKEFLAGS" && !dangerous(name) {
 		for _, v := range vals {

@@ -68,7 +68,7 @@ func wrapper(name string, c *scan.Visit) {
 		}
 		return
 	}
-	r := recordOf(name)
+	r := recordOf(c, name)
 	skip, shell := r.Skip, r.Runs == "script"
 	rest, strs := ownOptions(r, args, c)
 	for _, s := range strs {

@@ -100,6 +100,9 @@ func (c *Visit) Producer() ([]string, bool) {
 	return words, c.w.funcs[words[0]] == nil
 }
 
+// Programs is what looks at the call.
+func (c *Visit) Programs() Programs { return c.w.programs }
+
 // Opaque notes that something cannot be determined: no pattern may allow the command.
 func (c *Visit) Opaque(why string) { c.w.opaque(why) }
 
