@@ -25,5 +25,11 @@ func (s *Session) ToolBeside(ctx context.Context, tool tools.Tool, input json.Ra
 
 // Notice tells the session's person something.
 func (s *Session) Notice(level, text string) {
-	s.emit(EventNotice, NoticeData{Level: level, Text: s.mask(text)})
+	s.Notify(NoticeData{Level: level, Text: text})
+}
+
+// Notify tells the session's person something that has more to it than a text.
+func (s *Session) Notify(d NoticeData) {
+	d.Text = s.mask(d.Text)
+	s.emit(EventNotice, d)
 }

@@ -193,6 +193,8 @@ type NoticeData struct {
 	// Retry: the loop waits until then before attempt number Attempt.
 	Until   time.Time `json:"until,omitzero"`
 	Attempt int       `json:"attempt,omitempty"`
+	// Install is the id of a language server that is not installed and that "pillion doctor --install" can install.
+	Install string `json:"install,omitempty"`
 }
 
 // StopReason is why a turn ended; the first five are ACP's.

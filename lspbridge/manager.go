@@ -33,7 +33,10 @@ type Options struct {
 	Diagnostics func(FileReport)
 	// Notice is told what a person should know once: a server that crashed for good, a server's error message.
 	Notice func(server, text string)
-	Log    *slog.Logger
+	// Missing is told instead of Notice, also once, when a server's program is not installed, so that whoever shows it can
+	// offer to install it. Nil: Notice is told.
+	Missing func(server, text string)
+	Log     *slog.Logger
 	// Bin are directories looked into before PATH, e.g. Pillion's own cache of installed servers.
 	Bin []string
 	// Trusted allows programs out of the project itself (node_modules/.bin): what a checkout brings along then runs.
@@ -250,12 +253,17 @@ func (m *Manager) leave() {
 }
 
 func (m *Manager) notice(server, text string) {
+	m.once(m.o.Notice, server, text)
+}
+
+// once tells a person something that they have not been told yet.
+func (m *Manager) once(tell func(server, text string), server, text string) {
 	m.mu.Lock()
 	first := !m.noticed[server+text]
 	m.noticed[server+text] = true
 	m.mu.Unlock()
-	if first && m.o.Notice != nil {
-		m.o.Notice(server, text)
+	if first && tell != nil {
+		tell(server, text)
 	}
 }
 
@@ -264,7 +272,11 @@ func (m *Manager) missing(row Server, why error) {
 	if row.Extra {
 		return
 	}
-	m.notice(row.ID, why.Error()+". Edits to "+strings.Join(append(slices.Clone(row.Extensions), row.Filenames...), ", ")+" files are not checked by it.")
+	tell := m.o.Missing
+	if tell == nil {
+		tell = m.o.Notice
+	}
+	m.once(tell, row.ID, why.Error()+". Edits to "+strings.Join(append(slices.Clone(row.Extensions), row.Filenames...), ", ")+" files are not checked by it.")
 }
 
 func (m *Manager) host() host {

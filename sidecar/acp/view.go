@@ -92,7 +92,7 @@ func (v *view) show(e agent.Event, replay bool) {
 		}
 	case agent.EventNotice:
 		if d, ok := agent.Value[agent.NoticeData](e); ok && !replay {
-			v.notice(d.Level, d.Text)
+			v.noticeWith(d.Level, d.Text, protocol.UpdateMeta{Install: d.Install})
 		}
 	case agent.EventTurn:
 		if d, ok := agent.Value[agent.TurnData](e); ok {
@@ -239,13 +239,15 @@ func planUpdate(todos []tools.Todo) *protocol.Plan {
 func (v *view) Notice(level, text string) { v.notice(level, text) }
 
 // notice tells the person something: as a notice where the editor shows them, else as a thought, which every editor shows.
-func (v *view) notice(level, text string) {
+func (v *view) notice(level, text string) { v.noticeWith(level, text, protocol.UpdateMeta{}) }
+
+func (v *view) noticeWith(level, text string, meta protocol.UpdateMeta) {
 	if text == "" {
 		return
 	}
 	if v.es.editor.Client().ShowsNotices() {
 		title, rest, _ := strings.Cut(text, "\n")
-		v.es.send("notice", &protocol.Notice{Severity: protocol.NoticeSeverity(level), Title: title, Description: rest})
+		v.send("notice", &protocol.Notice{Severity: protocol.NoticeSeverity(level), Title: title, Description: rest}, meta)
 		return
 	}
 	v.es.send("agent_thought_chunk", &protocol.ContentChunk{Content: protocol.TextBlock("[" + level + "] " + text + "\n")})

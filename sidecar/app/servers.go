@@ -50,7 +50,14 @@ func (l *LanguageServers) of(root string, c *config.Config) *servers {
 	}
 	o.Diagnostics = l.app.O.Problems
 	link := &servers{uses: map[string]func(){}}
-	o.Notice = func(_, text string) { l.tell(link, text) }
+	o.Notice = func(_, text string) { l.tell(link, agent.NoticeData{Text: text}) }
+	o.Missing = func(server, text string) {
+		d := agent.NoticeData{Text: text}
+		if _, err := lspbridge.PlanInstall(server, l.app.Place.Servers()); err == nil {
+			d.Install = server
+		}
+		l.tell(link, d)
+	}
 	o.ApplyEdit = func(ctx context.Context, server, label string, edits []lspbridge.FileEdit) error {
 		return l.applyEdit(ctx, link, server, label, edits)
 	}
@@ -127,14 +134,14 @@ type servers struct {
 
 	mu     sync.Mutex // guards what follows
 	uses   map[string]func()
-	unheld []string // notices from before the first session
+	unheld []agent.NoticeData // notices from before the first session
 }
 
 // errNobody: there is no session that could ask.
 var errNobody = errors.New("no session is open for this project, so nobody can be asked; nothing was changed")
 
 // hold keeps the servers for a session. What was to be told before there was one is told now.
-func (s *servers) hold(session string) (before []string) {
+func (s *servers) hold(session string) (before []agent.NoticeData) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.uses[session] == nil {
@@ -169,11 +176,12 @@ func (s *servers) sessions() []string {
 const maxUnheld = 20
 
 // tell shows a person what became of a server: in every session that uses it.
-func (l *LanguageServers) tell(s *servers, text string) {
+func (l *LanguageServers) tell(s *servers, d agent.NoticeData) {
+	d.Level = "warning"
 	told := false
 	for _, id := range s.sessions() {
 		if session, ok := l.app.Runtime.Session(id); ok {
-			session.Notice("warning", text)
+			session.Notify(d)
 			told = true
 		}
 	}
@@ -183,7 +191,7 @@ func (l *LanguageServers) tell(s *servers, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.unheld) < maxUnheld {
-		s.unheld = append(s.unheld, text)
+		s.unheld = append(s.unheld, d)
 	}
 }
 

@@ -66,8 +66,8 @@ func (e *Sessions) Env(s agent.SessionInfo) builtin.Env {
 	e.envs[s.ID] = env
 	e.mu.Unlock()
 	if link != nil {
-		for _, text := range link.hold(s.ID) {
-			e.app.Servers.tell(link, text)
+		for _, d := range link.hold(s.ID) {
+			e.app.Servers.tell(link, d)
 		}
 	}
 	return env

@@ -2315,6 +2315,7 @@ type UpdateMeta struct {
 	StartedAt        string `json:"startedAt,omitempty"` // RFC 3339.
 	EndedAt          string `json:"endedAt,omitempty"`
 	Outcome          string `json:"outcome,omitempty"` // applied, partly, rejected, cancelled or denied, where status alone does not say.
+	Install          string `json:"install,omitempty"`
 	Steered          bool   `json:"steered,omitempty"` // Words that the running turn has read between two steps.
 	Own              bool   `json:"own,omitempty"`     // The words of a session/prompt of this very connection, with the id they have now.
 }

@@ -1687,6 +1687,7 @@
 ---@field startedAt? string
 ---@field endedAt? string
 ---@field outcome? string
+---@field install? string
 ---@field steered? boolean
 ---@field own? boolean
 

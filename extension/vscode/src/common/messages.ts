@@ -62,7 +62,7 @@ export type ToHost =
   | { type: "redo" }
   /** Keep or undo what the last turn wrote: of a file, or all of it. Open shows it. */
   | { type: "changes"; action: "keep" | "undo" | "open"; path: string }
-  | { type: "action"; id: ActionId };
+  | { type: "action"; id: ActionId; about?: string };
 
 const fields: Record<ToHost["type"], Record<string, "string" | "number" | "boolean" | "object" | "any">> = {
   ready: {}, send: { draft: "object", how: "string" }, stop: {}, focused: { on: "boolean" }, draft: { draft: "object" }, search: { request: "number", query: "string" }, pickFile: {},
@@ -83,6 +83,7 @@ export function parseToHost(raw: unknown): ToHost | undefined {
     if (want !== "any" && (typeof v !== want || v === null)) return undefined;
   }
   if (m["type"] === "code" && m["path"] !== undefined && typeof m["path"] !== "string") return undefined;
+  if (m["type"] === "action" && m["about"] !== undefined && (typeof m["about"] !== "string" || !/^[\w.-]{1,60}$/.test(m["about"]))) return undefined;
   if ("draft" in m && !isDraft(m["draft"])) return undefined;
   return raw as ToHost;
 }

@@ -1969,6 +1969,7 @@ export interface UpdateMeta {
   startedAt?: string;
   endedAt?: string;
   outcome?: string;
+  install?: string;
   steered?: boolean;
   own?: boolean;
 }

@@ -330,6 +330,8 @@ export class SessionState {
 
 /** What one can do at once about what a notice says. */
 function helpOf(u: Tree): Action[] {
+  const server = text(pillion(u)["install"]);
+  if (server !== undefined) return [{ id: "install", label: `Install ${server}`, about: server }];
   const said = `${text(u["title"]) ?? ""}\n${text(u["description"]) ?? ""}`;
   return /held back until you trust/.test(said) ? [{ id: "trust", label: "Manage Workspace Trust" }] : [];
 }

@@ -140,9 +140,11 @@ export interface TurnEntry extends EntryBase {
 export interface Action {
   id: ActionId;
   label: string;
+  /** What it is about: the language server that is to be installed. */
+  about?: string;
 }
 
-export type ActionId = "retry" | "restart" | "showLog" | "addKey" | "settings" | "openFolder" | "newSession" | "sessions" | "setBinary" | "continue" | "chooseModel" | "trust";
+export type ActionId = "retry" | "restart" | "showLog" | "addKey" | "settings" | "openFolder" | "newSession" | "sessions" | "setBinary" | "continue" | "chooseModel" | "trust" | "install";
 
 /** A permission that waits for the person. Drawn outside the transcript, where no model text can be. */
 export interface Approval {

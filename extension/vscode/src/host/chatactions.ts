@@ -7,6 +7,7 @@ import type { ActionId, Attachment, Detail } from "../common/view";
 import type { Approvals } from "./approvals";
 import { limits } from "../common/messages";
 import { type CodeApply, fileInFront } from "./codeapply";
+import { installServer } from "./install";
 import { openable } from "./panelview";
 import { tell } from "./sessionlist";
 import type { Sessions } from "./sessions";
@@ -80,7 +81,7 @@ export class ChatActions implements vscode.Disposable {
       case "pickFile":
         return this.pick();
       case "action":
-        return this.action(m.id);
+        return this.action(m.id, m.about);
     }
   }
 
@@ -236,7 +237,7 @@ export class ChatActions implements vscode.Disposable {
     if (out.length > 0) this.say({ type: "attach", attachments: out });
   }
 
-  private async action(id: ActionId): Promise<void> {
+  private async action(id: ActionId, about?: string): Promise<void> {
     const t = this.transcript();
     switch (id) {
       case "retry":
@@ -245,13 +246,16 @@ export class ChatActions implements vscode.Disposable {
       case "continue":
         if (t) this.sessions.prompt(t.id, [{ type: "text", text: "Continue" }]).catch(() => {}); // as above
         return;
+      case "install":
+        if (about !== undefined) installServer(about, this.sidecar.program());
+        return;
       default:
         await vscode.commands.executeCommand(...commands[id]).then(undefined, tell);
     }
   }
 }
 
-const commands: Record<Exclude<ActionId, "retry" | "continue">, [string, ...unknown[]]> = {
+const commands: Record<Exclude<ActionId, "retry" | "continue" | "install">, [string, ...unknown[]]> = {
   restart: ["pillion.restart"],
   showLog: ["pillion.showLog"],
   addKey: ["pillion.setKey"],

@@ -8,7 +8,7 @@ import type { Capabilities, InitializeResponse } from "../common/protocol";
 import { ClosedError, Connection, type RequestHandler } from "../common/rpc";
 import { Watch } from "../common/watch";
 import { type AgentNotifications, type AgentRequests, editorMethods, type EditorNotifications, type EditorRequests } from "../common/wire";
-import { findBinary } from "./binary";
+import { type Binary, findBinary } from "./binary";
 import { startSettings } from "./config";
 
 export type SidecarState =
@@ -177,9 +177,19 @@ export class Sidecar implements vscode.Disposable {
     }
   }
 
+  /** The program that runs, or would, with the environment that the settings give it: for its other commands. */
+  program(): { path: string; env: Record<string, string> } {
+    const settings = startSettings();
+    return { path: this.find(settings.binary).path, env: settings.env };
+  }
+
+  private find(setting: string): Binary {
+    return findBinary({ setting, extensionPath: this.context.extensionPath, platform: process.platform, path: process.env["PATH"] ?? "" });
+  }
+
   private async spawn(): Promise<Life> {
     const settings = startSettings();
-    const binary = findBinary({ setting: settings.binary, extensionPath: this.context.extensionPath, platform: process.platform, path: process.env["PATH"] ?? "" });
+    const binary = this.find(settings.binary);
     this.log.info(`starting ${binary.path} (${binary.from})`);
     this.lastWords = [];
     const more = await this.environment();

@@ -131,7 +131,7 @@ class NoticeView implements View {
       h("div", { class: "notice-body" },
         h("div", { class: "notice-title" }, short(e.title)),
         e.description && h("div", { class: "notice-text" }, short(e.description)),
-        e.actions.length > 0 && h("div", { class: "actions" }, ...e.actions.map((a, i) => button(a.label, i === 0 ? "primary" : "secondary", () => this.bus.post({ type: "action", id: a.id }), undefined, { tab: -1 }))),
+        e.actions.length > 0 && h("div", { class: "actions" }, ...e.actions.map((a, i) => button(a.label, i === 0 ? "primary" : "secondary", () => this.bus.post({ type: "action", id: a.id, ...(a.about === undefined ? {} : { about: a.about }) }), undefined, { tab: -1 }))),
       ),
     );
   }

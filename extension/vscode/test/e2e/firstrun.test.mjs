@@ -38,3 +38,20 @@ test("fix all errors of examples/go-broken, accepting each proposal in the edito
   writeFileSync(join(folder, "report/report.go"), p.read("report/report.go").replace('int = "none"', "int"));
   execFileSync("go", ["vet", "./..."], { cwd: folder }); // fails while a problem is left
 });
+
+test("a language server that is missing can be installed from its notice: the terminal says what is fetched, and asks", async (t) => {
+  const p = await w.open(t, { "go.mod": "module a\n", "a.go": "package a\n\nfunc F() int { return \"\" }\n" }, { machine: { "pillion.model": "openai/scripted", "pillion.env": { ...env, PATH: "/usr/bin:/bin" } } });
+  await p.bench.openFile("a.go");
+  const panel = await p.panel();
+  await panel.say("go", [{ tool: "read", input: { filePath: "a.go" } }, { tool: "edit", input: { filePath: "a.go", oldString: "int", newString: "string" } }, "Done."]);
+  const notice = panel.frame.locator(".notice", { hasText: "gopls" });
+  await p.shot("install-server");
+  await notice.getByRole("button", { name: "Install gopls" }).click();
+  const rows = p.page.locator(".terminal-wrapper.active .xterm-rows");
+  await rows.getByText("go install golang.org/x/tools/gopls").first().waitFor();
+  await rows.getByText("Install it?").first().waitFor();
+  await p.page.locator(".terminal-wrapper.active .xterm").click();
+  await p.page.keyboard.type("n");
+  await p.page.keyboard.press("Enter");
+  await p.page.locator(".notification-toast, .terminal-wrapper.active", { hasText: /nothing was installed|exit code|terminated/ }).first().waitFor();
+});

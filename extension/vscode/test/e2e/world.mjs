@@ -83,8 +83,8 @@ export function world(o = {}) {
     const run = rest.pop();
     const { limit = 120_000, ...options } = rest.pop() ?? {};
     nodeTest(name, { timeout: tries * limit + 60_000, ...options }, async (t) => {
-      await before();
       const once = async (n) => {
+        await before();
         const cleanup = [];
         const own = { name: n > 1 ? `${name} (again)` : name, passed: false, after: (f) => cleanup.push(f) };
         let timer;
@@ -116,7 +116,8 @@ export function world(o = {}) {
     shared ??= start();
     const s = await shared;
     const kind = JSON.stringify({ vsix: o.vsix, trust: o.trust, driver: o.driver });
-    if (!s.servers.has(kind)) s.servers.set(kind, serverOf(o));
+    // one that did not start (on a busy machine code-server gives up by itself) must not fail all tests after it
+    if (!s.servers.has(kind)) s.servers.set(kind, serverOf(o).catch((error) => (s.servers.delete(kind), Promise.reject(error))));
     const { server, context: c } = await s.servers.get(kind);
     context = c;
     Object.assign(w, { server, browser: s.browser, model: s.model, steps: s.steps, scratch: s.scratch });

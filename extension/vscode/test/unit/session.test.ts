@@ -189,3 +189,12 @@ test("the time of a call is its own: what it waited for the person is known", ()
   const e = s.entries.get("c");
   assert.equal(e?.kind === "tool" && e.waited, 4500);
 });
+
+test("a notice of a missing language server offers to install it; a name that is none goes nowhere", () => {
+  const s = new SessionState();
+  s.apply({ sessionUpdate: "notice", severity: "warning", title: "gopls not found", _meta: { pillion: { install: "gopls" } } }, 1);
+  const e = [...s.entries.values()][0];
+  assert.deepEqual(e?.kind === "notice" && e.actions, [{ id: "install", label: "Install gopls", about: "gopls" }]);
+  assert.ok(parseToHost({ type: "action", id: "install", about: "gopls" }));
+  for (const about of ["a b", "", "$(x)", "x;y", 7, "../x y"]) assert.equal(parseToHost({ type: "action", id: "install", about }), undefined, String(about));
+});
