@@ -46,6 +46,7 @@ var parts = []part{
 	{"shell", "Shell", howShell, (*bench).shell, ""},
 	{"questions", "Questions a day", howQuestions, (*bench).questions, ""},
 	{"lsp", "Language servers", howLSP, (*bench).lsp, ""},
+	{"verdict", "The verdict", howVerdict, (*bench).verdict, ""},
 	{"extend", "Extensions", howExtend, (*bench).extend, ""},
 	{"loaded", "A loaded process", howLoaded, (*bench).loaded, ""},
 	{"grow-files", "Growth with files", howGrowFiles, (*bench).growFiles, ""},

@@ -1,0 +1,570 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/tools/change"
+)
+
+const howVerdict = "Real projects, fetched by version, are edited by a seeded mutator: a declaration renamed, a parameter added, a type changed, a line deleted, a name mistyped; " +
+	"and comments and blank lines, which break nothing. The truth is the compiler's: `go build` and `go vet`, `tsc --noEmit`, pyright with `compileall`, `gcc -fsyntax-only` over every file, " +
+	"each on a copy of its own, before and after the edit. *Caught*: of the edits that break the build, those for which the verdict says so. *Named*: of the compiler's errors, those that the verdict has at their line. " +
+	"*False alarm*: of the edits that break nothing, those with an error in the verdict. *False fresh*: edits that break the build and are called fresh without an error. The first edit of a project meets servers that have just been started."
+
+// verdictLimit is how long a verdict may take; what is not final then counts as pending.
+const verdictLimit = 90 * time.Second
+
+// corpus is a project that nobody here wrote.
+type corpus struct {
+	language string
+	name     string // with its version
+	fetch    func(ctx context.Context, dir string) error
+	truth    func(ctx context.Context, dir string) ([]finding, error)
+}
+
+// finding is an error of a compiler: a file, relative to the project, a line from 1, and what is wrong.
+type finding struct {
+	file string
+	line int
+	text string
+}
+
+// mutation is a way to edit a file: what is found is replaced by what to makes of it.
+type mutation struct {
+	kind    string
+	find    *regexp.Regexp
+	to      string // with $1 …
+	harmful bool
+}
+
+// identifierAt is what a name is replaced by.
+const renamed = "${1}${2}Qx"
+
+// mutations by language. Each is one line of a text; whether it breaks the build is for the compiler to say.
+var mutations = map[string][]mutation{
+	"go": {
+		{"rename a declaration", regexp.MustCompile(`(?m)^(func (?:\([^)]*\) )?)([A-Za-z]\w*)`), renamed, true},
+		{"rename a type", regexp.MustCompile(`(?m)^(type )([A-Za-z]\w*)`), renamed, true},
+		{"add a parameter", regexp.MustCompile(`(?m)^(func (?:\([^)]*\) )?\w+\()(\w)`), "${1}extraQx struct{}, ${2}", true},
+		{"change a type", regexp.MustCompile(`(?m)\b(\w+ )(int|bool|string)\b`), "${1}chan struct{}", true},
+		{"mistype a name", regexp.MustCompile(`(?m)^(\t+(?:return |if )?)([a-z]\w+)\b`), renamed, true},
+		{"delete a line", regexp.MustCompile(`(?m)^\t+\w[^\n{}]*\n`), "", true},
+	},
+	"ts": {
+		{"rename a declaration", regexp.MustCompile(`(?m)^(export (?:default )?(?:async )?(?:function|const|class|interface|type|enum) )(\w+)`), renamed, true},
+		{"add a parameter", regexp.MustCompile(`(?m)^((?:export )?(?:default )?function \w+\()(\w)`), "${1}extraQx: symbol, ${2}", true},
+		{"change a type", regexp.MustCompile(`(?m): (?:string|number|boolean)\b`), ": symbol", true},
+		{"mistype a name", regexp.MustCompile(`(?m)^(\s+(?:return |if \())([a-z]\w+)\b`), renamed, true},
+		{"delete a line", regexp.MustCompile(`(?m)^  \w[^\n{}()]*;\n`), "", true},
+	},
+	"python": {
+		{"rename a declaration", regexp.MustCompile(`(?m)^(def |class )([A-Za-z]\w*)`), renamed, true},
+		{"mistype a name", regexp.MustCompile(`(?m)^(    +(?:return |if ))([a-z]\w+)\b`), renamed, true},
+		{"delete a line", regexp.MustCompile(`(?m)^    +\w[^\n:()\[\]{}\\]*\n`), "", true},
+		{"break the syntax", regexp.MustCompile(`(?m)^(def \w+)\(`), "${1}", true},
+	},
+	"c": {
+		{"rename a declaration", regexp.MustCompile(`(?m)^((?:static |extern |inline )*(?:const )?(?:unsigned )?(?:int|void|size_t|bool|char|uint32_t|TS\w+|ZSTD_\w+)\s\*?)(\w+)\(`), "${1}${2}Qx(", true},
+		{"rename a field", regexp.MustCompile(`(?m)^(  (?:\w+ )+\*?)(\w+);`), "${1}${2}Qx;", true},
+		{"mistype a name", regexp.MustCompile(`(?m)^(  +(?:return |if \())([a-z]\w+)\b`), renamed, true},
+		{"delete a line", regexp.MustCompile(`(?m)^  +\w[^\n{}()]*;\n`), "", true},
+	},
+}
+
+// harmless are edits that break nothing.
+var harmless = []mutation{
+	{"a comment", regexp.MustCompile(`\n\n`), "\n\n%c nothing changes\n", false},
+	{"a blank line", regexp.MustCompile(`\n\n`), "\n\n\n", false},
+}
+
+var commentOf = map[string]string{"go": "//", "ts": "//", "python": "#", "c": "//"}
+
+// extensions of the files that are edited.
+var sourceOf = map[string][]string{"go": {".go"}, "ts": {".ts"}, "python": {".py"}, "c": {".c", ".h"}}
+
+// mutant is one edit of a project.
+type mutant struct {
+	file, kind string
+	old, text  string
+}
+
+// mutants makes n edits of a project's files; every fourth is harmless.
+func mutants(dir, kind string, n int, seed uint64) ([]mutant, error) {
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && (d.Name() == "node_modules" || d.Name() == "testdata" || strings.HasPrefix(d.Name(), "_")) {
+			return filepath.SkipDir
+		}
+		if err == nil && d.Type().IsRegular() && slices.Contains(sourceOf[kind], filepath.Ext(path)) && !strings.HasSuffix(path, ".d.ts") {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("no %s files in %s", kind, dir)
+	}
+	r := rand.New(rand.NewPCG(seed, 22))
+	var out []mutant
+	for try := 0; len(out) < n && try < 200*n; try++ {
+		path := files[r.IntN(len(files))]
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		text := string(b)
+		of := mutations[kind]
+		if len(out)%4 == 3 {
+			of = harmless
+		}
+		m := of[r.IntN(len(of))]
+		places := m.find.FindAllStringSubmatchIndex(text, -1)
+		if len(places) == 0 {
+			continue
+		}
+		at := places[r.IntN(len(places))]
+		to := strings.ReplaceAll(m.to, "%c", commentOf[kind])
+		now := text[:at[0]] + string(m.find.ExpandString(nil, to, text, at)) + text[at[1]:]
+		rel, _ := filepath.Rel(dir, path)
+		if now != text && !slices.ContainsFunc(out, func(x mutant) bool { return x.file == rel && x.text == now }) {
+			out = append(out, mutant{filepath.ToSlash(rel), m.kind, text, now})
+		}
+	}
+	return out, nil
+}
+
+// tally is what came of the edits of a language.
+type tally struct {
+	edits, breaking, caught  int
+	errors, named            int
+	harmless, alarms         int
+	falseFresh               int
+	certainty                map[change.Certainty]int
+	latency, compiler, first Samples // ms
+	missed                   []string
+}
+
+// judge compares a verdict with the truth: the errors that an edit brings.
+func (t *tally) judge(what string, truth []finding, v change.Verdict, root string) {
+	t.edits++
+	t.certainty[v.Certainty]++
+	introduced, _ := v.Errors()
+	if len(truth) == 0 {
+		t.harmless++
+		if introduced > 0 {
+			t.alarms++
+			t.missed = append(t.missed, fmt.Sprintf("false alarm: %s: %s", what, v.Introduced[0].Message))
+		}
+		return
+	}
+	t.breaking++
+	if introduced > 0 {
+		t.caught++
+	} else {
+		t.missed = append(t.missed, fmt.Sprintf("missed (%s %s): %s: %v", v.Certainty, v.Reason, what, truth[0]))
+		if v.Certainty == change.Fresh {
+			t.falseFresh++
+		}
+	}
+	for _, f := range truth {
+		t.errors++
+		if slices.ContainsFunc(v.Introduced, func(p change.Problem) bool {
+			rel, _ := filepath.Rel(root, p.Path)
+			return p.IsError() && filepath.ToSlash(rel) == f.file && p.Line == f.line
+		}) {
+			t.named++
+		}
+	}
+}
+
+// run asks for the verdict on n edits of a project and for the compiler's word on each.
+func (t *tally) run(ctx context.Context, c corpus, scratch string, n int, bins []string, log func(string)) error {
+	shown, compiled := filepath.Join(scratch, "shown"), filepath.Join(scratch, "compiled")
+	if err := c.fetch(ctx, shown); err != nil {
+		return err
+	}
+	if err := os.CopyFS(compiled, os.DirFS(shown)); err != nil {
+		return err
+	}
+	shown, err := filepath.EvalSymlinks(shown)
+	if err != nil {
+		return err
+	}
+	kind := strings.Fields(c.language)[0]
+	edits, err := mutants(shown, kind, n, 1)
+	if err != nil {
+		return err
+	}
+	before, err := c.truth(ctx, compiled)
+	if err != nil {
+		return fmt.Errorf("%s does not compile as it is: %w", c.name, err)
+	}
+	m := lspbridge.New(lspbridge.Options{Root: shown, Bin: bins, NoWatch: true, Idle: -1, Log: slog.New(slog.DiscardHandler)})
+	defer m.Close(context.WithoutCancel(ctx))
+	for i, e := range edits {
+		began := time.Now()
+		v := verdictOn(ctx, m, filepath.Join(shown, filepath.FromSlash(e.file)), e.text)
+		took := ms(time.Since(began))
+		if i == 0 {
+			t.first = append(t.first, took)
+		} else {
+			t.latency = append(t.latency, took)
+		}
+		at := filepath.Join(compiled, filepath.FromSlash(e.file))
+		if err := os.WriteFile(at, []byte(e.text), 0o600); err != nil {
+			return err
+		}
+		began = time.Now()
+		after, err := c.truth(ctx, compiled)
+		t.compiler = append(t.compiler, ms(time.Since(began)))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(at, []byte(e.old), 0o600); err != nil {
+			return err
+		}
+		t.judge(fmt.Sprintf("%s %s: %s", c.name, e.file, e.kind), fresh(before, after), v, shown)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	for _, line := range t.missed {
+		log(line)
+	}
+	return nil
+}
+
+// verdictOn asks until the answer is final.
+func verdictOn(ctx context.Context, m *lspbridge.Manager, path, text string) change.Verdict {
+	ctx, cancel := context.WithTimeout(ctx, verdictLimit)
+	defer cancel()
+	for {
+		v := m.Check(ctx, []lspbridge.Proposal{{Path: path, Text: text}}).Verdict
+		if v.Certainty != change.Pending || ctx.Err() != nil {
+			return v
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// fresh are the findings that were not there before, each line once. Lines move, so what a file had is known by its words.
+func fresh(before, after []finding) (out []finding) {
+	had := map[finding]int{}
+	for _, f := range before {
+		had[finding{file: f.file, text: f.text}]++
+	}
+	for _, f := range after {
+		if k := (finding{file: f.file, text: f.text}); had[k] > 0 {
+			had[k]--
+			continue
+		}
+		if !slices.ContainsFunc(out, func(x finding) bool { return x.file == f.file && x.line == f.line }) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// said reads a compiler's output: place must match file, line and what is wrong, in this order.
+func said(out []byte, dir string, place *regexp.Regexp) (all []finding) {
+	for _, m := range place.FindAllStringSubmatch(string(out), -1) {
+		line, _ := strconv.Atoi(m[2])
+		file := m[1]
+		if filepath.IsAbs(file) {
+			file, _ = filepath.Rel(dir, file)
+		}
+		all = append(all, finding{filepath.ToSlash(filepath.Clean(file)), line, strings.TrimSpace(m[3])})
+	}
+	return all
+}
+
+// compilerOutput runs a compiler; that it finds errors is no error of ours.
+func compilerOutput(ctx context.Context, dir string, argv ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOTOOLCHAIN=local")
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = nil
+	}
+	return out, err
+}
+
+var (
+	colonPlace = regexp.MustCompile(`(?m)^(?:vet: |# )?(?:\./)?([^\s:]+):(\d+):\d+: (?:fatal )?(?:error: )?(.*)$`)
+	gccPlace   = regexp.MustCompile(`(?m)^([^\s:]+):(\d+):\d+: (?:fatal )?error: (.*)$`)
+	tscPlace   = regexp.MustCompile(`(?m)^([^\s(]+)\((\d+),\d+\): error (.*)$`)
+)
+
+func goTruth(ctx context.Context, dir string) ([]finding, error) {
+	build, err := compilerOutput(ctx, dir, "go", "build", "-gcflags=-e", "./...")
+	if err != nil {
+		return nil, err
+	}
+	// The tests as well; one analyser that looks at assembly only, so that what is said is what does not type-check.
+	vet, err := compilerOutput(ctx, dir, "go", "vet", "-framepointer", "./...")
+	if err != nil {
+		return nil, err
+	}
+	all := append(said(build, dir, colonPlace), said(vet, dir, colonPlace)...)
+	// The go command's own rule for the names of tests: the package compiles, and gopls calls it a warning.
+	all = slices.DeleteFunc(all, func(f finding) bool { return strings.HasPrefix(f.text, "wrong signature for Test") })
+	if len(all) == 0 && bytes.Contains(build, []byte("no matching files")) {
+		return nil, fmt.Errorf("it is not whole: %s", build)
+	}
+	return all, nil
+}
+
+func tscTruth(tsc string) func(context.Context, string) ([]finding, error) {
+	return func(ctx context.Context, dir string) ([]finding, error) {
+		out, err := compilerOutput(ctx, dir, tsc, "--noEmit", "--pretty", "false", "-p", ".")
+		return said(out, dir, tscPlace), err
+	}
+}
+
+func pyrightTruth(pyright string) func(context.Context, string) ([]finding, error) {
+	return func(ctx context.Context, dir string) ([]finding, error) {
+		out, err := compilerOutput(ctx, dir, pyright, "--outputjson")
+		if err != nil {
+			return nil, err
+		}
+		var r struct {
+			GeneralDiagnostics []struct {
+				File, Severity, Message string
+				Range                   struct{ Start struct{ Line int } }
+			}
+		}
+		if err := json.Unmarshal(out, &r); err != nil {
+			return nil, err
+		}
+		var all []finding
+		for _, d := range r.GeneralDiagnostics {
+			if rel, err := filepath.Rel(dir, d.File); err == nil && d.Severity == "error" {
+				all = append(all, finding{filepath.ToSlash(rel), d.Range.Start.Line + 1, d.Message})
+			}
+		}
+		return all, nil
+	}
+}
+
+func gccTruth(ctx context.Context, dir string) ([]finding, error) {
+	var all []finding
+	sources, err := filepath.Glob(filepath.Join(dir, "*.c"))
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range sources {
+		out, err := compilerOutput(ctx, dir, "gcc", "-fsyntax-only", "-w", "-fmax-errors=0", "-I.", filepath.Base(s))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, said(out, dir, gccPlace)...)
+	}
+	return all, nil
+}
+
+// goModule fetches a module through the module proxy; only says which files of it are wanted.
+func goModule(version string, sub string, only func(name string) bool) func(context.Context, string) error {
+	return func(ctx context.Context, dir string) error {
+		out, err := exec.CommandContext(ctx, "go", "mod", "download", "-json", version).Output()
+		var m struct{ Dir, Error string }
+		if jsonErr := json.Unmarshal(out, &m); err != nil || jsonErr != nil || m.Dir == "" {
+			return fmt.Errorf("%s cannot be had: %w %s", version, errors.Join(err, jsonErr), m.Error)
+		}
+		return copySources(filepath.Join(m.Dir, filepath.FromSlash(sub)), dir, only)
+	}
+}
+
+// npmPackage fetches a package from npm and makes a project of its sources.
+func npmPackage(version, sub string, extra map[string]string, only func(string) bool) func(context.Context, string) error {
+	return func(ctx context.Context, dir string) error {
+		scratch, err := os.MkdirTemp("", "pillion-npm-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(scratch)
+		cmd := exec.CommandContext(ctx, "npm", "pack", "--silent", "--ignore-scripts", version)
+		cmd.Dir = scratch
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s cannot be had: %w %s", version, err, out)
+		}
+		packed, _ := filepath.Glob(filepath.Join(scratch, "*.tgz"))
+		if len(packed) != 1 {
+			return fmt.Errorf("npm pack made %d files of %s", len(packed), version)
+		}
+		if out, err := exec.CommandContext(ctx, "tar", "xzf", packed[0], "-C", scratch).CombinedOutput(); err != nil {
+			return fmt.Errorf("%w %s", err, out)
+		}
+		if err := copySources(filepath.Join(scratch, "package", filepath.FromSlash(sub)), dir, only); err != nil {
+			return err
+		}
+		for name, text := range extra {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func copySources(from, to string, only func(string) bool) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		rel, _ := filepath.Rel(from, path)
+		if only != nil && !only(filepath.ToSlash(rel)) {
+			return nil
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		at := filepath.Join(to, rel)
+		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+			return err
+		}
+		return os.WriteFile(at, b, 0o600)
+	})
+}
+
+const strictTS = `{"compilerOptions":{"target":"es2020","module":"esnext","moduleResolution":"bundler","strict":true,"noEmit":true,"skipLibCheck":true,"types":[],"lib":["es2022","dom"]},"include":["**/*.ts"]}`
+
+// withDatabase gives a project of C a compile_commands.json.
+func withDatabase(fetch func(context.Context, string) error) func(context.Context, string) error {
+	return func(ctx context.Context, dir string) error {
+		if err := fetch(ctx, dir); err != nil {
+			return err
+		}
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			return err
+		}
+		sources, _ := filepath.Glob(filepath.Join(dir, "*.c"))
+		var rows []map[string]any
+		for _, s := range sources {
+			rows = append(rows, map[string]any{"directory": real, "file": filepath.Base(s), "arguments": []string{"gcc", "-I.", "-c", filepath.Base(s)}})
+		}
+		b, _ := json.Marshal(rows)
+		return os.WriteFile(filepath.Join(dir, "compile_commands.json"), b, 0o600)
+	}
+}
+
+// corpora are the projects.
+func corpora(tsc, tsc7, pyright string) []corpus {
+	ending := func(ends ...string) func(string) bool {
+		return func(name string) bool {
+			return slices.ContainsFunc(ends, func(e string) bool { return strings.HasSuffix(name, e) })
+		}
+	}
+	src := func(name string) bool {
+		return strings.HasSuffix(name, ".ts") && !strings.Contains(name, "internal/umd")
+	}
+	list := []corpus{}
+	for _, v := range []string{"github.com/go-chi/chi/v5@v5.1.0", "github.com/spf13/pflag@v1.0.6", "github.com/yuin/goldmark@v1.7.8", "github.com/gorilla/mux@v1.8.1"} {
+		list = append(list, corpus{"go", v, goModule(v, "", func(name string) bool {
+			return !strings.HasPrefix(name, "_") && !strings.Contains(name, "testdata/") && (strings.HasSuffix(name, ".go") || name == "go.mod" || name == "go.sum")
+		}), goTruth})
+	}
+	for _, p := range []string{"redux@5.0.1", "immer@10.1.1", "rxjs@7.8.1"} {
+		fetch := npmPackage(p, "src", map[string]string{"tsconfig.json": strictTS, "package.json": `{"private":true,"type":"module"}`}, src)
+		list = append(list, corpus{"ts 5", p, fetch, tscTruth(tsc)})
+		if tsc7 != "" {
+			list = append(list, corpus{"ts 7", p, fetch, tscTruth(tsc7)})
+		}
+	}
+	if pyright != "" {
+		list = append(list, corpus{"python", "node-gyp@10.2.0", npmPackage("node-gyp@10.2.0", "gyp/pylib", map[string]string{"pyrightconfig.json": "{}"}, ending(".py")), pyrightTruth(pyright)})
+	}
+	zstd := "github.com/DataDog/zstd@v1.5.5"
+	list = append(list, corpus{"c", zstd, withDatabase(goModule(zstd, "", ending(".c", ".h"))), gccTruth})
+	sitter := "github.com/smacker/go-tree-sitter@v0.0.0-20240827094217-dd81d9e9be82"
+	list = append(list, corpus{"c", sitter + " (without compile_commands.json)", goModule(sitter, "", func(name string) bool {
+		return !strings.Contains(name, "/") && (strings.HasSuffix(name, ".c") || strings.HasSuffix(name, ".h"))
+	}), gccTruth})
+	return list
+}
+
+// verdict measures the verdict against the compilers.
+func (b *bench) verdict() {
+	bins := []string{filepath.Join(cacheDir(), "bin"), filepath.Join(cacheDir(), "servers", "node_modules", ".bin")}
+	program := func(path string) string {
+		if _, err := os.Stat(path); err != nil {
+			return ""
+		}
+		return path
+	}
+	tsc := program(filepath.Join(cacheDir(), "servers", "node_modules", ".bin", "tsc"))
+	ts7 := filepath.Join(cacheDir(), "servers", "ts7", "node_modules", ".bin")
+	tsc7 := program(filepath.Join(ts7, "tsc"))
+	pyright := program(filepath.Join(cacheDir(), "servers", "node_modules", ".bin", "pyright"))
+	by, order := map[string]*tally{}, []string{}
+	for i, c := range corpora(tsc, tsc7, pyright) {
+		t := by[c.language]
+		if t == nil {
+			t = &tally{certainty: map[change.Certainty]int{}}
+			by[c.language] = t
+			order = append(order, c.language)
+		}
+		use := bins
+		if c.language == "ts 7" {
+			use = append([]string{ts7}, bins...)
+		}
+		t.missed = nil
+		if err := t.run(b.ctx, c, filepath.Join(b.dir, fmt.Sprint("verdict", i)), b.rounds(40), use, func(line string) { fmt.Fprintln(os.Stderr, line) }); err != nil {
+			fmt.Fprintf(os.Stderr, "%s is left out: %v\n", c.name, err)
+		}
+	}
+	for _, language := range order {
+		t := by[language]
+		one := func(what, unit string, v int, note string, target Target) {
+			b.add(Row{What: language + ": " + what, Unit: unit, Ours: Samples{float64(v)}, Note: note, Target: target})
+		}
+		if t.edits == 0 {
+			continue
+		}
+		share := func(a, of int) string { return fmt.Sprintf("%d of %d", a, of) }
+		b.add(Row{What: fmt.Sprintf("%s: breaking edits caught, of %d", language, t.breaking), Ours: Samples{float64(t.caught)}, Note: share(t.caught, t.breaking)})
+		b.add(Row{What: fmt.Sprintf("%s: the compiler's errors named, of %d", language, t.errors), Ours: Samples{float64(t.named)}, Note: share(t.named, t.errors)})
+		one(fmt.Sprintf("false alarms in %d edits that break nothing", t.harmless), "", t.alarms, "", Target{})
+		one("false *fresh* (promised: none)", "", t.falseFresh, "", Target{})
+		for _, c := range []change.Certainty{change.Fresh, change.Partial, change.Pending, change.Unavailable} {
+			if n := t.certainty[c]; n > 0 {
+				one(fmt.Sprintf("%s, of %d", c, t.edits), "", n, "", Target{})
+			}
+		}
+		b.add(Row{What: language + ": to the verdict, servers warm", Unit: "ms", Ours: t.latency, Beside: t.compiler, BesideName: "the compiler"})
+		b.add(Row{What: language + ": to the first verdict, servers just started", Unit: "ms", Ours: t.first})
+	}
+}
+
+// cacheDir is where set-up puts servers and tools.
+func cacheDir() string {
+	abs, err := filepath.Abs(".cache")
+	if err != nil {
+		return ".cache"
+	}
+	return abs
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/pillion-dev/pillion/tools/change"
+)
+
+func TestMutantsAreSeededAndDiffer(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"a.go":          "package a\n\nfunc F(n int) int {\n\tm := n\n\treturn m\n}\n\n\ntype T struct{ s string }\n\nfunc (t T) G() string {\n\treturn t.s\n}\n",
+		"testdata/b.go": "package b\n\nfunc F() {}\n",
+		"notes.txt":     "func F() {}\n\nx",
+	} {
+		at := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one, err := mutants(dir, "go", 12, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, _ := mutants(dir, "go", 12, 1)
+	other, _ := mutants(dir, "go", 12, 2)
+	if !slices.Equal(one, again) || slices.Equal(one, other) {
+		t.Error("the seed does not decide")
+	}
+	if len(one) < 8 {
+		t.Errorf("only %d edits", len(one))
+	}
+	for i, m := range one {
+		if m.file != "a.go" || m.old == m.text || slices.ContainsFunc(one[:i], func(x mutant) bool { return x.text == m.text }) {
+			t.Errorf("%d: %+v", i, m)
+		}
+		if calm := m.kind == "a comment" || m.kind == "a blank line"; calm != (i%4 == 3) {
+			t.Errorf("%d is %q", i, m.kind)
+		}
+	}
+	if _, err := mutants(dir, "ts", 1, 1); err == nil {
+		t.Error("edits of a project without files of the language")
+	}
+}
+
+func TestTally(t *testing.T) {
+	at := func(line int) change.Problem {
+		return change.Problem{Path: "/p/a.go", Line: line, Column: 1, Severity: change.SeverityError, Message: "m"}
+	}
+	tl := &tally{certainty: map[change.Certainty]int{}}
+	truth := []finding{{"a.go", 3, "x"}, {"b.go", 9, "y"}}
+	tl.judge("caught, one of two named", truth, change.Verdict{Certainty: change.Fresh, Introduced: []change.Problem{at(3)}}, "/p")
+	tl.judge("missed and fresh", truth, change.Verdict{Certainty: change.Fresh}, "/p")
+	tl.judge("missed, but not fresh", truth, change.Verdict{Certainty: change.Partial}, "/p")
+	tl.judge("a warning catches nothing", truth, change.Verdict{Certainty: change.Pending, Introduced: []change.Problem{{Severity: change.SeverityWarning}}}, "/p")
+	tl.judge("harmless", nil, change.Verdict{Certainty: change.Fresh}, "/p")
+	tl.judge("false alarm", nil, change.Verdict{Certainty: change.Fresh, Introduced: []change.Problem{at(1)}}, "/p")
+	if tl.edits != 6 || tl.breaking != 4 || tl.caught != 1 || tl.errors != 8 || tl.named != 1 || tl.harmless != 2 || tl.alarms != 1 || tl.falseFresh != 1 || tl.certainty[change.Fresh] != 4 {
+		t.Errorf("%+v", tl)
+	}
+}
+
+func TestCompilersAreRead(t *testing.T) {
+	for _, c := range []struct {
+		out  string
+		with func(string) []finding
+		want []finding
+	}{
+		{"# x/lib\nlib/a.go:3:5: undefined: y\n./main.go:9:1: missing return\n", func(s string) []finding { return said([]byte(s), "/p", colonPlace) }, []finding{{"lib/a.go", 3, "undefined: y"}, {"main.go", 9, "missing return"}}},
+		{"vet: ./a_test.go:7:2: undefined: z\n", func(s string) []finding { return said([]byte(s), "/p", colonPlace) }, []finding{{"a_test.go", 7, "undefined: z"}}},
+		{"src/a.ts(3,9): error TS2304: Cannot find name 'x'.\n  note\n", func(s string) []finding { return said([]byte(s), "/p", tscPlace) }, []finding{{"src/a.ts", 3, "TS2304: Cannot find name 'x'."}}},
+		{"In file included from b.c:1:\na.h:4:2: error: unknown type\nb.c:5:1: warning: w\n/p/b.c:6:1: fatal error: f\n", func(s string) []finding { return said([]byte(s), "/p", gccPlace) }, []finding{{"a.h", 4, "unknown type"}, {"b.c", 6, "f"}}},
+	} {
+		if got := c.with(c.out); !slices.Equal(got, c.want) {
+			t.Errorf("%q: %v", c.out, got)
+		}
+	}
+}
+
+func TestWhatWasThereIsNotNew(t *testing.T) {
+	before := []finding{{"a", 1, "x"}, {"a", 5, "x"}, {"b", 2, "y"}}
+	after := []finding{{"a", 2, "x"}, {"a", 6, "x"}, {"b", 2, "z"}, {"b", 2, "y2"}, {"a", 9, "x"}} // a line more in a; another error in b's line
+	if got := fresh(before, after); !slices.Equal(got, []finding{{"b", 2, "z"}, {"a", 9, "x"}}) {
+		t.Errorf("%v", got)
+	}
+}
+
+// The small form of the part: a project of three packages, every edit judged by the compiler. Nothing that breaks it may be
+// called fresh without an error.
+func TestTheVerdictOfASmallProject(t *testing.T) {
+	if testing.Short() {
+		t.Skip("real servers are slow")
+	}
+	if _, err := exec.LookPath("gopls"); err != nil {
+		t.Skip("gopls is not installed: scripts/setup.sh")
+	}
+	project := corpus{"go", "small", func(_ context.Context, dir string) error {
+		for name, text := range map[string]string{
+			"go.mod":          "module small\n\ngo 1.24\n",
+			"lib/lib.go":      "package lib\n\n// T counts.\ntype T struct {\n\tName string\n\tN int\n}\n\n// New makes one.\nfunc New(name string) *T {\n\tt := &T{Name: name}\n\treturn t\n}\n\n// Add adds.\nfunc (t *T) Add(n int) int {\n\tt.N += n\n\treturn t.N\n}\n",
+			"lib/lib_test.go": "package lib\n\nimport \"testing\"\n\nfunc TestAdd(t *testing.T) {\n\tif got := New(\"x\").Add(2); got != 2 {\n\t\tt.Error(got)\n\t}\n}\n",
+			"user/user.go":    "package user\n\nimport \"small/lib\"\n\n// Twice counts twice.\nfunc Twice(name string) (string, int) {\n\tt := lib.New(name)\n\tt.Add(1)\n\tn := t.Add(1)\n\treturn t.Name, n\n}\n",
+			"cmd/main.go":     "package main\n\nimport \"small/user\"\n\nfunc main() {\n\tname, n := user.Twice(\"x\")\n\tprintln(name, n)\n}\n",
+		} {
+			at := filepath.Join(dir, name)
+			if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+				return err
+			}
+			if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, goTruth}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	tl := &tally{certainty: map[change.Certainty]int{}}
+	if err := tl.run(ctx, project, t.TempDir(), 24, nil, func(line string) { t.Log(line) }); err != nil {
+		t.Fatal(err)
+	}
+	if tl.breaking < 10 || tl.harmless < 5 {
+		t.Errorf("%d edits break it, %d do not: too few to show anything", tl.breaking, tl.harmless)
+	}
+	if tl.caught != tl.breaking || tl.falseFresh != 0 || tl.alarms != 0 {
+		t.Errorf("caught %d of %d, %d false fresh, %d false alarms", tl.caught, tl.breaking, tl.falseFresh, tl.alarms)
+	}
+}
