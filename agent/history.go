@@ -295,6 +295,7 @@ func resultPart(t ToolData) provider.Part {
 	for _, a := range t.Attachments {
 		p.Files = append(p.Files, provider.File{Mime: a.Mime, Name: a.Name, Data: a.Data})
 	}
+	p = fitPictures(p)
 	if p.Text == "" && len(p.Files) == 0 {
 		p.Text = "(no output)" // providers refuse an empty result
 	}

@@ -25,7 +25,11 @@ func (s *Session) enter(ctx context.Context, p Prompt) []provider.Part {
 		e.Parts = x.Message(ctx, e)
 	}
 	if len(e.Parts) == 0 {
-		return p.Parts
+		e.Parts = p.Parts
 	}
-	return e.Parts
+	out := make([]provider.Part, len(e.Parts))
+	for i, part := range e.Parts {
+		out[i] = fitPictures(part)
+	}
+	return out
 }

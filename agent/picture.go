@@ -1,0 +1,102 @@
+package agent
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/color"
+	_ "image/gif" // the formats that providers take
+	"image/jpeg"
+	"image/png"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+)
+
+const (
+	// longestEdge is the size, in pixels, to which providers scale a picture down themselves; a larger one costs time and
+	// is refused from 8000 on (Anthropic's limits, the strictest of those supported).
+	longestEdge = 1568
+	refusedEdge = 7000     // larger pictures are scaled whatever their size in bytes
+	maxPicture  = 3 << 20  // bytes; base64 adds a third, and 5 MB are refused
+	maxPixels   = 90 << 20 // a larger picture is not decoded: it would take more than 400 MB
+)
+
+// fitPictures scales the pictures of a part down to what every provider takes. A refused picture would stay in the
+// conversation and be refused with every request after it, so this is done before a part is stored. A picture that
+// cannot be scaled is replaced by a note.
+func fitPictures(p provider.Part) provider.Part {
+	var kept []provider.File
+	for _, f := range p.Files {
+		small, note := fitPicture(f)
+		if note != "" {
+			if p.Text != "" {
+				p.Text += "\n\n"
+			}
+			p.Text += note
+			continue
+		}
+		kept = append(kept, small)
+	}
+	if p.Files = kept; p.Type == provider.PartFile && len(kept) == 0 {
+		p.Type = provider.PartText
+	}
+	return p
+}
+
+// fitPicture is a picture that providers take, or a note for the model in its place.
+func fitPicture(f provider.File) (small provider.File, note string) {
+	c, format, err := image.DecodeConfig(bytes.NewReader(f.Data))
+	if err != nil {
+		return f, "" // no picture, or a format that we do not know: the provider judges it
+	}
+	if c.Width <= refusedEdge && c.Height <= refusedEdge && len(f.Data) <= maxPicture {
+		return f, ""
+	}
+	note = fmt.Sprintf("(The picture %s of %d×%d pixels is too large to be sent. Scale it down, for example to %d pixels, and read it again.)", f.Name, c.Width, c.Height, longestEdge)
+	if c.Width*c.Height > maxPixels {
+		return f, note
+	}
+	full, _, err := image.Decode(bytes.NewReader(f.Data))
+	if err != nil {
+		return f, note
+	}
+	var out bytes.Buffer
+	if scaled := scaleDown(full, longestEdge); format == "png" || format == "gif" {
+		err = png.Encode(&out, scaled)
+		f.Mime = "image/png"
+	} else {
+		err = jpeg.Encode(&out, scaled, &jpeg.Options{Quality: 85})
+		f.Mime = "image/jpeg"
+	}
+	if err != nil || out.Len() > maxPicture {
+		return f, note
+	}
+	f.Data = out.Bytes()
+	return f, ""
+}
+
+// scaleDown makes the longer edge at most edge pixels; each pixel is the mean of those it stands for.
+func scaleDown(src image.Image, edge int) image.Image {
+	b := src.Bounds()
+	long := max(b.Dx(), b.Dy())
+	if long <= edge {
+		return src
+	}
+	w, h := max(1, b.Dx()*edge/long), max(1, b.Dy()*edge/long)
+	dst := image.NewNRGBA(image.Rect(0, 0, w, h))
+	for y := range h {
+		y0, y1 := b.Min.Y+y*b.Dy()/h, b.Min.Y+(y+1)*b.Dy()/h
+		for x := range w {
+			x0, x1 := b.Min.X+x*b.Dx()/w, b.Min.X+(x+1)*b.Dx()/w
+			var r, g, bl, a, n uint64
+			for sy := y0; sy < max(y1, y0+1); sy++ {
+				for sx := x0; sx < max(x1, x0+1); sx++ {
+					cr, cg, cb, ca := src.At(sx, sy).RGBA()
+					r, g, bl, a, n = r+uint64(cr), g+uint64(cg), bl+uint64(cb), a+uint64(ca), n+1
+				}
+			}
+			dst.Set(x, y, color.RGBA64{R: uint16(r / n), G: uint16(g / n), B: uint16(bl / n), A: uint16(a / n)})
+		}
+	}
+	return dst
+}
