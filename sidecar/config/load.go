@@ -287,10 +287,11 @@ func (l *loader) finish() (*Config, []Problem) {
 		})
 	}
 	c.origins = l.origins
-	c.Permission = Permission{Rules: l.rules, Auto: l.auto}
+	denies := l.claudeDenies()
+	c.Permission = Permission{Rules: append(l.rules, denies...), Auto: l.auto}
 	for _, name := range slices.Sorted(maps.Keys(c.Agent)) {
 		a := c.Agent[name]
-		a.Permission = Permission{Rules: append(agentRules(name, l.theirs[name], l.person, l.holdRule), l.agents[name]...)}
+		a.Permission = Permission{Rules: append(agentRules(name, l.theirs[name], l.person, l.holdRule), append(l.agents[name], denies...)...)}
 		c.Agent[name] = a
 	}
 	c.held, c.trusted, c.unsupported, c.included = l.held, l.Trusted, l.unsupported, l.included
@@ -362,12 +363,20 @@ func Stamp(s Sources) string {
 		for _, name := range slices.Concat(theirNames, names) {
 			add(filepath.Join(dir, name))
 		}
+		for _, name := range claudeSettings {
+			add(filepath.Join(dir, name))
+		}
 		for _, base := range ProjectFolders {
 			markdownStamp(add, filepath.Join(dir, base))
 		}
 	}
 	for _, dir := range s.personal() {
 		markdownStamp(add, dir)
+	}
+	for _, name := range claudeSettings {
+		if s.Home != "" {
+			add(filepath.Join(s.Home, name))
+		}
 	}
 	for _, path := range s.theirOwn() {
 		add(path)

@@ -1,0 +1,130 @@
+package config
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// claudeSettings are the files in which Claude Code keeps permissions, below a project's folder or the home folder.
+var claudeSettings = []string{filepath.Join(".claude", "settings.json"), filepath.Join(".claude", "settings.local.json")}
+
+// claudeDenies reads what Claude Code's settings deny. Denies count whether the folder is trusted or not, because they
+// can only take away; what the files allow, ask, set or run is not read. They come after every other rule, since the last
+// rule that matches wins.
+func (l *loader) claudeDenies() (out permission.Ruleset) {
+	dirs := Between(l.Root, l.Cwd)
+	if l.Home != "" {
+		dirs = append(dirs, l.Home)
+	}
+	for _, dir := range dirs {
+		for _, name := range claudeSettings {
+			path := filepath.Join(dir, name)
+			src, ok := l.read(path, false)
+			if !ok {
+				continue
+			}
+			var file struct {
+				Permissions struct {
+					Deny []json.RawMessage `json:"deny"`
+				} `json:"permissions"`
+			}
+			if err := json.Unmarshal(src, &file); err != nil {
+				l.problems = append(l.problems, Problem{File: path, Line: 1, Column: 1, Fatal: true, Message: "is not JSON, so what it denies does not count: " + err.Error()})
+				continue
+			}
+			for _, raw := range file.Permissions.Deny {
+				var text string
+				if json.Unmarshal(raw, &text) != nil || strings.TrimSpace(text) == "" {
+					l.problems = append(l.problems, Problem{File: path, Line: 1, Column: 1, Message: "permissions.deny: " + string(raw) + " is no rule; write it as \"Read(./secrets/**)\""})
+					continue
+				}
+				for _, r := range claudeDeny(strings.TrimSpace(text)) {
+					r.Action, r.Origin = permission.Deny, path
+					out = append(out, r)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// claudePermissions are Claude Code's tools by the permissions of ours. A rule about reading holds for the searches that would
+// show the same content.
+var claudePermissions = map[string][]string{
+	"Read": {"read", "list"}, "LS": {"list"}, "Glob": {"glob"}, "Grep": {"grep"},
+	"Edit": {"edit"}, "MultiEdit": {"edit"}, "Write": {"edit"}, "NotebookEdit": {"edit"},
+	"Bash": {"bash"}, "WebFetch": {"webfetch"}, "WebSearch": {"websearch"}, "Task": {"task"}, "Agent": {"task"}, "Skill": {"skill"},
+}
+
+// claudeDeny is a rule such as Bash(curl:*), Read(./secrets/**), WebFetch(domain:example.com) or mcp__server__tool, as
+// rules of ours. Where the two ways to write patterns differ it denies more, never less; an unknown tool is denied by
+// its own name.
+func claudeDeny(text string) (out permission.Ruleset) {
+	tool, rest, limited := strings.Cut(text, "(")
+	what := strings.TrimSpace(strings.TrimSuffix(rest, ")"))
+	if server, ok := strings.CutPrefix(tool, "mcp__"); ok {
+		server = strings.ReplaceAll(server, "__", "_")
+		return permission.Ruleset{{Permission: server, Pattern: "*"}, {Permission: server + "_*", Pattern: "*"}}
+	}
+	names, known := claudePermissions[tool]
+	if !known {
+		names, limited = []string{strings.ToLower(tool)}, false
+	}
+	patterns := []string{"*"}
+	if limited && what != "" && what != "*" {
+		switch tool {
+		case "Bash":
+			patterns = []string{claudeCommand(what)}
+		case "WebFetch":
+			if host, ok := strings.CutPrefix(what, "domain:"); ok {
+				patterns = []string{"*://" + host, "*://" + host + "/*", "*://" + host + ":*", "*://*." + host, "*://*." + host + "/*"}
+			}
+		case "Read", "LS", "Edit", "MultiEdit", "Write", "NotebookEdit":
+			patterns = claudePaths(what)
+		}
+	}
+	for _, name := range names {
+		for _, p := range patterns {
+			out = append(out, permission.Rule{Permission: name, Pattern: p})
+		}
+	}
+	return out
+}
+
+// claudeCommand is "npm run test:*", a prefix, as "npm run test *"; everything else has the same stars as ours.
+func claudeCommand(what string) string {
+	if prefix, ok := strings.CutSuffix(what, ":*"); ok {
+		return strings.TrimSpace(prefix) + " *"
+	}
+	return what
+}
+
+// claudePaths are the paths that a pattern in the way of .gitignore may mean: "//x" from the root of the disk, "/x" and
+// "./x" from a folder that we do not tell apart, "x" at any depth, a folder with all that is in it.
+func claudePaths(what string) (out []string) {
+	p := strings.ReplaceAll(filepath.ToSlash(what), "**", "*")
+	add := func(p string) {
+		out = append(out, p, strings.TrimSuffix(p, "/")+"/*")
+		if folder := strings.TrimSuffix(p, "/*"); folder != p && strings.Trim(folder, "*/.") != "" { // its listing names what is in it
+			out = append(out, folder)
+		}
+	}
+	if abs, ok := strings.CutPrefix(p, "//"); ok {
+		add("/" + abs)
+		return out
+	}
+	if strings.HasPrefix(p, "~") {
+		add(p)
+		return out
+	}
+	if strings.HasPrefix(p, "/") {
+		add(p)
+	}
+	p = strings.TrimPrefix(strings.TrimPrefix(p, "./"), "/")
+	add(p)
+	add("*/" + strings.TrimPrefix(p, "*/"))
+	return out
+}
