@@ -17,8 +17,8 @@ var passes = [...]func(string) string{
 	func(s string) string { return strings.TrimSpace(replace.Fold(strings.TrimSpace(s))) },
 }
 
-// loose is the first pass that ignores how lines are indented: what is found by it is merged, not replaced.
-const loose = 3
+// loose is the first pass that ignores white space: what is found by it is merged, not replaced.
+const loose = 2
 
 // text is a file in lines, numbered for fast search in each pass.
 type text struct {

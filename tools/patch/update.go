@@ -302,6 +302,9 @@ func (u *updater) replace(i, start, n int, lines []Line, pass int) error {
 		for k := range have {
 			have[k] = strings.TrimSuffix(t.lines[start+k], "\r")
 		}
+		if rival := replace.Rival(strings.Join(t.lines, "\n"), oldTexts(lines), start, n); rival >= 0 && len(h.Context) == 0 && h.OldStart == 0 {
+			return u.ambiguous(h, []int{start, rival})
+		}
 		merged, ok := replace.Merge(oldTexts(lines), have, newTexts(lines))
 		if !ok {
 			return u.conflict(h, start, n)

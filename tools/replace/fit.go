@@ -79,7 +79,9 @@ func (q *query) fit(p place, new string) (f fitted, ok bool) {
 	}
 	old := q.old
 	if decoded := unescape(old); decoded != old && key(decoded) == key(matched) { // then new has the same escapes too many
-		old, new = decoded, unescapeAs(q.old, new)
+		if old, new = decoded, unescapeAs(q.old, new); matched == old {
+			return fitted{text: new}, true
+		}
 	}
 	if p.n == 0 {
 		if trim(old) == trim(matched) {

@@ -30,7 +30,7 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 	if !moved {
 		return same
 	}
-	asQuoted, asFile := 0, 0 // lines that stay and tell which of the two the wanted ones are indented like
+	asQuoted, asFile, asNeither := 0, 0, 0 // lines that stay and tell which of the two the wanted ones are indented like
 	for j, i := range m.from {
 		if i < 0 || m.pair[i] < 0 || trim(m.theirs[j]) == "" {
 			continue
@@ -45,6 +45,9 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 		if want == f {
 			asFile++
 		}
+		if want != q && want != f {
+			asNeither++
+		}
 	}
 	switch {
 	case asFile > 0 && asQuoted == 0 && len(shallowest(m.theirs)) >= len(shallowest(m.ours)):
@@ -54,6 +57,8 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 			out, ok := m.beside(j, in, false)
 			return out, ok && out == in
 		}
+	case asNeither > 0 && asQuoted+asFile == 0 && shallowest(m.theirs) != shallowest(m.base): // moved, from which depth?
+		return func(_ int, in string) (string, bool) { return in, false }
 	case asQuoted == 0 && shallowest(m.theirs) == shallowest(m.ours) && shallowest(m.base) != shallowest(m.ours):
 		return same
 	}

@@ -32,16 +32,54 @@ type merger struct {
 	pair               []int  // for each base line its line of ours, -1 for none
 	same               []bool // for each base line: the pair says the same, white space and typography aside
 	from               []int  // for each line of theirs the base line that it is, white space around it aside, -1 for none
+	padded             bool   // lines were quoted with blanks behind them that the file does not have
 	move               func(line int, indent string) (string, bool)
 	out                []Line
 	next               int // first line of ours that is not in out yet
 }
 
 func newMerger(base, ours, theirs []string) *merger {
+	base, theirs = decoded(base, ours, theirs)
 	m := &merger{base: base, ours: ours, theirs: theirs}
 	m.pair, m.same = pairLines(base, ours)
 	m.from = align(base, theirs)
+	for i, o := range m.pair {
+		m.padded = m.padded || o >= 0 && m.same[i] && trimRight(base[i]) != base[i] && trimRight(ours[o]) == ours[o]
+	}
 	return m
+}
+
+// decoded takes escapes off a quotation that has one layer too many of them, and off what is wanted likewise: when
+// lines with a backslash stand in the file only without it.
+func decoded(base, ours, theirs []string) (b, t []string) {
+	in := make(map[string]bool, len(ours))
+	for _, line := range ours {
+		in[key(line)] = true
+	}
+	found := false
+	for _, line := range base {
+		if !strings.Contains(line, `\`) {
+			continue
+		}
+		if in[key(line)] {
+			return base, theirs
+		}
+		found = found || in[key(unescape(line))]
+	}
+	if !found {
+		return base, theirs
+	}
+	kinds := strings.Join(base, "\n")
+	decode := func(lines []string) []string {
+		out := make([]string, len(lines))
+		for i, line := range lines {
+			if out[i] = unescapeAs(kinds, line); strings.Contains(out[i], "\n") {
+				out[i] = line // an escaped line break is no part of one line
+			}
+		}
+		return out
+	}
+	return decode(base), decode(theirs)
 }
 
 func (m *merger) merge() ([]Line, bool) {
@@ -147,6 +185,18 @@ func (m *merger) hunk(i0, i1, j0, j1 int) bool {
 	if !whole || !m.bordered(before+1 < first, last+1 < after, i0, i1, j0, j1) {
 		return false
 	}
+	if j0 == j1 { // which of several equal lines goes cannot be told
+		up, down := i0, i1
+		for n := i1 - i0; up > 0 && trim(m.base[up-1]) == trim(m.base[up-1+n]); {
+			up--
+		}
+		for n := i1 - i0; down < len(m.base) && trim(m.base[down]) == trim(m.base[down-n]); {
+			down++
+		}
+		if (up < i0 || down > i1) && m.between(up-1, down+1) {
+			return false
+		}
+	}
 	for j := j0; j < j1; j++ {
 		if m.twice(m.theirs[j]) {
 			return false
@@ -172,6 +222,9 @@ func (m *merger) insert(lo, hi, gone, j0, j1 int) bool {
 	if gone > 0 {
 		return false // a change of lines that the file does not have
 	}
+	if m.slides(j0, j1) {
+		return false
+	}
 	if lo < hi && !m.contained(lo, hi, j0, j1) {
 		return false // before or after those that were not quoted?
 	}
@@ -196,6 +249,44 @@ func (m *merger) insert(lo, hi, gone, j0, j1 int) bool {
 	m.out = append(m.out, lines...)
 	m.next = hi
 	return true
+}
+
+// slides says that wanted lines j0 to j1, which are added, might as well stand further up or down (a brace and a blank
+// line come before and after them), and that there are lines there that were not quoted: on which side of them?
+func (m *merger) slides(j0, j1 int) bool {
+	up, down := j0, j1
+	for n := j1 - j0; up > 0 && m.from[up-1] >= 0 && trim(m.theirs[up-1]) == trim(m.theirs[up-1+n]); {
+		up--
+	}
+	for n := j1 - j0; down < len(m.theirs) && m.from[down] >= 0 && trim(m.theirs[down]) == trim(m.theirs[down-n]); {
+		down++
+	}
+	last := -1
+	for j := max(0, up-1); j < min(len(m.theirs), down+1); j++ {
+		if m.from[j] < 0 || m.pair[m.from[j]] < 0 {
+			continue
+		}
+		o := m.pair[m.from[j]]
+		if last >= 0 && o != last+1 && (up < j0 || down > j1) {
+			return true
+		}
+		last = o
+	}
+	return false
+}
+
+// between says that ours has lines that were not quoted among the base lines from i0 to i1.
+func (m *merger) between(i0, i1 int) bool {
+	last := -1
+	for i := max(0, i0); i < min(len(m.base), i1); i++ {
+		if o := m.pair[i]; o >= 0 {
+			if last >= 0 && o != last+1 {
+				return true
+			}
+			last = o
+		}
+	}
+	return false
 }
 
 // agreed says that lines lo to hi of ours are the wanted lines already.
@@ -299,6 +390,9 @@ func (m *merger) replaced(i0, i1, first, j0, j1 int) ([]Line, bool) {
 // fresh is a new line at the file's indentation.
 func (m *merger) fresh(j int) (Line, bool) {
 	line := m.theirs[j]
+	if m.padded {
+		line = trimRight(line)
+	}
 	if trim(line) == "" {
 		return Line{line, -1}, true
 	}

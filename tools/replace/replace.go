@@ -94,6 +94,11 @@ func Apply(text, old, new string, all bool) (Result, error) {
 		if pending != nil {
 			places = inBoth(places, pending)
 		}
+		if len(places) == 1 && i > 0 {
+			if rival := q.rival(places[0]); rival >= 0 {
+				return Result{}, q.multiple(Stages[i], []place{places[0], q.block(rival, 1)}, 2)
+			}
+		}
 		if len(places) == 1 && q.alone(places[0]) {
 			return q.result(Stages[i], places[0], places, nil, new)
 		}
@@ -123,6 +128,15 @@ func SimilarBlock(text string, quoted []string) (first, n int, ok bool) {
 		return 0, 0, false
 	}
 	return places[0].line, places[0].n, true
+}
+
+// Rival says that a block found loosely, n lines from first on, is not the only one that may be meant: most of the
+// quoted lines stand to the byte in another place, whose 0-based first line it returns, -1 without one.
+func Rival(text string, quoted []string, first, n int) int {
+	q := newQuery(text, strings.Join(quoted, "\n"))
+	q.lines, q.ended = quoted, false
+	q.src.split()
+	return q.rival(q.block(first, n))
 }
 
 // mostGrowth is how many bytes replacing all may add; a short old in a large file times a long new is a way to
@@ -158,6 +172,46 @@ func (q *query) alone(p place) bool {
 	}
 	first := strings.Index(q.src.text, want)
 	return !strings.Contains(q.src.text[first+1:], want) // LastIndex would go back byte by byte
+}
+
+// rival is the first line of another place that has most of the quoted lines to the byte, -1 without one: the passage
+// that was meant may stand there in a newer state, and the one that was found only be like it but for indentation.
+func (q *query) rival(p place) int {
+	n := len(q.lines)
+	if n < 2 {
+		return -1
+	}
+	where := make(map[string][]int, n)
+	all := 0
+	for k, line := range q.lines {
+		if weight := len(trim(line)); weight > 0 {
+			where[line] = append(where[line], k)
+			all += min(weight, 40)
+		}
+	}
+	slack := max(2, n/4)
+	votes := map[int]int{} // weight of the lines found, by where the block would begin, in steps of slack
+	first := map[int]int{}
+	from, to := q.src.lineAt(p.start), q.src.lineAt(p.end)
+	for i := range q.src.count() {
+		ks := where[q.src.line(i)]
+		if len(ks) == 0 || i >= from && i <= to {
+			continue
+		}
+		for _, k := range ks[:min(len(ks), 8)] {
+			at := (i - k + n) / slack
+			if votes[at] == 0 {
+				first[at] = i
+			}
+			votes[at] += min(len(trim(q.lines[k])), 40)
+		}
+	}
+	for at, v := range votes {
+		if 10*(v+votes[at+1]) >= 7*all {
+			return first[at]
+		}
+	}
+	return -1
 }
 
 // oversize is OpenCode's guard against a match that swallows far more than was quoted: lines first, then, for

@@ -1,0 +1,153 @@
+package replay
+
+import (
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools/patch"
+	"github.com/pillion-dev/pillion/tools/replace"
+	"github.com/pillion-dev/pillion/tools/replace/opencode"
+	"github.com/pillion-dev/pillion/tools/symbol"
+)
+
+// Verdict of one case.
+type Verdict int
+
+// The verdicts: the right text, a refusal, another text.
+const (
+	Right Verdict = iota
+	Refused
+	Wrong
+)
+
+// Peer is somebody who makes edits.
+type Peer struct {
+	Name  string
+	Apply func(c Case) (text string, ok bool)
+}
+
+// Judge says what a peer makes of a case.
+func (p Peer) Judge(c Case) (Verdict, string) {
+	text, ok := p.Apply(c)
+	switch {
+	case !ok:
+		return Refused, ""
+	case text == c.Want:
+		return Right, text
+	}
+	return Wrong, text
+}
+
+// Ours is the edit engine as the tool edit runs it.
+var Ours = Peer{"edit", func(c Case) (string, bool) {
+	r, err := replace.Apply(c.Text, c.Old, c.New, false)
+	if err != nil {
+		return "", false
+	}
+	if r.Replaced != "" {
+		if _, broken := symbol.Breaks(c.File, c.Text, r.Text); broken {
+			return "", false
+		}
+	}
+	return r.Text, true
+}}
+
+// OursPatch is the edit engine as the tool apply_patch runs it.
+var OursPatch = Peer{"apply_patch", func(c Case) (string, bool) {
+	p, err := patch.Parse(envelope(c))
+	if err != nil {
+		return "", false
+	}
+	changes, err := p.Apply(func(string) (string, bool, error) { return c.Text, true, nil })
+	if err != nil || len(changes) != 1 {
+		return "", false
+	}
+	return changes[0].New, true
+}}
+
+// OpenCode is the cascade of OpenCode's edit, rendered as an oracle.
+var OpenCode = Peer{"OpenCode's edit", func(c Case) (string, bool) {
+	text, refused := opencode.Apply(c.Text, c.Old, c.New, false)
+	return text, refused == ""
+}}
+
+// Exact replaces what stands exactly, and once.
+var Exact = Peer{"exact match", func(c Case) (string, bool) {
+	if strings.Count(c.Text, c.Old) != 1 {
+		return "", false
+	}
+	return strings.Replace(c.Text, c.Old, c.New, 1), true
+}}
+
+// Codex follows the rules of Codex's apply_patch: the lines are sought exactly, then with trailing white space ignored,
+// then trimmed, then with typographic characters made plain; the first place counts, and the patch's own lines, context
+// included, are written there. A file always ends in a newline afterwards.
+var Codex = Peer{"Codex's patch", func(c Case) (string, bool) {
+	have := strings.Split(c.Text, "\n")
+	if have[len(have)-1] == "" {
+		have = have[:len(have)-1]
+	}
+	old, new := strings.Split(c.Old, "\n"), strings.Split(c.New, "\n")
+	at := codexSeek(have, old)
+	if at < 0 && old[len(old)-1] == "" {
+		old = old[:len(old)-1]
+		if new[len(new)-1] == "" {
+			new = new[:len(new)-1]
+		}
+		at = codexSeek(have, old)
+	}
+	if at < 0 {
+		return "", false
+	}
+	out := append(append(append([]string{}, have[:at]...), new...), have[at+len(old):]...)
+	return strings.Join(out, "\n") + "\n", true
+}}
+
+func codexSeek(have, want []string) int {
+	plain := strings.NewReplacer("‐", "-", "‑", "-", "‒", "-", "–", "-", "—", "-", "―", "-", "−", "-", "‘", "'", "’", "'", "‚", "'", "‛", "'",
+		"“", `"`, "”", `"`, "„", `"`, "‟", `"`, "\u00a0", " ", "\u2002", " ", "\u2003", " ", "\u202f", " ", "\u3000", " ")
+	for _, form := range []func(string) string{
+		func(s string) string { return s },
+		func(s string) string { return strings.TrimRight(s, " \t") },
+		strings.TrimSpace,
+		func(s string) string { return plain.Replace(strings.TrimSpace(s)) },
+	} {
+		for i := 0; i+len(want) <= len(have); i++ {
+			k := 0
+			for k < len(want) && form(have[i+k]) == form(want[k]) {
+				k++
+			}
+			if k == len(want) {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// envelope is the edit as a patch: what both texts begin and end with is context.
+func envelope(c Case) string {
+	old, new := strings.Split(c.Old, "\n"), strings.Split(c.New, "\n")
+	top, end := 0, 0
+	for top < min(len(old), len(new)) && old[top] == new[top] {
+		top++
+	}
+	for end < min(len(old), len(new))-top && old[len(old)-1-end] == new[len(new)-1-end] {
+		end++
+	}
+	var b strings.Builder
+	b.WriteString("*** Begin Patch\n*** Update File: f\n@@\n")
+	put := func(mark string, lines []string) {
+		for _, l := range lines {
+			b.WriteString(mark + l + "\n")
+		}
+	}
+	put(" ", old[:top])
+	put("-", old[top:len(old)-end])
+	put("+", new[top:len(new)-end])
+	put(" ", old[len(old)-end:])
+	b.WriteString("*** End Patch\n")
+	return b.String()
+}
+
+// Peers are all, ours first.
+var Peers = []Peer{Ours, OursPatch, OpenCode, Codex, Exact}

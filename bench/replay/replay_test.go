@@ -1,0 +1,91 @@
+package replay
+
+import (
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// pairs are files in two versions: those that Go's own source carries along as dependencies and those in the module cache.
+func pairs(t testing.TB) (out [][3]string) {
+	env := func(args ...string) string {
+		b, err := exec.Command("go", args...).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(b))
+	}
+	root, cache := env("env", "GOROOT"), env("env", "GOMODCACHE")
+	for _, vendor := range []string{"src/vendor", "src/cmd/vendor"} {
+		top := filepath.Join(root, vendor)
+		_ = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") {
+				return nil
+			}
+			rel, _ := filepath.Rel(top, path)
+			parts := strings.SplitN(filepath.ToSlash(rel), "/", 4)
+			if len(parts) < 4 || parts[0] != "golang.org" {
+				return nil
+			}
+			others, _ := filepath.Glob(filepath.Join(cache, parts[0], parts[1], parts[2]+"@*", parts[3]))
+			for _, other := range others {
+				a, err1 := os.ReadFile(path)
+				b, err2 := os.ReadFile(other)
+				if err1 == nil && err2 == nil && string(a) != string(b) && len(a) < 60_000 {
+					out = append(out, [3]string{rel, string(a), string(b)})
+				}
+			}
+			return nil
+		})
+	}
+	return out
+}
+
+// Whatever is damaged, no wrong text is written, and nobody writes more right ones. PILLION_REPLAY=all takes all cases.
+func TestNoWrongWrite(t *testing.T) {
+	r := rand.New(rand.NewPCG(20, 26))
+	var cases []Case
+	for _, p := range pairs(t) {
+		cases = append(cases, Cases(r, p[0], p[1], p[2])...)
+	}
+	if len(cases) < 300 {
+		t.Skipf("only %d cases: the module cache has no other versions of what GOROOT vendors", len(cases))
+	}
+	if most := 700; len(cases) > most && os.Getenv("PILLION_REPLAY") != "all" {
+		r.Shuffle(len(cases), func(i, j int) { cases[i], cases[j] = cases[j], cases[i] })
+		cases = cases[:most]
+	}
+	s := Score(cases, Peers)
+	t.Logf("%d cases\n%s", len(cases), s)
+	shown := 0
+	for _, peer := range []Peer{Ours, OursPatch} {
+		for _, c := range cases {
+			verdict, got := peer.Judge(c)
+			if verdict == Wrong {
+				if shown++; shown <= 8 {
+					t.Errorf("%s, %s, %s:\nold %q\nnew %q\n%s", peer.Name, c.Kind, c.File, c.Old, c.New, differ(got, c.Want))
+				}
+			}
+		}
+	}
+	for _, peer := range Peers[2:] {
+		if a, b := s.Total(Ours.Name)[Right], s.Total(peer.Name)[Right]; a < b {
+			t.Errorf("%d right, %s %d", a, peer.Name, b)
+		}
+	}
+}
+
+// differ is the first lines that differ.
+func differ(got, want string) string {
+	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
+	i := 0
+	for i < min(len(a), len(b)) && a[i] == b[i] {
+		i++
+	}
+	cut := func(l []string) string { return strings.Join(l[max(0, i-2):min(len(l), i+4)], "\n\t") }
+	return "got\n\t" + cut(a) + "\nwant\n\t" + cut(b)
+}
