@@ -41,6 +41,7 @@ var parts = []part{
 	{"edit", "Edit of a large file", howEdit, (*bench).edit, ""},
 	{"review", "Review of a large change", howReview, (*bench).review, ""},
 	{"engine", "The edit engine", howEngine, (*bench).engine, ""},
+	{"replay", "Real histories as edits", howReplay, (*bench).replay, ""},
 	{"diff", "Diff and patch", howDiff, (*bench).diff, ""},
 	{"search", "Search", howSearch, (*bench).search, warmSearch},
 	{"shell", "Shell", howShell, (*bench).shell, ""},
@@ -67,6 +68,7 @@ type bench struct {
 	rows  []Row
 
 	curves []Curve
+	table  string // a part's own table, Markdown
 
 	profile  string // a folder for profiles; "" makes none
 	profiled int
@@ -149,7 +151,7 @@ func run(only, bin string, scale float64, page, profile string) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		r.Rows, r.Curves, r.Missing = b.rows, b.curves, b.missing
+		r.Rows, r.Curves, r.Table, r.Missing = b.rows, b.curves, b.table, b.missing
 		r.Rounds = scale
 		r.finish()
 		results[p.name] = r
@@ -173,8 +175,12 @@ type failure struct{ error }
 
 func (b *bench) guarded(part func(*bench)) (err error) {
 	defer func() {
-		if f, ok := recover().(failure); ok {
+		switch f := recover().(type) {
+		case nil:
+		case failure:
 			err = f.error
+		default:
+			panic(f)
 		}
 	}()
 	if b.profile != "" {

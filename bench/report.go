@@ -15,6 +15,7 @@ import (
 type Result struct {
 	Rows       []Row
 	Curves     []Curve
+	Table      string // Markdown, beside the rows; empty without one
 	Failure    string
 	Missing    string // what was not there to be measured, and how to get it
 	Date       time.Time
@@ -196,6 +197,9 @@ func writePart(p *strings.Builder, images string, part part, r *Result) error {
 			return err
 		}
 		fmt.Fprintf(p, "\n![Growth with %s](images/bench/%s.svg)\n", axis, axis)
+	}
+	if r.Table != "" {
+		fmt.Fprintf(p, "\n%s", r.Table)
 	}
 	if part.after != "" && r.Failure == "" && len(r.Rows)+len(r.Curves) > 0 {
 		fmt.Fprintf(p, "\n%s\n", part.after)

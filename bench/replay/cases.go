@@ -187,6 +187,9 @@ func damage(r *rand.Rand, kind string, a []string, h hunk) (Case, bool) {
 		file(before, h.gone, after, h.come)
 		return c, c.Text != join(a)
 	case "context misquoted":
+		if len(h.before)+len(h.after) == 0 {
+			return c, false
+		}
 		k := r.IntN(len(h.before) + len(h.after))
 		if k < len(h.before) {
 			before := slices.Clone(h.before)

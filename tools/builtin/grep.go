@@ -89,6 +89,9 @@ func grepResult(title string, at place, found search.Lines) tools.Result {
 		}
 		fmt.Fprintf(&b, "\n  Line %d: %s", m.Line, m.Text)
 	}
+	if found.ReadAs != "" && found.ReadAs != title {
+		fmt.Fprintf(&b, "\n\n(Nothing matches the pattern as ripgrep reads it; these lines match %s, which is how GNU grep reads it.)", found.ReadAs)
+	}
 	if found.More {
 		b.WriteString("\n\n(Results truncated. Consider using a more specific path or pattern.)")
 	}

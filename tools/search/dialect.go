@@ -136,6 +136,59 @@ func unicodeClasses(pattern string) string {
 	return b.String()
 }
 
+// gnuReading is a pattern with what GNU grep (and newer ripgreps) read as marks of a word or as a count, and others as
+// text: \<word\>, x{,3}, \b{start}.
+func gnuReading(pattern string) string {
+	var b strings.Builder
+	class := false
+	for i := 0; i < len(pattern); i++ {
+		c := pattern[i]
+		switch {
+		case c == '\\' && i+1 < len(pattern):
+			next := pattern[i+1]
+			i++
+			if class || next != '<' && next != '>' && next != 'b' {
+				b.WriteByte('\\')
+				b.WriteByte(next)
+				continue
+			}
+			b.WriteString(`\b`)
+			for _, side := range [...]string{"{start}", "{end}", "{start-half}", "{end-half}"} {
+				if next == 'b' && strings.HasPrefix(pattern[i+1:], side) {
+					i += len(side)
+				}
+			}
+			continue
+		case c == '[' && !class:
+			class = true
+			for _, first := range []string{"^]", "]"} { // a ] at the start is a member
+				if strings.HasPrefix(pattern[i+1:], first) {
+					b.WriteByte(c)
+					b.WriteString(first[:len(first)-1])
+					i += len(first)
+					c = first[len(first)-1]
+					break
+				}
+			}
+		case c == '[' && strings.HasPrefix(pattern[i:], "[:") && strings.Contains(pattern[i:], ":]"):
+			end := i + strings.Index(pattern[i:], ":]") + 1
+			b.WriteString(pattern[i:end])
+			i, c = end, pattern[end]
+		case c == ']':
+			class = false
+		case c == '{' && !class && i > 0 && strings.HasPrefix(pattern[i:], "{,"):
+			digits := len(pattern[i+2:]) - len(strings.TrimLeft(pattern[i+2:], "0123456789"))
+			if digits > 0 && strings.HasPrefix(pattern[i+2+digits:], "}") {
+				b.WriteString("{0,")
+				i++
+				continue
+			}
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}
+
 // setOperation finds what only ripgrep does inside a class: classes in it, and their intersection and difference. Read by
 // Go the brackets would mean something else, and nothing would be found without a word. "" when there is none.
 func setOperation(pattern string) string {

@@ -29,8 +29,17 @@ type Names struct {
 	Unread  Unread
 }
 
-// Glob finds files by name.
+// Glob finds files by name. White space around a pattern counts only where there are such names.
 func (s *Searcher) Glob(ctx context.Context, q GlobQuery) (Names, error) {
+	out, err := s.glob(ctx, q)
+	if trimmed := strings.TrimSpace(q.Pattern); err == nil && len(out.Paths) == 0 && !out.Partial && trimmed != q.Pattern {
+		q.Pattern = trimmed
+		return s.glob(ctx, q)
+	}
+	return out, err
+}
+
+func (s *Searcher) glob(ctx context.Context, q GlobQuery) (Names, error) {
 	if q.Pattern == "" {
 		return Names{}, &PatternError{"pattern is required"}
 	}

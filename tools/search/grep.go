@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -40,6 +41,7 @@ type Lines struct {
 	More    bool // there are more than Limit
 	Partial bool // time was up
 	Unread  Unread
+	ReadAs  string // the pattern as it was read to find these, where as written it found nothing; else empty
 }
 
 // engine finds text. Both engines answer alike; the tests hold them to it.
@@ -68,8 +70,30 @@ type grepJob struct {
 // errEngine wraps the failure of an engine that another may not have.
 type errEngine struct{ error }
 
-// Grep finds lines.
+// Grep finds lines. A pattern that finds nothing as it is written is read as GNU grep reads it, and a glob without the
+// white space around it: an answer of nothing would be believed.
 func (s *Searcher) Grep(ctx context.Context, q GrepQuery) (Lines, error) {
+	out, err := s.grep(ctx, q)
+	if err != nil || len(out.Matches) > 0 || out.Partial {
+		return out, err
+	}
+	again := q
+	again.Include = strings.TrimSpace(q.Include)
+	if gnu := gnuReading(q.Pattern); normalize(gnu) != normalize(q.Pattern) {
+		again.Pattern = gnu
+	}
+	if again.Pattern == q.Pattern && again.Include == q.Include {
+		return out, nil
+	}
+	second, err := s.grep(ctx, again)
+	if err != nil || len(second.Matches) == 0 {
+		return out, nil
+	}
+	second.ReadAs = again.Pattern
+	return second, nil
+}
+
+func (s *Searcher) grep(ctx context.Context, q GrepQuery) (Lines, error) {
 	if q.Pattern == "" {
 		return Lines{}, &PatternError{"pattern is required"}
 	}

@@ -249,6 +249,12 @@ func (g *segment) classify() {
 	}
 }
 
+// posixClasses are the classes that git knows in ignore files, [[:digit:]]; pairs of the first and the last of a range.
+var posixClasses = map[string]string{
+	"alnum": "09AZaz", "alpha": "AZaz", "blank": "  \t\t", "cntrl": "\x00\x1f\x7f\x7f", "digit": "09", "graph": "!~", "lower": "az", "print": " ~",
+	"punct": "!/:@[`{~", "space": "  \t\r", "upper": "AZ", "xdigit": "09AFaf",
+}
+
 func compileClass(s string) (token, int, error) {
 	t := token{kind: tokenClass}
 	i := 0
@@ -261,9 +267,16 @@ func compileClass(s string) (token, int, error) {
 		if r == ']' && !first {
 			return t, i + 1, nil
 		}
+		if name, rest, ok := strings.Cut(strings.TrimPrefix(s[i:], "[:"), ":]"); ok && strings.HasPrefix(s[i:], "[:") && posixClasses[name] != "" {
+			for set := []rune(posixClasses[name]); len(set) > 1; set = set[2:] {
+				t.ranges = append(t.ranges, [2]rune{set[0], set[1]})
+			}
+			i = len(s) - len(rest)
+			continue
+		}
 		i += n
 		last := len(t.ranges) - 1
-		if r == '-' && !first && i < len(s) && s[i] != ']' && t.ranges[last][0] == t.ranges[last][1] {
+		if r == '-' && !first && last >= 0 && i < len(s) && s[i] != ']' && t.ranges[last][0] == t.ranges[last][1] {
 			hi, m := utf8.DecodeRuneInString(s[i:])
 			i += m
 			if hi < t.ranges[last][0] {
