@@ -13,6 +13,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/diff"
 	"github.com/pillion-dev/pillion/tools/files"
+	"github.com/pillion-dev/pillion/tools/paths"
 )
 
 const maxTries = 3 // of comparing and writing, while somebody types in the same file
@@ -207,6 +208,9 @@ func (w *Writer) write(ctx context.Context, set *change.Set) error {
 // WriteDisk writes a set's new texts to the disk, all or nothing, in the files' own encodings. BaseHash of each
 // member must be what is there. It is what an Applier falls back on for files that no editor has open.
 func (w *Writer) WriteDisk(ctx context.Context, set *change.Set) error {
+	if err := w.rootStands(set); err != nil {
+		return err
+	}
 	var ops []files.Op
 	for _, f := range set.Files {
 		if w.Applier == nil && w.Buffers != nil {
@@ -248,6 +252,24 @@ func (w *Writer) WriteDisk(ctx context.Context, set *change.Set) error {
 		ops = append(ops, op)
 	}
 	return files.Commit(ctx, ops, w.Journal)
+}
+
+// rootStands refuses to write into a project whose folder has gone: an unmounted disk or a deleted worktree would come
+// back as a folder with one file in it.
+func (w *Writer) rootStands(set *change.Set) error {
+	root := w.root()
+	if root == "" {
+		return nil
+	}
+	if _, err := os.Stat(root); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, path := range set.Paths() {
+		if paths.Within(root, path) {
+			return &tools.Error{Kind: "root_missing", Message: "the project folder " + root + " does not exist any more; nothing was written. Ask the user what became of it."}
+		}
+	}
+	return nil
 }
 
 // real is files.Real for a path that was resolved before.

@@ -21,7 +21,7 @@ func inPlace(path string, fi fs.FileInfo) bool {
 		return false
 	}
 	euid := os.Geteuid()
-	return st.Nlink > 1 || euid != 0 && int(st.Uid) != euid || !mayWrite(dirOf(path)) || roDir(dirOf(path))
+	return st.Nlink > 1 || euid != 0 && int(st.Uid) != euid || mayWrite(dirOf(path)) != nil || roDir(dirOf(path))
 }
 
 func dirOf(path string) string {
@@ -36,7 +36,7 @@ func roDir(dir string) bool {
 	return err == nil && fi.Mode().Perm()&0o222 == 0
 }
 
-func mayWrite(path string) bool { return unix.Access(path, unix.W_OK) == nil }
+func mayWrite(path string) error { return unix.Access(path, unix.W_OK) }
 
 // copyAttrs gives f the owner, the mode and the extended attributes of another file.
 func copyAttrs(from string, f *os.File) error {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // MissingDirs are the folders that must be made for a file at path, outermost first.
@@ -52,7 +53,11 @@ func writableDir(dir string) error {
 			return fmt.Errorf("%s is not a directory", dir)
 		case fi.Mode().Perm()&0o222 == 0:
 			return fmt.Errorf("the folder %s %w (mode %04o); make it writable first if files in it may come and go", dir, ErrReadOnly, fi.Mode().Perm())
-		case !mayWrite(dir):
+		}
+		switch err := mayWrite(dir); {
+		case errors.Is(err, syscall.EROFS):
+			return explain(dir, err)
+		case err != nil:
 			return fmt.Errorf("no file can be made or removed in the folder %s: it does not belong to this user: %w", dir, fs.ErrPermission)
 		}
 		return nil

@@ -9,6 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
 // maxAttachment is the largest image or document that is handed on, in bytes; OpenCode's figure.
@@ -35,7 +36,7 @@ func convert(content []sdk.Content, structured any) tools.Result {
 	for _, c := range content {
 		switch c := c.(type) {
 		case *sdk.TextContent:
-			texts = append(texts, c.Text)
+			texts = append(texts, visible.Output([]byte(c.Text)))
 		case *sdk.ImageContent:
 			attach(c.MIMEType, "", c.Data)
 		case *sdk.AudioContent:
@@ -49,7 +50,7 @@ func convert(content []sdk.Content, structured any) tools.Result {
 			case r.Blob != nil:
 				attach(r.MIMEType, path.Base(r.URI), r.Blob)
 			default:
-				texts = append(texts, resourceText(r))
+				texts = append(texts, visible.Output([]byte(resourceText(r))))
 			}
 		default:
 			texts = append(texts, fmt.Sprintf("[content of kind %T left out]", c))
