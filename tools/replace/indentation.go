@@ -57,7 +57,7 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 			out, ok := m.beside(j, in, false)
 			return out, ok && out == in
 		}
-	case asNeither > 0 && asQuoted+asFile == 0 && shallowest(m.theirs) != shallowest(m.base): // moved, from which depth?
+	case asNeither > 0 && asQuoted == 0 && shallowest(m.theirs) != shallowest(m.base): // moved, from which depth?
 		return func(_ int, in string) (string, bool) { return in, false }
 	case asQuoted == 0 && shallowest(m.theirs) == shallowest(m.ours) && shallowest(m.base) != shallowest(m.ours):
 		return same

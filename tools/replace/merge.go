@@ -127,6 +127,10 @@ func (m *merger) keep(i, j int) bool {
 	m.unquoted(o)
 	m.next = o + 1
 	want, was := indent(m.theirs[j]), indent(m.base[i])
+	if !m.padded && m.theirs[j] != m.base[i] && m.base[i] == m.ours[o] && trimRight(m.theirs[j]) == trimRight(m.base[i]) { // only blanks behind it change
+		m.out = append(m.out, Line{m.theirs[j], -1})
+		return true
+	}
 	if want == was || trim(m.ours[o]) == "" {
 		m.out = append(m.out, Line{m.ours[o], o})
 		return true
@@ -263,10 +267,16 @@ func (m *merger) slides(j0, j1 int) bool {
 	}
 	last := -1
 	for j := max(0, up-1); j < min(len(m.theirs), down+1); j++ {
-		if m.from[j] < 0 || m.pair[m.from[j]] < 0 {
+		if m.from[j] < 0 {
 			continue
 		}
 		o := m.pair[m.from[j]]
+		if o < 0 && (up < j0 || down > j1) {
+			return true // the file does not have one of the lines that it might stand beside
+		}
+		if o < 0 {
+			continue
+		}
 		if last >= 0 && o != last+1 && (up < j0 || down > j1) {
 			return true
 		}
@@ -295,7 +305,8 @@ func (m *merger) agreed(lo, hi, j0, j1 int) bool {
 		return false
 	}
 	for k := range hi - lo {
-		if trim(m.ours[lo+k]) != trim(m.theirs[j0+k]) {
+		ours, theirs := m.ours[lo+k], m.theirs[j0+k]
+		if in, ok := m.move(j0+k, indent(theirs)); trim(ours) != trim(theirs) || trim(theirs) != "" && (!ok || in != indent(ours)) {
 			return false
 		}
 	}
@@ -580,7 +591,7 @@ func mergeWords(base, ours, theirs string) (text string, ok bool) {
 		}
 		mine, yours := o[k:toOurs[e]], t[j:toTheirs[e]]
 		switch ourChange, theirChange := !equalWords(b[i:e], mine), !equalWords(b[i:e], yours); {
-		case ourChange && theirChange && !equalWords(mine, yours):
+		case ourChange && theirChange && !slices.Equal(mine, yours):
 			return "", false
 		case ourChange:
 			put(&out, mine)

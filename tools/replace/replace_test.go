@@ -118,7 +118,7 @@ func TestReindent(t *testing.T) {
 		{"quoted flat: a deeper one stays deeper", "if x {\ny()\n}", "  if x {\n    y()\n  }", "if x {\nfor {\n  z()\n}\n}", "  if x {\n    for {\n      z()\n    }\n  }"},
 		{"a line that says another thing", "a\n  q\nc", "  a\n  b\n  c", "x\n  y", "<conflict>"},
 		{"stands there already", "a\nb", "  a\n  b", "  x\n    y", "  x\n    y"},
-		{"blank lines", "a\n\nb", "\ta\n\n\tb", "a\n\n\t\nb", "\ta\n\n\n\tb"},
+		{"blank lines", "a\n\nb", "\ta\n\n\tb", "a\n\n\t\nb", "\ta\n\n\t\n\tb"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := "<conflict>"
