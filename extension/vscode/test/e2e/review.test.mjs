@@ -174,7 +174,7 @@ test("what the editor would not write is refused: a file it holds read-only, a n
   await p.bench.openFile("a.txt");
   await p.ask([read("a.txt"), edit("a.txt", "two", "TWO"), read("n.ipynb"), edit("n.ipynb", "x = 2", "x = 3"), "Done."]);
   await p.accept(0).click();
-  await p.lens("n.ipynb is unsaved in its own editor").waitFor(); // it comes by itself: nobody has typed
+  await p.lens("n.ipynb has unsaved changes in its own editor").waitFor(); // it comes by itself: nobody has typed
   assert.match(JSON.stringify(w.model.seen.at(-2).messages.at(-1)), /a\.txt is read-only in VS Code/);
   await p.shot("review-unsaved-notebook");
   await p.accept(0).click();
