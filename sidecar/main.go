@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"os/user"
+	"path/filepath"
+	"runtime"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -33,10 +36,22 @@ type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 
+// ensureHome sets HOME from the user database where it is missing: some editors start agents with PATH alone, and
+// without it neither the configuration nor the person's keys are found, nor by the commands that are run.
+func ensureHome() {
+	if os.Getenv("HOME") != "" || runtime.GOOS == "windows" {
+		return
+	}
+	if u, err := user.Current(); err == nil && filepath.IsAbs(u.HomeDir) {
+		_ = os.Setenv("HOME", u.HomeDir)
+	}
+}
+
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == sandbox.Arg { // we are a command about to start in the sandbox
 		os.Exit(sandbox.Main(os.Args[2:]))
 	}
+	ensureHome()
 	if len(os.Args) > 1 && os.Args[1] == guard.Arg { // we watch another Pillion
 		os.Exit(guard.Main())
 	}

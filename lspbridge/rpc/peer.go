@@ -252,7 +252,18 @@ func (p *Peer) Close() error {
 
 // MethodNotFound is the answer to a method nobody handles.
 func MethodNotFound(method string) error {
-	return jsonrpc2.Errorf(jsonrpc2.MethodNotFound, "method not found: %s", method)
+	return jsonrpc2.Errorf(jsonrpc2.MethodNotFound, "method not found: %s", shownName(method))
+}
+
+// maxName is how much of a method's name, in bytes, an answer quotes: a name is a word, not a way to make us send much.
+const maxName = 200
+
+// shownName is a method's name as an answer may quote it: the peer's bytes need not be text, an answer always is.
+func shownName(method string) string {
+	if len(method) > maxName {
+		method = method[:maxName] + "…"
+	}
+	return strings.ToValidUTF8(method, "\ufffd")
 }
 
 // InvalidParams is the answer to parameters that cannot be used; the text says why.

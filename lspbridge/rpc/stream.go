@@ -202,7 +202,10 @@ func repair(frame []byte, lenient bool) judged {
 		if string(m["jsonrpc"]) != `"2.0"` {
 			why += `: "jsonrpc" must be "2.0"`
 		} else if !idOK {
-			why += `: "id" must be a string or an integer`
+			why += `: "id" must be a string or an integer of 64 bits`
+			if raw := m["id"]; raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9' {
+				id = raw // a number that Conn cannot hold; who asked knows it all the same
+			}
 		}
 		return judged{verdict: refuse, id: id, code: jsonrpc2.InvalidRequest, reason: why}
 	}

@@ -46,7 +46,7 @@ func TestLineStream(t *testing.T) {
 		{"error of the wrong shape ends the call", `{"jsonrpc":"2.0","id":1,"error":"boom"}`, []string{`{"error":{"code":-32603,"message":"\"boom\""},"id":1,"jsonrpc":"2.0"}`}, ""},
 		{"a malformed response is never answered", `{"jsonrpc":"2.0","id":{},"result":1}` + "\n" + note, []string{note}, ""},
 		{"an id that is a whole float", `{"jsonrpc":"2.0","id":1.0,"method":"m"}`, []string{`{"id":1,"jsonrpc":"2.0","method":"m"}`}, ""},
-		{"a fractional id", `{"jsonrpc":"2.0","id":1.5,"method":"m"}`, nil, `"id":null,"error":{"code":-32600`},
+		{"a fractional id", `{"jsonrpc":"2.0","id":1.5,"method":"m"}`, nil, `"id":1.5,"error":{"code":-32600`},
 		{"empty batch", `[]`, nil, `-32600`},
 		{"batch of requests stays one", `[` + note + `,` + note + `]`, []string{`[` + note + `,` + note + `]`}, ""},
 		{"what is no object in a batch is an invalid request", `[1,[],` + note + `]`, []string{`[{},{},` + note + `]`}, ""},

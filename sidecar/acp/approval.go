@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/pillion-dev/pillion/agent"
@@ -14,7 +13,6 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/permission"
-	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
 // Ids of the options of a permission request. Their kinds are ACP's closed set.
@@ -46,6 +44,14 @@ func (who *person) AskPermission(ctx context.Context, session string, r permissi
 		return permission.Reply{}, err
 	}
 	request := protocol.RequestPermissionRequest{SessionID: session, ToolCall: who.permissionCall(session, kid, r, set), Options: permissionOptions(r)}
+	if c := who.editor.Client(); !c.ShowsHunks() {
+		cwd := ""
+		if es := who.sessions.lookup(session); es != nil {
+			cwd = es.Info().Cwd
+		}
+		genericCall(&request.ToolCall, r, set, cwd, c.Profile)
+		request.Options = genericOptions(r)
+	}
 	defer who.texts.Hold(session, set)()
 	var answer protocol.RequestPermissionResponse
 	if err := who.editor.Call(ctx, protocol.MethodSessionRequestPermission, request, &answer); err != nil {
@@ -221,11 +227,7 @@ func (who *person) permissionCall(session string, kid *view, r permission.Reques
 		}
 		meta.ChangeSet, meta.Files, meta.Diagnostics = set.ID, review.FileChanges(set), set.Verdict
 	} else if r.Permission == "bash" || r.Permission == "bash_input" {
-		command, _ := r.Metadata["command"].(string)
-		if command == "" {
-			command = strings.Join(r.Patterns, "\n")
-		}
-		u.Content = append(u.Content, protocol.TextOfCall(fenced(visible.Text(command))))
+		u.Content = append(u.Content, protocol.TextOfCall(fenced(commandOf(r))))
 	} else if len(r.Patterns) > 0 {
 		u.Content = append(u.Content, protocol.TextOfCall(r.Permission+": "+strings.Join(r.Patterns, ", ")))
 	}
@@ -277,10 +279,7 @@ func permissionKind(r permission.Request) protocol.ToolKind {
 func permissionOptions(r permission.Request) []protocol.PermissionOption {
 	out := []protocol.PermissionOption{{OptionID: optionOnce, Name: "Allow", Kind: protocol.PermissionOptionKindAllowOnce}}
 	if len(r.Always) > 0 {
-		what := r.Permission + " " + r.Remembers()
-		if slices.Equal(r.Always, []string{"*"}) {
-			what = "any " + r.Permission
-		}
+		what := remembered(r)
 		out = append(out,
 			protocol.PermissionOption{OptionID: optionSession, Name: "Always allow " + what + " in this session", Kind: protocol.PermissionOptionKindAllowAlways},
 			protocol.PermissionOption{OptionID: optionProject, Name: "Always allow " + what + " in this project", Kind: protocol.PermissionOptionKindAllowAlways})

@@ -11,6 +11,7 @@ import (
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
 // callView is a tool call as the editor has it.
@@ -37,15 +38,25 @@ func (v *view) showTool(d agent.ToolData) {
 	v.mu.Lock()
 	c := v.calls[d.CallID]
 	fresh := c == nil && !v.settled[d.CallID]
+	generic := !v.es.editor.Client().ShowsHunks()
 	if c == nil {
 		c = &callView{}
 		v.calls[d.CallID] = c
+		if generic && d.Status == agent.ToolPending {
+			// Some clients keep the title that a card came with, so it comes once the title can say what the call does.
+			c.unsent = true
+			v.mu.Unlock()
+			return
+		}
 	}
 	fresh, c.unsent = fresh || c.unsent, false
 	was := c.tool
 	c.tool = d
 	title := d.Title
 	said := announce(d, v.info.Cwd)
+	if command := commandIn(d); generic && command != "" {
+		title = command // not what the model calls it
+	}
 	if title == "" {
 		title = strings.TrimSpace(d.Tool + " " + said.what)
 	}
@@ -106,6 +117,18 @@ func stamp(t time.Time) string {
 		return ""
 	}
 	return t.UTC().Format(time.RFC3339Nano)
+}
+
+// commandIn is the command that a call runs, with everything in it made visible; empty for other calls.
+func commandIn(d agent.ToolData) string {
+	if d.Kind != tools.KindExecute {
+		return ""
+	}
+	var in struct{ Command string }
+	if json.Unmarshal(d.Input, &in) != nil {
+		return ""
+	}
+	return visible.Text(in.Command)
 }
 
 // announcement is what a call's input already says before the tool has words of its own.

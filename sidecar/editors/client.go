@@ -11,7 +11,7 @@ type Client struct {
 	Name, Version string
 	Caps          protocol.ClientCapabilities
 	Pillion       protocol.Capabilities // zero for a generic ACP editor
-	quirks        quirks
+	Profile       Profile
 	Trusted       *bool // what it says about its folders (workspace trust); nil: nothing
 }
 
@@ -36,22 +36,25 @@ func NewClient(p protocol.InitializeRequest) *Client {
 			c.Trusted = TrustIn(meta)
 		}
 	}
-	c.quirks = quirksOf(c.Name)
+	c.Profile = profileOf(c.Name)
 	return c
 }
 
 // does reports whether the editor answers a _pillion method.
 func (c *Client) Does(method string) bool { return slices.Contains(c.Pillion.Methods, method) }
 
+// ShowsHunks: a permission request is shown with everything that _meta.pillion says of it, whatever the client's name.
+func (c *Client) ShowsHunks() bool { return c.Pillion.Version > 0 || c.Pillion.Hunks }
+
 // liveBuffers: the editor tells what it has open.
 func (c *Client) liveBuffers() bool { return c.Pillion.Buffers }
 
 func (c *Client) readsFiles() bool {
-	return c.Caps.Fs != nil && c.Caps.Fs.ReadTextFile && !c.quirks.readsDisk
+	return c.Caps.Fs != nil && c.Caps.Fs.ReadTextFile && !c.Profile.ReadsDisk
 }
 
 func (c *Client) writesFiles() bool {
-	return c.readsFiles() && c.Caps.Fs.WriteTextFile && !c.quirks.overwritesBuffers
+	return c.readsFiles() && c.Caps.Fs.WriteTextFile && !c.Profile.OverwritesBuffers
 }
 
 func (c *Client) AsksForms() bool {

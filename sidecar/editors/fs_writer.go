@@ -10,6 +10,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/files"
 )
 
 // fsWriter writes through an editor that has only ACP's fs methods, and asks it first what it shows.
@@ -111,6 +112,16 @@ func (w fsWriter) writeFile(ctx context.Context, session, path, old, now string)
 	return nil
 }
 
+// withBases says which bytes each file of a set was compared with. Without them the disk refuses to delete a file, so
+// that one that a set had created would stay.
+func withBases(set *change.Set) {
+	for i, f := range set.Files {
+		if b, err := os.ReadFile(f.Path); err == nil {
+			set.Files[i].BaseHash = files.Hash(b)
+		}
+	}
+}
+
 // putBack restores what was written before cause.
 func (w fsWriter) putBack(ctx context.Context, session string, written []change.File, rest *change.Set, disk Applier, cause error) error {
 	ctx = context.WithoutCancel(ctx)
@@ -123,9 +134,11 @@ func (w fsWriter) putBack(ctx context.Context, session string, written []change.
 	if len(rest.Files) > 0 {
 		back, err := rest.Undo(rest.ID+"-back", nil, func(path string) (string, bool) {
 			b, err := os.ReadFile(path)
-			return string(b), err == nil
+			text, _ := files.Decode(b)
+			return text, err == nil
 		})
 		if err == nil {
+			withBases(back)
 			err = disk.Apply(ctx, back)
 		}
 		if err != nil {

@@ -2,6 +2,7 @@ package review
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/pillion-dev/pillion/sidecar/protocol"
@@ -61,4 +62,54 @@ func excerpts(f change.File) (old, now string) {
 		b.WriteString(head + h.NewText)
 	}
 	return a.String(), b.String()
+}
+
+// CombinedDiff is a whole change set as one diff, for clients that show the first one only. head stands above it, as
+// added lines; each file begins with its path. cwd is what paths are shown below.
+func CombinedDiff(set *change.Set, head, cwd string) protocol.ToolCallContent {
+	var old, now strings.Builder
+	if head != "" {
+		now.WriteString(head + "\n")
+	}
+	for _, f := range set.Files {
+		name := func(path string) string {
+			if rel, err := filepath.Rel(cwd, path); err == nil && filepath.IsLocal(rel) {
+				return rel
+			}
+			return path
+		}
+		title := string(f.Kind) + " " + name(f.Path)
+		if f.NewPath != "" {
+			title += " to " + name(f.NewPath)
+		}
+		// Both sides have other words, so that the path stands in the diff however little context a client shows.
+		old.WriteString("--- " + title + "\n")
+		now.WriteString("+++ " + title + "\n")
+		a, b := f.Old, f.New
+		if old.Len()+now.Len()+len(a)+len(b) > maxDiffText || f.OldRef != "" || f.NewRef != "" {
+			a, b = excerpts(f)
+		}
+		switch f.Kind {
+		case change.Create:
+			a = ""
+		case change.Delete:
+			b = ""
+		}
+		old.WriteString(ended(a))
+		now.WriteString(ended(b))
+	}
+	path := set.Files[0].Path
+	if len(set.Files) > 1 {
+		path = filepath.Join(cwd, fmt.Sprintf("%d files", len(set.Files)))
+	}
+	text := old.String()
+	return protocol.ToolCallContent{Type: "diff", Value: &protocol.Diff{Path: path, OldText: &text, NewText: now.String()}}
+}
+
+// ended is a text whose last line has its end.
+func ended(text string) string {
+	if text == "" || strings.HasSuffix(text, "\n") {
+		return text
+	}
+	return text + "\n"
 }

@@ -1,0 +1,105 @@
+package acp
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pillion-dev/pillion/sidecar/editors"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/sidecar/review"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/shell/visible"
+)
+
+// A client that does not know Pillion renders a part of a permission request: some the title alone, some the first diff
+// alone, some name options by their kind. What is approved must stand in the part that every one of them shows.
+
+// genericCall puts what matters of a request where a client with this profile shows it.
+func genericCall(u *protocol.ToolCallUpdate, r permission.Request, set *change.Set, cwd string, p editors.Profile) {
+	u.Title = genericTitle(r, set, cwd)
+	scope := ""
+	if len(r.Always) > 0 && !p.OptionNames {
+		scope = "“Always” would allow " + remembered(r) + " in this session"
+		if set == nil {
+			u.Title += " (" + scope + ")"
+		}
+	}
+	if set == nil {
+		return
+	}
+	verdict := review.VerdictText(set)
+	head := strings.TrimSpace(strings.Join([]string{verdict, scope}, "\n"))
+	if p.AllDiffs {
+		u.Content = review.Diffs(set)
+		if verdict != "" {
+			u.Content = slices.Insert(u.Content, 0, protocol.TextOfCall(verdict))
+		}
+	} else if len(set.Files) > 1 || head != "" {
+		u.Content = []protocol.ToolCallContent{review.CombinedDiff(set, head, cwd)}
+	}
+	if r.Why != "" {
+		u.Content = append(u.Content, protocol.TextOfCall("Asked because "+r.Why))
+	}
+}
+
+// genericTitle is what is asked in one line of text: the command itself, every path, the verdict. What the model calls
+// it comes after that, and only as a quotation.
+func genericTitle(r permission.Request, set *change.Set, cwd string) string {
+	switch {
+	case set != nil:
+		var names []string
+		for _, p := range set.Paths() {
+			if rel, err := filepath.Rel(cwd, p); err == nil && filepath.IsLocal(rel) {
+				p = rel
+			}
+			names = append(names, p)
+		}
+		title := "Edit " + strings.Join(names, ", ")
+		if line, _, _ := strings.Cut(review.VerdictText(set), "\n"); line != "" {
+			title += ". " + line
+		}
+		return title
+	case r.Permission == "bash" || r.Permission == "bash_input":
+		command := commandOf(r)
+		if r.Title != "" && !strings.Contains(r.Title, command) {
+			command += " — described as “" + visible.Text(r.Title) + "”"
+		}
+		return command
+	}
+	title := r.Title
+	if title == "" {
+		title = r.Permission
+	}
+	if patterns := strings.Join(r.Patterns, ", "); patterns != "" && patterns != "*" && !strings.Contains(title, patterns) {
+		title += ": " + patterns
+	}
+	return visible.Text(title)
+}
+
+// commandOf is the command that a request is about, with everything in it made visible.
+func commandOf(r permission.Request) string {
+	command, _ := r.Metadata["command"].(string)
+	if command == "" {
+		command = strings.Join(r.Patterns, "\n")
+	}
+	return visible.Text(command)
+}
+
+// remembered is what an "always" covers.
+func remembered(r permission.Request) string {
+	if slices.Equal(r.Always, []string{"*"}) {
+		return "any " + r.Permission
+	}
+	return r.Permission + " " + r.Remembers()
+}
+
+// genericOptions has one "always", of the narrowest scope: clients that key options by their kind keep only the last.
+func genericOptions(r permission.Request) []protocol.PermissionOption {
+	out := []protocol.PermissionOption{{OptionID: optionOnce, Name: "Allow", Kind: protocol.PermissionOptionKindAllowOnce}}
+	if len(r.Always) > 0 {
+		out = append(out, protocol.PermissionOption{OptionID: optionSession, Name: "Always allow " + remembered(r) + " in this session", Kind: protocol.PermissionOptionKindAllowAlways})
+	}
+	return append(out, protocol.PermissionOption{OptionID: optionReject, Name: "Reject", Kind: protocol.PermissionOptionKindRejectOnce})
+}
