@@ -1,7 +1,8 @@
 // The weather at a place: an example of a custom tool. Copy it to .pillion/tools/ or .opencode/tools/ of a project, or
 // to ~/.config/pillion/tools/ for all of them; the file's name is the tool's.
 //
-// WEATHER_URL and WEATHER_KEY in the environment choose another service that answers like wttr.in.
+// WEATHER_URL and WEATHER_KEY in the environment choose another service that answers like wttr.in. Tools get no keys unless
+// ~/.config/pillion/pillion.jsonc hands them on: "environment": { "tool": ["WEATHER_KEY"] }
 import { tool } from "@opencode-ai/plugin"
 
 interface Day {

@@ -22,7 +22,7 @@ func source(t *testing.T, text string, env map[string]string) *Models {
 		}
 	}
 	get := func(k string) string { return env[k] }
-	c, problems := config.Load(config.Sources{Cwd: dir, Root: dir, Env: get})
+	c, problems := config.Load(config.Sources{Cwd: dir, Root: dir, Env: get, Trusted: true})
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

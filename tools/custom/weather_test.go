@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/guard"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
@@ -64,6 +65,9 @@ func TestTheWeather(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			t.Setenv("WEATHER_URL", s.URL+"/")
 			t.Setenv("WEATHER_KEY", "k3y")
+			// A key reaches a tool only where the person's settings hand it on.
+			guard.SetKeyPolicy(guard.KeyPolicy{Allow: map[string][]string{guard.Tool: {"WEATHER_KEY"}}})
+			t.Cleanup(func() { guard.SetKeyPolicy(guard.KeyPolicy{}) })
 			p := newPlace(t, map[string]string{"tools/weather.ts": string(text)}, func(o *Options) { o.Runtime = program })
 			all := p.Tools(t.Context())
 			if len(all) != 1 || all[0].ID != "weather" {
