@@ -108,7 +108,7 @@ func TestATooLongRequestIsCompactedOnce(t *testing.T) {
 		if end.Stop != c.stop || len(compactions(h, s)) != c.compact {
 			t.Errorf("%s: %+v, %+v", c.name, end, compactions(h, s))
 		}
-		if c.stop == TurnError && !strings.Contains(end.Error, "new session") {
+		if c.stop == TurnError && strings.Count(end.Error, "start a new session") != 1 {
 			t.Errorf("%s: %s", c.name, end.Error)
 		}
 		h.consistent(s)

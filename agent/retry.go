@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/pillion-dev/pillion/agent/provider"
@@ -15,6 +14,10 @@ const (
 	maxAttempts = 5                // of one request, the first included
 	longestWait = 10 * time.Minute // what a provider may ask to wait; beyond it the person decides
 )
+
+// tooLongAdvice ends the message of every provider.ErrContextLength that ends a turn. The provider's message leaves it
+// out: the agent compacts first, and a person has to act only when that did not help.
+const tooLongAdvice = "; start a new session or choose a model with a larger context"
 
 // answer asks the model until it has answered, repeating what may succeed later. It returns an answer with an error
 // when the stream broke after calls were complete: those count, and the history goes on behind them. An error alone
@@ -94,9 +97,7 @@ func (t *turn) shrink(ctx context.Context, set *setup, refused *tooLongError) er
 	if !errors.Is(err, ErrNothingToCompact) {
 		text += "; compacting the conversation failed (" + trimDot(err.Error()) + ")"
 	}
-	if !strings.Contains(text, "start a new session") {
-		text += "; start a new session or choose a model with a larger context"
-	}
+	text += tooLongAdvice
 	shown := *refused.said
 	shown.Message, shown.Err = text+".", refused.said
 	return &shown
@@ -117,8 +118,8 @@ func (t *turn) drop(set *setup, a *answer, why error) {
 func (t *turn) giveUp(set *setup, a *answer, err *provider.Error, attempt int, wait time.Duration) (*answer, error) {
 	text := trimDot(err.Message)
 	switch {
-	case err.Kind == provider.ErrContextLength && !strings.Contains(text, "start a new session"):
-		text += "; start a new session or choose a model with a larger context"
+	case err.Kind == provider.ErrContextLength:
+		text += tooLongAdvice
 	case wait > longestWait && err.Retriable():
 		text += fmt.Sprintf(". The provider asks to wait %s: prompt again then, or choose another model", wait.Round(time.Second))
 	case attempt > 1:

@@ -295,7 +295,7 @@ func TestATurnErrorSaysWhatToDo(t *testing.T) {
 	h := newHarness(t, fails(provider.ErrContextLength, "prompt is too long: 210000 tokens."))
 	s := h.session()
 	end := h.prompt(s, "go")
-	if end.Stop != TurnError || !strings.Contains(end.Error, "210000 tokens") || !strings.Contains(end.Error, "new session") {
+	if end.Stop != TurnError || !strings.Contains(end.Error, "210000 tokens") || strings.Count(end.Error, "start a new session") != 1 {
 		t.Errorf("end %+v", end)
 	}
 	h.consistent(s)

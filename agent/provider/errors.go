@@ -161,7 +161,7 @@ func (b *base) classify(model string, f *apiFailure) *Error {
 	case ErrQuota:
 		e.Message = fmt.Sprintf("%s: no credit left%s; add credit or choose another model", id, said)
 	case ErrContextLength:
-		e.Message = fmt.Sprintf("the conversation is too long for %s%s; start a new session or choose a model with a larger context", name, said)
+		e.Message = fmt.Sprintf("the conversation is too long for %s%s", name, said) // the agent compacts it, and gives advice when that fails
 	default:
 		e.Message = fmt.Sprintf("%s refused the request%s%s", id, statusText(f.status), said)
 		if containsWord(strings.ToLower(f.message), "tools") && strings.Contains(f.message, "support") {

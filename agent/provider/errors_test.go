@@ -71,6 +71,9 @@ func TestFailuresAreSortedByStatusAndWords(t *testing.T) {
 			if !strings.Contains(e.Message, "prov") && !strings.Contains(e.Message, "m-1") || strings.Contains(e.Message, "<html") {
 				t.Errorf("message %q", e.Message)
 			}
+			if e.Kind == ErrContextLength && strings.Contains(e.Message, "new session") {
+				t.Errorf("%q gives advice before the agent has compacted", e.Message)
+			}
 			if name == "gemini minute limit" && e.RetryAfter != 34500*time.Millisecond {
 				t.Errorf("wait %s", e.RetryAfter)
 			}
