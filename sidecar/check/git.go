@@ -9,12 +9,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/tools/guard"
 	"github.com/pillion-dev/pillion/tools/patch"
 	"github.com/pillion-dev/pillion/tools/paths"
 )
@@ -252,7 +252,7 @@ func regular(path string) (string, bool) {
 type git struct{ root string }
 
 func (g git) run(ctx context.Context, in io.Reader, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-C", g.root}, args...)...)
+	cmd := guard.CommandContext(ctx, guard.Helper, append([]string{"git"}, append([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-C", g.root}, args...)...)...)
 	cmd.Stdin = in
 	var said bytes.Buffer
 	cmd.Stderr = &said

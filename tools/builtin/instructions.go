@@ -66,7 +66,7 @@ func (in *instructions) load(path, root, reading string) (body string, ok bool) 
 	if err != nil || !paths.Within(root, real) || !slices.Contains(instructionNames, filepath.Base(real)) {
 		return "", false
 	}
-	f, err := files.OpenRaw(real)
+	f, err := files.OpenExact(real)
 	if err != nil {
 		return "", false
 	}

@@ -99,7 +99,7 @@ func (rd reader) readFile(ctx context.Context, at place, from, limit int) (tools
 	if rd.dirty(at) {
 		return rd.readText(at, from, limit)
 	}
-	raw, err := files.OpenRaw(at.real)
+	raw, err := files.OpenExact(at.real)
 	if errors.Is(err, fs.ErrNotExist) {
 		if rd.buffered(at) {
 			return rd.readText(at, from, limit)
@@ -133,7 +133,7 @@ func (rd reader) readFile(ctx context.Context, at place, from, limit int) (tools
 
 // readText shows a file that fits into memory, as the person sees it.
 func (rd reader) readText(at place, from, limit int) (tools.Result, error) {
-	f, err := files.Open(at.path, rd.Buffers)
+	f, err := files.OpenAt(at.path, at.real, rd.Buffers)
 	if err != nil {
 		return tools.Result{}, pathError(at.path, err)
 	}

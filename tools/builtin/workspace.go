@@ -141,7 +141,7 @@ func (w workspace) open(ctx context.Context, call *tools.Call, path string) (*fi
 }
 
 func (w workspace) openPlace(p place) (*files.File, error) {
-	f, err := files.Open(p.path, w.Buffers)
+	f, err := files.OpenAt(p.path, p.real, w.Buffers)
 	if err != nil {
 		return nil, pathError(p.path, err)
 	}

@@ -19,6 +19,7 @@ var (
 	ErrTooBig     = errors.New("too big to edit")
 	ErrNotRegular = errors.New("not a regular file")
 	ErrIsDir      = errors.New("is a directory, not a file")
+	ErrSwapped    = errors.New("was replaced by a symbolic link while it was being opened; try again")
 	ErrBlocks     = errors.New("has nothing to read right now; reading would wait")
 )
 
@@ -43,8 +44,14 @@ func Open(path string, bufs Buffers) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
+	return OpenAt(path, real, bufs)
+}
+
+// OpenAt is Open for a path whose links were resolved before, to real, and which was judged by that: it opens that file,
+// or fails with ErrSwapped when a link has come between.
+func OpenAt(path, real string, bufs Buffers) (*File, error) {
 	f := &File{Path: filepath.Clean(path), Real: real, Encoding: UTF8}
-	r, err := OpenRaw(real)
+	r, err := OpenExact(real)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:

@@ -14,6 +14,14 @@ import (
 // OpenRaw opens a regular file for reading without ever waiting for it: not for a writer of a FIFO, not for the
 // next event of a file under /proc or /sys.
 func OpenRaw(path string) (*Raw, error) {
+	return openRaw(path, func(path string, flags int) (int, error) { return unix.Open(path, flags, 0) })
+}
+
+// OpenExact opens the regular file at a path without symbolic links, as Real returns it: should a part of the path have
+// become a link since it was judged, it fails with ErrSwapped instead of opening what the link leads to.
+func OpenExact(real string) (*Raw, error) { return openRaw(real, openExact) }
+
+func openRaw(path string, open func(path string, flags int) (int, error)) (*Raw, error) {
 	fi, err := os.Stat(path) // before opening: opening a device can already do something
 	if err != nil {
 		return nil, err
@@ -21,7 +29,7 @@ func OpenRaw(path string) (*Raw, error) {
 	if err := kind(path, fi); err != nil {
 		return nil, err
 	}
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	fd, err := open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
