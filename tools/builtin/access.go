@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
@@ -29,7 +30,7 @@ func (w workspace) visible(ctx context.Context, call *tools.Call, at place, cont
 	return func(real string) bool {
 		path := at.named(real)
 		action := would(permission.Request{
-			SessionID: call.SessionID, CallID: call.CallID, Tool: "read", Permission: "read",
+			MustAsk: w.credential(real), SessionID: call.SessionID, CallID: call.CallID, Tool: "read", Permission: "read",
 			Patterns: w.patterns(path, real), Also: []string{path, real},
 		})
 		return action == permission.Allow || action == permission.Ask && !content
@@ -129,8 +130,26 @@ func (w workspace) askRead(ctx context.Context, call *tools.Call, at place) erro
 // askContent judges the reading of a place that is inside, or was asked about.
 func (w workspace) askContent(ctx context.Context, call *tools.Call, at place) error {
 	return ask(ctx, call, permission.Request{
+		MustAsk:    w.credential(at.real),
 		Permission: "read", Patterns: w.patterns(at.path, at.real), Also: []string{at.path, at.real}, Always: []string{"*"}, Title: "Read " + w.rel(at.path),
 		Metadata: map[string]any{"filepath": at.path},
+	})
+}
+
+// credential reports a file outside the project that holds keys or Pillion's own state: no rule for everything outside
+// lets it be read without a question. Long outputs and the project's own files are not among them.
+func (w workspace) credential(real string) bool {
+	if spill := w.spill(); spill != "" && paths.Within(spill, real) || w.inside(real) || w.Skills != nil && w.Skills.Holds(real) {
+		return false
+	}
+	if secretive(real) {
+		return true
+	}
+	return slices.ContainsFunc(append([]string{w.StateDir}, w.Own...), func(dir string) bool {
+		if r, err := files.Real(dir); err == nil {
+			dir = r
+		}
+		return dir != "" && paths.Within(dir, real)
 	})
 }
 

@@ -73,6 +73,8 @@ const (
 	runsLogin  = "it is run at login"
 	runsPM     = "package managers take registries, credentials and scripts from it"
 	ownRules   = "it holds the agent's own rules"
+	runsAgent  = "other agents take servers, commands and rules from it"
+	runsBuild  = "build tools run programs named in it, also to say their version"
 	access     = "it decides who gets access to this account"
 )
 
@@ -81,6 +83,8 @@ var protectedDirs = [...]named{
 	{".git", runsGit}, {".husky", runsGit}, {".githooks", runsGit},
 	{".pillion", ownRules}, {".opencode", ownRules}, {".config/pillion", ownRules}, {".config/opencode", ownRules},
 	{".idea", runsEditor}, {".devcontainer", runsEditor},
+	{".cursor", runsAgent}, {".codex", runsAgent}, {".gemini", runsAgent}, {".windsurf", runsAgent}, {".continue", runsAgent}, {".claude/hooks", runsAgent},
+	{".mvn", runsBuild}, {".yarn/releases", runsBuild}, {".yarn/plugins", runsBuild},
 	{"node_modules/.bin", "tools run the programs in it"},
 	{".ssh", access},
 }
@@ -89,7 +93,8 @@ var protectedDirs = [...]named{
 var protectedNames = map[string]string{
 	"pillion.json": ownRules, "pillion.jsonc": ownRules, "opencode.json": ownRules, "opencode.jsonc": ownRules, ".mcp.json": ownRules,
 	".envrc": "direnv runs it when a shell enters the folder", ".mise.toml": "mise runs programs named in it", "mise.toml": "mise runs programs named in it",
-	".gitconfig": runsGit, ".gitmodules": runsGit, ".exrc": runsEditor, ".nvimrc": runsEditor, ".nvim.lua": runsEditor, ".vimrc": runsEditor, ".dir-locals.el": runsEditor,
+	".gitconfig": runsGit, ".gitmodules": runsGit, ".gitattributes": runsGit, ".pre-commit-config.yaml": runsGit, "lefthook.yml": runsGit, ".lefthook.yml": runsGit, "rust-toolchain": runsBuild, "rust-toolchain.toml": runsBuild,
+	".aider.conf.yml": runsAgent, ".exrc": runsEditor, ".nvimrc": runsEditor, ".nvim.lua": runsEditor, ".vimrc": runsEditor, ".dir-locals.el": runsEditor,
 	".npmrc": runsPM, ".yarnrc": runsPM, ".yarnrc.yml": runsPM, ".pnpmfile.cjs": runsPM, "pip.conf": runsPM, ".pypirc": runsPM, ".gemrc": runsPM, ".condarc": runsPM, ".netrc": access,
 	"authorized_keys": access, "sudoers": access,
 	".bashrc": runsShell, ".bash_profile": runsShell, ".bash_login": runsShell, ".bash_logout": runsShell, ".bash_aliases": runsShell, ".profile": runsShell,

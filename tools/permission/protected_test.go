@@ -37,6 +37,14 @@ func TestProtected(t *testing.T) {
 		"/etc/profile":                  true,
 		"/h/u/.config/nvim":             true,
 		"/p/src/main.go":                false,
+		"/p/.cursor/mcp.json":           true,
+		"/p/.Codex/config.toml":         true,
+		"/p/sub/.gemini/settings.json":  true,
+		"/p/.gitattributes":             true,
+		"/p/.mvn/jvm.config":            true,
+		"/p/rust-toolchain.toml":        true,
+		"/p/.pre-commit-config.yaml":    true,
+		"/p/cursor/mcp.json":            false,
 	} {
 		if _, got := Protected(path, "/h/u", "/p"); got != want {
 			t.Errorf("%s: %v, want %v", path, got, want)

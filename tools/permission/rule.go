@@ -46,7 +46,8 @@ const ReadOnlyCommands = "bash_readonly"
 func (rs Ruleset) evaluate(names []string, pattern string) (Action, *Rule) {
 	text := slashed(pattern)
 	for i := len(rs) - 1; i >= 0; i-- {
-		if rs[i].covers(names) && Match(rs[i].Pattern, text) {
+		// Our own rules name files that hold secrets, which .ENV is as well where letter case does not count.
+		if rs[i].covers(names) && (Match(rs[i].Pattern, text) || rs[i].Origin == "default" && rs[i].Permission == "read" && Match(rs[i].Pattern, strings.ToLower(text))) {
 			return rs[i].Action, &rs[i]
 		}
 	}

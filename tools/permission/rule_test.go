@@ -148,3 +148,11 @@ func TestAnAddedToolIsAllowedByWrittenRulesOnly(t *testing.T) {
 		}
 	}
 }
+
+func TestLetterCaseHidesNoSecret(t *testing.T) {
+	for name, want := range map[string]Action{".env": Ask, ".ENV": Ask, "web/.Env.Local": Ask, ".ENV.example": Allow, "environment.go": Allow} {
+		if got, _ := Default().Evaluate("read", name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
