@@ -25,7 +25,7 @@ func (k foreseeing) Warm(string)                                                
 func TestACardSaysWhatAChangeBrings(t *testing.T) {
 	r := newRig(t, testStore(t), t.TempDir())
 	at := filepath.Join(r.cwd, "a.txt")
-	r.world.bridge = foreseeing{brings: lspbridge.Delta{Verdict: change.Verdict{Certainty: change.Fresh, Fixed: []change.Problem{{Path: at, Severity: change.SeverityError, Message: "gone"}, {Path: at, Severity: change.SeverityWarning, Message: "gone too"}}, Introduced: []change.Problem{{Path: at, Severity: change.SeverityError, Message: "no such thing"}}}}}
+	r.world.bridge = foreseeing{brings: lspbridge.Delta{Verdict: change.Verdict{Certainty: change.Fresh, Fixed: []change.Problem{{Path: at, Line: 1, Column: 1, Severity: change.SeverityError, Message: "gone"}, {Path: at, Line: 1, Column: 1, Severity: change.SeverityWarning, Message: "gone too"}}, Introduced: []change.Problem{{Path: at, Line: 1, Column: 1, Severity: change.SeverityError, Message: "no such thing"}}}}}
 	r.start(`{"protocolVersion":1,"clientCapabilities":{}}`)
 	r.edits("a.txt", "1\n")
 	const text = `Fixes 1 error, introduces 1; 1 warning or hint fixed\n`
