@@ -10,6 +10,7 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // TaskSpend is what a turn's sub-agents used.
@@ -170,7 +171,7 @@ func (t *turn) await(ctx context.Context) bool {
 			return true
 		}
 		if !told {
-			t.notice("info", fmt.Sprintf("Waiting for %s in the background.", plural(running, "task")))
+			t.notice("info", fmt.Sprintf("Waiting for %s in the background.", textutil.Plural(running, "task")))
 		}
 		select {
 		case <-wake:
@@ -178,11 +179,4 @@ func (t *turn) await(ctx context.Context) bool {
 		case <-ctx.Done():
 		}
 	}
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

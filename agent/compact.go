@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // CompactionState is where a compaction stands.
@@ -270,7 +271,7 @@ func (d CompactionData) words() string {
 	if d.Summary == "" {
 		return fmt.Sprintf("Long outputs were cut to fit the model's context (about %d tokens now, %d before).", d.After, d.Before)
 	}
-	return fmt.Sprintf("The conversation was compacted: %s became a summary (about %d tokens now, %d before).", plural(d.Messages, "message"), d.After, d.Before)
+	return fmt.Sprintf("The conversation was compacted: %s became a summary (about %d tokens now, %d before).", textutil.Plural(d.Messages, "message"), d.After, d.Before)
 }
 
 // Words tell a person what a compaction came to.

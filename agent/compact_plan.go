@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // How much of the newest messages stays, in tokens: a quarter of the window within these bounds.
@@ -182,7 +183,7 @@ func transcriptFor(all []provider.Message, focus string, room int) string {
 		if strings.HasPrefix(all[0].ID, "cmp_") {
 			b.WriteString(shown(all[0]))
 		}
-		fmt.Fprintf(&b, "[%s here are left out for want of room]\n\n", plural(first, "older message"))
+		fmt.Fprintf(&b, "[%s here are left out for want of room]\n\n", textutil.Plural(first, "older message"))
 	}
 	for _, p := range parts {
 		b.WriteString(p)
@@ -260,7 +261,7 @@ func digest(all []provider.Message) string {
 	section("The person said", tail(asked, 20))
 	section("The agent said", tail(said, 8))
 	for i, what := range order {
-		order[i] = fmt.Sprintf("- %s (%s)", what, plural(files[what], "time"))
+		order[i] = fmt.Sprintf("- %s (%s)", what, textutil.Plural(files[what], "time"))
 	}
 	section("Calls", tail(order, 40))
 	return strings.TrimSpace(b.String())
@@ -271,7 +272,7 @@ func pathIn(p provider.Part) string {
 	in := decodeInput(p.Input)
 	for _, key := range []string{"filePath", "path", "command", "pattern"} {
 		if s, _ := in[key].(string); s != "" {
-			return cutMiddle(firstLine(s), 120)
+			return cutMiddle(textutil.FirstLine(s), 120)
 		}
 	}
 	return ""

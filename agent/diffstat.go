@@ -10,6 +10,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // DiffStat is what was done to files, as a diff counts. Hunks that the person undid later are counted.
@@ -26,7 +27,7 @@ const maxPaths = 1000
 
 // String is the line a person reads.
 func (d DiffStat) String() string {
-	return fmt.Sprintf("%s changed, +%d −%d lines", plural(d.Files, "file"), d.Additions, d.Deletions)
+	return fmt.Sprintf("%s changed, +%d −%d lines", textutil.Plural(d.Files, "file"), d.Additions, d.Deletions)
 }
 
 // sessionDiff sums up the turns of a conversation. The zero value is nothing.

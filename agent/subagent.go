@@ -11,6 +11,7 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // DefaultDepth is how deep sub-agents nest when the configuration does not say: those of a session start none.
@@ -325,7 +326,7 @@ func (w *taskWatch) event(e Event) {
 		if d.Status == ToolError {
 			mark = "✗ "
 		}
-		line = mark + strings.TrimSpace(d.Tool+" "+firstLine(d.Title))
+		line = mark + strings.TrimSpace(d.Tool+" "+textutil.FirstLine(d.Title))
 		w.lines = append(w.lines, line)
 	}
 	if line == "" {
@@ -339,9 +340,4 @@ func (w *taskWatch) event(e Event) {
 	count := w.count
 	w.mu.Unlock()
 	w.call.Report(tools.Update{Metadata: map[string]any{"output": text, "calls": count}})
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
-	return line
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/sidecar/review"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // reviewerOf is the reviewer of a session from the command line, where nobody else looks at its events.
@@ -61,7 +62,7 @@ func sessionsCheckpoints() *cobra.Command {
 				if p.Current {
 					mark = "  (now)"
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s +%d −%d\t%s%s\n", p.ID, p.Kind, at.Local().Format(time.DateTime), review.Count(len(p.Files), "file"), added, removed, terminal.Clean(p.Title), mark)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s +%d −%d\t%s%s\n", p.ID, p.Kind, at.Local().Format(time.DateTime), textutil.Plural(len(p.Files), "file"), added, removed, terminal.Clean(p.Title), mark)
 			}
 			return w.Flush()
 		},

@@ -22,6 +22,7 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/paths"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 func toolCommand() *cobra.Command {
@@ -87,7 +88,7 @@ func toolList() *cobra.Command {
 			}
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
 			for _, t := range list {
-				first, _, _ := strings.Cut(strings.TrimSpace(t.Description), "\n")
+				first := textutil.FirstLine(t.Description)
 				fmt.Fprintf(w, "%s\t%s\t%s\n", t.ID, t.Permission, first)
 			}
 			return w.Flush()

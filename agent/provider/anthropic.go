@@ -13,6 +13,7 @@ import (
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // redactedThinking marks a signature that is a redacted_thinking block's data.
@@ -223,7 +224,7 @@ func anthropicSettings(b []byte, req *Request, x *extras, entries []entry, witho
 			b = append(appendField(b, "thinking"), own...)
 		}
 		if effort && !leave("effort") && !leave("output_config") && x.values["output_config"] == nil && version >= 450 {
-			b = append(appendString(append(appendField(b, "output_config"), `{"effort":`...), anthropicEffort(req.Effort)), '}')
+			b = append(textutil.AppendJSON(append(appendField(b, "output_config"), `{"effort":`...), anthropicEffort(req.Effort)), '}')
 		}
 	case version >= 500 || version >= 460 && effort: // the model decides how much, within an effort
 		thinks = true
@@ -234,7 +235,7 @@ func anthropicSettings(b []byte, req *Request, x *extras, entries []entry, witho
 		b = append(b, '}')
 		if effort && !leave("effort") && !leave("output_config") && x.values["output_config"] == nil {
 			b = append(appendField(b, "output_config"), `{"effort":`...)
-			b = append(appendString(b, anthropicEffort(req.Effort)), '}')
+			b = append(textutil.AppendJSON(b, anthropicEffort(req.Effort)), '}')
 		}
 	case effort && limit >= 4096 && thinkingMayStart(entries):
 		budget := map[string]int{"minimal": 1024, "low": 4096, "medium": 12000}[req.Effort]

@@ -1,6 +1,10 @@
 package provider
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools/textutil"
+)
 
 const cacheMark = `,"cache_control":{"type":"ephemeral"}`
 
@@ -16,7 +20,7 @@ func encodeAnthropicSystem(system []string, caching bool) []byte {
 	}
 	for i, s := range blocks {
 		b = append(appendComma(b), `{"type":"text","text":`...)
-		b = appendString(b, s)
+		b = textutil.AppendJSON(b, s)
 		if caching && (i == 0 || i == len(blocks)-1) {
 			b = append(b, cacheMark...)
 		}
@@ -62,7 +66,7 @@ func encodeAnthropic(m *Message, e *entry, model Model, keepThinking bool) {
 			open("image")
 		}
 		b = append(appendField(b, "source"), `{"type":"base64","media_type":`...)
-		b = appendString(b, f.Mime)
+		b = textutil.AppendJSON(b, f.Mime)
 		b = append(appendBase64(appendField(b, "data"), f.Data), '}', '}')
 	}
 	for _, p := range m.Parts {

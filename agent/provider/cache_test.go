@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"unicode/utf8"
 )
 
 // builders make the body of a request, by kind.
@@ -105,26 +104,6 @@ func TestTheCacheForgetsWhatIsNotUsed(t *testing.T) {
 	if c.convs["s39\x00m"] == nil || c.convs["s0\x00m"] != nil {
 		t.Error("not the least recently used went")
 	}
-}
-
-func FuzzAppendString(f *testing.F) {
-	f.Add("a\x00\"\\\n\u2028\xff\xed\xa0\x80é\U0001f600")
-	f.Fuzz(func(t *testing.T, s string) {
-		b := appendString(nil, s)
-		var back string
-		if err := json.Unmarshal(b, &back); err != nil {
-			t.Fatalf("%q: %v", b, err)
-		}
-		if utf8.ValidString(s) && back != s {
-			t.Fatalf("%q came back as %q", s, back)
-		}
-		want, _ := json.Marshal(s)
-		var w string
-		_ = json.Unmarshal(want, &w)
-		if back != w {
-			t.Fatalf("%q: %q, encoding/json says %q", s, back, w)
-		}
-	})
 }
 
 // BenchmarkStep500 is what a step costs with 500 messages: two new ones encoded, the body put together.

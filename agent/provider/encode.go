@@ -8,55 +8,9 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
-
-// appendString appends s as a JSON string. Invalid UTF-8 becomes U+FFFD, as encoding/json does it; HTML is not
-// escaped.
-func appendString(b []byte, s string) []byte {
-	b = append(b, '"')
-	b = appendEscaped(b, s)
-	return append(b, '"')
-}
-
-func appendEscaped(b []byte, s string) []byte {
-	const hex = "0123456789abcdef"
-	start := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= 0x20 && c != '"' && c != '\\' && c < utf8.RuneSelf {
-			i++
-			continue
-		}
-		if c >= utf8.RuneSelf {
-			r, n := utf8.DecodeRuneInString(s[i:])
-			if r == utf8.RuneError && n == 1 {
-				b = append(b, s[start:i]...)
-				b = append(b, `\ufffd`...)
-				i++
-				start = i
-				continue
-			}
-			i += n
-			continue
-		}
-		b = append(b, s[start:i]...)
-		switch c {
-		case '"', '\\':
-			b = append(b, '\\', c)
-		case '\n':
-			b = append(b, '\\', 'n')
-		case '\r':
-			b = append(b, '\\', 'r')
-		case '\t':
-			b = append(b, '\\', 't')
-		default:
-			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		}
-		i++
-		start = i
-	}
-	return append(b, s[start:]...)
-}
 
 // appendField appends ,"name": — or without the comma after an opening brace or at the start of a fragment.
 func appendField(b []byte, name string) []byte {
@@ -79,7 +33,7 @@ func appendComma(b []byte) []byte {
 }
 
 func appendStringField(b []byte, name, value string) []byte {
-	return appendString(appendField(b, name), value)
+	return textutil.AppendJSON(appendField(b, name), value)
 }
 
 func appendIntField(b []byte, name string, value int) []byte {
@@ -92,9 +46,8 @@ func appendFloatField(b []byte, name string, value float64) []byte {
 
 // appendDataURL appends "data:<mime>;base64,…" as a JSON string.
 func appendDataURL(b []byte, f File) []byte {
-	b = append(b, `"data:`...)
-	b = appendEscaped(b, f.Mime)
-	b = append(b, ";base64,"...)
+	b = textutil.AppendJSON(b, "data:"+f.Mime+";base64,")
+	b = b[:len(b)-1] // without the closing quote: base64 needs no escapes, and a copy of it as a string would be large
 	b = base64.StdEncoding.AppendEncode(b, f.Data)
 	return append(b, '"')
 }
@@ -119,7 +72,7 @@ func objectInput(input json.RawMessage) []byte {
 	if s := rawText(input); in[0] == '"' {
 		in = s
 	}
-	b := appendString([]byte(`{"invalid_arguments":`), in)
+	b := textutil.AppendJSON([]byte(`{"invalid_arguments":`), in)
 	return append(b, '}')
 }
 

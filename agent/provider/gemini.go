@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/pillion-dev/pillion/tools/textutil"
 	"google.golang.org/genai"
 )
 
@@ -217,7 +218,7 @@ func geminiThinking(own json.RawMessage, effort string, version int) []byte {
 	}
 	for _, k := range slices.Sorted(maps.Keys(set)) {
 		if effort == "" || k != "thinkingBudget" && k != "thinkingLevel" {
-			b = append(append(appendString(appendComma(b), k), ':'), set[k]...)
+			b = append(append(textutil.AppendJSON(appendComma(b), k), ':'), set[k]...)
 		}
 	}
 	return append(appendGeminiEffort(b, effort, version), '}')
@@ -265,7 +266,7 @@ func encodeGeminiSystem(system []string) []byte {
 	b := []byte{}
 	for _, s := range system {
 		if s != "" {
-			b = append(appendString(append(appendComma(b), `{"text":`...), s), '}')
+			b = append(textutil.AppendJSON(append(appendComma(b), `{"text":`...), s), '}')
 		}
 	}
 	return b
@@ -290,14 +291,14 @@ func encodeGeminiTools(tools []ToolSpec) []byte {
 func encodeGemini(m *Message, e *entry, model Model, version int) {
 	var b []byte
 	text := func(s string) {
-		b = append(appendString(append(appendComma(b), `{"text":`...), s), '}')
+		b = append(textutil.AppendJSON(append(appendComma(b), `{"text":`...), s), '}')
 	}
 	file := func(f File) {
 		if !sendable(model, f) {
 			text(fileText(model, f))
 			return
 		}
-		b = append(appendString(append(appendComma(b), `{"inlineData":{"mimeType":`...), f.Mime), `,"data":`...)
+		b = append(textutil.AppendJSON(append(appendComma(b), `{"inlineData":{"mimeType":`...), f.Mime), `,"data":`...)
 		b = append(appendBase64(b, f.Data), '}', '}')
 	}
 	own := sameProvider(*m, model)
@@ -315,7 +316,7 @@ func encodeGemini(m *Message, e *entry, model Model, version int) {
 		case PartThinking:
 			// Summaries stay here; a signature that came with text goes back in its place.
 			if sig, ok := strings.CutPrefix(p.Signature, textSignature); ok && own {
-				b = append(appendString(append(appendComma(b), `{"text":"","thoughtSignature":`...), sig), '}')
+				b = append(textutil.AppendJSON(append(appendComma(b), `{"text":"","thoughtSignature":`...), sig), '}')
 			}
 		case PartToolCall:
 			b = append(appendComma(b), `{"functionCall":{`...)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // chatProvider speaks Chat Completions: OpenAI's and everybody else's.
@@ -132,10 +133,10 @@ func (p *chatProvider) body(req *Request, without []string) (body []byte, sent [
 		b = appendFloatValue(b, *req.TopP)
 	}
 	if optional("reasoning_effort", req.Effort != "") {
-		b = appendString(b, req.Effort)
+		b = textutil.AppendJSON(b, req.Effort)
 	}
 	if optional("prompt_cache_key", p.cfg.Kind == KindOpenAI && req.SessionID != "") {
-		b = appendString(b, req.SessionID)
+		b = textutil.AppendJSON(b, req.SessionID)
 	}
 	if len(tools) > 0 {
 		b = append(append(append(appendField(b, "tools"), '['), tools...), ']')

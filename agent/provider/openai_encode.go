@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // encodeChatSystem makes one system message: many chat templates know no second one.
@@ -150,7 +152,7 @@ func (c chatEncoder) assistant(m *Message) []byte {
 			calls = append(appendComma(calls), `{"type":"function"`...)
 			calls = appendStringField(calls, "id", c.id(p.CallID))
 			calls = append(appendStringField(append(appendField(calls, "function"), '{'), "name", p.Name), `,"arguments":`...)
-			calls = append(appendString(calls, string(objectInput(p.Input))), '}', '}')
+			calls = append(textutil.AppendJSON(calls, string(objectInput(p.Input))), '}', '}')
 		}
 	}
 	if text.Len() == 0 && len(calls) == 0 {

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // Options are further settings of requests, as a configuration writes them: by the names of the format, or by those
@@ -80,7 +82,7 @@ func (x extras) clone() extras { return extras{slices.Clone(x.names), maps.Clone
 // append writes what was not taken.
 func (x *extras) append(b []byte) []byte {
 	for _, n := range x.names {
-		b = append(append(appendString(appendComma(b), n), ':'), x.values[n]...)
+		b = append(append(textutil.AppendJSON(appendComma(b), n), ':'), x.values[n]...)
 	}
 	return b
 }

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // responsesProvider speaks OpenAI's Responses API. Nothing is stored there: the reasoning items come back encrypted
@@ -37,7 +39,7 @@ func (p *responsesProvider) body(req *Request, without []string) (body []byte, s
 	conv := p.cache.acquire(req.SessionID, req.Model.String())
 	defer p.cache.release(conv)
 	entries := conv.encode(req.Messages, func(_ int, m *Message, e *entry) { encodeResponses(m, e, req.Model) })
-	system := conv.encodeSystem(req.System, func() []byte { return appendString(nil, strings.Join(req.System, "\n\n")) })
+	system := conv.encodeSystem(req.System, func() []byte { return textutil.AppendJSON(nil, strings.Join(req.System, "\n\n")) })
 	tools := conv.encodeTools(req.Tools, func() []byte { return encodeResponsesTools(req.Tools) })
 
 	size := len(system) + len(tools) + 1024
@@ -101,7 +103,7 @@ func (p *responsesProvider) body(req *Request, without []string) (body []byte, s
 		}
 	}
 	if optional("prompt_cache_key", req.SessionID != "") {
-		b = appendString(b, req.SessionID)
+		b = textutil.AppendJSON(b, req.SessionID)
 	}
 	if len(req.System) > 0 {
 		b = append(appendField(b, "instructions"), system...)
@@ -170,7 +172,7 @@ func encodeResponses(m *Message, e *entry, model Model) {
 	}
 	inputText := func(s string) {
 		b = append(appendComma(b), `{"type":"input_text","text":`...)
-		b = append(appendString(b, s), '}')
+		b = append(textutil.AppendJSON(b, s), '}')
 	}
 	switch m.Role {
 	case RoleTool:
@@ -190,7 +192,7 @@ func encodeResponses(m *Message, e *entry, model Model) {
 			b = appendStringField(append(appendComma(b), `{"type":"function_call_output"`...), "call_id", callID(p.CallID, 64))
 			b = appendField(b, "output")
 			if len(files) == 0 {
-				b = append(appendString(b, text), '}')
+				b = append(textutil.AppendJSON(b, text), '}')
 				continue
 			}
 			b = append(b, '[')
@@ -215,7 +217,7 @@ func encodeResponses(m *Message, e *entry, model Model) {
 					continue
 				}
 				b = append(appendComma(b), `{"type":"message","role":"assistant","content":[{"type":"output_text","text":`...)
-				b = append(appendString(b, p.Text), `,"annotations":[]}]}`...)
+				b = append(textutil.AppendJSON(b, p.Text), `,"annotations":[]}]}`...)
 			case PartToolCall:
 				b = appendStringField(append(appendComma(b), `{"type":"function_call"`...), "call_id", callID(p.CallID, 64))
 				b = appendStringField(b, "name", p.Name)

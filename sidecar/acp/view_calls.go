@@ -12,6 +12,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/shell/visible"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // callView is a tool call as the editor has it.
@@ -145,8 +146,7 @@ func announce(d agent.ToolData, cwd string) (a announcement) {
 			continue
 		}
 		if a.what == "" {
-			line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-			a.what = line
+			a.what = textutil.FirstLine(text)
 		}
 		if key == "filePath" {
 			a.path = text

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 const (
@@ -103,7 +104,7 @@ func answerStart(id jsonrpc2.ID) string {
 		text = strconv.FormatInt(n, 10)
 	} else {
 		s, _ := id.StringValue()
-		text = string(protocol.AppendString(nil, s))
+		text = string(textutil.AppendJSON(nil, s))
 	}
 	return `{"jsonrpc":"2.0","id":` + text + `,`
 }
@@ -303,15 +304,15 @@ func (x *pendingUpdate) MarshalJSON() ([]byte, error) {
 	if x.isText {
 		b := make([]byte, 0, len(x.text)+len(x.text)/8+200)
 		b = append(b, `{"sessionId":`...)
-		b = protocol.AppendString(b, x.session)
+		b = textutil.AppendJSON(b, x.session)
 		b = append(b, `,"update":{"sessionUpdate":"`...)
 		b = append(b, x.update.SessionUpdate...)
 		b = append(b, `","content":{"type":"text","text":`...)
-		b = protocol.AppendString(b, x.text)
+		b = textutil.AppendJSON(b, x.text)
 		b = append(b, '}')
 		if x.message != "" {
 			b = append(b, `,"messageId":`...)
-			b = protocol.AppendString(b, x.message)
+			b = textutil.AppendJSON(b, x.message)
 		}
 		return append(x.appendMeta(append(b, '}')), '}'), nil
 	}
@@ -323,7 +324,7 @@ func (x *pendingUpdate) MarshalJSON() ([]byte, error) {
 		return nil, err
 	}
 	b := append(make([]byte, 0, len(update)+300), `{"sessionId":`...)
-	b = append(append(protocol.AppendString(b, x.session), `,"update":`...), update...)
+	b = append(append(textutil.AppendJSON(b, x.session), `,"update":`...), update...)
 	return append(x.appendMeta(b), '}'), nil
 }
 

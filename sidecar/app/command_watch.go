@@ -9,12 +9,12 @@ import (
 	"strings"
 
 	"github.com/pillion-dev/pillion/agent"
-	"github.com/pillion-dev/pillion/sidecar/review"
 	"github.com/pillion-dev/pillion/tools/builtin"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/checkpoint"
 	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/search"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // commandWatch makes a change set of what a command did to the project's files, so that it is shown, counts in its
@@ -185,7 +185,7 @@ func (w *commandWatch) set(run builtin.CommandRun, changes []checkpoint.Change, 
 	}
 	set := change.New("chg_"+rand.Text(), list)
 	set.Source, set.Tool, set.SessionID, set.CallID = change.ByCommand, "bash", run.SessionID, run.CallID
-	if set.Title = fmt.Sprintf("%s of %s", review.Count(len(list), "file"), shortened(run.Command)); len(list) == 1 {
+	if set.Title = fmt.Sprintf("%s of %s", textutil.Plural(len(list), "file"), shortened(run.Command)); len(list) == 1 {
 		set.Title = filepath.Base(list[0].Path) + " by " + shortened(run.Command)
 	}
 	return set

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/builtin"
+	"github.com/pillion-dev/pillion/tools/textutil"
 	"github.com/pillion-dev/pillion/tools/web"
 )
 
@@ -30,7 +31,7 @@ func toolsPage(list []tools.Tool) string {
 		"and MCP servers add more: `pillion tool list` shows what is offered in a project.\n\n")
 	b.WriteString("| tool | permission | does |\n|---|---|---|\n")
 	for _, t := range list {
-		fmt.Fprintf(&b, "| [`%s`](#%s) | `%s` | %s |\n", t.ID, t.ID, permissionOf(t), cell(firstLine(t)))
+		fmt.Fprintf(&b, "| [`%s`](#%s) | `%s` | %s |\n", t.ID, t.ID, permissionOf(t), cell(textutil.FirstLine(t.Description)))
 	}
 	for _, t := range list {
 		var notes []string
@@ -40,7 +41,7 @@ func toolsPage(list []tools.Tool) string {
 		if t.OptIn {
 			notes = append(notes, "offered only where a switch names it")
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n%s", t.ID, prose(firstLine(t)))
+		fmt.Fprintf(&b, "\n## %s\n\n%s", t.ID, prose(textutil.FirstLine(t.Description)))
 		if len(notes) > 0 {
 			fmt.Fprintf(&b, " *%s.*", strings.Join(notes, "; "))
 		}
@@ -93,9 +94,4 @@ func permissionOf(t tools.Tool) string {
 		return t.ID
 	}
 	return t.Permission
-}
-
-func firstLine(t tools.Tool) string {
-	first, _, _ := strings.Cut(strings.TrimSpace(t.Description), "\n")
-	return first
 }

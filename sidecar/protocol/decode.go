@@ -8,7 +8,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // DecodeError says where in a message the trouble is.
@@ -243,10 +244,10 @@ func marshalTagged(key, tag string, value any) ([]byte, error) {
 	if text, ok := plainText(tag, value); ok {
 		b := make([]byte, 0, len(text)+len(text)/8+80)
 		if _, block := value.(*TextContent); block {
-			return append(AppendString(append(b, `{"type":"text","text":`...), text), '}'), nil
+			return append(textutil.AppendJSON(append(b, `{"type":"text","text":`...), text), '}'), nil
 		}
 		b = append(b, `{"type":"content","content":{"type":"text","text":`...)
-		return append(AppendString(b, text), "}}"...), nil
+		return append(textutil.AppendJSON(b, text), "}}"...), nil
 	}
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -290,48 +291,4 @@ func plainText(tag string, value any) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// AppendString appends s quoted. Invalid UTF-8 becomes U+FFFD.
-func AppendString[T string | []byte](b []byte, s T) []byte {
-	const hex = "0123456789abcdef"
-	b = append(b, '"')
-	start := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
-			i++
-			continue
-		}
-		if c < utf8.RuneSelf {
-			b = append(b, s[start:i]...)
-			switch c {
-			case '"', '\\':
-				b = append(b, '\\', c)
-			case '\n':
-				b = append(b, '\\', 'n')
-			case '\t':
-				b = append(b, '\\', 't')
-			case '\r':
-				b = append(b, '\\', 'r')
-			default:
-				b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-			}
-			i++
-			start = i
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(string(s[i:min(i+4, len(s))]))
-		if r == utf8.RuneError && n == 1 || r == '\u2028' || r == '\u2029' {
-			b = append(b, s[start:i]...)
-			b = append(b, `\u`...)
-			b = append(b, hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
-			i += n
-			start = i
-			continue
-		}
-		i += n
-	}
-	b = append(b, s[start:]...)
-	return append(b, '"')
 }

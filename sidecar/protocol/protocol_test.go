@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 func TestGeneratedFilesAreFresh(t *testing.T) {
@@ -88,7 +90,7 @@ func TestUnionsSurviveARoundTrip(t *testing.T) {
 func TestTextIsQuotedAsJSONQuotesIt(t *testing.T) {
 	for _, s := range []string{"", "plain", "a\"b\\c\n\t\r\x00\x1f", "<>&", "😀 ü \u2028", "bad \xff utf-8 \xe2\x82"} {
 		var back string
-		if err := json.Unmarshal(AppendString(nil, s), &back); err != nil {
+		if err := json.Unmarshal(textutil.AppendJSON(nil, s), &back); err != nil {
 			t.Errorf("%q: %v", s, err)
 		}
 		if want := strings.ToValidUTF8(s, "\ufffd"); back != want && strings.ToValidUTF8(s, "") == s {

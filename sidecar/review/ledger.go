@@ -3,7 +3,6 @@ package review
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/checkpoint"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // Ledger is what a session's events say of its changes: change sets and where they stand, the checkpoints between
@@ -157,7 +157,7 @@ func promptTitle(parts []provider.Part) string {
 		if p.Type != provider.PartText || p.Synthetic {
 			continue
 		}
-		line, _, _ := strings.Cut(strings.TrimSpace(p.Text), "\n")
+		line := textutil.FirstLine(p.Text)
 		if r := []rune(line); len(r) > 100 {
 			line = string(r[:99]) + "…"
 		}

@@ -93,11 +93,3 @@ func Because(reason string) string {
 	}
 	return ": " + reason
 }
-
-// Count is a number with its noun, in the plural where it needs one.
-func Count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}

@@ -15,12 +15,13 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // Template makes a command of what a person wrote in configuration or in Markdown.
 func Template(name string, d config.Command) Command {
 	if d.Description == "" {
-		d.Description, _, _ = strings.Cut(strings.TrimSpace(d.Template), "\n")
+		d.Description = textutil.FirstLine(d.Template)
 	}
 	if d.Hint == "" && takesArguments.MatchString(d.Template) {
 		d.Hint = "arguments"

@@ -12,6 +12,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/shell/visible"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // Keys reads the person's answers.
@@ -63,7 +64,7 @@ func (t *Terminal) AskPermission(ctx context.Context, r permission.Request) (per
 		}
 	} else {
 		t.line("")
-		t.line(t.paint(bold, "? "+r.Permission) + " " + Clean(firstLine(r.Title)))
+		t.line(t.paint(bold, "? "+r.Permission) + " " + Clean(textutil.FirstLine(r.Title)))
 		command, _ := r.Metadata["command"].(string)
 		t.command(command, r.Title)
 		for _, p := range r.Patterns {

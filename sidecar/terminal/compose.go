@@ -12,6 +12,7 @@ import (
 	"charm.land/bubbles/v2/textarea"
 	tea "charm.land/bubbletea/v2"
 	"github.com/pillion-dev/pillion/tools/guard"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 const (
@@ -337,12 +338,12 @@ func (m *composing) View() tea.View {
 		text := cut(Clean(c.Text), m.width-4)
 		b.WriteString("\n" + m.paint(style, mark+text))
 		if room := m.width - len([]rune(text)) - 6; c.Note != "" && room > 10 {
-			b.WriteString("  " + m.paint(dim, cut(Clean(firstLine(c.Note)), room)))
+			b.WriteString("  " + m.paint(dim, cut(Clean(textutil.FirstLine(c.Note)), room)))
 		}
 	}
 	foot := m.note
 	if n := m.asks(); foot == "" && n > 0 {
-		foot = plural(n, "question") + " of an agent in the background: enter, with nothing typed, shows it"
+		foot = textutil.Plural(n, "question") + " of an agent in the background: enter, with nothing typed, shows it"
 	}
 	if foot == "" && len(m.list) > 0 {
 		foot = "tab takes it · ↑↓ choose · esc closes"

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/diff"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 const (
@@ -37,9 +38,9 @@ func (t *Terminal) head(s *change.Set) {
 	for _, f := range s.Files {
 		hunks += len(f.Hunks)
 	}
-	what := plural(hunks, "hunk")
+	what := textutil.Plural(hunks, "hunk")
 	if len(s.Files) != 1 {
-		what = plural(len(s.Files), "file") + ", " + what
+		what = textutil.Plural(len(s.Files), "file") + ", " + what
 	}
 	t.line("")
 	t.line(t.paint(bold, Clean(t.rel(heading(s)))) + " · " + what + " · " + t.verdict(s.Verdict))
@@ -99,12 +100,12 @@ func (t *Terminal) problem(p change.Problem) string {
 		color = red
 	}
 	at := fmt.Sprintf("%s:%d:%d", Clean(t.rel(p.Path)), p.Line, p.Column)
-	return fmt.Sprintf("%s %s %s", t.paint(cyan, at), t.paint(color, string(p.Severity)), t.fit(Clean(firstLine(p.Message)), len(at)+len(p.Severity)+6))
+	return fmt.Sprintf("%s %s %s", t.paint(cyan, at), t.paint(color, string(p.Severity)), t.fit(Clean(textutil.FirstLine(p.Message)), len(at)+len(p.Severity)+6))
 }
 
 func (t *Terminal) plainProblem(p change.Problem) string {
 	at := fmt.Sprintf("%s:%d:%d", Clean(t.rel(p.Path)), p.Line, p.Column)
-	return at + " " + t.fit(Clean(firstLine(p.Message)), len(at)+5)
+	return at + " " + t.fit(Clean(textutil.FirstLine(p.Message)), len(at)+5)
 }
 
 // fit cuts a message to what is left of the line on a terminal; a file or a pipe gets all of it.

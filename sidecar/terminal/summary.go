@@ -7,6 +7,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // outcome is what became of a change set.
@@ -60,21 +61,21 @@ func (t *Terminal) Result(s Summary) {
 	if applied > 0 {
 		effect := ""
 		if s.Checked > 0 {
-			effect = fmt.Sprintf(", fixes %s, introduces %d", plural(s.Fixed, "error"), s.Introduced)
+			effect = fmt.Sprintf(", fixes %s, introduces %d", textutil.Plural(s.Fixed, "error"), s.Introduced)
 		}
 		if s.Unchecked > 0 {
 			effect += ", " + unchecked(s)
 		}
-		parts = append(parts, t.paint(green, plural(applied, "file")+" changed")+effect)
+		parts = append(parts, t.paint(green, textutil.Plural(applied, "file")+" changed")+effect)
 	}
 	if refused > 0 {
-		parts = append(parts, plural(refused, "change")+" not applied")
+		parts = append(parts, textutil.Plural(refused, "change")+" not applied")
 	}
 	if s.LeftKnown {
 		if len(s.Left) == 0 {
 			parts = append(parts, t.paint(green, "no problems left"))
 		} else {
-			parts = append(parts, t.paint(yellow, plural(len(s.Left), "problem")+" left"))
+			parts = append(parts, t.paint(yellow, textutil.Plural(len(s.Left), "problem")+" left"))
 		}
 	}
 	if s.Cost > 0 {
@@ -108,7 +109,7 @@ func unchecked(s Summary) string {
 	if s.Checked == 0 {
 		return "not checked by a language server"
 	}
-	return plural(s.Unchecked, "change") + " not checked"
+	return textutil.Plural(s.Unchecked, "change") + " not checked"
 }
 
 // named reports whether the answer has just listed every problem that is left.

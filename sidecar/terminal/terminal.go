@@ -17,6 +17,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // Approve says what happens to what would be asked.
@@ -277,7 +278,7 @@ func (t *Terminal) tool(d agent.ToolData) {
 		}
 		t.line(t.paint(color, mark) + " " + t.paint(bold, d.Tool) + " " + cut(Clean(t.rel(title)), t.Width-len(d.Tool)-12) + took)
 		if d.Status == agent.ToolError {
-			text := firstLine(d.Error)
+			text := textutil.FirstLine(d.Error)
 			if d.ErrorKind == "rejected" {
 				text = "not applied" // the rest is for the model; the person has just said it
 			}
@@ -338,7 +339,7 @@ func inputTitle(input json.RawMessage) string {
 	}
 	for _, k := range []string{"filePath", "command", "pattern", "path", "url", "query", "description", "operation"} {
 		if s, ok := m[k].(string); ok && s != "" {
-			return firstLine(s)
+			return textutil.FirstLine(s)
 		}
 	}
 	return ""

@@ -113,7 +113,7 @@ func outsideRequest(a *scan.Analysis) (permission.Request, bool) {
 	}
 	return permission.Request{
 		Permission: "external_directory", Patterns: patterns, Always: always,
-		Title: "Use " + strings.Join(patterns, ", ") + ", outside the project", Why: visible.Text(firstLine(a.Command)) + " " + touches(a),
+		Title: "Use " + strings.Join(patterns, ", ") + ", outside the project", Why: visible.Text(shortCommand(a.Command)) + " " + touches(a),
 		Metadata: map[string]any{"command": a.Command, "externalPaths": a.External},
 	}, len(patterns) > 0
 }
@@ -135,8 +135,8 @@ func touches(a *scan.Analysis) string {
 	return strings.Join(parts, " and ")
 }
 
-// firstLine is what of a command stands beside other words.
-func firstLine(command string) string {
+// shortCommand returns a command on one line for a title: its first line, of at most 120 characters, with … for the rest.
+func shortCommand(command string) string {
 	line, rest, _ := strings.Cut(strings.TrimSpace(command), "\n")
 	if r := []rune(line); len(r) > 120 {
 		return string(r[:120]) + "…"

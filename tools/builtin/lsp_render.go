@@ -9,6 +9,7 @@ import (
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // What one answer shows at most; the rest is counted.
@@ -76,17 +77,17 @@ func (c *lspCall) problems(reports []lspbridge.FileReport) tools.Result {
 	var counts []string
 	for _, s := range []change.Severity{change.SeverityError, change.SeverityWarning, change.SeverityInformation, change.SeverityHint} {
 		if n := count[s]; n > 0 {
-			word := string(s) + plural(n)
-			if s == change.SeverityInformation {
-				word = "information"
+			if s == change.SeverityInformation { // a noun without a plural
+				counts = append(counts, fmt.Sprintf("%d information", n))
+				continue
 			}
-			counts = append(counts, fmt.Sprintf("%d %s", n, word))
+			counts = append(counts, textutil.Plural(n, string(s)))
 		}
 	}
 	head := "No problems."
 	switch {
 	case len(counts) > 0:
-		head = fmt.Sprintf("%s in %d file%s.", strings.Join(counts, ", "), files, plural(files))
+		head = fmt.Sprintf("%s in %s.", strings.Join(counts, ", "), textutil.Plural(files, "file"))
 	case state == change.Pending:
 		head = "Not known yet."
 	case state == change.Unavailable:

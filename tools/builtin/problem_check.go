@@ -8,6 +8,7 @@ import (
 
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 const (
@@ -217,15 +218,8 @@ func problemText(d *lspbridge.Delta, set *change.Set) string {
 		sb.WriteString("\n\nNot checked by a language server" + reason + ".")
 	case d.Certainty == change.Fresh && len(d.Fixed) > 0:
 		if _, fixed := d.Errors(); fixed > 0 {
-			fmt.Fprintf(&sb, "\n\nThis fixed %d error%s.", fixed, plural(fixed))
+			fmt.Fprintf(&sb, "\n\nThis fixed %s.", textutil.Plural(fixed, "error"))
 		}
 	}
 	return sb.String()
-}
-
-func plural(n int) string {
-	if n == 1 {
-		return ""
-	}
-	return "s"
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/search"
 	"github.com/pillion-dev/pillion/tools/symbol"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // write takes the file's new text through the change pipeline.
@@ -142,7 +143,7 @@ func (c *symbolCall) remove(ctx, asking context.Context, t *target) (tools.Resul
 	}
 	if len(uses) > 0 {
 		var b strings.Builder
-		fmt.Fprintf(&b, "%s is still used in %d place%s; nothing was deleted. Change these first:", t.sym, len(uses), plural(len(uses)))
+		fmt.Fprintf(&b, "%s is still used in %s; nothing was deleted. Change these first:", t.sym, textutil.Plural(len(uses), "place"))
 		for i, u := range uses {
 			if i == maxAmbiguous {
 				fmt.Fprintf(&b, "\n… and %d more", len(uses)-i)

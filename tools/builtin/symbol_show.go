@@ -10,6 +10,7 @@ import (
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/symbol"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 type symbolFindParams struct {
@@ -245,7 +246,7 @@ func (c *symbolCall) references(asking context.Context, t *target) (tools.Result
 		}
 	}
 	from, _ := t.lines()
-	text := fmt.Sprintf("%s %s (%s:%d) is used %d time%s in %d file%s", t.sym.Kind, t.sym, c.show(t.path), from, uses, plural(uses), files, plural(files))
+	text := fmt.Sprintf("%s %s (%s:%d) is used %s in %s", t.sym.Kind, t.sym, c.show(t.path), from, textutil.Plural(uses, "time"), textutil.Plural(files, "file"))
 	if uses == 0 {
 		text = fmt.Sprintf("%s %s (%s:%d) is not used anywhere the language server looks", t.sym.Kind, t.sym, c.show(t.path), from)
 	}

@@ -107,7 +107,8 @@ func mapping(head string) (*yaml.Node, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(head), &doc); err != nil {
 		e := &Error{Line: 2, Message: strings.TrimPrefix(err.Error(), "yaml: ")}
-		if m := yamlLine.FindStringSubmatch(firstLine(err.Error())); m != nil {
+		first, _, _ := strings.Cut(err.Error(), "\n") // the lines after it quote the text, which may look like a place
+		if m := yamlLine.FindStringSubmatch(first); m != nil {
 			n, _ := strconv.Atoi(m[1])
 			e.Line, e.Message = n+1, m[2]
 		}
@@ -163,11 +164,6 @@ func quoted(head string) string {
 		lines[i] = m[1] + ": '" + strings.ReplaceAll(strings.TrimSpace(m[2]), "'", "''") + "'"
 	}
 	return strings.Join(lines, "\n")
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
 }
 
 // Place finds the line of an error of Parse, 1 where it has none.

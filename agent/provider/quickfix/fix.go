@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sort"
 	"strconv"
+
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // fix works through the errors: one quick fix after the other, each judged by what it does to the errors before it is
@@ -17,11 +19,11 @@ func fix(w *walk, where string) {
 	if len(start) == 0 {
 		w.say("There are no errors%s%s.", in(where), d.asFarAs())
 		if n := len(d.problems); n > 0 {
-			w.say(" %s of lesser weight %s left as they are; `explain problems` lists them.", plural(n, "problem"), isAre(n))
+			w.say(" %s of lesser weight %s left as they are; `explain problems` lists them.", textutil.Plural(n, "problem"), isAre(n))
 		}
 		return
 	}
-	w.say("Found %s in %s.\n\n", plural(len(start), "error"), plural(len(byFile(start)), "file"))
+	w.say("Found %s in %s.\n\n", textutil.Plural(len(start), "error"), textutil.Plural(len(byFile(start)), "file"))
 	f := fixer{walk: w, where: where, why: map[string]string{}, tried: map[string]bool{}, organised: map[string]bool{}}
 	current := start
 	for f.steps < 2*len(start)+10 { // a step may uncover errors that a syntax error hid
@@ -119,7 +121,7 @@ func (f *fixer) attempt(p problem) *action {
 		f.why[p.key()] = notAccepted(r, strconv.Quote(a.Title))
 		return nil
 	case r.failed:
-		f.why[p.key()] = fmt.Sprintf("%q failed: %s", a.Title, firstLine(r.text))
+		f.why[p.key()] = fmt.Sprintf("%q failed: %s", a.Title, textutil.FirstLine(r.text))
 		return nil
 	}
 	return &a
@@ -159,7 +161,7 @@ func (f *fixer) undo(p problem, a *action) {
 	}
 	r := f.call("lsp", map[string]any{"operation": "codeActions", "filePath": p.Path, "undo": a.ID})
 	if r.failed {
-		f.why[p.key()] = fmt.Sprintf("%q did not fix it, and could not be undone: %s", a.Title, firstLine(r.text))
+		f.why[p.key()] = fmt.Sprintf("%q did not fix it, and could not be undone: %s", a.Title, textutil.FirstLine(r.text))
 	}
 }
 
@@ -175,7 +177,7 @@ func notAccepted(r result, what string) string {
 func (f *fixer) ask(p, at problem) (action, bool) {
 	r := f.patiently(map[string]any{"operation": "codeActions", "filePath": at.Path, "line": at.Line, "character": at.Column})
 	if r.failed {
-		f.why[p.key()] = "the language server could not say what would help: " + firstLine(r.text)
+		f.why[p.key()] = "the language server could not say what would help: " + textutil.FirstLine(r.text)
 		return action{}, false
 	}
 	return f.choose(p, r.actions())
@@ -253,13 +255,13 @@ func (f *fixer) report(start, left []problem, asFarAs string) {
 	gone := len(start) - len(left)
 	switch {
 	case len(left) == 0:
-		f.say("Done: %s fixed, none left%s.\n", plural(len(start), "error"), asFarAs)
+		f.say("Done: %s fixed, none left%s.\n", textutil.Plural(len(start), "error"), asFarAs)
 	case gone > 0:
-		f.say("Fixed %d of %s; %d left.\n", gone, plural(len(start), "error"), len(left))
+		f.say("Fixed %d of %s; %d left.\n", gone, textutil.Plural(len(start), "error"), len(left))
 	case f.refused > 0:
 		f.say("Nothing was changed: what I proposed was not applied.\n")
 	default:
-		f.cannot("I could fix none of the %s.\n", plural(len(start), "error"))
+		f.cannot("I could fix none of the %s.\n", textutil.Plural(len(start), "error"))
 	}
 	if len(f.stubs) > 0 {
 		f.say("\nThese are stubs that fail until you write them:\n")
@@ -280,7 +282,7 @@ func (f *fixer) report(start, left []problem, asFarAs string) {
 		if why == "" {
 			why = "I stopped before it"
 		}
-		f.say("- %s:%d:%d %s — %s\n", f.show(p.Path), p.Line, p.Column, firstLine(p.Message), why)
+		f.say("- %s:%d:%d %s — %s\n", f.show(p.Path), p.Line, p.Column, textutil.FirstLine(p.Message), why)
 	}
 	if f.refused == 0 {
 		f.say("\nThese need judgement that I do not have: change them by hand, or choose a larger model (`pillion models`).\n")

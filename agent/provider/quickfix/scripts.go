@@ -4,6 +4,8 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // run plays the script that the person's words ask for.
@@ -98,7 +100,7 @@ func locate(w *walk, name, where string) (symbol, bool) {
 	case 0:
 		w.cannot("I found no declaration of %s%s. Names are case-sensitive.", name, in(where))
 	default:
-		w.cannot("%s is declared in %s:\n\n", name, plural(len(found), "place"))
+		w.cannot("%s is declared in %s:\n\n", name, textutil.Plural(len(found), "place"))
 		for _, s := range found {
 			w.say("- %s:%d:%d %s\n", w.show(s.path), s.line, s.column, s.rest)
 		}
@@ -174,7 +176,7 @@ func uses(w *walk, q request) {
 		w.say("%s (%s:%d) is used nowhere.", q.name, w.show(s.path), s.line)
 		return
 	}
-	w.say("%s, declared at %s:%d, has %s in %s:\n\n", q.name, w.show(s.path), s.line, plural(n, "use"), plural(len(files), "file"))
+	w.say("%s, declared at %s:%d, has %s in %s:\n\n", q.name, w.show(s.path), s.line, textutil.Plural(n, "use"), textutil.Plural(len(files), "file"))
 	for _, path := range sorted(files) {
 		w.say("%s\n", w.show(path))
 		for _, l := range files[path] {
@@ -203,19 +205,19 @@ func eachFile(w *walk, where, operation, done string) {
 		case r.refused():
 			refusals++
 		case r.failed:
-			failures = append(failures, p+": "+firstLine(r.text))
+			failures = append(failures, p+": "+textutil.FirstLine(r.text))
 		case r.changed():
 			changedFiles = append(changedFiles, p)
 		}
 	}
 	switch {
 	case len(changedFiles) > 0:
-		w.say("%s %s: %s.\n", done, plural(len(changedFiles), "file"), strings.Join(changedFiles, ", "))
+		w.say("%s %s: %s.\n", done, textutil.Plural(len(changedFiles), "file"), strings.Join(changedFiles, ", "))
 	case refusals == 0 && len(failures) == 0:
-		w.say("Nothing to do: %s already in order.\n", plural(len(paths), "file"))
+		w.say("Nothing to do: %s already in order.\n", textutil.Plural(len(paths), "file"))
 	}
 	if refusals > 0 {
-		w.say("%s not accepted.\n", plural(refusals, "change"))
+		w.say("%s not accepted.\n", textutil.Plural(refusals, "change"))
 	}
 	for _, f := range failures {
 		w.say("- %s\n", f)
@@ -270,7 +272,7 @@ func explain(w *walk, where string) {
 			call{"lsp", encode(map[string]any{"operation": "codeActions", "filePath": p.Path, "line": p.Line, "character": p.Column})})
 	}
 	answers := w.calls(asks...)
-	w.say("%s in %s:\n", plural(len(list), "problem"), plural(len(byFile(list)), "file"))
+	w.say("%s in %s:\n", textutil.Plural(len(list), "problem"), textutil.Plural(len(byFile(list)), "file"))
 	for i, p := range shown {
 		w.say("\n**%s:%d** %s: %s\n", w.show(p.Path), p.Line, p.Severity, p.Message)
 		if line := sourceLine(answers[2*i].text, p.Line); line != "" {
