@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/pillion-dev/pillion/tools/fuzzy"
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
@@ -69,7 +70,7 @@ func meant(id string) string {
 		if !row.Extra && !row.Required && row.matches("x."+strings.TrimPrefix(id, ".")) {
 			return fmt.Sprintf("; did you mean %q?", row.ID)
 		}
-		if n := slips(strings.ToLower(id), row.ID); n < least {
+		if n := fuzzy.Slips(strings.ToLower(id), row.ID); n < least {
 			best, least = row.ID, n
 		}
 	}
@@ -77,26 +78,6 @@ func meant(id string) string {
 		return ";"
 	}
 	return fmt.Sprintf("; did you mean %q?", best)
-}
-
-// slips is how many letters must be put in, taken out or replaced to make b of a.
-func slips(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			next := diagonal
-			if a[i] != b[j] {
-				next = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], next
-		}
-	}
-	return row[len(b)]
 }
 
 // Install carries a plan out: it asks nobody, so ask before. What the package manager says goes to out. It returns the

@@ -1,6 +1,10 @@
 package permission
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/pillion-dev/pillion/tools/fuzzy"
+)
 
 // known are the permissions Pillion asks for. Others are names of MCP and custom tools.
 var known = [...]string{
@@ -42,35 +46,9 @@ func nearName(name string) string {
 		if k == name {
 			return ""
 		}
-		if len(name) >= 3 && len(k) >= 4 && editDistance(name, k) == 1 {
+		if len(name) >= 3 && len(k) >= 4 && fuzzy.Slips(name, k) == 1 {
 			near = k
 		}
 	}
 	return near
-}
-
-// editDistance counts insertions, deletions, replacements and swaps of neighbours (bytes) that turn a into b.
-func editDistance(a, b string) int {
-	if len(a) > 32 || len(b) > 32 {
-		return 32
-	}
-	var before, last, row [33]int
-	for j := range len(b) + 1 {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(row[j-1]+1, last[j]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last = last, row
-	}
-	return last[len(b)]
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/pillion-dev/pillion/tools/fuzzy"
 )
 
 // Parse reads the permission section of a configuration, comments already taken out, keeping the order of its keys:
@@ -153,7 +155,7 @@ func (p *parser) action(at int, where, word string) (Action, bool) {
 func meant(word string) string {
 	best, distance := "", 3
 	for _, a := range [...]string{"allow", "ask", "deny"} {
-		if d := editDistance(strings.ToLower(strings.TrimSpace(word)), a); d < distance {
+		if d := fuzzy.Slips(strings.ToLower(strings.TrimSpace(word)), a); d < distance {
 			best, distance = a, d
 		}
 	}
