@@ -9,15 +9,18 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// JSON is the codec for ACP: encoding/json, so that field names match in any case, duplicate keys and invalid UTF-8 are
-// forgiven, and our wire types need nothing special.
+// JSON is the codec for ACP. It uses encoding/json, not the protocol library: field names match in any
+// case, duplicate keys and invalid UTF-8 are accepted, and our wire types need no extra methods.
 var JSON jsonrpc2.Codec = jsonCodec{}
 
-// LSP is the codec for LSP: protocol.Marshal and Unmarshal, which know the unions. Raw messages pass untouched.
+// LSP is the codec for LSP. It uses protocol.Marshal and Unmarshal because encoding/json cannot decode
+// LSP's union types (a string or an object in the same member). Raw messages pass through unchanged.
 var LSP jsonrpc2.Codec = lspCodec{}
 
 type jsonCodec struct{}
 
+// encoders holds buffers for Marshal: a session streams thousands of small messages, and each would
+// allocate its own.
 var encoders = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 func (jsonCodec) Marshal(v any) ([]byte, error) {
@@ -28,11 +31,13 @@ func (jsonCodec) Marshal(v any) ([]byte, error) {
 	defer encoders.Put(b)
 	b.Reset()
 	e := json.NewEncoder(b)
+	// Source code is full of < and &: escaped as \u003c it would be longer, and hard to read in a log.
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
 		return nil, err
 	}
 	out := bytes.Clone(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+	// One large message must not keep its buffer in the pool for the rest of the session.
 	if b.Cap() > 1<<20 {
 		*b = bytes.Buffer{}
 	}
@@ -62,6 +67,8 @@ func (lspCodec) Unmarshal(data []byte, v any) error {
 	return protocol.Unmarshal(data, v)
 }
 
+// rawBytes returns v itself when it is already JSON, so that it is not parsed and encoded a second time. A
+// nil message becomes null: an empty body would be invalid JSON on the wire.
 func rawBytes(v any) ([]byte, bool) {
 	var raw []byte
 	switch m := v.(type) {
@@ -78,7 +85,8 @@ func rawBytes(v any) ([]byte, bool) {
 	return raw, true
 }
 
-// rawInto copies: the frame's buffer is used again.
+// rawInto copies data into v when v is a raw message. It must copy: the stream reuses the frame's buffer
+// for the next message.
 func rawInto(data []byte, v any) bool {
 	switch p := v.(type) {
 	case *jsonrpc2.RawMessage:

@@ -13,32 +13,41 @@ import (
 	"go.lsp.dev/jsonrpc2"
 )
 
-// Bounds of what a server may print between two messages before it is taken for something else than a server.
+// Limits on what a server may print between two messages. Beyond them the stream ends, because the program
+// is not a language server, or its output can no longer be followed.
 const (
-	maxGarbage = 1 << 20 // bytes
-	maxDrain   = 1 << 30 // bytes: a longer message ends the connection
+	maxGarbage = 1 << 20 // bytes of lines that are no header, before one message
+	maxDrain   = 1 << 30 // bytes: a greater length is taken for a broken header, and ends the connection
 )
 
-// NotLSP begins what OnBad hears of output that is no message; the output follows.
+// NotLSP is the prefix of the errors that OnBad receives for output that is not a message; the text of the
+// output follows it. Callers cut it off to show the output alone.
 const NotLSP = "skipped output that is not LSP: "
 
-// ErrNotLSP is what reading ends with when a peer prints without end but never a header.
+// ErrNotLSP ends the stream when a peer prints more than maxGarbage bytes without a header, e.g. because
+// the configured command is not a language server.
 var ErrNotLSP = errors.New("no Content-Length header in the last 1 MiB of output: this is not a language server speaking on stdout")
 
-// headerStream frames messages with Content-Length headers, as LSP does.
+// headerStream frames messages with Content-Length headers ("Base Protocol" in the LSP specification).
 type headerStream struct {
 	r    io.Reader
 	w    io.Writer
 	in   *bufio.Reader // over src
 	src  source
 	o    StreamOptions
-	body []byte
-	more [][]byte
+	body []byte   // of the message being read; reused for the next one
+	more [][]byte // frames of a batch that ReadFrame has not returned yet
 }
 
-// NewHeaderStream reads and writes Content-Length framed messages. What a server prints beside them (logs, banners) is
-// skipped and told to OnBad; bodies that are no message are skipped; a body beyond MaxMessage is read past, and when it
-// answers a call, that call ends with an error. Close closes w, then r, where they can be closed.
+// NewHeaderStream reads and writes messages framed with Content-Length headers. It is made for real
+// servers, which break the framing:
+//
+//   - lines that a server prints between messages (logs, banners) are skipped and reported to OnBad;
+//   - a message that is not valid JSON-RPC is skipped, or repaired where its meaning is clear;
+//   - a body longer than MaxMessage is skipped; when it answers a call, that call ends with an error.
+//
+// Only a request that cannot be repaired is answered with an error. Close closes w, then r, if they
+// implement io.Closer.
 func NewHeaderStream(r io.Reader, w io.Writer, o StreamOptions) Stream {
 	o.defaults()
 	s := &headerStream{r: r, w: w, src: source{r: r}, o: o}
@@ -46,7 +55,9 @@ func NewHeaderStream(r io.Reader, w io.Writer, o StreamOptions) Stream {
 	return s
 }
 
-// header reads to the end of the next header block.
+// header reads up to the end of the next header block and returns the length of the body in bytes. Lines
+// that are no header are skipped. It fails with ErrNotLSP after maxGarbage bytes of them, and with
+// io.ErrUnexpectedEOF when the output ends inside a header.
 func (s *headerStream) header() (length int64, err error) {
 	length = -1
 	skipped, midLine := 0, false // midLine: the line is longer than the buffer
@@ -80,12 +91,16 @@ func (s *headerStream) header() (length int64, err error) {
 	}
 }
 
+// isContentType reports a Content-Type header. It is the only header that may come before Content-Length;
+// any other line in that place is output of the program.
 func isContentType(line []byte) bool {
 	const name = "content-type:"
 	return len(line) > len(name) && strings.EqualFold(string(line[:len(name)]), name)
 }
 
-// contentLength reads the header's value. Output without a newline may stand before it on the same line.
+// contentLength returns the value of a Content-Length header. The header need not begin the line: a server
+// that prints without a newline puts its output in front of it. ok is false when lowering the case changes
+// the line's length, because the offset of the name would then be wrong.
 func contentLength(line []byte) (int64, bool) {
 	const name = "content-length:"
 	if len(line) < len(name) {
@@ -99,7 +114,8 @@ func contentLength(line []byte) (int64, bool) {
 	return n, err == nil && n >= 0
 }
 
-// ReadFrame returns the next message. The slice is valid until the next call.
+// ReadFrame returns the next message and the size of its body in bytes. The slice is valid until the next
+// call.
 func (s *headerStream) ReadFrame(ctx context.Context) ([]byte, int64, error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -130,6 +146,8 @@ func (s *headerStream) ReadFrame(ctx context.Context) ([]byte, int64, error) {
 			s.more = append(s.more, j.more...)
 			return j.frame, length, nil
 		}
+		// Invalid JSON is most often a wrong length: servers that count characters instead of bytes get it
+		// wrong at the first non-ASCII text.
 		if j.verdict == refuse && j.code == jsonrpc2.ParseError {
 			fixed, ok, err := s.salvage()
 			if err != nil {
@@ -150,7 +168,9 @@ func (s *headerStream) ReadFrame(ctx context.Context) ([]byte, int64, error) {
 	}
 }
 
+// read reads n bytes into s.body.
 func (s *headerStream) read(n int) error {
+	// After one large message, do not keep its memory for small ones.
 	if cap(s.body) > 1<<20 && n < 1<<16 {
 		s.body = nil
 	}
@@ -169,7 +189,8 @@ func (s *headerStream) read(n int) error {
 	return nil
 }
 
-// drain reads past a body that is too long, keeping its edges.
+// drain skips a body of n bytes that exceeds MaxMessage. It keeps the first and the last bytes, where the
+// message's id is, so that the call that waits for the answer ends with an error and not with a timeout.
 func (s *headerStream) drain(n int64) (judged, error) {
 	if n > maxDrain {
 		return judged{}, fmt.Errorf("message of %d bytes exceeds every limit", n)
@@ -192,7 +213,8 @@ func (s *headerStream) Read(ctx context.Context) (jsonrpc2.Message, int64, error
 	return decode(ctx, s)
 }
 
-// room for "Content-Length: 1234567890\r\n\r\n" in front of a body.
+// headerRoom is the space for "Content-Length: 1234567890\r\n\r\n", in bytes. Write leaves it in front of
+// the body, so that header and body leave in one slice without copying the body.
 const headerRoom = 40
 
 // Write implements jsonrpc2.Stream.
@@ -205,6 +227,7 @@ func (s *headerStream) WriteFrame(_ context.Context, data []byte) (int64, error)
 	return s.send(append(make([]byte, headerRoom, headerRoom+len(data)), data...))
 }
 
+// send fills in the header. b begins with headerRoom unused bytes.
 func (s *headerStream) send(b []byte) (int64, error) {
 	if s.o.Trace != nil {
 		s.o.Trace('>', b[headerRoom:])

@@ -21,18 +21,21 @@ type lineStream struct {
 	more [][]byte // frames taken out of a batch
 }
 
-// NewLineStream reads and writes one JSON-RPC message per line. A line that is no message is answered with its error
-// (-32700, -32600) and the stream lives on; blank lines are skipped; the last line may lack its newline. A line beyond
-// MaxMessage is read to its end, thrown away and answered with -32600. Close closes w, then r, where they can be closed.
+// NewLineStream reads and writes one JSON-RPC message per line. The stream survives bad input: a line that
+// is not a message is answered with its error (-32700 or -32600); blank lines are skipped; the last line
+// may lack its newline. A line longer than MaxMessage is skipped and answered with -32600. Close closes w,
+// then r, if they implement io.Closer.
 func NewLineStream(r io.Reader, w io.Writer, o StreamOptions) Stream {
 	o.defaults()
 	return &lineStream{r: r, w: w, in: bufio.NewReaderSize(r, 64<<10), o: o}
 }
 
-// edge is how much of an over-long message is kept to find its id, in bytes.
+// edge is how many bytes of each end of a too long message are kept. The id is found there: encoders write
+// it first or last.
 const edge = 4 << 10
 
-// line reads up to a newline. size is the line's whole length; it exceeds len(text) when the line was too long.
+// line reads up to a newline. size is the line's whole length in bytes; it exceeds len(text) when the line
+// is too long, and text is then only its beginning. text is valid until the next call.
 func (s *lineStream) line() (text []byte, size int64, err error) {
 	acc := s.acc[:0]
 	if cap(acc) > 1<<20 {
@@ -57,7 +60,8 @@ func (s *lineStream) line() (text []byte, size int64, err error) {
 	}
 }
 
-// ReadFrame returns the next message. The slice is valid until the next call.
+// ReadFrame returns the next message and the length of its line in bytes. The slice is valid until the
+// next call.
 func (s *lineStream) ReadFrame(ctx context.Context) ([]byte, int64, error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -113,6 +117,7 @@ func (s *lineStream) WriteFrame(_ context.Context, data []byte) (int64, error) {
 	return s.send(append(make([]byte, 0, len(data)+1), data...))
 }
 
+// send writes b as one line. It changes b: a raw line break inside the JSON would end the message early.
 func (s *lineStream) send(b []byte) (int64, error) {
 	oneLine(b)
 	if s.o.Trace != nil {
@@ -124,6 +129,8 @@ func (s *lineStream) send(b []byte) (int64, error) {
 // Close implements jsonrpc2.Stream.
 func (s *lineStream) Close() error { return closeBoth(s.w, s.r) }
 
+// closeBoth closes w before r: closing the output tells the peer that no more requests come, and a blocked
+// Read of r ends.
 func closeBoth(w io.Writer, r io.Reader) error {
 	var errs []error
 	if c, ok := w.(io.Closer); ok {

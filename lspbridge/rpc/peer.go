@@ -20,20 +20,24 @@ const (
 	CancelLSP = "$/cancelRequest"  // params {id}
 )
 
-// CodeCancelled answers a request that was cancelled, in ACP and in LSP.
+// CodeCancelled is the error code of a cancelled request: RequestCancelled in LSP 3.17, and the same
+// number in ACP.
 const CodeCancelled jsonrpc2.Code = -32800
 
-// Request is one message from the peer. It and its Params belong to the handler.
+// Request is one message from the peer. The handler owns it and its Params, and may keep them after it
+// returns.
 type Request struct {
 	ID     jsonrpc2.ID // zero for a notification
 	Method string
 	Params json.RawMessage // nil when absent or null
 	IsCall bool            // an answer is expected
 
-	async func()
+	async func() // releases the next message; nil after Async
 }
 
-// Async lets the next message be handled while this one goes on. Further calls do nothing.
+// Async lets the next message be handled while this handler still runs. A handler must call it before it
+// waits for the peer: the answer is read only after the handler has returned or called Async. Further
+// calls do nothing.
 func (r *Request) Async() {
 	if r.async != nil {
 		r.async()
@@ -41,11 +45,12 @@ func (r *Request) Async() {
 	}
 }
 
-// Handler answers the peer. Its context ends when the peer cancels the request or the connection ends. Errors of
-// notifications are logged, panics are answered and logged; neither ends the connection.
+// Handler answers the peer. Its context ends when the peer cancels the request or when the connection
+// ends. The error of a notification is only logged, since there is nobody to answer; a panic is logged and
+// answered with InternalError. Neither ends the connection.
 type Handler func(ctx context.Context, r *Request) (any, error)
 
-// PeerOptions of NewPeer.
+// PeerOptions configures NewPeer. The zero value rejects every call.
 type PeerOptions struct {
 	Handler Handler        // nil: every call is answered with MethodNotFound
 	Codec   jsonrpc2.Codec // nil: JSON
@@ -54,21 +59,24 @@ type PeerOptions struct {
 	Log func(error)
 }
 
-// Peer is one end of a connection. Its methods are safe for concurrent use.
+// Peer is one end of a connection: it serves the peer's requests and sends our own. Its methods may be
+// called concurrently.
 type Peer struct {
 	conn   jsonrpc2.Conn
-	stream *guarded
+	stream *guarded // closed before conn; see Close
 	o      PeerOptions
-	stop   context.CancelFunc
+	stop   context.CancelFunc // ends the context of every handler
 
 	mu      sync.Mutex
-	running map[jsonrpc2.ID]context.CancelCauseFunc // guarded by mu: calls of the peer we work on
+	running map[jsonrpc2.ID]context.CancelCauseFunc // guarded by mu: how to cancel each call of the peer that is being handled
 }
 
-// ErrCancelledByPeer is the cause of a request's context when the peer cancelled it.
+// ErrCancelledByPeer is the context.Cause of a request that the peer cancelled. It tells a handler that
+// the person stopped it, and that the connection has not ended.
 var ErrCancelledByPeer = errors.New("cancelled by the peer")
 
-// NewPeer serves stream until it ends.
+// NewPeer starts to serve stream in the background and returns at once. Done tells when the stream has
+// ended.
 func NewPeer(stream Stream, o PeerOptions) *Peer {
 	if o.Codec == nil {
 		o.Codec = JSON
@@ -90,15 +98,17 @@ func NewPeer(stream Stream, o PeerOptions) *Peer {
 	return p
 }
 
-// Stream is a jsonrpc2.Stream with the frame methods Conn reads and answers batches through; ours have them.
+// Stream is a jsonrpc2.Stream that also reads and writes encoded frames. Conn uses those two methods, when
+// they exist, to read messages and to answer batches. NewLineStream and NewHeaderStream return one.
 type Stream interface {
 	jsonrpc2.Stream
 	ReadFrame(context.Context) ([]byte, int64, error)
 	WriteFrame(context.Context, []byte) (int64, error)
 }
 
-// guarded ends the handlers' contexts as soon as the reading side ends (Conn itself waits for the handlers), and closes
-// the stream once.
+// guarded ends the contexts of the handlers as soon as reading ends. Conn alone would wait for handlers
+// that wait for the peer that has gone. It also closes the stream only once, because both Close and Conn
+// do.
 type guarded struct {
 	Stream
 	ended func()
@@ -119,7 +129,8 @@ func (g *guarded) Close() error {
 	return g.err
 }
 
-// handle is the guard around the handler: it never returns an error for a notification and never panics.
+// handle calls the handler. It never panics, and never returns an error for a notification: Conn would end
+// the connection for either.
 func (p *Peer) handle(ctx context.Context, req *jsonrpc2.Request) (result any, err error) {
 	// The method and the parameters are borrowed from the read buffer: take them before anything else.
 	r := &Request{ID: req.ID(), Method: strings.Clone(req.Method()), Params: bytes.Clone(req.Params()), IsCall: req.IsCall()}
@@ -173,6 +184,8 @@ func (p *Peer) handle(ctx context.Context, req *jsonrpc2.Request) (result any, e
 	return p.o.Handler(work, r)
 }
 
+// register notes how to cancel a call. It returns false when a call with the same id is still being
+// handled: a cancellation could not tell the two apart.
 func (p *Peer) register(id jsonrpc2.ID, cancel context.CancelCauseFunc) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -183,6 +196,8 @@ func (p *Peer) register(id jsonrpc2.ID, cancel context.CancelCauseFunc) bool {
 	return true
 }
 
+// cancel handles the cancel notification of either protocol. An id that is unknown is ignored: the answer
+// may have crossed the cancellation on the wire.
 func (p *Peer) cancel(params json.RawMessage) {
 	var c struct{ ID, RequestID json.RawMessage }
 	_ = json.Unmarshal(params, &c)
@@ -212,8 +227,9 @@ func (p *Peer) cancel(params json.RawMessage) {
 	}
 }
 
-// Call asks the peer and waits. When ctx ends first it tells the peer, and returns ctx's error at once. A result of nil
-// throws the answer away. The peer's error is a *jsonrpc2.Error.
+// Call sends a request, waits for the answer and decodes it into result; a nil result discards it. When
+// ctx ends first, Call sends the cancel notification and returns ctx's error without waiting for the peer.
+// An error that the peer answered is a *jsonrpc2.Error.
 func (p *Peer) Call(ctx context.Context, method string, params, result any) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -224,13 +240,15 @@ func (p *Peer) Call(ctx context.Context, method string, params, result any) erro
 		if p.o.Cancel == CancelLSP {
 			key = "id"
 		}
+		// Conn numbers our requests. The notification must go out although ctx has ended.
 		n, _ := id.Number()
 		_ = p.conn.Notify(context.WithoutCancel(ctx), p.o.Cancel, json.RawMessage(fmt.Sprintf(`{%q:%d}`, key, n)))
 	}
 	return err
 }
 
-// Notify tells the peer.
+// Notify sends a notification. It returns when the notification has been handed to the stream, not when
+// the peer has read it.
 func (p *Peer) Notify(ctx context.Context, method string, params any) error {
 	return p.conn.Notify(ctx, method, params)
 }
@@ -238,10 +256,11 @@ func (p *Peer) Notify(ctx context.Context, method string, params any) error {
 // Done is closed when the connection has ended and every handler has returned.
 func (p *Peer) Done() <-chan struct{} { return p.conn.Done() }
 
-// Err says why the connection ended; nil for a clean end.
+// Err returns why the connection ended; nil for a clean end.
 func (p *Peer) Err() error { return p.conn.Err() }
 
-// Close ends the connection: handlers' contexts end, calls that wait fail, and it waits for the handlers.
+// Close ends the connection: it ends the contexts of the handlers, fails the calls that wait, and waits
+// for the handlers to return. A handler must not call it.
 func (p *Peer) Close() error {
 	p.stop()
 	// The stream first: Conn's own Close waits for answers a silent peer never gives.
@@ -250,15 +269,17 @@ func (p *Peer) Close() error {
 	return err
 }
 
-// MethodNotFound is the answer to a method nobody handles.
+// MethodNotFound is the error (-32601) for a method that the handler does not know.
 func MethodNotFound(method string) error {
 	return jsonrpc2.Errorf(jsonrpc2.MethodNotFound, "method not found: %s", shownName(method))
 }
 
-// maxName is how much of a method's name, in bytes, an answer quotes: a name is a word, not a way to make us send much.
+// maxName is how many bytes of a method's name an error quotes. Without it, a peer could make us echo
+// megabytes.
 const maxName = 200
 
-// shownName is a method's name as an answer may quote it: the peer's bytes need not be text, an answer always is.
+// shownName is a method's name as an error may quote it: clipped, and valid UTF-8, because the answer must
+// be valid JSON.
 func shownName(method string) string {
 	if len(method) > maxName {
 		method = method[:maxName] + "…"
@@ -266,7 +287,8 @@ func shownName(method string) string {
 	return strings.ToValidUTF8(method, "\ufffd")
 }
 
-// InvalidParams is the answer to parameters that cannot be used; the text says why.
+// InvalidParams is the error (-32602) for parameters that cannot be used; the text says why, as for
+// fmt.Sprintf.
 func InvalidParams(format string, args ...any) error {
 	return jsonrpc2.Errorf(jsonrpc2.InvalidParams, format, args...)
 }

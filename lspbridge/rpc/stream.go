@@ -11,15 +11,17 @@ import (
 	"go.lsp.dev/jsonrpc2"
 )
 
-// DefaultMaxMessage is what one message may weigh, in bytes: the npm ACP SDK's own limit.
+// DefaultMaxMessage is the size limit of one message, in bytes, when StreamOptions sets none. It is the
+// limit of the ACP SDK for npm: editors built on it cannot send more.
 const DefaultMaxMessage = 32 << 20
 
-// StreamOptions of NewLineStream and NewHeaderStream. The zero value is good.
+// StreamOptions configures NewLineStream and NewHeaderStream. The zero value is ready for use.
 type StreamOptions struct {
 	MaxMessage int // bytes; 0 is DefaultMaxMessage
 	// OnBad hears of everything that was skipped, repaired or refused. It must not block.
 	OnBad func(error)
-	// Trace sees every frame, sent ('>') and received ('<'), for a log. It must not keep the slice.
+	// Trace is called for every frame, sent ('>') and received ('<'). It must not block, and must not keep
+	// the slice, which is reused.
 	Trace func(direction byte, frame []byte)
 }
 
@@ -32,10 +34,11 @@ func (o *StreamOptions) defaults() {
 	}
 }
 
-// owner is a writer that takes the slice over instead of copying it; *Outbox is one.
+// owner is a writer that takes ownership of a frame instead of copying it. *Outbox is one; it saves a copy
+// of every message.
 type owner interface{ put(frame []byte) error }
 
-// send writes one frame in one call, so that frames never mix.
+// send writes one frame in one call, so that concurrent writers never mix frames.
 func send(w io.Writer, frame []byte) (int64, error) {
 	if o, ok := w.(owner); ok {
 		return int64(len(frame)), o.put(frame)
@@ -44,7 +47,8 @@ func send(w io.Writer, frame []byte) (int64, error) {
 	return int64(n), err
 }
 
-// oneLine turns raw line breaks into blanks: in valid JSON they can only stand between tokens.
+// oneLine replaces raw line breaks by spaces. Valid JSON contains them only between tokens, so its meaning
+// stays the same.
 func oneLine(b []byte) {
 	for i, c := range b {
 		if c == '\n' || c == '\r' {
@@ -56,24 +60,27 @@ func oneLine(b []byte) {
 // verdict of check on a received frame.
 type verdict int
 
+// The verdicts.
 const (
-	deliver verdict = iota
-	refuse          // answer with code and message
-	drop            // say nothing to the peer
+	deliver verdict = iota // hand the frame to Conn
+	refuse                 // answer with code and message
+	drop                   // do not answer: an answer to a response would be a protocol error
 )
 
-// judged is a frame the way Conn may see it, or the reason it may not.
+// judged is a frame in the form that Conn accepts, or the reason why there is none.
 type judged struct {
 	verdict verdict
 	frame   []byte
-	more    [][]byte // further frames: responses taken out of a batch
-	id      []byte   // with refuse, nil for null
-	code    jsonrpc2.Code
-	reason  string
+	more    [][]byte      // further frames: responses taken out of a batch
+	id      []byte        // with refuse: of the error response; nil for null
+	code    jsonrpc2.Code // with refuse
+	reason  string        // with refuse and drop
 }
 
-// check lets a frame through to Conn only when Conn cannot end the connection over it, repairing what the field gets
-// wrong. lenient also forgives a missing or different "jsonrpc" member, as some language servers send.
+// check decides what to do with a received frame. Conn ends the connection when it cannot decode a
+// message, so only messages that it can decode pass, and common mistakes of real programs are repaired.
+// lenient also accepts a missing or different "jsonrpc" member and quoted ids, which some language servers
+// send.
 func check(frame []byte, lenient bool) judged {
 	frame = bytes.TrimSpace(bytes.TrimPrefix(frame, []byte("\ufeff"))) // some platforms' writers put a mark first
 	if !json.Valid(frame) {
@@ -92,14 +99,16 @@ func check(frame []byte, lenient bool) judged {
 	return judged{verdict: refuse, code: jsonrpc2.InvalidRequest, reason: "Invalid Request: a message is an object or an array of objects"}
 }
 
-// quoted reports an answer whose id is a string: our own ids are numbers, so the peer has put quotes around one.
+// quoted reports a response whose id is a string. Our ids are numbers, so the peer has quoted one, and
+// Conn would not find the call that waits.
 func quoted(msg jsonrpc2.Message) bool {
 	r, ok := msg.(*jsonrpc2.Response)
 	return ok && r.ID().IsString()
 }
 
-// checkBatch keeps requests together, so that Conn answers them with one array, and takes responses out: Conn would
-// answer those too.
+// checkBatch keeps the requests of a batch together, so that Conn answers them with one array as JSON-RPC
+// requires. It takes the responses out and delivers them one by one, because Conn would answer them as
+// invalid requests.
 func checkBatch(frame []byte, lenient bool) judged {
 	var members []json.RawMessage
 	if err := json.Unmarshal(frame, &members); err != nil {
@@ -148,7 +157,7 @@ func checkBatch(frame []byte, lenient bool) judged {
 	return out
 }
 
-// repair rewrites an object Conn would not decode, or says why it cannot be.
+// repair rewrites an object that Conn cannot decode; when that is impossible, it gives the reason.
 func repair(frame []byte, lenient bool) judged {
 	var m map[string]json.RawMessage
 	if err := json.Unmarshal(frame, &m); err != nil {
@@ -166,6 +175,8 @@ func repair(frame []byte, lenient bool) judged {
 	if id != nil {
 		m["id"] = id
 	}
+	// Some peers write every member, with null for those that do not apply. JSON-RPC allows only one of
+	// result and error in a response, and none in a request.
 	for _, k := range []string{"error", "result"} {
 		if _, isRequest := m["method"]; (isRequest || k == "error") && string(m[k]) == "null" {
 			delete(m, k)
@@ -212,7 +223,9 @@ func repair(frame []byte, lenient bool) judged {
 	return judged{verdict: drop, reason: "malformed response: " + clip(frame)}
 }
 
-// canonicalID gives back an id Conn can read: strings and integers as they are, 1.0 as 1; nil for null and none.
+// canonicalID returns an id in the form Conn can decode: strings and integers as they are, 1.0 as 1; nil
+// for null or a missing id. ok is false for other types, and for numbers that no 64-bit integer (or, as a
+// float, no exact integer) can hold.
 func canonicalID(raw json.RawMessage) (id json.RawMessage, ok bool) {
 	switch {
 	case raw == nil || string(raw) == "null":
@@ -229,7 +242,8 @@ func canonicalID(raw json.RawMessage) (id json.RawMessage, ok bool) {
 	return nil, false
 }
 
-// canonicalError makes an error object out of whatever stands there, so that the waiting call ends.
+// canonicalError makes a valid error object of any JSON. A response whose error cannot be decoded would be
+// lost, and its call would wait for ever.
 func canonicalError(raw json.RawMessage) json.RawMessage {
 	var e struct {
 		Code    json.Number     `json:"code"`
@@ -246,6 +260,7 @@ func canonicalError(raw json.RawMessage) json.RawMessage {
 	return errorObject(jsonrpc2.Code(code), e.Message, e.Data)
 }
 
+// errorObject is a JSON-RPC error; data may be nil.
 func errorObject(code jsonrpc2.Code, message string, data json.RawMessage) json.RawMessage {
 	b, _ := json.Marshal(struct {
 		Code    jsonrpc2.Code   `json:"code"`
@@ -263,8 +278,9 @@ func errorResponse(id []byte, code jsonrpc2.Code, message string) []byte {
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":%s}`, id, errorObject(code, message, nil))
 }
 
-// tooLong judges a message by its first (and last) bytes: what was asked gets its error, and what was answered ends the
-// waiting call with one.
+// tooLong judges a message that was too long to be parsed, by its first and last bytes. A request gets an
+// error response. A response becomes an error response to our own call, so that the caller learns of it at
+// once.
 func tooLong(head, tail []byte, size int64, max int) judged {
 	text := fmt.Sprintf("message of %d bytes exceeds the limit of %d bytes", size, max)
 	id := findID(head)
@@ -277,7 +293,9 @@ func tooLong(head, tail []byte, size int64, max int) judged {
 	return judged{frame: errorResponse(id, jsonrpc2.InternalError, "the peer's "+text)}
 }
 
-// findID looks for a top-level id near the edge of a message that is not parsed.
+// findID looks for the id of a message near one of its ends, without parsing it. It returns nil when there
+// is none, or when the only one is inside the parameters or the result and so does not belong to the
+// message.
 func findID(b []byte) []byte {
 	for _, stop := range []string{`"params"`, `"result"`} { // an id inside the payload is somebody else's
 		if i := bytes.Index(b, []byte(stop)); i >= 0 && bytes.Index(b, []byte(`"id"`)) > i {
@@ -305,6 +323,7 @@ func findID(b []byte) []byte {
 	return bytes.Clone(rest[:n])
 }
 
+// clip is the beginning of b, for a log line or an error.
 func clip(b []byte) string {
 	if len(b) > 200 {
 		return string(bytes.ToValidUTF8(b[:200], nil)) + "…"
@@ -312,7 +331,7 @@ func clip(b []byte) string {
 	return string(b)
 }
 
-// decode is the Read half both streams share; Conn itself uses ReadFrame.
+// decode implements jsonrpc2.Stream's Read for both streams. Conn itself uses ReadFrame.
 func decode(ctx context.Context, s interface {
 	ReadFrame(context.Context) ([]byte, int64, error)
 }) (jsonrpc2.Message, int64, error) {
