@@ -11,19 +11,22 @@ import (
 	"strconv"
 )
 
-// Position counts from 0; Character in the negotiated encoding.
+// Position is a place in a document. Both members count from 0; Character is in units of the negotiated
+// position encoding (UTF-16 unless the server chose another one), not in bytes or columns.
 type Position struct {
 	Line      Uint `json:"line"`
 	Character Uint `json:"character"`
 }
 
-// Uint is a count as servers send it: -1 and out-of-range values are cut, 1.0 is 1.
+// Uint is a count as servers send it. It accepts what encoding/json would reject: 1.0 is 1, negative
+// numbers are 0, and too large ones are maxCount.
 type Uint int
 
-// maxCount is what larger counts are cut to: servers say "to the end" that way.
+// maxCount is the largest Uint, LSP's largest uinteger (2^31-1). Some servers send more to say "up to the end".
 const maxCount = 1<<31 - 1
 
-// UnmarshalJSON never fails on a number.
+// UnmarshalJSON reads any number. null and other types leave 0: it never fails, so that one odd member
+// does not lose the whole message.
 func (u *Uint) UnmarshalJSON(b []byte) error {
 	f, err := strconv.ParseFloat(string(b), 64)
 	if err != nil {
@@ -33,13 +36,13 @@ func (u *Uint) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Range is half-open.
+// Range is half-open: End is the position after its last character.
 type Range struct {
 	Start Position `json:"start"`
 	End   Position `json:"end"`
 }
 
-// Location in a document.
+// Location is a range in the document with that URI.
 type Location struct {
 	URI   string `json:"uri"`
 	Range Range  `json:"range"`
@@ -48,14 +51,15 @@ type Location struct {
 // Diagnostic is an item of publishDiagnostics or of a pull report.
 type Diagnostic struct {
 	Range    Range
-	Severity int
-	Code     string
+	Severity int    // 1 error, 2 warning, 3 information, 4 hint
+	Code     string // a number or the value of an object is written as text; "" when there is none
 	Source   string
 	Message  string
-	Raw      json.RawMessage
+	Raw      json.RawMessage // as the server sent it: codeAction expects the same object, with its data member
 }
 
-// Diagnostics decodes a list item by item; items without a range or a message are left out.
+// Diagnostics decodes a list item by item. Items without a range are left out, and so are items that
+// cannot be decoded: the others of the file must still be shown.
 func Diagnostics(raw []json.RawMessage) []Diagnostic {
 	out := make([]Diagnostic, 0, len(raw))
 	for _, r := range raw {
@@ -78,7 +82,7 @@ func Diagnostics(raw []json.RawMessage) []Diagnostic {
 	return out
 }
 
-// code reads "x", 12 and {"value": …, "target": …}.
+// code reads the three forms of a diagnostic's code that servers send: "x", 12 and {"value": …, "target": …}.
 func code(raw json.RawMessage) string {
 	if len(raw) == 0 || string(raw) == "null" {
 		return ""
@@ -94,7 +98,8 @@ func code(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// text reads a string, MarkupContent, a MarkedString or a list of those.
+// text reads a string, MarkupContent, a MarkedString (deprecated, but still sent) or a list of those.
+// Other JSON gives "".
 func text(raw json.RawMessage) string {
 	if len(raw) == 0 {
 		return ""
@@ -128,17 +133,19 @@ func text(raw json.RawMessage) string {
 	return ""
 }
 
-// HoverText is the text of a hover's contents in whatever of its five shapes.
+// HoverText is the text of Hover.contents in any of its shapes: MarkupContent, MarkedString (a string or
+// an object), or a list of MarkedStrings.
 func HoverText(contents json.RawMessage) string { return text(contents) }
 
-// Publish is textDocument/publishDiagnostics.
+// Publish is the parameters of textDocument/publishDiagnostics.
 type Publish struct {
 	URI         string            `json:"uri"`
-	Version     *int32            `json:"version"`
-	Diagnostics []json.RawMessage `json:"diagnostics"`
+	Version     *int32            `json:"version"`     // of the document that the diagnostics are for; nil when the server does not say
+	Diagnostics []json.RawMessage `json:"diagnostics"` // decoded by Diagnostics
 }
 
-// Report is the answer to textDocument/diagnostic. gopls sends "kind":"".
+// Report is the answer to textDocument/diagnostic. Kind is "full" or "unchanged" (gopls sends ""); Related
+// holds the reports of other documents, by URI.
 type Report struct {
 	Kind     string            `json:"kind"`
 	ResultID string            `json:"resultId"`
@@ -146,7 +153,9 @@ type Report struct {
 	Related  map[string]Report `json:"relatedDocuments"`
 }
 
-// Locations decodes Location, []Location, LocationLink and []LocationLink.
+// Locations decodes the four shapes that definition and similar requests may answer: Location, []Location,
+// LocationLink and []LocationLink. Of a link it takes the selection range, the name, rather than the whole
+// declaration.
 func Locations(raw json.RawMessage) []Location {
 	var list []json.RawMessage
 	raw = bytes.TrimSpace(raw)
@@ -182,7 +191,8 @@ func Locations(raw json.RawMessage) []Location {
 	return out
 }
 
-// Symbol is DocumentSymbol, SymbolInformation or WorkspaceSymbol in one.
+// Symbol is the union of DocumentSymbol, SymbolInformation and WorkspaceSymbol: a server chooses one of
+// them, and Range or Location tells which.
 type Symbol struct {
 	Name          string   `json:"name"`
 	Detail        string   `json:"detail"`
@@ -197,18 +207,18 @@ type Symbol struct {
 	} `json:"location"`
 }
 
-// CallItem of a call or type hierarchy; Raw goes back to the server.
+// CallItem is an item of a call or type hierarchy.
 type CallItem struct {
-	Name      string `json:"name"`
-	Detail    string `json:"detail"`
-	Kind      Uint   `json:"kind"`
-	URI       string `json:"uri"`
-	Range     Range  `json:"range"`
-	Selection Range  `json:"selectionRange"`
-	Raw       json.RawMessage
+	Name      string          `json:"name"`
+	Detail    string          `json:"detail"`
+	Kind      Uint            `json:"kind"`
+	URI       string          `json:"uri"`
+	Range     Range           `json:"range"`
+	Selection Range           `json:"selectionRange"`
+	Raw       json.RawMessage // as the server sent it: the next request must return the same object, with its data member
 }
 
-// UnmarshalJSON keeps the raw form.
+// UnmarshalJSON decodes an item and keeps its raw form. It fails as encoding/json does.
 func (c *CallItem) UnmarshalJSON(b []byte) error {
 	type plain CallItem
 	var p plain
@@ -220,24 +230,27 @@ func (c *CallItem) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Call is an edge of the call hierarchy.
+// Call is an edge of the call hierarchy: an incoming call has From, an outgoing one To. FromRanges are the
+// places of the calls, in the document of the caller.
 type Call struct {
 	From       *CallItem `json:"from"`
 	To         *CallItem `json:"to"`
 	FromRanges []Range   `json:"fromRanges"`
 }
 
-// TextEdit replaces a range. A Snippet edit is none we can apply, and neither is one with something Odd about it: where
-// a diagnosis may stand a line off, a guess at what is meant would write into somebody's file.
+// TextEdit replaces a range of a document by NewText. An edit with a Snippet, or with something Odd about
+// it, cannot be applied. It is read more strictly than a diagnostic: a diagnostic may be shown on a wrong
+// line, but a guess here would be written into a file.
 type TextEdit struct {
 	Range        Range
 	NewText      string
 	AnnotationID string
-	Snippet      json.RawMessage
-	Odd          string
+	Snippet      json.RawMessage // set when NewText would hold placeholders ($1), which nobody fills in
+	Odd          string          // why the edit cannot be read, to follow "an edit"; "" when it can
 }
 
-// UnmarshalJSON never fails: what cannot be read is Odd.
+// UnmarshalJSON never fails: it explains in Odd what it cannot read. An error would lose the other edits,
+// and the person would not learn which one is wrong.
 func (e *TextEdit) UnmarshalJSON(b []byte) error {
 	type place struct{ Line, Character *float64 } // 1.0 is 1
 	var w struct {
@@ -269,9 +282,9 @@ func (e *TextEdit) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// DocumentChange is TextDocumentEdit, CreateFile, RenameFile or DeleteFile, told apart by Kind.
+// DocumentChange is a TextDocumentEdit, CreateFile, RenameFile or DeleteFile; Kind tells which.
 type DocumentChange struct {
-	Kind         string `json:"kind"` // "", create, rename, delete
+	Kind         string `json:"kind"` // "" for a TextDocumentEdit, create, rename, delete
 	TextDocument struct {
 		URI     string `json:"uri"`
 		Version *int32 `json:"version"`
@@ -280,7 +293,7 @@ type DocumentChange struct {
 	URI          string     `json:"uri"`
 	OldURI       string     `json:"oldUri"`
 	NewURI       string     `json:"newUri"`
-	AnnotationID string     `json:"annotationId"` // of create, rename, delete
+	AnnotationID string     `json:"annotationId"` // of create, rename and delete; a text edit has its own
 	Options      struct {
 		Overwrite         bool `json:"overwrite"`
 		IgnoreIfExists    bool `json:"ignoreIfExists"`
@@ -289,41 +302,45 @@ type DocumentChange struct {
 	} `json:"options"`
 }
 
-// WorkspaceEdit as servers send it.
+// WorkspaceEdit is an edit of several documents. DocumentChanges wins over Changes when a server sends
+// both, as the LSP specification demands. Annotations are by the ids that edits refer to.
 type WorkspaceEdit struct {
 	Changes         map[string][]TextEdit `json:"changes"`
 	DocumentChanges []DocumentChange      `json:"documentChanges"`
 	Annotations     map[string]Annotation `json:"changeAnnotations"`
 }
 
-// Annotation says what a part of an edit is about.
+// Annotation describes a group of changes to the person. NeedsConfirmation asks for their approval,
+// whatever else would allow the edit.
 type Annotation struct {
 	Label             string `json:"label"`
 	NeedsConfirmation bool   `json:"needsConfirmation"`
 	Description       string `json:"description"`
 }
 
-// Command of a code action.
+// Command is what workspace/executeCommand takes; Arguments are passed on as the server sent them.
 type Command struct {
 	Title     string          `json:"title"`
 	Command   string          `json:"command"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
-// CodeAction or a bare Command, which then stands in Command.
+// CodeAction is one offer of the server. LSP allows a bare Command in the list instead: it is then in
+// Command, and Kind is "".
 type CodeAction struct {
 	Title       string
 	Kind        string
 	IsPreferred bool
-	Disabled    string
-	HasData     bool
+	Disabled    string // why it cannot be used now; "" when it can
+	HasData     bool   // it has data for codeAction/resolve, so its edit may still come
 	Edit        *WorkspaceEdit
 	Command     *Command
 	Diagnostics []json.RawMessage
-	Raw         json.RawMessage
+	Raw         json.RawMessage // as the server sent it, for codeAction/resolve
 }
 
-// UnmarshalJSON reads either shape.
+// UnmarshalJSON reads either shape. In a bare Command, "command" is a string; in a CodeAction it is an
+// object.
 func (a *CodeAction) UnmarshalJSON(b []byte) error {
 	var w struct {
 		Title       string                   `json:"title"`
