@@ -18,46 +18,49 @@ import (
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 )
 
-// Options say what kind of server it is.
+// Options say how the server behaves. The zero value reports no problems at all: it neither publishes nor
+// can be asked.
 type Options struct {
 	Capabilities map[string]any // laid over {"textDocumentSync": 2}
 	Pull         bool           // answers textDocument/diagnostic
 	Push         bool           // publishes on every change
-	Versions     bool           // … and says for which version
-	Marker       bool           // … between progress "diagnosing …", as gopls does
-	// Hold, when set, is asked before a publish leaves; a false answer drops it.
+	Versions     bool           // … and says for which version of the document; some real servers do not
+	Marker       bool           // … between $/progress "diagnosing …" begin and end, as gopls does
+	// Hold is called before a publish leaves; false drops it, like a server that coalesces or is late.
 	Hold func(uri string, version int32) bool
-	// On answers a request or notification before the server itself does; handled false leaves it to the server.
+	// On sees a request or notification before the server does. With handled false the server handles it as
+	// usual.
 	On func(ctx context.Context, s *Server, method string, params json.RawMessage) (result any, handled bool, err error)
-	// Aside are methods that On may answer when it likes; the messages after them do not wait.
+	// Aside are methods whose On may take its time: later messages are handled meanwhile.
 	Aside []string
 }
 
-// Server is one run.
+// Server is one run of the fake server. Its methods may be called concurrently.
 type Server struct {
 	o    Options
 	peer *rpc.Peer
 	out  *rpc.Outbox
-	r    *io.PipeReader
+	r    *io.PipeReader // our end of our input
 	cr   *io.PipeReader // client's end of our output
 	cw   *io.PipeWriter // client's end of our input
-	sw   *io.PipeWriter
+	sw   *io.PipeWriter // our end of our output
 
 	frozen atomic.Bool
 
 	mu    sync.Mutex // guards what follows
 	docs  map[string]doc
-	seen  []string // methods, in order
-	token int
+	seen  []string      // methods, in order
+	token int           // of the last progress
 	last  chan struct{} // closed when the message before has been handled
 }
 
+// doc is an open document, as the client has sent it.
 type doc struct {
 	text    string
 	version int32
 }
 
-// New starts a server.
+// New starts a server. It ends when the client closes its input, on "exit", or with Die.
 func New(o Options) *Server {
 	s := &Server{o: o, docs: map[string]doc{}}
 	var sr *io.PipeReader
@@ -69,19 +72,21 @@ func New(o Options) *Server {
 	return s
 }
 
-// Pipes are the client's ends: what the server writes, and where it reads.
+// Pipes are the client's ends: r reads what the server writes, w is the server's input.
 func (s *Server) Pipes() (io.ReadCloser, io.WriteCloser) { return s.cr, s.cw }
 
 // Peer is the server's end, to ask the client things.
 func (s *Server) Peer() *rpc.Peer { return s.peer }
 
-// Raw writes bytes as they are, garbage included.
+// Raw writes bytes without a header, to imitate a server that prints garbage. They keep their place among
+// the messages.
 func (s *Server) Raw(b string) { _, _ = s.out.Write([]byte(b)) }
 
-// Freeze makes it read on and say nothing any more.
+// Freeze makes the server read on but write nothing, like a process that hangs in a computation. It cannot
+// be undone.
 func (s *Server) Freeze() { s.frozen.Store(true) }
 
-// mouth is where a server speaks, as long as it is not frozen.
+// mouth is the output of a server until it is frozen; then it discards what is written.
 type mouth struct {
 	*io.PipeWriter
 	shut *atomic.Bool
@@ -94,20 +99,20 @@ func (m mouth) Write(b []byte) (int, error) {
 	return m.PipeWriter.Write(b)
 }
 
-// Die ends the server as a crash does.
+// Die closes both pipes without a shutdown, as a crash does.
 func (s *Server) Die() { _ = s.sw.Close(); _ = s.r.Close() }
 
 // Done is closed when the connection has ended.
 func (s *Server) Done() <-chan struct{} { return s.peer.Done() }
 
-// Seen are the methods received so far.
+// Seen are the methods received so far, in order.
 func (s *Server) Seen() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.seen...)
 }
 
-// Text is an open document's.
+// Text is the text and version of an open document; open is false when the client has not opened it.
 func (s *Server) Text(uri string) (text string, version int32, open bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,6 +120,8 @@ func (s *Server) Text(uri string) (text string, version int32, open bool) {
 	return d.text, d.version, ok
 }
 
+// handle is the server: it keeps the documents and answers what a linter must. Other requests get
+// MethodNotFound.
 func (s *Server) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	s.mu.Lock()
 	s.seen = append(s.seen, r.Method)
@@ -198,6 +205,7 @@ func (s *Server) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	return nil, nil
 }
 
+// set replaces a document and diagnoses it, as after didOpen and didChange.
 func (s *Server) set(uri string, d doc, cause string) {
 	s.mu.Lock()
 	s.docs[uri] = d
@@ -209,7 +217,7 @@ func (s *Server) set(uri string, d doc, cause string) {
 	})
 }
 
-// diagnose does a diagnosis, between markers where the server has them.
+// diagnose runs f, between the progress markers when Options.Marker is set.
 func (s *Server) diagnose(cause string, f func()) {
 	if !s.o.Marker {
 		f()
@@ -227,7 +235,8 @@ func (s *Server) diagnose(cause string, f func()) {
 	progress(map[string]string{"kind": "end"})
 }
 
-// Publish publishes; version 0 is left out, and so is every version of a server without Versions.
+// Publish sends textDocument/publishDiagnostics. Version 0 is left out, and every version when
+// Options.Versions is not set. No items clear the file's problems.
 func (s *Server) Publish(uri string, version int32, items []map[string]any) {
 	if items == nil {
 		items = []map[string]any{}
@@ -239,7 +248,7 @@ func (s *Server) Publish(uri string, version int32, items []map[string]any) {
 	_ = s.peer.Notify(context.Background(), "textDocument/publishDiagnostics", p)
 }
 
-// Problems are the linter's findings in a text.
+// Problems are the linter's diagnostics for a text: one error for every line that contains "BAD ".
 func Problems(text string) []map[string]any {
 	out := []map[string]any{}
 	n := 0
@@ -253,12 +262,14 @@ func Problems(text string) []map[string]any {
 	return out
 }
 
-// change is a content change: a range (ASCII is all the tests use) or the whole.
+// change is a content change: a range, or (nil) the whole document. Columns count bytes, which is right
+// only for the ASCII texts of tests.
 type change struct {
 	Range *struct{ Start, End struct{ Line, Character int } }
 	Text  string
 }
 
+// apply returns text after the change.
 func (c change) apply(text string) string {
 	if c.Range == nil {
 		return c.Text
