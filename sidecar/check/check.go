@@ -19,28 +19,30 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// Servers is what a plan needs of the language servers.
+// Servers is what a plan needs of the language servers; *lspbridge.Manager implements it.
 type Servers interface {
+	// Check gives the verdict on files laid over what is on disk; see lspbridge.Manager.Check.
 	Check(ctx context.Context, files []lspbridge.Proposal) lspbridge.Delta
 }
 
-// Plan is a set of changes and the state before them.
+// Plan is a set of changes and the state before them. The caller must Close it.
 type Plan struct {
-	Root  string // of the project
-	Dir   string // where the state before the changes lies: Root, or a copy
-	Files []lspbridge.Proposal
+	Root  string               // of the project, absolute
+	Dir   string               // where the state before the changes is: Root itself, or a copy of it
+	Files []lspbridge.Proposal // the state after the changes; absolute paths in Dir
 
-	close func()
+	close func() // removes the copy; nil without one
 }
 
-// Close takes the copy away.
+// Close removes the copy. Stop the servers first: they may still read it.
 func (p *Plan) Close() {
 	if p.close != nil {
 		p.close()
 	}
 }
 
-// Paths are the changed files, relative to the root.
+// Paths are the changed files, sorted, with slashes, relative to the root. A renamed file counts under
+// both names.
 func (p *Plan) Paths() []string {
 	out := []string{}
 	for _, f := range p.Files {
@@ -50,6 +52,7 @@ func (p *Plan) Paths() []string {
 	return slices.Compact(out)
 }
 
+// rel is a path of Dir relative to it, with slashes; another path stays as it is.
 func (p *Plan) rel(path string) string {
 	if r, err := filepath.Rel(p.Dir, path); err == nil && paths.Within(p.Dir, path) {
 		return filepath.ToSlash(r)
@@ -57,10 +60,13 @@ func (p *Plan) rel(path string) string {
 	return filepath.ToSlash(path)
 }
 
-// again is how long a server gets before it is asked once more after "not yet".
+// again is the pause between two checks while a server says Pending. Servers do not announce that they are
+// ready, so Run has to ask.
 const again = 500 * time.Millisecond
 
-// Run asks the servers for as long as ctx lasts or an answer is pending. The problems' paths are in Root.
+// Run checks the plan, and repeats the check while the verdict is Pending and ctx lasts: a server that
+// loads a large project answers only later. The paths and the reason of the verdict name Root even when
+// the servers work in a copy, so that an editor or a CI log can open them.
 func (p *Plan) Run(ctx context.Context, servers Servers) change.Verdict {
 	if len(p.Files) == 0 {
 		return change.Verdict{Certainty: change.Fresh}
@@ -88,7 +94,8 @@ func (p *Plan) Run(ctx context.Context, servers Servers) change.Verdict {
 	return v
 }
 
-// home is a path of the copy as the person knows it.
+// home maps a path in the copy to the same file in the project; other paths (a library's) stay as they
+// are.
 func (p *Plan) home(path string) string {
 	if p.Dir != p.Root && paths.Within(p.Dir, path) {
 		if r, err := filepath.Rel(p.Dir, path); err == nil {
@@ -98,18 +105,19 @@ func (p *Plan) home(path string) string {
 	return path
 }
 
-// Outcome is a verdict in one word, for exit codes.
+// Outcome is a verdict reduced to the exit code of pillion check. Scripts depend on the numbers.
 type Outcome int
 
 // The outcomes, in the order of their exit codes.
 const (
-	Clean     Outcome = iota // every server has looked, and no error is introduced
-	Errors                   // errors are introduced, whatever else is not known
-	Uncertain                // none is known, but not everything was looked at
+	Clean     Outcome = iota // every server has answered, and no error is introduced
+	Errors                   // errors are introduced, whether or not the answer is complete
+	Uncertain                // no error is known, but not everything was checked
 )
 
-// Judge is what a verdict amounts to. Where no server is for any of the files there is nothing to be uncertain about; partial
-// says that an answer about a part is enough.
+// Judge reduces a verdict to an outcome. Only introduced errors count, not warnings. Files that no
+// configured server is for make it Clean: an edit of a README must not fail a build. partial accepts an
+// incomplete answer as Clean.
 func Judge(v change.Verdict, partial bool) Outcome {
 	introduced, _ := v.Errors()
 	switch {

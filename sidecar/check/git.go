@@ -19,15 +19,17 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// maxFile is the largest file that is copied or compared, in bytes: language servers look at none that is larger.
+// maxFile is the largest file that is copied or compared, in bytes. It is also the largest that lspbridge
+// opens.
 const maxFile = 16 << 20
 
-// entry is a file of a commit.
+// entry is a file of a commit: its mode and the object id of its content.
 type entry struct {
 	mode, id string
 }
 
-// WorkingTree is what differs on disk from the last commit: changed, new and deleted files, staged or not.
+// WorkingTree plans what differs on disk from the last commit: changed, new and deleted files, staged or
+// not. Ignored files are left out. It fails when root is in no repository, or has no commit.
 func WorkingTree(ctx context.Context, root string) (*Plan, error) {
 	g := git{root}
 	before, err := g.tree(ctx, "HEAD")
@@ -47,7 +49,9 @@ func WorkingTree(ctx context.Context, root string) (*Plan, error) {
 	return g.plan(ctx, before, now)
 }
 
-// Range is what a commit (against its first parent) or a range A..B changes.
+// Range plans what a commit changes against its first parent, what A..B changes from A to B, or what A...B
+// changes on B since both parted. A missing end is HEAD. It reads objects only: the working tree may
+// differ.
 func Range(ctx context.Context, root, spec string) (*Plan, error) {
 	g := git{root}
 	from, to, isRange := strings.Cut(spec, "..")
@@ -74,6 +78,7 @@ func Range(ctx context.Context, root, spec string) (*Plan, error) {
 	now := map[string]string{}
 	same := map[string]bool{}
 	for name, e := range after {
+		// Compare ids before reading: an unchanged file need not be loaded from the repository at all.
 		if before[name].id == e.id {
 			same[name] = true
 		} else {
@@ -87,6 +92,7 @@ func Range(ctx context.Context, root, spec string) (*Plan, error) {
 	return g.plan(ctx, before, now, same)
 }
 
+// or returns s, or otherwise when s is empty.
 func or(s, otherwise string) string {
 	if s == "" {
 		return otherwise
@@ -94,12 +100,15 @@ func or(s, otherwise string) string {
 	return s
 }
 
-// Patch is a unified diff (or an envelope, as apply_patch takes) against the files on disk.
+// Patch plans a unified diff, or an envelope as the apply_patch tool takes, against the files on disk. It
+// fails when the patch does not apply, or names a file outside root.
 func Patch(root, text string) (*Plan, error) {
 	p, err := patch.Parse(text)
 	if err != nil {
 		return nil, err
 	}
+	// at refuses paths outside the project: the patch may come from anybody, and the answer would tell them
+	// what other files hold.
 	at := func(name string) (string, error) {
 		path := filepath.FromSlash(name)
 		if !filepath.IsAbs(path) {
@@ -135,6 +144,7 @@ func Patch(root, text string) (*Plan, error) {
 			if err != nil {
 				return nil, err
 			}
+			// From tells servers that imports may follow the file.
 			plan.Files = append(plan.Files, lspbridge.Proposal{Path: to, Text: c.New, From: path}, lspbridge.Proposal{Path: path, Delete: true})
 		default:
 			plan.Files = append(plan.Files, lspbridge.Proposal{Path: path, Text: c.New, Old: c.Old})
@@ -143,8 +153,9 @@ func Patch(root, text string) (*Plan, error) {
 	return plan, nil
 }
 
-// plan copies the state before into a folder of its own and makes proposals of what is different now. same are files of the
-// state before that are unchanged, where now does not name them.
+// plan copies the state before into a temporary folder, and makes a proposal of each file that differs
+// now. same are files known to be unchanged, which now does not hold. The servers need a copy because they
+// also read files that nobody opened, from disk: on the project itself they would see the state after.
 func (g git) plan(ctx context.Context, before map[string]entry, now map[string]string, same ...map[string]bool) (*Plan, error) {
 	dir, err := os.MkdirTemp("", "pillion-check-")
 	if err != nil {
@@ -156,6 +167,7 @@ func (g git) plan(ctx context.Context, before map[string]entry, now map[string]s
 	p := &Plan{Root: g.root, Dir: dir, close: func() { _ = os.RemoveAll(dir) }}
 	old := map[string]string{}
 	err = g.blobs(ctx, before, func(name string, b []byte) error {
+		// A commit made by hand can hold a path such as "../x", which must not be written outside the copy.
 		at := filepath.Join(dir, filepath.FromSlash(name))
 		if !paths.Within(dir, at) {
 			return fmt.Errorf("a commit holds the path %q", name)
@@ -176,6 +188,7 @@ func (g git) plan(ctx context.Context, before map[string]entry, now map[string]s
 	unchanged := func(name string) bool { return len(same) > 0 && same[0][name] }
 	for name, text := range now {
 		was, there := old[name]
+		// With core.autocrlf Git checks out CRLF for what is stored with LF; that is not a change.
 		if there && (was == text || was == strings.ReplaceAll(text, "\r\n", "\n")) {
 			continue
 		}
@@ -189,13 +202,18 @@ func (g git) plan(ctx context.Context, before map[string]entry, now map[string]s
 	return p, nil
 }
 
-// lent are folders that a project has beside its commits and cannot be understood without: installed packages.
+// lent are the folders that hold installed packages. Commits do not contain them, but without them every
+// import would be an error.
 var lent = map[string]bool{"node_modules": true, ".venv": true, "venv": true, "vendor": true, "site-packages": true}
 
-// maxLooked bounds the walk for lent folders, in entries.
+// maxLooked bounds the walk that looks for lent folders, in directory entries, so that a huge project does
+// not delay the check without end. Packages that are not found make the verdict worse, not wrong: the
+// errors are there before and after.
 const maxLooked = 200_000
 
-// lend links installed packages into the copy, and gives it a compile_commands.json that speaks of the copy.
+// lend links installed packages into the copy, and writes a compile_commands.json whose paths name the
+// copy: with the original clangd would compile the files of the project. Links are enough, since servers
+// only read packages. Files that the commit itself holds win.
 func (g git) lend(ctx context.Context, dir string, tracked map[string]entry) error {
 	left := maxLooked
 	return filepath.WalkDir(g.root, func(at string, d fs.DirEntry, err error) error {
@@ -214,6 +232,7 @@ func (g git) lend(ctx context.Context, dir string, tracked map[string]entry) err
 			if _, err := os.Lstat(to); err == nil { // it is in the commit
 				return nil
 			}
+			// The commit has no such folder, so nothing in the copy could import from it.
 			if _, err := os.Lstat(filepath.Dir(to)); err != nil {
 				return filepath.SkipDir
 			}
@@ -238,7 +257,8 @@ func (g git) lend(ctx context.Context, dir string, tracked map[string]entry) err
 	})
 }
 
-// regular is the text of a file that is one, and not too large.
+// regular reads a file that is a regular file of at most maxFile bytes. It does not follow symbolic links:
+// a commit could point one at any file of the machine.
 func regular(path string) (string, bool) {
 	fi, err := os.Lstat(path)
 	if err != nil || !fi.Mode().IsRegular() || fi.Size() > maxFile {
@@ -248,9 +268,12 @@ func regular(path string) (string, bool) {
 	return string(b), err == nil
 }
 
-// git asks the repository of a folder by plumbing that runs no filters, hooks or helpers of the repository's own.
+// git runs Git plumbing commands in the repository of a folder. Plumbing runs no filters, and hooks and
+// the file system monitor are turned off: a repository's own configuration can make Git run any program,
+// and a check must be safe in an untrusted one.
 type git struct{ root string }
 
+// run runs git and returns its output. An error holds what Git printed to stderr.
 func (g git) run(ctx context.Context, in io.Reader, args ...string) ([]byte, error) {
 	cmd := guard.CommandContext(ctx, guard.Helper, append([]string{"git"}, append([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-C", g.root}, args...)...)...)
 	cmd.Stdin = in
@@ -266,8 +289,10 @@ func (g git) run(ctx context.Context, in io.Reader, args ...string) ([]byte, err
 	return out, nil
 }
 
-// tree lists the regular files of a commit below the root.
+// tree lists the regular files of a commit below the root, by paths relative to it. Links and submodules
+// are left out: servers would follow them out of the copy.
 func (g git) tree(ctx context.Context, commit string) (map[string]entry, error) {
+	// Git would take it for an option, and some options run programs.
 	if strings.HasPrefix(commit, "-") {
 		return nil, fmt.Errorf("%q is not a commit", commit)
 	}
@@ -286,7 +311,8 @@ func (g git) tree(ctx context.Context, commit string) (map[string]entry, error) 
 	return files, nil
 }
 
-// blobs reads files of a commit; those that are too large are left out.
+// blobs calls take with the content of each file, all read by one git process; files larger than maxFile
+// are left out. Names come in no particular order.
 func (g git) blobs(ctx context.Context, files map[string]entry, take func(name string, b []byte) error) error {
 	var ask strings.Builder
 	names := make([]string, 0, len(files))

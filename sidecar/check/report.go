@@ -12,10 +12,11 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// Formats are the names that Write knows.
+// Formats are the formats of Write, for the help and completion of --format.
 var Formats = []string{"text", "json", "sarif"}
 
-// Write writes a verdict in one of the formats.
+// Write writes a verdict in one of Formats; another name means text. version is Pillion's own, for SARIF's
+// tool.driver. It fails only when w does.
 func (p *Plan) Write(w io.Writer, format, version string, v change.Verdict) error {
 	switch format {
 	case "json":
@@ -26,6 +27,7 @@ func (p *Plan) Write(w io.Writer, format, version string, v change.Verdict) erro
 	return p.text(w, v)
 }
 
+// encode writes indented JSON. HTML escaping is off, because messages quote source code.
 func encode(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -33,18 +35,21 @@ func encode(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// result is what --format json prints.
+// result is what --format json prints. Scripts depend on its names.
 type result struct {
 	Clean   bool            `json:"clean"`
 	Files   []string        `json:"files"` // changed, relative to the project
 	Verdict *change.Verdict `json:"verdict"`
 }
 
+// result brings the verdict into the form that editors get, so that both read the same JSON.
 func (p *Plan) result(v change.Verdict) result {
 	set := (&change.Set{}).WithVerdict(&v)
 	return result{Clean: Judge(v, false) == Clean, Files: p.Paths(), Verdict: set.Verdict}
 }
 
+// text writes a line for each introduced problem as path:line:column, the form that compilers use and
+// editors link, and a summary. Line and column count from 1.
 func (p *Plan) text(w io.Writer, v change.Verdict) error {
 	var b strings.Builder
 	name := func(path string) string {
@@ -81,8 +86,9 @@ func (p *Plan) text(w io.Writer, v change.Verdict) error {
 	return err
 }
 
-// sarif is the verdict as SARIF 2.1.0 (OASIS): a result per introduced problem; what could not be checked is a notification
-// of the tool. Columns count UTF-16 units, as everywhere.
+// sarif is the verdict as SARIF 2.1.0 (OASIS): a result for each introduced problem, and a notification
+// for what could not be checked, so that a viewer does not show an incomplete check as a clean one. Lines
+// and columns count from 1, columns in UTF-16 units, as columnKind declares.
 func (p *Plan) sarif(version string, v change.Verdict) any {
 	type object = map[string]any
 	levels := map[change.Severity]string{change.SeverityError: "error", change.SeverityWarning: "warning", change.SeverityInformation: "note", change.SeverityHint: "note"}
@@ -109,6 +115,7 @@ func (p *Plan) sarif(version string, v change.Verdict) any {
 		results = append(results, object{"ruleId": id, "level": levels[x.Severity], "message": object{"text": x.Message},
 			"locations": []object{{"physicalLocation": object{"artifactLocation": uri, "region": region}}}})
 	}
+	// SARIF requires an array; a nil slice would be encoded as null.
 	if rules == nil {
 		rules = []object{}
 	}
