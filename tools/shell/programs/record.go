@@ -371,9 +371,6 @@ func (r *Record) takes(name string) bool {
 	return false
 }
 
-// textOnly reports that none of the words is a path.
-func (s *spec) textOnly() bool { return len(s.words) == 1 && s.words[0] == kindText }
-
 // title says where it is written what a call does: "git.yaml: git clean". Empty when nothing is known.
 func (r *Record) title(args []scan.Word) string {
 	if !r.known {

@@ -94,7 +94,8 @@ func runners(name string, c *scan.Visit) bool {
 		case "-e", "--eval", "-p", "--print", "-":
 			c.Opaque("bun runs code that is given as text")
 		}
-		c.NoGrant = sub != "install" && sub != "i" && sub != "test" && sub != "add" && sub != "run" && sub != "build"
+		// Behind npx the call is the wrapper's too, which no grant covers: never take NoGrant back.
+		c.NoGrant = c.NoGrant || sub != "install" && sub != "i" && sub != "test" && sub != "add" && sub != "run" && sub != "build"
 	case "deno":
 		if sub == "eval" || sub == "repl" {
 			c.Opaque("deno runs code that is given as text")
@@ -116,7 +117,7 @@ func runners(name string, c *scan.Visit) bool {
 	case "go":
 		switch sub {
 		case "run": // a pattern made from a package of the project's must not cover everybody's
-			c.NoGrant = strings.Contains(scan.TextOf(args), "@")
+			c.NoGrant = c.NoGrant || strings.Contains(scan.TextOf(args), "@")
 			hookManager(args[1:], c)
 		case "env":
 			if text := scan.TextOf(args); strings.Contains(text, "-w") || strings.Contains(text, "-u") {
@@ -172,6 +173,8 @@ func runners(name string, c *scan.Visit) bool {
 			}
 			rest = rest[1:]
 		}
+		// npm --package ../x exec y: what stands in front of the command may name folders too.
+		pathArgs(c.With(c.Args[:len(c.Args)-len(rest)]), recordOf(c, name).spec)
 		if len(rest) > 0 {
 			c.Run(rest)
 		}

@@ -167,13 +167,22 @@ func applySpec(c *scan.Visit, s spec) {
 			continue
 		}
 		// A cluster of letters: the first that takes a value takes the rest, or the next word.
-		matched := false
+		matched, doubt := false, false
 		for j := 1; j < len(t); j++ {
 			o, ok := s.option("-" + t[j:j+1])
 			if !ok && s.complete && len(s.options) > 0 {
 				c.Opaque(c.Name + " has no option -" + t[j:j+1] + " that is known here")
 			}
 			if !ok {
+				// -X../x: an unknown letter may be an option with its value glued on, so the letters behind it decide nothing.
+				if _, one := a.One(); !one || !a.Known() {
+					doubt = true
+				}
+				if tail := strings.TrimPrefix(t[j+1:], "="); tail != "" && strings.Contains("/.~$`", tail[:1]) {
+					ofKind(kindGeneric, a.From(j+1), c)
+					doubt = true
+					break
+				}
 				continue
 			}
 			matched = true
@@ -196,7 +205,7 @@ func applySpec(c *scan.Visit, s spec) {
 			}
 			break
 		}
-		if !matched {
+		if !matched || doubt {
 			c.TouchIfPath(a, scan.Write)
 		}
 	}
@@ -233,5 +242,8 @@ func ofKind(k kind, a scan.Word, c *scan.Visit) {
 			return
 		}
 		c.TouchIfPath(a, scan.Write)
+	case kindScript:
+		c.NoGrant = true
+		c.Script(a, c.Name)
 	}
 }
