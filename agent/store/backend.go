@@ -32,7 +32,7 @@ type backend interface {
 	name() string
 }
 
-// row is an event with its key.
+// row is an event with its key; see eventKey.
 type row struct {
 	key int64
 	*Event
@@ -45,6 +45,8 @@ type tx struct {
 	ready *prepared
 }
 
+// Exec uses a prepared statement where there is one. One that is missing is made before the next transaction, not now: SQLite's
+// only writing connection is busy with this one.
 func (t tx) Exec(q string, args ...any) (sql.Result, error) {
 	q = t.b.bind(q)
 	if st, _ := t.ready.look(q, true); st != nil {
@@ -63,7 +65,7 @@ func (t tx) QueryRow(q string, args ...any) *sql.Row {
 	return t.t.QueryRow(q, args...)
 }
 
-// db is the same for a pool.
+// db is the pool of reading connections, with ? for arguments in every database.
 type db struct {
 	d     *sql.DB
 	b     backend

@@ -20,9 +20,10 @@ type batch struct {
 
 func newBatch(t tx) *batch { return &batch{tx: t, nums: map[string]int64{}} }
 
-// forget drops what a call may have changed behind our back.
+// forget drops the session numbers: a call inside the transaction may have deleted a session.
 func (b *batch) forget() { clear(b.nums) }
 
+// addEvent adds an event of a session, which is made when it has no head yet: events may be queued before the head.
 func (b *batch) addEvent(session string, e *Event) error {
 	num, ok := b.nums[session]
 	if !ok {
@@ -73,7 +74,7 @@ func insertFree(t tx, r row) error {
 	var data []byte
 	err := t.QueryRow("SELECT type, data FROM events WHERE key = ?", r.key).Scan(&typ, &data)
 	if err == nil && typ == t.b.clean(r.Type) && string(data) == string(r.Data) {
-		return nil // it is this one
+		return nil // stored already: a commit whose answer was lost is written again
 	}
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
@@ -88,6 +89,8 @@ func insertFree(t tx, r row) error {
 	return err
 }
 
+// putHead inserts or replaces a head. Info that is not JSON is replaced by {}: it is only a copy of what the events say, and a
+// failed insert would stop the whole queue.
 func (b *batch) putHead(h *Session) error {
 	info := h.Info
 	if !json.Valid(info) {

@@ -45,7 +45,7 @@ func (s *Store) EventsOf(ctx context.Context, session string, from int64, types 
 		return err
 	}
 	if err != nil && s.Problem() == nil {
-		return err // the consumer's own error, or the context's
+		return err // the consumer's own error, or the context's; with a problem, what is in memory is still delivered
 	}
 	for _, e := range queued {
 		if e.Seq <= next || types != nil && !slices.Contains(types, e.Type) {
@@ -59,7 +59,8 @@ func (s *Store) EventsOf(ctx context.Context, session string, from int64, types 
 	return nil
 }
 
-// LastSeq is the number of a session's last event, 0 when there is none.
+// LastSeq is the number of a session's last event, on disk or queued; 0 when there is none. The error means that the disk could
+// not be read and nothing is queued.
 func (s *Store) LastSeq(ctx context.Context, session string) (int64, error) {
 	var last int64
 	for _, e := range s.queuedEvents(session) {
@@ -77,6 +78,7 @@ func (s *Store) LastSeq(ctx context.Context, session string) (int64, error) {
 	return last, err
 }
 
+// lastStored is the number of the last event on disk: one step in the b-tree of the keys, whatever the session's length.
 func lastStored(ctx context.Context, db db, session string) (int64, error) {
 	var num, key int64
 	err := db.QueryRow(ctx, "SELECT num FROM sessions WHERE id = ?", session).Scan(&num)
@@ -90,6 +92,7 @@ func lastStored(ctx context.Context, db db, session string) (int64, error) {
 	return key & maxSeq, err
 }
 
+// queuedEvents are a session's events that are not committed yet, in order. The writer does not change them, so they are not copied.
 func (s *Store) queuedEvents(session string) []*Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,6 +105,7 @@ func (s *Store) queuedEvents(session string) []*Event {
 	return out
 }
 
+// storedEvents yields the events on disk, page by page, without a transaction around them: yield may write to the store.
 func (s *Store) storedEvents(ctx context.Context, session string, from int64, types []string, yield func(Event) error) error {
 	db, err := s.reader()
 	if err != nil {
@@ -131,6 +135,7 @@ func (s *Store) storedEvents(ctx context.Context, session string, from int64, ty
 	}
 }
 
+// readPage reads at most pageSize events after from.
 func readPage(ctx context.Context, db db, num, from int64, types []string) ([]Event, error) {
 	args, only := []any{eventKey(num, from), eventKey(num, maxSeq)}, ""
 	if len(types) > 0 {

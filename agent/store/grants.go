@@ -47,7 +47,8 @@ func (s *Store) Grants(ctx context.Context, project string) ([]Grant, error) {
 	return all, s.explain(rows.Err())
 }
 
-// RevokeGrant forgets one. ErrNotFound.
+// RevokeGrant removes a grant and returns when that is committed: a permission that was taken back must not come back after a
+// crash. ErrNotFound.
 func (s *Store) RevokeGrant(ctx context.Context, id int64) error {
 	return s.do(ctx, func(tx tx) error {
 		res, err := tx.Exec("DELETE FROM grants WHERE id = ?", id)

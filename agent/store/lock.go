@@ -28,7 +28,7 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("session %s is at work in %s; wait until its turn is over, or cancel it there", e.Session, who)
 }
 
-// errHeld is what the platform's tryLock returns when somebody else has the lock.
+// errHeld is what tryLock returns when another process, or another open file of this one, has the lock.
 var errHeld = errors.New("held")
 
 // FencedError: somebody else went on with a session that this process was writing, after its connection was lost.
@@ -44,13 +44,16 @@ func (e *FencedError) Error() string {
 		e.Session, e.Host, e.PID)
 }
 
-// Lock makes this caller the session's only writer among all processes until unlock; the system lets go when the
-// process dies. It waits a moment for a turn that is just ending, then gives a *LockedError. When the store cannot
-// be written the lock is granted all the same: the session then lives in memory anyway.
+// Lock makes this caller the session's only writer among all processes until unlock, which must be called once. The operating system,
+// or the server, releases the lock when the process ends. Lock waits a moment (300 ms for a file, 2 s for a server) for a turn that is
+// just ending, then gives a *LockedError, or *FencedError when the session was lost to another machine. When the store cannot be
+// written the lock is granted all the same: the session then lives in memory only.
 func (s *Store) Lock(ctx context.Context, session string) (unlock func(), err error) {
 	return s.b.lock(ctx, s, session)
 }
 
+// lock locks a file per session beside the database, because a lock inside SQLite would be held by a transaction and block every
+// other session. The operating system releases it when the process ends, however it ends.
 func (s *sqlite) lock(ctx context.Context, _ *Store, session string) (unlock func(), err error) {
 	if s.path == "" {
 		return func() {}, nil
@@ -83,9 +86,11 @@ func (s *sqlite) lock(ctx context.Context, _ *Store, session string) (unlock fun
 	}
 }
 
+// lockPatience is how long lock waits: the process that has it may be just about to unlock after its last turn.
 func (s *sqlite) lockPatience() time.Duration { return min(s.busyTimeout, 300*time.Millisecond) }
 
-// lockName keeps a hostile id inside the folder.
+// lockName is the file name for a session id. An id from outside may hold slashes or dots; they are replaced, so that the file stays
+// in the folder.
 func lockName(session string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
@@ -95,8 +100,9 @@ func lockName(session string) string {
 	}, session) + ".lock"
 }
 
-// lockFile opens and locks. The previous owner may have removed the file between our open and our lock; then the
-// lock is on nothing and the next round makes a new file.
+// lockFile opens and locks a file and writes the process id into it, for LockedError. The previous owner may have removed the file
+// between our open and our lock; then the lock is on a file without a name, which excludes nobody, and errHeld makes the caller try
+// again with a new file.
 func lockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -117,6 +123,7 @@ func lockFile(path string) (*os.File, error) {
 	return f, nil
 }
 
+// readPID is the process id in a lock file; 0 when the owner has not written it yet or the file is gone.
 func readPID(path string) (pid int) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// tryLock locks one byte far behind the text, so that others can still read whose lock it is.
+// tryLock takes an exclusive lock without waiting, or returns errHeld. It locks one byte far behind the text, because a lock on
+// Windows also forbids reading, and others must be able to read the process id.
 func tryLock(f *os.File) error {
 	at := &windows.Overlapped{OffsetHigh: 1}
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, at)

@@ -2,7 +2,8 @@ package store
 
 import "database/sql"
 
-// open opens the database once and brings it to our version. A failure is not remembered: the next use tries again.
+// open opens the database once and brings it to the present schema. A failure is not remembered: the disk may have space, or the
+// server may answer, at the next use.
 func (s *Store) open() (*sql.DB, error) {
 	s.openMu.Lock()
 	defer s.openMu.Unlock()
@@ -42,7 +43,7 @@ func (s *Store) reader() (db, error) {
 	return db{s.read, s.b, s.reads}, nil
 }
 
-// statements are those of the transactions.
+// statements are the prepared ones of the writing connection; nil for PostgreSQL.
 func (s *Store) statements() *prepared {
 	s.openMu.Lock()
 	defer s.openMu.Unlock()

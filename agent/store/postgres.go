@@ -13,13 +13,14 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// postgres is a schema of a PostgreSQL database: "pillion", or the URL's search_path. One connection writes and
-// holds the locks of the sessions that are at work here; they end with it.
+// postgres is a schema of a PostgreSQL database: "pillion", or the URL's search_path. One connection writes and holds the locks of
+// the sessions that run in this process. The server releases them when the connection ends, so after a lost connection begin takes
+// them again before anything is written.
 type postgres struct {
 	url string
 
 	mu   sync.Mutex
-	gen  int64                   // guarded by mu: how often the writing connection was made
+	gen  int64                   // guarded by mu: how often the writing connection was made; a lock with another number is lost
 	held map[string]*hold        // guarded by mu: by session
 	gone map[string]*FencedError // guarded by mu: taken over while the connection was lost
 }
@@ -34,6 +35,7 @@ const (
 	lockPatience    = 2 * time.Second
 )
 
+// config parses the address. It is parsed at each use, so that a wrong one is an error of the store and not of New.
 func (p *postgres) config() (c *pgx.ConnConfig, schema string, err error) {
 	if c, err = pgx.ParseConfig(p.url); err != nil {
 		return nil, "", err // pgx takes the password out of it
@@ -58,6 +60,7 @@ func (p *postgres) name() string {
 	return fmt.Sprintf("postgres://%s/%s (schema %s)", c.Host, c.Database, schema)
 }
 
+// pool makes a pool of at most conns connections in our schema; connected is called for each new one. Nothing is dialled here.
 func (p *postgres) pool(conns int, connected func()) (*sql.DB, string, error) {
 	c, schema, err := p.config()
 	if err != nil {
@@ -78,6 +81,8 @@ func (p *postgres) pool(conns int, connected func()) (*sql.DB, string, error) {
 	return d, schema, nil
 }
 
+// open brings the schema to the present version, in at most twice connectPatience: a server that does not answer must not block
+// the writer, since the queue is kept in memory.
 func (p *postgres) open() (*sql.DB, error) {
 	d, schema, err := p.pool(1, func() {
 		p.mu.Lock()
@@ -104,6 +109,7 @@ func (p *postgres) reader(*sql.DB) (*sql.DB, error) {
 	return d, err
 }
 
+// bind replaces each ? by $1, $2 …; no query of this package has a question mark in a text.
 func (p *postgres) bind(query string) string {
 	if !strings.Contains(query, "?") {
 		return query
@@ -123,11 +129,14 @@ func (p *postgres) bind(query string) string {
 	}
 }
 
-// clean takes out what text there cannot hold; without it one path of odd bytes would stop the whole queue.
+// clean replaces what a PostgreSQL text cannot hold, invalid UTF-8 and NUL, by U+FFFD. Without it one path with such bytes would fail
+// to insert, and stop the whole queue behind it.
 func (p *postgres) clean(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }
 
+// insert sends the rows as four arrays: one statement and one round trip for any number of them. Rows whose key is taken are left
+// out and not counted.
 func (p *postgres) insert(t tx, rows []row) (int64, error) {
 	keys, times := make([]int64, len(rows)), make([]int64, len(rows))
 	types, data := make([]string, len(rows)), make([][]byte, len(rows))
@@ -168,7 +177,9 @@ var pgMigrations = []string{
 		session text PRIMARY KEY, fence bigint NOT NULL, host text NOT NULL, pid bigint NOT NULL, since bigint NOT NULL);`,
 }
 
-// migrate brings the schema to our version. Programs that start together take turns.
+// migrate brings the schema to the present version in one transaction, under an advisory lock, so that programs which start together
+// do it one after the other. A newer schema, or one with tables of another program, is a *Problem and is not changed. The schema is
+// created only when it is missing, because a user without CREATE on the database may use one that an administrator made.
 func (p *postgres) migrate(ctx context.Context, d *sql.DB, schema string) error {
 	v, err := p.version(ctx, d)
 	if err != nil || v == len(pgMigrations) {
@@ -221,6 +232,7 @@ func (p *postgres) migrate(ctx context.Context, d *sql.DB, schema string) error 
 	return t.Commit()
 }
 
+// version is the schema's version; 0 when the tables are not there.
 func (p *postgres) version(ctx context.Context, q queryer) (v int, err error) {
 	var there bool
 	if err := q.QueryRowContext(ctx, "SELECT to_regclass(quote_ident(current_schema()) || '.schema_version') IS NOT NULL").Scan(&there); err != nil || !there {

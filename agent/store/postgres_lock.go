@@ -12,22 +12,25 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// hold is a session's lock. The lock itself is the server's (an advisory one) and ends with the connection; the fence
-// tells after a new connection whether somebody else was there meanwhile.
+// hold is a session's lock in this process; its fields are guarded by postgres.mu. The lock itself is an advisory lock of the server
+// and ends with the connection. The fence is a number that grows with every holder: after a reconnect it shows whether another
+// process has held the session meanwhile.
 type hold struct {
 	fence     int64 // 0: granted while the server was away
 	gen       int64 // the connection that has the lock
 	pending   bool  // being taken
-	releasing bool  // given back once what was said is stored
+	releasing bool  // to be released once the queue is stored
 }
 
+// The key of the advisory lock is a hash of schema and session; 7526175 is a seed of our own, so that other programs' locks on the
+// same server do not collide with ours.
 const (
 	tryLockSQL = "SELECT pg_try_advisory_lock(hashtextextended(current_schema() || '/' || $1, 7526175))"
 	unlockSQL  = "SELECT pg_advisory_unlock(hashtextextended(current_schema() || '/' || $1, 7526175))"
 )
 
-// lock waits a moment for another machine's writer. Where the server is away it is granted, and settled when the
-// server is back.
+// lock is Store.Lock. While the server does not answer, the lock is granted; relock decides when the server is back whether this
+// process or another one keeps the session.
 func (p *postgres) lock(ctx context.Context, s *Store, session string) (unlock func(), err error) {
 	deadline := time.Now().Add(lockPatience)
 	for {
@@ -50,7 +53,8 @@ func (p *postgres) lock(ctx context.Context, s *Store, session string) (unlock f
 	}
 }
 
-// try gives errHeld and who has it, when somebody does.
+// try takes the lock without waiting. With errHeld it says who has it. A session that is being released in this process is taken back
+// without asking the server, because the connection still has its lock.
 func (p *postgres) try(ctx context.Context, s *Store, session string) (*LockedError, error) {
 	p.mu.Lock()
 	if f := p.gone[session]; f != nil {
@@ -95,8 +99,8 @@ func (p *postgres) try(ctx context.Context, s *Store, session string) (*LockedEr
 	return nil, nil
 }
 
-// onWriter runs f on the writing connection, between two transactions. A caller that gives up does not end it: with
-// the connection every lock would go.
+// onWriter runs f on the writing connection, between two transactions. A caller whose ctx ends does not interrupt f: pgx closes a
+// connection that is interrupted, and with it every lock would be lost. connectPatience bounds f instead.
 func (p *postgres) onWriter(ctx context.Context, s *Store, f func(context.Context, *pgx.Conn) error) error {
 	d, err := s.open()
 	if err != nil {
@@ -112,11 +116,13 @@ func (p *postgres) onWriter(ctx context.Context, s *Store, f func(context.Contex
 	return conn.Raw(func(c any) error { return f(slow, c.(*stdlib.Conn).Conn()) })
 }
 
+// writer is the process that holds, or held last, a session's lock.
 type writer struct {
 	host string
 	pid  int
 }
 
+// elsewhere is the host, or empty when it is this one.
 func (w writer) elsewhere() string {
 	if w.host == hostname() {
 		return ""
@@ -124,6 +130,7 @@ func (w writer) elsewhere() string {
 	return w.host
 }
 
+// hostname is never empty: the writers table wants one.
 func hostname() string {
 	name, err := os.Hostname()
 	if err != nil || name == "" {
@@ -132,7 +139,7 @@ func hostname() string {
 	return name
 }
 
-// take locks a session and writes down who has it. errHeld comes with who that is.
+// take locks a session, raises its fence and records who has it. With errHeld, who is the process that holds the lock.
 func take(ctx context.Context, c *pgx.Conn, session string) (fence int64, who writer, err error) {
 	var mine bool
 	if err := c.QueryRow(ctx, tryLockSQL, session).Scan(&mine); err != nil {
@@ -148,6 +155,7 @@ func take(ctx context.Context, c *pgx.Conn, session string) (fence int64, who wr
 	return fence, who, err
 }
 
+// lastWriter reads the fence and the last holder of a session; fence 0 when nobody has ever held it.
 func lastWriter(ctx context.Context, c *pgx.Conn, session string) (fence int64, who writer, err error) {
 	err = c.QueryRow(ctx, "SELECT fence, host, pid FROM writers WHERE session = $1", session).Scan(&fence, &who.host, &who.pid)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -168,7 +176,7 @@ func (p *postgres) unlock(s *Store, session string) {
 		h := p.held[session]
 		if h == nil || !h.releasing {
 			p.mu.Unlock()
-			return // somebody here goes on with it
+			return // this process has locked it again meanwhile
 		}
 		delete(p.held, session)
 		p.mu.Unlock()
@@ -198,6 +206,7 @@ func (p *postgres) begin(ctx context.Context, s *Store, d *sql.DB) (*sql.Tx, err
 	return t, err
 }
 
+// stale reports whether the connection was made anew since a lock was taken, so that locks are lost.
 func (p *postgres) stale() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -243,6 +252,9 @@ func (p *postgres) relock(ctx context.Context, s *Store, c *pgx.Conn) error {
 	return nil
 }
 
+// again takes one lock again after a lost connection. fence is what it had; 0 when it was granted while the server was away. A
+// *FencedError says that another machine has written the session meanwhile; then its events win and ours are dropped, because two
+// histories cannot be merged.
 func (p *postgres) again(ctx context.Context, s *Store, c *pgx.Conn, session string, fence int64) (int64, *FencedError, error) {
 	var mine bool
 	if err := c.QueryRow(ctx, tryLockSQL, session).Scan(&mine); err != nil {
@@ -266,7 +278,8 @@ func (p *postgres) again(ctx context.Context, s *Store, c *pgx.Conn, session str
 		}
 		return fence, nil, nil
 	}
-	// It was begun while the server was away. What is there already was said by somebody else.
+	// The turn began while the server was away, so there is no fence to compare. A stored event with one of our numbers is another
+	// process's.
 	if mine := s.queuedEvents(session); len(mine) > 0 {
 		var last int64
 		err := c.QueryRow(ctx, `SELECT coalesce(max(key) & 4294967295, 0) FROM events, (SELECT num FROM sessions WHERE id = $1) AS s

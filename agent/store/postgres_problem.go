@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// errReconnected: the writing connection was made anew; the locks must be looked at first.
+// errReconnected: the writing connection was made anew between relock and the transaction; the writer tries again.
 var errReconnected = errors.New("the connection was made anew")
 
 // explain turns what the server or the network says into a Problem with the next move.
@@ -24,7 +24,7 @@ func (p *postgres) explain(err error) error {
 	if errors.As(err, &parse) {
 		return say(ProblemOther, "the setting store is no PostgreSQL address (postgres://user@host/database): %v", err)
 	}
-	switch code := sqlState(err); {
+	switch code := sqlState(err); { // PostgreSQL, Appendix A: the first two characters are the class
 	case code == "":
 		return say(ProblemAway, "%s does not answer (%v); check the network and the server; the session is saved by itself once it does", p.name(), err)
 	case code == "28P01" || code == "28000":
@@ -54,7 +54,8 @@ func sqlState(err error) string {
 	return ""
 }
 
-// broken: everything but an answer about the statement itself.
+// broken reports failures of the connection or the server. The others are answers about the statement itself, which only its caller
+// must hear about; after one of these the whole transaction is tried again.
 func (p *postgres) broken(err error) bool {
 	if errors.Is(err, ErrNotFound) {
 		return false

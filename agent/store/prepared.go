@@ -23,7 +23,8 @@ func newPrepared(d *sql.DB) *prepared {
 	return &prepared{d: d, ready: map[string]*sql.Stmt{}, wanted: map[string]bool{}}
 }
 
-// get is the ready statement of a query, made when it is not there. nil: the query runs as it is.
+// get is the prepared statement of a query, made when it is missing. nil means that there is no room or that it failed to parse: the
+// caller runs the text, which gives the error.
 func (p *prepared) get(ctx context.Context, q string) *sql.Stmt {
 	st, room := p.look(q, false)
 	if st != nil || !room {
@@ -62,7 +63,7 @@ func (p *prepared) put(q string, st *sql.Stmt) *sql.Stmt {
 	return st
 }
 
-// prepare makes what the transactions so far asked for.
+// prepare makes the statements that transactions have asked for so far. The writer calls it while no transaction is open.
 func (p *prepared) prepare(ctx context.Context) {
 	if p == nil {
 		return

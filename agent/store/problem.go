@@ -12,18 +12,18 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// ProblemKind says what is wrong with the database.
+// ProblemKind says what is wrong with the database, for programs; the message is for people.
 type ProblemKind string
 
 // Why a store cannot be used.
 const (
-	ProblemFull     ProblemKind = "full"
-	ProblemLocked   ProblemKind = "locked"
-	ProblemReadOnly ProblemKind = "read_only"
-	ProblemDamaged  ProblemKind = "damaged"
-	ProblemNewer    ProblemKind = "newer"
-	ProblemForeign  ProblemKind = "foreign"
-	ProblemAway     ProblemKind = "away" // a server that does not answer
+	ProblemFull     ProblemKind = "full"      // no space left; it passes when there is some
+	ProblemLocked   ProblemKind = "locked"    // another process has held it for longer than we wait
+	ProblemReadOnly ProblemKind = "read_only" // no right to write
+	ProblemDamaged  ProblemKind = "damaged"   // no database, or pages that cannot be read
+	ProblemNewer    ProblemKind = "newer"     // written by a newer Pillion; left unchanged
+	ProblemForeign  ProblemKind = "foreign"   // has tables of another program; left unchanged
+	ProblemAway     ProblemKind = "away"      // a server that does not answer
 	ProblemOther    ProblemKind = "other"
 )
 
@@ -62,6 +62,7 @@ func (s *sqlite) explain(err error) error {
 	return say(ProblemOther, "the session store %s failed: %v", s.path, err)
 }
 
+// sqliteCode is SQLite's primary result code; 0 when the error is not SQLite's.
 func sqliteCode(err error) int {
 	var e *driver.Error
 	if errors.As(err, &e) {
@@ -70,11 +71,13 @@ func sqliteCode(err error) int {
 	return 0
 }
 
+// isBusy reports that another process is writing. The driver gives the text without a code when the switch to WAL is refused.
 func isBusy(err error) bool {
 	c := sqliteCode(err)
 	return c == lib.SQLITE_BUSY || c == lib.SQLITE_LOCKED || err != nil && strings.Contains(err.Error(), "database is locked")
 }
 
+// broken reports failures of the file; the others are answers about one statement, and leave the transaction usable.
 func (s *sqlite) broken(err error) bool {
 	switch sqliteCode(err) {
 	case lib.SQLITE_FULL, lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_READONLY, lib.SQLITE_NOTADB, lib.SQLITE_CORRUPT, lib.SQLITE_CANTOPEN, lib.SQLITE_IOERR:

@@ -9,8 +9,9 @@ import (
 // scanPage is how many events Scan reads at a time.
 const scanPage = 1024
 
-// Scan yields the stored events of some types since a moment, session after session, without holding more than a
-// page of them. What is still queued is not among them.
+// Scan yields the stored events of some types since a moment (the zero time is all), session after session and in order within one,
+// without holding more than a page in memory. Events that are still queued, and sessions that were not used since then, are not among
+// them. types must not be empty. The heads have no Info.
 func (s *Store) Scan(ctx context.Context, since time.Time, types []string, yield func(Session, Event) error) error {
 	db, err := s.reader()
 	if err != nil {
@@ -41,6 +42,7 @@ func (s *Store) Scan(ctx context.Context, since time.Time, types []string, yield
 	}
 }
 
+// headsByNum are the heads of the sessions used since a moment, by their number, which is the high half of an event's key.
 func headsByNum(ctx context.Context, db db, since time.Time) (map[int64]Session, error) {
 	rows, err := db.Query(ctx, "SELECT num, id, cwd, title, parent, created, updated FROM sessions WHERE updated >= ?", micro(since))
 	if err != nil {
@@ -68,6 +70,7 @@ func micro(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
+// scan reads one page of events after a key; last is where the next page begins.
 func scan(ctx context.Context, db db, after int64, since time.Time, types []string) (page []row, last int64, err error) {
 	args := []any{after, micro(since)}
 	for _, t := range types {

@@ -27,11 +27,15 @@ var migrations = []string{
 		PRIMARY KEY(session, id));`,
 }
 
+// maxSeq is the largest number of an event: the low 32 bits of its key.
 const maxSeq = 1<<32 - 1
 
+// eventKey joins a session's number and an event's. One integer key makes the table itself the index: a session's events lie together
+// in reading order.
 func eventKey(num, seq int64) int64 { return num<<32 | seq }
 
-// migrate brings the file to our version. Two processes that start together take turns.
+// migrate brings the file to the present version. Two processes that start together take turns: the version is read again inside the
+// transaction, because the other may have done the work. A newer file, or one of another program, is a *Problem and is not changed.
 func migrate(ctx context.Context, db *sql.DB, path string) error {
 	v, err := version(ctx, db)
 	if err != nil {
@@ -77,6 +81,7 @@ func migrate(ctx context.Context, db *sql.DB, path string) error {
 	return tx.Commit()
 }
 
+// queryer is a database or a transaction.
 type queryer interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
@@ -91,7 +96,8 @@ func version(ctx context.Context, db queryer) (v int, err error) {
 	return v, err
 }
 
-// foreign refuses a database that is not ours: writing tables into somebody's file helps nobody.
+// foreign gives a *Problem for a database that has other tables than ours: a wrong path in the settings must not change another
+// program's data.
 func foreign(ctx context.Context, db queryer, path string) error {
 	var n int
 	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'schema_version'").Scan(&n); err != nil {

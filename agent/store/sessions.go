@@ -6,12 +6,13 @@ import (
 	"time"
 )
 
+// unixMicro is a stored time. UTC, so that times compare equal before and after they were stored.
 func unixMicro(us int64) time.Time { return time.UnixMicro(us).UTC() }
 
 // PutSession queues a head: it is made or replaced.
 func (s *Store) PutSession(h Session) { s.enqueue(op{head: &h}) }
 
-// Session reads one head. ErrNotFound.
+// Session reads one head, queued or stored. ErrNotFound.
 func (s *Store) Session(ctx context.Context, id string) (Session, error) {
 	if h, ok := s.queuedHeads()[id]; ok {
 		return *h, nil
@@ -26,7 +27,8 @@ func (s *Store) Session(ctx context.Context, id string) (Session, error) {
 	return all[0], nil
 }
 
-// Sessions lists the heads of a directory ("" is all), the newest first.
+// Sessions lists the heads of a directory ("" is all), the last used first. Queued heads are among them, so the list is whole also
+// while the disk cannot be read; then the error is dropped.
 func (s *Store) Sessions(ctx context.Context, cwd string) ([]Session, error) {
 	queued := s.queuedHeads()
 	where, args := "", []any(nil)
@@ -57,7 +59,7 @@ func (s *Store) Sessions(ctx context.Context, cwd string) ([]Session, error) {
 	return all, nil
 }
 
-// Delete removes sessions with their events, changes and child sessions. An unknown id is ErrNotFound.
+// Delete removes a session with its events and its child sessions, and returns when that is committed. ErrNotFound.
 func (s *Store) Delete(ctx context.Context, id string) error {
 	return s.do(ctx, func(tx tx) error {
 		rows, err := tx.Query(`WITH RECURSIVE t(num, id) AS (SELECT num, id FROM sessions WHERE id = ?
@@ -102,6 +104,7 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 	})
 }
 
+// queuedHeads are the heads that are not committed yet, the newest of each session.
 func (s *Store) queuedHeads() map[string]*Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,6 +117,7 @@ func (s *Store) queuedHeads() map[string]*Session {
 	return heads
 }
 
+// heads reads heads; where is a clause of this package's own, never text from outside.
 func (s *Store) heads(ctx context.Context, where string, args ...any) ([]Session, error) {
 	db, err := s.reader()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite": SQLite without cgo
 )
 
-// readers is how many connections read beside each other.
+// readers is how many connections read at once. In WAL mode readers do not wait for the writer, nor it for them.
 const readers = 4
 
 // sqlite is one file; the empty path is a database in memory.
@@ -29,6 +29,7 @@ func (s *sqlite) name() string             { return s.path }
 func (s *sqlite) bind(query string) string { return query }
 func (s *sqlite) clean(text string) string { return text }
 
+// open makes the file where it is missing, and migrates it.
 func (s *sqlite) open() (*sql.DB, error) {
 	if s.path != "" {
 		if err := prepareFile(s.path); err != nil {
@@ -57,7 +58,7 @@ func (s *sqlite) open() (*sql.DB, error) {
 	return d, nil
 }
 
-// reader: without a file it is the writer's one connection.
+// reader makes the reading pool. A database in memory exists within one connection only, so there it is the writer's.
 func (s *sqlite) reader(write *sql.DB) (*sql.DB, error) {
 	if s.path == "" {
 		return write, nil
@@ -111,6 +112,8 @@ var insertTexts = sync.OnceValue(func() (texts []string) {
 // fenced: the lock of a file is the system's and is not lost while the process lives.
 func (s *sqlite) fenced(tx, []string) ([]*FencedError, error) { return nil, nil }
 
+// dsn is the driver's address of the file. A writing transaction takes the lock at its start (immediate): one that began as a reader
+// and then writes fails at once with SQLITE_BUSY when another process has written meanwhile, whatever the timeout.
 func (s *sqlite) dsn(write bool) string {
 	q := url.Values{}
 	q.Add("_pragma", fmt.Sprintf("busy_timeout(%d)", s.busyTimeout.Milliseconds()))

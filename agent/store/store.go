@@ -22,10 +22,11 @@ import (
 	"time"
 )
 
-// Event is one entry of a session's sequence.
+// Event is one entry of a session's sequence. The agent gives the numbers; the store keeps them and never makes one, except for an
+// event whose number another process has used.
 type Event struct {
-	Seq  int64
-	Time time.Time
+	Seq  int64     // from 1, below 1<<32
+	Time time.Time // stored in microseconds; read back in UTC
 	Type string
 	Data []byte // JSON
 }
@@ -33,9 +34,9 @@ type Event struct {
 // Session is a session's head. Info is the agent's own JSON.
 type Session struct {
 	ID      string
-	Cwd     string
+	Cwd     string // absolute path
 	Title   string
-	Parent  string
+	Parent  string // id of the session whose sub-agent this is; empty: a person's
 	Created time.Time
 	Updated time.Time
 	Info    []byte
@@ -45,12 +46,12 @@ type Session struct {
 type Grant struct {
 	ID         int64
 	Project    string // worktree root
-	Permission string
-	Pattern    string
+	Permission string // name of the permission, such as "edit"
+	Pattern    string // as permission.Grant has it; the store does not read it
 	Created    time.Time
 }
 
-// ErrNotFound: no such session, grant or change.
+// ErrNotFound: no such session or grant.
 var ErrNotFound = errors.New("not in the store")
 
 // ErrClosed: the store was closed.
@@ -59,7 +60,7 @@ var ErrClosed = errors.New("the session store is closed")
 // Store is the database. The zero value is not usable; see New.
 type Store struct {
 	b         backend
-	forgetful bool // events are dropped
+	forgetful bool // Append drops events; heads and grants are kept
 
 	mu        sync.Mutex
 	queue     []op            // guarded by mu: not yet committed, in order; the writer removes from the front
@@ -71,9 +72,9 @@ type Store struct {
 	done      chan struct{}   // closed when the writer has ended
 	lost      map[string]bool // guarded by mu: sessions taken over by others, told once
 
-	openMu sync.Mutex
-	write  *sql.DB // guarded by openMu; one connection, the writer's
-	read   *sql.DB // guarded by openMu
+	openMu sync.Mutex // its own, because opening may take seconds while mu is needed by every Append
+	write  *sql.DB    // guarded by openMu; one connection, the writer's
+	read   *sql.DB    // guarded by openMu
 	// guarded by openMu: their statements; nil where the driver keeps them
 	writes, reads *prepared
 }
@@ -117,7 +118,7 @@ func (s *Store) OnProblem(f func(error)) {
 	s.onProblem = f
 }
 
-// Problem is the present reason why writing fails, nil when it does not.
+// Problem is the reason why writing fails now; nil when it does not. Unlike OnProblem it also tells those who come later.
 func (s *Store) Problem() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,7 +136,8 @@ func (s *Store) Sync(ctx context.Context) error {
 	return s.do(ctx, nil)
 }
 
-// Close writes what waits and closes the file. The error says what could not be saved.
+// Close tries once more to write what waits, then closes the database. The error says why something could not be saved; nil means
+// that everything is on disk. After Close, Append does nothing.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {

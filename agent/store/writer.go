@@ -39,6 +39,7 @@ func (s *Store) enqueue(ops ...op) {
 	s.poke()
 }
 
+// poke wakes the writer. The channel holds one signal, which is enough: the writer looks at the whole queue.
 func (s *Store) poke() {
 	select {
 	case s.wake <- struct{}{}:
@@ -46,7 +47,8 @@ func (s *Store) poke() {
 	}
 }
 
-// do runs f in the writer's transaction, after everything queued before it.
+// do runs f in the writer's transaction, after everything queued before it, and returns when that is committed. nil for f only waits
+// (Sync). When ctx ends first, f may still run.
 func (s *Store) do(ctx context.Context, f func(tx tx) error) error {
 	done := make(chan error, 1)
 	s.enqueue(op{call: f, done: done})
@@ -77,7 +79,7 @@ func (s *Store) writer() {
 			continue
 		}
 		err := s.commit(batch)
-		s.settle(n, err)
+		s.finishBatch(n, err)
 		if err == nil {
 			pause = 0
 			continue
@@ -109,8 +111,10 @@ func (s *Store) waitRetry(pause time.Duration) {
 	}
 }
 
-// settle removes what was committed, or answers those who wait for it, and reports a change of fortune.
-func (s *Store) settle(n int, err error) {
+// finishBatch removes the first n ops of the queue after they were committed. After a failure it answers those who wait with err and
+// removes their ops, and keeps events and heads for the next try. It reports the first failure, and the first time that everything is
+// on disk again. onProblem is called without the lock, because it may append events.
+func (s *Store) finishBatch(n int, err error) {
 	s.mu.Lock()
 	var waiting []chan error
 	for _, o := range s.queue[:n] {
@@ -204,11 +208,12 @@ func (s *Store) commit(ops []op) error {
 	return nil
 }
 
-// commitPatience is when a transaction is given up for a connection that died without a word. A file needs none of
-// it: 4096 rows are written in a moment.
+// commitPatience bounds a transaction on a connection that was lost without a notice. A file needs a fraction of a second for
+// maxBatch rows.
 const commitPatience = 30 * time.Second
 
-// takenOver finds the sessions that somebody else has come to write, so that nothing is mixed into what they write.
+// takenOver finds the sessions of a batch that another machine has taken over, and reports each once. Their ops are dropped: mixed
+// into the other machine's events they would make a history that never happened.
 func (s *Store) takenOver(t tx, ops []op) (map[string]error, error) {
 	seen := map[string]bool{}
 	var sessions []string
