@@ -13,7 +13,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// Mode says where an agent may be used.
+// Mode says where an agent may be used: by the person (primary), by the task tool (subagent), or by both (all).
 type Mode string
 
 // Modes of OpenCode's agents.
@@ -27,16 +27,16 @@ const (
 type Agent struct {
 	Name        string
 	Description string
-	Mode        Mode
+	Mode        Mode   // empty in a configuration: ModeAll for a new agent, unchanged for a default one
 	Prompt      string // replaces the base prompt's task part; empty: the built-in one
 	Model       string // provider/model; empty: the session's
 	Temperature *float64
 	TopP        *float64
-	Options     provider.Options // sent with its requests, over the model's own
-	Variant     string           // effort where the session has chosen none
-	Steps       int              // model steps a turn may take; 0: DefaultSteps
-	Rules       permission.Ruleset
-	Tools       map[string]bool // switches by tool name, wildcards allowed
-	Hidden      bool
-	Disabled    bool // in a configuration: take the default agent of this name away
+	Options     provider.Options   // sent with its requests, over the model's own
+	Variant     string             // effort where the session has chosen none
+	Steps       int                // model steps a turn may take; 0: DefaultSteps
+	Rules       permission.Ruleset // after the configuration's; the last rule that matches decides
+	Tools       map[string]bool    // switches by tool name, wildcards allowed
+	Hidden      bool               // not offered to people or to the task tool; Pillion uses it for titles and summaries
+	Disabled    bool               // in a configuration: remove the default agent of this name
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// DefaultSteps is how many model steps a turn may take when the agent does not say.
+// DefaultSteps is how many model steps a turn may take when the agent sets no limit. It only stops a turn that would never end:
+// long jobs take 50 to 100 steps.
 const DefaultSteps = 200
 
 // DefaultAgent is used where none is named.
@@ -62,7 +63,8 @@ var defaultAgents = sync.OnceValue(func() []Agent {
 	}
 })
 
-// merge lays the configured agents over the defaults.
+// merge gives the defaults with the configured agents applied in order. A disabled one removes the default of its name, so
+// that a configuration can leave "plan" out. The inputs are not changed.
 func merge(defaults, configured []Agent) []Agent {
 	out := slices.Clone(defaults)
 	for _, c := range configured {
@@ -85,6 +87,8 @@ func merge(defaults, configured []Agent) []Agent {
 	return out
 }
 
+// overlay is a with what c sets. A zero value in c means "not set", so a configuration cannot set a text back to empty.
+// Rules are appended, not replaced: the last match decides, so the configured ones win and the defaults still hold for the rest.
 func overlay(a, c Agent) Agent {
 	set := func(to *string, v string) {
 		if v != "" {
@@ -119,7 +123,7 @@ func (r *Runtime) Agents(cwd string) []Agent {
 	return merge(defaultAgents(), r.o.Configuration.Agents(cwd))
 }
 
-// agent finds one by name.
+// agent finds an agent of a directory by its name; false when the configuration has none.
 func (r *Runtime) agent(cwd, name string) (Agent, bool) {
 	all := r.Agents(cwd)
 	i := slices.IndexFunc(all, func(a Agent) bool { return a.Name == name })
@@ -129,8 +133,8 @@ func (r *Runtime) agent(cwd, name string) (Agent, bool) {
 	return all[i], true
 }
 
-// rules are what a session's calls are judged by: the defaults, the configuration's, the agent's own. What the
-// person grants is the gate's business.
+// rules are the permission rules of an agent in a directory: the defaults, the configuration's, the agent's own. The last
+// match decides. Grants ("always") are not among them: permission.Gate adds those.
 func (r *Runtime) rules(cwd string, a Agent) permission.Ruleset {
 	rules := append(permission.Default(), r.o.Configuration.Rules(cwd)...)
 	return append(rules, a.Rules...)

@@ -11,7 +11,8 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 )
 
-// cancelGrace is what a stream or a tool gets to end by itself after a cancel, before it is left behind.
+// cancelGrace is how long a stream or a tool may take to end after a cancel. Then the turn goes on without waiting for it: a
+// person who cancels must not wait for a provider or a tool that ignores its context.
 const cancelGrace = 50 * time.Millisecond
 
 // answer is one model answer while it streams and until its step is stored.
@@ -26,8 +27,8 @@ type answer struct {
 	// The stream's goroutine writes these under mu; when it has ended or was left behind, they are the runner's.
 	parts   []part
 	calls   []*call
-	byIndex map[int]*call
-	echo    *echo // takes out what an answer repeats of one that broke off; nil: nothing to take out
+	byIndex map[int]*call // by the provider's index; an index may be used again after its call is complete
+	echo    *echo         // takes out what an answer repeats of one that broke off; nil: nothing to take out
 	usage   provider.Usage
 	stop    provider.StopReason
 
@@ -39,13 +40,15 @@ type part struct {
 	typ       provider.PartType
 	text      []byte
 	signature string
-	ended     bool // a signature closed it
+	ended     bool // a signature closed it: more text of this type begins a new part, because the signature covers this one
 	call      *call
 }
 
 // errLeft is what a stream that was left behind gets from emit.
 var errLeft = errors.New("the turn is over")
 
+// newAnswer begins an answer and emits its EventMessage before the request is sent, so that an editor shows the step at once and
+// a crash leaves a message that repair can close.
 func (t *turn) newAnswer(set *setup) *answer {
 	a := &answer{t: t, set: set, id: newID("msg_"), byIndex: map[int]*call{}}
 	a.batch = newBatch(a)
@@ -53,13 +56,14 @@ func (t *turn) newAnswer(set *setup) *answer {
 	return a
 }
 
-// stream runs the request in a goroutine of its own, so that a provider that is deaf to its context cannot hold
-// the turn.
+// stream runs the request in a goroutine of its own, so that a provider that ignores its context cannot block the turn. When
+// it returns the answer is closed: a provider that still sends gets errLeft, and nothing of it is added. An answer that ended
+// without a stop reason counts as whole when it has parts; without parts the error is ErrCut, which is retried.
 func (a *answer) stream(ctx context.Context, via provider.Provider, req *provider.Request) error {
 	done := make(chan error, 1)
 	go func() {
 		done <- via.Stream(ctx, req, func(e provider.Event) error {
-			if err := a.t.s.room(ctx); err != nil {
+			if err := a.t.s.room(ctx); err != nil { // before a.mu: an editor that reads slowly must not block a cancel
 				return err
 			}
 			a.mu.Lock()
@@ -67,7 +71,7 @@ func (a *answer) stream(ctx context.Context, via provider.Provider, req *provide
 			if a.closed {
 				return errLeft
 			}
-			a.take(ctx, e)
+			a.addEvent(ctx, e)
 			return nil
 		})
 	}()
@@ -86,7 +90,7 @@ func (a *answer) stream(ctx context.Context, via provider.Provider, req *provide
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.closed = true
-	if a.echo != nil && err == nil && len(a.echo.got) > 0 { // a whole answer that is a part of what was there
+	if a.echo != nil && err == nil && len(a.echo.got) > 0 { // the whole answer looked like a repetition, so its text was held back
 		held := string(a.echo.got)
 		a.echo = nil
 		a.text(provider.PartText, EventText, provider.Event{Type: provider.EventText, Text: held})
@@ -100,8 +104,9 @@ func (a *answer) stream(ctx context.Context, via provider.Provider, req *provide
 	return err
 }
 
-// take adds an event. mu is held.
-func (a *answer) take(ctx context.Context, e provider.Event) {
+// addEvent adds one event of the stream to the answer. a.mu is held. A provider may repeat or omit events (a start without
+// an end, an end without a start), so every case must be safe to run twice.
+func (a *answer) addEvent(ctx context.Context, e provider.Event) {
 	switch e.Type {
 	case provider.EventText:
 		if e.Text != "" || e.Signature != "" {
@@ -136,6 +141,8 @@ func (a *answer) take(ctx context.Context, e provider.Event) {
 	}
 }
 
+// text adds a piece of text or thought and emits it. Pieces of the same type are one part, as providers want them sent back.
+// An empty piece with a signature closes the part without showing anything.
 func (a *answer) text(typ provider.PartType, as EventType, e provider.Event) {
 	if a.echo != nil && typ == provider.PartText {
 		fresh, over := a.echo.next(e.Text)
@@ -170,13 +177,15 @@ func (a *answer) callAt(e provider.Event) *call {
 		a.byIndex[e.Index] = c
 		a.calls = append(a.calls, c)
 		a.parts = append(a.parts, part{typ: provider.PartToolCall, call: c})
-		c.show(ToolPending)
+		c.show(ToolPending) // at once: long arguments take many seconds to arrive, and the person sees what is coming
 	} else if c.name == "" && e.Name != "" {
 		c.resolve(e.Name)
 	}
 	return c
 }
 
+// completeCalls counts the calls whose arguments arrived whole. With one or more, a broken answer is kept and not requested
+// again: the call may have run already.
 func (a *answer) completeCalls() (n int) {
 	for _, c := range a.calls {
 		if c.complete {
@@ -186,7 +195,7 @@ func (a *answer) completeCalls() (n int) {
 	return n
 }
 
-// cutCalls reports calls that the end of the answer cut.
+// cutCalls reports whether the output limit cut a call in its arguments.
 func (a *answer) cutCalls() bool {
 	for _, c := range a.calls {
 		if c.cut {
@@ -196,6 +205,8 @@ func (a *answer) cutCalls() bool {
 	return false
 }
 
+// isEmpty reports that the answer has no visible text. Calls and thought do not count: what the person has not read can be
+// requested again.
 func (a *answer) isEmpty() bool {
 	for i := range a.parts {
 		if a.parts[i].typ == provider.PartText && strings.TrimSpace(string(a.parts[i].text)) != "" {
@@ -205,6 +216,7 @@ func (a *answer) isEmpty() bool {
 	return true
 }
 
+// onlyThought reports an answer that a turn cannot end with: the model thought, and neither said nor called anything.
 func (a *answer) onlyThought() bool { return len(a.calls) == 0 && a.isEmpty() }
 
 // abandonCalls answers the incomplete calls in the transcript; they never reach the history.
@@ -263,6 +275,7 @@ func (a *answer) messages(model string, whole bool) (provider.Message, *provider
 	return m, results
 }
 
+// onlyThinking reports that there is nothing but thought, or nothing at all.
 func onlyThinking(parts []provider.Part) bool {
 	for _, p := range parts {
 		if p.Type != provider.PartThinking {

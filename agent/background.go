@@ -29,17 +29,18 @@ type taskSet struct {
 	done    []finishedTask     // guarded by mu: not yet told to the model
 	wake    chan struct{}      // guarded by mu: closed and replaced when one ends
 	cancel  context.CancelFunc // guarded by mu: ends those in the background
-	ctx     context.Context    // guarded by mu: theirs
+	ctx     context.Context    // guarded by mu: theirs; not the call's, which ends before they do
 	spent   TaskSpend          // guarded by mu: since the turn began
 }
 
+// finishedTask is the result of a background task until the model reads it.
 type finishedTask struct {
 	id, description string
 	result          tools.TaskResult
 	err             error
 }
 
-// slot waits until one more task may run.
+// slot waits until one more task may run, or returns the context's error. release must be called once.
 func (ts *taskSet) slot(ctx context.Context) (release func(), err error) {
 	ts.mu.Lock()
 	if ts.slots == nil {
@@ -64,7 +65,7 @@ func (ts *taskSet) spend(end TurnData) {
 	ts.spent.Cost += end.Cost
 }
 
-// take returns what was spent, and starts anew.
+// take returns what was spent since the last call and sets it to zero; nil when no task ran.
 func (ts *taskSet) take() *TaskSpend {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -83,7 +84,7 @@ func (ts *taskSet) cost() float64 {
 	return ts.spent.Cost
 }
 
-// start runs a task in the background.
+// start runs a task in the background. Its result waits in done until the turn reads it in reportTasks.
 func (ts *taskSet) start(s *Session, kid *Session, t tools.Task, run func(context.Context) (tools.TaskResult, error)) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -101,12 +102,12 @@ func (ts *taskSet) start(s *Session, kid *Session, t tools.Task, run func(contex
 		defer ts.mu.Unlock()
 		ts.running--
 		ts.done = append(ts.done, finishedTask{kid.ID(), t.Description, r, err})
-		close(ts.wake)
+		close(ts.wake) // every waiter wakes, then looks at state again
 		ts.wake = make(chan struct{})
 	}()
 }
 
-// stop ends the background tasks; it does not wait for them.
+// stop cancels the background tasks and does not wait: a cancelled turn answers at once. The next start makes a new context.
 func (ts *taskSet) stop() {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -116,15 +117,16 @@ func (ts *taskSet) stop() {
 	}
 }
 
-// state says how many run, and what to wait on for the next one to end.
+// state says how many tasks run, how many results wait to be read, and gives a channel that is closed when the next one ends.
+// All three are read under one lock, so that a task that ends between two reads is not missed.
 func (ts *taskSet) state() (running, done int, wake <-chan struct{}) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	return ts.running, len(ts.done), ts.wake
 }
 
-// tell puts what background tasks have come to into the conversation; any says whether there was something.
-func (t *turn) tell() (any bool) {
+// reportTasks adds the results of the background tasks that have ended to the conversation; any says whether there were any.
+func (t *turn) reportTasks() (any bool) {
 	ts := &t.s.tasks
 	ts.mu.Lock()
 	done := ts.done
@@ -136,6 +138,7 @@ func (t *turn) tell() (any bool) {
 	return len(done) > 0
 }
 
+// words is the result as the model reads it, in the tags that the task tool uses, so that it can refer to the id to resume it.
 func (d finishedTask) words() string {
 	state, tag, text := "completed", "task_result", d.result.Text
 	if d.err != nil {
@@ -149,8 +152,8 @@ func (d finishedTask) words() string {
 	return fmt.Sprintf("The background task %q is over.\n<task id=%q state=%q>\n<%s>\n%s\n</%s>\n</task>", d.description, d.id, state, tag, strings.TrimSpace(text), tag)
 }
 
-// await waits, at the end of a turn, for a background task or for words of the person; false means that there is
-// nothing to wait for, or that the turn was cancelled.
+// await waits, at the end of a turn, until a background task has ended or the person has sent a message for this turn, and
+// returns true: the turn takes another step. False means that no task runs, or that the turn was cancelled.
 func (t *turn) await(ctx context.Context) bool {
 	changed := make(chan struct{}, 1)
 	stop := t.s.Watch(func() {

@@ -11,7 +11,8 @@ import (
 // maxParallel is how many read-only calls of a step run at once.
 const maxParallel = 8
 
-// batch runs the calls of one step.
+// batch runs the calls of one step. Read-only calls run beside each other, at most maxParallel at once; a call that may change
+// something waits for all before it and runs alone, so that what it sees is what the model expects.
 type batch struct {
 	a     *answer
 	wg    sync.WaitGroup
@@ -38,27 +39,30 @@ func (b *batch) ready(ctx context.Context, c *call) {
 func (b *batch) start(ctx context.Context, c *call) {
 	c.started = true
 	b.wg.Go(func() {
-		if c.tool.Parallel { // it does its work elsewhere, and counts there
+		if c.tool.Parallel { // a sub-agent: its session has limits of its own, and must not take the slots of quick reads
 			b.one(ctx, c)
 			return
 		}
 		select {
 		case b.slots <- struct{}{}:
 			defer func() { <-b.slots }()
-		case <-ctx.Done():
+		case <-ctx.Done(): // run answers it as cancelled
 		}
 		b.one(ctx, c)
 	})
 }
 
+// one runs a call. A rejection without a message rejects the whole step: the person said no and gave no other way, so the calls
+// that follow are not run.
 func (b *batch) one(ctx context.Context, c *call) {
-	if wordless(c.run(ctx)) {
+	if rejectedWithoutMessage(c.run(ctx)) {
 		b.a.t.rejected.Store(true)
 	}
 }
 
 // calls runs what has not run yet and returns when every call is answered: read-only ones beside each other, others
-// alone and in order.
+// alone and in order. Every call gets an answer, also one that was cut: providers refuse a conversation with a call that has
+// no result. failed is why the answer is not whole; nil when it is.
 func (t *turn) calls(ctx context.Context, set *setup, a *answer, failed error) {
 	for _, c := range a.calls {
 		if c.started {
@@ -90,5 +94,5 @@ func (t *turn) calls(ctx context.Context, set *setup, a *answer, failed error) {
 		}
 	}
 	a.batch.wg.Wait()
-	t.watch(ctx, a.calls)
+	t.checkForLoops(ctx, a.calls)
 }

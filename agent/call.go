@@ -24,7 +24,8 @@ const (
 	notRunText    = "Not run: the user rejected another call of this step."
 )
 
-// call is one tool call, a model's or one by hand.
+// call is one tool call: a model's, the person's (by hand), or one made inside another call. The fields above mu belong to the
+// answer while it streams and to the goroutine that runs the call afterwards.
 type call struct {
 	s         *Session
 	agent     string
@@ -51,6 +52,8 @@ type call struct {
 }
 
 func (a *answer) newCall(id, name string) *call {
+	// Some providers number their calls anew in each answer, or send no id. An id that occurs twice would give two cards and
+	// two results one name. 64 bytes is the longest that OpenAI's Responses API takes back.
 	used := a.t.s.hist.callIDs
 	if id == "" || len(id) > 64 || used[id] || a.t.s.of.parent != nil { // a sub-agent's are shown beside its parent's
 		id = newID("call_")
@@ -93,7 +96,7 @@ func (c *call) resolve(name string) {
 // readOnly: it may run beside its neighbours.
 func (c *call) readOnly() bool { return c.known && (c.tool.ReadOnly || c.tool.Parallel) }
 
-// show tells the call's state.
+// show emits the call with a new state. After the final answer it does nothing.
 func (c *call) show(status ToolStatus) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,19 +110,20 @@ func (c *call) show(status ToolStatus) {
 	c.s.emit(EventTool, c.data)
 }
 
+// snapshot is the call's data as it is now. The maps in it are never changed in place, so the caller may keep it.
 func (c *call) snapshot() ToolData {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.data
 }
 
-// fail answers a call that does not run, or no longer matters.
+// fail answers a call that does not run. kind is the ErrorKind for programs, why the text for the model.
 func (c *call) fail(kind, why string) {
-	c.settle(func(d *ToolData) { d.Status, d.ErrorKind, d.Error = ToolError, kind, why })
+	c.answerOnce(func(d *ToolData) { d.Status, d.ErrorKind, d.Error = ToolError, kind, why })
 }
 
-// settle answers the call, once.
-func (c *call) settle(f func(*ToolData)) bool {
+// answerOnce gives the call its final state. The first one counts: a tool that was left behind may answer later, and gets false.
+func (c *call) answerOnce(f func(*ToolData)) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over {
@@ -135,14 +139,14 @@ func (c *call) settle(f func(*ToolData)) bool {
 	return true
 }
 
-// outcome is what a tool came back with.
+// outcome is what a tool returned.
 type outcome struct {
 	result tools.Result
 	err    error
 }
 
-// run makes the call and answers it. A tool that does not end with its context is left behind after a grace: it
-// goes on in its goroutine until it notices, and nothing it says is heard.
+// run runs the tool and answers the call. A tool that does not end within cancelGrace after its context is abandoned: its
+// goroutine runs on until the tool returns, and its result and updates are dropped. The error is the tool's.
 func (c *call) run(ctx context.Context) error {
 	if ctx.Err() != nil {
 		c.fail("cancelled", cancelledText)
@@ -173,6 +177,8 @@ func (c *call) run(ctx context.Context) error {
 	return out.err
 }
 
+// invoke runs the tool with its hooks, gate and output limit. An unknown name is answered with the names that exist: by the
+// session's "invalid" tool where there is one, so that the model sees it as a call that it made wrongly.
 func (c *call) invoke(ctx context.Context) (tools.Result, error) {
 	o := c.s.rt.o
 	limit := tools.CapOptions{}
@@ -184,7 +190,7 @@ func (c *call) invoke(ctx context.Context) (tools.Result, error) {
 	}
 	env := &tools.Call{SessionID: c.s.ID(), MessageID: c.message, CallID: c.id, Agent: c.agent, OnMetadata: c.update, Hooks: slices.Concat(c.s.masking(), o.Hooks, c.s.rt.extensions(c.s.Info().Cwd).Hooks),
 		Host: tools.Host{Gate: c.gateOf(), Questions: c.s.questioner(), Todos: todoList{c.s.Head}, Spawner: spawner{c}, Agents: sessionAgents{c.s.Head}, Calls: subCalls{c}}}
-	if c.known && c.wouldWriteHidden() {
+	if c.known && c.wouldWriteHidden() { // before the gate: the person must not be asked about a change that destroys their key
 		return tools.Result{}, &tools.Error{Kind: "hidden_key", Message: hiddenRefused}
 	}
 	if c.known {
@@ -212,9 +218,9 @@ func (c *call) gateOf() tools.Gate {
 	return c.s.gate
 }
 
-// end answers the call with what the tool came back with.
+// end answers the call with the tool's result. A failed call keeps its output: a command that failed has printed why.
 func (c *call) end(ctx context.Context, out outcome) {
-	c.settle(func(d *ToolData) {
+	c.answerOnce(func(d *ToolData) {
 		r := out.result
 		if r.Title != "" {
 			d.Title = r.Title
@@ -251,8 +257,8 @@ func (c *call) end(ctx context.Context, out outcome) {
 	})
 }
 
-// wordless reports a rejection without a message: it ends the turn.
-func wordless(err error) bool {
+// rejectedWithoutMessage reports a plain no: it ends the turn. With a message the model reads it and tries another way.
+func rejectedWithoutMessage(err error) bool {
 	if !errors.Is(err, permission.ErrRejected) {
 		return false
 	}
@@ -260,7 +266,8 @@ func wordless(err error) bool {
 	return !errors.As(err, &r) || r.Message == ""
 }
 
-// update shows what a running call tells of itself.
+// update shows a running call's progress. The store gets a short version (brief): a build prints for minutes, and the last
+// update is stored whole with the call's end.
 func (c *call) update(u tools.Update) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -313,6 +320,7 @@ func merged(a, b map[string]any) map[string]any {
 // prints for minutes would fill the store otherwise. The end of the call stores the whole.
 const maxLive = 2 << 10
 
+// brief cuts the long strings of a running call's metadata; the caller's map is not changed.
 func brief(m map[string]any) map[string]any {
 	out, own := m, false
 	for k, v := range m {
@@ -330,7 +338,7 @@ func brief(m map[string]any) map[string]any {
 	return out
 }
 
-// byHand is Session.Tool on the runner.
+// byHand is Session.Tool on the runner. The call is not part of the history: the model did not make it.
 func (s *Session) byHand(ctx context.Context, name string, input json.RawMessage) (ToolData, error) {
 	if err := s.makeTools(ctx); err != nil {
 		return ToolData{}, err

@@ -19,7 +19,8 @@ func (c *ChangeRecorder) RecordChange(callID string, state change.State, set *ch
 	c.log.flush()
 }
 
-// showChange makes an event of a change set as it is now, in the session that the person talks to.
+// showChange makes an event of a change set as it is now, in the session that the person talks to. A set that is about to be
+// written is on disk before this returns: after a crash the next start finds it there and compares the files.
 func (c *ChangeRecorder) showChange(callID string, state change.State, set *change.Set) {
 	d := ChangeData{CallID: callID, State: state, Full: set}
 	for session := c.log.session; c.above != nil; c = c.above {

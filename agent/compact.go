@@ -25,7 +25,7 @@ const (
 type CompactionData struct {
 	ID      string          `json:"id"` // of the summary's message
 	State   CompactionState `json:"state"`
-	Auto    bool            `json:"auto,omitempty"` // nobody asked for it
+	Auto    bool            `json:"auto,omitempty"` // Pillion decided, not the person
 	Why     string          `json:"why,omitempty"`
 	Model   string          `json:"model,omitempty"`
 	Summary string          `json:"summary,omitempty"`
@@ -35,14 +35,14 @@ type CompactionData struct {
 	From    string         `json:"from,omitempty"`    // first of the newest messages, which stay; empty: none does
 	Trimmed map[string]int `json:"trimmed,omitempty"` // bytes that stay of the results of these calls
 
-	Messages int            `json:"messages,omitempty"` // that went
+	Messages int            `json:"messages,omitempty"` // how many the summary replaces
 	Before   int            `json:"before,omitempty"`   // tokens of context, estimated
 	After    int            `json:"after,omitempty"`
 	Usage    provider.Usage `json:"usage,omitzero"`
 	Cost     float64        `json:"cost,omitempty"`
 }
 
-// CompactionOptions are the configuration's. Zero values are the defaults.
+// CompactionOptions are the configuration's "compaction" settings. Zero values are the defaults.
 type CompactionOptions struct {
 	NoAuto    bool
 	NoPrune   bool
@@ -60,6 +60,8 @@ const leastWindow = 4_000
 // freeSummary is how much longer than what it replaces, in tokens, a summary may be that a person asked for.
 const freeSummary = 2_000
 
+// errNoGain ends a compaction that would not help; the conversation is left as it is, and history.futile keeps the next step
+// from paying for the same summary again.
 var errNoGain = errors.New("the summary is not shorter than what it replaces, so the conversation stays as it is")
 
 // Compact summarises the conversation now, between turns. focus are words of the person on what matters.
@@ -81,10 +83,12 @@ func (s *Session) compactionOptions() CompactionOptions {
 	return s.rt.o.Configuration.Preferences(s.Info().Cwd).Compaction
 }
 
-// usable is how many tokens a conversation may have before it is compacted; 0: not known.
+// usable is how many tokens a conversation may have before it is compacted; 0 when the model's window is not known. What is
+// kept free is for the answer and for the summary itself: a request that fills the window leaves no room to write one. Half
+// the window is always usable, whatever is configured.
 func usable(m provider.Model, o CompactionOptions) int {
 	if m.Context <= 0 {
-		return 0
+		return 0 // the provider's refusal says when it is full: see shrink
 	}
 	reserved := o.Reserved
 	if reserved <= 0 {
@@ -96,8 +100,9 @@ func usable(m provider.Model, o CompactionOptions) int {
 	return max(m.Context-reserved, m.Context/2)
 }
 
-// room sees to it that the next request fits: old outputs go first, then older turns.
-func (t *turn) room(ctx context.Context, set *setup) {
+// makeRoom shortens the conversation when the next request would not fit: old tool outputs are dropped first, because that
+// costs no request, then older turns are summarised.
+func (t *turn) makeRoom(ctx context.Context, set *setup) {
 	o := t.s.compactionOptions()
 	if !o.NoPrune {
 		t.prune()
@@ -113,7 +118,8 @@ func (t *turn) room(ctx context.Context, set *setup) {
 	_, _ = t.compact(ctx, set, compaction{why: "the context is nearly full", auto: true}) // a failure has been told
 }
 
-// tokens is the size of the next request: what the provider counted, and an estimate of what came since.
+// tokens is the size of the next request in tokens: what the provider counted for the last one, and an estimate of what came
+// since. Before the first count the system prompt and the tools are estimated too; four bytes are about one token.
 func (t *turn) tokens(set *setup) int {
 	n := t.s.hist.tokens()
 	if t.s.hist.used == 0 {
@@ -127,6 +133,8 @@ func (t *turn) tokens(set *setup) int {
 	return n
 }
 
+// tokens is the size of the conversation alone. used is only valid for the first usedAt messages; after a compaction or a
+// prune the list may be shorter, and then everything is estimated.
 func (h *history) tokens() int {
 	if h.used > 0 && h.usedAt <= len(h.messages) {
 		return h.used + estimateAll(h.messages[h.usedAt:])
@@ -141,6 +149,7 @@ func estimateAll(all []provider.Message) (n int) {
 	return n
 }
 
+// estimateMessage is a message's size in tokens; four are the role and separators that providers add to each part.
 func estimateMessage(m provider.Message) (n int) {
 	for _, p := range m.Parts {
 		n += 4 + estimate(p) + len(p.Input)/4
@@ -155,7 +164,8 @@ type compaction struct {
 	hard       bool // the request did not fit: what stays must be small
 }
 
-// compact makes room by a summary. The error has been told to the person when the compaction had begun.
+// compact replaces the older part of the conversation by a summary. ErrNothingToCompact comes before anything is shown; every
+// later error has been shown to the person as a failed compaction. On any failure the conversation is unchanged.
 func (t *turn) compact(ctx context.Context, set *setup, c compaction) (CompactionData, error) {
 	s, h := t.s, t.s.hist
 	limit := usable(set.model, s.compactionOptions())
@@ -218,7 +228,8 @@ func (t *turn) compact(ctx context.Context, set *setup, c compaction) (Compactio
 	return d, nil
 }
 
-// roomForSummary is how many bytes of transcript a summarising request may carry.
+// roomForSummary is how many bytes of transcript a request for a summary may carry. It leaves a quarter of the window, at most
+// 12,000 tokens, for the prompt and the answer. An unknown window is taken for 32,000 tokens.
 func (s *Session) roomForSummary(set *setup) int {
 	size := set.model.Context
 	if size <= 0 {
@@ -227,7 +238,8 @@ func (s *Session) roomForSummary(set *setup) int {
 	return max(4_000, (size-min(size/4, 12_000))*3) // three bytes a token is on the safe side
 }
 
-// compact replaces what went by the summary. Messages are values that never change, so the list is a new one.
+// compact replaces the summarised messages by the summary. It is also how a stored EventCompaction is applied on load, so it
+// depends on d alone. Messages are values that never change, so the list is a new one.
 func (h *history) compact(d CompactionData) {
 	text := "This conversation was compacted to save context. What was said and done before, in short:\n\n<summary>\n" + d.Summary +
 		"\n</summary>\n\nGo on from here; do not repeat what is done. Read a file again before you rely on what it holds."
@@ -245,7 +257,7 @@ func (h *history) compact(d CompactionData) {
 	h.used, h.usedAt, h.futile = d.After, len(list), 0
 }
 
-// trim cuts results of a message.
+// trim cuts the tool results of a message to the number of bytes in most, by call id; 0 drops one whole. Pictures go too.
 func trim(m provider.Message, most map[string]int) provider.Message {
 	if m.Role != provider.RoleTool || len(most) == 0 {
 		return m

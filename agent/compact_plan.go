@@ -26,8 +26,10 @@ type cutPlan struct {
 	trimmed  map[string]int
 }
 
-// plan decides what goes. What stays begins at the person's words or at a step, so that calls and results are never
-// parted; the newest step and the prompt that is worked on always stay while a turn runs.
+// plan decides what a compaction takes out. What stays begins at a prompt or at a step, so that a call is never separated from
+// its result: providers refuse that. While a turn runs, the newest step and the prompt it works on always stay. limit is what
+// usable gives, in tokens; 0 is unknown, and the smallest budget is used. A hard one (the provider refused the request) keeps a
+// quarter of that.
 func (h *history) plan(limit int, o CompactionOptions, c compaction) (p cutPlan) {
 	all := h.messages
 	if len(all) == 0 {
@@ -111,11 +113,13 @@ func lastStep(all []provider.Message) int {
 	return i
 }
 
+// synthetic reports that Pillion wrote the whole message: it is not the prompt that the turn works on.
 func synthetic(m provider.Message) bool {
 	return !slices.ContainsFunc(m.Parts, func(p provider.Part) bool { return !p.Synthetic })
 }
 
-// trim cuts the results of what stays when they alone would fill the window: the largest first.
+// trim cuts the results of what stays when they alone would fill half of the window: the largest first, each to an equal share.
+// Without it one output of a whole window could never be compacted, because the newest step always stays.
 func (p *cutPlan) trim(tail []provider.Message, limit int) {
 	if limit <= 0 {
 		return
@@ -159,7 +163,8 @@ const (
 	shownResult = 2_000
 )
 
-// transcriptFor is what is to be summarised, in at most a number of bytes: of a long one the newest part.
+// transcriptFor is the request for a summary, in at most about room bytes: of a long conversation the newest part, with the
+// summary that an earlier compaction made, since nothing else remembers what was before it.
 func transcriptFor(all []provider.Message, focus string, room int) string {
 	var parts []string
 	size, first := 0, 0
@@ -192,6 +197,7 @@ func transcriptFor(all []provider.Message, focus string, room int) string {
 	return b.String()
 }
 
+// shown is a message as a transcript has it. Its parts are cut, because a summary needs what was done, not whole files.
 func shown(m provider.Message) string {
 	var b strings.Builder
 	for _, p := range m.Parts {
@@ -220,7 +226,8 @@ func shown(m provider.Message) string {
 	return b.String()
 }
 
-// cutMiddle keeps the beginning and the end.
+// cutMiddle keeps the beginning and the end, about most bytes together, and says how many bytes are missing. A character that
+// the cut splits is dropped.
 func cutMiddle(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -229,7 +236,7 @@ func cutMiddle(s string, most int) string {
 	return strings.ToValidUTF8(s[:half], "") + "\n… (" + fmt.Sprint(len(s)-2*half) + " bytes left out) …\n" + strings.ToValidUTF8(s[len(s)-half:], "")
 }
 
-// digest keeps the facts of a conversation where no model can put them into words.
+// digest is a summary without a model: the last prompts, the last answers, and which calls were made how often.
 func digest(all []provider.Message) string {
 	var asked, said []string
 	files := map[string]int{}
@@ -267,7 +274,7 @@ func digest(all []provider.Message) string {
 	return strings.TrimSpace(b.String())
 }
 
-// pathIn is the file that a call is about.
+// pathIn is the file, command or pattern that a call is about, one short line; empty when it has none.
 func pathIn(p provider.Part) string {
 	in := decodeInput(p.Input)
 	for _, key := range []string{"filePath", "path", "command", "pattern"} {
@@ -278,6 +285,7 @@ func pathIn(p provider.Part) string {
 	return ""
 }
 
+// decodeInput gives a call's arguments; nil when they are not a JSON object, since a model may write anything.
 func decodeInput(raw json.RawMessage) (in map[string]any) {
 	_ = json.Unmarshal(raw, &in)
 	return in

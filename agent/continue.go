@@ -6,8 +6,8 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 )
 
-// goOnText asks for the rest of an answer that broke off.
-const goOnText = "The connection broke off in the middle of your answer above. Go on exactly where it stops; do not repeat what is there. A call that was not complete was not made: make it again."
+// continueText asks for the rest of an answer that broke off.
+const continueText = "The connection broke off in the middle of your answer above. Go on exactly where it stops; do not repeat what is there. A call that was not complete was not made: make it again."
 
 // limitText asks for the rest of an answer that the output limit cut.
 const limitText = "Your answer above was cut at the output limit. Go on exactly where it stops; do not repeat what is there."
@@ -32,14 +32,15 @@ func (t *turn) keepPartial(set *setup, a *answer, why error) []byte {
 	t.s.hist.add(step.Message, nil)
 	t.end.Usage = sum(t.end.Usage, step.Usage)
 	t.end.Cost += step.Cost
-	t.s.listen(PromptData{MessageID: newID("msg_"), Parts: []provider.Part{{Type: provider.PartText, Text: goOnText, Synthetic: true}}})
+	t.s.listen(PromptData{MessageID: newID("msg_"), Parts: []provider.Part{{Type: provider.PartText, Text: continueText, Synthetic: true}}})
 	return said
 }
 
-// echo takes out of an answer what it repeats of one that broke off. Text is held only while it may be a repetition.
+// echo removes from an answer what it repeats of the one that broke off: many models begin again although they are told to
+// continue, and the person would read everything twice. Text is held back only as long as it may be a repetition.
 type echo struct{ want, got []byte }
 
-// next returns what is new in a piece; over says that nothing will be held any more.
+// next returns what is new in a piece; over says that nothing is held back from now on, and the echo can be dropped.
 func (e *echo) next(piece string) (fresh string, over bool) {
 	e.got = append(e.got, piece...)
 	switch {

@@ -36,6 +36,7 @@ type sessionDiff struct {
 	paths map[string]bool
 }
 
+// add counts a turn's end; nil is a turn that changed nothing. A file that two turns changed counts once.
 func (d *sessionDiff) add(turn *DiffStat) {
 	if turn == nil {
 		return
@@ -64,9 +65,10 @@ func (d *sessionDiff) stat() *DiffStat {
 // word counts.
 type diffStats struct {
 	mu  sync.Mutex
-	set map[string]map[string][2]int // guarded by mu; by set
+	set map[string]map[string][2]int // guarded by mu; by change set id, then path: lines added, lines deleted
 }
 
+// see notes a change set that was applied. Undoing is no change of its own: it would count the same lines twice.
 func (s *diffStats) see(state change.State, set *change.Set) {
 	if state != change.Applied || set.Back() {
 		return
@@ -80,7 +82,7 @@ func (s *diffStats) see(state change.State, set *change.Set) {
 	s.set[id] = files
 }
 
-// take sums up and starts anew; nil when nothing was changed.
+// take is the sum of the sets noted since the last call, and forgets them; nil when nothing was changed.
 func (s *diffStats) take() *DiffStat {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +108,8 @@ func (s *diffStats) take() *DiffStat {
 	return &d
 }
 
-// Summary describes what was done in the session, by the hidden agent where there is a model for it, else by its facts.
+// Summary describes what was done in the session: in the words of the hidden summary agent, or, where no model can, as a list
+// of prompts and calls. It waits for a running turn. The error says that nothing was said yet, or what the model failed with.
 func (s *Session) Summary(ctx context.Context) (text string, err error) {
 	run := func(ctx context.Context) {
 		if len(s.hist.messages) == 0 {

@@ -8,7 +8,8 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 )
 
-// builtinProvider is the one whose model only knows a small grammar: it writes no titles and no summaries.
+// builtinProvider is the provider of the quickfix model, which understands a small grammar and writes no text of its own: it is
+// not asked for titles and summaries.
 const builtinProvider = "builtin"
 
 // Names of the hidden agents.
@@ -24,7 +25,7 @@ type SmallModels interface {
 	Small(cwd, model string) string
 }
 
-// errNoModelForJob: the job is left to other means.
+// errNoModelForJob: no model can do the job; the caller has a way without one (a prompt's first line, a digest).
 var errNoModelForJob = errors.New("no model for this")
 
 // errNoWords: the model answered without any.
@@ -33,13 +34,15 @@ var errNoWords = errors.New("the model gave an empty answer")
 // errand is one request of a hidden agent, without tools and outside the conversation.
 type errand struct {
 	agent string
-	model string // "" is the agent's
-	text  string // what it is about
-	said  func(text string)
-	again func() // what was said does not count: the request is repeated
+	model string            // "" is the agent's
+	text  string            // what it is about
+	said  func(text string) // gets the text as it streams; may be nil
+	again func()            // the request is repeated, so the text given to said is void; may be nil
 }
 
-// errand runs one; only what can succeed later is tried again.
+// errand sends one request of a hidden agent and returns its text without white space around it. Only errors that may pass
+// (rate limits, network) are retried. spent is set also when the request failed, because tokens were paid for. The session id
+// of the request differs from the session's, so that a provider's prompt cache does not mix the two.
 func (s *Session) errand(ctx context.Context, e errand) (text string, spent StepData, err error) {
 	info := s.acting()
 	a, ok := s.rt.agent(info.Cwd, e.agent)
@@ -105,7 +108,8 @@ func (s *Session) errand(ctx context.Context, e errand) (text string, spent Step
 	}
 }
 
-// hear streams a request; a provider that is deaf to its context is left behind.
+// hear streams a request and gives each event to take, in the caller's goroutine. At the end of ctx it returns at once: a
+// provider that ignores its context gets errLeft from its next event, and ends by itself.
 func (s *Session) hear(ctx context.Context, via provider.Provider, req *provider.Request, take func(provider.Event)) error {
 	events := make(chan provider.Event)
 	done := make(chan error, 1)

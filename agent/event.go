@@ -163,14 +163,15 @@ type AskData struct {
 	CallID     string   `json:"callID"`
 	Permission string   `json:"permission"`
 	Patterns   []string `json:"patterns"`
-	Reply      string   `json:"reply"` // "" while it waits; once, always, reject, cancelled
-	Message    string   `json:"message,omitempty"`
+	Reply      string   `json:"reply"`             // "" while it waits; once, always, reject, cancelled
+	Message    string   `json:"message,omitempty"` // what the person wrote with the answer
 	// Set is the change set it is about, as the store keeps it. It is told in an event of its own after the question,
 	// because the person need not wait until its texts are stored.
 	Set *change.Set `json:"set,omitempty"`
 }
 
-// AskInterrupted is the reply of a question that nobody answered because its session ended.
+// AskInterrupted is the reply of a question whose session was closed before the person answered. Unlike a rejection it is no
+// decision: a reopened session may ask again.
 const AskInterrupted = "interrupted"
 
 // QueueData is the queue as it is now. A prompt or steer event with an item's id takes it out.
@@ -183,12 +184,12 @@ type QueueData struct {
 // PruneData names the calls whose results no longer go to the model.
 type PruneData struct {
 	CallIDs []string `json:"callIDs"`
-	Tokens  int      `json:"tokens"` // estimated
+	Tokens  int      `json:"tokens"` // that were saved, estimated
 }
 
 // NoticeData is a line for the person.
 type NoticeData struct {
-	Level string `json:"level"` // info, warning, error
+	Level string `json:"level"` // "info", "warning" or "error"
 	Text  string `json:"text"`
 	// Retry: the loop waits until then before attempt number Attempt.
 	Until   time.Time `json:"until,omitzero"`

@@ -12,14 +12,18 @@ import (
 )
 
 const (
-	maxWeight   = 1 << 20 // bytes that wait for the readers before a stream waits too
+	maxWeight   = 1 << 20 // bytes that wait for the subscribers before a stream waits too
 	entryWeight = 256     // bytes of an event besides its text, about
-	spareMost   = 1 << 10 // entries of a batch that is used again
+	spareMost   = 1 << 10 // entries; a batch with a larger capacity is given to the garbage collector
 )
 
-// EventLog numbers a session's events, stores them and hands them to the subscribers, in one order for all. Whoever
-// emits does not wait for any of that: a pump does it, which runs while there is something to do. Text that waits
-// for the pump is joined; nothing is held back so that it might be. Only a stream that runs far ahead waits, in room.
+// EventLog numbers a session's events, stores them and hands them to the subscribers, in one order for all. Emitting does not
+// wait for any of that: a goroutine, the pump, does it, and runs only while events wait. Pieces of text that wait for the pump
+// become one event; no event is delayed to make that happen. Only a stream that runs far ahead of its subscribers waits, in
+// room.
+//
+// Locks: deliver before mu. mu is held for moments only, so emit may be called under any other lock; deliver is held while
+// subscribers run.
 type EventLog struct {
 	session string
 	st      *store.Store
@@ -60,10 +64,11 @@ func newEventLog(session string, st *store.Store, last int64) *EventLog {
 	return l
 }
 
-// now is a time as the store keeps it.
+// now is the present time as the store keeps it, in UTC and whole microseconds: an event must be equal before and after it was
+// stored.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-// emit adds an event whose value is never changed again.
+// emit adds an event. It keeps value and encodes it later, so value must not be changed afterwards; see emitNow.
 func (l *EventLog) emit(typ EventType, value any) {
 	l.add(entry{time: now(), typ: typ, value: value})
 }
@@ -78,6 +83,7 @@ func (l *EventLog) update(shown, stored ToolData) {
 	l.add(e)
 }
 
+// frozen is an entry whose JSON exists already. stored may be a shorter version of shown; see update.
 func (l *EventLog) frozen(typ EventType, shown, stored any) entry {
 	return entry{time: now(), typ: typ, value: shown, data: l.encode(stored)}
 }
@@ -90,7 +96,8 @@ func (l *EventLog) encode(v any) []byte {
 	return encode(v)
 }
 
-// text adds a piece of an answer.
+// text adds a piece of an answer. It joins the newest event when that is text of the same message and still waits: a fast model
+// sends hundreds of pieces a second, and a slow editor gets them in larger ones.
 func (l *EventLog) text(typ EventType, message, text string) {
 	l.mu.Lock()
 	if n := len(l.waiting); n > 0 {
@@ -105,6 +112,8 @@ func (l *EventLog) text(typ EventType, message, text string) {
 	l.add(entry{time: now(), typ: typ, msg: message, text: []byte(text)})
 }
 
+// add queues an entry and starts the pump when it does not run. An update of a running call replaces the one before it when that
+// still waits, because only the newest state counts.
 func (l *EventLog) add(e entry) {
 	l.mu.Lock()
 	if n := len(l.waiting); e.call != "" && n > 0 && l.waiting[n-1].call == e.call {
@@ -126,7 +135,8 @@ func (l *EventLog) add(e entry) {
 	}
 }
 
-// pump ends when nothing waits.
+// pump numbers, stores and delivers what waits, batch by batch, and ends when nothing does. There is never more than one, which
+// is what keeps the order.
 func (l *EventLog) pump() {
 	var spare []entry
 	for {
@@ -178,7 +188,7 @@ func (l *EventLog) room(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// last is the newest number.
+// last is the newest number, after everything emitted before has got one.
 func (l *EventLog) last() int64 {
 	l.flush()
 	l.deliver.Lock()
@@ -209,6 +219,7 @@ func (l *EventLog) number(e *entry, subs []*subscription) {
 	}
 }
 
+// hand gives an event to the subscribers that have not had it. deliver is held, which guards next.
 func hand(e Event, subs []*subscription) {
 	for _, s := range subs {
 		if e.Seq > s.next {
@@ -239,7 +250,8 @@ func encode(v any) []byte {
 	return data
 }
 
-// flush returns when everything emitted before it was stored and handed to every subscriber.
+// flush returns when everything emitted before it was given to the store's queue and to every subscriber. It is not on disk
+// then: see syncBriefly. A subscriber must not call it, since the pump would wait for itself.
 func (l *EventLog) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -272,6 +284,7 @@ func (l *EventLog) subscribe(from int64, sink func(Event)) (stop func()) {
 	}
 }
 
+// replay gives a subscriber the stored events after the last it had.
 func (l *EventLog) replay(s *subscription) {
 	// A store that cannot be read still yields what it holds in memory; its problem is told elsewhere.
 	_ = l.st.Events(context.Background(), l.session, s.next, func(e store.Event) error {
@@ -281,7 +294,8 @@ func (l *EventLog) replay(s *subscription) {
 	})
 }
 
-// catchUp takes over what another process has added to the session, and tells the subscribers.
+// catchUp reads the events that another process has added to the session, gives each to seen and to the subscribers, and goes
+// on numbering after them. The caller holds the session's lock among processes, or only reads.
 func (l *EventLog) catchUp(ctx context.Context, seen func(Event)) error {
 	last, err := l.st.LastSeq(ctx, l.session)
 	if err != nil {
@@ -344,7 +358,7 @@ func (l *EventLog) Past(ctx context.Context, from int64, yield func(Event) error
 	return l.st.Events(ctx, l.session, from, func(e store.Event) error { return yield(fromStore(e)) })
 }
 
-// RecordReview keeps the person's marks.
+// RecordReview stores which hunks the person has kept or undone.
 func (l *EventLog) RecordReview(d ReviewData) {
 	l.emit(EventReview, d)
 	l.flush()
@@ -362,7 +376,8 @@ func (l *EventLog) RecordTool(d ToolData) {
 	l.flush()
 }
 
-// syncBriefly waits for the store, unless it is in trouble: that is reported through OnProblem.
+// syncBriefly waits until the store has written everything, at most a second. A store that cannot write reports that through
+// OnProblem, and the session goes on in memory: a full disk must not stop a turn.
 func (l *EventLog) syncBriefly() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

@@ -26,7 +26,7 @@ type Extensions struct {
 	Event func(kind string, properties map[string]any)
 }
 
-// extensions are a directory's, never nil.
+// extensions are those of a directory; without any the result is empty and not nil.
 func (rt *Runtime) extensions(cwd string) *Extensions {
 	if e := rt.o.Plugins.Extensions(cwd); e != nil {
 		return e
@@ -34,7 +34,7 @@ func (rt *Runtime) extensions(cwd string) *Extensions {
 	return &Extensions{}
 }
 
-// advise asks the extensions about a permission.
+// advise asks the extensions about a permission. Ask means that they have no opinion; the gate decides what an opinion may do.
 func (s *Session) advise(ctx context.Context, r permission.Request) permission.Action {
 	e := s.rt.extensions(s.Info().Cwd)
 	if e.Permission == nil {

@@ -53,7 +53,7 @@ func (g *agreedGate) Ask(ctx context.Context, r permission.Request) (permission.
 		})
 	}()
 	g.mu.Lock()
-	g.done = done
+	g.done = done // before the wait: leave must find the job also when the call ends meanwhile
 	g.mu.Unlock()
 	select {
 	case <-entered:
@@ -63,7 +63,7 @@ func (g *agreedGate) Ask(ctx context.Context, r permission.Request) (permission.
 	}
 }
 
-// leave ends the job.
+// leave ends the job and waits until the session is free again, so that the next prompt sees the call's result.
 func (g *agreedGate) leave() {
 	close(g.over)
 	g.mu.Lock()

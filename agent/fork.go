@@ -9,9 +9,10 @@ import (
 	"github.com/pillion-dev/pillion/agent/store"
 )
 
-// Fork makes a new session with the conversation of another up to before a prompt, or without one all of it: what
-// the conversation was taken back over is left out, and so is a turn that still runs. Files stay as they are. The parts
-// are the prompt's that was stopped before.
+// Fork makes a new session with a copy of another's conversation: all of it, or the part before the prompt whose message id is
+// before. What a restore took out of the conversation is not copied, and neither is a turn that still runs. Files stay as they
+// are. The parts are those of the prompt named before, so that an editor can offer to change it. An empty title becomes the
+// old one with "(fork)". ErrNoSession, ErrNoMessage.
 func (r *Runtime) Fork(ctx context.Context, id, before, title string) (SessionInfo, []provider.Part, error) {
 	if s, ok := r.Session(id); ok {
 		s.flush()
@@ -36,7 +37,7 @@ func (r *Runtime) Fork(ctx context.Context, id, before, title string) (SessionIn
 	cut, turn, whole := -1, -1, 0 // the event to stop before; where an open turn begins; how many events are whole turns
 	err = all(func(e Event) error {
 		switch e.Type {
-		case EventSession, EventRestore, EventAsk, EventQueue:
+		case EventSession, EventRestore, EventAsk, EventQueue: // of the old session only; the new one has a head of its own
 			return nil
 		}
 		if hidden.Has(e) || cut >= 0 {
@@ -65,7 +66,7 @@ func (r *Runtime) Fork(ctx context.Context, id, before, title string) (SessionIn
 	if before != "" && cut < 0 {
 		return SessionInfo{}, nil, fmt.Errorf("%q: %w", before, ErrNoMessage)
 	}
-	kept = kept[:whole]
+	kept = kept[:whole] // a turn without its end would be repaired as one that a crash cut off
 	at := now()
 	info := infoOf(head)
 	if s, ok := r.Session(id); ok {

@@ -11,9 +11,11 @@ import (
 // storeGrants keeps project grants in the session store.
 type storeGrants struct{ st *store.Store }
 
-// Grants makes the gate's memory out of a store, for those who list and revoke.
+// Grants gives a store's permission grants in the shape that the gate and "pillion permission" use.
 func Grants(st *store.Store) permission.Grants { return storeGrants{st} }
 
+// Add, List and Revoke translate between the two types. The store does not import permission, so that it stays free of the
+// agent's rules.
 func (g storeGrants) Add(ctx context.Context, p permission.Grant) (permission.Grant, error) {
 	got, err := g.st.AddGrant(ctx, store.Grant{Project: p.Project, Permission: p.Permission, Pattern: p.Pattern, Created: p.Created})
 	return permission.Grant{ID: got.ID, Project: got.Project, Permission: got.Permission, Pattern: got.Pattern, Created: got.Created}, err

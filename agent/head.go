@@ -10,7 +10,7 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// loan is what one prompt asks for instead of the session's own agent and model.
+// loan is the agent and model of one prompt that names its own (a slash command may). It ends with the turn.
 type loan struct{ agent, model string }
 
 // Head is what the event log says of a session as a whole: its agent, model, title and plan, as they are now.
@@ -32,7 +32,7 @@ func (h *Head) Info() SessionInfo {
 	return h.info
 }
 
-// acting is Info with what the running turn uses instead.
+// acting is Info with the agent and model that the running turn uses instead.
 func (h *Head) acting() SessionInfo {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -46,13 +46,14 @@ func (h *Head) acting() SessionInfo {
 	return info
 }
 
+// lend sets what the running turn uses instead; the zero loan ends it.
 func (h *Head) lend(l loan) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lent = l
 }
 
-// adopt takes over what the events say.
+// adopt takes the head, the todo list and the diff from the events. Updated stays, because reading a session does not use it.
 func (h *Head) adopt(hist *history) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -64,7 +65,7 @@ func (h *Head) adopt(hist *history) {
 	h.todos = hist.todos
 }
 
-// setDiff notes what the turns have changed; the next save stores it.
+// setDiff notes what the turns have changed, in memory: the next touch stores it.
 func (h *Head) setDiff(d *DiffStat) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -91,11 +92,12 @@ func (h *Head) SetAgent(name string) error {
 	return nil
 }
 
-// Agents is the session's agent as tools see it.
+// sessionAgents is the session's agent as the plan tools see it.
 type sessionAgents struct{ *Head }
 
 func (a sessionAgents) Agent() string { return a.acting().Agent }
 
+// Before is the agent that plan_exit returns to.
 func (a sessionAgents) Before() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -139,7 +141,8 @@ func (h *Head) SetTitle(title string) error {
 	return nil
 }
 
-// change makes a new head and tells it, when it differs.
+// change applies f to the head. When it made a difference the head is stored and emitted; otherwise nothing happens, so that an
+// editor which sets every option on connect does not fill the event log.
 func (h *Head) change(f func(*SessionInfo)) {
 	h.mu.Lock()
 	before := h.info
@@ -155,7 +158,7 @@ func (h *Head) change(f func(*SessionInfo)) {
 	h.mu.Unlock()
 }
 
-// touch says that the session was used.
+// touch sets the time of last use, by which sessions are listed. It stores the head and emits nothing.
 func (h *Head) touch() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -177,6 +180,7 @@ func (t todoList) Get() []tools.Todo {
 	return append([]tools.Todo(nil), t.todos...)
 }
 
+// Set replaces the list and emits it. The error is ctx's: a cancelled call must not change the plan.
 func (t todoList) Set(ctx context.Context, todos []tools.Todo) error {
 	if err := ctx.Err(); err != nil {
 		return err

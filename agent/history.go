@@ -10,8 +10,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// history is what a model is sent, rebuilt from a session's events, and what of a turn stands open at their end.
-// The session's runner owns it.
+// history is what a model is sent, rebuilt from a session's events, and which turn, calls and writes had no end among them. It
+// has no lock: the session's runner owns it, and load before the session is live.
 type history struct {
 	messages []provider.Message // append-only; the values never change
 	callIDs  map[string]bool    // taken in this session
@@ -35,7 +35,7 @@ type history struct {
 	last  map[string]rawEvent // each open call's newest state; calls by hand too
 }
 
-// rawEvent is a tool event that is decoded when it is needed.
+// rawEvent is a tool event that is decoded only when a crash left its call open: outputs are long, and most calls ended.
 type rawEvent struct {
 	data  []byte
 	value any
@@ -53,12 +53,14 @@ func newHistory() *history {
 	return &history{callIDs: map[string]bool{}, last: map[string]rawEvent{}, writing: map[string]ChangeData{}}
 }
 
-// open reports whether the last turn, a call by hand, a write or a restore has no end.
+// open reports whether a turn, a call by hand, a write or a restore has no end: either it runs in another process, or that
+// process crashed; the session's lock tells which.
 func (h *history) open() bool {
 	return h.turn != nil || len(h.last) > 0 || len(h.writing) > 0 || h.restoring != nil
 }
 
-// apply takes the next event in.
+// apply adds the next event to the history. Events of types that do not concern the model are ignored, so that older versions
+// can read newer sessions.
 func (h *history) apply(e Event) {
 	switch e.Type {
 	case EventSession:
@@ -124,6 +126,7 @@ func (h *history) unqueue(id string) {
 	h.queue = slices.DeleteFunc(h.queue, func(i QueueItem) bool { return i.ID == id })
 }
 
+// requeue gives the queue the stored order. An id that is unknown is left out.
 func (h *history) requeue(d QueueData) {
 	known := map[string]QueueItem{}
 	for _, i := range append(h.queue, d.Put...) {
@@ -184,6 +187,7 @@ func (h *history) tool(e Event) {
 	h.last[t.CallID] = rawEvent{e.Data, e.Value}
 }
 
+// step closes the message that the step is about, and counts what it cost.
 func (h *history) step(s StepData) {
 	if h.turn != nil {
 		h.turn.Steps++
@@ -211,6 +215,7 @@ func (h *history) add(m provider.Message, results *provider.Message) {
 	}
 }
 
+// clear forgets the open message and its calls. Calls by hand stay: they belong to no message.
 func (h *history) clear() {
 	h.msg = nil
 	h.text.Reset()
@@ -236,9 +241,11 @@ func sum(a, b provider.Usage) provider.Usage {
 
 const interrupted = "This call was interrupted: Pillion ended before it was done. What it has changed until then stands; look before you repeat it."
 
-// repair closes what the death of a process left open. Called before the session is live, or by its runner.
+// repair closes what a crash left open: every call gets an "interrupted" result, partial text becomes a message, the turn ends
+// as cancelled. Without it a provider would refuse the conversation, because calls have no results. It is called before the
+// session is live, or by its runner; the caller holds the session's lock, so no other process is running that turn.
 func (s *Session) repair() {
-	s.settleChanges()
+	s.recoverChanges()
 	h := s.hist
 	var results []provider.Part
 	var parts []provider.Part

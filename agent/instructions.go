@@ -44,6 +44,7 @@ func globalInstructions() []string {
 	return paths
 }
 
+// projectInstructions are those of the first kind that exists between the root of the worktree and dir, the root's first.
 func projectInstructions(dir string) []string {
 	root := paths.Worktree(dir)
 	for _, name := range instructionFiles {
@@ -93,6 +94,7 @@ func readInstructions(path string) (string, bool) {
 	return "Instructions from: " + path + "\n" + text + cut, true
 }
 
+// A pattern such as **/*.md in a large project would otherwise fill the context before the first prompt.
 // How many files the configuration's patterns may name, and how much of them a prompt takes, in bytes.
 const (
 	maxMoreFiles = 30

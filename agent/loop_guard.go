@@ -19,6 +19,7 @@ const (
 	failingCalls = 12
 )
 
+// seed differs between processes; hashes are compared within one only.
 var seed = maphash.MakeSeed()
 
 // loopStep is what was called, and what came of it.
@@ -31,10 +32,10 @@ type loopWatch struct {
 	stuck   string     // why the turn ends: it goes in circles, and nobody allowed it to go on
 }
 
-// watch counts the step's calls and asks when they go in circles: one call three times with one result, two or three
+// checkForLoops counts the step's calls and asks when they go in circles: one call three times with one result, two or three
 // calls by turns (A B A B, A B C A B C) with theirs, or one failing call after the other. A no without words for the
 // model ends the turn, and so does a question that nobody can answer: a run without a terminal would go on for ever.
-func (t *turn) watch(ctx context.Context, calls []*call) {
+func (t *turn) checkForLoops(ctx context.Context, calls []*call) {
 	for _, c := range calls {
 		d := c.snapshot()
 		if c.seen || d.ErrorKind == "cancelled" || d.ErrorKind == "not_run" || d.ErrorKind == "cut" {
@@ -55,7 +56,7 @@ func (t *turn) watch(ctx context.Context, calls []*call) {
 		case err == nil || ctx.Err() != nil:
 		case errors.Is(err, permission.ErrDenied), errors.As(err, &rejected) && rejected.Unanswered:
 			t.loop.stuck = why
-		case wordless(err):
+		case rejectedWithoutMessage(err):
 			t.rejected.Store(true)
 		default:
 			c.note = why + " " + err.Error()
@@ -66,7 +67,8 @@ func (t *turn) watch(ctx context.Context, calls []*call) {
 // LoopPermission is the permission to go on with calls that go in circles.
 const LoopPermission = "doom_loop"
 
-// add takes a call in; why is set when it closes a circle.
+// add notes a finished call. why is empty, or says for a person what repeats. A different result makes a call different: polling
+// a build that makes progress is no loop. A rejection does not count as a failure, since the person has decided it.
 func (w *loopWatch) add(c *call, d ToolData) (why string) {
 	s := loopStep{call: c.hash(), result: maphash.String(seed, string(d.Status)+d.Output+"\x00"+d.Error)}
 	if w.last = append(w.last, s); len(w.last) > 2*longestLoop {
@@ -94,7 +96,7 @@ func (w *loopWatch) add(c *call, d ToolData) (why string) {
 	return ""
 }
 
-// repeats says that the steps end with a circle of so many calls, so many times.
+// repeats reports that the newest steps are the same period calls, times times in a row.
 func repeats(steps []loopStep, period, times int) bool {
 	n := period * times
 	if len(steps) < n {

@@ -12,7 +12,7 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// HiddenKey stands where a key of the person's was.
+// HiddenKey replaces a key of the user's in everything that a model, an editor or the event log gets.
 const HiddenKey = "[hidden key]"
 
 const (
@@ -39,7 +39,7 @@ func (m *masker) mask(text string) string {
 	return masked
 }
 
-// maskParts gives parts without keys; the caller's are left as they are.
+// maskParts is a copy of the parts with keys masked in their texts. Files are not masked: they go to the model as they are.
 func (m *masker) maskParts(parts []provider.Part) []provider.Part {
 	out := slices.Clone(parts)
 	for i := range out {
@@ -48,6 +48,7 @@ func (m *masker) maskParts(parts []provider.Part) []provider.Part {
 	return out
 }
 
+// maskAll masks each text, in a new slice.
 func (m *masker) maskAll(texts []string) []string {
 	out := make([]string, len(texts))
 	for i, t := range texts {

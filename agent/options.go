@@ -97,7 +97,7 @@ type Secrets interface {
 	Hide(cwd, text string) string
 }
 
-// absent stands for the parts that Options leave out.
+// absent is used for every part that Options leave out, so that the loop never asks whether a part is nil.
 type absent struct{}
 
 func (absent) Agents(string) []Agent                                    { return nil }
@@ -148,15 +148,16 @@ func (o *Options) complete() {
 	}
 }
 
-// Models finds a model by "provider/model"; the empty id is the default one of the directory.
+// Models finds a model by "provider/model"; the empty id is the default one of the directory. The error says for a person what
+// is missing: an unknown model, a provider without a key.
 type Models interface {
 	Resolve(ctx context.Context, cwd, id string) (provider.Provider, provider.Model, error)
 }
 
 // SessionOptions start a session. Empty Agent is "build", empty Model the default one.
 type SessionOptions struct {
-	Cwd    string // absolute
-	Extra  []string
+	Cwd    string   // absolute; the error of NewSession says when it is no directory
+	Extra  []string // additional directories, absolute
 	Title  string
 	Agent  string
 	Model  string

@@ -75,7 +75,8 @@ func fitPicture(f provider.File) (small provider.File, note string) {
 	return f, ""
 }
 
-// scaleDown makes the longer edge at most edge pixels; each pixel is the mean of those it stands for.
+// scaleDown makes the longer edge at most edge pixels; each pixel is the mean of those it replaces (a box filter: text on a
+// screenshot stays readable, which nearest-neighbour scaling would break). A small picture is returned as it is.
 func scaleDown(src image.Image, edge int) image.Image {
 	b := src.Bounds()
 	long := max(b.Dx(), b.Dy())

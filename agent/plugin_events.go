@@ -11,16 +11,17 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// hearingLimit is how many events may wait for extensions; those that come when so many wait are dropped.
+// hearingLimit is how many events may wait for extensions; more are dropped, because a plugin that hangs must not fill the memory.
 const hearingLimit = 1000
 
-// hearing tells extensions what happened, in order and behind everything else: whatever they take, no turn waits.
+// hearing gives events to the extensions, in order and in a goroutine of its own: however long they take, no turn waits.
 type hearing struct {
 	mu      sync.Mutex
 	waiting []func()      // guarded by mu
 	idle    chan struct{} // guarded by mu; closed when nothing waits; nil: nothing does
 }
 
+// tell queues one call of the extensions, or drops it when hearingLimit is reached.
 func (h *hearing) tell(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -34,7 +35,7 @@ func (h *hearing) tell(f func()) {
 	}
 }
 
-// run ends when nothing waits.
+// run makes the queued calls and ends when none waits. There is one at a time: idle is not nil while it runs.
 func (h *hearing) run() {
 	for {
 		h.mu.Lock()
@@ -51,8 +52,9 @@ func (h *hearing) run() {
 	}
 }
 
-// settle waits until everything was told, at most limit.
-func (h *hearing) settle(limit time.Duration) {
+// waitIdle waits until the extensions have had every event, at most limit. Without the limit a plugin that hangs would keep
+// Pillion from ending.
+func (h *hearing) waitIdle(limit time.Duration) {
 	h.mu.Lock()
 	idle := h.idle
 	h.mu.Unlock()
@@ -83,15 +85,16 @@ func (r *Runtime) heard(session, cwd string, e Event) {
 		if x.Event == nil {
 			return
 		}
-		inTheirs(session, e, func(kind string, properties map[string]any) {
+		openCodeEvents(session, e, func(kind string, properties map[string]any) {
 			properties["sessionID"] = session
 			x.Event(kind, properties)
 		})
 	})
 }
 
-// inTheirs makes OpenCode's events of one of ours.
-func inTheirs(session string, e Event, tell func(kind string, properties map[string]any)) {
+// openCodeEvents gives tell the events of OpenCode's plugin API that one of ours corresponds to: none, one or several. The names
+// and the shapes of the properties are those of OpenCode's event bus.
+func openCodeEvents(session string, e Event, tell func(kind string, properties map[string]any)) {
 	status := func(s string) { tell("session.status", map[string]any{"status": map[string]string{"type": s}}) }
 	switch v := e.Value.(type) {
 	case SessionInfo:
@@ -135,7 +138,8 @@ func inTheirs(session string, e Event, tell func(kind string, properties map[str
 // heardOutput is how much of a tool's output plugins are told, in bytes.
 const heardOutput = 16 << 10
 
-// ToolPart is a call in OpenCode's shape.
+// ToolPart is a call in the shape of OpenCode's ToolPart. Times are milliseconds since 1970; the output is cut to 16 KiB, since
+// it crosses a process boundary for each event.
 func ToolPart(session string, d ToolData) map[string]any {
 	state := map[string]any{"status": d.Status, "input": json.RawMessage(`{}`), "title": d.Title, "time": map[string]int64{"start": d.Started.UnixMilli(), "end": d.Ended.UnixMilli()}}
 	if json.Valid(d.Input) {

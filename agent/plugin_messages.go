@@ -39,6 +39,7 @@ type theirs struct {
 	calls   map[string][2]int // by call, its message's place and its own in that
 }
 
+// take adds an event to the messages it belongs to. Types that OpenCode's messages do not have are left out.
 func (t *theirs) take(e Event) {
 	switch e.Type {
 	case EventPrompt, EventSteer:
@@ -97,11 +98,13 @@ func (t *theirs) call(d ToolData) {
 	}
 }
 
+// theirModel splits "provider/model"; the model's part may contain slashes.
 func theirModel(id string) map[string]string {
 	provider, model, _ := strings.Cut(id, "/")
 	return map[string]string{"providerID": provider, "modelID": model}
 }
 
+// add begins a message and returns its place in all.
 func (t *theirs) add(id string, e Event, info map[string]any) int {
 	m := len(t.all)
 	info["id"], info["sessionID"], info["time"] = id, t.session, map[string]any{"created": e.Time.UnixMilli()}
@@ -111,6 +114,7 @@ func (t *theirs) add(id string, e Event, info map[string]any) int {
 	return m
 }
 
+// put appends a part with an id that is the same each time the session is read: plugins compare ids.
 func (t *theirs) put(m int, part map[string]any) {
 	message := t.all[m].Info["id"]
 	part["id"], part["sessionID"], part["messageID"] = fmt.Sprintf("prt_%v_%d", message, len(t.all[m].Parts)), t.session, message

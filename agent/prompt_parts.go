@@ -16,8 +16,8 @@ type Entering struct {
 	Call func(ctx context.Context, tool string, input json.RawMessage) (ToolData, error)
 }
 
-// enter lets what a prompt mentions be read, and the person's own code look at it. What came in is kept where that
-// would leave nothing.
+// enter adds what a prompt mentions to its parts and lets the plugins change them. When a plugin leaves no part, the prompt stays
+// as it was: an empty message would be refused by the provider. Pictures are scaled last, because mentions may add some.
 func (s *Session) enter(ctx context.Context, p Prompt) []provider.Part {
 	e := Entering{Session: s.acting(), MessageID: p.MessageID, Parts: p.Parts, Call: s.byHand}
 	e.Parts = s.rt.o.Project.Mentioned(ctx, e)

@@ -16,7 +16,8 @@ const (
 
 const prunedText = "[The output of this call was dropped to save context. Call the tool again if you need it.]"
 
-// prunable finds old tool results whose dropping frees enough, and how many tokens that is.
+// prunable gives the call ids of old tool results that may be dropped and the tokens that frees; nil when it is less than
+// pruneGain. Outputs of the skill tool stay, because the model works by them.
 func (h *history) prunable() (ids map[string]bool, tokens int) {
 	ids = map[string]bool{}
 	turns, seen := 0, 0
@@ -56,7 +57,8 @@ func estimate(p provider.Part) int {
 	return n
 }
 
-// prune drops results. Messages are values that never change, so those it touches are new ones in a new list.
+// prune replaces the results of these calls by prunedText. It is also how a stored EventPrune is applied. Messages are values
+// that never change (a request may be reading them), so those it touches are new ones in a new list.
 func (h *history) prune(ids map[string]bool, tokens int) {
 	list := make([]provider.Message, len(h.messages))
 	copy(list, h.messages)

@@ -106,8 +106,8 @@ func (h Hidden) Has(e Event) bool {
 
 const forever = int64(1) << 62
 
-// hiddenOf works out the ranges from a session's events in order. A prompt after a conversation was taken back makes
-// that final.
+// hiddenOf works out from a session's events, in order, which of them are out of the conversation. Until the next prompt a restore
+// can be taken back, so its range is open at the end; a prompt closes the range for good.
 func hiddenOf(events func(yield func(Event) error) error) (Hidden, error) {
 	var h Hidden
 	at := map[string]int64{} // prompts
@@ -133,7 +133,8 @@ func hiddenOf(events func(yield func(Event) error) error) (Hidden, error) {
 	return h, err
 }
 
-// rebuild makes the history anew, without what the conversation was taken back over. The runner calls it, or load.
+// rebuild reads the history from the stored events again, without those that a restore took out of the conversation. The runner
+// calls it, or load.
 func (s *Session) rebuild(ctx context.Context) error {
 	hidden, err := s.Hidden(ctx)
 	if err != nil {
@@ -163,13 +164,13 @@ func (s *Session) rebuild(ctx context.Context) error {
 	return nil
 }
 
-// settleChanges ends what the death of a process left half-told: change sets that were being written, and the
-// restore they belong to.
-func (s *Session) settleChanges() {
+// recoverChanges gives an end to change sets that were being written when a process crashed, and to the restore they belong to:
+// the files are compared with the set, which is then applied or failed. A restore that had written nothing has failed.
+func (s *Session) recoverChanges() {
 	h := s.hist
 	for id, d := range h.writing {
 		delete(h.writing, id)
-		ctx, cancel := context.WithTimeout(context.Background(), settleLimit)
+		ctx, cancel := context.WithTimeout(context.Background(), recoverLimit)
 		d.State = s.rt.o.Changes.Recover(ctx, s.Info(), d.Set)
 		cancel()
 		s.emitNow(EventChange, d)
@@ -182,7 +183,7 @@ func (s *Session) settleChanges() {
 			h.apply(Event{Type: EventRestore, Value: end})
 		}
 	}
-	if h.restoring != nil { // it died before it wrote anything
+	if h.restoring != nil { // the process crashed before it wrote anything
 		end := *h.restoring
 		end.State = RestoreFailed
 		s.emit(EventRestore, end)
@@ -190,7 +191,8 @@ func (s *Session) settleChanges() {
 	}
 }
 
-const settleLimit = 10 * time.Second
+// recoverLimit bounds the comparison of files after a crash: a network file system that hangs must not keep a session from opening.
+const recoverLimit = 10 * time.Second
 
 // Top is the session that a person talks to: the one whose turn a sub-agent works for, or this one.
 func (s *Session) Top() *Session {

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	maxAttempts = 5                // of one request, the first included
+	maxAttempts = 5                // of one request, the first included; the waits between them add up to about 15 seconds
 	longestWait = 10 * time.Minute // what a provider may ask to wait; beyond it the person decides
 )
 
@@ -19,9 +19,9 @@ const (
 // out: the agent compacts first, and a person has to act only when that did not help.
 const tooLongAdvice = "; start a new session or choose a model with a larger context"
 
-// answer asks the model until it has answered, repeating what may succeed later. It returns an answer with an error
-// when the stream broke after calls were complete: those count, and the history goes on behind them. An error alone
-// means that there is nothing to go on with.
+// answer sends the step's request until the model has answered, and repeats what may succeed later. It returns an answer and an
+// error when the stream broke after calls were complete: those calls may have run, so they stay and the history continues after
+// them. An error alone means that there is no answer. last is the step after the allowed ones: the model is told to sum up.
 func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, error) {
 	req := &provider.Request{
 		Model: set.model, System: t.system, Tools: set.specs,
@@ -41,7 +41,7 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 		}
 	}
 	converse()
-	var said []byte // of answers that broke off
+	var said []byte // the text of the answers that broke off, which the next one may repeat
 	for attempt := 1; ; attempt++ {
 		a := t.newAnswer(set)
 		if len(said) > 0 {
@@ -86,7 +86,7 @@ type tooLongError struct{ said *provider.Error }
 
 func (e *tooLongError) Error() string { return e.said.Message }
 
-// shrink makes the conversation fit after a provider refused it; the error says what a person can do.
+// shrink compacts the conversation after a provider refused it as too long, once in a turn. The error says what a person can do.
 func (t *turn) shrink(ctx context.Context, set *setup, refused *tooLongError) error {
 	t.shrunk = true
 	_, err := t.compact(ctx, set, compaction{why: "the conversation is too long for the model", auto: true, hard: true})
@@ -103,8 +103,8 @@ func (t *turn) shrink(ctx context.Context, set *setup, refused *tooLongError) er
 	return &shown
 }
 
-// drop closes an answer whose request is repeated: what it said stays in the transcript, marked, and out of the
-// history.
+// drop closes an answer whose request is repeated: its text stays in the transcript, marked as dropped, and is not part of the
+// history. Its tokens count, because they were paid for.
 func (t *turn) drop(set *setup, a *answer, why error) {
 	a.abandonCalls("The answer broke off before this call was complete; the request is repeated.")
 	message, _ := a.messages(set.model.String(), false)
@@ -136,6 +136,7 @@ func (t *turn) giveUp(set *setup, a *answer, err *provider.Error, attempt int, w
 	return a, &shown
 }
 
+// trimDot removes dots and white space from the end, so that a message can be continued with "; ".
 func trimDot(s string) string {
 	for len(s) > 0 && (s[len(s)-1] == '.' || s[len(s)-1] == ' ' || s[len(s)-1] == '\n') {
 		s = s[:len(s)-1]

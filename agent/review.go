@@ -38,5 +38,6 @@ func (s *Session) SetReview(style string) error {
 	return nil
 }
 
-// follows: a sub-agent's changes are reviewed as those of the session it works for.
+// follows reports whether changes are written at once and reviewed afterwards. A sub-agent has no style of its own: its changes
+// are reviewed like those of the session it works for.
 func (s *Session) follows() bool { return s.Top().Review() == ReviewFollow }

@@ -99,7 +99,7 @@ func (r *Runner) Submit(ctx context.Context, p Prompt) (wait func() (TurnData, e
 	}, nil
 }
 
-// Tool makes one tool call by hand, through the same gate, hooks, cap and events as a model'r. It waits for a turn
+// Tool makes one tool call by hand, through the same gate, hooks, cap and events as a model's. It waits for a turn
 // that runs. A failed call is in ToolData; the error says that it could not be made.
 func (r *Runner) Tool(ctx context.Context, name string, input json.RawMessage) (ToolData, error) {
 	var data ToolData
@@ -144,19 +144,22 @@ func (r *Runner) Cancel() {
 	r.changed()
 }
 
+// fail ends a job that has not begun, and tells who waits for it why.
 func (j *job) fail(err error) {
 	j.failed(err)
 	j.cancel()
 	close(j.done)
 }
 
+// newJob makes a job that ends with ctx; run is still to be set.
 func (r *Runner) newJob(ctx context.Context) *job {
 	j := &job{failed: func(error) {}, done: make(chan struct{})}
 	j.ctx, j.cancel = context.WithCancel(ctx)
 	return j
 }
 
-// do queues a job that is no prompt and waits for its end.
+// do queues a job that is no prompt and waits for its end. failed gets the reason when the job could not begin; the result is an
+// error only when it was not queued, or ctx ended before it began.
 func (r *Runner) do(ctx context.Context, run func(context.Context), failed func(error)) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -313,8 +316,8 @@ const heardLimit = 200 * time.Millisecond
 // runnable says that a job may begin; what is held may not. mu is held.
 func (r *Runner) runnable(j *job) bool { return !r.held || j.item == nil || j.item.Request }
 
-// cannot deals with a job whose session this process cannot have: who waits for it is told, what is stored is held.
-// mu is held, and given up.
+// cannot handles a job that cannot begin because another process has the session's lock: a request fails with err, a stored
+// prompt stays in the queue, held. The caller holds mu; cannot releases it.
 func (r *Runner) cannot(j *job, err error) {
 	waits := slices.Contains(r.queue, j)
 	if j.item != nil && !j.item.Request {
@@ -527,6 +530,7 @@ func (r *Runner) waiting() []*job {
 	return all
 }
 
+// find is the waiting prompt with this id, or nil. mu is held.
 func (r *Runner) find(id string) *job {
 	for _, j := range r.waiting() {
 		if j.item.ID == id {
@@ -580,7 +584,7 @@ func (r *Runner) hold() {
 	}
 }
 
-// keep waits until what was queued is on disk: words that were taken are not lost.
+// keep waits until the queue is on disk: a prompt that Enqueue has accepted must survive a crash.
 func (r *Runner) keep() {
 	r.log.flush()
 	r.log.syncBriefly()
@@ -681,7 +685,7 @@ func (r *Runner) Watch(f func()) (stop func()) {
 
 type watcher struct{ f func() }
 
-// changed tells the watchers. mu is not held.
+// changed calls the watchers. The caller must not hold mu, because they read Queue and State.
 func (r *Runner) changed() {
 	r.mu.Lock()
 	all := r.watchers
@@ -702,6 +706,7 @@ func (r *Runner) waitsFor(call string) {
 	}
 }
 
+// answered undoes one waitsFor, in this session and in those above it.
 func (r *Runner) answered(call string) {
 	r.mu.Lock()
 	if i := slices.Index(r.asking, call); i >= 0 {
@@ -714,7 +719,7 @@ func (r *Runner) answered(call string) {
 	}
 }
 
-// steering lets the running turn take words.
+// steering allows Steer from now on: a turn runs that will read what is sent.
 func (r *Runner) steering() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -753,7 +758,7 @@ func (r *Runner) stopSteering() bool {
 	return true
 }
 
-// busy says that a job runs or waits.
+// busy reports whether a job runs, or waits and is not held.
 func (r *Runner) busy() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -816,7 +821,7 @@ func (r *Runner) adopt(items []QueueItem) {
 	r.adoptQueue(items)
 }
 
-// storedItems are the prompts that outlive whoever sent them.
+// storedItems is stored with the lock taken.
 func (r *Runner) storedItems() []QueueItem {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -50,7 +50,8 @@ func New(o Options) *Runtime {
 	return r
 }
 
-// storeProblem tells every live session what became of its storage.
+// storeProblem shows every live session that saving failed (with the reason), or that it works again (nil). It runs on the
+// store's goroutine, so it only emits.
 func (r *Runtime) storeProblem(problem error) {
 	n := NoticeData{Level: "info", Text: "The session is being saved again; nothing was lost."}
 	if problem != nil {
@@ -62,6 +63,7 @@ func (r *Runtime) storeProblem(problem error) {
 	}
 }
 
+// storeNotice is the warning that a session gets whose events are in memory only.
 func storeNotice(problem error) NoticeData {
 	return NoticeData{Level: "warning", Text: "This session is not being saved: " + problem.Error() + ". It goes on in memory."}
 }
@@ -83,6 +85,8 @@ func (r *Runtime) NewSession(ctx context.Context, o SessionOptions) (*Session, e
 	return r.newSessionOf(ctx, o, child{})
 }
 
+// newSessionOf is NewSession for a person's session (the zero child) or a sub-agent's. The session is live before its head is
+// stored: a store that cannot write must not keep it from starting.
 func (r *Runtime) newSessionOf(ctx context.Context, o SessionOptions, of child) (*Session, error) {
 	if err := checkDir(o.Cwd); err != nil {
 		return nil, err
@@ -126,7 +130,7 @@ func (r *Runtime) newSessionOf(ctx context.Context, o SessionOptions, of child) 
 	return s, nil
 }
 
-// defaultAgent is the configured one where a person can talk to it.
+// defaultAgent is the configured default agent, unless it is unknown, hidden or only for tasks; then it is DefaultAgent.
 func (r *Runtime) defaultAgent(cwd string) string {
 	if a, ok := r.agent(cwd, r.o.Configuration.Preferences(cwd).DefaultAgent); ok && !a.Hidden && a.Mode != ModeSubagent {
 		return a.Name
@@ -156,6 +160,7 @@ func checkDir(dir string) error {
 	return nil
 }
 
+// noAgent is ErrNoAgent with the names that exist.
 func (r *Runtime) noAgent(cwd, name string) error {
 	var names []string
 	for _, a := range r.Agents(cwd) {
@@ -213,6 +218,8 @@ func (r *Runtime) load(ctx context.Context, id string) (*Session, error) {
 	return r.loadOf(ctx, id, child{})
 }
 
+// loadOf reads a session from the store and repairs it after a crash. The lock decides what an open turn means: when another
+// process has it, that process runs the turn and the session is only read; when it is free, the turn's process has crashed.
 func (r *Runtime) loadOf(ctx context.Context, id string, of child) (*Session, error) {
 	head, err := r.st.Session(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -295,6 +302,7 @@ func (r *Runtime) StoredOf(ctx context.Context, id string, from int64, types []E
 	return r.st.EventsOf(ctx, id, from, names(types), func(e store.Event) error { return yield(fromStore(e)) })
 }
 
+// names are the types as the store has them; nil stays nil, which means all.
 func names(types []EventType) (out []string) {
 	for _, t := range types {
 		out = append(out, string(t))
@@ -349,6 +357,6 @@ func (r *Runtime) Close(ctx context.Context) error {
 	for _, s := range all {
 		s.Close(ctx)
 	}
-	r.hearing.settle(time.Second)
+	r.hearing.waitIdle(time.Second)
 	return r.st.Sync(ctx)
 }

@@ -32,10 +32,13 @@ type Session struct {
 	tasks taskSet  // its own sub-agents
 	hist  *history // the conversation
 
-	namingMu sync.Mutex
-	naming   func() // guarded by namingMu: ends the naming of the session
+	namingMu sync.Mutex // its own: naming runs beside the turn, and Close must reach it while the runner works
+	naming   func()     // guarded by namingMu: ends the naming of the session
 }
 
+// newSession wires up the parts of a session. last is the number of its newest stored event. A sub-agent's gate is a child of its
+// parent's, so that it may do what both allow and no more. A sub-agent's session that a person opened by itself has no parent in
+// memory: the gates of the sessions above it are made from their stored heads, the outermost first.
 func (r *Runtime) newSession(info SessionInfo, last int64, of child) *Session {
 	log := newEventLog(info.ID, r.st, last)
 	log.heard = func(e Event) { r.heard(info.ID, info.Cwd, e) }
@@ -87,13 +90,13 @@ func (r *Runtime) newSession(info SessionInfo, last int64, of child) *Session {
 func (s *Session) rules() permission.Ruleset {
 	info := s.acting()
 	a, ok := s.rt.agent(info.Cwd, info.Agent)
-	if !ok { // the configuration lost it: the strictest of ours
+	if !ok { // the agent was removed from the configuration: use the strictest default, which changes nothing
 		a, _ = s.rt.agent(info.Cwd, "plan")
 	}
 	return s.rt.rules(info.Cwd, a)
 }
 
-// asked makes events of permission questions.
+// asked emits a permission request (end is nil) and its answer, and marks the session as waiting for the person between the two.
 func (s *Session) asked(r permission.Request, end *permission.Outcome) {
 	d := AskData{ID: r.ID, CallID: r.CallID, Permission: r.Permission, Patterns: r.Patterns}
 	if end != nil {
@@ -146,13 +149,14 @@ func (s *Session) Close(ctx context.Context) {
 	s.rt.mu.Unlock()
 }
 
-// adopt takes over what the events say.
+// adopt gives head and queue what the history has read from the events.
 func (s *Session) adopt() {
 	s.Head.adopt(s.hist)
 	s.Runner.adopt(s.hist.queue)
 }
 
-// own makes this process the only writer of the session.
+// own makes this process the only writer of the session until unlock. Another process may have run turns since this one last
+// wrote, or crashed in one: its events are read and its open turn is repaired before the first job. *store.LockedError.
 func (s *Session) own(ctx context.Context) (unlock func(), err error) {
 	unlock, err = s.rt.st.Lock(ctx, s.ID())
 	if err != nil {
@@ -186,7 +190,8 @@ func (s *Session) own(ctx context.Context) (unlock func(), err error) {
 	return unlock, nil
 }
 
-// listen adds words to the conversation in its middle.
+// listen adds a message to the conversation within a turn: the person's, or a synthetic one of Pillion's. The runner calls it
+// between two steps only, because a provider refuses a message between a call and its result.
 func (s *Session) listen(d PromptData) {
 	info := s.Info()
 	d.Agent, d.Model = info.Agent, info.Model
@@ -194,7 +199,7 @@ func (s *Session) listen(d PromptData) {
 	s.hist.messages = append(s.hist.messages, provider.Message{ID: d.MessageID, Role: provider.RoleUser, Parts: d.Parts})
 }
 
-// questions is the person as a tool's questions reach them; meanwhile the session waits.
+// questions passes a tool's questions to the person and marks the session as waiting until they are answered.
 type questions struct {
 	s *Session
 	q tools.Questioner
@@ -206,7 +211,7 @@ func (q questions) AskQuestions(ctx context.Context, call *tools.Call, qs []tool
 	return q.q.AskQuestions(ctx, call, qs)
 }
 
-// questioner is nil where nobody answers.
+// questioner is nil when no editor can show questions; the question tool is not offered then.
 func (s *Session) questioner() tools.Questioner {
 	if s.rt.o.Questions == nil {
 		return nil

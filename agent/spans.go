@@ -27,9 +27,10 @@ type Tracing struct {
 // maxSpanText bounds a text in a span, in bytes.
 const maxSpanText = 8 << 10
 
-// quiet is the span of sessions that nobody traces.
+// quiet is a span that records nothing, for sessions without tracing.
 var quiet = trace.SpanFromContext(context.Background())
 
+// span begins a span with the session's id; without Options.Tracing it costs nothing.
 func (s *Session) span(ctx context.Context, name string, attrs ...attribute.KeyValue) (context.Context, trace.Span) {
 	t := s.rt.o.Tracing
 	if t == nil {
@@ -54,11 +55,13 @@ func (s *Session) content(span trace.Span, key, text string) {
 	span.SetAttributes(attribute.String(key, text))
 }
 
+// failed marks a span as failed, with a kind from a closed set and not with the message.
 func failed(span trace.Span, kind string) {
 	span.SetAttributes(attribute.String("error.type", kind))
 	span.SetStatus(codes.Error, kind) // the words of an error may repeat what was said
 }
 
+// turnSpan begins a turn's span, "invoke_agent" in the conventions. With Content it carries the first text of the prompt.
 func (s *Session) turnSpan(ctx context.Context, p Prompt) (context.Context, trace.Span) {
 	if s.rt.o.Tracing == nil {
 		return ctx, quiet
@@ -75,6 +78,7 @@ func (s *Session) turnSpan(ctx context.Context, p Prompt) (context.Context, trac
 	return ctx, span
 }
 
+// endTurn ends a turn's span with what the turn came to.
 func endTurn(span trace.Span, end TurnData) {
 	if !span.IsRecording() {
 		return
@@ -90,6 +94,7 @@ func endTurn(span trace.Span, end TurnData) {
 	span.End()
 }
 
+// usageAttributes are the tokens of a request. The conventions count cached input and reasoning in the totals; Usage does not.
 func usageAttributes(u provider.Usage) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		attribute.Int("gen_ai.usage.input_tokens", u.Input+u.CacheRead+u.CacheWrite), attribute.Int("gen_ai.usage.output_tokens", u.Output+u.Reasoning),
@@ -110,6 +115,7 @@ type tracedProvider struct {
 	via provider.Provider
 }
 
+// Stream passes everything on unchanged, the error too.
 func (p tracedProvider) Stream(ctx context.Context, req *provider.Request, emit func(provider.Event) error) error {
 	ctx, span := p.s.span(ctx, "chat "+req.Model.ID, attribute.String("gen_ai.operation.name", "chat"), attribute.String("gen_ai.provider.name", req.Model.Provider),
 		attribute.String("gen_ai.request.model", req.Model.ID), attribute.Int("pillion.messages", len(req.Messages)), attribute.Int("pillion.tools", len(req.Tools)))
@@ -150,7 +156,7 @@ func (p tracedProvider) Stream(ctx context.Context, req *provider.Request, emit 
 	return err
 }
 
-// toolSpan begins a call's.
+// toolSpan begins a tool call's span, "execute_tool" in the conventions.
 func (c *call) toolSpan(ctx context.Context) (context.Context, trace.Span) {
 	if c.s.rt.o.Tracing == nil {
 		return ctx, quiet
@@ -161,6 +167,7 @@ func (c *call) toolSpan(ctx context.Context) (context.Context, trace.Span) {
 	return ctx, span
 }
 
+// endSpan ends it. It runs after the call was answered, so that it has the masked result.
 func (c *call) endSpan(span trace.Span) {
 	if !span.IsRecording() {
 		return

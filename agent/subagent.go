@@ -30,7 +30,8 @@ type child struct {
 	heads []SessionInfo
 }
 
-// headsAbove reads who a stored session works for.
+// headsAbove are the heads of the sessions that a stored one works for, the nearest first. When one is missing, a head with the
+// plan agent takes its place: what it allowed is not known, so its sub-agent may change nothing.
 func (r *Runtime) headsAbove(ctx context.Context, parent string) (out []SessionInfo) {
 	for parent != "" && len(out) < maxAbove {
 		head, err := r.st.Session(ctx, parent)
@@ -59,7 +60,7 @@ func (r *Runtime) rulesOf(info SessionInfo) permission.Ruleset {
 	return r.rules(info.Cwd, a)
 }
 
-// depth counts the sessions above.
+// depth counts the sessions above this one; 0 is a session that a person talks to.
 func (s *Session) depth() (n int) {
 	n = len(s.of.heads)
 	for p := s.of.parent; p != nil; p = p.of.parent {
@@ -80,7 +81,8 @@ func (s *Session) maxDepth() int {
 	return s.rt.o.Configuration.Preferences(s.Info().Cwd).Depth
 }
 
-// above are the rules of the sessions above, which hold as well.
+// above are the rules of the sessions above, the nearest first. A tool is offered only if all of them allow it; the gates check
+// the same again for each call.
 func (s *Session) above() (all []permission.Ruleset) {
 	for p := s.of.parent; p != nil; p = p.of.parent {
 		all = append(all, p.rules())
@@ -135,7 +137,8 @@ func (sp spawner) Spawn(ctx context.Context, call *tools.Call, t tools.Task) (to
 	return tools.TaskResult{ID: kid.ID(), Model: kid.Info().Model, Running: true}, nil
 }
 
-// adoptChild makes or loads the session for a task.
+// adoptChild makes the session for a task, or loads the one that the task resumes. Only a session whose parent is this one can be
+// resumed, so that a model cannot reach another session by guessing its id.
 func (s *Session) adoptChild(ctx context.Context, c *call, t tools.Task) (*Session, error) {
 	info := s.acting()
 	if t.ID == "" {
@@ -172,7 +175,8 @@ func childLabel(agent, description string) string {
 	return agent + ": " + description
 }
 
-// run is one turn of the sub-agent.
+// run runs the task as one turn of the sub-agent and gives its last text. The error is a *tools.Error with the id to resume it, a
+// rejection that ends the parent's step too, or the context's.
 func (sp spawner) run(ctx context.Context, kid *Session, t tools.Task) (tools.TaskResult, error) {
 	out := tools.TaskResult{ID: kid.ID(), Model: kid.Info().Model}
 	release, err := sp.c.s.tasks.slot(ctx)
@@ -290,7 +294,7 @@ func (q childQuestions) AskQuestions(ctx context.Context, call *tools.Call, qs [
 	return q.Questioner.AskQuestions(ctx, call, qs)
 }
 
-// taskWatch shows on the task's card what its sub-agent does.
+// taskWatch shows on the task's card what its sub-agent does: one line for each finished call, the newest maxProgress of them.
 type taskWatch struct {
 	call *tools.Call
 	kid  *Session
@@ -304,6 +308,7 @@ type taskWatch struct {
 // maxProgress is how many lines of a sub-agent's progress a card shows.
 const maxProgress = 12
 
+// started links the card to the sub-agent's session; since is the number of its last event before this task.
 func (w *taskWatch) started(t tools.Task, since int64) {
 	info := w.kid.Info()
 	w.call.Report(tools.Update{Title: info.Title, Metadata: map[string]any{"sessionId": info.ID, "agent": info.Agent, "model": info.Model, "background": t.Background, "since": since}})

@@ -9,7 +9,7 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// notInside are tools that no other tool calls: they speak for the model itself, or would nest.
+// notInside are tools that no other tool may call: they act for the model itself (plan, questions, todo list), or would nest.
 var notInside = []string{"batch", "task", "invalid", "question", "plan_enter", "plan_exit", "todowrite", "todoread"}
 
 // subCalls makes calls in the name of another one. Each is a call by hand of its own: it has a card, and the history

@@ -16,6 +16,7 @@ import (
 //go:embed prompts/*.txt
 var prompts embed.FS
 
+// promptText is a prompt by its name (prompts/NAME.txt), trimmed; empty when there is none.
 func promptText(name string) string {
 	b, err := prompts.ReadFile("prompts/" + name + ".txt")
 	if err != nil {
@@ -55,7 +56,8 @@ func (b *briefing) systemPrompt(ctx context.Context, a Agent, model provider.Mod
 	return b.masker.maskAll(blocks)
 }
 
-// sketch is made once: a tree that changed with every file would cost the prompt cache each time.
+// sketch is the directory's tree, made once per session: one that changed with every new file would cost the provider's prompt
+// cache at each turn. The built-in model does not read it.
 func (b *briefing) sketch(ctx context.Context, model provider.Model) string {
 	if model.Provider == builtinProvider {
 		return ""
@@ -66,7 +68,8 @@ func (b *briefing) sketch(ctx context.Context, model provider.Model) string {
 	return b.tree
 }
 
-// environment says where the agent is.
+// environment is the <env> block: directories, platform and date. The date has no time, so that the block stays equal all day and
+// the prompt cache holds.
 func (b *briefing) environment(sketch string) string {
 	info := b.head.Info()
 	git := "no"

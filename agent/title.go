@@ -59,7 +59,8 @@ func (s *Session) nameIt(p Prompt, provisional string) {
 	}()
 }
 
-// cleanTitle makes a title of what a model says one is.
+// cleanTitle makes a title of a model's answer: its first line that is not empty, without thought, quotes, Markdown and "Title:".
+// Empty when there is none.
 func cleanTitle(text string) string {
 	if i := strings.LastIndex(text, "</think>"); i >= 0 {
 		text = text[i+len("</think>"):]

@@ -21,10 +21,10 @@ type turn struct {
 	agent  string // whose system is
 	loop   loopWatch
 	end    TurnData
-	step   int
+	step   int  // counts from 1; a request that is repeated after a compaction is the same step
 	cut    int  // steps in a row that the output limit cut inside a call
 	empty  int  // empty answers in a row
-	shrunk bool // a request was too long, and has been made shorter
+	shrunk bool // a request was too long and the conversation was compacted for it; a second refusal ends the turn
 	guess  int  // tokens of context, where the provider does not count
 	limits Limits
 
@@ -32,7 +32,7 @@ type turn struct {
 	rejected atomic.Bool
 }
 
-// setup is what a step runs with; agent and model may change between steps.
+// setup is what one step runs with. It is made anew for each step, because the person may change agent and model while a turn runs.
 type setup struct {
 	info    SessionInfo
 	agent   Agent
@@ -100,7 +100,9 @@ func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 	return t.end
 }
 
-// run takes step after step. An error comes with TurnError.
+// run takes step after step until the turn is over. An error comes with TurnError only. The order matters: results of background
+// tasks and the person's messages are added before the conversation is measured and compacted, so that they are part of what is
+// measured; the step after the last allowed one is offered no tools, so that the model has to sum up.
 func (t *turn) run(ctx context.Context) (StopReason, error) {
 	for {
 		if ctx.Err() != nil {
@@ -110,12 +112,12 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 		if err != nil {
 			return TurnError, err
 		}
-		t.tell()
-		t.read()
+		t.reportTasks()
+		t.takeSteers()
 		if t.system == nil || t.agent != set.agent.Name {
 			t.system, t.agent = t.s.systemPrompt(ctx, set.agent, set.model), set.agent.Name
 		}
-		t.room(ctx, set)
+		t.makeRoom(ctx, set)
 		t.step++
 		last := t.step > t.steps(set.agent)
 		if last {
@@ -173,6 +175,7 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 	}
 }
 
+// steps is the agent's own limit.
 func steps(a Agent) int {
 	if a.Steps > 0 {
 		return a.Steps
@@ -224,6 +227,7 @@ func (t *turn) setup(ctx context.Context) (*setup, error) {
 	return set, nil
 }
 
+// offerOptions says which tools the model is offered. What the rules deny is not offered at all: a model that sees a tool calls it.
 func (s *Session) offerOptions(a Agent, model string) tools.OfferOptions {
 	o := tools.OfferOptions{
 		UsesPatch: tools.UsesPatch(model), Rules: s.rt.rules(s.Info().Cwd, a), Within: s.above(), Switches: s.rt.switches(s.Info().Cwd, a),
@@ -336,6 +340,7 @@ func (t *turn) spend(step StepData) {
 	}
 }
 
+// notice shows the person a line. It is masked, because messages of providers quote what was sent.
 func (t *turn) notice(level, text string) {
 	t.s.emit(EventNotice, NoticeData{Level: level, Text: t.s.mask(text)})
 }
@@ -352,8 +357,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// read hands the words that wait for a turn to it.
-func (t *turn) read() (any bool) {
+// takeSteers adds the prompts that were sent while the turn runs to its conversation; any says whether there were any.
+func (t *turn) takeSteers() (any bool) {
 	jobs := t.s.readSteers()
 	for _, j := range jobs {
 		t.s.listen(PromptData{MessageID: j.item.ID, Parts: j.item.Parts})
