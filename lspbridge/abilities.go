@@ -10,19 +10,21 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// abilities is what a server can do and wants to be told: what it answered to initialize, and what it registered since.
+// abilities are what a server can do and what it wants to be told: its answer to initialize and the
+// capabilities that it registered later.
 type abilities struct {
 	root string // relative globs of watched files begin here
 
-	// Written by initialize, before anything else reads them.
+	// Set by initialize before anything else reads them, and not changed afterwards: no lock needed.
 	caps capabilities
 	enc  Encoding
 
-	mu   sync.Mutex // guards what follows
-	regs map[string]registration
+	mu   sync.Mutex              // guards what follows
+	regs map[string]registration // by registration id
 }
 
-// capabilities are what initialize answered, as far as we ask.
+// capabilities are the ServerCapabilities that this package uses. Raw members may be a boolean or an
+// object; see has.
 type capabilities struct {
 	Encoding       string                       `json:"positionEncoding"`
 	Sync           json.RawMessage              `json:"textDocumentSync"`
@@ -43,15 +45,15 @@ type capabilities struct {
 	Workspace      workspaceCaps                `json:"workspace"`
 
 	texts syncOptions
-	info  string // the server's name and version
+	info  string // name and version, for the log
 }
 
-// has reports a provider: true or an object.
+// has reports a provider: true or an options object.
 func has(raw json.RawMessage) bool {
 	return len(raw) > 0 && string(raw) != "false" && string(raw) != "null"
 }
 
-// registration is a capability the server registered later.
+// registration is a capability that the server registered after initialize.
 type registration struct {
 	Method string
 	globs  []watchGlob // of didChangeWatchedFiles
@@ -62,11 +64,13 @@ type registration struct {
 	SyncKind    int    // of didChange
 }
 
+// newAbilities begins with UTF-16, the encoding of servers that announce none.
 func newAbilities(root string) *abilities {
 	return &abilities{root: root, enc: UTF16, regs: map[string]registration{}}
 }
 
-// register takes registrations and (LSP spells it so) unregisterations.
+// register handles client/registerCapability and client/unregisterCapability; the specification spells the
+// member "unregisterations".
 func (a *abilities) register(params json.RawMessage) {
 	var p struct {
 		Registrations []struct {
@@ -114,12 +118,14 @@ func (a *abilities) runs(command string) bool {
 	return a.caps.Execute != nil && slices.Contains(a.caps.Execute.Commands, command)
 }
 
-// pulls reports whether the server answers textDocument/diagnostic. Some register that late.
+// pulls reports whether the server answers textDocument/diagnostic. Some servers register it long after
+// initialize, so ask again each time.
 func (a *abilities) pulls() bool {
 	return has(a.caps.Diagnostic) || a.registered(protocol.MethodTextDocumentDiagnostic)
 }
 
-// identifiers are the names of a server's sources of pull diagnostics, each to be asked by itself; "" is the one without.
+// identifiers are the names of the server's sources of pull diagnostics; each must be asked separately. ""
+// is the source without a name.
 func (a *abilities) identifiers() []string {
 	var static registration
 	_ = json.Unmarshal(a.caps.Diagnostic, &static)
@@ -134,14 +140,15 @@ func (a *abilities) identifiers() []string {
 			names[r.Identifier] = true
 		}
 	}
-	if len(names) == 0 { // it has just taken back what made us ask
+	if len(names) == 0 { // it has unregistered since the caller asked pulls
 		return []string{""}
 	}
 	return slices.Sorted(maps.Keys(names))
 }
 
-// wishes are what the server wants to be told of texts now: what it announced, and what it registered since, for whatever
-// documents: more than it asked for does no harm.
+// wishes are the document notifications that the server wants now: those announced and those registered.
+// The document selector of a registration is ignored: a notification too many does no harm, a missing one
+// makes answers wrong.
 func (a *abilities) wishes() syncOptions {
 	w := a.caps.texts
 	a.mu.Lock()
@@ -162,7 +169,7 @@ func (a *abilities) wishes() syncOptions {
 	return w
 }
 
-// wanted are the changes on disk that the server registered for.
+// wanted are those of the changes on disk that the server registered to watch.
 func (a *abilities) wanted(events []fileEvent) []fileEvent {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -178,6 +185,7 @@ func (a *abilities) wanted(events []fileEvent) []fileEvent {
 	return out
 }
 
+// wants reports whether one of the registration's globs matches.
 func (r registration) wants(e fileEvent) bool {
 	for _, g := range r.globs {
 		if g.match(e) {
@@ -187,7 +195,7 @@ func (r registration) wants(e fileEvent) bool {
 	return false
 }
 
-// operations are the file operations a server announced or registered.
+// operations are the file operations the server announced or registered.
 func (a *abilities) operations() fileOperations {
 	ops := a.caps.Workspace.FileOperations
 	a.mu.Lock()
@@ -211,7 +219,7 @@ func (a *abilities) operations() fileOperations {
 	return ops
 }
 
-// syncOptions are what a server wants to be told of texts.
+// syncOptions are the document notifications that a server wants (TextDocumentSyncOptions).
 type syncOptions struct {
 	open   bool // didOpen and didClose
 	change int  // 0 none, 1 full, 2 incremental
@@ -219,8 +227,8 @@ type syncOptions struct {
 	text   bool // … with the text
 }
 
-// readSync reads textDocumentSync: a number or an object. A server that says nothing of it (small ones forget to) is
-// told everything; one that says "none" is told nothing.
+// readSync reads textDocumentSync, a number or an object. Small servers forget to announce it and still
+// need the texts: they get everything. A server that says "none" gets nothing.
 func readSync(raw json.RawMessage) syncOptions {
 	if !has(raw) {
 		return syncOptions{open: true, change: 1}
@@ -237,7 +245,7 @@ func readSync(raw json.RawMessage) syncOptions {
 	_ = json.Unmarshal(raw, &o)
 	out := syncOptions{open: o.Change > 0, change: o.Change, save: has(o.Save)}
 	if o.OpenClose != nil {
-		out.open = out.open || *o.OpenClose // changes of what was never opened say nothing
+		out.open = out.open || *o.OpenClose // a change of a document that was never opened would be ignored
 	}
 	var save struct{ IncludeText bool }
 	_ = json.Unmarshal(o.Save, &save)

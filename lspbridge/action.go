@@ -12,14 +12,18 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// ErrUnsupported: no server for the file can do that.
+// ErrUnsupported means that no server for the file can do what was asked; callers fall back to a search in
+// the text.
 var ErrUnsupported = errors.New("not supported")
 
-// CodeActions are what the servers offer for a range of a file: quick fixes, refactorings, source actions. only filters
-// by kind (a kind includes its sub-kinds); diags are the problems it is about, nil for those known at the range.
+// CodeActions returns what the servers offer for a range: quick fixes, refactorings, source actions. only
+// filters by kind (a kind includes its sub-kinds), nil takes all. diags are the problems to fix; nil takes
+// those known at the range. It waits 20 s when ctx has no deadline.
 func (m *Manager) CodeActions(ctx context.Context, path string, r Range, only []string, diags []change.Problem) ([]Action, error) {
 	var out []Action
 	err := m.ask(ctx, path, true, func(k *capabilities) bool { return has(k.CodeAction) }, "code actions", func(ctx context.Context, c *client) error {
+		// Some servers keep their fixes from the last pull: after a check of a proposal those are for a text
+		// that is gone.
 		if c.way() == byPull && c.ledger.pulledElsewhere(path) {
 			_ = c.pull(ctx, path, byPull)
 		}
@@ -54,12 +58,13 @@ func (m *Manager) CodeActions(ctx context.Context, path string, r Range, only []
 	return out, err
 }
 
+// touches reports that two ranges overlap or meet: a quick fix is also offered at the end of a problem.
 func touches(a, b Range) bool {
 	before := func(x, y Position) bool { return x.Line < y.Line || x.Line == y.Line && x.Character < y.Character }
 	return !before(a.End, b.Start) && !before(b.End, a.Start)
 }
 
-// wantedKind: some servers ignore the filter.
+// wantedKind applies the filter again, because some servers ignore it.
 func wantedKind(kind string, only []string) bool {
 	if len(only) == 0 {
 		return true
@@ -72,8 +77,8 @@ func wantedKind(kind string, only []string) bool {
 	return false
 }
 
-// ResolveAction is what an action would change. Nothing is written and no command is run: an action that is only a
-// command is an error, and RunAction's business.
+// ResolveAction returns what an action would change; nothing is written and no command runs. An action
+// that is only a command is an error: what it does is known only when RunAction runs it.
 func (m *Manager) ResolveAction(ctx context.Context, a Action) ([]FileEdit, error) {
 	if a.Disabled != "" {
 		return nil, fmt.Errorf("%s: %s", a.Title, a.Disabled)
@@ -98,7 +103,7 @@ func (m *Manager) ResolveAction(ctx context.Context, a Action) ([]FileEdit, erro
 	return edits, err
 }
 
-// resolveAction is an action's edit, or else its command.
+// resolveAction is an action's edit, or its command when it has no edit.
 func (c *client) resolveAction(ctx context.Context, a Action) ([]FileEdit, *lsp.Command, error) {
 	var act lsp.CodeAction
 	if err := json.Unmarshal(a.Raw, &act); err != nil {
@@ -117,7 +122,7 @@ func (c *client) resolveAction(ctx context.Context, a Action) ([]FileEdit, *lsp.
 		}
 	}
 	switch {
-	case act.Edit != nil: // a command beside an edit is for afterwards: selections, renames in place
+	case act.Edit != nil: // a command beside an edit usually only moves the editor's cursor or starts an inline rename
 		edits, err := c.fileEdits(*act.Edit)
 		return edits, nil, err
 	case act.Command == nil:
@@ -129,6 +134,7 @@ func (c *client) resolveAction(ctx context.Context, a Action) ([]FileEdit, *lsp.
 	return nil, act.Command, nil
 }
 
+// contains reports whether s is in list.
 func contains(list []string, s string) bool {
 	for _, x := range list {
 		if x == s {
@@ -138,7 +144,7 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-// Rename renames what stands at a position everywhere.
+// Rename returns the edits that rename the symbol at a position everywhere. Nothing is written.
 func (m *Manager) Rename(ctx context.Context, path string, p Position, newName string) ([]FileEdit, error) {
 	var edits []FileEdit
 	err := m.one(ctx, path, func(k *capabilities) bool { return has(k.Rename) }, "rename", func(ctx context.Context, c *client) error {
@@ -158,7 +164,7 @@ func (m *Manager) Rename(ctx context.Context, path string, p Position, newName s
 	return edits, err
 }
 
-// Format formats a whole file.
+// Format returns the edits that format a whole file; none when it is formatted already.
 func (m *Manager) Format(ctx context.Context, path string) ([]FileEdit, error) {
 	var edits []FileEdit
 	err := m.one(ctx, path, func(k *capabilities) bool { return has(k.Format) }, "formatting", func(ctx context.Context, c *client) error {
@@ -174,7 +180,8 @@ func (m *Manager) Format(ctx context.Context, path string) ([]FileEdit, error) {
 	return edits, err
 }
 
-// indentation is how the file indents so far: formatting must not change that for servers without an opinion.
+// indentation is the FormattingOptions of a file, guessed from its first indented line: a server without a
+// configuration of its own would otherwise reindent the whole file.
 func indentation(text string) map[string]any {
 	size, spaces := 4, true
 	for line := range strings.Lines(text) {
@@ -182,6 +189,7 @@ func indentation(text string) map[string]any {
 			spaces = false
 			break
 		}
+		// One space, or spaces before '*', are those of a block comment.
 		if n := len(line) - len(strings.TrimLeft(line, " ")); n > 1 && n <= 8 && strings.TrimSpace(line) != "" && line[n] != '*' {
 			size = n
 			break

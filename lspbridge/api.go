@@ -6,72 +6,74 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// Position in a text: Line and Character from 0, Character in UTF-16 code units whatever the server negotiated.
+// Position is a place in a text: Line and Character count from 0, Character in UTF-16 code units, whichever
+// encoding the server negotiated.
 type Position struct{ Line, Character int }
 
-// Range is half-open.
+// Range is half-open: End is the position after its last character.
 type Range struct{ Start, End Position }
 
-// Location is a range in a file.
+// Location is a range in a file; Path is absolute.
 type Location struct {
 	Path  string
 	Range Range
 }
 
-// FileReport is the problems of one file at one version.
+// FileReport is all problems of one file at one version, from all servers for it.
 type FileReport struct {
 	Path      string
-	Version   int32 // version of the document the answer is for; 0 when it is not open
+	Version   int32 // of the document that the answer is for; 0 when it is not open
 	Certainty change.Certainty
 	Reason    string // why it is not Fresh, for a person
 	Items     []change.Problem
 }
 
-// Proposal is the text a file would have. Delete wins over Text; a rename is a Delete and a new file whose From is the
-// name before.
+// Proposal is the text that a file would have. Delete wins over Text. A rename is two proposals: a Delete of the
+// old name, and a new file whose From is the old name.
 type Proposal struct {
 	Path   string
 	Text   string
-	Old    string // the text before, where it is known and the disk may hold the new one already
+	Old    string // the text before, if known: after a write the disk holds the new one already
 	Delete bool
 	From   string
 }
 
-// Delta is the verdict on a proposal or a change, with what is then known of each file of it.
+// Delta is the verdict on a proposal or a change, together with all problems of its files.
 type Delta struct {
 	change.Verdict              // problems of the touched files and, where the server reports them, of others
 	Files          []FileReport // all problems of the touched files after the change
 }
 
-// TextEdit replaces a range.
+// TextEdit replaces a range by NewText; an empty range inserts.
 type TextEdit struct {
 	Range   Range
 	NewText string
 }
 
-// FileEdit is one file's part of a workspace edit, resolved to whole texts: what the change pipeline takes.
+// FileEdit is one file's part of a workspace edit, resolved to whole texts, so that it can be reviewed and applied
+// like any other change. No path is in two edits of one list.
 type FileEdit struct {
 	Path    string
-	NewPath string // rename
+	NewPath string // of a rename
 	Kind    string // "edit", "create", "delete", "rename"
 	Old     string // the text it was computed from
 	New     string
-	Made    bool   // a create, but the server has put an empty file there itself: take it away first
-	Confirm string // why the server wants a person to agree, whatever the rules say; "" when it does not
+	Made    bool   // a create, but the server has already written an empty file: remove it first
+	Confirm string // why the server wants the person's approval, whatever the permission rules say; "" when it does not
 }
 
-// Action is a code action; the item as the server sent it is kept for resolve and execute.
+// Action is a code action. Raw is the item as the server sent it: codeAction/resolve must get it back unchanged.
 type Action struct {
 	Title       string
 	Kind        string // quickfix, refactor.…, source.organizeImports …
 	IsPreferred bool
-	Disabled    string // reason, when the server disabled it
-	Server      string
+	Disabled    string // why it cannot be used now; "" when it can
+	Server      string // id of the server that offered it, and must carry it out
 	Path        string
 	Raw         json.RawMessage
 }
 
-// Symbol of documentSymbol or workspaceSymbol.
+// Symbol is a declaration. Range is the whole of it, Selection its name; they are equal when the server sends one.
 type Symbol struct {
 	Name, Detail, Container string
 	Kind                    int // LSP's SymbolKind
@@ -80,11 +82,11 @@ type Symbol struct {
 	Children                []Symbol
 }
 
-// CallItem is an end of a call hierarchy edge.
+// CallItem is a callable (or, in a type hierarchy, a type) and the places where it calls or is called.
 type CallItem struct {
 	Name, Detail     string
 	Kind             int
 	Path             string
 	Range, Selection Range
-	FromRanges       []Range
+	FromRanges       []Range // of the calls, in the caller's file
 }

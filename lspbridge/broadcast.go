@@ -2,14 +2,15 @@ package lspbridge
 
 import "sync"
 
-// broadcast wakes everybody who waits for a change of some state. The state has its own lock: a waiter takes the channel
-// first and looks at the state then, so that no change falls between the two.
+// broadcast wakes everybody who waits for a change of some state. The state has its own lock. A waiter
+// must call next before it reads the state: a change in between then closes the channel it has, and is not
+// missed.
 type broadcast struct {
 	mu sync.Mutex
 	ch chan struct{} // closed and replaced by wake; nil until somebody waits
 }
 
-// next is closed by the next wake.
+// next returns a channel that the next wake closes.
 func (b *broadcast) next() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -19,6 +20,7 @@ func (b *broadcast) next() <-chan struct{} {
 	return b.ch
 }
 
+// wake wakes all who have called next. Call it after the change, without the lock of the state.
 func (b *broadcast) wake() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

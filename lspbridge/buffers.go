@@ -2,9 +2,11 @@ package lspbridge
 
 import "slices"
 
-// maxUnsaved is how many unsaved buffers a server is told of that nobody asked about.
+// maxUnsaved limits the unsaved buffers that a server gets without being asked about them: each must be
+// read and sent before every question.
 const maxUnsaved = 50
 
+// buffer is the editor's text of a file; ok is false when the disk counts.
 func (m *Manager) buffer(path string) (string, bool) {
 	if m.o.Buffer == nil {
 		return "", false
@@ -12,7 +14,7 @@ func (m *Manager) buffer(path string) (string, bool) {
 	return m.o.Buffer(path)
 }
 
-// unsaved are the buffers that a server answers for and whose text is not the disk's.
+// unsaved are the unsaved buffers that this server for this root answers for.
 func (m *Manager) unsaved(row Server, root string) []string {
 	if m.o.Unsaved == nil {
 		return nil

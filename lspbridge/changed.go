@@ -8,7 +8,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/diff"
 )
 
-// run is lines of a text, from 0, both ends included. Where lines are only added, it is the two that they come between.
+// run is a range of lines of a text, counted from 0, both ends included. When lines are only added, it is
+// the two lines that they come between.
 type run struct {
 	first, last int
 	added       bool
@@ -16,8 +17,9 @@ type run struct {
 
 func (r run) touches(s Range) bool { return s.Start.Line <= r.last && r.first <= s.End.Line }
 
-// changedRuns are the lines of old that now no longer has, or between which it has new ones: an edit of a file's first and
-// of its last line says nothing of what is between them. New lines before or after everything are in nothing.
+// changedRuns are the lines of old that now replaces or deletes, and the gaps that it fills. Runs are kept
+// apart: an edit of the first and the last line of a file says nothing about the lines between. Lines
+// added before or after everything are in no declaration and left out.
 func changedRuns(old, now string) []run {
 	d := diff.Compute(old, now)
 	var out []run
@@ -25,22 +27,23 @@ func changedRuns(old, now string) []run {
 		switch {
 		case e.A0 < e.A1:
 			out = append(out, run{e.A0, e.A1 - 1, false})
-		case e.A0 > 0 && e.A0 < len(d.A): // only new lines: what they stand in changes
+		case e.A0 > 0 && e.A0 < len(d.A): // only new lines: the declaration around them changes
 			out = append(out, run{e.A0 - 1, e.A0, true})
 		}
 	}
 	return out
 }
 
-// gone reports that a line of the text is among those that are no longer there.
+// gone reports whether a line of the old text was replaced or deleted.
 func gone(runs []run, line int) bool {
 	return slices.ContainsFunc(runs, func(r run) bool { return !r.added && r.first <= line && line <= r.last })
 }
 
-// module is where an import says its names come from.
+// module matches the part of an import that names the module.
 var module = regexp.MustCompile(`(?m)['"][^'"]+['"]|^from\s+\S+`)
 
-// lost are the names that old imports and now does not, or from elsewhere: what is declared with them is another thing.
+// lost are the names that old imports and now does not import, or imports from another module. A
+// declaration that uses such a name changes its meaning although its own lines stay the same.
 func lost(path, old, now string, runs []run) map[string]bool {
 	kind := inferring(path)
 	if kind != "ts" && kind != "py" {
@@ -83,6 +86,7 @@ func lost(path, old, now string, runs []run) map[string]bool {
 	return out
 }
 
+// words are the identifiers in a text, without keywords.
 func words(text string) map[string]bool {
 	out := map[string]bool{}
 	for _, w := range identifier.FindAllString(text, -1) {
@@ -93,7 +97,8 @@ func words(text string) map[string]bool {
 	return out
 }
 
-// builtOf reports whether the outside of a declaration mentions one of the names.
+// builtOf reports whether the signature of a declaration mentions one of the names. For other declarations
+// than functions all lines count.
 func builtOf(path, text string, s Symbol, names map[string]bool) bool {
 	last := s.Range.End.Line
 	if s.Kind == kindFunction {

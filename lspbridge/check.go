@@ -14,9 +14,11 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// defaultBudget is how long an edit waits when its context has no deadline.
+// defaultBudget is how long an edit waits for the servers when its context has no deadline. A person waits
+// for the edit: late answers arrive by Options.Diagnostics.
 const defaultBudget = 1500 * time.Millisecond
 
+// budget gives a context without a deadline the default one.
 func budget(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return context.WithCancel(ctx)
@@ -26,19 +28,20 @@ func budget(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // serverVerdict is one server's part of a Delta.
 type serverVerdict struct {
-	state      change.Certainty
-	mute       bool // it is there, but publishes nothing of these files
+	state      change.Certainty // of this server's answer
+	mute       bool             // the server runs, but publishes nothing about these files
 	reason     string
 	introduced []change.Problem
 	fixed      []change.Problem
-	unchanged  int
-	files      map[string]*fileDiags
+	unchanged  int                   // problems that were there before and after
+	files      map[string]*fileDiags // the problems after the change
 	versions   map[string]int32
 }
 
-// Check says what a proposal would do to the project's problems: its texts are laid over the servers' documents, the
-// problems compared, and the documents put back, whatever happens. Nothing touches the disk. It returns within ctx's
-// deadline (1.5 s without one); a server that is still starting or thinking then makes the answer Pending.
+// Check gives the verdict on a proposal. Each server gets the proposed texts in its open documents, its
+// problems are compared with those before, and the documents are put back in every case. The disk is not
+// touched. It returns within ctx's deadline (1.5 s without one); a server that has not answered by then
+// makes the verdict Pending.
 func (m *Manager) Check(ctx context.Context, files []Proposal) Delta {
 	ctx, cancel := budget(ctx)
 	defer cancel()
@@ -48,8 +51,9 @@ func (m *Manager) Check(ctx context.Context, files []Proposal) Delta {
 	return m.each(ctx, files, func(ctx context.Context, c *client, files []Proposal) serverVerdict { return c.check(ctx, files) })
 }
 
-// Changed tells the servers what is now on disk (or in the editor) and waits for the problems of exactly that. The
-// delta is against what was known before; Files holds all problems of the changed files.
+// Changed tells the servers what has been written, and waits for the problems of exactly those texts. The
+// verdict is against what was known before the write; Files has all problems of the written files.
+// Deadlines are as for Check.
 func (m *Manager) Changed(ctx context.Context, files []Proposal) Delta {
 	ctx, cancel := budget(ctx)
 	defer cancel()
@@ -64,6 +68,7 @@ func (m *Manager) Changed(ctx context.Context, files []Proposal) Delta {
 	w := m.watcher
 	m.mu.Unlock()
 	if w != nil {
+		// Otherwise the watcher would report our own write to the servers a second time.
 		w.own(files)
 	}
 	d := m.each(ctx, files, func(ctx context.Context, c *client, files []Proposal) serverVerdict {
@@ -72,7 +77,7 @@ func (m *Manager) Changed(ctx context.Context, files []Proposal) Delta {
 	return d
 }
 
-// noteNew remembers which proposed files do not exist yet.
+// noteNew remembers which proposed files do not exist yet: after the write this cannot be seen any more.
 func (m *Manager) noteNew(files []Proposal) {
 	for _, f := range files {
 		if _, err := os.Lstat(f.Path); errors.Is(err, os.ErrNotExist) && !f.Delete {
@@ -86,7 +91,7 @@ func (m *Manager) noteNew(files []Proposal) {
 	}
 }
 
-// each asks every server concerned, side by side, and puts the answers together.
+// each asks all servers for the files concurrently and merges their answers.
 func (m *Manager) each(ctx context.Context, files []Proposal, ask func(context.Context, *client, []Proposal) serverVerdict) Delta {
 	m.flushIfBusy(ctx)
 	groups := map[*slot][]Proposal{}
@@ -113,7 +118,7 @@ func (m *Manager) each(ctx context.Context, files []Proposal, ask func(context.C
 					return
 				}
 				if parts[i] = ask(ctx, c, groups[s]); parts[i].state != change.Pending || !c.dead() {
-					return // an answer that was given stands, whatever became of the server since
+					return // a server that ends after its answer does not make the answer wrong
 				}
 			}
 		})
@@ -122,6 +127,7 @@ func (m *Manager) each(ctx context.Context, files []Proposal, ask func(context.C
 	return merge(files, order, parts)
 }
 
+// kinds names the files without a server by extension, for the reason of a verdict.
 func kinds(files []Proposal) string {
 	var out []string
 	for _, f := range files {
@@ -136,6 +142,7 @@ func kinds(files []Proposal) string {
 	return strings.Join(out, ", ")
 }
 
+// failState is the certainty when a server gave no answer: pending when it may still come.
 func failState(err error) change.Certainty {
 	var gone unavailable
 	if errors.As(err, &gone) || errors.Is(err, errMute) {
@@ -144,14 +151,15 @@ func failState(err error) change.Certainty {
 	return change.Pending
 }
 
-// merge is as certain as the least certain server; one that is not there (of several) leaves the answer partial.
+// merge combines the answers: the verdict is as certain as the least certain server. A server that is not
+// available makes it partial, and unavailable only when all are.
 func merge(files []Proposal, order []*slot, parts []serverVerdict) Delta {
 	d := Delta{Verdict: change.Verdict{Certainty: change.Fresh}}
 	var reasons, silent []string
 	missing := 0
 	for i, p := range parts {
 		if p.state == change.Unavailable && (order[i].spec.Extra || p.mute) {
-			missing++ // nobody's loss: a linter that is not installed, a server for names alone beside one for problems
+			missing++ // a linter that is not installed, or a server that has only names: the others' answer is complete without it
 			if p.mute {
 				silent = append(silent, p.reason)
 			}
@@ -189,8 +197,8 @@ func merge(files []Proposal, order []*slot, parts []serverVerdict) Delta {
 	return d
 }
 
-// Busy says what the servers for some files are doing instead of answering: starting, loading, indexing. "" when none of them
-// says. It waits for nothing.
+// Busy says what the servers for some files are doing instead of answering: starting, loading, indexing.
+// It is "" when no server says so. It does not wait.
 func (m *Manager) Busy(files []Proposal) string {
 	var out []string
 	seen := map[*slot]bool{}
@@ -231,7 +239,7 @@ func (c *client) doing() string {
 	return title
 }
 
-// why turns the error of a wait into what a person reads.
+// why explains the error of a wait to a person, in one line.
 func (c *client) why(ctx context.Context, err error) string {
 	title := c.doing()
 	switch {
@@ -252,8 +260,8 @@ func (c *client) why(ctx context.Context, err error) string {
 	return c.id + ": " + text
 }
 
-// related are documents a change may touch beside its own and those known to depend on it: what is open, for servers
-// that only speak when asked.
+// related are paths and open documents that a change of them may affect, for servers that report only
+// files they are asked about. At most maxRelated files.
 func (c *client) related(paths []string) []string {
 	if c.way() == byMarker {
 		return slices.Clone(paths)
@@ -262,10 +270,11 @@ func (c *client) related(paths []string) []string {
 	return slices.Concat(paths, others[:min(len(others), max(0, maxRelated-len(paths)))])
 }
 
-// maxRelated is how many files are asked about for one change, beside its own.
+// maxRelated limits the files that are asked about for one change: each costs a request.
 const maxRelated = 20
 
-// scope is the files a server must be asked about or waited for.
+// scope is the files whose problems must be final before an answer is complete: paths, and their
+// dependents where the server can be made to report those.
 func (c *client) scope(paths, dependents []string) []string {
 	paths = slices.Concat(paths, dependents)
 	if c.way() == byPush {
@@ -277,6 +286,7 @@ func (c *client) scope(paths, dependents []string) []string {
 	return c.related(paths)
 }
 
+// pathsOf are the paths of a proposal, each once.
 func pathsOf(files []Proposal) []string {
 	out := make([]string, 0, len(files))
 	for _, f := range files {

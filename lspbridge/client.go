@@ -17,8 +17,9 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// client is one run of one server. A restart makes a new one. What it knows is kept by its parts, each with a lock of its
-// own; none of them calls another one while it holds it, but documents count and send what they change.
+// client is one run of one server; a restart makes a new one. Each part keeps its state under a lock of
+// its own, and no part calls another one while it holds it. The exception is documents: it counts and
+// queues what it sends while locked, so that document versions and the wire have the same order.
 type client struct {
 	connection
 	spec Server
@@ -29,30 +30,34 @@ type client struct {
 	docs     *documents
 	ledger   *ledger
 	progress *progress
-	news     *news       // files of which somebody is still to be told
-	looks    *looks      // … and those to look at again by ourselves
-	disk     *diskQueue  // changes on disk that the server is still to be told of
-	commands *commandRun // the command of ours that runs
+	news     *news       // files whose problems have changed, to be reported
+	looks    *looks      // files to ask about again in the background
+	disk     *diskQueue  // changes on disk that the server must still be told of
+	commands *commandRun // the command that we have asked the server to run
 	includes includes    // for a server that compiles each file by itself
 
-	objects    bool        // a section without settings is {} for this run
-	noSettings atomic.Bool // the server has asked for one
+	objects    bool        // answer {} instead of null for a section without settings, because the run before ended after a null
+	noSettings atomic.Bool // the server has asked for a section without settings
 
-	txn chan struct{} // holds one token: who takes it may change documents for a transaction
+	txn chan struct{} // holds one token; see lock. Whoever has it may change documents for a transaction
 }
 
-// host is what a client needs of its manager.
+// host is what a client needs of its manager. It keeps clients testable without one.
 type host struct {
-	text    func(path string) (string, bool)     // what the person sees: buffer, else disk
-	buffer  func(path string) (string, bool)     // the buffer alone
-	unsaved func(s Server, root string) []string // files of this server that are not on disk as the person sees them
-	apply   func(ctx context.Context, label string, edit lsp.WorkspaceEdit, c *client) error
-	// tsserver asks the TypeScript server of a project something for another server; nil: there is none to ask
+	text    func(path string) (string, bool)     // what the person sees: the editor's buffer, else the disk
+	buffer  func(path string) (string, bool)     // only the editor's buffer
+	unsaved func(s Server, root string) []string // files of this server whose buffer differs from the disk
+	// apply takes an edit that the server sent without being asked.
+	apply func(ctx context.Context, label string, edit lsp.WorkspaceEdit, c *client) error
+	// tsserver forwards a request of another server (Vue) to the TypeScript server of the same project; nil
+	// when there is none.
 	tsserver func(ctx context.Context, root, command string, args json.RawMessage) json.RawMessage
-	notice   func(server, text string) // something a person should know, once
-	changed  func(paths []string)      // problems changed outside a proposal; nil when nobody listens
+	notice   func(server, text string) // reports something to the person, once
+	changed  func(paths []string)      // problems changed outside a proposal; nil without a listener
 }
 
+// newClient makes a client that is not connected yet. h must be complete before connect: messages arrive
+// at once.
 func newClient(spec Server, root string, h host, log *slog.Logger) *client {
 	c := &client{connection: connection{id: spec.ID, log: log, notice: h.notice, gone: make(chan struct{})},
 		spec: spec, root: root, host: h, able: newAbilities(root), progress: newProgress(), commands: newCommandRun(), txn: make(chan struct{}, 1)}
@@ -66,7 +71,9 @@ func newClient(spec Server, root string, h host, log *slog.Logger) *client {
 	return c
 }
 
-// initialize does the handshake.
+// initialize performs the LSP handshake: initialize, initialized, and the settings. Before it returns
+// nothing else may be sent. It sets the capabilities and the encoding, which never change afterwards and
+// so need no lock.
 func (c *client) initialize(ctx context.Context) error {
 	folder := []map[string]any{{"uri": pathURI(c.root), "name": filepath.Base(c.root)}}
 	params := map[string]any{
@@ -108,7 +115,8 @@ func (c *client) initialize(ctx context.Context) error {
 	return nil
 }
 
-// mark counts a notification that may change diagnostics.
+// mark counts a notification that may change diagnostics, before it is sent. What the server says
+// afterwards is compared with the count, to tell whether it is about the present texts.
 func (c *client) mark(cause string) (seq uint64) {
 	if c.spec.Quirks.EndMarker {
 		c.progress.cause(cause)
@@ -119,7 +127,8 @@ func (c *client) mark(cause string) (seq uint64) {
 // busy implements patient.
 func (c *client) busy() bool { return c.progress.loading() != "" }
 
-// probe implements patient: a question about the document that was used last.
+// probe implements patient: a question about the document used last, which a server that works answers
+// quickly.
 func (c *client) probe() (method string, params any) {
 	open := c.docs.paths()
 	if len(open) == 0 {
@@ -136,8 +145,8 @@ func (c *client) probe() (method string, params any) {
 	return "", nil
 }
 
-// sync opens the files or brings them up to what the person sees; a file that is gone is closed. It reports whether the
-// server was told anything.
+// sync opens files, or updates them to what the person sees, and closes files that no longer exist. It
+// reports whether anything was sent. The caller holds the lock.
 func (c *client) sync(paths []string) (told bool) {
 	for _, p := range paths {
 		text, buffered := c.host.buffer(p)
@@ -157,8 +166,8 @@ func (c *client) sync(paths []string) (told bool) {
 	return told
 }
 
-// withBuffers is paths and whatever else the server must be told of before its word on them holds: what the person has
-// typed and not saved anywhere, and what was typed and thrown away since.
+// withBuffers is paths and the other files whose unsaved text the server must know before its answer about
+// them is right: those with unsaved buffers, and those whose buffer was discarded since.
 func (c *client) withBuffers(paths []string) []string {
 	out := slices.Clone(paths)
 	add := func(p string) {
@@ -178,15 +187,17 @@ func (c *client) withBuffers(paths []string) []string {
 	return out
 }
 
-// readsDisk reports a server that takes no texts: it sees what has been written, and nothing that is proposed.
+// readsDisk reports a server that accepts no texts: it sees written files, and nothing that is only
+// proposed.
 func (c *client) readsDisk() bool { return !c.able.wishes().open }
 
-// ofDisk is the answer of a server that takes no texts, with what it has said by itself.
+// ofDisk is the answer of such a server: what it has published by itself, with the certainty unavailable.
 func (c *client) ofDisk() serverVerdict {
 	return serverVerdict{state: change.Unavailable, mute: true, reason: c.id + " takes no texts: it reads written files, and says of them what it likes when it likes", files: c.ledger.snapshot()}
 }
 
-// clientCapabilities is what we can do. Nothing is announced that handlers.go or edit.go does not honour.
+// clientCapabilities are the ClientCapabilities of initialize. Announce nothing that handlers.go or
+// edit.go does not honour: servers then send it, and the answer would be lost or an edit applied wrongly.
 const clientCapabilities = `{
 "general":{"positionEncodings":["utf-16","utf-8","utf-32"],"staleRequestSupport":{"cancel":true,"retryOnContentModified":["textDocument/diagnostic"]},"markdown":{"parser":"marked"}},
 "window":{"workDoneProgress":true,"showMessage":{"messageActionItem":{"additionalPropertiesSupport":false}},"showDocument":{"support":false}},

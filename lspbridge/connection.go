@@ -17,35 +17,38 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 )
 
-// maxMessage is what one message of a server may weigh, in bytes: symbols of a big project run to tens of megabytes.
+// maxMessage is the size limit of one message of a server, in bytes. Workspace symbols of a large project
+// take tens of megabytes.
 const maxMessage = 64 << 20
 
-// errGone: the connection to the server has ended.
+// errGone means that the connection to the server has ended: by a crash, or because we stopped it.
 var errGone = errors.New("the language server stopped")
 
-// connection is one run of a server as somebody to talk to: the wire, the process behind it, and whether it still answers.
+// connection is the line to one run of a server: the wire, the process, and whether the server still
+// answers. It knows nothing of documents or diagnostics.
 type connection struct {
 	id      string // of the server in the table
 	log     *slog.Logger
-	notice  func(server, text string) // something a person should know, once
+	notice  func(server, text string) // reports something to the person, once
 	patient patient
 	peer    *rpc.Peer
 	proc    *process      // nil for a server over pipes
 	gone    chan struct{} // closed when the connection has ended
-	changed broadcast     // woken by whatever may end a wait
+	changed broadcast     // woken by everything that may end a wait
 
 	health health
 }
 
-// patient is what is asked about a server that has been silent for long.
+// patient is asked before a silent server is taken for frozen.
 type patient interface {
-	// busy reports whether the server has said what it is doing.
+	// busy reports that the server has announced long work by progress: its silence has a reason.
 	busy() bool
-	// probe is a question that any server answers at once; method is "" when there is none.
+	// probe is a request that a working server answers at once; method is "" when there is none.
 	probe() (method string, params any)
 }
 
-// connect starts talking over a server's output and input. It takes both over.
+// connect starts to talk over a server's output and input, and owns both from then on. handle may be
+// called before connect returns.
 func (c *connection) connect(r io.ReadCloser, w io.WriteCloser, handle rpc.Handler) {
 	out := rpc.NewOutbox(w, rpc.OutboxOptions{}) // never blocks its writers, so a server that stopped reading stops nobody
 	stream := rpc.NewHeaderStream(r, out, rpc.StreamOptions{MaxMessage: maxMessage, OnBad: c.noise, Trace: c.traced})
@@ -58,20 +61,21 @@ func (c *connection) connect(r io.ReadCloser, w io.WriteCloser, handle rpc.Handl
 	}()
 }
 
-// traced sees every frame.
+// traced sees every frame: any message from the server proves that it is alive.
 func (c *connection) traced(direction byte, _ []byte) {
 	if direction == '<' {
 		c.health.hear()
 	}
 }
 
-// await waits until cond is true. cond takes the locks it needs; whoever changes what it looks at wakes c.changed after.
+// await waits until cond is true. It returns errGone when the connection ends first, or ctx's error. cond
+// takes the locks that it needs; whoever changes what cond reads must call c.changed.wake afterwards.
 func (c *connection) await(ctx context.Context, cond func() bool) error {
 	for {
-		if c.dead() { // what it said last is no answer any more
+		if c.dead() { // what it said before its end answers nothing
 			return errGone
 		}
-		next := c.changed.next() // before the look: what changes during it is not missed
+		next := c.changed.next() // before cond: a change during cond closes this channel
 		if cond() {
 			return nil
 		}
@@ -95,7 +99,9 @@ func (c *connection) dead() bool {
 	}
 }
 
-// call asks the server. result is decoded with encoding/json, which forgives more than the protocol library.
+// call sends a request and decodes the answer into result; nil discards it. It decodes with encoding/json,
+// which accepts more than the protocol library. It returns errGone when the connection has ended, and
+// another error when the answer has the wrong shape.
 func (c *connection) call(ctx context.Context, method string, params, result any) error {
 	p, err := json.Marshal(params)
 	if err != nil {
@@ -116,7 +122,7 @@ func (c *connection) call(ctx context.Context, method string, params, result any
 	done(err)
 	if err != nil {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, jsonrpc2.ErrClientClosing) {
-			select { // the connection is ending; whoever asks next must see that it has
+			select { // the peer notices the end before gone is closed: without this wait the next question would go to the same dead run
 			case <-c.gone:
 			case <-ctx.Done():
 			}
@@ -142,7 +148,7 @@ func (c *connection) call(ctx context.Context, method string, params, result any
 	return nil
 }
 
-// notify queues a notification; it never waits for the server.
+// notify queues a notification. It never waits for the server.
 func (c *connection) notify(method string, params any) error {
 	p, err := json.Marshal(params)
 	if err != nil {
@@ -151,13 +157,14 @@ func (c *connection) notify(method string, params any) error {
 	return c.peer.Notify(context.Background(), method, json.RawMessage(p))
 }
 
-// Times a server gets to go by itself.
+// How long a server may take to stop by itself before it is killed.
 const (
 	shutdownWait = time.Second
 	exitWait     = 500 * time.Millisecond
 )
 
-// stop ends the server: shutdown, exit, closed pipe, then the whole group is killed.
+// stop ends the server as LSP demands (shutdown, then exit), and kills its process group when it does not
+// go.
 func (c *connection) stop(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, shutdownWait)
 	defer cancel()
@@ -186,34 +193,35 @@ func (c *connection) stop(ctx context.Context) {
 	_ = c.peer.Close()
 }
 
-// Silence. A server that was asked something and says nothing at all is probed; one that fails the probe is frozen:
-// nobody waits for it any more, the person is told once, and in the end it is started anew.
+// Silence. A server that was asked something and sends nothing at all for silentFor is probed. When it
+// does not answer the probe either it is frozen: edits hardly wait for it, the person is told once, and
+// after frozenFor it is killed, which restarts it.
 const (
-	silentFor  = 10 * time.Second       // asked and silent so long: it is probed
-	probeFor   = 5 * time.Second        // what the probe waits for any word
-	frozenFor  = 3 * time.Minute        // frozen so long: it is ended and started again
-	frozenWait = 100 * time.Millisecond // what an edit waits for a frozen server
-	bannerFor  = 5 * time.Second        // from the first line that is no message to the first that is one
+	silentFor  = 10 * time.Second       // asked and silent for so long: it is probed
+	probeFor   = 5 * time.Second        // how long the probe waits for any message
+	frozenFor  = 3 * time.Minute        // frozen for so long: it is killed and restarted
+	frozenWait = 100 * time.Millisecond // how long an edit waits for a frozen server; not zero, so that one that recovers is noticed
+	bannerFor  = 5 * time.Second        // from the first output that is not a message to the first message
 )
 
-// health is what a client knows of whether its server is alive.
+// health is what a connection knows of whether its server is alive.
 type health struct {
 	mu      sync.Mutex // guards what follows
-	banner  string     // the first output that was no message
-	heard   bool       // a message has come
-	waiting time.Time  // since when somebody waits in vain; zero: nobody, or it spoke meanwhile
-	probing bool
+	banner  string     // the first output that is not a message
+	heard   bool       // a message has arrived
+	waiting time.Time  // since when somebody waits without any message arriving; zero when nobody waits, or a message has arrived
+	probing bool       // checkAlive runs
 	frozen  bool
 }
 
-// hear notes a sign of life.
+// hear notes that a message has arrived. It ends the frozen state.
 func (h *health) hear() {
 	h.mu.Lock()
 	h.heard, h.frozen, h.waiting = true, false, time.Time{}
 	h.mu.Unlock()
 }
 
-// garbage is what the server prints instead of messages; "" when it has ever sent one.
+// garbage is what the program prints instead of messages; "" once it has sent a message.
 func (c *connection) garbage() string {
 	c.health.mu.Lock()
 	defer c.health.mu.Unlock()
@@ -223,7 +231,8 @@ func (c *connection) garbage() string {
 	return c.health.banner
 }
 
-// noise takes output that is no message. A server that prints and prints and never speaks is given up.
+// noise handles output that is not a message. A program that prints but sends no message within bannerFor
+// is ended: the configured command is most likely not a language server.
 func (c *connection) noise(err error) {
 	c.log.Warn("bad message", "server", c.id, "err", err)
 	c.health.mu.Lock()
@@ -243,7 +252,7 @@ func (c *connection) noise(err error) {
 	})
 }
 
-// end ends a run that has gone wrong; the slot sees to what comes after.
+// end kills a run that has gone wrong; the slot then restarts it or turns it off.
 func (c *connection) end() {
 	if c.proc != nil {
 		c.proc.kill()
@@ -251,8 +260,8 @@ func (c *connection) end() {
 	_ = c.peer.Close()
 }
 
-// patience is the context of a wait for the server: that of its asker, shorter while the server is frozen. done says
-// how the wait ended.
+// patience bounds a wait for the server: by the caller's context, and by frozenWait while the server is
+// frozen. The caller must call done with the result of the wait; a failed one may start checkAlive.
 func (c *connection) patience(ctx context.Context) (wait context.Context, done func(error)) {
 	c.health.mu.Lock()
 	frozen := c.health.frozen
@@ -282,7 +291,8 @@ func (c *connection) patience(ctx context.Context) (wait context.Context, done f
 	}
 }
 
-// checkAlive asks what any server can answer, so that one that merely has nothing to say is not taken for dead.
+// checkAlive probes a silent server. A server may have no reason to speak (no diagnostics to publish), so
+// silence alone proves nothing.
 func (c *connection) checkAlive() {
 	defer func() {
 		c.health.mu.Lock()
@@ -295,7 +305,7 @@ func (c *connection) checkAlive() {
 	method, params := c.patient.probe()
 	ask := func(wait time.Duration) bool {
 		if method == "" {
-			return true // nothing it has promised to answer
+			return true // no request it has announced to answer, so nothing can be concluded
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), wait)
 		defer cancel()
@@ -315,13 +325,14 @@ func (c *connection) checkAlive() {
 	}
 }
 
+// isFrozen reports a server that failed its probe and has sent nothing since.
 func (c *connection) isFrozen() bool {
 	c.health.mu.Lock()
 	defer c.health.mu.Unlock()
 	return c.health.frozen
 }
 
-// spoke reports a sign of life since somebody began to wait.
+// spoke reports that a message has arrived since the last wait began.
 func (c *connection) spoke() bool {
 	c.health.mu.Lock()
 	defer c.health.mu.Unlock()

@@ -17,41 +17,50 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// Options of New. Only Root is needed.
+// Options configures New. Only Root is required.
 type Options struct {
 	Root    string                  // the project: absolute; servers' roots are looked for below it
-	Servers map[string]ServerConfig // overrides by id; see Servers for the ids
-	// Buffer is the live text of an open document; ok is false when the disk has the say.
+	Servers map[string]ServerConfig // overrides by server id; see Servers for the ids
+	// Buffer returns the live text of a document that is open in the editor; ok is false when the file on
+	// disk counts. It is called often and must be fast.
 	Buffer func(path string) (text string, ok bool)
-	// Unsaved lists the open documents whose text is not the disk's. Servers are told of them also where nobody asks about
-	// them: what is asked about may use them. nil: only those that are asked about.
+	// Unsaved lists the open documents whose text differs from the disk. Servers get them even when nobody
+	// asks about them, because other files may use what they declare. nil: servers get only the files that
+	// are asked about.
 	Unsaved func() []string
-	// ApplyEdit takes an edit a server asks for by itself to the person. nil refuses.
+	// ApplyEdit brings an edit that a server sends by itself before the person; its error is what the
+	// server gets. nil refuses such edits.
 	ApplyEdit func(ctx context.Context, server, label string, edits []FileEdit) error
-	// Diagnostics hears of every file whose problems have changed, when they are final or change again; never of a
-	// proposal's. It must not call the Manager and must not block. nil: nobody listens.
+	// Diagnostics is called for every file whose problems have changed, when they are final and when they
+	// change again; never for a proposal's. Calls do not overlap. It must not call the Manager and must not
+	// block. nil: nothing is followed live.
 	Diagnostics func(FileReport)
-	// Notice is told what a person should know once: a server that crashed for good, a server's error message.
+	// Notice is called once for each text that a person should know: a server that crashed too often, a
+	// server's error message.
 	Notice func(server, text string)
-	// Missing is told instead of Notice, also once, when a server's program is not installed, so that whoever shows it can
-	// offer to install it. Nil: Notice is told.
+	// Missing is called once, instead of Notice, when a server's program is not installed, so that an
+	// editor can offer to install it. nil: Notice is called.
 	Missing func(server, text string)
 	Log     *slog.Logger
-	// Bin are directories looked into before PATH, e.g. Pillion's own cache of installed servers.
+	// Bin are directories searched before PATH, e.g. Pillion's own cache of installed servers.
 	Bin []string
-	// Trusted allows programs out of the project itself (node_modules/.bin): what a checkout brings along then runs.
+	// Trusted allows programs out of the project itself (node_modules/.bin). A checkout may bring any
+	// program along: leave it false until the person has trusted the folder.
 	Trusted bool
-	Idle    time.Duration // a server nobody used for so long is stopped; 0 is ten minutes, negative never
-	Linger  time.Duration // … and all of them so long after the last Use has ended; 0 is thirty seconds
-	Memory  int64         // what all servers may weigh together, in bytes, before unused ones are stopped; 0 is 4 GiB, negative no limit
-	NoWatch bool          // no file watcher
-	// Dial replaces the start of a process, for tests. What it returns is the server's output and input.
+	Idle    time.Duration // stops a server that was not used for so long; 0 is ten minutes, negative never
+	Linger  time.Duration // stops all servers so long after the last Use has ended; 0 is thirty seconds, so that a reloaded editor finds them running
+	Memory  int64         // bytes that all servers together may use before unused ones are stopped; 0 is 4 GiB, negative no limit
+	NoWatch bool          // do not watch the files on disk
+	// Dial connects to a server instead of starting a process; for tests. It returns the server's output
+	// and input.
 	Dial func(s Server, root string) (io.ReadCloser, io.WriteCloser, error)
-	// Start starts a server's process so that it ends with this program, however that ends; nil: by the platform's means.
+	// Start starts a server's process so that it ends with this program, however this program ends. nil:
+	// what the platform offers.
 	Start func(*exec.Cmd) error
 }
 
-// Manager runs one server per table row and root. Its methods are safe for concurrent use.
+// Manager runs one server for each row of the table and project root, and combines their answers. Its
+// methods may be called concurrently. No lock is held while a server is asked.
 type Manager struct {
 	o    Options
 	rows func() []Server
@@ -60,23 +69,25 @@ type Manager struct {
 	markers  markers
 	programs *programs
 
-	telling sync.Mutex // held while Diagnostics is told; taken before any other lock
+	telling sync.Mutex // held while Options.Diagnostics is called, so that calls do not overlap; taken before any other lock
 
-	mu       sync.Mutex // guards what follows; servers start outside it
+	mu       sync.Mutex // guards what follows; never held while a server starts
 	slots    map[slotKey]*slot
 	closed   bool
 	watcher  *watcher
 	noticed  map[string]bool
-	told     map[string]FileReport // what Diagnostics heard last; files without problems are not kept
-	users    int                   // of Use
-	weighed  time.Time             // when the servers' memory was looked at last
-	leaving  *time.Timer           // stops everything when nobody has come back
-	newFiles map[string]bool       // proposed and not on disk when checked: their first write is a creation
+	told     map[string]FileReport // what Options.Diagnostics got last; files without problems are not kept
+	users    int                   // how many Use have not ended
+	weighed  time.Time             // when the servers' memory was measured last
+	leaving  *time.Timer           // stops everything when no new Use begins in time
+	newFiles map[string]bool       // proposed and not on disk when checked: servers are told "created", not "changed", when they are written
 }
 
+// slotKey identifies a server: a row's id and the root it works in. A monorepo may run one row for several
+// roots.
 type slotKey struct{ id, root string }
 
-// New makes a manager. Nothing is started or looked up before it is needed.
+// New makes a manager. It starts nothing and looks for no program until a file needs one.
 func New(o Options) *Manager {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -97,7 +108,8 @@ func New(o Options) *Manager {
 	return m
 }
 
-// text is what the person sees of a file: the buffer, else the disk.
+// text is what the person sees of a file: the editor's buffer, else the file on disk. ok is false for what
+// is no regular file, or larger than 16 MiB, which no server reads in a useful time.
 func (m *Manager) text(path string) (string, bool) {
 	if t, ok := m.buffer(path); ok {
 		return t, true
@@ -112,8 +124,9 @@ func (m *Manager) text(path string) (string, bool) {
 	return decodeText(b), true
 }
 
-// slotsFor are the servers that answer for a file: the person's own first, linters last. The first of the table's
-// that fits is taken; where the person has one of their own it is taken if it is there.
+// slotsFor returns the servers for a file: the person's own rows first, linters last. Of the table's rows only
+// the first that matches the file counts, and beside a server of the person's own only if it is installed. It
+// starts nothing.
 func (m *Manager) slotsFor(path string) []*slot {
 	var main, extra []*slot
 	var fits bool // one of the table
@@ -123,6 +136,7 @@ func (m *Manager) slotsFor(path string) []*slot {
 			continue
 		}
 		root := look.root(path, m.o.Root, row.Workspace)
+		// No workspace marker (a lock file, go.work) above: the nearest project marker decides.
 		if !look.holds(root, row.Workspace) {
 			root = look.root(path, m.o.Root, row.Markers)
 			if len(row.Outermost) > 0 {
@@ -153,7 +167,8 @@ func (m *Manager) slotsFor(path string) []*slot {
 	return append(main, extra...)
 }
 
-// slot finds or makes the place of a server. A file outside the project is answered by a server that already runs.
+// slot finds or makes the slot of a server. A file outside the project (a library that a definition leads
+// to) goes to a server that already has the project loaded, instead of a new one for the library's folder.
 func (m *Manager) slot(row Server, root, path string) *slot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -173,6 +188,7 @@ func (m *Manager) slot(row Server, root, path string) *slot {
 	return s
 }
 
+// running are all slots in a fixed order, so that combined answers do not change from call to call.
 func (m *Manager) running() []*slot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -184,10 +200,11 @@ func (m *Manager) running() []*slot {
 	return out
 }
 
-// Running reports whether any server has been started and is there.
+// Running reports whether any server has been needed so far.
 func (m *Manager) Running() bool { return len(m.running()) > 0 }
 
-// Warm starts the servers for a file in the background.
+// Warm starts the servers for a file in the background, e.g. when the agent reads it: an edit is likely to
+// follow.
 func (m *Manager) Warm(path string) {
 	go func() {
 		for _, s := range m.slotsFor(path) {
@@ -196,7 +213,8 @@ func (m *Manager) Warm(path string) {
 	}()
 }
 
-// Close stops every server. It waits for them, at most about two seconds each, side by side.
+// Close stops every server and waits for them, about two seconds at most. The Manager starts nothing
+// afterwards.
 func (m *Manager) Close(ctx context.Context) {
 	m.mu.Lock()
 	m.closed = true
@@ -216,8 +234,8 @@ func (m *Manager) Close(ctx context.Context) {
 	wg.Wait()
 }
 
-// Use says that somebody works with the project until done is called. With the last of them gone the servers stop after
-// a while; whoever asks again starts them again.
+// Use keeps the servers running until done is called. After the last done they stop when Options.Linger
+// has passed; a later question starts them again. Calling done twice is harmless.
 func (m *Manager) Use() (done func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -234,7 +252,7 @@ func (m *Manager) Use() (done func()) {
 	})
 }
 
-// leave stops all servers and the watcher when nobody uses them.
+// leave stops all servers and the watcher, unless somebody uses them again.
 func (m *Manager) leave() {
 	m.mu.Lock()
 	if m.users > 0 || m.closed {
@@ -252,11 +270,12 @@ func (m *Manager) leave() {
 	}
 }
 
+// notice reports a text about a server once.
 func (m *Manager) notice(server, text string) {
 	m.once(m.o.Notice, server, text)
 }
 
-// once tells a person something that they have not been told yet.
+// once calls tell unless the same text has been reported before: every edit would repeat it.
 func (m *Manager) once(tell func(server, text string), server, text string) {
 	m.mu.Lock()
 	first := !m.noticed[server+text]
@@ -267,7 +286,8 @@ func (m *Manager) once(tell func(server, text string), server, text string) {
 	}
 }
 
-// missing tells once that a server is not to be had. A linter that nobody installed is nobody's loss.
+// missing reports once that a server's program is not installed. Linters are left out: a project works
+// without them.
 func (m *Manager) missing(row Server, why error) {
 	if row.Extra {
 		return
@@ -279,6 +299,7 @@ func (m *Manager) missing(row Server, why error) {
 	m.once(tell, row.ID, why.Error()+". Edits to "+strings.Join(append(slices.Clone(row.Extensions), row.Filenames...), ", ")+" files are not checked by it.")
 }
 
+// host is what clients may use of this manager.
 func (m *Manager) host() host {
 	var changed func([]string)
 	if m.o.Diagnostics != nil {
@@ -297,14 +318,15 @@ func (m *Manager) host() host {
 		}}
 }
 
-// Lookup says of every server of the table whether it can be started, for pillion doctor.
+// Lookup is the result of looking for one server of the table, for pillion doctor. Path is that of the
+// program; Install is the command or page by which a person gets it.
 type Lookup struct {
 	ID, Path, Install string
 	Extensions        []string
 	Found             bool
 }
 
-// Doctor looks every server up. It starts none.
+// Doctor looks for the program of every server. It starts none.
 func (m *Manager) Doctor() []Lookup {
 	var out []Lookup
 	for _, row := range m.rows() {

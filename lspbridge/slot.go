@@ -9,53 +9,57 @@ import (
 	"time"
 )
 
-// slot is the place of one server for one root over its restarts.
+// slot is the place of one server for one root. It outlives the runs: it starts the server on demand,
+// restarts it after a crash, and stops it when it is idle.
 type slot struct {
 	m    *Manager
 	spec Server
 	root string
 
-	mu      sync.Mutex // guards what follows
-	changed chan struct{}
+	mu      sync.Mutex    // guards what follows
+	changed chan struct{} // closed and replaced by set, which wakes whoever waits in get
 	state   slotState
 	cur     *client
-	err     error // why there is none, for a person
-	ran     bool  // it has been initialised at least once
-	crashes []time.Time
-	used    time.Time
-	idle    *time.Timer
-	abort   func()        // ends a start that is under way
-	started chan struct{} // closed when the start under way has come to its end
-	run     int           // counts starts, so that an old run's end is told from the present one's
-	program string        // what was started last, as it lay on disk; "" when none was found
-	looked  time.Time     // when it was looked for last while off
-	objects bool          // a run before asked for settings that there are none of, and ended: null may have killed it
+	err     error         // why there is no client, in words for a person
+	ran     bool          // some run has been initialised: its command works
+	crashes []time.Time   // within crashWindow
+	used    time.Time     // when somebody last asked for the client
+	idle    *time.Timer   // calls checkIdle; nil while no run needs it
+	abort   func()        // ends the start that is under way
+	started chan struct{} // closed when that start has ended
+	run     int           // number of the latest start: the end of an older run must change nothing
+	program string        // fingerprint of the program that was started last; "" when none was found
+	looked  time.Time     // when a missing program was looked for last
+	objects bool          // an earlier run asked for a section without settings and ended: the null in our answer may have crashed it
 }
 
+// slotState is where a slot is between "never needed" and "off".
 type slotState int
 
 const (
-	absent   slotState = iota
-	starting           // being started and initialised
+	absent   slotState = iota // not started, or stopped on purpose
+	starting                  // being started and initialised
 	running
-	waiting // crashed, to be started again
-	off     // not found, or crashed too often
+	waiting // crashed; a timer will start it again
+	off     // not found, or crashed too often; see revive
 )
 
-// A server that crashes is started again after longer and longer waits; too many crashes turn it off.
+// Restart policy. A server that crashes is restarted after growing pauses, so that it does not take the
+// processor; too many crashes turn it off.
 const (
-	initTimeout  = 30 * time.Second
-	lookAgain    = time.Second // between looks for a program that was missing or broken
-	maxCrashes   = 5
-	maxStarts    = 2 // of a server that was never initialised: waiting does not cure a broken command
+	initTimeout  = 30 * time.Second // for starting and initialize; large projects load later, not here
+	lookAgain    = time.Second      // between two searches for a missing program, which read many directories
+	maxCrashes   = 5                // within crashWindow
+	maxStarts    = 2                // of a server that was never initialised: waiting does not repair a broken command
 	crashWindow  = 10 * time.Minute
-	firstBackoff = 500 * time.Millisecond
+	firstBackoff = 500 * time.Millisecond // four times as long after each crash, 8 s at most
 )
 
-// ErrUnavailable: the language server for the file is not installed, or is off.
+// ErrUnavailable is in the chain of errors that mean: the server for the file is not installed, not
+// trusted, or turned off. Asking again does not help.
 var ErrUnavailable = errors.New("the language server is not available")
 
-// unavailable is an error that waiting does not cure.
+// unavailable is an error that waiting does not cure; errors.Is finds ErrUnavailable in it.
 type unavailable struct{ error }
 
 // Is lets errors.Is find ErrUnavailable.
@@ -63,7 +67,8 @@ func (unavailable) Is(target error) bool { return target == ErrUnavailable }
 
 func (s *slot) name() string { return s.spec.ID }
 
-// get is the running client, started if need be. It waits as long as ctx.
+// get returns the running client and starts the server if necessary. It waits until ctx ends, and then
+// returns why there is no client yet. After a crash it waits for the restart.
 func (s *slot) get(ctx context.Context) (*client, error) {
 	s.start()
 	for {
@@ -94,7 +99,7 @@ func (s *slot) get(ctx context.Context) (*client, error) {
 	}
 }
 
-// current is the running client without starting one.
+// current is the running client, nil when there is none. It starts nothing.
 func (s *slot) current() *client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,15 +109,15 @@ func (s *slot) current() *client {
 	return s.cur
 }
 
-// set changes the state. s.mu is held.
+// set changes the state and wakes those who wait for it. s.mu is held.
 func (s *slot) set(st slotState, c *client, err error) {
 	s.state, s.cur, s.err = st, c, err
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// revive gives a server that is off another chance when its program has come, or is another one now: somebody has
-// installed it meanwhile.
+// revive gives a server that is off another chance when its program has appeared or has been replaced: the
+// person has installed it meanwhile, and should not have to restart Pillion.
 func (s *slot) revive() {
 	s.mu.Lock()
 	due := s.state == off && s.m.o.Dial == nil && time.Since(s.looked) >= lookAgain
@@ -136,7 +141,7 @@ func (s *slot) revive() {
 	}
 }
 
-// fingerprint tells a program from the one that lay there before.
+// fingerprint identifies the version of a program by size and time of change.
 func fingerprint(path string) string {
 	fi, err := os.Stat(path)
 	if err != nil {
@@ -145,7 +150,7 @@ func fingerprint(path string) string {
 	return fmt.Sprint(path, " ", fi.Size(), " ", fi.ModTime().UnixNano())
 }
 
-// start starts the server in the background when it does not run.
+// start starts the server in the background, unless it runs, waits for a restart or is off.
 func (s *slot) start() {
 	s.revive()
 	s.m.mu.Lock()
@@ -176,8 +181,9 @@ func (s *slot) begin(run int, reopen []string) {
 	}()
 }
 
-// bring takes a run over when it has started (or not), and stays with it to its end; reopen are the documents of the
-// run before.
+// bring puts a started run into service, waits for its end and plans the next one. err is that of the
+// start. reopen are the documents that the run before had open: without them a restarted server would
+// publish nothing.
 func (s *slot) bring(run int, reopen []string, c *client, err error, started chan struct{}) {
 	s.mu.Lock()
 	if run != s.run || s.state != starting && s.state != waiting { // stopped meanwhile
@@ -230,7 +236,8 @@ func (s *slot) bring(run int, reopen []string, c *client, err error, started cha
 	s.crashed(run, err, open)
 }
 
-// launch starts one run and does the handshake.
+// launch starts one run and performs the handshake. It fails with unavailable when the program is missing
+// or must not run in an untrusted folder.
 func (s *slot) launch(ctx context.Context) (*client, error) {
 	if s.m.o.Dial != nil {
 		r, w, err := s.m.o.Dial(s.spec, s.root)
@@ -258,6 +265,7 @@ func (s *slot) launch(ctx context.Context) (*client, error) {
 	return c, s.handshake(ctx, c)
 }
 
+// newClient makes the client of the next run, with what earlier runs have taught.
 func (s *slot) newClient(row Server) *client {
 	c := newClient(row, s.root, s.m.host(), s.m.log)
 	s.mu.Lock()
@@ -266,13 +274,14 @@ func (s *slot) newClient(row Server) *client {
 	return c
 }
 
-// remember takes from a run that has ended what the next one must know.
+// remember keeps what the next run must know of the one that has ended.
 func (s *slot) remember(c *client) {
 	s.mu.Lock()
 	s.objects = s.objects || c.noSettings.Load()
 	s.mu.Unlock()
 }
 
+// handshake initialises a run. On failure it ends the process and explains why, as far as it can tell.
 func (s *slot) handshake(ctx context.Context, c *client) error {
 	err := c.initialize(ctx)
 	if err == nil {
@@ -288,6 +297,7 @@ func (s *slot) handshake(ctx context.Context, c *client) error {
 		}
 	}
 	_ = c.peer.Close()
+	// Neither of these gets better by starting the same program again.
 	switch { // trying again cures neither
 	case garbage != "":
 		err = unavailable{fmt.Errorf("%s prints %q where a language server speaks its protocol; set lsp.%s.command to one that does", s.name(), garbage, s.spec.ID)}
@@ -297,8 +307,8 @@ func (s *slot) handshake(ctx context.Context, c *client) error {
 	return err
 }
 
-// giveUp turns a run's server off. The person has been told by then, before anybody is answered: who hears that it is
-// off has been told why.
+// giveUp turns a run's server off. Call notice or missing before it: whoever waits in get is woken here,
+// and the person must know the reason by then.
 func (s *slot) giveUp(run int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -307,7 +317,8 @@ func (s *slot) giveUp(run int, err error) {
 	}
 }
 
-// crashed plans the next start, or turns the server off.
+// crashed plans the next start after a run has ended by itself, or turns the server off. It does nothing
+// when the run was stopped on purpose.
 func (s *slot) crashed(run int, err error, reopen []string) {
 	s.mu.Lock()
 	if run != s.run || s.state == absent {
@@ -349,7 +360,7 @@ func (s *slot) crashed(run int, err error, reopen []string) {
 	})
 }
 
-// checkIdle stops the server when nobody used it for long, or looks again later.
+// checkIdle stops the server when it has not been used for Options.Idle; otherwise it sets the timer anew.
 func (s *slot) checkIdle() {
 	s.m.weigh()
 	s.mu.Lock()
@@ -367,10 +378,11 @@ func (s *slot) checkIdle() {
 	s.stop(context.Background(), "idle")
 }
 
-// stop ends the server; the next use starts it again.
+// stop stops the server and waits for its end; the next use starts it again. why goes to the log.
 func (s *slot) stop(ctx context.Context, why string) {
 	s.mu.Lock()
 	c, abort, started := s.cur, s.abort, s.started
+	// From here on the end of the old run is no crash.
 	s.run++
 	if s.idle != nil {
 		s.idle.Stop()
