@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -122,6 +123,21 @@ func (es *editorSession) remember(ctx context.Context) error {
 // pageSize is how many sessions one answer of session/list carries.
 const pageSize = 100
 
+// errFound ends a scan of events early.
+var errFound = errors.New("found")
+
+// hasPrompt reports whether a session has anything to come back to: a prompt, or the title that a person gave it.
+// Editors make a session for every window and panel that they open; those that nobody used would fill the list. A
+// session that cannot be read counts as used, so that an error hides nothing.
+func (o *openings) hasPrompt(ctx context.Context, info agent.SessionInfo) bool {
+	if info.Title != "" { // the first prompt gives it too, so that most sessions need no look at their events
+		return true
+	}
+	return o.rt.StoredOf(ctx, info.ID, 0, []agent.EventType{agent.EventPrompt}, func(agent.Event) error { return errFound }) != nil
+}
+
+// listSessions answers session/list with the sessions of a directory ("" is all), those used last first. Sub-agents'
+// sessions and those without a prompt are not listed; both can still be loaded by their id.
 func (o *openings) listSessions(ctx context.Context, p *protocol.ListSessionsRequest) (*protocol.ListSessionsResponse, error) {
 	if p.Cwd != "" && !filepath.IsAbs(p.Cwd) {
 		return nil, rpc.InvalidParams("cwd: %q is not an absolute path", p.Cwd)
@@ -141,9 +157,12 @@ func (o *openings) listSessions(ctx context.Context, p *protocol.ListSessionsReq
 		start = i + 1
 	}
 	out := &protocol.ListSessionsResponse{Sessions: []protocol.SessionInfo{}}
-	for i, info := range all[start:] {
-		if i == pageSize {
-			out.NextCursor = out.Sessions[i-1].SessionID
+	for _, info := range all[start:] {
+		if !o.hasPrompt(ctx, info) {
+			continue
+		}
+		if n := len(out.Sessions); n == pageSize {
+			out.NextCursor = out.Sessions[n-1].SessionID
 			break
 		}
 		one := protocol.SessionInfo{
