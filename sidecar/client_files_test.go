@@ -23,6 +23,7 @@ type genericEditor struct {
 	silent     bool   // it never answers what is asked of a file
 	buffer     string // of a.txt
 	writes     int
+	asked      int // permission requests
 }
 
 // run plays a turn of the editor, in which the model reads and edits a.txt, and gives the prompt's answer.
@@ -83,6 +84,7 @@ func (g *genericEditor) run(t *testing.T, r *rig, oldString, newString string) {
 			g.buffer, g.typed = g.buffer+g.typed, ""
 			reply(map[string]any{})
 		case "session/request_permission":
+			g.asked++
 			reply(map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": "once"}})
 		default:
 			if m["id"] == "turn" {
@@ -129,6 +131,9 @@ func TestR11NothingIsLostInAnyGenericEditor(t *testing.T) {
 			}
 			if ed.writes != c.wantWrites {
 				t.Errorf("%d writes, want %d", ed.writes, c.wantWrites)
+			}
+			if c.wantDisk == c.disk && ed.asked != 0 {
+				t.Error("the person was asked about a change that could not be written")
 			}
 			if c.wantDisk == c.disk && !r.told("Ask the user to save") {
 				b, _ := json.Marshal(r.model.seen[len(r.model.seen)-1].Messages)

@@ -38,11 +38,15 @@ func (w fsWriter) guard(ctx context.Context, session string, f change.File) erro
 	}
 	switch {
 	case !sameText(text, string(disk)):
-		return &tools.Error{Kind: "unsaved", Message: fmt.Sprintf("%s has changes in the editor that are not on the disk; nothing was written, so that they are not lost. Ask the user to save (or reload) the file, then read it again and repeat the edit", f.Path)}
+		return errUnsavedInEditor(f.Path)
 	case !sameText(f.Old, string(disk)):
 		return &tools.Error{Kind: "stale", Message: fmt.Sprintf("%s changed since it was read; nothing was written. Read it again, then edit", f.Path)}
 	}
 	return nil
+}
+
+func errUnsavedInEditor(path string) error {
+	return &tools.Error{Kind: "unsaved", Message: fmt.Sprintf("%s has changes in the editor that are not on the disk; nothing was written, so that they are not lost. Ask the user to save (or reload) the file, then read it again and repeat the edit", path)}
 }
 
 // writeFiles writes through fs/write_text_file what the editor sees exactly as the disk holds it, and the rest on the

@@ -2,6 +2,7 @@ package editors
 
 import (
 	"context"
+	"slices"
 
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools/change"
@@ -45,9 +46,47 @@ type sessionApplier struct {
 	disk    Applier
 }
 
+// CanApply implements builtin.ApplyChecker: what Apply would refuse because of unsaved text is refused before a person is
+// asked about it. It asks no editor: a tool has opened the file just now, and what the editor showed then is known.
+func (a sessionApplier) CanApply(set *change.Set) error {
+	all, _ := a.r.all(a.session)
+	for _, ed := range all {
+		if ed.Client().liveBuffers() {
+			continue
+		}
+		for _, f := range set.Files {
+			if ed.docs.unsaved.has(f.Path) {
+				return errUnsavedInEditor(f.Path)
+			}
+		}
+	}
+	return refuseElsewhere(all, set)
+}
+
+// refuseElsewhere fails for a set with a file that Vim or Emacs has unsaved and that no editor of the session reports as
+// an open buffer: what is reported is known exactly, and a change of it is applied to the buffer. A session whose
+// editors all report their buffers, as our own plugins do, is not looked at.
+func refuseElsewhere(all []*Editor, set *change.Set) error {
+	if !slices.ContainsFunc(all, func(ed *Editor) bool { return !ed.Client().liveBuffers() }) {
+		return nil
+	}
+	_, rest := split(set, func(f change.File) bool {
+		return slices.ContainsFunc(all, func(ed *Editor) bool {
+			_, open := ed.Buffers.Buffer(f.Path)
+			return open && ed.Client().liveBuffers()
+		})
+	})
+	return refuseUnsavedElsewhere(rest)
+}
+
 // Apply implements Applier: open documents through the editor, everything else through the disk.
 func (a sessionApplier) Apply(ctx context.Context, set *change.Set) error {
 	all, session := a.r.all(a.session)
+	// Again, after CanApply: the person may have typed while the question was open, and what is undone or restored is
+	// never asked about.
+	if err := refuseElsewhere(all, set); err != nil {
+		return err
+	}
 	switch len(all) {
 	case 0:
 		return a.disk.Apply(ctx, set)

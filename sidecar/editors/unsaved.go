@@ -39,6 +39,14 @@ func (k *unsavedTexts) keep(path, session, text string, disk os.FileInfo, dirty 
 	k.texts[path] = shownText{session, text, disk.ModTime(), disk.Size(), time.Now()}
 }
 
+// has reports whether the editor showed unsaved text of a file when it was asked last.
+func (k *unsavedTexts) has(path string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, ok := k.texts[path]
+	return ok
+}
+
 func (k *unsavedTexts) paths() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()

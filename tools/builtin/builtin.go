@@ -101,6 +101,12 @@ type Applier interface {
 	Apply(ctx context.Context, set *change.Set) error
 }
 
+// ApplyChecker is an Applier that can say beforehand what it would refuse, so that no person is asked about a change that
+// cannot be written. It does not replace the refusal of Apply: files change while a question is open.
+type ApplyChecker interface {
+	CanApply(set *change.Set) error
+}
+
 // Formatter runs the configured formatter on a text; ok is false where none is configured for the path.
 type Formatter interface {
 	Format(ctx context.Context, path, text string) (formatted string, name string, ok bool, err error)

@@ -126,6 +126,11 @@ func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (too
 	if err := writable(p); err != nil {
 		return tools.Result{}, writeError(err)
 	}
+	if f, ok := c.writer.Applier.(ApplyChecker); ok {
+		if err := f.CanApply(set); err != nil {
+			return tools.Result{}, err
+		}
+	}
 	if note := c.syntaxNote(p); note != "" {
 		p.note = strings.TrimSpace(p.note + "\n" + note)
 	}

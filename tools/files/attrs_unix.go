@@ -74,7 +74,8 @@ func lockFile(path string) (unlock func(), ok bool) {
 	return func() { f.Close() }, true
 }
 
-func processRuns(pid int) bool {
+// ProcessRuns reports whether a process with this id exists on this machine, whoever it belongs to.
+func ProcessRuns(pid int) bool {
 	err := syscall.Kill(pid, 0)
 	return err == nil || errors.Is(err, syscall.EPERM)
 }

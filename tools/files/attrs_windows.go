@@ -33,7 +33,8 @@ func lockFile(path string) (unlock func(), ok bool) {
 	return func() { f.Close() }, true
 }
 
-func processRuns(pid int) bool {
+// ProcessRuns reports whether a process with this id exists on this machine, whoever it belongs to.
+func ProcessRuns(pid int) bool {
 	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid))
 	if err != nil {
 		return false

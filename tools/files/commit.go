@@ -397,7 +397,7 @@ func (p *plan) alive() bool {
 	if p.PID == os.Getpid() {
 		return p.Start == processStart(p.PID)
 	}
-	return processRuns(p.PID) && (p.Start == "" || p.Start == processStart(p.PID))
+	return ProcessRuns(p.PID) && (p.Start == "" || p.Start == processStart(p.PID))
 }
 
 // overwrite changes a file's bytes and puts the old ones back when that fails.

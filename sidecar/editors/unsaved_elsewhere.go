@@ -1,0 +1,196 @@
+package editors
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/files"
+)
+
+// A generic client cannot be asked for a list of unsaved buffers; some read the disk where they should read the buffer,
+// and the file may be open in another editor altogether. Vim and Emacs leave a mark on the disk as soon as a buffer
+// has unsaved changes, and remove it when it is saved: that mark is read here.
+
+// holder is a running editor that has unsaved changes of a file.
+type holder struct {
+	editor string // its name for people
+	pid    int    // 0: not known
+}
+
+func (h holder) String() string {
+	if h.pid == 0 {
+		return h.editor
+	}
+	return fmt.Sprintf("%s (process %d)", h.editor, h.pid)
+}
+
+// refuse is the error that keeps a change from being proposed or written.
+func (h holder) refuse(path string) error {
+	return &tools.Error{Kind: "unsaved", Message: fmt.Sprintf("%s has unsaved changes in %s; save it there, then repeat. Nothing was written: tell the user, who has to save", path, h)}
+}
+
+// refuseUnsavedElsewhere fails for a set with a file that Vim or Emacs has unsaved. A file that does not exist yet counts
+// too: its buffer would be written over what a change creates.
+func refuseUnsavedElsewhere(set *change.Set) error {
+	for _, f := range set.Files {
+		for _, path := range []string{f.Path, f.NewPath} {
+			if path == "" {
+				continue
+			}
+			if h, ok := unsavedElsewhere(path); ok {
+				return h.refuse(path)
+			}
+		}
+	}
+	return nil
+}
+
+// unsavedElsewhere finds the editor that has unsaved changes of a file, by its absolute path. Vim names its swap file
+// after the file that a symbolic link leads to, Emacs its lock after the name it was given.
+func unsavedElsewhere(path string) (holder, bool) {
+	names := []string{path}
+	if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
+		names = append(names, real)
+	} else if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil && dir != filepath.Dir(path) { // it does not exist yet
+		names = append(names, filepath.Join(dir, filepath.Base(path)))
+	}
+	for _, name := range names {
+		for _, swap := range swapFiles(name) {
+			if h, ok := dirtySwap(swap); ok {
+				return h, true
+			}
+		}
+		if h, ok := emacsLock(name); ok {
+			return h, true
+		}
+	}
+	return holder{}, false
+}
+
+// swapFiles are the names under which Vim and Neovim keep the swap file of path with the default of 'directory': Vim's
+// is beside the file, Neovim's in its state folder (data folder before 0.8) with the whole path in the name. A second
+// editor of the same file takes .swo, a third .swn (:help swap-file). Where 'directory' names a place of the person's
+// own nothing is found.
+func swapFiles(path string) (names []string) {
+	dir, base := filepath.Split(path)
+	if !strings.HasPrefix(base, ".") {
+		base = "." + base
+	}
+	stems := []string{dir + base}
+	whole := strings.NewReplacer(string(filepath.Separator), "%", ":", "%").Replace(path)
+	for _, state := range neovimFolders() {
+		stems = append(stems, filepath.Join(state, "swap", whole))
+	}
+	for _, stem := range stems {
+		for last := 'p'; last >= 'a'; last-- {
+			names = append(names, stem+".sw"+string(last))
+		}
+	}
+	return names
+}
+
+// neovimFolders are where Neovim keeps what it remembers (:help standard-path). A client may start us with PATH alone,
+// so that the XDG variables of the person are not known; then it is the default below HOME.
+func neovimFolders() []string {
+	app := os.Getenv("NVIM_APPNAME")
+	if app == "" {
+		app = "nvim"
+	}
+	home, _ := os.UserHomeDir()
+	var out []string
+	for variable, fallback := range map[string]string{"XDG_STATE_HOME": ".local/state", "XDG_DATA_HOME": ".local/share"} {
+		if dir := os.Getenv(variable); filepath.IsAbs(dir) {
+			out = append(out, filepath.Join(dir, app))
+		}
+		if home != "" {
+			out = append(out, filepath.Join(home, fallback, app))
+		}
+	}
+	if dir := os.Getenv("LOCALAPPDATA"); dir != "" { // Windows
+		out = append(out, filepath.Join(dir, app+"-data"))
+	}
+	return out
+}
+
+// The first block of a swap file, struct block0 in Vim's memline.c, as byte offsets. Numbers are little-endian on every
+// machine. The dirty flag has taken the last byte of the file name's 900 since Vim 3, so that the layout never moved.
+const (
+	swapPID     = 24
+	swapHost    = 68 // NUL-terminated, cut at 40 bytes
+	swapName    = 108
+	swapDirtyAt = 1007
+	swapHead    = swapDirtyAt + 1 // bytes to read
+
+	swapDirty = 0x55 // B0_DIRTY; else 0
+)
+
+// dirtySwap reads whether a swap file belongs to a running Vim whose buffer has unsaved changes. After a crash a swap
+// file keeps its flag: nobody could save in that Vim, and the text stays in the swap file whatever we write, so that it
+// does not count. A process of another machine (a shared folder, a container) cannot be looked for and counts.
+func dirtySwap(path string) (holder, bool) {
+	// The name may be taken by a named pipe, which must not keep us waiting.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return holder{}, false
+	}
+	defer f.Close()
+	head := make([]byte, swapHead)
+	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
+		return holder{}, false
+	}
+	if _, err := io.ReadFull(f, head); err != nil {
+		return holder{}, false
+	}
+	// "b0" is a plain swap file; c, C and d in the second place are Vim's encryptions, which leave this block readable.
+	if head[0] != 'b' || !strings.ContainsRune("0cCd", rune(head[1])) || head[swapDirtyAt] != swapDirty {
+		return holder{}, false
+	}
+	host, _, _ := strings.Cut(string(head[swapHost:swapName]), "\x00")
+	pid := int(binary.LittleEndian.Uint32(head[swapPID:]))
+	return holder{"Vim", pid}, mayRun(pid, host)
+}
+
+// emacsLock reads the lock that Emacs sets beside a file when its buffer gets unsaved changes and removes when it is
+// saved: a symbolic link .#NAME to USER@HOST.PID[:BOOT] that leads nowhere (Emacs manual, "Protection against
+// Simultaneous Editing"; the format is in filelock.c). Where links are not possible it is a file with that text.
+func emacsLock(path string) (holder, bool) {
+	lock := filepath.Join(filepath.Dir(path), ".#"+filepath.Base(path))
+	text, err := os.Readlink(lock)
+	if err != nil {
+		fi, err := os.Lstat(lock)
+		if err != nil || !fi.Mode().IsRegular() || fi.Size() > 4096 {
+			return holder{}, false
+		}
+		b, err := os.ReadFile(lock)
+		if err != nil {
+			return holder{}, false
+		}
+		text = string(b)
+	}
+	text, _, _ = strings.Cut(text, ":") // the time of boot, in seconds
+	_, at, isLock := strings.Cut(text, "@")
+	dot := strings.LastIndexByte(at, '.')
+	if !isLock || dot < 0 {
+		return holder{}, false
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(at[dot+1:]))
+	return holder{"Emacs", pid}, err == nil && mayRun(pid, at[:dot])
+}
+
+// mayRun reports whether an editor may still run: false only when it ran on this machine and its process has ended.
+func mayRun(pid int, host string) bool {
+	here, err := os.Hostname()
+	cut := len(host) == swapName-swapHost-1 && strings.HasPrefix(here, host) // Vim keeps 39 bytes of a longer name
+	if err != nil || pid <= 0 || host != here && !cut {
+		return true
+	}
+	return files.ProcessRuns(pid)
+}
