@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/tools"
 )
 
 // Runner does what a session has to do, one job after the other, and keeps the prompts that wait. While there is
@@ -97,6 +98,31 @@ func (r *Runner) Submit(ctx context.Context, p Prompt) (wait func() (TurnData, e
 		}
 		return j.end, err
 	}, nil
+}
+
+// ToolFailure is why a call failed.
+type ToolFailure struct {
+	Kind    string `json:"kind"` // as tools.Error has it; "error" where no kind is known
+	Message string `json:"message"`
+}
+
+// Failure is why a call made with Runner.Tool failed, nil if it did not. A failure inside the tool (in d) and one of the
+// call itself (err: no such tool, invalid input) look alike to the caller, who can do the same about both.
+func (d ToolData) Failure(err error) *ToolFailure {
+	var f *ToolFailure
+	if d.Status == ToolError {
+		f = &ToolFailure{Kind: d.ErrorKind, Message: d.Error}
+	} else if err != nil {
+		f = &ToolFailure{Message: err.Error()}
+		var e *tools.Error
+		if errors.As(err, &e) {
+			f.Kind = e.Kind
+		}
+	}
+	if f != nil && f.Kind == "" {
+		f.Kind = "error"
+	}
+	return f
 }
 
 // Tool makes one tool call by hand, through the same gate, hooks, cap and events as a model's. It waits for a turn

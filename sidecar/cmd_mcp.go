@@ -3,20 +3,19 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"path"
-	"strings"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
 	"github.com/pillion-dev/pillion/sidecar/app"
+	"github.com/pillion-dev/pillion/sidecar/lend"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 )
 
@@ -25,11 +24,11 @@ func mcpCommand() *cobra.Command {
 	var offered []string
 	c := &cobra.Command{
 		Use:   "mcp",
-		Short: "Lend Pillion's tools to other agents over MCP, and manage the MCP servers it uses itself",
+		Short: "Serve Pillion's tools to other agents over MCP, and manage the MCP servers it uses itself",
 		Long: `Serve Pillion's file, search, edit and language-server tools to any MCP client.
 
-Without --http it speaks on standard input and output: put "pillion mcp" where the client wants a command. What would
-be asked is asked through the client (MCP's elicitation); a client that cannot ask gets a refusal that says so, unless
+Without --http it speaks on standard input and output: put "pillion mcp" where the client wants a command. Approval
+requests go to the client (MCP elicitation); a client without elicitation gets a refusal that says so, unless
 --approve all. Every edit is checked and applied as if Pillion's own agent had made it.
 
 With --http it serves streamable HTTP on a loopback address, to holders of a token: PILLION_MCP_TOKEN, or one that is
@@ -52,7 +51,7 @@ made at the start and printed on standard error.`,
 			}
 			for _, p := range offered {
 				if _, err := path.Match(p, ""); err != nil {
-					return usagef("--tools: %q is no name or pattern", p)
+					return usagef("--tools: %q is not a tool name or pattern", p)
 				}
 			}
 			return serveMCP(c.Context(), dir, how, offered, listen)
@@ -60,7 +59,7 @@ made at the start and printed on standard error.`,
 	}
 	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
 	c.Flags().StringVar(&approve, "approve", "ask", approveHelp)
-	c.Flags().StringSliceVar(&offered, "tools", mcpOffered, "tools to lend; * is a wildcard")
+	c.Flags().StringSliceVar(&offered, "tools", lend.DefaultTools, "tools to serve; * is a wildcard")
 	c.Flags().StringVar(&listen, "http", "", "serve HTTP on this loopback address, such as 127.0.0.1:7777 (port 0: any free one)")
 	c.AddCommand(mcpList(), mcpAdd(), mcpRemove(), mcpTest(), mcpLogin(), mcpLogout())
 	return c
@@ -72,60 +71,42 @@ func serveMCP(ctx context.Context, dir string, how terminal.Approve, offered []s
 	p := app.NewWorkplace(version)
 	log, done := p.Logger()
 	defer done()
-	l := &mcpLender{dir: dir, approve: how, tools: offered, log: log, clients: map[string]*sdk.ServerSession{}}
-	l.app = app.New(app.Options{Place: p, Asker: l, Ephemeral: true, Log: log, Verdict: verdictMode(how)})
-	defer l.app.Close()
+	l := lend.New(lend.Options{App: app.Options{Place: p, Log: log, Verdict: verdictMode(how)}, Dir: dir, Approve: how, Tools: offered, Version: version})
+	defer l.Close()
 	if listen != "" {
-		return l.serveHTTP(ctx, listen)
+		return serveMCPOverHTTP(ctx, l, listen)
 	}
-	s, err := l.server(ctx)
-	if err != nil {
-		return err
-	}
-	err = s.Run(ctx, &sdk.StdioTransport{})
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
+	return l.Run(ctx, &sdk.StdioTransport{})
 }
 
-const (
-	tokenVariable = "PILLION_MCP_TOKEN"
-	clientIdle    = 2 * time.Hour // a client that says nothing for so long has gone
-	httpBody      = 16 << 20      // bytes of one request
-)
+// tokenVariable holds the token of --http, so that a client's configuration need not change at every start.
+const tokenVariable = "PILLION_MCP_TOKEN"
 
-func (l *mcpLender) serveHTTP(ctx context.Context, listen string) error {
+// serveMCPOverHTTP serves streamable HTTP until ctx ends. It refuses an address that is not on the loopback interface:
+// whoever holds the token can read and edit the project, and the connection is not encrypted.
+func serveMCPOverHTTP(ctx context.Context, l *lend.Server, listen string) error {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
-		return usagef("--http wants an address such as 127.0.0.1:7777: %v", err)
+		return usagef("--http needs an address such as 127.0.0.1:7777: %v", err)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return usagef("--http serves this machine only: %s is no loopback address; use 127.0.0.1", host)
+		return usagef("--http serves this machine only: %s is not a loopback address; use 127.0.0.1", host)
 	}
 	token := os.Getenv(tokenVariable)
 	made := token == ""
 	if made {
 		token = rand.Text() + rand.Text()
 	} else if len(token) < 16 {
-		return usagef("%s is too short to keep anybody out: use 16 characters or more", tokenVariable)
+		return usagef("%s is too short; use at least 16 characters", tokenVariable)
 	}
-	if _, err := l.server(ctx); err != nil { // say now what would fail for every client
+	if _, err := l.ForClient(ctx); err != nil { // report at the start what would fail for every client
 		return err
 	}
 	ln, err := net.Listen("tcp", listen)
 	if err != nil {
 		return err
 	}
-	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server {
-		s, err := l.server(ctx)
-		if err != nil {
-			l.log.Error("mcp", "err", err)
-			return nil
-		}
-		return s
-	}, &sdk.StreamableHTTPOptions{Logger: l.log, SessionTimeout: clientIdle, MaxRequestBodyBytes: httpBody})
-	srv := &http.Server{Handler: http.NewCrossOriginProtection().Handler(bearer(token, handler)), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	srv := &http.Server{Handler: l.Handler(ctx, token), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
 	fmt.Fprintf(os.Stderr, "pillion: MCP on http://%s/\n", ln.Addr())
 	if made {
 		fmt.Fprintf(os.Stderr, "pillion: clients send the header Authorization: Bearer %s\n", token)
@@ -136,17 +117,4 @@ func (l *mcpLender) serveHTTP(ctx context.Context, listen string) error {
 		return err
 	}
 	return nil
-}
-
-// bearer lets through who has the token.
-func bearer(token string, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if !ok || subtle.ConstantTimeCompare([]byte(got), []byte(token)) != 1 {
-			w.Header().Set("WWW-Authenticate", `Bearer realm="pillion"`)
-			http.Error(w, "this server wants its token: Authorization: Bearer …", http.StatusUnauthorized)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -141,7 +140,7 @@ type toolAnswer struct {
 	Metadata    map[string]any     `json:"metadata"`
 	Attachments []tools.Attachment `json:"attachments"`
 	Changes     []proposed         `json:"changes,omitempty"` // what the call proposed, applied or not
-	Error       *toolFailure       `json:"error,omitempty"`
+	Error       *agent.ToolFailure `json:"error,omitempty"`
 }
 
 // proposed is a change set of a call, as it stood last.
@@ -180,11 +179,6 @@ func (p *proposals) take() (out []proposed) {
 	}
 	p.order, p.last = nil, map[string]proposed{}
 	return out
-}
-
-type toolFailure struct {
-	Kind    string `json:"kind"`
-	Message string `json:"message"`
 }
 
 func toolCall() *cobra.Command {
@@ -289,27 +283,14 @@ func toolCall() *cobra.Command {
 	return c
 }
 
-// answer words a call's end: a failure of the call itself and a failure inside the tool look alike to a script.
+// answer is the line of a call that has ended. Metadata and attachments are never null: scripts index them unchecked.
 func answer(id json.RawMessage, d agent.ToolData, err error) toolAnswer {
-	x := toolAnswer{ID: id, Title: d.Title, Output: d.Output, Metadata: d.Metadata, Attachments: d.Attachments}
+	x := toolAnswer{ID: id, Title: d.Title, Output: d.Output, Metadata: d.Metadata, Attachments: d.Attachments, Error: d.Failure(err)}
 	if x.Metadata == nil {
 		x.Metadata = map[string]any{}
 	}
 	if x.Attachments == nil {
 		x.Attachments = []tools.Attachment{}
-	}
-	if d.Status == agent.ToolError {
-		x.Error = &toolFailure{Kind: d.ErrorKind, Message: d.Error}
-	}
-	if err != nil && x.Error == nil {
-		x.Error = &toolFailure{Message: err.Error()}
-		var e *tools.Error
-		if errors.As(err, &e) {
-			x.Error.Kind = e.Kind
-		}
-	}
-	if x.Error != nil && x.Error.Kind == "" {
-		x.Error.Kind = "error"
 	}
 	return x
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/pillion-dev/pillion/agent"
 	"github.com/spf13/cobra"
 )
 
@@ -35,12 +36,12 @@ func jsonl(c *cobra.Command, answer func(line []byte) any) error {
 
 // lineError answers a line that could not be carried out.
 type lineError struct {
-	ID    json.RawMessage `json:"id,omitempty"`
-	Error toolFailure     `json:"error"`
+	ID    json.RawMessage   `json:"id,omitempty"`
+	Error agent.ToolFailure `json:"error"`
 }
 
 func badLine(id json.RawMessage, kind, format string, a ...any) lineError {
-	return lineError{ID: id, Error: toolFailure{Kind: kind, Message: fmt.Sprintf(format, a...)}}
+	return lineError{ID: id, Error: agent.ToolFailure{Kind: kind, Message: fmt.Sprintf(format, a...)}}
 }
 
 // jsonFault says what is wrong with a line without the names of our Go types.

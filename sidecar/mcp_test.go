@@ -15,18 +15,17 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pillion-dev/pillion/sidecar/app"
+	"github.com/pillion-dev/pillion/sidecar/lend"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 )
 
-// lent connects a client to a lender of dir's tools. ask answers what the person is asked; nil: the client cannot ask.
-func lent(t *testing.T, dir string, how terminal.Approve, ask func(*sdk.ElicitParams) *sdk.ElicitResult) *sdk.ClientSession {
+// served connects a client to a server of dir's tools. ask answers what the person is asked; nil: the client cannot ask.
+func served(t *testing.T, dir string, how terminal.Approve, ask func(*sdk.ElicitParams) *sdk.ElicitResult) *sdk.ClientSession {
 	t.Helper()
 	atHome(t)
-	l := &mcpLender{dir: dir, approve: how, tools: mcpOffered, clients: map[string]*sdk.ServerSession{}}
-	l.app = app.New(app.Options{Place: app.NewWorkplace(version), Asker: l, Ephemeral: true, NoLSP: true})
-	l.log = l.app.O.Log
-	t.Cleanup(l.app.Close)
-	s, err := l.server(t.Context())
+	l := lend.New(lend.Options{App: app.Options{Place: app.NewWorkplace(version), NoLSP: true}, Dir: dir, Approve: how, Tools: lend.DefaultTools})
+	t.Cleanup(l.Close)
+	s, err := l.ForClient(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,10 +72,10 @@ func scratch(t *testing.T) string {
 	return dir
 }
 
-func TestToolsAreLent(t *testing.T) {
+func TestToolsAreServed(t *testing.T) {
 	dir := scratch(t)
 	var asked []string
-	c := lent(t, dir, terminal.Ask, func(p *sdk.ElicitParams) *sdk.ElicitResult {
+	c := served(t, dir, terminal.Ask, func(p *sdk.ElicitParams) *sdk.ElicitResult {
 		asked = append(asked, p.Message)
 		if len(asked) == 1 {
 			return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"decision": "reject", "message": "not in capitals"}}
@@ -93,12 +92,12 @@ func TestToolsAreLent(t *testing.T) {
 	}
 	for _, want := range []string{"read", "grep", "edit", "apply_patch", "lsp", "symbol_rename"} {
 		if !slices.Contains(names, want) {
-			t.Errorf("%s is not lent: %v", want, names)
+			t.Errorf("%s is not served: %v", want, names)
 		}
 	}
 	for _, no := range []string{"bash", "task", "invalid", "todowrite"} {
 		if slices.Contains(names, no) {
-			t.Errorf("%s is lent", no)
+			t.Errorf("%s is served", no)
 		}
 	}
 	edit := map[string]any{"filePath": "a.txt", "oldString": "one", "newString": "ONE"}
@@ -128,21 +127,21 @@ func TestToolsAreLent(t *testing.T) {
 
 func TestAClientThatCannotAskIsRefused(t *testing.T) {
 	dir := scratch(t)
-	c := lent(t, dir, terminal.Ask, nil)
+	c := served(t, dir, terminal.Ask, nil)
 	if out, failed := callTool(t, c, "write", map[string]any{"filePath": "new.txt", "content": "x"}); !failed || !strings.Contains(out, "--approve all") {
 		t.Errorf("%q", out)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "new.txt")); err == nil {
 		t.Error("written without approval")
 	}
-	c = lent(t, dir, terminal.All, nil)
+	c = served(t, dir, terminal.All, nil)
 	if out, failed := callTool(t, c, "write", map[string]any{"filePath": "new.txt", "content": "x"}); failed {
 		t.Errorf("%q", out)
 	}
 }
 
 // The real program, over HTTP: only with its token, only on loopback.
-func TestLentOverHTTP(t *testing.T) {
+func TestServedOverHTTP(t *testing.T) {
 	atHome(t)
 	dir := scratch(t)
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "mcp", "--http", "127.0.0.1:0", "--cwd", dir)
