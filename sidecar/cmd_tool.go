@@ -263,11 +263,11 @@ func toolCall() *cobra.Command {
 					return err
 				}
 			} else if x.Error == nil || x.Output != "" {
-				fmt.Fprintln(c.OutOrStdout(), x.Output)
+				fmt.Fprintln(c.OutOrStdout(), outputFor(x.Output, isTerminal(c.OutOrStdout())))
 			}
 			if x.Error != nil {
 				if !asJSON {
-					fmt.Fprintln(c.ErrOrStderr(), "pillion:", x.Error.Message)
+					fmt.Fprintln(c.ErrOrStderr(), "pillion:", terminal.Clean(x.Error.Message))
 				}
 				return exitCode(exitError)
 			}
@@ -293,4 +293,13 @@ func answer(id json.RawMessage, d agent.ToolData, err error) toolAnswer {
 		x.Attachments = []tools.Attachment{}
 	}
 	return x
+}
+
+// outputFor is a tool's output as it may be printed: a terminal would obey what a file or a command has written, a
+// program that reads standard output wants it as it is.
+func outputFor(output string, tty bool) string {
+	if tty {
+		return terminal.Clean(output)
+	}
+	return output
 }

@@ -3,6 +3,7 @@ package acp
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -36,6 +37,7 @@ var toolStatus = map[agent.ToolStatus]protocol.ToolCallStatus{
 
 // showTool sends a call's card once, then only what changed of it.
 func (v *view) showTool(d agent.ToolData) {
+	d = printable(d)
 	v.mu.Lock()
 	c := v.calls[d.CallID]
 	fresh := c == nil && !v.settled[d.CallID]
@@ -95,6 +97,20 @@ func (v *view) showTool(d agent.ToolData) {
 		return
 	}
 	v.send("tool_call_update", &u, toolMeta(d))
+}
+
+// printable is a call whose words an editor may show. What a command printed, or a file or a page holds, must not turn
+// the lines of a card around or act on a terminal that shows it. The model has the exact text: it has to quote it in edits.
+// Every word of a tool's result passes here; a diff does not, since its text is what will be written.
+func printable(d agent.ToolData) agent.ToolData {
+	d.Title, d.Output, d.Error = visible.Printable(d.Title), visible.Printable(d.Output), visible.Printable(d.Error)
+	d.Metadata = maps.Clone(d.Metadata) // the other belongs to the event log
+	for name, value := range d.Metadata {
+		if text, ok := value.(string); ok && name != "diff" { // output so far, a preview, an answer's first lines
+			d.Metadata[name] = visible.Printable(text)
+		}
+	}
+	return d
 }
 
 // toolMeta is what an editor that knows Pillion is told of a call besides.

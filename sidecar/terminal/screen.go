@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
 // ANSI styles.
@@ -123,7 +124,7 @@ func Clean(s string) string {
 }
 
 func unsafe(r rune) bool {
-	return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.In(r, unicode.Cf) && r != 0x200d || r == utf8.RuneError)
+	return visible.Acts(r) || r == utf8.RuneError
 }
 
 // cut shortens to n columns, counting a rune as one.

@@ -56,6 +56,39 @@ func hidden(r rune) bool {
 	return false
 }
 
+// Acts reports a character that acts on a screen or an editor instead of standing there: controls besides line ends and
+// tabs, those that turn the direction of text around (CVE-2021-42574), line ends that only some programs know, tags and
+// the variation selectors that hide words from a person but not from a model. The joiner and the selectors of emoji (ZWJ, VS1 to
+// VS16) are left in peace: ordinary output is full of them, and they reorder nothing.
+func Acts(r rune) bool {
+	switch {
+	case r == '\n', r == '\t', r == 0x200d:
+		return false
+	case r == 0x2028, r == 0x2029, r >= 0xE0000 && r <= 0xE0FFF:
+		return true
+	}
+	return unicode.In(r, unicode.Cc, unicode.Cf)
+}
+
+// Printable is text of a program or a file with what Acts spelled out as ‹U+…›. A CRLF line end becomes a plain one. Other
+// than Text it leaves unusual blanks and look-alike letters alone, which are no deception in the prose of their languages.
+func Printable(s string) string {
+	if strings.IndexFunc(s, Acts) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for i, r := range s {
+		switch {
+		case r == '\r' && strings.HasPrefix(s[i+1:], "\n"):
+		case Acts(r):
+			fmt.Fprintf(&b, "‹U+%04X›", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
 // mixed reports a word with Latin letters beside letters that are made to be mistaken for them.
 func mixed(word string) bool {
 	latin, other := false, false

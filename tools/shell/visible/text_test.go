@@ -19,3 +19,19 @@ func TestVisibleShowsWhatLooksLikeSyntax(t *testing.T) {
 		}
 	}
 }
+
+func TestPrintableSpellsOutWhatActsOnAScreen(t *testing.T) {
+	for in, want := range map[string]string{
+		"a\u202e\u2066cba":             "a‹U+202E›‹U+2066›cba",
+		"\u200f\u061c\ufeff\u200b":     "‹U+200F›‹U+061C›‹U+FEFF›‹U+200B›",
+		"line\u2028line\u2029":         "line‹U+2028›line‹U+2029›",
+		"hid\U000e0041\U000e0100den":   "hid‹U+E0041›‹U+E0100›den",
+		"\x1b[2J\u009b31m\x00\x7f\b\r": "‹U+001B›[2J‹U+009B›31m‹U+0000›‹U+007F›‹U+0008›‹U+000D›",
+		"crlf\r\nkept\tapart\n":        "crlf\nkept\tapart\n",
+		"❤️ 👩‍🔬 日本語　です naïve — ок":     "❤️ 👩‍🔬 日本語　です naïve — ок",
+	} {
+		if got := Printable(in); got != want {
+			t.Errorf("%q\n got %q\nwant %q", in, got, want)
+		}
+	}
+}
