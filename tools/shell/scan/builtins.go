@@ -14,7 +14,8 @@ func isBuiltin(name string) bool {
 	switch name {
 	case "cd", "chdir", "pushd", "popd", "exit", "return", "break", "continue", "eval", "source", ".", "trap", "set", "shopt", "alias", "unalias",
 		"export", "declare", "typeset", "local", "readonly", "unset", "read", "mapfile", "readarray", "getopts", "wait", "hash", "enable",
-		"complete", "compgen", "compopt", "bind", "fc", "history", "let", ":", "shift", "times", "umask", "ulimit", "jobs", "fg", "bg", "disown", "dirs", "type", "suspend", "logout", "caller", "help", "true", "false":
+		"complete", "compgen", "compopt", "bind", "fc", "history", "let", ":", "shift", "times", "umask", "ulimit", "jobs", "fg", "bg", "disown",
+		"dirs", "type", "suspend", "logout", "caller", "help", "true", "false":
 		return true
 	}
 	return false
@@ -81,7 +82,8 @@ func (w *walker) builtin(name string, c *Visit, entry *Call) (fail state) {
 	case "export", "declare", "typeset", "local", "readonly": // behind command or builtin
 		for _, a := range c.Args[1:] {
 			w.declared(a)
-			if s, ok := a.One(); !ok || len(s) > 1 && s[0] == '-' && strings.ContainsAny(s, "iaA") || s != "" && s[0] == '-' && name != "export" && strings.Contains(s, "n") {
+			if s, ok := a.One(); !ok || len(s) > 1 && s[0] == '-' && strings.ContainsAny(s, "iaA") || s != "" && s[0] == '-' && name != "export" &&
+				strings.Contains(s, "n") {
 				w.opaque(name + " " + a.Source + " may evaluate what is assigned")
 			}
 		}
@@ -254,6 +256,7 @@ func (w *walker) folders(v Value, st *state) ([]string, bool) {
 	return out, true
 }
 
+// pushd moves the shell and keeps where it was, for popd. Rotating the stack (+n, -n) makes the directory unknown.
 func (w *walker) pushd(args []Word, st *state) (fail state) {
 	fail = *st
 	if len(args) != 1 || strings.HasPrefix(args[0].Text, "+") || strings.HasPrefix(args[0].Text, "-") {
@@ -262,8 +265,9 @@ func (w *walker) pushd(args []Word, st *state) (fail state) {
 	}
 	old := st.dirs
 	fail = w.cd(args, st)
+	sure := fail.same(st) // it cannot fail, so there is one stack
 	st.stack = append(st.stack[:len(st.stack):len(st.stack)], old)
-	if fail.same(st) {
+	if sure {
 		fail.stack = st.stack
 	}
 	return fail
@@ -278,6 +282,8 @@ func (w *walker) leaves(name string, c *Visit) bool {
 	return len(c.Args) == 1 || strings.Trim(c.Args[1].Text, "0123456789") == "" || strings.HasPrefix(c.Args[1].Source, "$?")
 }
 
+// options looks at set and shopt. An option that changes how the rest of the script is read makes the command opaque:
+// the rest was parsed without it.
 func (w *walker) options(c *Visit) {
 	set := c.Args[0].Text != "shopt"
 	for _, a := range c.Args[1:] {
@@ -300,14 +306,17 @@ func (w *walker) options(c *Visit) {
 // changesReading are options after which commands, words or folders mean something else. With histexpand a ! makes
 // words of lines before it, in bash -c too.
 var changesReading = map[string]bool{
-	"physical": true, "expand_aliases": true, "extglob": true, "lastpipe": true, "autocd": true, "cdable_vars": true, "sourcepath": true, "extdebug": true, "posix": true,
+	"physical": true, "expand_aliases": true, "extglob": true, "lastpipe": true, "autocd": true, "cdable_vars": true, "sourcepath": true,
+	"extdebug": true, "posix": true,
 	"keyword": true, "globstar": true, "dotglob": true, "nocaseglob": true, "histexpand": true, "history": true, "braceexpand": true, "cdspell": true,
 }
 
 // shellOptions are the names that set -o takes and that change nothing here.
 var shellOptions = map[string]bool{
-	"allexport": true, "errexit": true, "errtrace": true, "functrace": true, "hashall": true, "ignoreeof": true, "monitor": true, "noclobber": true, "noexec": true, "noglob": true,
-	"nolog": true, "notify": true, "nounset": true, "onecmd": true, "pipefail": true, "privileged": true, "verbose": true, "xtrace": true, "emacs": true, "vi": true, "interactive-comments": true,
+	"allexport": true, "errexit": true, "errtrace": true, "functrace": true, "hashall": true, "ignoreeof": true, "monitor": true,
+	"noclobber": true, "noexec": true, "noglob": true,
+	"nolog": true, "notify": true, "nounset": true, "onecmd": true, "pipefail": true, "privileged": true, "verbose": true, "xtrace": true,
+	"emacs": true, "vi": true, "interactive-comments": true,
 }
 
 // setsNames checks the names of variables that a builtin sets: a name such as a[$(cmd)] runs the command.

@@ -2,11 +2,13 @@ package scan
 
 import "slices"
 
-// maxDirs is how many directories a command may be in, depending on what fails, before they count as unknown.
+// maxDirs is how many directories a command may be in, depending on what fails, before they count as unknown. Each
+// relative path is looked up from every one of them.
 const maxDirs = 32
 
-// state is what the commands before this one leave behind: where the shell may be. Slices in it are never changed in
-// place, so copying the struct copies the state.
+// state is what the commands before this one leave behind: where the shell may be. There may be several directories
+// because any command can fail: after "cd a || cd b" it is either. Slices in it are never changed in place, so copying
+// the struct copies the state; a subshell walks a copy and drops it.
 type state struct {
 	dirs    []string // absolute, as the shell's PWD shows them; links not resolved
 	prev    []string // OLDPWD
@@ -16,7 +18,7 @@ type state struct {
 	dead    bool     // after exit: nothing runs here
 }
 
-// merge is the state when either a or b was left.
+// merge is the state when the shell took either the way to a or the way to b. It knows only what both agree on.
 func merge(a, b state) state {
 	switch {
 	case a.dead:
@@ -32,12 +34,16 @@ func merge(a, b state) state {
 	if len(out.dirs) > maxDirs {
 		out.unknown = true
 	}
-	if len(a.stack) != len(b.stack) {
-		out.stack = nil
+	out.stack = nil // of different depths it is unknown, and popd makes the directory unknown
+	if len(a.stack) == len(b.stack) {
+		for i := range a.stack {
+			out.stack = append(out.stack, union(a.stack[i], b.stack[i]))
+		}
 	}
 	return out
 }
 
+// union is a and what b adds. a is not changed, not even behind its length.
 func union(a, b []string) []string {
 	out := a
 	for _, s := range b {
@@ -62,6 +68,9 @@ func both(a, b []string) []string {
 	return out
 }
 
+// same reports that walking on from s or from o gives the same result. OLDPWD and the stack of pushd count: a loop that
+// changes only those is in another directory after cd - or popd in its next round.
 func (s *state) same(o *state) bool {
-	return s.unknown == o.unknown && s.dead == o.dead && slices.Equal(s.dirs, o.dirs) && slices.Equal(s.funcs, o.funcs)
+	return s.unknown == o.unknown && s.dead == o.dead && slices.Equal(s.dirs, o.dirs) && slices.Equal(s.funcs, o.funcs) &&
+		slices.Equal(s.prev, o.prev) && slices.EqualFunc(s.stack, o.stack, slices.Equal[[]string])
 }
