@@ -47,17 +47,21 @@ func container(name string, c *scan.Visit) {
 					host(scan.Plain(src))
 				}
 			}
-		case s == "--privileged", hostView(s), (s == "--pid" || s == "--ipc" || s == "--userns" || s == "--uts" || s == "--cgroupns") && next(i).Text == "host", (s == "--cap-add" || s == "--security-opt") && hostView(s+"="+next(i).Text):
+		case s == "--privileged", hostView(s), (s == "--pid" || s == "--ipc" || s == "--userns" || s == "--uts" || s == "--cgroupns") &&
+			next(i).Text == "host", (s == "--cap-add" || s == "--security-opt") && hostView(s+"="+next(i).Text):
 			c.Opaque(name + " " + s + " gives the container the machine")
 		case s == "--device":
 			host(next(i))
 		case strings.HasPrefix(s, "--device="):
 			host(scan.Plain(s[len("--device="):]))
-		case hostOptions[s], s == "-f" && (name == "kubectl" || name == "oc" || i > 0 && (args[0].Text == "build" || args[0].Text == "compose" || args[0].Text == "buildx")):
+		case hostOptions[s], s == "-f" && (name == "kubectl" || name == "oc" || i > 0 && (args[0].Text == "build" || args[0].Text == "compose" ||
+			args[0].Text == "buildx")):
 			c.Touch(next(i), scan.Read)
-		case hostWrites[s], s == "-o" && i > 0 && name != "kubectl" && name != "oc" && (args[0].Text == "save" || args[0].Text == "export" || args[0].Text == "build" || args[0].Text == "buildx"):
+		case hostWrites[s], s == "-o" && i > 0 && name != "kubectl" && name != "oc" && (args[0].Text == "save" || args[0].Text == "export" ||
+			args[0].Text == "build" || args[0].Text == "buildx"):
 			hostFile(next(i).Text, scan.Write, c)
-		case s == "-i" && (args[0].Text == "load" || args[0].Text == "import"), s == "-c" && args[0].Text == "stack", s == "-k" && (name == "kubectl" || name == "oc"):
+		case s == "-i" && (args[0].Text == "load" || args[0].Text == "import"), s == "-c" && args[0].Text == "stack", s == "-k" &&
+			(name == "kubectl" || name == "oc"):
 			c.Touch(next(i), scan.Read)
 		case s == "--secret" || s == "--build-context" || s == "--ssh":
 			hostFile(next(i).Text, scan.Read, c)
@@ -96,7 +100,8 @@ func containerCopy(args []scan.Word, c *scan.Visit) {
 		if a.Text == "exec" || a.Text == "run" || a.Text == "create" {
 			return
 		}
-		if a.Text == "cp" && (i == 0 || args[i-1].Text == "container" || args[i-1].Text == "compose" || strings.HasPrefix(args[0].Text, "-") || args[0].Text == "compose") {
+		if a.Text == "cp" && (i == 0 || args[i-1].Text == "container" || args[i-1].Text == "compose" || strings.HasPrefix(args[0].Text, "-") ||
+			args[0].Text == "compose") {
 			at = i
 			break
 		}
@@ -117,9 +122,12 @@ func containerCopy(args []scan.Word, c *scan.Visit) {
 }
 
 // hostOptions name a file of this machine that is read, hostWrites one that is written.
-var hostOptions = map[string]bool{"--env-file": true, "--file": true, "--label-file": true, "--config": true, "--project-directory": true, "--filename": true, "--kubeconfig": true, "--kustomize": true, "--from-file": true, "--from-env-file": true, "--certificate-authority": true, "--client-key": true, "--tlscacert": true, "--tlskey": true, "--www": true, "--compose-file": true, "--input": true}
+var hostOptions = map[string]bool{"--env-file": true, "--file": true, "--label-file": true, "--config": true, "--project-directory": true,
+	"--filename": true, "--kubeconfig": true, "--kustomize": true, "--from-file": true, "--from-env-file": true, "--certificate-authority": true,
+	"--client-key": true, "--tlscacert": true, "--tlskey": true, "--www": true, "--compose-file": true, "--input": true}
 
-var hostWrites = map[string]bool{"--cidfile": true, "--iidfile": true, "--metadata-file": true, "--output": true, "--destination": true, "--output-directory": true, "--output-dir": true}
+var hostWrites = map[string]bool{"--cidfile": true, "--iidfile": true, "--metadata-file": true, "--output": true, "--destination": true,
+	"--output-directory": true, "--output-dir": true}
 
 // hostView reports an option that takes the wall between a container and the machine away.
 func hostView(s string) bool {

@@ -28,12 +28,32 @@ var effectClasses = []string{effectDeletes, effectForce, effectElsewhere, effect
 // strongWords are the parts of a long option's name that tell its class, for every program, known or not. What they
 // say wrongly costs a question; records correct it with the class "none".
 var strongWords = map[string]string{
-	"delete": effectDeletes, "remove": effectDeletes, "prune": effectDeletes, "purge": effectDeletes, "hard": effectDeletes, "clean": effectDeletes, "wipe": effectDeletes, "destroy": effectDeletes, "erase": effectDeletes, "discard": effectDeletes, "drop": effectDeletes, "reset": effectDeletes, "truncate": effectDeletes, "mirror": effectDeletes, "basetemp": effectDeletes,
-	"force": effectForce, "overwrite": effectForce, "yes": effectForce, "approve": effectForce, "replace": effectForce, "amend": effectForce, "ignore-errors": effectForce,
-	"registry": effectElsewhere, "index": effectElsewhere, "url": effectElsewhere, "host": effectElsewhere, "hostname": effectElsewhere, "server": effectElsewhere, "remote": effectElsewhere, "repo": effectElsewhere, "repository": effectElsewhere, "endpoint": effectElsewhere, "proxy": effectElsewhere, "context": effectElsewhere, "kubeconfig": effectElsewhere, "cluster": effectElsewhere, "account": effectElsewhere, "profile": effectElsewhere, "find-links": effectElsewhere, "git": effectElsewhere, "source": effectElsewhere, "mirror-url": effectElsewhere, "upload": effectElsewhere, "publish": effectElsewhere, "push": effectElsewhere, "tunnel": effectElsewhere, "listen": effectElsewhere, "bind": effectElsewhere, "address": effectElsewhere,
-	"config": effectCode, "configuration": effectCode, "configfile": effectCode, "rcfile": effectCode, "settings": effectCode, "plugin": effectCode, "plugins": effectCode, "require": effectCode, "import": effectCode, "loader": effectCode, "load": effectCode, "preload": effectCode, "exec": effectCode, "eval": effectCode, "script": effectCode, "shell": effectCode, "hook": effectCode, "hooks": effectCode, "init": effectCode, "override": effectCode, "define": effectCode, "transform": effectCode, "runner": effectCode, "resolver": effectCode, "reporter": effectCode, "reporters": effectCode, "parser": effectCode, "preset": effectCode, "setup": effectCode, "rulesdir": effectCode, "toolchain": effectCode, "wrapper": effectCode, "executable": effectCode, "interpreter": effectCode, "overlay": effectCode, "modfile": effectCode, "template": effectCode, "rootdir": effectCode, "confcutdir": effectCode, "project": effectCode, "environment": effectCode, "formatter": effectCode, "extension": effectCode, "extensions": effectCode, "middleware": effectCode, "command": effectCode, "cmd": effectCode, "program": effectCode, "linker": effectCode, "compiler": effectCode, "opt": effectCode, "set": effectCode, "prefix": effectMore, "root": effectMore, "target-dir": effectMore,
-	"recursive": effectMore, "all": effectMore, "global": effectMore, "system": effectMore, "user": effectMore, "fix": effectMore, "write": effectMore, "in-place": effectMore, "inplace": effectMore,
-	"insecure": effectUnguarded, "unsafe": effectUnguarded, "verify": effectUnguarded, "privileged": effectUnguarded, "allow": effectUnguarded, "trust": effectUnguarded, "trusted": effectUnguarded, "token": effectUnguarded, "password": effectUnguarded, "bypass": effectUnguarded, "skip": effectUnguarded, "sudo": effectUnguarded, "dangerously": effectUnguarded, "break": effectUnguarded, "admin": effectUnguarded,
+	"delete": effectDeletes, "remove": effectDeletes, "prune": effectDeletes, "purge": effectDeletes, "hard": effectDeletes,
+	"clean": effectDeletes, "wipe": effectDeletes, "destroy": effectDeletes, "erase": effectDeletes, "discard": effectDeletes,
+	"drop": effectDeletes, "reset": effectDeletes, "truncate": effectDeletes, "mirror": effectDeletes, "basetemp": effectDeletes,
+	"force": effectForce, "overwrite": effectForce, "yes": effectForce, "approve": effectForce, "replace": effectForce, "amend": effectForce,
+	"ignore-errors": effectForce,
+	"registry":      effectElsewhere, "index": effectElsewhere, "url": effectElsewhere, "host": effectElsewhere, "hostname": effectElsewhere,
+	"server": effectElsewhere, "remote": effectElsewhere, "repo": effectElsewhere, "repository": effectElsewhere, "endpoint": effectElsewhere,
+	"proxy": effectElsewhere, "context": effectElsewhere, "kubeconfig": effectElsewhere, "cluster": effectElsewhere, "account": effectElsewhere,
+	"profile": effectElsewhere, "find-links": effectElsewhere, "git": effectElsewhere, "source": effectElsewhere, "mirror-url": effectElsewhere,
+	"upload": effectElsewhere, "publish": effectElsewhere, "push": effectElsewhere, "tunnel": effectElsewhere, "listen": effectElsewhere,
+	"bind": effectElsewhere, "address": effectElsewhere,
+	"config": effectCode, "configuration": effectCode, "configfile": effectCode, "rcfile": effectCode, "settings": effectCode,
+	"plugin": effectCode, "plugins": effectCode, "require": effectCode, "import": effectCode, "loader": effectCode, "load": effectCode,
+	"preload": effectCode, "exec": effectCode, "eval": effectCode, "script": effectCode, "shell": effectCode, "hook": effectCode,
+	"hooks": effectCode, "init": effectCode, "override": effectCode, "define": effectCode, "transform": effectCode, "runner": effectCode,
+	"resolver": effectCode, "reporter": effectCode, "reporters": effectCode, "parser": effectCode, "preset": effectCode, "setup": effectCode,
+	"rulesdir": effectCode, "toolchain": effectCode, "wrapper": effectCode, "executable": effectCode, "interpreter": effectCode,
+	"overlay": effectCode, "modfile": effectCode, "template": effectCode, "rootdir": effectCode, "confcutdir": effectCode, "project": effectCode,
+	"environment": effectCode, "formatter": effectCode, "extension": effectCode, "extensions": effectCode, "middleware": effectCode,
+	"command": effectCode, "cmd": effectCode, "program": effectCode, "linker": effectCode, "compiler": effectCode, "opt": effectCode,
+	"set": effectCode, "prefix": effectMore, "root": effectMore, "target-dir": effectMore,
+	"recursive": effectMore, "all": effectMore, "global": effectMore, "system": effectMore, "user": effectMore, "fix": effectMore,
+	"write": effectMore, "in-place": effectMore, "inplace": effectMore,
+	"insecure": effectUnguarded, "unsafe": effectUnguarded, "verify": effectUnguarded, "privileged": effectUnguarded, "allow": effectUnguarded,
+	"trust": effectUnguarded, "trusted": effectUnguarded, "token": effectUnguarded, "password": effectUnguarded, "bypass": effectUnguarded,
+	"skip": effectUnguarded, "sudo": effectUnguarded, "dangerously": effectUnguarded, "break": effectUnguarded, "admin": effectUnguarded,
 }
 
 // elsewhere finds addresses among words: https://…, git@host:path, host:path behind a user's name.
@@ -153,7 +173,8 @@ func remember(c *scan.Visit, r *Record, args []scan.Word) {
 	c.Always = alwaysOf(c.Text, c.Args, c.Name, r)
 	word, class := stronger(sub, args[used:])
 	if class == "" && used > 0 {
-		if word, class = stronger(&Record{Effect: r.Effect, Style: r.Style, known: r.known}, args[used:]); class != "" && hasField(sub.Effect[effectNone], word) {
+		if word, class = stronger(&Record{Effect: r.Effect, Style: r.Style, known: r.known}, args[used:]); class != "" &&
+			hasField(sub.Effect[effectNone], word) {
 			class = ""
 		}
 	}

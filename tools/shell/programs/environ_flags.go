@@ -9,8 +9,14 @@ import (
 // Options that programs take from variables and that change neither what runs nor where it writes: how much memory,
 // how loud. Those that end in "=" take any value without a path.
 const (
-	nodeFlags = "--max-old-space-size= --max_old_space_size= --max-semi-space-size= --stack-size= --stack-trace-limit= --max-http-header-size= --no-warnings --trace-warnings --no-deprecation --trace-deprecation --enable-source-maps --experimental-vm-modules --openssl-legacy-provider --unhandled-rejections= --dns-result-order= --experimental-strip-types --experimental-specifier-resolution= --preserve-symlinks --trace-uncaught --expose-gc --expose_gc"
-	javaFlags = "-Xmx= -Xms= -Xss= -Xmn= -ea -XX:MaxMetaspaceSize= -XX:+UseG1GC -XX:+UseParallelGC -XX:+UseSerialGC -XX:+UseZGC -XX:MaxRAMPercentage= -XX:ReservedCodeCacheSize= -XX:TieredStopAtLevel= -Dfile.encoding= -Djava.awt.headless= -Duser.timezone= -Duser.language= -Duser.country= -Dorg.gradle.daemon= -Dorg.gradle.parallel= -Dorg.gradle.workers.max= -Dorg.gradle.caching= -Dorg.slf4j.simpleLogger.defaultLogLevel= -Djansi.force= -Dstyle.color="
+	nodeFlags = "--max-old-space-size= --max_old_space_size= --max-semi-space-size= --stack-size= --stack-trace-limit= --max-http-header-size= " +
+		"--no-warnings --trace-warnings --no-deprecation --trace-deprecation --enable-source-maps --experimental-vm-modules --openssl-legacy-provider " +
+		"--unhandled-rejections= --dns-result-order= --experimental-strip-types --experimental-specifier-resolution= --preserve-symlinks " +
+		"--trace-uncaught --expose-gc --expose_gc"
+	javaFlags = "-Xmx= -Xms= -Xss= -Xmn= -ea -XX:MaxMetaspaceSize= -XX:+UseG1GC -XX:+UseParallelGC -XX:+UseSerialGC -XX:+UseZGC " +
+		"-XX:MaxRAMPercentage= -XX:ReservedCodeCacheSize= -XX:TieredStopAtLevel= -Dfile.encoding= -Djava.awt.headless= -Duser.timezone= " +
+		"-Duser.language= -Duser.country= -Dorg.gradle.daemon= -Dorg.gradle.parallel= -Dorg.gradle.workers.max= -Dorg.gradle.caching= " +
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel= -Djansi.force= -Dstyle.color="
 )
 
 // harmlessFlags reports that all words of all values are among these options.
@@ -28,6 +34,8 @@ func harmlessFlags(vals []scan.Value, flags string) bool {
 	return len(vals) > 0
 }
 
+// harmlessFlag reports that a word is one of these options. A value may hold letters, digits and ".-+_" only: a slash
+// could name a file to write or load, a comma could begin another option.
 func harmlessFlag(word, flags string) bool {
 	for flag := range strings.FieldsSeq(flags) {
 		stem, takes := strings.CutSuffix(flag, "=")

@@ -72,7 +72,8 @@ func gh(c *scan.Visit) {
 		case key == "-D" || key == "--dir" || key == "-O" || key == "--output":
 			take()
 			c.Touch(value, scan.Write)
-		case key == "-F" || key == "-f" && (sub == "secret" || sub == "variable") || key == "--body-file" || key == "--notes-file" || key == "--input" || key == "--env-file" || key == "--template" && (sub == "pr" || sub == "issue"):
+		case key == "-F" || key == "-f" && (sub == "secret" || sub == "variable") || key == "--body-file" || key == "--notes-file" ||
+			key == "--input" || key == "--env-file" || key == "--template" && (sub == "pr" || sub == "issue"):
 			take()
 			c.Touch(value, scan.Read)
 		case has:
@@ -82,7 +83,10 @@ func gh(c *scan.Visit) {
 }
 
 // ghText are the options whose values are no paths, though they may look like them.
-var ghText = map[string]bool{"--raw-field": true, "-q": true, "--jq": true, "-H": true, "--header": true, "-X": true, "--method": true, "-t": true, "--title": true, "-b": true, "--body": true, "-n": true, "--notes": true, "-R": true, "--repo": true, "--json": true, "-B": true, "--base": true, "--head": true, "-l": true, "--label": true, "-s": true, "--search": true, "-d": true, "--description": true, "-T": true, "-m": true, "--message": true, "-a": true, "--assignee": true, "-p": true, "--pattern": true}
+var ghText = map[string]bool{"--raw-field": true, "-q": true, "--jq": true, "-H": true, "--header": true, "-X": true, "--method": true,
+	"-t": true, "--title": true, "-b": true, "--body": true, "-n": true, "--notes": true, "-R": true, "--repo": true, "--json": true, "-B": true,
+	"--base": true, "--head": true, "-l": true, "--label": true, "-s": true, "--search": true, "-d": true, "--description": true, "-T": true,
+	"-m": true, "--message": true, "-a": true, "--assignee": true, "-p": true, "--pattern": true}
 
 // ghAccess is what happens to files among the words.
 func ghAccess(sub, verb string) scan.Access {

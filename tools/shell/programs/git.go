@@ -87,7 +87,9 @@ func gitWords(args []scan.Word) []scan.Word {
 func harmlessSetting(s string) bool {
 	key, _, _ := strings.Cut(strings.ToLower(s), "=")
 	switch key {
-	case "color.ui", "user.name", "user.email", "commit.gpgsign", "tag.gpgsign", "advice.detachedhead", "core.quotepath", "core.autocrlf", "init.defaultbranch", "pull.rebase", "diff.context", "log.showsignature", "core.abbrev", "gc.auto", "protocol.version", "http.lowspeedlimit", "merge.conflictstyle", "rebase.autostash":
+	case "color.ui", "user.name", "user.email", "commit.gpgsign", "tag.gpgsign", "advice.detachedhead", "core.quotepath", "core.autocrlf",
+		"init.defaultbranch", "pull.rebase", "diff.context", "log.showsignature", "core.abbrev", "gc.auto", "protocol.version", "http.lowspeedlimit",
+		"merge.conflictstyle", "rebase.autostash":
 		return true
 	case "core.pager":
 		return s == "core.pager=cat" || s == "core.pager="
@@ -98,6 +100,8 @@ func harmlessSetting(s string) bool {
 // shortFor reports whether an option is a long one or its first letters, which programs take for it.
 func shortFor(s, long string) bool { return len(s) > 2 && s[:2] == "--" && strings.HasPrefix(long, s) }
 
+// gitCommand looks at the words behind git's subcommand: options that run programs or write files, and the paths among
+// the words. git takes abbreviated long options, so each is compared with shortFor.
 func gitCommand(sub string, rest []scan.Word, c *scan.Visit) {
 	next := func(i int) scan.Word {
 		if i+1 < len(rest) {
@@ -113,7 +117,8 @@ func gitCommand(sub string, rest []scan.Word, c *scan.Visit) {
 		s := a.Text
 		key, val, has := strings.Cut(s, "=")
 		switch {
-		case strings.HasPrefix(s, "ext::"), shortFor(key, "--upload-pack"), shortFor(key, "--receive-pack"), (sub == "archive" || sub == "push") && shortFor(key, "--exec"):
+		case strings.HasPrefix(s, "ext::"), shortFor(key, "--upload-pack"), shortFor(key, "--receive-pack"), (sub == "archive" || sub == "push") &&
+			shortFor(key, "--exec"):
 			c.Opaque("git " + sub + " " + key + " runs another program")
 			c.NoGrant = true
 		case shortFor(key, "--output") || s == "-o" && (sub == "archive" || sub == "format-patch"):
@@ -128,7 +133,8 @@ func gitCommand(sub string, rest []scan.Word, c *scan.Visit) {
 		case strings.HasPrefix(s, "-O") && sub == "grep", shortFor(key, "--open-files-in-pager"), shortFor(key, "--ext-diff"), shortFor(key, "--textconv"):
 			c.Opaque("git " + sub + " " + s + " runs another program")
 			c.NoGrant = true
-		case s == "-x" && (sub == "rebase" || sub == "difftool"), !has && shortFor(s, "--exec") && sub == "rebase", !has && shortFor(s, "--extcmd") && sub == "difftool":
+		case s == "-x" && (sub == "rebase" || sub == "difftool"), !has && shortFor(s, "--exec") && sub == "rebase", !has && shortFor(s, "--extcmd") &&
+			sub == "difftool":
 			runs(next(i))
 		case has && (shortFor(key, "--exec") && sub == "rebase" || shortFor(key, "--extcmd")):
 			runs(scan.Plain(val))
@@ -220,9 +226,12 @@ func gitCommand(sub string, rest []scan.Word, c *scan.Visit) {
 			}
 		}
 		return
-	case "commit", "tag", "notes", "stash", "merge", "log", "shortlog", "branch", "checkout", "switch", "fetch", "pull", "push", "rebase", "cherry-pick", "reset", "revert", "describe", "rev-parse", "rev-list", "show-ref", "for-each-ref", "ls-remote", "reflog", "name-rev", "merge-base", "cat-file", "symbolic-ref":
+	case "commit", "tag", "notes", "stash", "merge", "log", "shortlog", "branch", "checkout", "switch", "fetch", "pull", "push", "rebase",
+		"cherry-pick", "reset", "revert", "describe", "rev-parse", "rev-list", "show-ref", "for-each-ref", "ls-remote", "reflog", "name-rev",
+		"merge-base", "cat-file", "symbolic-ref":
 		for i, a := range rest {
-			if (a.Text == "-F" || a.Text == "--file" || a.Text == "-t" && sub == "commit") && (sub == "commit" || sub == "tag" || sub == "notes" || sub == "merge") {
+			if (a.Text == "-F" || a.Text == "--file" || a.Text == "-t" && sub == "commit") && (sub == "commit" || sub == "tag" || sub == "notes" ||
+				sub == "merge") {
 				c.Touch(next(i), scan.Read)
 			}
 			if sub == "fetch" || sub == "pull" || sub == "push" {
@@ -249,7 +258,8 @@ func gitCommand(sub string, rest []scan.Word, c *scan.Visit) {
 			c.Touch(a, scan.Read)
 			continue
 		}
-		if i > 0 && sub != "blame" && (rest[i-1].Text == "-e" || rest[i-1].Text == "-m" || rest[i-1].Text == "-S" || rest[i-1].Text == "-G" || rest[i-1].Text == "--author" || rest[i-1].Text == "--format" || rest[i-1].Text == "--grep") {
+		if i > 0 && sub != "blame" && (rest[i-1].Text == "-e" || rest[i-1].Text == "-m" || rest[i-1].Text == "-S" || rest[i-1].Text == "-G" ||
+			rest[i-1].Text == "--author" || rest[i-1].Text == "--format" || rest[i-1].Text == "--grep") {
 			continue
 		}
 		if strings.HasPrefix(a.Text, "-") {
@@ -267,13 +277,19 @@ func gitCommand(sub string, rest []scan.Word, c *scan.Visit) {
 }
 
 // gitText are the long options of git whose values are text that may look like a path.
-var gitText = map[string]bool{"--format": true, "--pretty": true, "--author": true, "--grep": true, "--message": true, "--since": true, "--until": true, "--date": true, "--exclude": true, "--include": true, "--trailer": true, "--src-prefix": true, "--dst-prefix": true, "--line-prefix": true, "--subject-prefix": true, "--word-diff-regex": true, "--glob": true, "--tags": true, "--ref": true, "--sort": true, "--path": true, "--relative": true}
+var gitText = map[string]bool{"--format": true, "--pretty": true, "--author": true, "--grep": true, "--message": true, "--since": true,
+	"--until": true, "--date": true, "--exclude": true, "--include": true, "--trailer": true, "--src-prefix": true, "--dst-prefix": true,
+	"--line-prefix": true, "--subject-prefix": true, "--word-diff-regex": true, "--glob": true, "--tags": true, "--ref": true, "--sort": true,
+	"--path": true, "--relative": true}
 
 // gitFileOptions are the options of git whose next word is a file or folder, whatever the command.
-var gitFileOptions = map[string]bool{"--separate-git-dir": true, "--pathspec-from-file": true, "--template": true, "--reference": true, "--output-directory": true, "--export-marks": true, "--import-marks": true, "--ignore-revs-file": true, "--directory": true}
+var gitFileOptions = map[string]bool{"--separate-git-dir": true, "--pathspec-from-file": true, "--template": true, "--reference": true,
+	"--output-directory": true, "--export-marks": true, "--import-marks": true, "--ignore-revs-file": true, "--directory": true}
 
 // gitWrites are the commands whose bare words name what they write, move or remove.
-var gitWrites = map[string]bool{"mv": true, "rm": true, "clean": true, "restore": true, "checkout-index": true, "bundle": true, "bugreport": true, "diagnose": true, "mailinfo": true, "merge-file": true, "receive-pack": true, "pack-objects": true, "submodule": true, "bisect": true, "interpret-trailers": true, "sparse-checkout": true, "update-index": true}
+var gitWrites = map[string]bool{"mv": true, "rm": true, "clean": true, "restore": true, "checkout-index": true, "bundle": true,
+	"bugreport": true, "diagnose": true, "mailinfo": true, "merge-file": true, "receive-pack": true, "pack-objects": true, "submodule": true,
+	"bisect": true, "interpret-trailers": true, "sparse-checkout": true, "update-index": true}
 
 // behindWord are the arguments behind the first that is this word.
 func behindWord(args []scan.Word, word string) []scan.Word {
@@ -300,7 +316,8 @@ func gitConfig(rest, words []scan.Word, c *scan.Visit) {
 	global, file := "", false
 	for i, a := range rest {
 		switch s := a.Text; {
-		case s == "--get" || s == "--get-all" || s == "--get-regexp" || s == "--get-urlmatch" || s == "-l" || s == "--list" || s == "--show-origin" || s == "get" || s == "list" || s == "--get-color":
+		case s == "--get" || s == "--get-all" || s == "--get-regexp" || s == "--get-urlmatch" || s == "-l" || s == "--list" || s == "--show-origin" ||
+			s == "get" || s == "list" || s == "--get-color":
 			reads = true
 		case s == "--global":
 			global = c.Home() + "/.gitconfig"
@@ -314,7 +331,8 @@ func gitConfig(rest, words []scan.Word, c *scan.Visit) {
 		case strings.HasPrefix(s, "--file="):
 			file = true
 			c.Touch(scan.Plain(s[len("--file="):]), scan.Write)
-		case s == "-e" || s == "--edit" || s == "--unset" || s == "--unset-all" || s == "--add" || s == "--replace-all" || s == "--remove-section" || s == "--rename-section":
+		case s == "-e" || s == "--edit" || s == "--unset" || s == "--unset-all" || s == "--add" || s == "--replace-all" || s == "--remove-section" ||
+			s == "--rename-section":
 			reads = false
 			words = append(words, scan.Plain(""), scan.Plain(""))
 		}

@@ -108,14 +108,20 @@ func readSmall(path string, limit int64) ([]byte, error) {
 // quietSections are the settings that name no program and no other file of settings: all of a section, or the keys
 // listed. What is not here is not quiet.
 var quietSections = map[string]string{
-	"core":       "repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks autocrlf eol safecrlf quotepath abbrev compression preloadindex untrackedcache longpaths whitespace commentchar commentstring checkstat trustctime sparsecheckout sparsecheckoutcone protecthfs protectntfs editor",
-	"remote":     "url fetch pushurl push tagopt prune prunetags skipdefaultupdate skipfetchall gh-resolved",
-	"log":        "date decorate abbrevcommit follow mailmap showroot",
-	"status":     "relativepaths short branch showstash showuntrackedfiles aheadbehind displaycommentprefix renames renamelimit",
-	"diff":       "algorithm renames renamelimit context interhunkcontext mnemonicprefix noprefix colormoved colormovedws indentheuristic wordregex wserrorhighlight statgraphwidth",
+	"core": "repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks autocrlf eol safecrlf quotepath " +
+		"abbrev compression preloadindex untrackedcache longpaths whitespace commentchar commentstring checkstat trustctime sparsecheckout " +
+		"sparsecheckoutcone protecthfs protectntfs editor",
+	"remote": "url fetch pushurl push tagopt prune prunetags skipdefaultupdate skipfetchall gh-resolved",
+	"log":    "date decorate abbrevcommit follow mailmap showroot",
+	"status": "relativepaths short branch showstash showuntrackedfiles aheadbehind displaycommentprefix renames renamelimit",
+	"diff": "algorithm renames renamelimit context interhunkcontext mnemonicprefix noprefix colormoved colormovedws indentheuristic wordregex " +
+		"wserrorhighlight statgraphwidth",
 	"merge":      "conflictstyle ff renames renamelimit stat autostash log verbosity", // merge.NAME.driver runs a program
 	"extensions": "worktreeconfig",                                                    // objectformat: an index of another shape
-	"branch":     "", "user": "", "author": "", "committer": "", "init": "", "color": "", "advice": "", "push": "", "pull": "", "rebase": "", "fetch": "", "rerere": "", "commit": "", "tag": "", "column": "", "gui": "", "gitg": "", "vscode-merge-base": "", "github-pr-owner-number": "", "lfs": "", "pack": "", "gc": "", "maintenance": "", "index": "", "feature": "", "i18n": "", "stash": "", "worktree": "", "blame": "", "versionsort": "", "http": "", "transfer": "", "receive": "", "checkout": "", "apply": "", "am": "",
+	"branch":     "", "user": "", "author": "", "committer": "", "init": "", "color": "", "advice": "", "push": "", "pull": "", "rebase": "",
+	"fetch": "", "rerere": "", "commit": "", "tag": "", "column": "", "gui": "", "gitg": "", "vscode-merge-base": "",
+	"github-pr-owner-number": "", "lfs": "", "pack": "", "gc": "", "maintenance": "", "index": "", "feature": "", "i18n": "", "stash": "",
+	"worktree": "", "blame": "", "versionsort": "", "http": "", "transfer": "", "receive": "", "checkout": "", "apply": "", "am": "",
 }
 
 // quietSettings reads a file of git's settings, strictly: a line of another shape is not quiet. The format is that of
@@ -132,7 +138,8 @@ func quietSettings(text string) bool {
 			head, ok := strings.CutSuffix(line[1:], "]")
 			name, sub, _ := strings.Cut(head, " ")
 			sub = strings.TrimSpace(sub)
-			if !ok || sub != "" && (len(sub) < 2 || sub[0] != '"' || sub[len(sub)-1] != '"' || strings.Contains(sub[1:len(sub)-1], `"`)) || strings.ContainsAny(name, `]"`) {
+			if !ok || sub != "" && (len(sub) < 2 || sub[0] != '"' || sub[len(sub)-1] != '"' || strings.Contains(sub[1:len(sub)-1], `"`)) ||
+				strings.ContainsAny(name, `]"`) {
 				return false
 			}
 			keys, known = quietSections[strings.ToLower(name)]

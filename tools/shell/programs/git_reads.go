@@ -1,26 +1,33 @@
 package programs
 
 import (
-	"github.com/pillion-dev/pillion/tools/shell/scan"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
 // gitReading are the git commands that only read, each with the options with which it does something else after all:
 // writes a file, runs a program, looks outside the repository, or enters submodules. For those in gitLists the words
 // count too.
 var gitReading = map[string]string{
-	"status": "", "log": gitDiffing + " --show-signature", "show": gitDiffing + " --show-signature", "diff": gitDiffing, "whatchanged": gitDiffing + " --show-signature", "blame": "--contents --ignore-revs-file -S", "annotate": "--contents --ignore-revs-file -S",
-	"shortlog": "", "rev-list": "", "rev-parse": "", "describe": "", "merge-base": "", "name-rev": "", "cherry": "", "show-ref": "", "for-each-ref": "", "show-branch": "", "count-objects": "",
-	"ls-files": "--recurse-submodules", "ls-tree": "", "cat-file": "--textconv --filters --batch --batch-check --batch-command", "diff-tree": gitDiffing, "diff-index": gitDiffing, "diff-files": gitDiffing, "check-ignore": "", "check-attr": "",
-	"grep": "-O -f --open-files-in-pager --textconv --no-index --recurse-submodules --untracked --no-exclude-standard", "range-diff": gitDiffing, "version": "",
-	"branch": gitChanging, "tag": gitChanging + " -s -u -F --sign --local-user --file --create-reflog -v --verify", "stash": gitDiffing, "worktree": "", "reflog": gitDiffing + " --show-signature",
+	"status": "", "log": gitDiffing + " --show-signature", "show": gitDiffing + " --show-signature", "diff": gitDiffing,
+	"whatchanged": gitDiffing + " --show-signature", "blame": "--contents --ignore-revs-file -S", "annotate": "--contents --ignore-revs-file -S",
+	"shortlog": "", "rev-list": "", "rev-parse": "", "describe": "", "merge-base": "", "name-rev": "", "cherry": "", "show-ref": "",
+	"for-each-ref": "", "show-branch": "", "count-objects": "",
+	"ls-files": "--recurse-submodules", "ls-tree": "", "cat-file": "--textconv --filters --batch --batch-check --batch-command",
+	"diff-tree": gitDiffing, "diff-index": gitDiffing, "diff-files": gitDiffing, "check-ignore": "", "check-attr": "",
+	"grep": "-O -f --open-files-in-pager --textconv --no-index --recurse-submodules --untracked --no-exclude-standard", "range-diff": gitDiffing,
+	"version": "",
+	"branch":  gitChanging, "tag": gitChanging + " -s -u -F --sign --local-user --file --create-reflog -v --verify", "stash": gitDiffing,
+	"worktree": "", "reflog": gitDiffing + " --show-signature",
 }
 
 const (
 	gitDiffing  = "--output --ext-diff --textconv --no-index --submodule -O --remerge-diff --diff-merges"
-	gitChanging = "-d -D -m -M -c -C -f -u -t --delete --move --copy --force --set-upstream-to --unset-upstream --set-upstream --track --edit-description --create-reflog --recurse-submodules"
+	gitChanging = "-d -D -m -M -c -C -f -u -t --delete --move --copy --force --set-upstream-to --unset-upstream --set-upstream --track " +
+		"--edit-description --create-reflog --recurse-submodules"
 )
 
 // gitLists are the commands that read only with these first words; "" stands for none.
@@ -73,7 +80,8 @@ func gitReads(sub string, rest []scan.Word, c *scan.Visit) bool {
 
 // gitElsewhere reports an environment that leads git to another repository, or to other programs.
 func gitElsewhere(c *scan.Visit) bool {
-	for _, name := range [...]string{"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS", "GIT_EXTERNAL_DIFF", "GIT_EXEC_PATH"} {
+	for _, name := range [...]string{"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS",
+		"GIT_EXTERNAL_DIFF", "GIT_EXEC_PATH"} {
 		if _, set := c.Getenv(name); set {
 			return true
 		}
@@ -100,7 +108,8 @@ func gitNames(a scan.Word, c *scan.Visit) {
 	}
 	dirs, _ := c.Dirs()
 	for _, dir := range dirs {
-		if strings.HasPrefix(s, "/") || strings.HasPrefix(s, "~") || strings.HasPrefix(s, "..") || strings.Contains(s, "/..") || isThere(c, filepath.Join(c.Real(dir), s)) {
+		if strings.HasPrefix(s, "/") || strings.HasPrefix(s, "~") || strings.HasPrefix(s, "..") || strings.Contains(s, "/..") || isThere(c,
+			filepath.Join(c.Real(dir), s)) {
 			c.Touch(a, scan.Read)
 			return
 		}
@@ -116,7 +125,8 @@ func gitPrints(sub string, rest []scan.Word) bool {
 	switch sub {
 	case "diff", "show", "diff-tree", "diff-index", "diff-files", "range-diff", "whatchanged":
 		names := slices.ContainsFunc(rest, func(a scan.Word) bool {
-			return slices.Contains([]string{"--stat", "--name-only", "--name-status", "--numstat", "--shortstat", "--dirstat", "--quiet", "-s", "--no-patch", "--summary"}, a.Text)
+			return slices.Contains([]string{"--stat", "--name-only", "--name-status", "--numstat", "--shortstat", "--dirstat", "--quiet", "-s",
+				"--no-patch", "--summary"}, a.Text)
 		})
 		return !names || some(patch)
 	case "grep", "cat-file":

@@ -45,7 +45,8 @@ func packageCall(rest []scan.Word, c *scan.Visit) {
 		name = name[:at]
 	}
 	s := unknownRecord.spec
-	// A package that has another name of a system's program (clang, gcc-ar) is not known to be that program.
+	// A package may have any name. Only a name under which a record is written is trusted to mean that program, and only
+	// where all its words are paths: another name (clang, gcc-ar) or a reader's name (cat) may be a different program.
 	if r := recordOf(c, name); r.name == name && !r.Reads && !r.spec.unknown && r.Runs == "" && r.spec.words[len(r.spec.words)-1] != kindText {
 		inner.Args[0], inner.Name = scan.Plain(name), name
 		s = r.spec

@@ -86,7 +86,8 @@ func shell(name string, c *scan.Visit) {
 func code(c *scan.Visit, name, option string) bool {
 	long, _, _ := strings.Cut(option, "=")
 	switch long {
-	case "--eval", "--print", "--execute", "--command", "--expression", "--batch", "-eval", "-ex", "-r", "--require", "--import", "--loader", "--experimental-loader":
+	case "--eval", "--print", "--execute", "--command", "--expression", "--batch", "-eval", "-ex", "-r", "--require", "--import", "--loader",
+		"--experimental-loader":
 		return !(long == "-r" && name == "sqlite3")
 	}
 	if len(option) < 2 || option[0] != '-' || option[1] == '-' {
@@ -214,6 +215,7 @@ func interpreter(name string, c *scan.Visit) {
 	}
 }
 
+// allOptions reports that no word is a script's name.
 func allOptions(args []scan.Word) bool {
 	for _, a := range args {
 		if !strings.HasPrefix(a.Text, "-") {

@@ -8,7 +8,8 @@ import (
 
 // dotCommands are those of sqlite3 and duckdb that stay within the database and the terminal. They may be shortened, so
 // any other word behind a dot may be .shell.
-const dotCommands = "tables schema headers header mode indexes indices databases dbinfo dump fullschema stats timer show width separator nullvalue help print echo explain limit lint sha3sum version eqp changes bail exit quit columns constant highlight maxrows rows"
+const dotCommands = "tables schema headers header mode indexes indices databases dbinfo dump fullschema stats timer show width separator " +
+	"nullvalue help print echo explain limit lint sha3sum version eqp changes bail exit quit columns constant highlight maxrows rows"
 
 // sqlPrograms looks at statements in arguments for what leaves the database: \! of psql, .shell of sqlite3.
 func sqlPrograms(name string, c *scan.Visit) {
@@ -70,7 +71,8 @@ func psqlLeaves(text string) string {
 		if end >= 0 {
 			word, rest = command[:end], command[end:]
 		}
-		describes := strings.HasPrefix(word, "d") || strings.HasPrefix(word, "l") && !strings.HasPrefix(word, "lo") || hasField("x timing conninfo z sf sv encoding pset echo q h a t H", word)
+		describes := strings.HasPrefix(word, "d") || strings.HasPrefix(word, "l") && !strings.HasPrefix(word, "lo") ||
+			hasField("x timing conninfo z sf sv encoding pset echo q h a t H", word)
 		if word == "" || !describes || strings.ContainsAny(rest, "`|\\") || strings.HasPrefix(rest, "!") {
 			return "\\" + word
 		}

@@ -31,6 +31,7 @@ func opaqueWords(r *Record, c *scan.Visit) {
 	}
 }
 
+// matchesAny reports that one of the expressions matches a part of s.
 func matchesAny(list []*regexp.Regexp, s string) bool {
 	return slices.ContainsFunc(list, func(re *regexp.Regexp) bool { return re.MatchString(s) })
 }

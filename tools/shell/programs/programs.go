@@ -1,8 +1,12 @@
 // Package programs says what programs do with their words: which paths they read and write, what they run in turn, and
-// what nobody can tell. Together with package scan, which knows bash, it judges a command before it runs.
+// what cannot be determined. Together with package scan, which knows bash, it judges a command before it runs.
+//
+// Most of what it knows is data: one record per program in records/*.yaml, see Record. Code remains where words have a
+// grammar of their own: find, tar, xargs, env, git, scripts of sed and awk. A program without a record is unknown: all its
+// words that look like paths count as written. An option that a complete record does not list makes the call opaque.
 //
 //	a := programs.Analyze(scan.Request{Command: "cd web && npm test > /tmp/log", Dir: dir, Root: dir})
-//	a.Calls[0].Text // "npm test"
+//	a.Calls[1].Text // "npm test"
 //	a.External      // [{/tmp/log write}]
 package programs
 

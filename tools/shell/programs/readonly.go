@@ -46,7 +46,8 @@ func readOnly(name string, c *scan.Visit) bool {
 	case "date":
 		return words == 0 || words == 1 && strings.HasPrefix(args[len(args)-1].Text, "+")
 	case "ps":
-		return len(args) == 0 || len(args) == 1 && (args[0].Text == "aux" || args[0].Text == "-ef" || args[0].Text == "-e" || args[0].Text == "-A" || args[0].Text == "ax")
+		return len(args) == 0 || len(args) == 1 && (args[0].Text == "aux" || args[0].Text == "-ef" || args[0].Text == "-e" || args[0].Text == "-A" ||
+			args[0].Text == "ax")
 	case "jq":
 		for _, a := range args {
 			if jqLooksAround.MatchString(a.Text) {
@@ -131,7 +132,8 @@ func awkSilent(args []scan.Word) bool {
 func onlyFiles(args []scan.Word) bool {
 	for _, a := range args {
 		for _, v := range a.Values {
-			if !v.Known() || strings.HasPrefix(v.Text, "-") && v.Text != "-" || strings.Contains(v.Text, "=") || v.Glob && !strings.ContainsAny(v.Text[:1], "./abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") {
+			if !v.Known() || strings.HasPrefix(v.Text, "-") && v.Text != "-" || strings.Contains(v.Text, "=") || v.Glob &&
+				!strings.ContainsAny(v.Text[:1], "./abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") {
 				return false
 			}
 		}
@@ -152,7 +154,8 @@ func sedReads(args []scan.Word) bool {
 			return false
 		}
 		switch {
-		case s == "-n" || s == "-E" || s == "-r" || s == "--quiet" || s == "-s" || s == "-u" || s == "-z" || s == "--posix" || s == "-nE" || s == "-nr" || s == "-En" || s == "-rn":
+		case s == "-n" || s == "-E" || s == "-r" || s == "--quiet" || s == "-s" || s == "-u" || s == "-z" || s == "--posix" || s == "-nE" ||
+			s == "-nr" || s == "-En" || s == "-rn":
 		case s == "-e" && i+1 < len(args):
 			i++
 			script, ok := args[i].One()
@@ -249,7 +252,8 @@ func sedScript(s string) bool {
 			for i < len(s) && (s[i] == 'I' || s[i] == 'M') {
 				i++
 			}
-		case c == 'p' || c == 'd' || c == '=' || c == 'q' || c == 'P' || c == 'D' || c == 'n' || c == 'N' || c == 'g' || c == 'G' || c == 'h' || c == 'H' || c == 'x' || c == 'l':
+		case c == 'p' || c == 'd' || c == '=' || c == 'q' || c == 'P' || c == 'D' || c == 'n' || c == 'N' || c == 'g' || c == 'G' || c == 'h' ||
+			c == 'H' || c == 'x' || c == 'l':
 			i++
 		case c == 'a' || c == 'i' || c == 'c': // text up to the end of the line
 			for i < len(s) && s[i] != '\n' {

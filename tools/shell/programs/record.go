@@ -106,7 +106,8 @@ const never = "never"
 const none = "none"
 
 // optionKinds are the keys of Options. "first" and "optional" list options that stand in another list too.
-var optionKinds = map[string]kind{"write": kindWrite, "read": kindRead, "path": kindGeneric, "look": kindLook, "script": kindScript, "dir": kindDir, "text": kindText, "flag": kindFlag}
+var optionKinds = map[string]kind{"write": kindWrite, "read": kindRead, "path": kindGeneric, "look": kindLook, "script": kindScript,
+	"dir": kindDir, "text": kindText, "flag": kindFlag}
 
 var wordKinds = map[string]kind{"text": kindText, "read": kindRead, "write": kindWrite, "path": kindGeneric, "look": kindLook}
 

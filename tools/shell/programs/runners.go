@@ -1,9 +1,10 @@
 package programs
 
 import (
-	"github.com/pillion-dev/pillion/tools/shell/scan"
 	"path"
 	"strings"
+
+	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
 // pluginOf is the value of pytest -p.
@@ -134,7 +135,8 @@ func runners(name string, c *scan.Visit) bool {
 		if sub == "run" {
 			inner = 2
 		}
-	case "bundle", "mise", "asdf", "rbenv", "pyenv", "conda", "mamba", "volta", "nvm", "fnm", "opam", "cabal", "stack", "dotenvx", "doppler", "op", "chamber", "aws-vault":
+	case "bundle", "mise", "asdf", "rbenv", "pyenv", "conda", "mamba", "volta", "nvm", "fnm", "opam", "cabal", "stack", "dotenvx", "doppler", "op",
+		"chamber", "aws-vault":
 		if sub == "exec" || sub == "run" || sub == "x" {
 			inner = 2
 		}
@@ -162,7 +164,8 @@ func runners(name string, c *scan.Visit) bool {
 		c.NoGrant = true
 		rest := args[inner-1:]
 		for len(rest) > 0 && strings.HasPrefix(rest[0].Text, "-") {
-			if rest[0].Text == "-c" || rest[0].Text == "--call" || rest[0].Text == "--with" || rest[0].Text == "--package" || rest[0].Text == "-p" || rest[0].Text == "-n" || rest[0].Text == "--python" || rest[0].Text == "--directory" || rest[0].Text == "--project" {
+			if rest[0].Text == "-c" || rest[0].Text == "--call" || rest[0].Text == "--with" || rest[0].Text == "--package" || rest[0].Text == "-p" ||
+				rest[0].Text == "-n" || rest[0].Text == "--python" || rest[0].Text == "--directory" || rest[0].Text == "--project" {
 				if (rest[0].Text == "-c" || rest[0].Text == "--call") && len(rest) > 1 {
 					c.Script(rest[1], name)
 				} else if rest[0].Text == "--directory" && len(rest) > 1 {
@@ -211,7 +214,8 @@ func find(c *scan.Visit) {
 	c.ReadOnly = true
 	i := 0
 	follow := false
-	for ; i < len(args) && (args[i].Text == "-H" || args[i].Text == "-L" || args[i].Text == "-P" || strings.HasPrefix(args[i].Text, "-O") || args[i].Text == "-D"); i++ {
+	for ; i < len(args) && (args[i].Text == "-H" || args[i].Text == "-L" || args[i].Text == "-P" || strings.HasPrefix(args[i].Text, "-O") ||
+		args[i].Text == "-D"); i++ {
 		follow = follow || args[i].Text == "-L"
 		if args[i].Text == "-D" {
 			i++
@@ -275,7 +279,8 @@ func find(c *scan.Visit) {
 
 func takesText(option string) bool {
 	switch option {
-	case "-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-type", "-mtime", "-size", "-maxdepth", "-mindepth", "-newermt", "-user", "-group", "-perm", "-mmin", "-printf":
+	case "-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-type", "-mtime", "-size", "-maxdepth", "-mindepth", "-newermt",
+		"-user", "-group", "-perm", "-mmin", "-printf":
 		return true
 	}
 	return false

@@ -95,8 +95,8 @@ func (l *lab) run(t testing.TB, command string, allowed []string) []string {
 	const isolate = `mount --bind "$1" "$1" && mount -o remount,bind,ro / ; cd "$2" && shift 2 && exec "$@"`
 	cmd := exec.CommandContext(ctx, "unshare", "-rnm", "--kill-child", "--fork", "--", "sh", "-c", isolate, "sh", l.dir, l.work, "strace", "-f", "-qq", "-s", "512", "-e", "trace="+traced, "-o", log, "bash", "-c", command)
 	cmd.Dir, cmd.WaitDelay = l.work, time.Second
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + l.home, "LC_ALL=C.UTF-8", "GIT_CONFIG_NOSYSTEM=1"}, QuietGit()...)
-	_ = cmd.Run() // how it ended says nothing: most of them fail
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + l.home, "LC_ALL=C.UTF-8", "GIT_CONFIG_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0"}, QuietGit()...) // as package run sets it
+	_ = cmd.Run()                                                                                                                                               // how it ended says nothing: most of them fail
 	file, err := os.Open(log)
 	if err != nil {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {

@@ -1,10 +1,13 @@
 package programs
 
 import (
-	"github.com/pillion-dev/pillion/tools/shell/scan"
 	"strings"
+
+	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
+// option finds an option by its name with its dashes. A long one may be abbreviated, as getopt_long allows; of several
+// that fit, the first in the order of compile counts, which puts writing before reading.
 func (s *spec) option(name string) (option, bool) {
 	for _, o := range s.options {
 		if o.name == name || s.fold && strings.EqualFold(o.name, name) {
@@ -52,7 +55,8 @@ func (s *spec) word(i, n int) kind {
 	return s.words[k-1]
 }
 
-// pathArgs notes the paths among a call's arguments.
+// pathArgs notes the paths among a call's arguments by the program's spec. Programs whose words have a grammar of their
+// own (dd, tar, test, ln, rsync) are looked at by code.
 func pathArgs(c *scan.Visit, s spec) {
 	name := c.Name
 	if onlyReads(c, name, c.Args[1:]) {
@@ -80,7 +84,8 @@ func pathArgs(c *scan.Visit, s spec) {
 	case "mktemp":
 		named := false
 		for _, a := range c.Args[1:] {
-			named = named || !strings.HasPrefix(a.Text, "-") && !strings.Contains(" "+scan.TextOf(c.Args), " -t") || strings.HasPrefix(a.Text, "-p") || strings.HasPrefix(a.Text, "--tmpdir=")
+			named = named || !strings.HasPrefix(a.Text, "-") && !strings.Contains(" "+scan.TextOf(c.Args), " -t") || strings.HasPrefix(a.Text, "-p") ||
+				strings.HasPrefix(a.Text, "--tmpdir=")
 		}
 		if !named {
 			c.TouchValue(scan.Literal(c.TempDir()), scan.Write)
@@ -98,12 +103,13 @@ func pathArgs(c *scan.Visit, s spec) {
 	applySpec(c, s)
 }
 
-// applySpec goes through the arguments as getopt would.
+// applySpec goes through the arguments as getopt would. An option that is not listed may take a value or not; a path
+// behind it counts as written either way.
 func applySpec(c *scan.Visit, s spec) {
 	args := c.Args[1:]
 	var words []scan.Word
 	words0 := s.words
-	behind := "" // an option that nobody knows, directly before
+	behind := "" // the unknown long option directly before, whose value the next word may be
 	take := func(o option, a scan.Word) {
 		if o.first && len(words0) > 0 && words0[0] == kindText {
 			words0 = words0[1:]
@@ -226,6 +232,8 @@ func applySpec(c *scan.Visit, s spec) {
 // negative numbers are words: head -5 is an option, seq -1 is not; neither is a path.
 func negative(t string) bool { return strings.Trim(t[1:], "0123456789") == "" }
 
+// ofKind notes what a word or an option's value of this kind does. kindText, kindFlag and kindDir touch nothing here: a
+// folder to work in is a matter of wrappers, see ownOptions.
 func ofKind(k kind, a scan.Word, c *scan.Visit) {
 	switch k {
 	case kindRead:

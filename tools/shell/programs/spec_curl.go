@@ -57,7 +57,8 @@ func curl(c *scan.Visit) {
 }
 
 // curlReads are the long options with such values.
-var curlReads = map[string]bool{"--data": true, "--data-ascii": true, "--data-binary": true, "--data-urlencode": true, "--json": true, "--form": true, "--header": true, "--proxy-header": true, "--write-out": true, "--variable": true, "--url": true, "--url-query": true, "--cookie": true}
+var curlReads = map[string]bool{"--data": true, "--data-ascii": true, "--data-binary": true, "--data-urlencode": true, "--json": true,
+	"--form": true, "--header": true, "--proxy-header": true, "--write-out": true, "--variable": true, "--url": true, "--url-query": true, "--cookie": true}
 
 func curlValue(option string, a scan.Word, c *scan.Visit) {
 	for _, v := range a.Values {

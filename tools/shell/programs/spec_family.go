@@ -71,7 +71,8 @@ func driverOption(s *spec, a scan.Word, t string, next []scan.Word, take func(op
 // writesBehind reports an option that nobody knows but whose name says that the next word is written.
 func writesBehind(option string) bool {
 	low := strings.ToLower(option)
-	for _, word := range [...]string{"out", "dest", "target-dir", "log-file", "logfile", "trace", "dump", "report", "save", "write", "export", "cache", "tmp", "temp", "prefix", "record", "snapshot", "artifact"} {
+	for _, word := range [...]string{"out", "dest", "target-dir", "log-file", "logfile", "trace", "dump", "report", "save", "write", "export",
+		"cache", "tmp", "temp", "prefix", "record", "snapshot", "artifact"} {
 		if strings.Contains(low, word) {
 			return true
 		}

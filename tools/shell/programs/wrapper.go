@@ -1,10 +1,11 @@
 package programs
 
 import (
-	"github.com/pillion-dev/pillion/tools/shell/scan"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
 // wrapper looks at a program that runs another one: both get a pattern, and nothing that is remembered covers it.
@@ -51,7 +52,8 @@ func wrapper(name string, c *scan.Visit) {
 			return // redirections only
 		}
 	}
-	if name == "su" || name == "runuser" && (strings.Contains(" "+scan.TextOf(args), " -c") || strings.Contains(" "+scan.TextOf(args), " --command")) { // its options may stand behind the user's name
+	if name == "su" || name == "runuser" && (strings.Contains(" "+scan.TextOf(args), " -c") || strings.Contains(" "+scan.TextOf(args),
+		" --command")) { // its options may stand behind the user's name
 		found := false
 		for i, a := range args {
 			switch {

@@ -8,7 +8,8 @@ import (
 // xargs adds words from its input to the command.
 func xargs(args []scan.Word, c *scan.Visit) {
 	takes := map[string]bool{}
-	for _, o := range strings.Fields("-I -n -P -L -d -E -s -a -R -J -S --max-args --max-procs --max-lines --delimiter --max-chars --arg-file --process-slot-var") {
+	for _, o := range strings.Fields("-I -n -P -L -d -E -s -a -R -J -S --max-args --max-procs --max-lines --delimiter --max-chars --arg-file " +
+		"--process-slot-var") {
 		takes[o] = true
 	}
 	rest := args
@@ -88,7 +89,9 @@ func fedInside(c *scan.Visit) bool {
 		return false
 	}
 	for _, word := range words[1:] {
-		if strings.HasPrefix(word, "/") || strings.HasPrefix(word, "~") || strings.Contains(word, "..") || strings.HasPrefix(word, "-printf") || strings.HasPrefix(word, "--format") || strings.HasPrefix(word, "-exec") || strings.HasPrefix(word, "--files-from") || strings.HasPrefix(word, "--replace") || word == "-L" || word == "--follow" || word == "-r" && words[0] == "rg" {
+		if strings.HasPrefix(word, "/") || strings.HasPrefix(word, "~") || strings.Contains(word, "..") || strings.HasPrefix(word, "-printf") ||
+			strings.HasPrefix(word, "--format") || strings.HasPrefix(word, "-exec") || strings.HasPrefix(word, "--files-from") || strings.HasPrefix(word,
+			"--replace") || word == "-L" || word == "--follow" || word == "-r" && words[0] == "rg" {
 			return false
 		}
 	}

@@ -1,20 +1,25 @@
-// Package shell says what a bash command would run and touch before it runs, and runs it. The analysis names every
-// program in every position, the paths outside the project it reads or writes, and what it cannot determine: such a
-// command is opaque, and nobody may let it through by a pattern. It knows no rules; who may do what is decided by the
-// caller.
+// Package scan says what a bash command would run and touch, before it runs. It parses the command, walks it as bash
+// would, and names every program in every position and the paths outside the project that are read or written. What it
+// cannot determine makes the command opaque: then no permission pattern may allow it.
 //
-//	a := shell.Analyze(shell.Request{Command: "cd web && npm test > /tmp/log", Dir: dir, Root: dir})
-//	a.Calls[0].Text // "npm test"
+// The package knows bash only. What a program does with its words is said by an implementation of Programs, see package
+// programs. It decides nothing: which calls and paths are allowed is up to the caller's rules.
+//
+//	a := scan.Analyze(scan.Request{Command: "cd web && npm test > /tmp/log", Dir: dir, Root: dir}, set)
+//	a.Calls[1].Text // "npm test"
 //	a.External      // [{/tmp/log write}]
+//
+// The analysis is no wall: a program can do more than its words say. It exists to ask less; the sandbox is the boundary.
 package scan
 
 import (
 	"fmt"
-	"github.com/pillion-dev/pillion/tools/shell/visible"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
 // MaxCommand is the longest command that is looked at, in bytes. Longer ones could exhaust a parser's stack, which
@@ -155,10 +160,10 @@ func analyze(r Request, p Programs) *Analysis {
 	return a
 }
 
-// A short command is bounded by the steps it may take; on a busy machine its few milliseconds may take longer than the
-// limits of hostile ones, which would ask about a harmless command.
+// Limits of time exist for hostile commands. A short command is bounded by the steps it may take, so it gets more time:
+// on a busy machine its few milliseconds could otherwise exceed the limit, and a harmless command would be asked about.
 const (
-	shortCommand  = 4 << 10
+	shortCommand  = 4 << 10 // bytes
 	shortPatience = time.Second
 )
 

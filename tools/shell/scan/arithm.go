@@ -48,6 +48,8 @@ func (w *walker) number(word *syntax.Word, st *state) {
 	}
 }
 
+// numeric reports that arithmetic evaluates s without running anything: it is made of digits and operators, or names a
+// variable whose every value is. "[" is missing among the characters on purpose: an index may hold $(a command).
 func (w *walker) numeric(s string, st *state, depth int) bool {
 	s = strings.TrimSpace(s)
 	if s == "" {

@@ -168,7 +168,8 @@ func program(a Word) (string, bool) {
 }
 
 // systemDirs hold the programs that a bare name finds; a path to one of them is the same as the name.
-var systemDirs = map[string]bool{"/bin": true, "/usr/bin": true, "/usr/local/bin": true, "/sbin": true, "/usr/sbin": true, "/usr/local/sbin": true, "/opt/homebrew/bin": true}
+var systemDirs = map[string]bool{"/bin": true, "/usr/bin": true, "/usr/local/bin": true, "/sbin": true, "/usr/sbin": true,
+	"/usr/local/sbin": true, "/opt/homebrew/bin": true}
 
 // locate returns a program's name without its folder. foreign: it is started by a path of its own, so it may be
 // anything, whatever its name.

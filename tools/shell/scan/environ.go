@@ -16,6 +16,7 @@ func (w *walker) setVariable(name string, vals []Value) {
 	}
 }
 
+// digits reports that every possible value is a decimal number, which arithmetic evaluates to itself.
 func digits(vals []Value) bool {
 	for _, v := range vals {
 		if !v.Exact() || strings.Trim(v.Text, "0123456789") != "" {
@@ -25,7 +26,8 @@ func digits(vals []Value) bool {
 	return len(vals) > 0
 }
 
-// assignment looks at NAME=value in front of a call or alone.
+// assignment looks at NAME=value in front of a call or alone. readsIFS: it stands in front of the builtin read, the one
+// place where setting IFS changes only how a line is split and not how the words of the command are.
 func (w *walker) assignment(a *syntax.Assign, st *state, readsIFS bool) {
 	w.inside(a.Value, st)
 	if a.Index != nil {
@@ -57,7 +59,8 @@ func (w *walker) assignment(a *syntax.Assign, st *state, readsIFS bool) {
 	w.setVariable(a.Name.Value, vals)
 }
 
-// arithmIndex looks at an index; a quoted or plain word may be the key of an associative array.
+// arithmIndex looks at the index of an array. A plain word may be the key of an associative array, or a variable whose
+// value bash evaluates; which one depends on a declaration that may be elsewhere, so both count.
 func (w *walker) arithmIndex(x syntax.ArithmExpr, st *state) {
 	if word, ok := x.(*syntax.Word); ok {
 		w.inside(word, st)
@@ -73,7 +76,8 @@ func (w *walker) arithmIndex(x syntax.ArithmExpr, st *state) {
 	w.arithm(x, st)
 }
 
-// declare looks at export, declare, local, readonly, typeset.
+// declare looks at export, declare, local, readonly and typeset. With -i later assignments to the name are evaluated as
+// arithmetic, and with -n the name stands for another variable: both can run a command, so they are looked at or opaque.
 func (w *walker) declare(c *syntax.DeclClause, st *state) {
 	w.text.at = int(c.Pos().Offset())
 	prints := listsVariables(c)
@@ -154,7 +158,8 @@ func (w *walker) listText(vals []Value, array bool) {
 }
 
 // counted are the variables that bash itself gives numbers: what is assigned to them is evaluated as arithmetic.
-var counted = map[string]bool{"RANDOM": true, "SRANDOM": true, "SECONDS": true, "OPTIND": true, "HISTCMD": true, "LINENO": true, "EPOCHSECONDS": true, "EPOCHREALTIME": true, "BASH_MONOSECONDS": true, "BASHPID": true, "BASH_SUBSHELL": true}
+var counted = map[string]bool{"RANDOM": true, "SRANDOM": true, "SECONDS": true, "OPTIND": true, "HISTCMD": true, "LINENO": true,
+	"EPOCHSECONDS": true, "EPOCHREALTIME": true, "BASH_MONOSECONDS": true, "BASHPID": true, "BASH_SUBSHELL": true}
 
 // listsVariables reports a declaration without names, which prints all variables with their values, or one that prints
 // a variable named like a secret: what it prints would be sent to a model.

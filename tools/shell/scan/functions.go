@@ -12,7 +12,8 @@ type function struct {
 	text scriptText // where it was declared
 }
 
-// declaredFirst takes f() { …; } && more, and | more, apart as a shell does: the parser counts more among the body.
+// declaredFirst splits f() { …; } && more, and f() { …; } | more, as bash does: it declares f and then runs more. The
+// parser takes more for a part of the body, where it would be looked at only when f is called.
 func declaredFirst(c *syntax.FuncDecl) (*syntax.BinaryCmd, bool) {
 	if c.Body == nil {
 		return nil, false
@@ -28,6 +29,8 @@ func declaredFirst(c *syntax.FuncDecl) (*syntax.BinaryCmd, bool) {
 	return &out, true
 }
 
+// function notes a declaration, and walks the body at once: it may be called by a name that cannot be read off the
+// command, so what it runs and touches counts even without a visible call.
 func (w *walker) function(c *syntax.FuncDecl, st *state) {
 	if c.Name == nil {
 		w.opaque("it declares a function without a name")
@@ -42,9 +45,10 @@ func (w *walker) function(c *syntax.FuncDecl, st *state) {
 	w.inFunc--
 }
 
-// calledFunction walks what a name means that is declared as a function somewhere: each of its bodies. sure: it means
-// nothing else. Behind a condition, in a subshell, after unset or for another shell it may as well be the program, and
-// a builtin may go first; then the caller looks at that too.
+// calledFunction walks every body that a function of this name has anywhere in the script. sure is true when the name
+// cannot mean anything else. It can when the declaration stands behind a condition or in a subshell, was unset, or belongs
+// to another shell: then the name may be the program, and the caller looks at that too. The same holds for a builtin's
+// name.
 func (w *walker) calledFunction(name string, c *Visit) (after state, sure bool) {
 	sure = slices.Contains(c.st.funcs, name) && !isBuiltin(name)
 	after = *c.st
@@ -72,7 +76,7 @@ func (w *walker) invoke(f *function, st *state, in input) {
 	fail := w.stmt(f.body, st, in)
 	w.inFunc--
 	*st = merge(*st, fail)
-	st.dead = false // return leaves the function only; exit is not told apart
+	st.dead = false // return leaves the function only; exit is not told apart, so what follows is looked at as well
 	w.depth--
 	w.text = before
 }

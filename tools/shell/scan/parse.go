@@ -17,7 +17,8 @@ const maxNesting = 100
 
 var errSlow = errors.New("it takes too long to parse")
 
-// parse is the first witness: mvdan.cc/sh, whose tree is walked.
+// parse is the first of two parsers: mvdan.cc/sh, whose tree is walked. The second one (see witness) must agree with it on
+// where commands begin, so that a mistake of one parser does not hide a command.
 func parse(text string, limit time.Duration) (*syntax.File, error) {
 	if nesting(text) > maxNesting || strings.Count(text, "`") > 2*maxNesting {
 		return nil, errors.New("it is nested too deeply to be understood")
@@ -26,7 +27,8 @@ func parse(text string, limit time.Duration) (*syntax.File, error) {
 	return p.Parse(&deadlineReader{text: text, end: time.Now().Add(limit)}, "")
 }
 
-// deadlineReader hands the text out in pieces and stops the parser, which has no other way to be stopped.
+// deadlineReader stops the parser when its time is up by failing a read: the parser takes no context. It hands the text
+// out in pieces of 1,024 bytes so that there is a read to fail.
 type deadlineReader struct {
 	text string
 	end  time.Time

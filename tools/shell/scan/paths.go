@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// maxLookups bounds how often the file system is asked in one analysis.
+// maxLookups bounds how often the file system is asked in one analysis. A command of 64 KiB with wildcards and links could
+// otherwise keep the disk busy for minutes.
 const maxLookups = 20_000
 
 // MaxPath is the longest path that is looked at, in bytes: the kernel's limit.
@@ -26,15 +27,16 @@ type paths struct {
 	links     map[string]link
 	lookups   int
 	exhausted bool
-	magic     bool      // a path goes on behind a link of a process in /proc: where to cannot be known
+	magic     bool      // a path goes through a link below /proc that leads elsewhere in the process that opens it
 	end       time.Time // when to give up
 	asked     int       // how often late was called
 	manner    Manner    // of the program at hand
 
-	kept    map[string]bool // files that only such programs have written
-	folders []string        // those that the program at hand is to read
-	files   int             // how many files it is
+	kept    map[string]bool // files that were written only by programs that put no text of their own in (Manner.Keeps)
+	folders []string        // folders that the program at hand reads
+	files   int             // how many files the program at hand reads
 
+	// What the analysis reports. Paths are absolute with links resolved, each once, in the order they were found.
 	outside   map[string]Access
 	order     []string
 	protected []ProtectedPath
@@ -42,7 +44,7 @@ type paths struct {
 	writes    []string
 }
 
-// late reports that the time is up. The clock is looked at now and then only.
+// late reports that the time is up. It reads the clock on every 16th call: reading it is slower than most steps.
 func (p *paths) late() bool {
 	if p.asked++; p.asked%16 == 0 && !p.exhausted && time.Now().After(p.end) {
 		p.exhausted = true
@@ -75,6 +77,7 @@ func newPaths(r Request) *paths {
 	return p
 }
 
+// external lists the paths outside the project, in the order they were found.
 func (p *paths) external() []PathAccess {
 	var out []PathAccess
 	for _, path := range p.order {
@@ -83,6 +86,7 @@ func (p *paths) external() []PathAccess {
 	return out
 }
 
+// within reports whether a path is one of the roots or below one. /srv/project-2 is not below /srv/project.
 func within(path string, roots []string) bool {
 	for _, root := range roots {
 		if path == root || strings.HasPrefix(path, root) && (root == "/" || path[len(root)] == '/') {
@@ -169,12 +173,14 @@ func (p *paths) list(access Access) *[]string {
 	return &p.reads
 }
 
-// sensitive are the protected files that a change of a folder above them would change too.
+// sensitive are the protected files, by their names below a folder, that a change of the whole folder changes too:
+// rm -r .git removes .git/config without naming it. Which of them are protected is up to Request.Protected.
 var sensitive = [...]string{
 	".git/config", ".git/hooks/pre-commit", "config", "hooks/pre-commit", ".vscode/settings.json", ".vscode/tasks.json", "settings.json", ".envrc",
 	".bashrc", ".profile", ".ssh/authorized_keys", "authorized_keys", ".npmrc", "pillion.jsonc",
 }
 
+// guard notes an access to a protected path, inside or outside the project.
 func (p *paths) guard(real string, access Access) {
 	if p.req.Protected == nil {
 		return
@@ -195,6 +201,7 @@ func (p *paths) guard(real string, access Access) {
 	}
 }
 
+// protect lists a protected path once. A write counts more than a read.
 func (p *paths) protect(real string, access Access, reason string) {
 	for i, have := range p.protected {
 		if have.Path == real {
@@ -272,6 +279,9 @@ func (p *paths) real(abs string) string {
 	return out
 }
 
+// stat says what is at a path, without following a link there. Answers are kept for the whole analysis: asking again
+// could give another answer to the same command. When a limit is reached it claims that nothing is there; exhausted then
+// makes the command opaque, so that claim lets nothing through.
 func (p *paths) stat(abs string) link {
 	if l, ok := p.links[abs]; ok {
 		return l
@@ -311,6 +321,8 @@ func (p *paths) addListed(pat string) {
 	p.manner = before
 }
 
+// expand goes down a pattern's parts from a folder. Outside the project it notes the folder and lists nothing: what a
+// wildcard finds there may be different when the command runs, and asking about the folder covers it.
 func (p *paths) expand(base string, parts []string, access Access) bool {
 	for i, part := range parts {
 		if !strings.ContainsAny(part, `*?[\`) {
@@ -378,6 +390,7 @@ func (p *paths) expand(base string, parts []string, access Access) bool {
 	return p.add(base, access)
 }
 
+// unescapeGlob is the text of a pattern that holds no wildcards.
 func unescapeGlob(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -401,7 +414,9 @@ func (p *paths) addLinked(abs string, access Access) {
 	p.guard(real, access)
 }
 
-// pathish finds what looks like a path in an argument.
+// pathish finds what looks like a path in an argument of a program, or of an option, that nobody described: the word
+// itself, the value behind "=", behind "@", and the members of a list joined by ":". A bare name does not look like a
+// path; it can only lead outside when it is a link, which TouchIfPath looks up.
 func pathish(s string) []string {
 	if local, ok := localURL(s); ok {
 		return []string{local}
@@ -424,7 +439,8 @@ func pathish(s string) []string {
 			return pathish(s[2:])
 		}
 		return nil
-	case s == "..", s == "~", strings.HasPrefix(s, "/"), strings.HasPrefix(s, "~/"), strings.HasPrefix(s, "../"), strings.HasPrefix(s, "./"), strings.Contains(s, "/../"), strings.HasSuffix(s, "/.."):
+	case s == "..", s == "~", strings.HasPrefix(s, "/"), strings.HasPrefix(s, "~/"), strings.HasPrefix(s, "../"), strings.HasPrefix(s, "./"),
+		strings.Contains(s, "/../"), strings.HasSuffix(s, "/.."):
 		out = append(out, s)
 	case strings.Contains(s, Wild) && !strings.Contains(s, " "):
 		out = append(out, s)
@@ -474,6 +490,7 @@ func (w *walker) record(v Value, access Access, st *state) bool {
 	return real
 }
 
+// recordAbs notes an access to what a value names in one directory. dir ends in a slash, or is empty for an absolute path.
 func (w *walker) recordAbs(v Value, dir string, access Access) bool {
 	if v.Exact() {
 		return w.paths.add(dir+v.Text, access)

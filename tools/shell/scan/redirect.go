@@ -6,12 +6,13 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// redirects looks at a statement's redirections and returns what its stdin is.
+// redirects looks at a statement's redirections and returns where its standard input comes from. Redirections happen
+// before the command runs, whatever the command is, so a file is written even by ": > file".
 func (w *walker) redirects(s *syntax.Stmt, st *state, in input) input {
 	w.text.at = int(s.Pos().Offset())
 	for _, r := range s.Redirs {
 		w.inside(r.Word, st)
-		if r.N != nil && strings.HasPrefix(r.N.Value, "{") {
+		if r.N != nil && strings.HasPrefix(r.N.Value, "{") { // {name}> file sets name to the number of the descriptor
 			w.setVariable(strings.Trim(r.N.Value, "{}"), nil)
 		}
 		stdin := r.N == nil || r.N.Value == "0"
@@ -46,7 +47,7 @@ func (w *walker) redirects(s *syntax.Stmt, st *state, in input) input {
 			if lit := strings.TrimSuffix(r.Word.Lit(), "-"); lit == "" && r.Word.Lit() == "-" || lit != "" && strings.Trim(lit, "0123456789") == "" {
 				continue
 			}
-			if vals := w.parts(r.Word.Parts, false, st); len(vals) == 1 && vals[0].Text == Hole {
+			if vals := w.parts(r.Word.Parts, false, st); len(vals) == 1 && vals[0].Text == Hole { // a number: >&$fd
 				continue
 			}
 			if r.Op == syntax.DplIn {
@@ -61,6 +62,8 @@ func (w *walker) redirects(s *syntax.Stmt, st *state, in input) input {
 	return in
 }
 
+// writeTo notes a file that the shell itself writes. Analysis.Redirected lists those apart: they are written even when the
+// program is known to write nothing.
 func (w *walker) writeTo(word *syntax.Word, st *state) {
 	before := len(w.paths.writes)
 	if w.pathWord(word, Write, st) {
@@ -69,7 +72,8 @@ func (w *walker) writeTo(word *syntax.Word, st *state) {
 	w.a.Redirected = append(w.a.Redirected, w.paths.writes[before:]...)
 }
 
-// hereText is the body of a here document, where nothing in it is expanded or what is expanded is known.
+// hereText is the body of a here document. ok is false when it holds an expansion whose value is not known. The text
+// matters because it may be a script: bash <<EOF.
 func (w *walker) hereText(r *syntax.Redirect, st *state) (string, bool) {
 	if r.Hdoc == nil {
 		return "", true

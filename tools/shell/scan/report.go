@@ -63,7 +63,7 @@ func (r *report) salvage(text string) {
 	}
 }
 
-// maxFound is how many hidden files are listed.
+// maxFound is how many hidden files are listed. One is enough to ask; a person reads no more than these.
 const maxFound = 50
 
 // found notes a hidden file that the command may print without naming it.

@@ -6,7 +6,9 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// substituted is what a command substitution may print, where that is known without running it.
+// substituted is what a command substitution may print, where that is known without running it. Few forms are known, those
+// that stand in paths every day: $(pwd), $(mktemp), $(git rev-parse --show-toplevel), and programs that print a number, a
+// date or a name without a slash (Programs.PlainAnswer).
 func (x *expander) substituted(c *syntax.CmdSubst, st *state) []Value {
 	if len(c.Stmts) != 1 {
 		return anything
@@ -53,6 +55,7 @@ func (x *expander) substituted(c *syntax.CmdSubst, st *state) []Value {
 	return anything
 }
 
+// tempDir is the folder in which mktemp makes files.
 func (x *expander) tempDir() string {
 	for _, v := range x.environment("TMPDIR") {
 		if v.Exact() && strings.HasPrefix(v.Text, "/") {

@@ -1,6 +1,7 @@
 package scan
 
-// trap looks at what a trap will run.
+// trap looks at the text that the builtin trap will run later. It is walked twice: here, with the present directory, and
+// at the end, with all directories that the shell has come to.
 func (w *walker) trap(c *Visit) {
 	args := c.Args[1:]
 	if len(args) > 0 && args[0].Text == "--" {
@@ -18,18 +19,18 @@ func (w *walker) trap(c *Visit) {
 		return
 	}
 	inner := *c.st
-	inner.funcs = nil // what its names mean when it runs nobody knows
+	inner.funcs = nil // functions may be declared, replaced or unset before it runs
 	w.script(s, &inner)
 	if !inner.unknown && len(w.traps.set) < maxDirs {
 		w.traps.set = append(w.traps.set, trapped{s, *c.st, w.text.vars, w.text.outer})
 	}
 }
 
-// traps are the texts that run when the shell ends, and where it may be by then.
+// traps are the texts that run at a signal or when the shell ends, and where the shell may be by then.
 type traps struct {
 	set  []trapped
 	been []string // folders that the shell was in
-	lost bool     // … and one that cannot be known
+	lost bool     // it was also in a folder that cannot be known
 }
 
 // trapped is a text that runs later, from any folder the shell comes to.

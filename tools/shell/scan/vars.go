@@ -31,6 +31,8 @@ type scriptText struct {
 // maxVariables is how many a script may have before they all count as unknown.
 const maxVariables = 256
 
+// collect finds all assignments of a script and replaces the variables of the one before. It runs before the walk because
+// a loop or a function may use a value that is assigned further down.
 func (x *expander) collect(f *syntax.File) {
 	x.text.vars = variables{}
 	for i, s := range f.Stmts {
@@ -89,6 +91,7 @@ func (x *expander) collect(f *syntax.File) {
 // numberWord stands for the result of arithmetic.
 var numberWord = &syntax.Word{Parts: []syntax.WordPart{&syntax.ArithmExp{}}}
 
+// chainSpan is where a chain of && stands: which statement of the top level it is, and its first and last byte.
 type chainSpan struct{ chain, from, to int }
 
 // chain reports a statement made of calls joined by && only, and collects them.
@@ -124,6 +127,7 @@ func firstCall(s *syntax.Stmt) syntax.Command {
 	return nil
 }
 
+// assign notes one assignment. An array, or one element of it, has no single value, so the variable becomes unknown.
 func (x *expander) assign(a *syntax.Assign, chain int, sure bool) {
 	if a.Name == nil {
 		return
@@ -137,6 +141,7 @@ func (x *expander) assign(a *syntax.Assign, chain int, sure bool) {
 	x.text.vars[a.Name.Value] = append(x.text.vars[a.Name.Value], as)
 }
 
+// unknownVar notes that something unknown is assigned to a variable somewhere.
 func (x *expander) unknownVar(name string) {
 	x.text.vars[name] = append(x.text.vars[name], assignment{chain: -1})
 }
@@ -147,7 +152,8 @@ func (x *expander) assignedByArgs(c *syntax.CallExpr) {
 		return
 	}
 	switch c.Args[0].Lit() {
-	case "read", "mapfile", "readarray", "printf", "getopts", "wait", "unset", "let", "declare", "local", "export", "readonly", "typeset", "builtin", "command", "coproc":
+	case "read", "mapfile", "readarray", "printf", "getopts", "wait", "unset", "let", "declare", "local", "export", "readonly", "typeset",
+		"builtin", "command", "coproc":
 		for _, word := range c.Args[1:] {
 			name, _, _ := strings.Cut(word.Lit(), "=")
 			if syntax.ValidName(name) {
@@ -222,6 +228,8 @@ func (x *expander) inChain(chain int) bool {
 	return false
 }
 
+// environment is what a variable holds that the script does not set. An unset one may be anything: the command may later
+// run where it is set.
 func (x *expander) environment(name string) []Value {
 	if !syntax.ValidName(name) {
 		return anything // positional parameters, $@, $*, $-, $0
@@ -237,7 +245,7 @@ func (x *expander) environment(name string) []Value {
 	if x.inArith {
 		return []Value{{}} // an unset name counts as 0
 	}
-	return anything // unset here and now; nobody knows where it will run
+	return anything
 }
 
 // param is what a parameter expansion may be.

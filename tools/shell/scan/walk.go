@@ -8,7 +8,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// maxSteps bounds the statements and words that are looked at, loops and functions included.
+// maxSteps bounds the statements and words that are looked at, loops and functions included. Functions that call each
+// other twice would take exponential time.
 const maxSteps = 60_000
 
 // walkTime bounds the whole walk. Ordinary commands take a fraction of a millisecond.
@@ -17,7 +18,8 @@ const walkTime = 40 * time.Millisecond
 // maxDepth bounds scripts within scripts (sh -c "sh -c …") and functions that call functions.
 const maxDepth = 12
 
-// walker goes through a script as the shell would.
+// walker goes through a script as bash would, but takes every branch. It is made for one analysis and not safe for
+// concurrent use.
 type walker struct {
 	*expander
 	programs Programs
@@ -41,9 +43,11 @@ type input struct {
 
 func newWalker(r Request, p Programs, a *Analysis) *walker {
 	rep := &report{a: a, calls: map[string]int{}}
-	return &walker{programs: p, expander: &expander{report: rep, req: r, programs: p, paths: newPaths(r), visiting: map[string]bool{}, funcs: map[string][]*function{}}}
+	return &walker{programs: p, expander: &expander{report: rep, req: r, programs: p, paths: newPaths(r), visiting: map[string]bool{},
+		funcs: map[string][]*function{}}}
 }
 
+// finish fills in the analysis. It comes last because limits that were reached anywhere make the whole command opaque.
 func (w *walker) finish() {
 	a := w.a
 	if w.paths.exhausted {
@@ -93,7 +97,8 @@ func (w *walker) script(text string, st *state) {
 	w.text = before
 }
 
-// around joins the variables of all scripts around one.
+// around joins the variables of all scripts around one. A nested script (bash -c '…$x…') may have been given the outer
+// value or not, so such a variable has no known value in it.
 func around(vars, outer variables) variables {
 	if len(outer) == 0 || len(vars) == 0 {
 		if len(vars) == 0 {
@@ -106,7 +111,8 @@ func around(vars, outer variables) variables {
 	return out
 }
 
-// stmts walks statements in order. It leaves the state after the last, and returns the state when the last failed.
+// stmts walks statements in order. It leaves the state after the last in st, and returns the state when the last failed.
+// A statement in the middle may fail unnoticed, so the next one starts from both states.
 func (w *walker) stmts(list []*syntax.Stmt, st *state, in input) state {
 	fail := *st
 	for _, s := range list {
@@ -118,6 +124,7 @@ func (w *walker) stmts(list []*syntax.Stmt, st *state, in input) state {
 	return fail
 }
 
+// step counts a step. It reports false, and makes the command opaque, when the limits are reached; the caller then stops.
 func (w *walker) step() bool {
 	w.steps++
 	if w.steps > maxSteps || w.paths.late() {
@@ -145,6 +152,8 @@ func (w *walker) stmt(s *syntax.Stmt, st *state, in input) state {
 	return fail
 }
 
+// command walks the command of a statement, without its redirections. Like stmt it leaves the state after success in st
+// and returns the one after failure. A construct that it does not know is opaque: new syntax must not pass unseen.
 func (w *walker) command(s *syntax.Stmt, st *state, in input) state {
 	switch c := s.Cmd.(type) {
 	case nil:
@@ -225,6 +234,8 @@ func (w *walker) command(s *syntax.Stmt, st *state, in input) state {
 	return *st
 }
 
+// binary walks &&, || and pipes. The right side of && starts where the left side succeeded, that of || where it failed:
+// "cd x || exit; rm *" removes in x only.
 func (w *walker) binary(c *syntax.BinaryCmd, st *state, in input) state {
 	switch c.Op {
 	case syntax.AndStmt:
@@ -254,7 +265,7 @@ func (w *walker) binary(c *syntax.BinaryCmd, st *state, in input) state {
 }
 
 // prints is what a statement writes to a pipe, where that can be read off it: echo, printf without formats, and cat
-// with a here document.
+// with a here document. The text may be a script (echo 'rm x' | sh) or a list of names (… | xargs rm).
 func (w *walker) prints(s *syntax.Stmt, st *state) (string, bool) {
 	call, ok := s.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Args) == 0 {
@@ -286,6 +297,7 @@ func (w *walker) prints(s *syntax.Stmt, st *state) (string, bool) {
 	return "", false
 }
 
+// ifClause walks both branches: the first from where the condition succeeded, the other from where it failed.
 func (w *walker) ifClause(c *syntax.IfClause, st *state, in input) {
 	other := *st
 	if len(c.Cond) > 0 {

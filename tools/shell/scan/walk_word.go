@@ -16,6 +16,7 @@ func (w *walker) inside(word *syntax.Word, st *state) {
 	}
 }
 
+// insidePart walks the substitutions within one part of a word. They run in subshells, so st stays as it is.
 func (w *walker) insidePart(p syntax.WordPart, st *state) {
 	if !w.step() {
 		return
@@ -49,13 +50,15 @@ func (w *walker) insidePart(p syntax.WordPart, st *state) {
 	}
 }
 
-// quoting notes that what is walked next is quoted, or is not; the function it returns takes that back.
+// quoting sets whether what is walked next stands in double quotes. The function it returns restores what was set before.
 func (w *walker) quoting(on bool) func() {
 	before := w.quoted
 	w.quoted = on
 	return func() { w.quoted = before }
 }
 
+// insideParam walks a parameter expansion. Some forms run what a variable holds (${x@P}), take its name from another
+// variable (${!x}), or assign (${x:=y}); those are opaque or looked at like an assignment.
 func (w *walker) insideParam(p *syntax.ParamExp, st *state) {
 	if p.Excl && p.Names == 0 {
 		w.opaque("${!name} takes the name of a variable from another one")
@@ -119,6 +122,8 @@ func (w *walker) lists(words []*syntax.Word, st *state) {
 	}
 }
 
+// listed notes the folders outside that one value's wildcards list. echo /root/* opens no file and prints names all the
+// same, so the folder counts as read for any program.
 func (w *walker) listed(v Value, st *state) {
 	switch {
 	case !v.Glob || !v.Known():

@@ -1,12 +1,13 @@
 package scan
 
 import (
-	"github.com/pillion-dev/pillion/tools/shell/visible"
 	"os/user"
 	"strings"
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
 // Unknown parts of a value are marked by control characters, which a command itself may not contain.
@@ -15,21 +16,27 @@ const (
 	Wild = "\x02" // anything
 )
 
-// maxValues is how many values a word may have before it counts as unknown.
+// maxValues is how many values a word may have before it counts as unknown. The values of a word are the product of those
+// of its parts, so five loop variables in one word would be thousands.
 const maxValues = 32
 
-// value is one text a word may expand to. With glob, pat is the same text as a pattern whose quoted characters are
-// escaped; the shell replaces it by the names it finds.
+// Value is one text that a word may expand to. With Glob, Pattern is the same text as a pattern in which quoted characters
+// are escaped; the shell replaces it by the names it finds, or leaves it as it is when it finds none.
 type Value struct {
 	Text, Pattern string
 	Glob          bool
 }
 
+// Literal is the value of a text without wildcards.
 func Literal(s string) Value { return Value{Text: s, Pattern: escapeGlob(s)} }
 
+// Known reports that no part of the value may be anything. A Known value may still hold wildcards and holes.
 func (v Value) Known() bool { return !strings.Contains(v.Text, Wild) }
+
+// Exact reports that Text is exactly what the program is given.
 func (v Value) Exact() bool { return !v.Glob && !strings.ContainsAny(v.Text, Hole+Wild) }
 
+// escapeGlob is a pattern that matches s only.
 func escapeGlob(s string) string {
 	if !strings.ContainsAny(s, `*?[\`) {
 		return s
@@ -42,17 +49,17 @@ func Join(a, b Value) Value {
 	return Value{Text: a.Text + b.Text, Pattern: a.Pattern + b.Pattern, Glob: a.Glob || b.Glob}
 }
 
-// arg is one argument of a call: what it may be, and how it was written.
+// Word is one argument of a call: what it may be, and how it was written.
 type Word struct {
 	Values []Value
 	Text   string // as rules see it
 	Source string // as typed
 	Static bool   // written out, no expansion in it
 	many   bool   // may be several arguments or none
-	Hidden bool   // added by xargs, so not part of any text
+	Hidden bool   // added by xargs, so not part of any text that rules see
 }
 
-// one is the argument's only value, if it has one and it is exact.
+// One is the word's only value. ok is false when it has several, or one that is not exact.
 func (a Word) One() (string, bool) {
 	if len(a.Values) == 1 && a.Values[0].Exact() && !a.many {
 		return a.Values[0].Text, true
@@ -60,6 +67,7 @@ func (a Word) One() (string, bool) {
 	return "", false
 }
 
+// Known reports that each value of the word is known. A word with several known values is known as well.
 func (a Word) Known() bool {
 	for _, v := range a.Values {
 		if !v.Known() {
@@ -69,6 +77,7 @@ func (a Word) Known() bool {
 	return true
 }
 
+// Plain is a word that was written out as s.
 func Plain(s string) Word {
 	return Word{Values: []Value{Literal(s)}, Text: s, Source: s, Static: true}
 }
@@ -76,6 +85,7 @@ func Plain(s string) Word {
 // Unknown is an argument that may be any number of words, and is not part of the text that rules see.
 func Unknown() Word { return Word{Values: anything, many: true, Hidden: true} }
 
+// anything is the value of a word that nothing is known of. It is shared, so it must not be changed.
 var anything = []Value{{Text: Wild, Pattern: Wild}}
 
 // expander finds out what words may expand to. It holds what that depends on besides the state: the request and the
@@ -86,9 +96,9 @@ type expander struct {
 	programs Programs
 	paths    *paths
 	text     scriptText
-	funcs    map[string][]*function // all declarations, whether they run or not
-	visiting map[string]bool        // variables whose values are being looked up
-	inArith  bool                   // they are looked up for arithmetic
+	funcs    map[string][]*function // all declarations so far, whether they run or not
+	visiting map[string]bool        // variables whose values are being looked up: x=$y y=$x would not end
+	inArith  bool                   // values are looked up for arithmetic, where an unset name counts as 0
 }
 
 // args expands a word into its arguments: one, or several where it has braces.
