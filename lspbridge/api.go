@@ -51,7 +51,7 @@ type TextEdit struct {
 }
 
 // FileEdit is one file's part of a workspace edit, resolved to whole texts, so that it can be reviewed and applied
-// like any other change. No path is in two edits of one list.
+// like any other change. In the edits of one server no path occurs twice.
 type FileEdit struct {
 	Path    string
 	NewPath string // of a rename

@@ -14,18 +14,19 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// Apply takes an edit that a server asks for to whoever decides. nil says that all of it was applied; the error is what
-// the server is told.
+// Apply brings an edit that a server requests before whoever decides. nil means that all of it was
+// applied; an error is reported to the server.
 type Apply func(ctx context.Context, label string, edits []FileEdit) error
 
-// commandBudget is how long a command may take, besides the time that people need for the edits it asks for.
+// commandBudget is how long a command may take, without the time that a person needs for its edits.
 const commandBudget = 60 * time.Second
 
-// errOnlyRuns: an action that is a command cannot be looked at, only run.
+// errOnlyRuns refuses to preview an action that is a command: nobody knows what it changes before it runs.
 var errOnlyRuns = errors.New("what it changes is only known when its command runs")
 
-// RunAction carries an action out: its edit, or the edits its command makes the server ask for, go to apply one after
-// the other, and the server learns of each what became of it.
+// RunAction carries an action out. apply gets its edit, or one after the other the edits that its command
+// requests; the server learns the result of each. It fails when the server that offered the action no
+// longer serves the file.
 func (m *Manager) RunAction(ctx context.Context, a Action, apply Apply) error {
 	if a.Disabled != "" {
 		return fmt.Errorf("%s: %s", a.Title, a.Disabled)
@@ -60,36 +61,37 @@ func (m *Manager) RunAction(ctx context.Context, a Action, apply Apply) error {
 	return fmt.Errorf("%s does not run for %s any more", a.Server, a.Path)
 }
 
-// askedLate is how long after a command's end its edit may still be asked for.
+// askedLate is how long after a command's answer the server may still request its edit: some answer first.
 const askedLate = 500 * time.Millisecond
 
-// fileTick is how far a file's time may lag behind ours.
+// fileTick is how far the time of a file on disk may lag behind the clock, because the kernel stamps files
+// with a coarser one.
 const fileTick = 20 * time.Millisecond
 
-// command is one that runs: what the server asks for meanwhile is part of it.
+// command is a command that a server runs for us. Edits that the server requests meanwhile belong to it.
 type command struct {
 	apply   Apply
-	ctx     context.Context // of the call that runs it; the server's own is only the connection's
+	ctx     context.Context // of the caller; that of a request from the server lives as long as the connection
 	title   string
 	began   time.Time
-	asked   chan struct{} // closed when the server has asked for an edit
+	asked   chan struct{} // closed when the server has requested an edit
 	once    sync.Once
-	pending sync.WaitGroup
-	clock   *time.Timer // ends it when the server takes too long
+	pending sync.WaitGroup // edits that are being decided
+	clock   *time.Timer    // cancels the command when the server takes too long
 
 	mu  sync.Mutex
 	err error // guarded by mu; of an edit that could not even be shown; final when pending is done
 }
 
-// fail notes that an edit could not even be shown.
+// fail notes an edit that could not be resolved: the person never saw it, so the command has failed.
 func (r *command) fail(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.err = errors.Join(r.err, err)
 }
 
-// commandRun is the command of ours that a server runs. One runs at a time, so that the edits it asks for belong to the
-// right one.
+// commandRun is the command that a server runs for us. Only one runs at a time: nothing in
+// workspace/applyEdit says which command it belongs to.
 type commandRun struct {
 	token chan struct{} // full while a command runs
 
@@ -99,6 +101,7 @@ type commandRun struct {
 
 func newCommandRun() *commandRun { return &commandRun{token: make(chan struct{}, 1)} }
 
+// set changes the running command; nil ends it.
 func (r *commandRun) set(run *command) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,8 +115,8 @@ func (r *commandRun) busy() bool {
 	return r.now != nil
 }
 
-// join is the command that an edit which the server asks for now belongs to, nil when none runs. While the person thinks,
-// its clock stands still; leave lets it go on.
+// join returns the command to which an edit belongs that the server requests now; nil when none runs. It
+// stops the command's clock while a person decides; the caller must call leave.
 func (r *commandRun) join() *command {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,12 +128,13 @@ func (r *commandRun) join() *command {
 	return r.now
 }
 
+// leave ends what join began and restarts the clock.
 func (r *command) leave() {
 	r.clock.Reset(commandBudget)
 	r.pending.Done()
 }
 
-// execute runs a command.
+// execute runs a command on the server and waits until all edits that it requests are decided.
 func (c *client) execute(ctx context.Context, cmd *lsp.Command, apply Apply) error {
 	if !c.able.runs(cmd.Command) {
 		return fmt.Errorf("%q is a command of an editor, not of %s", cmd.Command, c.id)
@@ -173,13 +177,14 @@ func (c *client) execute(ctx context.Context, cmd *lsp.Command, apply Apply) err
 	return run.err
 }
 
-// commanded reports that a command of ours runs. Many servers do one thing after the other, and that one waits for the
-// answer to the edit it has asked for: nothing else will be answered before.
+// commanded reports that the server runs a command for us. Most servers handle one request at a time:
+// until the edit of the command is decided they answer nothing else, and a check would wait in vain.
 func (c *client) commanded() bool {
 	return c.commands.busy()
 }
 
-// applyEdit answers workspace/applyEdit: during a command of ours the edit goes to whoever runs it, else to the person.
+// applyEdit answers workspace/applyEdit. During a command of ours the edit goes to the caller of the
+// command, otherwise to the person.
 func (c *client) applyEdit(ctx context.Context, r *rpc.Request) (any, error) {
 	var p struct {
 		Label string
@@ -203,6 +208,7 @@ func (c *client) applyEdit(ctx context.Context, r *rpc.Request) (any, error) {
 	return map[string]bool{"applied": true}, nil
 }
 
+// applyFor resolves an edit of a command and lets the command's caller decide on it.
 func (c *client) applyFor(run *command, label string, edit lsp.WorkspaceEdit) error {
 	edits, err := c.fileEdits(edit)
 	if err != nil || len(edits) == 0 {

@@ -318,7 +318,7 @@ func (c *connection) checkAlive() {
 	c.health.mu.Lock()
 	c.health.frozen = true
 	c.health.mu.Unlock()
-	c.notice(c.id, fmt.Sprintf("%s has not answered for %v. Changes go on without waiting for it; it is started again if it stays silent.", c.id, silentFor+probeFor))
+	c.notice(c.id, fmt.Sprintf("%s has not answered for %v. Edits no longer wait for it; Pillion restarts it if it stays silent.", c.id, silentFor+probeFor))
 	if !ask(frozenFor) && !c.dead() {
 		c.log.Warn("frozen server is ended", "server", c.id)
 		c.end()

@@ -8,8 +8,10 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// DiffDiagnostics compares a file's problems before and after. Lines move when text is edited, so problems are matched
-// by what they say, nearest line first; each old problem answers for one new one.
+// DiffDiagnostics compares a file's problems before and after a change. Lines move when text is edited, so
+// problems are matched by severity, server, code and message, not by position. Each old problem matches
+// one new one; where one side has more, those that are farthest (in lines) from the other side are the
+// difference.
 func DiffDiagnostics(before, after []change.Problem) (introduced, fixed []change.Problem, unchanged int) {
 	old := map[string][]change.Problem{}
 	for _, d := range before {
@@ -41,7 +43,8 @@ func DiffDiagnostics(before, after []change.Problem) (introduced, fixed []change
 	return introduced, fixed, unchanged
 }
 
-// surplus is the len(a)-len(b) of a that no line of b explains best.
+// surplus returns the len(a)-len(b) problems of a that lie farthest from any of b; nil when a is not
+// longer.
 func surplus(a, b []change.Problem) []change.Problem {
 	n := len(a) - len(b)
 	if n <= 0 {
@@ -62,7 +65,7 @@ func surplus(a, b []change.Problem) []change.Problem {
 	return s[:n]
 }
 
-// problemKey is what a problem says, without the positions servers put into their messages.
+// problemKey is what identifies a problem across an edit.
 func problemKey(d change.Problem) string {
 	var b strings.Builder
 	b.WriteByte(byte('0' + d.Severity.Number()))
@@ -74,7 +77,8 @@ func problemKey(d change.Problem) string {
 	return b.String()
 }
 
-// said is a message without the positions servers put into it.
+// said is a message without the line numbers that servers put into it (":12:5"): they change when the text
+// moves.
 func said(m string) string {
 	var b strings.Builder
 	for i := 0; i < len(m); i++ {
@@ -89,8 +93,8 @@ func said(m string) string {
 	return b.String()
 }
 
-// unique sorts problems, and says each but once: two servers, or one in two severities, often report the same thing at
-// the same place. The gravest stays.
+// unique sorts problems and removes duplicates: two servers, or one with two severities, often report the
+// same thing in the same place. The most severe one stays.
 func unique(list []change.Problem) []change.Problem {
 	sortDiagnostics(list)
 	type place struct {
@@ -109,7 +113,7 @@ func unique(list []change.Problem) []change.Problem {
 	})
 }
 
-// sortDiagnostics puts errors first, then by file and place.
+// sortDiagnostics sorts by severity (errors first), then by file and position.
 func sortDiagnostics(list []change.Problem) {
 	slices.SortStableFunc(list, func(a, b change.Problem) int {
 		return cmp.Or(cmp.Compare(a.Severity.Number(), b.Severity.Number()), strings.Compare(a.Path, b.Path),

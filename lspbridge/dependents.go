@@ -17,25 +17,28 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// Most servers speak only of files they are asked about. What uses a declaration that a proposal changes is therefore
-// looked for, opened and asked about too: a renamed function breaks its callers, open or not.
+// Most servers report only the files they are asked about. A renamed function breaks its callers whether
+// they are open or not, so the uses of a changed declaration are looked for, opened and asked about too.
+// The limits keep that within the time an edit may wait.
 const (
-	maxDependents  = 20               // files
+	maxDependents  = 20               // files that are opened because of one proposal
 	maxDeclaration = 8                // changed declarations whose uses are looked for
-	dependentsWait = 10 * time.Second // at most, and a third of what there is: what comes late still updates the question
+	dependentsWait = 10 * time.Second // at most, and never more than a third of the time left; what arrives later still updates the verdict
 )
 
-// errDependents: the server did not say in time what uses a declaration.
+// errDependents means that the server did not report the uses of a declaration in time. The text follows a
+// server's name.
 var errDependents = errors.New("did not say in time which other files use what is changed")
 
-// uses is what a server says of a proposal before it is laid over the documents.
+// uses is what a server knows about a proposal before it is laid over the documents.
 type uses struct {
-	files  []string            // beside the proposal's own: they use what it changes
-	unsure error               // why there may be more
-	kept   map[string][]string // what the proposal's files declare and it does not change
+	files  []string            // other files that use what the proposal changes, the most frequent users first
+	unsure error               // why there may be more; makes the verdict partial
+	kept   map[string][]string // by file: declarations that the proposal does not change; see hidden
 }
 
-// dependents finds what uses a proposal's changes. The documents are as they are before it.
+// dependents finds the files that use what a proposal changes. It must run while the documents still have
+// the texts before it: afterwards the server knows only the new names.
 func (c *client) dependents(ctx context.Context, files []Proposal) (u uses) {
 	if c.way() == byMarker || !has(c.able.caps.References) || !has(c.able.caps.DocSymbol) { // the first speaks of the whole workspace by itself
 		return u
@@ -52,7 +55,7 @@ func (c *client) dependents(ctx context.Context, files []Proposal) (u uses) {
 	var wg sync.WaitGroup
 	var failed error
 	left, more := maxDeclaration, 0
-	through := "" // a line that passes on what it does not name
+	through := "" // a line that re-exports without naming what
 	var names []string
 	for _, f := range files {
 		doc, open := c.docs.get(f.Path)
@@ -108,6 +111,7 @@ func (c *client) dependents(ctx context.Context, files []Proposal) (u uses) {
 	if len(names) > 0 {
 		incomplete = c.indexing()
 	}
+	// clangd: its index is late, so the text decides which files to compile again.
 	if len(names) > 0 && c.spec.Quirks.WantDiagnostics {
 		c.mention(names, own, count)
 		if c.including(ctx, names, own, count) {
@@ -126,13 +130,13 @@ func (c *client) dependents(ctx context.Context, files []Proposal) (u uses) {
 		u.unsure = fmt.Errorf("was asked which other files use %d of the %d declarations that are changed", maxDeclaration-left, maxDeclaration-left+more)
 	case through != "":
 		u.unsure = fmt.Errorf("cannot say which other files use what %q passes on", through)
-	} // one that refused knows of no uses
+	} // a server that refuses to answer knows no uses
 	u.files = out[:min(len(out), maxDependents)]
 	return u
 }
 
-// mention adds the open files in which one of the names stands. A server that compiles each file by itself knows the uses
-// in those that it has compiled; just after a change of what they include that is not yet all of them.
+// mention adds the open files that contain one of the names. A server that compiles each file by itself
+// knows the uses only in what it has compiled, which lags behind a change of an included file.
 func (c *client) mention(names, own []string, count map[string]int) {
 	for _, path := range c.docs.mentioning(names) {
 		if count[path] == 0 && !slices.Contains(own, path) {
@@ -141,7 +145,8 @@ func (c *client) mention(names, own []string, count map[string]int) {
 	}
 }
 
-// indexing is why the server may not know all uses of a symbol yet; nil when it does, or has no index.
+// indexing is why the server may not know all uses of a symbol yet; nil when it does, or has no index. The
+// text follows the server's name.
 func (c *client) indexing() error {
 	title := c.spec.Quirks.Index
 	if title == "" {
@@ -158,8 +163,8 @@ func (c *client) indexing() error {
 	return nil
 }
 
-// including adds the files that include the proposal's, those first in whose text one of the names stands. It reports
-// whether these are all.
+// including adds the files that include the proposal's, and ranks those that contain one of the names
+// first. It reports whether these are all that could be affected.
 func (c *client) including(ctx context.Context, names, own []string, count map[string]int) bool {
 	users, complete := c.includes.users(ctx, c.spec, c.root, own)
 	for _, path := range users {
@@ -179,9 +184,9 @@ func (c *client) including(ctx context.Context, names, own []string, count map[s
 	return complete
 }
 
-// changedDeclarations are those that others may use and whose outside a change of these lines of old changes: the head of a
-// function (and its body, where that is part of the outside: see signature), any of a type, a constant or a variable.
-// kept are the others' names.
+// changedDeclarations are the declarations whose visible part an edit of these lines changes: the
+// signature of a function (and its body where the result is inferred from it, see signature), any line of
+// a type, constant or variable. kept are the names of the others.
 func (c *client) changedDeclarations(ctx context.Context, path, old, now string, runs []run) (out []Symbol, kept []string, err error) {
 	list, err := c.declared(ctx, path)
 	if err != nil {
@@ -189,6 +194,8 @@ func (c *client) changedDeclarations(ctx context.Context, path, old, now string,
 	}
 	// walk returns those runs that change something of what holds these symbols.
 	var walk func(list []Symbol, runs []run) []run
+	// walk adds the changed declarations among list to out, and returns the runs that change the
+	// declaration around them.
 	walk = func(list []Symbol, runs []run) []run {
 		outside := runs
 		for _, s := range list {
@@ -231,19 +238,22 @@ func (c *client) changedDeclarations(ctx context.Context, path, old, now string,
 	return append(out, passedOn(path, old, runs, list)...), kept, nil
 }
 
+// declared is the outline of a file as the server has it open now.
 func (c *client) declared(ctx context.Context, path string) ([]Symbol, error) {
 	var raw []lsp.Symbol
 	err := c.call(ctx, protocol.MethodTextDocumentDocumentSymbol, map[string]any{"textDocument": map[string]any{"uri": pathURI(path)}}, &raw)
 	return c.symbols(path, raw), err
 }
 
-// declares reports whether other files may know a symbol by its name: a heading or a key they do not.
+// declares reports whether other files can refer to a symbol by name. A heading of a Markdown file or a
+// key of a JSON file cannot be used that way.
 func declares(s Symbol) bool {
 	return s.Kind == kindClass || s.Kind >= kindEnum && s.Kind <= kindConstant || s.Kind == kindStruct
 }
 
-// hidden doubts an answer when a file no longer declares, for the server, what the proposal leaves alone: a line more or
-// less may put the rest of a file into something, or leave it without sense. Who uses that was not asked.
+// hidden returns an error when the server no longer sees a declaration that the proposal does not touch:
+// an added quote or brace can swallow the rest of a file. The users of such a declaration were not looked
+// for, so the verdict is incomplete.
 func (c *client) hidden(ctx context.Context, u uses) error {
 	for path, kept := range u.kept {
 		if len(kept) == 0 {
@@ -262,12 +272,13 @@ func (c *client) hidden(ctx context.Context, u uses) error {
 	return nil
 }
 
+// without are the runs that are not among some.
 func without(runs, some []run) []run {
 	return slices.DeleteFunc(slices.Clone(runs), func(r run) bool { return slices.Contains(some, r) })
 }
 
-// passedOn are the names in changed lines (of the text before) that stand in no declaration: what a file imports, others
-// may take from it; from a module of JavaScript or TypeScript only what it exports.
+// passedOn are the names in changed lines that belong to no declaration. Other files may take from a file
+// what it imports (Python) or re-exports (JavaScript, TypeScript: imports do not count).
 func passedOn(path, old string, runs []run, list []Symbol) []Symbol {
 	var out []Symbol
 	n, mine := -1, false
@@ -294,8 +305,8 @@ func passedOn(path, old string, runs []run, list []Symbol) []Symbol {
 	return out
 }
 
-// wildcard is the first changed line by which a file passes on what another one declares, without naming it: whoever takes
-// one of those names from here cannot be asked for.
+// wildcard is the first changed line that re-exports the declarations of another file without naming them
+// ("export * from"). The files that use one of those names cannot be looked for.
 func wildcard(old string, runs []run) string {
 	n := -1
 	for line := range strings.Lines(old) {

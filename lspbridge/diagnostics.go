@@ -13,13 +13,14 @@ import (
 type way int
 
 const (
-	byMarker way = iota
-	byPull
-	byTSServer
-	byPush
+	byMarker   way = iota // progress brackets every diagnosis (gopls)
+	byPull                // textDocument/diagnostic
+	byTSServer            // requests to tsserver behind typescript-language-server
+	byPush                // publishDiagnostics alone: finality must be guessed by versions and pauses
 )
 
-// way is asked again whenever it matters: servers register pull diagnostics late.
+// way is the best way that the server offers now. Ask again each time: servers register pull diagnostics
+// late.
 func (c *client) way() way {
 	switch {
 	case c.spec.Quirks.EndMarker:
@@ -32,7 +33,8 @@ func (c *client) way() way {
 	return byPush
 }
 
-// published takes a push.
+// published handles publishDiagnostics. A push for an older version is dropped: it would replace a newer
+// answer.
 func (c *client) published(p lsp.Publish) {
 	path := uriPath(p.URI)
 	if path == "" {
@@ -54,7 +56,8 @@ func (c *client) published(p lsp.Publish) {
 	c.changed.wake()
 }
 
-// convert makes our diagnostics of a server's.
+// convert turns a server's diagnostics into problems: positions are recoded against the text that the
+// server has.
 func (c *client) convert(path string, in []lsp.Diagnostic) []change.Problem {
 	conv := c.converter()
 	out := make([]change.Problem, 0, len(in))
@@ -65,7 +68,8 @@ func (c *client) convert(path string, in []lsp.Diagnostic) []change.Problem {
 	return out
 }
 
-// converter translates positions against the text the server has.
+// converter recodes positions of this server. It uses the open document, not the buffer: the server
+// counted in that text.
 func (c *client) converter() converter {
 	return converter{enc: c.able.enc, text: func(path string) string {
 		if doc, open := c.docs.get(path); open {
@@ -76,8 +80,8 @@ func (c *client) converter() converter {
 	}}
 }
 
-// settle waits until what the server says of paths, as they are now open, is final. An error means it is not: the
-// context's, errGone, or a reason to tell.
+// settle waits until the server's problems for paths, as they are open now, are final. An error means that
+// they are not: ctx's error, errGone, or a reason to show.
 func (c *client) settle(ctx context.Context, paths []string) (err error) {
 	ctx, done := c.patience(ctx)
 	defer func() { done(err) }()
@@ -97,13 +101,16 @@ func (c *client) settle(ctx context.Context, paths []string) (err error) {
 	}
 }
 
+// errOtherWay ends a wait that the server has made pointless by registering another way; settle starts
+// over.
 var errOtherWay = errors.New("the server registered another way")
 
-// markerLost is how long a diagnosis of ours may fail to begin while the server does nothing else: it refused the
-// notification then, and would be waited for for ever.
+// markerLost is how long one of our diagnoses may fail to begin while the server is idle. The server has
+// refused the notification then, and waiting for its marker would never end.
 const markerLost = 10 * time.Second
 
-// settleMarker waits until every diagnosis we caused has ended: then the whole workspace is final.
+// settleMarker waits until every diagnosis that we caused has ended. The problems of the whole workspace
+// are then final.
 func (c *client) settleMarker(ctx context.Context) error {
 	for {
 		seq, _ := c.ledger.now()
@@ -128,8 +135,9 @@ func (c *client) settleMarker(ctx context.Context) error {
 	}
 }
 
-// promote makes what was said since a proposal was rolled back the truth, once every diagnosis has ended. It reports
-// whether no proposal lies on the documents: while one does, what is final is what is said of it.
+// promote takes over what the server has said since a proposal was rolled back, once every diagnosis has
+// ended. It returns false while a proposal is laid over the documents: its problems must not become the
+// project's.
 func (c *client) promote() bool {
 	news, clear := c.ledger.promote()
 	c.tellOf(news...)

@@ -9,21 +9,24 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// document is a file as the server has it open.
+// document is a file as the server has it open. Copies are handed out; the original is guarded by
+// documents.mu.
 type document struct {
 	text    string
-	version int32
+	version int32  // counts from 1 and never repeats for a path, also after didClose
 	seq     uint64 // ledger.seq when this text was sent
-	used    uint64 // for closing the longest unused
+	used    uint64 // documents.tick of the last use; the smallest is closed first
 
-	buffered bool // the text was an editor's, not the disk's
+	buffered bool // the text is the editor's buffer, not the file on disk
 }
 
-// maxOpen is how many documents stay open in one server.
+// maxOpen is how many documents stay open in one server: each keeps memory there, and some servers
+// diagnose all open ones after every change.
 const maxOpen = 200
 
-// documents are the files that one run of a server has open. Its lock is held while a notification is queued, so that
-// versions and the wire keep one order; the queue never waits for the server.
+// documents are the files that one run of a server has open. The lock is held while a notification is
+// queued, so that the versions on the wire rise in order. That cannot block: the queue never waits for the
+// server.
 type documents struct {
 	wire   notifier
 	able   *abilities
@@ -32,13 +35,15 @@ type documents struct {
 	mu       sync.Mutex // guards what follows
 	open     map[string]*document
 	versions map[string]int32 // last version used per path; survives didClose
-	tick     uint64
+	tick     uint64           // counts uses, to order them by time
 }
 
-// notifier is what documents need of the connection and of who keeps count of what was sent.
+// notifier is what documents need of the client.
 type notifier interface {
+	// notify queues a notification.
 	notify(method string, params any) error
-	// mark counts a notification that may change diagnostics, before it is sent; the number is that of the new state.
+	// mark counts a notification that may change diagnostics, before it is sent; it returns the number of
+	// the new state.
 	mark(cause string) (seq uint64)
 }
 
@@ -46,8 +51,8 @@ func newDocuments(wire notifier, able *abilities, quirks Quirks) *documents {
 	return &documents{wire: wire, able: able, quirks: quirks, open: map[string]*document{}, versions: map[string]int32{}}
 }
 
-// put makes the server's text of path be text: it opens the document or sends the difference. It reports whether anything
-// was sent.
+// put makes text the server's text of path: it opens the document or sends the difference. sent is false
+// when the server has the text already, or takes no texts.
 func (d *documents) put(path, text string) (version int32, sent bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -56,7 +61,7 @@ func (d *documents) put(path, text string) (version int32, sent bool) {
 	wishes := d.able.wishes()
 	doc := d.open[path]
 	if doc != nil && doc.text != text && wishes.change == 0 {
-		d.closeLocked(path) // it takes texts only by opening
+		d.closeLocked(path) // a server without didChange learns a new text only by a new didOpen
 		doc = nil
 	}
 	if doc == nil {
@@ -86,7 +91,7 @@ func (d *documents) put(path, text string) (version int32, sent bool) {
 	return doc.version, true
 }
 
-// change sends an edit as the next version. d.mu is held.
+// change sends an edit as the next version. d.mu is held. The edit must already be in doc.text.
 func (d *documents) change(path string, doc *document, edit map[string]any, rebuild bool) {
 	d.versions[path]++
 	doc.version = d.versions[path]
@@ -101,7 +106,8 @@ func (d *documents) change(path string, doc *document, edit map[string]any, rebu
 	_ = d.wire.notify(protocol.MethodTextDocumentDidChange, params)
 }
 
-// rebuild makes a server that compiles each file by itself look at these again: what they include has changed.
+// rebuild makes a server that compiles each file by itself check these again although their text is the
+// same: a file that they include has changed.
 func (d *documents) rebuild(paths []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -119,6 +125,7 @@ func (d *documents) close(path string) bool {
 	return d.closeLocked(path)
 }
 
+// closeLocked is close. d.mu is held.
 func (d *documents) closeLocked(path string) bool {
 	if d.open[path] == nil {
 		return false
@@ -129,7 +136,7 @@ func (d *documents) closeLocked(path string) bool {
 	return true
 }
 
-// save tells of a save where the server wants to know.
+// save sends didSave if the server wants it; some linters run only then.
 func (d *documents) save(path string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -145,7 +152,7 @@ func (d *documents) save(path string) {
 	_ = d.wire.notify(protocol.MethodTextDocumentDidSave, p)
 }
 
-// trim closes the longest unused documents where there are too many.
+// trim closes the documents used longest ago while more than maxOpen are open; those in keep stay.
 func (d *documents) trim(keep []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -163,7 +170,7 @@ func (d *documents) trim(keep []string) {
 	}
 }
 
-// get is a document as it is now; ok is false when it is not open.
+// get is a copy of an open document; ok is false when path is not open.
 func (d *documents) get(path string) (doc document, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -200,7 +207,7 @@ func (d *documents) paths() []string {
 	return out
 }
 
-// among are those of the paths that are open.
+// among are the paths that are open.
 func (d *documents) among(paths []string) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -220,7 +227,7 @@ func (d *documents) versionsOf(paths []string) map[string]int32 {
 	return out
 }
 
-// mentioning are the open files in whose text one of the names stands.
+// mentioning are the open files whose text contains one of the names.
 func (d *documents) mentioning(names []string) (out []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -232,7 +239,9 @@ func (d *documents) mentioning(names []string) (out []string) {
 	return out
 }
 
-// lineEdit is the smallest edit by whole lines that makes new of old. ok is false when whole lines cannot say it.
+// lineEdit is the smallest edit of whole lines that turns old into new. Whole lines keep the columns 0,
+// which need no recoding; only a last line without a newline has another one. ok is false when a text has
+// lone CRs, which count as line ends in LSP only.
 func lineEdit(old, new string, enc Encoding) (r lsp.Range, with string, ok bool) {
 	if loneCR(old) || loneCR(new) {
 		return r, "", false
@@ -258,10 +267,11 @@ func lineEdit(old, new string, enc Encoding) (r lsp.Range, with string, ok bool)
 	return r, n[:len(n)-tail], true
 }
 
-// block is how many bytes are compared at once.
+// block is how many bytes are compared at a time: comparing slices is much faster than a loop over bytes,
+// and texts of megabytes mostly have long common parts.
 const block = 64
 
-// commonStart is how many bytes two texts have in common at their start.
+// commonStart is the length of the common prefix, in bytes.
 func commonStart(a, b string) int {
 	n, i := min(len(a), len(b)), 0
 	for i+block <= n && a[i:i+block] == b[i:i+block] {
@@ -273,7 +283,7 @@ func commonStart(a, b string) int {
 	return i
 }
 
-// commonEnd is how many bytes they have in common at their end.
+// commonEnd is the length of the common suffix, in bytes.
 func commonEnd(a, b string) int {
 	n, i := min(len(a), len(b)), 0
 	for i+block <= n && a[len(a)-i-block:len(a)-i] == b[len(b)-i-block:len(b)-i] {

@@ -13,19 +13,20 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// Source is what a workspace edit is computed from. Version is that of the open document, 0 when it is not open, and
-// negative when the text is another one than the server was shown.
+// Source returns the text that a workspace edit applies to. version is that of the open document, 0 when
+// it is not open, and negative when the text differs from what the server was sent.
 type Source func(path string) (text string, version int32, ok bool)
 
-// Lister names the files below a folder; ok is false when it is none.
+// Lister returns the files below a folder; ok is false when dir is not a folder.
 type Lister func(dir string) (files []string, ok bool)
 
-// ErrMoved: an edit was made for another version of a document than the server has now. Asked again, the server makes
-// it for this one.
+// ErrMoved means that the edit was computed for another version of a document. Ask the server again: it
+// then computes the edit for the present one.
 var ErrMoved = errors.New("the server's edit is out of date")
 
-// resolveEdit turns a server's workspace edit into whole files. It is pure: nothing is written. It refuses edits that
-// overlap, that are for another version of an open document, or that it cannot say faithfully.
+// resolveEdit turns a server's workspace edit into whole texts, without writing anything. It refuses edits
+// that overlap, that are for another version of an open document, or whose meaning is not certain: a wrong
+// guess would be written into files that the person may not look at.
 func resolveEdit(edit lsp.WorkspaceEdit, enc Encoding, src Source, list Lister) ([]FileEdit, error) {
 	p := plan{src: src, list: list, enc: enc, files: map[string]*FileEdit{}, notes: edit.Annotations}
 	if len(edit.DocumentChanges) > 0 || len(edit.Changes) == 0 { // preferred over changes, in order
@@ -56,8 +57,9 @@ func resolveEdit(edit lsp.WorkspaceEdit, enc Encoding, src Source, list Lister) 
 	return p.result(), nil
 }
 
-// together joins edits of one document that say they are for the same version of it: all of their positions are that
-// version's, wherever the first of them moves the text to. Not across a file that comes, goes or is renamed.
+// together joins edits of one document for the same version. Their positions all refer to that version, so
+// applying them one after the other would shift the later ones. Edits are not joined across a create,
+// delete or rename.
 func together(changes []lsp.DocumentChange) []lsp.DocumentChange {
 	type of struct {
 		uri     string
@@ -83,17 +85,18 @@ func together(changes []lsp.DocumentChange) []lsp.DocumentChange {
 	return out
 }
 
-// plan is the files as the edit leaves them so far, by their present name.
+// plan is the state of the files after the part of the edit that has been processed.
 type plan struct {
 	src   Source
 	list  Lister
 	notes map[string]lsp.Annotation
 	enc   Encoding
-	files map[string]*FileEdit
-	order []*FileEdit
-	gone  map[string]bool
+	files map[string]*FileEdit // by their present name
+	order []*FileEdit          // in the order in which the edit names them
+	gone  map[string]bool      // names that a rename has freed; the disk still has a file there
 }
 
+// add registers a file under its present name.
 func (p *plan) add(f *FileEdit) {
 	key := f.Path
 	if f.NewPath != "" {
@@ -105,7 +108,7 @@ func (p *plan) add(f *FileEdit) {
 	}
 }
 
-// present finds a file by the name it has after the changes so far.
+// present finds a file by the name it has at this point of the edit; ok is false when there is none.
 func (p *plan) present(path string) (*FileEdit, bool) {
 	if f := p.files[path]; f != nil {
 		return f, f.Kind != "delete"
@@ -122,6 +125,8 @@ func (p *plan) present(path string) (*FileEdit, bool) {
 	return f, true
 }
 
+// change applies one document change to the plan. Documents and operations come in the server's order, and
+// each sees the result of those before it.
 func (p *plan) change(ch lsp.DocumentChange) error {
 	path := func(u string) (string, error) {
 		if s := uriPath(u); s != "" {
@@ -225,7 +230,7 @@ func (p *plan) change(ch lsp.DocumentChange) error {
 	return nil
 }
 
-// confirm notes that a person must agree to what an annotation is about.
+// confirm notes that the person must approve the change of a file, when its annotation says so.
 func (p *plan) confirm(path, annotation string) {
 	a, ok := p.notes[annotation]
 	if !ok || !a.NeedsConfirmation {
@@ -243,7 +248,7 @@ func (p *plan) confirm(path, annotation string) {
 	}
 }
 
-// below are the files of a folder: those on disk and those this edit has put there.
+// below are the files in a folder at this point: those on disk and those that the edit has created there.
 func (p *plan) below(dir string) (files []string, ok bool) {
 	files, ok = p.list(dir)
 	var made []string
@@ -256,10 +261,10 @@ func (p *plan) below(dir string) (files []string, ok bool) {
 	return append(files, made...), ok || len(made) > 0
 }
 
-// maxFolder is how many files a folder may hold that a server deletes or moves.
+// maxFolder is how many files a folder may have that a server deletes or moves. Nobody could review more.
 const maxFolder = 500
 
-// folder deletes or moves a folder: file by file, so that each is shown, and comes back when it is undone.
+// folder deletes or moves a folder file by file, so that the person sees each file and undo restores each.
 func (p *plan) folder(ch lsp.DocumentChange, from, to string, files []string) error {
 	switch {
 	case to == "" && !ch.Options.Recursive && len(files) > 0:
@@ -282,11 +287,13 @@ func (p *plan) folder(ch lsp.DocumentChange, from, to string, files []string) er
 	return nil
 }
 
+// drop removes a file that the edit has created and deleted again.
 func (p *plan) drop(f *FileEdit, key string) {
 	delete(p.files, key)
 	p.order = slices.DeleteFunc(p.order, func(o *FileEdit) bool { return o == f })
 }
 
+// edit applies text edits to a file, after a check that the server has seen its present text.
 func (p *plan) edit(path string, version *int32, edits []lsp.TextEdit) error {
 	f, ok := p.present(path)
 	if !ok {
@@ -310,10 +317,11 @@ func (p *plan) edit(path string, version *int32, edits []lsp.TextEdit) error {
 	return nil
 }
 
-// errOverlap: LSP forbids it, and any order would be a guess.
+// errOverlap refuses overlapping edits: LSP forbids them, and the result would depend on their order.
 var errOverlap = errors.New("the server's edits overlap")
 
-// applyTextEdits applies edits that all refer to text. Inserts at one place keep their order.
+// applyTextEdits applies edits whose positions all refer to text. Several inserts at one position keep
+// their order, as LSP demands.
 func applyTextEdits(text string, edits []lsp.TextEdit, enc Encoding) (string, error) {
 	type span struct {
 		from, to int
@@ -328,6 +336,7 @@ func applyTextEdits(text string, edits []lsp.TextEdit, enc Encoding) (string, er
 			return "", fmt.Errorf("the server sent an edit %s", e.Odd)
 		}
 		s := span{offset(text, int(e.Range.Start.Line), int(e.Range.Start.Character), enc), offset(text, int(e.Range.End.Line), int(e.Range.End.Character), enc), e.NewText}
+		// A few servers send the end before the start.
 		if s.to < s.from {
 			s.from, s.to = s.to, s.from
 		}
@@ -361,7 +370,7 @@ func (c *client) fileEdits(edit lsp.WorkspaceEdit) ([]FileEdit, error) {
 	}, listFolder)
 }
 
-// listFolder lists a folder on disk.
+// listFolder is the Lister of the disk; it stops after maxFolder files.
 func listFolder(dir string) (files []string, ok bool) {
 	if !isDir(dir) {
 		return nil, false

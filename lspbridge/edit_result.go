@@ -2,7 +2,8 @@ package lspbridge
 
 import "slices"
 
-// result is the plan with every path in one change at most. It leaves out what does not change anything.
+// result is the plan as a list in which every path occurs once, so that the edits can be applied in any
+// order. Edits that change nothing are left out.
 func (p *plan) result() []FileEdit {
 	named := map[string]int{}
 	for _, f := range p.order {
@@ -23,8 +24,9 @@ func (p *plan) result() []FileEdit {
 	return append(out, untangled(tangled)...)
 }
 
-// untangled says of files that take each other's names (two that are swapped, a new one where another one was moved
-// away) what becomes of each path. There is no order of renames that would do it.
+// untangled describes files that exchange names (a swap, or a new file in the place of one that was moved)
+// by what happens to each path. No order of renames gives that result, because each one would overwrite
+// another file.
 func untangled(list []*FileEdit) []FileEdit {
 	type place struct{ was, is *FileEdit }
 	places := map[string]*place{}

@@ -13,7 +13,7 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// wireFiles are files as the create and delete messages name them.
+// wireFiles are the parameters of the create and delete messages.
 func wireFiles(paths []string) map[string]any {
 	out := make([]map[string]any, len(paths))
 	for i, p := range paths {
@@ -22,7 +22,7 @@ func wireFiles(paths []string) map[string]any {
 	return map[string]any{"files": out}
 }
 
-// ofPaths are the paths that match a filter.
+// ofPaths are the paths that a filter selects.
 func (f fileFilters) ofPaths(paths []string) []string {
 	list := make([]FileRename, len(paths))
 	for i, p := range paths {
@@ -35,8 +35,9 @@ func (f fileFilters) ofPaths(paths []string) []string {
 	return out
 }
 
-// WillChange is what the servers would change because files are about to be created or deleted. Only servers that run
-// and have asked for it are told: few have, and an edit waits for nobody to start for it.
+// WillChange returns what the servers would change because files are about to be created or deleted. It
+// asks only servers that run and have registered for it: few have, and an edit should not wait for a
+// start. Errors come beside the answers of the other servers.
 func (m *Manager) WillChange(ctx context.Context, created, deleted []string) ([]FileEdit, error) {
 	ctx, cancel := budget(ctx)
 	defer cancel()
@@ -88,7 +89,8 @@ func (m *Manager) WillChange(ctx context.Context, created, deleted []string) ([]
 	return all, errors.Join(errs...)
 }
 
-// didOperate tells a server that wants to know what became of files: renamed ones first, then what came and what went.
+// didOperate notifies a server that has registered for file operations: renames first, then creations and
+// deletions.
 func (c *client) didOperate(files []Proposal, created map[string]bool) {
 	ops := c.able.operations()
 	var renamed []FileRename

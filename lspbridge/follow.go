@@ -9,15 +9,16 @@ import (
 	"time"
 )
 
-// Servers that only speak when asked are asked again by ourselves where somebody follows the problems live: after the
-// person typed, after another program changed files, after the server said that things look different now.
+// Servers that only answer are asked again in the background when somebody follows the problems live:
+// after the person has typed, after another program has changed files, and when the server asks for a
+// refresh.
 const (
-	followAfter = 300 * time.Millisecond // gathers what comes in quick succession
-	followFor   = 10 * time.Second
+	followAfter = 300 * time.Millisecond // collects events that follow each other quickly
+	followFor   = 10 * time.Second       // how long one look may take
 )
 
-// Touched says that the buffer of a file has changed. Servers that have it open look again, soon and in the background,
-// when somebody listens to live problems. It does not block.
+// Touched tells that the editor's buffer of a file has changed. When problems are followed live, servers
+// that have it open are asked again soon, in the background. It does not block.
 func (m *Manager) Touched(path string) {
 	if m.o.Diagnostics == nil {
 		return
@@ -31,16 +32,16 @@ func (m *Manager) Touched(path string) {
 	}
 }
 
-// looks plans what is looked at again in the background, and gives way to whoever needs the documents.
+// looks plans background requests. They give way to everybody else who needs the documents.
 type looks struct {
 	look func()
 
 	mu      sync.Mutex      // guards what follows
-	touched map[string]bool // files to bring up to date first; nil when no look is planned
-	giveWay func()          // ends the look that is under way
+	touched map[string]bool // files to update first; nil when no look is planned
+	giveWay func()          // cancels the look that is under way; nil without one
 }
 
-// plan plans a look at these files and at the others that are open.
+// plan plans a look at these files and at the other open ones.
 func (l *looks) plan(paths ...string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,7 +54,7 @@ func (l *looks) plan(paths ...string) {
 	}
 }
 
-// begin takes the planned files over; cancel ends the look when somebody else needs the documents.
+// begin takes over the planned files; shove calls cancel.
 func (l *looks) begin(cancel func()) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,21 +64,21 @@ func (l *looks) begin(cancel func()) []string {
 	return touched
 }
 
-// end says that the look is over.
+// end is called when the look is over.
 func (l *looks) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.giveWay = nil
 }
 
-// drop forgets a planned look that could not be made.
+// drop forgets a planned look that could not get the documents.
 func (l *looks) drop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.touched = nil
 }
 
-// shove makes a look that is under way give the documents back.
+// shove cancels a look that is under way, so that it releases the documents.
 func (l *looks) shove() {
 	l.mu.Lock()
 	giveWay := l.giveWay
@@ -87,15 +88,15 @@ func (l *looks) shove() {
 	}
 }
 
-// follow plans a look where somebody follows the problems live.
+// follow plans a look, if somebody follows the problems live.
 func (c *client) follow(paths ...string) {
 	if c.host.changed != nil {
 		c.looks.plan(paths...)
 	}
 }
 
-// look brings the touched files up to date and asks for what is open. Whoever else needs the documents goes first: the
-// look is then made later.
+// look updates the touched files and asks for the problems of the open ones. When it is interrupted it
+// plans itself again.
 func (c *client) look() {
 	ctx, cancel := context.WithTimeout(context.Background(), followFor)
 	defer cancel()

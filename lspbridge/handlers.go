@@ -11,8 +11,9 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// handle answers what the server sends. Everything runs in the order of the wire, except an edit of the server's own
-// accord, which may ask a person.
+// handle answers the server's requests and notifications, in the order of the wire: an edit must not be
+// judged before the text it refers to. Only applyEdit continues in the background, since it may wait for a
+// person.
 func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	switch r.Method {
 	case protocol.MethodTextDocumentPublishDiagnostics:
@@ -66,7 +67,7 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	case protocol.MethodWorkspaceApplyEdit:
 		return c.applyEdit(ctx, r)
 	case protocol.MethodWindowShowDocument:
-		return json.RawMessage(`{"success":false}`), nil // the person's windows are the editor's
+		return json.RawMessage(`{"success":false}`), nil // only the editor opens windows
 	case protocol.MethodWindowShowMessage, protocol.MethodWindowShowMessageRequest:
 		var p struct {
 			Type    lsp.Uint
@@ -93,9 +94,9 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 		}
 		c.changed.wake()
 		return nil, nil
-	case "vscode/content": // a schema from the network: nobody has been asked whether it may be fetched, so it demands nothing
+	case "vscode/content": // a schema from the network: the person has not allowed to fetch it, so an empty schema, which accepts everything
 		return "{}", nil
-	case "_typescript.rename": // after an extraction: the new name is the editor's to ask for
+	case "_typescript.rename": // after an extraction: only an editor can ask the person for the new name
 		return nil, nil
 	}
 	if c.spec.hooks.handle != nil {
@@ -112,8 +113,8 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	return nil, nil
 }
 
-// section finds a dotted section of the settings; "" is the whole, of which servers read members without looking. Nothing
-// there is null.
+// section returns a dotted section of the settings, null when there is none. "" returns the whole, as an
+// object in any case: servers read members of it without checking.
 func section(settings, name string) json.RawMessage {
 	cur := json.RawMessage(settings)
 	if name == "" {

@@ -12,22 +12,23 @@ import (
 	"time"
 )
 
-// What is read to find out which files include which, at most.
+// Limits on what is read to find out which files include which.
 const (
-	maxIncluding   = 20_000   // files of a project
-	maxIncludeHead = 64 << 10 // bytes of each: includes stand at the top
+	maxIncluding   = 20_000   // source files of a project
+	maxIncludeHead = 64 << 10 // bytes of each file: includes are at the top
 )
 
-// includes knows which files of a project include which, by their text. A server that compiles each file by itself (clangd)
-// reports a broken header only in the files that it is asked about, and knows them from an index that takes minutes; the
-// text is there at once. An include is taken for every file whose path ends with it: more than the compiler would, never
-// less, but for names that macros put together.
+// includes knows which files of a project include which, from their text. clangd compiles each file by
+// itself: it reports the damage of a changed header only in files that it is asked about, and its index
+// takes minutes to name them. An include counts for every file whose path ends with it. That may be more
+// than the compiler takes, but never less, except for names that macros compose.
 type includes struct {
 	mu    sync.Mutex
 	files map[string]included // by path; guarded by mu
 }
 
-// included is what a file included when it was last looked at.
+// included is what a file included when it was read last, with the time and size by which a change is
+// noticed.
 type included struct {
 	changed time.Time
 	size    int64
@@ -36,8 +37,8 @@ type included struct {
 
 var includeLine = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*(?:include|include_next|import)[ \t]*["<]([^">\n]+)[">]`)
 
-// users are the files of a project that include one of the given ones, directly or not. complete is false when not every
-// file has been looked at.
+// users are the files of a project that include one of the given ones, directly or not. complete is false
+// when the project has too many files to read, or ctx ended.
 func (i *includes) users(ctx context.Context, row Server, root string, of []string) (users []string, complete bool) {
 	all := projectFiles(ctx, root)
 	if len(all) >= maxProjectFiles {
@@ -78,7 +79,8 @@ func (i *includes) users(ctx context.Context, row Server, root string, of []stri
 	return users, true
 }
 
-// headerLike files are included though they are nobody's sources: x.inc, x.def, and headers without an extension.
+// headerLike reports files that are included but that no row of the table matches: x.inc, x.def, headers
+// without an extension.
 func headerLike(path string) bool {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".inc", ".def", ".ipp", ".tpp", ".inl", ".tcc", ".x", "":
@@ -87,6 +89,7 @@ func headerLike(path string) bool {
 	return false
 }
 
+// includesIt reports whether one of the names, as written in an include, can mean target.
 func includesIt(names []string, target string) bool {
 	for _, n := range names {
 		for strings.HasPrefix(n, "../") || strings.HasPrefix(n, "./") {
@@ -99,7 +102,7 @@ func includesIt(names []string, target string) bool {
 	return false
 }
 
-// of are the names that a file includes.
+// of are the names that a file includes; they are cached until the file changes.
 func (i *includes) of(path string) []string {
 	fi, err := os.Stat(path)
 	if err != nil || !fi.Mode().IsRegular() {

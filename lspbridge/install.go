@@ -15,17 +15,18 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
-// ErrNotInstallable: the server comes in a way that only a person can carry out.
+// ErrNotInstallable means that no package manager that Pillion knows has the server; the person must
+// install it.
 var ErrNotInstallable = errors.New("it cannot be installed from here")
 
-// Installation is how a server gets into a cache of ours. Nothing outside Dir is written, and packages run no scripts
-// of their own.
+// Installation says how a server is installed into Pillion's own cache. Nothing outside Dir is written,
+// and npm runs no scripts of the packages.
 type Installation struct {
 	ID   string
 	Argv []string // the package manager's command line
-	Env  []string // KEY=value beside the environment
+	Env  []string // KEY=value, added to the environment
 	Dir  string   // the cache; absolute
-	Bin  string   // where the programs come to lie
+	Bin  string   // where the programs are afterwards
 }
 
 // String is the command as a person would type it.
@@ -38,7 +39,8 @@ func CacheBins(dir string) []string {
 	return []string{filepath.Join(dir, "go", "bin"), filepath.Join(dir, "npm", "node_modules", ".bin")}
 }
 
-// PlanInstall says what Install would do for a server of the table: go install or npm. ErrNotInstallable for the others.
+// PlanInstall returns what Install would do for a server of the table, by go install or npm. It fails with
+// ErrNotInstallable for other servers, and for an unknown id. dir is the cache; absolute.
 func PlanInstall(id, dir string) (Installation, error) {
 	for _, row := range Servers() {
 		if row.ID != id {
@@ -106,7 +108,7 @@ func Install(ctx context.Context, plan Installation, out io.Writer) (program str
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
-		return "", fmt.Errorf("%s did not get it (%w); why stands above. Is the network there, or a proxy to be set? Then say the same again, or install %s yourself and set lsp.%s.command", plan.Argv[0], err, plan.ID, plan.ID)
+		return "", fmt.Errorf("%s could not install it (%w); its output above says why. Check the network and the proxy settings and try again, or install %s yourself and set lsp.%s.command", plan.Argv[0], err, plan.ID, plan.ID)
 	}
 	for _, row := range Servers() {
 		if row.ID != plan.ID {
@@ -118,5 +120,5 @@ func Install(ctx context.Context, plan Installation, out io.Writer) (program str
 			}
 		}
 	}
-	return "", fmt.Errorf("%s ended well, but %s holds no program of %s", plan, plan.Bin, plan.ID)
+	return "", fmt.Errorf("%s succeeded, but %s contains no program of %s", plan, plan.Bin, plan.ID)
 }

@@ -66,7 +66,7 @@ func TestInstall(t *testing.T) {
 	}
 	_ = os.Remove(program)
 	script("exit 0\n")
-	if _, err = Install(t.Context(), plan, &out); err == nil || !strings.Contains(err.Error(), "holds no program of gopls") {
+	if _, err = Install(t.Context(), plan, &out); err == nil || !strings.Contains(err.Error(), "contains no program of gopls") {
 		t.Error(err)
 	}
 	script("echo no network; exit 3\n")

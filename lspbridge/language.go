@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// commentedJSON reports a file that is JSON with comments by what reads it, whatever its name ends with.
+// commentedJSON reports a JSON file whose reader accepts comments although it is named .json: as "json"
+// the server would report every comment as an error.
 func commentedJSON(path string) bool {
 	base := strings.ToLower(filepath.Base(path))
 	stem, _, _ := strings.Cut(base, ".")
@@ -20,7 +21,8 @@ func commentedJSON(path string) bool {
 		".oxlintrc.json", "typedoc.json", "nx.json", "turbo.json", "pyrightconfig.json", ".luarc.json"}, base)
 }
 
-// languageID is LSP's name for a file's language: servers for many (linters, above all) go by it.
+// languageID is LSP's language identifier of a file, as VS Code assigns it. Servers for several languages
+// choose their rules by it.
 func languageID(path string) string {
 	base := filepath.Base(path)
 	if id := languageNames[base]; id != "" {
@@ -42,7 +44,7 @@ func languageID(path string) string {
 	return strings.TrimPrefix(ext, ".")
 }
 
-// languageNames are the languages of files by their whole name.
+// languageNames are the languages of files that are recognised by their whole name.
 var languageNames = map[string]string{
 	"go.mod": "go.mod", "go.work": "go.work", "go.sum": "go.sum", "Dockerfile": "dockerfile", "Containerfile": "dockerfile",
 	"CMakeLists.txt": "cmake", "Gemfile": "ruby", "Rakefile": "ruby", "Makefile": "makefile", "makefile": "makefile", "GNUmakefile": "makefile",
@@ -51,7 +53,7 @@ var languageNames = map[string]string{
 	"COMMIT_EDITMSG": "git-commit", "git-rebase-todo": "git-rebase", ".babelrc": "jsonc", ".eslintrc": "jsonc",
 }
 
-// languages are those whose name is not their extension.
+// languages are the identifiers that differ from the extension.
 var languages = map[string]string{
 	".ts": "typescript", ".mts": "typescript", ".cts": "typescript", ".tsx": "typescriptreact",
 	".js": "javascript", ".mjs": "javascript", ".cjs": "javascript", ".es6": "javascript", ".jsx": "javascriptreact", ".coffee": "coffeescript",

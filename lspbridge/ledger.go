@@ -9,20 +9,22 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// fileDiags is what a server said of a file. Values are never changed, only replaced, so snapshots are cheap.
+// fileDiags is what a server has said about a file. Values are never modified, only replaced, so a
+// snapshot of the map is enough to compare states.
 type fileDiags struct {
 	pushed  []change.Problem
 	pushVer int32     // version the push was for; 0 when the server did not say
-	pushSeq uint64    // ledger.seq when it came
-	pushAt  time.Time // … and said something new
+	pushSeq uint64    // ledger.seq when the push arrived
+	pushAt  time.Time // when a push last said something new
 	hasPush bool
 	pulled  []change.Problem
-	pullSeq uint64 // ledger.seq when it was asked for
-	pullRef uint64 // ledger.refresh then
+	pullSeq uint64 // ledger.seq when the pull was sent
+	pullRef uint64 // ledger.refresh at that time
 	hasPull bool
 }
 
-// items is the union of both channels without repetitions.
+// items is the union of pushed and pulled problems without duplicates: some servers report compiler errors
+// by one channel and lints by the other.
 func (f *fileDiags) items() []change.Problem {
 	if f == nil {
 		return nil
@@ -41,21 +43,22 @@ func (f *fileDiags) items() []change.Problem {
 	return out
 }
 
-// isFinal reports whether the word is about the text that the server has now. d is the open document; open is false when
-// there is none. seq is the ledger's present one.
+// isFinal reports whether the problems are those of the text that the server has now. d is the document;
+// open is false when it is not open. seq is the ledger's present one.
 func (f *fileDiags) isFinal(d document, open bool, seq uint64) bool {
 	switch {
 	case f == nil:
 		return false
 	case f.hasPull:
 		return f.pullSeq == seq
-	case !open: // closed: nothing is said of it any more
+	case !open: // closed: the server will say nothing more about it
 		return true
 	}
 	return f.publishedFor(d)
 }
 
-// publishedFor reports whether the server has pushed for this text.
+// publishedFor reports whether the server has pushed for this text: by version, or, from servers that send
+// none, after it was sent.
 func (f *fileDiags) publishedFor(d document) bool {
 	switch {
 	case f == nil || !f.hasPush:
@@ -66,43 +69,43 @@ func (f *fileDiags) publishedFor(d document) bool {
 	return f.pushSeq >= d.seq
 }
 
-// sameProblems reports that a person would see no difference.
+// sameProblems reports that a person would see no difference between two lists.
 func sameProblems(a, b []change.Problem) bool {
 	return slices.EqualFunc(a, b, func(a, b change.Problem) bool {
 		return samePlace(a, b) && a.Message == b.Message && a.Severity == b.Severity && a.Code == b.Code && a.Server == b.Server
 	})
 }
 
-// ledger holds what one run of a server said of files, and enough of when it said it to tell whether that is about the
-// texts it has now. While a proposal lies over the documents, what arrives is written into an overlay and not into the
-// truth.
+// ledger holds the problems that one run of a server has reported, and when, so that a report can be told
+// apart from one about an older text. While a proposal is laid over the documents, reports go into an
+// overlay: the problems of a proposal must never look like problems of the project.
 type ledger struct {
 	changed *broadcast
 
 	mu         sync.Mutex // guards what follows
 	files      map[string]*fileDiags
 	overlay    *overlay
-	seq        uint64                   // counts everything that may change diagnostics
-	refresh    uint64                   // counts workspace/diagnostic/refresh, without echoes
-	echo       echo                     // what the next refresh of a server with echoes is about
-	idle       map[string]uint64        // clangd: seq at which a file was reported idle
-	latency    time.Duration            // learned time from a change to an unversioned publish
-	waited     map[string]time.Duration // for files that the server has never published anything of
-	everSpoke  bool                     // it has published of some file
-	acquainted bool                     // it has answered for the problems of a file once
-	stumbles   map[string]string        // why the server failed over a file it is being asked about
-	elsewhere  map[string]bool          // files whose last pull was about a proposal: some servers keep their fixes from that
+	seq        uint64                   // counts every notification that may change diagnostics
+	refresh    uint64                   // counts workspace/diagnostic/refresh, except echoes
+	echo       echo                     // what the next refresh of a server that echoes is about
+	idle       map[string]uint64        // clangd: seq at which it reported a file idle
+	latency    time.Duration            // learned time from a change to a publish without a version
+	waited     map[string]time.Duration // per file, while the server has not published anything about it
+	everSpoke  bool                     // it has published about some file
+	acquainted bool                     // it has completely answered for some file once
+	stumbles   map[string]string        // why the server failed while it checked a file
+	elsewhere  map[string]bool          // files whose last pull was about a proposal: some servers keep their quick fixes from that
 }
 
-// overlay is a transaction on the open documents: while it lasts, what the server says belongs to it.
+// overlay is the reports during a transaction on the open documents.
 type overlay struct {
 	files map[string]*fileDiags
-	over  bool   // rolled back: once the server has settled, its files are the truth again
-	seq   uint64 // ledger.seq when it was rolled back: while that is so, ledger.files is the truth already
+	over  bool   // rolled back: when the server is done with that, these reports become the project's
+	seq   uint64 // ledger.seq at the roll-back: until it changes, ledger.files is right already
 }
 
-// echo is what a server's next request for a refresh answers: changes of texts alone, or (also) something whose effect
-// is not asked about by itself, files on disk above all, and so must be looked at.
+// echo is what a server's next refresh request is about: only changes of texts, which are asked about
+// anyway, or also something else, above all files on disk, whose effect nobody has asked about yet.
 type echo int
 
 const (
@@ -116,7 +119,7 @@ func newLedger(changed *broadcast) *ledger {
 		stumbles: map[string]string{}, elsewhere: map[string]bool{}}
 }
 
-// mark counts a notification that may change diagnostics, and returns its number.
+// mark counts a notification that may change diagnostics and returns its number.
 func (l *ledger) mark(cause string) uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,21 +132,21 @@ func (l *ledger) mark(cause string) uint64 {
 	return l.seq
 }
 
-// outdate makes every pulled answer one about an earlier state.
+// outdate makes every pulled answer count as one about an older state, so that it is asked for again.
 func (l *ledger) outdate() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.seq++
 }
 
-// now is the number of the present state, and how often the server has asked to be asked again.
+// now is the number of the present state, and of refresh requests so far.
 func (l *ledger) now() (seq, refresh uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.seq, l.refresh
 }
 
-// store is where what arrives now belongs. l.mu is held.
+// store is the map into which reports go now. l.mu is held.
 func (l *ledger) store() map[string]*fileDiags {
 	if l.overlay != nil {
 		return l.overlay.files
@@ -151,21 +154,21 @@ func (l *ledger) store() map[string]*fileDiags {
 	return l.files
 }
 
-// word is the last word on a file; nil when there is none.
+// word is the last report on a file, a proposal's while one is laid over; nil when there is none.
 func (l *ledger) word(path string) *fileDiags {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.store()[path]
 }
 
-// truth is the last word on a file, whatever is proposed; nil when there is none.
+// truth is the last report on a file without any proposal; nil when there is none.
 func (l *ledger) truth(path string) *fileDiags {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.files[path]
 }
 
-// snapshot is what the server says: of the overlay while one lies there, else of what is.
+// snapshot is all reports: the proposal's while one is laid over the documents, else the project's.
 func (l *ledger) snapshot() map[string]*fileDiags {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -175,7 +178,7 @@ func (l *ledger) snapshot() map[string]*fileDiags {
 	return maps.Clone(l.files)
 }
 
-// published takes a push; version is 0 when the server did not say which text it is about.
+// published stores a push; version is 0 when the server sent none.
 func (l *ledger) published(path string, items []change.Problem, version int32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -185,13 +188,13 @@ func (l *ledger) published(path string, items []change.Problem, version int32) {
 		f = *old
 	}
 	if !f.hasPush || f.pushVer != version || version == 0 || !sameProblems(f.pushed, items) {
-		f.pushAt = time.Now() // else it only says once more what is known: of a text that was rolled back, mostly
+		f.pushAt = time.Now() // a repetition says nothing new: it is mostly about a text that was rolled back
 	}
 	f.pushed, f.pushSeq, f.pushVer, f.hasPush = items, l.seq, version, true
 	files[path] = &f
 }
 
-// spoke notes that the server publishes problems of a file at all.
+// spoke notes that the server publishes problems about this file: waiting for them is not in vain.
 func (l *ledger) spoke(path string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -199,9 +202,9 @@ func (l *ledger) spoke(path string) {
 	l.everSpoke = true
 }
 
-// pulled takes the answers to a question that was asked at (seq, refresh): of the file itself, and what came with it. It
-// takes none, and returns false, when something has changed since: nobody knows which text they are about. force takes
-// them all the same.
+// pulled stores the answers to a pull that was sent at (seq, refresh): for the file itself and for related
+// ones. It stores nothing and returns false when something has changed since, because the text that the
+// answer is about is then unknown. force stores it anyway.
 func (l *ledger) pulled(path string, answers map[string][]change.Problem, seq, refresh uint64, force bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -220,7 +223,7 @@ func (l *ledger) pulled(path string, answers map[string][]change.Problem, seq, r
 	return true
 }
 
-// outdated are the files whose last pulled answer is about another state than the present one.
+// outdated are the paths whose last pull is about another state than the present one.
 func (l *ledger) outdated(paths []string) (ask []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -233,15 +236,15 @@ func (l *ledger) outdated(paths []string) (ask []string) {
 	return ask
 }
 
-// forget drops what was said of a file that is gone.
+// forget drops the reports on a deleted file.
 func (l *ledger) forget(path string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.files, path)
 }
 
-// refreshed takes a request of the server to be asked again. It returns false when that only echoes a change of texts;
-// echoes says whether the server has that habit.
+// refreshed handles a refresh request. It returns false when that only echoes a change of texts; echoes
+// says whether the server does that.
 func (l *ledger) refreshed(echoes bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -253,7 +256,8 @@ func (l *ledger) refreshed(echoes bool) bool {
 	return counts
 }
 
-// begin lays an overlay over what was said, and returns the number of the state below it.
+// begin lays an overlay over the reports and returns the number of the state below it; end takes that
+// number.
 func (l *ledger) begin() (seq uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -265,16 +269,17 @@ func (l *ledger) begin() (seq uint64) {
 	return l.seq
 }
 
-// rolledBack says that the documents are as they were before the overlay. What the server says of that is still to come;
-// promote makes it the truth.
+// rolledBack notes that the documents are as before the overlay. The server's reports on that are still to
+// come; promote takes them over.
 func (l *ledger) rolledBack() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.overlay.over, l.overlay.seq = true, l.seq
 }
 
-// end takes an overlay away at once, for servers whose old answers hold for the old texts again: pushes say their version,
-// and pulls were asked for. versions are those of the documents that were put back; seq is what begin returned.
+// end removes an overlay at once, for servers whose old reports are right again without a new diagnosis:
+// pushes carry a version, and pulls were asked for. versions are those of the documents that were put
+// back; seq is what begin returned.
 func (l *ledger) end(seq uint64, versions map[string]int32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -292,8 +297,8 @@ func (l *ledger) end(seq uint64, versions map[string]int32) {
 	l.overlay = nil
 }
 
-// promote makes what was said since the overlay was rolled back the truth. Its caller has seen every diagnosis end. It
-// returns the files of which the truth is another now; clear is false while a proposal lies on the documents.
+// promote makes the reports since the roll-back the project's. The caller has seen every diagnosis end. It
+// returns the files whose problems differ now; clear is false while a proposal is laid over the documents.
 func (l *ledger) promote() (news []string, clear bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -319,15 +324,15 @@ func (l *ledger) overlaid() bool {
 	return l.overlay != nil
 }
 
-// settled: all that was sent since the last final word is an overlay and its roll-back, so that word still holds, and
-// the server's second diagnosis of the same texts need not be waited for.
+// settled reports that only an overlay and its roll-back were sent since the last final report. That
+// report is still right, so the server's second diagnosis of the same texts need not be waited for.
 func (l *ledger) settled() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.overlay != nil && l.overlay.over && l.overlay.seq == l.seq
 }
 
-// setIdle takes clangd's word that it is done with a file, or has begun anew.
+// setIdle stores clangd's report that it has finished a file, or works on it again.
 func (l *ledger) setIdle(path string, idle bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -337,21 +342,21 @@ func (l *ledger) setIdle(path string, idle bool) {
 	}
 }
 
-// reportsIdle: the server says when it is done with a file.
+// reportsIdle reports whether the server tells when it has finished a file.
 func (l *ledger) reportsIdle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.idle) > 0
 }
 
-// idleSince reports whether the server was done with a file at or after a state.
+// idleSince reports whether the server has finished a file at or after a state.
 func (l *ledger) idleSince(path string, seq uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.idle[path] >= seq
 }
 
-// unversioned: the server has pushed without saying for which text.
+// unversioned reports whether the server has pushed without a version.
 func (l *ledger) unversioned() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -363,21 +368,21 @@ func (l *ledger) unversioned() bool {
 	return false
 }
 
-// delay is how long the server usually takes from a change to its publish.
+// delay is how long the server usually takes from a change to its push.
 func (l *ledger) delay() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.latency
 }
 
-// learn takes one more measurement of delay.
+// learn adds a measurement of delay; old ones fade, because the load of the machine changes.
 func (l *ledger) learn(took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.latency = (3*l.latency + took) / 4
 }
 
-// inVain notes a wait for files of which the server said nothing, however long it was given.
+// inVain adds the time of a wait to every file about which the server has said nothing.
 func (l *ledger) inVain(paths []string, waited time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -388,9 +393,9 @@ func (l *ledger) inVain(paths []string, waited time.Duration) {
 	}
 }
 
-// mute reports whether a file has been waited for in vain for long enough; or the whole server, when it has never
-// published a thing and was waited for over several files: it is one for names or classes, and problems are not its
-// business.
+// mute reports whether waiting for a file is pointless: it was waited for long enough in vain. A server
+// that never published anything, and was waited for over several files, is mute altogether: it offers
+// names or completions, not problems.
 func (l *ledger) mute(path string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -401,7 +406,7 @@ func (l *ledger) mute(path string) bool {
 	return l.waited[path] >= muteAfter || sum >= 2*muteAfter && !l.everSpoke
 }
 
-// stumbled notes why the server failed over a file; "" forgets it.
+// stumble is why the server failed while it checked a file; "" when it did not.
 func (l *ledger) stumbled(path, why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -419,20 +424,21 @@ func (l *ledger) stumble(path string) string {
 	return l.stumbles[path]
 }
 
-// pulledElsewhere: the last answer to a pull of the file was about a proposal.
+// pulledElsewhere reports that the last answer to a pull of the file was about a proposal.
 func (l *ledger) pulledElsewhere(path string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.elsewhere[path]
 }
 
-// isAcquainted: the server has answered for the problems of some file, so it has read its project.
+// isAcquainted reports that the server has answered for some file, so it has loaded its project.
 func (l *ledger) isAcquainted() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.acquainted
 }
 
+// setAcquainted notes that.
 func (l *ledger) setAcquainted() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

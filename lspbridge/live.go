@@ -9,10 +9,11 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// liveEvery is how long changes of problems are gathered before somebody is told.
+// liveEvery is how long changes are collected before they are reported: a server publishes many files
+// within milliseconds.
 const liveEvery = 50 * time.Millisecond
 
-// news gathers the files of which something new is known, so that what comes in quick succession is told once.
+// news collects the files whose problems have changed, and reports them together.
 type news struct {
 	tell func(paths []string) (later bool) // later: not now, ask again soon
 
@@ -20,6 +21,7 @@ type news struct {
 	paths map[string]bool // guarded by mu; nil when no telling is planned
 }
 
+// add plans a report of these files.
 func (n *news) add(paths ...string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -35,6 +37,7 @@ func (n *news) add(paths ...string) {
 	}
 }
 
+// flush reports the collected files, and plans them again when the client asks for that.
 func (n *news) flush() {
 	n.mu.Lock()
 	paths := slices.Sorted(maps.Keys(n.paths))
@@ -45,14 +48,15 @@ func (n *news) flush() {
 	}
 }
 
-// tellOf notes that what is known of files has changed, where somebody wants to hear of it.
+// tellOf plans a report on these files, if somebody follows the problems live.
 func (c *client) tellOf(paths ...string) {
 	if c.host.changed != nil {
 		c.news.add(paths...)
 	}
 }
 
-// tellNews tells the manager of files, unless a proposal is being checked: its problems are nobody's yet.
+// tellNews reports files to the manager. While a proposal is being checked it asks to be called later: the
+// problems of a proposal are not the project's.
 func (c *client) tellNews(paths []string) (later bool) {
 	if c.dead() {
 		return false
@@ -64,7 +68,7 @@ func (c *client) tellNews(paths []string) (later bool) {
 	return false
 }
 
-// certainty is how certain the present word on a file is.
+// certainty is how certain the present problems of a file are.
 func (c *client) certainty(path string) change.Certainty {
 	final := false
 	if c.way() == byMarker {
@@ -80,8 +84,8 @@ func (c *client) certainty(path string) change.Certainty {
 	return change.Pending
 }
 
-// live tells of files whose problems have changed, all servers together. One telling ends before the next one looks:
-// what is told last must be what was seen last.
+// live reports files whose problems have changed, with the problems of all servers together. telling is
+// held throughout: otherwise an older state could be reported after a newer one.
 func (m *Manager) live(paths []string) {
 	m.telling.Lock()
 	defer m.telling.Unlock()

@@ -308,7 +308,7 @@ func (m *Manager) host() host {
 	return host{text: m.text, tsserver: m.tsserver, buffer: m.buffer, unsaved: m.unsaved, changed: changed, notice: m.notice,
 		apply: func(ctx context.Context, label string, edit lsp.WorkspaceEdit, c *client) error {
 			if m.o.ApplyEdit == nil {
-				return errors.New("edits of a server's own accord are not accepted here")
+				return errors.New("this client does not accept edits that a server sends without being asked")
 			}
 			edits, err := c.fileEdits(edit)
 			if err != nil || len(edits) == 0 {

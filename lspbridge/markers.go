@@ -10,35 +10,37 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// markers knows which folders hold which root markers. Every edit asks, for a dozen servers and every folder on the way
-// up: a folder is looked into again only when its time of change is another one.
+// markers caches which folders contain which root markers. Every edit asks that for a dozen servers and
+// all folders up to the root, so a folder is read again only when its time of change differs.
 type markers struct {
-	mu   sync.Mutex
+	mu   sync.Mutex // guards dirs and the holds of each
 	dirs map[string]*markedDir
 }
 
-// markedDir is what was found in a folder while it was as it was then.
+// markedDir is what a folder contained at a time of change.
 type markedDir struct {
-	changed time.Time
-	racy    bool // looked at so soon after its last change that the next one may bear the same time
+	changed time.Time // of the folder when it was read
+	racy    bool      // read so soon after a change that the next change may have the same time; not reused
 	holds   map[string]bool
 }
 
+// Limits of the cache.
 const (
-	maxMarked = 10_000          // folders remembered
-	racyFor   = 2 * time.Second // as coarse as the clock of any file system is
+	maxMarked = 10_000          // folders; then the cache starts over
+	racyFor   = 2 * time.Second // the coarsest time stamps of common file systems (FAT: two seconds)
 )
 
-// look begins one question: a folder is asked for its time once in it.
+// look begins one question. Within it each folder's time is read only once.
 func (m *markers) look() *look { return &look{of: m, dirs: map[string]*markedDir{}} }
 
+// look is one question about roots.
 type look struct {
 	of   *markers
 	dirs map[string]*markedDir
 }
 
-// root is the nearest directory at or above path's that holds one of the markers (globs allowed), not above top.
-// Without one it is top, or path's own directory when path is not inside top.
+// root is the nearest folder at or above path's own that contains one of the markers (globs allowed), not
+// above top. Without one it is top, or path's own folder when path is outside top.
 func (l *look) root(path, top string, markers []string) string {
 	if !paths.Within(top, path) {
 		top = ""
@@ -57,8 +59,9 @@ func (l *look) root(path, top string, markers []string) string {
 	return top
 }
 
-// outermost is the folder farthest up from root, not above top, that holds one of the markers. What holds one of stops
-// is the last one looked at.
+// outermost is the highest folder above root, up to top, that contains one of the markers: in a monorepo
+// the server of the whole knows all users of a symbol. A folder that contains one of stops ends the
+// search.
 func (l *look) outermost(root, top string, markers, stops []string) string {
 	if !paths.Within(top, root) {
 		return root
@@ -71,7 +74,7 @@ func (l *look) outermost(root, top string, markers, stops []string) string {
 	return root
 }
 
-// holds reports whether a folder holds one of the markers.
+// holds reports whether a folder contains one of the markers.
 func (l *look) holds(dir string, markers []string) bool {
 	if len(markers) == 0 {
 		return false
@@ -83,7 +86,7 @@ func (l *look) holds(dir string, markers []string) bool {
 		l.of.mu.Unlock()
 		if !known {
 			there = isThere(dir, m)
-			if !strings.ContainsRune(m, '/') { // deeper down nothing changes the folder's time
+			if !strings.ContainsRune(m, '/') { // a change deeper down does not change this folder's time, so it cannot be cached
 				l.of.mu.Lock()
 				d.holds[m] = there
 				l.of.mu.Unlock()
@@ -96,7 +99,7 @@ func (l *look) holds(dir string, markers []string) bool {
 	return false
 }
 
-// dir is what is known of a folder as it is now.
+// dir is the cache entry for a folder as it is now.
 func (l *look) dir(dir string) *markedDir {
 	if d := l.dirs[dir]; d != nil {
 		return d
@@ -120,6 +123,7 @@ func (l *look) dir(dir string) *markedDir {
 	return d
 }
 
+// isThere reports whether a folder contains a marker, which may be a glob.
 func isThere(dir, marker string) bool {
 	if strings.ContainsAny(marker, "*?[") {
 		found, _ := filepath.Glob(filepath.Join(dir, marker))

@@ -6,15 +6,16 @@ import (
 	"time"
 )
 
-// What all servers of a project may weigh together before those that nobody needs now are stopped.
+// Limits on the memory that all servers of a project use together. Large servers take a gigabyte each, and
+// their owner did not start them.
 const (
 	defaultMemory = 4 << 30          // bytes
-	memoryEvery   = time.Minute      // how often they are weighed, at most
-	spareFor      = 30 * time.Second // used so lately a server is needed
+	memoryEvery   = time.Minute      // at most so often they are measured: it reads /proc for every process
+	spareFor      = 30 * time.Second // a server used within that time is not stopped
 )
 
-// weigh stops the longest unused servers while all of them together are over the budget. Without a word on how much a
-// process weighs nothing is stopped.
+// weigh stops the server that has been unused longest while all together exceed Options.Memory. Where the
+// memory of a process is unknown nothing is stopped.
 func (m *Manager) weigh() {
 	m.mu.Lock()
 	if time.Since(m.weighed) < memoryEvery || m.o.Memory < 0 {
@@ -45,6 +46,6 @@ func (m *Manager) weigh() {
 	m.log.Info("servers are over their memory", "bytes", total, "budget", m.o.Memory)
 	idlest.stop(context.Background(), fmt.Sprintf("the language servers weigh %d MB together", total>>20))
 	m.mu.Lock()
-	m.weighed = time.Time{} // the next one that starts weighs again
+	m.weighed = time.Time{} // one may not be enough: the next start measures again
 	m.mu.Unlock()
 }

@@ -7,7 +7,8 @@ import (
 	"strconv"
 )
 
-// groupMemory is the resident memory of a process group, in bytes.
+// groupMemory is the resident memory of a process group, in bytes (proc_pid_stat(5)). Servers start
+// children (tsserver), so the process alone would say little.
 func groupMemory(pid int) (total int64) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range stats {

@@ -12,7 +12,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// lock keeps others from changing documents, until release.
+// lock waits until the caller alone may change documents, and interrupts a background look. Every check,
+// question and write takes it: an edit of a question would otherwise see a proposal's texts. It fails with
+// errGone, or when ctx ends first.
 func (c *client) lock(ctx context.Context) (release func(), err error) {
 	select {
 	case <-c.txn:
@@ -30,7 +32,9 @@ func (c *client) lock(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// check is the overlay transaction on one server.
+// check is the transaction of a proposal on one server: get the problems before, lay the proposed texts
+// over the documents, wait, compare, and put the documents back. The order matters: uses are looked for
+// before the overlay, and undo runs before anything can return.
 func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) {
 	if c.commanded() {
 		return serverVerdict{state: change.Pending, reason: c.id + " waits for the answer to this edit"}
@@ -74,7 +78,8 @@ func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) 
 	return v
 }
 
-// baseline makes sure of what is wrong now, in the files of a proposal and in those that use what it changes.
+// baseline makes sure that the problems before the proposal are final, in its files and in those that use
+// what it changes. Without that, old problems would count as introduced.
 func (c *client) baseline(ctx context.Context, files []Proposal, paths []string) (scope []string, used uses, err error) {
 	scope = c.scope(paths, nil)
 	if !c.ledger.settled() { // a server that is still loading has other things to do than to look for uses
@@ -94,7 +99,8 @@ func (c *client) baseline(ctx context.Context, files []Proposal, paths []string)
 	return scope, used, err
 }
 
-// lay begins the overlay: new files first, so that what imports them finds them. undo puts everything back.
+// lay begins the overlay, new files first, so that files that import them find them. The caller must call
+// undo, which puts every document back as it was.
 func (c *client) lay(files []Proposal) (undo func()) {
 	files = slices.Clone(files)
 	slices.SortStableFunc(files, func(a, b Proposal) int { return c.rank(a) - c.rank(b) })
@@ -139,7 +145,7 @@ func (c *client) lay(files []Proposal) (undo func()) {
 	}
 }
 
-// rank orders a proposal: files the server does not know, then the others, deletions last.
+// rank orders the files of a proposal: new ones, changed ones, deletions.
 func (c *client) rank(f Proposal) int {
 	switch {
 	case f.Delete:
@@ -150,7 +156,8 @@ func (c *client) rank(f Proposal) int {
 	return 1
 }
 
-// emptied is what a deleted file is overlaid with.
+// emptied is the text that stands for a deleted file, since LSP cannot express that an open document is
+// gone.
 func (c *client) emptied(old string) string {
 	if c.spec.hooks.emptied != nil {
 		return c.spec.hooks.emptied(old)
@@ -158,7 +165,8 @@ func (c *client) emptied(old string) string {
 	return c.spec.Quirks.EmptyText
 }
 
-// blind says what the server could not see, and takes back what it only complains of for that reason.
+// blind lowers the certainty where the server could not see something of the proposal, and removes the
+// errors that it reports only for that reason.
 func (c *client) blind(v *serverVerdict, files []Proposal) {
 	var unseen []string
 	deleted := false
@@ -184,7 +192,7 @@ func (c *client) blind(v *serverVerdict, files []Proposal) {
 	v.introduced = slices.DeleteFunc(v.introduced, func(d change.Problem) bool { return missesModule(d, unseen) })
 }
 
-// missesModule reports a complaint that one of these files cannot be imported.
+// missesModule reports an error that one of these files cannot be imported.
 func missesModule(d change.Problem, files []string) bool {
 	msg := strings.ToLower(d.Message)
 	if !strings.Contains(msg, "cannot find module") && !strings.Contains(msg, "could not be resolved") && !strings.Contains(msg, "unknown import symbol") {
@@ -200,7 +208,8 @@ func missesModule(d change.Problem, files []string) bool {
 	})
 }
 
-// compare makes a server's part of the delta out of two snapshots.
+// compare makes a server's verdict of two snapshots. Files that the server has not reported on in between
+// have the same value in both and are skipped.
 func (c *client) compare(before, after map[string]*fileDiags, paths []string) serverVerdict {
 	v := serverVerdict{state: change.Fresh, files: after}
 	seen := map[string]bool{}
@@ -222,9 +231,9 @@ func (c *client) compare(before, after map[string]*fileDiags, paths []string) se
 	return v
 }
 
-// stillKnown are those of the problems that are gone of which the server would still speak. A server that finds an error
-// leaves its analyses of that code out: warnings and hints that vanish with it are unknown, not fixed. Where it cannot
-// even parse a file, the errors of its folder (a package, for many languages) are unknown as well.
+// stillKnown are those of the fixed problems that really are fixed. A server that finds an error skips its
+// further analyses of that code: warnings that vanish with a new error are unknown, not fixed. When it
+// cannot even parse a file, the errors in its folder (often a package) are unknown too.
 func stillKnown(introduced, fixed []change.Problem) []change.Problem {
 	broken, unparsed := false, map[string]bool{}
 	for _, p := range introduced {
@@ -241,8 +250,8 @@ func stillKnown(introduced, fixed []change.Problem) []change.Problem {
 	})
 }
 
-// isSyntax reports an error that keeps a server from reading on: gopls marks them by their source, TypeScript by codes from
-// 1000 to 1999, and the others by their words.
+// isSyntax reports a syntax error, after which servers analyse no further. gopls marks them by source,
+// TypeScript by codes from 1000 to 1999; for others the wording decides.
 func isSyntax(p change.Problem) bool {
 	if !p.IsError() {
 		return false

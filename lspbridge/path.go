@@ -9,10 +9,11 @@ import (
 	"go.lsp.dev/uri"
 )
 
-// pathURI names a file for a server.
+// pathURI is the file URI of a path.
 func pathURI(path string) uri.URI { return uri.File(path) }
 
-// uriPath is the file a server names; "" when it names none. Servers escape differently, so keys are paths, never URIs.
+// uriPath is the path of a file URI; "" for other URIs and for files of another machine. Servers escape
+// differently, so files are always compared by path, never by URI.
 func uriPath(s string) string {
 	if len(s) < len("file:") || !strings.EqualFold(s[:len("file:")], "file:") {
 		return ""
@@ -38,11 +39,13 @@ func uriPath(s string) string {
 	return fsPath("file:" + s)
 }
 
+// exists does not follow a symbolic link: a broken one exists.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
+// fsPath is the path of a well-formed file URI; "" when it is not absolute or contains NUL.
 func fsPath(s string) string {
 	u, err := uri.Parse(s)
 	if err != nil {

@@ -8,28 +8,30 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// Encoding is how a server counts the characters of a line.
+// Encoding is the unit in which a server counts the characters of a line (PositionEncodingKind).
 type Encoding string
 
-// LSP's position encodings: units of 8, 16 and 32 bits.
+// LSP's position encodings. UTF-16 is the default that every server must support.
 const (
 	UTF8  Encoding = "utf-8"
 	UTF16 Encoding = "utf-16"
 	UTF32 Encoding = "utf-32"
 )
 
-// PositionOffset turns a position (UTF-16) into a byte offset of text. Positions past a line's end are its end, past
-// the text's end the text's end. A position inside a surrogate pair is the start of its character.
+// PositionOffset converts a position (UTF-16) to a byte offset in text. A position past the end of its
+// line is the line's end, one past the end of the text is the text's end, and one inside a surrogate pair
+// is the start of its character. It never panics.
 func PositionOffset(text string, p Position) int { return offset(text, p.Line, p.Character, UTF16) }
 
-// OffsetPosition turns a byte offset of text into a position (UTF-16).
+// OffsetPosition converts a byte offset in text to a position (UTF-16). Offsets outside the text are cut
+// to it.
 func OffsetPosition(text string, off int) Position {
 	line, char := position(text, off, UTF16)
 	return Position{line, char}
 }
 
-// lineStart is the byte offset of a line counted from 0; ok is false when the text has fewer lines.
-// "\n", "\r\n" and a lone "\r" end a line, as LSP says.
+// lineStart is the byte offset of a line counted from 0; ok is false when the text has fewer lines. "\n",
+// "\r\n" and a lone "\r" end a line, as LSP defines.
 func lineStart(text string, line int) (off int, ok bool) {
 	if strings.IndexByte(text, '\r') < 0 { // nearly every text: several times faster
 		for ; line > 0; line-- {
@@ -54,7 +56,7 @@ func lineStart(text string, line int) (off int, ok bool) {
 	return off, true
 }
 
-// lineAt is the line that starts at off, without its end.
+// lineAt is the line that starts at byte offset off, without its line end.
 func lineAt(text string, off int) string {
 	if i := strings.IndexAny(text[off:], "\r\n"); i >= 0 {
 		return text[off : off+i]
@@ -71,7 +73,7 @@ func offset(text string, line, char int, enc Encoding) int {
 	return start + columnBytes(lineAt(text, start), char, enc)
 }
 
-// columnBytes is how many bytes of a line come before a column.
+// columnBytes is how many bytes of a line precede a column.
 func columnBytes(line string, char int, enc Encoding) int {
 	if enc == UTF8 {
 		char = max(0, min(char, len(line)))
@@ -91,7 +93,8 @@ func columnBytes(line string, char int, enc Encoding) int {
 	return len(line)
 }
 
-// width of a rune in code units; a byte that is no UTF-8 counts one, as U+FFFD does.
+// width is the length of a rune in code units. A byte that is not UTF-8 counts one, as its replacement
+// U+FFFD does.
 func width(r rune, enc Encoding) int {
 	switch {
 	case enc == UTF8:
@@ -125,7 +128,7 @@ func position(text string, off int, enc Encoding) (line, char int) {
 	return line, char
 }
 
-// column recounts a column of a line.
+// column converts a column of a line from one encoding to another.
 func column(line string, char int, from, to Encoding) int {
 	head := line[:columnBytes(line, char, from)]
 	if to == UTF8 {
@@ -138,12 +141,14 @@ func column(line string, char int, from, to Encoding) int {
 	return n
 }
 
-// converter translates positions of one server to ours (UTF-16) and back; text finds a file's text when it is needed.
+// converter converts positions of one server to ours (UTF-16) and back. text returns a file's text; it is
+// called only when the encodings differ.
 type converter struct {
 	enc  Encoding
 	text func(path string) string
 }
 
+// recode converts a position from one encoding to another; beyond the text it stays as it is.
 func (c converter) recode(path string, p lsp.Position, from, to Encoding) lsp.Position {
 	if from == to || p.Character == 0 {
 		return p
@@ -157,18 +162,18 @@ func (c converter) recode(path string, p lsp.Position, from, to Encoding) lsp.Po
 	return p
 }
 
-// in reads a server's range.
+// in converts a server's range to ours.
 func (c converter) in(path string, r lsp.Range) Range {
 	s, e := c.recode(path, r.Start, c.enc, UTF16), c.recode(path, r.End, c.enc, UTF16)
 	return Range{Position{int(s.Line), int(s.Character)}, Position{int(e.Line), int(e.Character)}}
 }
 
-// out writes a position for the server.
+// out converts a position of ours for the server.
 func (c converter) out(path string, p Position) lsp.Position {
 	return c.recode(path, lsp.Position{Line: lsp.Uint(p.Line), Character: lsp.Uint(p.Character)}, UTF16, c.enc)
 }
 
-// problemAt gives a problem its place: positions of LSP count from 0, those of a Problem from 1.
+// problemAt sets the place of a problem: LSP counts from 0, a Problem from 1.
 func problemAt(path string, r Range, p change.Problem) change.Problem {
 	p.Path = path
 	p.Line, p.Column = r.Start.Line+1, r.Start.Character+1
@@ -176,7 +181,8 @@ func problemAt(path string, r Range, p change.Problem) change.Problem {
 	return p
 }
 
-// ProblemRange is where a problem stands, as LSP counts; empty at its start where the end is not known.
+// ProblemRange is the place of a problem as LSP counts, from 0. It is empty at the problem's start when
+// the end is not known.
 func ProblemRange(p change.Problem) Range {
 	start := Position{max(0, p.Line-1), max(0, p.Column-1)}
 	if p.EndLine == 0 {
@@ -185,13 +191,16 @@ func ProblemRange(p change.Problem) Range {
 	return Range{start, Position{p.EndLine - 1, max(0, p.EndColumn-1)}}
 }
 
+// samePlace reports that two problems have the same range.
 func samePlace(a, b change.Problem) bool { return ProblemRange(a) == ProblemRange(b) }
 
+// outRange converts a range of ours for the server.
 func (c converter) outRange(path string, r Range) lsp.Range {
 	return lsp.Range{Start: c.out(path, r.Start), End: c.out(path, r.End)}
 }
 
-// validUTF8 is text as it can travel in JSON: every byte that is no UTF-8 becomes one U+FFFD, so columns stay.
+// validUTF8 makes text fit for JSON: every byte that is not UTF-8 becomes one U+FFFD. The JSON encoder
+// would do the same later, but then the server's columns would be counted in another text than ours.
 func validUTF8(text string) string {
 	if utf8.ValidString(text) {
 		return text
@@ -204,7 +213,8 @@ func validUTF8(text string) string {
 	return b.String()
 }
 
-// loneCR reports a line ending only LSP counts; incremental edits are then not worth the risk.
+// loneCR reports a "\r" without "\n". Many servers do not count it as a line end although LSP does, so
+// such texts are sent as a whole.
 func loneCR(text string) bool {
 	for i := strings.IndexByte(text, '\r'); i >= 0; {
 		if i+1 >= len(text) || text[i+1] != '\n' {

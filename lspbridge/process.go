@@ -14,18 +14,20 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
-// process is a running server: its pipes, the end of its stderr, and its death.
+// process is a running server: its pipes, the end of its stderr, and how it ended.
 type process struct {
 	stdin  io.WriteCloser
 	stdout io.ReadCloser
-	stderr *tail
-	exited chan struct{} // closed when it has ended and was reaped
+	stderr *tail         // its last 64 KiB
+	exited chan struct{} // closed when the process has ended and was reaped
 	err    error         // why it ended; read after exited
-	kill   func()        // the whole group, now
+	kill   func()        // kills the whole process group at once
 	pid    int
 }
 
-// startProcess runs argv in dir. The process gets its own group, and dies with us where the platform can see to it.
+// startProcess runs argv in dir with env added to the environment. The process gets a group of its own, so
+// that its children can be killed with it, and ends with this program where the platform supports that. It
+// fails when the program cannot be started.
 func startProcess(argv []string, dir string, env []string, start func(*exec.Cmd) error) (*process, error) {
 	if start == nil {
 		start = (*exec.Cmd).Start
@@ -73,7 +75,8 @@ func startProcess(argv []string, dir string, env []string, start func(*exec.Cmd)
 	return p, nil
 }
 
-// death says why the process ended, with the last line it said.
+// death is why the process ended, with the most telling line of its stderr. Call it after exited is
+// closed.
 func (p *process) death() error {
 	text := "ended by itself"
 	var exit *exec.ExitError
@@ -86,7 +89,7 @@ func (p *process) death() error {
 	return errors.New(text)
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the last max bytes that are written to it: a server may log for days.
 type tail struct {
 	mu  sync.Mutex
 	buf []byte // guarded by mu
@@ -109,7 +112,7 @@ func (t *tail) String() string {
 	return string(t.buf)
 }
 
-// telling is the line that says most of why a program ended: the first that names an error, else the last.
+// telling is the line that best explains the end: the first that names an error, else the last one.
 func (t *tail) telling() string {
 	said := strings.TrimSpace(t.String())
 	line := said[strings.LastIndexByte(said, '\n')+1:]
@@ -125,8 +128,8 @@ func (t *tail) telling() string {
 	return strings.ToValidUTF8(line, "")
 }
 
-// namesError: "error: …", "panic: …", and what runtimes end with: "TypeError: …", "Error [ERR_MODULE_NOT_FOUND]: …",
-// "pkg.SomeException: …".
+// namesError reports lines such as "error: …", "panic: …", and what language runtimes print: "TypeError:
+// …", "Error [ERR_MODULE_NOT_FOUND]: …", "pkg.SomeException: …".
 func namesError(line string) bool {
 	low := strings.ToLower(line)
 	if strings.HasPrefix(low, "error") || strings.HasPrefix(low, "panic:") || strings.HasPrefix(low, "fatal") {

@@ -10,4 +10,5 @@ import (
 // Without PDEATHSIG a server notices our death by its closed stdin and by processId.
 func processAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
+// killGroup kills a server and its children.
 func killGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -15,13 +15,13 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// programs finds the programs of servers and says how they are started: which one of a row's commands is there, with which
-// options, and within which limits where the person does not trust the project.
+// programs finds the programs of servers: which of a row's commands is installed, with which options it
+// starts, and within which limits while the project is not trusted.
 type programs struct {
 	root    string   // of the project
-	bin     []string // looked into before PATH
+	bin     []string // searched before PATH
 	trusted bool
-	dialled bool // no program is started at all: servers are reached another way
+	dialled bool // Options.Dial is set: no program is needed
 	rows    func() []Server
 
 	mu    sync.Mutex
@@ -42,7 +42,8 @@ func (p *programs) row(id string) (Server, bool) {
 	return rows[i], true
 }
 
-// find is the program of a row with its arguments, and the row as that program wants it.
+// find returns the command line of a row, and the row as that program needs it. The error says how to
+// install the server.
 func (p *programs) find(row Server, root string) (Server, []string, error) {
 	if row.hooks.program != nil {
 		if other, argv := row.hooks.program(p, row, root); argv != nil {
@@ -68,8 +69,8 @@ func (p *programs) find(row Server, root string) (Server, []string, error) {
 	return row, nil, fmt.Errorf("%s not found; %s, or set lsp.%s.command", name, hint, row.ID)
 }
 
-// launch is everything that starts a server: its row with the options that depend on what is installed, and its command
-// line. An error says why it is not started.
+// launch returns the row with all options, and the command line. An error says why the server is not
+// started: not installed, or not allowed in an untrusted project.
 func (p *programs) launch(row Server, root string) (Server, []string, error) {
 	row, argv, err := p.find(row, root)
 	if err != nil {
@@ -83,7 +84,8 @@ func (p *programs) launch(row Server, root string) (Server, []string, error) {
 	return row, argv, err
 }
 
-// withOptions lays the options that depend on what is installed under the row's own: the person has the last word.
+// withOptions merges options that depend on what is installed below the row's own, so that the person's
+// settings win.
 func (p *programs) withOptions(row Server, argv []string, root string) Server {
 	if row.hooks.options == nil {
 		return row
@@ -100,8 +102,9 @@ func (p *programs) withOptions(row Server, argv []string, root string) Server {
 	return row
 }
 
-// look finds a program by name: in our own directories, in a trusted project, then in PATH.
-// A program that lies inside a folder which is not trusted is not found.
+// look searches a program: in our own directories, in the node_modules of a trusted project, in PATH, then
+// in the usual directories. In an untrusted project it skips PATH entries inside the project: a checkout
+// could bring its own "gopls". It returns "" when nothing is found.
 func (p *programs) look(name, root string) string {
 	dirs := p.bin
 	if p.trusted {
@@ -131,8 +134,8 @@ func (p *programs) look(name, root string) string {
 	return ""
 }
 
-// theirs reports a program that lies inside a project which is not trusted, also by a link. A project that is the person's
-// whole home folder is no checkout.
+// theirs reports a program inside an untrusted project, also through a link. A project that contains the
+// home folder is no checkout: the person's own tools are in there.
 func (p *programs) theirs(at string) bool {
 	if p.trusted {
 		return false
@@ -144,6 +147,8 @@ func (p *programs) theirs(at string) bool {
 	return paths.Within(p.root, at) || err == nil && paths.Within(p.root, real)
 }
 
+// wellKnownBins are where package managers put programs. An editor started from a desktop often lacks them
+// in PATH.
 func wellKnownBins() []string {
 	var out []string
 	if d := os.Getenv("GOBIN"); d != "" {
@@ -158,7 +163,8 @@ func wellKnownBins() []string {
 	return out
 }
 
-// installed reports whether a server's program is there. It is looked for at most once a second.
+// installed reports whether a server's program can be found. The result is kept for lookAgain, since every
+// edit asks.
 func (p *programs) installed(row Server, root string) bool {
 	if p.dialled {
 		return true
@@ -177,14 +183,15 @@ func (p *programs) installed(row Server, root string) bool {
 	return err == nil
 }
 
-// program is whether a server's was found, and when it was looked for.
+// program is the cached result of a search.
 type program struct {
 	there bool
 	at    time.Time
 	place string // of a package
 }
 
-// npmPackage finds the package that a program in some node_modules/.bin belongs to, and its major version.
+// npmPackage finds the folder and the major version of an npm package to which a program in
+// node_modules/.bin or a global bin belongs; "" and 0 when there is none.
 func npmPackage(program, name string) (dir string, major int) {
 	tries := []string{filepath.Join(filepath.Dir(filepath.Dir(program)), filepath.FromSlash(name)), // beside .bin
 		filepath.Join(filepath.Dir(filepath.Dir(program)), "lib", "node_modules", filepath.FromSlash(name))} // npm i -g
@@ -207,7 +214,8 @@ func npmPackage(program, name string) (dir string, major int) {
 	return "", 0
 }
 
-// tsdk is the folder of a TypeScript that is a library: the trusted project's, the one installed with the server, ours.
+// tsdk is the lib folder of a TypeScript, for servers that load it as a library: that of the trusted
+// project, the one installed beside the server, or ours. "" when there is none.
 func (p *programs) tsdk(program, root string) string {
 	var tops []string
 	if p.trusted {

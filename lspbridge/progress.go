@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Causes as gopls words them: what a notification makes it diagnose.
+// What gopls diagnoses, in its own words: its progress titles are "diagnosing " and one of these.
 const (
 	causeOpen    = "opened files"
 	causeChange  = "changed files"
@@ -18,23 +18,23 @@ const (
 
 const diagnosing = "diagnosing " // how gopls' titles of diagnoses begin; the cause follows
 
-// progress is what a server says it is busy with, and, for those that bracket every diagnosis with progress (gopls), which
-// of the diagnoses that we caused have ended.
+// progress is what a server says it is doing. For gopls, which brackets every diagnosis with progress, it
+// also counts which of the diagnoses that we caused have ended.
 type progress struct {
 	mu      sync.Mutex        // guards what follows
-	tokens  map[string]string // open ones: token → title
-	details map[string]string // … and how far it is
-	sent    map[string]int    // notifications by the cause that servers with EndMarker report
-	ended   map[string]int    // diagnoses that ended, by cause
-	done    map[string]bool   // titles of works that have ended at least once
+	tokens  map[string]string // of work that has not ended: token → title
+	details map[string]string // … token → latest message
+	sent    map[string]int    // how many notifications of each cause we have sent
+	ended   map[string]int    // how many diagnoses of each cause have ended
+	done    map[string]bool   // titles, in lower case, of work that has ended at least once
 }
 
 func newProgress() *progress {
 	return &progress{tokens: map[string]string{}, details: map[string]string{}, sent: map[string]int{}, ended: map[string]int{}, done: map[string]bool{}}
 }
 
-// update takes a $/progress notification. It reports whether somebody may be waiting for that: how far a work is changes
-// no answer.
+// update handles a $/progress notification. It returns false for a mere report of how far the work is:
+// that ends no wait.
 func (p *progress) update(token, kind, title, detail string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,21 +65,21 @@ func (p *progress) update(token, kind, title, detail string) bool {
 	return false
 }
 
-// cause counts a notification that makes the server diagnose something.
+// cause counts a notification that starts a diagnosis.
 func (p *progress) cause(cause string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sent[cause]++
 }
 
-// loaded: the first diagnosis of the whole workspace has ended.
+// loaded reports whether the first diagnosis of the whole workspace has ended.
 func (p *progress) loaded() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.ended[causeInitial] > 0
 }
 
-// allEnded: every diagnosis we caused has come to its end.
+// allEnded reports whether every diagnosis that we caused has ended.
 func (p *progress) allEnded() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,8 +94,8 @@ func (p *progress) allEnded() bool {
 	return true
 }
 
-// giveUp counts the diagnoses that have not begun as ended, when the server is loaded and does nothing at all. It returns
-// what was missing; ok is false when the server is busy.
+// giveUp counts the diagnoses that never began as ended, if the server is loaded and idle. It returns the
+// counts before that, for the log; ok is false while the server is busy.
 func (p *progress) giveUp() (sent, ended map[string]int, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,8 +107,8 @@ func (p *progress) giveUp() (sent, ended map[string]int, ok bool) {
 	return sent, ended, true
 }
 
-// index is what becomes of a work that the server does before it knows its whole project, by how its title begins (any
-// case): running while it is at it, with how far it is; done once it has ended.
+// index is the state of a server's indexing, found by how its title begins (in lower case): running, with
+// how far it is, or done at least once.
 func (p *progress) index(title string) (running, done bool, detail string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,7 +123,7 @@ func (p *progress) index(title string) (running, done bool, detail string) {
 	return false, done, ""
 }
 
-// loading is the title of a work that is not a diagnosis of ours; "" when there is none.
+// loading is the title of some work that is not a diagnosis of ours; "" when there is none.
 func (p *progress) loading() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -141,7 +141,7 @@ func (p *progress) loading() string {
 	return ""
 }
 
-// clipped is one line of what a server says, short enough for a status.
+// clipped is one line of a server's message, short enough for a status line.
 func clipped(s string) string {
 	s, _, _ = strings.Cut(strings.Join(strings.Fields(s), " "), ". (") // gopls adds how to have more of it
 	if r := []rune(s); len(r) > 60 {

@@ -13,10 +13,12 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// pullAtOnce is how many files are asked for at the same time.
+// pullAtOnce is how many files are asked about at a time: enough to keep a server busy, without a queue
+// that a cancellation would have to empty.
 const pullAtOnce = 8
 
-// settlePull asks for every file that changed since it was last asked for, or that another change may have touched.
+// settlePull asks for every file whose last answer is about another state. It asks again, a few times,
+// when the server requests a refresh meanwhile.
 func (c *client) settlePull(ctx context.Context, paths []string, w way) error {
 	for range refreshTries {
 		ask := c.ledger.outdated(paths)
@@ -30,9 +32,10 @@ func (c *client) settlePull(ctx context.Context, paths []string, w way) error {
 	return nil
 }
 
-// refreshTries is how often files are asked for again because the server said meanwhile that things look different now.
+// refreshTries bounds that: a server that requests a refresh after every answer must not hold up an edit.
 const refreshTries = 3
 
+// pullAll asks for several files concurrently.
 func (c *client) pullAll(ctx context.Context, ask []string, w way) error {
 	errs := make([]error, len(ask))
 	var wg sync.WaitGroup
@@ -48,20 +51,21 @@ func (c *client) pullAll(ctx context.Context, ask []string, w way) error {
 	return errors.Join(errs...)
 }
 
-// LSP's codes for "ask again".
+// LSP's error codes that mean: ask again.
 const (
 	codeServerCancelled jsonrpc2.Code = -32802
 	codeContentModified jsonrpc2.Code = -32801
 )
 
-// again reports an error that asks for the same question once more.
+// again reports an error after which the same request should be sent again.
 func again(e *jsonrpc2.Error) bool {
 	var data struct{ RetriggerRequest *bool }
 	_ = json.Unmarshal(e.Data, &data)
 	return e.Code == codeContentModified || e.Code == codeServerCancelled && (data.RetriggerRequest == nil || *data.RetriggerRequest)
 }
 
-// pull asks for one file and stores the answer.
+// pull asks for one file and stores the answer. It starts over when the texts have changed meanwhile; the
+// fourth answer is taken anyway, so that steady typing does not keep it waiting.
 func (c *client) pull(ctx context.Context, path string, w way) error {
 	for try := 0; ; try++ {
 		seq, refresh := c.ledger.now()
@@ -95,8 +99,8 @@ func (c *client) pull(ctx context.Context, path string, w way) error {
 	}
 }
 
-// stumbled reads a server's log for the words by which those out of VS Code say that they failed over a file. What they
-// answer then is "no problems", and that is not so.
+// stumbled reads a server's log. The servers that come from VS Code log an exception during a validation
+// and then answer "no problems", which would look like a clean file.
 func (c *client) stumbled(params json.RawMessage) {
 	var p struct {
 		Type    lsp.Uint
@@ -116,7 +120,7 @@ func (c *client) stumbled(params json.RawMessage) {
 	}
 }
 
-// pullReport asks every source of a server's about one file.
+// pullReport asks each of the server's diagnostic sources about one file.
 func (c *client) pullReport(ctx context.Context, path string) (items []change.Problem, related map[string][]change.Problem, err error) {
 	related = map[string][]change.Problem{}
 	for _, name := range c.able.identifiers() {
@@ -127,6 +131,8 @@ func (c *client) pullReport(ctx context.Context, path string) (items []change.Pr
 	return items, related, nil
 }
 
+// pullFrom asks one source and adds what it answers. An answer without a report is an error: no answer
+// must not look like "no problems".
 func (c *client) pullFrom(ctx context.Context, path, name string, items *[]change.Problem, related map[string][]change.Problem) error {
 	var r lsp.Report
 	c.ledger.stumbled(path, "")
@@ -142,7 +148,7 @@ func (c *client) pullFrom(ctx context.Context, path, name string, items *[]chang
 		return errors.New(why)
 	case r.Kind == "" && r.Items == nil: // null, or something else: no word is not "no problems"
 		return errors.New("it answered without a report")
-	case r.Kind == "unchanged": // since an answer that nobody has told it of
+	case r.Kind == "unchanged": // we never send a previousResultId, so there is nothing it can refer to
 		return errors.New("it answered that nothing has changed, and was not asked that")
 	}
 	for u, rel := range r.Related {
@@ -154,6 +160,7 @@ func (c *client) pullFrom(ctx context.Context, path, name string, items *[]chang
 	return nil
 }
 
+// wireRange is a range in the wire's type, without recoding.
 func wireRange(r Range) lsp.Range {
 	p := func(p Position) lsp.Position {
 		return lsp.Position{Line: lsp.Uint(p.Line), Character: lsp.Uint(p.Character)}

@@ -7,22 +7,24 @@ import (
 	"time"
 )
 
-// errQuiet ends a wait for a push that never came: nothing can be said.
+// errQuiet ends a wait for a push that did not come. The text follows the server's name.
 var errQuiet = errors.New("published nothing for this version")
 
-// errMute ends a wait that experience says is in vain.
+// errMute ends a wait that has been in vain before. The text follows the server's name.
 var errMute = errors.New("publishes no problems for this file")
 
-// Times of the push way.
+// Waits for servers that only push. They do not say when they are done, so these times decide between an
+// early wrong answer and a late one.
 const (
-	muteAfter  = 3 * time.Second        // waited for a file in all without one publish: not waited for again
+	muteAfter  = 3 * time.Second        // waited for a file, in all, without one publish: afterwards only muteWait
 	muteWait   = 50 * time.Millisecond  // … but for this
-	pushSettle = 200 * time.Millisecond // after a publish, for the second one of the same version
-	idleSettle = 300 * time.Millisecond // for the idle report of servers that send them
-	quietMin   = time.Second            // without a publish from an unversioned server
+	pushSettle = 200 * time.Millisecond // after a publish, for a second one of the same version (syntax first, types later)
+	idleSettle = 300 * time.Millisecond // for the idle report of servers that send one
+	quietMin   = time.Second            // at least, for a publish of a server that sends no versions
 )
 
-// settlePush waits for a publish of the present version of every path, and for the server to be done with it.
+// settlePush waits for a publish about the present text of every open path, and then for the server to be
+// done.
 func (c *client) settlePush(ctx context.Context, paths []string) error {
 	start := time.Now()
 	seq, _ := c.ledger.now()
@@ -70,8 +72,8 @@ func (c *client) settlePush(ctx context.Context, paths []string) error {
 	return c.settleLast(ctx, paths, seq, unversioned)
 }
 
-// settleLast gives a server that has published for the present texts the time to say that it is done with them, or to
-// publish once more. Where its last word is older than that there is nothing to wait for.
+// settleLast gives a server that has published about the present texts time to report that it is idle, or
+// to publish again. When its last publish is older than that, it returns at once.
 func (c *client) settleLast(ctx context.Context, paths []string, seq uint64, unversioned bool) error {
 	settle := pushSettle
 	if unversioned {

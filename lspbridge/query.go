@@ -12,11 +12,13 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// queryBudget is how long a question waits when its context has no deadline: a person or a model asked for it.
+// queryBudget is how long a question waits when its context has no deadline. It is longer than an edit
+// waits, because somebody asked for exactly this answer.
 const queryBudget = 20 * time.Second
 
-// ask puts a question to every server of a file that can answer it; several answers add up. sync brings the file up to
-// what the person sees first.
+// ask puts a question to the servers of a file that can answer it: to all of them with several, else until
+// one has an answer. Each gets the file as the person sees it first. The error is ErrUnsupported when no
+// server can answer, and a *BusyError when one did not answer in time.
 func (m *Manager) ask(ctx context.Context, path string, several bool, can func(*capabilities) bool, what string, f func(context.Context, *client) error) error {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
@@ -69,12 +71,12 @@ func (m *Manager) ask(ctx context.Context, path string, several bool, can func(*
 	return errors.Join(errs...)
 }
 
-// BusyError: a server did not answer in time. It may when it is asked again.
+// BusyError means that a server did not answer in time; asking again later may succeed.
 type BusyError struct{ reason string }
 
 func (e *BusyError) Error() string { return e.reason }
 
-// errNothing: a server had nothing to say. The next one is asked.
+// errNothing means that a server had an empty answer; the next one is asked.
 var errNothing = errors.New("nothing")
 
 // orNothing is errNothing for an empty answer.
@@ -85,9 +87,9 @@ func orNothing(n int) error {
 	return nil
 }
 
-// acquaint makes sure that a server has read its project before it is asked of it for the first time. Some (pyright) go
-// by what they have found so far, and the uses of a symbol would be too few; the problems of a file they tell only when
-// they know what it imports.
+// acquaint waits, before the first question, until the server has loaded its project. Some servers
+// (pyright) answer from what they have read so far, and a list of references would be incomplete without
+// notice. They report the problems of a file only when they know what it imports, so that is the signal.
 func (c *client) acquaint(ctx context.Context, path string) {
 	w := c.way()
 	if c.ledger.isAcquainted() || w == byMarker { // which waits by itself
@@ -108,15 +110,17 @@ func (c *client) acquaint(ctx context.Context, path string) {
 // acquaintPush is how long the first question waits for a server's first publish.
 const acquaintPush = 5 * time.Second
 
+// one is ask for a single answer.
 func (m *Manager) one(ctx context.Context, path string, can func(*capabilities) bool, what string, f func(context.Context, *client) error) error {
 	return m.ask(ctx, path, false, can, what, f)
 }
 
-// at is TextDocumentPositionParams.
+// at is TextDocumentPositionParams, in the server's encoding.
 func (c *client) at(path string, p Position) map[string]any {
 	return map[string]any{"textDocument": map[string]any{"uri": pathURI(path)}, "position": c.converter().out(path, p)}
 }
 
+// locations asks a request that answers locations; those outside the file system are left out.
 func (m *Manager) locations(ctx context.Context, path string, p Position, method, what string, can func(*capabilities) bool, more map[string]any) ([]Location, error) {
 	var out []Location
 	err := m.one(ctx, path, can, what, func(ctx context.Context, c *client) error {
@@ -139,28 +143,29 @@ func (m *Manager) locations(ctx context.Context, path string, p Position, method
 	return out, err
 }
 
-// Definition of what stands at a position.
+// Definition returns where the symbol at a position is defined; none when no symbol is there. It waits 20
+// s when ctx has no deadline, as all questions do.
 func (m *Manager) Definition(ctx context.Context, path string, p Position) ([]Location, error) {
 	return m.locations(ctx, path, p, protocol.MethodTextDocumentDefinition, "go to definition", func(k *capabilities) bool { return has(k.Definition) }, nil)
 }
 
-// TypeDefinition of what stands at a position.
+// TypeDefinition returns where the type of the symbol at a position is defined.
 func (m *Manager) TypeDefinition(ctx context.Context, path string, p Position) ([]Location, error) {
 	return m.locations(ctx, path, p, protocol.MethodTextDocumentTypeDefinition, "go to type definition", func(k *capabilities) bool { return has(k.TypeDefinition) }, nil)
 }
 
-// Implementation of what stands at a position.
+// Implementation returns the implementations of the interface or method at a position.
 func (m *Manager) Implementation(ctx context.Context, path string, p Position) ([]Location, error) {
 	return m.locations(ctx, path, p, protocol.MethodTextDocumentImplementation, "go to implementation", func(k *capabilities) bool { return has(k.Implementation) }, nil)
 }
 
-// References to what stands at a position, its declaration included.
+// References returns all references to the symbol at a position, its declaration included.
 func (m *Manager) References(ctx context.Context, path string, p Position) ([]Location, error) {
 	return m.locations(ctx, path, p, protocol.MethodTextDocumentReferences, "find references", func(k *capabilities) bool { return has(k.References) },
 		map[string]any{"context": map[string]bool{"includeDeclaration": true}})
 }
 
-// Hover is what the server says about a position, in Markdown; empty when it says nothing.
+// Hover returns the server's description of the symbol at a position, in Markdown; "" when it has none.
 func (m *Manager) Hover(ctx context.Context, path string, p Position) (string, error) {
 	var text string
 	err := m.one(ctx, path, func(k *capabilities) bool { return has(k.Hover) }, "hover", func(ctx context.Context, c *client) error {
@@ -176,7 +181,7 @@ func (m *Manager) Hover(ctx context.Context, path string, p Position) (string, e
 	return text, err
 }
 
-// DocumentSymbols is the outline of a file; flat when the server knows no other.
+// DocumentSymbols returns the outline of a file; a flat list from servers that send no hierarchy.
 func (m *Manager) DocumentSymbols(ctx context.Context, path string) ([]Symbol, error) {
 	var out []Symbol
 	err := m.one(ctx, path, func(k *capabilities) bool { return has(k.DocSymbol) }, "document symbols", func(ctx context.Context, c *client) error {
@@ -190,6 +195,7 @@ func (m *Manager) DocumentSymbols(ctx context.Context, path string) ([]Symbol, e
 	return out, err
 }
 
+// symbols converts symbols; path is their file unless they name another one.
 func (c *client) symbols(path string, in []lsp.Symbol) []Symbol {
 	conv := c.converter()
 	out := make([]Symbol, 0, len(in))
@@ -216,7 +222,7 @@ func (c *client) symbols(path string, in []lsp.Symbol) []Symbol {
 	return out
 }
 
-// PrepareCallHierarchy names the callable at a position.
+// PrepareCallHierarchy returns the callables at a position.
 func (m *Manager) PrepareCallHierarchy(ctx context.Context, path string, p Position) ([]CallItem, error) {
 	var out []CallItem
 	err := m.one(ctx, path, func(k *capabilities) bool { return has(k.CallHierarchy) }, "call hierarchy", func(ctx context.Context, c *client) error {
@@ -232,12 +238,13 @@ func (m *Manager) PrepareCallHierarchy(ctx context.Context, path string, p Posit
 	return out, err
 }
 
+// prepare is textDocument/prepareCallHierarchy; its items must be sent back unchanged.
 func (c *client) prepare(ctx context.Context, path string, p Position) (list []lsp.CallItem, err error) {
 	err = c.call(ctx, protocol.MethodTextDocumentPrepareCallHierarchy, c.at(path, p), &list)
 	return list, err
 }
 
-// callItem converts; from is the file FromRanges are in.
+// callItem converts an item; from is the file in which ranges are.
 func (c *client) callItem(i lsp.CallItem, from string, ranges []lsp.Range) CallItem {
 	conv := c.converter()
 	file := uriPath(i.URI)
@@ -248,16 +255,17 @@ func (c *client) callItem(i lsp.CallItem, from string, ranges []lsp.Range) CallI
 	return out
 }
 
-// IncomingCalls are the callers of what stands at a position; FromRanges are in the caller's file.
+// IncomingCalls returns the callers of the callable at a position; FromRanges are in the caller's file.
 func (m *Manager) IncomingCalls(ctx context.Context, path string, p Position) ([]CallItem, error) {
 	return m.calls(ctx, path, p, protocol.MethodCallHierarchyIncomingCalls)
 }
 
-// OutgoingCalls are what the callable at a position calls; FromRanges are in its own file.
+// OutgoingCalls returns what the callable at a position calls; FromRanges are in the callable's own file.
 func (m *Manager) OutgoingCalls(ctx context.Context, path string, p Position) ([]CallItem, error) {
 	return m.calls(ctx, path, p, protocol.MethodCallHierarchyOutgoingCalls)
 }
 
+// calls asks for one direction of the call hierarchy.
 func (m *Manager) calls(ctx context.Context, path string, p Position, method string) ([]CallItem, error) {
 	var out []CallItem
 	err := m.one(ctx, path, func(k *capabilities) bool { return has(k.CallHierarchy) }, "call hierarchy", func(ctx context.Context, c *client) error {

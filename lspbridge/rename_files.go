@@ -17,12 +17,13 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// FileRename is a file (or folder) that gets another name.
+// FileRename is the new name of a file or folder; both paths are absolute.
 type FileRename struct{ Old, New string }
 
-// fileOperations are what a server wants to hear of before and after files come, go and are renamed.
+// fileOperations are the file operations (LSP 3.16) that a server wants to be asked or told about.
 type fileOperations struct{ WillRename, DidRename, WillCreate, DidCreate, WillDelete, DidDelete fileFilters }
 
+// fileFilters select files by scheme, glob and kind (FileOperationRegistrationOptions).
 type fileFilters struct {
 	Filters []struct {
 		Scheme  string
@@ -34,7 +35,7 @@ type fileFilters struct {
 	}
 }
 
-// of are the renames that match a filter.
+// of are the renames that a filter selects, by the old name.
 func (f fileFilters) of(renames []FileRename, folder func(string) bool) []FileRename {
 	var out []FileRename
 	for _, r := range renames {
@@ -59,11 +60,13 @@ func (f fileFilters) of(renames []FileRename, folder func(string) bool) []FileRe
 	return out
 }
 
+// isDir reports whether path is a folder on disk, also through a link.
 func isDir(path string) bool {
 	fi, err := os.Stat(path)
 	return err == nil && fi.IsDir()
 }
 
+// wireRenames are the parameters of the rename messages.
 func wireRenames(list []FileRename) map[string]any {
 	out := make([]map[string]any, len(list))
 	for i, r := range list {
@@ -72,9 +75,9 @@ func wireRenames(list []FileRename) map[string]any {
 	return map[string]any{"files": out}
 }
 
-// WillRename is what the servers would change because files are about to be renamed: imports of them, mostly. Edits
-// name files as they are called before. Nothing is written; a server that is not there changes nothing, one that does
-// not answer within ctx is an error beside the answers of the others.
+// WillRename returns what the servers would change because files are about to be renamed, mostly imports.
+// Edits name files by their old names. Nothing is written. Servers that are not available are skipped; one
+// that does not answer within ctx is an error beside the answers of the others.
 func (m *Manager) WillRename(ctx context.Context, renames []FileRename) ([]FileEdit, error) {
 	ctx, cancel := budget(ctx)
 	defer cancel()
@@ -114,6 +117,7 @@ func (m *Manager) WillRename(ctx context.Context, renames []FileRename) ([]FileE
 	return all, errors.Join(errs...)
 }
 
+// willRename asks one server, if its filters select any of the renames.
 func (c *client) willRename(ctx context.Context, renames []FileRename) ([]FileEdit, error) {
 	renames = c.able.operations().WillRename.of(renames, isDir)
 	if len(renames) == 0 {
@@ -138,10 +142,11 @@ func (c *client) willRename(ctx context.Context, renames []FileRename) ([]FileEd
 	return c.fileEdits(*e)
 }
 
-// workspaceCaps forgives wrong shapes: what cannot be read is not announced.
+// workspaceCaps decodes member by member: a filter of the wrong shape counts as not announced and does not
+// lose the others.
 type workspaceCaps struct{ FileOperations fileOperations }
 
-// UnmarshalJSON implements json.Unmarshaler.
+// UnmarshalJSON never fails.
 func (w *workspaceCaps) UnmarshalJSON(b []byte) error {
 	var x struct{ FileOperations map[string]json.RawMessage }
 	_ = json.Unmarshal(b, &x)

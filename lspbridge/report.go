@@ -15,7 +15,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// Diagnostics are the problems of one file as the person sees it now.
+// Diagnostics returns the problems of one file as the person sees it now, from all its servers. It returns
+// within ctx's deadline (1.5 s without one).
 func (m *Manager) Diagnostics(ctx context.Context, path string) FileReport {
 	ctx, cancel := budget(ctx)
 	defer cancel()
@@ -30,8 +31,8 @@ func (m *Manager) Diagnostics(ctx context.Context, path string) FileReport {
 	return d.Files[0]
 }
 
-// report settles the files as they are and says what is known of them; all opens every one of them for servers that
-// only look at open documents.
+// report waits for the problems of files as they are. all opens every one of them, for servers that report
+// only open documents.
 func (c *client) report(ctx context.Context, paths []string, all bool) serverVerdict {
 	if c.readsDisk() {
 		return c.ofDisk()
@@ -65,7 +66,8 @@ func (c *client) report(ctx context.Context, paths []string, all bool) serverVer
 	return v
 }
 
-// open is paths and, for the whole project, what is open already: its text may have changed as well.
+// open is paths and, for the whole project, the documents that are open: their text may have changed as
+// well.
 func (c *client) open(paths []string, all bool) []string {
 	if !all {
 		return paths
@@ -74,9 +76,10 @@ func (c *client) open(paths []string, all bool) []string {
 	return slices.Concat(paths, open)
 }
 
-// ProjectDiagnostics are the problems of the whole project: the servers for the files found below the given paths (the
-// project's root without any) are started and waited for, as long as ctx has. Beside the files with problems
-// there is one report without items per server, whose Path is the server's root: how certain all of it is.
+// ProjectDiagnostics returns the problems of the whole project, or of the files below paths. It starts the
+// servers for these files and waits for them as long as ctx allows. Beside the files with problems it
+// returns one report without items for each server, whose Path is the server's root: it says how certain
+// the answer of that server is.
 func (m *Manager) ProjectDiagnostics(ctx context.Context, paths ...string) []FileReport {
 	ctx, cancel := budget(ctx)
 	defer cancel()
@@ -107,6 +110,7 @@ func (m *Manager) ProjectDiagnostics(ctx context.Context, paths ...string) []Fil
 	return all
 }
 
+// report is the reports of one server on files; tops are the folders that were asked for.
 func (s *slot) report(ctx context.Context, files, tops []string) []FileReport {
 	c, err := s.get(ctx)
 	if err != nil {
@@ -128,15 +132,17 @@ func (s *slot) report(ctx context.Context, files, tops []string) []FileReport {
 	return out
 }
 
-// maxProjectFiles bounds what is looked at in a project.
+// maxProjectFiles limits the files that are listed in a project, so that a question about a huge one ends.
 const maxProjectFiles = 50_000
 
-// skippedDirs are never looked into: not the person's own code.
+// skippedDir reports folders that hold no code of the project's own: dependencies, build output, hidden
+// folders.
 func skippedDir(name string) bool {
 	return name == "node_modules" || name == "vendor" || name == "target" || name == "__pycache__" || len(name) > 1 && name[0] == '.'
 }
 
-// projectFiles lists the files below a directory, or the file itself: what git knows and does not ignore, else a walk.
+// projectFiles lists the files below a folder, or the file itself. In a repository Git lists them, ignored
+// files excluded; elsewhere a walk does.
 func projectFiles(ctx context.Context, top string) []string {
 	cmd := guard.CommandContext(ctx, guard.Helper, "git", "-c", "core.fsmonitor=", "ls-files", "-co", "--exclude-standard", "-z", "--", ".")
 	cmd.Dir = top

@@ -11,26 +11,26 @@ import (
 	"strings"
 )
 
-// Restraint is how a server is kept from running what a project brings along while the person does not trust the project's
-// folder. A row without one is not started there: a new server is safe until somebody has looked at what it runs.
+// Restraint is how a server is kept from running code of a project that the person does not trust. A row
+// without one is not started there: a new server is refused until somebody has checked what it runs.
 type Restraint struct {
-	// Why says in one sentence why nothing of the project runs; docs/SECURITY.md prints it.
+	// Why says in one sentence why no code of the project runs; docs/SECURITY.md prints it.
 	Why string
-	// Programs, when not empty, are the only ones of the row's Commands that are looked at well enough to be started.
+	// Programs, when not empty, are the only programs of the row's Commands that have been checked.
 	Programs []string
-	// NotWith are names of files by which a project names programs. Where one lies anywhere in the project the server is
-	// not started; globs allowed, matched against the path in the project.
+	// NotWith are base names (globs allowed) of files by which a project can name programs to run. When one
+	// exists anywhere in the project, the server is not started.
 	NotWith []string
-	Env     []string // KEY=value, beside the row's
-	// Init and Settings are laid over everything else, the person's own settings included.
+	Env     []string // KEY=value, added to the row's
+	// Init and Settings are merged over everything else, also over the person's own settings.
 	Init, Settings string
 
-	// prepare pins what depends on the machine.
+	// prepare sets what depends on the machine; nil when nothing does.
 	prepare func(p *programs, row Server, argv []string, root string) (Server, error)
 }
 
-// restrain is a row as it is started in a project that is not trusted. An error says why it is not started. What the person
-// added to the table runs as they configured it: nobody but them knows what it needs.
+// restrain returns the row as it is started in an untrusted project. The error says why it is not started.
+// Servers that the person has configured run as configured: Pillion cannot know what they need.
 func (p *programs) restrain(row Server, argv []string, root string) (Server, error) {
 	if row.Added {
 		return row, nil
@@ -60,6 +60,7 @@ func untrusted(id, why string) error {
 	return fmt.Errorf("%s is not started because this folder is not trusted: %s; run pillion trust to start it", id, why)
 }
 
+// overlaid merges over into base; "" changes nothing.
 func overlaid(base, over string) string {
 	if over == "" {
 		return base
@@ -67,8 +68,9 @@ func overlaid(base, over string) string {
 	return mergeJSON(base, json.RawMessage(over))
 }
 
-// names is a file of the project that matches one of the globs; "" when there is none. Everything is looked at, ignored and
-// hidden folders too: the server does not ask git either.
+// names returns a file of the project whose base name matches one of the globs; "" when there is none.
+// Ignored and hidden folders count, because the server reads them too. A project with too many files to
+// search counts as one that has such a file.
 func (p *programs) names(globs []string) (found string) {
 	if len(globs) == 0 {
 		return ""
@@ -94,8 +96,9 @@ func (p *programs) names(globs []string) (found string) {
 	return found
 }
 
-// gitWithoutHooks keeps git, which several servers run in the project, from running what a repository's own configuration
-// names: an unpacked archive may bring a .git along.
+// gitWithoutHooks is the environment in which git runs no programs that the repository's configuration
+// names. Several servers run git in the project, and an unpacked archive may contain a .git. It appends to
+// the person's own GIT_CONFIG_COUNT.
 func gitWithoutHooks() []string {
 	n, _ := strconv.Atoi(os.Getenv("GIT_CONFIG_COUNT"))
 	var env []string

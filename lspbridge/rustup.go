@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// emptyProxy reports a stand-in that rustup puts into PATH for a component that no toolchain of the person has: it is
-// there, and can only say that it is not.
+// emptyProxy reports a rustup proxy for a component that no toolchain has. rustup puts such proxies into
+// PATH; they exist, but can only print an error.
 func emptyProxy(path string) bool {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil || strings.TrimSuffix(filepath.Base(real), ".exe") != "rustup" {

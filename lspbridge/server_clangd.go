@@ -17,6 +17,7 @@ func clangd() Server {
 		}}
 }
 
+// clangdStatus handles the notification that tells which files clangd has finished.
 func clangdStatus(c *client, method string, params json.RawMessage) (any, bool) {
 	if method != "textDocument/clangd.fileStatus" {
 		return nil, false

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// eslint is VS Code's: it asks for a section of settings without a name, and for leave to run.
+// eslint is the server of VS Code's extension. It requests a section of the settings without a name, and
+// permission to run.
 func eslint() Server {
 	return Server{ID: "eslint", Extensions: append(slices.Clone(jsExt), ".vue", ".svelte"), Extra: true, Required: true,
 		Markers:  []string{"eslint.config.js", "eslint.config.mjs", "eslint.config.cjs", "eslint.config.ts", ".eslintrc", ".eslintrc.js", ".eslintrc.cjs", ".eslintrc.json", ".eslintrc.yml", ".eslintrc.yaml"},
@@ -16,6 +17,7 @@ func eslint() Server {
 	// No Restraint: it loads the project's own eslint and its configuration, which are programs.
 }
 
+// eslintAsks answers the requests that only this server sends.
 func eslintAsks(_ *client, method string, _ json.RawMessage) (any, bool) {
 	switch method {
 	case "eslint/confirmESLintExecution":

@@ -24,7 +24,8 @@ func gopls() Server {
 		}}
 }
 
-// packageClause stands for a deleted file: a file without one is an error of its own.
+// packageClause is the text of a deleted Go file: a file without a package clause would be an error of its
+// own.
 func packageClause(old string) string {
 	for line := range strings.Lines(old) {
 		if name, ok := strings.CutPrefix(line, "package "); ok {

@@ -17,6 +17,7 @@ import (
 	"go.lsp.dev/protocol"
 )
 
+// typescriptID is the row's id, which Vue's server and isSyntax refer to.
 const typescriptID = "typescript"
 
 // typescript is typescript-language-server over tsserver, or TypeScript 7, which is a language server itself: a tenth of
@@ -37,7 +38,8 @@ func typescript() Server {
 		}}
 }
 
-// pinTSServer names tsserver by its path: without one typescript-language-server takes the project's.
+// pinTSServer names tsserver by its path: otherwise typescript-language-server runs the one in the
+// project's node_modules, which a checkout may bring along.
 func pinTSServer(p *programs, row Server, argv []string, root string) (Server, error) {
 	if !strings.HasPrefix(filepath.Base(argv[0]), "typescript-language-server") { // vtsls has its own, tsc is one
 		return row, nil
@@ -51,7 +53,7 @@ func pinTSServer(p *programs, row Server, argv []string, root string) (Server, e
 	return row, nil
 }
 
-// nativeTypeScript is TypeScript 7, when that is the TypeScript of the project or of ours.
+// nativeTypeScript uses TypeScript 7, if that is the TypeScript of the project or of ours.
 func nativeTypeScript(p *programs, row Server, root string) (Server, []string) {
 	if len(row.Commands) < 2 { // the person has named the command
 		return row, nil
@@ -64,7 +66,8 @@ func nativeTypeScript(p *programs, row Server, root string) (Server, []string) {
 	return row, argv
 }
 
-// typescript7 is the native compiler as a language server, when that is the TypeScript of the project or of ours.
+// typescript7 is the command line of the native compiler as a language server, if the nearest TypeScript
+// is version 7 or later; nil otherwise.
 func (p *programs) typescript7(root string) []string {
 	var tries []string // node_modules directories
 	for _, d := range p.bin {
@@ -91,16 +94,18 @@ func (p *programs) typescript7(root string) []string {
 	return nil
 }
 
-// reloadProjects makes tsserver look for files that its own watching has missed: those in a new directory.
+// reloadProjects makes tsserver search the disk again: its own watching misses files in new folders.
 func reloadProjects(ctx context.Context, c *client) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	_ = c.call(ctx, protocol.MethodWorkspaceExecuteCommand, map[string]any{"command": tsserverRequest, "arguments": []any{"reloadProjects"}}, nil)
 }
 
+// tsserverRequest is the command by which typescript-language-server forwards a request to tsserver.
 const tsserverRequest = "typescript.tsserverRequest"
 
-// tsDiagnostic is tsserver's own form; lines and offsets count from 1, offsets in UTF-16.
+// tsDiagnostic is a diagnostic in tsserver's protocol; lines and offsets count from 1, offsets in UTF-16
+// units.
 type tsDiagnostic struct {
 	Start, End         struct{ Line, Offset int }
 	Text, Message      string
@@ -110,7 +115,8 @@ type tsDiagnostic struct {
 	ReportsDeprecated  bool
 }
 
-// pullTSServer asks tsserver for the three kinds of diagnostics in one burst.
+// pullTSServer asks tsserver for the three kinds of diagnostics at once. The synchronous requests answer
+// for exactly the present text; tsserver's pushes do not say which text they are about.
 func (c *client) pullTSServer(ctx context.Context, path string) ([]change.Problem, error) {
 	kinds := [...]string{"syntacticDiagnosticsSync", "semanticDiagnosticsSync", "suggestionDiagnosticsSync"}
 	var lists [len(kinds)][]change.Problem
@@ -137,6 +143,7 @@ func (c *client) pullTSServer(ctx context.Context, path string) ([]change.Proble
 	return slices.Concat(lists[:]...), errors.Join(errs[:]...)
 }
 
+// convertTS converts tsserver's diagnostics. It rebuilds the LSP form as Raw, which codeAction needs.
 func (c *client) convertTS(path string, in []tsDiagnostic) []change.Problem {
 	severities := map[string]change.Severity{"error": change.SeverityError, "warning": change.SeverityWarning, "message": change.SeverityInformation, "suggestion": change.SeverityHint}
 	out := make([]change.Problem, 0, len(in))

@@ -197,6 +197,7 @@ func configured(over map[string]ServerConfig) []Server {
 	return append(added, kept...)
 }
 
+// apply returns the row with these overrides.
 func (c ServerConfig) apply(r Server) Server {
 	if len(c.Command) > 0 {
 		r.Commands = [][]string{c.Command}
@@ -267,6 +268,7 @@ func withInitialization(settings string, options json.RawMessage) string {
 	return mergeJSON(settings, options)
 }
 
+// matches reports whether a row is for a file, by its base name or extension.
 func (s Server) matches(path string) bool {
 	base := filepath.Base(path)
 	if strings.HasSuffix(base, ".dockerignore") { // Dockerfile.dockerignore is no Dockerfile

@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// signature says on which line the outside of a function ends, and whether its body has a say in it. A change of the
-// body alone reaches nobody else where the result is written down; where the compiler infers it from the body, a new
-// return statement breaks the callers just as a new parameter does. text is the file's, s is one of its functions.
+// signature returns the last line of a function's signature, and whether its body is visible from outside
+// as well. Where the result type is written down, an edit of the body cannot break a caller; where the
+// compiler infers it, a new return statement can. text is the file's, s one of its functions; lines count
+// from 0.
 func signature(path, text string, s Symbol) (end int, leaks bool) {
 	from := PositionOffset(text, s.Selection.End)
 	to := max(from, PositionOffset(text, s.Range.End))
@@ -44,10 +45,10 @@ func signature(path, text string, s Symbol) (end int, leaks bool) {
 	return line(len(rest)), leaks
 }
 
-// leaky are the words of C++ by which a body is part of what others compile.
+// leaky matches the C++ keywords that make a body part of what other files compile.
 var leaky = regexp.MustCompile(`\b(auto|constexpr|consteval|template|decltype)\b`)
 
-// inferring is the family of languages that infer a function's result from its body; "" for the others.
+// inferring is the family of languages that infer a function's result from its body; "" for all others.
 func inferring(path string) string {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs":
@@ -60,8 +61,8 @@ func inferring(path string) string {
 	return ""
 }
 
-// closing is the offset after the bracket that closes the one at open; the end of the text without one. Brackets in
-// strings do not count.
+// closing is the byte offset after the bracket that closes the one at open; the length of the text without
+// one. Brackets in string literals do not count.
 func closing(text string, open int, quotes string) int {
 	depth := 0
 	for i := open; i < len(text); i++ {

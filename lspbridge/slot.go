@@ -346,7 +346,7 @@ func (s *slot) crashed(run int, err error, reopen []string) {
 		return
 	}
 	wait := min(firstBackoff<<(2*(n-1)), 8*time.Second)
-	s.set(waiting, nil, fmt.Errorf("%s stopped (%w) and is started again in %v", s.name(), err, wait))
+	s.set(waiting, nil, fmt.Errorf("%s stopped (%w) and restarts in %v", s.name(), err, wait))
 	s.run++
 	next := s.run
 	s.mu.Unlock()

@@ -8,8 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// decodeText is a file's text as the rest of the program sees it (tools/files): without a byte order mark, UTF-16 with
-// one decoded, and bytes that are no UTF-8 as one rune each, U+0000 to U+00FF.
+// decodeText is a file's text as tools/files decodes it: without a byte order mark, UTF-16 decoded if it
+// has one, and in a file that is not UTF-8 each byte as one rune (Latin-1). Both must agree, or the
+// servers check another text than the one that is edited.
 func decodeText(b []byte) string {
 	if rest, ok := bytes.CutPrefix(b, []byte("\xef\xbb\xbf")); ok && utf8.Valid(rest) {
 		return string(rest)

@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// span begins a span where the caller has one; what is asked of a server for nobody in particular has none. Names and
-// numbers only: parameters and results hold the project's text.
+// span begins a tracing span when the caller has one. It records names and numbers only: parameters and
+// results contain the project's text, which must not reach a tracing backend.
 func span(ctx context.Context, name string, attrs ...attribute.KeyValue) (context.Context, func(error)) {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {

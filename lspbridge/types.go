@@ -14,7 +14,8 @@ type TypeTree struct {
 	Subtypes   []CallItem
 }
 
-// TypeHierarchy is about the type at a position: usually one tree, none when no type stands there.
+// TypeHierarchy returns the types at a position, usually one, with their direct super- and subtypes; none
+// when no type is there.
 func (m *Manager) TypeHierarchy(ctx context.Context, path string, p Position) ([]TypeTree, error) {
 	var out []TypeTree
 	err := m.one(ctx, path, func(k *capabilities) bool { return has(k.TypeHierarchy) }, "type hierarchy", func(ctx context.Context, c *client) error {

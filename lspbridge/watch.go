@@ -15,24 +15,24 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// Bounds of watching.
+// Limits and times of watching.
 const (
-	maxWatchedDirs = 20_000                 // inotify's watches are shared by everything a person runs
-	quietFor       = 50 * time.Millisecond  // a batch ends when nothing happened for so long …
-	batchFor       = 250 * time.Millisecond // … or when it has grown for so long
-	askedQuiet     = 10 * time.Millisecond  // … or sooner, when somebody waits for it
+	maxWatchedDirs = 20_000                 // inotify's watches are shared by all programs of a user
+	quietFor       = 50 * time.Millisecond  // a batch ends after so long without an event …
+	batchFor       = 250 * time.Millisecond // … or so long after its first event
+	askedQuiet     = 10 * time.Millisecond  // … or sooner, when a question waits for it
 	watchLock      = 10 * time.Second       // how long a batch waits for a server's transaction
 )
 
-// watcher follows the project's directories. It is only a source of hints: what counts is what is on disk when a batch
-// is read.
+// watcher follows the project's folders. Events are only hints: what counts is what is on disk when a
+// batch is read, because events are merged, late and lost.
 type watcher struct {
 	m     *Manager
 	fs    *fsnotify.Watcher
 	done  chan struct{}
-	ready chan struct{}      // closed when everything is watched
-	asks  chan chan struct{} // asks to be told of what happened so far
-	busy  atomic.Bool        // something happened that the servers do not know yet
+	ready chan struct{}      // closed when all folders are watched
+	asks  chan chan struct{} // requests to be told when everything so far has been delivered
+	busy  atomic.Bool        // an event has arrived that the servers have not been told about
 
 	known map[string]bool // files; belongs to run
 	dirs  map[string]bool // watched; belongs to run
@@ -42,7 +42,7 @@ type watcher struct {
 	written map[string][32]byte // what we wrote ourselves, by path; zero: deleted
 }
 
-// watchSoon starts the watcher with the first server.
+// watchSoon starts the watcher, with the first server.
 func (m *Manager) watchSoon() {
 	m.mu.Lock()
 	if m.o.NoWatch || m.closed || m.watcher != nil {
@@ -61,12 +61,13 @@ func (m *Manager) watchSoon() {
 	go w.run()
 }
 
+// close ends the watcher and waits for it.
 func (w *watcher) close() {
 	_ = w.fs.Close()
 	<-w.done
 }
 
-// own notes what we are about to be told of, because we wrote it.
+// own notes what we have written ourselves: the servers are told by Changed.
 func (w *watcher) own(files []Proposal) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -82,7 +83,7 @@ func (w *watcher) own(files []Proposal) {
 	}
 }
 
-// echo reports that the disk is as we left it.
+// echo reports that a file on disk is as we have written it, so its event is only the echo of our write.
 func (w *watcher) echo(path string) bool {
 	w.mu.Lock()
 	want, ours := w.written[path]
@@ -168,8 +169,8 @@ func (w *watcher) run() {
 	}
 }
 
-// Flush waits until the servers have been told of what other programs changed on disk so far: a question asked right
-// after a shell command is then about what the command left.
+// Flush waits until the servers have been told what other programs have changed on disk so far. A question
+// right after a shell command is then about what the command left. It returns early when ctx ends.
 func (m *Manager) Flush(ctx context.Context) {
 	m.mu.Lock()
 	w := m.watcher
@@ -197,7 +198,7 @@ func (m *Manager) Flush(ctx context.Context) {
 	}
 }
 
-// flushIfBusy is Flush when something has been seen that the servers do not know.
+// flushIfBusy is Flush if an event has not been delivered yet; it costs nothing otherwise.
 func (m *Manager) flushIfBusy(ctx context.Context) {
 	m.mu.Lock()
 	w := m.watcher
@@ -220,6 +221,7 @@ func (w *watcher) scan() {
 	}
 }
 
+// watchDir watches a folder; false means that no more folders can be watched.
 func (w *watcher) watchDir(dir string) bool {
 	if w.dirs[dir] {
 		return true
@@ -238,7 +240,7 @@ func (w *watcher) watchDir(dir string) bool {
 	return true
 }
 
-// read turns touched paths into events by looking at the disk.
+// read turns the touched paths into events by looking at the disk now.
 func (w *watcher) read(touched map[string]bool) []fileEvent {
 	var out []fileEvent
 	for p := range touched {
@@ -290,7 +292,8 @@ func (w *watcher) read(touched map[string]bool) []fileEvent {
 	return out
 }
 
-// rescan compares everything with what is known.
+// rescan compares the whole project with what is known, after the kernel has dropped events. done have
+// been handled.
 func (w *watcher) rescan(done map[string]bool) []fileEvent {
 	var out []fileEvent
 	now := map[string]bool{}
@@ -318,6 +321,7 @@ func (w *watcher) rescan(done map[string]bool) []fileEvent {
 	return out
 }
 
+// deliver queues the events for every server that runs.
 func (w *watcher) deliver(events []fileEvent) {
 	if len(events) == 0 {
 		return

@@ -12,7 +12,7 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// watchGlob is one pattern a server wants to hear of.
+// watchGlob is a pattern of files that a server wants to be told about (FileSystemWatcher).
 type watchGlob struct {
 	base    string // directory the pattern is relative to; "" matches whole paths
 	pattern string
@@ -60,6 +60,7 @@ func watchGlobs(root string, options json.RawMessage) []watchGlob {
 	return out
 }
 
+// match reports whether the server wants an event.
 func (g watchGlob) match(e fileEvent) bool {
 	if g.kinds&(1<<(e.kind-1)) == 0 {
 		return false
@@ -75,22 +76,24 @@ func (g watchGlob) match(e fileEvent) bool {
 	return ok
 }
 
-// fileEvent is a change on disk: 1 created, 2 changed, 3 deleted.
+// fileEvent is a change on disk. kind is LSP's FileChangeType: 1 created, 2 changed, 3 deleted.
 type fileEvent struct {
 	path string
 	kind int
 }
 
-// diskQueue hands changes on disk to the one goroutine per client that tells the server of them, in order.
+// diskQueue passes changes on disk to a server in order. It has a goroutine of its own, because telling
+// waits for the documents, and the watcher must not wait.
 type diskQueue struct {
 	tell func([]fileEvent) // may wait
-	idle func()            // called when all have been told
+	idle func()            // called when everything has been delivered
 
 	mu      sync.Mutex // guards what follows
 	waiting []fileEvent
-	telling bool // a goroutine is at it
+	telling bool // its goroutine runs
 }
 
+// add queues events and starts the goroutine if necessary.
 func (q *diskQueue) add(events []fileEvent) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -101,6 +104,7 @@ func (q *diskQueue) add(events []fileEvent) {
 	}
 }
 
+// run delivers until the queue is empty.
 func (q *diskQueue) run() {
 	for {
 		q.mu.Lock()
@@ -116,14 +120,14 @@ func (q *diskQueue) run() {
 	}
 }
 
-// isIdle reports that everything has been told.
+// isIdle reports that everything has been delivered.
 func (q *diskQueue) isIdle() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return !q.telling
 }
 
-// watched tells of changes on disk.
+// watched sends workspace/didChangeWatchedFiles.
 func (c *client) watched(events []fileEvent) {
 	if len(events) == 0 {
 		return
@@ -136,7 +140,7 @@ func (c *client) watched(events []fileEvent) {
 	_ = c.notify(protocol.MethodWorkspaceDidChangeWatchedFiles, map[string]any{"changes": out})
 }
 
-// onDisk tells the server of changes somebody else made.
+// onDisk tells the server about changes that another program made, and updates its open documents.
 func (c *client) onDisk(events []fileEvent) {
 	ctx, cancel := context.WithTimeout(context.Background(), watchLock)
 	defer cancel()

@@ -13,8 +13,9 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// WorkspaceSymbols finds symbols by name: in the servers of path, a file; without one in those that run, and where none
-// does, in those of the languages that most of the project is written in.
+// WorkspaceSymbols finds symbols of the project by name. With a path it asks that file's servers; without
+// one those that run, or, when none runs, those for the languages of most files. It waits 20 s when ctx
+// has no deadline.
 func (m *Manager) WorkspaceSymbols(ctx context.Context, path, query string) ([]Symbol, error) {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
@@ -59,10 +60,10 @@ func (m *Manager) WorkspaceSymbols(ctx context.Context, path, query string) ([]S
 	return out, errors.Join(errs...)
 }
 
-// At most so many servers are started to look for a name, and only those that answer for a fair share of the files.
+// Limits on the servers that are started to look for a name.
 const (
 	maxSymbolServers = 3
-	fairShare        = 10 // one in so many
+	fairShare        = 10 // a server must be for at least one in so many files
 )
 
 // symbolServers are the servers to ask for a name, each with a file to open first ("" where it need not be).

@@ -67,8 +67,9 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 	return v
 }
 
-// recall finds out what a server made of the texts before a write, and who uses what they declare: for changes that
-// were not checked before, because nobody was asked. A server that has just been started is not held up with it.
+// recall finds out which problems there were before a write, and who uses what it changes, for writes that
+// were not checked as a proposal first. It skips a server that has just been started: that would delay its
+// first answer.
 func (c *client) recall(ctx context.Context, files []Proposal, created map[string]bool) uses {
 	opened, fresh := false, len(c.docs.paths()) == 0
 	for _, f := range files {
@@ -89,10 +90,10 @@ func (c *client) recall(ctx context.Context, files []Proposal, created map[strin
 	return used
 }
 
-// recallWait is what a write waits for the word on what was before it.
+// recallWait is how long a write waits for the problems before it.
 const recallWait = time.Second
 
-// known reports whether the server's word on the files was final before the change.
+// known reports whether the problems of the files were final before the change.
 func (c *client) known(paths []string) bool {
 	if c.way() == byMarker {
 		return c.progress.loaded()
@@ -100,7 +101,7 @@ func (c *client) known(paths []string) bool {
 	return !slices.ContainsFunc(paths, func(p string) bool { return c.ledger.truth(p) == nil })
 }
 
-// tell sends didOpen or didChange, didSave and the watched file events of a write.
+// tell sends the notifications of a write: file events, file operations, didOpen or didChange, didSave.
 func (c *client) tell(files []Proposal, created map[string]bool) {
 	var events []fileEvent
 	for _, f := range files {
@@ -130,13 +131,14 @@ func (c *client) tell(files []Proposal, created map[string]bool) {
 	c.docs.trim(pathsOf(files))
 }
 
-// Servers that are blind to new files find out about written ones in their own time.
+// Servers that see new files only on disk notice a written one after a while.
 const (
 	discoverTries = 5
 	discoverPause = 150 * time.Millisecond
 )
 
-// discover asks again while a server still complains that a file which has just been written cannot be imported.
+// discover asks again while a server still reports that a file which has just been written cannot be
+// imported.
 func (c *client) discover(ctx context.Context, files []Proposal, scope []string) error {
 	if c.spec.Quirks.BlindToNew == "" {
 		return nil
