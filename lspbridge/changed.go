@@ -15,6 +15,7 @@ type run struct {
 	added       bool
 }
 
+// touches reports that a range has a line in the run.
 func (r run) touches(s Range) bool { return s.Start.Line <= r.last && r.first <= s.End.Line }
 
 // changedRuns are the lines of old that now replaces or deletes, and the gaps that it fills. Runs are kept

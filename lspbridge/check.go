@@ -110,6 +110,7 @@ func (m *Manager) each(ctx context.Context, files []Proposal, ask func(context.C
 	parts := make([]serverVerdict, len(order))
 	var wg sync.WaitGroup
 	for i, s := range order {
+		// Concurrently: the slowest server decides, not the sum.
 		wg.Go(func() {
 			for range 2 { // a server that dies meanwhile gets a second chance
 				c, err := s.get(ctx)

@@ -166,6 +166,7 @@ func (c *client) execute(ctx context.Context, cmd *lsp.Command, apply Apply) err
 		case <-c.gone:
 		}
 	}
+	// From here on an edit that the server requests goes to the person, not to this command.
 	c.commands.set(nil)
 	run.pending.Wait()
 	if err != nil {

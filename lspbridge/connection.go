@@ -300,7 +300,7 @@ func (c *connection) checkAlive() {
 		c.health.mu.Unlock()
 	}()
 	if c.patient.busy() {
-		return // it has said what it is doing
+		return // long work that it has announced is no failure
 	}
 	method, params := c.patient.probe()
 	ask := func(wait time.Duration) bool {

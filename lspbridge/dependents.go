@@ -43,6 +43,7 @@ func (c *client) dependents(ctx context.Context, files []Proposal) (u uses) {
 	if c.way() == byMarker || !has(c.able.caps.References) || !has(c.able.caps.DocSymbol) { // the first speaks of the whole workspace by itself
 		return u
 	}
+	// The check itself needs most of the time.
 	wait := dependentsWait
 	if end, ok := ctx.Deadline(); ok {
 		wait = min(wait, time.Until(end)/3)
@@ -115,7 +116,7 @@ func (c *client) dependents(ctx context.Context, files []Proposal) (u uses) {
 	if len(names) > 0 && c.spec.Quirks.WantDiagnostics {
 		c.mention(names, own, count)
 		if c.including(ctx, names, own, count) {
-			incomplete = nil // only who includes a file can be broken by it: nobody's index is needed
+			incomplete = nil // only files that include a changed file can break, and these are known from the text
 		}
 	}
 	out := slices.SortedFunc(maps.Keys(count), func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), strings.Compare(a, b)) })
@@ -317,6 +318,8 @@ func wildcard(old string, runs []run) string {
 	return ""
 }
 
+// How names, re-exports and keywords are recognised. Approximate on purpose: a name too many costs one
+// request, a missing one a wrong verdict.
 var (
 	identifier     = regexp.MustCompile(`[\pL_$][\pL\pN_$]*`)
 	wildcards      = regexp.MustCompile(`^\s*(export\s+(type\s+)?\*\s*from\b|from\s+\S+\s+import\s*\*|pub(\([^)]*\))?\s+use\s.*\*)`)

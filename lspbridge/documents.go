@@ -47,6 +47,7 @@ type notifier interface {
 	mark(cause string) (seq uint64)
 }
 
+// newDocuments has no file open; wire is used under the lock.
 func newDocuments(wire notifier, able *abilities, quirks Quirks) *documents {
 	return &documents{wire: wire, able: able, quirks: quirks, open: map[string]*document{}, versions: map[string]int32{}}
 }

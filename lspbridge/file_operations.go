@@ -110,6 +110,8 @@ func (c *client) didOperate(files []Proposal, created map[string]bool) {
 			came = append(came, f.Path)
 		}
 	}
+	// The files have been renamed already, so the disk cannot tell what a path was; a Proposal is always a
+	// file.
 	file := func(string) bool { return false }
 	if list := ops.DidRename.of(renamed, file); len(list) > 0 {
 		c.ledger.outdate()

@@ -106,6 +106,7 @@ func (c *client) look() {
 		return
 	}
 	defer release()
+	// Files that were closed meanwhile are of no interest.
 	touched := c.docs.among(c.looks.begin(cancel))
 	c.sync(touched)
 	if w := c.way(); w == byPull || w == byTSServer { // the others speak by themselves

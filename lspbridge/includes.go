@@ -35,6 +35,7 @@ type included struct {
 	names   []string // as they are written, with slashes
 }
 
+// includeLine matches #include, #include_next and #import; the name is in quotes or angle brackets.
 var includeLine = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*(?:include|include_next|import)[ \t]*["<]([^">\n]+)[">]`)
 
 // users are the files of a project that include one of the given ones, directly or not. complete is false

@@ -82,8 +82,9 @@ func meant(id string) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-// Install carries a plan out: it asks nobody, so ask before. What the package manager says goes to out. It returns the
-// server's program.
+// Install carries a plan out. It does not ask for permission: the caller must have. The output of the
+// package manager goes to out. It returns the path of the server's program, and fails when the package
+// manager is missing, fails, or installs no such program.
 func Install(ctx context.Context, plan Installation, out io.Writer) (program string, err error) {
 	tool, err := exec.LookPath(plan.Argv[0])
 	if err != nil {

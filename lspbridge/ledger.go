@@ -109,11 +109,13 @@ type overlay struct {
 type echo int
 
 const (
+	// echo values, in the order in which one outweighs another.
 	echoNone echo = iota
 	echoOfText
 	echoOfDisk
 )
 
+// newLedger is empty; changed is woken when a wait may end.
 func newLedger(changed *broadcast) *ledger {
 	return &ledger{changed: changed, files: map[string]*fileDiags{}, idle: map[string]uint64{}, waited: map[string]time.Duration{},
 		stumbles: map[string]string{}, elsewhere: map[string]bool{}}

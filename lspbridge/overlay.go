@@ -46,8 +46,10 @@ func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) 
 	if err != nil {
 		return serverVerdict{state: change.Pending, reason: err.Error()}
 	}
+	// From here to release the documents belong to this proposal.
 	paths := pathsOf(files)
 	c.sync(c.withBuffers(paths))
+	// The problems before, with the final texts and unsaved buffers.
 	scope, used, err := c.baseline(ctx, files, paths)
 	if err != nil {
 		release()
@@ -63,6 +65,8 @@ func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) 
 	after := c.ledger.snapshot()
 	v = c.compare(before, after, paths)
 	v.versions = c.docs.versionsOf(paths)
+	// Put the documents back before anything else, also after a failed wait: a proposal that stays in the
+	// server would be reported as the project's.
 	undo()
 	c.nudge(used.files)
 	release()
@@ -138,7 +142,7 @@ func (c *client) lay(files []Proposal) (undo func()) {
 			}
 		}
 		if c.way() == byMarker {
-			c.ledger.rolledBack() // settleMarker makes it the truth once it is
+			c.ledger.rolledBack() // settleMarker promotes the reports when they are final
 		} else {
 			c.ledger.end(seq, c.docs.versionsOf(touched))
 		}

@@ -61,6 +61,7 @@ func startProcess(argv []string, dir string, env []string, start func(*exec.Cmd)
 			return
 		}
 		p.err = cmd.Wait()
+		// The server's children have its pipes and would live on.
 		killGroup(cmd) // what it left behind
 		close(p.exited)
 	}()
@@ -96,6 +97,7 @@ type tail struct {
 	max int
 }
 
+// Write implements io.Writer; it never fails.
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -106,6 +108,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// String is the kept output.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

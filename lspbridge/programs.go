@@ -28,6 +28,7 @@ type programs struct {
 	known map[slotKey]program // guarded by mu
 }
 
+// newPrograms searches nothing yet; rows is called when a row is needed by id.
 func newPrograms(o Options, rows func() []Server) *programs {
 	return &programs{root: o.Root, bin: o.Bin, trusted: o.Trusted, dialled: o.Dial != nil, rows: rows, known: map[slotKey]program{}}
 }

@@ -68,6 +68,7 @@ func again(e *jsonrpc2.Error) bool {
 // fourth answer is taken anyway, so that steady typing does not keep it waiting.
 func (c *client) pull(ctx context.Context, path string, w way) error {
 	for try := 0; ; try++ {
+		// Remember the state before asking: an answer for an older one is not stored.
 		seq, refresh := c.ledger.now()
 		var items []change.Problem
 		var related map[string][]change.Problem

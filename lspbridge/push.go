@@ -29,7 +29,7 @@ func (c *client) settlePush(ctx context.Context, paths []string) error {
 	start := time.Now()
 	seq, _ := c.ledger.now()
 	missing := func() (out []string) {
-		for _, p := range paths { // what is closed is waited for by nobody
+		for _, p := range paths { // a closed document gets no publish
 			if doc, open := c.docs.get(p); open && !c.ledger.word(p).publishedFor(doc) {
 				out = append(out, p)
 			}

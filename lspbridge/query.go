@@ -74,6 +74,7 @@ func (m *Manager) ask(ctx context.Context, path string, several bool, can func(*
 // BusyError means that a server did not answer in time; asking again later may succeed.
 type BusyError struct{ reason string }
 
+// Error says which server, and what it is doing.
 func (e *BusyError) Error() string { return e.reason }
 
 // errNothing means that a server had an empty answer; the next one is asked.

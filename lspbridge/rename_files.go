@@ -135,6 +135,7 @@ func (c *client) willRename(ctx context.Context, renames []FileRename) ([]FileEd
 		}
 	}
 	c.sync(c.withBuffers(paths))
+	// null is a valid answer: nothing to change.
 	var e *lsp.WorkspaceEdit
 	if err := c.call(ctx, protocol.MethodWorkspaceWillRenameFiles, wireRenames(renames), &e); err != nil || e == nil {
 		return nil, err

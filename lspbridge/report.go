@@ -144,6 +144,7 @@ func skippedDir(name string) bool {
 // projectFiles lists the files below a folder, or the file itself. In a repository Git lists them, ignored
 // files excluded; elsewhere a walk does.
 func projectFiles(ctx context.Context, top string) []string {
+	// core.fsmonitor off: the repository's configuration could name a program there.
 	cmd := guard.CommandContext(ctx, guard.Helper, "git", "-c", "core.fsmonitor=", "ls-files", "-co", "--exclude-standard", "-z", "--", ".")
 	cmd.Dir = top
 	if b, err := cmd.Output(); err == nil {

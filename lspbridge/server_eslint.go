@@ -21,7 +21,7 @@ func eslint() Server {
 func eslintAsks(_ *client, method string, _ json.RawMessage) (any, bool) {
 	switch method {
 	case "eslint/confirmESLintExecution":
-		return 4, true // approved: the server is started in trusted folders only, and where its configuration stands
+		return 4, true // 4 means approved: this server is started in trusted folders only
 	case "eslint/noLibrary", "eslint/probeFailed", "eslint/openDoc":
 		return nil, true
 	}

@@ -2,7 +2,8 @@ package lspbridge
 
 import "encoding/json"
 
-// intelephenseIndexes makes progress of the notifications by which intelephense says that it reads the project.
+// intelephenseIndexes turns intelephense's own notifications about indexing into progress, so that
+// progress.index works for it too.
 func intelephenseIndexes(c *client, method string, _ json.RawMessage) (any, bool) {
 	kind := map[string]string{"indexingStarted": "begin", "indexingEnded": "end"}[method]
 	if kind == "" {

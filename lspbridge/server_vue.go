@@ -14,12 +14,15 @@ import (
 // Since its version 3 Vue's server knows templates and styles alone. What a component's script means it asks its editor,
 // who asks TypeScript's server with Vue's plugin in it; that server also has the problems of the script.
 
+// vueAnswer must be long enough for TypeScript to load a project: Vue's server asks while it opens the
+// first component.
 const (
 	vueID      = "vue"
 	vuePackage = "@vue/language-server"
 	vueAnswer  = 20 * time.Second // how long Vue's server is kept waiting for TypeScript's
 )
 
+// vue is Vue's server; from version 3 on it needs TypeScript's beside it.
 func vue() Server {
 	return Server{ID: vueID, Extensions: []string{".vue"}, Workspace: jsLocks, Markers: jsRoots, Commands: [][]string{{"vue-language-server", "--stdio"}},
 		Install: npm("@vue/language-server typescript-language-server typescript@5"),
@@ -35,7 +38,7 @@ func vueOptions(p *programs, argv []string, root string) map[string]any {
 	return nil
 }
 
-// vuePluginOptions tell TypeScript's server of Vue's plugin.
+// vuePluginOptions load Vue's plugin into TypeScript's server.
 func vuePluginOptions(p *programs, argv []string, root string) map[string]any {
 	if place := p.vuePlugin(root); place != "" && strings.HasPrefix(filepath.Base(argv[0]), "typescript-language-server") {
 		return map[string]any{"plugins": []any{map[string]any{"name": "@vue/typescript-plugin", "location": place, "languages": []string{"vue"}}}}
@@ -48,6 +51,7 @@ func withTSDK(p *programs, argv []string, root string) map[string]any {
 	return map[string]any{"typescript": map[string]any{"tsdk": p.tsdk(argv[0], root)}}
 }
 
+// vueAsks handles the notification by which Vue's server asks tsserver.
 func vueAsks(c *client, method string, params json.RawMessage) (any, bool) {
 	if method != "tsserver/request" {
 		return nil, false
@@ -56,7 +60,8 @@ func vueAsks(c *client, method string, params json.RawMessage) (any, bool) {
 	return nil, true
 }
 
-// besideVue is TypeScript's server for a component, nil when it would not understand one.
+// besideVue is TypeScript's server for a component; nil when that server would not understand one: without
+// Vue's plugin, or with TypeScript 7, which loads no plugins.
 func besideVue(m *Manager, look *look, path, root string) *slot {
 	if m.programs.vuePlugin(root) == "" {
 		return nil
@@ -75,8 +80,8 @@ func besideVue(m *Manager, look *look, path, root string) *slot {
 	return m.slot(row, at, path)
 }
 
-// vuePlugin is where TypeScript's server finds Vue's plugin: "" where the project has no Vue, or Vue's server is none
-// that needs it. It is looked for at most once a second.
+// vuePlugin is the folder of Vue's plugin for TypeScript's server; "" when the project does not use Vue,
+// or when Vue's server has TypeScript built in (version 2). The result is kept for lookAgain.
 func (p *programs) vuePlugin(root string) string {
 	key := slotKey{vuePackage, root}
 	p.mu.Lock()
@@ -99,7 +104,8 @@ func (p *programs) vuePlugin(root string) string {
 	return place
 }
 
-// mentionsVue reports a project whose packages name Vue, or something made of it.
+// mentionsVue reports a project whose package files name Vue or something built on it. Without that check
+// the plugin would be loaded for every TypeScript project.
 func mentionsVue(root string) bool {
 	for _, name := range append([]string{"package.json"}, jsLocks...) {
 		b, err := os.ReadFile(filepath.Join(root, name))
@@ -110,7 +116,9 @@ func mentionsVue(root string) bool {
 	return false
 }
 
-// relay answers what Vue's server asks TypeScript's. Without an answer it would wait for ever: there always is one.
+// relay forwards a request of Vue's server to TypeScript's and returns the answer. It always answers, with
+// null after a failure: Vue's server waits without a timeout. It works in the background, since handlers
+// run one after the other.
 func (c *client) relay(params json.RawMessage) {
 	var list []json.RawMessage
 	if json.Unmarshal(params, &list) == nil && len(list) == 1 { // [[id, command, arguments]]
@@ -145,7 +153,8 @@ func (c *client) relay(params json.RawMessage) {
 	}()
 }
 
-// tsserver asks the TypeScript server of a project; nil when there is none or it does not know.
+// tsserver forwards a request to the TypeScript server of a project. It returns nil when there is none, or
+// when it fails.
 func (m *Manager) tsserver(ctx context.Context, root, command string, args json.RawMessage) json.RawMessage {
 	file := subject(args)
 	if file == "" {
@@ -175,7 +184,8 @@ func (m *Manager) tsserver(ctx context.Context, root, command string, args json.
 	return r.Body
 }
 
-// subject is the file a request to tsserver is about: {"file": …}, or the first of a list.
+// subject is the file that a tsserver request is about, {"file": …} or the first of a list; "" when there
+// is none.
 func subject(args json.RawMessage) string {
 	var o struct{ File string }
 	if json.Unmarshal(args, &o) == nil && filepath.IsAbs(o.File) {

@@ -8,69 +8,79 @@ import (
 	"strings"
 )
 
-// Server is a row of the table: a language server, the files it is for and how it is started.
+// Server is a row of the table: a language server, the files it is for, and how it is started. Copies may
+// be changed freely; slices must be replaced, not modified.
 type Server struct {
 	ID         string
 	Extensions []string   // with the dot; "" entries never match
 	Filenames  []string   // whole base names, e.g. Dockerfile; globs allowed
-	Workspace  []string   // what the root of many projects holds; looked for before Markers, so that one server serves them all
-	Markers    []string   // what the project's root holds; globs allowed; the nearest one wins
-	Outermost  []string   // the outermost marker wins, but not from above a folder that holds one of these
-	Required   bool       // without a marker the server is not for the file (linters, Deno)
-	Excluded   []string   // a nearer marker of these hands the file to another server
+	Workspace  []string   // found at the root of several projects together (lock files, go.work); searched before Markers, so that one server serves them all
+	Markers    []string   // found at the root of a project; globs allowed; the nearest one wins
+	Outermost  []string   // the outermost marker wins instead, up to a folder that contains one of these
+	Required   bool       // only for files below a marker (linters, Deno)
+	Excluded   []string   // a marker of these above the file hands it to another server
 	Commands   [][]string // tried in order: the first whose program is found
-	Shared     []string   // arguments that make it one process for all who ask so, the person's editor too
+	Shared     []string   // arguments by which several clients, the person's editor included, share one process
 	Env        []string   // KEY=value
 	Init       string     // JSON: initializationOptions
 	Settings   string     // JSON object: answers workspace/configuration by dotted section
-	Install    string     // how a person gets it
-	Added      bool       // the person's own, not of the table: it takes nobody's place
-	Extra      bool       // answers beside another server for the same file (linters): diagnostics and actions only
+	Install    string     // the command or page by which a person installs it
+	Added      bool       // configured by the person, not in the table: it answers beside the table's rows
+	Extra      bool       // answers beside another server for the same file (linters), only for problems and actions
 	Quirks     Quirks
 	Untrusted  *Restraint // nil: it is not started in a folder that is not trusted
 
 	hooks hooks
 }
 
-// hooks are what a server needs that no other one does; its file server_<id>.go has them beside its row. nil: nothing.
+// hooks are what only this server needs; its file server_<id>.go has them beside its row. A nil hook does
+// nothing.
 type hooks struct {
-	// program is another program than those of Commands, and the row for it; nil argv: there is none.
+	// program is another program than those of Commands, with the row for it; a nil argv means none.
 	program func(p *programs, row Server, root string) (Server, []string)
-	// options are initializationOptions that depend on what is installed; the row's own and the person's lie over them.
+	// options are initializationOptions that depend on what is installed; the row's and the person's
+	// options win.
 	options func(p *programs, argv []string, root string) map[string]any
-	// handle answers messages that only this server sends; known is false for others.
+	// handle answers messages that only this server sends; known is false for all others.
 	handle func(c *client, method string, params json.RawMessage) (answer any, known bool)
-	// beside is another server that answers for the same file.
+	// beside is another server that must answer for the same file; nil for none.
 	beside func(m *Manager, look *look, path, root string) *slot
-	// emptied stands for a deleted file, like Quirks.EmptyText, where that depends on the text before.
+	// emptied is the text of a deleted file, when Quirks.EmptyText would have to depend on the text before.
 	emptied func(old string) string
-	// missedFile makes the server look for files on disk that it has not seen.
+	// missedFile makes the server search the disk for files that it has not seen.
 	missedFile func(ctx context.Context, c *client)
 }
 
-// Quirks are what must be known of a server because it cannot be asked.
+// Quirks are facts about a server that the protocol cannot tell.
 type Quirks struct {
-	// EndMarker: it brackets every diagnosis of ours with progress titled "diagnosing <cause>" (gopls).
+	// EndMarker: it sends progress titled "diagnosing <cause>" around every diagnosis (gopls), which says
+	// exactly when problems are final.
 	EndMarker bool
-	// TSServer: typescript.tsserverRequest answers diagnostics at once; pushes are late and unversioned.
+	// TSServer: typescript.tsserverRequest returns diagnostics at once. Its pushes are late and without
+	// versions.
 	TSServer bool
-	// WantDiagnostics: didChange takes wantDiagnostics (clangd), which skips its debounce.
+	// WantDiagnostics: didChange takes wantDiagnostics (clangd), which skips its pause before a diagnosis.
 	WantDiagnostics bool
-	// Index is how the title of the progress begins, in lower case, during which it reads the whole project. Before that has
-	// ended nobody can be sure that it knows every use of a symbol. "": it has no index, or does not say.
+	// Index is how the title of its indexing progress begins, in lower case. Until that has ended it may
+	// not know every use of a symbol, and a verdict is only partial. "": it has no index, or does not
+	// report it.
 	Index string
-	// RefreshEcho: some time after every change of a text it asks for a refresh, also when it has been asked for the new
-	// problems meanwhile (pyright: 250 ms): that one says nothing new.
+	// RefreshEcho: some time after every change of a text it requests a refresh, even if it has been asked
+	// for the new problems meanwhile (pyright: 250 ms). Such a request is ignored; otherwise every check
+	// would run twice.
 	RefreshEcho bool
-	// BlindToNew: what it cannot see before it is on disk: "" nothing, "file" any new file, "dir" files in new directories.
+	// BlindToNew is what it cannot see before it is on disk: "" nothing, "file" any new file, "dir" files
+	// in new folders.
 	BlindToNew string
-	// Encoding, when it counts columns in another way than it says.
+	// Encoding is the one it really uses, when that differs from what it announces; "" when it does not.
 	Encoding Encoding
-	// EmptyText stands for a deleted file in an overlay: LSP has no way to say "gone".
+	// EmptyText is the text of a deleted file in an overlay: LSP cannot express that an open document is
+	// gone.
 	EmptyText string
 }
 
-// ServerConfig overrides a row, or adds one when the id is new; OpenCode's lsp.<id>.
+// ServerConfig overrides a row of the table, or adds one when the id is new. The JSON is OpenCode's
+// lsp.<id>, with settings, roots and share added.
 type ServerConfig struct {
 	Command        []string          `json:"command,omitempty"`
 	Extensions     []string          `json:"extensions,omitempty"`
@@ -90,7 +100,8 @@ var (
 	pyRoots = []string{"pyproject.toml", "pyrightconfig.json", "setup.py", "setup.cfg", "requirements.txt", "Pipfile"}
 )
 
-// Servers is the table, most specific first. Rows are values: change what you get as you like.
+// Servers is a new copy of the table. The order matters: of several rows for a file the first wins, so the
+// more specific ones come first.
 func Servers() []Server {
 	return []Server{
 		gopls(),
@@ -170,8 +181,9 @@ func Servers() []Server {
 // npm is how a person gets what is a package of npm.
 func npm(pkg string) string { return "npm i -g " + pkg }
 
-// configured applies the overrides to the table: changed rows keep their place, new ones come first. They answer beside
-// those of the table, as in OpenCode: a linter of class names for .tsx leaves TypeScript its files.
+// configured applies the person's overrides to the table. Changed rows keep their place. New ones come
+// first and answer beside the table's rows, as in OpenCode: a server for CSS class names in .tsx files
+// must not replace TypeScript's.
 func configured(over map[string]ServerConfig) []Server {
 	rows := Servers()
 	known := map[string]bool{}
@@ -234,8 +246,8 @@ func (c ServerConfig) apply(r Server) Server {
 	return r
 }
 
-// mergeJSON lays an object over another, key by key, down to what is no object: what makes a server's answers reliable
-// stays where nobody says otherwise.
+// mergeJSON merges over into base, key by key; what is not an object is replaced. An override of one key
+// thus keeps the row's other options, on which the bridge relies.
 func mergeJSON(base string, over json.RawMessage) string {
 	var a, b map[string]json.RawMessage
 	if json.Unmarshal([]byte(base), &a) != nil || json.Unmarshal(over, &b) != nil || a == nil || b == nil {
@@ -251,8 +263,9 @@ func mergeJSON(base string, over json.RawMessage) string {
 	return string(out)
 }
 
-// withInitialization makes a server's options answers to workspace/configuration, too: OpenCode has one setting for
-// both, and servers that only ask get them nowhere else. The settings of a section without a name (eslint) are the whole.
+// withInitialization adds the initialization options to the answers to workspace/configuration: OpenCode
+// has one setting for both, and some servers read only these. A section without a name (eslint) gets them
+// as a whole.
 func withInitialization(settings string, options json.RawMessage) string {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(options, &object) != nil || object == nil {

@@ -65,6 +65,7 @@ type unavailable struct{ error }
 // Is lets errors.Is find ErrUnavailable.
 func (unavailable) Is(target error) bool { return target == ErrUnavailable }
 
+// name is the server's id, as a person knows it.
 func (s *slot) name() string { return s.spec.ID }
 
 // get returns the running client and starts the server if necessary. It waits until ctx ends, and then

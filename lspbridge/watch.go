@@ -105,6 +105,8 @@ func (w *watcher) echo(path string) bool {
 	return false
 }
 
+// run collects events into batches and delivers them. It owns known, dirs and since, so they need no lock.
+// It ends when the fsnotify watcher is closed, and then releases everybody in Flush.
 func (w *watcher) run() {
 	defer close(w.done)
 	w.since = time.Now()
@@ -127,7 +129,7 @@ func (w *watcher) run() {
 			if !ok {
 				return
 			}
-			if e.Op == fsnotify.Chmod {
+			if e.Op == fsnotify.Chmod { // the content is the same
 				continue
 			}
 			if len(touched) == 0 {
@@ -145,9 +147,11 @@ func (w *watcher) run() {
 				return
 			}
 			if errors.Is(err, fsnotify.ErrEventOverflow) {
+				// The kernel has dropped events: only a comparison of the whole project finds the changes.
 				overflow = true
 				timer.Reset(quietFor)
 			}
+		// A question waits: end the batch soon, but not before events that the kernel has queued already.
 		case a := <-w.asks:
 			asked = append(asked, a)
 			timer.Reset(askedQuiet)

@@ -101,6 +101,7 @@ func (m *Manager) symbolServers(ctx context.Context, path string) map[*slot]stri
 		if len(out) == maxSymbolServers || len(files[id])*fairShare < total {
 			break
 		}
+		// A file from the middle is more likely to be in the main project than the first or last one.
 		f := files[id][len(files[id])/2]
 		for _, s := range m.slotsFor(f) {
 			if !s.spec.Extra {
