@@ -21,8 +21,9 @@ type Script struct {
 	Edits []Edit
 }
 
-// Compute compares two texts. It takes at most about a third of a second: after that the part not yet understood
-// counts as replaced, which is still a correct script.
+// Compute compares two texts of any bytes; line endings are part of the lines, so a change of CRLF to LF is a change. It
+// takes at most about a third of a second: after that the rest counts as replaced, which is still a correct script, only
+// a longer one.
 func Compute(old, new string) *Script {
 	if old == new {
 		l := Lines(old)
@@ -32,7 +33,8 @@ func Compute(old, new string) *Script {
 	return &Script{A: a, B: b, Edits: Strings(a, b)}
 }
 
-// Lines cuts a text after each "\n". The empty text has no lines.
+// Lines cuts a text after each "\n". Joined again the lines are the text to the byte, and no line is empty: Unified and
+// Apply look at a line's first and last byte without asking. The empty text has no lines.
 func Lines(s string) []string {
 	if s == "" {
 		return nil
@@ -57,10 +59,10 @@ func (s *Script) Stat() (added, removed int) {
 	return added, removed
 }
 
-// OldText is the text an edit removes, NewText the one it inserts.
+// OldText is the text an edit removes, with its line endings.
 func (s *Script) OldText(e Edit) string { return strings.Join(s.A[e.A0:e.A1], "") }
 
-// NewText is the text an edit inserts.
+// NewText is the text an edit inserts, with its line endings.
 func (s *Script) NewText(e Edit) string { return strings.Join(s.B[e.B0:e.B1], "") }
 
 // NewLine maps an old line (0-based) to its line in the new text; ok is false when the line was changed or removed,
@@ -75,6 +77,7 @@ func (s *Script) NewLine(old int) (line int, ok bool) {
 			lo = m + 1
 		}
 	}
+	// An insertion has A0 == A1, so it never holds an old line: A1 > old and A0 <= old is a line that went.
 	if lo < len(s.Edits) && s.Edits[lo].A0 <= old {
 		return s.Edits[lo].B0, false
 	}

@@ -14,8 +14,11 @@ const (
 	maxRunes = 1_000_000              // distinct lines one search can number as runes (the library panics above 1,112,058)
 )
 
-// Strings compares two sequences (lines, words) and returns the edits that turn a into b.
+// Strings compares two sequences (lines, words) and returns the edits that turn a into b, in the form of Script.Edits. It
+// finishes within the budget; two runs on slow machines may differ in how fine the edits are, never in being correct.
 func Strings(a, b []string) []Edit {
+	// Most edits touch a few lines of a large text. What both begin and end with costs one comparison a line, and keeps the
+	// hash table below small.
 	pre := 0
 	for pre < len(a) && pre < len(b) && a[pre] == b[pre] {
 		pre++
@@ -60,7 +63,8 @@ type search struct {
 	deadline time.Time
 }
 
-// number gives equal lines equal ids and leaves out those that only one side has: they cannot match.
+// number gives equal lines equal ids and leaves out those that only one side has: they cannot match. The table is open
+// addressing at half load at most; the seed is new in each call, so no text can be written to make it slow.
 func number(a, b []string) *search {
 	size := 16
 	for size < 2*(len(a)+len(b)) {
@@ -143,6 +147,8 @@ func (s *search) match() []pair {
 
 // anchors are the lines that occur once on each side, as many as keep their order (longest increasing run).
 func (s *search) anchors() []pair {
+	// Where an id occurs in fb. Ids that occur more than once keep their last place, which nobody reads: the loop below
+	// takes only those that occur once.
 	at := make([]int32, len(s.cb))
 	for j, id := range s.fb {
 		at[id] = int32(j)
@@ -179,7 +185,8 @@ func (s *search) anchors() []pair {
 	return out
 }
 
-// gap matches fa[i:p] with fb[j:q].
+// gap matches fa[i:p] with fb[j:q], between two anchors. Equal lines at both ends are paired here, so that the library,
+// which costs most, sees only what is left.
 func (s *search) gap(i, p, j, q int, add func(i, j int)) {
 	for i < p && j < q && s.fa[i] == s.fb[j] {
 		add(i, j)
@@ -200,7 +207,9 @@ func (s *search) gap(i, p, j, q int, add func(i, j int)) {
 	}
 }
 
-// library runs go-diff over a gap whose lines are numbered anew as runes.
+// library runs go-diff over a gap whose lines are numbered anew as runes, from 1: each gap has few distinct lines, while
+// the whole text may have more than there are runes. Without time left, or with too many lines, nothing is matched and the
+// gap counts as replaced.
 func (s *search) library(i, p, j, q int, add func(i, j int)) {
 	left := time.Until(s.deadline)
 	if left <= 0 {
@@ -227,6 +236,7 @@ func (s *search) library(i, p, j, q int, add func(i, j int)) {
 		return
 	}
 	d := dmp.New()
+	// The library stops by itself and returns what it has; the timeout of 0 would mean no limit, but left is positive here.
 	d.DiffTimeout = left
 	for _, x := range d.DiffMainRunes(ra, rb, false) {
 		n := utf8.RuneCountInString(x.Text)

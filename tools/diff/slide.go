@@ -33,7 +33,9 @@ func slide(a, b []string, edits []Edit) []Edit {
 	return out
 }
 
-// shift says by how many lines the block l[i:j] had better move, at most up lines back and down lines on.
+// shift returns by how many lines the block l[i:j] is to move, negative for back; at most up lines back and down lines on,
+// which are the unchanged lines around it. Moving by one is correct only while the line that leaves the block at one end
+// equals the one that enters at the other.
 func shift(l []string, i, j, up, down int) int {
 	lo, hi := 0, 0
 	const most = 100 // lines; beyond that no place is better
@@ -52,7 +54,8 @@ func shift(l []string, i, j, up, down int) int {
 	return best
 }
 
-// cut rates a block's ends: higher is better.
+// cut rates a block's ends: higher is better. Only the order that the weights lead to matters: an end of the
+// text or a blank line is the best border, less indentation is better, a border before a closing bracket is bad.
 func cut(l []string, i, j int) int {
 	s := 0
 	for _, at := range [2]int{i, j} { // the borders lie before line i and before line j
@@ -77,11 +80,13 @@ func cut(l []string, i, j int) int {
 
 func blank(s string) bool { return strings.TrimSpace(s) == "" }
 
+// closes reports a line that begins with a closing bracket, or with the end of Lua, Ruby and shell.
 func closes(s string) bool {
 	s = strings.TrimLeft(s, " \t")
 	return s != "" && strings.IndexByte("})]", s[0]) >= 0 || strings.HasPrefix(s, "end")
 }
 
+// indent is a line's indentation in columns, a tab counted as 4: it only orders lines, so the editor's width is no matter.
 func indent(s string) int {
 	n := 0
 	for _, c := range s {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Context is the number of unchanged lines around a change in unified text.
+// Context is the number of unchanged lines around a change in unified text; diff -u and git use the same.
 const Context = 3
 
 // Unified is the difference of two texts as unified text, "" when they are equal.
@@ -38,6 +38,8 @@ func (s *Script) Unified(oldName, newName string) string {
 	return sb.String()
 }
 
+// hunk prints edits that are at most two contexts apart as one hunk: printed apart, their context lines would come
+// twice, and the hunks of a patch must not overlap.
 func (s *Script) hunk(sb *strings.Builder, edits []Edit) {
 	first, last := edits[0], edits[len(edits)-1]
 	back := min(Context, first.A0)
@@ -53,6 +55,8 @@ func (s *Script) hunk(sb *strings.Builder, edits []Edit) {
 	put(sb, ' ', s.A[at:at+on])
 }
 
+// span is the range of a hunk header for the 0-based lines [from,to). As in POSIX diff a length of 1 is left out, and an
+// empty range names the line before it: from itself, 1-based.
 func span(from, to int) string {
 	switch to - from {
 	case 0:
@@ -107,11 +111,12 @@ func quote(name string) string {
 	return sb.String()
 }
 
-// ErrMismatch: a patch's lines are not where it says they are.
+// ErrMismatch is returned by Apply when the lines of a patch are not in the text where the patch says they are.
 var ErrMismatch = errors.New("the patch does not fit the text")
 
-// Apply applies unified text of one file strictly: every line must stand where the hunk says. It is Unified's
-// inverse; to apply a model's patch see package patch.
+// Apply applies unified text of one file strictly: every line must be where the hunk says. Lines outside hunks, such as
+// the two header lines, are skipped. It is Unified's inverse and tests it; to apply a model's patch see package patch.
+// Every error wraps ErrMismatch, and then no text is returned.
 func Apply(text, patch string) (string, error) {
 	src := Lines(text)
 	var out strings.Builder
@@ -168,7 +173,8 @@ func Apply(text, patch string) (string, error) {
 	return out.String(), nil
 }
 
-// header reads "@@ -1,2 +3,4 @@"; from becomes 0-based.
+// header reads "@@ -1,2 +3,4 @@": from is the 0-based old line, olds and news are how many lines of each side follow. A
+// length that is left out is 1. The new side's start is not looked at: it follows from the hunks before.
 func header(l string, from, olds, news *int) error {
 	f := strings.Fields(l)
 	if len(f) < 4 || f[1][0] != '-' || f[2][0] != '+' {
@@ -189,6 +195,7 @@ func header(l string, from, olds, news *int) error {
 	if *from, *olds, err = part(f[1]); err != nil {
 		return err
 	}
+	// With an empty range the header names the line before the insertion, which is the 0-based line it goes to.
 	if *olds > 0 {
 		*from--
 	}

@@ -10,8 +10,9 @@ type Span struct{ Start, End int }
 
 const maxWords = 20_000 // bytes of a line pair that are compared word by word
 
-// Words compares a changed line with its replacement and returns what differs in each, word by word. Lines with
-// little in common, or too long to look into, differ as a whole.
+// Words compares a changed line with its replacement and returns what differs in each, word by word, ascending, for
+// highlights inside a line. Lines with less than a quarter in common, or over 20,000 bytes together, differ as a whole;
+// equal lines do not differ.
 func Words(old, new string) (olds, news []Span) {
 	whole := func() ([]Span, []Span) {
 		var o, n []Span
@@ -76,6 +77,8 @@ func tokens(s string) []string {
 	return out
 }
 
+// class is 1 for letters that make up a word, 2 for white space, 0 for characters that stand alone. Marks belong to
+// words, or a highlight would part an accent from its letter.
 func class(r rune) int {
 	switch {
 	case r == utf8.RuneError:
