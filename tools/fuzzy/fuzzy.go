@@ -16,18 +16,20 @@ import (
 // List is names to choose from. It is never changed, and safe for concurrent use.
 type List struct {
 	names []string
-	lower []string // the same, folded; of the same length in bytes, or the name itself
-	mask  []uint64 // which letters a name holds
-	base  []int    // where the last part of a path begins
+	lower []string // names folded, at the same byte offsets: a match in lower is a match in names
+	mask  []uint64 // which letters a name has, see letters: rules most names out without looking at them
+	base  []int    // byte offset at which the last part of a path begins
 }
 
 // Match is a name that fits; a higher score is better.
 type Match struct {
-	Index int
-	Score int
+	Index int // of the name in the list, from 0
+	Score int // only scores of one query can be compared; it may be negative
 }
 
-// New takes the names over; paths have slashes, a folder's may end with one.
+// New makes a list of names and keeps the slice, which the caller must not change. Paths have slashes on every system; a
+// folder's path may end with one. Names with
+// capitals or letters beyond ASCII are copied, so a list takes up to twice their memory.
 func New(names []string) *List {
 	l := &List{names: names, lower: make([]string, len(names)), mask: make([]uint64, len(names)), base: make([]int, len(names))}
 	for i, n := range names {
@@ -41,11 +43,12 @@ func New(names []string) *List {
 // Len is how many names there are.
 func (l *List) Len() int { return len(l.names) }
 
-// Name is one of them.
+// Name is the name at index i, as New got it.
 func (l *List) Name(i int) string { return l.names[i] }
 
-// Best are the names that fit, best first, at most limit; more says that there are others. A query without letters
-// fits all: the shallowest come first.
+// Best are the names that fit, best first, at most limit; more reports that there are others. Equal scores are ordered by
+// length, then by name, so that the answer does not depend on the order of the list. A query of white space fits all
+// names: the shallowest come first.
 func (l *List) Best(query string, limit int) (best []Match, more bool) {
 	terms := strings.Fields(fold(strings.ToValidUTF8(query, "")))
 	var need uint64
@@ -89,7 +92,8 @@ func (l *List) Best(query string, limit int) (best []Match, more bool) {
 	return best, more
 }
 
-// Positions are the UTF-16 offsets in a name that a query's letters stand for.
+// Positions are the offsets in name i, in UTF-16 units as editors count, at which a query's letters were found: what to
+// highlight. They ascend without repeats; nil when the name does not fit.
 func (l *List) Positions(query string, i int) []int {
 	var at []int
 	for _, t := range strings.Fields(fold(strings.ToValidUTF8(query, ""))) {
@@ -104,6 +108,7 @@ func (l *List) Positions(query string, i int) []int {
 	return utf16Offsets(l.names[i], at)
 }
 
+// score adds up the terms of a query, less a little for deep and long names; false when one term does not fit.
 func (l *List) score(terms []string, i int) (int, bool) {
 	depth := strings.Count(strings.TrimSuffix(l.names[i], "/"), "/")
 	total := -2*depth - len(l.names[i])/8
@@ -117,7 +122,8 @@ func (l *List) score(terms []string, i int) (int, bool) {
 	return total, true
 }
 
-// What a letter is worth, and where.
+// What a letter is worth, and where. Only the order that they lead to matters: a term
+// in one piece beats scattered letters, the last part of a path beats its folders.
 const (
 	perLetter  = 16
 	inRow      = 12 // beside the one before
@@ -131,7 +137,8 @@ const (
 	mostPlaces = 16 // occurrences of a term that are weighed
 )
 
-// term weighs the best place of one word: in the last part if it fits there, else anywhere. places are byte offsets.
+// term weighs the best place of one word: in the last part if it fits there, else anywhere. places are byte offsets, which
+// are only collected when want is true: ranking thousands of names must not allocate.
 func (l *List) term(t string, i int, want bool) (score int, places []int, ok bool) {
 	name, lower, base := l.names[i], l.lower[i], l.base[i]
 	if s, p, ok := weigh(name, lower, t, base, want); ok {
@@ -151,7 +158,7 @@ func (l *List) term(t string, i int, want bool) (score int, places []int, ok boo
 // weigh finds a term in a name from an offset on: in one piece where that is possible, else letter by letter.
 func weigh(name, lower, t string, from int, want bool) (score int, places []int, ok bool) {
 	best := -1
-	for at, n := from, 0; n < mostPlaces; n++ {
+	for at, n := from, 0; n < mostPlaces; n++ { // a name of one repeated letter would be searched in quadratic time
 		k := strings.Index(lower[at:], t)
 		if k < 0 {
 			break
@@ -193,7 +200,7 @@ func scattered(name, lower, t string, from int, want bool) (score int, places []
 		at += k + n
 	}
 	end, back := at, len(t)
-	var stack [64]int
+	var stack [64]int // on the stack for all queries that people type
 	found := stack[:0]
 	for back > 0 {
 		_, n := utf8.DecodeLastRuneInString(t[:back])
@@ -285,6 +292,7 @@ func letters(s string) (m uint64) {
 		case c >= '0' && c <= '9':
 			m |= 1 << (26 + c - '0')
 		case c >= utf8.RuneSelf:
+			// One bit for all other letters: there is no room to tell them apart, and this only rules out.
 			m |= 1 << 40
 		case c == '/':
 			m |= 1 << 41

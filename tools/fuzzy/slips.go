@@ -1,16 +1,19 @@
 package fuzzy
 
-// maxSlips is what a name longer than can be a slip of the fingers is away from any other.
+// maxSlips bounds the names that Slips compares, in bytes, and is its answer for longer ones: "not alike". The table of
+// three rows then fits on the stack.
 const maxSlips = 255
 
-// Slips counts the letters to add, drop, change or swap with their neighbour until one name is the other, in bytes:
-// names are short. Of names longer than 255 bytes it says 255.
+// Slips counts the bytes to add, drop, change or swap with their neighbour until one name is the other (the restricted
+// Damerau–Levenshtein distance). It compares bytes, so a letter beyond ASCII can count as several; case counts, fold it
+// before where it should not. For names longer than 255 bytes it returns 255.
 func Slips(a, b string) int {
 	if len(a) > maxSlips || len(b) > maxSlips {
 		return maxSlips
 	}
 	var cells [3 * (maxSlips + 1)]int
 	n := len(b) + 1
+	// A swap looks two rows back, so three rows take turns: row i of the table is rows[(i+1)%3].
 	rows := [3][]int{cells[:n], cells[n : 2*n], cells[2*n : 3*n]}
 	for j := range rows[1] {
 		rows[1][j] = j
