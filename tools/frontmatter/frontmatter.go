@@ -1,7 +1,12 @@
-// Package frontmatter reads Markdown files with a YAML head between two lines of dashes, as agents, commands and
-// skills are written, and keeps the place of every value.
+// Package frontmatter reads Markdown files that begin with YAML between two lines of dashes (front matter), as agents,
+// commands and skills are written, and keeps the line of every value for error messages. What the values mean is left to
+// others.
 //
-//	doc, err := frontmatter.Parse(src) // doc.Head is a mapping or nil, doc.Body the text behind it
+//	doc, err := frontmatter.Parse(src) // doc.Head is a mapping or nil, doc.Body the text after it
+//	model := doc.Text("model")
+//
+// The files may come with a repository that nobody trusts: size and depth are bounded and YAML aliases are refused,
+// because a few lines of them can expand to gigabytes.
 package frontmatter
 
 import (
@@ -15,15 +20,15 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Doc is a file in its two parts.
+// Doc is a file in its two parts, the front matter (Head) and the rest (Body).
 type Doc struct {
-	Head     *yaml.Node // a mapping; nil without a head
-	Line     int        // lines before the head's first: what to add to a node's Line
-	Body     string     // without the white space around it
-	BodyLine int        // the body's first line, from 1
+	Head     *yaml.Node // a mapping; nil without front matter or when it is empty
+	Line     int        // lines before the front matter: what to add to the Line of a node to get the file's line
+	Body     string     // with LF, without the white space around it
+	BodyLine int        // the body's first line in the file, from 1
 }
 
-// Error is a head that is no YAML mapping. Line counts from 1 in the file.
+// Error is returned for front matter that is not closed or is not a YAML mapping. Line counts from 1 in the file.
 type Error struct {
 	Line    int
 	Message string
@@ -31,7 +36,7 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Message) }
 
-// Get is the value of a key in the head, nil where there is none.
+// Get is the value of a top-level key of the front matter, nil without one. Keys are compared as written.
 func (d Doc) Get(key string) *yaml.Node {
 	if d.Head == nil {
 		return nil
@@ -44,7 +49,7 @@ func (d Doc) Get(key string) *yaml.Node {
 	return nil
 }
 
-// Text is a key's value when it is a scalar.
+// Text is a key's value as written when it is a scalar (a number or a boolean too), else "".
 func (d Doc) Text(key string) string {
 	if n := d.Get(key); n != nil && n.Kind == yaml.ScalarNode {
 		return n.Value
@@ -52,8 +57,9 @@ func (d Doc) Text(key string) string {
 	return ""
 }
 
-// Parse takes a file apart. A file without a head is all body. Heads that other programs write and that YAML refuses
-// (a colon in a plain text) are read as they are meant.
+// Parse splits a file. A file without front matter is all body. Front matter that YAML refuses only because a plain value
+// holds a colon ("description: Use when: …", which other programs accept) is read as its author meant it. The
+// error is an *Error.
 func Parse(src []byte) (Doc, error) {
 	text := string(bytes.TrimPrefix(src, []byte("\xef\xbb\xbf")))
 	text = strings.ReplaceAll(text, "\r\n", "\n")
@@ -77,9 +83,10 @@ func Parse(src []byte) (Doc, error) {
 		}
 	}
 	if !closed {
-		return Doc{}, &Error{Line: 1, Message: "the head that begins with --- has no end: a second line of ---"}
+		return Doc{}, &Error{Line: 1, Message: "the front matter that begins with --- is not closed; add a second line of ---"}
 	}
 	doc := Doc{Line: 1, Body: strings.TrimSpace(body), BodyLine: line + leading(body)}
+	// YAML as it is written comes first: quoting the values could change the meaning of a file that is correct.
 	n, err := mapping(head)
 	if err != nil {
 		if m, again := mapping(quoted(head)); again == nil {
@@ -98,11 +105,14 @@ func leading(s string) int {
 	return strings.Count(s[:len(s)-len(strings.TrimLeft(s, " \t\n\r"))], "\n")
 }
 
+// yamlLine finds the line in a message of the YAML library, which writes it in several forms.
 var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:.*?)line (\d+)(?:[,:] column \d+)?: ?(.*)$`)
 
+// mapping parses front matter; nil and no error when it is empty or null. Lines of errors are the file's: the head begins
+// in its second line.
 func mapping(head string) (*yaml.Node, error) {
 	if len(head) > maxHead {
-		return nil, &Error{Line: 1, Message: fmt.Sprintf("the head is larger than %d bytes", maxHead)}
+		return nil, &Error{Line: 1, Message: fmt.Sprintf("the front matter is larger than %d bytes", maxHead)}
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(head), &doc); err != nil {
@@ -122,7 +132,7 @@ func mapping(head string) (*yaml.Node, error) {
 		return nil, nil
 	}
 	if n.Kind != yaml.MappingNode {
-		return nil, &Error{Line: n.Line + 1, Message: "the head is no list of keys and values (key: value, one a line)"}
+		return nil, &Error{Line: n.Line + 1, Message: "the front matter is not a list of keys and values; write one key: value on each line"}
 	}
 	if err := plain(n, 0); err != nil {
 		return nil, err
@@ -131,17 +141,17 @@ func mapping(head string) (*yaml.Node, error) {
 }
 
 const (
-	maxHead  = 256 << 10
-	maxDepth = 20
+	maxHead  = 256 << 10 // bytes
+	maxDepth = 20        // levels of nesting; the readers of the values are recursive
 )
 
-// plain refuses what a small file can blow up with: aliases, and nesting without end.
+// plain refuses aliases and deep nesting: both let a small file take unbounded memory or stack when it is read further.
 func plain(n *yaml.Node, depth int) error {
 	switch {
 	case n.Kind == yaml.AliasNode:
-		return &Error{Line: n.Line + 1, Message: "aliases (*name) are not read here; write the value out"}
+		return &Error{Line: n.Line + 1, Message: "YAML aliases (*name) are not supported in front matter; write the value out"}
 	case depth > maxDepth:
-		return &Error{Line: n.Line + 1, Message: "the head is nested too deep"}
+		return &Error{Line: n.Line + 1, Message: "the front matter is nested too deeply; 20 levels at most"}
 	}
 	for _, c := range n.Content {
 		if err := plain(c, depth+1); err != nil {
@@ -153,7 +163,8 @@ func plain(n *yaml.Node, depth int) error {
 
 var keyLine = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_-]*):[ \t]+(.*)$`)
 
-// quoted puts plain values of the top level into quotes.
+// quoted puts the plain values of top-level keys into single quotes. Values that are quoted, block texts, flow mappings,
+// anchors, tags or comments already stay.
 func quoted(head string) string {
 	lines := strings.Split(head, "\n")
 	for i, l := range lines {
@@ -166,7 +177,7 @@ func quoted(head string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Place finds the line of an error of Parse, 1 where it has none.
+// Place returns the line of an error of Parse, from 1, and its message without the line; 1 for any other error.
 func Place(err error) (line int, message string) {
 	var e *Error
 	if errors.As(err, &e) {
