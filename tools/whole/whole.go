@@ -1,5 +1,6 @@
-// Package whole writes small files of ours whole: whoever reads one sees the old text or the new one, never half of
-// it, whatever dies meanwhile. Files of the project are not its business; package files knows their locks and journals.
+// Package whole writes small files of ours (settings, keys, caches) atomically: a reader sees the old text or the new one,
+// never a part, also after a crash in the middle. It leaves files of the project to package files, which locks and
+// journals them, and it does not lock: of two writers the last one counts.
 //
 //	err := whole.Write(filepath.Join(state, "auth.json"), text, 0o600)
 package whole
@@ -10,13 +11,16 @@ import (
 	"path/filepath"
 )
 
-// Write replaces a file's text, or makes the file, with this mode. Folders that are missing are made, for the owner
-// alone. A link is replaced like a file: who wants to write through one resolves it first.
+// Write replaces or creates a file with this text and mode. Missing folders are created with mode 0700, because what lies
+// in them may be secret. A symbolic link is replaced, not followed; a caller who wants its target resolves it first. After
+// an error the old file is as it was and the temporary one is removed.
 func Write(path string, text []byte, mode os.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*") // 0600
+	// In the same folder, because a rename works only within one file system. CreateTemp uses mode 0600, so a secret is
+	// at no moment readable by others.
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
 		return err
 	}
@@ -25,6 +29,7 @@ func Write(path string, text []byte, mode os.FileMode) error {
 		err = tmp.Chmod(mode)
 	}
 	if err == nil {
+		// Without it a file system may store the rename before the text, and a power cut leaves an empty file.
 		err = tmp.Sync()
 	}
 	if err = errors.Join(err, tmp.Close()); err == nil {
