@@ -22,8 +22,9 @@ const (
 	Person    = "person"    // what the person starts for themselves: their terminal, editor, browser; it keeps everything
 )
 
-// Command is exec.Command for a child that gets no keys: its environment is Environ of who. It is the one way in which
-// a child is made; what a child needs besides is appended to Env.
+// Command is exec.Command for a child that gets no keys: its environment is Environ(who, argv[0]). Every child of Pillion
+// is made with it, and a test over the syntax trees looks for others; what a child needs besides is appended to Env.
+// argv must not be empty.
 func Command(who string, argv ...string) *exec.Cmd {
 	return CommandContext(context.Background(), who, argv...)
 }
@@ -71,6 +72,8 @@ var policy atomic.Pointer[KeyPolicy]
 // SetKeyPolicy replaces the policy for children that are started from now on.
 func SetKeyPolicy(p KeyPolicy) { policy.Store(&p) }
 
+// allows reports whether the person hands the variable key to one of names: a kind or a program. Names of variables are
+// compared with their case, so on Windows the person writes them as the system does.
 func (p *KeyPolicy) allows(key string, names ...string) bool {
 	if p == nil {
 		return false
@@ -83,6 +86,7 @@ func (p *KeyPolicy) allows(key string, names ...string) bool {
 	})
 }
 
+// isKey judges one variable. Our own mark is never a key: a child without it could not be found again.
 func isKey(name, value string, p *KeyPolicy) bool {
 	if value == "" || strings.HasPrefix(name, variable) {
 		return false
@@ -90,7 +94,9 @@ func isKey(name, value string, p *KeyPolicy) bool {
 	return KeyName(name) || hasPassword(name, value) || p != nil && p.Known != nil && p.Known(value)
 }
 
-// KeyName reports a variable that holds a key, by its name. Words count, not letters: TOKENIZERS_PARALLELISM is none.
+// KeyName reports whether a variable holds a key, judged by the words of its name: GITHUB_TOKEN does,
+// TOKENIZERS_PARALLELISM does not. A key under a harmless name is found by its value only (KeyPolicy.Known); a harmless
+// variable that is taken for a key is one that the person has to allow.
 func KeyName(name string) bool {
 	name = strings.ToUpper(name)
 	switch name {
@@ -104,11 +110,12 @@ func KeyName(name string) bool {
 		switch w {
 		case "KEY", "KEYS", "APIKEY", "TOKEN", "TOKENS", "SECRET", "SECRETS", "PASSWORD", "PASSWD", "PASS", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "AUTHORIZATION", "COOKIE", "PAT", "BEARER":
 			return true
-		case "AUTH", "PWD":
+		case "AUTH", "PWD": // REGISTRY_AUTH, DB_PWD; but PWD alone is the current folder
 			if i > 0 && i == len(words)-1 {
 				return true
 			}
 		}
+		// Names without separators: GITHUBTOKEN, PGPASSWORD.
 		for _, end := range [...]string{"TOKEN", "SECRET", "PASSWORD", "APIKEY", "PASSPHRASE"} {
 			if strings.HasSuffix(w, end) {
 				return true

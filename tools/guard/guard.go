@@ -38,21 +38,23 @@ type Family struct {
 	// Limits are resource limits (RLIMIT_*) that hold from the command's first instruction on. Linux only.
 	Limits map[int]uint64
 
-	id   int64
-	os   familyMarks
-	once sync.Once // Forget
+	id   int64       // unique in this program; with its process id it is the mark in the environment
+	os   familyMarks // what the operating system knows it by; written by start, read-only afterwards
+	once sync.Once   // Forget may be called by the one who waits and by a failed start
 }
 
 var families atomic.Int64
 
-// NewFamily makes one that nobody belongs to yet.
+// NewFamily makes a family without members. The caller appends Env to the command's environment, calls Start, and calls
+// Forget when the family's processes have ended.
 func NewFamily() *Family { return &Family{id: families.Add(1)} }
 
-// Env is the mark in the environment: the command that is started needs it.
+// Env is the mark in the environment, NAME=value: append it to the command's Env before Start, which does not do it.
 func (f *Family) Env() string { return fmt.Sprintf("%s=%d.%d", variable, os.Getpid(), f.id) }
 
-// Start starts a command as the first of its family. Its SysProcAttr may be set; what is needed is added. What else
-// is set up in cmd must be files, no readers or writers that exec would copy.
+// Start starts a command as the first of its family. Its SysProcAttr may be set; what is needed is added. Stdin, Stdout
+// and Stderr must be *os.File or nil: when the start must be tried again without tracing, the command is copied, and
+// pipes that exec.Cmd made for other readers and writers would be lost. After an error the family is forgotten.
 func (f *Family) Start(cmd *exec.Cmd) error {
 	watch()
 	if err := f.start(cmd); err != nil {
@@ -62,7 +64,8 @@ func (f *Family) Start(cmd *exec.Cmd) error {
 	return nil
 }
 
-// Forget is called when nobody of the family is left.
+// Forget tells the watcher that no process of the family is left, so that it kills nothing of that mark later: the value
+// of the mark may be used again. Calling it again does nothing.
 func (f *Family) Forget() {
 	f.once.Do(func() {
 		f.forgetMarks()
@@ -72,7 +75,8 @@ func (f *Family) Forget() {
 	})
 }
 
-// Start starts a command that ends with this program, and all it starts: a language server, a formatter.
+// Start starts a command that ends with this program, as all that it starts: a language server, a formatter. Other than a
+// Family its processes cannot be found one by one. It sets cmd.Env and SysProcAttr.
 func Start(cmd *exec.Cmd) error {
 	watch()
 	env := cmd.Env
@@ -83,12 +87,16 @@ func Start(cmd *exec.Cmd) error {
 	return start(cmd)
 }
 
-// Enable says that this program hands over to Main when it is started with Arg. Without it nobody watches, as in tests.
+// Enable turns the watcher on. A program calls it once, before it starts processes, and only when it calls Main for the
+// argument Arg: the watcher is this program started again, and one that ignored Arg would start itself without end.
+// Without Enable, as in most tests, no process watches.
 func Enable() { enabled.Store(true); enable() }
 
 var enabled atomic.Bool
 
-// without takes the mark of another program around us out of an environment.
+// without returns an environment without marks. Pillion may run inside Pillion (a test of ours, a terminal of the agent);
+// what the inner one
+// starts belongs to the inner one, and dies with it when the outer one kills it.
 func without(env []string) []string {
 	out := make([]string, 0, len(env))
 	for _, e := range env {

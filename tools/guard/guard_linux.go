@@ -20,13 +20,15 @@ import (
 // gives itself a value of its own, so all it starts has that; a family has a value of its own below.
 
 type familyMarks struct {
-	limit unix.Rlimit
-	set   bool // the limit is there to be used
+	limit unix.Rlimit // Cur is the mark, in bytes; Max stays, so that a process may still raise its own
+	set   bool        // the system's limit is high enough for marks below it
 }
 
-// program stays right when the file was replaced by an update.
+// program is the path under which this very program can be started, also after an update has replaced its file.
 func program(string) string { return "/proc/self/exe" }
 
+// enable marks this program, and by inheritance all that it starts. 7919 is a prime that spreads neighbouring process ids
+// over the range, so that two Pillions on one machine rarely have the same mark.
 func enable() {
 	if limit, ok := smaller(uint64(os.Getpid()) * 7919); ok {
 		_ = unix.Setrlimit(unix.RLIMIT_MSGQUEUE, &limit)
@@ -42,7 +44,8 @@ func firstMark() string {
 	return fmt.Sprintf("%d %d", os.Getpid(), have.Cur)
 }
 
-// smaller is a limit below ours that n decides.
+// smaller returns a limit below ours and at least half of it, chosen by n; false where ours is under 16 KiB, too low for
+// many different values. 1 GiB at most, so that "unlimited" becomes a plain number too.
 func smaller(n uint64) (unix.Rlimit, bool) {
 	var have unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_MSGQUEUE, &have); err != nil || have.Cur < 1<<14 {
@@ -53,7 +56,8 @@ func smaller(n uint64) (unix.Rlimit, bool) {
 	return have, true
 }
 
-// unmark takes our parent's mark off us.
+// unmark raises the limit of the watcher to its maximum again, which takes its parent's mark off it: it must not pass for
+// one of the processes to kill.
 func unmark() {
 	var have unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_MSGQUEUE, &have) == nil {
@@ -78,6 +82,7 @@ var spawner = sync.OnceValue(func() chan func() {
 	return work
 })
 
+// inSpawner runs f on the spawner's thread and waits for it. The thread is shared: f must not wait for a process.
 func inSpawner(f func() error) error {
 	done := make(chan error)
 	spawner() <- func() { done <- f() }
@@ -93,7 +98,8 @@ func start(cmd *exec.Cmd) error {
 	return inSpawner(cmd.Start)
 }
 
-// noTrace: tracing is forbidden here.
+// noTrace is set once a start has worked only without ptrace (a container or a sandbox forbids it). Later starts do not
+// try it again, and families are then found by their environment alone.
 var noTrace atomic.Bool
 
 // start starts the command and sets the limit before its first instruction: the child asks to be traced, so it stops
@@ -103,7 +109,7 @@ func (f *Family) start(cmd *exec.Cmd) error {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
-	if f.os.set {
+	if f.os.set { // before the start: a crash between the two must leave a mark that the watcher knows
 		tell("+", strconv.FormatUint(f.os.limit.Cur, 10))
 	}
 	if f.Thread != nil {
@@ -132,6 +138,8 @@ func (f *Family) setLimits(pid int) {
 	<-done
 }
 
+// startMarked runs on the thread that is to be the child's parent. ptrace and the parent-death signal belong to that
+// thread, so all calls about the child are made on it.
 func (f *Family) startMarked(cmd *exec.Cmd) error {
 	attr := cmd.SysProcAttr
 	attr.Pdeathsig = syscall.SIGKILL
@@ -153,6 +161,7 @@ func (f *Family) startMarked(cmd *exec.Cmd) error {
 	}
 	pid := cmd.Process.Pid
 	if attr.Ptrace {
+		// The stop after exec. Until then the child has not run an instruction of the program.
 		var status syscall.WaitStatus
 		for {
 			if _, err := syscall.Wait4(pid, &status, syscall.WALL, nil); err != syscall.EINTR {
@@ -192,6 +201,7 @@ func (f *Family) Has(pid int) bool {
 	return same && (err != nil || !bytes.Contains(env, []byte(variable+"=")))
 }
 
+// hasName looks for a whole NAME=value in an environment as /proc gives it, with a NUL after each.
 func hasName(env []byte, name string) bool {
 	for e := range bytes.SplitSeq(env, []byte{0}) {
 		if string(e) == name {
@@ -235,7 +245,8 @@ func killMarked(first string, marks map[string]bool) {
 	}
 }
 
-// killOnce kills everybody with a mark, and reports whether there was anybody.
+// killOnce kills every process with a mark and reports whether it found one. A process may fork between the listing and
+// the signal, so its caller repeats it until nothing is found.
 func killOnce(limits map[uint64]bool, name []byte) (found bool) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -256,7 +267,7 @@ func killOnce(limits map[uint64]bool, name []byte) (found bool) {
 		case !ok || !limits[limit] || hasPrefix(env, []byte(variable+"=")):
 			continue
 		default:
-			// Another Pillion could have come to the same value; never is it taken for one of ours by that alone.
+			// Another Pillion may have the same value by chance. It is never killed for its limit alone.
 			if exe, err := os.Readlink("/proc/" + s + "/exe"); err == nil && exe == program {
 				continue
 			}
@@ -275,7 +286,8 @@ func hasPrefix(env, prefix []byte) bool {
 	return bytes.HasPrefix(env, prefix) || bytes.Contains(env, append([]byte{0}, prefix...))
 }
 
-// dead reports a process that only waits for somebody to take note of its end.
+// dead reports a process that has ended: it is gone, a zombie that its parent has not waited for, or about to be removed.
+// The state is the field after the name, which itself may hold brackets: so the last one is looked for.
 func dead(pid string) bool {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {

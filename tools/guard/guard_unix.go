@@ -9,7 +9,8 @@ import (
 	"syscall"
 )
 
-// Without /proc a family is its process group: what leaves it on purpose is not found again.
+// Without /proc a family is its process group, which is also its mark. A process that leaves the group on purpose (setsid,
+// a daemon) is not found again.
 
 type familyMarks struct{ group int }
 

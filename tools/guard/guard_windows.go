@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Windows ends all processes of a job object when its last handle closes, which is when we end.
+// Windows ends all processes of a job object when its last handle closes, which the system does when this program ends,
+// however it ends.
 
 type familyMarks struct{}
 
@@ -53,5 +54,5 @@ func (f *Family) forgetMarks() {}
 // Close has nothing to do: the system closes the job's handle.
 func Close() {}
 
-// Main is not needed here.
+// Main is never called: no watcher is started.
 func Main() int { return 2 }

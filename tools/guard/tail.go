@@ -16,6 +16,7 @@ const (
 	maxLast = 300      // bytes of the last line that are shown
 )
 
+// Write keeps the last 16 KiB and never fails, so that the program is not stopped by a broken pipe.
 func (t *Tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -26,7 +27,8 @@ func (t *Tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Last is the last line that says something.
+// Last is the last line that is not blank, at most 300 bytes of it, without bytes that are not UTF-8; "" for none. It may
+// hold terminal sequences: whoever shows it makes it visible.
 func (t *Tail) Last() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

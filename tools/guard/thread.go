@@ -12,7 +12,7 @@ import (
 // fork. It lives until it is closed and the families that it started are over: the parent-death signal of their first
 // processes comes when it ends.
 type Thread struct {
-	work chan func()
+	work chan func() // what the thread is to run; closed to end it, by end
 
 	mu     sync.Mutex
 	users  int  // families that are not over; guarded by mu
@@ -20,7 +20,8 @@ type Thread struct {
 	ended  bool // work is closed; guarded by mu
 }
 
-// NewThread makes a thread and calls restrict on it.
+// NewThread makes a thread and calls restrict on it. When restrict fails its error is returned and the thread ends. The
+// caller must Close the thread, or it stays as long as this program.
 func NewThread(restrict func() error) (*Thread, error) {
 	if runtime.GOOS != "linux" {
 		return nil, errors.New("threads are restricted on Linux only")
@@ -70,7 +71,7 @@ func (t *Thread) start(f func() error) error {
 	return <-done
 }
 
-// release says that a family is over.
+// release counts down for a family whose processes have ended, or whose start failed.
 func (t *Thread) release() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,7 +87,7 @@ func (t *Thread) Close() {
 	t.end()
 }
 
-// end is called with the lock held.
+// end ends the thread when it is closed and has no families left. mu is held.
 func (t *Thread) end() {
 	if t.closed && t.users == 0 && !t.ended {
 		t.ended = true

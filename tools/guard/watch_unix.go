@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// The watching process, and what it has been told. A line is + or - and a mark; what was told is told again to the
-// next one, should somebody have ended it.
+// The watching process and the marks it knows. A line on the pipe is + or - and a mark. marks repeats what was written, for
+// a new watcher after the old one was killed.
 var watcher struct {
 	mu    sync.Mutex
 	proc  *os.Process     // guarded by mu
 	pipe  *os.File        // guarded by mu
 	marks map[string]bool // guarded by mu
-	over  bool            // guarded by mu
+	over  bool            // Close was called; no watcher is started any more; guarded by mu
 }
 
-// watch sees to it that somebody watches. What fails here costs the protection, not the command.
+// watch starts the watcher when there is none. Its errors are dropped: without it a command is less protected, but runs.
 func watch() {
 	if !enabled.Load() {
 		return
@@ -66,7 +66,7 @@ func startWatcher() {
 	}
 }
 
-// tell tells the watcher of a mark (+) or that nobody has it any more (-).
+// tell tells the watcher a mark to kill (+), or that no process has it any more (-). It may be called without a watcher.
 func tell(sign, mark string) {
 	if !enabled.Load() {
 		return
@@ -91,7 +91,8 @@ func tell(sign, mark string) {
 	startWatcher()
 }
 
-// dismiss lets the watcher go; it ends when it has looked once more. Called with the lock held.
+// dismiss closes the watcher's pipe, whereupon it kills what still has a mark and ends, and waits at most limit for that. A
+// goroutine reaps it in any case. mu is held.
 func dismiss(limit time.Duration) {
 	if watcher.pipe == nil {
 		return
@@ -109,7 +110,8 @@ func dismiss(limit time.Duration) {
 	}
 }
 
-// Close ends what still runs, as our death would, and then the watcher. Nobody watches afterwards.
+// Close kills what still runs with a mark, as the end of this program would, and ends the watcher; it waits a second at
+// most. Processes started afterwards are not watched.
 func Close() {
 	watcher.mu.Lock()
 	defer watcher.mu.Unlock()
@@ -117,7 +119,9 @@ func Close() {
 	dismiss(time.Second)
 }
 
-// Main is the watcher: it reads marks from standard input until that ends, and kills who has one.
+// Main is the watching process: it reads marks from standard input until that ends, because its parent has called Close
+// or has died, and kills the processes that have one. It returns the exit code. Signals that a terminal or a service manager sends to
+// everybody are ignored, because they arrive just when it is needed.
 func Main() int {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	if len(os.Args) < 3 {
