@@ -1,5 +1,6 @@
-// Package skill finds skills: folders with a SKILL.md that says when it helps and how the work is done. It knows no
-// permissions and no models.
+// Package skill finds skills: folders with a SKILL.md whose front matter says when it helps and whose text says how the
+// work is done, in the folders of Pillion, OpenCode, Claude Code and of the agents convention. It leaves to its callers
+// who may load a skill and which the model is told of.
 //
 //	f := skill.New(skill.Places{Cwd: dir, Root: root, Home: home, Config: []string{userDir}})
 //	for _, s := range f.Skills() { … }
@@ -22,36 +23,36 @@ import (
 // Places are where skills are looked for: in .pillion, .opencode, .claude and .agents from Cwd up to Root, then in the
 // person's folders. Of two skills with one name the nearest counts.
 type Places struct {
-	Cwd, Root string
+	Cwd, Root string   // absolute; Root is the project, which contains Cwd
 	Home      string   // ~/.claude/skills and the like; empty: not looked at
 	Config    []string // folders that hold skill or skills directly, such as ~/.config/pillion
 	More      []string // further folders of skills
 }
 
-// Skill is one of them.
+// Skill is a skill that can be used: its name and description are valid.
 type Skill struct {
-	Name        string
-	Description string
-	Dir         string // absolute
-	Path        string // of its SKILL.md
-	Project     bool   // it came with the project
+	Name        string // that of its folder; unique among a Finder's skills
+	Description string // 1 to 1,024 characters, as the person or a stranger wrote it
+	Dir         string // absolute, links not resolved
+	Path        string // of its SKILL.md, absolute
+	Project     bool   // it came with the project, so its text is not the person's own
 }
 
 // Problem is a SKILL.md that cannot be used.
 type Problem struct {
-	Path    string
-	Line    int
-	Message string
+	Path    string // of the SKILL.md, absolute
+	Line    int    // from 1
+	Message string // what is wrong and how to mend it; without the place
 }
 
 func (p Problem) String() string { return fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Message) }
 
 const (
 	fileName       = "SKILL.md"
-	maxFile        = 512 << 10
-	maxDescription = 1024 // characters
-	maxDepth       = 6    // folders below skills/
-	maxFolders     = 2000 // looked into in one place
+	maxFile        = 512 << 10 // bytes
+	maxDescription = 1024      // characters; the limit of the Agent Skills format, as 64 is for names
+	maxDepth       = 6         // folders below skills/
+	maxFolders     = 2000      // looked into in one place, so that a link to / costs little
 )
 
 var (
@@ -65,7 +66,7 @@ type Finder struct {
 	places Places
 
 	mu       sync.Mutex
-	stamp    string    // guarded by mu
+	stamp    string    // guarded by mu: sizes and times of seen when they were read; "" before the first search
 	skills   []Skill   // guarded by mu
 	problems []Problem // guarded by mu
 	seen     []string  // guarded by mu: files and folders whose change counts
@@ -74,13 +75,13 @@ type Finder struct {
 // New makes a Finder; nothing is read before the first question.
 func New(p Places) *Finder { return &Finder{places: p} }
 
-// Skills are those there are, by name.
+// Skills are the skills that can be used, sorted by name. The slice is shared: do not change it.
 func (f *Finder) Skills() []Skill {
 	s, _ := f.find()
 	return s
 }
 
-// Problems are the mistakes in those that cannot be used.
+// Problems are the reasons why other SKILL.md files cannot be used, one a file. The slice is shared: do not change it.
 func (f *Finder) Problems() []Problem {
 	_, p := f.find()
 	return p
@@ -96,7 +97,8 @@ func (f *Finder) Get(name string) (Skill, bool) {
 	return all[i], true
 }
 
-// Holds reports whether a real path belongs to a skill that was found.
+// Holds reports whether a path without symbolic links lies in the folder of a skill that was found: such files may be read
+// without a question although they lie outside the project.
 func (f *Finder) Holds(path string) bool {
 	for _, s := range f.Skills() {
 		dir, err := filepath.EvalSymlinks(s.Dir)
@@ -107,6 +109,8 @@ func (f *Finder) Holds(path string) bool {
 	return false
 }
 
+// find searches all places again when a folder or a SKILL.md of the last search has another time or size. A change deep in
+// a skill's own folder does not count: only SKILL.md is read.
 func (f *Finder) find() ([]Skill, []Problem) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -123,6 +127,7 @@ func (f *Finder) find() ([]Skill, []Problem) {
 	return f.skills, f.problems
 }
 
+// stampOf sums up times and sizes; it is never empty. A missing path counts too, so that making it is noticed.
 func stampOf(paths []string) string {
 	b := strings.Builder{}
 	b.WriteByte('.')
@@ -136,9 +141,11 @@ func stampOf(paths []string) string {
 	return b.String()
 }
 
-// root is a folder of skills; within is what its files must not lead out of.
+// root is a folder of skills. Its files must not lead out of within, symbolic links resolved: a repository could otherwise
+// have the model read files of the person as a skill. "" for the person's own folders, where links are their choice.
 type root struct{ dir, within string }
 
+// roots lists the folders to search, the nearest first: of equal names the first one found counts.
 func (p Places) roots() (out []root) {
 	for d := p.Cwd; p.Cwd != ""; d = filepath.Dir(d) {
 		for _, dot := range dotFolders {
@@ -172,10 +179,10 @@ func (p Places) roots() (out []root) {
 type walk struct {
 	skills   []Skill
 	problems []Problem
-	seen     []string
-	names    map[string]bool
+	seen     []string        // see Finder.seen
+	names    map[string]bool // of skills so far
 	real     map[string]bool // folders looked into, so that links cannot lead in circles
-	left     int
+	left     int             // folders that may still be looked into in this root
 }
 
 func (w *walk) root(r root) {
@@ -213,6 +220,8 @@ func (w *walk) folder(dir, within string, depth int) {
 	}
 }
 
+// inside reports whether a path without links lies in within, of which links are resolved here. Where that fails the
+// answer is no.
 func inside(real, within string) bool {
 	if within == "" {
 		return true
@@ -224,6 +233,8 @@ func inside(real, within string) bool {
 	return paths.Within(top, real)
 }
 
+// file reads a SKILL.md and adds a skill or a problem. A name that an earlier root has is neither: the person overrides a
+// skill by putting another one nearer.
 func (w *walk) file(path, within string) {
 	w.seen = append(w.seen, path)
 	bad := func(line int, format string, a ...any) {
@@ -267,7 +278,8 @@ func (w *walk) file(path, within string) {
 	}
 }
 
-// read reads a small regular file that does not lead out of a folder.
+// read reads a regular file of at most 512 KiB that does not lead out of within. The error has no path, the caller's
+// Problem has.
 func read(path, within string) ([]byte, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -285,7 +297,8 @@ func read(path, within string) ([]byte, error) {
 	return os.ReadFile(real)
 }
 
-// Body is the text behind the head, as it is now.
+// Body reads the text after the front matter anew, so that the model gets the present instructions and not those of the
+// last search.
 func (s Skill) Body() (string, error) {
 	src, err := read(s.Path, "")
 	if err != nil {
