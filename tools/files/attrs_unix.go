@@ -31,11 +31,13 @@ func dirOf(path string) string {
 	return "/"
 }
 
+// roDir reports a folder without any write bit: a wish of its owner that root respects here too.
 func roDir(dir string) bool {
 	fi, err := os.Stat(dir)
 	return err == nil && fi.Mode().Perm()&0o222 == 0
 }
 
+// mayWrite asks the system, which knows of ACLs and read-only mounts; root may always.
 func mayWrite(path string) error { return unix.Access(path, unix.W_OK) }
 
 // copyAttrs gives f the owner, the mode and the extended attributes of another file.
@@ -54,6 +56,7 @@ func copyAttrs(from string, f *os.File) error {
 	return f.Chmod(fi.Mode().Perm()) // after chown, which clears bits, and after the ACL, which sets them
 }
 
+// syncDir flushes the entries of a folder to the disk.
 func syncDir(dir string) {
 	if d, err := os.Open(dir); err == nil {
 		_ = d.Sync() // some file systems cannot; the renames are atomic all the same
@@ -61,7 +64,8 @@ func syncDir(dir string) {
 	}
 }
 
-// lockFile takes an advisory lock that dies with the process; ok is false when somebody holds it.
+// lockFile acquires an advisory lock that the system releases when the process dies; ok is false when another process holds
+// it. Where no lock file can be made it reports success: locking is a help, and the caller compares in any case.
 func lockFile(path string) (unlock func(), ok bool) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -80,7 +84,8 @@ func ProcessRuns(pid int) bool {
 	return err == nil || errors.Is(err, syscall.EPERM)
 }
 
-// processStart is the start time of a process as /proc tells it, "" where there is none.
+// processStart is the start time of a process as /proc tells it, in clock ticks since boot (field 22 of stat, proc(5)); ""
+// where there is none. With the process id it names a process for good.
 func processStart(pid int) string {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

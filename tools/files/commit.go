@@ -28,8 +28,8 @@ const (
 type Op struct {
 	Kind    OpKind
 	Path    string
-	NewPath string // Move
-	Data    []byte
+	NewPath string      // Move
+	Data    []byte      // Write, Move, Link; not changed, and not kept after Commit
 	Base    string      // Hash of the bytes that must be there now; "" for a Write: nothing may be there
 	Mode    fs.FileMode // permission bits to set; 0: as the file has, or as the umask says for new ones
 }
@@ -40,7 +40,8 @@ var (
 	ErrExists   = errors.New("already exists")
 )
 
-// BaseError: a file is not what the change was made from. errors.Is(err, ErrStale) holds.
+// BaseError is returned when a file is not what the change was made from, or was changed during the commit. errors.Is(err,
+// ErrStale) holds.
 type BaseError struct{ Path string }
 
 func (e *BaseError) Error() string {
@@ -93,7 +94,7 @@ type present struct {
 	link bool
 }
 
-// look reads what is at a path; nil when there is nothing.
+// look reads what is at a path; nil when there is nothing. A link is not followed and has no data.
 func look(path string) (*present, error) {
 	fi, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -120,13 +121,16 @@ func look(path string) (*present, error) {
 	return &present{info: r.Info, data: b, hash: Hash(b)}, nil
 }
 
-// at is where a name is: the links of its folder are resolved, the last part is not.
+// at resolves the links of a path's folder but not its last part: for operations on the name (Remove, Move, Link), of which
+// the target of a link must not notice anything.
 func at(path string) (string, error) {
 	dir, err := Real(filepath.Dir(path))
 	return filepath.Join(dir, filepath.Base(path)), err
 }
 
-// newPlan checks every base and works out the steps.
+// newPlan checks every base and works out the steps. It goes over the ops in order on a picture of the paths (wants), so
+// that a chain such as "remove a, move b to a" becomes one step a path; nothing is written. The disk is compared again
+// just before each step.
 func newPlan(ops []Op) (*plan, error) {
 	wants := map[string]*want{}
 	var order []string
@@ -293,7 +297,8 @@ func renamePlan(op Op) (*plan, error) {
 	return p, nil
 }
 
-// step chooses how a path gets what is wanted of it.
+// step chooses how a path gets what is wanted of it. It refuses read-only files: the owner's protection would not stop a
+// rename over them, only a write in place.
 func (w *want) step(p *plan) (step, error) {
 	dir := filepath.Dir(w.path)
 	s := step{Path: w.path, Mode: w.mode, attrs: w.attrs, data: w.data}
@@ -337,15 +342,16 @@ const (
 
 // plan is what the journal keeps of a commit. It is JSON; fields are only ever added.
 type plan struct {
-	ID      string   `json:"id"`
-	Host    string   `json:"host"`
+	ID      string   `json:"id"`   // also in the names of temporary files and backups
+	Host    string   `json:"host"` // a process id means nothing on another machine that shares the folder
 	PID     int      `json:"pid"`
-	Start   string   `json:"start"` // of the process, so that a reused pid is not taken for it
-	Applied bool     `json:"applied,omitempty"`
-	Dirs    []string `json:"dirs,omitempty"` // folders made for it, outermost first
+	Start   string   `json:"start"`             // of the process, so that a reused pid is not taken for it
+	Applied bool     `json:"applied,omitempty"` // every step is done and durable: only clean-up is left
+	Dirs    []string `json:"dirs,omitempty"`    // folders made for it, outermost first
 	Steps   []step   `json:"steps"`
 }
 
+// step is how one path gets what is wanted of it. Hashes are "" where there is no file.
 type step struct {
 	Kind    string      `json:"kind"`
 	Path    string      `json:"path"`
@@ -359,8 +365,8 @@ type step struct {
 	New     []byte      `json:"new,omitempty"`
 	Target  string      `json:"target,omitempty"`
 
-	data  []byte
-	attrs string
+	data  []byte      // the new bytes; not in the journal, the temporary file has them
+	attrs string      // see want
 	info  fs.FileInfo // of Path when the base was checked
 }
 
@@ -371,7 +377,8 @@ func startPlan() *plan {
 	return &plan{ID: "w" + hex.EncodeToString(b[:]), Host: host, PID: os.Getpid(), Start: processStart(os.Getpid())}
 }
 
-// side is a name beside path for a temporary file or a backup.
+// side is a name beside path for a temporary file or a backup: in the same folder, because a rename is atomic only within
+// one file system. The leading dot hides it from most globs.
 func (p *plan) side(path string, n int, ext string) string {
 	return filepath.Join(filepath.Dir(path), fmt.Sprintf(".pillion-%s-%d.%s", p.ID, n, ext))
 }
@@ -400,7 +407,9 @@ func (p *plan) alive() bool {
 	return ProcessRuns(p.PID) && (p.Start == "" || p.Start == processStart(p.PID))
 }
 
-// overwrite changes a file's bytes and puts the old ones back when that fails.
+// overwrite changes a file's bytes in place and puts the old ones back when that fails. It is not atomic: a reader can see
+// a mixture, and after a crash recovery tells it from a stranger's change (torn). It truncates after writing, so that a
+// full disk is noticed before any old byte past the new end is lost.
 func overwrite(path string, old, new []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -425,6 +434,7 @@ func overwrite(path string, old, new []byte) error {
 	return nil
 }
 
+// copyFile makes a backup where the file system has no hard links.
 func copyFile(from, to string) error {
 	b, err := os.ReadFile(from)
 	if err != nil {
@@ -444,7 +454,8 @@ func copyFile(from, to string) error {
 	return f.Sync()
 }
 
-// explain words a system error for the one who must act; every failed commit leaves the files as they were.
+// explain turns a system error into a message that names the file and what to do. It may say that nothing was changed,
+// because a failed commit is rolled back; where that fails giveUp adds it.
 func explain(path string, err error) error {
 	hint := ""
 	switch {

@@ -19,7 +19,8 @@ var (
 	bomBE = []byte{0xFE, 0xFF}
 )
 
-// Decode reads a file's bytes as text. Encode gives exactly the same bytes back.
+// Decode reads a file's bytes as text. Encode gives exactly the same bytes back, whatever they are: what cannot be decoded
+// without loss falls through to Bytes. Nothing is guessed from frequencies; a guess would write other bytes than it read.
 func Decode(b []byte) (string, Encoding) {
 	switch {
 	case bytes.HasPrefix(b, bom8) && utf8.Valid(b[3:]):

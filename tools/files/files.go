@@ -1,6 +1,7 @@
-// Package files is the door to the project's files: text with its encoding and hash, read tracking per session,
-// locks per real path, and writes that are atomic over one or many files. It knows no tool and no editor; an
-// editor's open buffers come in through Buffers.
+// Package files reads and writes the project's files: text with its encoding and hash, read tracking per session, locks
+// per real path, and writes that are atomic over one or many files, also across a crash. It leaves to others what may be
+// read or written (tools/permission), merging (tools/replace, tools/change) and editors, whose open buffers come in
+// through Buffers.
 //
 //	f, err := files.Open(path, bufs)   // the text the person sees
 //	err = tracker.Check(f)             // read before, unchanged since?
@@ -15,7 +16,7 @@ type Encoding string
 const (
 	UTF8    Encoding = "utf-8"
 	UTF8BOM Encoding = "utf-8-bom"
-	// LinkTarget: no bytes of a file, but where a symbolic link leads.
+	// LinkTarget is not an encoding of bytes: the text is the path that a symbolic link holds.
 	LinkTarget Encoding = "link"
 	UTF16LE    Encoding = "utf-16le" // with BOM
 	UTF16BE    Encoding = "utf-16be" // with BOM
@@ -32,8 +33,8 @@ type Buffers interface {
 
 // Buffer is an open document: unsaved text wins over the disk.
 type Buffer struct {
-	Path    string
-	Text    string
-	Version int32
-	Dirty   bool
+	Path    string // absolute, as the editor names it: links are not resolved
+	Text    string // as the editor has it, line endings included
+	Version int32  // the editor's number for this text, as in LSP
+	Dirty   bool   // not saved
 }

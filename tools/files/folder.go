@@ -12,7 +12,8 @@ import (
 // MissingDirs are the folders that must be made for a file at path, outermost first.
 func MissingDirs(path string) []string { return missingDirs(nil, filepath.Dir(path)) }
 
-// missingDirs adds the folders that must be made for dir, outermost first.
+// missingDirs appends to have the folders that must be made for dir, outermost first, each once. A folder that cannot be
+// looked at counts as there: making it will say why it cannot be.
 func missingDirs(have []string, dir string) []string {
 	var miss []string
 	for {

@@ -29,7 +29,7 @@ type Entry struct {
 	Data []byte
 }
 
-// noter keeps a plan that needs to survive a kill but not a power failure.
+// noter is a Journal that can also keep a plan without waiting for the disk: enough to survive a kill, not a power failure.
 type noter interface {
 	Note(id string, data []byte) error
 }
@@ -51,6 +51,7 @@ func (j *DirJournal) Begin(ctx context.Context, id string, data []byte) error {
 // Note is Begin without waiting for the disk.
 func (j *DirJournal) Note(id string, data []byte) error { return j.write(id, data, false) }
 
+// write puts the entry in place by a rename, so that Pending never reads half of one.
 func (j *DirJournal) write(id string, data []byte, sync bool) (err error) {
 	tmp := filepath.Join(j.Dir, "."+id+".tmp")
 	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -150,7 +151,9 @@ const (
 	longWait  = 16 * time.Millisecond
 )
 
-// writing waits for its turn among the processes. Who waited too long goes on: what is there is compared in any case.
+// writing waits for its turn among the processes. After five seconds it returns without the lock, because the holder may be
+// a stopped process and an edit must not wait for it; bases are compared in any case, only the short time between
+// comparison and rename is then unprotected.
 func (j *DirJournal) writing(ctx context.Context) (func(), error) {
 	if err := os.MkdirAll(j.Dir, 0o700); err != nil {
 		return func() {}, nil // Begin says so, if it matters
@@ -181,12 +184,12 @@ const (
 	Left       Outcome = "left"        // some file was changed by somebody else since; Detail says which and where the backup is
 )
 
-// Recovered tells what became of one interrupted commit.
+// Recovered is the result for one interrupted commit.
 type Recovered struct {
-	ID      string
-	Outcome Outcome
-	Files   []string
-	Detail  string
+	ID      string   // of the journal entry
+	Outcome Outcome  // one of the three above
+	Files   []string // real paths that the commit was about
+	Detail  string   // Left: which file, why, and where its backup is
 }
 
 // String names the outcome and the files, for people.

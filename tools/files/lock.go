@@ -13,12 +13,13 @@ type Locks struct {
 }
 
 type lock struct {
-	ch   chan struct{} // holds one token while locked
-	refs int
+	ch   chan struct{} // holds one token while locked; a channel, because a mutex cannot be given up with a context
+	refs int           // holders and waiters; guarded by Locks.mu; at 0 the entry goes, so the map does not grow
 }
 
-// Lock takes the locks of all paths (real ones, see Real), in an order that cannot deadlock, and returns what
-// releases them. It gives up with the context.
+// Lock acquires the locks of all paths and returns the function that releases them. The paths must be real ones (see Real),
+// or two names of one file would be two locks. They are acquired in sorted order, so two callers cannot wait for each
+// other. When ctx ends first, no lock is held and the error is the context's. A caller must not lock a path it holds.
 func (l *Locks) Lock(ctx context.Context, paths ...string) (unlock func(), err error) {
 	paths = slices.Clone(paths)
 	slices.Sort(paths)
@@ -44,6 +45,7 @@ func (l *Locks) Lock(ctx context.Context, paths ...string) (unlock func(), err e
 	return unlock, nil
 }
 
+// get returns the lock of a path and counts the caller in; put must follow.
 func (l *Locks) get(p string) *lock {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,6 +61,7 @@ func (l *Locks) get(p string) *lock {
 	return k
 }
 
+// put counts a caller out, who holds the lock when locked is true.
 func (l *Locks) put(p string, locked bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,7 +11,8 @@ import (
 	"path/filepath"
 )
 
-// MaxText is the most bytes Open takes into memory; larger files can be read as a stream but not edited.
+// MaxText is the most bytes that Open reads into memory; larger files can be read with OpenRaw but not edited. A change
+// holds several copies of a text (before, after, in the journal), so memory use is a multiple of it.
 const MaxText = 64 << 20
 
 // Errors that Open and OpenRaw return, wrapped with the path.
@@ -25,7 +26,7 @@ var (
 
 // File is a file as the person sees it.
 type File struct {
-	Path     string // absolute, clean
+	Path     string // absolute, clean, as the caller named it
 	Real     string // with all symbolic links resolved: where a write lands
 	Exists   bool   // on the disk
 	Text     string // the open buffer's when it is dirty, else the disk's
@@ -72,6 +73,7 @@ func OpenAt(path, real string, bufs Buffers) (*File, error) {
 		f.Hash = Hash(b)
 		f.Text, f.Encoding = Decode(b)
 	}
+	// The editor may know the file by the name that was asked for or by the one it resolved.
 	if bufs != nil {
 		b, ok := bufs.Buffer(f.Path)
 		if !ok && real != f.Path {
@@ -94,6 +96,8 @@ func tooBig(path string, size int64) error {
 	return fmt.Errorf("%s is %w: it has %d bytes, the limit is %d; use the shell for files of this size", path, ErrTooBig, size, MaxText)
 }
 
+// readAll reads to the end, or until there are more than MaxText bytes: a file may grow while it is read, and those under
+// /proc have size 0. size is only a hint for the buffer.
 func readAll(r io.Reader, size int64) ([]byte, error) {
 	b := make([]byte, 0, min(size, MaxText)+512)
 	for {
@@ -120,7 +124,8 @@ func Hash(b []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// State is the hash of the text the person sees; it does not depend on the encoding.
+// State is the hash of the text the person sees, as UTF-8: saving an unsaved buffer unchanged, or in another encoding, does
+// not make it differ from what the session has read.
 func (f *File) State() string {
 	if f.Exists && !f.Dirty && f.Encoding == UTF8 {
 		return f.Hash
@@ -128,13 +133,13 @@ func (f *File) State() string {
 	return Hash([]byte(f.Text))
 }
 
-// Raw is an open regular file that never makes its reader wait.
+// Raw is an open regular file that never makes its reader wait. It is not safe for concurrent use.
 type Raw struct {
-	Size int64
-	Mode fs.FileMode
+	Size int64       // bytes when it was opened; files of /proc say 0 and have text
+	Mode fs.FileMode // of the opened file, not of what the path names since
 	Info fs.FileInfo
 	file *os.File
-	read func(p []byte) (int, error)
+	read func(p []byte) (int, error) // the system's way to read without waiting
 }
 
 func (r *Raw) Read(p []byte) (int, error) { return r.read(p) }
@@ -142,7 +147,8 @@ func (r *Raw) Read(p []byte) (int, error) { return r.read(p) }
 // Close closes the file.
 func (r *Raw) Close() error { return r.file.Close() }
 
-// kind refuses what is not a regular file.
+// kind returns an error that names the kind of file when it is not a regular one: reading a pipe or a device could wait
+// for ever, or do something.
 func kind(path string, fi fs.FileInfo) error {
 	switch m := fi.Mode(); {
 	case m.IsRegular():

@@ -29,6 +29,7 @@ func openRaw(path string, open func(path string, flags int) (int, error)) (*Raw,
 	if err := kind(path, fi); err != nil {
 		return nil, err
 	}
+	// O_NONBLOCK: the file may have become a FIFO since the look above, and opening one waits for a writer.
 	fd, err := open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}

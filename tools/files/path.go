@@ -10,7 +10,8 @@ import (
 	"syscall"
 )
 
-const maxLinks = 255 // symbolic links followed in one path
+// maxLinks is how many symbolic links are followed in one path, as in filepath.EvalSymlinks; more is a circle.
+const maxLinks = 255
 
 // Real resolves all symbolic links of an absolute path, also those that dangle and those before a part that does
 // not exist yet: it is where a write would land. An unreadable folder is an error, so that nobody judges a guess.
@@ -28,7 +29,7 @@ func Real(path string) (string, error) {
 	for len(rest) > 0 {
 		part := rest[0]
 		rest = rest[1:]
-		if part == ".." {
+		if part == ".." { // of a link's target; cur has no links any more, so its parent is the lexical one
 			cur = filepath.Dir(cur)
 			continue
 		}
@@ -58,6 +59,7 @@ func Real(path string) (string, error) {
 	return cur, nil
 }
 
+// parts are the elements of a path without empty ones and dots; ".." stays, because what it means depends on links.
 func parts(p string) []string {
 	var out []string
 	for _, s := range strings.Split(filepath.ToSlash(p), "/") {

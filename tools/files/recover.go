@@ -22,7 +22,7 @@ const (
 // A plan of which nothing had been done yet is rolled back: its call never said that it succeeded.
 func (p *plan) recover() (Recovered, error) {
 	r := Recovered{ID: p.ID, Files: p.paths()}
-	if p.Applied {
+	if p.Applied { // files may have been edited since, and some backups removed: nothing is compared any more
 		p.cleanUp()
 		r.Outcome = Finished
 		return r, nil
@@ -176,7 +176,8 @@ func hashAt(path string) (string, error) {
 	return Hash(b), nil
 }
 
-// torn says whether b is old being overwritten by new: a head of the new bytes and the old ones behind.
+// torn reports whether b is what an interrupted overwrite leaves: a head of the new bytes, then the old ones. Anything else
+// was changed by somebody else and must not be touched.
 func torn(b, old, new []byte) bool {
 	if len(b) > max(len(old), len(new)) || len(b) < min(len(old), len(new)) {
 		return false

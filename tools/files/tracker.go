@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// ErrUnread: the session has not read the file. ErrStale: it changed since.
+// Why a session may not change a file; the errors returned wrap them and name the file.
 var (
-	ErrUnread = errors.New("has not been read in this session")
-	ErrStale  = errors.New("has been modified since it was last read")
+	ErrUnread = errors.New("has not been read in this session")        // *UnreadError
+	ErrStale  = errors.New("has been modified since it was last read") // *StaleError, *BaseError
 )
 
-// UnreadError names the file. errors.Is(err, ErrUnread) holds.
+// UnreadError is returned for an existing file that the session has not read. Its text is for the model. errors.Is(err,
+// ErrUnread) holds.
 type UnreadError struct{ Path string }
 
 func (e *UnreadError) Error() string {
@@ -21,7 +22,8 @@ func (e *UnreadError) Error() string {
 }
 func (e *UnreadError) Is(t error) bool { return t == ErrUnread }
 
-// StaleError carries what the session knew and what is there now. errors.Is(err, ErrStale) holds.
+// StaleError is returned for a file whose text is not the one the session knows. It carries both, so that the caller can
+// show the difference to the model instead of having it read the file again. errors.Is(err, ErrStale) holds.
 type StaleError struct {
 	Path     string
 	LastRead time.Time
@@ -39,12 +41,13 @@ func (e *StaleError) Error() string {
 func (e *StaleError) Is(t error) bool { return t == ErrStale }
 
 const (
-	keepText  = 256 << 10 // bytes of a text kept to say what changed
+	keepText  = 256 << 10 // bytes of a text that is kept to show what changed; of larger ones only the hash
 	keepTexts = 4 << 20   // bytes of all of them in a session
 )
 
-// Tracker remembers what a session knows of files, by the hash of the text. The zero value is ready; a nil Tracker
-// lets everything pass.
+// Tracker remembers what a session knows of files, by the hash of the text. A hash and not the time of modification: a
+// checkout that brings the same text back is no change, and two writes within a clock tick are one. The zero value is
+// ready; a nil Tracker knows every file and lets everything pass. It is safe for concurrent use.
 type Tracker struct {
 	mu    sync.Mutex
 	seen  map[string]seen // by real path; guarded by mu
@@ -53,10 +56,10 @@ type Tracker struct {
 }
 
 type seen struct {
-	state string
-	at    time.Time
-	text  string
-	has   bool
+	state string    // see File.State
+	at    time.Time // of the reading
+	text  string    // "" unless has
+	has   bool      // the text is kept
 }
 
 // Read notes that the session knows the file as it is in f.
@@ -67,7 +70,7 @@ func (t *Tracker) Read(f *File) {
 	t.note(f.Real, seen{state: f.State(), at: time.Now(), text: f.Text, has: len(f.Text) <= keepText})
 }
 
-// Know is Read for a file that was just written with this text.
+// Know is Read for a file that the session has just written with this text: it need not be read before the next edit.
 func (t *Tracker) Know(real, text string) {
 	if t != nil {
 		t.note(real, seen{state: Hash([]byte(text)), at: time.Now(), text: text, has: len(text) <= keepText})
@@ -81,6 +84,7 @@ func (t *Tracker) Note(real, state string) {
 	}
 }
 
+// note replaces what is known of a file, and drops the oldest texts beyond keepTexts, but never a hash.
 func (t *Tracker) note(real string, s seen) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -119,7 +123,7 @@ func (t *Tracker) drop(real string) {
 	}
 }
 
-// Forget drops a file that is gone.
+// Forget drops a file that was deleted or moved away, so that a new one at its path can be made without reading.
 func (t *Tracker) Forget(real string) {
 	if t == nil {
 		return
@@ -130,7 +134,7 @@ func (t *Tracker) Forget(real string) {
 	delete(t.seen, real)
 }
 
-// Files are the real paths of files the session knows, at most so many, in no order.
+// Files returns the real paths of at most most files that the session knows, in random order.
 func (t *Tracker) Files(most int) []string {
 	if t == nil {
 		return nil
@@ -147,7 +151,7 @@ func (t *Tracker) Files(most int) []string {
 	return out
 }
 
-// Known says whether the session has read the file at all.
+// Known reports whether the session has read or written the file, in whatever state.
 func (t *Tracker) Known(real string) bool {
 	if t == nil {
 		return true

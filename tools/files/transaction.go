@@ -11,7 +11,8 @@ import (
 	"syscall"
 )
 
-// transaction carries a plan out.
+// transaction executes a plan: journal, temporary files, renames, clean-up, in this order. At any point before the first
+// rename the files are the old ones; after it the journal knows enough to go either way.
 type transaction struct {
 	*plan
 	journal Journal
@@ -112,6 +113,8 @@ func (t *transaction) stage(ctx context.Context) error {
 	return nil
 }
 
+// writeTemp writes and flushes the new bytes beside the target, with the mode, owner and attributes the target will have:
+// after the rename there is no moment at which they are wrong.
 func (s *step) writeTemp() (err error) {
 	perm := fs.FileMode(0o600) // nobody else looks in before the mode is set
 	if s.attrs == "" {
@@ -239,6 +242,7 @@ func bare(steps []step) []step {
 	return out
 }
 
+// cleanUp removes temporary files and backups. Errors are dropped: a leftover costs space, not correctness.
 func (p *plan) cleanUp() {
 	for _, s := range p.Steps {
 		for _, f := range []string{s.Temp, s.Backup} {
@@ -249,6 +253,7 @@ func (p *plan) cleanUp() {
 	}
 }
 
+// syncDirs makes renames durable: they are entries of their folders, which have to be flushed by themselves.
 func (p *plan) syncDirs() {
 	seen := map[string]bool{}
 	for _, s := range p.paths() {
@@ -260,7 +265,8 @@ func (p *plan) syncDirs() {
 	}
 }
 
-// giveUp takes back what was done; the error says so.
+// giveUp rolls the commit back, last step first, and returns cause. When a step cannot be undone, backups and journal entry
+// stay for Recover, and the error says which files are concerned.
 func (t *transaction) giveUp(cause error) error {
 	if t.Applied {
 		return nil // it stands
@@ -299,7 +305,8 @@ func (s *step) undo() error {
 	return os.Rename(s.Backup, s.Path)
 }
 
-// renameFree looks first: the best there is where the system has no exclusive rename.
+// renameFree renames only when the new name is free, as far as that can be known: a file that appears between the look and
+// the rename is lost. It is for systems without an exclusive rename.
 func renameFree(from, to string) error {
 	if _, err := os.Lstat(to); err == nil {
 		return &os.LinkError{Op: "rename", Old: from, New: to, Err: fs.ErrExist}
