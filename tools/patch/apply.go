@@ -59,6 +59,7 @@ type content struct {
 	mode   fs.FileMode
 }
 
+// file returns a file by any of its spellings and reads it the first time it is named.
 func (t *tree) file(name string) (*file, error) {
 	if f := t.files[t.key(name)]; f != nil {
 		return f, nil
@@ -74,6 +75,7 @@ func (t *tree) file(name string) (*file, error) {
 	return f, nil
 }
 
+// do carries out one section on the tree.
 func (t *tree) do(op *Op) error {
 	f, err := t.file(op.Path)
 	if err != nil {
@@ -95,6 +97,7 @@ func (t *tree) do(op *Op) error {
 			return err
 		}
 	}
+	// "@@ -0,0 +1,3 @@" with two real names is how diff -N and many models write a new file.
 	if !f.exists && t.unified && len(op.Hunks) == 1 && op.Hunks[0].Top && len(op.Hunks[0].old()) == 0 {
 		if f, err = t.file(op.Path); err != nil {
 			return err

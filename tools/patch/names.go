@@ -34,6 +34,8 @@ func strip(old, new string, git bool) (string, string) {
 	return old, new
 }
 
+// prefixed cuts a one-letter folder off: a and b, git's mnemonic prefixes c (commit), i (index), o (object), w (working
+// tree), and 1 and 2 of git diff --no-index.
 func prefixed(name string) (rest string, ok bool) {
 	if len(name) > 2 && name[1] == '/' && strings.IndexByte("abciow12", name[0]) >= 0 {
 		return name[2:], true

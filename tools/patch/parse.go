@@ -31,7 +31,9 @@ import (
 	"strings"
 )
 
-// Parse reads a patch in the *** Begin Patch grammar or a unified diff. The error is an *Error.
+// Parse reads a patch in the *** Begin Patch grammar or a unified diff. Text around the envelope or the diff is skipped,
+// because models explain what they do. It reads no file, so that a caller can ask for permission (Paths) before Apply does.
+// The error is an *Error.
 func Parse(text string) (*Patch, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, &Error{Kind: EmptyText, Message: "patchText is empty; give a patch that starts with *** Begin Patch"}
@@ -94,6 +96,7 @@ func Parse(text string) (*Patch, error) {
 	return e.parse()
 }
 
+// bad is a BadEnvelope error; line is the 1-based line of the patch text, 0 for none.
 func bad(line int, format string, args ...any) *Error {
 	msg := fmt.Sprintf(format, args...)
 	if line > 0 {
@@ -110,6 +113,8 @@ type envelope struct {
 	padded int    // the line that is End Patch in spite of the white space before it, -1 for none
 }
 
+// ends reports whether line i closes the envelope. Padding counts only as Begin Patch has it: " *** End Patch" is also how
+// a hunk quotes that line of a file that holds a patch.
 func (e *envelope) ends(i int) bool {
 	line := strings.TrimRight(e.lines[i], " \t\r")
 	return line == "*** End Patch" || line == e.margin+"*** End Patch" || i == e.padded

@@ -28,14 +28,15 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Kind is what happens to a file.
+// Kind is what a patch does to a file.
 type Kind string
 
+// The kinds of changes. The strings appear in machine output.
 const (
-	Add    Kind = "add"
-	Delete Kind = "delete"
+	Add    Kind = "add"    // the file must not exist
+	Delete Kind = "delete" // the file must exist
 	Update Kind = "update"
-	Move   Kind = "move"
+	Move   Kind = "move" // to NewPath, with or without changes to the text
 )
 
 // Patch is a parsed patch: what it wants done, file by file, in its order.

@@ -14,6 +14,7 @@ func where(h *Hunk) string {
 	return fmt.Sprintf(" (hunk at line %d of the patch)", h.Line)
 }
 
+// contextNotFound names the line that is most like the one sought, so that the model need not read the file again.
 func (u *updater) contextNotFound(h *Hunk, context string) *Error {
 	e := &Error{Kind: ContextNotFound, Path: u.path, Line: h.Line}
 	e.Message = fmt.Sprintf("%s has no line %s%s", u.path, show(context), where(h))
@@ -30,6 +31,7 @@ func (u *updater) contextNotFound(h *Hunk, context string) *Error {
 	return e
 }
 
+// linesNotFound shows the nearest place and the first line that differs there: most refusals are one wrong line.
 func (u *updater) linesNotFound(h *Hunk, old []string) *Error {
 	e := &Error{Kind: LinesNotFound, Path: u.path, Line: h.Line}
 	e.Message = fmt.Sprintf("the lines to change are not in %s%s:\n%s", u.path, where(h), cut(old))
@@ -80,6 +82,7 @@ func (u *updater) ambiguous(h *Hunk, places []int) *Error {
 	return e
 }
 
+// numbers turns 0-based lines into the 1-based ones that models and people see.
 func numbers(places []int) []int {
 	out := make([]int, len(places))
 	for i, p := range places {
@@ -105,7 +108,7 @@ func list(lines []int) string {
 	return "lines " + text
 }
 
-// cut shows the first lines of a hunk.
+// cut shows the first 12 lines of a hunk, at most 200 bytes of each: an error must not fill a model's context.
 func cut(lines []string) string {
 	const shown = 12
 	var b strings.Builder
@@ -125,8 +128,9 @@ func cut(lines []string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// nearest is where most of the lines stand as sought, long ones counting more; a line that begins alike counts
-// half when none is the same.
+// nearest returns the 0-based line at which most of the wanted lines are found in their order, long ones counting more.
+// When none is the same, the line that has the longest common beginning with one of the first eight decides. The votes are
+// bounded, because a patch of braces against a file of braces would have as many as both multiplied.
 func (u *updater) nearest(want []string) (first int, ok bool) {
 	final := len(passes) - 1
 	u.text.number(final)
@@ -170,6 +174,7 @@ func (u *updater) nearest(want []string) (first int, ok bool) {
 	return best, most > 4
 }
 
+// shared is how many bytes both begin with.
 func shared(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {

@@ -22,10 +22,10 @@ const loose = 2
 
 // text is a file in lines, numbered for fast search in each pass.
 type text struct {
-	lines []string // without the newline, with the CR
-	final bool     // the last line has its newline
-	ids   [len(passes)][]int32
-	known [len(passes)]map[string]int32
+	lines []string                      // without the newline, with the CR
+	final bool                          // the last line has its newline
+	ids   [len(passes)][]int32          // by pass: equal for lines that are equal in it; made on first use
+	known [len(passes)]map[string]int32 // by pass: what a line is in it, and its number
 }
 
 func newText(s string) *text {
@@ -42,6 +42,7 @@ func newText(s string) *text {
 	return t
 }
 
+// number numbers the lines for a pass, so that find compares integers. Most patches need the strictest pass only.
 func (t *text) number(pass int) {
 	if t.known[pass] != nil {
 		return
@@ -59,8 +60,9 @@ func (t *text) number(pass int) {
 	t.known[pass], t.ids[pass] = known, ids
 }
 
-// find is where want stands, compared as the pass says, from line from on; overlapping places too. Linear
-// (Knuth, Morris, Pratt), and nothing at all to do when a line stands nowhere.
+// find returns the 0-based lines at which want begins, compared as the pass says, from line from on; overlapping places
+// too. Linear (Knuth, Morris and Pratt): files of repeated lines would make the plain search quadratic. When one of the
+// lines is nowhere in the file it ends at once.
 func (t *text) find(pass int, want []string, from int) []int {
 	if len(want) == 0 || from+len(want) > len(t.lines) {
 		return nil
@@ -101,7 +103,7 @@ func (t *text) find(pass int, want []string, from int) []int {
 	return out
 }
 
-// at says whether want stands at line i in the pass.
+// at reports whether want is at 0-based line i, compared as the pass says.
 func (t *text) at(pass int, want []string, i int) bool {
 	if i < 0 || i+len(want) > len(t.lines) {
 		return false
@@ -114,7 +116,7 @@ func (t *text) at(pass int, want []string, i int) bool {
 	return true
 }
 
-// seek is find in the first pass that finds something.
+// seek is find in the first pass from first on that finds something; pass is len(passes) when none does.
 func (t *text) seek(first int, want []string, from int) (places []int, pass int) {
 	for pass = first; pass < len(passes); pass++ {
 		if places = t.find(pass, want, from); len(places) > 0 {

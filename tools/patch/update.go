@@ -8,7 +8,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/replace"
 )
 
-// update makes the hunks of op in a file's text. path is for words only.
+// update returns a file's text with the hunks of op made in it. unified says that the hunks are a diff's, which states line
+// numbers and the newline at the end. path only names the file in errors, which are *Error.
 func update(op *Op, path, old string, unified bool) (string, error) {
 	if len(op.Hunks) == 0 {
 		return old, nil
@@ -40,11 +41,11 @@ type updater struct {
 	pos    int  // 0-based line after the last hunk's
 	drift  int  // found minus stated position of the last hunk
 	edits  []edit
-	same   []int // see alike
-	final  *bool // the diff says whether the last line ends in a newline
+	same   []int // made by alike on first use
+	final  *bool // whether the last line ends in a newline, where a diff says so; nil: as it was
 }
 
-// edit replaces n lines from start.
+// edit replaces n lines of the old text from start, 0-based; with n 0 it inserts before start. Edits do not overlap.
 type edit struct {
 	start, n int
 	lines    []made
@@ -57,6 +58,8 @@ type made struct {
 	cr   bool // a CR was put at its end because its neighbours have one
 }
 
+// hunk places one hunk. Where its old lines are not found it tries them without an empty last line, and at last the block
+// that is most like them.
 func (u *updater) hunk(i int) error {
 	h := &u.op.Hunks[i]
 	context, places, err := u.context(i)
@@ -108,6 +111,7 @@ func (u *updater) merge(i int, lines []Line, context int) error {
 	return u.replace(i, start, n, lines, len(passes))
 }
 
+// newTexts are the lines that are there after the hunk.
 func newTexts(lines []Line) []string {
 	var out []string
 	for _, l := range lines {
@@ -118,6 +122,7 @@ func newTexts(lines []Line) []string {
 	return out
 }
 
+// oldTexts are the lines that must be there before the hunk.
 func oldTexts(lines []Line) []string {
 	var out []string
 	for _, l := range lines {
@@ -172,7 +177,8 @@ func (u *updater) insert(i int, lines []Line, context int, places []int) error {
 	return u.replace(i, at, 0, lines, len(passes))
 }
 
-// alike counts this hunk and the later ones that look for the same.
+// alike counts this hunk and the later ones that look for the same lines. As many equal hunks as there are places mean one
+// each, in order; fewer could mean any of them.
 func (u *updater) alike(i int) int {
 	if u.same == nil {
 		u.same = make([]int, len(u.op.Hunks))
@@ -187,7 +193,9 @@ func (u *updater) alike(i int) int {
 	return u.same[i]
 }
 
-// place decides where the old lines stand. Without anything to tell several places apart it refuses.
+// place decides where the old lines are: start is 0-based, pass says how they were compared. ok is false when they are
+// nowhere. When several places fit and neither a line number, @@, End of File nor equal hunks tell them apart, the error
+// lists them.
 func (u *updater) place(i int, old []string, context int, contexts []int) (start, pass int, ok bool, err error) {
 	h, t := &u.op.Hunks[i], u.text
 	first := 1
@@ -239,7 +247,8 @@ func (u *updater) place(i int, old []string, context int, contexts []int) (start
 	return 0, 0, false, u.ambiguous(h, found)
 }
 
-// severalBlocks says that lines were found under more than one of the lines the context might be.
+// severalBlocks reports whether lines were found after more than one of the lines that the context may name, each reaching
+// to the next. Both lists ascend.
 func severalBlocks(found, contexts []int) bool {
 	n := 0
 	for k, c := range contexts {
@@ -347,7 +356,7 @@ func (u *updater) cr(start, at int) bool {
 	return whole > 0 && strings.HasSuffix(t.lines[whole-1], "\r")
 }
 
-// ending notes what a diff says of the newline at the end of the file.
+// ending notes what a diff says of the newline at the end of the file. It is called for the hunk that ends the file.
 func (u *updater) ending(h *Hunk) {
 	stated, last := u.exact && len(u.text.lines) == 0, true
 	for _, l := range h.Lines {
@@ -361,6 +370,7 @@ func (u *updater) ending(h *Hunk) {
 	}
 }
 
+// build writes the new text from the edits and the lines between them.
 func (u *updater) build() string {
 	sort.SliceStable(u.edits, func(a, b int) bool {
 		if u.edits[a].start != u.edits[b].start {
