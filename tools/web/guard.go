@@ -15,13 +15,15 @@ import (
 // allows whatever private address it resolves to; everything public is allowed anyway.
 type Allow []string
 
-// PrivateError: the address is of this machine, a private network or a cloud's metadata service.
+// PrivateError is returned for an address of this machine, a private network or a cloud's metadata service. A page that
+// the model reads could otherwise have it fetch what only this machine can reach, such as a router or a database.
 type PrivateError struct {
-	Host string
-	IP   netip.Addr
+	Host string     // with its port, as it was asked for
+	IP   netip.Addr // what it resolved to
 }
 
-// Metadata reports whether it is where clouds hand out keys to whoever asks: link-local addresses and their like.
+// Metadata reports whether the address is one where clouds hand out keys to any process of the machine: link-local
+// addresses and the like. Callers do not offer to allow these.
 func (e *PrivateError) Metadata() bool {
 	ip := e.IP.Unmap().WithZone("")
 	for _, p := range metadata {
@@ -38,6 +40,8 @@ func (e *PrivateError) Metadata() bool {
 	return false
 }
 
+// metadata are those addresses: link-local of IPv4 and IPv6 (AWS, Google, Azure, most others), AWS over IPv6, Alibaba,
+// Oracle, Azure's wire server.
 var metadata = prefixes("169.254.0.0/16", "fe80::/10", "fd00:ec2::/32", "100.100.100.200/32", "192.0.0.192/32", "168.63.129.16/32")
 
 func (e *PrivateError) Error() string {
@@ -48,7 +52,9 @@ func (e *PrivateError) Error() string {
 var special = prefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
 	"64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16", "fec0::/10")
 
-// carriers are ranges that carry an IPv4 address within: a translation gets to that one. The number is where it starts.
+// carriers are IPv6 ranges whose addresses hold an IPv4 address that a gateway would connect to: NAT64 (RFC 6052), 6to4
+// (RFC 3056) and IPv4-compatible ones. The number is the byte at which it starts. Without them 64:ff9b::7f00:1 would be a
+// public name for this machine.
 var carriers = map[netip.Prefix]int{netip.MustParsePrefix("64:ff9b::/96"): 12, netip.MustParsePrefix("2002::/16"): 2, netip.MustParsePrefix("::/96"): 12}
 
 func prefixes(list ...string) []netip.Prefix {
@@ -81,7 +87,8 @@ func Public(ip netip.Addr) bool {
 	return true
 }
 
-// permits reports whether a private address may be fetched from under the name and port it was asked by.
+// permits reports whether a private address may be fetched from, given the host and port of the URL. A rule is a CIDR
+// range, or a name or address with or without a port.
 func (a Allow) permits(host, port string, ip netip.Addr) bool {
 	ip = ip.Unmap()
 	for _, rule := range a {
@@ -116,8 +123,9 @@ type target struct {
 
 type targetKey struct{}
 
-// check is the dialer's last word: the address it is about to connect to, after all names were resolved. A name that
-// resolves to something else at the second look gains nothing by it.
+// check is the dialer's ControlContext: it judges the address that is about to be connected to, after names were resolved.
+// Judging earlier would leave room for DNS rebinding, where a name is public at the first look and private at the second.
+// A connection without a target in its context is refused, so that no new code path can go around the guard.
 func check(ctx context.Context, _, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -133,8 +141,9 @@ func check(ctx context.Context, _, address string, _ syscall.RawConn) error {
 	return &PrivateError{Host: joined(t), IP: to.Addr()}
 }
 
-// ahead judges a URL before a proxy gets it: the proxy resolves names itself, so all that can be judged are addresses
-// that are written out and names that we can resolve.
+// ahead judges a URL before a proxy gets it, as well as can be: the proxy resolves names itself, so only addresses that are
+// written out and names that this machine can resolve are judged. A name that cannot be resolved here passes, because
+// behind many company proxies none can.
 func ahead(ctx context.Context, t target) error {
 	ips := []netip.Addr{}
 	if ip, err := netip.ParseAddr(t.host); err == nil {
@@ -150,6 +159,7 @@ func ahead(ctx context.Context, t target) error {
 	return nil
 }
 
+// targetOf drops the dot at the end of a name, which would make "localhost." another name than the rule's.
 func targetOf(u *url.URL, allow Allow) target {
 	t := target{strings.TrimSuffix(u.Hostname(), "."), u.Port(), allow}
 	if t.port == "" {

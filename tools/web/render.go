@@ -47,6 +47,8 @@ func (p *Page) render(text string, f Format) (*Page, error) {
 	return p, nil
 }
 
+// title is the page's title on one line, "" without one. It looks into html and head only: an SVG in the body has titles
+// too.
 func title(n *html.Node) string {
 	if n.Type == html.ElementNode && n.DataAtom == atom.Title && n.FirstChild != nil {
 		return strings.Join(strings.Fields(n.FirstChild.Data), " ")
@@ -65,8 +67,8 @@ func title(n *html.Node) string {
 var unseen = map[atom.Atom]bool{atom.Script: true, atom.Style: true, atom.Noscript: true, atom.Iframe: true, atom.Object: true, atom.Embed: true, atom.Template: true,
 	atom.Svg: true, atom.Canvas: true, atom.Link: true, atom.Meta: true, atom.Head: true, atom.Input: true, atom.Select: true, atom.Dialog: true}
 
-// prune takes out what a person would not see (words for nobody's eyes are often meant for a model's), and what nests
-// too deep.
+// prune takes out what a person would not see in a browser, because text that is hidden from people is often written to
+// give a model orders, and what nests too deep. Style sheets are not read, so text that they hide stays.
 func prune(n *html.Node, depth int) {
 	for c := n.FirstChild; c != nil; {
 		next := c.NextSibling
@@ -84,6 +86,7 @@ func prune(n *html.Node, depth int) {
 	}
 }
 
+// hidden reports an element that hides itself by an attribute.
 func hidden(n *html.Node) bool {
 	for _, a := range n.Attr {
 		switch a.Key {

@@ -27,11 +27,11 @@ type Engine struct {
 type Query struct {
 	Text       string
 	Results    int    // 0: 8
-	Type       string // auto, fast, deep; exa only
+	Type       string // auto, fast, deep; exa, and tavily for deep
 	LiveCrawl  string // fallback, preferred; exa only
 	Characters int    // of context in all; 0: 10,000
-	Code       bool   // examples of code for programmers, exa only; Tokens says how much
-	Tokens     int
+	Code       bool   // examples of code for programmers; exa only
+	Tokens     int    // how long the answer to a Code query may be; 0: 5,000
 }
 
 const (
@@ -43,8 +43,8 @@ const (
 // ErrNoEngine: no search engine is configured.
 var ErrNoEngine = errors.New("no search engine is configured; the user sets one in pillion.jsonc, such as \"websearch\": {\"provider\": \"brave\", \"key\": \"{env:BRAVE_API_KEY}\"}")
 
-// Search asks the engine; the answer is text for a model. Addresses of engines are the person's choice, so they may be
-// on this machine.
+// Search asks the engine and returns its results as text for a model, at most 50. Other than in Fetch the address may be on
+// this machine, because the person has configured it. ErrNoEngine without a known provider.
 func (e Engine) Search(ctx context.Context, q Query) (string, error) {
 	q.Results, q.Characters = min(cmp.Or(q.Results, 8), 50), cmp.Or(q.Characters, 10_000)
 	limit := searchTimeout
@@ -67,10 +67,10 @@ func (e Engine) Search(ctx context.Context, q Query) (string, error) {
 	return text, err
 }
 
-// hit is one result.
+// hit is one result; title, date and text are the page's own words.
 type hit struct{ title, url, date, text string }
 
-// list renders results, all together within a number of characters.
+// list renders results, all together within about q.Characters characters, at least 200 each.
 func list(hits []hit, q Query) string {
 	if len(hits) > q.Results {
 		hits = hits[:q.Results]
@@ -278,6 +278,7 @@ func (e Engine) send(ctx context.Context, method, at string, body []byte, header
 			req.Header.Set(k, v)
 		}
 	}
+	// No redirects: the key must not go to another host.
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Do(req)
 	if err != nil {

@@ -44,15 +44,15 @@ const (
 
 // Options are what a Client is made of.
 type Options struct {
-	Version string // in the User-Agent
-	Allow   Allow
+	Version string                                // in the User-Agent
+	Allow   Allow                                 // private places the person allows for every fetch
 	Proxy   func(*http.Request) (*url.URL, error) // nil: the environment's
 }
 
 // Client fetches. It is safe for concurrent use.
 type Client struct {
 	o    Options
-	http *http.Client
+	http *http.Client // its transport judges each connection; it follows no redirects
 }
 
 // New makes a client; nothing is connected.
@@ -76,6 +76,8 @@ func New(o Options) *Client {
 	return c
 }
 
+// proxyKey marks requests that go through a proxy: the address dialled is the proxy's, which may well be private, and the
+// page's address was judged by ahead.
 type proxyKey struct{}
 
 // Request is what to fetch.
@@ -88,7 +90,7 @@ type Request struct {
 	Redirect func(ctx context.Context, from, to string) error
 }
 
-// Page is what came back.
+// Page is a page that was fetched. All of it is a stranger's text.
 type Page struct {
 	URL   string // where it was found in the end
 	Mime  string
@@ -98,7 +100,8 @@ type Page struct {
 	Bytes int    // of the body, uncompressed
 }
 
-// Clean checks an address and makes it whole: a scheme, no fragment, no name and password.
+// Clean checks an address of at most 8 KiB and completes it: https where no scheme is given, no fragment. An address with a
+// user name and password is refused: they would end up in the event log, and user@host makes one host look like another.
 func Clean(raw string) (*url.URL, error) {
 	raw = strings.TrimSpace(raw)
 	if len(raw) > maxURL {
@@ -122,7 +125,9 @@ func Clean(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// Fetch gets a page. http is tried as https first, except where it was allowed as it is.
+// Fetch fetches a page, within the timeout for all redirects together. http is tried as https first, except for a host that
+// is allowed by name or has a port of its own, and as http when no connection could be made. Statuses other than 2xx,
+// binary content and bodies over MaxBody are errors with the next step for a model. A private address is a *PrivateError.
 func (c *Client) Fetch(ctx context.Context, r Request) (*Page, error) {
 	u, err := Clean(r.URL)
 	if err != nil {
@@ -154,6 +159,7 @@ func upgraded(u *url.URL, allow Allow) *url.URL {
 	return &s
 }
 
+// named reports whether a rule names the host: the person means that very place, without TLS too.
 func (a Allow) named(host string) bool {
 	for _, rule := range a {
 		name, _, err := net.SplitHostPort(rule)
@@ -167,7 +173,8 @@ func (a Allow) named(host string) bool {
 	return false
 }
 
-// isConnection: the request did not get as far as an answer.
+// isConnection reports an error from before an answer: only then may http be tried after https. An answer, whatever its
+// status, is the server's word.
 func isConnection(err error) bool {
 	var u *url.Error
 	return errors.As(err, &u)
@@ -217,6 +224,7 @@ var accepts = map[Format]string{
 	HTML:     "text/html;q=1.0, application/xhtml+xml;q=0.9, text/plain;q=0.8, */*;q=0.1",
 }
 
+// get sends one request. It sends no cookies and no credentials, so a page never sees who the person is.
 func (c *Client) get(ctx context.Context, u *url.URL, r Request) (*http.Response, error) {
 	ctx = context.WithValue(ctx, targetKey{}, targetOf(u, r.Allow))
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
@@ -289,6 +297,7 @@ func read(resp *http.Response, f Format) (*Page, error) {
 	return p, nil
 }
 
+// utf16Mark reports a byte order mark of UTF-16, whose text holds zero bytes although it is not binary.
 func utf16Mark(b []byte) bool {
 	return bytes.HasPrefix(b, []byte{0xfe, 0xff}) || bytes.HasPrefix(b, []byte{0xff, 0xfe})
 }
@@ -297,6 +306,7 @@ func tooLarge(u *url.URL) error {
 	return fmt.Errorf("%s is larger than %d bytes, more than is fetched; look for a smaller page or download it with a command", u, MaxBody)
 }
 
+// textual reports a media type whose content is text for a model.
 func textual(media string) bool {
 	if strings.HasPrefix(media, "text/") || strings.HasSuffix(media, "+json") || strings.HasSuffix(media, "+xml") {
 		return true
