@@ -19,7 +19,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// client is our side of one connection: what we answer to the server.
+// client is our side of one connection: what we answer to the server. Handlers for changed lists start a goroutine, because
+// they read the lists over the connection whose reader called them.
 func (v *server) client() *sdk.Client {
 	o := &sdk.ClientOptions{
 		Logger: v.set.o.Log,
@@ -78,7 +79,9 @@ const (
 	maxFields = 20
 )
 
-// elicit asks the person what a server wants to know, in the name of the call that is under way.
+// elicit asks the person what a server wants to know, in the name of the call that runs. Without one it declines: a server
+// must not come up with questions by itself, when the person cannot see why. So it does for the eleventh question of a
+// call and for forms of over 20 fields.
 func (v *server) elicit(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
 	decline := &sdk.ElicitResult{Action: "decline"}
 	r := v.latest()
@@ -144,6 +147,7 @@ func order(properties map[string]field, required []string) []string {
 	return names
 }
 
+// boolInt orders false before true.
 func boolInt(b bool) int {
 	if b {
 		return 1

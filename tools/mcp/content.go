@@ -18,8 +18,9 @@ const maxAttachment = 10 << 20
 // seen are the media types that models can look at.
 var seen = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true, "application/pdf": true}
 
-// convert makes a server's content a result: texts one after the other, images and documents attached, anything else
-// named. Structured content is said as JSON where there is no text; servers should send both.
+// convert turns a server's content into a result: texts one after the other, images and PDF files attached, anything else
+// named as left out, so that the model does not believe it has seen it. Structured content is written as JSON only where
+// there is no text: servers should send both (MCP, "Structured Content"), and twice would cost twice.
 func convert(content []sdk.Content, structured any) tools.Result {
 	var texts []string
 	var out tools.Result

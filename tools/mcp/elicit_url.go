@@ -20,8 +20,8 @@ import (
 // opened is what the person answers when they have been to a page.
 const opened = "I have been there"
 
-// elicitURL tells the person which page a server wants them to visit. Nothing is opened for it: an address of a
-// stranger is one click too near to a forged sign-in.
+// elicitURL tells the person which page a server wants them to visit. Pillion does not open the page: the address is a
+// stranger's and may be a forged sign-in, so the person reads it and opens it themselves.
 func (v *server) elicitURL(ctx context.Context, r *running, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
 	address, host := page(p.URL)
 	if address == "" {
@@ -43,8 +43,8 @@ func (v *server) elicitURL(ctx context.Context, r *running, p *sdk.ElicitParams)
 	return &sdk.ElicitResult{Action: "decline"}, nil
 }
 
-// page is an address as it may be shown, with its host: of the web, encrypted unless it is this machine's, with
-// nothing in it that reads as another place. Empty: it is none of those.
+// page returns an address that may be shown, and its host, or "": https, or http to this machine; ASCII without spaces, at
+// most 2,000 bytes and without user@, because such addresses can look like another place than they lead to.
 func page(raw string) (address, host string) {
 	u, err := url.Parse(raw)
 	if err != nil || len(raw) > 2000 || u.User != nil || u.Hostname() == "" {
@@ -63,7 +63,7 @@ func page(raw string) (address, host string) {
 	return address, host
 }
 
-// wantedPages are those that a server wants visited before it does what it was called for.
+// wantedPages are the pages that a server wants visited before it does what it was called for, nil for any other error.
 func wantedPages(err error) []*sdk.ElicitParams {
 	var e *jsonrpc.Error
 	if !errors.As(err, &e) || e.Code != sdk.CodeURLElicitationRequired {

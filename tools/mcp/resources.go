@@ -78,8 +78,8 @@ func (s *Set) resourceTools() []tools.Tool {
 	}
 }
 
-// Resources are those of every ready server, or of the named one, as they are now; a server that does not answer is
-// left out.
+// Resources asks every ready server, or the named one, for its resources and returns at most 200; a server that does not
+// answer within its timeout is left out.
 func (s *Set) Resources(ctx context.Context, server string) []Resource {
 	var out []Resource
 	for _, v := range s.servers {
@@ -120,7 +120,8 @@ func (v *server) resources(ctx context.Context) (out []Resource, err error) {
 	return out, nil
 }
 
-// ReadResource reads one resource.
+// ReadResource reads one resource of a server. It asks no permission; the tool read_mcp_resource does before it calls this.
+// The error is a *tools.Error for an unknown server or an answer that is an error.
 func (s *Set) ReadResource(ctx context.Context, server, uri string) (tools.Result, error) {
 	v := s.find(server)
 	if v == nil {
