@@ -72,14 +72,15 @@ func distance(a, b string) int {
 	return score
 }
 
-// steps is what distance will cost, in word steps.
+// steps is what distance will cost at most, in word steps, known before it is paid: see spend.
 func steps(a, b string) int {
 	a, b = unlike(a, b)
 	short, long := min(len(a), len(b)), max(len(a), len(b))
 	return (short+63)/64*long + short + 8
 }
 
-// unlike cuts off what both begin and end with, at character boundaries.
+// unlike cuts off what both begin and end with, at character boundaries. It does not change the distance, and quoted lines
+// usually differ in a word, so little is left to compare.
 func unlike(a, b string) (string, string) {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {

@@ -5,7 +5,9 @@ import (
 	"strings"
 )
 
-// result puts new where the hits are. first is the place that decided; the hits have its text.
+// result puts new where the hits are, and works out the spans of both texts. first is the place that decided; all hits have
+// its text, so new is fitted to the file once. weighed are the places that were looked at, for Result.Similar. The error is
+// a conflict.
 func (q *query) result(stage string, first place, hits, weighed []place, new string) (Result, error) {
 	s := q.src
 	matched := s.text[first.start:first.end]
@@ -125,7 +127,8 @@ func (q *query) fit(p place, new string) (f fitted, ok bool) {
 	return f, true
 }
 
-// reflow merges lines that were quoted broken in other places: the words are the same, so they are merged as one text.
+// reflow merges lines that were quoted with other line breaks (a formatter has wrapped them since): the words are the same,
+// so they are merged as one text. ok is false when the words differ, or both changed the same place.
 func (m *merger) reflow() ([]Line, bool) {
 	if collapse(strings.Join(m.base, " ")) != collapse(strings.Join(m.ours, " ")) {
 		return nil, false

@@ -176,7 +176,7 @@ func (m *merger) beside(j int, in string, flat bool) (string, bool) {
 	return in, false
 }
 
-// alikeIndent says that two parts of an indentation are made of the same character.
+// alikeIndent reports whether b can follow a in an indentation without changing from tabs to spaces or back.
 func alikeIndent(a, b string) bool { return a == "" || b == "" || a[len(a)-1] == b[0] }
 
 // stays says that a wanted line is a line of the file.
@@ -185,13 +185,14 @@ func (m *merger) stays(j int) bool {
 	return i >= 0 && m.pair[i] >= 0 && trim(m.theirs[j]) != ""
 }
 
-// opens says that what follows a line is deeper than it.
+// opens reports a line after which code is usually deeper: it ends in an opening bracket or a colon. It knows no language:
+// a wrong answer leads to a refusal or to the file's own depth, never to another block.
 func opens(line string) bool {
 	t := trim(line)
 	return t != "" && strings.IndexByte("{([:", t[len(t)-1]) >= 0
 }
 
-// closes says that a line is less deep than the one before.
+// closes reports a line that is usually less deep than the one before: a closing bracket, or the end of Lua and Ruby.
 func closes(line string) bool {
 	t := trim(line)
 	return t != "" && strings.IndexByte("})]", t[0]) >= 0 || t == "end"
@@ -282,7 +283,8 @@ func unmixed(more string, lines []string) bool {
 	return true
 }
 
-// units is the linear rule: so many of one character for so many of another, from a base.
+// units is the linear rule, so many of one character for so many of another, from a base: four spaces for a tab, two spaces
+// for four. nil when the indentations mix characters, or the unit cannot be told.
 func units(was, is, lines []string) func(string) string {
 	from, ok1 := only(append(indents(lines), was...))
 	to, ok2 := only(is)

@@ -29,15 +29,16 @@ func Merge(quoted, have, wanted []string) (lines []Line, ok bool) {
 // merger is one three-way merge. Names: base is what was quoted, ours what the file has, theirs what is wanted.
 type merger struct {
 	base, ours, theirs []string
-	pair               []int  // for each base line its line of ours, -1 for none
-	same               []bool // for each base line: the pair says the same, white space and typography aside
-	from               []int  // for each line of theirs the base line that it is, white space around it aside, -1 for none
-	padded             bool   // lines were quoted with blanks behind them that the file does not have
-	move               func(line int, indent string) (string, bool)
+	pair               []int                                        // for each base line its line of ours, -1 for none
+	same               []bool                                       // for each base line: the pair says the same, white space and typography aside
+	from               []int                                        // for each line of theirs the base line that it is, white space around it aside, -1 for none
+	padded             bool                                         // lines were quoted with blanks behind them that the file does not have
+	move               func(line int, indent string) (string, bool) // see indentation
 	out                []Line
 	next               int // first line of ours that is not in out yet
 }
 
+// newMerger pairs the lines; merge does the rest. The slices are not changed.
 func newMerger(base, ours, theirs []string) *merger {
 	base, theirs = decoded(base, ours, theirs)
 	m := &merger{base: base, ours: ours, theirs: theirs}
@@ -82,6 +83,8 @@ func decoded(base, ours, theirs []string) (b, t []string) {
 	return decode(base), decode(theirs)
 }
 
+// merge walks through base and theirs side by side: lines that both have are kept, what is between them is a hunk of the
+// change. Lines of ours are copied up to where the walk is, so that each comes once and in its order.
 func (m *merger) merge() ([]Line, bool) {
 	m.move = m.indentation()
 	i, j := 0, 0
@@ -163,7 +166,9 @@ func (m *merger) neighbors(i0, i1 int) (before, after int) {
 	return before, after
 }
 
-// hunk replaces base lines i0 to i1 by the wanted lines j0 to j1.
+// hunk replaces base lines i0 to i1 by the wanted lines j0 to j1 (half-open, as everywhere here). It refuses what could be
+// meant in two ways: lines that were not quoted between those that go, or beside what is added, one of several equal lines
+// to delete, a new line that the block has already.
 func (m *merger) hunk(i0, i1, j0, j1 int) bool {
 	before, after := m.neighbors(i0, i1)
 	first, last := -1, -1 // of ours, what is replaced
@@ -416,7 +421,7 @@ const (
 	telling = 12   // bytes from which a line says which block it belongs to
 )
 
-// key is what two lines have in common that differ in white space and typography only.
+// key is equal for two lines that differ in white space and typography only.
 func key(line string) string { return Fold(collapse(line)) }
 
 // pairLines says for each base line which of ours it is: lines with one key first, so that their number is greatest
@@ -499,7 +504,8 @@ func pairLines(base, ours []string) (pair []int, same []bool) {
 	return pair, same
 }
 
-// likeness of two lines: 1 for equal ones, white space around them aside, 0 for lines without anything in common.
+// likeness of two lines, from 0 to 1: one minus their distance by the length of the longer one, in code points, white space
+// around them aside. Lines over 2,000 bytes, or of very different length, are 0 without being compared.
 func likeness(a, b string) float64 {
 	a, b = trim(a), trim(b)
 	if a == b {
@@ -612,6 +618,7 @@ func mergeWords(base, ours, theirs string) (text string, ok bool) {
 	return out.String(), true
 }
 
+// put writes words with the white space before them.
 func put(out *strings.Builder, ws []word) {
 	for _, w := range ws {
 		out.WriteString(w.space)
@@ -619,6 +626,7 @@ func put(out *strings.Builder, ws []word) {
 	}
 }
 
+// equalWords compares words, not the white space between them: a formatter's work is no change.
 func equalWords(a, b []word) bool {
 	return slices.EqualFunc(a, b, func(x, y word) bool { return x.text == y.text || Fold(x.text) == Fold(y.text) })
 }

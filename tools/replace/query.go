@@ -22,10 +22,11 @@ type query struct {
 	ended     bool     // old ends in a newline
 	undecided string   // the stage that found several places
 	spent     int      // word steps so far, see work
-	quotes    []int32  // old's lines as numbers: equal after trimming ⇔ equal number
+	quotes    []int32  // old's lines as numbers: equal after trimming ⇔ equal number; nil before number
 	ids       []int32  // the text's lines likewise, -1 when old has no such line
 }
 
+// newQuery is cheap: what only some stages need is made on first use. old has LF endings.
 func newQuery(text, old string) *query {
 	q := &query{src: newSource(text), old: old, lines: strings.Split(old, "\n")}
 	if n := len(q.lines); n > 1 && q.lines[n-1] == "" {
@@ -34,7 +35,8 @@ func newQuery(text, old string) *query {
 	return q
 }
 
-// spend says whether the budget covers n more steps.
+// spend takes n steps from the budget and reports whether it covers them. A stage asks before the work, so that the stages
+// together stay bounded whatever the text is.
 func (q *query) spend(n int) bool {
 	q.spent += n
 	return q.spent <= work
@@ -79,7 +81,8 @@ func (q *query) block(i, n int) place {
 	return place{start: q.src.starts[i], end: q.src.lineEnd(i + n - 1), line: i, n: n}
 }
 
-// source is a text seen through LF endings, able to go back to its own bytes.
+// source is a text seen with LF endings, because models see and quote no CR, with the way back to its own bytes. Offsets
+// are bytes of text unless they are called raw.
 type source struct {
 	raw    string
 	text   string // raw with every CRLF as LF
@@ -126,12 +129,13 @@ func (s *source) split() {
 	}
 }
 
+// count is how many lines there are; a text that ends in a newline has an empty last one.
 func (s *source) count() int {
 	s.split()
 	return len(s.starts)
 }
 
-// lineEnd is the offset of line i's newline, or the end of the text.
+// lineEnd is the offset of line i's newline, or the end of the text. As for line, split or count was called before.
 func (s *source) lineEnd(i int) int {
 	if i+1 < len(s.starts) {
 		return s.starts[i+1] - 1
@@ -139,6 +143,7 @@ func (s *source) lineEnd(i int) int {
 	return len(s.text)
 }
 
+// line is the 0-based line i without its newline.
 func (s *source) line(i int) string { return s.text[s.starts[i]:s.lineEnd(i)] }
 
 // lineAt is the 0-based line that holds the offset.
@@ -164,6 +169,8 @@ func toLF(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 // isSpace is Unicode's white space and the byte order mark, which ECMAScript trims too.
 func isSpace(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' }
 
+// trim, trimLeft and trimRight cut isSpace off. They are strings.TrimFunc with a fast path for ASCII, because the stages trim
+// every line of a file.
 func trim(s string) string { return trimRight(trimLeft(s)) }
 
 func trimLeft(s string) string {
@@ -207,7 +214,8 @@ func indent(line string) string { return line[:len(line)-len(trimLeft(line))] }
 
 func runeLen(s string) int { return utf8.RuneCountInString(s) }
 
-// Fold replaces typographic punctuation and blanks, which models and editors exchange for plain ones.
+// Fold replaces typographic quotes, dashes, ellipses and blanks by the ASCII ones that models and editors exchange them
+// for. Two texts whose folds are equal are taken for the same. It is for comparing, never for writing.
 func Fold(s string) string {
 	if isASCII(s) {
 		return s

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 )
 
+// multiple lists the lines of several places that match alike. places may be cut short; total counts all of them.
 func (q *query) multiple(stage string, places []place, total int) *Error {
 	e := &Error{Kind: Multiple}
 	total = max(total, len(places)) // overlapping ones are not counted
@@ -37,6 +38,7 @@ func (q *query) multiple(stage string, places []place, total int) *Error {
 	return e
 }
 
+// oversize refuses a match that is much larger than the quotation.
 func (q *query) oversize(p place) *Error {
 	first, last := q.src.lineAt(p.start)+1, q.src.lineAt(p.end)+1
 	return &Error{Kind: Oversize, Lines: []int{first}, Message: fmt.Sprintf(
@@ -60,6 +62,8 @@ func (q *query) conflict(p place) *Error {
 		"oldString is not what the file has at %s, and newString changes lines where the two differ; nothing was changed. The file has there:\n%s\nQuote the lines to change exactly as they are here, and give newString on top of them", lineRange(first+1, last+1), block)}
 }
 
+// notFound names the most likely mistake: line numbers copied along, too much text, or the first line that differs from
+// the closest place, with the code points where letters only look the same.
 func (q *query) notFound() *Error {
 	e := &Error{Kind: NotFound, Message: "oldString not found"}
 	if numbered(q.lines) {
@@ -95,6 +99,7 @@ func (q *query) notFound() *Error {
 	return e
 }
 
+// lineRange names 1-based lines, both included.
 func lineRange(first, last int) string {
 	if first == last {
 		return fmt.Sprintf("line %d", first)

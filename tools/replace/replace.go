@@ -54,6 +54,8 @@ import (
 var Stages = [...]string{"simple", "line_trimmed", "whitespace_normalized", "indentation_flexible",
 	"escape_normalized", "trimmed_boundary", "typography", "similar_block"}
 
+// finders are the stages' functions, in the order of Stages. A finder returns every place that it takes for the passage, in
+// the text's order, at most mostPlaces, and nil when its budget does not reach.
 var finders = [len(Stages)]func(*query) []place{simple, lineTrimmed, whitespaceNormalized, indentationFlexible,
 	escapeNormalized, trimmedBoundary, typography, similarBlock}
 
@@ -164,7 +166,8 @@ func inBoth(places, of []place) []place {
 	return out
 }
 
-// alone says that p's text stands nowhere else, overlaps included.
+// alone reports whether p's text is nowhere else in the file, overlaps included: a stage that finds one place may have
+// missed the same text where it does not look.
 func (q *query) alone(p place) bool {
 	want := q.src.text[p.start:p.end]
 	if want == "" {
@@ -234,11 +237,11 @@ func oversize(match, old string) bool {
 
 // Kinds of refusal; stable, they appear in machine output.
 const (
-	Identical = "identical"
-	EmptyOld  = "empty_old"
+	Identical = "identical" // old and new are the same text
+	EmptyOld  = "empty_old" // nothing is quoted
 	NotFound  = "not_found"
-	Multiple  = "multiple"
-	Oversize  = "oversize"
+	Multiple  = "multiple" // several places match alike
+	Oversize  = "oversize" // the match, or what replacing all adds, is far larger than meant
 	Conflict  = "conflict" // the change touches lines that are not as quoted
 )
 
@@ -269,8 +272,8 @@ type Span struct {
 // Error says why nothing was replaced, in words for the one who must quote better.
 type Error struct {
 	Kind    string // Identical, EmptyOld, NotFound, Multiple, Oversize, Conflict
-	Message string
-	Lines   []int // 1-based first lines of the places meant: the matches (4,096 at most), or the nearest miss
+	Message string // for the model: what failed, what the file has there, what to do next
+	Lines   []int  // 1-based first lines of the places meant: the matches (4,096 at most), or the nearest miss
 }
 
 func (e *Error) Error() string { return e.Message }
