@@ -39,12 +39,13 @@ type Match struct {
 type Lines struct {
 	Matches []Match
 	More    bool // there are more than Limit
-	Partial bool // time was up
+	Partial bool // the time was up before all files were searched; Matches is what was found until then
 	Unread  Unread
 	ReadAs  string // the pattern as it was read to find these, where as written it found nothing; else empty
 }
 
-// engine finds text. Both engines answer alike; the tests hold them to it.
+// engine finds text. Both engines answer alike, and the tests compare them: which one runs depends on the machine, and a
+// model must not see the difference.
 type engine interface {
 	// files calls emit, possibly from several goroutines, for every file with a match.
 	files(ctx context.Context, j *grepJob, emit func(path string)) error
@@ -54,20 +55,21 @@ type engine interface {
 	text(ctx context.Context, j *grepJob, text string, each func(hit) bool) error
 }
 
-// grepJob is a query made ready.
+// grepJob is a query made ready. It is read-only while an engine runs.
 type grepJob struct {
 	root    string
-	pattern string // normalized
-	include *Pattern
+	pattern string   // normalized
+	include *Pattern // nil: all names
 	limit   int
-	bare    bool // the ignore files above root do not count
-	scope   *scope
-	prune   []string
-	show    *matcher // to find the match in a long line; nil when Go cannot read the pattern
-	unread  func(text string)
+	bare    bool              // the ignore files above root do not count
+	scope   *scope            // what the ignore files above root say
+	prune   []string          // absolute folders that are not entered
+	show    *matcher          // to find the match in a long line; nil when Go cannot read the pattern
+	unread  func(text string) // may be called from several goroutines at once
 }
 
-// errEngine wraps the failure of an engine that another may not have.
+// errEngine wraps a failure that the other engine may not have: a ripgrep that is missing or broken. Grep then runs the
+// Go engine.
 type errEngine struct{ error }
 
 // Grep finds lines. A pattern that finds nothing as it is written is read as GNU grep reads it, and a glob without the
@@ -93,6 +95,7 @@ func (s *Searcher) Grep(ctx context.Context, q GrepQuery) (Lines, error) {
 	return second, nil
 }
 
+// grep is one search for the pattern as it is given.
 func (s *Searcher) grep(ctx context.Context, q GrepQuery) (Lines, error) {
 	if q.Pattern == "" {
 		return Lines{}, &PatternError{"pattern is required"}
@@ -163,6 +166,7 @@ func (out *Lines) take(j *grepJob, path string, h hit) bool {
 	return true
 }
 
+// grepFile searches one file, which was named, so ignore files do not count. A buffer wins over the disk.
 func grepFile(ctx context.Context, e engine, j *grepJob, q GrepQuery, info os.FileInfo, out *Lines) error {
 	j.root = filepath.Dir(q.Root)
 	if q.Show != nil && !q.Show(q.Root) {
@@ -279,7 +283,7 @@ func (out *Lines) collect(ctx context.Context, e engine, j *grepJob, files []age
 	return nil
 }
 
-// wants applies the include to an absolute path.
+// wants applies the include to an absolute path below root.
 func (j *grepJob) wants(path string) bool {
 	return j.include == nil || j.include.Wants(filepath.ToSlash(path[len(withSeparator(j.root)):]))
 }

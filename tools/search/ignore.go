@@ -68,10 +68,11 @@ type ruleSet struct {
 	others  []int
 }
 
+// rule is one line of an ignore file, or one alternative of its braces.
 type rule struct {
 	path    path
-	negate  bool
-	dirOnly bool
+	negate  bool // the line begins with !
+	dirOnly bool // the line ends with /
 }
 
 // match returns 1 for ignored, -1 for explicitly not, 0 when no line matches; the last line that matches decides.
@@ -152,6 +153,7 @@ func parseIgnore(text []byte) *ruleSet {
 	return rs
 }
 
+// add files the rule under what it can be looked up by. Indexes ascend in each list, which match relies on.
 func (rs *ruleSet) add(r rule) {
 	i := len(rs.rules)
 	rs.rules = append(rs.rules, r)

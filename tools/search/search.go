@@ -49,7 +49,7 @@ func New(o Options) *Searcher {
 	return &Searcher{o: o, find: sync.OnceValue(func() string { return findRipgrep(o) })}
 }
 
-// Engine names what searches text: ripgrep's path, or "go".
+// Engine names what searches text: ripgrep's path, or "go". A search can still fall back to "go" when ripgrep fails.
 func (s *Searcher) Engine() string {
 	if rg := s.find(); rg != "" {
 		return rg
@@ -57,6 +57,8 @@ func (s *Searcher) Engine() string {
 	return "go"
 }
 
+// findRipgrep returns the program to run, "" for none. A candidate counts only with an absolute path: a name relative to
+// the project could be a program that came with it.
 func findRipgrep(o Options) string {
 	switch o.Ripgrep {
 	case "off":
@@ -82,10 +84,10 @@ type Buffer struct {
 	Text string
 }
 
-// Unread tells what could not be searched.
+// Unread says what could not be searched, so that an empty result is not taken for the whole truth.
 type Unread struct {
-	Count int
-	First []string // a few of them, with the reason
+	Count int      // files and folders
+	First []string // at most three of them, each with the reason
 }
 
 func (u *Unread) add(text string) {
@@ -146,7 +148,7 @@ func start(root string) (sc *scope, ignored bool) {
 	return sc, false
 }
 
-// upTo is the part of the scope that was known before entering dir.
+// upTo is the part of the scope that was known before entering dir: a folder's own ignore files do not hide the folder.
 func (s *scope) upTo(dir string) *scope {
 	for s.parent != nil && paths.Within(dir, s.base) {
 		s = s.parent

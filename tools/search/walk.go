@@ -26,15 +26,15 @@ type walk struct {
 	mu      sync.Mutex
 	more    sync.Cond // on mu
 	todo    []job     // guarded by mu; a stack, so that memory follows the depth, not the size
-	busy    int       // guarded by mu
-	stopped bool      // guarded by mu
+	busy    int       // guarded by mu; workers with a job: they may add more, so the walk is over only at 0
+	stopped bool      // guarded by mu; the context has ended
 }
 
 // job is a folder to read, or a batch of files of one folder, so that one large folder feeds every worker.
 type job struct {
 	dir   string
 	scope *scope
-	files []string
+	files []string // nil: the folder is to be read
 }
 
 const (
@@ -48,6 +48,7 @@ const maxWorkers = 12
 
 func workers() int { return min(maxWorkers, max(2, runtime.GOMAXPROCS(0))) }
 
+// run walks until everything was visited or ctx ends, whose error it returns. No visit runs any more then.
 func (w *walk) run(ctx context.Context) error {
 	w.more.L = &w.mu
 	w.todo = []job{{dir: w.root, scope: w.scope}}
@@ -66,6 +67,7 @@ func (w *walk) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// work is one worker: it takes jobs until there are none and nobody is left who could add one.
 func (w *walk) work(ctx context.Context, n int) {
 	for {
 		w.mu.Lock()
@@ -98,6 +100,7 @@ func (w *walk) work(ctx context.Context, n int) {
 	}
 }
 
+// push adds jobs and wakes workers for them.
 func (w *walk) push(jobs ...job) {
 	w.mu.Lock()
 	w.todo = append(w.todo, jobs...)
@@ -105,6 +108,8 @@ func (w *walk) push(jobs ...job) {
 	w.more.Broadcast()
 }
 
+// read reads a folder in chunks and shares out what is in it. Ignore files must be known before the first entry is judged:
+// where the folder is larger than a chunk they are looked for by name.
 func (w *walk) read(ctx context.Context, n int, j job) {
 	f, err := os.Open(j.dir)
 	if err != nil {
@@ -172,12 +177,14 @@ func (w *walk) share(ctx context.Context, n int, dir string, files []string, dir
 	}
 }
 
+// fail reports what could not be read. It is called from several goroutines.
 func (w *walk) fail(path string, err error) {
 	if w.failed != nil && !errors.Is(err, fs.ErrNotExist) { // gone since: no news
 		w.failed(path, err)
 	}
 }
 
+// specialEntries are the names among the entries that change the scope: .git and ignore files.
 func specialEntries(entries []fs.DirEntry) []string {
 	var out []string
 	for _, e := range entries {
