@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// FixedError says why a declaration cannot be cut out.
+// FixedError is returned by the edits for a symbol that cannot be cut out; its text says what to use instead.
 type FixedError struct {
 	Symbol Symbol
 	Why    string
@@ -15,6 +15,7 @@ func (e *FixedError) Error() string {
 	return fmt.Sprintf("%s cannot be edited as a whole: %s; use edit instead", e.Symbol, e.Why)
 }
 
+// free returns a *FixedError unless the symbol can be cut out.
 func free(s Symbol) error {
 	if s.Fixed != "" {
 		return &FixedError{s, s.Fixed}
@@ -28,8 +29,9 @@ func Read(text string, s Symbol) (decl string, line int) {
 	return text[from:s.End], strings.Count(text[:from], "\n")
 }
 
-// Replace puts another declaration in a symbol's place. The comment above stays when the new one brings none of its own,
-// and so do decorators when it brings neither.
+// Replace puts another declaration in a symbol's place. Models leave out what they do not change: so the comment above stays
+// when the new one brings none of its own, and so do decorators when it brings neither. The body gets the file's line
+// endings and the place's indentation. Here and below s must come from this very text, or offsets mean other places.
 func Replace(text string, s Symbol, body string) (string, error) {
 	if err := free(s); err != nil {
 		return "", err
@@ -142,6 +144,7 @@ func Delete(text string, s Symbol) (string, error) {
 // strict: JSON allows no separator behind the last.
 func (s Symbol) strict() bool { return s.Kind == "key" }
 
+// newline is CRLF for a text that has any.
 func newline(text string) string {
 	if strings.Contains(text, "\r\n") {
 		return "\r\n"

@@ -45,6 +45,7 @@ func Lines(path, text string, names []string, kind string, start, end, at int) S
 	return s
 }
 
+// cLike reports languages in which # begins a directive, not a comment.
 func cLike(path string) bool {
 	return slices.Contains([]string{".c", ".h", ".cc", ".cpp", ".cxx", ".c++", ".hh", ".hpp", ".hxx", ".h++", ".cu", ".m", ".mm", ".cs"}, strings.ToLower(filepath.Ext(path)))
 }
@@ -91,7 +92,8 @@ func (s *Symbol) above(path, text string, from int) {
 	}
 }
 
-// balanced counts brackets without reading strings: a mismatch is a doubt, and a doubt is a no.
+// balanced matches brackets without knowing strings or comments. A bracket in a string can make it refuse a declaration that
+// is whole, which costs an edit by text.
 func balanced(text string) bool {
 	var open []byte
 	for i := range len(text) {

@@ -111,6 +111,7 @@ type reader struct {
 
 const maxDepth = 400 // of nested syntax; deeper there is no declaration anybody names
 
+// read copies the node under the cursor and what is below it, to maxDepth; the cursor is back at the node afterwards.
 func (r *reader) read(parent *node, index, depth int) *node {
 	cur := r.cursor.CurrentNode()
 	sym := cur.Symbol()

@@ -17,14 +17,14 @@ import (
 
 // Symbol is a declaration. Offsets are bytes from 0.
 type Symbol struct {
-	Path  []string // the names of what it stands in, and its own
+	Path  []string // the names of the declarations around it, outermost first, and its own; never empty
 	Kind  string   // LSP's words: function, method, class …
 	At    int      // where its name begins
 	Start int      // of all that belongs to it: doc comment, decorators, export
 	Deco  int      // of the first decorator or attribute; Bare when there is none
 	Bare  int      // of the declaration itself
 	End   int      // behind it, a comment on its last line included; before the line's end
-	Local bool     // inside a function
+	Local bool     // inside a function, where other code cannot name it
 	// Sep stands between it and its neighbours, where lists have one: the comma of JSON's and of object literals. It is
 	// not part of the declaration; edits put it where it is needed.
 	Sep string
@@ -35,12 +35,12 @@ type Symbol struct {
 // Name is the last part of the path.
 func (s Symbol) Name() string { return s.Path[len(s.Path)-1] }
 
-// String is the name path.
+// String is the name path, with dots whatever the language writes.
 func (s Symbol) String() string { return strings.Join(s.Path, ".") }
 
-// Errors of Outline.
+// Errors of Outline. A caller with a language server can then use its ranges with Lines.
 var (
-	ErrNoGrammar = errors.New("no grammar for this kind of file")
+	ErrNoGrammar = errors.New("no grammar for this kind of file") // or Pillion was built without cgo
 	ErrTooBig    = errors.New("the file is too big to be parsed")
 	ErrSlow      = errors.New("parsing took too long")
 	ErrNotText   = errors.New("the file is not clean UTF-8 text")
@@ -48,7 +48,8 @@ var (
 
 const maxText = 1 << 20 // bytes; a tree weighs some twenty times its text
 
-// Outline lists all declarations of a text, in its order; path only names the language.
+// Outline lists all declarations of a text of at most 1 MiB, in its order; path is not opened, its name tells the language.
+// A declaration that holds a mistake of syntax is Fixed.
 func Outline(path, text string) ([]Symbol, error) {
 	g := grammarOf(path)
 	if g == nil {
@@ -117,7 +118,8 @@ func Split(path string) (parts []string, whole bool) {
 	return parts, whole
 }
 
-// clean takes Go's receiver marks and type parameters off a name.
+// clean takes Go's receiver marks, parameters and type parameters off a name, so that (*Server) and Map[K] are found. C++'s
+// operators keep theirs, which are their names.
 func clean(p string) string {
 	if op, ok := strings.CutPrefix(strings.TrimSpace(p), "operator"); ok && op != "" && !strings.ContainsAny(op[:1], "_") && (op[0] < 'A' || op[0] == '[') {
 		return "operator" + strings.Join(strings.Fields(op), "")
@@ -200,6 +202,8 @@ func Enclosing(list []Symbol, at int) (Symbol, bool) {
 // both ways: fifty thousand cost gigabytes before its time is up.
 const maxAngles = 200
 
+// angles counts the largest number of < that are open at once, without knowing strings or comments: a text
+// with many of them there is refused too, which is the safe side.
 func angles(text string) (most int) {
 	open := 0
 	for i := range len(text) {
