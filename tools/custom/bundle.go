@@ -66,6 +66,7 @@ func bundle(path, host, out string) (code []byte, inputs []string, err error) {
 	return r.OutputFiles[0].Contents, inputsOf(r.Metafile, path), nil
 }
 
+// fileURL is an absolute path as an import specifier: Node takes a bare path with a drive letter for a scheme.
 func fileURL(path string) string {
 	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(path)}).String()
 }

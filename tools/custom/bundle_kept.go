@@ -78,6 +78,7 @@ func bundleKept(path, host string) (bundled, error) {
 	return b, whole.Write(about, raw, 0o600)
 }
 
+// readKept reads a description; ok is false when there is none or it is of another version of Pillion.
 func readKept(path string) (k keptBundle, ok bool) {
 	raw, err := os.ReadFile(path)
 	return k, err == nil && json.Unmarshal(raw, &k) == nil && k.Maker == maker() && len(k.Inputs) > 0
@@ -134,6 +135,7 @@ func sumOf(path string) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// changedSince reports whether a file was changed after t or has gone.
 func changedSince(paths []string, t time.Time) bool {
 	for _, p := range paths {
 		if info, err := os.Stat(p); err != nil || info.ModTime().After(t) {

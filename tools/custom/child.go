@@ -31,9 +31,9 @@ const (
 // child is the process that runs JavaScript.
 type child struct {
 	cmd     *exec.Cmd
-	stdin   io.WriteCloser
-	token   string
-	files   string // folder of the host's own files and of bundles
+	stdin   io.WriteCloser // guarded by write
+	token   string         // in each line of ours from the child: tools print to the same standard output
+	files   string         // folder of the host's own files and of bundles
 	stderr  *guard.Tail
 	exited  chan struct{} // closed when it has ended
 	runtime string
@@ -121,6 +121,8 @@ func (h *Host) running(ctx context.Context) (*child, error) {
 	return c, nil
 }
 
+// findRuntime returns the program that runs JavaScript and its arguments before the script. Deno asks for permissions at
+// the terminal unless it has them all; the person's own tools run with the person's rights in every runtime.
 func findRuntime(configured string) (string, []string, error) {
 	names := []string{"node", "bun", "deno"}
 	if configured != "" {
@@ -143,6 +145,8 @@ func findRuntime(configured string) (string, []string, error) {
 	return "", nil, ErrNoRuntime
 }
 
+// startChild starts the child and waits for its first message, at most 20 seconds. A pipe of our own is its standard output:
+// with cmd.StdoutPipe, Wait would close it before the last lines are read.
 func (h *Host) startChild(ctx context.Context) (*child, error) {
 	if h.ctx.Err() != nil {
 		return nil, errors.New("this host was closed")

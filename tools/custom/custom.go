@@ -58,9 +58,9 @@ type Plugin struct {
 // Host is the tools and plugins of one place. Its methods are safe for concurrent use.
 type Host struct {
 	o      Options
-	ctx    context.Context // of what runs; ended by Close
-	end    context.CancelFunc
-	closed sync.WaitGroup
+	ctx    context.Context    // of what runs; ended by Close
+	end    context.CancelFunc // of ctx
+	closed sync.WaitGroup     // goroutines of children; Close waits for them
 
 	files func() (string, error) // the folder of the host's own files and of bundles, made once
 
@@ -80,7 +80,7 @@ type Host struct {
 // unit is a file as it was loaded.
 type unit struct {
 	inputs []string // the file and all it was made from
-	stamp  string   // of these
+	stamp  string   // of these when they were loaded; "" loads the file anew at the next look
 	source *source  // nil: it could not be loaded
 	tools  []tools.Tool
 }
@@ -110,7 +110,8 @@ func (h *Host) Tools(ctx context.Context) []tools.Tool {
 	return h.tools
 }
 
-// ready loads the files where nobody has looked at them yet, or where a plugin has ended since.
+// ready loads the files if that has not been done, or if a plugin has ended since. Has calls it for each event, instead of Tools, because
+// looking at every file for each event would cost more than the event.
 func (h *Host) ready(ctx context.Context) {
 	h.mu.Lock()
 	as := h.looked && !slices.ContainsFunc(h.hooked, (*source).over)
@@ -208,7 +209,7 @@ func (h *Host) openAll(ctx context.Context, files []file) []unit {
 	return out
 }
 
-// take makes what was loaded that which counts.
+// take publishes what was loaded: of two tools of one name the later file's counts.
 func (h *Host) take(found []file, units map[string]unit) {
 	byName := map[string]tools.Tool{}
 	var hooked []*source
@@ -231,7 +232,7 @@ func (h *Host) take(found []file, units map[string]unit) {
 	h.mu.Unlock()
 }
 
-// Close ends everything that runs.
+// Close ends the child with all workers and programs, and waits for them. The host cannot be used afterwards.
 func (h *Host) Close() {
 	h.end()
 	h.mu.Lock()
@@ -244,7 +245,7 @@ func (h *Host) Close() {
 	h.closed.Wait()
 }
 
-// notice says something once.
+// notice tells the person something, once: files are looked at in each step, and a mistake in one stays.
 func (h *Host) notice(level, text string) {
 	h.mu.Lock()
 	told := h.told[text]

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	maxManifest  = 256 << 10
-	maxAnswer    = 16 << 20 // bytes of a program's answer
+	maxManifest  = 256 << 10 // bytes
+	maxAnswer    = 16 << 20  // bytes of a program's answer
 	defaultLimit = 2 * time.Minute
 )
 
@@ -34,6 +34,7 @@ type manifest struct {
 	ReadOnly    bool            `json:"readOnly"`
 }
 
+// openManifest makes a tool of a manifest. A mistake in it is told once and leaves the unit without tools.
 func (h *Host) openManifest(f file) unit {
 	u := unit{inputs: []string{f.path}}
 	u.stamp = stampAll(u.inputs)
@@ -55,6 +56,7 @@ func (h *Host) openManifest(f file) unit {
 	return u
 }
 
+// readManifest reads and completes a manifest. Its errors begin in the middle of a sentence: the caller names the file.
 func readManifest(path string) (*manifest, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -93,7 +95,8 @@ func readManifest(path string) (*manifest, error) {
 	return &m, nil
 }
 
-// program runs the tool's program for one call.
+// program runs the tool's program for one call, in a process group that is killed at the end of the call, whatever it left
+// running. An exit code other than 0 is an error with the program's last line on standard error.
 func (h *Host) program(ctx context.Context, m *manifest, input json.RawMessage, call *tools.Call) (tools.Result, error) {
 	limit := defaultLimit
 	if m.Timeout > 0 {
