@@ -110,8 +110,8 @@ func (h *Host) Tools(ctx context.Context) []tools.Tool {
 	return h.tools
 }
 
-// ready loads the files if that has not been done, or if a plugin has ended since. Has calls it for each event, instead of Tools, because
-// looking at every file for each event would cost more than the event.
+// ready loads the files if that has not been done, or if a plugin has ended since. Has, which is asked for each event,
+// calls it instead of refresh: looking at every file would cost more than the event.
 func (h *Host) ready(ctx context.Context) {
 	h.mu.Lock()
 	as := h.looked && !slices.ContainsFunc(h.hooked, (*source).over)

@@ -11,7 +11,7 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// maxFound is how many tools one search brings.
+// maxFound is how many tools one search by words loads; tools that are selected by name are not limited.
 const maxFound = 8
 
 // size is what the tools take of a model's context, in bytes.
@@ -68,6 +68,7 @@ func (s *Set) searchTool(all []tools.Tool) tools.Tool {
 	return t
 }
 
+// load records tools as loaded by a session. It makes a new map each time, because Tools reads the old one without the lock.
 func (s *Set) load(session string, found []tools.Tool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

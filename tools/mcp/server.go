@@ -24,7 +24,7 @@ const (
 	maxFailures = 5
 	failureSpan = 10 * time.Minute
 	firstPause  = 500 * time.Millisecond
-	maxListed   = 1000 // tools or prompts of one server that are read
+	maxListed   = 1000 // tools or prompts of one server that are read; a server could page without end
 )
 
 // server is one server's life: connected, lost, connected again.
@@ -34,14 +34,14 @@ type server struct {
 	settled chan struct{} // closed when the first attempt has ended
 	once    sync.Once
 
-	reading    sync.Mutex // held while the lists are read
+	reading    sync.Mutex // held while the lists are read; never taken with mu held
 	refreshing sync.Mutex // held while a sign-in is looked at and refreshed
 
 	mu      sync.Mutex
 	session *sdk.ClientSession      // guarded by mu; nil: not connected
 	came    chan struct{}           // guarded by mu; closed when session is there again
 	state   State                   // guarded by mu
-	reason  string                  // guarded by mu
+	reason  string                  // guarded by mu; why the state is what it is, for the person
 	tools   []*sdk.Tool             // guarded by mu; they stay while the server is started again
 	caps    *sdk.ServerCapabilities // guarded by mu; as tools
 	prompts []*sdk.Prompt           // guarded by mu
@@ -52,13 +52,13 @@ type server struct {
 // running is a call under way: what the server asks meanwhile belongs to it.
 type running struct {
 	call  *tools.Call
-	token string
+	token string // of progress notifications: the call's id
 
 	mu      sync.Mutex
 	silence *time.Timer // guarded by mu: ends the call
 	limit   time.Duration
-	persons int // guarded by mu: questions that wait for a person
-	asked   atomic.Int32
+	persons int          // guarded by mu: questions that wait for a person; while there are any, silence is stopped
+	asked   atomic.Int32 // questions so far, see maxElicit
 }
 
 func newServer(s *Set, c Server) *server {
@@ -66,7 +66,8 @@ func newServer(s *Set, c Server) *server {
 	return &server{Server: c, set: s, settled: make(chan struct{}), came: make(chan struct{}), state: Starting}
 }
 
-// live keeps the server connected until ctx ends.
+// live keeps the server connected until ctx ends. It gives up, and the server is Off or wants SignIn, when trying again
+// cannot help: five failures in ten minutes, a program that does not exist, a missing sign-in.
 func (v *server) live(ctx context.Context) {
 	var failures []time.Time
 	defer v.settle()
@@ -110,7 +111,7 @@ func (v *server) live(ctx context.Context) {
 	}
 }
 
-// settle: the first attempt has ended, one way or the other.
+// settle records that the first attempt to connect has ended, with or without success: Ready and Await stop waiting.
 func (v *server) settle() { v.once.Do(func() { close(v.settled) }) }
 
 // serve connects and stays until the connection ends; the error says why.
@@ -151,7 +152,8 @@ func (v *server) serve(ctx context.Context) error {
 	return tr.explain(err)
 }
 
-// read takes the server's lists. One reading waits for the other, so that what was asked for last is what stays.
+// read reads the server's lists of tools and prompts. Readings do not overlap: of two that did, the older answer could be
+// stored last.
 func (v *server) read(ctx context.Context, session *sdk.ClientSession) error {
 	v.reading.Lock()
 	defer v.reading.Unlock()
@@ -196,7 +198,7 @@ func (v *server) read(ctx context.Context, session *sdk.ClientSession) error {
 	return nil
 }
 
-// reread takes the lists anew after the server said that they changed. What cannot be read leaves the old ones.
+// reread reads the lists again after the server said that they changed. If that fails the old ones stay.
 func (v *server) reread(ctx context.Context, session *sdk.ClientSession) {
 	ctx, cancel := context.WithTimeout(ctx, v.Timeout)
 	defer cancel()
@@ -207,7 +209,8 @@ func (v *server) reread(ctx context.Context, session *sdk.ClientSession) {
 	v.set.changed()
 }
 
-// lost takes note that a connection is gone, or whichever there is.
+// lost records that a connection is gone; nil means the present one. A later connection is left alone: two calls may
+// notice the same loss, one of them after the reconnect.
 func (v *server) lost(which *sdk.ClientSession) {
 	v.mu.Lock()
 	had := v.session != nil && (which == nil || which == v.session)
@@ -221,13 +224,15 @@ func (v *server) lost(which *sdk.ClientSession) {
 	}
 }
 
+// say sets the state and the reason that people see.
 func (v *server) say(s State, reason string) {
 	v.mu.Lock()
 	v.state, v.reason = s, reason
 	v.mu.Unlock()
 }
 
-// connected waits for the connection; a server that has just died may be back in a moment.
+// connected returns the connection and waits for it at most five seconds: a server that has just crashed may be back in a
+// moment. The error is a *tools.Error that tells the model to go on without the server, or the context's.
 func (v *server) connected(ctx context.Context) (*sdk.ClientSession, error) {
 	v.mu.Lock()
 	session, came, state, reason := v.session, v.came, v.state, v.reason
@@ -253,8 +258,8 @@ func (v *server) connected(ctx context.Context) (*sdk.ClientSession, error) {
 	return nil, &tools.Error{Kind: "unavailable", Message: fmt.Sprintf("The MCP server %s is not there (%s%s). Go on without it, or tell the user.", v.Name, state, reason)}
 }
 
-// listing are the tools of a server and what it can do; one that has just died is started again, and a call waits
-// for it.
+// listing returns the tools of a server and what it can do. After a crash it still returns them: the server is being
+// restarted, a call waits for it, and tools that come and go would cost the model's prompt cache. The slice is shared.
 func (v *server) listing() ([]*sdk.Tool, *sdk.ServerCapabilities) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -267,6 +272,7 @@ func (v *server) listing() ([]*sdk.Tool, *sdk.ServerCapabilities) {
 // maxInstructions bounds what a server may say in the system prompt, in bytes.
 const maxInstructions = 2 << 10
 
+// instructions are the server's own words for the system prompt, at most 2 KiB; "" while it is not connected.
 func (v *server) instructions() string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -276,6 +282,7 @@ func (v *server) instructions() string {
 	return tools.Cut(strings.TrimSpace(v.session.InitializeResult().Instructions), maxInstructions)
 }
 
+// status is the server as a person sees it.
 func (v *server) status() Status {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -350,7 +357,7 @@ func (v *server) environment() []string {
 	return env
 }
 
-// active is a sign of life of the server.
+// active starts the time of silence anew after a sign of life of the server.
 func (r *running) active() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -359,7 +366,8 @@ func (r *running) active() {
 	}
 }
 
-// person is called while somebody is asked: the server is silent because it waits for them. It returns what ends that.
+// person stops the time of silence while a person is asked, because the server waits for them. The function it returns
+// must be called after the answer.
 func (r *running) person() (answered func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

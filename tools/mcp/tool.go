@@ -24,7 +24,8 @@ const (
 	maxSchema      = 64 << 10 // bytes; a tool with more is offered without its schema
 )
 
-// toolName is server_tool in the characters that providers take, unique among those taken.
+// toolName is server_tool in the characters that providers take, unique among those taken. The suffix of a long or doubled
+// name depends on the names alone, so that permission rules and stored conversations find the tool again after a restart.
 func toolName(server, tool string, taken map[string]bool) string {
 	name := tools.Name(server) + "_" + tools.Name(tool)
 	if len(name) <= maxName && !taken[name] {
@@ -35,6 +36,7 @@ func toolName(server, tool string, taken map[string]bool) string {
 	return name[:min(len(name), maxName-len(mark))] + mark
 }
 
+// noParameters accepts any object.
 var noParameters = json.RawMessage(`{"type":"object","properties":{}}`)
 
 // schema is the tool's input schema; one that is no object schema, or too long, becomes "any object".
@@ -56,7 +58,8 @@ func schema(t *sdk.Tool) json.RawMessage {
 	return raw
 }
 
-// tool makes one of the server's tools ours.
+// tool makes a server's tool one of ours. It asks for permission whatever the server says of it: annotations such as
+// readOnlyHint are the server's claims.
 func (v *server) tool(t *sdk.Tool, taken map[string]bool) tools.Tool {
 	id := toolName(v.Name, t.Name, taken)
 	title := t.Title
@@ -85,6 +88,7 @@ func (v *server) tool(t *sdk.Tool, taken map[string]bool) tools.Tool {
 	}
 }
 
+// ask asks the gate in the name of a call; nil is permission.
 func ask(ctx context.Context, call *tools.Call, r permission.Request) error {
 	r.SessionID, r.CallID, r.Tool = call.SessionID, call.CallID, call.Tool
 	_, err := call.Host.Gate.Ask(ctx, r)
@@ -100,7 +104,9 @@ func brief(input json.RawMessage) string {
 	return " " + tools.Cut(s, 120)
 }
 
-// call runs a tool on the server. It may take as long as it likes while it gives signs of life.
+// call runs a tool on the server. Only silence ends it: progress notifications start the time anew, and questions to a
+// person stop it. It is repeated only when the server cannot have done anything yet (it forgot the session, or wanted a page
+// visited first); after a crash in the middle the model is told that the outcome is unknown.
 func (v *server) call(ctx context.Context, name string, input json.RawMessage, call *tools.Call) (tools.Result, error) {
 	session, err := v.connected(ctx)
 	if err != nil {

@@ -26,10 +26,11 @@ import (
 // maxMessage is the longest message a server may send, in bytes.
 const maxMessage = 32 << 20
 
-// how a program is asked to end: its input is closed, and a moment later it is killed with all it started.
+// endGrace is how long a program has to end after its input was closed, which is how MCP ends a server; then it is killed
+// with all it started.
 const endGrace = 500 * time.Millisecond
 
-// trouble is what is known about why a connection fails.
+// trouble is what is known about a program whose connection fails; nil for a remote server.
 type trouble struct {
 	stderr *guard.Tail
 	exited chan struct{} // closed when the program has ended; nil without one
@@ -37,7 +38,8 @@ type trouble struct {
 	killed *atomic.Bool  // by us
 }
 
-// explain adds the program's last words to an error.
+// explain adds to an error how the program ended and the last line of its standard error, which usually names the cause;
+// "EOF" alone does not help the person who configured it.
 func (t *trouble) explain(err error) error {
 	if t == nil || t.exited == nil {
 		return err
@@ -190,16 +192,17 @@ func (v *server) program() (*pipes, *trouble, error) {
 	return p, &trouble{stderr: stderr, exited: exited, err: why, killed: killed}, nil
 }
 
-// drain reads a program's messages and tells when they have come to an end. Programs print other things too: a line
-// that is no message is what the program says, as on standard error.
+// drain reads a program's messages and tells when they have come to an end. Many programs print other things to standard
+// output too, against the specification: a line that is no message is treated like standard error instead of breaking the
+// connection.
 type drain struct {
 	io.ReadCloser
 	lines *bufio.Reader
 	said  io.Writer
-	line  []byte // the message that is being handed on, as far as it has not been
-	kept  []byte // its memory
+	line  []byte // what of the present message has not been read yet; part of kept
+	kept  []byte // memory of one line, used again
 	once  sync.Once
-	done  chan struct{}
+	done  chan struct{} // closed at the end of the output, or when no one reads any more
 }
 
 func (d *drain) Read(p []byte) (int, error) {

@@ -29,13 +29,16 @@ func Merge(quoted, have, wanted []string) (lines []Line, ok bool) {
 // merger is one three-way merge. Names: base is what was quoted, ours what the file has, theirs what is wanted.
 type merger struct {
 	base, ours, theirs []string
-	pair               []int                                        // for each base line its line of ours, -1 for none
-	same               []bool                                       // for each base line: the pair says the same, white space and typography aside
-	from               []int                                        // for each line of theirs the base line that it is, white space around it aside, -1 for none
-	padded             bool                                         // lines were quoted with blanks behind them that the file does not have
-	move               func(line int, indent string) (string, bool) // see indentation
-	out                []Line
-	next               int // first line of ours that is not in out yet
+	pair               []int  // for each base line its line of ours, -1 for none
+	same               []bool // for each base line: the pair says the same, white space and typography aside
+	from               []int  // for each line of theirs the base line that it is, white space around it aside, -1 for none
+	padded             bool   // lines were quoted with blanks behind them that the file does not have
+
+	// move gives the indentation of a wanted line in the file, false where it cannot be told; see indentation.
+	move func(line int, indent string) (string, bool)
+
+	out  []Line
+	next int // first line of ours that is not in out yet
 }
 
 // newMerger pairs the lines; merge does the rest. The slices are not changed.

@@ -36,7 +36,7 @@ func lineTrimmed(q *query) []place {
 	return out
 }
 
-// isEmpty says there is nothing on these lines, not even white space.
+// isEmpty reports lines with nothing on them, not even white space: a quotation of blanks must not match them.
 func isEmpty(s string) bool {
 	for i := range len(s) {
 		if s[i] != '\n' {
@@ -46,7 +46,8 @@ func isEmpty(s string) bool {
 	return true
 }
 
-// runs are the starts of want in ids, overlapping ones too, in linear time (Knuth, Morris, Pratt).
+// runs are the starts of want in ids, overlapping ones too, in linear time (Knuth, Morris and Pratt): a file of equal lines
+// would make the plain search quadratic.
 func runs(ids, want []int32) []int {
 	if len(want) == 0 || len(want) > len(ids) {
 		return nil
@@ -260,6 +261,7 @@ func (q *query) apartFirst(places []place) []place {
 	return append(good, cut...)
 }
 
+// collapse trims s and makes each run of white space one blank.
 func collapse(s string) string {
 	b, _ := collapseInto(nil, nil, s)
 	return string(b)
