@@ -15,6 +15,7 @@ import (
 // goEngine searches without any other program.
 type goEngine struct{ m *matcher }
 
+// files walks and scans at once; a file is left after its first match.
 func (e goEngine) files(ctx context.Context, j *grepJob, emit func(string)) error {
 	scanners := make([]scanner, workers())
 	w := walk{
@@ -90,7 +91,8 @@ type scanner struct {
 	buf []byte
 }
 
-// hit is a matching line, without its end. It is valid until the function it was given to returns.
+// hit is a matching line, without its end. Its text lies in a buffer that is used again: it is valid until the function it
+// was given to returns.
 type hit struct {
 	line int // counts from 1; 0 when lines are not counted
 	text []byte
@@ -155,7 +157,8 @@ func (s *scanner) scan(ctx context.Context, r io.Reader, m *matcher, count bool,
 	return ctx.Err()
 }
 
-// search looks through whole lines and moves line on to the first line after them.
+// search calls each for the matching lines of data, which holds whole lines, and moves line to the first line after them. It
+// is false when each ended it. Lines are counted only up to a match, which is much cheaper than one by one.
 func search(data []byte, m *matcher, count bool, line *int, each func(hit) bool) bool {
 	counted := 0
 	for from := 0; from < len(data); {
@@ -216,6 +219,7 @@ func (u *utf16Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// fill decodes what it can of the next piece. Half a character at the end stays in raw for the next call.
 func (u *utf16Reader) fill() {
 	got, err := u.in.Read(u.raw[u.n:])
 	u.n += got

@@ -114,7 +114,7 @@ func oneLine(re *syntax.Regexp, crlf bool) (*syntax.Regexp, bool) {
 	return re, true
 }
 
-// without takes one character out of the ranges of a class.
+// without takes one character out of the ranges of a class, pairs of first and last as in regexp/syntax.
 func without(ranges []rune, r rune) []rune {
 	var out []rune
 	for i := 0; i < len(ranges); i += 2 {
@@ -238,7 +238,8 @@ func (m *matcher) find(data []byte, from int) (start, end int) {
 	return from + at[0], from + at[1]
 }
 
-// possible is a cheap no for most files.
+// possible is false when data cannot match: looking for a plain text is many times faster than the regular expression, and
+// most files do not hold it.
 func (m *matcher) possible(data []byte) bool {
 	if len(m.needs) == 0 {
 		return true
@@ -251,6 +252,7 @@ func (m *matcher) possible(data []byte) bool {
 	return false
 }
 
+// index is the offset of the needle, -1 without it.
 func (n needle) index(data []byte) int {
 	if !n.fold {
 		return bytes.Index(data, n.text)
@@ -283,6 +285,7 @@ func indexFrom(data []byte, from int, c byte) int {
 	return len(data)
 }
 
+// equalFold compares ASCII without case; lower is in lower case and as long as data.
 func equalFold(data, lower []byte) bool {
 	for i, c := range data {
 		if 'A' <= c && c <= 'Z' {

@@ -23,6 +23,8 @@ type ripgrep struct{ program string }
 // maxKept is how much of one line is kept to show a part of it, in bytes; the rest streams by.
 const maxKept = 1 << 20
 
+// files runs ripgrep over the whole folder. --no-config (see run) and the flags here make it behave like the Go engine,
+// whatever the person has configured for their own use of it.
 func (r ripgrep) files(ctx context.Context, j *grepJob, emit func(string)) error {
 	args := []string{"--files-with-matches", "--null", "--hidden", "--no-require-git", "--glob=!.git"}
 	for _, dir := range j.prune {
@@ -104,6 +106,7 @@ func (r ripgrep) text(ctx context.Context, j *grepJob, text string, each func(hi
 	})
 }
 
+// errStop ends the reading of ripgrep's output when there is enough; run kills the program and returns nil.
 var errStop = errors.New("enough")
 
 // readHit reads "12:text\n" and keeps the beginning of a very long text.
@@ -128,7 +131,8 @@ func readHit(out *bufio.Reader) (hit, error) {
 	}
 }
 
-// run starts rg and hands its output to read. Messages about single files go to j.unread.
+// run starts rg and hands its output to read. Messages about single files go to j.unread; a bad pattern is a *PatternError,
+// and any other failure an errEngine, so that the Go engine takes over.
 func (r ripgrep) run(ctx context.Context, j *grepJob, args []string, in io.Reader, read func(*bufio.Reader) error) error {
 	ctx2, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -226,6 +230,7 @@ func baseGlob(p *Pattern) string {
 	return s
 }
 
+// quoteGlob makes of a path a glob that matches only it.
 func quoteGlob(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -238,7 +243,8 @@ func quoteGlob(s string) string {
 	return b.String()
 }
 
-// limitedBuffer keeps the first 64 KiB.
+// limitedBuffer keeps the first 64 KiB and takes the rest without an error: a folder full of unreadable files must neither
+// fill the memory nor stop ripgrep.
 type limitedBuffer struct{ bytes.Buffer }
 
 func (b *limitedBuffer) Write(p []byte) (int, error) {

@@ -64,7 +64,7 @@ env/
 
 var usual = sync.OnceValue(func() *ruleSet { return parseIgnore([]byte(usualIgnores)) })
 
-// maxListed is how many entries of one folder are looked at.
+// maxListed is how many entries of one folder are looked at, so that a folder of a million files takes no time.
 const maxListed = 20000
 
 // Tree lists a folder level by level, so that a limit cuts what is deepest. Ignore files count as in a search.
