@@ -16,9 +16,10 @@ func jsonKeys(text string) ([]Symbol, error) {
 	return j.out, nil
 }
 
+// jsonReader reads JSON with comments by recursive descent, at most maxDepthKeys deep.
 type jsonReader struct {
 	text string
-	at   int
+	at   int // byte offset of what is read next
 	out  []Symbol
 }
 
@@ -64,6 +65,7 @@ func (j *jsonReader) blank() (comments int) {
 	return comments
 }
 
+// value reads one value; path is its own. A scalar is not checked further: only its end matters.
 func (j *jsonReader) value(path []string, depth int) error {
 	j.blank()
 	if j.at >= len(j.text) || depth > maxDepthKeys {
@@ -88,6 +90,8 @@ func (j *jsonReader) value(path []string, depth int) error {
 
 const maxDepthKeys = 200
 
+// list reads an object or an array. The symbol of a key is added before its value is read, so that keys come in the text's
+// order, the outer one first.
 func (j *jsonReader) list(path []string, depth int, object bool) error {
 	closing := byte(']')
 	if object {

@@ -14,6 +14,7 @@ type node struct {
 	kids        []*node
 }
 
+// child is the first child in a field of the grammar, nil without one.
 func (n *node) child(field string) *node {
 	for _, k := range n.kids {
 		if k.field == field {
@@ -47,6 +48,7 @@ func (n *node) trim(text string) {
 	}
 }
 
+// outliner collects the symbols of one tree.
 type outliner struct {
 	g      *grammar
 	text   string
@@ -55,6 +57,8 @@ type outliner struct {
 	last   []*node // the declaration of each symbol
 }
 
+// walk adds the declarations below n; path is what they are inside of. A node that is no declaration is looked through, so
+// that conditions and blocks around a declaration do not hide it.
 func (o *outliner) walk(n *node, path []string, local bool) {
 	for _, k := range n.kids {
 		d, ok := o.g.decls[k.kind]
