@@ -247,6 +247,8 @@ func (c *child) read(r io.ReadCloser, hello chan<- message) {
 	}
 }
 
+// take hands a message to who waits for it. It runs on the only reader, so it must not wait for long: answers have room (see
+// begin), and what a plugin asks through its client is served by a goroutine.
 func (c *child) take(m message, hello chan<- message) {
 	if m.Hello != nil {
 		select {
@@ -287,7 +289,7 @@ func (c *child) take(m message, hello chan<- message) {
 	}
 }
 
-// begin makes a place for answers.
+// begin makes a place for the answers to a message and returns its id. forget must follow.
 func (c *child) begin() (int64, chan message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -304,6 +306,7 @@ func (c *child) forget(id int64) {
 	c.mu.Unlock()
 }
 
+// send writes one message. It may block while the child does not read, and fails when the child has ended.
 func (c *child) send(m map[string]any) error {
 	b, err := json.Marshal(m)
 	if err != nil {
@@ -324,6 +327,7 @@ func (c *child) dead() bool {
 	}
 }
 
+// over records why the child has ended and tells all files that ran in it, once, after Wait.
 func (c *child) over(err error) {
 	text := "it ended"
 	if err != nil {

@@ -44,12 +44,12 @@ type HookError struct {
 func (e *HookError) Error() string { return fmt.Sprintf("%v (plugin %s, %s)", e.Err, e.File, e.Hook) }
 func (e *HookError) Unwrap() error { return e.Err }
 
-// slowError: the hook was cut off.
+// slowError is returned for a hook that did not answer in time.
 type slowError struct{ limit time.Duration }
 
 func (e *slowError) Error() string { return fmt.Sprintf("it did not answer within %s", e.limit) }
 
-// with are the plugins that have a hook.
+// with are the plugins that have a hook, in their order, without those whose hook was cut off too often.
 func (h *Host) with(name string) []*source {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -89,7 +89,8 @@ func hook[T any](ctx context.Context, h *Host, name string, input any, output T)
 	return output, nil
 }
 
-// cutOff says that a hook took too long, and ends code that does not even answer any more: it is loaded anew.
+// cutOff tells the person that a hook took too long. Then it pings the code: code that waits for something answers and goes
+// on; code in an endless loop does not, and is ended and loaded again.
 func (h *Host) cutOff(s *source, name string, slow *slowError) {
 	text := fmt.Sprintf("The plugin %s was cut off: its hook %s did not answer within %s.", s.file.path, name, slow.limit)
 	if s.wasSlow(name) == maxSlow {
@@ -115,6 +116,8 @@ func (h *Host) cutOff(s *source, name string, slow *slowError) {
 	})
 }
 
+// hook runs one plugin's hook and returns the output that it leaves. The error is the plugin's own, a *slowError, or the
+// reason why its code ended.
 func (s *source) hook(ctx context.Context, name string, input, output any) (json.RawMessage, error) {
 	c := s.child
 	id, answers := c.begin()
@@ -139,8 +142,9 @@ func (s *source) hook(ctx context.Context, name string, input, output any) (json
 	}
 }
 
-// Hook is the plugins' say before and after every tool call. One that throws before a call refuses it, and so does one
-// that is too slow: it may have been there to refuse. After a call it is only told of.
+// Hook runs the plugins' hooks before and after every tool call. A hook that throws before a call refuses it, and so does one
+// that is too slow, because refusing may be its purpose. After a call there is nothing left to refuse: a mistake there is a
+// notice.
 func (h *Host) Hook() tools.Hook {
 	type who struct {
 		Tool      string          `json:"tool"`
@@ -179,7 +183,8 @@ func (h *Host) Hook() tools.Hook {
 	}
 }
 
-// Define lets plugins word a tool's description and parameters.
+// Define lets plugins change a tool's description and parameters as the model sees them. A schema that is not an object's is
+// not taken: providers would refuse the whole request.
 func (h *Host) Define(ctx context.Context, t tools.Tool) tools.Tool {
 	type definition struct {
 		Description string          `json:"description"`
@@ -282,6 +287,7 @@ func (s *source) slow(name string) int {
 	return s.slowed[name]
 }
 
+// wasSlow counts that a hook was cut off and returns how often that has happened.
 func (s *source) wasSlow(name string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,6 +17,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
+// packageName is what npm allows for a name, with or without a scope. Anything else could be an option, a URL or a path on
+// npm's command line.
 var packageName = regexp.MustCompile(`^(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*$`)
 
 // Resolve finds the entry of a plugin as it is configured: a path (./x.ts, /x.ts, file:///x.ts), or an npm package as
@@ -56,6 +58,8 @@ func Resolve(ctx context.Context, spec, dir, cache string) (file string, err err
 	return entry(root)
 }
 
+// install runs npm in a folder of the package's own. --ignore-scripts: installing must not run the package's code before the
+// plugin itself is loaded; "--" keeps spec from being an option.
 func install(ctx context.Context, home, spec string) error {
 	npm, err := exec.LookPath("npm")
 	if err != nil {
@@ -77,7 +81,7 @@ func install(ctx context.Context, home, spec string) error {
 	return nil
 }
 
-// entry is the file that a package wants to be imported by.
+// entry is the file by which a package is imported, which must lie in the package.
 func entry(root string) (string, error) {
 	raw, err := os.ReadFile(filepath.Join(root, "package.json"))
 	if err != nil {

@@ -18,12 +18,12 @@ const (
 	manifestFile
 )
 
-// file is one that was found.
+// file is a file that was found.
 type file struct {
-	path    string
+	path    string // what identifies it
 	kind    kind
-	options map[string]any
-	name    string // for people
+	options map[string]any // a plugin's, from the configuration
+	name    string         // for people
 }
 
 var folders = []struct {
@@ -96,7 +96,7 @@ func stampOf(path string) string {
 	return fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
 }
 
-// stampAll is the stamp of a file with all that was bundled into it.
+// stampAll is the stamp of a file with all that was bundled into it; the order of the paths does not matter.
 func stampAll(paths []string) string {
 	paths = slices.Clone(paths)
 	slices.Sort(paths)

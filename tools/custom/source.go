@@ -27,19 +27,20 @@ const (
 type source struct {
 	host  *Host
 	file  file
-	unit  string
-	child *child
-	hooks map[string]bool
+	unit  string          // names the file's worker in messages; new for each version of the file
+	child *child          // in which it runs; a later child loads the file as another source
+	hooks map[string]bool // the hooks that the file has; written before the source is published
 
 	mu     sync.Mutex
-	gone   chan struct{}  // closed when it has ended
+	gone   chan struct{}  // closed when it has ended, under mu, so that it is closed once
 	why    string         // guarded by mu
 	busy   int            // guarded by mu: calls under way
 	stale  bool           // guarded by mu: another version took its place; it ends with its last call
 	slowed map[string]int // guarded by mu: by hook, how often it was cut off
 }
 
-// open makes a file's tools. What cannot be loaded is said once, with its place.
+// open bundles and loads a file and makes its tools. The person is told once, with file and line, of a file that cannot be
+// loaded; it is not tried again before it or one of its imports changes.
 func (h *Host) open(ctx context.Context, f file, running func() (*child, error)) unit {
 	if f.kind == manifestFile {
 		return h.openManifest(f)
@@ -97,6 +98,8 @@ func (h *Host) open(ctx context.Context, f file, running func() (*child, error))
 	return u
 }
 
+// load has the child run the bundle and waits for what it holds. The unit is registered before the message is sent: a file
+// whose top level crashes is reported as gone at once.
 func (s *source) load(ctx context.Context, code string) (*loaded, error) {
 	c := s.child
 	id, answers := c.begin()
@@ -167,7 +170,7 @@ func (s *source) unload(op string) {
 	s.lost("it was loaded anew")
 }
 
-// lost: the file's code has ended, by itself or by us.
+// lost records that the file's code has ended, by itself or by us; the first reason stays.
 func (s *source) lost(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,13 +192,15 @@ func (s *source) over() bool {
 	}
 }
 
+// loss is why the code has ended, after over.
 func (s *source) loss() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return errors.New(s.why)
 }
 
-// tool makes one of the file's tools ours.
+// tool makes one of the file's tools ours. Arguments are checked before the person is asked, so that nobody decides about
+// a call that cannot run; the code may be reloaded while the person decides, so it is looked up again after that.
 func (s *source) tool(id, name, description string, schema json.RawMessage) tools.Tool {
 	return tools.Tool{
 		ID: id, Permission: id, Kind: tools.KindOther, Parameters: schema, Description: strings.TrimSpace(description), OwnCheck: true,
@@ -248,7 +253,7 @@ func (h *Host) again(ctx context.Context, path string) *source {
 	return h.units[path].source
 }
 
-// allow asks for a call of a tool that came from elsewhere.
+// allow asks for permission to call a custom tool or program. What it does cannot be known, so the question names its file.
 func allow(ctx context.Context, call *tools.Call, id, path string, input json.RawMessage) error {
 	_, err := call.Ask(ctx, permission.Request{
 		Permission: id, Patterns: []string{"*"}, Always: []string{"*"}, Added: true, Title: strings.TrimSpace(id + " " + tools.Cut(string(input), 160)),
@@ -312,7 +317,7 @@ func (s *source) abort(id int64, answers <-chan message) {
 	}
 }
 
-// ask passes a tool's own question on.
+// ask passes a permission request of a tool on to the gate and the answer back. Refusals reach the tool as an error.
 func (s *source) ask(ctx context.Context, id int64, m message, call *tools.Call) {
 	q := m.Ask
 	_, err := call.Ask(ctx, permission.Request{Permission: q.Permission, Patterns: q.Patterns, Always: q.Always, Added: true, Metadata: q.Metadata,
@@ -331,7 +336,7 @@ func toolError(path string, e *remoteError) error {
 	return &tools.Error{Kind: "custom", Message: tools.Cut(e.Error(), 8<<10), Err: e}
 }
 
-// result is a call's answer in our shape.
+// result reads a call's answer; the error is for the model.
 func result(raw json.RawMessage) (tools.Result, error) {
 	var r struct {
 		Title       string         `json:"title"`
