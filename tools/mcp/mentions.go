@@ -62,6 +62,8 @@ func (v *server) relist() <-chan struct{} {
 	return k.busy
 }
 
+// list lists the resources and closes done. After an error the list is what came before it, so that the next listing waits
+// for knownAge instead of asking a broken server for every letter typed.
 func (v *server) list(done chan struct{}) {
 	list, err := v.resources(v.set.ctx)
 	if err != nil {
@@ -73,7 +75,7 @@ func (v *server) list(done chan struct{}) {
 	close(done)
 }
 
-// relisted: the server says that its resources are others now.
+// relisted records that the server's resources have changed; the next Known lists them.
 func (v *server) relisted() {
 	v.mu.Lock()
 	defer v.mu.Unlock()

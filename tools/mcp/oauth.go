@@ -32,7 +32,7 @@ type OAuth struct {
 	Scopes       []string
 }
 
-// signInError: the server wants a sign-in, which needs a person and a browser.
+// signInError is returned when the server wants a sign-in, which needs a person and a browser.
 type signInError struct {
 	server string
 	more   []string // scopes that the present sign-in lacks
@@ -73,6 +73,8 @@ func (v *server) tokenFile() string {
 	return filepath.Join(v.set.o.StateDir, "mcp-auth", tools.Name(v.Name)+"-"+hex.EncodeToString(sum[:8])+".json")
 }
 
+// loadSignIn reads what is kept, nil without it. The address is compared although it is part of the file's name: a token must
+// never reach another server.
 func (v *server) loadSignIn() *signedIn {
 	raw, err := os.ReadFile(v.tokenFile())
 	if err != nil {
@@ -85,6 +87,7 @@ func (v *server) loadSignIn() *signedIn {
 	return &in
 }
 
+// saveSignIn keeps a sign-in; without a state folder it does nothing.
 func (v *server) saveSignIn(in *signedIn) error {
 	path := v.tokenFile()
 	if path == "" {
@@ -97,8 +100,8 @@ func (v *server) saveSignIn(in *signedIn) error {
 	return whole.Write(path, raw, 0o600)
 }
 
-// keeping hands out tokens and keeps each new one. Many requests, and other processes, share a sign-in, and a refresh
-// token often counts only once: one refreshes at a time, from what is kept at that moment.
+// keeping is a token source that stores each new token. Requests and other processes share a sign-in, and many servers
+// accept a refresh token only once: so one request refreshes at a time, from what is stored at that moment.
 type keeping struct {
 	ctx context.Context
 	v   *server
@@ -129,7 +132,8 @@ func (k *keeping) Token() (*oauth2.Token, error) {
 	return t, nil
 }
 
-// other waits for the token of another process whose refresh came before ours; failed is what ours came to.
+// other waits, at most a second, for the token of another process whose refresh came before ours. It returns failed, our own
+// error, when there is none or when the server did not refuse the token but could not be reached.
 func (k *keeping) other(old *oauth2.Token, failed error) (*oauth2.Token, error) {
 	var refused *oauth2.RetrieveError
 	if !errors.As(failed, &refused) {
@@ -150,7 +154,8 @@ func (k *keeping) other(old *oauth2.Token, failed error) (*oauth2.Token, error) 
 	}
 }
 
-// kept is an OAuth handler that uses what was signed in before, and asks nobody.
+// kept is an OAuth handler that uses the stored sign-in. It never opens a browser: connections are made in the background,
+// when no person expects a page.
 type kept struct{ v *server }
 
 func (s kept) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
@@ -178,7 +183,7 @@ func (s kept) Authorize(_ context.Context, _ *http.Request, r *http.Response) er
 	return &signInError{s.v.Name, s.v.lacks(scopes, why)}
 }
 
-// lacks notes the scopes that the present sign-in has too few of, for the next one.
+// lacks returns the scopes that the present sign-in does not have and stores them for the next Login.
 func (v *server) lacks(scopes []string, why string) (more []string) {
 	if why != "insufficient_scope" {
 		return nil
@@ -218,7 +223,7 @@ func (v *server) withWanted(found []string) []string {
 	return all
 }
 
-// stored is how a connection signs in while nobody is there to do it.
+// stored is the OAuth handler of connections, nil where signing in is switched off.
 func (v *server) stored() auth.OAuthHandler {
 	if v.NoOAuth {
 		return nil
@@ -308,10 +313,12 @@ func (s *Set) Logout(name string) (bool, error) {
 type callback struct {
 	url    string
 	server *http.Server
-	got    chan *auth.AuthorizationResult
-	failed chan error
+	got    chan *auth.AuthorizationResult // room for one: the first answer counts
+	failed chan error                     // likewise
 }
 
+// newCallback listens on a free port of 127.0.0.1, as RFC 8252 wants it for native programs. A request of another local
+// program can at most spoil the sign-in: without the state that the SDK checks its code is refused.
 func newCallback() (*callback, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

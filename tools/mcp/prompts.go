@@ -44,7 +44,8 @@ func (s *Set) Prompts() []Prompt {
 	return out
 }
 
-// Expand fetches a prompt's text. Values are given in the order of its arguments; the last one takes the rest.
+// Expand fetches the text of a prompt, named server:prompt. Values are in the order of its arguments; the last argument takes
+// the rest, joined by blanks. A required argument without a value is an error, without asking the server.
 func (s *Set) Expand(ctx context.Context, name string, values []string) (tools.Result, error) {
 	server, prompt, _ := strings.Cut(name, ":")
 	v := s.find(server)
