@@ -17,18 +17,18 @@ type bundled struct {
 	code    string   // path of the bundle
 	inputs  []string // all files it was made from
 	stamp   string   // of these, as they went into it
-	passing bool     // it is nobody's any more once it is loaded
+	passing bool     // the bundle is of this load only, and is removed after it
 }
 
 // keptBundle says what a kept bundle was made from. It counts as long as all of it is as it was: what the files hold,
-// and what stands in the folders that imports are looked for in.
+// and when the folders were changed in which imports are looked for.
 type keptBundle struct {
 	Maker   string            `json:"maker"`   // of the bundler, its settings and the host's own files
 	Inputs  map[string]string `json:"inputs"`  // SHA-256 by path
 	Folders map[string]string `json:"folders"` // stamp by path
 }
 
-// maker stands for the bundler, its settings and the host's own files: all are part of the program.
+// maker identifies the bundler, its settings and the host's own files by the program that they are part of.
 func maker() string {
 	self, err := os.Executable()
 	if err != nil {

@@ -274,7 +274,7 @@ func (c *child) take(m message, hello chan<- message) {
 		}
 		return
 	}
-	if s := c.units[m.Unit]; m.ID == 0 && m.Error != nil && s != nil { // an event's hook, whose answer nobody waits for
+	if s := c.units[m.Unit]; m.ID == 0 && m.Error != nil && s != nil { // an event's hook: no call waits for its answer
 		c.mu.Unlock()
 		s.host.notice("warning", fmt.Sprintf("%s: event: %v", s.file.path, m.Error))
 		return

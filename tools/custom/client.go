@@ -52,7 +52,7 @@ func readArgs(raw json.RawMessage) Args {
 		ID                string
 		MessageID         string
 		Limit             int
-		Directory, Search string // read by nobody: a plugin sees its own folder's sessions
+		Directory, Search string // accepted and ignored: a plugin sees its own folder's sessions only
 	}
 	_ = json.Unmarshal(raw, &a) // what is of another type is not there
 	out := Args{Body: a.Body, Limit: max(a.Query.Limit, a.Limit)}

@@ -62,8 +62,8 @@ func (h *Host) with(name string) []*source {
 	return out
 }
 
-// Has reports whether some plugin has a hook, so that nobody builds what nobody reads. It loads the plugins where nobody
-// has; changes to their files are noticed by Tools.
+// Has reports whether some plugin has a hook, so that a caller need not build an input that no plugin reads. It loads the plugins
+// if that has not been done; changes to their files are noticed by Tools.
 func (h *Host) Has(ctx context.Context, name string) bool {
 	h.ready(ctx)
 	return len(h.with(name)) > 0

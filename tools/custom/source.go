@@ -209,7 +209,7 @@ func (s *source) tool(id, name, description string, schema json.RawMessage) tool
 			if err != nil {
 				return tools.Result{}, err
 			}
-			if _, err := now.exchange(ctx, "check", name, input, call); err != nil { // nobody is asked about what cannot be done
+			if _, err := now.exchange(ctx, "check", name, input, call); err != nil { // before the person is asked
 				return tools.Result{}, err
 			}
 			if err := allow(ctx, call, id, s.file.path, input); err != nil {

@@ -14,7 +14,8 @@ import (
 const maxLinks = 255
 
 // Real resolves all symbolic links of an absolute path, also those that dangle and those before a part that does
-// not exist yet: it is where a write would land. An unreadable folder is an error, so that nobody judges a guess.
+// not exist yet: it is where a write would land. An unreadable folder is an error, so that no permission is decided
+// on a guess.
 func Real(path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		return "", fmt.Errorf("%s is not an absolute path", path)

@@ -106,7 +106,7 @@ func (s *step) state() (state, error) {
 	}
 	now, err := hashAt(s.Path)
 	if err != nil {
-		return foreign, nil // a folder stands there now, or it cannot be read
+		return foreign, nil // there is a folder now, or it cannot be read
 	}
 	staged, err := hashAt(s.Temp)
 	if err != nil {

@@ -31,7 +31,7 @@ func die(point string) error {
 	return nil
 }
 
-// errCrash is what a test's crash returns: leave everything as it lies.
+// errCrash is what a test's crash returns: run then cleans nothing up, as after a kill.
 var errCrash = errors.New("crash")
 
 func (t *transaction) run(ctx context.Context) (err error) {
@@ -116,7 +116,7 @@ func (t *transaction) stage(ctx context.Context) error {
 // writeTemp writes and flushes the new bytes beside the target, with the mode, owner and attributes the target will have:
 // after the rename there is no moment at which they are wrong.
 func (s *step) writeTemp() (err error) {
-	perm := fs.FileMode(0o600) // nobody else looks in before the mode is set
+	perm := fs.FileMode(0o600) // so that no other user can read it before the mode is set
 	if s.attrs == "" {
 		perm = 0o666 // less the umask
 	}

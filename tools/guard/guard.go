@@ -12,7 +12,7 @@
 //		err := guard.Start(exec.Command("gopls"))
 //
 // On Linux descendants are known by marks that they inherit, in a session of their own and without an environment too:
-// the value of a limit nobody uses, and a variable. Elsewhere on Unix their process group is all that is known; Windows
+// the value of a resource limit that programs do not use, and an environment variable. Elsewhere on Unix their process group is all that is known; Windows
 // has job objects.
 package guard
 

@@ -223,7 +223,7 @@ func environ(pid int) ([]byte, error) {
 	return os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 }
 
-// killMarked kills until nobody with a mark is left. first is the dead program's own mark.
+// killMarked kills processes with a mark until it finds none, for 2,000 rounds at most. first is the dead program's own mark.
 func killMarked(first string, marks map[string]bool) {
 	owner, own, _ := strings.Cut(first, " ")
 	delete(marks, first)

@@ -45,7 +45,7 @@ func NewThread(restrict func() error) (*Thread, error) {
 			serve()
 			return
 		}
-		// The first thread stands for the whole process, and never ends: it must stay as it is.
+		// The first thread is the process to the kernel (/proc/self, signals) and never ends: it must not be restricted.
 		other := make(chan struct{})
 		go func() { runtime.LockOSThread(); close(other); serve() }()
 		<-other

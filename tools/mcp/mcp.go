@@ -64,7 +64,7 @@ type Options struct {
 	// Notice tells the person; level is info or warning.
 	Notice func(level, text string)
 	// Changed is called when what the servers offer may be something else: one came up, went away, or has other lists.
-	// Nil: nobody wants to know.
+	// May be nil.
 	Changed func()
 	Log     *slog.Logger
 }

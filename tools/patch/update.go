@@ -100,7 +100,7 @@ func withoutLastBlank(lines []Line) ([]Line, bool) {
 	return slices.Concat(lines[:n], lines[n+1:]), true
 }
 
-// merge makes a hunk whose lines do not stand in the file as quoted in the one block that has most of them, as far as
+// merge applies a hunk whose lines are not in the file as quoted to the one block that has most of them, as far as
 // what it changes is there as quoted; see replace.Merge.
 func (u *updater) merge(i int, lines []Line, context int) error {
 	h, old := &u.op.Hunks[i], oldTexts(lines)

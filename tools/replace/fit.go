@@ -29,7 +29,7 @@ func (q *query) result(stage string, first place, hits, weighed []place, new str
 		start, end := h.start, h.end
 		if f.gone {
 			start, end = s.wholeLine(start, end)
-			start = max(start, before) // the newline between two hits goes once
+			start = max(start, before) // two hits on adjoining lines share the newline between them: it is removed once
 		}
 		before = end
 		span := s.span(start, end)
@@ -72,7 +72,7 @@ type fitted struct {
 	gone  bool   // the lines go with their line ending, and nothing comes instead
 }
 
-// fit adapts new to a place: exactly what was asked where old is what stands there to the byte, else a merge of the
+// fit adapts new to a place: new as it is where old is the place's text to the byte, else a merge of the
 // change that new makes to old with what the place has. ok is false when the two touch the same words or lines.
 func (q *query) fit(p place, new string) (f fitted, ok bool) {
 	matched := q.src.text[p.start:p.end]

@@ -2,7 +2,7 @@ package replace
 
 import "strings"
 
-// indentation finds how the wanted lines must be indented to stand in the file: as they are when the quotation was
+// indentation finds how the wanted lines must be indented in the file: as they are when the quotation was
 // indented like the file or the wanted lines already are, else by the one rule that leads from the quoted lines'
 // indentation to the file's, else as the lines beside them. The function it returns takes a line of theirs and its
 // indentation; ok is false when several answers are possible.
@@ -18,7 +18,7 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 		moved = moved || was[len(was)-1] != is[len(is)-1]
 		flat = flat && was[len(was)-1] == was[0]
 	}
-	if len(was) == 0 { // all lines were quoted loosely: the first that stands for one of the file tells
+	if len(was) == 0 { // all lines were quoted loosely: the first that is paired with a line of the file decides
 		for i, o := range m.pair {
 			if o >= 0 && trim(m.base[i]) != "" {
 				was, is = []string{indent(m.base[i])}, []string{indent(m.ours[o])}

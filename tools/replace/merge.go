@@ -13,7 +13,7 @@ type Line struct {
 	From int    // 0-based index of the block's line whose bytes these are, -1 for a new line
 }
 
-// Merge applies a change that was stated for quoted lines to the lines that stand in the file: a three-way merge with
+// Merge applies a change that was stated for quoted lines to the lines that the file has: a three-way merge with
 // the quotation as base, the file's lines as ours and the wanted lines as theirs. Lines are given without their ends.
 //
 //	Merge([]string{"a()", "b()"}, []string{"\ta()", "\taudit()", "\tb()"}, []string{"a()", "c()"})
@@ -54,7 +54,7 @@ func newMerger(base, ours, theirs []string) *merger {
 }
 
 // decoded takes escapes off a quotation that has one layer too many of them, and off what is wanted likewise: when
-// lines with a backslash stand in the file only without it.
+// lines with a backslash are in the file only without it.
 func decoded(base, ours, theirs []string) (b, t []string) {
 	in := make(map[string]bool, len(ours))
 	for _, line := range ours {
@@ -117,7 +117,7 @@ func (m *merger) merge() ([]Line, bool) {
 	return m.out, true
 }
 
-// unquoted copies the lines of ours before line end that nobody quoted.
+// unquoted copies the lines of ours before line end that are not in out yet and were not quoted.
 func (m *merger) unquoted(end int) {
 	for ; m.next < end; m.next++ {
 		m.out = append(m.out, Line{m.ours[m.next], m.next})
@@ -331,7 +331,8 @@ func (m *merger) contained(lo, hi, j0, j1 int) bool {
 	return lo == hi
 }
 
-// twice says that a new line stands in the block already, unquoted: whoever wrote the change did not see it.
+// twice reports a new line that the block has already, unquoted: the author of the change has not seen it and would add it a
+// second time.
 func (m *merger) twice(line string) bool {
 	const least = 8 // bytes; a brace or a return may well come twice
 	t := trim(line)
@@ -347,7 +348,7 @@ func (m *merger) twice(line string) bool {
 }
 
 // bordered says that a hunk with lines beside it that were not quoted still has one place. What is only changed line
-// by line, or goes, stands where it stood; of what is added nobody knows on which side of those lines it belongs.
+// by line, or deleted, keeps its place; what is added could belong on either side of those lines.
 func (m *merger) bordered(above, below bool, i0, i1, j0, j1 int) bool {
 	if i1-i0 == j1-j0 || j0 == j1 {
 		return true
@@ -463,7 +464,7 @@ func pairLines(base, ours []string) (pair []int, same []bool) {
 			return 3
 		case b[i] == o[k]:
 			return 20 + 2*min(len(b[i]), 40)
-		case b[i] == "" || o[k] == "" || inOurs[b[i]] || inBase[o[k]]: // it stands there as it is
+		case b[i] == "" || o[k] == "" || inOurs[b[i]] || inBase[o[k]]: // one of the two has its exact line on the other side
 			return 0
 		}
 		if l := likeness(b[i], o[k]); l >= alike {

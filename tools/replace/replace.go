@@ -83,7 +83,7 @@ func Apply(text, old, new string, all bool) (Result, error) {
 		}
 		if all {
 			var fits func(place) bool
-			if i > 0 && first.n == 0 { // the white space that is quoted but not there kept words apart
+			if i > 0 && first.n == 0 { // white space that is quoted but not in the match separates words, so no match may cut one
 				fits = q.apart
 			}
 			hits := occurrences(q.src.text, q.src.text[first.start:first.end], fits)
@@ -178,7 +178,7 @@ func (q *query) alone(p place) bool {
 }
 
 // rival is the first line of another place that has most of the quoted lines to the byte, -1 without one: the passage
-// that was meant may stand there in a newer state, and the one that was found only be like it but for indentation.
+// that was meant may be there, edited since it was read, and the one that was found may only look like it.
 func (q *query) rival(p place) int {
 	n := len(q.lines)
 	if n < 2 {

@@ -132,7 +132,7 @@ func whitespaceNormalized(q *query) []place {
 	return out
 }
 
-// words gives old's longest word; ok is false when one of its (many) words stands nowhere in the text, and so
+// words gives old's longest word; ok is false when one of its (first 32) words is nowhere in the text, and so
 // nothing that differs in white space only can.
 func (q *query) words() (longest string, ok bool) {
 	words := strings.FieldsFunc(q.old, isSpace)

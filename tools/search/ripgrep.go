@@ -156,7 +156,7 @@ func (r ripgrep) run(ctx context.Context, j *grepJob, args []string, in io.Reade
 	limitMemory(cmd.Process.Pid)
 	readErr := read(bufio.NewReaderSize(stdout, 64<<10))
 	if readErr != nil {
-		cancel() // nobody reads on
+		cancel() // ripgrep would block on a pipe that is not read any more
 	}
 	err = cmd.Wait()
 	if ctx.Err() != nil {
@@ -189,7 +189,7 @@ func judgeMessages(text string, j *grepJob) error {
 		return &PatternError{errMultiline.Error()}
 	}
 	if strings.HasPrefix(text, "regex parse error") || strings.Contains(text, "is not allowed in a regex") || strings.Contains(text, "exceeds size limit") {
-		text, _, _ = strings.Cut(text, "\n\nConsider enabling PCRE2") // nobody here can
+		text, _, _ = strings.Cut(text, "\n\nConsider enabling PCRE2") // the model cannot change ripgrep's flags
 		return &PatternError{strings.TrimSpace(text)}
 	}
 	var files []string

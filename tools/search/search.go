@@ -2,7 +2,8 @@
 // respected, hidden files are searched, .git never is, unsaved buffers count instead of what is on disk, and the
 // newest files come first. Text is searched by ripgrep where there is one, else (and whenever ripgrep fails) by an
 // engine in pure Go that reads the same patterns and ignore files. Names are always found by the Go walker, which
-// is faster than starting ripgrep. It asks nobody: what may be seen is a function in the query.
+// is faster than starting ripgrep. It asks for no permission: what may be seen is
+// decided by a function in the query.
 //
 //	s := search.New(search.Options{})
 //	found, err := s.Grep(ctx, search.GrepQuery{Root: dir, Pattern: `func \w+`, Include: "*.go", Limit: 100})

@@ -67,7 +67,7 @@ func (w *walk) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// work is one worker: it takes jobs until there are none and nobody is left who could add one.
+// work is one worker: it takes jobs until there are none and no other worker is left that could add one.
 func (w *walk) work(ctx context.Context, n int) {
 	for {
 		w.mu.Lock()

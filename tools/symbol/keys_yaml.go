@@ -71,7 +71,7 @@ func yamlKeys(text string) ([]Symbol, error) {
 		scalar = -1
 		m := yamlKey.FindStringSubmatchIndex(l.said)
 		dash := strings.HasPrefix(l.said, "- ") || l.said == "-"
-		if m == nil && !dash { // a line of a value that goes on
+		if m == nil && !dash { // a further line of a value
 			last, comments = l.end, -1
 			continue
 		}

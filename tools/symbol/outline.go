@@ -95,7 +95,7 @@ func (o *outliner) walk(n *node, path []string, local bool) {
 	}
 }
 
-// holds reports a declaration whose value is an object: what stands in that is as public as the whole.
+// holds reports a declaration whose value is an object: its members are as public as the whole.
 func (o *outliner) holds(n *node) bool {
 	v := n.child("value")
 	if v == nil && n.kind == "export_statement" {
@@ -214,7 +214,7 @@ func (o *outliner) before(s *Symbol, top *node) {
 			return
 		}
 		if said := o.text[k.start:]; kind == 'c' && (strings.HasPrefix(said, "#!") || strings.HasPrefix(said, "//!") || strings.HasPrefix(said, "/*!")) {
-			return // about the file, or what it stands in
+			return // a comment on the file, or on what is around the declaration
 		}
 		o.lead(s, k, kind)
 	}
