@@ -150,6 +150,7 @@ func section(line string) (kind Kind, path string, ok bool) {
 	return "", "", false
 }
 
+// parse reads the sections; models send several envelopes in one text, which are one patch.
 func (e *envelope) parse() (*Patch, error) {
 	p := &Patch{}
 	for inside := true; e.i < len(e.lines); {
@@ -184,8 +185,8 @@ func (e *envelope) parse() (*Patch, error) {
 	return p, nil
 }
 
-// over says that the section ends here: another one, the end of the patch or of the text. open: it has lines that may
-// begin with a blank.
+// over reports the end of a section: another one, the end of the patch or of the text. open says that the section has lines
+// that may begin with a blank, so that a padded header could be a line of the file.
 func (e *envelope) over(open bool) bool {
 	if e.i >= len(e.lines) || e.ends(e.i) {
 		return true
@@ -194,7 +195,7 @@ func (e *envelope) over(open bool) bool {
 	return ok
 }
 
-// diffHead says that a unified diff's "---" and "+++" lines stand here, before its first hunk: models mix the two.
+// diffHead reports a unified diff's "---" and "+++" lines before a hunk with line numbers: models mix the two grammars.
 func (e *envelope) diffHead() bool {
 	if e.i+2 >= len(e.lines) || !strings.HasPrefix(e.lines[e.i], "--- ") || !strings.HasPrefix(e.lines[e.i+1], "+++ ") {
 		return false
@@ -203,6 +204,7 @@ func (e *envelope) diffHead() bool {
 	return ok
 }
 
+// body reads what follows a section's header.
 func (e *envelope) body(op *Op) error {
 	switch op.Kind {
 	case Add:
@@ -325,6 +327,7 @@ func (e *envelope) update(op *Op) error {
 	return nil
 }
 
+// changes reports a hunk with a + or - line; one of context only is dropped, because it says nothing to do.
 func (h *Hunk) changes() bool {
 	for _, l := range h.Lines {
 		if l.Op != ' ' {

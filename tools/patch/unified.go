@@ -154,6 +154,7 @@ func extended(line string) (key, value string) {
 	return "", ""
 }
 
+// mode reads an octal mode of git; links and submodules, whose "text" is a path or a commit, are refused.
 func (u *unified) mode(value string, i int) (fs.FileMode, error) {
 	n, err := strconv.ParseUint(strings.TrimSpace(value), 8, 32)
 	switch {
@@ -167,7 +168,8 @@ func (u *unified) mode(value string, i int) (fs.FileMode, error) {
 	return fs.FileMode(n & 0o777), nil
 }
 
-// hunks reads the hunks from line i on. Counts are believed as far as the text bears them out.
+// hunks reads the hunks from line i on and returns the line after them. The counts of a header only decide where a hunk ends
+// when its text does not: models miscount.
 func (u *unified) hunks(op *Op, i int) (int, error) {
 	for i < len(u.lines) {
 		line := u.lines[i]
@@ -205,6 +207,7 @@ func (u *unified) hunks(op *Op, i int) (int, error) {
 	return i, nil
 }
 
+// contextOf is hunkContext in the form of Hunk.Context.
 func contextOf(line string) ([]string, int) {
 	context, at := hunkContext(line)
 	if context == "" {
@@ -253,7 +256,8 @@ func (u *unified) body(h *Hunk, i int, head span) (int, error) {
 	return i, nil
 }
 
-// goesOn says that after blank lines more lines of the same hunk follow.
+// goesOn reports whether more lines of the same hunk follow after blank lines: editors and models cut the blank off empty
+// context lines.
 func (u *unified) goesOn(i int) bool {
 	for i++; i < len(u.lines); i++ {
 		line := u.lines[i]
@@ -300,6 +304,7 @@ func parseRange(line string) (s span, ok bool) {
 	return s, ok
 }
 
+// side is the hunk without the lines of one kind; old and new are its two texts.
 func (h *Hunk) side(not byte) []Line {
 	var out []Line
 	for _, l := range h.Lines {

@@ -39,6 +39,7 @@ func (s *Searcher) Glob(ctx context.Context, q GlobQuery) (Names, error) {
 	return out, err
 }
 
+// glob is one search for the pattern as it is given.
 func (s *Searcher) glob(ctx context.Context, q GlobQuery) (Names, error) {
 	if q.Pattern == "" {
 		return Names{}, &PatternError{"pattern is required"}
@@ -137,6 +138,8 @@ func SplitPattern(root, pattern string) (dir, rest string) {
 	return dir, slashed
 }
 
+// namesAbsolute decides what a leading slash means: a pattern is absolute when it begins with the root, or when its first
+// folder exists at the top of the file system and not in the root.
 func namesAbsolute(root, pattern string) bool {
 	if volume := filepath.VolumeName(pattern); volume != "" {
 		return true
@@ -170,6 +173,7 @@ func insideGit(path string) bool {
 	return false
 }
 
+// describe names a path once with its error; most errors of the system repeat it.
 func describe(path string, err error) string {
 	var pe *os.PathError
 	if errors.As(err, &pe) {
@@ -209,6 +213,7 @@ func (t *newest) late(at time.Time) bool {
 	return last != nil && at.Before(last.time)
 }
 
+// put keeps a file if it is among the n newest. show is asked outside the lock, because it may ask the permission rules.
 func (t *newest) put(a aged) {
 	if last := t.last.Load(); last != nil && a.compare(*last) >= 0 || t.show != nil && !t.show(a.path) {
 		return
@@ -238,6 +243,7 @@ func (s *Searcher) FilesAndLinks(ctx context.Context, root string, limit int) (p
 	return s.list(ctx, root, limit, true)
 }
 
+// list walks until there are limit paths. The order depends on the workers, so a cut list is not the same each time.
 func (s *Searcher) list(ctx context.Context, root string, limit int, links bool) (paths []string, more bool, err error) {
 	if info, err := os.Stat(root); err != nil {
 		return nil, false, notFound(root, err)

@@ -270,6 +270,8 @@ func globalExcludes() string {
 	return filepath.Join(config, "git", "ignore")
 }
 
+// excludesFile reads core.excludesFile from a configuration of git, "" without it. The section is not looked at: no other
+// section has a key of that name, and starting git for each search would take longer than many searches.
 func excludesFile(config string) string {
 	f, err := os.Open(config)
 	if err != nil {

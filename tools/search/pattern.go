@@ -56,6 +56,7 @@ func (p *Pattern) compile(s string) error {
 	return nil
 }
 
+// compilePath compiles one alternative without braces. Several ** in a row are one.
 func compilePath(s string) (path, error) {
 	anywhere := !strings.Contains(s, "/")
 	s = strings.TrimPrefix(s, "/")
