@@ -40,7 +40,8 @@ func readOnly(name string, c *scan.Visit) bool {
 	}
 	switch name {
 	case "uniq", "xxd":
-		return words <= 1
+		// The second word is written. xxd takes -- behind the first word for a file's name.
+		return words <= 1 && (len(args) == 0 || args[len(args)-1].Text != "--")
 	case "hostname":
 		return words == 0
 	case "date":
