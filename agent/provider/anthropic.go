@@ -48,6 +48,7 @@ func (p *anthropicProvider) Stream(ctx context.Context, req *Request, emit func(
 	return blame(err, req)
 }
 
+// refusesThinking reports that the API refused a thinking block or its signature (an invalid_request_error in words only).
 func refusesThinking(message string) bool {
 	m := strings.ToLower(message)
 	return strings.Contains(m, "thinking") && (strings.Contains(m, "signature") || strings.Contains(m, "block"))
@@ -66,6 +67,7 @@ func (p *anthropicProvider) dropThinking(req *Request) bool {
 	return true
 }
 
+// open sends the request and gives the response whose body is the stream. A failure is an *apiFailure.
 func (p *anthropicProvider) open(ctx context.Context, req *Request, body []byte) (*http.Response, error) {
 	client, err := p.sdk(ctx)
 	if err != nil {
@@ -125,6 +127,7 @@ func (p *anthropicProvider) sdk(ctx context.Context) (*anthropic.Client, error) 
 	return p.client, nil
 }
 
+// official reports Anthropic's own API. Compatible servers do not know the newer settings, so they get fewer.
 func (p *anthropicProvider) official() bool {
 	u, err := url.Parse(p.cfg.BaseURL)
 	return err == nil && (u.Host == "" || strings.HasSuffix(u.Hostname(), "anthropic.com"))

@@ -6,6 +6,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
+// cacheMark ends a prefix that the API caches for five minutes. A request may have four: two are used for the system prompt, two for
+// the messages.
 const cacheMark = `,"cache_control":{"type":"ephemeral"}`
 
 // encodeAnthropicSystem marks the first (most stable) and the last block as ends of cached prefixes; tools come
@@ -29,6 +31,7 @@ func encodeAnthropicSystem(system []string, caching bool) []byte {
 	return b
 }
 
+// encodeAnthropicTools encodes the tools, without the brackets.
 func encodeAnthropicTools(tools []ToolSpec) []byte {
 	var b []byte
 	for _, t := range tools {
@@ -160,6 +163,7 @@ func appendAnthropicMessages(b []byte, entries []entry, caching bool) []byte {
 	return b
 }
 
+// anthropicRole is the format's role: tool results travel in messages of the user.
 func anthropicRole(r Role) string {
 	if r == RoleAssistant {
 		return "assistant"

@@ -18,6 +18,7 @@ type anthropicAnswer struct {
 	like   template
 }
 
+// anthropicBlock is a content block between its start and its stop event.
 type anthropicBlock struct {
 	kind      string
 	id, name  string
@@ -38,6 +39,7 @@ type anthropicContent struct {
 	Input     json.RawMessage `json:"input"`
 }
 
+// anthropicEvent is the union of all events of the stream, with the fields that are read.
 type anthropicEvent struct {
 	Type  string `json:"type"`
 	Index int    `json:"index"`
@@ -56,6 +58,7 @@ type anthropicEvent struct {
 	Usage *anthropicUsage `json:"usage"`
 }
 
+// anthropicUsage has pointers because an event repeats only some of the counts: a missing one keeps its last value.
 type anthropicUsage struct {
 	Input      *int `json:"input_tokens"`
 	Output     *int `json:"output_tokens"`
@@ -63,6 +66,7 @@ type anthropicUsage struct {
 	CacheWrite *int `json:"cache_creation_input_tokens"`
 }
 
+// event takes one event. Unknown types are ignored, as the API's versioning policy asks of clients.
 func (a *anthropicAnswer) event(data []byte) (progress, error) {
 	if ok, err := a.like.try(data); ok {
 		return more, err
@@ -134,6 +138,7 @@ func (a *anthropicAnswer) whole(data []byte) error {
 	return a.count(m.Usage)
 }
 
+// anthropicStop is a stop_reason as ours.
 func anthropicStop(reason string) StopReason {
 	switch reason {
 	case "tool_use":
@@ -228,6 +233,7 @@ func (a *anthropicAnswer) delta(ev *anthropicEvent, data []byte) error {
 	return apply(text)
 }
 
+// arguments adds a piece of a call's input; the pieces are JSON only when joined.
 func (a *anthropicAnswer) arguments(index int, piece string) error {
 	bl := a.blocks[index]
 	if bl == nil || bl.kind != "tool_use" {
@@ -259,6 +265,7 @@ func (a *anthropicAnswer) close(index int) error {
 	return nil
 }
 
+// end closes the blocks that the stream left open, in order, and emits usage and stop. Without a stop reason the answer was cut.
 func (a *anthropicAnswer) end() error {
 	if !a.over {
 		return errCut
@@ -280,6 +287,7 @@ func (a *anthropicAnswer) end() error {
 // idSet makes the call ids of one answer unique, and makes one up where there is none.
 type idSet struct{ seen map[string]bool }
 
+// unique is the id, or a new one when it is empty or was used already: two calls with one id could not be told apart.
 func (s *idSet) unique(id string) string {
 	if s.seen == nil {
 		s.seen = map[string]bool{}

@@ -53,6 +53,8 @@ type entry struct {
 	calls    int  // tool calls
 }
 
+// is reports whether the entry was made of this message. The address of the first part is compared, not the contents: messages are
+// immutable, and comparing a long history byte by byte at each step is what the cache is there to avoid.
 func (e *entry) is(m *Message) bool {
 	return e.parts == len(m.Parts) && e.role == m.Role && e.id == m.ID &&
 		(e.parts == 0 || e.first == &m.Parts[0])
@@ -102,6 +104,7 @@ func (c *cache) acquire(session, model string) *conversation {
 	return conv
 }
 
+// release unlocks a conversation and notes its size, by which acquire decides what to drop.
 func (c *cache) release(conv *conversation) {
 	size := len(conv.system.enc) + len(conv.tools.enc)
 	for i := range conv.entries {
@@ -153,6 +156,7 @@ func (c *conversation) encode(messages []Message, enc func(i int, m *Message, e 
 	return c.entries
 }
 
+// encodeSystem encodes the system prompt again only when a block of it has changed.
 func (c *conversation) encodeSystem(system []string, enc func() []byte) []byte {
 	same := len(system) == len(c.system.system) && c.system.enc != nil
 	for i := 0; same && i < len(system); i++ {

@@ -45,6 +45,7 @@ var catalog = sync.OnceValue(func() []catalogEntry {
 	return out
 })
 
+// price is USD per million tokens; an empty column is 0, which means unknown.
 func price(s string) float64 {
 	v, _ := strconv.ParseFloat(s, 64)
 	return v
@@ -101,6 +102,7 @@ func Lookup(provider, id string) Model {
 	return m
 }
 
+// find is the catalogue's entry of a model, by its id as written, without "-latest", or without a date; nil when there is none.
 func find(provider, id string) *catalogEntry {
 	if provider == "gemini" {
 		provider = "google"

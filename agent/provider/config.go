@@ -121,7 +121,8 @@ type base struct {
 	cache cache
 
 	mu      sync.Mutex
-	dropped map[string][]string // guarded by mu; by model: parameters the server refused
+	dropped map[string][]string // guarded by mu; by model: parameters the server refused. Kept for the life of the process only: a
+	// server that is updated is asked again after the next start.
 }
 
 // Forget implements Forgetter.
@@ -239,6 +240,7 @@ func containsWord(s, w string) bool {
 	}
 }
 
+// wordByte reports a letter, a digit or an underscore of ASCII.
 func wordByte(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }

@@ -53,6 +53,8 @@ func (b *base) fail(ctx context.Context, model string, err error) error {
 	return e
 }
 
+// explain turns a failure into an *Error with the next step for a person. The order of its cases matters: a cancelled ctx also looks
+// like a network failure, so it is asked first.
 func (b *base) explain(ctx context.Context, model string, err error) *Error {
 	id := b.cfg.ID
 	if ctx.Err() != nil {
@@ -87,7 +89,7 @@ func (b *base) explain(ctx context.Context, model string, err error) *Error {
 	return &Error{Kind: ErrNetwork, Message: b.network(err)}
 }
 
-// network says what is wrong with a connection.
+// network says for a person what is wrong with a connection. It never contains the URL's query, which may hold a key.
 func (b *base) network(err error) string {
 	id, where := b.cfg.ID, b.where()
 	var dns *net.DNSError
@@ -122,7 +124,7 @@ func (b *base) where() string {
 	return redactURL(b.cfg.BaseURL)
 }
 
-// classify decides the kind and finds the words.
+// classify is the *Error of a failure that the provider reported: its kind, what was said, and what the person can do.
 func (b *base) classify(model string, f *apiFailure) *Error {
 	e := &Error{Status: f.status, RetryAfter: max(f.delay, retryAfter(f.header, time.Now())), shape: complaint(f.message)}
 	e.RetryAfter = min(e.RetryAfter, maxRetryAfter)
@@ -186,6 +188,7 @@ func filtered(f *apiFailure) bool {
 	return false
 }
 
+// statusText is " (HTTP 500)", or empty for a failure inside a stream.
 func statusText(status int) string {
 	if status == 0 {
 		return ""

@@ -21,6 +21,9 @@ type apiFailure struct {
 
 func (f *apiFailure) Error() string { return f.message }
 
+// failureKind classifies a failure by its status and, where the same status means several things, by the words that providers are
+// known to use. The order is what decides: "quota" and "too long" come with statuses 400, 402, 403, 413 and 429, and retrying either
+// cannot help, so they are looked for before the status is.
 func failureKind(f *apiFailure) ErrorKind {
 	if code, err := strconv.Atoi(f.code); err == nil && f.status == 0 && code >= 400 && code < 600 {
 		g := *f // a gateway's failure in the stream carries its status as the code

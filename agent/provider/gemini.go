@@ -91,6 +91,7 @@ func (t geminiTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
+// open makes the request through the SDK and takes the response from the transport, before the SDK reads it.
 func (p *geminiProvider) open(ctx context.Context, model Model, body []byte) (*http.Response, error) {
 	p.once.Do(func() {
 		client := *p.httpClient()
@@ -135,6 +136,7 @@ func (p *geminiProvider) open(ctx context.Context, model Model, body []byte) (*h
 	return nil, err
 }
 
+// body builds the request and names its optional parameters. Neighbours of one role are joined: the API wants the roles in turns.
 func (p *geminiProvider) body(req *Request, without []string) (body []byte, sent []string) {
 	conv := p.cache.acquire(req.SessionID, req.Model.String())
 	defer p.cache.release(conv)
@@ -262,6 +264,7 @@ func appendGeminiEffort(b []byte, effort string, version int) []byte {
 	return appendIntField(b, "thinkingBudget", budget)
 }
 
+// encodeGeminiSystem encodes the blocks as parts, without the brackets.
 func encodeGeminiSystem(system []string) []byte {
 	b := []byte{}
 	for _, s := range system {

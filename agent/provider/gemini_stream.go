@@ -55,6 +55,7 @@ type geminiUsage struct {
 	Thoughts int `json:"thoughtsTokenCount"`
 }
 
+// event takes one chunk. Of several candidates only the first is read; none is asked for besides it.
 func (a *geminiAnswer) event(data []byte) (progress, error) {
 	if ok, err := a.like.try(data); ok {
 		return more, err
@@ -126,6 +127,8 @@ func geminiFailure(reason, message string) error {
 	return nil
 }
 
+// part emits one part. A thought signature that came with text or alone becomes an event of its own, since it must be sent back in the
+// same place.
 func (a *geminiAnswer) part(p *geminiPart) error {
 	if f := p.FunctionCall; f != nil {
 		at, id := a.calls, a.ids.unique(f.ID)
@@ -156,6 +159,7 @@ func (a *geminiAnswer) part(p *geminiPart) error {
 	return nil
 }
 
+// end emits usage and stop. A blocked prompt ends without a finish reason, and is whole all the same.
 func (a *geminiAnswer) end() error {
 	if a.finish == "" && a.blocked == "" {
 		return errCut
@@ -169,6 +173,7 @@ func (a *geminiAnswer) end() error {
 	return a.out.send(Event{Type: EventStop, Stop: a.stopReason()})
 }
 
+// stopReason is ours. The API says STOP also for an answer with calls, so calls decide.
 func (a *geminiAnswer) stopReason() StopReason {
 	if a.blocked != "" {
 		return StopRefusal

@@ -36,6 +36,7 @@ func (v *jsonValues) next() (data []byte, last bool, err error) {
 	return raw, false, nil
 }
 
+// notJSON replaces a syntax error by errBadEvent; other errors are the connection's and stay.
 func notJSON(err error) error {
 	if _, ok := err.(*json.SyntaxError); ok {
 		return errBadEvent

@@ -75,6 +75,7 @@ func Discover(ctx context.Context, probes []Probe) []LocalServer {
 	return out
 }
 
+// ask lists the models of one server; nil when nothing that speaks the format listens there.
 func ask(ctx context.Context, client *http.Client, p Probe) *LocalServer {
 	ctx, cancel := context.WithTimeout(ctx, probeListTime)
 	defer cancel()
@@ -91,11 +92,13 @@ func ask(ctx context.Context, client *http.Client, p Probe) *LocalServer {
 	return s
 }
 
+// refusedConnection reports that no connection was made, so that another path on the same port cannot answer either.
 func refusedConnection(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
+// listModels reads a server's list of models, at most maxModelList bytes of it. key may be empty.
 func listModels(ctx context.Context, client *http.Client, url, key, provider string) ([]Model, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -27,6 +27,7 @@ type openaiClient struct {
 	client openai.Client
 }
 
+// open sends the request and gives the response whose body is the stream. A failure is an *apiFailure, or the network's error.
 func (c *openaiClient) open(ctx context.Context, b *base, model Model, path string, body []byte) (*http.Response, error) {
 	c.once.Do(func() {
 		opts := []option.RequestOption{
@@ -68,6 +69,7 @@ func (c *openaiClient) open(ctx context.Context, b *base, model Model, path stri
 // baseURLQuirk is the key under which base.learn keeps what was found out about the base URL.
 const baseURLQuirk = "\x00url"
 
+// bareURL reports a configured base URL without a path.
 func (b *base) bareURL() bool {
 	u, err := url.Parse(b.cfg.BaseURL)
 	return err == nil && b.cfg.BaseURL != "" && strings.Trim(u.Path, "/") == ""
@@ -174,12 +176,14 @@ func (p *chatProvider) maxTokensField(without []string) string {
 	return long
 }
 
+// shortIDs reports a model that takes call ids of exactly nine letters and digits: Mistral's API refuses all others.
 func (p *chatProvider) shortIDs(model string) bool {
 	m := strings.ToLower(model)
 	return p.cfg.Quirks.ShortCallIDs || strings.Contains(p.cfg.BaseURL, "mistral.ai") ||
 		strings.Contains(m, "mistral") || strings.Contains(m, "devstral") || strings.Contains(m, "codestral")
 }
 
+// returnsReasoning reports a model that wants its reasoning back with the calls it led to.
 func (p *chatProvider) returnsReasoning(model string) bool {
 	m := strings.ToLower(model)
 	return p.cfg.Quirks.ReturnReasoning || strings.Contains(m, "deepseek") || strings.Contains(m, "kimi")

@@ -68,6 +68,7 @@ func (a *chatAnswer) piece(c *chatCall, piece string) error {
 	return a.out.send(Event{Type: EventToolDelta, Index: c.at, Text: piece})
 }
 
+// find is the call that a piece belongs to; nil when it begins a new one. index is -1 when the server gives none.
 func (a *chatAnswer) find(index int, id, name, piece string) *chatCall {
 	if len(a.calls) == 0 {
 		return nil

@@ -21,6 +21,7 @@ func encodeChatSystem(system []string, role string) []byte {
 	return append(appendStringField(b, "content", text), '}')
 }
 
+// joinSystem is the system prompt as one text, without empty blocks.
 func joinSystem(system []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(system), func(s string) bool { return strings.TrimSpace(s) == "" }), "\n\n")
 }
@@ -44,6 +45,7 @@ type chatEncoder struct {
 	reasoning bool
 }
 
+// id is a call's id as the server takes it. It depends on the id alone, so that call and result still agree.
 func (c chatEncoder) id(id string) string {
 	if c.short && (len(id) != 9 || strings.ContainsAny(id, "_-")) {
 		return hashID(id, 9)
@@ -87,6 +89,7 @@ func (c chatEncoder) message(m *Message, e *entry) {
 	}
 }
 
+// user encodes a message of the user: as a plain string where there is only text, because many servers take nothing else.
 func (c chatEncoder) user(parts []Part) []byte {
 	var text []string
 	var files []File

@@ -92,6 +92,7 @@ type chatUsage struct {
 	} `json:"completion_tokens_details"`
 }
 
+// usage takes apart what Chat Completions counts together: prompt tokens include the cached ones, completion tokens the reasoning.
 func (u *chatUsage) usage() Usage {
 	out := Usage{Input: u.Prompt, Output: u.Completion, CacheRead: u.CacheHit}
 	if u.PromptMore != nil {
@@ -198,11 +199,13 @@ func (a *chatAnswer) learn(data []byte, d *chatDelta) {
 	}
 }
 
+// think emits a piece of thought.
 func (a *chatAnswer) think(t string) error {
 	a.said = true
 	return a.out.send(Event{Type: EventThinking, Text: t})
 }
 
+// text emits a piece of the answer, with a leading <think> block taken out as thought.
 func (a *chatAnswer) text(t string) error {
 	a.said = true
 	return a.tags.split(t, a.out.send)
@@ -298,6 +301,7 @@ func (a *chatAnswer) detail(d chatDetail) {
 
 func sameInt(a, b *int) bool { return a == b || a != nil && b != nil && *a == *b }
 
+// errEmptyAnswer ends a stream that closed without having said anything. Its kind lets the request be repeated.
 var errEmptyAnswer = &apiFailure{message: "the answer was empty", kind: "server_error"}
 
 func (a *chatAnswer) end() error {

@@ -87,7 +87,7 @@ func (x *extras) append(b []byte) []byte {
 	return b
 }
 
-// settled is the request with its options where they belong: what it has a place for is there, unless something
+// settled is the request with its options in its fields: what it has a place for is there, unless something
 // nearer to the person (the session's effort, the agent's temperature) says otherwise; the rest are extras.
 func settled(req *Request, kind Kind) *Request {
 	all := req.Model.Options
@@ -170,6 +170,7 @@ func snake(v json.RawMessage) json.RawMessage {
 	return append(b, '}')
 }
 
+// snakeName is budget_tokens for budgetTokens.
 func snakeName(s string) string {
 	var b strings.Builder
 	for i, r := range s {

@@ -1,5 +1,6 @@
-// Package provider is the seam every model goes through: a Request goes in, Events come out. One adapter a wire
-// format, over the official SDKs. It knows no tools (only their schemas), no sessions and no files.
+// Package provider sends requests to models: a Request goes in, a stream of Events comes out. There is one adapter for each wire
+// format, over the official SDKs. It leaves to others what a tool does (it sends schemas only), sessions, files, and when a failed
+// request is repeated: an *Error says only whether that may help.
 //
 //	err := p.Stream(ctx, req, func(e provider.Event) error { … })
 package provider
@@ -26,12 +27,12 @@ type Request struct {
 	System      []string  // blocks, the stable ones first (prompt caches)
 	Messages    []Message // append-only between steps, so that adapters can keep what they encoded
 	Tools       []ToolSpec
-	MaxOutput   int // tokens; 0: the model's own limit
-	Temperature *float64
-	TopP        *float64
-	Effort      string  // thinking effort: "", "low", "medium", "high"
-	SessionID   string  // for prompt caches
-	Options     Options // of the agent, over the model's own
+	MaxOutput   int      // tokens; 0: the model's own limit
+	Temperature *float64 // nil: the model's own
+	TopP        *float64 // nil: the model's own
+	Effort      string   // thinking effort: "", "low", "medium", "high"
+	SessionID   string   // for prompt caches
+	Options     Options  // of the agent, over the model's own
 
 	rest extras // options that have no field here; set by settled
 }
@@ -114,7 +115,7 @@ const (
 // Event is one piece of a streamed answer.
 type Event struct {
 	Type      EventType
-	Index     int // distinguishes parallel calls
+	Index     int // distinguishes the calls of one answer, which may be streamed in turns
 	Text      string
 	Signature string
 	CallID    string

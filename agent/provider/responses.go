@@ -253,6 +253,8 @@ func encodeResponses(m *Message, e *entry, model Model) {
 	e.enc = b
 }
 
+// appendReasoning writes a reasoning item from a signature. Without encrypted content the API would look for a stored item, and
+// nothing is stored.
 func appendReasoning(b []byte, signature string) []byte {
 	var item reasoningItem
 	if !strings.HasPrefix(signature, "{") || json.Unmarshal([]byte(signature), &item) != nil || item.Encrypted == "" {

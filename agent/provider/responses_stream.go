@@ -24,6 +24,7 @@ type responsesAnswer struct {
 	like     template
 }
 
+// responsesCall is a function call between its first event and its end.
 type responsesCall struct {
 	at       int
 	id, name string
@@ -170,6 +171,7 @@ func responsesFailure(ev *responsesEvent, data []byte) error {
 	return f
 }
 
+// mark notes that an output item was streamed, so that the closing event does not emit its text again.
 func (a *responsesAnswer) mark(index int) {
 	if a.said == nil {
 		a.said = map[int]bool{}
@@ -188,6 +190,7 @@ func (a *responsesAnswer) text(index int, t string) error {
 	return a.out.send(Event{Type: EventText, Text: t})
 }
 
+// begin is the call at an output index, made when it is new.
 func (a *responsesAnswer) begin(index int, it *responsesItem) (*responsesCall, error) {
 	id := it.key()
 	if c := a.calls[index]; c != nil && (!c.ended || id == "" || id == c.key) {
@@ -266,6 +269,7 @@ func summaryTexts(raw json.RawMessage) []string {
 	return out
 }
 
+// endCall emits the end of a call, once.
 func (a *responsesAnswer) endCall(c *responsesCall) error {
 	c.ended = true
 	return a.out.send(Event{Type: EventToolEnd, Index: c.at, CallID: c.id, Name: c.name, Text: wrapArguments(string(c.args))})

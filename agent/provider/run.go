@@ -47,14 +47,12 @@ type emitError struct{ err error }
 func (e emitError) Error() string { return e.err.Error() }
 func (e emitError) Unwrap() error { return e.err }
 
-// emitter calls emit and remembers that anything went out.
+// emitter calls emit and marks its errors, so that fail gives them back as they are.
 type emitter struct {
 	emit func(Event) error
-	sent bool
 }
 
 func (e *emitter) send(ev Event) error {
-	e.sent = true
 	if err := e.emit(ev); err != nil {
 		return emitError{err}
 	}

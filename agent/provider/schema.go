@@ -47,6 +47,7 @@ func TransformSchema(kind Kind, schema json.RawMessage) json.RawMessage {
 	return json.RawMessage(bytes.TrimSpace(b.Bytes()))
 }
 
+// transformer rewrites one schema for one format. Its methods change only copies: a tool's own schema is shared by all sessions.
 type transformer struct {
 	kind  Kind
 	root  map[string]any
@@ -241,6 +242,7 @@ func (t transformer) resolve(in map[string]any, depth *int) map[string]any {
 	return map[string]any{}
 }
 
+// lookup follows a JSON pointer (#/$defs/…) in the root; nil when it leads nowhere or out of the document: nothing is fetched.
 func (t transformer) lookup(ref string) map[string]any {
 	path, ok := strings.CutPrefix(ref, "#")
 	if !ok {
@@ -261,6 +263,7 @@ func (t transformer) lookup(ref string) map[string]any {
 	return m
 }
 
+// tupleItem is one schema that accepts what any of a tuple's schemas accepts; no provider takes tuples.
 func tupleItem(list []any) any {
 	if len(list) == 1 {
 		return list[0]

@@ -5,6 +5,7 @@ import (
 	"slices"
 )
 
+// constToEnum writes a const as an enum with one value, which means the same and is understood everywhere.
 func constToEnum(s map[string]any) {
 	if c, ok := s["const"]; ok {
 		delete(s, "const")

@@ -158,6 +158,7 @@ func (s *sseReader) line() ([]byte, bool) {
 	}
 }
 
+// fill reads more into buf, which grows only when an event does not fit. It sets err at the end of the stream.
 func (s *sseReader) fill() {
 	if s.start > 0 {
 		copy(s.buf, s.buf[s.start:s.end])

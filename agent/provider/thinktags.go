@@ -14,6 +14,8 @@ const (
 	thinkClose = "</think>"
 )
 
+// split sends a piece of the answer as thought or text. A tag may be cut between two pieces, so what may be its beginning waits for the
+// next piece or for flush.
 func (t *thinkTags) split(text string, send func(Event) error) error {
 	if t.state == 2 {
 		return send(Event{Type: EventText, Text: text})

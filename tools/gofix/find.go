@@ -31,6 +31,7 @@ const (
 // outside the module are shared.
 type Finder struct{}
 
+// looking makes Find run once at a time: dependencies, which all modules share, have no lock of their own.
 var looking sync.Mutex
 
 // Find gives fixes for the errors on a line (from 1) of a file, the best first; 0 is every line of the file. read is
@@ -50,6 +51,7 @@ func (*Finder) Find(ctx context.Context, path string, line int, read func(string
 	return m.fixes(ctx, path, line), nil
 }
 
+// moduleRoot is the nearest folder above a file that has a go.mod; "" when none has.
 func moduleRoot(path string) string {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		if exists(filepath.Join(dir, "go.mod")) {
@@ -65,7 +67,7 @@ func moduleRoot(path string) string {
 type edit struct {
 	path       string
 	start, end int
-	text       string
+	text       string // the new text; empty removes the part
 }
 
 // candidate is an edit that may be a fix. Of those that lower the errors alike the cheapest is the best.
@@ -76,7 +78,7 @@ type candidate struct {
 	deep  bool // it changes a declaration that other packages may use
 }
 
-// trouble is an error of the module.
+// trouble is a syntax or type error of the module.
 type trouble struct {
 	pos    token.Pos
 	code   int // the code of go/types; 0 for a syntax error
@@ -121,12 +123,16 @@ func code(e any) int {
 	return int(v.Int())
 }
 
+// score is what a fix must lower. One syntax error weighs more than all the type errors that it may hide, so that removing it counts as
+// progress although the type errors behind it become visible.
 func (m *module) score() int {
 	syntax, typed := m.count()
 	return syntax*syntaxWeight + typed
 }
 
-// fixes tries the candidates for a line.
+// fixes applies each candidate for a line in memory and checks the module again: a candidate that lowers the score is a fix. The
+// checker decides, so a wrong guess among the candidates costs time and never a wrong fix. Trying ends after timeLimit with what was
+// found until then.
 func (m *module) fixes(ctx context.Context, path string, line int) []Fix {
 	ctx, cancel := context.WithTimeout(ctx, timeLimit)
 	defer cancel()
@@ -220,6 +226,7 @@ func (m *module) apply(edits []edit) (texts, before map[string]string, ok bool) 
 // offset of a position in its file, in bytes.
 func (m *module) offset(p token.Pos) int { return m.fset.Position(p).Offset }
 
+// pathOf is the file of a position.
 func (m *module) pathOf(p token.Pos) string { return m.fset.Position(p).Filename }
 
 // replace is the edit that puts a text in the place of a node.
@@ -227,6 +234,7 @@ func (m *module) replace(n ast.Node, text string) edit {
 	return edit{m.pathOf(n.Pos()), m.offset(n.Pos()), m.offset(n.End()), text}
 }
 
+// insert is the edit that adds a text before a position.
 func (m *module) insert(at token.Pos, text string) edit {
 	o := m.offset(at)
 	return edit{m.pathOf(at), o, o, text}

@@ -77,6 +77,7 @@ type dependencies struct {
 // place is where a required module lies.
 type place struct{ path, dir string }
 
+// shared are the dependencies of all modules: checking the standard library takes long, and is done once in a process.
 var shared = sync.OnceValue(func() *dependencies {
 	d := &dependencies{fset: token.NewFileSet(), known: map[string]*types.Package{}, loading: map[string]bool{}, dirs: map[[2]string]string{}}
 	d.goroot = os.Getenv("GOROOT")
@@ -154,8 +155,10 @@ func load(root string, read func(path string) (string, bool)) (*module, error) {
 	return m, nil
 }
 
+// exists reports whether there is a file or folder.
 func exists(path string) bool { _, err := os.Stat(path); return err == nil }
 
+// parse parses a text as the file at path. A file with syntax errors keeps the syntax that could be read.
 func (m *module) parse(path, text string) *file {
 	f := &file{path: path, text: text}
 	var err error
@@ -289,6 +292,7 @@ func (m *module) count() (syntax, typed int) {
 	return syntax, typed
 }
 
+// count is module.count for one package; a nil package has no errors.
 func (p *pkg) count() (syntax, typed int) {
 	if p == nil {
 		return 0, 0
@@ -385,6 +389,7 @@ func (d *dependencies) load(path, root string) (*types.Package, error) {
 	return p, nil
 }
 
+// importer lets go/types load the imports of a dependency; root is the module on whose behalf it is loaded, which decides versions.
 type importer struct {
 	d    *dependencies
 	root string
@@ -484,6 +489,7 @@ func escape(path string) string {
 	return b.String()
 }
 
+// sortedKeys gives the same order in each run: the candidates, and so the fixes, must not depend on Go's map order.
 func sortedKeys[V any](m map[string]V) []string {
 	out := make([]string, 0, len(m))
 	for k := range m {

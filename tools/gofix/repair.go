@@ -28,6 +28,9 @@ func (m *module) repairs(t trouble) []candidate {
 	return r.out
 }
 
+// repairer collects the candidates for one error. Its methods are called for every error, whatever it is: each looks at the syntax around
+// it and adds what could help. A cost is a guess of how likely a person wanted the edit, lower is likelier; it only orders candidates
+// that lower the number of errors alike, and decides which are tried before maxCandidates is reached.
 type repairer struct {
 	m      *module
 	t      trouble
@@ -35,15 +38,17 @@ type repairer struct {
 	out    []candidate
 }
 
+// add adds a candidate that changes the inside of one file only.
 func (r *repairer) add(cost int, title string, edits ...edit) {
 	r.out = append(r.out, candidate{title: title, cost: cost, edits: edits})
 }
 
+// addDeep adds a candidate that changes a declaration: packages that import its folder must be checked again.
 func (r *repairer) addDeep(cost int, title string, edits ...edit) {
 	r.out = append(r.out, candidate{title: title, cost: cost, edits: edits, deep: true})
 }
 
-// near says that one name may be a slip of the other.
+// near reports that one name may be a misspelling of the other: at most one letter in three differs.
 func near(a, b string) bool {
 	if a == b || a == "" || b == "" {
 		return false
@@ -64,6 +69,7 @@ func similar(a, b string) bool {
 	return a != b && short >= 3 && (strings.HasPrefix(la, lb) || strings.HasPrefix(lb, la) || strings.HasSuffix(la, lb) || strings.HasSuffix(lb, la))
 }
 
+// ident is the innermost name at the error; nil when there is none.
 func (r *repairer) ident() *ast.Ident {
 	for _, n := range r.around {
 		if id, ok := n.(*ast.Ident); ok {
@@ -73,6 +79,7 @@ func (r *repairer) ident() *ast.Ident {
 	return nil
 }
 
+// find is the innermost node of a type; nil when there is none.
 func find[T ast.Node](nodes []ast.Node) (out T) {
 	for _, n := range nodes {
 		if x, ok := n.(T); ok {
@@ -82,6 +89,7 @@ func find[T ast.Node](nodes []ast.Node) (out T) {
 	return out
 }
 
+// text is a node as it is written in the file.
 func (r *repairer) text(n ast.Node) string { return r.m.source(n) }
 
 // qualifier writes a type as the file would.
@@ -103,8 +111,10 @@ func (r *repairer) qualifier(p *types.Package) string {
 	return p.Name()
 }
 
+// typeText is a type as it is written in the file, with the file's names of packages.
 func (r *repairer) typeText(t types.Type) string { return types.TypeString(t, r.qualifier) }
 
+// typeOf is an expression's type; nil when the checker could not find one.
 func (r *repairer) typeOf(e ast.Expr) types.Type {
 	if e == nil {
 		return nil
@@ -184,6 +194,7 @@ func (r *repairer) names() {
 	}
 }
 
+// selector repairs x.Sel that does not exist: a near member, a pointer to follow, a function to call first.
 func (r *repairer) selector(x *ast.SelectorExpr) {
 	if _, ok := r.t.pkg.info.Selections[x]; ok {
 		return
@@ -384,6 +395,7 @@ func (r *repairer) unknown(id *ast.Ident) {
 	}
 }
 
+// isPackageName reports an import: the name cannot be renamed where it is declared.
 func isPackageName(o types.Object) bool { _, ok := o.(*types.PkgName); return ok }
 
 // imports adds the package that a qualifier names, and takes out what is not used or not there.
@@ -419,6 +431,7 @@ func (r *repairer) imports() {
 	}
 }
 
+// importEdit adds an import where gofmt and goimports would have it, so that a formatter does not move it afterwards.
 func (r *repairer) importEdit(path string) edit {
 	f := r.t.file
 	for _, d := range f.syntax.Decls {
@@ -532,6 +545,7 @@ func (r *repairer) unused() {
 	}
 }
 
+// hasCall reports a call or a channel receive: removing the expression would change what the program does.
 func hasCall(list []ast.Expr) (yes bool) {
 	for _, e := range list {
 		ast.Inspect(e, func(n ast.Node) bool {
@@ -604,6 +618,7 @@ func (r *repairer) assignments() {
 	}
 }
 
+// exprs are expressions as nodes, for dropItem.
 func exprs(list []ast.Expr) (out []ast.Node) {
 	for _, e := range list {
 		out = append(out, e)
@@ -633,6 +648,7 @@ func tupleLen(t types.Type) int {
 	return 1
 }
 
+// under is a type's underlying one, if it is a T; a nil type is none.
 func under[T types.Type](t types.Type) (out T, ok bool) {
 	if t == nil {
 		return out, false
@@ -663,6 +679,7 @@ func (r *repairer) calls() {
 	}
 }
 
+// arguments repairs a call whose arguments do not match the signature: too many, too few, two swapped, or a slice that is to be spread.
 func (r *repairer) arguments(c *ast.CallExpr, sig *types.Signature) {
 	f := r.t.file
 	want, have := sig.Params().Len(), len(c.Args)
@@ -960,6 +977,7 @@ func (r *repairer) last(body *ast.BlockStmt, t types.Type) (name string) {
 	return name
 }
 
+// isError reports the predeclared error type.
 func isError(t types.Type) bool { return types.Identical(t, types.Universe.Lookup("error").Type()) }
 
 // mismatches repairs an expression of another type than what is wanted at its place.
@@ -1138,6 +1156,7 @@ func (r *repairer) wantAt(parents []ast.Node, e ast.Expr) types.Type {
 	return nil
 }
 
+// underlying is the type under a name and under one pointer; nil for nil.
 func underlying(t types.Type) types.Type {
 	if t == nil {
 		return nil
@@ -1284,6 +1303,7 @@ func (r *repairer) convert(e ast.Expr, want types.Type, cost int) {
 	}
 }
 
+// allMembersOf is allMembers for a type that may not be known.
 func allMembersOf(t types.Type) []types.Object {
 	if t == nil {
 		return nil
@@ -1291,6 +1311,7 @@ func allMembersOf(t types.Type) []types.Object {
 	return allMembers(t)
 }
 
+// isInvalid reports the type that go/types gives to what it could not check.
 func isInvalid(t types.Type) bool { return t == types.Typ[types.Invalid] }
 
 // wrap puts a type that begins with a sign in parentheses, as a conversion needs it.
@@ -1301,6 +1322,7 @@ func wrap(name string) string {
 	return name
 }
 
+// imported reports whether the file imports a path.
 func (r *repairer) imported(path string) bool {
 	for _, i := range r.t.file.syntax.Imports {
 		if strings.Trim(i.Path.Value, `"`) == path {

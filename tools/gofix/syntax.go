@@ -2,8 +2,8 @@ package gofix
 
 import "strings"
 
-// syntaxRepairs are single tokens put in or taken out near a syntax error. The parser notices a missing bracket where
-// it can no longer go on, so the ends of the lines before count as near.
+// syntaxRepairs are single tokens to insert or remove near a syntax error. The parser reports a missing bracket only where the text no
+// longer makes sense, often a line or more after the place where it belongs, so the ends of the lines before are tried too.
 func (m *module) syntaxRepairs(t trouble) (out []candidate) {
 	text := t.file.text
 	at := m.offset(t.pos)

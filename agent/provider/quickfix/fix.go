@@ -57,6 +57,7 @@ func fix(w *walk, where string) {
 // hidden says that a syntax error went: the errors that it hid are no work of the step.
 func hidden(before, after []problem) bool { return syntaxErrors(after) < syntaxErrors(before) }
 
+// syntaxErrors counts the problems that a parser reports.
 func syntaxErrors(ps []problem) (n int) {
 	for _, p := range ps {
 		if p.Source == "syntax" {
@@ -66,6 +67,7 @@ func syntaxErrors(ps []problem) (n int) {
 	return n
 }
 
+// fixer is the state of one "fix" request. It lives for one replay, and is the same at the same place of each.
 type fixer struct {
 	*walk
 	where     string
@@ -240,6 +242,7 @@ func rank(a action) int {
 	return n
 }
 
+// triedAny reports whether an action was tried for p; then its last failure is the reason that is reported.
 func (f *fixer) triedAny(p problem) bool {
 	prefix := p.key() + "\x00"
 	for k := range f.tried {

@@ -48,12 +48,14 @@ func (a action) quickfix() bool {
 	return a.Disabled == "" && (a.Kind == "" || a.Kind == "quickfix" || strings.HasPrefix(a.Kind, "quickfix."))
 }
 
+// diagnosis is the answer to a diagnostics request; ok is false when there was none, which was said already.
 type diagnosis struct {
 	ok       bool
 	problems []problem
 	doubt    string // why there may be more problems than these
 }
 
+// errors are the problems of severity error: warnings are not this model's work.
 func (d diagnosis) errors() []problem {
 	var out []problem
 	for _, p := range d.problems {
@@ -149,6 +151,7 @@ func (r result) refused() bool {
 // read decodes the metadata; what cannot be read stays as it is.
 func (r result) read(v any) { _ = json.Unmarshal(r.metadata, v) }
 
+// byFile groups problems by path.
 func byFile(ps []problem) map[string][]problem {
 	out := map[string][]problem{}
 	for _, p := range ps {

@@ -90,6 +90,7 @@ type walk struct {
 // frontier unwinds a script at its first unanswered call.
 type frontier struct{}
 
+// newWalk reads the conversation: the last message of the person, and the results of the calls made since.
 func newWalk(req *provider.Request) *walk {
 	w := &walk{offered: map[string]bool{}}
 	for _, t := range req.Tools {

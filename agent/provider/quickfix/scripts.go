@@ -30,6 +30,7 @@ func run(w *walk) {
 	}
 }
 
+// help is the answer to a request that the grammar does not know. It must name all verbs: it is the only manual people see.
 const help = `I am Pillion's built-in model. I need no key and no network, and I know only what your language servers know:
 
 - fix [errors] [in FILE]
@@ -123,11 +124,13 @@ func declares(rest, name, short string) bool {
 	return hit
 }
 
+// within reports whether a path is a file, or in a folder, that the person named with any number of its last elements.
 func within(path, where string) bool {
 	where = strings.TrimSuffix(where, "/")
 	return path == where || strings.HasSuffix(path, "/"+where) || strings.HasPrefix(path, where+"/") || strings.Contains(path, "/"+where+"/")
 }
 
+// rename renames a symbol through the language server, which knows all uses.
 func rename(w *walk, q request) {
 	if q.name == "" || q.to == "" {
 		w.cannot("Say both names: rename OLD to NEW.")
@@ -149,6 +152,7 @@ func rename(w *walk, q request) {
 	}
 }
 
+// uses lists where a symbol is used, grouped by file.
 func uses(w *walk, q request) {
 	s, ok := locate(w, q.name, q.where)
 	if !ok {

@@ -144,6 +144,7 @@ func blocks(raw json.RawMessage) []block {
 	return list
 }
 
+// textOf joins the text blocks with newlines.
 func textOf(list []block) string {
 	var parts []string
 	for _, b := range list {
@@ -154,6 +155,7 @@ func textOf(list []block) string {
 	return strings.Join(parts, "\n")
 }
 
+// filesOf are the media types of the blocks that are files.
 func filesOf(list []block) []string {
 	var out []string
 	for _, b := range list {
@@ -233,6 +235,7 @@ func (r Request) chatMessages() []Message {
 	return out
 }
 
+// argsCall is a call whose arguments came as a string: as Input when they are JSON, else as RawInput.
 func argsCall(id, name, args string) Call {
 	c := Call{ID: id, Name: name}
 	if json.Valid([]byte(args)) {

@@ -87,6 +87,7 @@ func (s *stream) deltas(name string, texts []string, build func(text string) any
 	}
 }
 
+// write writes text up to the cut; at the cut the response ends as the step says.
 func (s *stream) write(text string) {
 	if s.limit >= 0 && len(text) >= s.limit {
 		s.raw(text[:s.limit])
@@ -98,6 +99,7 @@ func (s *stream) write(text string) {
 	s.raw(text)
 }
 
+// raw writes without counting. A client that has gone away ends the handler.
 func (s *stream) raw(text string) {
 	if _, err := s.w.Write([]byte(text)); err != nil {
 		panic(http.ErrAbortHandler) // the client went away
@@ -151,6 +153,7 @@ func (s *stream) stop() string {
 	return s.step.Stop
 }
 
+// usage is the step's, or a small one that is never zero: the agent estimates the context of servers that count nothing.
 func (s *stream) usage() Usage {
 	if s.step.Usage != nil {
 		return *s.step.Usage

@@ -335,6 +335,7 @@ func (s *Server) take(req Request) (step Step, n int, ok bool) {
 	return Step{}, n, false
 }
 
+// serveModels answers a request for the list of models, in the shape of the format that is asked.
 func (s *Server) serveModels(w http.ResponseWriter, r *http.Request) {
 	type entry struct {
 		ID     string `json:"id,omitempty"`
@@ -361,6 +362,7 @@ func (s *Server) serveModels(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", key: list})
 }
 
+// formatOf is the wire format that a request's path belongs to; empty for an unknown path.
 func formatOf(path string) Format {
 	switch {
 	case strings.HasSuffix(path, "/messages"):
