@@ -1,11 +1,12 @@
 package permission
 
-// Default is Pillion's own ruleset, the first layer of every session: what only looks goes on, what changes files
-// or runs commands is asked, so that the person sees the diff or the command first. Secrets in .env files and
-// everything outside the project are asked too.
+// Default is Pillion's own ruleset, the first layer of every session: reading is allowed; changing files and running
+// commands asks, so that the person sees the diff or the command first. Secrets in .env files and everything outside the
+// project ask too. Any configured rule comes later and so wins over these.
 func Default() Ruleset {
 	return Ruleset{
 		{"*", "*", Allow, "default"},
+		// the same call, with the same input, several times in a row
 		{"doom_loop", "*", Ask, "default"},
 		{"external_directory", "*", Ask, "default"},
 		{"read", "*", Allow, "default"},

@@ -10,17 +10,18 @@ import (
 
 // GateOptions are what a Gate is made of.
 type GateOptions struct {
-	Rules   func() Ruleset // asked for each request, so a changed configuration counts at once; nil: Default
-	Asker   Asker          // nil: nobody is there, so what would be asked is rejected with that message
+	Rules   func() Ruleset // called for each request, so a changed configuration applies to the next one; nil: Default
+	Asker   Asker          // nil: no person is connected; what would ask is rejected with that reason
 	Grants  Grants         // nil: "always" lasts for the session only
 	Project string         // what project grants belong to: the worktree root, absolute
 	// Follow, when set, says that changes inside the project are made at once and reviewed afterwards: what the rules
 	// ask is then let through where the request says it is Followable. A deny stays a deny.
 	Follow func() bool
-	// Advise, when set, is asked before the person (plugins): Allow and Deny settle it, anything else asks on. What must
-	// be asked is never allowed by it.
+	// Advise, when set, is called before the person is asked (plugins): Allow and Deny decide, anything else asks the
+	// person. It cannot allow a request with MustAsk: a plugin is not the person.
 	Advise func(context.Context, Request) Action
-	// Notify, when set, hears of each question and of its end; it must not block. For events and logs.
+	// Notify, when set, is called with a nil Outcome when a question opens and with its Outcome when it ends. It runs in
+	// the asking goroutine and must not block. For events and logs.
 	Notify func(Request, *Outcome)
 }
 
@@ -45,14 +46,15 @@ type gateState struct {
 	pending map[*question]bool // guarded by mu
 }
 
-// question is an open ask. Whoever deletes it from pending owns its answer.
+// question is an approval request without a decision. Several may answer it: the person, "always" on another request, a
+// cancelled turn, the end of the session. Whoever deletes it from pending answers it; all others find it closed.
 type question struct {
 	gate     *Gate
 	request  Request
 	answered chan Outcome // buffered: the one answer
 }
 
-// NewGate makes a gate.
+// NewGate makes a gate without grants of its own; EndSession releases what a session has collected in it.
 func NewGate(o GateOptions) *Gate {
 	return &Gate{o: o, state: &gateState{grants: map[string]Ruleset{}, pending: map[*question]bool{}}}
 }
@@ -95,7 +97,7 @@ func (g *Gate) Ask(ctx context.Context, r Request) (Reply, error) {
 		}
 	}
 	if g.o.Asker == nil {
-		return Reply{}, &RejectedError{Message: "nobody is here to answer, and the rules ask about " + r.Permission + "; do it another way, or the user allows it in the configuration", Unanswered: true}
+		return Reply{}, &RejectedError{Message: r.Permission + " needs approval, but no user is connected; do it another way, or the user allows it in the configuration", Unanswered: true}
 	}
 	q := &question{gate: g, request: r, answered: make(chan Outcome, 1)}
 	g.state.mu.Lock()
@@ -104,13 +106,14 @@ func (g *Gate) Ask(ctx context.Context, r Request) (Reply, error) {
 	if g.o.Notify != nil {
 		g.o.Notify(r, nil)
 	}
-	// An "always" may have been given between the judgement and now.
+	// An "always" given between the first Judge and the insertion into pending found this question in neither place:
+	// Settle did not see it, and Judge did not see the grant. Judging again after the insertion closes that gap.
 	if v := g.Judge(ctx, r); v.Action != Ask {
 		reply, err := v.Reply(r)
 		q.answer(Outcome{reply, err})
 	} else {
 		askCtx, cancel := context.WithCancel(ctx)
-		defer cancel() // takes the question off the screen when somebody else answered it
+		defer cancel() // closes the prompt when the answer came from elsewhere
 		go func() {
 			reply, err := g.o.Asker.AskPermission(askCtx, r)
 			g.replied(ctx, q, reply, err)
@@ -120,6 +123,7 @@ func (g *Gate) Ask(ctx context.Context, r Request) (Reply, error) {
 	select {
 	case end = <-q.answered:
 	case <-ctx.Done():
+		// The channel is read even after a cancel: an answer that came at the same moment has won and is reported.
 		q.answer(Outcome{Err: ctx.Err()})
 		end = <-q.answered
 	}
@@ -129,7 +133,8 @@ func (g *Gate) Ask(ctx context.Context, r Request) (Reply, error) {
 	return end.Reply, end.Err
 }
 
-// answer ends the question, once.
+// answer ends the question and reports whether this call was the one that did. The send cannot block: the channel has
+// room for one answer, and only the caller that removed the question from pending sends.
 func (q *question) answer(o Outcome) bool {
 	s := q.gate.state
 	s.mu.Lock()
@@ -142,14 +147,16 @@ func (q *question) answer(o Outcome) bool {
 	return open
 }
 
-// replied acts on the person's answer: it remembers an "always" and settles the session's other open questions.
+// replied acts on the person's answer. An "always" is remembered and may answer other open questions; a rejection rejects
+// the session's other open questions too, because calls of one step were proposed together.
 func (g *Gate) replied(ctx context.Context, q *question, reply Reply, err error) {
 	reply.Asked = true
 	switch {
 	case err != nil:
 		q.answer(Outcome{Err: err})
 	case reply.Kind == Reject:
-		// Which others are open is known before the answer: what is asked after it is a question of its own.
+		// The list is taken before the answer: the answer lets the agent continue, and what it asks then is a new question
+		// that this rejection is not about.
 		others := g.open(q.request.SessionID)
 		no := &RejectedError{Message: reply.Message, Unanswered: reply.Unanswered}
 		if !q.answer(Outcome{Reply: reply, Err: no}) {
@@ -159,7 +166,8 @@ func (g *Gate) replied(ctx context.Context, q *question, reply Reply, err error)
 			other.answer(Outcome{Reply: Reply{Kind: Reject, Message: reply.Message}, Err: no})
 		}
 	case reply.Kind == Always && len(q.request.Always) > 0:
-		// The grant comes before the answer: the call it lets go on may ask again at once.
+		// The grant is stored before the answer: the call that the answer releases may ask again immediately, and must
+		// find the grant. A question that was closed meanwhile (cancelled turn) leaves no grant behind.
 		if !g.isOpen(q) {
 			return
 		}
@@ -173,7 +181,8 @@ func (g *Gate) replied(ctx context.Context, q *question, reply Reply, err error)
 	}
 }
 
-// Settle judges the open questions again: what has been allowed meanwhile, by an "always" or by following, goes on.
+// Settle judges the open questions again and answers those that are allowed now, by an "always" or by following. It never
+// answers with a deny: the person sees the prompt already and may decide.
 func (g *Gate) Settle(ctx context.Context) {
 	for _, other := range g.open("") {
 		if v := other.gate.Judge(ctx, other.request); v.Action == Allow {
@@ -183,6 +192,7 @@ func (g *Gate) Settle(ctx context.Context) {
 	}
 }
 
+// isOpen reports whether nobody has answered the question yet. The answer may change as soon as it returns.
 func (g *Gate) isOpen(q *question) bool {
 	g.state.mu.Lock()
 	defer g.state.mu.Unlock()
@@ -202,7 +212,9 @@ func (g *Gate) open(session string) []*question {
 	return out
 }
 
-// remember keeps the request's Always patterns. What cannot be stored for the project still holds for the session.
+// remember keeps the request's Always patterns. What cannot be stored for the project (a read-only database, a full disk)
+// still applies to the session: the person said "always" and is not asked again at once. The store must finish even when
+// the turn is cancelled in that moment, so it does not get the turn's cancellation.
 func (g *Gate) remember(ctx context.Context, r Request, scope Scope) {
 	var session Ruleset
 	for _, pattern := range r.Always {
@@ -227,7 +239,8 @@ func (g *Gate) remember(ctx context.Context, r Request, scope Scope) {
 	}
 }
 
-// EndSession forgets the session's grants and rejects what it still asks.
+// EndSession forgets the session's grants and ends its open questions with context.Canceled. An empty session id ends none:
+// it would name the questions of all sessions.
 func (g *Gate) EndSession(session string) {
 	for _, q := range g.open(session) {
 		if session != "" {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Verdict is what rules and grants say of a request.
+// Verdict is what rules and grants say of a request, before anybody is asked.
 type Verdict struct {
 	Action  Action
 	Pattern string // the one that decided
@@ -35,8 +35,9 @@ func (g *Gate) Judge(ctx context.Context, r Request) Verdict {
 	return v
 }
 
-// weigh weighs every pattern: any deny denies, else any ask asks. Grants only turn an ask into an allow, and only
-// where the request says they may.
+// weigh judges every pattern by every ruleset: any deny denies, otherwise any ask asks. Denies are looked for in a pass of
+// their own, because a request must not be asked about one pattern when another one is denied. Grants only turn an ask
+// into an allow, and only where the request says they may.
 func (g *Gate) weigh(ctx context.Context, r Request) Verdict {
 	sets := g.rulesets()
 	patterns := r.Patterns
@@ -52,7 +53,7 @@ func (g *Gate) weigh(ctx context.Context, r Request) Verdict {
 			}
 		}
 	}
-	if r.MustAsk {
+	if r.MustAsk { // after the denies: a deny is never weakened to a question
 		return Verdict{Action: Ask}
 	}
 	var grants Ruleset
@@ -68,7 +69,7 @@ func (g *Gate) weigh(ctx context.Context, r Request) Verdict {
 			}
 		}
 		if v.Action == Allow {
-			if !out.Granted {
+			if !out.Granted { // one pattern that needed a grant makes the whole answer a granted one
 				out = v
 			}
 			continue
@@ -81,9 +82,12 @@ func (g *Gate) weigh(ctx context.Context, r Request) Verdict {
 		}
 		// A grant speaks for its own permission only, so no aliases here.
 		usable := grants
+		// "git clean *" was remembered for a plain clean. A call whose options do more is covered only by a grant of exactly its
+		// text, and a text with wildcards in it cannot be told from a pattern, so it is covered by none.
 		if slices.Contains(r.Exact, p) {
 			usable = slices.DeleteFunc(slices.Clone(grants), func(g Rule) bool { return g.Pattern != p || strings.ContainsAny(p, "*?") })
 		}
+		// A missing grant is Ask with a nil rule, which evaluate also gives for "no rule": the question stays.
 		a, rule := usable.evaluate([]string{r.Permission}, p)
 		if rule == nil || a != Allow {
 			return v
@@ -106,6 +110,7 @@ func (g *Gate) rulesets() []Ruleset {
 }
 
 // grants are those of the session and of the project. A store that cannot be read grants nothing.
+// The result is never nil, so that weigh asks the store once for a request and not once for each pattern.
 func (g *Gate) grants(ctx context.Context, session string) Ruleset {
 	out := g.SessionGrants(session)
 	for _, parent := range g.inherit {

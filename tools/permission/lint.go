@@ -33,6 +33,7 @@ func Lint(rs Ruleset) []string {
 	return out
 }
 
+// origin is the prefix that names a rule's place in the configuration, empty for rules without one.
 func origin(r Rule) string {
 	if r.Origin == "" {
 		return ""
@@ -40,6 +41,8 @@ func origin(r Rule) string {
 	return r.Origin + ": "
 }
 
+// nearName returns the known permission that is one slip away from a name; empty for known names, and for names so short
+// that a slip is no evidence. MCP and custom tools have names of their own, so an unknown name alone is no mistake.
 func nearName(name string) string {
 	near := ""
 	for _, k := range known {

@@ -46,6 +46,8 @@ func (e *ParseError) Error() string {
 	return e.Origin + ": " + e.Message
 }
 
+// parser reads tokens itself instead of unmarshalling into a map: the order of the keys decides which rule wins, and a map
+// has none.
 type parser struct {
 	data   []byte
 	dec    *json.Decoder
@@ -55,6 +57,7 @@ type parser struct {
 	broken bool // the JSON itself is wrong: nothing after this can be read
 }
 
+// section reads the value of the "permission" key: one action for everything, or an object by permission.
 func (p *parser) section() {
 	at := p.start()
 	switch tok := p.token().(type) {
@@ -93,6 +96,8 @@ func (p *parser) object(f func(at int, key string)) {
 	}
 }
 
+// permission reads the value of one permission: an action, which is a rule for "*", or an object by pattern. The rules of an
+// object have the place of their pattern as origin, the rule of an action has the place of the action.
 func (p *parser) permission(_ int, name string) {
 	at := p.start()
 	where := "permission." + name
@@ -127,6 +132,7 @@ func (p *parser) permission(_ int, name string) {
 	}
 }
 
+// wrong reports a value that is no action. JSON's true and false are common mistakes and get a hint.
 func (p *parser) wrong(at int, where string, tok any, want string) {
 	if p.broken {
 		return
@@ -143,6 +149,7 @@ func (p *parser) wrong(at int, where string, tok any, want string) {
 	p.fail(at, fmt.Sprintf("%s is %v, want %s%s", where, tok, want, hint))
 }
 
+// action reads an action's name; ok is false, and the mistake recorded, when there is no such action.
 func (p *parser) action(at int, where, word string) (Action, bool) {
 	switch a := Action(word); a {
 	case Allow, Ask, Deny:
@@ -152,6 +159,7 @@ func (p *parser) action(at int, where, word string) (Action, bool) {
 	return "", false
 }
 
+// meant is a hint for a word that is no action: the action that it misspells or means, empty when there is none.
 func meant(word string) string {
 	best, distance := "", 3
 	for _, a := range [...]string{"allow", "ask", "deny"} {
@@ -198,6 +206,8 @@ func (p *parser) start() int {
 	return at
 }
 
+// token reads the next token; nil, and broken set, when the JSON itself is wrong. encoding/json counts the offset of a syntax
+// error from 1, ParseError from 0.
 func (p *parser) token() json.Token {
 	at := p.start()
 	tok, err := p.dec.Token()

@@ -1,5 +1,9 @@
-// Package permission decides whether a call may go on: rules say allow, ask or deny, and a Gate asks a person
-// for the rest and remembers "always". It does not know what a tool, a file or an editor is.
+// Package permission decides whether a tool call may run: rules say allow, ask or deny, and a Gate asks a person
+// for the rest and remembers "always". It does not know what a tool, a file or an editor is: a caller names what it
+// wants to do as a permission and patterns, and resolves symbolic links before it asks.
+//
+// The order is fixed, from the strongest to the weakest: a configured deny, Request.MustAsk, a rule that allows, a grant,
+// Follow, a plugin's advice, the person. Nothing that comes later overrules a deny.
 //
 //	gate := permission.NewGate(permission.GateOptions{Rules: rules, Asker: person, Grants: store, Project: root})
 //	_, err := gate.Ask(ctx, permission.Request{Permission: "edit", Patterns: []string{"a.go"}, Always: []string{"*"}})
@@ -24,7 +28,7 @@ const (
 	Deny  Action = "deny"
 )
 
-// Rule is one line of a ruleset; both fields take the wildcards * and ?.
+// Rule is one line of a ruleset. Permission and Pattern take the wildcards * and ?, as Match reads them.
 type Rule struct {
 	Permission string `json:"permission"`
 	Pattern    string `json:"pattern"`
@@ -32,7 +36,8 @@ type Rule struct {
 	Origin     string `json:"origin,omitempty"` // file:line, "default", "session", "project", "agent plan"
 }
 
-// Ruleset is judged from its end: the last matching rule wins.
+// Ruleset is in the order of the configuration layers, defaults first. The last matching rule wins, as in OpenCode, so a
+// project or a person refines a general rule by a later one.
 type Ruleset []Rule
 
 // Request is what a call wants to do.
@@ -76,7 +81,8 @@ type Request struct {
 	Change *change.Set `json:"-"`
 }
 
-// Remembers is what "always" would remember, for the person: each pattern with what it does not stand for.
+// Remembers is what "always" would remember, as text for the approval request: each pattern with the options it does not
+// cover, because the person decides by this text and not by the pattern.
 func (r Request) Remembers() string {
 	out := make([]string, len(r.Always))
 	for i, pattern := range r.Always {
@@ -91,7 +97,9 @@ func (r Request) Remembers() string {
 // AskIf says which rules may make a request ask.
 type AskIf string
 
-// Any rule that says ask, only those that name more than "*", or none.
+// AskIfAny lets any rule that says ask make the request ask; AskIfSpecific only a rule whose pattern is not "*"; with
+// AskIfNone no rule does. A call that was approved as a command is not asked once more for each file it names, unless
+// somebody wrote a rule for such files.
 const (
 	AskIfAny      AskIf = ""
 	AskIfSpecific AskIf = "specific"
@@ -132,18 +140,21 @@ type Reply struct {
 	Granted    bool // not asked, because of a remembered "always"
 }
 
-// Asker is the person. It returns the context's error when the question dies with its turn.
+// Asker shows an approval request to a person and returns the decision. The context ends when the turn is cancelled or
+// another window has answered: the Asker then closes its prompt and returns the context's error.
 type Asker interface {
 	AskPermission(ctx context.Context, r Request) (Reply, error)
 }
 
-// ErrDenied: a rule forbids it. ErrRejected: the person said no; without a message that ends the turn.
+// ErrDenied matches a *DeniedError, ErrRejected a *RejectedError. A rejection without a message ends the turn: the
+// person gave the model nothing to continue with. A denial does not, because the model can choose another way.
 var (
 	ErrDenied   = errors.New("denied by a permission rule")
 	ErrRejected = errors.New("rejected by the person")
 )
 
-// RejectedError carries the person's words. errors.Is(err, ErrRejected) holds.
+// RejectedError carries the person's words, which the model reads. errors.Is(err, ErrRejected) holds. Its text is the one
+// that OpenCode's prompts and models know.
 type RejectedError struct {
 	Message    string
 	Unanswered bool // nobody could be asked
@@ -157,7 +168,8 @@ func (e *RejectedError) Error() string {
 }
 func (e *RejectedError) Is(t error) bool { return t == ErrRejected }
 
-// DeniedError carries the rules that matter. errors.Is(err, ErrDenied) holds.
+// DeniedError carries the rule that denied, so that the model and the person see where to change it.
+// errors.Is(err, ErrDenied) holds.
 type DeniedError struct {
 	Permission, Pattern string
 	Rule                Rule

@@ -33,6 +33,7 @@ func Protected(realPath, home, root string) (reason string, ok bool) {
 			return "formatters and linters run it as a program", true
 		}
 	}
+	// /private/etc is what /etc resolves to on macOS.
 	if strings.HasPrefix(p, "/etc/") || p == "/etc" || strings.HasPrefix(p, "/private/etc/") {
 		return "it configures the whole system", true
 	}
@@ -46,7 +47,8 @@ func Protected(realPath, home, root string) (reason string, ok bool) {
 	if reason, ok := protectedHome[rel]; ok {
 		return reason, true
 	}
-	// A worktree below one of these folders is a project like any other.
+	// A worktree below one of these folders (a checkout in ~/.config/nvim) is a project like any other: every edit there
+	// would ask otherwise. The tables above apply in it as everywhere.
 	if root != "" && root != home {
 		if r := lowerPath(root); p == r || strings.HasPrefix(p, r+"/") {
 			return "", false
@@ -60,10 +62,12 @@ func Protected(realPath, home, root string) (reason string, ok bool) {
 	return "", false
 }
 
+// lowerPath is a path as the tables below have it: cleaned, slashes, lower case.
 func lowerPath(p string) string {
 	return strings.ToLower(strings.TrimSuffix(filepath.ToSlash(filepath.Clean(p)), "/"))
 }
 
+// named is a protected place: its path in lower case with slashes, and the reason for the person.
 type named struct{ name, reason string }
 
 const (

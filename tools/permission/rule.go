@@ -18,6 +18,8 @@ func (rs Ruleset) Evaluate(permission, pattern string) (Action, *Rule) {
 func (rs Ruleset) Judge(r Request, pattern string) (Action, *Rule) {
 	who := names(r.Permission, r.Tool)
 	action, rule := rs.evaluate(who, pattern)
+	// "*": "allow" was written for the tools of that day: it does not allow what must be named, and Pillion's own defaults do not
+	// allow tools that came from elsewhere.
 	if action == Allow && (r.Named && strings.ContainsAny(rule.Permission, "*?") || r.Added && rule.Origin == "default") {
 		return Ask, rule
 	}
@@ -43,6 +45,8 @@ func (rs Ruleset) Judge(r Request, pattern string) (Action, *Rule) {
 // ask for everything. {"bash_readonly": "ask"} switches it off.
 const ReadOnlyCommands = "bash_readonly"
 
+// evaluate looks for the last rule that covers one of the names and matches the pattern. The rule points into rs; nil, with Ask,
+// when none matches: what nobody thought of is asked.
 func (rs Ruleset) evaluate(names []string, pattern string) (Action, *Rule) {
 	text := slashed(pattern)
 	for i := len(rs) - 1; i >= 0; i-- {
@@ -67,6 +71,7 @@ func (rs Ruleset) after(a, b *Rule) bool {
 	return false
 }
 
+// covers reports whether the rule is about one of the names of a request, literally or by wildcard.
 func (r *Rule) covers(names []string) bool {
 	for _, name := range names {
 		if r.Permission == name || match(r.Permission, name) {
@@ -76,7 +81,8 @@ func (r *Rule) covers(names []string) bool {
 	return false
 }
 
-// names are all the words under which rules may speak of a request.
+// names are all the names under which rules may cover a request. Older names stay valid, so that a configuration written for
+// OpenCode denies here what it denied there. The loop reads names that it appends itself: an alias of an alias counts.
 func names(permission, tool string) []string {
 	out := []string{permission}
 	add := func(name string) {

@@ -14,6 +14,7 @@ func Match(pattern, text string) bool {
 	return match(slashed(expandHome(pattern, homeDir)), slashed(text))
 }
 
+// match is Match for patterns and texts that are already slashed and have their home folder expanded.
 func match(pattern, text string) bool {
 	if short, ok := strings.CutSuffix(pattern, " *"); ok && glob(short, text) {
 		return true
@@ -69,6 +70,7 @@ func expandHome(pattern string, home func() string) string {
 	return pattern
 }
 
+// homeDir is the home folder, empty when the system does not say: then a pattern with ~ matches only a literal ~.
 func homeDir() string {
 	h, err := os.UserHomeDir()
 	if err != nil {
@@ -77,4 +79,6 @@ func homeDir() string {
 	return h
 }
 
+// slashed makes patterns written on Windows and elsewhere the same. On Unix a backslash in a name counts as "/" too: a pattern
+// may then match more than it names, on both sides alike.
 func slashed(s string) string { return strings.ReplaceAll(s, `\`, "/") }
