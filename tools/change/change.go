@@ -2,7 +2,11 @@
 // Text in, text out: it knows no disk, no editor and no language server.
 //
 //	set := change.New("c1", []change.File{{Path: "/p/a.go", Kind: change.Edit, Old: old, New: text}})
-//	decided, err := set.Decide(change.Decisions{Hunks: map[string]change.Decision{set.Files[0].Hunks[1].ID: {Verdict: change.Reject}}})
+//	decided, err := set.Decide(change.Decisions{Hunks: map[string]change.Decision{set.Files[0].Hunks[1].ID: {Kind: change.Reject}}})
+//
+// The life of a set: New cuts it into hunks, WithVerdict adds what the check says, Decide applies the person's decisions,
+// Rebase moves a file's proposal onto a text that changed meanwhile, Undo proposes the way back, Sum adds up what several
+// sets did to one file. Writing files, and recording the State, is the caller's.
 package change
 
 // Kind says what happens to a file.
@@ -16,7 +20,8 @@ const (
 	Rename Kind = "rename" // NewPath, and the text may change too
 )
 
-// Set is one proposal: all or nothing, whatever the number of files.
+// Set is one proposal: all or nothing, whatever the number of files. Its JSON is stored in the event log and sent to
+// editors, so names of fields stay. A set that was published is not written to; methods return a new one.
 type Set struct {
 	ID        string   `json:"id"`
 	Title     string   `json:"title,omitempty"`
@@ -61,7 +66,7 @@ type File struct {
 	Folders []string `json:"folders,omitempty"`
 	Hunks   []Hunk   `json:"hunks"`
 
-	diffed diffed // the script Hunks were cut from; recomputed when the texts are others
+	diffed diffed // the line diff that Hunks were cut from; recomputed when the texts are others
 }
 
 // Link is the encoding of a text that is no file's, but where a symbolic link leads; such a member is binary.

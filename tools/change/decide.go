@@ -51,6 +51,7 @@ func (s *Set) Decide(d Decisions) (*Decided, error) {
 	return out, nil
 }
 
+// check refuses decisions that do not belong to this set. Ids are sorted so that the same mistake gives the same message.
 func (s *Set) check(d Decisions) error {
 	known := map[string]bool{}
 	for _, f := range s.Files {
@@ -94,7 +95,9 @@ func (f File) decide(d Decisions) (File, []Ruling) {
 	}
 	var sb strings.Builder
 	old := f.script().A
-	at, moved, touched := 0, true, 0
+	at := 0       // old line up to which the text is built
+	moved := true // the rename was not rejected
+	touched := 0  // hunks that are written, as proposed or as the person edited them
 	out := f
 	replaced := false
 	for _, h := range f.Hunks {
@@ -111,6 +114,8 @@ func (f File) decide(d Decisions) (File, []Ruling) {
 			switch {
 			case v.NewText == h.NewText:
 				v.Kind = Accept
+			// Editing a hunk back to the old text is a rejection, and the model must be told so. For a file that is created or
+			// deleted the empty text is not the same as no file, so there it stays the person's own text.
 			case v.NewText == h.OldText && f.Kind != Create && f.Kind != Delete:
 				v.Kind = Reject
 			}
@@ -167,7 +172,9 @@ func (f File) plainYes(d Decisions) bool {
 	return true
 }
 
-// fit gives the person's text the file's line ending, and a final one where other lines follow.
+// fit gives the person's text the hunk's line ending: editors send "\n". It adds a final newline where other lines follow,
+// which would be joined to the text otherwise. last says that the hunk reaches the end of the old file; there a missing
+// newline is kept where one of the hunk's sides lacks it.
 func (f File) fit(text string, h Hunk, last bool) string {
 	if text == "" {
 		return ""

@@ -2,16 +2,17 @@ package change
 
 import "strings"
 
-// ending is how the lines of a text end. It is one decision for all of them, so it merges apart from the lines: a file
-// that was converted to CRLF, or got the newline that its last line lacked, is not changed in every line; and what is
-// added after a line without a newline is not glued to it.
+// ending is how the lines of a text end. It is one property of the whole text and is merged apart from the lines. Otherwise
+// converting a file to CRLF would conflict with every other change of it, and a line added after one without a newline
+// would be joined to it.
 type ending struct {
-	crlf  bool
-	mixed bool
+	crlf  bool // at least one line ends in CRLF
+	mixed bool // some lines end in CRLF and some in LF: no one property, so the endings stay part of the lines
 	known bool // false: no line has ended yet
 	last  bool // the last line ends too; an empty text counts as one
 }
 
+// endingOf looks at every line. A lone CR is no line ending here, as in Git.
 func endingOf(text string) ending {
 	ends, crlf := strings.Count(text, "\n"), strings.Count(text, "\r\n")
 	return ending{crlf: crlf > 0, mixed: crlf > 0 && crlf != ends, known: ends > 0, last: text == "" || strings.HasSuffix(text, "\n")}
@@ -45,6 +46,7 @@ func mergeEndings(base, ours, theirs string, strict bool) (string, []Conflict) {
 	if b.mixed || o.mixed || t.mixed { // then they belong to the lines
 		b.mixed, o.mixed, t.mixed = true, true, true
 	}
+	// A side without any line end (an emptied file) has not chosen an ending: it takes the base's.
 	for _, e := range []*ending{&o, &t} {
 		if !e.known {
 			e.crlf = b.crlf
@@ -57,6 +59,7 @@ func mergeEndings(base, ours, theirs string, strict bool) (string, []Conflict) {
 	if len(conflicts) > 0 {
 		return "", conflicts
 	}
+	// Three-way for the endings too: what ours left as it was follows theirs.
 	if b.crlf == o.crlf || !b.known {
 		o.crlf = t.crlf
 	}

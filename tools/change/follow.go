@@ -7,11 +7,12 @@ import (
 	"github.com/pillion-dev/pillion/tools/diff"
 )
 
-// most is how many hunks are looked for elsewhere: each costs a look through the text.
-const most = 200
+// maxFollowed is how many hunks follow looks for elsewhere: each costs one pass through the text.
+const maxFollowed = 200
 
-// follow takes hunks back in a text whose lines were moved since. All are merged where they were but those in the
-// conflicts that gave: their lines are looked for elsewhere.
+// follow undoes hunks in a text whose lines were moved since. Hunks without a conflict are merged where they were; the lines
+// of the others are looked for elsewhere. ok is false when a hunk's lines are not found, or in more than one place: the
+// caller then reports the conflict.
 func (f File) follow(mine []Hunk, conflicts []Conflict, text string) (string, bool) {
 	var here, moved []Hunk
 	for _, h := range mine {
@@ -23,7 +24,7 @@ func (f File) follow(mine []Hunk, conflicts []Conflict, text string) (string, bo
 			here = append(here, h)
 		}
 	}
-	if len(moved) > most {
+	if len(moved) > maxFollowed {
 		return "", false
 	}
 	back, move := f.without(here)
@@ -43,8 +44,9 @@ func (f File) follow(mine []Hunk, conflicts []Conflict, text string) (string, bo
 	return text, true
 }
 
-// elsewhere replaces a hunk's lines where they stand now. One line on each side must stand there too, two where lines
-// were only deleted, and all of it once, before as now: everything else would be a guess.
+// elsewhere replaces a hunk's lines where they are now. One neighbouring line on each side must be there too, two where the
+// hunk only deleted lines and so has none of its own. The block must occur exactly once in the applied text and once in
+// the present one: anything else would be a guess.
 func (f File) elsewhere(h Hunk, text string) (string, bool) {
 	was, is := diff.Lines(f.New), diff.Lines(text)
 	from, to := h.new()

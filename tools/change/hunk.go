@@ -28,7 +28,8 @@ func New(id string, files []File) *Set {
 	return s
 }
 
-// whole says that a hunk stands for the member itself.
+// whole reports whether the hunk has no lines and stands for the file operation itself: the move of a rename, a change of
+// mode, an empty file.
 func (h Hunk) whole() bool { return h.OldLines == 0 && h.NewLines == 0 }
 
 // diffed remembers a comparison, which costs more than the rest of a change of a big file.
@@ -49,6 +50,8 @@ func (f *File) script() *diff.Script {
 	return f.diffed.script
 }
 
+// cut makes the hunks of a member, without ids. A binary is one hunk of everything: its parts mean nothing to a person, and
+// merging them would damage it.
 func (f *File) cut() []Hunk {
 	var hunks []Hunk
 	if f.Kind == Rename {
@@ -70,6 +73,7 @@ func (f *File) cut() []Hunk {
 	return hunks
 }
 
+// hunkOf turns an edit (0-based, half-open) into a hunk (1-based).
 func hunkOf(s *diff.Script, e diff.Edit) Hunk {
 	start := func(from, to int) int { // git's convention for empty sides
 		if from == to {
@@ -157,7 +161,8 @@ func (s *Set) Paths() []string {
 	return out
 }
 
-// With is the member with another new text; hunks that are the same keep their ids.
+// With is the member with another new text; hunks that are the same keep their ids, so that decisions already made on them
+// in an open review stay theirs.
 func (f File) With(text string) File {
 	if text == f.New {
 		return f

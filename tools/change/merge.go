@@ -73,7 +73,8 @@ func mergeLines(base, ours, theirs string, strict bool) (string, []Conflict) {
 			i++
 			j++
 		default:
-			// Widen until neither side goes on into the other.
+			// Widen the conflict until the next edit of either side begins after it: an edit that overlaps one side of the
+			// conflict cannot be taken alone.
 			i1, j1 := i+1, j+1
 			lo, hi := min(a.Edits[i].A0, b.Edits[j].A0), max(a.Edits[i].A1, b.Edits[j].A1)
 			for {
@@ -147,6 +148,7 @@ func (f File) Rebase(now string) (File, error) {
 	return out, nil
 }
 
+// hunkAt is the id of the hunk that covers or touches an old line (1-based); empty when none does.
 func (f File) hunkAt(line int) string {
 	for _, h := range f.Hunks {
 		if from, to := h.old(); !h.whole() && line-1 <= to && line >= from {
@@ -160,6 +162,7 @@ func (f File) hunkAt(line int) string {
 // order, else the same removed or inserted text. Hunks without a forerunner get new ids above the old numbers.
 func rehunk(file string, olds []Hunk, f *File) []Hunk {
 	hunks := f.cut()
+	// Each old id is given at most once, and ids are matched in order: two hunks with the same text keep their sequence.
 	used := make([]bool, len(olds))
 	top := 0
 	for _, h := range olds {
@@ -202,6 +205,7 @@ type key struct {
 	whole    bool
 }
 
+// keys are compared without line endings, because a rebase onto a converted file changes those of every hunk.
 func keys(hunks []Hunk) []key {
 	out := make([]key, len(hunks))
 	for i, h := range hunks {

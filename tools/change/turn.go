@@ -105,6 +105,7 @@ func (t *Together) cut(parts []Part, now string) {
 	}
 }
 
+// mode is the permission bits that the newest part sets, 0 when it sets none.
 func mode(parts []Part) uint32 { return parts[len(parts)-1].File.Mode }
 
 // add notes a hunk of a part.

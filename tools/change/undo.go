@@ -53,6 +53,8 @@ func (s *Set) Undo(id string, hunks []string, now Present) (*Set, error) {
 	return u, nil
 }
 
+// undo is one member's way back: an empty Kind means that there is nothing to do. What the caller needs to restore besides
+// the text (the encoding of a binary, the mode beside a link) is taken from the member, since now only gives text.
 func (f File) undo(mine []Hunk, now Present) (File, []Conflict) {
 	out, conflicts := f.taken(mine, now)
 	if f.Binary && f.OldEncoding != "" && out.Kind != "" {
@@ -67,6 +69,8 @@ func (f File) undo(mine []Hunk, now Present) (File, []Conflict) {
 	return out, conflicts
 }
 
+// taken works out the way back of the text and of the file operation. It never overwrites a file that took the old place, and
+// never deletes a created file that was changed since: both would lose somebody's work.
 func (f File) taken(mine []Hunk, now Present) (File, []Conflict) {
 	at := f.Path
 	if f.Kind == Rename {

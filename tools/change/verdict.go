@@ -105,6 +105,7 @@ func (v *Verdict) Errors() (introduced, fixed int) {
 	return countErrors(v.Introduced), countErrors(v.Fixed)
 }
 
+// countErrors counts the problems that keep a project from building.
 func countErrors(list []Problem) (n int) {
 	for _, p := range list {
 		if p.IsError() {
