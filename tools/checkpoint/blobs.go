@@ -35,14 +35,17 @@ type Blobs struct {
 	recent []named // guarded by mu: the last contents put, which are put again and again
 }
 
-// named is a content and its name.
+// named is a content and its SHA-256 in hex.
 type named struct{ text, ref string }
 
+// keepRecent is how many contents Put remembers with their hash: an agent that edits the same few files puts the same texts
+// at every step, and hashing and touching them costs more than eight comparisons.
 const keepRecent = 8
 
 func (b *Blobs) path(ref string) string { return filepath.Join(b.Dir, ref[:2], ref[2:]+".z") }
 
-// Put keeps a content and names it. A content that is there already gets young again.
+// Put keeps a content and returns its name, 64 hex digits. A content that is there already gets a new modification time,
+// which is its age for Prune. The error means that nothing was kept.
 func (b *Blobs) Put(text string) (ref string, err error) {
 	b.mu.Lock()
 	for _, n := range b.recent {
@@ -68,7 +71,8 @@ func (b *Blobs) Put(text string) (ref string, err error) {
 	return ref, nil
 }
 
-// write makes the file whole or not at all.
+// write writes a temporary file and renames it, so that a crash or another process never leaves or sees half a content under
+// its name. It does not sync to disk: Get checks the hash, and a content lost in a power failure is reported as damaged.
 func (b *Blobs) write(path, text string) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -95,7 +99,8 @@ func (b *Blobs) write(path, text string) (err error) {
 	return os.Rename(f.Name(), path)
 }
 
-// Get reads a content and checks it.
+// Get reads a content and checks it against its name. Errors: ErrPruned (wrapped) when it is no longer there, another when it
+// is damaged. ref comes from stored events, so it is checked before it becomes a path.
 func (b *Blobs) Get(ref string) (string, error) {
 	if ref == unkept {
 		return "", errors.New("was only proposed, so its texts were not kept")
@@ -149,6 +154,7 @@ func (b *Blobs) Prune(l Limits) error {
 		}
 		switch age := time.Since(info.ModTime()); {
 		case filepath.Ext(path) != ".z" && filepath.Dir(path) == b.Dir: // not ours
+		// A temporary file older than an hour is what a killed process left; a younger one may be another process's write.
 		case filepath.Ext(path) != ".z":
 			if age > time.Hour {
 				_ = os.Remove(path)
@@ -171,6 +177,7 @@ func (b *Blobs) Prune(l Limits) error {
 		}
 	}
 	b.mu.Lock()
+	// The remembered contents may have been removed: Put must look at the disk again.
 	b.recent = nil
 	b.mu.Unlock()
 	return err

@@ -22,6 +22,8 @@ type chain struct {
 // a folder out of a file's way, so that half of it would be all that could be done.
 const tookPlace = "a file and a folder of this name took each other's place since then; it is left as it is, all of it"
 
+// group joins the pieces whose paths depend on each other, so that they are undone or left alone together. Chains keep the order
+// in which todo first names one of their paths.
 func group(todo []*piece) []*chain {
 	g := groups{of: map[string]*chain{}, rank: map[*piece]int{}}
 	for i, p := range todo {
@@ -42,6 +44,7 @@ func group(todo []*piece) []*chain {
 	return g.order
 }
 
+// groups builds the chains: a union-find without the tree, as chains are short.
 type groups struct {
 	of    map[string]*chain
 	order []*chain

@@ -60,6 +60,7 @@ func readIndex(root string) *gitIndex {
 	return x
 }
 
+// maxIndex: a larger index is not read before every command. Its files are then copied like those outside Git.
 const maxIndex = 64 << 20 // bytes
 
 var errIndex = errors.New("not a git index that can be read")
@@ -85,7 +86,7 @@ func parseIndex(b []byte) (map[string]gitEntry, error) {
 		flags := binary.BigEndian.Uint16(e[60:])
 		head := 62
 		skip := false
-		if flags&0x4000 != 0 { // extended
+		if flags&0x4000 != 0 { // extended flags, version 3 and later
 			if version < 3 || at+64 > len(b) {
 				return nil, errIndex
 			}
@@ -112,6 +113,7 @@ func parseIndex(b []byte) (map[string]gitEntry, error) {
 			name = string(rest[:end])
 			at += (head + end + 8) &^ 7
 		}
+		// Mode type 1000 (binary) is a regular file; flag bits 12 and 13 are the merge stage, 0 outside conflicts.
 		if regular := u32(24)&0xf000 == 0x8000; regular && flags&0x3000 == 0 && !skip {
 			out[name] = gitEntry{mtime: int64(u32(8))*1e9 + int64(u32(12)), size: u32(36), id: hex.EncodeToString(e[40:60])}
 		}
@@ -119,7 +121,8 @@ func parseIndex(b []byte) (map[string]gitEntry, error) {
 	return out, nil
 }
 
-// uvarint is git's offset encoding.
+// uvarint reads git's offset encoding (gitformat-pack: each continuation adds 1), which is not encoding/binary's. n is 0 when
+// b is cut off or the number needs more than five bytes.
 func uvarint(b []byte) (v, n int) {
 	for i, c := range b {
 		if i == 0 {
@@ -163,6 +166,8 @@ func (x *gitIndex) objects(ctx context.Context, want map[string]int64) map[strin
 		ids.WriteString(id + "\n")
 	}
 	cmd := guard.CommandContext(ctx, guard.Helper, git, "-C", x.root, "-c", "core.fsmonitor=false", "cat-file", "--batch")
+	// The project's configuration must not start programs (fsmonitor), fetch missing objects over the network, prompt or take
+	// locks: this runs beside the person's own git.
 	cmd.Env = append(cmd.Env, "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_TERMINAL_PROMPT=0", "GIT_DIR="+x.dir, "GIT_WORK_TREE="+x.root)
 	cmd.Stdin = strings.NewReader(ids.String())
 	cmd.WaitDelay = time.Second

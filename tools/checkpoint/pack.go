@@ -54,6 +54,7 @@ func bare(hunks []change.Hunk) []change.Hunk {
 	return out
 }
 
+// pack is Pack for one file. A content that cannot be kept leaves the file whole: a large event is better than a lost undo.
 func (b *Blobs) pack(f change.File) change.File {
 	if f.Old == "" && f.New == "" || f.OldRef != "" || f.NewRef != "" {
 		return f
@@ -95,6 +96,7 @@ func (b *Blobs) Load(set *change.Set) (*change.Set, error) {
 	return &out, nil
 }
 
+// load is Load for one file; it undoes pack.
 func (b *Blobs) load(f change.File) (change.File, error) {
 	if f.Old != "" || f.New != "" { // not packed
 		return f, nil
@@ -130,7 +132,8 @@ func stripped(hunks []change.Hunk) bool {
 	return false
 }
 
-// rebuilt makes the new text of the old one and the hunks.
+// rebuilt makes the new text from the old one and the hunks. It fails when a hunk lies outside the old text: then the event
+// and the content do not belong together, and a guess would be written to a file.
 func rebuilt(f change.File) (string, error) {
 	if f.Kind == change.Delete {
 		return "", nil

@@ -46,7 +46,7 @@ type Want struct {
 	Refs  []change.Ref // only these members or hunks, whenever they were applied; empty: what came After
 }
 
-// piece is a member of a step.
+// piece is a member of a step, with what of it is undone.
 type piece struct {
 	set   string
 	file  int
@@ -68,7 +68,7 @@ func New(id string, steps []Step, want Want, now change.Present, load func(*chan
 	if err != nil {
 		return nil, err
 	}
-	load = once(load)
+	load = remembering(load)
 	files := &world{now: now, over: map[string]state{}, first: map[string]state{}}
 	groups := group(todo)
 	plan := &Plan{}
@@ -86,8 +86,8 @@ func New(id string, steps []Step, want Want, now change.Present, load func(*chan
 	return plan, nil
 }
 
-// once remembers the sets that were loaded.
-func once(load func(*change.Set) (*change.Set, error)) func(*change.Set) (*change.Set, error) {
+// remembering is load with a memory: a set with several files is loaded and decompressed once for the whole plan.
+func remembering(load func(*change.Set) (*change.Set, error)) func(*change.Set) (*change.Set, error) {
 	have := map[string]*change.Set{}
 	return func(s *change.Set) (*change.Set, error) {
 		if w := have[s.ID]; w != nil {
@@ -127,8 +127,8 @@ func pieces(steps []Step) []*piece {
 	return all
 }
 
-// choose finds the pieces to take back, newest first. A piece that was taken back whole, and what took it back, come
-// out even and need no merging, as long as both are among those that came after.
+// choose finds the pieces to undo, newest first. A piece that was undone as a whole, and the piece that undid it, cancel out
+// and need no merging, as long as both came after the moment to go back to.
 func choose(all []*piece, want Want) ([]*piece, error) {
 	if len(want.Refs) > 0 {
 		return byName(all, want.Refs)
@@ -294,6 +294,8 @@ func (g *chain) outcome(files *world, plain bool) ([]Outcome, []change.File) {
 		takes = append(takes, change.Ref{Set: p.set, Path: p.path, Hunks: p.hunks})
 	}
 	var members []change.File
+	// One file gone and one come in a chain is shown as the rename it undoes. A link is never part of a rename: its text is a
+	// target, which may mean something else in another folder.
 	moved := len(gone) == 1 && len(come) == 1 && files.first[gone[0]].encoding != change.Link && files.over[come[0]].encoding != change.Link
 	if moved {
 		from, to := files.first[gone[0]], files.over[come[0]]
@@ -334,7 +336,8 @@ func (g *chain) outcome(files *world, plain bool) ([]Outcome, []change.File) {
 	return out, members
 }
 
-// world is the files as they would be.
+// world is the files as they would be after the steps worked out so far. first is what a file was when the plan first looked
+// at it, over what it would become. Nothing is written.
 type world struct {
 	now         change.Present
 	over, first map[string]state
@@ -351,12 +354,14 @@ type state struct {
 	binary   bool
 }
 
+// begin reads the present state of paths before anything is applied, so that outcome can compare.
 func (w *world) begin(paths []string) {
 	for _, p := range paths {
 		w.present(p)
 	}
 }
 
+// present is a change.Present for the files as they would be.
 func (w *world) present(path string) (string, bool) {
 	s, known := w.over[path]
 	if !known {
@@ -366,6 +371,8 @@ func (w *world) present(path string) (string, bool) {
 	return s.text, s.exists
 }
 
+// apply makes one member's change. The mode and encoding from before the oldest change are kept through several steps: they
+// are what the written plan must compare with.
 func (w *world) apply(f change.File) {
 	s := state{text: f.New, exists: true, encoding: f.Encoding, mode: f.Mode, hadMode: f.OldMode, binary: f.Binary, was: f.OldEncoding}
 	had := w.over[f.Path]

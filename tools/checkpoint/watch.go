@@ -44,13 +44,15 @@ type copied struct {
 	ref string
 }
 
-// stamp is how a file looks from outside.
+// stamp is what lstat says of a file: equal stamps are taken for equal contents. size is in bytes, mtime in nanoseconds since
+// 1970.
 type stamp struct {
 	size, mtime int64
 	mode        os.FileMode
 	inode       uint64
 }
 
+// stampOf does not follow symbolic links; ok is false for what is neither a file nor a link, and for what is not there.
 func stampOf(path string) (stamp, bool) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -137,12 +139,14 @@ func (t *Tree) Before(ctx context.Context, named []string) *Look {
 	return l
 }
 
+// indexMoved reports whether git wrote its index after x was read.
 func indexMoved(x *gitIndex) bool {
 	info, err := os.Stat(filepath.Join(x.dir, "index"))
 	return err != nil || !info.ModTime().Equal(x.written)
 }
 
-// copy keeps a file's content, if it is the one that was looked at.
+// copy keeps a file's content. The stamp is taken again after reading: a file that was written meanwhile is left out, because
+// half of one text and half of another would be restored.
 func (t *Tree) copy(path string, s stamp) {
 	if s.size > readMost {
 		return
@@ -192,7 +196,7 @@ func (l *Look) After(ctx context.Context) (changes []Change, uncaught string) {
 	for path, was := range l.files {
 		is, there := now[path]
 		if !there && more {
-			is, there = stampOf(path) // it may only not have been listed
+			is, there = stampOf(path) // a listing that was cut short says nothing about a file that is missing from it
 		}
 		if !there || is != was {
 			touched = append(touched, path)
