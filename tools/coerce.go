@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// coerce returns v as one of the wanted JSON types. Only text is ever converted.
+// coerce returns v as one of the wanted JSON types; ok is false when it fits none. Only text is converted ("5", "true", "[1]"):
+// models often quote values, and a number or an object has one meaning only.
 func coerce(want []string, v any) (any, bool) {
 	for _, t := range want {
 		if is(t, v) {
@@ -81,6 +82,8 @@ func whole(n json.Number) (any, bool) {
 	return n, true
 }
 
+// equal compares an allowed value a, decoded with float64 numbers, with an input b, decoded with json.Number. Lists and objects
+// are compared as JSON: == would panic on them.
 func equal(a, b any) bool {
 	if n, ok := b.(json.Number); ok {
 		x, err := n.Float64()

@@ -70,6 +70,7 @@ func Decode(t Tool, raw json.RawMessage) (json.RawMessage, error) {
 	return out, nil
 }
 
+// invalid words the error with the sentence that OpenCode's tools use, which models know how to answer.
 func (t Tool) invalid(fields []FieldError) error {
 	cause := &InvalidInput{Tool: t.ID, Fields: fields}
 	text := fmt.Sprintf("The %s tool was called with invalid arguments: %s.\nPlease rewrite the input so it satisfies the expected schema.", t.ID, cause)
@@ -79,7 +80,7 @@ func (t Tool) invalid(fields []FieldError) error {
 // parse reads JSON, looking through strings that hold an object. No input at all is the empty object: models
 // send that for tools without required parameters.
 func parse(raw []byte) (any, *FieldError) {
-	for range 4 {
+	for range 4 { // a string in a string in a string is no mistake of one escaping any more
 		raw = bytes.TrimSpace(raw)
 		if len(raw) == 0 || string(raw) == "null" {
 			return map[string]any{}, nil
@@ -120,6 +121,7 @@ func notJSON(raw []byte, offset int64, why string) *FieldError {
 	return &FieldError{Problem: fmt.Sprintf("the input is not valid JSON at line %d, column %d (near %s): %s", line, column, strconv.Quote(near), why)}
 }
 
+// encode is JSON without a final newline and without HTML escapes.
 func encode(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -143,12 +145,15 @@ const (
 	maxDepth  = 64 // of $ref and nesting
 )
 
+// fail records one bad field; those beyond maxErrors are dropped.
 func (d *decoder) fail(path, format string, a ...any) {
 	if len(d.errs) < maxErrors {
 		d.errs = append(d.errs, FieldError{Path: path, Problem: fmt.Sprintf(format, a...)})
 	}
 }
 
+// value returns v as schema s wants it and records what does not fit. A nil schema, and a schema nested deeper than maxDepth,
+// accept everything: a schema may refer to itself without end.
 func (d *decoder) value(s *jsonschema.Schema, v any, path string, depth int) any {
 	s = d.resolve(s)
 	if s == nil || depth > maxDepth {
@@ -254,6 +259,8 @@ func (d *decoder) choose(alternatives []*jsonschema.Schema, v any, path string, 
 	return v
 }
 
+// enum returns the allowed value that v is or means: case, "_" and "-" do not count, as models write the words of other
+// languages' conventions.
 func (d *decoder) enum(s *jsonschema.Schema, v any, path string) any {
 	allowed := s.Enum
 	if s.Const != nil {
@@ -280,6 +287,7 @@ func (d *decoder) enum(s *jsonschema.Schema, v any, path string) any {
 	return v
 }
 
+// limits checks a number's bounds.
 func (d *decoder) limits(s *jsonschema.Schema, n json.Number, path string) {
 	f, _ := n.Float64()
 	if s.Minimum != nil && f < *s.Minimum {
@@ -296,6 +304,7 @@ func (d *decoder) limits(s *jsonschema.Schema, n json.Number, path string) {
 	}
 }
 
+// array checks a list and converts its items in place.
 func (d *decoder) array(s *jsonschema.Schema, a []any, path string, depth int) any {
 	if s.MinItems != nil && len(a) < *s.MinItems {
 		d.fail(path, "Expected at least %d items, got %d", *s.MinItems, len(a))
@@ -311,6 +320,8 @@ func (d *decoder) array(s *jsonschema.Schema, a []any, path string, depth int) a
 	return a
 }
 
+// object checks an object and converts it in place: keys spelled another way get the parameter's name, null for an optional
+// parameter is removed, defaults are filled in. Keys are visited in order, so that the same input gives the same errors.
 func (d *decoder) object(s *jsonschema.Schema, m map[string]any, path string, depth int) any {
 	if s.Properties == nil && s.AdditionalProperties == nil && len(s.Required) == 0 {
 		return m
@@ -366,6 +377,7 @@ func (d *decoder) object(s *jsonschema.Schema, m map[string]any, path string, de
 	return m
 }
 
+// parseDefault decodes JSON as the inputs are decoded, with json.Number.
 func parseDefault(raw json.RawMessage) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
@@ -379,11 +391,12 @@ func fold(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
 }
 
-// never is the schema "false".
+// never reports whether s is the schema false, which jsonschema-go holds as {"not": {}}.
 func never(s *jsonschema.Schema) bool {
 	return s != nil && s.Not != nil && s.Type == "" && s.Types == nil && s.Not.Type == "" && s.Not.Types == nil && s.Not.Properties == nil && s.Not.Enum == nil && s.Not.Const == nil
 }
 
+// nullable reports whether null is a value of its own here, and not just a missing one.
 func nullable(s *jsonschema.Schema) bool {
 	return s != nil && (s.Type == "null" || slices.Contains(s.Types, "null") || slices.Contains(s.Enum, nil) ||
 		slices.ContainsFunc(s.AnyOf, nullable) || slices.ContainsFunc(s.OneOf, nullable))

@@ -8,8 +8,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// Host is what a tool may need from outside. A nil field means nobody is there to answer: the registry
-// does not offer tools that need it.
+// Host is what a tool may need from the sidecar. A nil field means that the session does not have it (no person connected,
+// no sub-agents): Offer does not offer the tools that need it.
 type Host struct {
 	Gate      Gate       // always there
 	Questions Questioner // a person who can answer
@@ -25,8 +25,8 @@ type Gate interface {
 	Ask(ctx context.Context, r permission.Request) (permission.Reply, error)
 }
 
-// Foreteller is what a Gate may also know: how it would answer, without asking anybody. Searches use it to leave
-// out files that may not be read.
+// Foreteller is a Gate that also says how it would answer, without asking a person. Searches use it to leave out files that
+// may not be read.
 type Foreteller interface {
 	Would(ctx context.Context, r permission.Request) permission.Action
 }

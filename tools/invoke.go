@@ -30,6 +30,7 @@ func Invoke(ctx context.Context, t Tool, raw json.RawMessage, call *Call, limit 
 		return r, capError(ctx, err, limit)
 	}
 	r.Output = strings.ToValidUTF8(r.Output, "\uFFFD")
+	// The tool has cut its output itself, in a way that suits it (a page of a file): cutting again would drop its own hint.
 	if _, own := r.Metadata["truncated"]; own {
 		return r, nil
 	}
@@ -46,6 +47,7 @@ func Invoke(ctx context.Context, t Tool, raw json.RawMessage, call *Call, limit 
 	return r, nil
 }
 
+// invoke is Invoke without the cap. Before hooks run in order and After hooks in reverse, as nested calls would.
 func invoke(ctx context.Context, t Tool, raw json.RawMessage, call *Call) (Result, error) {
 	input, err := Decode(t, raw)
 	if err != nil {
@@ -85,6 +87,7 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprint("panic: ", e.Value) }
 
+// run turns a panic of one tool into an error of that call: a session with unsaved reviews must not end with it.
 func run(ctx context.Context, t Tool, input json.RawMessage, call *Call) (r Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -31,6 +31,7 @@ func (t Tool) rename(m map[string]any) {
 	}
 }
 
+// means reports whether key is another name of the parameter name; see WithNames.
 func (t Tool) means(key, name string) bool {
 	return slices.ContainsFunc(t.also[name], func(n string) bool { return fold(n) == fold(key) })
 }

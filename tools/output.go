@@ -98,6 +98,7 @@ func Cap(text string, o CapOptions) Capped {
 	return c
 }
 
+// hint tells the model how to get at the rest. It must not read the whole file again: that is what the cap prevents.
 func (o CapOptions) hint(path string, unsaved error, lines, size, removed int) string {
 	all := fmt.Sprintf("The call succeeded, but its output was truncated: %d of %d bytes (%d lines in all) are left out.", removed, size, lines)
 	switch {
@@ -162,8 +163,10 @@ func keepTail(s string, lines, size int) string {
 	return s[start:]
 }
 
+// spillPrefix marks the files that SweepOutput may delete: it leaves everything else in the folder alone.
 const spillPrefix = "tool_"
 
+// spill writes a whole output to a new file that only the user can read: outputs hold what commands print, secrets too.
 func spill(dir, text string) (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err

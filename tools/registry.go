@@ -49,6 +49,7 @@ func Offer(all []Tool, o OfferOptions) []Tool {
 	return out
 }
 
+// fits reports whether the session has what the tool needs. invalid is never offered: Unavailable calls it.
 func (o OfferOptions) fits(id string) bool {
 	switch id {
 	case "invalid":
@@ -99,7 +100,8 @@ func hidden(t Tool, rules permission.Ruleset) bool {
 	return false
 }
 
-// wild matches a name against a pattern with * and ?.
+// wild matches a tool's name against a pattern with * and ?. It is not permission.Match: names are no paths, so neither "~"
+// nor a trailing " *" has a meaning.
 func wild(pattern, name string) bool {
 	star, mark := -1, 0
 	p, n := 0, 0

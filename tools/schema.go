@@ -77,6 +77,7 @@ type madeSchema struct {
 	text  json.RawMessage // typed as JSON
 }
 
+// schemaFor returns the schema of a parameter type, made once for the life of the program.
 func schemaFor(id string, t reflect.Type) madeSchema {
 	if m, ok := made.Load(t); ok {
 		return m.(madeSchema)
@@ -103,6 +104,7 @@ func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
 	return s, tidy(s, t)
 }
 
+// tidy makes the library's schema of type t plain, all the way down, and adds the keywords of the tags.
 func tidy(s *jsonschema.Schema, t reflect.Type) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -240,6 +242,7 @@ func appendSchema(b []byte, s *jsonschema.Schema) []byte {
 	return append(b, '}')
 }
 
+// literal reads a tag's text as a value of a JSON type; it fails for text that is no such JSON.
 func literal(typ, s string) (any, error) {
 	if typ == "string" {
 		return s, nil

@@ -2,7 +2,7 @@ package tools
 
 import "strings"
 
-// Cut shortens a text to n bytes at a character's end.
+// Cut shortens a text to at most n bytes, never inside a character, and marks the cut with "…" (3 bytes beyond n).
 func Cut(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -10,7 +10,7 @@ func Cut(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
-// Name makes of a text a name in the letters that every provider takes for a tool's.
+// Name replaces every character that some provider refuses in a tool's name by "_"; left are a–z, A–Z, 0–9, "_" and "-".
 func Name(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {

@@ -1,6 +1,7 @@
-// Package tools is the contract between a model and what it may do: a Tool has an id, words the model reads,
-// a JSON Schema for its parameters and a function. It knows nothing of models, editors or files; the tools
-// themselves are in tools/builtin, the people who answer their questions are behind Host.
+// Package tools is the contract between a model and what it may do: a Tool has an id, a description that the model reads,
+// a JSON Schema for its parameters and a function. Offer chooses the tools of a step, Invoke makes a call: it checks and
+// coerces the input, runs hooks, catches panics and caps the output. The package knows nothing of models, editors or
+// files; the tools themselves are in tools/builtin, the person and the session are behind Host.
 //
 //	var Echo = tools.New("echo", "Repeats a text.", func(ctx context.Context, p struct {
 //		Text string `json:"text" jsonschema:"what to repeat"`
@@ -117,7 +118,7 @@ type Attachment struct {
 
 // Error is a tool error with a kind that machines can test; its text is for the model.
 type Error struct {
-	Kind    string // e.g. not_found, multiple, stale, unread: TOOLS.md lists them per tool
+	Kind    string // e.g. not_found, multiple, stale, unread; stable, hooks and editors test it
 	Message string
 	Err     error // optional cause
 }
