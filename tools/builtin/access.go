@@ -90,6 +90,7 @@ func (w workspace) askOutside(ctx context.Context, call *tools.Call, places ...p
 	})
 }
 
+// folderPattern is the rule pattern for everything below a folder. The root "/" becomes "/*", not "//*".
 func folderPattern(dir string) string {
 	return strings.TrimSuffix(filepath.ToSlash(dir), "/") + "/*"
 }
@@ -100,6 +101,7 @@ func ask(ctx context.Context, call *tools.Call, r permission.Request) error {
 	return err
 }
 
+// askReply is ask with the answer, which carries the person's decisions by hunk. Without a gate nothing is allowed.
 func askReply(ctx context.Context, call *tools.Call, r permission.Request) (permission.Reply, error) {
 	r.SessionID, r.CallID, r.Tool = call.SessionID, call.CallID, call.Tool
 	if call.Host.Gate == nil {
@@ -161,7 +163,8 @@ func (w workspace) askReading(ctx context.Context, call *tools.Call, at place) e
 	return w.askOutside(ctx, call, at)
 }
 
-// asks says whether a person will be asked; a gate that cannot tell might.
+// asks reports whether a person will be asked, so that work that only serves the question is skipped otherwise. A gate that
+// cannot tell counts as asking.
 func asks(ctx context.Context, call *tools.Call, r permission.Request) bool {
 	g, ok := call.Host.Gate.(interface {
 		Would(context.Context, permission.Request) permission.Action

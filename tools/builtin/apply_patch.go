@@ -166,6 +166,7 @@ func sectionError(parsed *patch.Patch, name string, err error) error {
 	return &tools.Error{Kind: kind, Message: "apply_patch verification failed: " + t.Message, Err: err}
 }
 
+// patchError gives an error of the patch engine the prefix that OpenCode's tool has; other errors pass unchanged.
 func patchError(err error) error {
 	var p *patch.Error
 	if errors.As(err, &p) {

@@ -247,6 +247,7 @@ func bashResult(title, description string, out run.Outcome, limit time.Duration)
 	}
 }
 
+// bashNotes is how the command ended and what of its output is missing, in the words of OpenCode's tool where it has any.
 func bashNotes(out run.Outcome, limit time.Duration) []string {
 	var notes []string
 	switch {
@@ -275,6 +276,7 @@ func bashNotes(out run.Outcome, limit time.Duration) []string {
 	return notes
 }
 
+// lastRunes keeps the end of a text, n characters at most with the mark in front. The first test is in bytes and cheap.
 func lastRunes(s string, n int) string {
 	if len(s) <= n {
 		return s

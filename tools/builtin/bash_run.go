@@ -21,7 +21,8 @@ type commandRun struct {
 	ended   bool // by the person, where they watched it
 }
 
-// errEnded: the person has ended a command where they watched it.
+// errEnded is the cause of the cancellation when the person ends a command in its terminal view. It tells that apart from a
+// cancelled turn.
 var errEnded = errors.New("the user ended the command")
 
 // watched lets a person watch the command as a terminal, whose id the call's card carries.
@@ -76,6 +77,7 @@ func (r *commandRun) background(ctx context.Context, a *scan.Analysis) (tools.Re
 	c := &r.command
 	c.PTY = r.params.PTY
 	var job *run.BackgroundJob
+	// The view exists before the job, so that it sees the first output; its handles wait until there is a job to act on.
 	started := make(chan struct{})
 	view := r.watched(run.Handles{
 		Input: func(ctx context.Context, data []byte) error {

@@ -38,10 +38,13 @@ const (
 	SandboxOn  = "on"
 )
 
+// active reports whether commands go into the sandbox. With on and ask that does not depend on whether there is one: a missing
+// sandbox is then an error or a question, not a reason to run without.
 func (s SandboxSettings) active() bool {
 	return s.Mode == SandboxOn || s.Mode == SandboxAsk || s.Mode == "" && s.ByEffects && s.support().Usable()
 }
 
+// support is what the system's kernel offers.
 func (s SandboxSettings) support() sandbox.Support {
 	if s.Support != nil {
 		return s.Support()
@@ -60,6 +63,7 @@ type sandboxedParams struct {
 	Unsandboxed bool   `json:"unsandboxed,omitempty" jsonschema:"run it outside the sandbox, after one that the sandbox stopped; the person is always asked"`
 }
 
+// plain is the parameters as the common code takes them.
 func (p sandboxedParams) plain() bashParams {
 	return bashParams{Command: p.Command, Timeout: p.Timeout, Workdir: p.Workdir, Description: p.Description, Background: p.Background, PTY: p.PTY, unsandboxed: p.Unsandboxed}
 }
@@ -139,6 +143,7 @@ func (c commands) box(a *scan.Analysis, p bashParams, dir string) (*sandbox.Box,
 	return box, nil
 }
 
+// noSandbox says why a command cannot run in the sandbox and how to change that.
 func noSandbox(support sandbox.Support) string {
 	return "the sandbox is on, and there is none here: " + support.Why + `. The user can set "sandbox" to "ask" or "off" in the configuration.`
 }
@@ -176,6 +181,7 @@ func boxNote(box *sandbox.Box, out run.Outcome) (why string, notes []string) {
 	return why, notes
 }
 
+// stoppedNote tells the model what the sandbox may have stopped. It says "may": a program can fail for reasons of its own.
 func stoppedNote(why string) string {
 	return "The sandbox may have stopped this command, or a part of it: " + why + `. If it needs more than that, call bash again with "unsandboxed": true; the user is asked.`
 }

@@ -1,5 +1,9 @@
-// Package builtin holds Pillion's own tools, one file each, beside the words the model reads (x.txt).
-// Every tool that changes a file goes through changes.propose; nothing else writes project files but what it calls, Writer.
+// Package builtin holds Pillion's own tools, one file each, beside the description that the model reads (x.txt).
+//
+// Every tool that changes a file goes through changes.propose, and propose writes through Writer; nothing else writes
+// project files. Every path goes through workspace, which decides what is inside the project and asks for the rest, and
+// every command through commands, which analyses it, asks, and runs it. Finding text, editing text and parsing commands
+// are packages of their own (search, replace, patch, shell); this one joins them to permission and to the editor.
 //
 //	all := builtin.All(env) // in a stable order
 package builtin
@@ -84,7 +88,8 @@ func Named(id string) bool {
 	return slices.ContainsFunc(All(Env{}), func(t tools.Tool) bool { return t.ID == id })
 }
 
-// Bridge is what the tools need of the language servers; *lspbridge.Manager implements it.
+// Bridge is what the tools need of the language servers; *lspbridge.Manager implements it. A nil Bridge means that there are
+// none: edits are then not checked and say so.
 type Bridge interface {
 	// Check overlays the proposal, diffs the problems and rolls back. It returns within the context's deadline.
 	Check(ctx context.Context, files []lspbridge.Proposal) lspbridge.Delta

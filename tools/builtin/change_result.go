@@ -65,6 +65,7 @@ func (c changes) metadata(set *change.Set, more map[string]any) map[string]any {
 	return out
 }
 
+// fileType is OpenCode's name for what happens to a file.
 func fileType(k change.Kind) string {
 	switch k {
 	case change.Create:

@@ -38,8 +38,8 @@ type member struct {
 	to   *place      // Rename: where it goes
 }
 
-// changes is the one road of every change of files that a tool makes: a proposal is shown, checked, asked about,
-// compared again, written, and what became of it is told. Writer carries out what was accepted.
+// changes is the only way in which a tool changes files: it shows a proposal, has it checked, asks for approval, compares it
+// with the files once more, has Writer write it and reports the result to the model.
 type changes struct {
 	workspace
 	Tracker *files.Tracker
@@ -112,7 +112,10 @@ func (c changes) changeFiles(ctx context.Context, call *tools.Call, title string
 	return c.propose(ctx, call, p)
 }
 
-// propose is the one way a tool changes files: show → check → ask → compare again → write → settle → tell.
+// propose is the only way in which a tool changes files: show, check, ask, compare again, write, check what was written,
+// report. The order matters: what can never be written is refused before a person reads it, the verdict comes before the
+// question, and the files are compared after it, because somebody may have typed while the person was deciding. Whatever
+// fails leaves the card in a final state: an open one would wait for a decision for ever.
 func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (tools.Result, error) {
 	c.followMoves(ctx, call, &p)
 	if err := once(p); err != nil {
@@ -227,7 +230,8 @@ func once(p proposal) error {
 	return nil
 }
 
-// writable finds what could never be written, before a person thinks about it.
+// writable refuses what could never be written (read-only files, characters that the file's encoding lacks), so that no
+// person reviews it in vain.
 func writable(p proposal) error {
 	for _, m := range p.members {
 		if m.base.Exists && m.Kind != change.Create && m.base.Mode.Perm()&0o222 == 0 {
@@ -242,6 +246,7 @@ func writable(p proposal) error {
 	return nil
 }
 
+// empty reports whether the set changes nothing. A person is not asked about it.
 func empty(s *change.Set) bool {
 	for _, f := range s.Files {
 		if len(f.Hunks) > 0 {
@@ -300,7 +305,8 @@ func (c changes) request(set *change.Set, p proposal) permission.Request {
 	return r
 }
 
-// decide reads the person's answer. What it does not understand is not a yes.
+// decide applies the person's decisions to the set. An answer that names other hunks or unknown decisions is an error, never
+// an approval.
 func decide(set *change.Set, reply permission.Reply) (*change.Decided, error) {
 	var d change.Decisions
 	if reply.Decisions != nil {

@@ -151,15 +151,18 @@ func sameText(a, b string) bool {
 	return strings.ReplaceAll(a, "\r\n", "\n") == strings.ReplaceAll(b, "\r\n", "\n")
 }
 
+// emptyOld is the error for an empty oldString where the file exists: there is no telling where newString belongs.
 func emptyOld(which string) error {
 	return &tools.Error{Kind: replace.EmptyOld,
 		Message: which + "oldString cannot be empty when editing an existing file. Provide the exact text to replace, or use write for an intentional full-file replacement."}
 }
 
+// passage makes one replacement. A byte order mark in the quotation is dropped: the file's text has been read without one.
 func passage(text string, r replacement) (replace.Result, error) {
 	return replace.Apply(text, strings.TrimPrefix(r.OldString, "\ufeff"), strings.TrimPrefix(r.NewString, "\ufeff"), r.ReplaceAll)
 }
 
+// inFile names the file and the edit in an error of the engine, and keeps its kind.
 func inFile(rel, which string, err error) error {
 	var r *replace.Error
 	if errors.As(err, &r) {

@@ -45,6 +45,7 @@ func NewFormatter(o FormatOptions) Formatter {
 	return &formatter{o}
 }
 
+// formatter is the Formatter of configured and detected programs. It caches nothing: a program may be installed between two edits.
 type formatter struct{ o FormatOptions }
 
 // formatRow is a formatter Pillion knows.
@@ -57,6 +58,7 @@ type formatRow struct {
 	byName  bool     // never detected, only switched on in the configuration
 }
 
+// Format keeps CRLF where the text had it throughout: most formatters write LF, which would change every line of the diff.
 func (f *formatter) Format(ctx context.Context, path, text string) (string, string, bool, error) {
 	if f.o.Root != "" && !paths.Within(f.o.Root, path) {
 		return text, "", false, nil
@@ -121,10 +123,12 @@ func (f *formatter) choose(path string) (row formatRow, env map[string]string, d
 	return formatRow{}, nil, "", false
 }
 
+// has reports whether the row is for files with an extension (without its dot).
 func (r *formatRow) has(ext string) bool {
 	return ext != "" && slices.Contains(strings.Fields(r.exts), ext)
 }
 
+// tableRow is the built-in row of that name, nil when there is none.
 func tableRow(name string) *formatRow {
 	for i := range formatTable {
 		if formatTable[i].name == name {
@@ -134,6 +138,7 @@ func tableRow(name string) *formatRow {
 	return nil
 }
 
+// cwd is where a configured formatter runs: in the worktree, where it finds its settings.
 func (f *formatter) cwd(path string) string {
 	if f.o.Root != "" {
 		return f.o.Root
@@ -187,6 +192,8 @@ func (f *formatter) program(name, dir string) (string, bool) {
 	return p, true
 }
 
+// run gives the text to the program, at stdin or in a copy beside the file, never in the file itself: the change has not been
+// written yet. An empty result of a text that was not empty is an error, not a formatted file.
 func (f *formatter) run(ctx context.Context, row formatRow, env map[string]string, dir, path, text string) (string, error) {
 	command := slices.Clone(row.command)
 	temp := ""

@@ -128,7 +128,8 @@ func (c checker) checkOnce(ctx context.Context, files []lspbridge.Proposal) *cha
 	return &delta.Verdict
 }
 
-// settle tells the servers what was written and waits for its problems, not for ever.
+// settle tells the servers what was written and waits at most settleBudget for its problems. A later answer is not lost: it
+// shows in the editor and in the next check.
 func (c checker) settle(ctx context.Context, set *change.Set) *lspbridge.Delta {
 	if c.Bridge == nil {
 		return nil
@@ -139,6 +140,7 @@ func (c checker) settle(ctx context.Context, set *change.Set) *lspbridge.Delta {
 	return &d
 }
 
+// proposals is a set as the language servers are told of it. A rename is two: the new file and the end of the old one.
 func proposals(set *change.Set) []lspbridge.Proposal {
 	var out []lspbridge.Proposal
 	for _, f := range set.Files {
@@ -154,7 +156,8 @@ func proposals(set *change.Set) []lspbridge.Proposal {
 	return out
 }
 
-// problemText tells the model the errors a change brought, first those of its own files, or that nobody knows yet.
+// problemText tells the model which errors a change introduced, those of its own files first, and how certain that is. It
+// must never read like "no errors" unless the verdict is fresh.
 func problemText(d *lspbridge.Delta, set *change.Set) string {
 	if d == nil {
 		return ""

@@ -54,6 +54,7 @@ func relTo(dir, path string) string {
 	return filepath.ToSlash(r)
 }
 
+// root is the folder that paths are named after: the worktree, or the session's folder without one.
 func (w workspace) root() string {
 	if w.Root != "" {
 		return w.Root
@@ -140,6 +141,8 @@ func (w workspace) open(ctx context.Context, call *tools.Call, path string) (*fi
 	return w.openPlace(p)
 }
 
+// openPlace reads the file at a place that was approved. It fails as stale when the path leads elsewhere by now: the approval
+// was for the file that the links led to then.
 func (w workspace) openPlace(p place) (*files.File, error) {
 	f, err := files.OpenAt(p.path, p.real, w.Buffers)
 	if err != nil {
@@ -186,6 +189,7 @@ func missing(path string) error {
 	return &tools.Error{Kind: "file_missing", Message: msg}
 }
 
+// home is the person's home folder; empty when the system does not say, and then nothing below it is protected as such.
 func (w workspace) home() string {
 	if w.Home != "" {
 		return w.Home
@@ -214,6 +218,7 @@ func (w workspace) workdir(dir string) string {
 	return filepath.Clean(dir)
 }
 
+// spillDir is where long outputs are written; empty keeps none.
 func (w workspace) spillDir() string {
 	if w.StateDir == "" {
 		return ""
@@ -233,6 +238,7 @@ func (w workspace) spill() string {
 	return dir
 }
 
+// buffered reports whether an editor has the file open, under the name as given or as resolved.
 func (w workspace) buffered(at place) bool {
 	if w.Buffers == nil {
 		return false
@@ -244,6 +250,7 @@ func (w workspace) buffered(at place) bool {
 	return ok
 }
 
+// dirty reports whether an editor has unsaved changes of the file.
 func (w workspace) dirty(at place) bool {
 	if w.Buffers == nil {
 		return false

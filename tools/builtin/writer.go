@@ -16,7 +16,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-const maxTries = 3 // of comparing and writing, while somebody types in the same file
+// maxTries is how often carryOut compares and writes while somebody types in the same file. The third stale write is reported.
+const maxTries = 3
 
 // carriedOut is a set that was written.
 type carriedOut struct {
@@ -89,7 +90,8 @@ func (w *Writer) carryOut(ctx context.Context, d *change.Decided, p proposal, be
 	}
 }
 
-// unmoved says that every path still leads where it led when it was judged.
+// unmoved fails when a path does not lead any more where it led when it was approved: somebody may have put a symbolic link
+// there meanwhile, and the approval was for another file.
 func unmoved(set *change.Set, led map[string]string) error {
 	for _, path := range set.Paths() {
 		now, err := files.Real(path)
@@ -103,6 +105,7 @@ func unmoved(set *change.Set, led map[string]string) error {
 	return nil
 }
 
+// lock takes the locks of all real paths of a set, so that two names of one file are one lock. The caller unlocks.
 func (w *Writer) lock(ctx context.Context, set *change.Set) (func(), error) {
 	if w.Locks == nil {
 		return func() {}, nil
@@ -189,6 +192,8 @@ func capLines(text string, n int) string {
 	return s
 }
 
+// write lets the editor apply the set. Symbolic links go to the disk: no editor protocol can make them. The files come first,
+// so that a failing editor leaves no link to a file that was not written.
 func (w *Writer) write(ctx context.Context, set *change.Set) error {
 	if w.Applier == nil {
 		return w.WriteDisk(ctx, set)
