@@ -56,7 +56,7 @@ func TestKeysOnTheCommandLine(t *testing.T) {
 	if out := run("", "auth", "logout", "anthropic"); !strings.Contains(out, "forgotten") {
 		t.Error(out)
 	}
-	if out := run("", "auth", "logout", "anthropic"); !strings.Contains(out, "no key of anthropic") {
+	if out := run("", "auth", "logout", "anthropic"); !strings.Contains(out, "no key is stored for anthropic") {
 		t.Error(out)
 	}
 	if out := run("sk-ant-secret\n", "auth", "login", "antropic", "--stdin"); strings.Contains(out, "is kept in") || !strings.Contains(out, "did you mean anthropic?") {

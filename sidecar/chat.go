@@ -42,7 +42,7 @@ func (r *ride) talk(ctx context.Context, in *os.File, out io.Writer, o terminal.
 		switch {
 		case errors.Is(err, io.EOF):
 			if info := r.session.Info(); info.Title != "" {
-				fmt.Fprintf(out, "%s  (pillion run --continue goes on with it)\n", terminal.Clean(info.Title))
+				fmt.Fprintf(out, "%s  (pillion run --continue continues it)\n", terminal.Clean(info.Title))
 			}
 			return nil
 		case err != nil:

@@ -22,7 +22,7 @@ func acpCommand() *cobra.Command {
 			return serveACP(ctx, stdio{os.Stdin, os.Stdout}, shared)
 		},
 	}
-	c.Flags().BoolVar(&shared, "share", false, "let other editors of yours join its sessions (pillion attach), over a private socket")
+	c.Flags().BoolVar(&shared, "share", false, "let your other editors join its sessions over a private socket (pillion attach)")
 	return c
 }
 

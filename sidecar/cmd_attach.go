@@ -19,11 +19,11 @@ func attachCommand() *cobra.Command {
 	var list bool
 	c := &cobra.Command{
 		Use:   "attach [session]",
-		Short: "Join a live session of an editor, from a second one or a script",
+		Short: "Join a running session of an editor from another editor or a script",
 		Long: `Join a live session: the Agent Client Protocol on standard input and output, carried to the sidecar that has the
 session open. It must have been started with "pillion acp --share", or "attachable": true in your own pillion.jsonc.
 
-Both see the same events, both may prompt and decide; the first decision counts. With a session named (the end or the
+Both editors see the same events; both can send prompts and answer approval requests, and the first answer is used. With a session named (the end or the
 beginning of its id will do), the first session/new joins it. Without one the only live session is joined, this
 directory's before others; an editor may also use session/load.`,
 		Example: "  pillion attach --list\n  pillion attach ses_01JX",
@@ -47,7 +47,7 @@ directory's before others; an editor may also use session/load.`,
 			return carry(c.Context(), conn, os.Stdin, c.OutOrStdout())
 		},
 	}
-	c.Flags().BoolVarP(&list, "list", "l", false, "show the sessions that can be joined")
+	c.Flags().BoolVarP(&list, "list", "l", false, "list the sessions that can be joined")
 	return c
 }
 

@@ -21,11 +21,11 @@ import (
 
 func authCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "auth", Short: "Keep the keys of model providers",
-		Long: `Keep the keys of model providers.
+		Use: "auth", Short: "Store the API keys of model providers",
+		Long: `Store the API keys of model providers.
 
 A key goes into the operating system's keyring where there is one, else into a file in your state folder that only you
-can read. Variables such as ANTHROPIC_API_KEY come before kept keys; a key in pillion.jsonc comes before both.`,
+can read. Variables such as ANTHROPIC_API_KEY take precedence over stored keys; a key in pillion.jsonc takes precedence over both.`,
 	}
 	c.AddCommand(authLogin(), authLogout(), authList())
 	return c
@@ -34,7 +34,7 @@ can read. Variables such as ANTHROPIC_API_KEY come before kept keys; a key in pi
 func authLogin() *cobra.Command {
 	var stdin bool
 	c := &cobra.Command{
-		Use: "login PROVIDER", Short: "Keep a provider's key", Args: cobra.ExactArgs(1),
+		Use: "login PROVIDER", Short: "Store a provider's API key", Args: cobra.ExactArgs(1),
 		Example: "  pillion auth login anthropic\n  pass show openai | pillion auth login openai --stdin",
 		RunE: func(c *cobra.Command, args []string) error {
 			p := app.NewWorkplace(version)
@@ -110,11 +110,11 @@ func readKey(c *cobra.Command, id string, stdin bool) (string, error) {
 
 func authLogout() *cobra.Command {
 	return &cobra.Command{
-		Use: "logout PROVIDER", Short: "Forget a provider's key", Args: cobra.ExactArgs(1),
+		Use: "logout PROVIDER", Short: "Delete a provider's stored key", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			err := app.NewWorkplace(version).Keys().Remove(args[0])
 			if errors.Is(err, keys.ErrNone) {
-				return fmt.Errorf("no key of %s is kept here; pillion auth list shows where keys come from", args[0])
+				return fmt.Errorf("no key is stored for %s; pillion auth list shows where keys come from", args[0])
 			}
 			if err != nil {
 				return err
@@ -129,7 +129,7 @@ func authList() *cobra.Command {
 	var asJSON, local bool
 	var cwd string
 	c := &cobra.Command{
-		Use: "list", Short: "Show providers and where their keys are from; never a key", Args: cobra.NoArgs,
+		Use: "list", Short: "List providers and where their keys come from; keys are not shown", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			dir, err := app.Directory(cwd)
 			if err != nil {

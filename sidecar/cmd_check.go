@@ -28,7 +28,7 @@ func checkCommand() *cobra.Command {
 	var budget time.Duration
 	c := &cobra.Command{
 		Use:   "check [COMMIT | RANGE | PATCH | -]",
-		Short: "Say which errors a change introduces and fixes, before or after it is written",
+		Short: "Report the errors that a change introduces and fixes",
 		Long: `Asks the project's language servers for the verdict on a change: the errors it introduces and fixes, also in files that it
 does not touch. Without an argument the change is what differs from the last commit in the working tree; else a commit, a
 range A..B or A...B, a file with a patch, or - for a patch on standard input. Nothing is written to the project.
@@ -81,7 +81,7 @@ Exit codes: 0 no error is introduced and every server has answered; 1 errors are
 	}
 	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
 	c.Flags().StringVar(&format, "format", "text", "text, json or sarif")
-	c.Flags().BoolVar(&partial, "accept-partial", false, "exit with 0 also where only a part could be checked")
+	c.Flags().BoolVar(&partial, "accept-partial", false, "exit with 0 even if only part of the change could be checked")
 	c.Flags().DurationVar(&budget, "timeout", 2*time.Minute, "how long to wait for the language servers")
 	return c
 }

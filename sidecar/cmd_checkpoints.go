@@ -32,7 +32,7 @@ func reviewerOf(ctx context.Context, a *app.App, s *agent.Session) (*review.Revi
 func sessionsCheckpoints() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "checkpoints ID", Short: "List what a session can be taken back to, oldest first", Args: cobra.ExactArgs(1),
+		Use: "checkpoints ID", Short: "List the checkpoints of a session, oldest first", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			s, a, err := storedSession(c, args[0])
 			if err != nil {
@@ -75,8 +75,8 @@ func sessionsRestore() *cobra.Command {
 	var filesOnly, conversation, dry, asJSON bool
 	var paths []string
 	c := &cobra.Command{
-		Use: "restore ID CHECKPOINT", Short: "Take files, the conversation or both back to a checkpoint",
-		Long: "Take files, the conversation or both (the default) back to before a prompt, or undo an earlier restore.\n" +
+		Use: "restore ID CHECKPOINT", Short: "Restore files, the conversation or both to a checkpoint",
+		Long: "Restore files, the conversation or both (the default) to the state before a prompt, or undo an earlier restore.\n" +
 			"What you changed in the files since is kept: it is merged, and a file where both changed the same lines is\nleft as it is. The restore is a checkpoint itself.",
 		Args: cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -116,7 +116,7 @@ func sessionsRestore() *cobra.Command {
 	c.Flags().BoolVar(&filesOnly, "files", false, "only files")
 	c.Flags().BoolVar(&conversation, "conversation", false, "only the conversation")
 	c.Flags().StringArrayVar(&paths, "file", nil, "only this file (may be repeated)")
-	c.Flags().BoolVar(&dry, "dry-run", false, "change nothing, say what would happen")
+	c.Flags().BoolVar(&dry, "dry-run", false, "show what would happen, change nothing")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }
@@ -128,7 +128,7 @@ func restoreError(args []string, err error) error {
 	case errors.As(err, &coded) && coded.Code == jsonrpc2.Code(protocol.ErrorCodeResourceNotFound):
 		return fmt.Errorf("there is no checkpoint %s in this session; pillion sessions checkpoints %s lists them", args[1], args[0])
 	case errors.As(err, &locked):
-		return fmt.Errorf("%w; take it back there, or close it first", err)
+		return fmt.Errorf("%w; undo it there, or close the session first", err)
 	}
 	return err
 }
@@ -165,7 +165,7 @@ func printRestored(c *cobra.Command, cwd string, done *review.Restored, w review
 func sessionsFork() *cobra.Command {
 	var title string
 	c := &cobra.Command{
-		Use: "fork ID [PROMPT]", Short: "Make a new session of a conversation up to before a prompt, or of all of it", Args: cobra.RangeArgs(1, 2),
+		Use: "fork ID [PROMPT]", Short: "Copy a conversation, up to a prompt or all of it, into a new session", Args: cobra.RangeArgs(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
 			a := app.New(app.Options{Place: app.NewWorkplace(version)})
 			defer a.Close()

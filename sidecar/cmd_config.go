@@ -30,7 +30,7 @@ func configCheck() *cobra.Command {
 	var asJSON bool
 	var cwd string
 	c := &cobra.Command{
-		Use: "check", Short: "Report mistakes in the configuration as file:line:column", Args: cobra.NoArgs,
+		Use: "check", Short: "Report configuration errors as file:line:column", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			dir, err := app.Directory(cwd)
 			if err != nil {
@@ -107,7 +107,7 @@ func configShow() *cobra.Command {
 				}
 				slices.Sort(paths)
 				if len(paths) == 0 {
-					fmt.Fprintln(c.ErrOrStderr(), "nothing is set anywhere; the defaults count")
+					fmt.Fprintln(c.ErrOrStderr(), "no configuration file sets anything; the defaults are used")
 				}
 				for _, p := range paths {
 					fmt.Fprintf(c.OutOrStdout(), "%-40s %s\n", p, origins[p])

@@ -34,7 +34,7 @@ func doctorCommand() *cobra.Command {
 	var asJSON, yes bool
 	var cwd, install string
 	c := &cobra.Command{
-		Use: "doctor", Short: "Say what is installed, what is missing, and how to get it", Args: cobra.NoArgs,
+		Use: "doctor", Short: "Show what is installed, what is missing, and how to install it", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			dir, err := app.Directory(cwd)
 			if err != nil {
@@ -145,7 +145,7 @@ func writable(name, dir string) finding {
 
 // trustFinding is the doctor's line.
 func trustFinding(root string, c *config.Config) finding {
-	f := finding{Name: "trust", OK: true, Detail: root + " is trusted: its own configuration counts in full"}
+	f := finding{Name: "trust", OK: true, Detail: root + " is a trusted folder: all of its own configuration is used"}
 	switch held := c.Held(); {
 	case len(held) > 0:
 		f.OK = false

@@ -68,7 +68,7 @@ func overServers(c *cobra.Command, run func(c *cobra.Command, set *mcp.Set, name
 
 func mcpList() *cobra.Command {
 	var asJSON bool
-	c := &cobra.Command{Use: "list", Short: "Start the configured MCP servers and say how they are", Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "list", Short: "Start the configured MCP servers and show their state", Args: cobra.NoArgs}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON lines")
 	return overServers(c, func(c *cobra.Command, set *mcp.Set, _ []string) error {
 		set.Start()
@@ -136,11 +136,11 @@ func mcpLogin() *cobra.Command {
 }
 
 func mcpLogout() *cobra.Command {
-	c := &cobra.Command{Use: "logout NAME", Short: "Forget a sign-in", Args: cobra.ExactArgs(1)}
+	c := &cobra.Command{Use: "logout NAME", Short: "Sign out of a remote MCP server", Args: cobra.ExactArgs(1)}
 	return overServers(c, func(c *cobra.Command, set *mcp.Set, names []string) error {
 		there, err := set.Logout(names[0])
 		if err == nil && !there {
-			fmt.Fprintf(c.OutOrStdout(), "Nobody was signed in to %s.\n", names[0])
+			fmt.Fprintf(c.OutOrStdout(), "You were not signed in to %s.\n", names[0])
 		} else if err == nil {
 			fmt.Fprintf(c.OutOrStdout(), "Signed out of %s.\n", names[0])
 		}
@@ -196,7 +196,7 @@ func mcpAdd() *cobra.Command {
 func mcpRemove() *cobra.Command {
 	var project bool
 	c := &cobra.Command{
-		Use: "remove NAME", Short: "Take an MCP server out of your configuration", Args: cobra.ExactArgs(1),
+		Use: "remove NAME", Short: "Remove an MCP server from your configuration", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			file, err := mcpConfigFile(project)
 			if err != nil {
@@ -218,7 +218,7 @@ func pairs(flag string, list []string) (map[string]string, error) {
 	for _, p := range list {
 		k, v, ok := strings.Cut(p, "=")
 		if !ok || k == "" {
-			return nil, usagef("%s wants NAME=VALUE, not %q", flag, p)
+			return nil, usagef("%s needs NAME=VALUE, not %q", flag, p)
 		}
 		if out == nil {
 			out = map[string]string{}
@@ -259,7 +259,7 @@ func editConfig(file string, at []string, value any) error {
 	}
 	v, err := hujson.Parse(src)
 	if err != nil {
-		return fmt.Errorf("%s cannot be read as JSON with comments: %w; mend it first (pillion config check)", file, err)
+		return fmt.Errorf("%s cannot be read as JSON with comments: %w; fix it first (pillion config check)", file, err)
 	}
 	pointer := func(keys []string) string {
 		p := ""

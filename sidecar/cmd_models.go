@@ -15,7 +15,7 @@ func modelsCommand() *cobra.Command {
 	var asJSON, local bool
 	var cwd string
 	c := &cobra.Command{
-		Use: "models [provider]", Short: "List the models that can be used here, and the default", Args: cobra.MaximumNArgs(1),
+		Use: "models [provider]", Short: "List the available models and the default", Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			dir, err := app.Directory(cwd)
 			if err != nil {

@@ -27,7 +27,7 @@ func permissionExplain() *cobra.Command {
 	var cwd, command, as string
 	var lines, asJSON bool
 	c := &cobra.Command{
-		Use: "explain --command '…'", Short: "Show what a shell command would run and touch, and what would be asked", Args: cobra.NoArgs,
+		Use: "explain --command '…'", Short: "Show what a shell command would run, read and write, and what needs approval", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			dir, err := app.Directory(cwd)
 			if err != nil {
@@ -131,7 +131,7 @@ func permissionCheck() *cobra.Command {
 	var cwd, name, pattern string
 	var lines, asJSON bool
 	c := &cobra.Command{
-		Use: "check", Short: "Say what the rules decide for a permission and a pattern, and which rule", Args: cobra.NoArgs,
+		Use: "check", Short: "Show what the rules decide for a permission and a pattern, and by which rule", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			dir, err := app.Directory(cwd)
 			if err != nil {

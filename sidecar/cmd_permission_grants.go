@@ -22,7 +22,7 @@ func permissionList() *cobra.Command {
 	var asJSON, all bool
 	var cwd string
 	c := &cobra.Command{
-		Use: "list", Short: "List what was allowed for good in this project", Args: cobra.NoArgs,
+		Use: "list", Short: "List the grants of this project (approvals with “always”)", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			dir, err := app.Directory(cwd)
 			if err != nil {
@@ -42,13 +42,13 @@ func permissionList() *cobra.Command {
 				return writeLines(c.OutOrStdout(), list)
 			}
 			if len(list) == 0 {
-				fmt.Fprintln(c.OutOrStdout(), "nothing was allowed for good here")
+				fmt.Fprintln(c.OutOrStdout(), "this project has no grants")
 			}
 			return printGrants(c.OutOrStdout(), list)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON lines")
-	c.Flags().BoolVar(&all, "all", false, "of every project")
+	c.Flags().BoolVar(&all, "all", false, "list the grants of every project")
 	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
 	return c
 }
@@ -70,21 +70,21 @@ func permissionRevoke() *cobra.Command {
 	var cwd string
 	c := &cobra.Command{
 		Use:   "revoke {NUMBER | PERMISSION | PATTERN}... | --all",
-		Short: "Take back what was allowed for good",
-		Long: "Take back what was allowed for good in this project or in every one, by the numbers of `pillion permission list`, by permission,\n" +
-			"by pattern, or by patterns of a permission that stands before them. Either all that is named is taken back, or nothing.",
+		Short: "Revoke grants",
+		Long: "Revoke grants of this project or of every project, by the numbers of `pillion permission list`, by permission,\n" +
+			"by pattern, or by a permission followed by its patterns. Either all named grants are revoked, or none.",
 		Args: cobra.ArbitraryArgs,
 		Example: `  pillion permission revoke 3
   pillion permission revoke bash              # all of bash
   pillion permission revoke bash 'go test *'
-  pillion permission revoke --all             # all that counts in this project`,
+  pillion permission revoke --all             # all grants that apply to this project`,
 		RunE: func(c *cobra.Command, args []string) error {
 			dir, err := app.Directory(cwd)
 			if err != nil {
 				return err
 			}
 			if all == (len(args) > 0) {
-				return usagef("say what to take back: numbers from pillion permission list, a permission, patterns, or --all alone")
+				return usagef("say which grants to revoke: numbers from pillion permission list, a permission, patterns, or --all alone")
 			}
 			a := app.New(app.Options{Place: app.NewWorkplace(version), NoLSP: true})
 			defer a.Close()
@@ -109,12 +109,12 @@ func permissionRevoke() *cobra.Command {
 				fmt.Fprintln(c.OutOrStdout(), "revoked", g.ID, g.Permission, terminal.Clean(g.Pattern))
 			}
 			if len(chosen) == 0 {
-				fmt.Fprintln(c.OutOrStdout(), "nothing was allowed for good here")
+				fmt.Fprintln(c.OutOrStdout(), "this project has no grants")
 			}
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&all, "all", false, "all that counts in this project")
+	c.Flags().BoolVar(&all, "all", false, "all grants that apply to this project")
 	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
 	return c
 }
@@ -169,9 +169,9 @@ func noSuchGrant(word, name string, here []permission.Grant) error {
 		what = name + " " + what
 	}
 	if len(here) == 0 {
-		return fmt.Errorf("nothing was allowed for good here, so nothing was taken back; %s may be another project's, which `pillion permission list --all` shows", what)
+		return fmt.Errorf("this project has no grants, so nothing was revoked; %s may be another project's, which `pillion permission list --all` shows", what)
 	}
 	var b strings.Builder
 	_ = printGrants(&b, here) // to memory
-	return fmt.Errorf("%s was not allowed for good here, and nothing was taken back. There is:\n%s", what, strings.TrimRight(b.String(), "\n"))
+	return fmt.Errorf("this project has no grant %s, so nothing was revoked. Its grants are:\n%s", what, strings.TrimRight(b.String(), "\n"))
 }

@@ -88,7 +88,7 @@ func TestRevokeByWhatIsNamed(t *testing.T) {
 		}
 		var got []string
 		for line := range strings.Lines(out) {
-			if f := strings.Fields(line); f[0] != "nothing" {
+			if f := strings.Fields(line); f[0] != "this" {
 				got = append(got, f[0])
 			}
 		}
@@ -98,15 +98,15 @@ func TestRevokeByWhatIsNamed(t *testing.T) {
 		args        []string
 		left, fails string
 	}{
-		{nil, "1 2 3 4 5", "say what to take back"},
+		{nil, "1 2 3 4 5", "say which grants to revoke"},
 		{[]string{"99"}, "1 2 3 4 5", "go test *"},
-		{[]string{"1", "bash", "rm *"}, "1 2 3 4 5", `bash "rm *" was not allowed`},
-		{[]string{"read"}, "1 2 3 4 5", "There is:"},
+		{[]string{"1", "bash", "rm *"}, "1 2 3 4 5", `no grant bash "rm *"`},
+		{[]string{"read"}, "1 2 3 4 5", "Its grants are:"},
 		{[]string{"bash", "make *"}, "1 3 4", ""}, // the project's and the one for every project
 		{[]string{"https://a.invalid/*"}, "1 3", ""},
 		{[]string{"edit", "bash"}, "", ""},
 		{[]string{"--all"}, "", ""},
-		{[]string{"bash"}, "", "nothing was allowed for good here"},
+		{[]string{"bash"}, "", "this project has no grants"},
 		{[]string{"6"}, "", ""}, // a number is a key to every project
 	} {
 		args := append([]string{"revoke", "-C", dir}, c.args...)

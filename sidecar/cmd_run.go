@@ -31,16 +31,16 @@ func runCommand() *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
 		Use:   "run [prompt]",
-		Short: "Ask in the terminal: see the diffs, decide per hunk",
-		Long: `Ask in the terminal. The prompt is the arguments, or standard input when that is no terminal. With neither, a
-conversation begins: a prompt at a time, with completion of /commands and @files, until Ctrl-D.
+		Short: "Send a prompt from the terminal, review the changes hunk by hunk",
+		Long: `Send a prompt from the terminal. The prompt is the arguments, or standard input if that is not a terminal. With neither,
+pillion starts a conversation, with completion of /commands and @files, until Ctrl-D.
 
-Every proposed change is shown as a diff, headed by the problems it fixes and introduces, and asked per hunk.
-Without a terminal it shows the same and applies nothing, unless --approve all is given, or --approve clean for what every language
-server has checked and what introduces no error.
+Every proposed change is shown as a diff below the problems that it fixes and introduces, and you decide on each hunk.
+Without a terminal the diffs are shown and nothing is applied, except with --approve all, or with --approve clean for changes
+that every language server has checked and that introduce no error.
 
-It ends with 0 when the agent came to an end of its own, even where problems are left (the last line, and "left" of --json, say
-which) or a change was not accepted; with 1 when the model failed, was cut off, or says itself that it could do nothing.`,
+Exit codes: 0 when the agent finished its turn, even if problems are left (the last line, and "left" of --json, list them) or
+a change was rejected; 1 when the model failed, was cut off, or reports that it could do nothing.`,
 		Example: `  pillion run
   pillion run "fix all errors"
   pillion run --model anthropic/claude-sonnet-5-5 "add a test for the parser"
@@ -60,12 +60,12 @@ func (f *runFlags) flags(c *cobra.Command) {
 	fl.StringVarP(&f.cwd, "cwd", "C", "", "project directory (default: this one)")
 	fl.StringVarP(&f.model, "model", "m", "", "model as provider/model (pillion models lists them)")
 	fl.StringVar(&f.agent, "agent", "", "agent: build, plan or one of your own")
-	fl.StringVarP(&f.session, "session", "s", "", "go on with this session")
-	fl.BoolVarP(&f.resume, "continue", "c", false, "go on with the last session of this directory")
+	fl.StringVarP(&f.session, "session", "s", "", "continue this session, by its id")
+	fl.BoolVarP(&f.resume, "continue", "c", false, "continue the last session of this directory")
 	fl.StringVar(&f.approve, "approve", "ask", approveHelp)
-	fl.BoolVar(&f.trust, "trust", false, "let the project's own configuration count in full, this time (pillion trust remembers it)")
-	fl.IntVar(&f.limits.Steps, "max-steps", 0, "end the turn after so many model requests (default: the agent's own limit)")
-	fl.Float64Var(&f.limits.Cost, "max-cost", 0, "end the turn when it has cost so much, in US dollars")
+	fl.BoolVar(&f.trust, "trust", false, "trust this folder's own configuration for this run (pillion trust remembers it)")
+	fl.IntVar(&f.limits.Steps, "max-steps", 0, "stop the turn after this many model requests (default: the limit of the agent)")
+	fl.Float64Var(&f.limits.Cost, "max-cost", 0, "stop the turn when it has cost this many US dollars")
 	fl.BoolVar(&f.asJSON, "json", false, "print events and the result as JSON lines")
 }
 
@@ -215,7 +215,7 @@ func openSession(ctx context.Context, a *app.App, f runFlags, cwd string) (*agen
 		}
 		list = slices.DeleteFunc(list, func(i agent.SessionInfo) bool { return i.Parent != "" }) // a sub-agent's
 		if len(list) == 0 {
-			return nil, fmt.Errorf("there is no session in %s to continue; leave --continue out to start one", cwd)
+			return nil, fmt.Errorf("no session in %s to continue; run without --continue to start one", cwd)
 		}
 		id = list[0].ID
 	}

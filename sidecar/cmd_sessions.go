@@ -21,7 +21,7 @@ import (
 func sessionsCommand() *cobra.Command {
 	c := &cobra.Command{Use: "sessions", Short: "List, show, export, restore, fork and delete sessions"}
 	c.AddCommand(sessionsList(), sessionsShow(), sessionsExport(), sessionsCheckpoints(), sessionsRestore(), sessionsFork(), &cobra.Command{
-		Use: "delete ID...", Short: "Delete sessions for good", Args: cobra.MinimumNArgs(1),
+		Use: "delete ID...", Short: "Delete sessions permanently", Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, ids []string) error {
 			a := app.New(app.Options{Place: app.NewWorkplace(version)})
 			defer a.Close()
@@ -68,7 +68,7 @@ func sessionsList() *cobra.Command {
 			}
 			list = slices.DeleteFunc(list, func(s agent.SessionInfo) bool { return s.Parent != "" }) // sub-agents' belong to theirs
 			if len(list) == 0 {
-				fmt.Fprintln(c.OutOrStdout(), "no sessions here; --all lists those of other directories")
+				fmt.Fprintln(c.OutOrStdout(), "no sessions in this directory; --all lists those of other directories")
 				return nil
 			}
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
@@ -83,7 +83,7 @@ func sessionsList() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON lines")
-	c.Flags().BoolVar(&all, "all", false, "of every directory")
+	c.Flags().BoolVar(&all, "all", false, "list the sessions of every directory")
 	c.Flags().StringVarP(&cwd, "cwd", "C", "", "directory (default: this one)")
 	return c
 }
@@ -100,7 +100,7 @@ func storedSession(c *cobra.Command, id string) (s *agent.Session, a *app.App, e
 
 func sessionsShow() *cobra.Command {
 	return &cobra.Command{
-		Use: "show ID", Short: "Print a session as it was seen", Args: cobra.ExactArgs(1),
+		Use: "show ID", Short: "Print a session as the terminal showed it", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			s, a, err := storedSession(c, args[0])
 			if err != nil {

@@ -23,8 +23,8 @@ func statsCommand() *cobra.Command {
 	var asJSON, here bool
 	var days int
 	c := &cobra.Command{
-		Use: "stats", Short: "What was used, and how much of it was kept: tokens, cost, tools, accepted hunks",
-		Long: "What was used, per project and model, and how many of the proposed hunks stayed.\n\nA hunk counts as accepted when it was written and not undone afterwards.",
+		Use: "stats", Short: "Show tokens, cost, tool calls and accepted hunks",
+		Long: "Show tokens and cost per project and model, and how many of the proposed hunks were kept.\n\nA hunk counts as accepted when it was written and not undone afterwards.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if days < 0 {

@@ -186,7 +186,7 @@ func toolCall() *cobra.Command {
 	var lines, asJSON, noLSP bool
 	c := &cobra.Command{
 		Use:   "call [NAME --input JSON]",
-		Short: "Call a tool through the same permissions and previews as a model's",
+		Short: "Call a tool with the permissions and previews of a model's call",
 		Example: `  pillion tool call read --input '{"filePath":"go.mod"}'
   echo '{"tool":"grep","input":{"pattern":"TODO"}}' | pillion tool call --jsonl`,
 		Args: cobra.MaximumNArgs(1),
@@ -274,7 +274,7 @@ func toolCall() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&input, "input", "", "the tool's input as JSON; - or nothing reads standard input")
+	c.Flags().StringVar(&input, "input", "", "the tool's input as JSON; standard input if empty or -")
 	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
 	c.Flags().StringVar(&approve, "approve", "ask", approveHelp)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")

@@ -19,8 +19,8 @@ func trustCommand() *cobra.Command {
 	var revoke, list, below, asJSON bool
 	c := &cobra.Command{
 		Use:   "trust [DIR]",
-		Short: "Let a project's own configuration count in full",
-		Long: `Let a project's own configuration count in full.
+		Short: "Trust a folder's own configuration",
+		Long: `Trust a folder's own configuration.
 
 Configuration that comes with a repository cannot start programs, send requests elsewhere or loosen permissions
 until you trust its folder. Trust is kept in your state folder, for the whole worktree that holds DIR (default: this
@@ -34,12 +34,12 @@ directory), by its real path.`,
 			p := app.NewWorkplace(version)
 			if list {
 				if len(args) > 0 || revoke || below {
-					return usagef("--list takes no directory and no other flag but --json")
+					return usagef("--list takes no directory, and only --json as another flag")
 				}
 				return printTrust(p, c.OutOrStdout(), c.ErrOrStderr(), asJSON)
 			}
 			if revoke && below {
-				return usagef("--below goes with trusting, not with --revoke")
+				return usagef("--below cannot be combined with --revoke")
 			}
 			arg := ""
 			if len(args) == 1 {
@@ -58,8 +58,8 @@ directory), by its real path.`,
 			return giveTrust(p, c.OutOrStdout(), dir, below, asJSON)
 		},
 	}
-	c.Flags().BoolVar(&revoke, "revoke", false, "trust it no longer")
-	c.Flags().BoolVar(&list, "list", false, "list what is trusted")
+	c.Flags().BoolVar(&revoke, "revoke", false, "revoke the trust")
+	c.Flags().BoolVar(&list, "list", false, "list the trusted folders")
 	c.Flags().BoolVar(&below, "below", false, "trust DIR and every project below it")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c

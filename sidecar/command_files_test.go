@@ -104,7 +104,7 @@ func TestTheSharedCommands(t *testing.T) {
 			t.Errorf("%s: %q %v", typed, said, err)
 		}
 	}
-	for typed, want := range map[string]string{"/mode general": "no agent \"general\" to talk to", "/model nonsense": "provider/model", "/export x.md": "exists already"} {
+	for typed, want := range map[string]string{"/mode general": "unknown agent \"general\"", "/model nonsense": "provider/model", "/export x.md": "exists already"} {
 		if _, _, err := made(t, a, s, all, typed); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", typed, err)
 		}

@@ -97,7 +97,7 @@ func rootCommand() *cobra.Command {
 		Short: "The coding agent that rides behind your editor",
 		Long: `The coding agent that rides behind your editor.
 
-pillion in a terminal begins a conversation; pillion run "…" asks once.
+pillion in a terminal starts a conversation; pillion run "…" sends one prompt.
 Try it now, without a key or a network:  pillion run "fix all errors"
 
 Exit codes: 0 done, 1 failed, 2 the command line is wrong, 130 cancelled.`,

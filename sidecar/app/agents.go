@@ -95,7 +95,7 @@ func (a *App) AgentRules(cwd, name string) (permission.Ruleset, error) {
 				names = append(names, x.Name)
 			}
 		}
-		return nil, fmt.Errorf("there is no agent %q; there are %s", name, strings.Join(names, ", "))
+		return nil, fmt.Errorf("unknown agent %q; the agents are %s", name, strings.Join(names, ", "))
 	}
 	return a.Rules(cwd, name), nil
 }

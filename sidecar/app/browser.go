@@ -12,7 +12,7 @@ import (
 // OpenBrowser shows an address in the person's browser where there is one; the address was printed as well.
 func OpenBrowser(address string) error {
 	if u, err := url.Parse(address); err != nil || u.Scheme != "https" && u.Scheme != "http" {
-		return fmt.Errorf("%q is no web address; it is not opened", address)
+		return fmt.Errorf("%q is not a web address and was not opened", address)
 	}
 	name, args := "xdg-open", []string{address}
 	switch runtime.GOOS {

@@ -25,7 +25,7 @@ func InstallServer(ctx context.Context, id, cache string, yes bool, in io.Reader
 	fmt.Fprintf(out, "This fetches %s from the internet into %s:\n  %s\n", id, cache, plan)
 	if !yes {
 		if in == nil {
-			return errors.New("nobody can be asked here; nothing was installed. Say --yes to install without a question")
+			return errors.New("installing needs approval, but standard input is not a terminal; nothing was installed. Run it again with --yes")
 		}
 		fmt.Fprint(out, "Install it? [y/N] ")
 		answer, err := bufio.NewReader(in).ReadString('\n')

@@ -29,7 +29,7 @@ func TestInstallServerAsks(t *testing.T) {
 		"no":              {id: "gopls", answer: "n\n", Texts: true, err: "nothing was installed"},
 		"an empty line":   {id: "gopls", answer: "\n", Texts: true, err: "nothing was installed"},
 		"an end":          {id: "gopls", Texts: true, err: "nothing was installed"},
-		"nobody to ask":   {id: "gopls", err: "Say --yes"},
+		"no terminal":     {id: "gopls", err: "again with --yes"},
 		"said before":     {id: "gopls", yes: true, says: "GOBIN=", installed: true},
 		"not from here":   {id: "rust-analyzer", yes: true, err: "rustup component add rust-analyzer"},
 		"no such server":  {id: "emacs", yes: true, err: "no language server \"emacs\""},

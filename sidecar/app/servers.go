@@ -138,7 +138,7 @@ type servers struct {
 }
 
 // errNobody: there is no session that could ask.
-var errNobody = errors.New("no session is open for this project, so nobody can be asked; nothing was changed")
+var errNobody = errors.New("this needs approval, but no session is open for this project; nothing was changed")
 
 // hold keeps the servers for a session. What was to be told before there was one is told now.
 func (s *servers) hold(session string) (before []agent.NoticeData) {

@@ -38,7 +38,7 @@ func (l *loader) claudeDenies() (out permission.Ruleset) {
 			for _, raw := range file.Permissions.Deny {
 				var text string
 				if json.Unmarshal(raw, &text) != nil || strings.TrimSpace(text) == "" {
-					l.problems = append(l.problems, Problem{File: path, Line: 1, Column: 1, Message: "permissions.deny: " + string(raw) + " is no rule; write it as \"Read(./secrets/**)\""})
+					l.problems = append(l.problems, Problem{File: path, Line: 1, Column: 1, Message: "permissions.deny: " + string(raw) + " is not a rule; write it as \"Read(./secrets/**)\""})
 					continue
 				}
 				for _, r := range claudeDeny(strings.TrimSpace(text)) {

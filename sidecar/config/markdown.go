@@ -258,7 +258,7 @@ func (m *markdown) toolList(v *yaml.Node, allowed bool) *node {
 // command reads the head of a slash command.
 func (m *markdown) command() *node {
 	if m.doc.Body == "" {
-		m.l.problems = append(m.l.problems, Problem{File: m.path, Line: 1, Column: 1, Message: "the command has no text below its head; write the prompt there"})
+		m.l.problems = append(m.l.problems, Problem{File: m.path, Line: 1, Column: 1, Message: "the command has no prompt; write it below the front matter"})
 		return nil
 	}
 	out := m.object(func(key string, v *yaml.Node) (string, *node) {

@@ -73,7 +73,7 @@ var (
 func Check(provider, key string) error {
 	switch {
 	case !providerID.MatchString(provider):
-		return fmt.Errorf("%q is no provider's id: lower-case letters, digits, . _ and -", provider)
+		return fmt.Errorf("%q is not a provider id: use lower-case letters, digits, . _ and -", provider)
 	case key != strings.TrimSpace(key) || key == "":
 		return errors.New("the key is empty, or has blanks around it")
 	case len(key) > 8<<10 || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):

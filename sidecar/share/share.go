@@ -189,7 +189,7 @@ func (l *Listener) greet(c net.Conn) {
 		return
 	}
 	if json.Unmarshal(line, &h) != nil {
-		refuse("the first line is no handshake; connect with `pillion attach`")
+		refuse("the first line is not a handshake; connect with `pillion attach`")
 		return
 	}
 	if subtle.ConstantTimeCompare([]byte(h.Token), []byte(l.token)) != 1 {
@@ -198,7 +198,7 @@ func (l *Listener) greet(c net.Conn) {
 	}
 	all := l.describe()
 	if h.Session != "" && !slices.ContainsFunc(all, func(s Session) bool { return s.ID == h.Session }) {
-		refuse("no session " + h.Session + " is open here")
+		refuse("no open session " + h.Session)
 		return
 	}
 	if err := write(c, Welcome{OK: true, Sessions: all}); err != nil || h.List {

@@ -167,7 +167,7 @@ func runMode(_ context.Context, h Host, args string) (string, *agent.Prompt, err
 		return say("%s\n\n/mode name changes it.", b.String())
 	}
 	if !slices.Contains(names, args) {
-		return "", nil, fmt.Errorf("there is no agent %q to talk to; there are %s", args, strings.Join(names, ", "))
+		return "", nil, fmt.Errorf("unknown agent %q; the agents are %s", args, strings.Join(names, ", "))
 	}
 	if err := h.Session.SetAgent(args); err != nil {
 		return "", nil, err

@@ -53,7 +53,7 @@ func runTemplate(ctx context.Context, h Host, name string, d config.Command, arg
 	if d.Agent != "" {
 		i := slices.IndexFunc(h.Runtime.Agents(h.Session.Info().Cwd), func(a agent.Agent) bool { return a.Name == d.Agent })
 		if i < 0 {
-			return "", nil, fmt.Errorf("/%s wants the agent %q, which there is not", name, d.Agent)
+			return "", nil, fmt.Errorf("/%s needs the agent %q, which does not exist", name, d.Agent)
 		}
 		sub = sub || h.Runtime.Agents(h.Session.Info().Cwd)[i].Mode == agent.ModeSubagent
 		p.Agent = d.Agent

@@ -174,14 +174,14 @@ func (t *Terminal) askPlain(ctx context.Context, r permission.Request) (permissi
 				return permission.Reply{}, err
 			}
 			if text == "" {
-				text = "The user said no to this; go on without it."
+				text = "The user rejected this; continue without it."
 			}
 			return permission.Reply{Kind: permission.Reject, Message: text, Asked: true}, nil
 		case 'q':
 			t.quits()
 			return permission.Reply{Kind: permission.Reject, Asked: true}, nil
 		case '?':
-			t.say(dim, "  y  allow it this once\n  n  no, and go on\n"+helpAlways(r)+"  q  no, and stop the turn")
+			t.say(dim, "  y  allow it this once\n  n  no, and continue\n"+helpAlways(r)+"  q  no, and stop the turn")
 		}
 	}
 }

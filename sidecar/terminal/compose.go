@@ -159,7 +159,7 @@ func (m *composing) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, cmd
 }
 
-const onceMore = "ctrl-c once more ends it"
+const onceMore = "press ctrl-c again to exit"
 
 // pause gives the terminal back to the shell.
 type pause struct{}
@@ -301,7 +301,7 @@ func (m *composing) accept(c Completion) {
 // edit opens what is written in the person's editor.
 func (m *composing) edit() tea.Cmd {
 	if len(m.Editor) == 0 {
-		m.note = "set $EDITOR to write there"
+		m.note = "set $EDITOR to edit the prompt there"
 		return nil
 	}
 	f, err := os.CreateTemp("", "pillion-prompt-*.md")

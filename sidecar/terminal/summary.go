@@ -94,13 +94,13 @@ func (t *Terminal) Result(s Summary) {
 	case agent.TurnError:
 		t.line(t.paint(red, "error: ") + Clean(s.Error))
 	case agent.TurnMaxSteps:
-		t.line(t.paint(yellow, "stopped at the step limit; run it again with --continue to go on"))
+		t.line(t.paint(yellow, "stopped at the step limit; run pillion with --continue to resume"))
 	case agent.TurnRefusal: // its notice has said so
 	case agent.TurnMaxTokens:
-		t.line(t.paint(yellow, "the answer was cut at the model's limit; run it again with --continue to go on"))
+		t.line(t.paint(yellow, "the answer was cut at the model's limit; run pillion with --continue to resume"))
 	}
 	if refused > 0 && applied == 0 && t.Keys == nil && t.Approve == Ask {
-		t.line(t.paint(dim, "nothing was applied: there is no terminal to ask on; --approve all applies what is proposed"))
+		t.line(t.paint(dim, "nothing was applied: the changes need approval, but there is no terminal; --approve all applies them"))
 	}
 }
 
