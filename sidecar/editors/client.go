@@ -27,7 +27,12 @@ func NewClient(p protocol.InitializeRequest) *Client {
 	for _, meta := range []map[string]any{c.Caps.Meta, p.Meta} {
 		if tree, ok := meta["pillion"]; ok && c.Pillion.Version == 0 {
 			if protocol.Assign(tree, &c.Pillion) != nil {
-				c.Pillion = protocol.Capabilities{} // a version we cannot read: treat the editor as a generic one
+				// A version that cannot be read makes a generic editor. Its word on hunks stays: the plugin that reviews for
+				// another Neovim client announces hunks alone, without a version's methods.
+				c.Pillion = protocol.Capabilities{}
+				if m, ok := tree.(map[string]any); ok {
+					c.Pillion.Hunks, _ = m["hunks"].(bool)
+				}
 			}
 		}
 	}
@@ -40,7 +45,7 @@ func NewClient(p protocol.InitializeRequest) *Client {
 	return c
 }
 
-// does reports whether the editor answers a _pillion method.
+// Does reports whether the editor answers a _pillion method.
 func (c *Client) Does(method string) bool { return slices.Contains(c.Pillion.Methods, method) }
 
 // ShowsHunks: a permission request is shown with everything that _meta.pillion says of it, whatever the client's name.
@@ -57,13 +62,15 @@ func (c *Client) writesFiles() bool {
 	return c.readsFiles() && c.Caps.Fs.WriteTextFile && !c.Profile.OverwritesBuffers
 }
 
+// AsksForms reports whether the editor shows forms (ACP's elicitation); else questions are put as permission requests.
 func (c *Client) AsksForms() bool {
 	return c.Caps.Elicitation != nil && c.Caps.Elicitation.Form != nil
 }
 
+// ShowsNotices reports whether the editor shows session notices; others get the text as a thought, which every editor shows.
 func (c *Client) ShowsNotices() bool { return c.Caps.Session != nil && c.Caps.Session.Notices != nil }
 
-// trustIn reads _meta.pillion.trusted; nil when the editor says nothing.
+// TrustIn reads _meta.pillion.trusted; nil when the editor says nothing.
 func TrustIn(meta map[string]any) *bool {
 	tree, ok := meta["pillion"].(map[string]any)
 	if !ok {
