@@ -23,7 +23,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/review"
 )
 
-// Server is one connection to an editor: the Agent Client Protocol on one side, the agent's sessions on the other. It
+// Connection is one connection to an editor: the Agent Client Protocol on one side, the agent's sessions on the other. It
 // starts and ends the connection; what is asked on it is answered by small types of their own (see methods.go).
 type Connection struct {
 	*conn
@@ -35,7 +35,7 @@ type Connection struct {
 	wired    chan struct{} // closed when wire is set: messages may come before newWire has returned
 }
 
-// NewServer makes the server of one editor, which speaks on stream. buffers mirrors what the editor has open. open is
+// NewConnection makes the connection of one editor, which speaks on stream. buffers mirrors what the editor has open. open is
 // the session that the first session/new opens instead of a new one; empty: none. Nothing is read before Serve.
 func NewConnection(h *Host, stream io.ReadWriteCloser, buffers *editors.Buffers, open string) *Connection {
 	log := h.Log

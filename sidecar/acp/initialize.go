@@ -40,7 +40,7 @@ func (s *Connection) meta() map[string]any {
 	return m
 }
 
-// announced are the _pillion methods that work here.
+// Announced are the _pillion methods that this side answers, as initialize tells the editor.
 func (s *Connection) Announced() []string {
 	var out []string
 	for name := range s.methods {

@@ -91,7 +91,7 @@ func (m *permissions) permissionExplain(ctx context.Context, es *editorSession, 
 	return out, nil
 }
 
-// grantsIn are what counts in a project: its own grants and those for every project. The empty project has all.
+// GrantsIn are the grants that count in a project: its own grants and those for every project. The empty project has all.
 func GrantsIn(ctx context.Context, grants permission.Grants, project string) ([]permission.Grant, error) {
 	list, err := grants.List(ctx, project)
 	if err != nil || project == "" {

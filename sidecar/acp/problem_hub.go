@@ -69,6 +69,7 @@ type ProblemHub struct {
 	all []*liveProblems // guarded by mu; replaced, never changed in place
 }
 
+// Put hands a report of a language server to every connection. It does not wait for their editors.
 func (h *ProblemHub) Put(r lspbridge.FileReport) {
 	h.mu.Lock()
 	all := h.all

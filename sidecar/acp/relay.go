@@ -15,7 +15,7 @@ import (
 // in one of them. The command stays ours, with its sandbox and its end: what the editor runs is `pillion __terminal`,
 // which prints what we send it through a named pipe that only this user can open. Whoever ends that ends the command.
 
-// relayArg is the first argument of the program that prints in the editor's terminal.
+// RelayArg is the first argument of the program that prints in the editor's terminal.
 const RelayArg = "__terminal"
 
 const (

@@ -109,7 +109,8 @@ func printRelay(ctx context.Context, t *run.Terminal, out *os.File) error {
 // cancelled is the exit code of a command whose host went away, as shells report an interrupt.
 const cancelled = 130
 
-// relayMain is what the editor's terminal runs: it prints what comes, and ends as the command did.
+// RelayMain is what the editor's terminal runs: it prints the command's output and returns its exit code. The one argument
+// is the path of the named pipe; the code is 2 without it, and 1 when the pipe is gone.
 func RelayMain(args []string) int {
 	if len(args) != 1 {
 		return 2

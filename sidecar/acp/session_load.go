@@ -16,6 +16,8 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/review"
 )
 
+// SameDir reports whether two paths name one directory, links followed. A session stays usable after its directory was
+// moved: a stored directory a that is gone counts as b, the one the person is in.
 func SameDir(a, b string) bool {
 	if filepath.Clean(a) == filepath.Clean(b) {
 		return true

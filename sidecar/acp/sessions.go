@@ -13,7 +13,8 @@ type liveSessions struct {
 	pack func(*change.Set) *change.Set // makes a set small enough to be stored, its contents beside the sessions
 }
 
-// newLiveSessions gives the registry what it must know of a runtime's sessions.
+// Sessions gives the registry of editors what it must know of a runtime's sessions. pack makes a change set small enough to
+// be stored with the approval request about it.
 func Sessions(rt *agent.Runtime, pack func(*change.Set) *change.Set) editors.Sessions {
 	return liveSessions{rt, pack}
 }

@@ -192,7 +192,7 @@ func (es *editorSession) takeOwn(message string) bool {
 	return own
 }
 
-// blocks are a prompt as an editor shows it; what was added for the model alone is left out.
+// Blocks are a prompt as an editor shows it; what was added for the model alone is left out.
 func Blocks(parts []provider.Part) []protocol.ContentBlock {
 	out := []protocol.ContentBlock{}
 	for _, p := range parts {

@@ -73,7 +73,7 @@ func (b *Buffers) find(path string) *document {
 	return nil
 }
 
-// uri is how the editor names an open document, or the plain file URI.
+// URI is how the editor names an open document, or the plain file URI.
 func (b *Buffers) URI(path string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -101,6 +101,7 @@ func (b *Buffers) tell(path string) {
 	}
 }
 
+// DidOpen takes in a document. URIs that name no file (untitled documents) are ignored.
 func (b *Buffers) DidOpen(p protocol.DidOpenParams) {
 	path, ok := URIPath(p.TextDocument.URI)
 	if !ok {
@@ -116,8 +117,9 @@ func (b *Buffers) DidOpen(p protocol.DidOpenParams) {
 	}
 }
 
-// didChange applies LSP content changes, one after the other. A change for a document that is not open is ignored; one
-// with an older version is, too: it has been overtaken.
+// DidChange applies LSP content changes in their order, each to the text that the one before left. Lines count from 0,
+// characters in UTF-16 units. A change of a document that is not open is ignored, and so is one with a version below the
+// present: a later text is known already. Without "dirty" the text counts as unsaved, which is the safe mistake.
 func (b *Buffers) DidChange(p protocol.DidChangeParams) {
 	path, ok := URIPath(p.TextDocument.URI)
 	if !ok {
@@ -152,6 +154,7 @@ func (b *Buffers) DidChange(p protocol.DidChangeParams) {
 	d.dirty = p.Dirty == nil || *p.Dirty
 }
 
+// DidSave says that the disk has the document's text. The text itself stays, as the editor reported it.
 func (b *Buffers) DidSave(p protocol.DidSaveParams) {
 	path, ok := URIPath(p.TextDocument.URI)
 	if !ok {
@@ -164,6 +167,7 @@ func (b *Buffers) DidSave(p protocol.DidSaveParams) {
 	}
 }
 
+// DidClose forgets a document: the disk's text counts from now on.
 func (b *Buffers) DidClose(p protocol.DidCloseParams) {
 	path, ok := URIPath(p.TextDocument.URI)
 	if !ok {
@@ -189,7 +193,7 @@ func (b *Buffers) applied(path, text string, version int32) {
 	}
 }
 
-// uriPath gives the absolute path of a file URI (or of a plain absolute path).
+// URIPath gives the absolute path of a file URI (or of a plain absolute path).
 func URIPath(uri string) (string, bool) {
 	if filepath.IsAbs(uri) {
 		return filepath.Clean(uri), true
@@ -205,7 +209,7 @@ func URIPath(uri string) (string, bool) {
 	return filepath.Clean(filepath.FromSlash(p)), true
 }
 
-// pathURI is the file URI of an absolute path.
+// PathURI is the file URI of an absolute path.
 func PathURI(path string) string {
 	p := filepath.ToSlash(path)
 	if !strings.HasPrefix(p, "/") {

@@ -19,7 +19,8 @@ type documents struct {
 	lagging lagging      // files the editor has not loaded again since they were written
 }
 
-// maxAsked is the largest file, in bytes, a generic editor is asked about; larger ones are read from the disk.
+// MaxAsked is the largest file, in bytes, that a generic editor is asked about; larger ones are read from the disk. The text
+// comes as one JSON string in one message.
 const MaxAsked = 8 << 20
 
 // file is a document as the editor shows it.

@@ -22,7 +22,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// dataTimeout limits every request to an editor that a program answers, not a person.
+// DataTimeout limits every request to an editor that a program answers, not a person.
 const DataTimeout = 10 * time.Second
 
 // Caller sends a request to an editor and decodes the result; *rpc.Peer is one.

@@ -14,7 +14,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// editorProblems are what the editors themselves say is wrong with files. They count where none of our servers covers
+// Problems are what the editors themselves say is wrong with files. They count where none of our servers covers
 // a file, and are marked as the editor's.
 type Problems struct {
 	mu   sync.Mutex
@@ -30,6 +30,7 @@ type editorWord struct {
 	nth     int
 }
 
+// NewProblems knows of no file yet.
 func NewProblems() *Problems {
 	return &Problems{said: map[string]*editorWord{}, news: make(chan struct{})}
 }
@@ -37,6 +38,8 @@ func NewProblems() *Problems {
 // editorName marks the editor's problems.
 const editorName = "editor"
 
+// DidChange replaces what the editor says of one file, and wakes those who wait for it. Ranges come as LSP has them, from
+// 0 and in UTF-16 units; they are kept from 1.
 func (e *Problems) DidChange(p protocol.EditorDiagnostics) {
 	path, ok := URIPath(p.URI)
 	if !ok {
@@ -93,7 +96,7 @@ func (e *Problems) paths(tops []string) (out []string) {
 	return out
 }
 
-// editorBridge asks the language servers, and the editor where no server covers a file.
+// Bridge asks the language servers, and the editor where no server covers a file.
 type Bridge struct {
 	*lspbridge.Manager
 	root    string
@@ -101,7 +104,7 @@ type Bridge struct {
 	theirs  *Problems
 }
 
-// newEditorBridge makes the bridge of a worktree whose root is given.
+// NewBridge makes the bridge of a worktree whose root is given.
 func NewBridge(m *lspbridge.Manager, root string, buffers files.Buffers, theirs *Problems) Bridge {
 	return Bridge{m, root, buffers, theirs}
 }

@@ -61,7 +61,7 @@ func (x *questions) of(session string) (waiting []*openAsk) {
 	return waiting
 }
 
-// offer puts what waits for the person in a session to an editor that has just opened it.
+// Offer puts the open questions of a session to an editor that has just opened it. An editor is asked each only once.
 func (r *Registry) Offer(session string, ed *Editor) {
 	for _, q := range r.questions.of(session) {
 		q.offer(ed)
@@ -143,5 +143,5 @@ func (r *Registry) others(q *openAsk, out []*Editor) bool {
 	return asked || r.coming[q.session] > 0 || slices.ContainsFunc(r.bound[q.session], left)
 }
 
-// errCannotAsk: an editor cannot put a question to the person.
+// ErrCannotAsk says that this editor cannot put a question to the person; the session's other editors still can.
 var ErrCannotAsk = errors.New("the editor could not ask")

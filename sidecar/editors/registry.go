@@ -42,24 +42,27 @@ var (
 	_ tools.Questioner = (*Registry)(nil)
 )
 
-// NewEditors knows no editor yet.
+// NewRegistry makes a registry without editors.
 func NewRegistry() *Registry {
 	return &Registry{editors: map[*Editor]bool{}, bound: map[string][]*Editor{}, coming: map[string]int{}, ends: map[string]chan struct{}{}}
 }
 
-// Follow says whose sessions these are.
+// Follow says whose sessions these are. It is separate from NewRegistry because the runtime that has the sessions is made
+// with the registry as its Asker.
 func (r *Registry) Follow(s Sessions) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sessions = s
 }
 
+// Connect adds an editor, which has no session yet.
 func (r *Registry) Connect(ed *Editor) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.editors[ed] = true
 }
 
+// Disconnect removes an editor from the registry and from every session. Retire comes first, to learn which sessions end.
 func (r *Registry) Disconnect(ed *Editor) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,7 +72,8 @@ func (r *Registry) Disconnect(ed *Editor) {
 	}
 }
 
-// bind reports whether the editor has the session from now on; one that is about to go does not.
+// Bind gives a session to an editor, and reports whether it did: an editor that is disconnecting gets none, as nobody
+// would take the session from it again.
 func (r *Registry) Bind(session string, ed *Editor) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,8 +87,8 @@ func (r *Registry) Bind(session string, ed *Editor) bool {
 	return true
 }
 
-// enter keeps a session in memory while an editor opens it, until entered. One that is just ending is waited for:
-// it is opened anew then.
+// Enter keeps a session in memory while an editor opens it, until Entered. Where the session is just ending it waits for
+// Ended first, so that the editor opens it from the store and not a session that is about to close. It fails with ctx.
 func (r *Registry) Enter(ctx context.Context, session string) error {
 	for {
 		r.mu.Lock()
@@ -103,7 +107,7 @@ func (r *Registry) Enter(ctx context.Context, session string) error {
 	}
 }
 
-// entered ends enter. last: nobody has the session open, so that it ends.
+// Entered ends Enter. last says that no editor has the session open: the caller closes it, then calls Ended.
 func (r *Registry) Entered(session string) (last bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,14 +133,14 @@ func (r *Registry) end(session string) {
 	}
 }
 
-// ending keeps editors from opening a session until ended.
+// Ending keeps editors from opening a session until Ended.
 func (r *Registry) Ending(session string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.end(session)
 }
 
-// ended says that a session is out of memory.
+// Ended says that a session is out of memory: editors that wait in Enter open it from the store.
 func (r *Registry) Ended(session string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -146,7 +150,8 @@ func (r *Registry) Ended(session string) {
 	}
 }
 
-// retire says that an editor is about to go. last are the sessions that end with it.
+// Retire says that an editor is disconnecting. last are the sessions that no other editor has: the caller closes each and
+// calls Ended.
 func (r *Registry) Retire(ed *Editor) (last map[string]bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -168,7 +173,8 @@ func (r *Registry) moved(session string) {
 	}
 }
 
-// unbind reports whether other editors still have the session open. If not it ends now: call ended when it has.
+// Unbind takes an editor off a session and reports whether others still have it open. If not, the caller closes the
+// session and calls Ended; until then Enter waits.
 func (r *Registry) Unbind(session string, ed *Editor) (others bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -190,7 +196,7 @@ func (r *Registry) drop(session string, ed *Editor) {
 	}
 }
 
-// readers is how many editors have a session open.
+// Readers is how many editors have a session open.
 func (r *Registry) Readers(session string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -200,10 +206,11 @@ func (r *Registry) Readers(session string) int {
 // errNoEditor: nobody can be asked. It fails closed.
 var errNoEditor = errors.New("no editor is connected to this session, so nobody can answer")
 
-// maxParents is how deep sub-agents may nest before a cycle is assumed.
+// MaxParents is how deep sub-agents may nest before a cycle is assumed.
 const MaxParents = 16
 
-// of finds the first editor of a session, and the session it knows: the session itself or the one that started it.
+// First is the editor that opened a session first, and the id under which it knows the session: the session's own, or that
+// of the session which started it.
 func (r *Registry) First(session string) (*Editor, string, bool) {
 	all, session := r.all(session)
 	if len(all) == 0 {
@@ -286,7 +293,8 @@ func (r *Registry) Applier(session string, disk Applier) Applier {
 	return sessionApplier{r, session, disk}
 }
 
-// anyBuffer is a document as any editor shows it: what language servers are told.
+// AnyBuffer is a document as some editor shows it, unsaved text before saved: what language servers are told, which know no
+// sessions.
 func (r *Registry) AnyBuffer(path string) (files.Buffer, bool) {
 	r.mu.Lock()
 	all := make([]*Editor, 0, len(r.editors))
@@ -302,7 +310,7 @@ func (r *Registry) AnyBuffer(path string) (files.Buffer, bool) {
 	})
 }
 
-// unsaved are the documents whose text is not the disk's, of all editors.
+// Unsaved are the paths of the documents whose text is not the disk's, of all editors.
 func (r *Registry) Unsaved() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

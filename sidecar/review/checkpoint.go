@@ -94,7 +94,7 @@ func plus(n *int64, m int) *int64 {
 	return &sum
 }
 
-// restoring is what is asked of a restore.
+// Restoring is a request to restore a checkpoint. Paths or Hunks choose some of the files; both empty mean all.
 type Restoring struct {
 	Checkpoint string
 	Scope      string
@@ -103,13 +103,14 @@ type Restoring struct {
 	DryRun     bool
 }
 
-// restored is what became of it.
+// Restored is the result of a restore.
 type Restored struct {
 	Plan   *checkpoint.Plan // nil: files were not asked for
 	Undo   string           // the checkpoint that undoes it; empty: nothing was done
 	Prompt []provider.Part  // what the conversation was taken back before
 }
 
+// RestoredFiles is what a plan does to each file, as the protocol tells it: status, reason, and lines added and removed.
 func RestoredFiles(p *checkpoint.Plan) []protocol.RestoredFile {
 	out := []protocol.RestoredFile{}
 	for _, o := range p.Outcomes {
@@ -140,7 +141,7 @@ func (w *Restoring) check() error {
 	return nil
 }
 
-// restore takes files, the conversation or both back to a checkpoint. The restore is a checkpoint itself.
+// Restore takes files, the conversation or both back to a checkpoint. The restore is a checkpoint itself.
 func (r *Reviewer) Restore(ctx context.Context, w Restoring) (*Restored, error) {
 	if err := w.check(); err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ const (
 	maxDiffTotal = 10 << 20
 )
 
-// diffContent is a change as ACP shows it: one diff for each file.
+// Diffs is a change as ACP shows it: one diff for each file.
 func Diffs(set *change.Set) []protocol.ToolCallContent {
 	var out []protocol.ToolCallContent
 	total := 0

@@ -94,7 +94,7 @@ type ledger struct {
 	fresh    bool   // nothing was said since the conversation was taken back
 }
 
-// changeView is a change set and where it stands.
+// Change is a change set and its state.
 type Change struct {
 	Set    *change.Set // packed when the store keeps its texts
 	Call   string
@@ -322,7 +322,7 @@ func (l *ledger) marks(set *change.Set) []agent.ReviewData {
 	return out
 }
 
-// hydrated is an event with the texts of its change set in it, as far as they are still kept.
+// Hydrated is an event with the texts of its change set in it, as far as they are still kept.
 func Hydrated(e agent.Event, whole func(*change.Set) (*change.Set, error)) agent.Event {
 	if e.Type != agent.EventChange {
 		return e

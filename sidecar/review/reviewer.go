@@ -15,7 +15,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/checkpoint"
 )
 
-// reviewer is a session's changes after the fact, for an editor or for the command line: what the person keeps, undoes
+// Reviewer is a session's changes after the fact, for an editor or for the command line: what the person keeps, undoes
 // and restores. Whatever it writes goes the way of all changes, and is a change set of its own.
 type Reviewer struct {
 	session *agent.Session

@@ -13,13 +13,14 @@ import (
 // maxChangeText is what both texts of a file may have together: JSON escapes can double them, and a message has 32 MiB.
 const maxChangeText = 14 << 20
 
-// asked are the change sets that wait for the person, for editors that want more of a large one than its request holds.
+// Texts are the change sets of open approval requests. A request leaves out the texts of a large change set; the editor
+// fetches them from here by their id while the request is open.
 type Texts struct {
 	mu   sync.Mutex
 	sets map[string]*change.Set // by session and id; guarded by mu
 }
 
-// hold keeps a set until the returned function is called.
+// Hold keeps a set until the returned function is called.
 func (a *Texts) Hold(session string, set *change.Set) (release func()) {
 	if set == nil {
 		return func() {}
