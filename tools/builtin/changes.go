@@ -291,6 +291,14 @@ func (c changes) request(set *change.Set, p proposal) permission.Request {
 			add(m.to.path, m.to.real)
 		}
 	}
+	for _, m := range p.members {
+		// A hard link keeps no trace of where its file's other names are, so they may be anywhere: ~/.bashrc, another project.
+		// Deleting one name leaves the file alone.
+		if n := files.Links(m.base.Real); n > 1 && m.Kind != change.Delete && !r.MustAsk {
+			r.MustAsk, r.Always = true, nil
+			r.Why = fmt.Sprintf("%s is a hard link: the file has %d names, and the change shows under all of them, which may lie outside the project", c.rel(m.Path), n)
+		}
+	}
 	if p.confirm != "" && !r.MustAsk {
 		r.MustAsk, r.Always, r.Why = true, nil, p.confirm
 	}

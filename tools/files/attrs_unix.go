@@ -98,3 +98,12 @@ func processStart(pid int) string {
 	}
 	return f[19]
 }
+
+// Links is how many names a file has, 0 for one that cannot be looked at. A change under one name shows under all.
+func Links(real string) int {
+	var st syscall.Stat_t
+	if syscall.Lstat(real, &st) != nil {
+		return 0
+	}
+	return int(st.Nlink)
+}
