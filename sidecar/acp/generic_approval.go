@@ -57,6 +57,10 @@ func genericTitle(r permission.Request, set *change.Set, cwd string) string {
 			names = append(names, p)
 		}
 		title := "Edit " + strings.Join(names, ", ")
+		// The agent puts the name of a sub-agent in front of its requests; the title of a change is never the model's.
+		if label, _, ok := strings.Cut(r.Title, "] "); ok && strings.HasPrefix(label, "[") {
+			title = label + "] " + title
+		}
 		if line, _, _ := strings.Cut(review.VerdictText(set), "\n"); line != "" {
 			title += ". " + line
 		}
