@@ -134,16 +134,6 @@ func (c *client) resolveAction(ctx context.Context, a Action) ([]FileEdit, *lsp.
 	return nil, act.Command, nil
 }
 
-// contains reports whether s is in list.
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
-}
-
 // Rename returns the edits that rename the symbol at a position everywhere. Nothing is written.
 func (m *Manager) Rename(ctx context.Context, path string, p Position, newName string) ([]FileEdit, error) {
 	var edits []FileEdit
