@@ -133,7 +133,6 @@ function M.fits(value, kind)
     local literal = one:match('^"(.*)"$')
     if optional and value == nil or one == "any" or literal == value and literal then
       return true
-    elseif literal then -- another string
     elseif one == "integer" then
       if type(value) == "number" and value % 1 == 0 then
         return true
@@ -146,7 +145,7 @@ function M.fits(value, kind)
       if type(value) == one then
         return true
       end
-    else
+    elseif not literal then
       return true
     end
   end

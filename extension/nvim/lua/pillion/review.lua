@@ -190,7 +190,7 @@ end
 -- is as proposed.
 ---@param h pillion.ReviewHunk
 ---@return string[]?
-function Review:text_of(h)
+function Review.text_of(h)
   local preview = h.file.kind == "create" and h.file.buf
   local lines, proposed = nil, h.new
   if preview and compat.loaded(preview) then
@@ -248,7 +248,7 @@ function Review:decide(hunks, decision, extra)
   for _, h in ipairs(hunks) do
     h.decision = decision
     h.new_lines = extra and extra.new_lines
-    local typed = decision == "accept" and self:text_of(h)
+    local typed = decision == "accept" and Review.text_of(h)
     if typed then
       h.decision, h.new_lines = "edit", typed
     end
@@ -269,7 +269,7 @@ end
 function Review:decisions(undecided)
   local out = {}
   for _, h in ipairs(self.hunks) do
-    local typed = undecided and not h.decision and self:text_of(h)
+    local typed = undecided and not h.decision and Review.text_of(h)
     if typed then
       out[h.id] = { decision = "edit", newLines = typed }
     elseif h.decision then

@@ -276,8 +276,8 @@ function M.refresh(review)
       for _, h in ipairs(file.hunks) do
         local row = row_of(h)
         if row and h.decision then
-          local words, group = M.decision(h)
-          vim.api.nvim_buf_set_extmark(buf, hints, beside(h, row), 0, { virt_text = { { ("  %d/%d "):format(h.number, #review.hunks), "PillionHint" }, { words, group } }, virt_text_pos = "eol" })
+          local words, colour = M.decision(h)
+          vim.api.nvim_buf_set_extmark(buf, hints, beside(h, row), 0, { virt_text = { { ("  %d/%d "):format(h.number, #review.hunks), "PillionHint" }, { words, colour } }, virt_text_pos = "eol" })
         elseif row then
           local label = ("%d/%d"):format(h.number, #review.hunks)
           if h == nearest then
