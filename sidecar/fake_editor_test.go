@@ -376,7 +376,7 @@ func (e *editor) send(line string) {
 
 // patience is how long a message may take before the test fails. It is no measurement: a message that is late by a
 // minute, on the slowest machine the tests run on, is one that never comes.
-const patience = 2*time.Minute
+const patience = 2 * time.Minute
 
 // receive gives the next message, checked against the schema.
 func (e *editor) receive() (map[string]any, string) {
