@@ -12,7 +12,7 @@ const continueText = "The connection broke off in the middle of your answer abov
 // limitText asks for the rest of an answer that the output limit cut.
 const limitText = "Your answer above was cut at the output limit. Go on exactly where it stops; do not repeat what is there."
 
-// maxContinued is how often in a row an answer that the output limit cut goes on by itself.
+// maxContinued is how many times in a row the loop continues an answer that the output limit has cut.
 const maxContinued = 4
 
 // keepPartial closes an answer that broke off in its words: the person has read them, so they stay, and the model is
