@@ -200,6 +200,9 @@ func (m *Manager) running() []*slot {
 	return out
 }
 
+// Serves reports whether some server of the table is for files like this one, installed or not. It starts nothing.
+func (m *Manager) Serves(path string) bool { return len(m.slotsFor(path)) > 0 }
+
 // Running reports whether any server has been needed so far.
 func (m *Manager) Running() bool { return len(m.running()) > 0 }
 

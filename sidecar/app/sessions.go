@@ -55,7 +55,7 @@ func (e *Sessions) Env(s agent.SessionInfo) builtin.Env {
 	if link != nil {
 		env.Bridge = link.Manager
 		if e.app.O.Theirs != nil {
-			env.Bridge = editors.NewBridge(link.Manager, root, env.Buffers, e.app.O.Theirs)
+			env.Bridge = editors.NewBridge(link.Manager, root, env.Buffers, e.app.O.Theirs, e.app.O.Editors.TextChecker(s.ID))
 		}
 	}
 	e.mu.Lock()

@@ -2,6 +2,7 @@ package editors
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -45,11 +46,7 @@ func (e *Problems) DidChange(p protocol.EditorDiagnostics) {
 	if !ok {
 		return
 	}
-	items := make([]change.Problem, 0, len(p.Diagnostics))
-	for _, d := range p.Diagnostics {
-		items = append(items, change.Problem{Path: path, Line: int(d.Range.Start.Line) + 1, Column: int(d.Range.Start.Character) + 1, EndLine: int(d.Range.End.Line) + 1, EndColumn: int(d.Range.End.Character) + 1,
-			Severity: change.SeverityOf(int(d.Severity)), Code: d.Code, Source: strings.TrimSpace(d.Source + " (" + editorName + ")"), Server: editorName, Message: d.Message})
-	}
+	items := editorItems(path, p.Diagnostics)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	w := e.said[path]
@@ -64,6 +61,16 @@ func (e *Problems) DidChange(p protocol.EditorDiagnostics) {
 	w.nth++
 	close(e.news)
 	e.news = make(chan struct{})
+}
+
+// editorItems are an editor's diagnostics as problems of ours: LSP counts lines and characters from 0, a Problem from 1.
+func editorItems(path string, list []protocol.FileDiagnostic) []change.Problem {
+	items := make([]change.Problem, 0, len(list))
+	for _, d := range list {
+		items = append(items, change.Problem{Path: path, Line: int(d.Range.Start.Line) + 1, Column: int(d.Range.Start.Character) + 1, EndLine: int(d.Range.End.Line) + 1, EndColumn: int(d.Range.End.Character) + 1,
+			Severity: change.SeverityOf(int(d.Severity)), Code: d.Code, Source: strings.TrimSpace(d.Source + " (" + editorName + ")"), Server: editorName, Message: d.Message})
+	}
+	return items
 }
 
 // of is what was said of a file, if anything.
@@ -96,17 +103,62 @@ func (e *Problems) paths(tops []string) (out []string) {
 	return out
 }
 
+// TextChecker lets an editor check a text that no document has yet.
+type TextChecker interface {
+	// CheckText gives the problems of two texts of a file. ok is false where no editor could check them: then the lists say
+	// nothing, and the absence of problems means nothing either.
+	CheckText(ctx context.Context, path, before, after string) (old, new []change.Problem, ok bool)
+}
+
 // Bridge asks the language servers, and the editor where no server covers a file.
 type Bridge struct {
 	*lspbridge.Manager
 	root    string
 	buffers files.Buffers
 	theirs  *Problems
+	texts   TextChecker // nil: no editor checks proposals
 }
 
-// NewBridge makes the bridge of a worktree whose root is given.
-func NewBridge(m *lspbridge.Manager, root string, buffers files.Buffers, theirs *Problems) Bridge {
-	return Bridge{m, root, buffers, theirs}
+// NewBridge makes the bridge of one session in the worktree whose root is given. texts may be nil.
+func NewBridge(m *lspbridge.Manager, root string, buffers files.Buffers, theirs *Problems, texts TextChecker) Bridge {
+	return Bridge{m, root, buffers, theirs, texts}
+}
+
+// inCopy says in a verdict why the editor's check of a proposal is never fresh.
+const inCopy = "checked by the editor in a copy of the file, not in the project"
+
+// Check is the verdict on a proposal. Files that no language server of ours looks at are checked by the editor that shows
+// them, in hidden copies of the text before and after: a person should read of a new problem before they approve it, not
+// after. Such a verdict is partial at best, because other files still see the text before. Where the editor cannot check
+// either, the servers' verdict is returned as it is.
+func (b Bridge) Check(ctx context.Context, proposed []lspbridge.Proposal) lspbridge.Delta {
+	d := b.Manager.Check(ctx, proposed)
+	if b.texts == nil {
+		return d
+	}
+	for _, f := range proposed {
+		if f.Delete || d.Certainty != change.Unavailable && b.Manager.Serves(f.Path) {
+			continue
+		}
+		open, shown := b.buffers.Buffer(f.Path)
+		if !shown {
+			continue // an editor checks what it shows
+		}
+		before, after, ok := b.texts.CheckText(ctx, f.Path, open.Text, f.Text)
+		if !ok {
+			continue
+		}
+		if d.Certainty == change.Unavailable {
+			d.Verdict = change.Verdict{Certainty: change.Partial}
+		}
+		introduced, fixed, same := lspbridge.DiffDiagnostics(before, after)
+		d.Introduced, d.Fixed, d.Unchanged = append(d.Introduced, introduced...), append(d.Fixed, fixed...), d.Unchanged+same
+		d.Certainty = change.LeastCertain(d.Certainty, change.Partial)
+		if d.Reason == "" {
+			d.Reason = filepath.Base(f.Path) + ": " + inCopy
+		}
+	}
+	return d
 }
 
 // What is said when the editor has not looked at the present text yet.

@@ -3,6 +3,8 @@ package editors
 import (
 	"context"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,7 +34,7 @@ func TestR17TheEditorsProblemsCountWhereNoServerLooks(t *testing.T) {
 		buffers, theirs := NewBuffers(nil), NewProblems()
 		m := lspbridge.New(lspbridge.Options{Root: dir})
 		defer m.Close(context.Background())
-		b := NewBridge(m, dir, buffers, theirs)
+		b := NewBridge(m, dir, buffers, theirs, nil)
 		one, two := int32(1), int32(2)
 		open := func(text string, v int32) {
 			buffers.DidOpen(protocol.DidOpenParams{TextDocument: protocol.TextDocumentItem{URI: PathURI(path), Version: v, Text: text}})
@@ -71,4 +73,48 @@ func TestR17TheEditorsProblemsCountWhereNoServerLooks(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 	})
+}
+
+// checkedTexts is a TextChecker that finds a problem on each line with a word in it.
+type checkedTexts struct {
+	word  string
+	asked []string
+}
+
+func (c *checkedTexts) CheckText(_ context.Context, path, before, after string) (old, new []change.Problem, ok bool) {
+	c.asked = append(c.asked, path)
+	find := func(text string) (out []change.Problem) {
+		for n, line := range strings.Split(text, "\n") {
+			if strings.Contains(line, c.word) {
+				out = append(out, change.Problem{Path: path, Line: n + 1, Column: 1, Severity: change.SeverityError, Server: editorName, Message: line})
+			}
+		}
+		return out
+	}
+	return find(before), find(after), c.word != ""
+}
+
+// A problem that only the editor knows is in the verdict of a proposal, so a person reads of it before they approve it.
+func TestTheEditorChecksProposalsThatNoServerCovers(t *testing.T) {
+	dir := t.TempDir()
+	path, hidden := filepath.Join(dir, "a.zzz"), filepath.Join(dir, "b.zzz")
+	buffers := NewBuffers(nil)
+	buffers.DidOpen(protocol.DidOpenParams{TextDocument: protocol.TextDocumentItem{URI: PathURI(path), Version: 1, Text: "bad one\nbad two\n"}})
+	m := lspbridge.New(lspbridge.Options{Root: dir})
+	defer m.Close(context.Background())
+	check := func(c *checkedTexts, files ...lspbridge.Proposal) lspbridge.Delta {
+		return NewBridge(m, dir, buffers, NewProblems(), c).Check(t.Context(), files)
+	}
+	c := &checkedTexts{word: "bad"}
+	d := check(c, lspbridge.Proposal{Path: path, Text: "bad two\nbad three\n"}, lspbridge.Proposal{Path: hidden, Text: "bad"}, lspbridge.Proposal{Path: path, Delete: true})
+	if d.Certainty != change.Partial || d.Reason == "" || len(d.Introduced) != 1 || d.Introduced[0].Message != "bad three" || len(d.Fixed) != 1 || d.Fixed[0].Message != "bad one" || d.Unchanged != 1 {
+		t.Errorf("%+v", d)
+	}
+	if !slices.Equal(c.asked, []string{path}) {
+		t.Errorf("asked about %v: only what an editor shows can be checked by it, and a file that is deleted has no text", c.asked)
+	}
+	// An editor without checks for the file leaves the verdict as it is: unavailable, never "no problems".
+	if d := check(&checkedTexts{}, lspbridge.Proposal{Path: path, Text: "bad"}); d.Certainty != change.Unavailable || len(d.Introduced) != 0 {
+		t.Errorf("%+v", d)
+	}
 }

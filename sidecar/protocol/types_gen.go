@@ -27,6 +27,7 @@ const (
 	MethodPillionChangeUpdated        = "_pillion/change/updated"        // client
 	MethodPillionCheckpointList       = "_pillion/checkpoint/list"       // agent
 	MethodPillionCheckpointRestore    = "_pillion/checkpoint/restore"    // agent
+	MethodPillionDiagnosticsCheck     = "_pillion/diagnostics/check"     // client
 	MethodPillionDiagnosticsDidChange = "_pillion/diagnostics/didChange" // agent
 	MethodPillionDiagnosticsUpdated   = "_pillion/diagnostics/updated"   // client
 	MethodPillionFileSearch           = "_pillion/file/search"           // agent
@@ -99,6 +100,7 @@ var Methods = []Method{
 	{"_pillion/change/updated", "client", "ChangeUpdated", ""},
 	{"_pillion/checkpoint/list", "agent", "CheckpointListRequest", "CheckpointListResponse"},
 	{"_pillion/checkpoint/restore", "agent", "CheckpointRestoreRequest", "CheckpointRestoreResponse"},
+	{"_pillion/diagnostics/check", "client", "EditorCheckRequest", "EditorCheckResponse"},
 	{"_pillion/diagnostics/didChange", "agent", "EditorDiagnostics", ""},
 	{"_pillion/diagnostics/updated", "client", "DiagnosticsUpdated", ""},
 	{"_pillion/file/search", "agent", "FileSearchRequest", "FileSearchResponse"},
@@ -2110,6 +2112,22 @@ type EditorDiagnostics struct {
 	URI         string           `json:"uri" acp:"required"`
 	Version     *int32           `json:"version,omitempty"`
 	Diagnostics []FileDiagnostic `json:"diagnostics" acp:"required"`
+}
+
+// EditorCheckRequest: What the editor's own checks say of a proposed text, before it is approved.
+type EditorCheckRequest struct {
+	SessionID string `json:"sessionId" acp:"required"`
+	URI       string `json:"uri" acp:"required"`    // The file; it is open in the editor.
+	Before    string `json:"before" acp:"required"` // Its text now.
+	After     string `json:"after" acp:"required"`  // Its text if the proposal is accepted.
+}
+
+// EditorCheckResponse: The problems of both texts.
+type EditorCheckResponse struct {
+	Checked bool             `json:"checked" acp:"required"` // Whether something in the editor looked at the copies.
+	Reason  string           `json:"reason,omitempty"`       // Why it was not checked, for a person.
+	Before  []FileDiagnostic `json:"before,omitempty"`
+	After   []FileDiagnostic `json:"after,omitempty"`
 }
 
 // FileMatch: A file, folder, symbol or resource that fits.

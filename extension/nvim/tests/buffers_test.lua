@@ -1,6 +1,6 @@
 -- Live buffers: what the sidecar believes is open is what is open, byte by byte.
 local t = dofile(vim.fn.fnamemodify(debug.getinfo(1, "S").source:sub(2), ":p:h") .. "/helper.lua")
-local test, eq, wait = t.test, t.eq, t.wait
+local test, eq, match, wait = t.test, t.eq, t.match, t.wait
 
 -- A sidecar of our own making: it keeps the documents as it is told, by the protocol's rules, in Lua.
 local function mirror()
@@ -201,6 +201,50 @@ test("positions: UTF-16 and bytes", function()
   end
   eq("caf\233", text.narrow(text.widen("caf\233")))
   eq(nil, text.narrow("€"))
+end)
+
+-- A language that no server of Pillion's covers: here because the settings switch its server off.
+test("a problem that only Neovim's server knows is shown before the edit is approved", function()
+  local server = vim.env.PILLION_TEST_SERVERS or (t.repo .. "/.cache/servers/node_modules/.bin")
+  local steps = { { tool = "read", input = { filePath = "a.py" } }, { tool = "edit", input = { filePath = "a.py", oldString = "n = 1", newString = "n: str = 1  # ü" } }, "Done." }
+  local w = t.world(steps, { ["a.py"] = "import os\nn = 1\nprint(missing)\n", ["pyrightconfig.json"] = "{}\n" })
+  t.write(w.home .. "/config/pillion/config.json", '{"lsp": {"python": {"disabled": true}, "pyright": {"disabled": true}}}')
+  vim.cmd("edit a.py")
+  vim.bo.filetype = "python"
+  local buf = vim.api.nvim_get_current_buf()
+  local start = vim.lsp.start_client
+  local id = start({ name = "pyright", cmd = { server .. "/pyright-langserver", "--stdio" }, root_dir = w.project })
+  vim.lsp.buf_attach_client(buf, id)
+  wait("pyright's own word", function()
+    return #vim.diagnostic.get(buf) > 0
+  end)
+  local before = #vim.diagnostic.get(buf)
+  vim.cmd("Pillion go")
+  local review = t.review()
+  wait("the verdict", function()
+    return review.diagnostics and review.diagnostics.certainty == "partial"
+  end)
+  eq(1, #review.diagnostics.introduced, vim.inspect(review.diagnostics))
+  eq({ "Pyright (editor)", 2, 10 }, { review.diagnostics.introduced[1].source, review.diagnostics.introduced[1].line, review.diagnostics.introduced[1].column })
+  eq({}, review.diagnostics.fixed)
+  match("a.py: checked by the editor in a copy", review.diagnostics.reason)
+  -- The person's buffer, its problems and the disk are as they were, and no copy is listed.
+  eq(before, #vim.diagnostic.get(buf))
+  eq({ "import os", "n = 1", "print(missing)" }, t.lines(buf))
+  eq("import os\nn = 1\nprint(missing)\n", t.read(w.project .. "/a.py"))
+  eq(1, #vim.fn.getbufinfo({ buflisted = 1 }))
+  local all = require("pillion.diagnostics").text()
+  t.ok(not all:find("pillion-", 1, true), all)
+  eq(2, #vim.fn.readdir(w.project), "files in the project")
+  wait("the copies' end", function()
+    return #vim.tbl_filter(function(b)
+      return vim.api.nvim_buf_get_name(b):find("pillion-", 1, true) ~= nil
+    end, vim.api.nvim_list_bufs()) == 0
+  end)
+  vim.lsp.stop_client(id, true)
+  wait("pyright's end", function()
+    return vim.lsp.client_is_stopped(id) and #vim.diagnostic.get(buf) == 0
+  end)
 end)
 
 test("diagnostics: Pillion's are shown, the editor's own are told", function()

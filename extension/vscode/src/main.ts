@@ -25,6 +25,7 @@ import { Sidecar } from "./host/sidecar";
 import { Status } from "./host/status";
 import { runCommand } from "./host/table";
 import { Terminals } from "./host/terminals";
+import { TextChecks } from "./host/textcheck";
 import { TurnLenses } from "./host/turnlenses";
 
 /** What VS Code asks of us once somebody uses Pillion. */
@@ -60,6 +61,7 @@ export function wire(context: vscode.ExtensionContext, item: vscode.StatusBarIte
     code,
     new Buffers(sidecar),
     new Problems(sidecar, context.extension.id),
+    new TextChecks(sidecar),
     applyEdits(sidecar, reviews, log),
     follow,
     new TurnLenses(follow),

@@ -68,6 +68,24 @@ function M.updated(p)
   end
 end
 
+-- A diagnostic of Neovim's as the protocol has it: Neovim counts columns in bytes, LSP in UTF-16 units.
+---@param buf integer
+---@param d table one of vim.diagnostic.get
+---@return pillion.FileDiagnostic
+function M.wire(buf, d)
+  local last = d.end_lnum or d.lnum
+  return {
+    range = {
+      start = { line = d.lnum, character = text.utf16(line(buf, d.lnum):sub(1, d.col)) },
+      ["end"] = { line = last, character = text.utf16(line(buf, last):sub(1, d.end_col or d.col)) },
+    },
+    severity = d.severity or 1,
+    code = d.code and tostring(d.code) or nil,
+    source = d.source,
+    message = d.message,
+  }
+end
+
 -- Tells the sidecar the problems that other sources found in a buffer.
 local function tell(buf)
   if not compat.loaded(buf) or vim.bo[buf].buftype ~= "" or vim.api.nvim_buf_get_name(buf) == "" then
@@ -76,17 +94,7 @@ local function tell(buf)
   local list = {}
   for _, d in ipairs(vim.diagnostic.get(buf)) do
     if d.namespace ~= M.ns and #list < 200 then
-      local last = d.end_lnum or d.lnum
-      list[#list + 1] = {
-        range = {
-          start = { line = d.lnum, character = text.utf16(line(buf, d.lnum):sub(1, d.col)) },
-          ["end"] = { line = last, character = text.utf16(line(buf, last):sub(1, d.end_col or d.col)) },
-        },
-        severity = d.severity or 1,
-        code = d.code and tostring(d.code) or nil,
-        source = d.source,
-        message = d.message,
-      }
+      list[#list + 1] = M.wire(buf, d)
     end
   end
   if #list == 0 and not vim.b[buf].pillion_told then
@@ -104,8 +112,10 @@ function M.text(buf)
   local names = { "error", "warning", "information", "hint" }
   local out = {}
   for _, d in ipairs(vim.diagnostic.get(buf)) do
-    local name = paths.short(vim.api.nvim_buf_get_name(d.bufnr))
-    out[#out + 1] = ("%s:%d:%d: %s: %s"):format(name, d.lnum + 1, d.col + 1, names[d.severity or 1], (d.message:gsub("\n", " ")))
+    if not vim.b[d.bufnr].pillion_copy then -- a proposal that is being checked (text_check.lua)
+      local name = paths.short(vim.api.nvim_buf_get_name(d.bufnr))
+      out[#out + 1] = ("%s:%d:%d: %s: %s"):format(name, d.lnum + 1, d.col + 1, names[d.severity or 1], (d.message:gsub("\n", " ")))
+    end
   end
   return table.concat(out, "\n"), #out
 end

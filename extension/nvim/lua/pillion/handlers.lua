@@ -6,6 +6,7 @@ local M = {}
 M.announced = {
   "_pillion/workspace/applyEdit",
   "_pillion/change/updated",
+  "_pillion/diagnostics/check",
   "_pillion/diagnostics/updated",
   "_pillion/session/queueUpdated",
   "_pillion/session/reverted",
@@ -72,6 +73,9 @@ M.table = {
     if s then
       s:change_updated(p.change)
     end
+  end,
+  ["_pillion/diagnostics/check"] = function(p, reply)
+    require("pillion.text_check").answer(p, reply)
   end,
   ["_pillion/diagnostics/updated"] = function(p)
     require("pillion.diagnostics").updated(p)

@@ -1512,6 +1512,20 @@
 ---@field version? integer
 ---@field diagnostics pillion.FileDiagnostic[]
 
+---What the editor's own checks say of a proposed text, before it is approved.
+---@class pillion.EditorCheckRequest
+---@field sessionId string
+---@field uri string
+---@field before string
+---@field after string
+
+---The problems of both texts.
+---@class pillion.EditorCheckResponse
+---@field checked boolean
+---@field reason? string
+---@field before? pillion.FileDiagnostic[]
+---@field after? pillion.FileDiagnostic[]
+
 ---A file, folder, symbol or resource that fits.
 ---@class pillion.FileMatch
 ---@field uri string
@@ -1710,6 +1724,7 @@ return {
     pillion_change_updated = "_pillion/change/updated",
     pillion_checkpoint_list = "_pillion/checkpoint/list",
     pillion_checkpoint_restore = "_pillion/checkpoint/restore",
+    pillion_diagnostics_check = "_pillion/diagnostics/check",
     pillion_diagnostics_did_change = "_pillion/diagnostics/didChange",
     pillion_diagnostics_updated = "_pillion/diagnostics/updated",
     pillion_file_search = "_pillion/file/search",

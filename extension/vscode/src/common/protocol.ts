@@ -19,6 +19,7 @@ export const methods = {
   pillionChangeUpdated: "_pillion/change/updated",
   pillionCheckpointList: "_pillion/checkpoint/list",
   pillionCheckpointRestore: "_pillion/checkpoint/restore",
+  pillionDiagnosticsCheck: "_pillion/diagnostics/check",
   pillionDiagnosticsDidChange: "_pillion/diagnostics/didChange",
   pillionDiagnosticsUpdated: "_pillion/diagnostics/updated",
   pillionFileSearch: "_pillion/file/search",
@@ -1764,6 +1765,22 @@ export interface EditorDiagnostics {
   uri: string;
   version?: number | null;
   diagnostics: FileDiagnostic[];
+}
+
+/** What the editor's own checks say of a proposed text, before it is approved. */
+export interface EditorCheckRequest {
+  sessionId: string;
+  uri: string;
+  before: string;
+  after: string;
+}
+
+/** The problems of both texts. */
+export interface EditorCheckResponse {
+  checked: boolean;
+  reason?: string;
+  before?: FileDiagnostic[];
+  after?: FileDiagnostic[];
 }
 
 /** A file, folder, symbol or resource that fits. */

@@ -57,6 +57,7 @@ export interface AgentNotifications {
 export interface EditorRequests {
   "session/request_permission": [p.RequestPermissionRequest, p.RequestPermissionResponse];
   "elicitation/create": [p.CreateElicitationRequest, p.CreateElicitationResponse];
+  "_pillion/diagnostics/check": [p.EditorCheckRequest, p.EditorCheckResponse];
   "_pillion/workspace/applyEdit": [p.ApplyEditRequest, p.ApplyEditResponse];
 }
 
@@ -76,6 +77,7 @@ export interface EditorNotifications {
 export const editorMethods: readonly string[] = [
   "_pillion/workspace/applyEdit",
   "_pillion/change/updated",
+  "_pillion/diagnostics/check",
   "_pillion/diagnostics/updated",
   "_pillion/session/queueUpdated",
   "_pillion/session/reverted",

@@ -1,0 +1,149 @@
+-- What Neovim's own language servers say of a proposed text, before a person approves it. The sidecar asks where it has no
+-- server for a file.
+--
+-- The text is put into a hidden buffer beside the file, which Neovim's clients are attached to. The person's buffer is not
+-- touched: a server that saw the proposal there would mix it with what is typed meanwhile. A copy has problems of its own
+-- (the server sees names twice), so the text before is checked in the same way, and the sidecar compares the two.
+local compat = require("pillion.compat")
+local diagnostics = require("pillion.diagnostics")
+local paths = require("pillion.paths")
+local text = require("pillion.text")
+
+local M = {}
+
+-- Milliseconds. A server often publishes the problems of syntax first and the rest later, so the copy is read once it has
+-- been quiet; a server that says nothing in `limit` does not look at copies. Two limits fit into the sidecar's ten seconds.
+M.quiet, M.limit = 300, 4000
+
+-- How long a checked copy stays: a late message about a file without a buffer would make Neovim add one of that name.
+local keep = 3000
+
+local copies = 0
+
+-- Does something without autocommands: no plugin of the person's should set up a buffer that they never see.
+local function silently(f)
+  local ignored = vim.o.eventignore
+  vim.o.eventignore = "all"
+  local ok, err = pcall(f)
+  vim.o.eventignore = ignored
+  return ok, err
+end
+
+---@param buf integer
+---@return table[] clients that are attached to a buffer
+local function clients_of(buf)
+  local list = {}
+  if vim.lsp.get_clients then
+    list = vim.lsp.get_clients({ bufnr = buf })
+  elseif vim.lsp.buf_get_clients then
+    list = vim.lsp.buf_get_clients(buf)
+  end
+  local out = {}
+  for _, c in pairs(list) do
+    out[#out + 1] = c
+  end
+  return out
+end
+
+-- The name of a copy: beside the file, as imports are relative to it, and with its ending, as servers look at that.
+local function copy_name(path)
+  copies = copies + 1
+  local stem, ending = path:match("^(.*[^/])(%.[^./]*)$")
+  return ("%s.pillion-%d%s"):format(stem or path, copies, ending or "")
+end
+
+-- A hidden buffer with a text, like another one.
+local function copy_of(like, path, content)
+  local buf = vim.api.nvim_create_buf(false, true) -- unlisted, "nofile", without a swap file
+  local ok = silently(function()
+    local lines, eol = text.split(content, text.separator(like))
+    vim.api.nvim_buf_set_name(buf, copy_name(path))
+    vim.bo[buf].fileformat = vim.bo[like].fileformat
+    vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
+    vim.bo[buf].eol = eol
+    vim.bo[buf].filetype = vim.bo[like].filetype -- servers are told the language by it
+    vim.b[buf].pillion_copy = true -- what lists problems leaves it out
+  end)
+  if ok then
+    return buf
+  end
+  vim.api.nvim_buf_delete(buf, { force = true })
+end
+
+-- Checks one text; done gets its problems, or nil when no server said anything of it.
+local function check(like, path, clients, content, done)
+  local buf = copy_of(like, path, content)
+  if not buf then
+    return done(nil)
+  end
+  local timer, spoke, ended = compat.uv.new_timer(), false, false
+  local function finish()
+    if ended then
+      return
+    end
+    ended = true
+    timer:stop()
+    timer:close()
+    local found
+    if spoke and compat.loaded(buf) then
+      found = {}
+      local own, real = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(buf), ":t"), vim.fn.fnamemodify(path, ":t")
+      for _, d in ipairs(vim.diagnostic.get(buf)) do
+        local p = diagnostics.wire(buf, d)
+        p.message = p.message:gsub(vim.pesc(own), (real:gsub("%%", "%%%%"))) -- a server may quote the file's name
+        found[#found + 1] = p
+      end
+    end
+    for _, c in ipairs(clients) do
+      pcall(vim.lsp.buf_detach_client, buf, c.id) -- closes the document in the server
+    end
+    vim.defer_fn(function()
+      if vim.api.nvim_buf_is_valid(buf) then
+        vim.api.nvim_buf_delete(buf, { force = true })
+      end
+    end, keep)
+    done(found)
+  end
+  vim.api.nvim_create_autocmd("DiagnosticChanged", {
+    buffer = buf,
+    callback = function()
+      if not ended then
+        spoke = true
+        timer:start(M.quiet, 0, vim.schedule_wrap(finish))
+      end
+    end,
+  })
+  timer:start(M.limit, 0, vim.schedule_wrap(finish))
+  local pulls = false
+  for _, c in ipairs(clients) do
+    pcall(vim.lsp.buf_attach_client, buf, c.id)
+    pulls = pulls or (c.server_capabilities or {}).diagnosticProvider ~= nil
+  end
+  if pulls then
+    -- Neovim pulls diagnostics only of buffers that a window shows.
+    pcall(vim.lsp.buf_request, buf, "textDocument/diagnostic", { textDocument = { uri = vim.uri_from_bufnr(buf) } })
+  end
+end
+
+-- Answers _pillion/diagnostics/check.
+---@param p pillion.EditorCheckRequest
+---@param reply fun(result?: table, err?: table)
+function M.answer(p, reply)
+  local path = paths.from_uri(p.uri)
+  local buf = paths.buffer(path)
+  local clients = buf and compat.loaded(buf) and clients_of(buf) or {}
+  if #clients == 0 then
+    return reply({ checked = false, reason = "no language server of Neovim is attached to " .. paths.short(path) })
+  end
+  -- One after the other: the two copies must not see each other.
+  check(buf, path, clients, p.before, function(before)
+    check(buf, path, clients, p.after, function(after)
+      if not (before and after) then
+        return reply({ checked = false, reason = "Neovim's language servers did not look at the proposal in time" })
+      end
+      reply({ checked = true, before = before, after = after })
+    end)
+  end)
+end
+
+return M

@@ -1,0 +1,109 @@
+// What VS Code's own extensions say of a proposed text, before a person approves it. The sidecar asks where it has no server
+// for a file.
+//
+// The text is opened as a hidden document of the same name and language; the person's document is not touched. VS Code tells
+// extensions of it by the `pillion-check` scheme, so those that look at documents on disk only ("file") say nothing, and those
+// that look at tabs only speak once the review is open. Where none speaks the answer is "not checked", never "no problems".
+import { basename } from "node:path";
+import * as vscode from "vscode";
+import type { EditorCheckRequest, EditorCheckResponse, FileDiagnostic } from "../common/protocol";
+import { diagnostic } from "./buffers";
+import { isMine } from "./problems";
+import { proposalScheme } from "./proposals";
+import type { Sidecar } from "./sidecar";
+
+export const checkScheme = "pillion-check";
+
+// Milliseconds. Servers often publish the problems of syntax first and the rest later, so a copy is read once it has been
+// quiet; who says nothing in `limit` does not look at copies. Two limits fit into the sidecar's ten seconds.
+const quiet = 300;
+const limit = 4000;
+
+export class TextChecks implements vscode.TextDocumentContentProvider, vscode.Disposable {
+  private readonly changed = new vscode.EventEmitter<vscode.Uri>();
+  readonly onDidChange = this.changed.event;
+  private readonly texts = new Map<string, string>();
+  private readonly disposables: vscode.Disposable[];
+  private copies = 0;
+
+  constructor(sidecar: Sidecar) {
+    this.disposables = [
+      this.changed,
+      vscode.workspace.registerTextDocumentContentProvider(checkScheme, this),
+      sidecar.onRequest("_pillion/diagnostics/check", (p) => this.answer(p)),
+    ];
+  }
+
+  dispose(): void {
+    for (const d of this.disposables) d.dispose();
+  }
+
+  provideTextDocumentContent(uri: vscode.Uri): string {
+    return this.texts.get(uri.toString()) ?? "";
+  }
+
+  private async answer(p: EditorCheckRequest): Promise<EditorCheckResponse> {
+    const file = vscode.Uri.parse(p.uri, true);
+    const open = vscode.workspace.textDocuments.find((d) => d.uri.toString() === file.toString());
+    // One after the other: a server must not see the two copies beside each other.
+    let before = await this.check(file, open?.languageId, p.before);
+    const after = await this.check(file, open?.languageId, p.after);
+    if (!after) return { checked: false, reason: `no extension looks at proposals of ${basename(file.path)}` };
+    if (!before && open?.getText() === p.before) before = problemsOf(open.uri); // the document itself shows that text
+    return before ? { checked: true, before, after } : { checked: false, reason: `the extensions did not check ${basename(file.path)} in time` };
+  }
+
+  /** The problems of one text; undefined when no extension said anything of it. */
+  private async check(file: vscode.Uri, language: string | undefined, text: string): Promise<FileDiagnostic[] | undefined> {
+    // The query keeps copies apart; the path stays, because imports are relative to it.
+    const copy = file.with({ scheme: checkScheme, query: String(++this.copies) });
+    const key = copy.toString();
+    this.texts.set(key, text);
+    // Language clients that pull diagnostics ask for documents in tabs only. The proposal's side of an open review is one.
+    const shown = () => vscode.workspace.textDocuments.find((d) => d.uri.scheme === proposalScheme && basename(d.uri.path) === basename(file.path) && d.getText() === text)?.uri;
+    const heard = new Heard(copy, shown);
+    try {
+      const document = await vscode.workspace.openTextDocument(copy);
+      if (language !== undefined && document.languageId !== language) await vscode.languages.setTextDocumentLanguage(document, language);
+      const uri = await heard.done;
+      return uri && problemsOf(uri);
+    } finally {
+      heard.dispose();
+      // VS Code closes an unused document minutes later. Without text it has no problems that could stand in its list till then.
+      this.texts.delete(key);
+      this.changed.fire(copy);
+    }
+  }
+}
+
+function problemsOf(uri: vscode.Uri): FileDiagnostic[] {
+  return vscode.languages.getDiagnostics(uri).filter((d) => !isMine(d)).map(diagnostic);
+}
+
+/** Waits until extensions have said what they find in a text: `done` is the document they looked at, undefined when none did. */
+class Heard implements vscode.Disposable {
+  readonly done: Promise<vscode.Uri | undefined>;
+  private timer: NodeJS.Timeout | undefined;
+  private listener: vscode.Disposable | undefined;
+
+  constructor(copy: vscode.Uri, shown: () => vscode.Uri | undefined) {
+    this.done = new Promise((resolve) => {
+      const soon = (uri: vscode.Uri) => {
+        clearTimeout(this.timer);
+        this.timer = setTimeout(() => resolve(uri), quiet);
+      };
+      this.timer = setTimeout(() => resolve(undefined), limit);
+      // Fires for an empty list as well: that is the word of an extension that found nothing.
+      this.listener = vscode.languages.onDidChangeDiagnostics((e) => {
+        for (const uri of [copy, shown()]) if (uri && e.uris.some((u) => u.toString() === uri.toString())) return soon(uri);
+      });
+      const already = shown();
+      if (already && vscode.languages.getDiagnostics(already).length > 0) soon(already);
+    });
+  }
+
+  dispose(): void {
+    clearTimeout(this.timer);
+    this.listener?.dispose();
+  }
+}
