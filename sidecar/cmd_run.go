@@ -19,6 +19,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 	"github.com/pillion-dev/pillion/tools/builtin"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 type runFlags struct {
@@ -108,11 +109,15 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 	}
 	var session *agent.Session
 	o.Stop = func() { session.Cancel() }
+	var a *app.App // made after the terminal, which asks for it
+	o.Check = func(ctx context.Context, session string, set *change.Set) *change.Verdict {
+		return a.Desk.Check(ctx, session, set)
+	}
 	t := terminal.New(o)
 	defer t.Close()
 
 	notices := &patient{w: errOut, typing: t.Typing}
-	a := app.New(app.Options{Place: app.NewWorkplace(version), Asker: t, Questions: someone(t, o.Keys != nil && approve == terminal.Ask), Notices: notices, Verdict: verdictMode(approve)})
+	a = app.New(app.Options{Place: app.NewWorkplace(version), Asker: t, Questions: someone(t, o.Keys != nil && approve == terminal.Ask), Notices: notices, Verdict: verdictMode(approve)})
 	defer a.Close()
 	_, problems := a.Place.Config(cwd)
 	app.Warn(errOut, problems)

@@ -47,7 +47,8 @@ func (m *reviews) changeText(_ context.Context, _ *editorSession, p *protocol.Ch
 	return m.texts.Text(p.SessionID, p.ChangeSet, p.URI)
 }
 
-// changeCheck is the verdict on a part of a proposal, or on what the person made of it: what they see while they decide.
+// changeCheck is the verdict on a part of a proposal, or on what the person made of it: what they see while they decide. Where
+// the request names open hunks, the answer also says what each of them does.
 func (m *reviews) changeCheck(ctx context.Context, _ *editorSession, p *protocol.ChangeCheckRequest) (*protocol.ChangeCheckResponse, error) {
 	d := change.Decisions{Default: change.Accept, Hunks: map[string]change.Decision{}}
 	for id, h := range p.Hunks {
@@ -57,11 +58,23 @@ func (m *reviews) changeCheck(ctx context.Context, _ *editorSession, p *protocol
 		}
 		d.Hunks[id] = x
 	}
-	set, err := m.texts.Decided(p.SessionID, p.ChangeSet, d)
+	set, decided, err := m.texts.Decided(p.SessionID, p.ChangeSet, d)
 	if err != nil {
 		return nil, err
 	}
-	return &protocol.ChangeCheckResponse{Diagnostics: m.desk.Check(ctx, p.SessionID, set)}, nil
+	// Wrong names fail before the language servers are asked.
+	if _, _, err := m.texts.Decided(p.SessionID, p.ChangeSet, d.Rejecting(p.Open...)); err != nil {
+		return nil, err
+	}
+	check := func(part *change.Set) *change.Verdict {
+		if ctx.Err() != nil { // decided meanwhile
+			return nil
+		}
+		return m.desk.Check(ctx, p.SessionID, part)
+	}
+	out := &protocol.ChangeCheckResponse{Diagnostics: check(decided)}
+	out.Effects = set.Effects(d, p.Open, out.Diagnostics, check)
+	return out, nil
 }
 
 func (m *reviews) checkpointList(_ context.Context, es *editorSession, _ *protocol.CheckpointListRequest) (*protocol.CheckpointListResponse, error) {

@@ -1690,6 +1690,9 @@ type Problem = change.Problem
 // ChangeDiagnostics: The verdict: what a change would do to the project's problems.
 type ChangeDiagnostics = change.Verdict
 
+// HunkEffect: What one undecided hunk does to the problems, while the others stay as they were decided.
+type HunkEffect = change.Effect
+
 // ToolCallMeta: _meta.pillion of a tool call in a permission request.
 type ToolCallMeta struct {
 	ChangeSet   string             `json:"changeSet,omitempty"`
@@ -1782,11 +1785,13 @@ type ChangeCheckRequest struct {
 	SessionID string                  `json:"sessionId" acp:"required"`
 	ChangeSet string                  `json:"changeSet" acp:"required"`
 	Hunks     map[string]HunkDecision `json:"hunks,omitempty"`
+	Open      []string                `json:"open,omitempty"` // Ids of the hunks that are still to be decided: the answer says what each of them does.
 }
 
 // ChangeCheckResponse: The verdict; none where no language server is asked.
 type ChangeCheckResponse struct {
-	Diagnostics *ChangeDiagnostics `json:"diagnostics,omitempty"`
+	Diagnostics *ChangeDiagnostics    `json:"diagnostics,omitempty"`
+	Effects     map[string]HunkEffect `json:"effects,omitempty"` // By hunk, where one was asked for and does something.
 }
 
 // ChangeKeepRequest: Mark hunks as reviewed and kept; without hunks the whole change.

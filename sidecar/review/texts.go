@@ -46,17 +46,17 @@ func (a *Texts) get(session, id string) (*change.Set, bool) {
 	return set, ok
 }
 
-// Decided is what would be written of a change set that waits for a decision, if these were the decisions.
-func (a *Texts) Decided(session, id string, d change.Decisions) (*change.Set, error) {
+// Decided gives a change set that waits for a decision, and what would be written of it if these were the decisions.
+func (a *Texts) Decided(session, id string, d change.Decisions) (set, decided *change.Set, err error) {
 	set, ok := a.get(session, id)
 	if !ok {
-		return nil, rpc.InvalidParams("changeSet: %s does not wait for a decision", id)
+		return nil, nil, rpc.InvalidParams("changeSet: %s does not wait for a decision", id)
 	}
-	decided, err := set.Decide(d)
+	ruled, err := set.Decide(d)
 	if err != nil {
-		return nil, rpc.InvalidParams("hunks: %v", err)
+		return nil, nil, rpc.InvalidParams("hunks: %v", err)
 	}
-	return decided.Set, nil
+	return set, ruled.Set, nil
 }
 
 // Text gives both texts of one file of a change set that waits for a decision.

@@ -234,6 +234,7 @@ func (t *Terminal) askSet(ctx context.Context, r permission.Request, set *change
 	reply := permission.Reply{Kind: permission.Once, Asked: true}
 	accepted := 0
 	var all, stop bool
+	effects, asked := t.effects(ctx, r), 0
 	for i := range set.Files {
 		f := &set.Files[i]
 		hunks := f.Hunks
@@ -256,6 +257,10 @@ func (t *Terminal) askSet(ctx context.Context, r permission.Request, set *change
 			}
 			if h.ID != "" {
 				t.hunk(f, h)
+				asked++
+			}
+			if words := effects.line(h.ID); words != "" {
+				t.line(t.paint(yellow, words))
 			}
 			t.mu.Unlock()
 			v, what, err := t.askHunk(ctx, r, f, h)
@@ -278,6 +283,9 @@ func (t *Terminal) askSet(ctx context.Context, r permission.Request, set *change
 				}
 			} else {
 				d.Hunks[h.ID] = v
+			}
+			if v.Kind != change.Accept && !stop && !all {
+				effects.decided(ctx, d, asked)
 			}
 			if v.Kind != change.Reject {
 				accepted++

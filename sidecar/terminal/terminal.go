@@ -6,6 +6,7 @@
 package terminal
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -44,8 +45,10 @@ type Options struct {
 	Keys    Keys     // nil: nobody can answer
 	Editor  []string // $EDITOR, for e
 	Stop    func()   // ends the running turn, for q
-	Width   int      // columns; 0: 80
-	Now     func() time.Time
+	// Check gives the verdict on a change of a session; nil: the hunks of a proposal are shown without what each does.
+	Check func(ctx context.Context, session string, set *change.Set) *change.Verdict
+	Width int // columns; 0: 80
+	Now   func() time.Time
 }
 
 // Terminal prints and asks. Its methods are safe for concurrent use; one thing is on the screen at a time.

@@ -400,6 +400,31 @@ test("the verdict follows the decisions", function()
   t.idle()
 end)
 
+test("hunks that only make sense together say so", function()
+  propose({
+    { tool = "read", input = { filePath = "main.go" } },
+    { tool = "multiedit", input = { filePath = "main.go", edits = { { oldString = "func old()", newString = "func new()" }, { oldString = "\told()", newString = "\tnew()" } } } },
+    "Done.",
+  }, { ["go.mod"] = "module x\n\ngo 1.21\n", ["main.go"] = "package main\n\nfunc old() {}\n\n//\n//\n//\n//\n\nfunc main() {\n\told()\n}\n", ["a.txt"] = "" })
+  local review = t.review()
+  wait("the dependency of the hunks", function()
+    return review.hunks[2].needs ~= nil
+  end)
+  match("needs hunk 2 · if rejected: introduces 1", review:effect(review.hunks[1]))
+  match("needs hunk 1 · if rejected: introduces 1", review:effect(review.hunks[2]))
+  vim.cmd("Pillion review")
+  local drawn = vim.inspect(vim.api.nvim_buf_get_extmarks(review.hunks[1].file.buf, -1, 0, -1, { details = true }))
+  match("1/2  needs hunk 2", drawn)
+  keys("gr")
+  wait("the verdict without the first hunk", function()
+    return not review.checking
+  end)
+  match("introduces 1", review:headline())
+  match("needs hunk 1", review:effect(review.hunks[2])) -- still known
+  vim.cmd("Pillion reject all")
+  t.idle()
+end)
+
 test("several files: jumping, the quickfix list, a new file, a deleted one", function()
   local w = t.world({ "Hello." }, { ["a.txt"] = ten, ["c.txt"] = "gone\n" })
   vim.cmd("edit a.txt")

@@ -1147,6 +1147,13 @@
 ---@field fixed pillion.Problem[]
 ---@field unchanged integer
 
+---What one undecided hunk does to the problems, while the others stay as they were decided.
+---@class pillion.HunkEffect
+---@field fixes? pillion.Problem[]
+---@field introduces? pillion.Problem[]
+---@field ifRejected? pillion.Problem[]
+---@field needs? string[]
+
 ---_meta.pillion of a tool call in a permission request.
 ---@class pillion.ToolCallMeta
 ---@field changeSet? string
@@ -1228,10 +1235,12 @@
 ---@field sessionId string
 ---@field changeSet string
 ---@field hunks? table<string, pillion.HunkDecision>
+---@field open? string[]
 
 ---The verdict; none where no language server is asked.
 ---@class pillion.ChangeCheckResponse
 ---@field diagnostics? pillion.ChangeDiagnostics
+---@field effects? table<string, pillion.HunkEffect>
 
 ---Mark hunks as reviewed and kept; without hunks the whole change.
 ---@class pillion.ChangeKeepRequest

@@ -17,6 +17,8 @@ local paths = require("pillion.paths")
 ---@field decision? "accept"|"reject"|"edit"
 ---@field new_lines? string[] with edit
 ---@field comment? string
+---@field effect? pillion.HunkEffect what it does to the problems while it is undecided
+---@field needs? string[] ids of hunks that it introduces problems without
 ---@field reopened? boolean it was decided and is not any more
 ---@field mark? integer extmark of its place
 ---@field marks integer[] extmarks that show it
@@ -296,9 +298,69 @@ function Review:recheck()
     end
     self.checking = false
     self.diagnostics = not err and r.diagnostics or self.diagnostics
+    self:look_at_hunks()
     view().refresh(self)
     self.session.view:changed(self.ask.entry)
   end)
+end
+
+-- Asks what each undecided hunk does to the problems. The sidecar names the hunks that a hunk needs only while none is
+-- rejected, and that does not change, so it is kept.
+function Review:look_at_hunks()
+  local known = self.diagnostics and (self.diagnostics.certainty == "fresh" or self.diagnostics.certainty == "partial")
+  for _, h in ipairs(self.hunks) do
+    h.effect = nil
+  end
+  if not known or self:left() < 2 or not require("pillion.process").can("_pillion/change/check") then
+    return
+  end
+  local check, decisions, open = self.checks, self:decisions(true), {}
+  for _, h in ipairs(self.hunks) do
+    if not h.decision then
+      open[#open + 1] = h.id
+    end
+  end
+  local params = { changeSet = self.ask.meta.changeSet, hunks = next(decisions) and decisions or compat.object(), open = open }
+  self.session:call("_pillion/change/check", params, function(err, r)
+    if self.closed or err or check ~= self.checks then
+      return -- what the hunks do is extra: the verdict says what it says without it
+    end
+    local rejected = false
+    for _, h in ipairs(self.hunks) do
+      rejected = rejected or h.decision == "reject"
+    end
+    for _, h in ipairs(self.hunks) do
+      h.effect = (r.effects or {})[h.id]
+      if not rejected then
+        h.needs = h.effect and h.effect.needs
+      end
+    end
+    view().refresh(self)
+  end)
+end
+
+-- What a hunk does to the problems in words, "" where it makes no difference.
+---@param hunk pillion.ReviewHunk
+---@return string
+function Review:effect(hunk)
+  local parts, e = {}, hunk.effect or {}
+  local needed = {}
+  for _, id in ipairs(hunk.needs or {}) do
+    for _, h in ipairs(self.hunks) do
+      if h.id == id then
+        needed[#needed + 1] = "hunk " .. h.number
+      end
+    end
+  end
+  if #needed > 0 then
+    parts[#parts + 1] = "needs " .. table.concat(needed, ", ")
+  end
+  for _, x in ipairs({ { e.fixes, "fixes %d" }, { e.introduces, "introduces %d" }, { e.ifRejected, "if rejected: introduces %d" } }) do
+    if x[1] and #x[1] > 0 then
+      parts[#parts + 1] = x[2]:format(#x[1])
+    end
+  end
+  return table.concat(parts, " · ")
 end
 
 -- Makes hunks undecided again.
@@ -362,6 +424,7 @@ function M.start(ask)
   local files, hunks = read(ask)
   local self = setmetatable({ ask = ask, session = ask.session, files = files, hunks = hunks, diagnostics = ask.meta.diagnostics, closed = false, shown_at = require("pillion.review_keys").now() }, Review)
   table.insert(M.open, self)
+  self:look_at_hunks()
   view().show(self)
   local open = config.options.review.open
   if open == "always" or (open == "auto" and ask.session.view and ask.session.view:focused()) then
@@ -382,6 +445,7 @@ function M.checked(change)
   for _, r in ipairs(M.open) do
     if r.ask.meta.changeSet == change.id and change.diagnostics and change.state == "proposed" then
       r.diagnostics = change.diagnostics
+      r:look_at_hunks()
       view().refresh(r)
       if r.session.view then
         r.session.view:changed(r.ask.entry)

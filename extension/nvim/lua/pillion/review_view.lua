@@ -280,6 +280,10 @@ function M.refresh(review)
           vim.api.nvim_buf_set_extmark(buf, hints, beside(h, row), 0, { virt_text = { { ("  %d/%d "):format(h.number, #review.hunks), "PillionHint" }, { words, colour } }, virt_text_pos = "eol" })
         elseif row then
           local label = ("%d/%d"):format(h.number, #review.hunks)
+          local effect = review:effect(h)
+          if effect ~= "" then
+            label = label .. "  " .. effect
+          end
           if h == nearest then
             label = label .. "  " .. keys({ "accept", "reject", "edit", "comment" })
           end

@@ -1,6 +1,6 @@
 /** A permission request as it may be shown: of whatever came, what a person can decide on. */
-import { list, pillion, text, texts, tree } from "./narrow";
-import type { ChangeDiagnostics, FileChange, PermissionOption, RequestPermissionRequest, ToolCallMeta } from "./protocol";
+import { list, number, pillion, text, texts, tree } from "./narrow";
+import type { ChangeDiagnostics, FileChange, HunkEffect, PermissionOption, Problem, RequestPermissionRequest, ToolCallMeta } from "./protocol";
 
 const kinds = ["allow_once", "allow_always", "reject_once", "reject_always"];
 
@@ -33,6 +33,21 @@ export function verdictOf(call: unknown): ChangeDiagnostics | undefined {
 export function readVerdict(raw: unknown): ChangeDiagnostics | undefined {
   const d = tree(raw);
   return d && text(d["certainty"]) !== undefined && Array.isArray(d["fixed"]) && Array.isArray(d["introduced"]) ? (d as unknown as ChangeDiagnostics) : undefined;
+}
+
+/** What each hunk does, of an answer that may hold anything. */
+export function readEffects(raw: unknown): Map<string, HunkEffect> {
+  const out = new Map<string, HunkEffect>();
+  for (const [id, e] of Object.entries(tree(raw) ?? {})) {
+    const lists = ["fixes", "introduces", "ifRejected"].map((k) => list(tree(e)?.[k]).filter(isProblem));
+    out.set(id, { fixes: lists[0]!, introduces: lists[1]!, ifRejected: lists[2]!, needs: texts(tree(e)?.["needs"]) });
+  }
+  return out;
+}
+
+function isProblem(raw: unknown): raw is Problem {
+  const p = tree(raw);
+  return text(p?.["path"]) !== undefined && text(p?.["message"]) !== undefined && number(p?.["line"]) !== undefined;
 }
 
 function isChange(raw: unknown): raw is FileChange {

@@ -1343,6 +1343,14 @@ export interface ChangeDiagnostics {
   unchanged: number;
 }
 
+/** What one undecided hunk does to the problems, while the others stay as they were decided. */
+export interface HunkEffect {
+  fixes?: Problem[];
+  introduces?: Problem[];
+  ifRejected?: Problem[];
+  needs?: string[];
+}
+
 /** _meta.pillion of a tool call in a permission request. */
 export interface ToolCallMeta {
   changeSet?: string;
@@ -1435,11 +1443,13 @@ export interface ChangeCheckRequest {
   sessionId: string;
   changeSet: string;
   hunks?: Record<string, HunkDecision>;
+  open?: string[];
 }
 
 /** The verdict; none where no language server is asked. */
 export interface ChangeCheckResponse {
   diagnostics?: ChangeDiagnostics;
+  effects?: Record<string, HunkEffect>;
 }
 
 /** Mark hunks as reviewed and kept; without hunks the whole change. */

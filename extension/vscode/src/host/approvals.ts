@@ -3,7 +3,7 @@
 import * as vscode from "vscode";
 import { Decisions, type HunkState } from "../common/decisions";
 import { permissionOf, readVerdict, verdictOf } from "../common/permission";
-import type { ChangeDiagnostics, DecisionMeta, Diff, FileChange, HunkDecision, PermissionOption, RequestPermissionRequest, RequestPermissionResponse, ToolCallMeta } from "../common/protocol";
+import type { ChangeDiagnostics, DecisionMeta, Diff, FileChange, HunkDecision, HunkEffect, PermissionOption, RequestPermissionRequest, RequestPermissionResponse, ToolCallMeta } from "../common/protocol";
 import { RpcError } from "../common/rpc";
 import type { Sidecar } from "./sidecar";
 
@@ -18,8 +18,8 @@ export interface Approval {
   readonly proposed: ChangeDiagnostics | undefined;
   /** What it says of the proposal as it was decided and typed so far; of the whole while nothing was (liveverdicts.ts). */
   readonly verdict: ChangeDiagnostics | undefined;
-  /** What it would say if one more hunk were rejected, by hunk, as far as that is known. */
-  readonly without: ReadonlyMap<string, ChangeDiagnostics>;
+  /** What each undecided hunk does to the problems, by hunk, as far as that is known. */
+  readonly effects: ReadonlyMap<string, HunkEffect>;
   /** Files of a change set with their texts; empty for a command and the like. */
   readonly files: readonly ApprovalFile[];
   /** What was decided so far, by hunk. Changed through Approvals.mark alone, so that everybody who shows it is told. */
@@ -52,7 +52,7 @@ interface Entry extends Approval {
   readonly decisions: Decisions;
   proposed: ChangeDiagnostics | undefined;
   verdict: ChangeDiagnostics | undefined;
-  without: ReadonlyMap<string, ChangeDiagnostics>;
+  effects: ReadonlyMap<string, HunkEffect>;
   answer(response: RequestPermissionResponse): void;
 }
 
@@ -124,11 +124,11 @@ export class Approvals implements vscode.Disposable {
   }
 
   /** Takes what the check says of a proposal as it was decided so far; nothing: what it says of the whole. */
-  judge(id: string, verdict: ChangeDiagnostics | undefined, without: ReadonlyMap<string, ChangeDiagnostics>): void {
+  judge(id: string, verdict: ChangeDiagnostics | undefined, effects: ReadonlyMap<string, HunkEffect>): void {
     const entry = this.entries.get(id);
     if (!entry) return;
     entry.verdict = verdict ?? entry.proposed;
-    entry.without = without;
+    entry.effects = effects;
     this.changed.fire(entry.sessionId);
   }
 
@@ -175,7 +175,7 @@ export class Approvals implements vscode.Disposable {
         meta,
         proposed: meta.diagnostics ?? undefined,
         verdict: meta.diagnostics ?? undefined,
-        without: new Map(),
+        effects: new Map(),
         files: filesOf(request, meta),
         decisions: new Decisions(),
         since: Date.now(),

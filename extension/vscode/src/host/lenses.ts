@@ -88,31 +88,25 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
   }
 }
 
-/** What one hunk does to the problems: found out by a check without it. Nothing where it makes no difference. */
+/** What one hunk does to the problems, and which hunks it needs; nothing where it makes no difference. */
 function effectOf(review: Review, hunk: ReviewedHunk): { title: string; tooltip: string } | undefined {
-  const all = review.approval.verdict;
-  const without = review.approval.without.get(hunk.id);
-  if (!all || !without) return undefined;
+  const effect = review.approval.effects.get(hunk.id);
+  if (!effect) return undefined;
+  const { fixes = [], introduces = [], ifRejected = [], needs = [] } = effect;
   const name = (p: Problem) => `${p.path.split(/[\\/]/).at(-1)}:${String(p.line)} ${p.message}`;
-  // lines move when a hunk is left out: a problem is the same when file, message and code are
-  const key = (p: Problem) => JSON.stringify([p.path, p.message, p.code]);
-  const missing = (from: readonly Problem[], among: readonly Problem[]) => {
-    const left = among.map(key);
-    return from.filter((p) => {
-      const i = left.indexOf(key(p));
-      if (i >= 0) left.splice(i, 1);
-      return i < 0;
-    });
-  };
-  const own = missing(all.introduced, without.introduced);
-  const fixes = missing(all.fixed, without.fixed);
-  const needed = missing(without.introduced, all.introduced);
   const parts = [];
+  if (needs.length > 0) parts.push(`$(link)\u00a0Hunk ${String(review.number(hunk.id))} needs ${needs.map((id) => `hunk ${String(review.number(id))}`).join(", ")}`);
   if (fixes.length > 0) parts.push(`$(pass)\u00a0Fixes ${String(fixes.length)}`);
-  if (own.length > 0) parts.push(`$(warning)\u00a0Introduces ${String(own.length)}`);
-  if (needed.length > 0) parts.push(`$(warning)\u00a0If rejected: introduces ${String(needed.length)}`);
+  if (introduces.length > 0) parts.push(`$(warning)\u00a0Introduces ${String(introduces.length)}`);
+  if (ifRejected.length > 0) parts.push(`$(warning)\u00a0If rejected: introduces ${String(ifRejected.length)}`);
   if (parts.length === 0) return undefined;
-  return { title: parts.join(" · "), tooltip: [...fixes.map((p) => `this hunk fixes ${name(p)}`), ...own.map((p) => `this hunk introduces ${name(p)}`), ...needed.map((p) => `without this hunk: ${name(p)}`)].slice(0, 12).join("\n") };
+  const lines = [
+    ...needs.map((id) => `Accepted without hunk ${String(review.number(id))} (${review.place(id)}), this hunk introduces problems.`),
+    ...fixes.map((p) => `This hunk fixes ${name(p)}`),
+    ...introduces.map((p) => `This hunk introduces ${name(p)}`),
+    ...ifRejected.map((p) => `If this hunk is rejected: ${name(p)}`),
+  ];
+  return { title: parts.join(" · "), tooltip: lines.slice(0, 12).join("\n") };
 }
 
 /** That a file has moved on, with the way to have it looked at again. */

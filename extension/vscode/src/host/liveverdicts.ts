@@ -1,21 +1,21 @@
-// The verdict follows the person: what the proposal does to the problems as they have decided and typed so far, and what one
-// more rejected hunk would change. The sidecar asks the language servers; nothing is decided by it.
+// The verdict follows the person: what the proposal does to the problems as they have decided and typed so far, and what
+// each hunk that is still to be decided does. The sidecar asks the language servers; nothing is decided by it.
 import * as vscode from "vscode";
-import { readVerdict } from "../common/permission";
-import type { ChangeDiagnostics, HunkDecision } from "../common/protocol";
+import { readEffects, readVerdict } from "../common/permission";
+import type { ChangeDiagnostics, HunkDecision, HunkEffect } from "../common/protocol";
 import type { Approval, Approvals } from "./approvals";
 import type { Sidecar } from "./sidecar";
 
 /** Milliseconds that decisions and typing must rest before the language servers are asked. */
 const pause = 400;
-/** A proposal of more hunks is not looked at hunk by hunk: each costs the language servers a check. */
-const mostHunks = 8;
 
 interface Looking {
   /** What the last question was about. */
   key: string;
   timer: NodeJS.Timeout | undefined;
   stop: AbortController;
+  /** Which hunks each hunk needs. The sidecar says it only while no hunk is rejected; it holds for the whole review. */
+  needs: Map<string, string[]>;
 }
 
 export class LiveVerdicts implements vscode.Disposable {
@@ -51,35 +51,35 @@ export class LiveVerdicts implements vscode.Disposable {
     const was = this.looking.get(a.id);
     if (was?.key === key) return;
     this.end(a.id);
-    const mine: Looking = { key, timer: undefined, stop: new AbortController() };
+    const mine: Looking = { key, timer: undefined, stop: new AbortController(), needs: was?.needs ?? new Map<string, string[]>() };
     this.looking.set(a.id, mine);
     // without a server there is nothing to follow, and while the first check runs its servers are busy
     if (!a.proposed || !known(a.proposed)) return;
-    mine.timer = setTimeout(() => void this.ask(a, decided, mine.stop.signal).catch(() => {}), pause); // a check that fails leaves what is known
-    if (!a.decisions.empty) this.approvals.judge(a.id, { certainty: "pending", introduced: [], fixed: [], unchanged: 0 }, new Map());
-    else if (a.verdict !== a.proposed || a.without.size > 0) this.approvals.judge(a.id, undefined, new Map());
+    mine.timer = setTimeout(() => void this.ask(a, decided, mine).catch(() => {}), pause); // a check that fails leaves what is known
+    if (!a.decisions.empty) this.approvals.judge(a.id, { certainty: "pending", introduced: [], fixed: [], unchanged: 0 }, needsOf(mine));
+    else if (a.verdict !== a.proposed) this.approvals.judge(a.id, undefined, needsOf(mine));
   }
 
-  private async ask(a: Approval, decided: Record<string, HunkDecision>, signal: AbortSignal): Promise<void> {
-    const verdict = a.decisions.empty ? undefined : await this.check(a, decided, signal);
+  /** Asks for the verdict first, because it comes soon, then for what each hunk does. */
+  private async ask(a: Approval, decided: Record<string, HunkDecision>, mine: Looking): Promise<void> {
+    const about = { sessionId: a.sessionId, changeSet: a.meta.changeSet ?? "", hunks: decided };
+    const { signal } = mine.stop;
+    const verdict = a.decisions.empty ? undefined : readVerdict((await this.sidecar.request("_pillion/change/check", about, signal)).diagnostics);
     if (signal.aborted) return;
-    this.approvals.judge(a.id, verdict, new Map());
-    const current = verdict ?? a.proposed;
+    this.approvals.judge(a.id, verdict, needsOf(mine));
     const open = undecided(a);
-    if (!current || !known(current) || hunksOf(a).length < 2 || hunksOf(a).length > mostHunks) return;
-    const without = new Map<string, ChangeDiagnostics>();
-    for (const id of open) {
-      const v = await this.check(a, { ...decided, [id]: { decision: "reject" } }, signal);
-      if (signal.aborted) return;
-      if (v && known(v)) without.set(id, v);
-    }
-    this.approvals.judge(a.id, verdict, without);
+    if (open.length < 2) return;
+    const effects = readEffects((await this.sidecar.request("_pillion/change/check", { ...about, open }, signal)).effects);
+    if (signal.aborted) return;
+    const rejected = Object.values(decided).some((d) => d.decision === "reject");
+    if (!rejected) mine.needs = new Map([...effects].flatMap(([id, e]) => (e.needs ? [[id, e.needs] as const] : [])));
+    this.approvals.judge(a.id, verdict, new Map([...needsOf(mine), ...[...effects].map(([id, e]) => [id, { ...e, needs: mine.needs.get(id) ?? [] }] as const)]));
   }
+}
 
-  private async check(a: Approval, hunks: Record<string, HunkDecision>, signal: AbortSignal): Promise<ChangeDiagnostics | undefined> {
-    const r = await this.sidecar.request("_pillion/change/check", { sessionId: a.sessionId, changeSet: a.meta.changeSet ?? "", hunks }, signal);
-    return readVerdict(r.diagnostics);
-  }
+/** What is known of hunks while their effects are being found out: which others they need. */
+function needsOf({ needs }: Looking): Map<string, HunkEffect> {
+  return new Map([...needs].map(([id, ids]) => [id, { needs: ids }]));
 }
 
 /** Decisions that change what would be written; comments do not. */
@@ -89,12 +89,8 @@ function decisionsOf(a: Approval): Record<string, HunkDecision> {
   );
 }
 
-function hunksOf(a: Approval): string[] {
-  return a.files.flatMap((f) => f.change.hunks.map((h) => h.id));
-}
-
 function undecided(a: Approval): string[] {
-  return hunksOf(a).filter((id) => !a.decisions.of(id).choice);
+  return a.files.flatMap((f) => f.change.hunks.map((h) => h.id)).filter((id) => !a.decisions.of(id).choice);
 }
 
 function known(v: ChangeDiagnostics): boolean {

@@ -95,6 +95,18 @@ export class Review {
     return (file ? [file] : this.files).flatMap((f) => f.hunks.filter((h) => !this.state(h.id).choice));
   }
 
+  /** The place of a hunk among all hunks of the proposal, from 1; 0 for a hunk of another proposal. */
+  number(hunkId: string): number {
+    return this.files.flatMap((f) => f.hunks).findIndex((h) => h.id === hunkId) + 1;
+  }
+
+  /** Where a hunk is: "line 12", and of another file's hunk that file. */
+  place(hunkId: string): string {
+    const file = this.files.find((f) => f.hunks.some((h) => h.id === hunkId));
+    const line = (file?.hunks.find((h) => h.id === hunkId)?.start ?? 0) + 1;
+    return file && this.files.length > 1 ? `line ${String(line)} of ${fileName(file)}` : `line ${String(line)}`;
+  }
+
   /** Problems that the proposal would introduce into a file. */
   introduced(file: ReviewFile): Problem[] {
     return (this.approval.verdict?.introduced ?? []).filter((p) => p.path === file.path);

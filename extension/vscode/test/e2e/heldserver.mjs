@@ -1,4 +1,5 @@
-// A language server whose check of a text is held until a file exists: heldserver.mjs GATE. A line with BAD in it is an error.
+// A language server whose check of a text is held until a file exists: heldserver.mjs GATE. A line with BAD in it is an error,
+// and so is "use NAME" without "def NAME".
 import { existsSync, watch } from "node:fs";
 import { basename, dirname } from "node:path";
 
@@ -13,7 +14,8 @@ const send = (m) => {
   process.stdout.write(`Content-Length: ${body.length}\r\n\r\n`);
   process.stdout.write(body);
 };
-const problems = (text) => text.split("\n").flatMap((l, line) => (l.includes("BAD") ? [{ range: { start: { line, character: 0 }, end: { line, character: l.length } }, severity: 1, source: "held", message: `bad: ${l.trim()}` }] : []));
+const wrong = (l, text) => (l.includes("BAD") ? `bad: ${l.trim()}` : l.startsWith("use ") && !text.split("\n").includes(l.replace("use", "def")) ? `${l.slice(4)} is not defined` : undefined);
+const problems = (text) => text.split("\n").flatMap((l, line) => (wrong(l, text) ? [{ range: { start: { line, character: 0 }, end: { line, character: l.length } }, severity: 1, source: "held", message: wrong(l, text) }] : []));
 const versions = new Map();
 async function check({ uri, version }, text) {
   versions.set(uri, version);

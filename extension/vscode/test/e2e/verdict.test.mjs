@@ -71,3 +71,21 @@ test("the verdict follows decisions and typing, and says what each hunk does", a
   await p.accept(0).click();
   await p.onDisk("a.held", text.replace("line 10\n", "ten\n"));
 });
+
+test("hunks that only make sense together say so, with what a rejection would introduce", async (t) => {
+  const text = ["def old", ...Array.from({ length: 10 }, (_, i) => `line ${i + 1}`), "use old", ""].join("\n");
+  const { p, open } = await held(t, { "a.held": text });
+  open();
+  await p.bench.openFile("a.held");
+  const panel = await p.panel();
+  await panel.say("go", [read("a.held"), { tool: "write", input: { filePath: "a.held", content: text.replaceAll("old", "new") } }, "Done."]);
+  await p.lens("Hunk 1 needs hunk 2 · If rejected: introduces 1").waitFor();
+  await p.lens("Hunk 2 needs hunk 1 · If rejected: introduces 1").waitFor();
+  await p.shot("verdict-needs");
+  await p.reject(0).click();
+  await panel.frame.locator(".dock .permission").getByText("introduces 1").waitFor();
+  await p.lens("Hunk 2 needs hunk 1").waitFor(); // it holds for the whole review
+  await p.reject(0).click();
+  await panel.idle();
+  assert.equal(p.read("a.held"), text);
+});
