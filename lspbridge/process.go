@@ -1,6 +1,8 @@
 package lspbridge
 
 import (
+	"context"
+
 	"errors"
 	"fmt"
 	"io"
@@ -28,11 +30,12 @@ type process struct {
 // startProcess runs argv in dir with env added to the environment. The process gets a group of its own, so
 // that its children can be killed with it, and ends with this program where the platform supports that. It
 // fails when the program cannot be started.
-func startProcess(argv []string, dir string, env []string, start func(*exec.Cmd) error) (*process, error) {
+func startProcess(why guard.Reason, argv []string, dir string, env []string, start func(*exec.Cmd) error) (*process, error) {
 	if start == nil {
 		start = (*exec.Cmd).Start
 	}
-	cmd := guard.Command(guard.Server, argv...)
+	why.Who = guard.Server
+	cmd := guard.CommandFor(context.Background(), why, argv...)
 	cmd.Dir = dir
 	cmd.Env = append(cmd.Env, env...)
 	cmd.SysProcAttr = processAttributes()

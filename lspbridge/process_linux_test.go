@@ -8,12 +8,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pillion-dev/pillion/tools/guard"
 )
 
 // A sidecar that is killed with -9 takes its servers along.
 func TestServersDieWithUs(t *testing.T) {
 	if os.Getenv("PILLION_TEST_PARENT") != "" {
-		p, err := startProcess([]string{"sleep", "600"}, t.TempDir(), nil, nil)
+		p, err := startProcess(guard.Reason{}, []string{"sleep", "600"}, t.TempDir(), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +54,7 @@ func TestServersDieWithUs(t *testing.T) {
 }
 
 func TestProcessThatEndsAtOnce(t *testing.T) {
-	p, err := startProcess([]string{"sh", "-c", "echo one >&2; echo no such option >&2; exit 3"}, t.TempDir(), nil, nil)
+	p, err := startProcess(guard.Reason{}, []string{"sh", "-c", "echo one >&2; echo no such option >&2; exit 3"}, t.TempDir(), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,14 +62,14 @@ func TestProcessThatEndsAtOnce(t *testing.T) {
 	if got := p.death().Error(); got != "exit status 3: no such option" {
 		t.Errorf("%q", got)
 	}
-	if _, err := startProcess([]string{"/no/such/server"}, t.TempDir(), nil, nil); err == nil {
+	if _, err := startProcess(guard.Reason{}, []string{"/no/such/server"}, t.TempDir(), nil, nil); err == nil {
 		t.Error("a program that is not there was started")
 	}
 }
 
 // Children of the server go with it: they would keep its files and its memory.
 func TestKillTakesTheGroup(t *testing.T) {
-	p, err := startProcess([]string{"sh", "-c", "sleep 600 & echo $!; wait"}, t.TempDir(), nil, nil)
+	p, err := startProcess(guard.Reason{}, []string{"sh", "-c", "sleep 600 & echo $!; wait"}, t.TempDir(), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,27 +6,30 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/pillion-dev/pillion/tools/guard"
 )
 
 // Server is a row of the table: a language server, the files it is for, and how it is started. Copies may
 // be changed freely; slices must be replaced, not modified.
 type Server struct {
 	ID         string
-	Extensions []string   // with the dot; "" entries never match
-	Filenames  []string   // whole base names, e.g. Dockerfile; globs allowed
-	Workspace  []string   // found at the root of several projects together (lock files, go.work); searched before Markers, so that one server serves them all
-	Markers    []string   // found at the root of a project; globs allowed; the nearest one wins
-	Outermost  []string   // the outermost marker wins instead, up to a folder that contains one of these
-	Required   bool       // only for files below a marker (linters, Deno)
-	Excluded   []string   // a marker of these above the file hands it to another server
-	Commands   [][]string // tried in order: the first whose program is found
-	Shared     []string   // arguments by which several clients, the person's editor included, share one process
-	Env        []string   // KEY=value
-	Init       string     // JSON: initializationOptions
-	Settings   string     // JSON object: answers workspace/configuration by dotted section
-	Install    string     // the command or page by which a person installs it
-	Added      bool       // configured by the person, not in the table: it answers beside the table's rows
-	Extra      bool       // answers beside another server for the same file (linters), only for problems and actions
+	Extensions []string     // with the dot; "" entries never match
+	Filenames  []string     // whole base names, e.g. Dockerfile; globs allowed
+	Workspace  []string     // found at the root of several projects together (lock files, go.work); searched before Markers, so that one server serves them all
+	Markers    []string     // found at the root of a project; globs allowed; the nearest one wins
+	Outermost  []string     // the outermost marker wins instead, up to a folder that contains one of these
+	Required   bool         // only for files below a marker (linters, Deno)
+	Excluded   []string     // a marker of these above the file hands it to another server
+	Commands   [][]string   // tried in order: the first whose program is found
+	Shared     []string     // arguments by which several clients, the person's editor included, share one process
+	Env        []string     // KEY=value
+	reason     guard.Reason // of the overrides
+	Init       string       // JSON: initializationOptions
+	Settings   string       // JSON object: answers workspace/configuration by dotted section
+	Install    string       // the command or page by which a person installs it
+	Added      bool         // configured by the person, not in the table: it answers beside the table's rows
+	Extra      bool         // answers beside another server for the same file (linters), only for problems and actions
 	Quirks     Quirks
 	Untrusted  *Restraint // nil: it is not started in a folder that is not trusted
 
@@ -90,6 +93,7 @@ type ServerConfig struct {
 	Roots          []string          `json:"roots,omitempty"` // root markers
 	Share          bool              `json:"share,omitempty"` // see Server.Shared
 	Disabled       bool              `json:"disabled,omitempty"`
+	Reason         guard.Reason      `json:"-"` // where these settings stand; the server's start passes the gate with it
 }
 
 var (
@@ -211,6 +215,7 @@ func configured(over map[string]ServerConfig) []Server {
 
 // apply returns the row with these overrides.
 func (c ServerConfig) apply(r Server) Server {
+	r.reason = c.Reason
 	if len(c.Command) > 0 {
 		r.Commands = [][]string{c.Command}
 	}

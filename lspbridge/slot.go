@@ -256,7 +256,7 @@ func (s *slot) launch(ctx context.Context) (*client, error) {
 	s.mu.Lock()
 	s.program = fingerprint(argv[0])
 	s.mu.Unlock()
-	proc, err := startProcess(argv, s.root, row.Env, s.m.o.Start)
+	proc, err := startProcess(row.reason, argv, s.root, row.Env, s.m.o.Start)
 	if err != nil {
 		return nil, err
 	}

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/pillion-dev/pillion/tools/guard"
 )
 
 // Kind is a wire format.
@@ -45,7 +46,10 @@ type Config struct {
 	Region  string            // with CloudBedrock
 	Quirks  Quirks
 
-	HTTPClient *http.Client // nil: one shared by all providers
+	// Reason says which setting gave the address, key or headers; requests pass the gate with it.
+	Reason guard.Reason
+
+	HTTPClient *http.Client // nil: connections are shared by all providers
 	// Idle ends a stream that says nothing for so long; 0: 5 minutes. First is how long its first byte may take; 0:
 	// twice that, since a local model may read a long prompt before it speaks.
 	Idle, First time.Duration
@@ -149,31 +153,16 @@ func (b *base) learn(model, param string) bool {
 	return true
 }
 
-// httpClient is the configured client, or the shared one. It is made without a time-out: a stream may be long, and
-// run watches it.
+// httpClient is the configured client, or one over the connections that all providers share. It is made without a
+// time-out: a stream may be long, and run watches it.
 func (b *base) httpClient() *http.Client {
 	if b.cfg.HTTPClient != nil {
 		return b.cfg.HTTPClient
 	}
-	return sharedClient()
-}
-
-// sharedClient keeps connections of all providers, so that a step does not pay for a handshake.
-var sharedClient = sync.OnceValue(func() *http.Client {
-	dial := &net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}
+	r := b.cfg.Reason
+	r.Who = guard.Model
 	return &http.Client{
-		Transport: unpacking{&http.Transport{
-			Proxy:               http.ProxyFromEnvironment,
-			DialContext:         dial.DialContext,
-			ForceAttemptHTTP2:   true,
-			MaxIdleConns:        64,
-			MaxIdleConnsPerHost: 16,
-			IdleConnTimeout:     90 * time.Second,
-			TLSHandshakeTimeout: 15 * time.Second,
-			WriteBufferSize:     64 << 10,
-			ReadBufferSize:      32 << 10,
-			DisableCompression:  true, // a compressed stream is held back by the compressor
-		}},
+		Transport: guard.Gate(r, sharedTransport()),
 		// A key must not follow a redirect to another host; net/http knows only Authorization as a secret.
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			if first := via[0].URL; req.URL.Host != first.Host || req.URL.Scheme != first.Scheme || len(via) > 5 {
@@ -182,6 +171,16 @@ var sharedClient = sync.OnceValue(func() *http.Client {
 			return nil
 		},
 	}
+}
+
+// sharedTransport keeps connections of all providers, so that a step does not pay for a handshake.
+var sharedTransport = sync.OnceValue(func() http.RoundTripper {
+	return unpacking{guard.Transport(guard.Reason{Who: guard.Model}, guard.Network{Timeout: 15 * time.Second, Tune: func(t *http.Transport) {
+		t.MaxIdleConns, t.MaxIdleConnsPerHost, t.ExpectContinueTimeout = 64, 16, 0
+		t.TLSHandshakeTimeout = 15 * time.Second
+		t.WriteBufferSize, t.ReadBufferSize = 64<<10, 32<<10
+		t.DisableCompression = true // a compressed stream is held back by the compressor
+	}})}
 })
 
 var errRedirect = errors.New("the server redirects to another place; set the provider's baseURL to that place if it is right")

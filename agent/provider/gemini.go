@@ -97,7 +97,7 @@ func (p *geminiProvider) open(ctx context.Context, model Model, body []byte) (*h
 		client := *p.httpClient()
 		next := client.Transport
 		if next == nil {
-			next = http.DefaultTransport
+			next = sharedTransport()
 		}
 		client.Transport = geminiTransport{next: next, keyed: p.cfg.Key != ""}
 		cc := &genai.ClientConfig{Backend: genai.BackendGeminiAPI, APIKey: p.cfg.Key, HTTPClient: &client}

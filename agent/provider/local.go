@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 	"unicode"
+
+	"github.com/pillion-dev/pillion/tools/guard"
 )
 
 // LocalServer is a model server found on this machine. Its Config is ready for New.
@@ -52,14 +54,11 @@ const (
 // Discover asks all probes at once which models they have, and returns those that answered, in the probes' order,
 // within half a second. It is for when a person asks or no model is configured: nothing calls it by itself.
 func Discover(ctx context.Context, probes []Probe) []LocalServer {
-	client := &http.Client{
-		Transport: &http.Transport{ // no proxy: this is about this machine
-			DialContext:           (&net.Dialer{Timeout: probeTimeout}).DialContext,
-			ResponseHeaderTimeout: probeTimeout,
-			DisableKeepAlives:     true,
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	client := guard.Client(guard.Reason{Who: guard.Model}, guard.Network{Timeout: probeTimeout, Tune: func(t *http.Transport) {
+		t.Proxy = nil // this is about this machine
+		t.ResponseHeaderTimeout, t.DisableKeepAlives = probeTimeout, true
+	}})
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	found := make([]*LocalServer, len(probes))
 	var wg sync.WaitGroup
 	for i, p := range probes {

@@ -159,6 +159,7 @@ func ConfiguredMCP(c *config.Config) []mcp.Server {
 			continue
 		}
 		made := mcp.Server{Name: name, Dir: s.Cwd, Env: s.Environment, Headers: s.Headers, SSE: s.SSE, NoOAuth: s.OAuth.False, Timeout: time.Duration(s.Timeout) * time.Millisecond}
+		made.Reason = c.Reason("mcp." + name)
 		if s.Type == "remote" || len(s.Command) == 0 {
 			made.URL = s.URL
 		} else {

@@ -77,7 +77,8 @@ func ServerConfigs(c *config.Config) map[string]lspbridge.ServerConfig {
 	out := map[string]lspbridge.ServerConfig{}
 	for id, s := range c.LSP.By {
 		out[id] = lspbridge.ServerConfig{Command: s.Command, Extensions: s.Extensions, Env: s.Env, Initialization: json.RawMessage(s.Initialization), Settings: json.RawMessage(s.Settings),
-			Roots: s.Roots, Share: s.Share, Disabled: s.Disabled}
+			Roots: s.Roots, Share: s.Share, Disabled: s.Disabled,
+			Reason: c.Reason("lsp."+id+".command", "lsp."+id+".env", "lsp."+id+".initialization", "lsp."+id+".settings")}
 	}
 	return out
 }

@@ -139,7 +139,7 @@ func formatter(root string, c *config.Config) builtin.Formatter {
 	o := builtin.FormatOptions{Root: root, Detect: true, Project: c.Trusted()}
 	for _, name := range slices.Sorted(maps.Keys(c.Formatter.By)) {
 		d := c.Formatter.By[name]
-		o.Rules = append(o.Rules, builtin.FormatRule{Name: name, Command: d.Command, Extensions: d.Extensions, Env: d.Environment, Disabled: d.Disabled})
+		o.Rules = append(o.Rules, builtin.FormatRule{Name: name, Command: d.Command, Extensions: d.Extensions, Env: d.Environment, Disabled: d.Disabled, Reason: c.Reason("formatter." + name)})
 	}
 	return builtin.NewFormatter(o)
 }
@@ -152,6 +152,7 @@ func (d Disk) Apply(ctx context.Context, set *change.Set) error { return d.Write
 // web is what the web tools may reach. OpenCode's switch for Exa counts where nothing is configured.
 func (e *Sessions) web(c *config.Config) builtin.WebOptions {
 	engine := web.Engine{Provider: c.WebSearch.Provider, URL: c.WebSearch.URL, Key: c.WebSearch.Key}
+	engine.Reason = c.Reason("websearch")
 	if on := os.Getenv("OPENCODE_ENABLE_EXA"); engine.Provider == "" && (on == "1" || on == "true") {
 		engine.Provider = "exa"
 	}

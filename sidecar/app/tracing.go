@@ -17,6 +17,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/sidecar/config"
+	"github.com/pillion-dev/pillion/tools/guard"
 )
 
 // traces sends spans to a collector, behind the work: what it does not take is thrown away.
@@ -80,7 +81,9 @@ type collector struct {
 }
 
 func newCollector(c config.Tracing, say func(string)) (*collector, error) {
-	opts := []otlptracehttp.Option{otlptracehttp.WithTimeout(deliveryLimit), otlptracehttp.WithRetry(otlptracehttp.RetryConfig{})}
+	client := guard.Client(guard.Reason{Who: guard.Traces, Setting: "tracing"}, guard.Network{})
+	client.Timeout = deliveryLimit // the exporter leaves a client of ours as it is
+	opts := []otlptracehttp.Option{otlptracehttp.WithHTTPClient(client), otlptracehttp.WithTimeout(deliveryLimit), otlptracehttp.WithRetry(otlptracehttp.RetryConfig{})}
 	where := "the address of OTEL_EXPORTER_OTLP_ENDPOINT"
 	switch {
 	case c.Endpoint != "":

@@ -64,7 +64,7 @@ func (p *Workplace) Keys() *keys.Store { return p.kept }
 // Config loads a directory's configuration; it is read again when one of its files, or one they take in, has changed.
 func (p *Workplace) Config(cwd string) (*config.Config, []config.Problem) {
 	root := paths.Worktree(cwd)
-	s := config.Sources{Cwd: cwd, Root: root, UserDir: p.User, Home: p.Home, Editor: p.editor, Env: os.Getenv, Trusted: p.Trust.Trusted(root)}
+	s := config.Sources{Cwd: cwd, Root: root, UserDir: p.User, Home: p.Home, Editor: p.editor, Env: os.Getenv, Trusted: p.Trust.Trusted(root), TrustedNow: p.Trust.Trusted}
 	stamp := config.Stamp(s)
 	p.mu.Lock()
 	defer p.mu.Unlock() // reading a few small files; nobody needs a configuration without waiting for it

@@ -9,9 +9,13 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/pillion-dev/pillion/tools/guard"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
@@ -56,6 +60,8 @@ type Config struct {
 	SandboxWritable  []string       `json:"sandbox_writable,omitempty" doc:"more folders that commands in the sandbox may write to, such as caches; ~ is the home folder"`
 
 	origins     map[string]string
+	brings      map[string]string // by file of a project: its worktree
+	trustedNow  func(root string) bool
 	held        []Held
 	unsupported []Unsupported
 	trusted     bool
@@ -349,6 +355,27 @@ func (p Permission) IsZero() bool { return len(p.Rules) == 0 && len(p.raw) == 0 
 
 // Origin says where a value came from, as file:line:column or a variable's name; path is dotted ("provider.local.baseURL").
 func (c *Config) Origin(path string) string { return c.origins[path] }
+
+// Reason is what the gate before processes and connections is told of settings: where the first of them stands, or of
+// what is below it ("mcp.docs"); and the project, when its own file says any of it. What a project has a say in starts and
+// reaches something only while the project is trusted.
+func (c *Config) Reason(settings ...string) guard.Reason {
+	r := guard.Reason{Setting: settings[0]}
+	for _, path := range slices.Sorted(maps.Keys(c.origins)) {
+		if !slices.ContainsFunc(settings, func(s string) bool { return path == s || strings.HasPrefix(path, s+".") }) {
+			continue
+		}
+		at, _, _ := strings.Cut(c.origins[path], " (") // behind it: a variable that is not set
+		if file, _, _ := place(at); c.brings[file] != "" {
+			r.Setting, r.Place, r.Folder, r.Trusted = path, at, c.brings[file], c.trustedNow
+			return r
+		}
+		if r.Place == "" {
+			r.Place = at
+		}
+	}
+	return r
+}
 
 // Origins returns every leaf's origin by dotted path.
 func (c *Config) Origins() map[string]string { return c.origins }

@@ -29,6 +29,8 @@ type Sources struct {
 	// Trusted: the person trusts the folder, so its files may start programs, redirect models and allow calls.
 	// Otherwise Config.Held tells what was left out.
 	Trusted bool
+	// TrustedNow says whether a worktree is trusted when something is started or reached (Config.Reason); nil: Trusted.
+	TrustedNow func(root string) bool
 }
 
 // names of a configuration file, in the order they are read within one folder.
@@ -103,6 +105,7 @@ type loader struct {
 	problems []Problem
 	origins  map[string]string
 	included map[string]string
+	brings   map[string]string // by file of a project: the folder whose trust it needs
 }
 
 // project reads the files that come with the project.
@@ -148,7 +151,13 @@ func (l *loader) project() {
 	}
 	l.theirs = map[string]permission.Ruleset{}
 	l.brought = !l.Trusted
+	root := l.Root
+	if root == "" {
+		root = l.Cwd
+	}
+	l.brings = map[string]string{}
 	for _, n := range files {
+		l.brings[n.file] = root
 		l.add(n)
 	}
 	l.brought = false
@@ -293,6 +302,10 @@ func (l *loader) finish() (*Config, []Problem) {
 		a := c.Agent[name]
 		a.Permission = Permission{Rules: append(agentRules(name, l.theirs[name], l.person, l.holdRule), append(l.agents[name], denies...)...)}
 		c.Agent[name] = a
+	}
+	c.brings, c.trustedNow = l.brings, l.TrustedNow
+	if c.trustedNow == nil {
+		c.trustedNow = func(string) bool { return l.Trusted }
 	}
 	c.held, c.trusted, c.unsupported, c.included = l.held, l.Trusted, l.unsupported, l.included
 	return c, l.problems

@@ -207,6 +207,12 @@ func keptBy(s keys.Source) string {
 	return "pillion auth"
 }
 
+// addressSettings are those of a provider that say where requests go and what is sent along.
+func addressSettings(id string) []string {
+	at := "provider." + id + "."
+	return []string{at + "baseURL", at + "key", at + "apiKey", at + "headers", at + "options.baseURL", at + "options.apiKey", at + "options.headers", at + "options.authToken", at + "options.organization", at + "options.project", at + "options.queryParams", at + "options.endpoint"}
+}
+
 // configured lays a configuration's section over what the environment said.
 func configured(s settings, p config.Provider, c *config.Config) settings {
 	base, key, headers := p.BaseURL, p.Key, p.Headers
@@ -225,6 +231,7 @@ func configured(s settings, p config.Provider, c *config.Config) settings {
 		}
 		s = connection(s, o)
 	}
+	s.cfg.Reason = c.Reason(addressSettings(s.id)...)
 	kind, given := kindOf(p)
 	if base != "" {
 		s.cfg.BaseURL = base

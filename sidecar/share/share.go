@@ -23,6 +23,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/pillion-dev/pillion/tools/guard"
 )
 
 // Process is a sidecar that can be attached to.
@@ -229,8 +231,7 @@ func List() []Process {
 
 // Dial connects to a process. The connection is Pillion's protocol from then on, unless hello only asks for the list.
 func Dial(ctx context.Context, p Process, hello Hello) (net.Conn, Welcome, error) {
-	d := net.Dialer{Timeout: handshake}
-	c, err := d.DialContext(ctx, "unix", p.socket)
+	c, err := guard.Dialer(guard.Reason{Who: guard.Sharing}, guard.Network{Timeout: handshake})(ctx, "unix", p.socket)
 	if err != nil {
 		return nil, Welcome{}, err
 	}
@@ -265,7 +266,7 @@ func clean(dir string) (alive []Process) {
 		}
 	}
 	for _, socket := range names {
-		c, err := net.DialTimeout("unix", socket, time.Second)
+		c, err := guard.Dialer(guard.Reason{Who: guard.Sharing}, guard.Network{Timeout: time.Second})(context.Background(), "unix", socket)
 		if err != nil {
 			if refused(err) {
 				_ = os.Remove(socket)

@@ -28,6 +28,7 @@ type FormatRule struct {
 	Extensions []string // with their dot
 	Env        map[string]string
 	Disabled   bool
+	Reason     guard.Reason // where the rule stands; the program passes the gate with it
 }
 
 // FormatOptions say which formatters run.
@@ -51,11 +52,12 @@ type formatter struct{ o FormatOptions }
 // formatRow is a formatter Pillion knows.
 type formatRow struct {
 	name    string
-	exts    string   // separated by blanks, without dots
-	command []string // as FormatRule.Command; "$EDITION" is Cargo.toml's
-	markers []string // one must be in the file's folder or above; "name:text": a file that holds the text. None: the program is enough
-	exit1   bool     // exit status 1 only means that complaints are left
-	byName  bool     // never detected, only switched on in the configuration
+	exts    string       // separated by blanks, without dots
+	command []string     // as FormatRule.Command; "$EDITION" is Cargo.toml's
+	markers []string     // one must be in the file's folder or above; "name:text": a file that holds the text. None: the program is enough
+	exit1   bool         // exit status 1 only means that complaints are left
+	reason  guard.Reason // where the command stands
+	byName  bool         // never detected, only switched on in the configuration
 }
 
 // Format keeps CRLF where the text had it throughout: most formatters write LF, which would change every line of the diff.
@@ -96,7 +98,7 @@ func (f *formatter) choose(path string) (row formatRow, env map[string]string, d
 		if r.Disabled || !fits || len(r.Command) == 0 {
 			continue
 		}
-		row := formatRow{name: r.Name, command: r.Command}
+		row := formatRow{name: r.Name, command: r.Command, reason: r.Reason}
 		if known != nil {
 			row.exit1 = known.exit1
 		}
@@ -214,7 +216,9 @@ func (f *formatter) run(ctx context.Context, row formatRow, env map[string]strin
 		}
 		command[i] = a
 	}
-	cmd := guard.CommandContext(ctx, guard.Formatter, command...)
+	why := row.reason
+	why.Who = guard.Formatter
+	cmd := guard.CommandFor(ctx, why, command...)
 	cmd.Dir = dir
 	if _, err := os.Stat(dir); err != nil { // a new folder that is not there yet
 		cmd.Dir = f.o.Root

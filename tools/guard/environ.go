@@ -26,13 +26,22 @@ const (
 // is made with it, and a test over the syntax trees looks for others; what a child needs besides is appended to Env.
 // argv must not be empty.
 func Command(who string, argv ...string) *exec.Cmd {
-	return CommandContext(context.Background(), who, argv...)
+	return CommandFor(context.Background(), Reason{Who: who}, argv...)
 }
 
 // CommandContext is Command for a child that is killed when ctx ends.
 func CommandContext(ctx context.Context, who string, argv ...string) *exec.Cmd {
+	return CommandFor(ctx, Reason{Who: who}, argv...)
+}
+
+// CommandFor is CommandContext for a program that a setting names. Starting it fails while the setting stands in a file of
+// a folder that is not trusted.
+func CommandFor(ctx context.Context, r Reason, argv ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Env = Environ(who, argv[0])
+	cmd.Env = Environ(r.Who, argv[0])
+	if err := r.Check(); err != nil {
+		cmd.Err = err // Start and Run return it
+	}
 	return cmd
 }
 

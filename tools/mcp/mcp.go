@@ -10,6 +10,8 @@
 package mcp
 
 import (
+	"net/http"
+
 	"cmp"
 	"context"
 	"log/slog"
@@ -21,6 +23,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/guard"
 )
 
 // Server says how one MCP server is reached: a program, or an address.
@@ -35,6 +38,7 @@ type Server struct {
 	Timeout time.Duration // longest silence of a request; 0: DefaultTimeout. Progress starts it anew
 	OAuth   *OAuth        // nil: found out by the server's answer
 	NoOAuth bool          // never sign in
+	Reason  guard.Reason  // which setting names the program or address; both pass the gate with it
 }
 
 // DefaultTimeout is how long a request may stay silent.
@@ -107,6 +111,9 @@ type Set struct {
 	gen    uint64                     // guarded by mu: grows with every change of a server's lists
 	madeAt uint64                     // guarded by mu: 0 before made was made
 	over   bool                       // guarded by mu: made is over the budget
+
+	net     http.RoundTripper // see network
+	netOnce sync.Once         // makes net
 }
 
 // New makes a set; nothing is started.

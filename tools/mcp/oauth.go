@@ -251,7 +251,7 @@ func (s *Set) Login(ctx context.Context, name string, open func(address string) 
 	}
 	defer back.close()
 	c := &auth.AuthorizationCodeHandlerConfig{
-		RedirectURL: back.url, RequestRefreshToken: true,
+		Client: v.plainClient(), RedirectURL: back.url, RequestRefreshToken: true,
 		AuthorizationCodeFetcher: func(ctx context.Context, a *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
 			if err := open(a.URL); err != nil {
 				return nil, err
@@ -285,7 +285,7 @@ func (s *Set) Login(ctx context.Context, name string, open func(address string) 
 	if err != nil {
 		return err
 	}
-	hc := &http.Client{Transport: headers{v.Headers, http.DefaultTransport}}
+	hc := v.httpClient()
 	session, err := v.client().Connect(ctx, &sdk.StreamableClientTransport{Endpoint: v.URL, HTTPClient: hc, OAuthHandler: handler, DisableStandaloneSSE: true}, nil)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {

@@ -93,7 +93,7 @@ func (v *server) connect(ctx context.Context) (*sdk.ClientSession, *trouble, err
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, nil, fmt.Errorf("%q is no http or https address", v.URL)
 	}
-	hc := &http.Client{Transport: headers{v.Headers, http.DefaultTransport}}
+	hc := v.httpClient()
 	if v.SSE {
 		s, err := client.Connect(ctx, &sdk.SSEClientTransport{Endpoint: v.URL, HTTPClient: hc}, nil)
 		return s, nil, err
@@ -126,6 +126,29 @@ func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return h.next.RoundTrip(r)
 }
 
+// origin is the reason of the server's program and connections.
+func (v *server) origin() guard.Reason {
+	r := v.Reason
+	r.Who = guard.MCP
+	return r
+}
+
+// httpClient is the one for all requests about this server, its sign-in included. It adds the configured headers.
+func (v *server) httpClient() *http.Client {
+	return &http.Client{Transport: guard.Gate(v.origin(), headers{v.Headers, v.set.network()})}
+}
+
+// plainClient is httpClient without the configured headers, for an authorization server, which may be somebody else's.
+func (v *server) plainClient() *http.Client {
+	return &http.Client{Transport: guard.Gate(v.origin(), v.set.network())}
+}
+
+// network holds the connections of all of a set's servers.
+func (s *Set) network() http.RoundTripper {
+	s.netOnce.Do(func() { s.net = guard.Transport(guard.Reason{Who: guard.MCP}, guard.Network{}) })
+	return s.net
+}
+
 // pipes is a program's standard input and output as a transport.
 type pipes struct {
 	sdk.IOTransport
@@ -134,7 +157,7 @@ type pipes struct {
 
 // program starts the server's program.
 func (v *server) program() (*pipes, *trouble, error) {
-	cmd := guard.Command(guard.MCP, v.Command...)
+	cmd := guard.CommandFor(context.Background(), v.origin(), v.Command...)
 	cmd.Dir = v.Dir
 	if cmd.Dir == "" {
 		cmd.Dir = v.set.o.Root

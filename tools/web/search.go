@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pillion-dev/pillion/tools/guard"
 )
 
 // Engine is a search engine as it is configured.
@@ -21,6 +23,8 @@ type Engine struct {
 	Provider string // exa, brave, tavily, searxng
 	URL      string // empty: the provider's own; searxng has none
 	Key      string // where the provider wants one
+	// Reason is where the settings stand; requests pass the gate with it.
+	Reason guard.Reason
 }
 
 // Query is what to search for.
@@ -279,7 +283,8 @@ func (e Engine) send(ctx context.Context, method, at string, body []byte, header
 		}
 	}
 	// No redirects: the key must not go to another host.
-	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := guard.Client(e.Reason, guard.Network{Tune: func(t *http.Transport) { t.DisableKeepAlives = true }})
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resp, err := client.Do(req)
 	if err != nil {
 		var u *url.Error

@@ -7,6 +7,8 @@
 package web
 
 import (
+	"syscall"
+
 	"bytes"
 	"cmp"
 	"context"
@@ -21,6 +23,8 @@ import (
 	"time"
 
 	"golang.org/x/net/html/charset"
+
+	"github.com/pillion-dev/pillion/tools/guard"
 )
 
 // Limits of one fetch; the figures are OpenCode's.
@@ -61,18 +65,17 @@ func New(o Options) *Client {
 		o.Proxy = http.ProxyFromEnvironment
 	}
 	c := &Client{o: o}
-	direct := &net.Dialer{Timeout: 15 * time.Second, ControlContext: check}
-	proxied := &net.Dialer{Timeout: 15 * time.Second}
-	t := &http.Transport{
-		Proxy: o.Proxy, TLSHandshakeTimeout: 15 * time.Second, MaxResponseHeaderBytes: 256 << 10, DisableKeepAlives: true, // each fetch is judged: a connection that one was allowed is not lent to the next
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			if _, ok := ctx.Value(proxyKey{}).(bool); ok {
-				return proxied.DialContext(ctx, network, address)
-			}
-			return direct.DialContext(ctx, network, address)
-		},
+	control := func(ctx context.Context, network, address string, conn syscall.RawConn) error {
+		if _, ok := ctx.Value(proxyKey{}).(bool); ok {
+			return nil
+		}
+		return check(ctx, network, address, conn)
 	}
-	c.http = &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	c.http = guard.Client(guard.Reason{Who: guard.Web}, guard.Network{Timeout: 15 * time.Second, Control: control, Proxy: o.Proxy, Tune: func(t *http.Transport) {
+		t.TLSHandshakeTimeout, t.MaxResponseHeaderBytes, t.ForceAttemptHTTP2 = 15*time.Second, 256<<10, false
+		t.DisableKeepAlives = true // each fetch is judged: a connection that one was allowed is not lent to the next
+	}})
+	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return c
 }
 
