@@ -135,7 +135,7 @@ func TestR11NothingIsLostInAnyGenericEditor(t *testing.T) {
 			if c.wantDisk == c.disk && ed.asked != 0 {
 				t.Error("the person was asked about a change that could not be written")
 			}
-			if c.wantDisk == c.disk && !r.told("Ask the user to save") {
+			if c.wantDisk == c.disk && !r.told("Tell the user, who has to save") {
 				b, _ := json.Marshal(r.model.seen[len(r.model.seen)-1].Messages)
 				t.Errorf("the model was not told why: %s", b)
 			}

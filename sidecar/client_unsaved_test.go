@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -66,12 +67,22 @@ func TestUnsavedChangesInAnotherEditorAreFoundBeforeAsking(t *testing.T) {
 			continue
 		}
 		found++
+		editor := "Vim"
+		if strings.HasSuffix(name, "nvim") {
+			editor = "Neovim"
+		}
 		if program, err = filepath.Abs(program); err != nil {
 			t.Fatal(err)
 		}
-		for _, directory := range []string{"", "set directory=."} {
-			t.Run(name+" "+directory, func(t *testing.T) {
+		for _, setting := range []string{"", "set directory=.", "set directory=$HOME/swaps//", "set directory=$HOME/swaps", "silent! set cryptmethod=blowfish2 key=secret"} {
+			t.Run(name+" "+setting, func(t *testing.T) {
+				if strings.Contains(setting, "swaps") && runtime.GOOS != "linux" {
+					t.Skip("a swap file in a folder of the person's own is found on Linux only")
+				}
 				home := t.TempDir()
+				if err := os.Mkdir(filepath.Join(home, "swaps"), 0o700); err != nil {
+					t.Fatal(err)
+				}
 				for _, v := range []string{"HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"} {
 					t.Setenv(v, home)
 				}
@@ -87,15 +98,23 @@ func TestUnsavedChangesInAnotherEditorAreFoundBeforeAsking(t *testing.T) {
 				}
 
 				v := openVim(t, program, cwd)
-				v.do("set swapfile updatecount=200", directory, "edit a.txt", "normal! otyped")
+				v.do("set swapfile updatecount=200")
+				if strings.Contains(setting, "key") { // of the buffer
+					v.do("edit a.txt", setting, "normal! otyped")
+				} else {
+					v.do(setting, "edit a.txt", "normal! otyped")
+				}
 				r, g := edit()
-				if want := fmt.Sprintf("a.txt has unsaved changes in Vim (process %d); save it there, then repeat", v.pid()); !r.told(want) || g.asked != 0 {
+				if want := fmt.Sprintf("a.txt has unsaved changes in %s (process %d). Save them there, then repeat", editor, v.pid()); !r.told(want) || g.asked != 0 {
 					t.Errorf("asked %d times, want none and the model told %q", g.asked, want)
 				}
 				if got := read(t, path); got != "a\nb\n" {
 					t.Errorf("written behind the unsaved buffer: %q", got)
 				}
 
+				if strings.Contains(setting, "key") {
+					return // what it writes is encrypted
+				}
 				v.do("write") // the swap file stays, without the flag
 				if _, g := edit(); g.asked != 1 || !strings.Contains(read(t, path), "B") {
 					t.Errorf("after the save: asked %d times, the file is %q", g.asked, read(t, path))

@@ -32,7 +32,7 @@ func TestACardSaysWhatAChangeBrings(t *testing.T) {
 	says := text + at + `:1:1: error: no such thing\nfixed: ` + at + `:1:1: error: gone\nfixed: ` + at + `:1:1: warning: gone too`
 	r.ed.send(`{"jsonrpc":"2.0","id":"turn","method":"session/prompt","params":{"sessionId":"$S","prompt":[{"type":"text","text":"go"}]}}`)
 	r.ed.expect(`{"method":"session/update","params":{"update":{"sessionUpdate":"tool_call_update","content":[{"type":"diff"},{"type":"content","content":{"type":"text","text":"` + says + `"}}]}}}`)
-	r.ed.expect(`{"id":"?P","method":"session/request_permission","params":{"toolCall":{"content":[{"type":"diff","newText":"` + says + `\n“Always” would allow any edit in this session\n+++ create a.txt\n1\n"}]}}}`)
+	r.ed.expect(`{"id":"?P","method":"session/request_permission","params":{"toolCall":{"content":[{"type":"diff","newText":"` + says + `\n“Always” would allow any edit in this session\n+++ create a.txt\n1\n"},{"type":"content"}]}}}`)
 	r.ed.send(`{"jsonrpc":"2.0","id":$P,"result":{"outcome":{"outcome":"selected","optionId":"once"}}}`)
 	r.ed.expect(`{"method":"session/update","params":{"update":{"sessionUpdate":"tool_call_update","status":"completed"}}}`)
 	r.ed.expect(`{"id":"turn","result":{"stopReason":"end_turn"}}`)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/sidecar/review"
 	"github.com/pillion-dev/pillion/tools"
@@ -51,6 +52,7 @@ func (who *person) AskPermission(ctx context.Context, session string, r permissi
 		}
 		genericCall(&request.ToolCall, r, set, cwd, c.Profile)
 		request.Options = genericOptions(r)
+		who.showRequest(session, kid, r, request.ToolCall, c.Profile, cwd)
 	}
 	defer who.texts.Hold(session, set)()
 	var answer protocol.RequestPermissionResponse
@@ -86,6 +88,29 @@ func (who *person) AskPermission(ctx context.Context, session string, r permissi
 		return permission.Reply{}, &tools.Error{Kind: "stale", Message: "the text changed in the editor while the change was under review; nothing was written. Read it again, then propose the change anew"}
 	}
 	return replyOf(selected.OptionID, meta, set)
+}
+
+// showRequest shows a generic client in the conversation what it is about to be asked: some draw the card of the tool
+// call and nothing of the request, some print messages and the title alone.
+func (who *person) showRequest(session string, kid *view, r permission.Request, call protocol.ToolCallUpdate, p editors.Profile, cwd string) {
+	es := who.sessions.lookup(session)
+	if es == nil {
+		return
+	}
+	if p.TitleOnly {
+		if text := proposalMessage(r.Change, cwd); text != "" {
+			es.send("agent_message_chunk", &protocol.ContentChunk{Content: protocol.TextBlock(text)})
+		}
+		return
+	}
+	from := es.view
+	if kid != nil {
+		from = kid
+	}
+	// A card that is not there cannot be updated. The request shows its own tool call then.
+	if _, ok := from.call(r.CallID); ok {
+		es.send("tool_call_update", &protocol.ToolCallUpdate{ToolCallID: call.ToolCallID, Title: call.Title, Content: call.Content})
+	}
 }
 
 // shown waits until the editor has been sent everything that happened in a session so far, so that no question comes

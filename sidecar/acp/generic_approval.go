@@ -16,32 +16,54 @@ import (
 // A client that does not know Pillion renders a part of a permission request: some the title alone, some the first diff
 // alone, some name options by their kind. What is approved must stand in the part that every one of them shows.
 
-// genericCall puts what matters of a request where a client with this profile shows it.
+// genericCall puts what matters of a request where a client with this profile shows it. Whichever of the title, the
+// first diff and the texts a client renders, that part alone names every path or the whole command, the verdict, and how
+// far "always" reaches where options are not shown with their names.
 func genericCall(u *protocol.ToolCallUpdate, r permission.Request, set *change.Set, cwd string, p editors.Profile) {
 	u.Title = genericTitle(r, set, cwd)
 	scope := ""
 	if len(r.Always) > 0 && !p.OptionNames {
 		scope = "“Always” would allow " + remembered(r) + " in this session"
-		if set == nil {
+		if set == nil || p.TitleOnly {
 			u.Title += " (" + scope + ")"
 		}
 	}
 	if set == nil {
+		if scope != "" {
+			u.Content = append(u.Content, protocol.TextOfCall(scope))
+		}
 		return
 	}
 	verdict := review.VerdictText(set)
 	head := strings.TrimSpace(strings.Join([]string{verdict, scope}, "\n"))
-	if p.AllDiffs {
+	text := protocol.TextOfCall(strings.TrimSpace(head + "\n" + fencedAs("diff", review.UnifiedText(set, cwd))))
+	switch p.Diffs {
+	case editors.AllDiffs:
 		u.Content = review.Diffs(set)
 		if verdict != "" {
 			u.Content = slices.Insert(u.Content, 0, protocol.TextOfCall(verdict))
 		}
-	} else if len(set.Files) > 1 || head != "" {
-		u.Content = []protocol.ToolCallContent{review.CombinedDiff(set, head, cwd)}
+	case editors.NoDiffs:
+		u.Content = []protocol.ToolCallContent{text}
+	default:
+		combined := review.CombinedDiff(set, head, cwd)
+		if p.PathTitle && len(set.Files) > 1 {
+			u.Locations = append([]protocol.ToolCallLocation{{Path: combined.Value.(*protocol.Diff).Path}}, u.Locations...)
+		}
+		u.Content = []protocol.ToolCallContent{combined, text}
 	}
 	if r.Why != "" {
 		u.Content = append(u.Content, protocol.TextOfCall("Asked because "+r.Why))
 	}
+}
+
+// proposalMessage is what a client that shows the title of a request alone is told of a change before it asks: the
+// verdict and the changed lines, as Markdown. Empty for anything but a change: a command stands whole in its title.
+func proposalMessage(set *change.Set, cwd string) string {
+	if set == nil {
+		return ""
+	}
+	return "\n" + strings.TrimSpace(review.VerdictText(set)+"\n\n"+fencedAs("diff", review.UnifiedText(set, cwd))) + "\n\n"
 }
 
 // genericTitle is what is asked in one line of text: the command itself, every path, the verdict. What the model calls

@@ -250,7 +250,11 @@ func (v *view) noticeWith(level, text string, meta protocol.UpdateMeta) {
 		v.send("notice", &protocol.Notice{Severity: protocol.NoticeSeverity(level), Title: title, Description: rest}, meta)
 		return
 	}
-	v.es.send("agent_thought_chunk", &protocol.ContentChunk{Content: protocol.TextBlock("[" + level + "] " + text + "\n")})
+	kind := "agent_thought_chunk"
+	if v.es.editor.Client().Profile.TitleOnly {
+		kind = "agent_message_chunk" // a client that prints: of a thought perhaps only that there is one
+	}
+	v.es.send(kind, &protocol.ContentChunk{Content: protocol.TextBlock("[" + level + "] " + text + "\n")})
 }
 
 func (v *view) showUsage(d agent.TurnData) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/shell/visible"
@@ -88,6 +89,9 @@ func (v *view) showTool(d agent.ToolData) {
 	}
 	if len(content) > 0 {
 		u.Content = content
+	}
+	if generic && !v.past && d.ErrorKind == editors.KindUnsaved && d.Status == agent.ToolError && was.Status != d.Status {
+		defer v.notice("warning", editors.WhatIsUnsaved(d.Error)) // some clients show no reason of a failed call, and only the person can save
 	}
 	if fresh {
 		v.send("tool_call", &protocol.ToolCall{
@@ -254,13 +258,17 @@ func locations(list []tools.Location) []protocol.ToolCallLocation {
 	return out
 }
 
-// fenced is text as a block of code.
-func fenced(text string) string {
+// fenced is text as a Markdown block of code.
+func fenced(text string) string { return fencedAs("", text) }
+
+// fencedAs is text as a block of code in a language. The fence is longer than any in the text, so that the text cannot
+// end its block and go on as Markdown of its own.
+func fencedAs(language, text string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {
 		fence += "`"
 	}
-	return fence + "\n" + strings.TrimSuffix(text, "\n") + "\n" + fence
+	return fence + language + "\n" + strings.TrimSuffix(text, "\n") + "\n" + fence
 }
 
 // call is a tool call the editor has been shown.

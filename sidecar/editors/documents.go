@@ -16,6 +16,7 @@ import (
 type documents struct {
 	ed      *Editor
 	unsaved unsavedTexts // unsaved texts the editor was asked for
+	answers answers      // what it said a moment ago
 	lagging lagging      // files the editor has not loaded again since they were written
 }
 
@@ -45,7 +46,13 @@ func (d *documents) asksFile(ctx context.Context, session, path string) (files.B
 	if err != nil || !utf8.Valid(disk) {
 		return files.Buffer{}, false
 	}
-	text, err := d.shownText(ctx, session, path, string(disk))
+	text, ok := d.answers.recent(path, info)
+	if !ok {
+		text, err = d.readText(ctx, session, path)
+	}
+	if lags, _ := d.lagging.behind(path, text, string(disk)); lags {
+		text = string(disk)
+	}
 	dirty := err == nil && !sameText(text, string(disk))
 	d.unsaved.keep(path, session, text, info, dirty)
 	if !dirty {
@@ -54,9 +61,14 @@ func (d *documents) asksFile(ctx context.Context, session, path string) (files.B
 	return files.Buffer{Path: path, Text: text, Dirty: true}, true
 }
 
+// readText asks the editor for a file's text, as it shows it.
 func (d *documents) readText(ctx context.Context, session, path string) (string, error) {
 	var got protocol.ReadTextFileResponse
+	info, statErr := os.Stat(path) // before the question: what is written meanwhile makes the answer an old one
 	err := d.ed.Ask(ctx, protocol.MethodFsReadTextFile, protocol.ReadTextFileRequest{SessionID: session, Path: path}, &got)
+	if err == nil && statErr == nil {
+		d.answers.keep(path, got.Content, info)
+	}
 	return got.Content, err
 }
 

@@ -18,79 +18,86 @@ type fsWriter struct{ ed *Editor }
 
 // guard compares what a generic editor shows with what the change was computed from and with the disk. On any
 // difference nothing is written: unsaved lines are the person's.
-func (w fsWriter) guard(ctx context.Context, session string, f change.File) error {
+//
+// exact says that the editor's text, the disk and the base are the same bytes, or that the editor only lags behind what
+// it wrote itself: then it may write the file without changing lines nobody touched.
+func (w fsWriter) guard(ctx context.Context, session string, f change.File) (exact bool, err error) {
 	if f.Kind == change.Create {
-		return nil
+		return false, nil
 	}
 	disk, err := os.ReadFile(f.Path)
 	if err != nil {
-		return &tools.Error{Kind: "stale", Err: err, Message: fmt.Sprintf("%s cannot be read any more: %v", f.Path, err)}
+		return false, &tools.Error{Kind: "stale", Err: err, Message: fmt.Sprintf("%s cannot be read any more: %v", f.Path, err)}
 	}
 	if !utf8.Valid(disk) || len(disk) > MaxAsked {
-		return nil // an editor has no plain text of it; the disk's own guard decides
+		return false, nil // an editor has no plain text of it; the disk's own guard decides
 	}
-	text, err := w.ed.docs.shownText(ctx, session, f.Path, string(disk))
+	text, err := w.ed.docs.readText(ctx, session, f.Path)
 	if errors.Is(err, errNoAnswer) {
-		return &tools.Error{Kind: "unsaved", Err: err, Message: fmt.Sprintf("the editor was asked whether %s has unsaved changes and did not answer (%v); nothing was written, so that none are lost. Try again, or ask the user whether the editor hangs", f.Path, err)}
+		return false, &tools.Error{Kind: "unsaved", Err: err, Message: fmt.Sprintf("the editor was asked whether %s has unsaved changes and did not answer (%v); nothing was written, so that none are lost. Try again, or ask the user whether the editor hangs", f.Path, err)}
 	}
 	if err != nil {
-		return nil // not a file it knows: then it has no unsaved text of it either
+		return false, nil // not a file it knows: then it has no unsaved text of it either
+	}
+	lags, byEditor := w.ed.docs.lagging.behind(f.Path, text, string(disk))
+	if lags {
+		text = string(disk)
 	}
 	switch {
 	case !sameText(text, string(disk)):
-		return errUnsavedInEditor(f.Path)
+		return false, errUnsavedInEditor(w.ed, f.Path)
 	case !sameText(f.Old, string(disk)):
-		return &tools.Error{Kind: "stale", Message: fmt.Sprintf("%s changed since it was read; nothing was written. Read it again, then edit", f.Path)}
+		return false, &tools.Error{Kind: "stale", Message: fmt.Sprintf("%s changed since it was read; nothing was written. Read it again, then edit", f.Path)}
 	}
-	return nil
+	return string(disk) == f.Old && text == f.Old && (!lags || byEditor), nil
 }
 
-func errUnsavedInEditor(path string) error {
-	return &tools.Error{Kind: "unsaved", Message: fmt.Sprintf("%s has changes in the editor that are not on the disk; nothing was written, so that they are not lost. Ask the user to save (or reload) the file, then read it again and repeat the edit", path)}
+// errUnsavedInEditor: an editor that was asked shows another text than the disk has.
+func errUnsavedInEditor(ed *Editor, path string) error {
+	if h, ok := unsavedElsewhere(path); ok { // it has left a mark that says more
+		return h.refuse(path)
+	}
+	name := ed.Client().Name
+	if name == "" {
+		name = "the editor"
+	}
+	return (&holder{editor: name}).refuse(path)
 }
 
 // writeFiles writes through fs/write_text_file what the editor sees exactly as the disk holds it, and the rest on the
 // disk: an editor that changes line ends on the way would change lines nobody touched. All files are checked before the
 // first is written; when one fails, those already written are put back.
 func (w fsWriter) writeFiles(ctx context.Context, session string, set *change.Set, disk Applier) error {
+	exact := map[string]bool{} // by path
 	for _, f := range set.Files {
-		if err := w.guard(ctx, session, f); err != nil {
+		same, err := w.guard(ctx, session, f)
+		if err != nil {
 			return err
 		}
+		exact[f.Path] = same
 	}
-	mine, rest := split(set, func(f change.File) bool { return f.Kind == change.Edit && w.exact(ctx, session, f) })
+	mine, rest := split(set, func(f change.File) bool { return f.Kind == change.Edit && exact[f.Path] })
 	if len(rest.Files) > 0 {
 		if err := disk.Apply(ctx, rest); err != nil {
 			return err
 		}
 		w.ed.docs.wroteDisk(rest)
 	}
+	// The guard of the only file was its last look: nothing has been written since, and no editor asked. Before a later
+	// one the editor may have shown a dialog for minutes.
+	last := len(set.Files) == 1
 	for i, f := range mine.Files {
-		if err := w.writeFile(ctx, session, f.Path, f.Old, f.New); err != nil {
+		if err := w.writeFile(ctx, session, f.Path, f.Old, f.New, last); err != nil {
 			return w.putBack(ctx, session, mine.Files[:i], rest, disk, err)
 		}
 	}
 	return nil
 }
 
-// exact reports whether the editor's text, the disk and the base are the same bytes, or the editor only lags behind
-// what it wrote itself.
-func (w fsWriter) exact(ctx context.Context, session string, f change.File) bool {
-	disk, err := os.ReadFile(f.Path)
-	if err != nil || string(disk) != f.Old {
-		return false
-	}
-	text, err := w.ed.docs.readText(ctx, session, f.Path)
-	if err != nil || text == f.Old {
-		return err == nil
-	}
-	lags, byEditor := w.ed.docs.lagging.behind(f.Path, text, f.Old)
-	return lags && byEditor
-}
-
-// writeFile writes one file through the editor, if it still is what it was a moment ago, and reads it back.
-func (w fsWriter) writeFile(ctx context.Context, session, path, old, now string) error {
-	if text, err := w.ed.docs.shownText(ctx, session, path, old); err != nil || text != old {
+// writeFile writes one file through the editor, if it still is what it was a moment ago, and reads it back. looked says
+// that the editor has said so just now.
+func (w fsWriter) writeFile(ctx context.Context, session, path, old, now string, looked bool) error {
+	if text, err := w.look(ctx, session, path, old, looked); err != nil || text != old {
 		return &tools.Error{Kind: "stale", Err: err, Message: fmt.Sprintf("%s changed in the editor just now; it was not written. Read it again, then edit", path)}
 	}
 	err := w.ed.Ask(ctx, protocol.MethodFsWriteTextFile, protocol.WriteTextFileRequest{SessionID: session, Path: path, Content: now}, nil)
@@ -116,6 +123,14 @@ func (w fsWriter) writeFile(ctx context.Context, session, path, old, now string)
 	return nil
 }
 
+// look is the text that the editor shows before a write.
+func (w fsWriter) look(ctx context.Context, session, path, old string, looked bool) (string, error) {
+	if looked {
+		return old, nil
+	}
+	return w.ed.docs.shownText(ctx, session, path, old)
+}
+
 // withBases says which bytes each file of a set was compared with. Without them the disk refuses to delete a file, so
 // that one that a set had created would stay.
 func withBases(set *change.Set) {
@@ -131,7 +146,7 @@ func (w fsWriter) putBack(ctx context.Context, session string, written []change.
 	ctx = context.WithoutCancel(ctx)
 	var failed []error
 	for _, f := range written {
-		if err := w.writeFile(ctx, session, f.Path, f.New, f.Old); err != nil {
+		if err := w.writeFile(ctx, session, f.Path, f.New, f.Old, false); err != nil {
 			failed = append(failed, err)
 		}
 	}

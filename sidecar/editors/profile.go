@@ -9,31 +9,47 @@ import "strings"
 // What it assumes of files is the protocol's word, that fs/read_text_file gives unsaved text: each write compares that
 // text with the disk, and refuseUnsavedElsewhere catches the clients that break the promise in Vim and Emacs.
 //
-// A client that announces _meta.pillion shows hunks and needs none of the first two (see Client.ShowsHunks).
+// A client that announces _meta.pillion shows hunks and needs none of what is said here of requests (see
+// Client.ShowsHunks).
 type Profile struct {
-	AllDiffs    bool // every diff of a request is shown, not only the first
-	OptionNames bool // options are shown with their names; else with words of the client's own for their kind
+	Diffs       Diffs // which diffs of a permission request are shown
+	OptionNames bool  // options are shown with their names; else with words of the client's own for their kind
+	TitleOnly   bool  // a request shows nothing but its title: what is approved is said in the conversation before
+	PathTitle   bool  // the first location's path is shown as the title of a diff
 
 	ReadsDisk         bool // fs/read_text_file gives the file, not the buffer: it cannot tell what is unsaved
 	OverwritesBuffers bool // fs/write_text_file replaces the buffer, with what the person had not saved
 }
 
-// profiles are by clientInfo.name in lower case. Each row says what it rests on. The rows of Neovim's clients were read
-// in their sources; extension/nvim/tests/clients_test.lua runs both clients for a turn with Pillion's own review, so not
-// for the rendering that a row claims. A row that was not run may only name what a source or the client's documentation
-// says, and a wrong true in AllDiffs or OptionNames hides what is approved: leave it false when in doubt.
+// Diffs says which diffs of a permission request a client draws.
+type Diffs int
+
+const (
+	FirstDiff Diffs = iota // the first, and perhaps the texts beside it
+	AllDiffs
+	NoDiffs // of a diff only its path; texts are shown
+)
+
+// profiles are by clientInfo.name in lower case. Each row says what it rests on: "run" rows are held by
+// test/e2e/screens.test.mjs, which looks at the rendered screen of the unmodified client and writes the table of
+// docs/editors.md. A row that was not run may only name what a source or the client's documentation says, and a wrong
+// claim in Diffs or OptionNames hides what is approved: leave it out when in doubt.
 var profiles = map[string]Profile{
-	// Source. It renders content[1] of a request when that is a diff, else kind and title; options are keyed by their kind, so the
+	// Run. It renders content[1] of a request when that is a diff, else kind and title; options are keyed by their kind, so the
 	// last of several "always" wins. It reads the disk, then sets the buffer's lines and writes it: an unsaved line is
 	// destroyed. Written on disk instead, Neovim notices the newer file and the buffer keeps its unsaved line.
-	"codecompanion.nvim": {ReadsDisk: true, OverwritesBuffers: true},
-	"codecompanion":      {ReadsDisk: true, OverwritesBuffers: true},
-	// Source. It shows the tool call's card with the title that came first and all of its diffs; below it the options' names.
-	"agentic.nvim": {AllDiffs: true, OptionNames: true},
-	// Not run: as its users describe it. Its panel shows title, diffs and option names.
-	"zed": {AllDiffs: true, OptionNames: true},
-	// Turns are run in test/e2e/acpx.test.mjs, its question on a terminal is not: as described. It asks "Allow <title>?" and lists the options by name.
-	"acpx": {OptionNames: true},
+	"codecompanion.nvim": {PathTitle: true, ReadsDisk: true, OverwritesBuffers: true},
+	"codecompanion":      {PathTitle: true, ReadsDisk: true, OverwritesBuffers: true},
+	// Run. It shows nothing of a request but the options' names; above them the card of the tool call with the title that
+	// came first, its texts, and the path of each diff.
+	"agentic.nvim": {Diffs: NoDiffs, OptionNames: true},
+	// Run. It asks "Allow <title>? (y/N)" and offers no "always", so that no scope has to be said.
+	"acpx": {TitleOnly: true, OptionNames: true},
+	// Source of 0.2.0, not run. A quick pick with the title as its placeholder, and the options' names; cards have a title only.
+	"vscode-acp-client": {TitleOnly: true, OptionNames: true},
+	// Not run: as its documentation and users describe it. Its panel shows title, diffs and option names.
+	"zed": {Diffs: AllDiffs, OptionNames: true},
 }
 
+// profileOf gives the zero profile for a name that is not known.
 func profileOf(name string) Profile { return profiles[strings.ToLower(name)] }

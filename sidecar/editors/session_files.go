@@ -56,7 +56,7 @@ func (a sessionApplier) CanApply(set *change.Set) error {
 		}
 		for _, f := range set.Files {
 			if ed.docs.unsaved.has(f.Path) {
-				return errUnsavedInEditor(f.Path)
+				return errUnsavedInEditor(ed, f.Path)
 			}
 		}
 	}
@@ -104,7 +104,7 @@ func (a sessionApplier) Apply(ctx context.Context, set *change.Set) error {
 	case c.readsFiles():
 		// It shows what is unsaved but cannot write: guard against it, then the disk.
 		for _, f := range set.Files {
-			if err := (fsWriter{ed}).guard(ctx, session, f); err != nil {
+			if _, err := (fsWriter{ed}).guard(ctx, session, f); err != nil {
 				return err
 			}
 		}
@@ -201,7 +201,7 @@ type guarded struct {
 
 func (g guarded) Apply(ctx context.Context, set *change.Set) error {
 	for _, f := range set.Files {
-		if err := (fsWriter{g.ed}).guard(ctx, g.session, f); err != nil {
+		if _, err := (fsWriter{g.ed}).guard(ctx, g.session, f); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/diff"
+	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
 // How many bytes of text a change's diffs carry: of one file whole, beyond it only the changed places; and of all files,
@@ -65,49 +67,89 @@ func excerpts(f change.File) (old, now string) {
 }
 
 // CombinedDiff is a whole change set as one diff, for clients that show the first one only. head stands above it, as
-// added lines; each file begins with its path. cwd is what paths are shown below.
+// added lines. cwd is the folder below which paths are shown relative.
+//
+// One file keeps its own two texts, so that the client can show them as it shows every diff. Several files become added
+// lines that hold a unified diff: a client compares two long texts anew, and lines of a deleted file that are equal to
+// lines of a created one would be drawn as one file's, with no sign of which is removed.
 func CombinedDiff(set *change.Set, head, cwd string) protocol.ToolCallContent {
-	var old, now strings.Builder
 	if head != "" {
-		now.WriteString(head + "\n")
+		head += "\n"
 	}
+	if len(set.Files) != 1 {
+		return diffContent(filepath.Join(cwd, fmt.Sprintf("%d files", len(set.Files))), "", head+UnifiedText(set, cwd))
+	}
+	f := set.Files[0]
+	title := fileTitle(f, cwd)
+	old, now := f.Old, f.New
+	if len(old)+len(now) > maxDiffText || f.OldRef != "" || f.NewRef != "" {
+		old, now = excerpts(f)
+	}
+	switch f.Kind {
+	case change.Create:
+		old = ""
+	case change.Delete:
+		now = ""
+	}
+	// Both sides have other words, so that the path stands in the diff however little context a client shows.
+	return diffContent(f.Path, "--- "+title+"\n"+endLine(old), head+"+++ "+title+"\n"+endLine(now))
+}
+
+func diffContent(path, old, now string) protocol.ToolCallContent {
+	return protocol.ToolCallContent{Type: "diff", Value: &protocol.Diff{Path: path, OldText: &old, NewText: now}}
+}
+
+// maxUnified is how many bytes of unified text a change is shown with where a client cannot show diffs. Nobody reads
+// more in a list of messages, and what is left out is said.
+const maxUnified = 128 << 10
+
+// UnifiedText is a change set as a unified diff for people, each file under a line that says what happens to it. Beyond
+// maxUnified bytes the other files are only named.
+func UnifiedText(set *change.Set, cwd string) string {
+	var b strings.Builder
 	for _, f := range set.Files {
-		name := func(path string) string {
-			if rel, err := filepath.Rel(cwd, path); err == nil && filepath.IsLocal(rel) {
-				return rel
-			}
-			return path
-		}
-		title := string(f.Kind) + " " + name(f.Path)
-		if f.NewPath != "" {
-			title += " to " + name(f.NewPath)
-		}
-		// Both sides have other words, so that the path stands in the diff however little context a client shows.
-		old.WriteString("--- " + title + "\n")
-		now.WriteString("+++ " + title + "\n")
-		a, b := f.Old, f.New
-		if old.Len()+now.Len()+len(a)+len(b) > maxDiffText || f.OldRef != "" || f.NewRef != "" {
-			a, b = excerpts(f)
+		b.WriteString("=== " + fileTitle(f, cwd) + "\n")
+		old, now := f.Old, f.New
+		if len(old)+len(now) > maxDiffText || f.OldRef != "" || f.NewRef != "" {
+			old, now = excerpts(f)
 		}
 		switch f.Kind {
 		case change.Create:
-			a = ""
+			old = ""
 		case change.Delete:
-			b = ""
+			now = ""
 		}
-		old.WriteString(ended(a))
-		now.WriteString(ended(b))
+		text := diff.Unified("a", "b", old, now)
+		_, text, _ = strings.Cut(text, "\n") // the two lines of names: the title has them
+		_, text, _ = strings.Cut(text, "\n")
+		if b.Len()+len(text) > maxUnified {
+			added, removed := diff.Compute(old, now).Stat()
+			fmt.Fprintf(&b, "(too long to show here: %d lines added, %d removed)\n", added, removed)
+			continue
+		}
+		b.WriteString(text)
 	}
-	path := set.Files[0].Path
-	if len(set.Files) > 1 {
-		path = filepath.Join(cwd, fmt.Sprintf("%d files", len(set.Files)))
-	}
-	text := old.String()
-	return protocol.ToolCallContent{Type: "diff", Value: &protocol.Diff{Path: path, OldText: &text, NewText: now.String()}}
+	return b.String()
 }
 
-// ended is a text whose last line has its end.
-func ended(text string) string {
+// fileTitle is what happens to a file, in one line: "edit a.go", "rename a.go to b.go". A path in cwd is relative to it.
+func fileTitle(f change.File, cwd string) string {
+	title := string(f.Kind) + " " + relativePath(f.Path, cwd)
+	if f.NewPath != "" {
+		title += " to " + relativePath(f.NewPath, cwd)
+	}
+	return visible.Text(title)
+}
+
+func relativePath(path, cwd string) string {
+	if rel, err := filepath.Rel(cwd, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}
+
+// endLine gives a text the line break that its last line may lack, so that what follows begins a line of its own.
+func endLine(text string) string {
 	if text == "" || strings.HasSuffix(text, "\n") {
 		return text
 	}
