@@ -24,13 +24,13 @@ func (m *Manager) CodeActions(ctx context.Context, path string, r Range, only []
 	err := m.ask(ctx, path, true, func(k *capabilities) bool { return has(k.CodeAction) }, "code actions", func(ctx context.Context, c *client) error {
 		// Some servers keep their fixes from the last pull: after a check of a proposal those are for a text
 		// that is gone.
-		if c.way() == byPull && c.ledger.pulledElsewhere(path) {
+		if c.mode() == byPull && c.ledger.isPulledForProposal(path) {
 			_ = c.pull(ctx, path, byPull)
 		}
 		about := []json.RawMessage{}
 		if diags == nil {
 			for _, d := range c.ledger.snapshot()[path].items() {
-				if touches(ProblemRange(d), r) {
+				if rangesTouch(ProblemRange(d), r) {
 					about = append(about, d.Raw)
 				}
 			}
@@ -48,7 +48,7 @@ func (m *Manager) CodeActions(ctx context.Context, path string, r Range, only []
 		err := c.call(ctx, protocol.MethodTextDocumentCodeAction, map[string]any{"textDocument": map[string]any{"uri": pathURI(path)},
 			"range": c.converter().outRange(path, r), "context": where}, &list)
 		for _, a := range list {
-			if a.Title == "" || !wantedKind(a.Kind, only) {
+			if a.Title == "" || !matchesKind(a.Kind, only) {
 				continue
 			}
 			out = append(out, Action{Title: a.Title, Kind: a.Kind, IsPreferred: a.IsPreferred, Disabled: a.Disabled, Server: c.spec.ID, Path: path, Raw: a.Raw})
@@ -58,14 +58,14 @@ func (m *Manager) CodeActions(ctx context.Context, path string, r Range, only []
 	return out, err
 }
 
-// touches reports that two ranges overlap or meet: a quick fix is also offered at the end of a problem.
-func touches(a, b Range) bool {
+// rangesTouch reports that two ranges overlap or meet: a quick fix is also offered at the end of a problem.
+func rangesTouch(a, b Range) bool {
 	before := func(x, y Position) bool { return x.Line < y.Line || x.Line == y.Line && x.Character < y.Character }
 	return !before(a.End, b.Start) && !before(b.End, a.Start)
 }
 
-// wantedKind applies the filter again, because some servers ignore it.
-func wantedKind(kind string, only []string) bool {
+// matchesKind applies the filter again, because some servers ignore it.
+func matchesKind(kind string, only []string) bool {
 	if len(only) == 0 {
 		return true
 	}
@@ -138,14 +138,14 @@ func (c *client) resolveAction(ctx context.Context, a Action) ([]FileEdit, *lsp.
 func (m *Manager) Rename(ctx context.Context, path string, p Position, newName string) ([]FileEdit, error) {
 	var edits []FileEdit
 	err := m.one(ctx, path, func(k *capabilities) bool { return has(k.Rename) }, "rename", func(ctx context.Context, c *client) error {
-		params := c.at(path, p)
+		params := c.converter().at(path, p)
 		params["newName"] = newName
 		var e *lsp.WorkspaceEdit
 		if err := c.call(ctx, protocol.MethodTextDocumentRename, params, &e); err != nil {
 			return err
 		}
 		if e == nil {
-			return errors.New("nothing to rename there")
+			return errors.New("there is no symbol to rename at this position")
 		}
 		var err error
 		edits, err = c.fileEdits(*e)

@@ -13,8 +13,8 @@ import (
 // after the person has typed, after another program has changed files, and when the server asks for a
 // refresh.
 const (
-	followAfter = 300 * time.Millisecond // collects events that follow each other quickly
-	followFor   = 10 * time.Second       // how long one look may take
+	refreshDelay   = 300 * time.Millisecond // collects events that follow each other quickly
+	refreshTimeout = 10 * time.Second       // how long one pull may take
 )
 
 // Touched tells that the editor's buffer of a file has changed. When problems are followed live, servers
@@ -26,94 +26,95 @@ func (m *Manager) Touched(path string) {
 	for _, s := range m.running() {
 		if c := s.current(); c != nil {
 			if c.docs.has(path) {
-				c.follow(path)
+				c.planRefresh(path)
 			}
 		}
 	}
 }
 
-// looks plans background requests. They give way to everybody else who needs the documents.
-type looks struct {
-	look func()
+// backgroundPulls plans pulls that no caller waits for. Every other operation that needs the documents interrupts
+// them.
+type backgroundPulls struct {
+	pull func()
 
 	mu      sync.Mutex      // guards what follows
-	touched map[string]bool // files to update first; nil when no look is planned
-	giveWay func()          // cancels the look that is under way; nil without one
+	touched map[string]bool // files to update first; nil when nothing is planned
+	cancel  func()          // cancels the pull that is under way; nil without one
 }
 
-// plan plans a look at these files and at the other open ones.
-func (l *looks) plan(paths ...string) {
+// plan plans a pull for these files and the other open ones, after refreshDelay.
+func (l *backgroundPulls) plan(paths ...string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.touched == nil {
 		l.touched = map[string]bool{}
-		time.AfterFunc(followAfter, l.look)
+		time.AfterFunc(refreshDelay, l.pull)
 	}
 	for _, p := range paths {
 		l.touched[p] = true
 	}
 }
 
-// begin takes over the planned files; shove calls cancel.
-func (l *looks) begin(cancel func()) []string {
+// begin takes over the planned files; interrupt calls cancel from now on.
+func (l *backgroundPulls) begin(cancel func()) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.giveWay = cancel
+	l.cancel = cancel
 	touched := slices.Sorted(maps.Keys(l.touched))
 	l.touched = nil
 	return touched
 }
 
-// end is called when the look is over.
-func (l *looks) end() {
+// end notes that the pull is over: there is nothing left to interrupt.
+func (l *backgroundPulls) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.giveWay = nil
+	l.cancel = nil
 }
 
-// drop forgets a planned look that could not get the documents.
-func (l *looks) drop() {
+// forget drops a planned pull that could not get the documents in time.
+func (l *backgroundPulls) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.touched = nil
 }
 
-// shove cancels a look that is under way, so that it releases the documents.
-func (l *looks) shove() {
+// interrupt cancels a pull that is under way, so that it releases the documents.
+func (l *backgroundPulls) interrupt() {
 	l.mu.Lock()
-	giveWay := l.giveWay
+	giveWay := l.cancel
 	l.mu.Unlock()
 	if giveWay != nil {
 		giveWay()
 	}
 }
 
-// follow plans a look, if somebody follows the problems live.
-func (c *client) follow(paths ...string) {
+// planRefresh plans a background pull, if Options.Diagnostics is set.
+func (c *client) planRefresh(paths ...string) {
 	if c.host.changed != nil {
-		c.looks.plan(paths...)
+		c.background.plan(paths...)
 	}
 }
 
-// look updates the touched files and asks for the problems of the open ones. When it is interrupted it
+// refreshOpen updates the touched files and asks for the problems of the open ones. When it is interrupted it
 // plans itself again.
-func (c *client) look() {
-	ctx, cancel := context.WithTimeout(context.Background(), followFor)
+func (c *client) refreshOpen() {
+	ctx, cancel := context.WithTimeout(context.Background(), refreshTimeout)
 	defer cancel()
-	release, err := c.lock(ctx)
+	release, err := c.exclusive.acquire(ctx)
 	if err != nil {
-		c.looks.drop()
+		c.background.forget()
 		return
 	}
 	defer release()
 	// Files that were closed meanwhile are of no interest.
-	touched := c.docs.among(c.looks.begin(cancel))
+	touched := c.docs.among(c.background.begin(cancel))
 	c.sync(touched)
-	if w := c.way(); w == byPull || w == byTSServer { // the others speak by themselves
+	if w := c.mode(); w == byPull || w == byTSServer { // the others speak by themselves
 		err = c.settlePull(ctx, c.docs.among(c.related(touched)), w)
 	}
-	c.looks.end()
+	c.background.end()
 	if errors.Is(ctx.Err(), context.Canceled) && err != nil && !c.dead() {
-		c.follow(touched...)
+		c.planRefresh(touched...)
 	}
 }

@@ -88,7 +88,7 @@ func TestALookGivesWay(t *testing.T) {
 		slow = true
 		f.edit("BAD typed\n")
 		f.Touched(f.path)
-		time.Sleep(followAfter + time.Second) // the look is under way
+		time.Sleep(refreshDelay + time.Second) // the look is under way
 		began := time.Now()
 		d := f.Check(f.ctx(time.Minute), []Proposal{{Path: f.path, Text: "fine\n"}})
 		if took := time.Since(began); d.Certainty != change.Fresh || messages(d.Fixed) != "a.fake: typed" || took > 100*time.Millisecond {

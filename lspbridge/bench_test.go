@@ -33,7 +33,7 @@ func BenchmarkGopls(b *testing.B) {
 		b.Fatal(err)
 	}
 	now := string(base)
-	m := New(Options{Root: new(markers).look().root(path, "/", []string{"go.mod"}), NoWatch: true, Idle: -1, Log: slog.New(slog.DiscardHandler),
+	m := New(Options{Root: new(markers).search().root(path, "/", []string{"go.mod"}), NoWatch: true, Idle: -1, Log: slog.New(slog.DiscardHandler),
 		Buffer: func(p string) (string, bool) { return now, p == path }})
 	defer m.Close(context.Background())
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)

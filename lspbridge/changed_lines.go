@@ -35,18 +35,18 @@ func changedRuns(old, now string) []run {
 	return out
 }
 
-// gone reports whether a line of the old text was replaced or deleted.
-func gone(runs []run, line int) bool {
+// lineRemoved reports whether a line of the old text was replaced or deleted.
+func lineRemoved(runs []run, line int) bool {
 	return slices.ContainsFunc(runs, func(r run) bool { return !r.added && r.first <= line && line <= r.last })
 }
 
 // module matches the part of an import that names the module.
 var module = regexp.MustCompile(`(?m)['"][^'"]+['"]|^from\s+\S+`)
 
-// lost are the names that old imports and now does not import, or imports from another module. A
+// lostImports are the names that old imports and now does not import, or imports from another module. A
 // declaration that uses such a name changes its meaning although its own lines stay the same.
-func lost(path, old, now string, runs []run) map[string]bool {
-	kind := inferring(path)
+func lostImports(path, old, now string, runs []run) map[string]bool {
+	kind := inferenceFamily(path)
 	if kind != "ts" && kind != "py" {
 		return nil
 	}
@@ -57,7 +57,7 @@ func lost(path, old, now string, runs []run) map[string]bool {
 		if !strings.ContainsAny(line[:1], " \t\r\n})") { // a statement begins here
 			importing = strings.HasPrefix(line, "import") || strings.HasPrefix(line, "from ")
 		}
-		if importing && gone(runs, n) {
+		if importing && lineRemoved(runs, n) {
 			was = append(was, line)
 		}
 	}
@@ -98,9 +98,9 @@ func words(text string) map[string]bool {
 	return out
 }
 
-// builtOf reports whether the signature of a declaration mentions one of the names. For other declarations
+// signatureMentions reports whether the signature of a declaration mentions one of the names. For other declarations
 // than functions all lines count.
-func builtOf(path, text string, s Symbol, names map[string]bool) bool {
+func signatureMentions(path, text string, s Symbol, names map[string]bool) bool {
 	last := s.Range.End.Line
 	if s.Kind == kindFunction {
 		if end, leaks := signature(path, text, s); !leaks {

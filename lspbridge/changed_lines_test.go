@@ -65,8 +65,8 @@ func TestUsersThatAreTooMany(t *testing.T) {
 		says  string
 	}{
 		"far apart":         {edited(0, 29), 1, change.Fresh, ""},
-		"many users":        {edited(5), 33, change.Partial, "20 of the 33 files that use what is changed"},
-		"many declarations": {edited(0, 1, 2, 3, 4, 5, 6, 7, 8, 9), 1, change.Partial, "which other files use 8 of the 10 declarations"},
+		"many users":        {edited(5), 33, change.Partial, "20 of the 33 files that use the changed declarations"},
+		"many declarations": {edited(0, 1, 2, 3, 4, 5, 6, 7, 8, 9), 1, change.Partial, "uses of 8 of the 10 changed declarations"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -166,23 +166,23 @@ func TestWhatAnImportMakes(t *testing.T) {
 		{"a.py", py, strings.Replace(py, "    Other,\n", "    Other, More,\n", 1), ""},
 		{"a.go", "import \"x\"\n", "", ""},
 	} {
-		names := slices.Sorted(maps.Keys(lost(c.path, c.old, c.now, changedRuns(c.old, c.now))))
+		names := slices.Sorted(maps.Keys(lostImports(c.path, c.old, c.now, changedRuns(c.old, c.now))))
 		if got := strings.Join(names, " "); got != c.want {
 			t.Errorf("%q: %q, want %q", c.now, got, c.want)
 		}
 	}
 	names := map[string]bool{"Base": true}
 	for text, want := range map[string]bool{"class C extends Base {}": true, "class C extends Basement {}": false} {
-		if got := builtOf("a.ts", text, Symbol{Kind: kindClass}, names); got != want {
+		if got := signatureMentions("a.ts", text, Symbol{Kind: kindClass}, names); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 	}
 	const head = "function f(b: number): number {\n  return new Base(b).n\n}\n"
 	f := Symbol{Kind: kindFunction, Range: Range{End: Position{2, 1}}, Selection: Range{Position{0, 9}, Position{0, 10}}}
-	if builtOf("a.ts", head, f, names) {
+	if signatureMentions("a.ts", head, f, names) {
 		t.Error("what a function does inside is its own")
 	}
-	if !builtOf("a.ts", strings.Replace(head, "): number", ")", 1), f, names) {
+	if !signatureMentions("a.ts", strings.Replace(head, "): number", ")", 1), f, names) {
 		t.Error("its result is inferred from it")
 	}
 }
@@ -220,7 +220,7 @@ func TestWhatAChangeHides(t *testing.T) {
 			defer f.Close(context.Background())
 			edit := []Proposal{{Path: f.path, Text: c.now, Old: "above\nbelow\n"}}
 			for name, d := range map[string]Delta{"check": f.Check(f.ctx(time.Minute), edit), "written": f.Changed(f.ctx(time.Minute), edit)} {
-				if hides := strings.Contains(d.Reason, "use below, which the change hides"); d.Certainty != c.want || hides != (c.want == change.Partial) {
+				if hides := strings.Contains(d.Reason, "use below, which it no longer sees"); d.Certainty != c.want || hides != (c.want == change.Partial) {
 					t.Errorf("%q %s: %s %q", c.now, name, d.Certainty, d.Reason)
 				}
 			}

@@ -3,7 +3,6 @@ package lspbridge
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,8 +46,8 @@ func (m *Manager) Check(ctx context.Context, files []Proposal) Delta {
 	defer cancel()
 	ctx, end := waits(ctx, "check", len(files))
 	defer end(nil)
-	m.noteNew(files)
-	return m.each(ctx, files, func(ctx context.Context, c *client, files []Proposal) serverVerdict { return c.check(ctx, files) })
+	m.newFiles.note(files)
+	return m.askServers(ctx, files, func(ctx context.Context, c *client, files []Proposal) serverVerdict { return c.check(ctx, files) })
 }
 
 // Changed tells the servers what has been written, and waits for the problems of exactly those texts. The
@@ -59,40 +58,58 @@ func (m *Manager) Changed(ctx context.Context, files []Proposal) Delta {
 	defer cancel()
 	ctx, end := waits(ctx, "settle", len(files))
 	defer end(nil)
-	created := map[string]bool{}
+	created := m.newFiles.take(files)
 	m.mu.Lock()
-	for _, f := range files {
-		created[f.Path] = m.newFiles[f.Path]
-		delete(m.newFiles, f.Path)
-	}
 	w := m.watcher
 	m.mu.Unlock()
 	if w != nil {
 		// Otherwise the watcher would report our own write to the servers a second time.
-		w.own(files)
+		w.noteOwnWrite(files)
 	}
-	d := m.each(ctx, files, func(ctx context.Context, c *client, files []Proposal) serverVerdict {
+	d := m.askServers(ctx, files, func(ctx context.Context, c *client, files []Proposal) serverVerdict {
 		return c.written(ctx, files, created)
 	})
 	return d
 }
 
-// noteNew remembers which proposed files do not exist yet: after the write this cannot be seen any more.
-func (m *Manager) noteNew(files []Proposal) {
+// newFiles are the proposed files that were not on disk when they were checked. After the write that cannot be seen any
+// more, and the servers must be told "created", not "changed".
+type newFiles struct {
+	mu    sync.Mutex
+	paths map[string]bool // guarded by mu
+}
+
+// maxNewFiles limits proposals that were never written; then all are forgotten, and a server is told "changed".
+const maxNewFiles = 10_000
+
+// note remembers which of the proposed files do not exist.
+func (n *newFiles) note(files []Proposal) {
 	for _, f := range files {
 		if _, err := os.Lstat(f.Path); errors.Is(err, os.ErrNotExist) && !f.Delete {
-			m.mu.Lock()
-			if len(m.newFiles) > 10_000 {
-				clear(m.newFiles)
+			n.mu.Lock()
+			if n.paths == nil || len(n.paths) > maxNewFiles {
+				n.paths = map[string]bool{}
 			}
-			m.newFiles[f.Path] = true
-			m.mu.Unlock()
+			n.paths[f.Path] = true
+			n.mu.Unlock()
 		}
 	}
 }
 
-// each asks all servers for the files concurrently and merges their answers.
-func (m *Manager) each(ctx context.Context, files []Proposal, ask func(context.Context, *client, []Proposal) serverVerdict) Delta {
+// take reports which of the written files were new, and forgets them.
+func (n *newFiles) take(files []Proposal) map[string]bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	created := map[string]bool{}
+	for _, f := range files {
+		created[f.Path] = n.paths[f.Path]
+		delete(n.paths, f.Path)
+	}
+	return created
+}
+
+// askServers asks all servers for the files concurrently and merges their answers.
+func (m *Manager) askServers(ctx context.Context, files []Proposal, ask func(context.Context, *client, []Proposal) serverVerdict) Delta {
 	m.flushIfBusy(ctx)
 	groups := map[*slot][]Proposal{}
 	var order []*slot
@@ -229,62 +246,6 @@ func (s *slot) busy() string {
 		return s.name() + " is still busy: " + doing
 	}
 	return ""
-}
-
-// doing is what the server says it is busy with; "" when nothing keeps it from answering.
-func (c *client) doing() string {
-	title := c.progress.loading()
-	if title == "" && c.spec.Quirks.EndMarker && !c.progress.loaded() {
-		title = "loading the workspace"
-	}
-	return title
-}
-
-// why explains the error of a wait to a person, in one line.
-func (c *client) why(ctx context.Context, err error) string {
-	title := c.doing()
-	switch {
-	case errors.Is(err, errGone):
-		return c.id + " stopped and is being started again"
-	case errors.Is(err, errQuiet):
-		return c.id + " " + errQuiet.Error()
-	case errors.Is(err, errMute):
-		return c.id + " " + errMute.Error()
-	case c.isFrozen():
-		return c.id + " does not answer"
-	case ctx.Err() != nil && title != "":
-		return fmt.Sprintf("%s is still busy: %s", c.id, title)
-	case ctx.Err() != nil:
-		return c.id + " has not answered yet"
-	}
-	text, _, _ := strings.Cut(err.Error(), "\n") // servers send whole stacks
-	return c.id + ": " + text
-}
-
-// related are paths and open documents that a change of them may affect, for servers that report only
-// files they are asked about. At most maxRelated files.
-func (c *client) related(paths []string) []string {
-	if c.way() == byMarker {
-		return slices.Clone(paths)
-	}
-	others := slices.DeleteFunc(c.docs.paths(), func(p string) bool { return slices.Contains(paths, p) })
-	return slices.Concat(paths, others[:min(len(others), max(0, maxRelated-len(paths)))])
-}
-
-// maxRelated limits the files that are asked about for one change: each costs a request.
-const maxRelated = 20
-
-// scope is the files whose problems must be final before an answer is complete: paths, and their
-// dependents where the server can be made to report those.
-func (c *client) scope(paths, dependents []string) []string {
-	paths = slices.Concat(paths, dependents)
-	if c.way() == byPush {
-		if !c.spec.Quirks.WantDiagnostics {
-			paths = paths[:len(paths)-len(dependents)] // nothing makes it publish others in a known time
-		}
-		return paths
-	}
-	return c.related(paths)
 }
 
 // pathsOf are the paths of a proposal, each once.

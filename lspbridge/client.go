@@ -22,24 +22,18 @@ import (
 // queues what it sends while locked, so that document versions and the wire have the same order.
 type client struct {
 	connection
-	spec Server
-	root string
-	host host
+	diagnostics // its spec, documents and ledger are the client's
+	root        string
+	host        host
 
-	able     *abilities
-	docs     *documents
-	ledger   *ledger
-	progress *progress
-	news     *news       // files whose problems have changed, to be reported
-	looks    *looks      // files to ask about again in the background
-	disk     *diskQueue  // changes on disk that the server must still be told of
-	commands *commandRun // the command that we have asked the server to run
-	includes includes    // for a server that compiles each file by itself
+	dependents *dependents      // finds the files that a change of another file affects
+	background *backgroundPulls // files to ask about again in the background
+	disk       *diskQueue       // changes on disk that the server must still be told of
+	commands   *commandRun      // the command that we have asked the server to run
+	exclusive  *exclusive       // who may change documents
 
 	objects    bool        // answer {} instead of null for a section without settings, because the run before ended after a null
 	noSettings atomic.Bool // the server has asked for a section without settings
-
-	txn chan struct{} // holds one token; see lock. Whoever has it may change documents for a transaction
 }
 
 // host is what a client needs of its manager. It keeps clients testable without one.
@@ -60,14 +54,17 @@ type host struct {
 // at once.
 func newClient(spec Server, root string, h host, log *slog.Logger) *client {
 	c := &client{connection: connection{id: spec.ID, log: log, notice: h.notice, gone: make(chan struct{})},
-		spec: spec, root: root, host: h, able: newAbilities(root), progress: newProgress(), commands: newCommandRun(), txn: make(chan struct{}, 1)}
-	c.patient = c
-	c.ledger = newLedger(&c.changed)
+		root: root, host: h, commands: newCommandRun()}
+	c.liveness = c
+	c.diagnostics = diagnostics{connection: &c.connection, spec: spec, able: newAbilities(root), ledger: newLedger(&c.changed), progress: newProgress(), text: h.text}
 	c.docs = newDocuments(c, c.able, spec.Quirks)
-	c.news = &news{tell: c.tellNews}
-	c.looks = &looks{look: c.look}
-	c.disk = &diskQueue{tell: c.onDisk, idle: c.changed.wake}
-	c.txn <- struct{}{}
+	if h.changed != nil {
+		c.feed = &liveFeed{report: c.reportFeed}
+	}
+	c.dependents = &dependents{diagnostics: &c.diagnostics, root: root}
+	c.background = &backgroundPulls{pull: c.refreshOpen}
+	c.disk = &diskQueue{deliver: c.diskChanged, idle: c.changed.wake}
+	c.exclusive = newExclusive(&c.connection, c.background.interrupt)
 	return c
 }
 
@@ -115,17 +112,8 @@ func (c *client) initialize(ctx context.Context) error {
 	return nil
 }
 
-// mark counts a notification that may change diagnostics, before it is sent. What the server says
-// afterwards is compared with the count, to tell whether it is about the present texts.
-func (c *client) mark(cause string) (seq uint64) {
-	if c.spec.Quirks.EndMarker {
-		c.progress.cause(cause)
-	}
-	return c.ledger.mark(cause)
-}
-
 // busy implements patient.
-func (c *client) busy() bool { return c.progress.loading() != "" }
+func (d *diagnostics) busy() bool { return d.progress.loading() != "" }
 
 // probe implements patient: a question about the document used last, which a server that works answers
 // quickly.
@@ -191,9 +179,9 @@ func (c *client) withBuffers(paths []string) []string {
 // proposed.
 func (c *client) readsDisk() bool { return !c.able.wishes().open }
 
-// ofDisk is the answer of such a server: what it has published by itself, with the certainty unavailable.
-func (c *client) ofDisk() serverVerdict {
-	return serverVerdict{state: change.Unavailable, mute: true, reason: c.id + " takes no texts: it reads written files, and says of them what it likes when it likes", files: c.ledger.snapshot()}
+// publishedVerdict is the answer of such a server: what it has published by itself, with the certainty unavailable.
+func (c *client) publishedVerdict() serverVerdict {
+	return serverVerdict{state: change.Unavailable, mute: true, reason: c.id + " does not accept unsaved texts: it checks a file after it is written, and does not say when it is done", files: c.ledger.snapshot()}
 }
 
 // clientCapabilities are the ClientCapabilities of initialize. Announce nothing that handlers.go or

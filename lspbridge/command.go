@@ -14,14 +14,14 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// Apply brings an edit that a server requests before whoever decides. nil means that all of it was
+// Apply asks for a decision on an edit that a server requests. nil means that all of it was
 // applied; an error is reported to the server.
 type Apply func(ctx context.Context, label string, edits []FileEdit) error
 
 // commandBudget is how long a command may take, without the time that a person needs for its edits.
 const commandBudget = 60 * time.Second
 
-// errOnlyRuns refuses to preview an action that is a command: nobody knows what it changes before it runs.
+// errOnlyRuns refuses to preview an action that is a command: its changes are known only when it runs.
 var errOnlyRuns = errors.New("what it changes is only known when its command runs")
 
 // RunAction carries an action out. apply gets its edit, or one after the other the edits that its command
@@ -41,7 +41,7 @@ func (m *Manager) RunAction(ctx context.Context, a Action, apply Apply) error {
 		if err != nil {
 			return err
 		}
-		release, err := c.lock(asking)
+		release, err := c.exclusive.acquire(asking)
 		if err != nil {
 			return err
 		}
@@ -149,7 +149,7 @@ func (c *client) execute(ctx context.Context, cmd *lsp.Command, apply Apply) err
 	defer cancel(nil)
 	run := &command{apply: apply, ctx: ctx, title: cmd.Title, began: time.Now(), asked: make(chan struct{})}
 	run.clock = time.AfterFunc(commandBudget, func() {
-		cancel(fmt.Errorf("%s did not end %s within %v", c.id, cmd.Command, commandBudget))
+		cancel(fmt.Errorf("%s did not finish %s within %v", c.id, cmd.Command, commandBudget))
 	})
 	defer run.clock.Stop()
 	c.commands.set(run)

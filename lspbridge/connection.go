@@ -27,20 +27,20 @@ var errGone = errors.New("the language server stopped")
 // connection is the line to one run of a server: the wire, the process, and whether the server still
 // answers. It knows nothing of documents or diagnostics.
 type connection struct {
-	id      string // of the server in the table
-	log     *slog.Logger
-	notice  func(server, text string) // reports something to the person, once
-	patient patient
-	peer    *rpc.Peer
-	proc    *process      // nil for a server over pipes
-	gone    chan struct{} // closed when the connection has ended
-	changed broadcast     // woken by everything that may end a wait
+	id       string // of the server in the table
+	log      *slog.Logger
+	notice   func(server, text string) // reports something to the person, once
+	liveness liveness
+	peer     *rpc.Peer
+	proc     *process      // nil for a server over pipes
+	gone     chan struct{} // closed when the connection has ended
+	changed  broadcast     // woken by everything that may end a wait
 
 	health health
 }
 
-// patient is asked before a silent server is taken for frozen.
-type patient interface {
+// liveness is asked before a silent server is taken for frozen.
+type liveness interface {
 	// busy reports that the server has announced long work by progress: its silence has a reason.
 	busy() bool
 	// probe is a request that a working server answers at once; method is "" when there is none.
@@ -51,7 +51,7 @@ type patient interface {
 // called before connect returns.
 func (c *connection) connect(r io.ReadCloser, w io.WriteCloser, handle rpc.Handler) {
 	out := rpc.NewOutbox(w, rpc.OutboxOptions{}) // never blocks its writers, so a server that stopped reading stops nobody
-	stream := rpc.NewHeaderStream(r, out, rpc.StreamOptions{MaxMessage: maxMessage, OnBad: c.noise, Trace: c.traced})
+	stream := rpc.NewHeaderStream(r, out, rpc.StreamOptions{MaxMessage: maxMessage, OnBad: c.handleGarbage, Trace: c.traced})
 	c.peer = rpc.NewPeer(stream, rpc.PeerOptions{Handler: handle, Codec: rpc.LSP, Cancel: rpc.CancelLSP,
 		Log: func(err error) { c.log.Warn("server message", "server", c.id, "err", err) }})
 	go func() {
@@ -64,7 +64,7 @@ func (c *connection) connect(r io.ReadCloser, w io.WriteCloser, handle rpc.Handl
 // traced sees every frame: any message from the server proves that it is alive.
 func (c *connection) traced(direction byte, _ []byte) {
 	if direction == '<' {
-		c.health.hear()
+		c.health.markAlive()
 	}
 }
 
@@ -116,7 +116,7 @@ func (c *connection) call(ctx context.Context, method string, params, result any
 		send = json.RawMessage(p)
 	}
 	traced, end := span(ctx, "language server "+method, attribute.String("rpc.system.name", "jsonrpc"), attribute.String("rpc.method", method), attribute.String("pillion.server", c.id))
-	wait, done := c.patience(traced)
+	wait, done := c.boundWait(traced)
 	err = c.peer.Call(wait, method, send, &raw)
 	end(err)
 	done(err)
@@ -197,27 +197,27 @@ func (c *connection) stop(ctx context.Context) {
 // does not answer the probe either it is frozen: edits hardly wait for it, the person is told once, and
 // after frozenFor it is killed, which restarts it.
 const (
-	silentFor  = 10 * time.Second       // asked and silent for so long: it is probed
-	probeFor   = 5 * time.Second        // how long the probe waits for any message
-	frozenFor  = 3 * time.Minute        // frozen for so long: it is killed and restarted
-	frozenWait = 100 * time.Millisecond // how long an edit waits for a frozen server; not zero, so that one that recovers is noticed
-	bannerFor  = 5 * time.Second        // from the first output that is not a message to the first message
+	silenceLimit  = 10 * time.Second       // asked and silent for so long: it is probed
+	probeTimeout  = 5 * time.Second        // how long the probe waits for any message
+	frozenLimit   = 3 * time.Minute        // frozen for so long: it is killed and restarted
+	frozenWait    = 100 * time.Millisecond // how long an edit waits for a frozen server; not zero, so that one that recovers is noticed
+	bannerTimeout = 5 * time.Second        // from the first output that is not a message to the first message
 )
 
 // health is what a connection knows of whether its server is alive.
 type health struct {
-	mu      sync.Mutex // guards what follows
-	banner  string     // the first output that is not a message
-	heard   bool       // a message has arrived
-	waiting time.Time  // since when somebody waits without any message arriving; zero when nobody waits, or a message has arrived
-	probing bool       // checkAlive runs
-	frozen  bool
+	mu           sync.Mutex // guards what follows
+	banner       string     // the first output that is not a message
+	alive        bool       // a message has arrived
+	waitingSince time.Time  // since when somebody waits without any message arriving; zero when nobody waits, or a message has arrived
+	probing      bool       // checkAlive runs
+	frozen       bool
 }
 
-// hear notes that a message has arrived. It ends the frozen state.
-func (h *health) hear() {
+// markAlive notes that a message has arrived. It ends the frozen state.
+func (h *health) markAlive() {
 	h.mu.Lock()
-	h.heard, h.frozen, h.waiting = true, false, time.Time{}
+	h.alive, h.frozen, h.waitingSince = true, false, time.Time{}
 	h.mu.Unlock()
 }
 
@@ -225,19 +225,19 @@ func (h *health) hear() {
 func (c *connection) garbage() string {
 	c.health.mu.Lock()
 	defer c.health.mu.Unlock()
-	if c.health.heard {
+	if c.health.alive {
 		return ""
 	}
 	return c.health.banner
 }
 
-// noise handles output that is not a message. A program that prints but sends no message within bannerFor
+// handleGarbage handles output that is not a message. A program that prints but sends no message within bannerFor
 // is ended: the configured command is most likely not a language server.
-func (c *connection) noise(err error) {
+func (c *connection) handleGarbage(err error) {
 	c.log.Warn("bad message", "server", c.id, "err", err)
 	c.health.mu.Lock()
 	defer c.health.mu.Unlock()
-	if c.health.heard || c.health.banner != "" {
+	if c.health.alive || c.health.banner != "" {
 		return
 	}
 	_, text, ok := strings.Cut(err.Error(), rpc.NotLSP)
@@ -245,29 +245,29 @@ func (c *connection) noise(err error) {
 		text = err.Error()
 	}
 	c.health.banner = text
-	time.AfterFunc(bannerFor, func() {
+	time.AfterFunc(bannerTimeout, func() {
 		if c.garbage() != "" && !c.dead() {
-			c.end()
+			c.kill()
 		}
 	})
 }
 
-// end kills a run that has gone wrong; the slot then restarts it or turns it off.
-func (c *connection) end() {
+// kill kills a run that has gone wrong; the slot then restarts it or turns it off.
+func (c *connection) kill() {
 	if c.proc != nil {
 		c.proc.kill()
 	}
 	_ = c.peer.Close()
 }
 
-// patience bounds a wait for the server: by the caller's context, and by frozenWait while the server is
+// boundWait bounds a wait for the server: by the caller's context, and by frozenWait while the server is
 // frozen. The caller must call done with the result of the wait; a failed one may start checkAlive.
-func (c *connection) patience(ctx context.Context) (wait context.Context, done func(error)) {
+func (c *connection) boundWait(ctx context.Context) (wait context.Context, done func(error)) {
 	c.health.mu.Lock()
 	frozen := c.health.frozen
-	first := c.health.waiting.IsZero()
+	first := c.health.waitingSince.IsZero()
 	if first {
-		c.health.waiting = time.Now()
+		c.health.waitingSince = time.Now()
 	}
 	c.health.mu.Unlock()
 	cancel := context.CancelFunc(func() {})
@@ -281,10 +281,10 @@ func (c *connection) patience(ctx context.Context) (wait context.Context, done f
 		switch {
 		case err == nil:
 			if first { // there was nothing to wait for
-				c.health.waiting = time.Time{}
+				c.health.waitingSince = time.Time{}
 			}
-		case c.health.waiting.IsZero() || c.health.probing || c.dead():
-		case time.Since(c.health.waiting) >= silentFor:
+		case c.health.waitingSince.IsZero() || c.health.probing || c.dead():
+		case time.Since(c.health.waitingSince) >= silenceLimit:
 			c.health.probing = true
 			go c.checkAlive()
 		}
@@ -299,10 +299,10 @@ func (c *connection) checkAlive() {
 		c.health.probing = false
 		c.health.mu.Unlock()
 	}()
-	if c.patient.busy() {
+	if c.liveness.busy() {
 		return // long work that it has announced is no failure
 	}
-	method, params := c.patient.probe()
+	method, params := c.liveness.probe()
 	ask := func(wait time.Duration) bool {
 		if method == "" {
 			return true // no request it has announced to answer, so nothing can be concluded
@@ -310,18 +310,18 @@ func (c *connection) checkAlive() {
 		ctx, cancel := context.WithTimeout(context.Background(), wait)
 		defer cancel()
 		_ = c.peer.Call(ctx, method, params, nil)
-		return ctx.Err() == nil || c.spoke()
+		return ctx.Err() == nil || c.heardSince()
 	}
-	if ask(probeFor) || c.dead() {
+	if ask(probeTimeout) || c.dead() {
 		return
 	}
 	c.health.mu.Lock()
 	c.health.frozen = true
 	c.health.mu.Unlock()
-	c.notice(c.id, fmt.Sprintf("%s has not answered for %v. Edits no longer wait for it; Pillion restarts it if it stays silent.", c.id, silentFor+probeFor))
-	if !ask(frozenFor) && !c.dead() {
+	c.notice(c.id, fmt.Sprintf("%s has not answered for %v. Edits no longer wait for it; Pillion restarts it if it stays silent.", c.id, silenceLimit+probeTimeout))
+	if !ask(frozenLimit) && !c.dead() {
 		c.log.Warn("frozen server is ended", "server", c.id)
-		c.end()
+		c.kill()
 	}
 }
 
@@ -332,9 +332,9 @@ func (c *connection) isFrozen() bool {
 	return c.health.frozen
 }
 
-// spoke reports that a message has arrived since the last wait began.
-func (c *connection) spoke() bool {
+// heardSince reports that a message has arrived since the last wait began.
+func (c *connection) heardSince() bool {
 	c.health.mu.Lock()
 	defer c.health.mu.Unlock()
-	return c.health.waiting.IsZero()
+	return c.health.waitingSince.IsZero()
 }

@@ -100,7 +100,7 @@ func TestFrozenServer(t *testing.T) {
 		for range 12 {
 			d = f.Check(context.Background(), []Proposal{{Path: f.path, Text: "fine\n"}})
 		}
-		time.Sleep(probeFor)
+		time.Sleep(probeTimeout)
 		began := time.Now()
 		d = f.Check(context.Background(), []Proposal{{Path: f.path, Text: "fine\n"}})
 		if took := time.Since(began); took > 2*frozenWait+10*time.Millisecond || d.Certainty != change.Pending || !strings.Contains(d.Reason, "fake does not answer") {

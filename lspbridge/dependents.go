@@ -28,19 +28,26 @@ const (
 
 // errDependents means that the server did not report the uses of a declaration in time. The text follows a
 // server's name.
-var errDependents = errors.New("did not say in time which other files use what is changed")
+var errDependents = errors.New("did not report in time which other files use the changed declarations")
 
 // uses is what a server knows about a proposal before it is laid over the documents.
 type uses struct {
-	files  []string            // other files that use what the proposal changes, the most frequent users first
-	unsure error               // why there may be more; makes the verdict partial
-	kept   map[string][]string // by file: declarations that the proposal does not change; see hidden
+	files      []string            // other files that use what the proposal changes, the most frequent users first
+	incomplete error               // why there may be more; makes the verdict partial
+	kept       map[string][]string // by file: declarations that the proposal does not change; see hidden
 }
 
-// dependents finds the files that use what a proposal changes. It must run while the documents still have
+// dependents finds the files that use what a proposal changes, among those of one server's root.
+type dependents struct {
+	*diagnostics
+	root     string
+	includes includes // for a server that compiles each file by itself
+}
+
+// find returns the files that use what a proposal changes. It must run while the documents still have
 // the texts before it: afterwards the server knows only the new names.
-func (c *client) dependents(ctx context.Context, files []Proposal) (u uses) {
-	if c.way() == byMarker || !has(c.able.caps.References) || !has(c.able.caps.DocSymbol) { // the first speaks of the whole workspace by itself
+func (d *dependents) find(ctx context.Context, files []Proposal) (u uses) {
+	if d.mode() == byMarker || !has(d.able.caps.References) || !has(d.able.caps.DocSymbol) { // the first speaks of the whole workspace by itself
 		return u
 	}
 	// The check itself needs most of the time.
@@ -59,7 +66,7 @@ func (c *client) dependents(ctx context.Context, files []Proposal) (u uses) {
 	through := "" // a line that re-exports without naming what
 	var names []string
 	for _, f := range files {
-		doc, open := c.docs.get(f.Path)
+		doc, open := d.docs.get(f.Path)
 		text := doc.text
 		if !open || !f.Delete && text == f.Text {
 			continue
@@ -72,9 +79,9 @@ func (c *client) dependents(ctx context.Context, files []Proposal) (u uses) {
 			continue
 		}
 		if through == "" {
-			through = wildcard(text, runs)
+			through = reexportAll(text, runs)
 		}
-		list, kept, err := c.changedDeclarations(ctx, f.Path, text, f.Text, runs)
+		list, kept, err := d.changedDeclarations(ctx, f.Path, text, f.Text, runs)
 		if err != nil {
 			failed = err
 			continue
@@ -89,18 +96,18 @@ func (c *client) dependents(ctx context.Context, files []Proposal) (u uses) {
 		for _, s := range list {
 			names = append(names, s.Name)
 			wg.Go(func() {
-				params := c.at(f.Path, s.Selection.Start)
+				params := d.converter().at(f.Path, s.Selection.Start)
 				// Declarations of the same thing elsewhere (a header, an implementation) depend on it as its uses do.
 				params["context"] = map[string]bool{"includeDeclaration": true}
 				var found []lsp.Location
-				err := c.call(ctx, protocol.MethodTextDocumentReferences, params, &found)
+				err := d.call(ctx, protocol.MethodTextDocumentReferences, params, &found)
 				mu.Lock()
 				defer mu.Unlock()
 				if err != nil {
 					failed = err
 				}
 				for _, l := range found {
-					if p := uriPath(l.URI); p != "" && !slices.Contains(own, p) && paths.Within(c.root, p) {
+					if p := uriPath(l.URI); p != "" && !slices.Contains(own, p) && paths.Within(d.root, p) {
 						count[p]++
 					}
 				}
@@ -110,36 +117,36 @@ func (c *client) dependents(ctx context.Context, files []Proposal) (u uses) {
 	wg.Wait()
 	incomplete := error(nil)
 	if len(names) > 0 {
-		incomplete = c.indexing()
+		incomplete = d.indexing()
 	}
 	// clangd: its index is late, so the text decides which files to compile again.
-	if len(names) > 0 && c.spec.Quirks.WantDiagnostics {
-		c.mention(names, own, count)
-		if c.including(ctx, names, own, count) {
+	if len(names) > 0 && d.spec.Quirks.WantDiagnostics {
+		d.addMentioning(names, own, count)
+		if d.addIncluding(ctx, names, own, count) {
 			incomplete = nil // only files that include a changed file can break, and these are known from the text
 		}
 	}
 	out := slices.SortedFunc(maps.Keys(count), func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), strings.Compare(a, b)) })
 	switch {
 	case failed != nil && ctx.Err() != nil:
-		u.unsure = errDependents
+		u.incomplete = errDependents
 	case len(out) > maxDependents:
-		u.unsure = fmt.Errorf("was asked about %d of the %d files that use what is changed", maxDependents, len(out))
+		u.incomplete = fmt.Errorf("checked %d of the %d files that use the changed declarations", maxDependents, len(out))
 	case incomplete != nil:
-		u.unsure = incomplete
+		u.incomplete = incomplete
 	case more > 0:
-		u.unsure = fmt.Errorf("was asked which other files use %d of the %d declarations that are changed", maxDeclaration-left, maxDeclaration-left+more)
+		u.incomplete = fmt.Errorf("reported the uses of %d of the %d changed declarations", maxDeclaration-left, maxDeclaration-left+more)
 	case through != "":
-		u.unsure = fmt.Errorf("cannot say which other files use what %q passes on", through)
+		u.incomplete = fmt.Errorf("cannot tell which other files use what %q re-exports", through)
 	} // a server that refuses to answer knows no uses
 	u.files = out[:min(len(out), maxDependents)]
 	return u
 }
 
-// mention adds the open files that contain one of the names. A server that compiles each file by itself
+// addMentioning adds the open files that contain one of the names. A server that compiles each file by itself
 // knows the uses only in what it has compiled, which lags behind a change of an included file.
-func (c *client) mention(names, own []string, count map[string]int) {
-	for _, path := range c.docs.mentioning(names) {
+func (d *dependents) addMentioning(names, own []string, count map[string]int) {
+	for _, path := range d.docs.mentioning(names) {
 		if count[path] == 0 && !slices.Contains(own, path) {
 			count[path] = 0
 		}
@@ -148,32 +155,32 @@ func (c *client) mention(names, own []string, count map[string]int) {
 
 // indexing is why the server may not know all uses of a symbol yet; nil when it does, or has no index. The
 // text follows the server's name.
-func (c *client) indexing() error {
-	title := c.spec.Quirks.Index
+func (d *dependents) indexing() error {
+	title := d.spec.Quirks.Index
 	if title == "" {
 		return nil
 	}
-	switch running, done, detail := c.progress.index(title); {
+	switch running, done, detail := d.progress.index(title); {
 	case running && detail != "":
-		return fmt.Errorf("is still indexing (%s), and may not know every file that uses what is changed", detail)
+		return fmt.Errorf("is still indexing (%s) and may not know every file that uses the changed declarations", detail)
 	case running:
-		return errors.New("is still indexing, and may not know every file that uses what is changed")
+		return errors.New("is still indexing and may not know every file that uses the changed declarations")
 	case !done:
-		return errors.New("has no index of this project, and may not know every file that uses what is changed")
+		return errors.New("has no index of this project and may not know every file that uses the changed declarations")
 	}
 	return nil
 }
 
-// including adds the files that include the proposal's, and ranks those that contain one of the names
+// addIncluding adds the files that include the proposal's, and ranks those that contain one of the names
 // first. It reports whether these are all that could be affected.
-func (c *client) including(ctx context.Context, names, own []string, count map[string]int) bool {
-	users, complete := c.includes.users(ctx, c.spec, c.root, own)
+func (d *dependents) addIncluding(ctx context.Context, names, own []string, count map[string]int) bool {
+	users, complete := d.includes.users(ctx, d.spec, d.root, own)
 	for _, path := range users {
-		if !c.spec.matches(path) { // a list of macros, say: it is compiled where it is included
+		if !d.spec.matches(path) { // a list of macros, say: it is compiled where it is included
 			continue
 		}
 		n := 0
-		if text, ok := c.host.text(path); ok {
+		if text, ok := d.text(path); ok {
 			for _, name := range names {
 				if name != "" {
 					n += strings.Count(text, name)
@@ -188,8 +195,8 @@ func (c *client) including(ctx context.Context, names, own []string, count map[s
 // changedDeclarations are the declarations whose visible part an edit of these lines changes: the
 // signature of a function (and its body where the result is inferred from it, see signature), any line of
 // a type, constant or variable. kept are the names of the others.
-func (c *client) changedDeclarations(ctx context.Context, path, old, now string, runs []run) (out []Symbol, kept []string, err error) {
-	list, err := c.declared(ctx, path)
+func (d *dependents) changedDeclarations(ctx context.Context, path, old, now string, runs []run) (out []Symbol, kept []string, err error) {
+	list, err := d.declared(ctx, path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -222,28 +229,28 @@ func (c *client) changedDeclarations(ctx context.Context, path, old, now string,
 		return outside
 	}
 	walk(list, runs)
-	gone := lost(path, old, now, runs)
+	gone := lostImports(path, old, now, runs)
 	for _, s := range list {
 		switch untouched := !slices.ContainsFunc(runs, func(r run) bool { return r.touches(s.Range) }); {
 		case !untouched || !declares(s):
-		case len(gone) > 0 && builtOf(path, old, s, gone):
+		case len(gone) > 0 && signatureMentions(path, old, s, gone):
 			out = append(out, s)
 		default:
 			kept = append(kept, s.Name)
 		}
 	}
-	// What stands inside a changed type says more than the type.
+	// A member of a changed type names its users more exactly than the type does.
 	slices.SortStableFunc(out, func(a, b Symbol) int {
 		return cmp.Compare(a.Range.End.Line-a.Range.Start.Line, b.Range.End.Line-b.Range.Start.Line)
 	})
-	return append(out, passedOn(path, old, runs, list)...), kept, nil
+	return append(out, reexports(path, old, runs, list)...), kept, nil
 }
 
 // declared is the outline of a file as the server has it open now.
-func (c *client) declared(ctx context.Context, path string) ([]Symbol, error) {
+func (d *dependents) declared(ctx context.Context, path string) ([]Symbol, error) {
 	var raw []lsp.Symbol
-	err := c.call(ctx, protocol.MethodTextDocumentDocumentSymbol, map[string]any{"textDocument": map[string]any{"uri": pathURI(path)}}, &raw)
-	return c.symbols(path, raw), err
+	err := d.call(ctx, protocol.MethodTextDocumentDocumentSymbol, map[string]any{"textDocument": map[string]any{"uri": pathURI(path)}}, &raw)
+	return d.converter().symbols(path, raw), err
 }
 
 // declares reports whether other files can refer to a symbol by name. A heading of a Markdown file or a
@@ -255,18 +262,18 @@ func declares(s Symbol) bool {
 // hidden returns an error when the server no longer sees a declaration that the proposal does not touch:
 // an added quote or brace can swallow the rest of a file. The users of such a declaration were not looked
 // for, so the verdict is incomplete.
-func (c *client) hidden(ctx context.Context, u uses) error {
+func (d *dependents) hidden(ctx context.Context, u uses) error {
 	for path, kept := range u.kept {
 		if len(kept) == 0 {
 			continue
 		}
-		now, err := c.declared(ctx, path)
+		now, err := d.declared(ctx, path)
 		if err != nil {
 			return nil
 		}
 		for _, name := range kept {
 			if !slices.ContainsFunc(now, func(s Symbol) bool { return s.Name == name }) {
-				return fmt.Errorf("was not asked which other files use %s, which the change hides", name)
+				return fmt.Errorf("was not asked which other files use %s, which it no longer sees after this change", name)
 			}
 		}
 	}
@@ -278,17 +285,17 @@ func without(runs, some []run) []run {
 	return slices.DeleteFunc(slices.Clone(runs), func(r run) bool { return slices.Contains(some, r) })
 }
 
-// passedOn are the names in changed lines that belong to no declaration. Other files may take from a file
+// reexports are the names in changed lines that belong to no declaration. Other files may take from a file
 // what it imports (Python) or re-exports (JavaScript, TypeScript: imports do not count).
-func passedOn(path, old string, runs []run, list []Symbol) []Symbol {
+func reexports(path, old string, runs []run, list []Symbol) []Symbol {
 	var out []Symbol
 	n, mine := -1, false
 	for line := range strings.Lines(old) {
 		n++
 		if !strings.ContainsAny(line[:1], " \t\r\n})") { // a statement begins here
-			mine = strings.HasPrefix(line, "import") && inferring(path) == "ts"
+			mine = strings.HasPrefix(line, "import") && inferenceFamily(path) == "ts"
 		}
-		if mine || !gone(runs, n) || slices.ContainsFunc(list, func(s Symbol) bool { return s.Range.Start.Line <= n && n <= s.Range.End.Line }) {
+		if mine || !lineRemoved(runs, n) || slices.ContainsFunc(list, func(s Symbol) bool { return s.Range.Start.Line <= n && n <= s.Range.End.Line }) {
 			continue
 		}
 		if t := strings.TrimSpace(line); strings.HasPrefix(t, "//") || strings.HasPrefix(t, "# ") || strings.HasPrefix(t, "*") || strings.HasPrefix(t, "/*") {
@@ -306,12 +313,12 @@ func passedOn(path, old string, runs []run, list []Symbol) []Symbol {
 	return out
 }
 
-// wildcard is the first changed line that re-exports the declarations of another file without naming them
+// reexportAll is the first changed line that re-exports the declarations of another file without naming them
 // ("export * from"). The files that use one of those names cannot be looked for.
-func wildcard(old string, runs []run) string {
+func reexportAll(old string, runs []run) string {
 	n := -1
 	for line := range strings.Lines(old) {
-		if n++; gone(runs, n) && wildcards.MatchString(line) {
+		if n++; lineRemoved(runs, n) && wildcards.MatchString(line) {
 			return strings.TrimSpace(line)
 		}
 	}
@@ -338,10 +345,10 @@ const (
 	kindStruct      = 23
 )
 
-// nudge makes a server that compiles each file by itself look at these again: what they include has changed.
-func (c *client) nudge(paths []string) {
-	if !c.spec.Quirks.WantDiagnostics {
+// recompile makes a server that compiles each file by itself check these again: a file that they include has changed.
+func (d *dependents) recompile(paths []string) {
+	if !d.spec.Quirks.WantDiagnostics {
 		return
 	}
-	c.docs.rebuild(paths)
+	d.docs.rebuild(paths)
 }

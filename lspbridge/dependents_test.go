@@ -29,7 +29,7 @@ func TestUsesThatAreNotSaidInTime(t *testing.T) {
 		if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.Certainty != change.Fresh {
 			t.Fatal(r)
 		}
-		const late = "did not say in time which other files use"
+		const late = "did not report in time which other files use"
 		edit := []Proposal{{Path: f.path, Text: "good\n", Old: "fine\n"}}
 		if d := f.Check(f.ctx(time.Minute), edit); d.Certainty != change.Partial || !strings.Contains(d.Reason, late) {
 			t.Errorf("before the write: %s %q", d.Certainty, d.Reason)

@@ -3,31 +3,47 @@ package lspbridge
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge/lsp"
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// way is how a server's diagnostics become final.
-type way int
+// diagnostics are the problems of one run of a server: how the server is asked for them, what it has said, and
+// when that is final. Nothing here changes a document.
+type diagnostics struct {
+	*connection
+	spec     Server
+	able     *abilities
+	docs     *documents
+	ledger   *ledger
+	progress *progress
+	feed     *liveFeed                                // files whose problems have changed, to be reported; nil when nobody follows them
+	text     func(path string) (text string, ok bool) // of a file that the server has not open
+}
+
+// diagnosticMode is how a server's diagnostics become final.
+type diagnosticMode int
 
 const (
-	byMarker   way = iota // progress brackets every diagnosis (gopls)
-	byPull                // textDocument/diagnostic
-	byTSServer            // requests to tsserver behind typescript-language-server
-	byPush                // publishDiagnostics alone: finality must be guessed by versions and pauses
+	byMarker   diagnosticMode = iota // progress brackets every diagnosis (gopls)
+	byPull                           // textDocument/diagnostic
+	byTSServer                       // requests to tsserver behind typescript-language-server
+	byPush                           // publishDiagnostics alone: finality must be guessed by versions and pauses
 )
 
-// way is the best way that the server offers now. Ask again each time: servers register pull diagnostics
+// mode is the most exact of the ways that the server offers now. Ask again each time: servers register pull diagnostics
 // late.
-func (c *client) way() way {
+func (d *diagnostics) mode() diagnosticMode {
 	switch {
-	case c.spec.Quirks.EndMarker:
+	case d.spec.Quirks.EndMarker:
 		return byMarker
-	case c.spec.Quirks.TSServer && c.able.runs(tsserverRequest):
+	case d.spec.Quirks.TSServer && d.able.runs(tsserverRequest):
 		return byTSServer
-	case c.able.pulls():
+	case d.able.pulls():
 		return byPull
 	}
 	return byPush
@@ -35,75 +51,75 @@ func (c *client) way() way {
 
 // published handles publishDiagnostics. A push for an older version is dropped: it would replace a newer
 // answer.
-func (c *client) published(p lsp.Publish) {
+func (d *diagnostics) published(p lsp.Publish) {
 	path := uriPath(p.URI)
 	if path == "" {
 		return
 	}
-	items := c.convert(path, lsp.Diagnostics(p.Diagnostics))
+	items := d.convert(path, lsp.Diagnostics(p.Diagnostics))
 	var version int32
 	if p.Version != nil {
 		version = *p.Version
-		if doc, open := c.docs.get(path); open && version < doc.version {
+		if doc, open := d.docs.get(path); open && version < doc.version {
 			return // of a text that is gone
 		}
 	}
-	c.ledger.spoke(path)
-	if c.way() != byTSServer { // its pushes come late and say the same
-		c.ledger.published(path, items, version)
-		c.tellOf(path)
+	d.ledger.hasPublished(path)
+	if d.mode() != byTSServer { // its pushes come late and say the same
+		d.ledger.published(path, items, version)
+		d.feed.add(path)
 	}
-	c.changed.wake()
+	d.changed.wake()
 }
 
 // convert turns a server's diagnostics into problems: positions are recoded against the text that the
 // server has.
-func (c *client) convert(path string, in []lsp.Diagnostic) []change.Problem {
-	conv := c.converter()
+func (d *diagnostics) convert(path string, in []lsp.Diagnostic) []change.Problem {
+	conv := d.converter()
 	out := make([]change.Problem, 0, len(in))
-	for _, d := range in {
-		out = append(out, problemAt(path, conv.in(path, d.Range), change.Problem{Severity: change.SeverityOf(d.Severity), Code: d.Code,
-			Source: d.Source, Server: c.spec.ID, Message: d.Message, Raw: d.Raw}))
+	for _, item := range in {
+		out = append(out, problemAt(path, conv.in(path, item.Range), change.Problem{Severity: change.SeverityOf(item.Severity), Code: item.Code,
+			Source: item.Source, Server: d.spec.ID, Message: item.Message, Raw: item.Raw}))
 	}
 	return out
 }
 
 // converter recodes positions of this server. It uses the open document, not the buffer: the server
 // counted in that text.
-func (c *client) converter() converter {
-	return converter{enc: c.able.enc, text: func(path string) string {
-		if doc, open := c.docs.get(path); open {
+func (d *diagnostics) converter() converter {
+	return converter{enc: d.able.enc, text: func(path string) string {
+		if doc, open := d.docs.get(path); open {
 			return doc.text
 		}
-		t, _ := c.host.text(path)
+		t, _ := d.text(path)
 		return validUTF8(t)
 	}}
 }
 
 // settle waits until the server's problems for paths, as they are open now, are final. An error means that
 // they are not: ctx's error, errGone, or a reason to show.
-func (c *client) settle(ctx context.Context, paths []string) (err error) {
-	ctx, done := c.patience(ctx)
+func (d *diagnostics) settle(ctx context.Context, paths []string) (err error) {
+	ctx, done := d.boundWait(ctx)
 	defer func() { done(err) }()
 	for {
-		w := c.way()
+		w := d.mode()
 		switch w {
 		case byMarker:
-			err = c.settleMarker(ctx)
+			err = d.settleMarker(ctx)
 		case byPull, byTSServer:
-			err = c.settlePull(ctx, paths, w)
+			err = d.settlePull(ctx, paths, w)
 		case byPush:
-			err = c.settlePush(ctx, paths)
+			err = d.settlePush(ctx, paths)
 		}
-		if !errors.Is(err, errOtherWay) {
+		if !errors.Is(err, errModeChanged) {
 			return err
 		}
 	}
 }
 
-// errOtherWay ends a wait that the server has made pointless by registering another way; settle starts
+// errModeChanged ends a wait that is pointless because the server has registered pull diagnostics; settle starts
 // over.
-var errOtherWay = errors.New("the server registered another way")
+var errModeChanged = errors.New("the server registered another kind of diagnostics")
 
 // markerLost is how long one of our diagnoses may fail to begin while the server is idle. The server has
 // refused the notification then, and waiting for its marker would never end.
@@ -111,26 +127,26 @@ const markerLost = 10 * time.Second
 
 // settleMarker waits until every diagnosis that we caused has ended. The problems of the whole workspace
 // are then final.
-func (c *client) settleMarker(ctx context.Context) error {
+func (d *diagnostics) settleMarker(ctx context.Context) error {
 	for {
-		seq, _ := c.ledger.now()
+		seq, _ := d.ledger.state()
 		try, cancel := context.WithTimeout(ctx, markerLost)
-		err := c.await(try, func() bool {
-			if !c.progress.allEnded() {
+		err := d.await(try, func() bool {
+			if !d.progress.allEnded() {
 				return false
 			}
-			c.promote()
+			d.promote()
 			return true
 		})
 		cancel()
 		if err == nil || ctx.Err() != nil || errors.Is(err, errGone) {
 			return err
 		}
-		if now, _ := c.ledger.now(); now != seq {
+		if now, _ := d.ledger.state(); now != seq {
 			continue
 		}
-		if sent, ended, ok := c.progress.giveUp(); ok {
-			c.log.Warn("a diagnosis never began", "server", c.id, "sent", sent, "ended", ended)
+		if sent, ended, ok := d.progress.giveUp(); ok {
+			d.log.Warn("a diagnosis never began", "server", d.id, "sent", sent, "ended", ended)
 		}
 	}
 }
@@ -138,8 +154,120 @@ func (c *client) settleMarker(ctx context.Context) error {
 // promote takes over what the server has said since a proposal was rolled back, once every diagnosis has
 // ended. It returns false while a proposal is laid over the documents: its problems must not become the
 // project's.
-func (c *client) promote() bool {
-	news, clear := c.ledger.promote()
-	c.tellOf(news...)
+func (d *diagnostics) promote() bool {
+	news, clear := d.ledger.promote()
+	d.feed.add(news...)
 	return clear
 }
+
+// mark counts a notification that may change diagnostics, before it is sent. What the server says
+// afterwards is compared with the count, to tell whether it is about the present texts.
+func (d *diagnostics) mark(cause string) (seq uint64) {
+	if d.spec.Quirks.EndMarker {
+		d.progress.cause(cause)
+	}
+	return d.ledger.mark(cause)
+}
+
+// doing is what the server says it is busy with; "" when nothing keeps it from answering.
+func (d *diagnostics) doing() string {
+	title := d.progress.loading()
+	if title == "" && d.spec.Quirks.EndMarker && !d.progress.loaded() {
+		title = "loading the workspace"
+	}
+	return title
+}
+
+// why explains the error of a wait to a person, in one line.
+func (d *diagnostics) why(ctx context.Context, err error) string {
+	title := d.doing()
+	switch {
+	case errors.Is(err, errGone):
+		return d.id + " stopped and is being started again"
+	case errors.Is(err, errQuiet):
+		return d.id + " " + errQuiet.Error()
+	case errors.Is(err, errMute):
+		return d.id + " " + errMute.Error()
+	case d.isFrozen():
+		return d.id + " does not answer"
+	case ctx.Err() != nil && title != "":
+		return fmt.Sprintf("%s is still busy: %s", d.id, title)
+	case ctx.Err() != nil:
+		return d.id + " has not answered yet"
+	}
+	text, _, _ := strings.Cut(err.Error(), "\n") // servers send whole stacks
+	return d.id + ": " + text
+}
+
+// related are paths and open documents that a change of them may affect, for servers that report only
+// files they are asked about. At most maxRelated files.
+func (d *diagnostics) related(paths []string) []string {
+	if d.mode() == byMarker {
+		return slices.Clone(paths)
+	}
+	others := slices.DeleteFunc(d.docs.paths(), func(p string) bool { return slices.Contains(paths, p) })
+	return slices.Concat(paths, others[:min(len(others), max(0, maxRelated-len(paths)))])
+}
+
+// maxRelated limits the files that are asked about for one change: each costs a request.
+const maxRelated = 20
+
+// scope is the files whose problems must be final before an answer is complete: paths, and their
+// dependents where the server can be made to report those.
+func (d *diagnostics) scope(paths, dependents []string) []string {
+	paths = slices.Concat(paths, dependents)
+	if d.mode() == byPush {
+		if !d.spec.Quirks.WantDiagnostics {
+			paths = paths[:len(paths)-len(dependents)] // nothing makes it publish others in a known time
+		}
+		return paths
+	}
+	return d.related(paths)
+}
+
+// certainty is how certain the present problems of a file are.
+func (d *diagnostics) certainty(path string) change.Certainty {
+	final := false
+	if d.mode() == byMarker {
+		final = d.progress.allEnded()
+	} else {
+		doc, open := d.docs.get(path)
+		seq, _ := d.ledger.state()
+		final = d.ledger.project(path).isFinal(doc, open, seq)
+	}
+	if final {
+		return change.Fresh
+	}
+	return change.Pending
+}
+
+// baselineKnown reports whether the problems of the files were final before the change.
+func (d *diagnostics) baselineKnown(paths []string) bool {
+	if d.mode() == byMarker {
+		return d.progress.loaded()
+	}
+	return !slices.ContainsFunc(paths, func(p string) bool { return d.ledger.project(p) == nil })
+}
+
+// waitUntilLoaded waits, before the first question, until the server has loaded its project. Some servers
+// (pyright) answer from what they have read so far, and a list of references would be incomplete without
+// notice. They report the problems of a file only when they know what it imports, so that is the signal.
+func (d *diagnostics) waitUntilLoaded(ctx context.Context, path string) {
+	w := d.mode()
+	if d.ledger.isLoaded() || w == byMarker { // which waits by itself
+		return
+	}
+	wait := loadWait // of one that only pushes, or has not registered another way yet
+	if end, ok := ctx.Deadline(); ok && (w != byPush || time.Until(end)/2 < wait) {
+		wait = time.Until(end) / 2
+	}
+	half, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	err := d.settle(half, []string{path})
+	if err == nil || w == byPush && ctx.Err() == nil {
+		d.ledger.setLoaded()
+	}
+}
+
+// loadWait is how long the first question waits for a server's first publish.
+const loadWait = 5 * time.Second

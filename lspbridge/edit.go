@@ -30,7 +30,7 @@ var ErrMoved = errors.New("the server's edit is out of date")
 func resolveEdit(edit lsp.WorkspaceEdit, enc Encoding, src Source, list Lister) ([]FileEdit, error) {
 	p := plan{src: src, list: list, enc: enc, files: map[string]*FileEdit{}, notes: edit.Annotations}
 	if len(edit.DocumentChanges) > 0 || len(edit.Changes) == 0 { // preferred over changes, in order
-		for _, ch := range together(edit.DocumentChanges) {
+		for _, ch := range joinSameVersion(edit.DocumentChanges) {
 			if err := p.change(ch); err != nil {
 				return nil, err
 			}
@@ -45,7 +45,7 @@ func resolveEdit(edit lsp.WorkspaceEdit, enc Encoding, src Source, list Lister) 
 	for _, u := range uris {
 		path := uriPath(u)
 		if path == "" {
-			return nil, fmt.Errorf("the server wants to change %q, which is no file", u)
+			return nil, fmt.Errorf("the server wants to change %q, which is not a file", u)
 		}
 		if _, ok := p.present(path); !ok {
 			p.add(&FileEdit{Path: path, Kind: "create"}) // tsls creates files this way
@@ -57,10 +57,10 @@ func resolveEdit(edit lsp.WorkspaceEdit, enc Encoding, src Source, list Lister) 
 	return p.result(), nil
 }
 
-// together joins edits of one document for the same version. Their positions all refer to that version, so
+// joinSameVersion joins edits of one document for the same version. Their positions all refer to that version, so
 // applying them one after the other would shift the later ones. Edits are not joined across a create,
 // delete or rename.
-func together(changes []lsp.DocumentChange) []lsp.DocumentChange {
+func joinSameVersion(changes []lsp.DocumentChange) []lsp.DocumentChange {
 	type of struct {
 		uri     string
 		version int32
@@ -132,7 +132,7 @@ func (p *plan) change(ch lsp.DocumentChange) error {
 		if s := uriPath(u); s != "" {
 			return s, nil
 		}
-		return "", fmt.Errorf("the server wants to change %q, which is no file", u)
+		return "", fmt.Errorf("the server wants to change %q, which is not a file", u)
 	}
 	switch ch.Kind {
 	case "":
@@ -172,7 +172,7 @@ func (p *plan) change(ch lsp.DocumentChange) error {
 		switch {
 		case !there && ch.Options.IgnoreIfNotExists:
 		case !there:
-			return fmt.Errorf("the server wants to delete %s, which is no file that exists", f)
+			return fmt.Errorf("the server wants to delete %s, which does not exist", f)
 		case old.Kind == "create":
 			p.drop(old, f)
 		default:
@@ -197,7 +197,7 @@ func (p *plan) change(ch lsp.DocumentChange) error {
 		p.confirm(from, ch.AnnotationID)
 		old, there := p.present(from)
 		if !there {
-			return fmt.Errorf("the server wants to rename %s, which is no file that exists", from)
+			return fmt.Errorf("the server wants to rename %s, which does not exist", from)
 		}
 		if hit, exists := p.present(to); exists && from != to {
 			switch {
@@ -385,4 +385,66 @@ func listFolder(dir string) (files []string, ok bool) {
 		return nil
 	})
 	return files, true
+}
+
+// result is the plan as a list in which every path occurs once, so that the edits can be applied in any
+// order. Edits that change nothing are left out.
+func (p *plan) result() []FileEdit {
+	named := map[string]int{}
+	for _, f := range p.order {
+		named[f.Path]++
+		if f.NewPath != "" {
+			named[f.NewPath]++
+		}
+	}
+	out, tangled := make([]FileEdit, 0, len(p.order)), []*FileEdit(nil)
+	for _, f := range p.order {
+		switch {
+		case named[f.Path] > 1 || f.NewPath != "" && named[f.NewPath] > 1:
+			tangled = append(tangled, f)
+		case f.Kind != "edit" || f.Old != f.New:
+			out = append(out, *f)
+		}
+	}
+	return append(out, exchangedNames(tangled)...)
+}
+
+// exchangedNames describes files that exchange names (a swap, or a new file in the place of one that was moved)
+// by what happens to each path. No order of renames gives that result, because each one would overwrite
+// another file.
+func exchangedNames(list []*FileEdit) []FileEdit {
+	type place struct{ was, is *FileEdit }
+	places := map[string]*place{}
+	var order []string
+	at := func(path string) *place {
+		if places[path] == nil {
+			places[path] = &place{}
+			order = append(order, path)
+		}
+		return places[path]
+	}
+	for _, f := range list {
+		if f.Kind != "create" {
+			at(f.Path).was = f
+		}
+		switch {
+		case f.NewPath != "":
+			at(f.NewPath).is = f
+		case f.Kind != "delete":
+			at(f.Path).is = f
+		}
+	}
+	slices.Sort(order)
+	out := make([]FileEdit, 0, len(order))
+	for _, path := range order {
+		switch p := places[path]; {
+		case p.is == nil:
+			out = append(out, FileEdit{Path: path, Kind: "delete", Old: p.was.Old, Confirm: p.was.Confirm})
+		case p.was == nil:
+			out = append(out, FileEdit{Path: path, Kind: "create", New: p.is.New, Confirm: p.is.Confirm})
+		case p.was.Old != p.is.New:
+			out = append(out, FileEdit{Path: path, Kind: "edit", Old: p.was.Old, New: p.is.New, Confirm: p.is.Confirm})
+		}
+	}
+	return out
 }

@@ -204,7 +204,7 @@ func TestFaults(t *testing.T) {
 		}}, change.Pending, "wrong shape", ""},
 		{"pull answers that nothing has changed", fakelsp.Options{Pull: true, On: func(_ context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
 			return map[string]string{"kind": "unchanged", "resultId": "1"}, m == "textDocument/diagnostic", nil
-		}}, change.Pending, "nothing has changed", ""},
+		}}, change.Pending, "unchanged", ""},
 		{"announces capabilities of odd types", fakelsp.Options{Push: true, Versions: true, Capabilities: map[string]any{
 			"executeCommandProvider": true, "positionEncoding": 8, "renameProvider": "yes", "workspace": []int{1}}}, change.Fresh, "", "a.fake: one"},
 		{"pull fails", fakelsp.Options{Pull: true, On: func(_ context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
@@ -444,7 +444,7 @@ func TestAnAnswerOutlivesItsServer(t *testing.T) {
 			f := newFaked(t, Quirks{}, fakelsp.Options{Pull: true}, map[string]string{"a.fake": "fine\n"})
 			defer f.Close(context.Background())
 			asked := 0
-			d := f.each(f.ctx(time.Minute), []Proposal{{Path: f.path}}, func(_ context.Context, c *client, _ []Proposal) serverVerdict {
+			d := f.askServers(f.ctx(time.Minute), []Proposal{{Path: f.path}}, func(_ context.Context, c *client, _ []Proposal) serverVerdict {
 				asked++
 				f.server().Die()
 				<-c.gone

@@ -3,15 +3,162 @@ package lspbridge
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/pillion-dev/pillion/tools/paths"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
+	"github.com/bmatcuk/doublestar/v4"
 	"github.com/pillion-dev/pillion/lspbridge/lsp"
-	"github.com/pillion-dev/pillion/tools/paths"
 	"go.lsp.dev/protocol"
 )
+
+// FileRename is the new name of a file or folder; both paths are absolute.
+type FileRename struct{ Old, New string }
+
+// fileOperations are the file operations (LSP 3.16) that a server wants to be asked or told about.
+type fileOperations struct{ WillRename, DidRename, WillCreate, DidCreate, WillDelete, DidDelete fileFilters }
+
+// fileFilters select files by scheme, glob and kind (FileOperationRegistrationOptions).
+type fileFilters struct {
+	Filters []struct {
+		Scheme  string
+		Pattern struct {
+			Glob    string
+			Matches string // "file", "folder", "" both
+			Options struct{ IgnoreCase bool }
+		}
+	}
+}
+
+// of are the renames that a filter selects, by the old name.
+func (f fileFilters) of(renames []FileRename, folder func(string) bool) []FileRename {
+	var out []FileRename
+	for _, r := range renames {
+		kind := "file"
+		if folder(r.Old) || folder(r.New) {
+			kind = "folder"
+		}
+		for _, x := range f.Filters {
+			glob, name := x.Pattern.Glob, filepath.ToSlash(r.Old)
+			if x.Pattern.Options.IgnoreCase {
+				glob, name = strings.ToLower(glob), strings.ToLower(name)
+			}
+			if x.Scheme != "" && x.Scheme != "file" || x.Pattern.Matches != "" && x.Pattern.Matches != kind {
+				continue
+			}
+			if ok, _ := doublestar.Match(glob, name); ok {
+				out = append(out, r)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// isDir reports whether path is a folder on disk, also through a link.
+func isDir(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.IsDir()
+}
+
+// wireRenames are the parameters of the rename messages.
+func wireRenames(list []FileRename) map[string]any {
+	out := make([]map[string]any, len(list))
+	for i, r := range list {
+		out[i] = map[string]any{"oldUri": pathURI(r.Old), "newUri": pathURI(r.New)}
+	}
+	return map[string]any{"files": out}
+}
+
+// WillRename returns what the servers would change because files are about to be renamed, mostly imports.
+// Edits name files by their old names. Nothing is written. Servers that are not available are skipped; one
+// that does not answer within ctx is an error beside the answers of the others.
+func (m *Manager) WillRename(ctx context.Context, renames []FileRename) ([]FileEdit, error) {
+	ctx, cancel := budget(ctx)
+	defer cancel()
+	groups := map[*slot][]FileRename{}
+	var order []*slot
+	for _, r := range renames {
+		for _, s := range m.slotsFor(r.Old) {
+			if s.spec.Extra {
+				continue
+			}
+			if groups[s] == nil {
+				order = append(order, s)
+			}
+			groups[s] = append(groups[s], r)
+		}
+	}
+	edits, errs := make([][]FileEdit, len(order)), make([]error, len(order))
+	var wg sync.WaitGroup
+	for i, s := range order {
+		wg.Go(func() {
+			c, err := s.get(ctx)
+			if err == nil {
+				edits[i], err = c.willRename(ctx, groups[s])
+			}
+			var gone unavailable
+			if err != nil && !errors.As(err, &gone) {
+				errs[i] = fmt.Errorf("%s: %w", s.name(), err)
+				if ctx.Err() != nil && c != nil {
+					errs[i] = errors.New(c.why(ctx, err))
+				}
+			}
+		})
+	}
+	wg.Wait()
+	all := slices.Concat(edits...)
+	slices.SortStableFunc(all, func(a, b FileEdit) int { return cmp.Compare(a.Path, b.Path) })
+	return all, errors.Join(errs...)
+}
+
+// willRename asks one server, if its filters select any of the renames.
+func (c *client) willRename(ctx context.Context, renames []FileRename) ([]FileEdit, error) {
+	renames = c.able.operations().WillRename.of(renames, isDir)
+	if len(renames) == 0 {
+		return nil, nil
+	}
+	release, err := c.exclusive.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	var paths []string
+	for _, r := range renames {
+		if !isDir(r.Old) {
+			paths = append(paths, r.Old) // tsserver knows only the project of an open file
+		}
+	}
+	c.sync(c.withBuffers(paths))
+	// null is a valid answer: nothing to change.
+	var e *lsp.WorkspaceEdit
+	if err := c.call(ctx, protocol.MethodWorkspaceWillRenameFiles, wireRenames(renames), &e); err != nil || e == nil {
+		return nil, err
+	}
+	return c.fileEdits(*e)
+}
+
+// workspaceCaps decodes member by member: a filter of the wrong shape counts as not announced and does not
+// lose the others.
+type workspaceCaps struct{ FileOperations fileOperations }
+
+// UnmarshalJSON never fails.
+func (w *workspaceCaps) UnmarshalJSON(b []byte) error {
+	var x struct{ FileOperations map[string]json.RawMessage }
+	_ = json.Unmarshal(b, &x)
+	o := &w.FileOperations
+	for name, to := range map[string]*fileFilters{"willRename": &o.WillRename, "didRename": &o.DidRename, "willCreate": &o.WillCreate,
+		"didCreate": &o.DidCreate, "willDelete": &o.WillDelete, "didDelete": &o.DidDelete} {
+		_ = json.Unmarshal(x.FileOperations[name], to)
+	}
+	return nil
+}
 
 // wireFiles are the parameters of the create and delete messages.
 func wireFiles(paths []string) map[string]any {
@@ -65,7 +212,7 @@ func (m *Manager) WillChange(ctx context.Context, created, deleted []string) ([]
 	var wg sync.WaitGroup
 	for i, j := range jobs {
 		wg.Go(func() {
-			release, err := j.c.lock(ctx)
+			release, err := j.c.exclusive.acquire(ctx)
 			if err != nil {
 				errs[i] = err
 				return
@@ -114,7 +261,7 @@ func (c *client) didOperate(files []Proposal, created map[string]bool) {
 	// file.
 	file := func(string) bool { return false }
 	if list := ops.DidRename.of(renamed, file); len(list) > 0 {
-		c.ledger.outdate()
+		c.ledger.invalidatePulls()
 		_ = c.notify(protocol.MethodWorkspaceDidRenameFiles, wireRenames(list))
 	}
 	for _, o := range []struct {
@@ -123,7 +270,7 @@ func (c *client) didOperate(files []Proposal, created map[string]bool) {
 		paths   []string
 	}{{protocol.MethodWorkspaceDidCreateFiles, ops.DidCreate, came}, {protocol.MethodWorkspaceDidDeleteFiles, ops.DidDelete, went}} {
 		if paths := o.filters.ofPaths(o.paths); len(paths) > 0 {
-			c.ledger.outdate()
+			c.ledger.invalidatePulls()
 			_ = c.notify(o.method, wireFiles(paths))
 		}
 	}

@@ -115,7 +115,7 @@ func TestCreatedAndDeletedFiles(t *testing.T) {
 				t.Errorf("%+v %v", edits, err)
 			}
 			files := []Proposal{{Path: made, Text: "x\n"}, {Path: f.path, Delete: true}}
-			f.noteNew(files)
+			f.newFiles.note(files)
 			f.Changed(f.ctx(time.Minute), files)
 			synctest.Wait()
 			slices.Sort(told)

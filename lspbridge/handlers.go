@@ -81,7 +81,7 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 		return nil, nil // null: no button was pressed
 	case protocol.MethodWindowLogMessage:
 		c.log.Debug("server log", "server", c.spec.ID, "params", string(r.Params))
-		c.stumbled(r.Params)
+		c.logFailure(r.Params)
 		return nil, nil
 	case protocol.MethodLogTrace, "telemetry/event":
 		c.log.Debug("server log", "server", c.spec.ID, "params", string(r.Params))
@@ -90,7 +90,7 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 		return nil, nil
 	case protocol.MethodWorkspaceDiagnosticRefresh:
 		if c.ledger.refreshed(c.spec.Quirks.RefreshEcho) {
-			c.follow()
+			c.planRefresh()
 		}
 		c.changed.wake()
 		return nil, nil

@@ -17,7 +17,7 @@ import (
 
 // ErrNotInstallable means that no package manager that Pillion knows has the server; the person must
 // install it.
-var ErrNotInstallable = errors.New("it cannot be installed from here")
+var ErrNotInstallable = errors.New("Pillion cannot install it")
 
 // Installation says how a server is installed into Pillion's own cache. Nothing outside Dir is written,
 // and npm runs no scripts of the packages.
@@ -62,11 +62,11 @@ func PlanInstall(id, dir string) (Installation, error) {
 
 // Unknown says that no server of the table has an id, and which may have been meant.
 func Unknown(id string) string {
-	return fmt.Sprintf("there is no language server %q in the table%s pillion doctor lists them", id, meant(id))
+	return fmt.Sprintf("unknown language server %q%s pillion doctor lists them", id, suggestion(id))
 }
 
-// meant ends the sentence about an unknown server: whose extension was given for the name, or whose name was mistyped.
-func meant(id string) string {
+// suggestion ends the sentence about an unknown server: whose extension was given for the name, or whose name was mistyped.
+func suggestion(id string) string {
 	best, least := "", min(3, 1+len(id)/2) // slips, fewer than that
 	for _, row := range Servers() {
 		if !row.Extra && !row.Required && row.matches("x."+strings.TrimPrefix(id, ".")) {

@@ -15,10 +15,10 @@ func TestPlanInstall(t *testing.T) {
 		"gopls":         "GOBIN=/cache/go/bin go install golang.org/x/tools/gopls@latest",
 		"bash":          "npm install --prefix /cache/npm --ignore-scripts --no-audit --no-fund bash-language-server",
 		"typescript":    "npm install --prefix /cache/npm --ignore-scripts --no-audit --no-fund typescript-language-server typescript",
-		"rust-analyzer": "rust-analyzer: it cannot be installed from here; rustup component add rust-analyzer",
-		"nope":          `there is no language server "nope" in the table; pillion doctor lists them`,
-		"pyrigth":       `there is no language server "pyrigth" in the table; did you mean "pyright"? pillion doctor lists them`,
-		"ts":            `there is no language server "ts" in the table; did you mean "typescript"? pillion doctor lists them`,
+		"rust-analyzer": "rust-analyzer: Pillion cannot install it; rustup component add rust-analyzer",
+		"nope":          `unknown language server "nope"; pillion doctor lists them`,
+		"pyrigth":       `unknown language server "pyrigth"; did you mean "pyright"? pillion doctor lists them`,
+		"ts":            `unknown language server "ts"; did you mean "typescript"? pillion doctor lists them`,
 	} {
 		plan, err := PlanInstall(id, dir)
 		got := filepath.ToSlash(plan.String())

@@ -155,8 +155,8 @@ func TestTypeScript7(t *testing.T) {
 	if r := m.Diagnostics(ctx, path); r.Certainty != change.Fresh || !strings.Contains(messages(r.Items), "is not assignable") {
 		t.Fatalf("%s %q: %q", r.Certainty, r.Reason, messages(r.Items))
 	}
-	if c := m.running()[0].current(); c.way() != byPull {
-		t.Errorf("diagnostics come by way %d", c.way())
+	if c := m.running()[0].current(); c.mode() != byPull {
+		t.Errorf("diagnostics come by way %d", c.mode())
 	}
 	d := m.Check(ctx, []Proposal{
 		{Path: path, Text: "import { n } from './new';\nconst c = '𝄞', s: string = n;\nexport { c, s };\n"},

@@ -82,19 +82,19 @@ func sameProblems(a, b []change.Problem) bool {
 type ledger struct {
 	changed *broadcast
 
-	mu         sync.Mutex // guards what follows
-	files      map[string]*fileDiags
-	overlay    *overlay
-	seq        uint64                   // counts every notification that may change diagnostics
-	refresh    uint64                   // counts workspace/diagnostic/refresh, except echoes
-	echo       echo                     // what the next refresh of a server that echoes is about
-	idle       map[string]uint64        // clangd: seq at which it reported a file idle
-	latency    time.Duration            // learned time from a change to a publish without a version
-	waited     map[string]time.Duration // per file, while the server has not published anything about it
-	everSpoke  bool                     // it has published about some file
-	acquainted bool                     // it has completely answered for some file once
-	stumbles   map[string]string        // why the server failed while it checked a file
-	elsewhere  map[string]bool          // files whose last pull was about a proposal: some servers keep their quick fixes from that
+	mu                sync.Mutex // guards what follows
+	files             map[string]*fileDiags
+	overlay           *overlay
+	seq               uint64                   // counts every notification that may change diagnostics
+	refresh           uint64                   // counts workspace/diagnostic/refresh, except echoes
+	echo              echo                     // what the next refresh of a server that echoes is about
+	idle              map[string]uint64        // clangd: seq at which it reported a file idle
+	latency           time.Duration            // learned time from a change to a publish without a version
+	unanswered        map[string]time.Duration // per file, while the server has not published anything about it
+	publishes         bool                     // it has published about some file
+	loaded            bool                     // it has completely answered for some file once
+	failures          map[string]string        // why the server failed while it checked a file
+	pulledForProposal map[string]bool          // files whose last pull was about a proposal: some servers keep their quick fixes from that
 }
 
 // overlay is the reports during a transaction on the open documents.
@@ -117,8 +117,8 @@ const (
 
 // newLedger is empty; changed is woken when a wait may end.
 func newLedger(changed *broadcast) *ledger {
-	return &ledger{changed: changed, files: map[string]*fileDiags{}, idle: map[string]uint64{}, waited: map[string]time.Duration{},
-		stumbles: map[string]string{}, elsewhere: map[string]bool{}}
+	return &ledger{changed: changed, files: map[string]*fileDiags{}, idle: map[string]uint64{}, unanswered: map[string]time.Duration{},
+		failures: map[string]string{}, pulledForProposal: map[string]bool{}}
 }
 
 // mark counts a notification that may change diagnostics and returns its number.
@@ -134,15 +134,15 @@ func (l *ledger) mark(cause string) uint64 {
 	return l.seq
 }
 
-// outdate makes every pulled answer count as one about an older state, so that it is asked for again.
-func (l *ledger) outdate() {
+// invalidatePulls makes every pulled answer count as one about an older state, so that it is asked for again.
+func (l *ledger) invalidatePulls() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.seq++
 }
 
-// now is the number of the present state, and of refresh requests so far.
-func (l *ledger) now() (seq, refresh uint64) {
+// state is the number of the present state, and of refresh requests so far.
+func (l *ledger) state() (seq, refresh uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.seq, l.refresh
@@ -156,15 +156,15 @@ func (l *ledger) store() map[string]*fileDiags {
 	return l.files
 }
 
-// word is the last report on a file, a proposal's while one is laid over; nil when there is none.
-func (l *ledger) word(path string) *fileDiags {
+// latest is the last report on a file, a proposal's while one is laid over; nil when there is none.
+func (l *ledger) latest(path string) *fileDiags {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.store()[path]
 }
 
-// truth is the last report on a file without any proposal; nil when there is none.
-func (l *ledger) truth(path string) *fileDiags {
+// project is the last report on a file without any proposal; nil when there is none.
+func (l *ledger) project(path string) *fileDiags {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.files[path]
@@ -196,12 +196,12 @@ func (l *ledger) published(path string, items []change.Problem, version int32) {
 	files[path] = &f
 }
 
-// spoke notes that the server publishes problems about this file: waiting for them is not in vain.
-func (l *ledger) spoke(path string) {
+// hasPublished notes that the server publishes problems about this file: waiting for them is not in vain.
+func (l *ledger) hasPublished(path string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.waited, path)
-	l.everSpoke = true
+	delete(l.unanswered, path)
+	l.publishes = true
 }
 
 // pulled stores the answers to a pull that was sent at (seq, refresh): for the file itself and for related
@@ -213,7 +213,7 @@ func (l *ledger) pulled(path string, answers map[string][]change.Problem, seq, r
 	if seq != l.seq && !force {
 		return false
 	}
-	delete(l.elsewhere, path)
+	delete(l.pulledForProposal, path)
 	for p, items := range answers {
 		f := fileDiags{}
 		if old := l.store()[p]; old != nil {
@@ -292,7 +292,7 @@ func (l *ledger) end(seq uint64, versions map[string]int32) {
 		}
 		if g.hasPull && g.pullSeq == seq {
 			g.pullSeq = l.seq
-			l.elsewhere[p] = true
+			l.pulledForProposal[p] = true
 		}
 		l.files[p] = &g
 	}
@@ -384,13 +384,13 @@ func (l *ledger) learn(took time.Duration) {
 	l.latency = (3*l.latency + took) / 4
 }
 
-// inVain adds the time of a wait to every file about which the server has said nothing.
-func (l *ledger) inVain(paths []string, waited time.Duration) {
+// addUnanswered adds the time of a wait to every file about which the server has said nothing.
+func (l *ledger) addUnanswered(paths []string, waited time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, p := range paths {
 		if f := l.store()[p]; f == nil || !f.hasPush {
-			l.waited[p] += waited
+			l.unanswered[p] += waited
 		}
 	}
 }
@@ -402,47 +402,47 @@ func (l *ledger) mute(path string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var sum time.Duration
-	for _, d := range l.waited { // a publish of a file takes its wait away
+	for _, d := range l.unanswered { // a publish of a file takes its wait away
 		sum += d
 	}
-	return l.waited[path] >= muteAfter || sum >= 2*muteAfter && !l.everSpoke
+	return l.unanswered[path] >= muteAfter || sum >= 2*muteAfter && !l.publishes
 }
 
 // stumble is why the server failed while it checked a file; "" when it did not.
-func (l *ledger) stumbled(path, why string) {
+func (l *ledger) setFailure(path, why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if why == "" {
-		delete(l.stumbles, path)
+		delete(l.failures, path)
 		return
 	}
-	l.stumbles[path] = why
+	l.failures[path] = why
 }
 
-// stumble is why the server failed over a file; "" when it did not.
-func (l *ledger) stumble(path string) string {
+// failure is why the server failed over a file; "" when it did not.
+func (l *ledger) failure(path string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.stumbles[path]
+	return l.failures[path]
 }
 
-// pulledElsewhere reports that the last answer to a pull of the file was about a proposal.
-func (l *ledger) pulledElsewhere(path string) bool {
+// isPulledForProposal reports that the last answer to a pull of the file was about a proposal.
+func (l *ledger) isPulledForProposal(path string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.elsewhere[path]
+	return l.pulledForProposal[path]
 }
 
-// isAcquainted reports that the server has answered for some file, so it has loaded its project.
-func (l *ledger) isAcquainted() bool {
+// isLoaded reports that the server has answered for some file, so it has loaded its project.
+func (l *ledger) isLoaded() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.acquainted
+	return l.loaded
 }
 
-// setAcquainted notes that.
-func (l *ledger) setAcquainted() {
+// setLoaded notes that.
+func (l *ledger) setLoaded() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.acquainted = true
+	l.loaded = true
 }

@@ -9,28 +9,28 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// liveEvery is how long changes are collected before they are reported: a server publishes many files
+// feedDelay is how long changes are collected before they are reported: a server publishes many files
 // within milliseconds.
-const liveEvery = 50 * time.Millisecond
+const feedDelay = 50 * time.Millisecond
 
-// news collects the files whose problems have changed, and reports them together.
-type news struct {
-	tell func(paths []string) (later bool) // later: not now, ask again soon
+// liveFeed collects the files whose problems have changed, and reports them together.
+type liveFeed struct {
+	report func(paths []string) (later bool) // later: not now, ask again soon
 
 	mu    sync.Mutex
-	paths map[string]bool // guarded by mu; nil when no telling is planned
+	paths map[string]bool // guarded by mu; nil when no report is planned
 }
 
-// add plans a report of these files.
-func (n *news) add(paths ...string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if len(paths) == 0 {
+// add plans a report of these files. A nil feed, which nobody follows, does nothing.
+func (n *liveFeed) add(paths ...string) {
+	if n == nil || len(paths) == 0 {
 		return
 	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	if n.paths == nil {
 		n.paths = map[string]bool{}
-		time.AfterFunc(liveEvery, n.flush)
+		time.AfterFunc(feedDelay, n.flush)
 	}
 	for _, p := range paths {
 		n.paths[p] = true
@@ -38,26 +38,19 @@ func (n *news) add(paths ...string) {
 }
 
 // flush reports the collected files, and plans them again when the client asks for that.
-func (n *news) flush() {
+func (n *liveFeed) flush() {
 	n.mu.Lock()
 	paths := slices.Sorted(maps.Keys(n.paths))
 	n.paths = nil
 	n.mu.Unlock()
-	if n.tell(paths) {
+	if n.report(paths) {
 		n.add(paths...)
 	}
 }
 
-// tellOf plans a report on these files, if somebody follows the problems live.
-func (c *client) tellOf(paths ...string) {
-	if c.host.changed != nil {
-		c.news.add(paths...)
-	}
-}
-
-// tellNews reports files to the manager. While a proposal is being checked it asks to be called later: the
+// reportFeed reports files to the manager. While a proposal is being checked it asks to be called later: the
 // problems of a proposal are not the project's.
-func (c *client) tellNews(paths []string) (later bool) {
+func (c *client) reportFeed(paths []string) (later bool) {
 	if c.dead() {
 		return false
 	}
@@ -68,57 +61,57 @@ func (c *client) tellNews(paths []string) (later bool) {
 	return false
 }
 
-// certainty is how certain the present problems of a file are.
-func (c *client) certainty(path string) change.Certainty {
-	final := false
-	if c.way() == byMarker {
-		final = c.progress.allEnded()
-	} else {
-		doc, open := c.docs.get(path)
-		seq, _ := c.ledger.now()
-		final = c.ledger.truth(path).isFinal(doc, open, seq)
-	}
-	if final {
-		return change.Fresh
-	}
-	return change.Pending
+// liveReports passes changed problems to Options.Diagnostics, those of all servers for a file together.
+type liveReports struct {
+	fleet *fleet
+
+	// mu guards reported and is held while Options.Diagnostics is called: calls must not overlap, and an older state must not be
+	// reported after a newer one. It is taken before any other lock.
+	mu       sync.Mutex
+	reported map[string]FileReport // what it got last; files without problems are not kept
 }
 
-// live reports files whose problems have changed, with the problems of all servers together. telling is
-// held throughout: otherwise an older state could be reported after a newer one.
-func (m *Manager) live(paths []string) {
-	m.telling.Lock()
-	defer m.telling.Unlock()
+// reportChanged reports those of the files whose problems or their certainty differ from the last report.
+func (l *liveReports) reportChanged(paths []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.reported == nil {
+		l.reported = map[string]FileReport{}
+	}
 	for _, p := range paths {
-		r := FileReport{Path: p, Certainty: change.Fresh}
-		for _, s := range m.running() {
-			c := s.current()
-			if c == nil {
-				continue
-			}
-			if f := c.ledger.truth(p); f != nil {
-				r.Items = append(r.Items, f.items()...)
-				r.Certainty = change.LeastCertain(r.Certainty, c.certainty(p))
-			}
-			if doc, open := c.docs.get(p); open {
-				r.Version = max(r.Version, doc.version)
-			}
-		}
-		if r.Certainty != change.Fresh {
-			r.Reason = "being checked"
-		}
-		r.Items = unique(r.Items)
-		m.mu.Lock()
-		before := m.told[p]
+		r := l.fleet.presentProblems(p)
+		before := l.reported[p]
 		same := before.Certainty == r.Certainty || len(before.Items)+len(r.Items) == 0
 		same = same && sameProblems(before.Items, r.Items)
-		m.told[p] = r
+		l.reported[p] = r
 		if len(r.Items) == 0 {
-			delete(m.told, p)
+			delete(l.reported, p)
 		}
-		m.mu.Unlock()
 		if !same {
-			m.o.Diagnostics(r)
+			l.fleet.o.Diagnostics(r)
 		}
 	}
+}
+
+// presentProblems is what all running servers have said of a file so far, without any proposal. It asks none.
+func (f *fleet) presentProblems(path string) FileReport {
+	r := FileReport{Path: path, Certainty: change.Fresh}
+	for _, s := range f.running() {
+		c := s.current()
+		if c == nil {
+			continue
+		}
+		if known := c.ledger.project(path); known != nil {
+			r.Items = append(r.Items, known.items()...)
+			r.Certainty = change.LeastCertain(r.Certainty, c.certainty(path))
+		}
+		if doc, open := c.docs.get(path); open {
+			r.Version = max(r.Version, doc.version)
+		}
+	}
+	if r.Certainty != change.Fresh {
+		r.Reason = "being checked"
+	}
+	r.Items = unique(r.Items)
+	return r
 }

@@ -71,13 +71,13 @@ func TestTheLastWordIsTheNewest(t *testing.T) {
 				n++
 				c.ledger.files[f.path] = &fileDiags{hasPush: true, pushed: []change.Problem{{Path: f.path, Message: fmt.Sprint(n)}}}
 				c.ledger.mu.Unlock()
-				f.live([]string{f.path})
+				f.live.reportChanged([]string{f.path})
 			}
 		})
 	}
 	wg.Wait()
-	f.telling.Lock() // the first question's own telling may still come
-	defer f.telling.Unlock()
+	f.live.mu.Lock() // the first question's own telling may still come
+	defer f.live.mu.Unlock()
 	if want := fmt.Sprintf("a.fake: %d", tellers*rounds); last != want || told == 0 {
 		t.Errorf("told %q last, want %q", last, want)
 	}

@@ -21,7 +21,7 @@ type markers struct {
 type markedDir struct {
 	changed time.Time // of the folder when it was read
 	racy    bool      // read so soon after a change that the next change may have the same time; not reused
-	holds   map[string]bool
+	marked  map[string]bool
 }
 
 // Limits of the cache.
@@ -30,18 +30,18 @@ const (
 	racyFor   = 2 * time.Second // the coarsest time stamps of common file systems (FAT: two seconds)
 )
 
-// look begins one question. Within it each folder's time is read only once.
-func (m *markers) look() *look { return &look{of: m, dirs: map[string]*markedDir{}} }
+// search begins one question. Within it each folder's time is read only once.
+func (m *markers) search() *rootSearch { return &rootSearch{of: m, dirs: map[string]*markedDir{}} }
 
-// look is one question about roots.
-type look struct {
+// rootSearch is one question about roots.
+type rootSearch struct {
 	of   *markers
 	dirs map[string]*markedDir
 }
 
 // root is the nearest folder at or above path's own that contains one of the markers (globs allowed), not
 // above top. Without one it is top, or path's own folder when path is outside top.
-func (l *look) root(path, top string, markers []string) string {
+func (l *rootSearch) root(path, top string, markers []string) string {
 	if !paths.Within(top, path) {
 		top = ""
 	}
@@ -62,7 +62,7 @@ func (l *look) root(path, top string, markers []string) string {
 // outermost is the highest folder above root, up to top, that contains one of the markers: in a monorepo
 // the server of the whole knows all users of a symbol. A folder that contains one of stops ends the
 // search.
-func (l *look) outermost(root, top string, markers, stops []string) string {
+func (l *rootSearch) outermost(root, top string, markers, stops []string) string {
 	if !paths.Within(top, root) {
 		return root
 	}
@@ -75,20 +75,20 @@ func (l *look) outermost(root, top string, markers, stops []string) string {
 }
 
 // holds reports whether a folder contains one of the markers.
-func (l *look) holds(dir string, markers []string) bool {
+func (l *rootSearch) holds(dir string, markers []string) bool {
 	if len(markers) == 0 {
 		return false
 	}
 	d := l.dir(dir)
 	for _, m := range markers {
 		l.of.mu.Lock()
-		there, known := d.holds[m]
+		there, known := d.marked[m]
 		l.of.mu.Unlock()
 		if !known {
 			there = isThere(dir, m)
 			if !strings.ContainsRune(m, '/') { // a change deeper down does not change this folder's time, so it cannot be cached
 				l.of.mu.Lock()
-				d.holds[m] = there
+				d.marked[m] = there
 				l.of.mu.Unlock()
 			}
 		}
@@ -100,11 +100,11 @@ func (l *look) holds(dir string, markers []string) bool {
 }
 
 // dir is the cache entry for a folder as it is now.
-func (l *look) dir(dir string) *markedDir {
+func (l *rootSearch) dir(dir string) *markedDir {
 	if d := l.dirs[dir]; d != nil {
 		return d
 	}
-	d := &markedDir{racy: true, holds: map[string]bool{}}
+	d := &markedDir{racy: true, marked: map[string]bool{}}
 	if fi, err := os.Stat(dir); err == nil {
 		d.changed = fi.ModTime()
 		d.racy = time.Since(d.changed) < racyFor

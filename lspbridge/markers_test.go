@@ -24,7 +24,7 @@ func TestMarkersComeAndGo(t *testing.T) {
 	root := func(want string) {
 		t.Helper()
 		for range 2 {
-			if got := m.look().root(path, top, []string{"go.mod", "*.sln", ".x/deep"}); got != want {
+			if got := m.search().root(path, top, []string{"go.mod", "*.sln", ".x/deep"}); got != want {
 				t.Errorf("root %s, want %s", got, want)
 			}
 		}

@@ -14,20 +14,20 @@ const (
 	spareFor      = 30 * time.Second // a server used within that time is not stopped
 )
 
-// weigh stops the server that has been unused longest while all together exceed Options.Memory. Where the
+// stopOverBudget stops the server that has been unused longest while all together exceed Options.Memory. Where the
 // memory of a process is unknown nothing is stopped.
-func (m *Manager) weigh() {
-	m.mu.Lock()
-	if time.Since(m.weighed) < memoryEvery || m.o.Memory < 0 {
-		m.mu.Unlock()
+func (f *fleet) stopOverBudget() {
+	f.mu.Lock()
+	if time.Since(f.measured) < memoryEvery || f.o.Memory < 0 {
+		f.mu.Unlock()
 		return
 	}
-	m.weighed = time.Now()
-	m.mu.Unlock()
+	f.measured = time.Now()
+	f.mu.Unlock()
 	var total int64
 	var idlest *slot
 	var since time.Time
-	for _, s := range m.running() {
+	for _, s := range f.running() {
 		c := s.current()
 		if c == nil || c.proc == nil {
 			continue
@@ -40,12 +40,12 @@ func (m *Manager) weigh() {
 			idlest, since = s, used
 		}
 	}
-	if total <= m.o.Memory || idlest == nil {
+	if total <= f.o.Memory || idlest == nil {
 		return
 	}
-	m.log.Info("servers are over their memory", "bytes", total, "budget", m.o.Memory)
-	idlest.stop(context.Background(), fmt.Sprintf("the language servers weigh %d MB together", total>>20))
-	m.mu.Lock()
-	m.weighed = time.Time{} // one may not be enough: the next start measures again
-	m.mu.Unlock()
+	f.log.Info("servers are over their memory", "bytes", total, "budget", f.o.Memory)
+	idlest.stop(context.Background(), fmt.Sprintf("the language servers use %d MB together", total>>20))
+	f.mu.Lock()
+	f.measured = time.Time{} // one may not be enough: the next start measures again
+	f.mu.Unlock()
 }

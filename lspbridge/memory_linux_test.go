@@ -22,9 +22,9 @@ func TestMemoryBudget(t *testing.T) {
 	}
 	weigh := func() {
 		m.mu.Lock()
-		m.weighed = time.Time{}
+		m.measured = time.Time{}
 		m.mu.Unlock()
-		m.weigh()
+		m.stopOverBudget()
 	}
 	if weigh(); s.current() == nil {
 		t.Error("a server in use was stopped")

@@ -12,37 +12,17 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// lock waits until the caller alone may change documents, and interrupts a background look. Every check,
-// question and write takes it: an edit of a question would otherwise see a proposal's texts. It fails with
-// errGone, or when ctx ends first.
-func (c *client) lock(ctx context.Context) (release func(), err error) {
-	select {
-	case <-c.txn:
-		return func() { c.txn <- struct{}{} }, nil
-	default:
-	}
-	c.looks.shove()
-	select {
-	case <-c.txn:
-		return func() { c.txn <- struct{}{} }, nil
-	case <-c.gone:
-		return nil, errGone
-	case <-ctx.Done():
-		return nil, fmt.Errorf("%s is checking another proposal", c.id)
-	}
-}
-
 // check is the transaction of a proposal on one server: get the problems before, lay the proposed texts
 // over the documents, wait, compare, and put the documents back. The order matters: uses are looked for
 // before the overlay, and undo runs before anything can return.
 func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) {
 	if c.commanded() {
-		return serverVerdict{state: change.Pending, reason: c.id + " waits for the answer to this edit"}
+		return serverVerdict{state: change.Pending, reason: c.id + " runs a command that waits for the decision on this edit"}
 	}
 	if c.readsDisk() {
-		return c.ofDisk()
+		return c.publishedVerdict()
 	}
-	release, err := c.lock(ctx)
+	release, err := c.exclusive.acquire(ctx)
 	if err != nil {
 		return serverVerdict{state: change.Pending, reason: err.Error()}
 	}
@@ -56,11 +36,11 @@ func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) 
 		return serverVerdict{state: failState(err), mute: errors.Is(err, errMute), reason: c.why(ctx, err), files: c.ledger.snapshot()}
 	}
 	before := c.ledger.snapshot()
-	undo := c.lay(files)
-	c.nudge(used.files)
+	undo := c.applyOverlay(files)
+	c.dependents.recompile(used.files)
 	err = c.settle(ctx, scope)
-	if err == nil && used.unsure == nil {
-		used.unsure = c.hidden(ctx, used)
+	if err == nil && used.incomplete == nil {
+		used.incomplete = c.dependents.hidden(ctx, used)
 	}
 	after := c.ledger.snapshot()
 	v = c.compare(before, after, paths)
@@ -68,16 +48,16 @@ func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) 
 	// Put the documents back before anything else, also after a failed wait: a proposal that stays in the
 	// server would be reported as the project's.
 	undo()
-	c.nudge(used.files)
+	c.dependents.recompile(used.files)
 	release()
 	if err != nil {
 		v.state, v.mute, v.reason = failState(err), errors.Is(err, errMute), c.why(ctx, err)
 		v.introduced, v.fixed, v.unchanged = nil, nil, 0
 		return v
 	}
-	c.blind(&v, files)
-	if used.unsure != nil && v.state == change.Fresh {
-		v.state, v.reason = change.Partial, c.id+" "+used.unsure.Error()
+	c.markUnseen(&v, files)
+	if used.incomplete != nil && v.state == change.Fresh {
+		v.state, v.reason = change.Partial, c.id+" "+used.incomplete.Error()
 	}
 	return v
 }
@@ -91,7 +71,7 @@ func (c *client) baseline(ctx context.Context, files []Proposal, paths []string)
 			return nil, used, err
 		}
 	}
-	used = c.dependents(ctx, files)
+	used = c.dependents.find(ctx, files)
 	if len(used.files) == 0 {
 		return scope, used, nil
 	}
@@ -103,11 +83,11 @@ func (c *client) baseline(ctx context.Context, files []Proposal, paths []string)
 	return scope, used, err
 }
 
-// lay begins the overlay, new files first, so that files that import them find them. The caller must call
+// applyOverlay begins the overlay, new files first, so that files that import them find them. The caller must call
 // undo, which puts every document back as it was.
-func (c *client) lay(files []Proposal) (undo func()) {
+func (c *client) applyOverlay(files []Proposal) (undo func()) {
 	files = slices.Clone(files)
-	slices.SortStableFunc(files, func(a, b Proposal) int { return c.rank(a) - c.rank(b) })
+	slices.SortStableFunc(files, func(a, b Proposal) int { return c.openOrder(a) - c.openOrder(b) })
 	base := map[string]*string{} // nil: it was not open
 	var touched []string
 	seq := c.ledger.begin()
@@ -123,7 +103,7 @@ func (c *client) lay(files []Proposal) (undo func()) {
 			if base[f.Path] == nil {
 				continue
 			}
-			text = c.emptied(*base[f.Path])
+			text = c.deletedText(*base[f.Path])
 		}
 		touched = append(touched, f.Path)
 		c.docs.put(f.Path, text)
@@ -141,7 +121,7 @@ func (c *client) lay(files []Proposal) (undo func()) {
 				c.docs.put(f.Path, *t)
 			}
 		}
-		if c.way() == byMarker {
+		if c.mode() == byMarker {
 			c.ledger.rolledBack() // settleMarker promotes the reports when they are final
 		} else {
 			c.ledger.end(seq, c.docs.versionsOf(touched))
@@ -149,8 +129,8 @@ func (c *client) lay(files []Proposal) (undo func()) {
 	}
 }
 
-// rank orders the files of a proposal: new ones, changed ones, deletions.
-func (c *client) rank(f Proposal) int {
+// openOrder orders the files of a proposal: new ones, changed ones, deletions.
+func (c *client) openOrder(f Proposal) int {
 	switch {
 	case f.Delete:
 		return 2
@@ -160,18 +140,18 @@ func (c *client) rank(f Proposal) int {
 	return 1
 }
 
-// emptied is the text that stands for a deleted file, since LSP cannot express that an open document is
+// deletedText is the text that stands for a deleted file, since LSP cannot express that an open document is
 // gone.
-func (c *client) emptied(old string) string {
-	if c.spec.hooks.emptied != nil {
-		return c.spec.hooks.emptied(old)
+func (c *client) deletedText(old string) string {
+	if c.spec.hooks.deletedText != nil {
+		return c.spec.hooks.deletedText(old)
 	}
 	return c.spec.Quirks.EmptyText
 }
 
-// blind lowers the certainty where the server could not see something of the proposal, and removes the
+// markUnseen lowers the certainty where the server could not see something of the proposal, and removes the
 // errors that it reports only for that reason.
-func (c *client) blind(v *serverVerdict, files []Proposal) {
+func (c *client) markUnseen(v *serverVerdict, files []Proposal) {
 	var unseen []string
 	deleted := false
 	for _, f := range files {

@@ -73,13 +73,13 @@ func problemKey(d change.Problem) string {
 		b.WriteString(s)
 		b.WriteByte(0)
 	}
-	b.WriteString(said(d.Message))
+	b.WriteString(withoutLineNumbers(d.Message))
 	return b.String()
 }
 
-// said is a message without the line numbers that servers put into it (":12:5"): they change when the text
+// withoutLineNumbers is a message without the line numbers that servers put into it (":12:5"): they change when the text
 // moves.
-func said(m string) string {
+func withoutLineNumbers(m string) string {
 	var b strings.Builder
 	for i := 0; i < len(m); i++ {
 		if m[i] == ':' && i+1 < len(m) && m[i+1] >= '0' && m[i+1] <= '9' { // :12:5
@@ -103,7 +103,7 @@ func unique(list []change.Problem) []change.Problem {
 	}
 	seen := map[place]change.Problem{}
 	return slices.DeleteFunc(list, func(d change.Problem) bool {
-		k := place{d.Path, strings.ToLower(strings.TrimRight(said(d.Message), ". ")), d.Line}
+		k := place{d.Path, strings.ToLower(strings.TrimRight(withoutLineNumbers(d.Message), ". ")), d.Line}
 		had, twice := seen[k]
 		if twice && (samePlace(had, d) || had.Server != d.Server) {
 			return true

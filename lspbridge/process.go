@@ -2,7 +2,6 @@ package lspbridge
 
 import (
 	"context"
-
 	"errors"
 	"fmt"
 	"io"
@@ -87,7 +86,7 @@ func (p *process) death() error {
 	if errors.As(p.err, &exit) {
 		text = exit.Error()
 	}
-	if line := p.stderr.telling(); line != "" {
+	if line := p.stderr.explanation(); line != "" {
 		text += ": " + line
 	}
 	return errors.New(text)
@@ -118,8 +117,8 @@ func (t *tail) String() string {
 	return string(t.buf)
 }
 
-// telling is the line that best explains the end: the first that names an error, else the last one.
-func (t *tail) telling() string {
+// explanation is the line that best explains the end: the first that names an error, else the last one.
+func (t *tail) explanation() string {
 	said := strings.TrimSpace(t.String())
 	line := said[strings.LastIndexByte(said, '\n')+1:]
 	for l := range strings.SplitSeq(said, "\n") {

@@ -52,7 +52,7 @@ func (p *programs) find(row Server, root string) (Server, []string, error) {
 		}
 	}
 	for _, cmd := range row.Commands {
-		if at := p.look(cmd[0], root); at != "" && !emptyProxy(at) {
+		if at := p.search(cmd[0], root); at != "" && !emptyProxy(at) {
 			return row, append([]string{at}, cmd[1:]...), nil
 		}
 	}
@@ -103,10 +103,10 @@ func (p *programs) withOptions(row Server, argv []string, root string) Server {
 	return row
 }
 
-// look searches a program: in our own directories, in the node_modules of a trusted project, in PATH, then
+// search searches a program: in our own directories, in the node_modules of a trusted project, in PATH, then
 // in the usual directories. In an untrusted project it skips PATH entries inside the project: a checkout
 // could bring its own "gopls". It returns "" when nothing is found.
-func (p *programs) look(name, root string) string {
+func (p *programs) search(name, root string) string {
 	dirs := p.bin
 	if p.trusted {
 		for dir := root; ; dir = filepath.Dir(dir) {
@@ -124,7 +124,7 @@ func (p *programs) look(name, root string) string {
 			return at
 		}
 	}
-	if at, err := exec.LookPath(name); err == nil && !p.theirs(at) {
+	if at, err := exec.LookPath(name); err == nil && !p.fromProject(at) {
 		return at
 	}
 	for _, d := range wellKnownBins() { // editors started from a desktop often lack these in PATH
@@ -135,9 +135,9 @@ func (p *programs) look(name, root string) string {
 	return ""
 }
 
-// theirs reports a program inside an untrusted project, also through a link. A project that contains the
+// fromProject reports a program inside an untrusted project, also through a link. A project that contains the
 // home folder is no checkout: the person's own tools are in there.
-func (p *programs) theirs(at string) bool {
+func (p *programs) fromProject(at string) bool {
 	if p.trusted {
 		return false
 	}

@@ -106,7 +106,7 @@ func TestApplyEdit(t *testing.T) {
 			err = f.RunAction(ctx, actions[0], func(ctx context.Context, label string, edits []FileEdit) error {
 				got = edits
 				// What the change pipeline does; this server thinks of nothing but its command meanwhile.
-				if d := f.Check(f.ctx(time.Second), []Proposal{{Path: f.path, Text: edits[0].New}}); d.Certainty != change.Pending || !strings.Contains(d.Reason, "waits for the answer") {
+				if d := f.Check(f.ctx(time.Second), []Proposal{{Path: f.path, Text: edits[0].New}}); d.Certainty != change.Pending || !strings.Contains(d.Reason, "waits for the decision") {
 					t.Errorf("%s %q", d.Certainty, d.Reason)
 				}
 				return refusal

@@ -19,13 +19,13 @@ const pullAtOnce = 8
 
 // settlePull asks for every file whose last answer is about another state. It asks again, a few times,
 // when the server requests a refresh meanwhile.
-func (c *client) settlePull(ctx context.Context, paths []string, w way) error {
+func (d *diagnostics) settlePull(ctx context.Context, paths []string, w diagnosticMode) error {
 	for range refreshTries {
-		ask := c.ledger.outdated(paths)
+		ask := d.ledger.outdated(paths)
 		if len(ask) == 0 {
 			return nil
 		}
-		if err := c.pullAll(ctx, ask, w); err != nil {
+		if err := d.pullAll(ctx, ask, w); err != nil {
 			return err
 		}
 	}
@@ -36,7 +36,7 @@ func (c *client) settlePull(ctx context.Context, paths []string, w way) error {
 const refreshTries = 3
 
 // pullAll asks for several files concurrently.
-func (c *client) pullAll(ctx context.Context, ask []string, w way) error {
+func (d *diagnostics) pullAll(ctx context.Context, ask []string, w diagnosticMode) error {
 	errs := make([]error, len(ask))
 	var wg sync.WaitGroup
 	limit := make(chan struct{}, pullAtOnce)
@@ -44,7 +44,7 @@ func (c *client) pullAll(ctx context.Context, ask []string, w way) error {
 		wg.Go(func() {
 			limit <- struct{}{}
 			defer func() { <-limit }()
-			errs[i] = c.pull(ctx, p, w)
+			errs[i] = d.pull(ctx, p, w)
 		})
 	}
 	wg.Wait()
@@ -57,8 +57,8 @@ const (
 	codeContentModified jsonrpc2.Code = -32801
 )
 
-// again reports an error after which the same request should be sent again.
-func again(e *jsonrpc2.Error) bool {
+// retryable reports an error after which the same request should be sent again.
+func retryable(e *jsonrpc2.Error) bool {
 	var data struct{ RetriggerRequest *bool }
 	_ = json.Unmarshal(e.Data, &data)
 	return e.Code == codeContentModified || e.Code == codeServerCancelled && (data.RetriggerRequest == nil || *data.RetriggerRequest)
@@ -66,20 +66,20 @@ func again(e *jsonrpc2.Error) bool {
 
 // pull asks for one file and stores the answer. It starts over when the texts have changed meanwhile; the
 // fourth answer is taken anyway, so that steady typing does not keep it waiting.
-func (c *client) pull(ctx context.Context, path string, w way) error {
+func (d *diagnostics) pull(ctx context.Context, path string, w diagnosticMode) error {
 	for try := 0; ; try++ {
 		// Remember the state before asking: an answer for an older one is not stored.
-		seq, refresh := c.ledger.now()
+		seq, refresh := d.ledger.state()
 		var items []change.Problem
 		var related map[string][]change.Problem
 		var err error
 		if w == byTSServer {
-			items, err = c.pullTSServer(ctx, path)
+			items, err = d.pullTSServer(ctx, path)
 		} else {
-			items, related, err = c.pullReport(ctx, path)
+			items, related, err = d.pullReport(ctx, path)
 		}
 		var e *jsonrpc2.Error
-		if errors.As(err, &e) && again(e) && try < 3 {
+		if errors.As(err, &e) && retryable(e) && try < 3 {
 			continue
 		}
 		if err != nil {
@@ -89,20 +89,20 @@ func (c *client) pull(ctx context.Context, path string, w way) error {
 		for p, list := range related {
 			answers[p] = list
 		}
-		if !c.ledger.pulled(path, answers, seq, refresh, try >= 3) {
+		if !d.ledger.pulled(path, answers, seq, refresh, try >= 3) {
 			continue
 		}
 		for p := range answers {
-			c.tellOf(p)
+			d.feed.add(p)
 		}
-		c.changed.wake()
+		d.changed.wake()
 		return nil
 	}
 }
 
-// stumbled reads a server's log. The servers that come from VS Code log an exception during a validation
+// logFailure reads a server's log. The servers that come from VS Code log an exception during a validation
 // and then answer "no problems", which would look like a clean file.
-func (c *client) stumbled(params json.RawMessage) {
+func (d *diagnostics) logFailure(params json.RawMessage) {
 	var p struct {
 		Type    lsp.Uint
 		Message string
@@ -117,15 +117,15 @@ func (c *client) stumbled(params json.RawMessage) {
 	name, why, _ := strings.Cut(rest, ": ")
 	why, _, _ = strings.Cut(why, "\n")
 	if path := uriPath(name); path != "" {
-		c.ledger.stumbled(path, "it failed over this file: "+why)
+		d.ledger.setFailure(path, "it failed on this file: "+why)
 	}
 }
 
 // pullReport asks each of the server's diagnostic sources about one file.
-func (c *client) pullReport(ctx context.Context, path string) (items []change.Problem, related map[string][]change.Problem, err error) {
+func (d *diagnostics) pullReport(ctx context.Context, path string) (items []change.Problem, related map[string][]change.Problem, err error) {
 	related = map[string][]change.Problem{}
-	for _, name := range c.able.identifiers() {
-		if err := c.pullFrom(ctx, path, name, &items, related); err != nil {
+	for _, name := range d.able.identifiers() {
+		if err := d.pullFrom(ctx, path, name, &items, related); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -134,30 +134,30 @@ func (c *client) pullReport(ctx context.Context, path string) (items []change.Pr
 
 // pullFrom asks one source and adds what it answers. An answer without a report is an error: no answer
 // must not look like "no problems".
-func (c *client) pullFrom(ctx context.Context, path, name string, items *[]change.Problem, related map[string][]change.Problem) error {
+func (d *diagnostics) pullFrom(ctx context.Context, path, name string, items *[]change.Problem, related map[string][]change.Problem) error {
 	var r lsp.Report
-	c.ledger.stumbled(path, "")
+	d.ledger.setFailure(path, "")
 	params := map[string]any{"textDocument": map[string]any{"uri": pathURI(path)}}
 	if name != "" {
 		params["identifier"] = name
 	}
-	if err := c.call(ctx, protocol.MethodTextDocumentDiagnostic, params, &r); err != nil {
+	if err := d.call(ctx, protocol.MethodTextDocumentDiagnostic, params, &r); err != nil {
 		return err
 	}
-	switch why := c.ledger.stumble(path); {
+	switch why := d.ledger.failure(path); {
 	case why != "":
 		return errors.New(why)
 	case r.Kind == "" && r.Items == nil: // null, or something else: no word is not "no problems"
 		return errors.New("it answered without a report")
 	case r.Kind == "unchanged": // we never send a previousResultId, so there is nothing it can refer to
-		return errors.New("it answered that nothing has changed, and was not asked that")
+		return errors.New("it answered \"unchanged\" to a request that named no earlier result")
 	}
 	for u, rel := range r.Related {
 		if p := uriPath(u); p != "" && p != path && rel.Kind != "unchanged" {
-			related[p] = append(related[p], c.convert(p, lsp.Diagnostics(rel.Items))...)
+			related[p] = append(related[p], d.convert(p, lsp.Diagnostics(rel.Items))...)
 		}
 	}
-	*items = append(*items, c.convert(path, lsp.Diagnostics(r.Items))...)
+	*items = append(*items, d.convert(path, lsp.Diagnostics(r.Items))...)
 	return nil
 }
 

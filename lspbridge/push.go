@@ -25,42 +25,42 @@ const (
 
 // settlePush waits for a publish about the present text of every open path, and then for the server to be
 // done.
-func (c *client) settlePush(ctx context.Context, paths []string) error {
+func (d *diagnostics) settlePush(ctx context.Context, paths []string) error {
 	start := time.Now()
-	seq, _ := c.ledger.now()
+	seq, _ := d.ledger.state()
 	missing := func() (out []string) {
 		for _, p := range paths { // a closed document gets no publish
-			if doc, open := c.docs.get(p); open && !c.ledger.word(p).publishedFor(doc) {
+			if doc, open := d.docs.get(p); open && !d.ledger.latest(p).publishedFor(doc) {
 				out = append(out, p)
 			}
 		}
 		return out
 	}
-	unversioned := c.ledger.unversioned()
+	unversioned := d.ledger.unversioned()
 	still := missing()
 	if len(still) == 0 {
-		return c.settleLast(ctx, paths, seq, unversioned)
+		return d.settleLast(ctx, paths, seq, unversioned)
 	}
-	mute := !c.busy() && slices.ContainsFunc(still, c.ledger.mute)
+	mute := !d.busy() && slices.ContainsFunc(still, d.ledger.mute)
 	wait, cancel := ctx, context.CancelFunc(func() {})
 	switch {
 	case mute:
 		wait, cancel = context.WithTimeout(ctx, muteWait)
 	case unversioned:
-		wait, cancel = context.WithTimeout(ctx, max(quietMin, 3*c.ledger.delay()))
+		wait, cancel = context.WithTimeout(ctx, max(quietMin, 3*d.ledger.delay()))
 	}
 	defer cancel()
 	other := false
-	err := c.await(wait, func() bool {
-		other = c.way() != byPush
+	err := d.await(wait, func() bool {
+		other = d.mode() != byPush
 		return other || len(missing()) == 0
 	})
 	if err != nil && !other {
-		c.ledger.inVain(paths, time.Since(start))
+		d.ledger.addUnanswered(paths, time.Since(start))
 	}
 	switch {
 	case other:
-		return errOtherWay
+		return errModeChanged
 	case err != nil && mute && ctx.Err() == nil && wait.Err() != nil:
 		return errMute
 	case err != nil && ctx.Err() == nil && wait.Err() != nil:
@@ -68,38 +68,38 @@ func (c *client) settlePush(ctx context.Context, paths []string) error {
 	case err != nil:
 		return err
 	}
-	c.ledger.learn(time.Since(start))
-	return c.settleLast(ctx, paths, seq, unversioned)
+	d.ledger.learn(time.Since(start))
+	return d.settleLast(ctx, paths, seq, unversioned)
 }
 
 // settleLast gives a server that has published about the present texts time to report that it is idle, or
 // to publish again. When its last publish is older than that, it returns at once.
-func (c *client) settleLast(ctx context.Context, paths []string, seq uint64, unversioned bool) error {
+func (d *diagnostics) settleLast(ctx context.Context, paths []string, seq uint64, unversioned bool) error {
 	settle := pushSettle
 	if unversioned {
-		settle = max(150*time.Millisecond, c.ledger.delay())
+		settle = max(150*time.Millisecond, d.ledger.delay())
 	}
 	var last time.Time
 	for _, p := range paths {
-		if f := c.ledger.word(p); f != nil && f.pushAt.After(last) {
+		if f := d.ledger.latest(p); f != nil && f.pushAt.After(last) {
 			last = f.pushAt
 		}
 	}
 	if settle -= time.Since(last); settle <= 0 {
 		return nil
 	}
-	if c.ledger.reportsIdle() {
+	if d.ledger.reportsIdle() {
 		done, cancel := context.WithTimeout(ctx, idleSettle)
 		defer cancel()
-		_ = c.await(done, func() bool {
-			return !slices.ContainsFunc(paths, func(p string) bool { return c.docs.has(p) && !c.ledger.idleSince(p, seq) })
+		_ = d.await(done, func() bool {
+			return !slices.ContainsFunc(paths, func(p string) bool { return d.docs.has(p) && !d.ledger.idleSince(p, seq) })
 		})
 		return ctx.Err()
 	}
 	select {
 	case <-time.After(settle):
 		return nil
-	case <-c.gone:
+	case <-d.gone:
 		return errGone
 	case <-ctx.Done():
 		return ctx.Err()

@@ -43,10 +43,10 @@ func (m *Manager) ask(ctx context.Context, path string, several bool, can func(*
 			continue
 		}
 		asked = true
-		release, err := c.lock(ctx)
+		release, err := c.exclusive.acquire(ctx)
 		if err == nil {
 			c.sync(c.withBuffers([]string{path}))
-			c.acquaint(ctx, path)
+			c.waitUntilLoaded(ctx, path)
 			err = f(ctx, c)
 			release()
 		}
@@ -88,44 +88,21 @@ func orNothing(n int) error {
 	return nil
 }
 
-// acquaint waits, before the first question, until the server has loaded its project. Some servers
-// (pyright) answer from what they have read so far, and a list of references would be incomplete without
-// notice. They report the problems of a file only when they know what it imports, so that is the signal.
-func (c *client) acquaint(ctx context.Context, path string) {
-	w := c.way()
-	if c.ledger.isAcquainted() || w == byMarker { // which waits by itself
-		return
-	}
-	wait := acquaintPush // of one that only pushes, or has not registered another way yet
-	if end, ok := ctx.Deadline(); ok && (w != byPush || time.Until(end)/2 < wait) {
-		wait = time.Until(end) / 2
-	}
-	half, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	err := c.settle(half, []string{path})
-	if err == nil || w == byPush && ctx.Err() == nil {
-		c.ledger.setAcquainted()
-	}
-}
-
-// acquaintPush is how long the first question waits for a server's first publish.
-const acquaintPush = 5 * time.Second
-
 // one is ask for a single answer.
 func (m *Manager) one(ctx context.Context, path string, can func(*capabilities) bool, what string, f func(context.Context, *client) error) error {
 	return m.ask(ctx, path, false, can, what, f)
 }
 
 // at is TextDocumentPositionParams, in the server's encoding.
-func (c *client) at(path string, p Position) map[string]any {
-	return map[string]any{"textDocument": map[string]any{"uri": pathURI(path)}, "position": c.converter().out(path, p)}
+func (c converter) at(path string, p Position) map[string]any {
+	return map[string]any{"textDocument": map[string]any{"uri": pathURI(path)}, "position": c.out(path, p)}
 }
 
 // locations asks a request that answers locations; those outside the file system are left out.
 func (m *Manager) locations(ctx context.Context, path string, p Position, method, what string, can func(*capabilities) bool, more map[string]any) ([]Location, error) {
 	var out []Location
 	err := m.one(ctx, path, can, what, func(ctx context.Context, c *client) error {
-		params := c.at(path, p)
+		params := c.converter().at(path, p)
 		for k, v := range more {
 			params[k] = v
 		}
@@ -171,7 +148,7 @@ func (m *Manager) Hover(ctx context.Context, path string, p Position) (string, e
 	var text string
 	err := m.one(ctx, path, func(k *capabilities) bool { return has(k.Hover) }, "hover", func(ctx context.Context, c *client) error {
 		var h *struct{ Contents json.RawMessage }
-		if err := c.call(ctx, protocol.MethodTextDocumentHover, c.at(path, p), &h); err != nil {
+		if err := c.call(ctx, protocol.MethodTextDocumentHover, c.converter().at(path, p), &h); err != nil {
 			return err
 		}
 		if h != nil {
@@ -190,15 +167,14 @@ func (m *Manager) DocumentSymbols(ctx context.Context, path string) ([]Symbol, e
 		if err := c.call(ctx, protocol.MethodTextDocumentDocumentSymbol, map[string]any{"textDocument": map[string]any{"uri": pathURI(path)}}, &list); err != nil {
 			return err
 		}
-		out = c.symbols(path, list)
+		out = c.converter().symbols(path, list)
 		return orNothing(len(out))
 	})
 	return out, err
 }
 
 // symbols converts symbols; path is their file unless they name another one.
-func (c *client) symbols(path string, in []lsp.Symbol) []Symbol {
-	conv := c.converter()
+func (c converter) symbols(path string, in []lsp.Symbol) []Symbol {
 	out := make([]Symbol, 0, len(in))
 	for _, s := range in {
 		file := path
@@ -211,11 +187,11 @@ func (c *client) symbols(path string, in []lsp.Symbol) []Symbol {
 		}
 		sym := Symbol{Name: s.Name, Detail: s.Detail, Container: s.ContainerName, Kind: int(s.Kind), Path: file}
 		if r != nil {
-			sym.Range = conv.in(file, *r)
+			sym.Range = c.in(file, *r)
 			sym.Selection = sym.Range
 		}
 		if s.Selection != nil {
-			sym.Selection = conv.in(file, *s.Selection)
+			sym.Selection = c.in(file, *s.Selection)
 		}
 		sym.Children = c.symbols(file, s.Children)
 		out = append(out, sym)
@@ -229,7 +205,7 @@ func (m *Manager) PrepareCallHierarchy(ctx context.Context, path string, p Posit
 	err := m.one(ctx, path, func(k *capabilities) bool { return has(k.CallHierarchy) }, "call hierarchy", func(ctx context.Context, c *client) error {
 		list, err := c.prepare(ctx, path, p)
 		for _, i := range list {
-			out = append(out, c.callItem(i, path, nil))
+			out = append(out, c.converter().callItem(i, path, nil))
 		}
 		if err == nil {
 			err = orNothing(len(list))
@@ -241,17 +217,16 @@ func (m *Manager) PrepareCallHierarchy(ctx context.Context, path string, p Posit
 
 // prepare is textDocument/prepareCallHierarchy; its items must be sent back unchanged.
 func (c *client) prepare(ctx context.Context, path string, p Position) (list []lsp.CallItem, err error) {
-	err = c.call(ctx, protocol.MethodTextDocumentPrepareCallHierarchy, c.at(path, p), &list)
+	err = c.call(ctx, protocol.MethodTextDocumentPrepareCallHierarchy, c.converter().at(path, p), &list)
 	return list, err
 }
 
 // callItem converts an item; from is the file in which ranges are.
-func (c *client) callItem(i lsp.CallItem, from string, ranges []lsp.Range) CallItem {
-	conv := c.converter()
+func (c converter) callItem(i lsp.CallItem, from string, ranges []lsp.Range) CallItem {
 	file := uriPath(i.URI)
-	out := CallItem{Name: i.Name, Detail: i.Detail, Kind: int(i.Kind), Path: file, Range: conv.in(file, i.Range), Selection: conv.in(file, i.Selection)}
+	out := CallItem{Name: i.Name, Detail: i.Detail, Kind: int(i.Kind), Path: file, Range: c.in(file, i.Range), Selection: c.in(file, i.Selection)}
 	for _, r := range ranges {
-		out.FromRanges = append(out.FromRanges, conv.in(from, r))
+		out.FromRanges = append(out.FromRanges, c.in(from, r))
 	}
 	return out
 }
@@ -285,9 +260,9 @@ func (m *Manager) calls(ctx context.Context, path string, p Position, method str
 			for _, call := range list {
 				switch {
 				case call.From != nil:
-					out = append(out, c.callItem(*call.From, uriPath(call.From.URI), call.FromRanges))
+					out = append(out, c.converter().callItem(*call.From, uriPath(call.From.URI), call.FromRanges))
 				case call.To != nil:
-					out = append(out, c.callItem(*call.To, uriPath(item.URI), call.FromRanges))
+					out = append(out, c.converter().callItem(*call.To, uriPath(item.URI), call.FromRanges))
 				}
 			}
 		}

@@ -89,7 +89,7 @@ func TestAFailedValidationIsNoAnswer(t *testing.T) {
 		}}, map[string]string{"a.fake": "BAD one\n"})
 		defer f.Close(context.Background())
 		ctx := f.ctx(time.Minute)
-		if r := f.Diagnostics(ctx, f.path); r.Certainty == change.Fresh || r.Reason != "fake: it failed over this file: no such property" {
+		if r := f.Diagnostics(ctx, f.path); r.Certainty == change.Fresh || r.Reason != "fake: it failed on this file: no such property" {
 			t.Errorf("%s %q", r.Certainty, r.Reason)
 		}
 		broken = false

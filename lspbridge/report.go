@@ -22,7 +22,7 @@ func (m *Manager) Diagnostics(ctx context.Context, path string) FileReport {
 	defer cancel()
 	ctx, end := waits(ctx, "diagnostics", 1)
 	defer end(nil)
-	d := m.each(ctx, []Proposal{{Path: path}}, func(ctx context.Context, c *client, _ []Proposal) serverVerdict {
+	d := m.askServers(ctx, []Proposal{{Path: path}}, func(ctx context.Context, c *client, _ []Proposal) serverVerdict {
 		return c.report(ctx, []string{path}, false)
 	})
 	if len(d.Files) == 0 {
@@ -35,22 +35,22 @@ func (m *Manager) Diagnostics(ctx context.Context, path string) FileReport {
 // only open documents.
 func (c *client) report(ctx context.Context, paths []string, all bool) serverVerdict {
 	if c.readsDisk() {
-		return c.ofDisk()
+		return c.publishedVerdict()
 	}
-	release, err := c.lock(ctx)
+	release, err := c.exclusive.acquire(ctx)
 	if err != nil {
 		return serverVerdict{state: change.Pending, reason: err.Error()}
 	}
 	defer release()
 	v := serverVerdict{state: change.Fresh}
-	ask, w := paths, c.way()
+	ask, w := paths, c.mode()
 	switch {
 	case w == byMarker && all:
 		paths = nil // the whole workspace is watched anyway
 	case w == byTSServer && all:
 		paths = paths[:min(len(paths), 1)] // one open file loads the project; the others are asked for by path
 	case all && len(paths) > maxOpen:
-		v.state, v.reason = change.Partial, fmt.Sprintf("%s looked at %d of %d files", c.id, maxOpen, len(paths))
+		v.state, v.reason = change.Partial, fmt.Sprintf("%s checked %d of %d files", c.id, maxOpen, len(paths))
 		paths = paths[:maxOpen]
 		ask = paths
 	}

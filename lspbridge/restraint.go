@@ -43,7 +43,7 @@ func (p *programs) restrain(row Server, argv []string, root string) (Server, err
 	if len(r.Programs) > 0 && !slices.Contains(r.Programs, name) {
 		return row, untrusted(row.ID, name+" may run code of the project; of its programs only "+strings.Join(r.Programs, " and ")+" is started")
 	}
-	if at := p.names(r.NotWith); at != "" {
+	if at := p.fileNamed(r.NotWith); at != "" {
 		return row, untrusted(row.ID, at+" can make it run programs of the project")
 	}
 	row.Init = overlaid(row.Init, r.Init)
@@ -68,17 +68,17 @@ func overlaid(base, over string) string {
 	return mergeJSON(base, json.RawMessage(over))
 }
 
-// names returns a file of the project whose base name matches one of the globs; "" when there is none.
+// fileNamed returns a file of the project whose base name matches one of the globs; "" when there is none.
 // Ignored and hidden folders count, because the server reads them too. A project with too many files to
 // search counts as one that has such a file.
-func (p *programs) names(globs []string) (found string) {
+func (p *programs) fileNamed(globs []string) (found string) {
 	if len(globs) == 0 {
 		return ""
 	}
 	left := maxProjectFiles
 	_ = filepath.WalkDir(p.root, func(at string, d fs.DirEntry, err error) error {
 		if left--; left < 0 && found == "" {
-			found = "the project has too many files to look at, and one of them"
+			found = "a file among the more than " + strconv.Itoa(maxProjectFiles) + " of this project"
 		}
 		if found != "" {
 			return filepath.SkipAll

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// gopls brackets every diagnosis with progress (Quirks.EndMarker) and speaks of the whole workspace by itself.
+// gopls brackets every diagnosis with progress (Quirks.EndMarker) and reports the problems of the whole workspace without being asked.
 func gopls() Server {
 	return Server{ID: "gopls", Extensions: []string{".go"}, Filenames: []string{"go.mod", "go.work"}, Workspace: []string{"go.work"}, Markers: []string{"go.mod"},
 		Commands: [][]string{{"gopls"}}, Shared: []string{"-remote=auto"}, Install: "go install golang.org/x/tools/gopls@latest",
 		Init:     `{"verboseWorkDoneProgress":true,"diagnosticsDelay":"0s"}`,
 		Settings: `{"gopls":{"verboseWorkDoneProgress":true,"diagnosticsDelay":"0s"}}`,
 		Quirks:   Quirks{EndMarker: true},
-		hooks:    hooks{emptied: packageClause},
+		hooks:    hooks{deletedText: packageClause},
 		Untrusted: &Restraint{
 			Why: "It lists and type-checks packages and builds none. The toolchain is the installed one, whatever go.mod asks for; git is run without hooks and fsmonitor.",
 			Env: []string{"GOTOOLCHAIN=local"},

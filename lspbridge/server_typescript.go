@@ -20,10 +20,10 @@ import (
 // typescriptID is the row's id, which Vue's server and isSyntax refer to.
 const typescriptID = "typescript"
 
-// typescript is typescript-language-server over tsserver, or TypeScript 7, which is a language server itself: a tenth of
-// the memory and the time. A syntax server answers while the project is being loaded, and knows nothing of it: a symbol
-// used everywhere would be said to be used nowhere. A project's users are only looked for below the root: tsconfig.json of
-// the whole must be in it.
+// typescript is typescript-language-server over tsserver, or TypeScript 7, which is a language server itself and
+// needs a tenth of the memory and the time. useSyntaxServer is off: that server answers before the project is loaded, so
+// a symbol used in many files would have no references. tsserver searches for references only below the root, so the
+// tsconfig.json of the whole project must be in it.
 func typescript() Server {
 	return Server{ID: typescriptID, Extensions: jsExt, Workspace: jsLocks, Markers: jsRoots, Outermost: []string{"node_modules/typescript"}, Excluded: []string{"deno.json", "deno.jsonc"},
 		Commands: [][]string{{"typescript-language-server", "--stdio"}, {"vtsls", "--stdio"}},
@@ -45,7 +45,7 @@ func pinTSServer(p *programs, row Server, argv []string, root string) (Server, e
 		return row, nil
 	}
 	lib := p.tsdk(argv[0], root)
-	if lib == "" || p.theirs(lib) {
+	if lib == "" || p.fromProject(lib) {
 		return row, untrusted(row.ID, "there is no TypeScript beside typescript-language-server, and the project's own may not run (npm i -g typescript)")
 	}
 	path, _ := json.Marshal(filepath.Join(lib, "tsserver.js"))
@@ -117,7 +117,7 @@ type tsDiagnostic struct {
 
 // pullTSServer asks tsserver for the three kinds of diagnostics at once. The synchronous requests answer
 // for exactly the present text; tsserver's pushes do not say which text they are about.
-func (c *client) pullTSServer(ctx context.Context, path string) ([]change.Problem, error) {
+func (d *diagnostics) pullTSServer(ctx context.Context, path string) ([]change.Problem, error) {
 	kinds := [...]string{"syntacticDiagnosticsSync", "semanticDiagnosticsSync", "suggestionDiagnosticsSync"}
 	var lists [len(kinds)][]change.Problem
 	var errs [len(kinds)]error
@@ -129,13 +129,13 @@ func (c *client) pullTSServer(ctx context.Context, path string) ([]change.Proble
 				Message string
 				Body    []tsDiagnostic
 			}
-			err := c.call(ctx, protocol.MethodWorkspaceExecuteCommand, map[string]any{"command": tsserverRequest,
+			err := d.call(ctx, protocol.MethodWorkspaceExecuteCommand, map[string]any{"command": tsserverRequest,
 				"arguments": []any{kind, map[string]any{"file": path}}}, &r)
 			if err == nil && (r.Success == nil || !*r.Success) {
 				err = fmt.Errorf("tsserver: %s", r.Message)
 			}
 			if errs[i] = err; err == nil {
-				lists[i] = c.convertTS(path, r.Body)
+				lists[i] = d.convertTS(path, r.Body)
 			}
 		})
 	}
@@ -144,21 +144,21 @@ func (c *client) pullTSServer(ctx context.Context, path string) ([]change.Proble
 }
 
 // convertTS converts tsserver's diagnostics. It rebuilds the LSP form as Raw, which codeAction needs.
-func (c *client) convertTS(path string, in []tsDiagnostic) []change.Problem {
+func (d *diagnostics) convertTS(path string, in []tsDiagnostic) []change.Problem {
 	severities := map[string]change.Severity{"error": change.SeverityError, "warning": change.SeverityWarning, "message": change.SeverityInformation, "suggestion": change.SeverityHint}
 	out := make([]change.Problem, 0, len(in))
-	for _, d := range in {
-		text := d.Text
+	for _, item := range in {
+		text := item.Text
 		if text == "" {
-			text = d.Message
+			text = item.Message
 		}
-		r := Range{Position{max(0, d.Start.Line-1), max(0, d.Start.Offset-1)}, Position{max(0, d.End.Line-1), max(0, d.End.Offset-1)}}
-		sev, ok := severities[d.Category]
+		r := Range{Position{max(0, item.Start.Line-1), max(0, item.Start.Offset-1)}, Position{max(0, item.End.Line-1), max(0, item.End.Offset-1)}}
+		sev, ok := severities[item.Category]
 		if !ok {
 			sev = change.SeverityError
 		}
-		raw, _ := json.Marshal(map[string]any{"range": wireRange(r), "severity": sev.Number(), "code": d.Code, "source": "typescript", "message": text})
-		out = append(out, problemAt(path, r, change.Problem{Severity: sev, Code: strconv.Itoa(d.Code), Source: "typescript", Server: c.id, Message: text, Raw: raw}))
+		raw, _ := json.Marshal(map[string]any{"range": wireRange(r), "severity": sev.Number(), "code": item.Code, "source": "typescript", "message": text})
+		out = append(out, problemAt(path, r, change.Problem{Severity: sev, Code: strconv.Itoa(item.Code), Source: "typescript", Server: d.id, Message: text, Raw: raw}))
 	}
 	return out
 }

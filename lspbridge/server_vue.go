@@ -11,8 +11,8 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// Since its version 3 Vue's server knows templates and styles alone. What a component's script means it asks its editor,
-// who asks TypeScript's server with Vue's plugin in it; that server also has the problems of the script.
+// Since version 3 Vue's server checks only templates and styles. For types it sends tsserver/request to the editor, which
+// must forward it to TypeScript's server with Vue's plugin loaded. That server also reports the problems of the script.
 
 // vueAnswer must be long enough for TypeScript to load a project: Vue's server asks while it opens the
 // first component.
@@ -62,22 +62,22 @@ func vueAsks(c *client, method string, params json.RawMessage) (any, bool) {
 
 // besideVue is TypeScript's server for a component; nil when that server would not understand one: without
 // Vue's plugin, or with TypeScript 7, which loads no plugins.
-func besideVue(m *Manager, look *look, path, root string) *slot {
-	if m.programs.vuePlugin(root) == "" {
+func besideVue(f *fleet, look *rootSearch, path, root string) *slot {
+	if f.programs.vuePlugin(root) == "" {
 		return nil
 	}
-	row, ok := m.programs.row(typescriptID)
+	row, ok := f.programs.row(typescriptID)
 	if !ok {
 		return nil
 	}
-	at := look.root(path, m.o.Root, row.Workspace)
+	at := look.root(path, f.o.Root, row.Workspace)
 	if !look.holds(at, row.Workspace) {
-		at = look.outermost(look.root(path, m.o.Root, row.Markers), m.o.Root, row.Markers, row.Outermost)
+		at = look.outermost(look.root(path, f.o.Root, row.Markers), f.o.Root, row.Markers, row.Outermost)
 	}
-	if m.programs.vuePlugin(at) == "" || m.programs.typescript7(at) != nil || !m.programs.installed(row, at) {
+	if f.programs.vuePlugin(at) == "" || f.programs.typescript7(at) != nil || !f.programs.installed(row, at) {
 		return nil
 	}
-	return m.slot(row, at, path)
+	return f.slot(row, at, path)
 }
 
 // vuePlugin is the folder of Vue's plugin for TypeScript's server; "" when the project does not use Vue,
@@ -155,13 +155,13 @@ func (c *client) relay(params json.RawMessage) {
 
 // tsserver forwards a request to the TypeScript server of a project. It returns nil when there is none, or
 // when it fails.
-func (m *Manager) tsserver(ctx context.Context, root, command string, args json.RawMessage) json.RawMessage {
-	file := subject(args)
+func (f *fleet) tsserver(ctx context.Context, root, command string, args json.RawMessage) json.RawMessage {
+	file := requestFile(args)
 	if file == "" {
 		file = filepath.Join(root, "x.vue")
 	}
-	look := m.markers.look()
-	s := besideVue(m, look, file, root)
+	look := f.markers.search()
+	s := besideVue(f, look, file, root)
 	if s == nil {
 		return nil
 	}
@@ -169,11 +169,11 @@ func (m *Manager) tsserver(ctx context.Context, root, command string, args json.
 	if err != nil {
 		return nil
 	}
-	if c.way() != byTSServer {
+	if c.mode() != byTSServer {
 		return nil
 	}
 	if !c.docs.has(file) { // tsserver knows only the projects of open files
-		if text, there := m.text(file); there {
+		if text, there := f.text(file); there {
 			c.docs.put(file, text)
 		}
 	}
@@ -184,9 +184,9 @@ func (m *Manager) tsserver(ctx context.Context, root, command string, args json.
 	return r.Body
 }
 
-// subject is the file that a tsserver request is about, {"file": …} or the first of a list; "" when there
+// requestFile is the file that a tsserver request is about, {"file": …} or the first of a list; "" when there
 // is none.
-func subject(args json.RawMessage) string {
+func requestFile(args json.RawMessage) string {
 	var o struct{ File string }
 	if json.Unmarshal(args, &o) == nil && filepath.IsAbs(o.File) {
 		return filepath.Clean(o.File)

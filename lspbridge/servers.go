@@ -47,9 +47,9 @@ type hooks struct {
 	// handle answers messages that only this server sends; known is false for all others.
 	handle func(c *client, method string, params json.RawMessage) (answer any, known bool)
 	// beside is another server that must answer for the same file; nil for none.
-	beside func(m *Manager, look *look, path, root string) *slot
-	// emptied is the text of a deleted file, when Quirks.EmptyText would have to depend on the text before.
-	emptied func(old string) string
+	beside func(f *fleet, look *rootSearch, path, root string) *slot
+	// deletedText is the text of a deleted file, when Quirks.EmptyText would have to depend on the text before.
+	deletedText func(old string) string
 	// missedFile makes the server search the disk for files that it has not seen.
 	missedFile func(ctx context.Context, c *client)
 }

@@ -17,15 +17,15 @@ func signature(path, text string, s Symbol) (end int, leaks bool) {
 	line := func(offset int) int { return s.Selection.End.Line + strings.Count(rest[:offset], "\n") }
 	open := strings.IndexByte(rest, '(')
 	if open < 0 {
-		return s.Selection.End.Line, inferring(path) != ""
+		return s.Selection.End.Line, inferenceFamily(path) != ""
 	}
 	quotes := "\"'`"
 	if strings.EqualFold(filepath.Ext(path), ".rs") {
 		quotes = "\"" // the others begin lifetimes
 	}
-	after := closing(rest, open, quotes)
+	after := closingBracket(rest, open, quotes)
 	tail := strings.TrimLeft(rest[after:], " \t\r\n")
-	switch inferring(path) {
+	switch inferenceFamily(path) {
 	case "ts":
 		annotated := strings.HasPrefix(tail, ":") || strings.HasPrefix(strings.TrimLeft(rest[:open], " \t?!"), ":")
 		leaks = !annotated && (s.Kind != kindConstructor || strings.Contains(filepath.Ext(path), "js")) // a JavaScript constructor declares what it assigns
@@ -34,7 +34,7 @@ func signature(path, text string, s Symbol) (end int, leaks bool) {
 		leaks = !strings.HasPrefix(tail, "->") || s.Kind != kindFunction
 	case "cpp":
 		start := PositionOffset(text, Position{Line: max(0, s.Range.Start.Line-1)}) // clangd leaves template <…> out
-		leaks = leaky.MatchString(text[min(start, from):from])
+		leaks = inferredCpp.MatchString(text[min(start, from):from])
 	}
 	if body := strings.IndexByte(rest[after:], '{'); body >= 0 {
 		return line(after + body), leaks
@@ -45,11 +45,11 @@ func signature(path, text string, s Symbol) (end int, leaks bool) {
 	return line(len(rest)), leaks
 }
 
-// leaky matches the C++ keywords that make a body part of what other files compile.
-var leaky = regexp.MustCompile(`\b(auto|constexpr|consteval|template|decltype)\b`)
+// inferredCpp matches the C++ keywords that make a body part of what other files compile.
+var inferredCpp = regexp.MustCompile(`\b(auto|constexpr|consteval|template|decltype)\b`)
 
-// inferring is the family of languages that infer a function's result from its body; "" for all others.
-func inferring(path string) string {
+// inferenceFamily is the family of languages that infer a function's result from its body; "" for all others.
+func inferenceFamily(path string) string {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs":
 		return "ts"
@@ -61,9 +61,9 @@ func inferring(path string) string {
 	return ""
 }
 
-// closing is the byte offset after the bracket that closes the one at open; the length of the text without
+// closingBracket is the byte offset after the bracket that closes the one at open; the length of the text without
 // one. Brackets in string literals do not count.
-func closing(text string, open int, quotes string) int {
+func closingBracket(text string, open int, quotes string) int {
 	depth := 0
 	for i := open; i < len(text); i++ {
 		switch c := text[i]; {

@@ -12,25 +12,25 @@ import (
 // slot is the place of one server for one root. It outlives the runs: it starts the server on demand,
 // restarts it after a crash, and stops it when it is idle.
 type slot struct {
-	m    *Manager
-	spec Server
-	root string
+	fleet *fleet
+	spec  Server
+	root  string
 
-	mu      sync.Mutex    // guards what follows
-	changed chan struct{} // closed and replaced by set, which wakes whoever waits in get
-	state   slotState
-	cur     *client
-	err     error         // why there is no client, in words for a person
-	ran     bool          // some run has been initialised: its command works
-	crashes []time.Time   // within crashWindow
-	used    time.Time     // when somebody last asked for the client
-	idle    *time.Timer   // calls checkIdle; nil while no run needs it
-	abort   func()        // ends the start that is under way
-	started chan struct{} // closed when that start has ended
-	run     int           // number of the latest start: the end of an older run must change nothing
-	program string        // fingerprint of the program that was started last; "" when none was found
-	looked  time.Time     // when a missing program was looked for last
-	objects bool          // an earlier run asked for a section without settings and ended: the null in our answer may have crashed it
+	mu          sync.Mutex    // guards what follows
+	changed     chan struct{} // closed and replaced by set, which wakes whoever waits in get
+	state       slotState
+	cur         *client
+	err         error         // why there is no client, in words for a person
+	initialized bool          // some run has been initialised: its command works
+	crashes     []time.Time   // within crashWindow
+	used        time.Time     // when somebody last asked for the client
+	idle        *time.Timer   // calls checkIdle; nil while no run needs it
+	abort       func()        // ends the start that is under way
+	started     chan struct{} // closed when that start has ended
+	run         int           // number of the latest start: the end of an older run must change nothing
+	program     string        // fingerprint of the program that was started last; "" when none was found
+	looked      time.Time     // when a missing program was looked for last
+	objects     bool          // an earlier run asked for a section without settings and ended: the null in our answer may have crashed it
 }
 
 // slotState is where a slot is between "never needed" and "off".
@@ -121,7 +121,7 @@ func (s *slot) set(st slotState, c *client, err error) {
 // person has installed it meanwhile, and should not have to restart Pillion.
 func (s *slot) revive() {
 	s.mu.Lock()
-	due := s.state == off && s.m.o.Dial == nil && time.Since(s.looked) >= lookAgain
+	due := s.state == off && s.fleet.o.Dial == nil && time.Since(s.looked) >= lookAgain
 	if due {
 		s.looked = time.Now()
 	}
@@ -130,14 +130,14 @@ func (s *slot) revive() {
 	if !due {
 		return
 	}
-	_, argv, err := s.m.programs.launch(s.spec, s.root)
+	_, argv, err := s.fleet.programs.launch(s.spec, s.root)
 	if err != nil || fingerprint(argv[0]) == before {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state == off {
-		s.crashes, s.ran = nil, false
+		s.crashes, s.initialized = nil, false
 		s.set(absent, nil, nil)
 	}
 }
@@ -154,11 +154,11 @@ func fingerprint(path string) string {
 // start starts the server in the background, unless it runs, waits for a restart or is off.
 func (s *slot) start() {
 	s.revive()
-	s.m.mu.Lock()
-	closed := s.m.closed
-	s.m.mu.Unlock()
+	s.fleet.mu.Lock()
+	closed := s.fleet.closed
+	s.fleet.mu.Unlock()
 	if !closed {
-		s.m.watchSoon() // looks at the files while the server starts
+		s.fleet.watchSoon() // looks at the files while the server starts
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,25 +167,25 @@ func (s *slot) start() {
 	}
 	s.set(starting, nil, nil)
 	s.run++
-	s.begin(s.run, nil)
+	s.startRun(s.run, nil)
 }
 
-// begin starts a run in the background. s.mu is held.
-func (s *slot) begin(run int, reopen []string) {
+// startRun starts a run in the background. s.mu is held.
+func (s *slot) startRun(run int, reopen []string) {
 	ctx, abort := context.WithTimeout(context.Background(), initTimeout)
 	s.abort, s.started = abort, make(chan struct{})
 	started := s.started
 	go func() {
 		c, err := s.launch(ctx)
 		abort()
-		s.bring(run, reopen, c, err, started)
+		s.supervise(run, reopen, c, err, started)
 	}()
 }
 
-// bring puts a started run into service, waits for its end and plans the next one. err is that of the
+// supervise puts a started run into service, waits for its end and plans the next one. err is that of the
 // start. reopen are the documents that the run before had open: without them a restarted server would
 // publish nothing.
-func (s *slot) bring(run int, reopen []string, c *client, err error, started chan struct{}) {
+func (s *slot) supervise(run int, reopen []string, c *client, err error, started chan struct{}) {
 	s.mu.Lock()
 	if run != s.run || s.state != starting && s.state != waiting { // stopped meanwhile
 		s.mu.Unlock()
@@ -201,7 +201,7 @@ func (s *slot) bring(run int, reopen []string, c *client, err error, started cha
 	case errors.As(err, &gone):
 		s.looked = time.Now()
 		s.mu.Unlock()
-		s.m.missing(s.spec, gone.error)
+		s.fleet.notices.missing(s.spec, gone.error)
 		s.giveUp(run, gone.error)
 		return
 	case err != nil:
@@ -210,13 +210,13 @@ func (s *slot) bring(run int, reopen []string, c *client, err error, started cha
 		return
 	}
 	s.set(running, c, nil)
-	s.ran = true
+	s.initialized = true
 	s.used = time.Now()
-	if s.m.o.Idle > 0 && s.idle == nil {
-		s.idle = time.AfterFunc(min(s.m.o.Idle, memoryEvery), s.checkIdle)
+	if s.fleet.o.Idle > 0 && s.idle == nil {
+		s.idle = time.AfterFunc(min(s.fleet.o.Idle, memoryEvery), s.checkIdle)
 	}
 	s.mu.Unlock()
-	go s.m.weigh()
+	go s.fleet.stopOverBudget()
 	if len(reopen) > 0 {
 		c.sync(reopen)
 	}
@@ -233,15 +233,15 @@ func (s *slot) bring(run int, reopen []string, c *client, err error, started cha
 		}
 	}
 	_ = c.peer.Close()
-	s.remember(c)
+	s.keepLessons(c)
 	s.crashed(run, err, open)
 }
 
 // launch starts one run and performs the handshake. It fails with unavailable when the program is missing
 // or must not run in an untrusted folder.
 func (s *slot) launch(ctx context.Context) (*client, error) {
-	if s.m.o.Dial != nil {
-		r, w, err := s.m.o.Dial(s.spec, s.root)
+	if s.fleet.o.Dial != nil {
+		r, w, err := s.fleet.o.Dial(s.spec, s.root)
 		if err != nil {
 			return nil, err
 		}
@@ -249,14 +249,14 @@ func (s *slot) launch(ctx context.Context) (*client, error) {
 		c.connect(r, w, c.handle)
 		return c, s.handshake(ctx, c)
 	}
-	row, argv, err := s.m.programs.launch(s.spec, s.root)
+	row, argv, err := s.fleet.programs.launch(s.spec, s.root)
 	if err != nil {
 		return nil, unavailable{err}
 	}
 	s.mu.Lock()
 	s.program = fingerprint(argv[0])
 	s.mu.Unlock()
-	proc, err := startProcess(row.reason, argv, s.root, row.Env, s.m.o.Start)
+	proc, err := startProcess(row.reason, argv, s.root, row.Env, s.fleet.o.Start)
 	if err != nil {
 		return nil, err
 	}
@@ -268,15 +268,15 @@ func (s *slot) launch(ctx context.Context) (*client, error) {
 
 // newClient makes the client of the next run, with what earlier runs have taught.
 func (s *slot) newClient(row Server) *client {
-	c := newClient(row, s.root, s.m.host(), s.m.log)
+	c := newClient(row, s.root, s.fleet.host(), s.fleet.log)
 	s.mu.Lock()
 	c.objects = s.objects
 	s.mu.Unlock()
 	return c
 }
 
-// remember keeps what the next run must know of the one that has ended.
-func (s *slot) remember(c *client) {
+// keepLessons keeps what the next run must know of the one that has ended.
+func (s *slot) keepLessons(c *client) {
 	s.mu.Lock()
 	s.objects = s.objects || c.noSettings.Load()
 	s.mu.Unlock()
@@ -288,7 +288,7 @@ func (s *slot) handshake(ctx context.Context, c *client) error {
 	if err == nil {
 		return nil
 	}
-	s.remember(c)
+	s.keepLessons(c)
 	garbage := c.garbage()
 	if c.proc != nil {
 		c.proc.kill()
@@ -301,7 +301,7 @@ func (s *slot) handshake(ctx context.Context, c *client) error {
 	// Neither of these gets better by starting the same program again.
 	switch { // trying again cures neither
 	case garbage != "":
-		err = unavailable{fmt.Errorf("%s prints %q where a language server speaks its protocol; set lsp.%s.command to one that does", s.name(), garbage, s.spec.ID)}
+		err = unavailable{fmt.Errorf("%s prints %q instead of LSP messages; set lsp.%s.command to the command line of a language server", s.name(), garbage, s.spec.ID)}
 	case errors.Is(err, context.DeadlineExceeded):
 		err = unavailable{fmt.Errorf("%s did not answer within %v of its start; run pillion doctor, or set lsp.%s.command", s.name(), initTimeout, s.spec.ID)}
 	}
@@ -335,14 +335,14 @@ func (s *slot) crashed(run int, err error, reopen []string) {
 	}
 	s.crashes = append(recent, now)
 	n := len(s.crashes)
-	if n >= maxCrashes || n >= maxStarts && !s.ran {
-		if s.ran {
+	if n >= maxCrashes || n >= maxStarts && !s.initialized {
+		if s.initialized {
 			err = fmt.Errorf("%s crashed %d times in %d minutes and is off now: %w", s.name(), n, int(crashWindow.Minutes()), err)
 		} else {
 			err = fmt.Errorf("%s does not start: %w; run pillion doctor, or set lsp.%s.command", s.name(), err, s.spec.ID)
 		}
 		s.mu.Unlock()
-		s.m.notice(s.name(), err.Error())
+		s.fleet.notices.notice(s.name(), err.Error())
 		s.giveUp(run, err)
 		return
 	}
@@ -351,25 +351,25 @@ func (s *slot) crashed(run int, err error, reopen []string) {
 	s.run++
 	next := s.run
 	s.mu.Unlock()
-	s.m.log.Warn("server crashed", "server", s.name(), "err", err, "again", wait)
+	s.fleet.log.Warn("server crashed", "server", s.name(), "err", err, "again", wait)
 	time.AfterFunc(wait, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if next == s.run && s.state == waiting { // not stopped meanwhile
-			s.begin(next, reopen)
+			s.startRun(next, reopen)
 		}
 	})
 }
 
 // checkIdle stops the server when it has not been used for Options.Idle; otherwise it sets the timer anew.
 func (s *slot) checkIdle() {
-	s.m.weigh()
+	s.fleet.stopOverBudget()
 	s.mu.Lock()
 	if s.idle == nil { // stopped meanwhile
 		s.mu.Unlock()
 		return
 	}
-	rest := s.m.o.Idle - time.Since(s.used)
+	rest := s.fleet.o.Idle - time.Since(s.used)
 	if rest > 0 || s.state != running {
 		s.idle.Reset(min(max(rest, time.Second), memoryEvery))
 		s.mu.Unlock()
@@ -396,7 +396,7 @@ func (s *slot) stop(ctx context.Context, why string) {
 		<-started
 	}
 	if c != nil {
-		s.m.log.Info("stopping server", "server", s.name(), "why", why)
+		s.fleet.log.Info("stopping server", "server", s.name(), "why", why)
 		c.stop(ctx)
 	}
 }

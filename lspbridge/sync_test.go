@@ -24,7 +24,7 @@ func TestServersThatTakeNoChanges(t *testing.T) {
 				defer f.Close(context.Background())
 				ctx, began := f.ctx(time.Minute), time.Now()
 				d := f.Check(ctx, []Proposal{{Path: f.path, Text: "BAD one\n"}})
-				if d.Certainty != change.Unavailable || !strings.Contains(d.Reason, "takes no texts") {
+				if d.Certainty != change.Unavailable || !strings.Contains(d.Reason, "does not accept unsaved texts") {
 					t.Errorf("check: %s %q", d.Certainty, d.Reason)
 				}
 				f.edit("BAD one\n")
@@ -175,7 +175,7 @@ func TestWhatARuntimeEndsWith(t *testing.T) {
 	} {
 		tail := &tail{max: 1000}
 		_, _ = tail.Write([]byte(said))
-		if got := tail.telling(); got != want {
+		if got := tail.explanation(); got != want {
 			t.Errorf("%q: %q, want %q", said, got, want)
 		}
 	}

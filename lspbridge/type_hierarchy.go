@@ -20,11 +20,11 @@ func (m *Manager) TypeHierarchy(ctx context.Context, path string, p Position) ([
 	var out []TypeTree
 	err := m.one(ctx, path, func(k *capabilities) bool { return has(k.TypeHierarchy) }, "type hierarchy", func(ctx context.Context, c *client) error {
 		var items []lsp.CallItem
-		if err := c.call(ctx, protocol.MethodTextDocumentPrepareTypeHierarchy, c.at(path, p), &items); err != nil {
+		if err := c.call(ctx, protocol.MethodTextDocumentPrepareTypeHierarchy, c.converter().at(path, p), &items); err != nil {
 			return err
 		}
 		for _, item := range items {
-			t := TypeTree{Type: c.callItem(item, path, nil)}
+			t := TypeTree{Type: c.converter().callItem(item, path, nil)}
 			for _, q := range []struct {
 				method string
 				to     *[]CallItem
@@ -34,7 +34,7 @@ func (m *Manager) TypeHierarchy(ctx context.Context, path string, p Position) ([
 					return err
 				}
 				for _, i := range list {
-					*q.to = append(*q.to, c.callItem(i, path, nil))
+					*q.to = append(*q.to, c.converter().callItem(i, path, nil))
 				}
 			}
 			out = append(out, t)

@@ -27,12 +27,12 @@ const (
 // watcher follows the project's folders. Events are only hints: what counts is what is on disk when a
 // batch is read, because events are merged, late and lost.
 type watcher struct {
-	m     *Manager
-	fs    *fsnotify.Watcher
-	done  chan struct{}
-	ready chan struct{}      // closed when all folders are watched
-	asks  chan chan struct{} // requests to be told when everything so far has been delivered
-	busy  atomic.Bool        // an event has arrived that the servers have not been told about
+	fleet   *fleet
+	fs      *fsnotify.Watcher
+	done    chan struct{}
+	ready   chan struct{}      // closed when all folders are watched
+	flushes chan chan struct{} // requests to be told when everything so far has been delivered
+	busy    atomic.Bool        // an event has arrived that the servers have not been told about
 
 	known map[string]bool // files; belongs to run
 	dirs  map[string]bool // watched; belongs to run
@@ -43,21 +43,21 @@ type watcher struct {
 }
 
 // watchSoon starts the watcher, with the first server.
-func (m *Manager) watchSoon() {
-	m.mu.Lock()
-	if m.o.NoWatch || m.closed || m.watcher != nil {
-		m.mu.Unlock()
+func (f *fleet) watchSoon() {
+	f.mu.Lock()
+	if f.o.NoWatch || f.closed || f.watcher != nil {
+		f.mu.Unlock()
 		return
 	}
 	n, err := fsnotify.NewWatcher()
 	if err != nil {
-		m.mu.Unlock()
-		m.log.Warn("files are not watched", "err", err)
+		f.mu.Unlock()
+		f.log.Warn("files are not watched", "err", err)
 		return
 	}
-	w := &watcher{m: m, fs: n, done: make(chan struct{}), ready: make(chan struct{}), asks: make(chan chan struct{}), known: map[string]bool{}, dirs: map[string]bool{}, written: map[string][32]byte{}}
-	m.watcher = w
-	m.mu.Unlock()
+	w := &watcher{fleet: f, fs: n, done: make(chan struct{}), ready: make(chan struct{}), flushes: make(chan chan struct{}), known: map[string]bool{}, dirs: map[string]bool{}, written: map[string][32]byte{}}
+	f.watcher = w
+	f.mu.Unlock()
 	go w.run()
 }
 
@@ -67,8 +67,8 @@ func (w *watcher) close() {
 	<-w.done
 }
 
-// own notes what we have written ourselves: the servers are told by Changed.
-func (w *watcher) own(files []Proposal) {
+// noteOwnWrite notes what we have written ourselves: the servers are told by Changed.
+func (w *watcher) noteOwnWrite(files []Proposal) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.written) > 10_000 {
@@ -152,7 +152,7 @@ func (w *watcher) run() {
 				timer.Reset(quietFor)
 			}
 		// A question waits: end the batch soon, but not before events that the kernel has queued already.
-		case a := <-w.asks:
+		case a := <-w.flushes:
 			asked = append(asked, a)
 			timer.Reset(askedQuiet)
 		case <-timer.C:
@@ -173,51 +173,51 @@ func (w *watcher) run() {
 	}
 }
 
-// Flush waits until the servers have been told what other programs have changed on disk so far. A question
-// right after a shell command is then about what the command left. It returns early when ctx ends.
-func (m *Manager) Flush(ctx context.Context) {
-	m.mu.Lock()
-	w := m.watcher
-	m.mu.Unlock()
+// flush waits until the servers have been told what other programs have changed on disk so far; see Manager.Flush.
+func (f *fleet) flush(ctx context.Context) {
+	f.mu.Lock()
+	w := f.watcher
+	f.mu.Unlock()
 	if w == nil {
 		return
 	}
-	a := make(chan struct{})
+	delivered := make(chan struct{})
 	select {
-	case w.asks <- a:
+	case w.flushes <- delivered:
 	case <-w.done:
 		return
 	case <-ctx.Done():
 		return
 	}
 	select {
-	case <-a:
+	case <-delivered:
 	case <-ctx.Done():
 		return
 	}
-	for _, s := range m.running() {
+	// The watcher has only queued the events; each server's queue sends them in its own time.
+	for _, s := range f.running() {
 		if c := s.current(); c != nil {
 			_ = c.await(ctx, c.disk.isIdle)
 		}
 	}
 }
 
-// flushIfBusy is Flush if an event has not been delivered yet; it costs nothing otherwise.
-func (m *Manager) flushIfBusy(ctx context.Context) {
-	m.mu.Lock()
-	w := m.watcher
-	m.mu.Unlock()
+// flushIfBusy is flush if an event has not been delivered yet; it costs nothing otherwise.
+func (f *fleet) flushIfBusy(ctx context.Context) {
+	f.mu.Lock()
+	w := f.watcher
+	f.mu.Unlock()
 	if w != nil && w.busy.Load() {
-		m.Flush(ctx)
+		f.flush(ctx)
 	}
 }
 
 // scan learns the project's files and watches their directories.
 func (w *watcher) scan() {
-	w.watchDir(w.m.o.Root)
-	for _, f := range projectFiles(context.Background(), w.m.o.Root) {
+	w.watchDir(w.fleet.o.Root)
+	for _, f := range projectFiles(context.Background(), w.fleet.o.Root) {
 		w.known[f] = true
-		for dir := filepath.Dir(f); !w.dirs[dir] && paths.Within(w.m.o.Root, dir); dir = filepath.Dir(dir) {
+		for dir := filepath.Dir(f); !w.dirs[dir] && paths.Within(w.fleet.o.Root, dir); dir = filepath.Dir(dir) {
 			if !w.watchDir(dir) {
 				return
 			}
@@ -231,12 +231,12 @@ func (w *watcher) watchDir(dir string) bool {
 		return true
 	}
 	if len(w.dirs) >= maxWatchedDirs {
-		w.m.log.Warn("too many directories to watch all of them", "watched", len(w.dirs))
+		w.fleet.log.Warn("too many directories to watch all of them", "watched", len(w.dirs))
 		return false
 	}
 	if err := w.fs.Add(dir); err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			w.m.log.Warn("directory is not watched", "dir", dir, "err", err)
+			w.fleet.log.Warn("directory is not watched", "dir", dir, "err", err)
 		}
 		return !errors.Is(err, fsnotify.ErrClosed)
 	}
@@ -301,7 +301,7 @@ func (w *watcher) read(touched map[string]bool) []fileEvent {
 func (w *watcher) rescan(done map[string]bool) []fileEvent {
 	var out []fileEvent
 	now := map[string]bool{}
-	for _, f := range projectFiles(context.Background(), w.m.o.Root) {
+	for _, f := range projectFiles(context.Background(), w.fleet.o.Root) {
 		fi, err := os.Lstat(f)
 		if err != nil {
 			continue
@@ -330,7 +330,7 @@ func (w *watcher) deliver(events []fileEvent) {
 	if len(events) == 0 {
 		return
 	}
-	for _, s := range w.m.running() {
+	for _, s := range w.fleet.running() {
 		if c := s.current(); c != nil {
 			c.disk.add(events)
 		}

@@ -82,15 +82,15 @@ type fileEvent struct {
 	kind int
 }
 
-// diskQueue passes changes on disk to a server in order. It has a goroutine of its own, because telling
+// diskQueue passes changes on disk to a server in order. It has a goroutine of its own, because delivering
 // waits for the documents, and the watcher must not wait.
 type diskQueue struct {
-	tell func([]fileEvent) // may wait
-	idle func()            // called when everything has been delivered
+	deliver func([]fileEvent) // may wait
+	idle    func()            // called when everything has been delivered
 
-	mu      sync.Mutex // guards what follows
-	waiting []fileEvent
-	telling bool // its goroutine runs
+	mu         sync.Mutex // guards what follows
+	waiting    []fileEvent
+	delivering bool // its goroutine runs
 }
 
 // add queues events and starts the goroutine if necessary.
@@ -98,8 +98,8 @@ func (q *diskQueue) add(events []fileEvent) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waiting = append(q.waiting, events...)
-	if !q.telling {
-		q.telling = true
+	if !q.delivering {
+		q.delivering = true
 		go q.run()
 	}
 }
@@ -110,13 +110,13 @@ func (q *diskQueue) run() {
 		q.mu.Lock()
 		events := q.waiting
 		q.waiting = nil
-		q.telling = len(events) > 0
+		q.delivering = len(events) > 0
 		q.mu.Unlock()
 		if len(events) == 0 {
 			q.idle()
 			return
 		}
-		q.tell(events)
+		q.deliver(events)
 	}
 }
 
@@ -124,7 +124,7 @@ func (q *diskQueue) run() {
 func (q *diskQueue) isIdle() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return !q.telling
+	return !q.delivering
 }
 
 // watched sends workspace/didChangeWatchedFiles.
@@ -140,11 +140,11 @@ func (c *client) watched(events []fileEvent) {
 	_ = c.notify(protocol.MethodWorkspaceDidChangeWatchedFiles, map[string]any{"changes": out})
 }
 
-// onDisk tells the server about changes that another program made, and updates its open documents.
-func (c *client) onDisk(events []fileEvent) {
+// diskChanged tells the server about changes that another program made, and updates its open documents.
+func (c *client) diskChanged(events []fileEvent) {
 	ctx, cancel := context.WithTimeout(context.Background(), watchLock)
 	defer cancel()
-	release, err := c.lock(ctx)
+	release, err := c.exclusive.acquire(ctx)
 	if err != nil {
 		return
 	}
@@ -157,10 +157,10 @@ func (c *client) onDisk(events []fileEvent) {
 		}
 		if e.kind == 3 {
 			c.ledger.forget(e.path)
-			c.tellOf(e.path)
+			c.feed.add(e.path)
 		}
 	}
-	c.follow(open...)
+	c.planRefresh(open...)
 	if len(open) > 0 {
 		c.sync(open)
 	}

@@ -40,7 +40,7 @@ func (m *Manager) WorkspaceSymbols(ctx context.Context, path, query string) ([]S
 		if open != "" {
 			files = append(files, open) // tsls answers only with a file open
 		}
-		if release, err := c.lock(ctx); err == nil {
+		if release, err := c.exclusive.acquire(ctx); err == nil {
 			c.sync(c.withBuffers(files))
 			release()
 		}
@@ -49,7 +49,7 @@ func (m *Manager) WorkspaceSymbols(ctx context.Context, path, query string) ([]S
 			errs = append(errs, errors.New(c.why(ctx, err)))
 			continue
 		}
-		out = append(out, c.symbols("", list)...)
+		out = append(out, c.converter().symbols("", list)...)
 	}
 	if !can && len(errs) == 0 {
 		return nil, fmt.Errorf("workspace symbols: %w by the language servers of this project", ErrUnsupported)

@@ -12,65 +12,62 @@ import (
 // written is Changed on one server.
 func (c *client) written(ctx context.Context, files []Proposal, created map[string]bool) serverVerdict {
 	if c.commanded() {
-		c.tell(files, created)
-		return serverVerdict{state: change.Pending, reason: c.id + " waits for the answer to this edit"}
+		c.notifyWritten(files, created)
+		return serverVerdict{state: change.Pending, reason: c.id + " runs a command that waits for the decision on this edit"}
 	}
-	c.looks.shove()
-	select {
-	case <-c.txn:
-	case <-ctx.Done():
-		// Not while somebody's overlay lies on the documents: it tells the server as soon as that is gone.
+	release, err := c.exclusive.acquire(ctx)
+	if err != nil {
+		// A proposal is laid over the documents, so the written texts must wait until it is removed. They are sent
+		// even then: without them the server would answer about the old ones for good.
 		go func() {
-			select {
-			case <-c.txn:
-				c.tell(files, created)
-				c.txn <- struct{}{}
-			case <-c.gone:
+			if release, err := c.exclusive.acquire(context.Background()); err == nil { // ends with the connection at the latest
+				c.notifyWritten(files, created)
+				release()
 			}
 		}()
-		return serverVerdict{state: change.Pending, reason: c.id + " is checking another proposal"}
+		return serverVerdict{state: change.Pending, reason: err.Error()}
 	}
-	defer func() { c.txn <- struct{}{} }()
+	defer release()
 	if c.readsDisk() {
-		c.tell(files, created)
-		return c.ofDisk()
+		c.notifyWritten(files, created)
+		return c.publishedVerdict()
 	}
 	paths := pathsOf(files)
 	if c.sync(slices.DeleteFunc(c.withBuffers(nil), func(p string) bool { return slices.Contains(paths, p) })) {
-		half, cancel := context.WithTimeout(ctx, recallWait) // what was typed elsewhere is not this change's doing
+		half, cancel := context.WithTimeout(ctx, baselineWait) // what was typed elsewhere is not this change's doing
 		_ = c.settle(half, c.docs.among(paths))
 		cancel()
 	}
-	used := c.recall(ctx, files, created)
-	before, known := c.ledger.snapshot(), c.known(paths)
-	c.tell(files, created)
-	c.nudge(used.files)
+	used := c.prepareBaseline(ctx, files, created)
+	before, known := c.ledger.snapshot(), c.baselineKnown(paths)
+	c.notifyWritten(files, created)
+	c.dependents.recompile(used.files)
 	scope := c.scope(c.docs.among(paths), used.files)
-	err := c.settle(ctx, scope)
+	err = c.settle(ctx, scope)
 	if err == nil {
-		err = c.discover(ctx, files, scope)
+		err = c.waitUntilSeen(ctx, files, scope)
 	}
-	if err == nil && used.unsure == nil {
-		used.unsure = c.hidden(ctx, used)
+	if err == nil && used.incomplete == nil {
+		used.incomplete = c.dependents.hidden(ctx, used)
 	}
 	if err != nil {
 		return serverVerdict{state: failState(err), mute: errors.Is(err, errMute), reason: c.why(ctx, err), files: c.ledger.snapshot()}
 	}
 	v := c.compare(before, c.ledger.snapshot(), paths)
 	if !known {
-		v.reason = "what was wrong before this change is not known"
+		v.reason = "the problems before this change are not known"
 	}
-	if used.unsure != nil {
-		v.state, v.reason = change.Partial, c.id+" "+used.unsure.Error()
+	if used.incomplete != nil {
+		v.state, v.reason = change.Partial, c.id+" "+used.incomplete.Error()
 	}
 	v.versions = c.docs.versionsOf(paths)
 	return v
 }
 
-// recall finds out which problems there were before a write, and who uses what it changes, for writes that
+// prepareBaseline finds out which problems there were before a write, and who uses what it changes, for writes that
 // were not checked as a proposal first. It skips a server that has just been started: that would delay its
 // first answer.
-func (c *client) recall(ctx context.Context, files []Proposal, created map[string]bool) uses {
+func (c *client) prepareBaseline(ctx context.Context, files []Proposal, created map[string]bool) uses {
 	opened, fresh := false, len(c.docs.paths()) == 0
 	for _, f := range files {
 		doc, open := c.docs.get(f.Path)
@@ -81,35 +78,27 @@ func (c *client) recall(ctx context.Context, files []Proposal, created map[strin
 			opened = true
 		}
 	}
-	used := c.dependents(ctx, files)
+	used := c.dependents.find(ctx, files)
 	if c.sync(used.files) || opened {
-		half, cancel := context.WithTimeout(ctx, recallWait)
+		half, cancel := context.WithTimeout(ctx, baselineWait)
 		defer cancel()
 		_ = c.settle(half, c.docs.among(slices.Concat(pathsOf(files), used.files)))
 	}
 	return used
 }
 
-// recallWait is how long a write waits for the problems before it.
-const recallWait = time.Second
+// baselineWait is how long a write waits for the problems before it.
+const baselineWait = time.Second
 
-// known reports whether the problems of the files were final before the change.
-func (c *client) known(paths []string) bool {
-	if c.way() == byMarker {
-		return c.progress.loaded()
-	}
-	return !slices.ContainsFunc(paths, func(p string) bool { return c.ledger.truth(p) == nil })
-}
-
-// tell sends the notifications of a write: file events, file operations, didOpen or didChange, didSave.
-func (c *client) tell(files []Proposal, created map[string]bool) {
+// notifyWritten sends the notifications of a write: file events, file operations, didOpen or didChange, didSave.
+func (c *client) notifyWritten(files []Proposal, created map[string]bool) {
 	var events []fileEvent
 	for _, f := range files {
 		switch {
 		case f.Delete:
 			c.docs.close(f.Path)
 			c.ledger.forget(f.Path)
-			c.tellOf(f.Path)
+			c.feed.add(f.Path)
 			events = append(events, fileEvent{f.Path, 3})
 		case created[f.Path]:
 			events = append(events, fileEvent{f.Path, 1})
@@ -121,7 +110,7 @@ func (c *client) tell(files []Proposal, created map[string]bool) {
 	c.watched(c.able.wanted(events))
 	c.didOperate(files, created)
 	files = slices.Clone(files)
-	slices.SortStableFunc(files, func(a, b Proposal) int { return c.rank(a) - c.rank(b) })
+	slices.SortStableFunc(files, func(a, b Proposal) int { return c.openOrder(a) - c.openOrder(b) })
 	for _, f := range files {
 		if !f.Delete {
 			c.docs.put(f.Path, f.Text)
@@ -133,13 +122,13 @@ func (c *client) tell(files []Proposal, created map[string]bool) {
 
 // Servers that see new files only on disk notice a written one after a while.
 const (
-	discoverTries = 5
-	discoverPause = 150 * time.Millisecond
+	seenTries = 5
+	seenPause = 150 * time.Millisecond
 )
 
-// discover asks again while a server still reports that a file which has just been written cannot be
+// waitUntilSeen asks again while a server still reports that a file which has just been written cannot be
 // imported.
-func (c *client) discover(ctx context.Context, files []Proposal, scope []string) error {
+func (c *client) waitUntilSeen(ctx context.Context, files []Proposal, scope []string) error {
 	if c.spec.Quirks.BlindToNew == "" {
 		return nil
 	}
@@ -149,7 +138,7 @@ func (c *client) discover(ctx context.Context, files []Proposal, scope []string)
 			written = append(written, f.Path)
 		}
 	}
-	for try := range discoverTries {
+	for try := range seenTries {
 		complains := false
 		now := c.ledger.snapshot()
 		for _, p := range scope {
@@ -162,11 +151,11 @@ func (c *client) discover(ctx context.Context, files []Proposal, scope []string)
 			c.spec.hooks.missedFile(ctx, c)
 		}
 		select {
-		case <-time.After(discoverPause):
+		case <-time.After(seenPause):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		c.ledger.outdate()
+		c.ledger.invalidatePulls()
 		if err := c.settle(ctx, scope); err != nil {
 			return err
 		}

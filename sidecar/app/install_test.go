@@ -32,7 +32,7 @@ func TestInstallServerAsks(t *testing.T) {
 		"no terminal":     {id: "gopls", err: "again with --yes"},
 		"said before":     {id: "gopls", yes: true, says: "GOBIN=", installed: true},
 		"not from here":   {id: "rust-analyzer", yes: true, err: "rustup component add rust-analyzer"},
-		"no such server":  {id: "emacs", yes: true, err: "no language server \"emacs\""},
+		"no such server":  {id: "emacs", yes: true, err: "unknown language server \"emacs\""},
 	} {
 		cache := filepath.Join(t.TempDir(), "servers")
 		var out strings.Builder

@@ -11,8 +11,8 @@ import (
 func TestServerSettingsThatWouldDoNothing(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"lsp":{"pyright":{"disabled":true},"own":{"command":["x"],"extensions":[".own"]}}}`: "",
-		"{\n  \"lsp\": {\"pyrigth\": {\"disabled\": true}}\n}":                                `2:35: there is no language server "pyrigth" in the table; did you mean "pyright"? pillion doctor lists them; one of your own has command and extensions`,
-		`{"lsp":{"own":{"extensions":[".own"]}}}`:                                             `1:29: there is no language server "own" in the table; pillion doctor lists them; one of your own has command and extensions`,
+		"{\n  \"lsp\": {\"pyrigth\": {\"disabled\": true}}\n}":                                `2:35: unknown language server "pyrigth"; did you mean "pyright"? pillion doctor lists them; one of your own has command and extensions`,
+		`{"lsp":{"own":{"extensions":[".own"]}}}`:                                             `1:29: unknown language server "own"; pillion doctor lists them; one of your own has command and extensions`,
 		`{"lsp":{"own":{"command":["x"]}}}`:                                                   `1:26: lsp.own is for no files: say which, e.g. "extensions": [".x"]`,
 	} {
 		user := t.TempDir()

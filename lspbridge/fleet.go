@@ -1,0 +1,198 @@
+package lspbridge
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pillion-dev/pillion/lspbridge/lsp"
+	"github.com/pillion-dev/pillion/tools/paths"
+)
+
+// fleet owns the servers of a project: which row of the table serves which file, one slot for each row and root, how
+// long they run, and the watcher that tells them of changes on disk.
+type fleet struct {
+	o    Options
+	rows func() []Server
+	log  *slog.Logger
+
+	markers  markers
+	programs *programs
+	notices  *notices
+	// problemsChanged is called with the files whose problems have changed outside a proposal, if Options.Diagnostics is
+	// set. New sets it before the first server can start.
+	problemsChanged func(paths []string)
+
+	mu          sync.Mutex // guards what follows; never held while a server starts
+	slots       map[slotKey]*slot
+	closed      bool
+	watcher     *watcher
+	users       int         // how many uses have not ended
+	measured    time.Time   // when the servers' memory was measured last
+	unusedTimer *time.Timer // stops everything when no new use begins in time
+}
+
+// slotKey identifies a server: a row's id and the root it works in. A monorepo may run one row for several
+// roots.
+type slotKey struct{ id, root string }
+
+// newFleet starts nothing and looks for no program.
+func newFleet(o Options) *fleet {
+	f := &fleet{o: o, log: o.Log, rows: sync.OnceValue(func() []Server { return configured(o.Servers) }), slots: map[slotKey]*slot{}}
+	f.notices = &notices{o: &f.o}
+	f.programs = newPrograms(o, func() []Server { return f.rows() })
+	return f
+}
+
+// slotsFor returns the servers for a file: the person's own rows first, linters last. Of the table's rows only
+// the first that matches the file counts, and beside a server of the person's own only if it is installed. It
+// starts nothing.
+func (f *fleet) slotsFor(path string) []*slot {
+	var main, extra []*slot
+	var fits bool // one of the table
+	look := f.markers.search()
+	for _, row := range f.rows() {
+		if !row.matches(path) || !row.Extra && !row.Added && fits {
+			continue
+		}
+		root := look.root(path, f.o.Root, row.Workspace)
+		// No workspace marker (a lock file, go.work) above: the nearest project marker decides.
+		if !look.holds(root, row.Workspace) {
+			root = look.root(path, f.o.Root, row.Markers)
+			if len(row.Outermost) > 0 {
+				root = look.outermost(root, f.o.Root, row.Markers, row.Outermost)
+			}
+		}
+		if row.Required && !look.holds(root, row.Markers) {
+			continue
+		}
+		if len(row.Excluded) > 0 && look.holds(look.root(path, f.o.Root, row.Excluded), row.Excluded) {
+			continue
+		}
+		fits = fits || !row.Extra && !row.Added
+		if !row.Extra && !row.Added && len(main) > 0 && !f.programs.installed(row, root) {
+			continue
+		}
+		if s := f.slot(row, root, path); row.Extra {
+			extra = append(extra, s)
+		} else {
+			main = append(main, s)
+		}
+		if row.hooks.beside != nil {
+			if s := row.hooks.beside(f, look, path, root); s != nil {
+				main = append(main, s)
+			}
+		}
+	}
+	return append(main, extra...)
+}
+
+// slot finds or makes the slot of a server. A file outside the project (a library that a definition leads
+// to) goes to a server that already has the project loaded, instead of a new one for the library's folder.
+func (f *fleet) slot(row Server, root, path string) *slot {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !paths.Within(f.o.Root, path) {
+		for k, s := range f.slots {
+			if k.id == row.ID && paths.Within(f.o.Root, k.root) {
+				return s
+			}
+		}
+	}
+	key := slotKey{row.ID, root}
+	s := f.slots[key]
+	if s == nil {
+		s = &slot{fleet: f, spec: row, root: root, changed: make(chan struct{})}
+		f.slots[key] = s
+	}
+	return s
+}
+
+// running are all slots in a fixed order, so that combined answers do not change from call to call.
+func (f *fleet) running() []*slot {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := make([]*slot, 0, len(f.slots))
+	for _, s := range f.slots {
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b *slot) int { return strings.Compare(a.spec.ID+"\x00"+a.root, b.spec.ID+"\x00"+b.root) })
+	return out
+}
+
+// use keeps the servers running until done is called.
+func (f *fleet) use() (done func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.users++
+	if f.unusedTimer != nil {
+		f.unusedTimer.Stop()
+	}
+	return sync.OnceFunc(func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.users--; f.users == 0 && !f.closed {
+			f.unusedTimer = time.AfterFunc(f.o.Linger, f.stopUnused)
+		}
+	})
+}
+
+// stopUnused stops all servers and the watcher, unless somebody uses them again.
+func (f *fleet) stopUnused() {
+	f.mu.Lock()
+	again := f.users > 0 || f.closed
+	f.mu.Unlock()
+	if !again {
+		f.stopAll(context.Background(), "no session uses it")
+	}
+}
+
+// close stops everything for good.
+func (f *fleet) close(ctx context.Context) {
+	f.mu.Lock()
+	f.closed = true // a start that is under way sees it, and a later one does nothing
+	if f.unusedTimer != nil {
+		f.unusedTimer.Stop()
+	}
+	f.mu.Unlock()
+	f.stopAll(ctx, "the session ended")
+}
+
+// stopAll stops the watcher, then all servers at the same time, and waits for them. why goes to the log.
+func (f *fleet) stopAll(ctx context.Context, why string) {
+	f.mu.Lock()
+	w := f.watcher
+	f.watcher = nil
+	f.mu.Unlock()
+	if w != nil {
+		w.close()
+	}
+	var wg sync.WaitGroup
+	for _, s := range f.running() {
+		wg.Go(func() { s.stop(ctx, why) })
+	}
+	wg.Wait()
+}
+
+// host is what a client may use of the fleet.
+func (f *fleet) host() host {
+	var changed func([]string)
+	if f.o.Diagnostics != nil {
+		changed = f.problemsChanged
+	}
+	return host{text: f.text, tsserver: f.tsserver, buffer: f.buffer, unsaved: f.unsaved, changed: changed, notice: f.notices.notice,
+		apply: func(ctx context.Context, label string, edit lsp.WorkspaceEdit, c *client) error {
+			if f.o.ApplyEdit == nil {
+				return errors.New("this client does not accept edits that a server sends without being asked")
+			}
+			edits, err := c.fileEdits(edit)
+			if err != nil || len(edits) == 0 {
+				return err
+			}
+			return f.o.ApplyEdit(ctx, c.spec.ID, label, edits)
+		}}
+}
