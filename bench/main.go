@@ -48,6 +48,7 @@ var parts = []part{
 	{"questions", "Questions a day", howQuestions, (*bench).questions, ""},
 	{"lsp", "Language servers", howLSP, (*bench).lsp, ""},
 	{"verdict", "The verdict", howVerdict, (*bench).verdict, ""},
+	{"mend", "The built-in model on real modules", howMend, (*bench).mend, ""},
 	{"extend", "Extensions", howExtend, (*bench).extend, ""},
 	{"loaded", "A loaded process", howLoaded, (*bench).loaded, ""},
 	{"grow-files", "Growth with files", howGrowFiles, (*bench).growFiles, ""},
@@ -65,7 +66,9 @@ type bench struct {
 	dir   string // scratch, this part's own, removed afterwards
 	scale float64
 	ctx   context.Context
-	rows  []Row
+
+	chosen string // of the corpora, only those whose name contains it
+	rows   []Row
 
 	curves []Curve
 	table  string // a part's own table, Markdown
@@ -88,6 +91,7 @@ func main() {
 	only := flag.String("only", "", "parts to run, comma separated (default: all)")
 	bin := flag.String("bin", "bin/pillion", "the binary to measure, as make build leaves it")
 	scale := flag.Float64("scale", 1, "how many rounds, as a share of the usual number")
+	project := flag.String("project", "", "of the parts verdict and mend: only the projects whose name contains this; the page is only printed")
 	quick := flag.Bool("quick", false, "a tenth of the rounds, the largest sizes left out, the page only printed: does it work, and roughly how fast?")
 	page := flag.String("page", "docs/BENCHMARKS.md", "where the page goes; empty writes none")
 	profile := flag.String("profile", "", "a folder for pprof's profiles; they cost time, so the page is not written")
@@ -95,16 +99,16 @@ func main() {
 	if *quick {
 		*scale, *page = 0.1, ""
 	}
-	if *profile != "" {
+	if *profile != "" || *project != "" {
 		*page = ""
 	}
-	if err := run(*only, *bin, *scale, *page, *profile); err != nil {
+	if err := run(*only, *bin, *project, *scale, *page, *profile); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(only, bin string, scale float64, page, profile string) error {
+func run(only, bin, project string, scale float64, page, profile string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends a measurement that cannot be cancelled
@@ -134,7 +138,7 @@ func run(only, bin string, scale float64, page, profile string) error {
 			continue
 		}
 		fmt.Println(p.name)
-		b := &bench{bin: ours, limit: limit, dir: filepath.Join(dir, p.name), scale: scale, ctx: ctx}
+		b := &bench{chosen: project, bin: ours, limit: limit, dir: filepath.Join(dir, p.name), scale: scale, ctx: ctx}
 		if profile != "" {
 			b.profile = filepath.Join(profile, p.name)
 		}

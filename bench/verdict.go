@@ -23,7 +23,7 @@ import (
 )
 
 const howVerdict = "Real projects, fetched by version, are edited by a seeded mutator: a declaration renamed, a parameter added, a type changed, a line deleted, a name mistyped; " +
-	"and comments and blank lines, which break nothing. The truth is the compiler's: `go build` and `go vet`, `tsc --noEmit`, pyright with `compileall`, `gcc -fsyntax-only` over every file, " +
+	"and comments and blank lines, which break nothing. The truth is the compiler's: `go build` and `go vet`, `tsc --noEmit`, pyright with `compileall`, `gcc` and `g++ -fsyntax-only` over every file, " +
 	"each on a copy of its own, before and after the edit. *Caught*: of the edits that break the build, those for which the verdict says so. *Named*: of the compiler's errors, those that the verdict has at their line. " +
 	"*False alarm*: of the edits that break nothing, those with an error in the verdict. *False fresh*: edits that break the build and are called fresh without an error. The first edit of a project meets servers that have just been started."
 
@@ -35,8 +35,13 @@ type corpus struct {
 	language string
 	name     string // with its version
 	fetch    func(ctx context.Context, dir string) error
-	truth    func(ctx context.Context, dir string) ([]finding, error)
+	truth    truth
+	edits    int // at full scale
 }
+
+// truth asks the compiler for a project's errors. edited, relative to the project, is the only file that differs from when the
+// compiler was last asked about all ("" for all): where a file is compiled for itself, the others need not be.
+type truth func(ctx context.Context, dir, edited string) ([]finding, error)
 
 // finding is an error of a compiler: a file, relative to the project, a line from 1, and what is wrong.
 type finding struct {
@@ -96,7 +101,7 @@ var harmless = []mutation{
 var commentOf = map[string]string{"go": "//", "ts": "//", "python": "#", "c": "//"}
 
 // extensions of the files that are edited.
-var sourceOf = map[string][]string{"go": {".go"}, "ts": {".ts"}, "python": {".py"}, "c": {".c", ".h"}}
+var sourceOf = map[string][]string{"go": {".go"}, "ts": {".ts"}, "python": {".py"}, "c": {".c", ".h", ".cc", ".cpp", ".hpp"}}
 
 // mutant is one edit of a project.
 type mutant struct {
@@ -213,7 +218,7 @@ func (t *tally) run(ctx context.Context, c corpus, scratch string, n int, bins [
 	if err != nil {
 		return err
 	}
-	before, err := c.truth(ctx, compiled)
+	before, err := c.truth(ctx, compiled, "")
 	if err != nil {
 		return fmt.Errorf("%s does not compile as it is: %w", c.name, err)
 	}
@@ -233,7 +238,7 @@ func (t *tally) run(ctx context.Context, c corpus, scratch string, n int, bins [
 			return err
 		}
 		began = time.Now()
-		after, err := c.truth(ctx, compiled)
+		after, err := c.truth(ctx, compiled, e.file)
 		t.compiler = append(t.compiler, ms(time.Since(began)))
 		if err != nil {
 			return err
@@ -318,7 +323,7 @@ var (
 	tscPlace   = regexp.MustCompile(`(?m)^([^\s(]+)\((\d+),\d+\): error (.*)$`)
 )
 
-func goTruth(ctx context.Context, dir string) ([]finding, error) {
+func goTruth(ctx context.Context, dir, _ string) ([]finding, error) {
 	build, err := compilerOutput(ctx, dir, "go", "build", "-gcflags=-e", "./...")
 	if err != nil {
 		return nil, err
@@ -337,15 +342,15 @@ func goTruth(ctx context.Context, dir string) ([]finding, error) {
 	return all, nil
 }
 
-func tscTruth(tsc string) func(context.Context, string) ([]finding, error) {
-	return func(ctx context.Context, dir string) ([]finding, error) {
+func tscTruth(tsc string) truth {
+	return func(ctx context.Context, dir, _ string) ([]finding, error) {
 		out, err := compilerOutput(ctx, dir, tsc, "--noEmit", "--pretty", "false", "-p", ".")
 		return said(out, dir, tscPlace), err
 	}
 }
 
-func pyrightTruth(pyright string) func(context.Context, string) ([]finding, error) {
-	return func(ctx context.Context, dir string) ([]finding, error) {
+func pyrightTruth(pyright string) truth {
+	return func(ctx context.Context, dir, _ string) ([]finding, error) {
 		out, err := compilerOutput(ctx, dir, pyright, "--outputjson")
 		if err != nil {
 			return nil, err
@@ -369,20 +374,47 @@ func pyrightTruth(pyright string) func(context.Context, string) ([]finding, erro
 	}
 }
 
-func gccTruth(ctx context.Context, dir string) ([]finding, error) {
-	var all []finding
-	sources, err := filepath.Glob(filepath.Join(dir, "*.c"))
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range sources {
-		out, err := compilerOutput(ctx, dir, "gcc", "-fsyntax-only", "-w", "-fmax-errors=0", "-I.", filepath.Base(s))
-		if err != nil {
-			return nil, err
+// nativeSources are the files that a C compiler is called for.
+func nativeSources(dir string) (all []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && slices.Contains([]string{".c", ".cc", ".cpp"}, filepath.Ext(path)) {
+			rel, _ := filepath.Rel(dir, path)
+			all = append(all, filepath.ToSlash(rel))
 		}
-		all = append(all, said(out, dir, gccPlace)...)
+		return err
+	})
+	return all, err
+}
+
+// nativeTruth compiles every file; after an edit of a source only that one, after an edit of a header all.
+func nativeTruth(flags ...string) truth {
+	return func(ctx context.Context, dir, edited string) ([]finding, error) {
+		sources := []string{edited}
+		if edited == "" || strings.HasPrefix(filepath.Ext(edited), ".h") {
+			var err error
+			if sources, err = nativeSources(dir); err != nil {
+				return nil, err
+			}
+		}
+		var all []finding
+		for _, s := range sources {
+			argv := append(nativeCompiler(s, flags), "-fsyntax-only", "-w", "-fmax-errors=0", s)
+			out, err := compilerOutput(ctx, dir, argv...)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, said(out, dir, gccPlace)...)
+		}
+		return all, nil
 	}
-	return all, nil
+}
+
+// nativeCompiler is how a source is compiled.
+func nativeCompiler(source string, flags []string) []string {
+	if filepath.Ext(source) == ".c" {
+		return append([]string{"gcc"}, flags...)
+	}
+	return append([]string{"g++", "-std=c++17"}, flags...)
 }
 
 // goModule fetches a module through the module proxy; only says which files of it are wanted.
@@ -452,8 +484,9 @@ func copySources(from, to string, only func(string) bool) error {
 
 const strictTS = `{"compilerOptions":{"target":"es2020","module":"esnext","moduleResolution":"bundler","strict":true,"noEmit":true,"skipLibCheck":true,"types":[],"lib":["es2022","dom"]},"include":["**/*.ts"]}`
 
-// withDatabase gives a project of C a compile_commands.json.
-func withDatabase(fetch func(context.Context, string) error) func(context.Context, string) error {
+// native makes a project of C sources: what does not compile on this system is left out. The rest gets a compile_commands.json,
+// unless cold: then the server has to guess, and must say so.
+func native(fetch func(context.Context, string) error, cold bool, flags ...string) func(context.Context, string) error {
 	return func(ctx context.Context, dir string) error {
 		if err := fetch(ctx, dir); err != nil {
 			return err
@@ -462,13 +495,60 @@ func withDatabase(fetch func(context.Context, string) error) func(context.Contex
 		if err != nil {
 			return err
 		}
-		sources, _ := filepath.Glob(filepath.Join(dir, "*.c"))
+		sources, err := nativeSources(real)
+		if err != nil {
+			return err
+		}
+		check := nativeTruth(flags...)
 		var rows []map[string]any
 		for _, s := range sources {
-			rows = append(rows, map[string]any{"directory": real, "file": filepath.Base(s), "arguments": []string{"gcc", "-I.", "-c", filepath.Base(s)}})
+			broken, err := check(ctx, real, s)
+			if err != nil {
+				return err
+			}
+			if len(broken) > 0 {
+				if err := os.Remove(filepath.Join(real, s)); err != nil {
+					return err
+				}
+				continue
+			}
+			rows = append(rows, map[string]any{"directory": real, "file": s, "arguments": append(nativeCompiler(s, flags), "-c", s)})
+		}
+		if len(rows) == 0 {
+			return errors.New("none of its files compiles here")
+		}
+		if cold {
+			return nil
 		}
 		b, _ := json.Marshal(rows)
 		return os.WriteFile(filepath.Join(dir, "compile_commands.json"), b, 0o600)
+	}
+}
+
+// debian fetches a package of the system's Debian release and takes a folder of it.
+func debian(name, sub string) func(context.Context, string) error {
+	return func(ctx context.Context, dir string) error {
+		scratch, err := os.MkdirTemp("", "pillion-deb-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(scratch)
+		cmd := exec.CommandContext(ctx, "apt-get", "download", name)
+		cmd.Dir = scratch
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s cannot be had: %w %s", name, err, out)
+		}
+		packed, _ := filepath.Glob(filepath.Join(scratch, "*.deb"))
+		if len(packed) != 1 {
+			return fmt.Errorf("apt-get downloaded %d files of %s", len(packed), name)
+		}
+		if out, err := exec.CommandContext(ctx, "dpkg-deb", "-x", packed[0], scratch).CombinedOutput(); err != nil {
+			return fmt.Errorf("%w %s", err, out)
+		}
+		if err := copySources(filepath.Join(scratch, "usr/lib/python3/dist-packages", sub), filepath.Join(dir, sub), nil); err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(dir, "pyrightconfig.json"), []byte("{}"), 0o600)
 	}
 }
 
@@ -483,27 +563,45 @@ func corpora(tsc, tsc7, pyright string) []corpus {
 		return strings.HasSuffix(name, ".ts") && !strings.Contains(name, "internal/umd")
 	}
 	list := []corpus{}
-	for _, v := range []string{"github.com/go-chi/chi/v5@v5.1.0", "github.com/spf13/pflag@v1.0.6", "github.com/yuin/goldmark@v1.7.8", "github.com/gorilla/mux@v1.8.1"} {
-		list = append(list, corpus{"go", v, goModule(v, "", func(name string) bool {
-			return !strings.HasPrefix(name, "_") && !strings.Contains(name, "testdata/") && (strings.HasSuffix(name, ".go") || name == "go.mod" || name == "go.sum")
-		}), goTruth})
+	wholeModule := func(name string) bool {
+		return !strings.HasPrefix(name, "_") && !strings.Contains(name, "testdata/") && (strings.HasSuffix(name, ".go") || name == "go.mod" || name == "go.sum")
 	}
-	for _, p := range []string{"redux@5.0.1", "immer@10.1.1", "rxjs@7.8.1"} {
+	for _, v := range mendModules[:12] {
+		list = append(list, corpus{"go", v, goModule(v, "", wholeModule), goTruth, 24})
+	}
+	for _, p := range []string{"redux@5.0.1", "immer@10.1.1", "rxjs@7.8.1", "mobx@6.13.5", "@tanstack/query-core@5.59.0", "@tanstack/table-core@8.20.5",
+		"@reduxjs/toolkit@2.3.0", "reselect@5.1.1", "@noble/hashes@1.7.1", "@noble/curves@1.8.1", "@msgpack/msgpack@3.0.0-beta2", "zod@3.25.76"} {
 		fetch := npmPackage(p, "src", map[string]string{"tsconfig.json": strictTS, "package.json": `{"private":true,"type":"module"}`}, src)
-		list = append(list, corpus{"ts 5", p, fetch, tscTruth(tsc)})
+		list = append(list, corpus{"ts 5", p, fetch, tscTruth(tsc), 12})
 		if tsc7 != "" {
-			list = append(list, corpus{"ts 7", p, fetch, tscTruth(tsc7)})
+			list = append(list, corpus{"ts 7", p, fetch, tscTruth(tsc7), 12})
 		}
 	}
 	if pyright != "" {
-		list = append(list, corpus{"python", "node-gyp@10.2.0", npmPackage("node-gyp@10.2.0", "gyp/pylib", map[string]string{"pyrightconfig.json": "{}"}, ending(".py")), pyrightTruth(pyright)})
+		list = append(list, corpus{"python", "node-gyp@10.2.0", npmPackage("node-gyp@10.2.0", "gyp/pylib", map[string]string{"pyrightconfig.json": "{}"}, ending(".py")), pyrightTruth(pyright), 28})
+		for _, p := range []string{"click", "flask", "jinja2", "requests", "attr", "werkzeug", "markdown", "dateutil"} {
+			list = append(list, corpus{"python", "Debian's " + p, debian("python3-"+p, p), pyrightTruth(pyright), 28})
+		}
 	}
+	c := func(name string, fetch func(context.Context, string) error, cold bool, flags ...string) {
+		if cold {
+			name += " (without compile_commands.json)"
+		}
+		list = append(list, corpus{"c", name, native(fetch, cold, flags...), nativeTruth(flags...), 24})
+	}
+	sources := ending(".c", ".h", ".cc", ".cpp", ".hpp")
 	zstd := "github.com/DataDog/zstd@v1.5.5"
-	list = append(list, corpus{"c", zstd, withDatabase(goModule(zstd, "", ending(".c", ".h"))), gccTruth})
+	c(zstd, goModule(zstd, "", sources), false, "-I.")
 	sitter := "github.com/smacker/go-tree-sitter@v0.0.0-20240827094217-dd81d9e9be82"
-	list = append(list, corpus{"c", sitter + " (without compile_commands.json)", goModule(sitter, "", func(name string) bool {
-		return !strings.Contains(name, "/") && (strings.HasSuffix(name, ".c") || strings.HasSuffix(name, ".h"))
-	}), gccTruth})
+	c(sitter, goModule(sitter, "", func(name string) bool { return sources(name) && !strings.Contains(name, "/") }), true)
+	c("argon2@0.41.1", npmPackage("argon2@0.41.1", "argon2", nil, sources), false, "-Iinclude", "-Isrc")
+	c("leveldown@6.1.1 (leveldb)", npmPackage("leveldown@6.1.1", "deps/leveldb/leveldb-1.20", nil, sources), false, "-I.", "-Iinclude", "-DLEVELDB_PLATFORM_POSIX", "-DOS_LINUX")
+	c("node-expat@2.4.1", npmPackage("node-expat@2.4.1", "deps/libexpat", nil, sources), false, "-I.", "-Ilib", "-DHAVE_MEMMOVE", "-DXML_DEV_URANDOM", "-DXML_GE=1", "-DXML_CONTEXT_BYTES=1024")
+	c("lmdb@3.1.3", npmPackage("lmdb@3.1.3", "dependencies/lmdb/libraries/liblmdb", nil, sources), false, "-I.")
+	c("lz4@0.6.5", npmPackage("lz4@0.6.5", "deps/lz4", nil, sources), false, "-Ilib", "-Iprograms")
+	c("libxmljs2@0.35.0 (libxml2)", npmPackage("libxmljs2@0.35.0", "vendor/libxml", nil, sources), false, "-I.", "-Iinclude")
+	c("utp-native@2.5.3 (libutp)", npmPackage("utp-native@2.5.3", "deps/libutp", nil, sources), true, "-DPOSIX")
+	c("cld@2.10.0", npmPackage("cld@2.10.0", "deps/cld", nil, sources), false, "-Iinternal", "-Ipublic")
 	return list
 }
 
@@ -522,6 +620,9 @@ func (b *bench) verdict() {
 	pyright := program(filepath.Join(cacheDir(), "servers", "node_modules", ".bin", "pyright"))
 	by, order := map[string]*tally{}, []string{}
 	for i, c := range corpora(tsc, tsc7, pyright) {
+		if !strings.Contains(c.language+" "+c.name, b.chosen) {
+			continue
+		}
 		t := by[c.language]
 		if t == nil {
 			t = &tally{certainty: map[change.Certainty]int{}}
@@ -533,7 +634,7 @@ func (b *bench) verdict() {
 			use = append([]string{ts7}, bins...)
 		}
 		t.missed = nil
-		if err := t.run(b.ctx, c, filepath.Join(b.dir, fmt.Sprint("verdict", i)), b.rounds(40), use, func(line string) { fmt.Fprintln(os.Stderr, line) }); err != nil {
+		if err := t.run(b.ctx, c, filepath.Join(b.dir, fmt.Sprint("verdict", i)), b.rounds(c.edits), use, func(line string) { fmt.Fprintln(os.Stderr, line) }); err != nil {
 			fmt.Fprintf(os.Stderr, "%s is left out: %v\n", c.name, err)
 		}
 	}

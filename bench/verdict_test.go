@@ -120,7 +120,7 @@ func TestTheVerdictOfASmallProject(t *testing.T) {
 			}
 		}
 		return nil
-	}, goTruth}
+	}, goTruth, 24}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	tl := &tally{certainty: map[change.Certainty]int{}}

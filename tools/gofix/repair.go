@@ -1243,7 +1243,8 @@ func (r *repairer) convert(e ast.Expr, want types.Type, cost int) {
 			put(1, "Do not call it", r.text(c.Fun))
 		}
 		if len(c.Args) == 1 { // a conversion that is not wanted
-			if t := r.typeOf(c.Args[0]); t != nil && types.AssignableTo(t, want) {
+			// A conversion of nil is there to name a type, as in "var _ I = (*T)(nil)": without it nothing would be checked.
+			if t := r.typeOf(c.Args[0]); t != nil && t != types.Typ[types.UntypedNil] && types.AssignableTo(t, want) {
 				put(2, "Do not convert it", r.text(c.Args[0]))
 			}
 		}

@@ -1,0 +1,275 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pillion-dev/pillion/tools/gofix/mutate"
+)
+
+const howMend = "Real Go modules, fetched by version, get seeded mistakes of the kinds that people and models make, each in a file of its own and each an error for the compiler. " +
+	"`pillion run --approve all \"fix all errors\"` mends them with the built-in model: no key, no network. The truth is `go build` and `go vet` with tests, before and after. " +
+	"*Mended*: all that the mistake broke compiles again. *As it was*: the file is what it was before the mistake, byte for byte; a fix may be another one. *Builds again*: the whole module. " +
+	"What was changed in each module stays in `.cache/mend` for reading."
+
+// mendModules are modules that nobody here wrote, of one author each as far as possible.
+var mendModules = []string{
+	"github.com/google/uuid@v1.6.0", "github.com/gorilla/mux@v1.8.1", "github.com/go-chi/chi/v5@v5.1.0", "github.com/spf13/pflag@v1.0.6",
+	"github.com/spf13/cobra@v1.8.1", "github.com/sirupsen/logrus@v1.9.3", "github.com/BurntSushi/toml@v1.4.0", "github.com/russross/blackfriday/v2@v2.1.0",
+	"github.com/yuin/goldmark@v1.7.8", "github.com/hashicorp/golang-lru/v2@v2.0.7", "github.com/shopspring/decimal@v1.4.0", "github.com/tidwall/gjson@v1.18.0",
+	"github.com/julienschmidt/httprouter@v1.3.0", "github.com/urfave/cli/v2@v2.27.5", "github.com/alecthomas/participle/v2@v2.1.1", "github.com/mitchellh/mapstructure@v1.5.0",
+	"github.com/gorilla/websocket@v1.5.3", "github.com/robfig/cron/v3@v3.0.1", "github.com/fatih/color@v1.18.0", "github.com/rs/zerolog@v1.33.0",
+	"github.com/google/btree@v1.1.3", "github.com/golang-jwt/jwt/v5@v5.2.1", "github.com/oklog/ulid/v2@v2.1.0",
+}
+
+// mistakesEach is how many mistakes a module gets.
+const mistakesEach = 6
+
+// mendLimit is how long one run of the built-in model may take. It needs about ten requests of the server for each error.
+const mendLimit = 10 * time.Minute
+
+// seeded is one mistake in a module: what it broke while it was the only one.
+type seeded struct {
+	kind, file string
+	old        string    // the file's text before it
+	broke      []finding // at least one
+}
+
+// left are the errors of a mistake that are still there. Fixes move lines, so an error is known by its file and its words.
+func (s seeded) left(after []finding) (out []finding) {
+	for _, f := range after {
+		if slices.ContainsFunc(s.broke, func(b finding) bool { return b.file == f.file && b.text == f.text }) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// seedMistakes makes n mistakes in a module, each in another file; what does not break the build is taken back. check is the compiler.
+func seedMistakes(ctx context.Context, dir string, n int, seed uint64, check truth) ([]seeded, error) {
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && path != dir {
+			if name := d.Name(); name == "testdata" || name == "vendor" || strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".") {
+				return filepath.SkipDir
+			}
+			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil {
+				return filepath.SkipDir // another module: its build is not looked at
+			}
+		}
+		if err == nil && d.Type().IsRegular() && strings.HasSuffix(path, ".go") {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := rand.New(rand.NewPCG(seed, uint64(len(files))))
+	r.Shuffle(len(files), func(i, j int) { files[i], files[j] = files[j], files[i] })
+	kinds := slices.Clone(mutate.Kinds)
+	r.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
+	wrong := map[string]string{}
+	var out []seeded
+	for i := 0; i < 6*n && len(out) < n && len(files) > 0; i++ {
+		path, kind := files[i%len(files)], kinds[i%len(kinds)]
+		if wrong[path] != "" {
+			continue
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		m, ok := mutate.Find(r, kind, string(b))
+		if !ok {
+			continue
+		}
+		text := m.Apply(string(b))
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return nil, err
+		}
+		broke, err := check(ctx, dir, "")
+		if err == nil {
+			err = os.WriteFile(path, b, 0o600)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(broke) > 0 {
+			rel, _ := filepath.Rel(dir, path)
+			wrong[path] = text
+			out = append(out, seeded{kind, filepath.ToSlash(rel), string(b), broke})
+		}
+	}
+	for path, text := range wrong {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// mended is what became of a module.
+type mended struct {
+	mistakes, fixed, same int
+	before, after         int // errors of the compiler
+	steps                 float64
+	lines                 []string
+}
+
+// mendModule seeds mistakes into a module, lets the binary mend them and asks the compiler.
+func mendModule(ctx context.Context, bin, version, dir, keep string) (mended, error) {
+	var out mended
+	if err := goModule(version, "", nil)(ctx, dir); err != nil {
+		return out, err
+	}
+	// The requirements are downloaded now: the run below has no network to need.
+	if _, err := compilerOutput(ctx, dir, "go", "mod", "download"); err != nil {
+		return out, err
+	}
+	clean, err := goTruth(ctx, dir, "")
+	if err != nil || len(clean) > 0 {
+		return out, errors.Join(err, fmt.Errorf("it has %d errors of its own", len(clean)))
+	}
+	mistakes, err := seedMistakes(ctx, dir, mistakesEach, 1, goTruth)
+	if err != nil {
+		return out, err
+	}
+	if out.mistakes = len(mistakes); out.mistakes == 0 {
+		return out, errors.New("no mistake breaks its build")
+	}
+	before, err := goTruth(ctx, dir, "")
+	if err != nil {
+		return out, err
+	}
+	git := func(args ...string) ([]byte, error) {
+		cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir, "-c", "user.name=bench", "-c", "user.email=bench@example.org"}, args...)...)
+		return cmd.CombinedOutput()
+	}
+	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"commit", "-q", "-m", "with mistakes"}} {
+		if b, err := git(args...); err != nil {
+			return out, fmt.Errorf("%w: %s", err, b)
+		}
+	}
+	home := dir + ".home"
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return out, err
+	}
+	limited, cancel := context.WithTimeout(ctx, mendLimit)
+	defer cancel()
+	cmd := exec.CommandContext(limited, bin, "run", "--cwd", dir, "--approve", "all", "--model", "builtin/quickfix", "fix all errors")
+	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+home, "XDG_STATE_HOME="+home, "XDG_DATA_HOME="+home, "GOFLAGS=-mod=mod", "GOWORK=off")
+	began := time.Now()
+	answer, err := cmd.CombinedOutput()
+	out.steps = time.Since(began).Seconds()
+	if limited.Err() != nil {
+		out.lines = append(out.lines, fmt.Sprintf("%s: did not end within %s", version, mendLimit))
+	} else if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
+		return out, err
+	}
+	after, err := goTruth(ctx, dir, "")
+	if err != nil {
+		return out, err
+	}
+	out.before, out.after = len(before), len(after)
+	// What is visible of an error depends on the others: a syntax error hides the types of its package, a package that fails
+	// hides those that import it. So the files of mistakes that are seen to be left get their old text, until nothing is left.
+	apart := dir + ".apart"
+	if err := os.CopyFS(apart, os.DirFS(dir)); err != nil {
+		return out, err
+	}
+	unmended := map[string]bool{}
+	for now := after; len(now) > 0; {
+		found := false
+		for _, s := range mistakes {
+			left := s.left(now)
+			if len(left) == 0 || unmended[s.file] {
+				continue
+			}
+			found, unmended[s.file] = true, true
+			out.lines = append(out.lines, fmt.Sprintf("left: %s %s: %s: %v", version, s.file, s.kind, left[0]))
+			if err := os.WriteFile(filepath.Join(apart, filepath.FromSlash(s.file)), []byte(s.old), 0o600); err != nil {
+				return out, err
+			}
+		}
+		if !found { // an error that no mistake had by itself: a fix brought it
+			out.lines = append(out.lines, fmt.Sprintf("of a fix: %s: %v", version, now[0]))
+			break
+		}
+		if now, err = goTruth(ctx, apart, ""); err != nil {
+			return out, err
+		}
+	}
+	out.fixed = len(mistakes) - len(unmended)
+	for _, s := range mistakes {
+		if b, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(s.file))); err == nil && string(b) == s.old {
+			out.same++
+		}
+	}
+	if out.after > out.before {
+		out.lines = append(out.lines, fmt.Sprintf("WORSE: %s: %d errors became %d", version, out.before, out.after))
+	}
+	diff, err := git("diff")
+	if err != nil {
+		return out, err
+	}
+	if err := os.MkdirAll(keep, 0o755); err != nil {
+		return out, err
+	}
+	name := strings.NewReplacer("/", "_", "@", "_").Replace(version)
+	var page bytes.Buffer
+	fmt.Fprintf(&page, "%s\n%d of %d mistakes mended, %d errors before, %d after\n%s\n\n%s\n\n%s", version, out.fixed, out.mistakes, out.before, out.after, strings.Join(out.lines, "\n"), answer, diff)
+	return out, os.WriteFile(filepath.Join(keep, name+".diff"), page.Bytes(), 0o644)
+}
+
+// mend measures the built-in model on real modules.
+func (b *bench) mend() {
+	var sum mended
+	modules, builds, worse := 0, 0, 0
+	var took Samples
+	var rows strings.Builder
+	rows.WriteString("| module | mistakes | mended | as it was | errors before | after |\n|---|---:|---:|---:|---:|---:|\n")
+	list := mendModules[:min(len(mendModules), b.rounds(len(mendModules)))]
+	for i, version := range list {
+		if !strings.Contains(version, b.chosen) {
+			continue
+		}
+		m, err := mendModule(b.ctx, b.bin, version, filepath.Join(b.dir, fmt.Sprint("mend", i)), filepath.Join(cacheDir(), "mend"))
+		for _, line := range m.lines {
+			fmt.Fprintln(os.Stderr, "  "+line)
+		}
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "  %s is left out: %v\n", version, err)
+			continue
+		}
+		fmt.Fprintf(os.Stderr, "  %s: %d of %d mended, %d → %d errors, %.0f s\n", version, m.fixed, m.mistakes, m.before, m.after, m.steps)
+		fmt.Fprintf(&rows, "| %s | %d | %d | %d | %d | %d |\n", version, m.mistakes, m.fixed, m.same, m.before, m.after)
+		modules++
+		if m.after == 0 {
+			builds++
+		}
+		if m.after > m.before {
+			worse++
+		}
+		took = append(took, m.steps)
+		sum.mistakes, sum.fixed, sum.same = sum.mistakes+m.mistakes, sum.fixed+m.fixed, sum.same+m.same
+	}
+	if modules == 0 {
+		failf("no module could be had")
+	}
+	b.table = rows.String()
+	b.add(Row{What: fmt.Sprintf("mistakes mended, of %d", sum.mistakes), Unit: "%", Ours: Samples{100 * float64(sum.fixed) / float64(sum.mistakes)}, Target: Target{AtLeast: 60}, Note: fmt.Sprintf("%d; %d files as they were", sum.fixed, sum.same)})
+	b.add(Row{What: fmt.Sprintf("modules that build again, of %d", modules), Unit: "%", Ours: Samples{100 * float64(builds) / float64(modules)}, Target: Target{AtLeast: 40}, Note: fmt.Sprint(builds)})
+	b.add(Row{What: "modules with more errors than before (promised: none)", Ours: Samples{float64(worse)}})
+	b.add(Row{What: "a run, language server just started", Unit: "s", Ours: took})
+}
