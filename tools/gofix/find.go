@@ -2,7 +2,10 @@ package gofix
 
 import (
 	"context"
+	"errors"
 	"go/ast"
+	"go/parser"
+	"go/scanner"
 	"go/token"
 	"path/filepath"
 	"reflect"
@@ -76,6 +79,8 @@ type candidate struct {
 	cost  int
 	edits []edit
 	deep  bool // it changes a declaration that other packages may use
+
+	syntax bool // it is for a syntax error: what does not parse better is no fix, whatever its types
 }
 
 // trouble is a syntax or type error of the module.
@@ -169,6 +174,9 @@ func (m *module) fixes(ctx context.Context, path string, line int) []Fix {
 			continue
 		}
 		seen[key] = true
+		if c.syntax && !m.parsesBetter(texts) {
+			continue
+		}
 		tried++
 		n := m.with(texts, c.deep)
 		if d := start - n.score(); d > 0 {
@@ -194,6 +202,21 @@ func (m *module) fixes(ctx context.Context, path string, line int) []Fix {
 		out = append(out, f.Fix)
 	}
 	return out
+}
+
+// parsesBetter reports that texts have fewer syntax errors than the module's. Parsing takes a hundredth of checking, so a bracket can be
+// tried at each of a hundred places.
+func (m *module) parsesBetter(texts map[string]string) bool {
+	had, has := 0, 0
+	for path, text := range texts {
+		had += len(m.files[path].broken)
+		_, err := parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution|parser.AllErrors)
+		var list scanner.ErrorList
+		if errors.As(err, &list) {
+			has += len(list)
+		}
+	}
+	return has < had
 }
 
 // apply makes the new texts; false when an edit does not fit.

@@ -1004,6 +1004,12 @@ func (r *repairer) wanted() (out []wish) {
 		}
 		e, ok := n.(ast.Expr)
 		if !ok {
+			// x += y: the error stands at x, and y is what may be converted.
+			if a, ok := n.(*ast.AssignStmt); ok && a.Tok != token.ASSIGN && a.Tok != token.DEFINE && len(a.Lhs) == 1 && len(a.Rhs) == 1 {
+				if x, y := r.typeOf(a.Lhs[0]), r.typeOf(a.Rhs[0]); x != nil && y != nil && !types.Identical(x, y) {
+					out = append(out, wish{a.Rhs[0], x, depth})
+				}
+			}
 			if _, stmt := n.(ast.Stmt); stmt {
 				break
 			}

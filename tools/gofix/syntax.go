@@ -8,7 +8,7 @@ func (m *module) syntaxRepairs(t trouble) (out []candidate) {
 	text := t.file.text
 	at := m.offset(t.pos)
 	add := func(cost, start, end int, new, title string) {
-		out = append(out, candidate{title: title, cost: cost, edits: []edit{{t.file.path, start, end, new}}, deep: true})
+		out = append(out, candidate{title: title, cost: cost, edits: []edit{{t.file.path, start, end, new}}, deep: true, syntax: true})
 	}
 	start, _ := lineOf(text, at)
 	var ends []int // ends of lines, the nearest first
