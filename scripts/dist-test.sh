@@ -64,6 +64,8 @@ for f in pillion_*.deb; do
   [ -e "$f" ] || continue
   mkdir "$scratch/$f.root"
   dpkg-deb -x "$f" "$scratch/$f.root"
+  dpkg-deb -e "$f" "$scratch/$f.control"
+  (cd "$scratch/$f.root" && md5sum --quiet -c "$scratch/$f.control/md5sums") || fail "$f: its md5sums are of other files"
   version=$(dpkg-deb -f "$f" Version)
   try "$f" "$scratch/$f.root" "$(dpkg-deb -f "$f" Architecture)" /usr/bin/pillion "${version/\~dev/-dev}"
   for part in doc/pillion/copyright man/man1/pillion.1.gz bash-completion/completions/pillion; do

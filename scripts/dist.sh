@@ -21,7 +21,7 @@ compiler() { # the C compiler that makes programs of an architecture
 base=$(node -p 'require("./package.json").version')
 version=$base
 if [ "$(git describe --exact-match --tags --match "v$base" 2>/dev/null)" != "v$base" ]; then
-  version=$base-dev.$(git rev-parse --short=12 HEAD)
+  version=$base-dev.g$(git rev-parse --short=12 HEAD) # g: digits only may not begin with 0 in a version
 fi
 git diff --quiet HEAD -- . || version=$version.dirty
 debian=${version/-dev/~dev}
@@ -99,6 +99,8 @@ Description: coding agent that rides behind your editor
  it would cause, before it is written. Speaks the Agent Client Protocol to
  editors, LSP to language servers, and works in the terminal.
 CONTROL
+  # What `dpkg --verify` and debsums compare the installed files with.
+  (cd "$to" && find usr -type f -print0 | sort -z | xargs -0 md5sum >DEBIAN/md5sums)
   dpkg-deb --root-owner-group -Zgzip -z6 --build "$to" "$out/pillion_${debian}_$1.deb" >/dev/null
 }
 

@@ -8,7 +8,7 @@ import { createRequire } from "node:module";
 import { existsSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { root, stage } from "./stage.mjs";
+import { root, stage, version } from "./stage.mjs";
 import { wanted } from "./target.mjs";
 
 const require = createRequire(import.meta.url);
@@ -18,9 +18,8 @@ export const here = `${process.platform}-${process.arch}`;
 
 /** Packs the bundles as they are, with a binary or without; returns the package's path. */
 export function makeVsix({ target, binary, folder }) {
-  const { version } = require("../../package.json");
   const staged = stage(join(folder, `vsix-${target}`), { binary, windows: target.startsWith("win32") });
-  const out = join(folder, target === "none" ? `pillion-${version}.vsix` : `pillion-${target}-${version}.vsix`);
+  const out = join(folder, target === "none" ? `pillion-${version()}.vsix` : `pillion-${target}-${version()}.vsix`);
   const args = ["package", "--no-dependencies", "--skip-license", "--out", out, ...(target === "none" ? [] : ["--target", target])];
   execFileSync(process.execPath, [require.resolve("@vscode/vsce/vsce"), ...args], { cwd: staged, stdio: ["ignore", "ignore", "inherit"] });
   rmSync(staged, { recursive: true });
