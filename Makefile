@@ -6,6 +6,7 @@
 #   make vscode  a real VS Code in the browser with the extension, on a scratch copy of the broken example (DIR=… for your own)
 #   make package the extension as a .vsix with the binary, in dist/
 #   make dist    packages for Linux with their checksums, in dist/, each unpacked and tried
+#   make reproducible   build the release program twice, in two places; fail where the bytes differ
 #   make bench   the benchmarks behind docs/BENCHMARKS.md, OpenCode's included where npm can be reached (QUICK=1: a tenth of it, printed)
 #   make faults  deaths, full disks, floods, and half an hour of random sessions (SOAK=2m)
 #   make fuzz    every fuzz target for half a minute (FUZZTIME=1h)
@@ -23,7 +24,7 @@ GOFILES := $(shell find agent lspbridge sidecar tools -name '*.go' -o -name '*.t
 PROMPT  ?= fix all errors
 export PATH := $(CACHE)/bin:$(CACHE)/node_modules/.bin:$(PATH)
 
-.PHONY: run build test test-fast quick test-go test-e2e test-vscode test-nvim vscode package dist lint bench bench-nvim fuzz setup clean
+.PHONY: run build test test-fast quick test-go test-e2e test-vscode test-nvim vscode package dist reproducible lint bench bench-nvim fuzz setup clean
 
 run: setup-run build
 	@./scripts/run.sh "$(DIR)" "$(PROMPT)"
@@ -94,6 +95,9 @@ package: setup-vscode build
 dist: setup-test
 	@./scripts/dist.sh $(ARCH)
 	@./scripts/dist-test.sh
+
+reproducible:
+	@./scripts/reproducible.sh
 
 bench: setup-test build
 	npm run --silent build

@@ -13,9 +13,6 @@ umask 022
 
 say() { printf 'dist: %s\n' "$*" >&2; }
 host=$(go env GOARCH)
-compiler() { # the C compiler that makes programs of an architecture
-  if [ "$1" = "$host" ]; then go env CC; elif [ "$1" = arm64 ]; then echo aarch64-linux-gnu-gcc; else echo x86_64-linux-gnu-gcc; fi
-}
 
 # What a version is: that of package.json on its tag, else followed by where we are. Debian sorts ~ before the release.
 base=$(node -p 'require("./package.json").version')
@@ -47,8 +44,7 @@ pack() { # FOLDER ARCHIVE: a tar.gz that depends on nothing but what is in it
 build() { # ARCH: the program
   say "pillion $version linux/$1"
   mkdir -p "$work/$1"
-  CGO_ENABLED=1 GOOS=linux GOARCH=$1 CC=$(compiler "$1") go build -tags grpcnotrace -trimpath -buildvcs=true \
-    -ldflags "-s -w -X main.version=$version" -o "$work/$1/pillion" ./sidecar
+  ./scripts/build-release.sh "$1" "$version" "$work/$1/pillion"
   ./scripts/notices.sh "$1" >"$work/$1/THIRD-PARTY-NOTICES.txt"
 }
 
