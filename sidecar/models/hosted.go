@@ -4,6 +4,8 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/sidecar/keys"
+	"maps"
+	"slices"
 )
 
 // hostedProvider is a service that speaks Chat Completions at an address everybody knows; a key is all it takes.
@@ -57,5 +59,15 @@ func (m *Models) named(stored map[string]keys.Key) (ids []string) {
 			ids = append(ids, id)
 		}
 	}
+	return ids
+}
+
+// ProviderIDs are the providers that are known without a configuration, sorted.
+func ProviderIDs() []string {
+	ids := slices.Collect(maps.Keys(hosted))
+	for _, n := range native {
+		ids = append(ids, n.id)
+	}
+	slices.Sort(ids)
 	return ids
 }
