@@ -16,7 +16,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// redactedThinking marks a signature that is a redacted_thinking block's data.
+// redactedThinking marks a signature that is the data of a redacted_thinking block. The API wants such
+// a block back unchanged, and our Part has one field for opaque state.
 const redactedThinking = "redacted:"
 
 // anthropicProvider speaks the Messages API. The SDK does transport, authentication and headers; the body comes
@@ -54,8 +55,8 @@ func refusesThinking(message string) bool {
 	return strings.Contains(m, "thinking") && (strings.Contains(m, "signature") || strings.Contains(m, "block"))
 }
 
-// dropThinking leaves the signed thinking of the messages so far out of this conversation from now on; false when
-// that was so already.
+// dropThinking leaves the signed thinking of the messages so far out of this conversation from now on;
+// false when it was left out already, so that the caller repeats the request once and no more.
 func (p *anthropicProvider) dropThinking(req *Request) bool {
 	conv := p.cache.acquire(req.SessionID, req.Model.String())
 	defer p.cache.release(conv)
@@ -89,7 +90,8 @@ func (p *anthropicProvider) open(ctx context.Context, req *Request, body []byte)
 	return resp, err
 }
 
-// sdk makes the client once; a cloud that nobody was signed in to is tried again.
+// sdk makes the client once. A failed sign-in to a cloud is not kept: the person may sign in while the
+// session is open.
 func (p *anthropicProvider) sdk(ctx context.Context) (*anthropic.Client, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,7 +102,7 @@ func (p *anthropicProvider) sdk(ctx context.Context) (*anthropic.Client, error) 
 		option.WithoutEnvironmentDefaults(),
 		option.WithoutOpenTelemetry(),
 		option.WithHTTPClient(p.httpClient()),
-		option.WithMaxRetries(0), // the loop repeats, visibly
+		option.WithMaxRetries(0), // the agent retries, and shows it
 		option.WithMiddleware(boundErrorBody),
 	}
 	for k, v := range p.cfg.Headers {
@@ -133,8 +135,9 @@ func (p *anthropicProvider) official() bool {
 	return err == nil && (u.Host == "" || strings.HasSuffix(u.Hostname(), "anthropic.com"))
 }
 
-// claudeVersion is 460 for claude-opus-4-6, 500 for claude-sonnet-5, 370 for claude-3-7-sonnet; models without a
-// number (mythos-preview) are new, other makers' are 0.
+// claudeVersion is 460 for claude-opus-4-6, 500 for claude-sonnet-5, 370 for claude-3-7-sonnet. A
+// Claude without a number (mythos-preview) counts as new; other makers' models are 0 and get no
+// settings of newer versions.
 func claudeVersion(id string) int {
 	i := strings.Index(id, "claude-")
 	if i < 0 {
@@ -164,7 +167,9 @@ func claudeVersion(id string) int {
 	return version
 }
 
-// body builds the request.
+// body builds the request from the encoded messages; without names the optional parameters that the
+// server refused. Options of the configuration that we set ourselves are taken out of x first, because
+// a JSON object with a key twice is refused.
 func (p *anthropicProvider) body(req *Request, without []string) []byte {
 	conv := p.cache.acquire(req.SessionID, req.Model.String())
 	defer p.cache.release(conv)
@@ -205,7 +210,9 @@ func (p *anthropicProvider) body(req *Request, without []string) []byte {
 	return append(b, ']', '}')
 }
 
-// anthropicSettings appends max_tokens, thinking and sampling as the model takes them.
+// anthropicSettings appends max_tokens, thinking and sampling as this version of the model takes them:
+// adaptive thinking from 4.6 on, a budget in tokens before; no sampling parameters from 4.7 on or while
+// thinking.
 func anthropicSettings(b []byte, req *Request, x *extras, entries []entry, without []string) []byte {
 	limit := req.MaxOutput
 	if limit <= 0 {
@@ -245,6 +252,7 @@ func anthropicSettings(b []byte, req *Request, x *extras, entries []entry, witho
 		if budget == 0 {
 			budget = 31999
 		}
+		// 1024 is the API's minimum; 2048 tokens are left for the answer.
 		budget = max(1024, min(budget, limit-2048))
 		thinks = true
 		b = append(appendField(b, "thinking"), `{"type":"enabled","budget_tokens":`...)
@@ -269,8 +277,9 @@ func anthropicEffort(effort string) string {
 	return effort
 }
 
-// anthropicThinking is the thinking that a configuration asks for: as it is written, with a budget that leaves room for
-// an answer. It may raise the limit of an answer that would not be longer than its thinking.
+// anthropicThinking is the thinking that the configuration asks for, as it is written. Where its budget
+// leaves no room for an answer, the limit of the answer is raised: the API refuses a budget that is not
+// below max_tokens.
 func anthropicThinking(v json.RawMessage, limit int, mayStart bool) (own json.RawMessage, newLimit int, thinks bool) {
 	own = snake(v)
 	var t struct {
@@ -292,8 +301,9 @@ func anthropicThinking(v json.RawMessage, limit int, mayStart bool) (own json.Ra
 	return own, limit, true
 }
 
-// thinkingMayStart: with a thinking budget, the assistant message that made the calls just answered must begin with
-// signed thinking; one of another model, or made without thinking, does not.
+// thinkingMayStart reports whether thinking with a budget may be switched on now. While tool results
+// are being answered, the assistant message with the calls must begin with signed thinking; one of
+// another model, or made without thinking, does not, and the API would refuse the request.
 func thinkingMayStart(entries []entry) bool {
 	for i := len(entries) - 1; i >= 0; i-- {
 		switch e := &entries[i]; e.role {

@@ -6,12 +6,13 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// cacheMark ends a prefix that the API caches for five minutes. A request may have four: two are used for the system prompt, two for
-// the messages.
+// cacheMark ends a prefix that the API caches for five minutes. A request may have four marks; two are
+// used for the system prompt, two for the messages.
 const cacheMark = `,"cache_control":{"type":"ephemeral"}`
 
-// encodeAnthropicSystem marks the first (most stable) and the last block as ends of cached prefixes; tools come
-// before the system prompt in the prefix and are covered by them.
+// encodeAnthropicSystem marks the first and the last block as ends of cached prefixes: the first is the
+// most stable one, shared by all sessions. Tools come before the system prompt in the prefix, so the
+// marks cover them.
 func encodeAnthropicSystem(system []string, caching bool) []byte {
 	var b []byte
 	var blocks []string
@@ -116,8 +117,9 @@ func encodeAnthropic(m *Message, e *entry, model Model, keepThinking bool) {
 	e.enc = b
 }
 
-// appendAnthropicMessages joins neighbours of one role and marks the ends of the last two turns that are not the
-// assistant's as ends of cached prefixes: the one before is what the last request cached.
+// appendAnthropicMessages joins neighbours of one role and marks the ends of the last two turns of the
+// user as ends of cached prefixes: the one before is what the last request cached, the last one is what
+// the next request will read.
 func appendAnthropicMessages(b []byte, entries []entry, caching bool) []byte {
 	marks := map[int]bool{}
 	if caching {

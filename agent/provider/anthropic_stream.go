@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// anthropicAnswer reads the events of one answer.
+// anthropicAnswer reads the events of one answer. It is used by one goroutine, run's.
 type anthropicAnswer struct {
 	out    emitter
 	blocks map[int]*anthropicBlock
@@ -14,7 +14,7 @@ type anthropicAnswer struct {
 	ids    idSet
 	usage  Usage
 	stop   StopReason
-	over   bool // message_stop, or a stop reason: everything was said
+	over   bool // message_stop or a stop reason came: the answer is complete
 	like   template
 }
 
@@ -28,6 +28,7 @@ type anthropicBlock struct {
 	signature string
 }
 
+// anthropicContent is the union of all content blocks, with the fields that are read.
 type anthropicContent struct {
 	Type      string          `json:"type"`
 	ID        string          `json:"id"`
@@ -151,6 +152,7 @@ func anthropicStop(reason string) StopReason {
 	return StopEnd
 }
 
+// count emits the usage so far; each event is a running total, not an addition.
 func (a *anthropicAnswer) count(u *anthropicUsage) error {
 	if u == nil {
 		return nil
@@ -166,6 +168,7 @@ func (a *anthropicAnswer) count(u *anthropicUsage) error {
 	return a.out.send(Event{Type: EventUsage, Usage: a.usage})
 }
 
+// start opens a content block.
 func (a *anthropicAnswer) start(ev *anthropicEvent) error {
 	c := ev.ContentBlock
 	if c == nil {
@@ -174,7 +177,7 @@ func (a *anthropicAnswer) start(ev *anthropicEvent) error {
 	if a.blocks == nil {
 		a.blocks = map[int]*anthropicBlock{}
 	}
-	if err := a.close(ev.Index); err != nil { // nobody closed the one before
+	if err := a.close(ev.Index); err != nil { // compatible servers forget content_block_stop
 		return err
 	}
 	bl := &anthropicBlock{kind: c.Type, signature: c.Signature}
@@ -205,6 +208,8 @@ func (a *anthropicAnswer) start(ev *anthropicEvent) error {
 	return nil
 }
 
+// delta emits a piece of a block. Pieces whose surroundings never change are learned as a template, so
+// that most events of a long answer are not parsed as JSON at all.
 func (a *anthropicAnswer) delta(ev *anthropicEvent, data []byte) error {
 	d := &ev.Delta
 	var raw json.RawMessage
@@ -243,7 +248,7 @@ func (a *anthropicAnswer) arguments(index int, piece string) error {
 	return a.out.send(Event{Type: EventToolDelta, Index: bl.index, Text: piece})
 }
 
-// close ends a block: a call is whole, a thought is signed.
+// close ends a block: a call is complete, thinking gets its signature.
 func (a *anthropicAnswer) close(index int) error {
 	bl := a.blocks[index]
 	if bl == nil {
@@ -270,7 +275,7 @@ func (a *anthropicAnswer) end() error {
 	if !a.over {
 		return errCut
 	}
-	for i := 0; len(a.blocks) > 0 && i <= 1<<16; i++ { // blocks nobody closed, in order
+	for i := 0; len(a.blocks) > 0 && i <= 1<<16; i++ { // in order, because the history keeps the order of calls
 		if err := a.close(i); err != nil {
 			return err
 		}

@@ -18,9 +18,10 @@ func Backoff(attempt int, err *Error) time.Duration {
 	if attempt < 6 {
 		d = time.Second << (attempt - 1)
 	}
+	// Jitter, or all sessions that failed together would come back together.
 	d -= rand.N(d/4 + 1)
 	if err != nil && err.RetryAfter > 0 {
-		// Everybody who was told the same second comes back a little later.
+		// All clients were told the same second: each adds a little.
 		d = max(d, min(err.RetryAfter, maxRetryAfter)+rand.N(250*time.Millisecond))
 	}
 	return d
@@ -55,7 +56,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 
 // seconds is a wait of s seconds, bounded.
 func seconds(s float64) time.Duration {
-	if !(s > 0 && s <= absurdRetryAfter.Seconds()) { // also NaN
+	if !(s > 0 && s <= absurdRetryAfter.Seconds()) { // written so that NaN is refused too
 		return 0
 	}
 	return min(time.Duration(s*float64(time.Second)), maxRetryAfter)

@@ -28,7 +28,8 @@ type cache struct {
 	tools []block // guarded by mu: those of late conversations, the last first; a new session's are most often the same
 }
 
-// conversation is guarded by its own mutex while a body is built from it.
+// conversation is the encoding of one session with one model. Its mutex is held from acquire to
+// release, while a body is built from it, so two requests of a session never share half-written bytes.
 type conversation struct {
 	of      *cache
 	mu      sync.Mutex
@@ -67,7 +68,8 @@ type block struct {
 	enc    []byte
 }
 
-// acquire returns the conversation, locked. release must follow.
+// acquire returns the conversation, locked; release must follow. It also drops what is idle, and the
+// least recently used beyond maxCached: a sidecar runs for days.
 func (c *cache) acquire(session, model string) *conversation {
 	key := session + "\x00" + model
 	now := time.Now()
@@ -116,8 +118,7 @@ func (c *cache) release(conv *conversation) {
 	c.mu.Unlock()
 }
 
-// forget drops a session's conversations, with whichever models they were held, and those about it: its title's
-// goes by "session-title".
+// forget drops a session's conversations with all models, and those about it ("session-title").
 func (c *cache) forget(session string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,14 +127,17 @@ func (c *cache) forget(session string) {
 	})
 }
 
-// reset forgets everything; streams under way keep what they hold.
+// reset drops all encodings, after a server refused a parameter or a shape: what was encoded is no
+// longer what must be sent. Streams under way keep the bytes that they hold.
 func (c *cache) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.convs, c.tools = nil, nil
 }
 
-// encode brings the entries up to date with the messages and returns them.
+// encode brings the entries up to date with the messages and returns them. Usually all but the last two
+// are unchanged; after a compaction the first change shifts everything behind it, which is then encoded
+// again.
 func (c *conversation) encode(messages []Message, enc func(i int, m *Message, e *entry)) []entry {
 	for i := range messages {
 		m := &messages[i]
@@ -204,7 +208,7 @@ func (c *cache) sharedTools(tools []ToolSpec) (block, bool) {
 	return block{}, false
 }
 
-// shareTools keeps a list for the conversations to come: a few, since agents and projects have their own.
+// shareTools keeps a list for later conversations. A few lists, because agents and projects have different ones.
 func (c *cache) shareTools(b block) {
 	const few = 4
 	c.mu.Lock()

@@ -21,7 +21,8 @@ type catalogEntry struct {
 	longIn, longOut float64 // factors
 }
 
-// catalog is read on first use: 5 KB, about 50 µs.
+// catalog is parsed on first use (5 KB, about 50 µs), not at start: most commands of the binary need no
+// model.
 var catalog = sync.OnceValue(func() []catalogEntry {
 	var out []catalogEntry
 	for line := range strings.Lines(catalogText) {
@@ -51,7 +52,8 @@ func price(s string) float64 {
 	return v
 }
 
-// Limits of a model nobody knows.
+// Limits that are assumed of a model that is not in the catalogue. Too small a context only compacts earlier than necessary;
+// too large a one fails in the middle of a turn.
 const (
 	unknownContext = 128_000 // tokens
 	localContext   = 32_768  // tokens; model servers on small machines
@@ -61,9 +63,10 @@ const (
 // localProviders are the ids Discover gives.
 var localProviders = []string{"ollama", "lmstudio", "llamacpp", "vllm", "local"}
 
-// Lookup says what is known of a model. provider is the configuration's id. A dated or aliased id finds its base
-// (claude-haiku-4-5-20251001), and a gateway's id its maker's model (openrouter: anthropic/claude-sonnet-5.5), then
-// without prices, which the gateway sets. An unknown model gets safe limits, text only, and no price.
+// Lookup is what is known of a model. provider is the configuration's id. A dated or aliased id finds
+// its base (claude-haiku-4-5-20251001), and a gateway's id its maker's model (openrouter:
+// anthropic/claude-sonnet-5.5), then without prices, which the gateway sets. An unknown model gets safe
+// limits, text only, and no price.
 func Lookup(provider, id string) Model {
 	if e := find(provider, id); e != nil {
 		m := e.Model
@@ -133,7 +136,7 @@ func withoutDate(id string) string {
 	return id
 }
 
-// Models are the catalogue's models of a provider, the newest and best first.
+// Models are the catalogue's models of a provider in the order of catalog.tsv: the newest and best first.
 func Models(provider string) []Model {
 	if provider == "gemini" {
 		provider = "google"
@@ -160,7 +163,8 @@ func DefaultModel(provider string) string {
 	return ""
 }
 
-// SmallModel is a cheap one for titles and summaries; "": use the session's own.
+// SmallModel is a cheap model for titles and summaries. Empty: use the session's own, since a small
+// model of an unknown provider cannot be guessed.
 func SmallModel(provider string) string {
 	switch provider {
 	case "anthropic":
@@ -173,8 +177,8 @@ func SmallModel(provider string) string {
 	return ""
 }
 
-// DefaultKind is the wire format of a well-known provider id; everybody else is OpenAI-compatible. A caller that
-// points openai at another base URL takes KindOpenAI: few others speak Responses.
+// DefaultKind is the wire format of a well-known provider id; all others are OpenAI-compatible. A
+// caller that points openai at another base URL takes KindOpenAI: few other servers speak Responses.
 func DefaultKind(provider string) Kind {
 	switch provider {
 	case "anthropic":
@@ -191,7 +195,8 @@ func DefaultKind(provider string) Kind {
 	return KindCompatible
 }
 
-// isGPT5 tells GPT-5 and later (not the gpt-oss ones) by a name in lower case, which may carry a gateway's prefix.
+// isGPT5 reports GPT-5 and later by an id in lower case, which may carry a gateway's prefix. The
+// gpt-oss models share the name and not the settings.
 func isGPT5(id string) bool {
 	if strings.Contains(id, "oss") {
 		return false

@@ -13,7 +13,8 @@ import (
 	"github.com/openai/openai-go/v3/option"
 )
 
-// openaiAddress is where an OpenAI client goes and how it signs in.
+// openaiAddress is where an OpenAI client sends its requests and how it signs in. Azure has two
+// addresses: deployments with a version of the API, and the newer v1 API, which is OpenAI's own format.
 func (b *base) openaiAddress() (opts []option.RequestOption) {
 	at := strings.TrimRight(b.cfg.BaseURL, "/")
 	if b.cfg.Cloud == CloudAzure {
@@ -55,12 +56,14 @@ func azureV1(at string) string {
 	return at + "/"
 }
 
-// errCloudSignIn is a cloud that nobody is signed in to.
+// errCloudSignIn means that no valid sign-in to a cloud was found; the message then names the cloud's own command.
 type errCloudSignIn struct{ err error }
 
 func (e errCloudSignIn) Error() string { return e.err.Error() }
 
-// bedrockClient signs in with the key, else with what the AWS SDK finds: variables, profiles, roles.
+// bedrockClient signs in with the configured key, else with what the AWS SDK finds: variables,
+// profiles, roles. Without a region the SDK's error would come at the first request and name neither
+// setting.
 func (b *base) bedrockClient(ctx context.Context, opts []anthropicoption.RequestOption) (anthropic.Client, error) {
 	if b.cfg.Region == "" && b.cfg.BaseURL == "" {
 		return anthropic.Client{}, errCloudSignIn{errors.New("no region; set AWS_REGION")}

@@ -17,7 +17,7 @@ import (
 // Kind is a wire format.
 type Kind string
 
-// The wire formats. Compatible is Chat Completions as everybody else speaks it.
+// The wire formats. Compatible is Chat Completions as servers other than OpenAI's speak it.
 const (
 	KindAnthropic  Kind = "anthropic"
 	KindOpenAI     Kind = "openai"    // Chat Completions at OpenAI
@@ -132,14 +132,15 @@ type base struct {
 // Forget implements Forgetter.
 func (b *base) Forget(session string) { b.cache.forget(session) }
 
-// refused tells which parameters a model's server refused so far.
+// refused are the parameters that this model's server refused so far.
 func (b *base) refused(model string) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.dropped[model])
 }
 
-// learn notes a refused parameter; false when it was known already.
+// learn notes a refused parameter. It reports false when the parameter was known already, which ends
+// the retries of attempt.
 func (b *base) learn(model, param string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -153,8 +154,8 @@ func (b *base) learn(model, param string) bool {
 	return true
 }
 
-// httpClient is the configured client, or one over the connections that all providers share. It is made without a
-// time-out: a stream may be long, and run watches it.
+// httpClient is the configured client, or one over the connections that all providers share. It has no time-out of its own,
+// because a stream may take long; run ends one that is silent for too long.
 func (b *base) httpClient() *http.Client {
 	if b.cfg.HTTPClient != nil {
 		return b.cfg.HTTPClient
@@ -211,7 +212,8 @@ func (b *base) attempt(ctx context.Context, model string, stream func(without []
 	}
 }
 
-// refusesParameter tells a refusal of a parameter from complaints that only mention one.
+// refusesParameter tells a refusal of a parameter from a complaint that only mentions one. The words
+// are those that providers are known to use; no format has a code for it.
 func refusesParameter(message string) bool {
 	m := strings.ToLower(message)
 	for _, w := range []string{"support", "recognized", "unknown", "unexpected", "not permitted", "not allowed", "cannot", "deprecated", "invalid", "must be verified", "extra", "additional propert"} {

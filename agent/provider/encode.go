@@ -12,7 +12,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// appendField appends ,"name": — or without the comma after an opening brace or at the start of a fragment.
+// appendField appends ,"name": or, after an opening brace and at the start of a fragment, the same
+// without its comma. Bodies are appended, not marshalled: a history of megabytes would otherwise be
+// copied at every step.
 func appendField(b []byte, name string) []byte {
 	b = appendComma(b)
 	b = append(b, '"')
@@ -84,7 +86,8 @@ func wrapArguments(args string) string {
 	return args
 }
 
-// callID makes an id acceptable: letters, digits, _ and -, at most max bytes; the same id always becomes the same.
+// callID makes an id acceptable to a provider: letters, digits, _ and -, at most max bytes. The same id
+// always becomes the same, so a call and its result, encoded at different times, still agree.
 func callID(id string, max int) string {
 	ok := id != "" && len(id) <= max
 	for i := 0; ok && i < len(id); i++ {
@@ -109,6 +112,8 @@ func hashID(id string, n int) string {
 	return string(out)
 }
 
+// isImage and isPDF sort attachments by the types that all providers take; other types are text or
+// cannot be sent.
 // isImage and isPDF sort attachments; the rest is text or nothing a model can read.
 func isImage(mime string) bool {
 	switch mime {
@@ -120,6 +125,7 @@ func isImage(mime string) bool {
 
 func isPDF(mime string) bool { return mime == "application/pdf" }
 
+// isText reports an attachment that can be sent as part of the prompt.
 func isText(f File) bool {
 	return (strings.HasPrefix(f.Mime, "text/") || f.Mime == "application/json") && utf8.Valid(f.Data)
 }
@@ -146,7 +152,8 @@ func sendable(m Model, f File) bool {
 	return isImage(f.Mime) && m.Images || isPDF(f.Mime) && m.PDF
 }
 
-// sameProvider reports whether m's opaque state (signatures) was made by the provider that will read it.
+// sameProvider reports whether m's opaque state (signatures) was made by the provider that will read
+// it. Another one refuses it.
 func sameProvider(m Message, model Model) bool {
 	provider, _, _ := strings.Cut(m.Model, "/")
 	return m.Model == "" || provider == model.Provider

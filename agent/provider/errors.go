@@ -28,7 +28,7 @@ const (
 // errNoAPI is a web page where an API was expected.
 var errNoAPI = errors.New("the server answered with a web page")
 
-// cutBy is a cut with its cause.
+// cutBy is the error of a stream that ended early: its cause where that says more than "cut off".
 func cutBy(cause error) error {
 	if errors.Is(cause, errEventTooLong) || errors.Is(cause, errBadEvent) {
 		return cause
@@ -74,7 +74,7 @@ func (b *base) explain(ctx context.Context, model string, err error) *Error {
 	var signIn errCloudSignIn
 	switch {
 	case errors.As(err, &signIn), b.cfg.Cloud == CloudBedrock && strings.Contains(err.Error(), "credential"):
-		return &Error{Kind: ErrAuth, Message: fmt.Sprintf("%s: nobody is signed in: %s; set AWS_REGION and AWS_BEARER_TOKEN_BEDROCK, or sign in with the AWS CLI (aws sso login)", id, shorten(err.Error()))}
+		return &Error{Kind: ErrAuth, Message: fmt.Sprintf("%s: not signed in to AWS: %s; set AWS_REGION and AWS_BEARER_TOKEN_BEDROCK, or sign in with the AWS CLI (aws sso login)", id, shorten(err.Error()))}
 	case errors.Is(err, errNoAPI):
 		return &Error{Kind: ErrInvalid, Message: fmt.Sprintf("%s answered with a web page, not with a model's answer; check the provider's baseURL (%s)", id, b.where())}
 	case errors.Is(err, errRedirect):
@@ -89,7 +89,8 @@ func (b *base) explain(ctx context.Context, model string, err error) *Error {
 	return &Error{Kind: ErrNetwork, Message: b.network(err)}
 }
 
-// network says for a person what is wrong with a connection. It never contains the URL's query, which may hold a key.
+// network says for a person what is wrong with a connection. It never contains the URL's query, which
+// may hold a key, nor a Go error where the cause is known: "dial tcp: lookup" helps few people.
 func (b *base) network(err error) string {
 	id, where := b.cfg.ID, b.where()
 	var dns *net.DNSError
@@ -101,7 +102,7 @@ func (b *base) network(err error) string {
 	case errors.As(err, &dns):
 		return fmt.Sprintf("%s: the host %s was not found; check the network and the provider's baseURL", id, dns.Name)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Sprintf("%s: nothing listens at %s; start the model server or correct the provider's baseURL", id, where)
+		return fmt.Sprintf("%s: connection to %s refused; start the model server or correct the provider's baseURL", id, where)
 	case errors.As(err, &unknown), errors.As(err, &host), errors.As(err, &cert):
 		return fmt.Sprintf("%s: the certificate of %s is not trusted; a proxy may be in between (SSL_CERT_FILE names its CA)", id, where)
 	case errors.As(err, &timeout) && timeout.Timeout():
@@ -116,7 +117,7 @@ func (b *base) network(err error) string {
 	return fmt.Sprintf("%s: no connection to %s: %v", id, where, err)
 }
 
-// where names the server without what may be secret in its URL.
+// where names the server without the parts of its URL that may be secret.
 func (b *base) where() string {
 	if b.cfg.BaseURL == "" {
 		return "the provider's server"
@@ -177,7 +178,7 @@ func (b *base) classify(model string, f *apiFailure) *Error {
 	return e
 }
 
-// filtered recognises a provider's content filter.
+// filtered reports a refusal by a provider's content filter, in any of the words that are known.
 func filtered(f *apiFailure) bool {
 	text := strings.ToLower(f.code + " " + f.kind + " " + f.message)
 	for _, w := range [...]string{"content_filter", "content filter", "content management policy", "content policy", "moderation", "data_inspection"} {
@@ -196,7 +197,8 @@ func statusText(status int) string {
 	return fmt.Sprintf(" (HTTP %d)", status)
 }
 
-// keyPlace names where the key comes from, or where it would.
+// keyPlace names where the key comes from, or the variable where it was looked for: the person corrects
+// it there.
 func (b *base) keyPlace() string {
 	if from := b.cfg.KeyFrom; from != "" {
 		if strings.Contains(from, ":") {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// apiFailure is a failure as a provider reported it.
+// apiFailure is a failure as a provider reported it, before it has a kind.
 type apiFailure struct {
 	status  int // 0: reported inside a stream
 	header  http.Header
@@ -73,6 +73,8 @@ func failureKind(f *apiFailure) ErrorKind {
 }
 
 // tooLong recognises a context overflow in the words of the providers and of the usual model servers.
+// Each line names where the words come from; a miss shows as an error that the agent could have
+// answered by compacting.
 func tooLong(text, words string) bool {
 	for _, w := range []string{"context_length_exceeded", "request_too_large", "exceed_context_size", "context_window_exceeded", "model_max_prompt_tokens_exceeded"} {
 		if strings.Contains(words, w) || strings.Contains(text, w) {
@@ -185,7 +187,8 @@ func failedResponse(resp *http.Response) *apiFailure {
 	return parseFailure(resp.StatusCode, resp.Header, body)
 }
 
-// boundErrorBody keeps an SDK, which reads a failure's body whole, from reading without end.
+// boundErrorBody is SDK middleware that limits the body of a failure: the SDKs read it whole, and a
+// proxy's error page may have no end.
 func boundErrorBody(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	resp, err := next(req)
 	if err == nil && resp.StatusCode >= 400 {

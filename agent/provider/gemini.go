@@ -17,7 +17,8 @@ import (
 	"google.golang.org/genai"
 )
 
-// noSignature is what Gemini 3 takes for a call that another model made.
+// noSignature is Google's documented placeholder: Gemini 3 refuses a history in which a call has no
+// thought signature, and calls of other models have none.
 const noSignature = "skip_thought_signature_validator"
 
 // geminiProvider speaks generateContent. The SDK makes the URL, the headers and the authentication; it allows no
@@ -91,7 +92,8 @@ func (t geminiTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// open makes the request through the SDK and takes the response from the transport, before the SDK reads it.
+// open makes the request through the SDK and takes the response from the transport before the SDK reads
+// it.
 func (p *geminiProvider) open(ctx context.Context, model Model, body []byte) (*http.Response, error) {
 	p.once.Do(func() {
 		client := *p.httpClient()
@@ -102,7 +104,7 @@ func (p *geminiProvider) open(ctx context.Context, model Model, body []byte) (*h
 		client.Transport = geminiTransport{next: next, keyed: p.cfg.Key != ""}
 		cc := &genai.ClientConfig{Backend: genai.BackendGeminiAPI, APIKey: p.cfg.Key, HTTPClient: &client}
 		if cc.APIKey == "" {
-			cc.APIKey = "none" // the SDK insists, or takes the environment's; the transport removes it
+			cc.APIKey = "none" // without one the SDK takes the environment's; the transport removes it
 		}
 		cc.HTTPOptions.BaseURL = strings.TrimSuffix(strings.TrimRight(p.cfg.BaseURL, "/"), "/v1beta")
 		if cc.HTTPOptions.BaseURL == "" {
@@ -207,10 +209,11 @@ func (p *geminiProvider) body(req *Request, without []string) (body []byte, sent
 	return append(b, ']', '}'), sent
 }
 
-// geminiTop are options that stand beside generationConfig.
+// geminiTop are the options that belong beside generationConfig, not in it.
 var geminiTop = []string{"safetySettings", "cachedContent", "labels", "toolConfig", "serviceTier"}
 
-// geminiThinking is a thinkingConfig: the configuration's, with the effort that the person chose over it.
+// geminiThinking is a thinkingConfig: the configuration's fields, except those that the chosen effort
+// replaces.
 func geminiThinking(own json.RawMessage, effort string, version int) []byte {
 	var set map[string]json.RawMessage
 	_ = json.Unmarshal(own, &set)
@@ -226,7 +229,7 @@ func geminiThinking(own json.RawMessage, effort string, version int) []byte {
 	return append(appendGeminiEffort(b, effort, version), '}')
 }
 
-// isThinkingConfig recognises the setting by the names refusals use.
+// isThinkingConfig reports the parameter under any of the names that refusals use.
 func isThinkingConfig(param string) bool {
 	return param == "thinking_config" || param == "thinkingConfig" || param == "Thinking"
 }
@@ -275,6 +278,7 @@ func encodeGeminiSystem(system []string) []byte {
 	return b
 }
 
+// encodeGeminiTools encodes the function declarations, without the brackets.
 func encodeGeminiTools(tools []ToolSpec) []byte {
 	b := []byte{}
 	for _, t := range tools {

@@ -6,10 +6,11 @@ import (
 	"fmt"
 )
 
-// textSignature marks a thought signature that came with text.
+// textSignature marks a thought signature that came with text, not with a call: it must be sent back at
+// the same place.
 const textSignature = "text:"
 
-// geminiAnswer reads the chunks of one answer. Calls come whole.
+// geminiAnswer reads the chunks of one answer. Calls are not streamed: each comes whole in one chunk.
 type geminiAnswer struct {
 	out     emitter
 	calls   int
@@ -118,7 +119,8 @@ func (p *geminiPart) kind() EventType {
 	return EventText
 }
 
-// geminiFailure: some reasons mean that the model stumbled, and asking again helps.
+// geminiFailure is an error for the finish reasons which mean that the model made a malformed answer:
+// the agent retries those, as it does server errors. nil for all others.
 func geminiFailure(reason, message string) error {
 	switch reason {
 	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "OTHER", "MISSING_THOUGHT_SIGNATURE", "MALFORMED_RESPONSE":

@@ -5,13 +5,14 @@ import (
 	"io"
 )
 
-// jsonValues reads an answer that is no event stream: one value, a list of them, or one after the other.
+// jsonValues reads an answer that is not an event stream: one JSON value, a list of them, or one after
+// the other. Gateways send those where a stream was asked for.
 type jsonValues struct {
 	dec  *json.Decoder
 	list bool // within the brackets of a list
 }
 
-// newJSONValues goes on with what a reader of events has and has not read yet; first is the first byte of it.
+// newJSONValues continues where an sseReader stopped; first is the first byte that it has not used.
 func newJSONValues(s *sseReader, first byte) *jsonValues {
 	v := &jsonValues{dec: json.NewDecoder(io.LimitReader(unread{s}, maxEvent))}
 	if first == '[' {
@@ -44,7 +45,7 @@ func notJSON(err error) error {
 	return err
 }
 
-// unread is what a reader of events holds, and then what it would read.
+// unread reads what an sseReader has buffered, then the rest of its source.
 type unread struct{ s *sseReader }
 
 func (u unread) Read(p []byte) (int, error) {

@@ -35,7 +35,7 @@ type Probe struct {
 	URL      string // without a path
 }
 
-// DefaultProbes are the usual ports.
+// DefaultProbes are the ports that the usual model servers listen on unless told otherwise.
 func DefaultProbes() []Probe {
 	return []Probe{
 		{ID: "ollama", Name: "Ollama", URL: "http://127.0.0.1:11434"},
@@ -74,7 +74,7 @@ func Discover(ctx context.Context, probes []Probe) []LocalServer {
 	return out
 }
 
-// ask lists the models of one server; nil when nothing that speaks the format listens there.
+// ask lists the models of one server; nil when nothing at that address speaks the format.
 func ask(ctx context.Context, client *http.Client, p Probe) *LocalServer {
 	ctx, cancel := context.WithTimeout(ctx, probeListTime)
 	defer cancel()
@@ -121,8 +121,9 @@ func listModels(ctx context.Context, client *http.Client, url, key, provider str
 	return parseModels(body, provider)
 }
 
-// parseModels reads {"data":[{"id":…}]} and Ollama's {"models":[{"name":…}]}, with the context size where a server
-// tells it. Names come from whoever listens on the port: strange ones are left out.
+// parseModels reads {"data":[{"id":…}]} and Ollama's {"models":[{"name":…}]}, with the context size where the server
+// reports it. Names are not trusted, because any program may listen on the port: those with blanks or control characters
+// are left out.
 func parseModels(body []byte, provider string) ([]Model, error) {
 	type entry struct {
 		ID       string `json:"id"`

@@ -14,7 +14,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// chatProvider speaks Chat Completions: OpenAI's and everybody else's.
+// chatProvider speaks Chat Completions, OpenAI's and that of compatible servers.
 type chatProvider struct {
 	base
 	openaiClient
@@ -33,7 +33,7 @@ func (c *openaiClient) open(ctx context.Context, b *base, model Model, path stri
 		opts := []option.RequestOption{
 			option.WithEnvironmentProduction(),
 			option.WithHTTPClient(b.httpClient()),
-			option.WithMaxRetries(0), // the loop repeats, visibly
+			option.WithMaxRetries(0), // the agent retries, and shows it
 			option.WithMiddleware(boundErrorBody),
 		}
 		opts = append(opts, b.openaiAddress()...)
@@ -66,7 +66,8 @@ func (c *openaiClient) open(ctx context.Context, b *base, model Model, path stri
 	return resp, err
 }
 
-// baseURLQuirk is the key under which base.learn keeps what was found out about the base URL.
+// baseURLQuirk is the key under which base.learn keeps that the base URL needs "/v1". A NUL cannot be
+// in a model's name.
 const baseURLQuirk = "\x00url"
 
 // bareURL reports a configured base URL without a path.
@@ -86,7 +87,8 @@ func (p *chatProvider) Stream(ctx context.Context, req *Request, emit func(Event
 	}), req)
 }
 
-// body builds the request and names its optional parameters.
+// body builds the request and names the optional parameters that it sent, so that attempt knows which
+// of them a refusal can be about.
 func (p *chatProvider) body(req *Request, without []string) (body []byte, sent []string) {
 	conv := p.cache.acquire(req.SessionID, req.Model.String())
 	defer p.cache.release(conv)
@@ -160,8 +162,8 @@ func (p *chatProvider) body(req *Request, without []string) (body []byte, sent [
 	return append(b, ']', '}'), sent
 }
 
-// maxTokensField is the name of the output limit: OpenAI's newer models take only the long one, everybody else the
-// short one; whichever is refused, the other is tried.
+// maxTokensField is the name of the output limit. OpenAI's newer models take only the long one, most
+// other servers only the short one; when one is refused, the other is tried.
 func (p *chatProvider) maxTokensField(without []string) string {
 	long, short := "max_completion_tokens", "max_tokens"
 	if f := p.cfg.Quirks.MaxTokensField; f != "" {
@@ -183,7 +185,8 @@ func (p *chatProvider) shortIDs(model string) bool {
 		strings.Contains(m, "mistral") || strings.Contains(m, "devstral") || strings.Contains(m, "codestral")
 }
 
-// returnsReasoning reports a model that wants its reasoning back with the calls it led to.
+// returnsReasoning reports a model that wants its reasoning back together with the calls: DeepSeek and
+// Kimi refuse, or loop, without it.
 func (p *chatProvider) returnsReasoning(model string) bool {
 	m := strings.ToLower(model)
 	return p.cfg.Quirks.ReturnReasoning || strings.Contains(m, "deepseek") || strings.Contains(m, "kimi")

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// chatCall is a call being put together.
+// chatCall is a call whose pieces are still coming. Servers disagree on how pieces are numbered and
+// repeated; each field below is there because some server needs it.
 type chatCall struct {
 	index   int // the server's, -1 when it gives none
 	at      int // ours
@@ -54,7 +55,8 @@ func (a *chatAnswer) call(d *chatToolDelta) error {
 	return a.piece(c, piece)
 }
 
-// piece adds to a call's arguments.
+// piece adds to a call's arguments. Some servers repeat all that was said with every piece, or once
+// more at the end; that is noted here and resolved in arguments.
 func (a *chatAnswer) piece(c *chatCall, piece string) error {
 	previous := c.args[c.last:]
 	c.repeats = c.pieces > 0 && piece == string(c.args)

@@ -8,7 +8,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// encodeChatSystem makes one system message: many chat templates know no second one.
+// encodeChatSystem makes one system message of all blocks: many chat templates allow only one.
 func encodeChatSystem(system []string, role string) []byte {
 	text := joinSystem(system)
 	if text == "" {
@@ -26,6 +26,7 @@ func joinSystem(system []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(system), func(s string) bool { return strings.TrimSpace(s) == "" }), "\n\n")
 }
 
+// encodeChatTools encodes the functions, without the brackets.
 func encodeChatTools(kind Kind, tools []ToolSpec) []byte {
 	b := []byte{}
 	for _, t := range tools {
@@ -38,7 +39,8 @@ func encodeChatTools(kind Kind, tools []ToolSpec) []byte {
 	return b
 }
 
-// chatEncoder encodes messages; a RoleTool message becomes one message for each result.
+// chatEncoder encodes messages for one model. A RoleTool message becomes one message for each result,
+// as the format wants.
 type chatEncoder struct {
 	model     Model
 	short     bool
@@ -53,6 +55,7 @@ func (c chatEncoder) id(id string) string {
 	return callID(id, 40) // OpenAI's limit
 }
 
+// message encodes one message of ours, which may become several of the format's.
 func (c chatEncoder) message(m *Message, e *entry) {
 	switch m.Role {
 	case RoleAssistant:
@@ -138,6 +141,8 @@ func (c chatEncoder) user(parts []Part) []byte {
 	return append(b, ']', '}')
 }
 
+// assistant encodes an answer. Reasoning goes back only where it was made by the same provider and is
+// wanted there; nil for an answer with neither text nor calls, which servers refuse.
 func (c chatEncoder) assistant(m *Message) []byte {
 	var text, reasoning strings.Builder
 	var details string

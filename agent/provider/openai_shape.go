@@ -29,8 +29,8 @@ func (p *chatProvider) shape(without []string) shape {
 	}
 }
 
-// complaint finds in a failure's words the shape that a chat template wants: vLLM, llama.cpp and LM Studio pass on
-// what the template raises.
+// complaint finds in a failure's text the shape that a chat template demands. vLLM, llama.cpp and LM
+// Studio return the template's own exception, so the words are the templates'.
 func complaint(message string) string {
 	m := strings.ToLower(message)
 	for _, c := range [...]struct{ words, shape string }{
@@ -68,7 +68,7 @@ func (s shape) apply(messages []Message, system []string) ([]Message, []string) 
 	return messages, system
 }
 
-// oneByOne makes of an answer with several calls as many answers, each followed by its result.
+// oneByOne splits an answer with several calls into one answer for each call, followed by its result.
 func oneByOne(all []Message) []Message {
 	out := make([]Message, 0, len(all))
 	for i := 0; i < len(all); i++ {
@@ -107,7 +107,8 @@ func oneByOne(all []Message) []Message {
 	return out
 }
 
-// preface puts the system prompt before the first request's words.
+// preface puts the system prompt in front of the first request's text, for templates without a system
+// role.
 func preface(all []Message, system []string) []Message {
 	text := joinSystem(system)
 	if text == "" {
@@ -122,11 +123,12 @@ func preface(all []Message, system []string) []Message {
 	return out
 }
 
-// filler stands where a template wants an answer between two requests, and there is none.
+// filler is the assistant's text where a template requires an answer between two requests and there is
+// none.
 const filler = "(noted)"
 
-// inTurns joins what one side said twice in a row, and puts a word between a tool's result and the next request:
-// templates do not count the one, and would see two requests.
+// inTurns joins consecutive messages of one side, and puts filler between a tool's result and the next
+// request: templates do not count tool messages, so they would see two requests in a row.
 func inTurns(all []Message) []Message {
 	var out []Message
 	for _, m := range all {

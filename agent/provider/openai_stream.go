@@ -9,7 +9,8 @@ import (
 // reasoningDetails marks a signature that is OpenRouter's reasoning_details array.
 const reasoningDetails = "details:"
 
-// chatAnswer reads Chat Completions chunks, with what the many servers do differently.
+// chatAnswer reads Chat Completions chunks, with the differences between the many servers that speak
+// the format.
 type chatAnswer struct {
 	out     emitter
 	calls   []*chatCall
@@ -27,6 +28,7 @@ type chatAnswer struct {
 	like    template
 }
 
+// chatChunk is the union of all chunks and of the error bodies that servers send inside a stream.
 type chatChunk struct {
 	Choices []struct {
 		Index        int        `json:"index"`
@@ -57,6 +59,7 @@ type chatDelta struct {
 	FunctionCall     *chatFunction   `json:"function_call"`
 }
 
+// chatDetail is an element of OpenRouter's reasoning_details: joined here and sent back unchanged.
 type chatDetail struct {
 	Type      string `json:"type"`
 	Text      string `json:"text,omitempty"`
@@ -110,6 +113,7 @@ func (u *chatUsage) usage() Usage {
 	return out
 }
 
+// event takes one chunk. Of several choices only the first is read; none is asked for besides it.
 func (a *chatAnswer) event(data []byte) (progress, error) {
 	if bytes.HasPrefix(data, []byte("[DONE]")) {
 		a.over = true
@@ -148,7 +152,7 @@ func (a *chatAnswer) event(data []byte) (progress, error) {
 		d := c.Delta
 		if d == nil {
 			if d = c.Message; d != nil && a.pieces {
-				d = &chatDelta{ToolCalls: d.ToolCalls} // which are told apart by their ids
+				d = &chatDelta{ToolCalls: d.ToolCalls} // repeated calls are recognised by their ids, repeated text is not
 			}
 		} else {
 			a.pieces = true
@@ -171,7 +175,8 @@ func (a *chatAnswer) event(data []byte) (progress, error) {
 	return more, nil
 }
 
-// failure recognises one that is not called an error: no choices, and words about what went wrong.
+// failure reports an error body without an "error" key: no choices, and a message about what went
+// wrong.
 func (a *chatAnswer) failure(ch *chatChunk) bool {
 	if ch.Choices != nil || ch.Usage != nil || a.finish != "" {
 		return false
@@ -179,7 +184,7 @@ func (a *chatAnswer) failure(ch *chatChunk) bool {
 	return jsonText(ch.Message) != "" && (!a.said || len(ch.Type)+len(ch.Code) > 0) || len(ch.Detail) > 0 && string(ch.Detail) != "null"
 }
 
-// learn makes a delta with one text and nothing else the template.
+// learn makes an event with one piece of text and nothing else the template for the events after it.
 func (a *chatAnswer) learn(data []byte, d *chatDelta) {
 	if len(d.ReasoningDetails) > 0 || d.FunctionCall != nil || jsonText(d.Refusal) != "" {
 		return
@@ -211,6 +216,7 @@ func (a *chatAnswer) text(t string) error {
 	return a.tags.split(t, a.out.send)
 }
 
+// delta emits one piece. Reasoning comes before text, in whichever of its three fields the server uses.
 func (a *chatAnswer) delta(d *chatDelta) error {
 	thought := jsonText(d.ReasoningContent)
 	if thought == "" {
@@ -301,9 +307,12 @@ func (a *chatAnswer) detail(d chatDetail) {
 
 func sameInt(a, b *int) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// errEmptyAnswer ends a stream that closed without having said anything. Its kind lets the request be repeated.
+// errEmptyAnswer ends a stream that closed without any content. Overloaded servers do that, so its kind
+// lets the agent retry.
 var errEmptyAnswer = &apiFailure{message: "the answer was empty", kind: "server_error"}
 
+// end emits what is known only at the end: complete calls, reasoning to send back, usage, the stop
+// reason.
 func (a *chatAnswer) end() error {
 	if a.finish == "" && !a.over {
 		return errCut
@@ -342,6 +351,7 @@ func (a *chatAnswer) end() error {
 	return a.out.send(Event{Type: EventStop, Stop: a.stopReason()})
 }
 
+// stopReason is ours. Several servers say "stop" after an answer with calls, so the calls decide.
 func (a *chatAnswer) stopReason() StopReason {
 	switch a.finish {
 	case "length", "max_tokens", "model_length":

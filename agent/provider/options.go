@@ -14,7 +14,7 @@ import (
 // is sent as it is written: the provider says when it does not know it either.
 type Options map[string]json.RawMessage
 
-// With lays more over o; what is null in it takes a setting away.
+// With lays more over o, key by key; null in it removes a setting. o is not changed.
 func (o Options) With(more Options) Options {
 	if len(more) == 0 {
 		return o
@@ -33,8 +33,8 @@ func (o Options) With(more Options) Options {
 	return out
 }
 
-// OptionNames are names of options that mean something to a format here, in both spellings: what a project that
-// nobody trusts may set, and what stands among an agent's settings in OpenCode's files.
+// OptionNames are the options that only shape an answer, in both spellings. They are what an untrusted
+// project may set, and what counts as an option among an agent's settings in OpenCode's files.
 var OptionNames = []string{
 	"reasoningEffort", "reasoning_effort", "effort", "reasoningSummary", "textVerbosity", "verbosity", "thinking", "thinkingConfig",
 	"temperature", "topP", "top_p", "topK", "top_k", "minP", "min_p", "frequencyPenalty", "frequency_penalty", "presencePenalty",
@@ -42,7 +42,7 @@ var OptionNames = []string{
 	"max_output_tokens", "parallelToolCalls", "parallel_tool_calls", "enable_thinking", "chat_template_kwargs",
 }
 
-// wireNames are names of the format where they are others than those people write.
+// wireNames are the formats' names of options that people know by OpenCode's camel-case names.
 var wireNames = map[string]string{
 	"textVerbosity": "verbosity", "serviceTier": "service_tier", "parallelToolCalls": "parallel_tool_calls", "topK": "top_k", "minP": "min_p",
 	"promptCacheKey": "prompt_cache_key", "promptCacheRetention": "prompt_cache_retention", "safetyIdentifier": "safety_identifier",
@@ -51,7 +51,8 @@ var wireNames = map[string]string{
 	"cacheControl": "cache_control",
 }
 
-// Reserved reports an option that the conversation itself decides.
+// Reserved reports an option that the conversation itself decides. A configuration that sets one would
+// send another conversation than the person sees.
 func Reserved(name string) bool {
 	return slices.Contains([]string{"model", "messages", "input", "contents", "tools", "stream", "system", "instructions", "systemInstruction", "n"}, name)
 }
@@ -59,7 +60,7 @@ func Reserved(name string) bool {
 // efforts are the names that formats know.
 var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
-// extras are what is left of a request's options for one format.
+// extras are the options of a request that have no field of their own, by the format's names.
 type extras struct {
 	names  []string // of the format, sorted
 	values map[string]json.RawMessage
@@ -87,8 +88,9 @@ func (x *extras) append(b []byte) []byte {
 	return b
 }
 
-// settled is the request with its options in its fields: what it has a place for is there, unless something
-// nearer to the person (the session's effort, the agent's temperature) says otherwise; the rest are extras.
+// settled is the request with its options in its fields where there is a field for them. What is nearer
+// to the person wins: the chosen variant over the agent's options over the model's. The rest are
+// extras, sent as written.
 func settled(req *Request, kind Kind) *Request {
 	all := req.Model.Options
 	variant, chosen := req.Model.Variants[req.Effort]
@@ -157,7 +159,7 @@ func fill(to **float64, v json.RawMessage) {
 	}
 }
 
-// snake turns the names of an object, however deep, from budgetTokens into budget_tokens.
+// snake turns the names of an object, at every depth, from budgetTokens into budget_tokens.
 func snake(v json.RawMessage) json.RawMessage {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(v, &object) != nil {
@@ -185,7 +187,8 @@ func snakeName(s string) string {
 	return b.String()
 }
 
-// blame adds where a refused option was set: its name stands in the provider's words.
+// blame adds that a refused option comes from the person's configuration: the provider's message names
+// it, and the person would look for it in Pillion.
 func blame(err error, req *Request) error {
 	e, ok := err.(*Error)
 	if !ok || e.Kind != ErrInvalid {

@@ -31,7 +31,8 @@ func (b *base) redact(s string) string {
 	return redactTokens(s)
 }
 
-// redactTokens removes words that look like keys: providers quote parts of a wrong key back.
+// redactTokens removes words with the prefixes of known keys. Providers quote a wrong key back, in part
+// or in full.
 func redactTokens(s string) string {
 	fields := strings.FieldsFunc(s, func(r rune) bool {
 		return !(r == '-' || r == '_' || r == '*' || r == '.' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z')

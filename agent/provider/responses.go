@@ -35,6 +35,9 @@ type reasoningItem struct {
 	Encrypted string          `json:"encrypted_content"`
 }
 
+// body builds the request and names the optional parameters that it sent. store is false unless the
+// configuration says otherwise: a project's code does not stay on a server without the person's
+// decision.
 func (p *responsesProvider) body(req *Request, without []string) (body []byte, sent []string) {
 	conv := p.cache.acquire(req.SessionID, req.Model.String())
 	defer p.cache.release(conv)
@@ -141,7 +144,8 @@ func responsesInclude(more json.RawMessage) []byte {
 	return b
 }
 
-// encodeResponsesTools says strict:false, because the API's default would demand every parameter.
+// encodeResponsesTools encodes the functions with strict:false. The API's default is strict, which
+// makes every parameter required.
 func encodeResponsesTools(tools []ToolSpec) []byte {
 	b := []byte{}
 	for _, t := range tools {
@@ -154,7 +158,7 @@ func encodeResponsesTools(tools []ToolSpec) []byte {
 	return b
 }
 
-// encodeResponses encodes a message as input items.
+// encodeResponses encodes a message as input items: one for each text, call and result.
 func encodeResponses(m *Message, e *entry, model Model) {
 	var b []byte
 	content := func(f File) {

@@ -79,6 +79,8 @@ type responsesItem struct {
 	} `json:"content"`
 }
 
+// event takes one event. Gateways that imitate the API leave events out, repeat them, or number all
+// items 0; what each branch tolerates was seen with one of them.
 func (a *responsesAnswer) event(data []byte) (progress, error) {
 	if strayDone(data) {
 		return more, nil
@@ -159,7 +161,8 @@ func (a *responsesAnswer) event(data []byte) (progress, error) {
 	return more, nil
 }
 
-// responsesFailure finds the failure in any of its places.
+// responsesFailure finds the error in any of the places where it may be: in the response, in the event,
+// at the top.
 func responsesFailure(ev *responsesEvent, data []byte) error {
 	if ev.Response != nil && len(ev.Response.Error) > 0 && string(ev.Response.Error) != "null" {
 		return parseFailure(0, nil, append(append([]byte(`{"error":`), ev.Response.Error...), '}'))
@@ -179,6 +182,7 @@ func (a *responsesAnswer) mark(index int) {
 	a.said[index] = true
 }
 
+// text emits a piece of the answer's text and notes that its item was streamed.
 func (a *responsesAnswer) text(index int, t string) error {
 	if t == "" {
 		return nil
@@ -323,8 +327,8 @@ func (a *responsesAnswer) close(ev *responsesEvent) error {
 	return nil
 }
 
-// told finds a call of the closing event among those that were streamed: its index, and whether it is whole. A call
-// that nobody began gets an index of its own.
+// told looks up a call of the closing event among the streamed ones: its index, and whether it is
+// complete. A call that was never streamed gets an index of its own.
 func (a *responsesAnswer) told(i int, it *responsesItem) (index int, whole bool) {
 	if id := it.key(); id != "" {
 		for at, c := range a.calls {
@@ -341,7 +345,7 @@ func (a *responsesAnswer) told(i int, it *responsesItem) (index int, whole bool)
 	return i, c != nil && c.ended
 }
 
-// key is what a call is known by.
+// key identifies a call: its call_id, or the item's id from servers that send only that.
 func (it *responsesItem) key() string {
 	if it.CallID != "" {
 		return it.CallID
@@ -349,6 +353,7 @@ func (it *responsesItem) key() string {
 	return it.ID
 }
 
+// end closes calls that the server left open, in order, and emits usage and stop.
 func (a *responsesAnswer) end() error {
 	if !a.over {
 		return errCut

@@ -14,8 +14,8 @@ import (
 type progress int
 
 const (
-	more     progress = iota // the answer goes on
-	finished                 // everything was said; what may follow (usage) is worth a short wait
+	more     progress = iota // the answer is not complete
+	finished                 // the answer is complete; usage may follow, for which run waits finishGrace
 	done                     // the closing event: nothing after it counts
 )
 
@@ -35,10 +35,10 @@ var (
 	errLate     = errors.New("the stream did not begin")
 )
 
-// strayDone recognises the [DONE] of Chat Completions, which gateways send at the end of other formats, too.
+// strayDone reports the [DONE] of Chat Completions, which gateways send at the end of other formats as well.
 func strayDone(data []byte) bool { return len(data) > 0 && data[0] == '[' }
 
-// finishGrace is how long an answer whose end was said may stay open for its usage.
+// finishGrace is how long a complete answer may stay open for its usage: costs are worth a wait, not a hang.
 const finishGrace = 5 * time.Second
 
 // emitError marks an error of the caller's emit, which goes back as it is.
@@ -137,7 +137,8 @@ func (b *base) run(ctx context.Context, model string, open func(context.Context)
 	}
 }
 
-// watched resets the idle timer at each read.
+// watched resets the idle timer at each read. began tells a stream that went silent from one that never
+// began, which are two messages for the person.
 type watched struct {
 	r    io.Reader
 	idle *time.Timer
@@ -157,8 +158,8 @@ func (w *watched) Read(p []byte) (int, error) {
 
 var draining atomic.Int32 // streams whose connection is being kept for the next request
 
-// drain reads the few bytes after the closing event, so that the connection can be used again, and gives up on a
-// server that goes on talking. It does not make the caller wait.
+// drain reads the few bytes after the closing event, so that the connection can be reused for the next
+// step, and gives up on a server that keeps sending. It does not make the caller wait.
 func drain(body io.ReadCloser, cancel context.CancelCauseFunc) {
 	if draining.Add(1) > 16 {
 		draining.Add(-1)

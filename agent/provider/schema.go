@@ -74,8 +74,8 @@ func (t transformer) topLevel(s map[string]any) map[string]any {
 	return s
 }
 
-// merge puts the variants' properties into s. A property is required when every variant (or, for allOf, any)
-// requires it.
+// merge puts the variants' properties into s, because no provider accepts anyOf at the top of a tool's
+// schema. A property is required when every variant (or, for allOf, any) requires it.
 func merge(s map[string]any, variants []any, all bool) {
 	props, _ := s["properties"].(map[string]any)
 	if props == nil {
@@ -113,6 +113,7 @@ func merge(s map[string]any, variants []any, all bool) {
 	}
 }
 
+// Keywords that the formats refuse, from their documentation and from their error messages.
 // dropped keywords, by kind.
 var (
 	metaKeywords   = []string{"$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "$vocabulary", "$dynamicRef", "$dynamicAnchor"}
@@ -163,7 +164,8 @@ func (t transformer) schema(in map[string]any, depth int) map[string]any {
 		}
 	}
 	remove(out, metaKeywords)
-	if list, ok := out["prefixItems"].([]any); ok { // nobody takes tuples
+	// No provider takes tuples.
+	if list, ok := out["prefixItems"].([]any); ok {
 		delete(out, "prefixItems")
 		if _, ok := out["items"].(map[string]any); !ok {
 			out["items"] = tupleItem(list)
@@ -217,7 +219,8 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// resolve follows a $ref within the schema; its siblings (a description) stay. An unknown reference accepts anything.
+// resolve follows a $ref within the schema; the keywords beside it (a description) stay. An unknown
+// reference accepts anything: a tool must not become unusable because of its schema.
 func (t transformer) resolve(in map[string]any, depth *int) map[string]any {
 	for range 16 {
 		ref, ok := in["$ref"].(string)
@@ -271,7 +274,7 @@ func tupleItem(list []any) any {
 	return map[string]any{"anyOf": list}
 }
 
-// arrays gives every array items.
+// arrays gives every array an items schema, which OpenAI and Gemini demand.
 func (t transformer) arrays(s map[string]any) {
 	if s["type"] == "array" && s["items"] == nil {
 		s["items"] = map[string]any{"type": "string"}

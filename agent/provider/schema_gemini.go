@@ -51,7 +51,8 @@ func (t transformer) singleType(s map[string]any, nullable bool) {
 	}
 }
 
-// gemini reduces a schema to Gemini's subset of OpenAPI.
+// gemini reduces a schema to Gemini's subset of OpenAPI 3.0. Every rule below answers a 400 of the API:
+// it refuses the whole request for one keyword that it does not know.
 func (t transformer) gemini(s map[string]any) {
 	constToEnum(s)
 	t.singleType(s, true)

@@ -32,6 +32,7 @@ const sseBuffer = 32 << 10 // bytes
 // sseBuffers are those of streams that are over: twenty sessions' steps would make the collector run for them alone.
 var sseBuffers = sync.Pool{New: func() any { return new([sseBuffer]byte) }}
 
+// newSSEReader takes a buffer from the pool; close gives it back.
 func newSSEReader(r io.Reader) *sseReader {
 	b := sseBuffers.Get().(*[sseBuffer]byte)
 	return &sseReader{r: r, buf: b[:], pooled: b}
@@ -93,7 +94,8 @@ func (s *sseReader) next() (data []byte, last bool, err error) {
 	}
 }
 
-// first is the first byte that is no white space, which stays unread with what follows; 0 when there is none.
+// first is the first byte that is not white space or a byte order mark; it stays unread. 0 when there
+// is none.
 func (s *sseReader) first() byte {
 	for {
 		s.start += len(s.buf[s.start:s.end]) - len(bytes.TrimLeft(s.buf[s.start:s.end], " \t\r\n"))
@@ -117,7 +119,8 @@ func (s *sseReader) first() byte {
 
 const byteOrderMark = "\ufeff"
 
-// lineEnd finds what ends the next line: the first line tells how all end.
+// lineEnd finds the end of the next line. The first line decides what ends all lines, since a lone CR
+// inside CRLF text would cut lines.
 func (s *sseReader) lineEnd(b []byte) int {
 	if s.eol == 0 {
 		i := bytes.IndexAny(b, "\r\n")

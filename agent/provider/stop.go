@@ -1,4 +1,5 @@
 package provider
 
-// StopUndone is a model's own word that nothing of what was asked could be done; only the built-in one gives it.
+// StopUndone says that nothing of what was asked could be done; only the built-in model gives it.
+// `pillion run` exits with 1 for it.
 const StopUndone StopReason = "undone"

@@ -251,7 +251,7 @@ func TestNobodyListensSaysSo(t *testing.T) {
 	for _, kind := range kinds {
 		p, _ := provider.New(provider.Config{ID: "mine", Kind: kind, BaseURL: "http://" + addr, Key: secret})
 		_, err := stream(t, p, &provider.Request{Model: provider.Model{ID: "m"}, Messages: user("x")})
-		if kindOf(err) != provider.ErrNetwork || !strings.Contains(err.Error(), "nothing listens at http://"+addr) {
+		if kindOf(err) != provider.ErrNetwork || !strings.Contains(err.Error(), "connection to http://"+addr) {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}

@@ -17,6 +17,7 @@ type template struct {
 	off     bool // tests compare
 }
 
+// numberPlace says where an event's running number is: the Responses API counts its events.
 type numberPlace int
 
 const (
@@ -122,8 +123,8 @@ func skipNumber(b []byte) []byte {
 	return b[n:]
 }
 
-// stringEnd is the length of a JSON string's inside at the beginning of b, and whether it stands for itself; -1 when
-// it does not end or is no JSON.
+// stringEnd is the length in bytes of a JSON string's inside at the beginning of b, and whether those
+// bytes are its value (no escapes, valid UTF-8); -1 when it does not end or is not JSON.
 func stringEnd(b []byte) (n int, plain bool) {
 	plain = true
 	high := false

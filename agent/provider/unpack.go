@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// unpacking reads answers that a proxy compressed although nobody asked for it.
+// unpacking decompresses answers that a proxy compressed although the request did not accept that
+// (DisableCompression).
 type unpacking struct{ http.RoundTripper }
 
 func (u unpacking) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -20,7 +21,7 @@ func (u unpacking) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// packedBody unpacks at the first read: the header must not be waited for before that.
+// packedBody unpacks at the first read: waiting for gzip's header in RoundTrip would delay the status.
 type packedBody struct {
 	io.ReadCloser
 	z *gzip.Reader

@@ -37,7 +37,8 @@ func (w workspace) visible(ctx context.Context, call *tools.Call, at place, cont
 	}
 }
 
-// hidden says which files a command may not print without asking: those that the tool read would ask for.
+// hidden says which files a command must not print without a question: those for which the tool read
+// would ask. Without it `cat .env` and `rg -uu KEY` would give the model what the read tool withholds.
 func (w workspace) hidden(ctx context.Context, gate any, session string) func(string) bool {
 	would := foretold(ctx, gate)
 	return func(real string) bool {
@@ -45,7 +46,9 @@ func (w workspace) hidden(ctx context.Context, gate any, session string) func(st
 	}
 }
 
-// foretold is what a gate will say; the default rules for one that cannot tell.
+// foretold is what a gate would answer, without asking a person. A gate that cannot tell beforehand (a
+// host's own, in tests) is represented by the default rules: they are the strictest that a session can
+// run with.
 func foretold(ctx context.Context, gate any) func(permission.Request) permission.Action {
 	if f, ok := gate.(tools.Foreteller); ok {
 		return func(r permission.Request) permission.Action { return f.Would(ctx, r) }
@@ -61,7 +64,10 @@ func foretold(ctx context.Context, gate any) func(permission.Request) permission
 	}
 }
 
-// askOutside asks for the folders of those places that lie outside the project, once for all of them.
+// askOutside asks once for all folders outside the project that hold one of the places. One question
+// for the whole call, because a person who allows the first folder of a patch and rejects the second
+// would leave half of it. "Also" has the names as they were given, so that a rule about a symbolic link
+// counts as well as one about its target.
 func (w workspace) askOutside(ctx context.Context, call *tools.Call, places ...place) error {
 	var patterns, also []string
 	for _, p := range places {
@@ -77,6 +83,7 @@ func (w workspace) askOutside(ctx context.Context, call *tools.Call, places ...p
 			also = append(also, folderPattern(named))
 		}
 	}
+	// Every place is inside: the usual case, and no question.
 	if len(patterns) == 0 {
 		return nil
 	}
@@ -101,11 +108,12 @@ func ask(ctx context.Context, call *tools.Call, r permission.Request) error {
 	return err
 }
 
-// askReply is ask with the answer, which carries the person's decisions by hunk. Without a gate nothing is allowed.
+// askReply is ask with the answer, which carries the person's decisions by hunk. Without a gate nothing
+// is allowed: a tool that runs outside a session must fail closed.
 func askReply(ctx context.Context, call *tools.Call, r permission.Request) (permission.Reply, error) {
 	r.SessionID, r.CallID, r.Tool = call.SessionID, call.CallID, call.Tool
 	if call.Host.Gate == nil {
-		return permission.Reply{}, &tools.Error{Kind: "denied", Message: "nobody can be asked for permission here, so this is not done", Err: permission.ErrDenied}
+		return permission.Reply{}, &tools.Error{Kind: "denied", Message: "this needs approval, but no user is connected; nothing was done", Err: permission.ErrDenied}
 	}
 	reply, err := call.Host.Gate.Ask(ctx, r)
 	switch {
@@ -119,9 +127,11 @@ func askReply(ctx context.Context, call *tools.Call, r permission.Request) (perm
 	return reply, err
 }
 
-// askRead judges a place before anything of it is looked at.
+// askRead judges a place before anything of it is looked at, its existence included: "file not found"
+// about a place outside the project would answer a question that nobody was asked. Spilled outputs are
+// the exception, because the result of an earlier call points the model to them.
 func (w workspace) askRead(ctx context.Context, call *tools.Call, at place) error {
-	if spill := w.spill(); spill == "" || !paths.Within(spill, at.real) { // long outputs that the model was pointed to
+	if spill := w.spill(); spill == "" || !paths.Within(spill, at.real) {
 		if err := w.askReading(ctx, call, at); err != nil {
 			return err
 		}
@@ -129,7 +139,8 @@ func (w workspace) askRead(ctx context.Context, call *tools.Call, at place) erro
 	return w.askContent(ctx, call, at)
 }
 
-// askContent judges the reading of a place that is inside, or was asked about.
+// askContent judges the reading of a place that is inside the project, or whose folder has been asked
+// about already. Both names are judged: a link `notes.txt` to `.env` is what it leads to.
 func (w workspace) askContent(ctx context.Context, call *tools.Call, at place) error {
 	return ask(ctx, call, permission.Request{
 		MustAsk:    w.credential(at.real),
@@ -138,8 +149,10 @@ func (w workspace) askContent(ctx context.Context, call *tools.Call, at place) e
 	})
 }
 
-// credential reports a file outside the project that holds keys or Pillion's own state: no rule for everything outside
-// lets it be read without a question. Long outputs and the project's own files are not among them.
+// credential reports a file outside the project that holds keys or Pillion's own state. No "always" and
+// no broad rule for folders outside lets it be read without a question: the person who allowed `~/*`
+// once did not think of `~/.ssh`. Spilled outputs, files of skills and the project's own files are not
+// among them.
 func (w workspace) credential(real string) bool {
 	if spill := w.spill(); spill != "" && paths.Within(spill, real) || w.inside(real) || w.Skills != nil && w.Skills.Holds(real) {
 		return false
@@ -148,6 +161,8 @@ func (w workspace) credential(real string) bool {
 		return true
 	}
 	return slices.ContainsFunc(append([]string{w.StateDir}, w.Own...), func(dir string) bool {
+		// The state folder may be reached through a link (macOS: /tmp, a home on another disk); real is
+		// resolved.
 		if r, err := files.Real(dir); err == nil {
 			dir = r
 		}
@@ -155,7 +170,8 @@ func (w workspace) credential(real string) bool {
 	})
 }
 
-// askReading is askOutside for what is only read: the files of a skill may be.
+// askReading is askOutside for places that are only read. The files of a skill need no question: the
+// person installed the skill for the agent to read.
 func (w workspace) askReading(ctx context.Context, call *tools.Call, at place) error {
 	if w.Skills != nil && !w.inside(at.real) && w.Skills.Holds(at.real) {
 		return nil
@@ -163,8 +179,9 @@ func (w workspace) askReading(ctx context.Context, call *tools.Call, at place) e
 	return w.askOutside(ctx, call, at)
 }
 
-// asks reports whether a person will be asked, so that work that only serves the question is skipped otherwise. A gate that
-// cannot tell counts as asking.
+// asks reports whether a person will be asked. Work that only serves the question (the check of a
+// proposal, the card) is skipped otherwise, so a rule that allows edits also makes them fast. A gate
+// that cannot tell counts as asking.
 func asks(ctx context.Context, call *tools.Call, r permission.Request) bool {
 	g, ok := call.Host.Gate.(interface {
 		Would(context.Context, permission.Request) permission.Action

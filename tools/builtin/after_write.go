@@ -11,7 +11,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/files"
 )
 
-// track notes what the session now knows, and tells when a file is not what was written: an editor's own clean-up.
+// track notes what the session knows of the files after a write, and returns a note for each file that
+// is not what was written. An editor may change a text while it applies it (format on save, a final
+// newline, another line ending); without the note the model's next oldString would not be found.
 func (w *Writer) track(set *change.Set) (notes []string) {
 	for _, f := range set.Files {
 		path := f.Path
@@ -31,6 +33,8 @@ func (w *Writer) track(set *change.Set) (notes []string) {
 			continue
 		}
 		w.Tracker.Read(now)
+		// An editor's buffer got the change. The model would otherwise run the tests on the old file
+		// and be puzzled.
 		if now.Dirty {
 			notes = append(notes, w.rel(path)+" is open in the user's editor with unsaved changes: your change is there, but not on disk before the user saves, so commands do not see it yet.")
 		}
@@ -42,8 +46,9 @@ func (w *Writer) track(set *change.Set) (notes []string) {
 	return notes
 }
 
-// format runs the configured formatters on the accepted texts, so that one write and one undo step hold both.
-// A formatter that fails never fails the edit.
+// format runs the configured formatters on the accepted texts before they are written, so that one
+// write and one undo step hold both. A formatter that fails never fails the edit: the text is the one
+// that the person approved, and an unformatted file is better than none.
 func (w *Writer) format(ctx context.Context, set *change.Set) (notes []string) {
 	if w.Formatter == nil {
 		return nil

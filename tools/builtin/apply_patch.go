@@ -20,8 +20,8 @@ type applyPatchParams struct {
 	PatchText string `json:"patchText" jsonschema:"the whole patch, from *** Begin Patch to *** End Patch"`
 }
 
-// ApplyPatch changes several files by one patch, all or nothing. It needs no read before: the patch quotes the
-// lines it changes, and they are compared.
+// ApplyPatch changes several files by one patch, all or nothing. It needs no read before: the patch
+// quotes the lines it changes, and they are compared with the file.
 func ApplyPatch(env Env) tools.Tool {
 	changer := env.changes()
 	return tools.New("apply_patch", applyPatchText, func(ctx context.Context, p applyPatchParams, call *tools.Call) (tools.Result, error) {
@@ -34,7 +34,9 @@ func ApplyPatch(env Env) tools.Tool {
 		if err != nil {
 			return tools.Result{}, err
 		}
-		for _, op := range parsed.Ops { // under another name other rules would let it be read
+		// A move or a copy gives the text a second name. It is judged as a read, or a patch could copy
+		// `.env` to `env.txt` and read that.
+		for _, op := range parsed.Ops {
 			if at, ok := places[op.Path]; ok && (op.Kind == patch.Move || op.Copy) && opened[op.Path].Exists {
 				if err := changer.askContent(ctx, call, at); err != nil {
 					return tools.Result{}, err
@@ -86,8 +88,9 @@ func ApplyPatch(env Env) tools.Tool {
 	}, tools.WithPermission("edit"), tools.WithKind(tools.KindEdit), patchNames)
 }
 
-// withheld are the files, by the patch's names, whose text must not show in an error: the session has not read them,
-// and reading them would be asked about or denied.
+// withheld are the files, by the patch's names, whose text must not show in an error: the session has
+// not read them, and a read would be asked about or denied. A patch with a wrong hunk would otherwise
+// be a way to print any file.
 func (c changes) withheld(ctx context.Context, call *tools.Call, opened map[string]*files.File) map[string]*files.File {
 	out := map[string]*files.File{}
 	for name, f := range opened {
@@ -98,7 +101,8 @@ func (c changes) withheld(ctx context.Context, call *tools.Call, opened map[stri
 	return out
 }
 
-// silent takes a file's lines out of an error.
+// silent takes a file's lines out of an error; the kind and the place in the patch stay, so the model
+// can still act on it.
 func silent(err error, secret map[string]*files.File) error {
 	var p *patch.Error
 	if !errors.As(err, &p) || secret[p.Path] == nil || p.Kind != patch.ContextNotFound && p.Kind != patch.LinesNotFound {
@@ -110,7 +114,8 @@ func silent(err error, secret map[string]*files.File) error {
 	return &q
 }
 
-// openAll asks once for all places outside the project and reads every file.
+// openAll resolves every name of the patch, asks once for all places outside the project, then opens
+// the files. Nothing is opened before the question: see askRead.
 func (c changes) openAll(ctx context.Context, call *tools.Call, parsed *patch.Patch) (map[string]*files.File, map[string]place, error) {
 	places := map[string]place{}
 	var list []place
@@ -141,7 +146,8 @@ func (c changes) openAll(ctx context.Context, call *tools.Call, parsed *patch.Pa
 	return opened, places, nil
 }
 
-// sectionError gives what is wrong with a file the kind of the section that names it.
+// sectionError gives an error about one file the kind of the section that names it, as OpenCode's tool
+// has it (delete failed, target missing …): models are trained on those words.
 func sectionError(parsed *patch.Patch, name string, err error) error {
 	var t *tools.Error
 	if !errors.As(err, &t) || t.Kind == "stale" {

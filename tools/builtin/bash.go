@@ -30,7 +30,8 @@ type bashParams struct {
 	Background  bool   `json:"background,omitempty" jsonschema:"return at once and let it run on; see bash_output"`
 	PTY         bool   `json:"pty,omitempty" jsonschema:"with background: run it on a pseudo-terminal, for programs that talk to a person"`
 
-	unsandboxed bool // outside the sandbox, which is asked
+	// Not a parameter: only the sandboxed variant of the tool offers it (bash_sandbox.go).
+	unsandboxed bool
 }
 
 // defaultTimeout is OpenCode's figure.
@@ -85,7 +86,11 @@ func Bash(env Env) tools.Tool {
 			return tools.Result{}, &tools.Error{Kind: "no_shell", Message: err.Error(), Err: err}
 		}
 		environ := o.Environ()
-		if o.More != nil { // before the analysis, which follows PATH
+		// Before the analysis, which looks up programs in the command's own PATH: a plugin that
+		// prepends a folder decides which `git` runs.
+		if o.More != nil {
+			// Sorted and clipped: the slice that Environ returned may be shared, and a later entry wins
+			// in exec.
 			more := o.More(ctx, dir, call)
 			for _, k := range slices.Sorted(maps.Keys(more)) {
 				environ = append(environ[:len(environ):len(environ)], k+"="+more[k])
@@ -101,10 +106,13 @@ func Bash(env Env) tools.Tool {
 		if err != nil {
 			return tools.Result{}, err
 		}
+		// A `git status` that runs without a question must not start what the repository configures:
+		// monitors, hooks, pagers.
 		if a.ReadOnly {
 			environ = append(environ[:len(environ):len(environ)], programs.QuietGit()...)
 		}
 		contained := e.contained(ctx, call, a, p, dir, asked)
+		// Containment is stricter than the sandbox; a command gets one of them.
 		var box *sandbox.Box
 		if contained == nil {
 			if box, err = e.box(a, p, dir); err != nil {
@@ -125,13 +133,15 @@ func Bash(env Env) tools.Tool {
 			return x.background(ctx, a)
 		}
 		if p.PTY {
-			return tools.Result{}, &tools.Error{Kind: "bad_pty", Message: "pty goes with background only: nobody could type into this command. Set background too, or leave pty out."}
+			return tools.Result{}, &tools.Error{Kind: "bad_pty", Message: "pty requires background: a command in the foreground gets no input. Set background to true, or leave pty out."}
 		}
 		after := e.beforeCommand(ctx, call, a, c, false)
 		out, err := x.once(ctx)
 		if err != nil {
 			return tools.Result{}, &tools.Error{Kind: "not_started", Message: err.Error(), Err: err}
 		}
+		// The analysis said "only reads", containment found that it needs more. The person decides; the
+		// command is then run once more, which is safe because the first run could change nothing.
 		if out.Kept != "" {
 			again, err := e.uncontain(ctx, call, a, p, dir, out.Kept)
 			switch {
@@ -149,11 +159,14 @@ func Bash(env Env) tools.Tool {
 			return x.result(out, limit, after(ctx))
 		}
 		why, notes := boxNote(box, out)
+		// Unlike a contained command this one may have changed files before the sandbox stopped it; the
+		// question says so.
 		if why != "" && o.Sandbox.Mode == SandboxAsk {
 			again, err := e.leave(ctx, call, a, p, dir, why)
 			if err != nil {
 				return tools.Result{}, err
 			}
+			// The metadata below reads x.command.Sandbox: nil says that the last run was outside.
 			if x.command.Sandbox = nil; again {
 				if out, err = x.once(ctx); err != nil {
 					return tools.Result{}, &tools.Error{Kind: "not_started", Message: err.Error(), Err: err}
@@ -178,7 +191,8 @@ func Bash(env Env) tools.Tool {
 	}, kind, keep, bashNames)
 }
 
-// ready fills in what the session did not bring.
+// ready fills in what the session did not bring, so that the tools can be used without one (Explain,
+// tests, `pillion tool call`).
 func (o BashOptions) ready() BashOptions {
 	if o.Runner == nil {
 		o.Runner = &run.Runner{}
@@ -195,8 +209,8 @@ func (o BashOptions) ready() BashOptions {
 	return o
 }
 
-// Close ends what the session's commands left running, and those in the background. Commands that are started later
-// end with the program.
+// Close ends what the session's commands left running, and those in the background; it waits until they
+// are gone. Commands that are started later end with the program.
 func (o BashOptions) Close() {
 	var all sync.WaitGroup
 	if o.Runner != nil {
@@ -211,7 +225,9 @@ func (o BashOptions) Close() {
 	}
 }
 
-// bashResult is what the model reads: the output, then notes it can rely on, the exit code first.
+// bashResult is what the model reads: the head of the output, the tail where the middle was cut out,
+// then notes that it can rely on, the exit code first. The notes stand in a tag of their own because a
+// command could print "exit code: 0" itself.
 func bashResult(title, description string, out run.Outcome, limit time.Duration) tools.Result {
 	o := out.Output
 	var b strings.Builder
@@ -224,6 +240,7 @@ func bashResult(title, description string, out run.Outcome, limit time.Duration)
 		text = "(no output)"
 	}
 	notes := bashNotes(out, limit)
+	// exit is null, not missing, for a command that did not exit: OpenCode's clients read the key.
 	meta := map[string]any{"description": description, "truncated": o.Truncated, "output": lastRunes(text, run.LiveOutput), "exit": nil}
 	if out.Exit >= 0 {
 		meta["exit"] = out.Exit
@@ -276,7 +293,8 @@ func bashNotes(out run.Outcome, limit time.Duration) []string {
 	return notes
 }
 
-// lastRunes keeps the end of a text, n characters at most with the mark in front. The first test is in bytes and cheap.
+// lastRunes keeps the end of a text, n characters at most with the mark in front. len is in bytes,
+// never less than the characters, so short texts are returned without being decoded.
 func lastRunes(s string, n int) string {
 	if len(s) <= n {
 		return s

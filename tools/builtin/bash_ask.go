@@ -19,6 +19,7 @@ import (
 func (c commands) shellRequest(command, dir string, environ []string, hidden func(string) bool) scan.Request {
 	return scan.Request{
 		Command: command, Hidden: hidden, Dir: dir, Root: c.root(), Extra: append([]string{c.Cwd}, c.Extra...), ReadDirs: []string{c.spillDir()}, Home: c.Home,
+		// From the end, because the last of two entries is the one that the program sees.
 		Getenv: func(name string) (string, bool) {
 			for i := len(environ) - 1; i >= 0; i-- {
 				if k, v, ok := strings.Cut(environ[i], "="); ok && k == name {
@@ -27,6 +28,7 @@ func (c commands) shellRequest(command, dir string, environ []string, hidden fun
 			}
 			return "", false
 		},
+		// Reading a protected file is asked only where the reading itself gives something away.
 		Protected: func(real string, access scan.Access) (string, bool) {
 			if access == scan.Read && !secretive(real) {
 				return "", false
@@ -36,7 +38,9 @@ func (c commands) shellRequest(command, dir string, environ []string, hidden fun
 	}
 }
 
-// analyzed is what the analysis says of a command that the shell sh would run.
+// analyzed is what the analysis says of a command that the shell sh would run. The analysis knows the
+// grammar of bash; what another shell (fish, zsh, nu) makes of the same text is unknown, so such a
+// command is opaque and asked as a whole.
 func (c commands) analyzed(command, dir, sh string, environ []string, hidden func(string) bool) *scan.Analysis {
 	a := c.Shell.Programs.Analyze(c.shellRequest(command, dir, environ, hidden))
 	if !run.Bash(sh) && !a.Refused {
@@ -46,8 +50,9 @@ func (c commands) analyzed(command, dir, sh string, environ []string, hidden fun
 	return a
 }
 
-// secretive names the protected files that are asked even for reading: they hold credentials, or say what the agent
-// may do. Reading an editor's settings harms nobody.
+// secretive names the protected files that are asked about even for reading: they hold credentials, or
+// say what the agent may do. Reading other protected files (an editor's settings) gives nothing away.
+// real is compared in lower case, because file systems on macOS and Windows ignore case.
 func secretive(real string) bool {
 	p := strings.ToLower(filepath.ToSlash(real))
 	for _, part := range [...]string{"/.git/config", "/.git/hooks", "/.ssh/", "/.aws/", "/.gnupg/", "/.kube/", "/.config/gcloud/", "/.azure/", "/.pillion/", "/.config/pillion/", "/.local/share/pillion", "/.local/state/pillion"} {
@@ -64,8 +69,10 @@ func secretive(real string) bool {
 	return false
 }
 
-// commandRequests are the asks of a command, in order: the folders outside, the command, then the files it reads and
-// writes inside, whose rules count as they do for the tools read and edit.
+// commandRequests are the approval requests of a command, in order: the folders outside, the command,
+// then the files inside that it reads and writes, whose rules count as they do for the tools read and
+// edit. The order matters: the answer about the command weakens what is asked about files after it (see
+// weakened).
 func (c commands) commandRequests(a *scan.Analysis) []permission.Request {
 	var out []permission.Request
 	if r, ok := outsideRequest(a); ok {
@@ -75,6 +82,8 @@ func (c commands) commandRequests(a *scan.Analysis) []permission.Request {
 	if len(a.Reads) > 0 {
 		out = append(out, c.filesRequest("read", a.Reads))
 	}
+	// Files that a recursive command would print although the tool read asks for them (rg in a folder
+	// with .env).
 	if len(a.Found) > 0 {
 		r := c.filesRequest("read", a.Found)
 		r.Title, r.Why = "Let the command print "+strings.Join(r.Patterns[:min(3, len(a.Found))], ", "), "it goes through these files too"
@@ -83,6 +92,8 @@ func (c commands) commandRequests(a *scan.Analysis) []permission.Request {
 	if len(a.Redirected) > 0 {
 		out = append(out, c.filesRequest("edit", a.Redirected))
 	}
+	// A redirection certainly writes. Files that are only named as outputs are asked about where a rule
+	// names them, because the program's record may be wrong about its own options.
 	named := slices.DeleteFunc(slices.Clone(a.Writes), func(p string) bool { return slices.Contains(a.Redirected, p) })
 	if len(named) > 0 {
 		r := c.filesRequest("edit", named)
@@ -92,6 +103,8 @@ func (c commands) commandRequests(a *scan.Analysis) []permission.Request {
 	return out
 }
 
+// outsideRequest asks for the folders outside the project that a command touches; ok is false where it
+// touches none.
 func outsideRequest(a *scan.Analysis) (permission.Request, bool) {
 	var patterns, always []string
 	for _, p := range a.External {
@@ -104,10 +117,13 @@ func outsideRequest(a *scan.Analysis) (permission.Request, bool) {
 			continue
 		}
 		patterns = append(patterns, pattern)
+		// An "always" for a glob or for / would cover far more than the person sees in the question.
 		if !strings.ContainsAny(dir, "*?") && dir != "/" {
 			always = append(always, pattern)
 		}
 	}
+	// "Always" is offered for the whole request or not at all: half of it would ask again next time and
+	// look broken.
 	if len(always) < len(patterns) || a.Opaque || len(a.Protected) > 0 {
 		always = nil
 	}
@@ -135,7 +151,8 @@ func touches(a *scan.Analysis) string {
 	return strings.Join(parts, " and ")
 }
 
-// shortCommand returns a command on one line for a title: its first line, of at most 120 characters, with … for the rest.
+// shortCommand is a command on one line for a title: its first line, at most 120 characters, with … for
+// the rest.
 func shortCommand(command string) string {
 	line, rest, _ := strings.Cut(strings.TrimSpace(command), "\n")
 	if r := []rune(line); len(r) > 120 {
@@ -147,7 +164,9 @@ func shortCommand(command string) string {
 	return line
 }
 
-// callsRequest is the ask for the programs themselves.
+// callsRequest is the approval request for the programs themselves. Its patterns are the calls as the
+// rules see them ("git push origin main"), one for each that is not silent; an opaque command is one
+// pattern, its whole text.
 func (e commands) callsRequest(a *scan.Analysis) permission.Request {
 	r := permission.Request{
 		Permission: "bash", Title: visible.Text(a.Command), Why: a.Why,
@@ -161,9 +180,12 @@ func (e commands) callsRequest(a *scan.Analysis) permission.Request {
 	// echo changes nothing, echo > file does.
 	readOnly := func(c scan.Call) bool { return !a.Redirects && e.unasked(c) }
 	for _, c := range a.Calls {
+		// Also are other spellings of the same call (through env, sudo, a path): a rule that denies one
+		// of them counts.
 		for _, also := range c.Also {
 			add(&r.Also, also)
 		}
+		// A silent call (cd, an assignment) asks for nothing, but a rule may still deny it.
 		if c.Silent {
 			add(&r.Also, c.Text)
 			continue
@@ -180,6 +202,7 @@ func (e commands) callsRequest(a *scan.Analysis) permission.Request {
 		}
 		if c.Always != "" {
 			add(&r.Always, c.Always)
+			// "git clean *" must not come to cover -f: the grant carries the words that end its effect.
 			if words, wide := strings.CutSuffix(c.Always, " *"); wide {
 				words := strings.Fields(words)
 				if limits := e.Shell.Programs.Limits(c.Program, words[1:]); limits != "" {
@@ -201,6 +224,7 @@ func (e commands) callsRequest(a *scan.Analysis) permission.Request {
 			add(&r.ReadOnly, command)
 		}
 	}
+	// What must be asked each time offers no "always", which would have no effect.
 	if r.MustAsk {
 		r.Always = nil
 	}
@@ -219,6 +243,8 @@ func (e commands) callsRequest(a *scan.Analysis) permission.Request {
 	return r
 }
 
+// filesRequest asks for files that a command reads or edits, under the permission of the tool that
+// would do the same.
 func (c commands) filesRequest(name string, paths []string) permission.Request {
 	r := permission.Request{Permission: name, Title: "Let the command " + name + " ", Why: "the command names these files"}
 	for _, p := range paths {
@@ -232,7 +258,9 @@ func (c commands) filesRequest(name string, paths []string) permission.Request {
 	return r
 }
 
-// weakened fits an ask about files to the answer about the programs, which came before it.
+// weakened fits a request about files to the answer about the programs, which came before it. A person
+// who saw the command and allowed it has seen the files in it; a second question for each of them would
+// train people to click.
 func weakened(r permission.Request, program permission.Reply) permission.Request {
 	switch {
 	case r.Permission != "edit" && r.Permission != "read":
@@ -244,7 +272,8 @@ func weakened(r permission.Request, program permission.Reply) permission.Request
 	return r
 }
 
-// askCommand asks for all a command does; without an error it may run. asked: the person was asked.
+// askCommand asks for all that a command does; without an error it may run. asked reports whether a
+// person was asked: a command that nobody was asked about runs contained.
 func (c commands) askCommand(ctx context.Context, call *tools.Call, a *scan.Analysis, p bashParams, dir string) (asked bool, err error) {
 	if a.Refused {
 		return false, &tools.Error{Kind: "refused", Message: "This command is not run: " + a.Why + "."}

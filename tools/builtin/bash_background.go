@@ -39,12 +39,14 @@ type bashKillParams struct {
 }
 
 const (
+	// A turn must not hang on one look; the schema says the same in milliseconds.
 	maxWait    = 30 * time.Second
 	firstLook  = 300 * time.Millisecond // how long a start or an input waits for what the program says to it
 	inputAsked = "bash_input"           // the permission
 )
 
-// startBackground starts a command that has been allowed.
+// startBackground starts a command that has been allowed. The list of running commands goes with "too
+// many", so that the model can choose one to end.
 func (c commands) startBackground(ctx context.Context, all *run.Background, cmd run.Command) (*run.BackgroundJob, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -59,7 +61,8 @@ func (c commands) startBackground(ctx context.Context, all *run.Background, cmd 
 	return j, nil
 }
 
-// firstOutput is the answer to a start.
+// firstOutput is the answer to a start: what the program printed in the first moments, often all that
+// the model wants to see ("listening on …", or an error).
 func (c commands) firstOutput(ctx context.Context, j *run.BackgroundJob, title, description string) (tools.Result, error) {
 	l, err := j.Look(ctx, firstLook)
 	if err != nil {
@@ -113,7 +116,8 @@ func BashInput(env Env) tools.Tool {
 		if !j.Running() {
 			return tools.Result{}, &tools.Error{Kind: "ended", Message: j.ID + " has ended, so nothing was typed; bash_output shows how it ended", Err: run.ErrBackgroundEnded}
 		}
-		if p.Text != "" { // the end of the input alone says nothing
+		// Closing the input alone types nothing, so it is not asked.
+		if p.Text != "" {
 			if err := e.askInput(ctx, call, j, p.Text); err != nil {
 				return tools.Result{}, err
 			}
@@ -132,7 +136,8 @@ func BashInput(env Env) tools.Tool {
 	}, tools.WithKind(tools.KindExecute), tools.WithKeep(tools.HeadTail), tools.WithPermission("bash"))
 }
 
-// BashKill ends a command in the background. What the agent was allowed to start it may end.
+// BashKill ends a command in the background, without a question: the agent may end what it was allowed
+// to start.
 func BashKill(env Env) tools.Tool {
 	e := env.commands()
 	o := e.Shell
@@ -155,6 +160,7 @@ func BashKill(env Env) tools.Tool {
 	}, tools.WithKind(tools.KindExecute), tools.WithKeep(tools.HeadTail), tools.WithPermission("bash"))
 }
 
+// findBackground is the job of an id. The error lists the ids there are: models guess "bg_0" and "1".
 func findBackground(all *run.Background, id string) (*run.BackgroundJob, error) {
 	id = strings.TrimSpace(id)
 	if j := all.Get(id); j != nil {
@@ -182,14 +188,16 @@ func listBackground(all *run.Background) string {
 
 func since(t time.Time) string { return time.Since(t).Round(100 * time.Millisecond).String() }
 
-// askInput asks for what is typed into a running program: it may be a shell. A denied command is denied here too, and
-// only a rule for bash_input itself lets input through, since nobody knows what the program makes of it.
+// askInput asks about text that is typed into a running program. The program may be a shell, so a
+// command that the rules deny is denied here too. Otherwise only a rule for bash_input itself lets text
+// through without a question: what a program makes of its input cannot be known.
 func (c commands) askInput(ctx context.Context, call *tools.Call, j *run.BackgroundJob, text string) error {
 	a := c.Shell.Programs.Analyze(c.shellRequest(text, j.Command.Dir, j.Command.Env, nil))
 	if a.Refused {
 		return &tools.Error{Kind: "refused", Message: "This is not typed: " + a.Why + "."}
 	}
 	typed := c.callsRequest(a)
+	// Only a deny counts here; whether to ask is decided by the second request.
 	typed.MustAsk, typed.AskIf = false, permission.AskIfNone // only a deny counts
 	if len(typed.Patterns) > 0 {
 		if _, err := askReply(ctx, call, typed); err != nil {
@@ -212,7 +220,8 @@ func (c commands) askInput(ctx context.Context, call *tools.Call, j *run.Backgro
 	return err
 }
 
-// lookResult is what the model reads of a command in the background.
+// lookResult is what the model reads of a command in the background: what is new since the last look,
+// then how it is.
 func lookResult(title string, j *run.BackgroundJob, l run.Look) tools.Result {
 	o := l.Output
 	text := o.Head

@@ -14,8 +14,9 @@ import (
 // A command that only reads runs without a question. That it only reads is what an analysis says, which can be wrong; so
 // it runs contained, where it cannot do more than read. Where the system cannot contain commands, fewer run unasked.
 
-// harmlessPrograms have no option that writes a file, runs a program or connects: whatever the analysis makes of their
-// arguments, they read. Programs with a language of their own (sed, awk, jq, find, git) are not among them.
+// readOnlyPrograms have no option that writes a file, runs a program or connects: whatever the analysis makes of their
+// arguments, they read. It is shorter than the records that are complete, because it counts where the system cannot contain
+// commands and a mistake of a record would have no second line of defence. Programs with a language of their own (sed, awk, jq, find, git) are not among them.
 var harmlessPrograms = map[string]bool{
 	":": true, "true": true, "false": true, "pwd": true, "echo": true, "test": true, "[": true, "basename": true, "dirname": true, "realpath": true, "readlink": true,
 	"ls": true, "cat": true, "head": true, "tail": true, "wc": true, "nl": true, "tac": true, "rev": true, "cut": true, "tr": true, "fold": true, "expand": true, "paste": true, "comm": true, "join": true,
@@ -31,7 +32,8 @@ func (e commands) containable() (ok bool, why string) {
 	return sandbox.CanContain()
 }
 
-// unasked reports whether a call that only reads may run without a question on this system.
+// unasked reports whether a call that only reads may run without a question on this system: contained,
+// or with a program whose record names all of its options.
 func (e commands) unasked(c scan.Call) bool {
 	if !c.ReadOnly {
 		return false
@@ -40,7 +42,8 @@ func (e commands) unasked(c scan.Call) bool {
 	return ok || c.Complete || harmlessPrograms[c.Program]
 }
 
-// contained is what a command may read that only reads and that nobody was asked about; nil: it is not to be contained.
+// contained is the containment of a command that only reads and that no person was asked about; nil: it
+// runs without one. A command that a person has seen and allowed runs as they expect, uncontained.
 func (e commands) contained(ctx context.Context, call *tools.Call, a *scan.Analysis, p bashParams, dir string, asked bool) *sandbox.ContainOptions {
 	if asked || !a.ReadOnly || p.unsandboxed {
 		return nil
@@ -54,8 +57,9 @@ func (e commands) contained(ctx context.Context, call *tools.Call, a *scan.Analy
 	}
 }
 
-// uncontain asks whether a command that containment kept from a place shall run again without it. The rules judge it as
-// any other command, not as one that only reads.
+// uncontain asks whether a command that failed at a place which containment hides shall run again
+// without it. The rules judge it as any other command: ReadOnly and "always" are taken out, because the
+// claim "only reads" has just failed.
 func (e commands) uncontain(ctx context.Context, call *tools.Call, a *scan.Analysis, p bashParams, dir, place string) (bool, error) {
 	r := e.callsRequest(a)
 	r.ReadOnly, r.Always = nil, nil
@@ -72,7 +76,7 @@ func (e commands) uncontain(ctx context.Context, call *tools.Call, a *scan.Analy
 	return err == nil, err
 }
 
-// keptNote tells the model what containment kept a command from.
+// keptNote tells the model that the failure is containment's, so that it does not debug its command.
 func keptNote(place string) string {
-	return "This command ran contained, since nobody was asked: it could read the project and the system only, and failed at " + place + ". The user was asked whether it may read more, and did not agree."
+	return "This command ran contained because it needed no approval: it could only read the project and the system, and failed at " + place + ". The user was asked whether it may read more and did not agree."
 }

@@ -43,8 +43,9 @@ type ExplainedRequest struct {
 	Why        string            `json:"why,omitempty"`
 }
 
-// Explain says what the bash tool would do with a command in dir (empty: the session's) behind this gate: its rules
-// and what it remembers. Only a plugin's word is not known beforehand.
+// Explain says what the bash tool would do with a command in dir (empty: the session's) behind this
+// gate: its rules and what it remembers. It runs the tool's own steps with Judge in place of Ask, so it
+// cannot drift from them. Only a plugin's answer is not known beforehand.
 func Explain(ctx context.Context, env Env, command, dir string, gate *permission.Gate) Explanation {
 	e := env.commands()
 	x := Explanation{Decision: "refuse", Commands: []string{}, ExternalPaths: []scan.PathAccess{}, ProtectedPaths: []string{}, Requests: []ExplainedRequest{}, Programs: []ExplainedProgram{}}
@@ -82,7 +83,7 @@ func Explain(ctx context.Context, env Env, command, dir string, gate *permission
 		why := explained(r, v)
 		switch {
 		case v.Action == permission.Allow && (r.Permission == "read" || r.Permission == "edit") || len(r.Patterns) == 0:
-			continue // what is asked about files is not worth a word when nothing is
+			continue // files that need no question are not worth a line
 		case v.Action == permission.Deny && x.Decision != string(permission.Deny):
 			x.Decision, x.Why = string(v.Action), why
 		case v.Action == permission.Ask && x.Decision == string(permission.Allow):
@@ -96,7 +97,7 @@ func Explain(ctx context.Context, env Env, command, dir string, gate *permission
 	return x
 }
 
-// explained says why a request is decided as it is.
+// explained says which rule decided a request, or why it must be asked whatever the rules say.
 func explained(r permission.Request, v permission.Verdict) string {
 	rule := "no rule names " + v.Pattern
 	if v.Rule != nil {

@@ -11,21 +11,23 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
-// commandRun is a command that may run, with what shows it to a person.
+// commandRun is a command that was allowed, together with the terminal view in which a person can watch
+// it. It lives for one tool call.
 type commandRun struct {
 	commands
 	command run.Command
 	title   string
 	params  bashParams
 	call    *tools.Call
-	ended   bool // by the person, where they watched it
+	ended   bool // the person ended it in the terminal view
 }
 
 // errEnded is the cause of the cancellation when the person ends a command in its terminal view. It tells that apart from a
 // cancelled turn.
 var errEnded = errors.New("the user ended the command")
 
-// watched lets a person watch the command as a terminal, whose id the call's card carries.
+// watched attaches a terminal view and reports its id on the call's card. It returns nil where nobody
+// can watch; the methods of a nil view do nothing.
 func (r *commandRun) watched(h run.Handles) *run.Terminal {
 	c := r.command
 	view := r.Shell.Terminals.Attach(run.TerminalInfo{Title: r.title, Command: c.Text, Dir: c.Dir, Call: r.call.CallID, PTY: c.PTY}, h)
@@ -35,7 +37,8 @@ func (r *commandRun) watched(h run.Handles) *run.Terminal {
 	return view
 }
 
-// once runs the command to its end.
+// once runs the command to its end. A person who ends it in the view cancels this context only: the
+// turn goes on and the model is told.
 func (r *commandRun) once(ctx context.Context) (run.Outcome, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -59,8 +62,8 @@ func (r *commandRun) once(ctx context.Context) (run.Outcome, error) {
 	return out, err
 }
 
-// result is what the model reads of a run. One that did not come to its end by itself is no success, though what it
-// printed until then is told.
+// result is what the model reads of a run. A command that did not end by itself is an error, but its
+// output until then is kept: it often says what it was waiting for.
 func (r *commandRun) result(out run.Outcome, limit time.Duration, notes []string) (tools.Result, error) {
 	x := annotate(bashResult(r.title, r.params.Description, out, limit), notes)
 	if out.TimedOut {

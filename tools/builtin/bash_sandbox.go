@@ -16,7 +16,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
-// SandboxSettings say whether commands run in the sandbox. The zero value is off.
+// SandboxSettings say whether commands run in the sandbox. The zero value is off, and the system is not
+// probed then.
 type SandboxSettings struct {
 	// Mode is off, ask or on. With on a command that cannot run in the sandbox does not run, and only the model's
 	// wish, which is asked, leads outside. With ask the person is asked instead, also when the sandbox has stopped one.
@@ -38,8 +39,9 @@ const (
 	SandboxOn  = "on"
 )
 
-// active reports whether commands go into the sandbox. With on and ask that does not depend on whether there is one: a missing
-// sandbox is then an error or a question, not a reason to run without.
+// active reports whether commands go into the sandbox. With "on" and "ask" that does not depend on
+// whether the system has one: a missing sandbox is then an error or a question, never a silent run
+// without.
 func (s SandboxSettings) active() bool {
 	return s.Mode == SandboxOn || s.Mode == SandboxAsk || s.Mode == "" && s.ByEffects && s.support().Usable()
 }
@@ -52,7 +54,8 @@ func (s SandboxSettings) support() sandbox.Support {
 	return sandbox.Probe()
 }
 
-// sandboxedParams are offered where there is a sandbox.
+// sandboxedParams are bashParams with "unsandboxed". They are a second type because the schema is made
+// from the fields, and a model that is offered the parameter without a sandbox would set it.
 type sandboxedParams struct {
 	Command     string `json:"command" jsonschema:"the command line to run in bash"`
 	Timeout     *int   `json:"timeout,omitempty" jsonschema:"time limit in milliseconds, 120000 when left out"`
@@ -71,7 +74,8 @@ func (p sandboxedParams) plain() bashParams {
 const sandboxText = `
 - Commands run in a sandbox: they can write only in the project, temporary folders and build caches, not to .git/hooks, .git/config or editor settings, and have no network unless the person opened it. When that stops a command the result says so; call again with unsandboxed then, if it is worth asking the person.`
 
-// boxed fits the ask for a command to where it will run.
+// boxed fits the request for a command to where it will run: outside the sandbox it is always asked,
+// inside the settings may drop the question where no rule names the command.
 func (c commands) boxed(r permission.Request, a *scan.Analysis, unsandboxed bool) permission.Request {
 	s := c.Shell.Sandbox
 	if r.Permission != "bash" || !s.active() {
@@ -100,7 +104,9 @@ func (c commands) boxed(r permission.Request, a *scan.Analysis, unsandboxed bool
 	return r
 }
 
-// box is the sandbox of a command that may run; nil runs it without one.
+// box is the sandbox of a command that may run; nil runs it without one. Places that were asked about
+// and allowed are opened in it: a sandbox that stopped what the person had just approved would be
+// turned off.
 func (c commands) box(a *scan.Analysis, p bashParams, dir string) (*sandbox.Box, error) {
 	s := c.Shell.Sandbox
 	if !s.active() || p.unsandboxed {
@@ -143,12 +149,14 @@ func (c commands) box(a *scan.Analysis, p bashParams, dir string) (*sandbox.Box,
 	return box, nil
 }
 
-// noSandbox says why a command cannot run in the sandbox and how to change that.
+// noSandbox says why a command cannot run in the sandbox and which setting changes that.
 func noSandbox(support sandbox.Support) string {
-	return "the sandbox is on, and there is none here: " + support.Why + `. The user can set "sandbox" to "ask" or "off" in the configuration.`
+	return "the sandbox is on, but this system has none: " + support.Why + `. The user can set "sandbox" to "ask" or "off" in the configuration.`
 }
 
-// makesFolder reports that a command fills a folder outside the project that it may find empty.
+// makesFolder reports a command that fills a new folder outside the project: git clone, git worktree
+// add. Landlock rules name folders that exist, so the folder is made beforehand; git accepts an empty
+// one.
 func makesFolder(a *scan.Analysis) bool {
 	for _, c := range a.Calls {
 		words := strings.Fields(c.Text)
@@ -167,8 +175,8 @@ func makesFolder(a *scan.Analysis) bool {
 	return false
 }
 
-// boxNote tells of what the sandbox did to a command. When it may have stopped it, why says how, and the last note is
-// about that.
+// boxNote tells what the sandbox did to a command. why is empty unless it may have stopped the command;
+// then the last note is about that, and the caller may replace it.
 func boxNote(box *sandbox.Box, out run.Outcome) (why string, notes []string) {
 	notes = box.Settle()
 	result := out.ForSandbox()
@@ -186,7 +194,8 @@ func stoppedNote(why string) string {
 	return "The sandbox may have stopped this command, or a part of it: " + why + `. If it needs more than that, call bash again with "unsandboxed": true; the user is asked.`
 }
 
-// leave asks whether a command that the sandbox has stopped shall run again outside of it.
+// leave asks whether a command that the sandbox has stopped shall run again outside of it. No "always":
+// each escape is a decision of its own.
 func (c commands) leave(ctx context.Context, call *tools.Call, a *scan.Analysis, p bashParams, dir, why string) (bool, error) {
 	r := c.callsRequest(a)
 	r.MustAsk, r.Always = true, nil

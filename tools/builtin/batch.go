@@ -25,13 +25,15 @@ type batchCall struct {
 	Parameters map[string]any `json:"parameters,omitempty" jsonschema:"its parameters"`
 }
 
+// OpenCode's limit.
 const maxBatch = 25
 
-// Batch makes several calls at once.
+// Batch makes several calls at once, each through the host: its own gate, hooks and card. It is offered
+// on request only, since most models call tools in parallel by themselves.
 func Batch(Env) tools.Tool {
 	return tools.New("batch", batchText, func(ctx context.Context, p batchParams, call *tools.Call) (tools.Result, error) {
 		if call.Host.Calls == nil {
-			return tools.Result{}, &tools.Error{Kind: "unavailable", Message: "Calls cannot be batched here; make them one by one."}
+			return tools.Result{}, &tools.Error{Kind: "unavailable", Message: "This host cannot run calls in a batch; make them one by one."}
 		}
 		results, errs := make([]tools.Result, len(p.ToolCalls)), make([]error, len(p.ToolCalls))
 		var wg sync.WaitGroup
@@ -58,13 +60,15 @@ func Batch(Env) tools.Tool {
 		for _, err := range errs {
 			var no *permission.RejectedError
 			if errors.As(err, &no) && no.Message == "" {
-				return out, err // a no without words ends the turn, here too
+				return out, err // a rejection without words ends the turn, as it does outside a batch
 			}
 		}
 		return out, nil
 	}, tools.WithOptIn())
 }
 
+// batchResult is OpenCode's text: a head that counts, then one tag for each call in the order in which
+// they were given.
 func batchResult(calls []batchCall, results []tools.Result, errs []error) tools.Result {
 	var b strings.Builder
 	var out tools.Result

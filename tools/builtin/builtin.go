@@ -48,7 +48,8 @@ type Env struct {
 	Skills    *skill.Finder           // nil: none
 }
 
-// workspace is the part that knows paths and asks about them.
+// workspace is the part that knows paths and asks about them. Parts are values made anew for each tool:
+// they hold pointers to what is shared (Tracker, Locks), and nothing of their own.
 func (env Env) workspace() workspace {
 	return workspace{Cwd: env.Cwd, Root: env.Root, Extra: env.Extra, Own: env.Own, StateDir: env.StateDir, Home: env.Home, Buffers: env.Buffers, Skills: env.Skills}
 }
@@ -73,7 +74,9 @@ func (env Env) searcher() *search.Searcher {
 
 // All lists the tools, in the order they are offered.
 func All(env Env) []tools.Tool {
-	env.Shell = env.Shell.ready() // the four tools for commands share them
+	// The four tools for commands must share one Background, or bash_output would not find what bash
+	// started.
+	env.Shell = env.Shell.ready()
 	all := []tools.Tool{
 		Read(env), Write(env), Edit(env), MultiEdit(env), ApplyPatch(env), List(env), Glob(env), Grep(env),
 		Bash(env), BashOutput(env), BashInput(env), BashKill(env),
@@ -83,7 +86,8 @@ func All(env Env) []tools.Tool {
 	return append(all, webTools(env)...)
 }
 
-// Named reports whether one of Pillion's own tools has a name.
+// Named reports whether one of Pillion's own tools has this name; a custom tool of the same name
+// replaces it, and is said to.
 func Named(id string) bool {
 	return slices.ContainsFunc(All(Env{}), func(t tools.Tool) bool { return t.ID == id })
 }
@@ -106,8 +110,9 @@ type Applier interface {
 	Apply(ctx context.Context, set *change.Set) error
 }
 
-// ApplyChecker is an Applier that can say beforehand what it would refuse, so that no person is asked about a change that
-// cannot be written. It does not replace the refusal of Apply: files change while a question is open.
+// ApplyChecker is an Applier that can say beforehand what it would refuse, so that no person reviews a
+// change that cannot be written. It does not replace the refusal of Apply: files change while a
+// question is open.
 type ApplyChecker interface {
 	CanApply(set *change.Set) error
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// show puts the set, and where it stands, on the call's card.
+// show puts the set and its state on the call's card. It is also what the event log keeps, so every
+// state that a set goes through passes here.
 func (c changes) show(call *tools.Call, set *change.Set, state change.State) {
 	call.Report(tools.Update{Title: set.Title, Metadata: c.metadata(set, nil), Locations: locations(set), Change: set, ChangeState: state})
 }
@@ -35,7 +36,8 @@ func locations(set *change.Set) []tools.Location {
 
 const maxPatch = 256 << 10 // bytes of unified text in the metadata of one file; it is stored with the call
 
-// metadata has OpenCode's names: diff of all, filediff of the first file, files each.
+// metadata has OpenCode's keys (diff of all files, filediff of the first, files each), so that its
+// plugins and clients read our edits. Patches are cut at a line end: half a line would not parse.
 func (c changes) metadata(set *change.Set, more map[string]any) map[string]any {
 	var all strings.Builder
 	list := make([]map[string]any, 0, len(set.Files))
@@ -78,7 +80,9 @@ func fileType(k change.Kind) string {
 	return "update"
 }
 
-// result tells the model what became of its proposal.
+// result tells the model what became of its proposal: what was written, which hunks the person rejected
+// or edited, what formatters did, and the problems. It never repeats the file's text, which the model
+// has just written.
 func (c changes) result(p proposal, d *change.Decided, done *carriedOut, delta *lspbridge.Delta) tools.Result {
 	var sb strings.Builder
 	said := d.Report(c.rel)
@@ -108,7 +112,7 @@ func (c changes) result(p proposal, d *change.Decided, done *carriedOut, delta *
 	return tools.Result{Title: done.set.Title, Output: sb.String(), Metadata: meta, Locations: locations(done.set)}
 }
 
-// partly says that something was not written as proposed.
+// partly reports whether some hunk was not written as proposed: rejected, or edited by the person.
 func partly(d *change.Decided) bool {
 	for _, r := range d.Rulings {
 		if r.Decision.Kind != change.Accept {

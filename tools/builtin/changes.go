@@ -28,6 +28,8 @@ type proposal struct {
 	again *change.Set // it was proposed before, in a session that was cut off; nil: it is new
 	ask   string      // the id of the approval request then; empty: a new one
 
+	// The server that computed it has updated imports itself; asking for the effects of the move again
+	// would do it twice.
 	complete bool // a server computed it: what follows from its moves is in it already
 }
 
@@ -49,8 +51,9 @@ type changes struct {
 	checker checker
 }
 
-// changeFiles takes edits that were computed elsewhere (a language server's rename or code action) the way all
-// edits go: the paths are judged, the texts compared with what they were computed from, and propose does the rest.
+// changeFiles takes edits that were computed elsewhere (a language server's rename or code action) the
+// way that all edits go. The server computed them from the text that it knows; where the file has
+// changed since, the edit is rebased, and refused where that is not possible.
 func (c changes) changeFiles(ctx context.Context, call *tools.Call, title string, edits []lspbridge.FileEdit) (tools.Result, error) {
 	var places []place
 	for _, ed := range edits {
@@ -179,8 +182,9 @@ func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (too
 	return c.result(p, d, done, delta), nil
 }
 
-// syntaxNote tells the model at once which files could be parsed and cannot be any more: a language server says so too,
-// but there may be none, and it may take its time.
+// syntaxNote names the files that could be parsed before the change and cannot be any more. A language
+// server says so too, but there may be none, and it may take seconds; tree-sitter answers at once. It
+// is a note, not a refusal: a change may pass through a broken state on purpose.
 func (c changes) syntaxNote(p proposal) string {
 	var notes []string
 	for _, m := range p.members {
@@ -198,7 +202,8 @@ func (c changes) syntaxNote(p proposal) string {
 	return strings.Join(notes, "\n")
 }
 
-// set is the proposal as people see it.
+// set is the proposal as people see it. A reopened proposal keeps its id and its hunks' ids, so that
+// the card of the old session is settled by the new decision.
 func (c changes) set(call *tools.Call, p proposal) *change.Set {
 	list := make([]change.File, len(p.members))
 	for i, m := range p.members {
@@ -218,7 +223,8 @@ func (c changes) set(call *tools.Call, p proposal) *change.Set {
 	return s
 }
 
-// once refuses two changes of one file in a proposal: each was made without the other.
+// once refuses two changes of one file in one proposal: each was computed without the other, and the
+// second would overwrite the first. The real path counts, so two names of one file are found.
 func once(p proposal) error {
 	seen := map[string]bool{}
 	for _, m := range p.members {
@@ -230,8 +236,9 @@ func once(p proposal) error {
 	return nil
 }
 
-// writable refuses what could never be written (read-only files, characters that the file's encoding lacks), so that no
-// person reviews it in vain.
+// writable refuses what could never be written (read-only files, characters that the file's encoding
+// lacks), so that no person reviews it in vain. Only the mode of a file that exists counts; the
+// folder's is found when writing.
 func writable(p proposal) error {
 	for _, m := range p.members {
 		if m.base.Exists && m.Kind != change.Create && m.base.Mode.Perm()&0o222 == 0 {
@@ -268,7 +275,9 @@ func (c changes) names(s *change.Set) string {
 	return strings.Join(out, ", ")
 }
 
-// request asks for every path, both ends of a rename, as named and as resolved.
+// request is the approval request: every path, both ends of a rename, as named and as resolved. It
+// offers no "always" where the next change would be asked about all the same (protected paths, hard
+// links, a server that wants to be confirmed).
 func (c changes) request(set *change.Set, p proposal) permission.Request {
 	r := permission.Request{ID: p.ask, Permission: "edit", Always: []string{"*"}, Change: set, Title: "Edit " + set.Title, Followable: true}
 	add := func(path, real string) {
@@ -327,8 +336,9 @@ func decide(set *change.Set, reply permission.Reply) (*change.Decided, error) {
 	return out, nil
 }
 
-// rejected is the error when the person decided on each hunk and accepted none. Unlike a plain no to the whole, which
-// ends the turn, it lets the model go on: the next proposal may be the right one.
+// rejected is the error when the person decided on each hunk and accepted none. Unlike a plain
+// rejection of the whole, which ends the turn, the model continues: the person looked closely, so the
+// next proposal may be the right one.
 func rejected(d *change.Decided, name func(string) string) error {
 	text := "The user looked at this change and rejected all of it; nothing was written. Do not propose the same again: ask what is wanted, do it another way, or go on with the rest."
 	if report := d.Report(name); report != "" {
@@ -354,7 +364,9 @@ func writeError(err error) error {
 	return &tools.Error{Kind: kind, Message: err.Error(), Err: err}
 }
 
-// known refuses files that the session has not read, or that changed since; then it says what changed.
+// known refuses files that the session has not read, or that changed since; then it says what changed,
+// so that the model need not read the whole file again. This keeps a model from overwriting what a
+// person typed meanwhile.
 func (c changes) known(f *files.File) error {
 	err := c.Tracker.Check(f)
 	switch x := err.(type) {

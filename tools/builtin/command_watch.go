@@ -37,9 +37,11 @@ type flusher interface {
 }
 
 // flushLimit bounds what a command's result waits for that.
+// A file watcher reports within milliseconds; a command's result must not wait for a slow one.
 const flushLimit = 250 * time.Millisecond
 
-// flush lets the next question to the language servers be about what a command left.
+// flush makes the bridge read what a command wrote before the next question to the language servers:
+// file events lag behind.
 func (c commands) flush(ctx context.Context) {
 	if f, ok := c.Bridge.(flusher); ok {
 		ctx, cancel := context.WithTimeout(ctx, flushLimit)
@@ -49,6 +51,8 @@ func (c commands) flush(ctx context.Context) {
 }
 
 // afterLimit bounds what is done when a command has ended.
+// Comparing the checkpoint's tree may take long in a huge project; then the command's changes are not
+// offered for undo.
 const afterLimit = 5 * time.Second
 
 // beforeCommand prepares for a command's changes. The function it returns is called when the command has ended, also
@@ -76,7 +80,8 @@ func (c commands) beforeCommand(ctx context.Context, call *tools.Call, a *scan.A
 	}
 }
 
-// stamp tells whether a file was written.
+// stamp tells whether a file was probably written: size and modification time, as make and rsync
+// compare them. Reading the files would cost more than most commands.
 type stamp struct {
 	size int64
 	time time.Time
@@ -91,11 +96,12 @@ func stampOf(path string) stamp {
 	return stamp{size: info.Size(), time: info.ModTime()}
 }
 
-// maxKnown is how many known files are looked at around a command.
+// maxKnown bounds the calls of stat before and after each command; the files that were read last are looked at.
 const maxKnown = 1000
 
-// knownFiles are those the model has read, as they are on disk. Whether an edit may go on what was read is decided by
-// the text itself (files.Tracker); this only tells the model at once.
+// knownFiles are those the model has read, as they are on disk. The note that comes of it only saves
+// the model a failed edit: whether an edit may go on what was read is decided by the text itself
+// (files.Tracker).
 func (c commands) knownFiles() map[string]stamp {
 	out := map[string]stamp{}
 	for _, path := range c.Tracker.Files(maxKnown) {
@@ -104,6 +110,7 @@ func (c commands) knownFiles() map[string]stamp {
 	return out
 }
 
+// changedSince names the known files whose stamp is another one, for the model, sorted.
 func (c commands) changedSince(known map[string]stamp) []string {
 	var out []string
 	for path, was := range known {

@@ -38,7 +38,8 @@ func Edit(env Env) tools.Tool {
 	}, tools.WithPermission("edit"), tools.WithKind(tools.KindEdit), editNames)
 }
 
-// edit makes replacements in one file, each on the result of those before: all or none.
+// edit makes replacements in one file, each on the result of those before: all or none, in one
+// proposal. An empty oldString creates the file, as in OpenCode's tool.
 func (c changes) edit(ctx context.Context, call *tools.Call, path string, rs []replacement) (tools.Result, error) {
 	which := func(i int) string {
 		if len(rs) == 1 {
@@ -46,7 +47,7 @@ func (c changes) edit(ctx context.Context, call *tools.Call, path string, rs []r
 		}
 		return fmt.Sprintf("edit %d of %d: ", i+1, len(rs))
 	}
-	for i, r := range rs { // before anybody is asked about a file
+	for i, r := range rs { // before a person is asked about the file
 		if sameText(r.OldString, r.NewString) {
 			return tools.Result{}, &tools.Error{Kind: replace.Identical, Message: which(i) + "No changes to apply: oldString and newString are identical."}
 		}
@@ -102,6 +103,8 @@ func (c changes) edit(ctx context.Context, call *tools.Call, path string, rs []r
 			notes = append(notes, which(i)+n)
 		}
 	}
+	// A loose match that breaks the syntax was probably the wrong passage. An exact quotation is
+	// trusted even then.
 	if line, broken := symbol.Breaks(f.Path, f.Text, text); inexact != "" && broken {
 		return tools.Result{}, &tools.Error{Kind: replace.Conflict, Message: fmt.Sprintf("%s: nothing was changed, because the file would have a syntax error at or before line %d, and oldString is not exactly what the file has. It has there:\n%s\nQuote these lines exactly and repeat the edit.",
 			c.rel(f.Path), line, capLines(inexact, 60))}
@@ -117,9 +120,10 @@ func (c changes) edit(ctx context.Context, call *tools.Call, path string, rs []r
 	return r, err
 }
 
-// proved says that every oldString stands in the file exactly and once: whoever can quote so has seen the lines, be it
-// by grep, be it in a command's output, and they have not changed since. What changed elsewhere is told.
-// whole: what the model has been told by now is all of the file.
+// proved reports that every oldString occurs in the file exactly and once. Whoever can quote so has
+// seen the lines (by grep, in a command's output), and they have not changed since; so the edit may go
+// ahead although the file was not read, or has changed elsewhere. whole: with the note about the
+// changes the model knows all of the file.
 func (c changes) proved(f *files.File, why error, rs []replacement) (notes []string, whole, ok bool) {
 	text := strings.ReplaceAll(f.Text, "\r\n", "\n")
 	for _, r := range rs {
@@ -146,7 +150,7 @@ func (c changes) proved(f *files.File, why error, rs []replacement) (notes []str
 	return []string{"The file has changed since it was last read, elsewhere: oldString still stands in it exactly, so the edit was made in the file as it is now. What had changed:\n" + changed}, all, true
 }
 
-// sameText says that two texts differ at most in their line endings, which are the file's own anyway.
+// sameText reports that two texts differ at most in their line endings, which the file decides anyway.
 func sameText(a, b string) bool {
 	return strings.ReplaceAll(a, "\r\n", "\n") == strings.ReplaceAll(b, "\r\n", "\n")
 }
@@ -171,7 +175,8 @@ func inFile(rel, which string, err error) error {
 	return err
 }
 
-// howFound tells what a loose quotation was taken for, so that the model learns what the file really says.
+// howFound tells which passage a loose quotation matched, so that the model learns what the file really
+// has and quotes it exactly next time. Empty for an exact match.
 func howFound(r replace.Result) string {
 	var sb strings.Builder
 	if r.Stage != "simple" && len(r.Spans) > 0 {

@@ -46,7 +46,8 @@ func NewFormatter(o FormatOptions) Formatter {
 	return &formatter{o}
 }
 
-// formatter is the Formatter of configured and detected programs. It caches nothing: a program may be installed between two edits.
+// formatter is the Formatter of configured and detected programs. It caches nothing: a person who reads
+// "not installed" may install the program between two edits.
 type formatter struct{ o FormatOptions }
 
 // formatRow is a formatter Pillion knows.
@@ -107,6 +108,7 @@ func (f *formatter) choose(path string) (row formatRow, env map[string]string, d
 	if !f.o.Detect {
 		return formatRow{}, nil, "", false
 	}
+	// A row of the configuration, also a disabled one, switches off the table's row of that name.
 	for _, row := range formatTable {
 		if _, configured := byName[row.name]; configured || row.byName || !row.has(ext) {
 			continue
@@ -140,7 +142,7 @@ func tableRow(name string) *formatRow {
 	return nil
 }
 
-// cwd is where a configured formatter runs: in the worktree, where it finds its settings.
+// cwd is where a configured formatter runs: in the worktree, where its own settings are.
 func (f *formatter) cwd(path string) string {
 	if f.o.Root != "" {
 		return f.o.Root
@@ -173,7 +175,9 @@ func (f *formatter) marked(path string, markers []string) (dir string, ok bool) 
 	}
 }
 
-// program finds a formatter's program; one that lies in the project only where that is allowed.
+// program finds a formatter's program. One that lies in the project is the project's code: it counts
+// only where that is allowed (FormatOptions.Project), nearest folder first as npm and composer resolve
+// it.
 func (f *formatter) program(name, dir string) (string, bool) {
 	if f.o.Project {
 		for d := dir; ; d = filepath.Dir(d) {
@@ -194,8 +198,9 @@ func (f *formatter) program(name, dir string) (string, bool) {
 	return p, true
 }
 
-// run gives the text to the program, at stdin or in a copy beside the file, never in the file itself: the change has not been
-// written yet. An empty result of a text that was not empty is an error, not a formatted file.
+// run gives the text to the program, at stdin or in a copy beside the file, never in the file itself:
+// the change has not been approved, let alone written. An empty result of a text that was not empty is
+// an error, because some formatters print nothing when they fail and still exit with 0.
 func (f *formatter) run(ctx context.Context, row formatRow, env map[string]string, dir, path, text string) (string, error) {
 	command := slices.Clone(row.command)
 	temp := ""
@@ -265,7 +270,8 @@ func (f *formatter) run(ctx context.Context, row formatRow, env map[string]strin
 	return string(b), nil
 }
 
-// formatCopy puts the text into a hidden file beside the real one, where a formatter finds its settings.
+// formatCopy puts the text into a hidden file beside the real one, where a formatter finds its
+// settings. In a folder that the change only creates, the nearest one above takes it.
 func formatCopy(path, text string) (string, error) {
 	dir := filepath.Dir(path)
 	for {
@@ -289,7 +295,8 @@ func formatCopy(path, text string) (string, error) {
 	}
 }
 
-// edition is what Cargo.toml says; rustfmt by itself assumes that of 2015.
+// edition is the edition that Cargo.toml names: rustfmt alone assumes 2015 and fails on async. 2021
+// where the file does not say.
 func edition(dir string) string {
 	b, _ := os.ReadFile(filepath.Join(dir, "Cargo.toml"))
 	for l := range strings.Lines(string(b)) {
@@ -301,7 +308,8 @@ func edition(dir string) string {
 	return "2021"
 }
 
-// limited keeps the first max bytes and swallows the rest.
+// limited keeps the first max bytes and swallows the rest, so that a formatter that prints without end
+// neither fills the memory nor blocks on a full pipe.
 type limited struct {
 	bytes.Buffer
 	max  int

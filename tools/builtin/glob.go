@@ -56,6 +56,8 @@ func Glob(env Env) tools.Tool {
 	}, tools.WithKind(tools.KindSearch), tools.WithReadOnly(), globNames)
 }
 
+// globResult lists absolute paths, newest first, one a line; a line break in a name is escaped, or one
+// file would look like two.
 func globResult(title string, at place, found search.Names) tools.Result {
 	r := tools.Result{Title: title, Metadata: map[string]any{"count": len(found.Paths)}}
 	lines := make([]string, 0, len(found.Paths)+1)

@@ -23,7 +23,9 @@ type grepParams struct {
 	Include string `json:"include,omitempty" jsonschema:"only files whose names match this glob, such as *.js or *.{ts,tsx}"`
 }
 
-const maxLocations = 20 // files an editor is told about
+// Files that an editor is told about with a result: it follows the first of them, more only fill the
+// log.
+const maxLocations = 20
 
 // Grep finds lines by a regular expression.
 func Grep(env Env) tools.Tool {
@@ -38,7 +40,7 @@ func Grep(env Env) tools.Tool {
 		}
 		if at.dir {
 			err = w.askSearch(ctx, call, at)
-		} else { // one file by name is reading it
+		} else {
 			err = w.askRead(ctx, call, at)
 		}
 		if err != nil {
@@ -63,6 +65,7 @@ func Grep(env Env) tools.Tool {
 	}, tools.WithKind(tools.KindSearch), tools.WithReadOnly(), grepNames)
 }
 
+// grepResult has OpenCode's shape: matches grouped by file, "  Line N: text", N from 1.
 func grepResult(title string, at place, found search.Lines) tools.Result {
 	r := tools.Result{Title: title, Metadata: map[string]any{"matches": len(found.Matches)}}
 	var b strings.Builder

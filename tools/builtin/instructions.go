@@ -17,8 +17,9 @@ const maxInstructions = 32 << 10 // bytes shown of one instruction file
 // instructionNames in order; the first that a folder has counts.
 var instructionNames = []string{"AGENTS.md", "CLAUDE.md", "CONTEXT.md"}
 
-// instructions appends the instruction files of the folders above a file that is read, each once a session. Those of
-// the session's own folder and above it are in the system prompt already.
+// instructions appends the instruction files of the folders between the session's and a file that is
+// read, each once a session: rules of a subfolder count when the agent works there. Those of the
+// session's own folder and above are in the system prompt already.
 type instructions struct {
 	workspace
 	mu    sync.Mutex

@@ -14,7 +14,8 @@ import (
 // Symbolic links that a command made, changed or removed are taken back as what they are: names with a target. What
 // they lead to is never read or written for it, and no editor is asked, for none has a buffer of a link.
 
-// split parts a set into the members about links and the others.
+// split parts a set into the members that are about links and the others, which are written in two
+// ways.
 func split(set *change.Set) (links, rest *change.Set) {
 	a, b := *set, *set
 	a.Files, b.Files = nil, nil
@@ -28,7 +29,8 @@ func split(set *change.Set) (links, rest *change.Set) {
 	return &a, &b
 }
 
-// rebaseLink compares a member about a link with what is there now.
+// rebaseLink compares a member about a link with what is there now and refuses where it differs. Links
+// are not merged: a target is one word.
 func rebaseLink(f *change.File) error {
 	info, err := os.Lstat(f.Path)
 	there := err == nil
@@ -69,7 +71,8 @@ func rebaseLink(f *change.File) error {
 	return nil
 }
 
-// linkOps are the steps of a member about a link.
+// linkOps are the steps of a member about a link. A link that becomes a file is removed first, since
+// writing would go through it to its target.
 func linkOps(f *change.File) []files.Op {
 	switch {
 	case f.Kind == change.Delete:

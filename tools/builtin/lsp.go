@@ -52,8 +52,8 @@ type intelligence interface {
 	Format(ctx context.Context, path string) ([]lspbridge.FileEdit, error)
 }
 
-// How long a question may take: somebody asked for it and waits, and the first one starts the server, which may have a
-// large project to read. Symbols have another way of being found.
+// How long a question to a server may take. The first one starts it, and it may have a large project to read. The symbol
+// tools wait less: they fall back to tree-sitter.
 const (
 	lspBudget    = 60 * time.Second
 	symbolBudget = 20 * time.Second
@@ -75,7 +75,7 @@ func LSP(env Env) tools.Tool {
 	}))
 }
 
-// lspCall is one call.
+// lspCall is one call of the lsp tool. It embeds changes, because rename, format and code actions change files.
 type lspCall struct {
 	changes
 	search  *search.Searcher
@@ -89,7 +89,7 @@ type lspCall struct {
 func (c *lspCall) run(ctx context.Context) (tools.Result, error) {
 	c.lsp, _ = c.Bridge.(intelligence)
 	if c.lsp == nil {
-		return tools.Result{}, &tools.Error{Kind: "unavailable", Message: "There are no language servers here. Use grep and read instead."}
+		return tools.Result{}, &tools.Error{Kind: "unavailable", Message: "No language server is configured for this session. Use grep and read instead."}
 	}
 	if err := c.allowed(ctx); err != nil {
 		return tools.Result{}, err
@@ -134,7 +134,9 @@ func (c *lspCall) title() string {
 	return t
 }
 
-// allowed asks for the tool, and for the file like read does: a server's answers quote it.
+// allowed checks the parameters and asks for the tool, then for the file as the tool read does, because
+// a server's answers quote it. Parameters come first: a person should not approve a call that cannot be
+// made.
 func (c *lspCall) allowed(ctx context.Context) error {
 	needed := c.p.Operation != "diagnostics" && c.p.Operation != "workspaceSymbol" && c.p.Apply == "" && c.p.Undo == ""
 	switch {
@@ -160,7 +162,9 @@ func (c *lspCall) allowed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	open := c.isBuffer(path) // asked also where the file is there: an editor says now what is unsaved, and the servers are told
+	// Asked also where the file exists: a generic editor tells now what is unsaved, and the servers get
+	// that text.
+	open := c.isBuffer(path)
 	if _, err := os.Stat(path); err != nil && !open {
 		return missing(path)
 	}
@@ -179,7 +183,8 @@ func (c *lspCall) isBuffer(path string) bool {
 	return ok
 }
 
-// do carries out the operation. asking limits the servers; ctx is the call's own, for questions to a person.
+// do carries out the operation. asking limits the servers; ctx is the call's own and has no limit,
+// because a person may be asked about the result.
 func (c *lspCall) do(ctx, asking context.Context) (tools.Result, error) {
 	switch c.p.Operation {
 	case "diagnostics":
@@ -239,8 +244,10 @@ func (c *lspCall) do(ctx, asking context.Context) (tools.Result, error) {
 	return tools.Result{}, &tools.Error{Kind: "invalid", Message: "unknown operation " + c.p.Operation}
 }
 
-// position is where the call points to, in the file as the person sees it. Without a character it is the line's first
-// word.
+// position is where the call points to, in the text that the person sees, 0-based as LSP has it.
+// Without a character it is the line's first word, since models often know the line only. Characters
+// are counted as the model counts them; for text beyond the BMP they may be off, and the servers then
+// answer for the word at that place.
 func (c *lspCall) position() (lspbridge.Position, error) {
 	if c.p.Line < 1 {
 		return lspbridge.Position{}, &tools.Error{Kind: "invalid", Message: c.p.Operation + " needs line and character, both counted from 1"}
@@ -272,6 +279,7 @@ func (c *lspCall) line(n int) (text string, lines int, err error) {
 	return text, len(all), nil
 }
 
+// realOf is the resolved path of the call's file; the path itself where it cannot be resolved.
 func (c *lspCall) realOf() string {
 	if p, err := c.place(c.path); err == nil {
 		return p.real

@@ -16,7 +16,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/gofix"
 )
 
-// offeredActions are the code actions a session was shown; their ids stay valid while it lasts.
+// offeredActions are the code actions that a session was shown, by id. LSP has no ids of its own, and
+// an action is too long to be repeated by a model.
 type offeredActions struct {
 	mu   sync.Mutex // guards what follows
 	byID map[string]offeredAction
@@ -24,7 +25,8 @@ type offeredActions struct {
 	done map[string][]lspbridge.FileEdit // applied actions by id, with the texts before and after
 }
 
-// offeredAction remembers where it was offered, so that it can be asked for again when the file has changed.
+// offeredAction remembers where and for what an action was offered, so that it can be asked for again
+// when the file has changed: an old action's edit would go to the wrong place.
 type offeredAction struct {
 	action lspbridge.Action
 	text   string // the file then
@@ -102,6 +104,7 @@ func (c *lspCall) codeActions(ctx context.Context) (tools.Result, error) {
 	for i := range order {
 		order[i] = i
 	}
+	// The best action first: models take the first.
 	slices.SortStableFunc(order, func(i, j int) int { return better(effects[i], effects[j]) })
 	for _, i := range order {
 		a := actions[i]
@@ -140,7 +143,8 @@ func (c *lspCall) codeActions(ctx context.Context) (tools.Result, error) {
 	return res, nil
 }
 
-// around is the range to ask for: the problems at the position, else those of its line, else the position alone.
+// around is the range to ask for, with its problems: those at the position, else those of its line,
+// else the position alone. Servers offer a fix only for a range that touches the problem.
 func around(at lspbridge.Position, items []change.Problem) (lspbridge.Range, []change.Problem) {
 	before := func(a, b lspbridge.Position) bool {
 		return a.Line < b.Line || a.Line == b.Line && a.Character < b.Character
@@ -196,7 +200,7 @@ func (c *lspCall) applyAction(ctx, asking context.Context) (tools.Result, error)
 	if edits, err := c.lsp.ResolveAction(asking, a); err == nil {
 		for _, e := range edits {
 			if e.Kind == "rename" || e.Kind == "delete" {
-				paths = nil // such an action is not taken back
+				paths = nil // undoAction cannot undo a rename or a deletion
 				break
 			}
 			paths = append(paths, e.Path)
@@ -205,7 +209,8 @@ func (c *lspCall) applyAction(ctx, asking context.Context) (tools.Result, error)
 	return c.undoable(c.p.Apply, paths, func() (tools.Result, error) { return c.runOffered(ctx, asking, o) })
 }
 
-// undoable runs an action and remembers the texts of the paths before and after it.
+// undoable runs an action and remembers the texts of the paths before and after, so that undoAction can
+// take it back. Without paths (an action that renames or deletes) nothing is remembered.
 func (c *lspCall) undoable(id string, paths []string, run func() (tools.Result, error)) (tools.Result, error) {
 	edits := make([]lspbridge.FileEdit, len(paths))
 	for i, path := range paths {
@@ -255,7 +260,9 @@ func (c *lspCall) undoAction(ctx context.Context) (tools.Result, error) {
 	return c.change(ctx, "Undo the last fix", func() ([]lspbridge.FileEdit, error) { return back, nil })
 }
 
-// runOffered carries out what a server offered.
+// runOffered carries out what a server offered. An action holds positions in the text for which it was
+// offered: where that has changed, the action is asked for again. ErrMoved says the same of the
+// server's own documents, which a check of another proposal may have touched.
 func (c *lspCall) runOffered(ctx, asking context.Context, o offeredAction) (tools.Result, error) {
 	a := o.action
 	var err error
@@ -275,7 +282,8 @@ func (c *lspCall) runOffered(ctx, asking context.Context, o offeredAction) (tool
 	return r, err
 }
 
-// organizeImports carries out what the servers offer for it.
+// organizeImports carries out the first action of that kind that a server offers. Kinds are LSP's
+// (source.organizeImports).
 func (c *lspCall) organizeImports(ctx, asking context.Context) (tools.Result, error) {
 	const kind = "source.organizeImports"
 	text, ok := c.writer.Present(c.path)
@@ -295,7 +303,8 @@ func (c *lspCall) organizeImports(ctx, asking context.Context) (tools.Result, er
 	return tools.Result{Title: title, Output: title + ": there is nothing to change.", Metadata: map[string]any{"files": []any{}}}, nil
 }
 
-// again finds the same action in the text as it is now.
+// again finds the same action in the text as it is now: by its title and server, at the place to which
+// its line moved. LSP has no identity of actions, so a title is the best there is.
 func (c *lspCall) again(ctx context.Context, o offeredAction, now string) (lspbridge.Action, error) {
 	gone := &tools.Error{Kind: "stale", Message: fmt.Sprintf("%s has changed, and %q is not offered there any more; list the actions again", c.show(c.path), o.action.Title)}
 	report := c.Bridge.Diagnostics(ctx, c.path)
@@ -327,7 +336,7 @@ func (c *lspCall) again(ctx context.Context, o offeredAction, now string) (lspbr
 	return lspbridge.Action{}, gone
 }
 
-// moved is where a line (from 0) of old stands in now: the nearest line that says the same.
+// moved is where a line (from 0) of the old text is in the new one: the nearest equal line.
 func moved(old, now string, line int) (int, bool) {
 	a, b := strings.Split(old, "\n"), strings.Split(now, "\n")
 	if line >= len(a) {

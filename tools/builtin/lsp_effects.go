@@ -16,14 +16,15 @@ import (
 	"github.com/pillion-dev/pillion/tools/gofix"
 )
 
+// How much time and how many checks a list of quick fixes may cost: the model waits for the list.
 // What trying quick fixes out may cost while a list of them is made.
 const (
 	effectBudget = 2 * time.Second
 	maxEffects   = 8
 )
 
-// effect is how many errors an action would fix and introduce, found out by laying it over the files inside the servers.
-// Warnings and hints do not count: they come and go with what an analyser can still see.
+// effect is how many errors an action would fix and introduce. Warnings and hints do not count: they
+// come and go with what an analyser can still see of a broken file.
 type effect struct {
 	Fixes      int  `json:"fixes"`      // errors that go
 	Introduces int  `json:"introduces"` // errors that come
@@ -31,7 +32,8 @@ type effect struct {
 	Stub       bool `json:"stub,omitempty"`
 }
 
-// effects tries the quick fixes of a list out; nil for the others and for those that could not be judged in time.
+// effects checks the quick fixes of a list as if each were a proposal, in the servers' memory only. nil
+// for actions of other kinds and for those that could not be checked within the budget.
 func (c *lspCall) effects(ctx context.Context, actions []lspbridge.Action) []*effect {
 	out := make([]*effect, len(actions))
 	ctx, cancel := context.WithTimeout(ctx, effectBudget)
@@ -54,8 +56,9 @@ func (c *lspCall) effects(ctx context.Context, actions []lspbridge.Action) []*ef
 	return out
 }
 
-// better orders actions by what they do to the errors: those that fix most first, then those of which nothing is known, and
-// those that introduce as many as they fix last. Equal ones keep the server's order.
+// better orders actions by their effect: those that fix most first, then those of which nothing is
+// known, and those that introduce as many as they fix last. Equal ones keep the server's order, which
+// has its preferred ones first.
 func better(a, b *effect) int {
 	rank := func(e *effect) int {
 		switch {
@@ -69,10 +72,11 @@ func better(a, b *effect) int {
 	return cmp.Compare(rank(a), rank(b))
 }
 
-// stubs are what languages write for code that is not there yet.
+// stubs are the bodies that servers generate for missing code: it compiles, and fails when it runs.
 var stubs = []string{`panic("unimplemented")`, `panic("not implemented`, "todo!()", "unimplemented!()", "raise NotImplementedError", `throw new Error("Method not implemented.")`, `throw new Error("Function not implemented.")`}
 
-// makesStub says that an edit adds code that only fails when it runs.
+// makesStub reports whether an edit adds such a body. The caller warns: the number of errors falls, and
+// nothing was solved.
 func makesStub(edits []lspbridge.FileEdit) bool {
 	for _, e := range edits {
 		for _, s := range stubs {
@@ -84,7 +88,8 @@ func makesStub(edits []lspbridge.FileEdit) bool {
 	return false
 }
 
-// moduleFixes are edits that no server offers, for the Go errors that a question is about.
+// moduleFixes are edits of our own (tools/gofix) for the Go errors that the question is about. Without
+// a line the first error that has a fix counts.
 func (c *lspCall) moduleFixes(ctx context.Context, about []change.Problem) []gofix.Fix {
 	if filepath.Ext(c.path) != ".go" || c.p.Kind != "" && !strings.HasPrefix("quickfix", c.p.Kind) {
 		return nil
@@ -105,7 +110,8 @@ func (c *lspCall) moduleFixes(ctx context.Context, about []change.Problem) []gof
 	return nil
 }
 
-// applyFix proposes an edit of our own. The texts it was computed from must be the present ones.
+// applyFix proposes an edit of our own. The files must be as they were when it was computed; unlike a
+// server's action it cannot be asked for again at another place.
 func (c *lspCall) applyFix(ctx context.Context, f *gofix.Fix) (tools.Result, error) {
 	var edits []lspbridge.FileEdit
 	for _, path := range slices.Sorted(maps.Keys(f.Files)) {
@@ -117,7 +123,8 @@ func (c *lspCall) applyFix(ctx context.Context, f *gofix.Fix) (tools.Result, err
 	return c.change(ctx, f.Title, func() ([]lspbridge.FileEdit, error) { return edits, nil })
 }
 
-// editProposals are edits as texts; a rename is a deletion and a new file.
+// editProposals are a server's edits as whole texts, for Bridge.Check. A rename is a deletion and a new
+// file.
 func editProposals(edits []lspbridge.FileEdit) []lspbridge.Proposal {
 	var out []lspbridge.Proposal
 	for _, e := range edits {

@@ -13,21 +13,24 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// mover knows what else changes when files get other names; *lspbridge.Manager does.
+// mover knows what else changes when files get other names (LSP's workspace/willRenameFiles); *lspbridge.Manager does.
 type mover interface {
 	WillRename(ctx context.Context, renames []lspbridge.FileRename) ([]lspbridge.FileEdit, error)
 }
 
-// changer knows what else changes when files come and go; *lspbridge.Manager does.
+// changer knows what else changes when files are created and deleted (willCreateFiles, willDeleteFiles); *lspbridge.Manager
+// does.
 type changer interface {
 	WillChange(ctx context.Context, created, deleted []string) ([]lspbridge.FileEdit, error)
 }
 
-// moveBudget is how long a move waits for the servers: imports that are not found out now stay broken.
+// moveBudget is how long a move waits for the servers. It is longer than a check's: imports that are
+// not updated with the move stay broken, since nothing asks again.
 const moveBudget = 5 * time.Second
 
-// followMoves adds to a proposal that moves, creates or deletes files what the language servers say follows from it:
-// imports in other files, and in the moved ones. What cannot be joined is told, and left to the problems that the check then finds.
+// followMoves adds to a proposal that moves, creates or deletes files what the language servers say
+// follows from it: imports in other files and in the moved ones. The person then reviews one change
+// set, not a move and later its repairs. What cannot be merged into the proposal is told to the model.
 func (c changes) followMoves(ctx context.Context, call *tools.Call, p *proposal) {
 	if c.Bridge == nil || p.complete {
 		return
@@ -88,7 +91,9 @@ func (c changes) followMoves(ctx context.Context, call *tools.Call, p *proposal)
 	}
 }
 
-// joinEdit makes a server's edit part of a proposal. Where the proposal changes the same file itself, it is merged.
+// joinEdit makes a server's edit part of a proposal. Where the proposal changes the same file, both are
+// merged. Files outside the project and files that a rule protects from edits are left alone: the model
+// did not name them, so they must not get in through a server.
 func (c changes) joinEdit(ctx context.Context, call *tools.Call, p *proposal, ed lspbridge.FileEdit) (done bool, why string) {
 	at, err := c.place(filepath.Clean(ed.Path))
 	if err != nil {

@@ -27,6 +27,7 @@ func (c *lspCall) show(path string) string {
 	return path
 }
 
+// diagnostics are those of the named file, of a folder, or of the session's folder.
 func (c *lspCall) diagnostics(ctx context.Context) (tools.Result, error) {
 	var reports []lspbridge.FileReport
 	isFile := false
@@ -45,7 +46,8 @@ func (c *lspCall) diagnostics(ctx context.Context) (tools.Result, error) {
 	return c.problems(reports), nil
 }
 
-// problems renders reports for the model; the metadata carries them whole.
+// problems renders reports for the model: counts first, then one line each. "No problems." stands only
+// for Fresh; a less certain answer says what is missing. The metadata carries all of them.
 func (c *lspCall) problems(reports []lspbridge.FileReport) tools.Result {
 	list := []change.Problem{}
 	count := map[change.Severity]int{}
@@ -117,10 +119,13 @@ type wireLocation struct {
 	Text      string `json:"text,omitempty"` // the line there, of files in the project
 }
 
+// wirePlace counts from 1, LSP from 0.
 func wirePlace(path string, r lspbridge.Range) wireLocation {
 	return wireLocation{Path: path, Line: r.Start.Line + 1, Column: r.Start.Character + 1, EndLine: r.End.Line + 1, EndColumn: r.End.Character + 1}
 }
 
+// locations lists places, each with the text of its line, so that the model need not read every file to
+// choose.
 func (c *lspCall) locations(list []lspbridge.Location, err error) (tools.Result, error) {
 	if err != nil {
 		return tools.Result{}, err
@@ -150,7 +155,8 @@ func (c *lspCall) locations(list []lspbridge.Location, err error) (tools.Result,
 	return tools.Result{Output: text, Locations: places, Metadata: map[string]any{"locations": wire}}, nil
 }
 
-// lineReader quotes lines (from 0) of files inside the project; of others only the place is told.
+// lineReader quotes lines (from 0) of files inside the project. A library's file outside would be read
+// without a question, so only its place is told. Files are read once for one answer.
 func (c *lspCall) lineReader() func(path string, line int) string {
 	texts := map[string][]string{}
 	return func(path string, line int) string {
@@ -193,6 +199,7 @@ func wireSymbols(list []lspbridge.Symbol) []wireSymbol {
 	return out
 }
 
+// symbols renders an outline or a search result, children indented under their parent.
 func (c *lspCall) symbols(list []lspbridge.Symbol) tools.Result {
 	var out strings.Builder
 	n := 0
@@ -227,7 +234,7 @@ func (c *lspCall) symbols(list []lspbridge.Symbol) tools.Result {
 	return tools.Result{Output: text, Metadata: map[string]any{"symbols": wireSymbols(list)}}
 }
 
-// symbolKind is LSP's SymbolKind in words.
+// symbolKind is LSP's SymbolKind (1 to 26) in words.
 func symbolKind(k int) string {
 	names := [...]string{"file", "module", "namespace", "package", "class", "method", "property", "field", "constructor", "enum", "interface", "function",
 		"variable", "constant", "string", "number", "boolean", "array", "object", "key", "null", "enum member", "struct", "event", "operator", "type parameter"}
@@ -237,6 +244,7 @@ func symbolKind(k int) string {
 	return names[k-1]
 }
 
+// calls lists callers or callees, each with the places of the calls.
 func (c *lspCall) calls(list []lspbridge.CallItem, err error) (tools.Result, error) {
 	if err != nil {
 		return tools.Result{}, err

@@ -18,18 +18,20 @@ type serverEdits struct {
 	err     error // of the last one; the server was told of it
 }
 
-// apply takes one of them through the change pipeline. What it returns is the server's answer: it must not go on as if
-// all were there when a person took only part of it.
+// apply takes one edit of a server through the change pipeline. Its result is the answer to
+// workspace/applyEdit: after a rejection, in whole or in part, the server must not continue as if the
+// edit were made.
 func (s *serverEdits) apply(c changes, call *tools.Call, title string) lspbridge.Apply {
 	return func(ctx context.Context, label string, edits []lspbridge.FileEdit) error {
 		if label == "" {
 			label = title
 		}
 		for _, e := range edits {
+			// Made: the server has created the file itself before anybody agreed. An empty file is
+			// removed, so that the proposal is a real one and a rejection leaves nothing.
 			if !e.Made {
 				continue
 			}
-			// The server has made it before anybody agreed. It is empty and of this moment, so nothing is lost.
 			if fi, err := os.Lstat(e.Path); err == nil && fi.Mode().IsRegular() && fi.Size() == 0 {
 				_ = os.Remove(e.Path)
 			}
@@ -52,7 +54,7 @@ func (c *lspCall) runAction(ctx context.Context, a lspbridge.Action) (tools.Resu
 	title := a.Title + " in " + c.rel(a.Path)
 	err := c.lsp.RunAction(ctx, a, s.apply(c.changes, c.call, title))
 	switch {
-	case s.err != nil && len(s.results) == 0: // a person's no, a file that moved on: the tool's own words for it
+	case s.err != nil && len(s.results) == 0: // rejected or stale: our own error says more than the server's
 		return tools.Result{}, s.err
 	case len(s.results) == 0 && err != nil:
 		return tools.Result{}, err
@@ -75,7 +77,8 @@ func (c *lspCall) runAction(ctx context.Context, a lspbridge.Action) (tools.Resu
 	return r, nil
 }
 
-// afterCommand says what is wrong in the changed files: while a command runs its server checks nothing.
+// afterCommand says what is wrong in the changed files. propose could not say it: while a server runs a
+// command it publishes no diagnostics.
 func (c *lspCall) afterCommand(ctx context.Context, changed []tools.Location) string {
 	ctx, cancel := context.WithTimeout(ctx, settleBudget)
 	defer cancel()
@@ -95,8 +98,9 @@ func (c *lspCall) afterCommand(ctx context.Context, changed []tools.Location) st
 	return "\n\nChecked after the command: no errors in the changed files."
 }
 
-// ServerEdit is an edit that a language server asks for of its own accord, as a tool nobody is offered: run once, it
-// takes the edit through the change pipeline of a session like any other.
+// ServerEdit is an edit that a language server asks for of its own accord (workspace/applyEdit outside
+// a call), as a tool that no model is offered. Run once, it takes the edit through the change pipeline
+// of a session like any other; failed then says how it ended, which is the server's answer.
 func ServerEdit(env Env, server, label string, edits []lspbridge.FileEdit) (tool tools.Tool, failed func() error) {
 	var s serverEdits
 	if label == "" {

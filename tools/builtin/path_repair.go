@@ -10,9 +10,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// repairPath is the path that a model means by what it wrote: an address (file:///…), the person's home folder (~/…),
-// blanks or quotes around a name, accents spelled in the other of Unicode's two ways. What exists as it stands is taken
-// as it stands. Taken literally, such a name would make a folder "~" or "file:" in the project.
+// repairPath is the path that a model means by what it wrote: an address (file:///…), the person's home
+// folder (~/…), blanks or quotes around a name, accents in the other of Unicode's two normal forms
+// (macOS stores NFD, models write NFC). A path that exists is taken literally. Without this, `write
+// ~/x` makes a folder "~" in the project.
 func (w workspace) repairPath(path string) string {
 	there := func(p string) bool {
 		if !filepath.IsAbs(p) {

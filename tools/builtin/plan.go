@@ -15,9 +15,10 @@ var planEnterText string
 //go:embed plan_exit.txt
 var planExitText string
 
+// OpenCode's name of the agent that reads and plans only.
 const planAgent = "plan"
 
-// PlanEnter asks to plan first.
+// PlanEnter asks the person whether to plan first, and switches to the plan agent.
 func PlanEnter(Env) tools.Tool {
 	return tools.New("plan_enter", planEnterText, func(ctx context.Context, _ struct{}, call *tools.Call) (tools.Result, error) {
 		return switchAgent(ctx, call, planAgent, tools.Question{
@@ -27,7 +28,7 @@ func PlanEnter(Env) tools.Tool {
 	}, tools.WithKind(tools.KindThink))
 }
 
-// PlanExit asks to carry the plan out.
+// PlanExit asks whether to carry the plan out, and switches back to the agent that was there before.
 func PlanExit(Env) tools.Tool {
 	return tools.New("plan_exit", planExitText, func(ctx context.Context, _ struct{}, call *tools.Call) (tools.Result, error) {
 		if call.Host.Agents == nil {
@@ -44,10 +45,10 @@ func PlanExit(Env) tools.Tool {
 	}, tools.WithKind(tools.KindThink))
 }
 
-var errNoModes = &tools.Error{Kind: "unavailable", Message: "Nobody is here to switch modes; go on as you are."}
+var errNoModes = &tools.Error{Kind: "unavailable", Message: "The agent cannot be switched, because no user is connected; continue with the present one."}
 
-// switchAgent asks, and changes the session's agent when the answer is yes. A no without words ends the turn, one
-// with words goes to the model.
+// switchAgent asks, and changes the session's agent when the answer is yes. A rejection without words
+// ends the turn; one with words goes to the model, which then improves the plan.
 func switchAgent(ctx context.Context, call *tools.Call, to string, q tools.Question, done string) (tools.Result, error) {
 	if call.Host.Agents == nil || call.Host.Questions == nil {
 		return tools.Result{}, errNoModes

@@ -12,39 +12,41 @@ import (
 )
 
 const (
-	checkBudget  = 1500 * time.Millisecond // the question waits this long for the problems of a proposal
-	checkFinal   = 2 * time.Minute         // … and so long where the verdict is awaited
-	checkLonger  = 30 * time.Second        // the servers have so long for an answer that updates the card
-	checkAgain   = time.Second             // and are asked again so long after they said "not yet", then less and less often
-	settleBudget = 3 * time.Second         // the model's result waits this long for the problems of what was written
+	checkBudget  = 1500 * time.Millisecond // how long the approval request waits for a verdict; a person should not wait for a server
+	checkFinal   = 2 * time.Minute         // the same where the verdict is awaited (VerdictAwaited, VerdictDecides)
+	checkLonger  = 30 * time.Second        // how long one check may take; a late verdict updates the card
+	checkAgain   = time.Second             // pause before a pending check is repeated; it doubles up to checkLonger
+	settleBudget = 3 * time.Second         // how long the model's result waits for diagnostics of what was written
 
 	maxProblems   = 20 // errors shown of one file; OpenCode's figure
 	maxOtherFiles = 5  // other files shown; OpenCode's figure
 )
 
-// checker asks the language servers what a change does to the problems. Without servers it says nothing.
+// checker asks the language servers for the verdict on a change. Without servers there is none.
 type checker struct {
 	Bridge Bridge // nil: no language servers
 	mode   VerdictMode
 }
 
-// VerdictMode says what the verdict means to whoever answers for edits.
+// VerdictMode says how an approval request and the verdict on the change depend on each other.
 type VerdictMode int
 
 const (
 	// VerdictShown: a person reads it beside the diff; the question does not wait for slow servers, and an edit that a rule
 	// allows is not checked before it is written.
 	VerdictShown VerdictMode = iota
-	// VerdictAwaited: the question waits until the verdict is final, as nobody would see it change.
+	// VerdictAwaited: the question waits until the verdict is final, because no card would show a later one (a terminal, a
+	// generic client).
 	VerdictAwaited
 	// VerdictDecides: the verdict is the answer. Edits that a rule allows are asked as well.
 	VerdictDecides
 )
 
-// check finds out what problems the proposal would bring: the set it returns carries them. It returns after the
-// budget at the latest; an answer that comes later updates the card, and servers that had none yet are asked again for as
-// long as the question stands. stop ends it and waits for the servers to be as they were. Sets that were shown are never
-// written to: others may be reading them.
+// check finds out what problems the proposal would introduce and fix; the set it returns carries the
+// verdict. It returns after the budget at the latest. A later answer updates the card through show, and
+// a pending check is repeated for as long as the question is open. stop ends that and waits until the
+// servers have their documents back. Sets that were shown are never written to, because editors may be
+// reading them.
 func (c checker) check(ctx context.Context, set *change.Set, show func(*change.Set)) (checked *change.Set, stop func()) {
 	if c.Bridge == nil {
 		return set, func() {}
@@ -52,7 +54,7 @@ func (c checker) check(ctx context.Context, set *change.Set, show func(*change.S
 	ctx, cancel := context.WithCancel(ctx)
 	answer := make(chan *change.Verdict, 1)
 	told, ended := make(chan struct{}), make(chan struct{})
-	var shown *change.Verdict // what the card says; until told is closed it is the caller's, then the goroutine's
+	var shown *change.Verdict // on the card; owned by the caller until told is closed, then by the goroutine
 	files, proposed := proposals(set), set
 	go func() {
 		defer close(ended)
@@ -73,7 +75,7 @@ func (c checker) check(ctx context.Context, set *change.Set, show func(*change.S
 				return
 			}
 			if final := c.mode == VerdictShown || d.Certainty != change.Pending; !final {
-				// nobody has been told, and told is not closed yet: shown is not ours
+				// The caller still waits and told is open: shown is the caller's. Check again.
 			} else if shown == nil || d != shown && (d.Certainty != change.Pending || d.Reason != shown.Reason) {
 				show(proposed.WithVerdict(d))
 				shown = d
@@ -108,7 +110,8 @@ func (c checker) check(ctx context.Context, set *change.Set, show func(*change.S
 	return set, func() { cancel(); <-ended }
 }
 
-// waitingFor says what the servers of the files are doing while no answer has come.
+// waitingFor says what the servers are doing while no answer has come ("gopls is loading the project"):
+// a reason that a person can judge, not only "pending".
 func (c checker) waitingFor(files []lspbridge.Proposal) string {
 	if b, ok := c.Bridge.(interface {
 		Busy(files []lspbridge.Proposal) string
@@ -128,8 +131,9 @@ func (c checker) checkOnce(ctx context.Context, files []lspbridge.Proposal) *cha
 	return &delta.Verdict
 }
 
-// settle tells the servers what was written and waits at most settleBudget for its problems. A later answer is not lost: it
-// shows in the editor and in the next check.
+// settle tells the servers what was written and waits at most settleBudget for its diagnostics, so that
+// the model can mend an error in its next step. A later answer is not lost: it shows in the editor and
+// in the next check.
 func (c checker) settle(ctx context.Context, set *change.Set) *lspbridge.Delta {
 	if c.Bridge == nil {
 		return nil
@@ -140,7 +144,7 @@ func (c checker) settle(ctx context.Context, set *change.Set) *lspbridge.Delta {
 	return &d
 }
 
-// proposals is a set as the language servers are told of it. A rename is two: the new file and the end of the old one.
+// proposals is a set in the form that Bridge takes. A rename is two proposals: the new file and the deletion of the old one.
 func proposals(set *change.Set) []lspbridge.Proposal {
 	var out []lspbridge.Proposal
 	for _, f := range set.Files {
@@ -156,8 +160,9 @@ func proposals(set *change.Set) []lspbridge.Proposal {
 	return out
 }
 
-// problemText tells the model which errors a change introduced, those of its own files first, and how certain that is. It
-// must never read like "no errors" unless the verdict is fresh.
+// problemText tells the model which errors a change introduced, those of its own files first, and how
+// certain that is. It must never read like "no errors" unless the verdict is fresh: a model stops
+// looking once it reads that.
 func problemText(d *lspbridge.Delta, set *change.Set) string {
 	if d == nil {
 		return ""
@@ -214,7 +219,7 @@ func problemText(d *lspbridge.Delta, set *change.Set) string {
 	}
 	switch {
 	case d.Certainty == change.Pending:
-		sb.WriteString("\n\nThe language servers have not checked this yet" + reason + "; do not take it for free of errors.")
+		sb.WriteString("\n\nThe language servers have not checked this yet" + reason + "; do not assume it has no errors.")
 	case d.Certainty == change.Partial:
 		sb.WriteString("\n\nThe language servers checked this only in part" + reason + ".")
 	case d.Certainty == change.Unavailable && d.Reason != "" && !d.Unserved:

@@ -36,7 +36,7 @@ const maxHeader = 30 // characters
 func Question(Env) tools.Tool {
 	return tools.New("question", questionText, func(ctx context.Context, p questionParams, call *tools.Call) (tools.Result, error) {
 		if call.Host.Questions == nil {
-			return tools.Result{}, &tools.Error{Kind: "unavailable", Message: "Nobody is here to answer. Decide yourself, and say what you decided."}
+			return tools.Result{}, &tools.Error{Kind: "unavailable", Message: "No user is connected to answer. Decide yourself, and say what you decided."}
 		}
 		qs := make([]tools.Question, len(p.Questions))
 		for i, q := range p.Questions {
@@ -45,7 +45,7 @@ func Question(Env) tools.Tool {
 				qs[i].Options = append(qs[i].Options, tools.Option(o))
 			}
 			if len(q.Options) == 0 {
-				qs[i].Custom = nil // without options there is only the person's own words
+				qs[i].Custom = nil // nil means yes: without options the answer can only be free text
 			}
 		}
 		answers, err := call.Host.Questions.AskQuestions(ctx, call, qs)
@@ -68,6 +68,7 @@ func Question(Env) tools.Tool {
 	})
 }
 
+// asked is the call's title.
 func asked(n int) string {
 	if n == 1 {
 		return "Asked 1 question"

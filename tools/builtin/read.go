@@ -34,8 +34,8 @@ const (
 )
 
 const (
-	readWhole  = 8 << 20  // bytes up to which a file is read at once; above it is streamed
-	readMedia  = 20 << 20 // bytes of an image or a PDF
+	readWhole  = 8 << 20  // bytes; larger files are streamed, so that a page of a log needs little memory
+	readMedia  = 20 << 20 // bytes of an image or a PDF; providers refuse larger ones
 	sampleSize = 4096     // bytes looked at to tell text from other files
 )
 
@@ -95,6 +95,8 @@ func Read(env Env) tools.Tool {
 	}, tools.WithKind(tools.KindRead), tools.WithReadOnly(), readNames)
 }
 
+// readFile shows a file by its content, not by its name: an image as an attachment, other binary files
+// not at all. Unsaved text in an editor comes before the disk.
 func (rd reader) readFile(ctx context.Context, at place, from, limit int) (tools.Result, error) {
 	if rd.dirty(at) {
 		return rd.readText(at, from, limit)
@@ -131,7 +133,8 @@ func (rd reader) readFile(ctx context.Context, at place, from, limit int) (tools
 	return rd.readText(at, from, limit)
 }
 
-// readText shows a file that fits into memory, as the person sees it.
+// readText shows a file that fits into memory, as the person sees it, and notes it as read. The
+// language server is started now, since an edit is likely to follow.
 func (rd reader) readText(at place, from, limit int) (tools.Result, error) {
 	f, err := files.OpenAt(at.path, at.real, rd.Buffers)
 	if err != nil {
@@ -162,7 +165,7 @@ func (rd reader) readText(at place, from, limit int) (tools.Result, error) {
 	return r, nil
 }
 
-// binaryName knows files by their name that are never text.
+// binaryName reports names that never hold text, so that their content need not be looked at.
 func binaryName(path string) bool {
 	i := strings.LastIndexByte(path, '.')
 	if i < 0 {
@@ -176,14 +179,15 @@ func binaryName(path string) bool {
 	return false
 }
 
-// isBinary says that a file that was opened as text is none.
+// isBinary reports that a file which was opened as text is not text, for the edit tools.
 func isBinary(f *files.File) bool {
 	return binaryName(f.Path) || f.Encoding != files.UTF16LE && f.Encoding != files.UTF16BE && binaryBytes([]byte(f.Text[:min(len(f.Text), sampleSize)])) ||
 		f.Encoding == files.Bytes && strings.ContainsRune(f.Text, 0)
 }
 
-// binaryBytes says that a file's beginning is no text: many control characters, or more than a stray NUL among them
-// (UTF-16 with its mark aside). Text that uses a NUL here and there as a separator is still text.
+// binaryBytes reports that the beginning of a file is not text: more than 30 % control characters, or
+// more than a stray NUL (except UTF-16 with a byte order mark). Text that uses a NUL as a separator
+// here and there is still text.
 func binaryBytes(b []byte) bool {
 	if _, enc := files.Decode(even(b)); enc == files.UTF16LE || enc == files.UTF16BE {
 		return false
@@ -200,7 +204,7 @@ func binaryBytes(b []byte) bool {
 	return odd*10 > len(b)*3 || nuls > 0 && (nuls > max(1, len(b)/64) || !utf8.Valid(whole(b)))
 }
 
-// whole drops a character that the sample's end cut.
+// whole drops a character that the sample's end cut in two, which would look like invalid UTF-8.
 func whole(b []byte) []byte {
 	for n := 1; n < utf8.UTFMax && n <= len(b) && len(b) >= sampleSize; n++ {
 		if c := b[len(b)-n]; utf8.RuneStart(c) {
@@ -213,7 +217,7 @@ func whole(b []byte) []byte {
 	return b
 }
 
-// even drops half a code unit, or half a pair, that the sample's end cut.
+// even drops half a UTF-16 unit, or half a surrogate pair, that the sample's end cut.
 func even(b []byte) []byte {
 	if len(b) < sampleSize {
 		return b
@@ -235,7 +239,8 @@ type page struct {
 	open        bool // total is not known: the file goes on
 }
 
-// line takes the next line, without its newline; it says whether later ones can still be shown.
+// line takes the next line, without its newline, and reports whether later ones can still be shown.
+// Lines beyond the page are counted only: the result names the total.
 func (p *page) line(s string) bool {
 	p.total++
 	if p.total < p.from || p.full() {
@@ -253,7 +258,7 @@ func (p *page) line(s string) bool {
 
 func (p *page) full() bool { return p.capped || len(p.shown) >= p.limit }
 
-// cutLine keeps the first characters of a long line.
+// cutLine keeps the first readLine characters of a long line (minified code, data).
 func cutLine(s string) string {
 	if len(s) <= readLine {
 		return s
@@ -268,6 +273,7 @@ func cutLine(s string) string {
 	return s
 }
 
+// result has OpenCode's tags and words; models are trained on "Use offset=N to continue".
 func (p *page) result(path string) (tools.Result, error) {
 	if p.from > max(p.total, 1) {
 		return tools.Result{}, &tools.Error{Kind: "out_of_range", Message: fmt.Sprintf("Offset %d is out of range for this file (%d lines)", p.from, p.total)}
@@ -373,6 +379,8 @@ func sortNames(names []string) {
 	})
 }
 
+// readSample is the first sampleSize bytes, fewer at the end of the file. Read may return less than
+// asked without an error.
 func readSample(r io.Reader) ([]byte, error) {
 	b := make([]byte, sampleSize)
 	n := 0
@@ -457,7 +465,7 @@ func (rd reader) streamText(ctx context.Context, at place, sample []byte, raw *f
 	return r, nil
 }
 
-// mediaType knows the files a model can look at by their first bytes.
+// mediaType knows the files that models can look at by their first bytes; names lie.
 func mediaType(b []byte) string {
 	has := func(s string) bool { return bytes.HasPrefix(b, []byte(s)) }
 	switch {
@@ -475,6 +483,8 @@ func mediaType(b []byte) string {
 	return ""
 }
 
+// readAttachment is an image or a PDF as the providers take it: its bytes, sample first, which were
+// read already.
 func readAttachment(path, mime string, sample []byte, raw *files.Raw) (tools.Result, error) {
 	if raw.Size > readMedia {
 		return tools.Result{}, &tools.Error{Kind: "too_big", Message: fmt.Sprintf("%s has %d bytes; at most %d can be attached. Make a smaller copy with the shell first.", path, raw.Size, readMedia)}

@@ -9,7 +9,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// KindOutdated is the kind of the error of a reopened proposal that no longer fits the files. Nobody was asked.
+// KindOutdated is the kind of the error of a reopened proposal that no longer fits the files. Nobody
+// was asked, so the reopened card is closed without a decision.
 const KindOutdated = "outdated"
 
 // Reopen is a proposal that waited for a person when its session was cut off, as a tool that no model is offered: run
@@ -49,7 +50,8 @@ func (c changes) reopen(ctx context.Context, call *tools.Call, set *change.Set, 
 	return c.propose(ctx, call, p)
 }
 
-// rebased is a file of a stored change set on the file as it is now.
+// rebased is a file of a stored change set, merged with the file as it is now. A conflict makes the
+// proposal outdated.
 func (c changes) rebased(f change.File) (member, error) {
 	here, err := c.place(f.Path)
 	if err != nil {

@@ -21,7 +21,8 @@ type skillParams struct {
 
 const maxSkillFiles = 10 // listed with a skill
 
-// Skill loads the instructions of a skill.
+// Skill loads the instructions of a skill. The names are in the tool's description, so that the model
+// knows what there is; the text only when it asks, which keeps the prompt short.
 func Skill(e Env) tools.Tool {
 	return tools.New("skill", skillText, func(ctx context.Context, p skillParams, call *tools.Call) (tools.Result, error) {
 		var names []string
@@ -68,7 +69,8 @@ func Skill(e Env) tools.Tool {
 	}, tools.WithReadOnly(), tools.WithKind(tools.KindRead), tools.WithDescribe(func(rules permission.Ruleset) (string, bool) { return describeSkills(e.Skills, rules) }))
 }
 
-// describeSkills lists what the rules let load.
+// describeSkills is the tool's description with the skills that the rules let load; without any the
+// tool is not offered.
 func describeSkills(skills *skill.Finder, rules permission.Ruleset) (string, bool) {
 	if skills == nil {
 		return "", false

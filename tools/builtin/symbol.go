@@ -84,6 +84,8 @@ func SymbolInsertAfter(env Env) tools.Tool {
 	return symbolEdit(env, "symbol_insert_after", symbolAfterText, "Insert after", symbol.After)
 }
 
+// symbolEdit makes the three tools that put text in place of, before or after a declaration. The result
+// is checked for its shape before a person sees it (see sound).
 func symbolEdit(env Env, id, words, title string, apply func(string, symbol.Symbol, string) (string, error)) tools.Tool {
 	return symbolTool(id, words, "edit", tools.KindEdit, func(ctx, asking context.Context, p symbolBodyParams, call *tools.Call) (tools.Result, error) {
 		if strings.TrimSpace(p.Body) == "" {
@@ -157,6 +159,8 @@ func symbolTool[P any](id, words, perm string, kind tools.Kind, run func(ctx, as
 	}, tools.WithPermission(perm), tools.WithKind(kind), tools.WithNames(symbolNames), tools.WithIgnored())
 }
 
+// symbolNames maps each parameter to the names that models use for it, from the symbol tools of other
+// programs.
 // symbolNames are what models call the parameters of these tools.
 var symbolNames = map[string][]string{
 	"query":    {"symbol", "name", "namePath", "symbolName", "pattern"},
@@ -169,6 +173,7 @@ var symbolNames = map[string][]string{
 	"line":     {"lineNumber", "startLine"},
 }
 
+// symbolError gives an error of the servers or of package symbol its kind.
 func symbolError(err error) error {
 	var known *tools.Error
 	var fixed *symbol.FixedError
@@ -183,18 +188,20 @@ func symbolError(err error) error {
 	return &tools.Error{Kind: "lsp", Message: err.Error(), Err: err}
 }
 
-// symbolCall is one call.
+// symbolCall is one call of a symbol tool: an lspCall, and what the answer must say about how it was found.
 type symbolCall struct {
 	lspCall
-	notes []string // what the reader should know of how the answer came about
+	notes []string // appended to the answer, e.g. that it was found without the language server
 }
 
+// symbols starts a call. lsp is nil without language servers; tree-sitter then answers alone.
 func (env Env) symbols(call *tools.Call) *symbolCall {
 	c := &symbolCall{lspCall: lspCall{changes: env.changes(), search: env.searcher(), call: call}}
 	c.lsp, _ = env.Bridge.(intelligence)
 	return c
 }
 
+// note adds a note once; several files of one search fail for the same reason.
 func (c *symbolCall) note(format string, args ...any) {
 	n := fmt.Sprintf(format, args...)
 	for _, have := range c.notes {

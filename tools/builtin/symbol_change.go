@@ -27,8 +27,9 @@ func (c *symbolCall) write(ctx context.Context, title string, t *target, text st
 	return r, nil
 }
 
-// sound refuses a text that has lost its shape: what was put in must be a declaration where one stood, and a text that
-// could be parsed must still be. What a newer language allows and the grammar does not, the server may excuse.
+// sound refuses a text that has lost its shape: a declaration must be where one was, and a text that
+// could be parsed must still be. Models send a body without its signature, or half of it. A syntax that
+// is newer than the grammar is excused when the language server finds no error.
 func (c *symbolCall) sound(asking context.Context, t *target, text string) error {
 	list, err := symbol.Outline(t.path, text)
 	if err != nil || text == t.text {
@@ -64,6 +65,7 @@ func (c *symbolCall) sound(asking context.Context, t *target, text string) error
 	return &tools.Error{Kind: "not_whole", Message: fmt.Sprintf("%s %s: %s. Nothing was written.", c.call.Tool, t.sym, why)}
 }
 
+// commonHead is the text that both begin with, in whole bytes.
 func commonHead(a, b string) string {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {
@@ -80,9 +82,11 @@ func commonTail(a, b string) string {
 	return a[len(a)-n:]
 }
 
+// rename renames everywhere through the language server. There is no fallback by name: it would change
+// other symbols of that name.
 func (c *symbolCall) rename(ctx, asking context.Context, t *target, name string) (tools.Result, error) {
 	if c.lsp == nil {
-		return tools.Result{}, &tools.Error{Kind: "unsupported", Message: "There are no language servers here, so nobody knows all uses; change them with edit."}
+		return tools.Result{}, &tools.Error{Kind: "unsupported", Message: "No language server is configured, so the uses are not known. Find them with grep and change them with edit."}
 	}
 	edits, err := c.lsp.Rename(asking, t.path, t.position(), name)
 	if err != nil {
@@ -100,11 +104,11 @@ func (c *symbolCall) rename(ctx, asking context.Context, t *target, name string)
 	return r, nil
 }
 
-// maxLeftOver is in how many files the old name may still stand to be worth a word: a common one stands everywhere.
+// maxLeftOver is in how many files the old name may still occur to be worth a note: a common word occurs everywhere.
 const maxLeftOver = 3
 
-// leftOver notes where the old name of a renamed symbol still stands. Servers leave out what they do not build: files for
-// other systems, under other tags, of projects they have not loaded.
+// leftOver notes where the old name of a renamed symbol still occurs. Servers leave out what they do
+// not build: files for other systems, under other tags, of projects that they have not loaded.
 func (c *symbolCall) leftOver(ctx, asking context.Context, t *target) {
 	at, err := c.place(c.Cwd)
 	ext := filepath.Ext(t.path)
@@ -124,17 +128,18 @@ func (c *symbolCall) leftOver(ctx, asking context.Context, t *target) {
 	}
 	if len(files) > 0 && len(files) <= maxLeftOver {
 		slices.Sort(places)
-		c.note("%s still stands at %s: another symbol of that name, a comment, or a use that the language server does not build; look whether it is meant", t.sym.Name(), strings.Join(places, ", "))
+		c.note("%s still occurs at %s: another symbol of that name, a comment, or a use that the language server does not build; look whether it is meant", t.sym.Name(), strings.Join(places, ", "))
 	}
 }
 
-// remove takes a symbol out when nothing uses it. Where no server can tell, its name must not appear anywhere else.
+// remove deletes a symbol when nothing uses it. Where no server can tell, its name must not occur
+// anywhere else in the project.
 func (c *symbolCall) remove(ctx, asking context.Context, t *target) (tools.Result, error) {
 	text, err := symbol.Delete(t.text, t.sym)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	if symbol.Own(t.path) { // keys and rules are not referred to in a way that anybody could look up
+	if symbol.Own(t.path) { // keys of data files and CSS rules: no server knows their uses
 		return c.write(ctx, "Delete", t, text)
 	}
 	uses, err := c.uses(ctx, asking, t)
@@ -156,10 +161,11 @@ func (c *symbolCall) remove(ctx, asking context.Context, t *target) (tools.Resul
 	return c.write(ctx, "Delete", t, text)
 }
 
-// uses are the places outside the declaration where the symbol is named.
+// uses are the places outside the declaration where the symbol is named: by the server, else by its
+// name in all files.
 func (c *symbolCall) uses(ctx, asking context.Context, t *target) ([]string, error) {
 	quote := c.lineReader()
-	err := fmt.Errorf("no language servers here: %w", lspbridge.ErrUnsupported)
+	err := fmt.Errorf("no language server is configured: %w", lspbridge.ErrUnsupported)
 	if c.lsp != nil {
 		var list []lspbridge.Location
 		if list, err = c.lsp.References(asking, t.path, t.position()); err == nil {
@@ -173,7 +179,7 @@ func (c *symbolCall) uses(ctx, asking context.Context, t *target) ([]string, err
 			return out, nil
 		}
 		if !errors.Is(err, lspbridge.ErrUnsupported) && !errors.Is(err, lspbridge.ErrUnavailable) {
-			return nil, fmt.Errorf("nobody knows whether %s is used: %w", t.sym, err)
+			return nil, fmt.Errorf("cannot find out whether %s is used: %w", t.sym, err)
 		}
 	}
 	c.note("uses were looked for by name only: %v", err)

@@ -19,7 +19,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/symbol"
 )
 
-// target is a symbol that was found.
+// target is a symbol that was found, with the text in which it was found; its offsets are valid in that text only.
 type target struct {
 	path string
 	text string
@@ -27,10 +27,12 @@ type target struct {
 	sym  symbol.Symbol
 }
 
+// lines are the first and the last line of the declaration, from 1.
 func (t *target) lines() (from, to int) {
 	return strings.Count(t.text[:t.sym.Start], "\n") + 1, strings.Count(t.text[:t.sym.End], "\n") + 1
 }
 
+// position is where the name is, which is what servers must be asked about.
 func (t *target) position() lspbridge.Position { return lspbridge.OffsetPosition(t.text, t.sym.At) }
 
 // What a search for a name looks at, at most.
@@ -39,8 +41,9 @@ const (
 	maxAmbiguous  = 20 // declarations listed when a name is not enough
 )
 
-// outline lists a file's declarations: by the language server's word on what there is, cut out by tree-sitter. Without
-// the server tree-sitter says both; without a grammar the server does.
+// outline lists a file's declarations. The language server decides what there is, tree-sitter where
+// each begins and ends (a server's range often misses comments and decorators). Without one of them the
+// other does both.
 func (c *symbolCall) outline(asking context.Context, path string) (*files.File, []symbol.Symbol, error) {
 	at, err := c.place(path)
 	if err != nil {
@@ -55,7 +58,7 @@ func (c *symbolCall) outline(asking context.Context, path string) (*files.File, 
 		return f, own, nil
 	}
 	var said []lspbridge.Symbol
-	lspErr := fmt.Errorf("no language servers here: %w", lspbridge.ErrUnsupported)
+	lspErr := fmt.Errorf("no language server is configured: %w", lspbridge.ErrUnsupported)
 	if c.lsp != nil {
 		said, lspErr = c.lsp.DocumentSymbols(asking, path)
 	}
@@ -73,7 +76,9 @@ func (c *symbolCall) outline(asking context.Context, path string) (*files.File, 
 	return nil, nil, errors.Join(lspErr, treeErr)
 }
 
-// joinSymbols puts the server's list and tree-sitter's together, by where the names stand.
+// joinSymbols merges the server's list into tree-sitter's; two entries are the same declaration when
+// their names are at the same place. What only the server knows gets whole lines, and cannot be
+// replaced as a whole where the grammar sees no declaration.
 func joinSymbols(path, text string, said []lspbridge.Symbol, own []symbol.Symbol, grammar bool) []symbol.Symbol {
 	out := slices.Clone(own)
 	var walk func(list []lspbridge.Symbol, in []string)
@@ -110,7 +115,8 @@ func joinSymbols(path, text string, said []lspbridge.Symbol, own []symbol.Symbol
 	return out
 }
 
-// target finds the one symbol that a call means.
+// target finds the one symbol that a call means. Several are an error that lists them: a guess would
+// change the wrong one.
 func (c *symbolCall) target(ctx, asking context.Context, p symbolParams) (*target, error) {
 	var paths []string
 	if p.FilePath != "" {
@@ -153,7 +159,9 @@ func (c *symbolCall) target(ctx, asking context.Context, p symbolParams) (*targe
 	found = choose(found, p.Line)
 	switch {
 	case len(found) == 1:
-		if p.FilePath == "" { // by name it was found without reading; now it is read
+		// A search by name looked only into files that may be read without a question; showing one is
+		// asked like a read.
+		if p.FilePath == "" {
 			if _, err := c.symbolFile(ctx, found[0].path); err != nil {
 				return nil, err
 			}
@@ -167,7 +175,8 @@ func (c *symbolCall) target(ctx, asking context.Context, p symbolParams) (*targe
 	return nil, c.unknown(p, names)
 }
 
-// choose narrows several of one name down: by the line, else those that are not inside functions.
+// choose narrows several symbols of one name down: by the line (then the innermost), else to those
+// outside of functions.
 func choose(found []*target, line int) []*target {
 	keep := func(ok func(*target) bool) {
 		if some := slices.Collect(func(yield func(*target) bool) {
@@ -203,6 +212,7 @@ func (c *symbolCall) ambiguous(p symbolParams, found []*target) error {
 	return &tools.Error{Kind: "multiple", Message: b.String()}
 }
 
+// unknown is the error for a name that is not declared, with up to ten names like it.
 func (c *symbolCall) unknown(p symbolParams, names []string) error {
 	where := "in this project"
 	if p.FilePath != "" {
@@ -231,7 +241,7 @@ func (c *symbolCall) unknown(p symbolParams, names []string) error {
 	return &tools.Error{Kind: "not_found", Message: c.noted(msg)}
 }
 
-// symbolFile resolves a file and asks for reading it.
+// symbolFile resolves the path of a file, asks for reading it, and fails for folders and missing files.
 func (c *symbolCall) symbolFile(ctx context.Context, name string) (string, error) {
 	path, err := c.abs(name)
 	if err != nil {
@@ -254,10 +264,13 @@ func (c *symbolCall) symbolFile(ctx context.Context, name string) (string, error
 	return path, nil
 }
 
-// serversFirst is how long the servers have to say where a name is declared; some are only just started for it.
+// serversFirst is how long the servers have to say where a name is declared. Some are only started by
+// the question; the text of the files answers at once.
 const serversFirst = 3 * time.Second
 
-// filesNaming are the files below dir that may declare a name: by the servers, else by their text.
+// filesNaming are the files below dir that may declare a name: as the servers say, else every file in
+// which it occurs. exact: the whole name; else a part of it, in any case. Only files that may be read
+// without a question are looked into.
 func (c *symbolCall) filesNaming(ctx, asking context.Context, dir, name string, exact bool) ([]string, error) {
 	at, err := c.place(dir)
 	if err != nil {
@@ -308,7 +321,8 @@ func (c *symbolCall) filesNaming(ctx, asking context.Context, dir, name string, 
 	return out, nil
 }
 
-// proseFile: no declarations are looked for in these.
+// proseFile reports files that declare nothing a server would know; grep finds names in them by the
+// hundred.
 func proseFile(path string) bool {
 	return slices.Contains([]string{"", ".md", ".txt", ".json", ".jsonc", ".yaml", ".yml", ".toml", ".lock", ".sum", ".mod", ".svg", ".html", ".xml", ".csv", ".log"}, strings.ToLower(filepath.Ext(path)))
 }

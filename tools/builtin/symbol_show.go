@@ -38,6 +38,8 @@ func SymbolFind(env Env) tools.Tool {
 	})
 }
 
+// find lists the declarations below a path that a query names, in whole or in part. A longer name path
+// that matches exactly wins over partial ones.
 func (c *symbolCall) find(ctx, asking context.Context, p symbolFindParams) (tools.Result, error) {
 	at, err := c.searchPlace(p.Path)
 	if err != nil {
@@ -83,7 +85,8 @@ func (c *symbolCall) find(ctx, asking context.Context, p symbolFindParams) (tool
 	return c.list(p, found), nil
 }
 
-// queried: the last part may be a piece of the name; what stands inside functions must be named whole.
+// queried reports whether a symbol is one that is asked for. The last part of the query may be a piece
+// of the name; local symbols must be named whole, or every loop variable would be listed.
 func queried(s symbol.Symbol, parts []string, whole bool) bool {
 	switch {
 	case len(parts) == 0:
@@ -97,6 +100,7 @@ func queried(s symbol.Symbol, parts []string, whole bool) bool {
 	return slices.Equal(up, parts[:len(parts)-1]) && strings.Contains(strings.ToLower(s.Name()), strings.ToLower(last))
 }
 
+// kindIs is lenient, because models say "function" for a method and "type" for a struct.
 func kindIs(kind, want string) bool {
 	switch want = strings.ToLower(want); want {
 	case "", kind:
@@ -130,6 +134,7 @@ func (t *target) wire() foundSymbol {
 	return foundSymbol{t.sym.Name(), t.sym.String(), t.sym.Kind, t.path, p.Line + 1, p.Character + 1, from, to, ""}
 }
 
+// list renders what was found, grouped by file.
 func (c *symbolCall) list(p symbolFindParams, found []*target) tools.Result {
 	var out strings.Builder
 	wire := []foundSymbol{}
@@ -168,7 +173,8 @@ func (c *symbolCall) list(p symbolFindParams, found []*target) tools.Result {
 	return tools.Result{Title: title, Output: c.noted(text), Locations: places, Metadata: map[string]any{"symbols": wire}}
 }
 
-// numbered is a text with line numbers, as read shows them.
+// numbered is a text with line numbers from 1 in the form in which the tool read shows them, so that
+// one quotes the other.
 func numbered(text string, from int) string {
 	var b strings.Builder
 	list := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
@@ -182,6 +188,7 @@ func numbered(text string, from int) string {
 	return b.String()
 }
 
+// read shows one declaration and notes the file as read, since the model may now quote from it.
 func (c *symbolCall) read(t *target) tools.Result {
 	w := t.wire()
 	w.Body, _ = symbol.Read(t.text, t.sym)
@@ -196,7 +203,7 @@ func (c *symbolCall) read(t *target) tools.Result {
 // references groups the uses of a symbol by file, each with what it stands in.
 func (c *symbolCall) references(asking context.Context, t *target) (tools.Result, error) {
 	if c.lsp == nil {
-		return tools.Result{}, &tools.Error{Kind: "unsupported", Message: "There are no language servers here; search for the name with grep."}
+		return tools.Result{}, &tools.Error{Kind: "unsupported", Message: "No language server is configured; search for the name with grep."}
 	}
 	list, err := c.lsp.References(asking, t.path, t.position())
 	if err != nil {
@@ -259,7 +266,8 @@ func (c *symbolCall) references(asking context.Context, t *target) (tools.Result
 	return tools.Result{Title: t.sym.String(), Output: c.noted(text), Locations: places, Metadata: map[string]any{"references": wire, "count": uses}}, nil
 }
 
-// encloser names the declaration a place stands in, where tree-sitter knows.
+// encloser names the declaration around a place ("in Server.Start"), where there is a grammar. Outlines
+// are kept for one answer.
 func (c *symbolCall) encloser() func(lspbridge.Location) string {
 	type outlined struct {
 		text string

@@ -165,7 +165,7 @@ func TestSymbols(t *testing.T) {
 			}
 			s.says("symbol_references", `{"symbol":"Cart.Add"}`, "method Cart.Add (main.go:10) is used 1 time in 1 file\nmain.go\n  ", " in main  c.Add(\"a\")")
 			s.says("symbol_references", `{"symbol":"Cart.Empty"}`, "is not used anywhere")
-			s.says("symbol_rename", `{"symbol":"Cart.Add","newName":"Put"}`, "Change applied successfully.", "(Add still stands at other/other.go:3: another symbol of that name")
+			s.says("symbol_rename", `{"symbol":"Cart.Add","newName":"Put"}`, "Change applied successfully.", "(Add still occurs at other/other.go:3: another symbol of that name")
 			if now := s.file("main.go"); !strings.Contains(now, `c.Put("a")`) || !strings.Contains(now, "func (c *Cart) Put(item") || strings.Contains(s.file("other/other.go"), "Put") {
 				t.Errorf("renamed:\n%s", now)
 			}
@@ -203,7 +203,7 @@ func TestSymbolsArePermitted(t *testing.T) {
 	s.says("symbol_find", `{}`, "needs query")
 	s.says("symbol_read", `{"symbol":"x","filePath":"other"}`, "is a folder")
 	s.says("symbol_read", `{"symbol":"x","filePath":"mian.go"}`, "Did you mean")
-	s.says("symbol_read", `{"symbol":"x","filePath":"secret.env"}`, "unsupported: no language servers here")
+	s.says("symbol_read", `{"symbol":"x","filePath":"secret.env"}`, "unsupported: no language server is configured")
 }
 
 // C++ has no grammar here: clangd's range is widened by lines, to the template line and the semicolon it leaves out.

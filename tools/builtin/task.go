@@ -22,11 +22,12 @@ type taskParams struct {
 	Background   bool   `json:"background,omitempty" jsonschema:"do not wait for the result"`
 }
 
-// Task hands a job to a sub-agent.
+// Task hands a job to a sub-agent. It may run in parallel with other tasks, each in a session of its
+// own.
 func Task(e Env) tools.Tool {
 	return tools.New("task", taskText, func(ctx context.Context, p taskParams, call *tools.Call) (tools.Result, error) {
 		if call.Host.Spawner == nil {
-			return tools.Result{}, &tools.Error{Kind: "unavailable", Message: "No sub-agents can be started here; do the job yourself."}
+			return tools.Result{}, &tools.Error{Kind: "unavailable", Message: "This session cannot start sub-agents; do the job yourself."}
 		}
 		title := fmt.Sprintf("%s (@%s)", p.Description, p.SubagentType)
 		err := ask(ctx, call, permission.Request{Permission: "task", Patterns: []string{p.SubagentType}, Always: []string{"*"}, Title: title,
@@ -50,7 +51,8 @@ func Task(e Env) tools.Tool {
 	}, tools.WithKind(tools.KindThink), tools.WithParallel(), tools.WithDescribe(func(rules permission.Ruleset) (string, bool) { return describeTask(e.SubAgents, rules) }))
 }
 
-// describeTask lists the sub-agents that the rules let start.
+// describeTask is the tool's description with the sub-agents that the rules let start; without any the
+// tool is not offered.
 func describeTask(agents func() []tools.SubAgent, rules permission.Ruleset) (string, bool) {
 	if agents == nil {
 		return "", false
@@ -68,7 +70,7 @@ func describeTask(agents func() []tools.SubAgent, rules permission.Ruleset) (str
 	return strings.TrimSpace(taskText) + "\n\nThe sub-agents:" + b.String(), true
 }
 
-// oneLine is a text for a list.
+// oneLine is a text on one line for a list; none stands for an empty one.
 func oneLine(s, none string) string {
 	if s = strings.Join(strings.Fields(s), " "); s == "" {
 		return none

@@ -43,7 +43,7 @@ func TodoWrite(_ Env) tools.Tool {
 	}, tools.WithKind(tools.KindThink))
 }
 
-// TodoRead returns it.
+// TodoRead returns the session's plan.
 func TodoRead(_ Env) tools.Tool {
 	return tools.New("todoread", todoReadText, func(ctx context.Context, _ struct{}, call *tools.Call) (tools.Result, error) {
 		if err := askTodo(ctx, call, "todoread", "Read the plan"); err != nil {
@@ -60,6 +60,7 @@ func askTodo(ctx context.Context, call *tools.Call, name, title string) error {
 	return ask(ctx, call, permission.Request{Permission: name, Patterns: []string{"*"}, Always: []string{"*"}, Title: title})
 }
 
+// todoResult is OpenCode's: the list as JSON, and in the title how many are not done.
 func todoResult(todos []tools.Todo) (tools.Result, error) {
 	if todos == nil {
 		todos = []tools.Todo{}

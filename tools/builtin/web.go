@@ -21,7 +21,8 @@ type WebOptions struct {
 	Engine web.Engine  // without a provider websearch and codesearch are not offered
 }
 
-// privatePlace is the permission to fetch from this machine or a private network.
+// privatePlace is the permission to fetch from this machine or a private network. It is one of its own: a rule that allows
+// webfetch for all addresses must not open the router's page.
 const privatePlace = "webfetch_private"
 
 //go:embed webfetch.txt
@@ -65,8 +66,9 @@ func WebFetch(env Env) tools.Tool {
 	}, tools.WithKind(tools.KindFetch), tools.WithReadOnly(), fetchNames)
 }
 
-// fetch asks about a private place when it meets one, then goes there. It is never asked about places where clouds
-// hand out keys: those must be configured.
+// fetch asks about a private place when it meets one, at first or by a redirect, then goes there. It
+// never asks about the addresses where clouds hand out keys (169.254.169.254 …): those must be
+// configured.
 func fetch(ctx context.Context, client *web.Client, call *tools.Call, r web.Request) (*web.Page, error) {
 	for {
 		page, err := client.Fetch(ctx, r)
@@ -85,7 +87,7 @@ func fetch(ctx context.Context, client *web.Client, call *tools.Call, r web.Requ
 	}
 }
 
-// pageError leaves a person's answer as it is and words the rest for the model.
+// pageError returns a person's rejection unchanged, because it ends the turn; other errors become results for the model.
 func pageError(err error) error {
 	var private *web.PrivateError
 	switch {
@@ -97,7 +99,7 @@ func pageError(err error) error {
 	return &tools.Error{Kind: "fetch", Message: err.Error(), Err: err}
 }
 
-// askPage asks for an address; "always" is for its host.
+// askPage asks for an address; "always" is for its host. Each redirect to another host is asked again.
 func askPage(ctx context.Context, call *tools.Call, to, from string) error {
 	why := ""
 	if from != "" {
@@ -112,6 +114,7 @@ func askPage(ctx context.Context, call *tools.Call, to, from string) error {
 	})
 }
 
+// pageResult is the page as text, an image or a PDF as an attachment.
 func pageResult(p *web.Page) tools.Result {
 	r := tools.Result{Title: fmt.Sprintf("%s (%s)", p.URL, p.Mime), Output: p.Text, Metadata: map[string]any{"url": p.URL, "mime": p.Mime, "bytes": p.Bytes, "title": p.Title}}
 	switch {
@@ -164,6 +167,7 @@ func CodeSearch(env Env) tools.Tool {
 	})
 }
 
+// searchTool makes the two search tools. The query leaves this machine, so it is what is asked about.
 func searchTool[P any](env Env, id, text string, query func(P) web.Query) tools.Tool {
 	return tools.New(id, text, func(ctx context.Context, p P, call *tools.Call) (tools.Result, error) {
 		q := query(p)
@@ -187,7 +191,7 @@ func searchTool[P any](env Env, id, text string, query func(P) web.Query) tools.
 	}, tools.WithKind(tools.KindFetch), tools.WithReadOnly())
 }
 
-// webTools are those that what is configured allows.
+// webTools are the web tools for which something is configured: a client, a search engine, Exa for code.
 func webTools(env Env) []tools.Tool {
 	var out []tools.Tool
 	if env.Web.Client != nil {

@@ -29,7 +29,7 @@ type workspace struct {
 	Skills     *skill.Finder // their files may be read wherever they are
 }
 
-// abs makes a model's path absolute and clean.
+// abs makes a model's path absolute and clean. It does not resolve links; place does.
 func (w workspace) abs(path string) (string, error) {
 	switch {
 	case path == "":
@@ -46,6 +46,8 @@ func (w workspace) abs(path string) (string, error) {
 // rel is the path that permission rules and people see: relative to the worktree, with forward slashes.
 func (w workspace) rel(path string) string { return relTo(w.root(), path) }
 
+// relTo is a path relative to dir with forward slashes; the path itself where there is no relative one
+// (another drive).
 func relTo(dir, path string) string {
 	r, err := filepath.Rel(dir, path)
 	if err != nil {
@@ -62,7 +64,9 @@ func (w workspace) root() string {
 	return w.Cwd
 }
 
-// inside says whether a real path belongs to the project: to the worktree, the session's folder, or one that was added.
+// inside reports whether a real path belongs to the project: to the worktree, the session's folder, or
+// one that was added. Both the folder as configured and its resolved name count, since real is resolved
+// and the configuration may not be.
 func (w workspace) inside(real string) bool {
 	for _, dir := range append([]string{w.root(), w.Cwd}, w.Extra...) {
 		if dir == "" {
@@ -78,8 +82,8 @@ func (w workspace) inside(real string) bool {
 	return false
 }
 
-// patterns are what rules judge of a path: its name relative to the worktree, and where its links lead when that
-// is another place, so that a link is no way around a rule.
+// patterns are the names of a path that rules judge: relative to the worktree, and the target of its
+// links when that is another place, so that a link is no way around a rule.
 func (w workspace) patterns(path, real string) []string {
 	out := []string{w.rel(path)}
 	root, err := files.Real(w.root())
@@ -92,8 +96,9 @@ func (w workspace) patterns(path, real string) []string {
 	return out
 }
 
-// protected is permission.Protected, and Pillion's own folders where XDG variables put them elsewhere: trust, keys,
-// sessions and settings are nothing that a rule for everything allows to write.
+// protected is permission.Protected plus Pillion's own folders where XDG variables put them elsewhere.
+// Trust, keys, sessions and settings are never writable by a rule for everything: the agent could give
+// itself permissions.
 func (w workspace) protected(real, home string) (string, bool) {
 	for _, dir := range append([]string{w.StateDir}, w.Own...) {
 		if dir == "" {
@@ -109,13 +114,15 @@ func (w workspace) protected(real, home string) (string, bool) {
 	return permission.Protected(real, home, w.root())
 }
 
-// place is a path a call wants to use: as named, and with its links resolved.
+// place is a path that a call wants to use: as named, and with its links resolved at that moment.
+// openPlace and the writer compare real again.
 type place struct {
 	path, real string
 	dir        bool
 }
 
-// place resolves a path and sees whether it is a folder.
+// place resolves a path and notes whether it is a folder. A path that does not exist is no error: it
+// may be created.
 func (w workspace) place(path string) (place, error) {
 	real, err := files.Real(path)
 	if err != nil {
@@ -125,7 +132,8 @@ func (w workspace) place(path string) (place, error) {
 	return place{path, real, err == nil && fi.IsDir()}, nil
 }
 
-// open asks for a place outside the project and reads the file there as the person sees it.
+// open asks for a place outside the project, then reads the file as the person sees it (an open buffer
+// before the disk).
 func (w workspace) open(ctx context.Context, call *tools.Call, path string) (*files.File, error) {
 	path, err := w.abs(path)
 	if err != nil {
@@ -154,7 +162,7 @@ func (w workspace) openPlace(p place) (*files.File, error) {
 	return f, nil
 }
 
-// pathError words what went wrong with a path.
+// pathError gives an error about a path its kind, and says in plain words what the system said.
 func pathError(path string, err error) error {
 	kind := "io"
 	msg := err.Error()
@@ -179,7 +187,7 @@ func pathError(path string, err error) error {
 func missing(path string) error {
 	msg := "File not found: " + path
 	if strings.Contains(path, "/~/") || strings.HasSuffix(path, "/~") {
-		msg += " (the home folder is not known here, so \"~\" is not expanded; give the absolute path)"
+		msg += " (the home folder is not known, so \"~\" is not expanded; give the absolute path)"
 	}
 	if to, err := os.Readlink(path); err == nil {
 		msg += " (it is a link to " + to + ", which does not exist)"
@@ -198,7 +206,8 @@ func (w workspace) home() string {
 	return h
 }
 
-// oneName gives all spellings of a file one name: relative, absolute, through links.
+// oneName gives all spellings of a file one name (relative, absolute, through links), so that a patch
+// cannot change one file in two sections.
 func (w workspace) oneName(name string) string {
 	path, err := w.abs(name)
 	if err != nil {
@@ -207,7 +216,7 @@ func (w workspace) oneName(name string) string {
 	return real(path)
 }
 
-// workdir is where a command runs.
+// workdir is the folder in which a command runs. It need not exist; the command then fails and says so.
 func (w workspace) workdir(dir string) string {
 	switch {
 	case dir == "":
@@ -226,7 +235,7 @@ func (w workspace) spillDir() string {
 	return filepath.Join(w.StateDir, "tool-output")
 }
 
-// spill is the real path of the folder where long outputs are kept.
+// spill is the real path of spillDir, to compare with resolved paths; empty until it exists.
 func (w workspace) spill() string {
 	if w.StateDir == "" {
 		return ""
@@ -274,7 +283,8 @@ func (w workspace) searchPlace(path string) (place, error) {
 	return w.place(abs)
 }
 
-// named is a path below at.real as the model named it.
+// named is a path below at.real under the name that the model used: results of a search through a link
+// must not surprise it with another folder.
 func (at place) named(path string) string {
 	if at.path == at.real {
 		return path
@@ -286,7 +296,8 @@ func (at place) named(path string) string {
 	return filepath.Join(at.path, rel)
 }
 
-// unsaved are the open documents whose text differs from the disk, by their real paths.
+// unsaved are the open documents whose text differs from the disk, by their real paths: searches look
+// into them instead.
 func (w workspace) unsaved() []search.Buffer {
 	if w.Buffers == nil {
 		return nil

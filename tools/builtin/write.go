@@ -18,7 +18,8 @@ type writeParams struct {
 	Content  string `json:"content" jsonschema:"the whole text of the file"`
 }
 
-// Write replaces a whole file or creates one.
+// Write replaces a whole file or creates one. An existing file must have been read: a model that writes
+// from memory drops what others added.
 func Write(env Env) tools.Tool {
 	c := env.changes()
 	return tools.New("write", writeText, func(ctx context.Context, p writeParams, call *tools.Call) (tools.Result, error) {
@@ -41,8 +42,8 @@ func Write(env Env) tools.Tool {
 	}, tools.WithPermission("edit"), tools.WithKind(tools.KindEdit), writeNames)
 }
 
-// likeFile gives a text the line ending of a file that has only CRLF, and takes off a byte order mark: the file's
-// own stays or stays away.
+// likeFile gives a text the line endings of a file that has only CRLF, and drops a byte order mark.
+// Models write LF; without this every line of the diff would change.
 func likeFile(f *files.File, text string) string {
 	text = strings.TrimPrefix(text, "\ufeff")
 	if f.EOL == files.CRLF {

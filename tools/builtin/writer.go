@@ -16,7 +16,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// maxTries is how often carryOut compares and writes while somebody types in the same file. The third stale write is reported.
+// maxTries is how often carryOut compares and writes while a person types in the same file. The third stale write is reported.
 const maxTries = 3
 
 // carriedOut is a set that was written.
@@ -51,9 +51,10 @@ func (w *Writer) Check(ctx context.Context, set *change.Set) *change.Verdict {
 	return checker{Bridge: w.Bridge}.checkOnce(ctx, proposals(set))
 }
 
-// carryOut writes what was accepted, under the locks of all its paths. It says what it is about to write before it does.
+// carryOut writes what was accepted, under the locks of all its paths. begin is called with the final
+// text before it is written: it records the event "writing", by which a crash in between is recovered.
 func (w *Writer) carryOut(ctx context.Context, d *change.Decided, p proposal, begin func(*change.Set)) (*carriedOut, error) {
-	led := map[string]string{} // where each path led when it was judged
+	led := map[string]string{} // real path of each path when it was approved
 	for _, m := range p.members {
 		led[m.Path] = m.base.Real
 		if m.to != nil {
@@ -74,14 +75,14 @@ func (w *Writer) carryOut(ctx context.Context, d *change.Decided, p proposal, be
 			return nil, err
 		}
 		notes = append(notes, w.format(ctx, set)...)
-		if err := unmoved(set, led); err != nil { // a formatter takes its time
+		if err := unmoved(set, led); err != nil { // a formatter may run for seconds
 			return nil, err
 		}
 		noteFolders(set)
 		begin(set)
 		err = w.write(ctx, set)
 		if errors.Is(err, files.ErrStale) && try < maxTries {
-			continue // somebody typed between the comparison and the write
+			continue // a person typed between the comparison and the write
 		}
 		if err != nil {
 			return nil, writeError(err)
@@ -90,8 +91,8 @@ func (w *Writer) carryOut(ctx context.Context, d *change.Decided, p proposal, be
 	}
 }
 
-// unmoved fails when a path does not lead any more where it led when it was approved: somebody may have put a symbolic link
-// there meanwhile, and the approval was for another file.
+// unmoved fails when a path's links lead elsewhere than when it was approved: a program may have put a
+// symbolic link there meanwhile, and the approval was for another file.
 func unmoved(set *change.Set, led map[string]string) error {
 	for _, path := range set.Paths() {
 		now, err := files.Real(path)
@@ -105,7 +106,8 @@ func unmoved(set *change.Set, led map[string]string) error {
 	return nil
 }
 
-// lock takes the locks of all real paths of a set, so that two names of one file are one lock. The caller unlocks.
+// lock takes the locks of all real paths of a set, so that two names of one file are one lock. Locks
+// are taken in one order by files.Locks, so two sets cannot block each other. The caller unlocks.
 func (w *Writer) lock(ctx context.Context, set *change.Set) (func(), error) {
 	if w.Locks == nil {
 		return func() {}, nil
@@ -121,8 +123,8 @@ func (w *Writer) lock(ctx context.Context, set *change.Set) (func(), error) {
 	return w.Locks.Lock(ctx, paths...)
 }
 
-// rebase compares every base with what is there now. What moved elsewhere in a file is merged and told; what moved
-// where the change is, is an error with the lines as they are.
+// rebase compares every base with the file as it is now. A change elsewhere in the file is merged and
+// told to the model; one in the same lines is an error that shows them. The caller holds the locks.
 func (w *Writer) rebase(set *change.Set) (*change.Set, []string, error) {
 	out := *set
 	out.Files, out.Verdict = slices.Clone(set.Files), nil // what is written may be another text than was checked
@@ -162,7 +164,8 @@ func (w *Writer) rebase(set *change.Set) (*change.Set, []string, error) {
 	return &out, notes, nil
 }
 
-// told says what changed since old, and when that is all of it notes the file as read: the model knows it now.
+// told describes what changed since old. When the description is complete, the file is noted as read:
+// the model knows all of it now.
 func (w *Writer) told(now *files.File, old string) string {
 	text := diff.Unified(w.rel(now.Path), w.rel(now.Path), old, now.Text)
 	short, all := head(text, 200)
@@ -173,7 +176,7 @@ func (w *Writer) told(now *files.File, old string) string {
 	return " It is now known to you with this difference; make your change against the present text:\n" + short
 }
 
-// head keeps the first n lines and at most 8 KiB of a text; all says that nothing was cut.
+// head keeps the first n lines and at most 8 KiB of a text; all reports that nothing was cut.
 func head(text string, n int) (kept string, all bool) {
 	l := diff.Lines(text)
 	s := strings.Join(l[:min(n, len(l))], "")
@@ -210,14 +213,17 @@ func (w *Writer) write(ctx context.Context, set *change.Set) error {
 	return nil
 }
 
-// WriteDisk writes a set's new texts to the disk, all or nothing, in the files' own encodings. BaseHash of each
-// member must be what is there. It is what an Applier falls back on for files that no editor has open.
+// WriteDisk writes a set's new texts to the disk, all or nothing, in the files' own encodings. BaseHash
+// of each member must be the hash of what is there. An Applier calls it for files that no editor has
+// open; the caller holds the locks.
 func (w *Writer) WriteDisk(ctx context.Context, set *change.Set) error {
 	if err := w.rootStands(set); err != nil {
 		return err
 	}
 	var ops []files.Op
 	for _, f := range set.Files {
+		// Without an Applier nobody can change the editor's buffer: writing under unsaved text would
+		// lose one of the two when the person saves.
 		if w.Applier == nil && w.Buffers != nil {
 			if w.dirty(place{path: f.Path, real: real(f.Path)}) {
 				return fmt.Errorf("%s has unsaved changes in the editor, which cannot take edits; save or close it first", f.Path)
@@ -259,8 +265,8 @@ func (w *Writer) WriteDisk(ctx context.Context, set *change.Set) error {
 	return files.Commit(ctx, ops, w.Journal)
 }
 
-// rootStands refuses to write into a project whose folder has gone: an unmounted disk or a deleted worktree would come
-// back as a folder with one file in it.
+// rootStands refuses to write into a project whose folder does not exist any more: an unmounted disk or
+// a deleted worktree would come back as a folder with one file in it.
 func (w *Writer) rootStands(set *change.Set) error {
 	root := w.root()
 	if root == "" {
@@ -277,7 +283,8 @@ func (w *Writer) rootStands(set *change.Set) error {
 	return nil
 }
 
-// real is files.Real for a path that was resolved before.
+// real is files.Real for a path that was resolved before; on an error the path itself, and the write
+// then fails.
 func real(path string) string {
 	if r, err := files.Real(path); err == nil {
 		return r
@@ -285,8 +292,9 @@ func real(path string) string {
 	return path
 }
 
-// Apply writes a set that a person already decided on, such as an undo, where files are shown: it compares the
-// bases under lock first. The model's read state is left alone, so its next edit of these files is told what changed.
+// Apply writes a set that a person already decided on, such as an undo: it compares the bases under
+// lock first. The model's read state is left alone on purpose, so that its next edit of these files is
+// told what changed.
 func (w *Writer) Apply(ctx context.Context, set *change.Set) (*change.Set, error) {
 	unlock, err := w.lock(ctx, set)
 	if err != nil {
@@ -305,7 +313,8 @@ func (w *Writer) Apply(ctx context.Context, set *change.Set) (*change.Set, error
 	return moved, nil
 }
 
-// noteFolders says which folders come with the files of a set.
+// noteFolders records which folders are created with the files of a set, so that undo can remove them
+// again.
 func noteFolders(set *change.Set) {
 	for i := range set.Files {
 		if f := &set.Files[i]; f.Kind == change.Create {
@@ -314,7 +323,8 @@ func noteFolders(set *change.Set) {
 	}
 }
 
-// dropFolders removes the folders that came with files that are gone, as far as nothing is in them.
+// dropFolders removes the folders that were created with files that are deleted now, unless something
+// else is in them.
 func dropFolders(set *change.Set) {
 	for _, f := range set.Files {
 		if f.Kind != change.Delete {
@@ -328,7 +338,8 @@ func dropFolders(set *change.Set) {
 	}
 }
 
-// Present is what a file is now, as the person sees it; for change.Set.Undo.
+// Present is the file's text as the person sees it; change.Set.Undo compares with it. A file that
+// cannot be read as text exists with an empty text, so it is never overwritten.
 func (w *Writer) Present(path string) (text string, exists bool) {
 	f, err := files.Open(path, w.Buffers)
 	if err != nil {

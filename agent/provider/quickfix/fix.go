@@ -8,8 +8,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// fix works through the errors: one quick fix after the other, each judged by what it does to the errors before it is
-// proposed, and taken back when the errors do not fall. So there are never more errors at the end than at the start.
+// fix works through the errors, one quick fix after the other. Each is proposed like any edit, and
+// undone when the number of errors does not fall. So there are never more errors at the end than at the
+// start.
 func fix(w *walk, where string) {
 	d := diagnose(w, where)
 	if !d.ok {
@@ -54,7 +55,8 @@ func fix(w *walk, where string) {
 	f.report(start, current, d.asFarAs())
 }
 
-// hidden says that a syntax error went: the errors that it hid are no work of the step.
+// hidden reports that a syntax error is gone: the errors that appear behind it were there before, and
+// are not the step's fault.
 func hidden(before, after []problem) bool { return syntaxErrors(after) < syntaxErrors(before) }
 
 // syntaxErrors counts the problems that a parser reports.
@@ -67,7 +69,8 @@ func syntaxErrors(ps []problem) (n int) {
 	return n
 }
 
-// fixer is the state of one "fix" request. It lives for one replay, and is the same at the same place of each.
+// fixer is the state of one "fix" request. It lives for one replay of the script; because the script is
+// deterministic, it is in the same state at the same call of each replay.
 type fixer struct {
 	*walk
 	where     string
@@ -79,9 +82,8 @@ type fixer struct {
 	refused   int
 }
 
-// next is the first problem that is not given up. A syntax error hides what is behind it, so it comes first; of the
-// others the order is the server's: file, then line. An action is chosen by how many errors it takes away everywhere, so
-// the declaration that many uses fail for is repaired at the first of them.
+// next is the first problem that is not given up. A syntax error comes first, because it hides what is
+// behind it; the others are in the server's order, file then line.
 func (f *fixer) next(current []problem) (first problem, ok bool) {
 	for _, p := range current {
 		if _, given := f.why[p.key()]; given {
@@ -97,7 +99,8 @@ func (f *fixer) next(current []problem) (first problem, ok bool) {
 	return first, ok
 }
 
-// attempt tries one thing for p. It returns what was applied, nil when nothing was.
+// attempt tries one action for p. It returns the action when something was applied, nil when nothing
+// was.
 func (f *fixer) attempt(p problem) *action {
 	a, ok := f.ask(p, p)
 	if !ok && !f.triedAny(p) {
@@ -137,7 +140,8 @@ var importCodes = map[string]bool{
 	"Pyright reportUndefinedVariable": true, "basedpyright reportUndefinedVariable": true, "Pyright reportUnusedImport": true,
 }
 
-// organise is for an error about imports for which nothing else is offered, once a file.
+// organise organises the imports of p's file, once a file, where p is an error about imports and has no
+// quick fix.
 func (f *fixer) organise(p problem) *action {
 	if !importCodes[p.Source+" "+p.Code] || f.organised[p.Path] {
 		return nil
@@ -155,7 +159,8 @@ func (f *fixer) organise(p problem) *action {
 	return nil
 }
 
-// undo takes a step back that did not lower the number of errors. It is not tried again.
+// undo takes back a step that did not lower the number of errors. tried keeps it from being tried
+// again.
 func (f *fixer) undo(p problem, a *action) {
 	f.why[p.key()] = "its quick fixes did not fix it"
 	if a.ID == "" {
@@ -167,10 +172,11 @@ func (f *fixer) undo(p problem, a *action) {
 	}
 }
 
-// notAccepted tells a user's no from a run in which nobody could be asked.
+// notAccepted says why a proposal was not applied: rejected by the user, or no user was connected to
+// ask.
 func notAccepted(r result, what string) string {
 	if r.kind == "unanswered" {
-		return what + " was proposed and not applied: nobody could be asked"
+		return what + " was proposed and not applied: no user is connected to approve it"
 	}
 	return "you did not accept " + what
 }
@@ -185,8 +191,8 @@ func (f *fixer) ask(p, at problem) (action, bool) {
 	return f.choose(p, r.actions())
 }
 
-// patiently asks once more when the server had not yet read the project: what it would say then is worth the wait. It
-// is only once, since a third call of the same kind counts as a loop.
+// patiently repeats a question once when the server was still loading the project. A third equal call
+// would be stopped by the agent's loop guard.
 func (f *fixer) patiently(question map[string]any) result {
 	r := f.call("lsp", question)
 	if r.failed && r.kind == "busy" {
@@ -224,8 +230,8 @@ func (f *fixer) choose(p problem, all []action) (action, bool) {
 	return fit[0], true
 }
 
-// rank orders actions: code that only fails later comes last, what could not be judged before it; then by errors, and
-// what the server prefers before what it does not.
+// rank orders actions: fewest errors first, then those that could not be checked in time, then stubs,
+// which only move the failure to run time. Among equals the server's preferred one is first.
 func rank(a action) int {
 	n := 0
 	switch {

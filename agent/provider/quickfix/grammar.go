@@ -5,6 +5,7 @@ import (
 	"strings"
 )
 
+// verb is the kind of work that a prompt asks for.
 // verb is what the person wants.
 type verb string
 
@@ -31,8 +32,10 @@ func words(where string) bool {
 	return strings.ContainsAny(where, " \t") && !strings.ContainsAny(where, `/\.`)
 }
 
-// parsePrompt reads the person's words. Quotes and backticks around names and paths are taken off; a leading "please" and a
-// trailing full stop do not matter.
+// parsePrompt reads the first line of a prompt. Quotes and backticks around names and paths are taken
+// off; a leading "please" and a trailing full stop do not matter. The order of the patterns matters:
+// "fix imports" must not be read as "fix FILE". What fits no pattern is verbNone, and the answer is the
+// help text: a guess would change files that nobody asked about.
 func parsePrompt(prompt string) request {
 	s := strings.TrimSpace(prompt)
 	if i := strings.IndexByte(s, '\n'); i >= 0 && !strings.HasPrefix(s, "@") {
@@ -87,7 +90,7 @@ func parsePrompt(prompt string) request {
 // bare takes quotes and call parentheses off a name.
 func bare(s string) string { return strings.TrimSuffix(strings.Trim(s, "`'\",;:"), "()") }
 
-// place reads where: a path with its decoration off; words for "everywhere" are the whole project.
+// place reads the end of a prompt as a path; words for "everywhere" are the whole project (empty).
 func place(s string) string {
 	s = strings.TrimSpace(s)
 	for _, word := range []string{"the file ", "file ", "the folder ", "folder ", "the directory ", "directory ", "the package ", "package "} {

@@ -18,12 +18,14 @@ type problem struct {
 	Message  string `json:"message"`
 }
 
-// key recognises a problem while lines above it come and go, and while its message changes with the names in it: its
-// file, its column and its code.
+// key recognises a problem while lines above it come and go and names in its message change: its file,
+// column and code. Two problems of one kind in one column are one; then only the second is given up too
+// early.
 func (p problem) key() string {
 	return fmt.Sprintf("%s\x00%d\x00%s\x00%s", p.Path, p.Column, p.Source, p.Code)
 }
 
+// action is a code action as the lsp tool's metadata has it.
 // action is a code action of the lsp tool's metadata.
 type action struct {
 	ID        string  `json:"id"`
@@ -48,7 +50,8 @@ func (a action) quickfix() bool {
 	return a.Disabled == "" && (a.Kind == "" || a.Kind == "quickfix" || strings.HasPrefix(a.Kind, "quickfix."))
 }
 
-// diagnosis is the answer to a diagnostics request; ok is false when there was none, which was said already.
+// diagnosis is the answer to a request for diagnostics; ok is false when there was none, which the
+// script has said already.
 type diagnosis struct {
 	ok       bool
 	problems []problem
@@ -130,7 +133,7 @@ func (r result) actions() []action {
 	return said.Actions
 }
 
-// changed tells an edit that was applied from a result that says there was nothing to do.
+// changed reports that an edit was applied; false where the tool found nothing to do.
 func (r result) changed() bool {
 	var said struct {
 		Files []json.RawMessage `json:"files"`
@@ -139,7 +142,8 @@ func (r result) changed() bool {
 	return !r.failed && len(said.Files) > 0
 }
 
-// refused tells a user's no, or a rule's, from a failure.
+// refused reports that a person or a rule said no, or that nobody was there to say yes. Every other
+// failure may be tried in another way.
 func (r result) refused() bool {
 	switch r.kind {
 	case "rejected", "denied", "unanswered", "refused", "dismissed":
@@ -160,6 +164,7 @@ func byFile(ps []problem) map[string][]problem {
 	return out
 }
 
+// in is " in WHERE" for a sentence, empty for the whole project.
 func in(where string) string {
 	if where == "" {
 		return ""

@@ -36,7 +36,7 @@ func (Provider) Stream(ctx context.Context, req *provider.Request, emit func(pro
 		stop = provider.StopUndone
 	}
 	for _, line := range w.text {
-		// word by word, as a person reads; the loop joins what waits
+		// Word by word, so that the text appears as other models' text does.
 		for _, word := range strings.SplitAfter(line, " ") {
 			if err := emit(provider.Event{Type: provider.EventText, Text: word}); err != nil {
 				return err
@@ -70,12 +70,14 @@ type result struct {
 	metadata json.RawMessage
 }
 
+// call is a tool call that a script makes.
 type call struct {
 	name  string
 	input json.RawMessage
 }
 
-// walk is one replay of a script over the conversation since the person's last message.
+// walk is one replay of a script over the conversation since the person's last message. Keeping no
+// state between steps means that a restarted session continues where it was.
 type walk struct {
 	prompt   string
 	offered  map[string]bool
@@ -129,6 +131,7 @@ func newWalk(req *provider.Request) *walk {
 	return w
 }
 
+// play runs the script until it ends or reaches a call without an answer.
 func (w *walk) play(script func()) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -167,7 +170,7 @@ func (w *walk) calls(cs ...call) []result {
 			}
 		}
 		w.next += len(cs)
-		w.text = nil // it was said before
+		w.text = nil // it was emitted with the step that made these calls
 		return out
 	}
 	w.pending = cs

@@ -44,6 +44,7 @@ For everything else add a model: ` + "`pillion auth login anthropic`" + ` (opena
 OpenAI-compatible server in pillion.jsonc: {"provider": {"local": {"baseURL": "http://127.0.0.1:11434/v1", "models": ["…"]}}}.
 ` + "`pillion models` lists what can be used here."
 
+// symbol is the declaration of a name.
 // symbol is a place where a name is declared.
 type symbol struct {
 	path         string
@@ -68,7 +69,8 @@ type wireSymbol struct {
 	Selection location `json:"selection"`
 }
 
-// locate finds the declaration of a name. It says why when there is none, or several.
+// locate finds the declaration of a name. Where there is none, or several, it tells the user and
+// returns false: renaming the wrong one would be worse than asking.
 func locate(w *walk, name, where string) (symbol, bool) {
 	if !w.offered["lsp"] {
 		w.cannot("I work through language servers, and the `lsp` tool is switched off here.")
@@ -124,7 +126,7 @@ func declares(rest, name, short string) bool {
 	return hit
 }
 
-// within reports whether a path is a file, or in a folder, that the person named with any number of its last elements.
+// within reports whether a path is the file or folder that the person named by its last elements.
 func within(path, where string) bool {
 	where = strings.TrimSuffix(where, "/")
 	return path == where || strings.HasSuffix(path, "/"+where) || strings.HasPrefix(path, where+"/") || strings.Contains(path, "/"+where+"/")
@@ -177,7 +179,7 @@ func uses(w *walk, q request) {
 		n++
 	}
 	if n == 0 {
-		w.say("%s (%s:%d) is used nowhere.", q.name, w.show(s.path), s.line)
+		w.say("%s (%s:%d) is not used.", q.name, w.show(s.path), s.line)
 		return
 	}
 	w.say("%s, declared at %s:%d, has %s in %s:\n\n", q.name, w.show(s.path), s.line, textutil.Plural(n, "use"), textutil.Plural(len(files), "file"))
@@ -229,7 +231,7 @@ func eachFile(w *walk, where, operation, done string) {
 	w.undone = len(failures) > 0 && len(changedFiles) == 0 && refusals == 0
 }
 
-// sources lists the files that language servers format.
+// sources lists the files of the kinds that language servers format.
 func sources(w *walk, where string) []string {
 	input := map[string]any{"pattern": "**/*.{go,ts,tsx,js,jsx,mjs,cjs,py,rs,c,cc,cpp,h,hpp,json,css,html,yaml,yml,lua,zig,dart}"}
 	if where != "" {

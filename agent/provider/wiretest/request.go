@@ -176,6 +176,8 @@ func filesOf(list []block) []string {
 	return out
 }
 
+// The readers below turn each format's messages into the one shape of Message, so that a test written
+// once holds for all four.
 func (r Request) anthropicMessages() []Message {
 	var b struct {
 		System   json.RawMessage
@@ -283,6 +285,7 @@ func (r Request) responsesMessages() []Message {
 	return out
 }
 
+// geminiContent is a message of the Gemini format, with the fields that tests look at.
 type geminiContent struct {
 	Role  string
 	Parts []struct {

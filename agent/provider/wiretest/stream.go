@@ -55,7 +55,8 @@ func (s *stream) event(name string, data any) {
 	}
 }
 
-// marker stands for a delta's text in an event made once for many.
+// marker is put in place of a delta's text in an event that is marshalled once for many. U+FDD0 is a
+// noncharacter: no script contains it.
 const marker = "\ufdd0text\ufdd0"
 
 // deltas writes one event for each text; build makes the event for a text.
@@ -124,7 +125,8 @@ func (s *stream) cut() {
 // cleanEnd unwinds to a regular end of the response.
 type cleanEnd struct{}
 
-// end is called between the content and the closing events.
+// end is called between the content and the closing events: here a stream is cut, hangs or pauses when
+// the step says so, so a test can look at a turn in the middle of an answer.
 func (s *stream) end() {
 	s.flush()
 	if s.step.Cut < 0 {
@@ -143,6 +145,7 @@ func (s *stream) end() {
 	}
 }
 
+// stop is the step's stop reason, or the one that its content implies.
 func (s *stream) stop() string {
 	if s.step.Stop == "" {
 		if len(s.step.Calls) > 0 {
@@ -161,6 +164,7 @@ func (s *stream) usage() Usage {
 	return Usage{Input: 100, Output: 10 + len(s.step.Text)/4}
 }
 
+// signature is the step's, or one made of the request's number: valid base64, as the APIs check it.
 func (s *stream) signature() string {
 	if s.step.Signature != "" {
 		return s.step.Signature
@@ -241,6 +245,7 @@ func (e Error) shape(f Format) obj {
 	return obj{"error": obj{"message": e.message(), "type": kind, "param": nil, "code": code}}
 }
 
+// errorType is the type that the format's provider sends with an HTTP status.
 func errorType(f Format, status int) string {
 	switch f {
 	case Anthropic:
@@ -289,6 +294,7 @@ func errorType(f Format, status int) string {
 	return "invalid_request_error"
 }
 
+// writeError answers with a failure before the stream begins.
 func writeError(w http.ResponseWriter, f Format, e Error) {
 	w.Header().Set("Content-Type", "application/json")
 	if e.RetryAfter != "" {

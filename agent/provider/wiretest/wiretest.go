@@ -76,6 +76,7 @@ type Call struct {
 	Signature string `json:"signature,omitempty"` // Gemini's thoughtSignature
 }
 
+// args are the arguments as they are sent: RawInput where a test needs broken JSON.
 func (c Call) args() string {
 	if c.RawInput != "" {
 		return c.RawInput
@@ -197,14 +198,14 @@ func (s *Server) Add(steps ...Step) {
 	s.steps = append(s.steps, steps...)
 }
 
-// Drop forgets the steps that wait: a turn that was ended early never asks for them.
+// Drop forgets the remaining steps: a turn that was ended early never asks for them.
 func (s *Server) Drop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.steps = nil
 }
 
-// Left is how many steps wait.
+// Left is how many steps have not been asked for.
 func (s *Server) Left() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -306,7 +307,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out.flush()
 }
 
-// take returns the step for a request and the request's number.
+// take returns the first step that fits the request, and the request's number from 1. A request without
+// a step is a failure of the test, which New reports.
 func (s *Server) take(req Request) (step Step, n int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
